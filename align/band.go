@@ -266,9 +266,9 @@ const (
 	hop = 250_000
 	// lowest is of how many of the shortest delays the distances are looked at.
 	lowest = 8
-	// leastApart is how exactly a floor can be told at all, in ns: clocks of processes are
+	// minApart is how exactly a floor can be told at all, in ns: clocks of processes are
 	// calibrated to about that.
-	leastApart = 1000
+	minApart = 1000
 )
 
 // settle moves the line from the middle of the band to where the floors are, and widens its error
@@ -302,9 +302,9 @@ func (f *bandLine) apart(list []point, sign float64) float64 {
 		}
 	}
 	if len(low) < 2 {
-		return math.Max(leastApart, f.Err) // a single one shows nothing of its floor
+		return math.Max(minApart, f.Err) // a single one shows nothing of its floor
 	}
-	return max(leastApart, (low[len(low)-1]-low[0])/float64(len(low)-1))
+	return max(minApart, (low[len(low)-1]-low[0])/float64(len(low)-1))
 }
 
 // robustPoints is how many limits of a side the search for the slope looks at.

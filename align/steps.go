@@ -21,8 +21,8 @@ type Jump struct {
 const (
 	jumpWindow = 32
 	fewBounds  = 4
-	leastJump  = 10_000_000 // ns; clocks that NTP keeps are set when they are off by more
-	mostJumps  = 8          // of one pair of clocks
+	minJump    = 10_000_000 // ns; clocks that NTP keeps are set when they are off by more
+	maxJumps   = 8          // of one pair of clocks
 )
 
 // A crossed limit is a bound of two clocks, by what both show.
@@ -76,7 +76,7 @@ func (l *pairLimits) add(x *Bound) {
 // jumps finds one jump after the other, the clearest first. A clock that is set back shows
 // some times twice, so the times of the other one are tried, too.
 func (l *pairLimits) jumps(key [2]int) (list []Jump) {
-	for len(list) < mostJumps {
+	for len(list) < maxJumps {
 		best, ok := l.jump(func(x crossed) int64 { return x.a })
 		if !ok {
 			best, ok = l.jump(func(x crossed) int64 { return x.b })
@@ -101,7 +101,7 @@ func (l *pairLimits) jumps(key [2]int) (list []Jump) {
 // jump finds the instant, by one of the clocks, on whose sides the bounds contradict each other
 // most.
 func (l *pairLimits) jump(at func(crossed) int64) (best Jump, ok bool) {
-	if lo, hi := (window{l.lo, l.hi}).extremes(); float64(lo)-float64(hi) <= leastJump {
+	if lo, hi := (window{l.lo, l.hi}).extremes(); float64(lo)-float64(hi) <= minJump {
 		return best, false // all of them agree
 	}
 	order := func(x, y crossed) int { return cmp.Or(cmp.Compare(at(x), at(y)), cmp.Compare(x.v, y.v)) }
@@ -162,7 +162,7 @@ func (w window) against(o window) float64 {
 	lo1, hi1 := w.extremes()
 	lo2, hi2 := o.extremes()
 	from, to := w.lo[0].a, o.lo[len(o.lo)-1].a
-	drift := float64(leastJump) + 2*maxDrift*math.Abs(float64(to-from))
+	drift := float64(minJump) + 2*maxDrift*math.Abs(float64(to-from))
 	if float64(lo1-hi1) > drift || float64(lo2-hi2) > drift {
 		return 0
 	}

@@ -15,9 +15,9 @@ import (
 const SpanCost = 40_000
 
 const (
-	busiest    = 10_000_000_000 // ns: rates are of the busiest piece of so long
-	leastPiece = 1_000_000_000  // ns: a rate is of no shorter time
-	sameGap    = 1_000_000_000  // ns: lost rows are in one gap if they ended within so long
+	busiest  = 10_000_000_000 // ns: rates are of the busiest piece of so long
+	minPiece = 1_000_000_000  // ns: a rate is of no shorter time
+	sameGap  = 1_000_000_000  // ns: lost rows are in one gap if they ended within so long
 )
 
 // A Tracing is what one proc spent on tracing, and when rows of it were lost.
@@ -84,7 +84,7 @@ func (s *Set) Tracing() []Tracing {
 			continue
 		}
 		x := all.extents[p.proc]
-		length := max(leastPiece, min(busiest, x.To-x.From))
+		length := max(minPiece, min(busiest, x.To-x.From))
 		t := &out[p.proc]
 		t.PerSecond = max(t.PerSecond, float64(n)*1e9/float64(length))
 	}

@@ -43,10 +43,10 @@ const (
 	// serial is how much a collective of a rank may begin before the one before it ends, in ns: clocks
 	// of devices, and kernels that start early to wait.
 	serial = 5_000
-	// leastKnown is which part of the time in collectives has to be of those that can be played.
-	leastKnown = 0.9
-	// mostBeside is which part of the collectives may run beside others of their ranks.
-	mostBeside = 0.05
+	// minKnown is which part of the time in collectives has to be of those that can be played.
+	minKnown = 0.9
+	// maxBeside is which part of the collectives may run beside others of their ranks.
+	maxBeside = 0.05
 	// fewPoints is how many collectives are the least that tell what is usual.
 	fewPoints = 50
 	// pause is how long ranks compute from one collective to the next at most, in ns. Beyond, nobody had
@@ -86,11 +86,11 @@ func Read(set *profile.Set) *Run {
 		r.Refused = "no collectives of several ranks were recorded at which all wait for the last one"
 	case undated:
 		r.Refused = "nobody knows when the collectives were"
-	case float64(beside) > mostBeside*float64(all):
+	case float64(beside) > maxBeside*float64(all):
 		r.Refused = "collectives run beside others of the same rank, and which of them steps wait for is not known"
 	case len(r.points) < fewPoints:
 		r.Refused = fmt.Sprintf("%s are too few to tell what is usual", words.Counted(len(r.points), "collective"))
-	case known < leastKnown:
+	case known < minKnown:
 		r.Refused = fmt.Sprintf("only %s %% of the time in collectives is in those at which all ranks were recorded and wait for the last one", words.InPercent(known))
 	default:
 		r.readHosts(set)

@@ -215,7 +215,7 @@ func (d *doubts) shareOf(role request.Role, own, n int, from, to trace.Time) [2]
 func sharesDiffer(before, after [2]float64) bool {
 	away := max(after[0]-before[1], before[0]-after[1])
 	between := leastFactor([2]float64{odds(before[0]), odds(before[1])}, [2]float64{odds(after[0]), odds(after[1])})
-	return between >= leastOddsFactor && !math.IsNaN(away) && away >= leastShare
+	return between >= minOddsFactor && !math.IsNaN(away) && away >= minShare
 }
 
 // What people call what saves work, and subkinds of findings.
@@ -291,11 +291,11 @@ func (s *savings) search(level float64) []Shift {
 		before, after := s.mean(from, k), s.mean(k, to)
 		switch s.metric {
 		case OutputChanged, PromptChanged:
-			return factor(before, after) >= leastLengthFactor
+			return factor(before, after) >= minLengthFactor
 		case CachedChanged:
-			return before-after >= leastCached && factor(odds(before), odds(after)) >= leastOddsFactor
+			return before-after >= minCached && factor(odds(before), odds(after)) >= minOddsFactor
 		}
-		return before >= leastYieldFactor*after
+		return before >= minYieldFactor*after
 	}})
 	like := Shift{Location: place.Location{Scope: place.Everywhere}, Metric: s.metric}
 	found := shifts(changes, at, s.level, like)
@@ -311,7 +311,7 @@ func (s *savings) search(level float64) []Shift {
 			return distribution.Ratio(float64(n), float64(to-from))
 		}
 		return shifts(changepoint.Excesses(values, limit, changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
-			return factor(odds(long(from, k)), odds(long(k, to))) >= leastTailFactor && factor(s.mean(from, k), s.mean(k, to)) >= leastMeanFactor
+			return factor(odds(long(from, k)), odds(long(k, to))) >= minTailFactor && factor(s.mean(from, k), s.mean(k, to)) >= minMeanFactor
 		}}), at, s.level, like)
 	}
 	date(found, changes, s.values[0].at, func(k int) changepoint.Observation {

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// leastPaceFactor is by how much slower work is at least that anyone would look for.
-	leastPaceFactor = 1.02
-	// leastFasterFactor is by how much faster it is that anyone would wonder about.
-	leastFasterFactor = 1.1
+	// minPaceFactor is by how much slower work is at least that anyone would look for.
+	minPaceFactor = 1.02
+	// minFasterFactor is by how much faster it is that anyone would wonder about.
+	minFasterFactor = 1.1
 	// explained is how much of what more work explains it may explain wrongly: how much longer a
 	// batch takes than a smaller one is measured, and not exactly a straight line.
 	explained = 1
@@ -117,9 +117,9 @@ func (w *observer) isPace(of []*pace, c *changepoint.Course) bool {
 		speeds += (most - least) / c.Level
 		burdens += math.Abs(covariance/variance) * (most - least)
 	}
-	least := leastPaceFactor
+	least := minPaceFactor
 	if c.Size > 0 {
-		least = leastFasterFactor
+		least = minFasterFactor
 	}
 	return speeds >= (1-1/least)*float64(len(of)) && speeds >= explained*burdens
 }

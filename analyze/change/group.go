@@ -195,7 +195,7 @@ func (w *observer) alwaysLate(c *Changes) []Shift {
 			f := d.shift(LatenessChanged)
 			f.After = d.level(0, len(d.values))
 			known := slices.ContainsFunc(c.List, func(change Change) bool { return change.has(&f) })
-			if known || f.After.P50 < leastLateness || f.After.P50 < w.typical(k)/part {
+			if known || f.After.P50 < minLateness || f.After.P50 < w.typical(k)/part {
 				continue
 			}
 			f.Before, f.Time, f.First, f.Last, f.P, f.Name = f.After, c.From, c.From, c.From, math.NaN(), f.name()

@@ -336,7 +336,7 @@ func (c *Change) addRunning(w *observer, l loads, times []trace.Time, i int) {
 		}
 		r := Shift{Location: f.Location, Name: f.Name, Metric: RunningChanged, Time: c.Time, First: c.Time, Last: c.Time, P: math.NaN(),
 			Before: level(of, i), After: level(of, i+1)}
-		if factor(r.Before.Rate, r.After.Rate) >= leastRateFactor {
+		if factor(r.Before.Rate, r.After.Rate) >= minRateFactor {
 			c.Shifts = append(c.Shifts, r)
 		}
 	}

@@ -31,12 +31,12 @@ type piece struct {
 	shared   float64    // the part of what it takes usually that is for what others have there
 }
 
-// mostHeld is how much of its time a request may wait for the prefills of others, so that the
+// maxHeld is how much of its time a request may wait for the prefills of others, so that the
 // rest tells how long a token takes.
-const mostHeld = 0.9
+const maxHeld = 0.9
 
-// leastPieces is how many pieces of work a pace has that is looked at.
-const leastPieces = 40
+// minPieces is how many pieces of work a pace has that is looked at.
+const minPieces = 40
 
 // paces are what is searched, by what a piece is of.
 type paces struct {
@@ -83,10 +83,10 @@ func (w *observer) observePaces() {
 		all := slices.Concat(together, x.otherPrefills)
 		slices.SortStableFunc(all, byStart)
 		x.end()
-		if list := w.decodeWork(x.decodes, x.otherDecodes, all); len(list) >= leastPieces {
+		if list := w.decodeWork(x.decodes, x.otherDecodes, all); len(list) >= minPieces {
 			w.paces.decode = append(w.paces.decode, newPace(rank, list, 0))
 		}
-		if list := w.prefillWork(together, x.decodes); len(list) >= leastPieces {
+		if list := w.prefillWork(together, x.decodes); len(list) >= minPieces {
 			w.paces.prefill = append(w.paces.prefill, newPace(rank, list, 1))
 		}
 	}
@@ -211,7 +211,7 @@ func (w *observer) decodeWork(decodes, others, prefills []piece) (list []piece) 
 			continue
 		}
 		held := computing.mean(p.from, p.to)
-		if held > mostHeld {
+		if held > maxHeld {
 			continue
 		}
 		p.ns = float64(p.to-p.from) * (1 - held) / p.units

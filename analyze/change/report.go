@@ -143,7 +143,7 @@ func (c *Changes) notes() []string {
 			c.Series, words.At(c.From, words.ClockLayout), words.At(c.To, words.ClockLayout), words.ZoneAt(c.To)),
 		fmt.Sprintf("p is the chance of seeing such a change anywhere in these series if nothing had changed; it is %.2g at most", alpha),
 		fmt.Sprintf("smaller ones are left out: rates by less than a factor of %.2g, odds of shares %.2g, medians %.2g or %s (%s per token), tails %.2g",
-			leastRateFactor, leastOddsFactor, leastMedianFactor, words.Nearly(leastStep), words.Nearly(leastTokenStep), leastTailFactor),
+			minRateFactor, minOddsFactor, minMedianFactor, words.Nearly(minStep), words.Nearly(minTokenStep), minTailFactor),
 	}
 }
 

@@ -17,18 +17,18 @@ import (
 
 // What a change must be at least, however significant it is.
 const (
-	leastRateFactor   = 1.3
-	leastOddsFactor   = 1.5 // of a share
-	leastShare        = 0.02
-	leastMedianFactor = 1.2
-	leastTailFactor   = 1.5       // of the p99, and of the odds of being beyond the limit
-	leastStep         = 1_000_000 // ns
-	leastTokenStep    = 200_000   // ns, of what every token takes
-	leastLateness     = 500_000   // ns
-	leastCached       = 0.05      // of the tokens of prompts
-	leastYieldFactor  = 1.2
-	leastLengthFactor = 1.1 // of prompts and answers
-	leastMeanFactor   = 1.5 // of all, where only the long ones are longer
+	minRateFactor   = 1.3
+	minOddsFactor   = 1.5 // of a share
+	minShare        = 0.02
+	minMedianFactor = 1.2
+	minTailFactor   = 1.5       // of the p99, and of the odds of being beyond the limit
+	minStep         = 1_000_000 // ns
+	minTokenStep    = 200_000   // ns, of what every token takes
+	minLateness     = 500_000   // ns
+	minCached       = 0.05      // of the tokens of prompts
+	minYieldFactor  = 1.2
+	minLengthFactor = 1.1 // of prompts and answers
+	minMeanFactor   = 1.5 // of all, where only the long ones are longer
 )
 
 // Fewest observations that are searched.
@@ -63,10 +63,10 @@ func (w *observer) tests() (loads, latencies int) {
 	return loads, latencies
 }
 
-// mostShared is of how many ranks of a role the share of the load is searched: every
+// maxShared is of how many ranks of a role the share of the load is searched: every
 // search looks at all requests of the role, and what one of more ranks gets is too small
 // a share to matter.
-const mostShared = 256
+const maxShared = 256
 
 // leadRanks returns the ranks that requests are routed to, if there are several; of very
 // many, those that get most.
@@ -82,7 +82,7 @@ func leadRanks(routes []route) []int32 {
 		return nil
 	}
 	ranks := order.Largest(counts)
-	ranks = ranks[:min(len(ranks), mostShared)]
+	ranks = ranks[:min(len(ranks), maxShared)]
 	slices.Sort(ranks)
 	return ranks
 }
@@ -159,7 +159,7 @@ func (w *observer) searchRate(arrivals []trace.Time, level float64) []Shift {
 	}
 	changes := changepoint.Rates(times, 0, float64(w.to-w.from), changepoint.Options{Alpha: level,
 		Keep: func(from, k, to int) bool {
-			return leastFactor(w.doubt.rateOf(k-from, at(from), at(k)), w.doubt.rateOf(to-k, at(k), at(to))) >= leastRateFactor
+			return leastFactor(w.doubt.rateOf(k-from, at(from), at(k)), w.doubt.rateOf(to-k, at(k), at(to))) >= minRateFactor
 		}})
 	return shifts(changes, at, rate, Shift{Location: place.Location{Scope: place.Everywhere}, Metric: ArrivalsChanged})
 }
@@ -246,7 +246,7 @@ func (d *durations) search(w *observer, level float64) []Shift {
 	like.Limit = limit
 	changes = changepoint.Excesses(values, float64(limit), changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
 		b, a := beyond(from, k), beyond(k, to)
-		return factor(odds(b.Share), odds(a.Share)) >= leastTailFactor && d.step(b.P99, a.P99, leastTailFactor) &&
+		return factor(odds(b.Share), odds(a.Share)) >= minTailFactor && d.step(b.P99, a.P99, minTailFactor) &&
 			d.lasts(w, from, k) && d.lasts(w, k, to)
 	}})
 	return append(found, shifts(changes, d.time, beyond, like)...)
@@ -299,9 +299,9 @@ func (d *durations) beyond(from, to int, limit int64) float64 {
 func (d *durations) differ(from, k, to int) bool {
 	b, a := d.level(from, k).P50, d.level(k, to).P50
 	if d.metric == LatenessChanged {
-		return max(a-b, b-a) >= leastLateness
+		return max(a-b, b-a) >= minLateness
 	}
-	return d.step(b, a, leastMedianFactor)
+	return d.step(b, a, minMedianFactor)
 }
 
 // lasts reports whether the durations [from, to) are spread over a time in which at
@@ -331,9 +331,9 @@ func (d *durations) perToken() bool { return d.means == request.Stepping || d.st
 // step reports whether two durations differ by a factor, and by a time that anyone
 // notices.
 func (d *durations) step(x, y int64, by float64) bool {
-	least := int64(leastStep)
+	least := int64(minStep)
 	if d.perToken() {
-		least = leastTokenStep
+		least = minTokenStep
 	}
 	return max(x-y, y-x) >= least && factor(float64(max(1, x)), float64(max(1, y))) >= by
 }
@@ -397,7 +397,7 @@ func (o *outcomes) search(w *observer, level float64) []Shift {
 	}
 	changes := changepoint.Shares(is, changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
 		x, y := share(from, k).Share, share(k, to).Share
-		return max(x-y, y-x) >= leastShare && factor(odds(x), odds(y)) >= leastOddsFactor
+		return max(x-y, y-x) >= minShare && factor(odds(x), odds(y)) >= minOddsFactor
 	}})
 	return shifts(changes, at, share, Shift{Location: place.Location{Scope: place.Everywhere}, Metric: o.metric})
 }

@@ -57,8 +57,8 @@ func (p *changesPrinter) header() {
 	}
 }
 
-// mostFollowing is how many shifts of one kind are listed below the first one.
-const mostFollowing = 8
+// maxFollowing is how many shifts of one kind are listed below the first one.
+const maxFollowing = 8
 
 // change prints a change: a line about what came first, and a table of the rest.
 func (p *changesPrinter) change(number int) {
@@ -71,7 +71,7 @@ func (p *changesPrinter) change(number int) {
 	}
 	p.printf("\n%s%s%s%s\n", what, p.style.Paint(f.tone(), f.change()), gap, chance)
 	rest := c.Shifts[1:]
-	left := max(0, len(rest)-mostFollowing)
+	left := max(0, len(rest)-maxFollowing)
 	rest = rest[:len(rest)-left]
 	width := 0
 	for i := range rest {

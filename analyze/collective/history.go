@@ -26,17 +26,17 @@ type WaitIn struct {
 
 // How many parts a history has: fewer where many ranks would make it large.
 const (
-	mostParts  = 200
-	leastParts = 10
+	maxParts   = 200
+	minParts   = 10
 	usualWaits = 30_000  // in all parts, about
-	mostWaits  = 300_000 // beyond, nobody looks
+	maxWaits   = 300_000 // beyond, nobody looks
 )
 
 // WaitHistory divides the time of the collectives; nil where no rank waits, or there are too many.
 func (c *Collectives) WaitHistory() *WaitHistory {
 	pairs := max(1, len(c.Ranks)*len(c.Ranks))
-	parts := max(leastParts, min(mostParts, usualWaits/pairs))
-	if parts*pairs > mostWaits || c.Counts.Sync == 0 {
+	parts := max(minParts, min(maxParts, usualWaits/pairs))
+	if parts*pairs > maxWaits || c.Counts.Sync == 0 {
 		return nil
 	}
 	return c.waitHistory(parts)
@@ -118,7 +118,7 @@ type WaitedGroup struct {
 
 // Of which groups spells are told: a few that make up most of the waiting, each a good part of it.
 const (
-	mostWaited = 8
+	maxWaited  = 8
 	muchWaited = 0.05
 )
 
@@ -133,7 +133,7 @@ func (c *Collectives) Waited() Waited {
 		all = distribution.AddTimes(all, g.gathering.Lost())
 	}
 	slices.SortStableFunc(groups, func(a, b *peerGroup) int { return cmp.Compare(b.gathering.Lost(), a.gathering.Lost()) })
-	for _, g := range groups[:min(len(groups), mostWaited)] {
+	for _, g := range groups[:min(len(groups), maxWaited)] {
 		if spells := g.gathering.Spells(); len(spells) > 0 && float64(g.gathering.Lost()) >= muchWaited*float64(all) {
 			w.Groups = append(w.Groups, WaitedGroup{g.gathering.Names, g.ranks, spells})
 		}

@@ -140,7 +140,7 @@ func (c *Collectives) fabricOf(set *profile.Set, s *sized) (f *fabric, sure bool
 	}
 	sure = sure || fitsOneHost(set, s)
 	i := slices.IndexFunc(fabrics, func(f fabric) bool { return strings.Contains(strings.ToUpper(name), strings.ToUpper(f.gpu)) })
-	if i < 0 || fabrics[i].rate == 0 || s.ranks > mostOnFabric {
+	if i < 0 || fabrics[i].rate == 0 || s.ranks > maxOnFabric {
 		return nil, false
 	}
 	return &fabrics[i], sure
@@ -157,8 +157,8 @@ func fitsOneHost(set *profile.Set, s *sized) bool {
 	return len(set.Ranks) <= int(s.ranks) && !slices.ContainsFunc(set.MissingRanks, func(a profile.MissingRanks) bool { return a.Size > int(s.ranks) })
 }
 
-// mostOnFabric is how many accelerators a host has at most; a larger group has several hosts.
-const mostOnFabric = 8
+// maxOnFabric is how many accelerators a host has at most; a larger group has several hosts.
+const maxOnFabric = 8
 
 // SlowLinks returns the collectives that are slow every time, on all ranks: what connects these is.
 func (c *Collectives) SlowLinks(set *profile.Set, g *gpu.GPUs) ([]finding.Finding, finding.Check) {

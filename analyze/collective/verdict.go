@@ -153,7 +153,7 @@ func (c *Collectives) nobody() string {
 // fewSyncPoints is how many of a peer group are the least that can show a straggler: of two
 // ranks that are alike, one is behind in eleven blocks in a row as rarely as
 // [straggler.ErrorLevel] asks for.
-const fewSyncPoints = 11 * straggler.LeastInBlock
+const fewSyncPoints = 11 * straggler.MinInBlock
 
 // Findings returns the ranks that others wait for, and whether there are enough
 // collectives to tell; nothing is what a healthy deployment has.
@@ -176,7 +176,7 @@ func (c *Collectives) Findings(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 		}
 		out = append(out, f)
 		if s.Counted {
-			check.Needed = straggler.LeastCounted
+			check.Needed = straggler.MinCounted
 		}
 	}
 	switch {

@@ -20,9 +20,9 @@ type Chain struct {
 	Pieces []Piece
 }
 
-// mostPieces is how many pieces a chain has at most: of long answers, neighbors that are waited for
+// maxPieces is how many pieces a chain has at most: of long answers, neighbors that are waited for
 // for the same reason become one.
-const mostPieces = 2000
+const maxPieces = 2000
 
 // ChainOf returns the chain of a request, by its index in the set; nil if it has none. Hosts may be nil.
 func ChainOf(r *replay.Run, hosts *Hosts, index int) *Chain {
@@ -35,7 +35,7 @@ func ChainOf(r *replay.Run, hosts *Hosts, index int) *Chain {
 	c := &Chain{Index: index}
 	for i := range path {
 		x := &path[i]
-		if n := len(c.Pieces); n > 0 && len(path) > mostPieces && c.Pieces[n-1].Why == inSteps(x.Why) && x.Other == replay.None && c.Pieces[n-1].Other == "" {
+		if n := len(c.Pieces); n > 0 && len(path) > maxPieces && c.Pieces[n-1].Why == inSteps(x.Why) && x.Other == replay.None && c.Pieces[n-1].Other == "" {
 			last := &c.Pieces[n-1]
 			last.Until, last.Ns, last.Pieces, last.Stage = x.Until, last.Ns+int64(x.Until-at), last.Pieces+1, request.None
 			at = x.Until
@@ -43,7 +43,7 @@ func ChainOf(r *replay.Run, hosts *Hosts, index int) *Chain {
 		}
 		p := Piece{Part: Part{Why: x.Why, At: r.PlaceName(x.Place), From: r.PlaceName(x.From), Other: r.RID(x.Other), Host: x.activity, Tokens: x.Tokens, Ns: int64(x.Until - at), Pieces: 1, Requests: 1, First: at},
 			Until: x.Until, Stage: r.Stage(q, &x.Segment), What: texts[x.Why]}
-		if len(path) > mostPieces {
+		if len(path) > maxPieces {
 			p.Why = inSteps(x.Why)
 		}
 		p.Rank = p.where()
@@ -61,13 +61,13 @@ func inSteps(why replay.WaitReason) replay.WaitReason {
 	return why
 }
 
-// mostChains is how many requests are drawn.
-const mostChains = 10
+// maxChains is how many requests are drawn.
+const maxChains = 10
 
 // Slowest returns the chains of the slowest requests that have one. Hosts may be nil.
 func Slowest(r *replay.Run, hosts *Hosts) (list []Chain) {
 	all := r.Whole()
-	for _, q := range all[:min(mostChains, len(all))] {
+	for _, q := range all[:min(maxChains, len(all))] {
 		list = append(list, *ChainOf(r, hosts, r.Requests[q].Index))
 	}
 	return list

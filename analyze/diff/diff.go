@@ -212,9 +212,9 @@ func correctFamily(changes []*Change, n float64) {
 const (
 	// diffAlpha is the probability of finding any change at all where there is none.
 	diffAlpha = 0.05
-	// leastChange is what a change must be to matter: less than that, captures of the same
+	// minChange is what a change must be to matter: less than that, captures of the same
 	// thing differ from day to day.
-	leastChange = 0.03
+	minChange = 0.03
 )
 
 // A Change is how a number of a row changed, and whether that is more than chance. P is
@@ -232,7 +232,7 @@ func (c *Change) significant() bool { return c.Sure != "" }
 
 // matters reports whether the change is significant, and large enough to be told.
 func (c *Change) matters() bool {
-	return c.significant() && !(math.Abs(c.Change.Ratio-1) < leastChange) // a ratio to nothing is NaN
+	return c.significant() && !(math.Abs(c.Change.Ratio-1) < minChange) // a ratio to nothing is NaN
 }
 
 // tested reports whether the captures are long enough to say anything.

@@ -73,7 +73,7 @@ func (g *Gauge) count(d *Diff, kind Kind, name string, values [2]int64) {
 		g.counted, g.perPiece = "capture", 1
 		g.n = [2]int64{int64(d.locate.sides[0].captures), int64(d.locate.sides[1].captures)}
 	case g.share > 0 && g.how == significance.ByScatter:
-		g.counted, g.perPiece, g.n = "request", leastRequests, values
+		g.counted, g.perPiece, g.n = "request", minRequests, values
 		switch {
 		case kind.profiled():
 			g.counted, g.perPiece = kind.String(), 1
@@ -85,7 +85,7 @@ func (g *Gauge) count(d *Diff, kind Kind, name string, values [2]int64) {
 	case kind.profiled():
 		g.counted, g.perPiece, g.n = d.per.String(), 1, [2]int64{d.Before.Steps, d.After.Steps}
 	default:
-		g.counted, g.perPiece, g.n = "request", leastRequests, [2]int64{d.Before.Requests, d.After.Requests}
+		g.counted, g.perPiece, g.n = "request", minRequests, [2]int64{d.Before.Requests, d.After.Requests}
 	}
 }
 
@@ -165,7 +165,7 @@ func (g *Gauge) Shortage(c significance.Crossing, level float64) string {
 func (g *Gauge) needed(level float64) int64 {
 	switch {
 	case g.how == significance.ByCapture:
-		return significance.LeastCaptures
+		return significance.MinCaptures
 	case g.how == significance.ByRanks:
 		return int64(g.perPiece * significance.FewestPieces(max(g.pieces[0], g.pieces[1]), level))
 	case g.share > 0:

@@ -42,7 +42,7 @@ func (d *Diff) table(schema, title string, rows []Row) *table.Table {
 func (d *Diff) fields(rows []Row) []table.Field[Row] {
 	fields := []table.Field[Row]{
 		table.TextColumn("of", kindsInWords(), func(r *Row) string { return r.Kind.String() }),
-		table.TextColumn("name", "metric, stage, kind of step and batch size, kernel, operation, operator, or why a device waited and what the host did", func(r *Row) string { return r.Name }).AtMost(table.MostName),
+		table.TextColumn("name", "metric, stage, kind of step and batch size, kernel, operation, operator, or why a device waited and what the host did", func(r *Row) string { return r.Name }).AtMost(table.MaxName),
 	}
 	if d.byRank {
 		fields = append(fields, table.TextColumn("rank", "thread and rank, or rank, without its host", func(r *Row) string { return r.Rank }))
@@ -58,7 +58,7 @@ func (d *Diff) fields(rows []Row) []table.Field[Row] {
 	return append(fields,
 		table.Field[Row]{Column: table.Column{Name: "effect", Unit: table.Duration, Tenths: true, Scale: "total", Doc: "how much longer a request or step takes because of this change; rows are sorted by it", Detail: true},
 			Cell: func(r *Row) table.Cell { return table.Cell{N: r.Effect()} }},
-		table.TextColumn("like", "kernel that only the other capture has and that may be the same: its function has the same name", func(r *Row) string { return r.Like }).AtMost(table.MostName).DetailIf(!renamed))
+		table.TextColumn("like", "kernel that only the other capture has and that may be the same: its function has the same name", func(r *Row) string { return r.Like }).AtMost(table.MaxName).DetailIf(!renamed))
 }
 
 // count is how many durations a row has; there is no counting where the time of a device went.
@@ -273,7 +273,7 @@ func (d *Diff) SideReport() *table.Table {
 			}
 			return table.TextCell(names[1])
 		}},
-		table.TextColumn("label", "your label, or the path", func(s *Side) string { return s.Label }).AtMost(table.MostName),
+		table.TextColumn("label", "your label, or the path", func(s *Side) string { return s.Label }).AtMost(table.MaxName),
 		{Column: table.Column{Name: "from", Unit: table.Instant, Doc: "when the first request or step began"}, Cell: func(s *Side) table.Cell {
 			return table.Cell{N: int64(s.First), Unknown: s.First == 0}
 		}},

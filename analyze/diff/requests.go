@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// leastRequests is how many requests a piece of a capture has at least.
-const leastRequests = 10
+// minRequests is how many requests a piece of a capture has at least.
+const minRequests = 10
 
 // A diffSpans collects the durations of spans.
 type diffSpans struct {
@@ -117,7 +117,7 @@ func cutRequests(list []request.Request, most int64) *diffPieces {
 	for i := range list {
 		starts[i] = list[i].Start
 	}
-	return cutEvenly(starts, int(max(1, min(maxPieces, int64(len(starts)/leastRequests), most))))
+	return cutEvenly(starts, int(max(1, min(maxPieces, int64(len(starts)/minRequests), most))))
 }
 
 func (c *diffSpans) addMetrics(metrics []diffGroup, r *request.Request, piece int) {

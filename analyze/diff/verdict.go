@@ -13,9 +13,9 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// leastWeight is the part of the time of a request, or of a step, that a stage or kernel must
+// minWeight is the part of the time of a request, or of a step, that a stage or kernel must
 // have gained or lost to be told of.
-const leastWeight = 0.01
+const minWeight = 0.01
 
 // words makes the verdict: what is different about the load, what users notice, and
 // which stage and kernel it comes from.
@@ -132,7 +132,7 @@ func (d *Diff) others(told []*Row, any bool) (says []string) {
 			fresh++
 		case r.After.N == 0:
 			gone++
-		case d.weight(r) < leastWeight:
+		case d.weight(r) < minWeight:
 			small++
 		default:
 			others++
@@ -142,7 +142,7 @@ func (d *Diff) others(told []*Row, any bool) (says []string) {
 	case !any && others+small+fresh+gone == 0:
 		says = append(says, "No significant difference")
 	case !any && others+fresh+gone == 0:
-		says = append(says, fmt.Sprintf("No difference that matters: %s changed, each by less than %.0f %% of the total", words.Counted(small, "row"), 100*leastWeight))
+		says = append(says, fmt.Sprintf("No difference that matters: %s changed, each by less than %.0f %% of the total", words.Counted(small, "row"), 100*minWeight))
 	case others+small+fresh+gone == 0:
 		says = append(says, "no other significant difference")
 	case others+small > 0:
@@ -163,7 +163,7 @@ func (d *Diff) untested() (most *Row, n int) {
 	for i := range d.Rows {
 		r := &d.Rows[i]
 		known := r.Mean.tested() || (r.only() || r.Kind == GPU) && r.Total.tested()
-		if known || r.Changed() || d.part(r, r.Moved()) < leastWeight {
+		if known || r.Changed() || d.part(r, r.Moved()) < minWeight {
 			continue
 		}
 		if n++; most == nil || distribution.Abs(r.Moved()) > distribution.Abs(most.Moved()) {
@@ -246,7 +246,7 @@ func (d *Diff) changed(is func(*Row) bool) *Row {
 // the one that grew by the largest factor, since what is around it has other parts that did
 // not.
 func (d *Diff) cause(kind Kind) *Row {
-	most := d.changed(func(r *Row) bool { return r.Kind == kind && d.weight(r) >= leastWeight })
+	most := d.changed(func(r *Row) bool { return r.Kind == kind && d.weight(r) >= minWeight })
 	if most == nil || kind.profiled() {
 		return most
 	}
@@ -324,7 +324,7 @@ func (d *Diff) addUp() {
 func (d *Diff) sentence(r *Row, rows *diffRows) string {
 	text := d.plain(r)
 	if r.Like != "" {
-		text += ", perhaps the same as " + table.CutMiddle(words.Clean(r.Like), mostVerdictName, table.Style{ASCII: true}) + " in the other capture"
+		text += ", perhaps the same as " + table.CutMiddle(words.Clean(r.Like), maxVerdictName, table.Style{ASCII: true}) + " in the other capture"
 	}
 	if !d.byRank {
 		text += rows.where(r)
@@ -334,7 +334,7 @@ func (d *Diff) sentence(r *Row, rows *diffRows) string {
 
 // plain tells how a row changed.
 func (d *Diff) plain(r *Row) string {
-	text := table.CutMiddle(words.Clean(r.Name), mostVerdictName, table.Style{ASCII: true})
+	text := table.CutMiddle(words.Clean(r.Name), maxVerdictName, table.Style{ASCII: true})
 	switch r.Kind {
 	case Step:
 		text = strings.TrimPrefix(text+" steps", "other ")
@@ -357,15 +357,15 @@ func (d *Diff) plain(r *Row) string {
 			what += " per " + unit
 		}
 		text += fmt.Sprintf(" %s %s%s", what, pairInWords(before, after), change.inBrackets())
-		if b, a := r.Before.rate(), r.After.rate(); r.Kind.profiled() && r.Kind != GPU && math.Abs(b-a) > leastChange*b {
+		if b, a := r.Before.rate(), r.After.rate(); r.Kind.profiled() && r.Kind != GPU && math.Abs(b-a) > minChange*b {
 			text += fmt.Sprintf(", %s -> %s%s", words.ThreeDigits(b), words.ThreeDigits(a), d.perUnit(r))
 		}
 	}
 	return text
 }
 
-// mostVerdictName is how many characters of a name the verdict has.
-const mostVerdictName = 60
+// maxVerdictName is how many characters of a name the verdict has.
+const maxVerdictName = 60
 
 // perUnit ends the sentence that something takes a time; nothing of whole captures.
 func (d *Diff) perUnit(r *Row) string {

@@ -32,12 +32,12 @@ type Tally struct {
 	long           []int64
 	hist           *histogram // nil unless one of the samples is one
 	counted        *selection // instead of small, of very many
-	most           int        // for tests; 0 is mostSorted
+	most           int        // for tests; 0 is maxSorted
 }
 
-// mostSorted is how many values are copied and sorted. Of more, each rank that is asked for is
+// maxSorted is how many values are copied and sorted. Of more, each rank that is asked for is
 // counted, without a copy: a pass over a billion values takes a second or two.
-const mostSorted = 32 << 20
+const maxSorted = 32 << 20
 
 // Of describes the values of some samples. approximate tells that median and
 // percentiles may be off by 0.4 %.
@@ -58,7 +58,7 @@ func (t *Tally) Of(samples ...*Sample) (d Distribution, approximate bool) {
 		}
 		return t.hist.distribution(), true
 	}
-	if n > cmp.Or(t.most, mostSorted) {
+	if n > cmp.Or(t.most, maxSorted) {
 		t.counted = newSelection(samples)
 		return t.counted.moments.distribution(t.counted.at), false
 	}

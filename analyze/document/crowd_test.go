@@ -57,7 +57,7 @@ func TestFold(t *testing.T) {
 		c.Named["rank 11"] = true
 		folded := c.Fold(tableOf(rows))
 		groups := hosts
-		if hosts > mostGroups {
+		if hosts > maxGroups {
 			groups = 0
 		}
 		if want := 2 * (1 + groups + 3); folded.Len() != want {

@@ -13,8 +13,8 @@ import (
 const (
 	// Many is above how many ranks a table is folded.
 	Many = 64
-	// mostGroups is how many groups have a row each.
-	mostGroups = 16
+	// maxGroups is how many groups have a row each.
+	maxGroups = 16
 	// rankColumn names the column that tells which rank a row is of.
 	rankColumn = "rank"
 )
@@ -131,7 +131,7 @@ func (c *Ranks) levelFor(ranks map[string]bool) int {
 		for rank := range ranks {
 			groups[c.Hosts.group(level, c.host(rank))] = true
 		}
-		if len(groups) > 1 && len(groups) <= mostGroups && !groups[""] {
+		if len(groups) > 1 && len(groups) <= maxGroups && !groups[""] {
 			return level
 		}
 	}

@@ -251,8 +251,8 @@ func hardlyCosts(f *finding.Finding) bool {
 
 // costly and free tell whether a finding costs so much that anyone would notice: load comes and
 // goes.
-func costly(f *finding.Finding) bool { return f.Cost >= leastLoadCost }
+func costly(f *finding.Finding) bool { return f.Cost >= minLoadCost }
 func free(f *finding.Finding) bool   { return !costly(f) }
 
-// leastLoadCost is the part of the time of requests that load, or a tail for it, costs at least.
-const leastLoadCost = 0.02
+// minLoadCost is the part of the time of requests that load, or a tail for it, costs at least.
+const minLoadCost = 0.02

@@ -97,8 +97,8 @@ func (w *waits) findLate(m *Measured, collector *gaps.Collector) {
 // half of how much later it comes. The others do not idle meanwhile: they wait in collectives.
 func (l *lateRank) byHost() bool { return 2*(l.host.Time-l.others) >= l.spell.Later }
 
-// mostNamed is how many spells a sentence tells, and how many places in the code of a host.
-const mostNamed = 3
+// maxNamed is how many spells a sentence tells, and how many places in the code of a host.
+const maxNamed = 3
 
 // text is the sentence that leads: who is waited for, when, and why.
 func (w *waits) text(devices string) string {
@@ -160,7 +160,7 @@ func (w *waits) told() []*lateRank {
 		list = append(list, &w.late[i])
 	}
 	slices.SortStableFunc(list, func(a, b *lateRank) int { return cmp.Compare(b.spell.Lost, a.spell.Lost) })
-	list = list[:min(len(list), mostNamed)]
+	list = list[:min(len(list), maxNamed)]
 	slices.SortStableFunc(list, func(a, b *lateRank) int {
 		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.spell.From, b.spell.From))
 	})
@@ -191,7 +191,7 @@ func (l *lateRank) reason() string {
 		return "neither its host nor its kernels explain why"
 	}
 	text := fmt.Sprintf("its GPU waited %s for its host to launch, those of the other ranks %s", words.Nearly(l.host.Time), words.Nearly(l.others))
-	if at := inPlaces(l.host.Causes, mostNamed); at != "" {
+	if at := inPlaces(l.host.Causes, maxNamed); at != "" {
 		text += "; its host was " + at
 	}
 	return text
@@ -213,7 +213,7 @@ func (w *waits) evidence(all *gaps.Gaps) []finding.Evidence {
 	part := func(ns int64) float64 { return 100 * distribution.Fraction(ns, w.length) }
 	list := []finding.Evidence{finding.Sentence("communication that does not overlap with compute is %.0f %% of the time: %.0f %% waits for ranks that come late, %.0f %% transfers data",
 		part(w.exposed), part(w.waiting), part(w.exposed-w.waiting))}
-	if at := inPlaces(all.Busiest(), mostNamed); at != "" {
+	if at := inPlaces(all.Busiest(), maxNamed); at != "" {
 		list = append(list, finding.Sentence("over the whole capture, while GPUs of any rank wait for launches, hosts are %s", at))
 	}
 	for _, l := range w.told() {

@@ -132,7 +132,7 @@ func Chance(p float64) Probability {
 // Affected are the requests that suffer from something. The zero value is unknown.
 type Affected struct {
 	N    int
-	RIDs []string // of the first ones, MostRIDs at most
+	RIDs []string // of the first ones, MaxRIDs at most
 
 	requests []int // indexes into Set.Requests
 }
@@ -140,14 +140,14 @@ type Affected struct {
 // AffectedOf names requests of s, given their indexes.
 func AffectedOf(s *request.Set, list []int) Affected {
 	a := Affected{N: len(list), requests: list}
-	for _, i := range list[:min(MostRIDs, len(list))] {
+	for _, i := range list[:min(MaxRIDs, len(list))] {
 		a.RIDs = append(a.RIDs, s.Text(s.Requests[i].RID))
 	}
 	return a
 }
 
 // Named are the requests that RIDs names, as indexes into Set.Requests.
-func (a *Affected) Named() []int { return a.requests[:min(MostRIDs, len(a.requests))] }
+func (a *Affected) Named() []int { return a.requests[:min(MaxRIDs, len(a.requests))] }
 
 // mostly reports whether most of some requests are among others.
 func (a *Affected) mostly(of *Affected) bool {
@@ -165,8 +165,8 @@ func (a *Affected) mostly(of *Affected) bool {
 	return n > 0 && float64(n) >= most*float64(len(a.requests))
 }
 
-// MostRIDs is how many requests a finding names.
-const MostRIDs = 10
+// MaxRIDs is how many requests a finding names.
+const MaxRIDs = 10
 
 // Evidence is a sentence, and where a report has the number that it is about.
 type Evidence struct {

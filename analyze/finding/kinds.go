@@ -43,15 +43,15 @@ const (
 	Likely  Confidence = "likely"  // chance or another cause is not ruled out
 )
 
-// mostChance is the probability up to which a finding is certain.
-const mostChance = 0.001
+// maxChance is the probability up to which a finding is certain.
+const maxChance = 0.001
 
 // Confidence is how sure a finding with probability p is; otherwise, without one.
 func (p Probability) Confidence(otherwise Confidence) Confidence {
 	switch {
 	case !p.Known:
 		return otherwise
-	case p.P <= mostChance:
+	case p.P <= maxChance:
 		return Certain
 	}
 	return Likely

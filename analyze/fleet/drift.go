@@ -21,10 +21,10 @@ import (
 const (
 	// driftP is the largest probability of a change of step times if nothing changes.
 	driftP = 0.01
-	// leastDrift is the smallest change that is told of, as a part of the step time.
-	leastDrift = 0.02
-	// leastDays is how many days it takes to find a change: half of them on either side of it.
-	leastDays = 10
+	// minDrift is the smallest change that is told of, as a part of the step time.
+	minDrift = 0.02
+	// minDays is how many days it takes to find a change: half of them on either side of it.
+	minDays = 10
 )
 
 // A Day is the step times of a series on one day.
@@ -173,7 +173,7 @@ func findDrifts(list []Day, versions []VersionUse) {
 	}
 	changes := changepoint.Levels(levels, changepoint.Options{Alpha: driftP, Keep: func(from, k, to int) bool {
 		r := ratio(from, k, to)
-		return max(r, 1/r) >= 1+leastDrift
+		return max(r, 1/r) >= 1+minDrift
 	}})
 	for _, c := range changes {
 		d := &Drift{Series: list[c.At].Series, Day: list[c.At].Day, First: list[c.First].Day, Last: list[c.Last].Day,

@@ -120,7 +120,7 @@ func (f *Fleet) runsNeeded() int {
 // Drifts are changes of step times by day as findings.
 func (f *Fleet) Drifts() (found []finding.Finding, check finding.Check) {
 	gpu, requests := f.Recorded()
-	check = finding.Check{What: "step times by day", Of: "day", Needed: leastDays}
+	check = finding.Check{What: "step times by day", Of: "day", Needed: minDays}
 	days := map[Series]int{}
 	for i := range f.Days {
 		day := &f.Days[i]

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	defined  = "Weeks" // the heading in docs/METRICS.md
-	mostRows = 200     // of a table
+	defined = "Weeks" // the heading in docs/METRICS.md
+	maxRows = 200     // of a table
 )
 
 // Page makes the page of a fleet and of what its finders found.
@@ -95,7 +95,7 @@ func split(text string) (value, unit string) {
 
 // table is a figure of one of the tables of the report.
 func (b *pageBuilder) table(t *table.Table) *page.Figure {
-	return page.TableOf(t, mostRows, defined, b.src.Command(fleetFlag, "--table="+t.Name()))
+	return page.TableOf(t, maxRows, defined, b.src.Command(fleetFlag, "--table="+t.Name()))
 }
 
 func (b *pageBuilder) offenders() page.Section {

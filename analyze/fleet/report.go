@@ -117,7 +117,7 @@ func (f *Fleet) RunReport() *table.Table {
 		table.TextColumn("top", "the finding that costs most", func(r *R) string { return (*r).Top }),
 	})
 	top := &r.Columns[len(r.Columns)-1]
-	top.Most = table.MostName
+	top.Most = table.MaxName
 	r.Stay("hosts", "findings").Leave("last", "inputs", "top")
 	return r
 }

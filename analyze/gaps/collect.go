@@ -79,8 +79,8 @@ func (t *tally) add(o *tally) {
 	t.samples += o.samples
 }
 
-// mostLongest is how many of the longest gaps of a device are kept.
-const mostLongest = 100
+// maxLongest is how many of the longest gaps of a device are kept.
+const maxLongest = 100
 
 // Add takes a gap. Gaps of one rank come one after the other, in order for each device.
 func (c *Collector) Add(g *gpu.IdleGap) {
@@ -106,12 +106,12 @@ func (c *Collector) Add(g *gpu.IdleGap) {
 			d.rest[p.Reason].add(&tally{time: p.Length(), gaps: 1, longest: p.Length()})
 		}
 	}
-	if n := len(d.longest); n == mostLongest && d.longest[n-1].Gap.Length() >= g.Length() {
+	if n := len(d.longest); n == maxLongest && d.longest[n-1].Gap.Length() >= g.Length() {
 		return
 	}
 	at, _ := slices.BinarySearchFunc(d.longest, g.Length()-1, func(l longGap, length int64) int { return cmp.Compare(length, l.Gap.Length()) })
 	d.longest = slices.Insert(d.longest, at, long)
-	d.longest = d.longest[:min(len(d.longest), mostLongest)]
+	d.longest = d.longest[:min(len(d.longest), maxLongest)]
 }
 
 func (d *deviceGaps) addLate(g *gpu.IdleGap) {

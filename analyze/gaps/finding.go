@@ -229,13 +229,13 @@ func (c *Cause) sentence() string {
 	return "is " + c.Where()
 }
 
-// mostEvidence is how many rows stand for a suspect.
-const mostEvidence = 2
+// maxEvidence is how many rows stand for a suspect.
+const maxEvidence = 2
 
 // evidence names the rows that a suspect is made of. export tells that some may be of an
 // export of Nsight Systems.
 func (s *suspect) evidence(export bool) (list []finding.Evidence) {
-	for _, c := range s.rows[:min(len(s.rows), mostEvidence)] {
+	for _, c := range s.rows[:min(len(s.rows), maxEvidence)] {
 		text := fmt.Sprintf("%s: %s in %s, %s at most in one", cmp.Or(c.Where(), c.Activity.String()), words.Nearly(c.Time), words.Counted(int(c.Gaps), "gap"), words.Nearly(c.LongestPart))
 		if c.Samples > 0 {
 			text += ", by " + words.Counted(int(c.Samples), "sample")

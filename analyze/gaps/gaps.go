@@ -18,7 +18,7 @@ import (
 type Options struct {
 	ByRank   bool       // one list for each rank
 	From, To trace.Time // the window that gaps were collected in; 0 is open
-	Longest  int        // how many of the longest gaps; 0 is [mostLongest]
+	Longest  int        // how many of the longest gaps; 0 is [maxLongest]
 	// Each takes every part of a gap that a late launch ended: its cause, and when the gap
 	// began. Several ranks call it at once. nil is nobody.
 	Each func(rank int32, c *Cause, gap trace.Time, ns int64)
@@ -148,7 +148,7 @@ func (c *Collector) sumUp(ranks []rankWork, opt *Options) *Gaps {
 			list[i].all = g.Idle
 		}
 	}
-	g.Longest = c.longest(cmp.Or(opt.Longest, mostLongest))
+	g.Longest = c.longest(cmp.Or(opt.Longest, maxLongest))
 	for i := range g.Longest {
 		if l := &g.Longest[i]; opt.Around != nil {
 			l.Before, l.After = opt.Around(l.Rank, l.Device, l.Gap.From, l.Gap.To)

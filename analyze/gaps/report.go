@@ -53,7 +53,7 @@ func (g *Gaps) longestReport() *table.Table {
 		table.TextColumn("graph ran before", "what ran last in the CUDA graph that the gap is in: operator and module at capture, or else the kernel", func(g *Gap) string { return g.Before }),
 		table.TextColumn("graph ran after", "what the graph ran next", func(g *Gap) string { return g.After }),
 	} {
-		f.Most, f.Detail = table.MostName, none
+		f.Most, f.Detail = table.MaxName, none
 		fields = append(fields, f)
 	}
 	return table.New("sgtrace.report.gaps.longest/v1", "Longest gaps, each with the cause of most of it", g.Longest, fields).Stay("gap", "did")
@@ -93,7 +93,7 @@ func siteFields[T any](of func(*T) *Cause) []table.Field[T] {
 		return table.TextColumn(name, doc, func(row *T) string { return get(of(row)) }).InDetail()
 	}
 	where := table.TextColumn("where", "innermost call, operator and Python function, shortened", func(row *T) string { return of(row).Where() })
-	where.Most = table.MostName
+	where.Most = table.MaxName
 	return []table.Field[T]{
 		where,
 		text("call", "innermost call into CUDA or the operating system", func(c *Cause) string { return c.Call }),

@@ -80,8 +80,8 @@ func (r *Result) title() string {
 	return verdict + ": " + strings.Join(parts, ", ")
 }
 
-// mostReason is how wide a reason is for people.
-const mostReason = 100
+// maxReason is how wide a reason is for people.
+const maxReason = 100
 
 // Report is the table of conditions.
 func (r *Result) Report() *table.Table {
@@ -90,7 +90,7 @@ func (r *Result) Report() *table.Table {
 		table.TextColumn("condition", "what must not be", func(j *J) string { return j.Condition }),
 		table.TextColumn("state", "failed: it is so, and chance is ruled out; not judged: nobody can tell; passed", func(j *J) string { return string(j.State) }),
 		table.TextColumn("measured", "before -> after, and the change with its 95 % confidence interval; or how many findings", func(j *J) string { return j.Measured }),
-		table.TextColumn("reason", "what was found, or why it cannot be judged", func(j *J) string { return j.Reason }).AtMost(mostReason),
+		table.TextColumn("reason", "what was found, or why it cannot be judged", func(j *J) string { return j.Reason }).AtMost(maxReason),
 		table.TextColumn("unit", "of before and after: ns or number", func(j *J) string {
 			switch {
 			case math.IsNaN(j.Before) && math.IsNaN(j.After):

@@ -43,7 +43,7 @@ func (c *Cold) Total() int64 {
 }
 
 // AtStart reports whether all of these gaps come before the device has been busy for long.
-func (c *Cold) AtStart() bool { return !c.Spread && c.Gaps <= mostGaps }
+func (c *Cold) AtStart() bool { return !c.Spread && c.Gaps <= maxGaps }
 
 // Join adds what is cold of another device, or of other steps.
 func (c *Cold) Join(o *Cold) {
@@ -96,7 +96,7 @@ type startup struct {
 
 // What nearly all, few, early, and enough are.
 const (
-	mostGaps    = 64 // that are kept
+	maxGaps     = 64 // that are kept
 	nearlyAll   = 0.9
 	fewGapsPart = 0.01 // of all gaps, or fewGaps
 	fewGaps     = 3
@@ -107,13 +107,13 @@ const (
 // add takes a gap.
 func (s *startup) add(g *gapSum) {
 	s.gaps++
-	if n := len(s.longest); n == mostGaps && s.longest[n-1].Length() >= g.Length() {
+	if n := len(s.longest); n == maxGaps && s.longest[n-1].Length() >= g.Length() {
 		return
 	}
 	g.before = s.worked
 	at, _ := slices.BinarySearchFunc(s.longest, g.Length()-1, func(l gapSum, length int64) int { return cmp.Compare(length, l.Length()) })
 	s.longest = slices.Insert(s.longest, at, *g)
-	s.longest = s.longest[:min(len(s.longest), mostGaps)]
+	s.longest = s.longest[:min(len(s.longest), maxGaps)]
 }
 
 // settle counts the rest of the gaps of the start.

@@ -118,9 +118,9 @@ var startCalls = []string{
 // and memory takes no such time: all 80 GB of a device are 40,000 pages of 2 MB, which a driver
 // that takes a microsecond or two for each gives back within 100 ms. There are few libraries.
 const (
-	slowStart   = 1_000_000
-	slowFree    = 100_000_000
-	mostStarted = 3
+	slowStart  = 1_000_000
+	slowFree   = 100_000_000
+	maxStarted = 3
 )
 
 // A startKind is how a call of a name may start CUDA.
@@ -201,7 +201,7 @@ func (c *callTimes) add(call *profile.Call, inWindow bool, started *int) Reason 
 	}
 	dur := call.Dur()
 	starts := row.start == startsSlowly && dur >= slowStart
-	if row.start == startsByFree && dur >= slowFree && *started < mostStarted {
+	if row.start == startsByFree && dur >= slowFree && *started < maxStarted {
 		*started++
 		starts = true
 	}

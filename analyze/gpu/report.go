@@ -296,7 +296,7 @@ func (g *GPUs) KernelReport() *table.Table {
 		ratio("p50 of median", "p50 divided by the median of the p50 of the ranks that ran it", func(k *RankKernel) float64 { return k.RelP50 }).InDetail(),
 		table.CountColumn("ranks", "ranks that ran it", func(k *RankKernel) int64 { return int64(k.Ranks) }).InDetail(),
 		table.TextColumn("class", "what it does", func(k *RankKernel) string { return k.Class.String() }).InDetail(),
-		table.TextColumn("kernel", "name of the kernel", func(k *RankKernel) string { return k.Name }).AtMost(table.MostName),
+		table.TextColumn("kernel", "name of the kernel", func(k *RankKernel) string { return k.Name }).AtMost(table.MaxName),
 	})
 	r.Stay("excess", "of median").Leave("total", "n")
 	r.Note("of median: 1 is the median of the ranks that ran the kernel")

@@ -116,7 +116,7 @@ func (l *Layers) BlockReport() *table.Table {
 		list[i] = *p
 	}
 	kernel := table.TextColumn("kernel", "name of the kernel", func(p *placeTime) string { return p.kernel })
-	kernel.Most = table.MostName
+	kernel.Most = table.MaxName
 	return table.New("sgtrace.report.kernels.blocks/v1", "Blocks that CUDA graphs repeat", list, []table.Field[placeTime]{
 		table.CountColumn("of", "how many kernels a block has", func(p *placeTime) int64 { return int64(p.period) }),
 		table.CountColumn("place", "which of them, from 1 on; the first one begins a layer, where that is known", func(p *placeTime) int64 { return int64(p.place) + 1 }),

@@ -234,7 +234,7 @@ func (c *chooser) chooseFor(l, before *Launch) {
 	var most fit
 	look := func(some []*Capture) {
 		for _, x := range some {
-			p := c.pairs(l, x, len(some) <= mostAligned)
+			p := c.pairs(l, x, len(some) <= maxAligned)
 			if p == nil {
 				continue
 			}
@@ -320,9 +320,9 @@ func wanted(list []*Capture, tokens int64) int64 {
 	return want
 }
 
-// mostAligned is how many captures are aligned with a sequence, which takes longer than to compare
+// maxAligned is how many captures are aligned with a sequence, which takes longer than to compare
 // place by place.
-const mostAligned = 8
+const maxAligned = 8
 
 // shortlist returns the captures that may be of a replay: those of its size and length if there are
 // any, else those that come nearest.
@@ -349,7 +349,7 @@ func (c *chooser) shortlist(l *Launch, list []*Capture, want int64) []*Capture {
 		return n
 	}
 	slices.SortStableFunc(near, func(a, b *Capture) int { return cmp.Compare(apart(a), apart(b)) })
-	return near[:min(mostAligned, len(near))]
+	return near[:min(maxAligned, len(near))]
 }
 
 // pairs pairs a replay with a capture; nil if they do not fit. Sequences are aligned on demand only.

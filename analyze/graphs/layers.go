@@ -226,12 +226,12 @@ func (m *matcher) beginOf(nodes []Node) int {
 	return none
 }
 
-// mostPeriod bounds the sequences in which repetitions are looked for, which takes time by the square.
-const mostPeriod = 4096
+// maxPeriod bounds the sequences in which repetitions are looked for, which takes time by the square.
+const maxPeriod = 4096
 
 // period finds the block of nodes that a sequence repeats most: so many nodes, from and to; 0 is none.
 func period(nodes []Node) (p, from, to int) {
-	if len(nodes) > mostPeriod {
+	if len(nodes) > maxPeriod {
 		return 0, 0, 0
 	}
 	names := make([]trace.Sym, len(nodes))

@@ -11,9 +11,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// mostPasses is how many passes of a process are read, the longest ones: prefills and decode steps of a
+// maxPasses is how many passes of a process are read, the longest ones: prefills and decode steps of a
 // model launch the same kinds of kernels in the same order.
-const mostPasses = 4
+const maxPasses = 4
 
 // passesOf returns passes through models that ran without a graph, in the streams of a set.
 func passesOf(set *profile.Set) []*Capture {
@@ -67,7 +67,7 @@ func (r *captureReader) findPasses(s profile.Stream) {
 			x, y := a.thread[a.at], b.thread[b.at]
 			return cmp.Or(cmp.Compare(y.to-y.from, x.to-x.from), cmp.Compare(x.from, y.from))
 		})
-		for _, c := range list[:min(mostPasses, len(list))] {
+		for _, c := range list[:min(maxPasses, len(list))] {
 			first := c.thread[c.at]
 			w := newWindow(of, first.from, first.to)
 			w.pass = true

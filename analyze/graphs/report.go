@@ -47,7 +47,7 @@ func (g *Graphs) Report(opt walk.Options) *table.Table {
 	shapes := text("shapes", "shapes of the inputs of the operator", func(p Place) trace.Sym { return p.Shapes })
 	types := text("types", "types of the inputs of the operator", func(p Place) trace.Sym { return p.Types })
 	kernel := table.TextColumn("kernel", "name of the kernel, or of the copy or fill", func(r *row) string { return g.Name(r.at().Name) })
-	source.Most, kernel.Most, shapes.Most, types.Most, types.Detail = table.MostName, table.MostName, mostShapes, mostShapes, true
+	source.Most, kernel.Most, shapes.Most, types.Most, types.Detail = table.MaxName, table.MaxName, maxShapes, maxShapes, true
 	captured := table.TextColumn("capture", "file of the capture, and for how many tokens it is", func(r *row) string { return r.launch.Capture.String() }).InDetail()
 	fields := []table.Field[row]{
 		table.TextColumn("rank", "rank, or process that is none", func(r *row) string { return g.set.Ranks[r.launch.Rank] }),
@@ -71,8 +71,8 @@ func (g *Graphs) Report(opt walk.Options) *table.Table {
 	return t
 }
 
-// mostShapes is how wide shapes are for people.
-const mostShapes = 60
+// maxShapes is how wide shapes are for people.
+const maxShapes = 60
 
 // String names a capture: "bs_32_rank0.json.gz (32 tokens)".
 func (c *Capture) String() string {

@@ -18,8 +18,8 @@ type LayerKernel struct {
 	From, To int64 // ns since the layer began
 }
 
-// leastLayers is how many layers are a model.
-const leastLayers = 4
+// minLayers is how many layers are a model.
+const minLayers = 4
 
 // OneReplay returns the kernels of the layers of one replay, layer by layer: of the sequence that took most time, that
 // replay of which half took longer. It also says what that is: "634 kernels in 1.37 ms". It is empty where no
@@ -75,7 +75,7 @@ func (g *Graphs) layersIn(m *matcher, l *Launch) (list []LayerKernel) {
 		}
 		list = append(list, LayerKernel{layer, m.kind(n.Name), profile.BareName(g.Name(n.Name)), int64(n.Start) - begin, int64(n.Start) + n.Dur - begin})
 	}
-	if len(begins) < leastLayers {
+	if len(begins) < minLayers {
 		return nil
 	}
 	return list

@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// mostFindings is how many causes are findings; the table has all.
-const mostFindings = 5
+// maxFindings is how many causes are findings; the table has all.
+const maxFindings = 5
 
 // Findings are the causes.
 func (h *Hang) Findings() ([]finding.Finding, finding.Check) {
@@ -20,7 +20,7 @@ func (h *Hang) Findings() ([]finding.Finding, finding.Check) {
 	if check.N == 0 {
 		check.Reason = "the input has neither dumps of a flight recorder nor lines of PyTorch's watchdog or of NCCL"
 	}
-	most := mostFindings
+	most := maxFindings
 	if h.by == flight.NCCL { // which others only stand behind the first is not known without what ended
 		most = 1
 	}

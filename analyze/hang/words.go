@@ -38,15 +38,15 @@ func ranges(ranks []int32, most int, to string) string {
 	return text
 }
 
-// mostNamed is how many ranges of ranks a sentence names.
-const mostNamed = 6
+// maxNamed is how many ranges of ranks a sentence names.
+const maxNamed = 6
 
 // named is "rank 9" or "ranks 9, 14" in a sentence.
 func named(ranks []int32) string {
 	if len(ranks) == 1 {
 		return fmt.Sprintf("rank %d", ranks[0])
 	}
-	text := ranges(ranks, mostNamed, " to ")
+	text := ranges(ranks, maxNamed, " to ")
 	if i := strings.LastIndex(text, ", "); i >= 0 && !strings.HasSuffix(text, " more") {
 		text = text[:i] + " and" + text[i+1:]
 	}

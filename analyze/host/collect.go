@@ -127,7 +127,7 @@ func (c *collector) countThread(t *thread) {
 		if f.Kind == StackFrame {
 			return c.push(around, stackID(f.Correlation))
 		}
-		if c.depth[around] < mostDepth {
+		if c.depth[around] < maxDepth {
 			m := c.names.Of(f.Kind, f.Name)
 			at = c.enter(around, m.Name, m.Activity)
 		}
@@ -206,7 +206,7 @@ func (c *collector) countWork(e *profile.Event) bool {
 func (c *collector) enterCapture(at int32, e *profile.Event) int32 {
 	c.around = c.captures.AppendAround(c.around[:0], c.stream, e)
 	for _, a := range slices.Backward(c.around) {
-		if c.depth[at] >= mostDepth {
+		if c.depth[at] >= maxDepth {
 			break
 		}
 		m := c.names.Of(a.Kind, a.Name)

@@ -99,9 +99,9 @@ func (n *node) isIdle() bool { return n.did.Waits() && n.name == 0 }
 // bottom is the stack without frames.
 const bottom = 0
 
-// mostDepth bounds stacks: Python's functions nest up to 1,000 deep, and those of real servers
+// maxDepth bounds stacks: Python's functions nest up to 1,000 deep, and those of real servers
 // a tenth of that. What is deeper counts where it begins.
-const mostDepth = 500
+const maxDepth = 500
 
 // A tree holds stacks, and the time in the innermost frame of each, ns.
 type tree struct {

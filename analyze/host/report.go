@@ -42,15 +42,15 @@ func (s *Stacks) report(of TimeOf) *table.Table {
 	frame := text("frame", "the innermost frame", Row.Frame)
 	callers := text("callers", "the frames around it, the innermost first", Row.Callers)
 	stack := text("stack", "all frames, the outermost first, joined by semicolons", Row.Stack)
-	frame.Most, callers.Most, stack.Detail = mostFrame, table.MostName, true
+	frame.Most, callers.Most, stack.Detail = maxFrame, table.MaxName, true
 	t := table.New(fmt.Sprintf("sgtrace.report.stacks.%s/v1", names[of]), titles[of], s.rows[of], append(fields, frame, callers, stack))
 	t.Folding = &table.Folding{Stack: "stack", Weight: "self"}
 	s.note(t, of)
 	return t
 }
 
-// mostFrame is how wide the innermost frame is for people, who see callers beside it.
-const mostFrame = 50
+// maxFrame is how wide the innermost frame is for people, who see callers beside it.
+const maxFrame = 50
 
 // note says what the rows leave out, and what was not recorded.
 func (s *Stacks) note(t *table.Table, of TimeOf) {

@@ -66,7 +66,7 @@ func (c *collector) push(around int32, id stackID) int32 {
 			inward = append(inward, fn)
 		}
 	}
-	for i := len(inward) - 1; i >= 0 && c.depth[around] < mostDepth; i-- {
+	for i := len(inward) - 1; i >= 0 && c.depth[around] < maxDepth; i-- {
 		around = c.enter(around, inward[i].name, inward[i].did)
 	}
 	return around

@@ -405,7 +405,7 @@ func (s *RangeKernelSums) Report() *table.Table {
 	fields = append(fields, walk.RanksFields(s.ByRank, s.ranks, row)...)
 	fields = append(fields,
 		walk.StyleField(func(r *RangeKernelSum) profile.RangeStyle { return r.Style }),
-		table.TextColumn("range", "name of the ranges", func(r *RangeKernelSum) string { return r.Range }).AtMost(table.MostName),
+		table.TextColumn("range", "name of the ranges", func(r *RangeKernelSum) string { return r.Range }).AtMost(table.MaxName),
 		walk.NameField("kernel", row))
 	r := table.New("sgtrace.report.rangekernels/v1", "Kernels by range", s.Rows, fields)
 	if s.Outside > 0 {

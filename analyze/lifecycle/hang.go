@@ -15,12 +15,12 @@ import (
 // pause: longer than exporters hold spans back, and several times longer than ever before
 // on any server of its role.
 const (
-	leastSilence = 5_000_000_000 // ns; the delay of OpenTelemetry's exporters
-	heldBack     = 500_000_000   // ns; that of SGLang's
-	usualPauses  = 3
-	// leastWaiting is how many requests that no rank has a row of show that a server hangs:
+	minSilence  = 5_000_000_000 // ns; the delay of OpenTelemetry's exporters
+	heldBack    = 500_000_000   // ns; that of SGLang's
+	usualPauses = 3
+	// minWaiting is how many requests that no rank has a row of show that a server hangs:
 	// fewer may be in a queue, or their spans are lost.
-	leastWaiting = 3
+	minWaiting = 3
 )
 
 // An end is where the work of some requests ended, though they did not.
@@ -56,14 +56,14 @@ func (o *observer) hangs() (list []end) {
 func (o *observer) hang(t *team) (end, bool) {
 	e := end{life: t.life, team: t, since: t.last}
 	pause := o.pauses[t.life.server.role]
-	if t.goesOn(o) || t.life.isQuiet(t.life.last, pause) && t.life.last-t.last < leastSilence {
+	if t.goesOn(o) || t.life.isQuiet(t.life.last, pause) && t.life.last-t.last < minSilence {
 		return e, false // all of the server is gone: see death
 	}
 	e.inFlight = t.inFlight(pause, false)
 	busy := t.last
 	waiting := o.waiting(t)
 	if len(e.inFlight) == 0 {
-		if len(waiting) < leastWaiting {
+		if len(waiting) < minWaiting {
 			return e, false
 		}
 		busy = max(busy, waiting[0].start)
@@ -90,7 +90,7 @@ func (o *observer) hang(t *team) (end, bool) {
 // pauses are.
 func (l *life) isQuiet(since trace.Time, pause int64) bool {
 	silent := int64(l.until - since)
-	return silent >= leastSilence && silent >= usualPauses*pause
+	return silent >= minSilence && silent >= usualPauses*pause
 }
 
 // goesOn reports whether a job ended on a team after its last sign there, or on nobody

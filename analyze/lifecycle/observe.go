@@ -101,7 +101,7 @@ func observe(s *request.Set) *observer {
 func (o *observer) compare() {
 	for _, t := range o.teams() {
 		t.pause = t.longestPause()
-		t.discountIntake(leastWaiting)
+		t.discountIntake(minWaiting)
 		role := t.life.server.role
 		o.pauses[role] = max(o.pauses[role], t.pause)
 	}

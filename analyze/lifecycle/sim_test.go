@@ -52,7 +52,7 @@ func TestRateOfIdleHungRanks(t *testing.T) {
 		s, truth := testset.Simulated(t, c)
 		found := Find(s)
 		h := truth.Hang
-		if !isHung(found, h.DPRank, h.Role) || h.Running == 0 && len(found.hangs[0].requests()) < leastWaiting {
+		if !isHung(found, h.DPRank, h.Role) || h.Running == 0 && len(found.hangs[0].requests()) < minWaiting {
 			t.Logf("seed %d: found %+v, planted %+v", seed, found.Events, h)
 			return false
 		}

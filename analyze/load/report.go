@@ -156,8 +156,8 @@ type printer struct {
 	drawing curves.Drawing
 }
 
-// mostRanks is how many lead ranks of a role are drawn.
-const mostRanks = 8
+// maxRanks is how many lead ranks of a role are drawn.
+const maxRanks = 8
 
 // blocks chooses what is drawn.
 func (p *printer) blocks() {
@@ -190,12 +190,12 @@ func (p *printer) roleBlocks(role *Series, ranks []Series) {
 		return
 	}
 	p.drawing.Add(fmt.Sprintf("%s, %d lead ranks of %s", &role.Location, len(leads), words.Counted(len(ranks), "rank")), p.rankCurves(role, true))
-	if len(leads) > mostRanks {
+	if len(leads) > maxRanks {
 		busiest := slices.Clone(leads)
 		slices.SortStableFunc(busiest, func(x, y *Series) int { return cmp.Compare(sumOfRunning(y), sumOfRunning(x)) })
 		p.drawing.Notes = append(p.drawing.Notes, fmt.Sprintf("of the %d lead ranks of %s the %d with most running requests are drawn; CSV and JSON have all",
-			len(leads), &role.Location, mostRanks))
-		leads = slices.DeleteFunc(leads, func(s *Series) bool { return !slices.Contains(busiest[:mostRanks], s) })
+			len(leads), &role.Location, maxRanks))
+		leads = slices.DeleteFunc(leads, func(s *Series) bool { return !slices.Contains(busiest[:maxRanks], s) })
 	}
 	for _, s := range leads {
 		p.drawing.Add(s.Location.String(), p.rankCurves(s, false))

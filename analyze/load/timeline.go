@@ -81,8 +81,8 @@ type Spread struct {
 // A timeline has so many buckets and points at most: beyond, nobody looks and
 // memory runs out.
 const (
-	mostBuckets = 20_000
-	mostPoints  = 2_000_000
+	maxBuckets = 20_000
+	maxPoints  = 2_000_000
 )
 
 // New divides the time of the requests of s into buckets; zero chooses
@@ -104,7 +104,7 @@ func New(s *request.Set, bucket time.Duration) (*Timeline, error) {
 	}
 	t.Grid = *curves.NewGrid([]request.Interval{{From: t.From, To: t.To + 1}}, bucket)
 	ranks, n := place.NewRankSet(s), t.N()
-	if n > mostBuckets || n*len(ranks.Places) > mostPoints {
+	if n > maxBuckets || n*len(ranks.Places) > maxPoints {
 		return nil, fmt.Errorf("--bucket %v: that is too short for %s from the first to the last request, %s of %s; choose longer ones, or a part of the time",
 			bucket, words.Nearly(int64(t.To-t.From)), words.Counted(n, "bucket"), words.Counted(len(ranks.Places), "rank"))
 	}

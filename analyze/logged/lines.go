@@ -21,8 +21,8 @@ type stretch struct {
 	prompts, prefills float64
 }
 
-// mostStretches are kept of a rank: of longer logs, some that follow each other are one.
-const mostStretches = 1 << 16
+// maxStretches are kept of a rank: of longer logs, some that follow each other are one.
+const maxStretches = 1 << 16
 
 // stretches are those of a rank, in order, but for those in which it may have had nothing to do: how
 // long it did not is part of what its line calls its throughput; n is how many there were.
@@ -58,7 +58,7 @@ func (l *Logged) stretches(place int32, opt Options) (list []stretch, n int) {
 	return out.list, n
 }
 
-// thinned is a list of stretches that does not grow beyond [mostStretches]: then two that follow each other become
+// thinned is a list of stretches that does not grow beyond [maxStretches]: then two that follow each other become
 // one, their mean, and so do all that come later.
 type thinned struct {
 	list    []stretch
@@ -71,12 +71,12 @@ func (t *thinned) add(x stretch) {
 		t.list[len(t.list)-1].join(&x, 1/float64(t.n))
 		return
 	}
-	if len(t.list) == mostStretches {
-		for i := range mostStretches / 2 {
+	if len(t.list) == maxStretches {
+		for i := range maxStretches / 2 {
 			t.list[i] = t.list[2*i]
 			t.list[i].join(&t.list[2*i+1], 0.5)
 		}
-		t.list, t.each = t.list[:mostStretches/2], 2*t.each
+		t.list, t.each = t.list[:maxStretches/2], 2*t.each
 	}
 	t.list, t.n = append(t.list, x), 1
 }

@@ -64,9 +64,9 @@ type Options struct {
 	From, To trace.Time    // 0 is no bound
 }
 
-// leastBucket is how long buckets are at least that findings are made of: stamps are of whole
+// minBucket is how long buckets are at least that findings are made of: stamps are of whole
 // seconds, and a decode server logs every few seconds.
-const leastBucket = 2 * time.Second
+const minBucket = 2 * time.Second
 
 // Measure sums up what all inputs say.
 func Measure(set *series.Set, opt Options) *Logged {
@@ -112,7 +112,7 @@ func (l *Logged) grid(opt Options) {
 	bucket := opt.Bucket
 	if bucket == 0 {
 		const most = 240
-		bucket = leastBucket
+		bucket = minBucket
 		for int64(bucket) < int64(l.To-l.From)/most {
 			bucket *= 2
 		}

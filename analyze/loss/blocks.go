@@ -37,7 +37,7 @@ func SingleBlocks(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	var evidence []finding.Evidence
 	for i, k := range kernels {
 		threads = max(threads, k.threads)
-		if i < mostSingle {
+		if i < maxSingle {
 			evidence = append(evidence, finding.Sentence("%s: %s in all, in one block of %s", k.name, words.Nearly(k.time), words.Counted(int(k.threads), "thread")))
 		}
 	}
@@ -49,8 +49,8 @@ func SingleBlocks(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	return []finding.Finding{shareFinding("one block", "kernels of one block", share, text, evidence...)}, check
 }
 
-// mostSingle is how many kernels are named.
-const mostSingle = 3
+// maxSingle is how many kernels are named.
+const maxSingle = 3
 
 // A singleKernel is a kernel that runs as one block, on all ranks.
 type singleKernel struct {

@@ -19,7 +19,7 @@ import (
 // Up to fewOperators operators that take half of the time of all are told.
 const (
 	fewOperators = 3
-	mostOfAll    = 0.5
+	maxOfAll     = 0.5
 )
 
 // An ownTime is how long threads were in an operator itself, ns.
@@ -42,12 +42,12 @@ func Largest(set *profile.Set, opt walk.Options) ([]finding.Finding, finding.Che
 		return nil, check
 	}
 	sum, n := int64(0), 0
-	for n < min(fewOperators, len(list)) && distribution.Fraction(sum, total) < mostOfAll {
+	for n < min(fewOperators, len(list)) && distribution.Fraction(sum, total) < maxOfAll {
 		sum = distribution.AddTimes(sum, list[n].time)
 		n++
 	}
 	share := distribution.Fraction(sum, total)
-	if share < mostOfAll {
+	if share < maxOfAll {
 		return nil, check
 	}
 	var parts []string

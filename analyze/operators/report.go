@@ -38,7 +38,7 @@ func (o *Operators) shapeReport() *table.Table {
 		table.TextColumn("causal", "of attention: whether tokens attend only to those before them", func(r *Row) string { return r.Mask.Causal.String() }),
 		windowColumn(func(r *Row) profile.Mask { return r.Mask }),
 	}
-	shapes[0].Most, shapes[1].Most, shapes[2].Detail = mostTypes, mostShapes, true
+	shapes[0].Most, shapes[1].Most, shapes[2].Detail = maxTypes, maxShapes, true
 	t := table.New("sgtrace.report.ops.shapes/v1", "Operators by the shapes of their inputs", o.Shapes, o.fields("operator", shapes))
 	switch {
 	case o.Shapes != nil || o.frames == 0:
@@ -50,9 +50,9 @@ func (o *Operators) shapeReport() *table.Table {
 	return t
 }
 
-// mostShapes and mostTypes are how wide these are for people: the first three inputs are the
+// maxShapes and maxTypes are how wide these are for people: the first three inputs are the
 // tensors that matter.
-const mostShapes, mostTypes = 60, 40
+const maxShapes, maxTypes = 60, 40
 
 // fields are the columns of rows that what names; more follow the name.
 func (o *Operators) fields(what string, more []table.Field[Row]) []table.Field[Row] {
@@ -80,7 +80,7 @@ func (o *Operators) moduleReport() *table.Table {
 func (o *Operators) copyReport() *table.Table {
 	row := func(r *CopyRow) *walk.Row { return &r.Row }
 	function := table.TextColumn("function", "innermost Python function around the call that is of no library", func(r *CopyRow) string { return r.Function })
-	function.Most = table.MostName
+	function.Most = table.MaxName
 	fields := append(walk.RankFields(o.ByRank, row),
 		walk.ShareField("part of the GPU time of all operators", func(r *CopyRow) float64 { return r.Share }),
 		table.NsColumn("gpu", "sum of the durations", func(r *CopyRow) int64 { return r.Copied.Time }),

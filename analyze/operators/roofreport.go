@@ -20,7 +20,7 @@ func (o *Rooflines) Report() *table.Table {
 	operator := table.TextColumn("operator", "operator that launched it: the innermost one of which a formula is known", func(r *Roofed) string { return r.Row.Name })
 	kernel := table.TextColumn("kernel", "name of the longest kernel of the operator", func(r *Roofed) string { return r.Kernel })
 	step := table.TextColumn("step", "kind of the step: prefill, decode; other is unknown, or both", func(r *Roofed) string { return walk.StepKinds[r.Step] })
-	kernel.Most, shapes.Most, types.Most, types.Detail = table.MostName, mostShapes, mostTypes, true
+	kernel.Most, shapes.Most, types.Most, types.Detail = table.MaxName, maxShapes, maxTypes, true
 	fields := append(walk.RankFields(o.ByRank, row),
 		walk.ShareField("part of the time of all rows", func(r *Roofed) float64 { return r.Share }),
 		table.NsColumn("total", "of its kernels, each from when the one before it on its stream ended", func(r *Roofed) int64 { return r.Time }),

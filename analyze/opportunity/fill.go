@@ -206,7 +206,7 @@ func (f *Fills) Report() *table.Table {
 		return table.Field[Fill]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(r *Fill) table.Cell { n := of(r); return table.Cell{N: n, Unknown: n == 0} }}
 	}
 	kernel := table.TextColumn("kernel", "name of the kernel", func(r *Fill) string { return r.Kernel })
-	kernel.Most = table.MostName
+	kernel.Most = table.MaxName
 	t := table.New("sgtrace.report.kernels.fill/v1", "Kernels that do not fill the GPU", f.Rows, []table.Field[Fill]{
 		table.ShareColumn("time", "part of the time of all kernels", func(r *Fill) float64 { return distribution.Fraction(r.Total, f.All) }),
 		table.NsColumn("total", "sum of the durations", func(r *Fill) int64 { return r.Total }),
@@ -264,7 +264,7 @@ func (f *Fills) note(t *table.Table) {
 		sums[f.Rows[i].why()] += f.Rows[i].Total
 	}
 	for _, why := range []string{"last wave", "low occupancy", "one thread"} {
-		if share := distribution.Fraction(sums[why], f.All); share >= leastSaved {
+		if share := distribution.Fraction(sums[why], f.All); share >= minSaved {
 			t.Note("%s: %s of the time", why, fmt.Sprintf("%.1f %%", 100*share))
 		}
 	}

@@ -149,7 +149,7 @@ func (x *seeker) step(kernels []ran) int {
 	for n < len(kernels) && small[x.kinds.of(kernels[n].name).kind] && together(kernels[:n+1]) && (n == 0 || !x.begins(kernels[n:])) {
 		n++
 	}
-	if n >= leastRun && !compiled(kernels[:n], x.kinds) {
+	if n >= minRun && !compiled(kernels[:n], x.kinds) {
 		x.count("run of small kernels", "torch.compile, or one kernel for all, where each reads what the one before wrote", "", kernels[:n])
 	}
 	return max(1, n)
@@ -158,15 +158,15 @@ func (x *seeker) step(kernels []ran) int {
 // inPieces is attention of several kernels.
 const inPieces = "attention in pieces: product, softmax, product"
 
-// mostBetween is how many kernels that scale, mask, and convert scores are between the products and the softmax.
-const mostBetween = 6
+// maxBetween is how many kernels that scale, mask, and convert scores are between the products and the softmax.
+const maxBetween = 6
 
 // attentionInPieces returns how many of some kernels compute the scores of attention with one product, their softmax, and
 // the result with another product; 0 is that they do not begin so.
 func (x *seeker) attentionInPieces(kernels []ran) int {
 	n := 0
 	for _, kind := range [...]kernelname.Kind{kernelname.KindGEMM, kernelname.KindSoftmax, kernelname.KindGEMM} {
-		for between := 0; n > 0 && n < len(kernels) && between < mostBetween && plain[x.kinds.of(kernels[n].name).kind]; between++ {
+		for between := 0; n > 0 && n < len(kernels) && between < maxBetween && plain[x.kinds.of(kernels[n].name).kind]; between++ {
 			n++
 		}
 		if n >= len(kernels) || x.kinds.of(kernels[n].name).kind != kind {

@@ -40,7 +40,7 @@ type Opportunities struct {
 }
 
 // small parts are not worth a row: of the time of all kernels, the part that something could save.
-const leastSaved = 0.005
+const minSaved = 0.005
 
 // Find finds what could be faster. g is nil without captures of graphs.
 func Find(set *profile.Set, g *graphs.Graphs, roofs *operators.Rooflines, fills *Fills, opt walk.Options) *Opportunities {
@@ -55,7 +55,7 @@ func Find(set *profile.Set, g *graphs.Graphs, roofs *operators.Rooflines, fills 
 
 // finish leaves out what is small, and orders the rest.
 func (o *Opportunities) finish() {
-	o.List = slices.DeleteFunc(o.List, func(x Opportunity) bool { return !(distribution.Fraction(x.Saves, o.all) >= leastSaved) })
+	o.List = slices.DeleteFunc(o.List, func(x Opportunity) bool { return !(distribution.Fraction(x.Saves, o.all) >= minSaved) })
 	slices.SortFunc(o.List, func(a, b Opportunity) int {
 		return cmp.Or(cmp.Compare(b.Saves, a.Saves), strings.Compare(a.What, b.What), strings.Compare(a.Where, b.Where), cmp.Compare(a.Step, b.Step))
 	})
@@ -283,11 +283,11 @@ func (o *Opportunities) Lead() string {
 		return ""
 	}
 	x := &o.List[0]
-	return fmt.Sprintf("The most, at most %.1f %% of the time of kernels: %s (%s).", 100*distribution.Fraction(x.Saves, o.all), x.title(), table.Shorten([]string{x.Where}, mostWhere)[0])
+	return fmt.Sprintf("The most, at most %.1f %% of the time of kernels: %s (%s).", 100*distribution.Fraction(x.Saves, o.all), x.title(), table.Shorten([]string{x.Where}, maxWhere)[0])
 }
 
-// mostWhere is how many letters of where something is a sentence has.
-const mostWhere = 70
+// maxWhere is how many letters of where something is a sentence has.
+const maxWhere = 70
 
 // title says what was seen, in which steps.
 func (x *Opportunity) title() string {
@@ -312,7 +312,7 @@ const muchSaved = 0.05
 // Finding tells of that which would save most, if it is much. That nothing would is not said: what the kernels
 // of layers could be is not known.
 func (o *Opportunities) Finding() ([]finding.Finding, finding.Check) {
-	check := finding.Check{What: "kernels that one could do together", Of: "layer", N: int(o.layers), Needed: leastBlocks}
+	check := finding.Check{What: "kernels that one could do together", Of: "layer", N: int(o.layers), Needed: minBlocks}
 	share := 0.0
 	if len(o.List) > 0 {
 		share = distribution.Fraction(o.List[0].Saves, o.all)
@@ -324,12 +324,12 @@ func (o *Opportunities) Finding() ([]finding.Finding, finding.Check) {
 	x := &o.List[0]
 	text := fmt.Sprintf("up to %.0f %% of kernel time could be saved, in every layer: %s. %s", 100*share, x.title(), x.How)
 	f := finding.Finding{Subkind: "faster", Text: text, Metric: finding.Metric{Name: "time of kernels that could be saved", Unit: table.Share, Before: math.NaN(), After: share}}
-	f.Evidence = []finding.Evidence{finding.Sentence("%s, %s in all: %s", words.Counted(int(x.Instances), "time"), words.Nearly(x.Total), table.Shorten([]string{x.Where}, mostWhere)[0])}
+	f.Evidence = []finding.Evidence{finding.Sentence("%s, %s in all: %s", words.Counted(int(x.Instances), "time"), words.Nearly(x.Total), table.Shorten([]string{x.Where}, maxWhere)[0])}
 	return []finding.Finding{f}, check
 }
 
-// leastBlocks is in how many layers kernels are looked at before anything is said of each.
-const leastBlocks = 8
+// minBlocks is in how many layers kernels are looked at before anything is said of each.
+const minBlocks = 8
 
 // Report returns the table.
 func (o *Opportunities) Report() *table.Table {

@@ -114,14 +114,14 @@ func sharedExperts(layer []span) (list []int) {
 	return list
 }
 
-// mostAround is how many kernels before one are looked at, of which any may still run.
-const mostAround = 64
+// maxAround is how many kernels before one are looked at, of which any may still run.
+const maxAround = 64
 
 // alone returns for how long a kernel has the GPU for itself.
 func alone(all []span, i int) int64 {
 	k := &all[i]
 	at, free := k.start, int64(0)
-	for j := max(0, i-mostAround); j < len(all) && all[j].start < k.end(); j++ {
+	for j := max(0, i-maxAround); j < len(all) && all[j].start < k.end(); j++ {
 		o := &all[j]
 		if j == i || o.end() <= at {
 			continue

@@ -123,8 +123,8 @@ func (p *pattern) fits(kernels []ran, of *kernelKinds) bool {
 var small = map[kernelname.Kind]bool{kernelname.KindElementwise: true, kernelname.KindCopy: true, kernelname.KindActivation: true, kernelname.KindReduction: true, kernelname.KindNorm: true,
 	kernelname.KindQuantization: true}
 
-// leastRun is how many of them are a run.
-const leastRun = 3
+// minRun is how many of them are a run.
+const minRun = 3
 
 // compiled reports whether a compiler made any of some kernels: then it has merged what it can.
 func compiled(kernels []ran, of *kernelKinds) bool {

@@ -19,8 +19,8 @@ import (
 // alpha is the probability of a change where there is none, over all series.
 const alpha = 0.05
 
-// leastLasting is the part of what was searched that a change lasts at least to be a finding.
-const leastLasting = 0.1
+// minLasting is the part of what was searched that a change lasts at least to be a finding.
+const minLasting = 0.1
 
 // A Change is when a metric of some devices or a counter became another one.
 type Change struct {
@@ -83,7 +83,7 @@ func (t *Timeline) changesOf(s *series, level float64) []Change {
 		t.compareWork(&c, s.buckets[from:x.At], s.buckets[x.At:to])
 		c.Edge = !c.known && s.atEdge(x.At, c.After > c.Before)
 		c.lost = t.lost(&c, s.buckets[x.At:to])
-		c.lasts = float64(to-x.At) >= leastLasting*float64(len(s.values)) && t.isLong(&c, s.buckets[from:x.At]) && t.isLong(&c, s.buckets[x.At:to])
+		c.lasts = float64(to-x.At) >= minLasting*float64(len(s.values)) && t.isLong(&c, s.buckets[from:x.At]) && t.isLong(&c, s.buckets[x.At:to])
 		out = append(out, c)
 	}
 	for i := range out {
@@ -296,7 +296,7 @@ func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
 	}
 	for i := range t.Changes {
 		c := &t.Changes[i]
-		if c.lost <= 0 || !c.known || c.less || !c.lasts || c.Edge || c.back || c.lost < leastLost*float64(t.length)*float64(len(c.Where))/float64(len(t.Devices)) {
+		if c.lost <= 0 || !c.known || c.less || !c.lasts || c.Edge || c.back || c.lost < minLost*float64(t.length)*float64(len(c.Where))/float64(len(t.Devices)) {
 			continue
 		}
 		f := finding.Finding{
@@ -314,5 +314,5 @@ func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
 	return found, check
 }
 
-// leastLost is the part of the time of its devices that a change costs at least to be a finding.
-const leastLost = 0.05
+// minLost is the part of the time of its devices that a change costs at least to be a finding.
+const minLost = 0.05

@@ -97,9 +97,9 @@ func (c *Cell) add(o *Cell) {
 
 // A limit of buckets and cells: beyond, nobody looks and memory runs out.
 const (
-	mostBuckets = 20_000
-	mostCells   = 250_000
-	mostDevices = 64 // of a rank: no process uses more
+	maxBuckets = 20_000
+	maxCells   = 250_000
+	maxDevices = 64 // of a rank: no process uses more
 )
 
 // A Collector takes what devices do while they are measured: it is a [gpu.Watch].
@@ -115,7 +115,7 @@ type Collector struct {
 	mu      sync.Mutex
 	devices []*Device
 	watched map[int32]int // devices by rank
-	skipped int           // those beyond mostDevices
+	skipped int           // those beyond maxDevices
 }
 
 // Collect returns a collector for the devices of a set.
@@ -135,15 +135,15 @@ func (c *Collector) Recorded(ranks [][]request.Interval) {
 		}
 	}
 	c.coarse = curves.NewGrid(all, c.opt.Bucket)
-	for c.opt.Bucket == 0 && c.coarse.N() > 1 && c.coarse.N()*len(ranks) > mostCells {
+	for c.opt.Bucket == 0 && c.coarse.N() > 1 && c.coarse.N()*len(ranks) > maxCells {
 		c.coarse = curves.NewGrid(all, 2*time.Duration(c.coarse.Bucket))
 	}
-	if n := c.coarse.N(); n > mostBuckets || n*len(ranks) > mostCells {
+	if n := c.coarse.N(); n > maxBuckets || n*len(ranks) > maxCells {
 		c.err = fmt.Errorf("--bucket %v: that is too short for what was recorded, %s of %s; choose longer ones, or a part of the time",
 			c.opt.Bucket, words.Counted(n, "bucket"), words.Counted(len(ranks), "rank"))
 		c.coarse = &curves.Grid{Bucket: 1}
 	}
-	c.grid, c.parts = c.coarse.Fine(mostCells / max(1, len(ranks)))
+	c.grid, c.parts = c.coarse.Fine(maxCells / max(1, len(ranks)))
 	c.recorded = make([][]int64, len(ranks))
 	for rank := range ranks {
 		c.recorded[rank] = make([]int64, c.grid.N())
@@ -165,7 +165,7 @@ func (c *Collector) place(rank int32, from, to trace.Time) (trace.Time, trace.Ti
 	return from - ahead, to - ahead
 }
 
-// Device returns the watch over a device, nil for those of a rank beyond mostDevices.
+// Device returns the watch over a device, nil for those of a rank beyond maxDevices.
 func (c *Collector) Device(rank, device int32) gpu.DeviceWatch {
 	if !c.takes(rank) {
 		return nil
@@ -188,7 +188,7 @@ func (c *Collector) Device(rank, device int32) gpu.DeviceWatch {
 func (c *Collector) takes(rank int32) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.watched[rank] == mostDevices {
+	if c.watched[rank] == maxDevices {
 		c.skipped++
 		return false
 	}

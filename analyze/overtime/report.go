@@ -175,7 +175,7 @@ func (t *Timeline) Notes() []string {
 		}
 	}
 	add(len(t.Spans) > 1, "recordings are far apart; the time between them is left out")
-	add(t.skipped > 0, fmt.Sprintf("%s beyond the %d of a rank that are looked at: left out", words.Counted(t.skipped, "device"), mostDevices))
+	add(t.skipped > 0, fmt.Sprintf("%s beyond the %d of a rank that are looked at: left out", words.Counted(t.skipped, "device"), maxDevices))
 	add(len(t.Devices) == 0, "no kernels or copies were recorded")
 	add(!called && len(t.Devices) > 0, "the launch queue is not known: calls were not recorded; torch.profiler does with ProfilerActivity.CPU, nsys with --trace=cuda")
 	add(!stepped && t.Under == nil && len(t.Devices) > 0, "nothing tells when there was work: no steps are annotated, and no dump has requests of this time")

@@ -53,9 +53,9 @@ type series struct {
 	values  []float64
 }
 
-// leastWork is the part of a bucket in which a device has something to do, at least, for
+// minWork is the part of a bucket in which a device has something to do, at least, for
 // changes to be looked for in it.
-const leastWork = 0.5
+const minWork = 0.5
 
 // fewest is how many buckets a series has in which changes are looked for.
 const fewest = 20
@@ -86,7 +86,7 @@ func (t *Timeline) ofDevice(d *Device, m *observed) series {
 		c := &d.fine[b]
 		work, _ := t.work(d, b)
 		value := m.of(d, c)
-		if c.Recorded < t.fine.Bucket || !(work >= leastWork) || math.IsNaN(value) {
+		if c.Recorded < t.fine.Bucket || !(work >= minWork) || math.IsNaN(value) {
 			continue
 		}
 		if m.steady {
@@ -124,7 +124,7 @@ func (t *Timeline) ofCounter(c *Counter) series {
 	d := t.deviceNamed(s.place)
 	for b := range c.fine {
 		if d != nil && c.Kind == profile.DeviceCounter {
-			if work, _ := t.work(d, b); !(work >= leastWork) {
+			if work, _ := t.work(d, b); !(work >= minWork) {
 				continue
 			}
 		}
@@ -167,10 +167,10 @@ func (c *Counter) IsMain() bool {
 
 // How large a change is at least.
 const (
-	leastShare  = 0.15 // of the time, or of what is possible
-	leastFactor = 1.5
-	leastQueue  = 1 // pieces of work
-	leastBytes  = 64 << 20
+	minShare  = 0.15 // of the time, or of what is possible
+	minFactor = 1.5
+	minQueue  = 1 // pieces of work
+	minBytes  = 64 << 20
 )
 
 // matters reports whether a change is large enough to be told.
@@ -178,11 +178,11 @@ func (m *observed) matters(before, after float64) bool {
 	difference := math.Abs(after - before)
 	switch {
 	case m.unit() == table.Share:
-		return difference >= leastShare
-	case m.of != nil && difference < leastQueue, m.in == "bytes" && difference < leastBytes:
+		return difference >= minShare
+	case m.of != nil && difference < minQueue, m.in == "bytes" && difference < minBytes:
 		return false
 	}
-	return max(before, after) >= leastFactor*min(before, after)
+	return max(before, after) >= minFactor*min(before, after)
 }
 
 // text writes a value of the metric.

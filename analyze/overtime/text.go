@@ -13,8 +13,8 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// mostDrawn is how many devices, and how many counters of a source, are drawn.
-const mostDrawn = 8
+// maxDrawn is how many devices, and how many counters of a source, are drawn.
+const maxDrawn = 8
 
 // Write draws the timeline as text: the changes, then a block per device, and one for each
 // source of counters that is of no device.
@@ -52,8 +52,8 @@ func (t *Timeline) Write(out io.Writer, style table.Style) error {
 func (t *Timeline) draw(d *curves.Drawing) {
 	drawn := map[int]bool{} // counters
 	for i := range t.Devices {
-		if i == mostDrawn {
-			d.Notes = append(d.Notes, fmt.Sprintf("the first %d of %d devices are drawn; CSV and JSON have all", mostDrawn, len(t.Devices)))
+		if i == maxDrawn {
+			d.Notes = append(d.Notes, fmt.Sprintf("the first %d of %d devices are drawn; CSV and JSON have all", maxDrawn, len(t.Devices)))
 			break
 		}
 		of := &t.Devices[i]
@@ -86,7 +86,7 @@ func (t *Timeline) draw(d *curves.Drawing) {
 func (t *Timeline) sourceCurves(counters []Counter) []curves.Curve {
 	var list []curves.Curve
 	for i := range counters {
-		if counters[i].IsMain() && len(list) < mostDrawn {
+		if counters[i].IsMain() && len(list) < maxDrawn {
 			list = append(list, counters[i].curve())
 		}
 	}

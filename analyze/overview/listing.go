@@ -202,8 +202,8 @@ func codeMarkdown(text string) string {
 // usualWidth is the width of text where that of the terminal is not known: most have it.
 const usualWidth = 80
 
-// MostWidth is how wide text gets on a wide terminal: longer lines are hard to read.
-const MostWidth = 100
+// MaxWidth is how wide text gets on a wide terminal: longer lines are hard to read.
+const MaxWidth = 100
 
 // A Printer writes text in lines that people can read.
 type Printer struct {
@@ -217,7 +217,7 @@ type Printer struct {
 func NewPrinter(w io.Writer, style table.Style) *Printer {
 	p := &Printer{Out: bufio.NewWriter(w), Width: usualWidth, style: style}
 	if style.Width > 0 {
-		p.Width = min(max(style.Width, 40), MostWidth)
+		p.Width = min(max(style.Width, 40), MaxWidth)
 	}
 	return p
 }
@@ -244,8 +244,8 @@ func (p *Printer) Printf(format string, args ...any) {
 // severityTones are the tones of findings.
 var severityTones = map[finding.Severity]table.Tone{finding.Critical: table.Bad, finding.Warning: table.Warning}
 
-// mostEvidence is how much evidence of a finding people are shown at once.
-const mostEvidence = 2
+// maxEvidence is how much evidence of a finding people are shown at once.
+const maxEvidence = 2
 
 // Print lists the findings that are shown, and what there was too little data for: first where
 // nothing was found, so that nobody takes what was not judged for healthy.
@@ -268,7 +268,7 @@ func (l *List) Print(p *Printer) {
 		p.Tone = table.Plain
 		shown := len(f.Evidence)
 		if !l.Evidence {
-			shown = min(mostEvidence, shown)
+			shown = min(maxEvidence, shown)
 		}
 		for k, text := range finding.Sentences(f.Evidence[:shown]) {
 			if more := len(f.Evidence) - shown; k == shown-1 && more > 0 {

@@ -74,7 +74,7 @@ func TestOverviewFits(t *testing.T) {
 	for _, width := range []int{60, 80, 100, 300} {
 		text := o.text(t, table.FormatText, table.Style{Width: width})
 		for line := range strings.Lines(text) {
-			if n := utf8.RuneCountInString(line) - 1; n > min(width, MostWidth) && !strings.HasPrefix(line, "   $ ") {
+			if n := utf8.RuneCountInString(line) - 1; n > min(width, MaxWidth) && !strings.HasPrefix(line, "   $ ") {
 				t.Errorf("%d columns on a terminal of %d: %s", n, width, line)
 			}
 		}

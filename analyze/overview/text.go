@@ -70,11 +70,11 @@ func (p *overviewPrinter) latencies() error {
 	return nil
 }
 
-// mostDevices is how many devices people are shown where there are only profiles.
-const mostDevices = 8
+// maxDevices is how many devices people are shown where there are only profiles.
+const maxDevices = 8
 
-// mostKernels is how many kernels people are shown there.
-const mostKernels = 5
+// maxKernels is how many kernels people are shown there.
+const maxKernels = 5
 
 // shares shows where the time of devices went, those that are idle for longest first, and
 // which kernels take most of it.
@@ -84,9 +84,9 @@ func (p *overviewPrinter) shares() error {
 	}
 	p.Printf("\n")
 	r := p.profileReport()
-	if n := len(p.GPUs.GPUs); n > mostDevices {
+	if n := len(p.GPUs.GPUs); n > maxDevices {
 		_ = r.Sort("idle", true) // there is such a column
-		r.Limit(mostDevices)
+		r.Limit(maxDevices)
 	}
 	style := p.Bare()
 	if err := r.WriteBare(p.Out, style); err != nil {
@@ -97,7 +97,7 @@ func (p *overviewPrinter) shares() error {
 		return nil
 	}
 	p.Printf("\n")
-	kernels.Limit(mostKernels)
+	kernels.Limit(maxKernels)
 	if err := kernels.WriteBare(p.Out, style); err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (o *Overview) kernelReport() *table.Table {
 	total := table.NsColumn("total", "sum over all ranks", func(k *K) int64 { return k.total })
 	count := table.CountColumn("n", "how many ran", func(k *K) int64 { return k.n })
 	name := table.TextColumn("kernel", "its name", func(k *K) string { return k.name })
-	name.Most = table.MostName
+	name.Most = table.MaxName
 	return table.New("sgtrace.report.summary.kernels/v1", "Kernels that take most", list, []table.Field[K]{
 		table.PartColumn("of kernels", "part of the time of all kernels", func(k *K) (int64, int64) { return k.total, all }),
 		total, count,

@@ -85,8 +85,8 @@ func (o *Overview) diagWarnings() []document.Warning {
 	return []document.Warning{{Severity: worst.Severity, Text: text}}
 }
 
-// mostNamed is how many inputs a warning names of which a profiler said the same.
-const mostNamed = 2
+// maxNamed is how many inputs a warning names of which a profiler said the same.
+const maxNamed = 2
 
 // profilerWarnings are what profilers themselves said of their recordings, errors, then
 // warnings; and which records are of slow or failed requests only.
@@ -108,7 +108,7 @@ func (o *Overview) profilerWarnings() (d []document.Warning) {
 		}
 		for _, text := range texts {
 			of := said[text]
-			if n := len(of); n > mostNamed {
+			if n := len(of); n > maxNamed {
 				of = []string{of[0], fmt.Sprintf("and %d more", n-1)}
 			}
 			d = append(d, document.Warning{Severity: m.Severity, Text: fmt.Sprintf("%s: %s [%s]", strings.Join(of, ", "), text, m.Code)})

@@ -41,7 +41,7 @@ func Collectives(m *finders.Measured, src Source) Section {
 		s.Figures = append(s.Figures, f)
 	}
 	for _, r := range c.Reports() {
-		s.Figures = append(s.Figures, TableOf(r, mostRows, "Collectives", src.Command("--by-rank", tableFlag(r))))
+		s.Figures = append(s.Figures, TableOf(r, maxRows, "Collectives", src.Command("--by-rank", tableFlag(r))))
 	}
 	return s
 }
@@ -112,7 +112,7 @@ func Stragglers(m *finders.Measured, src Source) Section {
 		s.Lead = r.Title
 		return s
 	}
-	s.Figures = append(s.Figures, TableOf(r, mostRows, "Stragglers", src.Command("--by-rank", "--table=stragglers")))
+	s.Figures = append(s.Figures, TableOf(r, maxRows, "Stragglers", src.Command("--by-rank", "--table=stragglers")))
 	return s
 }
 

@@ -12,10 +12,10 @@ import (
 )
 
 // Above crowded ranks, a figure shows hosts, or some of the ranks. Of many hosts a heat map has
-// mostHosts.
+// maxHosts.
 const (
-	crowded   = 64
-	mostHosts = 32
+	crowded  = 64
+	maxHosts = 32
 )
 
 // hostsOf returns the hosts of ranks, by name; "" is unknown.
@@ -69,9 +69,9 @@ func byHost(heat *chart.Heatmap, hosts []string) (note string) {
 		heat.Cells[r] = worst
 	}
 	note = fmt.Sprintf("of the %d ranks, each cell shows the one of its host that differs most", len(ranks))
-	if len(names) > mostHosts {
+	if len(names) > maxHosts {
 		keepColumns(heat, mostDiffering(heat))
-		note += fmt.Sprintf("; %d of %d hosts are drawn, those that differ most", mostHosts, len(names))
+		note += fmt.Sprintf("; %d of %d hosts are drawn, those that differ most", maxHosts, len(names))
 	}
 	return note
 }
@@ -87,7 +87,7 @@ func mostDiffering(heat *chart.Heatmap) []int {
 			}
 		}
 	}
-	return largest(most, mostHosts)
+	return largest(most, maxHosts)
 }
 
 // largest returns the indexes of the n largest values, ascending.
@@ -116,8 +116,8 @@ func chosen[T any](list []T, at []int) []T {
 	return out
 }
 
-// mostWaiting is how many hosts, or ranks, a matrix of the waits of a crowd has on a side.
-const mostWaiting = 24
+// maxWaiting is how many hosts, or ranks, a matrix of the waits of a crowd has on a side.
+const maxWaiting = 24
 
 // crowdedWaits is the matrix of the waits of very many ranks: a cell for each pair of hosts, with
 // the pair of their ranks that waited longest, or for each pair of ranks if a host is unknown.
@@ -154,7 +154,7 @@ func crowdedWaits(names, hosts []string, waits [][]int64, src Source) *Figure {
 			weight[a], weight[b] = max(weight[a], float64(wait)), max(weight[b], float64(wait))
 		}
 	}
-	drawn := largest(weight, mostWaiting)
+	drawn := largest(weight, maxWaiting)
 	f := WaitMatrix(chosen(sides, drawn), nil, src)
 	heat := f.Body.(*chart.Heatmap)
 	for _, a := range drawn {

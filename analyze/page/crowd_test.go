@@ -102,7 +102,7 @@ func TestWaitsOfACrowd(t *testing.T) {
 	}
 	f := crowdedWaits(names, hosts, waits, Source{})
 	heat := f.Body.(*chart.Heatmap)
-	if len(heat.Rows) != mostWaiting || !slices.Equal(heat.Rows, heat.Columns) || len(f.Notes) != 1 || !strings.HasPrefix(f.Notes[0], "24 of 30 hosts are drawn") {
+	if len(heat.Rows) != maxWaiting || !slices.Equal(heat.Rows, heat.Columns) || len(f.Notes) != 1 || !strings.HasPrefix(f.Notes[0], "24 of 30 hosts are drawn") {
 		t.Fatalf("rows %v, notes %q", heat.Rows, f.Notes)
 	}
 	drawn := map[int]bool{}

@@ -13,8 +13,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// mostChanged is how many kernels the figure of changed kernels has.
-const mostChanged = 20
+// maxChanged is how many kernels the figure of changed kernels has.
+const maxChanged = 20
 
 // Colors of the two sides of a comparison.
 const (
@@ -29,7 +29,7 @@ func Diff(d *diff.Diff, before, after *diff.Collected, command string, made Prov
 	b := diffBuilder{d, [2]*diff.Collected{before, after}, command}
 	changes := []Section{{ID: "requests", Title: "Requests", Figures: slices.Concat(b.curves(), b.cascade())}, {ID: "kernels", Title: "Kernels", Figures: b.kernels()}}
 	changes = slices.DeleteFunc(changes, func(s Section) bool { return len(s.Figures) == 0 })
-	numbers := Section{ID: "numbers", Title: "All numbers", Figures: []*Figure{TableOf(d.Report(), mostRows, "Two captures", command)}}
+	numbers := Section{ID: "numbers", Title: "All numbers", Figures: []*Figure{TableOf(d.Report(), maxRows, "Two captures", command)}}
 	captures := Section{ID: "captures", Title: "Captures"}
 	for _, t := range []*table.Table{sides, d.SetupReport(), d.LoadReport(), d.Percentiles()} {
 		if t.Len() > 0 {
@@ -150,9 +150,9 @@ func (b *diffBuilder) kernels() []*Figure {
 	})
 	f := &Figure{ID: "changed-kernels", Title: "Kernels that changed", Defined: "Two captures", Command: b.command,
 		Caption: "Time per step after, minus that before. Right of zero is slower."}
-	if len(changed) > mostChanged {
-		f.Notes = []string{fmt.Sprintf("%d of %d kernels that changed are drawn, those that moved most", mostChanged, len(changed))}
-		changed = changed[:mostChanged]
+	if len(changed) > maxChanged {
+		f.Notes = []string{fmt.Sprintf("%d of %d kernels that changed are drawn, those that moved most", maxChanged, len(changed))}
+		changed = changed[:maxChanged]
 	}
 	bars := &chart.Bars{Unit: table.Duration, Parts: []chart.Part{{Name: "slower", Color: afterColor}, {Name: "faster", Color: beforeColor}}}
 	for _, r := range changed {

@@ -7,11 +7,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// mostPacked is how many letters of packed numbers a page has: enough for the metrics of
+// maxPacked is how many letters of packed numbers a page has: enough for the metrics of
 // 25,000 requests and most of their stages. One about very many ranks has less, as more on it is
 // by rank.
 const (
-	mostPacked    = 1_600_000
+	maxPacked     = 1_600_000
 	crowdedPacked = 300_000
 )
 
@@ -25,7 +25,7 @@ func NewPacker(crowded bool) *Packer {
 	if crowded {
 		return &Packer{crowdedPacked}
 	}
-	return &Packer{mostPacked}
+	return &Packer{maxPacked}
 }
 
 // Durations packs durations, ascending, in ns, with the numbers of the requests that they are of,
@@ -84,7 +84,7 @@ func (p *Packer) Requests(set *request.Set) *RequestTimes {
 }
 
 func requestTimes(set *request.Set) *RequestTimes {
-	if len(set.Requests) == 0 || len(set.Requests) > mostPacked {
+	if len(set.Requests) == 0 || len(set.Requests) > maxPacked {
 		return nil
 	}
 	first := set.Requests[0].Start

@@ -22,11 +22,11 @@ import (
 
 // Sizes of the figures of what could be faster.
 const (
-	mostOperators = 150
-	mostLayers    = 128
-	mostFaster    = 20 // rows of its tables
+	maxOperators = 150
+	maxLayers    = 128
+	maxFaster    = 20 // rows of its tables
 
-	leastDot = 0.001 // of the time of kernels: what takes less is not drawn
+	minDot = 0.001 // of the time of kernels: what takes less is not drawn
 )
 
 // Opportunities makes the section about what of the work of GPUs could be faster. captured is nil without
@@ -53,7 +53,7 @@ func Opportunities(o *overview.Overview, captured *graphs.Graphs, src Source) Se
 	}
 	for _, r := range []*table.Table{found.Report(), roofs.Report(), fills.Report()} {
 		if r.Len() > 0 {
-			s.Figures = append(s.Figures, TableOf(r, mostFaster, "What could be faster", src.Command("--kernels", tableFlag(r))))
+			s.Figures = append(s.Figures, TableOf(r, maxFaster, "What could be faster", src.Command("--kernels", tableFlag(r))))
 		}
 	}
 	return s
@@ -75,10 +75,10 @@ func roofFigure(roofs *operators.Rooflines, set *profile.Set, src Source) *Figur
 	all, drawn, time := 0, 0, 0.0
 	for i := range roofs.Rows {
 		r := &roofs.Rows[i]
-		if !(r.Work.FLOPs > 0) || math.IsNaN(r.Of()) || r.Bound == roof.ByLink || r.Share < leastDot {
+		if !(r.Work.FLOPs > 0) || math.IsNaN(r.Of()) || r.Bound == roof.ByLink || r.Share < minDot {
 			continue
 		}
-		if all++; drawn == mostOperators {
+		if all++; drawn == maxOperators {
 			continue
 		}
 		drawn++
@@ -106,8 +106,8 @@ func roofFigure(roofs *operators.Rooflines, set *profile.Set, src Source) *Figur
 	return f
 }
 
-// mostKinds is how many kinds of kernels of layers have a color of their own.
-const mostKinds = 8
+// maxKinds is how many kinds of kernels of layers have a color of their own.
+const maxKinds = 8
 
 // layerFigure shows the layers of one replay; nil if there are none.
 func layerFigure(replays *graphs.Graphs, src Source) *Figure {
@@ -122,7 +122,7 @@ func layerFigure(replays *graphs.Graphs, src Source) *Figure {
 		k := &list[i]
 		row, known := rows[k.Layer]
 		if !known {
-			if len(body.Rows) == mostLayers {
+			if len(body.Rows) == maxLayers {
 				continue
 			}
 			row = len(body.Rows)
@@ -131,14 +131,14 @@ func layerFigure(replays *graphs.Graphs, src Source) *Figure {
 		}
 		r := &body.Rows[row]
 		r.Pieces = append(r.Pieces, chart.StripPiece{Part: parts[k.Kind], From: k.From, To: k.To,
-			Text: k.Kind.String() + ": " + table.Shorten([]string{k.Name}, mostStripName)[0]})
+			Text: k.Kind.String() + ": " + table.Shorten([]string{k.Name}, maxStripName)[0]})
 	}
 	return &Figure{ID: "layers", Title: "Layers of a CUDA graph", Defined: "What could be faster", Command: src.Command("--kernels", "--table=kernels.layers"), Body: body,
 		Caption: "The layers of one replay (" + what + "), below each other: what each runs from its beginning on, by the kind of kernel. The replay is the median of the graph that took the most time. Drag to zoom."}
 }
 
-// mostStripName is how many letters of the name of a kernel a layer has.
-const mostStripName = 40
+// maxStripName is how many letters of the name of a kernel a layer has.
+const maxStripName = 40
 
 // kindParts gives the kinds of kernels their colors, those that take most time first, and returns which part each kind is.
 func kindParts(body *chart.Strip, list []graphs.LayerKernel) map[kernelname.Kind]int {
@@ -148,11 +148,11 @@ func kindParts(body *chart.Strip, list []graphs.LayerKernel) map[kernelname.Kind
 	}
 	parts := map[kernelname.Kind]int{}
 	for i, kind := range order.Largest(times) {
-		parts[kind] = min(i, mostKinds)
+		parts[kind] = min(i, maxKinds)
 		switch {
-		case i < mostKinds:
+		case i < maxKinds:
 			body.Parts = append(body.Parts, chart.Part{Name: kind.String(), Color: i})
-		case i == mostKinds:
+		case i == maxKinds:
 			body.Parts = append(body.Parts, chart.Part{Name: "others", Color: chart.Gray})
 		}
 	}

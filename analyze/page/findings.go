@@ -37,8 +37,8 @@ type Finding struct {
 	Command  string // prints more
 }
 
-// mostEvidence is how many sentences of evidence are open; a click shows the others.
-const mostEvidence = 2
+// maxEvidence is how many sentences of evidence are open; a click shows the others.
+const maxEvidence = 2
 
 func (f *Findings) Draw() (chart.Drawing, error) {
 	var b bytes.Buffer
@@ -52,8 +52,8 @@ func (f *Findings) Draw() (chart.Drawing, error) {
 func (f *Finding) Percent() int { return max(1, min(100, int(100*f.Cost+0.5))) }
 
 // First and More divide the evidence.
-func (f *Finding) First() []Text { return f.Evidence[:min(mostEvidence, len(f.Evidence))] }
-func (f *Finding) More() []Text  { return f.Evidence[min(mostEvidence, len(f.Evidence)):] }
+func (f *Finding) First() []Text { return f.Evidence[:min(maxEvidence, len(f.Evidence))] }
+func (f *Finding) More() []Text  { return f.Evidence[min(maxEvidence, len(f.Evidence)):] }
 
 var findingsTemplate = parsed("findings", functions, textTemplate+`<ol class="findings">
 {{- range .List}}
@@ -74,7 +74,7 @@ func Goodput(g *slo.Goodput, src Source) Section {
 	flag := "--slo=" + slo.Format(g.Objectives)
 	for _, r := range []*table.Table{g.Report(), g.CauseReport(), g.RankReport()} {
 		if r.Len() > 0 {
-			s.Figures = append(s.Figures, TableOf(r, mostRows, "Goodput", src.Command(flag, tableFlag(r))))
+			s.Figures = append(s.Figures, TableOf(r, maxRows, "Goodput", src.Command(flag, tableFlag(r))))
 		}
 	}
 	return s
@@ -121,8 +121,8 @@ type Table struct {
 	Links map[string]string
 }
 
-// mostName is how long a text in a table may be; the whole is under the pointer.
-const mostName = 64
+// maxName is how long a text in a table may be; the whole is under the pointer.
+const maxName = 64
 
 func (t *Table) Draw() (chart.Drawing, error) {
 	rendered := t.Report.Render()
@@ -142,7 +142,7 @@ func (t *Table) Draw() (chart.Drawing, error) {
 		for i, row := range rows {
 			texts[i] = row[c]
 		}
-		for i, short := range table.Shorten(texts, mostName) {
+		for i, short := range table.Shorten(texts, maxName) {
 			cell := cellView{Text: short, Right: column.Right, Href: t.Links[texts[i]]}
 			if short != texts[i] {
 				cell.Whole = texts[i]

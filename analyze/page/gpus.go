@@ -75,14 +75,14 @@ func GPUs(g *gpu.GPUs, src Source) Section {
 		{tokens.Measure(g).Report(), "Tokens of steps"},
 	} {
 		if t.report.Len() > 0 {
-			s.Figures = append(s.Figures, TableOf(t.report, mostRows, t.defined, src.Command("--by-rank", tableFlag(t.report))))
+			s.Figures = append(s.Figures, TableOf(t.report, maxRows, t.defined, src.Command("--by-rank", tableFlag(t.report))))
 		}
 	}
 	return s
 }
 
-// mostBars is how many GPUs of a crowd have a bar.
-const mostBars = 32
+// maxBars is how many GPUs of a crowd have a bar.
+const maxBars = 32
 
 // leastBusy returns the GPUs that have a bar, in their order: all, or of a crowd those that are
 // busy for the smallest part of their time.
@@ -96,7 +96,7 @@ func leastBusy(g *gpu.GPUs) []int {
 	}
 	busy := func(i int) float64 { return distribution.Fraction(g.GPUs[i].Busy(), g.GPUs[i].Length()) }
 	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(busy(a), busy(b)) })
-	return slices.Sorted(slices.Values(list[:mostBars]))
+	return slices.Sorted(slices.Values(list[:maxBars]))
 }
 
 // gpuNames names devices by their ranks, with the device where ranks have several.

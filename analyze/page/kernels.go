@@ -15,8 +15,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 )
 
-// mostKernels is how many kernels are compared in color.
-const mostKernels = 24
+// maxKernels is how many kernels are compared in color.
+const maxKernels = 24
 
 // Kernels makes the section that compares ranks kernel by kernel.
 func Kernels(g *gpu.GPUs, set *profile.Set, src Source) Section {
@@ -25,7 +25,7 @@ func Kernels(g *gpu.GPUs, set *profile.Set, src Source) Section {
 		s.Figures = append(s.Figures, f)
 	}
 	r := g.KernelReport()
-	s.Figures = append(s.Figures, TableOf(r, mostRows, "Kernels of ranks", src.Command("--by-rank", tableFlag(r))))
+	s.Figures = append(s.Figures, TableOf(r, maxRows, "Kernels of ranks", src.Command("--by-rank", tableFlag(r))))
 	return s
 }
 
@@ -53,12 +53,12 @@ func kernelFigure(g *gpu.GPUs, set *profile.Set, src Source) *Figure {
 		Caption: "Total time of the kernels of one name on a rank, as a multiple of the median (nearest rank) of its peers: the ranks that compute each step with it, " +
 			"else those of its role. Kernels that took the most time come first. A rank that is slow itself is orange in compute. In communication it takes less time than its peers, which wait for it there.",
 	}
-	if len(rows) > mostKernels {
-		f.Notes = append(f.Notes, roomNote(mostKernels, len(rows), "kernels that several ranks ran"))
-		rows = rows[:mostKernels]
+	if len(rows) > maxKernels {
+		f.Notes = append(f.Notes, roomNote(maxKernels, len(rows), "kernels that several ranks ran"))
+		rows = rows[:maxKernels]
 	}
 	if small > 0 {
-		f.Notes = append(f.Notes, fmt.Sprintf("kernels of less than %g %% of the time are left out: %d", 100*leastPart, small))
+		f.Notes = append(f.Notes, fmt.Sprintf("kernels of less than %g %% of the time are left out: %d", 100*minPart, small))
 	}
 	heat, peers := &chart.Heatmap{Columns: ranks}, peersOf(ranks)
 	for _, r := range rows {
@@ -92,7 +92,7 @@ func kernelRows(g *gpu.GPUs) (rows []*kernelRow, small int) {
 	for _, r := range rows {
 		whole += r.total
 	}
-	rows = slices.DeleteFunc(rows, func(r *kernelRow) bool { return r.total < leastPart*whole })
+	rows = slices.DeleteFunc(rows, func(r *kernelRow) bool { return r.total < minPart*whole })
 	slices.SortFunc(rows, func(a, b *kernelRow) int {
 		return cmp.Or(cmp.Compare(b.total, a.total), cmp.Compare(a.name, b.name))
 	})

@@ -14,8 +14,8 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// mostLines is how many curves a figure has: as many as there are colors.
-const mostLines = chart.Hues
+// maxLines is how many curves a figure has: as many as there are colors.
+const maxLines = chart.Hues
 
 const howToReadPercentiles = "A point of a curve says what percentage of the values took that long or less; p99 is near the top. " +
 	"The time axis is logarithmic. The percentile axis is stretched, so that the tail has as much room as the body."
@@ -44,9 +44,9 @@ func Latencies(set *request.Set, goodput *slo.Goodput, src Source) Section {
 			Title: "Stages of " + request.Role(role).String() + " servers", Caption: howToReadPercentiles + " All ranks together.",
 			Defined: "Stages", Command: src.Command("--by=role"),
 		}
-		if len(lines) > mostLines {
-			f.Notes = append(f.Notes, roomNote(mostLines, len(lines), "stages"))
-			lines = lines[:mostLines]
+		if len(lines) > maxLines {
+			f.Notes = append(f.Notes, roomNote(maxLines, len(lines), "stages"))
+			lines = lines[:maxLines]
 		}
 		f.Notes = append(f.Notes, packLines(pack, lines)...)
 		f.Body = &chart.Percentiles{Lines: distributions(lines)}

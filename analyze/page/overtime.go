@@ -52,7 +52,7 @@ func GPUsOverTime(t *overtime.Timeline, requests *load.Timeline, src Source) Sec
 	f.Notes, f.Body = append(f.Notes, t.Notes()...), body
 	s.Figures = append(s.Figures, f)
 	if len(t.Changes) > 0 {
-		s.Figures = append(s.Figures, TableOf(t.ChangeReport(), mostRows, "GPUs over time", src.Command("--timeline", "--table=timeline.gpuchanges")))
+		s.Figures = append(s.Figures, TableOf(t.ChangeReport(), maxRows, "GPUs over time", src.Command("--timeline", "--table=timeline.gpuchanges")))
 	}
 	return s
 }

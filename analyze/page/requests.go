@@ -73,15 +73,15 @@ func Waterfalls(set *request.Set, run *replay.Run, found []finding.Finding, t *t
 // Waterfalls of requests over very many ranks are long. A page has room for so many rows of
 // all of them, and so many of the slowest requests come before those that findings name.
 const (
-	mostFallRows = 2400
-	firstFalls   = 20
+	maxFallRows = 2400
+	firstFalls  = 20
 )
 
 // fitting leaves the requests of which a page has room for the waterfalls, in their order: those
 // that come first, then those that findings name, which follow the slowest, then the others.
 func fitting(list []RequestView) []RequestView {
 	drawn := make([]bool, len(list))
-	room := mostFallRows
+	room := maxFallRows
 	draw := func(from, to int) {
 		for i := min(from, len(list)); i < min(to, len(list)); i++ {
 			room -= list[i].Fall.Rows()

@@ -16,8 +16,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// mostRows is how many rows of a table the page has.
-const mostRows = 200
+// maxRows is how many rows of a table the page has.
+const maxRows = 200
 
 // Stages makes the section that compares the ranks of servers, stage by stage, from one time
 // to another, with their load; ranks may be nil.
@@ -39,7 +39,7 @@ func Stages(set *request.Set, ranks *rank.Ranks, from, to trace.Time, src Source
 	}
 	if ranks != nil {
 		for _, r := range ranks.Reports() {
-			f := TableOf(r, mostRows, "Ranks of servers", src.Command("--by-rank", tableFlag(r)))
+			f := TableOf(r, maxRows, "Ranks of servers", src.Command("--by-rank", tableFlag(r)))
 			if f.Title == s.Lead { // one verdict twice would be taken for two
 				f.Title = "The same in numbers"
 			}
@@ -51,20 +51,20 @@ func Stages(set *request.Set, ranks *rank.Ranks, from, to trace.Time, src Source
 		panic(err) // there is such a dimension
 	}
 	r := requests.GroupStages(set, byRank).Report()
-	s.Figures = append(s.Figures, TableOf(r, mostRows, "Stages", src.Command("--by-rank", tableFlag(r))))
+	s.Figures = append(s.Figures, TableOf(r, maxRows, "Stages", src.Command("--by-rank", tableFlag(r))))
 	return s
 }
 
-// leastPart is the least part of the time of all stages that a stage has to have to be
+// minPart is the least part of the time of all stages that a stage has to have to be
 // compared, and of that of all kernels a kernel: those of a few us differ by a factor of
 // two, and it does not matter.
-const leastPart = 0.005
+const minPart = 0.005
 
 // Sizes of the figures of stages, and the parts of the time of peers from which on a stage that
 // takes longer, or less, has another color.
 const (
-	mostStages = 6
-	mostRanks  = 64 // rows of all stages
+	maxStages = 6
+	maxRanks  = 64 // rows of all stages
 )
 
 var stageSteps = []float64{0.05, 0.1, 0.2, 0.35, 0.5}
@@ -72,7 +72,7 @@ var stageSteps = []float64{0.05, 0.1, 0.2, 0.35, 0.5}
 // stageFigure compares the engines of a role over time. Where there is none it says why; it
 // says nothing of roles without engines.
 func stageFigure(role request.Role, engines []*rank.Engine, from, to trace.Time, src Source) (f *Figure, why string) {
-	histories, small := rank.StageHistories(engines, leastPart)
+	histories, small := rank.StageHistories(engines, minPart)
 	switch {
 	case len(engines) == 0:
 		return nil, ""
@@ -94,7 +94,7 @@ func stageFigure(role request.Role, engines []*rank.Engine, from, to trace.Time,
 	heat := &chart.TimeHeat{Steps: stageSteps, Unit: table.Share, What: "longer than peers", From: from, To: to}
 	rows := 0
 	for i, s := range histories {
-		if i == mostStages || i > 0 && rows+len(s.Engines) > mostRanks {
+		if i == maxStages || i > 0 && rows+len(s.Engines) > maxRanks {
 			f.Notes = append(f.Notes, roomNote(i, len(histories), "stages"))
 			break
 		}
@@ -102,7 +102,7 @@ func stageFigure(role request.Role, engines []*rank.Engine, from, to trace.Time,
 		heat.Groups = append(heat.Groups, stageGroup(s, from, to))
 	}
 	if small > 0 {
-		f.Notes = append(f.Notes, fmt.Sprintf("stages of less than %g %% of the time are left out: %d", 100*leastPart, small))
+		f.Notes = append(f.Notes, fmt.Sprintf("stages of less than %g %% of the time are left out: %d", 100*minPart, small))
 	}
 	f.Body = heat
 	return f, ""
@@ -133,11 +133,11 @@ func stagePartText(p *rank.StagePart) string {
 
 func durationText(ns int64) string { return trace.FormatDuration(ns) }
 
-// narrowest is the share of a flame graph that a box has at least, and mostBoxes how many there
+// narrowest is the share of a flame graph that a box has at least, and maxBoxes how many there
 // are: the page stays small.
 const (
 	narrowest = 0.002
-	mostBoxes = 2500
+	maxBoxes  = 2500
 )
 
 // frameKinds are the colors of frames.
@@ -197,7 +197,7 @@ func Stacks(s *host.Stacks, src Source) Section {
 func flameFigure(s *host.Stacks, of host.TimeOf, f *Figure) *Figure {
 	narrow := narrowest
 	flame := s.Flame(of, narrow)
-	for len(flame.Boxes) > mostBoxes {
+	for len(flame.Boxes) > maxBoxes {
 		narrow *= 2
 		flame = s.Flame(of, narrow)
 	}

@@ -33,7 +33,7 @@ func Tail(set *request.Set, t *tail.Tail, src Source) Section {
 		}
 	}
 	for _, r := range t.Reports() {
-		f := TableOf(r, mostRows, "Why slow requests are slow", b.command())
+		f := TableOf(r, maxRows, "Why slow requests are slow", b.command())
 		if m, drawn := verdicts[r.Title]; drawn { // one verdict twice would be taken for two
 			f.Title, f.Command = m.Title+" in numbers", b.command(m)
 		}
@@ -129,7 +129,7 @@ const otherCauses = chart.Hues + 2
 
 // How many requests are drawn one by one, and on a page about very many ranks.
 const (
-	mostDots    = 6000
+	maxDots     = 6000
 	crowdedDots = 2000
 )
 
@@ -142,7 +142,7 @@ func (b *tailBuilder) scatter(c *tail.Comparison) *Figure {
 	usual := chart.Group{Name: "up to " + durationText(c.Around.To), Color: chart.Gray}
 	byCause := map[cause.Cause]*chart.Group{}
 	var causes []cause.Cause
-	most := mostDots
+	most := maxDots
 	if len(b.set.Procs) > crowded {
 		most = crowdedDots
 	}

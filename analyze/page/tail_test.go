@@ -65,12 +65,12 @@ func TestScatterHasAllRequests(t *testing.T) {
 }
 
 func TestThin(t *testing.T) {
-	for _, n := range []int{0, 1, mostDots, mostDots + 1, 25_000, 1_000_000} {
+	for _, n := range []int{0, 1, maxDots, maxDots + 1, 25_000, 1_000_000} {
 		points := make([]tail.Point, n)
 		for i := range points {
 			points[i].Value = int64(i * 7919 % 1_000_003)
 		}
-		drawn, count := thin(points, mostDots), 0
+		drawn, count := thin(points, maxDots), 0
 		slowest, quarter := int64(-1), [4]int{}
 		for i, p := range points {
 			if drawn[i] {
@@ -80,7 +80,7 @@ func TestThin(t *testing.T) {
 				slowest = max(slowest, p.Value)
 			}
 		}
-		if want := min(n, mostDots); count != want {
+		if want := min(n, maxDots); count != want {
 			t.Errorf("%d of %d are drawn, want %d", count, n, want)
 		}
 		faster := 0
@@ -89,11 +89,11 @@ func TestThin(t *testing.T) {
 				faster++
 			}
 		}
-		if n > mostDots && faster < mostDots/2 {
+		if n > maxDots && faster < maxDots/2 {
 			t.Errorf("of %d, only the slowest %d are all drawn", n, faster)
 		}
 		for _, q := range quarter {
-			if n > 10*mostDots && (q < mostDots/5 || q > mostDots*3/10) {
+			if n > 10*maxDots && (q < maxDots/5 || q > maxDots*3/10) {
 				t.Errorf("of %d, quarters have %v", n, quarter)
 			}
 		}

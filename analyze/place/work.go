@@ -15,15 +15,15 @@ type work struct {
 	prompts, output []int64 // tokens
 }
 
-// fewWorks are too few requests to say what a server does; mostWorks are enough.
+// fewWorks are too few requests to say what a server does; maxWorks are enough.
 const (
-	fewWorks  = 20
-	mostWorks = 1000
+	fewWorks = 20
+	maxWorks = 1000
 )
 
 // add notes a finished request.
 func (w *work) add(m *request.Metrics) {
-	if len(w.unit) >= mostWorks {
+	if len(w.unit) >= maxWorks {
 		return
 	}
 	switch {

@@ -91,7 +91,7 @@ func (r *Ranks) newBalance(leads []*Load, unrouted int) LoadBalance {
 // go to one rank.
 func (d *LoadBalance) probability() float64 {
 	is := d.routes()
-	blocks := min(straggler.MostBlocksJudged, len(is)/routesInBlock)
+	blocks := min(straggler.MaxBlocksJudged, len(is)/routesInBlock)
 	if blocks < minBlocks {
 		return 1
 	}

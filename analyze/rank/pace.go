@@ -284,7 +284,7 @@ func comparable(of *place.RankSet, leads []*Load, steps [][]paced) int {
 // are several steps of each; or one, where there are so many servers that it is plain what
 // is usual. It returns nil for too few.
 func (p *pace) gather() *straggler.SyncSamples {
-	const inSyncPoint, many, maxSyncPoints = 4, 8, 4 * straggler.MostBlocksJudged
+	const inSyncPoint, many, maxSyncPoints = 4, 8, 4 * straggler.MaxBlocksJudged
 	if len(p.ranks) < 2 || len(p.steps) == 0 {
 		return nil
 	}

@@ -103,7 +103,7 @@ type StageHistory struct {
 
 const (
 	usualSpans = 12 // of an engine in a part of the time
-	leastSpans = 5  // of an engine, to be compared there
+	minSpans   = 5  // of an engine, to be compared there
 )
 
 // StageHistories returns the stages that several engines have, those that took most time
@@ -176,7 +176,7 @@ func (s *StageHistory) Compare() [][]StagePart {
 	for p := range parts[0] {
 		var here []*tally
 		for i := range parts {
-			if parts[i][p].n >= leastSpans {
+			if parts[i][p].n >= minSpans {
 				here = append(here, &parts[i][p])
 			}
 		}
@@ -189,7 +189,7 @@ func (s *StageHistory) Compare() [][]StagePart {
 
 // compare compares what an engine took with its peers, which it is one of.
 func (t *tally) compare(peers []*tally) StagePart {
-	if t.n < leastSpans || len(peers) < 2 {
+	if t.n < minSpans || len(peers) < 2 {
 		return StagePart{t.n, t.mean(), math.NaN(), math.NaN()}
 	}
 	sorted := slices.SortedFunc(slices.Values(peers), func(a, b *tally) int { return cmp.Compare(a.mean(), b.mean()) })

@@ -246,7 +246,7 @@ func (r *Run) Routed(group int32, before trace.Time) Route {
 	case n > 0 && float64(inTurn(after)) >= most*float64(n):
 		return RoundRobin
 	case n > 0 && float64(least) >= 0.95*float64(n):
-		return LeastLoaded
+		return MinLoaded
 	}
 	return Random
 }

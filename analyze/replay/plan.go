@@ -44,7 +44,7 @@ type Route uint8
 const (
 	Recorded Route = iota
 	RoundRobin
-	LeastLoaded
+	MinLoaded
 	Random
 )
 

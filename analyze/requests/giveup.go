@@ -25,7 +25,7 @@ const (
 	givenUpOneIn = 100
 	sameTime     = 50          // one part of it in so many, by which they may be apart
 	sameTimeNs   = 50_000_000  // or so much
-	leastTimeOut = 100_000_000 // ns; whoever leaves earlier has no time-out
+	minTimeOut   = 100_000_000 // ns; whoever leaves earlier has no time-out
 )
 
 // A timeOut is after how long clients give up.
@@ -61,7 +61,7 @@ func findTimeOut(s *request.Set) (t timeOut) {
 	for i := range s.AllRequests() {
 		if r := &s.Requests[i]; r.Status == request.Aborted && !s.TurnedAway(r) && request.Plausible(r.Start, r.End) {
 			t.gone = append(t.gone, i)
-			if ns := int64(r.End - r.Start); ns >= leastTimeOut {
+			if ns := int64(r.End - r.Start); ns >= minTimeOut {
 				took = append(took, ns)
 			}
 		}

@@ -135,7 +135,7 @@ func (s *Stages) Report() *table.Table {
 		if d.Name != "stage" {
 			title += " by " + d.Name
 		}
-		fields = append(fields, table.TextColumn(d.Name, d.Doc, func(g *Group) string { return g.Key[i] }).AtMost(table.MostName))
+		fields = append(fields, table.TextColumn(d.Name, d.Doc, func(g *Group) string { return g.Key[i] }).AtMost(table.MaxName))
 	}
 	summary := func(g *Group) *distribution.Summary { return &g.Summary }
 	fields = append(fields, table.SummaryFields(summary)...)

@@ -60,8 +60,8 @@ func (r *RoutedTokens) hit(tokens, k, experts float64) float64 {
 	return experts * (1 - math.Pow((experts-k)/experts, tokens))
 }
 
-// mostChosen bounds how many experts a token goes to: an input with more columns has something for each expert.
-const mostChosen = 64
+// maxChosen bounds how many experts a token goes to: an input with more columns has something for each expert.
+const maxChosen = 64
 
 // expertsOf returns the work of fused experts, which operators of several libraries do with about the same
 // inputs: hidden states, two weights of all experts, and which of them each token goes to. The weights of the
@@ -90,7 +90,7 @@ func expertsOf(name string, in *Inputs, routed *RoutedTokens) (w Work, ok bool) 
 	}
 	rows := in.dims[tokens][0]
 	chosen := slices.IndexFunc(in.dims, func(d []int64) bool {
-		return len(d) == 2 && d[0] == rows && d[1] < min(mostChosen, up[0]) && d[1] > 0
+		return len(d) == 2 && d[0] == rows && d[1] < min(maxChosen, up[0]) && d[1] > 0
 	})
 	if chosen < 0 {
 		return w, false

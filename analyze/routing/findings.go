@@ -15,11 +15,11 @@ import (
 // A rank stands out with so many times the mean of all, if chance is ruled out; uneven layers do if
 // they cost so much of MoE time beyond chance, which is a twentieth, too.
 const (
-	hotTimes   = 1.05
-	leastCost  = 0.05
-	rarely     = 0.01 // certain from 0.001 on
-	fewPasses  = 20   // of a log
-	mostLayers = 100
+	hotTimes  = 1.05
+	minCost   = 0.05
+	rarely    = 0.01 // certain from 0.001 on
+	fewPasses = 20   // of a log
+	maxLayers = 100
 )
 
 // Findings are ranks that get more tokens than others, and layers whose experts are uneven.
@@ -56,7 +56,7 @@ func (s *Source) findings() (list []finding.Finding) {
 		list = append(list, s.hotRank(hot))
 		rest -= s.Single
 	}
-	if rest >= leastCost {
+	if rest >= minCost {
 		list = append(list, s.uneven(rest))
 	}
 	return list
@@ -160,7 +160,7 @@ func (s *Source) logged() (list []finding.Finding) {
 	f := finding.Finding{Subkind: "log " + s.Name, CostBasis: finding.MoETime, Confidence: finding.Likely}
 	for _, c := range changepoint.Levels(s.balance, changepoint.Options{Alpha: rarely / 10}) {
 		before, after := mean(s.balance[c.From:c.At]), mean(s.balance[c.At:c.To])
-		if before-after < leastCost {
+		if before-after < minCost {
 			continue
 		}
 		f := f
@@ -176,9 +176,9 @@ func (s *Source) logged() (list []finding.Finding) {
 	if len(list) > 0 {
 		return list
 	}
-	perPass := float64(s.Tokens) / float64(s.Passes) / mostLayers
+	perPass := float64(s.Tokens) / float64(s.Passes) / maxLayers
 	byChance := 1 - perPass/float64(s.EP)/newChance(s.EP).busiest(int64(math.Max(1, perPass)))
-	if cost := 1 - s.Logged - math.Max(0, byChance); s.Tokens > 0 && cost >= leastCost {
+	if cost := 1 - s.Logged - math.Max(0, byChance); s.Tokens > 0 && cost >= minCost {
 		f.Cost, f.Metric = cost, finding.Metric{Name: "balancedness", Unit: table.Share, Before: 1, After: s.Logged}
 		f.Text = fmt.Sprintf("experts are unevenly loaded: in the mean layer, the busiest of %d GPUs gets %s the mean tokens, as the log has it", s.EP, times(1/s.Logged))
 		f.Evidence = append(f.Evidence, finding.Sentence("the mean balancedness of %s is %.3f; dumps of the recorder tell which GPU and which experts (POST dump_expert_distribution_record)", words.Counted(s.Passes, "pass"), s.Logged))

@@ -317,8 +317,8 @@ func (s *Source) ranks() {
 	}
 }
 
-// mostHottest is how many experts are listed of a source.
-const mostHottest = 100
+// maxHottest is how many experts are listed of a source.
+const maxHottest = 100
 
 // hottest are the experts that got most, by the mean of their layer.
 func (s *Source) hottest() (list []Expert) {
@@ -331,7 +331,7 @@ func (s *Source) hottest() (list []Expert) {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Expert) int { return cmp.Compare(b.Times, a.Times) })
-	return list[:min(len(list), mostHottest)]
+	return list[:min(len(list), maxHottest)]
 }
 
 // assumedSize says that as many GPUs as ranks left files are taken to share the experts.

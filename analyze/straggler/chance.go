@@ -138,8 +138,8 @@ func logMeanExp(theta float64, values []float64) float64 {
 // independent, which neighbors are not. So what it shows is likely and never certain, and
 // others have to lose far more of their time than where blocks tell.
 const (
-	// LeastCounted is how many sync points can show anything.
-	LeastCounted = 8
+	// MinCounted is how many sync points can show anything.
+	MinCounted = 8
 	// fewShare is the part of their time that the others have to lose.
 	fewShare = 0.25
 )
@@ -148,7 +148,7 @@ const (
 // sync points for the judge; nil is none. groups is how many are tested.
 func (g *SyncSamples) LikelyOfFew(groups int) []Straggler {
 	n := len(g.SyncPoints)
-	if n < LeastCounted || n >= FewestSyncPoints {
+	if n < MinCounted || n >= FewestSyncPoints {
 		return nil
 	}
 	g.settle()

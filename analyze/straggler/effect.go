@@ -21,7 +21,7 @@ type block struct {
 // blocks divides the sync points [from, to) into as many blocks as there can be.
 func (g *SyncSamples) blocks(from, to int) []block {
 	k := len(g.Names)
-	list := make([]block, min(MostBlocksJudged, (to-from)/LeastInBlock))
+	list := make([]block, min(MaxBlocksJudged, (to-from)/MinInBlock))
 	for b := range list {
 		first, end := from+b*(to-from)/len(list), from+(b+1)*(to-from)/len(list)
 		sums, counts := make([]float64, k), make([]float64, k)

@@ -117,7 +117,7 @@ func TestFewOfHealthyRanks(t *testing.T) {
 		for seed := range uint64(runs) {
 			rng := rand.New(rand.NewPCG(seed, uint64(ranks)))
 			g := NewSyncSamples(make([]string, ranks), 5)
-			for i := range LeastCounted {
+			for i := range MinCounted {
 				arrivals := make([]int64, ranks)
 				for r := range arrivals {
 					arrivals[r] = int64(1000*float64(i) + c.spread*rng.ExpFloat64())

@@ -244,7 +244,7 @@ func (g *SyncSamples) lateRange(rank int, l lateSteps) (low, high int64) {
 // Chernoff's inequality. Late steps that last over several blocks make these worth fewer,
 // and the exponent as much smaller.
 func (g *SyncSamples) chanceOfLate(rank int, limit float64, run slowRun) float64 {
-	n := min(MostBlocksJudged, (run.to-run.from)/LeastInBlock)
+	n := min(MaxBlocksJudged, (run.to-run.from)/MinInBlock)
 	shares, excess, sum := make([][]float64, n), make([]float64, n), 0.0
 	for b := range shares {
 		shares[b] = g.lateShares(limit, run.from+b*(run.to-run.from)/n, run.from+(b+1)*(run.to-run.from)/n)

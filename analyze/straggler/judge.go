@@ -29,8 +29,8 @@ import (
 // be a part of the time that matters. And the others have to lose time by it: next to
 // one that is later still, a rank may be late and cost nothing.
 const (
-	MostBlocksJudged = 40
-	LeastInBlock     = 4     // sync points, so that a single long one does not make a block
+	MaxBlocksJudged  = 40
+	MinInBlock       = 4     // sync points, so that a single long one does not make a block
 	FewestSyncPoints = 40    // ten blocks: a start is no state
 	minWorth         = 5     // independent blocks; with fewer, one spell looks like a rule
 	ErrorLevel       = 0.001 // largest P of a straggler: a deployment has many groups

@@ -37,8 +37,8 @@ type pipelineStep struct {
 	passing, whole float64
 }
 
-// mostOff is how far off what was recorded the time of pipelines may be, as part of it.
-const mostOff = 0.05
+// maxOff is how far off what was recorded the time of pipelines may be, as part of it.
+const maxOff = 0.05
 
 // IsWorker reports whether a finding is of [Workers].
 func IsWorker(f *finding.Finding) bool { return strings.HasPrefix(f.Subkind, workerSubkind) }
@@ -72,7 +72,7 @@ func WithoutWorker(set *profile.Set, f *finding.Finding, model float64) (out []f
 		idleChanged += (1 - distribution.Sum(took)/float64(len(took))/after) / n
 		recorded, whole, played, changed = recorded+s.passing/n, whole+s.whole/n, played+before/n, changed+after/n
 	}
-	if off := math.Abs(played/recorded - 1); off > mostOff {
+	if off := math.Abs(played/recorded - 1); off > maxOff {
 		return nil, "", "", fmt.Errorf("played again without a change, steps are %s %% off what was recorded: their stages wait for more than the slowest of them", words.InPercent(off))
 	}
 	saved := recorded - changed

@@ -21,7 +21,7 @@ type Spell struct {
 }
 
 const (
-	// maxBins is into how many parts the sync points are divided at most; each has LeastCounted of
+	// maxBins is into how many parts the sync points are divided at most; each has MinCounted of
 	// them or more, since one long wait is no spell.
 	maxBins = 400
 	// newSpell is the part of all waiting that another rank has to explain for a spell of its own to
@@ -109,7 +109,7 @@ func (g *SyncSamples) later(m syncPoint, rank int) (ns int64) {
 // points, and how long in all, ns.
 func (g *SyncSamples) lostInBins() (bins [][]float64, all int64) {
 	n := len(g.SyncPoints)
-	bins = make([][]float64, max(1, min(n/LeastCounted, maxBins)))
+	bins = make([][]float64, max(1, min(n/MinCounted, maxBins)))
 	for bin := range bins {
 		bins[bin] = make([]float64, len(g.Names))
 		for _, m := range g.SyncPoints[bin*n/len(bins) : (bin+1)*n/len(bins)] {

@@ -163,9 +163,9 @@ func TimeField[T any](name, doc string, of func(*T) (t trace.Time, ok bool)) Fie
 	}}
 }
 
-// MostName is how wide a name is for people: names of kernels reach thousands of
+// MaxName is how wide a name is for people: names of kernels reach thousands of
 // characters, but their two ends tell most of them apart.
-const MostName = 90
+const MaxName = 90
 
 // DistributionColumns say which columns a distribution has.
 type DistributionColumns[T any] struct {

@@ -184,7 +184,7 @@ func (r *Table) textTable() *textTable {
 // importance is how long c stays where the terminal is narrow. Texts and times on the left
 // of all numbers tell rows apart, and so do names of kernels, wherever they are.
 func (c Column) importance(left bool) Importance {
-	if c.Importance == Usual && (left || c.Most == MostName) {
+	if c.Importance == Usual && (left || c.Most == MaxName) {
 		return nameOfRow
 	}
 	return c.Importance

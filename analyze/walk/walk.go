@@ -253,7 +253,7 @@ func ShareField[T any](doc string, of func(*T) float64) table.Field[T] {
 
 // NameField is the last column, since names are long.
 func NameField[T any](what string, of func(*T) *Row) table.Field[T] {
-	return table.TextColumn(what, "name of the "+what, func(row *T) string { return of(row).Name }).AtMost(table.MostName)
+	return table.TextColumn(what, "name of the "+what, func(row *T) string { return of(row).Name }).AtMost(table.MaxName)
 }
 
 // ThreadFields name the thread of a row.

@@ -32,9 +32,9 @@ func NewSteps(m *finders.Measured) *Steps {
 	return &Steps{m.Chain, m.GPUs, m.Of.Profiles}
 }
 
-// mostHidden is which part of the time of communication may be hidden by computing: beyond, ranks do
+// maxHidden is which part of the time of communication may be hidden by computing: beyond, ranks do
 // not wait for all of their collectives.
-const mostHidden = 0.1
+const maxHidden = 0.1
 
 // Without says what steps would take without a finding.
 func (s *Steps) Without(f *finding.Finding) (*Answer, error) {
@@ -50,7 +50,7 @@ func (s *Steps) Without(f *finding.Finding) (*Answer, error) {
 	case rank < 0:
 		return nil, errors.New("the collectives of the rank are not known")
 	}
-	if hidden := s.hidden(); hidden > mostHidden {
+	if hidden := s.hidden(); hidden > maxHidden {
 		return nil, fmt.Errorf("computing hides %s %% of the communication, and for which collectives ranks wait is not known", words.InPercent(hidden))
 	}
 	c := &Change{Name: f.Rank + " as fast as its peers", Assumed: []string{

@@ -92,7 +92,7 @@ func setServers(r *Run, text string) ([]*Change, error) {
 		return nil, fmt.Errorf("--servers %s: no %s server computed anything", text, role)
 	}
 	var list []*Change
-	for _, how := range []replay.Route{replay.LeastLoaded, replay.RoundRobin} {
+	for _, how := range []replay.Route{replay.MinLoaded, replay.RoundRobin} {
 		list = append(list, &Change{Name: fmt.Sprintf("%d %s, %s", n, role, how), do: func(p *replay.Plan) { r.Servers(p, role, n, how) },
 			Assumed: []string{fmt.Sprintf("new servers take what the %d that there were take on average, and requests keep their cached tokens", had)}})
 	}

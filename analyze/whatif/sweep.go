@@ -19,8 +19,8 @@ type Axis struct {
 	From, To int
 }
 
-// mostPoints is how many deployments a sweep plays.
-const mostPoints = 256
+// maxPoints is how many deployments a sweep plays.
+const maxPoints = 256
 
 // ParseSweep reads "prefill=1..4,decode=1..8".
 func ParseSweep(text string) (axes []Axis, err error) {
@@ -38,7 +38,7 @@ func ParseSweep(text string) (axes []Axis, err error) {
 		if a.From, err = strconv.Atoi(first); err == nil {
 			a.To, err = strconv.Atoi(last)
 		}
-		if err != nil || a.From < 1 || a.To < a.From || a.To > mostPoints {
+		if err != nil || a.From < 1 || a.To < a.From || a.To > maxPoints {
 			return nil, fmt.Errorf("%q: want ROLE=FROM..TO, such as decode=1..8", part)
 		}
 		if slices.ContainsFunc(axes, func(b Axis) bool { return a.Role == b.Role }) {
@@ -47,8 +47,8 @@ func ParseSweep(text string) (axes []Axis, err error) {
 		points *= a.To - a.From + 1
 		axes = append(axes, a)
 	}
-	if points > mostPoints {
-		return nil, fmt.Errorf("%d deployments, and %d at most are played", points, mostPoints)
+	if points > maxPoints {
+		return nil, fmt.Errorf("%d deployments, and %d at most are played", points, maxPoints)
 	}
 	return axes, nil
 }
@@ -75,7 +75,7 @@ func (r *Run) Sweep(axes []Axis) ([]Point, error) {
 	var points []Point
 	at := make([]int, len(axes))
 	for i := range axes {
-		if r.Servers(r.Plan(0), axes[i].Role, 1, replay.LeastLoaded) == 0 {
+		if r.Servers(r.Plan(0), axes[i].Role, 1, replay.MinLoaded) == 0 {
 			return nil, fmt.Errorf("no %s server computed anything", axes[i].Role)
 		}
 		at[i] = axes[i].From
@@ -83,7 +83,7 @@ func (r *Run) Sweep(axes []Axis) ([]Point, error) {
 	for {
 		plan := r.Plan(0)
 		for i := range axes {
-			r.Servers(plan, axes[i].Role, at[i], replay.LeastLoaded)
+			r.Servers(plan, axes[i].Role, at[i], replay.MinLoaded)
 		}
 		out, ok := r.Play(plan)
 		p := Point{Servers: slices.Clone(at)}
@@ -181,7 +181,7 @@ func (r *Run) SweepReport(axes []Axis, points []Point) *table.Table {
 func (r *Run) deployed(axes []Axis) string {
 	var servers, values []string
 	for i := range axes {
-		n := r.Servers(r.Plan(0), axes[i].Role, 1, replay.LeastLoaded)
+		n := r.Servers(r.Plan(0), axes[i].Role, 1, replay.MinLoaded)
 		servers = append(servers, fmt.Sprintf("%s=%d", axes[i].Role, n))
 	}
 	for _, m := range r.metrics() {

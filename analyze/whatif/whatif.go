@@ -42,8 +42,8 @@ func (r *Run) plays() uint64 {
 // model is which part of a change the model of it may be wrong by.
 const model = 0.1
 
-// mostOff is how far a replay may be from what was recorded, in p50 and p99.
-const mostOff = 0.05
+// maxOff is how far a replay may be from what was recorded, in p50 and p99.
+const maxOff = 0.05
 
 // fewRequests is how many requests a percentile takes.
 const fewRequests = 50
@@ -102,7 +102,7 @@ func (r *Run) fitKV() {
 			best, least = size, worst
 			r.base = [][]replay.Latency{out}
 		}
-		if least <= mostOff {
+		if least <= maxOff {
 			break
 		}
 	}
@@ -160,7 +160,7 @@ func (r *Run) check() {
 			r.Off = append(r.Off, finding.Without{Metric: m.name, Unit: m.unit, Actual: is, Without: played, Low: played, High: played})
 		}
 	}
-	if worst, name := r.offBy(r.base[0]); worst > mostOff {
+	if worst, name := r.offBy(r.base[0]); worst > maxOff {
 		r.Refused = fmt.Sprintf("played again without a change, %s is %.0f %% off what was recorded: the servers work in a way that the replay does not know", name, 100*worst)
 	}
 }
@@ -169,15 +169,15 @@ func (r *Run) check() {
 func (r *Run) offBy(out []replay.Latency) (worst float64, name string) {
 	for _, m := range r.metrics() {
 		is, played := m.of(r.recorded), m.of(out)
-		if off := math.Abs(played/is - 1); m.unit == table.Duration && math.Abs(played-is) > leastOff && off > worst {
+		if off := math.Abs(played/is - 1); m.unit == table.Duration && math.Abs(played-is) > minOff && off > worst {
 			worst, name = off, m.name
 		}
 	}
 	return worst, name
 }
 
-// leastOff is what is nothing between what was played and recorded, in ns.
-const leastOff = 2_000_000
+// minOff is what is nothing between what was played and recorded, in ns.
+const minOff = 2_000_000
 
 // A metric is a number of some latencies.
 type metric struct {

@@ -32,8 +32,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace/tracename"
 )
 
-// mostDiffRows is how many rows people get to see unless told otherwise.
-const mostDiffRows = 40
+// maxDiffRows is how many rows people get to see unless told otherwise.
+const maxDiffRows = 40
 
 func (c *command) diffCommand() *cli.Command {
 	flags := []cli.Flag{
@@ -88,7 +88,7 @@ Examples:
 var diffSides = [2]string{"before", "after"}
 
 func (c *command) diff(ctx *cli.Context) error {
-	how, err := printing(ctx, mostDiffRows)
+	how, err := printing(ctx, maxDiffRows)
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// leastExamples is how many the help of a command has.
-const leastExamples = 3
+// minExamples is how many the help of a command has.
+const minExamples = 3
 
 // unending are examples that go on until they are interrupted; what they do has tests
 // of its own.
@@ -39,8 +39,8 @@ func TestExamples(t *testing.T) {
 			}
 			_, text, _ := strings.Cut(cmd.Description, "\nExamples:\n")
 			examples := strings.Split(strings.TrimSpace(text), "\n")
-			if len(examples) < leastExamples {
-				t.Errorf("the help of %s has %d examples, want %d", name, len(examples), leastExamples)
+			if len(examples) < minExamples {
+				t.Errorf("the help of %s has %d examples, want %d", name, len(examples), minExamples)
 			}
 			for _, example := range examples {
 				if !strings.Contains(example, name+" ") {

@@ -34,7 +34,7 @@ func FuzzSize(f *testing.F) {
 			t.Fatalf("%q is taken as %d", text, size)
 		}
 		exact, _ := want.Mul(want, big.NewFloat(factor)).Float64()
-		if size < leastMemory || math.Abs(exact-float64(size)) > 1+exact*1e-12 {
+		if size < minMemory || math.Abs(exact-float64(size)) > 1+exact*1e-12 {
 			t.Fatalf("%q is taken as %d, want %.0f", text, size, exact)
 		}
 	})

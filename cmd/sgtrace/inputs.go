@@ -196,9 +196,9 @@ func size(files []inputs.Input) int64 {
 	return sum
 }
 
-// leastMemory is what the program cannot do without: buffers of decompressors and
+// minMemory is what the program cannot do without: buffers of decompressors and
 // pieces of the input that are being read.
-const leastMemory = 128_000_000
+const minMemory = 128_000_000
 
 // partOfAvailable is the budget where none is asked for. What cannot move to the
 // temporary file may exceed it, up to half of the machine's memory.
@@ -209,7 +209,7 @@ func (c *command) boundMemory(ctx *cli.Context) error {
 	total, available := memory.Machine()
 	budget, bound, hint := available/partOfAvailable, total/2, "half of this machine's memory; --max-memory allows more"
 	if total > 0 {
-		budget = max(budget, leastMemory)
+		budget = max(budget, minMemory)
 	}
 	if text := ctx.String("max-memory"); text != "" {
 		var err error
@@ -252,10 +252,10 @@ func parseSize(text string) (int64, error) {
 	if err != nil || !ok || !(v > 0) || v*factor >= math.MaxInt64 {
 		return 0, fmt.Errorf("want a size such as 2GB or 800MB")
 	}
-	if size := int64(v * factor); size >= leastMemory {
+	if size := int64(v * factor); size >= minMemory {
 		return size, nil
 	}
-	return 0, fmt.Errorf("%s is the minimum", bytesText(leastMemory))
+	return 0, fmt.Errorf("%s is the minimum", bytesText(minMemory))
 }
 
 // pick returns what chooses the requests that are read of large dumps, so that sel and byID,

@@ -37,7 +37,7 @@ Examples:
 }
 
 func (c *command) live(ctx *cli.Context) error {
-	how, err := printing(ctx, mostRequests)
+	how, err := printing(ctx, maxRequests)
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// mostREADME is how many lines the README may have.
-const mostREADME = 100
+// maxREADME is how many lines the README may have.
+const maxREADME = 100
 
 // Every command of the README runs as typed, in its order, and an example prints every
 // line that it shows, but for those that "..." leaves out. Installing and the viewer,
@@ -19,8 +19,8 @@ func TestREADME(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(string(readme), "\n"); n > mostREADME {
-		t.Errorf("the README has %d lines, want %d at most", n, mostREADME)
+	if n := strings.Count(string(readme), "\n"); n > maxREADME {
+		t.Errorf("the README has %d lines, want %d at most", n, maxREADME)
 	}
 	t.Chdir(t.TempDir())
 	t.Setenv("LANG", "en_US.UTF-8")

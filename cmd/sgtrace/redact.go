@@ -17,8 +17,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// leastKey is the size in bytes from which a key cannot be guessed.
-const leastKey = 16
+// minKey is the size in bytes from which a key cannot be guessed.
+const minKey = 16
 
 // startRedaction makes all that is printed from now on have the names of --redact.
 func (c *command) startRedaction(ctx *cli.Context) error {
@@ -72,8 +72,8 @@ func (c *command) redactionKey(ctx *cli.Context) (key []byte, notice string, err
 	if key, err = os.ReadFile(name); err != nil {
 		return nil, "", commandline.Usage("--redact-key: %v; 'head -c 32 /dev/urandom > FILE' makes one", err)
 	}
-	if len(key) < leastKey {
-		return nil, "", commandline.Usage("--redact-key %s: a key of %d bytes is easy to guess; want %d or more", name, len(key), leastKey)
+	if len(key) < minKey {
+		return nil, "", commandline.Usage("--redact-key %s: a key of %d bytes is easy to guess; want %d or more", name, len(key), minKey)
 	}
 	c.beside = append(c.beside, name)
 	return key, "", nil

@@ -83,7 +83,7 @@ func TestRedactedDatasetNamesNobody(t *testing.T) {
 	mustRun(t, ".", "extract -o shared --redact --shard 1/2 gpu-acme-17=acme-incident-7")
 	mustRun(t, ".", "extract -o shared --redact --shard 0/2 gpu-acme-17=acme-incident-7")
 	key := string(readFile(t, tasks.KeyFile("shared")))
-	if len(key) < leastKey {
+	if len(key) < minKey {
 		t.Fatalf("a key of %d bytes", len(key))
 	}
 	for where, text := range textsIn(t, "shared") {

@@ -22,8 +22,8 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// mostRequests is how many requests are listed for people unless they ask for more.
-const mostRequests = 200
+// maxRequests is how many requests are listed for people unless they ask for more.
+const maxRequests = 200
 
 func (c *command) requestsCommand() *cli.Command {
 	return &cli.Command{
@@ -43,7 +43,7 @@ Examples:
 			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "keep reading a growing dump, and print requests as they end", DisableDefaultText: true},
 		}, selection.Flags()...),
 		Action: func(ctx *cli.Context) error {
-			how, err := printing(ctx, mostRequests, requests.FormatMooncake)
+			how, err := printing(ctx, maxRequests, requests.FormatMooncake)
 			if err != nil {
 				return err
 			}
@@ -84,7 +84,7 @@ func (c *command) criticalPaths(ctx *cli.Context, how printed) error {
 	run := replay.Read(set)
 	hosts := critical.ReadHosts(run, &e.Profiles)
 	d := &document.Document{Schema: "sgtrace.request/v2"}
-	for i, r := range all[:min(len(all), mostWaterfalls)] {
+	for i, r := range all[:min(len(all), maxWaterfalls)] {
 		path := critical.PathOf(run, hosts, r)
 		if path == nil {
 			return fmt.Errorf("%s has no critical path: it did not finish, or spans of it are missing", set.Text(set.Requests[r].RID))
@@ -145,15 +145,15 @@ func idAndInputs(id string, files []string) error {
 	return nil
 }
 
-// mostWaterfalls is how many requests people are shown one by one: several may share a
+// maxWaterfalls is how many requests people are shown one by one: several may share a
 // trace or a room.
-const mostWaterfalls = 5
+const maxWaterfalls = 5
 
 // candidates lists the requests that an ID may mean.
 func candidates(set *request.Set, found []int, id string) *document.Document {
 	t := requests.List(set, found)
 	t.Title = fmt.Sprintf("%d requests match %q", len(found), id)
-	t.Limit(mostRequests)
+	t.Limit(maxRequests)
 	t.Note("give more of an ID to see one request, such as sgtrace request %s", set.Text(set.Requests[found[0]].RID))
 	d := document.Of(t)
 	d.Schema = "sgtrace.requests/v2"
@@ -194,7 +194,7 @@ func (c *command) request(ctx *cli.Context) error {
 			return page.OneRequest(set, found, id, given, made), nil
 		})
 	}
-	if len(found) > mostWaterfalls && how.format != table.FormatCSV && how.format != table.FormatJSON {
+	if len(found) > maxWaterfalls && how.format != table.FormatCSV && how.format != table.FormatJSON {
 		return c.write(candidates(set, found, id), how)
 	}
 	var list []*requests.Waterfall

@@ -57,7 +57,7 @@ func drawFindings(b *trace.Builder, opt *Options, set *request.Set, requests, pr
 		}
 		s := trace.Slice{Time: of.From, Dur: max(0, int64(of.To-of.From)), Name: b.Intern(f.Title), Args: fields(b, "finding_", f.Record)}
 		subject := b.Subject(trace.Subject{ID: b.Intern(f.Severity)})
-		if len(head) < mostInHead && nestsIn(head, &s) {
+		if len(head) < maxInHead && nestsIn(head, &s) {
 			s.Track = top
 			b.Slice(s, subject)
 			head = append(head, s)
@@ -85,9 +85,9 @@ func drawFindings(b *trace.Builder, opt *Options, set *request.Set, requests, pr
 	}
 }
 
-// mostInHead is how many findings the heading of the group shows itself: a viewer opens a file
+// maxInHead is how many findings the heading of the group shows itself: a viewer opens a file
 // with its groups closed.
-const mostInHead = 5
+const maxInHead = 5
 
 // nestsIn reports whether a slice is within each of others, around it, or apart from it, so that
 // they can be drawn on one track.

@@ -14,12 +14,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// mostPinned is how many rows are pinned at most: more would fill the screen.
-const mostPinned = 12
+// maxPinned is how many rows are pinned at most: more would fill the screen.
+const maxPinned = 12
 
-// mostSamples is how many samples a counter has at most to be pinned. A viewer without a GPU takes
+// maxSamples is how many samples a counter has at most to be pinned. A viewer without a GPU takes
 // 50 ms a frame for one of 50,000, and the same is among the load, in buckets.
-const mostSamples = 20_000
+const maxSamples = 20_000
 
 // pinned are the rows that are pinned, the most telling first, by what their names begin
 // with. Clocks of GPUs are pinned for findings only.
@@ -57,7 +57,7 @@ func rowsToPin(t *trace.Trace, findings []Finding) (paths []string) {
 	for id := 1; id < len(t.Tracks); id++ {
 		what, rank, ok := strings.Cut(names[t.Tracks[id].Name], naming.Separator)
 		k := slices.Index(pinned, what)
-		if !ok || k < 0 || samples[id] > mostSamples || !isPinnable(t.Tracks, trace.TrackID(id), names) {
+		if !ok || k < 0 || samples[id] > maxSamples || !isPinnable(t.Tracks, trace.TrackID(id), names) {
 			continue
 		}
 		i := slices.IndexFunc(findings, func(f Finding) bool { return f.Rank == rank })
@@ -80,7 +80,7 @@ func rowsToPin(t *trace.Trace, findings []Finding) (paths []string) {
 	})
 	used := map[trace.Sym]bool{}
 	for _, c := range all {
-		if name := t.Tracks[c.track].Name; len(paths) < mostPinned && !used[name] {
+		if name := t.Tracks[c.track].Name; len(paths) < maxPinned && !used[name] {
 			used[name] = true
 			paths = append(paths, pathOf(t.Tracks, c.track, names))
 		}

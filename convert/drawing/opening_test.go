@@ -22,7 +22,7 @@ func TestPinnedRows(t *testing.T) {
 		attributes[a.Key] = a.Value
 	}
 	opening := trace.OpeningOf(attributes)
-	if n := len(opening.Pin); n < 5 || n > mostPinned {
+	if n := len(opening.Pin); n < 5 || n > maxPinned {
 		t.Errorf("%d rows are pinned", n)
 	}
 	names := map[string]bool{}
@@ -78,7 +78,7 @@ func TestTimeToShow(t *testing.T) {
 func TestDenseCountersAreNotPinned(t *testing.T) {
 	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
 	process := b.Track(trace.Track{Kind: trace.KindProcess, Name: b.Intern("process")})
-	for name, samples := range map[string]int{"queued · TP0": mostSamples + 1, "running · TP0": mostSamples} {
+	for name, samples := range map[string]int{"queued · TP0": maxSamples + 1, "running · TP0": maxSamples} {
 		counter := b.Track(trace.Track{Parent: process, Kind: trace.KindCounter, Name: b.Intern(name)})
 		for i := range samples {
 			b.Sample(trace.Sample{Time: trace.Time(i), Value: 1, Track: counter})

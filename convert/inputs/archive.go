@@ -13,8 +13,8 @@ import (
 	"github.com/sgtrace/sgtrace/internal/temporary"
 )
 
-// mostNested is how many archives may be inside of each other.
-const mostNested = 2
+// maxNested is how many archives may be inside of each other.
+const maxNested = 2
 
 // An archive is an archive of an incident folder, unpacked.
 type archive struct {
@@ -118,7 +118,7 @@ var leftInArchive = map[error]reason{
 
 // archive takes an archive in a folder for a folder. What cannot be unpacked, reading says.
 func (w *walk) archive(name string) bool {
-	if w.nested >= mostNested || !archiveName.MatchString(name) || !isArchive(name) {
+	if w.nested >= maxNested || !archiveName.MatchString(name) || !isArchive(name) {
 		return false
 	}
 	found, err := w.exclude.inArchive(w.nameOf(name), name, w.nested)

@@ -13,11 +13,11 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
-// mostUnpacked is how much of an input is looked at: a bomb has no end.
-const mostUnpacked = 4 << 20
+// maxUnpacked is how much of an input is looked at: a bomb has no end.
+const maxUnpacked = 4 << 20
 
-// mostOpened is how many bytes a dozen readers of an input may allocate: a window each.
-const mostOpened = 12 * 128 << 20
+// maxOpened is how many bytes a dozen readers of an input may allocate: a window each.
+const maxOpened = 12 * 128 << 20
 
 // opened is all that opening and reading an input tells.
 func opened(in io.Reader) string {
@@ -26,7 +26,7 @@ func opened(in io.Reader) string {
 		return err.Error()
 	}
 	defer s.Close()
-	content, err := io.ReadAll(io.LimitReader(s, mostUnpacked))
+	content, err := io.ReadAll(io.LimitReader(s, maxUnpacked))
 	format := ""
 	if s.Format != nil {
 		format = s.Format.Name
@@ -53,7 +53,7 @@ func FuzzOpen(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte, parts uint8) {
-		testinput.BoundMemory(t, mostOpened, func() { checkOpen(t, data, parts) })
+		testinput.BoundMemory(t, maxOpened, func() { checkOpen(t, data, parts) })
 	})
 }
 

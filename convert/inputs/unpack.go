@@ -10,10 +10,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Bounds of what a file is unpacked to on a disk: no more than mostExpansion times its size,
+// Bounds of what a file is unpacked to on a disk: no more than maxExpansion times its size,
 // which no export comes near, but smallExpansion in any case.
 const (
-	mostExpansion  = 200
+	maxExpansion   = 200
 	smallExpansion = 1 << 30
 )
 
@@ -32,7 +32,7 @@ func (x *Source) unpack(diags *trace.Diags) (path string, err error) {
 	x.remove = remove
 	most := int64(1<<63 - 1)
 	if info, err := os.Stat(x.Input.Path()); err == nil && info.Mode().IsRegular() {
-		most = max(info.Size()*mostExpansion, smallExpansion)
+		most = max(info.Size()*maxExpansion, smallExpansion)
 	}
 	to := &bounded{w: f, left: most}
 	_, err = io.Copy(to, content)
@@ -51,7 +51,7 @@ func (x *Source) unpack(diags *trace.Diags) (path string, err error) {
 }
 
 // errBomb is the error of a file that expands beyond measure.
-var errBomb = fmt.Errorf("expands to more than %d times its size, which no export does", mostExpansion)
+var errBomb = fmt.Errorf("expands to more than %d times its size, which no export does", maxExpansion)
 
 // bounded writes to w, but no more than left bytes.
 type bounded struct {

@@ -13,17 +13,17 @@ import (
 )
 
 // Bounds of an archive: an incident has thousands of files, and what is in it compresses no
-// better than mostExpansion; a small one may grow to smallExpansion in any case.
+// better than maxExpansion; a small one may grow to smallExpansion in any case.
 const (
-	mostEntries    = 100_000
-	mostExpansion  = 200
+	maxEntries     = 100_000
+	maxExpansion   = 200
 	smallExpansion = 1 << 30
 )
 
 // Errors about an archive that is like none that people pack.
 var (
-	errManyEntries = fmt.Errorf("has more than %d entries", mostEntries)
-	errExpands     = fmt.Errorf("expands to more than %d times its size", mostExpansion)
+	errManyEntries = fmt.Errorf("has more than %d entries", maxEntries)
+	errExpands     = fmt.Errorf("expands to more than %d times its size", maxExpansion)
 )
 
 // A Left is an entry of an archive that was not unpacked, and why.
@@ -63,7 +63,7 @@ func Unpack(path, dir string) (left []Left, err error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &unpacker{dir: dir, bytes: max(info.Size()*mostExpansion, smallExpansion)}
+	u := &unpacker{dir: dir, bytes: max(info.Size()*maxExpansion, smallExpansion)}
 	content, err := Open(path, f)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (u *unpacker) zip(f *os.File, size int64) error {
 
 // entry writes one entry. Folders are made for the files in them.
 func (u *unpacker) entry(name string, mode fs.FileMode, open func() (io.ReadCloser, error)) error {
-	if u.entries++; u.entries > mostEntries {
+	if u.entries++; u.entries > maxEntries {
 		return errManyEntries
 	}
 	path := filepath.FromSlash(name)

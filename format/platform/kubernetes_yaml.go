@@ -10,13 +10,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// mostYAML is how large a list as YAML may be: all of it is held. A cluster keeps its events for an hour.
-const mostYAML = 64 << 20
+// maxYAML is how large a list as YAML may be: all of it is held. A cluster keeps its events for an hour.
+const maxYAML = 64 << 20
 
 // yaml reads what kubectl prints with -o yaml: a list of events, or one document an event. Both are what the JSON
 // says, in another form. Of a damaged list, each event is read that is whole.
 func (r *eventReader) yaml(content io.Reader) error {
-	text, err := io.ReadAll(io.LimitReader(content, mostYAML))
+	text, err := io.ReadAll(io.LimitReader(content, maxYAML))
 	if err != nil {
 		return err
 	}

@@ -20,8 +20,8 @@ type raised struct {
 	frames []string
 }
 
-// mostFrames are kept of a stack, innermost first: what is around them is the same for all.
-const mostFrames = 12
+// maxFrames are kept of a stack, innermost first: what is around them is the same for all.
+const maxFrames = 12
 
 // exception begins a traceback. Its type comes behind the frames: the instant is added then.
 func (r *reader) exception(b []byte, x *series.Instant) string {
@@ -161,7 +161,7 @@ func frameOf(b []byte) string {
 
 // settle adds an exception.
 func (r *reader) settle(e *raised, text string) {
-	frames := e.frames[max(0, len(e.frames)-mostFrames):]
+	frames := e.frames[max(0, len(e.frames)-maxFrames):]
 	turned := make([]string, 0, len(frames))
 	for i := len(frames) - 1; i >= 0; i-- {
 		turned = append(turned, frames[i])
@@ -192,7 +192,7 @@ func (r *reader) spied(d *flight.Dump) {
 		if f.Line > 0 {
 			at += ":" + strconv.Itoa(int(f.Line))
 		}
-		if frames = append(frames, syms.Name(f.Name)+" ("+at+")"); len(frames) == mostFrames {
+		if frames = append(frames, syms.Name(f.Name)+" ("+at+")"); len(frames) == maxFrames {
 			break
 		}
 	}

@@ -136,12 +136,12 @@ func nameExperts(d *experts.Dump, name string) {
 	}
 }
 
-// mostLayers and mostExperts are more than models have; a damaged file may say more.
-const mostLayers, mostExperts = 1 << 12, 1 << 14
+// maxLayers and maxExperts are more than models have; a damaged file may say more.
+const maxLayers, maxExperts = 1 << 12, 1 << 14
 
 // shaped checks the shape of counts.
 func shaped(layers, count int64) error {
-	if layers <= 0 || count <= 0 || layers > mostLayers || count > mostExperts {
+	if layers <= 0 || count <= 0 || layers > maxLayers || count > maxExperts {
 		return fmt.Errorf("has counts of %d layers of %d experts", layers, count)
 	}
 	return nil

@@ -214,7 +214,7 @@ func (r *expertReader) placed(t *tensor) error {
 	t.each(func(i int, v int64) {
 		layer := i / int(t.shape[1])
 		m[layer] = append(m[layer], int32(v))
-		bad = bad || v < 0 || v >= mostExperts
+		bad = bad || v < 0 || v >= maxExperts
 	})
 	if bad {
 		return errors.New("has a map of experts that names none")
@@ -291,7 +291,7 @@ func readCSV(in io.Reader) (*experts.Dump, error) {
 				x[i], ok = v, err == nil && v >= 0
 			}
 		}
-		if !ok || x[0] >= mostLayers || x[1] >= mostExperts || x[2] > math.MaxUint32 {
+		if !ok || x[0] >= maxLayers || x[1] >= maxExperts || x[2] > math.MaxUint32 {
 			bad = fmt.Errorf("line %d is no layer, expert, and count", n)
 			continue
 		}

@@ -139,15 +139,15 @@ func (r *snapshotReader) finish(file string, root pickle.Value) *heap.Snapshot {
 	for number := int32(0); len(x.Devices) < len(r.devices); number++ {
 		if d := r.devices[number]; d != nil {
 			x.Devices = append(x.Devices, d)
-		} else if number > mostDevices {
+		} else if number > maxDevices {
 			break
 		}
 	}
 	return x
 }
 
-// mostDevices is how many devices a host may have.
-const mostDevices = 1 << 12
+// maxDevices is how many devices a host may have.
+const maxDevices = 1 << 12
 
 // A snapshotFrame is a function at a place.
 type snapshotFrame struct {

@@ -63,7 +63,7 @@ type Routing uint8
 const (
 	InTurn Routing = iota
 	AtRandom
-	LeastLoaded // to the one that has the fewest requests
+	MinLoaded // to the one that has the fewest requests
 )
 
 // withDefaults fills in what is not told.

@@ -12,7 +12,7 @@ const (
 	firstHope = 0.7
 	lastHope  = 0.098
 	hopeFalls = (firstHope - lastHope) / 600 // with each step
-	mostAhead = 4096                         // tokens of one request that are thought of
+	maxAhead  = 4096                         // tokens of one request that are thought of
 	keptEach  = 512                          // tokens that a decode server keeps for each request
 )
 
@@ -34,9 +34,9 @@ func (j *job) size() int { return j.req.Prompt + j.half.Produced }
 func (v *server) admits(j *job) bool {
 	ahead := 0.0
 	if v.role == Unified {
-		ahead = v.hope * float64(min(j.req.MaxTokens-j.half.Produced, mostAhead))
+		ahead = v.hope * float64(min(j.req.MaxTokens-j.half.Produced, maxAhead))
 		for _, other := range v.running {
-			ahead += v.hope * float64(min(other.req.MaxTokens-other.half.Produced, mostAhead))
+			ahead += v.hope * float64(min(other.req.MaxTokens-other.half.Produced, maxAhead))
 		}
 	}
 	if j.size()+int(ahead) > v.pool.KV-v.held && v.held > 0 {

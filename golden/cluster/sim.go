@@ -133,7 +133,7 @@ func (s *sim) pick(k turnKey) *server {
 			continue
 		}
 		n++
-		least := s.run.Config.Routing == LeastLoaded
+		least := s.run.Config.Routing == MinLoaded
 		if best == nil || least && len(v.jobs) < len(best.jobs) || !least && s.lots.IntN(n) == 0 {
 			best = v
 		}

@@ -300,8 +300,8 @@ func (c *Config) check() error {
 	return c.checkRanks()
 }
 
-// mostRanks is how many ranks an instance has at most: a run is held in memory.
-const mostRanks = 8192
+// maxRanks is how many ranks an instance has at most: a run is held in memory.
+const maxRanks = 8192
 
 // checkRanks checks the sizes of the instances, and the ranks named in c.
 func (c *Config) checkRanks() error {
@@ -310,9 +310,9 @@ func (c *Config) checkRanks() error {
 		instances = []Parallel{c.Unified}
 	}
 	for _, p := range instances {
-		if min(p.TP, p.PP, p.DP) < 1 || max(p.TP, p.PP) > 64 || p.TP*p.PP*p.DP > mostRanks {
+		if min(p.TP, p.PP, p.DP) < 1 || max(p.TP, p.PP) > 64 || p.TP*p.PP*p.DP > maxRanks {
 			return fmt.Errorf("simulator: an instance of TP%d PP%d DP%d: TP and PP must be between 1 and 64, and the number of ranks at most %d",
-				p.TP, p.PP, p.DP, mostRanks)
+				p.TP, p.PP, p.DP, maxRanks)
 		}
 	}
 	p := c.serving()

@@ -10,7 +10,7 @@ import (
 func TestBoundIsAboveGain(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
-		n := 2*leastEvents + r.IntN(300)
+		n := 2*minEvents + r.IntN(300)
 		times := make([]float64, n)
 		for i := range times {
 			times[i] = 1e12 * r.Float64() * r.Float64() // more of them early

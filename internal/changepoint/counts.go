@@ -7,11 +7,11 @@ import (
 	"github.com/sgtrace/sgtrace/internal/memory"
 )
 
-// Either side of a change of a rate or a share has leastEvents events, and a window
+// Either side of a change of a rate or a share has minEvents events, and a window
 // that is searched on its own has at least the finest-th part of all.
 const (
-	leastEvents = 8
-	finest      = 1000
+	minEvents = 8
+	finest    = 1000
 )
 
 // Rates finds changes of the rate of events, at times in order in [from, to], by
@@ -19,7 +19,7 @@ const (
 // between the events k-1 and k.
 func Rates(times []float64, from, to float64, o Options) []Change {
 	n := len(times)
-	if n < 2*leastEvents || to <= from {
+	if n < 2*minEvents || to <= from {
 		return nil
 	}
 	a := &arrivals{times: times, at: make([]float64, n+1)}
@@ -45,8 +45,8 @@ type arrivals struct {
 }
 
 func (a *arrivals) len() int           { return len(a.times) }
-func (a *arrivals) least(_, _ int) int { return leastEvents }
-func (a *arrivals) shortest() int      { return max(2*leastEvents, len(a.times)/finest) }
+func (a *arrivals) least(_, _ int) int { return minEvents }
+func (a *arrivals) shortest() int      { return max(2*minEvents, len(a.times)/finest) }
 
 // gain is twice the logarithm of the likelihood ratio, over the dispersion.
 func (a *arrivals) gain(from, k, to int) float64 {
@@ -141,7 +141,7 @@ func dispersion(n int, cells func(size int, offset float64) []float64) float64 {
 		mean   = 0.5206 // of chi-squared with one degree of freedom below its quantile kept
 	)
 	most := 0.0
-	for size := leastEvents; size*enough <= n; size *= 2 {
+	for size := minEvents; size*enough <= n; size *= 2 {
 		var squares []float64
 		for _, offset := range []float64{0, 0.25, 0.5, 0.75} {
 			x := cells(size, offset)
@@ -158,7 +158,7 @@ func dispersion(n int, cells func(size int, offset float64) []float64) float64 {
 // Shares finds changes in how large a part of the observations is true, by the
 // likelihood ratio of two binomial distributions and one.
 func Shares(is []bool, o Options) []Change {
-	if len(is) < 2*leastEvents {
+	if len(is) < 2*minEvents {
 		return nil
 	}
 	d := &draws{trues: make([]float64, len(is)+1)}
@@ -203,8 +203,8 @@ type draws struct {
 }
 
 func (d *draws) len() int           { return len(d.trues) - 1 }
-func (d *draws) least(_, _ int) int { return leastEvents }
-func (d *draws) shortest() int      { return max(4*leastEvents, d.len()/finest) }
+func (d *draws) least(_, _ int) int { return minEvents }
+func (d *draws) shortest() int      { return max(4*minEvents, d.len()/finest) }
 
 // gain is twice the logarithm of the likelihood ratio, over the dispersion.
 func (d *draws) gain(from, k, to int) float64 {

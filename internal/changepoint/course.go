@@ -133,8 +133,8 @@ type fit struct {
 
 const (
 	fewestObserved = 20
-	// mostObserved is into how many a series is thinned: neighbors are taken together.
-	mostObserved = 1200
+	// maxObserved is into how many a series is thinned: neighbors are taken together.
+	maxObserved = 1200
 	// far is how many standard deviations an observation is off at most.
 	far = 3.5
 )
@@ -230,7 +230,7 @@ func clipped(list []Observation, levels []float64, least, most float64) []Observ
 
 // thin takes neighbors together until there are few enough.
 func thin(list []Observation) []Observation {
-	size := (len(list) + mostObserved - 1) / mostObserved
+	size := (len(list) + maxObserved - 1) / maxObserved
 	if size <= 1 {
 		return list
 	}

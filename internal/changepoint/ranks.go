@@ -7,10 +7,10 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// mostBlocks is into how many blocks the observations of a level are put at
+// maxBlocks is into how many blocks the observations of a level are put at
 // most. Those of one block are taken together: that costs nothing that matters,
 // as neighbors resemble each other, and makes long sequences cheap.
-const mostBlocks = 400
+const maxBlocks = 400
 
 // Levels finds changes of the level of observations, whatever their
 // distribution: of their mean rank (Mann-Whitney).
@@ -74,7 +74,7 @@ func (e *excesses) shortest() int          { return shortestLasting(len(e.high))
 // deviate is the more doubtful of that of the draws and that of all high
 // observations.
 func (e *excesses) deviate(from, k, to int) float64 {
-	size := (to - from + mostBlocks - 1) / mostBlocks
+	size := (to - from + maxBlocks - 1) / maxBlocks
 	c := compare(inBlocks(e.high[from:k], size), inBlocks(e.high[k:to], size))
 	return min(c.deviate, e.draws.deviate(from, k, to))
 }
@@ -91,7 +91,7 @@ func Compare(before, after []float64) (p, delta float64) {
 		return 1, 0
 	}
 	scores := ranks(slices.Concat(before, after))
-	size := (len(scores) + mostBlocks - 1) / mostBlocks
+	size := (len(scores) + maxBlocks - 1) / maxBlocks
 	b, a := side(inBlocks(scores[:len(before)], size)), side(inBlocks(scores[len(before):], size))
 	steady, n, other := b, len(before), len(after)
 	if a.worth > b.worth {
@@ -213,7 +213,7 @@ func (s *scores) loss(from, k, to int) func(int) float64 {
 
 // findBlocks finds the changes of the mean of scores.
 func findBlocks(values []float64, o Options) []Change {
-	size := max(1, (len(values)+mostBlocks-1)/mostBlocks)
+	size := max(1, (len(values)+maxBlocks-1)/maxBlocks)
 	place := func(block int) int { return min(block*size, len(values)) }
 	ofBlocks := o
 	if o.Keep != nil {

@@ -148,14 +148,14 @@ func widen[T any](s []T, n int) []T {
 // Of the budget, a third is for what cannot be moved, but at least what reading and
 // writing take whatever the size of the input.
 const (
-	unmovable      = 3
-	leastUnmovable = 280_000_000
+	unmovable    = 3
+	minUnmovable = 280_000_000
 )
 
 // Tight reports whether the budget has no room for so many bytes more.
 func Tight(more int64) bool {
 	limit := budget.Load()
-	return limit > 0 && heap()+more > limit-min(max(limit/unmovable, leastUnmovable), heapMost(limit))
+	return limit > 0 && heap()+more > limit-min(max(limit/unmovable, minUnmovable), heapMost(limit))
 }
 
 // heap returns what the Go runtime holds, in bytes. A test has an account of its own.
@@ -201,7 +201,7 @@ var touched, stride atomic.Int64
 const (
 	partOfRoom    = 128
 	partFarOff    = 32
-	leastStride   = 32 << 10
+	minStride     = 32 << 10
 	longestStride = 1 << 20
 )
 
@@ -270,10 +270,10 @@ func every(pause time.Duration, done <-chan struct{}, f func()) {
 // What is held beside what is live, in bytes: garbage, and pages of files, the program's own
 // among them.
 const (
-	leastGarbage = 48 << 20
-	leastHeap    = 160 << 20 // which is not worth an early collection
-	leastPages   = 48 << 20  // of which 30 are the program's
-	leastRoom    = 100 << 20 // below the budget, which fills while a busy machine lets nobody look
+	minGarbage   = 48 << 20
+	minHeap      = 160 << 20 // which is not worth an early collection
+	minPages     = 48 << 20  // of which 30 are the program's
+	minRoom      = 100 << 20 // below the budget, which fills while a busy machine lets nobody look
 	comfortable  = 360 << 20 // with less room than that, to look often pays
 	partOfHeap   = 16        // beside a large heap, so much of it in pages does not matter
 	partAtEase   = 4         // of the budget: with less, the collector takes its time
@@ -288,18 +288,18 @@ func relaxEarly() {
 	}
 	relaxing.Lock()
 	defer relaxing.Unlock()
-	most, part := min(budget.Load()/4*3, budget.Load()-leastRoom), int64(partFarOff)
+	most, part := min(budget.Load()/4*3, budget.Load()-minRoom), int64(partFarOff)
 	if most < comfortable {
 		part = partOfRoom
 	}
 	all, pages := held()
-	mostPages := max(leastPages, (all-pages)/partOfHeap)
+	mostPages := max(minPages, (all-pages)/partOfHeap)
 	if all > most && pages > mostPages {
 		Relax()
 		all, pages = held()
 	}
 	room := max(most-all, mostPages-pages)
-	stride.Store(min(max(room/part, leastStride), longestStride))
+	stride.Store(min(max(room/part, minStride), longestStride))
 }
 
 // relaxing is held by whoever is at it, so that others wait until there is room.
@@ -311,9 +311,9 @@ var relaxing sync.Mutex
 // returns the limit of the runtime, given the one before.
 func collectEarly(before int64) int64 {
 	used := live()
-	limit := max(used+used/8+leastGarbage, leastHeap)
+	limit := max(used+used/8+minGarbage, minHeap)
 	if budget := budget.Load(); budget > 0 {
-		limit = max(used+used/8+leastGarbage, min(leastHeap, budget/partOfBudget))
+		limit = max(used+used/8+minGarbage, min(minHeap, budget/partOfBudget))
 		limit = min(max(limit, min(2*used, budget/partAtEase)), heapMost(bound.Load()))
 	}
 	const same = 32 // changes by less than one in so many are none: each stops the program for a moment

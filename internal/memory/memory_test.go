@@ -72,7 +72,7 @@ func TestMakeWithRoom(t *testing.T) {
 func TestTablesKeepTheBudget(t *testing.T) {
 	defer func(of func() int64) { heap = of; SetBudget(0) }(heap)
 	for _, budget := range []int64{128_000_000, 200_000_000, 330_000_000} {
-		room := budget - min(max(budget/unmovable, leastUnmovable), heapMost(budget))
+		room := budget - min(max(budget/unmovable, minUnmovable), heapMost(budget))
 		var stay []int64 // bytes of tables
 		held := int64(0)
 		heap = func() int64 { return held }
@@ -210,7 +210,7 @@ func TestEachGivesPagesBack(t *testing.T) {
 			most = max(most, pages)
 		}
 	}
-	if most > leastPages+8<<20 {
+	if most > minPages+8<<20 {
 		t.Errorf("%d MB of pages are in memory", most>>20)
 	}
 	for i := range Each(len(table)/page, 8*page) {
@@ -240,7 +240,7 @@ func TestCollectEarly(t *testing.T) {
 	ballast = nil
 	runtime.GC()
 	SetBudget(0)
-	if limit = collectEarly(limit); limit != leastHeap {
+	if limit = collectEarly(limit); limit != minHeap {
 		t.Errorf("a limit of %d for a small heap", limit)
 	}
 }

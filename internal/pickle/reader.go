@@ -103,12 +103,12 @@ type decoder struct {
 // memos are the memos of pickles that were read.
 var memos = sync.Pool{New: func() any { return new([]Value) }}
 
-// mostMemo is how long a memo may be to be used again.
-const mostMemo = 1 << 18
+// maxMemo is how long a memo may be to be used again.
+const maxMemo = 1 << 18
 
 // giveBack lets the next pickle have the memo.
 func (d *decoder) giveBack() {
-	if memo := d.memo; cap(memo) <= mostMemo {
+	if memo := d.memo; cap(memo) <= maxMemo {
 		clear(memo)
 		memo = memo[:0]
 		memos.Put(&memo)

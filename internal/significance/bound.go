@@ -121,7 +121,7 @@ func CompareCaptures(before, after []Piece) Change {
 	}
 	c.Ratio = math.Exp(a - b)
 	freedom := float64(len(x) + len(y) - 2)
-	if freedom < LeastCaptures-2 {
+	if freedom < MinCaptures-2 {
 		return c
 	}
 	err := math.Sqrt((sb + sa) / freedom * (1/float64(len(x)) + 1/float64(len(y))))
@@ -139,9 +139,9 @@ func CompareCaptures(before, after []Piece) Change {
 	return c
 }
 
-// LeastCaptures is how many captures both sides together must have to tell how much days
+// MinCaptures is how many captures both sides together must have to tell how much days
 // differ.
-const LeastCaptures = 4
+const MinCaptures = 4
 
 // logarithms returns the mean of the logarithms of values, and the sum of their squared
 // distances from it; not ok without values, or with one that has no logarithm.

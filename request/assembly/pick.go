@@ -60,11 +60,11 @@ const (
 	// Clocks of hosts are related by sampleRuns runs of up to sampleRun traces that follow
 	// each other, or one in sampleShare if that is less.
 	sampleRuns, sampleRun, sampleShare = 32, 64, 16
-	// mostAlike bounds how many traces are read because they share an ID or a room: that of
+	// maxAlike bounds how many traces are read because they share an ID or a room: that of
 	// a few suffices to see that it is shared.
-	mostAlike = 16
-	// mostNames bounds how many traces are read for the names of their spans.
-	mostNames = 1024
+	maxAlike = 16
+	// maxNames bounds how many traces are read for the names of their spans.
+	maxNames = 1024
 )
 
 // Prescan returns what has to be known of spans to choose.
@@ -180,7 +180,7 @@ func alike(marks []spantable.Mark, f func(traces []uint32)) {
 			f(traces)
 			traces = traces[:0]
 		}
-		if len(traces) < mostAlike && !slices.Contains(traces, m.Trace) {
+		if len(traces) < maxAlike && !slices.Contains(traces, m.Trace) {
 			traces = append(traces, m.Trace)
 		}
 	}
@@ -249,7 +249,7 @@ func (c *picking) pickSlowest() {
 func (c *picking) addNames() {
 	n := 0
 	alike(c.Marks[pickName], func(traces []uint32) {
-		if n++; n <= mostNames {
+		if n++; n <= maxNames {
 			c.keep[c.groups.find(int(traces[0]))] = true
 		}
 	})

@@ -8,9 +8,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// mostServers is how many servers of a role are told apart on a host. Process ids
+// maxServers is how many servers of a role are told apart on a host. Process ids
 // that tell more than devices could serve do not tell servers.
-const mostServers = 256
+const maxServers = 256
 
 // A serverKey is what servers may share.
 type serverKey struct {
@@ -158,7 +158,7 @@ func (b *builder) assemble(list []*component) []*serverMade {
 	for _, c := range list {
 		at := slices.IndexFunc(servers, func(s *serverMade) bool { return b.fits(s, c) })
 		if at < 0 {
-			if len(servers) == mostServers {
+			if len(servers) == maxServers {
 				return nil
 			}
 			at = len(servers)

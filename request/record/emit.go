@@ -257,8 +257,8 @@ func (e *emitter) emitAround(r *Row, root int) {
 			e.byID[spanKey{x.Trace, x.ID}] = i
 		}
 	}
-	const mostAbove = 64 // or spans go round in a circle
-	for range mostAbove {
+	const maxAbove = 64 // or spans go round in a circle
+	for range maxAbove {
 		x := e.spans.Identity(root)
 		above, ok := e.byID[spanKey{x.Trace, x.Parent}]
 		if x.Parent == 0 || !ok {

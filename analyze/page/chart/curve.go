@@ -115,7 +115,7 @@ type hoverPercentiles struct {
 // points: nearest rank is computed in integers.
 var percentGrid = func() []int {
 	var grid []int
-	for p := leastPercentile * 1000; p < 99_000; p += 1000 {
+	for p := minPercentile * 1000; p < 99_000; p += 1000 {
 		grid = append(grid, p)
 	}
 	for p := 99_000; p <= 99_900; p += 100 {

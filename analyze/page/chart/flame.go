@@ -58,15 +58,15 @@ func (f *Flame) svg(width float64) template.HTML {
 	return s.finish()
 }
 
-// mostFrames is how many boxes are in the table of numbers.
-const mostFrames = 50
+// maxFrames is how many boxes are in the table of numbers.
+const maxFrames = 50
 
 // numbers are the largest boxes.
 func (f *Flame) numbers() *Numbers {
 	boxes := slices.Clone(f.Boxes)
 	slices.SortStableFunc(boxes, func(a, b FlameBox) int { return cmp.Compare(b.Value, a.Value) })
 	n := &Numbers{Head: []string{"", "frames around it", "time", "share"}}
-	for _, b := range boxes[:min(mostFrames, len(boxes))] {
+	for _, b := range boxes[:min(maxFrames, len(boxes))] {
 		n.add(b.Name, strconv.Itoa(b.Depth), f.Unit(b.Value), words.InPercent(b.Value/f.Total)+" %")
 	}
 	return n

@@ -57,14 +57,14 @@ func sequentialClass(v, most float64) string {
 
 // Sizes of heat maps, in pixels.
 const (
-	letter    = 6.7 // width of one of a name; names are monospaced
-	cellHigh  = 24
-	cellLow   = 16  // height of cells without numbers
-	cellMost  = 110 // widest cell
-	cellText  = 38  // narrowest cell that has a number
-	mostLabel = 48  // letters of a name
+	letter   = 6.7 // width of one of a name; names are monospaced
+	cellHigh = 24
+	cellLow  = 16  // height of cells without numbers
+	cellMost = 110 // widest cell
+	cellText = 38  // narrowest cell that has a number
+	maxLabel = 48  // letters of a name
 
-	leastColumn = 9 // distance of names that stand upright
+	minColumn = 9 // distance of names that stand upright
 )
 
 func (h *Heatmap) Draw() (Drawing, error) {
@@ -88,7 +88,7 @@ func (h *Heatmap) svg(width float64) template.HTML {
 		high = cellLow
 	}
 	s := newSVG(width, top+float64(len(h.Rows))*high+6, "Heat map: arrow keys move from cell to cell")
-	every := int(math.Ceil(leastColumn / wide)) // of which columns there is room for names
+	every := int(math.Ceil(minColumn / wide)) // of which columns there is room for names
 	for c := 0; c < len(h.Columns); c += every {
 		h.drawColumn(s, c, columns[c], left+(float64(c)+0.5)*wide, top, upright, wide)
 	}
@@ -104,7 +104,7 @@ func (h *Heatmap) svg(width float64) template.HTML {
 }
 
 // lettersIn is how many letters the names beside a drawing have at most.
-func lettersIn(width float64) int { return min(mostLabel, int(0.36*width/letter)) }
+func lettersIn(width float64) int { return min(maxLabel, int(0.36*width/letter)) }
 
 // numbers are the values of the cells.
 func (h *Heatmap) numbers() *Numbers {

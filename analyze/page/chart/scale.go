@@ -148,13 +148,13 @@ func thinLabels(list []tick, count int) []tick {
 type percentileScale struct{}
 
 const (
-	leastPercentile = 1
-	mostPercentile  = 99.9
+	minPercentile = 1
+	maxPercentile = 99.9
 )
 
 func (percentileScale) at(percent float64) float64 {
 	deviate := func(percent float64) float64 { return math.Erfinv(percent/50 - 1) }
-	low, high := deviate(leastPercentile), deviate(mostPercentile)
+	low, high := deviate(minPercentile), deviate(maxPercentile)
 	return (deviate(percent) - low) / (high - low)
 }
 

@@ -31,8 +31,8 @@ type joined struct {
 	began  bool // that is set up, as far as anybody says
 }
 
-// mostKept is how many collectives of a communicator are kept, the last ones.
-const mostKept = 1024
+// maxKept is how many collectives of a communicator are kept, the last ones.
+const maxKept = 1024
 
 var (
 	infoOf = []byte("NCCL INFO ")
@@ -154,10 +154,10 @@ func (r *Reader) collective(front, b []byte) {
 	if string(c.name) == "Send" || string(c.name) == "Recv" {
 		return // pairs in a group come in any order
 	}
-	if len(j.ring) < mostKept {
+	if len(j.ring) < maxKept {
 		j.ring = append(j.ring, x)
 	} else {
-		j.ring[(j.n-1)%mostKept] = x
+		j.ring[(j.n-1)%maxKept] = x
 	}
 }
 

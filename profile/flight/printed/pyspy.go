@@ -20,10 +20,10 @@ type Spy struct {
 	found  []*flight.Dump
 }
 
-// mostFrames are kept of a stack, innermost first, and mostThreads of a process.
+// maxFrames are kept of a stack, innermost first, and maxThreads of a process.
 const (
-	mostFrames  = 64
-	mostThreads = 512
+	maxFrames  = 64
+	maxThreads = 512
 )
 
 var process = []byte("Process ")
@@ -106,7 +106,7 @@ func threadOf(b []byte) *flight.Thread {
 func (r *Reader) frame(b []byte) {
 	s := &r.Spy
 	i := bytes.LastIndex(b, []byte(" ("))
-	if s.thread == nil || i <= 0 || b[len(b)-1] != ')' || len(b) > 1000 || len(s.frames) == mostFrames {
+	if s.thread == nil || i <= 0 || b[len(b)-1] != ')' || len(b) > 1000 || len(s.frames) == maxFrames {
 		return
 	}
 	f := flight.Frame{Name: r.names.Intern(b[:min(i, 120)])}
@@ -121,7 +121,7 @@ func (r *Reader) frame(b []byte) {
 // endThread adds a thread to the dump that is read.
 func (r *Reader) endThread() {
 	s := &r.Spy
-	if s.thread != nil && len(s.dump.Threads) < mostThreads {
+	if s.thread != nil && len(s.dump.Threads) < maxThreads {
 		AddThread(s.dump, *s.thread, s.frames)
 	}
 	s.thread, s.frames = nil, s.frames[:0]

@@ -24,8 +24,8 @@ var (
 // Numbers of rows that people see without asking for more: ranges and kernels make tens
 // of thousands.
 const (
-	mostRows    = 100
-	mostKernels = 20
+	maxRows    = 100
+	maxKernels = 20
 )
 
 // ofProfiles are the options of reports on profiles.
@@ -39,24 +39,24 @@ var All = []*Report{
 		Events: summaryEvents, Arguments: slices.Concat(profile.CopyCategories, sampledEvents, []string{profile.OtherCategory}), MatchCollectives: true, Parse: parseSummary},
 	{Name: "by-rank", As: "ranks", Usage: "ranks: stragglers, load, steps, GPUs, collectives",
 		Options: []string{"classes", "slo", "sort", "limit", "all-ranks", "hosts"}, Tables: rankTables, CollectiveTables: collectiveTables,
-		Events: rankEvents, MatchCollectives: true, Most: mostKernels, Parse: parseRanks},
+		Events: rankEvents, MatchCollectives: true, Most: maxKernels, Parse: parseRanks},
 	{Name: "timeline", Usage: "load, latency, GPUs, memory and counters over time, and when they changed",
 		Options: []string{"bucket", "slo", "hosts"}, Tables: timelineTables,
 		Events: timelineEvents, Arguments: sampledEvents, MatchCollectives: true, Parse: parseTimeline},
 
 	{Name: "hang", Usage: "which rank keeps the others in a collective that does not end, and where it stands",
-		Options: []string{"sort", "limit"}, Tables: []string{"hang", "hang.ranks", "hang.last", "hang.stacks"}, Ignores: Selections, Most: mostKernels, Parse: noOptions(hangs)},
+		Options: []string{"sort", "limit"}, Tables: []string{"hang", "hang.ranks", "hang.last", "hang.stacks"}, Ignores: Selections, Most: maxKernels, Parse: noOptions(hangs)},
 	{Name: "memory", Usage: "what took the memory of devices, by snapshots of PyTorch's allocator",
-		Options: []string{"sort", "limit"}, Tables: []string{"memory", "memory.stacks", "memory.stalls"}, Ignores: Selections, Most: mostKernels, Parse: noOptions(memory),
+		Options: []string{"sort", "limit"}, Tables: []string{"memory", "memory.stacks", "memory.stalls"}, Ignores: Selections, Most: maxKernels, Parse: noOptions(memory),
 		Events: profile.CallCategories},
 
 	{Name: "experts", Usage: "how evenly tokens are spread over experts and GPUs, and who waits for it",
-		Options: []string{"ep-size", "sort", "limit"}, Tables: []string{"experts", "experts.layers", "experts.ranks", "experts.hottest", "experts.passes"}, Ignores: Selections, Most: mostKernels, Parse: parseExperts,
+		Options: []string{"ep-size", "sort", "limit"}, Tables: []string{"experts", "experts.layers", "experts.ranks", "experts.hottest", "experts.passes"}, Ignores: Selections, Most: maxKernels, Parse: parseExperts,
 		Events: KernelEvents},
 
 	{Name: "fleet", Usage: "weeks, run by run: repeat offenders, GPU-hours lost, drift of step times and versions",
 		Options: []string{"o", "fail-on", "all-findings", "evidence", "mute", "mute-file", "limit"}, Tables: fleetTables, Ignores: []string{"role", "min-dur"},
-		Events: summaryEvents, Arguments: slices.Concat(profile.CopyCategories, sampledEvents, []string{profile.OtherCategory}), MatchCollectives: true, Runs: true, Most: mostKernels, Parse: parseFleet},
+		Events: summaryEvents, Arguments: slices.Concat(profile.CopyCategories, sampledEvents, []string{profile.OtherCategory}), MatchCollectives: true, Runs: true, Most: maxKernels, Parse: parseFleet},
 
 	{Name: "latency", Usage: "E2E, TTFT, ITL, TPOT and queue time", Needs: Requests,
 		Options: []string{"sort", "limit"}, Tables: []string{"latency"}, Ignores: []string{"min-dur", "level"}, Parse: noOptions(latencies)},
@@ -75,29 +75,29 @@ var All = []*Report{
 
 	{Name: "kernels", Usage: "what could be faster, and GPU time by kernel, as cuda_gpu_kern_sum of nsys", Needs: Profiles,
 		Options: append(ofProfiles, "captures"), Tables: []string{"kernels", "kernels.opportunities", "kernels.roof", "kernels.fill", "kernels.layers", "kernels.blocks"}, Events: HostEvents, MainEvents: KernelEvents,
-		Arguments: slices.Concat(operatorCategories, launchEvents), ArgNames: append([]string{profile.ConcreteInputs}, profile.LaunchArguments...), Most: mostRows, Parse: parseKernels},
+		Arguments: slices.Concat(operatorCategories, launchEvents), ArgNames: append([]string{profile.ConcreteInputs}, profile.LaunchArguments...), Most: maxRows, Parse: parseKernels},
 	{Name: "launches", Usage: "API, queue and GPU time, as cuda_kern_exec_sum", Needs: Profiles,
-		Options: ofProfiles, Tables: []string{"launches"}, Events: launchEvents, Most: mostRows,
+		Options: ofProfiles, Tables: []string{"launches"}, Events: launchEvents, Most: maxRows,
 		Parse: sumOf("kernels", oneTable(kernel.SumLaunches))},
 	{Name: "api", Usage: "CUDA runtime and driver calls, as cuda_api_sum", Needs: Profiles,
-		Options: ofProfiles, Tables: []string{"calls"}, Events: profile.CallCategories, Most: mostRows,
+		Options: ofProfiles, Tables: []string{"calls"}, Events: profile.CallCategories, Most: maxRows,
 		Parse: sumOf("calls into the runtime or driver of a device", oneTable(kernel.SumCalls))},
 	{Name: "memcpy", Usage: "copies by time, size, speed and kind of memory, as cuda_gpu_mem_*_sum", Needs: Profiles,
-		Options: ofProfiles, Tables: []string{"copies", "copies.memory"}, Events: profile.CopyCategories, Arguments: profile.CopyCategories, Most: mostRows,
+		Options: ofProfiles, Tables: []string{"copies", "copies.memory"}, Events: profile.CopyCategories, Arguments: profile.CopyCategories, Most: maxRows,
 		Parse: sumOf("copies or fills of memory", copyTables)},
 	{Name: "nvtx", Usage: "NVTX ranges, annotations, and the GPU time in them", Needs: Profiles,
-		Options: append(ofProfiles, "open-ranges"), Tables: []string{"ranges"}, Events: AllEvents, Attribute: true, Most: mostRows,
+		Options: append(ofProfiles, "open-ranges"), Tables: []string{"ranges"}, Events: AllEvents, Attribute: true, Most: maxRows,
 		Parse: sumOf("NVTX ranges or annotations", oneTable(kernel.SumRanges))},
 	{Name: "nvtx-kernels", Usage: "kernels launched in every range, as nvtx_kern_sum", Needs: Profiles,
-		Options: append(ofProfiles, "open-ranges"), Tables: []string{"rangekernels"}, Events: AllEvents, Attribute: true, Most: mostRows,
+		Options: append(ofProfiles, "open-ranges"), Tables: []string{"rangekernels"}, Events: AllEvents, Attribute: true, Most: maxRows,
 		Parse: sumOf("kernels", oneTable(kernel.SumRangeKernels))},
 	{Name: "gaps", Usage: "why GPUs were idle: what the host did, by call, operator and Python function", Needs: Profiles,
-		Options: append(ofProfiles, "captures"), Tables: []string{"gaps", "gaps.longest", "gaps.syncs"}, Events: HostEvents, Attribute: true, Most: mostKernels,
+		Options: append(ofProfiles, "captures"), Tables: []string{"gaps", "gaps.longest", "gaps.syncs"}, Events: HostEvents, Attribute: true, Most: maxKernels,
 		Parse: parseGaps},
 	{Name: "ops", Usage: "operators of PyTorch by CPU and GPU time, shape, and module; TFLOP/s of GEMMs and attention; copies", Needs: Profiles,
-		Options: append(ofProfiles, "captures"), Tables: []string{"ops", "ops.shapes", "ops.gemms", "ops.attention", "ops.copies", "ops.modules", "ops.graphkernels"}, Events: HostEvents, Arguments: slices.Concat(operatorCategories, profile.CopyCategories), ArgNames: []string{profile.ConcreteInputs}, Attribute: true, Most: mostKernels,
+		Options: append(ofProfiles, "captures"), Tables: []string{"ops", "ops.shapes", "ops.gemms", "ops.attention", "ops.copies", "ops.modules", "ops.graphkernels"}, Events: HostEvents, Arguments: slices.Concat(operatorCategories, profile.CopyCategories), ArgNames: []string{profile.ConcreteInputs}, Attribute: true, Most: maxKernels,
 		Parse: parseOps},
 	{Name: "stacks", Usage: "where time went, by stack: that of threads, and that of GPUs by what launched it", Needs: Profiles,
 		Options: append(ofProfiles, "captures"), Tables: []string{"stacks.cpu", "stacks.gpu"}, Formats: []table.Format{table.FormatFolded},
-		Events: HostEvents, Attribute: true, Most: mostKernels, Parse: parseStacks},
+		Events: HostEvents, Attribute: true, Most: maxKernels, Parse: parseStacks},
 }

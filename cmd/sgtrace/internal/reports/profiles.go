@@ -148,20 +148,20 @@ func parseKernels(ctx *cli.Context) (Run, error) {
 		d.LimitAll = ctx.IsSet("limit")
 		for _, t := range d.Tables {
 			if t != kernels && !d.LimitAll && forPeople(ctx) {
-				t.Limit(mostOfEach)
+				t.Limit(maxOfEach)
 			}
 		}
 		return d, nil
 	}, nil
 }
 
-// mostOfEach is how many rows of the other tables people see.
-const mostOfEach = 10
+// maxOfEach is how many rows of the other tables people see.
+const maxOfEach = 10
 
 // parseGaps makes the report on idle GPUs. --limit bounds the longest gaps as it does the
 // causes.
 func parseGaps(ctx *cli.Context) (Run, error) {
-	opt := gaps.Options{ByRank: ctx.Bool("by-rank"), Longest: mostKernels}
+	opt := gaps.Options{ByRank: ctx.Bool("by-rank"), Longest: maxKernels}
 	if ctx.IsSet("limit") {
 		opt.Longest = ctx.Int("limit")
 	}

@@ -157,7 +157,7 @@ func seriesOverTime(d *document.Document, in *Reading, bucket time.Duration) (pa
 		}
 		parts = append(parts, func(w io.Writer, style table.Style) error {
 			t := l.EventReport()
-			t.Limit(mostKernels)
+			t.Limit(maxKernels)
 			return t.Write(w, table.FormatText, style)
 		})
 	}
