@@ -39,8 +39,9 @@ func (c *cursor) fill() bool {
 	c.base += int64(c.pos)
 	c.start = max(0, c.start-c.pos)
 	c.buf, c.pos, c.counted = c.buf[:n], 0, 0
-	if n > cap(c.buf)/2 {
-		bigger := make([]byte, n, max(2*cap(c.buf), c.block))
+	// With a block more than the longest record there is room to see that one is too long.
+	if most := c.record + c.block; n > cap(c.buf)/2 && cap(c.buf) < most {
+		bigger := make([]byte, n, min(max(2*cap(c.buf), c.block), most))
 		copy(bigger, c.buf)
 		c.buf = bigger
 	}
