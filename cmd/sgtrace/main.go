@@ -1,5 +1,8 @@
 // Command sgtrace explains slow LLM serving from the files that are left after
 // an incident.
+//
+// It is long because each command is a file here, with its flags, help, and order of calls; what
+// several commands share is below internal.
 package main
 
 import (
