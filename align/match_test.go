@@ -187,7 +187,7 @@ func TestKeys(t *testing.T) {
 	if got := listOf(matches); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
-	if report != (matching.Report{Collectives: 16, Matched: [matching.Levels]int{4, 6}, Alone: 6}) {
+	if report != (matching.Report{Collectives: 16, Matched: [matching.Levels]int{4, 6}, Repeated: 4, Contradictory: 4, Alone: 6}) {
 		t.Errorf("%+v", report)
 	}
 }

@@ -13,8 +13,15 @@ import (
 type Report struct {
 	Collectives int         // seen, of all ranks
 	Matched     [Levels]int // of those, the ones in a match, by level
-	// Ambiguous counts ranks' sequences of calls that fit a peer's at several shifts equally well.
-	Ambiguous int
+	// Repeated are those whose Comms Id or sequence number a rank has twice, so that
+	// it says nothing; they were handed to the next level.
+	Repeated int
+	// Contradictory are those that would have been in one collective with another
+	// input of the same global rank, or with one that ran something else.
+	Contradictory int
+	// Ambiguous and Unlike count ranks' sequences of calls: those that fit a peer's at
+	// several shifts equally well, and those that fit at none.
+	Ambiguous, Unlike int
 	// Alone are all that were not matched.
 	Alone int
 }
@@ -197,8 +204,10 @@ func (m *matcher) settle(first int32) {
 			switch group := &m.groups[g]; {
 			case group.repeated:
 				of[i] = open
+				m.report.Repeated++
 			case group.wrong:
 				of[i] = settled
+				m.report.Contradictory++
 			case group.count < 2:
 				of[i] = settled
 			}

@@ -135,7 +135,11 @@ func (m *matcher) matchSequences(level Level, all []*sequence) {
 				outcome = o
 			}
 		}
-		if i > 0 && outcome == ambiguous {
+		switch {
+		case i == 0:
+		case outcome == unlike:
+			m.report.Unlike++
+		case outcome == ambiguous:
 			m.report.Ambiguous++
 		}
 	}

@@ -16,6 +16,9 @@ type Sum struct {
 	Rest    [Count]float64 // the parts that nothing explains, by cause
 }
 
+// Extra is the part of all time that is extra.
+func (s *Sum) Extra() float64 { return s.Claimed + s.Unexplained() }
+
 // Unexplained is the part of all time that is extra, and of no finding.
 func (s *Sum) Unexplained() (part float64) {
 	for _, rest := range s.Rest {

@@ -198,7 +198,8 @@ func observation(origin, from, to trace.Time, y float64) changepoint.Observation
 	return changepoint.Observation{From: float64(from-origin) / 1e9, To: float64(to-origin) / 1e9, Value: y, Weight: 1}
 }
 
-// sharesOf says of which rows something is true, counts these, and makes levels of their part.
+// sharesOf returns of which rows something is true, the counts of these, and share, which returns the
+// level of rows from one up to another: the part of them that it is true of.
 func sharesOf[R any](rows []R, of func(R) bool) (is []bool, count changepoint.Trues, share func(from, to int) Level) {
 	is = memory.Make[bool](len(rows))
 	for i, r := range rows {

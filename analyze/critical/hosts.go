@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Hosts are for which ranks others waited in collectives, and what the hosts of these ranks activity: what profiles
+// Hosts are for which ranks others waited in collectives, and what the hosts of these ranks did: what profiles
 // of the ranks tell that served the requests.
 type Hosts struct {
 	stalls [][]stall // by the rank whose scheduler stands for the waiting ones, in order, without overlaps

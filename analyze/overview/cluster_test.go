@@ -70,7 +70,7 @@ func (v *clusterVerdict) judge(s *cluster.Scenario, seed uint64) {
 	found := o.Findings
 	run := fmt.Sprintf("%s, seed %d:", s.Name, seed)
 	if truth.Open+truth.Broken+truth.GaveUp == 0 && !strings.HasPrefix(s.Name, "burst") { // whose added requests are all that is extra
-		share, extra := float64(truth.ExtraNs)/float64(truth.TotalNs), o.Sum.Claimed+o.Sum.Unexplained()
+		share, extra := float64(truth.ExtraNs)/float64(truth.TotalNs), o.Sum.Extra()
 		v.count("clusters: findings and what is unexplained add up to the extra time", math.Abs(extra-share) < max(share/4, 0.025), run, share, "by truth", extra)
 	}
 	if s.Healthy {

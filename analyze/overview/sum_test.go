@@ -40,7 +40,7 @@ func TestSumAddsUp(t *testing.T) {
 		for _, s := range l.shares() {
 			sum += s.part
 		}
-		if extra := r.Sum.Claimed + r.Sum.Unexplained(); sum < extra-1e-9 || sum > extra+1e-9 {
+		if extra := r.Sum.Extra(); sum < extra-1e-9 || sum > extra+1e-9 {
 			t.Fatalf("shares add up to %v of %v", sum, extra)
 		}
 		text := l.SumText()

@@ -122,8 +122,8 @@ func (t *Tail) medianE2E(population int) int64 {
 // usualLimit is the limit of the population that most requests of a group are of.
 func (t *Tail) usualLimit(g *tailGroup, limits []int64) int64 {
 	counts, most := make([]int, len(limits)), 0
-	for i := range memory.Each(len(g.units), attributed) {
-		p := int(t.List[g.units[i].owner].Population)
+	for u := range g.all {
+		p := int(t.List[u.owner].Population)
 		if counts[p]++; counts[p] > counts[most] {
 			most = p
 		}

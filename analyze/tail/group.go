@@ -97,13 +97,22 @@ func shareOf(more, added int64) float64 {
 	return float64(more) / float64(added)
 }
 
+// all yields the units, of which there may be many: see [memory.Each].
+func (g *tailGroup) all(yield func(u *tailUnit) bool) {
+	for i := range memory.Each(len(g.units), attributed) {
+		if !yield(&g.units[i]) {
+			return
+		}
+	}
+}
+
 // countMain counts of how many slow requests each cause is the main one.
 func (c *Comparison) countMain(slow *tailGroup) {
 	for i := range c.Rows {
 		c.Rows[i].Main = 0
 	}
-	for i := range slow.units {
-		main, _ := c.mainCause(&slow.units[i].sum)
+	for u := range slow.all {
+		main, _ := c.mainCause(&u.sum)
 		main.Main++
 	}
 }
@@ -174,9 +183,9 @@ func (g *tailGroup) resample(rng *rand.Rand) (sum cause.Causes, n int64) {
 // average, by the schedule events of the lead ranks; 0 if there are none.
 func (t *Tail) meanBatch(a *cause.Attributor, g *tailGroup) float64 {
 	batches, running := 0, int64(0)
-	owners := make([]int32, len(g.units))
-	for i := range g.units {
-		owners[i] = g.units[i].owner
+	owners := make([]int32, 0, len(g.units))
+	for u := range g.all {
+		owners = append(owners, u.owner)
 	}
 	slices.Sort(owners) // as their rows lie, in large tables
 	for _, owner := range owners {
@@ -203,8 +212,7 @@ func (t *Tail) noteBeyond(c *Comparison, slow *tailGroup) {
 			continue
 		}
 		d.beyond = map[int]int64{}
-		for k := range slow.units {
-			u := &slow.units[k]
+		for u := range slow.all {
 			d.beyond[t.List[u.owner].Request] = max(0, u.sum[d.Cause]-u.n*d.Around)
 		}
 	}
@@ -214,8 +222,7 @@ func (t *Tail) noteBeyond(c *Comparison, slow *tailGroup) {
 func (t *Tail) where(c cause.Cause, g *tailGroup) Place {
 	byProc := map[int32]int64{}
 	whole := int64(0)
-	for i := range memory.Each(len(g.units), attributed) {
-		u := &g.units[i]
+	for u := range g.all {
 		if proc := t.List[u.owner].ProcOf(c); proc != request.None && u.sum[c] > 0 {
 			byProc[proc] += u.sum[c]
 			whole += u.sum[c]

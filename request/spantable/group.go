@@ -1,8 +1,6 @@
 package spantable
 
-import (
-	"github.com/sgtrace/sgtrace/internal/memory"
-)
+import "github.com/sgtrace/sgtrace/internal/memory"
 
 // groupTraces puts the spans of each trace together, the traces in the order of their numbers, and
 // returns where each begins; behind the last is the number of spans. In a dump a request's spans are
@@ -43,7 +41,8 @@ func (d *Table) move(place []uint32) {
 	each(&d.ids, false, func(i int, id *Identity) {
 		to := ids.At(int(place[i]))
 		*to = *id
-		to.events, to.links = d.eventsOf(i).count(), d.linksOf(i).count()
+		events, links := d.extent(i)
+		to.events, to.links = events.count(), links.count()
 	})
 	firstEvent, firstLink := uint32(0), uint32(0)
 	for i := range d.Numbers() {
@@ -54,8 +53,9 @@ func (d *Table) move(place []uint32) {
 	}
 	each(&d.ids, false, func(i int, _ *Identity) {
 		to := ids.At(int(place[i]))
-		copyRows(&events, int(to.events), &d.events, d.eventsOf(i))
-		copyRows(&links, int(to.links), &d.links, d.linksOf(i))
+		fromEvents, fromLinks := d.extent(i)
+		copyRows(&events, int(to.events), &d.events, fromEvents)
+		copyRows(&links, int(to.links), &d.links, fromLinks)
 	})
 	d.Each(true, func(i int, s *Body) { *bodies.At(int(place[i])) = *s })
 	d.ids, d.bodies, d.events, d.links = ids, bodies, events, links

@@ -98,8 +98,8 @@ type File struct {
 	Other     int // documents of other signals (logs, metrics, profiles), skipped
 }
 
-// A Table is everything that was read, in the order of the files until a [Tree] is made of it. Index 0 of
-// Origins and Resources is the unknown one.
+// A Table is everything that was read, in the order of the files until a [Tree] is made of it.
+// Index 0 of Origins and Resources is the unknown one.
 type Table struct {
 	Syms      *trace.Symbols
 	Args      *trace.Args
@@ -209,8 +209,9 @@ const touched = 512
 // Events yields the events of span i.
 func (d *Table) Events(i int) iter.Seq[*Event] {
 	return func(yield func(*Event) bool) {
-		for of := d.eventsOf(i); of.from < of.to; of.from++ {
-			if !yield(d.events.At(of.from)) {
+		events, _ := d.extent(i)
+		for e := events.from; e < events.to; e++ {
+			if !yield(d.events.At(e)) {
 				return
 			}
 		}
@@ -222,20 +223,15 @@ type numbers struct{ from, to int }
 
 func (n numbers) count() uint32 { return uint32(n.to - n.from) }
 
-func (d *Table) eventsOf(i int) numbers {
-	of := numbers{int(d.ids.At(i).events), d.events.Len()}
+// extent returns the numbers of the events and links of span i.
+func (d *Table) extent(i int) (events, links numbers) {
+	id := d.ids.At(i)
+	events, links = numbers{int(id.events), d.events.Len()}, numbers{int(id.links), d.links.Len()}
 	if i+1 < d.ids.Len() {
-		of.to = int(d.ids.At(i + 1).events)
+		next := d.ids.At(i + 1)
+		events.to, links.to = int(next.events), int(next.links)
 	}
-	return of
-}
-
-func (d *Table) linksOf(i int) numbers {
-	of := numbers{int(d.ids.At(i).links), d.links.Len()}
-	if i+1 < d.ids.Len() {
-		of.to = int(d.ids.At(i + 1).links)
-	}
-	return of
+	return events, links
 }
 
 // FirstEvent returns the number of the first event of span i among those of all spans. Its
@@ -248,8 +244,9 @@ func (d *Table) Event(n int) *Event { return d.events.At(n) }
 // Links yields the links of span i.
 func (d *Table) Links(i int) iter.Seq[Link] {
 	return func(yield func(Link) bool) {
-		for of := d.linksOf(i); of.from < of.to; of.from++ {
-			l := d.links.At(of.from)
+		_, links := d.extent(i)
+		for n := links.from; n < links.to; n++ {
+			l := d.links.At(n)
 			t := d.traces[l.trace()]
 			if !yield(Link{t[0], t[1], l.id()}) {
 				return

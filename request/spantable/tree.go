@@ -29,8 +29,9 @@ type Tree struct {
 	order, begin []uint32
 }
 
-// NewTree indexes d, whose spans get other numbers: those of a trace follow each other. Spans that were exported twice are marked and reported:
-// an exporter retries after a timeout although the first try went through.
+// NewTree indexes d, and gives its spans other numbers, by which those of a trace follow each other.
+// Spans that were exported twice are marked and reported: an exporter retries after a timeout although
+// the first try went through.
 func NewTree(d *Table) *Tree {
 	n := d.Len()
 	t := &Tree{dump: d, parent: memory.Make[int32](n), duplicate: make([]uint64, (n+63)/64)}
@@ -159,8 +160,9 @@ func (t *Tree) Find(hi, lo, id uint64) int {
 // Linked yields the spans that the links of span i name, in order, None for those that are not there.
 func (t *Tree) Linked(i int) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
-		for of := t.dump.linksOf(i); of.from < of.to; of.from++ {
-			l := t.dump.links.At(of.from)
+		_, links := t.dump.extent(i)
+		for n := links.from; n < links.to; n++ {
+			l := t.dump.links.At(n)
 			if !yield(int32(t.find(l.trace(), l.id()))) {
 				return
 			}
