@@ -41,15 +41,18 @@ func (c *cursor) fill() bool {
 	c.buf, c.pos, c.counted = c.buf[:n], 0, 0
 	// With a block more than the longest record there is room to see that one is too long.
 	if most := c.record + c.block; n > cap(c.buf)/2 && cap(c.buf) < most {
-		bigger := make([]byte, n, min(max(2*cap(c.buf), c.block), most))
-		copy(bigger, c.buf)
-		c.buf = bigger
+		size := min(max(2*cap(c.buf), c.block), most)
+		if size > 2*c.piece {
+			size = most // at once, or as much again would stay behind in smaller ones
+		}
+		c.buf = append(make([]byte, 0, size), c.buf...)
 	}
-	// A full buffer bounds how often a record is scanned again, even if src
-	// gives a byte at a time.
-	for c.err == nil && len(c.buf) < cap(c.buf) {
+	// Twice as much each time bounds how often a record is scanned again, even if src
+	// gives a byte at a time; of a buffer, the process holds what was read into it.
+	full := min(max(2*n, c.block), cap(c.buf))
+	for c.err == nil && len(c.buf) < full {
 		var m int
-		m, c.err = c.src.Read(c.buf[len(c.buf):cap(c.buf)])
+		m, c.err = c.src.Read(c.buf[len(c.buf):full])
 		c.buf = c.buf[:len(c.buf)+m]
 	}
 	return len(c.buf) > n
