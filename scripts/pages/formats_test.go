@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -29,6 +32,39 @@ func TestPageIsFresh(t *testing.T) {
 		}
 	}
 	t.Fatal("docs/FORMATS.md ends too early: 'make docs' writes it again")
+}
+
+// Every format of the source is on the page.
+func TestFormatsAreOnThePage(t *testing.T) {
+	root := filepath.Join("..", "..")
+	formats := map[string][]string{} // by folder
+	variable := regexp.MustCompile(`(?m)^var (\w+) = &format\.Format\{`)
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		folder, err := filepath.Rel(root, filepath.Dir(file))
+		for _, m := range variable.FindAllSubmatch(text, -1) {
+			formats[filepath.ToSlash(folder)] = append(formats[filepath.ToSlash(folder)], string(m[1]))
+		}
+		return err
+	})
+	if err != nil || len(formats) == 0 {
+		t.Fatal(len(formats), err)
+	}
+	for folder, names := range formats {
+		for _, name := range names {
+			one := fmt.Sprintf("{{odd %q}}", folder)
+			if its := fmt.Sprintf("{{odd %q %q}}", folder, name); !strings.Contains(formatsTemplate, its) && (len(names) > 1 || !strings.Contains(formatsTemplate, one)) {
+				t.Errorf("docs/FORMATS.md does not have %s.%s: in scripts/pages/FORMATS.md.tmpl, add a row to the table of inputs, and a section with %s, "+
+					"which prints the list under \"# What is odd\" in the comment of the variable; then make docs", folder, name, its)
+			}
+		}
+	}
 }
 
 func TestReadable(t *testing.T) {
