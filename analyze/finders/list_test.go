@@ -17,7 +17,7 @@ func documented(list []Finder) bool {
 // docs/METRICS.md has a row for each finder, and one for each kind.
 func TestFindersAreDocumented(t *testing.T) {
 	if !documented(All) {
-		t.Errorf("docs/METRICS.md has no such table under Findings:\n%s", Markdown(All))
+		t.Errorf("docs/METRICS.md has another table of finders under Findings; paste this one:\n%s", Markdown(All))
 	}
 	if documented(append(slices.Clone(All), Finder{Kind: "toy", Doc: "a toy"})) {
 		t.Error("a finder that is nowhere counts as documented")

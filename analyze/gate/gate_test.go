@@ -70,7 +70,7 @@ func TestDocs(t *testing.T) {
 		b.WriteString("| `" + strings.Join(spelled(m), "`, `") + "` | " + m.Doc + " |\n")
 	}
 	if !strings.Contains(docs.Gate, b.String()) {
-		t.Errorf("docs/GATE.md has another table of metrics; it is\n%s", b.String())
+		t.Errorf("docs/GATE.md has another table of metrics; paste this one:\n%s", b.String())
 	}
 }
 

@@ -40,7 +40,7 @@ func TestExamples(t *testing.T) {
 			_, text, _ := strings.Cut(cmd.Description, "\nExamples:\n")
 			examples := strings.Split(strings.TrimSpace(text), "\n")
 			if len(examples) < minExamples {
-				t.Errorf("the help of %s has %d examples, want %d", name, len(examples), minExamples)
+				t.Errorf("the help of %s has %d examples under \"Examples:\", want %d (a command of convert has them in converters in convert.go)", name, len(examples), minExamples)
 			}
 			for _, example := range examples {
 				if !strings.Contains(example, name+" ") {

@@ -15,7 +15,7 @@ func sharesAreParts(t *testing.T, args []string, document any) {
 	t.Helper()
 	check := func(what string, share any) {
 		if s, known := share.(float64); known && !(s >= 0 && s <= 1) {
-			t.Errorf("%v: %s is %v: no part of a whole", args, what, s)
+			t.Errorf("%v: %s is %v: no part of a whole (a table.FactorColumn may exceed 1: add its key to factors in share_test.go)", args, what, s)
 		}
 	}
 	object, _ := document.(map[string]any)
