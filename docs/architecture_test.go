@@ -198,6 +198,15 @@ func TestArchitecture(t *testing.T) {
 		}
 	}
 
+	_, picture, _ := strings.Cut(string(page), "\nInside `analyze`, ")
+	picture, _, _ = strings.Cut(picture, "\n## ")
+	for pkg := range all {
+		name, ok := strings.CutPrefix(pkg, "analyze/")
+		if ok && !isIn(forTests, pkg) && !slices.Contains(strings.FieldsFunc(picture, func(r rune) bool { return strings.ContainsRune(" \n,()", r) }), name) {
+			t.Errorf("ARCHITECTURE.md lacks %s in the lines that say which packages of analyze import which", pkg)
+		}
+	}
+
 	folder := map[string]string{} // of a package by its name
 	for pkg := range all {
 		folder[path.Base(pkg)] = pkg
