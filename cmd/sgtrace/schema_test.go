@@ -395,6 +395,8 @@ func areDocumented(t *testing.T, printed map[string][]schemaField) {
 		for _, f := range fields {
 			switch name := lastWord.FindString(f.key); {
 			case f.unit == "document":
+			case f.unit != "json" && !columnKey.MatchString(f.key):
+				t.Errorf("%s: column %s: programs read keys of a-z, 0-9, and _; Column.Title may differ for people", schema, f.key)
 			case f.unit != "json" && f.doc == "" && !slices.Contains(words, f.key):
 				t.Errorf("%s: column %s says nothing, and docs/METRICS.md does not define it", schema, f.key)
 			case f.unit == "json" && name != "schema" && !strings.Contains(docs.Metrics, "`"+name+"`"):
@@ -403,6 +405,9 @@ func areDocumented(t *testing.T, printed map[string][]schemaField) {
 		}
 	}
 }
+
+// columnKey is how a column is called for programs. "idle:" is in front of reasons.
+var columnKey = regexp.MustCompile(`^(idle:)?[a-z0-9_]+$`)
 
 // lastWord is the name of a field in its path: "per_second" in "requests.per_second".
 var lastWord = regexp.MustCompile(`[^.\[\]]+$`)
