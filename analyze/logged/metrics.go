@@ -30,7 +30,7 @@ type Metrics struct {
 // MeasureMetrics finds the series that are to be shown, and when they were measured.
 func MeasureMetrics(set *series.Set, opt Options) *Metrics {
 	m := &Metrics{Set: set, opt: opt, names: set.Names()}
-	ranks := map[int32]bool{} // places of which package logged tells what it knows by name
+	ranks := map[int32]bool{} // places of which [Logged] tells the metrics in timed
 	for i := range set.List {
 		if x := &set.List[i]; slices.Contains(series.Batches, x.Metric) && set.N(i) > 0 {
 			ranks[x.Place] = true
@@ -40,10 +40,12 @@ func MeasureMetrics(set *series.Set, opt Options) *Metrics {
 	var gaps []float64
 	for i := range set.List {
 		x := &set.List[i]
-		buckets := set.Metric(x.Metric).Kind == series.Bucket
-		if ranks[x.Place] && x.Metric < series.KnownMetrics && !buckets {
+		kind := set.Metric(x.Metric).Kind
+		// Amounts of ranks are told as totals, with their batches.
+		if ranks[x.Place] && (isTimed(x.Metric) || x.Metric < series.KnownMetrics && kind == series.Amount) {
 			continue
 		}
+		buckets := kind == series.Bucket
 		seen, last := 0, trace.Time(0)
 		for p := range set.Each(i) {
 			if !opt.inside(p.Time) {

@@ -121,6 +121,16 @@ var timed = []struct {
 	{"sending", series.Sending, false}, {"preallocating", series.Preallocated, false}, {"receiving", series.Receiving, false}, {"accept_length", series.AcceptLength, false},
 }
 
+// isTimed reports whether the timeline has a metric.
+func isTimed(m series.MetricID) bool {
+	for i := range timed {
+		if timed[i].metric == m {
+			return true
+		}
+	}
+	return false
+}
+
 // TimeReport has a row for each interval and rank in which it logged anything.
 func (l *Logged) TimeReport() *table.Table {
 	var rows []timeRow

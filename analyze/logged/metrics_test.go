@@ -1,0 +1,40 @@
+package logged
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Each level and mean of a rank is drawn once: in the timeline of ranks, or among the other metrics.
+func TestEveryLevelIsDrawnOnce(t *testing.T) {
+	for id := range series.KnownMetrics {
+		kind := series.Metrics[id].Kind
+		if kind != series.Gauge && kind != series.Mean || id == series.Running {
+			continue
+		}
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f := set.Fill("m", "test")
+		p := f.Place(series.Place{Server: f.Server(series.Server{Name: "decode-0", Role: "decode"}), Rank: trace.NoRank, GPU: series.NoGPU})
+		for i := range 20 {
+			at := trace.Time(1787000000+15*i) * 1e9
+			f.Add(f.Series(series.Running, p), at, 4) // which makes the place a rank
+			f.Add(f.Series(id, p), at, float64(1+i))
+		}
+		set.Finish(series.Known{})
+		var ranks, others strings.Builder
+		if err := Measure(set, Options{}).Write(&ranks, table.Style{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := MeasureMetrics(set, Options{}).Write(&others, table.Style{}); err != nil {
+			t.Fatal(err)
+		}
+		name := "  " + series.Metrics[id].Name + " "
+		if n := strings.Count(ranks.String(), name) + strings.Count(others.String(), name); n != 1 {
+			t.Errorf("%s is drawn %d times:\n%s%s", series.Metrics[id].Name, n, ranks.String(), others.String())
+		}
+	}
+}
