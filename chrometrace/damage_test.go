@@ -54,7 +54,7 @@ var malformed = []struct {
 
 	{"cut inside an event", around("")[:300], "a", "", "trace-truncated!"},
 	{"cut between events", around("")[:238], "a", "", "trace-truncated!"},
-	{"cut behind the events", strings.Split(around("{}"), `"traceName"`)[0], "a z", "", "trace-not-an-event trace-truncated!"},
+	{"cut behind the events", strings.Split(around(`{"x": 1}`), `"traceName"`)[0], "a z", "", "trace-not-an-event trace-truncated!"},
 	{"an event cut off by another one", around(oddEvent("b", `"n": 1`)[:60]), "a z", "", "trace-syntax!"},
 	{"a name cut off by another event", around(oddEvent("b", `"n": 1`)[:57]), "a z", "", "trace-syntax!"},
 	{"no quote behind a key", around(strings.Replace(oddEvent("b", `"n": 1`), `"name"`, `"name`, 1)), "a z", "", "trace-syntax!"},

@@ -67,6 +67,8 @@ var dialects = []struct {
 		"T||1|1  a 1694039968933321000+1000", "trace-no-such-phase@1 trace-unknown-phase@19 trace-not-an-event@37 trace-no-phase@50"},
 	{"things among events", `[null,1,"x",[{}],{"ph":"X","name":"a","pid":1,"tid":1,"ts":1694039968933321,"dur":1}]`,
 		"T||1|1  a 1694039968933321000+1000", "trace-not-an-event@1*4"},
+	{"an empty object behind the last event", `{"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1694039968933321,"dur":1},{ }]}`, "T||1|1  a 1694039968933321000+1000", ""},
+	{"objects that are no events", `[{},{"x":{}},{"args":{}},{"ph":"X","name":"a","pid":1,"tid":1,"ts":1694039968933321,"dur":1}]`, "T||1|1  a 1694039968933321000+1000", "trace-not-an-event@4*2"},
 	{"other members", `{"stackFrames":{"1":{"name":"x"}},"systemTraceEvents":"ab","samples":[{"ts":1,"name":"no"}],"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1694039968933321,"dur":1}],"otherData":{"a":[1]}}`,
 		"T||1|1  a 1694039968933321000+1000", ""},
 	{"clock that failed", `{"schemaVersion":1,"baseTimeNanoseconds":1775078550000000000,"traceEvents":[{"ph":"X","cat":"kernel","name":"a","pid":1,"tid":1,"ts":0.000,"dur":1,"args":{"correlation":5}},{"ph":"X","cat":"kernel","name":"b","pid":1,"tid":1,"ts":1.000,"dur":1,"args":{"correlation":6}}]}`,

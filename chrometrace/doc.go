@@ -33,6 +33,7 @@
 //   - Other invalid JSON: bare inf and N/A (2021), keys without a value and
 //     commas before a closing brace (until April 2026), lists that are not
 //     closed (November 2024), log lines with quotes.
+//   - JAX and TensorFlow end the list of events with an empty object.
 //   - Files are cut off where a process was killed: SGLang writes its .gz in
 //     place. Before April 2026, ranks of TensorRT-LLM wrote into one file, each
 //     over the others.

@@ -134,6 +134,7 @@ func (p *parser) noPhase() {
 		p.out.Report(trace.TraceUnknownPhase, p.at(), 1, ev.ph)
 	case ev.seen&hasTs != 0:
 		p.out.Report(trace.TraceNoPhase, p.at(), 1)
+	case p.b[jsonscan.Space(p.b, ev.at+1)] == '}': // an empty object, which loses nothing
 	default:
 		p.out.Report(trace.TraceNotAnEvent, p.at(), 1)
 	}
