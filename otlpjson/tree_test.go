@@ -36,8 +36,15 @@ func grow(t testing.TB, nodes ...node) (*spantable.Tree, reading) {
 		t.Fatalf("%d spans of %d: %v", r.Len(), len(nodes), r.diags)
 	}
 	tree := spantable.NewTree(r.Table)
+	tree.Sort(r.byTime)
 	r.diags = r.Diags.All()
 	return tree, r
+}
+
+// byTime orders spans by start, then longest first, then by identity.
+func (r reading) byTime(a, b uint32) int {
+	x, y := r.Span(int(a)), r.Span(int(b))
+	return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(y.End, x.End), cmp.Compare(x.TraceLo, y.TraceLo), cmp.Compare(x.ID, y.ID))
 }
 
 // outline prints a tree: each root with its children in brackets. Orphans are
@@ -145,10 +152,7 @@ func TestTreeIsForest(t *testing.T) {
 			t.Errorf("seed %d: %s", seed, outline(tree, r.Table))
 		}
 		for i := range nodes {
-			if !slices.IsSortedFunc(tree.Children(i), func(a, b uint32) int {
-				x, y := r.Span(int(a)), r.Span(int(b))
-				return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(y.End, x.End), cmp.Compare(x.TraceLo, y.TraceLo), cmp.Compare(x.ID, y.ID))
-			}) {
+			if !slices.IsSortedFunc(tree.Children(i), r.byTime) {
 				t.Errorf("seed %d: the children of %d are not in order", seed, i)
 			}
 		}

@@ -98,6 +98,10 @@ func assemble(d *spantable.Table, giveUp bool) *Assembly {
 		row.Start, row.End, row.Name, row.Args, row.Source, row.Place = s.Start, s.End, s.Name, s.Args, uint32(s.Origin), s.Place
 		maker.fill(i, row)
 	})
+	a.tree.Sort(func(i, j uint32) int {
+		x, y := &rows[i], &rows[j]
+		return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(y.End, x.End), a.tree.CompareIDs(int(i), int(j)))
+	})
 	a.build(rows)
 	return a
 }

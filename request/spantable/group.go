@@ -24,22 +24,23 @@ func (d *Table) groupTraces() (begin []uint32) {
 		copy(begin, begin[1:])
 		return begin[:d.Traces()+1]
 	}
-	place := memory.Make[uint32](d.Len())
+	d.place = memory.Make[uint32](d.Len())
 	for i := range d.Numbers() {
 		next := &begin[d.Identity(i).Trace+1]
-		place[i] = *next
+		d.place[i] = *next
 		*next++
 	}
-	d.move(place)
+	d.move()
 	return begin[:d.Traces()+1]
 }
 
-// move gives each span another number.
-func (d *Table) move(place []uint32) {
-	ids, bodies := memory.MakeColumn[Identity](d.Len()), memory.MakeColumn[Body](d.Len())
+// move gives each span its place among those of its trace. Bodies stay where they are: each is
+// made a row once, which goes to the span's place then.
+func (d *Table) move() {
+	ids := memory.MakeColumn[Identity](d.Len())
 	events, links := memory.MakeColumn[Event](d.events.Len()), memory.MakeColumn[link](d.links.Len())
 	each(&d.ids, false, func(i int, id *Identity) {
-		to := ids.At(int(place[i]))
+		to := ids.At(int(d.place[i]))
 		*to = *id
 		events, links := d.extent(i)
 		to.events, to.links = events.count(), links.count()
@@ -52,13 +53,26 @@ func (d *Table) move(place []uint32) {
 		firstEvent, firstLink = firstEvent+events, firstLink+links
 	}
 	each(&d.ids, false, func(i int, _ *Identity) {
-		to := ids.At(int(place[i]))
+		to := ids.At(int(d.place[i]))
 		fromEvents, fromLinks := d.extent(i)
 		copyRows(&events, int(to.events), &d.events, fromEvents)
 		copyRows(&links, int(to.links), &d.links, fromLinks)
 	})
-	d.Each(true, func(i int, s *Body) { *bodies.At(int(place[i])) = *s })
-	d.ids, d.bodies, d.events, d.links = ids, bodies, events, links
+	d.ids, d.events, d.links = ids, events, links
+}
+
+// body returns the body of span i.
+func (d *Table) body(i int) *Body {
+	if d.place == nil {
+		return d.bodies.At(i)
+	}
+	if d.read == nil { // few ask: those who report spans that were exported twice
+		d.read = memory.Make[uint32](len(d.place))
+		for k, place := range d.place {
+			d.read[place] = uint32(k)
+		}
+	}
+	return d.bodies.At(int(d.read[i]))
 }
 
 // copyRows copies rows of one column into another, from row at on.

@@ -113,9 +113,12 @@ type Table struct {
 	Selected *Selected
 
 	ids    memory.Column[Identity]
-	bodies memory.Column[Body]
+	bodies memory.Column[Body] // in the order in which they were read
 	events memory.Column[Event]
 	links  memory.Column[link]
+
+	place []uint32 // the number of the span of each body; nil if that of the body
+	read  []uint32 // the number of the body of each span, once somebody asked
 
 	traces  []TraceID
 	numbers map[TraceID]uint32 // of traces
@@ -141,7 +144,7 @@ func (d *Table) Len() int { return d.ids.Len() }
 
 // Span returns span i, 0 <= i < Len().
 func (d *Table) Span(i int) Span {
-	id, b := d.ids.At(i), d.bodies.At(i)
+	id, b := d.ids.At(i), d.body(i)
 	t := d.traces[id.Trace]
 	return Span{TraceHi: t[0], TraceLo: t[1], ID: id.ID, Parent: id.Parent, Start: b.Start, End: b.End, Name: b.Name, Args: b.Args,
 		Origin: b.Origin, Line: b.Place.Line(), Status: id.Status, Kind: id.Kind}
@@ -181,9 +184,13 @@ func (d *Table) Traces() int { return len(d.traces) }
 // Each calls f for what all spans are beside their identities, on all cores. If given up, nothing
 // stays of that: it goes piece by piece, so that what is made of it takes its place in memory.
 func (d *Table) Each(giveUp bool, f func(i int, s *Body)) {
-	each(&d.bodies, giveUp, f)
+	at := func(k int, s *Body) { f(int(d.place[k]), s) }
+	if d.place == nil {
+		at = f
+	}
+	each(&d.bodies, giveUp, at)
 	if giveUp {
-		d.bodies = memory.Column[Body]{}
+		d.bodies, d.place, d.read = memory.Column[Body]{}, nil, nil
 	}
 }
 
@@ -341,7 +348,7 @@ func (d *Table) EventCount() int { return d.events.Len() }
 
 // Pos returns where span i stands: its line, or its frame in a file without lines.
 func (d *Table) Pos(i int) trace.Pos {
-	b := d.bodies.At(i)
+	b := d.body(i)
 	return b.Place.In(d.Files[d.Origins[b.Origin].File].Name, d.frames)
 }
 
@@ -353,6 +360,7 @@ func (d *Table) Frames() []int64 { return d.frames }
 // descriptions of files stay.
 func (d *Table) Release() {
 	d.ids, d.bodies, d.events, d.links, d.frames = memory.Column[Identity]{}, memory.Column[Body]{}, memory.Column[Event]{}, memory.Column[link]{}, nil
+	d.place, d.read = nil, nil
 	d.originIDs, d.resourceIDs, d.traces, d.numbers = nil, nil, nil, nil
 }
 

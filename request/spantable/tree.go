@@ -20,8 +20,7 @@ type Tree struct {
 	// parent of each span; None for roots and for spans whose parent is not in
 	// the dump.
 	parent []int32
-	// children of span i are child[first[i]:first[i+1]], ordered by start,
-	// then longest first, then id.
+	// children of span i are child[first[i]:first[i+1]], in the order of [Tree.Sort].
 	first, child []uint32
 	duplicate    []uint64 // bit set
 	// order has the spans by trace, those of one trace by ID, then as they were read. The spans
@@ -30,6 +29,7 @@ type Tree struct {
 }
 
 // NewTree indexes d, and gives its spans other numbers, by which those of a trace follow each other.
+// Children of a span are in no order until [Tree.Sort] puts them in one.
 // Spans that were exported twice are marked and reported: an exporter retries after a timeout although
 // the first try went through.
 func NewTree(d *Table) *Tree {
@@ -54,10 +54,6 @@ func NewTree(d *Table) *Tree {
 	t.first = memory.Make[uint32](n + 2)
 	t.breakCycles()
 	t.groupChildren()
-	t.Sort(func(i, j uint32) int {
-		x, y := d.bodies.At(int(i)), d.bodies.At(int(j))
-		return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(y.End, x.End), t.CompareIDs(int(i), int(j)))
-	})
 	return t
 }
 
@@ -198,8 +194,7 @@ func (t *Tree) First(i int) int {
 	return t.find(id.Trace, id.ID)
 }
 
-// Children returns the children of span i, ordered by start, then longest
-// first. It must not be modified.
+// Children returns the children of span i, in the order of [Tree.Sort]. It must not be modified.
 func (t *Tree) Children(i int) []uint32 { return t.child[t.first[i]:t.first[i+1]] }
 
 // breakCycles makes a root of one span of every cycle of parents, which only
