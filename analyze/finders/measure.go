@@ -152,8 +152,9 @@ func (m *Measured) ofRequests() []func() {
 		func() { m.Lives = lifecycle.Find(in.Requests) },
 		func() {
 			m.Tail = tail.New(peers(), tail.Options{})
-			m.Common = tail.FindTraits(in.Requests, m.Tail.List, m.Tail.Peers)
-			m.Costs = cause.NewCosts(in.Requests, m.Tail.List)
+			parallel.All(
+				func() { m.Common = tail.FindTraits(in.Requests, m.Tail.List, m.Tail.Peers) },
+				func() { m.Costs = cause.NewCosts(in.Requests, m.Tail.List) })
 		},
 		func() { m.RankLoads = rank.Measure(peers()) },
 		func() { m.Limits = limit.Find(peers().Ranks) },
