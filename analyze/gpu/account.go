@@ -46,8 +46,8 @@ var reasonDocs = [NumReasons]string{
 	LaunchGap:    "idle for less than 30 us before work that had been launched",
 	Dependency:   "idle for longer before work that had been launched: it waits for an event or another stream",
 	Unseen:       "nothing recorded runs, and the host waits in a call for the device: work that was not recorded",
-	Migration:    "idle for 30 us or longer between migrations of unified memory",
-	NotRecorded:  "idle for 30 us or longer before work whose launch was not recorded",
+	Migration:    "idle before pages of unified memory move, which no call launches",
+	NotRecorded:  "idle before work whose launch was not recorded",
 }
 
 // TimeReport makes a table of where the time of every device went: the columns add up to

@@ -83,7 +83,6 @@ func (s *waitSweep) add(w *Waits, r *gpuRow, from trace.Time) {
 	s.parts, s.load, s.lost = [NumReasons]int64{}, 0, 0
 	s.gap.Gap, s.gap.Late, s.gap.Launch, s.gap.Launched = Gap{from, to}, r.called() && r.launch > from, r.launch, r.launched
 	s.gap.Parts = s.gap.Parts[:0]
-	length := distribution.Between(from, to)
 	switch {
 	case s.gap.Late:
 		if r.launched >= slowLaunch && r.flags&rowKernel != 0 && !s.kernels.ran(r.name) {
@@ -91,16 +90,16 @@ func (s *waitSweep) add(w *Waits, r *gpuRow, from trace.Time) {
 			s.activate(HostCall{Start: r.launch, End: r.launch + trace.Time(r.launched), reason: Modules, nobody: true})
 		}
 		s.ofHost(from, to, r.launch)
-	case length < kernelGap:
-		s.count(LaunchGap, from, to, nil)
-	case r.called() && r.flags&rowKernel == 0 && r.launch+trace.Time(r.launched) > to:
-		s.count(BlockingCopy, from, to, nil) // the driver works in the call: it stages memory
-	case r.called():
-		s.count(Dependency, from, to, nil)
 	case r.flags&rowMigrated != 0:
 		s.count(Migration, from, to, nil)
-	default:
+	case !r.called():
 		s.count(NotRecorded, from, to, nil)
+	case distribution.Between(from, to) < kernelGap:
+		s.count(LaunchGap, from, to, nil)
+	case r.flags&rowKernel == 0 && r.launch+trace.Time(r.launched) > to:
+		s.count(BlockingCopy, from, to, nil) // the driver works in the call: it stages memory
+	default:
+		s.count(Dependency, from, to, nil)
 	}
 	s.settle(w)
 }

@@ -60,6 +60,8 @@ func TestWaitsOfPlantedGaps(t *testing.T) {
 		{name: "behind another kernel", gap: 20, launch: -100, step: -1, want: map[Reason]int64{LaunchGap: 20}},
 		{name: "waits for an event", gap: 200, launch: -100, step: -1, want: map[Reason]int64{Dependency: 200}},
 		{name: "no call", gap: 200, launch: -1, step: -1, want: map[Reason]int64{NotRecorded: 200}},
+		{name: "no call, and no longer than behind another kernel", gap: 20, launch: -1, step: -1, want: map[Reason]int64{NotRecorded: 20}},
+		{name: "unified memory, for short", gap: 20, launch: -1, step: -1, migrates: true, want: map[Reason]int64{Migration: 20}},
 		{name: "unified memory", gap: 200, launch: -1, step: -1, migrates: true, want: map[Reason]int64{Migration: 200}},
 	} {
 		syms := trace.NewSymbols()
