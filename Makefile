@@ -84,7 +84,7 @@ fallback:
 docs:
 	@$(GO) run ./scripts/pages formats >docs/FORMATS.md.new && mv docs/FORMATS.md.new docs/FORMATS.md
 	@$(GO) run ./scripts/pages licenses >licenses.new && mv licenses.new cmd/sgtrace/internal/commandline/licenses.txt
-	$(GO) test -timeout $(TIMEOUT) ./cmd/sgtrace/internal/reports -run 'TestPage' -update
+	$(GO) test -timeout $(TIMEOUT) ./cmd/sgtrace/internal/reports ./analyze/finders ./analyze/gate -run 'TestPage' -update
 	$(GO) test -timeout $(TIMEOUT) ./cmd/sgtrace -run 'TestTutorial|TestSchemas|TestSkill' -update
 	$(GO) test -timeout $(TIMEOUT) ./dataset -run 'TestReference' -update
 

@@ -7,21 +7,12 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/docs"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-// documented reports whether docs/METRICS.md has exactly the table of a list.
-func documented(list []Finder) bool {
-	return strings.Contains(docs.Metrics, "\n\n"+Markdown(list)+"\n")
-}
-
 // docs/METRICS.md has a row for each finder, and one for each kind.
-func TestFindersAreDocumented(t *testing.T) {
-	if !documented(All) {
-		t.Errorf("docs/METRICS.md has another table of finders under Findings; paste this one:\n%s", Markdown(All))
-	}
-	if documented(append(slices.Clone(All), Finder{Kind: "toy", Doc: "a toy"})) {
-		t.Error("a finder that is nowhere counts as documented")
-	}
+func TestPage(t *testing.T) {
+	testset.ComparePage(t, "../../docs/METRICS.md", Markdown(All))
 	_, kinds, _ := strings.Cut(docs.Metrics, "\n| kind | when it is found | cost |\n")
 	kinds, _, _ = strings.Cut(kinds, "\n\n")
 	for i := range All {

@@ -102,6 +102,31 @@ func CompareGolden(t *testing.T, name, got string) {
 	}
 }
 
+// ComparePage compares a Markdown table with the one of the same heading in a page, which make docs writes.
+func ComparePage(t *testing.T, path, table string) {
+	t.Helper()
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	heading, _, _ := strings.Cut(table, "\n")
+	before, rest, ok := strings.Cut(string(page), "\n"+heading+"\n")
+	if !ok {
+		t.Fatalf("%s has no table with the heading %q", path, heading)
+	}
+	_, behind, _ := strings.Cut(rest, "\n\n")
+	want := before + "\n" + strings.TrimSpace(table) + "\n\n" + behind
+	switch {
+	case want == string(page):
+	case *update:
+		if err := os.WriteFile(path, []byte(want), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("the table %q in %s is stale: make docs", heading, path)
+	}
+}
+
 func line(lines []string, i int) string {
 	if i < len(lines) {
 		return lines[i]
