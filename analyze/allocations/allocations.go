@@ -19,6 +19,7 @@ type Memory struct {
 	Holders []Holder
 	Stalls  []Stall
 	Failed  []Failure
+	Growing []Growth
 }
 
 // A Failure is an allocation that the device had no memory for.
@@ -117,6 +118,10 @@ func (m *Memory) device(x *heap.Snapshot, d *heap.Device) {
 		}
 		m.holders(rank, d, &row.Replay, true)
 		m.stalls(rank, d, &row)
+		if g := grows(d, &row.Replay); g != nil {
+			g.Rank, g.Number = rank, d.Number
+			m.Growing = append(m.Growing, *g)
+		}
 	} else {
 		row.Replay.Start.Allocated, row.Replay.PeakAt = row.Allocated+row.Pending, -1
 	}

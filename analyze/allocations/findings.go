@@ -2,6 +2,7 @@ package allocations
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -12,6 +13,9 @@ import (
 
 // OutOfMemory is the subkind of findings of devices that had no memory left.
 const OutOfMemory = "out of memory"
+
+// Steady is the subkind of findings of memory that grows to the end.
+const Steady = "growth"
 
 // Findings are devices that had no memory for an allocation.
 func (m *Memory) Findings() (list []finding.Finding, check finding.Check) {
@@ -32,6 +36,67 @@ func (m *Memory) Findings() (list []finding.Finding, check finding.Check) {
 		check.Reason = "snapshots say nothing of what was before them"
 	}
 	return list, check
+}
+
+// fewest is how many entries tell whether memory grows: blocks that are kept, and what else comes and goes meanwhile.
+const fewest = 3 * fewestKept
+
+// Leaks are devices whose memory grows to the end of the recording.
+func (m *Memory) Leaks() (list []finding.Finding, check finding.Check) {
+	check = finding.Check{What: "memory that grows", Of: "device with a recording of its allocator", Needed: 1}
+	all := int64(0)
+	for i := range m.Devices {
+		d := &m.Devices[i]
+		all += d.Allocated
+		if d.Entries >= fewest {
+			check.N++
+		}
+	}
+	for i := range m.Growing {
+		f := m.leak(&m.Growing[i])
+		f.Cost = min(1, float64(m.Growing[i].Bytes)/float64(all))
+		list = append(list, f)
+	}
+	if check.N == 0 {
+		check.Reason = fmt.Sprintf("no device has %d entries, which growth takes at least", fewest)
+	}
+	return list, check
+}
+
+// leak says which place keeps what, how fast that is, and what else could be why.
+func (m *Memory) leak(g *Growth) finding.Finding {
+	name, top := fmt.Sprintf("device %d of %s", g.Number, g.Rank), &g.Sites[0]
+	f := finding.Finding{Subkind: Steady + " " + name, At: place.Named(g.Rank), CostBasis: finding.MemoryInUse,
+		Metric: finding.Metric{Name: "memory in use", Unit: table.Bytes, Before: float64(g.Before), After: float64(g.Use.Allocated)}}
+	since := "to the end of the recording"
+	switch {
+	case g.Always:
+		since = "throughout the recording"
+	case g.From != 0:
+		f.Since = g.From
+		since = "since " + words.At(g.From, "15:04:05.000")
+	}
+	where := m.syms.Name(top.Where)
+	f.Text = fmt.Sprintf("memory of %s grows %s: nobody frees %s of %s, %s", name, since, words.Counted(len(top.Kept), "block"), where, words.Size(top.Bytes))
+	say := func(format string, args ...any) { f.Evidence = append(f.Evidence, finding.Sentence(format, args...)) }
+	if left := g.untilTwice(); !math.IsNaN(left) {
+		say("that is %s in %s; at this rate, PyTorch needs as much again as it has of the device, %s, within %s", words.Size(g.Bytes), words.Nearly(int64(g.Last-g.From)),
+			words.Size(g.Use.Reserved), words.Nearly(int64(left)))
+	}
+	say("it is a leak unless something frees them later: a cache that fills, or results that are collected, look the same until then")
+	say("all others come and go: they have %s at least in the first quarter of that time, and %s in the last", words.Size(g.Rest[0]), words.Size(g.Rest[1]))
+	for i := range g.Sites[1:] {
+		s := &g.Sites[1+i]
+		say("nor %s of %s, %s", words.Counted(len(s.Kept), "block"), m.syms.Name(s.Where), words.Size(s.Bytes))
+	}
+	for i := range m.Holders {
+		if h := &m.Holders[i]; h.Rank == g.Rank && h.Number == g.Number && !h.Peak && h.Holding.Where == top.Where && !h.Holding.Before {
+			say("of what is in use at the end, %s are of %s", words.Size(h.Holding.Bytes), where)
+			last := &f.Evidence[len(f.Evidence)-1]
+			*last = last.In("memory.stacks", finding.Row("rank", g.Rank, "at", "end", "where", where), "allocated", float64(h.Holding.Bytes))
+		}
+	}
+	return f
 }
 
 // outOfMemory says what a device had no memory for: first what was asked for last, after which most

@@ -44,19 +44,20 @@ func (m *Memory) deviceTable() *table.Table {
 		table.TimeField("to", "the last of them", when(func(d *Device) trace.Time { return d.Last })),
 		table.FileField(func(d *Device) string { return d.File }),
 	})
-	silent, odd := 0, 0
+	silent, odd, lost := 0, 0, int64(0)
 	for i := range m.Devices {
 		if d := &m.Devices[i]; !d.Told {
 			silent++
-		} else if d.Replay.End.Allocated != d.Allocated+d.Pending {
+		} else if d.Replay.End.Allocated != d.Allocated+d.Pending || d.Replay.Lost > 0 {
 			odd++
+			lost += d.Replay.Lost
 		}
 	}
 	if silent > 0 {
 		t.Note("nothing was recorded before the snapshot of %s: peak and growth are not known", words.Counted(silent, "device"))
 	}
 	if odd > 0 {
-		t.Note("entries and blocks of %s do not add up: entries are missing", words.Counted(odd, "device"))
+		t.Note("entries and blocks of %s do not add up: entries are missing, of blocks of %s at least", words.Counted(odd, "device"), words.Size(lost))
 	}
 	t.Note("memory that others have of a device is not in it: NCCL, NVSHMEM, custom all-reduce, contexts of the driver")
 	return t

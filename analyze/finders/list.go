@@ -36,7 +36,9 @@ var All = []Finder{
 	{finding.Host, "a host that is short of CPU, memory, or disk, that loses what it sends, or whose links go down, and a pod that its CPU limit holds back, as metrics of node exporter and cAdvisor have it", Logs,
 		finding.Warning, finding.Certain, finding.HostTime, finding.AtPlace, []string{"--timeline"}, ofSeries(hardware.Hosts)},
 	{finding.Memory, "a device that had no memory for an allocation of PyTorch, as snapshots have it", Snapshots,
-		finding.Critical, finding.Certain, finding.Ranks, finding.AtPlace, []string{"--memory"}, outOfMemory},
+		finding.Critical, finding.Certain, finding.Ranks, finding.AtPlace, []string{"--memory"}, func(m *Measured) ([]finding.Finding, finding.Check) { return m.Memory.Findings() }},
+	{finding.Memory, "memory of a device that grows to the end of a snapshot's recording: places that allocate blocks again and again, which nobody frees", Snapshots,
+		finding.Warning, finding.Likely, finding.MemoryInUse, finding.AtPlace, []string{"--memory", "--table", "memory.stacks"}, func(m *Measured) ([]finding.Finding, finding.Check) { return m.Memory.Leaks() }},
 	{finding.Imbalance, "an EP rank whose experts get more tokens than those of the others, or layers whose experts are uneven, beyond chance, and whether kernels of experts agree", Experts,
 		finding.Warning, finding.Certain, finding.MoETime, finding.AtPlace, []string{"--experts"}, unevenExperts},
 	{finding.Load, "arrivals, a rank's share of them, or waits that changed at some time", Requests,
@@ -263,8 +265,6 @@ func lateInCollectives(m *Measured) ([]finding.Finding, finding.Check) {
 	m.besideClocks(found)
 	return found, check
 }
-
-func outOfMemory(m *Measured) ([]finding.Finding, finding.Check) { return m.Memory.Findings() }
 
 func unevenExperts(m *Measured) ([]finding.Finding, finding.Check) { return m.Routing.Findings() }
 

@@ -11,7 +11,7 @@ const (
 	Limit     Kind = "limit"     // what a server has no more of, so that requests wait
 	Imbalance Kind = "imbalance" // ranks that should share work do not
 	Transfer  Kind = "transfer"  // KV transfers that are slow
-	Memory    Kind = "memory"    // memory ran out: requests were thrown out of the batch, or an allocation failed
+	Memory    Kind = "memory"    // memory ran out, or will: requests were thrown out of the batch, an allocation failed, or what is kept grows
 	Errors    Kind = "errors"    // requests or CUDA calls that failed
 	Hang      Kind = "hang"      // a rank that keeps others in a collective that does not end
 	Lifecycle Kind = "lifecycle" // a server that hangs, died, or was restarted
@@ -69,8 +69,9 @@ const (
 	ServerTime     CostBasis = "server time"  // the time in which servers logged batches
 	Calls          CostBasis = "CUDA calls"   // how many ask devices for work
 	CollectiveTime CostBasis = "time in collectives"
-	Ranks          CostBasis = "ranks"    // how many there are
-	MoETime        CostBasis = "MoE time" // the time of layers with experts, on all GPUs that share them
+	Ranks          CostBasis = "ranks"         // how many there are
+	MemoryInUse    CostBasis = "memory in use" // what was allocated at the end, on all devices of snapshots
+	MoETime        CostBasis = "MoE time"      // the time of layers with experts, on all GPUs that share them
 )
 
 // Scope is how far around its place a finding is felt.

@@ -146,8 +146,18 @@ func truncate(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), info.Size()-cut))
 }
 
-// writeHeap writes a snapshot of memory: "heap FILE".
+// writeHeap writes a snapshot of memory: "heap FILE", or "heap leak FILE".
 func writeHeap(ts *testscript.TestScript, _ bool, args []string) {
+	if args[0] == "leak" {
+		a := torch.IdleAllocator(0, 1<<20)
+		for range 60 {
+			a.Forward(12)
+			a.Keep(3<<20, 5)
+			a.Wait(4000)
+		}
+		ts.Check(os.WriteFile(ts.MkAbs(args[1]), torch.MemorySnapshot(a), 0o644))
+		return
+	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), torch.MemorySnapshot(torch.NewAllocator(38, 0, 300, 400), torch.NewAllocator(39, 1, 100, 1000)), 0o644))
 }
 

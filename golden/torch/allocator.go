@@ -3,22 +3,24 @@ package torch
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/golden/internal/ground"
 )
 
-// A Allocator is an allocator at work, and what it really had.
+// An Allocator is an allocator at work, and what it really had.
 type Allocator struct {
-	device         int64
-	next           uint64
-	blocks         []memoryBlock
-	reserved       int64
-	entries        []ground.Dict
-	frames         [][]any // of places
-	ring           int
-	use            []memoryUse // behind each entry that is in the ring
-	beforeRing     memoryUse
-	FailedRequests int
+	device               int64
+	now                  int64 // us since allocatorStart
+	next                 uint64
+	blocks               []memoryBlock
+	reserved, allocated  int64
+	entries              []ground.Dict
+	frames               [][]any // of places
+	ring                 int
+	use                  []memoryUse // behind each entry that is in the ring
+	beforeRing           memoryUse
+	FirstKept, BytesKept int64 // of blocks that Keep allocated: when the first one was, us, and all of them
 }
 
 type memoryUse struct{ allocated, reserved int64 }
@@ -26,8 +28,10 @@ type memoryUse struct{ allocated, reserved int64 }
 type memoryBlock struct {
 	address uint64
 	asked   int64
+	takes   int64
 	place   int
 	free    bool
+	pool    bool
 }
 
 // AllocatorTruth is what happened since the first entry that the ring holds, in bytes.
@@ -39,36 +43,93 @@ type AllocatorTruth struct {
 
 const allocatorStart = 1_770_000_000_000_000 // us
 
-// NewAllocator simulates some allocations and frees on a device. The ring holds the newest entries.
-func NewAllocator(seed uint64, device int64, steps, ring int) *Allocator {
+// places are how many lines of a program allocate.
+const places = 8
+
+// IdleAllocator is one that has nothing yet. The ring holds the newest entries.
+func IdleAllocator(device int64, ring int) *Allocator {
 	r := &Allocator{device: device, next: 0x7f0000000000, ring: ring}
-	rng := rand.New(rand.NewPCG(seed, 38))
-	for i := range 8 {
+	for i := range places {
 		r.frames = append(r.frames, []any{
 			ground.Dict{{"name", "torch::unwind::unwind()"}, {"filename", "??"}, {"line", int64(0)}},
 			ground.Dict{{"name", "_call_impl"}, {"filename", "/usr/lib/python3.12/site-packages/torch/nn/modules/module.py"}, {"line", int64(1750)}},
 			ground.Dict{{"name", "forward"}, {"filename", fmt.Sprintf("/sgl/srt/layers/layer%d.py", i)}, {"line", int64(40 + i)}},
 		})
 	}
-	for step := range steps {
+	return r
+}
+
+// NewAllocator simulates some allocations and frees on a device.
+func NewAllocator(seed uint64, device int64, steps, ring int) *Allocator {
+	r := IdleAllocator(device, ring)
+	rng := rand.New(rand.NewPCG(seed, 38))
+	for range steps {
 		switch live := r.live(); {
 		case rng.IntN(50) == 0:
-			r.record(step, "oom", ground.Dict{{"device_free", int64(1 << 20)}}, 1<<34, rng.IntN(8))
+			r.record("oom", ground.Dict{{"device_free", int64(1 << 20)}}, 1<<34, rng.IntN(places))
 		case len(live) > 0 && rng.IntN(100) < 45:
-			b := &r.blocks[live[rng.IntN(len(live))]]
-			r.record(step, "free_requested", ground.Dict{{"addr", int64(b.address)}}, b.asked, b.place)
-			b.free = true
-			r.record(step, "free_completed", ground.Dict{{"addr", int64(b.address)}}, b.asked, b.place)
+			r.Free(live[rng.IntN(len(live))])
 		default:
-			b := memoryBlock{address: r.next, asked: 1 + rng.Int64N(8<<20), place: rng.IntN(8)}
-			r.next += uint64(rounded(b.asked))
-			r.reserved += rounded(b.asked)
-			r.record(step, "segment_alloc", ground.Dict{{"addr", int64(b.address)}}, rounded(b.asked), b.place)
-			r.blocks = append(r.blocks, b)
-			r.record(step, "alloc", ground.Dict{{"addr", int64(b.address)}}, b.asked, b.place)
+			i := r.Alloc(1+rng.Int64N(8<<20), rng.IntN(places))
+			r.blocks[i].pool = i%2 != 0
 		}
+		r.Wait(10)
 	}
 	return r
+}
+
+// Wait lets some us go by.
+func (r *Allocator) Wait(us int64) { r.now += us }
+
+// Alloc allocates a block in a place, 0 to 7: one that is free and takes as much, or else a new segment. It returns the
+// number of the block.
+func (r *Allocator) Alloc(size int64, place int) int {
+	takes := rounded(size)
+	i := slices.IndexFunc(r.blocks, func(b memoryBlock) bool { return b.free && b.takes == takes })
+	if i < 0 {
+		i = len(r.blocks)
+		r.blocks = append(r.blocks, memoryBlock{address: r.next, takes: takes})
+		r.next += uint64(takes)
+		r.reserved += takes
+		r.record("segment_alloc", ground.Dict{{"addr", int64(r.blocks[i].address)}}, takes, place)
+	}
+	b := &r.blocks[i]
+	b.free, b.asked, b.place = false, size, place
+	r.allocated += size
+	r.record("alloc", ground.Dict{{"addr", int64(b.address)}}, size, place)
+	return i
+}
+
+// Free gives a block back.
+func (r *Allocator) Free(i int) {
+	b := &r.blocks[i]
+	r.record("free_requested", ground.Dict{{"addr", int64(b.address)}}, b.asked, b.place)
+	b.free = true
+	r.allocated -= b.asked
+	r.record("free_completed", ground.Dict{{"addr", int64(b.address)}}, b.asked, b.place)
+}
+
+// Keep allocates a block that is never freed: a leak.
+func (r *Allocator) Keep(size int64, place int) {
+	if r.BytesKept == 0 {
+		r.FirstKept = allocatorStart + r.now
+	}
+	r.BytesKept += size
+	r.Alloc(size, place)
+}
+
+// Pool says that a block is of a CUDA graph.
+func (r *Allocator) Pool(i int) { r.blocks[i].pool = true }
+
+// Forward runs a model: each layer allocates a block in places 0 to 2, and frees it.
+func (r *Allocator) Forward(layers int) {
+	for range layers {
+		for place := range 3 {
+			i := r.Alloc(int64(1+place)<<20, place)
+			r.Wait(3)
+			r.Free(i)
+		}
+	}
 }
 
 // rounded is how much a block takes.
@@ -93,14 +154,10 @@ func get(d ground.Dict, key string) any {
 }
 
 // record adds an entry, and drops the oldest one of a full ring.
-func (r *Allocator) record(step int, action string, what ground.Dict, size int64, place int) {
-	now := memoryUse{reserved: r.reserved}
-	for _, i := range r.live() {
-		now.allocated += r.blocks[i].asked
-	}
+func (r *Allocator) record(action string, what ground.Dict, size int64, place int) {
 	e := append(ground.Dict{{"action", action}}, what...)
-	r.entries = append(r.entries, append(e, [2]any{"size", size}, [2]any{"stream", int64(0)}, [2]any{"time_us", int64(allocatorStart + 10*step)}, [2]any{"frames", r.frames[place]}))
-	r.use = append(r.use, now)
+	r.entries = append(r.entries, append(e, [2]any{"size", size}, [2]any{"stream", int64(0)}, [2]any{"time_us", allocatorStart + r.now}, [2]any{"frames", r.frames[place]}))
+	r.use = append(r.use, memoryUse{r.allocated, r.reserved})
 	if len(r.entries) > r.ring {
 		r.beforeRing = r.use[0]
 		r.entries, r.use = r.entries[1:], r.use[1:]
@@ -147,14 +204,18 @@ func MemorySnapshot(runs ...*Allocator) []byte {
 			entries = append(entries, e)
 		}
 		traces[r.device] = entries
-		for i, b := range r.blocks {
+		for _, b := range r.blocks {
+			pool := int64(0)
+			if b.pool {
+				pool = 1
+			}
 			state := "active_allocated"
 			if b.free {
 				state = "inactive"
 			}
-			of := ground.Dict{{"address", int64(b.address)}, {"size", rounded(b.asked)}, {"requested_size", b.asked}, {"state", state}, {"frames", r.frames[b.place]}}
-			segments = append(segments, ground.Dict{{"device", r.device}, {"address", int64(b.address)}, {"total_size", rounded(b.asked)}, {"stream", int64(0)}, {"segment_type", "large"},
-				{"segment_pool_id", ground.Pair{int64(i % 2), int64(0)}}, {"is_expandable", false}, {"blocks", []any{of}}})
+			of := ground.Dict{{"address", int64(b.address)}, {"size", b.takes}, {"requested_size", b.asked}, {"state", state}, {"frames", r.frames[b.place]}}
+			segments = append(segments, ground.Dict{{"device", r.device}, {"address", int64(b.address)}, {"total_size", b.takes}, {"stream", int64(0)}, {"segment_type", "large"},
+				{"segment_pool_id", ground.Pair{pool, int64(0)}}, {"is_expandable", false}, {"blocks", []any{of}}})
 		}
 	}
 	return ground.Pickled(4, ground.Dict{{"segments", segments}, {"device_traces", traces}, {"allocator_settings", ground.Dict{{"PYTORCH_CUDA_ALLOC_CONF", ""}}}})

@@ -20,12 +20,6 @@ type Replay struct {
 	Lost  int64 // what entries gave back or found that was never there: 0 unless entries are missing
 }
 
-// held is a block that an entry allocated.
-type held struct {
-	size  int64
-	where trace.Sym
-}
-
 // reserves is by how much an entry changes what the allocator has of the device.
 func (e *Entry) reserves() int64 {
 	switch e.Action {
@@ -59,23 +53,22 @@ func (d *Device) Now() (allocated, pending, reserved int64) {
 // so was each block in use that no entry allocated.
 func (d *Device) Replay() Replay {
 	r := Replay{PeakAt: -1}
-	alive := map[uint64]held{}
+	alive := map[uint64]int64{}   // by address, bytes
 	var allocated, reserved int64 // since the start
 	for i := range d.Entries {
 		e := &d.Entries[i]
 		reserved += e.reserves()
 		switch e.Action {
 		case Alloc:
-			if old, ok := alive[e.Address]; ok { // how it was freed is missing
-				allocated -= old.size
-				r.Lost += old.size
-			}
-			alive[e.Address] = held{e.Size, e.Where}
+			old := alive[e.Address] // how it was freed is missing
+			allocated -= old
+			r.Lost += old
+			alive[e.Address] = e.Size
 			allocated += e.Size
 		case FreeCompleted:
-			if h, ok := alive[e.Address]; ok {
+			if size, ok := alive[e.Address]; ok {
 				delete(alive, e.Address)
-				allocated -= h.size
+				allocated -= size
 			} else {
 				r.Start.Allocated += e.Size
 				allocated -= e.Size
@@ -89,16 +82,16 @@ func (d *Device) Replay() Replay {
 			if b.State == Inactive {
 				continue
 			}
-			if h, ok := alive[b.Address]; ok && b.Address != 0 {
+			if size, ok := alive[b.Address]; ok && b.Address != 0 {
 				delete(alive, b.Address)
-				r.Grown += h.size
+				r.Grown += size
 			} else {
 				r.Start.Allocated += b.Requested
 			}
 		}
 	}
-	for _, h := range alive {
-		r.Lost += h.size // was allocated, and is no block: how it was freed is missing
+	for _, size := range alive {
+		r.Lost += size // was allocated, and is no block: how it was freed is missing
 	}
 	r.End.Allocated = r.Start.Allocated + allocated
 	r.Peak, r.MostReserved = r.Start, r.Start.Reserved
@@ -152,6 +145,46 @@ func (d *Device) At(start Usage, entries []int) []Usage {
 	return out
 }
 
+// A Life is a block, from the entry that allocated it to the one that freed it.
+type Life struct {
+	Address  uint64
+	From, To int // indexes of entries; To is how many there are if none freed it
+	Size     int64
+	Where    trace.Sym // 0 is unknown
+	// Kept tells that somebody has it at the end, and not for a CUDA graph or a memory pool, which keep
+	// what they have.
+	Kept bool
+}
+
+// Lives returns the blocks that entries allocated, in order. One that was allocated again ended then.
+func (d *Device) Lives() []Life {
+	var list []Life
+	alive := map[uint64]int{} // by address, where in the list
+	for i := range d.Entries {
+		e := &d.Entries[i]
+		if e.Action != Alloc && e.Action != FreeCompleted {
+			continue
+		}
+		if k, ok := alive[e.Address]; ok {
+			list[k].To = i
+			delete(alive, e.Address)
+		}
+		if e.Action == Alloc {
+			alive[e.Address] = len(list)
+			list = append(list, Life{Address: e.Address, From: i, To: len(d.Entries), Size: e.Size, Where: e.Where})
+		}
+	}
+	for i := range d.Segments {
+		s := &d.Segments[i]
+		for _, b := range s.Blocks {
+			if k, ok := alive[b.Address]; ok && b.Address != 0 && b.State != Inactive {
+				list[k].Kept = !s.Pool
+			}
+		}
+	}
+	return list
+}
+
 // A Holding is what one place has allocated.
 type Holding struct {
 	Where  trace.Sym // 0 is unknown
@@ -163,19 +196,6 @@ type Holding struct {
 // Holdings returns what was allocated behind an entry, by place; -1 is the start. From the last
 // entry on, blocks say where they were allocated, too.
 func (d *Device) Holdings(r *Replay, at int) []Holding {
-	alive := map[uint64]held{}
-	before, freed := r.Start.Allocated, int64(0)
-	for i := range d.Entries[:at+1] {
-		switch e := &d.Entries[i]; e.Action {
-		case Alloc:
-			alive[e.Address] = held{e.Size, e.Where}
-		case FreeCompleted:
-			if _, ok := alive[e.Address]; !ok {
-				freed += e.Size
-			}
-			delete(alive, e.Address)
-		}
-	}
 	sums := map[Holding]*Holding{}
 	add := func(key Holding, bytes, n int64) {
 		if sums[key] == nil {
@@ -184,14 +204,19 @@ func (d *Device) Holdings(r *Replay, at int) []Holding {
 		sums[key].Bytes += bytes
 		sums[key].N += n
 	}
-	for _, h := range alive {
-		add(Holding{Where: h.where}, h.size, 1)
+	rest := d.At(r.Start, []int{at})[0].Allocated
+	alive := map[uint64]bool{}
+	for _, l := range d.Lives() {
+		if l.From <= at && at < l.To {
+			alive[l.Address] = true
+			add(Holding{Where: l.Where}, l.Size, 1)
+			rest -= l.Size
+		}
 	}
-	rest := before - freed
 	if at == len(d.Entries)-1 {
 		for i := range d.Segments {
 			for _, b := range d.Segments[i].Blocks {
-				if _, ok := alive[b.Address]; b.State != Inactive && b.Where != 0 && (!ok || b.Address == 0) {
+				if b.State != Inactive && b.Where != 0 && (!alive[b.Address] || b.Address == 0) {
 					add(Holding{Where: b.Where, Before: true}, b.Requested, 1)
 					rest -= b.Requested
 				}
