@@ -310,7 +310,7 @@ func failedCalls(m *Measured) ([]finding.Finding, finding.Check) { return loss.F
 
 // idleGPUs says in one sentence that devices wait for the host, and what the host does.
 func idleGPUs(m *Measured) ([]finding.Finding, finding.Check) {
-	found, check := m.GPUs.EachRun(loss.Idle)
+	found, check := m.GPUs.EachRun(func(g *gpu.GPUs) ([]finding.Finding, finding.Check) { return loss.Idle(g, m.Gaps.Paused) })
 	host, _ := m.Gaps.Findings(m.GPUs.Length())
 	for i := range found {
 		if f := &found[i]; m.tellsHost(f, host) {
@@ -364,7 +364,7 @@ func eagerSteps(m *Measured) ([]finding.Finding, finding.Check) {
 // hostCauses says what the host does where that is not told with the idle time.
 func hostCauses(m *Measured) ([]finding.Finding, finding.Check) {
 	found, check := m.Gaps.Findings(m.GPUs.Length())
-	idle, _ := loss.Idle(m.GPUs)
+	idle, _ := loss.Idle(m.GPUs, m.Gaps.Paused)
 	if slices.ContainsFunc(idle, func(f finding.Finding) bool { return m.tellsHost(&f, found) }) {
 		return nil, check
 	}

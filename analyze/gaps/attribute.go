@@ -25,6 +25,7 @@ type cause struct {
 	reason gpu.Reason
 	at     site
 	other  trace.Sym // what another thread did meanwhile; 0 is nothing that matters
+	pause  bool      // the thread began and ended nothing for far longer than it takes to launch
 }
 
 // A total is the sum of a cause.
@@ -75,11 +76,13 @@ type rankWork struct {
 	names *host.Names
 
 	causes  totals
+	pauses  []pause                                  // parts of them
 	drained totals                                   // time after calls that let the device run dry, by call
 	each    func(c *cause, gap trace.Time, ns int64) // nil is nobody
 	// Of the device at hand:
 	device int32
 	late   []lateGap
+	pause  int64                     // ns from which on it is one
 	long   map[int32]map[cause]int64 // parts of the longest gaps, by number of the gap
 }
 
@@ -91,7 +94,7 @@ func (w *rankWork) measure(devices []*deviceGaps, again bool) {
 	w.host.settle()
 	w.host.findLaunches(devices)
 	for i, d := range devices {
-		w.device, w.late, w.long = int32(i), d.late, map[int32]map[cause]int64{}
+		w.device, w.late, w.pause, w.long = int32(i), d.late, pauseFrom(d.late), map[int32]map[cause]int64{}
 		for k := range d.longest {
 			if l := &d.longest[k]; l.late != notLate {
 				w.long[l.late] = map[cause]int64{}
@@ -217,6 +220,7 @@ func (w *rankWork) answer(t *thread, d *deviceGaps) {
 					length -= ns
 				}
 			}
+			c.pause = length >= w.pause && c.mayPause()
 			w.count(q, c, length, samples)
 			now = end
 			s.MoveTo(now)
@@ -238,6 +242,9 @@ func (w *rankWork) count(q *query, c cause, ns int64, samples int) {
 		return
 	}
 	w.causes.add(c, w.device, q.gap, ns, samples)
+	if c.pause {
+		w.pauses = append(w.pauses, pause{device: w.device, gap: w.late[q.gap].Gap.From, ns: ns})
+	}
 	if w.each != nil {
 		w.each(&c, w.late[q.gap].Gap.From, ns)
 	}

@@ -39,6 +39,7 @@ type suspicion uint8
 const (
 	thing     suspicion = iota // a call, garbage, a lock, another thread
 	drain                      // a call that let the device run dry
+	pauses                     // nothing, for long
 	somewhere                  // Python or operators
 	frameOf                    // all that one function of Python does
 )
@@ -94,8 +95,10 @@ func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Check) {
 		f.Subkind = ColdSubkind
 	}
 	f.Evidence = append(s.evidence(g.export), finding.Sentence("host wait is %.0f %% of the time of %s", 100*distribution.Fraction(wait, length), g.devices()))
-	if e := g.longestOf(&s); e.Text != "" {
-		f.Evidence = append(f.Evidence, e)
+	for _, e := range [...]finding.Evidence{g.pauseEvidence(&s, wait), g.longestOf(&s)} {
+		if e.Text != "" {
+			f.Evidence = append(f.Evidence, e)
+		}
 	}
 	return []finding.Finding{f}, check
 }
@@ -140,7 +143,8 @@ func (g *Gaps) devices() string {
 
 // worst returns the suspect of about most of the time that explains most.
 func (g *Gaps) worst() suspect {
-	list := append(g.drains(), g.places()...)
+	list := append(g.drains(), g.pausing())
+	list = append(list, g.places()...)
 	most := int64(0)
 	for i := range list {
 		most = max(most, list[i].time)
@@ -242,7 +246,7 @@ func (s *suspect) evidence(export bool) (list []finding.Evidence) {
 		}
 		row := finding.Row("call", c.Call, "operator", c.Operator, "function", c.Function, "frame", c.Frame, "range", c.Range, "other_thread", c.Other)
 		if s.table == "gaps" {
-			row = append(row, finding.Row("idle", gpu.ReasonWords[c.Reason], "did", c.Activity.String())...)
+			row = append(row, finding.Row("idle", gpu.ReasonWords[c.Reason], "did", c.Activity.String(), "pause", c.pauses())...)
 		}
 		e := finding.Sentence("%s", text)
 		if !export || c.Call == "" || c.Frame != "" { // else the report divides it by the function that called

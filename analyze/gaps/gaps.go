@@ -47,7 +47,10 @@ type Gaps struct {
 	Recorded host.RecordedFrames
 
 	saw    host.RecordedThreads
-	export bool // some is of Nsight Systems
+	pauses []pause          // by rank, device and time
+	ranks  []string         // names
+	ranges map[string]int64 // how many there are by name, steps by kind
+	export bool             // some is of Nsight Systems
 
 	byRank, several, none bool // none of several devices, or of any
 }
@@ -63,6 +66,7 @@ type Cause struct {
 	// of the code itself, and Range the innermost range.
 	Call, Operator, Function, Frame, Range string
 	Other                                  string // what another thread did meanwhile
+	Pause                                  bool   // the thread began and ended nothing for far longer than it takes to launch
 	Samples                                int64  // that tell so
 	Time                                   int64
 	Gaps                                   int64 // that have a part of it
@@ -109,6 +113,7 @@ func (c *Collector) Measure(opt Options) *Gaps {
 	g := c.sumUp(ranks, &opt)
 	for _, of := range streams {
 		g.Recorded.Join(&of.has)
+		g.addRanges(of.ranges, host.NewNames(c.set.Syms))
 	}
 	return g
 }
@@ -138,6 +143,7 @@ func (c *Collector) sumUp(ranks []rankWork, opt *Options) *Gaps {
 		h := ranks[i].host
 		g.saw.Join(&h.saw)
 	}
+	g.pauses, g.ranks = c.joinPauses(ranks), c.set.Ranks
 	g.Causes = c.list(ranks, opt.ByRank, func(w *rankWork) totals { return w.causes })
 	g.Drained = c.list(ranks, opt.ByRank, func(w *rankWork) totals { return w.drained })
 	for i := range g.Causes {
@@ -181,7 +187,7 @@ func (c *Collector) list(ranks []rankWork, byRank bool, of func(*rankWork) total
 	slices.SortFunc(rows, func(a, b Cause) int {
 		return cmp.Or(cmp.Compare(b.Time, a.Time), strings.Compare(a.Rank, b.Rank), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Activity, b.Activity),
 			strings.Compare(a.Call, b.Call), strings.Compare(a.Operator, b.Operator), strings.Compare(a.Function, b.Function),
-			strings.Compare(a.Frame, b.Frame), strings.Compare(a.Range, b.Range), strings.Compare(a.Other, b.Other))
+			strings.Compare(a.Frame, b.Frame), strings.Compare(a.Range, b.Range), strings.Compare(a.Other, b.Other), strings.Compare(a.pauses(), b.pauses()))
 	})
 	return rows
 }
@@ -196,7 +202,7 @@ func (c *Collector) row(key *cause) Cause {
 	}
 	at := &key.at
 	return Cause{Reason: key.reason, Activity: at.did, Call: name(at.call), Operator: name(at.operator), Function: name(at.function),
-		Frame: name(at.frame), Range: name(at.span), Other: name(key.other)}
+		Frame: name(at.frame), Range: name(at.span), Other: name(key.other), Pause: key.pause}
 }
 
 // longest lists the longest gaps of all devices.

@@ -34,9 +34,10 @@ type rankHost struct {
 
 // rankHosts are what a stream has of the threads of its ranks.
 type rankHosts struct {
-	late  []spans // by rank
-	has   host.RecordedFrames
-	ranks walk.PerRank[rankHost]
+	late   []spans             // by rank
+	ranges map[trace.Sym]int64 // how many there are
+	has    host.RecordedFrames
+	ranks  walk.PerRank[rankHost]
 }
 
 func (h *rankHosts) of(rank int32) *rankHost {
@@ -65,13 +66,16 @@ func (h *rankHost) thread(id host.ThreadID) *thread {
 // readHosts reads what the threads of all ranks did in late gaps, in a stream. Those are in the
 // window of opt.
 func readHosts(s profile.Stream, late []spans, opt *Options) *rankHosts {
-	hosts := &rankHosts{late: late}
+	hosts := &rankHosts{late: late, ranges: map[trace.Sym]int64{}}
 	if opt.From != 0 || opt.To != 0 {
 		hosts.has = host.KindsOf(s)
 	}
 	pageable := pageableCopies(s)
 	host.Read(profile.Within(s, opt.From, opt.To), func(kind host.Kind, e *profile.Event, tid int64) {
 		hosts.has[kind] = true
+		if kind == host.RangeFrame {
+			hosts.ranges[e.Name]++
+		}
 		h, f := hosts.of(e.Rank), host.FrameOf(kind, e)
 		if !h.during(f.From, f.To) {
 			return

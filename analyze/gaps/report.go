@@ -25,7 +25,7 @@ func (g *Gaps) causeReport() *table.Table {
 		table.NsColumn("max", "longest time in one gap", func(c *Cause) int64 { return c.LongestPart }),
 		table.Field[Cause]{Column: table.Column{Name: "samples", Unit: table.Count, Detail: !g.saw.Samples, Doc: "how many samples of the thread tell so, each for no more than the time between two"},
 			Cell: func(c *Cause) table.Cell { return table.Cell{N: c.Samples, Unknown: c.Samples == 0} }})
-	fields = append(fields, causeFields(func(c *Cause) *Cause { return c })...)
+	fields = append(fields, causeFields(func(c *Cause) *Cause { return c }, len(g.pauses) > 0)...)
 	t := table.New("sgtrace.report.gaps/v1", "Why GPUs were idle, and what the host did", g.Causes, fields)
 	t.Stay("time", "share", "did").Leave("gaps", "max")
 	if len(g.Causes) == 0 {
@@ -47,7 +47,7 @@ func (g *Gaps) longestReport() *table.Table {
 		table.TimeColumn("from", "when the device ran dry", func(g *Gap) trace.Time { return g.Gap.From }),
 		table.NsColumn("gap", "how long it ran nothing", func(g *Gap) int64 { return g.Gap.Length() }),
 	}
-	fields = append(fields, causeFields(func(g *Gap) *Cause { return &g.Cause })...)
+	fields = append(fields, causeFields(func(g *Gap) *Cause { return &g.Cause }, len(g.pauses) > 0)...)
 	none := !slices.ContainsFunc(g.Longest, func(l Gap) bool { return l.After != "" })
 	for _, f := range [...]table.Field[Gap]{
 		table.TextColumn("graph ran before", "what ran last in the CUDA graph that the gap is in: operator and module at capture, or else the kernel", func(g *Gap) string { return g.Before }),
@@ -79,12 +79,22 @@ func (g *Gaps) rankFields() []table.Field[Cause] {
 }
 
 // causeFields say why a device was idle and what the host did.
-func causeFields[T any](of func(*T) *Cause) []table.Field[T] {
+func causeFields[T any](of func(*T) *Cause, paused bool) []table.Field[T] {
+	pause := table.TextColumn("pause", "yes: that thread began and ended nothing for 20 times the median gap or longer", func(row *T) string { return of(row).pauses() })
+	pause.Detail = !paused
 	fields := []table.Field[T]{
 		table.TextColumn("idle", "reason of the idle time", func(row *T) string { return gpu.ReasonWords[of(row).Reason] }),
 		table.TextColumn("did", "what the thread did that launched next, or that is to blame", func(row *T) string { return of(row).Activity.String() }),
 	}
-	return append(fields, siteFields(of)...)
+	return append(append(fields, siteFields(of)...), pause)
+}
+
+// pauses is the cell of a cause in the column of pauses.
+func (c *Cause) pauses() string {
+	if c.Pause {
+		return "yes"
+	}
+	return ""
 }
 
 // siteFields say where in the code a thread was.

@@ -82,6 +82,9 @@ func NewNames(syms *trace.Symbols) *Names {
 // Compare orders symbols by what they stand for.
 func (n *Names) Compare(a, b trace.Sym) int { return strings.Compare(n.syms.Name(a), n.syms.Name(b)) }
 
+// Text returns what a frame of a kind and a name is called.
+func (n *Names) Text(kind Kind, name trace.Sym) string { return n.syms.Name(n.Of(kind, name).Name) }
+
 // Of returns what a name says of a frame of a kind.
 func (n *Names) Of(kind Kind, name trace.Sym) *Meaning {
 	m := n.kinds[kind].At(int64(name))

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
 // coldStart tells of the time in which a process starts, if that is much: it says nothing
@@ -138,16 +139,38 @@ func percent(part, whole int64) string {
 // takes longer does something else.
 const eagerLaunch = 100_000
 
-// smallKernels tells that kernels are too short for a host that launches them one by one.
-func smallKernels(g *gpu.GPUs) finding.Evidence {
-	n, time, length := int64(0), int64(0), int64(0)
+// smallKernels tells that kernels are too short for a host that launches them one by one: by the
+// time in which it does so, without that in which it pauses.
+func smallKernels(g *gpu.GPUs, paused Paused) finding.Evidence {
+	n, time, length, pauses := int64(0), int64(0), int64(0), int64(0)
 	for i := range g.GPUs {
 		device := &g.GPUs[i]
 		n += device.Kernels
-		time, length = distribution.AddTimes(time, device.KernelTime), distribution.AddTimes(length, device.Length()-device.Cold.Total()-device.Lead-device.Trail)
+		// A pause while the process starts is cold already.
+		pause := max(0, paused(device.RankIndex, device.Device)-device.Cold.Time[gpu.HostWork])
+		pauses = distribution.AddTimes(pauses, pause)
+		time, length = distribution.AddTimes(time, device.KernelTime), distribution.AddTimes(length, launching(device)-pause)
 	}
 	if n < 2 || time == 0 || 2*time > length || length/n > eagerLaunch {
 		return finding.Evidence{}
 	}
-	return finding.Sentence("kernels take %s on average, and one is launched every %s: larger batches or CUDA graphs help, faster kernels do not", words.Nearly(time/n), words.Nearly(length/n))
+	apart := ""
+	if 10*pauses > length {
+		apart = "apart from pauses, "
+	}
+	return finding.Sentence("%skernels take %s on average, and one is launched every %s: larger batches or CUDA graphs help, faster kernels do not", apart, words.Nearly(time/n), words.Nearly(length/n))
+}
+
+// launching returns the time in which the host of a device may launch kernel after kernel, in ns:
+// it starts nothing, waits for no requests, allocates nothing, and no copy runs alone.
+func launching(device *gpu.GPU) int64 {
+	ns := device.Length() - device.Cold.Total() - device.Lead - device.Trail - device.Exposed(kernelname.ClassMemory)
+	for reason, t := range device.Waits.Time {
+		switch gpu.Reason(reason) {
+		case gpu.HostWork, gpu.AfterSync, gpu.LaunchGap:
+		default:
+			ns -= t - device.Cold.Time[reason]
+		}
+	}
+	return ns
 }

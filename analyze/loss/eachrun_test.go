@@ -44,7 +44,7 @@ func TestEachRun(t *testing.T) {
 		streams []profile.Stream
 		find    func(*gpu.GPUs) ([]finding.Finding, finding.Check)
 	}{
-		{"the run of 2052-02-19 23:59:59", []profile.Stream{idle, idleToo}, Idle},
+		{"the run of 2052-02-19 23:59:59", []profile.Stream{idle, idleToo}, func(g *gpu.GPUs) ([]finding.Finding, finding.Check) { return Idle(g, notPaused) }},
 		{"the run of 2052-02-21 23:59:59", []profile.Stream{copies}, ExposedCopies},
 	} {
 		alone := measure(c.streams...)

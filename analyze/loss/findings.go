@@ -104,12 +104,12 @@ func total(g *gpu.GPUs, what string) (t gpuTime, check finding.Check) {
 
 // Idle tells whether devices are idle for much of the time while there may be work, all the
 // time or in steps of one kind, and why: the largest reason leads.
-func Idle(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
+func Idle(g *gpu.GPUs, paused Paused) ([]finding.Finding, finding.Check) {
 	t, check := total(g, "idle time")
 	if check.State() != finding.LookedAt {
 		return nil, check
 	}
-	return append(coldStart(g, &t), judge(g, &t, &largePart{of: (*gpuTime).idle, time: (*gpuTime).warm, least: muchIdle, avoidable: (*gpuTime).late, tell: idleFinding,
+	return append(coldStart(g, &t), judge(g, &t, &largePart{of: (*gpuTime).idle, time: (*gpuTime).warm, least: muchIdle, avoidable: (*gpuTime).late, tell: idleFinding(paused),
 		devices: spread(g, "idle_ns", func(g *gpu.GPU) int64 { return g.Activity.Idle.Total() })})...), check
 }
 
@@ -221,8 +221,15 @@ func subkind(r gpu.Reason) string {
 	return "idle"
 }
 
+// Paused returns for how long a device of a rank waited for a host that paused, in ns.
+type Paused func(rank, device int32) int64
+
 // idleFinding says why devices are idle.
-func idleFinding(g *gpu.GPUs, t *gpuTime) finding.Finding {
+func idleFinding(paused Paused) func(*gpu.GPUs, *gpuTime) finding.Finding {
+	return func(g *gpu.GPUs, t *gpuTime) finding.Finding { return tellIdle(g, t, paused) }
+}
+
+func tellIdle(g *gpu.GPUs, t *gpuTime, paused Paused) finding.Finding {
 	reasons := t.largest()
 	most, idle := reasons[0], distribution.Fraction(t.idle(), t.warm())
 	var parts []string
@@ -231,7 +238,7 @@ func idleFinding(g *gpu.GPUs, t *gpuTime) finding.Finding {
 	}
 	evidence := []finding.Evidence{finding.Sentence("idle by reason: %s", strings.Join(parts, ", ")), callEvidence(g, most), longestGap(g, t, most)}
 	if most == gpu.HostWork {
-		evidence = slices.Insert(evidence, 0, smallKernels(g))
+		evidence = slices.Insert(evidence, 0, smallKernels(g, paused))
 	}
 	switch most {
 	case gpu.Migration:

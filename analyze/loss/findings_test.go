@@ -33,9 +33,12 @@ func gpuOf(comm, copies int64, idle map[gpu.Reason]int64) gpu.GPU {
 	return g
 }
 
+// notPaused are hosts that never pause.
+func notPaused(int32, int32) int64 { return 0 }
+
 // all are the findings of a report.
 func all(g *gpu.GPUs) []finding.Finding {
-	idle, _ := Idle(g)
+	idle, _ := Idle(g, notPaused)
 	between, _ := IdleBetweenSteps(g)
 	exposed, _ := Exposure(g, nil)
 	copies, _ := ExposedCopies(g)
@@ -188,7 +191,7 @@ func TestIdleBetweenStepsIsApart(t *testing.T) {
 		3:  "the GPU is idle 15 % of the time in steps, because the host launches kernels too late",
 		12: "the GPU is idle 12 % of the time between steps and 15 % in them, because the host launches kernels too late",
 	} {
-		found, _ := Idle((&gpu.GPUs{GPUs: []gpu.GPU{gpuOf(0, 0, map[gpu.Reason]int64{gpu.HostWork: 15, gpu.BetweenSteps: between})}, Steps: make([]gpu.StepTime, 1)}))
+		found, _ := Idle((&gpu.GPUs{GPUs: []gpu.GPU{gpuOf(0, 0, map[gpu.Reason]int64{gpu.HostWork: 15, gpu.BetweenSteps: between})}, Steps: make([]gpu.StepTime, 1)}), notPaused)
 		if len(found) != 1 || found[0].Text != want || found[0].Cost != 0.15 {
 			t.Errorf("%d ms between steps: %+v, want %s", between, found, want)
 		}

@@ -1,0 +1,226 @@
+package gaps
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/host"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A host that launches kernels one by one is late by about the same time before each: that is
+// its cadence, and half of all gaps that it ends last less than the median. In a pause it
+// begins and ends nothing for far longer.
+const (
+	farLonger = 20        // times the median
+	fewPauses = 1.0 / 10  // of all gaps; else they are how the host works
+	leastGaps = 20        // that tell the cadence
+	never     = 1<<63 - 1 // ns
+)
+
+// pauseFrom returns from how long on it is a pause, in ns, if a thread begins and ends nothing
+// while the device of these gaps waits for it; never if the gaps tell no cadence.
+func pauseFrom(late []lateGap) int64 {
+	if len(late) < leastGaps {
+		return never
+	}
+	lengths := make([]int64, len(late))
+	for i := range late {
+		lengths[i] = late[i].Gap.Length()
+	}
+	from := max(farLonger*distribution.LowerMedian(lengths), waitsForOthers)
+	long := 0
+	for _, ns := range lengths {
+		if ns >= from {
+			long++
+		}
+	}
+	if float64(long) > fewPauses*float64(len(late)) {
+		return never
+	}
+	return from
+}
+
+// mayPause reports whether a thread that does not move on pauses: it is in nothing that was
+// recorded, or in what says where it is, and not why it stays there.
+func (c *cause) mayPause() bool {
+	if c.reason != gpu.HostWork && c.reason != gpu.AfterSync {
+		return false
+	}
+	switch c.at.did {
+	case host.NotRecorded, host.InRange, host.InPython, host.InOperator:
+		return true
+	}
+	return false
+}
+
+// A pause is time in a gap of a device in which the thread that launched next began and ended
+// nothing.
+type pause struct {
+	rank, device int32
+	gap          trace.Time // when it began
+	ns           int64
+}
+
+// joinPauses brings together what ranks have of pauses, in order: one for each gap.
+func (c *Collector) joinPauses(ranks []rankWork) []pause {
+	var all []pause
+	for i := range ranks {
+		for _, p := range ranks[i].pauses {
+			p.rank, p.device = int32(i), c.ranks[i][p.device].device
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, func(a, b pause) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.device, b.device), cmp.Compare(a.gap, b.gap), cmp.Compare(a.ns, b.ns))
+	})
+	joined := all[:0]
+	for _, p := range all {
+		if n := len(joined); n > 0 && joined[n-1].rank == p.rank && joined[n-1].device == p.device && joined[n-1].gap == p.gap {
+			joined[n-1].ns = distribution.AddTimes(joined[n-1].ns, p.ns)
+			continue
+		}
+		joined = append(joined, p)
+	}
+	return joined
+}
+
+// addRanges counts the ranges of a stream, of which n says what their names mean.
+func (g *Gaps) addRanges(by map[trace.Sym]int64, n *host.Names) {
+	for name, count := range by {
+		if g.ranges == nil {
+			g.ranges = map[string]int64{}
+		}
+		g.ranges[n.Text(host.RangeFrame, name)] += count
+	}
+}
+
+// Paused returns for how long a device waited for a host that paused, in ns.
+func (g *Gaps) Paused(rank, device int32) (ns int64) {
+	for i := range g.pauses {
+		if p := &g.pauses[i]; p.rank == rank && p.device == device {
+			ns = distribution.AddTimes(ns, p.ns)
+		}
+	}
+	return ns
+}
+
+// pausing is the suspect that the host pauses; of no time where it does not.
+func (g *Gaps) pausing() suspect {
+	s := suspect{rank: pauses, table: "gaps"}
+	for i := range g.Causes {
+		if c := &g.Causes[i]; c.Pause && c.counts() {
+			s.time = distribution.AddTimes(s.time, c.Time)
+			s.rows = append(s.rows, c)
+		}
+	}
+	if len(g.pauses) == 0 || s.rows == nil {
+		return suspect{}
+	}
+	s.text = fmt.Sprintf("is %s%s in which the launching thread recorded nothing: %s", words.Counted(len(g.pauses), "pause"), g.pausePlace(s.rows[0]), g.pauseWords())
+	return s
+}
+
+// pausePlace says where most of the time of pauses is: " in decode_step", or ", about one in
+// each decode_step,".
+func (g *Gaps) pausePlace(c *Cause) string {
+	where := c.Where()
+	part := distribution.Ratio(float64(len(g.pauses)), float64(g.ranges[where]))
+	switch {
+	case where == "":
+		return ""
+	case c.Activity == host.InRange && g.ranges[where] >= manyPauses && part > 0.8 && part < 1.2:
+		return ", about one in each " + where + ","
+	case strings.HasPrefix(where, "in "):
+		return " " + where
+	}
+	return " in " + where
+}
+
+// pauseWords says how long pauses are: "2.09 s at 16:39:42.708, the others 64.5 ms at most".
+func (g *Gaps) pauseWords() string {
+	list := slices.Clone(g.pauses)
+	slices.SortStableFunc(list, func(a, b pause) int { return cmp.Compare(b.ns, a.ns) })
+	n, longest, total := len(list), &list[0], int64(0)
+	for i := range list {
+		total = distribution.AddTimes(total, list[i].ns)
+	}
+	switch {
+	case n == 1:
+		return longest.words(g)
+	case 2*longest.ns > total:
+		return fmt.Sprintf("%s, the others %s at most", longest.words(g), words.Nearly(list[1].ns))
+	}
+	text := words.Nearly(list[n/2].ns) + " each"
+	if list[n-1].ns*10 < longest.ns*9 {
+		text = fmt.Sprintf("%s in the median, %s at most", words.Nearly(list[n/2].ns), words.Nearly(longest.ns))
+	}
+	if every := g.pauseEvery(); every > 0 {
+		text += ", one every " + words.Nearly(every)
+	}
+	return text
+}
+
+// words says how long a pause is, and when: "2.09 s at 16:39:42.708".
+func (p *pause) words(g *Gaps) string {
+	text := words.Nearly(p.ns)
+	if p.gap > gpu.Absolute {
+		text += " at " + words.At(p.gap, words.ClockLayout)
+	}
+	if g.several {
+		text += " on " + g.ranks[p.rank]
+	}
+	return text
+}
+
+// manyPauses is how many pauses of a device tell that they come regularly: by chance, three
+// times that are as long within a tenth are rare.
+const manyPauses = 4
+
+// pauseEvery returns how far apart pauses begin, in ns, where each comes about as long after
+// the one before; 0 if not.
+func (g *Gaps) pauseEvery() int64 {
+	first := &g.pauses[0]
+	var apart []int64
+	for i := 1; i < len(g.pauses); i++ {
+		p := &g.pauses[i]
+		if p.rank != first.rank || p.device != first.device {
+			break
+		}
+		apart = append(apart, distribution.Between(g.pauses[i-1].gap, p.gap))
+	}
+	if len(apart) < manyPauses-1 {
+		return 0
+	}
+	few, half, most := distribution.Percentile(apart, 10), distribution.LowerMedian(apart), distribution.Percentile(apart, 90)
+	if 10*few < 9*half || 10*most > 11*half {
+		return 0
+	}
+	return half
+}
+
+// pauseEvidence says when the few pauses were that a finding is about, and tells of pauses where
+// it is about something else.
+func (g *Gaps) pauseEvidence(told *suspect, wait int64) finding.Evidence {
+	s := g.pausing()
+	switch {
+	case s.time == 0:
+	case told.rank == pauses:
+		if n := len(g.pauses); n > 1 && n <= manyPauses && g.pauses[0].gap > gpu.Absolute {
+			var list []string
+			for i := range g.pauses {
+				list = append(list, words.At(g.pauses[i].gap, words.ClockLayout))
+			}
+			return finding.Sentence("pauses begin at %s", strings.Join(list, ", "))
+		}
+	case distribution.Fraction(s.time, wait) >= muchOfLate:
+		return finding.Sentence("%.0f %% of host wait %s", 100*distribution.Fraction(s.time, wait), s.text)
+	}
+	return finding.Evidence{}
+}

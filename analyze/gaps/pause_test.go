@@ -1,0 +1,125 @@
+package gaps
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/host"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/testset"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// launchesWith are 1,000 kernels of 5 us in 10 steps, each launched when the one before has ended
+// for a random time of 10 to 40 us, or for what before says; in a call of that name, if it is not "".
+func launchesWith(t *testing.T, before func(i int) (ns int64, call string)) (*profile.Set, *Gaps, *gpu.GPUs) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(3, 4))
+	syms := trace.NewSymbols()
+	s := &testset.RowStream{}
+	event := func(name string, from, to, correlation int64) profile.Event {
+		return profile.Event{Start: trace.Time(from), End: trace.Time(to), Name: syms.Intern(name), Correlation: correlation, PID: 1}
+	}
+	at, step := int64(gpu.Absolute), int64(gpu.Absolute)
+	for i := range 1000 {
+		gap, call := before(i)
+		if gap == 0 {
+			gap = 10_000 + r.Int64N(30_000)
+		}
+		if call != "" {
+			s.CallRows = append(s.CallRows, profile.Call{Event: event(call, at+1000, at+gap-1000, 0), TID: 1})
+		}
+		at += gap
+		n := int64(i + 1)
+		s.CallRows = append(s.CallRows, profile.Call{Event: event("cudaLaunchKernel", at, at+2000, n), TID: 1})
+		s.KernelRows = append(s.KernelRows, profile.Kernel{Event: event("k", at+3000, at+8000, n)})
+		at += 8000
+		if i%100 == 99 {
+			s.RangeRows = append(s.RangeRows, profile.Range{Event: event("decode_step", step, at, 0), TID: 1})
+			step = at
+		}
+	}
+	set := testset.SetOf(syms, []string{"TP0"}, s)
+	collector := Collect(set)
+	gpus := gpu.Measure(set, gpu.Options{Gaps: collector.Add})
+	return set, collector.Measure(Options{}), gpus
+}
+
+// Pauses are found by the cadence of the host, and told with their number, lengths and times.
+func TestPauses(t *testing.T) {
+	const ms = 1_000_000
+	every := func(n int, ns int64) func(int) (int64, string) {
+		return func(i int) (int64, string) {
+			if i%n == n-1 {
+				return ns, ""
+			}
+			return 0, ""
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		before func(int) (int64, string)
+		n      int
+		paused int64  // ns
+		says   string // of the finding about host wait; "" is nothing about pauses
+	}{
+		{"one", every(600, 900*ms), 1, 900 * ms, "is 1 pause in decode_step in which the launching thread recorded nothing: 900 ms at "},
+		{"one long and shorter ones", func(i int) (int64, string) {
+			return map[int]int64{300: 900 * ms, 500: 60 * ms, 700: 70 * ms}[i], ""
+		}, 3, 1030 * ms, "is 3 pauses in decode_step in which the launching thread recorded nothing: 900 ms at 01:46:40.009, the others 70.0 ms at most"},
+		{"one in each step", every(100, 8*ms), 10, 80 * ms, "is 10 pauses, about one in each decode_step, in which the launching thread recorded nothing: 8.00 ms each, one every 11"},
+		{"regular", every(200, 20*ms), 5, 100 * ms, "is 5 pauses in decode_step in which the launching thread recorded nothing: 20.0 ms each, one every 2"},
+		{"no pause", func(int) (int64, string) { return 0, "" }, 0, 0, ""},
+		{"most gaps are long: that is the cadence", every(2, 20*ms), 0, 0, ""},
+		{"a tail without a break", func(i int) (int64, string) { return 20_000 + int64(i%60)*5000, "" }, 0, 0, ""},
+		{"a call explains it", func(i int) (int64, string) {
+			if i%100 == 50 {
+				return 20 * ms, "cudaMalloc"
+			}
+			return 0, ""
+		}, 0, 0, ""},
+	} {
+		_, g, gpus := launchesWith(t, c.before)
+		paused := g.Paused(0, 0)
+		// Around a pause, nothing else is recorded but the launch.
+		if len(g.pauses) != c.n || paused != c.paused {
+			t.Errorf("%s: %d pauses of %d ns, want %d of %d", c.name, len(g.pauses), paused, c.n, c.paused)
+		}
+		sum := int64(0)
+		for i := range g.Causes {
+			if g.Causes[i].Pause {
+				sum += g.Causes[i].Time
+			}
+		}
+		if sum != paused {
+			t.Errorf("%s: rows of pauses add up to %d ns, want %d", c.name, sum, paused)
+		}
+		found, _ := g.Findings(gpus.Length())
+		text := ""
+		if len(found) > 0 {
+			text = found[0].Text
+		}
+		if c.says == "" && strings.Contains(text, "pause") || !strings.Contains(text, c.says) {
+			t.Errorf("%s: %q", c.name, text)
+		}
+	}
+}
+
+// What waits for requests, and a thread that waits for another one, is no pause.
+func TestNoPause(t *testing.T) {
+	for _, c := range []struct {
+		reason gpu.Reason
+		did    host.Activity
+		want   bool
+	}{
+		{gpu.HostWork, host.NotRecorded, true}, {gpu.AfterSync, host.InRange, true}, {gpu.HostWork, host.InOperator, true},
+		{gpu.BetweenSteps, host.NotRecorded, false}, {gpu.Unseen, host.InRange, false}, {gpu.Compiling, host.InRange, false},
+		{gpu.HostWork, host.Sleeping, false}, {gpu.HostWork, host.Locked, false}, {gpu.HostWork, host.OffCPU, false}, {gpu.HostWork, host.Launching, false},
+	} {
+		if got := (&cause{reason: c.reason, at: site{did: c.did}}).mayPause(); got != c.want {
+			t.Errorf("%s, %s: %v", gpu.ReasonWords[c.reason], c.did, got)
+		}
+	}
+}
