@@ -169,12 +169,13 @@ const (
 	Routed                            // a router sends to a server, or does so again
 	Refusal                           // a router has no server for a request, or no place in its queue
 	Traceback                         // an exception that need not be the end of anything
+	Halt                              // a scheduler does something that no batch runs beside
 )
 
 // String returns the word that tables print.
 func (k InstantKind) String() string {
 	return [...]string{"note", "ready", "start", "stop", "retraction", "out of memory", "peer lost", "transfer failed", "timeout", "unhealthy", "exception",
-		"crash", "hardware", "cluster", "client gone", "unrouted", "routed", "refusal", "traceback"}[k]
+		"crash", "hardware", "cluster", "client gone", "unrouted", "routed", "refusal", "traceback", "halt"}[k]
 }
 
 // An Instant is something that happened.

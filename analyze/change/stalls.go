@@ -19,9 +19,6 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Stalls is the subkind of findings about servers that stand still.
-const Stalls = "stalls"
-
 // A Stalling is that lead ranks stand still: at equal intervals, for a job that runs every minute
 // beside them, a checkpoint, or garbage that is collected; or once, for long.
 type Stalling struct {
@@ -303,7 +300,7 @@ func (s *Stalling) finding(b *cause.Costs) finding.Finding {
 		until = s.Last + trace.Time(s.Length)
 	}
 	return finding.Finding{
-		Kind: finding.Change, Subkind: Stalls, Until: until, At: s.shift.Location, Since: s.Times[0], P: finding.Chance(s.P), Text: s.sentence(),
+		Kind: finding.Change, Subkind: finding.Stalls, Until: until, At: s.shift.Location, Since: s.Times[0], P: finding.Chance(s.P), Text: s.sentence(),
 		Metric:   finding.Metric{Name: "length of stalls", Unit: table.Duration, Before: math.NaN(), After: float64(s.Length)},
 		Affected: finding.AffectedOf(s.set, requests),
 		Claim: b.Amounts(s.held, cause.Decode, cause.Interference, cause.Prefill).

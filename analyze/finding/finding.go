@@ -215,6 +215,9 @@ func Sentences(list []Evidence) []string {
 // Waits is the subkind of findings of load that tell how long requests wait, and not why.
 const Waits = "waits"
 
+// Stalls is the subkind of findings of change that tell who stood still, and for how long.
+const Stalls = "stalls"
+
 // FewCompared is how many requests it takes to compare some of them with others.
 const FewCompared = 20
 

@@ -25,6 +25,7 @@ type Logged struct {
 	Events   []Event
 
 	names *naming.Names
+	opt   Options
 	// until is how exact stamps are at least, in ns.
 	within int64
 }
@@ -70,7 +71,7 @@ const minBucket = 2 * time.Second
 
 // Measure sums up what all inputs say.
 func Measure(set *series.Set, opt Options) *Logged {
-	l := &Logged{Set: set}
+	l := &Logged{Set: set, opt: opt}
 	l.bounds(opt)
 	l.grid(opt)
 	l.names = set.Names()

@@ -16,6 +16,19 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
+// measured is what the log of a server says.
+func measured(t *testing.T, text string) *logged.Logged {
+	t.Helper()
+	diags := &trace.Diags{}
+	set := series.New(trace.NewSymbols(), diags)
+	in := &format.Input{Name: "s.log", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
+	if _, err := serverlog.Format.Index(in, &format.Options{Syms: set.Syms, Diags: diags, Series: set, Records: record.New(set), Flight: flight.New(set.Syms)}); err != nil {
+		t.Fatal(err)
+	}
+	set.Finish(series.Known{})
+	return logged.Measure(set, logged.Options{})
+}
+
 // That more requests run is what a server is for. It is said only of a server that was in a steady
 // state before, took in no more, and whose requests pay for it.
 func TestRunningRequestsGrow(t *testing.T) {
@@ -64,14 +77,7 @@ func TestRunningRequestsGrow(t *testing.T) {
 					}
 				}
 			}
-			diags := &trace.Diags{}
-			set := series.New(trace.NewSymbols(), diags)
-			in := &format.Input{Name: "s.log", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text.String())), nil }}
-			if _, err := serverlog.Format.Index(in, &format.Options{Syms: set.Syms, Diags: diags, Series: set, Records: record.New(set), Flight: flight.New(set.Syms)}); err != nil {
-				t.Fatal(err)
-			}
-			set.Finish(series.Known{})
-			found, _ := logged.Measure(set, logged.Options{}).Changes()
+			found, _ := measured(t, text.String()).Changes()
 			said := ""
 			for _, f := range found {
 				said += f.Text

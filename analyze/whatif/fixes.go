@@ -48,7 +48,7 @@ var Fixes = []Fix{
 		}, (*Run).roomForAll, func(r *Run) *Change { return r.roomForAll(&finding.Finding{}) }},
 	{"onset", "arrivals and step times as they were before",
 		func(f *finding.Finding) bool {
-			return f.Since != 0 && (f.Kind == finding.Change && (f.Subkind == change.Pace || f.Subkind == change.Stalls) || f.Kind == finding.Load && f.Subkind == "")
+			return f.Since != 0 && (f.Kind == finding.Change && (f.Subkind == change.Pace || f.Subkind == finding.Stalls) || f.Kind == finding.Load && f.Subkind == "")
 		}, (*Run).asBefore, nil},
 }
 

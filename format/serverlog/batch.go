@@ -201,6 +201,7 @@ func (r *reader) batch(b []byte, at trace.Time, place int32, prefill bool) {
 	if bytes.HasPrefix(b, []byte(" [")) { // the number of the iteration
 		_, b, _ = bytes.Cut(b, []byte("]"))
 	}
+	r.engine = "SGLang"
 	b = bytes.TrimLeft(b, "., ")
 	line := batchLine{at: at, place: place, prefill: prefill, usage: -1}
 	layout := &r.layouts[0]

@@ -15,6 +15,8 @@
 //   - The first layout of disaggregation (2025-04) has blanks where others have commas.
 //   - Under Dynamo, batch lines have no rank, and UTC instead of local time, often with colors.
 //   - Progress bars write several segments, divided by carriage returns, before a stamp.
+//   - Until 2026-08 at least, a scheduler runs no batch while it writes a profile: from "Stop profiling" to "Profiling done",
+//     often tens of seconds. Garbage that was collected is logged behind the fact, with --gc-warning-threshold-secs.
 //   - Every TP rank prints each transfer that failed; rooms tell how many there were.
 //   - Tracebacks of ranks interleave, line by line.
 //   - Since 2024, a watchdog prints the requests that it saw, with their token IDs; with --log-requests, lines hold whole prompts. Neither is read.

@@ -55,6 +55,12 @@ var signs = []sign{
 	{text: "Losing connection with prefill instance", kind: series.PeerLost, says: "lost the connection to a prefill server"},
 	{text: "Lost connection with prefill instance", kind: series.PeerLost, more: (*reader).lostPeer},
 	{text: "Attempting to reconnect to", kind: series.PeerLost, says: "tries to reconnect to a prefill server"},
+	{text: "Profiling starts", kind: series.Note, says: "a profile is taken from here on"},
+	{text: "Stop profiling", kind: series.Halt, says: "a profile is written"},
+	{text: "Profiling done"},
+	{text: "LONG GARBAGE COLLECTION DETECTED", kind: series.Halt, more: (*reader).garbage},
+	{text: "Update engine weights online from", kind: series.Halt, says: "other weights are loaded"},
+	{text: "Update weights end"},
 	{text: "Health check failed.", kind: series.Unhealthy, more: (*reader).unhealthy},
 	{text: "watchdog timeout (", kind: series.Timeout, more: (*reader).watchdog},
 	{text: "Watchdog timeout (", kind: series.Timeout, more: (*reader).watchdog},
@@ -263,6 +269,16 @@ func (r *reader) unhealthy(b []byte, _ *series.Instant) string {
 		}
 	}
 	return text
+}
+
+// garbage reads how long Python collected garbage, which stops all threads of the process.
+func (r *reader) garbage(b []byte, x *series.Instant) string {
+	s, ok := after(b, "Duration: ")
+	if !ok {
+		return "garbage was collected for long"
+	}
+	x.Time -= trace.Time(s * 1e9) // the line comes behind it
+	return fmt.Sprintf("garbage was collected for %.1f s", s)
 }
 
 func (r *reader) watchdog(b []byte, _ *series.Instant) string {

@@ -1,0 +1,158 @@
+package logged
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A pause is a time in which a rank logged no batch although requests were in its batch all along.
+type pause struct {
+	from, to trace.Time
+	usual    int64   // ns that it took otherwise
+	running  float64 // requests that were held up
+	// why is what the server says that it did meanwhile; "" is nothing.
+	why string
+}
+
+func (p *pause) lost() int64 { return int64(p.to-p.from) - p.usual }
+
+const (
+	// fewTimes is how many times between lines it takes to say what is usual.
+	fewTimes = 20
+	// longPause is how long a pause is at least, in ns, beyond what is usual and what stamps leave open.
+	longPause = 3_000_000_000
+	// manyTimes what nearly all others take is no batch that is larger than usual.
+	manyTimes = 5
+)
+
+// Pauses finds schedulers that stood still, and what they say that they did meanwhile: SGLang logs every
+// prefill, and a line every 40 decode steps, so that requests which a line has, and which no prefill before
+// it brought, were there since the line before it.
+func (l *Logged) Pauses() ([]finding.Finding, finding.Check) {
+	check := finding.Check{What: "logged pauses", Of: "batch line", Needed: fewTimes}
+	var out []finding.Finding
+	for i := range l.Ranks {
+		r := &l.Ranks[i]
+		if l.Set.Servers[r.Server].Engine != sglang || r.Where.Role == request.Decode || !r.has(series.NewTokens) {
+			continue // of a decode server, nothing says when requests come
+		}
+		list, n := l.pauses(r)
+		if check.N += n; len(list) > 0 {
+			out = append(out, l.pausing(r, list))
+		}
+	}
+	if check.N == 0 {
+		check.Reason = "no log of SGLang has lines of prefills and decoding"
+	}
+	return l.alike(out), check
+}
+
+// sglang is how a server is called whose lines come as [Logged.Pauses] says.
+const sglang = "SGLang"
+
+// pauses are those of a rank; n is how many times between lines there were to look at.
+func (l *Logged) pauses(r *Rank) (list []pause, n int) {
+	type held struct {
+		pause
+		after int // what came before it: a decode step, or a prefill
+	}
+	var all []held
+	var took [2][]float64 // by what came before
+	var last, x loggedLine
+	for lines := l.linesOf(r.place, l.opt); lines.next(&x); last = x {
+		after := 0
+		if last.has(newTokensOf) {
+			after = 1
+		}
+		decoded, before := x.has(rateOf), last.values[runningOf] >= 1 || after == 1
+		if last.at == 0 || !(x.values[runningOf] >= 1) || decoded && !before {
+			continue
+		}
+		all = append(all, held{pause{from: last.at, to: x.at, running: x.values[runningOf]}, after})
+		took[after] = append(took[after], float64(x.at-last.at))
+	}
+	for k := range all {
+		p := &all[k]
+		others := took[p.after]
+		if len(others) < fewTimes {
+			continue
+		}
+		p.usual = int64(order.Median(others))
+		if lost := float64(p.to - p.from - trace.Time(l.within)); p.lost() > longPause+l.within && lost > manyTimes*nearlyAll(others) && !l.restarted(r, &p.pause) {
+			p.why = l.meanwhile(r, &p.pause)
+			list = append(list, p.pause)
+		}
+	}
+	return list, len(all)
+}
+
+// nearlyAll is what 19 of 20 are at most.
+func nearlyAll(list []float64) float64 {
+	sorted := slices.Sorted(slices.Values(list))
+	return sorted[(len(sorted)-1)*19/20]
+}
+
+// meanwhile is what a server says that it did in a pause.
+func (l *Logged) meanwhile(r *Rank, p *pause) string {
+	for i := range l.Events {
+		if e := &l.Events[i]; e.Kind == series.Halt && e.Server == r.Server && e.First <= p.to+trace.Time(l.within) && p.from <= e.Last+trace.Time(l.within) {
+			return e.Text
+		}
+	}
+	return ""
+}
+
+// restarted reports whether a server began anew in a pause: that has findings of its own.
+func (l *Logged) restarted(r *Rank, p *pause) bool {
+	return slices.ContainsFunc(l.Events, func(e Event) bool {
+		return (e.Kind == series.Ready || e.Kind == series.Starting || e.Kind == series.Crash) && e.Server == r.Server && e.First <= p.to && p.from <= e.Last
+	})
+}
+
+// pausing tells of the pauses of a rank, the longest one first.
+func (l *Logged) pausing(r *Rank, list []pause) finding.Finding {
+	long, lost, told := &list[0], int64(0), 0
+	for i := range list {
+		p := &list[i]
+		if lost += p.lost(); p.lost() > long.lost() {
+			long = p
+		}
+		if p.why != "" {
+			told++
+		}
+	}
+	f := finding.Finding{Subkind: finding.Stalls, At: r.Where, Since: list[0].from, Until: list[len(list)-1].to, Confidence: finding.Likely,
+		Cost:   min(1, float64(lost)/max(1, float64(l.To-l.From))/float64(len(l.Ranks))),
+		Metric: finding.Metric{Name: "length of stalls", Unit: table.Duration, Before: math.NaN(), After: float64(long.lost())}}
+	held := words.Counted(int(long.running), "request")
+	f.Text = fmt.Sprintf("%s stood still for %s at %s, with %s in its batch", r.Where.String(), words.Nearly(long.lost()), clock(long.from), held)
+	if len(list) > 1 {
+		f.Text = fmt.Sprintf("%s stood still %d times between %s and %s, for %s in all, %s at most (at %s), with %s in its batch", r.Where.String(), len(list), clock(f.Since), clock(f.Until),
+			words.Nearly(lost), words.Nearly(long.lost()), clock(long.from), held)
+	}
+	if long.why != "" {
+		f.Text += ": " + long.why
+	}
+	if told == len(list) {
+		f.Confidence = finding.Certain
+	}
+	f.Brief = fmt.Sprintf("%s stood still for %s", r.Where.String(), words.Nearly(lost))
+	usual := "less than a second"
+	if long.usual > l.within {
+		usual = words.Nearly(long.usual)
+	}
+	f.Evidence = append(f.Evidence, finding.Sentence("it logged no batch from %s to %s, and no prefill brought the requests of the line behind; otherwise, %s lies between two lines", clock(long.from), clock(long.to), usual))
+	if told < len(list) {
+		f.Evidence = append(f.Evidence, finding.Sentence("its log says nothing of what it did in %d of %d: a part of the log that is missing looks the same", len(list)-told, len(list)))
+	}
+	return f
+}

@@ -1,0 +1,116 @@
+package logged_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+)
+
+// A busyLog is the log of a server that decodes 64 requests, with a line every second and a prefill every three.
+type busyLog struct {
+	strings.Builder
+	now time.Time
+}
+
+func (l *busyLog) say(rank, format string, args ...any) {
+	fmt.Fprintf(l, "[%s%s] %s\n", l.now.Format(time.DateTime), rank, fmt.Sprintf(format, args...))
+}
+
+func (l *busyLog) prefill(running int) {
+	l.say(" TP0", "Prefill batch, #new-seq: 2, #new-token: 2000, #cached-token: 0, token usage: 0.30, #running-req: %d, #queue-req: 0, ", running)
+}
+
+func (l *busyLog) decode(running int) {
+	l.say(" TP0", "Decode batch, #running-req: %d, #token: 128000, token usage: 0.30, cuda graph: True, gen throughput (token/s): 2500.00, #queue-req: 0, ", running)
+}
+
+// A scheduler that stands still is told of, with what it says that it did; one that had nothing to do is not.
+func TestPauses(t *testing.T) {
+	after := func(s int, what func(l *busyLog)) func(l *busyLog, i int) {
+		return func(l *busyLog, i int) {
+			if i == s {
+				what(l)
+			}
+		}
+	}
+	wait := func(l *busyLog, s int) { l.now = l.now.Add(time.Duration(s) * time.Second) }
+	for _, test := range []struct {
+		name string
+		at   func(l *busyLog, i int)
+		want string
+		sure finding.Confidence
+	}{
+		{"always at work", func(*busyLog, int) {}, "", ""},
+		{"a profile is written", after(100, func(l *busyLog) {
+			for r := range 8 {
+				l.say(fmt.Sprint(" TP", r), "Stop profiling...")
+			}
+			wait(l, 25)
+			l.say(" TP0", "Profiling done. Traces are saved to: /tmp/traces")
+		}), "stood still for 25.0 s at 13:45:40, with 64 requests in its batch: a profile is written", finding.Certain},
+		{"weights are loaded", after(100, func(l *busyLog) {
+			l.say(" TP0", "Update engine weights online from disk begin. avail mem=10.00 GB")
+			wait(l, 40)
+			l.say(" TP0", "Update weights end.")
+		}), "stood still for 40.0 s at 13:45:40, with 64 requests in its batch: other weights are loaded", finding.Certain},
+		{"garbage is collected, twice", func(l *busyLog, i int) {
+			if i == 60 || i == 120 {
+				wait(l, 6)
+				l.say(" TP0", "LONG GARBAGE COLLECTION DETECTED | Generation 2 | Duration: 5.9123s | # Objects: gen0=1, gen1=2, gen2=9 | This may cause latency jitter.")
+			}
+		}, "stood still 2 times between 13:45:00 and 13:46:13, for 12.0 s in all, 6.00 s at most (at 13:45:00), with 64 requests in its batch: garbage was collected for 5.9 s", finding.Certain},
+		{"nobody knows why", after(100, func(l *busyLog) { wait(l, 12) }), "stood still for 12.0 s at 13:45:40, with 64 requests in its batch", finding.Likely},
+		{"the batch ran empty", after(100, func(l *busyLog) {
+			l.decode(1)
+			wait(l, 60)
+			l.prefill(0)
+		}), "", ""},
+		{"requests came at once after the batch ran empty", after(100, func(l *busyLog) {
+			l.decode(0)
+			wait(l, 60)
+			l.prefill(0)
+			l.decode(2)
+		}), "", ""},
+		{"the server began anew", after(100, func(l *busyLog) {
+			wait(l, 60)
+			l.say("", "The server is fired up and ready to roll!")
+		}), "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			l := busyLog{now: time.Date(2026, 6, 6, 13, 44, 0, 0, time.UTC)}
+			for i := range 180 {
+				if i%3 == 0 {
+					l.prefill(64)
+				}
+				l.decode(64)
+				test.at(&l, i)
+				wait(&l, 1)
+			}
+			found, check := measured(t, l.String()).Pauses()
+			said, sure := "", finding.Confidence("")
+			for _, f := range found {
+				said, sure = said+f.Text, f.Confidence
+			}
+			if !strings.HasSuffix(said, test.want) || (said == "") != (test.want == "") || sure != test.sure || check.Reason != "" {
+				t.Errorf("says %q (%s; %v), want %q (%s)", said, sure, check, test.want, test.sure)
+			}
+		})
+	}
+}
+
+// Of a decode server, and where prefills are not logged, nothing says when requests came: no pause is certain.
+func TestPausesNeedPrefills(t *testing.T) {
+	l := busyLog{now: time.Date(2026, 6, 6, 13, 44, 0, 0, time.UTC)}
+	for i := range 180 {
+		if l.decode(64); i == 100 {
+			l.now = l.now.Add(time.Minute)
+		}
+		l.now = l.now.Add(time.Second)
+	}
+	if found, check := measured(t, l.String()).Pauses(); len(found) > 0 || check.Reason == "" {
+		t.Errorf("finds %v, and says that it looked at %+v", found, check)
+	}
+}
