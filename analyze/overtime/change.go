@@ -42,6 +42,12 @@ type Change struct {
 	less   bool    // there was more or less to do, or something else
 	lasts  bool    // for a good part of what was searched
 	back   bool    // it undoes an earlier one
+	// Of steps: from when to when is looked at, how many there are before and after, and which kernels
+	// changed most, in words.
+	from, middle, to trace.Time
+	rounds           [2]float64
+	kernels          []string
+	gradual          bool // by as much in every step
 }
 
 // findChanges looks for changes in all series.
@@ -71,6 +77,11 @@ func (t *Timeline) changesOf(s *series, level float64) []Change {
 		}
 		return sum / float64(to-from)
 	}
+	if s.metric.perStep {
+		if c, ok := t.gradual(s, level); ok {
+			return []Change{c}
+		}
+	}
 	list := changepoint.Levels(s.values, changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
 		return s.metric.matters(mean(from, k), mean(k, to))
 	}})
@@ -80,10 +91,12 @@ func (t *Timeline) changesOf(s *series, level float64) []Change {
 		c := Change{What: s.metric.metric.Long, Where: []string{s.place}, ranks: []int32{s.rank}, metric: s.metric,
 			Time: t.fine.Start(s.buckets[x.At]), First: t.fine.Start(s.buckets[x.First]), Last: t.fine.Start(s.buckets[x.Last]),
 			Before: mean(from, x.At), After: mean(x.At, to), P: min(1, x.P*alpha/level)}
-		t.compareWork(&c, s.buckets[from:x.At], s.buckets[x.At:to])
+		before, after := t.whole(s, from, x.At), t.whole(s, x.At, to)
+		c.middle = c.Time
+		t.compareWork(&c, before, after)
 		c.Edge = !c.known && s.atEdge(x.At, c.After > c.Before)
-		c.lost = t.lost(&c, s.buckets[x.At:to])
-		c.lasts = float64(to-x.At) >= minLasting*float64(len(s.values)) && t.isLong(&c, s.buckets[from:x.At]) && t.isLong(&c, s.buckets[x.At:to])
+		c.lost = t.lost(&c, after)
+		c.lasts = float64(to-x.At) >= minLasting*float64(len(s.values)) && t.isLong(&c, before) && t.isLong(&c, after)
 		out = append(out, c)
 	}
 	for i := range out {
@@ -97,10 +110,27 @@ func (t *Timeline) changesOf(s *series, level float64) []Change {
 	return out
 }
 
+// whole returns the buckets of some observations of a series.
+func (t *Timeline) whole(s *series, from, to int) []int {
+	if s.size == 0 {
+		return s.buckets[from:to]
+	}
+	var list []int
+	for _, b := range s.buckets[from:to] {
+		for i := range s.size {
+			list = append(list, b+i)
+		}
+	}
+	return list
+}
+
 // isLong reports whether some buckets are more than a few steps: parts of a step differ. Where
 // nobody knows of steps, they are half a second.
 func (t *Timeline) isLong(c *Change, buckets []int) bool {
 	const steps, unknown = 5, 500_000_000
+	if c.metric.perStep {
+		return min(c.rounds[0], c.rounds[1]) >= steps
+	}
 	if d := t.deviceNamed(c.Where[0]); d != nil && d.Stepped {
 		all := d.sum(buckets)
 		return all.steps >= steps
@@ -135,6 +165,9 @@ func (t *Timeline) deviceNamed(name string) *Device {
 // lost returns the GPU time that a change costs in the buckets after it, ns.
 func (t *Timeline) lost(c *Change, after []int) float64 {
 	d := t.deviceNamed(c.Where[0])
+	if c.metric.perStep {
+		return max(0, c.After-c.Before) * c.rounds[1]
+	}
 	if d == nil || !c.metric.steady {
 		return 0
 	}
@@ -152,7 +185,7 @@ func (t *Timeline) join(found []Change) []Change {
 	for i := range found {
 		c := &found[i]
 		k := slices.IndexFunc(out, func(o Change) bool {
-			return o.What == c.What && (o.After > o.Before) == (c.After > c.Before) && o.Edge == c.Edge && o.known == c.known && o.less == c.less &&
+			return o.What == c.What && (o.After > o.Before) == (c.After > c.Before) && o.Edge == c.Edge && o.known == c.known && o.less == c.less && o.gradual == c.gradual &&
 				c.First <= o.Last+trace.Time(t.Bucket) && o.First <= c.Last+trace.Time(t.Bucket) && !slices.Contains(o.Where, c.Where[0])
 		})
 		if k < 0 {
@@ -195,8 +228,15 @@ func (t *Timeline) Sentence(c *Change) string {
 	if c.After > c.Before {
 		verb = "rises"
 	}
-	text := fmt.Sprintf("%s on %s %s from %s to %s at %s", c.What, c.where(len(t.Devices)), verb, c.metric.text(c.Before), c.metric.text(c.After), t.clock(c.Time))
+	text := fmt.Sprintf("%s on %s %s from %s to %s ", c.What, c.where(len(t.Devices)), verb, c.metric.text(c.Before), c.metric.text(c.After))
+	if c.gradual {
+		text += "bit by bit since "
+	} else {
+		text += "at "
+	}
+	text += t.clock(c.Time)
 	switch {
+	case c.gradual:
 	case c.back:
 		text += ", back to about what it was"
 	case c.Until != 0:
@@ -243,7 +283,12 @@ func (t *Timeline) compareWork(c *Change, before, after []int) {
 		c.less = c.less || differ
 		parts = append(parts, fmt.Sprintf("%s %s before and %s after", what, words.ThreeDigits(x), words.ThreeDigits(y)))
 	}
-	if d := t.deviceNamed(c.Where[0]); d != nil {
+	if d := t.deviceNamed(c.Where[0]); d != nil && c.metric.perStep {
+		x, y := d.sum(before), d.sum(after)
+		c.known, c.rounds = true, [2]float64{x.rounds, y.rounds}
+		c.from, c.to = t.fine.Start(before[0]), t.fine.Start(after[len(after)-1]+1)
+		parts = append(parts, c.period(float64(x.Recorded)/x.rounds, float64(y.Recorded)/y.rounds))
+	} else if d != nil {
 		_, c.known = t.work(d, 0)
 		x, y := d.sum(before), d.sum(after)
 		compare("requests in a batch:", x.batch(), y.batch(), differ(x.batch(), y.batch()))
@@ -259,6 +304,16 @@ func (t *Timeline) compareWork(c *Change, before, after []int) {
 		compare("requests under way:", x, y, differ(x, y))
 	}
 	c.Load = strings.Join(parts, "; ")
+}
+
+// period says how long steps take, ns.
+func (c *Change) period(x, y float64) string {
+	const same = 0.05
+	if math.Abs(x-y) <= same*x {
+		return fmt.Sprintf("a step still takes %s", words.Nearly(int64(y)))
+	}
+	before, after := c.halves()
+	return fmt.Sprintf("a step takes %s %s and %s %s", words.Nearly(int64(x)), before, words.Nearly(int64(y)), after)
 }
 
 // sum adds up what a device did in some buckets of Timeline.fine.
@@ -305,6 +360,9 @@ func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
 			Cost:   min(1, c.lost/float64(t.length)),
 			Evidence: []finding.Evidence{finding.Sentence("%s if nothing had changed", words.Chance(c.P)).
 				In("timeline.gpuchanges", finding.Row("what", c.What, "sentence", t.Sentence(c)), "p", c.P)},
+		}
+		for _, text := range c.kernels {
+			f.Evidence = append(f.Evidence, finding.Sentence("%s", text))
 		}
 		if len(c.ranks) == 1 {
 			f.At = place.Named(c.Where[0])

@@ -59,6 +59,7 @@ type Device struct {
 	Stepped, Counted bool
 
 	fine []Cell // by bucket of Timeline.fine
+	step string // what its program calls its steps, where it is no server; "" is unknown
 }
 
 // A Cell is a device in one bucket. Times are ns.
@@ -73,6 +74,7 @@ type Cell struct {
 	Tokens        float64
 
 	steps     int     // that end in it
+	rounds    float64 // steps of a program that is no server, parts of them counted as such
 	prefilled int64   // of Stepped, in steps that prefill
 	batches   float64 // requests in the batch times ns of steps of which they are known
 	batched   int64   // ns of these steps
@@ -90,6 +92,7 @@ func (c *Cell) add(o *Cell) {
 	c.Stepped += o.Stepped
 	c.Tokens += o.Tokens
 	c.steps += o.steps
+	c.rounds += o.rounds
 	c.prefilled += o.prefilled
 	c.batches += o.batches
 	c.batched += o.batched
@@ -255,6 +258,7 @@ func (c *Collector) Timeline(g *gpu.GPUs) *Timeline {
 		t.Devices = append(t.Devices, *d)
 	}
 	c.addSteps(t, g)
+	c.addRounds(t)
 	for i := range t.Devices {
 		d := &t.Devices[i]
 		d.Cells = make([]Cell, t.N())
@@ -267,6 +271,7 @@ func (c *Collector) Timeline(g *gpu.GPUs) *Timeline {
 		t.Counters = c.counters()
 	}
 	t.findChanges()
+	c.addKernels(t)
 	return t
 }
 

@@ -19,6 +19,8 @@ type observed struct {
 	// the same whether there is little or much to do.
 	steady bool
 	of     func(*Device, *Cell) float64 // nil of counters
+	// perStep tells that it is ns for each step, and worse the longer.
+	perStep bool
 }
 
 // deviceMetrics are those of devices; of times, they are the part of what was recorded.
@@ -30,7 +32,7 @@ var deviceMetrics = []observed{
 
 // unit is that of the values.
 func (m *observed) unit() table.Unit {
-	if m.metric.Unit == table.Duration {
+	if m.metric.Unit == table.Duration && !m.perStep {
 		return table.Share
 	}
 	return m.metric.Unit
@@ -49,8 +51,9 @@ type series struct {
 	metric  *observed
 	place   string // "TP2", "GPU 0 of node1"
 	rank    int32  // -1 is none
-	buckets []int  // of Timeline.fine
+	buckets []int  // of Timeline.fine; where size is more than 1, the first ones
 	values  []float64
+	size    int // buckets of an observation; 0 is 1
 }
 
 // minWork is the part of a bucket in which a device has something to do, at least, for
@@ -68,6 +71,9 @@ func (t *Timeline) allSeries() []series {
 			if s := t.ofDevice(&t.Devices[i], &deviceMetrics[k]); len(s.values) >= fewest {
 				all = append(all, s)
 			}
+		}
+		if s := t.ofSteps(&t.Devices[i]); len(s.values) >= fewest {
+			all = append(all, s)
 		}
 	}
 	for i := range t.Counters {
@@ -171,6 +177,7 @@ const (
 	minFactor = 1.5
 	minQueue  = 1 // pieces of work
 	minBytes  = 64 << 20
+	minLonger = 1.2 // of steps that do the same
 )
 
 // matters reports whether a change is large enough to be told.
@@ -179,6 +186,8 @@ func (m *observed) matters(before, after float64) bool {
 	switch {
 	case m.unit() == table.Share:
 		return difference >= minShare
+	case m.perStep:
+		return max(before, after) >= minLonger*min(before, after)
 	case m.of != nil && difference < minQueue, m.in == "bytes" && difference < minBytes:
 		return false
 	}
@@ -190,6 +199,8 @@ func (m *observed) text(v float64) string {
 	switch {
 	case m.unit() == table.Share:
 		return words.InPercent(v) + " %"
+	case m.perStep:
+		return words.Nearly(int64(v))
 	case m.in == "bytes":
 		return words.Size(int64(v))
 	}
