@@ -140,9 +140,9 @@ func (f *Shift) metric() finding.Metric {
 	case RunningChanged:
 		m.Name, m.Unit = "running requests", table.Number
 	case CachedChanged:
-		m.Name, m.Unit = CachedTokens, table.Share
+		m.Name, m.Unit = finding.CachedTokens, table.Share
 	case YieldChanged:
-		m.Name, m.Unit = StepYield, table.Number
+		m.Name, m.Unit = finding.StepYield, table.Number
 	case OutputChanged, PromptChanged:
 		m.Name, m.Unit = f.subject(), table.Number
 	case AbortsChanged, RefusedChanged, RetractedChanged:

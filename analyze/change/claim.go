@@ -220,9 +220,7 @@ func sharesDiffer(before, after [2]float64) bool {
 
 // What people call what saves work, and subkinds of findings.
 const (
-	CachedTokens = "share of cached tokens"
 	Arrivals     = "arrivals per second"
-	StepYield    = "tokens per decode step"
 	OutputLength = "length of answers"
 	PromptLength = "length of prompts"
 )

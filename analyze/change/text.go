@@ -9,6 +9,7 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -267,9 +268,9 @@ func (f *Shift) subject() string {
 		}
 		return of + "running requests"
 	case CachedChanged:
-		return CachedTokens
+		return finding.CachedTokens
 	case YieldChanged:
-		return StepYield
+		return finding.StepYield
 	case OutputChanged:
 		return OutputLength
 	case PromptChanged:

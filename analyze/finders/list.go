@@ -139,6 +139,8 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--by-rank", "--table", "logs.ranks"}, ofLogs((*logged.Logged).Imbalances)},
 	{finding.Change, "a scheduler that stood still while it had requests in its batch, and what it did meanwhile: it wrote a profile, loaded weights, or collected garbage, as logs have it", Logs,
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Pauses)},
+	{finding.Change, "fewer cached tokens, fewer drafts that are accepted, or decode steps without a CUDA graph, since some time, as logs have it", Logs,
+		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs((*logged.Logged).Worsened)},
 	{finding.Limit, "a KV cache without room, a batch that cannot grow, or a prefill server that cannot keep up, while requests wait, as logs have it", Logs,
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs((*logged.Logged).Limits)},
 	{finding.Limit, "runs of load generators that offer more than the servers take", Logs,

@@ -215,6 +215,12 @@ func Sentences(list []Evidence) []string {
 // Waits is the subkind of findings of load that tell how long requests wait, and not why.
 const Waits = "waits"
 
+// Subkinds of findings of change that tell what no longer spares servers work.
+const (
+	CachedTokens = "share of cached tokens"
+	StepYield    = "tokens per decode step"
+)
+
 // Stalls is the subkind of findings of change that tell who stood still, and for how long.
 const Stalls = "stalls"
 

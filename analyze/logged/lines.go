@@ -95,10 +95,11 @@ const (
 	rateOf
 	kvOf
 	newTokensOf
+	graphedOf
 	valuesOfLine
 )
 
-var metricsOfLine = [valuesOfLine]series.MetricID{series.Running, series.Generation, series.KVTokens, series.NewTokens}
+var metricsOfLine = [valuesOfLine]series.MetricID{series.Running, series.Generation, series.KVTokens, series.NewTokens, series.Graphed}
 
 // A loggedLine is what a line says; NaN is what it does not.
 type loggedLine struct {

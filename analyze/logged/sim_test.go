@@ -42,7 +42,7 @@ func find(t *testing.T, run *cluster.Run, l cluster.Logging) (list []finding.Fin
 	m := logged.Measure(set, logged.Options{})
 	for kind, of := range map[finding.Kind]func() ([]finding.Finding, finding.Check){
 		finding.Imbalance: m.Imbalances, finding.Limit: m.Limits, finding.Memory: m.Retractions, finding.Slower: m.Slower,
-		finding.Transfer: m.PiledUp, finding.Load: m.Changes, finding.Change: m.Pauses, finding.Errors: m.Failures, finding.Lifecycle: m.Lives,
+		finding.Transfer: m.PiledUp, finding.Load: m.Changes, finding.Change: m.Pauses, finding.Tail: m.Worsened, finding.Errors: m.Failures, finding.Lifecycle: m.Lives,
 	} {
 		found, _ := of()
 		for _, f := range found {

@@ -1,0 +1,91 @@
+package logged_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What no longer spares a server work is told of, with since when; caches that fill, and what falls a little, are not.
+func TestWorsened(t *testing.T) {
+	type second struct {
+		cached   float64 // of prompts
+		accepted float64
+		running  int
+		graph    string
+		speed    float64
+	}
+	usual := second{0.85, 3, 40, "True", 1600}
+	for _, test := range []struct {
+		name string
+		at   func(i int) second
+		want []string
+	}{
+		{"nothing changes", func(int) second { return usual }, nil},
+		{"the cache fills", func(i int) second {
+			s := usual
+			s.cached = 0.85 * min(1, float64(i)/80)
+			return s
+		}, nil},
+		{"a little less is cached", func(i int) second {
+			s := usual
+			if i >= 100 {
+				s.cached = 0.82
+			}
+			return s
+		}, nil},
+		{"nothing is cached any more, and tokens take longer", func(i int) second {
+			s := usual
+			if i >= 100 {
+				s.cached, s.speed = 0.02, 900
+			}
+			return s
+		}, []string{"since 13:45:40, 2.0 % of the tokens of prompts are cached on TP0, 85 % before: of each prompt, 6.53 times as many are computed", "a token takes 44.4 ms on TP0, 25.0 ms before"}},
+		{"drafts are not accepted for a while", func(i int) second {
+			s := usual
+			if i >= 100 && i < 150 {
+				s.accepted, s.speed = 1.2, 640
+			}
+			return s
+		}, []string{"since 13:45:40, 1.20 tokens come out of a decode step of TP0, 3.00 before: fewer drafts are accepted", "a token takes 62.5 ms on TP0, 25.0 ms before"}},
+		{"batches are larger than the largest graph", func(i int) second {
+			s := usual
+			if i >= 100 {
+				s.running, s.graph, s.speed = 170, "False", 3000
+			}
+			return s
+		}, []string{"since 13:45:40, 0 % of the decode steps of TP0 run as a CUDA graph, 100 % before", "batches of up to 40 requests run as a graph, those of 170 and more do not"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			l := busyLog{now: time.Date(2026, 6, 6, 13, 44, 0, 0, time.UTC)}
+			for i := range 200 {
+				s := test.at(i)
+				prompt := 3000 + rng.Float64()*2000
+				l.say(" TP0", "Prefill batch, #new-seq: 2, #new-token: %.0f, #cached-token: %.0f, token usage: 0.30, #running-req: %d, #queue-req: 0, ",
+					prompt*(1-s.cached), prompt*s.cached, s.running)
+				l.say(" TP0", "Decode batch, #running-req: %d, #token: 80000, token usage: 0.30, accept len: %.2f, accept rate: 0.70, cuda graph: %s, gen throughput (token/s): %.2f, #queue-req: 0, ",
+					s.running, s.accepted, s.graph, s.speed)
+				l.now = l.now.Add(time.Second)
+			}
+			found, check := measured(t, l.String()).Worsened()
+			var said []string
+			for _, f := range found {
+				said = append(said, f.Text)
+				for _, e := range f.Evidence {
+					said = append(said, e.Text)
+				}
+			}
+			if (len(found) == 0) != (test.want == nil) || len(found) > 1 || check.N < 90 {
+				t.Fatalf("says %q of %d intervals, want %q", said, check.N, test.want)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(fmt.Sprint(said), want) {
+					t.Errorf("says %q, want %q", said, want)
+				}
+			}
+		})
+	}
+}
