@@ -33,9 +33,12 @@ var (
 	// base is what all reports stand on, and what several of them do.
 	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/metric", "analyze/place", "analyze/finding", "analyze/document",
 		"analyze/curves", "analyze/load", "analyze/straggler", "analyze/cause", "analyze/slo", "analyze/walk", "analyze/replay", "analyze/chain"}
-	// questions are the rooms that answer one each.
-	questions = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/limit", "analyze/lifecycle", "analyze/kernel", "analyze/gpu", "analyze/loss", "analyze/collective",
-		"analyze/rank", "analyze/logged", "analyze/diff", "analyze/inspect", "analyze/host", "analyze/gaps", "analyze/tokens", "analyze/overtime", "analyze/operators", "analyze/graphs", "analyze/roof", "analyze/opportunity", "analyze/hang", "analyze/hardware", "analyze/allocations", "analyze/routing", "analyze/critical"}
+	// single are the rooms that answer a question each and need no other answer, asking those that do. Both are questions.
+	single = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/limit", "analyze/lifecycle", "analyze/logged", "analyze/kernel", "analyze/gpu", "analyze/rank", "analyze/hang", "analyze/hardware",
+		"analyze/allocations", "analyze/routing", "analyze/inspect"}
+	asking = []string{"analyze/loss", "analyze/collective", "analyze/host", "analyze/gaps", "analyze/graphs", "analyze/roof", "analyze/operators", "analyze/opportunity", "analyze/tokens", "analyze/overtime", "analyze/diff",
+		"analyze/critical"}
+	questions = slices.Concat(single, asking)
 	// filled is what the reader of a profiler's format fills and stands on.
 	filled = []string{"profile/flight", "profile/flight/printed", "profile/heap", "profile/experts", "format", "format/inventory", "format/logline", "profile", "profile/kernelname", "request/record", "series", "request/spantable", "trace", "trace/tracename", "trace/secret", "internal/..."}
 
@@ -43,18 +46,12 @@ var (
 	alone = "a format knows what all formats share, and its own folder: never another format"
 )
 
-// layers are all packages, from the ground upward. The first one that a package is in
-// counts.
+// layers are all packages, from the ground upward: none imports those of a later layer. The first one
+// that a package is in counts.
 var layers = []layer{
 	{of: []string{"internal/memory", "internal/order", "internal/hash"}, reason: "package trace stands on helpers, so that these know nothing"},
-	{of: []string{"testkit/testinput"}, may: []string{"golden/..."}, reason: "tests of every package above the simulators use it"},
-	{of: []string{"testkit/testset"},
-		may:    []string{"golden/...", "chrometrace/...", "otlpjson", "request/spantable", "request/...", "profile", "trace", "testkit/testinput"},
-		reason: "tests of every package above the formats use it, so that it imports none of these; exports bring SQLite and Parquet, which take long to link"},
-	{of: []string{"testkit/testexport"}, may: []string{"golden/nsys", "golden/torch", "testkit/testset", "nsysexport/...", "profile", "trace"}, reason: "tests above the formats use it for exports"},
-	{of: []string{"testkit/pftest"}, may: []string{"perfetto/reader", "trace"}, reason: "it shares no code with the writers"},
-	{of: []string{"testkit/..."}, reason: "it starts or damages what tests give it, and knows nothing of it"},
 	{of: []string{"internal/..."}, may: []string{"internal/..."}, reason: "all stand on it, so that it knows none of them"},
+	{of: []string{"golden/..."}, may: []string{"golden/..."}, reason: "what it writes must not agree with our readers by construction"},
 
 	{of: []string{"trace"}, may: []string{"internal/memory", "internal/order", "internal/parallel"}, reason: "it is the ground that all stand on"},
 	{of: []string{"trace/naming", "trace/tracename", "trace/secret"}, may: []string{"trace", "internal/..."}, reason: "what ranks and files are called, and what is secret, depends on no table"},
@@ -97,41 +94,50 @@ var layers = []layer{
 	{of: []string{"convert/extract"}, may: slices.Concat(filled, reported, []string{"convert", "convert/inputs", "convert/ranks", "dataset", "dataset/pseudonym", "dataset/tasks"}),
 		reason: "it keeps what inputs are and what convert decides of them, and knows no report"},
 
-	{of: []string{"analyze/table/tabletest"}, may: []string{"analyze/table"}, reason: "tests of all reports use it"},
 	{of: base, may: reported, chain: true, reason: sees + "; and what reports share is in this order"},
+	{of: []string{"analyze/table/tabletest"}, may: []string{"analyze/table"}, reason: "tests of all reports use it"},
+	{of: single, may: slices.Concat(reported, base), reason: sees + "; and no question needs the answer to another"},
 	{of: []string{"analyze/loss"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (whose numbers it judges)"},
 	{of: []string{"analyze/collective"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (why a rank is late)"},
 	{of: []string{"analyze/host", "analyze/gaps"}, chain: true, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, they need gpu (where the gaps are, and the reasons that calls are for them)"},
 	{of: []string{"analyze/graphs"}, may: slices.Concat(reported, base, []string{"analyze/host"}), reason: sees + "; of the questions, it needs host (what names of frames mean)"},
 	{of: []string{"analyze/roof"}, may: []string{"profile", "profile/experts"}, reason: "it computes what operators need of shapes, whoever recorded these, and of how tokens were spread over experts"},
-	{of: []string{"analyze/opportunity"}, may: slices.Concat(reported, base, []string{"analyze/operators", "analyze/graphs", "analyze/roof"}), reason: sees + "; of the questions, it needs operators (how far they are from the roof), graphs, and roof"},
 	{of: []string{"analyze/operators"}, may: slices.Concat(reported, base, []string{"analyze/host", "analyze/graphs", "analyze/roof"}), reason: sees + "; of the questions, it needs host (the stacks of threads, and what names in them mean), graphs (what launched the kernels of a graph), and roof (what operators have to do)"},
+	{of: []string{"analyze/opportunity"}, may: slices.Concat(reported, base, []string{"analyze/operators", "analyze/graphs", "analyze/roof"}), reason: sees + "; of the questions, it needs operators (how far they are from the roof), graphs, and roof"},
 	{of: []string{"analyze/tokens"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (steps, and how long devices worked for them)"},
 	{of: []string{"analyze/overtime"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (what ran, and in which steps)"},
 	{of: []string{"analyze/diff"}, may: slices.Concat(reported, base, []string{"analyze/requests", "analyze/gpu", "analyze/gaps", "analyze/operators"}), reason: sees + "; of the questions, it needs requests (what they are divided by) and those whose answers it compares: gpu, gaps, operators"},
 	{of: []string{"analyze/critical"}, may: slices.Concat(reported, base, []string{"analyze/gpu", "analyze/collective", "analyze/gaps"}), reason: sees + "; of the questions, it needs collective (for whom ranks wait), gpu and gaps (what hosts did then)"},
-	{of: questions, may: slices.Concat(reported, base), reason: sees + "; and no question needs the answer to another"},
 	{of: []string{"analyze/page/chart"}, may: []string{"analyze/words", "analyze/distribution", "analyze/table", "trace", "internal/..."}, reason: "it draws numbers, and does not know what they are about"},
 	{of: []string{"analyze/finders", "analyze/gate", "analyze/whatif", "analyze/overview", "analyze/page", "analyze/fleet"}, may: slices.Concat(reported, base, questions, []string{"analyze/page/chart"}), chain: true, reason: sees},
 	{of: []string{"docs"}, reason: "it has no code of its own"},
 
-	{of: []string{"golden/..."}, may: []string{"golden/..."}, reason: "what it writes must not agree with our readers by construction"},
 	{of: []string{"cmd/sgtrace/internal/serve"}, may: []string{"profile", "trace"}, reason: "it serves one file, whoever wrote it"},
 	{of: []string{"cmd/sgtrace/internal/commandline"}, may: []string{"internal/..."}, reason: "it knows no command"},
 	{of: []string{"cmd/sgtrace/internal/reports"}, may: slices.Concat(reported, base, questions, []string{"analyze/finders", "analyze/gate", "analyze/whatif", "analyze/overview", "analyze/fleet", "cmd/sgtrace/internal/commandline"}),
 		reason: "it makes reports of tables that the program has read"},
-	{of: []string{"cmd/sgtrace/internal/follower"}, may: []string{"trace", "request", "analyze/words", "convert/inputs", "internal/...", "cmd/sgtrace/internal/selection"},
-		reason: "it prints requests while they come, whatever else the program does"},
 	{of: []string{"cmd/sgtrace/internal/screen"}, may: []string{"analyze/table", "internal/...", "cmd/sgtrace/internal/commandline"},
 		reason: "it knows how text is shown, and not what it says"},
 	{of: []string{"cmd/sgtrace/internal/selection"}, may: []string{"trace", "trace/naming", "request", "analyze/words", "internal/...", "cmd/sgtrace/internal/commandline"},
 		reason: "it reads flags and sees requests, whatever is done with them"},
+	{of: []string{"cmd/sgtrace/internal/follower"}, may: []string{"trace", "request", "analyze/words", "convert/inputs", "internal/...", "cmd/sgtrace/internal/selection"},
+		reason: "it prints requests while they come, whatever else the program does"},
 	{of: []string{"cmd/sgtrace/internal/topics"}, may: []string{"docs", "profile", "profile/kernelname", "analyze/finders", "internal/...", "cmd/sgtrace/internal/commandline", "cmd/sgtrace/internal/reports", "convert/inputs"},
 		reason: "it prints pages, and knows no command"},
-	{of: []string{"cmd/sgtrace"}, may: []string{"..."}},
+	{of: []string{"cmd/sgtrace"}, may: slices.Concat(reported, base, questions, []string{"analyze/finders", "analyze/gate", "analyze/whatif", "analyze/overview", "analyze/page", "cmd/sgtrace/internal/...",
+		"convert", "convert/...", "otlpjson", "chrometrace", "chrometrace/writer", "nsysexport", "format/rocm", "request/assembly", "dataset", "dataset/tasks", "dataset/views", "trace/tracename", "golden", "golden/nsys", "golden/torch", "golden/simulator"}),
+		reason: "it joins what convert reads and what reports say, and knows a format only where a command is named after it"},
 	{of: []string{"scripts/scale/engines"}, reason: "it starts programs of others"},
 	{of: []string{"scripts/scale"}, may: []string{"golden/...", "internal/...", "trace", "scripts/scale/..."}, reason: "it runs the program, of which it is no part"},
 	{of: []string{"scripts/..."}, may: []string{"golden/...", "internal/...", "trace"}, reason: "it runs the program, of which it is no part; of the source it prints the table of messages"},
+
+	{of: []string{"testkit/testinput"}, may: []string{"golden/..."}, reason: "tests of every package above the simulators use it"},
+	{of: []string{"testkit/testset"},
+		may:    []string{"golden/...", "chrometrace/...", "otlpjson", "request/spantable", "request/...", "profile", "trace", "testkit/testinput"},
+		reason: "tests of every package above the formats use it, so that it imports none of these; exports bring SQLite and Parquet, which take long to link"},
+	{of: []string{"testkit/testexport"}, may: []string{"golden/nsys", "golden/torch", "testkit/testset", "nsysexport/...", "profile", "trace"}, reason: "tests above the formats use it for exports"},
+	{of: []string{"testkit/pftest"}, may: []string{"perfetto/reader", "trace"}, reason: "it shares no code with the writers"},
+	{of: []string{"testkit/..."}, reason: "it starts or damages what tests give it, and knows nothing of it"},
 }
 
 // forTests are packages that only tests may import, and each other.
@@ -145,11 +151,16 @@ func isIn(patterns []string, pkg string) bool {
 	})
 }
 
+// layerOf returns the layer of a package, -1 if it has none.
+func layerOf(pkg string) int {
+	return slices.IndexFunc(layers, func(l layer) bool { return isIn(l.of, pkg) })
+}
+
 // TestImportsPointOneWay checks the picture in ARCHITECTURE.md: which packages each
 // package may import.
 func TestImportsPointOneWay(t *testing.T) {
 	for pkg, imports := range packages(t) {
-		i := slices.IndexFunc(layers, func(l layer) bool { return isIn(l.of, pkg) })
+		i := layerOf(pkg)
 		if i < 0 {
 			t.Errorf("%s is new: say in layers what it may import, and in ARCHITECTURE.md what it is", pkg)
 			continue
@@ -165,6 +176,8 @@ func TestImportsPointOneWay(t *testing.T) {
 				t.Errorf("%s imports %s, which is for tests", pkg, imported)
 			case !isIn(may, imported):
 				t.Errorf("%s must not import %s: %s", pkg, imported, l.reason)
+			case layerOf(imported) > i:
+				t.Errorf("%s imports %s, whose layer comes later: layers begin at the ground", pkg, imported)
 			}
 		}
 	}
