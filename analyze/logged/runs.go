@@ -43,6 +43,7 @@ func (m *Metrics) Runs() *table.Table {
 			return int64(r.Concurrency)
 		}),
 		table.CountColumn("completed", "requests that were answered", func(r *run) int64 { return int64(r.Completed) }),
+		table.CountColumn("failed", "requests that were not; nothing is none, or not told", func(r *run) int64 { return cmp.Or(int64(r.Failed), -1) }),
 		table.NumberColumn("served", "of these, each second, until the last one was", served),
 		table.NumberColumn("input_rate", "prompt tokens a second", func(r *run) float64 { return r.Input / r.Duration }),
 		table.NumberColumn("output_rate", "output tokens a second", func(r *run) float64 { return r.Output / r.Duration }),
@@ -54,7 +55,9 @@ func (m *Metrics) Runs() *table.Table {
 		{"tpot", func(r *run) *series.Spread { return &r.TPOT }}, {"e2e", func(r *run) *series.Spread { return &r.E2E }}} {
 		fields = append(fields,
 			table.NsColumn(x.name+"_p50", "as the client printed it", func(r *run) int64 { return ms(x.of(r).Median) }),
-			table.NsColumn(x.name+"_p99", "as the client printed it", func(r *run) int64 { return ms(x.of(r).P99) }))
+			table.NsColumn(x.name+"_p99", "as the client printed it", func(r *run) int64 { return ms(x.of(r).P99) }),
+			table.NsColumn(x.name+"_mean", "as the client printed it", func(r *run) int64 { return ms(x.of(r).Mean) }).InDetail(),
+			table.NsColumn(x.name+"_p90", "as the client printed it", func(r *run) int64 { return ms(x.of(r).P90) }).InDetail())
 	}
 	return table.New("sgtrace.report.bench/v1", "Runs of load generators", m.Set.Runs, fields).Stay("offered", "served", "ttft_p50", "itl_p50").Leave("line", "input", "tpot_p50", "tpot_p99", "input_rate")
 }
@@ -71,6 +74,9 @@ func (m *Metrics) RunWords() string {
 		out := fmt.Sprintf("%s requests/s served", words.ThreeDigits(served(r)))
 		if !math.IsInf(r.Rate, 0) && !math.IsNaN(r.Rate) {
 			out = fmt.Sprintf("%s of %s requests/s served", words.ThreeDigits(served(r)), words.ThreeDigits(r.Rate))
+		}
+		if r.Failed > 0 {
+			out += ", " + words.Thousands(int64(r.Failed)) + " failed"
 		}
 		if !math.IsNaN(r.TTFT.Median) {
 			out += ", TTFT p50 " + words.Nearly(int64(r.TTFT.Median*1e9))

@@ -54,7 +54,7 @@ func readEvidence(t *testing.T, files []cluster.File) Input {
 	}
 	set.Finish(series.Known{})
 	in := Input{Series: set, Diags: diags}
-	if rows.Emit(spans).Requests > 0 {
+	if rows.Emit(spans) > 0 {
 		a := assembly.Build(spans)
 		a.OnOneClock(a.Set.HostClocks())
 		in.Requests = a.Set

@@ -27,21 +27,15 @@ var (
 	labelOf = map[Role]string{Unified: "Scheduler", PrefillRole: "Prefill Scheduler", DecodeRole: "Decode Scheduler"}
 )
 
-// An Emitted says what became of rows.
-type Emitted struct {
-	Requests int // that spans were made for
-	Known    int // rows of requests of which there are spans already
-}
-
-// Emit puts the requests into a table of spans, except for those that it has already. The
-// series are finished: zones and roles of servers are decided.
-func (t *Table) Emit(spans *spantable.Table) Emitted {
-	var out Emitted
+// Emit puts the requests into a table of spans, except for those that it has already, and returns how many
+// it made spans for. The series are finished: zones and roles of servers are decided.
+func (t *Table) Emit(spans *spantable.Table) (made int) {
 	if len(t.rows) == 0 {
-		return out
+		return 0
 	}
+	traced := false // some requests have spans already
 	t.settle()
-	traced := tracedIDs(spans)
+	ids := tracedIDs(spans)
 	order := memory.Make[uint32](len(t.rows))
 	for i := range order {
 		order[i] = uint32(i)
@@ -60,7 +54,7 @@ func (t *Table) Emit(spans *spantable.Table) Emitted {
 		if !bytes.Equal(id, t.text(r.ID)) {
 			id, roots = t.text(r.ID), roots[:0]
 		}
-		root, known := traced[string(id)]
+		root, known := ids[string(id)]
 		if r.Who == Client && !known {
 			root, known = e.during(&r, roots)
 		}
@@ -68,20 +62,20 @@ func (t *Table) Emit(spans *spantable.Table) Emitted {
 		case r.Start <= 0 || r.Start > r.End:
 		case known && r.Who == Client:
 			e.emitAround(&r, root)
-			out.Known += k - i
+			traced = true
 		case known:
-			out.Known += k - i
+			traced = true
 		default:
 			roots = append(roots, e.emit(&r))
-			out.Requests++
+			made++
 		}
 		i = k
 	}
-	if out.Known == 0 { // else the latencies are those of the spans
+	if !traced { // else the latencies are those of the spans
 		t.judgeSamples()
 	}
 	t.rows, t.texts = nil, nil
-	return out
+	return made
 }
 
 // settle puts rows on Unix time, and gives them their roles.

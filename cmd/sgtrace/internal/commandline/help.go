@@ -44,7 +44,7 @@ Usage:
 {{.}}
 {{end}}{{with .VisibleCommands}}
 Commands:
-{{range .}}  {{printf "%-15s" .Name}}{{.Usage}}
+{{range .}}  {{printf "%-16s  " .Name}}{{.Usage}}
 {{end}}{{end}}{{flags .VisibleFlags}}`
 
 // A Topic is something that 'sgtrace help' explains besides commands.
