@@ -34,6 +34,7 @@ var Formats = []*format.Format{
 	otlpjson.Format, spanjson.Jaeger, spanjson.Zipkin, sglang.RequestDump, sglang.ExpertDump, pyspy.Format,
 	torchdump.MemorySnapshot, platform.Kubernetes, nccl.Inspector, clientrecord.Format, sglang.ServerState,
 	serverlog.Format, routerlog.Format, nccl.Log, prometheus.Format, platform.Kernel, chrometrace.Format,
+	serverlog.Alone, // others may quote a traceback
 }
 
 // notRead is the error of a command that does not read a format.

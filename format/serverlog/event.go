@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/bits"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -326,7 +327,27 @@ func (r *reader) outOfMemory(b []byte, _ *series.Instant) string {
 			text += fmt.Sprintf(": it wanted %g %s more", n, unit)
 		}
 	}
+	var parts []string
+	for _, part := range memoryParts {
+		if m := part.of.FindSubmatch(b); m != nil {
+			parts = append(parts, string(m[1])+part.is)
+		}
+	}
+	if len(parts) > 0 {
+		text += " (" + strings.Join(parts, ", ") + ")"
+	}
 	return text
+}
+
+// memoryParts are what else PyTorch says of a device without memory. Until 2023, it put these numbers between semicolons:
+// "(GPU 0; 79.15 GiB total capacity; 70.13 GiB already allocated; 1.25 GiB free; ...)".
+var memoryParts = []struct {
+	of *regexp.Regexp
+	is string
+}{
+	{regexp.MustCompile(`(?:of which |; )([\d.]+ [KMG]?i?B)(?:ytes)?(?: is)? free`), " free"},
+	{regexp.MustCompile(`(?:; |memory )([\d.]+ [KMG]?i?B)(?:ytes)?(?: is| already) allocated(?: by PyTorch)?`), " used by PyTorch"},
+	{regexp.MustCompile(`([\d.]+ [KMG]?i?B)(?:ytes)? is reserved by PyTorch but unallocated`), " reserved and unused"},
 }
 
 func (r *reader) preempted(b []byte, x *series.Instant) string {

@@ -43,15 +43,52 @@ func sniff(head []byte) bool {
 	return signOf().Match(head)
 }
 
+// Alone is how a program in Python ended: a traceback, or PyTorch's message that a device has no memory, with no log
+// around it.
+var Alone = &format.Format{
+	Name:     "Python traceback",
+	Noun:     "Python traceback",
+	Doc:      "tracebacks of Python, and PyTorch's message that a device ran out of memory, without a log around them",
+	For:      "'sgtrace report'",
+	Sniff:    sniffAlone,
+	Index:    indexAlone,
+	Requests: true,
+	Series:   true,
+	Text:     true,
+}
+
+// noMemory is in the message that a device ran out of memory.
+var noMemory = []byte("out of memory. Tried to allocate ")
+
+// sniffAlone goes by the first line: other texts quote tracebacks.
+func sniffAlone(head []byte) bool {
+	line, rest, _ := bytes.Cut(bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"), []byte("\n"))
+	line = bytes.TrimRight(line, "\r")
+	const longest = 100 // "torch.OutOfMemoryError: CUDA ": in front of it
+	if i := bytes.Index(line, noMemory); i >= 0 {
+		return i <= longest && line[0] != '{' && line[0] != '['
+	}
+	return bytes.Equal(line, []byte("Traceback (most recent call last):")) && bytes.HasPrefix(rest, []byte("  File "))
+}
+
+func indexAlone(in *format.Input, opt *format.Options) (*format.Source, error) {
+	r := newReader(in, opt)
+	r.alone, r.here = true, r.placeOf(nil, logline.Wrapping{})
+	return r.readAll(opt)
+}
+
 // index reads a log.
 func index(in *format.Input, opt *format.Options) (*format.Source, error) {
-	content, err := in.Open()
+	return newReader(in, opt).readAll(opt)
+}
+
+func (r *reader) readAll(opt *format.Options) (*format.Source, error) {
+	content, err := r.in.Open()
 	if err != nil {
 		return nil, err
 	}
-	r := newReader(in, opt)
 	src := r.f.Source()
-	src.Bytes, err = logline.Read(content, in.Name, opt.Diags, func(b []byte, n int64) {
+	src.Bytes, err = logline.Read(content, r.in.Name, opt.Diags, func(b []byte, n int64) {
 		r.line = n
 		r.take(b)
 	})

@@ -50,6 +50,7 @@ type reader struct {
 
 	now         trace.Time // of the last line with a stamp, and whose it was
 	here        int32
+	alone       bool   // it is no log, but what a program printed as it ended: nothing tells when
 	process     string // that wrote the line, as vLLM's say; "" is not told
 	raised      []*raised
 	printed     *printed.Reader // of what NCCL, its watchdog, and py-spy print

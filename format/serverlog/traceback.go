@@ -78,8 +78,15 @@ func (r *reader) unstamped(b, around []byte) bool {
 	if r.traced(b, from) {
 		return true
 	}
-	if isTraceback(b) && r.now != 0 {
-		r.raise(series.Instant{Time: r.now, Kind: series.Traceback, Place: r.here, Line: uint32(r.line), Count: 1}, "", from)
+	if r.alone && bytes.Contains(b, noMemory) {
+		return r.event(b, r.now, r.here)
+	}
+	if isTraceback(b) && (r.now != 0 || r.alone) {
+		kind := series.Traceback
+		if r.alone {
+			kind = series.Exception // nobody caught it
+		}
+		r.raise(series.Instant{Time: r.now, Kind: kind, Place: r.here, Line: uint32(r.line), Count: 1}, "", from)
 		return true
 	}
 	return false
