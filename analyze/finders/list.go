@@ -101,6 +101,8 @@ var All = []Finder{
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--gaps", "--table", "gaps"}, hostCauses},
 	{finding.GPU, "copies of pageable memory that the host is in while GPUs are idle, for 2 % of the time", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--gaps", "--table", "gaps"}, pageableCopies},
+	{finding.GPU, "GPUs that start kernels late though nothing of the capture keeps them from it, for 2 % of the time: another process uses them", Profiles,
+		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--gaps", "--table", "gaps"}, withheldKernels},
 	{finding.GPU, "GPUs that are idle between steps for half of the time", Profiles,
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--by-rank", "--table", "gpu.idle"}, betweenSteps},
 	{finding.GPU, "devices that communicate and compute nothing meanwhile", Profiles,
@@ -338,6 +340,9 @@ func (m *Measured) tellsHost(idle *finding.Finding, host []finding.Finding) bool
 		return true
 	}
 	return idle.Subkind == loss.HostSubkind
+}
+func withheldKernels(m *Measured) ([]finding.Finding, finding.Check) {
+	return m.GPUs.EachRun(loss.Withheld)
 }
 func betweenSteps(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.GPUs.EachRun(loss.IdleBetweenSteps)

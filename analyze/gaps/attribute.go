@@ -143,6 +143,10 @@ func (w *rankWork) ask(d *deviceGaps, first, end int) {
 		for _, p := range d.partsOf(i) {
 			q := query{from: from, to: p.to, gap: int32(i), reason: p.reason, weight: distribution.Between(from, p.to)}
 			from = p.to
+			if p.reason.Launched() {
+				w.count(&q, cause{reason: p.reason, at: site{did: host.OnDevice}}, q.weight, 0)
+				continue
+			}
 			if p.by != noCall && p.reason != gpu.AfterSync {
 				w.put(w.threadOf(d.by[p.by]), q)
 				continue

@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -179,30 +180,25 @@ func (p *pause) words(g *Gaps) string {
 	return text
 }
 
-// manyPauses is how many pauses of a device tell that they come regularly: by chance, three
-// times that are as long within a tenth are rare.
-const manyPauses = 4
+// manyPauses is how many pauses are too many to say when each was.
+const manyPauses = 5
 
-// pauseEvery returns how far apart pauses begin, in ns, where each comes about as long after
-// the one before; 0 if not.
+// pauseEvery returns how far apart pauses of the first device begin, in ns, where they come
+// at equal intervals; 0 if not.
 func (g *Gaps) pauseEvery() int64 {
 	first := &g.pauses[0]
-	var apart []int64
-	for i := 1; i < len(g.pauses); i++ {
-		p := &g.pauses[i]
-		if p.rank != first.rank || p.device != first.device {
-			break
+	var times []float64
+	for i := range g.pauses {
+		if p := &g.pauses[i]; p.rank == first.rank && p.device == first.device {
+			times = append(times, float64(distribution.Between(first.gap, p.gap)))
 		}
-		apart = append(apart, distribution.Between(g.pauses[i-1].gap, p.gap))
 	}
-	if len(apart) < manyPauses-1 {
+	const sure = 0.01
+	period, chance := changepoint.Periodic(times)
+	if chance > sure {
 		return 0
 	}
-	few, half, most := distribution.Percentile(apart, 10), distribution.LowerMedian(apart), distribution.Percentile(apart, 90)
-	if 10*few < 9*half || 10*most > 11*half {
-		return 0
-	}
-	return half
+	return int64(period)
 }
 
 // pauseEvidence says when the few pauses were that a finding is about, and tells of pauses where
@@ -212,7 +208,7 @@ func (g *Gaps) pauseEvidence(told *suspect, wait int64) finding.Evidence {
 	switch {
 	case s.time == 0:
 	case told.rank == pauses:
-		if n := len(g.pauses); n > 1 && n <= manyPauses && g.pauses[0].gap > gpu.Absolute {
+		if n := len(g.pauses); n > 1 && n < manyPauses && g.pauses[0].gap > gpu.Absolute {
 			var list []string
 			for i := range g.pauses {
 				list = append(list, words.At(g.pauses[i].gap, words.ClockLayout))

@@ -45,6 +45,7 @@ var reasonDocs = [NumReasons]string{
 	HostWork:     "idle because the host launched late, and no call of the runtime explains it",
 	LaunchGap:    "idle for less than 30 us before work that had been launched",
 	Dependency:   "idle for longer before work that had been launched: it waits for an event or another stream",
+	Withheld:     "idle for 0.1 ms or longer before a kernel that had been launched, and that no recorded work kept from starting: another process may use the GPU",
 	Unseen:       "nothing recorded runs, and the host waits in a call for the device: work that was not recorded",
 	Migration:    "idle before pages of unified memory move, which no call launches",
 	NotRecorded:  "idle before work whose launch was not recorded",

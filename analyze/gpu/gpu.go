@@ -97,6 +97,7 @@ type GPU struct {
 	Single  int64
 	Streams []GPUStream // by number
 	Copies  []CopyKind  // the longest total first
+	Held    Held
 
 	RankIndex int32
 	// unrecorded is the time from the last row of a recording to the first one of the next.
@@ -235,6 +236,8 @@ type rankWork struct {
 	host     hostTimes
 	marks    []captureMark
 	first    firstCall
+	outside  bool // kernels may wait for something that is not work of a device
+	launched launchCount
 }
 
 // joinWalks brings together what was read of each rank.
@@ -250,6 +253,8 @@ func joinWalks(set *profile.Set, walks []*gpuWalk) []rankWork {
 			to.host.calls = append(to.host.calls, from.host.calls...)
 			to.marks = append(to.marks, from.marks...)
 			to.first.join(&from.first)
+			to.outside = to.outside || from.outside
+			to.launched.add(&from.launched)
 			for _, part := range from.gpus {
 				to.join(part, before)
 			}
@@ -288,6 +293,7 @@ func (r *rankWork) join(part *gpuPart, steps int) {
 	}
 	to := r.gpus[at]
 	to.rows.join(&part.rows, steps)
+	to.least = min(to.least, part.least)
 	to.gpu.GraphKernels += part.gpu.GraphKernels
 	to.gpu.GraphTime = distribution.AddTimes(to.gpu.GraphTime, part.gpu.GraphTime)
 	to.copies.join(part.copies)
@@ -299,7 +305,7 @@ func (r *rankWork) measure(opt *Options) {
 	r.host.order(r.steps, r.open)
 	spans := r.workSpans(opt)
 	for _, part := range r.gpus {
-		s := newGPUSweep(part.gpu, r, spans, opt)
+		s := newGPUSweep(part, r, spans, opt)
 		busy := stepBusy{steps: r.steps, until: make([]trace.Time, len(r.steps))}
 		part.rows.drain(func(row *gpuRow) {
 			s.add(row)

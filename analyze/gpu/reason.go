@@ -44,6 +44,9 @@ const (
 	// Dependency: what came next had been launched and waited longer: for an event, or for
 	// work of another stream.
 	Dependency
+	// Withheld: what came next is a kernel that could start, and nothing that was recorded kept it
+	// from that: see [Held].
+	Withheld
 	// Unseen: the host waited for the device in a call, though the device shows nothing: it
 	// was busy with what was not recorded, such as the kernels of a graph.
 	Unseen
@@ -60,10 +63,13 @@ var ReasonWords = [NumReasons]string{
 	Capturing: "capturing a graph", Compiling: "compiling",
 	Modules: "loading kernels", Allocation: "allocating memory", BlockingCopy: "blocking copy",
 	BetweenSteps: "between steps", AfterSync: "after a sync call", HostWork: "host work",
-	LaunchGap: "launch gaps", Dependency: "waiting for other work", Unseen: "unrecorded work",
+	LaunchGap: "launch gaps", Dependency: "waiting for other work", Withheld: "held back", Unseen: "unrecorded work",
 	Migration:   "unified memory",
 	NotRecorded: "launch not recorded",
 }
+
+// Launched reports whether what came next had been launched.
+func (r Reason) Launched() bool { return r >= LaunchGap && r <= Withheld }
 
 // OfHost reports whether the host was late.
 func (r Reason) OfHost() bool { return r >= Capturing && r <= HostWork }
@@ -184,6 +190,8 @@ type callRow struct {
 	mustSucceed bool
 	// It begins or ends the recording of a CUDA graph.
 	captureBegin, captureMark bool
+	outside                   bool // see waitsOutside
+	launches                  launchKind
 }
 
 // add counts a call if it lies in the window, and returns its reason. started is how often CUDA
@@ -194,7 +202,7 @@ func (c *callTimes) add(call *profile.Call, inWindow bool, started *int) Reason 
 		row.Name = c.syms.Name(call.Name)
 		row.Reason, row.mustSucceed = ReasonOf(row.Name), mustSucceed(row.Name)
 		row.captureBegin, row.captureMark = captureMarkOf(row.Name)
-		row.start = startsIn(row.Name)
+		row.start, row.outside, row.launches = startsIn(row.Name), waitsOutside(row.Name), launchKindOf(row.Name)
 		if row.Reason != NoReason || row.mustSucceed || row.start != startsNothing {
 			c.used = append(c.used, call.Name)
 		}

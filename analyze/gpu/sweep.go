@@ -119,11 +119,13 @@ type gpuSweep struct {
 }
 
 // newGPUSweep returns the sweep over a device of a rank.
-func newGPUSweep(g *GPU, of *rankWork, spans []recordedSpan, opt *Options) *gpuSweep {
+func newGPUSweep(part *gpuPart, of *rankWork, spans []recordedSpan, opt *Options) *gpuSweep {
+	g := part.gpu
 	if len(opt.Cuts) > 0 {
 		g.Pieces = make([]Piece, len(opt.Cuts)+1)
 	}
-	waits := waitSweep{host: &of.host, kernels: &of.kernels, gaps: opt.Gaps, gap: IdleGap{Rank: g.RankIndex, Device: g.Device}}
+	waits := waitSweep{host: &of.host, kernels: &of.kernels, gaps: opt.Gaps, gap: IdleGap{Rank: g.RankIndex, Device: g.Device},
+		held: newHeldSweep(of, part)}
 	s := &gpuSweep{gpu: g, recorded: of.recorded, spans: spans, stream: map[int64]int{}, kernels: &of.kernels, waits: waits,
 		pieces: pieceSweep{cuts: opt.Cuts, gpu: g}}
 	if opt.Watch != nil {
@@ -339,6 +341,7 @@ func (s *gpuSweep) finish() {
 	// of each recording, is how many waited on average; in tenths.
 	s.queue.cut()
 	g.Queue = int64(math.Round(10 * distribution.Fraction(s.queue.waited, s.queue.before)))
+	g.Held = s.waits.held.settle()
 	g.Streams = s.streams
 	slices.SortFunc(g.Streams, func(a, b GPUStream) int { return cmp.Compare(a.Stream, b.Stream) })
 }

@@ -69,6 +69,7 @@ type waitSweep struct {
 	step   int        // the first of host.steps that did not end before the last gap
 
 	kernels *kernelTimes // that ran before the gap
+	held    heldSweep
 
 	gap   IdleGap // the one that is being divided
 	parts [NumReasons]int64
@@ -84,24 +85,40 @@ func (s *waitSweep) add(w *Waits, r *gpuRow, from trace.Time) {
 	s.gap.Gap, s.gap.Late, s.gap.Launch, s.gap.Launched = Gap{from, to}, r.called() && r.launch > from, r.launch, r.launched
 	s.gap.Parts = s.gap.Parts[:0]
 	switch {
+	case r.called():
+		s.launched(r, from)
+	case r.flags&rowMigrated != 0:
+		s.count(Migration, from, to, nil)
+	default:
+		s.count(NotRecorded, from, to, nil)
+	}
+	s.settle(w)
+}
+
+// launched divides a gap that a row of a known call ended. A device that holds a kernel back is
+// not idle for the host, once that has launched it.
+func (s *waitSweep) launched(r *gpuRow, from trace.Time) {
+	to, first := r.start, !s.kernels.ran(r.name)
+	ready := min(to, s.held.readyAt(r, from))
+	if !s.held.add(r, ready, s.gap.Late, first) {
+		ready = to
+	}
+	length := distribution.Between(from, to)
+	switch {
 	case s.gap.Late:
-		if r.launched >= slowLaunch && r.flags&rowKernel != 0 && !s.kernels.ran(r.name) {
+		if r.launched >= slowLaunch && r.flags&rowKernel != 0 && first {
 			s.load = r.launched
 			s.activate(HostCall{Start: r.launch, End: r.launch + trace.Time(r.launched), reason: Modules, nobody: true})
 		}
-		s.ofHost(from, to, r.launch)
-	case r.flags&rowMigrated != 0:
-		s.count(Migration, from, to, nil)
-	case !r.called():
-		s.count(NotRecorded, from, to, nil)
-	case distribution.Between(from, to) < kernelGap:
-		s.count(LaunchGap, from, to, nil)
+		s.ofHost(from, ready, r.launch)
+	case length < kernelGap || ready < to:
+		s.count(LaunchGap, from, ready, nil)
 	case r.flags&rowKernel == 0 && r.launch+trace.Time(r.launched) > to:
 		s.count(BlockingCopy, from, to, nil) // the driver works in the call: it stages memory
 	default:
 		s.count(Dependency, from, to, nil)
 	}
-	s.settle(w)
+	s.count(Withheld, ready, to, nil)
 }
 
 // trail counts the gap from the end of the last that ran until the steps end.

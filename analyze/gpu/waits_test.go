@@ -58,7 +58,12 @@ func TestWaitsOfPlantedGaps(t *testing.T) {
 		{name: "a copy that blocks", gap: 90, launch: 60, step: -1, calls: []call{{"cudaMemcpy", 50, 95}}, want: map[Reason]int64{HostWork: 50, BlockingCopy: 40}},
 		{name: "between steps", gap: 500, launch: 490, step: 200, want: map[Reason]int64{HostWork: 200, BetweenSteps: 300}},
 		{name: "behind another kernel", gap: 20, launch: -100, step: -1, want: map[Reason]int64{LaunchGap: 20}},
-		{name: "waits for an event", gap: 200, launch: -100, step: -1, want: map[Reason]int64{Dependency: 200}},
+		{name: "waits for a value", gap: 200, launch: -100, step: -1, calls: []call{{"cuStreamWaitValue32_v2", -200, -199}}, want: map[Reason]int64{Dependency: 200}},
+		{name: "held back", gap: 200, launch: -100, step: -1, want: map[Reason]int64{Withheld: 200}},
+		{name: "held back behind a late launch", gap: 600, launch: 99, step: -1, want: map[Reason]int64{HostWork: 199, Withheld: 401}}, // 99 us is what the clocks may be apart
+		{name: "held back, and the host waits for that", gap: 5000, launch: 99, step: -1, calls: []call{{"cudaStreamSynchronize", 110, 5010}}, want: map[Reason]int64{HostWork: 199, Withheld: 4801}},
+		{name: "a start that takes a little", gap: 180, launch: 99, step: -1, want: map[Reason]int64{HostWork: 180}},
+		{name: "behind a graph that was not recorded", gap: 600, launch: 99, step: -1, calls: []call{{"cudaGraphLaunch", 20, 30}}, want: map[Reason]int64{HostWork: 600}},
 		{name: "no call", gap: 200, launch: -1, step: -1, want: map[Reason]int64{NotRecorded: 200}},
 		{name: "no call, and no longer than behind another kernel", gap: 20, launch: -1, step: -1, want: map[Reason]int64{NotRecorded: 20}},
 		{name: "unified memory, for short", gap: 20, launch: -1, step: -1, migrates: true, want: map[Reason]int64{Migration: 20}},
@@ -114,7 +119,7 @@ func TestWaitsMomentByMoment(t *testing.T) {
 		}
 		host.order(steps, nil)
 		var gap IdleGap
-		sweep := waitSweep{host: &host, gaps: func(g *IdleGap) { gap = *g }}
+		sweep := waitSweep{host: &host, kernels: &kernelTimes{}, gaps: func(g *IdleGap) { gap = *g }}
 		var got, want Waits
 		for from := trace.Time(r.IntN(30)); from < 220; {
 			to := from + 1 + trace.Time(r.IntN(60))

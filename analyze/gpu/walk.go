@@ -1,6 +1,8 @@
 package gpu
 
 import (
+	"math"
+
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
@@ -51,6 +53,7 @@ type gpuPart struct {
 	gpu     *GPU
 	rows    gpuRows
 	orphans map[int64]orphan // by correlation
+	least   int64            // ns from the end of a call to the start of what it launched; negative if that was before
 	copies  copyKinds
 }
 
@@ -154,7 +157,12 @@ func (w *gpuWalk) addCall(c *profile.Call) {
 		rank.first.join(&firstCall{c.Start, c.Dur(), c.Name})
 	}
 	reason := w.calls.add(c, inWindow, &rank.started)
-	switch row := w.calls.rows.At(int64(c.Name)); {
+	row := w.calls.rows.At(int64(c.Name))
+	rank.outside = rank.outside || row.outside
+	if inWindow {
+		rank.launched.calls[row.launches]++
+	}
+	switch {
 	case row.captureBegin:
 		rank.marks = append(rank.marks, captureMark{c.Start, true})
 	case row.captureMark:
@@ -259,6 +267,10 @@ func (w *gpuWalk) add(e *profile.Event, device int32, r *gpuRow, l *walk.Launch)
 		r.flags |= rowStep * rowFlags(rank.kindOf(l))
 	}
 	part := rank.part(device)
+	if r.called() && r.flags&rowKernel != 0 {
+		rank.launched.rows[launchesKernel+launchKind(r.flags&rowGraph/rowGraph)]++
+		part.least = min(part.least, int64(r.start-r.launch)-r.launched)
+	}
 	part.rows.add(r)
 	return part
 }
@@ -285,7 +297,7 @@ func (p *gpuPart) addOrphan(correlation, dur int64) {
 func (r *gpuWalkRank) part(device int32) *gpuPart {
 	p := r.devices[device]
 	if p == nil {
-		p = &gpuPart{gpu: &GPU{Device: device}, copies: copyKinds{}}
+		p = &gpuPart{gpu: &GPU{Device: device}, copies: copyKinds{}, least: math.MaxInt64}
 		if r.devices == nil {
 			r.devices = map[int32]*gpuPart{}
 		}

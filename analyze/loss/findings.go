@@ -40,6 +40,7 @@ type gpuTime struct {
 	waits                [gpu.NumReasons]int64 // without what is cold
 	cold                 gpu.Cold
 	longest              [gpu.NumReasons]deviceGap
+	withheld             int64 // for another process, and in no wait
 }
 
 // A deviceGap is a gap and the device that ran nothing then; nil is none.
@@ -55,6 +56,10 @@ func (t *gpuTime) add(g *gpu.GPU, did *gpu.Activity, length int64) {
 	t.copies = distribution.AddTimes(t.copies, did.Exposed(kernelname.ClassMemory))
 	t.cold.Join(&did.Cold)
 	for reason, wait := range did.Waits.Time {
+		if gpu.Reason(reason) == gpu.Withheld && withheld(g) {
+			t.withheld = distribution.AddTimes(t.withheld, wait)
+			continue
+		}
 		t.waits[reason] = distribution.AddTimes(t.waits[reason], wait-did.Cold.Time[reason])
 		if gap := did.Waits.Longest[reason]; gap.Length() > t.longest[reason].gap.Length() {
 			t.longest[reason] = deviceGap{gap, g}
@@ -202,6 +207,7 @@ var reasonClauses = [gpu.NumReasons]string{
 	gpu.HostWork:     "because the host launches kernels too late",
 	gpu.LaunchGap:    "in gaps under 30 us between kernels that were already launched",
 	gpu.Dependency:   "because launched work waits: for an event, another stream, or the driver",
+	gpu.Withheld:     "because it starts launched kernels late: another process uses it, or they wait for work that was not recorded",
 	gpu.Unseen:       "while the host waits for GPU work that was not recorded",
 	gpu.Migration:    "between page migrations of unified memory",
 	gpu.NotRecorded:  "for reasons that the capture does not show: the launches were not recorded",
@@ -254,8 +260,8 @@ func tellIdle(g *gpu.GPUs, t *gpuTime, paused Paused) finding.Finding {
 		text = "apart from its cold start, " + text
 	}
 	f := shareFinding(subkind(most), "idle time", idle, text, evidence...)
-	if most == gpu.Unseen {
-		f.Confidence = finding.Likely // a call may wait for something else
+	if most == gpu.Unseen || most == gpu.Withheld {
+		f.Confidence = finding.Likely // there may be something else to wait for
 	}
 	return f
 }
@@ -269,6 +275,9 @@ func (t *gpuTime) idleInWords() string {
 		return fmt.Sprintf("%.0f %% of the time between steps and %.0f %% in them", between, idle)
 	case between >= 1:
 		return fmt.Sprintf("%.0f %% of the time in steps", idle)
+	}
+	if t.withheld > 0 {
+		return fmt.Sprintf("%.0f %% of the time with nothing launched", idle)
 	}
 	return fmt.Sprintf("%.0f %% of the time", idle)
 }

@@ -1,0 +1,169 @@
+package gpu
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// heldFrom is from how long on an idle device holds a kernel back that it could start, ns: it
+// starts one within 10 us of the end of its launch.
+const heldFrom = 100_000
+
+// Held are the kernels that a device could start, and did not for [heldFrom]: their launch had
+// ended, and nothing recorded ran on the device, so that no work of it, and no event behind such
+// work, was left to wait for.
+type Held struct {
+	N, Time int64 // Time is ns
+	Late    int64 // of N, those that were launched while nothing ran
+	Median  int64 // ns of one
+	// Starts is how many kernels there are that found the device idle, and Else the median of how
+	// long those took to start that it did not hold back, ns.
+	Starts, Else int64
+	Since        trace.Time // when it began to; 0 is from the beginning, or now and then
+	SinceN       int64      // of N, since then
+	SinceStarts  int64      // of Starts
+}
+
+// outsideCalls are parts of the names of calls after which kernels may wait for something that is not work
+// of the device: for a value in memory, a function of the host, or another process or API.
+var outsideCalls = []string{"WaitValue", "BatchMemOp", "LaunchHostFunc", "StreamAddCallback", "ExternalSemaphore", "IpcOpenEventHandle"}
+
+// waitsOutside reports whether a call of a name is one of these.
+func waitsOutside(name string) bool {
+	return slices.ContainsFunc(outsideCalls, func(part string) bool { return strings.Contains(name, part) })
+}
+
+// A launchKind is what a call launches.
+type launchKind uint8
+
+const (
+	launchesNothing launchKind = iota
+	launchesKernel
+	launchesGraph
+	numLaunchKinds
+)
+
+// launchKindOf returns what a call of a name launches.
+func launchKindOf(name string) launchKind {
+	switch {
+	case strings.Contains(name, "GraphLaunch"):
+		return launchesGraph
+	case strings.Contains(name, "LaunchKernel"), strings.Contains(name, "LaunchCooperativeKernel"):
+		return launchesKernel
+	}
+	return launchesNothing
+}
+
+// launchCount is how many calls launch something, and how many rows are of such.
+type launchCount struct{ calls, rows [numLaunchKinds]int64 }
+
+func (c *launchCount) add(o *launchCount) {
+	for kind := range c.calls {
+		c.calls[kind] += o.calls[kind]
+		c.rows[kind] += o.rows[kind]
+	}
+}
+
+// missing reports whether work that was launched is not in the files: more than what may have
+// run when the recording ended.
+func (c *launchCount) missing() bool {
+	const most = 0.05
+	lost := c.calls[launchesKernel] - c.rows[launchesKernel]
+	return float64(lost) > most*float64(c.calls[launchesKernel]) || c.calls[launchesGraph] > 0 && c.rows[launchesGraph] == 0
+}
+
+// A heldSweep finds the kernels that a device holds back.
+type heldSweep struct {
+	// never tells that kernels may wait for something else than their device, or for work that was
+	// not recorded.
+	never bool
+	// least is what the clocks of host and device are apart: no kernel of the device starts earlier
+	// after the end of its launch, ns.
+	least  int64
+	starts int
+	held   []heldStart
+	others distribution.Sample // ns until the others started
+}
+
+// A heldStart is a kernel that was held back.
+type heldStart struct {
+	at    int        // of the starts
+	ready trace.Time // when the device could have started it
+	ns    int64      // until it did
+	late  bool       // it was launched while nothing ran
+}
+
+// newHeldSweep returns the sweep over a device of a rank.
+func newHeldSweep(of *rankWork, part *gpuPart) heldSweep {
+	return heldSweep{never: of.outside || of.launched.missing() || len(of.gpus) > 1, least: max(0, part.least)}
+}
+
+// readyAt returns when the device could start a row that ended a gap.
+func (s *heldSweep) readyAt(r *gpuRow, from trace.Time) trace.Time {
+	return max(from, r.launch+trace.Time(r.launched+s.least))
+}
+
+// add takes a row that found the device idle, and reports whether it was held back. late tells
+// that it was launched then, and first that no kernel of its name ran before: it may load its code.
+func (s *heldSweep) add(r *gpuRow, ready trace.Time, late, first bool) bool {
+	if s.never || first || r.flags&rowKernel == 0 || r.flags&rowGraph != 0 {
+		return false
+	}
+	ns := int64(r.start - ready)
+	if s.starts++; ns < heldFrom {
+		s.others.Add(max(0, ns), distribution.NoLimit)
+		return false
+	}
+	s.held = append(s.held, heldStart{s.starts - 1, ready, ns, late})
+	return true
+}
+
+// settle says what was held back.
+func (s *heldSweep) settle() Held {
+	h := Held{N: int64(len(s.held)), Starts: int64(s.starts)}
+	if h.N == 0 {
+		return h
+	}
+	var times, others []int64
+	for i := range s.held {
+		times = append(times, s.held[i].ns)
+		h.Time = distribution.AddTimes(h.Time, s.held[i].ns)
+		if s.held[i].late {
+			h.Late++
+		}
+	}
+	h.Median = distribution.LowerMedian(times)
+	if s.others.Each(func(v int64) { others = append(others, v) }); len(others) > 0 {
+		h.Else = distribution.LowerMedian(others)
+	}
+	if first := s.since(); first >= 0 {
+		h.Since, h.SinceN, h.SinceStarts = s.held[first].ready, int64(len(s.held)-first), int64(s.starts-s.held[first].at)
+	}
+	return h
+}
+
+// maxTrials is how many starts are looked at one by one; of more, several at a time.
+const maxTrials = 1 << 16
+
+// since returns from which of the kernels on that were held back many are, and before it hardly
+// any; -1 if there is none.
+func (s *heldSweep) since() int {
+	together := 1 + s.starts/maxTrials
+	is := make([]bool, s.starts/together+1)
+	for i := range s.held {
+		is[s.held[i].at/together] = true
+	}
+	count := changepoint.Count(is)
+	for _, c := range changepoint.Shares(is, changepoint.Options{Alpha: 0.01}) {
+		const hardly, most = 0.1, 0.8
+		first := slices.IndexFunc(s.held, func(h heldStart) bool { return h.at/together >= c.At })
+		if first >= 0 && count.Share(0, c.At) <= hardly*count.Share(c.At, len(is)) && float64(len(s.held)-first) >= most*float64(len(s.held)) {
+			return first
+		}
+	}
+	return -1
+}
