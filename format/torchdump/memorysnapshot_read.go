@@ -20,12 +20,13 @@ type snapshotReader struct {
 	devices   map[int32]*heap.Device
 	entries   []heap.Entry // of all devices
 	places    map[snapshotFrame]trace.Sym
-	libraries map[string]bool // by file
+	native    map[trace.Sym]bool // of places: those of C++ alone
+	libraries map[string]bool    // by file
 }
 
 // readSnapshot reads a pickle, of which what was readSnapshot before an error is returned with it.
 func readSnapshot(in *format.Input, syms *trace.Symbols) (*heap.Snapshot, error) {
-	r := &snapshotReader{syms: syms, devices: map[int32]*heap.Device{}, places: map[snapshotFrame]trace.Sym{}, libraries: map[string]bool{}}
+	r := &snapshotReader{syms: syms, devices: map[int32]*heap.Device{}, places: map[snapshotFrame]trace.Sym{}, native: map[trace.Sym]bool{}, libraries: map[string]bool{}}
 	var refs *pickle.Refs
 	if in.Path != "" {
 		// So that what nobody refers to is not held. Damage is told by the next pass.
@@ -135,7 +136,7 @@ func (r *snapshotReader) finish(file string, root pickle.Value) *heap.Snapshot {
 	if len(rest) > 0 && root.Kind == pickle.Missing { // of a file that was cut: the first device is most likely
 		r.device(0).Entries = append(r.device(0).Entries, rest...)
 	}
-	x := &heap.Snapshot{File: file}
+	x := &heap.Snapshot{File: file, Native: r.native}
 	for number := int32(0); len(x.Devices) < len(r.devices); number++ {
 		if d := r.devices[number]; d != nil {
 			x.Devices = append(x.Devices, d)
@@ -156,7 +157,7 @@ type snapshotFrame struct {
 }
 
 // where returns the innermost function of a stack that is not PyTorch's or of C++, or the innermost
-// one in Python where all are; 0 is no stack.
+// one in Python where all are. Of C++ alone it is the node of the backward pass, or the outermost operator; 0 is no stack.
 func (r *snapshotReader) where(frames pickle.Value) trace.Sym {
 	var at snapshotFrame
 	for i := range frames.Len() {
@@ -176,12 +177,43 @@ func (r *snapshotReader) where(frames pickle.Value) trace.Sym {
 			at = here
 		}
 	}
+	native := at.name != "" && r.libraries[at.file] && !strings.HasSuffix(at.file, ".py") && !strings.HasPrefix(at.file, "<")
+	if native {
+		at = nativeFrame(frames)
+	}
 	sym, known := r.places[at]
 	if !known && at != (snapshotFrame{}) {
 		sym = r.syms.Intern(at.String())
 		r.places[at] = sym
+		if native {
+			r.native[sym] = true
+		}
 	}
 	return sym
+}
+
+// nativeFrame returns what a stack of C++ alone is of: the node of a backward pass, else its outermost operator, else its
+// outermost function.
+func nativeFrame(frames pickle.Value) (at snapshotFrame) {
+	for i := range frames.Len() {
+		name := frames.At(i).Get("name").Text()
+		if node, ok := between(name, "torch::autograd::generated::", "::apply("); ok {
+			return snapshotFrame{name: node + " (backward pass)"}
+		}
+		if op, ok := between(name, "at::_ops::", "::call("); ok {
+			at.name = "aten::" + op + " (C++)"
+		} else if at.name == "" && i == frames.Len()-1 {
+			at.name = name
+		}
+	}
+	return at
+}
+
+// between returns the text between two others.
+func between(s, from, to string) (string, bool) {
+	_, rest, ok := strings.Cut(s, from)
+	text, _, closed := strings.Cut(rest, to)
+	return text, ok && closed
 }
 
 // isLibrary reports whether a file is part of PyTorch, or of Python.
@@ -195,7 +227,7 @@ func isLibrary(file string) bool {
 			return true
 		}
 	}
-	for _, end := range []string{".so", ".cpp", ".cc", ".h", ".cu"} {
+	for _, end := range []string{".so", ".cpp", ".cc", ".c", ".h", ".cu", ".o", ".S"} {
 		if strings.HasSuffix(file, end) {
 			return true
 		}

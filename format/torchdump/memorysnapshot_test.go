@@ -81,6 +81,19 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// Stacks of C++ alone are of a backward pass, and of no line of a program.
+func TestNativeStacks(t *testing.T) {
+	run := torch.IdleAllocator(0, 1<<20)
+	run.Alloc(1<<20, torch.Backward)
+	run.Alloc(1<<20, 3)
+	_, opt, x := readSnapshots(t, torch.MemorySnapshot(run), profile.Filter{})
+	for i, want := range []string{"MmBackward0 (backward pass)", "forward (layers/layer3.py:43)"} {
+		if l := x.Devices[0].Lives()[i]; opt.Syms.Name(l.Where) != want || x.Native[l.Where] != (i == 0) {
+			t.Errorf("%q, native %v, want %q", opt.Syms.Name(l.Where), x.Native[l.Where], want)
+		}
+	}
+}
+
 // A timeline shows the peak, and no value that was not there.
 func TestCounters(t *testing.T) {
 	run := torch.NewAllocator(3, 1, 500, 1<<20)

@@ -43,8 +43,12 @@ type AllocatorTruth struct {
 
 const allocatorStart = 1_770_000_000_000_000 // us
 
-// places are how many lines of a program allocate.
-const places = 8
+// places are how many lines of a program allocate; Backward is the place of a backward pass, whose threads have C++ alone on
+// their stacks.
+const (
+	places   = 8
+	Backward = places
+)
 
 // IdleAllocator is one that has nothing yet. The ring holds the newest entries.
 func IdleAllocator(device int64, ring int) *Allocator {
@@ -56,6 +60,12 @@ func IdleAllocator(device int64, ring int) *Allocator {
 			ground.Dict{{"name", "forward"}, {"filename", fmt.Sprintf("/sgl/srt/layers/layer%d.py", i)}, {"line", int64(40 + i)}},
 		})
 	}
+	var native []any
+	for _, name := range []string{"torch::unwind::unwind()", "c10::cuda::CUDACachingAllocator::Native::NativeCachingAllocator::allocate(unsigned long)", "at::_ops::mm::call(at::Tensor const&, at::Tensor const&)",
+		"torch::autograd::generated::MmBackward0::apply(std::vector<at::Tensor>&&)", "execute_native_thread_routine"} {
+		native = append(native, ground.Dict{{"name", name}, {"filename", "??"}, {"line", int64(0)}})
+	}
+	r.frames = append(r.frames, native)
 	return r
 }
 
@@ -81,7 +91,7 @@ func NewAllocator(seed uint64, device int64, steps, ring int) *Allocator {
 // Wait lets some us go by.
 func (r *Allocator) Wait(us int64) { r.now += us }
 
-// Alloc allocates a block in a place, 0 to 7: one that is free and takes as much, or else a new segment. It returns the
+// Alloc allocates a block in a place, 0 to 7 or Backward: one that is free and takes as much, or else a new segment. It returns the
 // number of the block.
 func (r *Allocator) Alloc(size int64, place int) int {
 	takes := rounded(size)
@@ -116,6 +126,12 @@ func (r *Allocator) Keep(size int64, place int) {
 	}
 	r.BytesKept += size
 	r.Alloc(size, place)
+}
+
+// Forget drops all entries: recording begins now.
+func (r *Allocator) Forget() {
+	r.beforeRing = r.use[len(r.use)-1]
+	r.entries, r.use = nil, nil
 }
 
 // Pool says that a block is of a CUDA graph.

@@ -58,6 +58,8 @@ type Snapshot struct {
 	File    string
 	Rank    string // as reports name it; "" is not decided yet
 	Devices []*Device
+	// Native are places of C++ alone, such as threads of a backward pass: no line of a program.
+	Native map[trace.Sym]bool
 }
 
 // A Device is one that the process had memory of.
