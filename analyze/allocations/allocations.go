@@ -118,7 +118,7 @@ func (m *Memory) device(x *heap.Snapshot, d *heap.Device) {
 		}
 		m.holders(rank, d, &row.Replay, true)
 		m.stalls(rank, d, &row)
-		if g := grows(d, &row.Replay); g != nil {
+		if g := grows(d, &row.Replay, x.Native); g != nil {
 			g.Rank, g.Number = rank, d.Number
 			m.Growing = append(m.Growing, *g)
 		}

@@ -83,7 +83,7 @@ func (m *Memory) leak(g *Growth) finding.Finding {
 		say("that is %s in %s; at this rate, PyTorch needs as much again as it has of the device, %s, within %s", words.Size(g.Bytes), words.Nearly(int64(g.Last-g.From)),
 			words.Size(g.Use.Reserved), words.Nearly(int64(left)))
 	}
-	say("it is a leak unless something frees them later: a cache that fills, or results that are collected, look the same until then")
+	say("it is a leak unless something frees them later, or it stops: a cache that fills, weights that are loaded, and results that are collected look the same until then")
 	say("all others come and go: they have %s at least in the first quarter of that time, and %s in the last", words.Size(g.Rest[0]), words.Size(g.Rest[1]))
 	for i := range g.Sites[1:] {
 		s := &g.Sites[1+i]

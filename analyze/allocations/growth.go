@@ -49,8 +49,8 @@ const (
 // smallestSegment is what the allocator gets of the device at least, in bytes: what grew by less took nothing of it yet.
 const smallestSegment = 2 << 20
 
-// grows returns the growth of a device; nil is none.
-func grows(d *heap.Device, r *heap.Replay) *Growth {
+// grows returns the growth of a device; nil is none. Native are places that are no line of a program.
+func grows(d *heap.Device, r *heap.Replay, native map[trace.Sym]bool) *Growth {
 	lives := d.Lives()
 	byPlace := map[trace.Sym][]int{} // all blocks of it
 	for i := range lives {
@@ -60,7 +60,10 @@ func grows(d *heap.Device, r *heap.Replay) *Growth {
 	g := &Growth{Use: heap.Usage{Allocated: r.End.Allocated, Reserved: r.End.Reserved}}
 	growing := map[trace.Sym]bool{}
 	for where, of := range byPlace {
-		if kept := keeps(lives, of, len(d.Entries)); kept != nil && inRounds(lives, byPlace, kept, len(d.Entries)) {
+		if native[where] {
+			continue
+		}
+		if kept := keeps(lives, of, len(d.Entries)); kept != nil && !mirrors(d, lives, kept) && goesOn(lives, byPlace, lives[kept[0]].From, len(d.Entries)) && inRounds(lives, byPlace, kept, len(d.Entries)) {
 			s := Site{Where: where, Kept: kept}
 			for _, i := range kept {
 				s.Bytes += lives[i].Size
@@ -168,6 +171,59 @@ func evenly(lives []heap.Life, kept []int, end int) []int {
 		}
 	}
 	return nil
+}
+
+// mirrors reports whether nearly all that is kept has the size of a block of its own that was there before, in three sizes or
+// more. It is for parameters then: gradients, the state of an optimizer, or a copy of them.
+func mirrors(d *heap.Device, lives []heap.Life, kept []int) bool {
+	from, before := lives[kept[0]].From, map[int64]int{} // how many, by size
+	known := map[uint64]bool{}                           // addresses at the end of blocks that entries allocated
+	for i := range lives {
+		if l := &lives[i]; l.From < from && l.To >= from {
+			before[l.Size]++
+		}
+		if l := &lives[i]; l.To == len(d.Entries) {
+			known[l.Address] = true
+		}
+	}
+	for i := range d.Segments {
+		for _, b := range d.Segments[i].Blocks {
+			if b.State != heap.Inactive && !known[b.Address] {
+				before[b.Requested]++
+			}
+		}
+	}
+	matched, sizes := 0, map[int64]bool{}
+	for _, i := range kept {
+		if size := lives[i].Size; before[size] > 0 {
+			before[size]--
+			matched++
+			sizes[size] = true
+		}
+	}
+	return 10*matched >= 9*len(kept) && len(sizes) >= 3
+}
+
+// goesOn reports whether what was done before an entry is done after it, too: of the blocks that came and went before, half are of
+// places where they still do, at a quarter of the rate. Else what is kept is of another phase: the first step of an optimizer
+// allocates for each parameter what it keeps, and the recording may end there.
+func goesOn(lives []heap.Life, byPlace map[trace.Sym][]int, from, end int) bool {
+	all, still := 0, 0
+	for _, of := range byPlace {
+		before, after := 0, 0
+		for _, i := range of {
+			if to := lives[i].To; to < from {
+				before++
+			} else if to < end {
+				after++
+			}
+		}
+		all += before
+		if 4*after*from >= before*(end-from) {
+			still += before
+		}
+	}
+	return 2*still >= all
 }
 
 // inRounds reports whether work is repeated between blocks that are kept: blocks of other places come and go, over several

@@ -193,6 +193,40 @@ var sound = []struct {
 			}
 		}
 	}},
+	{"the first step of an optimizer, at the end", func(a *torch.Allocator, _ *rand.Rand) {
+		var held []int
+		for range 48 {
+			held = append(held, forward(a)...)
+		}
+		for _, k := range held {
+			a.Free(a.Alloc(2*mib, 6))
+			a.Free(k)
+		}
+		for range 300 { // parameters
+			a.Free(a.Alloc(mib, 4))
+			a.Alloc(mib, 3)
+			a.Alloc(mib, 5)
+		}
+	}},
+	{"the first step of an optimizer, alone", func(a *torch.Allocator, rng *rand.Rand) {
+		var sizes []int64
+		for range 300 {
+			sizes = append(sizes, mib*(1+rng.Int64N(5)))
+			a.Alloc(sizes[len(sizes)-1], 6)
+		}
+		a.Forget()
+		for _, size := range sizes {
+			a.Free(a.Alloc(size, 4))
+			a.Alloc(size, 3)
+			a.Alloc(size, 5)
+		}
+	}},
+	{"gradients of a backward pass", func(a *torch.Allocator, _ *rand.Rand) {
+		for range 300 {
+			a.Forward(1)
+			a.Alloc(mib, torch.Backward)
+		}
+	}},
 	{"CUDA graphs that are captured", func(a *torch.Allocator, _ *rand.Rand) {
 		for i := range 60 {
 			a.Forward(12)
@@ -261,7 +295,7 @@ func TestLeakWithoutStacks(t *testing.T) {
 		}
 	}
 	var d *heap.Device = set.Snapshots()[0].Devices[0]
-	if r := d.Replay(); grows(d, &r) != nil {
+	if r := d.Replay(); grows(d, &r, nil) != nil {
 		t.Error("a place is known")
 	}
 }
