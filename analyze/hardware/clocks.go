@@ -112,7 +112,6 @@ func (d *Device) peers(devices []*Device) (list []*Device) {
 // braked reports whether metrics say themselves that something slows a GPU down: heat, or a brake.
 // One peer is enough then.
 func (d *Device) braked(t trace.Time, every time.Duration) bool {
-	const brakes = 0x8 | 0x20 | 0x40 | 0x80
 	v, ok := valueAt(d.reasons, t, every)
 	return ok && v >= 0 && uint64(v)&brakes != 0
 }

@@ -55,8 +55,12 @@ func Clocks(set *series.Set, uses []Use) ([]finding.Finding, finding.Check) {
 	}
 	from, to, _ := set.Bounds()
 	var list []finding.Finding
-	for _, s := range Slower(devices) {
+	slow := Slower(devices)
+	for _, s := range slow {
 		list = append(list, s.finding(len(devices), from, to))
+	}
+	for _, b := range Brakes(devices, slow) {
+		list = append(list, b.finding(len(devices), from, to))
 	}
 	return list, check
 }

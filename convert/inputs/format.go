@@ -33,7 +33,7 @@ var Formats = []*format.Format{
 	rocm.RPD, rocm.Rocpd, rocm.Rocprof, rocm.RocprofPerfetto, nsysexport.Format, torchdump.FlightRecorder,
 	otlpjson.Format, spanjson.Jaeger, spanjson.Zipkin, sglang.RequestDump, sglang.ExpertDump, pyspy.Format,
 	torchdump.MemorySnapshot, platform.Kubernetes, nccl.Inspector, clientrecord.Format, sglang.ServerState,
-	serverlog.Format, routerlog.Format, nccl.Log, prometheus.Format, platform.Kernel, chrometrace.Format,
+	serverlog.Format, routerlog.Format, nccl.Log, prometheus.Format, platform.NvidiaSMI, platform.Kernel, chrometrace.Format,
 	serverlog.Alone, // others may quote a traceback
 }
 
