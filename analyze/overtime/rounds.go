@@ -191,7 +191,8 @@ type kernelShare struct {
 	n, later      float64
 }
 
-// addKernels says which kernels changes of steps are of, and whether there are as many.
+// addKernels says which kernels changes of steps are of, and whether there are as many: if not, there is more or less to do, or the host
+// ran ahead of the device until its queue was full, so that annotations came faster than kernels.
 func (c *Collector) addKernels(t *Timeline) {
 	for i := range t.Changes {
 		x := &t.Changes[i]
