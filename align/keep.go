@@ -3,7 +3,7 @@ package align
 import "github.com/sgtrace/sgtrace/trace"
 
 // Clocks that NTP keeps are better than the middle of an interval of milliseconds, which
-// is what requests leave. So a clock that claims to show Unix time stays where it is,
+// is what requests and collectives of hosts leave. So a clock that claims to show Unix time stays where it is,
 // unless more than a few of the bounds between it and others do not hold then. A few are
 // of requests that were joined wrongly, and an effect may come a little before its cause
 // on any clock.
@@ -56,7 +56,7 @@ type keeper struct {
 	bounds [][]int32 // by clock
 }
 
-// candidates returns the clocks that only requests relate to the reference.
+// candidates returns the clocks that only requests, or collectives of hosts, relate to the reference.
 func (k *keeper) candidates(reference int) (list []int) {
 	hasRanks := make([]bool, k.p.Clocks)
 	for i := range k.p.Ranks {
@@ -64,7 +64,7 @@ func (k *keeper) candidates(reference int) (list []int) {
 	}
 	for c := range k.p.Claims {
 		f := &k.fits[c]
-		if k.p.Claims[c] && c != reference && !hasRanks[c] && f.By == ByRequests && f.Why == trace.SyncMatched {
+		if k.p.Claims[c] && c != reference && (!hasRanks[c] && f.By == ByRequests || f.By == ByHosts) && f.Why == trace.SyncMatched {
 			list = append(list, c)
 		}
 	}

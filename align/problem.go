@@ -49,6 +49,8 @@ type Bound struct {
 	A, B   int
 	At     int64
 	Lo, Hi int64 // within +-2e18, or NoLo, NoHi; others are ignored
+	// OfHosts tells that a collective of hosts says so, no request.
+	OfHosts bool
 }
 
 // sound reports whether b says anything, in numbers that can be computed with.
@@ -72,6 +74,27 @@ func TransferBounds(ranks []matching.Rank, names *matching.Names, matches *match
 			send, recv := a.Calls.At(int(from.Index)), b.Calls.At(int(to.Index))
 			if names.Of(send.Call).Kind == matching.KindSend && names.Of(recv.Call).Kind == matching.KindRecv && a.Clock != b.Clock {
 				list = append(list, Bound{A: a.Clock, B: b.Clock, At: recv.End, Lo: NoLo, Hi: sub(recv.End, send.Start)})
+			}
+		}
+	}
+	return list
+}
+
+// MeetBounds returns what matched collectives of hosts say: none has left before the last one came. Ends of
+// threads are too uneven for more. Each clock is compared with the first one of a collective.
+func MeetBounds(ranks []matching.Rank, matches *matching.Matches) []Bound {
+	var list []Bound
+	for _, m := range matches.All() {
+		if m.Kind != matching.KindSync {
+			continue
+		}
+		first := &ranks[m.Members[0].Rank]
+		a := first.Calls.At(int(m.Members[0].Index))
+		for _, x := range m.Members[1:] {
+			other := &ranks[x.Rank]
+			if b := other.Calls.At(int(x.Index)); other.Clock != first.Clock && a.Timed() && b.Timed() {
+				list = append(list, Bound{A: first.Clock, B: other.Clock, At: b.End, Lo: NoLo, Hi: sub(b.End, a.Start), OfHosts: true},
+					Bound{A: other.Clock, B: first.Clock, At: a.End, Lo: NoLo, Hi: sub(a.End, b.Start), OfHosts: true})
 			}
 		}
 	}

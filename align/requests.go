@@ -15,6 +15,7 @@ type limits struct {
 	lo, hi []limit
 	fit    *bandLine // the line between them; nil where there is none
 	fitted int       // limits that fit is of
+	asked  bool      // some are of requests
 }
 
 // refit finds the line again if limits came.
@@ -60,6 +61,7 @@ func (c *crossings) add(x *Bound) {
 		l = &limits{a: key[0], b: key[1]}
 		c.pairs[key] = l
 	}
+	l.asked = l.asked || !x.OfHosts
 	l.add(c.state, *x, a < b)
 }
 
@@ -105,6 +107,9 @@ func (s *state) requests() {
 		c.join(best)
 	}
 	for _, l := range c.ordered() {
+		if !l.asked {
+			continue
+		}
 		kind := DividedRequests
 		if len(l.lo) == 0 || len(l.hi) == 0 {
 			kind = OneSided
@@ -117,10 +122,13 @@ func (s *state) requests() {
 
 // connect merges the two roots of l.
 func (s *state) connect(l *limits) {
-	f := l.fit
+	f, by := l.fit, ByRequests
+	if !l.asked {
+		by = ByHosts
+	}
 	r := relation{
 		line: line{t0: f.At, off: f.Off, slope: f.Slope},
-		why:  trace.SyncMatched, by: ByRequests, err: f.Err, slopeErr: f.SlopeErr, loose: f.Loose, windowed: true,
+		why:  trace.SyncMatched, by: by, err: f.Err, slopeErr: f.SlopeErr, loose: f.Loose, windowed: true,
 		center: f.At, from: f.From, to: f.To, matches: f.Used, trimmed: f.Wrong,
 	}
 	if s.better(l.a, l.b) == l.a {
@@ -159,7 +167,7 @@ func (s *state) checkBounds() {
 	found := map[[2]int]*Conflict{}
 	var list []*Conflict
 	for _, x := range s.p.Bounds {
-		if s.root[x.A] != s.root[x.B] || x.A == x.B || !x.sound() {
+		if x.OfHosts || s.root[x.A] != s.root[x.B] || x.A == x.B || !x.sound() {
 			continue
 		}
 		key := [2]int{min(x.A, x.B), max(x.A, x.B)}

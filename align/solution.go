@@ -31,10 +31,13 @@ const (
 	ByKernels            // that two profilers of one process both recorded
 	ByCollectives
 	ByRequests
+	ByHosts // collectives of hosts
 )
 
 // String returns the word that reports print.
-func (b MatchBasis) String() string { return [...]string{"", "kernels", "collectives", "requests"}[b] }
+func (b MatchBasis) String() string {
+	return [...]string{"", "kernels", "collectives", "requests", "collectives of hosts"}[b]
+}
 
 // A ClockFit relates one clock to the reference clock:
 //

@@ -78,7 +78,7 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 	}
 	of.LeaveOut(in.Requests)
 	if opt.MatchCollectives {
-		p.Profiles.Collectives = p.aligned.CollectiveMatches(of)
+		p.Profiles.Collectives, p.Profiles.HostCollectives = p.aligned.CollectiveMatches(of), p.aligned.HostMatches(of)
 	}
 	if in.Requests != nil {
 		p.First, p.Last, _ = in.Requests.Bounds()
@@ -223,7 +223,7 @@ func Profiles(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment
 	if len(of.Tracks) == 0 {
 		return nil
 	}
-	p := &profile.Set{Syms: in.Spans.Syms, Collectives: aligned.CollectiveMatches(of), GPUs: of.GPUs(), ClockOffsets: aligned.ClockOffsets(of)}
+	p := &profile.Set{Syms: in.Spans.Syms, Collectives: aligned.CollectiveMatches(of), HostCollectives: aligned.HostMatches(of), GPUs: of.GPUs(), ClockOffsets: aligned.ClockOffsets(of)}
 	p.Streams, p.Files = heldStreams(in, of)
 	p.Recorded, p.GraphCapture = of.ProfilerOverhead()
 	if of.Everything() {

@@ -7,7 +7,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Collective is a communication kernel, or the call that asked for one.
+// A Collective is a communication kernel, the call that asked for one, or the part of a thread in a collective of
+// hosts, as those of gloo: the latter two are not OnGPU, and their names tell them apart ([kernelname.WaitsOnHost]).
 type Collective struct {
 	Event int32 // index into Events, or NoEvent
 	Row   int32

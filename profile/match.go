@@ -35,6 +35,9 @@ type CollectiveMatch struct {
 	// Component numbers the ranks that meet each other, directly or not. Matches of a component
 	// follow each other, unless all were asked for by time.
 	Component int32
+	// First tells that it is the first one that was recorded of some rank: the others may have waited for that
+	// rank's profiler to start.
+	First bool
 	// Bound is how far the clocks of its ranks may be off each other, in ns: 0 on one
 	// host, -1 if it is unknown.
 	Bound int64

@@ -24,6 +24,9 @@ type Set struct {
 	GPUs    []string // by rank: what its accelerators are called; "" is unknown, or several
 	// Collectives are those of all ranks; nil unless they were asked for.
 	Collectives CollectiveMatches
+	// HostCollectives are those in which hosts wait for each other, as those of gloo; nil is none, or they were not
+	// asked for.
+	HostCollectives CollectiveMatches
 	// MissingRanks are the jobs of which ranks are missing in the inputs; nil where ranks were
 	// selected.
 	MissingRanks []MissingRanks

@@ -56,7 +56,7 @@ var kinds = []struct {
 func KindOf(name string) Kind {
 	kernel := kernelname.Parse(name)
 	scope, word := plain(kernel.Scope), plain(kernel.Bare)
-	for _, p := range []string{"nccl:", "nccldevkernel", "ncclkernel", "ncclsymkdevkernel", "ncclsymdevkernel", "rccl", "nccl", "coalesced"} {
+	for _, p := range []string{"nccl:", "nccldevkernel", "ncclkernel", "ncclsymkdevkernel", "ncclsymdevkernel", "rccl", "nccl", "gloo:", "coalesced"} {
 		word = strings.TrimPrefix(word, p)
 	}
 	for _, k := range kinds {

@@ -33,8 +33,18 @@ type Report struct {
 // The result does not depend on the order of ranks, except for the numbers in
 // Member: matches are ordered by where they first appear in an order of ranks
 // that follows from their content.
-func Find(ranks []Rank, names *Names) (Matches, Report) {
+func Find(ranks []Rank, names *Names) (Matches, Report) { return find(ranks, names, 1) }
+
+// hostLoose is how many times farther apart than on devices the ranks of a collective of hosts leave it: threads
+// wait for a core, and messages for a thread. Ends are 0.1 to 1 ms apart.
+const hostLoose = 30
+
+// FindOnHosts is [Find] for collectives of hosts.
+func FindOnHosts(ranks []Rank, names *Names) (Matches, Report) { return find(ranks, names, hostLoose) }
+
+func find(ranks []Rank, names *Names, loose int64) (Matches, Report) {
 	m := newMatcher(ranks, names)
+	m.loose = loose
 	m.byCommsID()
 	m.bySeq()
 	m.ordinals()
@@ -63,6 +73,7 @@ type matcher struct {
 	order  []int // of ranks, by content
 	jobs   []uint64
 	names  *Names
+	loose  int64 // ends are this many times farther apart than those of devices
 	groups []group
 	of     [][]int32 // group or state of each collective, by position in order
 	report Report

@@ -29,6 +29,7 @@ const minRun = 4
 type sequence struct {
 	pos   int // of the rank in matcher.order
 	clock int
+	loose int64   // see matcher
 	calls []int32 // indexes, in order of start
 	ends  []int64
 	token []uint32 // what has to be equal, beside the step
@@ -67,7 +68,7 @@ func (m *matcher) ordinals() {
 			}
 			s := current[n]
 			if s == nil {
-				s = &sequence{pos: pos, clock: m.ranks[m.order[pos]].Clock}
+				s = &sequence{pos: pos, clock: m.ranks[m.order[pos]].Clock, loose: m.loose}
 				current[n] = s
 				sequences[n] = append(sequences[n], s)
 			}

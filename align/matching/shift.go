@@ -32,6 +32,9 @@ type shift struct {
 	skewAt  int64   // ... amid the overlap, time of a
 }
 
+// even returns how uneven ends of a collective may be, ns.
+func (s *sequence) even() float64 { return float64(s.loose * evenSpread) }
+
 func (s *sequence) sortedGaps() []gap {
 	if s.gaps == nil {
 		for i := 1; i < len(s.ends); i++ {
@@ -75,7 +78,7 @@ func votes(a, b *sequence) []shift {
 	count := map[int32]int{}
 	known := a.sortedGaps()
 	for _, g := range b.largest(landmarks) {
-		tolerance := gapTolerance + int64(driftLimit*math.Abs(float64(g.size)))
+		tolerance := a.loose*gapTolerance + int64(driftLimit*math.Abs(float64(g.size)))
 		equal := known[gapsBelow(known, g.size-tolerance):gapsBelow(known, g.size+tolerance+1)]
 		// A gap that many are equal to says little about which one it is.
 		for _, k := range equal[:min(len(equal), perLandmark)] {
@@ -106,20 +109,21 @@ func votes(a, b *sequence) []shift {
 }
 
 // gapDifference returns the sum of the differences between some gaps of a and b,
-// none of which counts more than gapTolerance. It is the quick look at a shift.
+// none of which counts more than the tolerance. It is the quick look at a shift.
 func (s shift) gapDifference(a, b *sequence) (sum int64) {
+	tolerance := a.loose * gapTolerance
 	from := max(0, -s.by) + 1
 	to := min(int32(len(a.calls)), int32(len(b.calls))-s.by)
 	n := min(to-from, probes/2)
 	for k := range n {
 		i := from + int32(int64(k)*int64(to-from)/int64(n))
 		d := (b.ends[i+s.by] - b.ends[i+s.by-1]) - (a.ends[i] - a.ends[i-1])
-		if d = max(d, -d); d > gapTolerance || !same(a, i, b, i+s.by) {
-			d = gapTolerance
+		if d = max(d, -d); d > tolerance || !same(a, i, b, i+s.by) {
+			d = tolerance
 		}
 		sum += d
 	}
-	return sum + int64(probes/2-max(n, 0))*gapTolerance/2 // a short overlap shows less
+	return sum + int64(probes/2-max(n, 0))*tolerance/2 // a short overlap shows less
 }
 
 // gapsBelow returns how many of the sorted gaps are smaller than size.
@@ -149,7 +153,7 @@ func stepShifts(a, b *sequence) map[int32]bool {
 func bestShift(a, b *sequence) (shift, outcome) {
 	var list []shift
 	for _, s := range votes(a, b) {
-		if s.judge(a, b); s.overlap < minRun || s.agree < 0.9 || s.spread > evenSpread {
+		if s.judge(a, b); s.overlap < minRun || s.agree < 0.9 || s.spread > a.even() {
 			continue
 		}
 		list = append(list, s)
@@ -159,10 +163,10 @@ func bestShift(a, b *sequence) (shift, outcome) {
 	}
 	// A short overlap is even by chance: it takes more evidence than a long one.
 	slices.SortStableFunc(list, func(x, y shift) int {
-		return cmp.Or(cmp.Compare(x.cost(), y.cost()), cmp.Compare(y.votes, x.votes), cmp.Compare(x.by, y.by))
+		return cmp.Or(cmp.Compare(x.cost(a), y.cost(a)), cmp.Compare(y.votes, x.votes), cmp.Compare(x.by, y.by))
 	})
 	for _, rival := range list[1:] {
-		if rival.cost() < 3*list[0].cost() && !rival.agrees(list[0]) {
+		if rival.cost(a) < 3*list[0].cost(a) && !rival.agrees(list[0], a) {
 			return shift{}, ambiguous
 		}
 	}
@@ -172,16 +176,16 @@ func bestShift(a, b *sequence) (shift, outcome) {
 // cost is how much speaks against s. Ends are never more even than about 1 us, so
 // what is better than that is no better. Of calls that are not equal, one in
 // twenty counts as much as it takes to prefer another shift.
-func (s shift) cost() float64 {
-	return max(s.spread, 1000) * (1 + 8/float64(s.overlap)) * (1 + 60*(1-s.agree))
+func (s shift) cost(a *sequence) float64 {
+	return max(s.spread, float64(1000*a.loose)) * (1 + 8/float64(s.overlap)) * (1 + 60*(1-s.agree))
 }
 
 // agrees reports whether two shifts are the same answer: calls that were lost between
 // two stretches make the shift another one, but the clocks stay as far apart.
-func (s shift) agrees(o shift) bool {
+func (s shift) agrees(o shift, a *sequence) bool {
 	disjoint := s.at >= o.at+o.overlap || o.at >= s.at+s.overlap
 	apart, elapsed := s.skew-o.skew, s.skewAt-o.skewAt
-	return disjoint && float64(max(apart, -apart)) < evenSpread+driftLimit*float64(max(elapsed, -elapsed))
+	return disjoint && float64(max(apart, -apart)) < a.even()+driftLimit*float64(max(elapsed, -elapsed))
 }
 
 // judge measures s, on the longest stretch of the overlap that is even. A call that
@@ -195,7 +199,7 @@ func (s *shift) judge(a, b *sequence) {
 	}
 	s.measure(a, b, from, to)
 	whole := s.overlap
-	for size := whole / 2; s.spread > evenSpread && size >= 64 && size >= whole/8; size /= 2 {
+	for size := whole / 2; s.spread > a.even() && size >= 64 && size >= whole/8; size /= 2 {
 		for start := from; start+size <= to; start += size {
 			part := *s
 			part.overlap, part.at = size, start
@@ -243,7 +247,7 @@ func shiftByTime(a, b *sequence) (shift, bool) {
 	for k := range min(probes, len(b.ends)) {
 		j := int32(k * len(b.ends) / min(probes, len(b.ends)))
 		i, _ := slices.BinarySearch(a.ends, b.ends[j])
-		best, off := -1, int64(SameClock)
+		best, off := -1, a.loose*SameClock
 		for _, c := range [...]int{i - 1, i, i + 1} {
 			if c < 0 || c >= len(a.ends) || !same(a, int32(c), b, j) {
 				continue
@@ -266,5 +270,5 @@ func shiftByTime(a, b *sequence) (shift, bool) {
 		return s, false
 	}
 	s.judge(a, b)
-	return s, s.overlap >= minRun && s.spread <= evenSpread && max(s.skew, -s.skew) < SameClock
+	return s, s.overlap >= minRun && s.spread <= a.even() && max(s.skew, -s.skew) < a.loose*SameClock
 }

@@ -25,7 +25,7 @@ func follow(a, b *sequence, s shift) []pair {
 		if d = max(d, -d); best < 0 || d < best {
 			start, best = i, d
 		}
-		if best < 1000 {
+		if best < 1000*a.loose {
 			break
 		}
 	}
@@ -49,8 +49,8 @@ func (f follower) walk(i, j, by int32) []pair {
 		ea, eb := f.a.ends[i], f.b.ends[j]
 		d := float64(eb-ea) - f.skew
 		elapsed := max(ea-f.last, f.last-ea)
-		tolerance := followTolerance + driftLimit*float64(elapsed)
-		tolerance = min(tolerance, max(float64(nearest(f.a, i))/2, float64(nearest(f.b, j))/2, 2000))
+		tolerance := float64(f.a.loose*followTolerance) + driftLimit*float64(elapsed)
+		tolerance = min(tolerance, max(float64(nearest(f.a, i))/2, float64(nearest(f.b, j))/2, float64(2000*f.a.loose)))
 		if d < tolerance && -d < tolerance && same(f.a, i, f.b, j) {
 			pairs = append(pairs, pair{i, j})
 			f.skew += d / 4

@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// rankCalls are the kernels of collectives of a rank, by start. They stay in the tables of
+// rankCalls are the collectives of a rank that are of certain kinds, by start. They stay in the tables of
 // its captures.
 type rankCalls struct {
 	tables []captureCalls
@@ -24,6 +24,7 @@ type captureCalls struct {
 	Capture     *ranks.Capture
 	Collectives profile.Collectives
 	names       []callName // by kind
+	are         []bool     // by kind: it is wanted
 }
 
 // A callPlace is a row of a table.
@@ -39,14 +40,15 @@ type callName struct {
 	counted bool
 }
 
-// newRankCalls returns the collectives of a rank.
-func newRankCalls(r *ranks.Track, name func(*profile.Collective) callName) *rankCalls {
+// newRankCalls returns the collectives of a rank that are of the wanted kinds.
+func newRankCalls(r *ranks.Track, are func(*profile.Collective) bool, name func(*profile.Collective) callName) *rankCalls {
 	calls := &rankCalls{}
 	total, whole := 0, len(r.Captures) == 1
 	for _, c := range r.Captures {
 		t := captureCalls{Capture: c, Collectives: c.File.Collectives}
 		for k := range t.Collectives.Kinds() {
-			t.names = append(t.names, name(&t.Collectives.Kinds()[k]))
+			kind := &t.Collectives.Kinds()[k]
+			t.names, t.are = append(t.names, name(kind)), append(t.are, are(kind))
 		}
 		n := 0
 		for i := range t.Collectives.Len() {
@@ -64,10 +66,11 @@ func newRankCalls(r *ranks.Track, name func(*profile.Collective) callName) *rank
 	return calls
 }
 
-// has reports whether a row is a kernel of the part that the capture is of.
+// has reports whether a row is wanted, and of the part that the capture is of.
 func (t *captureCalls) has(row int) bool {
-	k := &t.Collectives.Kinds()[t.Collectives.KindOf(row)]
-	return k.OnGPU && t.Capture.File.Rows[k.Row].Part == t.Capture.Part
+	kind := t.Collectives.KindOf(row)
+	k := &t.Collectives.Kinds()[kind]
+	return t.are[kind] && t.Capture.File.Rows[k.Row].Part == t.Capture.Part
 }
 
 // sort finds the places of the n calls, by start.

@@ -256,9 +256,9 @@ func (m *aligner) solve(fixed []align.Fixed, find bool) align.Solution {
 	return align.Solve(p)
 }
 
-// crossingBounds returns what requests and messages that crossed hosts say.
+// crossingBounds returns what requests and messages that crossed hosts say, and collectives of hosts.
 func (m *aligner) crossingBounds() []align.Bound {
-	bounds := align.TransferBounds(m.ranks, m.names, &m.Matches)
+	bounds := append(align.TransferBounds(m.ranks, m.names, &m.Matches), align.MeetBounds(m.hosts.ranks, &m.hosts.Matches)...)
 	if m.in.Requests != nil {
 		bounds = append(bounds, m.in.Requests.ClockBounds(m.clockOfProc)...)
 	}

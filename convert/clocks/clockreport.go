@@ -56,7 +56,7 @@ type ClockRecord struct {
 // ever comes near to how quick it can be.
 func (l *ClockRecord) Lopsided() bool {
 	const matters = 1_000_000 // ns
-	return 2*l.Loose >= l.Bound && l.Bound >= matters
+	return 2*l.Loose >= l.Bound && l.Bound >= matters && l.By == align.ByRequests.String()
 }
 
 // Report says how the clocks were aligned.
@@ -128,10 +128,10 @@ func (l *ClockRecord) String() string {
 	case l.By == "":
 	case l.Why == trace.SyncAssumed.String():
 		fmt.Fprintf(&b, " (related to other hosts by %s, but not to the reference)", l.By)
-	case l.By == align.ByRequests.String() && l.Offset == 0:
-		fmt.Fprintf(&b, ": requests agree with its time, %d bounds", l.Matches)
-	case l.By == align.ByRequests.String():
-		fmt.Fprintf(&b, " by requests, %d bounds", l.Matches)
+	case (l.By == align.ByRequests.String() || l.By == align.ByHosts.String()) && l.Offset == 0:
+		fmt.Fprintf(&b, ": %s agree with its time, %d bounds", l.By, l.Matches)
+	case l.By == align.ByRequests.String() || l.By == align.ByHosts.String():
+		fmt.Fprintf(&b, " by %s, %d bounds", l.By, l.Matches)
 	case l.By == align.ByKernels.String():
 		fmt.Fprintf(&b, " by %d kernels that PyTorch's profiler saw, too", l.Matches)
 	default:

@@ -14,11 +14,19 @@ type Alignment struct {
 	HostClocks []*HostClock
 	Reference  int                      // the clock that all others are put on
 	ClockOf    map[request.ClockKey]int // of each host of requests, an index into HostClocks
-	AlignOf    []*ranks.Track           // the ranks that have any collectives
-	Calls      []*rankCalls             // of each of them
-	whats      []profile.Collective     // kinds of collectives
-	Matches    matching.Matches         // the same collective on several ranks
+	Meetings                            // on devices
+	hosts      Meetings                 // of hosts
 	Solution   align.Solution
+}
+
+// Meetings tell which collectives of some ranks are the same.
+type Meetings struct {
+	AlignOf []*ranks.Track       // the ranks that have any collectives
+	Calls   []*rankCalls         // of each of them
+	whats   []profile.Collective // kinds of collectives
+	Matches matching.Matches     // the same collective on several ranks
+	ranks   []matching.Rank      // the collectives of each of AlignOf
+	names   *matching.Names      // of their communicators and calls
 }
 
 // Options say what the user knows about clocks.
@@ -31,8 +39,6 @@ type Options struct {
 // An aligner makes an alignment.
 type aligner struct {
 	*Alignment
-	in    *inputs.Loaded
-	of    *ranks.Assignment
-	ranks []matching.Rank // the collectives of each of AlignOf
-	names *matching.Names // of their communicators and calls
+	in *inputs.Loaded
+	of *ranks.Assignment
 }

@@ -11,26 +11,34 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// matchCollectives finds the same collective on several ranks, by its kernels.
+// matchCollectives finds the same collective on several ranks, by its kernels and by what hosts did.
 func (m *aligner) matchCollectives() {
-	n := namer{syms: m.in.Spans.Syms, known: map[profile.Collective]int32{}}
 	jobs := m.of.Jobs()
-	replicated := m.replicated(jobs)
-	conflicts := m.of.Conflicts(jobs)
-	m.ranks, m.AlignOf, m.Calls = nil, nil, nil
+	m.Meetings = m.meetings(jobs, func(kind *profile.Collective) bool { return kind.OnGPU })
+	m.Matches, _ = matching.Find(m.ranks, m.names)
+	m.hosts = m.meetings(jobs, func(kind *profile.Collective) bool {
+		return !kind.OnGPU && kernelname.WaitsOnHost(m.in.Spans.Syms.Name(kind.Name))
+	})
+	m.hosts.Matches, _ = matching.FindOnHosts(m.hosts.ranks, m.hosts.names)
+}
+
+// meetings returns the collectives of certain kinds of all ranks, not matched yet.
+func (m *aligner) meetings(jobs []int, are func(*profile.Collective) bool) (x Meetings) {
+	n := namer{syms: m.in.Spans.Syms, known: map[profile.Collective]int32{}}
+	replicated, conflicts := m.replicated(jobs), m.of.Conflicts(jobs)
 	for k, r := range m.of.Tracks {
 		if conflicts[k] {
 			continue
 		}
 		usual := usualGroup(r, replicated[jobs[k]])
-		calls := newRankCalls(r, func(kind *profile.Collective) callName { return n.name(kind, usual) })
+		calls := newRankCalls(r, are, func(kind *profile.Collective) callName { return n.name(kind, usual) })
 		if calls.Len() > 0 {
 			rank := matching.Rank{Clock: r.Clock, Job: jobs[k], Global: r.Global(), Calls: calls}
-			m.ranks, m.AlignOf, m.Calls = append(m.ranks, rank), append(m.AlignOf, r), append(m.Calls, calls)
+			x.ranks, x.AlignOf, x.Calls = append(x.ranks, rank), append(x.AlignOf, r), append(x.Calls, calls)
 		}
 	}
-	m.names, m.whats = &n.names, n.whats
-	m.Matches, _ = matching.Find(m.ranks, m.names)
+	x.names, x.whats = &n.names, n.whats
+	return x
 }
 
 // replicated tells of which jobs the DP ranks are replicas, each with TP ranks of its own.

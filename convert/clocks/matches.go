@@ -17,19 +17,31 @@ import (
 // CollectiveMatches returns the collectives of the wanted ranks. Those that the clocks contradict are
 // left out.
 func (m *Alignment) CollectiveMatches(of *ranks.Assignment) profile.CollectiveMatches {
+	return m.matchesOf(&m.Meetings, m.Solution.Rejected, of)
+}
+
+// HostMatches returns the collectives of the hosts of the wanted ranks; nil if there are none.
+func (m *Alignment) HostMatches(of *ranks.Assignment) profile.CollectiveMatches {
+	if len(m.hosts.Calls) == 0 {
+		return nil
+	}
+	return m.matchesOf(&m.hosts, nil, of)
+}
+
+func (m *Alignment) matchesOf(met *Meetings, rejected []int, of *ranks.Assignment) profile.CollectiveMatches {
 	index := map[*ranks.Track]int32{}
 	for i, r := range of.Tracks {
 		index[r] = int32(i)
 	}
-	x := &collectiveMatches{calls: m.Calls, rank: make([]int32, len(m.Calls)), whats: m.whats, clocks: m.HostClocks, matches: m.Matches, refused: make([]bool, m.Matches.Len())}
-	for i, r := range m.AlignOf {
+	x := &collectiveMatches{calls: met.Calls, rank: make([]int32, len(met.Calls)), whats: met.whats, clocks: m.HostClocks, matches: met.Matches, refused: make([]bool, met.Matches.Len())}
+	for i, r := range met.AlignOf {
 		rank, wanted := index[r]
 		if !wanted {
 			rank = -1
 		}
 		x.rank[i] = rank
 	}
-	for _, i := range m.Solution.Rejected {
+	for _, i := range rejected {
 		x.refused[i] = true
 	}
 	x.moved = make([]*align.ClockFit, len(m.HostClocks))
@@ -182,6 +194,7 @@ func (w *matchWalk) look(match matching.Match) *profile.CollectiveMatch {
 			merge(x, &w.whats[n])
 		}
 		x.Blur = max(x.Blur, t.Capture.File.Meta.Blur)
+		x.First = x.First || member.Index == 0
 		if len(w.clocks) == 0 || w.clocks[len(w.clocks)-1] != t.Capture.Clock {
 			w.clocks = append(w.clocks, t.Capture.Clock)
 		}

@@ -3,7 +3,6 @@ package clocks
 import (
 	"slices"
 
-	"github.com/sgtrace/sgtrace/align/matching"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/internal/parallel"
@@ -65,5 +64,5 @@ func (m *Alignment) ClockOffsets(of *ranks.Assignment) []int64 {
 // ForgetMatches gives up which collectives are the same: [Alignment.CollectiveMatches] has all that
 // reports want of them.
 func (m *Alignment) ForgetMatches() {
-	m.AlignOf, m.Calls, m.Matches, m.whats = nil, nil, matching.Matches{}, nil
+	m.Meetings, m.hosts = Meetings{}, Meetings{}
 }

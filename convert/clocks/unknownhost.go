@@ -46,6 +46,7 @@ func (m *aligner) joinHosts(unknown []int, s align.Solution) bool {
 		switch {
 		case s.Clocks[i].Matches == 0 && i != m.reference() && lone >= 0:
 			prev = lone
+		case s.Clocks[i].By == align.ByHosts || k > 0 && s.Clocks[unknown[k-1]].By == align.ByHosts: // known too loosely
 		case k > 0 && s.Clocks[i].Component == s.Clocks[unknown[k-1]].Component && offset(i)-offset(unknown[k-1]) <= sameHostOffset:
 			prev = unknown[k-1]
 		}

@@ -141,6 +141,18 @@ func TestCollectiveOfAnnotation(t *testing.T) {
 	}
 }
 
+func TestWaitsOnHost(t *testing.T) {
+	for name, want := range map[string]struct{ waits, meets bool }{
+		"gloo:all_reduce": {true, true}, "gloo:all_gather": {true, true}, "gloo:barrier": {true, true}, "gloo:reduce_scatter": {true, true},
+		"gloo:broadcast": {true, false}, "gloo:reduce": {true, false}, "gloo:gather": {true, false}, "gloo:send": {true, false},
+		"gloo:": {}, "nccl:all_reduce": {}, "mpi:all_reduce": {}, "ucc:all_reduce": {}, "c10d::allreduce_": {}, "my gloo:all_reduce": {},
+	} {
+		if waits, meets := WaitsOnHost(name), MeetsOnHost(name); waits != want.waits || meets != want.meets {
+			t.Errorf("%s: waits %v, meets %v", name, waits, meets)
+		}
+	}
+}
+
 // What Holistic Trace Analysis takes for what, by its own regular expressions.
 func TestHTAClasses(t *testing.T) {
 	classes := HTAClasses()

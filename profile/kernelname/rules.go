@@ -171,6 +171,19 @@ func MeetsOthers(kernel string) bool {
 	return IsCommunication(kernel) && !strings.Contains(kernel, "get_dispatch_layout")
 }
 
+// WaitsOnHost tells by its name whether an annotation of a thread is one rank's part in a collective of
+// hosts, in which the thread itself waits for other ranks: "gloo:all_reduce". In "nccl:all_reduce" a thread
+// only asks for one.
+func WaitsOnHost(name string) bool {
+	return strings.HasPrefix(name, "gloo:") && len(name) > len("gloo:")
+}
+
+// MeetsOnHost tells by its name whether an annotation is one in which hosts wait for each other: not as a broadcast,
+// in which who waits for whom depends on the root.
+func MeetsOnHost(name string) bool {
+	return WaitsOnHost(name) && (strings.Contains(name, "all_") || strings.Contains(name, "barrier") || strings.Contains(name, "reduce_scatter"))
+}
+
 // CollectiveOfAnnotation returns what collective is asked for by the calls that lie in an
 // annotation of the given name: "all_to_all" in "nccl:all_to_all", which PyTorch's
 // profiler records, and "AllReduce" in "NCCL:ncclAllReduce", a range of NCCL in the words

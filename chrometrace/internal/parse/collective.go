@@ -20,6 +20,8 @@ func (p *parser) collective(index, row int32, onGPU bool) {
 	}
 	if onGPU {
 		c.Splits = p.symArg(argSplits)
+	} else if c.Op == 0 && p.nameOf(ev).isWaiting() {
+		c.Op = c.Name
 	}
 	if n := p.intArg(argGroupSize); n > 0 && n <= math.MaxInt32 {
 		c.GroupSize = int32(n)

@@ -105,12 +105,14 @@ type name struct {
 	step  bool // if knowStep: it is a step
 	label profile.StepName
 	asks  trace.Sym // if knowAsks: the collective that an annotation is of; 0 is none
+	waits bool      // if knowWaits: it is of a collective of hosts
 }
 
 const (
 	knowComm uint8 = 1 << iota
 	knowStep
 	knowAsks
+	knowWaits
 )
 
 func (p *parser) name(raw []byte, escaped bool) *name {
@@ -154,6 +156,15 @@ func (n *name) isStep() bool {
 		n.label, n.step = profile.ParseStep(n.text)
 	}
 	return n.step
+}
+
+// isWaiting reports whether an annotation of the name is one rank's part in a collective of hosts.
+func (n *name) isWaiting() bool {
+	if n.known&knowWaits == 0 {
+		n.known |= knowWaits
+		n.waits = kernelname.WaitsOnHost(n.text)
+	}
+	return n.waits
 }
 
 // isAsking reports whether an annotation of the name says which collective the calls in

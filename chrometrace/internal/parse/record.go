@@ -206,7 +206,11 @@ func (p *parser) complete() {
 	case roleComm:
 		p.collective(index, row, false)
 	case roleStep:
-		if nm.isAsking(p.symbols) && cat.lane == LaneThread {
+		switch {
+		case cat.lane != LaneThread:
+		case nm.isWaiting():
+			p.collective(index, row, false)
+		case nm.isAsking(p.symbols):
 			p.out.Asked = append(p.out.Asked, profile.CollectiveAnnotation{Row: row, Time: ev.ts, Dur: ev.dur, Op: nm.asks})
 		}
 		if nm.isStep() {
