@@ -16,8 +16,8 @@ type hostRun struct {
 	ahead  []int64 // each clock
 }
 
-// newHostRun has n steps of some 9 ms. All leave together but for 0.1 to 0.5 ms, the last one comes 2 ms before.
-func newHostRun(rng *rand.Rand, ranks, n int, ahead []int64) *hostRun {
+// newHostRun has n steps of 9 ms and what is uneven of them, ns. All leave together but for 0.1 to 0.5 ms, the last one comes 2 ms before.
+func newHostRun(rng *rand.Rand, ranks, n int, uneven int64, ahead []int64) *hostRun {
 	r := &hostRun{names: &matching.Names{}, ahead: ahead}
 	comm, call := r.names.Comm(matching.Comm{Group: "TP ranks"}), r.names.Call(matching.Call{Op: "gloo:all_reduce"})
 	lists := make([]calls, ranks)
@@ -26,7 +26,7 @@ func newHostRun(rng *rand.Rand, ranks, n int, ahead []int64) *hostRun {
 	}
 	at := int64(1_790_000_000_000_000_000)
 	for k := range n {
-		at += 9_000_000 + rng.Int64N(1_500_000)
+		at += 9_000_000 + rng.Int64N(uneven)
 		for i := range ranks {
 			if k < r.begins[i] {
 				continue
@@ -46,7 +46,7 @@ func TestMeetingsOfHosts(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		ahead := []int64{0, 1_000_000_000 + rng.Int64N(9_000_000_000), -1_000_000_000 - rng.Int64N(9_000_000_000), 1_000_000}
-		r := newHostRun(rng, 4, 60, ahead)
+		r := newHostRun(rng, 4, 60, 1_500_000, ahead)
 		matches, _ := matching.FindOnHosts(r.ranks, r.names)
 		found := 0
 		for _, m := range matches.All() {
@@ -97,20 +97,44 @@ func TestMeetingsOfHostsHold(t *testing.T) {
 		slices.SortFunc(list, func(a, b [4]int) int { return slices.Compare(a[:], b[:]) })
 		return list
 	}
-	plain := newHostRun(rand.New(rand.NewPCG(5, 6)), 4, 60, make([]int64, 4))
+	plain := newHostRun(rand.New(rand.NewPCG(5, 6)), 4, 60, 1_500_000, make([]int64, 4))
 	want := pairs(plain)
 	for range 10 {
 		ahead := []int64{rng.Int64N(1e12), rng.Int64N(1e12), rng.Int64N(1e12), rng.Int64N(1e12)}
-		if got := pairs(newHostRun(rand.New(rand.NewPCG(5, 6)), 4, 60, ahead)); !slices.Equal(got, want) {
+		if got := pairs(newHostRun(rand.New(rand.NewPCG(5, 6)), 4, 60, 1_500_000, ahead)); !slices.Equal(got, want) {
 			t.Fatalf("clocks ahead by %v: %d pairs, want %d", ahead, len(got), len(want))
 		}
 	}
 	for gone := range 4 {
-		r := newHostRun(rand.New(rand.NewPCG(5, 6)), 4, 60, make([]int64, 4))
+		r := newHostRun(rand.New(rand.NewPCG(5, 6)), 4, 60, 1_500_000, make([]int64, 4))
 		r.ranks = slices.Delete(r.ranks, gone, gone+1)
 		left := slices.DeleteFunc(slices.Clone(want), func(p [4]int) bool { return p[0] == gone || p[2] == gone })
 		if got := pairs(r); !slices.Equal(got, left) {
 			t.Errorf("without rank %d: %d pairs, want %d", gone, len(got), len(left))
+		}
+	}
+}
+
+// Where steps are as long as each other, gaps do not tell which is which, and clocks decide that agree as those of one host do.
+func TestEvenMeetingsOfHosts(t *testing.T) {
+	for name, c := range map[string]struct {
+		ahead int64
+		want  int // least
+		most  int
+	}{"one host": {200_000, 200, 240}, "far apart": {4_000_000_000_000, 0, 0}} {
+		r := newHostRun(rand.New(rand.NewPCG(8, 9)), 4, 60, 1000, []int64{0, c.ahead, 2 * c.ahead, 3 * c.ahead})
+		matches, _ := matching.FindOnHosts(r.ranks, r.names)
+		n := 0
+		for _, m := range matches.All() {
+			n += len(m.Members)
+			for _, x := range m.Members {
+				if int(x.Index)+r.begins[x.Rank] != int(m.Members[0].Index)+r.begins[m.Members[0].Rank] {
+					t.Fatalf("%s: another step: %+v", name, m)
+				}
+			}
+		}
+		if n < c.want || n > c.most {
+			t.Errorf("%s: %d calls matched", name, n)
 		}
 	}
 }

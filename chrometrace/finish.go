@@ -62,7 +62,11 @@ func (c *collector) finish() *profile.Profile {
 	asked := joined(j, func(t *parse.Tables) *[]profile.CollectiveAnnotation { return &t.Asked }, func(x *profile.CollectiveAnnotation, k *kept) bool {
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
+	callers := joined(j, func(t *parse.Tables) *[]profile.CollectiveAnnotation { return &t.Callers }, func(x *profile.CollectiveAnnotation, k *kept) bool {
+		return j.row(&x.Row, k) && j.time(&x.Time, k)
+	})
 	f.PlaceCollectives(launches, asked)
+	f.HoldUp(c.opt.Syms, launches, callers)
 	f.Steps = profile.WholeSteps(f.Steps, c.opt.Syms)
 	f.Fingerprint = joined(j, func(t *parse.Tables) *[]profile.Fingerprint { return &t.Prints }, func(x *profile.Fingerprint, k *kept) bool {
 		return j.row(&x.Row, k) && j.time(&x.Time, k)

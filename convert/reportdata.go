@@ -100,7 +100,7 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 	if opt.MatchCollectives {
 		p.Profiles.ClockOffsets = p.aligned.ClockOffsets(of)
 	}
-	p.Profiles.Streams, p.Profiles.Files = heldStreams(in, of)
+	p.Profiles.Streams, p.Profiles.Files, p.Profiles.HostWaits = heldStreams(in, of)
 	for _, f := range of.Files {
 		if f.Source.Content.Rows == nil {
 			p.Profiles.Lanes = append(p.Profiles.Lanes, f.LaneTimes(p.Profiles.Syms, in.Spans.Args)...)
@@ -193,14 +193,16 @@ func outside(of *ranks.Assignment, x *inputs.Source, from, to trace.Time) bool {
 	return known
 }
 
-// heldStreams are the recordings of which the events are held, and their files.
-func heldStreams(in *inputs.Loaded, of *ranks.Assignment) (streams []profile.Stream, files []string) {
+// heldStreams are the recordings of which the events are held, their files, and when hosts waited for each other.
+func heldStreams(in *inputs.Loaded, of *ranks.Assignment) (streams []profile.Stream, files []string, waits [][]profile.HostWait) {
 	ranksOf := of.RanksOf()
+	waits = make([][]profile.HostWait, len(of.Tracks))
 	for _, f := range of.Files {
 		if f.Source.Content.Rows != nil {
 			continue
 		}
 		placeOf := ranksOf(f)
+		f.HostWaits(waits, placeOf)
 		st := f.Stream(in.Spans.Syms, in.Spans.Args, placeOf)
 		if f.Source.Content.Observed != nil && len(f.Rows) > 0 {
 			rank, _ := placeOf("") // an export has no parts
@@ -213,7 +215,7 @@ func heldStreams(in *inputs.Loaded, of *ranks.Assignment) (streams []profile.Str
 		}
 		streams, files = append(streams, st), append(files, f.Name)
 	}
-	return streams, files
+	return streams, files, waits
 }
 
 // Profiles are what profilers recorded, for whoever looks at it before it is drawn, after
@@ -224,7 +226,7 @@ func Profiles(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment
 		return nil
 	}
 	p := &profile.Set{Syms: in.Spans.Syms, Collectives: aligned.CollectiveMatches(of), HostCollectives: aligned.HostMatches(of), GPUs: of.GPUs(), ClockOffsets: aligned.ClockOffsets(of)}
-	p.Streams, p.Files = heldStreams(in, of)
+	p.Streams, p.Files, p.HostWaits = heldStreams(in, of)
 	p.Recorded, p.GraphCapture = of.ProfilerOverhead()
 	if of.Everything() {
 		p.MissingRanks = of.MissingRanks()

@@ -9,7 +9,8 @@ type collectiveCells struct {
 	process, thread, onGPU, step  *cell
 	name, op, group, ranks, dtype *cell
 	in, out, size, splits         *cell
-	ofKind                        []*cell // the last three lines
+	held                          *cell
+	ofKind                        []*cell // the last four lines
 }
 
 func newCollectiveCells(in *rows) *collectiveCells {
@@ -22,6 +23,7 @@ func newCollectiveCells(in *rows) *collectiveCells {
 	c.process, c.thread, c.onGPU, c.step = kind("process"), kind("thread"), kind("on_gpu"), kind("step")
 	c.name, c.op, c.group, c.ranks, c.dtype = kind("name"), kind("op"), kind("group_name"), kind("group_ranks"), kind("dtype")
 	c.in, c.out, c.size, c.splits = kind("elements_in"), kind("elements_out"), kind("group_size"), kind("splits")
+	c.held = kind("held")
 	return c
 }
 
@@ -29,7 +31,7 @@ func newCollectiveCells(in *rows) *collectiveCells {
 func (c *collectiveCells) kind() profile.Collective {
 	return profile.Collective{Event: profile.NoEvent, Row: int32(c.thread.int()), Name: c.name.sym(), OnGPU: c.onGPU.int() != 0, Op: c.op.sym(), Group: c.group.sym(),
 		Ranks: c.ranks.sym(), Dtype: c.dtype.sym(), In: c.in.int(), Out: c.out.int(), GroupSize: int32(c.size.int()), Splits: c.splits.sym(),
-		Step: profile.StepKind(stepKinds.of(c.step.text()))}
+		Step: profile.StepKind(stepKinds.of(c.step.text())), Held: c.held.int() != 0}
 }
 
 // collectives reads collectives: as many at a time as are of one kind.

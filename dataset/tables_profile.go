@@ -75,6 +75,7 @@ type collectiveRow struct {
 	Splits      string `parquet:"splits,dict,optional" doc:"split sizes of an all-to-all"`
 	Correlation int64  `parquet:"correlation,optional" doc:"like slices.correlation"`
 	Step        string `parquet:"step,dict" redact:"own" doc:"kind of step that launched it: prefill, decode, other"`
+	Held        bool   `parquet:"held" doc:"a collective of hosts, as those of gloo, until the end of which the thread that asked for it waited"`
 }
 
 // An instantRow is a moment that a profiler noted.

@@ -74,7 +74,7 @@ type StageRow struct {
 type ClockRow struct {
 	Clock string `parquet:"clock,dict" doc:"name in reports: the host"`
 	Why   string `parquet:"why,dict" doc:"source: reference, given, recorded, matched, assumed"`
-	By    string `parquet:"matched_by,dict" doc:"what was matched: collectives, requests; empty is nothing"`
+	By    string `parquet:"matched_by,dict" doc:"what was matched: kernels, collectives, requests, collectives of hosts; empty is nothing"`
 	T0    int64  `parquet:"t0" unit:"ns" doc:"time on this clock at which ahead applies"`
 	Ahead int64  `parquet:"ahead" unit:"ns" doc:"how far it is ahead of the common clock at t0"`
 	Drift int64  `parquet:"drift_ppb" doc:"drift, ns per second"`

@@ -35,6 +35,8 @@ type Collective struct {
 	// kind of the step that this call lies in, StepOther if it lies in none.
 	Correlation int64
 	Step        StepKind
+	// Held tells of a collective of hosts that the thread which asked for it waited until it ended.
+	Held bool
 }
 
 // CommunicatorPrefix begins the names of groups that are known by an id which no

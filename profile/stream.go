@@ -27,6 +27,8 @@ type Set struct {
 	// HostCollectives are those in which hosts wait for each other, as those of gloo; nil is none, or they were not
 	// asked for.
 	HostCollectives CollectiveMatches
+	// HostWaits are when hosts waited in those, by rank; nil is never.
+	HostWaits [][]HostWait
 	// MissingRanks are the jobs of which ranks are missing in the inputs; nil where ranks were
 	// selected.
 	MissingRanks []MissingRanks

@@ -39,7 +39,7 @@ func Find(ranks []Rank, names *Names) (Matches, Report) { return find(ranks, nam
 // wait for a core, and messages for a thread. Ends are 0.1 to 1 ms apart.
 const hostLoose = 30
 
-// FindOnHosts is [Find] for collectives of hosts.
+// FindOnHosts is [Find] for collectives of hosts, of which it matches those in which all wait for each other.
 func FindOnHosts(ranks []Rank, names *Names) (Matches, Report) { return find(ranks, names, hostLoose) }
 
 func find(ranks []Rank, names *Names, loose int64) (Matches, Report) {

@@ -99,8 +99,8 @@ func (m *matcher) eachOpen(pos int, f func(int32, Collective, CallInfo)) {
 		c := calls.At(i)
 		info := m.names.Of(c.Call)
 		// Calls without a communicator and without a kernel's name could be anyone's, and
-		// ends that are uneven show no order: see MatchRest.
-		if info.Kind != KindMeet && c.Timed() && (c.Comm != 0 && info.op != 0 || info.lane != 0) {
+		// ends that are uneven show no order: see MatchRest. On hosts, those of a broadcast are.
+		if info.Kind != KindMeet && (m.loose == 1 || info.Kind == KindSync) && c.Timed() && (c.Comm != 0 && info.op != 0 || info.lane != 0) {
 			list = append(list, int32(i))
 		}
 	}
@@ -223,7 +223,13 @@ func (m *matcher) pairUp(a, b *sequence) ([]pair, outcome) {
 		best = s
 	} else {
 		var o outcome
-		if best, o = bestShift(a, b); o != fits {
+		if best, o = bestShift(a, b); o == ambiguous && a.loose > 1 {
+			// Clocks that nobody names may be of one host, where time decides.
+			if s, ok := shiftByTime(a, b); ok {
+				best, o = s, fits
+			}
+		}
+		if o != fits {
 			return nil, o
 		}
 	}

@@ -27,7 +27,8 @@ const (
 //
 // All ranks leave a collective together. So a rank comes to the next one as much
 // later as it computes longer in between, or is longer idle: the others do not idle
-// instead, but wait in the collective, which is busy.
+// instead, but wait in the collective, which is busy. Where hosts wait in one, that is no
+// idle time of this kind.
 type lateCause struct {
 	gpus       *gpu.GPUs
 	syncPoints map[int32]int // of each rank of the peer group
@@ -95,11 +96,16 @@ func (l *lateCause) idle() (host, other excess) {
 	launches, rest := map[int32]int64{}, map[int32]int64{}
 	for i := range l.gpus.GPUs {
 		g := &l.gpus.GPUs[i]
-		launches[g.RankIndex] = distribution.AddTimes(launches[g.RankIndex], g.Idle.Time[gpu.HostWait])
+		launches[g.RankIndex] = distribution.AddTimes(launches[g.RankIndex], g.Idle.Time[gpu.HostWait]-g.Waits.Time[gpu.Meeting]-g.Waits.Time[gpu.ProfilerStart])
 		rest[g.RankIndex] = distribution.AddTimes(rest[g.RankIndex], g.Idle.Total()-g.Idle.Time[gpu.HostWait])
 	}
 	return l.over(launches), l.over(rest)
 }
+
+const hostBound = "host-bound"
+
+// IsHostBound reports whether a cause says that a rank comes late because its host launches work later.
+func IsHostBound(cause string) bool { return strings.HasPrefix(cause, hostBound) }
 
 const unexplained = "neither compute nor idle time explains it"
 
@@ -123,7 +129,7 @@ func (l *lateCause) explain(late float64) (cause, evidence string) {
 	case most == compute.ns:
 		cause = "compute-bound: " + kernelCause(compute, kernels)
 	case most == host.ns:
-		cause = "host-bound: its GPU idles longer because the host launches work later"
+		cause = hostBound + ": its GPU idles longer because the host launches work later"
 	default:
 		cause = "its GPU idles longer, although work was launched or its launch time is unknown"
 	}

@@ -26,6 +26,7 @@ type Collectives struct {
 	AllToAlls []AllToAll // what ranks send each other, as far as it is known
 
 	First, Last trace.Time // of the collectives of several ranks; 0 is none, or unknown
+	OfHosts     bool       // by [MeasureHosts]
 
 	peerGroups []*peerGroup
 	Counts     collectiveCounts
@@ -40,18 +41,22 @@ type collectiveCounts struct {
 	byDuration int // of sync: those whose order is that of durations
 	blurred    int // of sync: those of which only how long they took was recorded
 	partial    int // of sync: those of whose group not all ranks were seen
+	begin      int // of sync, in which nobody is judged: recording began with it on some rank
 	impossible int // left out: a rank was gone before the last one came
 	// kernels are those of collectives on all ranks, and alone those of which no other rank
 	// was found, refused those where clocks contradict the others.
 	kernels, alone, refused int
 	// ran is how long all kernels ran together, and ranAlone those that are alone, ns.
 	ran, ranAlone int64
+	// beginTook is how long ranks were in those of begin, beginWait how much of that beyond the one that was there for
+	// the shortest time, ns.
+	beginTook, beginWait int64
 }
 
 // coverage is how much of the time in collectives went by in those at which it is known who
 // waits for whom.
 func (c *Collectives) coverage() finding.Coverage {
-	known := int64(0)
+	known := c.Counts.beginTook // nobody asks who was late there
 	for i := range c.Ranks {
 		known = distribution.AddTimes(known, c.Ranks[i].Took)
 	}
@@ -95,7 +100,22 @@ type StepRank struct {
 // Measure sums up the sync points of a set that overlap [from, to]; 0 is open.
 // It holds about 14 bytes for each rank of a sync point, most of which may be in a file.
 func Measure(set *profile.Set, from, to trace.Time) *Collectives {
-	w := newCollectiveWalk(set, from, to)
+	return measure(set, from, to, endSpread)
+}
+
+// MeasureHosts is [Measure] for the collectives of hosts; nil if there are none. Arrivals are when a thread began
+// to send and to receive, and kernels are what threads did from there to the end.
+func MeasureHosts(set *profile.Set, from, to trace.Time) *Collectives {
+	if set.HostCollectives == nil {
+		return nil
+	}
+	hosts := *set
+	hosts.Collectives = set.HostCollectives
+	return measure(&hosts, from, to, hostSpread)
+}
+
+func measure(set *profile.Set, from, to trace.Time, spread int64) *Collectives {
+	w := newCollectiveWalk(set, from, to, spread)
 	w.kinds = &kindTable{set: set, bare: profile.NewBareNames(set.Syms), index: map[kindKey]int{}}
 	w.walk(set, from, to)
 	out := w.finish(set)
@@ -107,7 +127,7 @@ func Measure(set *profile.Set, from, to trace.Time) *Collectives {
 // MeasureRanks is [Measure] for those who only ask who is late: without Kinds, Parts, and
 // AllToAlls, which take a third of the time.
 func MeasureRanks(set *profile.Set, from, to trace.Time) *Collectives {
-	w := newCollectiveWalk(set, from, to)
+	w := newCollectiveWalk(set, from, to, endSpread)
 	w.walk(set, from, to)
 	out := w.finish(set)
 	for p := range partsWithin(set, from, to) {
@@ -156,9 +176,10 @@ type collectiveWalk struct {
 	met       []int32 // ranks of that component
 }
 
-func newCollectiveWalk(set *profile.Set, from, to trace.Time) *collectiveWalk {
+func newCollectiveWalk(set *profile.Set, from, to trace.Time, spread int64) *collectiveWalk {
 	n := len(set.Ranks)
-	w := &collectiveWalk{out: &Collectives{}, syncPoints: make([]int, n), late: make([][2]int64, n), peerGroups: newPeerGroupTable(set, within(set, from, to))}
+	w := &collectiveWalk{out: &Collectives{OfHosts: spread == hostSpread}, syncPoints: make([]int, n), late: make([][2]int64, n), peerGroups: newPeerGroupTable(set, within(set, from, to), spread)}
+	w.seen.spread = spread
 	for kind := range w.bySteps {
 		w.bySteps[kind] = make([]rankTimes, n)
 	}
@@ -198,6 +219,13 @@ func (w *collectiveWalk) add(x *profile.CollectiveMatch) {
 	}
 	if w.kinds != nil {
 		w.kinds.add(e, w.peerGroups.first(x))
+	}
+	if e.begins {
+		w.out.Counts.begin++
+		for _, took := range e.took {
+			w.out.Counts.beginTook = distribution.AddTimes(w.out.Counts.beginTook, took)
+			w.out.Counts.beginWait = distribution.AddTimes(w.out.Counts.beginWait, took-e.transfer)
+		}
 	}
 	if !e.waits {
 		return
@@ -373,4 +401,13 @@ func (c *Collectives) Waiting() []finding.Evidence {
 	}
 	waiting := finding.Sentence("ranks spend %.0f %% of their time in %s waiting for the last rank; the rest is data transfer", 100*distribution.Fraction(wait, took), collectives)
 	return append([]finding.Evidence{waiting}, c.longWaits()...)
+}
+
+// Begin tells how long ranks waited in collectives of hosts for the profilers of others to start.
+func (c *Collectives) Begin() []finding.Evidence {
+	if c.Counts.begin == 0 {
+		return nil
+	}
+	return []finding.Evidence{finding.Sentence("%s of the waiting in %s is in %s with which the recording of a rank begins: the others wait for its profiler, which a run without one does not",
+		words.Nearly(c.Counts.beginWait), c.what(), words.Counted(c.Counts.begin, "collective"))}
 }

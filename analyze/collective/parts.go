@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -32,6 +33,7 @@ type PartKind struct {
 
 	rankIndex int32
 	absent    bool // ranks of its group are not in the files
+	meets     bool // on hosts: that they wait for each other
 }
 
 // A kernel of a collective waited for another rank if it took longTimes as long as the
@@ -97,7 +99,7 @@ func (t *partTable) find(p *profile.Part) *partTimes {
 	k := t.index[key]
 	if k == nil {
 		k = &partTimes{PartKind: PartKind{Rank: t.set.Ranks[p.Rank], rankIndex: p.Rank, Op: op, Kernel: name(key.kernel),
-			Dtype: dtype, Bytes: bytes, GroupSize: max(-1, p.GroupSize), absent: isIncomplete(t.set, p.GroupSize)}, exchanges: profile.IsAllToAll(op) && profile.ElementBytes(dtype) != 0}
+			Dtype: dtype, Bytes: bytes, GroupSize: max(-1, p.GroupSize), meets: kernelname.MeetsOnHost(op), absent: isIncomplete(t.set, p.GroupSize)}, exchanges: profile.IsAllToAll(op) && profile.ElementBytes(dtype) != 0}
 		t.index[key] = k
 		t.kinds = append(t.kinds, k)
 	}
@@ -127,8 +129,10 @@ func (c *Collectives) measureParts(set *profile.Set, from, to trace.Time) {
 	exchange := &exchange{set: set, sent: map[exchangeKey]*AllToAll{}, split: map[trace.Sym][]int64{}}
 	table := &partTable{set: set, bare: profile.NewBareNames(set.Syms), index: map[kindKey]*partTimes{}}
 	for p := range partsWithin(set, from, to) {
-		c.Counts.addPart(p)
 		k := table.of(p)
+		if !c.OfHosts || k.meets {
+			c.Counts.addPart(p)
+		}
 		if k.exchanges {
 			exchange.add(p)
 		}

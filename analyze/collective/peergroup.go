@@ -58,7 +58,7 @@ func (t *peerGroupTable) keyOf(x *profile.CollectiveMatch) []byte {
 }
 
 // newPeerGroupTable finds the peer groups of all sync points.
-func newPeerGroupTable(set *profile.Set, syncPoints iter.Seq[*profile.CollectiveMatch]) *peerGroupTable {
+func newPeerGroupTable(set *profile.Set, syncPoints iter.Seq[*profile.CollectiveMatch], spread int64) *peerGroupTable {
 	type subset struct {
 		ranks []int32
 		key   string
@@ -95,7 +95,7 @@ func newPeerGroupTable(set *profile.Set, syncPoints iter.Seq[*profile.Collective
 			}
 		}
 		if t.of[s.key] == nil {
-			c := newPeerGroup(set, s.ranks)
+			c := newPeerGroup(set, s.ranks, spread)
 			t.of[s.key], t.peerGroups = c, append(t.peerGroups, c)
 		}
 		t.of[s.key].n += s.n
@@ -116,13 +116,13 @@ func containsAll(a, b []int32) bool {
 	return len(b) == 0
 }
 
-func newPeerGroup(set *profile.Set, ranks []int32) *peerGroup {
+func newPeerGroup(set *profile.Set, ranks []int32, spread int64) *peerGroup {
 	names := make([]string, len(ranks))
 	for i, r := range ranks {
 		names[i] = set.Ranks[r]
 	}
-	c := &peerGroup{ranks: ranks, gathering: straggler.NewSyncSamples(names, endSpread)}
-	c.gathering.What, c.gathering.Verb = "collectives", straggler.Arrives
+	c := &peerGroup{ranks: ranks, gathering: straggler.NewSyncSamples(names, spread)}
+	c.gathering.What, c.gathering.Verb = (&Collectives{OfHosts: spread == hostSpread}).what(), straggler.Arrives
 	return c
 }
 
@@ -211,7 +211,7 @@ func (t *peerGroupTable) finish() []*peerGroup {
 		}
 	}
 	for _, c := range t.peerGroups {
-		c.gathering.Floor = endSpread + c.bound
+		c.gathering.Floor += c.bound
 		c.gathering.Group = words.Counted(len(c.ranks), "rank")
 		c.whole = len(c.ranks) == len(seen)
 	}

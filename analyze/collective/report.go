@@ -3,6 +3,7 @@ package collective
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -20,7 +21,7 @@ func (c *Collectives) Reports() []*table.Table {
 	if len(c.Kinds) > 0 {
 		out = append(out, c.KindReport())
 	}
-	if len(c.ByStep) > 0 {
+	if len(c.ByStep) > 0 && !c.OfHosts {
 		out = append(out, c.StepReport())
 	}
 	if len(c.Parts) > 0 {
@@ -30,6 +31,23 @@ func (c *Collectives) Reports() []*table.Table {
 		out = append(out, c.AllToAllReport())
 	}
 	return out
+}
+
+// schema is that of a table: hosts have their own, as a rank may be late on its device and not there.
+func (c *Collectives) schema(table string) string {
+	if c.OfHosts {
+		return "sgtrace.report.gloo." + table + "/v1"
+	}
+	return "sgtrace.report.collectives." + table + "/v1"
+}
+
+// title is that of a table of collectives of devices, or the same of hosts.
+func (c *Collectives) title(of string) string {
+	if !c.OfHosts {
+		return of
+	}
+	of = strings.Replace(strings.Replace(of, "Kernels", "Calls", 1), "collectives", "gloo collectives", 1)
+	return strings.Replace(of, "Collectives", "Gloo collectives", 1)
 }
 
 // RankReport makes a table of who comes late to collectives, and who waits.
@@ -49,7 +67,7 @@ func (c *Collectives) RankReport() *table.Table {
 	took := func(r *row) int64 { return r.Took }
 	wait := func(r *row) int64 { return r.Wait }
 	all := count("all", "collectives in which other ranks were seen, too", func(r *row) int { return r.SyncPoints }).InDetail()
-	r := table.New("sgtrace.report.collectives.ranks/v1", "Collectives by rank", c.Ranks, []table.Field[row]{
+	r := table.New(c.schema("ranks"), c.title("Collectives by rank"), c.Ranks, []table.Field[row]{
 		table.TextColumn("rank", "rank", func(r *row) string { return r.Rank }),
 		all,
 		count("n", "collectives at which ranks wait for the last one, and other ranks were seen, too", func(r *row) int { return r.Sync }),
@@ -79,7 +97,10 @@ func (c *Collectives) noteClocks(r *table.Table) {
 	if n := c.Counts.partial; n > 0 {
 		r.Note("at %d of %d collectives, not all ranks of the group were seen: the last rank is the last of those seen", n, c.Counts.Sync)
 	}
-	if n := c.Counts.all - c.Counts.Sync; n > 0 {
+	if n := c.Counts.begin; n > 0 {
+		r.Note("left out: %s, with which the recording of a rank begins: the others wait for its profiler, %s in all", words.Counted(n, "collective"), words.Nearly(c.Counts.beginWait))
+	}
+	if n := c.Counts.all - c.Counts.Sync - c.Counts.begin; n > 0 {
 		r.Note("at %d of %d collectives, ranks do not wait for each other, or it is unknown whether they do, as in a broadcast or a dispatch: only their transfer counts, by kind", n, c.Counts.all)
 	}
 	if n := c.Counts.impossible; n > 0 {
@@ -106,7 +127,7 @@ func (c *Collectives) WaitReport() *table.Table {
 		rows[i].all = all
 	}
 	slices.SortStableFunc(rows, func(a, b waitRow) int { return cmp.Compare(b.wait, a.wait) })
-	return table.New("sgtrace.report.collectives.waits/v1", "Who waits for whom in collectives", rows, []table.Field[waitRow]{
+	return table.New(c.schema("waits"), c.title("Who waits for whom in collectives"), rows, []table.Field[waitRow]{
 		table.TextColumn("rank", "rank that waits", func(r *waitRow) string { return r.rank }),
 		table.TextColumn("for", "rank that came last", func(r *waitRow) string { return r.last }),
 		table.NsColumn("wait", "sum over the collectives to which that rank came after all others", func(r *waitRow) int64 { return r.wait }),
@@ -126,7 +147,7 @@ func (c *Collectives) KindReport() *table.Table {
 				return table.Cell{Share: k.BusBandwidth(), Unknown: k.BusBandwidth() == 0}
 			}},
 	)
-	r := table.New("sgtrace.report.collectives.kinds/v1", "Collectives by kind", c.Kinds, fields)
+	r := table.New(c.schema("kinds"), c.title("Collectives by kind"), c.Kinds, fields)
 	r.Stay("took", "wait p50").Leave("first rank", "ranks", "transfer p99", "wait p99", "last share")
 	if slices.ContainsFunc(c.Kinds, func(k Kind) bool { return k.BusBandwidth() > 0 }) {
 		r.Note("busbw is the bus bandwidth in GB/s, as nccl-tests define it, of the median transfer")
@@ -257,7 +278,7 @@ func (c *Collectives) PartReport() *table.Table {
 		table.NsColumn("wait at most", "how much longer than the shortest kernel all alone took: more they cannot have waited", func(r *row) int64 { return r.MostWait }),
 		busbw,
 	}
-	r := table.New("sgtrace.report.collectives.parts/v1", "Kernels of collectives by rank and kind", c.Parts, fields)
+	r := table.New(c.schema("parts"), c.title("Kernels of collectives by rank and kind"), c.Parts, fields)
 	r.Stay("took", "p50").Leave("ranks", "min", "max", "alone")
 	for _, sentence := range c.longWaits() {
 		r.Note("%s", sentence.Text)
@@ -281,9 +302,17 @@ func (c *Collectives) AllToAllReport() *table.Table {
 // noteAlone tells how many kernels of collectives no other rank was found for.
 func (c *Collectives) noteAlone(r *table.Table) {
 	if n := c.Counts.alone; n > 0 {
-		r.Note("not matched: %d of %d kernels of collectives, %s of %s; collectives.parts lists them", n, c.Counts.kernels, words.Nearly(c.Counts.ranAlone), words.Nearly(c.Counts.ran))
+		r.Note("not matched: %d of %d %s, %s of %s; %s.parts lists them", n, c.Counts.kernels, c.parts(), words.Nearly(c.Counts.ranAlone), words.Nearly(c.Counts.ran), strings.Split(c.schema(""), ".")[2])
 	}
 	if n := c.Counts.refused; n > 0 {
-		r.Note("left out: %d of %d collective kernels, whose ranks cannot have met according to their clocks", n, c.Counts.kernels)
+		r.Note("left out: %d of %d %s, whose ranks cannot have met according to their clocks", n, c.Counts.kernels, c.parts())
 	}
+}
+
+// parts is what the parts of ranks in collectives are called.
+func (c *Collectives) parts() string {
+	if c.OfHosts {
+		return "calls of gloo collectives"
+	}
+	return "kernels of collectives"
 }

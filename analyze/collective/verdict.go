@@ -92,7 +92,7 @@ func (c *Collectives) Verdict(found []straggler.Straggler) []string {
 	switch {
 	case len(found) > 0:
 	case c.Counts.Sync > 0:
-		likely := c.likely()
+		likely := c.likely(nil)
 		if len(likely) == 0 {
 			return []string{c.nobody()}
 		}
@@ -102,7 +102,7 @@ func (c *Collectives) Verdict(found []straggler.Straggler) []string {
 		}
 		return out
 	case c.Counts.all > 0:
-		return []string{fmt.Sprintf("stragglers cannot be found: in none of %d collectives are ranks known to wait for all others (dispatches and combines do not)", c.Counts.all)}
+		return []string{fmt.Sprintf("stragglers cannot be found: in none of %d %s are ranks known to wait for all others (dispatches, combines and broadcasts do not)", c.Counts.all, c.what())}
 	}
 	var out []string
 	for i := range found {
@@ -111,13 +111,23 @@ func (c *Collectives) Verdict(found []straggler.Straggler) []string {
 	return out
 }
 
+// Late returns the ranks that others wait for, or those of which that is likely.
+func (c *Collectives) Late(g *gpu.GPUs) []straggler.Straggler {
+	if found := c.Stragglers(g); len(found) > 0 {
+		return found
+	}
+	if !c.OfHosts {
+		g = nil // few collectives do not tell why
+	}
+	return c.likely(g)
+}
+
 // likely returns the ranks that are likely stragglers, the one that costs most first.
-func (c *Collectives) likely() []straggler.Straggler {
+func (c *Collectives) likely(g *gpu.GPUs) []straggler.Straggler {
 	var found []straggler.Straggler
 	for _, peerGroup := range c.peerGroups {
 		for _, s := range slices.Concat(peerGroup.gathering.Likely(), peerGroup.gathering.LikelyOfFew(len(c.peerGroups))) {
-			s.Peers, s.Location = peerGroup.peers(s.Name), place.Named(s.Name)
-			s.Evidence = s.Confidence()
+			c.explain(&s, peerGroup, g)
 			found = append(found, s)
 		}
 	}
@@ -139,15 +149,15 @@ func (c *Collectives) nobody() string {
 	covered := c.coverage()
 	switch {
 	case judged == 0:
-		return fmt.Sprintf("not enough data to find stragglers: %s", words.Counted(c.Counts.Sync, "collective"))
+		return fmt.Sprintf("not enough data to find stragglers: %s", words.Counted(c.Counts.Sync, c.one()))
 	case !covered.Enough():
-		return fmt.Sprintf("not enough data to say that there is no straggler: %s could be looked at, which are only %s", words.Counted(judged, "collective"), covered)
+		return fmt.Sprintf("not enough data to say that there is no straggler: %s could be looked at, which are only %s", words.Counted(judged, c.one()), covered)
 	}
-	in := fmt.Sprintf("%d collectives of %d ranks", judged, len(ranks))
+	in := fmt.Sprintf("%d %s of %d ranks", judged, c.what(), len(ranks))
 	if text := covered.String(); text != "" {
 		in += " (" + text + ")"
 	}
-	return fmt.Sprintf("no straggler: in %s, no rank is repeatedly late by more than the clock error and %.0f %% of the time between collectives", in, 100*straggler.Matters)
+	return fmt.Sprintf("no straggler: in %s, no rank is repeatedly late by more than the clock error and %.0f %% of the time between %s", in, 100*straggler.Matters, c.what())
 }
 
 // fewSyncPoints is how many of a peer group are the least that can show a straggler: of two
@@ -158,11 +168,8 @@ const fewSyncPoints = 11 * straggler.MinInBlock
 // Findings returns the ranks that others wait for, and whether there are enough
 // collectives to tell; nothing is what a healthy deployment has.
 func (c *Collectives) Findings(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
-	check := finding.Check{What: "lateness in collectives", Of: "collective", N: c.mostInPeerGroup(), Needed: fewSyncPoints, Covered: c.coverage()}
-	found := c.Stragglers(g)
-	if len(found) == 0 {
-		found = c.likely()
-	}
+	check := finding.Check{What: "lateness in " + c.what(), Of: c.one(), N: c.mostInPeerGroup(), Needed: fewSyncPoints, Covered: c.coverage()}
+	found := c.Late(g)
 	length := c.lengths
 	if g != nil {
 		length = max(length, g.Length()) // what was before the first collective counts, too
@@ -181,7 +188,7 @@ func (c *Collectives) Findings(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	}
 	switch {
 	case c.Counts.all == 0:
-		check.Reason = "no collectives of several ranks were recorded"
+		check.Reason = "no " + c.what() + " of several ranks were recorded"
 	case c.Counts.Sync == 0:
 		check.Reason = "at none of the recorded collectives do ranks wait for all others"
 	case check.N >= check.Needed:
@@ -189,6 +196,16 @@ func (c *Collectives) Findings(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	}
 	return out, check
 }
+
+// one is what one of the collectives is called, and what several are.
+func (c *Collectives) one() string {
+	if c.OfHosts {
+		return "gloo collective"
+	}
+	return "collective"
+}
+
+func (c *Collectives) what() string { return c.one() + "s" }
 
 // mostInPeerGroup is how many collectives the peer group with the most of them has.
 func (c *Collectives) mostInPeerGroup() int {

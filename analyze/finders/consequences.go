@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/logged"
+	"github.com/sgtrace/sgtrace/analyze/loss"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -89,7 +90,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.GPU, CauseSubkind: collective.LinkSubkind, Effect: finding.GPU, Subkinds: []string{"communication", transferSubkind}},
 	{Cause: finding.GPU, CauseSubkind: collective.AbsentSubkind, Effect: finding.GPU, Subkinds: []string{absentSubkind}},
 	{Cause: finding.GPU, CauseSubkind: waitSubkind, Effect: finding.Straggler, Subkinds: []string{""}},
-	{Cause: finding.Straggler, Effect: finding.GPU, Subkinds: []string{"communication"}},
+	{Cause: finding.Straggler, Effect: finding.GPU, Subkinds: []string{"communication", loss.MeetSubkind}},
 	{Cause: finding.Load, Effect: finding.Errors, Subkinds: []string{requests.TurnedAway}, Later: true},
 	{Cause: finding.Limit, Effect: finding.Errors, Subkinds: []string{requests.TurnedAway}, NotBefore: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Hang, Effect: finding.Errors, Subkinds: []string{requests.GivenUp}, NotBefore: true},

@@ -55,6 +55,8 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.RankTime, finding.InRole, []string{"--by-rank", "--table", "stages"}, slowStages},
 	{finding.Straggler, "a rank that its group waits for in collectives", Profiles,
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--by-rank", "--table", "stragglers"}, lateInCollectives},
+	{finding.Straggler, "a rank that the hosts of its group wait for in gloo collectives", Profiles,
+		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--by-rank", "--table", "stragglers"}, lateOnHosts},
 	{finding.Straggler, "a rank whose lateness changed at some time, or that is late all the time", Requests,
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline", "--table", "changes"}, changes(finding.Straggler, whatever)},
 	{finding.Transfer, "KV transfers that take longer since some time", Requests,
@@ -318,6 +320,7 @@ func failedCalls(m *Measured) ([]finding.Finding, finding.Check) { return loss.F
 func idleGPUs(m *Measured) ([]finding.Finding, finding.Check) {
 	found, check := m.GPUs.EachRun(func(g *gpu.GPUs) ([]finding.Finding, finding.Check) { return loss.Idle(g, m.Gaps.Paused) })
 	host, _ := m.Gaps.Findings(m.GPUs.Length())
+	m.tellMeetings(found)
 	for i := range found {
 		if f := &found[i]; m.tellsHost(f, host) {
 			if f.Subkind == loss.HostSubkind {

@@ -88,6 +88,7 @@ type Measured struct {
 	OverTime    *overtime.Timeline
 	Gaps        *gaps.Gaps
 	Collectives *collective.Collectives
+	OfHosts     *collective.Collectives // nil if none were recorded
 	Waits       *collective.WaitHistory // if they are drawn
 	Chain       *chain.Run              // if it is to be played
 
@@ -96,6 +97,8 @@ type Measured struct {
 	Routing *routing.Routing    // nil without counts of tokens by expert, and without logs
 	changed []finding.Finding   // of Changes, of all kinds
 	waits   *waits              // nil where communication is not mostly waiting
+	// lateHosts is what the hosts of ranks did that come late to collectives of hosts for that, by rank.
+	lateHosts map[string][]gaps.Work
 }
 
 // Measure measures everything, on all cores: no more at a time than there are, since each
@@ -135,6 +138,7 @@ func Measure(in Inputs) Measured {
 	parallel.Each(len(steps), func(i int) { steps[i]() })
 	if collector != nil {
 		m.waits = newWaits(&m, collector)
+		m.findLateHosts(collector)
 	}
 	if in.Requests != nil {
 		m.changed = m.Changes.Findings(m.Costs)
@@ -180,13 +184,14 @@ func (m *Measured) ofProfiles(collector *gaps.Collector) []func() {
 		m.Gaps = collector.Measure(gaps.Options{From: devices.From, To: devices.To, Brief: true, Length: m.GPUs.Length(), Again: true})
 	}, func() {
 		m.Collectives = collective.Measure(in.Profiles, in.Devices.From, in.Devices.To)
+		m.OfHosts = collective.MeasureHosts(in.Profiles, in.Devices.From, in.Devices.To)
 		if in.Drawn {
 			m.Waits = m.Collectives.WaitHistory()
 		}
 		if in.Played {
 			m.Chain = chain.Read(in.Profiles)
 		}
-		in.Profiles.Collectives = nil
+		in.Profiles.Collectives, in.Profiles.HostCollectives = nil, nil
 	}}
 }
 

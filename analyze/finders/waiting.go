@@ -255,10 +255,12 @@ const (
 
 // isOneStraggler reports whether one straggler explains most of the waiting: then it leads.
 func (w *waits) isOneStraggler(m *Measured) bool {
-	const most = 0.75
 	lost := int64(0)
 	for _, s := range m.Collectives.Stragglers(m.GPUs) {
 		lost = max(lost, s.Lost)
 	}
-	return float64(lost) >= most*float64(w.waited.Wait)
+	return float64(lost) >= oneExplains*float64(w.waited.Wait)
 }
+
+// oneExplains is the part of the waiting from which on the one who is waited for explains it.
+const oneExplains = 0.75

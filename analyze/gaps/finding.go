@@ -114,7 +114,7 @@ func (s *suspect) stands(length, wait int64) bool {
 
 // counts reports whether a finding may be about a cause: the host was late, and there was
 // something to launch. A host that waits for work that was not recorded is not late: the
-// device was busy. Between steps there may have been nothing to launch, unless the host did
+// device was busy; nor is one that waits for other ranks. Between steps there may have been nothing to launch, unless the host did
 // something that it does not do while it waits for requests: a lock that another thread keeps
 // while it works is no such wait.
 func (c *Cause) counts() bool {
@@ -122,7 +122,7 @@ func (c *Cause) counts() bool {
 		return false
 	}
 	busy := !c.Activity.Idle() || c.Activity == host.Locked && c.Other != ""
-	return c.Activity != host.OnDevice && c.Reason != gpu.Unseen && (c.Reason != gpu.BetweenSteps || c.suspicion() == thing && busy)
+	return c.Activity != host.OnDevice && c.Reason != gpu.Unseen && c.Reason != gpu.Meeting && c.Reason != gpu.ProfilerStart && (c.Reason != gpu.BetweenSteps || c.suspicion() == thing && busy)
 }
 
 // suspicion returns how much a cause explains.
@@ -261,7 +261,9 @@ func (s *suspect) evidence(export bool) (list []finding.Evidence) {
 func (g *Gaps) longestOf(s *suspect) finding.Evidence {
 	for i := range g.Longest {
 		l := &g.Longest[i]
-		if !slices.ContainsFunc(s.rows, func(c *Cause) bool { return c.Frame == l.Frame && c.Call == l.Call && c.Other == l.Other }) {
+		if !slices.ContainsFunc(s.rows, func(c *Cause) bool {
+			return c.Frame == l.Frame && c.Range == l.Range && c.Call == l.Call && c.Other == l.Other
+		}) {
 			continue
 		}
 		text := "longest such gap " + words.Nearly(l.Gap.Length())

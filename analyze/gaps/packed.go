@@ -143,6 +143,9 @@ func (c *Collector) Late(windows []Window) []Late {
 		sums[i] = map[string]int64{}
 	}
 	c.Measure(Options{Brief: true, Each: func(rank int32, cause *Cause, gap trace.Time, ns int64) {
+		if cause.Reason == gpu.Meeting || cause.Reason == gpu.ProfilerStart {
+			return // the host is not late: it waits for others
+		}
 		for _, i := range byRank[rank] {
 			if w := &windows[i]; (w.From == 0 || gap >= w.From) && (w.To == 0 || gap < w.To) {
 				where := ""

@@ -35,20 +35,22 @@ const lengthDoc = "from the first step, kernel or copy to the end of the last, o
 
 // reasonDocs define the idle columns.
 var reasonDocs = [NumReasons]string{
-	Capturing:    "idle while the host records a CUDA graph: what it launches meanwhile does not run",
-	Compiling:    "idle while the host compiles code, in a range that is called so",
-	Modules:      "idle while the host loads kernels or instantiates a CUDA graph; also in a first launch of a kernel that takes 1 ms or longer",
-	Allocation:   "idle while the host allocates or frees memory of the device, or pinned memory",
-	BlockingCopy: "idle while the host is in a copy that returns when it is done",
-	BetweenSteps: "idle while the host is in no annotated step",
-	AfterSync:    "idle because the host waited until the device had run dry before it launched more",
-	HostWork:     "idle because the host launched late, and no call of the runtime explains it",
-	LaunchGap:    "idle for less than 30 us before work that had been launched",
-	Dependency:   "idle for longer before work that had been launched: it waits for an event or another stream",
-	Withheld:     "idle for 0.1 ms or longer before a kernel that had been launched, and that no recorded work kept from starting: another process may use the GPU",
-	Unseen:       "nothing recorded runs, and the host waits in a call for the device: work that was not recorded",
-	Migration:    "idle before pages of unified memory move, which no call launches",
-	NotRecorded:  "idle before work whose launch was not recorded",
+	Capturing:     "idle while the host records a CUDA graph: what it launches meanwhile does not run",
+	ProfilerStart: "idle while the host waits in the first gloo collective of the recording: ranks do not begin to record at once",
+	Compiling:     "idle while the host compiles code, in a range that is called so",
+	Modules:       "idle while the host loads kernels or instantiates a CUDA graph; also in a first launch of a kernel that takes 1 ms or longer",
+	Allocation:    "idle while the host allocates or frees memory of the device, or pinned memory",
+	BlockingCopy:  "idle while the host is in a copy that returns when it is done",
+	Meeting:       "idle while the host is in a gloo collective: it waits for other ranks, or for their data",
+	BetweenSteps:  "idle while the host is in no annotated step",
+	AfterSync:     "idle because the host waited until the device had run dry before it launched more",
+	HostWork:      "idle because the host launched late, and no call of the runtime explains it",
+	LaunchGap:     "idle for less than 30 us before work that had been launched",
+	Dependency:    "idle for longer before work that had been launched: it waits for an event or another stream",
+	Withheld:      "idle for 0.1 ms or longer before a kernel that had been launched, and that no recorded work kept from starting: another process may use the GPU",
+	Unseen:        "nothing recorded runs, and the host waits in a call for the device: work that was not recorded",
+	Migration:     "idle before pages of unified memory move, which no call launches",
+	NotRecorded:   "idle before work whose launch was not recorded",
 }
 
 // TimeReport makes a table of where the time of every device went: the columns add up to

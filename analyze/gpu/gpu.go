@@ -260,6 +260,15 @@ func joinWalks(set *profile.Set, walks []*gpuWalk) []rankWork {
 			}
 		}
 	}
+	for i, waits := range set.HostWaits {
+		for _, w := range waits {
+			reason := Meeting
+			if w.First {
+				reason = ProfilerStart
+			}
+			ranks[i].host.calls = append(ranks[i].host.calls, HostCall{Start: w.From, End: w.To, TID: w.TID, PID: w.PID, reason: reason})
+		}
+	}
 	for i := range ranks {
 		ranks[i].recorded = ranks[i].recorded.union()
 		for _, part := range ranks[i].gpus {

@@ -20,6 +20,9 @@ const (
 	NoReason Reason = iota
 	// Capturing: the host records a CUDA graph, and what it launches meanwhile does not run.
 	Capturing
+	// ProfilerStart: the host waits in the first collective of hosts that was recorded: ranks do not begin to record
+	// at once.
+	ProfilerStart
 	// Compiling: the host compiles code, by an annotation that says so.
 	Compiling
 	// Modules are loaded, or a CUDA graph is instantiated, before the next launch; or the
@@ -30,6 +33,8 @@ const (
 	Allocation
 	// BlockingCopy: a copy that returns only when it is done.
 	BlockingCopy
+	// Meeting: the host is in a collective of hosts, as those of gloo: it waits for other ranks, or for their data.
+	Meeting
 	// BetweenSteps: the host is in no step. Either there is no batch to run, or the
 	// scheduler takes its time between two.
 	BetweenSteps
@@ -60,8 +65,8 @@ const (
 
 // ReasonWords are what reasons are called after "idle:".
 var ReasonWords = [NumReasons]string{
-	Capturing: "capturing a graph", Compiling: "compiling",
-	Modules: "loading kernels", Allocation: "allocating memory", BlockingCopy: "blocking copy",
+	Capturing: "capturing a graph", ProfilerStart: "profilers start", Compiling: "compiling",
+	Modules: "loading kernels", Allocation: "allocating memory", BlockingCopy: "blocking copy", Meeting: "in a gloo collective",
 	BetweenSteps: "between steps", AfterSync: "after a sync call", HostWork: "host work",
 	LaunchGap: "launch gaps", Dependency: "waiting for other work", Withheld: "held back", Unseen: "unrecorded work",
 	Migration:   "unified memory",
@@ -71,8 +76,10 @@ var ReasonWords = [NumReasons]string{
 // Launched reports whether what came next had been launched.
 func (r Reason) Launched() bool { return r >= LaunchGap && r <= Withheld }
 
-// OfHost reports whether the host was late.
-func (r Reason) OfHost() bool { return r >= Capturing && r <= HostWork }
+// OfHost reports whether the host was late, for no other rank's sake.
+func (r Reason) OfHost() bool {
+	return r >= Capturing && r <= HostWork && r != Meeting && r != ProfilerStart
+}
 
 // callReasons maps parts of the names of CUDA and HIP calls, without the prefix cu, cuda
 // or hip, to the reason that they are for idle time. The first that fits counts.

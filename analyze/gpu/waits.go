@@ -223,7 +223,7 @@ const waitsUnseen = 1_000_000
 
 // running returns the reason that holds now, the worst first, and until when.
 func running(holdups *[NumReasons]holdup, now, limit trace.Time) (Reason, trace.Time) {
-	for _, reason := range [...]Reason{Capturing, Modules, Allocation, Unseen, BlockingCopy, Compiling} {
+	for _, reason := range [...]Reason{Capturing, Modules, Allocation, Unseen, BlockingCopy, Compiling, ProfilerStart, Meeting} {
 		if until := holdups[reason].until; until > now {
 			return reason, min(limit, until)
 		}

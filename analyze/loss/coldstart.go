@@ -18,7 +18,7 @@ import (
 func coldStart(g *gpu.GPUs, t *gpuTime) []finding.Finding {
 	cold := t.cold.Total()
 	share := t.part(cold)
-	if share < muchCold {
+	if share < muchCold || 2*t.cold.Time[gpu.ProfilerStart] >= cold { // it is no start of theirs
 		return nil
 	}
 	most := largest(&t.cold)[0]

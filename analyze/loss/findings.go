@@ -198,31 +198,37 @@ func shareFinding(subkind, metric string, share float64, text string, evidence .
 
 // reasonClauses end the sentence that a device is idle.
 var reasonClauses = [gpu.NumReasons]string{
-	gpu.Capturing:    "while the host records CUDA graphs, and what it launches does not run",
-	gpu.Compiling:    "while the host compiles code",
-	gpu.Modules:      "while the host loads code",
-	gpu.Allocation:   "because the host allocates or frees memory",
-	gpu.BlockingCopy: "because copies block the host",
-	gpu.AfterSync:    "because the host waits until the GPU has run dry before it launches more",
-	gpu.HostWork:     "because the host launches kernels too late",
-	gpu.LaunchGap:    "in gaps under 30 us between kernels that were already launched",
-	gpu.Dependency:   "because launched work waits: for an event, another stream, or the driver",
-	gpu.Withheld:     "because it starts launched kernels late: another process uses it, or they wait for work that was not recorded",
-	gpu.Unseen:       "while the host waits for GPU work that was not recorded",
-	gpu.Migration:    "between page migrations of unified memory",
-	gpu.NotRecorded:  "for reasons that the capture does not show: the launches were not recorded",
+	gpu.Capturing:     "while the host records CUDA graphs, and what it launches does not run",
+	gpu.Compiling:     "while the host compiles code",
+	gpu.Modules:       "while the host loads code",
+	gpu.Allocation:    "because the host allocates or frees memory",
+	gpu.BlockingCopy:  "because copies block the host",
+	gpu.ProfilerStart: "while the profilers of other ranks start",
+	gpu.Meeting:       "while the host is in gloo collectives",
+	gpu.AfterSync:     "because the host waits until the GPU has run dry before it launches more",
+	gpu.HostWork:      "because the host launches kernels too late",
+	gpu.LaunchGap:     "in gaps under 30 us between kernels that were already launched",
+	gpu.Dependency:    "because launched work waits: for an event, another stream, or the driver",
+	gpu.Withheld:      "because it starts launched kernels late: another process uses it, or they wait for work that was not recorded",
+	gpu.Unseen:        "while the host waits for GPU work that was not recorded",
+	gpu.Migration:     "between page migrations of unified memory",
+	gpu.NotRecorded:   "for reasons that the capture does not show: the launches were not recorded",
 }
 
 // Subkinds of findings about idle time that others add to.
 const (
 	HostSubkind  = "host"  // the host is late
 	StartSubkind = "start" // a process starts
+	MeetSubkind  = "meet"  // the host waits for other ranks
 )
 
 // subkind is what findings of a reason are about.
 func subkind(r gpu.Reason) string {
 	if r.OfHost() {
 		return HostSubkind
+	}
+	if r == gpu.Meeting {
+		return MeetSubkind
 	}
 	return "idle"
 }
@@ -256,7 +262,11 @@ func tellIdle(g *gpu.GPUs, t *gpuTime, paused Paused) finding.Finding {
 		evidence = append(evidence, burdens(g)...)
 	}
 	text := fmt.Sprintf("%s idle %s, %s%s", are(g), t.idleInWords(), howMuch(distribution.Fraction(t.waits[most], t.idle())), clauseOf(g, t, most))
-	if t.part(t.cold.Total()) >= muchCold {
+	switch cold := t.cold.Total(); {
+	case t.part(cold) < muchCold:
+	case 2*t.cold.Time[gpu.ProfilerStart] >= cold:
+		text = "apart from the start of the profilers, " + text
+	default:
 		text = "apart from its cold start, " + text
 	}
 	f := shareFinding(subkind(most), "idle time", idle, text, evidence...)

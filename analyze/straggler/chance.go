@@ -140,21 +140,31 @@ func logMeanExp(theta float64, values []float64) float64 {
 const (
 	// MinCounted is how many sync points can show anything.
 	MinCounted = 8
+	// minSlow is how many can show it of a rank that is slow for a part of the time: a start is no state.
+	minSlow = 2 * MinCounted
 	// fewShare is the part of their time that the others have to lose.
 	fewShare = 0.25
 )
 
 // LikelyOfFew returns the rank that came last too often for chance, where there are too few
-// sync points for the judge; nil is none. groups is how many are tested.
+// sync points for the judge, in all or since a rank is slow; nil is none. groups is how many are tested.
 func (g *SyncSamples) LikelyOfFew(groups int) []Straggler {
 	n := len(g.SyncPoints)
-	if n < MinCounted || n >= FewestSyncPoints {
+	if n < MinCounted {
 		return nil
 	}
 	g.settle()
 	var found []Straggler
 	for rank := range g.Names {
-		if s, ok := g.count(rank, groups); ok {
+		run, tests := slowRun{to: n}, groups
+		if n >= FewestSyncPoints {
+			slow, enough := g.slowest(rank)
+			if enough || slow.to-slow.from < minSlow {
+				continue
+			}
+			run, tests = slow, groups*slow.tried*n // it may begin at any of them
+		}
+		if s, ok := g.count(rank, run, tests); ok {
 			found = append(found, s)
 		}
 	}
@@ -162,18 +172,13 @@ func (g *SyncSamples) LikelyOfFew(groups int) []Straggler {
 	return found[:min(1, len(found))]
 }
 
-// count tests how often a rank came last.
-func (g *SyncSamples) count(rank, groups int) (Straggler, bool) {
-	whole := slowRun{to: len(g.SyncPoints)}
-	s := Straggler{
-		Rank: rank, Name: g.Names[rank], Group: g.Group, What: g.What, Verb: g.Verb,
-		Lateness: g.lateness(rank, whole.from, whole.to), Part: 1, Counted: true,
-		DelayLow: math.NaN(), DelayHigh: math.NaN(),
-	}
-	s.took = g.meanTook(whole.from, whole.to)
+// count tests how often a rank came last in a run, which is one of so many that are tested.
+func (g *SyncSamples) count(rank int, run slowRun, tests int) (Straggler, bool) {
+	s := g.straggler(rank, run)
+	s.Counted, s.Blocks, s.LateBlocks, s.DelayLow, s.DelayHigh = true, 0, 0, math.NaN(), math.NaN()
 	s.Delay = float64(s.Mean) / max(1, s.took)
-	s.P = min(1, float64(groups)*g.chanceToBeLast(s.Last, s.SyncPoints))
-	return s, s.P <= LikelyLevel && s.LastMean >= g.Floor && s.LostShare >= fewShare && g.costs(&s, whole)
+	s.P = min(1, float64(tests)*g.chanceToBeLast(s.Last, s.SyncPoints))
+	return s, s.P <= LikelyLevel && s.LastMean >= g.Floor && s.LostShare >= fewShare && g.costs(&s, run)
 }
 
 // chanceToBeLast bounds the probability that any rank comes last in so many of n sync points

@@ -203,6 +203,9 @@ func (p *parser) complete() {
 		if p.found&collectiveArgs != 0 {
 			p.collective(index, row, false)
 		}
+		if strings.HasPrefix(nm.text, "c10d::") {
+			p.out.Callers = append(p.out.Callers, profile.CollectiveAnnotation{Row: row, Time: ev.ts, Dur: ev.dur})
+		}
 	case roleComm:
 		p.collective(index, row, false)
 	case roleStep:

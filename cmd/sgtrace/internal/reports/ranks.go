@@ -21,6 +21,7 @@ import (
 // rankTables are the tables by rank. The main one is of stages, without requests of
 // kernels.
 var rankTables = slices.Concat([]string{"stages", "gpu.kernels", "stragglers"}, collectiveTables, []string{
+	"gloo.ranks", "gloo.waits", "gloo.kinds", "gloo.parts",
 	"gpu", "gpu.idle", "gpu.overlap", "gpu.streams", "steps", "tokens", "ranks", "ranks.share", "ranks.steps", "ranks.pipeline", "slo.ranks", "logs.ranks",
 })
 
@@ -82,13 +83,16 @@ func compareRanks(in *Reading, opt gpu.Options, objectives []slo.Objective) (*do
 	}
 	d := &document.Document{}
 	var gpus *gpu.GPUs
-	var collectives *collective.Collectives
+	var collectives, hosts *collective.Collectives
 	var ranks *rank.Ranks
 	var suspects []straggler.Suspects
 	if in.Profiles != nil {
 		gpus = gpu.Measure(in.Profiles, opt)
 		collectives = collective.Measure(in.Profiles, opt.From, opt.To)
 		suspects = append(suspects, suspectsOf(collectives, gpus))
+		if hosts = collective.MeasureHosts(in.Profiles, opt.From, opt.To); hosts != nil {
+			suspects = append(suspects, suspectsOf(hosts, gpus))
+		}
 	}
 	if in.Requests != nil {
 		ranks = rank.Measure(place.Of(in.Requests))
@@ -100,6 +104,9 @@ func compareRanks(in *Reading, opt gpu.Options, objectives []slo.Objective) (*do
 	d.Add(straggler.Find(suspects...).Report())
 	if collectives != nil {
 		d.Add(collectives.Reports()...)
+	}
+	if hosts != nil {
+		d.Add(hosts.Reports()...)
 	}
 	if gpus != nil {
 		d.Add(gpus.TimeReport(), gpus.Report(), gpus.IdleReport())

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/testkit/testinput"
+)
+
+// glooRun has a rank that is late by 4 ms on its host, of steps of some 3 ms.
+func glooRun() testinput.Gloo {
+	return testinput.Gloo{Seed: 1, Ranks: 4, Steps: 60, Op: "gloo:all_reduce", Late: 2, LateNs: 4_000_000, OnHost: true}
+}
+
+// glooSummary is the summary of a run in one line, without the lines of the first part.
+func glooSummary(t *testing.T, g testinput.Gloo) string {
+	t.Helper()
+	return glooSummaryIn(t, g.Write(t))
+}
+
+func glooSummaryIn(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	r := sgtrace(t, dir, append([]string{"report", "--evidence"}, append(args, ".")...)...)
+	if r.status != exitOK {
+		t.Fatalf("status %d: %s", r.status, r.err)
+	}
+	if _, findings, ok := strings.Cut(r.out, " finding"); ok {
+		r.out = findings
+	}
+	return strings.Join(strings.Fields(r.out), " ")
+}
+
+// Hosts that wait in gloo for a rank are told so, for whom, since when, and why that one is late.
+func TestLateInGloo(t *testing.T) {
+	device, since, even := glooRun(), glooRun(), glooRun()
+	device.OnHost = false
+	since.Since = 30
+	even.Late = -1
+	for name, c := range map[string]struct {
+		run       testinput.Gloo
+		want, not []string
+	}{
+		"host": {glooRun(), []string{
+			"rank 2 arrives last in 59 of 59 gloo collectives of 4 ranks, ",
+			"host-bound: its GPU idles longer because the host launches work later (certain;",
+			"% of that for rank 2", "mostly while the host is in gloo collectives",
+			"while its GPU waited for launches then, its host was in decode bs=5-8 step for ",
+		}, []string{"because the host launches kernels too late", "no straggler"}},
+		"device": {device, []string{
+			"rank 2 arrives last in 59 of 59 gloo collectives of 4 ranks, ", "compute-bound: it runs `large_gemm`, which the other ranks do not",
+		}, []string{"its host was", "no straggler"}},
+		"since": {since, []string{
+			"rank 2 arrives last in 30 of 30 gloo collectives of 4 ranks since ", "(likely;", "over the whole capture, including when it was not late",
+		}, []string{"no straggler"}},
+		"even": {even, []string{"no straggler: in 59 gloo collectives of 4 ranks, no rank is repeatedly late"}, []string{"arrives last", "for rank"}},
+	} {
+		got := glooSummary(t, c.run)
+		for _, want := range c.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: %q is missing in\n%s", name, want, got)
+			}
+		}
+		for _, not := range c.not {
+			if strings.Contains(got, not) {
+				t.Errorf("%s: %q in\n%s", name, not, got)
+			}
+		}
+	}
+}
+
+// Who is late does not depend on what clocks show, nor on who else was recorded.
+func TestLateInGlooHolds(t *testing.T) {
+	const want = "rank 2 arrives last in 59 of 59 gloo collectives of "
+	for _, ahead := range [][]int64{{0, 0, 0, 0}, {0, 2_000_000, -1_500_000, 700_000}, {0, 7_000_000_000, -3_000_000_000, 40_000_000}} {
+		g := glooRun()
+		g.Ahead = ahead
+		if got := glooSummary(t, g); !strings.Contains(got, want+"4 ranks") {
+			t.Errorf("clocks ahead by %v:\n%s", ahead, got)
+		}
+	}
+	dir := glooRun().Write(t)
+	if got := glooSummaryIn(t, dir, "--rank", "0", "--rank", "2", "--rank", "3"); !strings.Contains(got, want+"3 ranks") {
+		t.Errorf("without rank 1:\n%s", got)
+	}
+	if got := glooSummaryIn(t, dir, "--rank", "0", "--rank", "1", "--rank", "3"); strings.Contains(got, "arrives last") {
+		t.Errorf("without the late rank:\n%s", got)
+	}
+}
+
+// A thread that goes on is not held up, and an annotation of what asks for a collective of devices is none of hosts.
+func TestNotHeldUpInGloo(t *testing.T) {
+	goes, asks := glooRun(), glooRun()
+	goes.GoesOn, goes.Late = true, -1
+	asks.Op, asks.Late = "nccl:all_reduce", -1
+	for name, g := range map[string]testinput.Gloo{"goes on": goes, "asks": asks} {
+		if got := glooSummary(t, g); strings.Contains(got, "in a gloo collective") || strings.Contains(got, "profilers start") || strings.Contains(got, "while the host is in gloo") {
+			t.Errorf("%s:\n%s", name, got)
+		}
+	}
+}
+
+// Of hosts whose names nobody tells, collectives of gloo bound the clocks, and refute one that is far off.
+func TestClocksByGloo(t *testing.T) {
+	g := glooRun()
+	g.Late, g.Ahead = -1, []int64{0, 500_000, 3_000_000_000, 0}
+	dir := g.Write(t)
+	r := sgtrace(t, dir, "merge", "-o", "m.pftrace", ".")
+	if r.status != exitOK {
+		t.Fatalf("status %d: %s", r.status, r.err)
+	}
+	text := r.out + r.err
+	for _, want := range []string{
+		"clock of rank 1: not moved, matched: collectives of hosts agree with its time, 120 bounds, within ",
+		"clock of rank 2: 2999.", "ms ahead, matched by collectives of hosts, 120 bounds, within ",
+	} {
+		if !strings.Contains(text, want) && !strings.Contains(text, strings.Replace(want, "2999.", "3000.", 1)) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+}
+
+// Tables of collectives of hosts are beside those of devices.
+func TestTablesOfGloo(t *testing.T) {
+	dir := glooRun().Write(t)
+	r := sgtrace(t, dir, "report", "--by-rank", "--table", "gloo.waits", "--format", "csv", ".")
+	if !strings.Contains(r.out, "rank 0,rank 2,") || strings.Contains(r.out, ",rank 1,") {
+		t.Errorf("status %d: %s%s", r.status, r.out, r.err)
+	}
+	r = sgtrace(t, dir, "report", "--by-rank", ".")
+	for _, want := range []string{"Straggler: rank 2 arrives last in 59 of 59 gloo collectives", "Gloo collectives by rank\n", "Who waits for whom in gloo collectives", "Calls of gloo collectives by rank and kind",
+		"left out: 1 collective, with which the recording of a rank begins"} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("%q is missing in\n%s", want, r.out)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package testinput
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Gloo is a run of ranks that compute on a device each and meet on their hosts once a step, as PyTorch's profiler
+// records it: the thread that asks has an operator of c10d, and threads of gloo have the collective.
+type Gloo struct {
+	Seed         uint64
+	Ranks, Steps int
+	Op           string // "gloo:all_reduce"; "nccl:all_reduce" is what asks for one of devices
+	// Late is the rank that is late by LateNs in each step from Since on; -1 is none. OnHost tells that its host sleeps then,
+	// else its device computes.
+	Late, Since int
+	LateNs      int64
+	OnHost      bool
+	// Ahead is by how much the clock of each rank is ahead, ns; nil is nothing.
+	Ahead []int64
+	// GoesOn tells that the thread which asks does not wait: it launches work meanwhile.
+	GoesOn bool
+}
+
+// glooEvents are the events of one rank.
+type glooEvents struct {
+	bytes.Buffer
+	ahead int64
+	pid   int
+	calls int
+}
+
+func (e *glooEvents) add(category, name string, pid, tid int, at, dur int64, args string) {
+	at += e.ahead
+	fmt.Fprintf(e, ",\n{\"ph\": \"X\", \"cat\": %q, \"name\": %q, \"pid\": %d, \"tid\": %d, \"ts\": %d.%03d, \"dur\": %d.%03d, \"args\": {%s}}",
+		category, name, pid, tid, at/1000, at%1000, dur/1000, dur%1000, args)
+}
+
+// call adds a call of the runtime.
+func (e *glooEvents) call(name string, at, dur int64) {
+	e.calls++
+	e.add("cuda_runtime", name, e.pid, e.pid, at, dur, fmt.Sprintf(`"cbid": 211, "correlation": %d`, e.calls))
+}
+
+// kernel adds a kernel, and its launch.
+func (e *glooEvents) kernel(name string, launch, at, dur int64) {
+	e.call("cudaLaunchKernel", launch, 5_000)
+	e.add("kernel", name, 0, 7, at, dur, fmt.Sprintf(`"device": 0, "stream": 7, "correlation": %d, "grid": [64, 1, 1], "block": [128, 1, 1]`, e.calls))
+}
+
+// Write writes the traces of all ranks to a folder, and returns it. Each begins with a collective in which the others
+// wait until its profiler has started.
+func (g Gloo) Write(t testing.TB) string {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(g.Seed, 11))
+	ranks := make([]glooEvents, g.Ranks)
+	free := make([]int64, g.Ranks) // when each rank goes on
+	const begin = 100_000_000_000
+	for r := range ranks {
+		e := &ranks[r]
+		if e.pid = 700 + r; g.Ahead != nil {
+			e.ahead = g.Ahead[r]
+		}
+		free[r] = begin + int64((r*7)%g.Ranks)*90_000_000
+	}
+	for step := range g.Steps {
+		last, batch := int64(0), rng.Int64N(1_500_000) // of which the work depends that all have
+		enter := make([]int64, g.Ranks)
+		for r := range ranks {
+			enter[r] = ranks[r].work(&g, rng, r, step, free[r], batch)
+			last = max(last, enter[r])
+		}
+		for r := range ranks {
+			e := &ranks[r]
+			leave := last + 800_000 + rng.Int64N(120_000)
+			e.add("user_annotation", g.Op, e.pid, 9000+step%2, enter[r], leave-enter[r], `"External id": 1`)
+			if g.GoesOn {
+				e.kernel("elementwise", enter[r]+40_000, enter[r]+50_000, 20_000)
+			}
+			free[r] = leave + 30_000
+		}
+	}
+	dir := t.TempDir()
+	for r := range ranks {
+		text := fmt.Sprintf(`{"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H200", "numSms": 132}], "distributedInfo": {"backend": "gloo", "rank": %d, "world_size": %d},
+"displayTimeUnit": "ms", "baseTimeNanoseconds": 1790000000000000000, "traceEvents": [%s], "traceName": "rank%d.json"}`, r, g.Ranks, bytes.TrimPrefix(ranks[r].Bytes(), []byte(",")), r)
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("rank%d.json", r)), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// work adds what a rank does in a step up to the collective, and returns when it comes to that.
+func (e *glooEvents) work(g *Gloo, rng *rand.Rand, rank, step int, at, batch int64) int64 {
+	from := at
+	late := int64(0)
+	if rank == g.Late && step >= g.Since {
+		late = g.LateNs
+	}
+	compute := 1_500_000 + batch + rng.Int64N(400_000)
+	e.add("cpu_op", "aten::mm", e.pid, e.pid, at, 20_000, `"External id": 2`)
+	e.kernel("gemm", at+5_000, at+15_000, compute)
+	end := at + 15_000 + compute
+	if late > 0 && !g.OnHost {
+		e.kernel("large_gemm", at+25_000, end+1_000, late)
+		end += 1_000 + late
+	}
+	e.call("cudaDeviceSynchronize", at+40_000, end-at-40_000)
+	if at = end + 20_000; g.OnHost {
+		at += late
+	}
+	e.add("user_annotation", "step[DECODE bs=8]", e.pid, e.pid, from, at-from, `"External id": 3`)
+	e.add("cpu_op", "c10d::allreduce_", e.pid, e.pid, at, 30_000, `"External id": 4`)
+	return at + 60_000
+}
