@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
@@ -103,6 +104,8 @@ var All = []Finder{
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--gaps", "--table", "gaps"}, hostCauses},
 	{finding.GPU, "copies of pageable memory that the host is in while GPUs are idle, for 2 % of the time", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--gaps", "--table", "gaps"}, pageableCopies},
+	{finding.GPU, "memory that the host allocates or frees again and again while GPUs are idle, for 2 % of the time", Profiles,
+		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--gaps", "--table", "gaps"}, allocatingHosts},
 	{finding.GPU, "GPUs that start kernels late though nothing of the capture keeps them from it, for 2 % of the time: another process uses them", Profiles,
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--gaps", "--table", "gaps"}, withheldKernels},
 	{finding.GPU, "GPUs that are idle between steps for half of the time", Profiles,
@@ -385,6 +388,14 @@ func hostCauses(m *Measured) ([]finding.Finding, finding.Check) {
 
 func pageableCopies(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.Gaps.Pageable(m.GPUs.Length())
+}
+
+func allocatingHosts(m *Measured) ([]finding.Finding, finding.Check) {
+	cold := int64(0)
+	for i := range m.GPUs.GPUs {
+		cold = distribution.AddTimes(cold, m.GPUs.GPUs[i].Cold.Time[gpu.Allocation])
+	}
+	return m.Gaps.Allocations(m.GPUs.Length(), cold)
 }
 
 // hangs finds who keeps others in a collective.

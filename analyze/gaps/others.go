@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -123,32 +124,59 @@ func lastTurn(s *sweep, from, to trace.Time) trace.Time {
 	return last
 }
 
+// An avoidable is something that hosts need not do again and again while devices wait.
+type avoidable struct {
+	did                    host.Activity
+	what                   string // that was looked for
+	while                  string // ends the sentence that devices are idle
+	subkind, metric, about string
+	least                  int64 // gaps, at each place in the code that counts
+}
+
+var (
+	pageable = avoidable{host.CopyingPageable, "copies of pageable memory", "while the host copies pageable memory",
+		"pageable copies", "idle in pageable copies", gpu.AboutPageable, 1}
+	allocating = avoidable{host.Allocating, "allocations of memory", "while the host allocates or frees memory, again and again",
+		"allocations", "idle in allocations", "PyTorch keeps memory that tensors give up, and asks CUDA again after torch.cuda.empty_cache(), or where what it keeps does not fit", 10}
+)
+
 // Pageable tells of copies of pageable memory in which the host was while devices ran nothing,
 // wherever the code makes them. length is the time of all devices, in ns.
 func (g *Gaps) Pageable(length int64) ([]finding.Finding, finding.Check) {
+	return g.avoid(&pageable, length, 0)
+}
+
+// Allocations is Pageable of calls that allocate or free memory. cold is the idle time of such
+// while processes start, which is not counted.
+func (g *Gaps) Allocations(length, cold int64) ([]finding.Finding, finding.Check) {
+	return g.avoid(&allocating, length, cold)
+}
+
+func (g *Gaps) avoid(a *avoidable, length, cold int64) ([]finding.Finding, finding.Check) {
 	s := suspect{rank: thing, table: "gaps"}
 	for i := range g.Causes {
-		if c := &g.Causes[i]; c.Activity == host.CopyingPageable {
+		if c := &g.Causes[i]; c.Activity == a.did && c.Gaps >= a.least {
 			s.time = distribution.AddTimes(s.time, c.Time)
 			s.rows = append(s.rows, c)
 		}
 	}
-	check := g.judge("copies of pageable memory")
+	s.time -= cold
+	check := g.judge(a.what)
 	if s.rows == nil && check.Reason == "" {
-		check.Reason = "no GPU waits while the host copies pageable memory"
+		check.Reason = "no GPU waits " + a.while
 	}
 	if check.State() != finding.LookedAt {
 		return nil, check
 	}
 	share := distribution.Fraction(s.time, length)
 	wait, _ := g.wait()
-	if worst := g.worst(); share < ofThing || worst.stands(length, wait) && worst.rows[0].Activity == host.CopyingPageable {
+	if worst := g.worst(); share < ofThing || worst.stands(length, wait) && worst.rows[0].Activity == a.did {
 		return nil, check // the worst is told anyway
 	}
-	f := finding.Finding{Subkind: "pageable copies", Cost: share,
-		Text:   fmt.Sprintf("%s idle for %.0f %% of the time, %s, while the host copies pageable memory", g.areIdle(), 100*share, words.Nearly(s.time)),
-		Metric: finding.Metric{Name: "idle in pageable copies", Unit: table.Share, Before: math.NaN(), After: share}}
-	f.Evidence = append(s.evidence(g.export), finding.Sentence("the driver copies pageable memory once more, in the calling thread, and pinned memory only once"))
+	f := finding.Finding{Subkind: a.subkind, Cost: share,
+		Text:   fmt.Sprintf("%s idle for %.0f %% of the time, %s, %s", g.areIdle(), 100*share, words.Nearly(s.time), a.while),
+		Metric: finding.Metric{Name: a.metric, Unit: table.Share, Before: math.NaN(), After: share}}
+	f.Evidence = append(s.evidence(g.export), finding.Sentence("%s", a.about))
 	return []finding.Finding{f}, check
 }
 

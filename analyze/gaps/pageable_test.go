@@ -41,6 +41,33 @@ func TestPageableCopies(t *testing.T) {
 	}
 }
 
+// Allocations count where the code makes them again and again, and not while the process starts.
+func TestAllocations(t *testing.T) {
+	const ms = 1_000_000
+	allocates := func(ns int64, call string, gaps int64) Cause {
+		return Cause{Reason: gpu.Allocation, Activity: host.Allocating, Call: call, Time: ns, Gaps: gaps, LongestPart: ns / gaps}
+	}
+	python := Cause{Reason: gpu.HostWork, Activity: host.InPython, Frame: "a.py(1): f", Time: 200 * ms, Gaps: 40}
+	for _, c := range []struct {
+		name   string
+		causes []Cause
+		cold   int64
+		want   string // "" is nothing
+	}{
+		{"in each step", []Cause{python, allocates(15*ms, "cudaMalloc", 25), allocates(10*ms, "cudaFree", 25)}, 0,
+			"the GPU is idle for 2 % of the time, 25.0 ms, while the host allocates or frees memory, again and again"},
+		{"at many places, but once", []Cause{python, allocates(15*ms, "cudaMalloc", 4), allocates(40*ms, "cudaHostAlloc", 9)}, 0, ""},
+		{"while the process starts", []Cause{python, allocates(25*ms, "cudaMalloc", 25)}, 10 * ms, ""},
+		{"the worst anyway", []Cause{allocates(150*ms, "cudaMalloc", 25), python}, 0, ""},
+	} {
+		g := &Gaps{Causes: c.causes, Recorded: host.RecordedFrames{host.PythonFrame: true}}
+		found, check := g.Allocations(1000*ms, c.cold)
+		if len(found) > 1 || (len(found) == 1) != (c.want != "") || len(found) == 1 && (found[0].Text != c.want || found[0].Cost != 0.025) {
+			t.Errorf("%s: %+v, %v", c.name, found, check)
+		}
+	}
+}
+
 // Calls are told apart by what they copied, though they have one name.
 func TestPageableCalls(t *testing.T) {
 	syms := trace.NewSymbols()

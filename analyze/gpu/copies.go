@@ -7,14 +7,32 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A CopyKind is all copies or fills of one operation on a device, such as
 // "[CUDA memcpy Host-to-Device]".
 type CopyKind struct {
-	Name   string
-	Copied walk.Copied
+	Name     string
+	Copied   walk.Copied
+	Pageable int64 // ns of Copied, of pageable memory
+}
+
+// AboutPageable says what is wrong with copies of pageable memory.
+const AboutPageable = "the driver copies pageable memory once more, in the calling thread; pinned memory it copies only once, at the rate of the link, and beside kernels"
+
+func (k *CopyKind) add(c *profile.Copy) {
+	k.Copied.Add(c)
+	if c.Kind.Pageable() {
+		k.Pageable = distribution.AddTimes(k.Pageable, c.Dur())
+	}
+}
+
+// Join adds the copies of another sum.
+func (k *CopyKind) Join(o *CopyKind) {
+	k.Copied.Join(&o.Copied)
+	k.Pageable = distribution.AddTimes(k.Pageable, o.Pageable)
 }
 
 // copyKinds sums up copies by the symbol of their operation.
@@ -31,7 +49,7 @@ func (k copyKinds) of(name trace.Sym) *CopyKind {
 
 func (k copyKinds) join(o copyKinds) {
 	for name, c := range o {
-		k.of(name).Copied.Join(&c.Copied)
+		k.of(name).Join(c)
 	}
 }
 

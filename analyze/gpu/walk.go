@@ -234,7 +234,7 @@ func (w *gpuWalk) addCopy(c *profile.Copy) bool {
 		row.flags = rowMigrated
 	}
 	if part := w.add(&c.Event, c.Device, &row, w.launchOf(&c.Event)); part != nil {
-		part.copies.of(c.Name).Copied.Add(c)
+		part.copies.of(c.Name).add(c)
 	}
 	return true
 }

@@ -21,7 +21,7 @@ func largestCopies(g *gpu.GPUs) []finding.Evidence {
 			if sums[c.Name] == nil {
 				sums[c.Name] = &gpu.CopyKind{Name: c.Name}
 			}
-			sums[c.Name].Copied.Join(&c.Copied)
+			sums[c.Name].Join(c)
 		}
 	}
 	var list []gpu.CopyKind
@@ -30,6 +30,7 @@ func largestCopies(g *gpu.GPUs) []finding.Evidence {
 	}
 	gpu.SortCopies(list)
 	var out []finding.Evidence
+	pageable := false
 	const most = 2
 	for i := range list[:min(most, len(list))] {
 		c := &list[i]
@@ -37,7 +38,17 @@ func largestCopies(g *gpu.GPUs) []finding.Evidence {
 		if c.Copied.Bytes > 0 {
 			text += fmt.Sprintf(", %s at %s/s", words.Size(c.Copied.Bytes), words.Size(int64(c.Copied.Rate())))
 		}
+		switch {
+		case c.Pageable == c.Copied.Time && c.Pageable > 0:
+			text += ", of pageable memory"
+		case 10*c.Pageable > c.Copied.Time:
+			text += ", " + words.Nearly(c.Pageable) + " of pageable memory"
+		}
+		pageable = pageable || 2*c.Pageable > c.Copied.Time
 		out = append(out, finding.Sentence("%s", text))
+	}
+	if pageable {
+		out = append(out, finding.Sentence("%s", gpu.AboutPageable))
 	}
 	return out
 }
