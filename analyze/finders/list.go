@@ -328,6 +328,7 @@ func idleGPUs(m *Measured) ([]finding.Finding, finding.Check) {
 		if f := &found[i]; m.tellsHost(f, host) {
 			if f.Subkind == loss.HostSubkind {
 				f.Text += ": " + host[0].Text
+				f.Confidence = host[0].Confidence
 			}
 			f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), host[0].Evidence...)
 			break // it is told once

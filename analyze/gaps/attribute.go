@@ -76,7 +76,8 @@ type rankWork struct {
 	names *host.Names
 
 	causes  totals
-	pauses  []pause                                  // parts of them
+	pauses  []pause // parts of them
+	turns   turns
 	drained totals                                   // time after calls that let the device run dry, by call
 	each    func(c *cause, gap trace.Time, ns int64) // nil is nobody
 	// Of the device at hand:
@@ -224,7 +225,10 @@ func (w *rankWork) answer(t *thread, d *deviceGaps) {
 					length -= ns
 				}
 			}
-			c.pause = length >= w.pause && c.mayPause()
+			if c.mayPause() {
+				c.pause = length >= w.pause
+				w.turns.add(length)
+			}
 			w.count(q, c, length, samples)
 			now = end
 			s.MoveTo(now)

@@ -25,11 +25,12 @@ const (
 
 // A suspect is what may be most of why the host was late: some rows of a table.
 type suspect struct {
-	text  string // ends the sentence that a part of host wait
-	rank  suspicion
-	time  int64 // ns
-	table string
-	rows  []*Cause // the longest first
+	text   string // ends the sentence that a part of host wait
+	rank   suspicion
+	time   int64 // ns
+	table  string
+	rows   []*Cause // the longest first
+	likely bool     // and not certain
 }
 
 // A suspicion says how much a suspect explains. Of suspects of about the same time, the one
@@ -91,6 +92,9 @@ func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Check) {
 	f := finding.Finding{Subkind: "host cause", Cost: share,
 		Text:   fmt.Sprintf("%.0f %% of host wait %s", 100*distribution.Fraction(s.time, wait), s.text),
 		Metric: finding.Metric{Name: "host wait by cause", Unit: table.Share, Before: math.NaN(), After: share}}
+	if s.likely {
+		f.Confidence = finding.Likely
+	}
 	if s.rows[0].Reason.Cold() {
 		f.Subkind = ColdSubkind
 	}
@@ -143,7 +147,7 @@ func (g *Gaps) devices() string {
 
 // worst returns the suspect of about most of the time that explains most.
 func (g *Gaps) worst() suspect {
-	list := append(g.drains(), g.pausing())
+	list := append(g.drains(), g.pausing(), g.locking())
 	list = append(list, g.places()...)
 	most := int64(0)
 	for i := range list {
@@ -166,7 +170,7 @@ func (g *Gaps) worst() suspect {
 func (g *Gaps) drains() (list []suspect) {
 	for i := range g.Drained {
 		if c := &g.Drained[i]; c.Where() != "" {
-			list = append(list, suspect{"follows " + c.Where(), drain, c.Time, "gaps.syncs", []*Cause{c}})
+			list = append(list, suspect{text: "follows " + c.Where(), rank: drain, time: c.Time, table: "gaps.syncs", rows: []*Cause{c}})
 		}
 	}
 	return list
@@ -181,7 +185,7 @@ func (g *Gaps) places() (list []suspect) {
 			continue
 		}
 		rank := c.suspicion()
-		list = append(list, suspect{c.sentence(), rank, c.Time, "gaps", []*Cause{c}})
+		list = append(list, suspect{text: c.sentence(), rank: rank, time: c.Time, table: "gaps", rows: []*Cause{c}})
 		if c.Frame == "" || rank == thing {
 			continue
 		}

@@ -47,6 +47,7 @@ type Gaps struct {
 	Recorded host.RecordedFrames
 
 	saw    host.RecordedThreads
+	turns  turns
 	pauses []pause          // by rank, device and time
 	ranks  []string         // names
 	ranges map[string]int64 // how many there are by name, steps by kind
@@ -142,6 +143,7 @@ func (c *Collector) sumUp(ranks []rankWork, opt *Options) *Gaps {
 	for i := range ranks {
 		h := ranks[i].host
 		g.saw.Join(&h.saw)
+		g.turns.join(&ranks[i].turns)
 	}
 	g.pauses, g.ranks = c.joinPauses(ranks), c.set.Ranks
 	g.Causes = c.list(ranks, opt.ByRank, func(w *rankWork) totals { return w.causes })

@@ -54,7 +54,12 @@ func (c *cause) mayPause() bool {
 	if c.reason != gpu.HostWork && c.reason != gpu.AfterSync {
 		return false
 	}
-	switch c.at.did {
+	return silent(c.at.did)
+}
+
+// silent reports whether nothing tells why a thread that does so does not move on.
+func silent(did host.Activity) bool {
+	switch did {
 	case host.NotRecorded, host.InRange, host.InPython, host.InOperator:
 		return true
 	}

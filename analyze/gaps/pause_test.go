@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/profile"
@@ -41,6 +42,7 @@ func launchesWith(t *testing.T, before func(i int) (ns int64, call string)) (*pr
 			step = at
 		}
 	}
+	s.FrameRows = append(s.FrameRows, profile.Frame{Event: event("aten::linear", int64(gpu.Absolute)+5000, int64(gpu.Absolute)+6000, 0), TID: 1, Kind: profile.OperatorFrame})
 	set := testset.SetOf(syms, []string{"TP0"}, s)
 	collector := Collect(set)
 	gpus := gpu.Measure(set, gpu.Options{Gaps: collector.Add})
@@ -120,6 +122,31 @@ func TestNoPause(t *testing.T) {
 	} {
 		if got := (&cause{reason: c.reason, at: site{did: c.did}}).mayPause(); got != c.want {
 			t.Errorf("%s, %s: %v", gpu.ReasonWords[c.reason], c.did, got)
+		}
+	}
+}
+
+// A thread that waits for the interpreter lock stands still for 5 ms and a little; others do not.
+func TestInterpreterLock(t *testing.T) {
+	const ms = 1_000_000
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, c := range []struct {
+		name string
+		gap  func(i int) int64
+		want bool
+	}{
+		{"every launch waits a turn, and some two", func(i int) int64 { return 5*ms + r.Int64N(ms) + int64(i%3/2)*5*ms }, true},
+		{"half of them", func(i int) int64 { return int64(i%2) * (5*ms + r.Int64N(ms)) }, true},
+		{"as many stretches are shorter than a turn", func(int) int64 { return 2*ms + r.Int64N(8*ms) }, false},
+		{"all are longer", func(int) int64 { return 7*ms + r.Int64N(8*ms) }, false},
+		{"few", func(i int) int64 { return int64(i%50/49) * 5 * ms }, false},
+		{"none", func(int) int64 { return 0 }, false},
+	} {
+		_, g, gpus := launchesWith(t, func(i int) (int64, string) { return c.gap(i), "" })
+		found, _ := g.Findings(gpus.Length())
+		told := len(found) > 0 && strings.Contains(found[0].Text, "interpreter lock")
+		if told != c.want || told && found[0].Confidence != finding.Likely {
+			t.Errorf("%s: %+v, %+v", c.name, found, g.turns)
 		}
 	}
 }
