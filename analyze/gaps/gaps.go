@@ -48,10 +48,10 @@ type Gaps struct {
 
 	saw    host.RecordedThreads
 	turns  turns
-	pauses []pause          // by rank, device and time
-	ranks  []string         // names
-	ranges map[string]int64 // how many there are by name, steps by kind
-	export bool             // some is of Nsight Systems
+	pauses []pause                  // by rank, device and time
+	ranks  []string                 // names
+	ranges map[rangeOf][]trace.Time // when ranges began, in order
+	export bool                     // some is of Nsight Systems
 
 	byRank, several, none bool // none of several devices, or of any
 }
@@ -114,7 +114,6 @@ func (c *Collector) Measure(opt Options) *Gaps {
 	g := c.sumUp(ranks, &opt)
 	for _, of := range streams {
 		g.Recorded.Join(&of.has)
-		g.addRanges(of.ranges, host.NewNames(c.set.Syms))
 	}
 	return g
 }
@@ -146,6 +145,9 @@ func (c *Collector) sumUp(ranks []rankWork, opt *Options) *Gaps {
 		g.turns.join(&ranks[i].turns)
 	}
 	g.pauses, g.ranks = c.joinPauses(ranks), c.set.Ranks
+	if len(g.pauses) > 0 {
+		g.ranges = c.rangesOf(ranks)
+	}
 	g.Causes = c.list(ranks, opt.ByRank, func(w *rankWork) totals { return w.causes })
 	g.Drained = c.list(ranks, opt.ByRank, func(w *rankWork) totals { return w.drained })
 	for i := range g.Causes {

@@ -28,16 +28,16 @@ type rankHost struct {
 	saw     host.RecordedThreads
 	// withRuns are the threads of which it is known when they had a core.
 	withRuns map[host.ThreadID]bool
+	ranges   map[trace.Sym][]trace.Time // when they began, by name; at most maxRanges
 	late     spans
 	near     int // of late
 }
 
 // rankHosts are what a stream has of the threads of its ranks.
 type rankHosts struct {
-	late   []spans             // by rank
-	ranges map[trace.Sym]int64 // how many there are
-	has    host.RecordedFrames
-	ranks  walk.PerRank[rankHost]
+	late  []spans // by rank
+	has   host.RecordedFrames
+	ranks walk.PerRank[rankHost]
 }
 
 func (h *rankHosts) of(rank int32) *rankHost {
@@ -66,7 +66,7 @@ func (h *rankHost) thread(id host.ThreadID) *thread {
 // readHosts reads what the threads of all ranks did in late gaps, in a stream. Those are in the
 // window of opt.
 func readHosts(s profile.Stream, late []spans, opt *Options) *rankHosts {
-	hosts := &rankHosts{late: late, ranges: map[trace.Sym]int64{}}
+	hosts := &rankHosts{late: late}
 	if opt.From != 0 || opt.To != 0 {
 		hosts.has = host.KindsOf(s)
 	}
@@ -74,7 +74,7 @@ func readHosts(s profile.Stream, late []spans, opt *Options) *rankHosts {
 	host.Read(profile.Within(s, opt.From, opt.To), func(kind host.Kind, e *profile.Event, tid int64) {
 		hosts.has[kind] = true
 		if kind == host.RangeFrame {
-			hosts.ranges[e.Name]++
+			hosts.of(e.Rank).addRanges(e.Name, e.Start)
 		}
 		h, f := hosts.of(e.Rank), host.FrameOf(kind, e)
 		if !h.during(f.From, f.To) {
@@ -112,6 +112,9 @@ func joinHosts(streams []*rankHosts, ranks int) []rankHost {
 		for rank, h := range of.ranks.All() {
 			to := &hosts[rank]
 			to.saw.Join(&h.saw)
+			for name, starts := range h.ranges {
+				to.addRanges(name, starts...)
+			}
 			for _, t := range h.threads {
 				joined := to.thread(t.id)
 				joined.read.Join(&t.read)

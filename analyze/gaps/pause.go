@@ -97,14 +97,37 @@ func (c *Collector) joinPauses(ranks []rankWork) []pause {
 	return joined
 }
 
-// addRanges counts the ranges of a stream, of which n says what their names mean.
-func (g *Gaps) addRanges(by map[trace.Sym]int64, n *host.Names) {
-	for name, count := range by {
-		if g.ranges == nil {
-			g.ranges = map[string]int64{}
-		}
-		g.ranges[n.Text(host.RangeFrame, name)] += count
+// maxRanges is how many ranges of a name are kept of a rank; of more, it is not told in which of
+// them hosts pause.
+const maxRanges = 1 << 16
+
+func (h *rankHost) addRanges(name trace.Sym, starts ...trace.Time) {
+	if h.ranges == nil {
+		h.ranges = map[trace.Sym][]trace.Time{}
 	}
+	of := h.ranges[name]
+	h.ranges[name] = append(of, starts[:min(len(starts), maxRanges-len(of))]...)
+}
+
+// A rangeOf is a name of ranges of a rank; steps of a kind have one.
+type rangeOf struct {
+	rank int32
+	name string
+}
+
+// rangesOf returns when the ranges of all ranks began.
+func (c *Collector) rangesOf(ranks []rankWork) map[rangeOf][]trace.Time {
+	all, names := map[rangeOf][]trace.Time{}, host.NewNames(c.set.Syms)
+	for i := range ranks {
+		for name, starts := range ranks[i].host.ranges {
+			of := rangeOf{int32(i), names.Text(host.RangeFrame, name)}
+			all[of] = append(all[of], starts...)
+		}
+	}
+	for _, starts := range all {
+		slices.Sort(starts)
+	}
+	return all
 }
 
 // Paused returns for how long a device waited for a host that paused, in ns.
@@ -133,20 +156,72 @@ func (g *Gaps) pausing() suspect {
 	return s
 }
 
-// pausePlace says where most of the time of pauses is: " in decode_step", or ", about one in
-// each decode_step,".
+// pausePlace says where most of the time of pauses is: " in decode_step", ", about one in each
+// decode_step,", or ", one in every 10th decode_step,".
 func (g *Gaps) pausePlace(c *Cause) string {
 	where := c.Where()
-	part := distribution.Ratio(float64(len(g.pauses)), float64(g.ranges[where]))
+	if c.Activity == host.InRange {
+		switch every := g.pauseSteps(c.Range); {
+		case every == 1:
+			return ", about one in each " + where + ","
+		case every > 1:
+			return fmt.Sprintf(", one in every %d%s %s,", every, ordinal(every), where)
+		}
+	}
 	switch {
 	case where == "":
 		return ""
-	case c.Activity == host.InRange && g.ranges[where] >= manyPauses && part > 0.8 && part < 1.2:
-		return ", about one in each " + where + ","
 	case strings.HasPrefix(where, "in "):
 		return " " + where
 	}
 	return " in " + where
+}
+
+// pauseSteps returns in every how many ranges of a name hosts pause; 0 if that differs, or there
+// are few. Some ranges may have no pause if most have one.
+func (g *Gaps) pauseSteps(name string) (every int) {
+	pauses, ranges := 0, 0
+	for from, to := 0, 0; from < len(g.pauses); from = to {
+		rank := g.pauses[from].rank
+		for to = from; to < len(g.pauses) && g.pauses[to].rank == rank; to++ {
+		}
+		starts := g.ranges[rangeOf{rank, name}]
+		if to-from < 3 || len(starts) >= maxRanges {
+			return 0
+		}
+		pauses, ranges = pauses+to-from, ranges+len(starts)
+		last := -1
+		for i, p := range g.pauses[from:to] {
+			at, _ := slices.BinarySearch(starts, p.gap+1)
+			switch apart := at - last; {
+			case i == 0:
+			case every == 0 || every == apart:
+				every = apart
+			default:
+				every = -1 // they differ
+			}
+			last = at
+		}
+	}
+	const about = 0.2
+	if part := distribution.Ratio(float64(pauses), float64(ranges)); part > 1-about && part < 1+about {
+		return 1
+	}
+	return max(0, every)
+}
+
+// ordinal ends the number of one in a row: "10th".
+func ordinal(n int) string {
+	switch {
+	case n%100 >= 11 && n%100 <= 13:
+	case n%10 == 1:
+		return "st"
+	case n%10 == 2:
+		return "nd"
+	case n%10 == 3:
+		return "rd"
+	}
+	return "th"
 }
 
 // pauseWords says how long pauses are: "2.09 s at 16:39:42.708, the others 64.5 ms at most".
