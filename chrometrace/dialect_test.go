@@ -106,7 +106,7 @@ func TestMeta(t *testing.T) {
 		"distributedInfo": {"backend": "nccl", "rank": 3, "world_size": 8, "pg_count": 2, "pg_config": [{"pg_name": "0", "pg_desc": "default_pg", "pg_size": 2, "ranks": [0, 1]},
 		{"pg_name": "1", "pg_desc": "tp", "ranks": "[2, 3]"}], "nccl_version": "2.17"}, "host_name": "node0", "trace_id": "AB", "with_stack": true,
 		"baseTimeNanoseconds": 5000, "traceEvents": [], "vllm_version": "0.1\n", "x": null}`)
-	want := `meta {Origin:1 Epoch: Base:5000 Until:1970-01-01T00:00:00.000000000Z Blur:0 Rank:3 WorldSize:8 Host:node0 Backend:nccl Parts:map[] ` +
+	want := `meta {Origin:1 Epoch: Base:5000 Until:1970-01-01T00:00:00.000000000Z Blur:0 Rank:3 WorldSize:8 Host:node0 Backend:nccl HostGroup:0 Parts:map[] ` +
 		`Devices:[{ID:0 Name:H100 UUID:} {ID:1 Name: UUID:}] Recorded:[stacks] PID:0 OnGPU:false Hints:[] GPU:-1 Attributes:[{Key:schemaVersion Value:1} {Key:cuda_runtime_version Value:12090} {Key:trace_id Value:AB} ` +
 		`{Key:with_stack Value:true} {Key:vllm_version Value:0.1` + "\n" + `} {Key:x Value:null}]} 0 0 0`
 	if d := diff(r.everything(), []string{want}); d != "" {

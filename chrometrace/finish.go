@@ -65,8 +65,11 @@ func (c *collector) finish() *profile.Profile {
 	callers := joined(j, func(t *parse.Tables) *[]profile.CollectiveAnnotation { return &t.Callers }, func(x *profile.CollectiveAnnotation, k *kept) bool {
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
+	syncs := joined(j, func(t *parse.Tables) *[]profile.CollectiveAnnotation { return &t.Syncs }, func(x *profile.CollectiveAnnotation, k *kept) bool {
+		return j.row(&x.Row, k) && j.time(&x.Time, k)
+	})
 	f.PlaceCollectives(launches, asked)
-	f.HoldUp(c.opt.Syms, launches, callers)
+	f.SettleHosts(c.opt.Syms, launches, callers, syncs)
 	f.Steps = profile.WholeSteps(f.Steps, c.opt.Syms)
 	f.Fingerprint = joined(j, func(t *parse.Tables) *[]profile.Fingerprint { return &t.Prints }, func(x *profile.Fingerprint, k *kept) bool {
 		return j.row(&x.Row, k) && j.time(&x.Time, k)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
@@ -14,9 +15,33 @@ import (
 
 // A distributedInfo is what torch.distributed says about the process.
 type distributedInfo struct {
-	Backend   string `json:"backend"`
-	Rank      number `json:"rank"`
-	WorldSize number `json:"world_size"`
+	Backend   string          `json:"backend"`
+	Rank      number          `json:"rank"`
+	WorldSize number          `json:"world_size"`
+	Groups    json.RawMessage `json:"pg_config"` // a list; see hostGroup
+}
+
+// hostGroup returns how many ranks meet on their hosts, by gloo; 0 where that is not known, or there are several groups of
+// several ranks. What is odd there is of no use to anything else.
+func (d *distributedInfo) hostGroup() int32 {
+	var groups []struct {
+		Backend string  `json:"backend_config"` // "cpu:gloo,cuda:nccl"
+		Ranks   []int32 `json:"ranks"`
+	}
+	if json.Unmarshal(d.Groups, &groups) != nil {
+		return 0
+	}
+	var only []int32
+	for _, g := range groups {
+		switch {
+		case len(g.Ranks) < 2 || !strings.Contains(g.Backend, "gloo"):
+		case only == nil:
+			only = g.Ranks
+		case !slices.Equal(only, g.Ranks):
+			return 0
+		}
+	}
+	return int32(len(only))
 }
 
 // A number may also be the text of one.
@@ -47,6 +72,7 @@ func readHeader(m *profile.Meta, key string, value []byte) error {
 		if m.WorldSize < 0 && info.WorldSize.known {
 			m.WorldSize = info.WorldSize.value
 		}
+		m.HostGroup = info.hostGroup()
 		if info.Rank.odd || info.WorldSize.odd {
 			err = errors.New("rank or world_size is not a number")
 		}

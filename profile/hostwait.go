@@ -17,21 +17,28 @@ type HostWait struct {
 	First bool
 }
 
-// HoldUp finds the collectives of hosts that held up the thread which asked for them: the last one that did so before
+// SettleHosts completes the collectives of hosts: a rank comes to one when the data is there that it sends, and not while its
+// thread still waits for the device in one of syncs. And it finds those that held up the thread which asked for them: the last one that did so before
 // they began, in one of callers, if it made none of the calls until they ended. A thread that goes on
 // meanwhile calls the runtime within microseconds, if it has work for a device.
-func (p *Profile) HoldUp(syms *trace.Symbols, calls []Launch, callers []CollectiveAnnotation) {
+func (p *Profile) SettleHosts(syms *trace.Symbols, calls []Launch, callers, syncs []CollectiveAnnotation) {
 	var hosts []int
 	for i := range p.Collectives.Len() {
-		if k := &p.Collectives.Kinds()[p.Collectives.KindOf(i)]; !k.OnGPU && kernelname.MeetsOnHost(syms.Name(k.Name)) {
+		if k := &p.Collectives.Kinds()[p.Collectives.KindOf(i)]; !k.OnGPU && kernelname.WaitsOnHost(syms.Name(k.Name)) {
 			hosts = append(hosts, i)
 		}
 	}
-	if len(hosts) == 0 || len(callers) == 0 {
+	if len(hosts) == 0 {
 		return
 	}
-	slices.SortStableFunc(callers, func(a, b CollectiveAnnotation) int { return cmp.Compare(a.Time, b.Time) })
 	threads := p.threads()
+	waits := map[int32][]CollectiveAnnotation{} // by thread
+	for _, x := range syncs {
+		waits[threads[x.Row]] = append(waits[threads[x.Row]], x)
+	}
+	for _, of := range waits {
+		slices.SortStableFunc(of, func(a, b CollectiveAnnotation) int { return cmp.Compare(a.Time, b.Time) })
+	}
 	made := map[int32][]trace.Time{} // by thread
 	for i := range calls {
 		thread := threads[calls[i].Row]
@@ -40,18 +47,36 @@ func (p *Profile) HoldUp(syms *trace.Symbols, calls []Launch, callers []Collecti
 	for _, of := range made {
 		slices.Sort(of)
 	}
+	slices.SortStableFunc(callers, func(a, b CollectiveAnnotation) int { return cmp.Compare(a.Time, b.Time) })
 	for _, i := range hosts {
 		c := p.Collectives.At(i)
-		by := p.callerOf(&c, callers)
-		if by == nil {
-			continue
+		if by := p.callerOf(&c, callers); by != nil && kernelname.MeetsOnHost(syms.Name(c.Name)) {
+			of := made[threads[by.Row]]
+			next, _ := slices.BinarySearch(of, max(c.Time, by.Time+trace.Time(by.Dur)))
+			c.Held = next == len(of) || of[next] >= c.Time+trace.Time(c.Dur)
 		}
-		of := made[threads[by.Row]]
-		next, _ := slices.BinarySearch(of, max(c.Time, by.Time+trace.Time(by.Dur)))
-		if c.Held = next == len(of) || of[next] >= c.Time+trace.Time(c.Dur); c.Held {
-			p.Collectives.Set(i, &c)
+		if c.GroupSize <= 0 && p.Meta.HostGroup > 0 {
+			c.GroupSize = p.Meta.HostGroup
 		}
+		c.comeAfter(waits[threads[c.Row]])
+		p.Collectives.Set(i, &c)
 	}
+}
+
+// betweenSyncs is how long a thread takes at most, in ns, from the beginning of a collective of hosts to the first
+// call that waits for the data that it sends, and from one to the next.
+const betweenSyncs = 100_000
+
+// comeAfter makes a collective of hosts begin when its thread has waited for the device, in the first of syncs in it. They are in
+// order.
+func (c *Collective) comeAfter(syncs []CollectiveAnnotation) {
+	end := c.Time + trace.Time(c.Dur)
+	i, _ := slices.BinarySearchFunc(syncs, c.Time, func(x CollectiveAnnotation, t trace.Time) int { return cmp.Compare(x.Time, t) })
+	from := c.Time
+	for ; i < len(syncs) && syncs[i].Time <= from+betweenSyncs && syncs[i].Time < end; i++ {
+		from = min(end, syncs[i].Time+trace.Time(syncs[i].Dur))
+	}
+	c.Time, c.Dur = from, int64(end-from)
 }
 
 // callerOf returns the last of callers, in the order of time, before a collective of hosts in the same part; nil if there is none.

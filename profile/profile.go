@@ -70,6 +70,8 @@ type Meta struct {
 	WorldSize int32 // distributedInfo.world_size; -1 is unknown
 	Host      string
 	Backend   string // "nccl", "gloo", ...; "" is unknown
+	// HostGroup is how many ranks meet on their hosts, where all groups in which they do are of the same; 0 is unknown.
+	HostGroup int32
 	// Parts are labels of the parts of the file, which this program wrote, or several ranks
 	// one after another: "node0/TP0-DP1". One may be "".
 	Parts   map[string]string

@@ -150,6 +150,8 @@ func (c *Collectives) nobody() string {
 	switch {
 	case judged == 0:
 		return fmt.Sprintf("not enough data to find stragglers: %s", words.Counted(c.Counts.Sync, c.one()))
+	case c.OfHosts && c.Counts.partial > 0:
+		return fmt.Sprintf("not enough data to say that there is no straggler: ranks of the group are not in the files, at %d of %s", c.Counts.partial, words.Counted(c.Counts.Sync, c.one()))
 	case !covered.Enough():
 		return fmt.Sprintf("not enough data to say that there is no straggler: %s could be looked at, which are only %s", words.Counted(judged, c.one()), covered)
 	}

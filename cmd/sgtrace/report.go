@@ -135,7 +135,7 @@ func hostClocks(report *clocks.Report) []overview.HostClock {
 	}
 	list := make([]overview.HostClock, len(report.Clocks))
 	for i, l := range report.Clocks {
-		list[i] = overview.HostClock{Host: l.Host, Why: l.Why, By: l.By, Offset: l.Offset, Bound: l.Bound, Drift: l.DriftPPB, Most: l.Most(), Lopsided: l.Lopsided()}
+		list[i] = overview.HostClock{Host: l.Of(), Why: l.Why, By: l.By, Offset: l.Offset, Bound: l.Bound, Drift: l.DriftPPB, Most: l.Most(), Lopsided: l.Lopsided()}
 	}
 	return list
 }

@@ -100,16 +100,20 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
+// Of says whose clock it is: the host's, or the ranks' where that is unknown.
+func (l *ClockRecord) Of() string {
+	if len(l.Ranks) > 0 && l.Ranks[0] == l.Host {
+		return abbreviate(l.Ranks)
+	}
+	return l.Host
+}
+
 // String describes a clock on one line, for people.
 func (l *ClockRecord) String() string {
 	var b strings.Builder
-	switch {
-	case len(l.Ranks) == 0:
-		fmt.Fprintf(&b, "clock of %s", l.Host)
-	case l.Ranks[0] == l.Host: // the host is unknown
-		fmt.Fprintf(&b, "clock of %s", abbreviate(l.Ranks))
-	default:
-		fmt.Fprintf(&b, "clock of %s (%s)", l.Host, abbreviate(l.Ranks))
+	fmt.Fprintf(&b, "clock of %s", l.Of())
+	if len(l.Ranks) > 0 && l.Ranks[0] != l.Host {
+		fmt.Fprintf(&b, " (%s)", abbreviate(l.Ranks))
 	}
 	if l.Why == "reference" {
 		return b.String() + ": reference"

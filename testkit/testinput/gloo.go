@@ -24,6 +24,9 @@ type Gloo struct {
 	Ahead []int64
 	// GoesOn tells that the thread which asks does not wait: it launches work meanwhile.
 	GoesOn bool
+	// OnDevice tells that the data is on the device: the thread that asks does not wait for that, but a thread of gloo does.
+	OnDevice bool
+	done     []int64 // when the device of each rank has the data of the step at hand
 }
 
 // glooEvents are the events of one rank.
@@ -59,6 +62,7 @@ func (g Gloo) Write(t testing.TB) string {
 	rng := rand.New(rand.NewPCG(g.Seed, 11))
 	ranks := make([]glooEvents, g.Ranks)
 	free := make([]int64, g.Ranks) // when each rank goes on
+	g.done = make([]int64, g.Ranks)
 	const begin = 100_000_000_000
 	for r := range ranks {
 		e := &ranks[r]
@@ -72,12 +76,16 @@ func (g Gloo) Write(t testing.TB) string {
 		enter := make([]int64, g.Ranks)
 		for r := range ranks {
 			enter[r] = ranks[r].work(&g, rng, r, step, free[r], batch)
-			last = max(last, enter[r])
+			last = max(last, enter[r], g.done[r])
 		}
 		for r := range ranks {
 			e := &ranks[r]
 			leave := last + 800_000 + rng.Int64N(120_000)
 			e.add("user_annotation", g.Op, e.pid, 9000+step%2, enter[r], leave-enter[r], `"External id": 1`)
+			if g.OnDevice {
+				e.calls++
+				e.add("cuda_runtime", "cudaStreamSynchronize", e.pid, 9000+step%2, enter[r]+15_000, max(5_000, g.done[r]-enter[r]-15_000), fmt.Sprintf(`"cbid": 131, "correlation": %d`, e.calls))
+			}
 			if g.GoesOn {
 				e.kernel("elementwise", enter[r]+40_000, enter[r]+50_000, 20_000)
 			}
@@ -85,9 +93,15 @@ func (g Gloo) Write(t testing.TB) string {
 		}
 	}
 	dir := t.TempDir()
+	all := "[0"
+	for r := 1; r < g.Ranks; r++ {
+		all += fmt.Sprintf(", %d", r)
+	}
+	all += "]"
 	for r := range ranks {
-		text := fmt.Sprintf(`{"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H200", "numSms": 132}], "distributedInfo": {"backend": "gloo", "rank": %d, "world_size": %d},
-"displayTimeUnit": "ms", "baseTimeNanoseconds": 1790000000000000000, "traceEvents": [%s], "traceName": "rank%d.json"}`, r, g.Ranks, bytes.TrimPrefix(ranks[r].Bytes(), []byte(",")), r)
+		text := fmt.Sprintf(`{"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H200", "numSms": 132}], "distributedInfo": {"backend": "gloo", "rank": %d, "world_size": %d,
+"pg_config": [{"pg_name": "0", "backend_config": "cuda:nccl", "pg_size": 1, "ranks": [%d]}, {"pg_name": "1", "backend_config": "cpu:gloo,cuda:gloo", "pg_size": %d, "ranks": %s}]},
+"displayTimeUnit": "ms", "baseTimeNanoseconds": 1790000000000000000, "traceEvents": [%s], "traceName": "rank%d.json"}`, r, g.Ranks, r, g.Ranks, all, bytes.TrimPrefix(ranks[r].Bytes(), []byte(",")), r)
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("rank%d.json", r)), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -110,8 +124,13 @@ func (e *glooEvents) work(g *Gloo, rng *rand.Rand, rank, step int, at, batch int
 		e.kernel("large_gemm", at+25_000, end+1_000, late)
 		end += 1_000 + late
 	}
-	e.call("cudaDeviceSynchronize", at+40_000, end-at-40_000)
-	if at = end + 20_000; g.OnHost {
+	if g.OnDevice {
+		g.done[rank], at = end, at+100_000
+	} else {
+		e.call("cudaDeviceSynchronize", at+40_000, end-at-40_000)
+		at = end + 20_000
+	}
+	if g.OnHost {
 		at += late
 	}
 	e.add("user_annotation", "step[DECODE bs=8]", e.pid, e.pid, from, at-from, `"External id": 3`)

@@ -45,6 +45,7 @@ type Tables struct {
 	Prints      []profile.Fingerprint // of the fingerprint
 	Asked       []profile.CollectiveAnnotation
 	Callers     []profile.CollectiveAnnotation // operators that hand a collective to a process group
+	Syncs       []profile.CollectiveAnnotation // calls that wait for a device, on threads that libraries started
 }
 
 // A Member is a key of a document with its value, as text.
@@ -106,6 +107,7 @@ func (b *Batch) take() *Batch {
 	out.Prints = slices.Clone(b.Prints)
 	out.Asked = slices.Clone(b.Asked)
 	out.Callers = slices.Clone(b.Callers)
+	out.Syncs = slices.Clone(b.Syncs)
 	out.Rows = slices.Clone(b.Rows)
 	out.Open = slices.Clone(b.Open)
 	*b = Batch{
@@ -114,7 +116,7 @@ func (b *Batch) take() *Batch {
 			Events: b.Events[:0], Instants: b.Instants[:0], Samples: b.Samples[:0], Arrows: b.Arrows[:0],
 			Redundant: b.Redundant[:0], Launches: b.Launches[:0], OneBlock: b.OneBlock[:0],
 			Collectives: b.Collectives[:0], Steps: b.Steps[:0], Prints: b.Prints[:0],
-			Asked: b.Asked[:0], Callers: b.Callers[:0],
+			Asked: b.Asked[:0], Callers: b.Callers[:0], Syncs: b.Syncs[:0],
 		},
 	}
 	return &out

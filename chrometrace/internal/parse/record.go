@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 
@@ -190,6 +191,9 @@ func (p *parser) complete() {
 	case RoleLaunch:
 		if correlation != 0 {
 			p.out.Launches = append(p.out.Launches, profile.Launch{Time: ev.ts, Correlation: correlation, Row: row})
+		}
+		if !bytes.Equal(ev.pid, ev.tid) && strings.HasSuffix(nm.text, "Synchronize") {
+			p.out.Syncs = append(p.out.Syncs, profile.CollectiveAnnotation{Row: row, Time: ev.ts, Dur: ev.dur})
 		}
 	case RoleWork:
 		if p.opt.Filter.Fingerprint {
