@@ -13,6 +13,9 @@
 //     (stack.go), and every part of a gap counts under that (attribute.go); where the stack
 //     says nothing better, under what was seen of the thread. What another thread did while
 //     the first one could not go on is in others.go.
+//  4. Stretches in which a thread does nothing that was recorded are pauses, if they are far
+//     longer than it takes to launch (pause.go), or look like waiting for the interpreter
+//     lock (lock.go).
 //
 // All parts add up to the time of the gaps.
 package gaps

@@ -99,6 +99,11 @@ func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Check) {
 		f.Subkind = ColdSubkind
 	}
 	f.Evidence = append(s.evidence(g.export), finding.Sentence("host wait is %.0f %% of the time of %s", 100*distribution.Fraction(wait, length), g.devices()))
+	if s.rank == pauses || s.likely {
+		for _, text := range g.Recorded.Missing(&g.saw, g.export) {
+			f.Evidence = append(f.Evidence, finding.Sentence("%s", text))
+		}
+	}
 	for _, e := range [...]finding.Evidence{g.pauseEvidence(&s, wait), g.longestOf(&s)} {
 		if e.Text != "" {
 			f.Evidence = append(f.Evidence, e)
