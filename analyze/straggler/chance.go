@@ -140,8 +140,10 @@ func logMeanExp(theta float64, values []float64) float64 {
 const (
 	// MinCounted is how many sync points can show anything.
 	MinCounted = 8
-	// minSlow is how many can show it of a rank that is slow for a part of the time: a start is no state.
+	// minSlow is how many can show it of a rank that is slow for a part of the time, and fewSlow which part of all sync
+	// points they are at least, one in so many: a start is no state, nor is a spell.
 	minSlow = 2 * MinCounted
+	fewSlow = 4
 	// fewShare is the part of their time that the others have to lose.
 	fewShare = 0.25
 )
@@ -159,7 +161,7 @@ func (g *SyncSamples) LikelyOfFew(groups int) []Straggler {
 		run, tests := slowRun{to: n}, groups
 		if n >= FewestSyncPoints {
 			slow, enough := g.slowest(rank)
-			if enough || slow.to-slow.from < minSlow {
+			if enough || slow.to-slow.from < max(minSlow, n/fewSlow) {
 				continue
 			}
 			run, tests = slow, groups*slow.tried*n // it may begin at any of them

@@ -131,3 +131,57 @@ func TestFewOfHealthyRanks(t *testing.T) {
 		}
 	}
 }
+
+// A rank that is slow from some sync point on is likely a straggler since then, though the judge asks for more of them.
+func TestLikelySince(t *testing.T) {
+	turns := func(n, from, to int) []int {
+		last := make([]int, n)
+		for i := range last {
+			if last[i] = i % 4; i >= from && i < to {
+				last[i] = 3
+			}
+		}
+		return last
+	}
+	for _, c := range []struct {
+		name           string
+		n, from, until int
+		want           bool
+	}{
+		{"the second half of 60", 60, 30, 60, true},
+		{"the first half of 60", 60, 0, 30, true},
+		{"the end is a start", 60, 50, 60, false},
+		{"a spell of many", 400, 200, 230, false},
+		{"nobody", 60, 60, 60, false},
+	} {
+		g := lastInTurn(4, turns(c.n, c.from, c.until), 40)
+		found := g.LikelyOfFew(1)
+		if (len(found) > 0) != c.want || len(found) > 0 && found[0].Name != "TP3" {
+			t.Errorf("%s: %+v", c.name, found)
+			continue
+		}
+		if c.want {
+			s := &found[0]
+			if since, until := int(s.Since)/1000, int(s.Until)/1000; max(since-c.from, c.from-since) > 2 || c.until < c.n && max(until-c.until, c.until-until) > 2 || !s.Counted {
+				t.Errorf("%s: since %d until %d: %s", c.name, since, until, s.LikelyText())
+			}
+		}
+	}
+}
+
+// Ranks that are alike are hardly ever found to be slow since some time, however their noise is.
+func TestLikelySinceOfHealthyRanks(t *testing.T) {
+	const runs, most = 300, 3
+	for name, n := range noises {
+		wrong := 0
+		for seed := range uint64(runs) {
+			g := gathered(seed, 2<<(seed%3), 41+int(seed%110), n, nothing)
+			if len(g.Stragglers()) == 0 && len(g.Likely()) == 0 && len(g.LikelyOfFew(1)) > 0 {
+				wrong++
+			}
+		}
+		if wrong > most {
+			t.Errorf("%s: %d of %d runs have a rank that is likely late", name, wrong, runs)
+		}
+	}
+}

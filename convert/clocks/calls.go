@@ -50,6 +50,9 @@ func newRankCalls(r *ranks.Track, are func(*profile.Collective) bool, name func(
 			kind := &t.Collectives.Kinds()[k]
 			t.names, t.are = append(t.names, name(kind)), append(t.are, are(kind))
 		}
+		if !slices.Contains(t.are, true) {
+			continue
+		}
 		n := 0
 		for i := range t.Collectives.Len() {
 			if t.has(i) {
