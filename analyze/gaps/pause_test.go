@@ -139,7 +139,9 @@ func TestInterpreterLock(t *testing.T) {
 		want bool
 	}{
 		{"every launch waits a turn, and some two", func(i int) int64 { return 5*ms + r.Int64N(ms) + int64(i%3/2)*5*ms }, true},
-		{"half of them", func(i int) int64 { return int64(i%2) * (5*ms + r.Int64N(ms)) }, true},
+		{"half of them", func(i int) int64 { return int64(i%2) * (5*ms + r.Int64N(ms) + int64(i%6/5)*5*ms) }, true},
+		{"it sleeps for 6 ms each time", func(i int) int64 { return 6*ms + r.Int64N(ms/4) }, false},
+		{"it sleeps for 5 or 8 ms", func(i int) int64 { return int64(5+i%2*3)*ms + r.Int64N(ms/4) }, false},
 		{"as many stretches are shorter than a turn", func(int) int64 { return 2*ms + r.Int64N(8*ms) }, false},
 		{"all are longer", func(int) int64 { return 7*ms + r.Int64N(8*ms) }, false},
 		{"few", func(i int) int64 { return int64(i%50/49) * 5 * ms }, false},
