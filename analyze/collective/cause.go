@@ -91,15 +91,17 @@ func (l *lateCause) kernels() (all excess, by []kernelExcess) {
 }
 
 // idle compares how long the devices of the ranks were idle: until something was
-// launched, and for other reasons.
-func (l *lateCause) idle() (host, other excess) {
-	launches, rest := map[int32]int64{}, map[int32]int64{}
+// launched, while the host was in a collective of hosts, and for other reasons.
+func (l *lateCause) idle() (host, meets, other excess) {
+	launches, meetings, rest := map[int32]int64{}, map[int32]int64{}, map[int32]int64{}
 	for i := range l.gpus.GPUs {
 		g := &l.gpus.GPUs[i]
-		launches[g.RankIndex] = distribution.AddTimes(launches[g.RankIndex], g.Idle.Time[gpu.HostWait]-g.Waits.Time[gpu.Meeting]-g.Waits.Time[gpu.ProfilerStart])
+		met := g.Waits.Time[gpu.Meeting]
+		launches[g.RankIndex] = distribution.AddTimes(launches[g.RankIndex], g.Idle.Time[gpu.HostWait]-met-g.Waits.Time[gpu.ProfilerStart])
+		meetings[g.RankIndex] = distribution.AddTimes(meetings[g.RankIndex], met)
 		rest[g.RankIndex] = distribution.AddTimes(rest[g.RankIndex], g.Idle.Total()-g.Idle.Time[gpu.HostWait])
 	}
-	return l.over(launches), l.over(rest)
+	return l.over(launches), l.over(meetings), l.over(rest)
 }
 
 const hostBound = "host-bound"
@@ -113,23 +115,26 @@ const unexplained = "neither compute nor idle time explains it"
 // numbers show it.
 func (l *lateCause) explain(late float64) (cause, evidence string) {
 	compute, kernels := l.kernels()
-	host, other := l.idle()
+	host, meets, other := l.idle()
+	meets.ns = max(0, meets.ns) // where ranks wait on their hosts, the late one does so for a shorter time
 	evidence = fmt.Sprintf("per collective it arrives %s later than the median of the other ranks", words.Nearly(int64(late)))
 	for _, part := range []struct {
 		format string
 		ns     float64
-	}{{"; it computes %s", compute.ns}, {"; it idles %s while it waits for a launch", host.ns}, {"; it idles %s for other reasons", other.ns}} {
+	}{{"; it computes %s", compute.ns}, {"; it idles %s while it waits for a launch", host.ns}, {"; it idles %s while its host is in gloo collectives", meets.ns}, {"; it idles %s for other reasons", other.ns}} {
 		if math.Abs(part.ns) >= worthSaying*late {
 			evidence += fmt.Sprintf(part.format, moreOrLess(part.ns))
 		}
 	}
-	switch most := max(compute.ns, host.ns, other.ns); {
+	switch most := max(compute.ns, host.ns, meets.ns, other.ns); {
 	case most < explains*late:
 		cause = unexplained
 	case most == compute.ns:
 		cause = "compute-bound: " + kernelCause(compute, kernels)
 	case most == host.ns:
 		cause = hostBound + ": its GPU idles longer because the host launches work later"
+	case most == meets.ns:
+		cause = "its GPU idles longer while its host is in gloo collectives"
 	default:
 		cause = "its GPU idles longer, although work was launched or its launch time is unknown"
 	}
