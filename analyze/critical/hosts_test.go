@@ -54,7 +54,7 @@ func profiled(r *replay.Run) (*profile.Set, []plantedStall) {
 					rows.CallRows = append(rows.CallRows, profile.Call{Event: profile.Event{Name: malloc, Rank: rank, Start: come - 100*us, End: asked - us}})
 				}
 			}
-			device(gemm, st.Start+100*us, st.Start+1000*us, computed)
+			device(gemm, st.Start+100*us, st.Start+110*us, computed)
 			device(reduce, asked, start, come+late+50*us)
 			point.Arrivals = append(point.Arrivals, profile.Arrival{Rank: rank, Start: start, End: come + late + 50*us})
 		}
