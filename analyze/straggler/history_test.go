@@ -1,6 +1,7 @@
 package straggler
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/trace"
@@ -50,5 +51,30 @@ func TestCourse(t *testing.T) {
 	}
 	if got := NewSyncSamples([]string{"a", "b"}, 0).History(4); got.Late[0] != nil {
 		t.Errorf("no sync points make %v", got.Late)
+	}
+}
+
+// A rank that is a little late at first and much later since some time is a straggler since then: the two are no one state.
+func TestMuchLaterSince(t *testing.T) {
+	const n, from = 80, 40
+	g := NewSyncSamples([]string{"TP0", "TP1", "TP2", "TP3"}, 50)
+	g.What, g.Verb, g.Group = "collectives", "arrives", "all"
+	rng := rand.New(rand.NewPCG(3, 1))
+	for i := range n {
+		arrivals := make([]int64, 4)
+		for r := range arrivals {
+			arrivals[r] = int64(10_000*i + rng.IntN(300))
+		}
+		if arrivals[1] += 400; i >= from {
+			arrivals[1] += 4000 + int64(rng.IntN(2000))
+		}
+		g.Meet(trace.Time(10_000*i), arrivals, 10_000)
+	}
+	found := g.Stragglers()
+	if len(found) != 1 || found[0].Name != "TP1" || found[0].SyncPoints < n-from-2 || found[0].SyncPoints > n-from+2 {
+		t.Fatalf("%+v", found)
+	}
+	if since := int(found[0].Since) / 10_000; since < from-2 || since > from+2 {
+		t.Errorf("since sync point %d, not %d", since, from)
 	}
 }

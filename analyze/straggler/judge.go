@@ -250,8 +250,8 @@ func (g *SyncSamples) slowest(rank int) (slowRun, bool) {
 	})
 }
 
-// costliest joins the parts between changes that follow each other and are slow, and
-// returns the run that costs most.
+// costliest joins the parts between changes that follow each other and are slow, one about as much as the
+// other, and returns the run that costs most.
 func (g *SyncSamples) costliest(rank int, changes []changepoint.Change, slow func(from, to int) bool) (slowRun, bool) {
 	var best, run slowRun
 	open := false
@@ -267,7 +267,7 @@ func (g *SyncSamples) costliest(rank int, changes []changepoint.Change, slow fun
 			open = false
 			continue
 		}
-		if !open {
+		if !open || g.apart(rank, &run, &part) {
 			run, open = part, true
 		}
 		run.to = part.to
@@ -281,6 +281,13 @@ func (g *SyncSamples) costliest(rank int, changes []changepoint.Change, slow fun
 	}
 	best.tried = len(changes) + 1
 	return best, best.lost > 0 && best.to-best.from >= g.fewest()
+}
+
+// apart reports whether a rank is so much later in one of two runs than in the other that these are no one state.
+func (g *SyncSamples) apart(rank int, x, y *slowRun) bool {
+	const muchLater = 4
+	a, b := g.lateness(rank, x.from, x.to).Mean, g.lateness(rank, y.from, y.to).Mean
+	return max(a, b) > muchLater*min(a, b)
 }
 
 // fewest is how many sync points show a state of a rank. Those of ranks that work apart
