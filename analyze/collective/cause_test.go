@@ -93,6 +93,15 @@ func TestCauseOfStraggler(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.name, found[0].Cause, c.want)
 		}
 	}
+	meets := devices(nil, 40_000_000, 0)
+	for i := range meets.GPUs {
+		if g := &meets.GPUs[i]; g.RankIndex == 2 {
+			g.Waits.Time[gpu.Meeting] = 40_000_000 // of what its host was late
+		}
+	}
+	if found := lateRank().Stragglers(meets); found[0].Cause != "its GPU idles longer while its host is in gloo collectives" {
+		t.Errorf("in gloo: %s", found[0].Cause)
+	}
 	found := lateRank().Stragglers(devices(map[string]int64{moe: 36_000_000}, 8_000_000, -390_000)) // 0.975 us of 100 are not worth a word
 	want := "per collective it arrives 100 us later than the median of the other ranks; it computes 90.0 us longer; it idles 20.0 us longer while it waits for a launch"
 	if got := found[0].Evidence[len(found[0].Evidence)-1].Text; got != want {
