@@ -95,7 +95,7 @@ func (w *rankWork) measure(devices []*deviceGaps, again bool) {
 	w.host.settle()
 	w.host.findLaunches(devices)
 	for i, d := range devices {
-		w.device, w.late, w.pause, w.long = int32(i), d.late, pauseFrom(d.late), map[int32]map[cause]int64{}
+		w.device, w.late, w.pause, w.long = int32(i), d.late, d.pauseFrom(), map[int32]map[cause]int64{}
 		for k := range d.longest {
 			if l := &d.longest[k]; l.late != notLate {
 				w.long[l.late] = map[cause]int64{}
@@ -225,8 +225,8 @@ func (w *rankWork) answer(t *thread, d *deviceGaps) {
 					length -= ns
 				}
 			}
-			if c.mayPause() {
-				c.pause = length >= w.pause
+			if c.standsStill() {
+				c.pause = length >= w.pause && c.mayPause()
 				w.turns.add(length)
 			}
 			w.count(q, c, length, samples)

@@ -16,28 +16,30 @@ import (
 )
 
 // A host that launches kernels one by one is late by about the same time before each: that is
-// its cadence, and half of all gaps that it ends last less than the median. In a pause it
+// its cadence, and half of the times by which it is late are less than the median. In a pause it
 // begins and ends nothing for far longer.
 const (
 	farLonger = 20        // times the median
-	fewPauses = 1.0 / 10  // of all gaps; else they are how the host works
+	fewPauses = 1.0 / 4   // of all gaps; else they are how the host works
 	leastGaps = 20        // that tell the cadence
 	never     = 1<<63 - 1 // ns
 )
 
 // pauseFrom returns from how long on it is a pause, in ns, if a thread begins and ends nothing
-// while the device of these gaps waits for it; never if the gaps tell no cadence.
-func pauseFrom(late []lateGap) int64 {
+// while the device waits for it; never if the gaps tell no cadence.
+func (d *deviceGaps) pauseFrom() int64 {
+	var late []int64
+	for i := range d.late {
+		if ns := d.lateBy(i); ns > 0 {
+			late = append(late, ns)
+		}
+	}
 	if len(late) < leastGaps {
 		return never
 	}
-	lengths := make([]int64, len(late))
-	for i := range late {
-		lengths[i] = late[i].Gap.Length()
-	}
-	from := max(farLonger*distribution.LowerMedian(lengths), waitsForOthers)
+	from := max(farLonger*distribution.LowerMedian(late), waitsForOthers)
 	long := 0
-	for _, ns := range lengths {
+	for _, ns := range late {
 		if ns >= from {
 			long++
 		}
@@ -48,14 +50,30 @@ func pauseFrom(late []lateGap) int64 {
 	return from
 }
 
-// mayPause reports whether a thread that does not move on pauses: it is in nothing that was
-// recorded, or in what says where it is, and not why it stays there.
-func (c *cause) mayPause() bool {
-	if c.reason != gpu.HostWork && c.reason != gpu.AfterSync {
-		return false
+// lateBy returns for how long of a late gap, in ns, the host had not begun to launch, and nothing
+// that it waits for explains it.
+func (d *deviceGaps) lateBy(i int) (ns int64) {
+	g := &d.late[i]
+	from := g.Gap.From
+	for _, p := range d.partsOf(i) {
+		if ownWork(p.reason) && from < g.launch {
+			ns = distribution.AddTimes(ns, distribution.Between(from, min(p.to, g.launch)))
+		}
+		from = p.to
 	}
-	return silent(c.at.did)
+	return ns
 }
+
+// ownWork reports whether a host is late for a reason by what it does itself.
+func ownWork(r gpu.Reason) bool { return r == gpu.HostWork || r == gpu.AfterSync }
+
+// mayPause reports whether a thread that does not move on pauses: it is in nothing that was
+// recorded, or in what says where it is, and not why it stays there. A function of Python may
+// work all the time, and is told as such.
+func (c *cause) mayPause() bool { return c.standsStill() && c.at.did != host.InPython }
+
+// standsStill reports whether nothing tells why a thread does not move on.
+func (c *cause) standsStill() bool { return ownWork(c.reason) && silent(c.at.did) }
 
 // silent reports whether nothing tells why a thread that does so does not move on.
 func silent(did host.Activity) bool {
@@ -152,8 +170,17 @@ func (g *Gaps) pausing() suspect {
 	if len(g.pauses) == 0 || s.rows == nil {
 		return suspect{}
 	}
-	s.text = fmt.Sprintf("is %s%s in which the launching thread recorded nothing: %s", words.Counted(len(g.pauses), "pause"), g.pausePlace(s.rows[0]), g.pauseWords())
+	s.text = fmt.Sprintf("is %s%s%s in which the launching thread recorded nothing: %s", words.Counted(len(g.pauses), "pause"), g.pauseRank(), g.pausePlace(s.rows[0]), g.pauseWords())
 	return s
+}
+
+// pauseRank names the only one of several ranks that pauses: " of rank 2".
+func (g *Gaps) pauseRank() string {
+	first := g.pauses[0].rank
+	if !g.several || slices.ContainsFunc(g.pauses, func(p pause) bool { return p.rank != first }) {
+		return ""
+	}
+	return " of " + g.ranks[first]
 }
 
 // pausePlace says where most of the time of pauses is: " in decode_step", ", about one in each

@@ -119,7 +119,7 @@ func TestNoPause(t *testing.T) {
 		did    host.Activity
 		want   bool
 	}{
-		{gpu.HostWork, host.NotRecorded, true}, {gpu.AfterSync, host.InRange, true}, {gpu.HostWork, host.InOperator, true},
+		{gpu.HostWork, host.NotRecorded, true}, {gpu.AfterSync, host.InRange, true}, {gpu.HostWork, host.InOperator, true}, {gpu.HostWork, host.InPython, false},
 		{gpu.BetweenSteps, host.NotRecorded, false}, {gpu.Unseen, host.InRange, false}, {gpu.Compiling, host.InRange, false},
 		{gpu.HostWork, host.Sleeping, false}, {gpu.HostWork, host.Locked, false}, {gpu.HostWork, host.OffCPU, false}, {gpu.HostWork, host.Launching, false},
 	} {

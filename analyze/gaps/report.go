@@ -80,7 +80,7 @@ func (g *Gaps) rankFields() []table.Field[Cause] {
 
 // causeFields say why a device was idle and what the host did.
 func causeFields[T any](of func(*T) *Cause, paused bool) []table.Field[T] {
-	pause := table.TextColumn("pause", "yes: that thread began and ended nothing for 20 times the median gap or longer", func(row *T) string { return of(row).pauses() })
+	pause := table.TextColumn("pause", "yes: that thread began and ended nothing for 20 times as long as launches are late in the median, or longer", func(row *T) string { return of(row).pauses() })
 	pause.Detail = !paused
 	fields := []table.Field[T]{
 		table.TextColumn("idle", "reason of the idle time", func(row *T) string { return gpu.ReasonWords[of(row).Reason] }),
