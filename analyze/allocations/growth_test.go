@@ -8,7 +8,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/golden/torch"
-	"github.com/sgtrace/sgtrace/profile/heap"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -294,7 +293,7 @@ func TestLeakWithoutStacks(t *testing.T) {
 			x.Devices[0].Entries[i].Where = trace.Sym(0)
 		}
 	}
-	var d *heap.Device = set.Snapshots()[0].Devices[0]
+	d := set.Snapshots()[0].Devices[0]
 	if r := d.Replay(); grows(d, &r, nil) != nil {
 		t.Error("a place is known")
 	}
