@@ -46,6 +46,7 @@ type Change struct {
 	// changed most, in words.
 	from, middle, to trace.Time
 	rounds           [2]float64
+	every            [2]float64 // ns from one to the next
 	kernels          []string
 	gradual          bool // by as much in every step
 }
@@ -82,17 +83,27 @@ func (t *Timeline) changesOf(s *series, level float64) []Change {
 			return []Change{c}
 		}
 	}
-	list := changepoint.Levels(s.values, changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
-		return s.metric.matters(mean(from, k), mean(k, to))
-	}})
+	var list []changepoint.Change
+	if s.metric.perStep {
+		if at, p := s.otherWork(); p <= level && s.metric.matters(mean(0, at), mean(at, len(s.values))) {
+			list = []changepoint.Change{{At: at, First: at, Last: at, To: len(s.values), P: p}}
+		}
+	}
+	if list == nil {
+		list = changepoint.Levels(s.values, changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
+			return s.metric.matters(mean(from, k), mean(k, to))
+		}})
+	}
 	var out []Change
 	for _, x := range list {
 		from, to := x.From, x.To
 		c := Change{What: s.metric.metric.Long, Where: []string{s.place}, ranks: []int32{s.rank}, metric: s.metric,
-			Time: t.fine.Start(s.buckets[x.At]), First: t.fine.Start(s.buckets[x.First]), Last: t.fine.Start(s.buckets[x.Last]),
+			Time: t.start(s, x.At), First: t.start(s, x.First), Last: t.start(s, x.Last),
 			Before: mean(from, x.At), After: mean(x.At, to), P: min(1, x.P*alpha/level)}
-		before, after := t.whole(s, from, x.At), t.whole(s, x.At, to)
-		c.middle = c.Time
+		before, after := t.within(s, from, x.At), t.within(s, x.At, to)
+		if s.rounds != nil {
+			c.setRounds(s.steps(from, x.At), s.steps(x.At, to))
+		}
 		t.compareWork(&c, before, after)
 		c.Edge = !c.known && s.atEdge(x.At, c.After > c.Before)
 		c.lost = t.lost(&c, after)
@@ -110,30 +121,37 @@ func (t *Timeline) changesOf(s *series, level float64) []Change {
 	return out
 }
 
-// whole returns the buckets of some observations of a series.
-func (t *Timeline) whole(s *series, from, to int) []int {
-	if s.size == 0 {
+// within returns the buckets of some observations of a series.
+func (t *Timeline) within(s *series, from, to int) (list []int) {
+	if s.rounds == nil {
 		return s.buckets[from:to]
 	}
-	var list []int
-	for _, b := range s.buckets[from:to] {
-		for i := range s.size {
-			list = append(list, b+i)
-		}
-	}
+	steps := s.steps(from, to)
+	t.fine.Each(steps[0].first, steps[len(steps)-1].last, func(b int, _ int64) { list = append(list, b) })
 	return list
 }
+
+// start returns when an observation of a series begins.
+func (t *Timeline) start(s *series, i int) trace.Time {
+	if s.rounds == nil {
+		return t.fine.Start(s.buckets[i])
+	}
+	return s.steps(i, i+1)[0].first
+}
+
+// leastSteps is how many steps there are at least before and after a change.
+const leastSteps = 5
 
 // isLong reports whether some buckets are more than a few steps: parts of a step differ. Where
 // nobody knows of steps, they are half a second.
 func (t *Timeline) isLong(c *Change, buckets []int) bool {
-	const steps, unknown = 5, 500_000_000
+	const unknown = 500_000_000
 	if c.metric.perStep {
-		return min(c.rounds[0], c.rounds[1]) >= steps
+		return min(c.rounds[0], c.rounds[1]) >= leastSteps
 	}
 	if d := t.deviceNamed(c.Where[0]); d != nil && d.Stepped {
 		all := d.sum(buckets)
-		return all.steps >= steps
+		return all.steps >= leastSteps
 	}
 	return int64(len(buckets))*t.fine.Bucket >= unknown
 }
@@ -283,11 +301,8 @@ func (t *Timeline) compareWork(c *Change, before, after []int) {
 		c.less = c.less || differ
 		parts = append(parts, fmt.Sprintf("%s %s before and %s after", what, words.ThreeDigits(x), words.ThreeDigits(y)))
 	}
-	if d := t.deviceNamed(c.Where[0]); d != nil && c.metric.perStep {
-		x, y := d.sum(before), d.sum(after)
-		c.known, c.rounds = true, [2]float64{x.rounds, y.rounds}
-		c.from, c.to = t.fine.Start(before[0]), t.fine.Start(after[len(after)-1]+1)
-		parts = append(parts, c.period(float64(x.Recorded)/x.rounds, float64(y.Recorded)/y.rounds))
+	if d := t.deviceNamed(c.Where[0]); c.metric.perStep {
+		parts = append(parts, c.period())
 	} else if d != nil {
 		_, c.known = t.work(d, 0)
 		x, y := d.sum(before), d.sum(after)
@@ -306,9 +321,10 @@ func (t *Timeline) compareWork(c *Change, before, after []int) {
 	c.Load = strings.Join(parts, "; ")
 }
 
-// period says how long steps take, ns.
-func (c *Change) period(x, y float64) string {
+// period says how long steps take.
+func (c *Change) period() string {
 	const same = 0.05
+	x, y := c.every[0], c.every[1]
 	if math.Abs(x-y) <= same*x {
 		return fmt.Sprintf("a step still takes %s", words.Nearly(int64(y)))
 	}
@@ -351,7 +367,7 @@ func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
 	}
 	for i := range t.Changes {
 		c := &t.Changes[i]
-		if c.lost <= 0 || !c.known || c.less || !c.lasts || c.Edge || c.back || c.lost < minLost*float64(t.length)*float64(len(c.Where))/float64(len(t.Devices)) {
+		if c.lost <= 0 || !c.known || c.less && !c.metric.perStep || !c.lasts || c.Edge || c.back || c.lost < minLost*float64(t.length)*float64(len(c.Where))/float64(len(t.Devices)) {
 			continue
 		}
 		f := finding.Finding{
@@ -360,6 +376,9 @@ func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
 			Cost:   min(1, c.lost/float64(t.length)),
 			Evidence: []finding.Evidence{finding.Sentence("%s if nothing had changed", words.Chance(c.P)).
 				In("timeline.gpuchanges", finding.Row("what", c.What, "sentence", t.Sentence(c)), "p", c.P)},
+		}
+		if c.less {
+			f.Severity = finding.Info // more is asked for: nothing is slower
 		}
 		for _, text := range c.kernels {
 			f.Evidence = append(f.Evidence, finding.Sentence("%s", text))

@@ -3,5 +3,6 @@
 // this changed.
 //
 // [Collect] makes a collector that [gpu.Measure] tells what devices do. It holds numbers for
-// each bucket and device, and no rows.
+// each bucket and device, and no rows: only of programs that are no servers, when each kernel
+// was launched and ran, until the steps are known.
 package overtime

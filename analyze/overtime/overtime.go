@@ -59,7 +59,9 @@ type Device struct {
 	Stepped, Counted bool
 
 	fine []Cell // by bucket of Timeline.fine
-	step string // what its program calls its steps, where it is no server; "" is unknown
+	// Where its program is no server: what it calls its steps, and those in which something was launched, in order. "" is unknown.
+	step   string
+	rounds []round
 }
 
 // A Cell is a device in one bucket. Times are ns.
@@ -74,7 +76,6 @@ type Cell struct {
 	Tokens        float64
 
 	steps     int     // that end in it
-	rounds    float64 // steps of a program that is no server, parts of them counted as such
 	prefilled int64   // of Stepped, in steps that prefill
 	batches   float64 // requests in the batch times ns of steps of which they are known
 	batched   int64   // ns of these steps
@@ -92,7 +93,6 @@ func (c *Cell) add(o *Cell) {
 	c.Stepped += o.Stepped
 	c.Tokens += o.Tokens
 	c.steps += o.steps
-	c.rounds += o.rounds
 	c.prefilled += o.prefilled
 	c.batches += o.batches
 	c.batched += o.batched

@@ -2,28 +2,29 @@ package overtime
 
 import (
 	"cmp"
-	"fmt"
-	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/metric"
-	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/hash"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Programs that are no servers name their steps as they like: "train_step", "decode_step". An annotation is one of
-// steps if a thread makes it again and again for nearly all of what was recorded. Of several, which lie in each other, it is
-// the one with the fewest.
+// Programs that are no servers name their steps as they like: "train_step", "decode_step". An annotation is one of steps if a
+// thread makes it again and again, and nearly all that the GPU computes was launched meanwhile, by any thread of the process: that of
+// autograd launches what is backward. Of several, which lie in each other, it is the one with the fewest.
 const (
-	fewestRounds = 2 * fewest
-	mostOf       = 0.8 // of what was recorded of the rank
-	maxNames     = 10_000
+	fewestRounds  = 2 * fewest
+	mostOf        = 0.8 // of the time of the rank's kernels and copies
+	maxNames      = 10_000
+	maxCandidates = 8       // of a rank: those of the most host time
+	maxRounds     = 100_000 // of what is called a step; what is made more often is a part of one
 )
 
 // A rangeKey is annotations of one name on a thread of a rank. Those of PyTorch's profiler differ by number, and are one.
@@ -40,6 +41,31 @@ type tally struct {
 	total       int64
 }
 
+// A candidate is annotations that may be those of steps. Times are on the clock of the host.
+type candidate struct {
+	key   rangeKey
+	spans []request.Interval // in order
+}
+
+// A round is what was launched for a device in one step: when the first of it began and the last ended, and how long some of it ran, ns.
+type round struct {
+	first, last trace.Time
+	busy        int64
+	kernels     uint64 // sum of a hash of their names: the same where the same kernels were launched
+}
+
+// add takes what ran, in the order of their starts.
+func (r *round) add(x *launched) {
+	if r.last == 0 {
+		r.first, r.last = x.start, x.start
+	}
+	r.busy += max(0, int64(x.end-max(x.start, r.last)))
+	r.last = max(r.last, x.end)
+	if x.kernel != 0 {
+		r.kernels += hash.Mix(uint64(x.kernel))
+	}
+}
+
 // addRounds adds the steps of ranks that are no servers.
 func (c *Collector) addRounds(t *Timeline) {
 	unknown := map[int32]bool{} // ranks
@@ -48,39 +74,50 @@ func (c *Collector) addRounds(t *Timeline) {
 			unknown[d.RankIndex] = true
 		}
 	}
-	tallies := map[rangeKey]*tally{}
-	c.eachRange(unknown, func(key rangeKey, r *profile.Range) {
-		of := tallies[key]
-		if of == nil {
-			if len(tallies) == maxNames {
-				return
+	candidates := c.candidates(unknown)
+	if len(candidates) == 0 {
+		return
+	}
+	walks := make([]roundWalk, len(c.set.Streams))
+	parallel.Each(len(walks), func(i int) { walks[i].run(c.set.Streams[i], candidates) })
+	for rank, list := range candidates {
+		work, all := map[int32][]launched{}, int64(0)
+		for i := range walks {
+			of := walks[i].ranks.At(rank)
+			all = distribution.AddTimes(all, of.time)
+			for device, list := range of.work {
+				work[device] = append(work[device], list...)
 			}
-			of = &tally{first: r.Start, last: r.End}
-			tallies[key] = of
 		}
-		of.n++
-		of.total = distribution.AddTimes(of.total, r.Dur())
-		of.first, of.last = min(of.first, r.Start), max(of.last, r.End)
-	})
-	chosen, cells, with := c.chooseRounds(tallies), map[int32][]Cell{}, map[int32]bool{}
-	for rank := range chosen {
-		with[rank], cells[rank] = true, make([]Cell, c.grid.N())
-	}
-	c.eachRange(with, func(key rangeKey, r *profile.Range) {
-		if chosen[key.rank] == key {
-			from, to := c.place(key.rank, r.Start, r.End)
-			c.grid.Each(from, to, func(b int, length int64) { cells[key.rank][b].rounds += distribution.Fraction(length, r.Dur()) })
+		for _, list := range work {
+			slices.SortFunc(list, func(a, b launched) int { return cmp.Compare(a.start, b.start) })
 		}
-	})
-	for i := range t.Devices {
-		d := &t.Devices[i]
-		for b := range cells[d.RankIndex] {
-			d.fine[b].add(&cells[d.RankIndex][b])
-		}
-		if key, ok := chosen[d.RankIndex]; ok {
-			d.step = words.Clean(c.set.Syms.Name(key.name))
+		for i := range list {
+			rounds, inside := list[i].rounds(work)
+			if all == 0 || float64(inside) < mostOf*float64(all) {
+				continue
+			}
+			for k := range t.Devices {
+				if d := &t.Devices[k]; d.RankIndex == rank {
+					d.step, d.rounds = words.Clean(c.set.Syms.Name(list[i].key.name)), c.placeRounds(rank, rounds[d.Device])
+				}
+			}
+			break
 		}
 	}
+}
+
+// placeRounds puts steps in which something was launched on the reference clock. Those that lie only in part in what was asked for are
+// left out.
+func (c *Collector) placeRounds(rank int32, rounds []round) (list []round) {
+	ahead := trace.Time(c.set.ClockOffsetOf(rank))
+	slices.SortStableFunc(rounds, func(a, b round) int { return cmp.Compare(a.first, b.first) })
+	for _, r := range rounds {
+		if r.last != 0 && r.first >= c.opt.From && (c.opt.To == 0 || r.last <= c.opt.To) {
+			list = append(list, round{r.first - ahead, r.last - ahead, r.busy, r.kernels})
+		}
+	}
+	return list
 }
 
 // eachRange calls yield with each annotation of some ranks that was closed.
@@ -103,153 +140,136 @@ func (c *Collector) eachRange(of map[int32]bool, yield func(rangeKey, *profile.R
 	}
 }
 
-// chooseRounds returns the annotations of steps by rank.
-func (c *Collector) chooseRounds(tallies map[rangeKey]*tally) map[int32]rangeKey {
-	chosen := map[int32]rangeKey{}
+// candidates returns what may be steps of some ranks, in the order in which it is preferred.
+func (c *Collector) candidates(of map[int32]bool) map[int32][]candidate {
+	tallies := map[rangeKey]*tally{}
+	c.eachRange(of, func(key rangeKey, r *profile.Range) {
+		of := tallies[key]
+		if of == nil {
+			if len(tallies) == maxNames {
+				return
+			}
+			of = &tally{first: r.Start, last: r.End}
+			tallies[key] = of
+		}
+		of.n++
+		of.total = distribution.AddTimes(of.total, r.Dur())
+		of.first, of.last = min(of.first, r.Start), max(of.last, r.End)
+	})
+	list, with := map[int32][]candidate{}, map[int32]bool{}
 	for key, of := range tallies {
-		recorded := int64(0)
-		for _, n := range c.recorded[key.rank] {
-			recorded += n
-		}
 		// Those that overlap take longer than the time that they are in.
-		if of.n < fewestRounds || float64(of.total) < mostOf*float64(recorded) || of.total > int64(of.last-of.first) {
-			continue
-		}
-		before, ok := chosen[key.rank]
-		if !ok || cmp.Or(cmp.Compare(of.n, tallies[before].n), cmp.Compare(tallies[before].total, of.total), cmp.Compare(key.tid, before.tid),
-			strings.Compare(c.set.Syms.Name(key.name), c.set.Syms.Name(before.name))) < 0 {
-			chosen[key.rank] = key
+		if of.n >= fewestRounds && of.n <= maxRounds && of.total <= int64(of.last-of.first) {
+			list[key.rank], with[key.rank] = append(list[key.rank], candidate{key: key}), true
 		}
 	}
-	return chosen
-}
-
-// roundsOf is how many steps there are in what changes are looked for in: kernels of a step may run a little later.
-const roundsOf = 2
-
-// ofSteps returns how long a device is busy for each step, in runs of buckets with some steps in each.
-func (t *Timeline) ofSteps(d *Device) series {
-	s := series{place: t.Name(d), rank: d.RankIndex}
-	all, whole := Cell{}, 0
-	for b := range d.fine {
-		if d.fine[b].Recorded == t.fine.Bucket {
-			all.add(&d.fine[b])
-			whole++
+	at := map[rangeKey]*candidate{}
+	for rank, all := range list {
+		last := func(a, b rangeKey) int {
+			return cmp.Or(cmp.Compare(a.tid, b.tid), strings.Compare(c.set.Syms.Name(a.name), c.set.Syms.Name(b.name)))
 		}
-	}
-	if d.step == "" || all.rounds == 0 {
-		return s
-	}
-	s.metric = &observed{perStep: true, metric: &metric.Metric{Long: "GPU time per " + d.step, Unit: table.Duration, Better: metric.Less}}
-	size := max(1, int(math.Ceil(roundsOf*float64(whole)/all.rounds)))
-	for b := 0; b+size <= len(d.fine); b += size {
-		var part Cell
-		for i := range size {
-			part.add(&d.fine[b+i])
-		}
-		if part.Recorded == int64(size)*t.fine.Bucket && part.rounds >= roundsOf/2 {
-			s.buckets, s.values = append(s.buckets, b), append(s.values, float64(part.Busy)/part.rounds)
-		}
-	}
-	s.size = size
-	return s
-}
-
-// gradual returns how long steps take bit by bit more or less, from the beginning or from some time on. Its numbers are of the first
-// and the last tenth of that.
-func (t *Timeline) gradual(s *series, level float64) (c Change, ok bool) {
-	list := make([]changepoint.Observation, len(s.values))
-	for i, v := range s.values {
-		list[i] = changepoint.Observation{From: float64(i), To: float64(i + 1), Value: v, Weight: 1}
-	}
-	x, _ := changepoint.Courses([][]changepoint.Observation{list})
-	from := 0
-	switch {
-	case x.P > level || x.Shape != changepoint.Ramped && x.Shape != changepoint.Bent:
-		return c, false
-	case x.Shape == changepoint.Bent:
-		from = int(x.At)
-	}
-	n := len(s.values)
-	c = Change{What: s.metric.metric.Long, Where: []string{s.place}, ranks: []int32{s.rank}, metric: s.metric, gradual: true, P: min(1, x.P*alpha/level),
-		Time: t.fine.Start(s.buckets[from]), First: t.fine.Start(s.buckets[max(from, int(x.First))]), Last: t.fine.Start(s.buckets[max(from, int(x.Last))]),
-		Before: x.Level + x.Of(float64(from), float64(from+1)), After: x.Level + x.Of(float64(n-1), float64(n))}
-	middle := (from + n) / 2
-	before, after := t.whole(s, from, middle), t.whole(s, middle, n)
-	t.compareWork(&c, before, after)
-	// What it costs is half of the last difference, for all of the time.
-	c.lost = t.lost(&c, after)
-	c.lasts = float64(n-from) >= minLasting*float64(n) && t.isLong(&c, before) && t.isLong(&c, after)
-	c.middle = t.fine.Start(s.buckets[middle])
-	return c, s.metric.matters(c.Before, c.After)
-}
-
-// A kernelShare is how long kernels of a name run for each step before and after a change, ns, and how many there are.
-type kernelShare struct {
-	name          trace.Sym
-	before, after float64
-	n, later      float64
-}
-
-// addKernels says which kernels changes of steps are of, and whether there are as many: if not, there is more or less to do, or the host
-// ran ahead of the device until its queue was full, so that annotations came faster than kernels.
-func (c *Collector) addKernels(t *Timeline) {
-	for i := range t.Changes {
-		x := &t.Changes[i]
-		if !x.metric.perStep {
-			continue
-		}
-		rank, shares := x.ranks[0], map[trace.Sym]*kernelShare{}
-		var all kernelShare
-		for _, st := range c.set.Streams {
-			st.Kernels(func(k *profile.Kernel) bool {
-				from, _ := c.place(rank, k.Start, k.End)
-				if k.Rank != rank || from < x.from || from >= x.to {
-					return true
-				}
-				s := shares[k.Name]
-				if s == nil {
-					s = &kernelShare{name: k.Name}
-					shares[k.Name] = s
-				}
-				for _, s := range []*kernelShare{s, &all} {
-					if from < x.middle {
-						s.before, s.n = s.before+float64(k.Dur())/x.rounds[0], s.n+1/x.rounds[0]
-					} else {
-						s.after, s.later = s.after+float64(k.Dur())/x.rounds[1], s.later+1/x.rounds[1]
-					}
-				}
-				return true
-			})
-		}
-		x.less = math.Abs(all.n-all.later) > otherPart*max(all.n, all.later)
-		before, after := x.halves()
-		x.Load += fmt.Sprintf("; kernels per step: %s %s and %s %s", words.ThreeDigits(all.n), before, words.ThreeDigits(all.later), after)
-		list := make([]*kernelShare, 0, len(shares))
-		for _, s := range shares {
-			list = append(list, s)
-		}
-		slices.SortFunc(list, func(a, b *kernelShare) int {
-			return cmp.Or(cmp.Compare(math.Abs(b.after-b.before), math.Abs(a.after-a.before)), strings.Compare(c.set.Syms.Name(a.name), c.set.Syms.Name(b.name)))
+		slices.SortFunc(all, func(a, b candidate) int {
+			return cmp.Or(cmp.Compare(tallies[b.key].total, tallies[a.key].total), last(a.key, b.key))
 		})
-		for _, s := range list[:min(2, len(list))] {
-			x.kernels = append(x.kernels, fmt.Sprintf("%s: %s per step %s, and %s %s", words.Clean(c.set.Syms.Name(s.name)), nearly(s.before), before, nearly(s.after), after))
+		all = all[:min(len(all), maxCandidates)]
+		slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(tallies[a.key].n, tallies[b.key].n) })
+		for i := range all {
+			at[all[i].key] = &all[i]
 		}
+		list[rank] = all
+	}
+	c.eachRange(with, func(key rangeKey, r *profile.Range) {
+		if of := at[key]; of != nil {
+			of.spans = append(of.spans, request.Interval{From: r.Start, To: r.End})
+		}
+	})
+	for _, of := range at {
+		slices.SortFunc(of.spans, func(a, b request.Interval) int { return cmp.Compare(a.From, b.From) })
+	}
+	return list
+}
+
+// rounds returns what was launched in each step by device, and how much that is of all, ns.
+func (c *candidate) rounds(work map[int32][]launched) (rounds map[int32][]round, inside int64) {
+	rounds = map[int32][]round{}
+	for device, list := range work {
+		of, near := make([]round, len(c.spans)), 0
+		for i := range list {
+			x := &list[i]
+			if !c.within(near, x.launch) {
+				near = sort.Search(len(c.spans), func(i int) bool { return c.spans[i].From > x.launch }) - 1
+			}
+			if near = max(0, near); c.within(near, x.launch) {
+				of[near].add(x)
+				inside = distribution.AddTimes(inside, int64(x.end-x.start))
+			}
+		}
+		rounds[device] = of
+	}
+	return rounds, inside
+}
+
+// within reports whether a step is under way on the host at a time.
+func (c *candidate) within(step int, at trace.Time) bool {
+	return c.spans[step].From <= at && at < c.spans[step].To
+}
+
+// What was launched: when, and when it ran.
+type launched struct {
+	launch, start, end trace.Time
+	kernel             trace.Sym
+}
+
+// A roundWalk reads kernels and copies of some ranks in one stream, with their launches.
+type roundWalk struct{ ranks walk.PerRank[roundRank] }
+
+type roundRank struct {
+	launches walk.Launches
+	work     map[int32][]launched // by device
+	time     int64                // ns, also of that whose launch is not known
+}
+
+func (w *roundWalk) run(stream profile.Stream, of map[int32][]candidate) {
+	for rank := range of {
+		w.ranks.At(rank).work = map[int32][]launched{}
+	}
+	join := walk.Joiner{Copies: true, Call: w.addCall, Work: w.addKernel, Orphan: w.addOrphan}
+	join.Run(stream, &walk.Options{})
+	for _, rank := range w.ranks.All() {
+		rank.launches = walk.Launches{}
 	}
 }
 
-// halves are what numbers of a change are compared of.
-func (c *Change) halves() (before, after string) {
-	if c.gradual {
-		return "in the first half", "in the second"
+func (w *roundWalk) addCall(c *profile.Call) {
+	rank := w.ranks.Find(c.Rank)
+	if rank == nil || c.Correlation == 0 {
+		return
 	}
-	return "before", "after"
+	if l := rank.launches.Put(c.Correlation); !l.Known || c.Start < l.Start {
+		*l = walk.Launch{Start: c.Start, Known: true}
+	}
 }
 
-// nearly writes a time that may be none.
-func nearly(ns float64) string {
-	if ns < 1 {
-		return "none"
+// addKernel takes a kernel or copy, unless its launch is not known yet.
+func (w *roundWalk) addKernel(k *profile.Kernel) bool {
+	rank := w.ranks.Find(k.Rank)
+	if rank == nil {
+		return true
 	}
-	return words.Nearly(int64(ns))
+	if k.Correlation == 0 {
+		return false
+	}
+	l := rank.launches.Find(k.Correlation)
+	if l == nil {
+		return false
+	}
+	rank.time = distribution.AddTimes(rank.time, k.Dur())
+	rank.work[k.Device] = append(rank.work[k.Device], launched{l.Start, k.Start, k.Start + trace.Time(k.Dur()), k.Name})
+	return true
+}
+
+func (w *roundWalk) addOrphan(k *profile.Kernel) {
+	if rank := w.ranks.Find(k.Rank); rank != nil {
+		rank.time = distribution.AddTimes(rank.time, k.Dur())
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -21,6 +22,9 @@ type program struct {
 	name    func(i int) string              // of the annotation
 	rest    int64                           // between annotations, ns
 	ahead   int                             // how many kernels the host launches ahead of the device at most; 0 is any number
+	outside bool                            // other threads launch as much, between the steps
+	other   bool                            // the large kernel is another one from longerAt on
+	waves   bool                            // the clock of the device rises and falls
 }
 
 const (
@@ -31,7 +35,7 @@ const (
 )
 
 // record writes what a profiler would have recorded.
-func (p *program) record(seed uint64) *profile.Set {
+func (p *program) record(seed uint64) (set *profile.Set, longer trace.Time) {
 	syms := trace.NewSymbols()
 	r := rand.New(rand.NewPCG(seed, 23))
 	out := &testset.RowStream{}
@@ -54,15 +58,27 @@ func (p *program) record(seed uint64) *profile.Set {
 			device += took
 			ends = append(ends, device)
 		}
-		kernel(large, p.step(i, r))
+		if p.other && i == longerAt {
+			large = syms.Intern("gemm of another size")
+		}
+		took := p.step(i, r)
+		if p.waves {
+			took += int64(float64(took) * 0.08 * math.Sin(float64(i)/9))
+		}
+		if kernel(large, took); i == longerAt {
+			longer = trace.Time(device - took)
+		}
 		for range p.kernels(i) {
 			kernel(small, 20_000)
 		}
 		out.RangeRows = append(out.RangeRows, profile.Range{Event: profile.Event{Start: trace.Time(begin), End: trace.Time(at), Name: syms.Intern(p.name(i))}},
-			profile.Range{Event: profile.Event{Start: trace.Time(begin), End: trace.Time(begin+at) / 2, Name: syms.Intern("half")}})
+			profile.Range{Event: profile.Event{Start: trace.Time(begin+at) / 2, End: trace.Time(at), Name: syms.Intern("half")}})
+		if p.outside {
+			kernel(syms.Intern("sort"), 4_000_000)
+		}
 		at += p.rest
 	}
-	return testset.SetOf(syms, []string{"TP0"}, out)
+	return testset.SetOf(syms, []string{"TP0"}, out), longer
 }
 
 func fifteen(int) int           { return 15 }
@@ -83,32 +99,40 @@ var plantedSteps = map[string]struct {
 	program
 	says string // part of the sentence; "" is no finding
 }{
-	"one kernel is twice as long": {program{suddenly, fifteen, trainStep, 0, 0}, "GPU time per train_step on TP0 rises from"},
-	"steps of the profiler":       {program{suddenly, fifteen, profilerStep, 100_000, 0}, "GPU time per ProfilerStep on TP0 rises from"},
-	"bit by bit": {program{func(i int, r *rand.Rand) int64 { return varied(500_000+int64(i)*8_000, r) }, fifteen, trainStep, 0, 0},
+	"one kernel is twice as long": {program{step: suddenly, kernels: fifteen, name: trainStep}, "GPU time per train_step on TP0 rises from"},
+	"steps of the profiler":       {program{step: suddenly, kernels: fifteen, name: profilerStep, rest: 100_000}, "GPU time per ProfilerStep on TP0 rises from"},
+	"bit by bit": {program{step: func(i int, r *rand.Rand) int64 { return varied(500_000+int64(i)*8_000, r) }, kernels: fifteen, name: trainStep},
 		"bit by bit since"},
-	"bit by bit from the middle on": {program{func(i int, r *rand.Rand) int64 { return varied(500_000+int64(max(0, i-70))*14_000, r) }, fifteen, trainStep, 0, 0},
+	"bit by bit from the middle on": {program{step: func(i int, r *rand.Rand) int64 { return varied(500_000+int64(max(0, i-70))*14_000, r) }, kernels: fifteen, name: trainStep},
 		"bit by bit since"},
-	"nothing happens": {program{func(_ int, r *rand.Rand) int64 { return varied(900_000, r) }, fifteen, trainStep, 0, 0}, ""},
-	"sizes differ":    {program{func(_ int, r *rand.Rand) int64 { return 300_000 + r.Int64N(1_500_000) }, fifteen, trainStep, 0, 0}, ""},
-	"becomes shorter": {program{func(i int, r *rand.Rand) int64 { return suddenly(programSteps-i, r) }, fifteen, trainStep, 0, 0}, ""},
-	"a few long ones": {program{func(i int, r *rand.Rand) int64 {
+	"nothing happens": {program{step: func(_ int, r *rand.Rand) int64 { return varied(900_000, r) }, kernels: fifteen, name: trainStep}, ""},
+	"sizes differ":    {program{step: func(_ int, r *rand.Rand) int64 { return 300_000 + r.Int64N(1_500_000) }, kernels: fifteen, name: trainStep}, ""},
+	"becomes shorter": {program{step: func(i int, r *rand.Rand) int64 { return suddenly(programSteps-i, r) }, kernels: fifteen, name: trainStep}, ""},
+	"a few long ones": {program{step: func(i int, r *rand.Rand) int64 {
 		if i%40 == 20 {
 			return 3_000_000
 		}
 		return varied(700_000, r)
-	}, fifteen, trainStep, 0, 0}, ""},
-	"a little longer": {program{func(i int, r *rand.Rand) int64 { return varied(700_000+int64(i/longerAt)*60_000, r) }, fifteen, trainStep, 0, 0}, ""},
-	"more kernels, too": {program{suddenly, func(i int) int {
+	}, kernels: fifteen, name: trainStep}, ""},
+	"a little longer": {program{step: func(i int, r *rand.Rand) int64 { return varied(700_000+int64(i/longerAt)*60_000, r) }, kernels: fifteen, name: trainStep}, ""},
+	"more kernels, too": {program{step: suddenly, kernels: func(i int) int {
 		if i >= longerAt {
 			return 24
 		}
 		return 15
-	}, trainStep, 0, 0}, ""},
-	"the host is ahead at first":    {program{func(_ int, r *rand.Rand) int64 { return varied(8_000_000, r) }, fifteen, trainStep, 0, 400}, ""},
-	"longer, and the host is ahead": {program{func(i int, r *rand.Rand) int64 { return 8 * suddenly(i, r) }, fifteen, trainStep, 0, 60}, "GPU time per train_step on TP0 rises from"},
-	"annotations of a part":         {program{suddenly, fifteen, trainStep, 3_000_000, 0}, ""},
-	"each has its own name":         {program{suddenly, fifteen, func(i int) string { return "request " + strconv.Itoa(i) }, 0, 0}, ""},
+	}, name: trainStep}, "GPU time per train_step on TP0 rises from"},
+	"the host is ahead at first":    {program{step: func(_ int, r *rand.Rand) int64 { return varied(8_000_000, r) }, kernels: fifteen, name: trainStep, ahead: 400}, ""},
+	"longer, and the host is ahead": {program{step: func(i int, r *rand.Rand) int64 { return 8 * suddenly(i, r) }, kernels: fifteen, name: trainStep, ahead: 60}, "GPU time per train_step on TP0 rises from"},
+	"the host is far ahead":         {program{step: func(i int, r *rand.Rand) int64 { return 8 * suddenly(i, r) }, kernels: fifteen, name: trainStep, ahead: 800}, "GPU time per train_step on TP0 rises from"},
+	"ahead without any limit":       {program{step: func(i int, r *rand.Rand) int64 { return 8 * suddenly(i, r) }, kernels: fifteen, name: trainStep}, "GPU time per train_step on TP0 rises from"},
+	"ahead, nothing happens":        {program{step: func(_ int, r *rand.Rand) int64 { return varied(8_000_000, r) }, kernels: fifteen, name: trainStep}, ""},
+	"the clock varies":              {program{step: func(_ int, r *rand.Rand) int64 { return varied(8_000_000, r) }, kernels: fifteen, name: trainStep, ahead: 60, waves: true}, ""},
+	"the clock varies, and another kernel": {program{step: func(i int, r *rand.Rand) int64 { return 8 * suddenly(i, r) }, kernels: fifteen, name: trainStep, ahead: 60, waves: true, other: true},
+		"GPU time per train_step on TP0 rises from"},
+	"another kernel as long":   {program{step: func(_ int, r *rand.Rand) int64 { return varied(8_000_000, r) }, kernels: fifteen, name: trainStep, ahead: 60, other: true}, ""},
+	"much is launched outside": {program{step: suddenly, kernels: fifteen, name: trainStep, rest: 10_000_000, outside: true}, ""},
+	"pauses between steps":     {program{step: suddenly, kernels: fifteen, name: trainStep, rest: 1_000_000}, "GPU time per train_step on TP0 rises from"},
+	"each has its own name":    {program{step: suddenly, kernels: fifteen, name: func(i int) string { return "request " + strconv.Itoa(i) }}, ""},
 }
 
 // TestRateOfLongerSteps counts how often it is found when steps of a program take more of a device, and nothing where they do not.
@@ -117,24 +141,55 @@ func TestRateOfLongerSteps(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(plantedSteps)) {
 		c, right := plantedSteps[name], 0
 		for _, seed := range seeds {
-			timeline := timelineOf(c.record(seed), Options{})
+			set, longer := c.record(seed)
+			timeline := timelineOf(set, Options{})
 			found, _ := timeline.Findings()
 			switch {
 			case len(found) == 0 && c.says == "":
 				right++
 			case len(found) == 1 && c.says != "" && strings.Contains(found[0].Text, c.says):
 				right++
-				if f := &found[0]; !strings.Contains(name, "bit") && c.ahead == 0 {
-					const before, after = 700_000 + 15*20_000, 1_400_000 + 15*20_000
-					if math.Abs(f.Metric.Before/before-1) > 0.03 || math.Abs(f.Metric.After/after-1) > 0.03 || math.Abs(float64(f.Since)-longerAt*hostStep) > 3*hostStep ||
-						!strings.HasPrefix(f.Evidence[1].Text, "gemm: ") || !strings.Contains(f.Text, "still takes") {
-						t.Errorf("%s, seed %d: since %d, %v: %s, %v", name, seed, f.Since, f.Metric, f.Text, f.Evidence)
-					}
+				if !strings.Contains(name, "bit") {
+					c.check(t, name, &found[0], longer)
 				}
 			default:
 				t.Logf("%s, seed %d: %+v", name, seed, found)
 			}
 		}
 		testset.Rate(t, "GPU time per step: "+name, right, len(seeds), 95)
+	}
+}
+
+// check compares a finding of a sudden change with what was planted.
+func (p *program) check(t *testing.T, name string, f *finding.Finding, longer trace.Time) {
+	truth := func(i int) float64 {
+		sum, r := 0.0, rand.New(rand.NewPCG(1, 1))
+		for range programSteps {
+			sum += float64(p.step(i, r))
+		}
+		return sum/programSteps + float64(p.kernels(i))*20_000
+	}
+	near, severity := 0.03, finding.Severity("")
+	if p.waves {
+		near = 0.1
+	}
+	if p.kernels(0) != p.kernels(longerAt) {
+		severity = finding.Info
+	}
+	if before, after := truth(0), truth(longerAt); math.Abs(f.Metric.Before/before-1) > near || math.Abs(f.Metric.After/after-1) > near ||
+		math.Abs(float64(f.Since-longer)) > 2*max(float64(hostStep+p.rest), after) || !strings.HasPrefix(f.Evidence[1].Text, "gemm") || f.Severity != severity {
+		t.Errorf("%s: since %d, not %d, %v, not from %.0f to %.0f: %s, %v", name, f.Since, longer, f.Metric, before, after, f.Text, f.Evidence)
+	}
+	if still, ahead := strings.Contains(f.Text, "still takes"), p.step(0, rand.New(rand.NewPCG(1, 1))) > hostStep; still == ahead {
+		t.Errorf("%s: %s", name, f.Text)
+	}
+}
+
+// TestStepsWithoutLaunches: where calls were not recorded, nobody knows what a step launched.
+func TestStepsWithoutLaunches(t *testing.T) {
+	set, _ := (&program{step: suddenly, kernels: fifteen, name: trainStep}).record(1)
+	set.Streams[0].(*testset.RowStream).CallRows = nil
+	if found, _ := timelineOf(set, Options{}).Findings(); len(found) > 0 {
+		t.Errorf("%v", found)
 	}
 }

@@ -51,9 +51,11 @@ type series struct {
 	metric  *observed
 	place   string // "TP2", "GPU 0 of node1"
 	rank    int32  // -1 is none
-	buckets []int  // of Timeline.fine; where size is more than 1, the first ones
+	buckets []int  // of Timeline.fine
 	values  []float64
-	size    int // buckets of an observation; 0 is 1
+	// Of what is per step, there are no buckets, but so many steps in each observation.
+	rounds []round
+	size   int
 }
 
 // minWork is the part of a bucket in which a device has something to do, at least, for
@@ -177,7 +179,7 @@ const (
 	minFactor = 1.5
 	minQueue  = 1 // pieces of work
 	minBytes  = 64 << 20
-	minLonger = 1.2 // of steps that do the same
+	minLonger = 1.1 // of steps that do the same
 )
 
 // matters reports whether a change is large enough to be told.

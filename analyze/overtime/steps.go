@@ -1,0 +1,197 @@
+package overtime
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/metric"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// mostObservations is how many values changes are looked for in at most: steps beyond are taken together.
+const mostObservations = 1000
+
+// ofSteps returns how long a device is busy with what each step launched, of a few steps together where there are many.
+func (t *Timeline) ofSteps(d *Device) series {
+	s := series{place: t.Name(d), rank: d.RankIndex, rounds: d.rounds, size: (len(d.rounds) + mostObservations - 1) / mostObservations}
+	if len(d.rounds) < fewestRounds {
+		return series{}
+	}
+	s.metric = &observed{perStep: true, metric: &metric.Metric{Long: "GPU time per " + d.step, Unit: table.Duration, Better: metric.Less}}
+	for i := range len(d.rounds) / s.size {
+		sum := int64(0)
+		for _, r := range s.steps(i, i+1) {
+			sum += r.busy
+		}
+		s.values = append(s.values, float64(sum)/float64(s.size))
+	}
+	return s
+}
+
+// steps returns those of some observations.
+func (s *series) steps(from, to int) []round { return s.rounds[from*s.size : to*s.size] }
+
+// setRounds says which steps a change lies between.
+func (c *Change) setRounds(before, after []round) {
+	c.known, c.rounds = true, [2]float64{float64(len(before)), float64(len(after))}
+	c.from, c.middle, c.to = before[0].first, after[0].first, after[len(after)-1].last
+	c.every = [2]float64{distance(before), distance(after)}
+}
+
+// distance is how long after the one before it the kernels of a step begin, ns: where the host runs ahead, only they tell how long steps
+// take. It is a median, since recordings may be apart.
+func distance(of []round) float64 {
+	var list []float64
+	for i := 1; i < len(of); i++ {
+		list = append(list, float64(of[i].first-of[i-1].first))
+	}
+	if len(list) == 0 {
+		return 0
+	}
+	return order.Median(list)
+}
+
+// otherWork returns the observation from which on a program launches other kernels, of several that after which steps take most more or
+// less: no step before has the same kernels as any from there on. Unlike how long steps take, which depends on the clock of the GPU,
+// that is no matter of chance: p bounds how likely it is of steps in any order.
+func (s *series) otherWork() (at int, p float64) {
+	n, last := len(s.rounds), map[uint64]int{}
+	for i := range s.rounds {
+		last[s.rounds[i].kernels] = i
+	}
+	least := max(s.size*leastSteps, int(math.Ceil(minLasting*float64(n))))
+	until, apart, sum, all := 0, 0.0, int64(0), int64(0)
+	for i := range s.rounds {
+		all += s.rounds[i].busy
+	}
+	for i := range s.rounds {
+		if i >= least && i <= n-least && until < i && i%s.size == 0 {
+			before, after := float64(sum)/float64(i), float64(all-sum)/float64(n-i)
+			if d := math.Abs(after - before); d > apart {
+				at, apart = i/s.size, d
+			}
+		}
+		until = max(until, last[s.rounds[i].kernels])
+		sum += s.rounds[i].busy
+	}
+	if at == 0 {
+		return 0, 1
+	}
+	// Kinds of steps can be parted in two in 2^len(last) ways, and the steps of either part come first in one of so many orders.
+	return at, min(1, math.Exp(float64(len(last))*math.Ln2-logChoose(n, least)))
+}
+
+// logChoose is the logarithm of how many ways there are to choose k of n.
+func logChoose(n, k int) float64 {
+	of := func(n int) float64 {
+		v, _ := math.Lgamma(float64(n + 1))
+		return v
+	}
+	return of(n) - of(k) - of(n-k)
+}
+
+// gradual returns how long steps take bit by bit more or less, from the beginning or from some time on. Its numbers are of the first
+// and the last tenth of that.
+func (t *Timeline) gradual(s *series, level float64) (c Change, ok bool) {
+	list := make([]changepoint.Observation, len(s.values))
+	for i, v := range s.values {
+		list[i] = changepoint.Observation{From: float64(i), To: float64(i + 1), Value: v, Weight: 1}
+	}
+	x, _ := changepoint.Courses([][]changepoint.Observation{list})
+	from := 0
+	switch {
+	case x.P > level || x.Shape != changepoint.Ramped && x.Shape != changepoint.Bent:
+		return c, false
+	case x.Shape == changepoint.Bent:
+		from = int(x.At)
+	}
+	n := len(s.values)
+	c = Change{What: s.metric.metric.Long, Where: []string{s.place}, ranks: []int32{s.rank}, metric: s.metric, gradual: true, P: min(1, x.P*alpha/level),
+		Time: t.start(s, from), First: t.start(s, max(from, int(x.First))), Last: t.start(s, max(from, int(x.Last))),
+		Before: x.Level + x.Of(float64(from), float64(from+1)), After: x.Level + x.Of(float64(n-1), float64(n))}
+	middle := (from + n) / 2
+	before, after := t.within(s, from, middle), t.within(s, middle, n)
+	c.setRounds(s.steps(from, middle), s.steps(middle, n))
+	t.compareWork(&c, before, after)
+	// What it costs is half of the last difference, for all of the time.
+	c.lost = t.lost(&c, after)
+	c.lasts = float64(n-from) >= minLasting*float64(n) && t.isLong(&c, before) && t.isLong(&c, after)
+	return c, s.metric.matters(c.Before, c.After)
+}
+
+// A kernelShare is how long kernels of a name run for each step before and after a change, ns, and how many there are.
+type kernelShare struct {
+	name          trace.Sym
+	before, after float64
+	n, later      float64
+}
+
+// addKernels says which kernels changes of steps are of, and whether there are as many: if not, there is more or less to do.
+func (c *Collector) addKernels(t *Timeline) {
+	for i := range t.Changes {
+		x := &t.Changes[i]
+		if !x.metric.perStep {
+			continue
+		}
+		rank, shares := x.ranks[0], map[trace.Sym]*kernelShare{}
+		var all kernelShare
+		for _, st := range c.set.Streams {
+			st.Kernels(func(k *profile.Kernel) bool {
+				from, _ := c.place(rank, k.Start, k.End)
+				if k.Rank != rank || from < x.from || from >= x.to {
+					return true
+				}
+				s := shares[k.Name]
+				if s == nil {
+					s = &kernelShare{name: k.Name}
+					shares[k.Name] = s
+				}
+				for _, s := range []*kernelShare{s, &all} {
+					if from < x.middle {
+						s.before, s.n = s.before+float64(k.Dur())/x.rounds[0], s.n+1/x.rounds[0]
+					} else {
+						s.after, s.later = s.after+float64(k.Dur())/x.rounds[1], s.later+1/x.rounds[1]
+					}
+				}
+				return true
+			})
+		}
+		x.less = math.Abs(all.n-all.later) > otherPart*max(all.n, all.later)
+		before, after := x.halves()
+		x.Load += fmt.Sprintf("; kernels per step: %s %s and %s %s", words.ThreeDigits(all.n), before, words.ThreeDigits(all.later), after)
+		list := make([]*kernelShare, 0, len(shares))
+		for _, s := range shares {
+			list = append(list, s)
+		}
+		slices.SortFunc(list, func(a, b *kernelShare) int {
+			return cmp.Or(cmp.Compare(math.Abs(b.after-b.before), math.Abs(a.after-a.before)), strings.Compare(c.set.Syms.Name(a.name), c.set.Syms.Name(b.name)))
+		})
+		for _, s := range list[:min(2, len(list))] {
+			x.kernels = append(x.kernels, fmt.Sprintf("%s: %s per step %s, and %s %s", words.Clean(c.set.Syms.Name(s.name)), nearly(s.before), before, nearly(s.after), after))
+		}
+	}
+}
+
+// halves are what numbers of a change are compared of.
+func (c *Change) halves() (before, after string) {
+	if c.gradual {
+		return "in the first half", "in the second"
+	}
+	return "before", "after"
+}
+
+// nearly writes a time that may be none.
+func nearly(ns float64) string {
+	if ns < 1 {
+		return "none"
+	}
+	return words.Nearly(int64(ns))
+}
