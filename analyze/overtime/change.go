@@ -78,15 +78,15 @@ func (t *Timeline) changesOf(s *series, level float64) []Change {
 		}
 		return sum / float64(to-from)
 	}
-	if s.metric.perStep {
-		if c, ok := t.gradual(s, level); ok {
-			return []Change{c}
-		}
-	}
 	var list []changepoint.Change
 	if s.metric.perStep {
-		if at, p := s.otherWork(); p <= level && s.metric.matters(mean(0, at), mean(at, len(s.values))) {
-			list = []changepoint.Change{{At: at, First: at, Last: at, To: len(s.values), P: p}}
+		n, left := len(s.values), math.Inf(1)
+		if at, p := s.otherWork(); p <= level && s.metric.matters(mean(0, at), mean(at, n)) {
+			list = []changepoint.Change{{At: at, First: at, Last: at, To: n, P: p}}
+			left = squares(s.values[:at], mean(0, at)) + squares(s.values[at:], mean(at, n))
+		}
+		if c, ok := t.gradual(s, level, left); ok {
+			return []Change{c}
 		}
 	}
 	if list == nil {
@@ -119,6 +119,14 @@ func (t *Timeline) changesOf(s *series, level float64) []Change {
 		}
 	}
 	return out
+}
+
+// squares returns the sum of the squares of how far values are from their mean.
+func squares(values []float64, mean float64) (sum float64) {
+	for _, v := range values {
+		sum += (v - mean) * (v - mean)
+	}
+	return sum
 }
 
 // within returns the buckets of some observations of a series.

@@ -99,8 +99,8 @@ func logChoose(n, k int) float64 {
 }
 
 // gradual returns how long steps take bit by bit more or less, from the beginning or from some time on. Its numbers are of the first
-// and the last tenth of that.
-func (t *Timeline) gradual(s *series, level float64) (c Change, ok bool) {
+// and the last tenth of that. It is not, if a sudden change leaves less of the values unexplained: left is the sum of the squares.
+func (t *Timeline) gradual(s *series, level, left float64) (c Change, ok bool) {
 	list := make([]changepoint.Observation, len(s.values))
 	for i, v := range s.values {
 		list[i] = changepoint.Observation{From: float64(i), To: float64(i + 1), Value: v, Weight: 1}
@@ -113,7 +113,13 @@ func (t *Timeline) gradual(s *series, level float64) (c Change, ok bool) {
 	case x.Shape == changepoint.Bent:
 		from = int(x.At)
 	}
-	n := len(s.values)
+	n, sum := len(s.values), 0.0
+	for i, v := range s.values {
+		sum += squares([]float64{v}, x.Level+x.Of(float64(i), float64(i+1)))
+	}
+	if left <= sum {
+		return c, false
+	}
 	c = Change{What: s.metric.metric.Long, Where: []string{s.place}, ranks: []int32{s.rank}, metric: s.metric, gradual: true, P: min(1, x.P*alpha/level),
 		Time: t.start(s, from), First: t.start(s, max(from, int(x.First))), Last: t.start(s, max(from, int(x.Last))),
 		Before: x.Level + x.Of(float64(from), float64(from+1)), After: x.Level + x.Of(float64(n-1), float64(n))}
