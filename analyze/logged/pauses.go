@@ -30,6 +30,8 @@ const (
 	fewTimes = 20
 	// longPause is how long a pause is at least, in ns, beyond what is usual and what stamps leave open.
 	longPause = 3_000_000_000
+	// longPrompts is how much longer a token of a long prompt takes at most than one of others: attention to all that is before it.
+	longPrompts = 3
 	// manyTimes what nearly all others take is no batch that is larger than usual.
 	manyTimes = 5
 )
@@ -63,22 +65,30 @@ const sglang = "SGLang"
 func (l *Logged) pauses(r *Rank) (list []pause, n int) {
 	type held struct {
 		pause
-		after int // what came before it: a decode step, or a prefill
+		after  int     // what came before it: a decode step, or a prefill
+		tokens float64 // of prompts that may be computed in it: a batch is logged while the one before still runs
 	}
 	var all []held
 	var took [2][]float64 // by what came before
-	var last, x loggedLine
-	for lines := l.linesOf(r.place, l.opt); lines.next(&x); last = x {
-		after := 0
+	var time, prompts float64
+	var before, last, x loggedLine
+	for lines := l.linesOf(r.place, l.opt); lines.next(&x); before, last = last, x {
+		after, tokens := 0, 0.0
 		if last.has(newTokensOf) {
-			after = 1
+			after, tokens = 1, last.values[newTokensOf]
+			if before.has(newTokensOf) {
+				tokens += before.values[newTokensOf]
+			}
 		}
-		decoded, before := x.has(rateOf), last.values[runningOf] >= 1 || after == 1
-		if last.at == 0 || !(x.values[runningOf] >= 1) || decoded && !before {
+		decoded, ran := x.has(rateOf), last.values[runningOf] >= 1 || after == 1
+		if last.at == 0 || !(x.values[runningOf] >= 1) || decoded && !ran {
 			continue
 		}
-		all = append(all, held{pause{from: last.at, to: x.at, running: x.values[runningOf]}, after})
+		all = append(all, held{pause{from: last.at, to: x.at, running: x.values[runningOf]}, after, tokens})
 		took[after] = append(took[after], float64(x.at-last.at))
+		if after == 1 {
+			time, prompts = time+float64(x.at-last.at)+float64(l.within), prompts+tokens
+		}
 	}
 	for k := range all {
 		p := &all[k]
@@ -87,7 +97,12 @@ func (l *Logged) pauses(r *Rank) (list []pause, n int) {
 			continue
 		}
 		p.usual = int64(order.Median(others))
-		if lost := float64(p.to - p.from - trace.Time(l.within)); p.lost() > longPause+l.within && lost > manyTimes*nearlyAll(others) && !l.restarted(r, &p.pause) {
+		most := p.usual
+		if p.tokens > 0 && prompts > p.tokens { // what so many take at most
+			long := float64(p.to-p.from) + float64(l.within)
+			most = max(most, int64(longPrompts*(time-long)/(prompts-p.tokens)*p.tokens))
+		}
+		if lost := float64(p.to - p.from - trace.Time(l.within)); int64(p.to-p.from)-most > longPause+l.within && lost > manyTimes*nearlyAll(others) && !l.restarted(r, &p.pause) {
 			p.why = l.meanwhile(r, &p.pause)
 			list = append(list, p.pause)
 		}

@@ -74,6 +74,10 @@ func TestPauses(t *testing.T) {
 			l.prefill(0)
 			l.decode(2)
 		}), "", ""},
+		{"a long prompt is computed", after(100, func(l *busyLog) {
+			l.say(" TP0", "Prefill batch, #new-seq: 1, #new-token: 120000, #cached-token: 0, token usage: 0.30, #running-req: 64, #queue-req: 0, ")
+			wait(l, 24)
+		}), "", ""},
 		{"the server began anew", after(100, func(l *busyLog) {
 			wait(l, 60)
 			l.say("", "The server is fired up and ready to roll!")
