@@ -24,23 +24,23 @@ func (d *Table) groupTraces() (begin []uint32) {
 		copy(begin, begin[1:])
 		return begin[:d.Traces()+1]
 	}
-	d.place = memory.Make[uint32](d.Len())
+	place := memory.Make[uint32](d.Len())
 	for i := range d.Numbers() {
 		next := &begin[d.Identity(i).Trace+1]
-		d.place[i] = *next
+		place[i] = *next
 		*next++
 	}
-	d.move()
+	d.move(place)
 	return begin[:d.Traces()+1]
 }
 
-// move gives each span its place among those of its trace. Bodies stay where they are: each is
-// made a row once, which goes to the span's place then.
-func (d *Table) move() {
+// move gives each span another number. Bodies stay where they are: each is made a row once, which goes
+// to the span's place then.
+func (d *Table) move(place []uint32) {
 	ids := memory.MakeColumn[Identity](d.Len())
 	events, links := memory.MakeColumn[Event](d.events.Len()), memory.MakeColumn[link](d.links.Len())
 	each(&d.ids, false, func(i int, id *Identity) {
-		to := ids.At(int(d.place[i]))
+		to := ids.At(int(place[i]))
 		*to = *id
 		events, links := d.extent(i)
 		to.events, to.links = events.count(), links.count()
@@ -53,12 +53,19 @@ func (d *Table) move() {
 		firstEvent, firstLink = firstEvent+events, firstLink+links
 	}
 	each(&d.ids, false, func(i int, _ *Identity) {
-		to := ids.At(int(d.place[i]))
+		to := ids.At(int(place[i]))
 		fromEvents, fromLinks := d.extent(i)
 		copyRows(&events, int(to.events), &d.events, fromEvents)
 		copyRows(&links, int(to.links), &d.links, fromLinks)
 	})
-	d.ids, d.events, d.links = ids, events, links
+	d.ids, d.events, d.links, d.read = ids, events, links, nil
+	if d.place == nil {
+		d.place = place
+		return
+	}
+	for k, was := range d.place { // spans came since they were moved before
+		d.place[k] = place[was]
+	}
 }
 
 // body returns the body of span i.

@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Tree numbers the spans anew. Each keeps its contents, events, links, and place; those of a
+// A Tree numbers the spans anew, those of a table that grew since the Tree before, too. Each keeps its contents, events, links, and place; those of a
 // trace follow each other, as they were read.
 func TestTreeKeepsSpans(t *testing.T) {
 	type content struct {
@@ -36,6 +36,9 @@ func TestTreeKeepsSpans(t *testing.T) {
 			d.Add(&c.span, c.events, c.links)
 			c.pos = d.Pos(d.Len() - 1)
 			was[id] = c
+			if i == n/2 || i == n/3 { // more may come, as of a dump that grows
+				NewTree(d)
+			}
 		}
 		NewTree(d)
 		if d.Len() != n {

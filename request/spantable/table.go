@@ -288,6 +288,9 @@ func (d *Table) Add(s *Span, events []Event, links []Link) {
 	if s.Line == 0 {
 		place = trace.AtOffset(len(d.frames) - 1)
 	}
+	if d.place != nil {
+		d.place, d.read = memory.Append(d.place, uint32(d.bodies.Len())), nil
+	}
 	*d.bodies.Next() = Body{s.Start, s.End, s.Name, s.Args, s.Origin, place}
 	for i := range events {
 		d.events.Push(events[i])
