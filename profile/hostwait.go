@@ -50,7 +50,7 @@ func (p *Profile) SettleHosts(syms *trace.Symbols, calls []Launch, callers, sync
 	slices.SortStableFunc(callers, func(a, b CollectiveAnnotation) int { return cmp.Compare(a.Time, b.Time) })
 	for _, i := range hosts {
 		c := p.Collectives.At(i)
-		if by := p.callerOf(&c, callers); by != nil && kernelname.HoldsHost(syms.Name(c.Name)) {
+		if by := p.callerOf(&c, callers); by != nil && kernelname.MeetsOnHost(syms.Name(c.Name)) {
 			of := made[threads[by.Row]]
 			next, _ := slices.BinarySearch(of, max(c.Time, by.Time+trace.Time(by.Dur)))
 			c.Held = next == len(of) || of[next] >= c.Time+trace.Time(c.Dur)

@@ -64,11 +64,6 @@ func (m *Measured) tellMeetings(idle []finding.Finding) {
 			lost = distribution.AddTimes(lost, late[k].Lost)
 			names = append(names, late[k].Name)
 		}
-		if waited.Took == 0 {
-			f.Subkind = "idle"
-			f.Evidence = append(f.Evidence, finding.Sentence("for whom is not known: of a broadcast, recordings do not name the root, which the others wait for"))
-			continue
-		}
 		f.Text += fmt.Sprintf("; %.0f %% of the time in them is waiting for the last rank", 100*distribution.Fraction(waited.Wait, waited.Took))
 		if len(late) > 0 {
 			f.Text += fmt.Sprintf(", %.0f %% of that for %s", 100*distribution.Fraction(lost, waited.Wait), strings.Join(names, ", "))

@@ -182,12 +182,9 @@ func (s *waitSweep) ofHost(from, to, launch trace.Time) {
 	countTo := func(limit trace.Time) {
 		for now < limit {
 			reason, end := running(&holdups, now, limit)
-			switch reason {
-			case NoReason:
-				s.bySteps(now, end, func(from, to trace.Time) { s.ofThread(from, to, drained) })
-			case Meeting: // where nothing is to be done, schedulers meet all the time
-				s.bySteps(now, end, func(from, to trace.Time) { s.count(Meeting, from, to, holdups[Meeting].by) })
-			default:
+			if reason == NoReason {
+				s.withoutCall(now, end, drained)
+			} else {
 				s.count(reason, now, end, holdups[reason].by)
 			}
 			now = end
@@ -251,11 +248,12 @@ func (s *waitSweep) enter(from, to trace.Time) {
 	}
 }
 
-// bySteps counts what of a time lies between steps, and calls inStep for the rest: all of it where nobody knows of steps.
-func (s *waitSweep) bySteps(from, to trace.Time, inStep func(from, to trace.Time)) {
+// withoutCall counts time in which no call held the host up. drained is the call before it
+// that waited until the device had run dry; nil is none.
+func (s *waitSweep) withoutCall(from, to trace.Time, drained *HostCall) {
 	steps := s.host.steps
 	if len(steps) == 0 {
-		inStep(from, to)
+		s.ofThread(from, to, drained)
 		return
 	}
 	for s.step < len(steps) && steps[s.step].to <= from {
@@ -265,7 +263,7 @@ func (s *waitSweep) bySteps(from, to trace.Time, inStep func(from, to trace.Time
 	for i := s.step; i < len(steps) && steps[i].from < to; i++ {
 		start, end := max(from, steps[i].from), min(to, steps[i].to)
 		s.count(BetweenSteps, now, start, nil)
-		inStep(start, end)
+		s.ofThread(start, end, drained)
 		now = end
 	}
 	s.count(BetweenSteps, now, to, nil)

@@ -182,26 +182,3 @@ func definedReason(host *hostTimes, steps []walk.Step, now, from, launch trace.T
 	}
 	return HostWork
 }
-
-// A host that is in a collective of hosts between steps may have nothing to do: schedulers meet all the time.
-func TestMeetingsBetweenSteps(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		steps []recordedSpan
-		want  map[Reason]int64
-	}{
-		{"nobody knows of steps", nil, map[Reason]int64{HostWork: 200, Meeting: 300}},
-		{"a step ends in it", []recordedSpan{{0, 250}}, map[Reason]int64{HostWork: 100, Meeting: 150, BetweenSteps: 250}},
-		{"all of it is between steps", []recordedSpan{{0, 50}, {450, 500}}, map[Reason]int64{HostWork: 100, BetweenSteps: 400}},
-	} {
-		host := hostTimes{steps: c.steps, calls: []HostCall{{Start: 100, End: 400, reason: Meeting}}}
-		sweep := waitSweep{host: &host, kernels: &kernelTimes{}}
-		var w Waits
-		sweep.add(&w, &gpuRow{start: 500, flags: rowCalled, launch: 490}, 0)
-		for reason, got := range w.Time {
-			if got != c.want[Reason(reason)] {
-				t.Errorf("%s: %s takes %d, want %d", c.name, ReasonWords[reason], got, c.want[Reason(reason)])
-			}
-		}
-	}
-}

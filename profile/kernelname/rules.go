@@ -184,12 +184,6 @@ func MeetsOnHost(name string) bool {
 	return WaitsOnHost(name) && (strings.Contains(name, "all_") || strings.Contains(name, "barrier") || strings.Contains(name, "reduce_scatter"))
 }
 
-// HoldsHost tells by its name whether an annotation is one that a host mostly waits for before it goes on: those in which all
-// meet, and a broadcast, which ends when the data of the root is there.
-func HoldsHost(name string) bool {
-	return MeetsOnHost(name) || WaitsOnHost(name) && strings.Contains(name, "broadcast")
-}
-
 // CollectiveOfAnnotation returns what collective is asked for by the calls that lie in an
 // annotation of the given name: "all_to_all" in "nccl:all_to_all", which PyTorch's
 // profiler records, and "AllReduce" in "NCCL:ncclAllReduce", a range of NCCL in the words
