@@ -199,7 +199,7 @@ func (g *SyncSamples) oftenLate(rank int, limit float64) (slowRun, bool) {
 	for i := range changes {
 		changes[i] = changes[i].Of(func(k int) int { return at[k] })
 	}
-	run, ok := g.costliest(rank, changes, func(from, to int) bool {
+	run, ok := g.costliest(rank, changes, false, func(from, to int) bool {
 		return beyondOthers(g.lateShares(limit, from, to), rank) >= minOccasions
 	})
 	whole := slowRun{to: len(g.SyncPoints), tried: run.tried}

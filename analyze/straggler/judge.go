@@ -128,10 +128,23 @@ func (g *SyncSamples) regular(rank int, whole []block) (Straggler, verdict) {
 	if !g.suspect(rank, whole) {
 		return Straggler{}, innocent
 	}
-	run, ok := g.slowest(rank)
-	if !ok {
-		return Straggler{}, innocent
+	var s, part Straggler
+	v, vPart := innocent, innocent
+	if run, ok := g.slowest(rank, false); ok {
+		s, v = g.regularIn(rank, run)
 	}
+	if run, ok := g.slowest(rank, true); ok {
+		part, vPart = g.regularIn(rank, run)
+	}
+	const nearlyAll = 0.8
+	if vPart != innocent && (v == innocent || vPart == v && float64(part.Lost) > nearlyAll*float64(s.Lost)) {
+		return part, vPart
+	}
+	return s, v
+}
+
+// regularIn judges whether a rank is late on average in a run.
+func (g *SyncSamples) regularIn(rank int, run slowRun) (Straggler, verdict) {
 	s := g.straggler(rank, run)
 	verdict := guilty
 	switch {
@@ -243,16 +256,16 @@ type slowRun struct {
 }
 
 // slowest divides the sync points where the lateness of a rank changed, and returns the
-// run of slow parts that costs most.
-func (g *SyncSamples) slowest(rank int) (slowRun, bool) {
-	return g.costliest(rank, g.changes(rank), func(from, to int) bool {
+// run of slow parts that costs most. Divided, those of one run are slow about as much as each other.
+func (g *SyncSamples) slowest(rank int, divided bool) (slowRun, bool) {
+	return g.costliest(rank, g.changes(rank), divided, func(from, to int) bool {
 		return g.matters(effectOn(rank, g.blocks(from, to)))
 	})
 }
 
-// costliest joins the parts between changes that follow each other and are slow, one about as much as the
-// other, and returns the run that costs most.
-func (g *SyncSamples) costliest(rank int, changes []changepoint.Change, slow func(from, to int) bool) (slowRun, bool) {
+// costliest joins the parts between changes that follow each other and are slow, and
+// returns the run that costs most. Divided, one must be slow about as much as the other.
+func (g *SyncSamples) costliest(rank int, changes []changepoint.Change, divided bool, slow func(from, to int) bool) (slowRun, bool) {
 	var best, run slowRun
 	open := false
 	for i := 0; i <= len(changes); i++ {
@@ -267,7 +280,7 @@ func (g *SyncSamples) costliest(rank int, changes []changepoint.Change, slow fun
 			open = false
 			continue
 		}
-		if !open || g.apart(rank, &run, &part) {
+		if !open || divided && g.apart(rank, &run, &part) {
 			run, open = part, true
 		}
 		run.to = part.to
