@@ -183,6 +183,9 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 	walk.EachStream(set, func(i int, s profile.Stream) {
 		walks[i] = newGPUWalk(set, &opt)
 		walks[i].compilers = compilers
+		if opt.Watch != nil {
+			walks[i].ranged = opt.Watch.Ranges(i)
+		}
 		walks[i].walk(s)
 	})
 	ranks := joinWalks(set, walks)

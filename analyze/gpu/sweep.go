@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -373,7 +374,10 @@ func (q *queueTime) cut() {
 // A Watch is told what devices do while they are measured, for those who divide time in
 // their own way.
 type Watch interface {
-	// Recorded tells when each rank was recorded, once and before all else.
+	// Ranges returns who takes the closed annotations of a stream, and whether they are named like steps; it is called
+	// for several streams at once.
+	Ranges(stream int) func(r *profile.Range, step bool)
+	// Recorded tells when each rank was recorded, once, behind all annotations and before all else.
 	Recorded(ranks [][]request.Interval)
 	// Device returns what is told about a device of a rank; it is called for several ranks
 	// at once, and for those of a rank one after the other. nil is not watched.

@@ -17,6 +17,8 @@ type gpuWalk struct {
 	syms  *trace.Symbols
 	ranks walk.PerRank[gpuWalkRank]
 	calls callTimes
+	// ranged takes annotations for a Watch; nil without.
+	ranged func(r *profile.Range, step bool)
 	knownNames
 }
 
@@ -112,6 +114,9 @@ func (w *gpuWalk) addRange(r *profile.Range) bool {
 			rank.open = append(rank.open, recordedSpan{r.Start, r.End})
 		}
 		return true
+	}
+	if w.ranged != nil {
+		w.ranged(r, kind != nil)
 	}
 	if kind != nil {
 		rank.threads.Add(r, kind)

@@ -114,6 +114,7 @@ type Collector struct {
 	parts    int          // of a bucket
 	recorded [][]int64    // by rank and bucket of grid, ns
 	err      error
+	tallies  []map[rangeKey]*tally // by stream
 
 	mu      sync.Mutex
 	devices []*Device
@@ -123,7 +124,7 @@ type Collector struct {
 
 // Collect returns a collector for the devices of a set.
 func Collect(set *profile.Set, opt Options) *Collector {
-	return &Collector{set: set, opt: opt, watched: map[int32]int{}}
+	return &Collector{set: set, opt: opt, watched: map[int32]int{}, tallies: make([]map[rangeKey]*tally, len(set.Streams))}
 }
 
 // Recorded chooses the buckets.

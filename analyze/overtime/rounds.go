@@ -31,7 +31,16 @@ const (
 type rangeKey struct {
 	rank, pid int32
 	tid       int64
-	name      trace.Sym
+	name      trace.Sym // 0 of numbered ones
+	numbered  bool
+}
+
+// nameOf is what annotations are called.
+func (c *Collector) nameOf(key rangeKey) string {
+	if key.numbered {
+		return "ProfilerStep"
+	}
+	return c.set.Syms.Name(key.name)
 }
 
 // A tally is how often, from when to when, and how long they were made, ns.
@@ -99,7 +108,7 @@ func (c *Collector) addRounds(t *Timeline) {
 			}
 			for k := range t.Devices {
 				if d := &t.Devices[k]; d.RankIndex == rank {
-					d.step, d.rounds = words.Clean(c.set.Syms.Name(list[i].key.name)), c.placeRounds(rank, rounds[d.Device])
+					d.step, d.rounds = words.Clean(c.nameOf(list[i].key)), c.placeRounds(rank, rounds[d.Device])
 				}
 			}
 			break
@@ -120,30 +129,20 @@ func (c *Collector) placeRounds(rank int32, rounds []round) (list []round) {
 	return list
 }
 
-// eachRange calls yield with each annotation of some ranks that was closed.
-func (c *Collector) eachRange(of map[int32]bool, yield func(rangeKey, *profile.Range)) {
-	if len(of) == 0 {
-		return
+// keyOf returns what an annotation is one of.
+func keyOf(r *profile.Range, step bool) rangeKey {
+	if step {
+		return rangeKey{r.Rank, r.PID, r.TID, 0, true}
 	}
-	names, numbered := walk.StepNames{Syms: c.set.Syms}, c.set.Syms.Intern("ProfilerStep")
-	for _, st := range c.set.Streams {
-		st.Ranges(func(r *profile.Range) bool {
-			if of[r.Rank] && !r.Open {
-				key := rangeKey{r.Rank, r.PID, r.TID, r.Name}
-				if names.Of(r.Name) != nil {
-					key.name = numbered
-				}
-				yield(key, r)
-			}
-			return true
-		})
-	}
+	return rangeKey{r.Rank, r.PID, r.TID, r.Name, false}
 }
 
-// candidates returns what may be steps of some ranks, in the order in which it is preferred.
-func (c *Collector) candidates(of map[int32]bool) map[int32][]candidate {
+// Ranges counts the annotations of a stream.
+func (c *Collector) Ranges(stream int) func(r *profile.Range, step bool) {
 	tallies := map[rangeKey]*tally{}
-	c.eachRange(of, func(key rangeKey, r *profile.Range) {
+	c.tallies[stream] = tallies
+	return func(r *profile.Range, step bool) {
+		key := keyOf(r, step)
 		of := tallies[key]
 		if of == nil {
 			if len(tallies) == maxNames {
@@ -152,21 +151,40 @@ func (c *Collector) candidates(of map[int32]bool) map[int32][]candidate {
 			of = &tally{first: r.Start, last: r.End}
 			tallies[key] = of
 		}
-		of.n++
-		of.total = distribution.AddTimes(of.total, r.Dur())
-		of.first, of.last = min(of.first, r.Start), max(of.last, r.End)
-	})
-	list, with := map[int32][]candidate{}, map[int32]bool{}
+		of.join(&tally{1, r.Start, r.End, r.Dur()})
+	}
+}
+
+// join adds other annotations.
+func (t *tally) join(o *tally) {
+	t.n, t.total = t.n+o.n, distribution.AddTimes(t.total, o.total)
+	t.first, t.last = min(t.first, o.first), max(t.last, o.last)
+}
+
+// candidates returns what may be steps of some ranks, in the order in which it is preferred.
+func (c *Collector) candidates(of map[int32]bool) map[int32][]candidate {
+	tallies := map[rangeKey]*tally{}
+	for _, stream := range c.tallies {
+		for key, t := range stream {
+			if all := tallies[key]; all != nil {
+				all.join(t)
+			} else if of[key.rank] {
+				tallies[key] = t
+			}
+		}
+	}
+	c.tallies = nil
+	list := map[int32][]candidate{}
 	for key, of := range tallies {
 		// Those that overlap take longer than the time that they are in.
 		if of.n >= fewestRounds && of.n <= maxRounds && of.total <= int64(of.last-of.first) {
-			list[key.rank], with[key.rank] = append(list[key.rank], candidate{key: key}), true
+			list[key.rank] = append(list[key.rank], candidate{key: key})
 		}
 	}
 	at := map[rangeKey]*candidate{}
 	for rank, all := range list {
 		last := func(a, b rangeKey) int {
-			return cmp.Or(cmp.Compare(a.tid, b.tid), strings.Compare(c.set.Syms.Name(a.name), c.set.Syms.Name(b.name)))
+			return cmp.Or(cmp.Compare(a.tid, b.tid), strings.Compare(c.nameOf(a), c.nameOf(b)))
 		}
 		slices.SortFunc(all, func(a, b candidate) int {
 			return cmp.Or(cmp.Compare(tallies[b.key].total, tallies[a.key].total), last(a.key, b.key))
@@ -178,11 +196,21 @@ func (c *Collector) candidates(of map[int32]bool) map[int32][]candidate {
 		}
 		list[rank] = all
 	}
-	c.eachRange(with, func(key rangeKey, r *profile.Range) {
-		if of := at[key]; of != nil {
-			of.spans = append(of.spans, request.Interval{From: r.Start, To: r.End})
-		}
-	})
+	if len(at) == 0 {
+		return nil
+	}
+	names := walk.StepNames{Syms: c.set.Syms}
+	for _, st := range c.set.Streams {
+		st.Ranges(func(r *profile.Range) bool {
+			if len(list[r.Rank]) == 0 || r.Open {
+				return true
+			}
+			if of := at[keyOf(r, names.Of(r.Name) != nil)]; of != nil {
+				of.spans = append(of.spans, request.Interval{From: r.Start, To: r.End})
+			}
+			return true
+		})
+	}
 	for _, of := range at {
 		slices.SortFunc(of.spans, func(a, b request.Interval) int { return cmp.Compare(a.From, b.From) })
 	}

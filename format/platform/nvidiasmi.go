@@ -131,7 +131,7 @@ func indexSMI(in *format.Input, opt *format.Options) (*format.Source, error) {
 	if i := strings.IndexByte(base, '.'); i > 0 {
 		base = base[:i]
 	}
-	r := &smiReader{Filler: f, path: in.Path, server: f.Server(series.Server{Host: base}), numbers: map[string]int32{}, named: map[string]series.MetricID{}}
+	r := &smiReader{Filler: f, path: in.Path, server: f.Server(series.Server{Host: base}), numbers: map[string]int32{}}
 	_, err = logline.Read(file, in.Name, opt.Diags, r.line)
 	if err != nil {
 		opt.Diags.Add(trace.InputDamaged.Of(in.Name, err))
@@ -159,8 +159,7 @@ type smiReader struct {
 	path    string
 	server  int32
 	columns []gpuColumn
-	numbers map[string]int32           // of GPUs, by UUID or bus
-	named   map[string]series.MetricID // of columns that only nvidia-smi knows
+	numbers map[string]int32 // of GPUs, by UUID or bus
 	stamps  logline.Stamper
 	untimed bool
 	// Of stamps without a date: the last one, since midnight, and how many days they are behind the first one; -1 is that
@@ -203,7 +202,7 @@ func (r *smiReader) header(names []string, known map[string]gpuColumn) {
 		}
 		c, ok := known[short]
 		if !ok {
-			c = gpuColumn{metric: r.metricOf(name, unit), use: value}
+			c = gpuColumn{metric: r.Metric(series.Metric{Name: "nvidia-smi " + name, Unit: unit, Kind: series.Gauge, Doc: "as its producer names it"}), use: value}
 		}
 		timed, dated, all = timed || c.use == timeColumn, dated || c.use == dateColumn, all || c.use == reasonBits
 		r.columns = append(r.columns, c)
@@ -219,16 +218,6 @@ func (r *smiReader) header(names []string, known map[string]gpuColumn) {
 	if _, isQuery := known["timestamp"]; isQuery || dated {
 		r.days = -1
 	}
-}
-
-// metricOf is a column that reports do not know.
-func (r *smiReader) metricOf(name, unit string) series.MetricID {
-	id, ok := r.named[name]
-	if !ok {
-		id = r.Metric(series.Metric{Name: "nvidia-smi " + name, Unit: unit, Kind: series.Gauge, Doc: "as its producer names it"})
-		r.named[name] = id
-	}
-	return id
 }
 
 // row reads a row, and reports whether it is one.
