@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
@@ -68,7 +69,7 @@ func (l *Logged) pauses(r *Rank) (list []pause, n int) {
 		after  int     // what came before it: a decode step, or a prefill
 		tokens float64 // of prompts that may be computed in it: a batch is logged while the one before still runs
 	}
-	var all []held
+	var long []held       // those that may be pauses: there may be millions of lines
 	var took [2][]float64 // by what came before
 	var time, prompts float64
 	var before, last, x loggedLine
@@ -84,36 +85,38 @@ func (l *Logged) pauses(r *Rank) (list []pause, n int) {
 		if last.at == 0 || !(x.values[runningOf] >= 1) || decoded && !ran {
 			continue
 		}
-		all = append(all, held{pause{from: last.at, to: x.at, running: x.values[runningOf]}, after, tokens})
-		took[after] = append(took[after], float64(x.at-last.at))
+		if n++; int64(x.at-last.at) > longPause+l.within {
+			long = append(long, held{pause{from: last.at, to: x.at, running: x.values[runningOf]}, after, tokens})
+		}
+		took[after] = memory.Append(took[after], float64(x.at-last.at))
 		if after == 1 {
 			time, prompts = time+float64(x.at-last.at)+float64(l.within), prompts+tokens
 		}
 	}
-	for k := range all {
-		p := &all[k]
-		others := took[p.after]
-		if len(others) < fewTimes {
+	var usual, nearlyAll [2]float64 // 19 of 20 take that at most
+	for after, others := range took {
+		if len(others) >= fewTimes {
+			slices.Sort(others)
+			usual[after], nearlyAll[after] = order.SortedMedian(others), others[(len(others)-1)*19/20]
+		}
+	}
+	for k := range long {
+		p := &long[k]
+		if len(took[p.after]) < fewTimes {
 			continue
 		}
-		p.usual = int64(order.Median(others))
+		p.usual = int64(usual[p.after])
 		most := p.usual
 		if p.tokens > 0 && prompts > p.tokens { // what so many take at most
-			long := float64(p.to-p.from) + float64(l.within)
-			most = max(most, int64(longPrompts*(time-long)/(prompts-p.tokens)*p.tokens))
+			own := float64(p.to-p.from) + float64(l.within)
+			most = max(most, int64(longPrompts*(time-own)/(prompts-p.tokens)*p.tokens))
 		}
-		if lost := float64(p.to - p.from - trace.Time(l.within)); int64(p.to-p.from)-most > longPause+l.within && lost > manyTimes*nearlyAll(others) && !l.restarted(r, &p.pause) {
+		if lost := float64(p.to - p.from - trace.Time(l.within)); int64(p.to-p.from)-most > longPause+l.within && lost > manyTimes*nearlyAll[p.after] && !l.restarted(r, &p.pause) {
 			p.why = l.meanwhile(r, &p.pause)
 			list = append(list, p.pause)
 		}
 	}
-	return list, len(all)
-}
-
-// nearlyAll is what 19 of 20 are at most.
-func nearlyAll(list []float64) float64 {
-	sorted := slices.Sorted(slices.Values(list))
-	return sorted[(len(sorted)-1)*19/20]
+	return list, n
 }
 
 // meanwhile is what a server says that it did in a pause.
