@@ -160,7 +160,7 @@ func (g *SyncSamples) LikelyOfFew(groups int) []Straggler {
 	for rank := range g.Names {
 		run, tests := slowRun{to: n}, groups
 		if n >= FewestSyncPoints {
-			slow, enough := g.slowest(rank, false)
+			slow, enough := g.slowest(rank, g.changes(rank), false)
 			if enough || slow.to-slow.from < max(minSlow, n/fewSlow) {
 				continue
 			}

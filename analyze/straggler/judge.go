@@ -124,16 +124,18 @@ func (g *SyncSamples) judge(rank int, whole []block) (Straggler, verdict) {
 }
 
 // regular judges whether a rank is late on average, all the time or in a part of it.
-func (g *SyncSamples) regular(rank int, whole []block) (Straggler, verdict) {
-	if !g.suspect(rank, whole) {
+func (g *SyncSamples) regular(rank int, blocks []block) (Straggler, verdict) {
+	if !g.suspect(rank, blocks) {
 		return Straggler{}, innocent
 	}
 	var s, part Straggler
 	v, vPart := innocent, innocent
-	if run, ok := g.slowest(rank, false); ok {
-		s, v = g.regularIn(rank, run)
+	changes := g.changes(rank)
+	whole, ok := g.slowest(rank, changes, false)
+	if ok {
+		s, v = g.regularIn(rank, whole)
 	}
-	if run, ok := g.slowest(rank, true); ok {
+	if run, ok := g.slowest(rank, changes, true); ok && (run.from != whole.from || run.to != whole.to) {
 		part, vPart = g.regularIn(rank, run)
 	}
 	const nearlyAll = 0.8
@@ -255,10 +257,10 @@ type slowRun struct {
 	tried    int // parts that were looked at
 }
 
-// slowest divides the sync points where the lateness of a rank changed, and returns the
+// slowest divides the sync points at the changes of a rank's lateness, and returns the
 // run of slow parts that costs most. Divided, those of one run are slow about as much as each other.
-func (g *SyncSamples) slowest(rank int, divided bool) (slowRun, bool) {
-	return g.costliest(rank, g.changes(rank), divided, func(from, to int) bool {
+func (g *SyncSamples) slowest(rank int, changes []changepoint.Change, divided bool) (slowRun, bool) {
+	return g.costliest(rank, changes, divided, func(from, to int) bool {
 		return g.matters(effectOn(rank, g.blocks(from, to)))
 	})
 }
