@@ -58,8 +58,8 @@
 //   - Pids say little: every container may have pid 251, and every rank's GPU is
 //     device 0.
 //   - SGLang's profile_merger.py turns pids into "[TP00-DP01] 1251", and keeps
-//     the header of the first rank and the IDs of arrows. We separate the ranks
-//     again.
+//     the header of the first rank and the IDs of arrows. TraceLens moves pids
+//     apart and calls processes "RANK 3 - GPU". We separate the ranks again.
 //   - SGLang writes a file without events for a rank whose profiler failed.
 //   - Ascend writes an array, and times as text. What its devices ran has no category: the
 //     name of the process tells. JAX does so, too. See devices.go.

@@ -1,7 +1,9 @@
 package chrometrace
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -66,6 +68,7 @@ func (c *collector) documentsOf(rank int32) (n int) {
 // of all.
 func (c *collector) nameParts(m *profile.Meta) {
 	if !slices.ContainsFunc(c.docs, func(d document) bool { return d.part != "" }) {
+		c.fusedParts(m)
 		return
 	}
 	first := c.ranks[0].part
@@ -108,4 +111,40 @@ func inPart(id *parse.RowID, part string) *parse.RowID {
 	moved := *id
 	moved.Part = part
 	return &moved
+}
+
+// rankProcess is what TraceLens, which merges traces, and scripts like it call the processes
+// of a rank: "RANK 3 - CPU" and "RANK 3 - GPU".
+var rankProcess = regexp.MustCompile(`^(?i:rank) ?(\d{1,6})(?: - (?:CPU|GPU))?$`)
+
+// fusedParts makes parts of processes that are called after ranks, if there are several
+// ranks. Tools that call them so leave out headers, and move pids and correlations apart.
+func (c *collector) fusedParts(m *profile.Meta) {
+	of, parts := map[string]string{}, map[string]string{} // by pid
+	first := ""
+	for i := range c.names {
+		n, is := &c.names[i], profile.Row{}
+		if n.Apply(&is); n.Part != "" || n.Own.Part != "" {
+			return // ranks are told in another way
+		}
+		if found := rankProcess.FindStringSubmatch(is.Process); found != nil {
+			part := "rank " + found[1]
+			first = cmp.Or(first, part)
+			parts[part], of[n.PID] = part, part
+		}
+	}
+	if len(parts) < 2 {
+		return
+	}
+	for i, id := range c.rowIDs {
+		part := of[id.PID]
+		if id.OfProfiler() {
+			part = first // nothing tells whose it is
+		}
+		c.rowIDs[i] = inPart(id, part)
+	}
+	for i := range c.names {
+		c.names[i].Part = of[c.names[i].PID]
+	}
+	m.Parts = parts
 }

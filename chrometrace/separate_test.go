@@ -97,3 +97,65 @@ func TestDocumentsOfSeveralRanks(t *testing.T) {
 		})
 	}
 }
+
+// fusedDocument is what TraceLens makes of ranks: their pids are moved apart, and the names
+// of processes tell the ranks.
+func fusedDocument(names ...string) string {
+	events := []string{`{"ph": "i", "name": "Iteration Start: PyTorch Profiler", "pid": "Traces", "tid": "Trace PyTorch Profiler", "ts": 1000}`}
+	for i, name := range names {
+		cpu, gpu := i*1_000_000+245, i*1_000_000
+		for n := range 5 {
+			ts, correlation := 1_000+n*100, i*1000+n+1
+			events = append(events,
+				fmt.Sprintf(`{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": %d, "tid": %d, "ts": %d, "dur": 5, "args": {"correlation": %d}}`, cpu, cpu, ts, correlation),
+				fmt.Sprintf(`{"ph": "X", "cat": "kernel", "name": "gemm", "pid": %d, "tid": 7, "ts": %d, "dur": %d, "args": {"correlation": %d, "device": 0, "stream": 7}}`, gpu, ts+20, 10+i, correlation))
+		}
+		events = append(events,
+			fmt.Sprintf(`{"ph": "M", "name": "process_name", "pid": %d, "tid": 0, "args": {"name": "%s - CPU"}}`, cpu, name),
+			fmt.Sprintf(`{"ph": "M", "name": "process_name", "pid": %d, "tid": 0, "args": {"name": "%s - GPU"}}`, gpu, name))
+	}
+	return `{"traceEvents": [` + strings.Join(events, ",\n") + `]}`
+}
+
+// Processes that are called after ranks are those of ranks, if there are several ranks.
+func TestProcessesNamedAfterRanks(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		text  string
+		parts map[string]int64 // total of kernels in µs
+	}{
+		{"two", fusedDocument("RANK 0", "RANK 3"), map[string]int64{"rank 0": 50, "rank 3": 55}},
+		{"lower case", fusedDocument("rank 12", "rank 4"), map[string]int64{"rank 12": 50, "rank 4": 55}},
+		{"one", fusedDocument("RANK 2"), map[string]int64{"": 50}},
+		{"beside another process", fusedDocument("RANK 0", "router", "RANK 1"), map[string]int64{"rank 0": 50, "": 55, "rank 1": 60}},
+		{"other names", fusedDocument("rankings 1", "ranks 2"), map[string]int64{"": 105}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var diags trace.Diags
+			p, err := Read("fused.json", strings.NewReader(c.text), Options{Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: &diags})
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts, labels := map[string]int64{}, map[string]string{}
+			for _, e := range p.Events {
+				if row := &p.Rows[e.Place.Row()]; row.Kind == profile.RowStream {
+					parts[row.Part] += e.Dur / 1000
+				}
+			}
+			for _, row := range p.Rows {
+				if row.Part != "" {
+					labels[row.Part] = row.Part
+				}
+				if row.Kind == profile.RowOther && row.Part == "" && len(p.Meta.Parts) > 0 {
+					t.Error("what is about the profiler is of no rank")
+				}
+			}
+			if !maps.Equal(parts, c.parts) {
+				t.Errorf("kernels last %v, want %v", parts, c.parts)
+			}
+			if !maps.Equal(p.Meta.Parts, labels) {
+				t.Errorf("labels %v, want %v", p.Meta.Parts, labels)
+			}
+		})
+	}
+}

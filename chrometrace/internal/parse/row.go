@@ -147,6 +147,9 @@ func splitPart(pid string) (part, rest string) {
 	return part, rest
 }
 
+// OfProfiler reports whether the row is about the profiler itself, not about a process.
+func (r *RowID) OfProfiler() bool { return otherRows[r.PID] }
+
 // Row returns the row without what metadata tells.
 func (r *RowID) Row() profile.Row {
 	row := profile.Row{Part: r.Part, PIDText: r.PID, TIDText: r.TID, Name: r.name}
@@ -165,7 +168,7 @@ func (r *RowID) Row() profile.Row {
 		row.Kind = profile.RowAsync
 	case r.Lane == laneCounter:
 		row.Kind = profile.RowCounter
-	case otherRows[r.PID]:
+	case r.OfProfiler():
 		row.Kind = profile.RowOther
 	}
 	return row
