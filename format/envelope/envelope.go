@@ -1,5 +1,5 @@
-// Package envelope takes off what lies around the content of a file: compression and the
-// lines of Docker's logs, as many layers as there are, and archives. What is below is for
+// Package envelope takes off what lies around the content of a file: compression, the lines of
+// Docker's logs, and the JSON of stores of logs, as many layers as there are, and archives. What is below is for
 // the formats, which never see it.
 package envelope
 
@@ -20,7 +20,7 @@ import (
 // A Reader reads the content of a file.
 type Reader struct {
 	io.Reader
-	Outer string // the innermost envelope that was taken off: "gzip", "zstd", "docker"; "" is none
+	Outer string // the innermost envelope that was taken off: "gzip", "zstd", "docker", "collected"; "" is none
 	Head  []byte // the first [HeadBytes] of the content; valid until the first Read
 
 	closers []func()
@@ -41,6 +41,7 @@ var envelopes = []struct {
 		return bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}) || isSkippableFrame(head)
 	}, openZstd},
 	{"docker", isDocker, openDocker},
+	{"collected", isCollected, openCollected},
 }
 
 const (

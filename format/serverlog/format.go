@@ -32,7 +32,7 @@ import (
 var Format = &format.Format{
 	Name:     "server log",
 	Noun:     "server log",
-	Doc:      "logs of SGLang, vLLM, and TensorRT-LLM, as they are or as Kubernetes, docker, Ray, or systemd keep them; SGLang's records of requests",
+	Doc:      "logs of SGLang, vLLM, and TensorRT-LLM, as they are or as Kubernetes, docker, Ray, systemd, or a store of logs keeps them; SGLang's records of requests",
 	For:      "'sgtrace merge' or 'sgtrace report'",
 	Sniff:    sniff,
 	Index:    index,
