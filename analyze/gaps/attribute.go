@@ -175,7 +175,8 @@ func (w *rankWork) askLauncher(g *lateGap, q query) {
 	if q.to > g.launch {
 		q.from = max(q.from, g.launch)
 		q.weight = distribution.Between(q.from, q.to)
-		q.from, q.to = g.launch, g.launch
+		q.from = max(g.launch, g.Gap.From) // it may have begun before
+		q.to = q.from
 		w.put(g.thread, q)
 	}
 }

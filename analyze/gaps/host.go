@@ -136,7 +136,7 @@ func (h *rankHost) settle() {
 }
 
 // findLaunches finds the threads that ended gaps: the call that launched what did so began in
-// the gap, and package gpu saw it there.
+// the gap, or before it and lasted on, and package gpu saw it there.
 func (h *rankHost) findLaunches(devices []*deviceGaps) {
 	for k, t := range h.threads {
 		near := make([]int, len(devices)) // where the last call was looked for
@@ -146,10 +146,12 @@ func (h *rankHost) findLaunches(devices []*deviceGaps) {
 				continue
 			}
 			for n, d := range devices {
-				at, found := d.lateAt(f.From, near[n])
+				at, _ := d.lateAt(f.From, near[n])
 				near[n] = at
-				if found && d.late[at].launch == f.From && max(d.late[at].launched, 1) == int64(f.To-f.From) {
-					d.late[at].thread = int32(k)
+				for ; at < len(d.late) && d.late[at].Gap.From < f.To; at++ {
+					if d.late[at].launch == f.From && max(d.late[at].launched, 1) == int64(f.To-f.From) {
+						d.late[at].thread = int32(k)
+					}
 				}
 			}
 		}

@@ -47,6 +47,14 @@ func (r *gpuRow) called() bool    { return r.flags&rowCalled != 0 }
 func (r *gpuRow) step() int       { return int(r.flags / rowStep) }
 func (r *gpuRow) end() trace.Time { return r.start + trace.Time(r.dur) }
 
+// launchedLate reports whether the host was late for a gap from a time on that the row ended: it
+// launched the row in it, or a slow launch was under way. No kernel waits for anything else until
+// its launch has given it to the device.
+func (r *gpuRow) launchedLate(from trace.Time) bool {
+	underway := r.flags&rowKernel != 0 && r.launched >= slowLaunch && r.launch+trace.Time(r.launched) > from
+	return r.called() && (r.launch > from || underway)
+}
+
 // compareRows orders rows by their start. Of those that start together, the one
 // that was launched first comes first: of it a gap before them is told the cause.
 // Beyond that, the order decides nothing.

@@ -82,7 +82,7 @@ type waitSweep struct {
 func (s *waitSweep) add(w *Waits, r *gpuRow, from trace.Time) {
 	to := r.start
 	s.parts, s.load, s.lost = [NumReasons]int64{}, 0, 0
-	s.gap.Gap, s.gap.Late, s.gap.Launch, s.gap.Launched = Gap{from, to}, r.called() && r.launch > from, r.launch, r.launched
+	s.gap.Gap, s.gap.Late, s.gap.Launch, s.gap.Launched = Gap{from, to}, r.launchedLate(from), r.launch, r.launched
 	s.gap.Parts = s.gap.Parts[:0]
 	switch {
 	case r.called():
@@ -287,7 +287,7 @@ type IdleGap struct {
 	Rank, Device int32
 	Gap
 	// Late tells that the host was late: during the gap it launched what ended it. Launch is
-	// when that call began, and Launched how long it took, in ns.
+	// when that call began, before the gap if it was slow, and Launched how long it took, in ns.
 	Late     bool
 	Launch   trace.Time
 	Launched int64

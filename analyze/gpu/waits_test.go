@@ -40,6 +40,8 @@ func TestWaitsOfPlantedGaps(t *testing.T) {
 		gap      int64 // us
 		calls    []call
 		launch   int64 // us behind the end of the kernel before; -1 is not recorded
+		took     int64 // us that the launch took; 0 is 1
+		new      bool  // a kernel that did not run before
 		step     int64 // us of the gap that lie in a step, from its start; -1 is without steps
 		migrates bool
 		want     map[Reason]int64 // us
@@ -64,6 +66,11 @@ func TestWaitsOfPlantedGaps(t *testing.T) {
 		{name: "held back, and the host waits for that", gap: 5000, launch: 99, step: -1, calls: []call{{"cudaStreamSynchronize", 110, 5010}}, want: map[Reason]int64{HostWork: 199, Withheld: 4801}},
 		{name: "a start that takes a little", gap: 180, launch: 99, step: -1, want: map[Reason]int64{HostWork: 180}},
 		{name: "behind a graph that was not recorded", gap: 600, launch: 99, step: -1, calls: []call{{"cudaGraphLaunch", 20, 30}}, want: map[Reason]int64{HostWork: 600}},
+		{name: "a launch that loads code", gap: 5000, launch: 99, took: 4901, new: true, step: -1, want: map[Reason]int64{HostWork: 99, Modules: 4901}},
+		{name: "a launch that loads code, under way before", gap: 5000, launch: -300, took: 5300, new: true, step: -1, want: map[Reason]int64{Modules: 5000}},
+		{name: "a slow launch under way before", gap: 5000, launch: -300, took: 5300, step: -1, want: map[Reason]int64{HostWork: 5000}},
+		{name: "a slow launch that ended before", gap: 20, launch: -5300, took: 5299, new: true, step: -1, want: map[Reason]int64{LaunchGap: 20}},
+		{name: "held back behind a slow launch", gap: 9000, launch: -300, took: 5000, step: -1, want: map[Reason]int64{HostWork: 4799, Withheld: 4201}},
 		{name: "no call", gap: 200, launch: -1, step: -1, want: map[Reason]int64{NotRecorded: 200}},
 		{name: "no call, and no longer than behind another kernel", gap: 20, launch: -1, step: -1, want: map[Reason]int64{NotRecorded: 20}},
 		{name: "unified memory, for short", gap: 20, launch: -1, step: -1, migrates: true, want: map[Reason]int64{Migration: 20}},
@@ -83,13 +90,17 @@ func TestWaitsOfPlantedGaps(t *testing.T) {
 		correlation := int64(0)
 		if test.launch != -1 {
 			correlation = 2
-			s.CallRows = append(s.CallRows, profile.Call{Event: event("cudaLaunchKernel", end+test.launch*us, end+test.launch*us+us, 2), TID: 1})
+			s.CallRows = append(s.CallRows, profile.Call{Event: event("cudaLaunchKernel", end+test.launch*us, end+(test.launch+max(test.took, 1))*us, 2), TID: 1})
 		}
 		start := end + test.gap*us
 		if test.migrates {
 			s.CopyRows = append(s.CopyRows, profile.Copy{Event: event("[CUDA memcpy Unified Host-to-Device]", start, start+us, 0)})
 		} else {
-			s.KernelRows = append(s.KernelRows, profile.Kernel{Event: event("gemm", start, start+us, correlation)})
+			name := "gemm"
+			if test.new {
+				name = "softmax"
+			}
+			s.KernelRows = append(s.KernelRows, profile.Kernel{Event: event(name, start, start+us, correlation)})
 		}
 		if test.step >= 0 {
 			s.RangeRows = append(s.RangeRows, profile.Range{Event: event("step[DECODE bs=2]", 0, end+test.step*us, 0), TID: 1})
