@@ -18,6 +18,7 @@ type Unwrapper struct {
 	Outer     Stamper // of the stamps that collectors add
 	words     map[string]string
 	uncolored []byte
+	learned   []string // what stood before lines, the last one first
 }
 
 // New returns an unwrapper, for the lines of one file.
@@ -72,24 +73,25 @@ func (r *Unwrapper) Unwrap(b []byte) (w Wrapping) {
 			pod, _, _ := bytes.Cut(name, []byte("/"))
 			w.Server, b = r.intern(pod), rest
 		case b[0] == '(':
-			inner, rest, ok := bytes.Cut(b[1:], []byte(")"))
-			if !ok {
+			end := closing(b)
+			if end < 0 {
 				return w
 			}
+			inner := b[1:end]
 			if name, ip, ok := bytes.Cut(inner, []byte(", ip=")); ok {
 				w.Host, inner = r.intern(ip), name
 			}
-			if bytes.Contains(inner, []byte("pid=")) {
+			if bytes.Contains(inner, pid) {
 				w.Server = r.intern(inner)
 			}
-			b = rest
+			b = b[end+1:]
 		case IsStamp(b):
 			at, n, ok := r.Outer.Zoned(b)
 			if !ok {
 				return w
 			}
 			if w.At, b = at, b[n:]; len(b) > 0 && b[0] == ' ' {
-				b = r.unit(b[1:], &w)
+				b = r.unit(unstreamed(b[1:]), &w)
 			}
 		default:
 			return r.named(b, w)
@@ -100,6 +102,12 @@ func (r *Unwrapper) Unwrap(b []byte) (w Wrapping) {
 // Rest returns what follows the wrapping of a line that has no stamp of its own, with its blanks: a piece
 // of a traceback. It is all of the line where nothing is around it.
 func (r *Unwrapper) Rest(b []byte) []byte {
+	for _, shape := range r.learned {
+		if n := matches(shape, b); n > 0 {
+			b = b[n:]
+			break
+		}
+	}
 	const stamp = len("Aug 22 14:03:05 ")
 	var w Wrapping
 	switch {
@@ -108,20 +116,17 @@ func (r *Unwrapper) Rest(b []byte) []byte {
 		if !ok || n == len(b) {
 			return b
 		}
-		b = bytes.TrimPrefix(b[n:], []byte(" "))
-		for _, stream := range [...]string{"stdout F ", "stderr F ", "stdout P ", "stderr P "} {
-			if rest, ok := bytes.CutPrefix(b, []byte(stream)); ok {
-				return rest
-			}
+		if rest := unstreamed(bytes.TrimPrefix(b[n:], []byte(" "))); len(rest) < len(b)-n-1 {
+			return rest
 		}
-		return r.unit(b, &w)
+		return r.unit(bytes.TrimPrefix(b[n:], []byte(" ")), &w)
 	case bytes.HasPrefix(b, []byte("[pod/")):
 		if _, rest, ok := bytes.Cut(b, []byte("] ")); ok {
 			return r.Rest(rest)
 		}
 	case len(b) > 0 && b[0] == '(':
-		if inner, rest, ok := bytes.Cut(b, []byte(") ")); ok && bytes.Contains(inner, []byte("pid=")) {
-			return rest
+		if end := closing(b); end > 0 && bytes.Contains(b[:end], pid) && bytes.HasPrefix(b[end+1:], []byte(" ")) {
+			return b[end+2:]
 		}
 	case len(b) > stamp && b[3] == ' ' && b[9] == ':' && b[12] == ':':
 		if rest := r.unit(b[stamp:], &w); w.Server != "" {
@@ -137,7 +142,8 @@ func (r *Unwrapper) Rest(b []byte) []byte {
 	return b
 }
 
-// named reads the rest of a Wrapping: the line of a container of docker compose, or of a unit.
+// named reads the rest of a Wrapping: the line of a container of docker compose, or of a unit; or the words that
+// stern and "aws logs tail" put before lines.
 func (r *Unwrapper) named(b []byte, w Wrapping) Wrapping {
 	if name, _, ok := bytes.Cut(b, []byte(" | ")); ok {
 		if name = bytes.TrimRight(name, " "); len(name) > 0 && bytes.IndexByte(name, ' ') < 0 {
@@ -148,8 +154,25 @@ func (r *Unwrapper) named(b []byte, w Wrapping) Wrapping {
 	const stamp = len("Aug 22 14:03:05 ")
 	if len(b) > stamp && b[3] == ' ' && b[9] == ':' && b[12] == ':' {
 		r.unit(b[stamp:], &w)
+		return w
+	}
+	switch words := bytes.Fields(b[:min(len(b), longestPrefix)]); {
+	case len(words) == 2 && isName(words[0]) && isName(words[1]): // decode-0 sglang
+		w.Server = r.intern(words[0])
+	case len(words) == 1 && w.At != 0: // sglang/decode/0a1b
+		w.Server = r.intern(bytes.ReplaceAll(words[0], []byte("/"), []byte(".")))
 	}
 	return w
+}
+
+// isName reports whether b may be the name of a pod or a container.
+func isName(b []byte) bool {
+	for _, c := range b {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '.' {
+			return false
+		}
+	}
+	return len(b) > 0
 }
 
 // unit reads "node1 sglang[4100]: ", and returns what follows; all of b if that is not there.
@@ -165,6 +188,56 @@ func (r *Unwrapper) unit(b []byte, w *Wrapping) []byte {
 	}
 	w.Host, w.Server = r.intern(host), r.intern(name)
 	return rest
+}
+
+// pid is in what processes are called in front of lines, "(EngineCore pid=12) ".
+var pid = []byte("pid=")
+
+// closing returns where the parenthesis that b begins with is closed; -1 without.
+func closing(b []byte) int {
+	depth := 0
+	for i, c := range b[:min(len(b), longestPrefix)] {
+		switch c {
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// Process returns the last process that what stands before a line names, "EngineCore pid=12" of "(EngineCore
+// pid=12) ", and what stands before that; nil and all of b without.
+func Process(b []byte) (process, before []byte) {
+	before = b
+	for i := bytes.IndexByte(b, '('); i >= 0; {
+		end := closing(b[i:])
+		if end < 0 {
+			break
+		}
+		if inner := b[i+1 : i+end]; bytes.Contains(inner, pid) {
+			process, before = inner, b[:i]
+		}
+		next := bytes.IndexByte(b[i+end:], '(')
+		if next < 0 {
+			break
+		}
+		i += end + next
+	}
+	return process, before
+}
+
+// unstreamed removes the name of a stream, as containerd keeps it, "stdout F ".
+func unstreamed(b []byte) []byte {
+	for _, stream := range [...]string{"stdout F ", "stderr F ", "stdout P ", "stderr P "} {
+		if rest, ok := bytes.CutPrefix(b, []byte(stream)); ok {
+			return rest
+		}
+	}
+	return b
 }
 
 // intern returns a text that was seen before, without garbage.

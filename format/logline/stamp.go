@@ -29,6 +29,37 @@ func IsStamp(b []byte) bool {
 	return len(b) >= DateTime && b[0] == '2' && b[4] == '-' && b[7] == '-' && (b[10] == ' ' || b[10] == 'T') && b[13] == ':' && b[16] == ':'
 }
 
+// Leveled returns where the stamp of a line begins that has a level behind it, as programs in Rust write it,
+// "2026-02-26 13:00:06  WARN ", or a record; -1 without. Stamps before it are of what collected the line.
+func Leveled(b []byte) int {
+	const looked = 400
+	b = b[:min(len(b), looked)]
+	for from := 0; ; {
+		i := bytes.Index(b[from:], []byte("20"))
+		if i < 0 {
+			return -1
+		}
+		if from += i; IsStamp(b[from:]) {
+			_, n, _ := Fraction(b[from+DateTime:])
+			rest := bytes.TrimLeft(bytes.TrimPrefix(b[from+DateTime+n:], []byte("Z")), " ")
+			if LevelOf(rest) != nil || len(rest) > 0 && rest[0] == '{' {
+				return from
+			}
+		}
+		from++
+	}
+}
+
+// LevelOf returns the level that b begins with, with a blank behind it; nil without.
+func LevelOf(b []byte) []byte {
+	for _, level := range [...]string{"INFO", "WARN", "ERROR", "DEBUG", "TRACE", "WARNING", "CRITICAL"} {
+		if bytes.HasPrefix(b, []byte(level)) && len(b) > len(level) && b[len(level)] == ' ' {
+			return b[:len(level)]
+		}
+	}
+	return nil
+}
+
 // A Stamper reads stamps. The last one is kept: most lines repeat its second.
 type Stamper struct {
 	text [DateTime]byte

@@ -37,7 +37,7 @@ func sniff(head []byte) bool {
 	if !bytes.Contains(head, []byte("smg")) && !bytes.Contains(head, []byte("sgl_model_gateway")) && !bytes.Contains(head, []byte("sglang_router_rs")) {
 		return false
 	}
-	if text := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"); len(text) > 0 && (text[0] == '{' || text[0] == '[') {
+	if text := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"); len(text) > 0 && (text[0] == '{' || text[0] == '[' && bytes.HasPrefix(bytes.TrimLeft(text[1:], " \r\n"), []byte("{"))) {
 		line, _, whole := bytes.Cut(text, []byte("\n"))
 		record := bytes.HasPrefix(line, []byte(`{"log":"`)) || bytes.Contains(line, []byte(`"level"`)) && bytes.Contains(line, []byte(`"timestamp"`))
 		if !record || !whole && !json.Valid(line) {

@@ -13,44 +13,24 @@ import (
 // request_id="r1" status_code=503}: smg::core::worker: src/core/worker.rs:978: ", and what follows.
 func (r *reader) text(b []byte, x *said) bool {
 	const looked = 1200
-	i := stampIn(b[:min(len(b), 400)])
+	i := logline.Leveled(b)
 	if i < 0 {
 		return false
 	}
 	_, n, _ := logline.Fraction(b[i+logline.DateTime:])
 	at, ok := r.stamp(b[i:], b[i+logline.DateTime:])
 	rest := bytes.TrimLeft(bytes.TrimPrefix(b[i+logline.DateTime+n:], []byte("Z")), " ")
-	level, rest, found := bytes.Cut(rest, []byte(" "))
-	if !ok || !found || !isLevel(level) {
+	level := logline.LevelOf(rest)
+	if !ok || level == nil {
 		return false
 	}
+	rest = rest[len(level)+1:]
 	from, to := module(rest[:min(len(rest), looked)])
 	if from < 0 {
 		return false
 	}
 	*x = said{at: at, level: level, message: behindSource(rest[to:])}
 	return true
-}
-
-// stampIn returns where a stamp begins; -1 without.
-func stampIn(b []byte) int {
-	for from := 0; ; from++ {
-		i := bytes.Index(b[from:], []byte("20"))
-		if i < 0 {
-			return -1
-		}
-		if from += i; logline.IsStamp(b[from:]) {
-			return from
-		}
-	}
-}
-
-func isLevel(b []byte) bool {
-	switch string(b) {
-	case "INFO", "WARN", "ERROR", "DEBUG", "TRACE":
-		return true
-	}
-	return false
 }
 
 // module returns where the name of a module of the router stands, and what follows the colon behind it; -1

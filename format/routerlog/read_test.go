@@ -86,6 +86,24 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
+// What stands around lines changes nothing.
+func TestWrappings(t *testing.T) {
+	bare, err := read(of2026)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, before := range []string{"2026-02-26T14:03:05.123456789Z ", "[pod/router-0/main] ", "[pod/router-0/main] 2026-02-26T14:03:05.1Z ", "2026-02-26T14:03:05.1Z stderr F ", "router-0 main ", "2026-02-26T14:03:05.123Z\t"} {
+		text := before + strings.ReplaceAll(strings.TrimSuffix(of2026, "\n"), "\n", "\n"+before)
+		if !sniff([]byte(text)) {
+			t.Errorf("%q: not recognized", before)
+		}
+		set, err := read(text)
+		if got, want := described(set), described(bare); err != nil || got != want {
+			t.Errorf("%q: %v\n%swant\n%s", before, err, got, want)
+		}
+	}
+}
+
 // Prompts and keys in answers of servers, in spans, and in lines that nobody knows are not kept.
 func TestCanaries(t *testing.T) {
 	const canary = "the secret recipe, sk-abcdefghijklmnopqrstuvwx"

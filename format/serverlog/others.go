@@ -17,7 +17,7 @@ func (r *reader) without(b []byte, w logline.Wrapping) {
 		if r.now != 0 {
 			r.access(rest, r.now, r.here)
 		}
-	case r.clocked(rest, b[:len(b)-len(rest)]), r.vllm(b, w), r.tensorRT(b, w), r.dynamo(b):
+	case r.clocked(rest, b[:len(b)-len(rest)]), r.vllm(b), r.tensorRT(b), r.dynamo(b):
 	case len(b) > 0 && b[0] == '{' && r.json(b, 0, r.placeOf(nil, w)):
 	case bytes.HasPrefix(rest, []byte("[TensorRT-LLM][ERROR]")) && r.event(rest, r.now, r.placeOf(nil, w)):
 		r.read++
@@ -49,30 +49,30 @@ func (r *reader) glog(b []byte) bool {
 	rank := trace.NoRank
 	rank.Global = max(rank.Global, g.Rank)
 	said := r.printed.Watchdog(rest, g.Rank, at)
-	return r.event(rest, at, r.f.Place(series.Place{Server: r.server(logline.Wrapping{}), Rank: rank, GPU: series.NoGPU})) || said
+	w := r.around.Unwrap(b[:len(b)-len(rest)])
+	return r.event(rest, at, r.f.Place(series.Place{Server: r.server(w), Rank: rank, GPU: series.NoGPU})) || said
 }
 
 // dynamo reads a line as Dynamo's workers write it: `2026-04-27T23:03:15.250907Z  INFO
 // metrics_reporter.report_decode_stats: Decode batch, ..`. Its rank is not told.
 func (r *reader) dynamo(b []byte) bool {
-	if !logline.IsStamp(b) {
+	i := logline.Leveled(b)
+	if i < 0 {
 		return false
 	}
-	at, n, ok := r.around.Outer.Zoned(b)
+	w := r.around.Unwrap(b[:i])
+	at, n, ok := r.around.Outer.Zoned(b[i:])
 	if !ok {
 		return false
 	}
-	b = bytes.TrimLeft(b[n:], " ")
-	rest := unleveled(b)
-	if len(rest) == len(b) && (len(b) == 0 || b[0] != '{') { // of another program, whose lines a collector put its stamp before
-		return false
-	}
+	r.process = r.wrapped(b[:i])
+	rest := unleveled(bytes.TrimLeft(b[i+n:], " "))
 	zone := &r.f.Source().Zone
 	if zone.By == "" && !zone.Local {
 		zone.By = "stamps with a zone"
 	}
 	r.f.Within(1000)
-	r.body(bytes.TrimLeft(rest, " "), at, r.placeOf(nil, logline.Wrapping{}))
+	r.body(bytes.TrimLeft(rest, " "), at, r.placeOf(nil, w))
 	return true
 }
 
@@ -91,15 +91,16 @@ var statsOfVLLM = map[string]field{
 }
 
 // vllm reads a line of vLLM: `(APIServer pid=1) INFO 06-18 09:55:08 [loggers.py:271] Engine 000: ..`.
-func (r *reader) vllm(b []byte, w logline.Wrapping) bool {
+func (r *reader) vllm(b []byte) bool {
 	var level int
+	var w logline.Wrapping
 	process := ""
 	for _, l := range [...]string{"INFO ", "WARNING ", "ERROR ", "CRITICAL "} {
 		i := bytes.Index(b[:min(len(b), 300)], []byte(l))
 		if i >= 0 && isMonthDay(b[i+len(l):]) {
 			level = i + len(l)
-			w2 := r.around.Unwrap(b[:i])
-			w.Host, w.At, process = w2.Host, max(w.At, w2.At), w2.Server
+			_, before := logline.Process(b[:i])
+			w, process = r.around.Unwrap(before), r.wrapped(b[:i])
 			break
 		}
 	}
@@ -128,8 +129,7 @@ func (r *reader) vllm(b []byte, w logline.Wrapping) bool {
 			body = bytes.TrimLeft(body[10:], ": ")
 		}
 	}
-	server := r.server(logline.Wrapping{Host: w.Host})
-	place := r.f.Place(series.Place{Server: server, Rank: rank, GPU: series.NoGPU})
+	place := r.f.Place(series.Place{Server: r.server(w), Rank: rank, GPU: series.NoGPU})
 	r.now, r.here, r.process = at, place, process
 	switch {
 	case r.statistics(body, at, place):
@@ -229,12 +229,15 @@ var keysOfTensorRT = map[string]field{
 }
 
 // tensorRT reads a line of TensorRT-LLM: `[05/20/2026-23:24:41] [TRT-LLM] [I] iter = 1, ..`.
-func (r *reader) tensorRT(b []byte, w logline.Wrapping) bool {
+func (r *reader) tensorRT(b []byte) bool {
 	i := bytes.Index(b[:min(len(b), 200)], []byte("[TRT-LLM]"))
 	if i < 0 {
 		return false
 	}
 	at, ok := stampOfTensorRT(b[:i])
+	before := b[:max(0, i-len("[05/20/2026-23:24:41] "))]
+	w := r.around.Unwrap(before)
+	r.process = r.wrapped(before)
 	if !ok { // the line of an iteration has one of its own
 		if _, own, found := bytes.Cut(b, []byte(", timestamp = ")); found {
 			at, ok = r.stamps.Read(own)

@@ -51,7 +51,7 @@ type reader struct {
 	now         trace.Time // of the last line with a stamp, and whose it was
 	here        int32
 	alone       bool   // it is no log, but what a program printed as it ended: nothing tells when
-	process     string // that wrote the line, as vLLM's say; "" is not told
+	process     string // that wrote the line, as vLLM's and Ray's say; "" is not told
 	raised      []*raised
 	printed     *printed.Reader // of what NCCL, its watchdog, and py-spy print
 	spy         series.Instant  // when and by whom py-spy was run last; Line is 0 before
@@ -111,7 +111,19 @@ func (r *reader) take(b []byte) {
 		}
 		w = r.around.Unwrap(b[:at])
 	}
+	r.process = r.wrapped(b[:at])
 	r.stamped(b[at+1:], w)
+}
+
+// wrapped returns the process that what stands before a line names, and notes what that is, for lines without a
+// stamp.
+func (r *reader) wrapped(before []byte) string {
+	if len(before) == 0 {
+		return ""
+	}
+	process, outer := logline.Process(before)
+	r.around.Learn(outer)
+	return string(process)
 }
 
 // stampIn returns where the stamp of a line begins, "[2026-", or -1.
@@ -281,7 +293,7 @@ var (
 // body reads what follows a stamp.
 func (r *reader) body(b []byte, at trace.Time, place int32) {
 	r.f.Saw(at)
-	r.now, r.here, r.process = at, place, ""
+	r.now, r.here = at, place
 	if len(b) > 0 && levels[b[0]] {
 		b = unleveled(b)
 	}
@@ -304,7 +316,7 @@ func (r *reader) body(b []byte, at trace.Time, place int32) {
 		r.read++
 	case isTraceback(b):
 		r.read++
-		r.raise(series.Instant{Time: at, Kind: series.Traceback, Place: place, Line: uint32(r.line), Count: 1}, "", "")
+		r.raise(series.Instant{Time: at, Kind: series.Traceback, Place: place, Line: uint32(r.line), Count: 1}, "", r.process)
 	default:
 		r.unknown(b)
 	}

@@ -71,10 +71,8 @@ func (r *reader) unstamped(b, around []byte) bool {
 	if _, ok := r.printed.NCCL(b); ok {
 		return true
 	}
-	from := ""
-	if bytes.HasPrefix(around, []byte("(")) {
-		from = string(around)
-	}
+	process, _ := logline.Process(around)
+	from := string(process)
 	if r.traced(b, from) {
 		return true
 	}

@@ -1,0 +1,98 @@
+package serverlog
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/series"
+)
+
+// wrappings are what collectors of logs and their viewers put before each line.
+var wrappings = map[string]string{
+	"kubectl --timestamps":          "2026-03-04T10:22:12.123456789Z ",
+	"kubectl --prefix":              "[pod/decode-0/main] ",
+	"kubectl --prefix --timestamps": "[pod/decode-0/main] 2026-03-04T10:22:12.123456789Z ",
+	"containerd":                    "2026-03-04T10:22:12.123456789Z stderr F ",
+	"stern":                         "decode-0 main ",
+	"docker compose":                "decode-0  | ",
+	"systemd":                       "Mar 04 10:22:12 node1 sglang[41]: ",
+	"systemd, short-iso":            "2026-03-04T10:22:12+0000 node1 sglang[41]: ",
+	"srun --label":                  "3: ",
+	"Ray":                           "(Engine(Base) pid=12, ip=10.0.0.1) ",
+	"aws logs tail":                 "2026-03-04T10:22:12.123000+00:00 llm/main/0ab1 ",
+	"Grafana":                       "2026-03-04T10:22:12.123Z\t",
+	"a viewer of its own":           "10:22:12.123 <decode-0> ",
+}
+
+// What a log says does not depend on what is around its lines: tracebacks, too, whose lines have no stamp.
+func TestWrappings(t *testing.T) {
+	for engine, text := range map[string]string{
+		"SGLang": `[2026-03-04 10:22:10 TP0] Decode batch. #running-req: 3, #token: 4123, token usage: 0.02, gen throughput (token/s): 88.17, #queue-req: 0
+[2026-03-04 10:22:12 TP0] Scheduler hit an exception: Traceback (most recent call last):
+  File "/x/scheduler.py", line 18, in event_loop
+    self.run()
+RuntimeError: CUDA error: an illegal memory access was encountered
+[rank0]:[E304 10:22:33.020753201 ProcessGroupNCCL.cpp:683] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600064 milliseconds before timing out.
+`,
+		"vLLM": `(APIServer pid=605) INFO 03-04 10:22:10 [loggers.py:273] Engine 000: Avg prompt throughput: 532.2 tokens/s, Avg generation throughput: 20.5 tokens/s, Running: 3 reqs, Waiting: 0 reqs, GPU KV cache usage: 0.7%
+(EngineCore pid=1154) ERROR 03-04 10:22:12 [core.py:1242] Traceback (most recent call last):
+(EngineCore pid=1154) ERROR 03-04 10:22:12 [core.py:1242]   File "/x/core.py", line 12, in step
+(EngineCore pid=1154) ERROR 03-04 10:22:12 [core.py:1242] RuntimeError: CUDA error: an illegal memory access was encountered
+(APIServer pid=605) INFO:     10.0.0.4:44562 - "POST /v1/chat/completions HTTP/1.1" 500 Internal Server Error
+`,
+		"Dynamo": `2026-03-04T10:22:10.250907Z  INFO metrics_reporter.report: Decode batch, #running-req: 3, #token: 4123, token usage: 0.02, gen throughput (token/s): 88.17, #queue-req: 0
+2026-03-04T10:22:12.250907Z ERROR scheduler.run: Scheduler hit an exception: Traceback (most recent call last):
+  File "/x/scheduler.py", line 18, in event_loop
+RuntimeError: CUDA error: an illegal memory access was encountered
+`,
+		"TensorRT-LLM": `[03/04/2026-10:22:10] [TRT-LLM] [I] iter = 2, global_rank = 0, rank = 0, num_scheduled_requests = 3, kv_cache_util = 0.112
+[03/04/2026-10:22:12] [TRT-LLM] [E] Encountered an error in forward function: CUDA error
+`,
+	} {
+		want := saidIn(t, text)
+		if !strings.Contains(want, "CUDA error") && engine != "TensorRT-LLM" {
+			t.Errorf("%s, bare: %s", engine, want)
+		}
+		for name, before := range wrappings {
+			seconds := 10
+			wrapped := regexp.MustCompile(`(?m)^(.)`).ReplaceAllStringFunc(text, func(first string) string {
+				seconds++ // stamps differ from line to line
+				return strings.ReplaceAll(before, "10:22:12", fmt.Sprintf("10:22:%d", min(seconds, 13))) + first
+			})
+			if !sniff([]byte(wrapped)) {
+				t.Errorf("%s, %s: not recognized", engine, name)
+			}
+			if got := saidIn(t, wrapped); got != want {
+				t.Errorf("%s, %s:\n%swant\n%s", engine, name, got, want)
+			}
+		}
+	}
+}
+
+// saidIn is what a log says that happened, with nothing of when and of whose it is.
+func saidIn(t *testing.T, text string) string {
+	t.Helper()
+	set, _, all := readText(t, "a.log", strings.NewReader(text))
+	var b strings.Builder
+	for _, x := range set.Instants {
+		fmt.Fprintf(&b, "%s %s %s\n", set.Places[x.Place].Rank, set.Syms.Name(x.Text), set.Syms.Name(x.Stack))
+	}
+	fmt.Fprintf(&b, "%g running, %g errors, %d unknown\n", all[series.Running].sum, all[series.ServerErrors].sum, set.Sources[0].Other)
+	return b.String()
+}
+
+// Pods whose lines are mixed stay apart.
+func TestPodsOfOneFile(t *testing.T) {
+	const line = `(APIServer pid=1) INFO 03-04 10:22:10 [loggers.py:273] Engine 000: Avg prompt throughput: 532.2 tokens/s, Avg generation throughput: 20.5 tokens/s, Running: 3 reqs, Waiting: 0 reqs
+`
+	set, _, _ := readText(t, "a.log", strings.NewReader("[pod/vllm-0/main] "+line+"vllm-1 main "+line+"2026-03-04T10:22:12.1+00:00 vllm/main/2 "+line))
+	var got []string
+	for i := range set.Servers {
+		got = append(got, set.Servers[i].Name)
+	}
+	if text := strings.Join(got, " "); text != "vllm-0 vllm-1 vllm.main.2" {
+		t.Error(text)
+	}
+}
