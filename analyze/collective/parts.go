@@ -9,7 +9,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
-	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -41,8 +40,6 @@ type PartKind struct {
 const (
 	longTimes = 4
 	longFloor = 100_000 // ns
-	// longOfUnknown is longTimes of kernels of unknown size: one in a step may have more to send.
-	longOfUnknown = 16
 	// fewestLong is how many kernels tell what is usual.
 	fewestLong = 8
 )
@@ -173,42 +170,30 @@ func (n *collectiveCounts) addPart(p *profile.Part) {
 	}
 }
 
-// settle sums up the kernels, and finds those that were long. What is usual for kernels of unknown
-// size are those around each: the layers of a step send as much each, but steps do not.
+// settle sums up the kernels, and finds those that were long.
 func (p *partTimes) settle(sums *summarizer) {
 	p.Took, p.Alone = sums.of(&p.took), p.alone.Len()
-	around := make([]int64, 0, calledAround)
+	took := make([]int64, 0, p.Alone)
 	p.alone.Each(func(ns int64) {
 		p.MostWait = distribution.AddTimes(p.MostWait, ns-p.Took.Min)
 		if p.Bytes >= 0 {
 			p.judge(ns, p.Took.P50, longTimes)
-		} else if around = append(around, ns); len(around) == calledAround {
-			p.judgeAll(around)
-			around = around[:0]
+		} else {
+			took = append(took, ns)
 		}
 	})
-	p.judgeAll(around)
+	p.judgeAround(took)
 }
 
-// calledAround is how many kernels in a row are compared with each other.
-const calledAround = 16
-
-// judgeAll finds the long ones among kernels that follow each other.
-func (p *partTimes) judgeAll(took []int64) {
-	if len(took) < fewestLong {
-		return
-	}
-	sorted := slices.Clone(took)
-	slices.Sort(sorted)
-	for _, ns := range took {
-		p.judge(ns, request.NearestRank(sorted, 50), longOfUnknown)
-	}
-}
-
-// judge counts a kernel that took so many times as long as usual.
+// judge counts a kernel if it took so many times as long as usual.
 func (p *partTimes) judge(ns, usual, times int64) {
-	if over := ns - usual; p.Took.N >= fewestLong && over >= longFloor && ns/times >= usual {
+	if p.isLong(ns, usual, times) {
 		p.Long++
-		p.LongWait = distribution.AddTimes(p.LongWait, over)
+		p.LongWait = distribution.AddTimes(p.LongWait, ns-usual)
 	}
+}
+
+// isLong reports whether a kernel took so many times as long as usual.
+func (p *partTimes) isLong(ns, usual, times int64) bool {
+	return p.Took.N >= fewestLong && ns-usual >= longFloor && ns/times >= usual
 }

@@ -100,18 +100,21 @@ func (s *Sample) Len() int {
 	return n
 }
 
-// Each passes all values that are held.
+// Each passes all values that are held, in the order in which they were added, but for those of
+// 1<<32 and more: these come last.
 func (s *Sample) Each(f func(v int64)) {
+	if s.more != nil {
+		for _, b := range s.more.full {
+			for _, v := range b {
+				f(int64(v))
+			}
+		}
+	}
 	for _, v := range s.last {
 		f(int64(v))
 	}
 	if s.more == nil {
 		return
-	}
-	for _, b := range s.more.full {
-		for _, v := range b {
-			f(int64(v))
-		}
 	}
 	for _, v := range s.more.long {
 		f(v)
