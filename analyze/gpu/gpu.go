@@ -43,6 +43,7 @@ type GPUs struct {
 	Calls   []CallTime         // that hold up their threads or ask for work; the longest total first
 	Runs    []request.Interval // of all ranks, in order
 	Starts  []Start            // of CUDA, by rank
+	Unran   Unran
 
 	// What makes hosts slower while they are recorded: see profile.Set.
 	Recorded     []string
@@ -210,6 +211,7 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 		}
 		g.several = g.several || len(r.gpus) > 1
 		g.addStart(set, r)
+		g.Unran.add(r)
 		captured[i] = r.recorded.length()
 		recorded = append(recorded, r.recorded...)
 		kernels = r.kernels.moveTo(kernels, set, int32(i))

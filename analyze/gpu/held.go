@@ -76,6 +76,21 @@ func (c *launchCount) missing() bool {
 	return float64(lost) > most*float64(c.calls[launchesKernel]) || c.calls[launchesGraph] > 0 && c.rows[launchesGraph] == 0
 }
 
+// Unran is what calls asked for and the files do not have: they were cut off, the profiler had no
+// room, or it cannot record the device. Of ranks that recorded a graph nothing is counted: what is
+// launched then does not run.
+type Unran struct {
+	Launches int64 // of kernels, one by one
+	Lost     int64 // of them, those without a kernel
+}
+
+func (u *Unran) add(r *rankWork) {
+	if calls := r.launched.calls[launchesKernel]; len(r.marks) == 0 {
+		u.Launches += calls
+		u.Lost += max(0, calls-r.launched.rows[launchesKernel])
+	}
+}
+
 // A heldSweep finds the kernels that a device holds back.
 type heldSweep struct {
 	// never tells that kernels may wait for something else than their device, or for work that was

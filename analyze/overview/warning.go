@@ -370,14 +370,22 @@ const muchUnclassified = 1.0 / 4
 // are ranks without a capture; windowed, that only a window of time was looked at.
 func deviceWarnings(g *gpu.GPUs, more, windowed bool) []document.Warning {
 	var d []document.Warning
+	rows, missing := g.Launched()
+	lost := g.Unran.Lost - missing // what no call is known of may be what these launched
 	switch {
-	case g.Ran():
-	case windowed:
+	case windowed && !g.Ran():
 		d = append(d, notice("no kernels or copies of any device are between --from and --to"))
-	default:
+	case windowed:
+	case !g.Ran() && lost > 0:
+		d = append(d, notice(fmt.Sprintf("the profiles hold no kernels and copies of any device, though %s launched kernels: the profiler ended before it had them, or could not record the device",
+			words.Counted(int(g.Unran.Launches), "call"))))
+	case !g.Ran():
 		d = append(d, notice("the profiles hold no kernels and copies of any device"))
+	case 10*lost >= g.Unran.Launches && lost > 0:
+		d = append(d, notice(fmt.Sprintf("%s of %s launched kernels that are not in the files: the profiler lost them, or ended before it had them; what the device did then is not known",
+			words.Thousands(lost), words.Counted(int(g.Unran.Launches), "call"))))
 	}
-	if rows, missing := g.Launched(); 10*missing >= rows && missing > 0 {
+	if 10*missing >= rows && missing > 0 {
 		which, known := fmt.Sprintf("%.0f %% of", 100*distribution.Fraction(missing, rows)), "known in part only"
 		if missing == rows {
 			which, known = "all of", "not known"

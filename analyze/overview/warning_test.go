@@ -67,6 +67,34 @@ func TestCapturesOfSeveralRuns(t *testing.T) {
 	}
 }
 
+// Kernels that were launched and are not in the files are told, unless some of which no call is
+// known may be these.
+func TestLaunchedKernelsThatAreMissing(t *testing.T) {
+	for _, c := range []struct {
+		launches, lost, rows, called int64
+		windowed                     bool
+		want                         string // begins a warning; "" is none
+	}{
+		{0, 0, 0, 0, false, "the profiles hold no kernels and copies of any device"},
+		{260, 260, 0, 0, false, "the profiles hold no kernels and copies of any device, though 260 calls launched kernels: "},
+		{260, 260, 0, 0, true, "no kernels or copies of any device are between --from and --to"},
+		{1000, 200, 800, 800, false, "200 of 1,000 calls launched kernels that are not in the files: "},
+		{1000, 200, 800, 800, true, ""},
+		{1000, 99, 901, 901, false, ""},
+		{1000, 200, 850, 800, false, "150 of 1,000 calls launched kernels that are not in the files: "},
+		{1000, 1000, 1000, 0, false, "the calls that launched all of the kernels and copies are not in the files"},
+	} {
+		g := &gpu.GPUs{Unran: gpu.Unran{Launches: c.launches, Lost: c.lost}}
+		if c.rows > 0 {
+			g.GPUs = []gpu.GPU{{Rows: c.rows, Called: c.called}}
+		}
+		warnings := deviceWarnings(g, false, c.windowed)
+		if (len(warnings) == 1) != (c.want != "") || c.want != "" && !strings.HasPrefix(warnings[0].Text, c.want) {
+			t.Errorf("%+v: %+v", c, warnings)
+		}
+	}
+}
+
 // Where much of the time of kernels is of no known class, the division of GPU time is in doubt.
 func TestUnclassifiedKernels(t *testing.T) {
 	for _, c := range []struct {
