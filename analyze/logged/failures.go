@@ -25,16 +25,84 @@ const (
 // that did not arrive, answers that are server errors.
 func (l *Logged) Failures() ([]finding.Finding, finding.Check) {
 	check := l.judgedLogs("logged failures")
-	out := append(l.exceptions(), l.tracebacks()...)
+	out := slices.Concat(l.exceptions(), l.tracebacks(), l.transfers(), l.serverErrors())
+	return out, check
+}
+
+// transfers finds KV caches that did not arrive. What a server says of it at one time is one finding: what failed
+// first is why the rest did.
+func (l *Logged) transfers() (out []finding.Finding) {
+	var failed []*Event
 	for i := range l.Events {
-		e := &l.Events[i]
-		if e.Kind == series.TransferFailed || e.Kind == series.PeerLost {
-			f := l.failure(e, Transfers)
-			f.Cost = l.lasted(e)
-			out = append(out, f)
+		if e := &l.Events[i]; e.Kind == series.TransferFailed || e.Kind == series.PeerLost || ofTransfer(e) && !l.ended(e) {
+			failed = append(failed, e)
 		}
 	}
-	return append(out, l.serverErrors()...), check
+	for _, group := range l.atOnce(failed) {
+		if !slices.ContainsFunc(group, func(e *Event) bool { return !ofTransfer(e) }) {
+			continue // told of with other tracebacks
+		}
+		lead := lowest(group)
+		f := l.failure(lead, Transfers)
+		f.Cost = 0
+		var more []finding.Evidence
+		for _, e := range group {
+			f.Cost = max(f.Cost, l.lasted(e))
+			if e != lead {
+				more = append(more, finding.Sentence("with it: %s", l.Sentence(e)))
+			}
+		}
+		f.Evidence = append(more, f.Evidence...)
+		out = append(out, f)
+	}
+	return out
+}
+
+// ofTransfer reports whether an event is an exception in a thread that sends KV caches, which the server survives.
+func ofTransfer(e *Event) bool {
+	return e.Kind == series.Traceback && strings.Contains(e.Stack, "transfer_")
+}
+
+// lowest is the event of a group that is nearest to the wires: a device that fails is why a session does, and that
+// is why requests do. Of the same, the first one.
+func lowest(group []*Event) *Event {
+	rank := func(e *Event) int {
+		switch {
+		case strings.Contains(e.Text, "RDMA"):
+			return 0
+		case ofTransfer(e):
+			return 1
+		}
+		return 2
+	}
+	best := group[0]
+	for _, e := range group[1:] {
+		if rank(e) < rank(best) && e.First <= best.First+exact {
+			best = e
+		}
+	}
+	return best
+}
+
+// exact is how exact stamps of whole seconds, beside others, tell what came first, in ns.
+const exact = trace.Time(2e9)
+
+// atOnce divides events, which are in order, into those of one server that begin within a minute.
+func (l *Logged) atOnce(events []*Event) (groups [][]*Event) {
+	used := make([]bool, len(events))
+	for i, e := range events {
+		if used[i] {
+			continue
+		}
+		var group []*Event
+		for k := i; k < len(events); k++ {
+			if o := events[k]; !used[k] && o.Server == e.Server && o.First-e.First <= together {
+				used[k], group = true, append(group, o)
+			}
+		}
+		groups = append(groups, group)
+	}
+	return groups
 }
 
 // failure is about one event.
@@ -108,19 +176,9 @@ func (l *Logged) exceptions() (out []finding.Finding) {
 			}
 		}
 	}
-	used := make([]bool, len(failed))
-	for i, e := range failed {
-		if used[i] {
-			continue
-		}
-		var group []*Event
-		for k := i; k < len(failed); k++ {
-			if o := failed[k]; !used[k] && o.Server == e.Server && o.First-e.First <= together {
-				used[k], group = true, append(group, o)
-			}
-		}
+	for _, group := range l.atOnce(failed) {
 		lead := leading(group)
-		if lead.Kind == series.Crash && l.watched(lead) {
+		if (lead.Kind == series.Crash || isVictim(lead.Text)) && l.watched(lead) {
 			continue // told of there
 		}
 		f := l.failure(lead, Died)
@@ -146,7 +204,7 @@ func (l *Logged) exceptions() (out []finding.Finding) {
 func (l *Logged) tracebacks() (out []finding.Finding) {
 	for i := range l.Events {
 		e := &l.Events[i]
-		if e.Kind != series.Traceback || l.ended(e) {
+		if e.Kind != series.Traceback || l.ended(e) || ofTransfer(e) && l.fails(e) {
 			continue
 		}
 		f := l.failure(e, Raised)
@@ -154,6 +212,13 @@ func (l *Logged) tracebacks() (out []finding.Finding) {
 		out = append(out, f)
 	}
 	return out
+}
+
+// fails reports whether transfers of the server of an event failed about then.
+func (l *Logged) fails(e *Event) bool {
+	return slices.ContainsFunc(l.Events, func(o Event) bool {
+		return (o.Kind == series.TransferFailed || o.Kind == series.PeerLost) && o.Server == e.Server && max(o.First-e.First, e.First-o.First) <= together
+	})
 }
 
 // ended reports whether a process of the server of an event ended about then: what else was raised is
@@ -170,9 +235,10 @@ func (l *Logged) watched(crash *Event) bool {
 	return slices.ContainsFunc(l.Events, func(o Event) bool { return o.Kind == series.Timeout && endsSoon(&o, crash) })
 }
 
-// endsSoon reports whether a crash comes with an event of its server.
-func endsSoon(e, crash *Event) bool {
-	return e.Server == crash.Server && crash.First >= e.First && crash.First-e.First <= together
+// endsSoon reports whether a crash comes with a hang of its server: vLLM's engine waits for 5 minutes until it gives up
+// its workers.
+func endsSoon(hang, crash *Event) bool {
+	return hang.Server == crash.Server && crash.First >= hang.First && crash.First-max(hang.First, hang.Last) <= apart
 }
 
 // leading is the event that tells most of why processes ended.
@@ -203,7 +269,7 @@ func leading(group []*Event) *Event {
 
 // isVictim reports whether an exception is how a process learns that another one failed.
 func isVictim(text string) bool {
-	for _, sign := range [...]string{"onnection reset", "onnection closed", "roken pipe", "remote process exited", "EOFError", "without an end", "The process exits for this inner error", "EngineDead"} {
+	for _, sign := range [...]string{"onnection reset", "onnection closed", "roken pipe", "remote process exited", "EOFError", "without an end", "The process exits for this inner error", "EngineDead", "TimeoutError: RPC call to "} {
 		if strings.Contains(text, sign) {
 			return true
 		}
@@ -315,7 +381,10 @@ func (l *Logged) Lives() ([]finding.Finding, finding.Check) {
 				f.Evidence = append(f.Evidence, finding.Sentence("its last batch was logged at %s", clock(last)))
 			}
 			for k := range l.Events {
-				if o := &l.Events[k]; e.Kind == series.Timeout && o.Kind == series.Crash && endsSoon(e, o) {
+				if o := &l.Events[k]; o.Kind == series.Halt && o.Server == e.Server && o.First <= e.First && max(o.First, o.Last) >= f.Since-together {
+					f.Evidence = append(f.Evidence, finding.Sentence("before that: %s", l.Sentence(o)))
+				}
+				if o := &l.Events[k]; e.Kind == series.Timeout && (o.Kind == series.Crash || o.Kind == series.Exception && isVictim(o.Text)) && endsSoon(e, o) {
 					f.Evidence = append(f.Evidence, finding.Sentence("then: %s", l.Sentence(o)))
 				}
 			}
@@ -338,8 +407,9 @@ func (l *Logged) lastBatch(server int32, before trace.Time) (last trace.Time) {
 		if l.Set.Places[s.Place].Server != server || !slices.Contains(series.Batches, s.Metric) {
 			continue
 		}
+		told := l.Set.Servers[server].Engine == "vLLM" // every 10 s, whether or not it runs anything
 		for x := range l.Set.Each(i) {
-			if x.Time <= before {
+			if x.Time <= before && !(told && (s.Metric == series.Running || x.Value == 0)) {
 				last = max(last, x.Time)
 			}
 		}

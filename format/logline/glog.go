@@ -40,6 +40,16 @@ func GlogOf(b []byte) (g Glog, rest []byte, ok bool) {
 	}
 }
 
+// PlainGlogOf reads the head of a line that warns, as glog writes it itself, "E0325 09:33:41.551047  8274 worker_pool.cpp:294] ".
+func PlainGlogOf(b []byte) (g Glog, rest []byte, ok bool) {
+	if len(b) < 2 || b[0] != 'E' && b[0] != 'W' && b[0] != 'F' || b[1] < '0' || b[1] > '9' {
+		return g, nil, false
+	}
+	g, rest, ok = glogAt(b[1:])
+	g.Rank = -1
+	return g, rest, ok
+}
+
 // glogAt reads "1227 01:06:16.020753201 ProcessGroupNCCL.cpp:683] ".
 func glogAt(b []byte) (g Glog, rest []byte, ok bool) {
 	const most = 120

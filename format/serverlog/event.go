@@ -3,7 +3,6 @@ package serverlog
 import (
 	"bytes"
 	"fmt"
-	"math/bits"
 	"regexp"
 	"slices"
 	"strconv"
@@ -53,6 +52,13 @@ var signs = []sign{
 	{text: "Decode handshake failed", kind: series.TransferFailed, more: failedTransfer("decode", "a handshake")},
 	{text: "Decode transfer failed", kind: series.TransferFailed, more: failedTransfer("decode", "receiving the KV cache")},
 	{text: "transfer worker error for room", kind: series.TransferFailed, says: "a worker for transfers failed"},
+	{text: "Process failed for slice", kind: series.TransferFailed, more: failedSlice}, // Mooncake's transfer engine, and so on
+	{text: "mark it inactive", kind: series.TransferFailed, more: inactiveDevice},
+	{text: "Context is not active"},
+	{text: "Transfer Engine Return Error", kind: series.TransferFailed, says: "Mooncake's transfer engine failed"},
+	{text: "Session ", kind: series.TransferFailed, more: failedSession},
+	{text: "Failed to complete transfers after", kind: series.TransferFailed, more: unfinishedTransfers},
+	{text: "Decode instance could be dead", kind: series.PeerLost, says: "a decode server may be dead"},
 	{text: "Losing connection with prefill instance", kind: series.PeerLost, says: "lost the connection to a prefill server"},
 	{text: "Lost connection with prefill instance", kind: series.PeerLost, more: (*reader).lostPeer},
 	{text: "Attempting to reconnect to", kind: series.PeerLost, says: "tries to reconnect to a prefill server"},
@@ -66,13 +72,14 @@ var signs = []sign{
 	{text: "watchdog timeout (", kind: series.Timeout, more: (*reader).watchdog},
 	{text: "Watchdog timeout (", kind: series.Timeout, more: (*reader).watchdog},
 	{text: printed.TimedOut, kind: series.Timeout, says: printed.SaysTimedOut},
+	{text: "Error in event loop", kind: series.Exception, more: (*reader).eventLoop},
 	{text: "Encountered an error in forward", kind: series.Exception, says: "its forward pass failed"},
 	{text: "Watchdog caught collective operation timeout", kind: series.Timeout, more: (*reader).collective},
 	{text: "ProcessGroupNCCL's watchdog got stuck", kind: series.Timeout, says: "the watchdog of NCCL is stuck itself"},
 	{text: "Pyspy dump for PID", more: (*reader).stacks},
 	{text: "Pyspy failed"},
 	{text: "All pyspy dump attempts failed"},
-	{text: "Received sigquit from a child process", kind: series.Crash, says: "a process of the server failed, and all end"},
+	{text: "Received sigquit from a child proces", kind: series.Crash, says: "a process of the server failed, and all end"},
 	{text: "crashed with exit code", kind: series.Crash, more: (*reader).crashed},
 	{text: "kill_process_tree called"},
 	{text: "Dumping requests before crash", kind: series.Note, says: "dumps its requests, as it crashes"},
@@ -84,6 +91,9 @@ var signs = []sign{
 
 	{text: "EngineCore failed to start", kind: series.Crash, says: "its engine did not start"},
 	{text: "EngineCore encountered a fatal error", kind: series.Crash, says: "its engine failed"},
+	{text: "Engine is already dead", kind: series.Crash, says: "its engine is dead; see what happened before"}, // V0
+	{text: "No available shared memory broadcast block found in", kind: series.Timeout, more: silentWorkers},
+	{text: "JIT compilation during inference", kind: series.Halt, says: "a kernel is compiled while it serves"},
 	{text: "[shutdown]", kind: series.Stopping, more: (*reader).shutdown},
 	{text: "EngineDeadError", more: (*reader).deadEngine},
 	{text: "AsyncLLM output_handler failed", more: (*reader).deadEngine},
@@ -94,23 +104,22 @@ var signs = []sign{
 	{text: "Application startup complete", kind: series.Ready, says: "is ready"},
 }
 
-var eventWords = func() *wordSet {
+var eventWords = func() wordList {
 	var words []string
 	for i := range signs {
 		words = append(words, signs[i].text)
 	}
-	return newWordSet(words...)
+	return newWordList(words...)
 }()
 
 // event reads a line that may be an event, and reports whether it is.
 func (r *reader) event(b []byte, at trace.Time, place int32) bool {
 	const looked = 400 // at the beginning of a line: what comes later may be a prompt
-	found := eventWords.in(b[:min(len(b), looked)])
-	if found == 0 {
+	found := eventWords.first(b[:min(len(b), looked)])
+	if found < 0 {
 		return false
 	}
-	best := bits.TrailingZeros64(found)
-	s := &signs[best]
+	s := &signs[found]
 	x := series.Instant{Time: at, Kind: s.kind, Place: place, Line: uint32(r.line), Count: 1}
 	text := s.says
 	if s.more != nil {
@@ -190,52 +199,6 @@ func (r *reader) retraction(b []byte, x *series.Instant) string {
 		return "the KV cache is full: retracts requests, and aborts some of them"
 	}
 	return "the KV cache is full: retracts requests"
-}
-
-// failedTransfer reads why a transfer of a server of a role failed. Every TP rank says it of each request: a
-// room counts once.
-func failedTransfer(role, what string) func(*reader, []byte, *series.Instant) string {
-	return func(r *reader, b []byte, x *series.Instant) string {
-		r.roleIs(x.Place, role)
-		room := ""
-		if i := bytes.Index(b, []byte("bootstrap_room=")); i >= 0 {
-			digits := b[i+len("bootstrap_room="):]
-			end := 0
-			for end < len(digits) && digits[end] >= '0' && digits[end] <= '9' {
-				end++
-			}
-			room = string(digits[:end])
-		}
-		const most = 1 << 16
-		if room != "" && len(r.rooms) < most {
-			if r.rooms[what+room] {
-				return ""
-			}
-			r.rooms[what+room] = true
-		}
-		reason := ""
-		switch {
-		case bytes.Contains(b, []byte("Aborted by AbortReq")):
-			x.Kind = series.ClientGone
-			return "a client went away"
-		case bytes.Contains(b, []byte("Failed to get kvcache from prefill instance")):
-			reason = "the prefill server may be dead"
-		case bytes.Contains(b, []byte("Decode instance could be dead")):
-			reason = "the decode server may be dead"
-		case bytes.Contains(b, []byte(" timed out after ")):
-			reason = "it timed out"
-			if s, ok := after(b, "timed out after "); ok {
-				reason = fmt.Sprintf("it timed out after %g s", s)
-			}
-			if i := bytes.Index(b, []byte("KVPoll.")); i >= 0 {
-				reason += " in " + word(b[i+len("KVPoll."):])
-			}
-		}
-		if reason == "" {
-			return what + " failed, and the line does not say why"
-		}
-		return what + " failed: " + reason
-	}
 }
 
 // word returns the letters that b begins with.
@@ -348,6 +311,20 @@ var memoryParts = []struct {
 	{regexp.MustCompile(`(?:of which |; )([\d.]+ [KMG]?i?B)(?:ytes)?(?: is)? free`), " free"},
 	{regexp.MustCompile(`(?:; |memory )([\d.]+ [KMG]?i?B)(?:ytes)?(?: is| already) allocated(?: by PyTorch)?`), " used by PyTorch"},
 	{regexp.MustCompile(`([\d.]+ [KMG]?i?B)(?:ytes)? is reserved by PyTorch but unallocated`), " reserved and unused"},
+}
+
+// silentWorkers reads that no worker of vLLM took what its engine had to say for some time.
+func silentWorkers(_ *reader, b []byte, _ *series.Instant) string {
+	if s, ok := after(b, "found in "); ok {
+		return fmt.Sprintf("its workers did not come back for %g s", s)
+	}
+	return "its workers did not come back"
+}
+
+// eventLoop begins the traceback of TensorRT-LLM's event loop, which ends so, while the server goes on answering.
+func (r *reader) eventLoop(b []byte, x *series.Instant) string {
+	r.raise(*x, "the event loop", r.process)
+	return ""
 }
 
 func (r *reader) preempted(b []byte, x *series.Instant) string {

@@ -2,6 +2,7 @@ package serverlog
 
 import (
 	"bytes"
+	"io"
 	"regexp"
 	"sync"
 
@@ -44,6 +45,7 @@ var Format = &format.Format{
 // signOf is in the log of a server: a line of a batch, of its start, or of one of its ranks.
 var signOf = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)(?:Prefill|Decode) batch[,. [].*#running-req|Avg prompt throughput: [\d.]+ tokens/s|server_args=ServerArgs\(|\[TRT-LLM\]|\[TensorRT-LLM\]\[(?:INFO|WARNING|ERROR)\]|` +
+		`^(?:.{0,200} )?\[ ?(?:(?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d+ ?)+\] (?:Scheduler|Prefill|Decode|Load weight|Received|KV)|` +
 		`^\W*(?:.{0,200} )?\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: (?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d+)+\]|ReqTimeStats\(rid=|` +
 		`\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[^\]]*\].*(?:sglang|Scheduler hit an exception|The server is fired up|torch distributed|Load weight)|` +
 		`^(?:.{0,200}[ )])?(?:INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w/]+\.py:\d+\]|"event": ?"request\.(?:finished|received)`)
@@ -112,6 +114,14 @@ func (r *reader) readAll(opt *format.Options) (*format.Source, error) {
 		return nil, err
 	}
 	src := r.f.Source()
+	const looked = 64 << 10
+	head := make([]byte, looked)
+	n, _ := io.ReadFull(content, head)
+	r.headYear = yearIn(head[:n])
+	content = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(head[:n]), content), content}
 	src.Bytes, err = logline.Read(content, r.in.Name, opt.Diags, func(b []byte, n int64) {
 		r.line = n
 		r.take(b)

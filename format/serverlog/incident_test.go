@@ -75,6 +75,31 @@ transfer failed - 2: transfers of KV caches failed, as its metrics say`},
 `, `exception - 1: a worker: RuntimeError: [unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation to complete in _run_worker_process (multiproc_worker_utils.py:222)`},
 		{"vLLM under Dynamo and Slurm", `0: 2025-05-12T13:47:39.069Z  INFO metrics.log: Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 30.0 tokens/s, Running: 8 reqs, Swapped: 0 reqs, Pending: 0 reqs, GPU KV cache usage: 1.4%, CPU KV cache usage: 0.0%.
 `, ``},
+		{"one TP rank knows why a KV cache did not arrive, and why is told once", `[2026-03-04 10:22:10 TP1] Decode transfer failed for request rank=1 decode_req.req.rid='a' decode_req.req.bootstrap_room=7 with exception KVTransferError(bootstrap_room=7): Failed due to an unknown reason from another rank
+[2026-03-04 10:22:10 TP0] Decode transfer failed for request rank=0 decode_req.req.rid='a' decode_req.req.bootstrap_room=7 with exception KVTransferError(bootstrap_room=7): Failed to get kvcache from prefill instance, it might be dead
+[2026-03-04 10:22:10 TP2] Decode transfer failed for request rank=2 decode_req.req.rid='a' decode_req.req.bootstrap_room=7 with exception KVTransferError(bootstrap_room=7): Failed due to an unknown reason from another rank
+[2026-03-04 10:22:11 TP2] Decode transfer failed for request rank=2 decode_req.req.rid='b' decode_req.req.bootstrap_room=8 with exception KVTransferError(bootstrap_room=8): Failed due to an unknown reason from another rank
+`, `transfer failed TP0 1: receiving the KV cache failed: the prefill server may be dead
+transfer failed TP2 1: receiving the KV cache failed, and the line does not say why`},
+		{"Mooncake's transfer engine, before the first stamp with a year", `E0304 10:22:09.551047  8274 worker_pool.cpp:294] Worker: Process failed for slice (opcode: 1, source_addr: 0x7e, length: 65536, local_nic: mlx5_9, peer_nic: 10.0.0.7:15867@mlx5_9, retry_cnt: 0): transport retry counter exceeded
+W0304 10:22:09.554718  8274 worker_pool.cpp:308] Too many errors found in local RNIC 10.0.0.5:16077@mlx5_9, mark it inactive
+E0304 10:22:09.563210  8274 rdma_context.cpp:319] Context is not active: mlx5_9
+[2025-03-04 10:22:10 TP3] Session 10.0.0.7:15867 failed.
+`, `transfer failed - 1: an RDMA transfer over mlx5_9 failed: transport retry counter exceeded
+transfer failed - 1: the RDMA device mlx5_9 had too many errors and is used no longer
+transfer failed TP3 1: the session of transfers to 10.0.0.7:15867 failed`},
+		{"stamps are cut off", `[ TP2] Scheduler hit an exception: Traceback (most recent call last):
+  File "/sgl/srt/managers/scheduler.py", line 423, in __init__
+AssertionError
+[TP2] Received sigquit from a child proces. It usually means the child failed.
+`, `exception TP2 1: Scheduler: AssertionError in __init__ (scheduler.py:423)
+crash TP2 1: a process of the server failed, and all end`},
+		{"an event loop of TensorRT-LLM", `[12/02/2025-09:12:02] [TRT-LLM] [E] Error in event loop: No free slots
+[12/02/2025-09:12:02] [TRT-LLM] [E] Traceback (most recent call last):
+  File "/t/resource_manager.py", line 742, in add_slot
+    raise ValueError("No free slots")
+ValueError: No free slots
+`, `exception - 1: the event loop: ValueError: No free slots in add_slot (resource_manager.py:742)`},
 		{"an engine of TensorRT-LLM in C++", `[TensorRT-LLM][INFO] MPI size: 4, MPI local size: 4, rank: 2
 [TensorRT-LLM][ERROR] Encountered an error in forwardAsync function: [TensorRT-LLM][ERROR] Assertion failed: blocks.empty() (/src/kvCacheManager.cpp:256)
 `, `exception - 1: its forward pass failed`},

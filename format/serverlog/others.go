@@ -2,6 +2,7 @@ package serverlog
 
 import (
 	"bytes"
+	"cmp"
 	"time"
 
 	"github.com/sgtrace/sgtrace/format/logline"
@@ -21,7 +22,8 @@ func (r *reader) without(b []byte, w logline.Wrapping) {
 	case len(b) > 0 && b[0] == '{' && r.json(b, 0, r.placeOf(nil, w)):
 	case bytes.HasPrefix(rest, []byte("[TensorRT-LLM][ERROR]")) && r.event(rest, r.now, r.placeOf(nil, w)):
 		r.read++
-	case r.glog(b), r.unstamped(rest, b[:len(b)-len(rest)]):
+	case r.stampless(rest):
+	case r.glog(b, rest), r.unstamped(rest, b[:len(b)-len(rest)]):
 		r.read++
 	case bytes.HasPrefix(rest, decodeBatch), bytes.HasPrefix(rest, prefillBatch):
 		r.untimed++
@@ -30,14 +32,45 @@ func (r *reader) without(b []byte, w logline.Wrapping) {
 	}
 }
 
+// stampless reads a line from which somebody cut the stamp, "[TP0] Decode batch.. ". Of its events, nobody knows
+// when; batches are counted.
+func (r *reader) stampless(b []byte) bool {
+	const most = 64
+	end := bytes.IndexByte(b[:min(len(b), most)], ']')
+	if end < 2 || b[0] != '[' {
+		return false
+	}
+	header := append([]byte(" "), bytes.TrimSpace(b[1:end])...)
+	if rankOf(header) == trace.NoRank {
+		return false
+	}
+	r.here = r.placeOf(header, logline.Wrapping{})
+	switch b = bytes.TrimLeft(b[end+1:], " "); {
+	case bytes.HasPrefix(b, decodeBatch), bytes.HasPrefix(b, prefillBatch):
+		r.untimed++
+	case r.event(b, r.now, r.here):
+		r.read++
+	case isTraceback(b):
+		r.read++
+		r.raise(series.Instant{Time: r.now, Kind: series.Traceback, Place: r.here, Line: uint32(r.line), Count: 1}, "", r.process)
+	default:
+		r.unknown(b)
+	}
+	return true
+}
+
 // glog reads an event of PyTorch's C++ code: "[rank2]:[E1227 01:06:16.020753201 ProcessGroupNCCL.cpp:683] ..",
-// with month and day, and no year. The year is that of the line before it.
-func (r *reader) glog(b []byte) bool {
+// with month and day, and no year, or of Mooncake's, which has the ID of a thread and no bracket. The year is that
+// of the line before it, or of the first one that has one.
+func (r *reader) glog(b, bare []byte) bool {
 	g, rest, ok := logline.GlogOf(b)
+	if !ok {
+		g, rest, ok = logline.PlainGlogOf(bare)
+	}
 	if !ok || g.Month == 0 {
 		return false
 	}
-	year := r.stamps.Year()
+	year := cmp.Or(r.stamps.Year(), r.headYear)
 	if year == 0 {
 		year = r.yearOf(time.Month(g.Month), g.Day)
 	}
@@ -210,6 +243,15 @@ func (r *reader) yearless(b []byte) (trace.Time, bool) {
 	return trace.Time(time.Date(r.yearOf(time.Month(month), day), time.Month(month), day, 0, 0, 0, 0, time.UTC).UnixNano()) + clock, true
 }
 
+// yearIn returns the year of the first stamp of a log that has one; 0 without.
+func yearIn(head []byte) int {
+	if i := stampIn(head); i >= 0 {
+		year, _ := logline.Digits(head[i+1:], 4)
+		return year
+	}
+	return 0
+}
+
 // yearOf returns the year of a stamp that has none.
 func (r *reader) yearOf(month time.Month, day int) int {
 	if r.year == 0 {
@@ -258,9 +300,14 @@ func (r *reader) tensorRT(b []byte) bool {
 	body := b[i:]
 	k := bytes.Index(body, []byte("iter = "))
 	if k < 0 {
-		if r.event(body, at, place) {
+		_, said, failed := bytes.Cut(body, []byte("[E] "))
+		switch {
+		case r.event(body, at, place), failed && r.traced(said, r.process):
 			r.read++
-		} else {
+		case failed && isTraceback(said):
+			r.read++
+			r.raise(series.Instant{Time: at, Kind: series.Traceback, Place: place, Line: uint32(r.line), Count: 1}, "", r.process)
+		default:
 			r.unknown(body)
 		}
 		return true

@@ -53,12 +53,13 @@ type reader struct {
 	alone       bool   // it is no log, but what a program printed as it ended: nothing tells when
 	process     string // that wrote the line, as vLLM's and Ray's say; "" is not told
 	raised      []*raised
-	printed     *printed.Reader // of what NCCL, its watchdog, and py-spy print
-	spy         series.Instant  // when and by whom py-spy was run last; Line is 0 before
-	rooms       map[string]bool
+	printed     *printed.Reader         // of what NCCL, its watchdog, and py-spy print
+	spy         series.Instant          // when and by whom py-spy was run last; Line is 0 before
+	rooms       map[string]transferring // by what failed, and the room
 	retracted   map[dpRank]retracted
 	preemptions float64
 	stopping    bool
+	headYear    int // that the first stamps of the log name; 0 is not told
 	year        int // of stamps without one; 0 is not known yet
 	damaged     int // pieces of lines that others wrote over
 	timeless    int // records that say only how long, and not when
@@ -72,7 +73,7 @@ type wrappedServer struct{ host, name string }
 func newReader(in *format.Input, opt *format.Options) *reader {
 	f := opt.Series.Fill(in.Name, "server log")
 	r := &reader{in: in, f: f, rows: opt.Records.Fill(f), base: serverName(in.Name), around: logline.New(), printed: printed.New(opt.Flight, in.Name, len(opt.Series.Sources)-1),
-		places: map[string]int32{}, servers: map[wrappedServer]int32{}, roles: map[int32]string{}, rooms: map[string]bool{}, retracted: map[dpRank]retracted{}}
+		places: map[string]int32{}, servers: map[wrappedServer]int32{}, roles: map[int32]string{}, rooms: map[string]transferring{}, retracted: map[dpRank]retracted{}}
 	r.printed.Spy.Done = r.spied
 	return r
 }
@@ -405,6 +406,7 @@ func (r *reader) end() {
 	for _, e := range r.raised {
 		r.settle(e, "an exception without an end")
 	}
+	r.explain()
 	for server, role := range r.roles {
 		r.f.SetServer(server, role, r.engine)
 	}

@@ -56,6 +56,9 @@ func isTraceback(b []byte) bool {
 var harmless = []string{"RuntimeError", "OutOfMemoryError", "MemoryError", "OSError", "ConnectionError", "ConnectionResetError", "ConnectionRefusedError", "BrokenPipeError",
 	"TimeoutError", "AcceleratorError", "DistBackendError", "DistNetworkError", "DistStoreError", "ChildProcessError"}
 
+// plain are whole messages that quote nothing, of exceptions of other types.
+var plain = []string{"No free slots"}
+
 // unstamped reads a line without a stamp: a piece of a traceback or of a stack, or anything else. What stands
 // around it may tell the process.
 func (r *reader) unstamped(b, around []byte) bool {
@@ -79,7 +82,10 @@ func (r *reader) unstamped(b, around []byte) bool {
 	if r.alone && bytes.Contains(b, noMemory) {
 		return r.event(b, r.now, r.here)
 	}
-	if isTraceback(b) && (r.now != 0 || r.alone) {
+	if bytes.HasPrefix(b, []byte("Exception in thread ")) { // its traceback follows
+		return true
+	}
+	if isTraceback(b) {
 		kind := series.Traceback
 		if r.alone {
 			kind = series.Exception // nobody caught it
@@ -122,6 +128,9 @@ func (r *reader) traced(b []byte, from string) bool {
 	}
 	text := name
 	_, message, _ := bytes.Cut(b, []byte(": "))
+	if slices.Contains(plain, string(message)) {
+		text += ": " + string(message)
+	}
 	for _, h := range harmless {
 		if strings.HasSuffix(name, h) {
 			text += ": " + logline.Message(message)

@@ -1,8 +1,11 @@
 package serverlog
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
-// A wordSet finds which of at most 64 words, of three bytes or more, are in a text, in one pass over it.
+// A wordSet finds which of at most [setWords] words, of three bytes or more, are in a text, in one pass over it.
 type wordSet struct {
 	words []string
 	masks [3][256]uint64 // of words that have a byte at a place
@@ -29,4 +32,27 @@ func (s *wordSet) in(b []byte) (found uint64) {
 		}
 	}
 	return found
+}
+
+// setWords is how many words a [wordSet] has at most.
+const setWords = 64
+
+// A wordList is a list of any number of words.
+type wordList []*wordSet
+
+func newWordList(words ...string) (l wordList) {
+	for chunk := range slices.Chunk(words, setWords) {
+		l = append(l, newWordSet(chunk...))
+	}
+	return l
+}
+
+// first returns which is the first word of the list that is in b; -1 without any.
+func (l wordList) first(b []byte) int {
+	for i, s := range l {
+		if found := s.in(b); found != 0 {
+			return i*setWords + bits.TrailingZeros64(found)
+		}
+	}
+	return -1
 }

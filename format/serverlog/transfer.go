@@ -1,0 +1,159 @@
+package serverlog
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/series"
+)
+
+// A transferring is a request whose KV cache did not arrive, by the first line that says so.
+type transferring struct {
+	x    series.Instant
+	what string // that failed
+	told bool   // why
+}
+
+// failedTransfer reads why a transfer of a server of a role failed. Every TP rank says it of each request, but often
+// only one knows why: a room counts once, with the reason.
+func failedTransfer(role, what string) func(*reader, []byte, *series.Instant) string {
+	return func(r *reader, b []byte, x *series.Instant) string {
+		r.roleIs(x.Place, role)
+		if bytes.Contains(b, []byte("Aborted by AbortReq")) {
+			x.Kind = series.ClientGone
+		}
+		reason := transferReason(b)
+		room := what + roomOf(b)
+		before, known := r.rooms[room]
+		const most = 1 << 16
+		switch {
+		case known && before.told:
+			return ""
+		case reason == "" && !known && room != what && len(r.rooms) < most:
+			r.rooms[room] = transferring{*x, what, false} // until a rank knows why, or the end
+			return ""
+		case reason == "" && known:
+			return ""
+		case room != what && (known || len(r.rooms) < most):
+			r.rooms[room] = transferring{told: true}
+		}
+		switch {
+		case x.Kind == series.ClientGone:
+			return "a client went away"
+		case reason == "":
+			return what + unexplained
+		}
+		return what + " failed: " + reason
+	}
+}
+
+// unexplained is what is said of a transfer of which no rank says why it failed.
+const unexplained = " failed, and the line does not say why"
+
+// explain adds the transfers that failed without a reason.
+func (r *reader) explain() {
+	for _, room := range slices.Sorted(maps.Keys(r.rooms)) {
+		if t := r.rooms[room]; !t.told {
+			r.f.Instant(t.x, t.what+unexplained)
+		}
+	}
+}
+
+// roomOf returns the bootstrap room that a line names; "" without.
+func roomOf(b []byte) string {
+	i := bytes.Index(b, []byte("bootstrap_room="))
+	if i < 0 {
+		return ""
+	}
+	digits := b[i+len("bootstrap_room="):]
+	end := 0
+	for end < len(digits) && digits[end] >= '0' && digits[end] <= '9' {
+		end++
+	}
+	return string(digits[:end])
+}
+
+// transferReason is why a transfer failed, as far as a line says it.
+func transferReason(b []byte) string {
+	switch {
+	case bytes.Contains(b, []byte("Aborted by AbortReq")):
+		return "aborted"
+	case bytes.Contains(b, []byte("Failed to get kvcache from prefill instance")):
+		return "the prefill server may be dead"
+	case bytes.Contains(b, []byte("Decode instance could be dead")):
+		return "the decode server may be dead"
+	case bytes.Contains(b, []byte("Failed to send kv chunk")):
+		return "a part of it could not be sent"
+	case bytes.Contains(b, []byte(" timed out after ")):
+		reason := "it timed out"
+		if s, ok := after(b, "timed out after "); ok {
+			reason = fmt.Sprintf("it timed out after %g s", s)
+		}
+		if i := bytes.Index(b, []byte("KVPoll.")); i >= 0 {
+			reason += " in " + word(b[i+len("KVPoll."):])
+		}
+		return reason
+	}
+	return ""
+}
+
+// failedSlice reads why RDMA failed: what the device says stands behind the last colon, and is of verbs' fixed list.
+func failedSlice(_ *reader, b []byte, _ *series.Instant) string {
+	text := "an RDMA transfer failed"
+	if nic := device(behind(b, "local_nic: ")); nic != "" {
+		text = "an RDMA transfer over " + nic + " failed"
+	}
+	const longest = 60
+	if i := bytes.LastIndex(b, []byte("): ")); i >= 0 {
+		why := bytes.TrimSpace(b[i+len("): "):])
+		if len(why) <= longest && bytes.Trim(bytes.ToLower(why), "abcdefghijklmnopqrstuvwxyz -") != nil {
+			return text
+		}
+		text += ": " + string(why)
+	}
+	return text
+}
+
+// inactiveDevice reads which device Mooncake uses no longer, "local RNIC 10.0.0.1:16077@mlx5_9".
+func inactiveDevice(_ *reader, b []byte, _ *series.Instant) string {
+	if i := bytes.LastIndexByte(b, '@'); i >= 0 {
+		if nic := device(b[i+1:]); nic != "" {
+			return "the RDMA device " + nic + " had too many errors and is used no longer"
+		}
+	}
+	return "an RDMA device had too many errors and is used no longer"
+}
+
+// device returns the name of a device that b begins with, "mlx5_9".
+func device(b []byte) string {
+	end := 0
+	for end < len(b) && (b[end]|0x20 >= 'a' && b[end]|0x20 <= 'z' || b[end] >= '0' && b[end] <= '9' || b[end] == '_') {
+		end++
+	}
+	return string(b[:min(end, 40)])
+}
+
+// failedSession reads "Session 10.0.0.1:15867 failed.".
+func failedSession(_ *reader, b []byte, _ *series.Instant) string {
+	if rest, ok := bytes.CutPrefix(b, []byte("Session ")); ok {
+		if to, ok := bytes.CutSuffix(rest, []byte(" failed.")); ok && len(to) < 60 && bytes.IndexByte(to, ' ') < 0 {
+			return "the session of transfers to " + string(to) + " failed"
+		}
+	}
+	return ""
+}
+
+func unfinishedTransfers(_ *reader, b []byte, _ *series.Instant) string {
+	if s, ok := after(b, "transfers after "); ok {
+		return fmt.Sprintf("transfers of Mooncake were not done after %g s", s)
+	}
+	return "transfers of Mooncake were not done in time"
+}
+
+// behind returns what follows a text in b; nil where it is not.
+func behind(b []byte, text string) []byte {
+	_, rest, _ := bytes.Cut(b, []byte(text))
+	return rest
+}
