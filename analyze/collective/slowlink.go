@@ -55,6 +55,9 @@ const (
 	// slow, and muchSlow the part of GPU time that these take.
 	slowTimes = 4
 	muchSlow  = 1.0 / 20
+	// outOfProportion is how many times longer a collective takes than its share of a larger one
+	// before a link does not explain both: algorithms of small messages waste up to half of it.
+	outOfProportion = 2
 )
 
 // A sized is all collectives of one operation, size and group that tell these.
@@ -76,6 +79,22 @@ func (s *sized) bandwidth(ns int64) float64 { return busBandwidth(s.op, s.bytes,
 func (s *sized) isSlow(f *fabric) bool {
 	usual := slowStart + s.bandwidth(1)/(usablePart*f.rate)
 	return float64(s.fastest) > slowTimes*usual
+}
+
+// inProportion reports whether those of other sizes take about as much longer as they are larger,
+// as far as a link is what makes them long. Who waits for a late rank waits as long for little data.
+func (s *sized) inProportion(all []*sized) bool {
+	for _, o := range all {
+		small, large := s, o
+		if o.bytes < s.bytes {
+			small, large = o, s
+		}
+		share := float64(large.fastest) * small.bandwidth(1) / large.bandwidth(1)
+		if o.op == s.op && o.ranks == s.ranks && small.bytes < large.bytes && float64(small.fastest) > outOfProportion*(slowStart+share) {
+			return false
+		}
+	}
+	return true
 }
 
 // sizes returns the collectives whose size counts, the longest first.
@@ -172,7 +191,7 @@ func (c *Collectives) SlowLinks(set *profile.Set, g *gpu.GPUs) ([]finding.Findin
 			continue
 		}
 		check.N += s.n
-		if s.isSlow(f) {
+		if s.isSlow(f) && (s.met || s.inProportion(sizes)) {
 			slow, took = append(slow, s), distribution.AddTimes(took, s.took)
 		}
 	}

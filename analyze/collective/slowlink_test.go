@@ -20,6 +20,7 @@ func TestSlowLinks(t *testing.T) {
 		gpu      string
 		hosts    int
 		elements int64
+		small    int64 // of them, in every second call
 		dur      func(call, rank int) int64
 		ranks    int // that were recorded
 		want     string
@@ -29,6 +30,14 @@ func TestSlowLinks(t *testing.T) {
 			want: "`allreduce` calls of 17.6 MB on 8 AMD Instinct MI300X of one host move data at 3.50 GB/s (bus bandwidth), every time, and at 3.50 GB/s at most: a slow link, not a late rank; the links between these give 448 GB/s"},
 		"one rank seen": {gpu: "AMD Instinct MI300X", hosts: 1, elements: 8_800_000, dur: func(int, int) int64 { return 88 * ms / 10 }, ranks: 1,
 			want: "a slow link, unless a rank that is not seen is as late every time; the links"},
+		"one rank seen, and small ones in proportion": {gpu: "AMD Instinct MI300X", hosts: 1, elements: 8_800_000, small: 2_900_000, ranks: 1,
+			dur:  func(call, _ int) int64 { return int64([]float64{8.8, 3.2}[call%2] * ms) },
+			want: "a slow link, unless a rank that is not seen is as late every time; the links"},
+		"one rank seen, and small ones take as long": {gpu: "AMD Instinct MI300X", hosts: 1, elements: 8_800_000, small: 2_900_000, ranks: 1,
+			dur: func(call, _ int) int64 { return int64([]float64{8.8, 6.8}[call%2] * ms) }},
+		"small ones take as long on all ranks": {gpu: "AMD Instinct MI300X", hosts: 1, elements: 8_800_000, small: 2_900_000, ranks: 8,
+			dur:  func(call, _ int) int64 { return int64([]float64{8.8, 6.8}[call%2] * ms) },
+			want: "a slow link, not a late rank; the links"},
 		"a late rank": {gpu: "AMD Instinct MI300X", hosts: 1, elements: 8_800_000, ranks: 8, dur: func(_, rank int) int64 {
 			if rank == 3 {
 				return ms / 4
@@ -53,15 +62,19 @@ func TestSlowLinks(t *testing.T) {
 		for call := range 10 {
 			var meet []int64
 			end := int64(call+1) * 20 * ms
+			elements := c.elements
+			if c.small > 0 && call%2 == 1 {
+				elements = c.small
+			}
 			for rank := range c.ranks {
 				dur := c.dur(call, rank)
 				p := s.part(int32(rank), "allreduce", end-dur, dur, c.ranks > 1)
-				p.In, p.Out = c.elements, c.elements
+				p.In, p.Out = elements, elements
 				meet = append(meet, end-dur, dur)
 			}
 			if c.ranks > 1 {
 				x := s.meet(meet...)
-				x.In, x.Out = c.elements, c.elements
+				x.In, x.Out = elements, elements
 			}
 		}
 		found, check := Measure(s.Set, 0, trace.Time(0)).SlowLinks(s.Set, g)
