@@ -55,8 +55,8 @@ type Bound struct {
 
 // sound reports whether b says anything, in numbers that can be computed with.
 func (b Bound) sound() bool {
-	in := func(v, none int64) bool { return v == none || v >= -matching.Farthest/2 && v <= matching.Farthest/2 }
-	return in(b.At, 0) && in(b.Lo, NoLo) && in(b.Hi, NoHi) && (b.Lo != NoLo || b.Hi != NoHi)
+	in := func(v, none, most int64) bool { return v == none || v >= -most && v <= most }
+	return in(b.At, 0, matching.Farthest) && in(b.Lo, NoLo, matching.Farthest/2) && in(b.Hi, NoHi, matching.Farthest/2) && (b.Lo != NoLo || b.Hi != NoHi)
 }
 
 // TransferBounds returns what matched sends and receives say: nobody has received

@@ -71,11 +71,10 @@ func (c *crossing) add(q *Request) {
 }
 
 // before notes that the instant x of proc p was before the instant y of proc q. Times
-// whose difference does not fit into 64 bits are forged, and say nothing.
+// that are farther away than any that are believed say nothing.
 func (c *crossing) before(p int, x trace.Time, q int, y trace.Time) {
-	const farthest = 1 << 61
 	a, b := c.clocks[p], c.clocks[q]
-	if a != b && max(x, y) < farthest && min(x, y) > -farthest {
+	if a != b && max(x, y) <= Farthest && min(x, y) >= -Farthest {
 		c.bounds = memory.Append(c.bounds, align.Bound{A: a, B: b, At: int64(y), Lo: align.NoLo, Hi: int64(y - x)})
 	}
 }

@@ -73,8 +73,8 @@ func TestClockBoundsOfDoubtful(t *testing.T) {
 // far moves all rows so far away that no clock shows it.
 func far(s *Set) {
 	for i := range s.Rows {
-		s.Rows[i].Start |= 1 << 61
-		s.Rows[i].End |= 1 << 61
+		s.Rows[i].Start |= 1 << 62
+		s.Rows[i].End |= 1 << 62
 	}
 }
 
