@@ -29,7 +29,7 @@ func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 	}
 	over := all.until(first) // with it what follows
 	var claim finding.Claim
-	if c.Time > all.From { // else nobody knows what it was before
+	if c.Time > all.From && !first.isSeen() { // else nobody knows what it was before
 		claim = b.Risen(cause.Span{From: c.Time, Until: over, At: behind}, b.BySize, all.behind(first)...)
 	}
 	for i := range c.Shifts {
@@ -86,6 +86,10 @@ func (f *Shift) costs() bool {
 	return f.rises() || f.Metric == ShareChanged || f.settles()
 }
 
+// isSeen reports whether a shift is of what users see: the time to the first token, or from one to
+// the next. Nothing waits for these, so that nothing is behind them.
+func (f *Shift) isSeen() bool { return f.Stage == "ttft" || f.Stage == "tpot" }
+
 // settles reports whether a pace came to what is usual, bit by bit: servers begin like that.
 func (f *Shift) settles() bool { return f.Metric == PaceChanged && f.Shape == changepoint.Settling }
 
@@ -110,7 +114,7 @@ func (f *Shift) causes() []cause.Cause {
 	case f.Stage == "tpot":
 		return []cause.Cause{cause.Decode, cause.Interference, cause.SlowRank, cause.Return}
 	case f.Stage == "ttft":
-		return []cause.Cause{cause.Router, cause.Dispatch, cause.Intake, cause.Queue, cause.Prefill, cause.Transfer, cause.FirstStep}
+		return beforeFirst
 	}
 	switch f.Means {
 	case request.Stepping:
@@ -124,6 +128,10 @@ func (f *Shift) causes() []cause.Cause {
 	}
 	return phaseCauses[f.Means.Phase()]
 }
+
+// beforeFirst are what the time to the first token goes into.
+var beforeFirst = []cause.Cause{cause.Router, cause.Dispatch, cause.Encode, cause.Intake, cause.DecodeBootstrap, cause.PrefillBootstrap, cause.Queue,
+	cause.Prefill, cause.ChunkWait, cause.Transfer, cause.PrefillSide, cause.DecodeQueue, cause.FirstStep}
 
 var phaseCauses = [...][]cause.Cause{
 	request.OtherPhase:     {cause.Other},

@@ -57,6 +57,8 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Front, Effect: finding.Tail, Subkinds: []string{cause.Router.String(), cause.Dispatch.String(), cause.Unaccounted.String()}},
 	{Cause: finding.Front, Effect: finding.Change, Subkinds: []string{change.TokenizingSubkind}},
 	{Cause: finding.Front, CauseSubkind: limit.Tokenizer, Effect: finding.Tail, Subkinds: []string{cause.Return.String()}}, // it answers, too
+	{Cause: finding.Front, CauseSubkind: limit.Answering, Effect: finding.Tail, Subkinds: []string{cause.Return.String()}},
+	{Cause: finding.Front, CauseSubkind: limit.Answering, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: showsIn},
 	{Cause: finding.Front, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}, SameRequests: true},
 	{Cause: finding.Limit, Effect: finding.Load, Subkinds: []string{finding.Waits}},
 	{Cause: finding.Load, Effect: finding.Limit, Subkinds: limit.Subkinds, Later: true},
@@ -213,6 +215,8 @@ func isSymptom(f *finding.Finding) bool {
 		return f.Since == 0
 	case finding.Common:
 		return f.Subkind == tail.PlaceSubkind
+	case finding.Change: // of what users see
+		return f.Subkind == "" && f.At.Scope == place.Everywhere && f.CostBasis == finding.RequestTime
 	}
 	return false
 }

@@ -44,7 +44,7 @@ var All = []Finder{
 		finding.Warning, finding.Certain, finding.MoETime, finding.AtPlace, []string{"--experts"}, unevenExperts},
 	{finding.Load, "arrivals, a rank's share of them, or waits that changed at some time", Requests,
 		finding.Warning, finding.Likely, finding.RequestTime, finding.Everywhere, []string{"--timeline", "--table", "changes"}, changes(finding.Load, costly)},
-	{finding.Front, "a gateway or a tokenizer that keeps requests from the schedulers", Requests,
+	{finding.Front, "a gateway or a tokenizer that keeps requests from the schedulers, a server whose answers leave it late, and answers that leave the gateway late", Requests,
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail", "--table", "delays"}, inFront},
 	{finding.Straggler, "a rank that its TP group waits for at the end of steps", Requests,
 		finding.Warning, finding.Likely, finding.RankTime, finding.AtPlace, []string{"--by-rank", "--table", "stragglers"}, lateInSteps},

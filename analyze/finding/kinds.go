@@ -5,7 +5,7 @@ type Kind string
 
 const (
 	Straggler Kind = "straggler" // a rank that others wait for
-	Front     Kind = "front"     // a gateway or a tokenizer that keeps requests from the schedulers
+	Front     Kind = "front"     // a gateway or a process in front of schedulers that keeps requests, or their answers
 	Slower    Kind = "slower"    // a server that takes longer than others of its role
 	Load      Kind = "load"      // more to do than before, or than can be done
 	Limit     Kind = "limit"     // what a server has no more of, so that requests wait

@@ -110,7 +110,7 @@ func Fold(found []Finding, taken []Taken, symptom func(*Finding) bool) []Finding
 		if taken[k].Part < nearlyAll {
 			continue
 		}
-		if !symptom(f) || f.Since != 0 && f.Since+slack < cause.Since {
+		if !symptom(f) || f.Since != 0 && f.Since+slack+f.Within+cause.Within < cause.Since {
 			if f.Severity == Warning {
 				f.Severity = Info
 			}

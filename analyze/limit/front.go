@@ -18,13 +18,30 @@ type Front struct {
 	Desks  []*FrontProcess
 
 	set   *request.Set
-	index map[place.Location]*FrontProcess
+	index map[desk]*FrontProcess
 }
 
-// A FrontProcess is one of them: a gateway, or the tokenizer of a server.
+// A duty is what a process in front of schedulers does for requests.
+type duty uint8
+
+const (
+	sends     duty = iota // a gateway, until it sends them to a server
+	tokenizes             // a server, until it hands them to its scheduler
+	answers               // a server, from when its scheduler is done until the answer is out
+	returns               // a gateway, from when the server has answered until its own span ends
+)
+
+// A desk is where requests are kept.
+type desk struct {
+	at   place.Location
+	duty duty
+}
+
+// A FrontProcess is one of them, in one duty: a gateway, or the processes of a server that tokenize
+// and answer.
 type FrontProcess struct {
 	Location place.Location
-	Gateway  bool
+	duty     duty
 	// Usual is how long it keeps requests where it keeps them for the shortest time, and Limit
 	// from when on that is longer than usual explains; ns.
 	Usual, Limit int64
@@ -60,7 +77,7 @@ const (
 
 // FindFront looks at the requests of a set.
 func FindFront(s *request.Set) *Front {
-	f := &Front{set: s, index: map[place.Location]*FrontProcess{}}
+	f := &Front{set: s, index: map[desk]*FrontProcess{}}
 	for i := range s.AllRequests() {
 		if r := &s.Requests[i]; r.Status == request.Finished && r.Complete() {
 			f.add(i, r)
@@ -82,7 +99,7 @@ func (f *Front) add(i int, r *request.Request) {
 	if outer != request.None && r.Flags&request.SharedGateway == 0 && !s.Implausible(outer) {
 		var first trace.Time
 		if first, sent = s.HandedOn(outer); sent != 0 {
-			f.desk(s.ProcOf(outer), true).add(visit{at: r.Start, request: i, work: int64(first - s.Row(outer).Start)})
+			f.desk(s.ProcOf(outer), sends).add(visit{at: r.Start, request: i, work: int64(first - s.Row(outer).Start)})
 		}
 	}
 	for _, p := range s.PartsOf(r) {
@@ -95,7 +112,29 @@ func (f *Front) add(i int, r *request.Request) {
 		if sent != 0 {
 			v.wait = waited(s, part, outer, sent)
 		}
-		f.desk(part.Proc, false).add(v)
+		f.desk(part.Proc, tokenizes).add(v)
+	}
+	f.addAnswer(i, r, outer, sent)
+}
+
+// addAnswer notes where the answer to a request was: at the server that gave it, and at the gateway,
+// whose span is as much longer than that of the server and what was before it.
+func (f *Front) addAnswer(i int, r *request.Request, outer int, sent trace.Time) {
+	s := f.set
+	part := &s.Parts[s.Answering(r)]
+	if !part.Serves() || part.Root == request.None || part.Proc == request.None || s.Implausible(part.Root) {
+		return
+	}
+	root := s.Row(part.Root)
+	if lead := s.Lead(part); lead != request.None && s.OnScheduler(lead) {
+		th := &s.Threads[lead]
+		if one := s.Procs[th.Proc].Host == s.Procs[part.Proc].Host; one && th.Row != request.None && th.Proc != part.Proc && th.End > root.Start {
+			f.desk(part.Proc, answers).add(visit{at: th.End, request: i, work: max(0, int64(root.End-th.End))})
+		}
+	}
+	if sent != 0 {
+		left := int64(s.Row(outer).End-sent) - root.Dur() - waited(s, part, outer, sent)
+		f.desk(s.ProcOf(outer), returns).add(visit{at: root.End, request: i, work: max(0, left)})
 	}
 }
 
@@ -127,12 +166,12 @@ func (f *Front) work(p *request.Part) (ns int64, ok bool) {
 	return ns, ok
 }
 
-// desk returns the desk of a proc.
-func (f *Front) desk(proc int, gateway bool) *FrontProcess {
-	at := place.NewLocation(f.set, proc)
+// desk returns where a proc has requests for a duty.
+func (f *Front) desk(proc int, of duty) *FrontProcess {
+	at := desk{place.NewLocation(f.set, proc), of}
 	d := f.index[at]
 	if d == nil {
-		d = &FrontProcess{Location: at, Gateway: gateway}
+		d = &FrontProcess{Location: at.at, duty: of}
 		f.index[at], f.Desks = d, append(f.Desks, d)
 	}
 	return d

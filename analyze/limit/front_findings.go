@@ -21,11 +21,27 @@ const (
 	minSpells = 0.05
 )
 
-// Subkinds of findings: which kind of process it is.
+// Subkinds of findings: which process it is, and what it does.
 const (
 	Gateway   = "gateway"
 	Tokenizer = "tokenizer"
+	Answering = "answering"
+	Returning = "returning"
 )
+
+// duties are what findings say of a duty: the subkind, what their metric is called, and the causes
+// that the ledger has such time under.
+var duties = [...]struct {
+	subkind, metric string
+	causes          []cause.Cause
+}{
+	sends:     {Gateway, "time at the gateway", inFront},
+	tokenizes: {Tokenizer, "time at the tokenizer", inFront},
+	answers:   {Answering, "time to answer", []cause.Cause{cause.Return}},
+	returns:   {Returning, "time to return", []cause.Cause{cause.Router}},
+}
+
+var inFront = []cause.Cause{cause.Router, cause.Dispatch, cause.Unaccounted}
 
 // Findings tells which gateways and tokenizers keep requests for longer than they should, and
 // whether there are enough requests to tell.
@@ -35,10 +51,20 @@ func (f *Front) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 		check.Reason = "no gateway or tokenizer was traced"
 	}
 	var out []finding.Finding
+	busy := map[place.Location]int{} // tokenizers of out
 	for _, d := range f.Desks {
-		if cost := b.Part(float64(d.extra())); cost >= minCost && d.again() && !d.isOvertaken() {
-			out = append(out, f.finding(d, b, min(1, cost)))
+		cost := b.Part(float64(d.extra()))
+		if cost < minCost || !d.again() || d.isOvertaken() {
+			continue
 		}
+		if k, ok := busy[d.Location]; ok && d.duty == answers { // the same process, and of its claim
+			out[k].Evidence = append(out[k].Evidence, finding.Sentence("%s", d.text()))
+			continue
+		}
+		if d.duty == tokenizes {
+			busy[d.Location] = len(out)
+		}
+		out = append(out, f.finding(d, b, min(1, cost)))
 	}
 	return out, check
 }
@@ -68,11 +94,11 @@ func (d *FrontProcess) again() bool {
 	return spells >= fewSpells || float64(busy) >= minSpells*float64(length)
 }
 
-// isOvertaken reports whether a tokenizer kept requests while others passed that came later: then
-// it was not too busy, but held back some of them, such as those of one tenant. A gateway works at
+// isOvertaken reports whether a process of a server kept requests while others passed that came later:
+// then it was not too busy, but held back some of them, such as those of one tenant. A gateway works at
 // many requests at a time, and may keep any of them.
 func (d *FrontProcess) isOvertaken() bool {
-	if d.Gateway {
+	if d.duty == sends || d.duty == returns {
 		return false
 	}
 	overtaken, next := 0, 0
@@ -93,39 +119,51 @@ func (d *FrontProcess) isOvertaken() bool {
 
 // finding is what an engineer is told of a desk.
 func (f *Front) finding(d *FrontProcess, b *cause.Costs, cost float64) finding.Finding {
-	amounts, causes := map[int]int64{}, []cause.Cause{cause.Router, cause.Dispatch, cause.Unaccounted}
+	amounts := map[int]int64{}
 	var requests []int
 	for i := range d.kept {
 		amounts[d.kept[i].request] = d.kept[i].ns() - d.Usual
 		requests = append(requests, d.kept[i].request)
 	}
-	subkind, name := Tokenizer, "time at the tokenizer"
-	if d.Gateway {
-		subkind, name = Gateway, "time at the gateway"
-	}
-	claim := b.Amounts(amounts, causes...)
-	if !d.Gateway { // the same process sends the answers, late
+	of := &duties[d.duty]
+	claim := b.Amounts(amounts, of.causes...)
+	if d.duty == tokenizes { // the same process sends the answers, late
 		claim = claim.And(b.Beyond(requests, cause.Return))
 	}
-	mean := distribution.FloorDiv(d.total(), int64(len(d.kept)))
 	out := finding.Finding{
-		Subkind: subkind, At: d.Location, Since: d.Since, Text: d.text(mean), P: finding.Chance(d.P), Cost: cost,
+		Subkind: of.subkind, At: d.Location, Since: d.Since, Text: d.text(), P: finding.Chance(d.P), Cost: cost,
 		Claim: claim, Affected: finding.AffectedOf(f.set, requests),
-		Metric: finding.Metric{Name: name, Unit: table.Duration, Before: float64(d.Usual), After: float64(mean)},
+		Metric: finding.Metric{Name: of.metric, Unit: table.Duration, Before: float64(d.Usual), After: float64(d.mean())},
 	}
 	if d.Since == 0 {
 		out.P = finding.Chance(math.NaN())
 	} else {
 		out.Evidence = append(out.Evidence, finding.Sentence("%s if nothing had changed", words.Chance(d.P)))
 	}
-	if d.Gateway {
-		out.Evidence = append(out.Evidence, finding.Sentence("that is from the start of the gateway's span until it says that it sends the request, by one clock; no server sees it"))
-	} else if wait := d.waits(); wait > 0 {
-		out.Evidence = append(out.Evidence, finding.Sentence("%s %% of that time passes before the span of the server begins; only the gateway's span shows it", words.InPercent(wait)))
+	if said := d.seen(); said != "" {
+		out.Evidence = append(out.Evidence, finding.Sentence("%s", said))
 	}
 	out.Evidence = append(out.Evidence, finding.Sentence("for example %s", place.SomeRequests(f.set, requests)))
 	return out
 }
+
+// seen says which spans show the time that a desk kept requests; "" of a tokenizer whose own do.
+func (d *FrontProcess) seen() string {
+	switch wait := d.waits(); {
+	case d.duty == sends:
+		return "that is from the start of the gateway's span until it says that it sends the request, by one clock; no server sees it"
+	case d.duty == returns:
+		return "the span of the server ends before, and that of the gateway only then: clients that read slowly, or what is between them and the gateway; no server is at fault"
+	case d.duty == answers:
+		return "the scheduler is done before that, and the span of the server ends only then: the detokenizer or the HTTP server is too busy"
+	case wait > 0:
+		return fmt.Sprintf("%s %% of that time passes before the span of the server begins; only the gateway's span shows it", words.InPercent(wait))
+	}
+	return ""
+}
+
+// mean is how many ns a desk kept one of them.
+func (d *FrontProcess) mean() int64 { return distribution.FloorDiv(d.total(), int64(len(d.kept))) }
 
 // total is how many ns the requests that it kept were at a desk.
 func (d *FrontProcess) total() int64 { return d.extra() + int64(len(d.kept))*d.Usual }
@@ -140,18 +178,27 @@ func (d *FrontProcess) waits() float64 {
 }
 
 // text says in a sentence which process keeps requests, how many, and since when.
-func (d *FrontProcess) text(mean int64) string {
+func (d *FrontProcess) text() string {
 	since := ""
 	if d.Since != 0 {
 		since = " since " + words.When(d.Since, d.Earliest, d.Latest)
 	}
 	share := words.InPercent(float64(len(d.kept)) / float64(max(1, d.after)))
-	if d.Gateway {
-		return fmt.Sprintf("the gateway holds %s %% of the requests%s, for %s on average, before it sends them to a server; usual is %s",
-			share, since, words.Nearly(mean), words.Nearly(d.Usual))
+	long, usual := words.Nearly(d.mean()), "usual is "+words.Nearly(d.Usual)
+	if d.Usual == 0 {
+		usual = "usually they leave at once"
 	}
-	return fmt.Sprintf("the tokenizer of %s is too busy%s: %s %% of the requests there take %s on average until they are tokenized and handed to the scheduler; usual is %s",
-		d.server(), since, share, words.Nearly(mean), words.Nearly(d.Usual))
+	switch d.duty {
+	case sends:
+		return fmt.Sprintf("the gateway holds %s %% of the requests%s, for %s on average, before it sends them to a server; %s", share, since, long, usual)
+	case returns:
+		return fmt.Sprintf("%s %% of the answers%s leave the gateway %s after the server is done with them, on average; %s", share, since, long, usual)
+	case answers:
+		return fmt.Sprintf("%s answers late%s: %s %% of the requests there take %s on average from the last step of the scheduler until the answer is out; %s",
+			d.server(), since, share, long, usual)
+	}
+	return fmt.Sprintf("the tokenizer of %s is too busy%s: %s %% of the requests there take %s on average until they are tokenized and handed to the scheduler; %s",
+		d.server(), since, share, long, usual)
 }
 
 // server names the server of a tokenizer.

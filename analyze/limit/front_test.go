@@ -38,6 +38,8 @@ func TestWhoKeepsRequests(t *testing.T) {
 	for _, want := range []struct{ scenario, subkind, text string }{
 		{"gateway_holds", Gateway, "the gateway holds"},
 		{"slow_tokenizer", Tokenizer, "the tokenizer of"},
+		{"late_answers", Answering, "unified ("},
+		{"slow_readers", Returning, ""},
 	} {
 		for _, seed := range []uint64{1, 2} {
 			c := cluster.Find(want.scenario).Config(seed)
@@ -52,7 +54,7 @@ func TestWhoKeepsRequests(t *testing.T) {
 			if f := &found[0]; f.Since < onset-slack || f.Since > onset+slack {
 				t.Errorf("%s %d: since %v, planted at %v", want.scenario, seed, f.Since, onset)
 			}
-			if name := run.Name(max(0, fault.Server)); want.subkind == Tokenizer && !strings.Contains(found[0].Text, name) {
+			if name := run.Name(max(0, fault.Server)); (want.subkind == Tokenizer || want.subkind == Answering) && !strings.Contains(found[0].Text, name) {
 				t.Errorf("%q does not name %s", found[0].Text, name)
 			}
 		}

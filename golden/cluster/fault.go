@@ -48,6 +48,8 @@ var faults = map[string]struct {
 
 	"gateway holds":  {"the gateway holds a Share of the requests for Size to twice that many seconds", gatewayHolds},
 	"slow tokenizer": {"tokenizing takes Size times as long", slowTokenizer},
+	"late answers":   {"answers leave the server Size seconds after the last step of the scheduler", lateAnswers},
+	"slow readers":   {"a Share of the clients read the answer for Size to twice that many seconds longer than the server writes it", slowReaders},
 	"skewed routing": {"a Share of the requests of its role go to Server, out of turn", skewedRouting},
 	"slow link":      {"KV takes about Size seconds longer from Server", slowLink},
 	"throttling":     {"the clock of a GPU is lower, so that all steps take Size times as long; Share is why, in DCGM's bits", throttling},
@@ -304,6 +306,21 @@ func gatewayHolds(s *sim, f *Fault) {
 
 func slowTokenizer(s *sim, f *Fault) {
 	f.each(s, func(v *server) { s.Agenda.At(f.since(s), func() { v.slow = f.Size }) })
+}
+
+func lateAnswers(s *sim, f *Fault) {
+	f.each(s, func(v *server) { s.Agenda.At(f.since(s), func() { v.late = int64(f.Size * 1e9) }) })
+}
+
+func slowReaders(s *sim, f *Fault) {
+	rng := f.rng(s)
+	s.reads = append(s.reads, func(*Request) int64 {
+		slow, length := rng.Float64() < f.Share, f.Size*(1+rng.Float64())
+		if !slow || s.Agenda.Now < f.since(s) {
+			return 0
+		}
+		return int64(length * 1e9)
+	})
 }
 
 func slowPair(s *sim, f *Fault) {

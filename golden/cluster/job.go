@@ -145,7 +145,7 @@ func (j *job) token(at int64, n int) {
 // answer is the first sign of an answer at the tokenizer.
 func (j *job) answer(at int64) {
 	if j.half.FirstToken == 0 {
-		j.half.FirstToken = max(at, j.server.front.tokenizing) + j.req.draws.between(200*us, 400*us)
+		j.half.FirstToken = max(at, j.server.front.tokenizing) + j.req.draws.between(200*us, 400*us) + j.server.front.late
 	}
 }
 
@@ -172,7 +172,7 @@ func (j *job) accepted() (n int) {
 func (j *job) finish(at int64, finish string) {
 	h, d, v := j.half, &j.req.draws, j.server
 	h.Finish, h.Ended = finish, at+d.between(30*us, 70*us)
-	h.End = max(at, v.front.tokenizing) + d.between(450*us, 750*us)
+	h.End = max(at, v.front.tokenizing) + d.between(450*us, 750*us) + v.front.late
 	if h.FirstToken = min(h.FirstToken, h.End); v.role == Prefill {
 		h.FirstToken = h.End
 	}

@@ -197,6 +197,12 @@ var ways = []Scenario{
 		c.Pools = []Pool{small.of(2, 3)}
 		c.Faults = []Fault{{Name: "slow tokenizer", Server: vary.IntN(2), At: since(c, vary), Size: 180}}
 	}},
+	{Name: "late_answers", Doc: "the answers of one server leave it 0.3 s after its scheduler is done", Words: "HOST.*answer|answer.*HOST", plant: func(c *Config, vary *rand.Rand) {
+		c.Faults = []Fault{{Name: "late answers", Server: vary.IntN(3), At: since(c, vary), Size: 0.3}}
+	}},
+	{Name: "slow_readers", Doc: "half of the clients read their answers for 0.5 to 1 s longer than the servers write them", Words: "answers.*(leave|gateway)|clients", plant: func(c *Config, vary *rand.Rand) {
+		c.Faults = []Fault{{Name: "slow readers", Server: All, At: since(c, vary), Size: 0.5, Share: 0.5}}
+	}},
 	{Name: "slow_pair", Doc: "KV takes 0.4 s longer from one of two prefill servers to one of two decode servers", Words: "HOST", Stage: "transfer", plant: func(c *Config, vary *rand.Rand) {
 		c.disaggregate(2, 3)
 		c.Faults = []Fault{{Name: "slow pair", Server: vary.IntN(2), Other: 2 + vary.IntN(3), At: since(c, vary), Size: 0.4}}

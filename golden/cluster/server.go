@@ -31,6 +31,7 @@ type server struct {
 	jobs         []*job  // of its life that have not ended
 	tokenizing   int64   // until when the tokenizer is busy
 	slow         float64 // factor of tokenizing
+	late         int64   // ns from the last step until the answer is out, in addition
 
 	busy      bool
 	inbox     []*job // what the scheduler has not taken in yet, between two steps

@@ -23,6 +23,7 @@ type sim struct {
 	servers []*server
 	next    map[turnKey]int // round robin
 	holds   []func(q *Request) int64
+	reads   []func(q *Request) int64       // how much longer clients read than servers write
 	slowWay []func(from, to *server) int64 // KV transfers
 	drafts  []func() float64               // factors of how many are accepted
 	skews   []func(k turnKey) *server      // who gets a request out of turn
@@ -166,6 +167,9 @@ func (s *sim) end(q *Request, at int64, how Outcome) {
 	q.Outcome, q.End = how, at
 	if s.run.Config.Gateway && !q.Health {
 		q.End += q.draws.between(400*us, 700*us)
+		for _, read := range s.reads {
+			q.End += read(q)
+		}
 	}
 }
 
