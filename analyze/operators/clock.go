@@ -3,7 +3,7 @@ package operators
 import (
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze/roof"
+	"github.com/sgtrace/sgtrace/analyze/roofline"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
@@ -12,8 +12,8 @@ import (
 
 // A Beside is what inputs beside profiles say of what GPUs could do.
 type Beside struct {
-	Routed *roof.RoutedTokens // nil where it was not recorded which experts tokens went to
-	Clocks []float64          // of the units of the GPU of each rank while it was recorded, MHz; 0 is unknown, as is what is missing
+	Routed *roofline.RoutedTokens // nil where it was not recorded which experts tokens went to
+	Clocks []float64              // of the units of the GPU of each rank while it was recorded, MHz; 0 is unknown, as is what is missing
 }
 
 // clockCounters are what profilers call the clock of the units that compute, in MHz: Nsight Systems samples that of

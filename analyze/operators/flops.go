@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze/roof"
+	"github.com/sgtrace/sgtrace/analyze/roofline"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -87,7 +87,7 @@ func notePeak[T any](o *Operators, t *table.Table, rows []T, of func(*T) *Comput
 
 // peakOf returns the peak of a GPU for a type of numbers; NaN is unknown.
 func peakOf(gpu, typ string) float64 {
-	g, ok := roof.GPUOf(gpu)
+	g, ok := roofline.GPUOf(gpu)
 	if !ok {
 		return math.NaN()
 	}
@@ -107,7 +107,7 @@ func gemmOf(r *Row, gpu string) (GEMM, bool) {
 	if r.Working == 0 || r.GPU == 0 {
 		return GEMM{}, false
 	}
-	of, ok := roof.GEMMOf(r.Row.Name, roof.ParseInputs(r.Shapes, r.Types))
+	of, ok := roofline.GEMMOf(r.Row.Name, roofline.ParseInputs(r.Shapes, r.Types))
 	if !ok {
 		return GEMM{}, false
 	}
@@ -132,7 +132,7 @@ func attentionOf(r *Row, gpu string) (Attention, bool) {
 	if !known || r.Working == 0 || r.GPU == 0 {
 		return Attention{}, false
 	}
-	in := roof.ParseInputs(r.Shapes, r.Types)
+	in := roofline.ParseInputs(r.Shapes, r.Types)
 	a := Attention{Computed: Computed{Row: *r, Type: in.Type(rule.Query), FLOPs: math.NaN(), GPUName: gpu}, paged: rule.Paged,
 		B: request.Unknown, Heads: request.Unknown, KVHeads: request.Unknown, Queries: request.Unknown, Keys: request.Unknown, Dim: request.Unknown, ValueDim: request.Unknown}
 	query, key, value := in.Dims(rule.Query), in.Dims(rule.Query+1), in.Dims(rule.Query+2)
@@ -153,7 +153,7 @@ func attentionOf(r *Row, gpu string) (Attention, bool) {
 
 // each returns the FLOPs of one call: those of the two products.
 func (a *Attention) each() float64 {
-	return 2 * float64(a.B) * float64(a.Heads) * roof.AttentionPairs(a.Queries, a.Keys, a.Mask) * float64(a.Dim+a.ValueDim)
+	return 2 * float64(a.B) * float64(a.Heads) * roofline.AttentionPairs(a.Queries, a.Keys, a.Mask) * float64(a.Dim+a.ValueDim)
 }
 
 // windowColumn is how many keys a token attends to.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/graphs"
-	"github.com/sgtrace/sgtrace/analyze/roof"
+	"github.com/sgtrace/sgtrace/analyze/roofline"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
@@ -24,10 +24,10 @@ type Roofed struct {
 	Mask          profile.Mask     // of attention
 	Step          profile.StepKind // StepOther is unknown, or both
 	Instances     int64
-	Time          int64     // ns of their kernels, each from when the one before it on its stream ended
-	Work          roof.Work // of all; NaN is unknown
-	Roof          float64   // ns in which the GPU can do it; NaN is unknown
-	Bound         roof.Bound
+	Time          int64         // ns of their kernels, each from when the one before it on its stream ended
+	Work          roofline.Work // of all; NaN is unknown
+	Roof          float64       // ns in which the GPU can do it; NaN is unknown
+	Bound         roofline.Bound
 	Share         float64 // of the time of all rows
 	reached       float64
 }
@@ -65,9 +65,9 @@ func (k roofKey) compare(o roofKey) int {
 type roofSum struct {
 	n     int64
 	time  int64
-	work  roof.Work
-	roof  float64                // ns; NaN is unknown of some instance
-	bound map[roof.Bound]float64 // ns of the instances that each bounds
+	work  roofline.Work
+	roof  float64                    // ns; NaN is unknown of some instance
+	bound map[roofline.Bound]float64 // ns of the instances that each bounds
 }
 
 // An instance is a call of an operator, or one of a replay, with the kernels that count for it.
@@ -88,19 +88,19 @@ type modelKey struct {
 
 // A modeled is the work of an operator, and the shortest time in which its GPU can do it.
 type modeled struct {
-	work  roof.Work
+	work  roofline.Work
 	roof  float64
-	bound roof.Bound
+	bound roofline.Bound
 }
 
 // roofs collect the instances of a stream.
 type roofs struct {
 	set    *profile.Set
-	routed *roof.RoutedTokens
+	routed *roofline.RoutedTokens
 	clocks []float64 // of the GPU of each rank, MHz; 0 is unknown
 	steps  *walk.KernelSteps
 	sums   map[roofKey]*roofSum
-	inputs map[class]roof.Inputs
+	inputs map[class]roofline.Inputs
 	known  map[modelKey]modeled
 	model  map[class]bool // whether a formula may be known
 	eager  map[[2]int32]*instance
@@ -120,8 +120,8 @@ type laneID struct {
 	stream       uint32
 }
 
-func newRoofs(set *profile.Set, s profile.Stream, routed *roof.RoutedTokens, clocks []float64) *roofs {
-	return &roofs{set, routed, clocks, walk.ReadKernelSteps(set, s), map[roofKey]*roofSum{}, map[class]roof.Inputs{}, map[modelKey]modeled{}, map[class]bool{}, map[[2]int32]*instance{}, map[laneID]trace.Time{}, graphs.NewParts(set.Syms), map[launchID]class{}}
+func newRoofs(set *profile.Set, s profile.Stream, routed *roofline.RoutedTokens, clocks []float64) *roofs {
+	return &roofs{set, routed, clocks, walk.ReadKernelSteps(set, s), map[roofKey]*roofSum{}, map[class]roofline.Inputs{}, map[modelKey]modeled{}, map[class]bool{}, map[[2]int32]*instance{}, map[laneID]trace.Time{}, graphs.NewParts(set.Syms), map[launchID]class{}}
 }
 
 // alone returns how long a kernel ran after the one before it on its stream had ended: programmatic
@@ -137,10 +137,10 @@ func (r *roofs) alone(k *profile.Kernel) int64 {
 }
 
 // of returns the inputs of operators of a class.
-func (r *roofs) of(c class) roof.Inputs {
+func (r *roofs) of(c class) roofline.Inputs {
 	in, ok := r.inputs[c]
 	if !ok {
-		in = roof.ParseInputs(nameOf(r.set, c.shapes), nameOf(r.set, c.types))
+		in = roofline.ParseInputs(nameOf(r.set, c.shapes), nameOf(r.set, c.types))
 		r.inputs[c] = in
 	}
 	return in
@@ -151,7 +151,7 @@ func (r *roofs) hasModel(c class) bool {
 	known, ok := r.model[c]
 	if !ok {
 		if c.name != 0 {
-			_, known = roof.WorkOf(r.set.Syms.Name(c.name), r.of(c), roof.Setting{Lengths: &someLengths, Mask: c.mask, Values: nameOf(r.set, c.values)})
+			_, known = roofline.WorkOf(r.set.Syms.Name(c.name), r.of(c), roofline.Setting{Lengths: &someLengths, Mask: c.mask, Values: nameOf(r.set, c.values)})
 		}
 		r.model[c] = known
 	}
@@ -169,8 +169,8 @@ func (r *roofs) modeled(i *instance) modeled {
 	}
 	if i.key.kernel != 0 {
 		kernel := r.set.Syms.Name(i.key.kernel)
-		key.among = roof.GPUsOf(kernel)
-		if roof.NamesUnits(kernel) {
+		key.among = roofline.GPUsOf(kernel)
+		if roofline.NamesUnits(kernel) {
 			key.kernel = i.key.kernel
 		}
 	}
@@ -179,9 +179,9 @@ func (r *roofs) modeled(i *instance) modeled {
 		return m
 	}
 	nan := math.NaN()
-	m = modeled{work: roof.Work{FLOPs: nan, Bytes: nan}, roof: nan}
+	m = modeled{work: roofline.Work{FLOPs: nan, Bytes: nan}, roof: nan}
 	if key.name != 0 {
-		if w, ok := roof.WorkOf(r.set.Syms.Name(key.name), r.of(key.class), roof.Setting{Lengths: i.lengths, Mask: key.mask, Values: nameOf(r.set, key.values), Routed: r.routed}); ok {
+		if w, ok := roofline.WorkOf(r.set.Syms.Name(key.name), r.of(key.class), roofline.Setting{Lengths: i.lengths, Mask: key.mask, Values: nameOf(r.set, key.values), Routed: r.routed}); ok {
 			if key.among > 0 {
 				w = w.AmongGPUs(key.among)
 			}
@@ -189,7 +189,7 @@ func (r *roofs) modeled(i *instance) modeled {
 				w = w.On(r.set.Syms.Name(key.kernel))
 			}
 			m.work = w
-			if g, ok := roof.GPUOf(r.set.GPU(key.rank)); ok {
+			if g, ok := roofline.GPUOf(r.set.GPU(key.rank)); ok {
 				g = g.AtClock(r.clocks[key.rank])
 				m.roof, m.bound = w.Roof(&g)
 			}
@@ -217,7 +217,7 @@ func (i *instance) add(k *profile.Kernel, time int64) {
 func (r *roofs) finish(i *instance) {
 	s := r.sums[i.key]
 	if s == nil {
-		s = &roofSum{bound: map[roof.Bound]float64{}}
+		s = &roofSum{bound: map[roofline.Bound]float64{}}
 		r.sums[i.key] = s
 	}
 	s.n++
@@ -376,9 +376,9 @@ func SumRooflines(set *profile.Set, g *graphs.Graphs, beside Beside, opt walk.Op
 		}
 		row.sum(p.Parts)
 		row.reached = 1
-		if g, ok := roof.GPUOf(set.GPU(p.Key.rank)); ok {
+		if g, ok := roofline.GPUOf(set.GPU(p.Key.rank)); ok {
 			row.reached = g.Reached(row.Bound)
-			if row.Bound == roof.ByCompute && slices.Max(clocks) > 0 { // what is reached is at the clock that power allows
+			if row.Bound == roofline.ByCompute && slices.Max(clocks) > 0 { // what is reached is at the clock that power allows
 				row.reached = 1
 			}
 		}
@@ -397,7 +397,7 @@ func SumRooflines(set *profile.Set, g *graphs.Graphs, beside Beside, opt walk.Op
 
 // sum adds up what instances did, of all ranks.
 func (r *Roofed) sum(parts []*roofSum) {
-	bound := map[roof.Bound]float64{}
+	bound := map[roofline.Bound]float64{}
 	for _, s := range parts {
 		r.Instances += s.n
 		r.Time = distribution.AddTimes(r.Time, s.time)
@@ -410,7 +410,7 @@ func (r *Roofed) sum(parts []*roofSum) {
 	if math.IsNaN(r.Roof) {
 		return
 	}
-	for _, by := range [...]roof.Bound{roof.ByMemory, roof.ByCompute, roof.ByLink} {
+	for _, by := range [...]roofline.Bound{roofline.ByMemory, roofline.ByCompute, roofline.ByLink} {
 		if bound[by] > bound[r.Bound] {
 			r.Bound = by
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/roof"
+	"github.com/sgtrace/sgtrace/analyze/roofline"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
@@ -34,7 +34,7 @@ type Fill struct {
 
 	Resident  int64   // blocks that a multiprocessor holds at once; 0 is unknown
 	Occupancy float64 // part of its threads that these are
-	Limit     roof.Limit
+	Limit     roofline.Limit
 	amd       bool
 }
 
@@ -111,7 +111,7 @@ func (f *Fill) why() string {
 		return "few blocks"
 	case f.Idle() >= muchIdle:
 		return "last wave"
-	case f.Occupancy > 0 && f.Occupancy <= lowOccupancy && (f.Limit == roof.ByRegisters || f.Limit == roof.ByShared) && !f.Tensor:
+	case f.Occupancy > 0 && f.Occupancy <= lowOccupancy && (f.Limit == roofline.ByRegisters || f.Limit == roofline.ByShared) && !f.Tensor:
 		return "low occupancy"
 	}
 	return ""
@@ -180,7 +180,7 @@ func SumFills(set *profile.Set, opt walk.Options) *Fills {
 
 // add adds the kernels of one name and launch, if they do not fill their GPU.
 func (f *Fills) add(row *Fill, gpu string) {
-	g, ok := roof.GPUOf(gpu)
+	g, ok := roofline.GPUOf(gpu)
 	if !ok {
 		return
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/operators"
 	"github.com/sgtrace/sgtrace/analyze/opportunity"
 	"github.com/sgtrace/sgtrace/analyze/place"
-	"github.com/sgtrace/sgtrace/analyze/roof"
+	"github.com/sgtrace/sgtrace/analyze/roofline"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -127,7 +127,7 @@ func parseKernels(ctx *cli.Context) (Run, error) {
 		fills := opportunity.SumFills(in.Profiles, opt)
 		captured := graphs.Collect(in.Profiles)
 		clocks := finders.SMClocks(in.Series, in.Profiles, gpu.Options{From: in.From, To: in.To})
-		roofs := operators.SumRooflines(in.Profiles, captured, operators.Beside{Routed: roof.RoutedTokensOf(in.Experts), Clocks: clocks}, opt)
+		roofs := operators.SumRooflines(in.Profiles, captured, operators.Beside{Routed: roofline.RoutedTokensOf(in.Experts), Clocks: clocks}, opt)
 		found := opportunity.Find(in.Profiles, captured, roofs, fills, opt)
 		kernels := d.Tables[0]
 		d.Tables = nil

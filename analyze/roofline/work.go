@@ -1,4 +1,4 @@
-package roof
+package roofline
 
 import (
 	"math"
