@@ -5,7 +5,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/allocations"
 	"github.com/sgtrace/sgtrace/analyze/cause"
-	"github.com/sgtrace/sgtrace/analyze/chain"
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -18,6 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/rank"
+	"github.com/sgtrace/sgtrace/analyze/rankreplay"
 	"github.com/sgtrace/sgtrace/analyze/replay"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/routing"
@@ -90,7 +90,7 @@ type Measured struct {
 	Collectives *collective.Collectives
 	OfHosts     *collective.Collectives // nil if none were recorded
 	Waits       *collective.WaitHistory // if they are drawn
-	Chain       *chain.Run              // if it is to be played
+	Chain       *rankreplay.Run         // if it is to be played
 
 	Hang    *hang.Hang          // nil without dumps of what is in flight
 	Memory  *allocations.Memory // nil without snapshots of memory
@@ -189,7 +189,7 @@ func (m *Measured) ofProfiles(collector *gaps.Collector) []func() {
 			m.Waits = m.Collectives.WaitHistory()
 		}
 		if in.Played {
-			m.Chain = chain.Read(in.Profiles)
+			m.Chain = rankreplay.Read(in.Profiles)
 		}
 		in.Profiles.Collectives, in.Profiles.HostCollectives = nil, nil
 	}}

@@ -4,8 +4,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze/chain"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/rankreplay"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
@@ -19,13 +19,13 @@ func TestRateOfStepIntervals(t *testing.T) {
 		testset.EachSeed(seeds, func(seed uint64) {
 			s := c.TPServer
 			s.Seed, s.Steps, s.Slow = seed, 40, int(seed)%s.Ranks
-			slow := chain.Read(s.Play())
+			slow := rankreplay.Read(s.Play())
 			s.Factor, s.Lag = 1, 1
-			calm := chain.Read(s.Play())
-			truth, _, ranks := calm.Play(&chain.Change{Rank: -1})
+			calm := rankreplay.Read(s.Play())
+			truth, _, ranks := calm.Play(&rankreplay.Change{Rank: -1})
 			want := float64(truth.Total()) / float64(len(ranks))
 			steps := &Steps{chain: slow, gpus: &gpu.GPUs{}}
-			answer := steps.ask(chain.Change{Rank: s.Slow})
+			answer := steps.ask(rankreplay.Change{Rank: s.Slow})
 			if len(answer) != 1 {
 				t.Fatalf("%s, seed %d: %v", c.Name, seed, answer)
 			}

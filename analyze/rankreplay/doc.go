@@ -1,4 +1,4 @@
-// Package chain computes how much faster a recorded run would be if one rank were as fast as its
+// Package rankreplay plays the collectives of a recorded run again, and computes how much faster a recorded run would be if one rank were as fast as its
 // peers. At a collective, ranks wait for the last of them, so a run of ranks is a chain: each
 // computes from the end of one collective to the next, and all continue when the last one has
 // come and the data is through.
@@ -11,4 +11,4 @@
 // Played without a change, a chain comes out as it was recorded, to the nanosecond. What cannot be
 // known is what the ranks had to wait for beside each other, such as requests: after a pause of
 // all ranks, the chain begins anew at its recorded time.
-package chain
+package rankreplay

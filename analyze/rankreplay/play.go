@@ -1,4 +1,4 @@
-package chain
+package rankreplay
 
 import (
 	"math/rand/v2"
