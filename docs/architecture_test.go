@@ -33,7 +33,7 @@ var (
 	// base is what all reports stand on, and what several of them do.
 	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/metric", "analyze/place", "analyze/finding", "analyze/document",
 		"analyze/curves", "analyze/load", "analyze/straggler", "analyze/cause", "analyze/slo", "analyze/walk", "analyze/replay", "analyze/rankreplay"}
-	// single are the rooms that answer a question each and need no other answer, asking those that do. Both are questions.
+	// single answer a question each from tables alone, asking with the answers of other packages, too.
 	single = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/limit", "analyze/lifecycle", "analyze/logged", "analyze/kernel", "analyze/gpu", "analyze/rank", "analyze/hang", "analyze/hardware",
 		"analyze/allocations", "analyze/routing", "analyze/inspect"}
 	asking = []string{"analyze/loss", "analyze/collective", "analyze/host", "analyze/gaps", "analyze/graphs", "analyze/roofline", "analyze/operators", "analyze/opportunity", "analyze/tokens", "analyze/overtime", "analyze/diff",

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/sgtrace/sgtrace/golden/internal/ground"
+	"github.com/sgtrace/sgtrace/golden/internal/simkit"
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/otlp"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -41,8 +41,8 @@ func WriteDir(dir string, r *simulator.Run, traces *torch.Config, exports *nsys.
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("creating the output directory: %w", err)
 	}
-	if err := ground.WriteFile(filepath.Join(dir, "otel.jsonl"), func(w io.Writer) error { return otlp.Write(w, r) }); err != nil {
+	if err := simkit.WriteFile(filepath.Join(dir, "otel.jsonl"), func(w io.Writer) error { return otlp.Write(w, r) }); err != nil {
 		return err
 	}
-	return ground.WriteFile(filepath.Join(dir, "truth.json"), func(w io.Writer) error { return json.NewEncoder(w).Encode(truth) })
+	return simkit.WriteFile(filepath.Join(dir, "truth.json"), func(w io.Writer) error { return json.NewEncoder(w).Encode(truth) })
 }

@@ -1,7 +1,7 @@
-// Package rankreplay plays the collectives of a recorded run again, and computes how much faster a recorded run would be if one rank were as fast as its
-// peers. At a collective, ranks wait for the last of them, so a run of ranks is a chain: each
-// computes from the end of one collective to the next, and all continue when the last one has
-// come and the data is through.
+// Package rankreplay plays the collectives of a recorded run again, and computes how much faster
+// the run would be if one rank were as fast as its peers. At a collective, ranks wait for the last
+// of them, so a run of ranks is a chain: each computes from the end of one collective to the next,
+// and all continue when the last one has come and the data is through.
 //
 // [Read] takes the chain out of what profilers recorded, or says why it does not hold: ranks are
 // missing, or collectives run beside others. [Run.Play] plays it with one rank at the level of its

@@ -9,7 +9,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/golden/internal/ground"
+	"github.com/sgtrace/sgtrace/golden/internal/simkit"
 )
 
 // Mode is how the recorder was set.
@@ -232,7 +232,7 @@ func (t *Truth) write(c *Config, ranks [][]pass, maps [][]int64) {
 			}
 		}
 		name := fmt.Sprintf("expert_distribution_recorder_%d.25", Start+3600)
-		t.Files[name+".pt"] = save(name, ground.Dict{{"rank", 0}, {"logical_count", tensor{[]int{ring, c.Layers, c.Experts}, values, false}}, {"average_utilization_rate_over_window", nil}})
+		t.Files[name+".pt"] = save(name, simkit.Dict{{"rank", 0}, {"logical_count", tensor{[]int{ring, c.Layers, c.Experts}, values, false}}, {"average_utilization_rate_over_window", nil}})
 	case CSV:
 		for r := range ranks {
 			sum := zeros(c.Layers, physical)
@@ -254,11 +254,11 @@ func (t *Truth) write(c *Config, ranks [][]pass, maps [][]int64) {
 }
 
 // records is what one rank dumps.
-func (c *Config) records(rank int, passes []pass, maps [][]int64) ground.Dict {
+func (c *Config) records(rank int, passes []pass, maps [][]int64) simkit.Dict {
 	physical := c.Experts + c.Redundant
 	var list []any
 	for p, x := range passes {
-		rec := ground.Dict{{"forward_pass_id", passID(p)}, {"rank", rank}, {"gatherer_key", "primary"}}
+		rec := simkit.Dict{{"forward_pass_id", passID(p)}, {"rank", rank}, {"gatherer_key", "primary"}}
 		if c.Mode != PerPass {
 			var ids, positions []any
 			for i := range c.Tokens {
@@ -280,5 +280,5 @@ func (c *Config) records(rank int, passes []pass, maps [][]int64) ground.Dict {
 	for _, layer := range maps {
 		logical = append(logical, layer...)
 	}
-	return ground.Dict{{"records", list}, {"last_physical_to_logical_map", tensor{[]int{c.Layers, physical}, logical, true}}}
+	return simkit.Dict{{"records", list}, {"last_physical_to_logical_map", tensor{[]int{c.Layers, physical}, logical, true}}}
 }

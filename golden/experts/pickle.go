@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/golden/internal/ground"
+	"github.com/sgtrace/sgtrace/golden/internal/simkit"
 )
 
 // A file is what torch.save writes: a pickle of protocol 2, and the storages of its tensors.
 type file struct {
-	*ground.Pickler
+	*simkit.Pickler
 	storages [][]byte
 }
 
@@ -25,7 +25,7 @@ type tensor struct {
 
 // save returns the bytes of a file whose archive has a name.
 func save(stem string, root any) []byte {
-	f := &file{Pickler: ground.NewPickler(2)}
+	f := &file{Pickler: simkit.NewPickler(2)}
 	f.Other = func(v any) { f.tensor(v.(tensor)) }
 	f.Value(root)
 	var out bytes.Buffer

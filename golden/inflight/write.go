@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/golden/internal/ground"
+	"github.com/sgtrace/sgtrace/golden/internal/simkit"
 )
 
 // Form is how dumps are written.
@@ -51,7 +51,7 @@ func Write(dir string, c Config, form Form) (Truth, error) {
 				return j.truth, err
 			}
 		} else {
-			data = ground.Pickled(2, j.dump(rank))
+			data = simkit.Pickled(2, j.dump(rank))
 		}
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
 			return j.truth, err
@@ -63,7 +63,7 @@ func Write(dir string, c Config, form Form) (Truth, error) {
 // plain makes of a value what encoding/json knows.
 func plain(v any) any {
 	switch v := v.(type) {
-	case ground.Dict:
+	case simkit.Dict:
 		m := map[string]any{}
 		for _, f := range v {
 			m[f[0].(string)] = plain(f[1])
@@ -75,18 +75,18 @@ func plain(v any) any {
 			list[i] = plain(x)
 		}
 		return list
-	case ground.Pair:
+	case simkit.Pair:
 		return []any{plain(v[0]), plain(v[1])}
 	}
 	return v
 }
 
 // dump is what the recorder of a rank has, with the keys and in the order of version 2.9.
-func (j *job) dump(rank int) ground.Dict {
-	config, status := ground.Dict{}, ground.Dict{}
+func (j *job) dump(rank int) simkit.Dict {
+	config, status := simkit.Dict{}, simkit.Dict{}
 	for id, g := range j.mine[rank] {
 		ranks, _ := json.Marshal(j.groups[g].ranks)
-		config = append(config, [2]any{j.groupName(g), ground.Dict{{"name", j.groupName(g)}, {"desc", j.groups[g].desc}, {"ranks", string(ranks)}}})
+		config = append(config, [2]any{j.groupName(g), simkit.Dict{{"name", j.groupName(g)}, {"desc", j.groups[g].desc}, {"ranks", string(ranks)}}})
 		enqueued, completed := int64(-1), int64(-1)
 		for i := range j.program[rank][:j.entered[rank]] {
 			if o := &j.program[rank][i]; o.group == g {
@@ -95,7 +95,7 @@ func (j *job) dump(rank int) ground.Dict {
 				}
 			}
 		}
-		status = append(status, [2]any{fmt.Sprint(id), ground.Dict{{"last_enqueued_collective", enqueued}, {"last_started_collective", int64(-1)}, {"last_completed_collective", completed}}})
+		status = append(status, [2]any{fmt.Sprint(id), simkit.Dict{{"last_enqueued_collective", enqueued}, {"last_started_collective", int64(-1)}, {"last_completed_collective", completed}}})
 	}
 	var entries []any
 	p := j.program[rank][:j.entered[rank]]
@@ -104,21 +104,21 @@ func (j *job) dump(rank int) ground.Dict {
 			entries = append(entries, j.entry(rank, &p[i]))
 		}
 	}
-	return ground.Dict{{"version", "2.9"}, {"pg_config", config}, {"nccl_version", "2.27.3"}, {"pg_status", status}, {"entries", entries}}
+	return simkit.Dict{{"version", "2.9"}, {"pg_config", config}, {"nccl_version", "2.27.3"}, {"pg_status", status}, {"entries", entries}}
 }
 
-func (j *job) entry(rank int, o *op) ground.Dict {
+func (j *job) entry(rank int, o *op) simkit.Dict {
 	state, ended := "scheduled", any(nil)
 	if o.done {
 		state, ended = "completed", o.created+400_000
 	}
 	sizes := func(of []int64) []any { return []any{[]any{of[0], of[1]}} }
 	frames := []any{
-		ground.Dict{{"name", "all_reduce"}, {"filename", "/opt/venv/lib/python3.12/site-packages/torch/distributed/distributed_c10d.py"}, {"line", int64(2810)}},
-		ground.Dict{{"name", "forward"}, {"filename", "/srv/app/model.py"}, {"line", int64(o.line)}},
+		simkit.Dict{{"name", "all_reduce"}, {"filename", "/opt/venv/lib/python3.12/site-packages/torch/distributed/distributed_c10d.py"}, {"line", int64(2810)}},
+		simkit.Dict{{"name", "forward"}, {"filename", "/srv/app/model.py"}, {"line", int64(o.line)}},
 	}
 	pgID := slices.Index(j.mine[rank], o.group)
-	return ground.Dict{{"frames", frames}, {"record_id", o.record}, {"pg_id", int64(pgID)}, {"process_group", ground.Pair{j.groupName(o.group), j.groups[o.group].desc}},
+	return simkit.Dict{{"frames", frames}, {"record_id", o.record}, {"pg_id", int64(pgID)}, {"process_group", simkit.Pair{j.groupName(o.group), j.groups[o.group].desc}},
 		{"collective_seq_id", o.seq}, {"p2p_seq_id", int64(0)}, {"op_id", o.seq}, {"profiling_name", "nccl:" + o.name}, {"time_created_ns", o.created},
 		{"input_sizes", sizes(o.in)}, {"input_dtypes", []any{o.typ}}, {"output_sizes", sizes(o.out)}, {"output_dtypes", []any{o.typ}}, {"state", state},
 		{"time_discovered_started_ns", nil}, {"time_discovered_completed_ns", ended}, {"retired", o.done}, {"timeout_ms", int64(600000)}, {"is_p2p", false},

@@ -9,7 +9,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 
-	"github.com/sgtrace/sgtrace/golden/internal/ground"
+	"github.com/sgtrace/sgtrace/golden/internal/simkit"
 )
 
 // Units of time, in nanoseconds.
@@ -222,7 +222,7 @@ func resource(a Attributes, scope string) Resource {
 
 // uuid returns a random UUID of version 4.
 func uuid(rng *rand.Rand) string {
-	h := []byte(ground.HexDigits(rng, 32))
+	h := []byte(simkit.HexDigits(rng, 32))
 	h[12] = '4'
 	h[16] = "89ab"[rng.IntN(4)]
 	s := string(h)

@@ -1,4 +1,4 @@
-package ground
+package simkit
 
 import (
 	"container/heap"

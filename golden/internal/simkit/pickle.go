@@ -1,4 +1,4 @@
-package ground
+package simkit
 
 import (
 	"encoding/binary"
@@ -123,7 +123,7 @@ func (p *Pickler) Value(v any) {
 		}
 	default:
 		if p.Other == nil {
-			panic(fmt.Sprintf("ground: cannot pickle %T", v))
+			panic(fmt.Sprintf("simkit: cannot pickle %T", v))
 		}
 		p.Other(v)
 	}
