@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/request"
@@ -103,6 +104,7 @@ type gpuSweep struct {
 	gpu      *GPU
 	recorded recordings
 	spans    []recordedSpan // of steps, by recording: see workSpans
+	steps    []walk.Step    // of the rank; nil if it has several devices
 	startup  startup
 	now      trace.Time                        // up to here all is counted
 	until    [kernelname.NumClasses]trace.Time // ends of what has started
@@ -129,6 +131,9 @@ func newGPUSweep(part *gpuPart, of *rankWork, spans []recordedSpan, opt *Options
 		held: newHeldSweep(of, part)}
 	s := &gpuSweep{gpu: g, recorded: of.recorded, spans: spans, stream: map[int64]int{}, kernels: &of.kernels, waits: waits,
 		pieces: pieceSweep{cuts: opt.Cuts, gpu: g}}
+	if len(of.gpus) == 1 {
+		s.steps = of.steps
+	}
 	if opt.Watch != nil {
 		if w := opt.Watch.Device(g.RankIndex, g.Device); w != nil {
 			s.watch = w
@@ -255,6 +260,7 @@ func (s *gpuSweep) advance(r *gpuRow) {
 			s.waits.add(&did.Waits, r, s.now)
 			s.pieces.waits(s.now, &before, &did.Waits.Time)
 			s.gap(did)
+			s.unseen(r)
 		}
 		s.count(running, to)
 	}
@@ -299,6 +305,20 @@ func (s *gpuSweep) gap(did *Activity) {
 	sum := gapSum{Gap: s.waits.gap.Gap, parts: s.waits.parts, step: s.step, load: s.waits.load}
 	did.Cold.addCold(&sum)
 	s.startup.add(&sum)
+}
+
+// unseen counts the time of the gap that r ended in which the device did what was not recorded, in
+// the steps that had begun on it.
+func (s *gpuSweep) unseen(r *gpuRow) {
+	ns := s.waits.parts[Unseen]
+	if ns == 0 || s.steps == nil {
+		return
+	}
+	for i := r.inStep - 1; i != walk.NoStep; i = s.steps[i].Around {
+		if step := &s.steps[i]; holdsCall(step, r) && step.First <= s.now {
+			step.Unseen = distribution.AddTimes(step.Unseen, ns)
+		}
+	}
 }
 
 // runTo counts the time up to an instant until which something runs.

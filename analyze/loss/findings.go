@@ -262,6 +262,10 @@ func tellIdle(g *gpu.GPUs, t *gpuTime, paused Paused) finding.Finding {
 		evidence = append(evidence, burdens(g)...)
 	}
 	text := fmt.Sprintf("%s idle %s, %s%s", are(g), t.idleInWords(), howMuch(distribution.Fraction(t.waits[most], t.idle())), clauseOf(g, t, most))
+	if most == gpu.Unseen {
+		text = fmt.Sprintf("nothing recorded runs on %s for %s, %swhile the host waits for its work: it likely does what was launched before the capture, or was not recorded",
+			Devices(g), t.idleInWords(), howMuch(distribution.Fraction(t.waits[most], t.idle())))
+	}
 	switch cold := t.cold.Total(); {
 	case t.part(cold) < muchCold:
 	case 2*t.cold.Time[gpu.ProfilerStart] >= cold:

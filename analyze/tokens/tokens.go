@@ -39,7 +39,7 @@ type Count struct {
 	Decoded int64
 	// Projected is how many tokens of Known are of steps that launched something, and Device
 	// how long these steps took: each from the first start to the last end of what it
-	// launched, ns.
+	// launched, without what the device did meanwhile and was not recorded, ns.
 	Projected, Device int64
 
 	tokens []int64 // by step, until it is summed up
@@ -106,7 +106,7 @@ func (c *Count) add(s *walk.Step) {
 	c.Decoded += int64(s.StepName.Decoded)
 	if s.Projected {
 		c.Projected += tokens
-		c.Device = distribution.AddTimes(c.Device, distribution.Between(s.First, s.Last))
+		c.Device = distribution.AddTimes(c.Device, max(0, distribution.Between(s.First, s.Last)-s.Unseen))
 	}
 }
 

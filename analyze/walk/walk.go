@@ -113,6 +113,7 @@ type Step struct {
 	Projected   bool
 	First, Last trace.Time // of what it launched
 	Busy        int64      // ns in which some of it ran, added up over devices
+	Unseen      int64      // ns from First on in which the only device did what was not recorded
 	// Kernels is how many kernels it launched, GraphKernels how many of them by CUDA graphs.
 	Kernels, GraphKernels int32
 }
