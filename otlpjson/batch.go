@@ -22,6 +22,16 @@ type batch struct {
 	documents int
 	other     int
 	left      int // spans that are not chosen
+
+	traces  []spantable.TraceID // of spans and links, once each, in the order in which they are met
+	numbers map[spantable.TraceID]uint32
+	ofSpan  []uint32 // index into traces
+	ofLink  []uint32 // index into traces
+
+	// Of the table that b is collected in.
+	block     *spantable.Block
+	originIDs []spantable.OriginID // by origin
+	traceIDs  []uint32             // numbers, by index into traces
 }
 
 // A batchSpan is a span, and where its events and links begin in the batch: they end where
@@ -63,9 +73,12 @@ func (b *batch) full() bool {
 }
 
 func (b *batch) reset() {
+	clear(b.numbers)
 	*b = batch{
 		spans: b.spans[:0], events: b.events[:0], links: b.links[:0], args: b.args[:0],
 		origins: b.origins[:0], resources: b.resources[:0], diags: b.diags[:0],
+		traces: b.traces[:0], numbers: b.numbers, ofSpan: b.ofSpan[:0], ofLink: b.ofLink[:0],
+		originIDs: b.originIDs[:0], traceIDs: b.traceIDs[:0],
 	}
 }
 
@@ -90,31 +103,65 @@ func (b *batch) undo(m mark) {
 	b.events, b.links, b.args = b.events[:m.events], b.links[:m.links], b.args[:m.args]
 }
 
-// collect appends b to a table as part of the given file.
+// numberTraces finds out which traces there are.
+func (b *batch) numberTraces() {
+	if b.numbers == nil {
+		b.numbers = map[spantable.TraceID]uint32{}
+	}
+	link := 0
+	for i := range b.spans {
+		s := &b.spans[i].Span
+		b.ofSpan = append(b.ofSpan, b.traceOf(s.TraceHi, s.TraceLo))
+		for end := b.linksEnd(i); link < end; link++ {
+			l := &b.links[link]
+			b.ofLink = append(b.ofLink, b.traceOf(l.TraceHi, l.TraceLo))
+		}
+	}
+}
+
+// traceOf returns the index of a trace into b.traces.
+func (b *batch) traceOf(hi, lo uint64) uint32 {
+	id := spantable.TraceID{hi, lo}
+	n, ok := b.numbers[id]
+	if !ok {
+		n = uint32(len(b.traces))
+		b.traces = append(b.traces, id)
+		b.numbers[id] = n
+	}
+	return n
+}
+
+// eventsEnd and linksEnd return where the events and links of span i end.
+func (b *batch) eventsEnd(i int) int {
+	if i+1 < len(b.spans) {
+		return int(b.spans[i+1].events)
+	}
+	return len(b.events)
+}
+
+func (b *batch) linksEnd(i int) int {
+	if i+1 < len(b.spans) {
+		return int(b.spans[i+1].links)
+	}
+	return len(b.links)
+}
+
+// collect makes b a part of the given file in a table, but for its rows, for which it reserves room:
+// see fill. The batches of a file are collected in order.
 func (b *batch) collect(d *spantable.Table, file uint32) {
-	origins := make([]spantable.OriginID, len(b.origins)+1)
-	origins[0] = d.Origin(spantable.Origin{File: file})
+	b.originIDs = append(b.originIDs, d.Origin(spantable.Origin{File: file}))
 	resources := make([]uint32, len(b.resources)+1)
 	for i := range b.resources {
 		r := &b.resources[i]
 		resources[i+1] = d.ResourceOf(r.service, r.instance, r.args)
 	}
-	for i, o := range b.origins {
-		origins[i+1] = d.Origin(spantable.Origin{File: file, Resource: resources[o.resource], Scope: o.scope})
+	for _, o := range b.origins {
+		b.originIDs = append(b.originIDs, d.Origin(spantable.Origin{File: file, Resource: resources[o.resource], Scope: o.scope}))
 	}
-	for i := range b.events {
-		b.events[i].Args = b.moved(b.events[i].Args, d)
+	for _, t := range b.traces {
+		b.traceIDs = append(b.traceIDs, d.Number(t))
 	}
-	for i := range b.spans {
-		s := &b.spans[i]
-		events, links := uint32(len(b.events)), uint32(len(b.links))
-		if i+1 < len(b.spans) {
-			events, links = b.spans[i+1].events, b.spans[i+1].links
-		}
-		s.Span.Origin = origins[s.Span.Origin]
-		s.Span.Args = b.moved(s.Span.Args, d)
-		d.Add(&s.Span, b.events[s.events:events], b.links[s.links:links])
-	}
+	b.block = d.Reserve(len(b.spans), len(b.events), len(b.links))
 	f := &d.Files[file]
 	f.Documents += b.documents
 	f.Other += b.other
@@ -125,12 +172,24 @@ func (b *batch) collect(d *spantable.Table, file uint32) {
 	}
 }
 
-// moved copies a list of b into the table's arena.
-func (b *batch) moved(local trace.ArgsID, d *spantable.Table) trace.ArgsID {
-	if local == 0 {
-		return 0
+// fill sets the rows of b, whose arguments go into an arena. Batches that were collected may be filled
+// side by side.
+func (b *batch) fill(args *trace.Args) {
+	to := args.Appender()
+	defer to.Release()
+	for i := range b.events {
+		b.events[i].Args = to.Put(b.list(b.events[i].Args))
 	}
-	return d.Args.Put(b.list(local))
+	for l := range b.ofLink {
+		b.ofLink[l] = b.traceIDs[b.ofLink[l]]
+	}
+	for i := range b.spans {
+		s := &b.spans[i]
+		s.Span.Origin = b.originIDs[s.Span.Origin]
+		s.Span.Args = to.Put(b.list(s.Span.Args))
+		links, end := int(s.links), b.linksEnd(i)
+		b.block.Add(&s.Span, b.traceIDs[b.ofSpan[i]], b.events[s.events:b.eventsEnd(i)], b.links[links:end], b.ofLink[links:end])
+	}
 }
 
 // list returns a list of b.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io"
 	"math"
-	"sync"
 
 	"github.com/sgtrace/sgtrace/request/spantable"
 )
@@ -29,6 +28,7 @@ var usual = limits{block: 1 << 20, piece: 8 << 20, record: 64 << 20}
 // A piece is a part of an input that one parser handles by itself.
 type piece struct {
 	data   []byte
+	buffer []byte      // of blocks, which is given back; nil if data lies in none
 	rest   io.Reader   // continues data; nil if data is all
 	kind   framing     // how data is encoded
 	cut    bool        // data is a frame whose end is missing
@@ -92,15 +92,15 @@ func (p *piece) size() int64 {
 // collector waits for its batches, and to work, where a parser takes it.
 type cutter struct {
 	limits
-	in     io.Reader
+	in     *source
+	at     io.ReaderAt // the same, if it can be read anywhere
+	tail   source      // what at has behind the pieces
 	blocks *blocks
 	work   chan *piece
 	order  chan *piece
-	// known are the pieces that the input was cut into before, nil if it was not. at reads
-	// the input at these; nil reads all of it.
+	left   chan func() // what needs no order
+	// known are the pieces that the input was cut into before, nil if it was not.
 	known []spantable.ByteRange
-	at    io.ReaderAt
-	tail  source // what follows the last known piece
 	sent  int
 }
 
@@ -133,74 +133,69 @@ func (c *cutter) cutKnown() {
 			c.order <- p
 			continue
 		}
-		p.data = c.blocks.get()
-		if cap(p.data) < s.Size {
+		p.buffer = c.blocks.get()
+		if p.data = p.buffer; len(p.data) < s.Size {
 			p.data = make([]byte, s.Size)
 		}
 		n, _ := c.at.ReadAt(p.data[:s.Size], s.Offset) // what is not there any more is damage
 		p.data = p.data[:n]
 		if s.Open {
-			c.tail.r = io.NewSectionReader(c.at, s.Offset+int64(s.Size), math.MaxInt64-s.Offset-int64(s.Size))
-			p.rest = &c.tail
+			p.rest = c.behind(s.Offset + int64(s.Size))
 		}
 		c.send(p)
-	}
-}
-
-// blocks keeps buffers of about one block for reuse.
-type blocks struct {
-	size int
-	pool sync.Pool
-}
-
-var usualBlocks = &blocks{size: usual.block}
-
-func (b *blocks) get() []byte {
-	if p, ok := b.pool.Get().(*[]byte); ok {
-		return (*p)[:0]
-	}
-	return make([]byte, 0, b.size+b.size/8)
-}
-
-// put takes a buffer back, unless it is of an unusual size.
-func (b *blocks) put(buf []byte) {
-	if cap(buf) >= b.size && cap(buf) <= 2*b.size {
-		b.pool.Put(&buf)
 	}
 }
 
 // cutDocuments cuts JSON at newlines between documents. What has no such place
 // for too long is left to one parser that reads on by itself.
 func (c *cutter) cutDocuments() {
-	p := &piece{line: 1}
-	data := c.blocks.get()
+	next := c.blocks.follow(c.in)
+	if c.at != nil {
+		ahead, stop := c.blocks.ahead(c.at)
+		defer stop()
+		next = ahead
+	}
+	var ready *piece  // whose end is known: left is behind it, in the same buffer
+	var before []byte // the buffer of left, if there is no piece in it
+	var left []byte   // read already
+	leftLines, offset, line := 0, int64(0), int64(1)
 	for {
-		n, err := io.ReadFull(c.in, data[len(data):cap(data)])
-		data = data[:len(data)+n]
-		if err != nil {
-			p.data = data
+		buf := next()
+		data := buf.joined(left, c.blocks.size)
+		if ready != nil {
+			c.send(ready)
+			ready = nil
+		}
+		c.blocks.put(before)
+		before = nil
+		p := &piece{data: data, buffer: buf.whole, offset: offset, line: line}
+		if buf.err != nil {
+			c.in.n, c.in.err = offset+int64(len(data)), buf.err
 			c.send(p)
 			return
 		}
-		cut := lastCut(data)
-		switch {
+		switch cut := lastCut(data); {
 		case cut > 0:
-			next := &piece{offset: p.offset + int64(cut), line: p.line + int64(bytes.Count(data[:cut], []byte{'\n'}))}
-			rest := append(c.blocks.get(), data[cut:]...)
-			p.data = data[:cut]
-			c.send(p)
-			p, data = next, rest
-			if len(data) == cap(data) {
-				data = append(data, 0)[:len(data)]
-			}
+			ready, p.data, left = p, data[:cut], data[cut:]
+			lines := bytes.Count(left, []byte{'\n'})
+			offset, line, leftLines = offset+int64(cut), line+int64(leftLines+buf.lines-lines), lines
 		case len(data) < c.piece:
-			data = append(make([]byte, 0, 2*cap(data)), data...)
+			before, left, leftLines = buf.whole, data, leftLines+buf.lines
 		default:
-			p.data, p.rest = data, c.in
+			p.rest = c.behind(offset + int64(len(data)))
 			c.send(p)
 			return
 		}
 	}
+}
+
+// behind returns what follows an offset up to which the input was read.
+func (c *cutter) behind(offset int64) io.Reader {
+	if c.at == nil {
+		return c.in
+	}
+	c.tail.r = io.NewSectionReader(c.at, offset, math.MaxInt64-offset)
+	return &c.tail
 }
 
 // lastCut returns the last position in data where one document has ended and

@@ -26,6 +26,7 @@ func (o outliner) outline(name string, r io.Reader) error {
 	src := &source{r: r}
 	kind := detect(src)
 	cut := cutter{limits: o.limits, in: src, blocks: o.blocks}
+	cut.at, _ = r.(io.ReaderAt)
 	cut.run(kind, d.reportFrames(name), func() func(*piece) { return o.newPrescanner(d.Table.Syms).piece }, func(p *piece) {
 		for range p.done {
 			// closed when the piece was looked at

@@ -44,14 +44,12 @@ func (d intake) read(name string, r io.Reader) error {
 	d.Table.Files = append(d.Table.Files, spantable.File{Name: name, Encoding: kind.String()})
 	f := &d.Table.Files[file]
 	cut := cutter{limits: d.limits, in: src, blocks: d.blocks, known: d.Table.Selected.Ranges(name)}
-	if at, ok := r.(io.ReaderAt); ok && kind == notFramed && cut.known != nil {
-		cut.at = at
-	}
+	cut.at, _ = r.(io.ReaderAt)
 	batches := &sync.Pool{New: func() any { return new(batch) }}
 	left, end := int64(0), int64(0)
 	cut.run(kind, d.reportFrames(name), func() func(*piece) {
 		w := worker{recorder: newRecorder(d.Table.Syms, d.Table.KeepSecrets), limits: d.limits, blocks: d.blocks, take: func() *batch { return batches.Get().(*batch) },
-			give: func(p *piece, b *batch) { p.done <- b }}
+			give: func(p *piece, b *batch) { b.numberTraces(); p.done <- b }}
 		w.chosen = d.Table.Selected
 		return w.parse
 	}, func(p *piece) {
@@ -65,11 +63,17 @@ func (d intake) read(name string, r io.Reader) error {
 		}
 		for b := range p.done {
 			b.collect(d.Table, file)
-			b.reset()
-			batches.Put(b)
+			cut.leave(func() {
+				b.fill(d.Table.Args)
+				b.reset()
+				batches.Put(b)
+			})
 		}
 	})
-	f.Bytes = max(src.n, end+cut.tail.n)
+	if cut.tail.r != nil {
+		src.n, src.err = end+cut.tail.n, cut.tail.err
+	}
+	f.Bytes = max(src.n, end)
 	if left > 0 {
 		d.Table.Diags.Add(trace.InputUnread.Of(name, left>>20, f.Bytes>>20))
 	}
@@ -100,34 +104,62 @@ func (d intake) ended(name string, src *source) error {
 const heldByWorker = 4 << 20
 
 // run cuts an input into pieces, and has workers, each of which newWorker makes, work on them
-// on all cores; take gets all pieces in order, while they are being worked on. report gets
-// what is wrong between frames.
+// on all cores; take gets all pieces in order, while they are being worked on, and may leave what
+// needs no order to the workers. report gets what is wrong between frames.
 func (c *cutter) run(kind framing, report func(m *trace.Message, offset int64, values ...any), newWorker func() func(*piece), take func(*piece)) {
 	workers := parallel.Workers(heldByWorker)
-	c.work, c.order = make(chan *piece, workers), make(chan *piece, workers)
+	c.work, c.order, c.left = make(chan *piece, workers), make(chan *piece, workers), make(chan func(), workers)
 	go func() {
 		switch {
-		case c.at != nil:
-			c.cutKnown()
-		case kind == notFramed:
-			c.cutDocuments()
-		default:
+		case kind != notFramed:
 			c.cutFrames(kind, report)
+		case c.known != nil && c.at != nil:
+			c.cutKnown()
+		default:
+			c.cutDocuments()
 		}
 		close(c.work)
 		close(c.order)
 	}()
+	var all sync.WaitGroup
 	for range workers {
-		go func() {
-			on := newWorker()
-			for p := range c.work {
-				on(p)
-			}
-		}()
+		all.Go(func() { c.serve(newWorker()) })
 	}
 	for p := range c.order {
 		take(p)
-		c.blocks.put(p.data)
+		c.blocks.put(p.buffer)
+	}
+	close(c.left)
+	all.Wait()
+}
+
+// serve works on pieces, and on the rest that workers get, until there is no more of either.
+func (c *cutter) serve(on func(*piece)) {
+	work, left := c.work, c.left
+	for work != nil || left != nil {
+		select {
+		case p, ok := <-work:
+			if !ok {
+				work = nil
+				continue
+			}
+			on(p)
+		case f, ok := <-left:
+			if !ok {
+				left = nil
+				continue
+			}
+			f()
+		}
+	}
+}
+
+// leave has a worker call f, or does so where all are busy.
+func (c *cutter) leave(f func()) {
+	select {
+	case c.left <- f:
+	default:
+		f()
 	}
 }
 
@@ -164,7 +196,7 @@ func (w *worker) parseZstd(p *piece) {
 	content := &source{r: w.zstd}
 	content.err = w.zstd.Reset(bytes.NewReader(p.data))
 	if !beginsLikeProto(content.peek(framePeek)) {
-		w.parseJSON(p, cursor{src: content, buf: w.blocks.get(), framed: true, frameAt: p.offset})
+		w.parseJSON(p, cursor{src: content, buf: w.blocks.get()[:0], framed: true, frameAt: p.offset})
 		return
 	}
 	msg := content.peek(maxFrame)

@@ -29,13 +29,38 @@ func TestReadError(t *testing.T) {
 		{len(data), "a b c d", "input-damaged@f1+%d"},
 		{len(data) - 50, "a b c", "input-damaged@f1+%d otlp-truncated@f1:2"},
 	} {
-		got := readWith(t, usual, func(r io.Reader) io.Reader {
-			return io.MultiReader(io.LimitReader(r, int64(c.cut)), iotest.ErrReader(disk))
-		}, data)
-		if want := fmt.Sprintf(c.codes, c.cut); got.names() != c.spans || got.codes() != want || !strings.Contains(got.diags[0].Msg, "disk on fire") {
-			t.Errorf("failed after %d bytes: spans %s, %v; want %s, %s", c.cut, got.names(), got.diags, c.spans, want)
+		for name, fail := range map[string]func(r io.Reader) io.Reader{
+			"in order": func(r io.Reader) io.Reader {
+				return io.MultiReader(io.LimitReader(r, int64(c.cut)), iotest.ErrReader(disk))
+			},
+			"anywhere": func(r io.Reader) io.Reader {
+				return &brokenFile{r, r.(io.ReaderAt), int64(c.cut), disk}
+			},
+		} {
+			for _, l := range []limits{usual, {block: 1 << 10, piece: 1 << 12, record: 1 << 20}, tiny} { // tiny streams
+				got := readWith(t, l, fail, data)
+				if want := fmt.Sprintf(c.codes, c.cut); got.names() != c.spans || got.codes() != want || !strings.Contains(got.diags[0].Msg, "disk on fire") {
+					t.Errorf("read %s in blocks of %d, failed after %d bytes: spans %s, %v; want %s, %s", name, l.block, c.cut, got.names(), got.diags, c.spans, want)
+				}
+			}
 		}
 	}
+}
+
+// A brokenFile can be read up to a place.
+type brokenFile struct {
+	io.Reader
+	at  io.ReaderAt
+	cut int64
+	err error
+}
+
+func (f *brokenFile) ReadAt(p []byte, offset int64) (n int, err error) {
+	there := p[:min(int64(len(p)), max(0, f.cut-offset))]
+	if n, err = f.at.ReadAt(there, offset); err == nil && n < len(p) {
+		err = f.err
+	}
+	return n, err
 }
 
 func TestEmptyInput(t *testing.T) {

@@ -21,6 +21,7 @@ type Args struct {
 	shared  ArgsAppender
 	blocks  [][]byte
 	large   map[ArgsID][]byte // lists that no block can hold
+	idle    []*ArgsAppender   // that were released
 	dropped atomic.Int64
 }
 
@@ -73,14 +74,30 @@ func (a *Args) Raw(id ArgsID) []byte {
 func Touch(bytes int) { memory.Touch(bytes) }
 
 // Appender returns an appender, with which one goroutine fills blocks of its own
-// without waiting for others. It takes at least one block.
-func (a *Args) Appender() *ArgsAppender { return &ArgsAppender{args: a} }
+// without waiting for others. It takes at least one block, unless another was released.
+func (a *Args) Appender() *ArgsAppender {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if last := len(a.idle) - 1; last >= 0 {
+		p := a.idle[last]
+		a.idle = a.idle[:last]
+		return p
+	}
+	return &ArgsAppender{args: a}
+}
 
 // An ArgsAppender puts lists into an arena from one goroutine.
 type ArgsAppender struct {
 	args  *Args
 	block int    // index of the block under way
 	buf   []byte // the part of it that is in use
+}
+
+// Release gives an appender up: who asks for one next goes on with its block.
+func (p *ArgsAppender) Release() {
+	p.args.mu.Lock()
+	defer p.args.mu.Unlock()
+	p.args.idle = append(p.args.idle, p)
 }
 
 // Put is like [Args.Put].

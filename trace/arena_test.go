@@ -84,3 +84,25 @@ func BenchmarkAppender(b *testing.B) {
 		put.Put(list)
 	}
 }
+
+// Whoever asks for an appender goes on with the block of one that was released: a folder of many small
+// files takes no block for each.
+func TestReleasedAppenders(t *testing.T) {
+	args := NewArgs()
+	lists := map[ArgsID]int64{}
+	for i := range int64(100) {
+		one, other := args.Appender(), args.Appender()
+		lists[one.Put(ArgList(nil).Int(1, i))] = i
+		lists[other.Put(ArgList(nil).Int(1, -i))] = -i
+		one.Release()
+		other.Release()
+	}
+	if args.Size() != 2<<argsBlockBits {
+		t.Errorf("%d bytes for two appenders at a time", args.Size())
+	}
+	for id, want := range lists {
+		if a, ok := args.Find(id, 1); !ok || a.Int() != want {
+			t.Errorf("%d instead of %d", a.Int(), want)
+		}
+	}
+}

@@ -23,6 +23,7 @@ type Stream struct {
 	own         *reason        // sgtrace wrote it; nil if not
 	content     *envelope.Reader
 	file        *os.File // nil for standard input
+	meter       Meter    // nil if nobody wants to know
 }
 
 // Close releases everything behind the stream.
@@ -39,7 +40,13 @@ func (s *Stream) Close() error {
 // A plainStream is a file without envelopes, which can be read anywhere.
 type plainStream struct{ *Stream }
 
-func (s plainStream) ReadAt(p []byte, offset int64) (int, error) { return s.file.ReadAt(p, offset) }
+func (s plainStream) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := s.file.ReadAt(p, offset)
+	if s.meter != nil {
+		s.meter.Add(n)
+	}
+	return n, err
+}
 
 // open opens the input; stdin is what Stdin stands for. Compression and format are
 // recognized by content, never by name. meter may be nil.
@@ -53,7 +60,7 @@ func (in Input) open(stdin io.Reader, meter Meter) (*Stream, error) {
 		}
 		s.file, raw = f, f
 	}
-	if meter != nil {
+	if s.meter = meter; meter != nil {
 		meter.File(s.Name)
 		raw = &meteredReader{raw, meter}
 	}

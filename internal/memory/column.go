@@ -62,6 +62,30 @@ func (c *Column[T]) addChunk() {
 	c.chunks = append(c.chunks, Make[T](columnRows)[:0])
 }
 
+// Extend adds n zero values, which one goroutine may set while others set those of other calls. It
+// returns them as the slices that they lie in.
+func (c *Column[T]) Extend(n int) (added [][]T) {
+	if len(c.chunks) == 0 {
+		c.chunks = append(c.chunks, nil)
+	}
+	if first := c.chunks[0]; cap(first) < columnRows { // it grows no more, as values must stay where they are
+		c.chunks[0] = append(Make[T](columnRows)[:0], first...)
+	}
+	for n > 0 {
+		last := &c.chunks[len(c.chunks)-1]
+		from := len(*last)
+		if from == columnRows {
+			c.addChunk()
+			continue
+		}
+		to := min(from+n, columnRows)
+		*last = (*last)[:to]
+		added = append(added, (*last)[from:to:to])
+		n -= to - from
+	}
+	return added
+}
+
 // Pieces is into how many pieces a column is divided, which several goroutines may look at.
 func (c *Column[T]) Pieces() int { return len(c.chunks) }
 

@@ -7,7 +7,6 @@ package spantable
 import (
 	"iter"
 
-	"github.com/sgtrace/sgtrace/internal/hash"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/trace"
@@ -267,54 +266,6 @@ type link [3]uint32
 
 func (l link) id() uint64    { return uint64(l[1])<<32 | uint64(l[0]) }
 func (l link) trace() uint32 { return l[2] }
-
-// AddBelow adds a span that span i tells of by attributes, the k-th one: of its trace,
-// origin and place.
-func (d *Table) AddBelow(i, k int, name trace.Sym, start, end trace.Time) {
-	s := d.Span(i)
-	id := hash.Mix(s.ID + uint64(k))
-	if s.Line == 0 {
-		d.Frame(d.Pos(i).Offset)
-	}
-	d.Add(&Span{TraceHi: s.TraceHi, TraceLo: s.TraceLo, ID: id, Parent: s.ID, Name: name, Start: start, End: end,
-		Origin: s.Origin, Line: s.Line, Kind: 1}, nil, nil)
-}
-
-// Add adds a span with its events and links.
-func (d *Table) Add(s *Span, events []Event, links []Link) {
-	*d.ids.Next() = Identity{ID: s.ID, Parent: s.Parent, Trace: d.number(TraceID{s.TraceHi, s.TraceLo}),
-		events: uint32(d.events.Len()), links: uint32(d.links.Len()), Status: s.Status, Kind: s.Kind}
-	place := trace.InLine(s.Line)
-	if s.Line == 0 {
-		place = trace.AtOffset(len(d.frames) - 1)
-	}
-	if d.place != nil {
-		d.place, d.read = memory.Append(d.place, uint32(d.bodies.Len())), nil
-	}
-	*d.bodies.Next() = Body{s.Start, s.End, s.Name, s.Args, s.Origin, place}
-	for i := range events {
-		d.events.Push(events[i])
-	}
-	for i := range links {
-		l := &links[i]
-		*d.links.Next() = link{uint32(l.ID), uint32(l.ID >> 32), d.number(TraceID{l.TraceHi, l.TraceLo})}
-	}
-}
-
-// number returns the number of a trace, which is new if nobody asked for it before.
-func (d *Table) number(id TraceID) uint32 {
-	if int(d.latest) < len(d.traces) && d.traces[d.latest] == id {
-		return d.latest
-	}
-	n, ok := d.numbers[id]
-	if !ok {
-		n = uint32(len(d.traces))
-		d.traces = append(d.traces, id)
-		d.numbers[id] = n
-	}
-	d.latest = n
-	return n
-}
 
 // Frame says that the spans that are added from now on stand in a frame, or in whatever a
 // file without lines has, at an offset.

@@ -1,0 +1,129 @@
+package spantable
+
+import (
+	"github.com/sgtrace/sgtrace/internal/hash"
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// AddBelow adds a span that span i tells of by attributes, the k-th one: of its trace,
+// origin and place.
+func (d *Table) AddBelow(i, k int, name trace.Sym, start, end trace.Time) {
+	s := d.Span(i)
+	id := hash.Mix(s.ID + uint64(k))
+	if s.Line == 0 {
+		d.Frame(d.Pos(i).Offset)
+	}
+	d.Add(&Span{TraceHi: s.TraceHi, TraceLo: s.TraceLo, ID: id, Parent: s.ID, Name: name, Start: start, End: end,
+		Origin: s.Origin, Line: s.Line, Kind: 1}, nil, nil)
+}
+
+// Add adds a span with its events and links.
+func (d *Table) Add(s *Span, events []Event, links []Link) {
+	*d.ids.Next() = s.identity(d.Number(s.trace()), d.events.Len(), d.links.Len())
+	d.placeNew(1)
+	*d.bodies.Next() = s.body(d.latestFrame())
+	for i := range events {
+		d.events.Push(events[i])
+	}
+	for i := range links {
+		*d.links.Next() = links[i].numbered(d.Number(links[i].trace()))
+	}
+}
+
+// placeNew gives the next n spans their places, if spans have other places than their bodies.
+func (d *Table) placeNew(n int) {
+	if d.place == nil {
+		return
+	}
+	for range n {
+		d.place = memory.Append(d.place, uint32(len(d.place)))
+	}
+	d.read = nil
+}
+
+// latestFrame is where spans without a line stand that are added now.
+func (d *Table) latestFrame() trace.Place { return trace.AtOffset(len(d.frames) - 1) }
+
+func (s *Span) trace() TraceID { return TraceID{s.TraceHi, s.TraceLo} }
+
+// identity returns the row of s, of a trace with a number, given its first event and link.
+func (s *Span) identity(trace uint32, event, link int) Identity {
+	return Identity{ID: s.ID, Parent: s.Parent, Trace: trace, events: uint32(event), links: uint32(link), Status: s.Status, Kind: s.Kind}
+}
+
+// body returns the other row of s, which stands in a frame if it has no line.
+func (s *Span) body(frame trace.Place) Body {
+	place := frame
+	if s.Line != 0 {
+		place = trace.InLine(s.Line)
+	}
+	return Body{s.Start, s.End, s.Name, s.Args, s.Origin, place}
+}
+
+func (l *Link) trace() TraceID { return TraceID{l.TraceHi, l.TraceLo} }
+
+// numbered returns the row of l, of a trace with a number.
+func (l *Link) numbered(trace uint32) link { return link{uint32(l.ID), uint32(l.ID >> 32), trace} }
+
+// A Block is room for spans that lie one after another in a table, with their events and links. Blocks
+// are reserved one after another, and each is filled by one goroutine, which nobody has to wait for
+// before all of the table is there.
+type Block struct {
+	ids         rows[Identity]
+	bodies      rows[Body]
+	events      rows[Event]
+	links       rows[link]
+	frame       trace.Place
+	event, link int // numbers of the next ones
+}
+
+// Reserve returns a block of the table for so many spans, which have so many events and links in all.
+func (d *Table) Reserve(spans, events, links int) *Block {
+	b := &Block{frame: d.latestFrame(), event: d.events.Len(), link: d.links.Len()}
+	b.ids, b.bodies = d.ids.Extend(spans), d.bodies.Extend(spans)
+	b.events, b.links = d.events.Extend(events), d.links.Extend(links)
+	d.placeNew(spans)
+	return b
+}
+
+// Add adds a span whose trace has a number, as its links have: see [Table.Number].
+func (b *Block) Add(s *Span, trace uint32, events []Event, links []Link, traces []uint32) {
+	*b.ids.next() = s.identity(trace, b.event, b.link)
+	*b.bodies.next() = s.body(b.frame)
+	for i := range events {
+		*b.events.next() = events[i]
+	}
+	for i := range links {
+		*b.links.next() = links[i].numbered(traces[i])
+	}
+	b.event, b.link = b.event+len(events), b.link+len(links)
+}
+
+// rows are those of a column that were reserved, as the slices that they lie in.
+type rows[T any] [][]T
+
+// next returns the next row.
+func (r *rows[T]) next() *T {
+	for len((*r)[0]) == 0 {
+		*r = (*r)[1:]
+	}
+	row := &(*r)[0][0]
+	(*r)[0] = (*r)[0][1:]
+	return row
+}
+
+// Number returns the number of a trace, which is new if nobody asked for it before.
+func (d *Table) Number(id TraceID) uint32 {
+	if int(d.latest) < len(d.traces) && d.traces[d.latest] == id {
+		return d.latest
+	}
+	n, ok := d.numbers[id]
+	if !ok {
+		n = uint32(len(d.traces))
+		d.traces = append(d.traces, id)
+		d.numbers[id] = n
+	}
+	d.latest = n
+	return n
+}
