@@ -151,12 +151,16 @@ func (m *rowMaker) fill(i int, row *request.Row) {
 
 // fillLinks makes the table of links, and finds out which spans they name.
 func (b *builder) fillLinks() {
-	b.Links = memory.Make[request.Link](b.dump.LinkCount())[:0]
-	for i := range b.All() {
-		for from := range b.tree.Linked(i) {
-			b.Links = append(b.Links, request.Link{From: from, To: int32(i)})
+	b.Links = memory.Make[request.Link](b.dump.LinkCount())
+	parallel.Rows(b.Len(), request.RowSize, func(first, behind int) {
+		for i := first; i < behind; i++ {
+			n := b.dump.FirstLink(i)
+			for from := range b.tree.Linked(i) {
+				b.Links[n] = request.Link{From: from, To: int32(i)}
+				n++
+			}
 		}
-	}
+	})
 }
 
 // instantSize is how many bytes a walk over instants looks at in each, its arguments included.
@@ -165,12 +169,14 @@ const instantSize = 96
 // fillInstants makes the table of instants.
 func (b *builder) fillInstants() {
 	b.Instants = memory.Make[request.Instant](b.dump.EventCount())
-	for n := range memory.Each(len(b.Instants), instantSize) {
-		e := b.dump.Event(n)
-		at := request.Instant{Time: e.Time, Name: e.Name, Args: e.Args, Batch: request.Unknown, Kind: b.instantKind(e.Name)}
-		b.readBatch(&at)
-		b.Instants[n] = at
-	}
+	parallel.Rows(len(b.Instants), instantSize, func(from, to int) {
+		for n := from; n < to; n++ {
+			e := b.dump.Event(n)
+			at := request.Instant{Time: e.Time, Name: e.Name, Args: e.Args, Batch: request.Unknown, Kind: b.instantKind(e.Name)}
+			b.readBatch(&at)
+			b.Instants[n] = at
+		}
+	})
 }
 
 // readBatch reads what an event tells about a batch.

@@ -244,6 +244,9 @@ func (d *Table) extent(i int) (events, links numbers) {
 // events end where those of the next span begin.
 func (d *Table) FirstEvent(i int) uint32 { return d.ids.At(i).events }
 
+// FirstLink does that for links.
+func (d *Table) FirstLink(i int) uint32 { return d.ids.At(i).links }
+
 // Event returns an event by its number.
 func (d *Table) Event(n int) *Event { return d.events.At(n) }
 
