@@ -170,12 +170,13 @@ const (
 	Refusal                           // a router has no server for a request, or no place in its queue
 	Traceback                         // an exception that need not be the end of anything
 	Halt                              // a scheduler does something that no batch runs beside
+	Communication                     // a library of collectives says that it failed
 )
 
 // String returns the word that tables print.
 func (k InstantKind) String() string {
 	return [...]string{"note", "ready", "start", "stop", "retraction", "out of memory", "peer lost", "transfer failed", "timeout", "unhealthy", "exception",
-		"crash", "hardware", "cluster", "client gone", "unrouted", "routed", "refusal", "traceback", "halt"}[k]
+		"crash", "hardware", "cluster", "client gone", "unrouted", "routed", "refusal", "traceback", "halt", "communication"}[k]
 }
 
 // An Instant is something that happened.

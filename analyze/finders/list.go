@@ -134,7 +134,7 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.GPUTime, finding.Everywhere, []string{"--fleet", "--table", "fleet.steps"}, func(m *Measured) ([]finding.Finding, finding.Check) { return m.Of.Weeks.Drifts() }},
 	{finding.Lifecycle, "servers that hang or died, with requests that never ended, and servers that were restarted", Requests,
 		finding.Warning, finding.Likely, finding.Requests, finding.AtPlace, []string{"--timeline", "--table", "summary.events"}, lives},
-	{finding.Errors, "processes that ended by an exception or ran out of memory, transfers that did not arrive, and server errors, as logs have them", Logs,
+	{finding.Errors, "processes that ended by an exception or ran out of memory, communication that failed, transfers that did not arrive, and server errors, as logs have them", Logs,
 		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Failures)},
 	{finding.Lifecycle, "servers whose watchdogs or health checks say that they hang, and servers that were told to end, as logs have them", Logs,
 		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Lives)},

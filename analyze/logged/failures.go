@@ -19,6 +19,8 @@ const (
 	Raised    = "raised"
 	Transfers = "transfers"
 	HTTP      = "http"
+	// Communication is what a library of collectives says of itself.
+	Communication = "communication"
 )
 
 // Failures finds what failed: processes that ended by an exception or ran out of memory, transfers
@@ -168,7 +170,7 @@ func (l *Logged) exceptions() (out []finding.Finding) {
 	var failed []*Event
 	for i := range l.Events {
 		switch e := &l.Events[i]; e.Kind {
-		case series.Exception, series.OutOfMemory, series.Crash:
+		case series.Exception, series.OutOfMemory, series.Crash, series.Communication:
 			failed = append(failed, e)
 		case series.Traceback:
 			if l.ended(e) {
@@ -178,6 +180,10 @@ func (l *Logged) exceptions() (out []finding.Finding) {
 	}
 	for _, group := range l.atOnce(failed) {
 		lead := leading(group)
+		if lead.Kind == series.Communication && !slices.ContainsFunc(group, ends) {
+			out = append(out, l.warned(lead, group))
+			continue
+		}
 		if (lead.Kind == series.Crash || isVictim(lead.Text)) && l.watched(lead) {
 			continue // told of there
 		}
@@ -198,6 +204,25 @@ func (l *Logged) exceptions() (out []finding.Finding) {
 		out = append(out, f)
 	}
 	return out
+}
+
+// ends reports whether an event is the end of a process.
+func ends(e *Event) bool {
+	return e.Kind == series.Exception || e.Kind == series.OutOfMemory || e.Kind == series.Crash
+}
+
+// warned is about communication that failed, in a log that does not tell what came of it.
+func (l *Logged) warned(lead *Event, group []*Event) finding.Finding {
+	f := l.failure(lead, Communication)
+	f.Cost = 0
+	var more []finding.Evidence
+	for _, e := range group {
+		if e != lead {
+			more = append(more, finding.Sentence("with it: %s", l.Sentence(e)))
+		}
+	}
+	f.Evidence = append(more, f.Evidence...)
+	return f
 }
 
 // tracebacks finds exceptions that a server went on after, as far as its log tells. What they cost is not told.
@@ -225,8 +250,7 @@ func (l *Logged) fails(e *Event) bool {
 // evidence of that.
 func (l *Logged) ended(e *Event) bool {
 	return slices.ContainsFunc(l.Events, func(o Event) bool {
-		ends := o.Kind == series.Exception || o.Kind == series.OutOfMemory || o.Kind == series.Crash
-		return ends && o.Server == e.Server && max(o.First-e.First, e.First-o.First) <= together
+		return ends(&o) && o.Server == e.Server && max(o.First-e.First, e.First-o.First) <= together
 	})
 }
 
@@ -244,10 +268,17 @@ func endsSoon(hang, crash *Event) bool {
 // leading is the event that tells most of why processes ended.
 func leading(group []*Event) *Event {
 	best := group[0]
+	learned := !slices.ContainsFunc(group, func(e *Event) bool {
+		return e.Kind == series.Exception && !isVictim(e.Text) && !strings.Contains(e.Text, "NCCL")
+	})
 	rank := func(e *Event) int {
 		switch {
 		case e.Kind == series.OutOfMemory:
 			return 0
+		case e.Kind == series.Communication && learned && !isVictim(e.Text):
+			return 0
+		case e.Kind == series.Communication:
+			return 6
 		case e.Kind == series.Exception && !isVictim(e.Text):
 			return 1
 		case e.Kind == series.Exception:
@@ -269,7 +300,8 @@ func leading(group []*Event) *Event {
 
 // isVictim reports whether an exception is how a process learns that another one failed.
 func isVictim(text string) bool {
-	for _, sign := range [...]string{"onnection reset", "onnection closed", "roken pipe", "remote process exited", "EOFError", "without an end", "The process exits for this inner error", "EngineDead", "TimeoutError: RPC call to "} {
+	for _, sign := range [...]string{"onnection reset", "onnection closed", "roken pipe", "remote process exited", "EOFError", "without an end", "The process exits for this inner error", "EngineDead", "TimeoutError: RPC call to ", "losed by remote peer",
+		"reset by peer", "recv failed", "Failed to execute operation", "Error encountered progressing", "Failed to CUDA", "flushed, as"} {
 		if strings.Contains(text, sign) {
 			return true
 		}

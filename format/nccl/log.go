@@ -134,5 +134,9 @@ func (r *logReader) instant(b []byte, w logline.Wrapping, warning []byte, n int6
 			}
 		}
 	}
-	r.f.Instant(x, "NCCL warns: "+logline.Message(warning))
+	text, failed := printed.FailureOf(b, warning)
+	if failed {
+		x.Kind = series.Communication
+	}
+	r.f.Instant(x, printed.SaysNCCL+text)
 }

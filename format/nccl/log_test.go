@@ -85,7 +85,7 @@ func TestTimes(t *testing.T) {
 	if z := &metrics.Sources[0].Zone; z.Name() != "UTC+1" {
 		t.Errorf("zone %s", z.Name())
 	}
-	if text := metrics.Syms.Name(metrics.Instants[0].Text); !strings.Contains(text, "NET/IB: Got completion") {
+	if text := metrics.Syms.Name(metrics.Instants[0].Text); !strings.Contains(text, "RDMA with 10.0.0.1 failed: retries exceeded") || !strings.HasSuffix(text, " (n1, GPU 1)") {
 		t.Error(text)
 	}
 }

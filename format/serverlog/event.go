@@ -80,6 +80,7 @@ var signs = []sign{
 	{text: "Pyspy failed"},
 	{text: "All pyspy dump attempts failed"},
 	{text: "Received sigquit from a child proces", kind: series.Crash, says: "a process of the server failed, and all end"},
+	{text: "SIGQUIT received", kind: series.Crash, says: "a process of the server failed, and all end"}, // since 2026
 	{text: "crashed with exit code", kind: series.Crash, more: (*reader).crashed},
 	{text: "kill_process_tree called"},
 	{text: "Dumping requests before crash", kind: series.Note, says: "dumps its requests, as it crashes"},

@@ -99,7 +99,7 @@ func sniffAlone(head []byte) bool {
 
 func indexAlone(in *format.Input, opt *format.Options) (*format.Source, error) {
 	r := newReader(in, opt)
-	r.alone, r.here = true, r.placeOf(nil, logline.Wrapping{})
+	r.alone = true
 	return r.readAll(opt)
 }
 
@@ -117,7 +117,7 @@ func (r *reader) readAll(opt *format.Options) (*format.Source, error) {
 	const looked = 64 << 10
 	head := make([]byte, looked)
 	n, _ := io.ReadFull(content, head)
-	r.headYear = yearIn(head[:n])
+	r.begin(head[:n])
 	content = struct {
 		io.Reader
 		io.Closer

@@ -88,6 +88,12 @@ E0304 10:22:09.563210  8274 rdma_context.cpp:319] Context is not active: mlx5_9
 `, `transfer failed - 1: an RDMA transfer over mlx5_9 failed: transport retry counter exceeded
 transfer failed - 1: the RDMA device mlx5_9 had too many errors and is used no longer
 transfer failed TP3 1: the session of transfers to 10.0.0.7:15867 failed`},
+		{"NCCL says why before the first stamp", `n5:240:240 [6] misc/socket.cc:533 NCCL WARN socketPollConnect: Connect to 10.0.0.4<56849> returned 113(No route to host) errno 115(Operation now in progress)
+[2025-02-24 14:09:34 TP14] Scheduler hit an exception: Traceback (most recent call last):
+  File "/sgl/pynccl_wrapper.py", line 243, in NCCL_CHECK
+RuntimeError: NCCL error: unhandled system error
+`, `communication - 1: NCCL warns: socketPollConnect: Connect to 10.0.0.4<56849> returned 113(No route to host) errno 115(Operation now in progress) (n5, GPU 6)
+exception TP14 1: Scheduler: RuntimeError: NCCL error: unhandled system error in NCCL_CHECK (pynccl_wrapper.py:243)`},
 		{"stamps are cut off", `[ TP2] Scheduler hit an exception: Traceback (most recent call last):
   File "/sgl/srt/managers/scheduler.py", line 423, in __init__
 AssertionError

@@ -16,7 +16,7 @@ func (r *reader) without(b []byte, w logline.Wrapping) {
 	switch {
 	case isAccess(rest): // of vLLM: when it was, the line before tells
 		if r.now != 0 {
-			r.access(rest, r.now, r.here)
+			r.access(rest, r.now, r.spot())
 		}
 	case r.clocked(rest, b[:len(b)-len(rest)]), r.vllm(b), r.tensorRT(b), r.dynamo(b):
 	case len(b) > 0 && b[0] == '{' && r.json(b, 0, r.placeOf(nil, w)):
@@ -241,15 +241,6 @@ func (r *reader) yearless(b []byte) (trace.Time, bool) {
 		return 0, false
 	}
 	return trace.Time(time.Date(r.yearOf(time.Month(month), day), time.Month(month), day, 0, 0, 0, 0, time.UTC).UnixNano()) + clock, true
-}
-
-// yearIn returns the year of the first stamp of a log that has one; 0 without.
-func yearIn(head []byte) int {
-	if i := stampIn(head); i >= 0 {
-		year, _ := logline.Digits(head[i+1:], 4)
-		return year
-	}
-	return 0
 }
 
 // yearOf returns the year of a stamp that has none.

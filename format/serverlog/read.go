@@ -48,10 +48,10 @@ type reader struct {
 	roles   map[int32]string             // of servers
 	engine  string
 
-	now         trace.Time // of the last line with a stamp, and whose it was
-	here        int32
-	alone       bool   // it is no log, but what a program printed as it ended: nothing tells when
-	process     string // that wrote the line, as vLLM's and Ray's say; "" is not told
+	now         trace.Time // of the last line with a stamp; before the first one, that one's; 0 without any
+	here        int32      // whose the last line with a stamp was; noPlace before the first one
+	alone       bool       // it is no log, but what a program printed as it ended: nothing tells when
+	process     string     // that wrote the line, as vLLM's and Ray's say; "" is not told
 	raised      []*raised
 	printed     *printed.Reader         // of what NCCL, its watchdog, and py-spy print
 	spy         series.Instant          // when and by whom py-spy was run last; Line is 0 before
@@ -75,7 +75,32 @@ func newReader(in *format.Input, opt *format.Options) *reader {
 	r := &reader{in: in, f: f, rows: opt.Records.Fill(f), base: serverName(in.Name), around: logline.New(), printed: printed.New(opt.Flight, in.Name, len(opt.Series.Sources)-1),
 		places: map[string]int32{}, servers: map[wrappedServer]int32{}, roles: map[int32]string{}, rooms: map[string]transferring{}, retracted: map[dpRank]retracted{}}
 	r.printed.Spy.Done = r.spied
+	r.here = noPlace
 	return r
+}
+
+// noPlace is the place of no line.
+const noPlace = -1
+
+// begin looks for the first stamp of a log: lines before it are of about that time, and stamps without a year of that
+// year.
+func (r *reader) begin(head []byte) {
+	i := stampIn(head)
+	if i < 0 {
+		return
+	}
+	r.headYear, _ = logline.Digits(head[i+1:], 4)
+	if i == 0 || head[i-1] == '\n' { // and nothing around it tells a zone
+		r.now, _ = r.stamps.Read(head[i+1:])
+	}
+}
+
+// spot is whose a line without a stamp is: that of the line before it, or the server's.
+func (r *reader) spot() int32 {
+	if r.here == noPlace {
+		r.here = r.placeOf(nil, logline.Wrapping{})
+	}
+	return r.here
 }
 
 // rotated is what rotation and compression add to the name of a log. A number behind a dash before

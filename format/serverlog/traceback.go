@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/flight/printed"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -56,8 +57,8 @@ func isTraceback(b []byte) bool {
 var harmless = []string{"RuntimeError", "OutOfMemoryError", "MemoryError", "OSError", "ConnectionError", "ConnectionResetError", "ConnectionRefusedError", "BrokenPipeError",
 	"TimeoutError", "AcceleratorError", "DistBackendError", "DistNetworkError", "DistStoreError", "ChildProcessError"}
 
-// plain are whole messages that quote nothing, of exceptions of other types.
-var plain = []string{"No free slots"}
+// plain are pieces of messages that quote nothing, of exceptions of other types.
+var plain = []string{"No free slots", "memory leak detected"}
 
 // unstamped reads a line without a stamp: a piece of a traceback or of a stack, or anything else. What stands
 // around it may tell the process.
@@ -71,7 +72,10 @@ func (r *reader) unstamped(b, around []byte) bool {
 			return true
 		}
 	}
-	if _, ok := r.printed.NCCL(b); ok {
+	if warning, ok := r.printed.NCCL(b); ok {
+		if text, failed := printed.FailureOf(b, warning); warning != nil && failed {
+			r.f.Instant(series.Instant{Time: r.now, Kind: series.Communication, Place: r.spot(), Line: uint32(r.line), Count: 1}, printed.SaysNCCL+text)
+		}
 		return true
 	}
 	process, _ := logline.Process(around)
@@ -80,7 +84,7 @@ func (r *reader) unstamped(b, around []byte) bool {
 		return true
 	}
 	if r.alone && bytes.Contains(b, noMemory) {
-		return r.event(b, r.now, r.here)
+		return r.event(b, r.now, r.spot())
 	}
 	if bytes.HasPrefix(b, []byte("Exception in thread ")) { // its traceback follows
 		return true
@@ -90,7 +94,7 @@ func (r *reader) unstamped(b, around []byte) bool {
 		if r.alone {
 			kind = series.Exception // nobody caught it
 		}
-		r.raise(series.Instant{Time: r.now, Kind: kind, Place: r.here, Line: uint32(r.line), Count: 1}, "", from)
+		r.raise(series.Instant{Time: r.now, Kind: kind, Place: r.spot(), Line: uint32(r.line), Count: 1}, "", from)
 		return true
 	}
 	return false
@@ -128,8 +132,11 @@ func (r *reader) traced(b []byte, from string) bool {
 	}
 	text := name
 	_, message, _ := bytes.Cut(b, []byte(": "))
-	if slices.Contains(plain, string(message)) {
-		text += ": " + string(message)
+	for _, known := range plain {
+		if bytes.Contains(message, []byte(known)) {
+			text += ": " + known
+			break
+		}
 	}
 	for _, h := range harmless {
 		if strings.HasSuffix(name, h) {

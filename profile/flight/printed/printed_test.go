@@ -189,3 +189,18 @@ func FuzzLines(f *testing.F) {
 		}
 	})
 }
+
+// Warnings of settings are no failures; the statuses of RDMA are those of ibv_wc_status.
+func TestFailureOf(t *testing.T) {
+	for warning, want := range map[string]string{
+		"NET/IB : Got completion from peer 10.0.0.7<49189> with error 4, opcode 5327, len 5327, vendor err 81 (Send)":                               "RDMA with 10.0.0.7 failed: local protection error (n1, GPU 3)",
+		"NET/IB: Got completion from peer 10.0.0.7<5> with status=IBV_WC_WR_FLUSH_ERR(5) opcode=IBV_WC_SEND(0) reqSize=0 vendor_err=244 hca mlx5_5": "RDMA with 10.0.0.7 over mlx5_5 failed: flushed, as the connection had failed before (n1, GPU 3)",
+		"Cuda failure 'out of memory'": "Cuda failure 'out of memory' (n1, GPU 3)",
+		"Missing \"iommu=pt\" from kernel command line which can lead to system instability or hang!": "",
+	} {
+		line := []byte("[2026-03-03 13:11:38] n1:7:9 [3] transport/net_ib.cc:2453 NCCL WARN " + warning)
+		if got, ok := FailureOf(line, []byte(warning)); ok != (want != "") || ok && got != want {
+			t.Errorf("%s: %q, %t", warning, got, ok)
+		}
+	}
+}

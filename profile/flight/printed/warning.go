@@ -1,0 +1,55 @@
+package printed
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+
+	"github.com/sgtrace/sgtrace/format/logline"
+)
+
+// SaysNCCL begins what is said of a warning.
+const SaysNCCL = "NCCL warns: "
+
+// failures are pieces of warnings of NCCL that tell that communication failed. Others are about settings, or about
+// what it does instead.
+var failures = [...][]byte{
+	[]byte("ut of memory"), []byte("Cuda failure"), []byte("Failed to CUDA "), []byte("No route to host"), []byte("onnection refused"), []byte("onnection timed out"), []byte("onnection abort"),
+	[]byte("onnection reset"), []byte("losed by remote peer"), []byte("roken pipe"), []byte("imeout"), []byte("recv failed"), []byte("Failed to execute operation"), []byte("Error encountered progressing"),
+	[]byte("async event"), []byte("nreachable"),
+}
+
+var (
+	// device is who writes a line: host, process, and thread, and the CUDA device.
+	device = regexp.MustCompile(`([^\s:\[\]]+):\d+:\d+ \[(\d+)\]`)
+	// completion is a warning of RDMA: from whom, the status, and the device of the host since NCCL 2.20.
+	completion = regexp.MustCompile(`Got completion from peer ([^\s<]+)\S* with (?:error |status=)(?:\w+\()?(\d+)(?:.* hca (\w+))?`)
+)
+
+// statuses are those of verbs that tell something, by their numbers.
+var statuses = map[string]string{"1": "local length error", "2": "local QP operation error", "4": "local protection error", "5": "flushed, as the connection had failed before", "9": "remote invalid request",
+	"10": "remote access error", "11": "remote operation error", "12": "retries exceeded: the other side, or a link to it, does not answer", "13": "retries exceeded: the other side is not ready to receive"}
+
+// FailureOf returns what a warning says that failed, "connection refused (node5, GPU 6)", of a line of NCCL that has
+// one; ok is false of a warning of anything else.
+func FailureOf(line, warning []byte) (text string, ok bool) {
+	text = logline.Message(warning)
+	if m := completion.FindSubmatch(warning); m != nil {
+		status := statuses[string(m[2])]
+		if status == "" {
+			status = "status " + string(m[2])
+		}
+		text = "RDMA with " + string(m[1])
+		if len(m[3]) > 0 {
+			text += " over " + string(m[3])
+		}
+		text, ok = text+" failed: "+status, true
+	}
+	for _, sign := range failures {
+		ok = ok || bytes.Contains(warning, sign)
+	}
+	if m := device.FindSubmatch(line); m != nil {
+		text += fmt.Sprintf(" (%s, GPU %s)", m[1], m[2])
+	}
+	return text, ok
+}
