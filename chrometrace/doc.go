@@ -62,7 +62,8 @@
 //     apart and calls processes "RANK 3 - GPU". We separate the ranks again.
 //   - SGLang writes a file without events for a rank whose profiler failed.
 //   - Ascend writes an array, and times as text. What its devices ran has no category: the
-//     name of the process tells. JAX does so, too. See devices.go.
+//     name of the process tells. JAX does so, too. See devices.go. Calls are on a
+//     process of their own, CANN, and only arrows join them to tasks. See cann.go.
 //   - Python functions on pid 0, thread 0 share their row with stream 0 of
 //     device 0 unless categories are considered.
 package chrometrace

@@ -51,6 +51,7 @@ func (c *collector) finish() *profile.Profile {
 	}
 	f.Arrows = joined(j, func(t *parse.Tables) *[]profile.Arrow { return &t.Arrows }, arrow)
 	f.Arrows = append(f.Arrows, joined(j, func(t *parse.Tables) *[]profile.Arrow { return &t.Redundant }, arrow)...)
+	c.joinCANN(f)
 	f.Collectives = profile.CollectivesOf(joined(j, func(t *parse.Tables) *[]profile.Collective { return &t.Collectives }, func(x *profile.Collective, k *kept) bool {
 		x.Event = j.event(x.Event, k)
 		return j.row(&x.Row, k) && j.time(&x.Time, k)

@@ -81,8 +81,8 @@ func (r Reason) OfHost() bool {
 	return r >= Capturing && r <= HostWork && r != Meeting && r != ProfilerStart
 }
 
-// callReasons maps parts of the names of CUDA and HIP calls, without the prefix cu, cuda
-// or hip, to the reason that they are for idle time. The first that fits counts.
+// callReasons maps parts of the names of CUDA, HIP, and CANN calls, without the prefix cu, cuda,
+// hip, or AscendCL@aclrt, to the reason that they are for idle time. The first that fits counts.
 var callReasons = []struct {
 	part   string
 	reason Reason
@@ -101,6 +101,10 @@ var callReasons = []struct {
 func ReasonOf(name string) Reason {
 	rest := name
 	switch {
+	case rest == "AscendCL@opCompile": // within aclopCompileAndExecute
+		return Compiling
+	case strings.HasPrefix(rest, "AscendCL@aclrt"):
+		rest = rest[len("AscendCL@aclrt"):]
 	case strings.HasPrefix(rest, "cuda"):
 		rest = rest[len("cuda"):]
 	case strings.HasPrefix(rest, "cu"):

@@ -20,6 +20,8 @@ func TestReasonOfCall(t *testing.T) {
 		"cudaMallocAsync": NoReason, "cudaFreeAsync": NoReason,
 		"cuModuleLoadData": Modules, "cuLibraryLoadData": Modules, "cudaGraphInstantiate_v12000": Modules,
 		"cudaLaunchKernel": NoReason, "cudaGraphLaunch": NoReason, "cudaStreamWaitEvent": NoReason, "cudaEventQuery": NoReason,
+		"AscendCL@aclrtSynchronizeStreamWithTimeout": AfterSync, "AscendCL@aclrtMemcpy": BlockingCopy, "AscendCL@aclrtMemcpyAsync": NoReason,
+		"AscendCL@aclrtMalloc": Allocation, "AscendCL@opCompile": Compiling, "AscendCL@aclopCompileAndExecute": NoReason, "AscendCL@aclnnMm": NoReason,
 		"cudaGetDevice": NoReason, "ncclAllReduce": NoReason, "FreeMemory": NoReason, "": NoReason,
 	} {
 		if got := ReasonOf(name); got != want {

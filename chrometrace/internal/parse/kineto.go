@@ -88,6 +88,9 @@ var categories = []category{
 	{"flow", "", LaneAny, roleFlow},
 }
 
+// LaunchArrow is the category of arrows that alone join launches and work: those of Ascend.
+const LaunchArrow = "HostToDevice"
+
 // An argRole says what the reader itself wants an argument for.
 type argRole uint8
 

@@ -222,7 +222,7 @@ func (p *parser) category(raw []byte, escaped bool) *catEntry {
 		}
 		c.sym, c.kind = p.opt.Syms.Intern(text), profile.SliceKindOf(text)
 		c.match = p.settings.cats == nil || p.settings.cats[strings.ToLower(text)] ||
-			text == "" && p.settings.cats[profile.KernelCategory] || // the row may be of a device
+			(text == "" || text == LaunchArrow) && p.settings.cats[profile.KernelCategory] || // the row may be of a device
 			text != "" && CategoryByName[text] == nil && p.settings.cats[profile.OtherCategory]
 		argCats := p.opt.Filter.ArgCats
 		c.args = c.match && (argCats == nil || slices.Contains(argCats, text) ||

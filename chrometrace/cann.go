@@ -1,0 +1,116 @@
+package chrometrace
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Traces of Ascend have a process for CANN, the library that launches work, though its threads are
+// those of a process of Python, which its own pid and their names show. No correlation joins its
+// calls to what devices ran, but arrows do.
+
+const (
+	cannProcess = "CANN"
+	// cannCategory is what Kineto calls calls into libraries of such devices.
+	cannCategory = "privateuse1_runtime"
+	// overlapProcess repeats what the device did, by whether it computed or communicated.
+	overlapProcess = "Overlap Analysis"
+)
+
+// joinCANN makes calls of what is on rows of CANN, joins them to what they launched, and gives
+// their threads to the process that has them.
+func (c *collector) joinCANN(f *profile.Profile) {
+	calls := map[int32][]int32{} // events, by row
+	for i := range f.Rows {
+		switch r := &f.Rows[i]; r.Process {
+		case cannProcess:
+			calls[int32(i)] = nil
+			if of := owner(f.Rows, r); of != nil {
+				r.PID, r.PIDText, r.Process, r.Labels, r.ProcessSort = of.PID, of.PIDText, of.Process, of.Labels, of.ProcessSort
+			}
+		case overlapProcess:
+			r.Kind = profile.RowOther
+		}
+	}
+	if len(calls) == 0 {
+		return
+	}
+	type place struct {
+		row int32
+		at  trace.Time
+	}
+	category, work := c.opt.Syms.Intern(cannCategory), map[place]int32{}
+	for i := range f.Events {
+		e := &f.Events[i]
+		row := e.Place.Row()
+		if list, ok := calls[row]; ok {
+			calls[row] = append(list, int32(i))
+			e.Cat, e.Place = category, profile.CallSlice.On(row)
+		} else if e.Place.Kind() == profile.KernelSlice || e.Place.Kind() == profile.CopySlice {
+			work[place{row, e.Time}] = int32(i)
+		}
+	}
+	arrow := c.opt.Syms.Intern(parse.LaunchArrow)
+	begun, joined := map[trace.Sym]place{}, map[trace.Sym]bool{} // by ID
+	for i := range f.Arrows {
+		if a := &f.Arrows[i]; a.Cat == arrow && a.Phase == profile.FlowStart {
+			begun[a.ID] = place{a.Row, a.Time}
+		}
+	}
+	for row := range calls {
+		slices.SortFunc(calls[row], func(a, b int32) int {
+			return cmp.Or(cmp.Compare(f.Events[a].Time, f.Events[b].Time), cmp.Compare(f.Events[b].Dur, f.Events[a].Dur), cmp.Compare(a, b))
+		})
+	}
+	for i := range f.Arrows {
+		a := &f.Arrows[i]
+		from, ok := begun[a.ID]
+		if a.Cat != arrow || a.Phase != profile.FlowEnd || !ok {
+			continue
+		}
+		task, ran := work[place{a.Row, a.Time}]
+		call := enclosing(f.Events, calls[from.row], from.at)
+		if !ran || call == profile.NoEvent {
+			continue
+		}
+		f.Events[call].Correlation = int64(call) + 1
+		f.Events[task].Correlation = f.Events[call].Correlation
+		joined[a.ID] = true
+	}
+	f.Arrows = slices.DeleteFunc(f.Arrows, func(a profile.Arrow) bool { return a.Cat == arrow && joined[a.ID] })
+}
+
+// owner returns a row of the process that a thread of CANN belongs to: the one whose pid its own
+// begins with, 4376752 of 43767; nil if there is none.
+func owner(rows []profile.Row, of *profile.Row) (best *profile.Row) {
+	for i := range rows {
+		r := &rows[i]
+		if r.Kind == profile.RowThread && r.PIDText != of.PIDText && strings.HasPrefix(of.PIDText, r.PIDText) && (best == nil || len(r.PIDText) > len(best.PIDText)) {
+			best = r
+		}
+	}
+	return best
+}
+
+// enclosing returns the innermost of some events, in the order of their starts, that lies around an
+// instant; profile.NoEvent is none.
+func enclosing(events []profile.Slice, in []int32, at trace.Time) int32 {
+	const deepest = 64 // calls that ended may lie between
+	behind, _ := slices.BinarySearchFunc(in, at, func(i int32, at trace.Time) int {
+		if events[i].Time <= at {
+			return -1
+		}
+		return 1
+	})
+	for k := behind - 1; k >= max(0, behind-deepest); k-- {
+		if events[in[k]].End() >= at {
+			return in[k]
+		}
+	}
+	return profile.NoEvent
+}
