@@ -50,8 +50,8 @@ func findWork(set *profile.Set, window *walk.Options, steps []diffStep, own Side
 	walk.EachStream(set, func(i int, s profile.Stream) {
 		launches := &w.launches[i]
 		for c := range s.Calls {
-			if c.Correlation != 0 && window.Keeps(&c.Event) {
-				*launches.At(c.Rank).Put(c.Correlation) = walk.Launch{Start: c.Start, Dur: c.Dur(), Known: true}
+			if window.Keeps(&c.Event) {
+				launches.At(c.Rank).Add(c)
 			}
 		}
 		var rows []workRow

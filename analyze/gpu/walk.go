@@ -176,13 +176,8 @@ func (w *gpuWalk) addCall(c *profile.Call) {
 	if reason != NoReason {
 		rank.host.calls = append(rank.host.calls, HostCall{Start: c.Start, End: c.Start + trace.Time(c.Dur()), TID: c.TID, PID: c.PID, reason: reason})
 	}
-	if c.Correlation == 0 {
-		return
-	}
-	// Of two calls with one correlation, the outer one counts.
-	l := rank.launches.Put(c.Correlation)
-	if dur := c.Dur(); !l.Known || c.Start < l.Start || c.Start == l.Start && dur > l.Dur {
-		*l = walk.Launch{Start: c.Start, Dur: dur, Step: rank.threads.At(c), Known: true, Graph: w.graphs.Has(c.Name), Asks: rank.asks(c)}
+	if l := rank.launches.Add(c); l != nil {
+		l.Step, l.Graph, l.Asks = rank.threads.At(c), w.graphs.Has(c.Name), rank.asks(c)
 	}
 }
 

@@ -269,12 +269,8 @@ func (w *roundWalk) run(stream profile.Stream, of map[int32][]candidate) {
 }
 
 func (w *roundWalk) addCall(c *profile.Call) {
-	rank := w.ranks.Find(c.Rank)
-	if rank == nil || c.Correlation == 0 {
-		return
-	}
-	if l := rank.launches.Put(c.Correlation); !l.Known || c.Start < l.Start {
-		*l = walk.Launch{Start: c.Start, Known: true}
+	if rank := w.ranks.Find(c.Rank); rank != nil {
+		rank.launches.Add(c)
 	}
 }
 

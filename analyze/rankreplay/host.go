@@ -86,12 +86,7 @@ func (w *hostWalk) addCall(c *profile.Call) {
 	if name := w.syms.Name(c.Name); waitsForDevice(name, c.Dur()) {
 		rank.waits = append(rank.waits, hostWait{c.Start, c.Start + trace.Time(c.Dur())})
 	}
-	if c.Correlation == 0 {
-		return
-	}
-	if l := rank.launches.Put(c.Correlation); !l.Known || c.Start < l.Start {
-		*l = walk.Launch{Start: c.Start, Known: true}
-	}
+	rank.launches.Add(c)
 }
 
 // addKernel takes a kernel, unless its launch is not known yet.

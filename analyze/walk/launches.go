@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -60,6 +61,20 @@ func (l *Launches) Put(correlation int64) *Launch {
 		last.number, last.block = number, b
 	}
 	return l.in(last.block, correlation)
+}
+
+// Add notes a call, and returns its place, which holds until the next call; nil if it has no
+// correlation, or lies in another call with the same one, as that of the driver lies in the runtime's.
+func (l *Launches) Add(c *profile.Call) *Launch {
+	if c.Correlation == 0 {
+		return nil
+	}
+	at, dur := l.Put(c.Correlation), c.Dur()
+	if at.Known && (c.Start > at.Start || c.Start == at.Start && dur <= at.Dur) {
+		return nil
+	}
+	*at = Launch{Start: c.Start, Dur: dur, Known: true}
+	return at
 }
 
 // Find returns a launch, nil if there is none. It holds until the next call.
