@@ -29,6 +29,8 @@ func TestForeignInputs(t *testing.T) {
 		{"perf.data", "PERFILE2 and more", "is a recording of Linux perf"},
 		{"stacks.txt", "main;run;step 12\nmain;run 3\n", "is a list of collapsed stacks"},
 		{"out.prof", "{\xa9\x03 and more", "cProfile"},
+		{"host.xplane.pb", "\x0a\xa1\xf0\x08\x12\x0e/host:metadata\"\xbf\x14", "is an XPlane of JAX"},
+		{"tpu.xplane.pb", "\x0a\x85\x06\x08\x02\x12\x0d/device:TPU:0\x1a\x04", "is an XPlane of JAX"},
 		{"StringIds.parquet", "PAR1 and more", "give the folder"},
 		{"notes.txt", "what we know so far", "not a format that sgtrace reads"},
 	} {

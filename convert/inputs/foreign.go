@@ -63,6 +63,10 @@ var foreignTexts = []struct{ text, what, advice string }{
 // collapsed is how a list of collapsed stacks begins: frames between semicolons, and a count.
 var collapsed = regexp.MustCompile(`^[^\n{};]+(;[^\n;]+)+ \d+\r?\n`)
 
+// xplane is how recordings of XLA begin: a message whose first member is a plane, of which the number
+// may come first, and then the name.
+var xplane = regexp.MustCompile(`^(?s:\x0a[^/#T]{1,24}\x12.)(?:/host:|/device:|#Chip|Task Environment)`)
+
 // A foreignError says what an input is, and what to do about it. It is an
 // errUnknownFormat.
 type foreignError struct {
@@ -93,6 +97,9 @@ func unknownFormat(head []byte) error {
 	}
 	if collapsed.Match(head) {
 		return foreignError{what: "collapsed stacks", advice: "is a list of collapsed stacks, as py-spy and flamegraph.pl write, which sgtrace does not read: speedscope.app shows it"}
+	}
+	if xplane.Match(head) {
+		return foreignError{what: "XPlane of JAX", advice: "is an XPlane of JAX, TensorFlow, or PyTorch/XLA, which sgtrace does not read: give the .trace.json.gz beside it, or record with create_perfetto_trace=True"}
 	}
 	if perfetto.Sniff(head) {
 		return errPerfetto
