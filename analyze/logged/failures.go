@@ -408,6 +408,9 @@ func (l *Logged) Lives() ([]finding.Finding, finding.Check) {
 			}
 			hung[e.Server] = len(out)
 			f := l.failure(e, Hang)
+			if n := l.batchesBetween(e); n > 0 {
+				f.Evidence = append(f.Evidence, finding.Sentence("it logged %s between the first and the last of these: it was busy, and did not hang", words.Counted(n, "batch")))
+			}
 			if last := l.lastBatch(e.Server, e.First); last > 0 {
 				f.Since = last
 				f.Evidence = append(f.Evidence, finding.Sentence("its last batch was logged at %s", clock(last)))
@@ -430,6 +433,22 @@ func (l *Logged) Lives() ([]finding.Finding, finding.Check) {
 		}
 	}
 	return out, check
+}
+
+// batchesBetween is how many batches a server logged while an event repeated itself.
+func (l *Logged) batchesBetween(e *Event) (n int) {
+	for i := range l.Set.List {
+		s := &l.Set.List[i]
+		if l.Set.Places[s.Place].Server != e.Server || s.Metric != series.Generation && s.Metric != series.NewTokens {
+			continue
+		}
+		for x := range l.Set.Each(i) {
+			if x.Time > e.First && x.Time < e.Last && x.Value > 0 {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // lastBatch is when a server logged its last batch before a time.

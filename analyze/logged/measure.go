@@ -117,12 +117,51 @@ func (l *Logged) grid(opt Options) {
 		for int64(bucket) < int64(l.To-l.From)/most {
 			bucket *= 2
 		}
+		bucket = max(bucket, l.period())
 	}
 	var recorded []request.Interval
 	if l.From > 0 {
 		recorded = append(recorded, request.Interval{From: l.From, To: l.To + 1})
 	}
 	l.Grid = curves.NewGrid(recorded, bucket)
+}
+
+// period is how far apart lines or scrapes are that come at even times, as those of vLLM and of Prometheus, which stand for
+// the time between them: 0 where those of any place do not.
+func (l *Logged) period() time.Duration {
+	const few, most = 4, 1000
+	shortest := time.Duration(0)
+	for i := range l.Set.List {
+		if !slices.Contains(series.Batches, l.Set.List[i].Metric) || l.Set.N(i) <= few {
+			continue
+		}
+		var gaps []float64
+		last := trace.Time(0)
+		for x := range l.Set.Each(i) {
+			if !l.opt.inside(x.Time) {
+				continue
+			}
+			if last != 0 && x.Time > last {
+				gaps = append(gaps, float64(x.Time-last))
+			}
+			if last = x.Time; len(gaps) == most {
+				break
+			}
+		}
+		usual, even := middle(gaps), 0
+		for _, g := range gaps {
+			if math.Abs(g-usual) <= usual/4 {
+				even++
+			}
+		}
+		if len(gaps) < few || 10*even < 9*len(gaps) {
+			return 0
+		}
+		if d := time.Duration(usual).Round(time.Second); shortest == 0 || d < shortest {
+			shortest = d
+		}
+	}
+	return shortest
 }
 
 // role is what a server does, as far as that is known: of one that nothing is told of, all.

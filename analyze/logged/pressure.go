@@ -151,13 +151,20 @@ func (l *Logged) stuck(r *Rank) (f finding.Finding, ok bool) {
 	d := l.during(r, func(b int) bool {
 		return running[b].n > 0 && running[b].most > 0.97*most && r.points[series.Queued][b].mean() >= 1
 	})
-	if d.all < fewBuckets || d.inARow < fewLimited || most < 2 {
+	if d.all < fewBuckets || d.inARow < fewLimited {
 		return f, false
+	}
+	limit := "max running requests?"
+	if most < 2 {
+		if r.Mean(series.Queued) < 2 {
+			return f, false // one waits for the other
+		}
+		limit = "max running requests, or does the next one need more KV cache than is free?"
 	}
 	f = finding.Finding{Subkind: runningSubkind, At: r.Where, Since: l.Grid.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
 		Metric: finding.Metric{Name: "running requests", Before: math.NaN(), After: most}}
-	f.Text = fmt.Sprintf("running is stuck at %.0f on %s (max running requests?) in %d of %d intervals of %s while up to %.0f wait, %s",
-		most, r.Where.String(), d.n, d.all, words.Nearly(l.Grid.Bucket), r.mostQueued(), l.span(d))
+	f.Text = fmt.Sprintf("running is stuck at %.0f on %s (%s) in %d of %d intervals of %s while up to %.0f wait, %s",
+		most, r.Where.String(), limit, d.n, d.all, words.Nearly(l.Grid.Bucket), r.mostQueued(), l.span(d))
 	if u := r.Most(series.KVUsage); !math.IsNaN(u) {
 		f.Evidence = append(f.Evidence, finding.Sentence("its KV cache has room: %s %% at most", words.ThreeDigits(u)))
 	}

@@ -273,25 +273,94 @@ func (l *Logged) zoneWords() string {
 
 // LoadWords say in one line how loaded servers were.
 func (l *Logged) LoadWords() string {
-	if l.seconds() <= 0 || len(l.Ranks) == 0 {
+	switch {
+	case len(l.Ranks) == 0:
 		return ""
+	case l.seconds() <= 0:
+		return l.momentWords()
 	}
-	tokens, seqs := 0.0, 0.0
-	running, queued, usage := math.NaN(), math.NaN(), math.NaN()
+	tokens := 0.0
+	var running, queued, usage known
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
-		if v := r.Total(series.NewTokens); !math.IsNaN(v) {
-			tokens += v
-		}
-		if v := r.Total(series.NewSeqs); !math.IsNaN(v) {
-			seqs += v
-		}
-		running, queued, usage = math.Max(zero(running), zero(r.Most(series.Running))), math.Max(zero(queued), zero(r.Most(series.Queued))), math.Max(zero(usage), zero(r.Most(series.KVUsage)))
+		tokens += zero(r.Total(series.NewTokens))
+		running.most(r.Most(series.Running))
+		queued.most(r.mostQueued())
+		usage.most(r.Most(series.KVUsage))
 	}
 	var parts []string
 	if tokens > 0 {
 		parts = append(parts, fmt.Sprintf("%s prompt tokens computed (%s a second)", words.Thousands(int64(tokens)), words.ThreeDigits(tokens/l.seconds())))
 	}
-	parts = append(parts, fmt.Sprintf("at most %.0f run, %.0f wait, KV cache %s %% full on a rank", running, queued, words.ThreeDigits(usage)))
+	var most []string
+	if running.is {
+		most = append(most, fmt.Sprintf("%.0f run", running.v))
+	}
+	if queued.is {
+		most = append(most, fmt.Sprintf("%.0f wait", queued.v))
+	}
+	if usage.is {
+		most = append(most, fmt.Sprintf("KV cache %s %% full", words.ThreeDigits(usage.v)))
+	}
+	if len(most) > 0 {
+		parts = append(parts, "at most "+strings.Join(most, ", ")+" on a rank")
+	}
 	return strings.Join(parts, "; ")
+}
+
+// A known is a number that something may have told.
+type known struct {
+	v  float64
+	is bool
+}
+
+// most takes in a number, NaN is none.
+func (k *known) most(v float64) {
+	if !math.IsNaN(v) {
+		k.v, k.is = max(k.v, v), true
+	}
+}
+
+// add adds a number, NaN is none.
+func (k *known) add(v float64) {
+	if !math.IsNaN(v) {
+		k.v, k.is = k.v+v, true
+	}
+}
+
+// momentWords say in one line how loaded servers were at the only moment that is told, as of a scrape of metrics.
+func (l *Logged) momentWords() string {
+	var running, queued, usage known
+	top := &l.Ranks[0]
+	for i := range l.Ranks {
+		r := &l.Ranks[i]
+		running.add(r.Most(series.Running))
+		queued.add(r.mostQueued())
+		usage.most(r.Most(series.KVUsage))
+		if zero(r.mostQueued()) > zero(top.mostQueued()) {
+			top = r
+		}
+	}
+	var parts []string
+	if running.is {
+		parts = append(parts, fmt.Sprintf("%.0f run", running.v))
+	}
+	if queued.is {
+		text := fmt.Sprintf("%.0f wait", queued.v)
+		if len(l.Ranks) > 1 && queued.v > 0 {
+			text += fmt.Sprintf(" (%.0f of them on %s)", top.mostQueued(), top.Where.String())
+		}
+		parts = append(parts, text)
+	}
+	if usage.is {
+		parts = append(parts, fmt.Sprintf("KV cache %s %% full", words.ThreeDigits(usage.v)))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	text := "at that moment, " + strings.Join(parts, ", ")
+	if len(l.Ranks) > 1 {
+		text += ", of " + words.Counted(len(l.Ranks), "rank")
+	}
+	return text
 }

@@ -64,7 +64,7 @@ func TestLayouts(t *testing.T) {
 		"2026": {of2026, `13:00:06.000 router start starts
 14:02:11.250 10.0.0.9:30000 unrouted fails a health check of the router: HTTP status 503
 14:02:12.100 10.0.0.9:30000 unrouted does not take requests of the router: connection refused
-14:02:13.000 router note opens a circuit breaker: a server that the log does not name gets nothing for a while
+14:02:13.000 router refusal opens a circuit breaker: a server that the log does not name gets nothing for a while
 14:05:40.000 10.0.0.9:30000 routed is healthy again for the router
 1 failed requests
 `},

@@ -57,10 +57,12 @@ var signs = []lineSign{
 	{"Upstream streaming error", series.Note, "a stream of a server broke off", false},
 
 	{"Success recorded while circuit is open", 0, "", false},
-	{"transition: closed -> open", series.Note, "opens a circuit breaker: a server that the log does not name gets nothing for a while", false},
+	{"transition: closed -> open", series.Refusal, "opens a circuit breaker: a server that the log does not name gets nothing for a while", false},
 	{"transition: half_open -> open", series.Note, "opens a circuit breaker again: a server that the log does not name still fails", false},
 	{"transition: open -> half_open", series.Note, "tries a server again whose circuit breaker was open", false},
 	{"transition: half_open -> closed", series.Note, "closes a circuit breaker: the server gets requests again", false},
+	{"No prefill workers", series.Refusal, "the router has no prefill server for a request", false},
+	{"No decode workers", series.Refusal, "the router has no decode server for a request", false},
 	{"No available", series.Refusal, "the router has no server for a request", false},
 	{"No healthy", series.Refusal, "the router has no healthy server for a request", false},
 	{"Request queue is full", series.Refusal, "the router refuses a request (429): its own queue is full", false},
