@@ -31,7 +31,7 @@
 // they leave it together: nobody can end before the last one has brought its data,
 // and the transfer itself ends within 1 to 3 us everywhere (5 to 7 us for
 // large rings). Collectives that let some ranks leave early (broadcast, reduce,
-// send, and so on; see [matching.KindOf]) are matched but not used for clocks.
+// send, and so on; see package matching) are matched but not used for clocks.
 //
 // # Units
 //

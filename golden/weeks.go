@@ -41,8 +41,8 @@ func DefaultWeeks(days, servers int) Weeks {
 		SlowServer: servers / 2, SlowGPU: 2, SlowEvery: 3, SlowFactor: 1.3, ChangeDay: days / 2, ChangePace: 1.1}
 }
 
-// IsSlow reports whether the GPU is slow on a day.
-func (c *Weeks) IsSlow(day int) bool { return c.SlowEvery > 0 && day%c.SlowEvery == 0 }
+// isSlow reports whether the GPU is slow on a day.
+func (c *Weeks) isSlow(day int) bool { return c.SlowEvery > 0 && day%c.SlowEvery == 0 }
 
 // SlowHost is the name of the host with the slow GPU.
 func (c *Weeks) SlowHost() string { return fmt.Sprintf("unified-%d", c.SlowServer) }
@@ -59,7 +59,7 @@ func (c *Weeks) WriteDay(dir string, day int) error {
 	s.Requests, s.Rate, s.Level = 16*c.Servers, 4*float64(c.Servers), 2
 	s.Incident, s.SlowTransfers, s.FailedTransfers, s.Cancels, s.Impatient = simulator.Incident{Onset: 0.5}, 0, 0, 0, 0
 	s.Straggler = simulator.Straggler{}
-	if c.IsSlow(day) {
+	if c.isSlow(day) {
 		s.Straggler = simulator.Straggler{DP: c.SlowServer, TP: c.SlowGPU, Factor: c.SlowFactor}
 	}
 	if day >= c.ChangeDay {

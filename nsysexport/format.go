@@ -86,7 +86,7 @@ func held(in *format.Input, path string, opt *format.Options) (*format.Source, e
 
 // readEvents reads the events that the filter keeps. The export may be open beside.
 func readEvents(in *format.Input, path string, beside *rows.Source, opt *format.Options) ([]*profile.Profile, error) {
-	files, err := ReadProfiles(path, rows.Options{Name: in.Name, Syms: opt.Syms, Args: opt.Args, Diags: opt.Diags, Beside: beside, Workers: opt.Workers, KeepSecrets: opt.KeepSecrets}, &opt.Filter)
+	files, err := readProfiles(path, rows.Options{Name: in.Name, Syms: opt.Syms, Args: opt.Args, Diags: opt.Diags, Beside: beside, Workers: opt.Workers, KeepSecrets: opt.KeepSecrets}, &opt.Filter)
 	if slices.ContainsFunc(files, func(f *profile.Profile) bool { return len(f.Events) > manyEvents }) {
 		debug.FreeOSMemory() // of the pieces that tables were put together from
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// ReadProfiles reads an export as one profile for each process that used a GPU,
+// readProfiles reads an export as one profile for each process that used a GPU,
 // called an API that was traced, or was annotated, and one for what was sampled of
 // the machine. The options bound what is read as those of a reader of traces do;
 // filter says which events are kept.
-func ReadProfiles(path string, opt rows.Options, filter *profile.Filter) ([]*profile.Profile, error) {
+func readProfiles(path string, opt rows.Options, filter *profile.Filter) ([]*profile.Profile, error) {
 	opt.Brief = filter.Args == profile.ArgsNone || filter.IndexOnly
 	src, err := rows.Open(path, opt)
 	if err != nil {

@@ -25,7 +25,7 @@ func FuzzProfiles(f *testing.F) {
 		path := nsystest.Fuzzed(t, good, data)
 		clock := time.AfterFunc(20*time.Second, func() { panic("hangs") })
 		defer clock.Stop()
-		profiles, err := ReadProfiles(path, rows.Options{Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: &trace.Diags{}}, &profile.Filter{})
+		profiles, err := readProfiles(path, rows.Options{Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: &trace.Diags{}}, &profile.Filter{})
 		if err != nil {
 			t.Fatal(err)
 		}

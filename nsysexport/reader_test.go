@@ -18,7 +18,7 @@ import (
 func profiles(t *testing.T, sql string, filter profile.Filter) ([]*profile.Profile, []string, []trace.Diag) {
 	t.Helper()
 	opt := rows.Options{Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: &trace.Diags{}}
-	all, err := ReadProfiles(nsystest.Database(t, nsystest.Schema2024+sql), opt, &filter)
+	all, err := readProfiles(nsystest.Database(t, nsystest.Schema2024+sql), opt, &filter)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -307,7 +307,7 @@ func TestSamplesAreDrawn(t *testing.T) {
 		"sched":        nil,
 	} {
 		syms, args := trace.NewSymbols(), trace.NewArgs()
-		profiles, err := ReadProfiles(path, rows.Options{Syms: syms, Args: args}, &profile.Filter{Cats: strings.Split(cats, ",")})
+		profiles, err := readProfiles(path, rows.Options{Syms: syms, Args: args}, &profile.Filter{Cats: strings.Split(cats, ",")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -336,7 +336,7 @@ func TestManySamples(t *testing.T) {
 		WITH RECURSIVE i(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM i WHERE x<%[2]d) INSERT INTO COMPOSITE_EVENTS SELECT x, x, 3, 1, %[1]d, 1 FROM i;
 		INSERT INTO SAMPLING_CALLCHAINS (id, symbol, module, stackDepth) SELECT id, 1, 0, 0 FROM COMPOSITE_EVENTS`, nsystest.TID(41, 43), n))
 	diags := &trace.Diags{}
-	profiles, err := ReadProfiles(path, rows.Options{Args: trace.NewArgs(), Diags: diags}, &profile.Filter{})
+	profiles, err := readProfiles(path, rows.Options{Args: trace.NewArgs(), Diags: diags}, &profile.Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func (h *held) Kernels(yield func(*Kernel) bool) {
 		if id := h.argsOf(&e); id != 0 {
 			l := launches.of(id)
 			if k.Shape, k.Node = l.shape, l.node; counted[e.Correlation] {
-				k.Shape = k.Shape.InBlocks()
+				k.Shape = k.Shape.inBlocks()
 			}
 		}
 		for len(single) > 0 && single[0].Event < e.At {
@@ -111,7 +111,7 @@ func (h *held) Calls(yield func(*Call) bool) {
 		if id := h.argsOf(&e); id != 0 {
 			l := launches.of(id)
 			if c.Shape = l.shape; slices.Contains(threadCalls, h.syms.Name(e.Name)) {
-				c.Shape = c.Shape.InBlocks()
+				c.Shape = c.Shape.inBlocks()
 			}
 			if l.name != nil {
 				sym, ok := kernels[string(l.name)]

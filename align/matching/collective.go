@@ -49,11 +49,11 @@ var kinds = []struct {
 	{prefix: "reduce", kind: KindRooted}, {prefix: "gather", kind: KindRooted}, {prefix: "scatter", kind: KindRooted},
 }
 
-// KindOf classifies the name of a collective ("allreduce", "_allgather_base") or
+// kindOf classifies the name of a collective ("allreduce", "_allgather_base") or
 // of its kernel ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(...)",
 // "void sglang::cross_device_reduce_1stage<...>(...)"). "Generic" kernels of
 // NCCL can be anything and are unknown.
-func KindOf(name string) Kind {
+func kindOf(name string) Kind {
 	kernel := kernelname.Parse(name)
 	scope, word := plain(kernel.Scope), plain(kernel.Bare)
 	for _, p := range []string{"nccl:", "nccldevkernel", "ncclkernel", "ncclsymkdevkernel", "ncclsymdevkernel", "rccl", "nccl", "gloo:", "coalesced"} {
@@ -147,9 +147,9 @@ func (n *Names) Call(c Call) CallID {
 	}
 	id := CallID(len(n.info))
 	n.calls[c] = id
-	info := CallInfo{Kind: KindOf(c.Op)}
+	info := CallInfo{Kind: kindOf(c.Op)}
 	if c.Op == "" {
-		info.Kind = KindOf(c.Family)
+		info.Kind = kindOf(c.Family)
 		info.lane = n.text(c.Family + "\x00" + c.Stream)
 	} else {
 		info.op = n.text(c.Op)

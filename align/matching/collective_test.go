@@ -28,7 +28,7 @@ func TestKindOf(t *testing.T) {
 		"c10d::symmetric_memory::wait_signal_kernel":                                          KindUnknown,
 		"void at::native::reduce_kernel<512, 1>(at::native::ReduceOp<float>)":                 KindRooted,
 	} {
-		if got := KindOf(name); got != want {
+		if got := kindOf(name); got != want {
 			t.Errorf("%s: %d, want %d", name, got, want)
 		}
 	}

@@ -39,8 +39,8 @@ func TestNamesOfCaptures(t *testing.T) {
 		if n.Bare == "" || strings.ContainsAny(n.Path(), "<>()*& ") || !strings.Contains(kernelname.Demangle(name), n.Bare) {
 			t.Errorf("%s: %q", name, n)
 		}
-		if again := kernelname.Parse(n.Path()); again != n || KindOf(n.Path()) != KindOf(name) || profile.BareName(name) != n.Bare {
-			t.Errorf("%s: %q, and again %q; kind %d, of the whole %d", name, n, again, KindOf(n.Path()), KindOf(name))
+		if again := kernelname.Parse(n.Path()); again != n || kindOf(n.Path()) != kindOf(name) || profile.BareName(name) != n.Bare {
+			t.Errorf("%s: %q, and again %q; kind %d, of the whole %d", name, n, again, kindOf(n.Path()), kindOf(name))
 		}
 		if kernelname.IsCommunication(n.Path()) && !kernelname.IsCommunication(name) {
 			t.Errorf("%s: communicates by its path only", name)

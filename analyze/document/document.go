@@ -74,8 +74,8 @@ func (d *Document) AddMain(t *table.Table) {
 	d.Tables, d.Main = append(d.Tables, t), t.Name()
 }
 
-// Names returns the names of the tables, sorted.
-func (d *Document) Names() []string {
+// names returns the names of the tables, sorted.
+func (d *Document) names() []string {
 	var names []string
 	for _, t := range d.Tables {
 		names = append(names, t.Name())
@@ -92,14 +92,14 @@ func (d *Document) MainTable() (*table.Table, error) {
 			return t, nil
 		}
 	}
-	return nil, fmt.Errorf("CSV has room for one table; choose it with --table: %s", strings.Join(d.Names(), ", "))
+	return nil, fmt.Errorf("CSV has room for one table; choose it with --table: %s", strings.Join(d.names(), ", "))
 }
 
 // Choose leaves only the named table, which becomes the main one.
 func (d *Document) Choose(name string) error {
 	i := slices.IndexFunc(d.Tables, func(t *table.Table) bool { return t.Name() == name })
 	if i < 0 {
-		return fmt.Errorf("no table %q; there are %s", name, strings.Join(d.Names(), ", "))
+		return fmt.Errorf("no table %q; there are %s", name, strings.Join(d.names(), ", "))
 	}
 	d.Tables, d.Main = d.Tables[i:i+1], name
 	d.Text, d.Markdown = nil, nil

@@ -101,7 +101,7 @@ func (f *Finding) Object(again []string) Object {
 		v.Without = append(v.Without, withoutObject{w.Metric, w.Unit.String(), number(w.Actual), number(w.Without), number(w.Low), number(w.High)})
 	}
 	v.Assumed, v.NoWithout = table.JSONTexts(f.Assumed), table.JSONText(f.NoWithout)
-	for _, args := range f.Commands(again) {
+	for _, args := range f.commands(again) {
 		v.Commands = append(v.Commands, table.JSONTexts(args))
 	}
 	return v

@@ -37,9 +37,9 @@ func CommandLine(show []string) []string {
 	return slices.Concat([]string{"sgtrace"}, show)
 }
 
-// Commands are the command lines that show more of f, as arguments. The arguments again
+// commands are the command lines that show more of f, as arguments. The arguments again
 // select and read the same inputs once more: "--from", "+10s", "dumps/".
-func (f *Finding) Commands(again []string) [][]string {
+func (f *Finding) commands(again []string) [][]string {
 	var out [][]string
 	for _, show := range f.Show {
 		out = append(out, slices.Concat(CommandLine(show), again))
@@ -49,5 +49,5 @@ func (f *Finding) Commands(again []string) [][]string {
 
 // Command is the first of the commands, ready to paste into a shell.
 func (f *Finding) Command(again []string) string {
-	return words.QuoteShell(f.Commands(again)[0])
+	return words.QuoteShell(f.commands(again)[0])
 }

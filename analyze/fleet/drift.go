@@ -75,7 +75,7 @@ func days(runs []*Run, versions []VersionUse) (list []Day) {
 			if by[s.Series] == nil {
 				by[s.Series] = map[string]*daily{}
 			}
-			day := DayOf(r.From)
+			day := dayOf(r.From)
 			if by[s.Series][day] == nil {
 				by[s.Series][day] = &daily{from: r.From, runs: map[*Run]bool{}, hosts: map[string][]int64{}}
 			}
@@ -95,8 +95,8 @@ func days(runs []*Run, versions []VersionUse) (list []Day) {
 	return list
 }
 
-// DayOf names the day of a time: "2026-01-15".
-func DayOf(t trace.Time) string { return words.Clock(t).Format(time.DateOnly) }
+// dayOf names the day of a time: "2026-01-15".
+func dayOf(t trace.Time) string { return words.Clock(t).Format(time.DateOnly) }
 
 // A hostStep is the logarithm of the step time of a host on a day.
 type hostStep struct {
@@ -182,7 +182,7 @@ func findDrifts(list []Day, versions []VersionUse) {
 			d.Lost += float64(list[j].Total) * max(0, 1-1/d.Ratio)
 		}
 		for _, u := range versions {
-			if day := DayOf(u.First); u.Before != "" && day >= d.First && day <= d.Last {
+			if day := dayOf(u.First); u.Before != "" && day >= d.First && day <= d.Last {
 				d.Versions = append(d.Versions, u)
 			}
 		}
@@ -191,14 +191,14 @@ func findDrifts(list []Day, versions []VersionUse) {
 }
 
 // A Version is that of some software in a run, and on how many ranks or processes it ran.
-type Version struct {
+type version struct {
 	Version profile.Version
 	N       int
 }
 
 // versionsOf lists the versions that inputs tell of: profilers by rank, and dumps, where
 // service.version says it, by process.
-func versionsOf(m *finders.Measured) (list []Version) {
+func versionsOf(m *finders.Measured) (list []version) {
 	count := map[profile.Version]int{}
 	if m.Of.Profiles != nil {
 		for i := range m.Of.Profiles.Placements {
@@ -215,9 +215,9 @@ func versionsOf(m *finders.Measured) (list []Version) {
 		}
 	}
 	for v, n := range count {
-		list = append(list, Version{v, n})
+		list = append(list, version{v, n})
 	}
-	slices.SortFunc(list, func(a, b Version) int {
+	slices.SortFunc(list, func(a, b version) int {
 		return cmp.Or(cmp.Compare(a.Version.Of, b.Version.Of), cmp.Compare(a.Version.Is, b.Version.Is))
 	})
 	return list

@@ -55,7 +55,7 @@ func (f *Fleet) repeat(o *Offender) finding.Finding {
 	switch {
 	case o.GPUTime > 0:
 		x.Cost, x.CostBasis = share(o.GPUTime, gpu), finding.GPUTime
-		x.Evidence = append(x.Evidence, finding.Sentence("%s were lost to what was found there", GPUHours(o.GPUTime)).
+		x.Evidence = append(x.Evidence, finding.Sentence("%s were lost to what was found there", gpuHours(o.GPUTime)).
 			In(offenderTable, o.row(), "gpu_hours", hours(o.GPUTime)))
 	case o.RequestTime > 0:
 		x.Cost, x.CostBasis = share(o.RequestTime, requests), finding.RequestTime

@@ -33,7 +33,7 @@ func weeksOf(slow ...int) (runs []*Run) {
 		if day >= 6 {
 			median, driver = median*11/10, "570"
 		}
-		r.versions = []Version{{profile.Version{Of: "GPU driver", Is: driver}, 16}}
+		r.versions = []version{{profile.Version{Of: "GPU driver", Is: driver}, 16}}
 		runs = append(runs, r.withStep("node0", median))
 	}
 	return runs
@@ -150,10 +150,10 @@ func TestDaily(t *testing.T) {
 	runs = slices.Concat(runs[:2], runs[5:])
 	second := *runs[0]
 	runs = slices.Insert(runs, 1, &second)
-	d := New(runs).Daily()
+	d := New(runs).daily()
 	var got []string
 	for i := range d.Days {
-		got = append(got, fmt.Sprintf("%s %g", DayOf(d.Days[i]), d.GPU[0][i]/1e9))
+		got = append(got, fmt.Sprintf("%s %g", dayOf(d.Days[i]), d.GPU[0][i]/1e9))
 	}
 	if want := "2026-03-01 4, 2026-03-02 0, 2026-03-03 NaN, 2026-03-04 NaN, 2026-03-05 NaN, 2026-03-06 0, 2026-03-07 2, "; !strings.HasPrefix(strings.Join(got, ", "), want) {
 		t.Errorf("days lost %q, want %q", got, want)

@@ -79,8 +79,8 @@ func (f *Fleet) Look() finders.Result {
 // see so many rows of each table.
 func (f *Fleet) Document(list *overview.List) *document.Document {
 	d := &document.Document{LimitAll: true, Findings: list.Result.Findings, Again: list.Again()}
-	d.AddMain(f.OffenderReport())
-	d.Add(f.TotalReport(), f.DayReport(), f.VersionReport(), f.RunReport(), f.LossReport())
+	d.AddMain(f.offenderReport())
+	d.Add(f.totalReport(), f.dayReport(), f.versionReport(), f.runReport(), f.lossReport())
 	printed := slices.Clone(d.Tables)
 	d.Add(list.Report(), list.FinderReport())
 	d.Text = func(w io.Writer, style table.Style) error {
@@ -116,7 +116,7 @@ func each(w io.Writer, tables []*table.Table, format table.Format, style table.S
 	return nil
 }
 
-// Daily is what was lost day by day, from the first day of a run to the last.
+// daily is what was lost day by day, from the first day of a run to the last.
 type Daily struct {
 	Days []trace.Time // noon of each
 	// GPU is the time that devices and schedulers lost to each of Fleet.Totals, ns by day; NaN on
@@ -124,9 +124,9 @@ type Daily struct {
 	GPU [][]float64
 }
 
-// Daily adds up what runs lost by the day on which they began. Runs of which the time is unknown
+// daily adds up what runs lost by the day on which they began. Runs of which the time is unknown
 // have no day.
-func (f *Fleet) Daily() Daily {
+func (f *Fleet) daily() Daily {
 	d := Daily{GPU: make([][]float64, len(f.Totals))}
 	index := map[string]int{}
 	for _, r := range f.Runs {
@@ -139,7 +139,7 @@ func (f *Fleet) Daily() Daily {
 		for last := noon(r.From); d.Days[len(d.Days)-1] < last; {
 			d.add(nextDay(d.Days[len(d.Days)-1]), index)
 		}
-		day := index[DayOf(r.From)]
+		day := index[dayOf(r.From)]
 		for k := range f.Totals {
 			if math.IsNaN(d.GPU[k][day]) {
 				d.GPU[k][day] = 0
@@ -156,7 +156,7 @@ func (f *Fleet) Daily() Daily {
 
 // add begins a day.
 func (d *Daily) add(day trace.Time, index map[string]int) {
-	index[DayOf(day)] = len(d.Days)
+	index[dayOf(day)] = len(d.Days)
 	d.Days = append(d.Days, day)
 	for k := range d.GPU {
 		d.GPU[k] = append(d.GPU[k], math.NaN())

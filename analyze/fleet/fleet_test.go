@@ -145,11 +145,11 @@ func TestDrift(t *testing.T) {
 	var runs []*Run
 	for day := range 30 {
 		r := runOn(day, 8)
-		ratio, version := 1.0, "550"
+		ratio, driver := 1.0, "550"
 		if day >= 15 {
-			ratio, version = 1.08, "570"
+			ratio, driver = 1.08, "570"
 		}
-		r.versions = []Version{{profile.Version{Of: "GPU driver", Is: version}, 8}, {profile.Version{Of: "CUPTI", Is: "26"}, 8}}
+		r.versions = []version{{profile.Version{Of: "GPU driver", Is: driver}, 8}, {profile.Version{Of: "CUPTI", Is: "26"}, 8}}
 		for host := range 20 {
 			if rng.IntN(3) > 0 {
 				usual := float64(20e6 + 1e6*host)
@@ -230,7 +230,7 @@ func TestVersions(t *testing.T) {
 	for day, of := range [][]string{{"1"}, {"1"}, {"1", "2"}, {"2"}, {"3"}} {
 		r := runOn(day, 8)
 		for _, is := range of {
-			r.versions = append(r.versions, Version{profile.Version{Of: "sglang", Is: is}, 1})
+			r.versions = append(r.versions, version{profile.Version{Of: "sglang", Is: is}, 1})
 		}
 		runs = append(runs, r)
 	}

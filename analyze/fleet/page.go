@@ -23,7 +23,7 @@ const (
 
 // Page makes the page of a fleet and of what its finders found.
 func (f *Fleet) Page(r *finders.Result, src page.Source, made page.Provenance) page.Page {
-	b := pageBuilder{f, src, f.Daily()}
+	b := pageBuilder{f, src, f.daily()}
 	sections := []page.Section{b.offenders(), b.losses(), b.steps(), b.runs()}
 	summary := page.Found(r, src, sections)
 	for _, figure := range summary.Figures {
@@ -60,14 +60,14 @@ func (b *pageBuilder) period() string {
 // tiles are how many runs there are, what was recorded, what was lost, and what repeats.
 func (b *pageBuilder) tiles() []page.Tile {
 	gpu, _ := b.Recorded()
-	value, unit := split(GPUHours(gpu))
+	value, unit := split(gpuHours(gpu))
 	list := []page.Tile{
 		{Name: "Runs", Value: words.Thousands(int64(len(b.Runs))), Detail: "on " + words.Counted(len(b.daily.Days), "day"), State: page.Neutral, Href: "#runs"},
 		{Name: "Recorded", Value: value, Unit: unit, Detail: "of devices and schedulers", State: page.Neutral, Href: "#runs"},
 	}
 	if len(b.Totals) > 0 && b.Totals[0].GPU > 0 {
 		t := &b.Totals[0]
-		value, unit := split(GPUHours(t.GPU))
+		value, unit := split(gpuHours(t.GPU))
 		list = append(list, page.Tile{Name: "Lost to " + string(t.Kind), Value: value, Unit: unit,
 			Detail: words.InPercent(t.GPU/gpu) + " % of what was recorded", State: page.Bad, Href: "#losses"})
 	}
@@ -99,19 +99,19 @@ func (b *pageBuilder) table(t *table.Table) *page.Figure {
 }
 
 func (b *pageBuilder) offenders() page.Section {
-	return page.Section{ID: "offenders", Title: "Repeat offenders", Figures: []*page.Figure{b.table(b.OffenderReport())}}
+	return page.Section{ID: "offenders", Title: "Repeat offenders", Figures: []*page.Figure{b.table(b.offenderReport())}}
 }
 
 // losses shows what each kind of finding cost, day by day and altogether.
 func (b *pageBuilder) losses() page.Section {
-	totals := b.TotalReport()
+	totals := b.totalReport()
 	s := page.Section{ID: "losses", Title: "GPU-hours lost", Lead: totals.Title + "."}
 	if f := b.lossChart(); f != nil {
 		s.Figures = append(s.Figures, f)
 	}
 	all := b.table(totals)
 	all.Title = "Lost by kind"
-	s.Figures = append(s.Figures, all, b.table(b.LossReport()))
+	s.Figures = append(s.Figures, all, b.table(b.lossReport()))
 	return s
 }
 
@@ -186,7 +186,7 @@ func (b *pageBuilder) steps() page.Section {
 		}
 		s.Figures = append(s.Figures, f)
 	}
-	s.Figures = append(s.Figures, b.table(b.DayReport()), b.table(b.VersionReport()))
+	s.Figures = append(s.Figures, b.table(b.dayReport()), b.table(b.versionReport()))
 	return s
 }
 
@@ -194,7 +194,7 @@ func (b *pageBuilder) steps() page.Section {
 func (b *pageBuilder) stepPanels() (panels []chart.Panel) {
 	at := map[string]int{}
 	for i, t := range b.daily.Days {
-		at[DayOf(t)] = i
+		at[dayOf(t)] = i
 	}
 	index := map[Series]int{}
 	for i := range b.Days {
@@ -218,5 +218,5 @@ func (b *pageBuilder) stepPanels() (panels []chart.Panel) {
 }
 
 func (b *pageBuilder) runs() page.Section {
-	return page.Section{ID: "runs", Title: "Runs", Figures: []*page.Figure{b.table(b.RunReport())}}
+	return page.Section{ID: "runs", Title: "Runs", Figures: []*page.Figure{b.table(b.runReport())}}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// OffenderReport makes a table of what was found late or slow.
-func (f *Fleet) OffenderReport() *table.Table {
+// offenderReport makes a table of what was found late or slow.
+func (f *Fleet) offenderReport() *table.Table {
 	type O = Offender
 	r := table.New("sgtrace.report."+offenderTable+"/v1", "Late or slow in some runs", f.Offenders, []table.Field[O]{
 		table.TextColumn("what", "gpu, host, or hosts: KV caches go from one to the other", func(o *O) string { return o.Level.String() }),
@@ -57,10 +57,10 @@ func between(first, last trace.Time) string {
 	switch {
 	case first == 0 || last == 0:
 		return ""
-	case DayOf(first) == DayOf(last):
-		return "; on " + DayOf(first)
+	case dayOf(first) == dayOf(last):
+		return "; on " + dayOf(first)
 	}
-	return fmt.Sprintf("; from %s to %s", DayOf(first), DayOf(last))
+	return fmt.Sprintf("; from %s to %s", dayOf(first), dayOf(last))
 }
 
 func kindList(kinds []finding.Kind) string {
@@ -81,13 +81,13 @@ func hoursColumn[T any](name, doc string, of func(*T) float64) table.Field[T] {
 	return table.NumberColumn(name, doc, func(row *T) float64 { return hours(of(row)) })
 }
 
-// TotalReport makes a table of what each kind of finding cost in all runs.
-func (f *Fleet) TotalReport() *table.Table {
+// totalReport makes a table of what each kind of finding cost in all runs.
+func (f *Fleet) totalReport() *table.Table {
 	gpu, requests := f.Recorded()
-	title := fmt.Sprintf("%s recorded in %s", GPUHours(gpu), words.Counted(len(f.Runs), "run"))
+	title := fmt.Sprintf("%s recorded in %s", gpuHours(gpu), words.Counted(len(f.Runs), "run"))
 	if len(f.Totals) > 0 && f.Totals[0].GPU > 0 {
 		t := &f.Totals[0]
-		title += fmt.Sprintf(", of which %s (%s %%) were lost to %s", GPUHours(t.GPU), words.InPercent(t.GPU/gpu), t.Kind)
+		title += fmt.Sprintf(", of which %s (%s %%) were lost to %s", gpuHours(t.GPU), words.InPercent(t.GPU/gpu), t.Kind)
 	}
 	r := table.New("sgtrace.report.fleet.losses/v1", title, f.Totals, []table.Field[Total]{
 		table.TextColumn("kind", "of findings", func(t *Total) string { return string(t.Kind) }),
@@ -103,8 +103,8 @@ func (f *Fleet) TotalReport() *table.Table {
 	return r
 }
 
-// RunReport makes a table of the runs.
-func (f *Fleet) RunReport() *table.Table {
+// runReport makes a table of the runs.
+func (f *Fleet) runReport() *table.Table {
 	type R = *Run
 	r := table.New("sgtrace.report.fleet.runs/v1", "Runs", f.Runs, []table.Field[R]{
 		runTime("first", "begin of the first input", func(r *R) trace.Time { return (*r).From }),
@@ -128,8 +128,8 @@ type runLoss struct {
 	Loss
 }
 
-// LossReport makes a table of what each run lost to each kind of finding.
-func (f *Fleet) LossReport() *table.Table {
+// lossReport makes a table of what each run lost to each kind of finding.
+func (f *Fleet) lossReport() *table.Table {
 	var rows []runLoss
 	for _, r := range f.Runs {
 		for _, loss := range r.Losses {
@@ -147,8 +147,8 @@ func (f *Fleet) LossReport() *table.Table {
 	})
 }
 
-// DayReport makes a table of step times by day.
-func (f *Fleet) DayReport() *table.Table {
+// dayReport makes a table of step times by day.
+func (f *Fleet) dayReport() *table.Table {
 	r := table.New("sgtrace.report."+stepTable+"/v1", "Step times by day", f.Days, []table.Field[Day]{
 		table.TextColumn("day", "on which runs began", func(d *Day) string { return d.Day }),
 		table.TextColumn("kind", "of steps", func(d *Day) string { return d.Kind }),
@@ -204,8 +204,8 @@ func (d *Drift) versions() string {
 	return strings.Join(parts, ", ")
 }
 
-// VersionReport makes a table of the versions that inputs tell of.
-func (f *Fleet) VersionReport() *table.Table {
+// versionReport makes a table of the versions that inputs tell of.
+func (f *Fleet) versionReport() *table.Table {
 	r := table.New("sgtrace.report."+versionTable+"/v1", "Versions", f.Versions, []table.Field[VersionUse]{
 		table.TextColumn("of", "software", func(u *VersionUse) string { return u.Version.Of }),
 		table.TextColumn("version", "as inputs call it", func(u *VersionUse) string { return u.Version.Is }),

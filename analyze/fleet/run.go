@@ -26,7 +26,7 @@ type Run struct {
 
 	seen     map[key]*seen // what could have been found late or slow
 	steps    []stepTime
-	versions []Version
+	versions []version
 }
 
 // Reduce makes a run of what was measured. from and to bound its inputs; 0 is unknown.
@@ -152,8 +152,8 @@ func apart(list []*finding.Finding, ranks *ranks, cost func(*finding.Finding) fl
 // hours are ns in hours.
 func hours(ns float64) float64 { return ns / (3600 * 1e9) }
 
-// GPUHours writes the time of GPUs, in ns, for people: "3.20 GPU-hours", "51.2 GPU-seconds".
-func GPUHours(ns float64) string {
+// gpuHours writes the time of GPUs, in ns, for people: "3.20 GPU-hours", "51.2 GPU-seconds".
+func gpuHours(ns float64) string {
 	if h := hours(ns); h >= 0.1 {
 		return words.ThreeDigits(h) + " GPU-hours"
 	}

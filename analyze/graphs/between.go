@@ -64,7 +64,7 @@ func (n *Neighbors) Around(rank string, device int32, from, to trace.Time) (befo
 func (n *Neighbors) nameOf(l *Launch, node int) string {
 	place, _ := l.Place(node)
 	if place.Operator == 0 && place.Module == 0 {
-		return n.Name(l.Nodes[node].Name)
+		return n.name(l.Nodes[node].Name)
 	}
-	return words.JoinNonEmpty(" in ", n.Name(place.Operator), n.Name(place.Module))
+	return words.JoinNonEmpty(" in ", n.name(place.Operator), n.name(place.Module))
 }

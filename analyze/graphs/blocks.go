@@ -72,7 +72,7 @@ func (c *layerCounter) placeOf(r *repetition, launch *Launch, node int) (p *plac
 	name := launch.Nodes[node].Name
 	key := blockPlace{r.period, place, name}
 	if c.places[key] == nil {
-		c.places[key] = &placeTime{blockPlace: key, kernel: c.Name(name), kind: c.kind(name)}
+		c.places[key] = &placeTime{blockPlace: key, kernel: c.name(name), kind: c.kind(name)}
 	}
 	return c.places[key], block
 }

@@ -371,8 +371,8 @@ func (c *Capture) sized(shapes trace.Sym) trace.Sym {
 	return c.sizes[shapes]
 }
 
-// Operator returns the innermost operator of a launch, an index of Frames; none.
-func (c *Capture) Operator(launch int32) int32 {
+// operator returns the innermost operator of a launch, an index of Frames; none.
+func (c *Capture) operator(launch int32) int32 {
 	return c.innermost(c.Launches[launch].Frame)
 }
 

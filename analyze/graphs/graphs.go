@@ -175,7 +175,7 @@ func (c *chooser) agree() {
 			if votes[n.Name] == nil {
 				votes[n.Name] = map[said]int{}
 			}
-			if frame := key.capture.Operator(at); frame != none {
+			if frame := key.capture.operator(at); frame != none {
 				f := &key.capture.Frames[frame]
 				votes[n.Name][said{f.Name, f.Shapes}]++
 			} else {
@@ -454,8 +454,8 @@ func (g *Graphs) AppendAround(list []host.Around, stream int, e *profile.Event) 
 	return list
 }
 
-// Name returns what a symbol stands for, "" if it is none.
-func (g *Graphs) Name(sym trace.Sym) string {
+// name returns what a symbol stands for, "" if it is none.
+func (g *Graphs) name(sym trace.Sym) string {
 	if sym == 0 {
 		return ""
 	}

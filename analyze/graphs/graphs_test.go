@@ -152,17 +152,17 @@ func count(t *testing.T, g *Graphs, l *Launch, model []planted) (right, open int
 		kernels[m.kernel] = append(kernels[m.kernel], m)
 	}
 	for i := range l.Nodes {
-		name := g.Name(l.Nodes[i].Name)
+		name := g.name(l.Nodes[i].Name)
 		want := kernels[name][0]
 		kernels[name] = kernels[name][1:]
 		place, ok := l.Place(i)
 		switch {
 		case !ok:
 			open++
-		case g.Name(place.Operator) == want.operator && g.Name(place.Shapes) == want.shapes && g.Name(place.Module) == want.module:
+		case g.name(place.Operator) == want.operator && g.name(place.Shapes) == want.shapes && g.name(place.Module) == want.module:
 			right++
 		default:
-			wrong = append(wrong, fmt.Sprintf("node %d, %s, is of %s %s in %s, want %+v", i, name, g.Name(place.Operator), g.Name(place.Shapes), g.Name(place.Module), want))
+			wrong = append(wrong, fmt.Sprintf("node %d, %s, is of %s %s in %s, want %+v", i, name, g.name(place.Operator), g.name(place.Shapes), g.name(place.Module), want))
 		}
 	}
 	return right, open, wrong

@@ -132,7 +132,7 @@ func (c *layerCounter) countedOf(l *Launch) *counted {
 		of.places[node], of.blocks[node] = c.placeOf(repeated, l, node)
 		layer := ""
 		if place, ok := l.Place(node); ok && place.Layer != 0 {
-			layer = c.Name(place.Layer)
+			layer = c.name(place.Layer)
 		} else if number := repeated.layers[node]; number >= 0 {
 			layer = fmt.Sprintf("layer %d by order", number)
 		} else {

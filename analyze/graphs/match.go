@@ -69,7 +69,7 @@ type said struct {
 
 // fits reports whether a launch is of that.
 func (s said) fits(c *Capture, launch int) bool {
-	at := c.Operator(int32(launch))
+	at := c.operator(int32(launch))
 	return at != none && c.Frames[at].Name == s.operator && (s.shapes == 0 || c.Frames[at].Shapes == s.shapes)
 }
 
@@ -101,7 +101,7 @@ func (m *matcher) kindsAround(c *Capture) []kindSet {
 	if !ok {
 		known = make([]kindSet, len(c.Launches))
 		for i := range known {
-			for at := c.Operator(int32(i)); at != none; at = c.innermost(c.Frames[at].Around) {
+			for at := c.operator(int32(i)); at != none; at = c.innermost(c.Frames[at].Around) {
 				known[i] |= setOf(m.kind(c.Frames[at].Name))
 			}
 		}
@@ -218,7 +218,7 @@ func (m *matcher) kinship(c *Capture, launch int, n *Node) (score int32, by Matc
 
 // operatorName returns the innermost operator of a launch; 0 is none.
 func (c *Capture) operatorName(launch int) trace.Sym {
-	if at := c.Operator(int32(launch)); at != none {
+	if at := c.operator(int32(launch)); at != none {
 		return c.Frames[at].Name
 	}
 	return 0
@@ -319,7 +319,7 @@ func (c *Capture) says(a, b int32) bool {
 	if c.places[a] != c.places[b] {
 		return false
 	}
-	x, y := c.Operator(a), c.Operator(b)
+	x, y := c.operator(a), c.operator(b)
 	for x != y {
 		if x == none || y == none || c.Frames[x].Name != c.Frames[y].Name || c.Frames[x].Shapes != c.Frames[y].Shapes {
 			return false

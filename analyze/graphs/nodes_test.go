@@ -88,7 +88,7 @@ func TestNodesLeadToTheirCalls(t *testing.T) {
 			for i := range l.Nodes {
 				w := truth[replay%len(sizes)][l.Nodes[i].number&0xffffffff-1]
 				place, known := l.Place(i)
-				got := want{g.Name(place.Operator), g.Name(place.Shapes), g.Name(place.Module), g.Name(place.Layer)}
+				got := want{g.name(place.Operator), g.name(place.Shapes), g.name(place.Module), g.name(place.Layer)}
 				if got != w || known != (w != want{}) {
 					t.Errorf("seed %d, replay %d, node %d: %v, %v, want %v", seed, replay, l.Nodes[i].number, got, known, w)
 				}

@@ -79,7 +79,7 @@ func TestPassWithoutGraph(t *testing.T) {
 			place, known := l.Place(i)
 			if truth[i] == none {
 				if known {
-					t.Errorf("seed %d: %s is said to be of %s", seed, graph[i].kernel, g.Name(place.Operator))
+					t.Errorf("seed %d: %s is said to be of %s", seed, graph[i].kernel, g.name(place.Operator))
 				}
 				continue
 			}
@@ -88,7 +88,7 @@ func TestPassWithoutGraph(t *testing.T) {
 			if w.kernel == "flash_fwd_kernel" {
 				operator, shapes = "", ""
 			}
-			if got := [...]string{g.Name(place.Operator), g.Name(place.Shapes), g.Name(place.Module)}; got != [...]string{operator, shapes, w.module} {
+			if got := [...]string{g.name(place.Operator), g.name(place.Shapes), g.name(place.Module)}; got != [...]string{operator, shapes, w.module} {
 				t.Errorf("seed %d: %s: got %q, want %q, %q, %q", seed, graph[i].kernel, got, operator, shapes, w.module)
 			}
 		}
@@ -131,8 +131,8 @@ func TestResize(t *testing.T) {
 	if g == nil {
 		t.Fatal("no pass fits")
 	}
-	if place, ok := g.Streams[0].Launches[0].Place(2); !ok || g.Name(place.Operator) != "aten::mm" || place.Shapes != 0 {
-		t.Errorf("got %q of shapes %q, %v", g.Name(place.Operator), g.Name(place.Shapes), ok)
+	if place, ok := g.Streams[0].Launches[0].Place(2); !ok || g.name(place.Operator) != "aten::mm" || place.Shapes != 0 {
+		t.Errorf("got %q of shapes %q, %v", g.name(place.Operator), g.name(place.Shapes), ok)
 	}
 }
 

@@ -41,12 +41,12 @@ func (g *Graphs) Report(opt walk.Options) *table.Table {
 		}
 	}
 	text := func(name, doc string, of func(Place) trace.Sym) table.Field[row] {
-		return table.TextColumn(name, doc, func(r *row) string { return g.Name(of(r.place())) })
+		return table.TextColumn(name, doc, func(r *row) string { return g.name(of(r.place())) })
 	}
 	source := text("source", "innermost Python function that is of no library", func(p Place) trace.Sym { return p.Source })
 	shapes := text("shapes", "shapes of the inputs of the operator", func(p Place) trace.Sym { return p.Shapes })
 	types := text("types", "types of the inputs of the operator", func(p Place) trace.Sym { return p.Types })
-	kernel := table.TextColumn("kernel", "name of the kernel, or of the copy or fill", func(r *row) string { return g.Name(r.at().Name) })
+	kernel := table.TextColumn("kernel", "name of the kernel, or of the copy or fill", func(r *row) string { return g.name(r.at().Name) })
 	source.Most, kernel.Most, shapes.Most, types.Most, types.Detail = table.MaxName, table.MaxName, maxShapes, maxShapes, true
 	captured := table.TextColumn("capture", "file of the capture, and for how many tokens it is", func(r *row) string { return r.launch.Capture.String() }).InDetail()
 	fields := []table.Field[row]{

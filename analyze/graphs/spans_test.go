@@ -34,7 +34,7 @@ func TestSpansAroundKernels(t *testing.T) {
 	around := func(stream uint32, at trace.Time) (names []string) {
 		for _, s := range spans {
 			if streamOf[s.First] == stream && s.From <= at && at < s.To {
-				names = append(names, g.Name(s.Name))
+				names = append(names, g.name(s.Name))
 			}
 		}
 		return names

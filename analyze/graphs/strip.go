@@ -62,7 +62,7 @@ func (g *Graphs) layersIn(m *matcher, l *Launch) (list []LayerKernel) {
 		n := &l.Nodes[node]
 		layer := ""
 		if place, ok := l.Place(node); ok && place.Layer != 0 {
-			layer = g.Name(place.Layer)
+			layer = g.name(place.Layer)
 		} else if byOrder[node] >= 0 {
 			layer = fmt.Sprintf("layer %d", byOrder[node])
 		} else {
@@ -73,7 +73,7 @@ func (g *Graphs) layersIn(m *matcher, l *Launch) (list []LayerKernel) {
 			begin = int64(n.Start)
 			begins[layer] = begin
 		}
-		list = append(list, LayerKernel{layer, m.kind(n.Name), profile.BareName(g.Name(n.Name)), int64(n.Start) - begin, int64(n.Start) + n.Dur - begin})
+		list = append(list, LayerKernel{layer, m.kind(n.Name), profile.BareName(g.name(n.Name)), int64(n.Start) - begin, int64(n.Start) + n.Dur - begin})
 	}
 	if len(begins) < minLayers {
 		return nil

@@ -35,7 +35,7 @@ func (h *Hang) Findings() ([]finding.Finding, finding.Check) {
 
 func (h *Hang) finding(i int) finding.Finding {
 	s := &h.Stuck[i]
-	f := finding.Finding{Subkind: s.Kind.String() + " " + s.Group, Since: s.Since, Text: h.Sentence(s), At: h.at(s),
+	f := finding.Finding{Subkind: s.Kind.String() + " " + s.Group, Since: s.Since, Text: h.sentence(s), At: h.at(s),
 		Cost: float64(len(s.HeldUp)) / float64(len(h.World)), CostBasis: finding.Ranks, Confidence: finding.Certain}
 	if s.Kind == NoDump || s.Kind == AllEntered || s.Kind == Alone || !s.Certain {
 		f.Confidence = finding.Likely

@@ -105,8 +105,8 @@ func verb(ranks []int32, one string) string {
 	return strings.TrimSuffix(one, "s")
 }
 
-// Sentence says what is wrong with a cause.
-func (h *Hang) Sentence(s *Stuck) string {
+// sentence says what is wrong with a cause.
+func (h *Hang) sentence(s *Stuck) string {
 	text := h.what(s)
 	if n := len(s.HeldUp); n > len(s.Waiting)+len(s.Differ) {
 		text += fmt.Sprintf("; %d of %d ranks wait for that", n, len(h.World))

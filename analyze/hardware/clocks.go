@@ -50,8 +50,8 @@ const (
 	busy = 10
 )
 
-// Devices are the GPUs that metrics are about, by host and number.
-func Devices(set *series.Set) []*Device {
+// devices are the GPUs that metrics are about, by host and number.
+func devices(set *series.Set) []*Device {
 	byPlace := map[int32]*Device{}
 	var list []*Device
 	for i, x := range set.List {

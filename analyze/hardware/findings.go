@@ -42,7 +42,7 @@ const ClockSubkind = "clock"
 // Clocks are findings of GPUs that are slower than their peers. Ranks that were recorded may tell what
 // they are used for.
 func Clocks(set *series.Set, uses []Use) ([]finding.Finding, finding.Check) {
-	devices := Devices(set)
+	devices := devices(set)
 	join(devices, uses)
 	check := finding.Check{What: "clocks of GPUs against those of their peers", Of: "GPU", Needed: fewPeers + 1}
 	for _, d := range devices {
@@ -162,7 +162,7 @@ func Errors(set *series.Set) ([]finding.Finding, finding.Check) {
 		text  trace.Sym
 	}
 	from, to, _ := set.Bounds()
-	devices := len(Devices(set))
+	devices := len(devices(set))
 	first := map[key]int{}
 	var list []finding.Finding
 	var counts []int

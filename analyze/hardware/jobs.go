@@ -96,7 +96,7 @@ func (s *Slow) during() bool {
 // other ranks and other GPUs of its host: equal tells that it was as high. It is "" if they have
 // nothing.
 func Beside(set *series.Set, uses []Use, rank place.Location) (text string, equal bool) {
-	devices := Devices(set)
+	devices := devices(set)
 	join(devices, uses)
 	i := slices.IndexFunc(devices, func(d *Device) bool { return d.use != nil && place.Named(d.use.Rank) == rank })
 	if i < 0 {
@@ -119,7 +119,7 @@ func Beside(set *series.Set, uses []Use, rank place.Location) (text string, equa
 
 // ClocksOf returns what metrics have of the clock of GPUs while their ranks were recorded, in MHz, by rank.
 func ClocksOf(set *series.Set, uses []Use) map[string]float64 {
-	devices, clocks := Devices(set), map[string]float64{}
+	devices, clocks := devices(set), map[string]float64{}
 	join(devices, uses)
 	for _, d := range devices {
 		if d.use != nil {

@@ -173,7 +173,7 @@ func (c *collector) spend(at int32, from, to trace.Time) {
 	if from >= to {
 		return
 	}
-	if did := c.nodes[at].did; did.Waits() {
+	if did := c.nodes[at].did; did.waits() {
 		at = c.enter(at, 0, did)
 	}
 	c.add(CPU, at, distribution.Between(from, to))

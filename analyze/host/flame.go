@@ -94,7 +94,7 @@ type node struct {
 }
 
 // isIdle reports whether a stack ends in the frame that stands for waiting.
-func (n *node) isIdle() bool { return n.did.Waits() && n.name == 0 }
+func (n *node) isIdle() bool { return n.did.waits() && n.name == 0 }
 
 // bottom is the stack without frames.
 const bottom = 0

@@ -20,10 +20,10 @@ func TestFlame(t *testing.T) {
 		for of := range numOf {
 			want := map[string]int64{}
 			for row := range s.Rows(of) {
-				if !row.Activity().Waits() {
+				if !row.activity().waits() {
 					frames := row.names(0)
 					for k := range frames {
-						want[strings.Join(frames[:k+1], "|")] += row.Self()
+						want[strings.Join(frames[:k+1], "|")] += row.self()
 					}
 				}
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Activity is what a thread did at some moment.
+// activity is what a thread did at some moment.
 type Activity uint8
 
 const (
@@ -49,11 +49,11 @@ func (d Activity) String() string { return didWords[d] }
 
 // Idle reports whether the thread itself does nothing.
 func (d Activity) Idle() bool {
-	return d == NotRecorded || d == InRange || d == OffCPU || d.Waits()
+	return d == NotRecorded || d == InRange || d == OffCPU || d.waits()
 }
 
-// Waits reports whether the thread waits for a lock, for time to pass, or for input.
-func (d Activity) Waits() bool { return d == Locked || d == Sleeping }
+// waits reports whether the thread waits for a lock, for time to pass, or for input.
+func (d Activity) waits() bool { return d == Locked || d == Sleeping }
 
 // A Meaning is what the name of a frame says.
 type Meaning struct {

@@ -199,10 +199,10 @@ func TestStacksMomentByMoment(t *testing.T) {
 			for of, want := range p.expected(byRank) {
 				got := map[string]int64{}
 				for row := range s.Rows(TimeOf(of)) {
-					if _, twice := got[row.Stack()]; twice {
-						t.Fatalf("seed %d: two rows of %s", seed, row.Stack())
+					if _, twice := got[row.stack()]; twice {
+						t.Fatalf("seed %d: two rows of %s", seed, row.stack())
 					}
-					got[row.Stack()] = row.Self()
+					got[row.stack()] = row.self()
 				}
 				if !maps.Equal(got, want) {
 					t.Fatalf("seed %d, %s, by rank %v:\n got %v\nwant %v", seed, names[of], byRank, got, want)
@@ -224,16 +224,16 @@ func checkTotals(t *testing.T, s *Stacks) {
 	for of := range numOf {
 		sums := map[string]int64{}
 		for row := range s.Rows(of) {
-			stack := row.Stack()
-			sums[stack] += row.Self()
-			for !row.Activity().Waits() && strings.Contains(stack, ";") {
+			stack := row.stack()
+			sums[stack] += row.self()
+			for !row.activity().waits() && strings.Contains(stack, ";") {
 				stack = stack[:strings.LastIndexByte(stack, ';')]
-				sums[stack] += row.Self()
+				sums[stack] += row.self()
 			}
 		}
 		for row := range s.Rows(of) {
-			if want := sums[row.Stack()]; row.Total() != want {
-				t.Errorf("%s: total %d, want %d", row.Stack(), row.Total(), want)
+			if want := sums[row.stack()]; row.total() != want {
+				t.Errorf("%s: total %d, want %d", row.stack(), row.total(), want)
 			}
 		}
 	}
@@ -244,7 +244,7 @@ func checkWork(t *testing.T, set *profile.Set) {
 	t.Helper()
 	got, want := int64(0), int64(0)
 	for r := range Sum(set, walk.Options{}, nil).Rows(GPU) {
-		got += r.Self()
+		got += r.self()
 	}
 	for _, r := range kernel.SumKernels(set, walk.Options{}).Rows {
 		want += r.Distribution.Total
@@ -275,7 +275,7 @@ func TestSumIsTheTimeCovered(t *testing.T) {
 		}
 		sum := int64(0)
 		for row := range Sum(p.set(), walk.Options{From: from, To: to}, nil).Rows(CPU) {
-			sum += row.Self()
+			sum += row.self()
 		}
 		if sum != int64(len(covered)) {
 			t.Fatalf("stacks add up to %d ns of %d", sum, len(covered))

@@ -29,19 +29,19 @@ func (s *Stacks) report(of TimeOf) *table.Table {
 	}
 	var fields []table.Field[int32]
 	if s.byRank {
-		fields = append(fields, text("rank", "rank, or process that is none", Row.Rank))
+		fields = append(fields, text("rank", "rank, or process that is none", Row.rank))
 	}
 	fields = append(fields,
-		table.ShareColumn("time", "self as part of that of all rows; of waits, unknown", func(at *int32) float64 { return row(at).Share() }),
-		ns("self", selves[of], Row.Self))
+		table.ShareColumn("time", "self as part of that of all rows; of waits, unknown", func(at *int32) float64 { return row(at).share() }),
+		ns("self", selves[of], Row.self))
 	if of == CPU {
 		fields = append(fields,
-			ns("total", "self, and time in frames that are entered from there, without waits", Row.Total),
-			text("did", "what the thread did in the innermost frame", func(r Row) string { return r.Activity().String() }))
+			ns("total", "self, and time in frames that are entered from there, without waits", Row.total),
+			text("did", "what the thread did in the innermost frame", func(r Row) string { return r.activity().String() }))
 	}
-	frame := text("frame", "the innermost frame", Row.Frame)
-	callers := text("callers", "the frames around it, the innermost first", Row.Callers)
-	stack := text("stack", "all frames, the outermost first, joined by semicolons", Row.Stack)
+	frame := text("frame", "the innermost frame", Row.frame)
+	callers := text("callers", "the frames around it, the innermost first", Row.callers)
+	stack := text("stack", "all frames, the outermost first, joined by semicolons", Row.stack)
 	frame.Most, callers.Most, stack.Detail = maxFrame, table.MaxName, true
 	t := table.New(fmt.Sprintf("sgtrace.report.stacks.%s/v1", names[of]), titles[of], s.rows[of], append(fields, frame, callers, stack))
 	t.Folding = &table.Folding{Stack: "stack", Weight: "self"}

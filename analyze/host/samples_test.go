@@ -54,7 +54,7 @@ func TestSamplesAndStacksOfCalls(t *testing.T) {
 	for of := range numOf {
 		got := map[string]int64{}
 		for row := range sums.Rows(of) {
-			got[row.Stack()] = row.Self()
+			got[row.stack()] = row.self()
 		}
 		if !maps.Equal(got, want[of]) {
 			t.Errorf("%s:\n got %v\nwant %v", names[of], got, want[of])

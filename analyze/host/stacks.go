@@ -42,30 +42,30 @@ type Row struct {
 	at int32
 }
 
-// Rank is "" where ranks are pooled.
-func (r Row) Rank() string {
+// rank is "" where ranks are pooled.
+func (r Row) rank() string {
 	if !r.s.byRank {
 		return ""
 	}
 	return r.names(0)[0]
 }
 
-// Self is the time in the innermost frame, ns.
-func (r Row) Self() int64 { return r.s.tree.self[r.of][r.at] }
+// self is the time in the innermost frame, ns.
+func (r Row) self() int64 { return r.s.tree.self[r.of][r.at] }
 
-// Total is Self, and the time in frames that are entered from there, ns.
-func (r Row) Total() int64 { return r.s.totals[r.of][r.at] }
+// total is Self, and the time in frames that are entered from there, ns.
+func (r Row) total() int64 { return r.s.totals[r.of][r.at] }
 
-// Share is Self as part of the time of all; of waits, NaN.
-func (r Row) Share() float64 {
+// share is Self as part of the time of all; of waits, NaN.
+func (r Row) share() float64 {
 	if r.s.tree.nodes[r.at].isIdle() {
 		return math.NaN()
 	}
-	return distribution.Fraction(r.Self(), r.s.totals[r.of][bottom])
+	return distribution.Fraction(r.self(), r.s.totals[r.of][bottom])
 }
 
-// Activity is what the thread did in the innermost frame.
-func (r Row) Activity() Activity { return r.s.tree.nodes[r.at].did }
+// activity is what the thread did in the innermost frame.
+func (r Row) activity() Activity { return r.s.tree.nodes[r.at].did }
 
 // Sum sums up the stacks of all ranks. The window bounds the time of threads, and which kernels
 // and copies count, as a whole. Kernels of graphs are below what captures know of them; captures may be
@@ -117,7 +117,7 @@ func (s *Stacks) list(of TimeOf) {
 	}
 	slices.SortFunc(s.rows[of], func(a, b int32) int {
 		x, y := Row{s, of, a}, Row{s, of, b}
-		return cmp.Or(waitsLast(x.Activity(), y.Activity()), cmp.Compare(y.Self(), x.Self()), s.compare(a, b))
+		return cmp.Or(waitsLast(x.activity(), y.activity()), cmp.Compare(y.self(), x.self()), s.compare(a, b))
 	})
 }
 
@@ -129,9 +129,9 @@ func (s *Stacks) Missing() []string { return s.Frames.Missing(&s.Threads, s.expo
 
 func waitsLast(a, b Activity) int {
 	switch {
-	case a.Waits() == b.Waits():
+	case a.waits() == b.waits():
 		return 0
-	case a.Waits():
+	case a.waits():
 		return 1
 	}
 	return -1
@@ -171,12 +171,12 @@ func (r Row) names(from int32) []string {
 	return list
 }
 
-// Frame is the innermost frame.
-func (r Row) Frame() string { return Short(r.s.name(r.at)) }
+// frame is the innermost frame.
+func (r Row) frame() string { return Short(r.s.name(r.at)) }
 
-// Callers are the next frames, the inner one first, shortened, and the innermost range: "aten::item
+// callers are the next frames, the inner one first, shortened, and the innermost range: "aten::item
 // < sample() (scheduler.py:2210) in decode bs=2 step".
-func (r Row) Callers() string {
+func (r Row) callers() string {
 	const most = 3
 	var list []string
 	in := ""
@@ -192,5 +192,5 @@ func (r Row) Callers() string {
 	return strings.Join(list, " < ") + in
 }
 
-// Stack is the whole stack, as other tools read it: see [table.FoldStack].
-func (r Row) Stack() string { return table.FoldStack(r.names(0)) }
+// stack is the whole stack, as other tools read it: see [table.FoldStack].
+func (r Row) stack() string { return table.FoldStack(r.names(0)) }

@@ -45,7 +45,7 @@ func (l *Limits) groups() [][]*Limit {
 // finding is about one limit, of one server or several.
 func (l *Limits) finding(same []*Limit, b *cause.Costs) finding.Finding {
 	worst := same[0]
-	f := finding.Finding{Subkind: worst.Kind.String(), At: worst.Location, Text: worst.Sentence(), Metric: worst.metric()}
+	f := finding.Finding{Subkind: worst.Kind.String(), At: worst.Location, Text: worst.sentence(), Metric: worst.metric()}
 	if n := len(same) - 1; n > 0 {
 		f.At = place.Location{Scope: place.WholeRole, Role: worst.Location.Role}
 		f.Text += fmt.Sprintf("; and so %s %s of %s", words.IsOrAre(n), words.Counted(n, "other rank"), worst.Location.Role)
@@ -106,8 +106,8 @@ func (l *Limit) metric() finding.Metric {
 	return m
 }
 
-// Sentence says which limit it is, and since when.
-func (l *Limit) Sentence() string {
+// sentence says which limit it is, and since when.
+func (l *Limit) sentence() string {
 	name := l.Location.DP()
 	switch l.Kind {
 	case Running:

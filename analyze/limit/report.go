@@ -57,7 +57,7 @@ func (l *Limits) Report() *table.Table {
 	}...)
 	title := "No limit keeps requests waiting for long"
 	if len(l.List) > 0 {
-		title = "Limits: " + l.List[0].Sentence()
+		title = "Limits: " + l.List[0].sentence()
 	}
 	return table.New("sgtrace.report.limits/v1", title, l.List, fields).Stay("share").Leave("stretches", "length", "most", "at", "retractions")
 }

@@ -98,7 +98,7 @@ func TestRateOfNoLimits(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		for i := range list {
-			said = append(said, fmt.Sprintf("seed %d: %s", seed, list[i].Sentence()))
+			said = append(said, fmt.Sprintf("seed %d: %s", seed, list[i].sentence()))
 		}
 		return len(list) == 0
 	})

@@ -65,7 +65,7 @@ func (m *meter) level(t *Timeline, most int) {
 	m.computing = nil
 	busy := m.busy.Totals()
 	for i := range m.points {
-		from, to := t.Bounds(i)
+		from, to := t.bounds(i)
 		ns := float64(to - from)
 		p := &m.points[i]
 		p.Running = distribution.Ratio(float64(totals[StateRunning][i]), ns)

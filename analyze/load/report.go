@@ -42,7 +42,7 @@ func (t *Timeline) Report() *table.Table {
 		}),
 		table.TimeColumn("time", "start of the bucket", func(r *pointRow) trace.Time { return t.Start(int(r.bucket)) }),
 		table.NsColumn("length", "of the part of the bucket between the first and the last request", func(r *pointRow) int64 {
-			from, to := t.Bounds(int(r.bucket))
+			from, to := t.bounds(int(r.bucket))
 			return int64(to - from)
 		}),
 		table.CountColumn("arrivals", "requests that arrived", func(r *pointRow) int64 { return point(r).Arrivals }),

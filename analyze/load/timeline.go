@@ -127,16 +127,16 @@ func Whole(of *place.RankSet, all Bulk) *Timeline {
 // clocks of hosts differ, is in the first or the last one.
 func (t *Timeline) At(at trace.Time) int { return t.Of(min(max(at, t.From), t.To)) }
 
-// Bounds returns the part of bucket b that lies between the first and the last
+// bounds returns the part of bucket b that lies between the first and the last
 // request: rates are about that.
-func (t *Timeline) Bounds(b int) (from, to trace.Time) {
+func (t *Timeline) bounds(b int) (from, to trace.Time) {
 	from = t.Start(b)
 	return max(from, t.From), min(from+trace.Time(t.Bucket), t.To)
 }
 
 // PerSecond returns what n in bucket b is per second; NaN if n is unknown.
 func (t *Timeline) PerSecond(b int, n int64) float64 {
-	from, to := t.Bounds(b)
+	from, to := t.bounds(b)
 	if n == request.Unknown || to <= from {
 		return math.NaN()
 	}

@@ -136,7 +136,7 @@ func compareSums(t *testing.T, name string, tl, whole *Timeline, i int) {
 	var sum Point
 	for b := range s.Points {
 		p := &s.Points[b]
-		from, to := tl.Bounds(b)
+		from, to := tl.bounds(b)
 		part := float64(to-from) / float64(tl.To-tl.From)
 		sum.Arrivals += p.Arrivals
 		sum.Output += p.Output

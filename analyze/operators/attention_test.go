@@ -24,8 +24,8 @@ func TestAttentionOfTraceLens(t *testing.T) {
 	if a.B != 16 || a.Queries != 559 || a.Heads != 16 || a.Keys != 559 || a.KVHeads != 16 || a.Dim != 64 || a.ValueDim != 64 || a.Mask.Causal != profile.Causal || a.Working != 24 {
 		t.Errorf("%+v", a)
 	}
-	if gflop := a.FLOPs / 24 / 1e9; math.Abs(gflop-10.239377408) > 1e-9 || math.Abs(float64(a.GPU)/1e3-2722.704) > 0.01 || math.Abs(a.Achieved()/a.Peak()-0.0912) > 1e-4 {
-		t.Errorf("%v GFLOP, %d ns, %v of the peak", gflop, a.GPU, a.Achieved()/a.Peak())
+	if gflop := a.FLOPs / 24 / 1e9; math.Abs(gflop-10.239377408) > 1e-9 || math.Abs(float64(a.GPU)/1e3-2722.704) > 0.01 || math.Abs(a.achieved()/a.peak()-0.0912) > 1e-4 {
+		t.Errorf("%v GFLOP, %d ns, %v of the peak", gflop, a.GPU, a.achieved()/a.peak())
 	}
 }
 

@@ -21,11 +21,11 @@ type Computed struct {
 	GPUName string  // "" is unknown, or several
 }
 
-// Achieved returns the FLOPs in a second of GPU time, in tera.
-func (c *Computed) Achieved() float64 { return c.FLOPs / float64(c.GPU) / 1e3 }
+// achieved returns the FLOPs in a second of GPU time, in tera.
+func (c *Computed) achieved() float64 { return c.FLOPs / float64(c.GPU) / 1e3 }
 
-// Peak returns what the GPU is made for, in TFLOP/s; NaN is unknown.
-func (c *Computed) Peak() float64 { return peakOf(c.GPUName, c.Type) }
+// peak returns what the GPU is made for, in TFLOP/s; NaN is unknown.
+func (c *Computed) peak() float64 { return peakOf(c.GPUName, c.Type) }
 
 // findComputed finds the rows that multiply matrices, and those that compute attention.
 func (o *Operators) findComputed(set *profile.Set) {
@@ -53,12 +53,12 @@ func computedFields[T any](o *Operators, of func(*T) *Computed, shape []table.Fi
 		table.NsColumn("gpu", "what it launched, and operators in it", func(row *T) int64 { return of(row).GPU }),
 		table.CountColumn("calls", "how many launched work", func(row *T) int64 { return of(row).Working }))
 	fields = append(fields, shape...)
-	peak := table.NumberColumn("peak", "what the GPU is made for, in TFLOP/s", func(row *T) float64 { return of(row).Peak() }).InDetail()
+	peak := table.NumberColumn("peak", "what the GPU is made for, in TFLOP/s", func(row *T) float64 { return of(row).peak() }).InDetail()
 	gpu := table.TextColumn("gpu name", "what the GPU is called", func(row *T) string { return of(row).GPUName }).InDetail()
 	return append(fields,
 		table.NumberColumn("gflop", "in one call, in billions of floating-point operations", func(row *T) float64 { return of(row).FLOPs / float64(of(row).Working) / 1e9 }),
-		table.NumberColumn("tflops", "achieved, in 10^12 operations per second of GPU time", func(row *T) float64 { return of(row).Achieved() }),
-		table.ShareColumn("of peak", "tflops as part of what the GPU is made for", func(row *T) float64 { return of(row).Achieved() / of(row).Peak() }),
+		table.NumberColumn("tflops", "achieved, in 10^12 operations per second of GPU time", func(row *T) float64 { return of(row).achieved() }),
+		table.ShareColumn("of peak", "tflops as part of what the GPU is made for", func(row *T) float64 { return of(row).achieved() / of(row).peak() }),
 		peak, gpu,
 		table.TextColumn("type", "of the numbers", func(row *T) string { return of(row).Type }),
 		table.TextColumn("operator", "name of the operator", func(row *T) string { return of(row).Row.Row.Name }))
@@ -71,7 +71,7 @@ func notePeak[T any](o *Operators, t *table.Table, rows []T, of func(*T) *Comput
 	}
 	name, unknown := of(&rows[0]).GPUName, 0
 	for i := range rows {
-		if math.IsNaN(of(&rows[i]).Peak()) {
+		if math.IsNaN(of(&rows[i]).peak()) {
 			unknown++
 		}
 	}

@@ -30,7 +30,7 @@ func TestGEMMsOfTraceLens(t *testing.T) {
 		{"aten::bmm", 1, 32, 559, 1, 1, 3.5776e-05, 3.520, math.NaN()}, // of 32-bit numbers
 	} {
 		g := got[i]
-		gflop, of := g.FLOPs/float64(g.Working)/1e9, g.Achieved()/g.Peak()
+		gflop, of := g.FLOPs/float64(g.Working)/1e9, g.achieved()/g.peak()
 		if g.Row.Row.Name != want.name || g.B != want.b || g.M != want.m || g.N != want.n || g.K != want.k || g.Working != want.calls ||
 			math.Abs(gflop-want.gflop) > 1e-9 || math.Abs(float64(g.GPU)/1e3-want.time) > 0.01 {
 			t.Errorf("%+v, want %+v", g, want)

@@ -65,8 +65,8 @@ func isPersistent(name string) bool {
 	return slices.ContainsFunc(persistent, func(text string) bool { return strings.Contains(lower, text) })
 }
 
-// Waves returns how many times all multiprocessors are filled, one after another; NaN is unknown.
-func (f *Fill) Waves() float64 {
+// waves returns how many times all multiprocessors are filled, one after another; NaN is unknown.
+func (f *Fill) waves() float64 {
 	if f.Resident == 0 {
 		return math.NaN()
 	}
@@ -81,15 +81,15 @@ func (f *Fill) unitsName() string {
 	return "multiprocessors"
 }
 
-// Few reports whether there are fewer blocks than multiprocessors.
-func (f *Fill) Few() bool { return f.Shape.Blocks < f.Units }
+// few reports whether there are fewer blocks than multiprocessors.
+func (f *Fill) few() bool { return f.Shape.Blocks < f.Units }
 
-// Idle returns the part of the time for which multiprocessors have no block, on average, if blocks take equally
+// idle returns the part of the time for which multiprocessors have no block, on average, if blocks take equally
 // long: those that there are too few blocks for, and in the last wave of a few those that have no more to do.
-func (f *Fill) Idle() float64 {
-	waves := f.Waves()
+func (f *Fill) idle() float64 {
+	waves := f.waves()
 	switch {
-	case f.Few():
+	case f.few():
 		return 1 - float64(f.Shape.Blocks)/float64(f.Units)
 	case waves > 1 && !f.Persistent:
 		return 1 - waves/math.Ceil(waves)
@@ -107,9 +107,9 @@ func (f *Fill) why() string {
 	switch {
 	case f.Shape.Blocks == 1 && f.Shape.Threads == 1:
 		return "one thread"
-	case f.Few():
+	case f.few():
 		return "few blocks"
-	case f.Idle() >= muchIdle:
+	case f.idle() >= muchIdle:
 		return "last wave"
 	case f.Occupancy > 0 && f.Occupancy <= lowOccupancy && (f.Limit == roofline.ByRegisters || f.Limit == roofline.ByShared) && !f.Tensor:
 		return "low occupancy"
@@ -192,7 +192,7 @@ func (f *Fills) add(row *Fill, gpu string) {
 	}
 	row.Resident, row.Occupancy, row.Limit, _ = g.Resident(row.Shape)
 	f.Known = distribution.AddTimes(f.Known, row.Total)
-	if row.Few() {
+	if row.few() {
 		f.Under = distribution.AddTimes(f.Under, row.Total)
 	}
 	if row.why() != "" {
@@ -214,8 +214,8 @@ func (f *Fills) Report() *table.Table {
 		table.TextColumn("why", "one thread; few blocks: fewer than multiprocessors; last wave: a fifth of the time or more goes to a last wave that is not full; low occupancy: registers or shared memory leave room for a quarter of the threads", (*Fill).why),
 		count("blocks", "of the grid", func(r *Fill) int64 { return r.Shape.Blocks }),
 		count("units", "multiprocessors, or compute units, of the GPU", func(r *Fill) int64 { return r.Units }),
-		table.NumberColumn("waves", "how many times the blocks fill all multiprocessors, as many as fit in each", (*Fill).Waves),
-		table.ShareColumn("idle", "part of the time for which multiprocessors have no block, if blocks take equally long", (*Fill).Idle),
+		table.NumberColumn("waves", "how many times the blocks fill all multiprocessors, as many as fit in each", (*Fill).waves),
+		table.ShareColumn("idle", "part of the time for which multiprocessors have no block, if blocks take equally long", (*Fill).idle),
 		table.ShareColumn("occupancy", "threads that a multiprocessor holds, as part of what it can hold", func(r *Fill) float64 {
 			if r.Resident == 0 {
 				return math.NaN()
@@ -248,7 +248,7 @@ func (f *Fills) Report() *table.Table {
 
 // fillsAt returns how many times the blocks fill the GPU; NaN is that they do.
 func (f *Fill) fillsAt() float64 {
-	if !f.Few() {
+	if !f.few() {
 		return math.NaN()
 	}
 	return float64(f.Units) / float64(f.Shape.Blocks)

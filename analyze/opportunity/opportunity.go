@@ -202,7 +202,7 @@ func (o *Opportunities) padding(g *graphs.Graphs) {
 func (o *Opportunities) farFromRoof(roofs *operators.Rooflines, fills *Fills, inPattern map[string]bool) {
 	few := map[string]*Fill{}
 	for i := range fills.Rows {
-		if f := &fills.Rows[i]; !f.Persistent && f.Few() && len(fills.shapes[f.Kernel]) == 1 {
+		if f := &fills.Rows[i]; !f.Persistent && f.few() && len(fills.shapes[f.Kernel]) == 1 {
 			few[f.Kernel] = f
 		}
 	}

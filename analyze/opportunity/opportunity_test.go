@@ -129,7 +129,7 @@ func TestWhyNotFull(t *testing.T) {
 		f := SumFills(set, walk.Options{})
 		switch {
 		case c.why == "" && len(f.Rows) == 0:
-		case len(f.Rows) != 1 || f.Rows[0].why() != c.why || math.Abs(f.Rows[0].Idle()-c.idle) > 1e-9:
+		case len(f.Rows) != 1 || f.Rows[0].why() != c.why || math.Abs(f.Rows[0].idle()-c.idle) > 1e-9:
 			t.Errorf("%s %+v: %+v, want %s, %g", c.kernel, c.shape, f.Rows, c.why, c.idle)
 		}
 	}

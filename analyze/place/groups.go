@@ -86,16 +86,16 @@ func (x *server) add(s *request.Set, p *request.Part) {
 	}
 	if r.Status == request.Finished {
 		x.finished++
-		if Decodes(r) {
+		if decodes(r) {
 			x.decoded++
 		}
 		x.work.add(&r.Metrics)
 	}
 }
 
-// Decodes reports whether a request was answered token by token. Embeddings, classifications,
+// decodes reports whether a request was answered token by token. Embeddings, classifications,
 // and health checks have one result, as soon as the prompt is computed.
-func Decodes(r *request.Request) bool { return r.Metrics.CompletionTokens > 1 || r.Metrics.ITL.N > 0 }
+func decodes(r *request.Request) bool { return r.Metrics.CompletionTokens > 1 || r.Metrics.ITL.N > 0 }
 
 // divide makes groups of the servers of one role: by what is certain first, and by their work
 // where nothing tells which model they have. Those of which nothing is known are taken for

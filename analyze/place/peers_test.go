@@ -58,7 +58,7 @@ func TestModelsAreNoPeers(t *testing.T) {
 		if r.Status != request.Finished {
 			continue
 		}
-		of := fmt.Sprint(s.ModelOf(r), Decodes(r))
+		of := fmt.Sprint(s.ModelOf(r), decodes(r))
 		if p := g.Population(r); models[p] == "" {
 			models[p] = of
 		} else if models[p] != of {

@@ -61,7 +61,7 @@ func (g *Groups) Population(r *request.Request) int { return g.index[g.populatio
 
 func (g *Groups) populationOf(r *request.Request) population {
 	s := g.Ranks.Set
-	p := population{prefill: request.None, answer: request.None, decodes: Decodes(r)}
+	p := population{prefill: request.None, answer: request.None, decodes: decodes(r)}
 	for _, i := range s.PartsOf(r) {
 		part := &s.Parts[i]
 		if !part.Serves() {

@@ -21,7 +21,7 @@ import (
 
 // A LoadBalance is how the requests that servers of one kind could have are divided among their
 // ranks.
-type LoadBalance struct {
+type loadBalance struct {
 	Ranks []*Load // lead ranks of a group of peers, in order of display
 	Like  string  // what these have in common, in a sentence: see [Ranks.ofGroup]
 	Most  *Load   // has the largest share
@@ -53,8 +53,8 @@ const (
 )
 
 // balances judges the division of every group of peers that has several lead ranks.
-func (r *Ranks) balances() []LoadBalance {
-	var all []LoadBalance
+func (r *Ranks) balances() []loadBalance {
+	var all []loadBalance
 	for _, leads := range r.peerLeads() {
 		if len(leads) > 1 {
 			d := r.newBalance(leads, r.unrouted[leads[0].Location.Role])
@@ -67,12 +67,12 @@ func (r *Ranks) balances() []LoadBalance {
 
 // newBalance judges a division. Requests of which nobody knows the rank went to the
 // others, for all that is known.
-func (r *Ranks) newBalance(leads []*Load, unrouted int) LoadBalance {
+func (r *Ranks) newBalance(leads []*Load, unrouted int) loadBalance {
 	requests := unrouted
 	for _, l := range leads {
 		requests += int(l.Requests)
 	}
-	d := LoadBalance{Ranks: leads, P: 1}
+	d := loadBalance{Ranks: leads, P: 1}
 	for _, l := range leads {
 		if d.Most == nil || l.Requests > d.Most.Requests {
 			d.Most = l
@@ -89,7 +89,7 @@ func (r *Ranks) newBalance(leads []*Load, unrouted int) LoadBalance {
 // probability compares, with Student's t, the share of the busiest rank in blocks of
 // requests that follow each other with an even one: requests of a session may well
 // go to one rank.
-func (d *LoadBalance) probability() float64 {
+func (d *loadBalance) probability() float64 {
 	is := d.routes()
 	blocks := min(straggler.MaxBlocksJudged, len(is)/routesInBlock)
 	if blocks < minBlocks {
@@ -114,7 +114,7 @@ func (d *LoadBalance) probability() float64 {
 }
 
 // routes tells of every request, in order, whether it went to the busiest rank.
-func (d *LoadBalance) routes() []bool {
+func (d *loadBalance) routes() []bool {
 	type route struct {
 		at  trace.Time
 		own bool
@@ -135,7 +135,7 @@ func (d *LoadBalance) routes() []bool {
 
 // cost returns by how much longer requests take on the busiest rank, over all
 // requests, as part of their mean E2E in ns.
-func (d *LoadBalance) cost(e2e float64) float64 {
+func (d *loadBalance) cost(e2e float64) float64 {
 	longer := 0.0
 	if own, others := d.usual(func(l *Load) int64 { return l.Queue }); others >= 0 {
 		longer += max(0, own-others)
@@ -151,7 +151,7 @@ func (d *LoadBalance) cost(e2e float64) float64 {
 
 // usual returns a duration of the busiest rank and the mean of those of the others;
 // request.Unknown if there is none.
-func (d *LoadBalance) usual(of func(*Load) int64) (own, others float64) {
+func (d *loadBalance) usual(of func(*Load) int64) (own, others float64) {
 	n := 0.0
 	for _, l := range d.Ranks {
 		if ns := of(l); l != d.Most && ns != request.Unknown {
@@ -165,8 +165,8 @@ func (d *LoadBalance) usual(of func(*Load) int64) (own, others float64) {
 	return float64(of(d.Most)), others / n
 }
 
-// Text says in a sentence who has most, and what that does.
-func (d *LoadBalance) Text() string {
+// text says in a sentence who has most, and what that does.
+func (d *loadBalance) text() string {
 	text := fmt.Sprintf("%s gets %s %% of the requests that %d ranks%s share", d.name(), words.InPercent(d.Most.Share), len(d.Ranks), d.Like)
 	if !math.IsNaN(d.Most.TokenShare) {
 		text += fmt.Sprintf(" and %s %% of the tokens", words.InPercent(d.Most.TokenShare))
@@ -179,7 +179,7 @@ func (d *LoadBalance) Text() string {
 
 // name names the busiest rank in a sentence: by its DP rank, as it stands for all
 // that work beside it.
-func (d *LoadBalance) name() string {
+func (d *loadBalance) name() string {
 	p := d.Most.Location
 	if p.Rank.DP < 0 {
 		return p.String()
@@ -188,7 +188,7 @@ func (d *LoadBalance) name() string {
 }
 
 // evidence says that it is no chance, and what else differs on the busiest rank.
-func (d *LoadBalance) evidence() []finding.Evidence {
+func (d *loadBalance) evidence() []finding.Evidence {
 	row := rowOf(&d.Most.Location)
 	list := []finding.Evidence{finding.Sentence("%s if requests were routed evenly", words.Chance(d.P)).In("ranks.share", row, "share", d.Most.Share)}
 	if own, others := d.usual(func(l *Load) int64 { return l.Step }); others >= 0 && own > others {
@@ -200,15 +200,15 @@ func (d *LoadBalance) evidence() []finding.Evidence {
 }
 
 // finding is what an engineer is told of an uneven division.
-func (d *LoadBalance) finding(b *cause.Costs) finding.Finding {
+func (d *loadBalance) finding(b *cause.Costs) finding.Finding {
 	return finding.Finding{
-		At: d.Most.Location, Text: d.Text(), Evidence: d.evidence(), Claim: d.claim(b), P: finding.Chance(d.P),
+		At: d.Most.Location, Text: d.text(), Evidence: d.evidence(), Claim: d.claim(b), P: finding.Chance(d.P),
 		Metric: finding.Metric{Name: "share of requests", Unit: table.Share, Before: 1 / float64(len(d.Ranks)), After: d.Most.Share},
 	}
 }
 
 // claim is what requests on the busiest rank wait, and decode, longer than on the others.
-func (d *LoadBalance) claim(b *cause.Costs) finding.Claim {
+func (d *loadBalance) claim(b *cause.Costs) finding.Claim {
 	longer := func(of func(*Load) int64) float64 {
 		own, others := d.usual(of)
 		return max(0, 1-distribution.Ratio(others, own))
@@ -219,7 +219,7 @@ func (d *LoadBalance) claim(b *cause.Costs) finding.Claim {
 }
 
 // running is for how many requests all ranks compute at once.
-func (d *LoadBalance) running() float64 {
+func (d *loadBalance) running() float64 {
 	sum := 0.0
 	for _, l := range d.Ranks {
 		sum += l.Running

@@ -51,7 +51,7 @@ func TestRateOfSlowServers(t *testing.T) {
 		s, _ := testset.Simulated(t, c)
 		got := Measure(place.Of(s)).Slow
 		for i := range got {
-			t.Logf("seed %d: %s", seed, got[i].Text())
+			t.Logf("seed %d: %s", seed, got[i].text())
 		}
 		return len(got) == 0
 	})

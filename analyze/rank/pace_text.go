@@ -14,8 +14,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// Text says in a sentence which server is slow, at what, and by how much.
-func (s *SlowServer) Text() string {
+// text says in a sentence which server is slow, at what, and by how much.
+func (s *SlowServer) text() string {
 	what := "per decode step"
 	if s.Kind == PrefillStep {
 		what = fmt.Sprintf("for a prompt of %d tokens", s.Prompt)
@@ -75,13 +75,13 @@ func (r *Ranks) SlowServers(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	for _, s := range r.slowServers() {
 		on := place.Location{Scope: place.OneRank, Role: s.Location.Role, Host: s.Location.Host, Server: s.Location.Server}
 		if k := slices.Index(servers, on); k >= 0 {
-			out[k].Evidence = append(out[k].Evidence, finding.Evidence{Text: s.Text()})
+			out[k].Evidence = append(out[k].Evidence, finding.Evidence{Text: s.text()})
 			out[k].Claim = out[k].Claim.And(s.claim(b))
 			continue
 		}
 		servers = append(servers, on)
 		out = append(out, finding.Finding{
-			At: s.Location, Since: s.Since, Text: s.Text(), Evidence: s.evidence(), Claim: s.claim(b), P: finding.Chance(s.judged.P),
+			At: s.Location, Since: s.Since, Text: s.text(), Evidence: s.evidence(), Claim: s.claim(b), P: finding.Chance(s.judged.P),
 			Metric: finding.Metric{Name: s.Kind.String() + " step", Unit: table.Duration, Before: float64(s.Others), After: float64(s.Own)},
 		})
 	}

@@ -81,7 +81,7 @@ func (r *Ranks) loadReport() *table.Table {
 	return out
 }
 
-func (r *Ranks) balanceReport(balances []LoadBalance) *table.Table {
+func (r *Ranks) balanceReport(balances []loadBalance) *table.Table {
 	type R = *Load
 	var rows []*Load
 	title := "Load is divided evenly, or it does not matter"
@@ -89,11 +89,11 @@ func (r *Ranks) balanceReport(balances []LoadBalance) *table.Table {
 		rows = append(rows, balances[i].Ranks...)
 	}
 	if slow := r.slowServers(); len(slow) > 0 {
-		title = "Slow server: " + slow[0].Text()
+		title = "Slow server: " + slow[0].text()
 	}
 	for i := range balances {
 		if balances[i].Uneven {
-			title = "Imbalance: " + balances[i].Text()
+			title = "Imbalance: " + balances[i].text()
 			break
 		}
 	}

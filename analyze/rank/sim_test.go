@@ -33,7 +33,7 @@ func TestRateOfDivisions(t *testing.T) {
 		if !ok {
 			d := Measure(place.Of(s)).balances()
 			for i := range d {
-				t.Logf("seed %d: %v of %+v: P %v, cost %v: %s", seed, c.Mode, truth.Imbalance, d[i].P, d[i].Cost, d[i].Text())
+				t.Logf("seed %d: %v of %+v: P %v, cost %v: %s", seed, c.Mode, truth.Imbalance, d[i].P, d[i].Cost, d[i].text())
 			}
 		}
 		return ok

@@ -61,14 +61,14 @@ func FindLoss(s *request.Set) *Loss {
 	return l
 }
 
-// Share is the part of the spans that is lost, as far as others show it.
-func (l *Loss) Share() float64 { return distribution.Ratio(float64(l.Lost), float64(l.Shown)) }
+// share is the part of the spans that is lost, as far as others show it.
+func (l *Loss) share() float64 { return distribution.Ratio(float64(l.Lost), float64(l.Shown)) }
 
 // Text says how much is lost, and when. It is the least: where all is lost that shows a
 // span, nobody knows of it.
 func (l *Loss) Text() string {
 	about := "less than 0.1"
-	if share := l.Share(); share >= 0.001 {
+	if share := l.share(); share >= 0.001 {
 		about = "at least " + words.InPercent(share)
 	}
 	incomplete := "no request is incomplete"
@@ -86,7 +86,7 @@ func (l *Loss) Findings() ([]finding.Finding, finding.Check) {
 		return nil, check
 	}
 	f := finding.Finding{Since: l.From, Until: l.To, Text: l.Text(), Affected: finding.Affected{N: l.Incomplete},
-		Metric: finding.Metric{Name: "share of lost spans", Unit: table.Share, Before: math.NaN(), After: l.Share()}}
+		Metric: finding.Metric{Name: "share of lost spans", Unit: table.Share, Before: math.NaN(), After: l.share()}}
 	const few = 3
 	for _, p := range l.Procs[:min(few, len(l.Procs))] {
 		f.Evidence = append(f.Evidence, finding.Sentence("%s lost %s %% of the spans that other processes imply: %s of %s",

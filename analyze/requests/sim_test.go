@@ -27,9 +27,9 @@ func TestRateOfLoss(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			really := 1 - float64(lossy.Len())/float64(whole.Len()) // about share: batches differ
-			if none.Lost > 0 || some.Share() > 1.05*really || by == testset.ByBatch && some.Share() < really/10 {
+			if none.Lost > 0 || some.share() > 1.05*really || by == testset.ByBatch && some.share() < really/10 {
 				wrong++
-				t.Logf("seed %d: %d lost of a whole dump; %.3f lost %s, told as %.3f", seed, none.Lost, really, by, some.Share())
+				t.Logf("seed %d: %d lost of a whole dump; %.3f lost %s, told as %.3f", seed, none.Lost, really, by, some.share())
 			}
 		})
 		testset.Rate(t, "no more spans are told to be lost "+by.String()+" than are", len(seeds)-wrong, len(seeds), 98)

@@ -51,7 +51,7 @@ func (r *Routing) Findings() ([]finding.Finding, finding.Check) {
 }
 
 func (s *Source) findings() (list []finding.Finding) {
-	rest := s.Excess()
+	rest := s.excess()
 	if hot := &s.ByRank[s.Hot]; s.P <= rarely && hot.Times >= hotTimes {
 		list = append(list, s.hotRank(hot))
 		rest -= s.Single
@@ -85,7 +85,7 @@ func (s *Source) hotRank(hot *Rank) finding.Finding {
 // sure says what is not certain of a recording, and lowers the confidence.
 func (s *Source) sure(f *finding.Finding) (list []finding.Evidence) {
 	list = append(list, finding.Sentence("GPUs wait %s %% of MoE time for the busiest one of each layer and pass; even routing of so many tokens would make that %s %%, by chance",
-		words.InPercent(s.Waits()), words.InPercent(s.Chance())).In("experts", finding.Row("file", s.Name), "waits", s.Waits()))
+		words.InPercent(s.waits()), words.InPercent(s.chance())).In("experts", finding.Row("file", s.Name), "waits", s.waits()))
 	if s.By == assumedSize {
 		f.Confidence = finding.Likely
 		list = append(list, finding.Sentence("that %d GPUs share the experts is assumed, as so many ranks left files: --ep-size says otherwise", s.EP))
@@ -126,8 +126,8 @@ func (s *Source) confirmed(hot *Rank) []finding.Evidence {
 // uneven says that each layer has another rank that gets most.
 func (s *Source) uneven(cost float64) finding.Finding {
 	f := finding.Finding{Subkind: "layers " + s.Name, Cost: cost, CostBasis: finding.MoETime, Confidence: finding.Certain,
-		Metric: finding.Metric{Name: "balancedness", Unit: table.Share, Before: 1 - s.Chance(), After: 1 - s.Waits()}}
-	f.Text = fmt.Sprintf("experts are unevenly loaded: in the mean layer, the busiest of %d GPUs gets %s the mean tokens", s.EP, times(1/(1-s.Waits())))
+		Metric: finding.Metric{Name: "balancedness", Unit: table.Share, Before: 1 - s.chance(), After: 1 - s.waits()}}
+	f.Text = fmt.Sprintf("experts are unevenly loaded: in the mean layer, the busiest of %d GPUs gets %s the mean tokens", s.EP, times(1/(1-s.waits())))
 	switch hot := &s.ByRank[s.Hot]; {
 	case hot.Times < hotTimes:
 		f.Text += ", and no single GPU is why"
@@ -136,7 +136,7 @@ func (s *Source) uneven(cost float64) finding.Finding {
 			hot.Rank, times(hot.Times), words.InPercent(s.P)).In("experts.ranks", finding.Row("file", s.Name, "rank", fmt.Sprintf("EP%d", hot.Rank)), "of_mean", hot.Times))
 	}
 	f.Evidence = append(f.Evidence, s.sure(&f)...)
-	if s.Placed < s.Waits() {
+	if s.Placed < s.waits() {
 		f.Evidence = append(f.Evidence, finding.Sentence("experts placed by these counts would make it %s %% at best, without copies of hot experts", words.InPercent(s.Placed)).
 			In("experts", finding.Row("file", s.Name), "waits_placed", s.Placed))
 	}

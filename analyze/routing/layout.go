@@ -84,7 +84,7 @@ func (s *Source) place() {
 			w.add(distribution.Sum(loads)/float64(s.EP), slices.Max(loads), 0)
 		}
 	}
-	s.Placed = min(w.Waits(), s.Waits())
+	s.Placed = min(w.waits(), s.waits())
 }
 
 // greedy returns the GPU of each expert.

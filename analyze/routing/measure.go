@@ -65,15 +65,15 @@ func (w *waiting) add(mean, most, byChance float64) {
 	w.mean, w.most, w.byChance = w.mean+mean, w.most+most, w.byChance+byChance
 }
 
-// Waits is the part of MoE time that the mean GPU waits for the busiest one, if that time grows as tokens
+// waits is the part of MoE time that the mean GPU waits for the busiest one, if that time grows as tokens
 // do; NaN without tokens.
-func (w *waiting) Waits() float64 { return 1 - w.mean/w.most }
+func (w *waiting) waits() float64 { return 1 - w.mean/w.most }
 
-// Chance is what that would be if each token went to any GPU.
-func (w *waiting) Chance() float64 { return 1 - w.mean/w.byChance }
+// chance is what that would be if each token went to any GPU.
+func (w *waiting) chance() float64 { return 1 - w.mean/w.byChance }
 
-// Excess is what chance does not explain.
-func (w *waiting) Excess() float64 { return max(0, w.Waits()-w.Chance()) }
+// excess is what chance does not explain.
+func (w *waiting) excess() float64 { return max(0, w.waits()-w.chance()) }
 
 // A Layer is one with experts.
 type Layer struct {

@@ -89,9 +89,9 @@ func (r *Routing) sourceTable() *table.Table {
 			}
 			return (*s).Lowest
 		}),
-		table.ShareColumn("waits", waitsDoc, func(s **Source) float64 { return (*s).of((*s).Waits()) }),
-		table.ShareColumn("by chance", chanceDoc, func(s **Source) float64 { return (*s).of((*s).Chance()) }),
-		table.ShareColumn("excess", "what chance does not explain", func(s **Source) float64 { return (*s).of((*s).Excess()) }),
+		table.ShareColumn("waits", waitsDoc, func(s **Source) float64 { return (*s).of((*s).waits()) }),
+		table.ShareColumn("by chance", chanceDoc, func(s **Source) float64 { return (*s).of((*s).chance()) }),
+		table.ShareColumn("excess", "what chance does not explain", func(s **Source) float64 { return (*s).of((*s).excess()) }),
 		table.ShareColumn("waits placed", "the same with experts placed by what they got, those with most first: a bound", func(s **Source) float64 { return (*s).of((*s).Placed) }),
 		table.TextColumn("hottest", "the rank that got most", func(s **Source) string { return ep((*s).Hot) }),
 		factor("of mean", timesDoc, func(s **Source) float64 {
@@ -152,8 +152,8 @@ func (r *Routing) layerTable() *table.Table {
 		table.TextColumn("layer", "of the model", func(x **Layer) string { return fmt.Sprint((*x).Layer) }),
 		table.CountColumn("tokens", tokensDoc, func(x **Layer) int64 { return (*x).Tokens }),
 		table.ShareColumn("balancedness", "mean over passes, "+loggedDoc, func(x **Layer) float64 { return (*x).Of.of((*x).Logged) }),
-		table.ShareColumn("waits", waitsDoc, func(x **Layer) float64 { return (*x).Of.of((*x).Waits()) }),
-		table.ShareColumn("by chance", chanceDoc, func(x **Layer) float64 { return (*x).Of.of((*x).Chance()) }),
+		table.ShareColumn("waits", waitsDoc, func(x **Layer) float64 { return (*x).Of.of((*x).waits()) }),
+		table.ShareColumn("by chance", chanceDoc, func(x **Layer) float64 { return (*x).Of.of((*x).chance()) }),
 		table.TextColumn("hottest", "the rank that got most in all passes", func(x **Layer) string { return ep((*x).Hot) }),
 		factor("of mean", timesDoc, func(x **Layer) float64 { return (*x).Times }),
 		count("expert", "the expert that got most", func(x **Layer) int64 { return int64((*x).Top.Expert) }),
@@ -213,7 +213,7 @@ func (r *Routing) passTable() *table.Table {
 		table.TextColumn("pass", "its number in the server; of a file of the mode stat, a place in its buffer", func(x **Pass) string { return fmt.Sprint((*x).Pass) }),
 		table.CountColumn("tokens", tokensDoc, func(x **Pass) int64 { return (*x).Tokens }),
 		table.ShareColumn("balancedness", loggedDoc, func(x **Pass) float64 { return (*x).Of.of((*x).Logged) }),
-		table.ShareColumn("waits", waitsDoc, func(x **Pass) float64 { return (*x).Of.of((*x).Waits()) }),
-		table.ShareColumn("by chance", chanceDoc, func(x **Pass) float64 { return (*x).Of.of((*x).Chance()) }),
+		table.ShareColumn("waits", waitsDoc, func(x **Pass) float64 { return (*x).Of.of((*x).waits()) }),
+		table.ShareColumn("by chance", chanceDoc, func(x **Pass) float64 { return (*x).Of.of((*x).chance()) }),
 	})
 }

@@ -170,7 +170,7 @@ func (r *Table) WriteJSON(w io.Writer) error {
 	keys := make([]string, len(r.Columns))
 	for i, c := range r.Columns {
 		columns[i] = columnJSON{c.Key(), c.Unit.String(), c.Doc}
-		keys[i] = QuoteJSON(c.Key())
+		keys[i] = quoteJSON(c.Key())
 	}
 	described, err := Codec.MarshalToString(columns)
 	if err != nil {
@@ -182,7 +182,7 @@ func (r *Table) WriteJSON(w io.Writer) error {
 	}
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "{\"name\":%s,\"schema\":%s,\"title\":%s,\n\"columns\":%s,\n\"rows\":[",
-		QuoteJSON(r.Name()), QuoteJSON(r.Schema), QuoteJSON(r.Title), described)
+		quoteJSON(r.Name()), quoteJSON(r.Schema), quoteJSON(r.Title), described)
 	var line []byte
 	for row := range r.Len() {
 		line = append(line[:0], ",\n{"...)
@@ -207,7 +207,7 @@ func appendJSON(line []byte, column Column, c Cell) []byte {
 	case c.Unknown:
 		return append(line, "null"...)
 	case column.Unit == Text:
-		return append(line, QuoteJSON(c.Text)...)
+		return append(line, quoteJSON(c.Text)...)
 	case column.Unit == Share, column.Unit == Factor:
 		return append(line, formatShare(c.Share)...)
 	case column.Unit == Number:
@@ -216,10 +216,10 @@ func appendJSON(line []byte, column Column, c Cell) []byte {
 	return column.appendNumber(line, c.N)
 }
 
-// QuoteJSON returns s as a JSON string that is also safe to print: what sonic
+// quoteJSON returns s as a JSON string that is also safe to print: what sonic
 // leaves raw and a terminal would obey (C1 controls, DEL, bidirectional
 // overrides) is written as \u009b.
-func QuoteJSON(s string) string {
+func quoteJSON(s string) string {
 	quoted, err := Codec.MarshalToString(strings.ToValidUTF8(s, "\ufffd"))
 	if err != nil {
 		return `""` // a string cannot fail
@@ -242,7 +242,7 @@ func QuoteJSON(s string) string {
 	return b.String()
 }
 
-// JSONText is a text in an object of JSON, quoted as [QuoteJSON] does; "" is unknown.
+// JSONText is a text in an object of JSON, quoted as quoteJSON does; "" is unknown.
 type JSONText string
 
 // MarshalJSON quotes t; unknown is null.
@@ -250,7 +250,7 @@ func (t JSONText) MarshalJSON() ([]byte, error) {
 	if t == "" {
 		return []byte("null"), nil
 	}
-	return []byte(QuoteJSON(string(t))), nil
+	return []byte(quoteJSON(string(t))), nil
 }
 
 // JSONTexts are texts in an array, which is never null.

@@ -112,7 +112,7 @@ func FactorColumn[T any](name, doc string, of func(*T) float64) Field[T] {
 
 // YesColumn is a column that says yes or nothing.
 func YesColumn[T any](name, doc string, of func(*T) bool) Field[T] {
-	return Field[T]{Column{Name: name, Doc: doc}, func(row *T) Cell { return YesCell(of(row)) }}
+	return Field[T]{Column{Name: name, Doc: doc}, func(row *T) Cell { return yesCell(of(row)) }}
 }
 
 // OnScale returns the column printed in one unit with all others of the scale.
@@ -225,8 +225,8 @@ func NoteApproximate(r *Table, rows int) {
 	}
 }
 
-// YesCell is unknown for no.
-func YesCell(yes bool) Cell {
+// yesCell is unknown for no.
+func yesCell(yes bool) Cell {
 	if yes {
 		return Cell{Text: "yes"}
 	}

@@ -44,7 +44,7 @@ const PlaceSubkind = "place"
 
 func (t *Traits) finding(c *TraitComparison, b *cause.Costs) finding.Finding {
 	f := finding.Finding{
-		Subkind: c.String(), At: c.At, Text: c.Sentence(), P: finding.Chance(c.P), Claim: c.claim(b), Affected: finding.AffectedOf(t.set, c.requests()),
+		Subkind: c.String(), At: c.At, Text: c.sentence(), P: finding.Chance(c.P), Claim: c.claim(b), Affected: finding.AffectedOf(t.set, c.requests()),
 		Metric: finding.Metric{Name: c.Metric.Name + " p50", Unit: table.Duration, Before: float64(c.Others), After: float64(c.With)},
 	}
 	if c.Of == Where {
@@ -67,8 +67,8 @@ func (t *Traits) finding(c *TraitComparison, b *cause.Costs) finding.Finding {
 	return f
 }
 
-// Sentence says what requests that have the trait take.
-func (c *TraitComparison) Sentence() string {
+// sentence says what requests that have the trait take.
+func (c *TraitComparison) sentence() string {
 	others := "the others"
 	if c.Population != "" {
 		others = fmt.Sprintf("the others of %s", c.Population)
@@ -97,7 +97,7 @@ func (t *Traits) Verdict() string {
 	case !t.List[0].StandsOut:
 		return "Slow requests have nothing in common that others lack"
 	}
-	text := t.List[0].Sentence()
+	text := t.List[0].sentence()
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 

@@ -31,8 +31,8 @@ func (t *Tokens) Report() *table.Table {
 			return float64(r.Known.Total) / float64(r.Known.N)
 		}),
 		known("p50", "tokens per step, median, nearest rank", func(r *Row) int64 { return r.Known.P50 }),
-		table.NumberColumn("per second in steps", "tokens per second of the time of steps on the device: from the first start to the last end of what a step launched, without work that was not recorded, of steps that launched anything", func(r *Row) float64 { return r.OnDevice() }),
-		table.NumberColumn("per second captured", "tokens per second of the time that the rank was captured; empty unless the tokens of all steps are known", func(r *Row) float64 { return r.Over(r.Captured) }),
+		table.NumberColumn("per second in steps", "tokens per second of the time of steps on the device: from the first start to the last end of what a step launched, without work that was not recorded, of steps that launched anything", func(r *Row) float64 { return r.onDevice() }),
+		table.NumberColumn("per second captured", "tokens per second of the time that the rank was captured; empty unless the tokens of all steps are known", func(r *Row) float64 { return r.over(r.Captured) }),
 		launched("graph", "decode steps that ran as a CUDA graph: it launched half of their kernels or more", func(u *gpu.GraphUse) int { return u.Graph.N }),
 		launched("no graph", "decode steps whose kernels the host launched one by one", func(u *gpu.GraphUse) int { return u.Eager.N }),
 		launched("beyond graphs", "decode steps without a graph that have more requests than any decode step of the rank with one", func(u *gpu.GraphUse) int { return u.Beyond }),
@@ -94,7 +94,7 @@ func (t *Tokens) Words() string {
 	for _, k := range rateNames {
 		var of []float64
 		for i := range t.Ranks {
-			if rate := t.Ranks[i].ByKind[k.kind].OnDevice(); rate > 0 {
+			if rate := t.Ranks[i].ByKind[k.kind].onDevice(); rate > 0 {
 				of = append(of, rate)
 			}
 		}

@@ -115,13 +115,13 @@ func (c *Count) sumUp() {
 	c.tokens = nil
 }
 
-// OnDevice returns the tokens per second of the time that devices took for the steps; NaN
+// onDevice returns the tokens per second of the time that devices took for the steps; NaN
 // if no step whose tokens are known launched anything.
-func (c *Count) OnDevice() float64 { return perSecond(c.Projected, c.Device) }
+func (c *Count) onDevice() float64 { return perSecond(c.Projected, c.Device) }
 
-// Over returns the tokens per second of a time in ns; NaN unless the tokens of all steps are
+// over returns the tokens per second of a time in ns; NaN unless the tokens of all steps are
 // known.
-func (c *Count) Over(ns int64) float64 {
+func (c *Count) over(ns int64) float64 {
 	if c.Known.N < c.Steps {
 		return math.NaN()
 	}

@@ -69,7 +69,7 @@ func TestStepBehindWorkThatWasNotRecorded(t *testing.T) {
 		}
 		s.CopyRows = []profile.Copy{{Event: event("Memcpy DtoD (Device -> Device)", 2, 3, 1)}}
 		s.KernelRows = []profile.Kernel{{Event: event("gemm", 405, 412, 2)}}
-		got := Measure(gpu.Measure(testset.SetOf(syms, []string{"TP0"}, s), gpu.Options{})).Ranks[0].ByKind[profile.StepDecode].OnDevice()
+		got := Measure(gpu.Measure(testset.SetOf(syms, []string{"TP0"}, s), gpu.Options{})).Ranks[0].ByKind[profile.StepDecode].onDevice()
 		if want := map[bool]float64{true: 32_000, false: 320 / 0.410}[waits]; math.Abs(got-want) > 1e-6 {
 			t.Errorf("%v tokens/s, want %v", got, want)
 		}
@@ -137,7 +137,7 @@ func TestNothingKnown(t *testing.T) {
 	} {
 		tokens := measurePlanted(steps...)
 		for i := range tokens.Rows {
-			if r := &tokens.Rows[i]; r.Known.N != 0 || r.Graphs.Beyond != 0 || !math.IsNaN(r.OnDevice()) || !math.IsNaN(r.Over(r.Captured)) {
+			if r := &tokens.Rows[i]; r.Known.N != 0 || r.Graphs.Beyond != 0 || !math.IsNaN(r.onDevice()) || !math.IsNaN(r.over(r.Captured)) {
 				t.Errorf("%v: %+v", steps, r)
 			}
 		}
@@ -240,8 +240,8 @@ func TestRealCaptures(t *testing.T) {
 		}
 		r := &tokens.Rows[0]
 		if r.Kind != c.kind || walk.BatchWords(r.MinBatch, r.MaxBatch) != c.batch || r.Known.Total != c.tokens || r.Decoded != c.decoded ||
-			r.Projected != c.tokens || r.Graphs.Graph.N != c.graphs || r.Graphs.Eager.N != 0 || math.Abs(r.OnDevice()/c.perSecond-1) > 1e-6 {
-			t.Errorf("%s: %+v, %v/s", c.file, r, r.OnDevice())
+			r.Projected != c.tokens || r.Graphs.Graph.N != c.graphs || r.Graphs.Eager.N != 0 || math.Abs(r.onDevice()/c.perSecond-1) > 1e-6 {
+			t.Errorf("%s: %+v, %v/s", c.file, r, r.onDevice())
 		}
 	}
 }

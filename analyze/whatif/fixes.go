@@ -57,8 +57,8 @@ func kinds(list ...finding.Kind) func(f *finding.Finding) bool {
 	return func(f *finding.Finding) bool { return slices.Contains(list, f.Kind) }
 }
 
-// FixFor returns the fix of a finding, or nil.
-func FixFor(f *finding.Finding) *Fix {
+// fixFor returns the fix of a finding, or nil.
+func fixFor(f *finding.Finding) *Fix {
 	if i := slices.IndexFunc(Fixes, func(x Fix) bool { return x.Of(f) }); i >= 0 {
 		return &Fixes[i]
 	}
@@ -120,9 +120,9 @@ func (r *Run) Changes(found []finding.Finding) (list []*Change, left []string) {
 
 // change makes the change that takes a finding away.
 func (r *Run) change(f *finding.Finding) (*Change, error) {
-	fix := FixFor(f)
+	fix := fixFor(f)
 	if fix == nil {
-		return nil, errors.New(NoCounterfactual(f))
+		return nil, errors.New(noCounterfactual(f))
 	}
 	if change := fix.Make(r, f); change != nil {
 		return change, nil
@@ -153,9 +153,9 @@ func Explain(m *finders.Measured, found []finding.Finding, objectives []slo.Obje
 func (r *Run) without(f *finding.Finding, steps *Steps) (*Answer, error) {
 	switch {
 	case steps != nil && (f.Rank != "" || straggler.IsWorker(f)):
-		return steps.Without(f)
-	case FixFor(f) == nil:
-		return nil, errors.New(NoCounterfactual(f))
+		return steps.without(f)
+	case fixFor(f) == nil:
+		return nil, errors.New(noCounterfactual(f))
 	case r == nil:
 		return nil, errors.New("no input has requests")
 	case r.Refused != "":
@@ -184,8 +184,8 @@ var unknown = map[finding.Kind]string{
 	finding.Repeat:    "it is about several runs, and a replay is of one",
 }
 
-// NoCounterfactual says why nobody can tell how a run would have been without a finding.
-func NoCounterfactual(f *finding.Finding) string {
+// noCounterfactual says why nobody can tell how a run would have been without a finding.
+func noCounterfactual(f *finding.Finding) string {
 	if f.Kind == finding.Change && (f.Metric.Name == change.OutputLength || f.Metric.Name == change.PromptLength) {
 		return "a replay keeps the lengths of prompts and answers"
 	}

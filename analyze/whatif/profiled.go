@@ -36,15 +36,15 @@ func NewSteps(m *finders.Measured) *Steps {
 // not wait for all of their collectives.
 const maxHidden = 0.1
 
-// Without says what steps would take without a finding.
-func (s *Steps) Without(f *finding.Finding) (*Answer, error) {
+// without says what steps would take without a finding.
+func (s *Steps) without(f *finding.Finding) (*Answer, error) {
 	rank := s.chain.Rank(f.Rank)
 	switch {
 	case straggler.IsWorker(f):
 		metrics, name, assumed, err := straggler.WithoutWorker(s.set, f, model)
 		return &Answer{&Change{Name: name, Assumed: []string{assumed}}, metrics}, err
 	case f.Kind != finding.Straggler || f.Rank == "":
-		return nil, errors.New(NoCounterfactual(f))
+		return nil, errors.New(noCounterfactual(f))
 	case s.chain.Refused != "":
 		return nil, errors.New(s.chain.Refused)
 	case rank < 0:
@@ -153,13 +153,13 @@ func (s *Steps) Fix(names []string, found []finding.Finding) (list []Answer, err
 		f := &found[i]
 		asked := len(names) == 0
 		for _, name := range names {
-			fix := FixFor(f)
+			fix := fixFor(f)
 			asked = asked || name == f.ID() || fix != nil && name == fix.Name
 		}
 		if !asked {
 			continue
 		}
-		answer, err := s.Without(f)
+		answer, err := s.without(f)
 		if err != nil {
 			why = err
 			continue

@@ -27,7 +27,7 @@ type line struct {
 // Report is a table of answers, with what was assumed, and how far the replay is off.
 func (r *Run) Report(answers []Answer) *table.Table {
 	t := StepReport(answers)
-	t.Note("%s", r.Fit())
+	t.Note("%s", r.fit())
 	return t
 }
 
@@ -88,8 +88,8 @@ func valueFields(name, doc string, of func(*finding.Without) float64) []table.Fi
 	}
 }
 
-// Fit says how far the replay without a change is from what was recorded.
-func (r *Run) Fit() string {
+// fit says how far the replay without a change is from what was recorded.
+func (r *Run) fit() string {
 	var list []string
 	for i := range r.Off {
 		w := &r.Off[i]

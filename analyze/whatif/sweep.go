@@ -173,7 +173,7 @@ func (r *Run) SweepReport(axes []Axis, points []Point) *table.Table {
 	if !slices.ContainsFunc(points, func(p Point) bool { return p.Knee }) {
 		t.Note("no knee: more servers than these may bring more")
 	}
-	t.Note("%s", r.Fit())
+	t.Note("%s", r.fit())
 	return t
 }
 

@@ -14,17 +14,17 @@ type block struct {
 	device int32
 }
 
-// Allocate adds memory of a device that was allocated.
-func (p *process) Allocate(device int32, address, size int64, at trace.Time) {
+// allocate adds memory of a device that was allocated.
+func (p *process) allocate(device int32, address, size int64, at trace.Time) {
 	p.release(address)
 	p.blocks[address] = block{size, device}
 	p.sums[device] += size
 	p.allocated(device, at)
 }
 
-// Free notes that memory is free again. What frees it says where it was, and not how large; what was
+// free notes that memory is free again. What frees it says where it was, and not how large; what was
 // allocated before the recording, or on the host, is unknown.
-func (p *process) Free(address int64, at trace.Time) {
+func (p *process) free(address int64, at trace.Time) {
 	if b, known := p.release(address); known {
 		p.allocated(b.device, at)
 	}
@@ -39,5 +39,5 @@ func (p *process) release(address int64) (b block, known bool) {
 }
 
 func (p *process) allocated(device int32, at trace.Time) {
-	p.Counter(device, p.r.opt.Syms.Intern(allocatedMemory), p.r.opt.Syms.Intern("bytes"), at, float64(p.sums[device]), profile.MemoryCounter)
+	p.counter(device, p.r.opt.Syms.Intern(allocatedMemory), p.r.opt.Syms.Intern("bytes"), at, float64(p.sums[device]), profile.MemoryCounter)
 }

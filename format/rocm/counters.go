@@ -15,7 +15,7 @@ func index(producer string, read func(in *format.Input, opt *format.Options, to 
 		if err := read(in, opt, r); err != nil {
 			return nil, err
 		}
-		return r.Profiles(), nil
+		return r.profiles(), nil
 	}
 	return func(in *format.Input, opt *format.Options) (*format.Source, error) {
 		profiles, err := again(in, opt)

@@ -82,8 +82,8 @@ func (d *database) Close() error { return d.conn.Close() }
 // Tables returns the names of all tables, in the order of the file.
 func (d *database) Tables() []string { return d.tables }
 
-// Has reports whether there is a table.
-func (d *database) Has(table string) bool { return slices.Contains(d.tables, table) }
+// has reports whether there is a table.
+func (d *database) has(table string) bool { return slices.Contains(d.tables, table) }
 
 func (d *database) each(sql string, row func(*sqlite.Stmt)) error {
 	stmt, _, err := d.conn.PrepareTransient(sql)
@@ -103,7 +103,7 @@ func (d *database) each(sql string, row func(*sqlite.Stmt)) error {
 // the table lacks are NULL: producers add columns from version to version. Of a damaged table it
 // passes what stands before the damage and, from the end, what stands behind it.
 func (d *database) Scan(table string, columns []string, row func(*sqlite.Stmt)) {
-	if !d.Has(table) {
+	if !d.has(table) {
 		return
 	}
 	have := map[string]bool{}

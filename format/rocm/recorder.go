@@ -68,8 +68,8 @@ type rowKey struct {
 	name trace.Sym
 }
 
-// NewProcess begins the next process.
-func (r *recorder) NewProcess(pid int64, host string) *process {
+// newProcess begins the next process.
+func (r *recorder) newProcess(pid int64, host string) *process {
 	p := &process{r: r, rows: map[rowKey]int32{}, devices: map[int32]string{}, used: map[int32]bool{},
 		blocks: map[int64]block{}, sums: map[int32]int64{},
 		p: &profile.Profile{Name: r.in.Name, First: math.MaxInt64, Last: math.MinInt64,
@@ -79,23 +79,23 @@ func (r *recorder) NewProcess(pid int64, host string) *process {
 	return p
 }
 
-// Boot says on which machine the process ran, from the boot of which its times count.
-func (p *process) Boot(machine string) {
+// boot says on which machine the process ran, from the boot of which its times count.
+func (p *process) boot(machine string) {
 	if machine != "" {
 		p.p.Meta.Epoch = "boot of " + machine
 	}
 }
 
-// Unix says that times were recorded since boot, and that shift was added for Unix time.
-func (p *process) Unix(shift trace.Time) {
+// unix says that times were recorded since boot, and that shift was added for Unix time.
+func (p *process) unix(shift trace.Time) {
 	p.p.Meta.Origin, p.p.Meta.Base = profile.OriginUnix, int64(shift)
 }
 
 // Unnumbered says that devices have numbers of the recording, which are not those of the machine.
 func (p *process) Unnumbered() { p.unnumbered = true }
 
-// Ranked says what the environment of the process tells of its rank; -1 is unknown.
-func (p *process) Ranked(rank, size int32) {
+// ranked says what the environment of the process tells of its rank; -1 is unknown.
+func (p *process) ranked(rank, size int32) {
 	if rank >= 0 {
 		p.p.Meta.WorldSize = size
 		p.p.Meta.Hints = append(p.p.Meta.Hints, profile.Hint{From: "environment", Rank: rank, Size: size})
@@ -134,7 +134,7 @@ type counted struct {
 }
 
 // dispatch adds a kernel.
-func (p *process) Kernel(k *dispatch) {
+func (p *process) kernel(k *dispatch) {
 	row := p.stream(k.Device, k.Stream)
 	if !p.saw(k.Start, k.End) {
 		return
@@ -234,8 +234,8 @@ const (
 	driverCall  = "cuda_driver"  // HSA
 )
 
-// Call adds a call of a thread. kind is runtimeCall or driverCall.
-func (p *process) Call(tid int64, kind string, name trace.Sym, from, to trace.Time, correlation int64) {
+// call adds a call of a thread. kind is runtimeCall or driverCall.
+func (p *process) call(tid int64, kind string, name trace.Sym, from, to trace.Time, correlation int64) {
 	if !p.saw(from, to) {
 		return
 	}
@@ -263,15 +263,15 @@ func (p *process) Range(tid int64, name trace.Sym, from, to trace.Time) {
 	}
 }
 
-// Other adds what a thread or the driver did that no report knows, such as migrations of pages.
-func (p *process) Other(tid int64, category string, name trace.Sym, from, to trace.Time) {
+// other adds what a thread or the driver did that no report knows, such as migrations of pages.
+func (p *process) other(tid int64, category string, name trace.Sym, from, to trace.Time) {
 	if p.saw(from, to) {
 		p.add(p.thread(tid), category, name, from, to, 0, nil)
 	}
 }
 
-// Mark adds an instant of a thread.
-func (p *process) Mark(tid int64, name trace.Sym, at trace.Time) {
+// mark adds an instant of a thread.
+func (p *process) mark(tid int64, name trace.Sym, at trace.Time) {
 	category := p.r.opt.Syms.Intern(profile.InstantCategory)
 	if !p.saw(at, at) || !p.r.keep.Category(category) || !p.r.keep.Within(name, at, at) {
 		return
@@ -279,8 +279,8 @@ func (p *process) Mark(tid int64, name trace.Sym, at trace.Time) {
 	p.p.Instants = memory.Append(p.p.Instants, profile.Instant{Time: at, Row: p.thread(tid), Name: name, Cat: category})
 }
 
-// Counter adds the value that a counter of a device has from a time on.
-func (p *process) Counter(device int32, name, unit trace.Sym, at trace.Time, value float64, kind profile.CounterKind) {
+// counter adds the value that a counter of a device has from a time on.
+func (p *process) counter(device int32, name, unit trace.Sym, at trace.Time, value float64, kind profile.CounterKind) {
 	if !p.saw(at, at) {
 		return
 	}
@@ -376,8 +376,8 @@ func (p *process) folder(device int32) string {
 	return text
 }
 
-// Profiles returns the processes that did something, or the first one where none did.
-func (r *recorder) Profiles() []*profile.Profile {
+// profiles returns the processes that did something, or the first one where none did.
+func (r *recorder) profiles() []*profile.Profile {
 	var list []*profile.Profile
 	for _, p := range r.procs {
 		if p.p.Total > 0 || len(r.procs) == 1 {

@@ -155,7 +155,7 @@ func (r *rocpdReader) names() {
 		on, _ := r.nodes.get(scope, s.ColumnInt64(2))
 		p := r.process(scope, s.ColumnInt64(3), on)
 		if rank, size := rankIn(s.ColumnText(4)); rank >= 0 {
-			p.Ranked(rank, size)
+			p.ranked(rank, size)
 		}
 		r.processes.set(scope, s.ColumnInt64(1), p)
 	})
@@ -166,8 +166,8 @@ func (r *rocpdReader) process(scope int32, pid int64, on rocpdNode) *process {
 	key := [2]int64{int64(scope), pid}
 	p := r.pids[key]
 	if p == nil {
-		p = r.to.NewProcess(pid, on.host)
-		p.Boot(on.machine)
+		p = r.to.newProcess(pid, on.host)
+		p.boot(on.machine)
 		r.pids[key] = p
 		r.machines[on.machine] = true
 	}
@@ -338,13 +338,13 @@ func (r *rocpdReader) regions() {
 		category := r.category(e)
 		for _, k := range callKinds {
 			if strings.HasPrefix(category, k.begins) {
-				p.Call(tid, k.kind, name, from, to, e.stack)
+				p.call(tid, k.kind, name, from, to, e.stack)
 				return
 			}
 		}
 		switch {
 		case strings.HasPrefix(category, "KFD"):
-			p.Other(tid, "kfd", name, from, to)
+			p.other(tid, "kfd", name, from, to)
 		case e.text != 0:
 			p.Range(tid, e.text, from, to)
 		default:
@@ -376,14 +376,14 @@ func (r *rocpdReader) samples() {
 		e, _ := r.events.get(scope, s.ColumnInt64(3))
 		values := r.counted[[2]int64{int64(scope), s.ColumnInt64(3)}]
 		for _, v := range values {
-			p.Counter(v.Device, v.Name, v.Unit, at, v.Value, profile.DeviceCounter)
+			p.counter(v.Device, v.Name, v.Unit, at, v.Value, profile.DeviceCounter)
 		}
 		switch {
 		case len(values) > 0:
 		case e.text != 0:
-			p.Mark(r.thread(scope, on.thread), e.text, at)
+			p.mark(r.thread(scope, on.thread), e.text, at)
 		default:
-			p.Mark(r.thread(scope, on.thread), r.name(on.name, true), at)
+			p.mark(r.thread(scope, on.thread), r.name(on.name, true), at)
 		}
 	})
 }

@@ -35,7 +35,7 @@ func (r *rocpdReader) dispatches() {
 		for i := range k.Group {
 			k.Group[i], k.Grid[i] = s.ColumnInt64(group+i), s.ColumnInt64(grid+i)
 		}
-		r.of(scope, s.ColumnInt64(pid)).Kernel(&k)
+		r.of(scope, s.ColumnInt64(pid)).kernel(&k)
 	})
 }
 
@@ -65,9 +65,9 @@ func (r *rocpdReader) allocations() {
 		switch allocates := strings.EqualFold(s.ColumnText(3), "ALLOC"); {
 		case strings.EqualFold(s.ColumnText(4), "SCRATCH") || allocates && !on.gpu:
 		case allocates:
-			p.Allocate(on.number, address, s.ColumnInt64(7), at)
+			p.allocate(on.number, address, s.ColumnInt64(7), at)
 		default:
-			p.Free(address, at)
+			p.free(address, at)
 		}
 	})
 }

@@ -151,8 +151,8 @@ func (r *rocprofReader) process() error {
 // of returns the process, which begins with the first thing that is known of it.
 func (r *rocprofReader) of() *process {
 	if r.p == nil {
-		r.p = r.to.NewProcess(r.meta.PID, r.meta.Node.Host)
-		r.p.Boot(r.meta.Node.Machine)
+		r.p = r.to.newProcess(r.meta.PID, r.meta.Node.Host)
+		r.p.boot(r.meta.Node.Machine)
 	}
 	return r.p
 }

@@ -171,9 +171,9 @@ func number(text string) int32 {
 // of returns the process, which begins with the first thing that is known of it.
 func (r *perfettoReader) of() *process {
 	if r.p == nil {
-		r.p = r.to.NewProcess(r.pid, "")
+		r.p = r.to.newProcess(r.pid, "")
 		if r.unix {
-			r.p.Unix(r.shift)
+			r.p.unix(r.shift)
 		}
 	}
 	return r.p
@@ -260,13 +260,13 @@ func (r *perfettoReader) event(e *pftrace.Event) {
 	p := r.of()
 	switch {
 	case x.to == math.MinInt64: // saw says that this cannot be right
-		p.Other(x.tid, profile.InstantCategory, x.name, x.from, x.to)
+		p.other(x.tid, profile.InstantCategory, x.name, x.from, x.to)
 	case add != nil:
 		add(p, &x)
 	case isCall:
-		p.Call(x.tid, kind, x.name, x.from, x.to, x.correlation)
+		p.call(x.tid, kind, x.name, x.from, x.to, x.correlation)
 	default:
-		p.Other(x.tid, "kfd", x.name, x.from, x.to)
+		p.other(x.tid, "kfd", x.name, x.from, x.to)
 	}
 }
 
@@ -327,7 +327,7 @@ func (r *perfettoReader) at(x *perfettoEvent, on agentLabel) at {
 }
 
 func (r *perfettoReader) dispatched(p *process, x *perfettoEvent) {
-	p.Kernel(&dispatch{at: r.at(x, x.agent), Name: x.name, Flat: true, Grid: [3]int64{x.grid, 1, 1}, Group: [3]int64{x.group, 1, 1},
+	p.kernel(&dispatch{at: r.at(x, x.agent), Name: x.name, Flat: true, Grid: [3]int64{x.grid, 1, 1}, Group: [3]int64{x.group, 1, 1},
 		Registers: x.registers, Shared: x.lds, Counters: x.counters})
 }
 
@@ -347,9 +347,9 @@ func (r *perfettoReader) copied(p *process, x *perfettoEvent) {
 func (r *perfettoReader) marked(p *process, x *perfettoEvent) {
 	switch {
 	case x.operation == 0 || x.from == x.to:
-		p.Mark(x.tid, x.name, x.from)
+		p.mark(x.tid, x.name, x.from)
 	case strings.HasPrefix(r.opt.Syms.Name(x.name), "roctx"):
-		p.Other(x.tid, profile.InstantCategory, x.name, x.from, x.to)
+		p.other(x.tid, profile.InstantCategory, x.name, x.from, x.to)
 	default:
 		p.Range(x.tid, x.name, x.from, x.to)
 	}
@@ -364,7 +364,7 @@ func (r *perfettoReader) memory(e *pftrace.Event) {
 	}
 	if m.began {
 		r.rows++
-		r.of().Counter(int32(r.device(m.agent)), r.sym(allocatedMemory), m.unit, m.at, m.value, profile.MemoryCounter)
+		r.of().counter(int32(r.device(m.agent)), r.sym(allocatedMemory), m.unit, m.at, m.value, profile.MemoryCounter)
 	}
 	m.began, m.at, m.value = true, trace.Time(e.Time)+r.shift, e.Value*m.scale
 }

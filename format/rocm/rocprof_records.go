@@ -97,7 +97,7 @@ func (r *rocprofReader) kernel(p *process, x *rocprofRecord) {
 	if k.Name == 0 {
 		k.Name = r.name("")
 	}
-	p.Kernel(&k)
+	p.kernel(&k)
 }
 
 func (r *rocprofReader) copy(p *process, x *rocprofRecord) {
@@ -121,15 +121,15 @@ func (r *rocprofReader) allocation(p *process, x *rocprofRecord) {
 	on := r.agents[x.Agent.Handle]
 	switch what := r.named(x); {
 	case strings.Contains(what, "FREE"):
-		p.Free(address, trace.Time(x.End))
+		p.free(address, trace.Time(x.End))
 	case strings.Contains(what, "ALLOCATE") && on.gpu:
-		p.Allocate(on.number, address, x.Size, trace.Time(x.End))
+		p.allocate(on.number, address, x.Size, trace.Time(x.End))
 	}
 }
 
 func (r *rocprofReader) call(kind string) func(*process, *rocprofRecord) {
 	return func(p *process, x *rocprofRecord) {
-		p.Call(x.Thread, kind, r.name(r.named(x)), trace.Time(x.Start), trace.Time(x.End), x.Correlation.Internal)
+		p.call(x.Thread, kind, r.name(r.named(x)), trace.Time(x.Start), trace.Time(x.End), x.Correlation.Internal)
 	}
 }
 
@@ -142,9 +142,9 @@ func (r *rocprofReader) marker(p *process, x *rocprofRecord) {
 	from, to := trace.Time(x.Start), trace.Time(x.End)
 	switch {
 	case strings.Contains(what, "Mark") || from == to:
-		p.Mark(x.Thread, text, from)
+		p.mark(x.Thread, text, from)
 	case strings.Contains(what, "Pop") || strings.Contains(what, "Stop"):
-		p.Other(x.Thread, profile.InstantCategory, text, from, to) // the call that ended a range
+		p.other(x.Thread, profile.InstantCategory, text, from, to) // the call that ended a range
 	default:
 		p.Range(x.Thread, text, from, to)
 	}

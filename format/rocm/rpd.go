@@ -113,7 +113,7 @@ func (r *rpdReader) links() {
 func (r *rpdReader) process(pid int64) *process {
 	p := r.procs[pid]
 	if p == nil {
-		p = r.to.NewProcess(pid, "")
+		p = r.to.newProcess(pid, "")
 		r.procs[pid] = p
 	}
 	return p
@@ -134,7 +134,7 @@ const rpdMarker = "UserMarker"
 func (r *rpdReader) calls() (n int) {
 	marks := r.opt.Syms.Intern(rpdMarker)
 	args := map[int64]trace.Sym{} // of version 3
-	if r.db.Has("rocpd_ustring") {
+	if r.db.has("rocpd_ustring") {
 		// The arguments of other calls hold addresses, and are never read.
 		wanted := map[int64]bool{}
 		r.db.Scan("rocpd_api", []string{"apiName_id", "args_id", "domain_id"}, func(s *sqlite.Stmt) {
@@ -160,11 +160,11 @@ func (r *rpdReader) calls() (n int) {
 		case isMark && to > from:
 			p.Range(tid, r.textOr(args[s.ColumnInt64(2)], name), from, to)
 		case isMark:
-			p.Mark(tid, r.textOr(args[s.ColumnInt64(2)], name), from)
+			p.mark(tid, r.textOr(args[s.ColumnInt64(2)], name), from)
 		case strings.Contains(r.opt.Syms.Name(name), "::"):
-			p.Other(tid, "rpd", name, from, to) // what the tracer itself did: "OpTable::writeRows"
+			p.other(tid, "rpd", name, from, to) // what the tracer itself did: "OpTable::writeRows"
 		default:
-			p.Call(tid, runtimeCall, name, from, to, id)
+			p.call(tid, runtimeCall, name, from, to, id)
 		}
 	})
 	return n
@@ -199,7 +199,7 @@ func (r *rpdReader) ops() (n int) {
 		switch isKernel := kind == "KernelExecution" || kind == "Task" || r.opt.Syms.Name(name) != ""; {
 		case isKernel:
 			l := r.launches[call]
-			p.Kernel(&dispatch{at: at, Name: r.textOr(name, r.text(s.ColumnInt64(7))), Grid: l.grid, Group: l.group, Shared: l.shared})
+			p.kernel(&dispatch{at: at, Name: r.textOr(name, r.text(s.ColumnInt64(7))), Grid: l.grid, Group: l.group, Shared: l.shared})
 		default:
 			size, ok := r.sizes[call]
 			if !ok {
@@ -235,6 +235,6 @@ func (r *rpdReader) monitors() {
 		if u := units[what]; u != "" {
 			unit = r.opt.Syms.Intern(u)
 		}
-		p.Counter(int32(s.ColumnInt64(2)), r.opt.Syms.Intern(what), unit, trace.Time(s.ColumnInt64(4)), value, profile.DeviceCounter)
+		p.counter(int32(s.ColumnInt64(2)), r.opt.Syms.Intern(what), unit, trace.Time(s.ColumnInt64(4)), value, profile.DeviceCounter)
 	})
 }

@@ -102,7 +102,7 @@ func TestCalmIsTheSameRun(t *testing.T) {
 		t.Fatalf("%d requests, %d without the fault", len(r.Requests), len(calm.Requests))
 	}
 	before, after := int64(0), int64(0)
-	for i, e := range Extra(r, calm) {
+	for i, e := range extra(r, calm) {
 		q, o := r.Requests[i], calm.Requests[i]
 		if q.ID != o.ID || q.Arrival != o.Arrival || q.Prompt != o.Prompt || q.Output != o.Output {
 			t.Fatalf("request %d is another one without the fault", i)
@@ -116,7 +116,7 @@ func TestCalmIsTheSameRun(t *testing.T) {
 	if before != 0 || after <= 0 {
 		t.Errorf("requests before the fault take %d ns longer, those after it %d ns", before, after)
 	}
-	for _, e := range Extra(calm, play(t, calm.Config)) {
+	for _, e := range extra(calm, play(t, calm.Config)) {
 		if e.Ns != 0 {
 			t.Fatalf("the same run twice differs by %d ns", e.Ns)
 		}

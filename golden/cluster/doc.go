@@ -7,7 +7,7 @@
 // servers: what it knows of a step is when it ended.
 //
 // The same seed has the same arrivals, lengths, and noise, whatever the faults: each request
-// and each server draws from a stream of its own. [Extra] compares a run with the one without
+// and each server draws from a stream of its own. extra compares a run with the one without
 // its faults, request by request. [Scenarios] are runs with their truth: what there is to find,
 // where, since when, and what it costs.
 //

@@ -41,18 +41,18 @@ func (e *Evidence) Files(r *Run) (list []File, err error) {
 		}
 	}
 	nodes := 0
-	for _, i := range r.Fronts() {
-		add("logs/"+r.Pod(i)+".log", func(w io.Writer) error { return WriteLog(w, r, i, e.Logging) })
+	for _, i := range r.fronts() {
+		add("logs/"+r.pod(i)+".log", func(w io.Writer) error { return WriteLog(w, r, i, e.Logging) })
 		if e.Records {
-			add("records/"+r.Pod(i)+"/sglang-request-metrics-20260817_09.log", func(w io.Writer) error { return WriteRecords(w, r, i, e.Prompt) })
+			add("records/"+r.pod(i)+"/sglang-request-metrics-20260817_09.log", func(w io.Writer) error { return WriteRecords(w, r, i, e.Prompt) })
 		}
 	}
 	for i := range r.Servers {
 		nodes = max(nodes, r.Servers[i].Node+1)
 	}
-	add("metrics/"+[]string{"range.json", "dump.om", "metrics.prom"}[e.Encoding], func(w io.Writer) error { return WriteMetrics(w, r, e.Encoding, e.Pods) })
+	add("metrics/"+[]string{"range.json", "dump.om", "metrics.prom"}[e.Encoding], func(w io.Writer) error { return writeMetrics(w, r, e.Encoding, e.Pods) })
 	for node := range nodes {
-		add("node"+string(rune('1'+node))+"/dmesg.log", func(w io.Writer) error { return WriteKernelLog(w, r, node) })
+		add("node"+string(rune('1'+node))+"/dmesg.log", func(w io.Writer) error { return writeKernelLog(w, r, node) })
 	}
 	return list, err
 }

@@ -128,7 +128,7 @@ func WriteLog(w io.Writer, r *Run, front int, l Logging) error {
 			text = x.text // the rest of a message of several lines
 		}
 		if l.Wrap != nil {
-			text = l.Wrap(time.Unix(0, x.at), r.Pod(front), text)
+			text = l.Wrap(time.Unix(0, x.at), r.pod(front), text)
 		}
 		if _, err := fmt.Fprintln(w, text); err != nil {
 			return err
@@ -140,7 +140,7 @@ func WriteLog(w io.Writer, r *Run, front int, l Logging) error {
 // logged are the lines of a server, in order.
 func logged(r *Run, front int, l Logging) (lines []line) {
 	clock := &r.Hosts[r.Servers[front].Host].Clock
-	for _, i := range r.Ranks(front) {
+	for _, i := range r.ranks(front) {
 		s := &r.Servers[i]
 		rank := r.prefix(i)
 		add := func(at int64, rank, text string) {

@@ -45,9 +45,9 @@ type scrape struct {
 	value float64
 }
 
-// WriteMetrics writes what Prometheus keeps of all servers and, from DCGM, of all GPUs. With pods, it
+// writeMetrics writes what Prometheus keeps of all servers and, from DCGM, of all GPUs. With pods, it
 // says which pod uses a GPU, as in Kubernetes.
-func WriteMetrics(w io.Writer, r *Run, e Encoding, pods bool) error {
+func writeMetrics(w io.Writer, r *Run, e Encoding, pods bool) error {
 	var list []scraped
 	m := &meter{Run: r, halves: make([][]*Half, len(r.Servers)), work: make([][]piece, len(r.Servers))}
 	for _, q := range r.Requests {
@@ -161,7 +161,7 @@ func (r *meter) scrapeServer(i int) (list []scraped) {
 	pool := &r.Config.Pools[s.Pool]
 	kind := cmp.Or(string(s.Role), "unified")
 	labels := [][2]string{{"model_name", pool.Model}, {"engine_type", kind}, {"tp_rank", fmt.Sprint(max(0, s.DP) * pool.TP)}, {"pp_rank", "0"}, {"moe_ep_rank", "0"},
-		{"instance", r.Hosts[s.Host].Address + ":30000"}, {"job", "sglang"}, {"namespace", "serving"}, {"pod", r.Pod(i)}}
+		{"instance", r.Hosts[s.Host].Address + ":30000"}, {"job", "sglang"}, {"namespace", "serving"}, {"pod", r.pod(i)}}
 	if s.DP >= 0 {
 		labels = append(labels, [2]string{"dp_rank", fmt.Sprint(s.DP)})
 	}
@@ -306,7 +306,7 @@ func (r *meter) scrapeGPU(node, gpu int, at []int64, pods bool) []scraped {
 		{"modelName", "NVIDIA H200"}, {"Hostname", fmt.Sprintf("node%d", node+1)}, {"DCGM_FI_DRIVER_VERSION", "570.86.15"}}
 	user := r.user(node, gpu)
 	if pods && user >= 0 {
-		labels = append(labels, [2]string{"namespace", "serving"}, [2]string{"pod", r.Pod(user)}, [2]string{"container", "sglang"})
+		labels = append(labels, [2]string{"namespace", "serving"}, [2]string{"pod", r.pod(user)}, [2]string{"container", "sglang"})
 	}
 	names := []string{"DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_XID_ERRORS"}
 	list := make([]scraped, len(names))
@@ -395,9 +395,9 @@ func (r *meter) worked(server int) (list []piece) {
 	return list
 }
 
-// WriteKernelLog writes what the kernel of a machine says of its GPUs, as journalctl prints it with
+// writeKernelLog writes what the kernel of a machine says of its GPUs, as journalctl prints it with
 // the time of Unix; nothing went wrong there if it is empty.
-func WriteKernelLog(w io.Writer, r *Run, node int) error {
+func writeKernelLog(w io.Writer, r *Run, node int) error {
 	for _, e := range r.Xids {
 		if e.Node != node {
 			continue

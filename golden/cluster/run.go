@@ -144,8 +144,8 @@ type Half struct {
 // answering returns the half whose tokens the user sees.
 func (q *Request) answering() *Half { return q.Halves[len(q.Halves)-1] }
 
-// Fronts are the servers that log: of several DP ranks the first one stands for all.
-func (r *Run) Fronts() (list []int) {
+// fronts are the servers that log: of several DP ranks the first one stands for all.
+func (r *Run) fronts() (list []int) {
 	for i := range r.Servers {
 		if r.Servers[i].DP <= 0 {
 			list = append(list, i)
@@ -154,8 +154,8 @@ func (r *Run) Fronts() (list []int) {
 	return list
 }
 
-// Ranks are the DP ranks of a server, itself if it has none.
-func (r *Run) Ranks(front int) (list []int) {
+// ranks are the DP ranks of a server, itself if it has none.
+func (r *Run) ranks(front int) (list []int) {
 	for i := range r.Servers {
 		if r.Servers[i].Host == r.Servers[front].Host {
 			list = append(list, i)
@@ -164,8 +164,8 @@ func (r *Run) Ranks(front int) (list []int) {
 	return list
 }
 
-// Pod is what Kubernetes calls a server.
-func (r *Run) Pod(server int) string { return "sgl-" + r.Name(server) }
+// pod is what Kubernetes calls a server.
+func (r *Run) pod(server int) string { return "sgl-" + r.Name(server) }
 
 // Name returns how reports call a server: the first eight digits of its host.
 func (r *Run) Name(server int) string { return r.Hosts[r.Servers[server].Host].ID[:8] }

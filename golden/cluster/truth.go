@@ -81,7 +81,7 @@ func (s *Scenario) truth(r *Run, compare bool) (*Truth, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range Extra(r, calm) {
+	for _, e := range extra(r, calm) {
 		t.ExtraNs += e.Ns
 		if e.Ns >= ms {
 			t.ExtraRequests++
@@ -123,9 +123,9 @@ type RequestExtra struct {
 	Ns      int64
 }
 
-// Extra compares the requests that finished in a run and in another one of the same seed,
+// extra compares the requests that finished in a run and in another one of the same seed,
 // request by request. Those that are there because of a fault are left out.
-func Extra(r, calm *Run) (extra []RequestExtra) {
+func extra(r, calm *Run) (extra []RequestExtra) {
 	took := map[int]int64{}
 	for _, q := range calm.Requests {
 		if q.Outcome == Finished {

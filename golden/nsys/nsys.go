@@ -143,13 +143,13 @@ func hasSchedulers(r *simulator.Run, host int) bool {
 	})
 }
 
-// Write writes what nsys export would have made of a host's report, and returns
+// write writes what nsys export would have made of a host's report, and returns
 // what is in it: one file, or if there are pieces as many, numbered before the
 // extension of path. The name is that of the host.
 //
 // The times are those of the run, on the clock of the host. All schedulers of the
 // host are in it, and count their calls alike, so that correlation ids collide.
-func Write(path string, r *simulator.Run, c Config, name string) ([]FileTruth, error) {
+func write(path string, r *simulator.Run, c Config, name string) ([]FileTruth, error) {
 	if err := c.check(r); err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func WriteDir(dir string, r *simulator.Run, c Config) (*Truth, error) {
 	}
 	truth := &Truth{Secret: c.Secret}
 	for _, host := range hostNames(r) {
-		files, err := Write(filepath.Join(dir, host+".sqlite"), r, c, host)
+		files, err := write(filepath.Join(dir, host+".sqlite"), r, c, host)
 		if err != nil {
 			return nil, err
 		}

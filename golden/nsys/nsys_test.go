@@ -375,7 +375,7 @@ func TestBytes(t *testing.T) {
 		c.Schema, c.Torch.Graphs = schema, true
 		write := func() []byte {
 			dir := t.TempDir()
-			files, err := Write(filepath.Join(dir, "a.sqlite"), r, c, "decode-0")
+			files, err := write(filepath.Join(dir, "a.sqlite"), r, c, "decode-0")
 			if err != nil || len(files) != 1 {
 				t.Fatal(err)
 			}
@@ -435,11 +435,11 @@ func TestConfigIsChecked(t *testing.T) {
 	} {
 		c := DefaultConfig(r)
 		test.change(&c)
-		if _, err := Write(filepath.Join(t.TempDir(), "a"), r, c, test.host); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := write(filepath.Join(t.TempDir(), "a"), r, c, test.host); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("error %v, want %q", err, test.want)
 		}
 	}
-	if _, err := Write(filepath.Join(t.TempDir(), "no", "a"), r, DefaultConfig(r), "decode-0"); err == nil {
+	if _, err := write(filepath.Join(t.TempDir(), "no", "a"), r, DefaultConfig(r), "decode-0"); err == nil {
 		t.Error("no error of a folder that does not exist")
 	}
 }

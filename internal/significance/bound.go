@@ -17,20 +17,20 @@ type Sample struct {
 type How uint8
 
 const (
-	ByScatter How = iota // quantities of many pieces, by [Compare]
-	ByRanks              // few pieces, by [CompareFew]
-	ByCapture            // pieces that are a capture each, by [CompareCaptures]
+	ByScatter How = iota // quantities of many pieces, by compare
+	ByRanks              // few pieces, by compareFew
+	ByCapture            // pieces that are a capture each, by compareCaptures
 )
 
-// Compare compares two samples.
+// compare compares two samples.
 func (how How) Compare(before, after Sample) Change {
 	switch how {
 	case ByCapture:
-		return CompareCaptures(before.Pieces, after.Pieces)
+		return compareCaptures(before.Pieces, after.Pieces)
 	case ByRanks:
-		return CompareFew(before.Pieces, after.Pieces)
+		return compareFew(before.Pieces, after.Pieces)
 	}
-	return Compare(before.Quantity, after.Quantity)
+	return compare(before.Quantity, after.Quantity)
 }
 
 // A Crossing tells how sure it is that a ratio is beyond a bound. P is the probability of
@@ -107,11 +107,11 @@ func times(pieces []Piece, factor float64) []Piece {
 	return out
 }
 
-// CompareCaptures tells how a quantity changed of which each piece is what one capture has,
+// compareCaptures tells how a quantity changed of which each piece is what one capture has,
 // several before and several after a change: how much captures of one side differ is how
 // much days differ. It is Student's test on logarithms, with one variance for both sides.
 // With fewer than four captures in all, or where one has nothing, P and the interval are NaN.
-func CompareCaptures(before, after []Piece) Change {
+func compareCaptures(before, after []Piece) Change {
 	x, y := quotients(before), quotients(after)
 	c := Change{Ratio: math.NaN(), Low: math.NaN(), High: math.NaN(), P: math.NaN()}
 	b, sb, okB := logarithms(x)
@@ -162,7 +162,7 @@ func logarithms(values []float64) (mean, squares float64, ok bool) {
 }
 
 // FewestPieces returns how many pieces the smaller of two captures must have so that
-// [CompareFew] can be as sure as level, one-sided, if the larger one has so many.
+// compareFew can be as sure as level, one-sided, if the larger one has so many.
 func FewestPieces(larger int, level float64) int {
 	n := 1
 	for 1/ways(n, max(n, larger)) > level {

@@ -23,7 +23,7 @@ const confidence = 0.95
 // farthest is a deviate beyond all doubt.
 const farthest = 1e6
 
-// Compare tells how a quantity changed. The intervals of both captures are put together on
+// compare tells how a quantity changed. The intervals of both captures are put together on
 // the scale of logarithms, the part of each that faces the other one (Zou and Donner,
 // Statistics in Medicine 27, 2008), with Student's t and Welch's degrees of
 // freedom. P is the level at which that interval would reach the ratio 1, so that both
@@ -32,7 +32,7 @@ const farthest = 1e6
 // Of means, the end of the interval that faces 1 is also that of the plain difference, if
 // that is nearer: a capture in which by chance no queue built up has a small mean that
 // looks exact, and its logarithm would be far from any other.
-func Compare(before, after Quantity) Change {
+func compare(before, after Quantity) Change {
 	c := Change{Ratio: math.NaN(), Low: math.NaN(), High: math.NaN(), P: math.NaN()}
 	if before.Value > 0 && after.Value > 0 {
 		c.Ratio = after.Value / before.Value

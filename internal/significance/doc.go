@@ -10,9 +10,9 @@
 //
 //  1. [Mean] and [Quantile] estimate a [Quantity] of each capture, and by the scatter of its
 //     pieces how far off it may be.
-//  2. [Compare] puts two of them together to the ratio after / before, an interval for
+//  2. compare puts two of them together to the ratio after / before, an interval for
 //     it, and the probability that it is chance.
-//  3. Where there are so few pieces that their scatter tells little, [CompareFew] compares
+//  3. Where there are so few pieces that their scatter tells little, compareFew compares
 //     them with an exact test.
 //  4. [Holm] and [FalseDiscoveries] pay for having asked many questions at once.
 //

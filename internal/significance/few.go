@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// Few is below how many values of a capture [CompareFew] says more than [Compare]: nobody
+// Few is below how many values of a capture compareFew says more than compare: nobody
 // knows how so few are distributed.
 const Few = 10
 
-// CompareFew tells how a quantity changed of which each piece is one value, Sum by Of. It
+// compareFew tells how a quantity changed of which each piece is one value, Sum by Of. It
 // supposes nothing about how values are distributed: P is that of the exact test of Mann
 // and Whitney (Annals of Mathematical Statistics 18, 1947), and the interval is that of
 // all ratios of a value after to one before (Moses). Where even values that do not overlap
 // could be chance, P and the interval are NaN.
-func CompareFew(before, after []Piece) Change {
+func compareFew(before, after []Piece) Change {
 	x, y := quotients(before), quotients(after)
 	c := Change{Ratio: math.NaN(), Low: math.NaN(), High: math.NaN(), P: math.NaN()}
 	if b, a := estimate(before).value, estimate(after).value; b > 0 && a > 0 {

@@ -57,7 +57,7 @@ func TestMannWhitneyCountsWays(t *testing.T) {
 			}
 		}
 		want := min(1, 2*min(low, high)/sets)
-		if c := CompareFew(one(all[:n]...), one(all[n:]...)); math.Abs(c.P-want) > 1e-12 {
+		if c := compareFew(one(all[:n]...), one(all[n:]...)); math.Abs(c.P-want) > 1e-12 {
 			t.Fatalf("%v and %v: %v, want %v", all[:n], all[n:], c.P, want)
 		}
 	}
@@ -65,14 +65,14 @@ func TestMannWhitneyCountsWays(t *testing.T) {
 
 // Six values that are all larger than six others are so by chance in 2 of 924 cases.
 func TestCompareFew(t *testing.T) {
-	c := CompareFew(one(1, 2, 3, 4, 5, 6), one(20, 30, 10, 40, 50, 60))
+	c := compareFew(one(1, 2, 3, 4, 5, 6), one(20, 30, 10, 40, 50, 60))
 	if math.Abs(c.P-2.0/924) > 1e-12 || c.Ratio != 10 || !(c.Low > 1 && c.Low < 10 && c.High > 10 && c.High <= 60) {
 		t.Errorf("%+v", c)
 	}
-	if c := CompareFew(one(0, 0, 0, 5), one(0, 0, 0, 0, 0, 1)); c.P < 0.5 || c.Low > c.Ratio || c.High < c.Ratio {
+	if c := compareFew(one(0, 0, 0, 5), one(0, 0, 0, 0, 0, 1)); c.P < 0.5 || c.Low > c.Ratio || c.High < c.Ratio {
 		t.Errorf("%+v", c)
 	}
-	if c := CompareFew(one(1, 2, 3), one(100, 101, 102)); !math.IsNaN(c.P) || c.Ratio < 50 {
+	if c := compareFew(one(1, 2, 3), one(100, 101, 102)); !math.IsNaN(c.P) || c.Ratio < 50 {
 		t.Errorf("three and three can be chance in one of ten cases: %+v", c)
 	}
 }
@@ -93,10 +93,10 @@ func TestFewErrorsAreAsFrequentAsPromised(t *testing.T) {
 			const tries, factor = 1000, 3
 			wrong, outside := 0, 0
 			for range tries {
-				if CompareFew(draw(n[0], 1), draw(n[1], 1)).P <= 0.05 {
+				if compareFew(draw(n[0], 1), draw(n[1], 1)).P <= 0.05 {
 					wrong++
 				}
-				if c := CompareFew(draw(n[0], 1), draw(n[1], factor)); factor < c.Low || factor > c.High {
+				if c := compareFew(draw(n[0], 1), draw(n[1], factor)); factor < c.Low || factor > c.High {
 					outside++
 				}
 			}

@@ -38,11 +38,11 @@ func TestErrorsAreAsFrequentAsPromised(t *testing.T) {
 		const tries, ratio = 1500, 1.3
 		wrong, outside := 0, 0
 		for range tries {
-			same := Compare(Mean(draw(rng, c.n, 1, c.spread, c.rho)), Mean(draw(rng, c.n, 1, c.spread, c.rho)))
+			same := compare(Mean(draw(rng, c.n, 1, c.spread, c.rho)), Mean(draw(rng, c.n, 1, c.spread, c.rho)))
 			if same.P <= 0.05 {
 				wrong++
 			}
-			more := Compare(Mean(draw(rng, c.n, 1, c.spread, c.rho)), Mean(draw(rng, c.n, ratio, c.spread, c.rho)))
+			more := compare(Mean(draw(rng, c.n, 1, c.spread, c.rho)), Mean(draw(rng, c.n, ratio, c.spread, c.rho)))
 			if ratio < more.Low || ratio > more.High {
 				outside++
 			}
@@ -62,7 +62,7 @@ func TestIntervalAgreesWithP(t *testing.T) {
 	different := 0
 	for range 500 {
 		a, b := Mean(draw(rng, 12, 1, 0.4, 0)), Mean(draw(rng, 9, 1.4, 0.6, 0))
-		c, back := Compare(a, b), Compare(b, a)
+		c, back := compare(a, b), compare(b, a)
 		if outside := c.Low > 1 || c.High < 1; outside != (c.P < 0.05) || c.Low > c.Ratio || c.High < c.Ratio {
 			t.Fatalf("%+v", c)
 		}
@@ -91,7 +91,7 @@ func TestMeanIsWelchs(t *testing.T) {
 		return out
 	}
 	// Neighbors differ, so that the correlation time is 1.
-	c := Compare(Mean(pieces(a)), Mean(pieces(b)))
+	c := compare(Mean(pieces(a)), Mean(pieces(b)))
 	const want = 0.02086
 	if math.Abs(c.P-want) > 0.0002 {
 		t.Errorf("P is %.5f, want %.5f", c.P, want)
@@ -139,11 +139,11 @@ func TestTooFewPieces(t *testing.T) {
 	few := draw(rand.New(rand.NewPCG(1, 1)), Enough-1, 1, 0.1, 0)
 	many := draw(rand.New(rand.NewPCG(1, 2)), 20, 5, 0.1, 0)
 	for _, q := range []Quantity{Mean(few), Mean(nil), Mean(append(few, make([]Piece, 30)...)), {}, Quantile(0.5, nil, 0, nil)} {
-		if c := Compare(q, Mean(many)); !math.IsNaN(c.P) || !math.IsNaN(c.Low) {
+		if c := compare(q, Mean(many)); !math.IsNaN(c.P) || !math.IsNaN(c.Low) {
 			t.Errorf("%+v: %+v", q, c)
 		}
 	}
-	if c := Compare(Mean(few), Mean(many)); !(c.Ratio > 4) {
+	if c := compare(Mean(few), Mean(many)); !(c.Ratio > 4) {
 		t.Errorf("the ratio is not told: %+v", c)
 	}
 }

@@ -90,7 +90,7 @@ func (d *database) readTables() error {
 	if d.header.cut() {
 		d.state.Have, d.state.Want = d.header.size, d.header.want
 	}
-	switch isExport := IsExport(tables); {
+	switch isExport := isExport(tables); {
 	case err != nil:
 		return d.recover(fmt.Errorf("%w (%v)", errSchema, err))
 	case !isExport && (damaged || d.header.cut()):

@@ -26,7 +26,7 @@ type fileState struct {
 }
 
 // IsFolder reports whether a folder with files of the given names is an export.
-func IsFolder(files []string) bool { return IsExport(tablesOf(files)) }
+func IsFolder(files []string) bool { return isExport(tablesOf(files)) }
 
 func tablesOf(files []string) (tables []string) {
 	for _, name := range files {

@@ -91,7 +91,7 @@ func (r *folderRows) Int(i int) int64 {
 	return 0
 }
 
-func (r *folderRows) Ints(none, into []int64) { Ints(r, none, into) }
+func (r *folderRows) Ints(none, into []int64) { ints(r, none, into) }
 
 func (r *folderRows) Float(i int) float64 {
 	switch c := &r.columns[i]; c.kind {

@@ -26,7 +26,7 @@ func (r row) Kind(column int) Kind {
 
 func (r row) Int(column int) int64 { return r.stmt.ColumnInt64(column) }
 
-func (r row) Ints(none, into []int64) { Ints(r, none, into) }
+func (r row) Ints(none, into []int64) { ints(r, none, into) }
 
 func (r row) Float(column int) float64 { return r.stmt.ColumnFloat(column) }
 

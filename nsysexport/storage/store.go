@@ -92,7 +92,7 @@ type Rows interface {
 	Null(column int) bool
 	Kind(column int) Kind
 	Int(column int) int64 // 0 if it is no number
-	// Ints sets into to Int of each column, or to what none has for it where it is NULL.
+	// ints sets into to Int of each column, or to what none has for it where it is NULL.
 	Ints(none, into []int64)
 	Float(column int) float64 // 0 if it is no number
 	// Bytes returns a text or blob, which may lie in buf; nil of NULL.
@@ -117,8 +117,8 @@ type Window struct {
 // NoColumn is the place of a column that is not there.
 const NoColumn = -1
 
-// Ints is [Rows.Ints] for rows that have nothing better.
-func Ints(row interface {
+// ints is [Rows.Ints] for rows that have nothing better.
+func ints(row interface {
 	Int(column int) int64
 	Null(column int) bool
 }, none, into []int64) {
@@ -169,9 +169,9 @@ func (l *Loss) String() string {
 var known = []string{"CUPTI_ACTIVITY_KIND_", "TARGET_INFO_", "NVTX_", "OSRT_", "ANALYSIS_DETAILS", "EXPORT_META_DATA",
 	"META_DATA_EXPORT", "ThreadNames", "SCHED_EVENTS", "GPU_METRICS"}
 
-// IsExport reports whether these are tables of Nsight Systems. One is enough: exports can
+// isExport reports whether these are tables of Nsight Systems. One is enough: exports can
 // be bounded to some tables, without the one of names.
-func IsExport(tables []string) bool {
+func isExport(tables []string) bool {
 	return slices.ContainsFunc(tables, func(table string) bool {
 		return slices.ContainsFunc(known, func(prefix string) bool { return strings.HasPrefix(table, prefix) })
 	})

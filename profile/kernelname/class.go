@@ -47,8 +47,8 @@ type ClassRule struct {
 	part *nameRule // if Regexp is nil; a hundred times as fast
 }
 
-// Pattern returns the rule as a regular expression.
-func (r *ClassRule) Pattern() string {
+// pattern returns the rule as a regular expression.
+func (r *ClassRule) pattern() string {
 	if r.part != nil {
 		return r.part.pattern()
 	}
@@ -133,7 +133,7 @@ func (c *Classes) String() string {
 			fmt.Fprintf(&b, "\n# %s\n", source)
 			last = source
 		}
-		fmt.Fprintf(&b, "%-13s  %s\n", r.Class, r.Pattern())
+		fmt.Fprintf(&b, "%-13s  %s\n", r.Class, r.pattern())
 	}
 	return b.String()
 }

@@ -46,8 +46,8 @@ func FuzzClasses(f *testing.F) {
 			t.Fatalf("%d rules are printed, and %v: %v", len(got.Rules), err, printed)
 		}
 		for i, r := range got.Rules {
-			if again := reread.Rules[i]; again.Class != r.Class || again.Pattern() != r.Pattern() {
-				t.Fatalf("rule %d is %v %q, and was printed as %v %q", i, again.Class, again.Pattern(), r.Class, r.Pattern())
+			if again := reread.Rules[i]; again.Class != r.Class || again.pattern() != r.pattern() {
+				t.Fatalf("rule %d is %v %q, and was printed as %v %q", i, again.Class, again.pattern(), r.Class, r.pattern())
 			}
 		}
 	})

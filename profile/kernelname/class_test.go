@@ -68,12 +68,12 @@ func TestDefaultClasses(t *testing.T) {
 	}
 	for _, rule := range classes.Rules {
 		if rule.Source == "" {
-			t.Errorf("%v has no source", rule.Pattern())
+			t.Errorf("%v has no source", rule.pattern())
 		}
 		if rule.part == nil {
 			continue
 		}
-		printed := regexp.MustCompile(rule.Pattern())
+		printed := regexp.MustCompile(rule.pattern())
 		for name := range kernelNames {
 			name = Demangle(name)
 			name = name[:min(len(name), headBytes)]

@@ -139,8 +139,8 @@ func (n *Names) shown(r trace.Rank) trace.Rank {
 // Short names a rank among those of its server: "DP1 TP0", "rank 7"; "" is unknown.
 func (n *Names) Short(r trace.Rank) string { return n.shown(r).String() }
 
-// Role returns the role as names begin with it; "" where that goes without saying.
-func (n *Names) Role(role string) string {
+// role returns the role as names begin with it; "" where that goes without saying.
+func (n *Names) role(role string) string {
 	if role == unified && n != nil && !n.roles {
 		return ""
 	}
@@ -161,7 +161,7 @@ const ServerMark = " #"
 // Rank names a rank: "decode DP1 TP0", "prefill TP0 (node7 #2)". A place of a group of
 // ranks, of which some parts are unknown, names that: "decode DP1".
 func (n *Names) Rank(p Place) string {
-	name := join(n.Role(p.Role), n.Short(p.Rank))
+	name := join(n.role(p.Role), n.Short(p.Rank))
 	return join(cmp.Or(name, p.Role), n.where(p))
 }
 
@@ -180,7 +180,7 @@ func (n *Names) Process(p Place, label string) string {
 	if rank == "" {
 		return label
 	}
-	if role := n.Role(p.Role); !strings.Contains(strings.ToLower(what), role) {
+	if role := n.role(p.Role); !strings.Contains(strings.ToLower(what), role) {
 		what = join(role, what)
 	}
 	return rank + Separator + what

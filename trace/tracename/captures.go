@@ -8,18 +8,18 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Same reports whether two files are of one rank: captures of it one after the
+// same reports whether two files are of one rank: captures of it one after the
 // other, as SGLang's EXTEND and DECODE are, unless their times overlap, which
 // only the caller can see. Then they are of two deployments whose host is
 // unknown. A host or part that only one knows does not tell them apart; a rank
 // that not both know is not the same, except in one process by its pid.
-func Same(a, b *Resolved) bool {
+func same(a, b *Resolved) bool {
 	if a.NotRank || b.NotRank || a.Name.Role != b.Name.Role ||
-		a.HostKnown() && b.HostKnown() && !sameHost(a.Host, b.Host) {
+		a.hostKnown() && b.hostKnown() && !sameHost(a.Host, b.Host) {
 		return false
 	}
 	shared, differ := compare(a.Rank, b.Rank)
-	return !differ && (shared > 0 || a.PID != 0 && a.PID == b.PID && a.HostKnown() && b.HostKnown())
+	return !differ && (shared > 0 || a.PID != 0 && a.PID == b.PID && a.hostKnown() && b.hostKnown())
 }
 
 // A Group is the files of one rank.
@@ -44,7 +44,7 @@ func Captures(files []Resolved) []Group {
 	// groups that it could be in.
 	slices.SortStableFunc(best, func(i, j int) int {
 		a, b := &files[i], &files[j]
-		return cmp.Or(-order.Bool(a.HostKnown(), b.HostKnown()), cmp.Compare(b.Rank.Known(), a.Rank.Known()),
+		return cmp.Or(-order.Bool(a.hostKnown(), b.hostKnown()), cmp.Compare(b.Rank.Known(), a.Rank.Known()),
 			a.Rank.Compare(b.Rank), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Path, b.Path))
 	})
 	var groups []Group
@@ -112,7 +112,7 @@ func (x groupIndex) home(groups []Resolved, f *Resolved) int {
 	found := -1
 	for _, p := range f.parts() {
 		for _, g := range x[p] {
-			if g == found || !Same(&groups[g], f) {
+			if g == found || !same(&groups[g], f) {
 				continue
 			}
 			if found >= 0 {

@@ -104,7 +104,7 @@ func TestParseProcess(t *testing.T) {
 		"pyper:trainer:0:1":                      trace.NoRank,
 		"":                                       trace.NoRank,
 	} {
-		if got := ParseProcess(name); got != want {
+		if got := parseProcess(name); got != want {
 			t.Errorf("ParseProcess(%q) = %s, want %s", name, text(got), text(want))
 		}
 	}

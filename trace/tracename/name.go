@@ -5,7 +5,7 @@
 //  1. [Parse] reads one file name. Every producer names its files in its own
 //     way; the ways are rows of a table in forms.go. What matches no row is
 //     searched for words like "rank3" (words.go).
-//  2. [ParseLabel] reads the label of "label=path", [ParseProcess] the title
+//  2. [ParseLabel] reads the label of "label=path", parseProcess the title
 //     that a serving process gives itself.
 //  3. [Resolve] weighs them against each other and against the file's header,
 //     for all files of a merge, and reports what does not fit.
@@ -107,11 +107,11 @@ func cutExt(s string, exts []string) (rest, ext string, ok bool) {
 // of size 1 out, and all of them with one GPU: "sglang::scheduler".
 var worker = regexp.MustCompile(`(?i)^(?:sglang::scheduler|vllm::worker|vllm::enginecore|worker)((?:[-_ ][a-z]+\d*)*)$`)
 
-// ParseProcess reads the title that SGLang ("sglang::scheduler_DP1_TP0_EP0")
+// parseProcess reads the title that SGLang ("sglang::scheduler_DP1_TP0_EP0")
 // and vLLM ("VLLM::Worker_TP1_EP1") give their processes; other names know no
 // rank. "ATTN_CP0", "MOE_DP0", "PCP0", "DCP0" and "NP0" (the node) are parts
 // that a [trace.Rank] does not have.
-func ParseProcess(name string) trace.Rank {
+func parseProcess(name string) trace.Rank {
 	r := trace.NoRank
 	m := worker.FindStringSubmatch(strings.TrimSpace(name))
 	if m == nil {

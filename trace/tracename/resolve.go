@@ -53,8 +53,8 @@ type Resolved struct {
 	Name    Name
 }
 
-// HostKnown reports whether the host is known.
-func (r *Resolved) HostKnown() bool { return r.Host != "" }
+// hostKnown reports whether the host is known.
+func (r *Resolved) hostKnown() bool { return r.Host != "" }
 
 // A Conflict is something about the files of a merge that the user should
 // know. Messages say what was done about it.
@@ -150,7 +150,7 @@ func (r *resolver) resolve() {
 func (r *resolver) processes() {
 	proc := trace.NoRank
 	for _, name := range r.in.Processes {
-		p := ParseProcess(name)
+		p := parseProcess(name)
 		if _, differ := compare(proc, p); differ {
 			r.conflict(trace.RankRank, "its processes have several ranks, %s and %s; their names are ignored", proc, p)
 			return
@@ -276,7 +276,7 @@ func duplicates(all []Resolved) (found []Conflict) {
 			k.place = places[i]
 		}
 		for _, j := range seen[k] {
-			if places[i] == places[j] || Same(&all[i], &all[j]) {
+			if places[i] == places[j] || same(&all[i], &all[j]) {
 				found = append(found, Conflict{all[i].Path, nil, "it looks like the same capture as " + all[j].Path})
 				break
 			}

@@ -64,7 +64,7 @@ func TestResolveOne(t *testing.T) {
 	} {
 		out, conflicts := Resolve([]Input{c.in})
 		r := out[0]
-		if r.Rank != c.rank || r.From != c.from || r.Host+":"+r.HostFrom != c.host || r.HostKnown() != (r.Host != "") {
+		if r.Rank != c.rank || r.From != c.from || r.Host+":"+r.HostFrom != c.host || r.hostKnown() != (r.Host != "") {
 			t.Errorf("%s: %s from %q, host %s:%s; want %s from %q, host %s", c.what, text(r.Rank), r.From, r.Host, r.HostFrom, text(c.rank), c.from, c.host)
 		}
 		said := ""
@@ -208,7 +208,7 @@ func TestSame(t *testing.T) {
 		{at("", trace.NoRank), at("", trace.NoRank), false},
 		{at("", tp(0)), &Resolved{Rank: tp(0), NotRank: true}, false},
 	} {
-		if Same(c.a, c.b) != c.want || Same(c.b, c.a) != c.want {
+		if same(c.a, c.b) != c.want || same(c.b, c.a) != c.want {
 			t.Errorf("Same(%+v, %+v) is not %v", c.a, c.b, c.want)
 		}
 	}

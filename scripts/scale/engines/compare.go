@@ -35,7 +35,7 @@ func (e *Engine) CheckTables(ctx context.Context, statements string, run func(co
 		if err != nil {
 			return nil, err
 		}
-		differences, err := results[i].Differences(table)
+		differences, err := results[i].differences(table)
 		if err != nil {
 			return nil, err
 		}
@@ -46,9 +46,9 @@ func (e *Engine) CheckTables(ctx context.Context, statements string, run func(co
 	return list, nil
 }
 
-// Differences compares the answer with a table that the program printed as CSV: all cells, in
+// differences compares the answer with a table that the program printed as CSV: all cells, in
 // any order of the rows. It returns the first few differences.
-func (r *Result) Differences(table []byte) (list []string, err error) {
+func (r *Result) differences(table []byte) (list []string, err error) {
 	records, err := csv.NewReader(bytes.NewReader(table)).ReadAll()
 	if err != nil {
 		return nil, err

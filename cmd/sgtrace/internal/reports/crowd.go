@@ -19,15 +19,15 @@ type Summing struct {
 // in which order, gets ranks one by one.
 func ReadSumming(ctx *cli.Context) (s Summing, err error) {
 	s.all = ctx.Bool("all-ranks") || ctx.IsSet("limit") || ctx.IsSet("sort")
-	s.hosts, err = Hosts(ctx)
+	s.hosts, err = hosts(ctx)
 	return s, err
 }
 
-// Hosts returns what --hosts says; nil is that it is not given.
+// hosts returns what --hosts says; nil is that it is not given.
 func (s Summing) Hosts() *document.Hosts { return s.hosts }
 
-// Hosts reads the flag --hosts; nil is that it is not given.
-func Hosts(ctx *cli.Context) (*document.Hosts, error) {
+// hosts reads the flag --hosts; nil is that it is not given.
+func hosts(ctx *cli.Context) (*document.Hosts, error) {
 	name := ctx.String("hosts")
 	if name == "" {
 		return nil, nil

@@ -16,7 +16,7 @@ import (
 func Flags() []cli.Flag {
 	var flags []cli.Flag
 	for _, r := range All {
-		flags = append(flags, r.Flag())
+		flags = append(flags, r.flag())
 	}
 	return slices.Concat(flags, options(), MuteFlags(with("mute")))
 }

@@ -129,8 +129,8 @@ func (r *Report) Schema() string { return "sgtrace.report." + cmp.Or(r.As, r.Nam
 // takesValue reports whether the flag of the report has one.
 func (r *Report) takesValue() bool { return strings.Contains(r.Usage, "`") }
 
-// Flag returns the flag that asks for the report.
-func (r *Report) Flag() cli.Flag {
+// flag returns the flag that asks for the report.
+func (r *Report) flag() cli.Flag {
 	if r.takesValue() {
 		return &cli.StringFlag{Name: r.Name, Usage: r.Usage, Category: groups[r.Needs]}
 	}

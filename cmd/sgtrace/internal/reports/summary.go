@@ -41,7 +41,7 @@ func parseSummary(ctx *cli.Context) (Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	hosts, err := Hosts(ctx)
+	hosts, err := hosts(ctx)
 	if err != nil {
 		return nil, err
 	}

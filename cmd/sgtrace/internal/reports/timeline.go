@@ -40,7 +40,7 @@ func parseTimeline(ctx *cli.Context) (Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	hosts, err := Hosts(ctx)
+	hosts, err := hosts(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 func TestMeter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w screen
-		m := NewMeter(&w, true, Work{Bytes: 4e6})
+		m := newMeter(&w, true, Work{Bytes: 4e6})
 		m.File("a.json.gz")
 		m.Add(1e6)
 		time.Sleep(delay - 1)
@@ -71,7 +71,7 @@ func TestDoing(t *testing.T) {
 		} {
 			var w screen
 			time.Sleep(c.before)
-			m := NewMeter(&w, true, Work{Doing: "drawing", Began: began})
+			m := newMeter(&w, true, Work{Doing: "drawing", Began: began})
 			time.Sleep(c.after)
 			synctest.Wait()
 			if got := w.text(); got != c.want {
@@ -97,7 +97,7 @@ func TestSilent(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var w screen
-				m := NewMeter(&w, c.isTerminal, Work{Bytes: 1})
+				m := newMeter(&w, c.isTerminal, Work{Bytes: 1})
 				m.File("a")
 				m.Add(1)
 				time.Sleep(c.takes)
@@ -132,7 +132,7 @@ func TestLine(t *testing.T) {
 		{1, 1e18, time.Second, "1 B of 1000000000.00 GB (0%), 1 B/s"},
 		{20, 10, time.Second, "20 B of 10 B (100%), 20 B/s"},
 	} {
-		m := NewMeter(nil, false, Work{Bytes: c.total})
+		m := newMeter(nil, false, Work{Bytes: c.total})
 		m.Add(int(c.read))
 		if got := m.line(c.elapsed); got != c.want {
 			t.Errorf("%d of %d in %v:\ngot  %q\nwant %q", c.read, c.total, c.elapsed, got, c.want)
@@ -170,7 +170,7 @@ func TestTerminal(t *testing.T) {
 	if IsTerminal(f) || IsTerminal(&bytes.Buffer{}) {
 		t.Error("taken for a terminal")
 	}
-	if Columns(f) != 80 || Columns(&bytes.Buffer{}) != 80 {
+	if columns(f) != 80 || columns(&bytes.Buffer{}) != 80 {
 		t.Error("want 80 columns where the width is unknown")
 	}
 }

@@ -92,7 +92,7 @@ func Width(w io.Writer, env func(name string) string) int {
 	if width, err := strconv.Atoi(env("COLUMNS")); err == nil && width > 0 {
 		return width
 	}
-	return Columns(w)
+	return columns(w)
 }
 
 // utf8Locale reports whether the environment says that text is UTF-8. If it says nothing,
@@ -112,8 +112,8 @@ func IsTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Columns is the width of the terminal w, or 80 where w does not tell.
-func Columns(w io.Writer) int {
+// columns is the width of the terminal w, or 80 where w does not tell.
+func columns(w io.Writer) int {
 	if f, ok := w.(interface{ Fd() uintptr }); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
 			return width
@@ -176,7 +176,7 @@ type activity struct {
 func (a *activity) next(work Work) *Meter {
 	a.end()
 	work.Began = a.began
-	a.meter = NewMeter(a.w, a.isTerminal, work)
+	a.meter = newMeter(a.w, a.isTerminal, work)
 	return a.meter
 }
 
@@ -306,11 +306,11 @@ type Work struct {
 	Began time.Time // of the run, all that it did before included; zero is now
 }
 
-// NewMeter starts a Meter that shows its line on w, if that is a terminal, until [Meter.Done].
-func NewMeter(w io.Writer, isTerminal bool, work Work) *Meter {
+// newMeter starts a Meter that shows its line on w, if that is a terminal, until [Meter.Done].
+func newMeter(w io.Writer, isTerminal bool, work Work) *Meter {
 	m := &Meter{work: work}
 	if isTerminal {
-		m.width = func() int { return Columns(w) }
+		m.width = func() int { return columns(w) }
 		m.quit, m.gone = make(chan struct{}), make(chan struct{})
 		go m.run(w)
 	}

@@ -73,8 +73,8 @@ func (p *Page) Words() []string {
 	return slices.Compact(words)
 }
 
-// Similar returns a few words that the page defines and that look like the given one.
-func (p *Page) Similar(word string) []string {
+// similar returns a few words that the page defines and that look like the given one.
+func (p *Page) similar(word string) []string {
 	const few = 5
 	type near struct {
 		word string

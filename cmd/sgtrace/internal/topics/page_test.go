@@ -103,10 +103,10 @@ func TestFind(t *testing.T) {
 	if got := written(t, p.Find("ttft"), 80); strings.Contains(got, "one or the other") {
 		t.Errorf("a row that is about something else: %s", got)
 	}
-	if got := p.Similar("tfft"); !slices.Equal(got, []string{"ttft"}) {
+	if got := p.similar("tfft"); !slices.Equal(got, []string{"ttft"}) {
 		t.Errorf("similar to tfft: %q", got)
 	}
-	if got := p.Similar("xylophone"); len(got) != 0 {
+	if got := p.similar("xylophone"); len(got) != 0 {
 		t.Errorf("similar to xylophone: %q", got)
 	}
 }

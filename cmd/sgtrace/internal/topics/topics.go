@@ -102,7 +102,7 @@ func words(topic, text string, others ...string) func(*Helper, []string) error {
 		}
 		if len(found.Sections) == 0 {
 			hint := ""
-			if similar := page.Similar(word); len(similar) > 0 {
+			if similar := page.similar(word); len(similar) > 0 {
 				hint = "; did you mean " + strings.Join(similar, ", ") + "?"
 			}
 			return commandline.Usage("no word %q%s ('sgtrace help %s' prints the whole page)", word, hint, topic)
