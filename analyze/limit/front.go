@@ -2,6 +2,7 @@ package limit
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
@@ -46,7 +47,7 @@ type FrontProcess struct {
 	// from when on that is longer than usual explains; ns.
 	Usual, Limit int64
 	// Since is when it began to keep requests for so long, with its bounds of 95 %; zero if it
-	// always did. P is how probable such a change is by chance.
+	// always did. P is how probable such a change is by chance; NaN if that is not known.
 	Since, Earliest, Latest trace.Time
 	P                       float64
 
@@ -203,6 +204,11 @@ func (d *FrontProcess) judge() {
 		} else if from > 0 && d.part(c.At, c.To)*2 > d.part(from, to) {
 			to = c.To
 		}
+	}
+	if first := slices.Index(long, true); from == 0 && first >= fewVisits && 2*d.part(first, n) >= 1 {
+		// In one long crowd, which no test tells from a few: but it is not over.
+		from, d.P = first, math.NaN()
+		d.Since, d.Earliest, d.Latest = d.visits[first].at, d.visits[first-1].at, d.visits[first].at
 	}
 	for _, v := range d.visits[from:to] {
 		if v.ns() >= d.Limit {

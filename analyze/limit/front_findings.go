@@ -135,9 +135,10 @@ func (f *Front) finding(d *FrontProcess, b *cause.Costs, cost float64) finding.F
 		Claim: claim, Affected: finding.AffectedOf(f.set, requests),
 		Metric: finding.Metric{Name: of.metric, Unit: table.Duration, Before: float64(d.Usual), After: float64(d.mean())},
 	}
-	if d.Since == 0 {
+	switch {
+	case d.Since == 0:
 		out.P = finding.Chance(math.NaN())
-	} else {
+	case !math.IsNaN(d.P):
 		out.Evidence = append(out.Evidence, finding.Sentence("%s if nothing had changed", words.Chance(d.P)))
 	}
 	if said := d.seen(); said != "" {

@@ -40,6 +40,9 @@ func (b *measurer) measure(r *request.Request) (derived bool) {
 	for _, p := range b.PartsOf(r) {
 		part := &b.Parts[p]
 		m.Retractions += int64(part.Retractions)
+		if part.Role == request.Prefill { // which has the cache, and the decode server may not know of it
+			m.CachedTokens = max(m.CachedTokens, part.CachedTokens)
+		}
 		lead := b.Lead(part)
 		if lead == request.None {
 			continue
