@@ -53,27 +53,97 @@ func (w *observer) searchPaces(level float64) (found []Shift) {
 	return found
 }
 
-// coursesOf finds how the paces of the lead ranks of a role changed.
+// A paceCourse is how the paces of some ranks went on: their speeds, or, ofTimes, how long a piece of
+// work takes. What takes as much longer in every minute does not become slower by as much.
+type paceCourse struct {
+	changepoint.Course
+	ofTimes bool
+}
+
+// speed is how fast work is in comparison to what is usual, on average from from to to.
+func (c *paceCourse) speed(from, to float64) float64 {
+	const slowest = 0.05 // slower beyond that is no speed
+	if level := c.Level + c.Of(from, to); c.ofTimes {
+		return 1 / max(level, slowest)
+	} else {
+		return max(level, slowest*c.Level)
+	}
+}
+
+// before is the speed that the course is about changes of.
+func (c *paceCourse) before() float64 {
+	if c.ofTimes {
+		return 1 / c.Level
+	}
+	return c.Level
+}
+
+// by is the part by which work is faster than before, or slower.
+func (c *paceCourse) by(x *piece, w *observer) float64 {
+	if c.Of(w.seconds(x.from), w.seconds(x.to)) == 0 {
+		return 0
+	}
+	return c.speed(w.seconds(x.from), w.seconds(x.to))/c.before() - 1
+}
+
+// faster reports whether what is about the course is a higher speed.
+func (c *paceCourse) faster() bool { return c.Size > 0 != c.ofTimes }
+
+// coursesOf finds how the paces of the lead ranks of a role changed: their speeds, and if these say
+// nothing, how their times grow.
 func (w *observer) coursesOf(of []*pace, role request.Role, level float64) []Shift {
+	level *= paceLevel / 2 // two searches
+	for _, ofTimes := range [...]bool{false, true} {
+		found, together := w.searchCourses(of, ofTimes, level)
+		var shifts []Shift
+		for i := range found {
+			shifts = append(shifts, w.paceShift(found[i].of, &found[i].paceCourse, role, len(of)))
+		}
+		switch {
+		case together:
+			return shifts
+		case len(shifts) > 0:
+			return oneAfterAnother(shifts, role)
+		}
+	}
+	return nil
+}
+
+// A foundCourse is one that some paces have.
+type foundCourse struct {
+	paceCourse
+	of []*pace
+}
+
+// searchCourses finds the course that all paces have together, or those that each has alone.
+func (w *observer) searchCourses(of []*pace, ofTimes bool, level float64) (found []foundCourse, joint bool) {
 	series := make([][]changepoint.Observation, len(of))
 	for i, p := range of {
 		for k := range p.work {
 			x := &p.work[k]
-			series[i] = memory.Append(series[i], changepoint.Observation{From: w.seconds(x.from), To: w.seconds(x.to), Value: x.speed(), Weight: x.units / (x.units + fullUnits)})
+			value := x.speed()
+			if ofTimes {
+				value = x.ratio
+			}
+			series[i] = memory.Append(series[i], changepoint.Observation{From: w.seconds(x.from), To: w.seconds(x.to), Value: value, Weight: x.units / (x.units + fullUnits)})
 		}
 	}
 	together, each := changepoint.Courses(series)
-	level *= paceLevel
-	if together.P <= level && w.isPace(of, &together) {
-		return []Shift{w.paceShift(of, &together, role, len(of))}
-	}
-	var found []Shift
-	for i := range each {
-		if c := &each[i]; c.P <= level && w.isPace(of[i:i+1], c) {
-			found = append(found, w.paceShift(of[i:i+1], c, role, len(of)))
+	is := func(c changepoint.Course, of []*pace) bool {
+		x := foundCourse{paceCourse{c, ofTimes}, of}
+		if c.P > level || ofTimes && c.Shape != changepoint.Ramped && c.Shape != changepoint.Bent || !w.isPace(of, &x.paceCourse) {
+			return false
 		}
+		found = append(found, x)
+		return true
 	}
-	return oneAfterAnother(found, role)
+	if is(together, of) {
+		return found, true
+	}
+	for i := range each {
+		is(each[i], of[i:i+1])
+	}
+	return found, false
 }
 
 // seconds is the time since the beginning of what is searched.
@@ -86,12 +156,12 @@ func (w *observer) time(s float64) trace.Time {
 
 // isPace reports whether a course is large enough, and not just what work of another size
 // takes that the model of it gets wrong.
-func (w *observer) isPace(of []*pace, c *changepoint.Course) bool {
+func (w *observer) isPace(of []*pace, c *paceCourse) bool {
 	switch c.Shape {
 	case changepoint.Steady, changepoint.Waving: // as load does
 		return false
 	case changepoint.Ramped, changepoint.Bent, changepoint.Settling:
-		if c.Size > 0 || w.hidesLoad(of, c) {
+		if c.faster() || w.hidesLoad(of, c) {
 			return false // nothing makes servers faster bit by bit, nor slower from a fast beginning
 		}
 	}
@@ -101,7 +171,7 @@ func (w *observer) isPace(of []*pace, c *changepoint.Course) bool {
 		sum, mean := 0.0, 0.0
 		for i := range p.work {
 			x := &p.work[i]
-			ns[i], course[i] = x.ns/x.ratio, c.Of(w.seconds(x.from), w.seconds(x.to))
+			ns[i], course[i] = x.ns/x.ratio, c.by(x, w)
 			sum, mean = sum+ns[i], mean+course[i]
 		}
 		sum, mean = sum/float64(len(ns)), mean/float64(len(ns))
@@ -114,20 +184,66 @@ func (w *observer) isPace(of []*pace, c *changepoint.Course) bool {
 		if variance == 0 {
 			continue
 		}
-		speeds += (most - least) / c.Level
+		speeds += most - least
 		burdens += math.Abs(covariance/variance) * (most - least)
 	}
 	least := minPaceFactor
-	if c.Size > 0 {
+	if c.faster() {
 		least = minFasterFactor
 	}
-	return speeds >= (1-1/least)*float64(len(of)) && speeds >= explained*burdens
+	return speeds >= (1-1/least)*float64(len(of)) && speeds >= explained*burdens && !w.followsLoad(of, c)
 }
+
+// followsLoad reports whether more work came since servers became slower, and by as large a factor or more:
+// a step takes no longer by a larger factor than the work in it is more. What comes does not depend on how fast
+// servers are, as what is there at a time does.
+func (w *observer) followsLoad(of []*pace, c *paceCourse) bool {
+	if c.faster() {
+		return false
+	}
+	from, to := c.At, w.seconds(w.to)
+	switch c.Shape {
+	case changepoint.Spell:
+		to = c.End
+	case changepoint.Ramped:
+		from = to / 2
+	}
+	var before, after arrived
+	for _, p := range of {
+		for i := range p.work {
+			x := &p.work[i]
+			if at := w.seconds(x.from); at >= from && at < to {
+				after.add(x, 1+c.by(x, w))
+			} else {
+				before.add(x, 1+c.by(x, w))
+			}
+		}
+	}
+	inside := to - from
+	outside := w.seconds(w.to) - inside
+	if before.units == 0 || after.units == 0 || inside <= 0 || outside <= 0 {
+		return false
+	}
+	const deviations = 2
+	more := after.units / inside / (before.units / outside)
+	surely := more * math.Exp(-deviations*math.Hypot(before.scatter(), after.scatter()))
+	return surely >= before.speed/before.units/(after.speed/after.units)
+}
+
+// Arrived is the work that came in some time: how many units, and their speed.
+type arrived struct{ units, squares, speed float64 }
+
+func (a *arrived) add(x *piece, speed float64) {
+	a.units, a.squares, a.speed = a.units+x.units, a.squares+x.units*x.units, a.speed+x.units*speed
+}
+
+// scatter is by which part the sum of units may be off, as they came by chance.
+func (a *arrived) scatter() float64 { return math.Sqrt(a.squares) / a.units }
 
 // hidesLoad reports whether requests that never end are on servers for as long as those that
 // do, while a pace changes slowly. Behind a hang, or at the end of the files, they add up:
 // nobody knows what they take of the steps, and short answers are those that end.
-func (w *observer) hidesLoad(of []*pace, c *changepoint.Course) bool {
+func (w *observer) hidesLoad(of []*pace, c *paceCourse) bool {
 	from, known, hidden := w.from, trace.Time(0), trace.Time(0)
 	if c.Shape == changepoint.Bent {
 		from = w.time(c.At)
@@ -144,7 +260,7 @@ func (w *observer) hidesLoad(of []*pace, c *changepoint.Course) bool {
 }
 
 // paceShift tells what a course means for the ranks that have it.
-func (w *observer) paceShift(of []*pace, c *changepoint.Course, role request.Role, all int) Shift {
+func (w *observer) paceShift(of []*pace, c *paceCourse, role request.Role, all int) Shift {
 	f := Shift{Metric: PaceChanged, Location: place.Location{Scope: place.WholeRole, Role: role}, Searched: true, Shape: c.Shape, P: c.P, Peers: all,
 		Time: w.from, First: w.from, Last: w.from, Before: newLevel(0), After: newLevel(0)}
 	usual := 0.0
@@ -156,14 +272,14 @@ func (w *observer) paceShift(of []*pace, c *changepoint.Course, role request.Rol
 		f.Location = w.ranks.Places[of[0].rank]
 	}
 	end := w.seconds(w.to)
-	before, after := c.Level, c.Level+c.Size
+	before, after := c.before(), c.Level+c.Size
 	switch c.Shape {
 	case changepoint.Ramped:
-		before, after = c.Level, c.Level+c.Of(end, end)
+		after = c.speed(end, end)
 		f.PerMinute = perMinute(before, after, end)
 	case changepoint.Bent:
 		f.Time, f.First, f.Last = w.time(c.At), w.time(c.First), w.time(c.Last)
-		after = c.Level + c.Of(end, end)
+		after = c.speed(end, end)
 		f.PerMinute = perMinute(before, after, end-c.At)
 	case changepoint.Settling:
 		before, after = c.Level+c.Size, c.Level
@@ -174,7 +290,7 @@ func (w *observer) paceShift(of []*pace, c *changepoint.Course, role request.Rol
 	default:
 		f.Time, f.First, f.Last = w.time(c.At), w.time(c.First), w.time(c.Last)
 	}
-	least := 0.05 * c.Level // slower beyond that is no speed
+	least := 0.05 * c.before() // slower beyond that is no speed
 	f.Before.P50, f.After.P50 = int64(usual/max(before, least)), int64(usual/max(after, least))
 	for _, p := range of {
 		k, _ := slices.BinarySearchFunc(p.work, f.Time, func(x piece, t trace.Time) int { return cmp.Compare(x.from, t) })
@@ -238,13 +354,12 @@ func (x *piece) otherwise(speed float64) float64 {
 
 // extra is how much longer the pieces of work of requests took than without the change, by
 // request, ns.
-func (w *observer) extra(of []*pace, c *changepoint.Course) map[int]float64 {
+func (w *observer) extra(of []*pace, c *paceCourse) map[int]float64 {
 	extra := map[int]float64{}
 	for _, p := range of {
 		for i := range p.work {
 			x := &p.work[i]
-			by := c.Of(w.seconds(x.from), w.seconds(x.to)) / c.Level
-			if by != 0 {
+			if by := c.by(x, w); by != 0 {
 				extra[x.request] += (1 - x.otherwise(1+by)) * x.ns * x.units
 			}
 		}

@@ -2,6 +2,7 @@ package change
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"unsafe"
 
@@ -333,27 +334,27 @@ func newPace(rank int, list []piece, others int) pace {
 
 // burdens returns how many ns a unit of each burden costs, by least squares of what differs
 // between pieces at about the same time: what takes longer at a later time may do so for
-// other reasons. More work takes no less time.
+// other reasons. At a time at which it changes, pieces differ for that reason, too: what
+// varies more than at half of the times counts less by as much. More work takes no less time.
 func (p *pace) burdens() (by [2]float64) {
 	const blocks, fewest = 24, 12
 	size := max(fewest, (len(p.work)+blocks-1)/blocks)
+	var list []covariances
+	var variances []float64
+	for block := range slices.Chunk(p.work, size) {
+		c := covariancesOf(block)
+		list, variances = append(list, c), append(variances, c.variance)
+	}
+	slices.Sort(variances)
+	usual := variances[len(variances)/2]
 	var normal [2][2]float64
 	var right [2]float64
-	for block := range slices.Chunk(p.work, size) {
-		mean, y, n := [2]float64{}, 0.0, 0.0
-		for _, x := range block {
-			y, n = y+x.units*x.ns, n+x.units
-			for k, v := range x.burden {
-				mean[k] += x.units * v
-			}
-		}
-		for _, x := range block {
-			d := [2]float64{x.burden[0] - mean[0]/n, x.burden[1] - mean[1]/n}
-			for k := range d {
-				right[k] += x.units * d[k] * (x.ns - y/n)
-				for j := range d {
-					normal[k][j] += x.units * d[k] * d[j]
-				}
+	for _, c := range list {
+		weight := 1 / max(c.variance, usual, math.SmallestNonzeroFloat64)
+		for k := range right {
+			right[k] += weight * c.right[k]
+			for j := range right {
+				normal[k][j] += weight * c.normal[k][j]
 			}
 		}
 	}
@@ -377,6 +378,35 @@ func (p *pace) burdens() (by [2]float64) {
 		by[best] = right[best] / normal[best][best]
 	}
 	return by
+}
+
+// Covariances are how what pieces take goes with their burdens, and these with each other; sums over tokens.
+type covariances struct {
+	normal   [2][2]float64
+	right    [2]float64
+	variance float64 // of what a token takes
+}
+
+func covariancesOf(block []piece) (c covariances) {
+	mean, y, n := [2]float64{}, 0.0, 0.0
+	for _, x := range block {
+		y, n = y+x.units*x.ns, n+x.units
+		for k, v := range x.burden {
+			mean[k] += x.units * v
+		}
+	}
+	for _, x := range block {
+		off := x.ns - y/n
+		c.variance += x.units * off * off / n
+		d := [2]float64{x.burden[0] - mean[0]/n, x.burden[1] - mean[1]/n}
+		for k := range d {
+			c.right[k] += x.units * d[k] * off
+			for j := range d {
+				c.normal[k][j] += x.units * d[k] * d[j]
+			}
+		}
+	}
+	return c
 }
 
 // speed is how much faster than usual a piece went. It is what averages over time: a request

@@ -38,6 +38,10 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Load, Subkinds: []string{"", finding.Waits}, AtPlaces: true, Around: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Imbalance, Subkinds: []string{""}},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Limit, Subkinds: limit.Subkinds, Later: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Front, Subkinds: []string{limit.Gateway}, Around: true, Enough: lasts, Costs: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Transfer, Subkinds: []string{""}, AtPlaces: true, Around: true, Costs: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Front, Subkinds: []string{limit.Gateway}, Around: true, Enough: lasts, Costs: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Transfer, Subkinds: []string{""}, AtPlaces: true, Around: true, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Slower, Subkinds: []string{""}, Enough: asTheClock, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: asTheClock, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Enough: asTheClock},
@@ -219,6 +223,13 @@ func isSymptom(f *finding.Finding) bool {
 		return f.Subkind == "" && f.At.Scope == place.Everywhere && f.CostBasis == finding.RequestTime
 	}
 	return false
+}
+
+// lasts reports whether a gateway may keep requests because a server is away: it does for as long as that,
+// and hands them on soon after it is back.
+func lasts(kept, away *finding.Finding) bool {
+	const soon = trace.Time(10e9) // until health checks see it
+	return away.Until == 0 && kept.Until == 0 || away.Until != 0 && kept.Until != 0 && kept.Until <= away.Until+soon
 }
 
 // askAgain reports whether clients that give up and ask again may be why more requests arrive.

@@ -188,7 +188,14 @@ func (c *Consequence) take(cause, f *Finding) {
 	since := cause.Since
 	cause.take(f)
 	cause.Since = since // an effect may begin later
-	if c.Costs && f.Cost > cause.Cost {
+	switch {
+	case !c.Costs:
+	case f.CostBasis == cause.CostBasis && f.Claim != nil && cause.Claim != nil:
+		cause.Claim = cause.Claim.And(f.Claim)
+		if f.Cost > cause.Cost {
+			cause.Cost, cause.Severity = f.Cost, f.Severity
+		}
+	case f.Cost > cause.Cost:
 		cause.Cost, cause.CostBasis, cause.Severity, cause.Claim = f.Cost, f.CostBasis, f.Severity, f.Claim
 	}
 }

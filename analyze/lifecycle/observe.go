@@ -184,17 +184,20 @@ func (o *observer) signs() (first, last []trace.Time) {
 }
 
 // divide makes lives of the procs of a server, which are in the order of their first signs:
-// a new one begins with the first proc whose slot another one has.
+// a new one begins with the first proc whose slot another one has. Two at one time with one PID are
+// one process that has two exporters: SGLang's asynchronous tracing has one of its own.
 func (o *observer) divide(x *server, procs []int, first, last []trace.Time) {
-	var taken map[slot]bool
+	var taken map[slot]int
 	for _, p := range procs {
 		proc := &o.set.Procs[p]
 		at := slot{proc.Label, proc.Rank}
-		if taken == nil || taken[at] {
-			taken = map[slot]bool{}
+		q, ok := taken[at]
+		same := ok && proc.PID != 0 && proc.PID == o.set.Procs[q].PID && first[p] <= last[q]
+		if taken == nil || ok && !same {
+			taken = map[slot]int{}
 			x.lives = append(x.lives, &life{server: x, first: first[p], until: o.end})
 		}
-		taken[at] = true
+		taken[at] = p
 		l := x.lives[len(x.lives)-1]
 		l.procs, l.last = append(l.procs, p), max(l.last, last[p])
 		o.lifeOf[p] = l

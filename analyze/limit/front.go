@@ -49,6 +49,7 @@ type FrontProcess struct {
 	// Since is when it began to keep requests for so long, with its bounds of 95 %; zero if it
 	// always did. P is how probable such a change is by chance; NaN if that is not known.
 	Since, Earliest, Latest trace.Time
+	Until                   trace.Time // when it was over; 0 is not, or it comes and goes
 	P                       float64
 
 	visits []visit // by time
@@ -205,10 +206,8 @@ func (d *FrontProcess) judge() {
 			to = c.To
 		}
 	}
-	if first := slices.Index(long, true); from == 0 && first >= fewVisits && 2*d.part(first, n) >= 1 {
-		// In one long crowd, which no test tells from a few: but it is not over.
-		from, d.P = first, math.NaN()
-		d.Since, d.Earliest, d.Latest = d.visits[first].at, d.visits[first-1].at, d.visits[first].at
+	if from == 0 {
+		from, to = d.crowd(long)
 	}
 	for _, v := range d.visits[from:to] {
 		if v.ns() >= d.Limit {
@@ -216,6 +215,30 @@ func (d *FrontProcess) judge() {
 		}
 	}
 	d.after = to - from
+}
+
+// crowd finds the time in which a process kept most requests, if it kept none before it, and none after it
+// or on to the end. No test tells one crowd from a few, but nobody has to: it returns which visits it is.
+func (d *FrontProcess) crowd(long []bool) (from, to int) {
+	n := len(long)
+	first := slices.Index(long, true)
+	if first < fewVisits {
+		return 0, n
+	}
+	last := n - 1
+	for !long[last] {
+		last--
+	}
+	if 2*d.part(first, last+1) < 1 {
+		return 0, n
+	}
+	d.Since, d.Earliest, d.Latest, d.P = d.visits[first].at, d.visits[first-1].at, d.visits[first].at, math.NaN()
+	if n-1-last >= fewVisits {
+		for _, v := range d.visits[first : last+1] {
+			d.Until = max(d.Until, v.at+trace.Time(v.ns()))
+		}
+	}
+	return first, last + 1
 }
 
 // changes are those of how many visits are too long; where such visits come in crowds, so that

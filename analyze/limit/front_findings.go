@@ -131,7 +131,7 @@ func (f *Front) finding(d *FrontProcess, b *cause.Costs, cost float64) finding.F
 		claim = claim.And(b.Beyond(requests, cause.Return))
 	}
 	out := finding.Finding{
-		Subkind: of.subkind, At: d.Location, Since: d.Since, Text: d.text(), P: finding.Chance(d.P), Cost: cost,
+		Subkind: of.subkind, At: d.Location, Since: d.Since, Until: d.Until, Text: d.text(), P: finding.Chance(d.P), Cost: cost,
 		Claim: claim, Affected: finding.AffectedOf(f.set, requests),
 		Metric: finding.Metric{Name: of.metric, Unit: table.Duration, Before: float64(d.Usual), After: float64(d.mean())},
 	}
@@ -183,6 +183,10 @@ func (d *FrontProcess) text() string {
 	since := ""
 	if d.Since != 0 {
 		since = " since " + words.When(d.Since, d.Earliest, d.Latest)
+	}
+	if d.Until != 0 {
+		from, to := words.Tenths(d.Since, d.Until)
+		since = " between " + from + " and " + to
 	}
 	share := words.InPercent(float64(len(d.kept)) / float64(max(1, d.after)))
 	long, usual := words.Nearly(d.mean()), "usual is "+words.Nearly(d.Usual)
