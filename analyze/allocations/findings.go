@@ -148,6 +148,17 @@ func (m *Memory) most(d *Device) string {
 	return ""
 }
 
+// sinceBefore says how much more is in use than before the first entry.
+func sinceBefore(more int64) string {
+	switch {
+	case more > 0:
+		return words.Size(more) + " more than before"
+	case more < 0:
+		return words.Size(-more) + " less than before"
+	}
+	return "as much as before"
+}
+
 // Words says in a line what memory is used.
 func (m *Memory) Words() string {
 	var parts []string
@@ -163,7 +174,7 @@ func (m *Memory) Words() string {
 			if d.PeakTime != 0 {
 				text += " at " + words.At(d.PeakTime, "15:04:05.000")
 			}
-			text += fmt.Sprintf(", %s more than before", words.Size(d.Replay.Grown))
+			text += ", " + sinceBefore(d.Allocated-d.Replay.Start.Allocated)
 		}
 		if d.LargestFree > 0 {
 			text += fmt.Sprintf(", %s free in blocks of %s at most", words.Size(d.Free), words.Size(d.LargestFree))

@@ -64,6 +64,34 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
+// What is there beyond what was there before the recording is told, not what was allocated since: a
+// step replaces gradients by new ones.
+func TestMoreThanBefore(t *testing.T) {
+	for _, c := range []struct {
+		freed, allocated int // blocks of 1 MB
+		want             string
+	}{
+		{0, 3, "3.15 MB more than before"},
+		{3, 3, "as much as before"},
+		{4, 2, "2.10 MB less than before"},
+	} {
+		run := torch.IdleAllocator(0, 1<<20)
+		for range 8 {
+			run.Alloc(1<<20, 1)
+		}
+		run.Forget()
+		for i := range c.freed {
+			run.Free(i)
+		}
+		for range c.allocated {
+			run.Alloc(1<<20, 2)
+		}
+		if text := Measure(snapshot(t, run), nil).Words(); !strings.Contains(text, ", "+c.want) {
+			t.Errorf("%d freed and %d allocated: %q", c.freed, c.allocated, text)
+		}
+	}
+}
+
 // calls are what a profiler recorded of a rank.
 type calls struct {
 	profile.Stream

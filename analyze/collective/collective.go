@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"fmt"
 	"iter"
 	"math"
 
@@ -377,12 +378,17 @@ func (c *Collectives) Unseen() []finding.Evidence {
 	if covered.Known > 0 || covered.All == 0 {
 		return nil
 	}
-	most := int64(0) // beyond the shortest
+	most, ranks := int64(0), map[int32]bool{} // beyond the shortest
 	for i := range c.Parts {
 		most = distribution.AddTimes(most, c.Parts[i].MostWait)
+		ranks[c.Parts[i].rankIndex] = true
 	}
-	return []finding.Evidence{finding.Sentence("of %s in collectives, %s is what these took beyond the shortest of their kind: waiting for other ranks, or more data; one rank does not tell",
-		words.Nearly(covered.All), words.Nearly(min(most, covered.All)))}
+	why := "one rank does not tell"
+	if len(ranks) > 1 {
+		why = fmt.Sprintf("nothing tells which of the %d ranks are one", len(ranks))
+	}
+	return []finding.Evidence{finding.Sentence("of %s in collectives, %s is what these took beyond the shortest of their kind: waiting for other ranks, or more data; %s",
+		words.Nearly(covered.All), words.Nearly(min(most, covered.All)), why)}
 }
 
 // Waiting tells how much of the time in collectives ranks wait for the last one of them,
