@@ -30,7 +30,7 @@ import (
 var All = []Finder{
 	{finding.Hang, "a collective that does not end, and the rank that is not in it, or in another one", Flights,
 		finding.Critical, finding.Certain, finding.Ranks, finding.AtPlace, []string{"--hang"}, hangs},
-	{finding.GPU, "a GPU or a switch that reports an error (Xid, SXid), as kernel logs and metrics have it", Logs,
+	{finding.GPU, "a GPU or a switch that reports an error (Xid, SXid), a network device, or PCIe, as kernel logs and metrics have it", Logs,
 		finding.Critical, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--timeline"}, ofSeries(hardware.Errors)},
 	{finding.GPU, "a GPU with a lower clock than the others of its host, or that heat or a brake slows down, as metrics have it, why, and the rank of recordings that it is of", Logs,
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--timeline"}, slowClocks},

@@ -154,9 +154,9 @@ var ofDevice = map[int]string{
 // at now and then.
 const soon = trace.Time(120e9)
 
-// Errors are findings of GPUs, and of the switches between them, that report errors.
+// Errors are findings of GPUs, of the switches between them, and of network devices and PCIe, that report errors.
 func Errors(set *series.Set) ([]finding.Finding, finding.Check) {
-	check := finding.Check{What: "errors that drivers report of GPUs", Of: "error", Needed: 0}
+	check := finding.Check{What: "errors that drivers report of GPUs and networks", Of: "error", Needed: 0}
 	type key struct {
 		place int32
 		text  trace.Sym
@@ -196,15 +196,17 @@ func Errors(set *series.Set) ([]finding.Finding, finding.Check) {
 		counts[k] += int(max(1, x.Count))
 	}
 	watched := slices.ContainsFunc(set.List, func(x series.Series) bool { return x.Metric == series.Xid })
-	if check.N == 0 && !watched {
+	if check.N == 0 && !watched && !slices.ContainsFunc(set.Instants, func(x series.Instant) bool { return x.Kind == series.Hardware }) {
 		check.Reason = "no input reports errors of GPUs"
 	}
-	for i := range list {
+	for i := range counts {
 		if counts[i] > 1 {
 			list[i].Evidence = append(list[i].Evidence, finding.Sentence("it was reported %d times", counts[i]))
 		}
 	}
-	return list, check
+	others := faults(set)
+	check.N += len(others)
+	return append(list, others...), check
 }
 
 // saidBefore looks for what the kernel of a host said by the bus of a GPU, of which metrics have the same

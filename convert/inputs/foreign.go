@@ -57,6 +57,7 @@ var foreignTexts = []struct{ text, what, advice string }{
 	{"speedscope.app/file-format-schema", "speedscope profile", "is a speedscope profile, as py-spy writes, which sgtrace does not read: speedscope.app shows it"},
 	{`"preprocessedProfileVersion"`, "profile of Firefox", "is a profile of Firefox or samply, which sgtrace does not read: profiler.firefox.com shows it"},
 	{`"callFrame":{`, "CPU profile of V8", "is a CPU profile of V8, which sgtrace does not read: Chrome's developer tools show it"},
+	{"= Serving Benchmark Result =", "summary of a benchmark", "is the summary that bench_serving prints, which has no requests: give the file of --output-file (vLLM: --save-result), with --output-details (--save-detailed) for each request"},
 	{"==NVPROF== ", "output of nvprof", "is what nvprof prints, which sgtrace does not read: record with nsys profile"},
 }
 

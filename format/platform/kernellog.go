@@ -18,8 +18,8 @@ import (
 
 // Kernel reads what a host says of its GPUs and of memory: dmesg, the journal, syslog, and
 // the log of NVIDIA's fabric manager, which runs the NVSwitches. Errors of the driver (Xid), of
-// switches (SXid), and of the fabric manager, and processes that the kernel killed, are instants of a
-// host; all other lines are passed over.
+// switches (SXid), of the fabric manager, of network devices, and of PCIe, and processes that the kernel killed,
+// are instants of a host; all other lines are passed over.
 //
 // # What is odd
 //
@@ -35,7 +35,7 @@ import (
 var Kernel = &format.Format{
 	Name:   "kernel log",
 	Noun:   "kernel log",
-	Doc:    "errors of GPUs (Xid) and killed processes in dmesg, the journal, or syslog; errors of NVIDIA's fabric manager",
+	Doc:    "errors of GPUs (Xid), network devices, and PCIe, and killed processes in dmesg, the journal, or syslog; errors of NVIDIA's fabric manager",
 	For:    "'sgtrace report'",
 	Sniff:  isKernelLog,
 	Index:  indexKernel,
@@ -47,7 +47,7 @@ var (
 	xid    = regexp.MustCompile(`NVRM: Xid \((?:PCI:)?([0-9A-Fa-f:.]+)\): ([0-9]{1,4}),? ?(.*)`)
 	sxid   = regexp.MustCompile(`SXid \((?:PCI:)?([0-9A-Fa-f:.]+)\): ([0-9]{1,6}),? ?(.*)`)
 	lost   = regexp.MustCompile(`NVRM: The NVIDIA GPU ([0-9A-Fa-f:]+)\.[0-7]\b`)
-	killed = regexp.MustCompile(`Out of memory: Killed process ([0-9]+) \(([^)]*)\)`)
+	killed = regexp.MustCompile(`(Out|cgroup out) of memory: Killed process ([0-9]+) \(([^)]*)\)`)
 	// started is how the log of a host begins.
 	started = regexp.MustCompile(`^(?:<[0-9]+>)?\[ *[0-9]+\.[0-9]{6}\] (?:Linux version|Command line)`)
 	// fabric is a message of the fabric manager: when, how bad, what.
@@ -60,7 +60,7 @@ var (
 var isFabric = []byte("] [tid ")
 
 func isKernelLog(head []byte) bool {
-	return lost.Match(head) || xid.Match(head) || sxid.Match(head) || killed.Match(head) || started.Match(head) || bytes.Contains(head, isFabric) && fabric.Match(head)
+	return ofDevice(head) != "" || lost.Match(head) || xid.Match(head) || sxid.Match(head) || killed.Match(head) || started.Match(head) || bytes.Contains(head, isFabric) && fabric.Match(head)
 }
 
 // A fault is what lines say again and again.
@@ -143,8 +143,14 @@ func (d *kernelReader) line(line []byte, n int) {
 		}
 	case bytes.Contains(line, []byte("Killed process ")):
 		if m := killed.FindSubmatch(line); m != nil {
-			kind, text = series.Crash, fmt.Sprintf("the kernel killed process %s (%s), as memory of the host ran out", m[1], m[2])
+			whose := "the host"
+			if m[1][0] == 'c' {
+				whose = "its container"
+			}
+			kind, text = series.Crash, fmt.Sprintf("the kernel killed process %s (%s), as memory of %s ran out", m[2], m[3], whose)
 		}
+	default:
+		text = ofDevice(line)
 	}
 	if text == "" {
 		return

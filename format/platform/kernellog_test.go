@@ -42,6 +42,10 @@ func TestKernelForms(t *testing.T) {
 		"[    1.000000] Out of memory: Killed process 1234 (sglang::schedul) total-vm:1kB\n":                                                                                                                    `0 "" crash x1 line 1: the kernel killed process 1234 (sglang::schedul), as memory of the host ran out`,
 		"[Mar 03 2025 08:15:30] [ERROR] [tid 77] detected NVSwitch fatal error 20034 on fid 0 on NVSwitch pci bus id 00000000:c1:00.0 physical id 2 port 33\n":                                                  `1740989730 "" hardware x1 line 1: SXid 20034 of switch 0000:c1:00.0: fatal, port 33`,
 		"[Mar 03 2025 08:15:29] [INFO] [tid 7] Received:  header\nMessage payload details: x\n\n[Mar 03 2025 08:15:30] [ERROR] [tid 77] no GPU has handle 12\n":                                                 `1740989730 "" hardware x1 line 4: fabric manager: no GPU has handle 12`,
+		"[Wed Jul 29 14:40:27 2026] mlx5_bond_0/1: QP 51291 error: local length error (0x8e 0x0 0x0)\n[Wed Jul 29 14:40:28 2026] mlx5_bond_0/1: QP 51292 error: local length error (0x8e 0x0 0x0)\n":            `1785336027 "" hardware x2 line 1: RDMA device mlx5_bond_0: local length error`,
+		"[Wed Jul 29 14:41:02 2026] mlx5_core 0000:5e:00.0 ens6f0np0: Link down\n":                                                                                                                              `1785336062 "" hardware x1 line 1: the link of network device ens6f0np0 went down`,
+		"[    2.500000] pcieport 0000:16:02.0: AER: Uncorrected (Fatal) error received: 0000:17:00.0\n":                                                                                                         `0 "" hardware x1 line 1: PCIe error of 0000:17:00.0: Uncorrected (Fatal)`,
+		"[    2.500000] Memory cgroup out of memory: Killed process 77 (python3) total-vm:1kB\n":                                                                                                                `0 "" crash x1 line 1: the kernel killed process 77 (python3), as memory of its container ran out`,
 		"a\n[2.0] NVRM: Xid (PCI:0000:91:00): 79, \n[3.0] NVRM: Xid (PCI:0000:91:00): 79, \nb":                                                                                                                  `0 "" hardware x2 line 2: Xid 79 of GPU 0000:91:00`,
 	} {
 		if got := readKernel(t, text); got != want+"\n" {
@@ -54,6 +58,9 @@ func TestKernelForms(t *testing.T) {
 	healthy := "[Mar 03 2025 08:15:29] [INFO] [tid 7] multicast group 0 is freed.\nMessage payload details: NVSwitch fatal error 1 pci bus id 0:1\n"
 	if got := readKernel(t, healthy); got != "" || !isKernelLog([]byte(healthy)) {
 		t.Errorf("a fabric manager without errors: %q", got)
+	}
+	if up := "[Wed Jul 29 14:41:02 2026] mlx5_core 0000:5e:00.0 ens6f0np0: Link up\n"; readKernel(t, up) != "" {
+		t.Error("a link that comes up is taken for a fault")
 	}
 	if isKernelLog([]byte("[2026-08-22 14:03:05 TP0] Decode batch, #running-req: 1\n")) {
 		t.Error("the log of a server is taken for that of a kernel")

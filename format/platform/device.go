@@ -1,0 +1,37 @@
+package platform
+
+import (
+	"bytes"
+	"regexp"
+)
+
+// A deviceSign is a line of the kernel about a network device or PCIe that reports a fault: what of it names the
+// device, and what it says.
+type deviceSign struct {
+	has  string // which the line has, before the expression is tried
+	line *regexp.Regexp
+	says string // $1 and $2 are those of the expression
+}
+
+var deviceSigns = []deviceSign{
+	{"mlx5_", regexp.MustCompile(`(mlx5_\w+)/\d+: QP \d+ error: ([a-z ]+[a-z]) ?\(`), "RDMA device $1: $2"},
+	{"mlx5_core", regexp.MustCompile(`mlx5_core [0-9a-f:.]+ (\w+): (?:Port: \d+ )?Link (?:down|DOWN)`), "the link of network device $1 went down"},
+	{"mlx5_core", regexp.MustCompile(`mlx5_core ([0-9a-f:.]+).*(device's health compromised|[Cc]able error|[Ff]atal error|High temperature)`), "network device $1: $2"},
+	{"AER: ", regexp.MustCompile(`AER: (?:Multiple )?(Uncorrect(?:ed|able) \((?:Non-)?Fatal\)) error (?:message )?received(?: from)?:? ([0-9a-f:.]+)`), "PCIe error of $2: $1"},
+	{"PCIe Bus Error", regexp.MustCompile(`([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): PCIe Bus Error: severity=(Uncorrect(?:ed|able) \((?:Non-)?Fatal\))`), "PCIe error of $1: $2"},
+	{"[Hardware Error]", regexp.MustCompile(`\[Hardware Error\]: (?:event severity: (fatal|recoverable))()`), "the machine reports a $1 hardware error"},
+}
+
+// ofDevice says what a line reports of a network device or PCIe; "" if it does not.
+func ofDevice(line []byte) string {
+	for i := range deviceSigns {
+		s := &deviceSigns[i]
+		if !bytes.Contains(line, []byte(s.has)) {
+			continue
+		}
+		if m := s.line.FindSubmatchIndex(line); m != nil {
+			return string(s.line.Expand(nil, []byte(s.says), line, m))
+		}
+	}
+	return ""
+}
