@@ -56,7 +56,7 @@ type ClockFit struct {
 	Offset   int64 // ns, local minus reference at T0
 	DriftPPB int64 // how fast that grows
 
-	// Bound is what the truth may be away from the line, in ns, anywhere between
+	// Bound is how far the truth may be from the line, in ns, anywhere between
 	// From and To, or Unknown. It is meant for 99 % of cases: see fit.go.
 	Bound int64
 	// BoundAtT0 and DriftBoundPPB are its two parts.

@@ -16,7 +16,7 @@ import (
 
 const (
 	cannProcess = "CANN"
-	// cannCategory is what Kineto calls calls into libraries of such devices.
+	// cannCategory is Kineto's category of calls into libraries of such devices.
 	cannCategory = "privateuse1_runtime"
 	// overlapProcess repeats what the device did, by whether it computed or communicated.
 	overlapProcess = "Overlap Analysis"

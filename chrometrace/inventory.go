@@ -126,7 +126,7 @@ func categoriesOf(p *profile.Profile, syms *trace.Symbols) []inventory.Category 
 	return rows
 }
 
-// recordOptions are what is recorded besides events, by the attributes that say so.
+// recordOptions name what is recorded besides events, by the attributes that say so.
 var recordOptions = [...]struct{ key, word string }{
 	{"record_shapes", "shapes"}, {"with_stack", "stacks"}, {"profile_memory", "memory"}, {"with_flops", "flops"}, {"with_modules", "modules"},
 }

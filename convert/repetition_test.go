@@ -57,7 +57,7 @@ func codes(diags *trace.Diags) map[string]int {
 	return n
 }
 
-// ClockOf returns the line of the clock that a rank is on.
+// clockOf returns the line of the clock that a rank is on.
 func clockOf(t *testing.T, m *merged, rank string) clocks.ClockRecord {
 	t.Helper()
 	for _, l := range m.clocks.Report(m.of).Clocks {

@@ -48,11 +48,11 @@ type About struct {
 	Tool     string // version of the program that wrote the capture
 	Unusable string // why nothing of it can be used; "" if something can
 	Print    string // format.Source.Print
-	// Said is what the name of the original says, of a capture with pseudonyms for all texts; nil
+	// Said is the information in the name of the original, of a capture with pseudonyms for all texts; nil
 	// of others, whose Name says it.
 	Said *tracename.Name
 	// Rank and Host are texts by which a report may ask: what the input itself says.
-	// Inspected is what profilers recorded, as 'sgtrace inspect' lists it, Listed the same without
+	// Inspected lists what profilers recorded, as 'sgtrace inspect' shows it, Listed the same without
 	// ranks and sizes; nil of dumps.
 	Inspected, Listed *inventory.Inventory
 	First, Last       trace.Time // of what was recorded, Unix ns on the clock of the host; 0 is unknown

@@ -55,7 +55,7 @@ func describe[T any](name, doc string, parts ...string) Table {
 	return Table{name, parts, doc, columnsOf(reflect.TypeFor[T]())}
 }
 
-// sqlTypes are what engines call the types of fields.
+// sqlTypes are the engines' names of the types of fields.
 var sqlTypes = map[reflect.Kind]string{reflect.Int32: "INTEGER", reflect.Int64: "BIGINT", reflect.Uint64: "UBIGINT", reflect.Float64: "DOUBLE",
 	reflect.Bool: "BOOLEAN", reflect.String: "VARCHAR"}
 

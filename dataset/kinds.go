@@ -40,7 +40,7 @@ func (f *file) wants(filter *profile.Filter) bool {
 	return filter.Cats == nil || f == otherFile || slices.ContainsFunc(f.of.Categories(), filter.KeepsCategory)
 }
 
-// Words are what texts in columns stand for, by number.
+// words are the texts that stand in a column, by number.
 type words []string
 
 // of returns the number of a word, 0 if there is none.

@@ -29,7 +29,7 @@ type Content struct {
 	Are    [][]profile.Identity
 	// Collectives are the profiles once more, with the collectives, of recordings that are walked.
 	Collectives []*profile.Profile
-	// Series is what logs and metrics tell, and Flight what processes have in flight; nil is nothing.
+	// Series holds the data of logs and metrics, and Flight the collectives that processes have in flight; nil is nothing.
 	Series *series.Set
 	Flight *flight.Set
 	// Pseudonyms are given to all texts; nil leaves them as they are. Of what [About] says they

@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/torch"
 )
 
-// Truth is what truth.json holds: the truth about a run, and what its
+// Truth is the content of truth.json: the truth about a run, and what its
 // recordings hold, if it was recorded.
 type Truth struct {
 	simulator.Truth

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
-// Weeks are what a fleet of servers leaves behind over weeks: each day a short run of all of
+// Weeks simulates the files of a fleet of servers over weeks: each day a short run of all of
 // them, recorded with Nsight Systems and traced. One GPU is slow on some days, and on one day a
 // driver and a release come that make steps longer.
 type Weeks struct {

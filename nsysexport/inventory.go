@@ -33,7 +33,7 @@ func Inventory(v *inventory.Inventory, src *rows.Source, size int64, processes [
 	}
 }
 
-// severityWords are what nsys calls messages by their number.
+// severityWords are nsys's names of severities, by number.
 var severityWords = map[uint8]string{2: "warning", 3: "error"}
 
 // listProcesses adds the processes of which a pid or a rank is known.

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// known is what an export says about its processes and threads, by their numbers.
+// known is the information in an export about its processes and threads, by their numbers.
 // There may be very many: what is asked about each is not looked for among all.
 type known struct {
 	processes map[int32]string        // names

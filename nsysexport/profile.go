@@ -181,7 +181,7 @@ func (f *process) row(row profile.Row) int32 {
 // program.
 const launcher = "nsys-launcher"
 
-// threadName is what the rows of a thread are gathered under.
+// threadName returns the name under which the rows of a thread are gathered.
 func (r *profiler) threadName(pid, tid int32) string {
 	text := "thread " + strconv.Itoa(int(tid))
 	if name := r.known().threads[rows.Thread{PID: pid, TID: tid}]; name != "" {

@@ -42,7 +42,7 @@ type reader struct {
 	meets  []int8 // names of kernels that communicate, likewise
 }
 
-// piece is what one reader says about one process.
+// piece is the result of one reader for one process.
 type piece struct {
 	pid, number int32
 	rows        []profile.Row
@@ -182,7 +182,7 @@ func (r *reader) keepsAny(c category, name trace.Sym, from, to trace.Time) bool 
 	return c.wanted && r.keeper.Within(name, from, to)
 }
 
-// nameless is what is drawn where the file has no name, or an empty one.
+// nameless is drawn where the file has no name, or an empty one.
 const nameless = "(no name)"
 
 // add adds an event with the arguments in the reader's list.

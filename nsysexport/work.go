@@ -78,7 +78,7 @@ func (w *walk) kernels(yield func(*profile.Kernel, *rows.Kernel) bool) (more boo
 	return more
 }
 
-// kernelKey is what many kernels have in common: how they were launched, and where.
+// kernelKey has what many kernels share: how they were launched, and where.
 type kernelKey struct {
 	launch          rows.LaunchID
 	device          int32
@@ -278,7 +278,7 @@ func (r *reader) copy(c category, x *profile.Copy, at *rows.Place) {
 	})
 }
 
-// syncNames are what waits are called, as by PyTorch's profiler.
+// syncNames are the names of waits, as in PyTorch's profiler.
 var syncNames = [...]string{"Sync", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync"}
 
 // syncs reads what was waited for. Several threads may wait at once, and streams

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// MemsetName is what a Copy is called that fills memory, as by nsys stats.
+// MemsetName is the name of a Copy that fills memory, as by nsys stats.
 const MemsetName = "[CUDA memset]"
 
 // Memory is a kind of memory, in the order of CUPTI.
@@ -23,7 +23,7 @@ const (
 	NoMemory // what fills memory reads none
 )
 
-// memoryWords are what CUPTI calls them.
+// memoryWords are CUPTI's words for them.
 var memoryWords = [...]string{"Unknown", "Pageable", "Pinned", "Device", "Array", "Managed", "Device Static", "Managed Static", "None"}
 
 func (m Memory) String() string { return memoryWords[m] }

@@ -183,11 +183,11 @@ func (h *held) Copies(yield func(*Copy) bool) {
 	})
 }
 
-// memoryInstant is what PyTorch's profiler calls an allocation or what ends it, with
+// memoryInstant is the name in PyTorch's profiler of an allocation or what ends it, with
 // profile_memory=True. Its arguments are what the allocator of a device holds from then on.
 const memoryInstant = "[memory]"
 
-// memoryCounters are what reports call its arguments.
+// memoryCounters are the names of its arguments in reports.
 var memoryCounters = [...]struct{ arg, name string }{
 	{"Total Allocated", MemoryAllocated}, {"Total Reserved", MemoryReserved},
 }

@@ -90,7 +90,7 @@ func (t *inputTexts) values(name trace.Sym, id trace.ArgsID) trace.Sym {
 	return t.text(list)
 }
 
-// CommunicationOperator is what PyTorch's profiler calls the operator around the launch of a collective. Its
+// CommunicationOperator is the name in PyTorch's profiler of the operator around the launch of a collective. Its
 // [Frame.Values] are those of [CommunicationOf].
 const CommunicationOperator = "record_param_comms"
 

@@ -2,7 +2,7 @@ package profile
 
 import "strings"
 
-// ModulePrefix is what names of calls of modules begin with: "nn.Module: Linear_3", the third
+// ModulePrefix begins the names of calls of modules: "nn.Module: Linear_3", the third
 // Linear that PyTorch's profiler met.
 const ModulePrefix = "nn.Module: "
 

@@ -1,6 +1,6 @@
 package profile
 
-// NodeAnnotations are what a program called the nodes of its CUDA graphs while it captured them.
+// NodeAnnotations are the names that a program gave the nodes of its CUDA graphs while it captured them.
 type NodeAnnotations struct {
 	File string
 	Rank int32 // in its world; -1 is unknown

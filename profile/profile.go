@@ -50,10 +50,10 @@ const (
 	OriginUnix                  // 1970: absolute times, or baseTimeNanoseconds was added
 )
 
-// Meta is what a file says about itself outside of its events.
+// Meta is the information in a file about itself, outside of its events.
 type Meta struct {
 	Origin Origin
-	// Epoch is what times of unknown origin count from, the same in all files that count from
+	// Epoch is the origin of times that do not name theirs, the same in all files that count from
 	// that: "boot of 7a08373d". "" is a moment that no other file knows.
 	Epoch string
 	// Base is what was added to the times of the file, in ns: its

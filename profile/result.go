@@ -9,7 +9,7 @@ import (
 // what calls of the operating system return.
 const UnknownResult = math.MinInt32
 
-// notReady is what calls return that only ask whether work has ended.
+// notReady is the result of calls that only ask whether work has ended.
 const notReady = 600
 
 // Failed reports whether what a call returned means that it failed: 0 is success, and 600

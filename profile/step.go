@@ -21,10 +21,10 @@ var stepModes = map[string]StepKind{
 
 const forward = "forward."
 
-// runnerForwards are what vLLM's model runners call the part of a step that runs the model.
+// runnerForwards are the names in vLLM's model runners of the part of a step that runs the model.
 var runnerForwards = map[string]bool{"gpu_model_runner: forward": true, "v2_gpu_model_runner: forward": true}
 
-// forwardModes are what SGLang's NVTX ranges call the same.
+// forwardModes are the names in SGLang's NVTX ranges of the same.
 var forwardModes = map[string]StepKind{
 	"prefill": StepPrefill, "extend": StepPrefill, "decode": StepDecode, "mixed": StepOther, "idle": StepOther,
 }

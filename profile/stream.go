@@ -17,7 +17,7 @@ type Set struct {
 	Files []string
 	// Captures are recordings of the capture of CUDA graphs that Streams may replay; nil is none.
 	Captures *GraphCaptures
-	// Annotations are what programs called the nodes of the graphs in Streams.
+	// Annotations are the names that programs gave the nodes of the graphs in Streams.
 	Annotations []NodeAnnotations
 	// Numbers are those of the ranks in their world; -1 is unknown.
 	Numbers []int32

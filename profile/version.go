@@ -17,7 +17,7 @@ const DriverVersion = "driver_version"
 // such as vllm_version.
 const versionSuffix = "_version"
 
-// versionNames are what people call software of which the key does not say it well. CUDA
+// versionNames are the usual names of software of which the key does not say it well. CUDA
 // counts versions in one number: 12090 is 12.9.
 var versionNames = map[string]struct {
 	name  string

@@ -56,7 +56,7 @@ func (s *Set) Histograms() (all []Histogram) {
 	return all
 }
 
-// HistogramName is what a family of buckets is called.
+// HistogramName returns the name of a family of buckets.
 func (s *Set) HistogramName(m MetricID) string {
 	return strings.TrimSuffix(s.Metric(m).Name, "_bucket")
 }

@@ -188,7 +188,7 @@ func (s *Set) join(same map[int32]int32) (moved []int32) {
 	return moved
 }
 
-// rankAs is what the log of a server calls a rank of its metrics: logs leave out what there is only
+// rankAs returns the name that a server's log has for a rank of its metrics: logs leave out what there is only
 // one of, and metrics call it 0.
 func (s *Set) rankAs(r trace.Rank, server int32) trace.Rank {
 	best, found := r, false

@@ -8,7 +8,7 @@ const (
 	Gauge Kind = iota
 	// Counter only grows, and begins again at 0 when a process does.
 	Counter
-	// Amount is what came since the sample before it: adding amounts up gives a total.
+	// Amount is the increase since the sample before it: adding amounts up gives a total.
 	Amount
 	// Bucket is a Counter of how many observations were at most Series.Most, +Inf among them.
 	Bucket

@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// Called is what people call a server: logs tell servers apart, and not hosts.
+// Called returns the name that people have for a server: logs tell servers apart, and not hosts.
 func (x *Server) Called() string { return cmp.Or(x.Name, x.Host) }
 
 // At is the place of an index of Places, of a role that naming knows, as its names need it.
@@ -36,7 +36,7 @@ func (s *Set) Names() *naming.Names {
 // IsDevice reports whether a place is a GPU.
 func (p *Place) IsDevice() bool { return p.GPU != NoGPU || p.UUID != "" }
 
-// Device is what people call the GPU of a host: its number and host, or its UUID where that is all
+// Device returns the name of a host's GPU: its number and host, or its UUID where that is all
 // there is.
 func Device(host, uuid string, gpu int32) string {
 	switch {
@@ -48,7 +48,7 @@ func Device(host, uuid string, gpu int32) string {
 	return fmt.Sprintf("GPU %d of %s", gpu, host)
 }
 
-// NameOf is what people call a place: a GPU of a host, a rank, or else a server. names are those of
+// NameOf returns the name that people have for a place: a GPU of a host, a rank, or else a server. names are those of
 // the set.
 func (s *Set) NameOf(i int32, names *naming.Names) string {
 	p := &s.Places[i]

@@ -146,7 +146,7 @@ func (s Sample) Within() int64 {
 	return ns
 }
 
-// InstantKind is what happens at an instant.
+// InstantKind says what happens at an instant.
 type InstantKind uint8
 
 const (

@@ -21,7 +21,7 @@ type Zone struct {
 // Assumed is how the zone of an input was found of which nothing tells it: it is taken for UTC.
 const Assumed = "nothing"
 
-// quarter is what zones are multiples of.
+// quarter divides the offset of every time zone.
 const quarter = 15 * time.Minute
 
 // Beside says that a stamp of the wall clock stands beside a moment in Unix time. A stamp that
@@ -73,7 +73,7 @@ func (z *Zone) Name() string {
 	return fmt.Sprintf("UTC%c%d", sign, east/time.Hour)
 }
 
-// Known is what other inputs tell about when it was.
+// Known holds what other inputs tell about when it was.
 type Known struct {
 	// Given is the zone that the user gave; GivenBy is "" without one.
 	Given   *time.Location

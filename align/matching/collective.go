@@ -109,7 +109,7 @@ type Names struct {
 	seqs  map[Call]uint32
 }
 
-// CallInfo is what matching wants to know about a call.
+// CallInfo describes a call, as far as matching needs it.
 type CallInfo struct {
 	Kind Kind
 	op   uint32 // equal for all ranks of a collective; 0 is unknown

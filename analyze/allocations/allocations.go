@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Memory is what snapshots tell.
+// Memory holds the data of snapshots.
 type Memory struct {
 	syms    *trace.Symbols
 	Devices []Device
@@ -39,7 +39,7 @@ type Device struct {
 	Number      int32
 	First, Last trace.Time // of its entries; 0 is unknown
 	// Allocated was asked for and is in use, Pending was given back and may be used by a stream, and
-	// Taken is what the blocks of both take. Reserved is what the allocator has of the device.
+	// Taken is the size of the blocks of both. Reserved is what the allocator has of the device.
 	Allocated, Pending, Taken, Reserved int64
 	// Free is what it has and nobody uses, LargestFree the largest part of that, and Pool what is kept
 	// for CUDA graphs and pools.

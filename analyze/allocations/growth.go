@@ -46,7 +46,7 @@ const (
 	nested     = 8
 )
 
-// smallestSegment is what the allocator gets of the device at least, in bytes: what grew by less took nothing of it yet.
+// smallestSegment is the least that the allocator gets from the device, in bytes: what grew by less took nothing of it yet.
 const smallestSegment = 2 << 20
 
 // grows returns the growth of a device; nil is none. Native are places that are no line of a program.

@@ -126,7 +126,7 @@ func (all *Changes) finding(c *Change, b *cause.Costs) finding.Finding {
 	return f
 }
 
-// metric is what a shift is about, before and after.
+// metric returns the metric that shifted, before and after.
 func (f *Shift) metric() finding.Metric {
 	m := finding.Metric{Unit: table.Duration, Before: f.Before.value(f.Metric), After: f.After.value(f.Metric)}
 	if m.Before == request.Unknown {

@@ -105,7 +105,7 @@ func newLevel(n int) Level {
 	return Level{N: n, Rate: math.NaN(), Share: math.NaN(), P50: request.Unknown, P99: request.Unknown}
 }
 
-// Metric is what about a series changed.
+// Metric is the property of a series that changed.
 type Metric uint8
 
 const (

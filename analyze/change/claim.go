@@ -53,7 +53,7 @@ func (all *Changes) behind(first *Shift) []cause.Cause {
 	})
 }
 
-// claim is what the shift itself made longer in a span.
+// claim returns what the shift itself made longer in a span.
 func (f *Shift) claim(b *cause.Costs, span cause.Span) finding.Claim {
 	switch f.Metric {
 	case CachedChanged:
@@ -108,7 +108,7 @@ func (all *Changes) until(f *Shift) trace.Time {
 	return 0
 }
 
-// causes are what the time of the stage that changed went into.
+// causes returns those into which the time of the changed stage went.
 func (f *Shift) causes() []cause.Cause {
 	switch {
 	case f.Stage == "tpot":
@@ -129,7 +129,7 @@ func (f *Shift) causes() []cause.Cause {
 	return phaseCauses[f.Means.Phase()]
 }
 
-// beforeFirst are what the time to the first token goes into.
+// beforeFirst are the causes of the time to the first token.
 var beforeFirst = []cause.Cause{cause.Router, cause.Dispatch, cause.Encode, cause.Intake, cause.DecodeBootstrap, cause.PrefillBootstrap, cause.Queue,
 	cause.Prefill, cause.ChunkWait, cause.Transfer, cause.PrefillSide, cause.DecodeQueue, cause.FirstStep}
 
@@ -144,7 +144,7 @@ var phaseCauses = [...][]cause.Cause{
 	request.DecodePhase:    {cause.Decode},
 }
 
-// Doubts are about requests of which spans are missing, so that nobody knows when they
+// doubts are about requests of which spans are missing, so that nobody knows when they
 // arrived, whether two of them are one, or where they were sent. Load changed only if it
 // did whatever these requests were.
 type doubts struct {
@@ -233,7 +233,7 @@ const (
 	PromptLength = "length of prompts"
 )
 
-// Savings are what requests ask for, and what of it they are spared: how long prompts and
+// savings holds what requests ask for, and what of it they are spared: how long prompts and
 // answers are, tokens of the prompt that are cached, and tokens that come out of a decode step
 // besides the first, as drafts of them were accepted.
 type savings struct {

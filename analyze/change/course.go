@@ -367,7 +367,7 @@ func (w *observer) extra(of []*pace, c *paceCourse) map[int]float64 {
 	return extra
 }
 
-// extraTimes are what a pace that became longer costs every request, ns.
+// extraTimes returns how much a longer pace costs every request, ns.
 func (f *Shift) extraTimes() map[int]int64 {
 	times := make(map[int]int64, len(f.Extra))
 	for r, ns := range f.Extra {

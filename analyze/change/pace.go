@@ -17,7 +17,7 @@ import (
 type pace struct {
 	rank int32
 	work []piece // by start
-	// usual is what a piece takes of usual work, ns.
+	// usual is how long a piece of usual work takes, ns.
 	usual float64
 }
 
@@ -39,7 +39,7 @@ const maxHeld = 0.9
 // minPieces is how many pieces of work a pace has that is looked at.
 const minPieces = 40
 
-// paces are what is searched, by what a piece is of.
+// paces are searched, by what a piece is of.
 type paces struct {
 	decode, prefill []pace
 	// endless are when requests that never end came to a rank.

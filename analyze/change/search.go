@@ -326,7 +326,7 @@ func (d *durations) lasts(w *observer, from, to int) bool {
 	return int64(d.time(to)-d.time(from)) >= peerGroups*peerGroup
 }
 
-// PerToken reports whether every token takes that long.
+// perToken reports whether every token takes that long.
 func (d *durations) perToken() bool { return d.means == request.Stepping || d.stage == "tpot" }
 
 // step reports whether two durations differ by a factor, and by a time that anyone
@@ -339,10 +339,10 @@ func (d *durations) step(x, y int64, by float64) bool {
 	return max(x-y, y-x) >= least && factor(float64(max(1, x)), float64(max(1, y))) >= by
 }
 
-// Ends are how requests ended, or what befell them, by the metric that counts it.
+// ends are how requests ended, or what befell them, by the metric that counts it.
 type ends struct{ list [3]outcomes }
 
-// Outcomes are whether each request had one end.
+// outcomes are whether each request had one end.
 type outcomes struct {
 	metric Metric
 	values []outcome

@@ -146,7 +146,7 @@ func (f *Shift) paceSubject() string {
 	return f.Name + "'s " + f.Stage
 }
 
-// servers is what people call several of the role.
+// servers returns the plural for servers of the role.
 func (f *Shift) servers() string {
 	for i := range f.Steps {
 		if f.Steps[i].Location.Rank.DP >= 0 {
@@ -291,7 +291,7 @@ func (f *Shift) subject() string {
 	return of + f.stageWords() + " p50"
 }
 
-// stageWords is what people call the duration that changed.
+// stageWords returns the words for the duration that changed.
 func (f *Shift) stageWords() string {
 	if f.Stage == "ttft" || f.Stage == "tpot" || f.Stage == "e2e" {
 		return strings.ToUpper(f.Stage)

@@ -130,7 +130,7 @@ func SumSlow(r *replay.Run, hosts *Hosts) *Summary {
 	return out
 }
 
-// texts are what people read of a part.
+// texts describe a part for people.
 var texts = map[replay.WaitReason]string{
 	replay.Dispatching:  "gateway and tokenizer",
 	replay.Booking:      "KV cache on the decode server",

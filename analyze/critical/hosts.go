@@ -35,7 +35,7 @@ type rankInterval struct {
 	from, till trace.Time // from is 0 if no collective was before
 }
 
-// computing is what is said of a rank whose devices were busy: its host is not to blame.
+// computing describes a rank whose devices were busy: its host is not to blame.
 const computing = "(computes longer)"
 
 // ReadHosts reads the collectives of ranks that the run tells of, too, and what hosts did while devices waited for

@@ -62,7 +62,7 @@ type Collected struct {
 	profileRanks []string // that have any rows
 }
 
-// NewCollected is what n captures of one side have, which [Collected.Add] adds one after the
+// NewCollected returns room for the data of n captures of one side, which [Collected.Add] adds one after the
 // other. Each is one observation, so that a comparison knows how much captures of the same
 // thing differ; both sides must be made this way. With n 0, there is one capture, which is cut
 // into pieces.

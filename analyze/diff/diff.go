@@ -24,7 +24,7 @@ type Capture struct {
 	Requests *request.Set // nil without any
 	Profiles *profile.Set // no Ranks without any
 	Series   *series.Set  // of logs and metrics; nil without any
-	// Inventory is what its files say about themselves; nil is nothing.
+	// Inventory is the information in its files about themselves; nil is nothing.
 	Inventory *inventory.Inventory
 	// Operators and Gaps ask for what takes longer: operators of PyTorch, and what the host did
 	// while devices waited.
@@ -33,7 +33,7 @@ type Capture struct {
 	// Profiles that overlap [From, To]; 0 is open.
 	From, To trace.Time
 
-	// SLO is what Requests are judged by; nil is nothing.
+	// SLO has the objectives by which Requests are judged; nil is nothing.
 	SLO []slo.Objective
 }
 

@@ -65,7 +65,7 @@ func (r *Row) metric(what string) finding.Metric {
 	return m
 }
 
-// whose is what a row is a part of.
+// whose returns what a row is a part of.
 func (r *Row) whose() finding.CostBasis {
 	if r.Kind.profiled() {
 		return finding.GPUTime

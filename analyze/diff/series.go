@@ -16,10 +16,10 @@ import (
 // nothing, and metrics are scraped more often.
 const longestHold = trace.Time(60e9)
 
-// instants are what is counted of what happened, as a rate.
+// instants are counted, as a rate.
 var instants = []series.InstantKind{series.Retraction, series.OutOfMemory, series.PeerLost, series.TransferFailed, series.Timeout, series.Unhealthy, series.Exception, series.Crash}
 
-// measuredLoads are what logs and metrics say of one side.
+// measuredLoads has the measurements in logs and metrics of one side.
 type measuredLoads struct {
 	loads      map[string]*diffLoad
 	order      map[string]int // in which they are told

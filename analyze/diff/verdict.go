@@ -375,7 +375,7 @@ func (d *Diff) perUnit(r *Row) string {
 	return ""
 }
 
-// unit is what totals of a row are divided by.
+// unit returns the divisor of a row's totals.
 func (d *Diff) unit(r *Row) string {
 	switch {
 	case r.Kind.profiled():

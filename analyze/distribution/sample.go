@@ -16,7 +16,7 @@ type Sample struct {
 	more *rest // nil while last is all
 }
 
-// rest is what few or large samples have.
+// rest has the values of few or large samples.
 type rest struct {
 	full [][]uint32
 	long []int64 // from 1<<32 on

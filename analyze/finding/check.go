@@ -6,7 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// Check is what a finder looked at, and whether that was enough to tell something.
+// Check says how much a finder looked at, and whether that was enough to tell something.
 type Check struct {
 	What string // "who is late in steps of TP ranks"
 	Of   string // what it is made of: "step"
@@ -48,7 +48,7 @@ func (c Coverage) String() string {
 	return fmt.Sprintf("%s %% of %s (%s of %s)", words.InPercent(c.Share()), c.Of, words.Nearly(c.Known), words.Nearly(c.All))
 }
 
-// State is what came of looking.
+// State is the outcome of a search.
 type State string
 
 const (

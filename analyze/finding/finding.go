@@ -45,7 +45,7 @@ type Finding struct {
 	// by it.
 	Cost      float64
 	CostBasis CostBasis
-	// Brief is what the sentence of its cause says of it, where it has one; "" is nothing.
+	// Brief stands in the sentence of its cause, where it has one; "" is nothing.
 	Brief string
 	// Without says what latencies would have been without it, with Assumed, what that takes for
 	// granted; NoWithout says why nobody knows. All are empty unless somebody asked.

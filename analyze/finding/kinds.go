@@ -1,6 +1,6 @@
 package finding
 
-// Kind is what a finding is about.
+// Kind is the subject of a finding.
 type Kind string
 
 const (

@@ -66,7 +66,7 @@ const (
 
 var titles = map[string]string{PrefillStep: "prefill step", DecodeStep: "decode step", Span: "all steps", Bubble: "bubbles"}
 
-// Title is what people call a metric: "TTFT p99", "decode step".
+// Title returns the usual name of a metric: "TTFT p99", "decode step".
 func (w *Without) Title() string {
 	if title := titles[w.Metric]; title != "" {
 		return title

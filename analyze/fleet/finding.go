@@ -73,7 +73,7 @@ func (o *Offender) sentence() string {
 		name, o.Found, o.Could, kindList(o.Kinds), words.ThreeDigits(o.Expected), words.Chance(o.P), between(o.First, o.Last))
 }
 
-// evidence is what the table of offenders has about it.
+// evidence returns what the table of offenders has about it.
 func (o *Offender) evidence(name string) finding.Evidence {
 	return finding.Sentence("%s was found in %d of %d runs", name, o.Found, o.Could).In(offenderTable, o.row(), "found", float64(o.Found))
 }

@@ -116,7 +116,7 @@ func each(w io.Writer, tables []*table.Table, format table.Format, style table.S
 	return nil
 }
 
-// daily is what was lost day by day, from the first day of a run to the last.
+// Daily has what was lost day by day, from the first day of a run to the last.
 type Daily struct {
 	Days []trace.Time // noon of each
 	// GPU is the time that devices and schedulers lost to each of Fleet.Totals, ns by day; NaN on

@@ -102,7 +102,7 @@ func subjectOf(f *finding.Finding, level Level, ranks *ranks) (s Subject, ok boo
 	return s, false
 }
 
-// rowOf is what names the first row that a finding has its evidence from.
+// rowOf returns the names of the first row that a finding has its evidence from.
 func rowOf(f *finding.Finding) map[string]string {
 	row := map[string]string{}
 	for _, e := range f.Evidence {

@@ -104,7 +104,7 @@ func (r *Run) lose(found []finding.Finding, ranks *ranks) (list []Loss) {
 	return list
 }
 
-// gpuTime is what a finding costs of what was recorded, ns; 0 if its cost is of something else.
+// gpuTime returns the cost of a finding in recorded GPU time, ns; 0 if its cost is of something else.
 func (r *Run) gpuTime(f *finding.Finding) float64 {
 	if f.CostBasis == finding.GPUTime || f.CostBasis == finding.RankTime {
 		return f.Cost * r.Recorded()
@@ -112,7 +112,7 @@ func (r *Run) gpuTime(f *finding.Finding) float64 {
 	return 0
 }
 
-// requestTime is what a finding costs requests, ns; 0 if its cost is of something else.
+// requestTime returns the cost of a finding to requests, ns; 0 if its cost is of something else.
 func (r *Run) requestTime(f *finding.Finding) float64 {
 	if f.CostBasis == finding.RequestTime {
 		return f.Cost * r.RequestTime

@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// Level is what may be late or slow.
+// Level is a kind of subject that may be late or slow.
 type Level uint8
 
 const (

@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// Alarms are what a report must not show: kinds of findings, and a goodput that is too small.
+// Alarms lists what a report must not show: kinds of findings, and a goodput that is too small.
 type Alarms struct {
 	kinds    []finding.Kind
 	goodputs []leastGoodput

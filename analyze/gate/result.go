@@ -12,7 +12,7 @@ import (
 // Schema is that of the table of conditions.
 const Schema = "sgtrace.report.gate/v1"
 
-// State is what came of a condition.
+// State is the outcome of a condition.
 type State string
 
 const (

@@ -30,7 +30,7 @@ func (a *alignment) first(i int) int {
 	return i - band - (a.n - a.m)
 }
 
-// gap is what it costs to leave out one of either side of a graph and its capture: where names are
+// gap is the cost of leaving out one of either side of a graph and its capture: where names are
 // unknown, one pair of the same kind more is no reason to.
 const gap = 2 * kindred
 

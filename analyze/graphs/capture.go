@@ -35,7 +35,7 @@ type Capture struct {
 	batch   int64   // sequences of an eager pass; Unknown
 }
 
-// Work is what a node of a graph does.
+// Work describes a node of a graph.
 type Work uint8
 
 const (
@@ -206,7 +206,7 @@ func (r *captureReader) readSizes(s profile.Stream) {
 	}
 }
 
-// work is what a call puts into a graph; other is nothing.
+// work is a node that a call puts into a graph; other is none.
 type work struct {
 	work Work
 	some bool

@@ -95,7 +95,7 @@ func capturesOf(set *profile.Set) []*Capture {
 	return slices.Concat(streams...)
 }
 
-// captureFile is what SGLang calls the file of one capture: "bs_32_rank0.json.gz".
+// captureFile matches SGLang's name for the file of one capture: "bs_32_rank0.json.gz".
 var captureFile = regexp.MustCompile(`^bs_(\d+)_rank\d+`)
 
 // size finds out for how many tokens a capture is, if its annotations do not tell: from its file, or

@@ -51,7 +51,7 @@ type matcher struct {
 	syms  *trace.Symbols
 	kinds map[trace.Sym]kernelname.Kind // of names
 	names map[trace.Sym]string          // as they compare
-	// around are what the operators around each launch compute, by capture.
+	// around has the kinds of the operators around each launch, by capture.
 	around map[*Capture][]kindSet
 	// contested are kernels of which pairs say several operators: where launches are missing, place alone says nothing of them.
 	contested map[trace.Sym]bool
@@ -61,7 +61,7 @@ type matcher struct {
 	repeats map[trace.Sym]said
 }
 
-// said is what pairs say of kernels of a name.
+// said sums up the pairs of kernels of a name.
 type said struct {
 	operator trace.Sym
 	shapes   trace.Sym // 0 is any

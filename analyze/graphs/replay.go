@@ -22,7 +22,7 @@ type Launch struct {
 	Nodes   []Node           // in the order of the graph, as far as that shows
 	// Sequence is the index of what it runs, the same for all replays that run the same.
 	Sequence int32
-	// Capture is what it replays, and By how that is known; nil is not known.
+	// Capture is the graph that it replays, and By how that is known; nil is not known.
 	Capture *Capture
 	Pairs   *Pairs
 

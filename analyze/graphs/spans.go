@@ -106,7 +106,7 @@ func (g *Graphs) outline(chain []int32, l *Launch, node int, isModule map[trace.
 	return chain
 }
 
-// spanName is what a span is called: modules without what their names begin with.
+// spanName returns the name of a span: modules without what their names begin with.
 func (g *Graphs) spanName(f *Frame) trace.Sym {
 	if f.Kind != profile.PythonFrame {
 		return f.Name

@@ -54,7 +54,7 @@ func (h *Hang) at(s *Stuck) place.Location {
 	return place.Location{}
 }
 
-// evidence is what else speaks for a cause.
+// evidence returns what else speaks for a cause.
 func (h *Hang) evidence(i int) (list []finding.Evidence) {
 	s := &h.Stuck[i]
 	say := func(format string, args ...any) { list = append(list, finding.Sentence(format, args...)) }

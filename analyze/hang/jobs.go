@@ -105,5 +105,5 @@ func newestFirst(list []*job) []*job {
 	return list
 }
 
-// name is what a job is called: its first file.
+// name returns the name of a job: its first file.
 func (j *job) name() string { return j.dumps[0].File }

@@ -64,7 +64,7 @@ func (h *Hang) stuckTable() *table.Table {
 	return t
 }
 
-// instead is what the first rank that differs entered.
+// instead returns the collective that the first rank that differs entered.
 func (h *Hang) instead(s *Stuck) string {
 	if len(s.Differ) == 0 {
 		return ""

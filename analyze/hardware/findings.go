@@ -33,7 +33,7 @@ func why(bits uint64) string {
 	return strings.Join(parts, ", ")
 }
 
-// name is what people call a GPU.
+// name returns the usual name of a GPU.
 func (d *Device) name() string { return series.Device(d.Host, d.UUID, d.GPU) }
 
 // ClockSubkind is that of findings of clocks.

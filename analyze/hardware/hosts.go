@@ -186,7 +186,7 @@ func on(set *series.Set, host string) (pods []string) {
 
 func byName(a, b who) int { return cmp.Or(cmp.Compare(a.host, b.host), cmp.Compare(a.pod, b.pod)) }
 
-// called is what people call a host or a pod.
+// called returns the usual name of a host or a pod.
 func (w who) called() string { return cmp.Or(w.pod, w.host, "a host") }
 
 func (w who) at() place.Location {

@@ -74,7 +74,7 @@ func byIndex(devices []*Device, u *Use, uses []Use) (found []*Device, by string)
 	return found, by
 }
 
-// bareUUID is what all producers have of a UUID: DCGM writes GPU-, others leave that out.
+// bareUUID returns the part of a UUID that all producers have: DCGM writes GPU-, others leave that out.
 func bareUUID(s string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(strings.ToLower(s), "gpu-"), "-", "")
 }

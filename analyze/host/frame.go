@@ -108,7 +108,7 @@ func compareFrames(a, b Frame) int {
 	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To), cmp.Compare(a.Kind, b.Kind))
 }
 
-// Frames are what one thread did. The zero value is nothing. They are held packed, in about a
+// Frames records the calls of one thread. The zero value is nothing. They are held packed, in about a
 // third of their size.
 type Frames struct {
 	runs []*run

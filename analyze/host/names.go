@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// activity is what a thread did at some moment.
+// Activity classifies what a thread did at some moment.
 type Activity uint8
 
 const (
@@ -183,7 +183,7 @@ var functions = []nameRule{
 	{"poll.py poll ", Sleeping}, {"socket.py recv ", Sleeping}, {"socket.py accept ", Sleeping},
 }
 
-// collectorName is what PyTorch's profiler calls a run of Python's garbage collector.
+// collectorName is the name in PyTorch's profiler of a run of Python's garbage collector.
 const collectorName = "Python GC"
 
 // address matches where an object lies.

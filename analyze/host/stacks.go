@@ -64,7 +64,7 @@ func (r Row) share() float64 {
 	return distribution.Fraction(r.self(), r.s.totals[r.of][bottom])
 }
 
-// activity is what the thread did in the innermost frame.
+// activity returns what the thread did in the innermost frame.
 func (r Row) activity() Activity { return r.s.tree.nodes[r.at].did }
 
 // Sum sums up the stacks of all ranks. The window bounds the time of threads, and which kernels

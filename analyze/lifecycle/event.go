@@ -34,7 +34,7 @@ type Event struct {
 	by trace.Time // of Stop: when it usually had served another request
 }
 
-// Lives is what happened to the servers of a set.
+// Lives holds the events of the servers of a set.
 type Lives struct {
 	Events   []Event // in order
 	set      *request.Set

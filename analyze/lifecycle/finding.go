@@ -30,7 +30,7 @@ func (l *Lives) Findings() ([]finding.Finding, finding.Check) {
 	return slices.Concat(out, l.restarted(), l.cameAndWent()), check
 }
 
-// finding is what findings about ends have in common, of those with the given requests.
+// finding returns what findings about ends have in common, of those with the given requests.
 func (l *Lives) finding(e *end, subkind string, list []int) finding.Finding {
 	return finding.Finding{At: e.where(), Subkind: subkind, Since: e.middle(), Affected: finding.AffectedOf(l.set, list),
 		Cost:   float64(len(list)) / float64(len(l.set.Requests)),
@@ -245,7 +245,7 @@ func (l *Lives) outcome(list []restart) finding.Evidence {
 	return finding.Sentence("%s", l.became(lost))
 }
 
-// sentences are what events are in words, after the name of the server.
+// sentences describe events, after the name of the server.
 var sentences = map[string]string{
 	Start:   "serves its first request",
 	Drain:   "has answered all requests, and ends",

@@ -74,7 +74,7 @@ func (l *Limits) finding(same []*Limit, b *cause.Costs) finding.Finding {
 	return f
 }
 
-// causes are what the time of requests that wait goes into.
+// causes are those into which the time of waiting requests goes.
 func (l *Limit) causes() []cause.Cause {
 	if l.Kind == Transfers {
 		return []cause.Cause{cause.Transfer}

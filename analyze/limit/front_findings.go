@@ -29,7 +29,7 @@ const (
 	Returning = "returning"
 )
 
-// duties are what findings say of a duty: the subkind, what their metric is called, and the causes
+// duties are the words for findings of a duty: the subkind, what their metric is called, and the causes
 // that the ledger has such time under.
 var duties = [...]struct {
 	subkind, metric string
@@ -117,7 +117,7 @@ func (d *FrontProcess) isOvertaken() bool {
 	return 2*overtaken > len(d.kept)
 }
 
-// finding is what an engineer is told of a desk.
+// finding returns the finding of a desk.
 func (f *Front) finding(d *FrontProcess, b *cause.Costs, cost float64) finding.Finding {
 	amounts := map[int]int64{}
 	var requests []int

@@ -131,7 +131,7 @@ const (
 	Transfers             // bandwidth to transfer KV caches
 )
 
-// Subkinds are what findings of limits are about.
+// Subkinds are the subjects of findings of limits.
 var Subkinds = []string{Running.String(), Slots.String(), Room.String(), Prefills.String(), Transfers.String()}
 
 // String returns the word that reports print.
@@ -168,7 +168,7 @@ type Limit struct {
 	waits map[int]int64 // ns that each of Requests waited
 }
 
-// Limits are what keeps requests waiting.
+// Limits are the limits that keep requests waiting.
 type Limits struct {
 	Requests int     // that were looked at
 	List     []Limit // the one that costs most first

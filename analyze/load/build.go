@@ -41,7 +41,7 @@ type timed struct {
 	ns     int64
 }
 
-// state is what a request does while a stage lasts.
+// state is that of a request during a stage.
 type state uint8
 
 const (

@@ -22,11 +22,11 @@ type Metric struct {
 	Title string // as people read it: "TTFT", "requests per second"
 	Long  string // as sentences write it, of what devices do: "exposed communication"
 	Doc   string // how it is measured
-	// Word is what Title means, for people who do not know the word; "" of others.
+	// Word explains Title, for people who do not know the word; "" of others.
 	Word   string
 	Unit   table.Unit
 	Better Better
-	// Numbers are what is told of many values, "p50", "p99", and others; nil of what is a mean.
+	// Numbers are the statistics of many values, "p50", "p99", and others; nil of what is a mean.
 	Numbers []string
 	Named   Naming
 	Weight  Weight
@@ -37,7 +37,7 @@ type Metric struct {
 	Of func(*request.Metrics) int64
 	// each are the values of a request that has several; nil if it has the one that Of returns.
 	each func(*request.Set, *request.Request) []int64
-	// Ratio is what a request adds to a mean, and of how much; ok is false if it adds nothing. It
+	// Ratio returns what a request adds to a mean, and of how much; ok is false if it adds nothing. It
 	// is set of all metrics in Loads.
 	Ratio func(*Arrival) (sum, of float64, ok bool)
 	// During tells that the ratio depends on how long requests take, so that those that overlap are
@@ -133,7 +133,7 @@ func Names(list []*Metric) (names []string) {
 // All are all metrics, in the order of help.
 func All() []*Metric { return slices.Concat(Requests, Loads, Speeds[:], Groups) }
 
-// Devices are what the time of a device is spent on. What is exposed runs while nothing runs that is
+// Devices are the uses of a device's time. What is exposed runs while nothing runs that is
 // worth more: computing, then communicating, then copying.
 var (
 	Busy         = device(More, "busy", "busy", "GPU busy", "some kernel or copy runs")

@@ -16,7 +16,7 @@ type Beside struct {
 	Clocks []float64              // of the units of the GPU of each rank while it was recorded, MHz; 0 is unknown, as is what is missing
 }
 
-// clockCounters are what profilers call the clock of the units that compute, in MHz: Nsight Systems samples that of
+// clockCounters are the profilers' names of the clock of the units that compute, in MHz: Nsight Systems samples that of
 // the graphics processing clusters, in which multiprocessors are, and RPD asks ROCm's SMI.
 var clockCounters = []string{"GPC Clock Frequency", "sclk"}
 

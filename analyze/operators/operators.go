@@ -26,7 +26,7 @@ type Row struct {
 	Share         float64
 }
 
-// Operators are what operators did. Rows with the most GPU time of their own come first, then
+// Operators sums up operators. Rows with the most GPU time of their own come first, then
 // those with the most CPU time.
 type Operators struct {
 	// Names has a row for every name, and rows of what no operator launched: the GPU times

@@ -73,7 +73,7 @@ func (f *Fill) waves() float64 {
 	return float64(f.Shape.Blocks) / float64(f.Units*f.Resident)
 }
 
-// unitsName is what the units of a GPU are called.
+// unitsName returns the word for the units of a GPU.
 func (f *Fill) unitsName() string {
 	if f.amd {
 		return "compute units"

@@ -106,7 +106,7 @@ func seek(set *profile.Set, s profile.Stream, of server, opt *walk.Options) *see
 	return x
 }
 
-// whole is what counts together: kernels of one pattern have other names for other sizes.
+// whole returns the key of what counts together: kernels of one pattern have other names for other sizes.
 func (f *found) whole() string {
 	name := f.what
 	if f.source == "" {

@@ -29,7 +29,7 @@ type Opportunity struct {
 	How, Source string
 }
 
-// Opportunities are what could be faster, that which saves most first.
+// Opportunities lists what could be faster, that which saves most first.
 type Opportunities struct {
 	List   []Opportunity
 	all    int64 // ns of all kernels

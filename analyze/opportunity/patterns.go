@@ -32,7 +32,7 @@ func (s switches) on(amd bool) string {
 // A pattern is neighbors on a stream that one kernel can do.
 type pattern struct {
 	name string
-	// kinds are what the neighbors compute, in order.
+	// kinds are those of the neighbors, in order.
 	kinds []kernelname.Kind
 	// names are texts of which each neighbor's name has one, "" any; without are texts that none
 	// has: those of fused kernels, which do the work of several.

@@ -276,7 +276,7 @@ func (c *Collector) Timeline(g *gpu.GPUs) *Timeline {
 	return t
 }
 
-// Name is what a device is called: its rank, with the device where ranks have several.
+// Name returns the name of a device: its rank, with the device where ranks have several.
 func (t *Timeline) Name(d *Device) string {
 	if t.several {
 		return fmt.Sprintf("%s GPU %d", d.Rank, d.Device)

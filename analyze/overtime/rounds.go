@@ -35,7 +35,7 @@ type rangeKey struct {
 	numbered  bool
 }
 
-// nameOf is what annotations are called.
+// nameOf returns the name of annotations.
 func (c *Collector) nameOf(key rangeKey) string {
 	if key.numbered {
 		return "ProfilerStep"

@@ -66,7 +66,7 @@ var summaries = []summary{
 	}, finding.Errors, nil},
 }
 
-// SlowRank reports whether f is about the rank that is planted.
+// slowRank reports whether f is about the rank that is planted.
 func slowRank(f *finding.Finding) bool { return f.At.Rank.TP == 1 && f.At.Rank.DP == 0 }
 
 // isAbout makes a test for findings about something.

@@ -58,7 +58,7 @@ func sumCourse(w *collective.WaitHistory) *chart.SumCourse {
 	return course
 }
 
-// waitedFor is what a cell says, before a duration.
+// waitedFor is the text of a cell before a duration.
 const waitedFor = "waited for it "
 
 // WaitMatrix makes a figure of how long ranks waited for each other: waits[r][s] is how

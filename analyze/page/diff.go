@@ -45,7 +45,7 @@ func Diff(d *diff.Diff, before, after *diff.Collected, command string, made Prov
 	return p
 }
 
-// diffTiles are what users notice, before and after.
+// diffTiles returns the tiles of what users notice, before and after.
 func diffTiles(d *diff.Diff) []Tile {
 	var list []Tile
 	for _, m := range metric.At(metric.Headline) {

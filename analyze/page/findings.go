@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Findings are what an engineer should know about, the one that costs most first.
+// Findings lists what an engineer should know about, the one that costs most first.
 type Findings struct {
 	List []Finding
 	Sum  string // how what they cost adds up; "" if nothing does

@@ -16,7 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
-// gpuParts are what the time of a device is divided into, in the order of the bars.
+// gpuParts are the parts of a device's time, in the order of the bars.
 // They add up to its length.
 var gpuParts = []struct {
 	chart.Part

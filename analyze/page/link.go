@@ -46,7 +46,7 @@ func (l *links) linkTables() {
 	}
 }
 
-// word is what may be the ID of a request.
+// word matches what may be the ID of a request.
 var word = regexp.MustCompile(`[\w.:-]{4,}`)
 
 // text makes the IDs of requests in a sentence lead to their waterfalls.

@@ -117,7 +117,7 @@ func (b *overtimeBuilder) times() []trace.Time {
 	return times
 }
 
-// panels are what is drawn, one below the other.
+// panels returns the charts, one below the other.
 func (b *overtimeBuilder) panels() []chart.Panel {
 	var panels []chart.Panel
 	add := func(title string, unit table.Unit, of func(*overtime.Device, *overtime.Cell) float64) {

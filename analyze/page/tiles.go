@@ -167,7 +167,7 @@ var (
 	// What comes from traces is printable in the page.
 	pageTemplate = parsed("page", functions, pageText)
 
-	// functions are what templates call.
+	// functions are called by templates.
 	functions = template.FuncMap{"printable": table.Printable, "explained": explained}
 )
 

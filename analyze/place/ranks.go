@@ -52,7 +52,7 @@ func (p Location) Group() string {
 	return p.names.Rank(p.place())
 }
 
-// place is what the names of a rank are made of.
+// place returns the parts of which names of a rank are made.
 func (p *Location) place() naming.Place {
 	host := p.Host
 	if host == naming.Unknown {

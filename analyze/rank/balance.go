@@ -199,7 +199,7 @@ func (d *loadBalance) evidence() []finding.Evidence {
 		words.ThreeDigits(d.Most.Running), len(d.Ranks), words.ThreeDigits(d.running())).In("ranks", row, "running", d.Most.Running))
 }
 
-// finding is what an engineer is told of an uneven division.
+// finding returns the finding of an uneven division.
 func (d *loadBalance) finding(b *cause.Costs) finding.Finding {
 	return finding.Finding{
 		At: d.Most.Location, Text: d.text(), Evidence: d.evidence(), Claim: d.claim(b), P: finding.Chance(d.P),
@@ -207,7 +207,7 @@ func (d *loadBalance) finding(b *cause.Costs) finding.Finding {
 	}
 }
 
-// claim is what requests on the busiest rank wait, and decode, longer than on the others.
+// claim returns how much longer requests on the busiest rank wait, and decode, than on the others.
 func (d *loadBalance) claim(b *cause.Costs) finding.Claim {
 	longer := func(of func(*Load) int64) float64 {
 		own, others := d.usual(of)

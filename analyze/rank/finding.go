@@ -162,7 +162,7 @@ func (r *Ranks) stragglerRanks() []straggler.Straggler {
 	return all
 }
 
-// finding is what an engineer is told of a slow stage.
+// finding returns the finding of a slow stage.
 func (p *Pipeline) finding(s *straggler.Straggler) finding.Finding {
 	slow := &p.Stages[s.Rank]
 	return finding.Finding{
@@ -210,7 +210,7 @@ func (p *Pipeline) stageName(stage int) string {
 	return s.Group()
 }
 
-// otherStages is what is usual of the other stages of a pipeline: medians.
+// otherStages has medians of the other stages of a pipeline.
 type otherStages struct {
 	took   int64
 	bubble float64

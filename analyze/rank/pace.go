@@ -153,7 +153,7 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 	return steps
 }
 
-// answerOf is what a step of a whole answer takes on average; 0 ns without steps.
+// answerOf returns the average duration of a step of a whole answer; 0 ns without steps.
 func answerOf(from, to trace.Time, m *request.Metrics) paced {
 	n := int64(m.DecodeTokens())
 	if _, steps := m.StepYield(); steps > 0 {

@@ -33,7 +33,7 @@ type StepGroup struct {
 // History is how late the ranks were in equal parts of the time.
 func (g *StepGroup) History(parts int) *straggler.History { return g.gathering.History(parts) }
 
-// StepKind is what the ranks of a group compute together.
+// StepKind is a kind of step that the ranks of a group compute together.
 type StepKind uint8
 
 const (
@@ -54,7 +54,7 @@ var rankSteps = [...]struct {
 	PrefillStep: {"prefill", request.Prefilling, "prefill"},
 }
 
-// minStepLateness is what is nothing, in ns: the scheduler of TP0 has the
+// minStepLateness is the least that counts, in ns: the scheduler of TP0 has the
 // tokenizer and the detokenizer to talk to, which the others do not.
 const minStepLateness = 300_000
 
@@ -288,7 +288,7 @@ func (s *stepRows) drop() {
 	s.ends = s.ends[:len(s.ends)-s.width]
 }
 
-// stepTraits are what lateness in steps may come with.
+// stepTraits may come with lateness in steps.
 var stepTraits = []straggler.Trait{
 	{Phrase: func(least float64) string { return fmt.Sprintf("with %.0f requests or more in the batch", least) }},
 	{Phrase: func(float64) string { return "with a prefill in or right before them" }},

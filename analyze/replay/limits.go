@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// limits are what a server can hold, as far as requests ever had to wait for it.
+// limits are the capacities of a server, as far as requests ever had to wait for them.
 type limits struct {
 	chunk   int64 // tokens of prompts in a step
 	batch   int64 // requests in a prefill step

@@ -23,7 +23,7 @@ func (m *Model) Of(f Features) float64 {
 	return max(1000, m.Base+m.New*float64(f.New)+m.Requests*float64(f.Requests)+m.Context*float64(f.Context)+m.Joined*float64(min(1, f.Joined)))
 }
 
-// row is what the coefficients are multiplied with.
+// row returns the factors of the coefficients.
 func (f Features) row() [5]float64 {
 	return [5]float64{1, float64(f.New), float64(f.Requests), float64(f.Context), float64(min(1, f.Joined))}
 }
@@ -199,5 +199,5 @@ func (c *cursor) take(f Features, at trace.Time, rng *rand.Rand) (took, lead int
 	return took, min(took, c.lead[i])
 }
 
-// Model is what steps of a kind take on an engine.
+// Model predicts how long steps of a kind take on an engine.
 func (e *Engine) Model(k Kind) Model { return e.timing[k].model }

@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// WaitReason is what a request waits for on its critical path.
+// WaitReason is a reason for waiting on a request's critical path.
 type WaitReason uint8
 
 const (

@@ -15,7 +15,7 @@ type Plan struct {
 	Servers []Server
 	// Arrivals are when requests arrive, by Run.Requests.
 	Arrivals []trace.Time
-	// Sent is what the KV cache of a decode half takes, by job, in ns.
+	// Sent is the duration of the KV transfer to a decode half, by job, in ns.
 	Sent []int64
 	// Routes say how requests of a group of servers are spread; Recorded where nothing is said.
 	Routes map[int32]Routing

@@ -24,7 +24,7 @@ type Engine struct {
 	limits limits
 }
 
-// Kind is what a step computes.
+// Kind is the kind of a step.
 type Kind uint8
 
 const (
@@ -51,7 +51,7 @@ type Step struct {
 	out     int      // requests that were thrown out of the batch and have not come back
 }
 
-// Features are what a step is about.
+// Features describe a step.
 type Features struct {
 	New      int64 // tokens that are computed of prompts
 	Requests int64

@@ -17,7 +17,7 @@ type Latency struct {
 	distribution.Summary
 }
 
-// Finished is what Latency.Of says of requests as users see them.
+// Finished is the value of Latency.Of for requests as users see them.
 const Finished = "finished requests"
 
 // Latencies sums up the metrics of all requests, and how long every kind of

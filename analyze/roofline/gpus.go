@@ -21,7 +21,7 @@ type GPU struct {
 	// bits as they are, on whatever units are fastest.
 	TF32, Single float64
 	Bandwidth    float64 // of its memory, TB/s
-	// Link is what it can send to other GPUs of its host, GB/s: half of what sheets give for both directions.
+	// Link is the bandwidth to other GPUs of its host, GB/s: half of what sheets give for both directions.
 	Link   float64
 	Source string
 }
@@ -79,7 +79,7 @@ var gpus = []GPU{
 	{"MI300X", 304, 2048, 1307.4, 2614.9, 0, 653.7, 163.4, 5.3, 448, "AMD Instinct MI300X"},
 }
 
-// multiprocessor is what one of NVIDIA's holds at once.
+// multiprocessor has the limits of one of NVIDIA's multiprocessors.
 type multiprocessor struct {
 	names           []string // of the GPUs
 	threads, blocks int64

@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// Work is what some kernels have to do at least.
+// Work is the least that some kernels have to do.
 type Work struct {
 	FLOPs, Bytes float64
 	Sent         float64 // bytes that each GPU has to send to others

@@ -20,7 +20,7 @@ type Options struct {
 	Profiles *profile.Set // of the same server; nil without
 }
 
-// Routing is what dumps and logs tell.
+// Routing holds the data of dumps and logs.
 type Routing struct {
 	Sources []*Source
 	Hottest []Expert
@@ -69,10 +69,10 @@ func (w *waiting) add(mean, most, byChance float64) {
 // do; NaN without tokens.
 func (w *waiting) waits() float64 { return 1 - w.mean/w.most }
 
-// chance is what that would be if each token went to any GPU.
+// chance returns the same if each token went to any GPU.
 func (w *waiting) chance() float64 { return 1 - w.mean/w.byChance }
 
-// excess is what chance does not explain.
+// excess returns the part that chance does not explain.
 func (w *waiting) excess() float64 { return max(0, w.waits()-w.chance()) }
 
 // A Layer is one with experts.

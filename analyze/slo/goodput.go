@@ -77,7 +77,7 @@ func Measure(s *request.Set, objectives []Objective) *Goodput {
 	return g
 }
 
-// State is what became of a request, by its index in the set.
+// State returns the outcome of a request, by its index in the set.
 func (g *Goodput) State(request int) State { return g.states[request] }
 
 // PerSecond is how many requests a second meet all objectives; NaN if the time is unknown.

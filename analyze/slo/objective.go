@@ -20,7 +20,7 @@ type Objective struct {
 	of     func(*request.Metrics) int64
 }
 
-// known are what objectives can be about. The time to the first token is the user's.
+// known are the metrics that objectives can be about. The time to the first token is the user's.
 var known = metric.At(metric.Noticed)
 
 // Parse reads objectives: "ttft=500ms,itl=50ms".

@@ -216,7 +216,7 @@ func (g *SyncSamples) settle() {
 	}
 }
 
-// settledTables are what others had for late and offset: a job has samples for each group
+// settledTables are the tables that others had for late and offset: a job has samples for each group
 // of its ranks, and judges one after another.
 var settledTables sync.Pool
 

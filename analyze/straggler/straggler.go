@@ -71,7 +71,7 @@ type Lateness struct {
 	LostShare float64
 }
 
-// Arrives is what ranks do where they meet in the midst of their work.
+// Arrives is the verb for ranks that meet in the midst of their work.
 const Arrives = "arrives"
 
 // Text says in a sentence which rank is late, how often, by how much and what that
@@ -106,7 +106,7 @@ func (s *Straggler) Text() string {
 	return text
 }
 
-// whole is what the part is of that the others lose. Devices also wait for other things.
+// whole returns the time of which the others lose a part. Devices also wait for other things.
 func (s *Straggler) whole() string {
 	switch {
 	case s.Undated:
@@ -158,7 +158,7 @@ func (s *Straggler) Sure() string {
 		text, 100*s.DelayLow, 100*s.DelayHigh, s.Blocks, words.Chance(s.P))
 }
 
-// Finding is what an engineer is told of the straggler.
+// Finding returns the finding of the straggler.
 func (s *Straggler) Finding(cost float64) finding.Finding {
 	f := finding.Finding{
 		At: s.Location, Since: s.Since, Until: s.Until, Text: s.Text(), Evidence: s.Evidence, Cost: cost, P: finding.Chance(s.P),

@@ -149,7 +149,7 @@ type columnJSON struct {
 	Doc  string `json:"doc"`
 }
 
-// String is what programs read.
+// String returns the text for programs.
 func (u Unit) String() string { return unitNames[u] }
 
 var unitNames = [...]string{Text: "text", Count: "count", Duration: "ns", Instant: "unix ns", Bytes: "bytes", Share: "ratio", Number: "number", Factor: "ratio"}

@@ -237,7 +237,7 @@ const DefaultWidth = 120
 
 const MinBar = 20
 
-// numberWithUnit is what stays on one line.
+// numberWithUnit matches text that stays on one line.
 var numberWithUnit = regexp.MustCompile(`(\d) (%|[num]?s\b|/s\b|[kM]?B\b)`)
 
 // Fill divides a text into lines between words: the first one of at most first columns, all

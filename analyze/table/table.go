@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Unit is what the cells of a column are.
+// Unit is the type and unit of a column's cells.
 type Unit uint8
 
 const (
@@ -33,7 +33,7 @@ func (u Unit) Real() bool { return u == Share || u == Number || u == Factor }
 // A Column describes one column of a report.
 type Column struct {
 	Name string // for people; programs get the unit with it, see Key
-	// Title is what people read in place of Name, where that could be taken for the name of another
+	// Title is for people, in place of Name, where that could be taken for the name of another
 	// number.
 	Title string
 	Unit  Unit
@@ -135,7 +135,7 @@ func (r *Table) rank(importance Importance, names []string) *Table {
 	return r
 }
 
-// Name is what the table is called in its report: its schema without its version and
+// Name returns the name of the table in its report: its schema without its version and
 // without what the schemas of all reports begin with, and its part. "stages",
 // "gpu.idle", "tail.ttft".
 func (r *Table) Name() string {

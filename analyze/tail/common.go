@@ -30,7 +30,7 @@ type traitMetric struct {
 	// divided are the times of its causes that a request has, nil if they are not of the
 	// metric.
 	divided func(*cause.Attribution) *cause.Causes
-	// causes are what it may be made of.
+	// causes of which it may be made.
 	causes []cause.Cause
 }
 
@@ -95,7 +95,7 @@ type TraitComparison struct {
 	cost       float64 // ns that those that have it take longer than the others do, in all, if it stands out
 }
 
-// Traits are what requests have in common, compared.
+// Traits are attributes that requests have in common, compared.
 type Traits struct {
 	N    int // finished requests
 	List []TraitComparison

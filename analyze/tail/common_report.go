@@ -28,7 +28,7 @@ func (t *Traits) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	return b.Price(out), check
 }
 
-// claim is what requests that have the trait take longer, of what makes most of it first.
+// claim returns how much longer requests with the trait take, of what makes most of it first.
 func (c *TraitComparison) claim(b *cause.Costs) finding.Claim {
 	causes := c.Metric.causes
 	if c.Part > 0 {

@@ -27,7 +27,7 @@ type Trait struct {
 	n         int            // how many of these have it
 }
 
-// Kind is what a trait is about.
+// Kind is the subject of a trait.
 type Kind uint8
 
 const (

@@ -80,7 +80,7 @@ func (t *Tokens) note(r *table.Table) {
 	}
 }
 
-// rateNames are what the steps of a kind are called beside their rate. Of StepOther, only
+// rateNames are the names of the steps of a kind beside their rate. Of StepOther, only
 // mixtures tell their tokens.
 var rateNames = [...]struct {
 	kind profile.StepKind

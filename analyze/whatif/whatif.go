@@ -176,7 +176,7 @@ func (r *Run) offBy(out []replay.Latency) (worst float64, name string) {
 	return worst, name
 }
 
-// minOff is what is nothing between what was played and recorded, in ns.
+// minOff is the least difference that counts between what was played and recorded, in ns.
 const minOff = 2_000_000
 
 // A metric is a number of some latencies.
@@ -215,7 +215,7 @@ func (m *metric) chance(list []replay.Latency) float64 {
 	return (at(n*p+d) - at(n*p-d)) / 4
 }
 
-// metrics are what is compared.
+// metrics returns the metrics that are compared.
 func (r *Run) metrics() []metric {
 	percentile := func(name string, value func(*replay.Latency) int64, percent int) metric {
 		return metric{name, table.Duration, value, percent, func(list []replay.Latency) float64 {

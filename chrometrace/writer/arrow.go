@@ -34,7 +34,7 @@ type arrowEnd struct {
 	phase byte
 }
 
-// bind is what a slice bears itself.
+// bind holds the arrows that a slice bears itself.
 type bind struct {
 	id  int
 	out bool // arrows start here; else one ends

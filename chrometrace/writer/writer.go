@@ -84,7 +84,7 @@ func (e *encoder) quote(sym trace.Sym) string {
 
 // header writes what describes the trace and starts the list of events. It
 // comes before the events, so that who reads in one pass has the base in time.
-// baseTimeNanoseconds is what PyTorch's profiler calls it.
+// PyTorch's profiler calls the base baseTimeNanoseconds.
 func (e *encoder) header() {
 	e.buf = fmt.Appendf(e.buf, `{"displayTimeUnit":"ns","baseTimeNanoseconds":%d,"metadata":{"base_time_ns":"%[1]d","base_time":"%s"`,
 		int64(e.base), e.base)

@@ -107,7 +107,7 @@ func drawnFinding(f *finding.Finding, m *finders.Measured) drawing.Finding {
 	return d
 }
 
-// rankName is what rows call the rank of a finding: as the profiles do, of which a place may not
+// rankName returns the name that rows have for the rank of a finding: as the profiles do, of which a place may not
 // know how they name those that have no role.
 func rankName(at place.Location, of *profile.Set) string {
 	if of != nil {
@@ -147,7 +147,7 @@ func recordOf(f *finding.Finding) []drawing.Field {
 	return append(record, text("evidence", strings.Join(finding.Sentences(f.Evidence), "\n")), text("command", f.Command([]string{"INPUT..."})))
 }
 
-// needed is what a report needs of what profilers recorded.
+// needed says which profiled rows a report reads.
 type needed struct {
 	events profile.Filter
 	data   convert.ReportOptions
@@ -214,7 +214,7 @@ func splitCaptures(ctx *cli.Context, files []inputs.Input) (others, captures []i
 	return others, captures, nil
 }
 
-// captureEvents are what is read of recordings of the capture of CUDA graphs.
+// captureEvents are the events that are read of recordings of the capture of CUDA graphs.
 var captureEvents = profile.Filter{Cats: reports.HostEvents, Args: profile.ArgsMin, ArgCats: slices.Concat(profile.CallCategories, []string{profile.OperatorCategory}),
 	ArgNames: append([]string{profile.ConcreteInputs}, profile.LaunchArguments...)}
 

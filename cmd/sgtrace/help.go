@@ -52,7 +52,7 @@ func (c *command) help(words []string) error {
 	return app.Run(append(append([]string{app.Name}, words...), "--help"))
 }
 
-// helper is what topics print with.
+// helper prints topics.
 func (c *command) helper() *topics.Helper {
 	width := commandline.Width
 	if w := screen.Width(c.out, c.env); w > 0 {

@@ -196,7 +196,7 @@ func size(files []inputs.Input) int64 {
 	return sum
 }
 
-// minMemory is what the program cannot do without: buffers of decompressors and
+// minMemory is the least that the program needs, in bytes: buffers of decompressors and
 // pieces of the input that are being read.
 const minMemory = 128_000_000
 

@@ -95,7 +95,7 @@ func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Read
 	return in, done, nil
 }
 
-// neededBy is what a report needs of what profilers recorded.
+// neededBy says which profiled rows a report reads.
 func neededBy(ctx *cli.Context, r *reports.Report) needed {
 	events := profile.Filter{Cats: r.Events, Args: profile.ArgsNone, IndexOnly: slices.Contains(r.CollectiveTables, ctx.String("table"))}
 	if r.OfMain(ctx) {

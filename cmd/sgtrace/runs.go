@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/inputs"
 )
 
-// eachRun is what reads one run after another: see [command.readRuns].
+// eachRun returns a reader of one run after another: see [command.readRuns].
 func (c *command) eachRun(ctx *cli.Context, what needed) func(func(*reports.OneRun)) error {
 	return func(reduce func(*reports.OneRun)) error { return c.readRuns(ctx, what, reduce) }
 }

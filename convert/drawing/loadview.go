@@ -56,7 +56,7 @@ func (v *loadView) group() trace.TrackID {
 	return v.top
 }
 
-// Pieces are the values of a counter, one for each piece of time; NaN keeps the one
+// pieces are the values of a counter, one for each piece of time; NaN keeps the one
 // before.
 type pieces struct {
 	extent inputs.Extent

@@ -59,7 +59,7 @@ var hostKeys = regexp.MustCompile(`host|node|pod|peer|address`)
 // A rule makes the pseudonym of a text.
 type rule func(m *Maker, text string) string
 
-// rules are what columns are, by the tag redact of the fields of rows; those without the tag are
+// rules say how columns are redacted, by the tag redact of the fields of rows; those without the tag are
 // texts in which names are looked for.
 var rules = map[string]rule{
 	"":           func(m *Maker, text string) string { return m.all.Scrub(text) },

@@ -22,13 +22,13 @@ type Run struct {
 	Found     int      // inputs in all shards
 }
 
-// asked is what arguments.json says.
+// asked is the content of arguments.json.
 type asked struct {
 	Arguments []string `json:"arguments"`
 	Of        int      `json:"shards"`
 }
 
-// done is what the file of a shard that ended says.
+// done is the content of the file of a shard that ended.
 type done struct {
 	Found     int `json:"found"` // inputs that the arguments led to, in all shards
 	Extracted int `json:"extracted"`

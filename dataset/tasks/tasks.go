@@ -66,7 +66,7 @@ func Key(folder string) ([]byte, error) {
 // KeyFile is where that key is.
 func KeyFile(folder string) string { return filepath.Clean(folder) + ".key" }
 
-// redaction is what redaction.json says.
+// redaction is the content of redaction.json.
 type redaction struct {
 	Key string `json:"key"` // redact.Redactor.Check; "" is not redacted
 }

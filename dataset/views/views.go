@@ -22,7 +22,7 @@ var source string
 // percentiles are those of summaries.
 var percentiles = []int{50, 90, 95, 99}
 
-// data is what the template is filled with.
+// data fills the template.
 type data struct {
 	Dataset        string
 	Macros         []string

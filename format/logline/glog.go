@@ -19,7 +19,7 @@ type Glog struct {
 }
 
 // GlogOf reads such a head, wherever it begins within the first few hundred bytes of a line;
-// rest is what follows it.
+// rest is the text behind it.
 func GlogOf(b []byte) (g Glog, rest []byte, ok bool) {
 	const looked = 300
 	head := b[:min(len(b), looked)]

@@ -134,7 +134,7 @@ func (r *recorder) member(m *member) {
 	}
 }
 
-// sizes are what a rank of so many brings and gets, in bytes; -1 is unknown.
+// sizes returns how much a rank of so many brings and gets, in bytes; -1 is unknown.
 func (x *op) sizes(name string, ranks int64) (in, out int64) {
 	all := int64(-1)
 	if x.bytes >= 0 && ranks > 0 && x.bytes < math.MaxInt64/ranks {

@@ -16,7 +16,7 @@ type family struct {
 // engines are the producers of servers' metrics, by what names begin with.
 var engines = []struct{ prefix, engine string }{{"sglang:", "SGLang"}, {"sglang_", "SGLang"}, {"vllm:", "vLLM"}, {"dynamo_frontend_", "Dynamo"}}
 
-// families are what reports know of engines.
+// families are the metrics of engines that reports know.
 var families = []family{
 	{"num_running_reqs", series.Running, 1},
 	{"num_requests_running", series.Running, 1},
@@ -49,7 +49,7 @@ var families = []family{
 	{"request_queue_time_seconds_bucket", series.QueueTime, 1},
 }
 
-// devices are what reports know of DCGM.
+// devices are the metrics of DCGM that reports know.
 var devices = []family{
 	{"DCGM_FI_DEV_SM_CLOCK", series.SMClock, 1},
 	{"DCGM_FI_DEV_MEM_CLOCK", series.MemoryClock, 1},

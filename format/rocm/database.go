@@ -49,7 +49,7 @@ func isDatabase(head []byte, names ...string) bool {
 	}
 }
 
-// endsName is what stands behind the name of a table: nothing more, or the number of a recording.
+// endsName matches the end of a table's name: nothing more, or the number of a recording.
 var endsName = regexp.MustCompile(`^(_?[0-9a-fA-F]{8}|[^\w])`)
 
 // openDatabase opens a file without locking, journals or writing. The caller closes it.

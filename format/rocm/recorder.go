@@ -126,7 +126,7 @@ type dispatch struct {
 	Counters          []counted
 }
 
-// counted is what a hardware counter counted during a kernel.
+// counted is the value of a hardware counter for a kernel.
 type counted struct {
 	Name, Unit trace.Sym
 	Device     int32

@@ -13,7 +13,7 @@ import (
 var rocpdBases = []string{"metadata", "string", "info_node", "info_process", "info_thread", "info_agent", "info_stream", "info_kernel_symbol", "info_pmc",
 	"event", "pmc_event", "kernel_dispatch", "memory_copy", "memory_allocate", "region", "sample", "track"}
 
-// rocpdSuffix is what may stand behind the name of a table: the UUID of the recording.
+// rocpdSuffix matches what may follow the name of a table: the UUID of the recording.
 var rocpdSuffix = regexp.MustCompile(`^_?[0-9a-fA-F]{8}(_?[0-9a-fA-F]{4}){3}_?[0-9a-fA-F]{12}$`)
 
 // rocpdTables are the rocpdTables of a database by what they hold, each with the UUID behind its name.

@@ -157,7 +157,7 @@ func (r *perfettoReader) packet(p *pftrace.Packet) {
 	}
 }
 
-// memoryOf is what tracks of memory are called: "ALLOCATE BYTES on Agent [4] (GPU)".
+// memoryOf matches names of tracks of memory: "ALLOCATE BYTES on Agent [4] (GPU)".
 var memoryOf = regexp.MustCompile(`^ALLOCATE BYTES on (\w+) \[(\d+)\] \((\w+)\)$`)
 
 func number(text string) int32 {
@@ -220,7 +220,7 @@ func (r *perfettoReader) device(a agentLabel) int64 {
 	return int64(a.number)
 }
 
-// perfettoEvent is what the arguments of an event say.
+// perfettoEvent has the arguments of an event.
 type perfettoEvent struct {
 	name             trace.Sym
 	from, to         trace.Time

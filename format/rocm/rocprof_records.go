@@ -63,7 +63,7 @@ func (r *rocprofReader) countedOnly() {
 	}
 }
 
-// named is what the operation of a record is called.
+// named returns the name of a record's operation.
 func (r *rocprofReader) named(x *rocprofRecord) string {
 	if x.Kind < 0 || x.Kind >= len(r.kinds) || x.Operation < 0 || x.Operation >= len(r.kinds[x.Kind].Operations) {
 		return ""

@@ -127,7 +127,7 @@ func (r *rpdReader) text(id int64) trace.Sym {
 	return r.opt.Syms.Intern("(no name)")
 }
 
-// rpdMarker is what calls are named that are marks of roctx.
+// rpdMarker is the name of calls that are marks of roctx.
 const rpdMarker = "UserMarker"
 
 // calls reads calls, and returns how many there are.

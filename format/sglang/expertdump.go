@@ -42,7 +42,7 @@ var ExpertDump = &format.Format{
 	OnDisk: true,
 }
 
-// expertKeys are what dumps have at the top, or in their records.
+// expertKeys are the keys of dumps, at the top or in their records.
 var expertKeys = [][]byte{[]byte("logical_count"), []byte("physical_to_logical_map"), []byte("global_physical_count"), []byte("gatherer_key")}
 
 func isArchive(head []byte) bool {

@@ -72,7 +72,7 @@ func (p Pool) withDefaults() Pool {
 	return p
 }
 
-// Costs are what steps take on average.
+// Costs are the average durations of steps.
 type Costs struct {
 	Prefill, PerToken       time.Duration // a prefill, and each of its tokens
 	Decode, PerJob, PerKV   time.Duration // a decode step, each of its requests, and each 1000 tokens of their KV

@@ -183,7 +183,7 @@ func logged(r *Run, front int, l Logging) (lines []line) {
 	return lines
 }
 
-// prefix is what stands behind the stamp of a scheduler's lines: of what it has only one, nothing.
+// prefix returns the text behind the stamp of a scheduler's lines: of what it has only one, nothing.
 func (r *Run) prefix(server int) (text string) {
 	s := &r.Servers[server]
 	tp := r.Config.Pools[s.Pool].TP

@@ -39,7 +39,7 @@ func (c *Config) stream(use, number int) *rand.Rand {
 	return rand.New(rand.NewPCG(c.Seed, uint64(use)|uint64(number)<<8))
 }
 
-// draws are what is random about a request besides its lengths: numbers from 0 to 1 for the
+// draws are the random numbers of a request besides its lengths: numbers from 0 to 1 for the
 // ways it takes, and a stream for the drafts that its steps accept and what faults ask.
 type draws struct {
 	way  [12]float64

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// stats is what SGLang's scheduler says of a request that it has finished.
+// stats returns the numbers that SGLang's scheduler logs of a finished request.
 func stats(role Role, q *Request, h *Half, clock *Clock) (text string) {
 	ms := func(from, to int64) string {
 		if from == 0 || to <= from {

@@ -1,6 +1,6 @@
 package cluster
 
-// Run is what happened. Times are true nanoseconds of the Unix epoch; zero means "never".
+// Run records everything that happened. Times are true nanoseconds of the Unix epoch; zero means "never".
 type Run struct {
 	Config     Config
 	Start, End int64 // of the dump
@@ -28,7 +28,7 @@ func (c *Clock) At(t int64) int64 {
 	return t + c.Skew
 }
 
-// Role is what a server does for a request.
+// Role is the part of the work for a request that a server does.
 type Role string
 
 const (
@@ -117,7 +117,7 @@ const (
 	Open     Outcome = ""        // it never ended
 )
 
-// Half is what one server does for a request. It becomes one root span.
+// Half is the share of one server in a request. It becomes one root span.
 type Half struct {
 	Server, Life int
 	RID          string

@@ -223,7 +223,7 @@ func (v *server) after(t int64, then func()) {
 	})
 }
 
-// portion is what a prefill step computes of a job.
+// portion is the part of a job that a prefill step computes.
 type portion struct {
 	job    *job
 	tokens int

@@ -1,6 +1,6 @@
 package cluster
 
-// Truth is what there is to find in a run, and what it costs.
+// Truth lists what there is to find in a run, and its costs.
 type Truth struct {
 	Scenario string `json:"scenario"`
 	Why      string `json:"why"`

@@ -37,7 +37,7 @@ type Config struct {
 	Ring                             int     // places of the buffer of Stat; 0 is one for each pass
 }
 
-// Truth is what was simulated.
+// Truth describes the simulated run.
 type Truth struct {
 	Counts       [][][]int64 // by pass, layer, and physical expert, each token once
 	Balancedness []float64   // of each pass, as SGLang computes it, in float32
@@ -162,7 +162,7 @@ next:
 	return out
 }
 
-// balancedness is what SGLang's compute_utilization_rate returns, on average over layers.
+// balancedness returns the result of SGLang's compute_utilization_rate, on average over layers.
 func balancedness(counts [][]int64, gpus int) float64 {
 	sum := float32(0)
 	for _, layer := range counts {
@@ -253,7 +253,7 @@ func (t *Truth) write(c *Config, ranks [][]pass, maps [][]int64) {
 	}
 }
 
-// records is what one rank dumps.
+// records returns the dump of one rank.
 func (c *Config) records(rank int, passes []pass, maps [][]int64) simkit.Dict {
 	physical := c.Experts + c.Redundant
 	var list []any

@@ -22,7 +22,7 @@ type InspectorConfig struct {
 	Interval int64
 }
 
-// InspectorTruth is what happened.
+// InspectorTruth is the simulated history.
 type InspectorTruth struct {
 	Begun int64 // when the first collective was that the late rank was late for, Unix µs
 	Ends  []int64

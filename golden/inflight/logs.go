@@ -35,7 +35,7 @@ func (j *job) writeLogs(dir string, form Form) error {
 	return os.WriteFile(filepath.Join(dir, "stderr.log"), []byte(together.String()), 0o644)
 }
 
-// torchTypes are what the watchdog calls operations.
+// torchTypes are the watchdog's names of operations.
 var torchTypes = map[string]string{"all_reduce": "ALLREDUCE", "_all_gather_base": "_ALLGATHER_BASE", "_reduce_scatter_base": "_REDUCE_SCATTER_BASE", "broadcast": "BROADCAST", "gather": "GATHER"}
 
 // timeout is that of collectives.
@@ -94,7 +94,7 @@ var (
 	ncclTypes = map[string]int{"BFloat16": 9, "Float": 7, "Half": 6}
 )
 
-// nccl is what NCCL prints of a rank. One half of the jobs is aborted by the watchdog at last.
+// nccl returns the log of NCCL of a rank. One half of the jobs is aborted by the watchdog at last.
 func (j *job) nccl(rank int) string {
 	var b strings.Builder
 	say := func(format string, args ...any) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Fault is what goes wrong.
+// Fault is a kind of failure.
 type Fault uint8
 
 const (
@@ -258,7 +258,7 @@ func (j *job) ends(rank, i int) bool {
 	return true
 }
 
-// groupName is what a rank calls a group.
+// groupName returns a rank's name of a group.
 func (j *job) groupName(g int) string {
 	if g == 0 {
 		return "0"

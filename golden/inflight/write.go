@@ -19,7 +19,7 @@ const (
 	// Watchdog is one log of all ranks, with what PyTorch's watchdog prints. It tells no types, and of a rank
 	// in which nothing timed out only how far the group of all is.
 	Watchdog
-	// NCCL is what NCCL prints with NCCL_DEBUG=INFO, a file a rank; NCCLTogether is one file.
+	// NCCL is the log of NCCL with NCCL_DEBUG=INFO, a file a rank; NCCLTogether is one file.
 	NCCL
 	NCCLTogether
 )
@@ -81,7 +81,7 @@ func plain(v any) any {
 	return v
 }
 
-// dump is what the recorder of a rank has, with the keys and in the order of version 2.9.
+// dump returns the entries in the recorder of a rank, with the keys and in the order of version 2.9.
 func (j *job) dump(rank int) simkit.Dict {
 	config, status := simkit.Dict{}, simkit.Dict{}
 	for id, g := range j.mine[rank] {

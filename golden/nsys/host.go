@@ -76,7 +76,7 @@ type interval struct{ start, end int64 }
 
 func (s interval) when() interval { return s }
 
-// process is what one scheduler did.
+// process records what one scheduler did.
 type process struct {
 	host    *host
 	capture *torch.Capture
@@ -204,7 +204,7 @@ func (p *process) lose(n int) {
 	}
 }
 
-// timed is what has a time.
+// timed is anything that has a time.
 type timed interface{ when() interval }
 
 // owned is an event of a process.

@@ -21,7 +21,7 @@ type nvtxRange struct {
 
 const neverClosed = math.MaxInt64
 
-// payload is what NCCL says about a call; its layout is 0 if nothing.
+// payload is NCCL's description of a call; its layout is 0 if nothing.
 type payload struct {
 	layout              int
 	comm, bytes         uint64

@@ -1,6 +1,6 @@
 package nsys
 
-// Truth is what the Nsight Systems exports of a run hold.
+// Truth is the content of the Nsight Systems exports of a run.
 type Truth struct {
 	// Secret is in all files, where no reader may pass it on.
 	Secret string      `json:"secret,omitempty"`
@@ -32,7 +32,7 @@ type FileTruth struct {
 	Messages  []Message      `json:"messages,omitempty"` // warnings and errors
 }
 
-// Message is what the profiler says: 1 is information, 2 a warning, 3 an error.
+// Message is a diagnostic of the profiler: 1 is information, 2 a warning, 3 an error.
 type Message struct {
 	Severity int    `json:"severity"`
 	Text     string `json:"text"`

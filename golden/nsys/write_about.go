@@ -117,7 +117,7 @@ func (w *writer) target() {
 	}
 }
 
-// gpuLabels are what numbers in other tables stand for.
+// gpuLabels explain numbers in other tables.
 var gpuLabels = []struct {
 	table  string
 	labels []string

@@ -75,10 +75,10 @@ type Config struct {
 	// KVTokens is the KV cache of one DP rank that decodes, in tokens. When it is
 	// full, requests are retracted. A prefill instance has room enough.
 	KVTokens int
-	// Scheduling is what schedulers do in another way than SGLang's do by default.
+	// Scheduling has the settings of schedulers that differ from SGLang's defaults.
 	Scheduling Scheduling
 
-	// Incident is what changes in the middle of the run.
+	// Incident is a change in the middle of the run.
 	Incident Incident
 	// Straggler is the rank that the others wait for.
 	Straggler Straggler

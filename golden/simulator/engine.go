@@ -37,7 +37,7 @@ type engine struct {
 	spell     spell
 }
 
-// microbatch is what one slot of the pipeline decodes again and again.
+// microbatch is the batch that one slot of the pipeline decodes again and again.
 type microbatch struct {
 	index   int
 	busy    bool

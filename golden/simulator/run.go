@@ -4,7 +4,7 @@ import (
 	"math"
 )
 
-// Run is what happened: the input of every writer and of [Run.Truth]. It knows
+// Run records everything that happened: the input of every writer and of [Run.Truth]. It knows
 // no file format. Times are true Unix nanoseconds, and zero means "never".
 type Run struct {
 	Config    Config
@@ -16,7 +16,7 @@ type Run struct {
 	Onset     int64      // start of the incident
 }
 
-// Role is what a part of the deployment does for a request.
+// Role is the part of the work for a request that some servers do.
 type Role string
 
 const (
@@ -109,7 +109,7 @@ const (
 // outcomes lists all of them in the order of reports.
 var outcomes = []Outcome{Finished, ClientCanceled, ClientGone, QueueFull, TransferFailed}
 
-// Half is what one instance does for a request: all of it, its prefill or its
+// Half is the share of one instance in a request: all of it, its prefill or its
 // decode. It becomes one SGLang root span.
 type Half struct {
 	Instance int
@@ -204,7 +204,7 @@ type RankStep struct {
 	done      int64 // the tokens are known to it
 }
 
-// Clock is what a host shows instead of true time:
+// Clock relates the time that a host shows to true time:
 //
 //	shown = t + skew + drift/1e6·(t − since)
 //

@@ -63,7 +63,7 @@ const (
 	scheduleLevel = 3
 )
 
-// Thread is what one process did for a half.
+// Thread is the share of one process in a half.
 type Thread struct {
 	Process    int
 	Start, End int64   // End is 0 if it hangs; so is that of its open stages

@@ -9,7 +9,7 @@ import (
 // TruthSchema names the form of truth.json. Fields are only ever added.
 const TruthSchema = "sgtrace.truth/v1"
 
-// Truth is what a reader of the files of a [Run] ought to find. Times are true
+// Truth lists what a reader of the files of a [Run] ought to find. Times are true
 // Unix nanoseconds and durations nanoseconds: what a host's clock shows, HostTruth says,
 // and SGLang puts slices on a grid of 256 ns. What never happened is left out.
 type Truth struct {

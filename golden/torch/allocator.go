@@ -34,7 +34,7 @@ type memoryBlock struct {
 	pool    bool
 }
 
-// AllocatorTruth is what happened since the first entry that the ring holds, in bytes.
+// AllocatorTruth sums up what happened since the first entry that the ring holds, in bytes.
 type AllocatorTruth struct {
 	Start, Peak, End, Reserved, MostReserved int64
 	Entries, Failed                          int
@@ -180,7 +180,7 @@ func (r *Allocator) record(action string, what simkit.Dict, size int64, place in
 	}
 }
 
-// Truth is what happened.
+// Truth returns the sums of what happened.
 func (r *Allocator) Truth() AllocatorTruth {
 	t := AllocatorTruth{Start: r.beforeRing.allocated, End: r.use[len(r.use)-1].allocated, Reserved: r.reserved, MostReserved: r.reserved, Entries: len(r.entries), PeakTime: get(r.entries[0], "time_us").(int64)}
 	t.Peak = t.Start

@@ -110,7 +110,7 @@ func (g *Group) commsID(seq uint64) uint64 {
 	return h.Sum64() | 1<<62
 }
 
-// opText is what depends on the size of a step in the arguments of an operator.
+// opText has the arguments of an operator that depend on the size of a step.
 type opText struct {
 	shapes     string
 	inner      string // shapes of the operator within

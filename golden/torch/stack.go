@@ -97,7 +97,7 @@ func (s *stack) frames(k *Call, parent int) {
 	s.python(row.frames[1], parent, k.At(partBuiltin), k.At(partBuiltinEnd))
 }
 
-// smallFrames are what Python does in between.
+// smallFrames are short Python functions in between.
 var smallFrames = [...]string{
 	"<built-in function len>",
 	"torch/nn/modules/module.py(1940): __getattr__",

@@ -67,7 +67,7 @@ const (
 	OpSync
 )
 
-// OpRow is what PyTorch runs for one thing that the model does.
+// OpRow is an operator that PyTorch runs for one thing that the model does.
 type OpRow struct {
 	outer, inner string // operators, one in the other; both may be empty
 	annotation   string // of a collective

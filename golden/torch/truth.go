@@ -2,7 +2,7 @@ package torch
 
 import "github.com/sgtrace/sgtrace/golden/simulator"
 
-// Truth is what the PyTorch traces of a run hold. Times are true time, as
+// Truth is the content of the PyTorch traces of a run. Times are true time, as
 // everywhere; a file has them on the clock of its host.
 type Truth struct {
 	// FromNs and ToNs bound the recording. It has the steps that lie in between on

@@ -135,7 +135,7 @@ func (f *finder) chance(w window, deviate float64) float64 {
 	return supremum(deviate, float64(f.s.least(w.from, w.to))/float64(w.to-w.from))
 }
 
-// leastGain is what the gain of the best split of a window has to be for its probability, times a
+// leastGain returns the gain that the best split of a window needs for its probability, times a
 // factor, to be alpha; a little less where that is not known exactly.
 func (f *finder) leastGain(w window, times float64) float64 {
 	if length := w.to - w.from; f.known.length != length || f.known.times != times {

@@ -194,7 +194,7 @@ func localMedians(list []Observation) []float64 {
 	return local
 }
 
-// levels are what the shape that fits best says of observations.
+// levels returns the values of the best shape for the observations.
 func (t *track) levels(list []Observation) []float64 {
 	f := &t.fits[t.best]
 	c := t.level(t.best)
@@ -283,7 +283,7 @@ func (t *track) measure() {
 	t.worth = n / t.tau
 }
 
-// residuals are what the best shape leaves, in order of time.
+// residuals returns what the best shape leaves, in order of time.
 func (t *track) residuals() []float64 {
 	left := t.levels(t.list)
 	for i := range left {

@@ -14,7 +14,7 @@ const (
 	scales = 12
 )
 
-// basis is what a shape of size 1 is on average during an observation. For Waving it is the
+// basis returns the average of a shape of size 1 during an observation. For Waving it is the
 // part that is given by phase: fitWave needs both.
 func (t *track) basis(s Shape, o *Observation, at, end float64) float64 {
 	switch s {

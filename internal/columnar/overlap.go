@@ -37,7 +37,7 @@ func (f *File) Overlapping(start, length int, from, to int64) (first, end int64)
 	return min(first, end), end
 }
 
-// pageBounds are what the values of a page lie between, and its rows in its group.
+// pageBounds are the bounds of a page's values, and of its rows in its group.
 type pageBounds struct{ least, most, first, end int64 }
 
 // pagesOf returns the pages of a column in a group of so many rows; a page without values has no

@@ -12,7 +12,7 @@ import (
 // groupRows is how many rows a group has at most: what engines read as one piece.
 const groupRows = 1 << 18
 
-// compression is what all writers share.
+// compression is shared by all writers.
 var compression = new(codec)
 
 // buffered is how many rows are handed on at a time.

@@ -19,7 +19,7 @@ type Options struct {
 	LongText int
 	// Limit is how much may be held, in bytes; 0 is 1 GiB.
 	Limit int64
-	// Refs is what [Scan] found in the same pickle; nil keeps all that might be referred to.
+	// Refs is the result of [Scan] on the same pickle; nil keeps all that might be referred to.
 	Refs *Refs
 }
 

@@ -2,7 +2,7 @@ package pickle
 
 import "math"
 
-// Kind is what a value is.
+// Kind is the type of a value.
 type Kind uint8
 
 const (
@@ -149,7 +149,7 @@ func (v Value) Class() string {
 	return ""
 }
 
-// Args is what an object was made of, usually a tuple.
+// Args returns the arguments that an object was made with, usually a tuple.
 func (v Value) Args() Value {
 	if v.Kind == Object {
 		return v.node.items[1]
@@ -157,7 +157,7 @@ func (v Value) Args() Value {
 	return Value{}
 }
 
-// State is what an object was given after it was made, usually a dict; it is missing if it was
+// State returns the value that an object was given after it was made, usually a dict; it is missing if it was
 // given nothing.
 func (v Value) State() Value {
 	if v.Kind == Object {

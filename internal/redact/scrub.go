@@ -48,7 +48,7 @@ var anyShape = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(strings.Join(all, "|"))
 })
 
-// routes are what addresses of an HTTP server begin with, which are no files.
+// routes matches addresses of an HTTP server, which are no files.
 var routes = pattern(`^/(?:v[0-9]+/|(?:generate|encode|classify|health|health_generate|get_\w+|metrics|flush_cache|start_profile|stop_profile|inference/|workers|readiness|liveness)\b)`)
 
 // absolute names a path, unless it is the route of a request, or a unit: 12 /s.

@@ -22,7 +22,7 @@ const (
 	ByCapture            // pieces that are a capture each, by compareCaptures
 )
 
-// compare compares two samples.
+// Compare compares two samples.
 func (how How) Compare(before, after Sample) Change {
 	switch how {
 	case ByCapture:

@@ -72,7 +72,7 @@ func (s *Source) Chains(kind ChainKind, wanted func(number int64) bool, yield fu
 	})
 }
 
-// namelessIn is what functions of a module are called that have no name: "[libcuda.so.1]".
+// namelessIn returns the name of nameless functions of a module: "[libcuda.so.1]".
 func namelessIn(module string) string {
 	if module == "" || module[0] == '[' {
 		return "[Unknown]"

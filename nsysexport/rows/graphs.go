@@ -80,7 +80,7 @@ func (s *Source) GraphNodes(yield func(*GraphNode) bool) {
 	})
 }
 
-// SyncKind is what was waited for. Numbers are those of CUPTI.
+// SyncKind is a kind of synchronization. Numbers are those of CUPTI.
 type SyncKind uint8
 
 // A Sync is a wait of the host or of a stream. 48 bytes.

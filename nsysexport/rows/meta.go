@@ -7,7 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Meta is what an export says about itself.
+// Meta is the information in an export about itself.
 type Meta struct {
 	Product string // version of nsys that wrote the export: "2026.2.1.210"; "" before 2022
 	Schema  string // version of the schema: "3.25.0"; "" before 2022

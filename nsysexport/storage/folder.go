@@ -94,7 +94,7 @@ func (f *folder) Connect() (Conn, error) { return folderConn{f}, nil }
 // A folderConn reads tables, each from a file of its own.
 type folderConn struct{ of *folder }
 
-// kinds are what SQLite calls the types of columns.
+// kinds are SQLite's names of the types of columns.
 var kinds = [...]string{columnar.Integer: "INTEGER", columnar.Real: "REAL", columnar.Bytes: "TEXT"}
 
 // Columns returns the columns of a table.

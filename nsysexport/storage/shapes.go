@@ -154,7 +154,7 @@ func (v value) begins(texts string) bool {
 	})
 }
 
-// checks are what values of columns must be.
+// checks are conditions on the values of columns.
 var checks = map[string]func(int64) bool{
 	"start":      isTime,
 	"end":        isTime,

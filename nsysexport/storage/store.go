@@ -165,7 +165,7 @@ func (l *Loss) String() string {
 	return fmt.Sprintf("up to %d and those behind", l.Rows)
 }
 
-// known are what the names of tables begin with that exports have and nothing else does.
+// known are prefixes of names of tables that only exports have.
 var known = []string{"CUPTI_ACTIVITY_KIND_", "TARGET_INFO_", "NVTX_", "OSRT_", "ANALYSIS_DETAILS", "EXPORT_META_DATA",
 	"META_DATA_EXPORT", "ThreadNames", "SCHED_EVENTS", "GPU_METRICS"}
 

@@ -95,7 +95,7 @@ const (
 	Pending // was freed, but a stream may still use it
 )
 
-// Action is what an entry tells.
+// Action is the kind of an entry.
 type Action uint8
 
 const (
@@ -110,7 +110,7 @@ const (
 	OutOfMemory // the device had no more; Address is how much it had
 )
 
-// Actions are what PyTorch calls them.
+// Actions are PyTorch's names of them.
 var Actions = map[string]Action{"alloc": Alloc, "free_requested": FreeRequested, "free_completed": FreeCompleted, "segment_alloc": SegmentAlloc,
 	"segment_free": SegmentFree, "segment_map": SegmentMap, "segment_unmap": SegmentUnmap, "oom": OutOfMemory}
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// DefaultName is what [DefaultClasses] are called.
+// DefaultName is the name of [DefaultClasses].
 const DefaultName = "default"
 
 // DefaultClasses returns the rules that are used unless others are asked for: what

@@ -164,7 +164,7 @@ func (f *Filler) Attribute(list trace.ArgList, key string, value any, offset int
 	return list
 }
 
-// Kinds are the kinds of spans by the words that formats other than OTLP have for them.
+// kinds are the kinds of spans by the words that formats other than OTLP have for them.
 var kinds = []string{"", "internal", "server", "client", "producer", "consumer"}
 
 // KindOf returns the kind that a word stands for; 0 is none.

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// packages are what package managers of Linux install, made by nfpm as packaging/nfpm.yaml
-// says.
+// packages makes packages for Linux's package managers with nfpm, as packaging/nfpm.yaml says.
 type packages struct {
 	nfpm    string // MODULE@VERSION
 	version string // of the checkout, as git describes it

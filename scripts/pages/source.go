@@ -209,7 +209,7 @@ func (p *pkg) fields(t ast.Expr) []string {
 	return names
 }
 
-// oddHeading is what package comments have above the list of what producers do.
+// oddHeading is the heading in package comments of the list of producers' quirks.
 const oddHeading = "What is odd"
 
 // odd returns what is said about producers under its heading: in the comment of a package, or

@@ -148,7 +148,7 @@ func (s *source) table(folder, name, columns string) (string, error) {
 	return out.String(), nil
 }
 
-// why is what the comments with a row say.
+// why returns the text of the comments with a row.
 func (r *row) why() string {
 	switch {
 	case r.above == "" || r.beside == "":

@@ -67,7 +67,7 @@ func (b *bench) arrivalsOf(ranks int) error {
 	return nil
 }
 
-// rankName is what reports call a rank.
+// rankName returns the name of a rank in reports.
 func rankName(rank int) string { return "rank " + strconv.Itoa(rank) }
 
 // writeCollectives writes the trace of a rank: all-reduces of the ranks of its host.

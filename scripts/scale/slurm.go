@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// packages are what the daemons and the commands need beyond a minimal Debian.
+// packages are needed by the daemons and the commands beyond a minimal Debian.
 var packages = []string{"slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins", "munge", "libmunge2", "libhwloc15", "liblua5.1-0"}
 
 // errNoSlurm says that Slurm cannot be had here: not Debian, or no mirror in reach.

@@ -16,7 +16,7 @@ const most = 16
 // apart is from the beginning of a repeat to that of the next; a dump must be shorter.
 const apart = 6 * time.Hour
 
-// ids are what stands before IDs that must differ between repeats.
+// ids are the texts before IDs that must differ between repeats.
 var ids = []string{`"traceId":"`, `"key":"rid","value":{"stringValue":"`, `"key":"bootstrap_room","value":{"stringValue":"0x`}
 
 // repeat writes a dump of JSON lines n times, with other requests each time, and later.

@@ -37,7 +37,7 @@ type reply struct {
 	Error  *struct{ Message string }
 }
 
-// names are what the program is called. $SGTRACE_CHROMIUM comes before them.
+// names are those of the program. $SGTRACE_CHROMIUM comes before them.
 var names = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
 
 // Find returns the path of a browser.

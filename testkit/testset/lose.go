@@ -20,7 +20,7 @@ func (l Loss) String() string { return [...]string{"by batch", "by line", "by pr
 // Losses are all ways to lose spans.
 var Losses = []Loss{ByBatch, ByLine, ByProcess}
 
-// batchStart is what precedes a batch in a line, but the first one.
+// batchStart precedes every batch in a line but the first one.
 var batchStart = []byte(`,{"resource":{`)
 
 const lineStart, lineEnd = `{"resourceSpans":[`, "]}\n"

@@ -31,7 +31,7 @@ type Place struct {
 	Rank   trace.Rank // NoRank for a process that does the work of its role without being a rank
 }
 
-// Unknown is what a host is called that no input tells.
+// Unknown is the name of a host that no input names.
 const Unknown = "?"
 
 const (
@@ -39,7 +39,7 @@ const (
 	other   = "other"   // what is not known to have a role
 )
 
-// Names are what the ranks and hosts of some inputs are called. Nil knows nothing about
+// Names holds the names of the ranks and hosts of some inputs. Nil knows nothing about
 // them: then hosts, roles and parts are shown as far as they are known.
 type Names struct {
 	hosts  hosts

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// Masked is what stands where a credential was.
+// Masked replaces a credential.
 const Masked = "[secret]"
 
 // A shape is how credentials look. The last group of the pattern is what is masked.

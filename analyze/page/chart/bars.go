@@ -98,7 +98,7 @@ func (b *Bars) numbers() *Numbers {
 	return n
 }
 
-// text is what part k of a bar is.
+// text describes part k of a bar.
 func (b *Bars) text(r *Bar, k int) string {
 	if k < len(r.Texts) && r.Texts[k] != "" {
 		return r.Texts[k]

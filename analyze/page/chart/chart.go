@@ -28,7 +28,7 @@ type Body interface {
 type Drawing struct {
 	Markup template.HTML
 	Legend []LegendEntry
-	// Hover is what the script shows under the pointer; nil if the markup tells.
+	// Hover is shown by the script under the pointer; nil if the markup tells.
 	Hover   any
 	Notes   []string
 	Numbers *Numbers // nil if the markup is a table, or text
@@ -44,7 +44,7 @@ type LegendEntry struct {
 	Series int
 }
 
-// Numbers are what a figure shows as a table. The first column of a row names it.
+// Numbers is the table of a figure's numbers. The first column of a row names it.
 type Numbers struct {
 	Head []string
 	Rows [][]string

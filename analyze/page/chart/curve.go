@@ -57,7 +57,7 @@ func (s *svg) curve(p curvePath, color, i int, faint bool) {
 	s.close("g")
 }
 
-// hoverLines is what the script shows of curves: the values of all lines at one place
+// hoverLines is the data of curves that the script shows: the values of all lines at one place
 // of an axis. Places are parts of a frame, from the left and from above.
 type hoverLines struct {
 	Axis   string      `json:"axis"` // "x" or "y": along which the pointer chooses
@@ -102,7 +102,7 @@ type Distribution struct {
 	Packed string
 }
 
-// hoverPercentiles is what the script shows of percentiles, and draws them anew from.
+// hoverPercentiles is the data of percentiles that the script shows, and draws them anew from.
 type hoverPercentiles struct {
 	hoverLines
 	Packed []string `json:"packed,omitempty"` // of each line; nil if none has any

@@ -227,7 +227,7 @@ func (h *Heatmap) legend(most float64) []LegendEntry {
 type hoverCells struct {
 	Rows    []string `json:"rows"`
 	Columns []string `json:"columns"`
-	// Course is what the script sums up for a range of time; nil is unknown.
+	// Course is summed up by the script for a range of time; nil is unknown.
 	Course *packedCourse `json:"course,omitempty"`
 }
 

@@ -112,7 +112,7 @@ func (c *Scatter) axes() (from, to trace.Time, y scale) {
 	return from, to, newLogarithmic(float64(least), float64(most), table.Duration, 10)
 }
 
-// hoverDots is what the script shows of dots. Times are ms: From since 1970, those of
+// hoverDots is the data of dots that the script shows. Times are ms: From since 1970, those of
 // the dots since From.
 type hoverDots struct {
 	Value  string       `json:"value"`

@@ -37,7 +37,7 @@ func (c *Strip) Draw() (Drawing, error) {
 	return d, nil
 }
 
-// hoverStrip is what the script shows of pieces.
+// hoverStrip is the data of pieces that the script shows.
 type hoverStrip struct {
 	Strip []string `json:"strip"` // names of rows
 	Texts []string `json:"texts"` // of pieces

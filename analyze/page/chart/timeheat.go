@@ -73,7 +73,7 @@ func (h *TimeHeat) Draw() (Drawing, error) {
 	return d, nil
 }
 
-// hoverHeat is what the script shows of the cells. Bounds of groups are parts of the
+// hoverHeat is the data of cells that the script shows. Bounds of groups are parts of the
 // whole axis.
 type hoverHeat struct {
 	Heat []hoverHeatGroup `json:"heat"`

@@ -28,7 +28,7 @@ type parser struct {
 	// careful: what ends a string is looked at closely, because the event is
 	// damaged.
 	careful bool
-	// clock is what relative times count from, if the filter needs to know.
+	// clock is the origin of relative times, if the filter needs to know.
 	clock int64
 
 	ev    event
@@ -56,7 +56,7 @@ type arena interface {
 	Put(list []byte) trace.ArgsID
 }
 
-// settings are what all parsers of a file share.
+// settings are shared by all parsers of a file.
 type settings struct {
 	Limits
 	opt   Options

@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace/secret"
 )
 
-// notes are what was repaired in the event that is being read. They become
+// notes tell what was repaired in the event that is being read. They become
 // diagnostics when the event is complete.
 type notes struct {
 	commas  int       // missing or superfluous
@@ -291,7 +291,7 @@ func (p *parser) word(i int, key trace.Sym, encode bool) (next int, err error) {
 	return next, nil
 }
 
-// wordBytes are what numbers and words consist of: those of JSON, "inf", "N/A",
+// wordBytes are the characters of numbers and words: those of JSON, "inf", "N/A",
 // "-nan(ind)", "1.#INF".
 var wordBytes = func() (t [256]bool) {
 	for c := range 256 {

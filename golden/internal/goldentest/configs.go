@@ -98,7 +98,7 @@ func CountOf(t *testing.T, rows []simulator.NameCount, name string) int {
 // BrokenWriter takes Left bytes, then fails with [ErrBroken].
 type BrokenWriter struct{ Left int }
 
-// ErrBroken is what a [BrokenWriter] returns.
+// ErrBroken is the error of a [BrokenWriter].
 var ErrBroken = errors.New("broken")
 
 func (w *BrokenWriter) Write(b []byte) (int, error) {

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Agenda is what will happen, in the order of virtual time; things of the same
+// Agenda lists future events in the order of virtual time; things of the same
 // time happen in the order in which they were put down. The zero value is empty.
 type Agenda struct {
 	Now   int64

@@ -80,7 +80,7 @@ func processBefore(b []byte) (host, pid string) {
 // Names of NCCL's types, by their numbers.
 var typeNames = []string{"int8", "uint8", "int32", "uint32", "int64", "uint64", "fp16", "fp32", "fp64", "bf16", "fp8_e4m3", "fp8_e5m2"}
 
-// Reductions of NCCL, by their numbers; sums go without saying.
+// reductions of NCCL, by their numbers; sums go without saying.
 var reductions = []string{"", "product", "max", "min", "average"}
 
 // rooted are collectives with a root, and how their names go on.

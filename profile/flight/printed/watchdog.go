@@ -125,7 +125,7 @@ func (w *watched) group(h head) int32 {
 	return i
 }
 
-// opNames are what the flight recorder calls types of operations.
+// opNames are the flight recorder's names of types of operations.
 var opNames = map[string]string{"ALLREDUCE": "all_reduce", "BROADCAST": "broadcast", "_BROADCAST_OOP": "_broadcast_oop", "ALLGATHER": "all_gather", "_ALLGATHER_BASE": "_all_gather_base",
 	"REDUCE": "reduce", "_REDUCE_OOP": "_reduce_oop", "REDUCE_SCATTER": "reduce_scatter", "_REDUCE_SCATTER_BASE": "_reduce_scatter_base", "GATHER": "gather", "SCATTER": "scatter",
 	"ALLTOALL": "all_to_all", "ALLTOALL_BASE": "all_to_all", "BARRIER": "barrier", "COALESCED": "coalesced", "SEND": "send", "RECV": "recv", "RECVANYSOURCE": "recv", "ALLREDUCE_COALESCED": "allreduce_coalesced"}

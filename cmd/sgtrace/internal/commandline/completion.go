@@ -10,7 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// CompleteCommand is what the scripts of shells run: it prints what may stand in the
+// CompleteCommand is run by the scripts of shells: it prints what may stand in the
 // place of the last word, which may be empty. It is no command of people and not listed.
 const CompleteCommand = "__complete"
 

@@ -50,7 +50,7 @@ Commands:
 // A Topic is something that 'sgtrace help' explains besides commands.
 type Topic struct {
 	Name, Usage string
-	// Words are what the topic can be asked about; nil is only the topic itself.
+	// Words are the entries that the topic can be asked for; nil is only the topic itself.
 	Words func() []string
 }
 
@@ -159,7 +159,7 @@ func describeFlag(f cli.DocGenerationFlag) (head, what string) {
 	return head, what
 }
 
-// flagText is what the help of a command says of a flag.
+// flagText returns the lines about a flag in the help of a command.
 func flagText(f cli.DocGenerationFlag) string {
 	head, what := describeFlag(f)
 	head = "  " + head

@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// manIntroduction is what the page says besides what every command says of itself.
+// manIntroduction begins the page, before the commands.
 const manIntroduction = `.SH SYNOPSIS
 .B sgtrace
 .I COMMAND
@@ -25,7 +25,7 @@ for standard input. sgtrace recognizes gzip, zstd, and framed dumps by content.
 Results go to standard output, everything else to standard error.
 `
 
-// manEnd is what follows the commands.
+// manEnd follows the commands.
 const manEnd = `.SH "EXIT STATUS"
 .TP
 .B 0
@@ -53,7 +53,7 @@ whether text may contain more than ASCII; in the locales C and POSIX it does not
 .BR nsys (1)
 `
 
-// manEndOfCommand is what follows a command on a page of its own.
+// manEndOfCommand follows a command on a page of its own.
 const manEndOfCommand = `.SH "SEE ALSO"
 .BR sgtrace (1)
 `

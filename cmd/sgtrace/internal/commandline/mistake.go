@@ -204,7 +204,7 @@ func flagNamed(flags []cli.Flag, name string) cli.Flag {
 	return flags[i]
 }
 
-// purpose is what the help says about a flag.
+// purpose returns the help of a flag.
 func purpose(flags []cli.Flag, name string) string {
 	f, ok := flagNamed(flags, name).(cli.DocGenerationFlag)
 	if !ok {

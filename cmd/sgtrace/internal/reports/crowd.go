@@ -23,7 +23,7 @@ func ReadSumming(ctx *cli.Context) (s Summing, err error) {
 	return s, err
 }
 
-// hosts returns what --hosts says; nil is that it is not given.
+// Hosts returns what --hosts says; nil is that it is not given.
 func (s Summing) Hosts() *document.Hosts { return s.hosts }
 
 // hosts reads the flag --hosts; nil is that it is not given.

@@ -82,7 +82,7 @@ func (in *Reading) fleet() (*fleet.Fleet, error) {
 	return fleet.New(list), err
 }
 
-// weeks is what several runs say together; nil if there is one, or they cannot be read.
+// weeks returns the report on several runs together; nil if there is one, or they cannot be read.
 func (in *Reading) weeks() finders.Runs {
 	if in.EachRun == nil {
 		return nil

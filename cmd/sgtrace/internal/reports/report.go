@@ -23,7 +23,7 @@ import (
 type Report struct {
 	Name string // of the flag that asks for it: "kernels"
 	As   string // what its schema calls it, if not by its name
-	// Usage is what the help says about the flag: one line. A word in backquotes is a
+	// Usage is the help of the flag: one line. A word in backquotes is a
 	// value that the flag takes.
 	Usage string
 	Needs Needs
@@ -106,7 +106,7 @@ type Reading struct {
 	WhatIf bool
 }
 
-// OneRun is what was read of inputs that were recorded at about the same time. Its tables are
+// OneRun holds the data of inputs that were recorded at about the same time. Its tables are
 // gone once it has been reduced.
 type OneRun struct {
 	From, To trace.Time // of the inputs; 0 is unknown

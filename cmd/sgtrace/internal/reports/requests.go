@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
-// noOptions is what reads the flags of a report that has no values to check.
+// noOptions returns a reader of the flags of a report that has no values to check.
 func noOptions(run Run) func(*cli.Context) (Run, error) {
 	return func(*cli.Context) (Run, error) { return run, nil }
 }
@@ -29,7 +29,7 @@ func latencies(in *Reading) (*document.Document, error) {
 	return document.Of(t), nil
 }
 
-// criticalPath is what the slow requests waited for; profiles of the ranks that served them say more.
+// criticalPath reports what the slow requests waited for; profiles of the ranks that served them say more.
 func criticalPath(in *Reading) (*document.Document, error) {
 	if in.Requests == nil {
 		return nil, errNoDumps
@@ -52,7 +52,7 @@ func dimensions() string {
 	return strings.Join(names, ", ")
 }
 
-// stagesBy is what reads the flags of a report on stages by one dimension.
+// stagesBy returns a reader of the flags of a report on stages by one dimension.
 func stagesBy(dimension string) func(*cli.Context) (Run, error) {
 	return func(*cli.Context) (Run, error) { return stages(dimension) }
 }

@@ -299,7 +299,7 @@ type Meter struct {
 	quit, gone chan struct{} // nil if nothing is shown
 }
 
-// Work is what a Meter shows.
+// Work is the progress that a Meter shows.
 type Work struct {
 	Doing string    // such as "analyzing"; "" is reading, of which bytes are counted
 	Bytes int64     // to read; below zero it is unknown

@@ -17,7 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// Choices are what the flags can choose from: what the requests hold before anything is
+// Choices lists what the flags can choose from: what the requests hold before anything is
 // chosen.
 type Choices struct {
 	requests    int

@@ -54,7 +54,7 @@ func WindowFlags() []cli.Flag {
 	})
 }
 
-// Selected is what the flags choose.
+// Selected is the choice that the flags make.
 type Selected struct {
 	Selection request.Selection // From and To are 0 until Resolve
 	Window    Window            // of time

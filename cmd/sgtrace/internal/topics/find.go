@@ -118,7 +118,7 @@ var (
 	introduces = regexp.MustCompile(`(?:^|[\s(])\*{1,2}([A-Za-z][^*]*)\*{1,2}`)
 )
 
-// terms are what the first cell of a row is about: all that is code, or all of it.
+// terms returns the terms that the first cell of a row explains: all that is code, or all of it.
 func terms(cell string) []string {
 	var out []string
 	for _, m := range code.FindAllStringSubmatch(cell, -1) {

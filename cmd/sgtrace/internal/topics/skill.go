@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/docs"
 )
 
-// skillText is what the skill says that no table has. Names in braces are for tables.
+// skillText is the text of the skill that no table has. Names in braces are for tables.
 const skillText = `---
 name: sgtrace-incident
 description: Find out from files what went wrong in LLM serving (SGLang, vLLM, TensorRT-LLM) - which stage, which rank, since when, why, and what it costs. Use when requests were slow, failed, or hung, and there are server logs, records of requests, metrics, OTLP dumps, PyTorch or Nsight Systems traces, flight recorder dumps, or an incident bundle.
