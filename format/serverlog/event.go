@@ -76,6 +76,12 @@ var signs = []sign{
 	{text: "Encountered an error in forward", kind: series.Exception, says: "its forward pass failed"},
 	{text: "Watchdog caught collective operation timeout", kind: series.Timeout, more: (*reader).collective},
 	{text: "ProcessGroupNCCL's watchdog got stuck", kind: series.Timeout, says: "the watchdog of NCCL is stuck itself"},
+	{text: "thread terminated with exception: ", kind: series.Exception, more: ncclEnds},
+	{text: "scheduler is dead. Please check", kind: series.Crash, says: "a scheduler died"},
+	{text: "Exit code: ", kind: series.Crash, more: exited},
+	{text: "error while attempting to bind on address", kind: series.Crash, says: "its port is in use"},
+	{text: "The request queue is full", kind: series.Refusal, says: "refuses a request: its queue is full"},
+	{text: "died unexpectedly", kind: series.Exception, more: deadWorker},
 	{text: "Pyspy dump for PID", more: (*reader).stacks},
 	{text: "Pyspy failed"},
 	{text: "All pyspy dump attempts failed"},
@@ -275,7 +281,7 @@ func (r *reader) crashed(b []byte, _ *series.Instant) string {
 		text = word(b[i+len("Subprocess "):]) + " crashed"
 	}
 	if code, ok := after(b, "exit code "); ok {
-		text += " with exit code " + strconv.Itoa(int(code))
+		text += " with exit code " + strconv.Itoa(int(code)) + meant(strconv.Itoa(int(code)))
 	}
 	return text
 }
@@ -320,6 +326,14 @@ func silentWorkers(_ *reader, b []byte, _ *series.Instant) string {
 		return fmt.Sprintf("its workers did not come back for %g s", s)
 	}
 	return "its workers did not come back"
+}
+
+// deadWorker reads "Worker proc VllmWorker-3 died unexpectedly".
+func deadWorker(_ *reader, b []byte, _ *series.Instant) string {
+	if name, _, ok := bytes.Cut(behind(b, "Worker proc "), []byte(" ")); ok && len(name) < 60 {
+		return "worker " + string(name) + " died"
+	}
+	return "a worker died"
 }
 
 // eventLoop begins the traceback of TensorRT-LLM's event loop, which ends so, while the server goes on answering.

@@ -94,6 +94,31 @@ transfer failed TP3 1: the session of transfers to 10.0.0.7:15867 failed`},
 RuntimeError: NCCL error: unhandled system error
 `, `communication - 1: NCCL warns: socketPollConnect: Connect to 10.0.0.4<56849> returned 113(No route to host) errno 115(Operation now in progress) (n5, GPU 6)
 exception TP14 1: Scheduler: RuntimeError: NCCL error: unhandled system error in NCCL_CHECK (pynccl_wrapper.py:243)`},
+		{"C++ ends a process, and Python tells of it", `[2026-03-04 10:22:10 TP0] Decode batch, #running-req: 1, #token: 9, token usage: 0.01, cuda graph: True, gen throughput (token/s): 1.00, #queue-req: 0
+[rank1]:[E304 10:22:12.020753201 ProcessGroupNCCL.cpp:1895] [PG ID 2 PG GUID 3 Rank 1] Process group watchdog thread terminated with exception: CUDA error: an illegal memory access was encountered
+terminate called after throwing an instance of 'c10::DistBackendError'
+  what():  [PG ID 2 PG GUID 3 Rank 1] Process group watchdog thread terminated with exception: CUDA error: an illegal memory access was encountered
+Fatal Python error: Aborted
+[2026-03-04 10:22:14] Subprocess scheduler_0 (pid=4451) crashed with exit code -6. Triggering SIGQUIT for cleanup...
+`, `crash - 1: an exception in C++ that nobody caught ended it
+crash - 1: Python ended at once
+exception rank 1 1: PyTorch ends it: CUDA error: an illegal memory access was encountered
+crash - 1: scheduler_ crashed with exit code -6 (aborted)`},
+		{"a scheduler is killed", `[2026-03-04 10:22:10 TP0] Init torch distributed ends.
+[2026-03-04 10:23:40] Rank 0 scheduler is dead. Please check if there are relevant logs.
+[2026-03-04 10:23:42] Exit code: -9
+Killed
+`, `crash - 1: a scheduler died
+crash - 1: a process ended with exit code -9 (killed, often as memory of the host ran out)
+crash - 1: was killed`},
+		{"a worker of vLLM that died, and what its engine needs to start", `(EngineCore pid=271) ERROR 03-04 10:22:13 [multiproc_executor.py:230] Worker proc VllmWorker-3 died unexpectedly, shutting down executor.
+(EngineCore pid=271) ERROR 03-04 10:22:13 [core.py:708] Traceback (most recent call last):
+(EngineCore pid=271) ERROR 03-04 10:22:13 [core.py:708]   File "/vllm/v1/core/kv_cache_utils.py", line 716, in check
+(EngineCore pid=271) ERROR 03-04 10:22:13 [core.py:708] ValueError: To serve at least one request with the models's max seq len (131072), (16.00 GiB KV cache is needed).
+Bus error (core dumped)
+`, `exception - 1: worker VllmWorker-3 died
+exception - 1: the engine: ValueError: To serve at least one request with the models's max seq len (131072), (16.00 GiB KV cache is needed) in check (kv_cache_utils.py:716)
+exception - 1: a bus error: shared memory (/dev/shm) may be too small`},
 		{"stamps are cut off", `[ TP2] Scheduler hit an exception: Traceback (most recent call last):
   File "/sgl/srt/managers/scheduler.py", line 423, in __init__
 AssertionError

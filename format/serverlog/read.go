@@ -103,6 +103,13 @@ func (r *reader) spot() int32 {
 	return r.here
 }
 
+// unranked is the server of [reader.spot]: any of its processes may have written the line.
+func (r *reader) unranked() int32 {
+	p := r.f.Set.Places[r.spot()]
+	p.Rank = trace.NoRank
+	return r.f.Place(p)
+}
+
 // rotated is what rotation and compression add to the name of a log. A number behind a dash before
 // them is none: pods of a set are called decode-0 and decode-1.
 var rotated = regexp.MustCompile(`(?:[-.](?:20\d{6}(?:[-_]?\d{2,6})?|\d{4}-\d\d-\d\d(?:[-_T]?\d\d(?:[-_:]?\d\d){0,2})?|gz|zst|(?:log|txt|out|err|jsonl?)(?:-\d{1,3})?)|\.\d{1,3})+$`)

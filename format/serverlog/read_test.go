@@ -145,7 +145,7 @@ func TestUnknownLines(t *testing.T) {
 		"[2026-05-25 17:29:52 TP1] awq quantization is not fully optimized yet.":                                                                 0,
 		"[2026-05-25 17:29:52 TP1] Ignore import error when loading sglang.srt.models.mindspore: No module named 'mindspore'":                    0,
 		"[2026-05-25 17:29:52 TP1] The frobnicator failed to start":                                                                              1,
-		"terminate called after throwing an instance of 'std::runtime_error'":                                                                    1,
+		"some plugin of ours has crashed":                                                                                                        1,
 		"(APIServer pid=1) INFO 06-18 09:55:08 [api_server.py:1] Starting vLLM API server":                                                       0,
 		"(APIServer pid=1) WARNING 06-18 09:55:08 [api_server.py:1] the connection was refused by everybody":                                     1,
 		"[2026-09-29 00:00:00 TP0] Decode batch, #running-req: 2, #token: 32, token usage: 0.12, gen throughput (token/s): 95.33, #queue-req: 1": 0,

@@ -57,8 +57,9 @@ func isTraceback(b []byte) bool {
 var harmless = []string{"RuntimeError", "OutOfMemoryError", "MemoryError", "OSError", "ConnectionError", "ConnectionResetError", "ConnectionRefusedError", "BrokenPipeError",
 	"TimeoutError", "AcceleratorError", "DistBackendError", "DistNetworkError", "DistStoreError", "ChildProcessError"}
 
-// plain are pieces of messages that quote nothing, of exceptions of other types.
-var plain = []string{"No free slots", "memory leak detected"}
+// plain are pieces of messages that are about the machine or its settings, of exceptions of other types.
+var plain = []string{"No free slots", "memory leak detected", "To serve at least one request with", "The model's max seq len (", "No available memory for the cache blocks",
+	"User-specified max_model_len", "Free memory on device"}
 
 // unstamped reads a line without a stamp: a piece of a traceback or of a stack, or anything else. What stands
 // around it may tell the process.
@@ -74,7 +75,7 @@ func (r *reader) unstamped(b, around []byte) bool {
 	}
 	if warning, ok := r.printed.NCCL(b); ok {
 		if text, failed := printed.FailureOf(b, warning); warning != nil && failed {
-			r.f.Instant(series.Instant{Time: r.now, Kind: series.Communication, Place: r.spot(), Line: uint32(r.line), Count: 1}, printed.SaysNCCL+text)
+			r.f.Instant(series.Instant{Time: r.now, Kind: series.Communication, Place: r.unranked(), Line: uint32(r.line), Count: 1}, printed.SaysNCCL+text)
 		}
 		return true
 	}
@@ -87,6 +88,9 @@ func (r *reader) unstamped(b, around []byte) bool {
 		return r.event(b, r.now, r.spot())
 	}
 	if bytes.HasPrefix(b, []byte("Exception in thread ")) { // its traceback follows
+		return true
+	}
+	if r.died(b) {
 		return true
 	}
 	if isTraceback(b) {
@@ -133,9 +137,8 @@ func (r *reader) traced(b []byte, from string) bool {
 	text := name
 	_, message, _ := bytes.Cut(b, []byte(": "))
 	for _, known := range plain {
-		if bytes.Contains(message, []byte(known)) {
-			text += ": " + known
-			break
+		if bytes.Contains(message, []byte(known)) && !strings.Contains(text, ": ") {
+			text += ": " + logline.Message(message)
 		}
 	}
 	for _, h := range harmless {

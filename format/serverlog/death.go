@@ -1,0 +1,77 @@
+package serverlog
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/series"
+)
+
+// A lastWord is what the runtime of a process, or its shell, prints as it ends, without a stamp. It begins a line, or
+// ends it.
+type lastWord struct {
+	begins, ends string
+	kind         series.InstantKind
+	says         string
+}
+
+// lastWords are tried in this order. One that says why is an exception; others only learn of it.
+var lastWords = []lastWord{
+	{begins: "!!!!!!! Segfault encountered", kind: series.Exception, says: "a segmentation fault"},
+	{begins: "Fatal Python error: Segmentation fault", kind: series.Exception, says: "a segmentation fault"},
+	{begins: "Fatal Python error: Bus error", kind: series.Exception, says: "a bus error: shared memory (/dev/shm) may be too small"},
+	{begins: "Fatal Python error: ", kind: series.Crash, says: "Python ended at once"},
+	{begins: "ERROR: Unexpected bus error encountered in worker", kind: series.Exception, says: "a bus error: shared memory (/dev/shm) may be too small"},
+	{begins: "terminate called ", kind: series.Crash, says: "an exception in C++ that nobody caught ended it"},
+	{ends: "Segmentation fault (core dumped)", kind: series.Exception, says: "a segmentation fault"},
+	{ends: "Bus error (core dumped)", kind: series.Exception, says: "a bus error: shared memory (/dev/shm) may be too small"},
+	{ends: "Aborted (core dumped)", kind: series.Crash, says: "was aborted"},
+	{begins: "Killed", kind: series.Crash, says: "was killed"}, // SGLang does so itself behind a failure, too
+}
+
+// died reads what a process prints as it ends.
+func (r *reader) died(b []byte) bool {
+	for i := range lastWords {
+		w := &lastWords[i]
+		if w.begins == "Killed" && len(bytes.TrimSpace(b)) != len(w.begins) || !bytes.HasPrefix(b, []byte(w.begins)) || !bytes.HasSuffix(bytes.TrimSpace(b), []byte(w.ends)) {
+			continue
+		}
+		r.f.Instant(series.Instant{Time: r.now, Kind: w.kind, Place: r.unranked(), Line: uint32(r.line), Count: 1}, w.says)
+		return true
+	}
+	return bytes.HasPrefix(b, []byte("  what():  ")) // of the exception that ended it, which PyTorch logs, too
+}
+
+// exits are what ended a process, by its exit code.
+var exits = map[string]string{"-6": "aborted", "-7": "bus error", "-9": "killed, often as memory of the host ran out", "-11": "segmentation fault", "-15": "told to end"}
+
+// exited reads "Exit code: -9".
+func exited(_ *reader, b []byte, _ *series.Instant) string {
+	code := string(bytes.TrimSpace(behind(b, "Exit code: ")))
+	if len(code) > 4 || strings.Trim(code, "-0123456789") != "" || code == "0" {
+		return ""
+	}
+	return "a process ended with exit code " + code + meant(code)
+}
+
+// meant says what an exit code means.
+func meant(code string) string {
+	if text := exits[code]; text != "" {
+		return " (" + text + ")"
+	}
+	return ""
+}
+
+// ncclEnds reads why PyTorch's watchdog ends a process: messages of CUDA and NCCL quote nothing. That a collective
+// timed out is told by itself.
+func ncclEnds(_ *reader, b []byte, _ *series.Instant) string {
+	why := behind(b, "thread terminated with exception: ")
+	switch {
+	case bytes.Contains(why, []byte("Watchdog caught collective")):
+		return ""
+	case bytes.HasPrefix(why, []byte("CUDA error: ")), bytes.HasPrefix(why, []byte("NCCL error")):
+		return "PyTorch ends it: " + logline.Message(why)
+	}
+	return "PyTorch ends it, as its watchdog met an exception"
+}
