@@ -119,10 +119,12 @@ var eventWords = func() wordList {
 	return newWordList(words...)
 }()
 
+// lookedAt is how much of a line is searched for words of events: what comes later may be a prompt.
+const lookedAt = 400
+
 // event reads a line that may be an event, and reports whether it is.
 func (r *reader) event(b []byte, at trace.Time, place int32) bool {
-	const looked = 400 // at the beginning of a line: what comes later may be a prompt
-	found := eventWords.first(b[:min(len(b), looked)])
+	found := eventWords.first(b[:min(len(b), lookedAt)])
 	if found < 0 {
 		return false
 	}

@@ -327,8 +327,11 @@ var (
 func (r *reader) body(b []byte, at trace.Time, place int32) {
 	r.f.Saw(at)
 	r.now, r.here = at, place
-	if len(b) > 0 && levels[b[0]] {
+	switch {
+	case len(b) > 0 && levels[b[0]]:
 		b = unleveled(b)
+	case len(b) > 0 && b[0] == '[': // "[metrics.py:424][INFO]: ", of a format of one's own
+		b = message(b)
 	}
 	switch {
 	case bytes.HasPrefix(b, decodeBatch):

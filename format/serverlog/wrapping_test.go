@@ -71,6 +71,24 @@ RuntimeError: CUDA error: an illegal memory access was encountered
 	}
 }
 
+// Deployments configure Python's logging themselves, too.
+func TestOwnFormats(t *testing.T) {
+	const batch, failed = "Decode batch, #running-req: 3, #token: 4123, token usage: 0.02, gen throughput (token/s): 88.17, #queue-req: 0\n", "Scheduler hit an exception: Traceback (most recent call last):\n  File \"/x/scheduler.py\", line 18, in event_loop\nRuntimeError: CUDA error: x\n"
+	want := saidIn(t, "[2026-03-04 10:22:10] "+batch+"[2026-03-04 10:22:12] "+failed)
+	for _, before := range []string{
+		"[2026-03-04 10:22:10][scheduler_metrics_mixin.py:424][INFO]: ", "2026-03-04 10:22:10 INFO 151972 [scheduler_metrics_mixin.py:287] ", "2026-03-04 10:22:10,120 - sglang.srt.managers - INFO - ",
+		"2026-03-04 10:22:10.120 | INFO     | sglang.srt.managers.scheduler:log:287 - ", "INFO:2026-03-04 10:22:10,120:sglang.srt: ", "2026-03-04T10:22:12.1Z stderr F 2026-03-04 10:22:10 [INFO] scheduler.py:12: ",
+	} {
+		text := before + batch + before + failed
+		if !sniff([]byte(text)) {
+			t.Errorf("%s: not recognized", before)
+		}
+		if got := saidIn(t, text); got != want {
+			t.Errorf("%s:\n%swant\n%s", before, got, want)
+		}
+	}
+}
+
 // saidIn is what a log says that happened, with nothing of when and of whose it is.
 func saidIn(t *testing.T, text string) string {
 	t.Helper()

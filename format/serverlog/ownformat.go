@@ -1,0 +1,88 @@
+package serverlog
+
+import (
+	"bytes"
+
+	"github.com/sgtrace/sgtrace/format/logline"
+)
+
+// ownFormat reads a line of SGLang as a deployment that configured Python's logging itself has it: a local stamp and
+// no brackets around it, and then names, numbers, and levels in any order, "2025-12-04 20:35:53 INFO 1519 [metrics.py:287]
+// Decode batch. ..", "2025-12-04 20:35:53,120 - sglang.srt - INFO - Decode batch. ..". Its rank is not told.
+func (r *reader) ownFormat(b []byte) bool {
+	i := localStampIn(b)
+	if i < 0 {
+		return false
+	}
+	stamp, ok := r.stamps.Read(b[i:])
+	if !ok {
+		return false
+	}
+	ns, n, grain := logline.Fraction(b[i+logline.DateTime:])
+	rest := message(b[i+logline.DateTime+n:])
+	known := bytes.HasPrefix(rest, decodeBatch) || bytes.HasPrefix(rest, prefillBatch) || isTraceback(rest) || eventWords.first(rest[:min(len(rest), lookedAt)]) >= 0
+	if !known {
+		return false
+	}
+	w := r.around.Unwrap(b[:i])
+	at := r.place(stamp+ns, w, grain)
+	r.process = r.wrapped(b[:i])
+	r.body(rest, at, r.placeOf(nil, w))
+	return true
+}
+
+// localStampIn returns where the first stamp without a zone begins near the beginning of a line; -1 without.
+func localStampIn(b []byte) int {
+	const looked = 200
+	b = b[:min(len(b), looked)]
+	var zoned logline.Stamper
+	for from := 0; ; from++ {
+		i := bytes.Index(b[from:], []byte("20"))
+		if i < 0 {
+			return -1
+		}
+		if from += i; !logline.IsStamp(b[from:]) {
+			continue
+		}
+		if _, _, ok := zoned.Zoned(b[from:]); !ok {
+			return from
+		}
+	}
+}
+
+// message returns a message without what stands between it and a stamp: levels, numbers of processes and lines, and names of
+// modules, with dashes, bars, or brackets.
+func message(b []byte) []byte {
+	const most = 8
+	for range most {
+		b = bytes.TrimLeft(b, " \t-|:")
+		end := bytes.IndexAny(b, " \t")
+		if len(b) > 0 && b[0] == '[' {
+			end = bytes.IndexByte(b, ']') + 1
+		}
+		if end <= 0 || !isHead(bytes.Trim(b[:end], "[]:()")) {
+			return b
+		}
+		b = b[end:]
+	}
+	return b
+}
+
+// isHead reports whether a word is a level, a number, or the name of a module, which has a dot and no other signs.
+func isHead(word []byte) bool {
+	if len(word) == 0 || logline.LevelOf(append(word[:len(word):len(word)], ' ')) != nil {
+		return true
+	}
+	dots, letters := 0, 0
+	for _, c := range word {
+		switch {
+		case c == '.' || c == ':':
+			dots++
+		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '<' || c == '>':
+			letters++
+		case c < '0' || c > '9':
+			return false
+		}
+	}
+	return letters == 0 || dots > 0 && word[len(word)-1] != '.'
+}
