@@ -8,7 +8,7 @@ import (
 )
 
 // reportMessages reports what the profiler warned about: data that it lost, rights that it
-// did not have.
+// did not have, but not what the program does not use.
 func reportMessages(src *rows.Source) {
 	type place struct {
 		message *trace.Message
@@ -18,8 +18,11 @@ func reportMessages(src *rows.Source) {
 	var order []place
 	for m := range src.Messages {
 		p := place{trace.NsysWarning, strings.TrimSpace(m.Text)}
-		if m.Severity > 2 {
+		if m.Severity > 2 && !isAboutSamples(p.text) || losesWork(p.text) {
 			p.message = trace.NsysError
+		}
+		if isUnused(p.text) {
+			continue
 		}
 		if counts[p]++; counts[p] == 1 {
 			order = append(order, p)
@@ -35,4 +38,23 @@ func reportMessages(src *rows.Source) {
 			src.Diag(m, "", 0, strings.Join(list, " | "))
 		}
 	}
+}
+
+// isUnused reports whether a message says that a process makes no calls to a library: nothing is
+// missing then. Of CUDA it may be.
+func isUnused(text string) bool {
+	of, question := strings.CutPrefix(text, "No ")
+	return question && strings.Contains(of, " events collected. Does the process use ") && !strings.HasPrefix(of, "CUDA ")
+}
+
+// isAboutSamples reports whether a message is about samples of threads, without which nothing that
+// devices did is missing.
+func isAboutSamples(text string) bool {
+	return strings.Contains(text, "CPU IP/backtrace sample") || strings.Contains(text, "CPU kernel IP/backtrace sample")
+}
+
+// losesWork reports whether a message says that work of devices may be missing, however severe it is
+// called.
+func losesWork(text string) bool {
+	return strings.Contains(text, "CUPTI events might be missing") || strings.Contains(text, "Not all CUDA events might have been collected")
 }

@@ -185,7 +185,9 @@ func TestRowsOfProfiles(t *testing.T) {
 		INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (200, 300, 0, 1, 7, 21, %[2]d, 3, 5), (0, 0, 0, 1, 7, 22, %[2]d, 3, 5), (310, 305, 0, 1, 7, 23, %[2]d, 3, 5);
 		CREATE TABLE DIAGNOSTIC_EVENT (timestamp INTEGER, timestampType INTEGER, source INTEGER, severity INTEGER, text TEXT, globalPid INTEGER);
 		INSERT INTO DIAGNOSTIC_EVENT VALUES (1, 0, 1, 2, 'some
-			events are lost', NULL), (1, 0, 1, 1, '/home/me is fine', NULL), (2, 0, 1, 3, 'all is lost', NULL);`, thread, process)
+			events are lost', NULL), (1, 0, 1, 1, '/home/me is fine', NULL), (2, 0, 1, 3, 'all is lost', NULL),
+			(3, 0, 1, 2, 'No OpenGL events collected. Does the process use OpenGL?', NULL), (3, 0, 1, 2, 'No CUDA events collected. Does the process use CUDA?', NULL),
+			(4, 0, 1, 3, 'Unable to configure the collection of CPU IP/backtrace samples', NULL), (5, 0, 1, 1, 'Some CUPTI events might be missing.', NULL);`, thread, process)
 	_, lines, diags := profiles(t, sql, profile.Filter{})
 	expect(t, lines,
 		"5|thread 6 (worker)|OS runtime|osrt poll 10+10", "5|thread 6 (worker)|cuDNN|cudnn cudnnForward 11+1",
@@ -198,7 +200,8 @@ func TestRowsOfProfiles(t *testing.T) {
 	for _, d := range diags {
 		said = append(said, d.Code+": "+d.Msg)
 	}
-	expect(t, said, "nsys-warning: the profiler says: some events are lost", "nsys-error: the profiler says: all is lost",
+	expect(t, said, "nsys-warning: the profiler says: some events are lost | No CUDA events collected. Does the process use CUDA? | Unable to configure the collection of CPU IP/backtrace samples",
+		"nsys-error: the profiler says: all is lost | Some CUPTI events might be missing.",
 		"nsys-graph-untimed: the GPU recorded no times for 2 runs of CUDA graphs; they are not drawn")
 
 	_, lines, _ = profiles(t, sql, profile.Filter{Cats: []string{"NVTX"}, Names: regexp.MustCompile("inn|async"), MinDur: 5})

@@ -45,7 +45,11 @@ func (c Coverage) String() string {
 	if c.Share() >= all {
 		return ""
 	}
-	return fmt.Sprintf("%s %% of %s (%s of %s)", words.InPercent(c.Share()), c.Of, words.Nearly(c.Known), words.Nearly(c.All))
+	share := c.Share()
+	if !c.Enough() {
+		share = min(share, enoughKnown-0.006) // rounded, it must not seem to be enough
+	}
+	return fmt.Sprintf("%s %% of %s (%s of %s)", words.InPercent(share), c.Of, words.Nearly(c.Known), words.Nearly(c.All))
 }
 
 // State is the outcome of a search.

@@ -1,12 +1,16 @@
 package rows
 
-import "github.com/sgtrace/sgtrace/trace"
+import (
+	"strings"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
 
 // A Message is a warning or an error of the profiler: lost data, missing rights.
 type Message struct {
 	Time     trace.Time
 	PID      int32 // -1 is unknown
-	Severity uint8 // 2 is a warning, 3 an error
+	Severity uint8 // 1 is information, 2 a warning, 3 an error
 	Text     string
 }
 
@@ -27,17 +31,21 @@ var messageTable = tableSpec{
 	},
 }
 
+// missing is in information about data that were lost.
+const missing = "might be missing"
+
 // Messages yields warnings and errors. What is less severe is about the profiler
-// itself, with paths of the machine.
+// itself, with paths of the machine, unless it says that something is missing.
 func (s *Source) Messages(yield func(*Message) bool) {
 	const warning, failure = 2, 3
 	var m Message
 	s.scan(&messageTable, func(c *cursor) bool {
 		severity := c.int(messageSeverity)
-		if severity != warning && severity != failure {
+		text := s.Options.Syms.Name(c.textSym(messageText))
+		if severity != warning && severity != failure && !strings.Contains(text, missing) {
 			return true
 		}
-		m = Message{c.time(messageTime), pidOf(c.int(messagePID)), uint8(severity), s.Options.Syms.Name(c.textSym(messageText))}
+		m = Message{c.time(messageTime), pidOf(c.int(messagePID)), uint8(severity), text}
 		return yield(&m)
 	})
 }
