@@ -208,34 +208,41 @@ func (w *observer) followsLoad(of []*pace, c *paceCourse) bool {
 	case changepoint.Ramped:
 		from = to / 2
 	}
+	inside := func(at float64) bool { return at >= from && at < to }
 	var before, after arrived
 	for _, p := range of {
 		for i := range p.work {
 			x := &p.work[i]
-			if at := w.seconds(x.from); at >= from && at < to {
-				after.add(x, 1+c.by(x, w))
+			if inside(w.seconds(x.from)) {
+				after.run(x, 1+c.by(x, w))
 			} else {
-				before.add(x, 1+c.by(x, w))
+				before.run(x, 1+c.by(x, w))
+			}
+		}
+		for _, a := range p.asked {
+			if inside(w.seconds(a.at)) {
+				after.ask(a.units)
+			} else {
+				before.ask(a.units)
 			}
 		}
 	}
-	inside := to - from
-	outside := w.seconds(w.to) - inside
-	if before.units == 0 || after.units == 0 || inside <= 0 || outside <= 0 {
+	outside := w.seconds(w.to) - (to - from)
+	if before.units == 0 || after.units == 0 || before.speed == 0 || after.speed == 0 || to <= from || outside <= 0 {
 		return false
 	}
 	const deviations = 2
-	more := after.units / inside / (before.units / outside)
+	more := after.units / (to - from) / (before.units / outside)
 	surely := more * math.Exp(-deviations*math.Hypot(before.scatter(), after.scatter()))
-	return surely >= before.speed/before.units/(after.speed/after.units)
+	return surely >= before.speed/before.ran/(after.speed/after.ran)
 }
 
-// Arrived is the work that came in some time: how many units, and their speed.
-type arrived struct{ units, squares, speed float64 }
+// Arrived is the work that came in some time, in units, and the speed of what ran then.
+type arrived struct{ units, squares, ran, speed float64 }
 
-func (a *arrived) add(x *piece, speed float64) {
-	a.units, a.squares, a.speed = a.units+x.units, a.squares+x.units*x.units, a.speed+x.units*speed
-}
+func (a *arrived) ask(units float64) { a.units, a.squares = a.units+units, a.squares+units*units }
+
+func (a *arrived) run(x *piece, speed float64) { a.ran, a.speed = a.ran+x.units, a.speed+x.units*speed }
 
 // scatter is by which part the sum of units may be off, as they came by chance.
 func (a *arrived) scatter() float64 { return math.Sqrt(a.squares) / a.units }

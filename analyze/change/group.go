@@ -79,6 +79,9 @@ func groupShifts(found []Shift, lag int64) []Change {
 func follows(lead, f *Shift, lag trace.Time) bool {
 	early := lag / 4 // clocks of hosts differ, and places are not that certain
 	switch {
+	case lead.Metric == ArrivalsChanged && lead.rises() && (f.Metric == CachedChanged || f.Metric.isLength()):
+		// Those that come in addition are other requests, and a cache has less for each of more.
+		return f.First <= lead.Last+early && f.Last >= lead.First-early && f.work() < factor(lead.Before.Rate, lead.After.Rate)
 	case f.Metric.saves() || f.Metric.isLength():
 		return false // a cause of its own
 	case f.Metric == PaceChanged && lead.Metric != PaceChanged && lead.Metric != LatenessChanged:
@@ -95,6 +98,14 @@ func follows(lead, f *Shift, lag trace.Time) bool {
 		return false // nor does more on one server make others of its role slower: they get less
 	}
 	return f.First <= lead.Last+lag && f.Last >= lead.First-early
+}
+
+// work is by which factor there is more to do for a request; below 1 is less.
+func (f *Shift) work() float64 {
+	if f.Metric == CachedChanged {
+		return distribution.Ratio(1-f.After.Share, 1-f.Before.Share)
+	}
+	return distribution.Ratio(f.After.Rate, f.Before.Rate)
 }
 
 // has reports whether a change knows of a series already.

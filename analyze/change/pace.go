@@ -19,6 +19,22 @@ type pace struct {
 	work []piece // by start
 	// usual is how long a piece of usual work takes, ns.
 	usual float64
+	asked []asked
+}
+
+// Asked is how many units of work a request asks a rank for, whether or not its pieces are looked at.
+type asked struct {
+	at    trace.Time
+	units float64
+}
+
+// askedFor is what the requests of some pieces ask for.
+func (w *observer) askedFor(pieces []piece) []asked {
+	list := memory.Make[asked](len(pieces))
+	for i := range pieces {
+		list[i] = asked{w.set.Requests[pieces[i].request].Start, pieces[i].units}
+	}
+	return list
 }
 
 // A piece of work is what a rank did for a request.
@@ -85,10 +101,14 @@ func (w *observer) observePaces() {
 		slices.SortStableFunc(all, byStart)
 		x.end()
 		if list := w.decodeWork(x.decodes, x.otherDecodes, all); len(list) >= minPieces {
-			w.paces.decode = append(w.paces.decode, newPace(rank, list, 0))
+			p := newPace(rank, list, 0)
+			p.asked = w.askedFor(x.decodes)
+			w.paces.decode = append(w.paces.decode, p)
 		}
 		if list := w.prefillWork(together, x.decodes); len(list) >= minPieces {
-			w.paces.prefill = append(w.paces.prefill, newPace(rank, list, 1))
+			p := newPace(rank, list, 1)
+			p.asked = w.askedFor(x.prefills)
+			w.paces.prefill = append(w.paces.prefill, p)
 		}
 	}
 }

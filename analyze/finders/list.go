@@ -12,10 +12,12 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/hardware"
+	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/logged"
 	"github.com/sgtrace/sgtrace/analyze/loss"
 	"github.com/sgtrace/sgtrace/analyze/operators"
 	"github.com/sgtrace/sgtrace/analyze/opportunity"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/walk"
@@ -248,7 +250,28 @@ func lateInSteps(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.RankLoads.StragglerFindings(m.Costs)
 }
 
-func lives(m *Measured) ([]finding.Finding, finding.Check) { return m.Lives.Findings() }
+// lives tells what happened to servers. While one is away, others have more to do.
+func lives(m *Measured) ([]finding.Finding, finding.Check) {
+	found, check := m.Lives.Findings()
+	if m.Costs == nil {
+		return found, check
+	}
+	for i := range found {
+		f := &found[i]
+		if f.Since == 0 || f.Cost > 0 || !slices.Contains(lifecycle.Away, f.Subkind) {
+			continue
+		}
+		over := f.Until
+		if over != 0 {
+			over += (over - f.Since) / 2 // what queued up is worked off
+		}
+		f.Claim = m.Costs.Risen(cause.Span{From: f.Since, Until: over, At: place.Location{Scope: place.Everywhere}}, m.Costs.BySize, cause.OverloadCauses...)
+		if f.Until != 0 {
+			f.Severity = finding.Info // it was somebody's will, and is over
+		}
+	}
+	return m.Costs.Price(found), check
+}
 
 func lostSpans(m *Measured) ([]finding.Finding, finding.Check) { return m.Loss.Findings() }
 

@@ -22,6 +22,9 @@ const (
 	Death   = "death"   // the last sign of a server, with requests in flight that never ended
 )
 
+// Away are the subkinds of findings of servers that others work for: nothing on them was lost.
+var Away = []string{Restart, Stop}
+
 // An Event is something that happened to a server.
 type Event struct {
 	At         trace.Time

@@ -218,22 +218,14 @@ func (d *FrontProcess) judge() {
 }
 
 // crowd finds the time in which a process kept most requests, if it kept none before it, and none after it
-// or on to the end. No test tells one crowd from a few, but nobody has to: it returns which visits it is.
+// or on to the end. It returns which visits that is.
 func (d *FrontProcess) crowd(long []bool) (from, to int) {
-	n := len(long)
-	first := slices.Index(long, true)
-	if first < fewVisits {
-		return 0, n
-	}
-	last := n - 1
-	for !long[last] {
-		last--
-	}
-	if 2*d.part(first, last+1) < 1 {
-		return 0, n
+	first, last, ok := changepoint.Crowd(long, fewVisits)
+	if !ok {
+		return 0, len(long)
 	}
 	d.Since, d.Earliest, d.Latest, d.P = d.visits[first].at, d.visits[first-1].at, d.visits[first].at, math.NaN()
-	if n-1-last >= fewVisits {
+	if len(long)-1-last >= fewVisits {
 		for _, v := range d.visits[first : last+1] {
 			d.Until = max(d.Until, v.at+trace.Time(v.ns()))
 		}

@@ -17,6 +17,7 @@ import (
 // requests, in so many spells, or in spells that take so much of the time: one hiccup is none.
 const (
 	minCost   = 0.01
+	minSudden = 0.005 // if it began at some time
 	fewSpells = 8
 	minSpells = 0.05
 )
@@ -54,7 +55,7 @@ func (f *Front) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	busy := map[place.Location]int{} // tokenizers of out
 	for _, d := range f.Desks {
 		cost := b.Part(float64(d.extra()))
-		if cost < minCost || !d.again() || d.isOvertaken() {
+		if cost < minCost && (cost < minSudden || d.Since == 0) || !d.again() || d.isOvertaken() {
 			continue
 		}
 		if k, ok := busy[d.Location]; ok && d.duty == answers { // the same process, and of its claim

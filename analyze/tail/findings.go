@@ -54,7 +54,7 @@ func (t *Tail) TransferFindings(b *cause.Costs) ([]finding.Finding, finding.Chec
 		where = fmt.Sprintf("; %d of them go from %s to %s", worst.Slow, from, to)
 	}
 	f := t.finding(cause.Transfer, x.Where, b.Beyond(x.requests(), cause.Transfer), x.Verdict()+where)
-	f.Brief = pair
+	f.Brief, f.Since = pair, x.Since
 	f.Affected = finding.AffectedOf(t.set, x.requests())
 	f.Show = showTable("slowtransfers")
 	f.Metric = finding.Metric{Name: "longest KV transfer", Unit: table.Duration, Before: float64(x.Median), After: float64(x.Longest)}

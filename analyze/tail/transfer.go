@@ -1,6 +1,7 @@
 package tail
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -25,6 +27,8 @@ type Transfers struct {
 	Longest int64                // ns that the slowest one took
 	Where   Place                // the rank that has most time of slow ones
 	Pairs   []TransferPair
+	// Since is when they became slow, with its bounds of 95 %; zero if some were now and then.
+	Since, Earliest, Latest trace.Time
 }
 
 // A TransferPair is the transfers between two lead ranks, indexes into Set.Procs.
@@ -74,7 +78,31 @@ func (t *Tail) transfers() *Transfers {
 	}
 	x.Limit = max(deviations*distribution.LowerMedian(deviation), distribution.LowerMedian(first))
 	t.collectTransfers(x, list, beyond)
+	t.dateTransfers(x, list, beyond)
 	return x
+}
+
+// dateTransfers finds since when transfers are slow: more of them than before, or most and none before.
+func (t *Tail) dateTransfers(x *Transfers, list []int32, beyond []int64) {
+	const surely = 0.001
+	start := func(i int) trace.Time { return t.set.Requests[t.List[list[i]].Request].Start }
+	order, slow := make([]int, len(list)), make([]bool, len(list))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, k int) int { return cmp.Compare(start(i), start(k)) })
+	for k, i := range order {
+		slow[k] = beyond[i] >= x.Limit
+	}
+	at := func(k int) trace.Time { return start(order[max(0, k)]) }
+	count := changepoint.Count(slow)
+	changes := changepoint.Shares(slow, changepoint.Options{Alpha: surely})
+	if len(changes) > 0 && count.Share(changes[0].At, changes[0].To) > count.Share(0, changes[0].At) {
+		c := &changes[0]
+		x.Since, x.Earliest, x.Latest = at(c.At), at(c.First-1), at(c.Last)
+	} else if first, _, ok := changepoint.Crowd(slow, finding.FewCompared); ok {
+		x.Since, x.Earliest, x.Latest = at(first), at(first-1), at(first)
+	}
 }
 
 // collectTransfers sorts the transfers by where they went from and to, given what
@@ -129,7 +157,11 @@ func (x *Transfers) Verdict() string {
 	if least := words.Nearly(x.Least); least != took {
 		took = least + " to " + took
 	}
-	return fmt.Sprintf("%d of %d KV transfers %s slow: %s; the median is %s", len(x.Slow), x.N, words.IsOrAre(len(x.Slow)), took, words.Nearly(x.Median))
+	since := ""
+	if x.Since != 0 {
+		since = " since " + words.When(x.Since, x.Earliest, x.Latest)
+	}
+	return fmt.Sprintf("%d of %d KV transfers %s slow%s: %s; the median is %s", len(x.Slow), x.N, words.IsOrAre(len(x.Slow)), since, took, words.Nearly(x.Median))
 }
 
 func (t *Tail) transfersReport() *table.Table {

@@ -155,6 +155,22 @@ func dispersion(n int, cells func(size int, offset float64) []float64) float64 {
 	return most
 }
 
+// Crowd returns the first and the last of the observations that are true, if most between them are, and none of
+// as many as fewest before them. No test tells one crowd from a few, but nobody has to.
+func Crowd(is []bool, fewest int) (first, last int, ok bool) {
+	if first = slices.Index(is, true); first < fewest {
+		return 0, 0, false
+	}
+	trues := 0
+	for i, yes := range is {
+		if yes {
+			last = i
+			trues++
+		}
+	}
+	return first, last, 2*trues >= last+1-first
+}
+
 // Shares finds changes in how large a part of the observations is true, by the
 // likelihood ratio of two binomial distributions and one.
 func Shares(is []bool, o Options) []Change {
