@@ -113,19 +113,22 @@ func inPart(id *parse.RowID, part string) *parse.RowID {
 	return &moved
 }
 
-// rankProcess is what TraceLens, which merges traces, and scripts like it call the processes
-// of a rank: "RANK 3 - CPU" and "RANK 3 - GPU".
-var rankProcess = regexp.MustCompile(`^(?i:rank) ?(\d{1,6})(?: - (?:CPU|GPU))?$`)
+// rankProcess is what tools that merge traces call the processes of a rank: "RANK 3 - CPU" and
+// "RANK 3 - GPU" (TraceLens), "python_rank3" (Triton-distributed), or "rank 3".
+var rankProcess = regexp.MustCompile(`^(?:.*[ _-])?(?i:rank)[ _]?(\d{1,6})(?: - (?:CPU|GPU))?$`)
 
 // fusedParts makes parts of processes that are called after ranks, if there are several
 // ranks. Tools that call them so leave out headers, and move pids and correlations apart.
 func (c *collector) fusedParts(m *profile.Meta) {
+	if slices.ContainsFunc(c.docs, func(d document) bool { return d.own }) {
+		return // our writer tells ranks, if there are any
+	}
 	of, parts := map[string]string{}, map[string]string{} // by pid
 	first := ""
 	for i := range c.names {
 		n, is := &c.names[i], profile.Row{}
-		if n.Apply(&is); n.Part != "" || n.Own.Part != "" {
-			return // ranks are told in another way
+		if n.Apply(&is); n.Part != "" {
+			return // SGLang has put the rank in front of pids
 		}
 		if found := rankProcess.FindStringSubmatch(is.Process); found != nil {
 			part := "rank " + found[1]

@@ -126,9 +126,11 @@ func TestProcessesNamedAfterRanks(t *testing.T) {
 	}{
 		{"two", fusedDocument("RANK 0", "RANK 3"), map[string]int64{"rank 0": 50, "rank 3": 55}},
 		{"lower case", fusedDocument("rank 12", "rank 4"), map[string]int64{"rank 12": 50, "rank 4": 55}},
+		{"behind the name", strings.NewReplacer("RANK 0 - CPU", "python_rank0", "RANK 0 - GPU", "python_rank0", "RANK 1 - CPU", "python_rank1", "RANK 1 - GPU", "python_rank1").Replace(fusedDocument("RANK 0", "RANK 1")),
+			map[string]int64{"rank 0": 50, "rank 1": 55}},
 		{"one", fusedDocument("RANK 2"), map[string]int64{"": 50}},
 		{"beside another process", fusedDocument("RANK 0", "router", "RANK 1"), map[string]int64{"rank 0": 50, "": 55, "rank 1": 60}},
-		{"other names", fusedDocument("rankings 1", "ranks 2"), map[string]int64{"": 105}},
+		{"other names", fusedDocument("rankings 1", "frank2"), map[string]int64{"": 105}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var diags trace.Diags
