@@ -3,6 +3,7 @@
 package memory
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -19,8 +20,17 @@ import (
 // Tables without room keep what is written to them, like others, and also when the
 // kernel takes their pages away meanwhile.
 func TestMakeWithoutRoom(t *testing.T) {
-	defer SetBudget(0)
-	SetBudget(1)
+	defer func(of func() int64) { heap = of; SetBudget(0) }(heap)
+	heap = func() int64 { return 100 << 30 }
+	for _, budget := range []int64{1, 4 << 30} { // the file differs where there is much room
+		t.Run(fmt.Sprint(budget), func(t *testing.T) {
+			SetBudget(budget)
+			testWithoutRoom(t)
+		})
+	}
+}
+
+func testWithoutRoom(t *testing.T) {
 	before := Spilled()
 	var wg sync.WaitGroup
 	for worker := range 4 {
