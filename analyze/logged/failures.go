@@ -26,7 +26,7 @@ const (
 // Failures finds what failed: processes that ended by an exception or ran out of memory, transfers
 // that did not arrive, answers that are server errors.
 func (l *Logged) Failures() ([]finding.Finding, finding.Check) {
-	check := l.judgedLogs("logged failures")
+	check := l.judgedLogs("logged failures" + l.unknownWords())
 	out := slices.Concat(l.exceptions(), l.tracebacks(), l.transfers(), l.serverErrors())
 	return out, check
 }

@@ -1,6 +1,7 @@
 package logged
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -372,7 +373,56 @@ func (l *Logged) Retractions() ([]finding.Finding, finding.Check) {
 		f.Cost = max(0.001, float64(last-first)/max(1, float64(l.To-l.From)))
 		f.Cost = min(1, f.Cost)
 		f.Evidence = append(f.Evidence, finding.Sentence("what a retracted request had computed is computed again"))
+		if slow, ok := l.slowBehind(places, first); ok {
+			f.Evidence = slices.Insert(f.Evidence, 0, finding.Sentence("a token takes %s before the first one, and %s from then until %s", words.Nearly(int64(slow.before*1e9)), words.Nearly(int64(slow.after*1e9)), clock(slow.until)))
+			f.Cost = max(f.Cost, float64(slow.until-first)/float64(l.To-l.From)*(1-slow.before/slow.after))
+		}
 		out = append(out, f)
 	}
 	return l.alike(out), check
+}
+
+// muchSlower is by how much tokens take longer behind something, to be told with it: the load may change that by less.
+const muchSlower = 3
+
+// A slowdown is what a token of a request took before and behind a time, in s, and until when it did.
+type slowdown struct {
+	before, after float64
+	until         trace.Time
+}
+
+// slowBehind finds that tokens on some places take much longer behind a time than before it, by the lines of batches.
+func (l *Logged) slowBehind(places map[int32]int, at trace.Time) (s slowdown, ok bool) {
+	const few, most = 3, 20
+	type line struct {
+		at    trace.Time
+		token float64
+	}
+	var lines []line
+	for place := range places {
+		var x loggedLine
+		for all := l.linesOf(place, l.opt); all.next(&x); {
+			if rate, running := x.values[rateOf], x.values[runningOf]; rate > 0 && running >= 1 {
+				lines = append(lines, line{x.at, running / rate})
+			}
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.at, b.at) })
+	k, _ := slices.BinarySearchFunc(lines, at+1, func(x line, at trace.Time) int { return cmp.Compare(x.at, at) })
+	tokens := func(list []line) (out []float64) {
+		for _, x := range list {
+			out = append(out, x.token)
+		}
+		return out
+	}
+	s.before = middle(tokens(lines[max(0, k-most):k]))
+	end := k
+	for end < len(lines) && lines[end].token >= muchSlower*s.before {
+		end++
+	}
+	if k < few || end-k < few {
+		return s, false
+	}
+	s.after, s.until = middle(tokens(lines[k:end])), lines[end-1].at
+	return s, true
 }

@@ -231,6 +231,20 @@ func (l *Logged) Words() string {
 	return text + l.zoneWords()
 }
 
+// unknownWords say that there may be failures in words that nobody knows.
+func (l *Logged) unknownWords() string {
+	n := 0
+	for i := range l.Set.Sources {
+		if s := &l.Set.Sources[i]; s.IsLog() && s.FirstOther > 0 {
+			n += s.Other
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (but for %s in unknown words)", words.Counted(n, "line"))
+}
+
 // MetricWords say in one line how much of metrics was read.
 func (l *Logged) MetricWords() string {
 	files, values := 0, 0
