@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // A node is a clock, or a set of clocks that are known relative to each other, in
@@ -29,18 +31,14 @@ type node struct {
 //     that are not significant are zero.
 //  3. With them, weighted least squares gives what the offsets differ from the tree's.
 func relate(edges []*edge, better func(a, b int) int) (map[int]*node, map[int]excess) {
-	order := make([]int, len(edges))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int {
+	rows := order.Sorted(len(edges), func(i, j int) int {
 		a, b := edges[i], edges[j]
 		return cmp.Or(cmp.Compare(a.worst(), b.worst()), cmp.Compare(a.a, b.a), cmp.Compare(a.b, b.b))
 	})
-	g := newForest(edges, order, better)
+	g := newForest(edges, rows, better)
 	wrong := map[int]excess{}
 	parts := map[int][]*edge{} // by root
-	for _, i := range order {
+	for _, i := range rows {
 		e := edges[i]
 		if by, tolerated := g.contradiction(e); math.Abs(by) > tolerated {
 			wrong[i] = excess{by, tolerated}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format"
@@ -64,12 +65,10 @@ func isReport(in *format.Input) (bool, error) {
 // names that nsys chooses.
 func isExportBeside(report string) bool {
 	stem := strings.TrimSuffix(report, filepath.Ext(report))
-	for _, end := range []string{".sqlite", ".sqlite.gz", ".sqlite.zst", "_pqtdir"} {
-		if _, err := os.Stat(stem + end); err == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{".sqlite", ".sqlite.gz", ".sqlite.zst", "_pqtdir"}, func(end string) bool {
+		_, err := os.Stat(stem + end)
+		return err == nil
+	})
 }
 
 // runExport runs nsys to export a report to a temporary file. What nsys says is in the error

@@ -2,6 +2,7 @@ package series
 
 import (
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/trace"
@@ -64,12 +65,7 @@ func (s *Source) About() iter.Seq[int] {
 
 // IsLog reports whether a source is a log, a list of events, or a dump of requests; else it is of metrics.
 func (s *Source) IsLog() bool {
-	for _, kind := range [...]string{" log", " events", " dump"} {
-		if strings.HasSuffix(s.Encoding, kind) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{" log", " events", " dump"}, func(kind string) bool { return strings.HasSuffix(s.Encoding, kind) })
 }
 
 // Logs is how many inputs are logs of servers or routers, which say what failed and what ended. Records of

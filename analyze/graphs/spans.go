@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -70,14 +71,12 @@ func (g *Graphs) Spans(stream int) (spans []Span) {
 
 // inTime returns the nodes of a replay in the order of time.
 func (l *Launch) inTime() []int {
-	order := make([]int, len(l.Nodes))
-	for i := range order {
-		order[i] = i
-	}
-	if !l.byTime {
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(l.Nodes[a].Start, l.Nodes[b].Start) })
-	}
-	return order
+	return order.Sorted(len(l.Nodes), func(a, b int) int {
+		if l.byTime {
+			return 0 // they are in that order
+		}
+		return cmp.Compare(l.Nodes[a].Start, l.Nodes[b].Start)
+	})
 }
 
 // outline appends the frames around a node that a span stands for, the outer ones first.

@@ -3,6 +3,8 @@ package hang
 import (
 	"cmp"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // relate finds who of those that are waited for waits in what: ranks that are missing, and those
@@ -63,17 +65,12 @@ func (h *Hang) settle() {
 	}
 }
 
-// order is that in which people read them, as indexes.
+// order returns the indexes of Stuck in the order in which people read them.
 func (h *Hang) order() []int {
-	list := make([]int, len(h.Stuck))
-	for i := range list {
-		list[i] = i
-	}
-	slices.SortStableFunc(list, func(a, b int) int {
+	return order.Sorted(len(h.Stuck), func(a, b int) int {
 		x, y := &h.Stuck[a], &h.Stuck[b]
 		return cmp.Or(cmp.Compare(rung(x), rung(y)), cmp.Compare(len(y.HeldUp), len(x.HeldUp)), compareSince(x, y))
 	})
-	return list
 }
 
 // blame makes one cause of all that wait for the same ranks: the first one, which tells most.

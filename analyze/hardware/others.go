@@ -1,6 +1,7 @@
 package hardware
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -15,12 +16,7 @@ var others = []string{"RDMA device ", "the link of network device ", "network de
 
 // isOther reports whether a text is about such a device.
 func isOther(text string) bool {
-	for _, begin := range others {
-		if strings.HasPrefix(text, begin) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(others, func(begin string) bool { return strings.HasPrefix(text, begin) })
 }
 
 // faults are findings of network devices, of PCIe, and of machines: those of a host within a minute are one, and the

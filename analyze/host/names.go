@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
@@ -252,12 +253,7 @@ func ofLibrary(file string) bool {
 		_, file, _ = strings.Cut(rest, "/")
 		return file != "" // the folder itself holds Python's own modules
 	}
-	for _, l := range libraries {
-		if strings.HasPrefix(file, l) {
-			return true
-		}
-	}
-	return modules[file]
+	return modules[file] || slices.ContainsFunc(libraries, func(l string) bool { return strings.HasPrefix(file, l) })
 }
 
 // Short is a Python function as sentences have it: "run_batch() (scheduler.py:2262)". Other

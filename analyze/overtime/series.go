@@ -2,6 +2,7 @@ package overtime
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
@@ -162,15 +163,8 @@ var mainMetrics = []string{"GR Active", "SMs Active", "SM Issue", "Tensor", "DRA
 
 // IsMain reports whether a counter is one of those that people look at first.
 func (c *Counter) IsMain() bool {
-	if c.Kind != profile.DeviceCounter {
-		return true
-	}
-	for _, name := range mainMetrics {
-		if strings.HasPrefix(c.Name, name) {
-			return true
-		}
-	}
-	return false
+	return c.Kind != profile.DeviceCounter ||
+		slices.ContainsFunc(mainMetrics, func(name string) bool { return strings.HasPrefix(c.Name, name) })
 }
 
 // How large a change is at least.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -92,11 +93,7 @@ func mostDiffering(heat *chart.Heatmap) []int {
 
 // largest returns the indexes of the n largest values, ascending.
 func largest(values []float64, n int) []int {
-	list := make([]int, len(values))
-	for i := range list {
-		list[i] = i
-	}
-	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(values[b], values[a]) })
+	list := order.Sorted(len(values), func(a, b int) int { return cmp.Compare(values[b], values[a]) })
 	return slices.Sorted(slices.Values(list[:min(n, len(list))]))
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tokens"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
@@ -87,16 +88,13 @@ const maxBars = 32
 // leastBusy returns the GPUs that have a bar, in their order: all, or of a crowd those that are
 // busy for the smallest part of their time.
 func leastBusy(g *gpu.GPUs) []int {
-	list := make([]int, len(g.GPUs))
-	for i := range list {
-		list[i] = i
-	}
-	if len(list) <= crowded {
-		return list
-	}
+	n := len(g.GPUs)
 	busy := func(i int) float64 { return distribution.Fraction(g.GPUs[i].Busy(), g.GPUs[i].Length()) }
-	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(busy(a), busy(b)) })
-	return slices.Sorted(slices.Values(list[:maxBars]))
+	list := order.Sorted(n, func(a, b int) int { return cmp.Compare(busy(a), busy(b)) })
+	if n > crowded {
+		n = maxBars
+	}
+	return slices.Sorted(slices.Values(list[:n]))
 }
 
 // gpuNames names devices by their ranks, with the device where ranks have several.

@@ -195,11 +195,7 @@ func thin(points []tail.Point, most int) []bool {
 		}
 		return drawn
 	}
-	slowest := make([]int, len(points))
-	for i := range slowest {
-		slowest[i] = i
-	}
-	slices.SortStableFunc(slowest, func(x, y int) int { return cmp.Compare(points[y].Value, points[x].Value) })
+	slowest := order.Sorted(len(points), func(x, y int) int { return cmp.Compare(points[y].Value, points[x].Value) })
 	for _, i := range slowest[:most/2] {
 		drawn[i] = true
 	}

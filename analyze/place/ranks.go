@@ -1,8 +1,7 @@
 package place
 
 import (
-	"slices"
-
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
@@ -147,17 +146,12 @@ func NewRankSet(s *request.Set) *RankSet {
 // byServer returns the procs of s in the order of display, those of each server of a
 // host together.
 func byServer(s *request.Set) []int {
-	order := make([]int, len(s.Procs))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(x, y int) int {
+	return order.Sorted(len(s.Procs), func(x, y int) int {
 		if p, o := &s.Procs[x], &s.Procs[y]; p.Role != o.Role || p.Host != o.Host {
 			return x - y
 		}
 		return s.Server(x) - s.Server(y)
 	})
-	return order
 }
 
 // findLeads finds the ranks that lead most of the parts that they work on.

@@ -111,10 +111,5 @@ func (r *Ranks) explained(at *place.Location) bool {
 			}
 		}
 	}
-	for _, p := range r.Pipes {
-		if len(p.Slow) > 0 && same(&p.Stages[0].Location) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Pipes, func(p *Pipeline) bool { return len(p.Slow) > 0 && same(&p.Stages[0].Location) })
 }

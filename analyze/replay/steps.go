@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -323,17 +324,13 @@ const tie = 2000
 
 // keepOrder lets jobs enter a queue in the order in which the scheduler put them there.
 func (r *Run) keepOrder() {
-	order := make([]int, len(r.jobs))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int {
+	jobs := order.Sorted(len(r.jobs), func(a, b int) int {
 		x, y := &r.jobs[a], &r.jobs[b]
-		return cmp.Or(cmp.Compare(x.engine, y.engine), cmp.Compare(x.queued, y.queued), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(x.engine, y.engine), cmp.Compare(x.queued, y.queued))
 	})
-	order = slices.DeleteFunc(order, func(i int) bool { return r.jobs[i].from == None })
-	for i := len(order) - 2; i >= 0; i-- {
-		if x, next := &r.jobs[order[i]], &r.jobs[order[i+1]]; x.engine == next.engine {
+	jobs = slices.DeleteFunc(jobs, func(i int) bool { return r.jobs[i].from == None })
+	for i := len(jobs) - 2; i >= 0; i-- {
+		if x, next := &r.jobs[jobs[i]], &r.jobs[jobs[i+1]]; x.engine == next.engine {
 			x.enter = min(x.enter, next.enter-tie)
 		}
 	}

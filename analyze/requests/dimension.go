@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/similar"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -85,15 +86,14 @@ type Axis struct {
 // ranks returns the place of every code in the order of display.
 func (a *Axis) ranks() []int32 {
 	text := a.Text()
-	order := make([]int32, len(text))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	if a.compare != nil {
-		slices.SortStableFunc(order, func(x, y int32) int { return a.compare(text[x], text[y]) })
-	}
+	codes := order.Sorted(len(text), func(x, y int32) int {
+		if a.compare == nil {
+			return 0
+		}
+		return a.compare(text[x], text[y])
+	})
 	ranks := make([]int32, len(text))
-	for rank, code := range order {
+	for rank, code := range codes {
 		ranks[code] = int32(rank)
 	}
 	return ranks

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -190,11 +191,7 @@ func (g *grouper) order() []int32 {
 	for i, a := range g.axes {
 		ranks[i] = a.ranks()
 	}
-	order := make([]int32, len(g.covered))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortFunc(order, func(x, y int32) int {
+	return order.Sorted(len(g.covered), func(x, y int32) int {
 		for i, rank := range ranks {
 			if c := cmp.Compare(rank[g.codes[i][x]], rank[g.codes[i][y]]); c != 0 {
 				return c
@@ -202,7 +199,6 @@ func (g *grouper) order() []int32 {
 		}
 		return 0
 	})
-	return order
 }
 
 // byGroup brings the durations of every group together.

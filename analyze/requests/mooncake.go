@@ -5,9 +5,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"io"
-	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -26,20 +26,16 @@ type mooncakeLine struct {
 // WriteMooncake writes the requests whose lengths are known, by arrival. It returns how many were
 // left out.
 func WriteMooncake(w io.Writer, s *request.Set) (left int, err error) {
-	order := make([]int, len(s.Requests))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.Requests[a].Start, s.Requests[b].Start) })
+	arrivals := order.Sorted(len(s.Requests), func(a, b int) int { return cmp.Compare(s.Requests[a].Start, s.Requests[b].Start) })
 	out := bufio.NewWriter(w)
 	lines := json.NewEncoder(out)
-	for _, i := range order {
+	for _, i := range arrivals {
 		r := &s.Requests[i]
 		if r.Metrics.PromptTokens < 0 || r.Metrics.CompletionTokens < 0 {
 			left++
 			continue
 		}
-		x := mooncakeLine{Timestamp: int64(r.Start-s.Requests[order[0]].Start) / 1e6, Input: r.Metrics.PromptTokens, Output: r.Metrics.CompletionTokens, Hashes: []int64{}}
+		x := mooncakeLine{Timestamp: int64(r.Start-s.Requests[arrivals[0]].Start) / 1e6, Input: r.Metrics.PromptTokens, Output: r.Metrics.CompletionTokens, Hashes: []int64{}}
 		if err := lines.Encode(&x); err != nil {
 			return left, err
 		}

@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/profile"
@@ -25,16 +26,9 @@ var expertKernels = []string{
 
 // isOfExperts reports whether a kernel multiplies matrices of experts.
 func isOfExperts(name string) bool {
-	if kernelname.IsCommunication(name) {
-		return false
-	}
-	name = strings.ToLower(name)
-	for _, part := range expertKernels {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
-	return false
+	lower := strings.ToLower(name)
+	return !kernelname.IsCommunication(name) &&
+		slices.ContainsFunc(expertKernels, func(part string) bool { return strings.Contains(lower, part) })
 }
 
 // rankOf returns the EP rank that the name of a rank tells, of so many; -1 if it does not. Where attention is

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile/experts"
 )
 
@@ -89,13 +90,8 @@ func (s *Source) place() {
 
 // greedy returns the GPU of each expert.
 func greedy(total []float64, gpus, room int) []int {
-	order := make([]int, len(total))
-	for e := range order {
-		order[e] = e
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(total[b], total[a]) })
 	loads, n, to := make([]float64, gpus), make([]int, gpus), make([]int, len(total))
-	for _, e := range order {
+	for _, e := range order.Sorted(len(total), func(a, b int) int { return cmp.Compare(total[b], total[a]) }) {
 		best := -1
 		for g := range loads {
 			if n[g] < room && (best < 0 || loads[g] < loads[best]) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -198,12 +199,7 @@ func (c *command) printDiags() (lost bool) {
 
 // tells reports whether warnings that were printed have a message.
 func tells(told []document.Warning, code string) bool {
-	for i := range told {
-		if strings.Contains(told[i].Text, "["+code+"]") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(told, func(w document.Warning) bool { return strings.Contains(w.Text, "["+code+"]") })
 }
 
 // A foldedDiag is what one file has, or several have.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,15 +47,8 @@ var ExpertDump = &format.Format{
 var expertKeys = [][]byte{[]byte("logical_count"), []byte("physical_to_logical_map"), []byte("global_physical_count"), []byte("gatherer_key")}
 
 func isArchive(head []byte) bool {
-	if !bytes.HasPrefix(head, []byte("PK\x03\x04")) || !bytes.Contains(head[:min(len(head), 512)], []byte("/data.pkl")) {
-		return false
-	}
-	for _, k := range expertKeys {
-		if bytes.Contains(head, k) {
-			return true
-		}
-	}
-	return false
+	return bytes.HasPrefix(head, []byte("PK\x03\x04")) && bytes.Contains(head[:min(len(head), 512)], []byte("/data.pkl")) &&
+		slices.ContainsFunc(expertKeys, func(key []byte) bool { return bytes.Contains(head, key) })
 }
 
 const csvHeader = "layer_id,expert_id,count"

@@ -2,6 +2,7 @@ package torchdump
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -222,17 +223,12 @@ func isLibrary(file string) bool {
 		return true
 	}
 	file = strings.ReplaceAll(file, `\`, "/")
-	for _, part := range []string{"/torch/", "/torch/_", "/lib/python3", "<frozen", "<string>", "<eval_with_key>"} {
+	for _, part := range []string{"/torch/", "/lib/python3", "<frozen", "<string>", "<eval_with_key>"} {
 		if strings.Contains(file, part) && !(part == "/lib/python3" && strings.Contains(file, "/site-packages/")) {
 			return true
 		}
 	}
-	for _, end := range []string{".so", ".cpp", ".cc", ".c", ".h", ".cu", ".o", ".S"} {
-		if strings.HasSuffix(file, end) {
-			return true
-		}
-	}
-	return false
+	return slices.Contains([]string{".so", ".cpp", ".cc", ".c", ".h", ".cu", ".o", ".S"}, path.Ext(file))
 }
 
 // String is how a function is called: "forward (cs336_basics/model.py:54)".

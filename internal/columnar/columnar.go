@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -179,12 +180,7 @@ func (f *File) Columns() []Column { return f.columns }
 
 // Find returns the place of a column in Columns, -1 if there is none of that name.
 func (f *File) Find(name string) int {
-	for i := range f.columns {
-		if f.columns[i].Name == name {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(f.columns, func(c Column) bool { return c.Name == name })
 }
 
 // Rows returns how many rows there are.

@@ -20,6 +20,16 @@ func Bool(a, b bool) int {
 	return 1
 }
 
+// Sorted returns the numbers below n in order, equal ones ascending: the rows of a table that stays as it is.
+func Sorted[I ~int | ~int32](n int, compare func(a, b I) int) []I {
+	list := make([]I, n)
+	for i := range list {
+		list[i] = I(i)
+	}
+	slices.SortStableFunc(list, compare)
+	return list
+}
+
 // Largest returns the keys of a map, those of the largest values first, those of equal ones in order.
 func Largest[K, V cmp.Ordered](m map[K]V) []K {
 	return slices.SortedFunc(maps.Keys(m), func(a, b K) int {
