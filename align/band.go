@@ -40,7 +40,7 @@ type bandLine struct {
 	Loose float64
 }
 
-// width is how far the line may be off at the ends of what it was found from.
+// width returns how far the line may be off at the ends of what it was found from.
 func (f *bandLine) width() float64 { return f.Err + f.SlopeErr*float64(f.To-f.From)/2 }
 
 // lineBetween finds the line between the limits. ok is false if it is not limited on
@@ -289,7 +289,7 @@ func (f *bandLine) settle(los, his []point) {
 	f.Err += math.Abs(by)
 }
 
-// apart is how far the lowest of some limits are from each other, on average, on the side of the
+// apart returns how far the lowest of some limits are from each other, on average, on the side of the
 // line that sign tells.
 func (f *bandLine) apart(list []point, sign float64) float64 {
 	low := make([]float64, 0, lowest+1)

@@ -128,7 +128,7 @@ func (l *pairLimits) jump(at func(crossed) int64) (best Jump, ok bool) {
 // A window is some bounds that follow each other.
 type window struct{ lo, hi []crossed }
 
-// extremes are the limits that all bounds of a window leave but one of each direction, which may be
+// extremes returns the limits that all bounds of a window leave but one of each direction, which may be
 // wrong.
 func (w window) extremes() (lo, hi int64) { return second(w.lo, 1), -second(w.hi, -1) }
 
@@ -146,7 +146,7 @@ func second(list []crossed, sign int64) int64 {
 	return next
 }
 
-// spread is how far the limits are apart that limit most, times sign the lowest, in ns.
+// spread returns how far the limits are apart that limit most, times sign the lowest, in ns.
 func spread(list []crossed, sign int64) float64 {
 	values := make([]int64, len(list))
 	for i, x := range list {
@@ -169,7 +169,7 @@ func (w window) against(o window) float64 {
 	return max(0, max(float64(lo2-hi1), float64(lo1-hi2))-drift)
 }
 
-// between is the jump between two windows. The least delays of each direction are about
+// between returns the jump between two windows. The least delays of each direction are about
 // the same before and afterward. What is beyond the middle of the two offsets tells on which
 // side it is: the split itself may be a few bounds off.
 func between(before, after window) Jump {

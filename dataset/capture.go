@@ -73,7 +73,7 @@ func (a *About) Redacted() bool { return a.Said != nil }
 // different times have it in common.
 func (a *About) place() string { return digest(a.Path, a.Label)[:16] }
 
-// folder is the name of the capture's folder. Equal names are equal contents.
+// folder returns the name of the capture's folder. Equal names are equal contents.
 func (a *About) folder() string {
 	return capturePrefix + a.place() + "-" + digest(Version, a.Format, a.Hash)[:24]
 }

@@ -159,7 +159,7 @@ func (c *Capture) readDiags() (map[string][]trace.Diag, error) {
 	return met, in.close()
 }
 
-// Gone is the error of an original that is not there, or has changed.
+// Gone returns the error of an original that is not there, or has changed.
 func (c *Capture) Gone(why error) error {
 	return fmt.Errorf("the original %s, which a timeline needs: %w", c.Path, why)
 }

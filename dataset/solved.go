@@ -42,12 +42,12 @@ func (s *Solution) Arrival(row ArrivalRow)   { s.arrivals.write(row) }
 func (s *Solution) Place(row PlaceRow)       { s.places.write(row) }
 func (s *Solution) Repeated(row RepeatedRow) { s.repeated.write(row) }
 
-// ID is the name of the capture, by which tables refer to it.
+// ID returns the name of the capture, by which tables refer to it.
 func (c *Capture) ID() string {
 	return strings.TrimPrefix(filepath.Base(c.Dir), capturePrefix)
 }
 
-// SolvedDir is the folder for what captures of a dataset say together, by a version of the
+// SolvedDir returns the folder for what captures of a dataset say together, by a version of the
 // program: another one may decide otherwise.
 func SolvedDir(dataset string, captures []*Capture, tool string) string {
 	names := []string{tool}

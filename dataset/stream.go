@@ -22,7 +22,7 @@ type stream struct {
 	from, to trace.Time // see [stream.Within]
 }
 
-// Within is the stream without most of what a window of time does not need; see [profile.Within].
+// Within returns the stream without most of what a window of time does not need; see [profile.Within].
 // Of calls, it leaves out none.
 func (s *stream) Within(from, to trace.Time) profile.Stream {
 	within := *s

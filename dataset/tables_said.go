@@ -91,14 +91,14 @@ func (w *writer) said() {
 	happened.close()
 }
 
-// about is the place of an index of Places.
+// about returns the place of an index of Places.
 func about(set *series.Set, place int32) aboutRow {
 	p := &set.Places[place]
 	server := &set.Servers[p.Server]
 	return aboutRow{server.Called(), server.Host, server.Role, rankText(p.Rank), p.GPU, p.UUID}
 }
 
-// rankText is a rank, "" of what is none.
+// rankText returns a rank, "" of what is none.
 func rankText(r trace.Rank) string {
 	if r == trace.NoRank {
 		return ""

@@ -193,7 +193,7 @@ func (r *recording) slice(f *file, e *profile.Slice, on *profile.Row, at Place, 
 	r.sliceTable(f).write(row)
 }
 
-// threadsOf is the column one_block of a kernel.
+// threadsOf returns the column one_block of a kernel.
 func threadsOf(oneBlock int32) *int32 {
 	if oneBlock == 0 {
 		return nil

@@ -44,10 +44,10 @@ func DefaultWeeks(days, servers int) Weeks {
 // isSlow reports whether the GPU is slow on a day.
 func (c *Weeks) isSlow(day int) bool { return c.SlowEvery > 0 && day%c.SlowEvery == 0 }
 
-// SlowHost is the name of the host with the slow GPU.
+// SlowHost returns the name of the host with the slow GPU.
 func (c *Weeks) SlowHost() string { return fmt.Sprintf("unified-%d", c.SlowServer) }
 
-// DayDir is the folder of a day.
+// DayDir returns the folder of a day.
 func DayDir(dir string, day int) string { return filepath.Join(dir, fmt.Sprintf("day%02d", day)) }
 
 // WriteDay writes what one day leaves behind into its folder.

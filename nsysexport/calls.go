@@ -6,7 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// threadRow is where rows of a thread are.
+// threadRow returns where rows of a thread are.
 func (r *reader) threadRow(p *piece, tid int32, name string, order int64) profile.Row {
 	return profile.Row{Kind: profile.RowThread, PID: int64(p.pid), PIDText: numberText(p.pid), TID: int64(tid), TIDText: numberText(tid) + " " + name,
 		Process: r.known().processName(p.pid), Name: name, Sort: order, Folder: r.threadName(p.pid, tid)}

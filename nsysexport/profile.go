@@ -89,7 +89,7 @@ func (r *profiler) read() []*profile.Profile {
 	return r.join()
 }
 
-// tables are the readers of all tables that the filter asks for, in the order of events.
+// tables returns the readers of all tables that the filter asks for, in the order of events.
 func (r *profiler) tables() []func(*reader) {
 	if !r.filter.CollectivesOnly {
 		return []func(*reader){

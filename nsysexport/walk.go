@@ -18,7 +18,7 @@ type stream struct {
 	rank func(pid int32) int32
 }
 
-// Within is the stream with what a window of time needs: see [profile.Within].
+// Within returns the stream with what a window of time needs: see [profile.Within].
 func (st stream) Within(from, to trace.Time) profile.Stream {
 	return stream{st.src.Within(from, to), st.rank}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// gpuFolder is where rows of a device are.
+// gpuFolder returns where rows of a device are.
 func (r *reader) gpuFolder(pid, device int32) string {
 	if device < 0 {
 		return "CUDA"

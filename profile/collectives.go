@@ -120,7 +120,7 @@ func (c *Collectives) small(at largeNumber, v int64) uint32 {
 	return isLarge
 }
 
-// number is what small has put there.
+// number returns what small has put there.
 func (c *Collectives) number(at largeNumber, v uint32) int64 {
 	if v == isLarge {
 		return c.large[at]
@@ -161,7 +161,7 @@ func (c *Collectives) Tell(i int, x *Collective) {
 	x.Event, x.Correlation, x.CommsID = numberOf(c.event, i)-1, numberOf(c.call, i), c.CommsID(i)
 }
 
-// Kinds are the kinds of the collectives, by first appearance: all that [Collectives.At]
+// Kinds returns the kinds of the collectives, by first appearance: all that [Collectives.At]
 // returns but the event, the time, and the numbers. Some may be equal, or of no collective.
 func (c *Collectives) Kinds() []Collective { return c.kinds }
 

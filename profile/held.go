@@ -52,7 +52,7 @@ func (h *held) argsOf(e *Event) trace.ArgsID {
 	return h.p.Events[e.At].Args
 }
 
-// countThreads are the correlations of calls that give the sizes of grids in threads: what profilers write
+// countThreads returns the correlations of calls that give the sizes of grids in threads: what profilers write
 // with the kernels is the same.
 func (h *held) countThreads() map[int64]bool {
 	var calls []trace.Sym

@@ -28,7 +28,7 @@ const (
 // threadCalls are the calls that give the sizes of grids in threads, and not in blocks.
 var threadCalls = []string{"hipExtModuleLaunchKernel", "hipHccModuleLaunchKernel"}
 
-// inBlocks is the shape where the size of the grid is given in threads.
+// inBlocks returns the shape where the size of the grid is given in threads.
 func (s LaunchShape) inBlocks() LaunchShape {
 	if s.Threads > 0 {
 		s.Blocks = (s.Blocks + int64(s.Threads) - 1) / int64(s.Threads)

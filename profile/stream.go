@@ -100,7 +100,7 @@ type Placement struct {
 	Versions []Version
 }
 
-// Within is a stream for those who look at a window of time alone. Events that do not overlap
+// Within returns a stream for those who look at a window of time alone. Events that do not overlap
 // [from, to], 0 is no bound, may be missing, if the stream can leave them out without reading
 // them; but no calls that launched what does.
 func Within(s Stream, from, to trace.Time) Stream {

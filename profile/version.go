@@ -28,7 +28,7 @@ var versionNames = map[string]struct {
 	"cupti_version": {"CUPTI", false}, DriverVersion: {"GPU driver", false},
 }
 
-// Versions are those that the file tells, in its order. Users add what they like to a trace, so
+// Versions returns those that the file tells, in its order. Users add what they like to a trace, so
 // a long value is none.
 func (m *Meta) Versions() (list []Version) {
 	const long = 40

@@ -19,7 +19,7 @@ type Histogram struct {
 	list   []int     // index into Set.List of each
 }
 
-// Histograms are those of all places, by metric, then by place. One without a bucket for all is none.
+// Histograms returns those of all places, by metric, then by place. One without a bucket for all is none.
 func (s *Set) Histograms() (all []Histogram) {
 	type key struct {
 		metric MetricID
@@ -121,7 +121,7 @@ func Between(bounds, counts []float64, p float64) (least, most, n float64) {
 	return least, math.Inf(1), n
 }
 
-// Nanoseconds is a bound of a histogram of seconds, in ns; -1 is one without an end.
+// Nanoseconds returns a bound of a histogram of seconds, in ns; -1 is one without an end.
 func Nanoseconds(seconds float64) int64 {
 	if math.IsInf(seconds, 0) || math.IsNaN(seconds) || seconds > 1e9 {
 		return -1

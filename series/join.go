@@ -122,7 +122,7 @@ func (s *Set) kinds() map[int32]int {
 	return kinds
 }
 
-// aliases are the names by which inputs may call a server: its own, without folders, and its host's,
+// aliases returns the names by which inputs may call a server: its own, without folders, and its host's,
 // where nothing else is logged on that.
 func (s *Set) aliases(i int32, kinds map[int32]int) []string {
 	x := &s.Servers[i]

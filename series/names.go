@@ -11,14 +11,14 @@ import (
 // Called returns the name that people have for a server: logs tell servers apart, and not hosts.
 func (x *Server) Called() string { return cmp.Or(x.Name, x.Host) }
 
-// At is the place of an index of Places, of a role that naming knows, as its names need it.
+// At returns the place of an index of Places, of a role that naming knows, as its names need it.
 func (s *Set) At(i int32) naming.Place {
 	p := &s.Places[i]
 	x := &s.Servers[p.Server]
 	return naming.Place{Role: cmp.Or(x.Role, "other"), Host: x.Called(), Rank: p.Rank}
 }
 
-// Names are the names of all ranks: where ranks of a server speak, what else speaks there is none.
+// Names returns the names of all ranks: where ranks of a server speak, what else speaks there is none.
 func (s *Set) Names() *naming.Names {
 	ranked := map[int32]bool{}
 	for _, p := range s.Places {
@@ -64,7 +64,7 @@ func (s *Set) NameOf(i int32, names *naming.Names) string {
 	return x.Called()
 }
 
-// Labeled is a name with the labels that tell it apart from others, in parentheses.
+// Labeled returns a name with the labels that tell it apart from others, in parentheses.
 func (s *Set) Labeled(name string, label trace.Sym) string {
 	if label == 0 {
 		return name

@@ -230,7 +230,7 @@ func (s *Set) from(source uint32, series int) iter.Seq[Sample] {
 	}
 }
 
-// N is how many samples a series has.
+// N returns how many samples a series has.
 func (s *Set) N(series int) int {
 	if series >= len(s.columns) {
 		return 0
@@ -251,7 +251,7 @@ func (s *Set) Extent(series int) (from, to trace.Time, within int64) {
 	return from, to, within
 }
 
-// Len is how many samples there are.
+// Len returns how many samples there are.
 func (s *Set) Len() (n int) {
 	for i := range s.columns {
 		n += s.columns[i].n

@@ -68,7 +68,7 @@ func (s *Source) IsLog() bool {
 	return slices.ContainsFunc([]string{" log", " events", " dump"}, func(kind string) bool { return strings.HasSuffix(s.Encoding, kind) })
 }
 
-// Logs is how many inputs are logs of servers or routers, which say what failed and what ended. Records of
+// Logs returns how many inputs are logs of servers or routers, which say what failed and what ended. Records of
 // requests do not, and metrics, kernels, and orchestrators say so of other things.
 func (s *Set) Logs() (n int) {
 	for i := range s.Sources {
@@ -129,7 +129,7 @@ const lineBits = 24
 // number. It is 0 where there are no lines.
 func (s Sample) Line() uint32 { return s.mark & (1<<lineBits - 1) }
 
-// Within is how much later than Time it may have been, in ns: a stamp of whole seconds is the
+// Within returns how much later than Time it may have been, in ns: a stamp of whole seconds is the
 // beginning of its second.
 func (s Sample) Within() int64 {
 	if s.mark>>lineBits == 0 {

@@ -39,10 +39,10 @@ type Place uint32
 // listed marks a number in a list of offsets. No file has so many lines.
 const listed Place = 1 << 31
 
-// InLine is the place in a line, from 1; 0 is not known.
+// InLine returns the place in a line, from 1; 0 is not known.
 func InLine(line uint32) Place { return Place(line) &^ listed }
 
-// AtOffset is the place at offset n of a list.
+// AtOffset returns the place at offset n of a list.
 func AtOffset(n int) Place { return listed | Place(n) }
 
 // Line returns the line; 0 if p is at an offset.

@@ -64,7 +64,7 @@ func cutSlot(text string) (before, verb, after string, ok bool) {
 	return before, verb, after, ok
 }
 
-// Shown is the text of m with the names of the values that are put in.
+// Shown returns the text of m with the names of the values that are put in.
 func (m *Message) Shown() string {
 	return slot.ReplaceAllStringFunc(m.Text, func(s string) string {
 		name, _, _ := strings.Cut(strings.Trim(s, "{}"), "%")
@@ -72,12 +72,12 @@ func (m *Message) Shown() string {
 	})
 }
 
-// At is the diagnostic that says m of a place in an input.
+// At returns the diagnostic that says m of a place in an input.
 func (m *Message) At(pos Pos, values ...any) Diag {
 	return Diag{Message: m, Pos: pos, Msg: m.Says(values...), Count: 1}
 }
 
-// Of is the diagnostic that says m of a whole file.
+// Of returns the diagnostic that says m of a whole file.
 func (m *Message) Of(file string, values ...any) Diag {
 	return m.At(Pos{File: file, Offset: -1}, values...)
 }

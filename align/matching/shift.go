@@ -173,7 +173,7 @@ func bestShift(a, b *sequence) (shift, outcome) {
 	return list[0], fits
 }
 
-// cost is how much speaks against s. Ends are never more even than about 1 us, so
+// cost returns how much speaks against s. Ends are never more even than about 1 us, so
 // what is better than that is no better. Of calls that are not equal, one in
 // twenty counts as much as it takes to prefer another shift.
 func (s shift) cost(a *sequence) float64 {

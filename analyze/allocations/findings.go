@@ -17,7 +17,7 @@ const OutOfMemory = "out of memory"
 // Steady is the subkind of findings of memory that grows to the end.
 const Steady = "growth"
 
-// Findings are devices that had no memory for an allocation.
+// Findings returns devices that had no memory for an allocation.
 func (m *Memory) Findings() (list []finding.Finding, check finding.Check) {
 	check = finding.Check{What: "allocations that failed", Of: "device with a recording of its allocator", Needed: 1}
 	for i := range m.Devices {
@@ -41,7 +41,7 @@ func (m *Memory) Findings() (list []finding.Finding, check finding.Check) {
 // fewest is how many entries tell whether memory grows: blocks that are kept, and what else comes and goes meanwhile.
 const fewest = 3 * fewestKept
 
-// Leaks are devices whose memory grows to the end of the recording.
+// Leaks returns devices whose memory grows to the end of the recording.
 func (m *Memory) Leaks() (list []finding.Finding, check finding.Check) {
 	check = finding.Check{What: "memory that grows", Of: "device with a recording of its allocator", Needed: 1}
 	all := int64(0)

@@ -100,7 +100,7 @@ func (g *Growth) matters() bool {
 	return g.Bytes >= max(smallestSegment, g.Use.Reserved/100)
 }
 
-// untilTwice is how long growth takes at its rate until it is as much as PyTorch has of the device, in ns; NaN is unknown.
+// untilTwice returns how long growth takes at its rate until it is as much as PyTorch has of the device, in ns; NaN is unknown.
 func (g *Growth) untilTwice() float64 {
 	if g.From == 0 || g.Last <= g.From {
 		return math.NaN()
@@ -248,7 +248,7 @@ func inRounds(lives []heap.Life, byPlace map[trace.Sym][]int, kept []int, end in
 	return repeated > 0 && (rounds >= manyKept || 2*within > repeated)
 }
 
-// rests are the least that all but growing places had in the first and in the last quarter of the entries behind one.
+// rests returns the least that all but growing places had in the first and in the last quarter of the entries behind one.
 func rests(d *heap.Device, r *heap.Replay, lives []heap.Life, growing map[trace.Sym]bool, from int) [2]int64 {
 	least := [4]int64{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64}
 	changes := map[int]int64{} // by entry, bytes of growing places

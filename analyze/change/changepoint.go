@@ -29,7 +29,7 @@ type Changes struct {
 	Stallings []Stalling
 }
 
-// Times are when load or latency changed.
+// Times returns when load or latency changed.
 func (c *Changes) Times() (list []trace.Time) {
 	for i := range c.List {
 		list = append(list, c.List[i].Time)
@@ -100,7 +100,7 @@ type Level struct {
 	P50, P99 int64   // ns
 }
 
-// newLevel is a level of which only the number of observations is known.
+// newLevel returns a level of which only the number of observations is known.
 func newLevel(n int) Level {
 	return Level{N: n, Rate: math.NaN(), Share: math.NaN(), P50: request.Unknown, P99: request.Unknown}
 }
@@ -239,7 +239,7 @@ func (f *Shift) sameSeries(g *Shift) bool {
 // rises reports whether what f is about became more.
 func (f *Shift) rises() bool { return f.After.value(f.Metric) > f.Before.value(f.Metric) }
 
-// value is the number that a metric is about.
+// value returns the number that a metric is about.
 func (l *Level) value(m Metric) float64 {
 	switch m {
 	case ShareChanged, TailChanged, CachedChanged, AbortsChanged, RefusedChanged, RetractedChanged:
@@ -277,8 +277,8 @@ func (w *observer) steady() (from, to trace.Time) {
 	return from + trace.Time(margin), min(last, end-trace.Time(margin))
 }
 
-// factor is by how much the larger of two numbers exceeds the other.
+// factor returns by how much the larger of two numbers exceeds the other.
 func factor(x, y float64) float64 { return max(x, y) / max(min(x, y), math.SmallestNonzeroFloat64) }
 
-// odds is how likely a share is, over how likely it is not.
+// odds returns how likely a share is, over how likely it is not.
 func odds(share float64) float64 { return share / max(1-share, math.SmallestNonzeroFloat64) }

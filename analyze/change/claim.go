@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// claim is the time that requests would not have taken without a change: what each shift
+// claim returns the time that requests would not have taken without a change: what each shift
 // made longer where it happened, and the waits and fuller batches behind it: there, or where
 // all of the load is, if it is that which changed.
 func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
@@ -40,7 +40,7 @@ func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 	return claim
 }
 
-// behind is what takes longer behind a change. That batches are fuller when more requests
+// behind returns what takes longer behind a change. That batches are fuller when more requests
 // arrive is how servers work, and costs nothing that anyone could spare; and where servers
 // became slower at the same load, steps take longer for that.
 func (all *Changes) behind(first *Shift) []cause.Cause {
@@ -93,7 +93,7 @@ func (f *Shift) isSeen() bool { return f.Stage == "ttft" || f.Stage == "tpot" }
 // settles reports whether a pace came to what is usual, bit by bit: servers begin like that.
 func (f *Shift) settles() bool { return f.Metric == PaceChanged && f.Shape == changepoint.Settling }
 
-// until is when a shift was over, or was undone; 0 is not.
+// until returns when a shift was over, or was undone; 0 is not.
 func (all *Changes) until(f *Shift) trace.Time {
 	if f.Shape == changepoint.Spell {
 		return f.Until
@@ -194,7 +194,7 @@ func within(times []trace.Time, from, to trace.Time) float64 {
 	return float64(k - i)
 }
 
-// leastFactor is by how much a number changes at least that lies between low and high
+// leastFactor returns by how much a number changes at least that lies between low and high
 // before and after; 1 if it may be the same.
 func leastFactor(before, after [2]float64) float64 {
 	switch {
@@ -333,7 +333,7 @@ func (s *savings) search(level float64) []Shift {
 	return found
 }
 
-// mean is what the requests [from, to) are spared, of all of it.
+// mean returns what the requests [from, to) are spared, of all of it.
 func (s *savings) mean(from, to int) float64 {
 	n, all := int64(0), int64(0)
 	for _, v := range s.values[from:to] {

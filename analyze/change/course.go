@@ -60,7 +60,7 @@ type paceCourse struct {
 	ofTimes bool
 }
 
-// speed is how fast work is in comparison to what is usual, on average from from to to.
+// speed returns how fast work is in comparison to what is usual, on average from from to to.
 func (c *paceCourse) speed(from, to float64) float64 {
 	const slowest = 0.05 // slower beyond that is no speed
 	if level := c.Level + c.Of(from, to); c.ofTimes {
@@ -70,7 +70,7 @@ func (c *paceCourse) speed(from, to float64) float64 {
 	}
 }
 
-// before is the speed that the course is about changes of.
+// before returns the speed that the course is about changes of.
 func (c *paceCourse) before() float64 {
 	if c.ofTimes {
 		return 1 / c.Level
@@ -78,7 +78,7 @@ func (c *paceCourse) before() float64 {
 	return c.Level
 }
 
-// by is the part by which work is faster than before, or slower.
+// by returns the part by which work is faster than before, or slower.
 func (c *paceCourse) by(x *piece, w *observer) float64 {
 	if c.Of(w.seconds(x.from), w.seconds(x.to)) == 0 {
 		return 0
@@ -146,10 +146,10 @@ func (w *observer) searchCourses(of []*pace, ofTimes bool, level float64) (found
 	return found, false
 }
 
-// seconds is the time since the beginning of what is searched.
+// seconds returns the time since the beginning of what is searched.
 func (w *observer) seconds(t trace.Time) float64 { return float64(t-w.from) / 1e9 }
 
-// time is the inverse of seconds.
+// time returns the inverse of seconds.
 func (w *observer) time(s float64) trace.Time {
 	return min(max(w.from+trace.Time(s*1e9), w.from), w.to)
 }
@@ -244,7 +244,7 @@ func (a *arrived) ask(units float64) { a.units, a.squares = a.units+units, a.squ
 
 func (a *arrived) run(x *piece, speed float64) { a.ran, a.speed = a.ran+x.units, a.speed+x.units*speed }
 
-// scatter is by which part the sum of units may be off, as they came by chance.
+// scatter returns by which part the sum of units may be off, as they came by chance.
 func (a *arrived) scatter() float64 { return math.Sqrt(a.squares) / a.units }
 
 // hidesLoad reports whether requests that never end are on servers for as long as those that
@@ -307,7 +307,7 @@ func (w *observer) paceShift(of []*pace, c *paceCourse, role request.Role, all i
 	return f
 }
 
-// perMinute is the part by which a pace becomes longer in a minute, of what it was.
+// perMinute returns the part by which a pace becomes longer in a minute, of what it was.
 func perMinute(before, after, seconds float64) float64 {
 	return distribution.Ratio(before/max(after, 0.05*before)-1, seconds/60)
 }
@@ -344,12 +344,12 @@ func oneAfterAnother(found []Shift, role request.Role) []Shift {
 	return out
 }
 
-// relative is by which part a pace became longer.
+// relative returns by which part a pace became longer.
 func (f *Shift) relative() float64 {
 	return distribution.Ratio(float64(f.After.P50-f.Before.P50), float64(f.Before.P50))
 }
 
-// otherwise is the part of its time that a piece of work would have taken on a server that was not
+// otherwise returns the part of its time that a piece of work would have taken on a server that was not
 // slower by a factor, 1 or less of what it is. As many requests come, so the less each takes, the
 // fewer are there at a time (Little's law), and that makes all of them faster once more.
 func (x *piece) otherwise(speed float64) float64 {
@@ -359,7 +359,7 @@ func (x *piece) otherwise(speed float64) float64 {
 	return speed * (1 - x.shared) / (1 - x.shared*speed)
 }
 
-// extra is how much longer the pieces of work of requests took than without the change, by
+// extra returns how much longer the pieces of work of requests took than without the change, by
 // request, ns.
 func (w *observer) extra(of []*pace, c *paceCourse) map[int]float64 {
 	extra := map[int]float64{}
@@ -383,7 +383,7 @@ func (f *Shift) extraTimes() map[int]int64 {
 	return times
 }
 
-// extraTime is how much longer all requests took for a change of a pace, ns.
+// extraTime returns how much longer all requests took for a change of a pace, ns.
 func (f *Shift) extraTime() float64 {
 	sum := 0.0
 	for _, r := range slices.Sorted(maps.Keys(f.Extra)) { // sums of floats depend on the order

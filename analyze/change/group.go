@@ -157,7 +157,7 @@ func (c *Change) sort() {
 	})
 }
 
-// size is by how many ns a duration changed.
+// size returns by how many ns a duration changed.
 func (f *Shift) size() int64 {
 	d := f.After.P50 - f.Before.P50
 	if f.Metric == TailChanged {

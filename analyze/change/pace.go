@@ -258,7 +258,7 @@ func (w *observer) prefillWork(prefills, decodes []piece) (list []piece) {
 	return list
 }
 
-// union are the times that some pieces, ordered by start, cover.
+// union returns the times that some pieces, ordered by start, cover.
 func union(list []piece) (out []piece) {
 	for _, p := range list {
 		if n := len(out); n > 0 && p.from <= out[n-1].to {
@@ -303,7 +303,7 @@ func newLevelOver(list []piece, weight func(*piece) float64) *levelOver {
 	return l
 }
 
-// until is the area before a time.
+// until returns the area before a time.
 func (l *levelOver) until(t trace.Time) float64 {
 	i, found := slices.BinarySearch(l.at, t)
 	if found {
@@ -315,7 +315,7 @@ func (l *levelOver) until(t trace.Time) float64 {
 	return l.area[i-1] + l.level[i-1]*float64(t-l.at[i-1])
 }
 
-// mean is the average over a time.
+// mean returns the average over a time.
 func (l *levelOver) mean(from, to trace.Time) float64 {
 	return distribution.Ratio(l.until(to)-l.until(from), float64(to-from))
 }
@@ -429,6 +429,6 @@ func covariancesOf(block []piece) (c covariances) {
 	return c
 }
 
-// speed is how much faster than usual a piece went. It is what averages over time: a request
+// speed returns how much faster than usual a piece went. It is what averages over time: a request
 // that was decoded half of the time at half the speed went at three quarters of it.
 func (x *piece) speed() float64 { return 1 / max(x.ratio, 1e-3) }

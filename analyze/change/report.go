@@ -93,7 +93,7 @@ func (c *Changes) Report() *table.Table {
 	return r
 }
 
-// changeDetails are the columns for programs.
+// changeDetails returns the columns for programs.
 func changeDetails() []table.Field[changeRow] {
 	fields := []table.Field[changeRow]{
 		table.TimeColumn("first", "earliest time at which it can have changed", func(r *changeRow) trace.Time { return r.First }),

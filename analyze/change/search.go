@@ -193,7 +193,7 @@ func date(found []Shift, changes []changepoint.Change, origin trace.Time, of fun
 	}
 }
 
-// observation is a value that is about the time from one to another.
+// observation returns a value that is about the time from one to another.
 func observation(origin, from, to trace.Time, y float64) changepoint.Observation {
 	return changepoint.Observation{From: float64(from-origin) / 1e9, To: float64(to-origin) / 1e9, Value: y, Weight: 1}
 }

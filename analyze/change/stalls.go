@@ -216,7 +216,7 @@ func (p *pace) stalls() (out []stall) {
 	return out
 }
 
-// extra is by how much longer a piece of work took than such work usually does, ns.
+// extra returns by how much longer a piece of work took than such work usually does, ns.
 func (x *piece) extra() float64 { return x.units * x.ns * (1 - 1/x.ratio) }
 
 // stalling describes the stalls of a rank.
@@ -260,7 +260,7 @@ func (s *Stalling) meets(w *observer) func(trace.Time) bool {
 	}
 }
 
-// expected are the times of the stalls that were seen, and those in step with them: where a rank
+// expected returns the times of the stalls that were seen, and those in step with them: where a rank
 // decoded nothing, only those that came show it. They are known to about the length of a stall.
 func (s *Stalling) expected(w *observer) []trace.Time {
 	first, last := s.Times[0], s.Times[len(s.Times)-1]

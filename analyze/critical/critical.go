@@ -80,7 +80,7 @@ type Path struct {
 	hosts *Hosts
 }
 
-// PathOf is the chain of a request, by its index in the set; nil if the dump does not have all of it. Hosts may be nil.
+// PathOf returns the chain of a request, by its index in the set; nil if the dump does not have all of it. Hosts may be nil.
 func PathOf(r *replay.Run, hosts *Hosts, index int) *Path {
 	q := r.Find(index)
 	if q == replay.None {
@@ -153,7 +153,7 @@ func (p *Part) where() string {
 	return p.At
 }
 
-// fields are the columns of parts; total is what their shares are of.
+// fields returns the columns of parts; total is what their shares are of.
 func fields(total int64, names bool) []table.Field[Part] {
 	list := []table.Field[Part]{
 		table.TextColumn("waits for", "what is waited for", func(p *Part) string { return p.Why.String() }),
@@ -177,7 +177,7 @@ func fields(total int64, names bool) []table.Field[Part] {
 	return list
 }
 
-// Report is a table of what the slow requests waited for.
+// Report returns a table of what the slow requests waited for.
 func (s *Summary) Report() *table.Table {
 	t := table.New("sgtrace.report.critical/v1", "What the slow requests waited for", s.Parts, fields(s.Ns, false)).Stay("share").Leave("pieces", "what")
 	if s.Missing != "" {
@@ -194,7 +194,7 @@ func (s *Summary) Report() *table.Table {
 	return t
 }
 
-// Report is a table of what one request waited for.
+// Report returns a table of what one request waited for.
 func (p *Path) Report() *table.Table {
 	t := table.New("sgtrace.report.critical.request/v1", "Critical path", p.Parts, fields(p.E2E, true)).Stay("share").Leave("pieces", "requests", "what")
 	if why := p.hosts.missing(p.Parts); why != "" {

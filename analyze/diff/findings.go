@@ -20,7 +20,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Findings are the rows that the verdict tells of, as records.
+// Findings returns the rows that the verdict tells of, as records.
 func (d *Diff) Findings() []finding.Finding {
 	var list []finding.Finding
 	for _, r := range d.told() {
@@ -51,7 +51,7 @@ func (d *Diff) finding(r *Row) finding.Finding {
 	}
 }
 
-// metric is the number that a finding is about, in ns.
+// metric returns the number that a finding is about, in ns.
 func (r *Row) metric(what string) finding.Metric {
 	m := finding.Metric{Name: what, Unit: table.Duration}
 	for _, n := range diffNumbers {
@@ -144,7 +144,7 @@ func gapName(c *gaps.Cause) string {
 	return name
 }
 
-// at is where a row changed: on the one rank on which it did, or that has it; else in the role
+// at returns where a row changed: on the one rank on which it did, or that has it; else in the role
 // of all ranks that it is of; else everywhere.
 func (r *diffRows) at(of *Row) place.Location {
 	names := []string{of.Rank}

@@ -51,7 +51,7 @@ func (d *Diff) gaugeRows(kind Kind, name, number string) *Gauge {
 	return g
 }
 
-// value is the number in ns.
+// value returns the number in ns.
 func (n *diffNumber) value(s *Stat) float64 {
 	v := float64(n.of(s))
 	if n.tenths {
@@ -123,7 +123,7 @@ func (g *Gauge) Above(bound float64) significance.Crossing {
 	return g.how.Above(b, a, bound)
 }
 
-// Below is the other direction of [Gauge.Above].
+// Below returns the other direction of [Gauge.Above].
 func (g *Gauge) Below(bound float64) significance.Crossing {
 	b, a := g.samples[0], g.samples[1]
 	switch {
@@ -135,7 +135,7 @@ func (g *Gauge) Below(bound float64) significance.Crossing {
 	return g.how.Below(b, a, bound)
 }
 
-// vanished is the crossing of what only one side has.
+// vanished returns the crossing of what only one side has.
 func vanished(without, with []significance.Piece) significance.Crossing {
 	p := appeared(without, with)
 	return significance.Crossing{P: p, Least: min(p, significance.Appeared(len(with), len(with), len(without)))}

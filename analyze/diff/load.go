@@ -146,7 +146,7 @@ func compareShares(before, after *Collected) []Load {
 	return out
 }
 
-// share is the part of all requests that a rank worked on.
+// share returns the part of all requests that a rank worked on.
 func (d *Collected) share(rank string) diffLoad {
 	l := diffLoad{name: "share of requests on " + rank, pieces: make([]significance.Piece, len(d.requests[""]))}
 	for i, n := range d.requests[""] {

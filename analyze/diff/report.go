@@ -38,7 +38,7 @@ func (d *Diff) table(schema, title string, rows []Row) *table.Table {
 		Stay("total change").Leave("n before", "n after", "p50 before", "p50 after", "p99 before", "p99 after")
 }
 
-// fields are the columns of some rows.
+// fields returns the columns of some rows.
 func (d *Diff) fields(rows []Row) []table.Field[Row] {
 	fields := []table.Field[Row]{
 		table.TextColumn("of", kindsInWords(), func(r *Row) string { return r.Kind.String() }),
@@ -61,7 +61,7 @@ func (d *Diff) fields(rows []Row) []table.Field[Row] {
 		table.TextColumn("like", "kernel that only the other capture has and that may be the same: its function has the same name", func(r *Row) string { return r.Like }).AtMost(table.MaxName).DetailIf(!renamed))
 }
 
-// count is how many durations a row has; there is no counting where the time of a device went.
+// count returns how many durations a row has; there is no counting where the time of a device went.
 func (r *Row) count(s *Stat) table.Cell { return table.Cell{N: s.N, Unknown: r.Kind.totalOnly()} }
 
 // A diffNumber is a number of a row that is compared.
@@ -85,7 +85,7 @@ var diffNumbers = []diffNumber{
 		func(s *Stat) int64 { return s.Mean }, func(r *Row) *Change { return &r.Mean }},
 }
 
-// fields are the columns of a number before and after.
+// fields returns the columns of a number before and after.
 func (n *diffNumber) fields() []table.Field[Row] {
 	name := n.name
 	side := func(when string, stat func(*Row) *Stat) table.Field[Row] {
@@ -190,7 +190,7 @@ func (c *Change) interval(open, end string) string {
 
 func times(ratio float64) string { return "x" + words.ThreeDigits(ratio) }
 
-// growth is a ratio as percent: "+16.1".
+// growth returns a ratio as percent: "+16.1".
 func growth(ratio float64) string {
 	percent := 100 * (ratio - 1)
 	digits := 1

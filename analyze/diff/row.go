@@ -380,7 +380,7 @@ func (d *Diff) matchRenamed() {
 	})
 }
 
-// Values are the durations of one kind and name in the capture, of all ranks, in ns and
+// Values returns the durations of one kind and name in the capture, of all ranks, in ns and
 // sorted. There are none of what only its total means something.
 func (d *Collected) Values(kind Kind, name string) []int64 {
 	var values []int64

@@ -60,7 +60,7 @@ func (d *Collected) collectSeries(s *series.Set, window *Capture) {
 	}
 }
 
-// rolesOf are the roles of servers that have one.
+// rolesOf returns the roles of servers that have one.
 func rolesOf(s *series.Set) map[string]bool {
 	roles := map[string]bool{}
 	for i := range s.Servers {
@@ -84,7 +84,7 @@ type seriesPieces struct {
 
 func (c *seriesPieces) inside(t trace.Time) bool { return t >= c.from && t < c.to }
 
-// named is the load of a name, which is told in the order of rank.
+// named returns the load of a name, which is told in the order of rank.
 func (c *seriesPieces) named(name string, rank int) *diffLoad {
 	m := &c.measured
 	if m.loads == nil {
@@ -98,7 +98,7 @@ func (c *seriesPieces) named(name string, rank int) *diffLoad {
 	return l
 }
 
-// rate is the load of something that is counted: its pieces have the time of the capture once.
+// rate returns the load of something that is counted: its pieces have the time of the capture once.
 func (c *seriesPieces) rate(name string, rank int, seconds float64) *diffLoad {
 	l := c.named(name, rank)
 	if !c.timed[name] {
@@ -239,7 +239,7 @@ func (d *Collected) measuredPieces() int {
 	return 0
 }
 
-// none is the same load where nothing of it happened.
+// none returns the same load where nothing of it happened.
 func (l *diffLoad) none(pieces int) *diffLoad {
 	o := &diffLoad{l.name, make([]significance.Piece, pieces)}
 	for i := range o.pieces {

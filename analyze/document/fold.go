@@ -67,7 +67,7 @@ func cut(t *table.Table, ranks int) *table.Table {
 	return t
 }
 
-// fieldsOf are the columns of rows that hold their cells.
+// fieldsOf returns the columns of rows that hold their cells.
 func fieldsOf(columns []table.Column) []table.Field[[]table.Cell] {
 	fields := make([]table.Field[[]table.Cell], len(columns))
 	for i, column := range columns {
@@ -150,7 +150,7 @@ func (c *Ranks) host(rank string) string {
 	return ""
 }
 
-// rows are those of the folded table.
+// rows returns those of the folded table.
 func (f *fold) rows() (out [][]table.Cell) {
 	for _, k := range f.order {
 		out = append(out, k.kept...)
@@ -190,7 +190,7 @@ type group struct {
 	rows  [][]table.Cell
 }
 
-// groups are those of the level, by name; none if there are too many.
+// groups returns those of the level, by name; none if there are too many.
 func (f *fold) groups(rows [][]table.Cell) (list []group) {
 	if f.level < 0 {
 		return nil

@@ -72,7 +72,7 @@ func at(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// levels are the names of all levels, the smallest first.
+// levels returns the names of all levels, the smallest first.
 func (h *Hosts) levels() []string {
 	if h == nil {
 		return []string{hostLevel}

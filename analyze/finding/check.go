@@ -25,7 +25,7 @@ type Coverage struct {
 	Known, All int64
 }
 
-// Share is the known part, 1 where there is no time.
+// Share returns the known part, 1 where there is no time.
 func (c Coverage) Share() float64 {
 	if c.All == 0 {
 		return 1

@@ -88,7 +88,7 @@ func (c Claim) And(d Claim) Claim {
 	}
 }
 
-// ID is the same in every run on the same data, and differs between the findings of one
+// ID returns the same in every run on the same data, and differs between the findings of one
 // run: it depends on what the finding is about and where, and on no measured number.
 func (f *Finding) ID() string {
 	h := fnv.New32a()
@@ -107,7 +107,7 @@ type Metric struct {
 	Before, After float64
 }
 
-// UnitName is the unit as programs read it; "" without a metric.
+// UnitName returns the unit as programs read it; "" without a metric.
 func (m *Metric) UnitName() string {
 	if m.Name == "" {
 		return ""
@@ -121,7 +121,7 @@ type Probability struct {
 	Known bool
 }
 
-// Chance is a probability; NaN is unknown.
+// Chance returns a probability; NaN is unknown.
 func Chance(p float64) Probability {
 	if math.IsNaN(p) {
 		return Probability{}
@@ -146,7 +146,7 @@ func AffectedOf(s *request.Set, list []int) Affected {
 	return a
 }
 
-// Named are the requests that RIDs names, as indexes into Set.Requests.
+// Named returns the requests that RIDs names, as indexes into Set.Requests.
 func (a *Affected) Named() []int { return a.requests[:min(MaxRIDs, len(a.requests))] }
 
 // mostly reports whether most of some requests are among others.
@@ -203,7 +203,7 @@ func (e Evidence) In(table string, row []Key, column string, value float64) Evid
 	return e
 }
 
-// Sentences are the texts of some evidence.
+// Sentences returns the texts of some evidence.
 func Sentences(list []Evidence) []string {
 	out := make([]string, len(list))
 	for i := range list {

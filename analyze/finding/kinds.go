@@ -46,7 +46,7 @@ const (
 // maxChance is the probability up to which a finding is certain.
 const maxChance = 0.001
 
-// Confidence is how sure a finding with probability p is; otherwise, without one.
+// Confidence returns how sure a finding with probability p is; otherwise, without one.
 func (p Probability) Confidence(otherwise Confidence) Confidence {
 	switch {
 	case !p.Known:

@@ -53,7 +53,7 @@ func (f *Finding) meets(g *Finding) bool {
 	return x.Overlaps(&y)
 }
 
-// felt is the place with all that is around it within reach.
+// felt returns the place with all that is around it within reach.
 func (f *Finding) felt() place.Location {
 	switch {
 	case f.Scope == Everywhere || f.At.Scope == place.Everywhere:

@@ -29,7 +29,7 @@ func (f *Finding) CostText() string {
 // Remark says behind the sentence how sure f is, and what it costs.
 func (f *Finding) Remark() string { return fmt.Sprintf("%s; %s", f.Confidence, f.CostText()) }
 
-// CommandLine are the arguments of a command that shows more, as Show has it.
+// CommandLine returns the arguments of a command that shows more, as Show has it.
 func CommandLine(show []string) []string {
 	if strings.HasPrefix(show[0], "-") {
 		return slices.Concat([]string{"sgtrace", "report"}, show)
@@ -37,7 +37,7 @@ func CommandLine(show []string) []string {
 	return slices.Concat([]string{"sgtrace"}, show)
 }
 
-// commands are the command lines that show more of f, as arguments. The arguments again
+// commands returns the command lines that show more of f, as arguments. The arguments again
 // select and read the same inputs once more: "--from", "+10s", "dumps/".
 func (f *Finding) commands(again []string) [][]string {
 	var out [][]string
@@ -47,7 +47,7 @@ func (f *Finding) commands(again []string) [][]string {
 	return out
 }
 
-// Command is the first of the commands, ready to paste into a shell.
+// Command returns the first of the commands, ready to paste into a shell.
 func (f *Finding) Command(again []string) string {
 	return words.QuoteShell(f.commands(again)[0])
 }

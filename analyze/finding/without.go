@@ -78,7 +78,7 @@ func (w *Without) Title() string {
 	return strings.ToUpper(name) + " " + percentile
 }
 
-// String is the metric for people: "TTFT p99 1,554 ms → 612 ms (580 ms to 640 ms)".
+// String returns the metric for people: "TTFT p99 1,554 ms → 612 ms (580 ms to 640 ms)".
 func (w *Without) String() string {
 	return fmt.Sprintf("%s %s → %s (%s to %s)", w.Title(), w.Value(w.Actual), w.Value(w.Without), w.Value(w.Low), w.Value(w.High))
 }

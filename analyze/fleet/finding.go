@@ -20,7 +20,7 @@ const (
 	versionTable  = "fleet.versions"
 )
 
-// Repeats are the repeat offenders as findings; of a host only what is not about one of its GPUs.
+// Repeats returns the repeat offenders as findings; of a host only what is not about one of its GPUs.
 func (f *Fleet) Repeats() (found []finding.Finding, check finding.Check) {
 	told := map[key]int{} // index into found
 	for i := range f.Offenders {
@@ -43,7 +43,7 @@ func (f *Fleet) Repeats() (found []finding.Finding, check finding.Check) {
 	return found, finding.Check{What: "repeat offenders", Of: "run", N: len(f.Runs), Needed: f.runsNeeded()}
 }
 
-// repeat is the finding about an offender.
+// repeat returns the finding about an offender.
 func (f *Fleet) repeat(o *Offender) finding.Finding {
 	x := finding.Finding{
 		Subkind: o.Level.String() + " " + o.String() + " " + o.UUID, At: o.where(), Since: o.First, Text: o.sentence(),
@@ -83,7 +83,7 @@ func (o *Offender) row() []finding.Key {
 	return finding.Row("what", o.Level.String(), "name", o.String(), "uuid", o.UUID)
 }
 
-// where is the place of the offender: a GPU of a host, a host, or the way out of it.
+// where returns the place of the offender: a GPU of a host, a host, or the way out of it.
 func (o *Offender) where() place.Location {
 	at := place.Location{Scope: place.OneRank, Role: request.Other, Host: o.Host, Rank: trace.NoRank}
 	switch {
@@ -99,7 +99,7 @@ func (o *Offender) where() place.Location {
 	return at
 }
 
-// runsNeeded is how many runs it takes to tell whether anything is found more often than by
+// runsNeeded returns how many runs it takes to tell whether anything is found more often than by
 // chance: at least as many as would be enough for what was always found, or two.
 func (f *Fleet) runsNeeded() int {
 	if len(f.Offenders) == 0 {
@@ -117,7 +117,7 @@ func (f *Fleet) runsNeeded() int {
 	return needed
 }
 
-// Drifts are changes of step times by day as findings.
+// Drifts returns changes of step times by day as findings.
 func (f *Fleet) Drifts() (found []finding.Finding, check finding.Check) {
 	gpu, requests := f.Recorded()
 	check = finding.Check{What: "step times by day", Of: "day", Needed: minDays}

@@ -75,7 +75,7 @@ func (f *Fleet) Look() finders.Result {
 	return m.Look(finders.OfWeeks())
 }
 
-// Document is the report: the list of what [Fleet.Look] found, and the tables behind it. People
+// Document returns the report: the list of what [Fleet.Look] found, and the tables behind it. People
 // see so many rows of each table.
 func (f *Fleet) Document(list *overview.List) *document.Document {
 	d := &document.Document{LimitAll: true, Findings: list.Result.Findings, Again: list.Again()}
@@ -163,7 +163,7 @@ func (d *Daily) add(day trace.Time, index map[string]int) {
 	}
 }
 
-// noon is that of the day of a time, on the clock that people read.
+// noon returns that of the day of a time, on the clock that people read.
 func noon(t trace.Time) trace.Time { return noonOf(words.Clock(t), 0) }
 
 func nextDay(t trace.Time) trace.Time { return noonOf(words.Clock(t), 1) }

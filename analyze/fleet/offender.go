@@ -95,7 +95,7 @@ func (r *Run) count() (found, could [Hosts + 1]int) {
 	return found, could
 }
 
-// keys are those of what the run has seen, in order.
+// keys returns those of what the run has seen, in order.
 func (r *Run) keys() []key {
 	keys := make([]key, 0, len(r.seen))
 	for k := range r.seen {
@@ -167,7 +167,7 @@ func judge(records map[key]*record, seen []key, level Level) (list []Offender) {
 	return list
 }
 
-// enough is how many runs it takes, one more than there are at least, until being found in all of
+// enough returns how many runs it takes, one more than there are at least, until being found in all of
 // them is no chance among so many peers.
 func (o *record) enough(peers int) int {
 	least := o.Could + 1

@@ -57,7 +57,7 @@ func (b *pageBuilder) period() string {
 	return words.Between(from, to)
 }
 
-// tiles are how many runs there are, what was recorded, what was lost, and what repeats.
+// tiles returns how many runs there are, what was recorded, what was lost, and what repeats.
 func (b *pageBuilder) tiles() []page.Tile {
 	gpu, _ := b.Recorded()
 	value, unit := split(gpuHours(gpu))
@@ -93,7 +93,7 @@ func split(text string) (value, unit string) {
 	return value, unit
 }
 
-// table is a figure of one of the tables of the report.
+// table returns a figure of one of the tables of the report.
 func (b *pageBuilder) table(t *table.Table) *page.Figure {
 	return page.TableOf(t, maxRows, defined, b.src.Command(fleetFlag, "--table="+t.Name()))
 }
@@ -141,7 +141,7 @@ func (b *pageBuilder) lossChart() *page.Figure {
 		Caption: "Each point is a day with runs. Kinds don't add up: one second may be lost to several of them.", Body: body}
 }
 
-// panels are those of days, with a mark where a version came.
+// panels returns those of days, with a mark where a version came.
 func (b *pageBuilder) panels() *chart.Panels {
 	const half = trace.Time(12 * 3600 * 1e9)
 	days := b.daily.Days

@@ -71,12 +71,12 @@ func kindList(kinds []finding.Kind) string {
 	return strings.Join(texts, ", ")
 }
 
-// runTime is a column of when a run began; 0 is unknown.
+// runTime returns a column of when a run began; 0 is unknown.
 func runTime[T any](name, doc string, of func(*T) trace.Time) table.Field[T] {
 	return table.TimeField(name, doc, func(row *T) (trace.Time, bool) { return of(row), of(row) != 0 })
 }
 
-// hoursColumn is a column of times that are ns.
+// hoursColumn returns a column of times that are ns.
 func hoursColumn[T any](name, doc string, of func(*T) float64) table.Field[T] {
 	return table.NumberColumn(name, doc, func(row *T) float64 { return hours(of(row)) })
 }

@@ -65,7 +65,7 @@ func (r *Run) measureTimes(m *finders.Measured) {
 	r.RankTime = float64(m.RankLoads.Length) * float64(len(place.NewRankSet(m.Of.Requests).Places))
 }
 
-// Recorded is how long GPUs were recorded, or without profilers, how long schedulers worked for
+// Recorded returns how long GPUs were recorded, or without profilers, how long schedulers worked for
 // requests; ns, added up over them.
 func (r *Run) Recorded() float64 {
 	if r.GPUTime > 0 {

@@ -62,7 +62,7 @@ func parseCondition(text string) (Condition, error) {
 	return c, nil
 }
 
-// unknown is the error of a word that is none of those known.
+// unknown returns the error of a word that is none of those known.
 func unknown(what, word string, known []string) error {
 	hint := "."
 	if best := similar.Best(word, known); best != "" {

@@ -32,7 +32,7 @@ func parse(text string) (m *metric.Metric, name, number string) {
 	return nil, "", ""
 }
 
-// spelled are the ways in which a metric is written: "ttft.p99", "kernel.NAME.total".
+// spelled returns the ways in which a metric is written: "ttft.p99", "kernel.NAME.total".
 func spelled(m *metric.Metric) []string {
 	if m.IsMean() {
 		return []string{m.Name}
@@ -51,7 +51,7 @@ func spelled(m *metric.Metric) []string {
 	return list
 }
 
-// Metrics are the ways in which all metrics are written.
+// Metrics returns the ways in which all metrics are written.
 func Metrics() []string {
 	var list []string
 	for _, m := range metric.All() {

@@ -61,7 +61,7 @@ func (r *Result) Err() error {
 	return &Failure{"gate failed: " + strings.Join(list, "; ")}
 }
 
-// title is the result in one line.
+// title returns the result in one line.
 func (r *Result) title() string {
 	n := map[State]int{}
 	for i := range r.Judgments {
@@ -83,7 +83,7 @@ func (r *Result) title() string {
 // maxReason is how wide a reason is for people.
 const maxReason = 100
 
-// Report is the table of conditions.
+// Report returns the table of conditions.
 func (r *Result) Report() *table.Table {
 	type J = Judgment
 	return table.New(Schema, r.title(), r.Judgments, []table.Field[J]{

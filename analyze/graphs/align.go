@@ -22,7 +22,7 @@ func newAlignment(n, m int, gap int32) *alignment {
 	return a
 }
 
-// first is the place that the band begins with at i.
+// first returns the place that the band begins with at i.
 func (a *alignment) first(i int) int {
 	if a.m >= a.n {
 		return i - band

@@ -244,7 +244,7 @@ func (p *Pairs) repeated(c *Capture, nodes []Node) map[trace.Sym]said {
 	return found
 }
 
-// copyKind is the kind of kernels that do what a copy or a fill asks for.
+// copyKind returns the kind of kernels that do what a copy or a fill asks for.
 func copyKind(w Work) kernelname.Kind {
 	if w == FillWork {
 		return kernelname.KindFill

@@ -45,7 +45,7 @@ func (g *Graphs) OneReplay() (list []LayerKernel, what string) {
 	return nil, ""
 }
 
-// span is how long the kernels of a replay ran, from the first to the last.
+// span returns how long the kernels of a replay ran, from the first to the last.
 func (l *Launch) span() int64 {
 	end := int64(l.Nodes[0].Start) + l.Nodes[0].Dur
 	for i := range l.Nodes {

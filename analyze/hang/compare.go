@@ -49,7 +49,7 @@ func (h *Hang) callOf(ops []*flight.Op) call {
 	return c
 }
 
-// types are those of tensors; those of nothing may be any.
+// types returns those of tensors; those of nothing may be any.
 func (h *Hang) types(of trace.Sym, shape flight.Shape) string {
 	if shape.Elements <= 0 {
 		return ""
@@ -118,7 +118,7 @@ func (h *Hang) swapped(g *group, a, b int32, seq int64, callA, callB call) bool 
 	return len(nextA) > 0 && len(nextB) > 0 && h.callOf(nextA) == callB && h.callOf(nextB) == callA
 }
 
-// comparable is the recorder whose calls are compared: each has its own words for them, and the
+// comparable returns the recorder whose calls are compared: each has its own words for them, and the
 // flight recorder tells most.
 func (h *Hang) comparable(g *group, s *Stuck) flight.Recorder {
 	by := flight.NCCL

@@ -14,7 +14,7 @@ import (
 // maxFindings is how many causes are findings; the table has all.
 const maxFindings = 5
 
-// Findings are the causes.
+// Findings returns the causes.
 func (h *Hang) Findings() ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "which rank keeps others in a collective", Of: "rank", N: len(h.World) - len(h.Silent), Needed: 1}
 	if check.N == 0 {
@@ -44,7 +44,7 @@ func (h *Hang) finding(i int) finding.Finding {
 	return f
 }
 
-// at is the rank that is the cause, if it is one.
+// at returns the rank that is the cause, if it is one.
 func (h *Hang) at(s *Stuck) place.Location {
 	for _, list := range [][]int32{s.Absent, s.Differ, s.Silent} {
 		if len(list) == 1 && !s.Even {

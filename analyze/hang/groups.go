@@ -35,7 +35,7 @@ type member struct {
 	counted             bool // enqueued and completed are told, if only that there are none
 }
 
-// entered is the last collective that the rank entered; flight.Unknown.
+// entered returns the last collective that the rank entered; flight.Unknown.
 func (m *member) entered() int64 { return max(m.last, m.enqueued) }
 
 // waits reports whether the rank counted a collective as entered, and not as ended, of which a log
@@ -148,7 +148,7 @@ func rankKey(g *flight.Group) string {
 	return b.String()
 }
 
-// namedGroups are the groups of a dump of which more is known than a number, in the order in
+// namedGroups returns the groups of a dump of which more is known than a number, in the order in
 // which a program makes them.
 func namedGroups(d *flight.Dump) (list []*flight.Group) {
 	for i := range d.Groups {
@@ -213,5 +213,5 @@ func (g *group) inferStatus() {
 	}
 }
 
-// text is a symbol of the dumps.
+// text returns a symbol of the dumps.
 func (h *Hang) text(s trace.Sym) string { return h.Set.Syms.Name(s) }

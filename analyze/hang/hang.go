@@ -25,7 +25,7 @@ const (
 	Behind     // ranks that are waited for wait themselves
 )
 
-// String is the word of a table.
+// String returns the word of a table.
 func (k Kind) String() string {
 	return [...]string{"not entered", "another operation", "another size", "another type", "another order", "sizes do not add up", "no counterpart", "deadlock", "no dump", "others unknown", "all entered", "behind another"}[k]
 }
@@ -263,7 +263,7 @@ func (h *Hang) add(s Stuck, isIt func(*flight.Op) bool) {
 	h.Stuck = append(h.Stuck, s)
 }
 
-// Bounds are the first time at which a rank entered what it has in flight, and the last that dumps
+// Bounds returns the first time at which a rank entered what it has in flight, and the last that dumps
 // tell of; 0 is unknown.
 func (h *Hang) Bounds() (from, to trace.Time) {
 	for i := range h.Ranks {

@@ -12,7 +12,7 @@ type reached struct {
 	last  *flight.Op // that it entered; nil is unknown
 }
 
-// reachedAll are all groups of all processes, but those that no line or entry is about.
+// reachedAll returns all groups of all processes, but those that no line or entry is about.
 func (h *Hang) reachedAll() (list []reached) {
 	for _, d := range h.Set.Dumps {
 		first := len(list)
@@ -32,7 +32,7 @@ func (h *Hang) reachedAll() (list []reached) {
 	return kept
 }
 
-// end is how a process gave up a group.
+// end returns how a process gave up a group.
 func (x *reached) end() string {
 	switch {
 	case x.group.Aborted:
@@ -43,7 +43,7 @@ func (x *reached) end() string {
 	return ""
 }
 
-// lastTable is the last collective by rank and group.
+// lastTable returns the last collective by rank and group.
 func (h *Hang) lastTable() *table.Table {
 	number := func(name, doc string, of func(*reached) int64) table.Field[reached] {
 		return table.Field[reached]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(x *reached) table.Cell {

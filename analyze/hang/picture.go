@@ -77,7 +77,7 @@ func nameRanks(dumps []*flight.Dump) {
 	}
 }
 
-// worldOf are the ranks from 0 to the last one that anybody names.
+// worldOf returns the ranks from 0 to the last one that anybody names.
 func worldOf(dumps []*flight.Dump) []int32 {
 	most := int32(-1)
 	for _, d := range dumps {

@@ -140,7 +140,7 @@ func (h *Hang) sayPython(ranks []int32, say func(string, ...any)) {
 	}
 }
 
-// stackTable is where threads stand.
+// stackTable returns where threads stand.
 func (h *Hang) stackTable() *table.Table {
 	return table.New("sgtrace.report.hang.stacks/v1", "Where threads stand", h.standing, []table.Field[standing]{
 		table.TextColumn("ranks", "ranks of the job, where titles or other inputs tell them", func(s *standing) string { return ranges(s.ranks, 0, "-") }),

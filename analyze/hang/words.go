@@ -41,7 +41,7 @@ func ranges(ranks []int32, most int, to string) string {
 // maxNamed is how many ranges of ranks a sentence names.
 const maxNamed = 6
 
-// named is "rank 9" or "ranks 9, 14" in a sentence.
+// named returns "rank 9" or "ranks 9, 14" in a sentence.
 func named(ranks []int32) string {
 	if len(ranks) == 1 {
 		return fmt.Sprintf("rank %d", ranks[0])
@@ -53,7 +53,7 @@ func named(ranks []int32) string {
 	return "ranks " + text
 }
 
-// counted is "rank 9", "ranks 9 and 14", or "6 ranks" of many.
+// counted returns "rank 9", "ranks 9 and 14", or "6 ranks" of many.
 func counted(ranks []int32) string {
 	if len(ranks) <= 2 {
 		return named(ranks)
@@ -73,7 +73,7 @@ func (s *Stuck) call() string {
 	return fmt.Sprintf("%s #%s of %s (%s)", s.Op, words.Thousands(s.Seq), s.Group, of)
 }
 
-// since is " since 14:02:44", or "" if nobody knows.
+// since returns " since 14:02:44", or "" if nobody knows.
 func (s *Stuck) since() string {
 	if s.Since == 0 {
 		return ""
@@ -81,7 +81,7 @@ func (s *Stuck) since() string {
 	return " since " + words.At(s.Since, words.TenthLayout)
 }
 
-// have is "has" or "have".
+// have returns "has" or "have".
 func have(ranks []int32) string {
 	if len(ranks) == 1 {
 		return "has"
@@ -89,7 +89,7 @@ func have(ranks []int32) string {
 	return "have"
 }
 
-// them is "it" or "them".
+// them returns "it" or "them".
 func them(ranks []int32) string {
 	if len(ranks) == 1 {
 		return "it"
@@ -97,7 +97,7 @@ func them(ranks []int32) string {
 	return "them"
 }
 
-// verb is that of one rank, or of several: "waits", "wait".
+// verb returns that of one rank, or of several: "waits", "wait".
 func verb(ranks []int32, one string) string {
 	if len(ranks) == 1 {
 		return one
@@ -177,7 +177,7 @@ func (h *Hang) what(s *Stuck) string {
 	return ""
 }
 
-// idle are the ranks that tell of themselves and wait in nothing.
+// idle returns the ranks that tell of themselves and wait in nothing.
 func (h *Hang) idle() (list []int32) {
 	for _, r := range h.World {
 		if x := h.ranks[r]; x.Dump != nil && x.Pending == 0 && x.Stuck < 0 {
@@ -211,7 +211,7 @@ func (h *Hang) differs(s *Stuck) string {
 	return fmt.Sprintf("%s %s %s, but %s %s, %s", named(s.Differ), did, mine, others, theirs, where)
 }
 
-// sizes are those of what goes in, or if these are equal, of what comes out.
+// sizes returns those of what goes in, or if these are equal, of what comes out.
 func (h *Hang) sizes(o *flight.Op, s *Stuck) string {
 	if in := h.text(o.In.Text); in != s.Sizes {
 		return in
@@ -245,7 +245,7 @@ func (h *Hang) frame(f flight.Frame) string {
 	return fmt.Sprintf("%s (%s:%s)", h.text(f.Name), file, strconv.Itoa(int(f.Line)))
 }
 
-// place is the first function on a stack that is neither PyTorch's own nor of a library; "" without any.
+// place returns the first function on a stack that is neither PyTorch's own nor of a library; "" without any.
 func (h *Hang) place(stack []flight.Frame) string {
 	for _, f := range stack {
 		if file := h.text(f.File); !strings.Contains(file, "torch/") && file != "" && !strings.Contains(file, ".so") {
@@ -258,7 +258,7 @@ func (h *Hang) place(stack []flight.Frame) string {
 	return ""
 }
 
-// whole is a stack in one line, innermost first.
+// whole returns a stack in one line, innermost first.
 func (h *Hang) whole(stack []flight.Frame) string {
 	parts := make([]string, len(stack))
 	for i, f := range stack {
@@ -308,7 +308,7 @@ func (h *Hang) Words() string {
 	return strings.Join(parts, "; ")
 }
 
-// unnamed is how many ranks count collectives that have not ended, and say nothing else of them.
+// unnamed returns how many ranks count collectives that have not ended, and say nothing else of them.
 func (h *Hang) unnamed() (n int) {
 	for i := range h.Ranks {
 		if h.Ranks[i].Unnamed > 0 {
@@ -340,7 +340,7 @@ func (h *Hang) severalJobs() string {
 	return fmt.Sprintf("ranks of equal numbers are of %d jobs, or hangs: this is the last one, and %s of the others are left out (%s); give them alone", len(h.others)+1, words.Counted(left, "dump"), text)
 }
 
-// looked is how many processes py-spy looked at.
+// looked returns how many processes py-spy looked at.
 func (h *Hang) looked() (n int) {
 	for _, d := range h.Set.Dumps {
 		if d.By == flight.PySpy {

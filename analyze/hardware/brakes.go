@@ -27,7 +27,7 @@ type Brake struct {
 	Clock, Free float64
 }
 
-// Brakes are the times in which GPUs were slowed down, but for those in which they are told to be slower than their peers. GPUs
+// Brakes returns the times in which GPUs were slowed down, but for those in which they are told to be slower than their peers. GPUs
 // of one host that are so at a time are one.
 func Brakes(devices []*Device, told []Slow) (list []Brake) {
 	for _, d := range devices {
@@ -54,7 +54,7 @@ func Brakes(devices []*Device, told []Slow) (list []Brake) {
 	return list
 }
 
-// brakes are the runs of samples in which a GPU that works names a brake.
+// brakes returns the runs of samples in which a GPU that works names a brake.
 func (d *Device) brakes() (list []Brake) {
 	every := spacing(d.reasons)
 	var free, slow []float64

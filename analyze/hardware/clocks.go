@@ -50,7 +50,7 @@ const (
 	busy = 10
 )
 
-// devices are the GPUs that metrics are about, by host and number.
+// devices returns the GPUs that metrics are about, by host and number.
 func devices(set *series.Set) []*Device {
 	byPlace := map[int32]*Device{}
 	var list []*Device
@@ -90,7 +90,7 @@ func Slower(devices []*Device) (list []Slow) {
 	return list
 }
 
-// peers are the GPUs that a GPU is compared with: the others of its host, and where these are few
+// peers returns the GPUs that a GPU is compared with: the others of its host, and where these are few
 // those of the ranks that were recorded with its own.
 func (d *Device) peers(devices []*Device) (list []*Device) {
 	for _, o := range devices {
@@ -179,7 +179,7 @@ func (d *Device) works(t trace.Time, every time.Duration) bool {
 	return !ok || uint64(v)&idle == 0
 }
 
-// reasonsBetween are the bits that at least half of the scrapes between two times have.
+// reasonsBetween returns the bits that at least half of the scrapes between two times have.
 func (d *Device) reasonsBetween(from, to trace.Time) (bits uint64, known bool) {
 	n, counts := 0, [64]int{}
 	for _, s := range d.reasons {
@@ -201,7 +201,7 @@ func (d *Device) reasonsBetween(from, to trace.Time) (bits uint64, known bool) {
 	return bits, n > 0
 }
 
-// valueAt is the value at a time: that of the last sample before it, if it is not too old, or of one
+// valueAt returns the value at a time: that of the last sample before it, if it is not too old, or of one
 // soon after.
 func valueAt(list []series.Sample, t trace.Time, every time.Duration) (float64, bool) {
 	i, _ := slices.BinarySearchFunc(list, t+1, func(s series.Sample, t trace.Time) int { return cmp.Compare(s.Time, t) })
@@ -214,7 +214,7 @@ func valueAt(list []series.Sample, t trace.Time, every time.Duration) (float64, 
 	return 0, false
 }
 
-// spacing is the usual time between samples.
+// spacing returns the usual time between samples.
 func spacing(list []series.Sample) time.Duration {
 	var gaps []float64
 	for i := 1; i < len(list); i++ {

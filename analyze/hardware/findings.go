@@ -39,7 +39,7 @@ func (d *Device) name() string { return series.Device(d.Host, d.UUID, d.GPU) }
 // ClockSubkind is that of findings of clocks.
 const ClockSubkind = "clock"
 
-// Clocks are findings of GPUs that are slower than their peers. Ranks that were recorded may tell what
+// Clocks returns findings of GPUs that are slower than their peers. Ranks that were recorded may tell what
 // they are used for.
 func Clocks(set *series.Set, uses []Use) ([]finding.Finding, finding.Check) {
 	devices := devices(set)
@@ -126,7 +126,7 @@ func peers(n int) string {
 	return fmt.Sprintf("that of its %d peers", n)
 }
 
-// at is where a GPU is: its pod, which logs call as metrics do, if that is known.
+// at returns where a GPU is: its pod, which logs call as metrics do, if that is known.
 func at(d *Device) place.Location {
 	w := place.Device(d.name())
 	w.Host = d.User
@@ -154,7 +154,7 @@ var ofDevice = map[int]string{
 // at now and then.
 const soon = trace.Time(120e9)
 
-// Errors are findings of GPUs, of the switches between them, and of network devices and PCIe, that report errors.
+// Errors returns findings of GPUs, of the switches between them, and of network devices and PCIe, that report errors.
 func Errors(set *series.Set) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "errors that drivers report of GPUs and networks", Of: "error", Needed: 0}
 	type key struct {

@@ -66,7 +66,7 @@ type step struct {
 	grew     float64
 }
 
-// growth is how much counters of one name grow from scrape to scrape, together, by host or pod.
+// growth returns how much counters of one name grow from scrape to scrape, together, by host or pod.
 func growth(set *series.Set, of counter) map[who][]step {
 	by := map[who]map[trace.Time]*step{}
 	for i := range set.List {
@@ -107,7 +107,7 @@ func growth(set *series.Set, of counter) map[who][]step {
 	return out
 }
 
-// Hosts are findings of hosts that are short of CPU, memory, or disk, whose network loses what they send, and of
+// Hosts returns findings of hosts that are short of CPU, memory, or disk, whose network loses what they send, and of
 // pods that their limits hold back.
 func Hosts(set *series.Set) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "hosts and limits of pods", Of: "host", Needed: 1}
@@ -163,7 +163,7 @@ func Hosts(set *series.Set) ([]finding.Finding, finding.Check) {
 	return list, check
 }
 
-// on are the servers, and the pods that have a GPU, of a host.
+// on returns the servers, and the pods that have a GPU, of a host.
 func on(set *series.Set, host string) (pods []string) {
 	add := func(name string) {
 		if name != "" && name != host && !slices.Contains(pods, name) {

@@ -129,7 +129,7 @@ func ClocksOf(set *series.Set, uses []Use) map[string]float64 {
 	return clocks
 }
 
-// clockIn is the clock while a rank was recorded: of scrapes in that time, and of one on either side,
+// clockIn returns the clock while a rank was recorded: of scrapes in that time, and of one on either side,
 // where the GPU worked; 0 is unknown.
 func (d *Device) clockIn(u *Use) float64 {
 	every := spacing(d.clock)

@@ -19,7 +19,7 @@ func isOther(text string) bool {
 	return slices.ContainsFunc(others, func(begin string) bool { return strings.HasPrefix(text, begin) })
 }
 
-// faults are findings of network devices, of PCIe, and of machines: those of a host within a minute are one, and the
+// faults returns findings of network devices, of PCIe, and of machines: those of a host within a minute are one, and the
 // first one leads.
 func faults(set *series.Set) (list []finding.Finding) {
 	const together = trace.Time(60e9)

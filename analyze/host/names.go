@@ -256,7 +256,7 @@ func ofLibrary(file string) bool {
 	return modules[file] || slices.ContainsFunc(libraries, func(l string) bool { return strings.HasPrefix(file, l) })
 }
 
-// Short is a Python function as sentences have it: "run_batch() (scheduler.py:2262)". Other
+// Short returns a Python function as sentences have it: "run_batch() (scheduler.py:2262)". Other
 // names stay as they are.
 func Short(name string) string {
 	m := pythonName.FindStringSubmatch(name)

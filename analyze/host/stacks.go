@@ -42,7 +42,7 @@ type Row struct {
 	at int32
 }
 
-// rank is "" where ranks are pooled.
+// rank returns "" where ranks are pooled.
 func (r Row) rank() string {
 	if !r.s.byRank {
 		return ""
@@ -50,7 +50,7 @@ func (r Row) rank() string {
 	return r.names(0)[0]
 }
 
-// self is the time in the innermost frame, ns.
+// self returns the time in the innermost frame, ns.
 func (r Row) self() int64 { return r.s.tree.self[r.of][r.at] }
 
 // total is Self, and the time in frames that are entered from there, ns.
@@ -171,10 +171,10 @@ func (r Row) names(from int32) []string {
 	return list
 }
 
-// frame is the innermost frame.
+// frame returns the innermost frame.
 func (r Row) frame() string { return Short(r.s.name(r.at)) }
 
-// callers are the next frames, the inner one first, shortened, and the innermost range: "aten::item
+// callers returns the next frames, the inner one first, shortened, and the innermost range: "aten::item
 // < sample() (scheduler.py:2210) in decode bs=2 step".
 func (r Row) callers() string {
 	const most = 3
@@ -192,5 +192,5 @@ func (r Row) callers() string {
 	return strings.Join(list, " < ") + in
 }
 
-// stack is the whole stack, as other tools read it: see [table.FoldStack].
+// stack returns the whole stack, as other tools read it: see [table.FoldStack].
 func (r Row) stack() string { return table.FoldStack(r.names(0)) }

@@ -18,7 +18,7 @@ func reportFiles(files []request.File) *table.Table {
 	})
 }
 
-// extentFields are the columns of an extent.
+// extentFields returns the columns of an extent.
 func extentFields[T any](of func(*T) *extent) []table.Field[T] {
 	at := func(name, doc string, t func(*extent) trace.Time) table.Field[T] {
 		return table.Field[T]{Column: table.Column{Name: name, Unit: table.Instant, Doc: doc}, Cell: func(row *T) table.Cell {

@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// deathsOf are the deaths of a server, in order.
+// deathsOf returns the deaths of a server, in order.
 func (l *Lives) deathsOf(x *server) (list []*end) {
 	for i := range l.deaths {
 		if l.deaths[i].life.server == x {
@@ -86,7 +86,7 @@ func (l *Lives) became(lost []int) string {
 // within the time that is told for it.
 const usually = 0.95
 
-// pausesOf are the times, in ns, between two signs of the team while jobs were in flight on
+// pausesOf returns the times, in ns, between two signs of the team while jobs were in flight on
 // it that ended later.
 func (t *team) pausesOf() iter.Seq[int64] {
 	busy := request.NewCoverage(t.closed)
@@ -100,7 +100,7 @@ func (t *team) pausesOf() iter.Seq[int64] {
 	}
 }
 
-// longestPause is the longest of them.
+// longestPause returns the longest of them.
 func (t *team) longestPause() int64 {
 	longest := int64(0)
 	for pause := range t.pausesOf() {
@@ -109,7 +109,7 @@ func (t *team) longestPause() int64 {
 	return longest
 }
 
-// nextSign is for how long a server of a role that has something to do may have gone on after
+// nextSign returns for how long a server of a role that has something to do may have gone on after
 // its last sign, in ns: when it ceases at any time, the last sign is usually not older.
 func (o *observer) nextSign(role request.Role) int64 {
 	var pauses []int64
@@ -135,13 +135,13 @@ func (o *observer) nextSign(role request.Role) int64 {
 	return 0
 }
 
-// nextJob is how long it takes usually until a life gets the next request, in ns, if they come
+// nextJob returns how long it takes usually until a life gets the next request, in ns, if they come
 // at random.
 func (l *life) nextJob() int64 {
 	return int64(-math.Log(1-usually) * float64(l.last-l.first) / float64(max(1, len(l.jobs))))
 }
 
-// intake is how long it takes usually until a server of a role shows the first sign of a
+// intake returns how long it takes usually until a server of a role shows the first sign of a
 // request that it was sent, in ns.
 func (o *observer) intake(role request.Role) int64 {
 	var times []int64
@@ -186,7 +186,7 @@ func (t *team) discountIntake(least int) bool {
 	return true
 }
 
-// refusals are the requests that failed at each server, ascending: a gateway says that it
+// refusals returns the requests that failed at each server, ascending: a gateway says that it
 // sent them there and that they failed by an HTTP status of 500 or more, and no server has
 // ended them. It names servers by URL; the requests that were answered tell which is which.
 func (o *observer) refusals() map[*server][]int {

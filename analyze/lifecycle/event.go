@@ -93,7 +93,7 @@ func (l *Lives) add(at trace.Time, what string, of *life, where place.Location) 
 	l.Events = append(l.Events, e)
 }
 
-// where is the place of an end: the DP rank that hangs where there are several, else the
+// where returns the place of an end: the DP rank that hangs where there are several, else the
 // server.
 func (e *end) where() place.Location {
 	if e.team != nil && len(e.life.teams) > 1 {
@@ -108,7 +108,7 @@ func (l *Lives) suffered(x *life) bool {
 	return slices.ContainsFunc(l.hangs, of) || slices.ContainsFunc(l.deaths, of)
 }
 
-// restarts are the lives that replaced others, in order: not those of servers that nothing
+// restarts returns the lives that replaced others, in order: not those of servers that nothing
 // tells apart and that took turns by chance.
 func (o *observer) restarts() (list []restart) {
 	for _, s := range o.servers {
@@ -135,7 +135,7 @@ func (l *Lives) Restarted() (from, to trace.Time) {
 	return from, to
 }
 
-// apart is the probability that n requests all come before m others by chance: one order of
+// apart returns the probability that n requests all come before m others by chance: one order of
 // all.
 func apart(n, m int) float64 {
 	p := 1.0
@@ -171,7 +171,7 @@ func (o *observer) absent(x *server, from, to trace.Time) bool {
 	return missed > 0 && chance*float64(len(o.servers)) < byChance
 }
 
-// Report is the table of what happened to servers; without requests, of nothing.
+// Report returns the table of what happened to servers; without requests, of nothing.
 func (l *Lives) Report() *table.Table {
 	var events []Event
 	if l != nil {

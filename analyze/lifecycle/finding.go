@@ -50,7 +50,7 @@ func (e *end) when() string {
 // any of it.
 func (e *end) isExact() bool { return e.by-e.since < 1_000_000_000 }
 
-// middle is that time, or its last sign where that is no good.
+// middle returns that time, or its last sign where that is no good.
 func (e *end) middle() trace.Time {
 	if e.isExact() {
 		return e.since + (e.by-e.since)/2
@@ -80,7 +80,7 @@ func (l *Lives) hung(e *end) finding.Finding {
 	return f
 }
 
-// next is the life that replaced another one; nil is none.
+// next returns the life that replaced another one; nil is none.
 func (l *Lives) next(x *life) *life {
 	for _, r := range l.restarts {
 		if r.old == x {
@@ -223,7 +223,7 @@ func name(at *place.Location) string {
 	return text
 }
 
-// period is when nobody served: "19:57:24.1 to 19:57:55.4".
+// period returns when nobody served: "19:57:24.1 to 19:57:55.4".
 func (r *restart) period() string {
 	from, to := words.Tenths(r.old.last, r.new.first)
 	return from + " to " + to

@@ -34,7 +34,7 @@ type end struct {
 	waiting  []int      // those that were sent to it later, and are on no rank
 }
 
-// requests are all that never ended.
+// requests returns all that never ended.
 func (e *end) requests() []int {
 	list := slices.Concat(e.inFlight, e.waiting)
 	slices.Sort(list)
@@ -101,7 +101,7 @@ func (t *team) goesOn(o *observer) bool {
 		slices.ContainsFunc(t.life.nobodys, later) || slices.ContainsFunc(o.nobodys[t.life.server.role], later)
 }
 
-// inFlight are the requests that were on a team at its last sign, and never ended: also
+// inFlight returns the requests that were on a team at its last sign, and never ended: also
 // those that wait for the other half of the request, if they are asked for.
 func (t *team) inFlight(pause int64, blocked bool) []int {
 	recent := t.last - trace.Time(max(usualPauses*pause, heldBack))
@@ -115,7 +115,7 @@ func (t *team) inFlight(pause int64, blocked bool) []int {
 	return requestsOf(jobs)
 }
 
-// requestsOf are the requests of jobs, each once, ascending.
+// requestsOf returns the requests of jobs, each once, ascending.
 func requestsOf(jobs []*job) []int {
 	var list []int
 	for _, j := range jobs {
@@ -125,7 +125,7 @@ func requestsOf(jobs []*job) []int {
 	return slices.Compact(list)
 }
 
-// waiting are the jobs that were sent to a team after its last sign and that no rank has
+// waiting returns the jobs that were sent to a team after its last sign and that no rank has
 // done anything for, by start. Where a tokenizer feeds several teams, nobody knows to which one they went: see
 // stranded.
 func (o *observer) waiting(t *team) (jobs []*job) {
@@ -232,7 +232,7 @@ func (o *observer) death(l *life) (end, bool) {
 	return e, own || e.refused
 }
 
-// refusedBy are the requests that failed on the server of a life from its last sign on, less
+// refusedBy returns the requests that failed on the server of a life from its last sign on, less
 // what exporters may have held back, until the next life.
 func (o *observer) refusedBy(l *life) (list []int) {
 	for _, i := range o.refused[l.server] {
@@ -244,7 +244,7 @@ func (o *observer) refusedBy(l *life) (list []int) {
 	return list
 }
 
-// brokenOff are the homeless requests that were under way at a time.
+// brokenOff returns the homeless requests that were under way at a time.
 func (o *observer) brokenOff(at trace.Time) (list []int) {
 	for _, i := range o.homeless {
 		if q := &o.set.Requests[i]; q.Start <= at && q.End >= at {

@@ -117,7 +117,7 @@ func (o *observer) compare() {
 	}
 }
 
-// teams are those of all lives.
+// teams returns those of all lives.
 func (o *observer) teams() (list []*team) {
 	for _, s := range o.servers {
 		for _, l := range s.lives {

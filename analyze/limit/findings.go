@@ -26,7 +26,7 @@ func (l *Limits) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	return b.Price(out), check
 }
 
-// groups are the limits of one kind on servers of one role, the one that costs most first:
+// groups returns the limits of one kind on servers of one role, the one that costs most first:
 // servers that share work reach a limit together.
 func (l *Limits) groups() [][]*Limit {
 	var groups [][]*Limit
@@ -74,7 +74,7 @@ func (l *Limits) finding(same []*Limit, b *cause.Costs) finding.Finding {
 	return f
 }
 
-// causes are those into which the time of waiting requests goes.
+// causes returns those into which the time of waiting requests goes.
 func (l *Limit) causes() []cause.Cause {
 	if l.Kind == Transfers {
 		return []cause.Cause{cause.Transfer}
@@ -82,7 +82,7 @@ func (l *Limit) causes() []cause.Cause {
 	return []cause.Cause{cause.Queue, cause.DecodeBootstrap, cause.DecodeQueue, cause.PrefillBootstrap}
 }
 
-// evidence is how long requests waited.
+// evidence returns how long requests waited.
 func (l *Limit) evidence() finding.Evidence {
 	mean := l.Waited / int64(len(l.Requests))
 	return finding.Sentence("%s waited, for %s on average; that is %s %% of the time of the requests of %s",
@@ -90,7 +90,7 @@ func (l *Limit) evidence() finding.Evidence {
 		In("limits", l.row(), "waited_ns", float64(l.Waited))
 }
 
-// metric is the number that is stuck, or was reached.
+// metric returns the number that is stuck, or was reached.
 func (l *Limit) metric() finding.Metric {
 	m := finding.Metric{Before: math.NaN()}
 	switch l.Kind {
@@ -132,7 +132,7 @@ func (l *Limit) sentence() string {
 	return text
 }
 
-// runs is how many requests run, in words.
+// runs returns how many requests run, in words.
 func (l *Limit) runs() string {
 	if l.Fewest == l.Greatest {
 		return fmt.Sprint(l.Fewest)

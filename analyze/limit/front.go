@@ -140,7 +140,7 @@ func (f *Front) addAnswer(i int, r *request.Request, outer int, sent trace.Time)
 	}
 }
 
-// waited is how long a part waited between the time at which it was sent, and its beginning. What
+// waited returns how long a part waited between the time at which it was sent, and its beginning. What
 // the clocks say of that cannot be more than is left of the gateway's span, whatever they show.
 func waited(s *request.Set, p *request.Part, outer int, sent trace.Time) int64 {
 	span, root := s.Row(outer), s.Row(p.Root)
@@ -149,7 +149,7 @@ func waited(s *request.Set, p *request.Part, outer int, sent trace.Time) int64 {
 	return max(0, min(int64(root.Start+shift-sent), left))
 }
 
-// work is how long the tokenizer of a part had the request; ok is false if that is not known.
+// work returns how long the tokenizer of a part had the request; ok is false if that is not known.
 func (f *Front) work(p *request.Part) (ns int64, ok bool) {
 	s := f.set
 	if !p.Serves() || p.Root == request.None || p.Proc == request.None || s.Implausible(p.Root) {
@@ -233,7 +233,7 @@ func (d *FrontProcess) crowd(long []bool) (from, to int) {
 	return first, last + 1
 }
 
-// changes are those of how many visits are too long; where such visits come in crowds, so that
+// changes returns those of how many visits are too long; where such visits come in crowds, so that
 // their number is no proof, of how long all visits are.
 func (d *FrontProcess) changes(long []bool) []changepoint.Change {
 	rises := func(_, k, to int) bool { return d.part(k, to) > 0 }
@@ -247,7 +247,7 @@ func (d *FrontProcess) changes(long []bool) []changepoint.Change {
 	return changepoint.Levels(values, changepoint.Options{Alpha: surely, Keep: rises})
 }
 
-// part is which part of the visits [from, to) is longer than the limit.
+// part returns which part of the visits [from, to) is longer than the limit.
 func (d *FrontProcess) part(from, to int) float64 {
 	long := 0
 	for i := from; i < to; i++ {

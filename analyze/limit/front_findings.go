@@ -70,7 +70,7 @@ func (f *Front) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	return out, check
 }
 
-// extra is how many ns a desk kept requests beyond what is usual, all together.
+// extra returns how many ns a desk kept requests beyond what is usual, all together.
 func (d *FrontProcess) extra() int64 {
 	sum := int64(0)
 	for i := range d.kept {
@@ -164,13 +164,13 @@ func (d *FrontProcess) seen() string {
 	return ""
 }
 
-// mean is how many ns a desk kept one of them.
+// mean returns how many ns a desk kept one of them.
 func (d *FrontProcess) mean() int64 { return distribution.FloorDiv(d.total(), int64(len(d.kept))) }
 
-// total is how many ns the requests that it kept were at a desk.
+// total returns how many ns the requests that it kept were at a desk.
 func (d *FrontProcess) total() int64 { return d.extra() + int64(len(d.kept))*d.Usual }
 
-// waits is the part of what a tokenizer keeps requests for that passes before it begins.
+// waits returns the part of what a tokenizer keeps requests for that passes before it begins.
 func (d *FrontProcess) waits() float64 {
 	wait := int64(0)
 	for i := range d.kept {

@@ -118,7 +118,7 @@ func (h *phase) keepMain() {
 	})
 }
 
-// within are the waits of a spell. None is partly outside: a spell ends when nobody waits.
+// within returns the waits of a spell. None is partly outside: a spell ends when nobody waits.
 func (v *server) within(p *spell) []stateInterval {
 	list := v.intervals[p.wait]
 	from, _ := slices.BinarySearchFunc(list, p.from(), compareStart)
@@ -192,7 +192,7 @@ func (l *Limit) join(o *Limit) {
 	}
 }
 
-// e2e is how long the requests took that a server worked for, all together, in ns.
+// e2e returns how long the requests took that a server worked for, all together, in ns.
 func (v *server) e2e(s *request.Set) int64 {
 	sum := int64(0)
 	for _, r := range v.served {

@@ -223,7 +223,7 @@ func (w weights) beyond(n int) float64 {
 	return sum / w.whole()
 }
 
-// whole is the weight of all numbers.
+// whole returns the weight of all numbers.
 func (w weights) whole() float64 {
 	sum := 0.0
 	for _, n := range w.numbers() {
@@ -232,7 +232,7 @@ func (w weights) whole() float64 {
 	return sum
 }
 
-// mean is the weighted mean of the numbers.
+// mean returns the weighted mean of the numbers.
 func (w weights) mean() float64 {
 	sum := 0.0
 	for _, n := range w.numbers() {
@@ -241,7 +241,7 @@ func (w weights) mean() float64 {
 	return sum / w.whole()
 }
 
-// usual is the number that has most of the weight; of two, the smaller one.
+// usual returns the number that has most of the weight; of two, the smaller one.
 func (w weights) usual() int {
 	return slices.MaxFunc(w.numbers(), func(x, y int) int {
 		if w[x] > w[y] || w[x] == w[y] && x < y {

@@ -21,7 +21,7 @@ type edge struct {
 	step  int32 // 1 or -1
 }
 
-// segments are the time of a server, in order and without gaps.
+// segments returns the time of a server, in order and without gaps.
 func (v *server) segments() []segment {
 	n := 0
 	for of := range numStates {
@@ -126,7 +126,7 @@ func dense(out []spell, all []segment, wait state) []spell {
 	return out
 }
 
-// share is the part of the waiting in which a condition holds.
+// share returns the part of the waiting in which a condition holds.
 func (p *spell) share(holds func(s *segment) bool) float64 {
 	w := p.weigh(func(s *segment) int32 {
 		if holds(s) {
@@ -137,7 +137,7 @@ func (p *spell) share(holds func(s *segment) bool) float64 {
 	return w[1] / w.whole()
 }
 
-// most is the largest of some numbers of requests in a spell, and when it was first so.
+// most returns the largest of some numbers of requests in a spell, and when it was first so.
 func (p *spell) most(of func(s *segment) int32) (most int32, at trace.Time) {
 	for i := range p.segments {
 		if n := of(&p.segments[i]); n > most {
@@ -147,7 +147,7 @@ func (p *spell) most(of func(s *segment) int32) (most int32, at trace.Time) {
 	return most, at
 }
 
-// waited is how long requests waited in all, in ns.
+// waited returns how long requests waited in all, in ns.
 func (p *spell) waited() int64 {
 	sum := int64(0)
 	for i := range p.segments {

@@ -91,7 +91,7 @@ func full(moved []carried, alone float64) bool {
 	return used >= 1/aboutFull && used <= aboutFull
 }
 
-// carried are the KV transfers of a server.
+// carried returns the KV transfers of a server.
 func (v *server) carried(all []segment) []carried {
 	var out []carried
 	for _, h := range v.intervals[transferring] {
@@ -109,7 +109,7 @@ func (v *server) carried(all []segment) []carried {
 	return out
 }
 
-// medians are those of the crowd and of the pace.
+// medians returns those of the crowd and of the pace.
 func medians(list []carried) (m carried) {
 	crowds, paces := make([]float64, len(list)), make([]float64, len(list))
 	for i := range list {

@@ -246,7 +246,7 @@ func (b *timelineBuilder) spreadTokens(m *meter, over request.Interval, tokens i
 	}
 }
 
-// MostAtOnce is the largest number of intervals that overlap. Empty ones overlap none.
+// MostAtOnce returns the largest number of intervals that overlap. Empty ones overlap none.
 func MostAtOnce(intervals []request.Interval) int {
 	var starts, ends []trace.Time
 	for _, iv := range intervals {
@@ -266,7 +266,7 @@ func MostAtOnce(intervals []request.Interval) int {
 	return most
 }
 
-// Busy is how much of what a place can do it does: with requests running on average, and
+// Busy returns how much of what a place can do it does: with requests running on average, and
 // one or more for some part of the time. A server that prefills is busy while it does. One
 // that decodes can do more the more requests run, so that it is busy as far as as many run
 // as ever did at once on a place like it; NaN if that was never more than one.

@@ -70,7 +70,7 @@ func (t *Timeline) Report() *table.Table {
 	return r
 }
 
-// goodColumns are the columns of requests that met an SLO.
+// goodColumns returns the columns of requests that met an SLO.
 func goodColumns(series func(*pointRow) *Series) []table.Field[pointRow] {
 	of := func(r *pointRow) (g Good, known bool) {
 		if good := series(r).Good; good != nil {
@@ -92,7 +92,7 @@ func goodColumns(series func(*pointRow) *Series) []table.Field[pointRow] {
 	}
 }
 
-// spreadColumns are the columns of how long something took.
+// spreadColumns returns the columns of how long something took.
 func spreadColumns(name string, of func(*pointRow) []Spread) []table.Field[pointRow] {
 	at := func(r *pointRow) Spread {
 		if spreads := of(r); spreads != nil {
@@ -227,7 +227,7 @@ func (p *printer) wholeCurves(s *Series) []curves.Curve {
 	return append(list, p.spread("tpot", s.TPOT)...)
 }
 
-// goodput is the share of the requests that arrived and met the SLO.
+// goodput returns the share of the requests that arrived and met the SLO.
 func goodput(s *Series) curves.Curve {
 	c := curves.Curve{Name: "goodput", Unit: "%", Size: 1}
 	for _, g := range s.Good {
@@ -236,7 +236,7 @@ func goodput(s *Series) curves.Curve {
 	return c
 }
 
-// rankCurves are those of a role or a rank; full ones have the tails of the
+// rankCurves returns those of a role or a rank; full ones have the tails of the
 // stages, too.
 func (p *printer) rankCurves(s *Series, full bool) []curves.Curve {
 	list := []curves.Curve{

@@ -90,7 +90,7 @@ type Arrival struct {
 	Judged bool
 }
 
-// String is the name of the metric.
+// String returns the name of the metric.
 func (m *Metric) String() string { return m.Name }
 
 // Values appends the values of a request to a list.
@@ -122,7 +122,7 @@ func Named(name string) *Metric {
 	return nil
 }
 
-// Names are those of some metrics.
+// Names returns those of some metrics.
 func Names(list []*Metric) (names []string) {
 	for _, m := range list {
 		names = append(names, m.Name)
@@ -130,7 +130,7 @@ func Names(list []*Metric) (names []string) {
 	return names
 }
 
-// All are all metrics, in the order of help.
+// All returns all metrics, in the order of help.
 func All() []*Metric { return slices.Concat(Requests, Loads, Speeds[:], Groups) }
 
 // Devices are the uses of a device's time. What is exposed runs while nothing runs that is
@@ -226,7 +226,7 @@ var (
 		Of:  func(m *request.Metrics) int64 { return m.UserTTFT }}
 )
 
-// AsSeen is a metric from the user's view: of TTFT another one, since users wait for the gateway, too.
+// AsSeen returns a metric from the user's view: of TTFT another one, since users wait for the gateway, too.
 func (m *Metric) AsSeen() *Metric {
 	if m == TTFT {
 		return UserTTFT
@@ -243,7 +243,7 @@ var GoodShare = &Metric{Name: "goodput.share", Title: "goodput: share of request
 	Doc:   "share of requests that meet `--slo`",
 	Ratio: func(a *Arrival) (sum, of float64, ok bool) { return number(a.Good), 1, a.Judged }}
 
-// meanGap is the mean gap between the tokens of a request; its TPOT where the dump shows no steps.
+// meanGap returns the mean gap between the tokens of a request; its TPOT where the dump shows no steps.
 func meanGap(m *request.Metrics) int64 {
 	if m.ITL.N > 0 {
 		return m.ITL.Mean
@@ -273,7 +273,7 @@ var Loads = []*Metric{
 		}},
 }
 
-// perRequest is a count that a request has.
+// perRequest returns a count that a request has.
 func perRequest(n int64) (sum, of float64, ok bool) { return float64(n), 1, n >= 0 }
 
 func number(is bool) float64 {

@@ -47,7 +47,7 @@ func (o *Operators) findComputed(set *profile.Set) {
 	slices.SortStableFunc(o.Attention, func(a, b Attention) int { return cmp.Compare(b.GPU, a.GPU) })
 }
 
-// computedFields are the columns of rows with FLOPs; shape has those that say of what.
+// computedFields returns the columns of rows with FLOPs; shape has those that say of what.
 func computedFields[T any](o *Operators, of func(*T) *Computed, shape []table.Field[T]) []table.Field[T] {
 	fields := append(walk.RankFields(o.ByRank, func(row *T) *walk.Row { return &of(row).Row.Row }),
 		table.NsColumn("gpu", "what it launched, and operators in it", func(row *T) int64 { return of(row).GPU }),
@@ -156,7 +156,7 @@ func (a *Attention) each() float64 {
 	return 2 * float64(a.B) * float64(a.Heads) * roofline.AttentionPairs(a.Queries, a.Keys, a.Mask) * float64(a.Dim+a.ValueDim)
 }
 
-// windowColumn is how many keys a token attends to.
+// windowColumn returns how many keys a token attends to.
 func windowColumn[T any](of func(*T) profile.Mask) table.Field[T] {
 	return table.CountColumn("window", "of attention: keys that a token attends to at most, its own with them; empty is all, or unknown", func(r *T) int64 {
 		if w := of(r).Window; w > 0 {

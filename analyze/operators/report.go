@@ -54,7 +54,7 @@ func (o *Operators) shapeReport() *table.Table {
 // tensors that matter.
 const maxShapes, maxTypes = 60, 40
 
-// fields are the columns of rows that what names; more follow the name.
+// fields returns the columns of rows that what names; more follow the name.
 func (o *Operators) fields(what string, more []table.Field[Row]) []table.Field[Row] {
 	row := func(r *Row) *walk.Row { return &r.Row }
 	fields := append(walk.RankFields(o.ByRank, row),

@@ -32,10 +32,10 @@ type Roofed struct {
 	reached       float64
 }
 
-// Reached is which part of the roof the best kernels reach.
+// Reached returns which part of the roof the best kernels reach.
 func (r *Roofed) Reached() float64 { return r.reached }
 
-// Of is the roof as part of the time; NaN is unknown. Above 1, the work is not what the formula says.
+// Of returns the roof as part of the time; NaN is unknown. Above 1, the work is not what the formula says.
 func (r *Roofed) Of() float64 { return r.Roof / float64(r.Time) }
 
 // Known reports whether the roof is known, and not beaten.

@@ -348,10 +348,10 @@ func (d *Device) sum(buckets []int) (all Cell) {
 	return all
 }
 
-// batch is how many requests a step computes, on average over time; NaN is unknown.
+// batch returns how many requests a step computes, on average over time; NaN is unknown.
 func (c *Cell) batch() float64 { return distribution.Ratio(c.batches, float64(c.batched)) }
 
-// prefill is the part of the time of steps that is prefill; NaN is unknown.
+// prefill returns the part of the time of steps that is prefill; NaN is unknown.
 func (c *Cell) prefill() float64 { return distribution.Ratio(float64(c.prefilled), float64(c.Stepped)) }
 
 // differ reports whether one number is much larger than the other.

@@ -76,7 +76,7 @@ func (t *Timeline) Report() *table.Table {
 	return out
 }
 
-// Overlap is the part of the communication that computation hides; NaN without any.
+// Overlap returns the part of the communication that computation hides; NaN without any.
 func (c *Cell) Overlap() float64 { return distribution.Ratio(float64(c.Hidden), float64(c.Comm)) }
 
 // TokenRate returns tokens per second; NaN is unknown.

@@ -31,7 +31,7 @@ var deviceMetrics = []observed{
 	{metric: metric.LaunchQueue, of: (*Device).QueueDepth},
 }
 
-// unit is that of the values.
+// unit returns that of the values.
 func (m *observed) unit() table.Unit {
 	if m.metric.Unit == table.Duration && !m.perStep {
 		return table.Share
@@ -39,7 +39,7 @@ func (m *observed) unit() table.Unit {
 	return m.metric.Unit
 }
 
-// QueueDepth is how much work waited on average; NaN is unknown.
+// QueueDepth returns how much work waited on average; NaN is unknown.
 func (d *Device) QueueDepth(c *Cell) float64 {
 	if !d.Called || c.Recorded == 0 {
 		return math.NaN()

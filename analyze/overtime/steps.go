@@ -46,7 +46,7 @@ func (c *Change) setRounds(before, after []round) {
 	c.every = [2]float64{distance(before), distance(after)}
 }
 
-// distance is how long after the one before it the kernels of a step begin, ns: where the host runs ahead, only they tell how long steps
+// distance returns how long after the one before it the kernels of a step begin, ns: where the host runs ahead, only they tell how long steps
 // take. It is a median, since recordings may be apart.
 func distance(of []round) float64 {
 	var list []float64
@@ -89,7 +89,7 @@ func (s *series) otherWork() (at int, p float64) {
 	return at, min(1, math.Exp(float64(len(last))*math.Ln2-logChoose(n, least)))
 }
 
-// logChoose is the logarithm of how many ways there are to choose k of n.
+// logChoose returns the logarithm of how many ways there are to choose k of n.
 func logChoose(n, k int) float64 {
 	of := func(n int) float64 {
 		v, _ := math.Lgamma(float64(n + 1))
@@ -186,7 +186,7 @@ func (c *Collector) addKernels(t *Timeline) {
 	}
 }
 
-// halves are what numbers of a change are compared of.
+// halves returns what numbers of a change are compared of.
 func (c *Change) halves() (before, after string) {
 	if c.gradual {
 		return "in the first half", "in the second"

@@ -82,7 +82,7 @@ func (t *Timeline) draw(d *curves.Drawing) {
 	d.Notes = append(d.Notes, t.Notes()...)
 }
 
-// sourceCurves are the first counters of a source that people look at.
+// sourceCurves returns the first counters of a source that people look at.
 func (t *Timeline) sourceCurves(counters []Counter) []curves.Curve {
 	var list []curves.Curve
 	for i := range counters {
@@ -93,7 +93,7 @@ func (t *Timeline) sourceCurves(counters []Counter) []curves.Curve {
 	return list
 }
 
-// deviceCurves are those of a device.
+// deviceCurves returns those of a device.
 func (t *Timeline) deviceCurves(d *Device) []curves.Curve {
 	of := func(name, unit string, size float64, value func(*Cell) float64) curves.Curve {
 		c := curves.Curve{Name: name, Unit: unit, Size: size}

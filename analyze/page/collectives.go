@@ -46,7 +46,7 @@ func Collectives(m *finders.Measured, src Source) Section {
 	return s
 }
 
-// sumCourse is the matrix of waits over time; nil where it is not known.
+// sumCourse returns the matrix of waits over time; nil where it is not known.
 func sumCourse(w *collective.WaitHistory) *chart.SumCourse {
 	if w == nil {
 		return nil
@@ -116,7 +116,7 @@ func Stragglers(m *finders.Measured, src Source) Section {
 	return s
 }
 
-// stepHistories are those of the groups that take steps together, by what they are late in
+// stepHistories returns those of the groups that take steps together, by what they are late in
 // together: decoding first.
 func stepHistories(r *rank.Ranks) []*straggler.History {
 	groups := slices.Clone(r.Groups)
@@ -172,7 +172,7 @@ func latenessGroup(c *straggler.History) chart.HeatGroup {
 	return g
 }
 
-// commonWords are the words that all names begin with.
+// commonWords returns the words that all names begin with.
 func commonWords(names []string) string {
 	common := strings.Fields(names[0])
 	for _, name := range names[1:] {

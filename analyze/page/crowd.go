@@ -116,7 +116,7 @@ func chosen[T any](list []T, at []int) []T {
 // maxWaiting is how many hosts, or ranks, a matrix of the waits of a crowd has on a side.
 const maxWaiting = 24
 
-// crowdedWaits is the matrix of the waits of very many ranks: a cell for each pair of hosts, with
+// crowdedWaits returns the matrix of the waits of very many ranks: a cell for each pair of hosts, with
 // the pair of their ranks that waited longest, or for each pair of ranks if a host is unknown.
 // Only those are drawn that waited, or were waited for, the longest. It has no sums of a range of
 // time: the longest wait is none.

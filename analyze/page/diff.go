@@ -87,7 +87,7 @@ func (b *diffBuilder) findings(l *links, verdict string) Section {
 	return s
 }
 
-// curves are the distributions of what users notice, side by side.
+// curves returns the distributions of what users notice, side by side.
 func (b *diffBuilder) curves() []*Figure {
 	var list []*Figure
 	for _, m := range metric.At(metric.Headline) {
@@ -134,7 +134,7 @@ func (b *diffBuilder) cascade() []*Figure {
 		Caption: "Means per finished request, from before to after. A metric that some requests lack counts as 0 for them."}}
 }
 
-// kernels are those whose time per step changed, the largest changes first.
+// kernels returns those whose time per step changed, the largest changes first.
 func (b *diffBuilder) kernels() []*Figure {
 	var changed []*diff.Row
 	for i := range b.Rows {

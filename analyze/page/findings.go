@@ -48,7 +48,7 @@ func (f *Findings) Draw() (chart.Drawing, error) {
 	return chart.Drawing{Markup: template.HTML(b.String()), Wide: true}, nil // escaped by the template
 }
 
-// Percent is the length of the bar of the cost, 1 to 100.
+// Percent returns the length of the bar of the cost, 1 to 100.
 func (f *Finding) Percent() int { return max(1, min(100, int(100*f.Cost+0.5))) }
 
 // First and More divide the evidence.
@@ -80,7 +80,7 @@ func Goodput(g *slo.Goodput, src Source) Section {
 	return s
 }
 
-// goodputTile is the part of the requests that meet all objectives.
+// goodputTile returns the part of the requests that meet all objectives.
 func goodputTile(g *slo.Goodput) Tile {
 	t := Tile{Name: "Goodput", Value: "–", Detail: "no request can be judged", State: Neutral, Href: "#goodput"}
 	if g.All.Judged() == 0 {
@@ -95,7 +95,7 @@ func goodputTile(g *slo.Goodput) Tile {
 	return t
 }
 
-// goodputPanel is the part of the requests that arrived in each bucket and met all
+// goodputPanel returns the part of the requests that arrived in each bucket and met all
 // objectives; without any, the panel has no curve.
 func goodputPanel(s *load.Series) chart.Panel {
 	p := chart.Panel{Title: "goodput: part of arrivals that meet the SLO", Unit: table.Share}
@@ -163,7 +163,7 @@ func (t *Table) Draw() (chart.Drawing, error) {
 // firstRows is how many rows of a table the script leaves at first.
 const firstRows = 15
 
-// times are the times of the first rows in ms, by the first column that has any; nil
+// times returns the times of the first rows in ms, by the first column that has any; nil
 // without one.
 func (t *Table) times(rows int) []string {
 	c := slices.IndexFunc(t.Report.Columns, func(c table.Column) bool { return c.Unit == table.Instant && !c.Detail })

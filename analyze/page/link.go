@@ -139,5 +139,5 @@ func findRow(r *table.Table, keys []finding.Key) int {
 	return -1
 }
 
-// rowID is the anchor of a row, from 0, of the table of a name.
+// rowID returns the anchor of a row, from 0, of the table of a name.
 func rowID(name string, row int) string { return fmt.Sprintf("%s-row%d", name, row+1) }

@@ -108,7 +108,7 @@ func (b *overtimeBuilder) fits(requests *load.Timeline) bool {
 	return 4*int64(b.span.N)*b.Bucket >= int64(requests.To-requests.From)
 }
 
-// times are the middles of the buckets.
+// times returns the middles of the buckets.
 func (b *overtimeBuilder) times() []trace.Time {
 	times := make([]trace.Time, b.span.N)
 	for i := range times {

@@ -88,7 +88,7 @@ func Write(w io.Writer, p Page) error {
 	return pageTemplate().Execute(w, view)
 }
 
-// When is the time as the page shows it.
+// When returns the time as the page shows it.
 func (m Provenance) When() string {
 	at := trace.Time(m.Time.UnixNano())
 	return words.Clock(at).Format("2006-01-02 15:04 ") + words.ZoneAt(at)
@@ -100,13 +100,13 @@ type Source struct {
 	Inputs []string
 }
 
-// Command is the command line of a report about the source, to be pasted into a
+// Command returns the command line of a report about the source, to be pasted into a
 // shell.
 func (s Source) Command(flags ...string) string {
 	return s.Of("report", flags...)
 }
 
-// Of is the command line of any command about the source.
+// Of returns the command line of any command about the source.
 func (s Source) Of(command string, flags ...string) string {
 	return words.QuoteShell(slices.Concat([]string{"sgtrace", command}, flags, s.Select, s.Inputs))
 }
@@ -162,7 +162,7 @@ var defined = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b(` + strings.Join(slices.Sorted(maps.Keys(glossary())), "|") + `|[TD]P\d+)\b`)
 })
 
-// explained is a text in which the first of each defined word has its definition, for the
+// explained returns a text in which the first of each defined word has its definition, for the
 // pointer and for screen readers.
 func explained(text string) template.HTML {
 	text = table.Printable(text)

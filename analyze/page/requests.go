@@ -125,7 +125,7 @@ func OneRequest(set *request.Set, found []int, id string, inputs []string, made 
 	return p
 }
 
-// requestTiles are the numbers of one request.
+// requestTiles returns the numbers of one request.
 func requestTiles(r *request.Request) []Tile {
 	status := Tile{Name: "Status", Value: r.Status.String(), State: Good}
 	if r.Status != request.Finished {
@@ -253,7 +253,7 @@ func known(ns int64) string {
 // plainRID are IDs that can be anchors as they are.
 var plainRID = regexp.MustCompile(`^[\w.:-]{1,128}$`)
 
-// anchorOf is the anchor of the request at an index. The script finds requests by their
+// anchorOf returns the anchor of the request at an index. The script finds requests by their
 // IDs alone, too.
 func anchorOf(rid string, index int) string {
 	if plainRID.MatchString(rid) {
@@ -301,7 +301,7 @@ var phaseOfWhy = map[replay.WaitReason]request.Phase{
 	replay.LateRank: request.OtherPhase, replay.Returning: request.RoutePhase,
 }
 
-// laneOf is the critical path of a request, above what its threads did: a row for each thing that it
+// laneOf returns the critical path of a request, above what its threads did: a row for each thing that it
 // waited for, on each rank. Its bars follow each other, and add up to E2E.
 func laneOf(path *critical.Chain) chart.Lane {
 	lane := chart.Lane{Name: "Critical path"}
@@ -335,7 +335,7 @@ func (l *RequestList) Draw() (chart.Drawing, error) {
 	return d, nil
 }
 
-// SVG is the waterfall of the request.
+// SVG returns the waterfall of the request.
 func (v *RequestView) SVG() template.HTML {
 	return template.HTML(v.Fall.SVG("waterfall of request " + v.RID)) // of escaped parts only
 }

@@ -43,7 +43,7 @@ const (
 	Bad     State = "bad"
 )
 
-// Tiles are the numbers that tell how bad it is: how requests ended, how long they took,
+// Tiles returns the numbers that tell how bad it is: how requests ended, how long they took,
 // how many met the SLO, how busy devices were, and whether the clocks can be trusted.
 func Tiles(o *overview.Overview) []Tile {
 	var list []Tile
@@ -83,7 +83,7 @@ func outcomes(o *overview.Overview) Tile {
 	return t
 }
 
-// latencyTile is a latency of finished requests.
+// latencyTile returns a latency of finished requests.
 func latencyTile(o *overview.Overview, m *metric.Metric) Tile {
 	t := Tile{Name: m.Title, Value: "–", Detail: "of no request known", State: Neutral, Href: "#latency"}
 	seen := o.UserLatencies()
@@ -96,7 +96,7 @@ func latencyTile(o *overview.Overview, m *metric.Metric) Tile {
 	return t
 }
 
-// busyTile is the part of their time in which devices ran anything.
+// busyTile returns the part of their time in which devices ran anything.
 func busyTile(g *gpu.GPUs) Tile {
 	t := Tile{Name: metric.Busy.Long, State: Neutral, Href: "#gpus"}
 	var busy, length int64

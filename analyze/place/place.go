@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// LocationColumns are the columns that tell where.
+// LocationColumns returns the columns that tell where.
 func LocationColumns[T any](of func(*T) *Location) []table.Field[T] {
 	rank := func(name, doc string, text func(*Location) string) table.Field[T] {
 		return table.TextColumn(name, doc, func(row *T) string {
@@ -58,7 +58,7 @@ func (p *Location) Overlaps(o *Location) bool {
 	return (p.Host == o.Host && p.Server == o.Server || p.Host == "" || o.Host == "") && !p.Rank.Contradicts(o.Rank)
 }
 
-// Parts are the role, the host and the rank of a place, as far as it is about them.
+// Parts returns the role, the host and the rank of a place, as far as it is about them.
 func (p *Location) Parts() (role, host, rank string) {
 	if p.Scope == Everywhere {
 		return "", "", ""

@@ -39,7 +39,7 @@ func (p Location) DP() string {
 	return p.Team().Group()
 }
 
-// Team is the place of all ranks that work on the requests of a rank: those of its server
+// Team returns the place of all ranks that work on the requests of a rank: those of its server
 // with its DP rank.
 func (p Location) Team() Location {
 	p.Rank, p.Label = trace.Rank{TP: -1, PP: -1, DP: p.Rank.DP, EP: -1, Global: -1}, ""
@@ -221,7 +221,7 @@ func At(role request.Role, host string, rank trace.Rank, names *naming.Names) Lo
 	return Location{Scope: OneRank, Role: role, Host: host, Rank: rank, names: names}
 }
 
-// Device is the place of a GPU that no rank is known to use, by what it is called.
+// Device returns the place of a GPU that no rank is known to use, by what it is called.
 func Device(name string) Location {
 	return Location{Scope: OneRank, Role: request.Other, Rank: trace.NoRank, Label: name}
 }

@@ -218,7 +218,7 @@ func (d *loadBalance) claim(b *cause.Costs) finding.Claim {
 		And(b.Slowed(on, longer(func(l *Load) int64 { return l.Step }), cause.Decode, cause.Interference))
 }
 
-// running is for how many requests all ranks compute at once.
+// running returns for how many requests all ranks compute at once.
 func (d *loadBalance) running() float64 {
 	sum := 0.0
 	for _, l := range d.Ranks {

@@ -191,12 +191,12 @@ func (p *Pipeline) evidence(s *straggler.Straggler) []finding.Evidence {
 	return list
 }
 
-// rowOf are the texts that name a rank in the tables of this package.
+// rowOf returns the texts that name a rank in the tables of this package.
 func rowOf(at *place.Location) []finding.Key {
 	return finding.Row("role", at.Role.String(), "host", at.ServerName(), "rank", at.RankName())
 }
 
-// cost is the part of the time that the pipeline would save if the stage were as
+// cost returns the part of the time that the pipeline would save if the stage were as
 // fast as the others.
 func (p *Pipeline) cost(s *straggler.Straggler) float64 {
 	slow := float64(p.Stages[s.Rank].Took.P50)

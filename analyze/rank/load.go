@@ -178,5 +178,5 @@ func (r *Ranks) ofGroup(l *Load) string {
 	return " of " + name
 }
 
-// tokens are those that a rank computed, as far as that is known.
+// tokens returns those that a rank computed, as far as that is known.
 func (l *Load) tokens() int64 { return max(0, l.Prompt) + max(0, l.Output) }

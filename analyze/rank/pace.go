@@ -264,7 +264,7 @@ func (p *pace) slow(e2e e2eSum) []SlowServer {
 	return out
 }
 
-// comparable is how many steps the busiest rank has that another one has, too; -1 if there
+// comparable returns how many steps the busiest rank has that another one has, too; -1 if there
 // are no ranks to compare.
 func comparable(of *place.RankSet, leads []*Load, steps [][]paced) int {
 	var counts []int

@@ -44,7 +44,7 @@ func (s *SlowServer) evidence() []finding.Evidence {
 	return []finding.Evidence{finding.Sentence("%s", s.sure()), {Text: load, Table: "ranks.share", Row: rowOf(&s.Location), Column: "share", Value: s.Share}}
 }
 
-// sure is the sentence about how certain it is.
+// sure returns the sentence about how certain it is.
 func (s *SlowServer) sure() string {
 	j := &s.judged
 	text := fmt.Sprintf("it takes %s %% longer than the other ranks at the same time, on average", words.InPercent(j.Delay))
@@ -92,7 +92,7 @@ func (r *Ranks) SlowServers(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	return b.Price(out), check
 }
 
-// claim is by how much longer the server takes than the others.
+// claim returns by how much longer the server takes than the others.
 func (s *SlowServer) claim(b *cause.Costs) finding.Claim {
 	of := cause.Decode
 	if s.Kind == PrefillStep {

@@ -33,7 +33,7 @@ func (r *Ranks) Reports() []*table.Table {
 	return reports
 }
 
-// rankColumns are the columns that name a rank.
+// rankColumns returns the columns that name a rank.
 func rankColumns[T any](of func(*T) *place.Location) []table.Field[T] {
 	fields := []table.Field[T]{
 		table.TextColumn("role", "of the server", func(row *T) string { return of(row).Role.String() }),

@@ -34,7 +34,7 @@ func (t *tally) add(o tally) { t.n, t.sum, t.squares = t.n+o.n, t.sum+o.sum, t.s
 
 func (t *tally) mean() float64 { return t.sum / float64(t.n) }
 
-// variance is that of the mean, as durations scatter.
+// variance returns that of the mean, as durations scatter.
 func (t *tally) variance() float64 {
 	n := float64(t.n)
 	return max(0, t.squares-t.sum*t.sum/n) / (n - 1) / n
@@ -149,7 +149,7 @@ func (s *StageHistory) divide() {
 	}
 }
 
-// parts are the spans of an engine, by part of the time.
+// parts returns the spans of an engine, by part of the time.
 func (s *StageHistory) parts(e *Engine) []tally {
 	list := make([]tally, fineParts/s.each)
 	for i, t := range e.stages[s.Name] {

@@ -30,7 +30,7 @@ type StepGroup struct {
 	enough    []bool                // of every rank: it is late enough to matter, chance or not
 }
 
-// History is how late the ranks were in equal parts of the time.
+// History returns how late the ranks were in equal parts of the time.
 func (g *StepGroup) History(parts int) *straggler.History { return g.gathering.History(parts) }
 
 // StepKind is a kind of step that the ranks of a group compute together.

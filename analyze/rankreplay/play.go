@@ -25,7 +25,7 @@ type Change struct {
 // them: summed up over the ranks, in ns, without pauses.
 type Times [profile.StepDecode + 1]int64
 
-// Total is the sum over all kinds.
+// Total returns the sum over all kinds.
 func (t *Times) Total() (sum int64) {
 	for _, ns := range t {
 		sum = distribution.AddTimes(sum, ns)
@@ -78,7 +78,7 @@ func (r *Run) Play(c *Change) (recorded, played Times, ranks []int) {
 	return recorded, played, ranks
 }
 
-// componentOf is the component in which a rank meets others; that of the first point of none.
+// componentOf returns the component in which a rank meets others; that of the first point of none.
 func (r *Run) componentOf(rank int) int32 {
 	for i := range r.arrivals {
 		if int(r.arrivals[i].rank) == rank {
@@ -132,7 +132,7 @@ func (p *player) come(a *arrival, took, least int64, idle bool) trace.Time {
 	return max(s.at+trace.Time(took), a.launch-trace.Time(early))
 }
 
-// hostEarly is by how much a host is early when it asks for a collective. A host that waits for its
+// hostEarly returns by how much a host is early when it asks for a collective. A host that waits for its
 // device gains as much as the device, and no more than it waited and had before. One that finds the
 // device done was behind it, by the time since.
 func (p *player) hostEarly(s *playing, a *arrival) int64 {

@@ -92,7 +92,7 @@ func (r *Run) AsPeers(p *Plan, engines []int, since trace.Time) (n int) {
 	return n
 }
 
-// pooled is the timing of some engines together. It is fitted once: a sweep asks for it again and again.
+// pooled returns the timing of some engines together. It is fitted once: a sweep asks for it again and again.
 func (r *Run) pooled(engines []int, k Kind) timing {
 	key := fmt.Sprint(k, engines)
 	if t, ok := r.pools[key]; ok {
@@ -116,7 +116,7 @@ func (r *Run) pooled(engines []int, k Kind) timing {
 	return t
 }
 
-// then is a timing as it is until a time, and another one from then on.
+// then returns a timing as it is until a time, and another one from then on.
 func (t timing) then(next timing, since trace.Time) timing {
 	if since == 0 || len(t.off) == 0 {
 		return next
@@ -169,7 +169,7 @@ func (r *Run) AsBefore(p *Plan, at *place.Location, since, until trace.Time) (n 
 // FewSteps is how many steps a model needs.
 const FewSteps = 30
 
-// repeated is a timing whose steps from a time until another are those of before, again and
+// repeated returns a timing whose steps from a time until another are those of before, again and
 // again.
 func (t timing) repeated(before timing, since, until trace.Time) timing {
 	out := timing{model: before.model, scale: t.scale}

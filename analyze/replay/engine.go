@@ -88,7 +88,7 @@ func (p *player) formPrefill(v *serving) bool {
 	return len(v.batch) > 0
 }
 
-// produced is how many tokens a job has given so far.
+// produced returns how many tokens a job has given so far.
 func (x *playing) produced(j *job) int64 {
 	if x.out == 0 {
 		return 0

@@ -360,7 +360,7 @@ func (r *Run) look(e *Engine, engine int, p *pool) (list []asking) {
 	return list
 }
 
-// first is the first step of an engine that begins at a time, or later.
+// first returns the first step of an engine that begins at a time, or later.
 func (e *Engine) first(t trace.Time) int {
 	return sort.Search(len(e.Steps), func(i int) bool { return e.Steps[i].Start >= t })
 }

@@ -171,7 +171,7 @@ func (w *pathWalk) queue(j *job) {
 	w.add(Segment{Why: Queueing, Until: e.Steps[j.from].Start, Place: int(j.engine), Other: None})
 }
 
-// next is the first step of an engine that ends after now.
+// next returns the first step of an engine that ends after now.
 func (w *pathWalk) next(e *Engine) int {
 	return sort.Search(len(e.Steps), func(i int) bool { return e.Steps[i].Done > w.at })
 }
@@ -186,7 +186,7 @@ func (w *pathWalk) behind(why WaitReason, at, k int) {
 	w.add(s)
 }
 
-// largest is the request with the most tokens in a prefill step, besides the one at hand.
+// largest returns the request with the most tokens in a prefill step, besides the one at hand.
 func (w *pathWalk) largest(st *Step) (other int, tokens int64) {
 	other = None
 	for _, m := range w.marks[st.marks[0]:st.marks[1]] {

@@ -112,7 +112,7 @@ func (r *Run) Play(plan *Plan) (out []Latency, ok bool) {
 	return out, true
 }
 
-// answer is the job that gives the tokens of a request.
+// answer returns the job that gives the tokens of a request.
 func (r *Run) answer(q *Request) int32 {
 	if q.jobs[1] != None {
 		return q.jobs[1]

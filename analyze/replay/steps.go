@@ -170,7 +170,7 @@ func (e *Engine) noticed(at trace.Time) trace.Time {
 	return at
 }
 
-// between is when something came that is taken in at a boundary: after the one before, and not so
+// between returns when something came that is taken in at a boundary: after the one before, and not so
 // close to either that what is a little later or earlier when it is played is taken in at another.
 func (e *Engine) between(b int) (lo, hi trace.Time) {
 	hi = e.Steps[b].Done

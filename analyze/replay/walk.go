@@ -63,7 +63,7 @@ func (r *Run) walk(e *Engine) {
 	}
 }
 
-// size is how many tokens a job that decodes has in the KV cache.
+// size returns how many tokens a job that decodes has in the KV cache.
 func (w *walk) size(i int32) float64 {
 	j := &w.jobs[i]
 	return float64(j.prompt) + 1 + float64(w.done[i]-1)*j.yield
@@ -151,7 +151,7 @@ func (w *walk) count(st *Step) {
 	}
 }
 
-// rest is how many tokens of a prompt are still to be computed: after a retraction all of it, with
+// rest returns how many tokens of a prompt are still to be computed: after a retraction all of it, with
 // those that had come out.
 func (w *walk) rest(i int32) int64 {
 	if n, ok := w.left[i]; ok {

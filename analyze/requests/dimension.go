@@ -129,7 +129,7 @@ func ofProc(name func(p *request.Proc) string) func(*request.Set) *Axis {
 	return procAxis(func(s *request.Set, proc int) string { return name(&s.Procs[proc]) })
 }
 
-// ProcAxis is a dimension of the process, numbered in the order of display.
+// ProcAxis returns a dimension of the process, numbered in the order of display.
 func ProcAxis(s *request.Set, name func(s *request.Set, proc int) string) *Axis {
 	c := newCoder()
 	codes := make([]int32, len(s.Procs))
@@ -159,7 +159,7 @@ func requestAxis(s *request.Set) *Axis {
 	}}
 }
 
-// requestTextAxis is a property of requests, in alphabetical order.
+// requestTextAxis returns a property of requests, in alphabetical order.
 func requestTextAxis(property func(*request.Set, *request.Request) string) func(*request.Set) *Axis {
 	return func(s *request.Set) *Axis {
 		c := newCoder()

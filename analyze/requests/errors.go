@@ -152,7 +152,7 @@ func failingProc(s *request.Set, r *request.Request) int {
 	return s.Parts[s.Answering(r)].Proc
 }
 
-// showEnds are the commands that list requests which ended like these, and the stages in
+// showEnds returns the commands that list requests which ended like these, and the stages in
 // which they did.
 func showEnds(s *request.Set, failed []int) [][]string {
 	list := []string{"requests"}
@@ -220,7 +220,7 @@ func failingSince(s *request.Set, failed []int) trace.Time {
 	return s.Requests[failed[0]].Start
 }
 
-// reasonGist is what a reason says before it names the request: "Prefill transfer
+// reasonGist returns what a reason says before it names the request: "Prefill transfer
 // failed".
 func reasonGist(reason string) string {
 	const most = 100 // characters; what SGLang says first is what matters

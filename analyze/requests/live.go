@@ -95,7 +95,7 @@ func compareStages(a, b *request.Row) int {
 	return cmp.Or(cmp.Compare(slices.Index(doing, a.Phase), slices.Index(doing, b.Phase)), cmp.Compare(a.Start, b.Start))
 }
 
-// state is the phase that a request is in.
+// state returns the phase that a request is in.
 func (m *Moment) state(l *Live) string {
 	if l.Stage == request.None {
 		return ""

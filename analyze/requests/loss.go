@@ -61,7 +61,7 @@ func FindLoss(s *request.Set) *Loss {
 	return l
 }
 
-// share is the part of the spans that is lost, as far as others show it.
+// share returns the part of the spans that is lost, as far as others show it.
 func (l *Loss) share() float64 { return distribution.Ratio(float64(l.Lost), float64(l.Shown)) }
 
 // Text says how much is lost, and when. It is the least: where all is lost that shows a

@@ -43,7 +43,7 @@ func listOf(s *request.Set, rows []request.Request) *table.Table {
 		Stay("ttft", "e2e", "status").Leave("roles", "tokens", "itl p50", "itl p90")
 }
 
-// requestFields are the columns of the list, in the order of a request's life.
+// requestFields returns the columns of the list, in the order of a request's life.
 func requestFields(s *request.Set) []table.Field[request.Request] {
 	type R = request.Request
 	ns := func(name, scale, doc string, of func(*R) int64) table.Field[R] {
@@ -74,13 +74,13 @@ func requestFields(s *request.Set) []table.Field[request.Request] {
 	}
 }
 
-// retractionsField is the column with retractions, which people see where there are any.
+// retractionsField returns the column with retractions, which people see where there are any.
 func retractionsField(s *request.Set) table.Field[request.Request] {
 	none := !slices.ContainsFunc(s.Requests, func(r request.Request) bool { return r.Metrics.Retractions > 0 })
 	return table.CountColumn("retractions", "how often it was thrown out of the batch", func(r *request.Request) int64 { return r.Metrics.Retractions }).DetailIf(none)
 }
 
-// reasonField is the column with reasons, which people see where there are any.
+// reasonField returns the column with reasons, which people see where there are any.
 func reasonField(s *request.Set) table.Field[request.Request] {
 	none := !slices.ContainsFunc(s.Requests, func(r request.Request) bool { return r.Reason != 0 })
 	return table.TextColumn("reason", "why it did not finish", func(r *request.Request) string { return s.Syms.Name(r.Reason) }).AtMost(48).DetailIf(none)

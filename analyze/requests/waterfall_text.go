@@ -67,7 +67,7 @@ func (p *waterfallPrinter) measure() {
 	p.bar = max(table.MinBar, width-2*timeWidth-p.name-4)
 }
 
-// rowLabel is the name of a row, indented below its parent.
+// rowLabel returns the name of a row, indented below its parent.
 func rowLabel(r Row) string {
 	const deepest = 20 // nobody follows more levels, and forged ones are endless
 	label := strings.Repeat("  ", 1+min(r.Depth, deepest)) + words.Clean(r.Name)

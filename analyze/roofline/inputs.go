@@ -86,7 +86,7 @@ func product(dims []int64) float64 {
 // bytes returns the size of an input.
 func (in *Inputs) bytes(i int) float64 { return in.count(i) * sizeOf(in.Type(i)) }
 
-// width is how many numbers a row of an input has.
+// width returns how many numbers a row of an input has.
 func (in *Inputs) width(i int) float64 {
 	d := in.Dims(i)
 	if d == nil {

@@ -42,7 +42,7 @@ func (r *rule) fits(name string) bool {
 	return strings.Contains(name, r.text)
 }
 
-// unknown is the work of operators whose shapes do not say what they do.
+// unknown returns the work of operators whose shapes do not say what they do.
 func unknown(string, *Inputs) Work { return Work{Bytes: math.NaN()} }
 
 // norm divides the rows of its first input with two dimensions by their length. Some write the result

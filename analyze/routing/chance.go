@@ -44,7 +44,7 @@ func (c *chance) compute(n int64) float64 {
 	return mean + math.Sqrt(mean)*c.top
 }
 
-// multinomial is the exact mean of the largest of counts of n tokens: it adds up the probabilities
+// multinomial returns the exact mean of the largest of counts of n tokens: it adds up the probabilities
 // that it is above m, and each is a coefficient of a power of the cut-off series of e^x.
 func multinomial(n, gpus int) float64 {
 	all := math.Lgamma
@@ -92,7 +92,7 @@ func product(a, b []float64) []float64 {
 	return out
 }
 
-// poisson is the mean of the largest of independent Poisson variables.
+// poisson returns the mean of the largest of independent Poisson variables.
 func poisson(mean float64, n int) float64 {
 	sum, below, log := 0.0, 0.0, -mean
 	for m := 0; ; m++ {
@@ -108,7 +108,7 @@ func poisson(mean float64, n int) float64 {
 	}
 }
 
-// normal is the mean of the largest of n standard normal deviates.
+// normal returns the mean of the largest of n standard normal deviates.
 func normal(n int) float64 {
 	const step, far = 0.001, 9.0
 	sum := 0.0

@@ -47,7 +47,7 @@ func rankOf(name string, ep int) int {
 	return -1
 }
 
-// sizeInProfiles is how many EP ranks the names of ranks tell; 0 is unknown.
+// sizeInProfiles returns how many EP ranks the names of ranks tell; 0 is unknown.
 func sizeInProfiles(set *profile.Set) int {
 	most := trace.NoRank.EP
 	for _, name := range set.Ranks {

@@ -22,7 +22,7 @@ const (
 	maxLayers = 100
 )
 
-// Findings are ranks that get more tokens than others, and layers whose experts are uneven.
+// Findings returns ranks that get more tokens than others, and layers whose experts are uneven.
 func (r *Routing) Findings() ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "tokens by expert and GPU", Of: "forward pass", Needed: 1}
 	var list []finding.Finding

@@ -25,7 +25,7 @@ func (s *Source) count(ahead []float64) {
 	}
 }
 
-// misplaced is how often some rank gets so many tokens if the experts of each layer, with what they got, change
+// misplaced returns how often some rank gets so many tokens if the experts of each layer, with what they got, change
 // places at random. That is chance twice over: which tokens came, and that some experts are
 // popular, wherever they are. If that is rare, those of one rank are popular for another reason.
 func (s *Source) misplaced(tokens float64) float64 {

@@ -51,7 +51,7 @@ func (x *layout) spread(counts []uint32, to []float64) (sum float64) {
 	return sum
 }
 
-// logical is the number of an expert in the model.
+// logical returns the number of an expert in the model.
 func (x *layout) logical(e int) int {
 	if x.names != nil {
 		return int(x.names[e])
@@ -59,7 +59,7 @@ func (x *layout) logical(e int) int {
 	return e
 }
 
-// rankOf is the rank that an expert is on; -1 if it is on several.
+// rankOf returns the rank that an expert is on; -1 if it is on several.
 func (x *layout) rankOf(e int) int {
 	if len(x.at[e]) != 1 {
 		return -1

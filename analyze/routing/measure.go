@@ -65,7 +65,7 @@ func (w *waiting) add(mean, most, byChance float64) {
 	w.mean, w.most, w.byChance = w.mean+mean, w.most+most, w.byChance+byChance
 }
 
-// waits is the part of MoE time that the mean GPU waits for the busiest one, if that time grows as tokens
+// waits returns the part of MoE time that the mean GPU waits for the busiest one, if that time grows as tokens
 // do; NaN without tokens.
 func (w *waiting) waits() float64 { return 1 - w.mean/w.most }
 
@@ -163,7 +163,7 @@ func (s *Source) size(opt Options) {
 	}
 }
 
-// slots is how many experts all GPUs have together.
+// slots returns how many experts all GPUs have together.
 func slots(rec *experts.Recording) int {
 	if !rec.Physical && rec.Map != nil {
 		return len(rec.Map[0])
@@ -171,7 +171,7 @@ func slots(rec *experts.Recording) int {
 	return rec.Experts
 }
 
-// sizeInLogs is the ep_size that all servers have which logged one; 0 is unknown.
+// sizeInLogs returns the ep_size that all servers have which logged one; 0 is unknown.
 func sizeInLogs(set *series.Set) int {
 	n := int32(0)
 	for i := range set.Servers {
@@ -320,7 +320,7 @@ func (s *Source) ranks() {
 // maxHottest is how many experts are listed of a source.
 const maxHottest = 100
 
-// hottest are the experts that got most, by the mean of their layer.
+// hottest returns the experts that got most, by the mean of their layer.
 func (s *Source) hottest() (list []Expert) {
 	for i := range s.ByLayer {
 		x := &s.ByLayer[i]

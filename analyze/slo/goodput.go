@@ -22,10 +22,10 @@ func (c *Count) Add(s State) {
 	}
 }
 
-// Judged is how many requests it is known of.
+// Judged returns how many requests it is known of.
 func (c *Count) Judged() int64 { return c.Met + c.Missed }
 
-// Share is the part of the judged requests that meet it; NaN of none.
+// Share returns the part of the judged requests that meet it; NaN of none.
 func (c *Count) Share() float64 { return distribution.Ratio(float64(c.Met), float64(c.Judged())) }
 
 // A Goodput is how many requests meet all objectives.
@@ -80,7 +80,7 @@ func Measure(s *request.Set, objectives []Objective) *Goodput {
 // State returns the outcome of a request, by its index in the set.
 func (g *Goodput) State(request int) State { return g.states[request] }
 
-// PerSecond is how many requests a second meet all objectives; NaN if the time is unknown.
+// PerSecond returns how many requests a second meet all objectives; NaN if the time is unknown.
 func (g *Goodput) PerSecond() float64 { return g.perSecond(&g.All) }
 
 func (g *Goodput) perSecond(c *Count) float64 {

@@ -50,7 +50,7 @@ func Parse(text string) ([]Objective, error) {
 	return list, nil
 }
 
-// String is the objective for people: "ttft <= 500 ms".
+// String returns the objective for people: "ttft <= 500 ms".
 func (o *Objective) String() string { return o.Metric + " <= " + words.Nearly(o.Limit) }
 
 // InWords lists objectives: "ttft <= 500 ms, itl <= 50 ms".

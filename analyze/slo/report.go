@@ -19,7 +19,7 @@ type line struct {
 	*Count
 }
 
-// Report is a table of the objectives; the last row is all of them together, the goodput.
+// Report returns a table of the objectives; the last row is all of them together, the goodput.
 func (g *Goodput) Report() *table.Table {
 	var lines []line
 	for i := range g.Objectives {
@@ -39,7 +39,7 @@ func (g *Goodput) Report() *table.Table {
 	return r
 }
 
-// countFields are the columns of a count.
+// countFields returns the columns of a count.
 func countFields[T any](g *Goodput, of func(*T) *Count) []table.Field[T] {
 	return []table.Field[T]{
 		table.CountColumn("met", "requests that keep the limit; of all: the good requests", func(r *T) int64 { return of(r).Met }),
@@ -50,14 +50,14 @@ func countFields[T any](g *Goodput, of func(*T) *Count) []table.Field[T] {
 	}
 }
 
-// RankReport is a table of the goodput by rank.
+// RankReport returns a table of the goodput by rank.
 func (g *Goodput) RankReport() *table.Table {
 	fields := place.LocationColumns(func(r *Rank) *place.Location { return &r.Location })
 	fields = append(fields, countFields(g, func(r *Rank) *Count { return &r.Count })...)
 	return table.New("sgtrace.report.slo.ranks/v1", "Goodput by rank: "+InWords(g.Objectives), g.Ranks, fields).Stay("share met")
 }
 
-// CauseReport is a table of what made requests miss the SLO.
+// CauseReport returns a table of what made requests miss the SLO.
 func (g *Goodput) CauseReport() *table.Table {
 	return table.New("sgtrace.report.slo.causes/v1", "Why requests missed the SLO", g.Causes, []table.Field[Cause]{
 		table.TextColumn("objective", "what was missed by the largest factor; finish: the request got no answer", func(c *Cause) string { return c.Objective }),
@@ -104,7 +104,7 @@ func (g *Goodput) Words() string {
 // FewestJudged is how many judged requests it takes to tell that a goodput is too small.
 const FewestJudged = 30
 
-// Below is the probability of as few requests that meet all objectives if each of those judged
+// Below returns the probability of as few requests that meet all objectives if each of those judged
 // does with a share, 0 to 1, as its probability; NaN with fewer than [FewestJudged].
 func (g *Goodput) Below(share float64) float64 {
 	judged := g.All.Judged()

@@ -204,7 +204,7 @@ func (g *SyncSamples) costs(s *Straggler, run slowRun) bool {
 	return g.Apart || s.LostShare >= minLost*g.Share && g.hasItsPart(s, run)
 }
 
-// lost is the part of their time that a straggler costs those that wait for it, or itself
+// lost returns the part of their time that a straggler costs those that wait for it, or itself
 // where nobody does.
 func (g *SyncSamples) lost(s *Straggler) float64 {
 	if g.Apart {
@@ -305,7 +305,7 @@ func (g *SyncSamples) apart(rank int, x, y *slowRun) bool {
 	return max(a, b) > muchLater*min(a, b)
 }
 
-// fewest is how many sync points show a state of a rank. Those of ranks that work apart
+// fewest returns how many sync points show a state of a rank. Those of ranks that work apart
 // are many steps each, and the judge counts what they are worth.
 func (g *SyncSamples) fewest() int {
 	if g.Apart {

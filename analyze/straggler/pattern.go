@@ -151,7 +151,7 @@ func period(events []float64, least float64) (length, regular float64) {
 	return 1 / rate, fits[best]
 }
 
-// coherence is the mean of the unit vectors of events on a clock of a rate.
+// coherence returns the mean of the unit vectors of events on a clock of a rate.
 func coherence(events []float64, rate float64) float64 {
 	x, y := 0.0, 0.0
 	for _, e := range events {

@@ -104,7 +104,7 @@ func pipelinesOf(lanes []profile.LaneTime) *pipelines {
 	return p
 }
 
-// longest is how long the rows of each step took in the process where they took longest: those of
+// longest returns how long the rows of each step took in the process where they took longest: those of
 // different processes may have different clocks.
 func longest(lanes []profile.LaneTime) map[int64]float64 {
 	type key struct {
@@ -128,7 +128,7 @@ func longest(lanes []profile.LaneTime) map[int64]float64 {
 	return out
 }
 
-// time is how long the slowest pipeline takes if its workers compute so long.
+// time returns how long the slowest pipeline takes if its workers compute so long.
 func (p *pipelines) time(took []float64) (most float64) {
 	all, slowest := map[string]float64{}, map[string]float64{}
 	for i, w := range p.list {

@@ -117,7 +117,7 @@ func (s *Straggler) whole() string {
 	return "their time"
 }
 
-// until is when it was over, as precisely as when it began where that is less than a minute before.
+// until returns when it was over, as precisely as when it began where that is less than a minute before.
 func (s *Straggler) until() string {
 	if s.Since != 0 && s.Until-s.Since < trace.Time(time.Minute) {
 		return words.At(s.Until, words.ClockLayout)
@@ -125,7 +125,7 @@ func (s *Straggler) until() string {
 	return words.At(s.Until, "15:04:05")
 }
 
-// Confidence is the evidence of how certain a straggler is, and of how often it is late if
+// Confidence returns the evidence of how certain a straggler is, and of how often it is late if
 // it is not always.
 func (s *Straggler) Confidence() []finding.Evidence {
 	row := finding.Row("rank", s.Name, "at", s.What)
@@ -136,7 +136,7 @@ func (s *Straggler) Confidence() []finding.Evidence {
 	return list
 }
 
-// LikelyText is the sentence about a rank that is likely a straggler, but not certainly.
+// LikelyText returns the sentence about a rank that is likely a straggler, but not certainly.
 func (s *Straggler) LikelyText() string {
 	certain := fmt.Sprintf("only p <= %v is certain", ErrorLevel)
 	if s.Counted {
@@ -173,7 +173,7 @@ func (s *Straggler) Finding(cost float64) finding.Finding {
 	return f
 }
 
-// delayNs is a part of the time of a sync point in ns; unknown stays so.
+// delayNs returns a part of the time of a sync point in ns; unknown stays so.
 func (s *Straggler) delayNs(part float64) int64 {
 	if math.IsNaN(part) {
 		return request.Unknown

@@ -184,7 +184,7 @@ func Workers(set *profile.Set) ([]finding.Finding, finding.Check) {
 	return []finding.Finding{p.finding(slow, chance)}, check
 }
 
-// timesSlowest is in how many steps one of some workers is the slowest.
+// timesSlowest returns in how many steps one of some workers is the slowest.
 func (p *pace) timesSlowest(of []int) (n int) {
 	for _, i := range of {
 		n += p.slowest[i]

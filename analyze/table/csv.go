@@ -253,7 +253,7 @@ func (t JSONText) MarshalJSON() ([]byte, error) {
 	return []byte(quoteJSON(string(t))), nil
 }
 
-// JSONTexts are texts in an array, which is never null.
+// JSONTexts returns texts in an array, which is never null.
 func JSONTexts(list []string) []JSONText {
 	out := make([]JSONText, len(list))
 	for i, s := range list {

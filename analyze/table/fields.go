@@ -17,7 +17,7 @@ import (
 // RealCell is unknown when v is NaN or infinite.
 func RealCell(v float64) Cell { return Cell{Share: v, Unknown: math.IsNaN(v) || math.IsInf(v, 0)} }
 
-// SummaryFields are the columns of a summary.
+// SummaryFields returns the columns of a summary.
 func SummaryFields[T any](of func(*T) *distribution.Summary) []Field[T] {
 	const scale = "duration" // people compare these with each other
 	ns := func(name, doc string, v func(*distribution.Summary) int64) Field[T] {
@@ -68,12 +68,12 @@ func NoteSamples[T any](r *Table, rows []T, count func(*T) int64, name func(*T) 
 	r.Note("p99 of fewer than %d values is their maximum: %s", enough, list)
 }
 
-// TextColumn is a column of texts; an empty one is unknown.
+// TextColumn returns a column of texts; an empty one is unknown.
 func TextColumn[T any](name, doc string, of func(*T) string) Field[T] {
 	return Field[T]{Column{Name: name, Doc: doc}, func(row *T) Cell { return TextCell(of(row)) }}
 }
 
-// CountColumn is a column of numbers; request.Unknown is unknown.
+// CountColumn returns a column of numbers; request.Unknown is unknown.
 func CountColumn[T any](name, doc string, of func(*T) int64) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Count, Doc: doc}, func(row *T) Cell { return NumberCell(of(row)) }}
 }
@@ -86,7 +86,7 @@ func ShareColumn[T any](name, doc string, of func(*T) float64) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Share, Doc: doc}, func(row *T) Cell { return RealCell(of(row)) }}
 }
 
-// PartColumn is a column of the share that a part has in a whole; of nothing it is unknown.
+// PartColumn returns a column of the share that a part has in a whole; of nothing it is unknown.
 func PartColumn[T any](name, doc string, of func(*T) (part, whole int64)) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Share, Doc: doc}, func(row *T) Cell { return ShareCell(of(row)) }}
 }
@@ -99,18 +99,18 @@ func TimeColumn[T any](name, doc string, of func(*T) trace.Time) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Instant, Doc: doc}, func(row *T) Cell { return InstantCell(of(row)) }}
 }
 
-// BytesColumn is a column of sizes; request.Unknown is unknown.
+// BytesColumn returns a column of sizes; request.Unknown is unknown.
 func BytesColumn[T any](name, doc string, of func(*T) int64) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Bytes, Doc: doc}, func(row *T) Cell { return NumberCell(of(row)) }}
 }
 
-// FactorColumn is a column of how many times something else a value is; NaN and infinite
+// FactorColumn returns a column of how many times something else a value is; NaN and infinite
 // ones are unknown.
 func FactorColumn[T any](name, doc string, of func(*T) float64) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Factor, Doc: doc}, func(row *T) Cell { return RealCell(of(row)) }}
 }
 
-// YesColumn is a column that says yes or nothing.
+// YesColumn returns a column that says yes or nothing.
 func YesColumn[T any](name, doc string, of func(*T) bool) Field[T] {
 	return Field[T]{Column{Name: name, Doc: doc}, func(row *T) Cell { return yesCell(of(row)) }}
 }
@@ -148,14 +148,14 @@ func Detail[T any](f []Field[T]) []Field[T] {
 	return f
 }
 
-// FileField is the column of the file that a row is about.
+// FileField returns the column of the file that a row is about.
 func FileField[T any](of func(*T) string) Field[T] {
 	f := TextColumn("file", "the name that you gave", of)
 	f.Most = 44
 	return f
 }
 
-// TimeField is a column of points in time, unknown where ok is false.
+// TimeField returns a column of points in time, unknown where ok is false.
 func TimeField[T any](name, doc string, of func(*T) (t trace.Time, ok bool)) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Instant, Doc: doc}, func(r *T) Cell {
 		t, ok := of(r)
@@ -176,7 +176,7 @@ type DistributionColumns[T any] struct {
 	Show   []string // names, without prefix, of the columns for people
 }
 
-// DistributionFields are the columns of a distribution, in the order of nsys stats,
+// DistributionFields returns the columns of a distribution, in the order of nsys stats,
 // and percentiles. Where nothing was counted, they are unknown.
 func DistributionFields[T any](c DistributionColumns[T]) []Field[T] {
 	fields := []Field[T]{

@@ -60,7 +60,7 @@ func (s *textTable) fit(style Style) {
 	}
 }
 
-// total is the width of a table with columns of these widths.
+// total returns the width of a table with columns of these widths.
 func total(widths []int) int {
 	sum := 2 * (len(widths) - 1)
 	for _, width := range widths {

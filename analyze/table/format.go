@@ -181,7 +181,7 @@ func (r *Table) textTable() *textTable {
 	return s
 }
 
-// importance is how long c stays where the terminal is narrow. Texts and times on the left
+// importance returns how long c stays where the terminal is narrow. Texts and times on the left
 // of all numbers tell rows apart, and so do names of kernels, wherever they are.
 func (c Column) importance(left bool) Importance {
 	if c.Importance == Usual && (left || c.Most == MaxName) {

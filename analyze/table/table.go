@@ -54,7 +54,7 @@ type Column struct {
 	Importance Importance
 }
 
-// Key is the name of c in CSV and JSON: with the unit, in snake case.
+// Key returns the name of c in CSV and JSON: with the unit, in snake case.
 func (c Column) Key() string {
 	key := strings.ReplaceAll(c.Name, " ", "_")
 	switch c.Unit {
@@ -179,7 +179,7 @@ func (e *noColumnError) Error() string {
 	return fmt.Sprintf("no column %q%s There are %s", e.name, cmp.Or(similar.Hint(e.name, names), "."), strings.Join(names, ", "))
 }
 
-// ColumnNames are the names of all columns, those with blanks as programs have them: in a shell,
+// ColumnNames returns the names of all columns, those with blanks as programs have them: in a shell,
 // they need no quotes.
 func (r *Table) ColumnNames() (names []string) {
 	for _, c := range r.Columns {

@@ -376,7 +376,7 @@ func (c *TraitComparison) mainCause() (main cause.Cause, part float64) {
 	return main, more[main] / whole
 }
 
-// requests are the indexes into Set.Requests of those that have the trait, by start.
+// requests returns the indexes into Set.Requests of those that have the trait, by start.
 func (c *TraitComparison) requests() (of []int) {
 	for _, i := range c.sample.of {
 		if c.Trait.in[i] {

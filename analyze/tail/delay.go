@@ -119,7 +119,7 @@ func (t *Tail) medianE2E(population int) int64 {
 	return distribution.LowerMedian(e2e)
 }
 
-// usualLimit is the limit of the population that most requests of a group are of.
+// usualLimit returns the limit of the population that most requests of a group are of.
 func (t *Tail) usualLimit(g *tailGroup, limits []int64) int64 {
 	counts, most := make([]int, len(limits)), 0
 	for u := range g.all {
@@ -186,7 +186,7 @@ func (t *Tail) delaysReport() *table.Table {
 	return r
 }
 
-// cell is how much is at p.
+// cell returns how much is at p.
 func (p Place) cell() table.Cell { return table.Cell{Share: p.Share, Unknown: p.Proc == request.None} }
 
 // A Wait is something that requests in general wait for, so that it does not tell the slow

@@ -30,7 +30,7 @@ var causeKinds = map[cause.Cause]finding.Kind{
 	cause.DecodeQueue:      finding.Load,
 }
 
-// kindOf is the kind of findings that a cause is about.
+// kindOf returns the kind of findings that a cause is about.
 func kindOf(c cause.Cause) finding.Kind {
 	if kind, ok := causeKinds[c]; ok {
 		return kind
@@ -63,7 +63,7 @@ func (t *Tail) TransferFindings(b *cause.Costs) ([]finding.Finding, finding.Chec
 	return b.Price([]finding.Finding{f}), check
 }
 
-// showTable is the command that shows one table of the tail.
+// showTable returns the command that shows one table of the tail.
 func showTable(name string) [][]string { return [][]string{{"--tail", "--table", name}} }
 
 // SideFindings tells whether the prefill or the decode side is saturated, and whether
@@ -82,7 +82,7 @@ func (t *Tail) SideFindings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	return b.Price([]finding.Finding{f}), check
 }
 
-// requests are the finished ones, as indexes into Set.Requests.
+// requests returns the finished ones, as indexes into Set.Requests.
 func (t *Tail) requests() []int {
 	list := memory.Make[int](len(t.List))
 	for i := range cause.Each(t.List) {

@@ -87,7 +87,7 @@ func (t *Tail) compare(c *Comparison, slow, around *tailGroup) {
 	slices.SortStableFunc(c.Rows, func(x, y Difference) int { return cmp.Compare(y.More, x.More) })
 }
 
-// shareOf is the share of the time that causes added which one of them has: 0 to 1. A
+// shareOf returns the share of the time that causes added which one of them has: 0 to 1. A
 // cause that took less time than usual has none, so it does not push those of others
 // over 1.
 func shareOf(more, added int64) float64 {

@@ -123,7 +123,7 @@ func (t *Tail) comparisonReport(c *Comparison) *table.Table {
 	return r
 }
 
-// shareCell is the share that a cause has of the time that causes add; unknown for one that
+// shareCell returns the share that a cause has of the time that causes add; unknown for one that
 // takes less time than usual, more being negative.
 func shareCell(share float64, more int64) table.Cell {
 	return table.Cell{Share: share, Unknown: share == 0 && more < 0}

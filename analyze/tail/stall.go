@@ -183,7 +183,7 @@ func byStart(list []prompt) {
 	}
 }
 
-// within is the part of the prefills of a rank from the first that ends after a time to the last that begins
+// within returns the part of the prefills of a rank from the first that ends after a time to the last that begins
 // before another. Some in between may be over.
 func within(prompts []prompt, from, to trace.Time) []prompt {
 	begin := sort.Search(len(prompts), func(i int) bool { return prompts[i].latest > from })
@@ -286,7 +286,7 @@ func (t *Tail) StallFindings(b *cause.Costs) ([]finding.Finding, finding.Check) 
 	return []finding.Finding{f}, check
 }
 
-// held is for how long decodes of requests, indexes into Set.Requests, were held up, in ns.
+// held returns for how long decodes of requests, indexes into Set.Requests, were held up, in ns.
 func (s *Stalls) held() map[int]int64 {
 	held := map[int]int64{}
 	for i := range s.List {
@@ -326,7 +326,7 @@ func (s *Stalls) advice() string {
 		words.Thousands(s.Chunk), words.Nearly(s.ChunkTakes))
 }
 
-// interference is the part of the time of all requests in which others were prefilled.
+// interference returns the part of the time of all requests in which others were prefilled.
 func (t *Tail) interference() float64 {
 	held, whole := int64(0), int64(0)
 	for i := range cause.Each(t.List) {
@@ -352,7 +352,7 @@ func (t *Tail) heldUp() []int {
 	return list
 }
 
-// listed is how many stalls the table has.
+// listed returns how many stalls the table has.
 func (t *Tail) listed() int { return min(t.Options.Slowest, len(t.Stalls.List)) }
 
 // A stallRow is a stall, with its number from 1 on.

@@ -85,7 +85,7 @@ type column struct {
 	numeric bool // no value is a text
 }
 
-// columns are the attributes that requests have and that are no results, by name.
+// columns returns the attributes that requests have and that are no results, by name.
 func (c *collector) columns() (columns []*column) {
 	byKey := map[trace.Sym]*column{} // nil: a result
 	for i := range cause.Each(c.list) {
@@ -353,7 +353,7 @@ func (t *Traits) most(since trace.Time, weight func(*request.Metrics) float64) (
 	return best, min(1, part)
 }
 
-// added is which part of the requests before a time, by weight, has a trait, and which part of
+// added returns which part of the requests before a time, by weight, has a trait, and which part of
 // what comes beyond that rate later.
 func (t *Traits) added(trait *Trait, since trace.Time, weight func(*request.Metrics) float64) (had, has float64) {
 	var with, all [2]float64 // before and after

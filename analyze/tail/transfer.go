@@ -138,7 +138,7 @@ func (t *Tail) collectTransfers(x *Transfers, list []int32, beyond []int64) {
 	slices.SortFunc(x.Pairs, func(p, q TransferPair) int { return slices.Compare([]int32{p.From, p.To}, []int32{q.From, q.To}) })
 }
 
-// requests are those with slow transfers, by start.
+// requests returns those with slow transfers, by start.
 func (x *Transfers) requests() []int {
 	list := make([]int, len(x.Slow))
 	for i := range x.Slow {

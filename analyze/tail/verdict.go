@@ -130,7 +130,7 @@ func (t *Tail) slowRequest(c *Comparison, a *cause.Attribution) SlowRequest {
 	return out
 }
 
-// added is how much the causes that took longer in a request than around the median
+// added returns how much the causes that took longer in a request than around the median
 // exceed that, together, in ns.
 func (c *Comparison) added(times *cause.Causes) int64 {
 	more := *times

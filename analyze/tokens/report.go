@@ -43,7 +43,7 @@ func (t *Tokens) Report() *table.Table {
 	return r
 }
 
-// known is a column that only steps have whose names tell their tokens.
+// known returns a column that only steps have whose names tell their tokens.
 func known(name, doc string, of func(*Row) int64) table.Field[Row] {
 	return table.CountColumn(name, doc, func(r *Row) int64 {
 		if r.Known.N == 0 {
@@ -53,7 +53,7 @@ func known(name, doc string, of func(*Row) int64) table.Field[Row] {
 	})
 }
 
-// launched is a column that only decode steps have.
+// launched returns a column that only decode steps have.
 func launched(name, doc string, of func(*gpu.GraphUse) int) table.Field[Row] {
 	return table.CountColumn(name, doc, func(r *Row) int64 {
 		if r.Graphs.Graph.N+r.Graphs.Eager.N == 0 {

@@ -252,7 +252,7 @@ func ShareField[T any](doc string, of func(*T) float64) table.Field[T] {
 	return table.ShareColumn("time", doc, of)
 }
 
-// NameField is the last column, since names are long.
+// NameField returns the last column, since names are long.
 func NameField[T any](what string, of func(*T) *Row) table.Field[T] {
 	return table.TextColumn(what, "name of the "+what, func(row *T) string { return of(row).Name }).AtMost(table.MaxName)
 }

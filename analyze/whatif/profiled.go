@@ -58,7 +58,7 @@ func (s *Steps) without(f *finding.Finding) (*Answer, error) {
 	return &Answer{c, s.ask(rankreplay.Change{Rank: rank, Since: f.Since, Until: f.Until})}, nil
 }
 
-// hidden is the part of the communication that other work hides.
+// hidden returns the part of the communication that other work hides.
 func (s *Steps) hidden() float64 {
 	all, exposed := int64(0), int64(0)
 	for i := range s.gpus.GPUs {

@@ -24,14 +24,14 @@ type line struct {
 	*finding.Without
 }
 
-// Report is a table of answers, with what was assumed, and how far the replay is off.
+// Report returns a table of answers, with what was assumed, and how far the replay is off.
 func (r *Run) Report(answers []Answer) *table.Table {
 	t := StepReport(answers)
 	t.Note("%s", r.fit())
 	return t
 }
 
-// StepReport is a table of answers, with what was assumed.
+// StepReport returns a table of answers, with what was assumed.
 func StepReport(answers []Answer) *table.Table {
 	var lines []line
 	for i := range answers {
@@ -70,7 +70,7 @@ func StepReport(answers []Answer) *table.Table {
 	return t
 }
 
-// valueFields are the columns of a value: a time, or a share.
+// valueFields returns the columns of a value: a time, or a share.
 func valueFields(name, doc string, of func(*finding.Without) float64) []table.Field[line] {
 	return []table.Field[line]{
 		table.NsColumn(name, doc, func(l *line) int64 {

@@ -62,7 +62,7 @@ type Point struct {
 	Knee bool
 }
 
-// total is how many servers a point has.
+// total returns how many servers a point has.
 func (p *Point) total() (n int) {
 	for _, k := range p.Servers {
 		n += k
@@ -135,7 +135,7 @@ func markKnee(points []Point) {
 	}
 }
 
-// SweepReport is a table of deployments.
+// SweepReport returns a table of deployments.
 func (r *Run) SweepReport(axes []Axis, points []Point) *table.Table {
 	var fields []table.Field[Point]
 	for _, role := range []request.Role{request.Prefill, request.Decode, request.Unified} {
@@ -200,7 +200,7 @@ func bar(share float64) string {
 	return strings.Repeat("#", int(math.Round(width*share)))
 }
 
-// ModelReport is a table of what steps take on each server.
+// ModelReport returns a table of what steps take on each server.
 func (r *Run) ModelReport() *table.Table {
 	type row struct {
 		replay.Model

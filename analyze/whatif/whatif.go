@@ -188,7 +188,7 @@ type metric struct {
 	of      func(list []replay.Latency) float64
 }
 
-// chance is how far the metric may be from that of other runs like this one, 95 times of 100: for a percentile
+// chance returns how far the metric may be from that of other runs like this one, 95 times of 100: for a percentile
 // the distance of its order statistics, for a share that of a binomial distribution. Half of it, as the
 // requests are the same, and only what servers take is another.
 func (m *metric) chance(list []replay.Latency) float64 {
@@ -232,7 +232,7 @@ func (r *Run) metrics() []metric {
 	return list
 }
 
-// goodput is the share of the requests that would meet the objectives. Those that are not played, such as
+// goodput returns the share of the requests that would meet the objectives. Those that are not played, such as
 // requests that failed, are judged as they were recorded.
 func (r *Run) goodput(list []replay.Latency) float64 {
 	count := r.others

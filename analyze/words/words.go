@@ -76,7 +76,7 @@ var coarseTimes = [...]struct {
 	{60e9, 60e9, "15:04", "min"},
 }
 
-// rounding is half of the last decimal of a second, in ns: formatting cuts off.
+// rounding returns half of the last decimal of a second, in ns: formatting cuts off.
 func rounding(decimals int) trace.Time {
 	half := trace.Time(500_000_000)
 	for range decimals {
@@ -108,7 +108,7 @@ const (
 	DateLayout  = "2006-01-02 15:04:05.000"
 )
 
-// Aside is a text in brackets behind another one; "" is none.
+// Aside returns a text in brackets behind another one; "" is none.
 func Aside(text string) string {
 	if text == "" {
 		return ""
@@ -162,7 +162,7 @@ func Counted(n int, thing string) string {
 	return Thousands(int64(n)) + " " + thing + ending
 }
 
-// IsOrAre is the verb behind a number of things.
+// IsOrAre returns the verb behind a number of things.
 func IsOrAre(n int) string {
 	if n == 1 {
 		return "is"

@@ -82,7 +82,7 @@ func (c *command) convertCommand() *cli.Command {
 	return all
 }
 
-// converter is the command that reads inputs of one format.
+// converter returns the command that reads inputs of one format.
 func (c *command) converter(f *inputs.Format) *cli.Command {
 	cmd := &cli.Command{Name: f.Convert, Usage: f.Doc + ", to Perfetto or Chrome JSON", ArgsUsage: "INPUT... -o OUT"}
 	if text, ok := converters[f.Convert]; ok {

@@ -88,7 +88,7 @@ func addPaths(opt *drawing.Options, set *request.Set, run *replay.Run) {
 	}
 }
 
-// drawnFinding is how a timeline shows a finding: one about many devices by the rows of that on
+// drawnFinding returns how a timeline shows a finding: one about many devices by the rows of that on
 // which it is worst.
 func drawnFinding(f *finding.Finding, m *finders.Measured) drawing.Finding {
 	d := drawing.Finding{Name: string(f.Kind), Title: f.Text, Severity: string(f.Severity), Since: f.Since, Until: f.Until,
@@ -118,7 +118,7 @@ func rankName(at place.Location, of *profile.Set) string {
 	return at.String()
 }
 
-// recordOf are the facts of a finding, as JSON has them. Its command does not name the
+// recordOf returns the facts of a finding, as JSON has them. Its command does not name the
 // inputs: the same inputs give the same timeline, however they were named.
 func recordOf(f *finding.Finding) []drawing.Field {
 	text := func(key, value string) drawing.Field { return drawing.Field{Key: key, Text: value, Number: math.NaN()} }
@@ -310,7 +310,7 @@ func (c *command) readFound(ctx *cli.Context, sel *selection.Selected, files []i
 	return e, nil
 }
 
-// tellOf is where to say what is wrong with inputs.
+// tellOf returns where to say what is wrong with inputs.
 func (c *command) tellOf(what needed) *trace.Diags {
 	if what.aside {
 		return &trace.Diags{}

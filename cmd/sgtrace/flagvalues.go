@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// flagValues are the values that a flag of a command takes behind some other flags, as far as
+// flagValues returns the values that a flag of a command takes behind some other flags, as far as
 // they are known without an input.
 func flagValues(command, flag string, behind []string) (values []string) {
 	switch flag {

@@ -87,7 +87,7 @@ func (c *command) withStdin(app *cli.App, args []string) []string {
 	return append(slices.Clone(args), inputs.Stdin)
 }
 
-// exclusionArgs are the flags --exclude as they were given.
+// exclusionArgs returns the flags --exclude as they were given.
 func (c *command) exclusionArgs(ctx *cli.Context) (args []string) {
 	for _, glob := range ctx.StringSlice("exclude") {
 		args = append(args, "--exclude", c.redactedInput(glob))
@@ -139,7 +139,7 @@ func (c *command) loadFiles(ctx *cli.Context, files []inputs.Input, how loading)
 	return set, err
 }
 
-// givenZone is the zone of logs that do not tell theirs; nil is not given.
+// givenZone returns the zone of logs that do not tell theirs; nil is not given.
 func (c *command) givenZone(ctx *cli.Context) *time.Location {
 	if !ctx.IsSet("tz") {
 		return nil

@@ -50,7 +50,7 @@ const (
 	exitGate    = 4 // output written, but a gate failed or could not be judged
 )
 
-// run is the whole program; it returns the exit status.
+// run returns the whole program; it returns the exit status.
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	c := &command{in: in, out: out, err: errOut, env: os.Getenv, outputs: outputFiles{interrupted: exitFailed}}
 	temporary.Watch(c.outputs.onInterrupt)
@@ -93,10 +93,10 @@ type command struct {
 	zone     *time.Location         // of times that are given without one
 }
 
-// app is the program with all of its commands, for help and completion.
+// app returns the program with all of its commands, for help and completion.
 func (c *command) app() *cli.App { return c.appOf(nil) }
 
-// appOf is the program with the one command that a command line begins with, or with all: commands
+// appOf returns the program with the one command that a command line begins with, or with all: commands
 // have hundreds of flags, of which a run needs those of one.
 func (c *command) appOf(args []string) *cli.App {
 	c.pages.W = c.out

@@ -78,7 +78,7 @@ const manySlices = 1 << 20
 // ofRanks is the category of flags that choose among the events of ranks.
 const ofRanks = "Events of ranks:"
 
-// timelineFlags are the flags of commands that draw ranks.
+// timelineFlags returns the flags of commands that draw ranks.
 func (c *command) timelineFlags() []cli.Flag {
 	return append([]cli.Flag{
 		&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`"},
@@ -267,7 +267,7 @@ func (f *mergeFlags) choose(set *request.Set) error {
 	return set.Select(s)
 }
 
-// bounds are when the first and the last of all inputs is, on the common clock.
+// bounds returns when the first and the last of all inputs is, on the common clock.
 func bounds(aligned *clocks.Alignment, said *series.Set) (first, last trace.Time) {
 	first, last = aligned.Bounds()
 	if from, to, ok := said.Bounds(); ok {

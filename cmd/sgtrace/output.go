@@ -135,7 +135,7 @@ func (c *command) create(name string, files []inputs.Input) (*output.Output, err
 	return c.outputs.add(name, func() (*output.Output, error) { return output.Create(name, c.kept(name, files)) })
 }
 
-// kept are the files that an output of this name must not replace: all that are read. What
+// kept returns the files that an output of this name must not replace: all that are read. What
 // an earlier run wrote into a folder that is searched is none of these.
 func (c *command) kept(name string, files []inputs.Input) []string {
 	names := slices.Clone(c.beside)
@@ -219,13 +219,13 @@ func (c *command) writePage(ctx *cli.Context, files []inputs.Input, given, args 
 	return err
 }
 
-// commandLine is a command with the selection and inputs as they were given, ready to be
+// commandLine returns a command with the selection and inputs as they were given, ready to be
 // pasted into a shell.
 func (c *command) commandLine(ctx *cli.Context, args, given []string) string {
 	return words.QuoteShell(slices.Concat([]string{"sgtrace"}, args, c.exclusionArgs(ctx), selection.Args(ctx), given))
 }
 
-// now is the time that a page tells. A build that must be the same every time sets it by
+// now returns the time that a page tells. A build that must be the same every time sets it by
 // $SOURCE_DATE_EPOCH.
 func (c *command) now() time.Time {
 	if s, err := strconv.ParseInt(c.env("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
@@ -234,7 +234,7 @@ func (c *command) now() time.Time {
 	return time.Now()
 }
 
-// given are inputs as they were given, for command lines.
+// given returns inputs as they were given, for command lines.
 func (c *command) given(ctx *cli.Context, args []string) []string {
 	var list []string
 	for _, arg := range shortInputs(args, ctx.StringSlice("exclude")) {
@@ -312,7 +312,7 @@ func weeksPage(ctx *cli.Context, r *reports.Report) (d pageDrawer, err error) {
 	return d, nil
 }
 
-// gatedPage is a page that shows what came of a gate, and the error of the gate.
+// gatedPage returns a page that shows what came of a gate, and the error of the gate.
 func gatedPage(p page.Page, r *gate.Result, command string) (page.Page, error, error) {
 	p.AddGate(r, command)
 	return p, r.Err(), nil

@@ -139,7 +139,7 @@ func (c *command) show(write func(io.Writer) error) error {
 	return screen.PageThrough(c.screen.Pager, terminal, c.err, c.redacted(write))
 }
 
-// inputsRead are the files that the command read, with their sizes, without those that
+// inputsRead returns the files that the command read, with their sizes, without those that
 // nothing could be read of.
 func (c *command) inputsRead() []document.Input {
 	unread := map[string]bool{}
@@ -162,7 +162,7 @@ func (c *command) inputsRead() []document.Input {
 	return list
 }
 
-// warnings are the messages about the inputs.
+// warnings returns the messages about the inputs.
 func (c *command) warnings() []document.Warning {
 	var list []document.Warning
 	for _, d := range c.diags.All() {

@@ -141,7 +141,7 @@ func (c *command) whatifSteps(ctx *cli.Context, in *reports.Reading, how printed
 	return c.write(d, how)
 }
 
-// chosenChanges are the changes that flags ask for; without any, those of all findings, and which of these have none, and why.
+// chosenChanges returns the changes that flags ask for; without any, those of all findings, and which of these have none, and why.
 func chosenChanges(ctx *cli.Context, run *whatif.Run, find func() []finding.Finding) (list []*whatif.Change, left []string, err error) {
 	find = sync.OnceValue(find)
 	for _, name := range ctx.StringSlice("fix") {

@@ -34,7 +34,7 @@ type done struct {
 	Extracted int `json:"extracted"`
 }
 
-// folder is that of a run with so many shards; "*" is any.
+// folder returns that of a run with so many shards; "*" is any.
 func (r *Run) folder(shards string) string {
 	sum := sha256.Sum256([]byte(strings.Join(r.Arguments, "\x00")))
 	return filepath.Join(folderOf(r.Folder), "run="+hex.EncodeToString(sum[:8])+"-"+shards)

@@ -19,7 +19,7 @@ import (
 	"github.com/sgtrace/sgtrace/dataset"
 )
 
-// folderOf is where a dataset has the files of this package.
+// folderOf returns where a dataset has the files of this package.
 func folderOf(folder string) string {
 	return filepath.Join(folder, dataset.Version, dataset.TasksFolder)
 }
@@ -63,7 +63,7 @@ func Key(folder string) ([]byte, error) {
 	return claim(KeyFile(folder), parent, []byte(rand.Text()+rand.Text()+"\n"), 0o600)
 }
 
-// KeyFile is where that key is.
+// KeyFile returns where that key is.
 func KeyFile(folder string) string { return filepath.Clean(folder) + ".key" }
 
 // redaction is the content of redaction.json.

@@ -115,7 +115,7 @@ func find(tables []dataset.Table, name string) *dataset.Table {
 	return &tables[slices.IndexFunc(tables, func(t dataset.Table) bool { return t.Name == name })]
 }
 
-// captured is the rows of a file of all captures, with the column capture. Engines refuse a
+// captured returns the rows of a file of all captures, with the column capture. Engines refuse a
 // pattern that no file matches, so that then there is a table without rows.
 func (m *maker) captured(file string) string {
 	pattern := filepath.Join(m.folder, dataset.Version, "capture=*", file+columnar.Suffix)

@@ -66,7 +66,7 @@ type Stamper struct {
 	at   trace.Time
 }
 
-// Year is that of the last stamp that was read; 0 without any.
+// Year returns that of the last stamp that was read; 0 without any.
 func (s *Stamper) Year() int {
 	year, _ := Digits(s.text[:], 4)
 	return year

@@ -227,7 +227,7 @@ func members(b []byte, yield func(key string, value []byte)) (ok bool) {
 	return err == nil
 }
 
-// small is a number of ranks; -1 is none.
+// small returns a number of ranks; -1 is none.
 func small(v []byte) int32 {
 	n, ok := jsonscan.Int(v)
 	if !ok || n < 0 || n > 1<<24 {
@@ -236,7 +236,7 @@ func small(v []byte) int32 {
 	return int32(n)
 }
 
-// micros is a time in µs; 0 is none.
+// micros returns a time in µs; 0 is none.
 func micros(v []byte) trace.Time {
 	n, ok := jsonscan.Int(v)
 	if !ok || n < 0 || n > 1<<52 {

@@ -149,7 +149,7 @@ func (x *op) sizes(name string, ranks int64) (in, out int64) {
 	return x.bytes, x.bytes
 }
 
-// name is that of the kernel of an operation: the Inspector does not tell its own.
+// name returns that of the kernel of an operation: the Inspector does not tell its own.
 func (r *recorder) name(op trace.Sym) trace.Sym {
 	name, ok := r.names[op]
 	if !ok {

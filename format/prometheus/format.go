@@ -62,7 +62,7 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	return &format.Source{}, r.Close()
 }
 
-// written is when a file was written; 0 is unknown.
+// written returns when a file was written; 0 is unknown.
 func written(path string) trace.Time {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

@@ -71,7 +71,7 @@ func (d *reader) seriesOf(key, name, kind string, labels map[string]string) (id 
 	return id
 }
 
-// rest are the labels that tell series of one place apart: "stage=prefill_forward".
+// rest returns the labels that tell series of one place apart: "stage=prefill_forward".
 func rest(labels map[string]string) string {
 	var parts []string
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
@@ -82,7 +82,7 @@ func rest(labels map[string]string) string {
 	return strings.Join(parts, ",")
 }
 
-// who are the labels of who speaks, which tell series apart that are equal but for these.
+// who returns the labels of who speaks, which tell series apart that are equal but for these.
 func who(labels map[string]string) string {
 	var parts []string
 	for _, k := range [...]string{"model_name", "name", "pid", "engine", "job", "service", "endpoint", "container", "namespace", "worker_addr", "device"} {

@@ -367,7 +367,7 @@ func (p *process) stream(device, stream int64) int32 {
 	})
 }
 
-// folder is where rows of a device are.
+// folder returns where rows of a device are.
 func (p *process) folder(device int32) string {
 	text := "ROCm > GPU " + strconv.Itoa(int(device))
 	if name := p.devices[device]; name != "" {

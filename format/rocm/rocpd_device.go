@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// stream is the number of a stream: that of the file, 0 for the default one.
+// stream returns the number of a stream: that of the file, 0 for the default one.
 func (r *rocpdReader) stream(scope int32, id int64, none bool, queue int64) int64 {
 	if none {
 		return queue // files without streams have queues

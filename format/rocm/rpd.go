@@ -211,7 +211,7 @@ func (r *rpdReader) ops() (n int) {
 	return n
 }
 
-// orphans is the process of what no call asked for: the only one that there is, or else the machine.
+// orphans returns the process of what no call asked for: the only one that there is, or else the machine.
 func (r *rpdReader) orphans() *process {
 	if len(r.procs) == 1 {
 		for _, p := range r.procs {

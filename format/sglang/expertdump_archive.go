@@ -161,7 +161,7 @@ func (a *archive) load(key string) error {
 	return nil
 }
 
-// len is how many elements a tensor has.
+// len returns how many elements a tensor has.
 func (t *tensor) len() int64 {
 	n := int64(1)
 	for _, d := range t.shape {

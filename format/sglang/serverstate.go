@@ -148,7 +148,7 @@ func indexState(in *format.Input, opt *format.Options) (*format.Source, error) {
 	return &format.Source{}, nil
 }
 
-// endpoint is a path without what was asked for.
+// endpoint returns a path without what was asked for.
 func endpoint(path string) string {
 	path, _, _ = strings.Cut(path, "?")
 	const most = 60

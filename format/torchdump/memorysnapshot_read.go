@@ -231,7 +231,7 @@ func isLibrary(file string) bool {
 	return slices.Contains([]string{".so", ".cpp", ".cc", ".c", ".h", ".cu", ".o", ".S"}, path.Ext(file))
 }
 
-// String is how a function is called: "forward (cs336_basics/model.py:54)".
+// String returns how a function is called: "forward (cs336_basics/model.py:54)".
 func (f snapshotFrame) String() string {
 	file := strings.ReplaceAll(f.file, `\`, "/")
 	dir, base := path.Split(file)

@@ -15,7 +15,7 @@ type Evidence struct {
 	Prompt   string   // of all requests, in records
 }
 
-// EvidenceOf is that of a seed: one of all layouts and encodings.
+// EvidenceOf returns that of a seed: one of all layouts and encodings.
 func EvidenceOf(seed uint64) Evidence {
 	rng := rand.New(rand.NewPCG(seed, streamEvidence))
 	how := rng.IntN(4) // one in four has neither, one both
@@ -28,7 +28,7 @@ type File struct {
 	Text []byte
 }
 
-// Files are those that a run leaves behind: the log of each server, records, metrics, and the kernel logs of
+// Files returns those that a run leaves behind: the log of each server, records, metrics, and the kernel logs of
 // machines on which something went wrong.
 func (e *Evidence) Files(r *Run) (list []File, err error) {
 	add := func(name string, write func(w io.Writer) error) {

@@ -54,7 +54,7 @@ func (v *server) note(b Batch) {
 	s.Batches = append(s.Batches, b)
 }
 
-// batchNow is the state of a server.
+// batchNow returns the state of a server.
 func (v *server) batchNow(prefill bool) Batch {
 	b := Batch{At: v.sim.Agenda.Now, Prefill: prefill, Running: len(v.running), Queued: len(v.waiting), KV: v.held, Preallocating: len(v.prealloc), Retracted: len(v.retracted)}
 	for _, j := range v.jobs {
@@ -137,7 +137,7 @@ func WriteLog(w io.Writer, r *Run, front int, l Logging) error {
 	return nil
 }
 
-// logged are the lines of a server, in order.
+// logged returns the lines of a server, in order.
 func logged(r *Run, front int, l Logging) (lines []line) {
 	clock := &r.Hosts[r.Servers[front].Host].Clock
 	for _, i := range r.ranks(front) {

@@ -125,7 +125,7 @@ func writeText(w io.Writer, list []scraped, stamp func(int64) string, end string
 	return err
 }
 
-// scrapes are the times at which something is scraped.
+// scrapes returns the times at which something is scraped.
 func (r *Run) scrapes(number int) (list []int64) {
 	rng := r.Config.stream(streamScrapes, number)
 	for at := r.Start + rng.Int64N(scrapeEvery); at < r.End; at += scrapeEvery {
@@ -153,7 +153,7 @@ var gauges = []gauge{
 	{"num_retracted_reqs", "", func(b *Batch, _ int) float64 { return float64(b.Retracted) }},
 }
 
-// scrapeServer are the metrics of a scheduler: gauges keep what the last line of its log said, until
+// scrapeServer returns the metrics of a scheduler: gauges keep what the last line of its log said, until
 // it is known to be idle.
 func (r *meter) scrapeServer(i int) (list []scraped) {
 	const idle = 30 * second
@@ -203,7 +203,7 @@ func (r *meter) scrapeServer(i int) (list []scraped) {
 	return append(append(list, rate), r.histogram(i, labels, at)...)
 }
 
-// histogram is how long requests took whose answers a server finished.
+// histogram returns how long requests took whose answers a server finished.
 func (r *meter) histogram(server int, labels [][2]string, at []int64) (list []scraped) {
 	for _, most := range []float64{0.2, 0.5, 1, 2, 5, 10, 20, 50, math.Inf(1)} {
 		x := scraped{name: "sglang:e2e_request_latency_seconds_bucket", labels: append(slices.Clone(labels), [2]string{"le", strings.Replace(fmt.Sprint(most), "+Inf", "+Inf", 1)})}
@@ -229,7 +229,7 @@ const (
 	idleBit  = 1
 )
 
-// scrapeGPUs are the metrics of all GPUs of the machines.
+// scrapeGPUs returns the metrics of all GPUs of the machines.
 func (r *meter) scrapeGPUs(pods bool) (list []scraped) {
 	nodes := 0
 	for i := range r.Servers {
@@ -270,7 +270,7 @@ var hostCounters = []hostCounter{
 	{"node_infiniband_link_downed_total", [][2]string{{"device", "mlx5_0"}, {"port", "1"}}, 3, 0},
 }
 
-// scrapeHosts are the metrics of all machines, of which none is short of anything.
+// scrapeHosts returns the metrics of all machines, of which none is short of anything.
 func (r *meter) scrapeHosts() (list []scraped) {
 	nodes := 0
 	for i := range r.Servers {
@@ -292,7 +292,7 @@ func (r *meter) scrapeHosts() (list []scraped) {
 	return list
 }
 
-// user is the server that has a GPU; -1 is none.
+// user returns the server that has a GPU; -1 is none.
 func (r *Run) user(node, gpu int) int {
 	return slices.IndexFunc(r.Servers, func(s Server) bool {
 		return s.Node == node && gpu >= s.GPU && gpu < s.GPU+r.Config.Pools[s.Pool].TP
@@ -363,7 +363,7 @@ func (r *meter) stateOf(rng *rand.Rand, node, gpu, user int, t int64, rests bool
 	return x
 }
 
-// busy is the part of the second before a time, in %, in which a scheduler had something to compute.
+// busy returns the part of the second before a time, in %, in which a scheduler had something to compute.
 func (r *meter) busy(server int, t int64) float64 {
 	done := int64(0)
 	k, _ := slices.BinarySearchFunc(r.work[server], t-second, func(p piece, at int64) int { return cmp.Compare(p.to, at) })
@@ -376,7 +376,7 @@ func (r *meter) busy(server int, t int64) float64 {
 	return 100 * float64(done) / float64(second)
 }
 
-// worked is when a scheduler had something to compute, in order and without overlaps.
+// worked returns when a scheduler had something to compute, in order and without overlaps.
 func (r *meter) worked(server int) (list []piece) {
 	var all []piece
 	for _, h := range r.halves[server] {

@@ -27,7 +27,7 @@ func (j *job) release() {
 	j.holds = 0
 }
 
-// size is how many tokens of KV a job has to have to go on.
+// size returns how many tokens of KV a job has to have to go on.
 func (j *job) size() int { return j.req.Prompt + j.half.Produced }
 
 // admits takes a job into the KV cache, if that has room for it and what others may need.

@@ -144,7 +144,7 @@ type Half struct {
 // answering returns the half whose tokens the user sees.
 func (q *Request) answering() *Half { return q.Halves[len(q.Halves)-1] }
 
-// fronts are the servers that log: of several DP ranks the first one stands for all.
+// fronts returns the servers that log: of several DP ranks the first one stands for all.
 func (r *Run) fronts() (list []int) {
 	for i := range r.Servers {
 		if r.Servers[i].DP <= 0 {
@@ -154,7 +154,7 @@ func (r *Run) fronts() (list []int) {
 	return list
 }
 
-// ranks are the DP ranks of a server, itself if it has none.
+// ranks returns the DP ranks of a server, itself if it has none.
 func (r *Run) ranks(front int) (list []int) {
 	for i := range r.Servers {
 		if r.Servers[i].Host == r.Servers[front].Host {
@@ -164,7 +164,7 @@ func (r *Run) ranks(front int) (list []int) {
 	return list
 }
 
-// pod is what Kubernetes calls a server.
+// pod returns what Kubernetes calls a server.
 func (r *Run) pod(server int) string { return "sgl-" + r.Name(server) }
 
 // Name returns how reports call a server: the first eight digits of its host.

@@ -206,7 +206,7 @@ func (t *Truth) log(c *Config, p int, times int64) {
 	t.Log += b.String()
 }
 
-// passID is the number of a pass: recording begins when many have run.
+// passID returns the number of a pass: recording begins when many have run.
 func passID(p int) int { return 1350 + p }
 
 // write writes the files of all ranks.

@@ -72,7 +72,7 @@ func (j *job) watchdog(b *strings.Builder, rank int) {
 		rank, int(at.Month())*100+at.Day(), at.Format("15:04:05.000000000"), rank, enqueued, completed)
 }
 
-// reached is how far a rank is in a group, and the first there that has not ended; nil is none.
+// reached returns how far a rank is in a group, and the first there that has not ended; nil is none.
 func (j *job) reached(rank, g int) (enqueued, completed int64, first *op) {
 	enqueued, completed = -1, -1
 	for i := range j.program[rank][:j.entered[rank]] {

@@ -18,7 +18,7 @@ const (
 	Faults     // how many there are
 )
 
-// String is the word that the report on hangs has for it.
+// String returns the word that the report on hangs has for it.
 func (f Fault) String() string {
 	return [...]string{"not entered", "another operation", "another size", "another type", "another order"}[f]
 }

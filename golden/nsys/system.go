@@ -174,5 +174,5 @@ func (w *writer) metrics() {
 	}
 }
 
-// metricSource is the id of the metrics of a GPU; its low byte is that of the GPU.
+// metricSource returns the id of the metrics of a GPU; its low byte is that of the GPU.
 func metricSource(gpu int) int64 { return GlobalVID() | 10<<16 | int64(gpu) }

@@ -186,7 +186,7 @@ type Hang struct {
 	DP      int
 }
 
-// DefaultConfig is the incident that `sgtrace demo` shows: a PD deployment
+// DefaultConfig returns the incident that `sgtrace demo` shows: a PD deployment
 // behind a gateway, in which decode rank TP1-DP0 is slow all the time, and from
 // the middle on a burst arrives and DP rank 1 gets most of the requests. It has
 // 300 requests in about 20 seconds. Sizes are those of a toy, so that a file of

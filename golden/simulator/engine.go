@@ -60,7 +60,7 @@ func newEngine(s *sim, instance, dp int) *engine {
 // ranks returns how many ranks run the loop.
 func (e *engine) ranks() int { return e.size.TP * e.size.PP }
 
-// spread is how much later than rank 0 the last rank of a stage notices things.
+// spread returns how much later than rank 0 the last rank of a stage notices things.
 func (e *engine) spread() int64 { return int64(e.size.TP) * 20 * us }
 
 // notice returns when each rank learns what rank 0 learns at a time: rank 0
@@ -149,7 +149,7 @@ func (e *engine) room(n int) bool {
 	return e.role == RolePrefill || e.kv+n <= e.sim.run.Config.KVTokens
 }
 
-// margin is what a retracted job needs to find free beyond its own tokens, lest
+// margin returns what a retracted job needs to find free beyond its own tokens, lest
 // it be thrown out again at once.
 func (e *engine) margin() int {
 	for _, b := range e.batches {

@@ -38,7 +38,7 @@ func (j *job) did(k turnKind, at int) {
 	j.half.turns = append(j.half.turns, turn{k, int32(at)})
 }
 
-// admit is the arrival of a job at its engine. Like every message it returns the
+// admit returns the arrival of a job at its engine. Like every message it returns the
 // time at which the engine is done with it; see engine.inbox.
 func (j *job) admit(at int64) int64 {
 	e, h := j.engine, j.half
@@ -97,7 +97,7 @@ func (j *job) skipBootstrap() {
 	j.engine.enqueue(j)
 }
 
-// hold is the message to a prefill job that the decode half has KV memory.
+// hold returns the message to a prefill job that the decode half has KV memory.
 func (j *job) hold(at int64) int64 {
 	e := j.engine
 	if j.state != stateReserving {
@@ -110,7 +110,7 @@ func (j *job) hold(at int64) int64 {
 	return at + e.spread()
 }
 
-// cancel is the message that the client has gone, or has canceled. A queued job
+// cancel returns the message that the client has gone, or has canceled. A queued job
 // is forgotten. One that runs is aborted after its next token, and the prefill
 // of a PD request just goes on.
 func (j *job) cancel(at int64) int64 {

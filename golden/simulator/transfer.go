@@ -74,7 +74,7 @@ func (s *sim) carry(q *Request, ready int64) int64 {
 	return s.linkFree
 }
 
-// sent is the message to a prefill job that its KV has been transferred.
+// sent returns the message to a prefill job that its KV has been transferred.
 func (j *job) sent(at int64) int64 {
 	e, h := j.engine, j.half
 	for r, t := range e.notice(at) {
@@ -85,7 +85,7 @@ func (j *job) sent(at int64) int64 {
 	return at + e.spread()
 }
 
-// arrived is the message to a decode job that its KV is there.
+// arrived returns the message to a decode job that its KV is there.
 func (j *job) arrived(at int64) int64 {
 	e := j.engine
 	if j.state != stateTransferring {
@@ -98,7 +98,7 @@ func (j *job) arrived(at int64) int64 {
 	return at + e.spread()
 }
 
-// fail is the message to either half that the transfer has failed. The prefill
+// fail returns the message to either half that the transfer has failed. The prefill
 // scheduler reports it, the decode scheduler drops the request silently.
 func (j *job) fail(at int64) int64 {
 	e, h := j.engine, j.half

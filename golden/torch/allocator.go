@@ -148,7 +148,7 @@ func (r *Allocator) Forward(layers int) {
 	}
 }
 
-// rounded is how much a block takes.
+// rounded returns how much a block takes.
 func rounded(n int64) int64 { return (n + 511) / 512 * 512 }
 
 func (r *Allocator) live() (list []int) {
@@ -198,7 +198,7 @@ func (r *Allocator) Truth() AllocatorTruth {
 // An AllocationFailure is what the allocator had when the device had no memory.
 type AllocationFailure struct{ Allocated, Reserved int64 }
 
-// Failures are those that the ring holds.
+// Failures returns those that the ring holds.
 func (r *Allocator) Failures() (list []AllocationFailure) {
 	for i, u := range r.use {
 		if get(r.entries[i], "action") == "oom" {
@@ -208,7 +208,7 @@ func (r *Allocator) Failures() (list []AllocationFailure) {
 	return list
 }
 
-// MemorySnapshot is the file that runs of several devices leave.
+// MemorySnapshot returns the file that runs of several devices leave.
 func MemorySnapshot(runs ...*Allocator) []byte {
 	segments, traces := []any{}, []any{}
 	for _, r := range runs {

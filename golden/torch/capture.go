@@ -20,10 +20,10 @@ func (c *Capture) Process() *simulator.Process {
 }
 func (c *Capture) clock() *simulator.Clock { return &c.run().Hosts[c.Process().Host].Clock }
 
-// worldRank is the rank in torch.distributed, of which every DP rank has its own.
+// worldRank returns the rank in torch.distributed, of which every DP rank has its own.
 func (c *Capture) worldRank() int { return c.Group.PP*c.Group.Size.TP + c.TP }
 
-// Device is the ordinal of the GPU, counted on each host.
+// Device returns the ordinal of the GPU, counted on each host.
 func (c *Capture) Device() int {
 	_, slot := c.run().Slot(c.instance(), c.scheduler())
 	return slot
@@ -97,7 +97,7 @@ func rankList(from, n int) string {
 // ranksShown is how many ranks of a group PyTorch prints.
 const ranksShown = 30
 
-// groupName is the name of the TP group's process group. SGLang makes two, of NCCL
+// groupName returns the name of the TP group's process group. SGLang makes two, of NCCL
 // and of Gloo, for the world and then for every TP group.
 func (g *Group) groupName() int { return 3 + 2*g.PP }
 

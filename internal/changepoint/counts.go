@@ -48,14 +48,14 @@ func (a *arrivals) len() int           { return len(a.times) }
 func (a *arrivals) least(_, _ int) int { return minEvents }
 func (a *arrivals) shortest() int      { return max(2*minEvents, len(a.times)/finest) }
 
-// gain is twice the logarithm of the likelihood ratio, over the dispersion.
+// gain returns twice the logarithm of the likelihood ratio, over the dispersion.
 func (a *arrivals) gain(from, k, to int) float64 {
 	before, after := max(a.at[k]-a.at[from], a.briefest), max(a.at[to]-a.at[k], a.briefest)
 	rate := float64(to-from) / (before + after)
 	return 2 * (surprise(float64(k-from), rate*before) + surprise(float64(to-k), rate*after)) / a.dispersion
 }
 
-// surprise is x ln(x/expected), 0 for x = 0.
+// surprise returns x ln(x/expected), 0 for x = 0.
 func surprise(x, expected float64) float64 {
 	if x <= 0 {
 		return 0
@@ -112,7 +112,7 @@ func (a *arrivals) measure() float64 {
 	}))
 }
 
-// gapVariation is the squared coefficient of variation of the gaps between
+// gapVariation returns the squared coefficient of variation of the gaps between
 // events: 1 for a Poisson process, and 2 b - 1 if they come in batches of b in the
 // mean, which is the dispersion of their numbers, too.
 func gapVariation(times []float64) float64 {
@@ -209,7 +209,7 @@ func Count(is []bool) Trues {
 // In returns how many of the trials [from, to) are true, and Share which part of them; NaN of none.
 func (t Trues) In(from, to int) int { return t[to] - t[from] }
 
-// Share is the part of the trials [from, to) that is true; NaN of no trial.
+// Share returns the part of the trials [from, to) that is true; NaN of no trial.
 func (t Trues) Share(from, to int) float64 { return float64(t.In(from, to)) / float64(to-from) }
 
 // draws are trials that are true or not.
@@ -222,7 +222,7 @@ func (d *draws) len() int           { return len(d.trues) - 1 }
 func (d *draws) least(_, _ int) int { return minEvents }
 func (d *draws) shortest() int      { return max(4*minEvents, d.len()/finest) }
 
-// gain is twice the logarithm of the likelihood ratio, over the dispersion.
+// gain returns twice the logarithm of the likelihood ratio, over the dispersion.
 func (d *draws) gain(from, k, to int) float64 {
 	n, m := float64(k-from), float64(to-k)
 	x, y := d.trues[k]-d.trues[from], d.trues[to]-d.trues[k]
@@ -232,7 +232,7 @@ func (d *draws) gain(from, k, to int) float64 {
 	return 2 * (trues + others) / d.dispersion
 }
 
-// mostGain is the gain if a split put all that are true on one side. Of one place among
+// mostGain returns the gain if a split put all that are true on one side. Of one place among
 // hundreds, nearly all windows have too few to tell anything.
 func (d *draws) mostGain(from, to int) float64 {
 	n, x := float64(to-from), d.trues[to]-d.trues[from]

@@ -54,7 +54,7 @@ type Course struct {
 	from float64 // of the first observation
 }
 
-// Of is by how much the level differs from Level, on average from from to to.
+// Of returns by how much the level differs from Level, on average from from to to.
 func (c *Course) Of(from, to float64) float64 {
 	t := track{from: c.from}
 	return c.Size * t.basis(c.Shape, &Observation{From: from, To: to}, c.At, c.End)
@@ -170,7 +170,7 @@ func fitted(list []Observation) *track {
 	return t
 }
 
-// localMedians are those of the observations around each: a quarter of them may be off on
+// localMedians returns those of the observations around each: a quarter of them may be off on
 // either side without moving the median by much.
 func localMedians(list []Observation) []float64 {
 	const window = 25
@@ -292,7 +292,7 @@ func (t *track) residuals() []float64 {
 	return left
 }
 
-// score is how much better than a steady level a shape explains a track, once it has paid for
+// score returns how much better than a steady level a shape explains a track, once it has paid for
 // its parameters.
 func (t *track) score(s Shape) float64 {
 	if !t.fits[s].ok {
@@ -301,7 +301,7 @@ func (t *track) score(s Shape) float64 {
 	return t.explained(s) - parameters[s]*math.Log(t.worth)
 }
 
-// explained is twice the logarithm of the likelihood ratio.
+// explained returns twice the logarithm of the likelihood ratio.
 func (t *track) explained(s Shape) float64 { return t.fits[s].gain / (t.noise * t.tau) }
 
 // course describes a track by a shape that was looked for in as many.
@@ -316,7 +316,7 @@ func (t *track) course(s Shape, tracks float64) Course {
 	return c
 }
 
-// level is the mean of what a shape leaves.
+// level returns the mean of what a shape leaves.
 func (t *track) level(s Shape) float64 {
 	f := &t.fits[s]
 	mean, sum := 0.0, 0.0

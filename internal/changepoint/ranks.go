@@ -71,7 +71,7 @@ type excesses struct {
 func (e *excesses) least(from, to int) int { return leastLasting(to - from) }
 func (e *excesses) shortest() int          { return shortestLasting(len(e.high)) }
 
-// deviate is the more doubtful of that of the draws and that of all high
+// deviate returns the more doubtful of that of the draws and that of all high
 // observations.
 func (e *excesses) deviate(from, k, to int) float64 {
 	size := (to - from + maxBlocks - 1) / maxBlocks
@@ -182,14 +182,14 @@ func (s *scores) mostGain(_, _ int) float64 { return math.Inf(1) }
 
 func (s *scores) bound(_, _, _ int) float64 { return math.Inf(1) }
 
-// between is the part of the sum of squares that a split explains.
+// between returns the part of the sum of squares that a split explains.
 func (s *scores) between(from, k, to int) float64 {
 	n, m := float64(k-from), float64(to-k)
 	apart := (s.sums[to]-s.sums[k])/m - (s.sums[k]-s.sums[from])/n
 	return apart * apart / (1/n + 1/m)
 }
 
-// gain is the square of Student's t.
+// gain returns the square of Student's t.
 func (s *scores) gain(from, k, to int) float64 {
 	n := float64(to - from)
 	sum := s.sums[to] - s.sums[from]

@@ -34,7 +34,7 @@ func (t *track) basis(s Shape, o *Observation, at, end float64) float64 {
 	return 0
 }
 
-// after is the part of an observation that lies after a time.
+// after returns the part of an observation that lies after a time.
 func after(o *Observation, at float64) float64 {
 	switch {
 	case o.From >= at:
@@ -45,7 +45,7 @@ func after(o *Observation, at float64) float64 {
 	return (o.To - at) / (o.To - o.From)
 }
 
-// above is how far after a time an observation lies, on average.
+// above returns how far after a time an observation lies, on average.
 func above(o *Observation, at float64) float64 {
 	switch {
 	case o.From >= at:

@@ -1,7 +1,7 @@
 // Package hash mixes numbers and texts into numbers that look random.
 package hash
 
-// Mix is the finalizer of splitmix64: a bijection whose bits all depend on all
+// Mix returns the finalizer of splitmix64: a bijection whose bits all depend on all
 // bits of x.
 func Mix(x uint64) uint64 {
 	x ^= x >> 30

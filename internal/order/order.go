@@ -138,7 +138,7 @@ func Float(v float64) uint64 {
 	}
 }
 
-// Descending is the time of a [Key] that puts the largest number first.
+// Descending returns the time of a [Key] that puts the largest number first.
 func Descending(v int64) uint64 { return ^(uint64(v) ^ 1<<63) }
 
 func byTime(a, b Key) int { return cmp.Compare(a.Time, b.Time) }

@@ -163,7 +163,7 @@ func (d *decoder) pushNode(k Kind, n *node, size int) {
 	d.push(Value{Kind: k, node: n})
 }
 
-// bottom is the height of the stack that may not be taken from: the last mark.
+// bottom returns the height of the stack that may not be taken from: the last mark.
 func (d *decoder) bottom() int {
 	if len(d.marks) > 0 {
 		return d.marks[len(d.marks)-1]
@@ -192,7 +192,7 @@ func (d *decoder) popMark() ([]Value, error) {
 	return items, nil
 }
 
-// top is the value at the top of the stack.
+// top returns the value at the top of the stack.
 func (d *decoder) top() (*Value, error) {
 	if len(d.stack) <= d.bottom() {
 		return nil, errStack

@@ -79,7 +79,7 @@ func (v Value) Text() string {
 	return ""
 }
 
-// Len is the number of items of a list, a tuple, or a set, without those that were taken; of
+// Len returns the number of items of a list, a tuple, or a set, without those that were taken; of
 // pairs in a dict; of bytes in a text, known or not.
 func (v Value) Len() int {
 	switch v.Kind {
@@ -95,7 +95,7 @@ func (v Value) Len() int {
 	return 0
 }
 
-// Taken is how many items of a list [Options.Take] took.
+// Taken returns how many items of a list [Options.Take] took.
 func (v Value) Taken() int {
 	if v.Kind == List {
 		return v.node.taken
@@ -103,7 +103,7 @@ func (v Value) Taken() int {
 	return 0
 }
 
-// Items are those of a list, a tuple, or a set, without those that were taken; of a dict, the
+// Items returns those of a list, a tuple, or a set, without those that were taken; of a dict, the
 // keys, each followed by its value.
 func (v Value) Items() []Value {
 	switch v.Kind {

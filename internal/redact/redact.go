@@ -231,7 +231,7 @@ func (w *Writer) Flush() error {
 	return err
 }
 
-// Fd is that of the writer below, so that a terminal is known as one.
+// Fd returns that of the writer below, so that a terminal is known as one.
 func (w *Writer) Fd() uintptr {
 	if f, ok := w.W.(interface{ Fd() uintptr }); ok {
 		return f.Fd()

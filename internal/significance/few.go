@@ -54,7 +54,7 @@ func (c Change) Around(ratio float64) Change {
 	return c
 }
 
-// quotients are the values of pieces that have any.
+// quotients returns the values of pieces that have any.
 func quotients(pieces []Piece) []float64 {
 	var list []float64
 	for _, p := range pieces {
@@ -65,7 +65,7 @@ func quotients(pieces []Piece) []float64 {
 	return list
 }
 
-// ways is in how many ways n+m values can be divided into n and m.
+// ways returns in how many ways n+m values can be divided into n and m.
 func ways(n, m int) float64 {
 	w := 1.0
 	for i := 1; i <= n; i++ {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Distance is how many letters have to be changed, added, left out or swapped with
+// Distance returns how many letters have to be changed, added, left out or swapped with
 // the next one to make b of a (the optimal string alignment distance).
 func Distance(a, b string) int {
 	before, last := make([]int, len(b)+1), make([]int, len(b)+1)

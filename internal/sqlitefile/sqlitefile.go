@@ -36,7 +36,7 @@ func Open(path string, longest int32, short bool) (*sqlite.Conn, error) {
 	return conn, nil
 }
 
-// address is how SQLite is told of a file that nobody writes to. Characters like ? and # of the
+// address returns how SQLite is told of a file that nobody writes to. Characters like ? and # of the
 // path are escaped.
 func address(path string) string {
 	path = filepath.ToSlash(path)

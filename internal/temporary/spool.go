@@ -103,7 +103,7 @@ func (s *Spool) end() {
 	}
 }
 
-// Size is how many bytes were read.
+// Size returns how many bytes were read.
 func (s *Spool) Size() int64 { return s.size }
 
 // Full reports whether the stream was read to its end.

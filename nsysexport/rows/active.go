@@ -1,6 +1,6 @@
 package rows
 
-// activeTables are the tables whose rows show that a process did something that was traced.
+// activeTables returns the tables whose rows show that a process did something that was traced.
 // That a thread got a core is not among them: all processes of the machine have such rows.
 func activeTables() []*tableSpec {
 	specs := []*tableSpec{&kernelTable, &graphTable, &memcpyTable, &memsetTable, &syncTable, &apiTable, &driverTable, &nvtxTable, &osTable}

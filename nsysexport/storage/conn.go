@@ -40,7 +40,7 @@ func (d *database) connect() (*sqlite.Conn, error) {
 	return sqlitefile.Open(d.path, int32(d.longest()), d.header.cut())
 }
 
-// longest is how long a value may be, in bytes.
+// longest returns how long a value may be, in bytes.
 func (d *database) longest() int64 { return min(max(d.header.size, 1<<10), sqlitefile.MaxValue) }
 
 // Columns returns the columns of a table.

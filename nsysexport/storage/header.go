@@ -59,7 +59,7 @@ type header struct {
 // cut reports whether the end of the file is missing.
 func (h header) cut() bool { return h.size < h.want }
 
-// pages is how many pages there are.
+// pages returns how many pages there are.
 func (h header) pages() int64 {
 	if h.want != 0 {
 		return h.want / h.page

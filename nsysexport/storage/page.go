@@ -134,7 +134,7 @@ func (p page) record(i int) (r record, ok bool) {
 	return r, true
 }
 
-// localSize is how much of a row of a size lies on its leaf.
+// localSize returns how much of a row of a size lies on its leaf.
 func localSize(size, usable int) int {
 	if size <= usable-35 {
 		return size

@@ -56,7 +56,7 @@ func newPass(conn *sqlite.Conn, table string, columns []string, own bounds) (*pa
 	return w, nil
 }
 
-// selection is the statement that selects columns and, behind them, the number of the row.
+// selection returns the statement that selects columns and, behind them, the number of the row.
 func selection(table string, columns []string) string {
 	var sql strings.Builder
 	sql.WriteString("SELECT ")

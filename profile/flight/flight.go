@@ -41,7 +41,7 @@ const (
 	Inspector                      // of NCCL: the last that ended, and never what is in flight
 )
 
-// String is the word of a table.
+// String returns the word of a table.
 func (r Recorder) String() string {
 	return [...]string{"PyTorch flight recorder", "PyTorch watchdog", "NCCL log", "py-spy", "NCCL Inspector"}[r]
 }
@@ -114,7 +114,7 @@ const (
 	Completed
 )
 
-// String is the word of a table.
+// String returns the word of a table.
 func (s State) String() string { return [...]string{"scheduled", "started", "completed"}[s] }
 
 // An Op is a collective, or a send or a receive, that a process entered.
@@ -178,7 +178,7 @@ func (s *Set) Finish(east func(source int32) trace.Time) {
 	}
 }
 
-// shifted is a time on another clock; an unknown one stays.
+// shifted returns a time on another clock; an unknown one stays.
 func shifted(t, off trace.Time) trace.Time {
 	if t == 0 {
 		return 0

@@ -20,7 +20,7 @@ type Replay struct {
 	Lost  int64 // what entries gave back or found that was never there: 0 unless entries are missing
 }
 
-// reserves is by how much an entry changes what the allocator has of the device.
+// reserves returns by how much an entry changes what the allocator has of the device.
 func (e *Entry) reserves() int64 {
 	switch e.Action {
 	case SegmentAlloc, SegmentMap:

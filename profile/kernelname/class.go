@@ -27,7 +27,7 @@ var classNames = [NumClasses]string{"other", "compute", "communication", "memory
 
 func (c Class) String() string { return classNames[c] }
 
-// parseClass is the inverse of [Class.String], regardless of case.
+// parseClass returns the inverse of [Class.String], regardless of case.
 func parseClass(word string) (Class, bool) {
 	for c, name := range classNames {
 		if strings.EqualFold(word, name) {

@@ -14,7 +14,7 @@ type Name struct {
 	Bare string
 }
 
-// Path is the name with its scope.
+// Path returns the name with its scope.
 func (n Name) Path() string { return n.Scope + n.Bare }
 
 // withoutName are namespaces that have none, as compilers and profilers write them.

@@ -143,7 +143,7 @@ func build(p platform, work string) (file, error) {
 	return file{name: name, mode: 0o755, data: data}, err
 }
 
-// sharedFiles are those that all archives have. The program itself writes some of
+// sharedFiles returns those that all archives have. The program itself writes some of
 // them, as built for this machine.
 func sharedFiles(work string) ([]file, error) {
 	own, err := build(platform{runtime.GOOS, runtime.GOARCH}, work)

@@ -74,7 +74,7 @@ func gzipped(page []byte) ([]byte, error) {
 
 var tagged = regexp.MustCompile(`^v(\d+(?:\.\d+)*)(?:-(\d+)-g[0-9a-f]+)?(?:-dirty)?$`)
 
-// packageVersion is a version that all package managers order alike: numbers and dots. That
+// packageVersion returns a version that all package managers order alike: numbers and dots. That
 // of a commit after a tag, v1.2.0-7-g0123456, is 1.2.0.7; without a tag it is the day of the
 // commit, 0.0.20260817.
 func packageVersion(described string, changed time.Time) string {

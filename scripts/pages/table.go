@@ -194,7 +194,7 @@ func (p *pkg) cell(e ast.Expr) string {
 // camel matches the words of a name in Go.
 var camel = regexp.MustCompile(`[A-Z]?[a-z0-9]+|[A-Z]+`)
 
-// constantWords are those of the name of a constant that are not in the name of its type:
+// constantWords returns those of the name of a constant that are not in the name of its type:
 // "prefill" of PrefillPhase, "group size" of argGroupSize. None and Any say nothing.
 func constantWords(name, kind string) string {
 	words := strings.Fields(strings.ToLower(strings.Join(camel.FindAllString(name, -1), " ")))

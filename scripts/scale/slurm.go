@@ -53,7 +53,7 @@ func startSlurm(ctx context.Context, cache, dir string) (*slurm, error) {
 	return c, nil
 }
 
-// triplet is how Debian names the folder of libraries.
+// triplet returns how Debian names the folder of libraries.
 func triplet() string {
 	if runtime.GOARCH == "arm64" {
 		return "aarch64-linux-gnu"

@@ -53,7 +53,7 @@ func globalPID(rank int) int64 { return nsys.GlobalPID(pidOf(rank)) }
 
 func globalTID(rank int) int64 { return nsys.GlobalTID(pidOf(rank), pidOf(rank)) }
 
-// callStart is when a rank makes a launch.
+// callStart returns when a rank makes a launch.
 func callStart(i, rank int) int64 {
 	return firstLaunch + int64(i)*launchEvery + int64(rank)*launchEvery/exportRanks
 }

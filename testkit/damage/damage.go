@@ -38,7 +38,7 @@ var kinds = []func(s *Subject, m *Mutant, rng *rand.Rand) string{
 	dropPiece, dropBytes, repeatPiece, swapPieces, zeroPiece, splicePiece, spliceBytes, joinHalves,
 }
 
-// Kinds is how many ways there are to damage a file.
+// Kinds returns how many ways there are to damage a file.
 func Kinds() int { return len(kinds) }
 
 // Mutate makes the mutant of a seed. Seeds that follow each other are damaged in
@@ -187,7 +187,7 @@ func joinHalves(s *Subject, m *Mutant, rng *rand.Rand) string {
 	return fmt.Sprintf("from %d on it is the other file from %d on", at, from)
 }
 
-// Seeds is how many mutants a test makes: few, or as many as SGTRACE_MUTANTS says.
+// Seeds returns how many mutants a test makes: few, or as many as SGTRACE_MUTANTS says.
 func Seeds(few uint64) uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("SGTRACE_MUTANTS"), 10, 32); err == nil {
 		return n

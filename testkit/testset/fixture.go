@@ -106,7 +106,7 @@ const (
 	DecodeHost  = "c94b1e0200000000000000000000bbbb"
 )
 
-// Fixture is a small deployment on which everything can be checked by eye: a
+// Fixture returns a small deployment on which everything can be checked by eye: a
 // gateway, prefill and decode on two hosts whose clocks differ by 2 ms, one
 // request that goes well with a pause before its sixth token, and one that fails
 // in the queue.

@@ -33,7 +33,7 @@ func CountSeeds(seeds []uint64, f func(seed uint64) bool) int {
 // among few seeds.
 var fewSeeds = []uint64{0, 5, 10, 15}
 
-// Seeds are those of the runs that a test simulates of each kind: those below
+// Seeds returns those of the runs that a test simulates of each kind: those below
 // $SGTRACE_SEEDS, as "make rates" asks, or that many from $SGTRACE_FIRST_SEED on, which nothing
 // was ever fitted to; else a few that are always the same.
 func Seeds(t testing.TB) []uint64 {
@@ -53,7 +53,7 @@ func Seeds(t testing.TB) []uint64 {
 	return seeds
 }
 
-// FirstSeeds are those of Seeds, but only the first few of those that are always the same:
+// FirstSeeds returns those of Seeds, but only the first few of those that are always the same:
 // for runs that take long.
 func FirstSeeds(t testing.TB, few int) []uint64 {
 	seeds := Seeds(t)
@@ -74,7 +74,7 @@ func Rate(t testing.TB, what string, right, runs, least int) {
 	}
 }
 
-// Calm is a deployment in which nothing is planted, at a load that it can carry:
+// Calm returns a deployment in which nothing is planted, at a load that it can carry:
 // at the rate of DefaultConfig it has queues of its own, as truth.json says.
 func Calm(seed uint64) simulator.Config {
 	c := simulator.DefaultConfig(seed)

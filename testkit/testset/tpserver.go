@@ -22,7 +22,7 @@ type TPServer struct {
 	Factor, Lag      float64 // of its computing, and of its launches
 }
 
-// draw is the same number in each run for the same piece of work.
+// draw returns the same number in each run for the same piece of work.
 func (s *TPServer) draw(of, rank, step, segment int) float64 {
 	return rand.New(rand.NewPCG(s.Seed<<8|uint64(of), uint64(rank)<<48|uint64(step)<<16|uint64(segment))).NormFloat64()
 }

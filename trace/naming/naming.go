@@ -165,7 +165,7 @@ func (n *Names) Rank(p Place) string {
 	return join(cmp.Or(name, p.Role), n.where(p))
 }
 
-// where is the server in parentheses, if ranks of its role need it.
+// where returns the server in parentheses, if ranks of its role need it.
 func (n *Names) where(p Place) string {
 	if n != nil && !n.twice[p.Role] || p.Host == "" && p.Server == 0 {
 		return ""

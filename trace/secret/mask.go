@@ -102,7 +102,7 @@ var hints = func() (byPair [1 << 10][]hint) {
 	return byPair
 }()
 
-// pair is the same for upper and lower case.
+// pair returns the same for upper and lower case.
 func pair(a, b byte) int { return int(a&31)<<5 | int(b&31) }
 
 // candidates returns the shapes that a text may have, quickly: most have none.

@@ -75,13 +75,13 @@ func (f frame) bottom() float64 { return f.top + f.height }
 func (f frame) x(at float64) float64 { return f.left + at*f.width }
 func (f frame) y(at float64) float64 { return f.bottom() - at*f.height }
 
-// inside is the frame in the pixels of its own view.
+// inside returns the frame in the pixels of its own view.
 func (f frame) inside() frame { return frame{0, 0, f.width, f.height} }
 
 // digit is how wide a digit is at most, in fonts that browsers take for this.
 const digit = 7.8
 
-// ticksIn is how many labels an axis that runs to the right has room for.
+// ticksIn returns how many labels an axis that runs to the right has room for.
 func (f frame) ticksIn(labelWidth float64) int { return max(2, int(f.width/labelWidth)) }
 
 // vertical draws lines and labels for the ticks of an axis that runs to the right.
@@ -135,7 +135,7 @@ const (
 	Gray  = Hues + 1 // the middle one
 )
 
-// colorClass is the class of a color, which the style sheet gives it by theme.
+// colorClass returns the class of a color, which the style sheet gives it by theme.
 func colorClass(color int) string { return "c" + strconv.Itoa(color) }
 
 // ShortNames leaves out of names what all of them have: of "decode DP0 TP0 (node0)"

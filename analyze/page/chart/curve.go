@@ -186,7 +186,7 @@ func (p *Percentiles) svg(lines []Distribution, width float64) template.HTML {
 	return s.finish()
 }
 
-// percentileNumbers are the percentiles that people ask for.
+// percentileNumbers returns the percentiles that people ask for.
 func percentileNumbers(lines []Distribution) *Numbers {
 	percents := []int{50, 90, 95, 99}
 	n := &Numbers{Head: []string{"", "number", "p50", "p90", "p95", "p99", "longest"}}

@@ -61,7 +61,7 @@ func (f *Flame) svg(width float64) template.HTML {
 // maxFrames is how many boxes are in the table of numbers.
 const maxFrames = 50
 
-// numbers are the largest boxes.
+// numbers returns the largest boxes.
 func (f *Flame) numbers() *Numbers {
 	boxes := slices.Clone(f.Boxes)
 	slices.SortStableFunc(boxes, func(a, b FlameBox) int { return cmp.Compare(b.Value, a.Value) })

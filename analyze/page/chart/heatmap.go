@@ -31,7 +31,7 @@ type HeatCell struct {
 // inverted, downward. Noise of a few percent has none.
 var ratioSteps = []float64{1.03, 1.1, 1.25, 1.5, 2}
 
-// heatClass is the color of a ratio: h0 is 1, h5 at least twice, l5 at most half.
+// heatClass returns the color of a ratio: h0 is 1, h5 at least twice, l5 at most half.
 func heatClass(ratio float64) string {
 	side, far := "h", ratio
 	if ratio < 1 {
@@ -47,7 +47,7 @@ func heatClass(ratio float64) string {
 	return side + strconv.Itoa(class)
 }
 
-// sequentialClass is the color of a value between nothing and the largest: h0 to h5.
+// sequentialClass returns the color of a value between nothing and the largest: h0 to h5.
 func sequentialClass(v, most float64) string {
 	if v <= 0 || most <= 0 {
 		return "h0"
@@ -103,10 +103,10 @@ func (h *Heatmap) svg(width float64) template.HTML {
 	return s.finish()
 }
 
-// lettersIn is how many letters the names beside a drawing have at most.
+// lettersIn returns how many letters the names beside a drawing have at most.
 func lettersIn(width float64) int { return min(maxLabel, int(0.36*width/letter)) }
 
-// numbers are the values of the cells.
+// numbers returns the values of the cells.
 func (h *Heatmap) numbers() *Numbers {
 	n := &Numbers{Head: append([]string{""}, h.Columns...)}
 	for r, name := range h.Rows {

@@ -143,7 +143,7 @@ func (p *Panels) several() map[string]bool {
 	return several
 }
 
-// step is the distance between the points, ns.
+// step returns the distance between the points, ns.
 func (p *Panels) step() int64 {
 	if len(p.Times) < 2 {
 		return int64(time.Second)

@@ -65,7 +65,7 @@ func (c *Strip) hover() hoverStrip {
 	return h
 }
 
-// span is how long the longest row takes, in ns.
+// span returns how long the longest row takes, in ns.
 func (c *Strip) span() int64 {
 	most := int64(1)
 	for _, r := range c.Rows {

@@ -52,7 +52,7 @@ func zoneOffsets(axis clock) string {
 	}
 }
 
-// Milliseconds is a time as the script counts it, exact to the nanosecond.
+// Milliseconds returns a time as the script counts it, exact to the nanosecond.
 func Milliseconds(t trace.Time) string { return strconv.FormatFloat(float64(t)/1e6, 'f', 6, 64) }
 
 // view begins what a frame holds, in pixels from its upper left corner. It is cut off at

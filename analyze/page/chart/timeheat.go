@@ -41,7 +41,7 @@ const (
 	heatHead = 24
 )
 
-// class is the color of a value: h1 to h5 from each step on, and l1 to l5 below zero.
+// class returns the color of a value: h1 to h5 from each step on, and l1 to l5 below zero.
 func (h *TimeHeat) class(v float64) string {
 	side := "h"
 	if v < 0 {

@@ -34,7 +34,7 @@ func NewPickler(protocol byte) *Pickler {
 	return p
 }
 
-// Pickled is the pickle of a value.
+// Pickled returns the pickle of a value.
 func Pickled(protocol byte, v any) []byte {
 	p := NewPickler(protocol)
 	p.Value(v)

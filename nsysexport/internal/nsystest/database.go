@@ -40,7 +40,7 @@ func Connect(t testing.TB, path string) *sqlite.Conn {
 	return conn
 }
 
-// TID is the id of a thread as exports have it.
+// TID returns the id of a thread as exports have it.
 func TID(pid, tid int64) int64 { return 1<<48 | pid<<24 | tid }
 
 // Schema2024 has the tables that most tests want.

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// EveryTable is an export with all tables that are read, and some that are not. Event
+// EveryTable returns an export with all tables that are read, and some that are not. Event
 // tables have n rows each, on several pages.
 func EveryTable(n int) string {
 	var b strings.Builder

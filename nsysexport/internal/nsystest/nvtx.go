@@ -8,7 +8,7 @@ import (
 // NVTXStart is when the session of [NVTXDatabase] began.
 const NVTXStart = 1_700_000_000_000_000_000
 
-// NVTXDatabase is an export with ranges of all kinds.
+// NVTXDatabase returns an export with ranges of all kinds.
 func NVTXDatabase(t testing.TB) string {
 	const columns = `start, end, eventType, category, color, text, globalTid, endGlobalTid, textId, domainId,
 		uint64Value, int64Value, doubleValue, jsonTextId, jsonText, binaryData`

@@ -184,7 +184,7 @@ func (r *Reader) nameOf(c *callLine) trace.Sym {
 	return sym
 }
 
-// counted is a number of elements in words.
+// counted returns a number of elements in words.
 func (r *Reader) counted(n int64) trace.Sym {
 	sym, ok := r.sizes[n]
 	if !ok {

@@ -70,7 +70,7 @@ func (r *Reader) Spied(b []byte, at trace.Time) bool {
 	return false
 }
 
-// Title is the name of a process without what follows it: its arguments may be keys.
+// Title returns the name of a process without what follows it: its arguments may be keys.
 func Title(b []byte) string {
 	first, _, _ := bytes.Cut(bytes.TrimSpace(b), []byte(" "))
 	const most = 120

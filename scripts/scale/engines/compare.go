@@ -81,7 +81,7 @@ func rowsOf(records [][]string) (rows []string) {
 	return rows
 }
 
-// rows are the rows of an answer as those of CSV.
+// rows returns the rows of an answer as those of CSV.
 func (r *Result) rows() []string {
 	records := make([][]string, len(r.Rows))
 	for i, row := range r.Rows {

@@ -85,7 +85,7 @@ func valueFlags(flags []cli.Flag) map[string]bool {
 	return m
 }
 
-// Given are flags of a command as they were given.
+// Given returns flags of a command as they were given.
 func Given(ctx *cli.Context, names ...string) (args []string) {
 	for _, name := range names {
 		switch value := ctx.Value(name).(type) {

@@ -17,7 +17,7 @@ func Version() string {
 	return versionOf(info)
 }
 
-// Date is the day of the commit, as 2026-08-17; "unreleased" if it is not known.
+// Date returns the day of the commit, as 2026-08-17; "unreleased" if it is not known.
 func Date() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {

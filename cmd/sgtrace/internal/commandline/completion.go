@@ -56,7 +56,7 @@ complete -c sgtrace -f -a '(__sgtrace)'
 `,
 }
 
-// Shells are the shells that command lines are completed in.
+// Shells returns the shells that command lines are completed in.
 func Shells() []string { return slices.Sorted(maps.Keys(completions)) }
 
 // WriteCompletion writes the script of the shell that the arguments of 'sgtrace help
@@ -122,7 +122,7 @@ func (c *Completer) choices(words []string) []choice {
 	return all
 }
 
-// helpChoices are what may stand behind 'sgtrace help' and some words more.
+// helpChoices returns what may stand behind 'sgtrace help' and some words more.
 func (c *Completer) helpChoices(words []string) (all []choice) {
 	if len(words) == 0 {
 		all = commandChoices(c.App.Commands)

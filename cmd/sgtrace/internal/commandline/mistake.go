@@ -149,7 +149,7 @@ func wrongFlag(ctx *cli.Context, all func() *cli.App, err error) error {
 	return UsageError{err}
 }
 
-// Dashed is a flag as people write it.
+// Dashed returns a flag as people write it.
 func Dashed(name string) string {
 	if len(name) == 1 {
 		return "-" + name

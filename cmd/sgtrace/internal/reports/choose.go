@@ -76,7 +76,7 @@ func Asked(flags []string) *Report {
 	return asked
 }
 
-// Columns are the columns of its main table, by which it can be sorted: those that it has of no
+// Columns returns the columns of its main table, by which it can be sorted: those that it has of no
 // inputs at all.
 func (r *Report) Columns() []string {
 	flags := flag.NewFlagSet(r.Name, flag.ContinueOnError)
@@ -146,7 +146,7 @@ func dashedAll(names []string) []string {
 	return flags
 }
 
-// listed is "--a", "--a and --b", or "--a, --b and --c".
+// listed returns "--a", "--a and --b", or "--a, --b and --c".
 func listed(names []string) string {
 	last := len(names) - 1
 	if last < 1 {
@@ -155,7 +155,7 @@ func listed(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// Refusable are the flags that some reports do not take, besides those of reports.
+// Refusable returns the flags that some reports do not take, besides those of reports.
 func Refusable() []string {
 	var names []string
 	for _, o := range options() {

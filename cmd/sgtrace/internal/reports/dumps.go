@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// hangs is the report on what does not end.
+// hangs returns the report on what does not end.
 func hangs(in *Reading) (*document.Document, error) {
 	switch {
 	case in.Flight != nil:
@@ -26,7 +26,7 @@ func hangs(in *Reading) (*document.Document, error) {
 	return nil, errors.New("no input says what processes have in flight: PyTorch's flight recorder does (nccl_trace_rank_*), and so do logs with NCCL_DEBUG=INFO")
 }
 
-// memory is the report on snapshots of memory.
+// memory returns the report on snapshots of memory.
 func memory(in *Reading) (*document.Document, error) {
 	switch {
 	case in.Heap != nil:

@@ -21,7 +21,7 @@ func Flags() []cli.Flag {
 	return slices.Concat(flags, options(), MuteFlags(with("mute")))
 }
 
-// options are the flags that only some reports take.
+// options returns the flags that only some reports take.
 func options() []cli.Flag {
 	text := func(name, usage string) cli.Flag { return &cli.StringFlag{Name: name, Usage: with(name) + usage} }
 	return []cli.Flag{
@@ -45,12 +45,12 @@ func options() []cli.Flag {
 	}
 }
 
-// CapturesFlag is the flag that names captures of graphs. when says when it applies.
+// CapturesFlag returns the flag that names captures of graphs. when says when it applies.
 func CapturesFlag(when string) cli.Flag {
 	return &cli.StringSliceFlag{Name: "captures", Usage: when + "recordings of the capture of CUDA graphs, or of a pass without them: `FOLDER`", DefaultText: "capture_traces beside the inputs"}
 }
 
-// MuteFlags are the flags that [Mutes] reads. when says when they apply.
+// MuteFlags returns the flags that [Mutes] reads. when says when they apply.
 func MuteFlags(when string) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "mute", Usage: when + "count findings of `KIND[@PLACE]`, but don't show them"},

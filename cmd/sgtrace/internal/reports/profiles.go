@@ -51,7 +51,7 @@ func (in *Reading) needProfiles() error {
 // windowed reports whether a window of time is selected.
 func (in *Reading) windowed() bool { return in.From != 0 || in.To != 0 }
 
-// noneSelected is the error of a selection that leaves none of what is listed.
+// noneSelected returns the error of a selection that leaves none of what is listed.
 func (in *Reading) noneSelected(what string) error {
 	if !in.windowed() || in.Last == 0 {
 		return errNothingSelected
@@ -77,7 +77,7 @@ func (in *Reading) CheckWindow(d *document.Document) error {
 // A sum makes the tables of a report that sums up events of profilers, the main one first.
 type sum func(*profile.Set, walk.Options) []*table.Table
 
-// oneTable is a sum whose only table is of what is measured.
+// oneTable returns a sum whose only table is of what is measured.
 func oneTable[S interface{ Report() *table.Table }](measure func(*profile.Set, walk.Options) S) sum {
 	return func(set *profile.Set, opt walk.Options) []*table.Table {
 		return []*table.Table{measure(set, opt).Report()}

@@ -20,7 +20,7 @@ func noOptions(run Run) func(*cli.Context) (Run, error) {
 	return func(*cli.Context) (Run, error) { return run, nil }
 }
 
-// latencies are those of whole requests.
+// latencies returns those of whole requests.
 func latencies(in *Reading) (*document.Document, error) {
 	t := requests.MeasureLatencies(in.Requests).Report()
 	if t.Len() == 0 && len(t.Footnotes) == 0 {

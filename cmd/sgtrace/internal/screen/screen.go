@@ -112,7 +112,7 @@ func IsTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// columns is the width of the terminal w, or 80 where w does not tell.
+// columns returns the width of the terminal w, or 80 where w does not tell.
 func columns(w io.Writer) int {
 	if f, ok := w.(interface{ Fd() uintptr }); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
@@ -122,7 +122,7 @@ func columns(w io.Writer) int {
 	return 80
 }
 
-// line is the text to show when the work has taken the given time. The file comes last,
+// line returns the text to show when the work has taken the given time. The file comes last,
 // since the end is cut off when the terminal is narrow.
 func (m *Meter) line(elapsed time.Duration) string {
 	if m.work.Doing != "" {

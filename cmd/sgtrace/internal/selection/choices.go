@@ -87,7 +87,7 @@ func (o *Choices) noRank(sel *Selected) error {
 		})
 }
 
-// none is the error of a flag with n values of which no process has any.
+// none returns the error of a flag with n values of which no process has any.
 func (o *Choices) none(flag string, n int, has func(i, proc int) bool, value func(i int) string, name func(proc int) string) error {
 	var given, names []string
 	for i := range n {

@@ -47,7 +47,7 @@ func Flags() []cli.Flag {
 	}
 }
 
-// WindowFlags are those of [Flags] that apply to what profilers record.
+// WindowFlags returns those of [Flags] that apply to what profilers record.
 func WindowFlags() []cli.Flag {
 	return slices.DeleteFunc(Flags(), func(f cli.Flag) bool {
 		return !slices.Contains([]string{"from", "to", "host", "rank", "min-dur"}, f.Names()[0])
@@ -152,7 +152,7 @@ func onceForEach(flag, word string) string {
 	return ""
 }
 
-// Bounds are the window of time as instants of the input whose first and last events are given.
+// Bounds returns the window of time as instants of the input whose first and last events are given.
 func (s *Selected) Bounds(first, last trace.Time) (from, to trace.Time, err error) {
 	return s.Window.Resolve(first, last, s.zone)
 }
@@ -163,7 +163,7 @@ func (s *Selected) Resolve(first, last trace.Time) (err error) {
 	return err
 }
 
-// Args are the flags of [Flags] as they were given, after that of [ZoneFlag], which says what
+// Args returns the flags of [Flags] as they were given, after that of [ZoneFlag], which says what
 // their times mean.
 func Args(ctx *cli.Context) (args []string) {
 	if ctx.IsSet("tz") {

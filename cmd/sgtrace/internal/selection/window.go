@@ -133,7 +133,7 @@ func readMoment(flag, text string, zone *time.Location) (m moment, err error) {
 // inReach reports whether a time is one of those that a [trace.Time] has, from 1678 to 2262.
 func inReach(at time.Time) bool { return time.Unix(0, at.UnixNano()).Equal(at) }
 
-// wrongTime is the error of a time that is in none of the forms; nil if it is right.
+// wrongTime returns the error of a time that is in none of the forms; nil if it is right.
 func wrongTime(flag, text string, right bool) error {
 	if right {
 		return nil

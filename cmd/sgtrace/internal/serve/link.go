@@ -61,7 +61,7 @@ func kindAndRank(path string) (kind, rank string) {
 // quote returns an expression that matches a text, in Go and in JavaScript.
 func quote(text string) string { return strings.ReplaceAll(regexp.QuoteMeta(text), "/", `\/`) }
 
-// Link is the address of a UI that makes it fetch file, a base name, from [Addr], and
+// Link returns the address of a UI that makes it fetch file, a base name, from [Addr], and
 // arrange it as the file says.
 func Link(ui, file string, o trace.Opening) string {
 	// Escaped twice: once as a path, and that as a value among the UI's own

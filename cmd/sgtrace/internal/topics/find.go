@@ -132,7 +132,7 @@ func terms(cell string) []string {
 	return out
 }
 
-// introduced are the words that a text sets off: *lead rank*, **Percentiles are nearest rank**.
+// introduced returns the words that a text sets off: *lead rank*, **Percentiles are nearest rank**.
 func introduced(text string) []string {
 	var out []string
 	for _, m := range introduces.FindAllStringSubmatch(text, -1) {
@@ -141,7 +141,7 @@ func introduced(text string) []string {
 	return out
 }
 
-// titleWords are the words of a heading that tell what is below, and all of it.
+// titleWords returns the words of a heading that tell what is below, and all of it.
 func titleWords(title string) []string {
 	words := []string{fold(title)}
 	for word := range strings.FieldsSeq(strings.ToLower(plain(title))) {

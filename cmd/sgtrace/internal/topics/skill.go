@@ -157,7 +157,7 @@ func commandTable(app *cli.App) string {
 	return strings.TrimSpace(b.String())
 }
 
-// questions is the table of questions of the page for agents, every path of which a test looks up.
+// questions returns the table of questions of the page for agents, every path of which a test looks up.
 func questions() string {
 	_, text, _ := strings.Cut(docs.Agents, "| question |")
 	text, _, _ = strings.Cut(text, "\n\n")

@@ -111,7 +111,7 @@ func words(topic, text string, others ...string) func(*Helper, []string) error {
 	}
 }
 
-// findings is the list of finders.
+// findings returns the list of finders.
 func findings() string {
 	return "# Findings\n\nWhere several rows find the same thing, the upper one leads.\n\n" + finders.Markdown(finders.All)
 }
