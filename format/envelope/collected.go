@@ -74,6 +74,7 @@ type entry struct {
 	pod, text string
 	unit      string // of systemd, as it stands before a line: "node1 kernel: "
 	at        int64  // Unix ns; 0 is not told
+	local     bool   // at is of a zone that nobody knows
 }
 
 // collected reads the lines that a store of logs kept. Most stores give the newest first: these entries are
@@ -181,7 +182,7 @@ func (e *entry) write(to *bytes.Buffer) {
 		if e.pod != "" {
 			to.WriteString("[pod/" + strings.ReplaceAll(e.pod, "/", ".") + "] ")
 		}
-		if e.at != 0 && line != "" && !dated.MatchString(line) {
+		if e.at != 0 && !e.local && line != "" && !dated.MatchString(line) {
 			to.WriteString(time.Unix(0, e.at).UTC().Format(time.RFC3339Nano) + " ")
 		}
 		to.WriteString(e.unit + line + "\n")

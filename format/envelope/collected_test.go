@@ -40,7 +40,8 @@ func TestCollected(t *testing.T) {
 		"Fluent Bit": `{"date":1787407385.25,"log":"[2026-08-22 14:03:05 TP0] one","kubernetes":{"pod_name":"decode-0","container_name":"c"}}
 {"date":1787407386.0,"log":"two \"2\"\n  File \"a.py\", line 1","kubernetes":{"pod_name":"decode-0"}}
 `,
-		"Azure": `[{"LogMessage":"two \"2\"\n  File \"a.py\", line 1","PodName":"decode-0","TimeGenerated":"2026-08-22T14:03:06Z"},{"LogMessage":"[2026-08-22 14:03:05 TP0] one","PodName":"decode-0","TimeGenerated":"2026-08-22T14:03:05.25Z"}]`,
+		"Azure":          `[{"LogMessage":"two \"2\"\n  File \"a.py\", line 1","PodName":"decode-0","TimeGenerated":"2026-08-22T14:03:06Z"},{"LogMessage":"[2026-08-22 14:03:05 TP0] one","PodName":"decode-0","TimeGenerated":"2026-08-22T14:03:05.25Z"}]`,
+		"CSV of Grafana": "\"Time\",\"Line\",\"labels\",\"pod\"\n2026-08-22T14:03:06Z,\"two \"\"2\"\"\n  File \"\"a.py\"\", line 1\",{},decode-0\n2026-08-22T14:03:05.25Z,[2026-08-22 14:03:05 TP0] one,{},decode-0\n",
 	} {
 		if got := unwrapped(t, name, data); got != want {
 			t.Errorf("%s:\n%swant\n%s", name, got, want)
@@ -74,6 +75,9 @@ func TestCollectedOdd(t *testing.T) {
 {"labels":{"po`, "[pod/p] 2026-08-22T14:03:05Z a\n{\"labels\":{\"pod\":\"p\"},\"line\":\"b\n[pod/p] 2026-08-22T14:03:06Z c\n{\"labels\":{\"po\n"},
 		{"a line with a stamp, a record, and none", `[{"insertId":"1","textPayload":"2026-08-22 14:03:05  INFO smg::server: x","timestamp":"2026-08-22T14:03:05Z"},
 {"insertId":"2","textPayload":"{\"level\":\"WARN\"}","timestamp":"2026-08-22T14:03:06Z"},{"insertId":"3","textPayload":"","timestamp":"2026-08-22T14:03:06Z"}]`, "2026-08-22 14:03:05  INFO smg::server: x\n{\"level\":\"WARN\"}\n"},
+		{"text of Grafana", "Common labels: {\"pod\":\"a\"}\nLine limit: 1000 (2 returned)\nTotal bytes processed: 1.2 MB\n\n\n2026-08-22T14:03:06.000Z\t2026-08-22T14:03:06.000Z\ttwo\n  more\n2026-08-22T14:03:05.000Z\t2026-08-22T14:03:05.000Z\t[2026-08-22 14:03:05 TP0] one\n",
+			"2026-08-22T14:03:05Z [2026-08-22 14:03:05 TP0] one\n2026-08-22T14:03:06Z two\n2026-08-22T14:03:06Z   more\n"},
+		{"CSV of Kibana, whose zone is the browser's", "\"@timestamp\",\"kubernetes.pod.name\",message\n\"Aug 22, 2026 @ 16:03:06.000\",a,two\n\"Aug 22, 2026 @ 16:03:05.000\",a,one\n", "[pod/a] one\n[pod/a] two\n"},
 		{"streams of a document one after another", `[{"insertId":"1","resource":{"labels":{"pod_name":"a"}},"textPayload":"1","timestamp":"2026-08-22T14:03:05Z"},
 {"insertId":"1","resource":{"labels":{"pod_name":"b"}},"textPayload":"2","timestamp":"2026-08-22T14:03:06Z"},{"insertId":"1","resource":{"labels":{"pod_name":"a"}},"textPayload":"3","timestamp":"2026-08-22T14:03:07Z"}]`,
 			"[pod/a] 2026-08-22T14:03:05Z 1\n[pod/a] 2026-08-22T14:03:07Z 3\n[pod/b] 2026-08-22T14:03:06Z 2\n"},
@@ -92,6 +96,8 @@ func TestNotCollected(t *testing.T) {
 		`{"kind":"List","items":[{"kind":"Event","message":"x","metadata":{},"lastTimestamp":"2026-08-22T14:03:05Z"}]}`,
 		`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"pod":"a"},"values":[[1787407385,"1"]]}]}}`,
 		`2026-08-22 "line": "labels": "timestamp":`,
+		"timestamp, name, clocks.current.sm [MHz]\n2026-08-22, H100, 1980\n",
+		"A message, at any time, of a line\n",
 	} {
 		if s, err := Open("x", strings.NewReader(data)); err != nil || s.Outer != "" {
 			t.Errorf("%s is taken for %s, %v", data, s.Outer, err)

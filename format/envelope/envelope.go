@@ -42,6 +42,7 @@ var envelopes = []struct {
 	}, openZstd},
 	{"docker", isDocker, openDocker},
 	{"collected", isCollected, openCollected},
+	{"collected", isExported, openExported},
 }
 
 const (
