@@ -33,7 +33,7 @@ func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 		claim = b.Risen(cause.Span{From: c.Time, Until: over, At: behind}, b.BySize, all.behind(first)...)
 	}
 	for i := range c.Shifts {
-		if f := &c.Shifts[i]; f.costs() {
+		if f := &c.Shifts[i]; f.costs() && (i == 0 || first.Metric != PaceChanged || !f.isSeen()) { // a pace knows what users see of it
 			claim = claim.And(f.claim(b, cause.Span{From: c.Time, Until: cmp.Or(all.until(f), over), At: f.Location}))
 		}
 	}

@@ -198,7 +198,7 @@ func (w *observer) isPace(of []*pace, c *paceCourse) bool {
 // a step takes no longer by a larger factor than the work in it is more. What comes does not depend on how fast
 // servers are, as what is there at a time does.
 func (w *observer) followsLoad(of []*pace, c *paceCourse) bool {
-	if c.faster() {
+	if c.faster() || c.Shape == changepoint.Settling {
 		return false
 	}
 	from, to := c.At, w.seconds(w.to)
@@ -219,11 +219,14 @@ func (w *observer) followsLoad(of []*pace, c *paceCourse) bool {
 				before.run(x, 1+c.by(x, w))
 			}
 		}
+		unknown := meanAsked(p.asked)
 		for _, a := range p.asked {
-			if inside(w.seconds(a.at)) {
-				after.ask(a.units)
-			} else {
-				before.ask(a.units)
+			switch tokens := cmp.Or(a.tokens, unknown); {
+			case !w.inside(a.at):
+			case inside(w.seconds(a.at)):
+				after.ask(tokens)
+			default:
+				before.ask(tokens)
 			}
 		}
 	}
@@ -240,7 +243,7 @@ func (w *observer) followsLoad(of []*pace, c *paceCourse) bool {
 // Arrived is the work that came in some time, in units, and the speed of what ran then.
 type arrived struct{ units, squares, ran, speed float64 }
 
-func (a *arrived) ask(units float64) { a.units, a.squares = a.units+units, a.squares+units*units }
+func (a *arrived) ask(tokens float64) { a.units, a.squares = a.units+tokens, a.squares+tokens*tokens }
 
 func (a *arrived) run(x *piece, speed float64) { a.ran, a.speed = a.ran+x.units, a.speed+x.units*speed }
 

@@ -22,19 +22,21 @@ type pace struct {
 	asked []asked
 }
 
-// Asked is how many units of work a request asks a rank for, whether or not its pieces are looked at.
+// Asked is how many tokens a request asks a rank for, whether or not its pieces are looked at.
 type asked struct {
-	at    trace.Time
-	units float64
+	at     trace.Time
+	tokens float64 // 0 is unknown
 }
 
-// askedFor is what the requests of some pieces ask for.
-func (w *observer) askedFor(pieces []piece) []asked {
-	list := memory.Make[asked](len(pieces))
-	for i := range pieces {
-		list[i] = asked{w.set.Requests[pieces[i].request].Start, pieces[i].units}
+// meanAsked is how many tokens a request asks for, of those that it is known of.
+func meanAsked(list []asked) float64 {
+	sum, n := 0.0, 0.0
+	for _, a := range list {
+		if a.tokens > 0 {
+			sum, n = sum+a.tokens, n+1
+		}
 	}
-	return list
+	return distribution.Ratio(sum, n)
 }
 
 // A piece of work is what a rank did for a request.
@@ -67,6 +69,7 @@ type paces struct {
 type workload struct {
 	decodes, prefills           []piece
 	otherDecodes, otherPrefills []piece
+	asked                       []asked
 }
 
 // observePaces collects the work of all lead ranks.
@@ -84,6 +87,7 @@ func (w *observer) observePaces() {
 			if rank == request.None || !w.ranks.Leads[rank] || !part.Serves() {
 				continue
 			}
+			work[rank].asked = memory.Append(work[rank].asked, asked{r.Start, float64(max(0, r.Metrics.DecodeTokens()))})
 			if compared {
 				work[rank].add(w.workOf(part, thread))
 			} else {
@@ -102,12 +106,12 @@ func (w *observer) observePaces() {
 		x.end()
 		if list := w.decodeWork(x.decodes, x.otherDecodes, all); len(list) >= minPieces {
 			p := newPace(rank, list, 0)
-			p.asked = w.askedFor(x.decodes)
+			p.asked = x.asked
 			w.paces.decode = append(w.paces.decode, p)
 		}
 		if list := w.prefillWork(together, x.decodes); len(list) >= minPieces {
 			p := newPace(rank, list, 1)
-			p.asked = w.askedFor(x.prefills)
+			p.asked = x.asked
 			w.paces.prefill = append(w.paces.prefill, p)
 		}
 	}
