@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// others are what hosts report of devices that are no GPUs, by how it begins.
-var others = []string{"RDMA device ", "the link of network device ", "network device ", "PCIe error ", "the machine reports "}
+// others are what hosts report of devices without an Xid, by how it begins.
+var others = []string{"RDMA device ", "the link of network device ", "network device ", "PCIe error ", "the machine reports ", "the clocks of GPU ", "memory of GPU ", "the driver asks of GPU "}
 
 // isOther reports whether a text is about such a device.
 func isOther(text string) bool {

@@ -3,6 +3,7 @@ package platform
 import (
 	"bytes"
 	"errors"
+	"io"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -30,7 +31,7 @@ import (
 var NvidiaSMI = &format.Format{
 	Name:   "nvidia-smi",
 	Noun:   "log of nvidia-smi",
-	Doc:    "clocks, power, temperature, and use of GPUs over time: 'nvidia-smi --query-gpu=timestamp,.. --format=csv -l 1', 'nvidia-smi dmon -o DT'",
+	Doc:    "clocks, power, temperature, and use of GPUs over time: 'nvidia-smi --query-gpu=timestamp,.. --format=csv -l 1', 'nvidia-smi dmon -o DT'; faults at one moment: 'nvidia-smi -q'",
 	For:    "'sgtrace report'",
 	Sniff:  isSMI,
 	Index:  indexSMI,
@@ -95,6 +96,9 @@ var monitored = map[string]gpuColumn{
 
 // isSMI looks for a header: one of dmon, or one of --query-gpu with a time and with what only a GPU has.
 func isSMI(head []byte) bool {
+	if isQuery(head) {
+		return true
+	}
 	line, _, _ := bytes.Cut(bytes.TrimLeft(head, " \t\r\n\ufeff"), []byte("\n"))
 	names := cells(line)
 	if len(line) > 0 && line[0] == '#' {
@@ -131,7 +135,17 @@ func indexSMI(in *format.Input, opt *format.Options) (*format.Source, error) {
 	if i := strings.IndexByte(base, '.'); i > 0 {
 		base = base[:i]
 	}
-	r := &smiReader{Filler: f, path: in.Path, server: f.Server(series.Server{Host: base}), numbers: map[string]int32{}}
+	server := f.Server(series.Server{Host: base})
+	start := make([]byte, len(smiHead)+400)
+	n, _ := io.ReadFull(file, start)
+	file = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(start[:n]), file), file}
+	if isQuery(start[:n]) {
+		return &format.Source{}, readQuery(file, in.Name, f, server, opt.Diags)
+	}
+	r := &smiReader{Filler: f, path: in.Path, server: server, numbers: map[string]int32{}}
 	_, err = logline.Read(file, in.Name, opt.Diags, r.line)
 	if err != nil {
 		opt.Diags.Add(trace.InputDamaged.Of(in.Name, err))

@@ -87,3 +87,55 @@ func TestNvidiaSMIDamaged(t *testing.T) {
 		t.Errorf("%q, %v, %v", got, diags, err)
 	}
 }
+
+// What nvidia-smi -q prints of one moment: only what is at fault is told, and counters since the driver was loaded of
+// clocks are not.
+func TestQuery(t *testing.T) {
+	const text = `
+==============NVSMI LOG==============
+
+Timestamp                                 : Sun Jan  4 04:51:39 2026
+Driver Version                            : 580.95.05
+
+Attached GPUs                             : 2
+GPU 0000000F:01:00.0
+    GPU Recovery Action                   : None
+    Clocks Event Reasons
+        SW Power Cap                      : Active
+        HW Slowdown                       : Active
+            HW Thermal Slowdown           : Active
+            HW Power Brake Slowdown       : Not Active
+    Clocks Event Reasons Counters
+        HW Thermal Slowdown               : 903158 us
+    ECC Errors
+        Volatile
+            SRAM Correctable              : 7
+            DRAM Uncorrectable            : 2
+        Aggregate
+            DRAM Uncorrectable            : 9
+GPU 00000000:9B:00.0
+    GPU Recovery Action                   : Reset
+    Remapped Rows
+        Pending                           : Yes
+        Remapping Failure Occurred        : No
+`
+	if !platform.NvidiaSMI.Sniff([]byte(text)) {
+		t.Fatal("not recognized")
+	}
+	syms, diags := trace.NewSymbols(), &trace.Diags{}
+	set := series.New(syms, diags)
+	in := &format.Input{Name: "node1.txt", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
+	if _, err := platform.NvidiaSMI.Index(in, &format.Options{Syms: syms, Diags: diags, Series: set}); err != nil {
+		t.Fatal(err)
+	}
+	set.Finish(series.Known{})
+	var got []string
+	for _, x := range set.Instants {
+		got = append(got, set.Syms.Name(x.Text))
+	}
+	want := []string{"the clocks of GPU 000F:01:00 are lowered: HW Slowdown", "the clocks of GPU 000F:01:00 are lowered: HW Thermal Slowdown",
+		"memory of GPU 000F:01:00 has 2 uncorrectable errors since the driver was loaded: DRAM Uncorrectable", "the driver asks of GPU 0000:9B:00: Reset", "memory of GPU 0000:9B:00 has rows to remap: reset it"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
