@@ -79,7 +79,7 @@ type Set struct {
 // NewSet returns an empty Set, whose rows have names of syms. All of these are known
 // by now.
 func NewSet(syms *trace.Symbols, args *trace.Args, diags *trace.Diags) *Set {
-	return &Set{Syms: syms, Args: args, Diags: diags, names: syms.Names(), HostNames: naming.HostNames{}}
+	return &Set{Syms: syms, Args: args, Diags: diags, names: syms.Names(), HostNames: naming.HostNames{}, texts: trace.NewArgs()}
 }
 
 // A File is an input that rows come from.
@@ -361,6 +361,18 @@ func (s *Set) NewText(text string) Text {
 	}
 	return Text(s.texts.Put(unsafe.Slice(unsafe.StringData(text), len(text)))) // which copies it
 }
+
+// A TextKeeper keeps texts of one goroutine, while others keep theirs and nobody asks for one.
+type TextKeeper struct{ put *trace.ArgsAppender }
+
+// KeepTexts returns a TextKeeper of a Set that [NewSet] made. It is to be released.
+func (s *Set) KeepTexts() TextKeeper { return TextKeeper{s.texts.Appender()} }
+
+// Keep keeps a text.
+func (k TextKeeper) Keep(text []byte) Text { return Text(k.put.Put(text)) }
+
+// Release gives k up.
+func (k TextKeeper) Release() { k.put.Release() }
 
 // A list is a part of a table of indexes.
 type list struct{ from, to int32 }

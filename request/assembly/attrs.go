@@ -86,11 +86,11 @@ func argSeconds(a trace.Arg) int64 {
 
 // roomOf reads a bootstrap room: hex text since v2, a decimal number or the word
 // None in v1a. "" is no room.
-func roomOf(a trace.Arg) string {
+func roomOf(a trace.Arg) []byte {
 	if a.Kind == trace.ArgInt {
-		return request.RoomText(strconv.FormatUint(uint64(a.Int()), 10))
+		return []byte(request.RoomText(strconv.FormatUint(uint64(a.Int()), 10)))
 	}
-	return request.RoomText(string(a.Bytes()))
+	return []byte(request.RoomText(string(a.Bytes())))
 }
 
 // finishOf reads gen_ai.response.finish_reasons, a JSON list in a string (or a

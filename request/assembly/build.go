@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"bytes"
 	"cmp"
 	"math"
 	"slices"
@@ -233,18 +234,28 @@ func (b *builder) findRoots() (others []int32) {
 			others = append(others, f.row)
 		}
 	}
-	b.Parts = memory.Make[request.Part](len(roots))[:0]
-	for _, i := range roots {
-		role := request.Unified
-		if b.classOf(int(i)) == requestName {
-			role, _ = roleOfRoot(b.Name(int(i)))
+	b.Parts = memory.Make[request.Part](len(roots))
+	b.eachPart(func(p int, texts request.TextKeeper) {
+		i, role := int(roots[p]), request.Unified
+		if b.classOf(i) == requestName {
+			role, _ = roleOfRoot(b.Name(i))
 		}
-		b.addPart(int(i), role)
-	}
-	for p := range b.AllParts() {
-		b.lookAbove(&b.Parts[p])
-	}
+		b.Parts[p] = b.readPart(i, role, texts)
+		b.Rows[i].Kind, b.Rows[i].Part = request.Root, int32(p)
+	})
+	b.eachPart(b.lookAbove)
 	return others
+}
+
+// eachPart calls f for all parts on all cores.
+func (b *builder) eachPart(f func(p int, texts request.TextKeeper)) {
+	parallel.Rows(len(b.Parts), threadSize, func(from, to int) {
+		texts := b.KeepTexts()
+		defer texts.Release()
+		for p := from; p < to; p++ {
+			f(p, texts)
+		}
+	})
 }
 
 // hasRID reports whether span i says that it is a request: by a rid, or by a
@@ -258,13 +269,14 @@ func (b *builder) hasRID(i int) bool {
 	return false
 }
 
-// lookAbove finds the outermost gateway span and the envelope around the root of p.
-func (b *builder) lookAbove(p *request.Part) {
+// lookAbove finds the outermost gateway span and the envelope around the root of a part.
+func (b *builder) lookAbove(part int, texts request.TextKeeper) {
+	p := &b.Parts[part]
 	for i := b.tree.Parent(p.Root); i != request.None; i = b.tree.Parent(i) {
 		switch b.Rows[i].Kind {
 		case request.Envelope:
 			if a, ok := b.dump.Args.Find(b.Rows[i].Args, b.keys.room); ok && p.Room == 0 {
-				p.Room = b.NewText(roomOf(a))
+				p.Room = texts.Keep(roomOf(a))
 			}
 		case request.Gateway:
 			p.Gateway = i // the topmost one counts
@@ -272,9 +284,10 @@ func (b *builder) lookAbove(p *request.Part) {
 	}
 }
 
-// addPart makes a part of the request span i and reads its attributes.
-func (b *builder) addPart(i int, role request.Role) {
+// readPart makes a part of the request span i and its attributes.
+func (b *builder) readPart(i int, role request.Role, texts request.TextKeeper) request.Part {
 	s := b.Row(i)
+	var rid []byte
 	p := request.Part{
 		Root: i, Role: role, Start: s.Start, End: s.End, Gateway: request.None, Proc: request.None,
 		TTFT: request.Unknown, E2E: request.Unknown, PromptTokens: request.Unknown, CompletionTokens: request.Unknown, CachedTokens: request.Unknown,
@@ -288,11 +301,11 @@ func (b *builder) addPart(i int, role request.Role) {
 	for a := range b.dump.Args.All(s.Args) {
 		switch a.Key {
 		case k.rid:
-			p.RID = b.NewText(string(a.Bytes()))
+			rid = a.Bytes()
 		case k.room:
-			p.Room = b.NewText(roomOf(a))
+			p.Room = texts.Keep(roomOf(a))
 		case k.requestID:
-			p.FullID = b.NewText(string(a.Bytes()))
+			p.FullID = texts.Keep(a.Bytes())
 		case k.ttft:
 			p.TTFT = argSeconds(a)
 		case k.e2e:
@@ -313,45 +326,81 @@ func (b *builder) addPart(i int, role request.Role) {
 			p.FinishReason = b.Syms.Intern(finishOf(a))
 		}
 	}
-	if role == request.Sender && p.Room == 0 && strings.HasPrefix(b.Text(p.RID), "0x") {
+	p.RID = texts.Keep(rid)
+	if role == request.Sender && p.Room == 0 && bytes.HasPrefix(rid, []byte("0x")) {
 		p.Room = p.RID
 	}
-	b.Rows[i].Kind = request.Root
-	b.Rows[i].Part = int32(len(b.Parts))
-	b.Parts = memory.Append(b.Parts, p)
+	return p
+}
+
+// A foundThread is a span of a thread.
+type foundThread struct {
+	span, part, proc int32
+	// like is how many threads before it one stands whose span says the same of its proc; 0 if that is
+	// not known.
+	like int32
 }
 
 // findThreads finds the threads among spans that are neither requests nor stages.
 func (b *builder) findThreads(others []int32) {
-	type found struct{ span, part, proc int32 }
 	// Collected first: threads are large. The one right above another may be in no part yet.
-	threads := parallel.Gather(len(others), request.RowSize, func(list []found, from, to int) []found {
+	threads := parallel.Gather(len(others), request.RowSize, func(list []foundThread, from, to int) []foundThread {
+		first := map[procKey]int{}
 		for _, span := range others[from:to] {
-			if _, ok := b.threadLabel(int(span)); ok {
-				list = append(list, found{span: span, part: int32(b.partAbove(int(span)))})
+			if _, ok := b.threadLabel(int(span)); !ok {
+				continue
 			}
+			t := foundThread{span: span, part: int32(b.partAbove(int(span)))}
+			if t.part != request.None {
+				key := b.procKeyOf(int(span), b.Parts[t.part].Role)
+				if before, ok := first[key]; ok {
+					t.like = int32(len(list) - before)
+				} else {
+					first[key] = len(list)
+				}
+			}
+			list = append(list, t)
 		}
 		return list
 	})
 	for k := range threads {
-		t := &threads[k]
-		i := int(t.span)
-		if t.part == request.None {
-			t.part = int32(b.partAbove(i))
+		if t := &threads[k]; t.like != 0 {
+			t.proc = threads[k-int(t.like)].proc
+		} else {
+			b.placeThread(t)
 		}
-		if t.part == request.None {
-			t.part = int32(b.headlessPart(i))
-			label, _ := b.threadLabel(i)
-			b.Parts[t.part].Role = roleOfHeadless(string(label), b.Parts[t.part].Role)
+	}
+	b.Threads = memory.Make[request.Thread](len(threads))
+	failed := parallel.Gather(len(threads), threadSize, func(list []int32, from, to int) []int32 {
+		for k := from; k < to; k++ {
+			t := &threads[k]
+			b.Threads[k] = request.Thread{Row: int(t.span), Part: int(t.part), Proc: int(t.proc)}
+			row := &b.Rows[t.span]
+			row.Kind, row.Part, row.Thread = request.ThreadRow, t.part, int32(k)
+			if b.dump.Identity(int(t.span)).Status == spantable.StatusError {
+				list = append(list, int32(k))
+			}
 		}
-		t.proc = int32(b.procOf(i, b.Parts[t.part].Role))
-		b.Rows[i].Kind, b.Rows[i].Part = request.ThreadRow, t.part
+		return list
+	})
+	for _, t := range failed {
+		b.failThread(int(t))
 	}
-	b.Threads = memory.Make[request.Thread](len(threads))[:0]
-	for k := range memory.Each(len(threads), threadSize) {
-		t := threads[k]
-		b.addThread(int(t.span), int(t.part), int(t.proc))
+}
+
+// placeThread finds out which part and proc a thread is of.
+func (b *builder) placeThread(t *foundThread) {
+	i := int(t.span)
+	if t.part == request.None {
+		t.part = int32(b.partAbove(i))
 	}
+	if t.part == request.None {
+		t.part = int32(b.headlessPart(i))
+		label, _ := b.threadLabel(i)
+		b.Parts[t.part].Role = roleOfHeadless(string(label), b.Parts[t.part].Role)
+	}
+	b.Rows[i].Part = t.part
+	t.proc = int32(b.procOf(i, b.Parts[t.part].Role))
 }
 
 // roleOfHeadless returns the role of a part without a root, as the label of one of its
@@ -410,20 +459,15 @@ func (b *builder) newHeadless() int {
 	return len(b.Parts) - 1
 }
 
-// addThread makes a thread of span i.
-func (b *builder) addThread(i, part, proc int) {
-	t := len(b.Threads)
-	b.Threads = append(b.Threads, request.Thread{Row: i, Part: part, Proc: proc})
-	b.Rows[i].Thread = int32(t)
-	if b.dump.Identity(i).Status == spantable.StatusError {
-		reason := "error"
-		for a := range b.dump.Args.All(b.Rows[i].Args) {
-			if a.Key == b.keys.reason || a.Key == b.keys.message {
-				reason = string(a.Bytes())
-			}
+// failThread says how a thread ended whose span has the status of an error.
+func (b *builder) failThread(t int) {
+	reason := "error"
+	for a := range b.dump.Args.All(b.Rows[b.Threads[t].Row].Args) {
+		if a.Key == b.keys.reason || a.Key == b.keys.message {
+			reason = string(a.Bytes())
 		}
-		b.Fail(t, statusOfReason(reason), reason)
 	}
+	b.Fail(t, statusOfReason(reason), reason)
 }
 
 // findStages gives threads the stages below them. No stage is below two.

@@ -89,6 +89,8 @@ func (b *builder) addRejected() {
 			served[g] = true
 		}
 	}
+	texts := b.KeepTexts()
+	defer texts.Release()
 	for _, row := range b.gateways {
 		i := int(row)
 		if served[i] || b.insideGateway(i) {
@@ -99,9 +101,9 @@ func (b *builder) addRejected() {
 		if string(method.Bytes()) != "POST" && b.gatewayStatus(i) < 400 {
 			continue
 		}
-		b.addPart(i, request.Router)
-		b.Rows[i].Kind = request.Gateway
-		part := &b.Parts[len(b.Parts)-1]
-		part.Gateway, part.RID = i, b.NewText(b.gatewayID(i))
+		part := b.readPart(i, request.Router, texts)
+		part.Gateway, part.RID = i, texts.Keep([]byte(b.gatewayID(i)))
+		b.Rows[i].Part = int32(len(b.Parts))
+		b.Parts = memory.Append(b.Parts, part)
 	}
 }

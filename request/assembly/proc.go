@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
@@ -18,11 +19,17 @@ type procKey struct {
 	part       request.Role
 }
 
+// procKeyOf returns what span i says of its proc. The key is for a moment: its text is in the arena.
+func (b *builder) procKeyOf(i int, part request.Role) procKey {
+	raw := b.dump.Args.Raw(b.Rows[i].Args)
+	return procKey{unsafe.String(unsafe.SliceData(raw), len(raw)), b.resource(i), part}
+}
+
 // procOf returns the proc that the attributes of span i name.
 func (b *builder) procOf(i int, part request.Role) int {
 	args, res := b.Rows[i].Args, b.resource(i)
-	raw := b.dump.Args.Raw(args)
-	if proc, ok := b.known[procKey{string(raw), res, part}]; ok {
+	key := b.procKeyOf(i, part)
+	if proc, ok := b.known[key]; ok {
 		return proc
 	}
 	p := request.Proc{Role: part, Rank: trace.NoRank,
@@ -55,7 +62,8 @@ func (b *builder) procOf(i int, part request.Role) int {
 	} else if other != proc {
 		b.instances[p.Instance] = request.None
 	}
-	b.known[procKey{string(raw), res, part}] = proc
+	key.attributes = strings.Clone(key.attributes)
+	b.known[key] = proc
 	return proc
 }
 
