@@ -159,11 +159,14 @@ func (r *Unwrapper) named(b []byte, w Wrapping) Wrapping {
 	switch words := bytes.Fields(b[:min(len(b), longestPrefix)]); {
 	case len(words) == 2 && isName(words[0]) && isName(words[1]): // decode-0 sglang
 		w.Server = r.intern(words[0])
-	case len(words) == 1 && w.At != 0: // sglang/decode/0a1b
-		w.Server = r.intern(bytes.ReplaceAll(words[0], []byte("/"), []byte(".")))
+	case len(words) == 1 && w.At != 0 && !isStream(words[0]): // sglang/decode/0a1b
+		w.Server = r.intern(bytes.ReplaceAll(bytes.Trim(words[0], "[]:"), []byte("/"), []byte(".")))
 	}
 	return w
 }
+
+// isStream reports whether b is the name of a stream that a program writes to.
+func isStream(b []byte) bool { return string(b) == "stdout" || string(b) == "stderr" }
 
 // isName reports whether b may be the name of a pod or a container.
 func isName(b []byte) bool {

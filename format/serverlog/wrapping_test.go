@@ -105,12 +105,12 @@ func saidIn(t *testing.T, text string) string {
 func TestPodsOfOneFile(t *testing.T) {
 	const line = `(APIServer pid=1) INFO 03-04 10:22:10 [loggers.py:273] Engine 000: Avg prompt throughput: 532.2 tokens/s, Avg generation throughput: 20.5 tokens/s, Running: 3 reqs, Waiting: 0 reqs
 `
-	set, _, _ := readText(t, "a.log", strings.NewReader("[pod/vllm-0/main] "+line+"vllm-1 main "+line+"2026-03-04T10:22:12.1+00:00 vllm/main/2 "+line))
+	set, _, _ := readText(t, "a.log", strings.NewReader("[pod/vllm-0/main] "+line+"vllm-1 main "+line+"2026-03-04T10:22:12.1+00:00 vllm/main/2 "+line+"2026-03-04T10:22:12.1Z [vllm-3] "+line+"2026-03-04T10:22:12.1Z stderr "+line))
 	var got []string
 	for i := range set.Servers {
 		got = append(got, set.Servers[i].Name)
 	}
-	if text := strings.Join(got, " "); text != "vllm-0 vllm-1 vllm.main.2" {
+	if text := strings.Join(got, " "); text != "vllm-0 vllm-1 vllm.main.2 vllm-3 a" {
 		t.Error(text)
 	}
 }
