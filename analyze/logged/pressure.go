@@ -121,7 +121,8 @@ func (l *Logged) noRoom(r *Rank) (f finding.Finding, ok bool) {
 		p := r.points[series.Preallocated]
 		return p != nil && p[b].most > 0
 	}
-	d := l.during(r, func(b int) bool { return usage[b].most >= full && waiting(b) })
+	holds := func(b int) bool { return usage[b].most >= full && waiting(b) }
+	d := l.during(r, holds)
 	if d.all < fewBuckets || d.n < 2 {
 		return f, false
 	}
@@ -131,7 +132,31 @@ func (l *Logged) noRoom(r *Rank) (f finding.Finding, ok bool) {
 	f.Text = fmt.Sprintf("the KV cache of %s is full (%s %% and more) in %d of %d intervals of %s while up to %.0f requests wait, %s",
 		r.Where.String(), words.InPercent(full/100.0), d.n, d.all, words.Nearly(l.Grid.Bucket), most, l.span(d))
 	f.Evidence = append(f.Evidence, finding.Sentence("its highest usage is %s %%", words.ThreeDigits(r.Most(series.KVUsage))))
+	if then, otherwise := l.tokensDuring(r, holds); then >= muchSlower*otherwise {
+		f.Evidence = append(f.Evidence, finding.Sentence("a token takes %s then, %s otherwise", words.Nearly(int64(then*1e9)), words.Nearly(int64(otherwise*1e9))))
+	}
 	return f, true
+}
+
+// tokensDuring returns what a token of a request takes in the intervals in which something holds and in the others, in s;
+// NaN where there are few.
+func (l *Logged) tokensDuring(r *Rank, holds func(b int) bool) (then, otherwise float64) {
+	const few = 3
+	var sides [2][]float64
+	for b, token := range l.stepTime(r) {
+		if math.IsNaN(token) {
+			continue
+		}
+		side := 0
+		if holds(b) {
+			side = 1
+		}
+		sides[side] = append(sides[side], token)
+	}
+	if len(sides[0]) < few || len(sides[1]) < few {
+		return math.NaN(), math.NaN()
+	}
+	return middle(sides[1]), middle(sides[0])
 }
 
 func zero(v float64) float64 {
