@@ -316,7 +316,7 @@ func (d *durations) lasts(w *observer, from, to int) bool {
 		return true
 	}
 	peerGroup := w.e2e
-	if !d.perToken() {
+	if !d.perToken() && d.stage != "ttft" { // the first token waits for steps that it shares, too
 		ns := memory.Make[int64](to - from)[:0]
 		for _, v := range d.values[from:to] {
 			ns = memory.Append(ns, v.ns)

@@ -194,16 +194,18 @@ func (d *FrontProcess) judge() {
 	}
 	from, to := 0, n
 	changes := d.changes(long)
-	for _, c := range changes {
-		if from == 0 && d.part(c.At, c.To) > d.part(0, c.At) {
-			from, to, d.P = c.At, c.To, c.P
-			at := func(k int) trace.Time {
-				return distribution.Midway(d.visits, k, d.visits[0].at, d.visits[n-1].at, func(v visit) trace.Time { return v.at })
+	if k := d.largest(changes); k >= 0 {
+		c := &changes[k]
+		from, to, d.P = c.At, c.To, c.P
+		at := func(k int) trace.Time {
+			return distribution.Midway(d.visits, k, d.visits[0].at, d.visits[n-1].at, func(v visit) trace.Time { return v.at })
+		}
+		// It began after the last visit before it, and before the first one that it kept.
+		d.Since, d.Earliest, d.Latest = at(c.At), d.visits[max(0, c.First-1)].at, d.visits[c.Last].at
+		for _, later := range changes[k+1:] {
+			if d.part(later.At, later.To)*2 > d.part(from, to) {
+				to = later.To
 			}
-			// It began after the last visit before it, and before the first one that it kept.
-			d.Since, d.Earliest, d.Latest = at(c.At), d.visits[max(0, c.First-1)].at, d.visits[c.Last].at
-		} else if from > 0 && d.part(c.At, c.To)*2 > d.part(from, to) {
-			to = c.To
 		}
 	}
 	if from == 0 {
@@ -215,6 +217,19 @@ func (d *FrontProcess) judge() {
 		}
 	}
 	d.after = to - from
+}
+
+// largest returns which change is the largest rise of the part of the visits that are too long, -1 if none is
+// one.
+func (d *FrontProcess) largest(changes []changepoint.Change) int {
+	largest, most := -1, 0.0
+	for k := range changes {
+		c := &changes[k]
+		if rise := d.part(c.At, c.To) - d.part(c.From, c.At); rise > most {
+			largest, most = k, rise
+		}
+	}
+	return largest
 }
 
 // crowd finds the time in which a process kept most requests, if it kept none before it, and none after it

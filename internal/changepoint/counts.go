@@ -155,20 +155,32 @@ func dispersion(n int, cells func(size int, offset float64) []float64) float64 {
 	return most
 }
 
-// Crowd returns the first and the last of the observations that are true, if most between them are, and none of
-// as many as fewest before them. No test tells one crowd from a few, but nobody has to.
+// Crowd returns the first and the last of the observations between which most are true, if as many as fewest are
+// before them, and nearly all that are true are there. No test tells one crowd from several, but nobody has to.
 func Crowd(is []bool, fewest int) (first, last int, ok bool) {
-	if first = slices.Index(is, true); first < fewest {
-		return 0, 0, false
-	}
-	trues := 0
+	const elsewhere = 0.1      // of them at most
+	sum, most, from := 0, 0, 0 // of those from from on, how many more are true than not
+	trues, inside := 0, 0
 	for i, yes := range is {
+		if sum <= 0 {
+			sum, from = 0, i
+		}
 		if yes {
-			last = i
+			sum++
 			trues++
+		} else {
+			sum--
+		}
+		if sum > most {
+			most, first, last = sum, from, i
 		}
 	}
-	return first, last, 2*trues >= last+1-first
+	for _, yes := range is[first:min(last+1, len(is))] {
+		if yes {
+			inside++
+		}
+	}
+	return first, last, most > 0 && first >= fewest && float64(trues-inside) <= elsewhere*float64(trues)
 }
 
 // Shares finds changes in how large a part of the observations is true, by the
