@@ -31,9 +31,10 @@ func (c *Collectives) AbsentWait() (ns int64) {
 }
 
 // longWaits tells of the kernels without others that took much longer than usual, the
-// longest wait first.
+// longest wait first, where that is a hundredth of the time in collectives or more.
 func (c *Collectives) longWaits() []finding.Evidence {
-	return tellLong(c.longParts(func(p *PartKind) bool { return p.absent }))
+	all := c.coverage().All
+	return tellLong(c.longParts(func(p *PartKind) bool { return p.absent && p.LongWait >= all/100 }))
 }
 
 // longParts returns the kinds that have such kernels, the longest wait first.

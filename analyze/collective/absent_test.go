@@ -50,3 +50,30 @@ func TestAbsentRanks(t *testing.T) {
 		t.Errorf("all ranks are there: %+v", check)
 	}
 }
+
+// A wait of less than a hundredth of the time in collectives is not worth a sentence, nor is what one
+// kernel of each kind took beyond itself.
+func TestShortWaitsAreNotTold(t *testing.T) {
+	const us = 1000
+	for _, c := range []struct {
+		wait int64 // us, of one kernel, beside 99 that take 1 ms
+		told int
+	}{{5000, 1}, {3000, 1}, {500, 0}} {
+		s := newSyncPoints("a")
+		for i := range int64(99) {
+			s.part(0, "allreduce", i*1000*us, 1000*us, false)
+		}
+		for i := range int64(9) {
+			s.part(0, "broadcast", (200+i)*1000*us, us, false)
+		}
+		s.part(0, "broadcast", 300_000*us, (1+c.wait)*us, false)
+		if told := Measure(s.Set, 0, 0).Waiting(); len(told) != c.told {
+			t.Errorf("%d us: %v", c.wait, told)
+		}
+	}
+	s := newSyncPoints("a")
+	s.part(0, "allreduce", 0, 50*us, false)
+	if told := Measure(s.Set, 0, 0).Unseen(); told != nil {
+		t.Error(told)
+	}
+}

@@ -383,6 +383,9 @@ func (c *Collectives) Unseen() []finding.Evidence {
 		most = distribution.AddTimes(most, c.Parts[i].MostWait)
 		ranks[c.Parts[i].rankIndex] = true
 	}
+	if most == 0 {
+		return nil // there is one of each kind
+	}
 	why := "one rank does not tell"
 	if len(ranks) > 1 {
 		why = fmt.Sprintf("nothing tells which of the %d ranks are one", len(ranks))
