@@ -31,7 +31,7 @@ func (sol *Solution) keepClaims(p *Problem) {
 	found := make([]ClockFit, len(candidates))
 	for i, c := range candidates {
 		found[i] = k.fits[c]
-		k.fits[c] = found[i].kept()
+		k.fits[c] = found[i].unchanged()
 	}
 	agree := make([]bool, len(candidates))
 	for i, c := range candidates {
@@ -43,7 +43,7 @@ func (sol *Solution) keepClaims(p *Problem) {
 		}
 	}
 	for i, c := range candidates {
-		if k.fits[c] = found[i].kept(); !k.agrees(c) {
+		if k.fits[c] = found[i].unchanged(); !k.agrees(c) {
 			k.fits[c] = found[i]
 		}
 	}
@@ -89,8 +89,8 @@ func (k *keeper) fails(b *Bound) bool {
 	return b.Lo != NoLo && offset < sub(b.Lo, ClockSlack) || b.Hi != NoHi && offset > add(b.Hi, ClockSlack)
 }
 
-// kept returns the fit of a clock that stays, as exact as what was found allows.
-func (c ClockFit) kept() ClockFit {
+// unchanged returns the fit of a clock that stays, as exact as what was found allows.
+func (c ClockFit) unchanged() ClockFit {
 	c.BoundAtT0 = add(c.BoundAtT0, max(c.Offset, -c.Offset))
 	c.DriftBoundPPB += max(c.DriftPPB, -c.DriftPPB)
 	c.Offset, c.DriftPPB = 0, 0

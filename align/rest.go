@@ -23,7 +23,7 @@ const (
 // those of its peers, and collectives whose ranks do not leave together. It returns all
 // matches, and takes over those it was given, which come first, with the ranks that they lacked.
 func MatchRest(ranks []matching.Rank, names *matching.Names, matches matching.Matches, sol *Solution) matching.Matches {
-	r := &rest{ranks: ranks, names: names, sol: sol, matches: matches, lanes: map[restLane]int{}}
+	r := &restMatcher{ranks: ranks, names: names, sol: sol, matches: matches, lanes: map[restLane]int{}}
 	if r.collect(); len(r.kinds) == 0 {
 		return matches
 	}
@@ -48,8 +48,8 @@ type restCall struct {
 	near       int64 // how far the end may be from that of the others
 }
 
-// A rest is the state of one call of MatchRest.
-type rest struct {
+// A restMatcher is the state of one call of MatchRest.
+type restMatcher struct {
 	ranks   []matching.Rank
 	names   *matching.Names
 	sol     *Solution
@@ -60,7 +60,7 @@ type rest struct {
 }
 
 // collect finds the lanes in which something is left, with all of their calls.
-func (r *rest) collect() {
+func (r *restMatcher) collect() {
 	of := make([][]int32, len(r.ranks)) // match plus one of every call
 	for i := range r.ranks {
 		of[i] = memory.Make[int32](r.ranks[i].Calls.Len())
@@ -101,7 +101,7 @@ func (r *rest) collect() {
 }
 
 // laneOf returns the lane of a call, and KindUnknown if it has none.
-func (r *rest) laneOf(rank, call int) (restLane, matching.Kind) {
+func (r *restMatcher) laneOf(rank, call int) (restLane, matching.Kind) {
 	x := &r.ranks[rank]
 	c := x.Calls.At(call)
 	info := r.names.Of(c.Call)
@@ -117,7 +117,7 @@ func (r *rest) laneOf(rank, call int) (restLane, matching.Kind) {
 }
 
 // match matches the calls of a lane.
-func (r *rest) match(kind matching.Kind, calls []restCall) {
+func (r *restMatcher) match(kind matching.Kind, calls []restCall) {
 	groups := r.together(calls)
 	if kind == matching.KindMeet {
 		groups = r.overlapping(calls)
@@ -156,7 +156,7 @@ func (g *restGroup) accepts(c *restCall) (far int64, ok bool) {
 
 // together adds calls that are left to the matches whose ends are nearest, and groups
 // the others by their ends.
-func (r *rest) together(calls []restCall) []*restGroup {
+func (r *restMatcher) together(calls []restCall) []*restGroup {
 	r.measureNear(calls)
 	slices.SortStableFunc(calls, func(a, b restCall) int {
 		return cmp.Or(cmp.Compare(a.end, b.end), cmp.Compare(a.member.Rank, b.member.Rank))
@@ -211,7 +211,7 @@ func nearestGroup(groups []*restGroup, c *restCall) int {
 
 // measureNear sets how far the end of each call may be from the ends of others, ns: at most half
 // the time between two ends on its own rank.
-func (r *rest) measureNear(calls []restCall) {
+func (r *restMatcher) measureNear(calls []restCall) {
 	slices.SortStableFunc(calls, func(a, b restCall) int {
 		return cmp.Or(cmp.Compare(a.member.Rank, b.member.Rank), cmp.Compare(a.end, b.end))
 	})
@@ -229,7 +229,7 @@ func (r *rest) measureNear(calls []restCall) {
 // overlapping groups calls whose ranks leave when they have what is theirs. None leaves
 // before the last one has come, so that all have come before any comes again: in the
 // order of starts, groups follow each other.
-func (r *rest) overlapping(calls []restCall) []*restGroup {
+func (r *restMatcher) overlapping(calls []restCall) []*restGroup {
 	slices.SortStableFunc(calls, func(a, b restCall) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.member.Rank, b.member.Rank))
 	})

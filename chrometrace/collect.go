@@ -15,7 +15,7 @@ type collector struct {
 	Diags  parse.Diags
 	docs   []document
 	ranks  []docRank // of the documents that tell theirs
-	kept   []kept
+	kept   []keptBatch
 	rowIDs []*parse.RowID
 	rows   map[rowKey]int32
 	names  []parse.RowName
@@ -82,8 +82,8 @@ func (d *document) last(t trace.Time) trace.Time {
 	return d.zero.Last
 }
 
-// A kept is what remains of a batch.
-type kept struct {
+// A keptBatch is what remains of a batch.
+type keptBatch struct {
 	doc     int
 	rows    []int32 // of the file, by those of the batch
 	Tables  parse.Tables
@@ -112,7 +112,7 @@ func (c *collector) keep(b *parse.Batch) {
 	for _, x := range b.Diags {
 		c.Diags.Add(x)
 	}
-	k := kept{doc: len(c.docs) - 1, rows: make([]int32, len(b.Rows)), Tables: b.Tables}
+	k := keptBatch{doc: len(c.docs) - 1, rows: make([]int32, len(b.Rows)), Tables: b.Tables}
 	for i, id := range b.Rows {
 		k.rows[i] = c.row(id, d.part)
 	}

@@ -24,21 +24,21 @@ func (c *collector) finish() *profile.Profile {
 	c.ownRows(f, j.rows)
 	f.Events = j.events()
 	c.findDevices(f)
-	f.Instants = joined(j, func(t *parse.Tables) *[]profile.Instant { return &t.Instants }, func(x *profile.Instant, k *kept) bool {
+	f.Instants = joined(j, func(t *parse.Tables) *[]profile.Instant { return &t.Instants }, func(x *profile.Instant, k *keptBatch) bool {
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
-	f.Samples = joined(j, func(t *parse.Tables) *[]profile.CounterSample { return &t.Samples }, func(x *profile.CounterSample, k *kept) bool {
+	f.Samples = joined(j, func(t *parse.Tables) *[]profile.CounterSample { return &t.Samples }, func(x *profile.CounterSample, k *keptBatch) bool {
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
-	launches := joined(j, func(t *parse.Tables) *[]profile.Launch { return &t.Launches }, func(x *profile.Launch, k *kept) bool {
+	launches := joined(j, func(t *parse.Tables) *[]profile.Launch { return &t.Launches }, func(x *profile.Launch, k *keptBatch) bool {
 		return !j.docs[k.doc].unlinked && j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
-	f.OneBlock = joined(j, func(t *parse.Tables) *[]profile.OneBlock { return &t.OneBlock }, func(x *profile.OneBlock, k *kept) bool {
+	f.OneBlock = joined(j, func(t *parse.Tables) *[]profile.OneBlock { return &t.OneBlock }, func(x *profile.OneBlock, k *keptBatch) bool {
 		x.Event = j.event(x.Event, k)
 		return x.Event != profile.NoEvent
 	})
 	redrawn := c.redrawn(f)
-	arrow := func(x *profile.Arrow, k *kept) bool {
+	arrow := func(x *profile.Arrow, k *keptBatch) bool {
 		if !j.row(&x.Row, k) {
 			return false
 		}
@@ -52,27 +52,27 @@ func (c *collector) finish() *profile.Profile {
 	f.Arrows = joined(j, func(t *parse.Tables) *[]profile.Arrow { return &t.Arrows }, arrow)
 	f.Arrows = append(f.Arrows, joined(j, func(t *parse.Tables) *[]profile.Arrow { return &t.Redundant }, arrow)...)
 	c.joinCANN(f)
-	f.Collectives = profile.CollectivesOf(joined(j, func(t *parse.Tables) *[]profile.Collective { return &t.Collectives }, func(x *profile.Collective, k *kept) bool {
+	f.Collectives = profile.CollectivesOf(joined(j, func(t *parse.Tables) *[]profile.Collective { return &t.Collectives }, func(x *profile.Collective, k *keptBatch) bool {
 		x.Event = j.event(x.Event, k)
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})...)
-	f.Steps = joined(j, func(t *parse.Tables) *[]profile.Step { return &t.Steps }, func(x *profile.Step, k *kept) bool {
+	f.Steps = joined(j, func(t *parse.Tables) *[]profile.Step { return &t.Steps }, func(x *profile.Step, k *keptBatch) bool {
 		x.Event = j.event(x.Event, k)
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
-	asked := joined(j, func(t *parse.Tables) *[]profile.CollectiveAnnotation { return &t.Asked }, func(x *profile.CollectiveAnnotation, k *kept) bool {
+	asked := joined(j, func(t *parse.Tables) *[]profile.CollectiveAnnotation { return &t.Asked }, func(x *profile.CollectiveAnnotation, k *keptBatch) bool {
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
-	callers := joined(j, func(t *parse.Tables) *[]profile.CollectiveAnnotation { return &t.Callers }, func(x *profile.CollectiveAnnotation, k *kept) bool {
+	callers := joined(j, func(t *parse.Tables) *[]profile.CollectiveAnnotation { return &t.Callers }, func(x *profile.CollectiveAnnotation, k *keptBatch) bool {
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
-	syncs := joined(j, func(t *parse.Tables) *[]profile.CollectiveAnnotation { return &t.Syncs }, func(x *profile.CollectiveAnnotation, k *kept) bool {
+	syncs := joined(j, func(t *parse.Tables) *[]profile.CollectiveAnnotation { return &t.Syncs }, func(x *profile.CollectiveAnnotation, k *keptBatch) bool {
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
 	f.PlaceCollectives(launches, asked)
 	f.SettleHosts(c.opt.Syms, launches, callers, syncs)
 	f.Steps = profile.WholeSteps(f.Steps, c.opt.Syms)
-	f.Fingerprint = joined(j, func(t *parse.Tables) *[]profile.Fingerprint { return &t.Prints }, func(x *profile.Fingerprint, k *kept) bool {
+	f.Fingerprint = joined(j, func(t *parse.Tables) *[]profile.Fingerprint { return &t.Prints }, func(x *profile.Fingerprint, k *keptBatch) bool {
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
 	for _, x := range c.Diags {
@@ -252,7 +252,7 @@ type joiner struct {
 
 // joined returns the table of all batches, with every record fixed; those for
 // which fix returns false are left out. Batches are freed on the way.
-func joined[T any](j joiner, of func(*parse.Tables) *[]T, fix func(x *T, k *kept) bool) []T {
+func joined[T any](j joiner, of func(*parse.Tables) *[]T, fix func(x *T, k *keptBatch) bool) []T {
 	n := 0
 	for i := range j.kept {
 		n += len(*of(&j.kept[i].Tables))
@@ -277,14 +277,14 @@ func joined[T any](j joiner, of func(*parse.Tables) *[]T, fix func(x *T, k *kept
 const outside = -1
 
 // row numbers a row as the file does, and reports whether it is kept.
-func (j joiner) row(row *int32, k *kept) bool {
+func (j joiner) row(row *int32, k *keptBatch) bool {
 	*row = j.rows[k.rows[*row]]
 	return *row != outside
 }
 
 // time moves a time to the clock of the file. It returns false if the time was
 // lost.
-func (j joiner) time(t *trace.Time, k *kept) bool {
+func (j joiner) time(t *trace.Time, k *keptBatch) bool {
 	d := &j.docs[k.doc]
 	if *t == 0 && d.dropZero {
 		return false
@@ -306,7 +306,7 @@ func (j *joiner) events() []profile.Slice {
 	}
 	drops = drops || slices.Contains(j.rows, outside)
 	n := int32(0)
-	return joined(*j, func(t *parse.Tables) *[]profile.Slice { return &t.Events }, func(x *profile.Slice, k *kept) bool {
+	return joined(*j, func(t *parse.Tables) *[]profile.Slice { return &t.Events }, func(x *profile.Slice, k *keptBatch) bool {
 		row := x.Place.Row()
 		keep := j.row(&row, k) && j.time(&x.Time, k)
 		if x.Place = x.Place.OnRow(row); j.docs[k.doc].unlinked {
@@ -328,7 +328,7 @@ func (j *joiner) events() []profile.Slice {
 }
 
 // event returns the number of an event of a batch in the file.
-func (j joiner) event(i int32, k *kept) int32 {
+func (j joiner) event(i int32, k *keptBatch) int32 {
 	if i == profile.NoEvent {
 		return profile.NoEvent
 	}

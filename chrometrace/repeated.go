@@ -23,7 +23,7 @@ func (c *collector) leaveOutRepeated() {
 		c.opt.Diags.Add(trace.CaptureRepeated.Of(c.name, fmt.Sprintf("its document %d", i+1), "events", fmt.Sprintf("document %d", same+1)))
 		c.total -= c.docs[i].numEvents()
 	}
-	c.kept = slices.DeleteFunc(c.kept, func(k kept) bool { return repeated[k.doc] })
+	c.kept = slices.DeleteFunc(c.kept, func(k keptBatch) bool { return repeated[k.doc] })
 	events := 0
 	for i := range c.kept {
 		c.kept[i].events0 = events

@@ -43,8 +43,8 @@ func (f *file) wants(filter *profile.Filter) bool {
 // words are the texts that stand in a column, by number.
 type words []string
 
-// of returns the number of a word, 0 if there is none.
-func (w words) of(word []byte) int { return max(0, slices.Index(w, string(word))) }
+// number returns the number of a word, 0 if there is none.
+func (w words) number(word []byte) int { return max(0, slices.Index(w, string(word))) }
 
 var (
 	rowKinds     = words{profile.RowThread: "thread", profile.RowStream: "stream", profile.RowAsync: "async", profile.RowCounter: "counter", profile.RowOther: "other"}

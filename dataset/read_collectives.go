@@ -31,7 +31,7 @@ func newCollectiveCells(in *rows) *collectiveCells {
 func (c *collectiveCells) kind() profile.Collective {
 	return profile.Collective{Event: profile.NoEvent, Row: int32(c.thread.int()), Name: c.name.sym(), OnGPU: c.onGPU.int() != 0, Op: c.op.sym(), Group: c.group.sym(),
 		Ranks: c.ranks.sym(), Dtype: c.dtype.sym(), In: c.in.int(), Out: c.out.int(), GroupSize: int32(c.size.int()), Splits: c.splits.sym(),
-		Step: profile.StepKind(stepKinds.of(c.step.text())), Held: c.held.int() != 0}
+		Step: profile.StepKind(stepKinds.number(c.step.text())), Held: c.held.int() != 0}
 }
 
 // collectives reads collectives: as many at a time as are of one kind.
@@ -42,7 +42,7 @@ func (r *restoring) collectives() error {
 		r.profiles[0].Collectives.Grow(int(in.left))
 	}
 	for in.run(c.ofKind) {
-		p := r.of(c.process)
+		p := r.profileOf(c.process)
 		if p == nil {
 			continue
 		}

@@ -57,8 +57,8 @@ func (r *restoring) processes(name string) error {
 	return in.close()
 }
 
-// of returns the profile that a row is of, nil if it is of another view.
-func (r *restoring) of(process *cell) *profile.Profile {
+// profileOf returns the profile that a row is of, nil if it is of another view.
+func (r *restoring) profileOf(process *cell) *profile.Profile {
 	n, ok := r.numbers[process.int()]
 	if !ok {
 		return nil
@@ -87,7 +87,7 @@ func (s *spot) next() (p *profile.Profile, row int32, ok bool) {
 			}
 			continue
 		}
-		p := s.of(s.process)
+		p := s.profileOf(s.process)
 		if p == nil {
 			continue
 		}
@@ -106,8 +106,8 @@ func (r *restoring) threads() error {
 	process, kind, part, pid, tid, pidText, tidText := in.column("process"), in.column("kind"), in.column("part"), in.column("pid"), in.column("tid"), in.column("pid_text"), in.column("tid_text")
 	processName, name, labels, processSort, sort, folder, unit := in.column("process_name"), in.column("name"), in.column("labels"), in.column("process_sort"), in.column("sort"), in.column("folder"), in.column("unit")
 	for in.next() {
-		if p := r.of(process); p != nil {
-			p.Rows = append(p.Rows, profile.Row{Kind: profile.RowKind(rowKinds.of(kind.text())), Part: string(part.text()), PID: pid.int(), TID: tid.int(),
+		if p := r.profileOf(process); p != nil {
+			p.Rows = append(p.Rows, profile.Row{Kind: profile.RowKind(rowKinds.number(kind.text())), Part: string(part.text()), PID: pid.int(), TID: tid.int(),
 				PIDText: string(pidText.text()), TIDText: string(tidText.text()), Process: string(processName.text()), Name: string(name.text()),
 				Labels: string(labels.text()), ProcessSort: processSort.int(), Sort: sort.int(), Folder: string(folder.text()), Unit: string(unit.text())})
 		}
@@ -124,7 +124,7 @@ func (r *restoring) steps() error {
 	kind, batch, onGPU := in.column("kind"), in.column("batch"), in.column("on_gpu")
 	for p, row, ok := at.next(); ok; p, row, ok = at.next() {
 		p.Steps = append(p.Steps, profile.Step{Event: profile.NoEvent, Row: row, Time: trace.Time(start.int()), Dur: dur.int(), Name: name.sym(),
-			Kind: profile.StepKind(stepKinds.of(kind.text())), Batch: int32(batch.int()), OnGPU: onGPU.int() != 0})
+			Kind: profile.StepKind(stepKinds.number(kind.text())), Batch: int32(batch.int()), OnGPU: onGPU.int() != 0})
 	}
 	return in.close()
 }

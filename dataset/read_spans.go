@@ -82,7 +82,7 @@ func (r *spanReader) readSpans() error {
 			r.table.Frame(at)
 			frame, framed = at, true
 		}
-		r.table.Add(&s, events.of(number), links.of(number))
+		r.table.Add(&s, events.rowsOf(number), links.rowsOf(number))
 		if in.err = r.err; in.err != nil {
 			break
 		}
@@ -140,8 +140,8 @@ type follower[T any] struct {
 	list []T
 }
 
-// of returns the rows of a span, valid until the next one. Spans are asked for in order.
-func (f *follower[T]) of(span int64) []T {
+// rowsOf returns the rows of a span, valid until the next one. Spans are asked for in order.
+func (f *follower[T]) rowsOf(span int64) []T {
 	f.list = f.list[:0]
 	for f.more && f.span.int() == span {
 		f.list = append(f.list, f.row())

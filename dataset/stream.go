@@ -140,7 +140,7 @@ func (s *stream) Ranges(yield func(*profile.Range) bool) {
 	tid, style, open := w.in.column("tid"), w.in.column("style"), w.in.column("never_closed")
 	var r profile.Range
 	w.each(func(e profile.Event) bool {
-		r = profile.Range{Event: e, TID: tid.int(), Style: profile.RangeStyle(rangeStyles.of(style.text())), Open: open.int() != 0}
+		r = profile.Range{Event: e, TID: tid.int(), Style: profile.RangeStyle(rangeStyles.number(style.text())), Open: open.int() != 0}
 		return yield(&r)
 	})
 }
@@ -150,7 +150,7 @@ func (s *stream) Frames(yield func(*profile.Frame) bool) {
 	tid, kind, shapes, types := w.in.column("tid"), w.in.column("kind"), w.in.column("shapes"), w.in.column("types")
 	var f profile.Frame
 	w.each(func(e profile.Event) bool {
-		f = profile.Frame{Event: e, TID: tid.int(), Kind: profile.FrameKind(frameKinds.of(kind.text())), Shapes: shapes.sym(), Types: types.sym()}
+		f = profile.Frame{Event: e, TID: tid.int(), Kind: profile.FrameKind(frameKinds.number(kind.text())), Shapes: shapes.sym(), Types: types.sym()}
 		return yield(&f)
 	})
 }
@@ -214,7 +214,7 @@ func (s *stream) CounterValues(yield func(*profile.CounterValue) bool) {
 	kind, value := w.in.column("kind"), w.in.column("value")
 	for w.in.next() {
 		v := profile.CounterValue{Time: trace.Time(time.int()), Rank: -1, Source: source.sym(), Name: name.sym(), Unit: unit.sym(),
-			Kind: profile.CounterKind(counterKinds.of(kind.text())), Value: value.real()}
+			Kind: profile.CounterKind(counterKinds.number(kind.text())), Value: value.real()}
 		if owned := w.pid.int() >= 0; owned {
 			v.Rank = w.rankOf(w.pid.int())
 			switch {

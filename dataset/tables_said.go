@@ -63,8 +63,8 @@ type enteredRow struct {
 	Time    int64  `parquet:"time,optional" unit:"ns" doc:"Unix time at which the process entered it"`
 }
 
-// said writes what logs and metrics tell.
-func (w *writer) said() {
+// writeSeries writes what logs and metrics tell.
+func (w *writer) writeSeries() {
 	set := w.content.Series
 	if set == nil {
 		return

@@ -50,7 +50,7 @@ func Write(dir string, a *About, c *Content) error {
 		c.learn()
 	}
 	w.spans()
-	w.said()
+	w.writeSeries()
 	w.entered()
 	w.recorded()
 	w.walked()

@@ -29,7 +29,7 @@ type renaming struct {
 	known []trace.Sym // by symbol; 0 is not looked at yet
 }
 
-func (n *renaming) of(s trace.Sym) trace.Sym {
+func (n *renaming) nameOf(s trace.Sym) trace.Sym {
 	if int(s) >= len(n.known) {
 		n.known = append(n.known, make([]trace.Sym, max(int(s)+1, n.syms.Len())-len(n.known))...)
 	}
@@ -44,7 +44,7 @@ func (w *walk) calls(yield func(*profile.Call, *rows.Call) bool) {
 	names := renaming{syms: w.src.Options.Syms, form: rows.APIName}
 	var out profile.Call
 	w.src.API(func(c *rows.Call) bool {
-		if !w.event(&out.Event, c.PID, c.Start, c.End, c.Correlation, names.of(c.Name)) {
+		if !w.event(&out.Event, c.PID, c.Start, c.End, c.Correlation, names.nameOf(c.Name)) {
 			return true
 		}
 		out.TID, out.Result = int64(c.TID), c.Return
@@ -69,7 +69,7 @@ func (r *reader) api() {
 		if p.lastKey != key {
 			row = p.row(key, func() profile.Row { return r.threadRow(p, call.TID, "CUDA API", orderCUDA) })
 		}
-		if x.Name = names.of(call.Name); r.keeps(c, x.Name, x.Start, x.End) {
+		if x.Name = names.nameOf(call.Name); r.keeps(c, x.Name, x.Start, x.End) {
 			if r.put != nil {
 				r.list = r.list[:0]
 				if call.Correlation != 0 {
@@ -115,7 +115,7 @@ func (r *reader) libraries() {
 	w := r.walk()
 	var e profile.Event
 	for call := range r.src.Libraries {
-		w.event(&e, call.PID, call.Start, call.End, 0, names.of(call.Name))
+		w.event(&e, call.PID, call.Start, call.End, 0, names.nameOf(call.Name))
 		r.call(&e, call, r.category(libraryCats[call.Class]), layerLibrary+layer(call.Class)<<4, orderLibrary)
 	}
 }

@@ -29,7 +29,7 @@ type rangeNames struct {
 	known map[[2]trace.Sym]trace.Sym // by domain and text
 }
 
-func (n *rangeNames) of(r *rows.Range) trace.Sym {
+func (n *rangeNames) nameOf(r *rows.Range) trace.Sym {
 	if r.Domain == 0 {
 		return r.Text
 	}
@@ -64,11 +64,11 @@ func (r *reader) ranges() {
 		if r.keeps(c, n.Text, n.Start, n.End) {
 			s := profile.Slice{Time: n.Start, Dur: x.Dur(), Name: n.Text, Cat: c.sym, Args: r.rangeArgs(n), Place: c.kind.On(row)}
 			if n.Open {
-				s.Name = open.of(n.Text)
+				s.Name = open.nameOf(n.Text)
 			}
 			event = int32(p.events.add(s))
 		}
-		if step, ok := steps.of(n.Text); ok && !n.Open {
+		if step, ok := steps.stepOf(n.Text); ok && !n.Open {
 			step.Event, step.Row, step.Time, step.Dur, step.Name = event, row, n.Start, int64(n.End-n.Start), n.Text
 			if steps.isPart(n.Text) {
 				p.forwards = append(p.forwards, step)
@@ -127,7 +127,7 @@ type stepName struct {
 	looked, is, part bool
 }
 
-func (n *stepNames) of(s trace.Sym) (profile.Step, bool) {
+func (n *stepNames) stepOf(s trace.Sym) (profile.Step, bool) {
 	if int(s) >= len(n.known) {
 		n.known = append(n.known, make([]stepName, max(int(s)+1, n.syms.Len())-len(n.known))...)
 	}

@@ -22,7 +22,7 @@ func (w *walk) samples(yield func(*profile.Sample) bool) {
 	readChains(w.src.Source, rows.SampleChains, true, c, stacks)
 	out := profile.Sample{Stacks: stacks}
 	w.src.StackSamples(func(x *rows.StackSample) bool {
-		out.Stack = c.of(x.Chain)
+		out.Stack = c.stackOf(x.Chain)
 		if out.Stack == 0 || !w.event(&out.Event, x.PID, x.Time, x.Time, 0, stacks.Frame(out.Stack).Function) {
 			return true
 		}

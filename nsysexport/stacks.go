@@ -57,8 +57,8 @@ func (c *chains) needed(number int64) bool {
 	return p != nil && p[number&(1<<chainPageBits-1)] != 0
 }
 
-// of returns the stack of a number, the empty one if it is not recorded.
-func (c *chains) of(number int64) profile.StackID {
+// stackOf returns the stack of a number, the empty one if it is not recorded.
+func (c *chains) stackOf(number int64) profile.StackID {
 	p := c.page(number)
 	if p == nil {
 		return 0

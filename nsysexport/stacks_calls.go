@@ -28,7 +28,7 @@ func (c *chainedCalls) read(w *walk, kind rows.ChainKind, wanted func(*profile.S
 	names := renaming{syms: w.src.Options.Syms, form: rows.APIName}
 	out := profile.Sample{CPU: -1}
 	w.src.ChainedCalls(kind, func(x *rows.ChainedCall) bool {
-		name := names.of(x.Name)
+		name := names.nameOf(x.Name)
 		if !w.event(&out.Event, x.PID, x.Start, x.End, 0, name) {
 			return true
 		}
@@ -68,7 +68,7 @@ func (c *chainedCalls) pass(w *walk, out *profile.Sample, yield func(*profile.Sa
 		x.TID += int32(r.Signed())
 		x.Name = trace.Sym(r.Unsigned())
 		x.Chain += r.Signed()
-		if out.Stack = c.chains.of(x.Chain); out.Stack == 0 {
+		if out.Stack = c.chains.stackOf(x.Chain); out.Stack == 0 {
 			continue
 		}
 		w.event(&out.Event, x.PID, x.Start, x.End, 0, x.Name)

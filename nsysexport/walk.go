@@ -102,7 +102,7 @@ func (st stream) Ranges(yield func(*profile.Range) bool) {
 		if row.Kind == rows.MarkInstant {
 			return true
 		}
-		r.Name = names.of(row)
+		r.Name = names.nameOf(row)
 		return yield(r)
 	})
 }

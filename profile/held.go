@@ -87,7 +87,7 @@ func (h *held) Kernels(yield func(*Kernel) bool) {
 	h.each(KernelSlice, KernelSlice, func(e Event, row *Row) bool {
 		k = Kernel{Event: e, Device: int32(row.PID), Stream: uint32(row.TID)}
 		if id := h.argsOf(&e); id != 0 {
-			l := launches.of(id)
+			l := launches.shapeOf(id)
 			if k.Shape, k.Node = l.shape, l.node; counted[e.Correlation] {
 				k.Shape = k.Shape.inBlocks()
 			}
@@ -109,7 +109,7 @@ func (h *held) Calls(yield func(*Call) bool) {
 	h.each(CallSlice, CallSlice, func(e Event, row *Row) bool {
 		c = Call{Event: e, TID: row.TID, Result: UnknownResult}
 		if id := h.argsOf(&e); id != 0 {
-			l := launches.of(id)
+			l := launches.shapeOf(id)
 			if c.Shape = l.shape; slices.Contains(threadCalls, h.syms.Name(e.Name)) {
 				c.Shape = c.Shape.inBlocks()
 			}
@@ -144,7 +144,7 @@ func (h *held) Frames(yield func(*Frame) bool) {
 		s := &h.p.Events[e.At]
 		f = Frame{Event: e, TID: row.TID, Kind: frameKinds[s.Place.Kind()]}
 		if f.Kind == OperatorFrame {
-			f.Shapes, f.Types = inputs.of(h.argsOf(&e))
+			f.Shapes, f.Types = inputs.texts(h.argsOf(&e))
 			f.Mask = inputs.mask(s.Name, h.argsOf(&e))
 			f.Values = inputs.values(s.Name, h.argsOf(&e))
 		}

@@ -143,8 +143,8 @@ func CommunicationOf(values string) (bytes int64, sent float64, size int32, rank
 	return bytes, sent, int32(n), v[5], sent > 0
 }
 
-// of returns what the arguments of an operator say about its inputs, 0 where they do not.
-func (t *inputTexts) of(id trace.ArgsID) (shapes, types trace.Sym) {
+// texts returns what the arguments of an operator say about its inputs, 0 where they do not.
+func (t *inputTexts) texts(id trace.ArgsID) (shapes, types trace.Sym) {
 	for a := range t.args.All(id) {
 		switch {
 		case a.Kind != trace.ArgArray:

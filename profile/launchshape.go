@@ -57,7 +57,7 @@ type launched struct {
 	node  int64
 }
 
-func (l *launchArgs) of(id trace.ArgsID) (out launched) {
+func (l *launchArgs) shapeOf(id trace.ArgsID) (out launched) {
 	if id == 0 {
 		return out
 	}

@@ -132,14 +132,14 @@ func (m *Memory) outOfMemory(d *Device) finding.Finding {
 	case last.Use.Reserved-last.Use.Allocated < last.Asked:
 		say("it is not fragmentation: what PyTorch had reserved and did not use was less than what was asked for")
 	}
-	if top := m.most(d); top != "" {
+	if top := m.largestHolder(d); top != "" {
 		say("%s", top)
 	}
 	return f
 }
 
-// most says who had most at the peak.
-func (m *Memory) most(d *Device) string {
+// largestHolder says who had most at the peak.
+func (m *Memory) largestHolder(d *Device) string {
 	for i := range m.Holders { // most first
 		if h := &m.Holders[i]; h.Rank == d.Rank && h.Number == d.Number && h.Peak {
 			return fmt.Sprintf("at the peak of %s, %s of that were of %s", words.Size(h.Of), words.Size(h.Holding.Bytes), m.holderName(h))

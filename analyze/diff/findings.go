@@ -23,7 +23,7 @@ import (
 // Findings returns the rows that the verdict tells of, as records.
 func (d *Diff) Findings() []finding.Finding {
 	var list []finding.Finding
-	for _, r := range d.told() {
+	for _, r := range d.toldRows() {
 		list = append(list, d.finding(r))
 	}
 	return list
@@ -32,7 +32,7 @@ func (d *Diff) Findings() []finding.Finding {
 // Mute takes the findings that covers holds for out of the findings and the verdict, which
 // counts them.
 func (d *Diff) Mute(covers func(*finding.Finding) bool) {
-	for _, r := range d.told() {
+	for _, r := range d.toldRows() {
 		if f := d.finding(r); covers(&f) {
 			d.muted = append(d.muted, r)
 		}

@@ -89,8 +89,8 @@ func (d *Diff) Gauge(m *metric.Metric, name, number string) *Gauge {
 	return nil
 }
 
-// of returns the metric that a row is of; nil is none. Those of a kind have one that is theirs together.
-func (r *Row) of() *metric.Metric {
+// metricOf returns the metric that a row is of; nil is none. Those of a kind have one that is theirs together.
+func (r *Row) metricOf() *metric.Metric {
 	if r.Kind == Request {
 		return metric.Named(r.Name)
 	}
@@ -98,7 +98,7 @@ func (r *Row) of() *metric.Metric {
 }
 
 // noticed reports whether users notice what the row is about.
-func (r *Row) noticed() bool { return r.Kind == Request && r.of().Weight >= metric.Noticed }
+func (r *Row) noticed() bool { return r.Kind == Request && r.metricOf().Weight >= metric.Noticed }
 
 // sameWork tells how much work two captures without steps have in common. Dividing by their
 // time would make one that idles more look as if it computed less.

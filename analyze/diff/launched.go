@@ -167,8 +167,8 @@ func (w *stepWork) measure(steps []diffStep, byRank [][]int32, spans []stepSpan)
 	w.ahead = 2*behind > known
 }
 
-// of returns the piece that an event of stream i belongs to; ok is false if no step launched it.
-func (w *stepWork) of(i int, e *profile.Event, pieces *diffPieces) (piece int, ok bool) {
+// pieceOf returns the piece that an event of stream i belongs to; ok is false if no step launched it.
+func (w *stepWork) pieceOf(i int, e *profile.Event, pieces *diffPieces) (piece int, ok bool) {
 	launch := w.launched(i, e)
 	switch {
 	case launch == 0 && e.Start < w.begins[0]:

@@ -149,7 +149,7 @@ func (d *Collected) readWork(set *profile.Set, number int, s profile.Stream, win
 		case work == nil:
 			put(e, kind, pieces.at(e.Start))
 		default:
-			if piece, ok := work.of(number, e, pieces); ok {
+			if piece, ok := work.pieceOf(number, e, pieces); ok {
 				put(e, kind, piece)
 			}
 		}

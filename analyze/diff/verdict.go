@@ -35,7 +35,7 @@ func (d *Diff) words(rows *diffRows) string {
 			says = append(says, fmt.Sprintf("%s %s -> %s%s", l.Name, words.ThreeDigits(l.Before), words.ThreeDigits(l.After), l.Change.inBrackets()))
 		}
 	}
-	told := d.told()
+	told := d.toldRows()
 	says = append(says, d.large(told)...)
 	for _, r := range told {
 		says = append(says, d.sentence(r, rows))
@@ -44,7 +44,7 @@ func (d *Diff) words(rows *diffRows) string {
 		says = append(says, words.Counted(n, "change")+" muted")
 	}
 	says = append(says, d.visible()...)
-	return strings.Join(append(says, d.others(slices.Concat(told, d.muted), len(says) > setup)...), "; ")
+	return strings.Join(append(says, d.countOthers(slices.Concat(told, d.muted), len(says) > setup)...), "; ")
 }
 
 // setupInWords tells what differs in the setup.
@@ -104,7 +104,7 @@ func (d *Diff) visible() []string {
 	var list []string
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		if r.Changed() || r.Rank != "" || !r.noticed() && r.of() != metric.Queue {
+		if r.Changed() || r.Rank != "" || !r.noticed() && r.metricOf() != metric.Queue {
 			continue
 		}
 		if r.P50.size() >= math.Log(visibleFactor) && d.part(r, 10*(r.After.P50-r.Before.P50)) >= visiblePart {
@@ -122,8 +122,8 @@ const (
 	visiblePart   = 0.05
 )
 
-// others tells how many rows changed besides those that were told of, if any were.
-func (d *Diff) others(told []*Row, any bool) (says []string) {
+// countOthers tells how many rows changed besides those that were told of, if any were.
+func (d *Diff) countOthers(told []*Row, any bool) (says []string) {
 	others, small, fresh, gone := 0, 0, 0, 0
 	for i := range d.Rows {
 		switch r := &d.Rows[i]; {
@@ -173,8 +173,8 @@ func (d *Diff) untested() (most *Row, n int) {
 	return most, n
 }
 
-// told returns the rows that the verdict tells of.
-func (d *Diff) told() []*Row {
+// toldRows returns the rows that the verdict tells of.
+func (d *Diff) toldRows() []*Row {
 	return slices.DeleteFunc(d.main(), func(r *Row) bool { return slices.Contains(d.muted, r) })
 }
 
@@ -183,7 +183,7 @@ func (d *Diff) told() []*Row {
 func (d *Diff) main() []*Row {
 	var told []*Row
 	for _, m := range metric.At(metric.Noticed) {
-		if r := d.changed(func(r *Row) bool { return r.Kind == Request && r.of() == m }); r != nil {
+		if r := d.changed(func(r *Row) bool { return r.Kind == Request && r.metricOf() == m }); r != nil {
 			told = append(told, r)
 		}
 	}
@@ -311,7 +311,7 @@ func (d *Diff) addUp() {
 	d.whole = map[diffKey]int64{}
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		if r.Kind == Kernel || r.Kind == Copy || r.of() == metric.E2E {
+		if r.Kind == Kernel || r.Kind == Copy || r.metricOf() == metric.E2E {
 			key := d.wholeOf(r)
 			before[key] = distribution.AddTimes(before[key], max(0, r.Before.PerUnit))
 			after[key] = distribution.AddTimes(after[key], max(0, r.After.PerUnit))

@@ -13,11 +13,11 @@ import (
 // grows.
 type Sample struct {
 	last []uint32
-	more *rest // nil while last is all
+	more *sampleRest // nil while last is all
 }
 
-// rest has the values of few or large samples.
-type rest struct {
+// sampleRest has the values of few or large samples.
+type sampleRest struct {
 	full [][]uint32
 	long []int64 // from 1<<32 on
 	hist *histogram
@@ -45,6 +45,7 @@ const MaxHeld = 4 << 30
 // it does not depend on the order in which they came.
 func (s *Store) overflowed() bool { return s.Held.Load() > s.Limit }
 
+// Add adds a value, which is not negative.
 func (s *Sample) Add(v int64, in *Store) {
 	if v < 1<<32 && len(s.last) < cap(s.last) {
 		s.last = append(s.last, uint32(v))
@@ -59,7 +60,7 @@ func (s *Sample) addSlow(v int64, in *Store) {
 		s.more.hist.add(v)
 	case v >= 1<<32:
 		if s.more == nil {
-			s.more = &rest{}
+			s.more = &sampleRest{}
 		}
 		s.more.long = append(s.more.long, v)
 	default:
@@ -77,7 +78,7 @@ func (s *Sample) grow(in *Store) {
 	size := min(max(MinBlock, 2*cap(s.last)), MaxBlock)
 	if len(s.last) > 0 {
 		if s.more == nil {
-			s.more = &rest{}
+			s.more = &sampleRest{}
 		}
 		s.more.full = append(s.more.full, s.last)
 	}
@@ -125,7 +126,7 @@ func (s *Sample) Each(f func(v int64)) {
 func (s *Sample) fold() {
 	h := &histogram{}
 	s.Each(h.add)
-	s.last, s.more = nil, &rest{hist: h}
+	s.last, s.more = nil, &sampleRest{hist: h}
 }
 
 // Settle folds a sample that would have been folded if its values had come last.

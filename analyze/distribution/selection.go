@@ -116,6 +116,7 @@ type Summarizer struct {
 	floats []float64
 }
 
+// Summarize returns the numbers of v, and changes its order.
 func (s *Summarizer) Summarize(v []int64) Summary {
 	if len(v) == 0 {
 		return Summary{StdDev: request.Unknown}

@@ -81,7 +81,7 @@ type (
 func (f *Finding) Object(again []string) Object {
 	v := Object{
 		ID: table.JSONText(f.ID()), Kind: table.JSONText(f.Kind), Severity: table.JSONText(f.Severity), Confidence: table.JSONText(f.Confidence),
-		Text: table.JSONText(f.Text), Place: newPlaceObject(&f.At), Since: known(f.Since), Until: known(f.Until),
+		Text: table.JSONText(f.Text), Place: newPlaceObject(&f.At), Since: timeOrNil(f.Since), Until: timeOrNil(f.Until),
 		Cost: math.Round(f.Cost*1e6) / 1e6, CostBasis: table.JSONText(f.CostBasis), Evidence: []evidenceObject{}, Commands: [][]table.JSONText{},
 	}
 	if f.Metric.Name != "" {
@@ -137,8 +137,8 @@ func newPlaceObject(p *place.Location) placeObject {
 	return v
 }
 
-// known is nil for a time that is not.
-func known(t trace.Time) *int64 {
+// timeOrNil returns nil for a time that is not known.
+func timeOrNil(t trace.Time) *int64 {
 	if t == 0 {
 		return nil
 	}

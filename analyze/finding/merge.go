@@ -49,12 +49,12 @@ func (f *Finding) meets(g *Finding) bool {
 	if f.Until != 0 && f.Until < g.Since || g.Until != 0 && g.Until < f.Since {
 		return false
 	}
-	x, y := f.felt(), g.felt()
+	x, y := f.reach(), g.reach()
 	return x.Overlaps(&y)
 }
 
-// felt returns the place with all that is around it within reach.
-func (f *Finding) felt() place.Location {
+// reach returns the place with all that is around it within reach.
+func (f *Finding) reach() place.Location {
 	switch {
 	case f.Scope == Everywhere || f.At.Scope == place.Everywhere:
 		return place.Location{}

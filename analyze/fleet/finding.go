@@ -46,7 +46,7 @@ func (f *Fleet) Repeats() (found []finding.Finding, check finding.Check) {
 // repeat returns the finding about an offender.
 func (f *Fleet) repeat(o *Offender) finding.Finding {
 	x := finding.Finding{
-		Subkind: o.Level.String() + " " + o.String() + " " + o.UUID, At: o.where(), Since: o.First, Text: o.sentence(),
+		Subkind: o.Level.String() + " " + o.String() + " " + o.UUID, At: o.location(), Since: o.First, Text: o.sentence(),
 		Metric: finding.Metric{Name: "runs", Unit: table.Number, Before: o.Expected, After: float64(o.Found)}, P: finding.Chance(o.P),
 		Evidence: []finding.Evidence{o.evidence(o.String())},
 		Show:     [][]string{{"--fleet", "--table", offenderTable}},
@@ -83,8 +83,8 @@ func (o *Offender) row() []finding.Key {
 	return finding.Row("what", o.Level.String(), "name", o.String(), "uuid", o.UUID)
 }
 
-// where returns the place of the offender: a GPU of a host, a host, or the way out of it.
-func (o *Offender) where() place.Location {
+// location returns the place of the offender: a GPU of a host, a host, or the way out of it.
+func (o *Offender) location() place.Location {
 	at := place.Location{Scope: place.OneRank, Role: request.Other, Host: o.Host, Rank: trace.NoRank}
 	switch {
 	case o.Level == Host:

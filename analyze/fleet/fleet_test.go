@@ -25,7 +25,7 @@ func gpuOf(n int) Subject {
 
 // runOn makes the run of a day in which some of n GPUs were found.
 func runOn(day, n int, found ...int) *Run {
-	r := &Run{From: trace.Time(start.AddDate(0, 0, day).UnixNano()), seen: map[key]*seen{}}
+	r := &Run{From: trace.Time(start.AddDate(0, 0, day).UnixNano()), seen: map[key]*sighting{}}
 	r.To = r.From + trace.Time(time.Minute)
 	for i := range n {
 		gpu := gpuOf(i)

@@ -51,10 +51,10 @@ func (r *Run) look(m *finders.Measured, found *finders.Result, ranks *ranks) {
 }
 
 // note returns the subject as the run has it, which it adds if need be.
-func (r *Run) note(s Subject, could bool) *seen {
+func (r *Run) note(s Subject, could bool) *sighting {
 	k := s.key()
 	if r.seen[k] == nil {
-		r.seen[k] = &seen{Subject: s, on: map[key]bool{}}
+		r.seen[k] = &sighting{Subject: s, on: map[key]bool{}}
 	}
 	x := r.seen[k]
 	x.could = x.could || could
@@ -80,12 +80,12 @@ func subjectOf(f *finding.Finding, level Level, ranks *ranks) (s Subject, ok boo
 	row := rowOf(f)
 	switch level {
 	case GPU:
-		if x := ranks.of(f); x != nil {
+		if x := ranks.rankOf(f); x != nil {
 			return x.Subject, true
 		}
 	case Host:
 		host := f.At.Host
-		if x := ranks.of(f); x != nil {
+		if x := ranks.rankOf(f); x != nil {
 			host = x.Host
 		}
 		if attribute := row["attribute"]; attribute == "host" || attribute == "prefill host" {

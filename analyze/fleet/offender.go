@@ -106,7 +106,7 @@ func (r *Run) keys() []key {
 }
 
 // add notes what a run says.
-func (o *record) add(r *Run, x *seen, chance float64) {
+func (o *record) add(r *Run, x *sighting, chance float64) {
 	if x.could {
 		o.Could++
 		o.chances = append(o.chances, chance)

@@ -24,7 +24,7 @@ type Run struct {
 	RequestTime  float64 // E2E of the finished requests, ns
 	Losses       []Loss  // by kind, in the order of the finders
 
-	seen     map[key]*seen // what could have been found late or slow
+	seen     map[key]*sighting // what could have been found late or slow
 	steps    []stepTime
 	versions []version
 }
@@ -32,7 +32,7 @@ type Run struct {
 // Reduce makes a run of what was measured. from and to bound its inputs; 0 is unknown.
 func Reduce(m *finders.Measured, from, to trace.Time, inputs int) *Run {
 	found := m.Look(finders.All)
-	r := &Run{From: from, To: to, Inputs: inputs, Findings: len(found.Findings), seen: map[key]*seen{}}
+	r := &Run{From: from, To: to, Inputs: inputs, Findings: len(found.Findings), seen: map[key]*sighting{}}
 	if len(found.Findings) > 0 {
 		r.Top = found.Findings[0].Text
 	}
@@ -130,7 +130,7 @@ func apart(list []*finding.Finding, ranks *ranks, cost func(*finding.Finding) fl
 	var places []at
 	widest := 0.0
 	for _, f := range list {
-		where, c := ranks.where(f), cost(f)
+		where, c := ranks.locationOf(f), cost(f)
 		if where.Scope != place.OneRank {
 			widest = max(widest, c)
 			continue

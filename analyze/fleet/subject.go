@@ -84,8 +84,8 @@ func (s *Subject) String() string {
 	return s.Rank
 }
 
-// seen is a subject in one run.
-type seen struct {
+// sighting is a subject in one run.
+type sighting struct {
 	Subject
 	could bool           // there was enough to find it late or slow
 	kinds []finding.Kind // that found it so
@@ -191,8 +191,8 @@ func (r *ranks) serving(where *place.Location) int {
 	return found
 }
 
-// of returns the rank that a finding is about; nil is none.
-func (r *ranks) of(f *finding.Finding) *ranked {
+// rankOf returns the rank that a finding is about; nil is none.
+func (r *ranks) rankOf(f *finding.Finding) *ranked {
 	if f.At.Scope != place.OneRank {
 		return nil
 	}
@@ -212,9 +212,9 @@ func (r *ranks) of(f *finding.Finding) *ranked {
 	return &r.list[i]
 }
 
-// where returns where a finding is, with the host if only the rank's recording tells.
-func (r *ranks) where(f *finding.Finding) place.Location {
-	if x := r.of(f); x != nil {
+// locationOf returns where a finding is, with the host if only the rank's recording tells.
+func (r *ranks) locationOf(f *finding.Finding) place.Location {
+	if x := r.rankOf(f); x != nil {
 		return x.where
 	}
 	return f.At

@@ -36,7 +36,7 @@ func (g *Graphs) annotate() {
 				if said.name == 0 {
 					continue
 				}
-				id := numbered{process{l.Rank, l.pid}, n.number}.of()
+				id := numbered{process{l.Rank, l.pid}, n.number}.executableOf()
 				if x = graphs[id]; x == nil {
 					x = &recorded{capture: &Capture{File: said.file, Rank: g.set.Ranks[l.Rank], Tokens: Unknown, batch: Unknown}, launch: map[int64]int32{}, by: ByAnnotation}
 					graphs[id], captures = x, append(captures, x.capture)

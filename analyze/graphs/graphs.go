@@ -165,7 +165,7 @@ func (c *chooser) agree() {
 	if !lacks {
 		return
 	}
-	votes := map[trace.Sym]map[said]int{}
+	votes := map[trace.Sym]map[kernelOperator]int{}
 	for key, p := range c.aligned {
 		for i, at := range p.Launch {
 			n := &c.seqs.first[key.sequence].Nodes[i]
@@ -173,17 +173,17 @@ func (c *chooser) agree() {
 				continue
 			}
 			if votes[n.Name] == nil {
-				votes[n.Name] = map[said]int{}
+				votes[n.Name] = map[kernelOperator]int{}
 			}
 			if frame := key.capture.operator(at); frame != none {
 				f := &key.capture.Frames[frame]
-				votes[n.Name][said{f.Name, f.Shapes}]++
+				votes[n.Name][kernelOperator{f.Name, f.Shapes}]++
 			} else {
-				votes[n.Name][said{}]++
+				votes[n.Name][kernelOperator{}]++
 			}
 		}
 	}
-	c.repeats, c.contested = map[trace.Sym]said{}, map[trace.Sym]bool{}
+	c.repeats, c.contested = map[trace.Sym]kernelOperator{}, map[trace.Sym]bool{}
 	for name, of := range votes {
 		if winner := winner(of); winner.operator != 0 {
 			c.repeats[name] = winner
@@ -209,21 +209,21 @@ func (c *chooser) agree() {
 }
 
 // winner returns what most votes say, with shapes or without; 0 is that they differ.
-func winner(votes map[said]int) said {
+func winner(votes map[kernelOperator]int) kernelOperator {
 	const least = 3
-	all, operators := 0, map[said]int{}
+	all, operators := 0, map[kernelOperator]int{}
 	for s, n := range votes {
 		all += n
-		operators[said{operator: s.operator}] += n
+		operators[kernelOperator{operator: s.operator}] += n
 	}
-	for _, by := range []map[said]int{votes, operators} {
+	for _, by := range []map[kernelOperator]int{votes, operators} {
 		for s, n := range by {
 			if s.operator != 0 && n >= least && 4*n >= 3*all {
 				return s
 			}
 		}
 	}
-	return said{}
+	return kernelOperator{}
 }
 
 // chooseFor finds the capture of a replay. before is the one before it, nil is none.

@@ -58,17 +58,17 @@ type matcher struct {
 	// operators are the innermost ones of the launches of all captures.
 	operators map[trace.Sym]bool
 	// repeats are the operators that kernels of a name are of wherever that is certain in what is paired.
-	repeats map[trace.Sym]said
+	repeats map[trace.Sym]kernelOperator
 }
 
-// said sums up the pairs of kernels of a name.
-type said struct {
+// kernelOperator is the operator that all kernels of a name are of, with the shapes of its inputs.
+type kernelOperator struct {
 	operator trace.Sym
 	shapes   trace.Sym // 0 is any
 }
 
 // fits reports whether a launch is of that.
-func (s said) fits(c *Capture, launch int) bool {
+func (s kernelOperator) fits(c *Capture, launch int) bool {
 	at := c.operator(int32(launch))
 	return at != none && c.Frames[at].Name == s.operator && (s.shapes == 0 || c.Frames[at].Shapes == s.shapes)
 }
@@ -226,9 +226,9 @@ func (c *Capture) operatorName(launch int) trace.Sym {
 
 // repeated returns the operators of kernels whose partners have the same one wherever they are certain: layers
 // repeat.
-func (p *Pairs) repeated(c *Capture, nodes []Node) map[trace.Sym]said {
+func (p *Pairs) repeated(c *Capture, nodes []Node) map[trace.Sym]kernelOperator {
 	const least = 3
-	count, found, several := map[trace.Sym]int{}, map[trace.Sym]said{}, map[trace.Sym]bool{}
+	count, found, several := map[trace.Sym]int{}, map[trace.Sym]kernelOperator{}, map[trace.Sym]bool{}
 	for i, at := range p.Launch {
 		if at == none || nodes[i].Work != KernelWork {
 			continue
@@ -237,10 +237,12 @@ func (p *Pairs) repeated(c *Capture, nodes []Node) map[trace.Sym]said {
 		if known, ok := found[name]; ok && known.operator != operator {
 			several[name] = true
 		}
-		found[name] = said{operator: operator}
+		found[name] = kernelOperator{operator: operator}
 		count[name]++
 	}
-	maps.DeleteFunc(found, func(name trace.Sym, s said) bool { return several[name] || s.operator == 0 || count[name] < least })
+	maps.DeleteFunc(found, func(name trace.Sym, s kernelOperator) bool {
+		return several[name] || s.operator == 0 || count[name] < least
+	})
 	return found
 }
 

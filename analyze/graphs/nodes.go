@@ -24,7 +24,7 @@ type executable struct {
 	graph int64
 }
 
-func (n numbered) of() executable { return executable{n.process, n.node >> 32} }
+func (n numbered) executableOf() executable { return executable{n.process, n.node >> 32} }
 
 // A recorded is an executable graph as it was captured.
 type recorded struct {
@@ -70,10 +70,10 @@ func (g *Graphs) chooseRecorded(stream int, s profile.Stream) {
 		if !ok {
 			continue
 		}
-		r := graphs[id.of()]
+		r := graphs[id.executableOf()]
 		if r == nil {
 			r = &recorded{window: newWindow(id.process, call.at, call.at+1), by: ByNode}
-			graphs[id.of()] = r
+			graphs[id.executableOf()] = r
 		}
 		r.from, r.to = min(r.from, call.at), max(r.to, call.at+1)
 		r.launches = append(r.launches, launchCall{Captured{Work: n.Work, Shape: n.Shape, Frame: none}, call.at, call.tid, id.node})
@@ -107,7 +107,7 @@ func (g *Graphs) recorded(stream int, s profile.Stream, graphs map[executable]*r
 	for i := range g.Streams[stream].Launches {
 		l := &g.Streams[stream].Launches[i]
 		for k := range l.Nodes {
-			if x := graphs[numbered{process{l.Rank, l.pid}, l.Nodes[k].number}.of()]; x != nil {
+			if x := graphs[numbered{process{l.Rank, l.pid}, l.Nodes[k].number}.executableOf()]; x != nil {
 				l.Capture, l.Pairs = x.capture, x.pairs(l)
 				g.exact = true
 				break

@@ -122,7 +122,7 @@ func (h *Hang) sayAbsent(s *Stuck, say func(string, ...any)) {
 		}
 	}
 	if len(nothing) > 0 && h.by != flight.NCCL {
-		text := fmt.Sprintf("%s %s nothing in flight", named(nothing), have(nothing))
+		text := fmt.Sprintf("%s %s nothing in flight", named(nothing), hasOrHave(nothing))
 		if !slices.ContainsFunc(nothing, func(r int32) bool { return h.python[r] != nil }) {
 			text += ": look for what the Python process does, with py-spy"
 		}
@@ -165,7 +165,7 @@ func (h *Hang) sayOthers(s *Stuck, say func(string, ...any)) {
 	for i := range h.nccl.Stuck {
 		o := &h.nccl.Stuck[i]
 		if o.Cause && o.Kind == NotEntered && slices.ContainsFunc(o.Absent, func(r int32) bool { return slices.Contains(s.Absent, r) }) {
-			say("NCCL's log agrees: %s", h.nccl.what(o))
+			say("NCCL's log agrees: %s", h.nccl.describe(o))
 			return
 		}
 	}

@@ -81,16 +81,16 @@ func (s *Stuck) since() string {
 	return " since " + words.At(s.Since, words.TenthLayout)
 }
 
-// have returns "has" or "have".
-func have(ranks []int32) string {
+// hasOrHave returns "has" or "have".
+func hasOrHave(ranks []int32) string {
 	if len(ranks) == 1 {
 		return "has"
 	}
 	return "have"
 }
 
-// them returns "it" or "them".
-func them(ranks []int32) string {
+// itOrThem returns "it" or "them".
+func itOrThem(ranks []int32) string {
 	if len(ranks) == 1 {
 		return "it"
 	}
@@ -107,7 +107,7 @@ func verb(ranks []int32, one string) string {
 
 // sentence says what is wrong with a cause.
 func (h *Hang) sentence(s *Stuck) string {
-	text := h.what(s)
+	text := h.describe(s)
 	if n := len(s.HeldUp); n > len(s.Waiting)+len(s.Differ) {
 		text += fmt.Sprintf("; %d of %d ranks wait for that", n, len(h.World))
 	}
@@ -144,7 +144,7 @@ func (h *Hang) standsIn(s *Stuck) string {
 	return fmt.Sprintf("; Python of %s stands in %s", named(missing), at)
 }
 
-func (h *Hang) what(s *Stuck) string {
+func (h *Hang) describe(s *Stuck) string {
 	waiting := fmt.Sprintf("%s %s in it%s", counted(s.Waiting), verb(s.Waiting, "waits"), s.since())
 	switch s.Kind {
 	case NotEntered:
@@ -161,7 +161,7 @@ func (h *Hang) what(s *Stuck) string {
 		if !slices.ContainsFunc(s.Silent, func(r int32) bool { return h.ranks[r].Dump == nil }) {
 			return fmt.Sprintf("the log does not say whether %s entered %s, and %s", named(s.Silent), s.call(), waiting)
 		}
-		return fmt.Sprintf("nothing is told of %s, and %s %s for %s in %s%s", named(s.Silent), counted(s.Waiting), verb(s.Waiting, "waits"), them(s.Silent), s.call(), s.since())
+		return fmt.Sprintf("nothing is told of %s, and %s %s for %s in %s%s", named(s.Silent), counted(s.Waiting), verb(s.Waiting, "waits"), itOrThem(s.Silent), s.call(), s.since())
 	case Alone:
 		others := "nobody tells of other ranks of the group"
 		if idle := h.idle(); len(idle) > 0 {

@@ -57,8 +57,8 @@ var mishaps = []mishap{
 	{"link", "InfiniBand links of %[1]s go down %[2]s", "time", counter{"node_infiniband_link_downed_total", ""}},
 }
 
-// A who is a host, or a pod on it.
-type who struct{ host, pod string }
+// A hostOrPod is a host, or a pod on it.
+type hostOrPod struct{ host, pod string }
 
 // A step is how much a counter grows from one scrape to the next.
 type step struct {
@@ -67,15 +67,15 @@ type step struct {
 }
 
 // growth returns how much counters of one name grow from scrape to scrape, together, by host or pod.
-func growth(set *series.Set, of counter) map[who][]step {
-	by := map[who]map[trace.Time]*step{}
+func growth(set *series.Set, of counter) map[hostOrPod][]step {
+	by := map[hostOrPod]map[trace.Time]*step{}
 	for i := range set.List {
 		x := &set.List[i]
 		if set.Metric(x.Metric).Name != of.name || of.label != "" && !slices.Contains(strings.Split(set.Syms.Name(x.Label), ","), of.label) {
 			continue
 		}
 		p := &set.Places[x.Place]
-		w := who{set.Servers[p.Server].Host, p.User}
+		w := hostOrPod{set.Servers[p.Server].Host, p.User}
 		if by[w] == nil {
 			by[w] = map[trace.Time]*step{}
 		}
@@ -97,7 +97,7 @@ func growth(set *series.Set, of counter) map[who][]step {
 			at.grew += grew
 		}
 	}
-	out := map[who][]step{}
+	out := map[hostOrPod][]step{}
 	for w, steps := range by {
 		for _, s := range steps {
 			out[w] = append(out[w], *s)
@@ -112,8 +112,8 @@ func growth(set *series.Set, of counter) map[who][]step {
 func Hosts(set *series.Set) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "hosts and limits of pods", Of: "host", Needed: 1}
 	seen := map[string]bool{}
-	grown := map[counter]map[who][]step{}
-	grew := func(of counter) map[who][]step {
+	grown := map[counter]map[hostOrPod][]step{}
+	grew := func(of counter) map[hostOrPod][]step {
 		if grown[of] == nil {
 			grown[of] = growth(set, of)
 			for w := range grown[of] {
@@ -184,19 +184,21 @@ func on(set *series.Set, host string) (pods []string) {
 	return pods
 }
 
-func byName(a, b who) int { return cmp.Or(cmp.Compare(a.host, b.host), cmp.Compare(a.pod, b.pod)) }
+func byName(a, b hostOrPod) int {
+	return cmp.Or(cmp.Compare(a.host, b.host), cmp.Compare(a.pod, b.pod))
+}
 
 // called returns the usual name of a host or a pod.
-func (w who) called() string { return cmp.Or(w.pod, w.host, "a host") }
+func (w hostOrPod) called() string { return cmp.Or(w.pod, w.host, "a host") }
 
-func (w who) at() place.Location {
+func (w hostOrPod) at() place.Location {
 	at := place.Device(w.called())
 	at.Host = w.called()
 	return at
 }
 
 // find finds the times in which a counter grows too much. Cost is in ns, as a part of the time of one host.
-func (s *shortage) find(w who, of []step, growthOf func(counter) []step) (list []finding.Finding) {
+func (s *shortage) find(w hostOrPod, of []step, growthOf func(counter) []step) (list []finding.Finding) {
 	all := map[trace.Time]float64{}
 	for _, c := range s.all {
 		for _, x := range growthOf(c) {
@@ -231,7 +233,7 @@ func (s *shortage) find(w who, of []step, growthOf func(counter) []step) (list [
 	return list
 }
 
-func (s *shortage) finding(w who, run []step, part float64, until trace.Time) finding.Finding {
+func (s *shortage) finding(w hostOrPod, run []step, part float64, until trace.Time) finding.Finding {
 	from, to, known := run[0].from, run[len(run)-1].to, trace.Time(0)
 	for _, x := range run {
 		known += x.to - x.from
@@ -248,7 +250,7 @@ func (s *shortage) finding(w who, run []step, part float64, until trace.Time) fi
 }
 
 // find finds when a counter grew at all.
-func (m *mishap) find(w who, of []step) (f finding.Finding, ok bool) {
+func (m *mishap) find(w hostOrPod, of []step) (f finding.Finding, ok bool) {
 	n := 0.0
 	var first, last step
 	for _, x := range of {

@@ -11,12 +11,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// others are what hosts report of devices without an Xid, by how it begins.
-var others = []string{"RDMA device ", "the link of network device ", "network device ", "PCIe error ", "the machine reports ", "the clocks of GPU ", "memory of GPU ", "the driver asks of GPU "}
+// otherDevices are what hosts report of devices without an Xid, by how it begins.
+var otherDevices = []string{"RDMA device ", "the link of network device ", "network device ", "PCIe error ", "the machine reports ", "the clocks of GPU ", "memory of GPU ", "the driver asks of GPU "}
 
 // isOther reports whether a text is about such a device.
 func isOther(text string) bool {
-	return slices.ContainsFunc(others, func(begin string) bool { return strings.HasPrefix(text, begin) })
+	return slices.ContainsFunc(otherDevices, func(begin string) bool { return strings.HasPrefix(text, begin) })
 }
 
 // faults returns findings of network devices, of PCIe, and of machines: those of a host within a minute are one, and the

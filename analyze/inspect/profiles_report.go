@@ -160,8 +160,8 @@ func reportLogs(rows []inventory.Log) *table.Table {
 	return table.New("sgtrace.inspect.logs/v1", "Logs, metrics, and collectives in flight", rows, []table.Field[L]{
 		table.FileField(func(l *L) string { return l.File }),
 		table.TextColumn("format", "what wrote it, and its versions", func(l *L) string { return l.Format }),
-		table.TextColumn("servers", "that it is about: host, name, engine, role", func(l *L) string { return some(l.Servers) }),
-		table.TextColumn("ranks", "and GPUs that it is about", func(l *L) string { return some(l.Ranks) }),
+		table.TextColumn("servers", "that it is about: host, name, engine, role", func(l *L) string { return firstNames(l.Servers) }),
+		table.TextColumn("ranks", "and GPUs that it is about", func(l *L) string { return firstNames(l.Ranks) }),
 		table.CountColumn("lines", "in all", func(l *L) int64 { return l.Lines }),
 		table.CountColumn("strange", "lines that tell of trouble in words that sgtrace does not know", func(l *L) int64 { return l.Strange }),
 		table.CountColumn("samples", "values of metrics", func(l *L) int64 { return l.Samples }),
@@ -174,8 +174,8 @@ func reportLogs(rows []inventory.Log) *table.Table {
 	}).Stay("not known")
 }
 
-// some names the first of a list.
-func some(names []string) string {
+// firstNames names the first of a list.
+func firstNames(names []string) string {
 	const few = 4
 	if len(names) > few {
 		return strings.Join(names[:few], ", ") + fmt.Sprintf(" and %d more", len(names)-few)

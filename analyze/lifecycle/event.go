@@ -62,10 +62,10 @@ func Find(s *request.Set) *Lives {
 		l.add(r.new.first, Restart, r.new, r.new.server.at)
 	}
 	for i := range l.hangs {
-		l.add(l.hangs[i].since, Hang, l.hangs[i].life, l.hangs[i].where())
+		l.add(l.hangs[i].since, Hang, l.hangs[i].life, l.hangs[i].location())
 	}
 	for i := range l.deaths {
-		l.add(l.deaths[i].since, Death, l.deaths[i].life, l.deaths[i].where())
+		l.add(l.deaths[i].since, Death, l.deaths[i].life, l.deaths[i].location())
 	}
 	for _, x := range o.servers {
 		if o.isRemnant(x) {
@@ -93,9 +93,9 @@ func (l *Lives) add(at trace.Time, what string, of *life, where place.Location) 
 	l.Events = append(l.Events, e)
 }
 
-// where returns the place of an end: the DP rank that hangs where there are several, else the
+// location returns the place of an end: the DP rank that hangs where there are several, else the
 // server.
-func (e *end) where() place.Location {
+func (e *end) location() place.Location {
 	if e.team != nil && len(e.life.teams) > 1 {
 		return e.team.at.Team()
 	}

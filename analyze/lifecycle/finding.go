@@ -32,7 +32,7 @@ func (l *Lives) Findings() ([]finding.Finding, finding.Check) {
 
 // finding returns what findings about ends have in common, of those with the given requests.
 func (l *Lives) finding(e *end, subkind string, list []int) finding.Finding {
-	return finding.Finding{At: e.where(), Subkind: subkind, Since: e.middle(), Affected: finding.AffectedOf(l.set, list),
+	return finding.Finding{At: e.location(), Subkind: subkind, Since: e.middle(), Affected: finding.AffectedOf(l.set, list),
 		Cost:   float64(len(list)) / float64(len(l.set.Requests)),
 		Metric: finding.Metric{Name: "requests that never ended", Unit: table.Number, Before: math.NaN(), After: float64(len(list))}}
 }

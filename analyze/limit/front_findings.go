@@ -142,15 +142,15 @@ func (f *Front) finding(d *FrontProcess, b *cause.Costs, cost float64) finding.F
 	case !math.IsNaN(d.P):
 		out.Evidence = append(out.Evidence, finding.Sentence("%s if nothing had changed", words.Chance(d.P)))
 	}
-	if said := d.seen(); said != "" {
+	if said := d.shownBy(); said != "" {
 		out.Evidence = append(out.Evidence, finding.Sentence("%s", said))
 	}
 	out.Evidence = append(out.Evidence, finding.Sentence("for example %s", place.SomeRequests(f.set, requests)))
 	return out
 }
 
-// seen says which spans show the time that a desk kept requests; "" of a tokenizer whose own do.
-func (d *FrontProcess) seen() string {
+// shownBy says which spans show the time that a desk kept requests; "" of a tokenizer whose own do.
+func (d *FrontProcess) shownBy() string {
 	switch wait := d.waits(); {
 	case d.duty == sends:
 		return "that is from the start of the gateway's span until it says that it sends the request, by one clock; no server sees it"

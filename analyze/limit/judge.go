@@ -76,13 +76,13 @@ func (v *server) limits(whole int64) []Limit {
 //     itself. On a unified one others were thrown out meanwhile, or it has the time to
 //     compute prompts, which come first where they can, and does not.
 func (v *server) judge(p *spell) (kind Kind, ok bool) {
-	if most, _ := p.most(func(s *segment) int32 { return s.n[p.wait] }); most < fewWaiting || v.left(p) < fewServed {
+	if most, _ := p.most(func(s *segment) int32 { return s.n[p.wait] }); most < fewWaiting || v.countLeft(p) < fewServed {
 		return 0, false
 	}
 	prefills := p.share(func(s *segment) bool { return s.n[prefilling] > 0 })
-	places := p.weigh(taken[Running])
+	places := p.weigh(takenBy[Running])
 	stuck := places[places.usual()] / places.whole()
-	slots := p.weigh(taken[Slots])
+	slots := p.weigh(takenBy[Slots])
 	either := p.share(func(s *segment) bool { return s.n[prefilling] > 0 || s.n[running] == int32(places.usual()) })
 	switch {
 	case v.location.Role != request.Decode && (prefills >= nearlyAll || either >= nearlyAll && prefills > stuck):
@@ -101,9 +101,9 @@ func (v *server) judge(p *spell) (kind Kind, ok bool) {
 	return 0, false
 }
 
-// taken is how many places of a server are taken by requests that run, or by all that it has
+// takenBy is how many places of a server are taken by requests that run, or by all that it has
 // made room for.
-var taken = map[Kind]func(s *segment) int32{
+var takenBy = map[Kind]func(s *segment) int32{
 	Running: func(s *segment) int32 { return s.n[running] },
 	Slots:   func(s *segment) int32 { return s.n[running] + s.n[queued] + s.n[transferring] },
 }
@@ -112,7 +112,7 @@ var taken = map[Kind]func(s *segment) int32{
 // all places are taken, those with another number of them: that is chance.
 func (h *phase) keepMain() {
 	longest := slices.MaxFunc(h.spells, func(x, y spell) int { return cmp.Compare(x.waited(), y.waited()) })
-	least, of := int64(minor*float64(longest.waited())), taken[h.kind]
+	least, of := int64(minor*float64(longest.waited())), takenBy[h.kind]
 	h.spells = slices.DeleteFunc(h.spells, func(p spell) bool {
 		return p.waited() < least || of != nil && p.weigh(of).usual() != longest.weigh(of).usual()
 	})
@@ -128,8 +128,8 @@ func (v *server) within(p *spell) []stateInterval {
 
 func compareStart(h stateInterval, t trace.Time) int { return cmp.Compare(h.time.From, t) }
 
-// left counts how often requests wait no longer before a spell is over.
-func (v *server) left(p *spell) int {
+// countLeft counts how often requests wait no longer before a spell is over.
+func (v *server) countLeft(p *spell) int {
 	n := 0
 	for _, h := range v.within(p) {
 		if h.time.To < p.to() {
@@ -167,10 +167,10 @@ func (v *server) measure(h *phase) Limit {
 	most, at := whole.most(func(s *segment) int32 { return s.n[h.wait] })
 	l.Most, l.At = int(most), at
 	l.Prefilling = whole.share(func(s *segment) bool { return s.n[prefilling] > 0 })
-	ran := whole.weigh(taken[Running])
+	ran := whole.weigh(takenBy[Running])
 	l.Running = ran.mean()
 	l.Fewest, l.Greatest = ran.bounds()
-	if of := taken[h.kind]; of != nil {
+	if of := takenBy[h.kind]; of != nil {
 		l.StuckAt = whole.weigh(of).usual()
 	}
 	return l

@@ -44,7 +44,7 @@ func (l *Limits) Report() *table.Table {
 		table.Field[Limit]{Column: table.Column{Name: "running", Unit: table.Number, Doc: "requests that ran while others waited, on average"},
 			Cell: func(x *Limit) table.Cell { return running(x, x.Running) }},
 		table.CountColumn("stuck at", "places that were taken, if always as many", func(x *Limit) int64 {
-			if taken[x.Kind] == nil {
+			if takenBy[x.Kind] == nil {
 				return request.Unknown
 			}
 			return int64(x.StuckAt)

@@ -192,7 +192,7 @@ func (c *collector) call(call *profile.Call) {
 	if c.calls != nil {
 		c.calls.called(call)
 	}
-	if n := c.of(&call.Event, call.TID, false); n != none {
+	if n := c.numberOf(&call.Event, call.TID, false); n != none {
 		p.thread, p.frame = n+1, c.list[n].at(call.Start)
 		if c.roofs != nil && p.frame != none && c.launches.Has(call.Name) {
 			c.notePart(call, n, p.frame)

@@ -65,8 +65,8 @@ func readCopyCalls(set *profile.Set, s profile.Stream) *copyCalls {
 	return calls
 }
 
-// of returns the call of a correlation; nil if it launched no copy.
-func (c *copyCalls) of(rank int32, correlation int64) *copyCall {
+// callOf returns the call of a correlation; nil if it launched no copy.
+func (c *copyCalls) callOf(rank int32, correlation int64) *copyCall {
 	if correlation == 0 {
 		return nil
 	}
@@ -79,14 +79,14 @@ func (c *copyCalls) of(rank int32, correlation int64) *copyCall {
 
 // called notes a call.
 func (c *copyCalls) called(call *profile.Call) {
-	if at := c.of(call.Rank, call.Correlation); at != nil {
+	if at := c.callOf(call.Rank, call.Correlation); at != nil {
 		at.at, at.threadID = call.Start, threadID{call.Rank, call.PID, call.TID}
 	}
 }
 
 // functionOf returns the Python function that launched a copy, 0 if it is not known.
 func (c *copyCalls) functionOf(e *profile.Event) trace.Sym {
-	if call := c.of(e.Rank, e.Correlation); call != nil {
+	if call := c.callOf(e.Rank, e.Correlation); call != nil {
 		return call.function
 	}
 	return 0

@@ -136,8 +136,8 @@ func (r *roofs) alone(k *profile.Kernel) int64 {
 	return max(0, int64(k.End-start))
 }
 
-// of returns the inputs of operators of a class.
-func (r *roofs) of(c class) roofline.Inputs {
+// inputsOf returns the inputs of operators of a class.
+func (r *roofs) inputsOf(c class) roofline.Inputs {
 	in, ok := r.inputs[c]
 	if !ok {
 		in = roofline.ParseInputs(nameOf(r.set, c.shapes), nameOf(r.set, c.types))
@@ -151,7 +151,7 @@ func (r *roofs) hasModel(c class) bool {
 	known, ok := r.model[c]
 	if !ok {
 		if c.name != 0 {
-			_, known = roofline.WorkOf(r.set.Syms.Name(c.name), r.of(c), roofline.Setting{Lengths: &someLengths, Mask: c.mask, Values: nameOf(r.set, c.values)})
+			_, known = roofline.WorkOf(r.set.Syms.Name(c.name), r.inputsOf(c), roofline.Setting{Lengths: &someLengths, Mask: c.mask, Values: nameOf(r.set, c.values)})
 		}
 		r.model[c] = known
 	}
@@ -181,7 +181,7 @@ func (r *roofs) modeled(i *instance) modeled {
 	nan := math.NaN()
 	m = modeled{work: roofline.Work{FLOPs: nan, Bytes: nan}, roof: nan}
 	if key.name != 0 {
-		if w, ok := roofline.WorkOf(r.set.Syms.Name(key.name), r.of(key.class), roofline.Setting{Lengths: i.lengths, Mask: key.mask, Values: nameOf(r.set, key.values), Routed: r.routed}); ok {
+		if w, ok := roofline.WorkOf(r.set.Syms.Name(key.name), r.inputsOf(key.class), roofline.Setting{Lengths: i.lengths, Mask: key.mask, Values: nameOf(r.set, key.values), Routed: r.routed}); ok {
 			if key.among > 0 {
 				w = w.AmongGPUs(key.among)
 			}

@@ -117,8 +117,8 @@ func newThreads() *threads {
 	return &threads{number: map[threadID]int32{}, lastAt: none, index: map[class]int32{}}
 }
 
-// of returns the number of a thread; none if it has no operators and add is false.
-func (t *threads) of(e *profile.Event, tid int64, add bool) int32 {
+// numberOf returns the number of a thread; none if it has no operators and add is false.
+func (t *threads) numberOf(e *profile.Event, tid int64, add bool) int32 {
 	id := threadID{e.Rank, e.PID, tid}
 	if t.lastAt != none && t.last == id {
 		return t.lastAt
@@ -139,7 +139,7 @@ func (t *threads) of(e *profile.Event, tid int64, add bool) int32 {
 // add adds an operator under a name.
 func (t *threads) add(f *profile.Frame, name trace.Sym) {
 	at := t.classOf(class{f.Rank, name, f.Shapes, f.Types, f.Mask, f.Values})
-	in := t.list[t.of(&f.Event, f.TID, true)]
+	in := t.list[t.numberOf(&f.Event, f.TID, true)]
 	in.frames = append(in.frames, frame{start: f.Start, end: f.Start + trace.Time(f.Dur()), class: at, around: none})
 }
 

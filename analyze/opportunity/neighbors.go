@@ -34,7 +34,7 @@ type kernelKinds struct {
 	known map[trace.Sym]kernelKind
 }
 
-func (k *kernelKinds) of(name trace.Sym) kernelKind {
+func (k *kernelKinds) kindOf(name trace.Sym) kernelKind {
 	known, ok := k.known[name]
 	if !ok {
 		text := k.syms.Name(name)
@@ -44,8 +44,8 @@ func (k *kernelKinds) of(name trace.Sym) kernelKind {
 	return known
 }
 
-// A found is a pattern in the kernels of a stream, in steps of one kind, or a run without one.
-type found struct {
+// An occurrence is a pattern in the kernels of a stream, in steps of one kind, or a run without one.
+type occurrence struct {
 	what, how, source string
 	step              profile.StepKind
 	kernels           string // names of most occurrences
@@ -59,7 +59,7 @@ type seeker struct {
 	kinds  *kernelKinds
 	of     server
 	amd    bool
-	all    map[string]*found
+	all    map[string]*occurrence
 	blocks [numSteps]int64 // how often attention is computed, by kind of step
 	steps  int64           // of servers
 	time   int64           // ns of all kernels
@@ -72,13 +72,13 @@ const numSteps = profile.StepDecode + 1
 // seek finds what neighbors on the streams of some processes one kernel could do, and what could run at once.
 func seek(set *profile.Set, s profile.Stream, of server, opt *walk.Options) *seeker {
 	steps := walk.ReadKernelSteps(set, s)
-	x := &seeker{steps: steps.CountServer(opt), kinds: &kernelKinds{set.Syms, map[trace.Sym]kernelKind{}}, of: of, all: map[string]*found{}}
+	x := &seeker{steps: steps.CountServer(opt), kinds: &kernelKinds{set.Syms, map[trace.Sym]kernelKind{}}, of: of, all: map[string]*occurrence{}}
 	devices := map[device][]span{}
 	for k := range s.Kernels {
 		if opt.Keeps(&k.Event) && !k.Graph {
 			kind, _ := steps.Kind(&k.Event)
 			x.time = distribution.AddTimes(x.time, k.Dur())
-			name, at := x.kinds.of(k.Name), device{k.Rank, k.Device}
+			name, at := x.kinds.kindOf(k.Name), device{k.Rank, k.Device}
 			devices[at] = append(devices[at], span{ran{k.Start, k.Dur(), k.Name, kind}, name.kind, name.lower, k.Stream})
 		}
 	}
@@ -102,12 +102,14 @@ func seek(set *profile.Set, s profile.Stream, of server, opt *walk.Options) *see
 	for _, f := range x.all {
 		often[f.whole()] += f.n
 	}
-	maps.DeleteFunc(x.all, func(_ string, f *found) bool { return x.blocks[f.step] == 0 || 2*often[f.whole()] < x.blocks[f.step] })
+	maps.DeleteFunc(x.all, func(_ string, f *occurrence) bool {
+		return x.blocks[f.step] == 0 || 2*often[f.whole()] < x.blocks[f.step]
+	})
 	return x
 }
 
 // whole returns the key of what counts together: kernels of one pattern have other names for other sizes.
-func (f *found) whole() string {
+func (f *occurrence) whole() string {
 	name := f.what
 	if f.source == "" {
 		name = f.kernels
@@ -119,7 +121,7 @@ func (f *found) whole() string {
 func (x *seeker) countAttention(kernels []ran) {
 	within := false
 	for i := range kernels {
-		is := x.kinds.of(kernels[i].name).kind == kernelname.KindAttention
+		is := x.kinds.kindOf(kernels[i].name).kind == kernelname.KindAttention
 		if is && !within {
 			x.blocks[kernels[i].step]++
 		}
@@ -146,7 +148,7 @@ func (x *seeker) step(kernels []ran) int {
 		return n
 	}
 	n := 0
-	for n < len(kernels) && small[x.kinds.of(kernels[n].name).kind] && together(kernels[:n+1]) && (n == 0 || !x.begins(kernels[n:])) {
+	for n < len(kernels) && small[x.kinds.kindOf(kernels[n].name).kind] && together(kernels[:n+1]) && (n == 0 || !x.begins(kernels[n:])) {
 		n++
 	}
 	if n >= minRun && !compiled(kernels[:n], x.kinds) {
@@ -166,10 +168,10 @@ const maxBetween = 6
 func (x *seeker) attentionInPieces(kernels []ran) int {
 	n := 0
 	for _, kind := range [...]kernelname.Kind{kernelname.KindGEMM, kernelname.KindSoftmax, kernelname.KindGEMM} {
-		for between := 0; n > 0 && n < len(kernels) && between < maxBetween && plain[x.kinds.of(kernels[n].name).kind]; between++ {
+		for between := 0; n > 0 && n < len(kernels) && between < maxBetween && plain[x.kinds.kindOf(kernels[n].name).kind]; between++ {
 			n++
 		}
-		if n >= len(kernels) || x.kinds.of(kernels[n].name).kind != kind {
+		if n >= len(kernels) || x.kinds.kindOf(kernels[n].name).kind != kind {
 			return 0
 		}
 		n++
@@ -203,7 +205,7 @@ func (x *seeker) count(what, how, source string, kernels []ran) {
 	names := make([]string, len(kernels))
 	total, longest := int64(0), int64(0)
 	for i, k := range kernels {
-		names[i] = x.kinds.of(k.name).bare
+		names[i] = x.kinds.kindOf(k.name).bare
 		total = distribution.AddTimes(total, k.dur)
 		longest = max(longest, k.dur)
 	}
@@ -211,7 +213,7 @@ func (x *seeker) count(what, how, source string, kernels []ran) {
 	key := walk.StepKinds[step] + "\x00" + what + "\x00" + strings.Join(names, "\x00")
 	f := x.all[key]
 	if f == nil {
-		f = &found{what: what, how: how, source: source, step: step, kernels: strings.Join(names, ", ")}
+		f = &occurrence{what: what, how: how, source: source, step: step, kernels: strings.Join(names, ", ")}
 		x.all[key] = f
 	}
 	f.n++

@@ -107,7 +107,7 @@ func (o *Opportunities) seekAll(set *profile.Set, opt *walk.Options) map[string]
 
 // neighbors adds what one kernel could do instead of several, and returns the names of their kernels.
 func (o *Opportunities) neighbors(streams []*seeker) map[string]bool {
-	all, kernels := map[string]*found{}, map[string]bool{}
+	all, kernels := map[string]*occurrence{}, map[string]bool{}
 	for _, x := range streams {
 		o.steps += x.steps
 		o.all = distribution.AddTimes(o.all, x.time)
@@ -123,7 +123,7 @@ func (o *Opportunities) neighbors(streams []*seeker) map[string]bool {
 			}
 			sum := all[f.whole()]
 			if sum == nil {
-				sum = &found{what: f.what, how: f.how, source: f.source, step: f.step}
+				sum = &occurrence{what: f.what, how: f.how, source: f.source, step: f.step}
 				all[f.whole()] = sum
 			}
 			if f.n > sum.most || f.n == sum.most && f.kernels < sum.kernels {

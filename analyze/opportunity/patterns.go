@@ -105,7 +105,7 @@ func (p *pattern) fits(kernels []ran, of *kernelKinds) bool {
 		return false
 	}
 	for i, kind := range p.kinds {
-		k := of.of(kernels[i].name)
+		k := of.kindOf(kernels[i].name)
 		if k.kind != kind || p.names != nil && !strings.Contains(k.lower, p.names[i]) {
 			return false
 		}
@@ -128,5 +128,5 @@ const minRun = 3
 
 // compiled reports whether a compiler made any of some kernels: then it has merged what it can.
 func compiled(kernels []ran, of *kernelKinds) bool {
-	return slices.ContainsFunc(kernels, func(k ran) bool { return strings.HasPrefix(of.of(k.name).lower, "triton_") })
+	return slices.ContainsFunc(kernels, func(k ran) bool { return strings.HasPrefix(of.kindOf(k.name).lower, "triton_") })
 }

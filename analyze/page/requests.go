@@ -227,7 +227,7 @@ func newRequestView(set *request.Set, run *replay.Run, c chosenRequest, cause st
 	r := &set.Requests[c.index]
 	w := requests.NewWaterfall(set, c.index)
 	v := RequestView{
-		Anchor: anchorOf(set.Text(r.RID), c.index), RID: set.Text(r.RID), Status: r.Status.String(), E2E: known(r.Metrics.E2E), TTFT: known(r.Metrics.TTFT),
+		Anchor: anchorOf(set.Text(r.RID), c.index), RID: set.Text(r.RID), Status: r.Status.String(), E2E: durationOrDash(r.Metrics.E2E), TTFT: durationOrDash(r.Metrics.TTFT),
 		Arrived: words.At(r.Start, words.ClockLayout), From: w.From, To: w.To,
 		Commands: []string{src.requestCommand(set.Text(r.RID)), src.aroundCommand(set.Text(r.RID))},
 		Notes:    w.ClockNotes, Fall: waterfallOf(w),
@@ -242,8 +242,8 @@ func newRequestView(set *request.Set, run *replay.Run, c chosenRequest, cause st
 	return v
 }
 
-// known prints a duration; "-" is unknown.
-func known(ns int64) string {
+// durationOrDash prints a duration; "-" is unknown.
+func durationOrDash(ns int64) string {
 	if ns < 0 {
 		return "-"
 	}

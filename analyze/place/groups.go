@@ -248,11 +248,11 @@ func describe(group []*server) []string {
 	if ranks > 0 {
 		size = fmt.Sprintf("TP%d", ranks)
 	}
-	return []string{some(models), some(pools), size}
+	return []string{firstValues(models), firstValues(pools), size}
 }
 
-// some names up to two values.
-func some(values map[string]bool) string {
+// firstValues names up to two values.
+func firstValues(values map[string]bool) string {
 	const few = 2
 	var list []string
 	for v := range values {

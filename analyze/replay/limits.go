@@ -102,12 +102,12 @@ type pool struct {
 	ran            []int64 // requests in decode steps while others waited
 	cut            []int64 // requests in prefill steps with room, which did not take who waited
 	retracted      bool
-	rooms          []room
+	rooms          []roomNeeded
 }
 
-// A room is how much of the KV cache would be taken with what asked for it: a request, or the next
+// roomNeeded is how much of the KV cache would be taken with what asked for it: a request, or the next
 // tokens of a batch.
-type room struct {
+type roomNeeded struct {
 	tokens int64
 	given  bool
 }
@@ -198,7 +198,9 @@ func (p *pool) atMost() bool {
 // size returns the size of the KV cache that explains best who got room and who did not. It is sure where
 // it explains most of those who did not: others wait for something else.
 func (p *pool) size() (kv int64, sure bool) {
-	slices.SortFunc(p.rooms, func(x, y room) int { return cmp.Or(cmp.Compare(x.tokens, y.tokens), order.Bool(x.given, y.given)) })
+	slices.SortFunc(p.rooms, func(x, y roomNeeded) int {
+		return cmp.Or(cmp.Compare(x.tokens, y.tokens), order.Bool(x.given, y.given))
+	})
 	refused := 0
 	for _, x := range p.rooms {
 		if !x.given {
@@ -249,13 +251,13 @@ func (r *Run) ask(e *Engine, list []asking, p *pool) {
 				st := &e.Steps[k]
 				full := st.running >= e.limits.running || st.Kind == Prefill && (10*st.New >= 9*e.limits.chunk || st.running+st.Requests >= e.limits.running)
 				if st.out == 0 && !full {
-					p.rooms = append(p.rooms, room{st.held + taken + a.need, false})
+					p.rooms = append(p.rooms, roomNeeded{st.held + taken + a.need, false})
 				}
 				taken = 0
 			}
 			head, taken = a.got, 0
 		}
-		p.rooms = append(p.rooms, room{e.Steps[head].held + taken + a.need, true})
+		p.rooms = append(p.rooms, roomNeeded{e.Steps[head].held + taken + a.need, true})
 		taken += a.need - 1
 	}
 }
@@ -344,7 +346,7 @@ func (r *Run) look(e *Engine, engine int, p *pool) (list []asking) {
 			p.running = max(p.running, st.Requests)
 			with := st.held + st.Requests // a token more of each
 			if most = max(most, with); st.lost > 0 {
-				p.rooms = append(p.rooms, room{with, true}, room{with + 1 + st.lost, false})
+				p.rooms = append(p.rooms, roomNeeded{with, true}, roomNeeded{with + 1 + st.lost, false})
 			}
 			if waiting > 0 {
 				p.ran = append(p.ran, st.Requests)
@@ -356,7 +358,7 @@ func (r *Run) look(e *Engine, engine int, p *pool) (list []asking) {
 			p.cut = append(p.cut, st.Requests)
 		}
 	}
-	p.rooms = append(p.rooms, room{most, true})
+	p.rooms = append(p.rooms, roomNeeded{most, true})
 	return list
 }
 

@@ -12,20 +12,20 @@ import (
 type event struct {
 	at   trace.Time
 	seq  int32 // of equal times, the first one first
-	what what
+	what eventKind
 	of   int32 // job, server, or request
 }
 
-type what uint8
+type eventKind uint8
 
 const (
-	arrives what = iota // a request
-	reaches             // a job comes to its scheduler
-	shakes              // a decode half can have memory
-	enters              // a job can be put into a batch
-	leaves              // a job that never gets a token
-	ends                // a step of a server
-	wakes               // the loop of a server
+	arrives eventKind = iota // a request
+	reaches                  // a job comes to its scheduler
+	shakes                   // a decode half can have memory
+	enters                   // a job can be put into a batch
+	leaves                   // a job that never gets a token
+	ends                     // a step of a server
+	wakes                    // the loop of a server
 )
 
 func (e event) before(f event) bool { return e.at < f.at || e.at == f.at && e.seq < f.seq }
@@ -36,7 +36,7 @@ type agenda struct {
 	seq  int32
 }
 
-func (a *agenda) add(at trace.Time, what what, of int) {
+func (a *agenda) add(at trace.Time, what eventKind, of int) {
 	a.seq++
 	a.list = append(a.list, event{at, a.seq, what, int32(of)})
 	for i := len(a.list) - 1; i > 0; {

@@ -34,7 +34,7 @@ func (r *Run) shake() {
 		if e.next(j.booked-1) == j.booked-1 {
 			free = append(free, j.booking)
 		} else if b := e.boundary(j.booked); b != None && e.Steps[b].Done > taken {
-			if busy = append(busy, j.booking); j.booked-e.Steps[b].Done < near {
+			if busy = append(busy, j.booking); j.booked-e.Steps[b].Done < nearNs {
 				polled = append(polled, j.booking)
 			}
 		}
@@ -45,8 +45,8 @@ func (r *Run) shake() {
 	}
 }
 
-// near is how long after a boundary memory is still given at it, in ns.
-const near = 300_000
+// nearNs is how long after a boundary memory is still given at it, in ns.
+const nearNs = 300_000
 
 // fitShakes sets the handshakes of requests that got memory at a boundary, or that waited for it: it
 // is over by then, and takes what it usually takes as far as that explains it.
@@ -60,7 +60,7 @@ func (r *Run) fitShakes() {
 		limited := e.limits.kv != unlimited
 		soon := taken + trace.Time(2*r.shakes) // it could have memory by then, if there is any
 		b := e.boundary(j.booked)
-		if at := b > 0 && r.polled && e.Steps[b].Done >= taken && (j.booked-e.Steps[b].Done < near || e.next(j.booked) > j.booked); at {
+		if at := b > 0 && r.polled && e.Steps[b].Done >= taken && (j.booked-e.Steps[b].Done < nearNs || e.next(j.booked) > j.booked); at {
 			j.booked = e.Steps[b].Done // the scheduler tells of it once it has dealt with all that came
 			if j.booked == taken {
 				j.booking = 0

@@ -177,13 +177,13 @@ func (e *Engine) between(b int) (lo, hi trace.Time) {
 	if b > 0 {
 		lo = e.Steps[b-1].Done
 	}
-	lo = max(lo, hi-most)
+	lo = max(lo, hi-maxStep)
 	margin := min((hi-lo)/4, handling/2)
 	return lo + margin, hi - margin
 }
 
-// most is how long a step is believed to take, in ns.
-const most = 60_000_000_000
+// maxStep is how long a step is believed to take, in ns.
+const maxStep = 60_000_000_000
 
 // settle works out what steps were about, when they began, and what requests waited for.
 func (r *Run) settle() {
@@ -278,7 +278,7 @@ func (r *Run) fitTransfers() {
 			t.hi = max(t.lo, hi)
 			noticed++
 			busy++
-		} else if b >= 0 && b+1 < len(e.Steps) && r.holds(e, b+1, j.queued) {
+		} else if b >= 0 && b+1 < len(e.Steps) && r.computedAt(e, b+1, j.queued) {
 			busy++
 		}
 		all = append(all, t)
@@ -308,9 +308,9 @@ func (r *Run) fitTransfers() {
 	}
 }
 
-// holds reports whether a step computed at a time after the boundary before it: a job of it was there by
+// computedAt reports whether a step computed at a time after the boundary before it: a job of it was there by
 // then. It is for when steps do not know yet when they began.
-func (r *Run) holds(e *Engine, k int, at trace.Time) bool {
+func (r *Run) computedAt(e *Engine, k int, at trace.Time) bool {
 	for _, m := range r.marks[e.Steps[k].marks[0]:e.Steps[k].marks[1]] {
 		if j := &r.jobs[m.job]; m.kind.computed() && (j.from != int32(k) || j.queued < at) {
 			return true
@@ -354,7 +354,7 @@ func (r *Run) keep() {
 		switch j.role {
 		case request.Decode:
 			if j.peer != None {
-				j.sent = max(0, int64(j.enter-r.told(&r.jobs[j.peer])))
+				j.sent = max(0, int64(j.enter-r.promptEnd(&r.jobs[j.peer])))
 			} else {
 				j.way = int64(j.enter - arrival)
 			}
@@ -381,9 +381,9 @@ func (r *Run) keep() {
 	}
 }
 
-// told returns when the lead rank ended the step in which the prompt of a job was done. The scheduler
+// promptEnd returns when the lead rank ended the step in which the prompt of a job was done. The scheduler
 // goes through the requests of a batch one after another, so that the job itself may have ended earlier.
-func (r *Run) told(j *job) trace.Time {
+func (r *Run) promptEnd(j *job) trace.Time {
 	e := &r.Engines[j.engine]
 	k := sort.Search(len(e.Steps), func(i int) bool { return e.Steps[i].End >= j.ended })
 	if k < len(e.Steps) && e.Steps[k].Kind == Prefill && e.Steps[k].Start < j.ended {

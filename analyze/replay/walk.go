@@ -116,7 +116,7 @@ func (w *walk) count(st *Step) {
 			partly = k.job
 			continue
 		case prefillEnd:
-			budget += w.rest(k.job)
+			budget += w.tokensLeft(k.job)
 			delete(w.left, k.job)
 		}
 		was := w.done[k.job]
@@ -141,7 +141,7 @@ func (w *walk) count(st *Step) {
 		}
 	}
 	if partly != None {
-		n := w.rest(partly)
+		n := w.tokensLeft(partly)
 		part := max(1, min(n-1, w.limits.chunk-budget))
 		w.left[partly] = int32(n - part)
 		budget += part
@@ -151,9 +151,9 @@ func (w *walk) count(st *Step) {
 	}
 }
 
-// rest returns how many tokens of a prompt are still to be computed: after a retraction all of it, with
+// tokensLeft returns how many tokens of a prompt are still to be computed: after a retraction all of it, with
 // those that had come out.
-func (w *walk) rest(i int32) int64 {
+func (w *walk) tokensLeft(i int32) int64 {
 	if n, ok := w.left[i]; ok {
 		return int64(max(1, n))
 	}

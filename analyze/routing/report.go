@@ -53,8 +53,8 @@ func ep(rank int) string {
 	return fmt.Sprintf("EP%d", rank)
 }
 
-// of keeps a share of what needs the number of GPUs.
-func (s *Source) of(v float64) float64 {
+// shown keeps a share of what needs the number of GPUs.
+func (s *Source) shown(v float64) float64 {
 	if s.EP == 0 || s.Recording == nil {
 		return math.NaN()
 	}
@@ -89,10 +89,10 @@ func (r *Routing) sourceTable() *table.Table {
 			}
 			return (*s).Lowest
 		}),
-		table.ShareColumn("waits", waitsDoc, func(s **Source) float64 { return (*s).of((*s).waits()) }),
-		table.ShareColumn("by chance", chanceDoc, func(s **Source) float64 { return (*s).of((*s).chance()) }),
-		table.ShareColumn("excess", "what chance does not explain", func(s **Source) float64 { return (*s).of((*s).excess()) }),
-		table.ShareColumn("waits placed", "the same with experts placed by what they got, those with most first: a bound", func(s **Source) float64 { return (*s).of((*s).Placed) }),
+		table.ShareColumn("waits", waitsDoc, func(s **Source) float64 { return (*s).shown((*s).waits()) }),
+		table.ShareColumn("by chance", chanceDoc, func(s **Source) float64 { return (*s).shown((*s).chance()) }),
+		table.ShareColumn("excess", "what chance does not explain", func(s **Source) float64 { return (*s).shown((*s).excess()) }),
+		table.ShareColumn("waits placed", "the same with experts placed by what they got, those with most first: a bound", func(s **Source) float64 { return (*s).shown((*s).Placed) }),
 		table.TextColumn("hottest", "the rank that got most", func(s **Source) string { return ep((*s).Hot) }),
 		factor("of mean", timesDoc, func(s **Source) float64 {
 			if (*s).Hot < 0 {
@@ -100,7 +100,7 @@ func (r *Routing) sourceTable() *table.Table {
 			}
 			return (*s).ByRank[(*s).Hot].Times
 		}),
-		table.ShareColumn("alone", "by how much MoE time would be shorter if that rank got no more than the one behind it", func(s **Source) float64 { return (*s).of((*s).Single) }),
+		table.ShareColumn("alone", "by how much MoE time would be shorter if that rank got no more than the one behind it", func(s **Source) float64 { return (*s).shown((*s).Single) }),
 	})
 	for _, s := range r.Sources {
 		s.notes(t)
@@ -151,9 +151,9 @@ func (r *Routing) layerTable() *table.Table {
 		fileOf(func(x **Layer) *Source { return (*x).Of }),
 		table.TextColumn("layer", "of the model", func(x **Layer) string { return fmt.Sprint((*x).Layer) }),
 		table.CountColumn("tokens", tokensDoc, func(x **Layer) int64 { return (*x).Tokens }),
-		table.ShareColumn("balancedness", "mean over passes, "+loggedDoc, func(x **Layer) float64 { return (*x).Of.of((*x).Logged) }),
-		table.ShareColumn("waits", waitsDoc, func(x **Layer) float64 { return (*x).Of.of((*x).waits()) }),
-		table.ShareColumn("by chance", chanceDoc, func(x **Layer) float64 { return (*x).Of.of((*x).chance()) }),
+		table.ShareColumn("balancedness", "mean over passes, "+loggedDoc, func(x **Layer) float64 { return (*x).Of.shown((*x).Logged) }),
+		table.ShareColumn("waits", waitsDoc, func(x **Layer) float64 { return (*x).Of.shown((*x).waits()) }),
+		table.ShareColumn("by chance", chanceDoc, func(x **Layer) float64 { return (*x).Of.shown((*x).chance()) }),
 		table.TextColumn("hottest", "the rank that got most in all passes", func(x **Layer) string { return ep((*x).Hot) }),
 		factor("of mean", timesDoc, func(x **Layer) float64 { return (*x).Times }),
 		count("expert", "the expert that got most", func(x **Layer) int64 { return int64((*x).Top.Expert) }),
@@ -212,8 +212,8 @@ func (r *Routing) passTable() *table.Table {
 		fileOf(func(x **Pass) *Source { return (*x).Of }),
 		table.TextColumn("pass", "its number in the server; of a file of the mode stat, a place in its buffer", func(x **Pass) string { return fmt.Sprint((*x).Pass) }),
 		table.CountColumn("tokens", tokensDoc, func(x **Pass) int64 { return (*x).Tokens }),
-		table.ShareColumn("balancedness", loggedDoc, func(x **Pass) float64 { return (*x).Of.of((*x).Logged) }),
-		table.ShareColumn("waits", waitsDoc, func(x **Pass) float64 { return (*x).Of.of((*x).waits()) }),
-		table.ShareColumn("by chance", chanceDoc, func(x **Pass) float64 { return (*x).Of.of((*x).chance()) }),
+		table.ShareColumn("balancedness", loggedDoc, func(x **Pass) float64 { return (*x).Of.shown((*x).Logged) }),
+		table.ShareColumn("waits", waitsDoc, func(x **Pass) float64 { return (*x).Of.shown((*x).waits()) }),
+		table.ShareColumn("by chance", chanceDoc, func(x **Pass) float64 { return (*x).Of.shown((*x).chance()) }),
 	})
 }

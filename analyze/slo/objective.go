@@ -20,8 +20,8 @@ type Objective struct {
 	of     func(*request.Metrics) int64
 }
 
-// known are the metrics that objectives can be about. The time to the first token is the user's.
-var known = metric.At(metric.Noticed)
+// objectiveMetrics are the metrics that objectives can be about. The time to the first token is the user's.
+var objectiveMetrics = metric.At(metric.Noticed)
 
 // Parse reads objectives: "ttft=500ms,itl=50ms".
 func Parse(text string) ([]Objective, error) {
@@ -32,13 +32,13 @@ func Parse(text string) ([]Objective, error) {
 			return nil, fmt.Errorf("%q: want METRIC=DURATION,... such as ttft=500ms,itl=50ms", part)
 		}
 		o := Objective{Metric: strings.TrimSpace(name)}
-		if i := slices.IndexFunc(known, func(m *metric.Metric) bool { return m.Name == o.Metric }); i >= 0 {
-			o.of = known[i].AsSeen().Of
+		if i := slices.IndexFunc(objectiveMetrics, func(m *metric.Metric) bool { return m.Name == o.Metric }); i >= 0 {
+			o.of = objectiveMetrics[i].AsSeen().Of
 		}
 		d, err := time.ParseDuration(strings.TrimSpace(limit))
 		switch {
 		case o.of == nil:
-			return nil, fmt.Errorf("unknown metric %q%s Known: %s", o.Metric, cmp.Or(similar.Hint(o.Metric, metric.Names(known)), "."), strings.Join(metric.Names(known), ", "))
+			return nil, fmt.Errorf("unknown metric %q%s Known: %s", o.Metric, cmp.Or(similar.Hint(o.Metric, metric.Names(objectiveMetrics)), "."), strings.Join(metric.Names(objectiveMetrics), ", "))
 		case err != nil || d <= 0:
 			return nil, fmt.Errorf("%s=%s: want a duration above 0, such as 500ms", o.Metric, limit)
 		case slices.ContainsFunc(list, func(p Objective) bool { return p.Metric == o.Metric }):

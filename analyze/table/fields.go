@@ -78,10 +78,12 @@ func CountColumn[T any](name, doc string, of func(*T) int64) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Count, Doc: doc}, func(row *T) Cell { return NumberCell(of(row)) }}
 }
 
+// NumberColumn returns a column of numbers that have no unit; NaN and infinite ones are unknown.
 func NumberColumn[T any](name, doc string, of func(*T) float64) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Number, Doc: doc}, func(row *T) Cell { return RealCell(of(row)) }}
 }
 
+// ShareColumn returns a column of parts of a whole, 0 to 1; NaN is unknown.
 func ShareColumn[T any](name, doc string, of func(*T) float64) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Share, Doc: doc}, func(row *T) Cell { return RealCell(of(row)) }}
 }
@@ -91,10 +93,12 @@ func PartColumn[T any](name, doc string, of func(*T) (part, whole int64)) Field[
 	return Field[T]{Column{Name: name, Unit: Share, Doc: doc}, func(row *T) Cell { return ShareCell(of(row)) }}
 }
 
+// NsColumn returns a column of durations in ns; request.Unknown is unknown.
 func NsColumn[T any](name, doc string, of func(*T) int64) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Duration, Doc: doc}, func(row *T) Cell { return NumberCell(of(row)) }}
 }
 
+// TimeColumn returns a column of points in time, all of which are known.
 func TimeColumn[T any](name, doc string, of func(*T) trace.Time) Field[T] {
 	return Field[T]{Column{Name: name, Unit: Instant, Doc: doc}, func(row *T) Cell { return InstantCell(of(row)) }}
 }
@@ -141,6 +145,7 @@ func ShareCell(part, whole int64) Cell {
 	return Cell{Share: distribution.Fraction(part, whole), Unknown: whole == 0}
 }
 
+// Detail marks all of f as details, and returns them.
 func Detail[T any](f []Field[T]) []Field[T] {
 	for i := range f {
 		f[i].Detail = true

@@ -122,7 +122,7 @@ func (t *Tail) medianE2E(population int) int64 {
 // usualLimit returns the limit of the population that most requests of a group are of.
 func (t *Tail) usualLimit(g *tailGroup, limits []int64) int64 {
 	counts, most := make([]int, len(limits)), 0
-	for u := range g.all {
+	for u := range g.eachUnit {
 		p := int(t.List[u.owner].Population)
 		if counts[p]++; counts[p] > counts[most] {
 			most = p

@@ -97,8 +97,8 @@ func shareOf(more, added int64) float64 {
 	return float64(more) / float64(added)
 }
 
-// all yields the units, of which there may be many: see [memory.Each].
-func (g *tailGroup) all(yield func(u *tailUnit) bool) {
+// eachUnit yields the units, of which there may be many: see [memory.Each].
+func (g *tailGroup) eachUnit(yield func(u *tailUnit) bool) {
 	for i := range memory.Each(len(g.units), attributed) {
 		if !yield(&g.units[i]) {
 			return
@@ -111,7 +111,7 @@ func (c *Comparison) countMain(slow *tailGroup) {
 	for i := range c.Rows {
 		c.Rows[i].Main = 0
 	}
-	for u := range slow.all {
+	for u := range slow.eachUnit {
 		main, _ := c.mainCause(&u.sum)
 		main.Main++
 	}
@@ -184,7 +184,7 @@ func (g *tailGroup) resample(rng *rand.Rand) (sum cause.Causes, n int64) {
 func (t *Tail) meanBatch(a *cause.Attributor, g *tailGroup) float64 {
 	batches, running := 0, int64(0)
 	owners := make([]int32, 0, len(g.units))
-	for u := range g.all {
+	for u := range g.eachUnit {
 		owners = append(owners, u.owner)
 	}
 	slices.Sort(owners) // as their rows lie, in large tables
@@ -212,7 +212,7 @@ func (t *Tail) noteBeyond(c *Comparison, slow *tailGroup) {
 			continue
 		}
 		d.beyond = map[int]int64{}
-		for u := range slow.all {
+		for u := range slow.eachUnit {
 			d.beyond[t.List[u.owner].Request] = max(0, u.sum[d.Cause]-u.n*d.Around)
 		}
 	}
@@ -222,7 +222,7 @@ func (t *Tail) noteBeyond(c *Comparison, slow *tailGroup) {
 func (t *Tail) where(c cause.Cause, g *tailGroup) Place {
 	byProc := map[int32]int64{}
 	whole := int64(0)
-	for u := range g.all {
+	for u := range g.eachUnit {
 		if proc := t.List[u.owner].ProcOf(c); proc != request.None && u.sum[c] > 0 {
 			byProc[proc] += u.sum[c]
 			whole += u.sum[c]

@@ -58,7 +58,7 @@ type collector struct {
 func traitsOf(s *request.Set, list []cause.Attribution) (traits, rules []Trait) {
 	c := &collector{set: s, list: list}
 	c.texts("model", Asked, func(a *cause.Attribution) string { return s.ModelOf(c.request(a)) })
-	c.asked()
+	c.addAttributes()
 	c.texts("a request ID that begins with", Asked, c.beginning())
 	c.numbers("prompt tokens", Size, func(a *cause.Attribution) float64 { return count(c.request(a).Metrics.PromptTokens) })
 	c.numbers("cached tokens", Size, func(a *cause.Attribution) float64 { return count(c.request(a).Metrics.CachedTokens) })
@@ -114,8 +114,8 @@ func (c *collector) columns() (columns []*column) {
 	return columns
 }
 
-// asked adds what was asked for, attribute by attribute.
-func (c *collector) asked() {
+// addAttributes adds what was asked for, attribute by attribute.
+func (c *collector) addAttributes() {
 	for _, col := range c.columns() {
 		if col.numeric && isSpread(col.numbers) {
 			c.bounds(col.name, Asked, col.numbers)
@@ -323,7 +323,7 @@ func (t *Trait) String() string { return fmt.Sprintf("%s %s", t.Attribute, t.Val
 // rate of before, as the end of a sentence, and which of the finished requests have it; "" is
 // nothing, or that most had it before.
 func (t *Traits) Senders(since trace.Time) (words string, have []bool) {
-	best, part := t.most(since, func(*request.Metrics) float64 { return 1 })
+	best, part := t.largestTrait(since, func(*request.Metrics) float64 { return 1 })
 	if best == nil {
 		return "", nil
 	}
@@ -333,16 +333,16 @@ func (t *Traits) Senders(since trace.Time) (words string, have []bool) {
 // Askers says the same of those with the tokens that are beyond those of before; tokens are
 // what a request has of them.
 func (t *Traits) Askers(since trace.Time, tokens func(*request.Metrics) int64) string {
-	best, part := t.most(since, func(m *request.Metrics) float64 { return float64(max(0, tokens(m))) })
+	best, part := t.largestTrait(since, func(m *request.Metrics) float64 { return float64(max(0, tokens(m))) })
 	if best == nil {
 		return ""
 	}
 	return fmt.Sprintf("; %.0f %% of the added tokens are of requests with %s", 100*part, best)
 }
 
-// most returns the trait of most of what is added since a time, and of how much of it; nil is
+// largestTrait returns the trait of most of what is added since a time, and of how much of it; nil is
 // none.
-func (t *Traits) most(since trace.Time, weight func(*request.Metrics) float64) (best *Trait, part float64) {
+func (t *Traits) largestTrait(since trace.Time, weight func(*request.Metrics) float64) (best *Trait, part float64) {
 	part = 0.7
 	for i := range t.asked {
 		trait := &t.asked[i]

@@ -22,15 +22,15 @@ func (t *Tokens) Report() *table.Table {
 		table.TextColumn("rank", "rank, or process that is none", func(r *Row) string { return r.Rank }),
 		table.CountColumn("steps", "steps of the server", func(r *Row) int64 { return int64(r.Steps) }),
 		table.CountColumn("known steps", "steps whose names tell their tokens; the next columns are of these", func(r *Row) int64 { return int64(r.Known.N) }).InDetail(),
-		known("tokens", "tokens that the model computes, sum", func(r *Row) int64 { return r.Known.Total }),
-		known("decoded", "tokens of requests that decode; all others are prefilled", func(r *Row) int64 { return r.Decoded }).InDetail(),
+		knownTokens("tokens", "tokens that the model computes, sum", func(r *Row) int64 { return r.Known.Total }),
+		knownTokens("decoded", "tokens of requests that decode; all others are prefilled", func(r *Row) int64 { return r.Decoded }).InDetail(),
 		table.NumberColumn("per step", "tokens per step, mean", func(r *Row) float64 {
 			if r.Known.N == 0 {
 				return math.NaN()
 			}
 			return float64(r.Known.Total) / float64(r.Known.N)
 		}),
-		known("p50", "tokens per step, median, nearest rank", func(r *Row) int64 { return r.Known.P50 }),
+		knownTokens("p50", "tokens per step, median, nearest rank", func(r *Row) int64 { return r.Known.P50 }),
 		table.NumberColumn("per second in steps", "tokens per second of the time of steps on the device: from the first start to the last end of what a step launched, without work that was not recorded, of steps that launched anything", func(r *Row) float64 { return r.onDevice() }),
 		table.NumberColumn("per second captured", "tokens per second of the time that the rank was captured; empty unless the tokens of all steps are known", func(r *Row) float64 { return r.over(r.Captured) }),
 		launched("graph", "decode steps that ran as a CUDA graph: it launched half of their kernels or more", func(u *gpu.GraphUse) int { return u.Graph.N }),
@@ -43,8 +43,8 @@ func (t *Tokens) Report() *table.Table {
 	return r
 }
 
-// known returns a column that only steps have whose names tell their tokens.
-func known(name, doc string, of func(*Row) int64) table.Field[Row] {
+// knownTokens returns a column that only steps have whose names tell their tokens.
+func knownTokens(name, doc string, of func(*Row) int64) table.Field[Row] {
 	return table.CountColumn(name, doc, func(r *Row) int64 {
 		if r.Known.N == 0 {
 			return request.Unknown

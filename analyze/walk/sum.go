@@ -36,6 +36,7 @@ func (o *Options) Keeps(e *profile.Event) bool {
 	return (o.From == 0 || e.End >= o.From) && (o.To == 0 || e.Start <= o.To)
 }
 
+// Store returns a new store for samples, with the limit of o or the default one.
 func (o *Options) Store() *distribution.Store {
 	return &distribution.Store{Limit: cmp.Or(o.Held, distribution.MaxHeld)}
 }
@@ -49,6 +50,7 @@ type Key struct {
 
 const kindBits = 2
 
+// NoRank stands for all ranks together.
 const NoRank = -1
 
 // A ByName has a group of events for every rank, name and kind of one stream.
@@ -60,6 +62,7 @@ type ByName[G any] struct {
 	Groups []G
 }
 
+// NewByName returns groups without events, of which only names that opt asks for will be kept.
 func NewByName[G any](set *profile.Set, opt *Options) *ByName[G] {
 	return &ByName[G]{Syms: set.Syms, Names: opt.Names, Ranks: make([]Paged[int32], len(set.Ranks))}
 }
@@ -111,6 +114,7 @@ func Members[G any](opt *Options, streams []*ByName[G]) []Member[Key, G] {
 	return all
 }
 
+// Compare orders keys by name, kind, and rank.
 func (k Key) Compare(o Key) int {
 	return cmp.Or(cmp.Compare(k.Name, o.Name), cmp.Compare(k.Kind, o.Kind), cmp.Compare(k.Rank, o.Rank))
 }
@@ -178,6 +182,7 @@ type Row struct {
 	RankIndex int32
 }
 
+// NewRow returns the row of a group, which so many ranks have.
 func NewRow(set *profile.Set, key Key, ranks int) Row {
 	return Row{Rank: nameOfRank(set, key.Rank), Ranks: ranks, Name: set.Syms.Name(key.Name), RankIndex: key.Rank}
 }

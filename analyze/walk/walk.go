@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
+// StepKinds are the words that reports have for kinds of steps.
 var StepKinds = [...]string{profile.StepOther: "other", profile.StepPrefill: "prefill", profile.StepDecode: "decode"}
 
 // BatchBucket returns the bounds of the batch sizes that are put together: up to a
@@ -248,6 +249,7 @@ func RanksFields[T any](byRank bool, all int, of func(*T) *Row) []table.Field[T]
 	return []table.Field[T]{table.CountColumn("ranks", "how many ranks have any", func(row *T) int64 { return int64(of(row).Ranks) }).DetailIf(all < 2)}
 }
 
+// ShareField returns the column "time": the part of the time of all rows.
 func ShareField[T any](doc string, of func(*T) float64) table.Field[T] {
 	return table.ShareColumn("time", doc, of)
 }
@@ -271,6 +273,7 @@ func ThreadFields[T any](of func(*T) (pid int32, tid int64)) []table.Field[T] {
 	}
 }
 
+// StyleField returns the column that says whether ranges nest.
 func StyleField[T any](of func(*T) profile.RangeStyle) table.Field[T] {
 	return table.TextColumn("style", "PushPop nests, StartEnd need not", func(row *T) string { return of(row).String() })
 }

@@ -96,6 +96,7 @@ func Chance(p float64) string {
 	return "p = " + strconv.FormatFloat(p, 'g', 1, 64)
 }
 
+// JoinNonEmpty joins the parts that are not empty.
 func JoinNonEmpty(sep string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), sep)
 }

@@ -132,12 +132,12 @@ func (c *command) create(name string, files []inputs.Input) (*output.Output, err
 	if name == "" {
 		return nil, commandline.Usage("no output; give -o FILE, with a name ending in .pftrace or .json")
 	}
-	return c.outputs.add(name, func() (*output.Output, error) { return output.Create(name, c.kept(name, files)) })
+	return c.outputs.add(name, func() (*output.Output, error) { return output.Create(name, c.mustKeep(name, files)) })
 }
 
-// kept returns the files that an output of this name must not replace: all that are read. What
+// mustKeep returns the files that an output of this name must not replace: all that are read. What
 // an earlier run wrote into a folder that is searched is none of these.
-func (c *command) kept(name string, files []inputs.Input) []string {
+func (c *command) mustKeep(name string, files []inputs.Input) []string {
 	names := slices.Clone(c.beside)
 	for _, in := range files {
 		if !output.SameFile(in.Name, name) || !in.Replaceable() {
@@ -160,7 +160,7 @@ func (f *textFile) WriteFunc(write func(w io.Writer) error) (int64, error) {
 
 // createFile prepares an output file of text.
 func (c *command) createFile(name string, files []inputs.Input) (*textFile, error) {
-	out, err := c.outputs.add(name, func() (*output.Output, error) { return output.CreateFile(name, c.kept(name, files)) })
+	out, err := c.outputs.add(name, func() (*output.Output, error) { return output.CreateFile(name, c.mustKeep(name, files)) })
 	return &textFile{out, c.redacted}, err
 }
 

@@ -75,8 +75,8 @@ var rules = map[string]rule{
 // structural makes that of a text that says what a span is.
 func (m *Maker) structural(text string) string { return m.ids.Scrub(text) }
 
-// most is how many pseudonyms of a kind are remembered: what most rows have.
-const most = 1 << 16
+// maxKept is how many pseudonyms of a kind are remembered: what most rows have.
+const maxKept = 1 << 16
 
 // cached returns the pseudonym of a text of some kind.
 func (m *Maker) cached(kind, text string, make rule) string {
@@ -86,7 +86,7 @@ func (m *Maker) cached(kind, text string, make rule) string {
 		return name
 	}
 	name = make(m, text)
-	if names == nil || len(names) >= most {
+	if names == nil || len(names) >= maxKept {
 		names = map[string]string{}
 		m.known[kind] = names
 	}

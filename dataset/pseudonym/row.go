@@ -15,8 +15,8 @@ type column struct {
 // columns are those of types of rows.
 type columns map[reflect.Type][]column
 
-// of returns the texts of a type of rows.
-func (c columns) of(row reflect.Type) []column {
+// columnsOf returns the texts of a type of rows.
+func (c columns) columnsOf(row reflect.Type) []column {
 	if all, ok := c[row]; ok {
 		return all
 	}
@@ -33,7 +33,7 @@ func (c columns) of(row reflect.Type) []column {
 // Row gives the texts of a row pseudonyms, by the tags of its fields. row is a pointer.
 func (m *Maker) Row(row any) {
 	v := reflect.ValueOf(row).Elem()
-	for _, c := range m.columns.of(v.Type()) {
+	for _, c := range m.columns.columnsOf(v.Type()) {
 		field := v.FieldByIndex(c.index)
 		if text := field.String(); text != "" && c.kind != "own" {
 			field.SetString(m.cached(c.kind, text, rules[c.kind]))

@@ -22,14 +22,14 @@ type Run struct {
 	Found     int      // inputs in all shards
 }
 
-// asked is the content of arguments.json.
-type asked struct {
+// shardArguments is the content of arguments.json.
+type shardArguments struct {
 	Arguments []string `json:"arguments"`
 	Of        int      `json:"shards"`
 }
 
-// done is the content of the file of a shard that ended.
-type done struct {
+// shardResult is the content of the file of a shard that ended.
+type shardResult struct {
 	Found     int `json:"found"` // inputs that the arguments led to, in all shards
 	Extracted int `json:"extracted"`
 }
@@ -47,7 +47,7 @@ func (r *Run) Begin() error {
 		return nil
 	}
 	own := r.folder(strconv.Itoa(r.Of))
-	text, err := json.Marshal(asked{r.Arguments, r.Of})
+	text, err := json.Marshal(shardArguments{r.Arguments, r.Of})
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (r *Run) End(extracted int) error {
 
 // end writes the file of the shard.
 func (r *Run) end(extracted int) error {
-	text, err := json.Marshal(done{r.Found, extracted})
+	text, err := json.Marshal(shardResult{r.Found, extracted})
 	if err != nil {
 		return err
 	}
@@ -101,17 +101,17 @@ func (r *Run) end(extracted int) error {
 	return err
 }
 
-// A known run is what its files say.
-type known struct {
-	asked
-	shards map[int]done // that have ended
-	latest done
+// A shardedRun is what the files of a run say.
+type shardedRun struct {
+	shardArguments
+	shards map[int]shardResult // that have ended
+	latest shardResult
 }
 
 // open reads the files of a run; nil if there are none.
-func open(dir string) *known {
-	x := &known{shards: map[int]done{}}
-	if !read(filepath.Join(dir, "arguments.json"), &x.asked) {
+func open(dir string) *shardedRun {
+	x := &shardedRun{shards: map[int]shardResult{}}
+	if !read(filepath.Join(dir, "arguments.json"), &x.shardArguments) {
 		return nil
 	}
 	var newest time.Time
@@ -121,7 +121,7 @@ func open(dir string) *known {
 		if err != nil {
 			continue
 		}
-		var d done
+		var d shardResult
 		if read(path, &d) {
 			x.shards[i] = d
 			if info.ModTime().After(newest) {
@@ -138,7 +138,7 @@ func read(path string, into any) bool {
 }
 
 // missing lists the shards that have not ended.
-func (x *known) missing() (shards []string) {
+func (x *shardedRun) missing() (shards []string) {
 	for i := range x.Of {
 		if _, ok := x.shards[i]; !ok {
 			shards = append(shards, strconv.Itoa(i))

@@ -40,7 +40,7 @@ func (d *reader) seriesOf(key, name, kind string, labels map[string]string) (id 
 	if m.known && m.metric == series.HitRate && labels["name"] != "" && labels["model_name"] == "" {
 		m.times = 1 // in percent, until 2024-12
 	}
-	s := series.Series{Metric: m.metric, Place: d.place(m.engine, name, labels), Label: d.Set.Syms.Intern(rest(labels))}
+	s := series.Series{Metric: m.metric, Place: d.place(m.engine, name, labels), Label: d.Set.Syms.Intern(seriesLabel(labels))}
 	if !m.known {
 		s.Metric = d.Metric(m.named)
 	}
@@ -56,7 +56,7 @@ func (d *reader) seriesOf(key, name, kind string, labels map[string]string) (id 
 		d.keys = map[int32]string{}
 	}
 	if d.keys[id] != "" && d.keys[id] != key { // of another model or process: together they would grow and fall
-		s.Label = d.Set.Syms.Intern(strings.TrimPrefix(rest(labels)+","+who(labels), ","))
+		s.Label = d.Set.Syms.Intern(strings.TrimPrefix(seriesLabel(labels)+","+speakerLabels(labels), ","))
 		id = d.SeriesOf(s)
 	}
 	d.keys[id] = key
@@ -71,8 +71,8 @@ func (d *reader) seriesOf(key, name, kind string, labels map[string]string) (id 
 	return id
 }
 
-// rest returns the labels that tell series of one place apart: "stage=prefill_forward".
-func rest(labels map[string]string) string {
+// seriesLabel returns the labels that tell series of one place apart: "stage=prefill_forward".
+func seriesLabel(labels map[string]string) string {
 	var parts []string
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
 		if (!places[k] || k == "device" && labels["gpu"] == "") && labels[k] != "" { // of a disk, or a network card
@@ -82,8 +82,8 @@ func rest(labels map[string]string) string {
 	return strings.Join(parts, ",")
 }
 
-// who returns the labels of who speaks, which tell series apart that are equal but for these.
-func who(labels map[string]string) string {
+// speakerLabels returns the labels of who speaks, which tell series apart that are equal but for these.
+func speakerLabels(labels map[string]string) string {
 	var parts []string
 	for _, k := range [...]string{"model_name", "name", "pid", "engine", "job", "service", "endpoint", "container", "namespace", "worker_addr", "device"} {
 		if labels[k] != "" {

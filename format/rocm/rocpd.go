@@ -174,9 +174,9 @@ func (r *rocpdReader) process(scope int32, pid int64, on rocpdNode) *process {
 	return p
 }
 
-// of returns the process that a row is of. Its number leads to info_process; where that is
+// processOf returns the process that a row is of. Its number leads to info_process; where that is
 // missing, the row stays in a process that has its number.
-func (r *rocpdReader) of(scope int32, pid int64) *process {
+func (r *rocpdReader) processOf(scope int32, pid int64) *process {
 	if p, ok := r.processes.get(scope, pid); ok {
 		return p
 	}
@@ -220,7 +220,7 @@ func (r *rocpdReader) agentsAndThreads() {
 			for i := 6; name == "" && i <= 7; i++ {
 				name = s.ColumnText(i)
 			}
-			r.of(scope, s.ColumnInt64(2)).Device(a.number, name, uuidIn(s.ColumnText(8)))
+			r.processOf(scope, s.ColumnInt64(2)).Device(a.number, name, uuidIn(s.ColumnText(8)))
 		}
 		r.agents.set(scope, s.ColumnInt64(1), a)
 	})
@@ -331,7 +331,7 @@ var callKinds = []struct{ begins, kind string }{
 func (r *rocpdReader) regions() {
 	r.scan("region", []string{"pid", "tid", "start", "end", "name_id", "event_id"}, func(scope int32, s *sqlite.Stmt) {
 		r.rows++
-		p, tid := r.of(scope, s.ColumnInt64(1)), r.thread(scope, s.ColumnInt64(2))
+		p, tid := r.processOf(scope, s.ColumnInt64(1)), r.thread(scope, s.ColumnInt64(2))
 		from, to := trace.Time(s.ColumnInt64(3)), trace.Time(s.ColumnInt64(4))
 		name := r.name(r.strings.get(scope, s.ColumnInt64(5)))
 		e, _ := r.events.get(scope, s.ColumnInt64(6))
@@ -372,7 +372,7 @@ func (r *rocpdReader) samples() {
 		if !ok {
 			return
 		}
-		p, at := r.of(scope, on.process), trace.Time(s.ColumnInt64(2))
+		p, at := r.processOf(scope, on.process), trace.Time(s.ColumnInt64(2))
 		e, _ := r.events.get(scope, s.ColumnInt64(3))
 		values := r.counted[[2]int64{int64(scope), s.ColumnInt64(3)}]
 		for _, v := range values {

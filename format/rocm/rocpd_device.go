@@ -35,7 +35,7 @@ func (r *rocpdReader) dispatches() {
 		for i := range k.Group {
 			k.Group[i], k.Grid[i] = s.ColumnInt64(group+i), s.ColumnInt64(grid+i)
 		}
-		r.of(scope, s.ColumnInt64(pid)).kernel(&k)
+		r.processOf(scope, s.ColumnInt64(pid)).kernel(&k)
 	})
 }
 
@@ -52,7 +52,7 @@ func (r *rocpdReader) copies() {
 		at := at{Start: trace.Time(s.ColumnInt64(start)), End: trace.Time(s.ColumnInt64(end)), Device: int64(on.number),
 			Stream: r.stream(scope, s.ColumnInt64(stream), s.ColumnIsNull(stream), s.ColumnInt64(queue)), Correlation: e.stack}
 		what := r.name(r.strings.get(scope, s.ColumnInt64(name)))
-		r.of(scope, s.ColumnInt64(pid)).Copy(&at, r.opt.Syms.Name(what), s.ColumnInt64(size))
+		r.processOf(scope, s.ColumnInt64(pid)).Copy(&at, r.opt.Syms.Name(what), s.ColumnInt64(size))
 	})
 }
 
@@ -60,7 +60,7 @@ func (r *rocpdReader) copies() {
 func (r *rocpdReader) allocations() {
 	r.scan("memory_allocate", []string{"pid", "agent_id", "type", "level", "end", "address", "size"}, func(scope int32, s *sqlite.Stmt) {
 		r.rows++
-		p, at, address := r.of(scope, s.ColumnInt64(1)), trace.Time(s.ColumnInt64(5)), s.ColumnInt64(6)
+		p, at, address := r.processOf(scope, s.ColumnInt64(1)), trace.Time(s.ColumnInt64(5)), s.ColumnInt64(6)
 		on, _ := r.agents.get(scope, s.ColumnInt64(2))
 		switch allocates := strings.EqualFold(s.ColumnText(3), "ALLOC"); {
 		case strings.EqualFold(s.ColumnText(4), "SCRATCH") || allocates && !on.gpu:

@@ -148,8 +148,8 @@ func (r *rocprofReader) process() error {
 	return err
 }
 
-// of returns the process, which begins with the first thing that is known of it.
-func (r *rocprofReader) of() *process {
+// processOf returns the process, which begins with the first thing that is known of it.
+func (r *rocprofReader) processOf() *process {
 	if r.p == nil {
 		r.p = r.to.newProcess(r.meta.PID, r.meta.Node.Host)
 		r.p.boot(r.meta.Node.Machine)
@@ -194,7 +194,7 @@ func (r *rocprofReader) agent(a *struct {
 				name = other
 			}
 		}
-		r.of().Device(is.number, name, "")
+		r.processOf().Device(is.number, name, "")
 	}
 	r.agents[a.ID.Handle] = is
 }

@@ -78,7 +78,7 @@ type memoryTrack struct {
 
 func readPerfetto(in *format.Input, opt *format.Options, to *recorder) error {
 	if other := written(in); other != "" && in.Found {
-		return beside(other)
+		return toldBeside(other)
 	}
 	f, err := in.Open()
 	if err != nil {
@@ -92,7 +92,7 @@ func readPerfetto(in *format.Input, opt *format.Options, to *recorder) error {
 		}
 		r.packet(&p)
 	}
-	r.of()
+	r.process()
 	switch {
 	case r.rows == 0 && r.counts:
 		opt.Diags.Add(trace.RocmEmpty.Of(in.Name, "it has counters and no kernel that they are of", "kernels were not traced: add --kernel-trace"))
@@ -131,13 +131,13 @@ func written(in *format.Input) string {
 	return ""
 }
 
-// beside says which file tells more.
-type beside string
+// toldBeside is the file that tells more.
+type toldBeside string
 
-func (b beside) Error() string {
+func (b toldBeside) Error() string {
 	return fmt.Sprintf("left out, since %s beside it has the same", string(b))
 }
-func (b beside) Is(target error) bool { return target == format.ErrNotNeeded }
+func (b toldBeside) Is(target error) bool { return target == format.ErrNotNeeded }
 
 func (r *perfettoReader) packet(p *pftrace.Packet) {
 	r.lost += p.Lost
@@ -168,8 +168,8 @@ func number(text string) int32 {
 	return int32(n)
 }
 
-// of returns the process, which begins with the first thing that is known of it.
-func (r *perfettoReader) of() *process {
+// process returns the process, which begins with the first thing that is known of it.
+func (r *perfettoReader) process() *process {
 	if r.p == nil {
 		r.p = r.to.newProcess(r.pid, "")
 		if r.unix {
@@ -213,9 +213,9 @@ func (r *perfettoReader) device(a agentLabel) int64 {
 		name := ""
 		if !a.numbered() {
 			name = fmt.Sprint(a.kind, "-", a.number)
-			r.of().Unnumbered()
+			r.process().Unnumbered()
 		}
-		r.of().Device(a.number, name, "")
+		r.process().Device(a.number, name, "")
 	}
 	return int64(a.number)
 }
@@ -257,7 +257,7 @@ func (r *perfettoReader) event(e *pftrace.Event) {
 		x.name = r.sym("(no name)")
 		r.nameless++
 	}
-	p := r.of()
+	p := r.process()
 	switch {
 	case x.to == math.MinInt64: // saw says that this cannot be right
 		p.other(x.tid, profile.InstantCategory, x.name, x.from, x.to)
@@ -364,7 +364,7 @@ func (r *perfettoReader) memory(e *pftrace.Event) {
 	}
 	if m.began {
 		r.rows++
-		r.of().counter(int32(r.device(m.agent)), r.sym(allocatedMemory), m.unit, m.at, m.value, profile.MemoryCounter)
+		r.process().counter(int32(r.device(m.agent)), r.sym(allocatedMemory), m.unit, m.at, m.value, profile.MemoryCounter)
 	}
 	m.began, m.at, m.value = true, trace.Time(e.Time)+r.shift, e.Value*m.scale
 }

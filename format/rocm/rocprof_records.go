@@ -51,7 +51,7 @@ func (r *rocprofReader) records(key string) error {
 	}
 	return eachOf(r, func(x *rocprofRecord) {
 		r.rows++
-		add(r.of(), x)
+		add(r.processOf(), x)
 	})
 }
 
@@ -59,7 +59,7 @@ func (r *rocprofReader) records(key string) error {
 func (r *rocprofReader) countedOnly() {
 	for _, id := range slices.Sorted(maps.Keys(r.untraced)) {
 		r.rows++
-		r.kernel(r.of(), r.untraced[id])
+		r.kernel(r.processOf(), r.untraced[id])
 	}
 }
 

@@ -102,8 +102,8 @@ func whole(v float64) int64 {
 	return int64(v)
 }
 
-// known are the names that a pickle of PyTorch may have.
-func known(class string) bool {
+// isKnownClass reports whether a pickle of PyTorch may have a class of this name.
+func isKnownClass(class string) bool {
 	switch class {
 	case "torch._utils._rebuild_tensor_v2", "collections.OrderedDict", pickle.Persistent:
 		return true

@@ -55,7 +55,7 @@ func readArchive(f *os.File) (*experts.Dump, error) {
 		return nil, err
 	}
 	r := &expertReader{archive: a, dump: &experts.Dump{Rank: experts.Unknown}}
-	root, err := pickle.Read(p, pickle.Options{Known: known, Take: r.record, Refs: refs})
+	root, err := pickle.Read(p, pickle.Options{Known: isKnownClass, Take: r.record, Refs: refs})
 	if err == nil {
 		err = r.top(root)
 	}

@@ -43,8 +43,8 @@ func isRequestDump(head []byte) bool {
 		(bytes.Contains(head, []byte("sglang.srt.server_args")) || bytes.Contains(head, []byte("sglang.srt.managers.io_struct")))
 }
 
-// An asked is what a request asked for.
-type asked struct {
+// A dumpedRequest is what a request asked for.
+type dumpedRequest struct {
 	id, room string
 	prompt   int64 // tokens; record.Unknown
 	dp       int16
@@ -61,8 +61,8 @@ type answered struct {
 
 // A requestReader reads one dump.
 type requestReader struct {
-	asked    map[any]*asked    // by the state of their objects
-	answered map[any]*answered // by their dicts
+	asked    map[any]*dumpedRequest // by the state of their objects
+	answered map[any]*answered      // by their dicts
 }
 
 // indexRequests reads a dump.
@@ -76,7 +76,7 @@ func indexRequests(in *format.Input, opt *format.Options) (*format.Source, error
 		return nil, err
 	}
 	const longText = 300 // of an ID and a reason, and of no prompt worth the name
-	r := &requestReader{asked: map[any]*asked{}, answered: map[any]*answered{}}
+	r := &requestReader{asked: map[any]*dumpedRequest{}, answered: map[any]*answered{}}
 	root, err := pickle.Read(content, pickle.Options{Take: r.take, LongText: longText, Refs: refs})
 	if closed := content.Close(); err == nil {
 		err = closed
@@ -123,8 +123,8 @@ func (r *requestReader) take(d pickle.Value) bool {
 	return false
 }
 
-func askedOf(d pickle.Value) *asked {
-	a := &asked{id: d.Get("rid").Text(), prompt: record.Unknown, dp: record.Unknown}
+func askedOf(d pickle.Value) *dumpedRequest {
+	a := &dumpedRequest{id: d.Get("rid").Text(), prompt: record.Unknown, dp: record.Unknown}
 	if ids := d.Get("input_ids"); ids.Kind == pickle.List {
 		a.prompt = int64(ids.Len())
 	}
@@ -232,7 +232,7 @@ func (r *requestReader) row(v pickle.Value, row *record.Row, to *record.Filler, 
 	}
 	out := r.answered[v.At(1).Key()]
 	if obj == nil {
-		obj = &asked{prompt: record.Unknown, dp: record.Unknown}
+		obj = &dumpedRequest{prompt: record.Unknown, dp: record.Unknown}
 	}
 	if out == nil {
 		out = &answered{prompt: record.Unknown, completion: record.Unknown, cached: record.Unknown, dp: record.Unknown}

@@ -70,7 +70,7 @@ func (d *recorderReader) jsonMember(j *json.Decoder, key string) error {
 			return err
 		}
 		for id, s := range groups {
-			d.known(id, s.Enqueued, s.Completed)
+			d.addProgress(id, s.Enqueued, s.Completed)
 		}
 		return nil
 	}

@@ -49,13 +49,13 @@ func (d *recorderReader) member(key string, v pickle.Value) {
 		each(func(name string, of pickle.Value) { d.config(name, of.Get("desc").Text(), of.Get("ranks").Text()) })
 	case "pg_status":
 		each(func(id string, of pickle.Value) {
-			d.known(id, of.Get("last_enqueued_collective").Int64(flight.Unknown), of.Get("last_completed_collective").Int64(flight.Unknown))
+			d.addProgress(id, of.Get("last_enqueued_collective").Int64(flight.Unknown), of.Get("last_completed_collective").Int64(flight.Unknown))
 		})
 	}
 }
 
-// known takes how far a group is.
-func (d *recorderReader) known(id string, enqueued, completed int64) {
+// addProgress takes how far a group is.
+func (d *recorderReader) addProgress(id string, enqueued, completed int64) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || n < 0 {
 		return

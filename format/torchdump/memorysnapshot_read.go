@@ -88,7 +88,7 @@ func (r *snapshotReader) block(d pickle.Value) {
 	case "active_pending_free", "active_awaiting_free":
 		b.State = heap.Pending
 	}
-	b.Where = r.where(frames)
+	b.Where = r.innermost(frames)
 	r.blocks = memory.Append(r.blocks, b)
 }
 
@@ -117,7 +117,7 @@ func (r *snapshotReader) entry(d pickle.Value) {
 	if e.Action == heap.OutOfMemory {
 		e.Address, _ = d.Get("device_free").Uint64()
 	}
-	e.Where = r.where(d.Get("frames"))
+	e.Where = r.innermost(d.Get("frames"))
 	r.entries = memory.Append(r.entries, e)
 }
 
@@ -157,9 +157,9 @@ type snapshotFrame struct {
 	line       int64
 }
 
-// where returns the innermost function of a stack that is not PyTorch's or of C++, or the innermost
+// innermost returns the innermost function of a stack that is not PyTorch's or of C++, or the innermost
 // one in Python where all are. Of C++ alone it is the node of the backward pass, or the outermost operator; 0 is no stack.
-func (r *snapshotReader) where(frames pickle.Value) trace.Sym {
+func (r *snapshotReader) innermost(frames pickle.Value) trace.Sym {
 	var at snapshotFrame
 	for i := range frames.Len() {
 		f := frames.At(i)

@@ -106,8 +106,8 @@ var (
 	}
 )
 
-// of returns a pool with servers and a rate per server.
-func (p Pool) of(servers int, rate float64) Pool {
+// withServers returns a pool with servers and a rate per server.
+func (p Pool) withServers(servers int, rate float64) Pool {
 	p.Servers, p.Rate = servers, rate*float64(servers)
 	return p
 }
@@ -119,7 +119,7 @@ func DefaultConfig(seed uint64) Config {
 		Seed: seed, Level: 2, Gateway: true,
 		Start: time.Unix(1_840_000_000, 0), Length: 2 * time.Minute, Tail: 10 * time.Second,
 		ClockSkew: 4 * time.Millisecond,
-		Pools:     []Pool{small.of(3, 2)},
+		Pools:     []Pool{small.withServers(3, 2)},
 	}
 }
 

@@ -92,9 +92,9 @@ func crash(s *sim, f *Fault) {
 func (c *Config) mixed(vary *rand.Rand, servers int) {
 	c.Routing = Routing(vary.IntN(3))
 	c.Length = time.Duration(180+vary.IntN(240)) * time.Second
-	p := small.of(servers, 2+2*vary.Float64())
+	p := small.withServers(servers, 2+2*vary.Float64())
 	if vary.IntN(3) == 0 {
-		p = large.of(servers, 0.6+0.5*vary.Float64())
+		p = large.withServers(servers, 0.6+0.5*vary.Float64())
 	}
 	p.Chunk, p.Batch = 2048<<vary.IntN(3), []int{48, 64, 128}[vary.IntN(3)]
 	p.Prompt.Median, p.Output.Median = p.Prompt.Median*(0.6+vary.Float64()), p.Output.Median*(1+1.5*vary.Float64())

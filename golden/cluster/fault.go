@@ -173,7 +173,7 @@ func hang(s *sim, f *Fault) {
 				return
 			}
 			v.hangsIdle = true
-			v.rest()
+			v.doWhenIdle()
 		})
 	})
 }

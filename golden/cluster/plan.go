@@ -75,7 +75,7 @@ func (s *sim) deploy() {
 				if p.DP == 1 {
 					dp = -1
 				}
-				node, gpu := s.room(p.TP)
+				node, gpu := s.freeMachine(p.TP)
 				s.run.Servers = append(s.run.Servers, Server{Pool: i, Host: host, DP: dp, Role: role, Node: node, GPU: gpu})
 				v := &server{sim: s, index: at, pool: &s.run.Config.Pools[i], role: role, rng: s.run.Config.stream(streamServer, at), slow: 1, hope: firstHope}
 				s.servers = append(s.servers, v)
@@ -91,8 +91,8 @@ func (s *sim) deploy() {
 // gpusOfNode is how many GPUs a machine has.
 const gpusOfNode = 8
 
-// room finds a machine that has so many GPUs left: the last one, or a new one.
-func (s *sim) room(gpus int) (node, gpu int) {
+// freeMachine finds a machine that has so many GPUs left: the last one, or a new one.
+func (s *sim) freeMachine(gpus int) (node, gpu int) {
 	if n := len(s.run.Servers); n > 0 {
 		last := &s.run.Servers[n-1]
 		node, gpu = last.Node, last.GPU+s.run.Config.Pools[last.Pool].TP

@@ -26,7 +26,7 @@ type Scenario struct {
 
 // disaggregate makes prefill and decode servers of all.
 func (c *Config) disaggregate(prefill, decode int) {
-	p := small.of(decode, 1.5)
+	p := small.withServers(decode, 1.5)
 	p.Prefill = prefill
 	c.Pools = []Pool{p}
 }
@@ -91,17 +91,17 @@ var lives = []Scenario{
 		c.Faults = []Fault{{Name: "rolling deploy", Server: All, At: 110 * time.Second, Every: 10 * time.Second, Size: 1.08}}
 	}},
 	{Name: "mixed_models", Doc: "servers of an 8B and a 70B model and of embeddings behind one gateway, with health checks", Healthy: true, plant: func(c *Config, _ *rand.Rand) {
-		c.Pools, c.HealthEvery = []Pool{small.of(2, 1.5), large.of(2, 0.4), embedding.of(1, 6)}, 10*time.Second
+		c.Pools, c.HealthEvery = []Pool{small.withServers(2, 1.5), large.withServers(2, 0.4), embedding.withServers(1, 6)}, 10*time.Second
 	}},
 	{Name: "hang_idle", Doc: "a scheduler hangs when it has nothing to do; what is sent to it later never ends", Words: gone, plant: func(c *Config, vary *rand.Rand) {
-		c.Pools = []Pool{small.of(3, 0.7)}
+		c.Pools = []Pool{small.withServers(3, 0.7)}
 		c.Faults = []Fault{{Name: "hang", Server: vary.IntN(3), At: 55 * time.Second}}
 	}},
 	{Name: "hang_busy", Doc: "a scheduler hangs in the middle of a step; what it has and gets never ends", Words: gone, plant: func(c *Config, vary *rand.Rand) {
 		c.Faults = []Fault{{Name: "hang", Server: vary.IntN(3), At: 70 * time.Second, Share: 1}}
 	}},
 	{Name: "hang_only", Doc: "the only scheduler hangs when it has nothing to do", Words: gone, plant: func(c *Config, _ *rand.Rand) {
-		c.Pools = []Pool{small.of(1, 0.7)}
+		c.Pools = []Pool{small.withServers(1, 0.7)}
 		c.Faults = []Fault{{Name: "hang", At: 60 * time.Second}}
 	}},
 	{Name: "death", Doc: "a server dies in the middle of its requests", Words: gone, plant: func(c *Config, vary *rand.Rand) {
@@ -122,10 +122,10 @@ var lives = []Scenario{
 		c.Gateway = false
 	}},
 	{Name: "healthy_64", Doc: "64 servers", Healthy: true, plant: func(c *Config, _ *rand.Rand) {
-		c.Pools, c.Length = []Pool{small.of(64, 0.4)}, 75*time.Second
+		c.Pools, c.Length = []Pool{small.withServers(64, 0.4)}, 75*time.Second
 	}},
 	{Name: "slow_one_of_64", Doc: "one of 64 servers takes 30 % longer for all steps, all the time", Words: "HOST", plant: func(c *Config, vary *rand.Rand) {
-		c.Pools, c.Length = []Pool{small.of(64, 0.4)}, 75*time.Second
+		c.Pools, c.Length = []Pool{small.withServers(64, 0.4)}, 75*time.Second
 		c.Faults = []Fault{{Name: "slow steps", Server: vary.IntN(64), Size: 1.3}}
 	}},
 	{Name: "hang_direct", Doc: "a scheduler hangs in the middle of a step; no gateway", Words: gone, plant: func(c *Config, vary *rand.Rand) {
@@ -147,7 +147,7 @@ var lives = []Scenario{
 		c.Faults = []Fault{{Name: "restart", Server: vary.IntN(3), At: 100 * time.Second, Every: 12 * time.Second, Size: 1.15}}
 	}},
 	{Name: "mixed_one_slower", Doc: "of servers of two models, one of the larger one takes 35 % longer for all steps", Words: "HOST", plant: func(c *Config, vary *rand.Rand) {
-		c.Pools = []Pool{small.of(2, 1.5), large.of(3, 0.5)}
+		c.Pools = []Pool{small.withServers(2, 1.5), large.withServers(3, 0.5)}
 		c.Faults = []Fault{{Name: "slow steps", Server: 2 + vary.IntN(3), Size: 1.35}}
 	}},
 }
@@ -159,7 +159,7 @@ var loads = []Scenario{
 		c.Faults = []Fault{{Name: "wave", Server: All, Size: 0.8, Every: 240 * time.Second}}
 	}},
 	{Name: "night", Doc: "one request in ten seconds to each server", Healthy: true, plant: func(c *Config, _ *rand.Rand) {
-		c.Pools, c.Length = []Pool{small.of(3, 0.1)}, 600*time.Second
+		c.Pools, c.Length = []Pool{small.withServers(3, 0.1)}, 600*time.Second
 	}},
 	{Name: "small_burst", Doc: "twice the requests for ten seconds, which the servers can carry", Healthy: true, plant: func(c *Config, vary *rand.Rand) {
 		c.Faults = []Fault{{Name: "burst", Server: All, At: since(c, vary), Every: 10 * time.Second, Size: 6}}
@@ -168,7 +168,7 @@ var loads = []Scenario{
 		c.Pools[0].Cached, c.Pools[0].Accepted, c.Pools[0].Tenants = 0.4, 1.6, 8
 	}},
 	{Name: "long_outputs", Doc: "answers have five times as many tokens", Words: "output|answer|completion", plant: func(c *Config, vary *rand.Rand) {
-		c.Pools = []Pool{small.of(2, 1.5)}
+		c.Pools = []Pool{small.withServers(2, 1.5)}
 		c.Faults = []Fault{{Name: "long outputs", Server: All, At: since(c, vary), Size: 5}}
 	}},
 	{Name: "long_prompts", Doc: "prompts have four times as many tokens", Words: "prompts|prompt (tokens|length)", plant: func(c *Config, vary *rand.Rand) {
@@ -194,7 +194,7 @@ var ways = []Scenario{
 		c.Faults = []Fault{{Name: "gateway holds", Server: All, At: since(c, vary), Size: 0.25, Share: 0.25}}
 	}},
 	{Name: "slow_tokenizer", Doc: "the tokenizer process of one server is saturated: requests wait for it before their root begins", Words: "HOST.*okeniz|okeniz.*HOST", plant: func(c *Config, vary *rand.Rand) {
-		c.Pools = []Pool{small.of(2, 3)}
+		c.Pools = []Pool{small.withServers(2, 3)}
 		c.Faults = []Fault{{Name: "slow tokenizer", Server: vary.IntN(2), At: since(c, vary), Size: 180}}
 	}},
 	{Name: "late_answers", Doc: "the answers of one server leave it 0.3 s after its scheduler is done", Words: "HOST.*answer|answer.*HOST", plant: func(c *Config, vary *rand.Rand) {
@@ -243,11 +243,11 @@ var speeds = []Scenario{
 		c.Faults = []Fault{{Name: "slow steps", Server: vary.IntN(3), Size: 1.3}}
 	}},
 	{Name: "gradual_all", Doc: "decode steps of all servers take 5 % longer with each minute", Words: slower, Stage: "decode", plant: func(c *Config, _ *rand.Rand) {
-		c.Length, c.Pools = 400*time.Second, []Pool{small.of(2, 1.5)}
+		c.Length, c.Pools = 400*time.Second, []Pool{small.withServers(2, 1.5)}
 		c.Faults = []Fault{{Name: "growth", Server: All, Size: 0.05}}
 	}},
 	{Name: "gradual_one", Doc: "decode steps of one server take 8 % longer with each minute", Words: "HOST", Stage: "decode", plant: func(c *Config, vary *rand.Rand) {
-		c.Length, c.Pools = 400*time.Second, []Pool{small.of(2, 1.5)}
+		c.Length, c.Pools = 400*time.Second, []Pool{small.withServers(2, 1.5)}
 		c.Faults = []Fault{{Name: "growth", Server: vary.IntN(2), Size: 0.08}}
 	}},
 	{Name: "stalls_60", Doc: "a step of one server takes 0.8 s longer every 60 s", Words: "HOST.*(every|period)|(every|period).*HOST", plant: func(c *Config, vary *rand.Rand) {

@@ -106,11 +106,11 @@ func (v *server) die() {
 // drain stops sending requests to v, and calls then when it has ended those that it has.
 func (v *server) drain(then func()) {
 	v.draining, v.drained = true, then
-	v.rest()
+	v.doWhenIdle()
 }
 
-// rest does what waits for v to have nothing to do.
-func (v *server) rest() {
+// doWhenIdle does what waits for v to have nothing to do.
+func (v *server) doWhenIdle() {
 	if len(v.jobs) > 0 {
 		return
 	}
@@ -141,7 +141,7 @@ func (v *server) forget(j *job) {
 	if len(v.waiting) > 0 {
 		v.wake()
 	}
-	v.rest()
+	v.doWhenIdle()
 }
 
 // post is a job coming to the scheduler.

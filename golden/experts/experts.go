@@ -119,7 +119,7 @@ func newPass(rng *rand.Rand, c *Config, choose []*wheel, physical int) pass {
 	x := pass{counts: zeros(c.Layers, physical)}
 	for l := range c.Layers {
 		for range c.Tokens {
-			for _, e := range choose[l].some(rng, c.TopK) {
+			for _, e := range choose[l].choose(rng, c.TopK) {
 				if l < c.Dense {
 					e = -1
 				} else {
@@ -145,8 +145,8 @@ func newWheel(weights []float64) *wheel {
 	return w
 }
 
-// some chooses k different ones.
-func (w *wheel) some(rng *rand.Rand, k int) []int {
+// choose chooses k different ones.
+func (w *wheel) choose(rng *rand.Rand, k int) []int {
 	out := make([]int, 0, k)
 next:
 	for len(out) < k {

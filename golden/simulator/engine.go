@@ -143,9 +143,9 @@ func (e *engine) forget(j *job) {
 	j.state = stateOver
 }
 
-// room reports whether n more tokens fit into the KV cache. Only engines that
+// hasRoom reports whether n more tokens fit into the KV cache. Only engines that
 // decode have a limit.
-func (e *engine) room(n int) bool {
+func (e *engine) hasRoom(n int) bool {
 	return e.role == RolePrefill || e.kv+n <= e.sim.run.Config.KVTokens
 }
 
@@ -210,7 +210,7 @@ func (e *engine) formPrefill(b *microbatch) []portion {
 		if len(j.half.retractions) > 0 {
 			need += e.margin()
 		}
-		if !e.room(need) || how.WholePrompts && len(batch) > 0 && j.total()-j.computed > budget {
+		if !e.hasRoom(need) || how.WholePrompts && len(batch) > 0 && j.total()-j.computed > budget {
 			break
 		}
 		e.waiting = e.waiting[1:]
@@ -223,7 +223,7 @@ func (e *engine) formPrefill(b *microbatch) []portion {
 // formDecode returns the running jobs, having thrown out those whose next token
 // the KV cache cannot hold.
 func (e *engine) formDecode(b *microbatch, at int64) []portion {
-	for len(b.running) > 1 && !e.room(len(b.running)) {
+	for len(b.running) > 1 && !e.hasRoom(len(b.running)) {
 		e.retract(b, at)
 	}
 	var batch []portion

@@ -174,7 +174,7 @@ func (j *job) accepted(st *Step) int {
 		}
 	}
 	n = min(n, j.req.output-j.half.Tokens-1)
-	if n = max(0, n); j.engine.room(n) {
+	if n = max(0, n); j.engine.hasRoom(n) {
 		j.engine.take(j, n)
 		return n
 	}

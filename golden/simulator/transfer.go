@@ -24,7 +24,7 @@ func (e *engine) reserve(at int64) {
 	s := e.sim
 	for len(e.reserving) > 0 && len(e.retracted) == 0 {
 		j := e.reserving[0]
-		if j.ready > at || !e.room(j.total()+1) {
+		if j.ready > at || !e.hasRoom(j.total()+1) {
 			return
 		}
 		e.reserving = e.reserving[1:]
@@ -135,7 +135,7 @@ func (j *job) close(finish string) {
 func (e *engine) resume(at int64) {
 	for len(e.retracted) > 0 {
 		j := e.retracted[0]
-		if !e.room(j.total() + e.margin()) {
+		if !e.hasRoom(j.total() + e.margin()) {
 			return
 		}
 		e.retracted = e.retracted[1:]

@@ -125,7 +125,7 @@ func Appeared(seen, pieces, otherPieces int) float64 {
 // 1979). NaN is a question that could not be asked; it stays, and costs nothing.
 func Holm(p []float64) []float64 {
 	out := slices.Clone(p)
-	order := known(p)
+	order := sortedKnown(p)
 	worst := 0.0
 	for rank, i := range order {
 		worst = max(worst, min(1, p[i]*float64(len(order)-rank)))

@@ -159,7 +159,7 @@ func critical(n, m int) int {
 // and costs nothing.
 func FalseDiscoveries(p []float64) []float64 {
 	out := slices.Clone(p)
-	order := known(p)
+	order := sortedKnown(p)
 	least := 1.0
 	for rank, i := range slices.Backward(order) {
 		least = min(least, p[i]*float64(len(order))/float64(rank+1))
@@ -168,8 +168,8 @@ func FalseDiscoveries(p []float64) []float64 {
 	return out
 }
 
-// known returns the indexes of the probabilities that are known, the lowest first.
-func known(p []float64) []int {
+// sortedKnown returns the indexes of the probabilities that are known, the lowest first.
+func sortedKnown(p []float64) []int {
 	var order []int
 	for i, v := range p {
 		if !math.IsNaN(v) {

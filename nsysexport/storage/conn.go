@@ -79,7 +79,7 @@ func (c *conn) Last(table string, columns []string) (Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &last{row: row{stmt}}, nil
+	return &lastRow{row: row{stmt}}, nil
 }
 
 // minRow is the least that a row takes in the file, in bytes: what points to it, its

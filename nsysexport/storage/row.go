@@ -40,14 +40,14 @@ func (r row) Bytes(column int, buf []byte) []byte {
 
 func (r row) Close() error { return r.stmt.Finalize() }
 
-// A last is the last row of a table.
-type last struct {
+// A lastRow is the last row of a table.
+type lastRow struct {
 	row
 	read int64
 	lost Loss
 }
 
-func (l *last) Next() bool {
+func (l *lastRow) Next() bool {
 	if l.read > 0 || l.lost.Err != nil {
 		return false
 	}
@@ -59,9 +59,9 @@ func (l *last) Next() bool {
 	return true
 }
 
-func (l *last) Read() int64 { return l.read }
+func (l *lastRow) Read() int64 { return l.read }
 
-func (l *last) Loss() *Loss {
+func (l *lastRow) Loss() *Loss {
 	if l.lost.Err == nil {
 		return nil
 	}

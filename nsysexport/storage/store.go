@@ -165,14 +165,14 @@ func (l *Loss) String() string {
 	return fmt.Sprintf("up to %d and those behind", l.Rows)
 }
 
-// known are prefixes of names of tables that only exports have.
-var known = []string{"CUPTI_ACTIVITY_KIND_", "TARGET_INFO_", "NVTX_", "OSRT_", "ANALYSIS_DETAILS", "EXPORT_META_DATA",
+// exportPrefixes are prefixes of names of tables that only exports have.
+var exportPrefixes = []string{"CUPTI_ACTIVITY_KIND_", "TARGET_INFO_", "NVTX_", "OSRT_", "ANALYSIS_DETAILS", "EXPORT_META_DATA",
 	"META_DATA_EXPORT", "ThreadNames", "SCHED_EVENTS", "GPU_METRICS"}
 
 // isExport reports whether these are tables of Nsight Systems. One is enough: exports can
 // be bounded to some tables, without the one of names.
 func isExport(tables []string) bool {
 	return slices.ContainsFunc(tables, func(table string) bool {
-		return slices.ContainsFunc(known, func(prefix string) bool { return strings.HasPrefix(table, prefix) })
+		return slices.ContainsFunc(exportPrefixes, func(prefix string) bool { return strings.HasPrefix(table, prefix) })
 	})
 }

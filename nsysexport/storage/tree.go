@@ -134,7 +134,7 @@ func (l *leafPages) read(number uint32) (page, bool) {
 	along := uint32(1)
 	if len(l.path) > 0 {
 		for _, child := range l.path[len(l.path)-1] {
-			if child != number+along || along == l.file.most() {
+			if child != number+along || along == l.file.maxPages() {
 				break
 			}
 			along++
@@ -162,7 +162,7 @@ const slack = 8
 // row is all that is asked for.
 const maxHeld = 16
 
-func (f *pageFile) most() uint32 { return min(f.reads+1, maxHeld) }
+func (f *pageFile) maxPages() uint32 { return min(f.reads+1, maxHeld) }
 
 // held returns a page, nil if it was not read.
 func (f *pageFile) held(number uint32) []byte {

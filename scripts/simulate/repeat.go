@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// most is how many times a dump can be repeated: a digit of its IDs tells the repeats apart.
-const most = 16
+// maxRepeats is how many times a dump can be repeated: a digit of its IDs tells the repeats apart.
+const maxRepeats = 16
 
 // apart is from the beginning of a repeat to that of the next; a dump must be shorter.
 const apart = 6 * time.Hour
@@ -21,8 +21,8 @@ var ids = []string{`"traceId":"`, `"key":"rid","value":{"stringValue":"`, `"key"
 
 // repeat writes a dump of JSON lines n times, with other requests each time, and later.
 func repeat(w io.Writer, dump string, n int) error {
-	if n > most {
-		return fmt.Errorf("%s can be repeated %d times at most", dump, most)
+	if n > maxRepeats {
+		return fmt.Errorf("%s can be repeated %d times at most", dump, maxRepeats)
 	}
 	out := bufio.NewWriterSize(w, 1<<20)
 	for k := range n {

@@ -69,7 +69,7 @@ const (
 
 func (h *Heatmap) Draw() (Drawing, error) {
 	return Drawing{
-		Markup: twice(h.svg), Legend: h.legend(h.most()), Numbers: h.numbers(), Wide: len(h.Columns) > 12,
+		Markup: twice(h.svg), Legend: h.legend(h.largest()), Numbers: h.numbers(), Wide: len(h.Columns) > 12,
 		Hover: hoverCells{table.PrintableAll(h.Rows), table.PrintableAll(h.Columns), h.Course.packed()},
 	}, nil
 }
@@ -92,7 +92,7 @@ func (h *Heatmap) svg(width float64) template.HTML {
 	for c := 0; c < len(h.Columns); c += every {
 		h.drawColumn(s, c, columns[c], left+(float64(c)+0.5)*wide, top, upright, wide)
 	}
-	most := h.most()
+	most := h.largest()
 	for r, name := range h.Rows {
 		y := top + float64(r)*high
 		s.name(left-8, y+high/2+4, rows[r], name)
@@ -190,8 +190,8 @@ func ratioText(ratio float64) string {
 	return strconv.FormatFloat(ratio, 'f', 2, 64)
 }
 
-// most returns the largest value.
-func (h *Heatmap) most() float64 {
+// largest returns the largest value.
+func (h *Heatmap) largest() float64 {
 	most := 0.0
 	for _, row := range h.Cells {
 		for _, c := range row {

@@ -55,7 +55,7 @@ func (p *Panels) Draw() (Drawing, error) {
 	hover := hoverLines{Axis: "x"}
 	step := p.step()
 	for _, t := range p.Times {
-		hover.At = append(hover.At, part(x.of(t)))
+		hover.At = append(hover.At, part(x.position(t)))
 		hover.Labels = append(hover.Labels, timeOfDay(t, step)+" "+words.ZoneAt(t))
 	}
 	series, several := p.series(), p.several()
@@ -157,8 +157,8 @@ func (p *Panels) drawMarks(s *svg, x clock, f frame) {
 	s.marksView(f)
 	in := f.inside()
 	for _, m := range p.Marks {
-		from, to := in.x(x.of(max(m.First, p.From))), in.x(x.of(min(m.Last, p.To)))
-		at := in.x(x.of(p.within(m.Time)))
+		from, to := in.x(x.position(max(m.First, p.From))), in.x(x.position(min(m.Last, p.To)))
+		at := in.x(x.position(p.within(m.Time)))
 		s.open("g", "class", "mark")
 		s.title(m.Label + ": " + m.Text)
 		s.empty("rect", "x", px(from), "y", "0", "width", px(max(to-from, 1)), "height", px(f.height))
@@ -168,7 +168,7 @@ func (p *Panels) drawMarks(s *svg, x clock, f frame) {
 	s.close("svg")
 	free := math.Inf(-1)
 	for _, m := range p.Marks {
-		place := x.of(p.within(m.Time))
+		place := x.position(p.within(m.Time))
 		if f.x(place) <= free {
 			continue
 		}
@@ -195,7 +195,7 @@ func (p *Panels) drawPanel(s *svg, i int, f frame, x clock, series map[string]in
 	for _, c := range panel.Curves {
 		var path curvePath
 		for k, v := range c.Values {
-			path.to(in.x(x.of(p.Times[k])), in.y(y.at(v)))
+			path.to(in.x(x.position(p.Times[k])), in.y(y.at(v)))
 		}
 		s.curve(path, c.Color, series[c.Name], c.Thin)
 	}

@@ -172,10 +172,10 @@ type clock struct {
 	count    int // about how many ticks
 }
 
-func (c clock) at(v float64) float64 { return c.of(trace.Time(v)) }
+func (c clock) at(v float64) float64 { return c.position(trace.Time(v)) }
 
-// of is at without rounding times to floating point.
-func (c clock) of(t trace.Time) float64 {
+// position is at without rounding times to floating point.
+func (c clock) position(t trace.Time) float64 {
 	if c.to == c.from {
 		return 0.5
 	}

@@ -40,7 +40,7 @@ func (c *Scatter) Draw() (Drawing, error) {
 	for i, g := range c.Groups {
 		list := newHoverGroup(i, &g)
 		for _, dot := range g.Dots {
-			list.X, list.Y = append(list.X, part(x.of(dot.Time))), append(list.Y, part(1-y.at(float64(dot.Dur))))
+			list.X, list.Y = append(list.X, part(x.position(dot.Time))), append(list.Y, part(1-y.at(float64(dot.Dur))))
 			list.Names = append(list.Names, table.Printable(dot.Name))
 			list.Times = append(list.Times, int64(dot.Time)/1e6-hover.From)
 			list.Texts = append(list.Texts, trace.FormatDuration(dot.Dur))
@@ -66,7 +66,7 @@ func (c *Scatter) svg(width float64) template.HTML {
 	for i, g := range c.Groups {
 		var path strings.Builder
 		for _, dot := range g.Dots {
-			path.WriteString("M" + px(in.x(x.of(dot.Time))) + " " + px(in.y(y.at(float64(dot.Dur)))) + "h0")
+			path.WriteString("M" + px(in.x(x.position(dot.Time))) + " " + px(in.y(y.at(float64(dot.Dur)))) + "h0")
 		}
 		s.open("g", "class", "dots "+colorClass(g.Color), "data-s", strconv.Itoa(i))
 		s.empty("path", "d", path.String()) // strokes of no length with round ends are dots

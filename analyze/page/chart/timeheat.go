@@ -118,7 +118,7 @@ func (h *TimeHeat) svg(width float64) template.HTML {
 func (h *TimeHeat) drawCells(s *svg, g *HeatGroup, f frame, x clock) {
 	s.view(f)
 	in := f.inside()
-	from, to := in.x(x.of(g.From)), in.x(x.of(g.To))
+	from, to := in.x(x.position(g.From)), in.x(x.position(g.To))
 	for k, r := range g.Rows {
 		paths := map[string]*strings.Builder{}
 		var classes []string

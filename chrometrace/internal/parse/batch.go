@@ -82,6 +82,7 @@ func (b *Bounds) add(from, to trace.Time) {
 	b.N++
 }
 
+// Merge adds the bounds of other events.
 func (b *Bounds) Merge(o Bounds) {
 	if o.N == 0 {
 		return

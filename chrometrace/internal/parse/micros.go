@@ -19,6 +19,7 @@ const (
 	maxDur             = 4e18
 )
 
+// IsTime reports whether sums of t and of a duration fit into 64 bits.
 func IsTime(t trace.Time) bool { return -maxTime <= t && t <= maxTime }
 
 // micros parses the number of microseconds at b[i] as nanoseconds, exactly; what

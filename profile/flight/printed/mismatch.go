@@ -42,7 +42,7 @@ func (r *Reader) fingerprint(b []byte, rank, member int32) {
 	if !ok || !bytes.Contains(b, []byte("TensorShape=[")) {
 		return
 	}
-	w := r.of(rank)
+	w := r.watchedRank(rank)
 	for i := range w.dump.Ops {
 		if w.dump.Ops[i].Seq == seq && w.dump.Ops[i].State == flight.Scheduled {
 			return // it is said again

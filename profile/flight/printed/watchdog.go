@@ -40,17 +40,17 @@ func (r *Reader) Watchdog(b []byte, rank int32, at trace.Time) bool {
 	low := bytes.ToLower(message[:min(len(message), 600)])
 	switch {
 	case bytes.Contains(message, []byte("Watchdog caught collective operation timeout: ")):
-		r.timeout(r.of(rank), message, at)
+		r.timeout(r.watchedRank(rank), message, at)
 	case bytes.Contains(low, []byte("last enqueued")):
-		r.status(r.of(rank), head, low, at)
+		r.status(r.watchedRank(rank), head, low, at)
 	case bytes.Contains(message, []byte("watchdog got stuck for")):
-		w := r.of(rank)
+		w := r.watchedRank(rank)
 		if s, ok := number(message, "watchdog got stuck for"); ok {
 			w.dump.Stuck = s
 		}
 		w.saw(at)
 	case bytes.Contains(message, []byte("Heartbeat monitor timed out!")):
-		r.of(rank).saw(at)
+		r.watchedRank(rank).saw(at)
 	case bytes.Contains(message, []byte("to signal dumping")), bytes.Contains(message, []byte("preparing to dump debug info")),
 		bytes.Contains(message, []byte("FlightRecorder is disabled")), bytes.Contains(message, []byte("taking the entire process down")),
 		bytes.Contains(message, []byte("NCCL operations have failed or timed out")), bytes.Contains(message, []byte("dump signal from another rank")):
@@ -97,8 +97,8 @@ func prefixOf(b []byte) (h head, message []byte) {
 	return h, rest
 }
 
-// of returns the entry of a rank, which it adds if it is new.
-func (r *Reader) of(rank int32) *watched {
+// watchedRank returns the entry of a rank, which it adds if it is new.
+func (r *Reader) watchedRank(rank int32) *watched {
 	w := r.watched[rank]
 	if w == nil {
 		w = &watched{dump: r.dump(flight.Watchdog, rank), groups: map[string]int32{}}
@@ -245,7 +245,7 @@ func (r *Reader) desync(b []byte) bool {
 		if !ok || n < 0 || n > 1<<20 {
 			continue
 		}
-		w := r.of(int32(n))
+		w := r.watchedRank(int32(n))
 		h.member = int32(n)
 		g := &w.dump.Groups[w.group(h)]
 		if enqueued > g.Enqueued {

@@ -28,7 +28,7 @@ func Choose(ctx *cli.Context) (*Report, error) {
 	for _, flag := range given {
 		switch {
 		case r.Takes(flag):
-		case r.asked(ctx):
+		case r.isGiven(ctx):
 			return nil, commandline.Usage("%s does not take %s; %s", commandline.Dashed(r.Name), commandline.Dashed(flag), takers(flag))
 		default:
 			return nil, noReportTakes(given)
@@ -45,7 +45,7 @@ func Choose(ctx *cli.Context) (*Report, error) {
 func askedFor(ctx *cli.Context) (*Report, error) {
 	var asked []*Report
 	for _, r := range All {
-		if r.asked(ctx) {
+		if r.isGiven(ctx) {
 			asked = append(asked, r)
 		}
 	}

@@ -156,8 +156,8 @@ func forPeople(ctx *cli.Context) bool {
 	return f != table.FormatCSV && f != table.FormatJSON
 }
 
-// asked reports whether its flag is given.
-func (r *Report) asked(ctx *cli.Context) bool {
+// isGiven reports whether its flag is given.
+func (r *Report) isGiven(ctx *cli.Context) bool {
 	if r.takesValue() {
 		return ctx.IsSet(r.Name)
 	}
