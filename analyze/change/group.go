@@ -79,9 +79,9 @@ func groupShifts(found []Shift, lag int64) []Change {
 func follows(lead, f *Shift, lag trace.Time) bool {
 	early := lag / 4 // clocks of hosts differ, and places are not that certain
 	switch {
-	case (lead.Metric == ArrivalsChanged || lead.Metric == ShareChanged) && lead.rises() && (f.Metric == CachedChanged || f.Metric.isLength()):
+	case lead.rises() && (f.Metric == CachedChanged && (lead.Metric == ShareChanged || lead.Metric == ArrivalsChanged) || f.Metric.isLength() && lead.Metric == ArrivalsChanged):
 		// Those that come in addition are other requests, and a cache has less for each of more.
-		return f.First <= lead.Last+lag && f.Last >= lead.First-early && f.work() < factor(lead.Before.value(lead.Metric), lead.After.value(lead.Metric))
+		return f.First <= lead.Last+early && f.Last >= lead.First-early && f.work() < factor(lead.Before.value(lead.Metric), lead.After.value(lead.Metric))
 	case f.Metric.saves() || f.Metric.isLength():
 		return false // a cause of its own
 	case f.Metric == PaceChanged && lead.Metric != PaceChanged && lead.Metric != LatenessChanged:
