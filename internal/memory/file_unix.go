@@ -81,12 +81,9 @@ func (s *spillFile) cut(size int64) []byte {
 	size = (size + align - 1) / align * align
 	if size > int64(len(s.region)) {
 		whole := max(size, regionSize)
-		region := s.add(whole, unix.PROT_READ|unix.PROT_WRITE, func(offset int64) error { return s.reserve(offset, whole) })
+		region := s.add(whole, unix.PROT_READ|unix.PROT_WRITE, func(offset int64) error { return zero(s.file, offset, whole) })
 		if region == nil {
 			return nil
-		}
-		if isRoomy() {
-			adviseLarge(region)
 		}
 		if whole == size {
 			return region
@@ -163,32 +160,30 @@ func (s *spillFile) relax() {
 	}
 }
 
-// largePage is how much the kernel keeps together of a part of a file that was only reserved, and maps
-// where one byte of it is touched.
-const largePage = 2 << 20
+// What is written to the file at once the kernel keeps together, up to a large page, and maps all of it
+// where one byte is touched.
+const (
+	largePage = 2 << 20
+	smallPage = 64 << 10
+)
 
 // isRoomy reports whether the budget has room for large pages. One fault in place of 32 maps them, and
-// a walk over a table that is far larger than the budget takes a third of the kernel's time; but a walk
-// in no order holds many of them within moments.
+// a walk over a table that is far larger than the budget takes a third less of the kernel's time; but a
+// walk in no order holds many of them within moments.
 func isRoomy() bool { return budget.Load() >= 1000*largePage }
 
-// reserve gives a part of the file its blocks: without them, a full disk would show as a signal when
-// a page is written.
-func (s *spillFile) reserve(offset, size int64) error {
-	if isRoomy() && reserve(s.file, offset, size) == nil {
-		return nil
-	}
-	return zero(s.file, offset, size)
-}
+// zeros is what a part of the file holds at first.
+var zeros [largePage]byte
 
-// zeros is what a part of the file holds at first. The kernel keeps what is written at once together,
-// as it keeps a large page.
-var zeros [64 << 10]byte
-
-// zero fills a part of a file.
+// zero fills a part of a file, so that its blocks are there: without them, a full disk
+// would show as a signal when a page is written.
 func zero(f *os.File, offset, size int64) error {
-	for end := offset + size; offset < end; offset += int64(len(zeros)) {
-		if _, err := f.WriteAt(zeros[:min(int64(len(zeros)), end-offset)], offset); err != nil {
+	page := int64(smallPage)
+	if isRoomy() {
+		page = largePage
+	}
+	for end := offset + size; offset < end; offset += page {
+		if _, err := f.WriteAt(zeros[:min(page, end-offset)], offset); err != nil {
 			return err
 		}
 	}

@@ -93,11 +93,3 @@ func number(file string) (int64, bool) {
 	n, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
 	return n, err == nil
 }
-
-// reserve gives a part of a file its blocks on the disk, without a page in memory. Not all file systems can.
-func reserve(f *os.File, offset, size int64) error {
-	return unix.Fallocate(int(f.Fd()), 0, offset, size)
-}
-
-// adviseLarge asks for large pages where a mapping is touched.
-func adviseLarge(mapped []byte) { _ = unix.Madvise(mapped, unix.MADV_HUGEPAGE) }

@@ -2,18 +2,9 @@
 
 package memory
 
-import (
-	"errors"
-	"os"
-)
-
 // held returns how much memory the process holds, as far as that is known, and how much of
 // that may be pages of files.
 func held() (all, pages int64) { return heap(), heap() }
 
 // Machine returns 0: how much memory there is, and how much is available, is unknown.
 func Machine() (total, available int64) { return 0, 0 }
-
-func reserve(*os.File, int64, int64) error { return errors.ErrUnsupported }
-
-func adviseLarge([]byte) {}
