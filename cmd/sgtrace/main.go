@@ -50,7 +50,7 @@ const (
 	exitGate    = 4 // output written, but a gate failed or could not be judged
 )
 
-// run returns the whole program; it returns the exit status.
+// run runs the whole program, and returns the exit status.
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	c := &command{in: in, out: out, err: errOut, env: os.Getenv, outputs: outputFiles{interrupted: exitFailed}}
 	temporary.Watch(c.outputs.onInterrupt)

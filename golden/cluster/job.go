@@ -44,7 +44,7 @@ func (j *job) receive() {
 	j.at(h.Dispatched+d.between(60*us, 150*us), func() { v.post(j) })
 }
 
-// admit returns the scheduler taking the job in at a time; it returns how long that takes.
+// admit lets the scheduler take the job in at a time, and returns how long that takes.
 func (j *job) admit(at int64) int64 {
 	v, h, d := j.server, j.half, &j.req.draws
 	h.Begin = at

@@ -38,7 +38,7 @@ func (j *job) did(k turnKind, at int) {
 	j.half.turns = append(j.half.turns, turn{k, int32(at)})
 }
 
-// admit returns the arrival of a job at its engine. Like every message it returns the
+// admit is the arrival of a job at its engine. Like every message, it returns the
 // time at which the engine is done with it; see engine.inbox.
 func (j *job) admit(at int64) int64 {
 	e, h := j.engine, j.half
