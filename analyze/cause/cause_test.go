@@ -238,7 +238,7 @@ func TestCausesDoNotDependOnClocks(t *testing.T) {
 			got := addUp(t, s)
 			for i := range got {
 				for k := range Count {
-					rid := exact.Text(s.Requests[got[i].Request].RID)
+					rid := s.Text(s.Requests[got[i].Request].RID)
 					if is, was := got[i].E2E[k], want[rid].E2E[k]; is-was > tolerance || was-is > tolerance {
 						t.Fatalf("skew %v: %s: %v is %d ns, want %d", skew, rid, k, is, was)
 					}
