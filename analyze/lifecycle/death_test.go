@@ -2,10 +2,13 @@ package lifecycle
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/golden/cluster"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
@@ -71,5 +74,62 @@ func TestRestarted(t *testing.T) {
 	}
 	if d := int64(to) - last; max(d, -d) > slack {
 		t.Errorf("restarts to %v, %d ns off", to, d)
+	}
+}
+
+// A request that a server had begun when it was restarted, and that a gateway sent to another one, had
+// not ended there, though its user was answered.
+func TestRestartedWithRequestsInFlight(t *testing.T) {
+	run, err := cluster.Play(cluster.Find("rolling_restart").Config(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dump bytes.Buffer
+	if err := cluster.Write(&dump, run); err != nil {
+		t.Fatal(err)
+	}
+	s := testset.BuildSet(t, "cluster", &dump)
+	calm := Find(s)
+	r := calm.restarts[0]
+	if text := calm.outcome(calm.restarts[:1]).Text; !strings.Contains(text, "in the files had ended before") || r.old.resent() > 0 {
+		t.Fatalf("before: %s", text)
+	}
+	// The last request of the server becomes one that the other server answers, which began later.
+	last := r.old.jobs[len(r.old.jobs)-1]
+	lost := s.PartsOf(&s.Requests[last.request])[0]
+	again := slices.IndexFunc(s.Requests, func(q request.Request) bool {
+		p := &s.Parts[s.PartsOf(&q)[0]]
+		return p.Start > last.start && p.Proc != s.Parts[lost].Proc
+	})
+	part := &s.Parts[lost]
+	part.Root = request.None
+	for _, k := range s.ThreadsOf(part) {
+		stages := slices.Clone(s.StagesOf(k))
+		s.Threads[k].Row = request.None
+		s.SetStages(k, stages)
+	}
+	var requests []request.Request
+	var parts [][]int
+	for i := range s.Requests {
+		if i != last.request {
+			requests, parts = append(requests, s.Requests[i]), append(parts, slices.Clone(s.PartsOf(&s.Requests[i])))
+		}
+		if i == again {
+			parts[len(parts)-1] = append(parts[len(parts)-1], lost)
+		}
+	}
+	s.Requests = nil
+	for i := range requests {
+		s.AddRequest(requests[i], parts[i]...)
+	}
+	s.Own()
+	l := Find(s)
+	if got, want := l.outcome(l.restarts[:1]).Text, "1 request in flight had to be sent again, to another server"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for i := range l.Events {
+		if e := &l.Events[i]; e.Server == r.old.server.at && e.What == Drain {
+			t.Errorf("%s", e.Sentence())
+		}
 	}
 }

@@ -56,7 +56,11 @@ func Find(s *request.Set) *Lives {
 	l := &Lives{set: s, observed: o, hangs: o.hangs(), restarts: o.restarts()}
 	l.deaths = o.deaths(l.hangs)
 	for _, r := range l.restarts {
-		if !l.suffered(r.old) {
+		switch {
+		case l.suffered(r.old): // which is an event of its own
+		case r.old.resent() > 0:
+			l.add(r.old.last, Death, r.old, r.old.server.at)
+		default:
 			l.add(r.old.last, Drain, r.old, r.old.server.at)
 		}
 		l.add(r.new.first, Restart, r.new, r.new.server.at)

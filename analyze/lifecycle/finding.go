@@ -239,16 +239,37 @@ func (l *Lives) outcome(list []restart) finding.Evidence {
 			}
 		}
 	}
-	if len(lost) == 0 {
-		return finding.Sentence("all requests that were in flight had ended before")
+	resent := 0
+	for _, r := range list {
+		resent += r.old.resent()
 	}
-	return finding.Sentence("%s", l.became(lost))
+	var parts []string
+	if len(lost) > 0 {
+		parts = append(parts, l.became(lost))
+	}
+	if resent > 0 {
+		parts = append(parts, words.Counted(resent, "request")+" in flight had to be sent again, to another server")
+	}
+	if len(parts) == 0 {
+		return finding.Sentence("all of its requests that are in the files had ended before")
+	}
+	return finding.Sentence("%s", strings.Join(parts, " and "))
+}
+
+// resent returns how many jobs of a life another server had to do again.
+func (l *life) resent() (n int) {
+	for k := range l.jobs {
+		if l.jobs[k].resent {
+			n++
+		}
+	}
+	return n
 }
 
 // sentences describe events, after the name of the server.
 var sentences = map[string]string{
 	Start:   "serves its first request",
-	Drain:   "has answered all requests, and ends",
+	Drain:   "ends, with all of its requests in the files answered",
 	Restart: "serves again, with new processes",
 	Stop:    "serves its last request",
 	Hang:    "hangs: nothing comes from it any more",

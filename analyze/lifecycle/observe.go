@@ -54,6 +54,7 @@ type job struct {
 	last    trace.Time
 	ended   bool // the server ended it, or the user was answered
 	blocked bool // it waits for the other half of the request, on another server
+	resent  bool // the server did not end it, and the request was sent to another one
 }
 
 // A slot is what no two processes of a server are at one time.
@@ -233,6 +234,7 @@ func (o *observer) hear(p *request.Part) {
 		}
 	}
 	j.ended = ended || q.Status == request.Finished
+	j.resent = !ended && o.wasResent(p)
 	j.blocked = waitsForOther(p.Role, stage) && !(p.Role == request.Decode && o.prefilled(q))
 	l := o.lifeOfPart(p, led)
 	switch {
@@ -247,6 +249,16 @@ func (o *observer) hear(p *request.Part) {
 		led.closed = memory.Append(led.closed, request.Interval{From: p.Start, To: p.End})
 	}
 	l.jobs = memory.Append(l.jobs, j)
+}
+
+// wasResent reports whether another server did later what a part was for.
+func (o *observer) wasResent(p *request.Part) bool {
+	for _, k := range o.set.PartsOf(&o.set.Requests[p.Request]) {
+		if other := &o.set.Parts[k]; other.Root != request.None && other.Role == p.Role && other.Start >= p.Start {
+			return true
+		}
+	}
+	return false
 }
 
 // lifeOfPart returns the life that has a part, which led works on if that is known; nil is unknown.
