@@ -9,12 +9,18 @@
 //
 // How an input is read:
 //
-//  1. A cutter takes the decompressed stream in blocks and cuts them where one
-//     document ends and the next begins on a new line, or at frames.
+//  1. A cutter takes the decompressed stream in blocks, those of a plain file read
+//     ahead side by side, and cuts them where one document ends and the next begins
+//     on a new line, or at frames.
 //  2. Parsers on all cores turn the pieces into batches of records. A document
 //     that is longer than a few blocks is streamed through one parser, so that
 //     memory never depends on the length of a line.
-//  3. A collector appends the batches to the table in file order.
+//  3. A collector takes the batches in file order: it numbers their traces and
+//     origins, and reserves rows of the table.
+//  4. Workers fill the rows, in any order.
+//
+// It is one long package on purpose: JSON, protobuf, and the two ways to look at pieces
+// without parsing all of them share batches, damage, and the rules of what is kept.
 //
 // A parser that meets damage says so with file and line, searches the next
 // place where a document, a resource, a scope or a span begins, and goes on from

@@ -7,6 +7,9 @@
 // when times move, requests are put together anew. Then [Assembly.Release] gives the
 // spans up, and the tables remain.
 //
+// It is one long package on purpose: the steps, one or two files each, fill one set of tables in an
+// order that matters, and undo parts of it where spans are missing.
+//
 // Everything that no rule recognizes becomes a generic row; nothing is dropped. What
 // producers do, by version, is in sglang.go, gateway.go and vllm.go: names of spans,
 // attributes and events are written there and in attrs.go, and nowhere else.
