@@ -410,6 +410,7 @@ func (l *Logged) Lives() ([]finding.Finding, finding.Check) {
 			f := l.failure(e, Hang)
 			if n := l.batchesBetween(e); n > 0 {
 				f.Evidence = append(f.Evidence, finding.Sentence("it logged %s between the first and the last of these: it was busy, and did not hang", words.Counted(n, "batch")))
+				f.Cost = 0 // it served
 			}
 			if last := l.lastBatch(e.Server, e.First); last > 0 {
 				f.Since = last

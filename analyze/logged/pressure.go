@@ -246,6 +246,9 @@ func (l *Logged) Changes() ([]finding.Finding, finding.Check) {
 		for _, q := range queues {
 			f, ok := l.growth(ranks, q)
 			if !ok {
+				f, ok = l.ramp(ranks, q)
+			}
+			if !ok {
 				continue
 			}
 			if n := len(out) - 1; n >= 0 && meet(&out[n], &f) { // what waits on one side keeps the other one waiting
@@ -271,18 +274,21 @@ type queue struct {
 	metric series.MetricID
 	of     string // what requests in it do
 	role   request.Role
+	// onlyRamps: requests pass through it, so that it holds more of them when more come.
+	onlyRamps bool
 }
 
 var queues = []queue{
-	{series.Queued, "wait", request.Other},
-	{series.Preallocated, "wait for room in the KV cache", request.Decode},
-	{series.Running, "run", request.Other},
+	{metric: series.Queued, of: "wait", role: request.Other},
+	{metric: series.Preallocated, of: "wait for room in the KV cache", role: request.Decode},
+	{metric: series.Bootstrapping, of: "wait for their decode server", role: request.Prefill, onlyRamps: true},
+	{metric: series.Running, of: "run", role: request.Other},
 }
 
 // growth finds a queue that grows at some time.
 func (l *Logged) growth(ranks []*Rank, q queue) (f finding.Finding, ok bool) {
 	length, came := l.added(ranks, q.metric), l.added(ranks, series.NewSeqs)
-	if q.role != request.Other && q.role != ranks[0].Where.Role || length == nil {
+	if q.role != request.Other && q.role != ranks[0].Where.Role || length == nil || q.onlyRamps {
 		return f, false
 	}
 	matters := func(x, y float64) bool { return max(x, y) >= 2*min(x, y)+1 }
@@ -327,6 +333,33 @@ func (l *Logged) growth(ranks []*Rank, q queue) (f finding.Finding, ok bool) {
 		return f, true
 	}
 	return f, false
+}
+
+// ramp finds a queue that becomes longer from the beginning on, and never shorter: at all times, more
+// requests come than leave, so that nothing changes at any time.
+func (l *Logged) ramp(ranks []*Rank, q queue) (f finding.Finding, ok bool) {
+	length := l.added(ranks, q.metric)
+	if q.metric == series.Running || q.role != request.Other && q.role != ranks[0].Where.Role || len(length) < fewBuckets || !slices.IsSorted(length) {
+		return f, false
+	}
+	grew := 0
+	for b := 1; b < len(length); b++ {
+		if length[b] > length[b-1] {
+			grew++
+		}
+	}
+	first, last := length[0], length[len(length)-1]
+	if 2*grew < len(length) || last < 2*first+1 {
+		return f, false
+	}
+	f = finding.Finding{Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.Grid.Start(0), Cost: 1, Confidence: finding.Certain,
+		Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: first, After: last}}
+	if len(ranks) == 1 {
+		f.At = ranks[0].Where
+	}
+	f.Text = fmt.Sprintf("ever more requests %s on %s: %s at the beginning, %s at the end, and in no interval of %s fewer than in the one before",
+		q.of, f.At.String(), words.ThreeDigits(first), words.ThreeDigits(last), words.Nearly(l.Grid.Bucket))
+	return f, true
 }
 
 // episode finds when so many are in a queue as never come together by chance, for some intervals: too

@@ -91,3 +91,35 @@ func TestRunningRequestsGrow(t *testing.T) {
 		})
 	}
 }
+
+// A queue that becomes longer all the time changes at no time, and is told nevertheless: of a prefill
+// server whose decode server is away, prompts come in, and none goes on.
+func TestQueueGrowsFromTheBeginning(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		queued func(i int) int
+		want   string
+	}{
+		{"none goes on", func(i int) int { return 4 * i }, "ever more requests wait for their decode server on prefill"},
+		{"some wait", func(i int) int { return 12 + i%3 }, ""},
+		{"as many as before go on in the end", func(i int) int { return min(4*i, 160-4*i) }, ""},
+		{"some more wait in the end", func(i int) int { return 100 + i/2 }, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var text strings.Builder
+			begin := time.Date(2026, 6, 6, 13, 44, 0, 0, time.UTC)
+			for i := range 40 {
+				fmt.Fprintf(&text, "[%s TP0] Prefill batch, #new-seq: 1, #new-token: 1, #cached-token: 0, token usage: 0.00, #running-req: 0, #queue-req: 0, #prealloc-req: %d, #inflight-req: 1, \n",
+					begin.Add(time.Duration(i)*time.Second).Format(time.DateTime), test.queued(i))
+			}
+			list, _ := measured(t, text.String()).Changes()
+			said := ""
+			for i := range list {
+				said += list[i].Text
+			}
+			if test.want == "" && strings.Contains(said, "ever more") || !strings.Contains(said, test.want) {
+				t.Errorf("found %q, want %q", said, test.want)
+			}
+		})
+	}
+}
