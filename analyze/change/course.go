@@ -63,11 +63,11 @@ type paceCourse struct {
 // speed returns how fast work is in comparison to what is usual, on average from from to to.
 func (c *paceCourse) speed(from, to float64) float64 {
 	const slowest = 0.05 // slower beyond that is no speed
-	if level := c.Level + c.Of(from, to); c.ofTimes {
+	level := c.Level + c.Of(from, to)
+	if c.ofTimes {
 		return 1 / max(level, slowest)
-	} else {
-		return max(level, slowest*c.Level)
 	}
+	return max(level, slowest*c.Level)
 }
 
 // before returns the speed that the course is about changes of.
@@ -240,7 +240,7 @@ func (w *observer) followsLoad(of []*pace, c *paceCourse) bool {
 	return surely >= before.speed/before.ran/(after.speed/after.ran)
 }
 
-// Arrived is the work that came in some time, in units, and the speed of what ran then.
+// arrived is the work that came in some time, in units, and the speed of what ran then.
 type arrived struct{ units, squares, ran, speed float64 }
 
 func (a *arrived) ask(tokens float64) { a.units, a.squares = a.units+tokens, a.squares+tokens*tokens }

@@ -80,15 +80,7 @@ func TestRestarted(t *testing.T) {
 // A request that a server had begun when it was restarted, and that a gateway sent to another one, had
 // not ended there, though its user was answered.
 func TestRestartedWithRequestsInFlight(t *testing.T) {
-	run, err := cluster.Play(cluster.Find("rolling_restart").Config(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var dump bytes.Buffer
-	if err := cluster.Write(&dump, run); err != nil {
-		t.Fatal(err)
-	}
-	s := testset.BuildSet(t, "cluster", &dump)
+	s, _ := testset.Clustered(t, cluster.Find("rolling_restart"), 1)
 	calm := Find(s)
 	r := calm.restarts[0]
 	if text := calm.outcome(calm.restarts[:1]).Text; !strings.Contains(text, "in the files had ended before") || r.old.resent() > 0 {

@@ -36,7 +36,7 @@ func (l *Logged) Failures() ([]finding.Finding, finding.Check) {
 func (l *Logged) transfers() (out []finding.Finding) {
 	var failed []*Event
 	for i := range l.Events {
-		if e := &l.Events[i]; e.Kind == series.TransferFailed || e.Kind == series.PeerLost || ofTransfer(e) && !l.ended(e) {
+		if e := &l.Events[i]; isLostTransfer(e) || ofTransfer(e) && !l.ended(e) {
 			failed = append(failed, e)
 		}
 	}
@@ -47,17 +47,28 @@ func (l *Logged) transfers() (out []finding.Finding) {
 		lead := lowest(group)
 		f := l.failure(lead, Transfers)
 		f.Cost = 0
-		var more []finding.Evidence
 		for _, e := range group {
 			f.Cost = max(f.Cost, l.lasted(e))
-			if e != lead {
-				more = append(more, finding.Sentence("with it: %s", l.Sentence(e)))
-			}
 		}
-		f.Evidence = append(more, f.Evidence...)
+		f.Evidence = append(l.others(lead, group), f.Evidence...)
 		out = append(out, f)
 	}
 	return out
+}
+
+// others tells of the events of a group beside the one that leads it.
+func (l *Logged) others(lead *Event, group []*Event) (list []finding.Evidence) {
+	for _, e := range group {
+		if e != lead {
+			list = append(list, finding.Sentence("with it: %s", l.Sentence(e)))
+		}
+	}
+	return list
+}
+
+// isLostTransfer reports whether an event is a KV cache that did not arrive.
+func isLostTransfer(e *Event) bool {
+	return e.Kind == series.TransferFailed || e.Kind == series.PeerLost
 }
 
 // ofTransfer reports whether an event is an exception in a thread that sends KV caches, which the server survives.
@@ -188,12 +199,7 @@ func (l *Logged) exceptions() (out []finding.Finding) {
 			continue // told of there
 		}
 		f := l.failure(lead, Died)
-		var more []finding.Evidence
-		for _, o := range group {
-			if o != lead {
-				more = append(more, finding.Sentence("with it: %s", l.Sentence(o)))
-			}
-		}
+		more := l.others(lead, group)
 		if lead.Kind == series.OutOfMemory {
 			more = append(l.besidePool(lead), more...)
 		}
@@ -215,13 +221,7 @@ func ends(e *Event) bool {
 func (l *Logged) warned(lead *Event, group []*Event) finding.Finding {
 	f := l.failure(lead, Communication)
 	f.Cost = 0
-	var more []finding.Evidence
-	for _, e := range group {
-		if e != lead {
-			more = append(more, finding.Sentence("with it: %s", l.Sentence(e)))
-		}
-	}
-	f.Evidence = append(more, f.Evidence...)
+	f.Evidence = append(l.others(lead, group), f.Evidence...)
 	return f
 }
 
@@ -229,7 +229,7 @@ func (l *Logged) warned(lead *Event, group []*Event) finding.Finding {
 func (l *Logged) tracebacks() (out []finding.Finding) {
 	for i := range l.Events {
 		e := &l.Events[i]
-		if e.Kind != series.Traceback || l.ended(e) || ofTransfer(e) && l.fails(e) {
+		if e.Kind != series.Traceback || l.ended(e) || ofTransfer(e) && l.near(e, isLostTransfer) {
 			continue
 		}
 		f := l.failure(e, Raised)
@@ -239,20 +239,16 @@ func (l *Logged) tracebacks() (out []finding.Finding) {
 	return out
 }
 
-// fails reports whether transfers of the server of an event failed about then.
-func (l *Logged) fails(e *Event) bool {
+// near reports whether something happened to the server of an event about then.
+func (l *Logged) near(e *Event, is func(o *Event) bool) bool {
 	return slices.ContainsFunc(l.Events, func(o Event) bool {
-		return (o.Kind == series.TransferFailed || o.Kind == series.PeerLost) && o.Server == e.Server && max(o.First-e.First, e.First-o.First) <= together
+		return is(&o) && o.Server == e.Server && max(o.First-e.First, e.First-o.First) <= together
 	})
 }
 
 // ended reports whether a process of the server of an event ended about then: what else was raised is
 // evidence of that.
-func (l *Logged) ended(e *Event) bool {
-	return slices.ContainsFunc(l.Events, func(o Event) bool {
-		return ends(&o) && o.Server == e.Server && max(o.First-e.First, e.First-o.First) <= together
-	})
-}
+func (l *Logged) ended(e *Event) bool { return l.near(e, ends) }
 
 // watched reports whether a watchdog of a server ended it: then that it ended is told with what hung.
 func (l *Logged) watched(crash *Event) bool {

@@ -244,9 +244,16 @@ func (l *Logged) Changes() ([]finding.Finding, finding.Check) {
 			continue
 		}
 		for _, q := range queues {
-			f, ok := l.growth(ranks, q)
+			if q.role != request.Other && q.role != role {
+				continue
+			}
+			length := l.added(ranks, q.metric)
+			if length == nil {
+				continue
+			}
+			f, ok := l.growth(ranks, q, length)
 			if !ok {
-				f, ok = l.ramp(ranks, q)
+				f, ok = l.ramp(ranks, q, length)
 			}
 			if !ok {
 				continue
@@ -285,15 +292,18 @@ var queues = []queue{
 	{metric: series.Running, of: "run", role: request.Other},
 }
 
-// growth finds a queue that grows at some time.
-func (l *Logged) growth(ranks []*Rank, q queue) (f finding.Finding, ok bool) {
-	length, came := l.added(ranks, q.metric), l.added(ranks, series.NewSeqs)
-	if q.role != request.Other && q.role != ranks[0].Where.Role || length == nil || q.onlyRamps {
+// isMuchLonger reports whether a queue has at least twice as many requests, or one instead of none.
+func isMuchLonger(before, after float64) bool { return after >= 2*before+1 }
+
+// growth finds a queue that grows at some time, given how many are in it.
+func (l *Logged) growth(ranks []*Rank, q queue, length []float64) (f finding.Finding, ok bool) {
+	if q.onlyRamps {
 		return f, false
 	}
-	matters := func(x, y float64) bool { return max(x, y) >= 2*min(x, y)+1 }
+	came := l.added(ranks, series.NewSeqs)
 	list := changepoint.Levels(length, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
-		return matters(mean(length[from:k]), mean(length[k:to]))
+		before, after := mean(length[from:k]), mean(length[k:to])
+		return isMuchLonger(min(before, after), max(before, after))
 	}})
 	if c, ok := episode(length); ok && len(list) == 0 {
 		list = append(list, c)
@@ -337,9 +347,8 @@ func (l *Logged) growth(ranks []*Rank, q queue) (f finding.Finding, ok bool) {
 
 // ramp finds a queue that becomes longer from the beginning on, and never shorter: at all times, more
 // requests come than leave, so that nothing changes at any time.
-func (l *Logged) ramp(ranks []*Rank, q queue) (f finding.Finding, ok bool) {
-	length := l.added(ranks, q.metric)
-	if q.metric == series.Running || q.role != request.Other && q.role != ranks[0].Where.Role || len(length) < fewBuckets || !slices.IsSorted(length) {
+func (l *Logged) ramp(ranks []*Rank, q queue, length []float64) (f finding.Finding, ok bool) {
+	if q.metric == series.Running || !slices.IsSorted(length) {
 		return f, false
 	}
 	grew := 0
@@ -349,7 +358,7 @@ func (l *Logged) ramp(ranks []*Rank, q queue) (f finding.Finding, ok bool) {
 		}
 	}
 	first, last := length[0], length[len(length)-1]
-	if 2*grew < len(length) || last < 2*first+1 {
+	if 2*grew < len(length) || !isMuchLonger(first, last) {
 		return f, false
 	}
 	f = finding.Finding{Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.Grid.Start(0), Cost: 1, Confidence: finding.Certain,
