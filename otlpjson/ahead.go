@@ -17,26 +17,29 @@ type buffer struct {
 	err   error  // behind the block
 }
 
+// room is the size of the room, which is that of the largest block.
+func (b *buffer) room() int { return len(b.whole) / 2 }
+
 // read takes what a reader gave of a block.
-func (b *buffer) read(room, n int, err error) {
+func (b *buffer) read(n int, err error) {
 	b.size, b.err = n, err
-	b.lines = bytes.Count(b.block(room), []byte{'\n'})
+	b.lines = bytes.Count(b.block(), []byte{'\n'})
 }
 
 // block returns what was read.
-func (b *buffer) block(room int) []byte { return b.whole[room : room+b.size] }
+func (b *buffer) block() []byte { return b.whole[b.room():][:b.size] }
 
 // joined returns the block behind what was left, in the buffer if there is room.
-func (b *buffer) joined(left []byte, room int) []byte {
-	if len(left) > room {
+func (b *buffer) joined(left []byte) []byte {
+	from := b.room() - len(left)
+	if from < 0 {
 		if cap(left)-len(left) < b.size {
 			left = append(make([]byte, 0, max(2*len(left), len(left)+b.size)), left...)
 		}
-		return append(left, b.block(room)...)
+		return append(left, b.block()...)
 	}
-	from := room - len(left)
 	copy(b.whole[from:], left)
-	return b.whole[from : room+b.size]
+	return b.whole[from : b.room()+b.size]
 }
 
 // blocks keeps buffers for reuse.
@@ -69,7 +72,7 @@ func (b *blocks) follow(r io.Reader) (next func() buffer) {
 		if err == io.ErrUnexpectedEOF {
 			err = io.EOF
 		}
-		buf.read(b.size, n, err)
+		buf.read(n, err)
 		return buf
 	}
 }
@@ -95,7 +98,7 @@ func (b *blocks) ahead(r io.ReaderAt) (next func() buffer, stop func()) {
 			go func() {
 				buf := buffer{whole: b.get()}
 				n, err := r.ReadAt(buf.whole[b.size:], offset)
-				buf.read(b.size, n, err)
+				buf.read(n, err)
 				read <- buf
 			}()
 		}

@@ -23,15 +23,14 @@ type batch struct {
 	other     int
 	left      int // spans that are not chosen
 
-	traces  []spantable.TraceID // of spans and links, once each, in the order in which they are met
-	numbers map[spantable.TraceID]uint32
-	ofSpan  []uint32 // index into traces
-	ofLink  []uint32 // index into traces
+	traces spantable.Numbering // of spans and links
+	ofSpan []uint32            // number in traces
+	ofLink []uint32            // number in traces
 
 	// Of the table that b is collected in.
 	block     *spantable.Block
 	originIDs []spantable.OriginID // by origin
-	traceIDs  []uint32             // numbers, by index into traces
+	traceIDs  []uint32             // numbers in the table, by those in traces
 }
 
 // A batchSpan is a span, and where its events and links begin in the batch: they end where
@@ -73,11 +72,11 @@ func (b *batch) full() bool {
 }
 
 func (b *batch) reset() {
-	clear(b.numbers)
+	b.traces.Reset()
 	*b = batch{
 		spans: b.spans[:0], events: b.events[:0], links: b.links[:0], args: b.args[:0],
 		origins: b.origins[:0], resources: b.resources[:0], diags: b.diags[:0],
-		traces: b.traces[:0], numbers: b.numbers, ofSpan: b.ofSpan[:0], ofLink: b.ofLink[:0],
+		traces: b.traces, ofSpan: b.ofSpan[:0], ofLink: b.ofLink[:0],
 		originIDs: b.originIDs[:0], traceIDs: b.traceIDs[:0],
 	}
 }
@@ -105,30 +104,15 @@ func (b *batch) undo(m mark) {
 
 // numberTraces finds out which traces there are.
 func (b *batch) numberTraces() {
-	if b.numbers == nil {
-		b.numbers = map[spantable.TraceID]uint32{}
-	}
 	link := 0
 	for i := range b.spans {
 		s := &b.spans[i].Span
-		b.ofSpan = append(b.ofSpan, b.traceOf(s.TraceHi, s.TraceLo))
+		b.ofSpan = append(b.ofSpan, b.traces.Number(spantable.TraceID{s.TraceHi, s.TraceLo}))
 		for end := b.linksEnd(i); link < end; link++ {
 			l := &b.links[link]
-			b.ofLink = append(b.ofLink, b.traceOf(l.TraceHi, l.TraceLo))
+			b.ofLink = append(b.ofLink, b.traces.Number(spantable.TraceID{l.TraceHi, l.TraceLo}))
 		}
 	}
-}
-
-// traceOf returns the index of a trace into b.traces.
-func (b *batch) traceOf(hi, lo uint64) uint32 {
-	id := spantable.TraceID{hi, lo}
-	n, ok := b.numbers[id]
-	if !ok {
-		n = uint32(len(b.traces))
-		b.traces = append(b.traces, id)
-		b.numbers[id] = n
-	}
-	return n
 }
 
 // eventsEnd and linksEnd return where the events and links of span i end.
@@ -158,7 +142,7 @@ func (b *batch) collect(d *spantable.Table, file uint32) {
 	for _, o := range b.origins {
 		b.originIDs = append(b.originIDs, d.Origin(spantable.Origin{File: file, Resource: resources[o.resource], Scope: o.scope}))
 	}
-	for _, t := range b.traces {
+	for _, t := range b.traces.IDs {
 		b.traceIDs = append(b.traceIDs, d.Number(t))
 	}
 	b.block = d.Reserve(len(b.spans), len(b.events), len(b.links))

@@ -161,7 +161,7 @@ func (c *cutter) cutDocuments() {
 	leftLines, offset, line := 0, int64(0), int64(1)
 	for {
 		buf := next()
-		data := buf.joined(left, c.blocks.size)
+		data := buf.joined(left)
 		if ready != nil {
 			c.send(ready)
 			ready = nil

@@ -114,16 +114,35 @@ func (r *rows[T]) next() *T {
 }
 
 // Number returns the number of a trace, which is new if nobody asked for it before.
-func (d *Table) Number(id TraceID) uint32 {
-	if int(d.latest) < len(d.traces) && d.traces[d.latest] == id {
-		return d.latest
+func (d *Table) Number(id TraceID) uint32 { return d.traces.Number(id) }
+
+// A Numbering gives traces numbers, in the order in which somebody asks for them. The zero value has none.
+type Numbering struct {
+	IDs     []TraceID // by number
+	numbers map[TraceID]uint32
+	latest  uint32 // number that was asked for last
+}
+
+// Number returns the number of a trace, which is new if nobody asked for it before.
+func (t *Numbering) Number(id TraceID) uint32 {
+	if int(t.latest) < len(t.IDs) && t.IDs[t.latest] == id {
+		return t.latest
 	}
-	n, ok := d.numbers[id]
+	n, ok := t.numbers[id]
 	if !ok {
-		n = uint32(len(d.traces))
-		d.traces = append(d.traces, id)
-		d.numbers[id] = n
+		if t.numbers == nil {
+			t.numbers = map[TraceID]uint32{}
+		}
+		n = uint32(len(t.IDs))
+		t.IDs = append(t.IDs, id)
+		t.numbers[id] = n
 	}
-	d.latest = n
+	t.latest = n
 	return n
+}
+
+// Reset forgets all traces, and keeps the memory.
+func (t *Numbering) Reset() {
+	clear(t.numbers)
+	t.IDs, t.latest = t.IDs[:0], 0
 }

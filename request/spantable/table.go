@@ -119,9 +119,7 @@ type Table struct {
 	place []uint32 // the number of the span of each body; nil if that of the body
 	read  []uint32 // the number of the body of each span, once somebody asked
 
-	traces  []TraceID
-	numbers map[TraceID]uint32 // of traces
-	latest  uint32             // number that was asked for last
+	traces Numbering
 
 	frames []int64 // offsets of those of all files that have them, in order
 
@@ -134,7 +132,7 @@ func New(diags *trace.Diags) *Table {
 	return &Table{
 		Syms: trace.NewSymbols(), Args: trace.NewArgs(), Diags: diags,
 		Origins: make([]Origin, 1), Resources: make([]Resource, 1),
-		originIDs: map[Origin]OriginID{}, resourceIDs: map[string]uint32{}, numbers: map[TraceID]uint32{},
+		originIDs: map[Origin]OriginID{}, resourceIDs: map[string]uint32{},
 	}
 }
 
@@ -144,7 +142,7 @@ func (d *Table) Len() int { return d.ids.Len() }
 // Span returns span i, 0 <= i < Len().
 func (d *Table) Span(i int) Span {
 	id, b := d.ids.At(i), d.body(i)
-	t := d.traces[id.Trace]
+	t := d.traces.IDs[id.Trace]
 	return Span{TraceHi: t[0], TraceLo: t[1], ID: id.ID, Parent: id.Parent, Start: b.Start, End: b.End, Name: b.Name, Args: b.Args,
 		Origin: b.Origin, Line: b.Place.Line(), Status: id.Status, Kind: id.Kind}
 }
@@ -172,13 +170,13 @@ const spanSize = 128
 func (d *Table) Identity(i int) *Identity { return d.ids.At(i) }
 
 // TraceID returns the ID of the trace of a number.
-func (d *Table) TraceID(number uint32) TraceID { return d.traces[number] }
+func (d *Table) TraceID(number uint32) TraceID { return d.traces.IDs[number] }
 
 // TraceOf returns the ID of the trace of span i.
-func (d *Table) TraceOf(i int) TraceID { return d.traces[d.ids.At(i).Trace] }
+func (d *Table) TraceOf(i int) TraceID { return d.traces.IDs[d.ids.At(i).Trace] }
 
 // Traces is how many traces there are.
-func (d *Table) Traces() int { return len(d.traces) }
+func (d *Table) Traces() int { return len(d.traces.IDs) }
 
 // Each calls f for what all spans are beside their identities, on all cores. If given up, nothing
 // stays of that: it goes piece by piece, so that what is made of it takes its place in memory.
@@ -256,7 +254,7 @@ func (d *Table) Links(i int) iter.Seq[Link] {
 		_, links := d.extent(i)
 		for n := links.from; n < links.to; n++ {
 			l := d.links.At(n)
-			t := d.traces[l.trace()]
+			t := d.traces.IDs[l.trace()]
 			if !yield(Link{t[0], t[1], l.id()}) {
 				return
 			}
@@ -318,7 +316,7 @@ func (d *Table) Frames() []int64 { return d.frames }
 func (d *Table) Release() {
 	d.ids, d.bodies, d.events, d.links, d.frames = memory.Column[Identity]{}, memory.Column[Body]{}, memory.Column[Event]{}, memory.Column[link]{}, nil
 	d.place, d.read = nil, nil
-	d.originIDs, d.resourceIDs, d.traces, d.numbers = nil, nil, nil, nil
+	d.originIDs, d.resourceIDs, d.traces = nil, nil, Numbering{}
 }
 
 // Resource returns the resource of s.

@@ -146,7 +146,7 @@ func (t *Tree) Lists() (parent []int32, first, below []uint32) { return t.parent
 
 // Find returns the index of a span, or None.
 func (t *Tree) Find(hi, lo, id uint64) int {
-	n, ok := t.dump.numbers[TraceID{hi, lo}]
+	n, ok := t.dump.traces.numbers[TraceID{hi, lo}]
 	if !ok {
 		return None
 	}
