@@ -96,8 +96,8 @@ func (l *Logged) pauses(r *Rank) (list []pause, n int) {
 	var usual, nearlyAll [2]float64 // 19 of 20 take that at most
 	for after, others := range took {
 		if len(others) >= fewTimes {
-			slices.Sort(others)
-			usual[after], nearlyAll[after] = order.SortedMedian(others), others[(len(others)-1)*19/20]
+			usual[after] = order.SortedMedian(others) // which sorts them
+			nearlyAll[after] = others[(len(others)-1)*19/20]
 		}
 	}
 	for k := range long {

@@ -306,18 +306,8 @@ func (l *Logged) LoadWords() string {
 	if tokens > 0 {
 		parts = append(parts, fmt.Sprintf("%s prompt tokens computed (%s a second)", words.Thousands(int64(tokens)), words.ThreeDigits(tokens/l.seconds())))
 	}
-	var most []string
-	if running.is {
-		most = append(most, fmt.Sprintf("%.0f run", running.v))
-	}
-	if queued.is {
-		most = append(most, fmt.Sprintf("%.0f wait", queued.v))
-	}
-	if usage.is {
-		most = append(most, fmt.Sprintf("KV cache %s %% full", words.ThreeDigits(usage.v)))
-	}
-	if len(most) > 0 {
-		parts = append(parts, "at most "+strings.Join(most, ", ")+" on a rank")
+	if most := loadWords(running, queued, usage, ""); most != "" {
+		parts = append(parts, "at most "+most+" on a rank")
 	}
 	return strings.Join(parts, "; ")
 }
@@ -342,6 +332,22 @@ func (k *known) add(v float64) {
 	}
 }
 
+// loadWords say how loaded something is, as far as that is known: "3 run, 2 wait, KV cache 50.0 % full". where stands
+// behind those that wait.
+func loadWords(running, queued, usage known, where string) string {
+	var parts []string
+	if running.is {
+		parts = append(parts, fmt.Sprintf("%.0f run", running.v))
+	}
+	if queued.is {
+		parts = append(parts, fmt.Sprintf("%.0f wait", queued.v)+where)
+	}
+	if usage.is {
+		parts = append(parts, fmt.Sprintf("KV cache %s %% full", words.ThreeDigits(usage.v)))
+	}
+	return strings.Join(parts, ", ")
+}
+
 // momentWords say in one line how loaded servers were at the only moment that is told, as of a scrape of metrics.
 func (l *Logged) momentWords() string {
 	var running, queued, usage known
@@ -355,24 +361,15 @@ func (l *Logged) momentWords() string {
 			top = r
 		}
 	}
-	var parts []string
-	if running.is {
-		parts = append(parts, fmt.Sprintf("%.0f run", running.v))
+	where := ""
+	if len(l.Ranks) > 1 && queued.v > 0 {
+		where = fmt.Sprintf(" (%.0f of them on %s)", top.mostQueued(), top.Where.String())
 	}
-	if queued.is {
-		text := fmt.Sprintf("%.0f wait", queued.v)
-		if len(l.Ranks) > 1 && queued.v > 0 {
-			text += fmt.Sprintf(" (%.0f of them on %s)", top.mostQueued(), top.Where.String())
-		}
-		parts = append(parts, text)
-	}
-	if usage.is {
-		parts = append(parts, fmt.Sprintf("KV cache %s %% full", words.ThreeDigits(usage.v)))
-	}
-	if len(parts) == 0 {
+	load := loadWords(running, queued, usage, where)
+	if load == "" {
 		return ""
 	}
-	text := "at that moment, " + strings.Join(parts, ", ")
+	text := "at that moment, " + load
 	if len(l.Ranks) > 1 {
 		text += ", of " + words.Counted(len(l.Ranks), "rank")
 	}

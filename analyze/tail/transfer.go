@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -86,15 +87,11 @@ func (t *Tail) transfers() *Transfers {
 func (t *Tail) dateTransfers(x *Transfers, list []int32, beyond []int64) {
 	const surely = 0.001
 	start := func(i int) trace.Time { return t.set.Requests[t.List[list[i]].Request].Start }
-	order, slow := make([]int, len(list)), make([]bool, len(list))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, k int) int { return cmp.Compare(start(i), start(k)) })
-	for k, i := range order {
+	byStart, slow := order.Sorted(len(list), func(i, k int) int { return cmp.Compare(start(i), start(k)) }), make([]bool, len(list))
+	for k, i := range byStart {
 		slow[k] = beyond[i] >= x.Limit
 	}
-	at := func(k int) trace.Time { return start(order[max(0, k)]) }
+	at := func(k int) trace.Time { return start(byStart[max(0, k)]) }
 	count := changepoint.Count(slow)
 	changes := changepoint.Shares(slow, changepoint.Options{Alpha: surely})
 	if len(changes) > 0 && count.Share(changes[0].At, changes[0].To) > count.Share(0, changes[0].At) {
