@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 // groups are the inputs, and what is measured on each.
@@ -17,14 +18,25 @@ var groups = []group{
 	{"huge", "OTLP dumps of 20 GB", []size{repeated(10, "20.4 GB")}, []section{
 		{"All of it, and a tenth:", 0, hugeDump},
 	}, true},
-	{"traces", "PyTorch traces of eight ranks", []size{traces(10, "83 MB"), traces(104, "832 MB"), traces(500, "4 GB")}, []section{
+	{"traces", "PyTorch traces of eight ranks", []size{simulated("83 MB", "traces -mb 10"), simulated("832 MB", "traces -mb 104"), simulated("4 GB", "traces -mb 500")}, []section{
 		{"All of it:", 0, wholeTraces},
 		{"A twelfth of the time:", 0, partOfTraces},
 	}, false},
-	{"exports", "Nsight Systems exports of eight ranks", []size{export(125e3, "19 MB"), export(1250e3, "186 MB"), export(12500e3, "1.86 GB")}, []section{
+	{"exports", "Nsight Systems exports of eight ranks", []size{
+		simulated("19 MB", "export -rows 125000"), simulated("186 MB", "export -rows 1250000"), simulated("1.86 GB", "export -rows 12500000"),
+	}, []section{
 		{"All of it:", 0, wholeExport},
 		{"A twelfth of the time:", 0, partOfExport},
 	}, false},
+	{"ranks", "Many ranks with small PyTorch traces, and the dump of their requests", []size{
+		simulated("64 ranks", "ranks -ranks 64"), simulated("512 ranks", "ranks -ranks 512"), simulated("4,096 ranks", "ranks -ranks 4096"),
+	}, []section{{"Extracted, a process for each host:", 0, shardsOfRanks}}, true},
+	{"collectives", "Ranks that have nothing but 5,000 collectives each; one is 300 us late", []size{
+		collectives(64, "64 ranks"), collectives(512, "512 ranks"), collectives(4096, "4,096 ranks"),
+	}, []section{{"Who is late:", 0, whoIsLate}}, true},
+	{"days", "Days of servers with four GPUs each, of which one is slow every third day", []size{
+		simulated("30 days of 20 servers", "days -days 30 -servers 20"),
+	}, []section{{"Extracted day by day:", 0, dayByDay}}, true},
 }
 
 // dump simulates a dump, also as zstd.
@@ -50,17 +62,32 @@ func repeated(times int, name string) size {
 	}}
 }
 
-// traces writes eight PyTorch traces of so many megabytes of JSON each.
-func traces(mb int, name string) size {
+// simulated is what scripts/simulate writes into a folder, called with these words.
+func simulated(name, words string) size {
 	return size{name, func(_ *bench, dir string) error {
-		return run("go", "run", "./scripts/simulate", "traces", "-mb", fmt.Sprint(mb), dir)
+		return run("go", append(strings.Fields("run ./scripts/simulate "+words), dir)...)
 	}}
 }
 
-// export writes an Nsight Systems export with so many kernels and calls.
-func export(rows int, name string) size {
-	return size{name, func(_ *bench, dir string) error {
-		return run("go", "run", "./scripts/simulate", "export", "-rows", fmt.Sprint(rows), dir)
+// collectives is a dataset of the traces of so many ranks, made of a few at a time: the disk may be too
+// small for all. Those of the last ones stay in traces.
+func collectives(ranks int, name string) size {
+	const batch = 64
+	return size{name, func(b *bench, dir string) error {
+		traces := filepath.Join(dir, "traces")
+		for from := 0; from < ranks; from += batch {
+			if err := os.RemoveAll(traces); err != nil {
+				return err
+			}
+			words := fmt.Sprintf("collectives -from %d -to %d -of %d", from, from+batch, ranks)
+			if err := simulated("", words).make(b, traces); err != nil {
+				return err
+			}
+			if err := run(b.program, "extract", "--quiet", "-o", filepath.Join(dir, "late.dataset"), traces); err != nil {
+				return err
+			}
+		}
+		return nil
 	}}
 }
 
@@ -168,4 +195,25 @@ func wholeExport(*bench, string) ([]row, error) {
 func partOfExport(b *bench, dir string) ([]row, error) {
 	window, err := b.window(dir, "node0.sqlite")
 	return sgtrace("node0.sqlite", window, "report", "report --kernels", "merge -o out.pftrace"), err
+}
+
+func shardsOfRanks(_ *bench, dir string) ([]row, error) {
+	traces, err := filepath.Glob(filepath.Join(dir, "torch", "*"))
+	shards := max(1, len(traces)/8)
+	rows := []row{
+		{"extract", fmt.Sprintf("rm -rf out.dataset; for i in $(seq 0 %d); do $SGTRACE extract --quiet -o out.dataset --shard $i/%d otel.jsonl torch || exit; done", shards-1, shards)},
+		{"report of that dataset", "exec $SGTRACE report --quiet out.dataset >/dev/null"},
+		{"dataset solve", "exec $SGTRACE dataset solve --quiet out.dataset >/dev/null"},
+	}
+	return append(rows, sgtrace("otel.jsonl torch", "", "report")...), err
+}
+
+func whoIsLate(*bench, string) ([]row, error) {
+	rows := []row{{"extract of 64 ranks", "rm -rf out.dataset; exec $SGTRACE extract --quiet -o out.dataset traces"}}
+	return append(rows, sgtrace("late.dataset", "", "report --by-rank --table collectives.ranks", "report")...), nil
+}
+
+func dayByDay(*bench, string) ([]row, error) {
+	rows := []row{{"extract", "rm -rf out.dataset; for day in day*; do $SGTRACE extract --quiet -o out.dataset $day || exit; done"}}
+	return append(rows, sgtrace("out.dataset", "", "report --fleet")...), nil
 }

@@ -21,7 +21,7 @@ func main() {
 	log.SetFlags(0)
 	log.SetPrefix("bench: ")
 	b := bench{}
-	only := flag.String("only", "", "groups to measure: "+groupNames()+"; all but huge unless given")
+	only := flag.String("only", "", "groups to measure: "+groupNames()+"; all but those that take long unless given")
 	flag.IntVar(&b.largest, "largest", 2, "largest size to measure: 0, 1, or 2")
 	flag.IntVar(&b.runs, "runs", 3, "runs of each command, of which the fastest counts; half of them for those above ten seconds")
 	flag.StringVar(&b.dir, "dir", "", "folder for the inputs, which stay there; a temporary one unless given")

@@ -5,13 +5,9 @@
 // is printed of the dataset with what is printed of the files, and with what real SQL engines say.
 //
 //	go run ./scripts/scale [-ranks N] [-cache DIR]
-//	go run ./scripts/scale -costs 64,512
-//	go run ./scripts/scale -arrivals 512,4096
-//	go run ./scripts/scale -weeks 30x20
 //
 // Slurm comes from Debian's packages and the engines from npm, into DIR. A part for which these
-// cannot be had is skipped, which is said. With -costs, -arrivals, and -weeks it prints
-// what steps take, without Slurm; with -weeks also whether the report names what was planted.
+// cannot be had is skipped, which is said.
 package main
 
 import (
@@ -24,6 +20,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/scripts/scale/engines"
@@ -41,32 +38,13 @@ func main() {
 	log.SetPrefix("scale: ")
 	ranks := flag.Int("ranks", 64, "simulate `N` ranks, a multiple of 8")
 	cache := flag.String("cache", filepath.Join(os.TempDir(), "sgtrace-scale"), "keep Slurm and the engines in `DIR`")
-	costs := flag.String("costs", "", "print what each step costs for these numbers of `RANKS`, such as 64,512")
-	arrivals := flag.String("arrivals", "", "print what it costs to say who is late of these numbers of `RANKS`, such as 512,4096")
-	only := flag.Bool("simulate", false, "write the recordings of -ranks to the folder that is the argument, and no more")
-	weeks := flag.String("weeks", "", "print what `DAYSxSERVERS` cost, such as 30x20")
 	flag.Parse()
-	if *only {
-		if _, err := simulate(flag.Arg(0), *ranks); err != nil {
-			log.Fatal(err)
-		}
-		return
-	}
 	dir, err := os.MkdirTemp("", "scale-*")
 	if err != nil {
 		log.Fatal(err)
 	}
 	b := &bench{dir: dir, cache: *cache}
-	err = b.build()
-	switch {
-	case err != nil:
-	case *weeks != "":
-		err = b.weeks(*weeks)
-	case *costs != "":
-		err = b.costs(strings.Split(*costs, ","))
-	case *arrivals != "":
-		err = b.arrivals(strings.Split(*arrivals, ","))
-	default:
+	if err = b.build(); err == nil {
 		err = b.check(context.Background(), *ranks)
 	}
 	os.RemoveAll(dir)
@@ -92,11 +70,11 @@ func (b *bench) build() error {
 
 // check runs all parts that can be run.
 func (b *bench) check(ctx context.Context, ranks int) error {
-	size, err := simulate(filepath.Join(b.dir, tracesName), ranks)
+	simulated, err := exec.Command("go", "run", "./scripts/simulate", "ranks", "-ranks", strconv.Itoa(ranks), filepath.Join(b.dir, tracesName)).CombinedOutput()
 	if err != nil {
-		return err
+		return fmt.Errorf("simulating: %v: %s", err, simulated)
 	}
-	log.Printf("%d ranks, %d MB", ranks, size>>20)
+	log.Printf("%d ranks", ranks)
 	if err := b.refuseShards(); err != nil {
 		return err
 	}

@@ -8,65 +8,64 @@
 //
 //	go run ./scripts/simulate traces [-mb 100] [-ranks 8] DIR            # of PyTorch, of one server on two hosts
 //	go run ./scripts/simulate export [-rows N] [-samples N] DIR          # of Nsight Systems, of one host
+//	go run ./scripts/simulate ranks [-ranks N] DIR                       # a dump and small traces of many ranks
+//	go run ./scripts/simulate collectives [-from N] [-to N] [-of N] DIR  # traces of ranks that have nothing else
+//	go run ./scripts/simulate days [-days N] [-servers N] DIR            # a folder for each day: DIR/day00
 //	go run ./scripts/simulate repeat -times 10 DUMP | sgtrace report -   # a large dump of a small one
 package main
 
 import (
-	"errors"
 	"flag"
 	"log"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 )
+
+// kinds are what there is to write; each defines its flags, and returns what writes to the path behind
+// them.
+var kinds = map[string]func(flags *flag.FlagSet) (write func(path string) error){
+	"traces": func(flags *flag.FlagSet) func(string) error {
+		mb := flags.Int("mb", 100, "megabytes of JSON for each rank, at least")
+		ranks := flags.Int("ranks", 8, "number of ranks")
+		return func(dir string) error { return writeTraces(dir, *mb, *ranks) }
+	},
+	"export": func(flags *flag.FlagSet) func(string) error {
+		rows := flags.Int("rows", 1_000_000, "rows of kernels and calls")
+		samples := flags.Int("samples", 0, "samples of threads")
+		return func(dir string) error { return writeExport(dir, *rows, *samples) }
+	},
+	"ranks": func(flags *flag.FlagSet) func(string) error {
+		ranks := flags.Int("ranks", 64, "number of ranks, a multiple of 8")
+		return func(dir string) error { return writeRanks(dir, *ranks) }
+	},
+	"collectives": func(flags *flag.FlagSet) func(string) error {
+		from, to := flags.Int("from", 0, "the first rank to write"), flags.Int("to", 64, "the one behind the last")
+		all := flags.Int("of", 64, "number of all ranks")
+		return func(dir string) error { return writeCollectives(dir, *from, *to, *all) }
+	},
+	"days": func(flags *flag.FlagSet) func(string) error {
+		days, servers := flags.Int("days", 30, "number of days"), flags.Int("servers", 20, "number of servers")
+		return func(dir string) error { return writeDays(dir, *days, *servers) }
+	},
+	// To standard output, since the disk may be too small.
+	"repeat": func(flags *flag.FlagSet) func(string) error {
+		times := flags.Int("times", 10, "write the dump so many times, each with other requests and later")
+		return func(dump string) error { return repeat(os.Stdout, dump, *times) }
+	},
+	"scenarios": func(flags *flag.FlagSet) func(string) error { return scenarios(flags) },
+}
 
 func main() {
 	log.SetFlags(0)
-	kinds := map[string]func(args []string) error{"scenarios": scenarios, "traces": traces, "export": export, "repeat": repeated}
 	if len(os.Args) < 2 || kinds[os.Args[1]] == nil {
-		log.Fatal("usage: simulate scenarios | traces | export | repeat")
+		log.Fatalf("usage: simulate %s", strings.Join(slices.Sorted(maps.Keys(kinds)), " | "))
 	}
-	if err := kinds[os.Args[1]](os.Args[2:]); err != nil {
+	flags := flag.NewFlagSet(os.Args[1], flag.ExitOnError)
+	write := kinds[os.Args[1]](flags)
+	flags.Parse(os.Args[2:])
+	if err := write(flags.Arg(0)); err != nil {
 		log.Fatalf("%s: %v", os.Args[1], err)
 	}
-}
-
-func traces(args []string) error {
-	flags := flag.NewFlagSet("traces", flag.ExitOnError)
-	mb := flags.Int("mb", 100, "megabytes of JSON for each rank, at least")
-	ranks := flags.Int("ranks", 8, "number of ranks")
-	path, err := parse(flags, args)
-	if err != nil {
-		return err
-	}
-	return writeTraces(path, *mb, *ranks)
-}
-
-func export(args []string) error {
-	flags := flag.NewFlagSet("export", flag.ExitOnError)
-	rows := flags.Int("rows", 1_000_000, "rows of kernels and calls")
-	samples := flags.Int("samples", 0, "samples of threads")
-	path, err := parse(flags, args)
-	if err != nil {
-		return err
-	}
-	return writeExport(path, *rows, *samples)
-}
-
-// repeated writes to standard output, since the disk may be too small.
-func repeated(args []string) error {
-	flags := flag.NewFlagSet("repeat", flag.ExitOnError)
-	times := flags.Int("times", 10, "write the dump so many times, each with other requests and later")
-	path, err := parse(flags, args)
-	if err != nil {
-		return err
-	}
-	return repeat(os.Stdout, path, *times)
-}
-
-// parse parses flags that one path follows.
-func parse(flags *flag.FlagSet, args []string) (path string, err error) {
-	flags.Parse(args)
-	if flags.NArg() != 1 {
-		return "", errors.New("name one file or folder")
-	}
-	return flags.Arg(0), nil
 }

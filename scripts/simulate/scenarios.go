@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -12,46 +12,47 @@ import (
 	"github.com/sgtrace/sgtrace/golden/cluster"
 )
 
-// scenarios lists the scenarios of clusters, or writes the dump and the truth of some.
-func scenarios(args []string) error {
-	flags := flag.NewFlagSet("scenarios", flag.ExitOnError)
+// scenarios lists the scenarios of clusters, or writes the dump and the truth of some into a folder.
+func scenarios(flags *flag.FlagSet) func(string) error {
 	name := flags.String("name", "", "the scenario; \"all\" are all of them")
 	seed := flags.Uint64("seed", 1, "the same seed gives the same arrivals, lengths, and noise")
 	level := flags.Int("level", 0, "SGLANG_TRACE_LEVEL, from 1 to 3; 0 is one that the seed decides")
 	calm := flags.Bool("calm", false, "leave the faults out")
 	logs := flags.Bool("logs", false, "write the files of a run that nobody traced, in place of a dump")
 	dir := flags.String("o", ".", "folder to write into")
-	flags.Parse(args)
-	all := slices.Concat(cluster.Scenarios, cluster.Evident)
-	if *name == "" {
-		for _, s := range all {
-			fmt.Printf("%-26s %s\n", s.Name, s.Doc)
+	return func(string) error {
+		all := slices.Concat(cluster.Scenarios, cluster.Evident)
+		if *name == "" {
+			listScenarios(all)
+			return nil
 		}
-		fmt.Println("\nwhich are made of these faults:")
-		for _, f := range cluster.Faults() {
-			fmt.Printf("  %-24s %s\n", f[0], f[1])
+		if *name != "all" {
+			all = slices.DeleteFunc(all, func(s cluster.Scenario) bool { return s.Name != *name })
 		}
-		return nil
-	}
-	found := false
-	for i := range all {
-		if s := &all[i]; s.Name == *name || *name == "all" {
-			found = true
-			err := error(nil)
+		if len(all) == 0 {
+			return fmt.Errorf("no scenario %q", *name)
+		}
+		for i := range all {
+			write := func() error { return writeDump(&all[i], *seed, *level, *calm, *dir) }
 			if *logs {
-				err = writeLogs(s, *seed, *dir)
-			} else {
-				err = writeDump(s, *seed, *level, *calm, *dir)
+				write = func() error { return writeLogs(&all[i], *seed, *dir) }
 			}
-			if err != nil {
+			if err := write(); err != nil {
 				return err
 			}
 		}
+		return nil
 	}
-	if !found {
-		return fmt.Errorf("no scenario %q", *name)
+}
+
+func listScenarios(all []cluster.Scenario) {
+	for _, s := range all {
+		fmt.Printf("%-26s %s\n", s.Name, s.Doc)
 	}
-	return nil
+	fmt.Println("\nwhich are made of these faults:")
+	for _, f := range cluster.Faults() {
+		fmt.Printf("  %-24s %s\n", f[0], f[1])
+	}
 }
 
 // writeDump writes the dump and the truth of a run.
@@ -71,18 +72,11 @@ func writeDump(s *cluster.Scenario, seed uint64, level int, calm bool, dir strin
 	if err := os.WriteFile(base+".truth.json", truth, 0o666); err != nil {
 		return err
 	}
-	f, err := os.Create(base + ".jsonl")
-	if err != nil {
+	var dump bytes.Buffer
+	if err := cluster.Write(&dump, r); err != nil {
 		return err
 	}
-	w := bufio.NewWriter(f)
-	if err = cluster.Write(w, r); err == nil {
-		err = w.Flush()
-	}
-	if closing := f.Close(); err == nil {
-		err = closing
-	}
-	return err
+	return os.WriteFile(base+".jsonl", dump.Bytes(), 0o666)
 }
 
 // writeLogs writes the files of a run that nobody traced, and its truth.
