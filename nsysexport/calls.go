@@ -22,29 +22,12 @@ const (
 	orderSamples
 )
 
-// A renaming gives names another form, each once.
-type renaming struct {
-	syms  *trace.Symbols
-	form  func(name string) string
-	known []trace.Sym // by symbol; 0 is not looked at yet
-}
-
-func (n *renaming) nameOf(s trace.Sym) trace.Sym {
-	if int(s) >= len(n.known) {
-		n.known = append(n.known, make([]trace.Sym, max(int(s)+1, n.syms.Len())-len(n.known))...)
-	}
-	if n.known[s] == 0 {
-		n.known[s] = n.syms.Intern(n.form(n.syms.Name(s)))
-	}
-	return n.known[s]
-}
-
 // calls passes the calls into the CUDA runtime and driver.
 func (w *walk) calls(yield func(*profile.Call, *rows.Call) bool) {
-	names := renaming{syms: w.src.Options.Syms, form: rows.APIName}
+	names := trace.Renamed(w.src.Options.Syms, rows.APIName)
 	var out profile.Call
 	w.src.API(func(c *rows.Call) bool {
-		if !w.event(&out.Event, c.PID, c.Start, c.End, c.Correlation, names.nameOf(c.Name)) {
+		if !w.event(&out.Event, c.PID, c.Start, c.End, c.Correlation, names.Of(c.Name)) {
 			return true
 		}
 		out.TID, out.Result = int64(c.TID), c.Return
@@ -54,7 +37,7 @@ func (w *walk) calls(yield func(*profile.Call, *rows.Call) bool) {
 
 // api reads the calls of threads into CUDA.
 func (r *reader) api() {
-	names := renaming{syms: r.syms, form: profile.CallName}
+	names := trace.Renamed(r.syms, profile.CallName)
 	runtime, driver := r.category("cuda_runtime"), r.category("cuda_driver")
 	// Without events, launches only tell what NCCL launched.
 	links := !r.filter.IndexOnly || r.src.HasNCCL()
@@ -69,7 +52,7 @@ func (r *reader) api() {
 		if p.lastKey != key {
 			row = p.row(key, func() profile.Row { return r.threadRow(p, call.TID, "CUDA API", orderCUDA) })
 		}
-		if x.Name = names.nameOf(call.Name); r.keeps(c, x.Name, x.Start, x.End) {
+		if x.Name = names.Of(call.Name); r.keeps(c, x.Name, x.Start, x.End) {
 			if r.put != nil {
 				r.list = r.list[:0]
 				if call.Correlation != 0 {
@@ -111,11 +94,11 @@ var libraryCats = map[rows.Class]string{rows.ClassCUDNN: "cudnn", rows.ClassCUBL
 
 // libraries reads the calls into other libraries, and the profiler's own overhead.
 func (r *reader) libraries() {
-	names := renaming{syms: r.syms, form: profile.CallName}
+	names := trace.Renamed(r.syms, profile.CallName)
 	w := r.walk()
 	var e profile.Event
 	for call := range r.src.Libraries {
-		w.event(&e, call.PID, call.Start, call.End, 0, names.nameOf(call.Name))
+		w.event(&e, call.PID, call.Start, call.End, 0, names.Of(call.Name))
 		r.call(&e, call, r.category(libraryCats[call.Class]), layerLibrary+layer(call.Class)<<4, orderLibrary)
 	}
 }

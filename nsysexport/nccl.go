@@ -39,7 +39,7 @@ func (r *profiler) findCollectives(f *process) {
 		}
 	}
 	r.findCaptured(f.pid, calls, nodes)
-	t := ncclTeller{r: r, f: f, groups: map[uint64]trace.Sym{}, ops: map[trace.Sym]trace.Sym{}}
+	t := ncclTeller{r: r, f: f, groups: map[uint64]trace.Sym{}, ops: trace.Renamed(r.syms, operationOf)}
 	t.dtype = r.syms.Intern("bytes")
 	if args := r.src.Options.Args; args != nil && r.filter.Args != profile.ArgsNone {
 		t.put = args.Appender()
@@ -95,20 +95,18 @@ type ncclTeller struct {
 	put    *trace.ArgsAppender // nil leaves arguments out
 	dtype  trace.Sym
 	groups map[uint64]trace.Sym
-	ops    map[trace.Sym]trace.Sym
+	ops    *trace.PerName[trace.Sym]
 	list   trace.ArgList
 }
+
+// operationOf returns the operation of a call, "allreduce" of "ncclAllReduce".
+func operationOf(call string) string { return strings.ToLower(strings.TrimPrefix(call, "nccl")) }
 
 // tell tells a collective of its call. seq says that the call is the collective's
 // own, whose number counts.
 func (t *ncclTeller) tell(c *profile.Collective, call *rows.NCCLCall, seq bool) {
 	syms := t.r.syms
-	op, ok := t.ops[call.Name]
-	if !ok {
-		op = syms.Intern(strings.ToLower(strings.TrimPrefix(syms.Name(call.Name), "nccl")))
-		t.ops[call.Name] = op
-	}
-	c.Op = op
+	c.Op = t.ops.Of(call.Name)
 	if call.Comm != 0 {
 		group, ok := t.groups[call.Comm]
 		if !ok {
@@ -131,7 +129,7 @@ func (t *ncclTeller) tell(c *profile.Collective, call *rows.NCCLCall, seq bool) 
 		return
 	}
 	keys := &t.r.keys
-	t.list = t.list[:0].String(keys.collective, syms.Name(op))
+	t.list = t.list[:0].String(keys.collective, syms.Name(c.Op))
 	if c.Group != 0 {
 		t.list = t.list.String(keys.comm, strings.TrimPrefix(syms.Name(c.Group), "NCCL "))
 	}

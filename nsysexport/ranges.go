@@ -47,8 +47,8 @@ func (n *rangeNames) nameOf(r *rows.Range) trace.Sym {
 // instants.
 func (r *reader) ranges() {
 	c := r.category("nvtx")
-	open := renaming{syms: r.syms, form: func(text string) string { return text + " (never closed)" }}
-	steps := stepNames{syms: r.syms}
+	open := trace.Renamed(r.syms, func(text string) string { return text + " (never closed)" })
+	steps := trace.EachName(r.syms, stepOf)
 	r.walk().ranges(func(x *profile.Range, n *rows.Range) bool {
 		if n.Text == 0 {
 			n.Text = r.syms.Intern(nameless)
@@ -64,13 +64,14 @@ func (r *reader) ranges() {
 		if r.keeps(c, n.Text, n.Start, n.End) {
 			s := profile.Slice{Time: n.Start, Dur: x.Dur(), Name: n.Text, Cat: c.sym, Args: r.rangeArgs(n), Place: c.kind.On(row)}
 			if n.Open {
-				s.Name = open.nameOf(n.Text)
+				s.Name = open.Of(n.Text)
 			}
 			event = int32(p.events.add(s))
 		}
-		if step, ok := steps.stepOf(n.Text); ok && !n.Open {
+		if name := steps.Of(n.Text); name.is && !n.Open {
+			step := name.step
 			step.Event, step.Row, step.Time, step.Dur, step.Name = event, row, n.Start, int64(n.End-n.Start), n.Text
-			if steps.isPart(n.Text) {
+			if name.part {
 				p.forwards = append(p.forwards, step)
 			} else {
 				p.steps = append(p.steps, step)
@@ -116,31 +117,15 @@ func (r *reader) rangeArgs(n *rows.Range) trace.ArgsID {
 	return r.put.Put(r.list.Extend(n.Args))
 }
 
-// stepNames tells which names are those of steps.
-type stepNames struct {
-	syms  *trace.Symbols
-	known []stepName // by symbol
-}
-
+// A stepName says whether a name is that of a step, and of which.
 type stepName struct {
-	Step             profile.Step
-	looked, is, part bool
+	step     profile.Step
+	is, part bool
 }
 
-func (n *stepNames) stepOf(s trace.Sym) (profile.Step, bool) {
-	if int(s) >= len(n.known) {
-		n.known = append(n.known, make([]stepName, max(int(s)+1, n.syms.Len())-len(n.known))...)
-	}
-	k := &n.known[s]
-	if !k.looked {
-		k.looked = true
-		var label profile.StepName
-		label, k.is = profile.ParseStep(n.syms.Name(s))
-		k.Step.Kind, k.Step.Batch = label.Kind, label.Batch
-		k.part = profile.IsPartOfStep(n.syms.Name(s))
-	}
-	return k.Step, k.is
+func stepOf(name string) (n stepName) {
+	var label profile.StepName
+	label, n.is = profile.ParseStep(name)
+	n.step.Kind, n.step.Batch, n.part = label.Kind, label.Batch, profile.IsPartOfStep(name)
+	return n
 }
-
-// isPart reports whether a step that was looked at is only a part of one.
-func (n *stepNames) isPart(s trace.Sym) bool { return n.known[s].part }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -39,7 +40,7 @@ type reader struct {
 	byPID  map[int32]*piece
 	list   trace.ArgList
 	keeper *profile.Keeper
-	meets  []int8 // names of kernels that communicate, likewise
+	meets  *trace.PerName[bool] // whether kernels of a name meet those of other ranks
 }
 
 // piece is the result of one reader for one process.
@@ -88,7 +89,7 @@ const (
 )
 
 func newReader(r *profiler) *reader {
-	rd := &reader{profiler: r, byPID: map[int32]*piece{}, keeper: profile.NewKeeper(r.filter, r.syms)}
+	rd := &reader{profiler: r, byPID: map[int32]*piece{}, keeper: profile.NewKeeper(r.filter, r.syms), meets: trace.EachName(r.syms, kernelname.MeetsOthers)}
 	if args := r.src.Options.Args; args != nil && r.filter.Args != profile.ArgsNone {
 		rd.put = args.Appender()
 	}

@@ -39,7 +39,7 @@ func (r *reader) samples() {
 		return
 	}
 	args := map[profile.StackID]trace.ArgsID{}
-	names := profile.NewBareNames(r.syms)
+	names := profile.BareNames(r.syms)
 	step := 1 + (r.src.StackSampleRows()-1)/maxSamples
 	n, drawn := int64(0), 0
 	r.walk().samples(func(x *profile.Sample) bool {
@@ -72,7 +72,7 @@ const maxFunctions = 32
 
 // folded returns a stack as text, the outermost function first: "main;run;memset". Functions
 // come without namespaces and types.
-func folded(syms *trace.Symbols, names *profile.BareNames, s *profile.Sample) string {
+func folded(syms *trace.Symbols, names *trace.PerName[trace.Sym], s *profile.Sample) string {
 	var text []string
 	for f := range s.Stacks.From(s.Stack) {
 		if len(text) == maxFunctions {

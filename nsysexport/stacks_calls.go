@@ -25,10 +25,10 @@ const (
 
 // read reads the calls that are wanted; nil is all. Of them, the stacks are needed.
 func (c *chainedCalls) read(w *walk, kind rows.ChainKind, wanted func(*profile.Sample) bool) {
-	names := renaming{syms: w.src.Options.Syms, form: rows.APIName}
+	names := trace.Renamed(w.src.Options.Syms, rows.APIName)
 	out := profile.Sample{CPU: -1}
 	w.src.ChainedCalls(kind, func(x *rows.ChainedCall) bool {
-		name := names.nameOf(x.Name)
+		name := names.Of(x.Name)
 		if !w.event(&out.Event, x.PID, x.Start, x.End, 0, name) {
 			return true
 		}

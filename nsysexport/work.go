@@ -5,7 +5,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -110,7 +109,7 @@ func (r *reader) kernels() {
 	r.walk().kernels(func(x *profile.Kernel, row *rows.Kernel) bool {
 		k = row
 		p, on, event := r.work(c, &x.Event, &k.Place, args)
-		if r.communicates(k.Name) {
+		if r.meets.Of(k.Name) {
 			p.collective(k, on, event)
 		}
 		return true
@@ -119,26 +118,12 @@ func (r *reader) kernels() {
 
 // collectives reads the kernels that communicate, and no others.
 func (r *reader) collectives() {
-	r.src.KernelsCalled(r.communicates, func(k *rows.Kernel) bool {
+	r.src.KernelsCalled(r.meets.Of, func(k *rows.Kernel) bool {
 		p := r.piece(k.PID)
 		p.saw(k.Start, k.End)
 		p.collective(k, r.stream(p, &k.Place), profile.NoEvent)
 		return true
 	})
-}
-
-// communicates reports whether kernels of a name meet those of other ranks.
-func (r *reader) communicates(name trace.Sym) bool {
-	if int(name) >= len(r.meets) {
-		r.meets = append(r.meets, make([]int8, max(int(name)+1, r.syms.Len())-len(r.meets))...)
-	}
-	if r.meets[name] == 0 {
-		r.meets[name] = -1
-		if kernelname.MeetsOthers(r.syms.Name(name)) {
-			r.meets[name] = 1
-		}
-	}
-	return r.meets[name] > 0
 }
 
 // launched returns the arguments that say how a kernel was launched, and where.

@@ -38,14 +38,9 @@ type unversioned struct {
 }
 
 func (u unversioned) Calls(yield func(*Call) bool) {
-	names := map[trace.Sym]trace.Sym{}
+	names := trace.Renamed(u.syms, CallName)
 	u.Stream.Calls(func(c *Call) bool {
-		name, ok := names[c.Name]
-		if !ok {
-			name = u.syms.Intern(CallName(u.syms.Name(c.Name)))
-			names[c.Name] = name
-		}
-		c.Name = name
+		c.Name = names.Of(c.Name)
 		return yield(c)
 	})
 }

@@ -38,26 +38,8 @@ func CallName(name string) string {
 	return name[:i]
 }
 
-// BareNames is [BareName] for symbols; it looks at every name once. It is not safe
-// for concurrent use.
-type BareNames struct {
-	syms *trace.Symbols
-	bare []trace.Sym // by symbol; 0 is not looked at yet
-}
-
-// NewBareNames returns an empty table.
-func NewBareNames(syms *trace.Symbols) *BareNames { return &BareNames{syms: syms} }
-
-// Of returns the symbol of the bare name of s.
-func (b *BareNames) Of(s trace.Sym) trace.Sym {
-	if int(s) >= len(b.bare) {
-		b.bare = append(b.bare, make([]trace.Sym, max(int(s)+1, b.syms.Len())-len(b.bare))...)
-	}
-	if b.bare[s] == 0 {
-		b.bare[s] = b.syms.Intern(BareName(b.syms.Name(s)))
-	}
-	return b.bare[s]
-}
+// BareNames is [BareName] for symbols.
+func BareNames(syms *trace.Symbols) *trace.PerName[trace.Sym] { return trace.Renamed(syms, BareName) }
 
 // IsWholeGraph reports whether a kernel of the given name stands for a whole CUDA graph,
 // whose kernels were not recorded.

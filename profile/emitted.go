@@ -27,12 +27,9 @@ func CutOperatorRange(text string) (name, shapes string, ok bool) {
 	return name, shapes, true
 }
 
-// OperatorRanges are the operators, and the calls of modules, that ranges stand for, each name looked at
-// once. It is not safe for concurrent use.
-type OperatorRanges struct {
-	syms  *trace.Symbols
-	known map[trace.Sym]operatorRange // of all names of ranges
-}
+// OperatorRanges are the operators, and the calls of modules, that ranges stand for. It is not safe for
+// concurrent use.
+type OperatorRanges struct{ names *trace.PerName[operatorRange] }
 
 type operatorRange struct {
 	name, shapes trace.Sym
@@ -42,7 +39,7 @@ type operatorRange struct {
 
 // NewOperatorRanges returns an empty table.
 func NewOperatorRanges(syms *trace.Symbols) *OperatorRanges {
-	return &OperatorRanges{syms, map[trace.Sym]operatorRange{}}
+	return &OperatorRanges{trace.EachName(syms, func(name string) operatorRange { return readOperatorRange(syms, name) })}
 }
 
 // Of returns the operator, or the call of a module, that a range stands for; ok is false if it does for none.
@@ -50,11 +47,7 @@ func (o *OperatorRanges) Of(r *Range) (f Frame, ok bool) {
 	if r.Open || r.Style != PushPop {
 		return Frame{}, false
 	}
-	known, seen := o.known[r.Name]
-	if !seen {
-		known = o.read(o.syms.Name(r.Name))
-		o.known[r.Name] = known
-	}
+	known := o.names.Of(r.Name)
 	if !known.ok {
 		return Frame{}, false
 	}
@@ -63,14 +56,14 @@ func (o *OperatorRanges) Of(r *Range) (f Frame, ok bool) {
 	return f, true
 }
 
-func (o *OperatorRanges) read(text string) (r operatorRange) {
+func readOperatorRange(syms *trace.Symbols, text string) (r operatorRange) {
 	if name, shapes, ok := CutOperatorRange(text); ok {
-		r = operatorRange{name: o.syms.Intern(name), kind: OperatorFrame, ok: true}
+		r = operatorRange{name: syms.Intern(name), kind: OperatorFrame, ok: true}
 		if shapes != "" {
-			r.shapes = o.syms.Intern(shapes)
+			r.shapes = syms.Intern(shapes)
 		}
 	} else if name, ok := CutModuleRange(text); ok {
-		r = operatorRange{name: o.syms.Intern(name), kind: PythonFrame, ok: true}
+		r = operatorRange{name: syms.Intern(name), kind: PythonFrame, ok: true}
 	}
 	return r
 }

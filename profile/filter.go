@@ -65,14 +65,17 @@ func (f *Filter) Overlaps(from, to trace.Time) bool {
 // safe for concurrent use.
 type Keeper struct {
 	f     *Filter
-	syms  *trace.Symbols
-	cats  map[trace.Sym]bool
-	names []int8 // by symbol: 1 is kept, -1 is not, 0 is not looked at yet
+	cats  *trace.PerName[bool]
+	names *trace.PerName[bool] // by Filter.Names, if there is one
 }
 
 // NewKeeper returns one for a filter.
 func NewKeeper(f *Filter, syms *trace.Symbols) *Keeper {
-	return &Keeper{f: f, syms: syms, cats: map[trace.Sym]bool{}}
+	k := &Keeper{f: f, cats: trace.EachName(syms, f.KeepsCategory)}
+	if f.Names != nil {
+		k.names = trace.EachName(syms, f.Names.MatchString)
+	}
+	return k
 }
 
 // Keeps reports whether the filter keeps an event that takes time.
@@ -82,31 +85,11 @@ func (k *Keeper) Keeps(category, name trace.Sym, from, to trace.Time) bool {
 
 // Category reports whether it keeps events of a category.
 func (k *Keeper) Category(category trace.Sym) bool {
-	if k.f.IndexOnly || k.f.Cats == nil {
-		return !k.f.IndexOnly
-	}
-	keep, known := k.cats[category]
-	if !known {
-		keep = k.f.KeepsCategory(k.syms.Name(category))
-		k.cats[category] = keep
-	}
-	return keep
+	return !k.f.IndexOnly && (k.f.Cats == nil || k.cats.Of(category))
 }
 
 // Within reports whether it keeps events of a name and a time, of categories that it keeps,
 // however short they are.
 func (k *Keeper) Within(name trace.Sym, from, to trace.Time) bool {
-	if !k.f.Overlaps(from, to) || k.f.Names == nil {
-		return k.f.Overlaps(from, to)
-	}
-	if int(name) >= len(k.names) {
-		k.names = append(k.names, make([]int8, max(int(name)+1, k.syms.Len())-len(k.names))...)
-	}
-	if k.names[name] == 0 {
-		k.names[name] = -1
-		if k.f.Names.MatchString(k.syms.Name(name)) {
-			k.names[name] = 1
-		}
-	}
-	return k.names[name] > 0
+	return k.f.Overlaps(from, to) && (k.names == nil || k.names.Of(name))
 }

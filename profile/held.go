@@ -165,15 +165,13 @@ func (h *held) Copies(yield func(*Copy) bool) {
 		operation trace.Sym
 		kind      CopyKind
 	}
-	known := map[trace.Sym]meaning{} // by name
+	known := trace.EachName(h.syms, func(name string) meaning {
+		operation, kind := parseCopy(name)
+		return meaning{h.syms.Intern(operation), kind}
+	})
 	var c Copy
 	h.each(CopySlice, CopySlice, func(e Event, row *Row) bool {
-		m, ok := known[e.Name]
-		if !ok {
-			operation, kind := parseCopy(h.syms.Name(e.Name))
-			m = meaning{h.syms.Intern(operation), kind}
-			known[e.Name] = m
-		}
+		m := known.Of(e.Name)
 		e.Name = m.operation
 		c = Copy{Event: e, Device: int32(row.PID), Stream: uint32(row.TID), Bytes: -1, Kind: m.kind}
 		if a, ok := h.args.Find(h.argsOf(&e), bytes); ok {

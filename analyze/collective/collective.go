@@ -117,7 +117,7 @@ func MeasureHosts(set *profile.Set, from, to trace.Time) *Collectives {
 
 func measure(set *profile.Set, from, to trace.Time, spread int64) *Collectives {
 	w := newCollectiveWalk(set, from, to, spread)
-	w.kinds = &kindTable{set: set, bare: profile.NewBareNames(set.Syms), index: map[kindKey]int{}}
+	w.kinds = &kindTable{set: set, bare: profile.BareNames(set.Syms), index: map[kindKey]int{}}
 	w.walk(set, from, to)
 	out := w.finish(set)
 	out.Kinds = w.kinds.finish()

@@ -82,7 +82,7 @@ type kindTimes struct {
 // kindTable tells kinds apart.
 type kindTable struct {
 	set   *profile.Set
-	bare  *profile.BareNames
+	bare  *trace.PerName[trace.Sym]
 	index map[kindKey]int
 	kinds []*kindTimes
 	held  int // of kinds: from here on, their times are held

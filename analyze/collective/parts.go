@@ -63,7 +63,7 @@ type partTimes struct {
 // partTable tells the kinds of kernels of one rank apart, and goes from rank to rank.
 type partTable struct {
 	set   *profile.Set
-	bare  *profile.BareNames
+	bare  *trace.PerName[trace.Sym]
 	out   []PartKind
 	sums  summarizer
 	rank  int32
@@ -124,7 +124,7 @@ func (t *partTable) settle() {
 // measureParts sums up the kernels that overlap [from, to]; 0 is open.
 func (c *Collectives) measureParts(set *profile.Set, from, to trace.Time) {
 	exchange := &exchange{set: set, sent: map[exchangeKey]*AllToAll{}, split: map[trace.Sym][]int64{}}
-	table := &partTable{set: set, bare: profile.NewBareNames(set.Syms), index: map[kindKey]*partTimes{}}
+	table := &partTable{set: set, bare: profile.BareNames(set.Syms), index: map[kindKey]*partTimes{}}
 	for p := range partsWithin(set, from, to) {
 		k := table.of(p)
 		if !c.OfHosts || k.meets {

@@ -59,7 +59,7 @@ func commonStep(before, after *Collected) perStep {
 func readSteps(set *profile.Set, window *walk.Options) []diffStep {
 	streams := make([][]diffStep, len(set.Streams))
 	walk.EachStream(set, func(i int, s profile.Stream) {
-		names, ranks := &walk.StepNames{Syms: set.Syms}, make([]walk.StepThreads, len(set.Ranks))
+		names, ranks := walk.StepNames(set.Syms), make([]walk.StepThreads, len(set.Ranks))
 		for r := range s.Ranges {
 			if kind := names.Of(r.Name); kind != nil && !r.Open && window.Keeps(&r.Event) {
 				ranks[r.Rank].Add(r, kind)

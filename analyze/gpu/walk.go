@@ -25,13 +25,13 @@ type gpuWalk struct {
 // knownNames are what names say, by symbol. They are given up behind the walk: symbols are
 // those of all streams.
 type knownNames struct {
-	classes    *kernelname.ClassTable
-	steps      *walk.StepNames
-	graphs     walk.NamesWith     // of calls that launch CUDA graphs
-	compiling  map[trace.Sym]bool // names of ranges: code is compiled in them
-	compilers  map[trace.Sym]bool // names of functions of Python in which code is compiled; nil is none
-	migrations walk.NamesWith     // of copies of unified memory
-	asks       map[trace.Sym]bool // names of ranges: they are of collectives
+	classes    *trace.PerName[kernelname.NameClass]
+	steps      *trace.PerName[*walk.StepLabel]
+	graphs     *trace.PerName[bool] // of calls that launch CUDA graphs
+	compiling  *trace.PerName[bool] // names of ranges: code is compiled in them
+	compilers  map[trace.Sym]bool   // names of functions of Python in which code is compiled; nil is none
+	migrations *trace.PerName[bool] // of copies of unified memory
+	asks       *trace.PerName[bool] // names of ranges: they are of collectives
 }
 
 // A gpuWalkRank is what a stream has of a rank.
@@ -61,8 +61,8 @@ type gpuPart struct {
 
 func newGPUWalk(set *profile.Set, opt *Options) *gpuWalk {
 	return &gpuWalk{opt: opt, syms: set.Syms, calls: callTimes{syms: set.Syms}, knownNames: knownNames{
-		classes: kernelname.NewClassTable(opt.Classes, set.Syms), steps: &walk.StepNames{Syms: set.Syms}, graphs: walk.GraphLaunches(set.Syms),
-		migrations: walk.NamesWith{Syms: set.Syms, Text: "Unified "}, asks: map[trace.Sym]bool{}, compiling: map[trace.Sym]bool{}}}
+		classes: opt.Classes.Table(set.Syms), steps: walk.StepNames(set.Syms), graphs: walk.GraphLaunches(set.Syms),
+		migrations: walk.NamesWith(set.Syms, "Unified "), asks: trace.EachName(set.Syms, asksForCollective), compiling: trace.EachName(set.Syms, compiles)}}
 }
 
 func (w *gpuWalk) walk(s profile.Stream) {
@@ -120,7 +120,7 @@ func (w *gpuWalk) addRange(r *profile.Range) bool {
 	}
 	if kind != nil {
 		rank.threads.Add(r, kind)
-	} else if w.asksForCollective(r.Name) {
+	} else if w.asks.Of(r.Name) {
 		rank.asked.Add(r, &walk.StepLabel{StepName: profile.StepName{Batch: -1}})
 		if rank.askedTo == nil {
 			rank.askedTo = map[int64]trace.Time{}
@@ -128,29 +128,15 @@ func (w *gpuWalk) addRange(r *profile.Range) bool {
 		rank.askedTo[r.TID] = max(rank.askedTo[r.TID], r.End)
 	} else if rank.askedTo[r.TID] > r.Start { // what lies in an annotation that lasts on is something else
 		rank.asked.Add(r, &walk.StepLabel{StepName: profile.StepName{Batch: -1}, Part: true})
-	} else if w.compilesIn(r.Name) {
+	} else if w.compiling.Of(r.Name) {
 		rank.host.calls = append(rank.host.calls, HostCall{Start: r.Start, End: r.Start + trace.Time(r.Dur()), TID: r.TID, PID: r.PID, reason: Compiling})
 	}
 	return true
 }
 
-// compilesIn reports whether code is compiled in ranges of a name.
-func (w *gpuWalk) compilesIn(name trace.Sym) bool {
-	compiling, ok := w.compiling[name]
-	if !ok {
-		compiling = compiles(w.syms.Name(name))
-		w.compiling[name] = compiling
-	}
-	return compiling
-}
-
 // asksForCollective reports whether the calls in ranges of a name ask for a collective.
-func (w *gpuWalk) asksForCollective(name trace.Sym) bool {
-	asks, ok := w.asks[name]
-	if !ok {
-		_, asks = kernelname.CollectiveOfAnnotation(w.syms.Name(name))
-		w.asks[name] = asks
-	}
+func asksForCollective(name string) bool {
+	_, asks := kernelname.CollectiveOfAnnotation(name)
 	return asks
 }
 
@@ -177,7 +163,7 @@ func (w *gpuWalk) addCall(c *profile.Call) {
 		rank.host.calls = append(rank.host.calls, HostCall{Start: c.Start, End: c.Start + trace.Time(c.Dur()), TID: c.TID, PID: c.PID, reason: reason})
 	}
 	if l := rank.launches.Add(c); l != nil {
-		l.Step, l.Graph, l.Asks = rank.threads.At(c), w.graphs.Has(c.Name), rank.asks(c)
+		l.Step, l.Graph, l.Asks = rank.threads.At(c), w.graphs.Of(c.Name), rank.asks(c)
 	}
 }
 
@@ -212,10 +198,10 @@ func (w *gpuWalk) kernelRow(k *profile.Kernel, l *walk.Launch) gpuRow {
 	if k.Graph {
 		return gpuRow{stream: int64(k.Stream), class: kernelname.ClassOther, flags: rowKernel | rowGraph}
 	}
-	row := gpuRow{stream: int64(k.Stream), flags: rowKernel}
-	known := false
-	switch row.class, known = w.classes.Of(k.Name); {
-	case known:
+	name := w.classes.Of(k.Name)
+	row := gpuRow{stream: int64(k.Stream), flags: rowKernel, class: name.Class}
+	switch {
+	case name.Known:
 	case l != nil && l.Asks:
 		row.class = kernelname.ClassCommunication
 	default:
@@ -230,7 +216,7 @@ func (w *gpuWalk) kernelRow(k *profile.Kernel, l *walk.Launch) gpuRow {
 
 func (w *gpuWalk) addCopy(c *profile.Copy) bool {
 	row := gpuRow{stream: int64(c.Stream), class: kernelname.ClassMemory}
-	if w.migrations.Has(c.Name) {
+	if w.migrations.Of(c.Name) {
 		row.flags = rowMigrated
 	}
 	if part := w.add(&c.Event, c.Device, &row, w.launchOf(&c.Event)); part != nil {

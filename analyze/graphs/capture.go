@@ -102,16 +102,16 @@ type threadFrame struct {
 // captureReader reads the captures of one stream.
 type captureReader struct {
 	syms    *trace.Symbols
-	begins  walk.NamesWith
-	ends    walk.NamesWith
-	works   map[trace.Sym]work
+	begins  *trace.PerName[bool]
+	ends    *trace.PerName[bool]
+	works   *trace.PerName[work]
 	windows []*window // by process and time
 }
 
 // readCaptures returns the captures in a stream of symbols syms, nil if it has none.
 func readCaptures(syms *trace.Symbols, ranks []string, s profile.Stream) []*Capture {
-	r := &captureReader{syms: syms, begins: walk.NamesWith{Syms: syms, Text: "StreamBeginCapture"}, ends: walk.NamesWith{Syms: syms, Text: "StreamEndCapture"},
-		works: map[trace.Sym]work{}}
+	r := &captureReader{syms: syms, begins: walk.NamesWith(syms, "StreamBeginCapture"), ends: walk.NamesWith(syms, "StreamEndCapture"),
+		works: trace.EachName(syms, workOf)}
 	if r.findWindows(s); len(r.windows) == 0 {
 		return nil
 	}
@@ -144,9 +144,9 @@ func (r *captureReader) findWindows(s profile.Stream) {
 	var begins, ends []profile.Call
 	for c := range s.Calls {
 		switch {
-		case r.begins.Has(c.Name):
+		case r.begins.Of(c.Name):
 			begins = append(begins, *c)
-		case r.ends.Has(c.Name):
+		case r.ends.Of(c.Name):
 			ends = append(ends, *c)
 		}
 	}
@@ -232,11 +232,7 @@ func workOf(call string) work {
 func (r *captureReader) readLaunches(s profile.Stream) {
 	seen := map[process]map[int64]bool{}
 	for c := range s.Calls {
-		of, known := r.works[c.Name]
-		if !known {
-			of = workOf(r.syms.Name(c.Name))
-			r.works[c.Name] = of
-		}
+		of := r.works.Of(c.Name)
 		if !of.some {
 			continue
 		}
@@ -339,15 +335,8 @@ func (c *Capture) translate(from, to *trace.Symbols) {
 	if from == to {
 		return
 	}
-	known := map[trace.Sym]trace.Sym{0: 0}
-	in := func(sym *trace.Sym) {
-		name, ok := known[*sym]
-		if !ok {
-			name = to.Intern(from.Name(*sym))
-			known[*sym] = name
-		}
-		*sym = name
-	}
+	names := trace.EachName(from, to.Intern)
+	in := func(sym *trace.Sym) { *sym = names.Of(*sym) }
 	for i := range c.Launches {
 		in(&c.Launches[i].Name)
 	}

@@ -49,8 +49,8 @@ func (p *Pairs) ModuleOnly(node int) bool { return p.moduleOnly != nil && p.modu
 // A matcher pairs sequences with captures.
 type matcher struct {
 	syms  *trace.Symbols
-	kinds map[trace.Sym]kernelname.Kind // of names
-	names map[trace.Sym]string          // as they compare
+	kinds *trace.PerName[kernelname.Kind] // of what names say that something computes
+	names *trace.PerName[string]          // as they compare
 	// around has the kinds of the operators around each launch, by capture.
 	around map[*Capture][]kindSet
 	// contested are kernels of which pairs say several operators: where launches are missing, place alone says nothing of them.
@@ -74,7 +74,7 @@ func (s kernelOperator) fits(c *Capture, launch int) bool {
 }
 
 func newMatcher(syms *trace.Symbols) *matcher {
-	return &matcher{syms: syms, kinds: map[trace.Sym]kernelname.Kind{}, names: map[trace.Sym]string{}, around: map[*Capture][]kindSet{}, operators: map[trace.Sym]bool{}}
+	return &matcher{syms: syms, kinds: trace.EachName(syms, kernelname.KindOf), names: trace.EachName(syms, kernelname.Demangle), around: map[*Capture][]kindSet{}, operators: map[trace.Sym]bool{}}
 }
 
 // A kindSet is a set of kinds, a bit each.
@@ -111,28 +111,14 @@ func (m *matcher) kindsAround(c *Capture) []kindSet {
 }
 
 // kind returns what a name says that something computes.
-func (m *matcher) kind(name trace.Sym) kernelname.Kind {
-	k, ok := m.kinds[name]
-	if !ok {
-		k = kernelname.KindOf(m.syms.Name(name))
-		m.kinds[name] = k
-	}
-	return k
-}
+func (m *matcher) kind(name trace.Sym) kernelname.Kind { return m.kinds.Of(name) }
 
 // sameName compares names that one profiler may write mangled, and another in full.
 func (m *matcher) sameName(a, b trace.Sym) bool {
 	return a == b || m.plain(a) == m.plain(b)
 }
 
-func (m *matcher) plain(name trace.Sym) string {
-	text, ok := m.names[name]
-	if !ok {
-		text = kernelname.Demangle(m.syms.Name(name))
-		m.names[name] = text
-	}
-	return text
-}
+func (m *matcher) plain(name trace.Sym) string { return m.names.Of(name) }
 
 // Scores of pairs. A pair that proves itself is worth more than any number of pairs that merely
 // do not contradict each other within the distance that sequences are shifted by.

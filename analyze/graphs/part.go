@@ -14,24 +14,18 @@ import (
 // them.
 type Parts struct {
 	syms    *trace.Symbols
-	experts map[trace.Sym]bool
+	experts *trace.PerName[bool] // operators that compute experts, and so may have parts
 	known   map[string][2]trace.Sym
 }
 
 // NewParts returns parts of operators of some symbols.
 func NewParts(syms *trace.Symbols) *Parts {
-	return &Parts{syms, map[trace.Sym]bool{}, map[string][2]trace.Sym{}}
+	experts := trace.EachName(syms, func(name string) bool { return kernelname.KindOf(name) == kernelname.KindExperts })
+	return &Parts{syms, experts, map[string][2]trace.Sym{}}
 }
 
 // Has reports whether an operator computes experts, and so may have parts.
-func (p *Parts) Has(operator trace.Sym) bool {
-	is, ok := p.experts[operator]
-	if !ok {
-		is = kernelname.KindOf(p.syms.Name(operator)) == kernelname.KindExperts
-		p.experts[operator] = is
-	}
-	return is
-}
+func (p *Parts) Has(operator trace.Sym) bool { return p.experts.Of(operator) }
 
 // Inputs returns the tensors that several operators have: those of the first one, as they are, and matrices and larger
 // ones of the others, each once. in are shapes and types by operator.

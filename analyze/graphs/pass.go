@@ -19,7 +19,7 @@ const maxPasses = 4
 func passesOf(set *profile.Set) []*Capture {
 	streams := make([][]*Capture, len(set.Streams))
 	walk.EachStream(set, func(i int, s profile.Stream) {
-		r := &captureReader{syms: set.Syms, works: map[trace.Sym]work{}}
+		r := &captureReader{syms: set.Syms, works: trace.EachName(set.Syms, workOf)}
 		if r.findPasses(s); len(r.windows) == 0 {
 			return
 		}
@@ -93,9 +93,9 @@ type modulesOf struct {
 // outermost returns the calls of modules that are in no other, by thread, in the order of time.
 func (r *captureReader) outermost(s profile.Stream) map[modulesOf][]module {
 	calls := map[modulesOf][]module{}
-	isModule := walk.NamesWith{Syms: r.syms, Text: profile.ModulePrefix}
+	isModule := walk.NamesWith(r.syms, profile.ModulePrefix)
 	for f := range s.Frames {
-		if f.Kind == profile.PythonFrame && isModule.Has(f.Name) {
+		if f.Kind == profile.PythonFrame && isModule.Of(f.Name) {
 			of := modulesOf{process{f.Rank, f.PID}, f.TID}
 			calls[of] = append(calls[of], module{f.Name, f.Start, f.End})
 		}
@@ -117,7 +117,7 @@ func (r *captureReader) outermost(s profile.Stream) map[modulesOf][]module {
 
 // readSteps finds what steps passes are of.
 func (r *captureReader) readSteps(s profile.Stream) {
-	names := walk.StepNames{Syms: r.syms}
+	names := walk.StepNames(r.syms)
 	for a := range s.Ranges {
 		label := names.Of(a.Name)
 		if label == nil {
@@ -137,7 +137,7 @@ func (r *captureReader) dropReplays(s profile.Stream) {
 	isLaunch := walk.GraphLaunches(r.syms)
 	replays := map[*window]bool{}
 	for c := range s.Calls {
-		if isLaunch.Has(c.Name) {
+		if isLaunch.Of(c.Name) {
 			for w := range r.overlapping(&c.Event) {
 				replays[w] = true
 			}

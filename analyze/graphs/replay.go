@@ -56,7 +56,7 @@ func readReplays(set *profile.Set, s profile.Stream) *Replays {
 	r := &Replays{index: make([]walk.Paged[int32], len(set.Ranks))}
 	isLaunch := walk.GraphLaunches(set.Syms)
 	for c := range s.Calls {
-		if !isLaunch.Has(c.Name) || c.Correlation == 0 {
+		if !isLaunch.Of(c.Name) || c.Correlation == 0 {
 			continue
 		}
 		if at := r.index[c.Rank].At(c.Correlation); *at == 0 {
@@ -163,7 +163,7 @@ func (l *Launch) byNumber() bool {
 
 // readSteps finds the steps that replays were launched in.
 func (r *Replays) readSteps(set *profile.Set, s profile.Stream) {
-	names := walk.StepNames{Syms: set.Syms}
+	names := walk.StepNames(set.Syms)
 	threads := make([]walk.StepThreads, len(set.Ranks))
 	for a := range s.Ranges {
 		if label := names.Of(a.Name); label != nil && !a.Open {

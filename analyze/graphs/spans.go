@@ -35,7 +35,7 @@ type openSpan struct {
 // Spans returns what the replays of a stream of the set were launched in: all modules, and ranges, around each
 // kernel, and the innermost operator. Outer ones come first.
 func (g *Graphs) Spans(stream int) (spans []Span) {
-	isModule := map[trace.Sym]bool{}
+	isModule := trace.EachName(g.set.Syms, func(name string) bool { return strings.HasPrefix(name, profile.ModulePrefix) })
 	open := map[place][]openSpan{}
 	var chain []int32
 	for i := range g.Streams[stream].Launches {
@@ -80,7 +80,7 @@ func (l *Launch) inTime() []int {
 }
 
 // outline appends the frames around a node that a span stands for, the outer ones first.
-func (g *Graphs) outline(chain []int32, l *Launch, node int, isModule map[trace.Sym]bool) []int32 {
+func (g *Graphs) outline(chain []int32, l *Launch, node int, isModule *trace.PerName[bool]) []int32 {
 	operator := false
 	for at, f := range l.Around(node) {
 		switch f.Kind {
@@ -90,12 +90,7 @@ func (g *Graphs) outline(chain []int32, l *Launch, node int, isModule map[trace.
 			}
 			operator = true
 		case profile.PythonFrame:
-			is, known := isModule[f.Name]
-			if !known {
-				is = strings.HasPrefix(g.set.Syms.Name(f.Name), profile.ModulePrefix)
-				isModule[f.Name] = is
-			}
-			if !is {
+			if !isModule.Of(f.Name) {
 				continue
 			}
 		}

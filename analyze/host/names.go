@@ -72,12 +72,12 @@ type Meaning struct {
 type Names struct {
 	syms   *trace.Symbols
 	kinds  [numKinds]walk.Paged[Meaning]
-	ranges walk.StepNames
+	ranges *trace.PerName[*walk.StepLabel]
 }
 
 // NewNames returns the meanings of names of events. They are for one goroutine at a time.
 func NewNames(syms *trace.Symbols) *Names {
-	return &Names{syms: syms, ranges: walk.StepNames{Syms: syms}}
+	return &Names{syms: syms, ranges: walk.StepNames(syms)}
 }
 
 // Compare orders symbols by what they stand for.

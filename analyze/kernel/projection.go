@@ -13,7 +13,7 @@ import (
 type places struct {
 	nest   *nest
 	ranks  []walk.Paged[uint32]
-	graphs walk.NamesWith // of calls that launch graphs
+	graphs *trace.PerName[bool] // of calls that launch graphs
 }
 
 // What is kept of a call is its place plus one, 0 outside of all ranges, and some
@@ -42,7 +42,7 @@ func (p *places) add(c *profile.Call) {
 	}
 	place := p.nest.place(p.nest.threads.of(&c.Event, c.TID), c.Start, c.Start+trace.Time(c.Dur()))
 	*at = uint32(place+1)<<placeBits | isCall
-	if place != none && p.graphs.Has(c.Name) {
+	if place != none && p.graphs.Of(c.Name) {
 		*at |= graphLaunch
 	}
 }

@@ -68,8 +68,8 @@ type place struct {
 type collector struct {
 	*threads
 	opt      *walk.Options
-	graphs   walk.NamesWith
-	launches walk.NamesWith
+	graphs   *trace.PerName[bool]
+	launches *trace.PerName[bool]
 	ranks    []walk.Paged[place] // by rank and correlation
 	sums     []sum               // by class
 	others   [][numOutside]sum   // by rank
@@ -114,7 +114,7 @@ func collectAll(set *profile.Set, opt *walk.Options, what func(*trace.Symbols) s
 // collect sums up a stream. It holds 32 bytes per operator, 12 per call, and 48 per copy where
 // there are functions of Python.
 func collect(set *profile.Set, stream int, s profile.Stream, opt *walk.Options, asked pass) *collector {
-	c := &collector{threads: newThreads(), opt: opt, graphs: walk.GraphLaunches(set.Syms), launches: walk.NamesWith{Syms: set.Syms, Text: "Launch"},
+	c := &collector{threads: newThreads(), opt: opt, graphs: walk.GraphLaunches(set.Syms), launches: walk.NamesWith(set.Syms, "Launch"),
 		ranks: make([]walk.Paged[place], len(set.Ranks)), others: make([][numOutside]sum, len(set.Ranks)), visit: asked.visit, roofs: asked.roofs}
 	for f := range s.Frames {
 		c.python = c.python || f.Kind == profile.PythonFrame
@@ -188,13 +188,13 @@ func (c *collector) call(call *profile.Call) {
 	if p.thread != 0 {
 		return // a driver call within the runtime call that has its correlation
 	}
-	*p = place{1, none, c.graphs.Has(call.Name)}
+	*p = place{1, none, c.graphs.Of(call.Name)}
 	if c.calls != nil {
 		c.calls.called(call)
 	}
 	if n := c.numberOf(&call.Event, call.TID, false); n != none {
 		p.thread, p.frame = n+1, c.list[n].at(call.Start)
-		if c.roofs != nil && p.frame != none && c.launches.Has(call.Name) {
+		if c.roofs != nil && p.frame != none && c.launches.Of(call.Name) {
 			c.notePart(call, n, p.frame)
 		}
 	}

@@ -190,18 +190,12 @@ func finish(rows []Row) {
 // selectModules selects calls of modules by their class: numbers of modules do not tell which
 // layer of a model they are in.
 func selectModules(syms *trace.Symbols) selection {
-	known := map[trace.Sym]trace.Sym{} // class by name; 0 is no module
+	classes := trace.Renamed(syms, profile.ModuleClass) // "" is no module
 	return func(f *profile.Frame) (trace.Sym, bool) {
 		if f.Kind != profile.PythonFrame {
 			return 0, false
 		}
-		class, ok := known[f.Name]
-		if !ok {
-			if name := profile.ModuleClass(syms.Name(f.Name)); name != "" {
-				class = syms.Intern(name)
-			}
-			known[f.Name] = class
-		}
+		class := classes.Of(f.Name)
 		return class, class != 0
 	}
 }

@@ -28,20 +28,8 @@ type kernelKind struct {
 	bare  string // without what it was called with
 }
 
-// kernelKinds know names. Each is looked at once.
-type kernelKinds struct {
-	syms  *trace.Symbols
-	known map[trace.Sym]kernelKind
-}
-
-func (k *kernelKinds) kindOf(name trace.Sym) kernelKind {
-	known, ok := k.known[name]
-	if !ok {
-		text := k.syms.Name(name)
-		known = kernelKind{kernelname.KindOf(text), strings.ToLower(text), profile.BareName(text)}
-		k.known[name] = known
-	}
-	return known
+func kernelKindOf(name string) kernelKind {
+	return kernelKind{kernelname.KindOf(name), strings.ToLower(name), profile.BareName(name)}
 }
 
 // An occurrence is a pattern in the kernels of a stream, in steps of one kind, or a run without one.
@@ -56,7 +44,7 @@ type occurrence struct {
 
 // A seeker finds what neighbors on streams one kernel could do.
 type seeker struct {
-	kinds  *kernelKinds
+	kinds  *trace.PerName[kernelKind]
 	of     server
 	amd    bool
 	all    map[string]*occurrence
@@ -72,13 +60,13 @@ const numSteps = profile.StepDecode + 1
 // seek finds what neighbors on the streams of some processes one kernel could do, and what could run at once.
 func seek(set *profile.Set, s profile.Stream, of server, opt *walk.Options) *seeker {
 	steps := walk.ReadKernelSteps(set, s)
-	x := &seeker{steps: steps.CountServer(opt), kinds: &kernelKinds{set.Syms, map[trace.Sym]kernelKind{}}, of: of, all: map[string]*occurrence{}}
+	x := &seeker{steps: steps.CountServer(opt), kinds: trace.EachName(set.Syms, kernelKindOf), of: of, all: map[string]*occurrence{}}
 	devices := map[device][]span{}
 	for k := range s.Kernels {
 		if opt.Keeps(&k.Event) && !k.Graph {
 			kind, _ := steps.Kind(&k.Event)
 			x.time = distribution.AddTimes(x.time, k.Dur())
-			name, at := x.kinds.kindOf(k.Name), device{k.Rank, k.Device}
+			name, at := x.kinds.Of(k.Name), device{k.Rank, k.Device}
 			devices[at] = append(devices[at], span{ran{k.Start, k.Dur(), k.Name, kind}, name.kind, name.lower, k.Stream})
 		}
 	}
@@ -121,7 +109,7 @@ func (f *occurrence) whole() string {
 func (x *seeker) countAttention(kernels []ran) {
 	within := false
 	for i := range kernels {
-		is := x.kinds.kindOf(kernels[i].name).kind == kernelname.KindAttention
+		is := x.kinds.Of(kernels[i].name).kind == kernelname.KindAttention
 		if is && !within {
 			x.blocks[kernels[i].step]++
 		}
@@ -148,7 +136,7 @@ func (x *seeker) step(kernels []ran) int {
 		return n
 	}
 	n := 0
-	for n < len(kernels) && small[x.kinds.kindOf(kernels[n].name).kind] && together(kernels[:n+1]) && (n == 0 || !x.begins(kernels[n:])) {
+	for n < len(kernels) && small[x.kinds.Of(kernels[n].name).kind] && together(kernels[:n+1]) && (n == 0 || !x.begins(kernels[n:])) {
 		n++
 	}
 	if n >= minRun && !compiled(kernels[:n], x.kinds) {
@@ -168,10 +156,10 @@ const maxBetween = 6
 func (x *seeker) attentionInPieces(kernels []ran) int {
 	n := 0
 	for _, kind := range [...]kernelname.Kind{kernelname.KindGEMM, kernelname.KindSoftmax, kernelname.KindGEMM} {
-		for between := 0; n > 0 && n < len(kernels) && between < maxBetween && plain[x.kinds.kindOf(kernels[n].name).kind]; between++ {
+		for between := 0; n > 0 && n < len(kernels) && between < maxBetween && plain[x.kinds.Of(kernels[n].name).kind]; between++ {
 			n++
 		}
-		if n >= len(kernels) || x.kinds.kindOf(kernels[n].name).kind != kind {
+		if n >= len(kernels) || x.kinds.Of(kernels[n].name).kind != kind {
 			return 0
 		}
 		n++
@@ -205,7 +193,7 @@ func (x *seeker) count(what, how, source string, kernels []ran) {
 	names := make([]string, len(kernels))
 	total, longest := int64(0), int64(0)
 	for i, k := range kernels {
-		names[i] = x.kinds.kindOf(k.name).bare
+		names[i] = x.kinds.Of(k.name).bare
 		total = distribution.AddTimes(total, k.dur)
 		longest = max(longest, k.dur)
 	}

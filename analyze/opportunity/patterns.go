@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A server is what ran the model.
@@ -100,12 +101,12 @@ func (p *pattern) how(of server, amd bool) (how, source string) {
 }
 
 // fits reports whether some kernels begin with a pattern.
-func (p *pattern) fits(kernels []ran, of *kernelKinds) bool {
+func (p *pattern) fits(kernels []ran, of *trace.PerName[kernelKind]) bool {
 	if len(kernels) < len(p.kinds) {
 		return false
 	}
 	for i, kind := range p.kinds {
-		k := of.kindOf(kernels[i].name)
+		k := of.Of(kernels[i].name)
 		if k.kind != kind || p.names != nil && !strings.Contains(k.lower, p.names[i]) {
 			return false
 		}
@@ -127,6 +128,6 @@ var small = map[kernelname.Kind]bool{kernelname.KindElementwise: true, kernelnam
 const minRun = 3
 
 // compiled reports whether a compiler made any of some kernels: then it has merged what it can.
-func compiled(kernels []ran, of *kernelKinds) bool {
-	return slices.ContainsFunc(kernels, func(k ran) bool { return strings.HasPrefix(of.kindOf(k.name).lower, "triton_") })
+func compiled(kernels []ran, of *trace.PerName[kernelKind]) bool {
+	return slices.ContainsFunc(kernels, func(k ran) bool { return strings.HasPrefix(of.Of(k.name).lower, "triton_") })
 }

@@ -199,7 +199,7 @@ func (c *Collector) candidates(of map[int32]bool) map[int32][]candidate {
 	if len(at) == 0 {
 		return nil
 	}
-	names := walk.StepNames{Syms: c.set.Syms}
+	names := walk.StepNames(c.set.Syms)
 	for _, st := range c.set.Streams {
 		st.Ranges(func(r *profile.Range) bool {
 			if len(list[r.Rank]) == 0 || r.Open {

@@ -42,7 +42,7 @@ type launched struct{ start, launch trace.Time }
 // A hostWalk reads launches of one stream.
 type hostWalk struct {
 	syms    *trace.Symbols
-	classes *kernelname.ClassTable
+	classes *trace.PerName[kernelname.NameClass]
 	ranks   walk.PerRank[hostRank]
 }
 
@@ -57,7 +57,7 @@ func (r *Run) readHosts(set *profile.Set) {
 	r.hosts = make([]host, len(r.names))
 	kernels := make([][]launched, len(r.names))
 	for _, stream := range set.Streams {
-		w := &hostWalk{syms: set.Syms, classes: kernelname.NewClassTable(kernelname.DefaultClasses(), set.Syms)}
+		w := &hostWalk{syms: set.Syms, classes: kernelname.DefaultClasses().Table(set.Syms)}
 		join := walk.Joiner{Call: w.addCall, Work: w.addKernel, Orphan: func(*profile.Kernel) {}}
 		join.Run(stream, &walk.Options{})
 		for rank, h := range w.ranks.All() {
@@ -91,7 +91,7 @@ func (w *hostWalk) addCall(c *profile.Call) {
 
 // addKernel takes a kernel, unless its launch is not known yet.
 func (w *hostWalk) addKernel(k *profile.Kernel) bool {
-	if class, _ := w.classes.Of(k.Name); class != kernelname.ClassCommunication || k.Correlation == 0 {
+	if w.classes.Of(k.Name).Class != kernelname.ClassCommunication || k.Correlation == 0 {
 		return true
 	}
 	rank := w.ranks.At(k.Rank)

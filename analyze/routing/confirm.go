@@ -61,15 +61,10 @@ func sizeInProfiles(set *profile.Set) int {
 // confirm adds how long the kernels of experts took by rank.
 func (r *Routing) confirm(set *profile.Set) {
 	took := make([]int64, len(set.Ranks))
-	known := map[trace.Sym]bool{}
+	ofExperts := trace.EachName(set.Syms, isOfExperts)
 	for _, st := range set.Streams {
 		st.Kernels(func(k *profile.Kernel) bool {
-			is, ok := known[k.Name]
-			if !ok {
-				is = isOfExperts(set.Syms.Name(k.Name))
-				known[k.Name] = is
-			}
-			if is && k.Rank >= 0 {
+			if ofExperts.Of(k.Name) && k.Rank >= 0 {
 				took[k.Rank] += k.Dur()
 			}
 			return true

@@ -10,7 +10,7 @@ type KernelSteps struct {
 
 // ReadKernelSteps reads the steps of a stream, and which calls lie in them.
 func ReadKernelSteps(set *profile.Set, s profile.Stream) *KernelSteps {
-	names := StepNames{Syms: set.Syms}
+	names := StepNames(set.Syms)
 	threads := make([]StepThreads, len(set.Ranks))
 	for r := range s.Ranges {
 		if label := names.Of(r.Name); label != nil && !r.Open {

@@ -73,36 +73,20 @@ func (k *StepLabel) tells() int {
 	return n
 }
 
-// StepNames know the names of steps. Each name is looked at once.
-type StepNames struct {
-	Syms  *trace.Symbols
-	index Paged[int32] // by symbol: into kinds plus one, or notStep
-	kinds []StepLabel
-}
-
-const notStep = -1
-
-// Of returns what the name of a range tells of a step, nil if it is none. The name
-// may have an NVTX domain before it.
-func (n *StepNames) Of(name trace.Sym) *StepLabel {
-	at := n.index.At(int64(name))
-	if *at == 0 {
-		*at = notStep
-		text := n.Syms.Name(name)
-		label, ok := profile.ParseStep(text)
-		if _, rest, found := strings.Cut(text, ":"); !ok && found {
-			text = rest
-			label, ok = profile.ParseStep(text)
+// StepNames returns what the names of ranges tell of steps, nil of those that are none. A name may have
+// an NVTX domain before it.
+func StepNames(syms *trace.Symbols) *trace.PerName[*StepLabel] {
+	return trace.EachName(syms, func(name string) *StepLabel {
+		label, ok := profile.ParseStep(name)
+		if _, rest, found := strings.Cut(name, ":"); !ok && found {
+			name = rest
+			label, ok = profile.ParseStep(name)
 		}
-		if ok {
-			n.kinds = append(n.kinds, StepLabel{label, profile.IsPartOfStep(text)})
-			*at = int32(len(n.kinds))
+		if !ok {
+			return nil
 		}
-	}
-	if *at == notStep {
-		return nil
-	}
-	return &n.kinds[*at-1]
+		return &StepLabel{label, profile.IsPartOfStep(name)}
+	})
 }
 
 // A Step is one that was annotated.
@@ -285,35 +269,11 @@ func NoteGraphs(t *table.Table, whole int64) {
 	}
 }
 
-// NamesWith tells names that hold a text, each looked at once.
-type NamesWith struct {
-	Syms  *trace.Symbols
-	Text  string
-	known Paged[nameHas] // by symbol
+// NamesWith tells names that hold a text.
+func NamesWith(syms *trace.Symbols, text string) *trace.PerName[bool] {
+	return trace.EachName(syms, func(name string) bool { return strings.Contains(name, text) })
 }
-
-type nameHas uint8
-
-const (
-	nameUnknown nameHas = iota
-	nameHasNot
-	nameHasIt
-)
 
 // GraphLaunches tells calls that launch CUDA graphs: cudaGraphLaunch, cuGraphLaunch,
 // hipGraphLaunch.
-func GraphLaunches(syms *trace.Symbols) NamesWith {
-	return NamesWith{Syms: syms, Text: "GraphLaunch"}
-}
-
-// Has reports whether a name holds the text.
-func (n *NamesWith) Has(name trace.Sym) bool {
-	known := n.known.At(int64(name))
-	if *known == nameUnknown {
-		*known = nameHasNot
-		if strings.Contains(n.Syms.Name(name), n.Text) {
-			*known = nameHasIt
-		}
-	}
-	return *known == nameHasIt
-}
+func GraphLaunches(syms *trace.Symbols) *trace.PerName[bool] { return NamesWith(syms, "GraphLaunch") }

@@ -248,7 +248,7 @@ func (a *absorption) place(event int32) int32 {
 // it knows nothing but the kernel, it learns the rest.
 func (a *absorption) addCollectives() {
 	f, n := a.into, a.from
-	names := profile.NewBareNames(a.syms)
+	names := profile.BareNames(a.syms)
 	var found []*search
 	var known [][]int32
 	var traces []*inputs.ProcessProfile
@@ -281,7 +281,7 @@ func (a *absorption) addCollectives() {
 }
 
 // collectiveMoments are the kernels of collectives of a part of a profile.
-func collectiveMoments(p *profile.Profile, part string, names *profile.BareNames) (moments, []int32) {
+func collectiveMoments(p *profile.Profile, part string, names *trace.PerName[trace.Sym]) (moments, []int32) {
 	var which []int32
 	kinds := p.Collectives.Kinds()
 	for i := range p.Collectives.Len() {

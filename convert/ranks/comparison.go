@@ -204,7 +204,7 @@ func (t *comparison) observe(name trace.Sym, start trace.Time, dur int64) {
 
 // workOf returns what devices did in one part of a profile: by its fingerprint, or by its
 // events if it has none.
-func workOf(p *profile.Profile, part string, names *profile.BareNames) moments {
+func workOf(p *profile.Profile, part string, names *trace.PerName[trace.Sym]) moments {
 	if p.Fingerprint == nil {
 		m, _ := momentsOf(p, part, profile.KernelSlice, profile.CopySlice, names)
 		return m
@@ -225,7 +225,7 @@ func workOf(p *profile.Profile, part string, names *profile.BareNames) moments {
 
 // momentsOf returns the events of one part of a profile, of the kinds from first to last, as
 // moments, and which event each one is.
-func momentsOf(p *profile.Profile, part string, first, last profile.SliceKind, names *profile.BareNames) (moments, []int32) {
+func momentsOf(p *profile.Profile, part string, first, last profile.SliceKind, names *trace.PerName[trace.Sym]) (moments, []int32) {
 	var events []int32
 	for i := range p.Events {
 		at := p.Events[i].Place

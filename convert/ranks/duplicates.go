@@ -25,7 +25,7 @@ func (m *Assignment) WithoutDuplicates(x *inputs.Source, st profile.Stream, attr
 				pairs = append(pairs, p)
 			}
 		}
-		if t := newDuplicateRank(pairs, profile.NewBareNames(m.syms)); len(t.traces) > 0 {
+		if t := newDuplicateRank(pairs, profile.BareNames(m.syms)); len(t.traces) > 0 {
 			u.of[int32(i)] = t
 		}
 	}
@@ -81,7 +81,7 @@ type heldEvents struct {
 }
 
 // newDuplicateRank returns the traces of one process in pairs.
-func newDuplicateRank(pairs []*pair, names *profile.BareNames) *duplicateRank {
+func newDuplicateRank(pairs []*pair, names *trace.PerName[trace.Sym]) *duplicateRank {
 	t := &duplicateRank{calls: map[int64]duplicateCall{}}
 	for _, p := range pairs {
 		if p.duplicates == nil {
@@ -124,7 +124,7 @@ func (u *deduplicated) compare() {
 }
 
 // noteCall notes the call of an event of trace k, which the export has as e.
-func (t *duplicateRank) noteCall(e *profile.Event, k int, event int32, names *profile.BareNames) {
+func (t *duplicateRank) noteCall(e *profile.Event, k int, event int32, names *trace.PerName[trace.Sym]) {
 	f := t.traces[k].trace.File
 	if call := t.traces[k].launches.Of(f.Events[event].Correlation); e.Correlation != 0 && call >= 0 {
 		t.calls[e.Correlation] = duplicateCall{k, call, names.Of(f.Events[call].Name)}
@@ -138,7 +138,7 @@ func (u *deduplicated) isWhole(k *profile.Kernel) bool {
 
 // search begins a walk for what the traces have.
 func (u *deduplicated) search(held func(*duplicateTrace) *heldEvents) *duplicateSearch {
-	s := &duplicateSearch{names: profile.NewBareNames(u.syms), of: map[int32][]foundIn{}}
+	s := &duplicateSearch{names: profile.BareNames(u.syms), of: map[int32][]foundIn{}}
 	for rank, t := range u.of {
 		for i := range t.traces {
 			h := held(&t.traces[i])
@@ -151,7 +151,7 @@ func (u *deduplicated) search(held func(*duplicateTrace) *heldEvents) *duplicate
 // A duplicateSearch is one walk over an export. Several may be under way at once, so that
 // each has names of its own.
 type duplicateSearch struct {
-	names *profile.BareNames
+	names *trace.PerName[trace.Sym]
 	of    map[int32][]foundIn
 }
 
@@ -258,7 +258,7 @@ func (a *absorption) recognize() {
 			a.seen++
 		}
 	}
-	t := newDuplicateRank(a.pairs, profile.NewBareNames(a.syms))
+	t := newDuplicateRank(a.pairs, profile.BareNames(a.syms))
 	if len(t.traces) == 0 {
 		return
 	}

@@ -44,7 +44,7 @@ func (c *Capture) near(o *Capture) int64 {
 // Rows that are walked need less: what names and headers tell is enough there to take two
 // recordings for one process.
 func (m *Assignment) findPairs(captures []*Capture, in *inputs.Loaded) []*pair {
-	f := pairFinder{names: profile.NewBareNames(m.syms), held: map[*Capture]moments{}}
+	f := pairFinder{names: profile.BareNames(m.syms), held: map[*Capture]moments{}}
 	traces := slices.DeleteFunc(slices.Clone(captures), (*Capture).IsBeside)
 	if in.Walks() {
 		m.walkFingerprints(captures, traces, in.Sources)
@@ -152,7 +152,7 @@ func (c *Capture) isSurely(export *Capture) bool {
 
 // pairFinder compares what captures hold.
 type pairFinder struct {
-	names *profile.BareNames
+	names *trace.PerName[trace.Sym]
 	held  map[*Capture]moments
 }
 

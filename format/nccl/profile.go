@@ -69,12 +69,12 @@ type recorder struct {
 	put   *trace.ArgsAppender // nil leaves arguments out
 	list  trace.ArgList
 	keys  struct{ op, bytes, bus, peer, seq, group trace.Sym }
-	names map[trace.Sym]trace.Sym // of kernels, by operation
+	names *trace.PerName[trace.Sym] // of kernels, by operation: the Inspector does not tell its own
 	keep  *profile.Keeper
 }
 
 func newRecorder(opt *format.Options, name string, of process) *recorder {
-	r := &recorder{opt: opt, names: map[trace.Sym]trace.Sym{}, keep: profile.NewKeeper(&opt.Filter, opt.Syms)}
+	r := &recorder{opt: opt, names: trace.Renamed(opt.Syms, func(op string) string { return "nccl:" + op }), keep: profile.NewKeeper(&opt.Filter, opt.Syms)}
 	r.p = &profile.Profile{Name: name, First: math.MaxInt64, Last: math.MinInt64,
 		Meta: profile.Meta{Origin: profile.OriginUnix, Rank: -1, WorldSize: -1, GPU: -1, Host: of.host, PID: of.pid, Backend: "nccl", OnGPU: true}}
 	if opt.Args != nil && opt.Filter.Args != profile.ArgsNone {
@@ -121,7 +121,7 @@ func (r *recorder) member(m *member) {
 	c := profile.Collective{Row: row, OnGPU: true, Group: r.opt.Syms.Intern(group), Dtype: r.opt.Syms.Intern("bytes"), GroupSize: m.size}
 	for i := range m.ops {
 		x := &m.ops[i]
-		c.Name, c.Op, c.OnGPU = r.name(x.name), x.name, !x.enqueued
+		c.Name, c.Op, c.OnGPU = r.names.Of(x.name), x.name, !x.enqueued
 		c.Time, c.Dur = x.end-x.took(), int64(x.took())
 		c.In, c.Out = x.sizes(r.opt.Syms.Name(x.name), int64(m.size))
 		c.Seq, c.CommsID = x.seq, 0
@@ -147,16 +147,6 @@ func (x *op) sizes(name string, ranks int64) (in, out int64) {
 		return all, x.bytes
 	}
 	return x.bytes, x.bytes
-}
-
-// name returns that of the kernel of an operation: the Inspector does not tell its own.
-func (r *recorder) name(op trace.Sym) trace.Sym {
-	name, ok := r.names[op]
-	if !ok {
-		name = r.opt.Syms.Intern("nccl:" + r.opt.Syms.Name(op))
-		r.names[op] = name
-	}
-	return name
 }
 
 // event adds a slice if the filter keeps it.

@@ -49,7 +49,7 @@ var chainTables = [numChains]tableSpec{
 
 // Chains yields the functions of the stacks of a kind with numbers that are wanted; nil is all.
 func (s *Source) Chains(kind ChainKind, wanted func(number int64) bool, yield func(*ChainFrame) bool) {
-	nameless := map[trace.Sym]trace.Sym{} // by module
+	nameless := trace.Renamed(s.Options.Syms, namelessIn) // by module
 	spec := chainTables[kind]
 	if wanted != nil {
 		spec.when = &condition{chainID, func(c *cursor) bool { return wanted(c.int(chainID)) }}
@@ -62,12 +62,7 @@ func (s *Source) Chains(kind ChainKind, wanted func(number int64) bool, yield fu
 			return yield(&f)
 		}
 		// The name is an address, another one at each place of the function.
-		name, ok := nameless[f.Module]
-		if !ok {
-			name = s.Options.Syms.Intern(namelessIn(s.Options.Syms.Name(f.Module)))
-			nameless[f.Module] = name
-		}
-		f.Function = name
+		f.Function = nameless.Of(f.Module)
 		return yield(&f)
 	})
 }

@@ -138,35 +138,16 @@ func (c *Classes) String() string {
 	return b.String()
 }
 
-// A ClassTable knows the classes of symbols, each of which it looks at once. It is
-// not safe for concurrent use.
-type ClassTable struct {
-	classes *Classes
-	syms    *trace.Symbols
-	of      []classOf // by symbol
+// A NameClass is the class of a name of a kernel, and whether a rule knows it.
+type NameClass struct {
+	Class Class
+	Known bool
 }
 
-// A classOf is the class of a symbol plus one, 0 if it is not looked at yet, and whether
-// a rule knows it.
-type classOf struct {
-	class Class
-	known bool
-}
-
-// NewClassTable returns an empty table.
-func NewClassTable(classes *Classes, syms *trace.Symbols) *ClassTable {
-	return &ClassTable{classes: classes, syms: syms}
-}
-
-// Of returns the class of the kernel called s, and whether a rule knows it.
-func (t *ClassTable) Of(s trace.Sym) (class Class, known bool) {
-	if int(s) >= len(t.of) {
-		t.of = append(t.of, make([]classOf, max(int(s)+1, t.syms.Len())-len(t.of))...)
-	}
-	of := &t.of[s]
-	if of.class == 0 {
-		class, known := t.classes.Of(t.syms.Name(s))
-		*of = classOf{class + 1, known}
-	}
-	return of.class - 1, of.known
+// Table returns the classes of symbols.
+func (c *Classes) Table(syms *trace.Symbols) *trace.PerName[NameClass] {
+	return trace.EachName(syms, func(name string) (n NameClass) {
+		n.Class, n.Known = c.Of(name)
+		return n
+	})
 }

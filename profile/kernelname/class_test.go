@@ -4,8 +4,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/sgtrace/sgtrace/trace"
 )
 
 // kernelNames are of all the kinds that the rules know, and of some that they do not.
@@ -215,17 +213,5 @@ func TestClassesString(t *testing.T) {
 	}
 	if n := len(DefaultClasses().Rules); len(again.Rules) != 2*n || !strings.Contains(again.String(), "^__amd_rocclr_") {
 		t.Errorf("%d rules of %d", len(again.Rules), n)
-	}
-}
-
-func TestClassTable(t *testing.T) {
-	syms := trace.NewSymbols()
-	table := NewClassTable(DefaultClasses(), syms)
-	for range 2 {
-		for name, want := range kernelNames {
-			if got, _ := table.Of(syms.Intern(name)); got != want {
-				t.Errorf("%s: %v, want %v", name, got, want)
-			}
-		}
 	}
 }

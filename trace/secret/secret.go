@@ -117,31 +117,17 @@ func inObject(text string) bool {
 // A Filter finds secrets in lists of arguments. Each goroutine has its own.
 type Filter struct {
 	syms  *trace.Symbols
-	known map[trace.Sym]Test
+	tests *trace.PerName[Test]
 }
 
 // NewFilter returns a filter for names among syms.
-func NewFilter(syms *trace.Symbols) *Filter {
-	return &Filter{syms: syms, known: map[trace.Sym]Test{}}
-}
+func NewFilter(syms *trace.Symbols) *Filter { return &Filter{syms, trace.EachName(syms, Of)} }
 
 // Of returns the test of the name.
-func (f *Filter) Of(name trace.Sym) Test {
-	t, ok := f.known[name]
-	if !ok {
-		t = Of(f.syms.Name(name))
-		if len(f.known) < maxKnown {
-			f.known[name] = t
-		}
-	}
-	return t
-}
+func (f *Filter) Of(name trace.Sym) Test { return f.tests.Of(name) }
 
 // Name returns the name itself.
 func (f *Filter) Name(name trace.Sym) string { return f.syms.Name(name) }
-
-// maxKnown bounds what a filter remembers: names repeat, unless they are noise.
-const maxKnown = 1 << 16
 
 // Holds reports whether any argument of an encoded list may hold a secret: by its name,
 // by that of an entry inside, or by its looks.
