@@ -239,32 +239,37 @@ func (b *Costs) Uncached(span Span, share float64) finding.Claim {
 // before: the part that leaves the mean of before. What does not rise by more than chance
 // explains is not claimed.
 func (b *Costs) Risen(span Span, work Work, causes ...Cause) finding.Claim {
-	var parts [Count]float64
+	var before, after [Count]pace
 	causes = wholes(causes)
 	w := b.window(span)
+	for i := range Each(w.list) {
+		a := &w.list[i]
+		r := &w.set.Requests[a.Request]
+		sums := &after
+		if r.End <= w.From {
+			sums = &before
+		} else if r.Start < w.From || r.Start >= w.Until {
+			continue
+		}
+		if a.Partly {
+			continue
+		}
+		for _, c := range causes {
+			if w.has(c, a) {
+				sums[c].add(float64(a.spentOn(c)), work(a, c))
+			}
+		}
+	}
+	var parts [Count]float64
 	for _, c := range causes {
-		parts[c] = w.rise(work, c)
+		parts[c] = rise(&before[c], &after[c])
 	}
 	return b.partsOf(span, parts, causes)
 }
 
-// rise is the part of what a cause takes in a span that is beyond the mean of before; 0 if
-// chance may explain it.
-func (w *window) rise(work Work, c Cause) float64 {
+// rise is the part of what is after that is beyond the mean of before; 0 if chance may explain it.
+func rise(before, after *pace) float64 {
 	const surely = 1 // standard error: what is there as likely as not
-	var before, after pace
-	for i := range Each(w.list) {
-		a := &w.list[i]
-		r := &w.set.Requests[a.Request]
-		if !w.has(c, a) || a.Partly {
-			continue
-		}
-		if r.End <= w.From {
-			before.add(float64(a.spentOn(c)), work(a, c))
-		} else if r.Start >= w.From && r.Start < w.Until {
-			after.add(float64(a.spentOn(c)), work(a, c))
-		}
-	}
 	usual, is := before.rate(), after.rate()
 	if !(is > usual) || is-usual < surely*math.Hypot(before.deviation(), after.deviation()) {
 		return 0

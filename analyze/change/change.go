@@ -9,22 +9,25 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 )
 
 // Findings tells what changed, and which ranks were late all the time. Durations that
 // changed at about the time at which load or lateness did are evidence of that.
 func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
+	claims := make([]finding.Claim, len(c.List))
+	parallel.Each(len(claims), func(i int) { claims[i] = c.claim(&c.List[i], b) })
 	var out, falls []finding.Finding
 	for i := range c.List {
 		switch change := &c.List[i]; {
 		case !change.isCause():
 		case change.Shifts[0].Metric == PaceChanged && !change.Shifts[0].rises():
-			falls = append(falls, c.finding(change, b))
+			falls = append(falls, change.finding(b, claims[i]))
 		case change.Shifts[0].Metric == ArrivalsChanged && !change.Shifts[0].rises():
-			falls = append(falls, c.finding(change, b)) // leads nothing: less to do costs nothing
+			falls = append(falls, change.finding(b, claims[i])) // leads nothing: less to do costs nothing
 		default:
-			out = append(out, c.finding(change, b))
+			out = append(out, change.finding(b, claims[i]))
 		}
 	}
 	for i := range c.Stallings {
@@ -38,11 +41,11 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 		said := finding.Evidence{Text: change.Sentence()}
 		if k := c.nearest(out, change); k >= 0 {
 			out[k].Evidence = append(out[k].Evidence, said)
-			out[k].Claim = out[k].Claim.And(c.claim(change, b))
+			out[k].Claim = out[k].Claim.And(claims[i])
 		} else if k := c.nearest(falls, change); k >= 0 {
 			falls[k].Evidence = append(falls[k].Evidence, said)
 		} else {
-			out = append(out, c.finding(change, b))
+			out = append(out, change.finding(b, claims[i]))
 		}
 	}
 	out = append(out, falls...)
@@ -101,10 +104,10 @@ const shareOfRequests = "share of requests"
 const TokenizingSubkind = "tokenizing"
 
 // finding is about what changed first.
-func (all *Changes) finding(c *Change, b *cause.Costs) finding.Finding {
+func (c *Change) finding(b *cause.Costs, claim finding.Claim) finding.Finding {
 	first := &c.Shifts[0]
 	f := finding.Finding{
-		Kind: first.findingKind(), At: first.Location, Since: c.Time, Within: max(c.Time-c.First, c.Last-c.Time), Text: c.Sentence(), P: finding.Chance(c.P), Metric: first.metric(), Claim: all.claim(c, b),
+		Kind: first.findingKind(), At: first.Location, Since: c.Time, Within: max(c.Time-c.First, c.Last-c.Time), Text: c.Sentence(), P: finding.Chance(c.P), Metric: first.metric(), Claim: claim,
 		Evidence: []finding.Evidence{finding.Sentence("%s if nothing had changed", words.Chance(c.P)).
 			In("changes", finding.Row("what", first.subject(), "part", "first"), "p", c.P)},
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -97,14 +98,13 @@ type FinderCheck struct {
 
 // Look asks all finders of a list.
 func (m *Measured) Look(list []Finder) Result {
-	var r Result
-	var found []finding.Finding
-	for i := range list {
-		f := &list[i]
-		of, check := f.find(m)
-		found = append(found, of...)
-		r.Checks = append(r.Checks, FinderCheck{f, check, len(of)})
-	}
+	r := Result{Checks: make([]FinderCheck, len(list))}
+	by := make([][]finding.Finding, len(list))
+	parallel.Each(len(list), func(i int) {
+		of, check := list[i].find(m)
+		by[i], r.Checks[i] = of, FinderCheck{&list[i], check, len(of)}
+	})
+	found := slices.Concat(by...)
 	r.Findings = finding.Merge(slices.Clone(found), consequences)
 	if m.Costs != nil {
 		r.Findings, r.Sum = m.settle(r.Findings)

@@ -40,8 +40,8 @@ func findingFlags() []cli.Flag {
 	}, reports.MuteFlags("")...)
 }
 
-// addFindings looks for what stands out in the inputs of a timeline, but for what is muted.
-func (c *command) addFindings(opt *drawing.Options, in finders.Inputs, mutes []finders.Mute) {
+// look looks for what stands out in the inputs of a timeline, but for what is muted.
+func (c *command) look(in finders.Inputs, mutes []finders.Mute) *drawing.Told {
 	c.screen.Doing("looking for findings")
 	in.Diags, in.Paths = &c.diags, true
 	m := finders.Measure(in)
@@ -50,24 +50,25 @@ func (c *command) addFindings(opt *drawing.Options, in finders.Inputs, mutes []f
 	if n := len(result.Muted); n > 0 {
 		fmt.Fprintf(c.screen.Notices, "%s muted\n", words.Counted(n, "finding"))
 	}
-	opt.Findings = []drawing.Finding{} // which is not nil where nothing stands out: they were looked for
+	told := &drawing.Told{}
 	for i := range result.Findings {
-		opt.Findings = append(opt.Findings, drawnFinding(&result.Findings[i], &m))
+		told.Findings = append(told.Findings, drawnFinding(&result.Findings[i], &m))
 	}
 	if in.Requests != nil {
-		addPaths(opt, in.Requests, m.Run())
+		told.Paths = slowestPaths(in.Requests, m.Run())
 	}
-	if m.Lives == nil {
-		return
+	if m.Lives != nil {
+		for i := range m.Lives.Events {
+			e := &m.Lives.Events[i]
+			told.Events = append(told.Events, drawing.Event{Time: e.At, Name: e.What, Title: e.Sentence()})
+		}
 	}
-	for i := range m.Lives.Events {
-		e := &m.Lives.Events[i]
-		opt.Events = append(opt.Events, drawing.Event{Time: e.At, Name: e.What, Title: e.Sentence()})
-	}
+	c.screen.Doing("drawing")
+	return told
 }
 
-// addPaths adds what the slowest requests waited for.
-func addPaths(opt *drawing.Options, set *request.Set, run *replay.Run) {
+// slowestPaths are what the slowest requests waited for.
+func slowestPaths(set *request.Set, run *replay.Run) (paths []drawing.Path) {
 	text := func(key, value string) drawing.Field { return drawing.Field{Key: key, Text: value, Number: math.NaN()} }
 	for _, c := range critical.Slowest(run, nil) {
 		q := &set.Requests[c.Index]
@@ -84,8 +85,9 @@ func addPaths(opt *drawing.Options, set *request.Set, run *replay.Run) {
 			}
 			path.Pieces = append(path.Pieces, drawing.Piece{From: x.First, Until: x.Until, Name: name, Record: record, Stage: x.Stage})
 		}
-		opt.Paths = append(opt.Paths, path)
+		paths = append(paths, path)
 	}
+	return paths
 }
 
 // drawnFinding returns how a timeline shows a finding: one about many devices by the rows of that on
@@ -261,7 +263,10 @@ func (c *command) addNested(ctx *cli.Context, opt *drawing.Options, set *profile
 			return err
 		}
 		if captures != nil {
-			defer captures.Close()
+			defer func() {
+				captures.Close()
+				set.Captures = nil
+			}()
 			set.Captures = &profile.GraphCaptures{Set: captures.Profiles, Sizes: inputs.CaptureSizes(files)}
 		}
 	}

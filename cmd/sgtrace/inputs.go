@@ -52,7 +52,11 @@ func findInputs(ctx *cli.Context, args []string) ([]inputs.Input, error) {
 	if len(args) == 0 {
 		return nil, commandline.Usage("no input; give dumps, traces, exports, logs, or metrics: files, folders, globs, or - for standard input")
 	}
-	return inputs.Find(args, ctx.StringSlice("exclude")...)
+	files, err := inputs.Find(args, ctx.StringSlice("exclude")...)
+	if least := leastMemory(files); err == nil && ctx.String("max-memory") != "" && memory.Budget() < least {
+		return nil, commandline.Usage("--max-memory %q: %s is the minimum for inputs that are large, or of unknown size", ctx.String("max-memory"), bytesText(least))
+	}
+	return files, err
 }
 
 // readsStdin are the commands that take standard input where no input is named, and how many
@@ -199,6 +203,27 @@ func size(files []inputs.Input) int64 {
 // minMemory is the least that the program needs, in bytes: buffers of decompressors and
 // pieces of the input that are being read.
 const minMemory = 128_000_000
+
+// leastMemory is the least that can be kept, in bytes, while inputs are read: what the heap holds of each
+// request beside the tables adds up.
+func leastMemory(files []inputs.Input) int64 {
+	const (
+		few    = 300_000_000 // bytes of text
+		ofMany = 250_000_000
+		packed = 12 // times smaller is a compressed dump
+	)
+	text := int64(0)
+	for i := range files {
+		n := size(files[i : i+1])
+		if slices.Contains([]string{".gz", ".zst", ".xz", ".bz2"}, filepath.Ext(files[i].Path())) {
+			n *= packed
+		}
+		if text += n; n < 0 || text > few {
+			return ofMany
+		}
+	}
+	return minMemory
+}
 
 // partOfAvailable is the budget where none is asked for. What cannot move to the
 // temporary file may exceed it, up to half of the machine's memory.

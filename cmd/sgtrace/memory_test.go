@@ -93,6 +93,32 @@ func TestMaxMemoryOfDump(t *testing.T) {
 	}
 }
 
+// A limit that large inputs cannot keep is refused before they are read, with one that they can.
+func TestMaxMemoryRefused(t *testing.T) {
+	dir := t.TempDir()
+	for _, test := range []struct {
+		name  string
+		bytes int64
+		limit string
+		least string // "" is enough
+	}{
+		{"small.jsonl", 10_000_000, "127MB", "128.0 MB"},
+		{"small.jsonl", 10_000_000, "128MB", ""},
+		{"large.jsonl", 400_000_000, "200MB", "250.0 MB"},
+		{"large.jsonl.zst", 40_000_000, "200MB", "250.0 MB"},
+		{"large.jsonl", 400_000_000, "250MB", ""},
+	} {
+		file := filepath.Join(dir, test.name)
+		if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Truncate(file, test.bytes)); err != nil {
+			t.Fatal(err)
+		}
+		out, status := within(1_000_000, "inspect", "--max-memory", test.limit, file)
+		if refused := status == exitUsage && strings.Contains(out, test.least+" is the minimum"); refused != (test.least != "") {
+			t.Errorf("%s of %d bytes with %s: status %d: %s", test.name, test.bytes, test.limit, status, out)
+		}
+	}
+}
+
 // Where what cannot be moved is too much, the run ends and leaves nothing behind.
 func TestMaxMemoryExceeded(t *testing.T) {
 	if withRace() {

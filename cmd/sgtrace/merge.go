@@ -221,18 +221,19 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	if in.KeepsKinds() {
 		profiles = convert.Profiles(in, of, aligned)
 	}
+	var look drawing.Look
 	if !ctx.Bool("no-findings") {
-		found := finders.Inputs{Requests: in.Requests, Profiles: profiles}
+		of := finders.Inputs{Requests: in.Requests, Profiles: profiles}
 		if !in.Series.Empty() {
-			found.Series = in.Series
+			of.Series = in.Series
 		}
-		c.addFindings(&flags.draw, found, flags.mutes)
+		look = func() *drawing.Told { return c.look(of, flags.mutes) }
 	}
 	if err := c.addNested(ctx, &flags.draw, profiles, captures); err != nil {
 		return nil, err
 	}
 	c.screen.Doing("drawing")
-	t := drawing.Draw(in, of, aligned, flags.draw)
+	t := drawing.Draw(in, of, aligned, flags.draw, look)
 	if len(t.Slices) == 1 && len(t.Instants) == 0 && len(t.Samples) == 0 {
 		return nil, nothingLeft(ctx)
 	}

@@ -96,7 +96,7 @@ func joinable(f *profile.Profile) joinedSlices {
 
 // Draw draws everything and returns the finished trace. The events of PyTorch
 // traces are given up on the way: they can be drawn once.
-func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, opt Options) *trace.Trace {
+func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, opt Options, look Look) *trace.Trace {
 	b := trace.NewBuilder(in.Spans.Syms, in.Spans.Args, in.Diags)
 	d := &merging{in: in, of: of, clocks: aligned, b: b, layout: opt.Ranks, classes: newClassifier(in.Spans.Syms), drawn: map[*inputs.ProcessProfile]*drawnFile{}}
 	used := of.CapturesByFile()
@@ -115,7 +115,11 @@ func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, op
 		said.To = min(to, opt.Window.To)
 	}
 	if in.Requests == nil {
-		drawFindings(b, &opt, nil, said, cmp.Or(profiles, said))
+		told := &Told{}
+		if look != nil {
+			told = look()
+		}
+		drawFindings(b, told, &opt, nil, said, cmp.Or(profiles, said))
 		drawLoad(b, nil, d)
 		drawLogged(b, in.Series, aligned, &opt)
 		room := d.room()
@@ -124,21 +128,22 @@ func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, op
 			d.drawRanks()
 			d.linkRanks()
 		}
-		return noteOpening(b.Finish(), opt.Findings, profiles)
+		return noteOpening(b.Finish(), told.Findings, profiles)
 	}
-	l := newLayout(in.Requests, b, opt)
-	drawFindings(b, &opt, in.Requests, l.during, cmp.Or(profiles, l.during))
-	l.waits = drawPaths(b, opt.Paths)
+	l := newLayout(in.Requests, b, opt, look)
 	drawLoad(b, l, d)
 	drawLogged(b, in.Series, aligned, &opt)
-	t := l.drawViews(b, opt.View, d.room(), func(requests *drawing) {
+	room := d.room()
+	threads := l.drawWhile(b, room)
+	drawFindings(b, l.told(), &opt, in.Requests, l.during, cmp.Or(profiles, l.during))
+	t := l.drawRest(b, threads, room, func(requests *drawing) {
 		if len(of.Tracks) > 0 {
 			d.drawRanks()
 			d.linkRanks()
 			d.linkSteps(requests)
 		}
 	})
-	return noteOpening(t, opt.Findings, profiles)
+	return noteOpening(t, l.told().Findings, profiles)
 }
 
 // room returns how many rows the ranks will take, as far as that is known before.
@@ -171,8 +176,8 @@ func (m *merging) name(s trace.Sym) string { return m.in.Spans.Syms.Name(s) }
 const reach = trace.Time(30 * 24 * time.Hour)
 
 // leaveOutStrays leaves out spans that are out of reach of all others, and
-// returns what that reach is.
-func leaveOutStrays(set *request.Set) inputs.Extent {
+// returns what that reach is. Who looks for what stands out sees the set with them.
+func leaveOutStrays(set *request.Set, look func() *Told) inputs.Extent {
 	const samples = 1001
 	n := set.Len()
 	var starts []trace.Time
@@ -182,7 +187,9 @@ func leaveOutStrays(set *request.Set) inputs.Extent {
 	slices.Sort(starts)
 	median := starts[len(starts)/2]
 	e := inputs.Extent{From: max(0, median-min(median, reach)), To: median + min(reach, math.MaxInt64-median)}
-	if count, first := set.LeaveOut(e.From, e.To); count > 0 {
+	if count, first := set.Outside(e.From, e.To); count > 0 {
+		look()
+		set.LeaveOut(e.From, e.To)
 		set.Diags.Add(trace.TimeOutOfReach.At(set.Pos(first), set.Name(first)).Times(count))
 	}
 	return e
