@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/profile"
 )
 
 // muchAbsent is the part of its GPU time that a rank has to wait for ranks that are not in
@@ -27,7 +28,48 @@ func (c *Collectives) AbsentWait() (ns int64) {
 	for _, p := range c.longParts(func(p *PartKind) bool { return p.absent }) {
 		ns = distribution.AddTimes(ns, p.LongWait)
 	}
+	return distribution.AddTimes(ns, c.waitTogether())
+}
+
+// lacks reports whether ranks that are not in the files belong to a collective of several that are. Where
+// nobody knows the size of the group, it is a divisor of that of the job.
+func lacks(set *profile.Set, x *profile.CollectiveMatch) bool {
+	if seen := len(x.Arrivals); x.GroupSize <= 0 {
+		return slices.ContainsFunc(set.MissingRanks, func(m profile.MissingRanks) bool { return !m.AtLeast && m.Size%seen != 0 })
+	} else if int(x.GroupSize) <= seen {
+		return false
+	}
+	return int(x.GroupSize) > len(set.Ranks) || len(set.MissingRanks) > 0
+}
+
+// waitTogether is how long ranks waited for others that are not in the files when all that are had come,
+// in sum, ns.
+func (c *Collectives) waitTogether() (ns int64) {
+	for i := range c.Kinds {
+		ns = distribution.AddTimes(ns, c.Kinds[i].LongWait*int64(c.Kinds[i].Ranks))
+	}
 	return ns
+}
+
+// together finds that ranks spend much of their GPU time like that.
+func (c *Collectives) together(g *gpu.GPUs) []finding.Finding {
+	share := min(1, distribution.Fraction(c.waitTogether(), g.Length()))
+	if share < muchAbsent {
+		return nil
+	}
+	f := finding.Finding{
+		Subkind: AbsentSubkind, Cost: share, Confidence: finding.Likely,
+		Text:   fmt.Sprintf("the ranks that were recorded wait %.0f %% of their GPU time in collectives when all of them have come: likely for those that are not in the files", 100*share),
+		Metric: finding.Metric{Name: "wait for ranks that are not in the files", Unit: table.Share, Before: math.NaN(), After: share},
+	}
+	long := slices.DeleteFunc(slices.Clone(c.Kinds), func(k Kind) bool { return k.Long == 0 })
+	slices.SortStableFunc(long, func(a, b Kind) int { return cmp.Compare(b.LongWait, a.LongWait) })
+	for i := range long[:min(len(long), maxLongTold)] {
+		k := &long[i]
+		f.Evidence = append(f.Evidence, finding.Sentence("%d of %d `%s` of %s took %s longer in sum than usual (median %s) behind the last of these ranks",
+			k.Long, k.N, k.Name(), words.Counted(k.Ranks, "rank"), words.Nearly(k.LongWait), words.Nearly(k.Transfer.P50)))
+	}
+	return []finding.Finding{f}
 }
 
 // longWaits tells of the kernels without others that took much longer than usual, the
@@ -49,11 +91,13 @@ func (c *Collectives) longParts(is func(*PartKind) bool) []*PartKind {
 	return long
 }
 
+// maxLongTold is how many kinds of such kernels sentences tell of.
+const maxLongTold = 3
+
 // tellLong says in a sentence each what the first of them waited.
 func tellLong(long []*PartKind) []finding.Evidence {
-	const told = 3
 	var out []finding.Evidence
-	for _, p := range long[:min(len(long), told)] {
+	for _, p := range long[:min(len(long), maxLongTold)] {
 		out = append(out, finding.Sentence("%s likely waited for ranks that are not in the files: %d of its %d `%s` took %s longer in sum than usual (median %s); all %s waited %s at most",
 			p.Rank, p.Long, p.Took.N, p.Name(), words.Nearly(p.LongWait), words.Nearly(p.Took.P50), words.Counted(p.Alone, "kernel"), words.Nearly(p.MostWait)))
 	}
@@ -67,9 +111,9 @@ func (c *Collectives) Absent(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	switch {
 	case c.Counts.kernels == 0:
 		check.Reason = "no collectives were recorded"
-	case c.Counts.alone == 0:
+	case c.Counts.alone == 0 && c.waitTogether() == 0:
 		check.Reason = "other ranks were seen in all collectives"
-	case !slices.ContainsFunc(c.Parts, func(p PartKind) bool { return p.absent }):
+	case !slices.ContainsFunc(c.Parts, func(p PartKind) bool { return p.absent }) && c.waitTogether() == 0:
 		check.Reason = "no rank of a group is known to be missing"
 	}
 	lengths := map[int32]int64{}
@@ -81,7 +125,7 @@ func (c *Collectives) Absent(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	for _, p := range c.longParts(func(p *PartKind) bool { return p.absent }) {
 		byRank[p.rankIndex] = append(byRank[p.rankIndex], p)
 	}
-	var found []finding.Finding
+	found := c.together(g)
 	for rank, long := range byRank {
 		wait := int64(0)
 		for _, p := range long {

@@ -1,10 +1,13 @@
 package collective
 
 import (
+	"math"
+	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -75,5 +78,59 @@ func TestShortWaitsAreNotTold(t *testing.T) {
 	s.part(0, "allreduce", 0, 50*us, false)
 	if told := Measure(s.Set, 0, 0).Unseen(); told != nil {
 		t.Error(told)
+	}
+}
+
+// Where all ranks that were recorded have come, and a collective goes on for far longer than others of its
+// kind, they wait for one that was not: if its group has more ranks than were there, as its size says, or as
+// groups of this size cannot make up the job.
+func TestAllThatAreThereWait(t *testing.T) {
+	const us = 1000
+	for name, c := range map[string]struct {
+		size, job int // of the group, and of the job; -1 is unknown
+		wait      int64
+		want      float64 // of GPU time
+	}{
+		"size of the group":         {4, 4, 2000, 2000. / 20_000},
+		"no divisor of the job":     {-1, 4, 3000, 3000. / 20_000},
+		"group may be whole":        {-1, 6, 3000, 0},
+		"group is whole":            {3, 4, 3000, 0},
+		"less than a tenth":         {4, 4, 1900, 0},
+		"as others of that kind":    {4, 4, 30, 0},
+		"missing ranks are unknown": {4, -1, 3000, 3000. / 20_000},
+	} {
+		s := newSyncPoints("TP0", "TP1", "TP2")
+		if c.job > 0 {
+			s.Set.MissingRanks = []profile.MissingRanks{{Seen: 3, Size: c.job}}
+		}
+		for i := range int64(20) {
+			took := int64(40 * us)
+			if i == 7 {
+				took += c.wait * us
+			}
+			at := i * 5000 * us
+			x := s.meet(at, took+200*us, at+100*us, took+100*us, at+200*us, took)
+			if x.GroupSize = int32(c.size); c.size < 0 {
+				x.Dtype = 0 // the kernels of graphs do not tell
+			}
+		}
+		g := &gpu.GPUs{}
+		for rank := range int32(3) {
+			g.GPUs = append(g.GPUs, gpu.GPU{RankIndex: rank, Last: 20_000 * us})
+		}
+		m := Measure(s.Set, 0, 0)
+		found, _ := m.Absent(g)
+		if c.want == 0 {
+			if found != nil {
+				t.Errorf("%s: %+v", name, found)
+			}
+			continue
+		}
+		if len(found) != 1 || math.Abs(found[0].Cost-c.want) > 1e-9 || found[0].Confidence != finding.Likely || !strings.Contains(found[0].Evidence[0].Text, "1 of 20") {
+			t.Errorf("%s: %+v", name, found)
+		}
+		if told := m.Waiting(); !strings.HasSuffix(told[0].Text, "or waiting for ranks that are not in the files") {
+			t.Errorf("%s: %v", name, told)
+		}
 	}
 }

@@ -42,6 +42,7 @@ type collectiveCounts struct {
 	byDuration int // of sync: those whose order is that of durations
 	blurred    int // of sync: those of which only how long they took was recorded
 	partial    int // of sync: those of whose group not all ranks were seen
+	unsure     int // of sync: those of whose group nobody knows whether ranks are missing that the job lacks
 	begin      int // of sync, in which nobody is judged: recording began with it on some rank
 	impossible int // left out: a rank was gone before the last one came
 	// kernels are those of collectives on all ranks, and alone those of which no other rank
@@ -164,6 +165,7 @@ func bounds(x *profile.CollectiveMatch) (start, end trace.Time) {
 // A collectiveWalk goes over the sync points of a set. Times of a component of ranks are held while
 // its sync points pass.
 type collectiveWalk struct {
+	set        *profile.Set
 	out        *Collectives
 	syncPoints []int // by rank of the set
 	bySteps    [stepKinds][]rankTimes
@@ -179,7 +181,7 @@ type collectiveWalk struct {
 
 func newCollectiveWalk(set *profile.Set, from, to trace.Time, spread int64) *collectiveWalk {
 	n := len(set.Ranks)
-	w := &collectiveWalk{out: &Collectives{OfHosts: spread == hostSpread}, syncPoints: make([]int, n), late: make([][2]int64, n), peerGroups: newPeerGroupTable(set, within(set, from, to), spread)}
+	w := &collectiveWalk{set: set, out: &Collectives{OfHosts: spread == hostSpread}, syncPoints: make([]int, n), late: make([][2]int64, n), peerGroups: newPeerGroupTable(set, within(set, from, to), spread)}
 	w.seen.spread = spread
 	for kind := range w.bySteps {
 		w.bySteps[kind] = make([]rankTimes, n)
@@ -240,6 +242,9 @@ func (w *collectiveWalk) add(x *profile.CollectiveMatch) {
 	}
 	if int(x.GroupSize) > len(x.Arrivals) {
 		w.out.Counts.partial++
+	}
+	if x.GroupSize <= 0 && len(w.set.MissingRanks) > 0 {
+		w.out.Counts.unsure++
 	}
 	w.peerGroups.add(e)
 	addWaits(w.bySteps[x.Step], e)
@@ -408,7 +413,11 @@ func (c *Collectives) Waiting() []finding.Evidence {
 	if covered := c.coverage().String(); covered != "" {
 		collectives += ", which are " + covered + ","
 	}
-	waiting := finding.Sentence("ranks spend %.0f %% of their time in %s waiting for the last rank; the rest is data transfer", 100*distribution.Fraction(wait, took), collectives)
+	rest := "data transfer"
+	if c.Counts.partial+c.Counts.unsure > 0 {
+		rest += ", or waiting for ranks that are not in the files"
+	}
+	waiting := finding.Sentence("ranks spend %.0f %% of their time in %s waiting for the last rank; the rest is %s", 100*distribution.Fraction(wait, took), collectives, rest)
 	return append([]finding.Evidence{waiting}, c.longWaits()...)
 }
 

@@ -34,6 +34,11 @@ type Kind struct {
 	Whole    int
 	WholeP50 int64
 
+	// Long of those at which ranks of the group that are not in the files were missing took longer than
+	// usual behind the last one that was seen, LongWait in sum, ns: each rank waited that, likely for those.
+	Long     int
+	LongWait int64
+
 	Sync int                  // of N: those at which ranks wait for the last one
 	Wait distribution.Summary // of all ranks but the last one of each
 	// Last is the rank that came last most often, LastN times; "" and 0 if none did
@@ -75,7 +80,7 @@ type kindKey struct {
 type kindTimes struct {
 	Kind
 	transfers, waits distribution.Sample
-	whole            distribution.Sample // of transfers
+	whole, part      distribution.Sample // of transfers: all ranks of the group were seen, or some are not in the files
 	last             map[int32]int       // by rank
 }
 
@@ -136,6 +141,9 @@ func (t *kindTable) add(e *encounter, first int32) {
 	if int(e.Match.GroupSize) <= len(e.Match.Arrivals) {
 		k.whole.Add(e.transfer, distribution.NoLimit)
 	}
+	if e.waits && lacks(t.set, e.Match) {
+		k.part.Add(e.transfer, distribution.NoLimit)
+	}
 	for _, took := range e.took {
 		k.Took = distribution.AddTimes(k.Took, took)
 	}
@@ -163,7 +171,10 @@ func (t *kindTable) settle() {
 		} else {
 			k.WholeP50 = t.sums.of(&k.whole).P50
 		}
-		k.transfers, k.waits, k.whole = distribution.Sample{}, distribution.Sample{}, distribution.Sample{}
+		late := partTimes{PartKind: PartKind{Kernel: k.Kernel, Bytes: k.Bytes}, took: k.part, alone: k.part}
+		late.settle(&t.sums)
+		k.Long, k.LongWait = late.Long, late.LongWait
+		k.transfers, k.waits, k.whole, k.part = distribution.Sample{}, distribution.Sample{}, distribution.Sample{}, distribution.Sample{}
 	}
 	t.held, t.known = len(t.kinds), nil
 }

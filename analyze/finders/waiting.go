@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/loss"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -32,6 +33,7 @@ type lateRank struct {
 	host   gaps.Late // what its devices waited for its host
 	others int64     // what those of the other ranks did, mean
 	why    string    // over the whole capture, where the host does not explain it
+	blind  bool      // most of what launched its kernels is not recorded
 }
 
 // mostlyWaiting is the part of exposed communication from which on it is waiting that is told, and
@@ -85,7 +87,9 @@ func (w *waits) findLate(m *Measured, collector *gaps.Collector) {
 			}
 			hosts = hosts[len(group.Set):]
 			late.others /= int64(len(group.Set) - 1)
-			if !late.byHost() {
+			if late.blind = slices.ContainsFunc(m.GPUs.GPUs, func(g gpu.GPU) bool {
+				return g.RankIndex == group.Set[s.Rank] && 2*g.Called < g.Rows-g.Migrated
+			}); !late.byHost() {
 				late.why = m.Collectives.Why(group.Set, group.Set[s.Rank], m.GPUs, distribution.Ratio(float64(s.Later), float64(s.SyncPoints)))
 			}
 			w.late = append(w.late, late)
@@ -120,6 +124,9 @@ func (w *waits) text(devices string) string {
 		default:
 			part += " from " + words.At(l.spell.From, words.ClockLayout) + " to " + words.At(l.spell.To, words.ClockLayout)
 		}
+		if s := l.spell; 2*s.Most > s.Lost && s.Last > 1 {
+			part += fmt.Sprintf(" (%.0f %% of that in one collective that ended at %s)", 100*distribution.Fraction(s.Most, s.Lost), words.At(s.MostAt, words.ClockLayout))
+		}
 		if i > 0 && told[i-1].group != l.group {
 			part = "and " + part // in another group meanwhile
 		}
@@ -134,19 +141,25 @@ func (w *waits) text(devices string) string {
 func (w *waits) because(told []*lateRank) string {
 	host := int64(0)
 	var there []gaps.Work
+	one := true
 	for _, l := range told {
 		if !l.byHost() {
 			host = -1
 			break
 		}
+		one = one && l.name == told[0].name
 		host = distribution.AddTimes(host, l.host.Time)
 		there = append(there, l.host.Causes...)
 	}
+	late, during := "whose hosts launch late: their GPUs wait %s for them then", "while the hosts are "
+	if one {
+		late, during = "whose host launches late: its GPU waits %s for it then", "while the host is "
+	}
 	switch at := inPlaces(gaps.Sum(there), 2); {
 	case host >= 0 && at != "":
-		return fmt.Sprintf(", whose hosts launch late: their GPUs wait %s for them then, while the hosts are %s", words.Nearly(host), at)
+		return fmt.Sprintf(", "+late+", %s%s", words.Nearly(host), during, at)
 	case host >= 0:
-		return fmt.Sprintf(", whose hosts launch late: their GPUs wait %s for them then", words.Nearly(host))
+		return fmt.Sprintf(", "+late, words.Nearly(host))
 	case len(told) == 1 && told[0].why != "":
 		return "; " + told[0].why + " (over the whole capture)"
 	}
@@ -187,6 +200,8 @@ func (l *lateRank) reason() string {
 	switch {
 	case !l.byHost() && l.why != "":
 		return l.why + " (over the whole capture)"
+	case !l.byHost() && l.blind:
+		return "the capture does not show what its host did"
 	case !l.byHost():
 		return "neither its host nor its kernels explain why"
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -88,6 +89,22 @@ func TestWaitingLeads(t *testing.T) {
 		if len(found) != len(c.want) || math.Abs(cost-c.cost) > 0.001 {
 			t.Errorf("%s: %d findings cost %v, want %v", name, len(found), cost, c.cost)
 		}
+	}
+}
+
+// A spell that is one long wait says so; and of one rank, its host and its GPU are told.
+func TestOneLongWait(t *testing.T) {
+	w := &waits{waiting: 70, length: 100, waited: collective.Waited{Wait: 70}}
+	for _, s := range []straggler.Spell{{Rank: 1, To: 4e9, SyncPoints: 50, Last: 30, Lost: 20, Most: 2}, {Rank: 1, From: 4e9, SyncPoints: 50, Last: 20, Lost: 50, Most: 48, MostAt: 5e9}} {
+		w.late = append(w.late, lateRank{spell: &s, name: "TP1", host: gaps.Late{Time: 1e6}, blind: true})
+	}
+	const want = "the GPUs wait 70 % of the time in collectives, for TP1 until 00:00:04.000, then for TP1 (96 % of that in one collective that ended at 00:00:05.000), whose host launches late: its GPU waits 2.00 ms for it then"
+	if got := w.text("the GPUs wait"); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	w.late[1].spell.Later = 1e9
+	if got, want := w.late[1].reason(), "the capture does not show what its host did"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 

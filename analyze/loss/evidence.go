@@ -24,9 +24,14 @@ func callEvidence(g *gpu.GPUs, reason gpu.Reason) finding.Evidence {
 	return finding.Sentence("%s: %s, %s in all, %s at most", c.Name, words.Counted(int(c.N), "call"), words.Nearly(c.Time), words.Nearly(c.Max))
 }
 
-// longestGap tells of the longest gap of t that a reason explains.
-func longestGap(g *gpu.GPUs, t *gpuTime, reason gpu.Reason) finding.Evidence {
-	longest := t.longest[reason]
+// longestGap tells of the longest gap of t, and why if it is not for the reason that leads.
+func longestGap(g *gpu.GPUs, t *gpuTime, lead gpu.Reason) finding.Evidence {
+	longest, why := t.longest[lead], ""
+	for reason, gap := range t.longest {
+		if r := gpu.Reason(reason); lead != gpu.BetweenSteps && r != gpu.BetweenSteps && !r.Cold() && gap.gap.Length() > longest.gap.Length() {
+			longest, why = gap, ": "+gpu.ReasonWords[r]
+		}
+	}
 	if longest.of == nil {
 		return finding.Evidence{}
 	}
@@ -37,7 +42,7 @@ func longestGap(g *gpu.GPUs, t *gpuTime, reason gpu.Reason) finding.Evidence {
 	if len(g.GPUs) > 1 {
 		text += " on " + g.Label(longest.of)
 	}
-	return finding.Sentence("%s", text)
+	return finding.Sentence("%s", text+why)
 }
 
 // launchDelay tells how far ahead of the device the host launches.

@@ -198,6 +198,25 @@ func TestIdleBetweenStepsIsApart(t *testing.T) {
 	}
 }
 
+// The longest gap is that of any reason, which is told if another one leads; what lies between steps,
+// and what a cold start takes, are told elsewhere.
+func TestLongestGap(t *testing.T) {
+	g := gpuOf(0, 0, map[gpu.Reason]int64{gpu.HostWork: 20, gpu.Dependency: 10})
+	for reason, length := range map[gpu.Reason]trace.Time{gpu.HostWork: 2 * ms, gpu.Dependency: 9 * ms, gpu.BetweenSteps: 30 * ms, gpu.Modules: 40 * ms} {
+		g.Waits.Longest[reason] = gpu.Gap{To: length}
+	}
+	find := func() []finding.Finding { f, _ := Idle(&gpu.GPUs{GPUs: []gpu.GPU{g}}, notPaused); return f }
+	tells := func(text string) bool {
+		return slices.ContainsFunc(find()[0].Evidence, func(e finding.Evidence) bool { return e.Text == text })
+	}
+	if !tells("longest gap 9.00 ms: waiting for other work") {
+		t.Errorf("%+v", find())
+	}
+	if g.Waits.Longest[gpu.HostWork].To = 10 * ms; !tells("longest gap 10.0 ms") {
+		t.Errorf("%+v", find())
+	}
+}
+
 // A device that waits alone is named: its peers do something else.
 func TestIdleAlone(t *testing.T) {
 	waits, works := gpuOf(0, 0, map[gpu.Reason]int64{gpu.BetweenSteps: 90}), gpuOf(0, 0, map[gpu.Reason]int64{gpu.BetweenSteps: 20})

@@ -48,6 +48,9 @@ func TestSpells(t *testing.T) {
 				t.Errorf("spell %d begins at %d", k, at)
 			}
 		}
+		if most := g.SyncPoints[int(s.MostAt)/1000]; s.Most < 3*140 || s.Most > 3*150 || most.last != s.Rank || most.lost != s.Most {
+			t.Errorf("spell %d: the longest wait is %+v", k, s)
+		}
 		if float64(s.Lost) < 0.8*float64(s.All) || s.Last < s.SyncPoints*4/5 {
 			t.Errorf("spell %d: %+v", k, s)
 		}
