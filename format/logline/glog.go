@@ -86,7 +86,8 @@ func rankBefore(b []byte) int32 {
 
 // Time returns when a line was written in a year, as if its clock were UTC.
 func (g *Glog) Time(year int) trace.Time {
-	return trace.Time(time.Date(year, time.Month(g.Month), g.Day, 0, 0, 0, 0, time.UTC).UnixNano()) + g.Clock
+	at, _ := At(year, g.Month, g.Day, g.Clock)
+	return at
 }
 
 // written returns when the file at path was written; a pipe, whose path is "", is written now.

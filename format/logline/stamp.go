@@ -84,12 +84,20 @@ func (s *Stamper) Read(b []byte) (trace.Time, bool) {
 	month, ok2 := Digits(b[5:], 2)
 	day, ok3 := Digits(b[8:], 2)
 	clock, ok4 := ClockOf(b[11:])
-	if !ok1 || !ok2 || !ok3 || !ok4 || month < 1 || month > 12 || day < 1 || day > 31 || year < 2001 || year > 2200 {
+	at, ok := At(year, month, day, clock)
+	if !ok1 || !ok2 || !ok3 || !ok4 || !ok {
 		return 0, false
 	}
-	s.at = trace.Time(time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).UnixNano()) + clock
+	s.at = at
 	copy(s.text[:], b)
-	return s.at, true
+	return at, true
+}
+
+// At returns a time of a day, as if it were UTC; ok is false where there is no such day in this century or
+// the next.
+func At(year, month, day int, clock trace.Time) (at trace.Time, ok bool) {
+	ok = month >= 1 && month <= 12 && day >= 1 && day <= 31 && year > 2000 && year <= 2200
+	return trace.Time(time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).UnixNano()) + clock, ok
 }
 
 // ClockOf reads "15:04:05" as the time since midnight.

@@ -1,11 +1,8 @@
 package platform
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"strings"
 	"time"
@@ -77,12 +74,12 @@ func indexKernel(in *format.Input, opt *format.Options) (*format.Source, error) 
 	}
 	f := opt.Series.Fill(in.Name, "kernel log")
 	d := &kernelReader{Filler: f, in: in, seen: map[fault]int{}}
-	err = d.read(bufio.NewReaderSize(r, 64<<10))
+	_, err = logline.Read(r, in.Name, opt.Diags, d.line)
 	d.tell()
 	if err != nil {
 		opt.Diags.Add(trace.InputDamaged.Of(in.Name, err))
 	}
-	return &format.Source{}, r.Close()
+	return &format.Source{}, nil
 }
 
 // A kernelReader reads one log.
@@ -104,25 +101,10 @@ type found struct {
 	series.Instant
 }
 
-func (d *kernelReader) read(r *bufio.Reader) error {
-	for n := 1; ; n++ {
-		line, err := r.ReadSlice('\n')
-		for errors.Is(err, bufio.ErrBufferFull) { // nothing that is looked for is so long
-			_, err = r.ReadSlice('\n')
-		}
-		d.line(bytes.TrimRight(line, "\r\n"), n)
-		if err != nil {
-			d.Source().Lines = n
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			return err
-		}
-	}
-}
-
 // line takes a line that is looked for.
-func (d *kernelReader) line(line []byte, n int) {
+func (d *kernelReader) line(line []byte, number int64) {
+	n := int(number)
+	d.Source().Lines = n
 	kind, text := series.Hardware, ""
 	switch {
 	case bytes.Contains(line, isFabric):

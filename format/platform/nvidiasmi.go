@@ -3,7 +3,6 @@ package platform
 import (
 	"bytes"
 	"errors"
-	"io"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -96,7 +95,7 @@ var monitored = map[string]gpuColumn{
 
 // isSMI looks for a header: one of dmon, or one of --query-gpu with a time and with what only a GPU has.
 func isSMI(head []byte) bool {
-	if isQuery(head) {
+	if bytes.Contains(head, smiHead) {
 		return true
 	}
 	line, _, _ := bytes.Cut(bytes.TrimLeft(head, " \t\r\n\ufeff"), []byte("\n"))
@@ -136,15 +135,6 @@ func indexSMI(in *format.Input, opt *format.Options) (*format.Source, error) {
 		base = base[:i]
 	}
 	server := f.Server(series.Server{Host: base})
-	start := make([]byte, len(smiHead)+400)
-	n, _ := io.ReadFull(file, start)
-	file = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(start[:n]), file), file}
-	if isQuery(start[:n]) {
-		return &format.Source{}, readQuery(file, in.Name, f, server, opt.Diags)
-	}
 	r := &smiReader{Filler: f, path: in.Path, server: server, numbers: map[string]int32{}}
 	_, err = logline.Read(file, in.Name, opt.Diags, r.line)
 	if err != nil {
@@ -176,6 +166,7 @@ type smiReader struct {
 	numbers map[string]int32 // of GPUs, by UUID or bus
 	stamps  logline.Stamper
 	untimed bool
+	query   *smiQuery // of a file that "nvidia-smi -q" printed; nil of a table
 	// Of stamps without a date: the last one, since midnight, and how many days they are behind the first one; -1 is that
 	// they have dates.
 	clock, days trace.Time
@@ -185,6 +176,13 @@ type smiReader struct {
 
 func (r *smiReader) line(b []byte, n int64) {
 	r.Source().Lines = int(n)
+	if r.query == nil && bytes.Contains(b, smiHead) {
+		r.query = &smiQuery{Filler: r.Filler, server: r.server}
+	}
+	if r.query != nil {
+		r.query.line(b, n)
+		return
+	}
 	b = bytes.TrimSpace(bytes.TrimPrefix(b, []byte("\ufeff")))
 	if len(b) == 0 {
 		return

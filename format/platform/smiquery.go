@@ -1,14 +1,11 @@
 package platform
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -23,13 +20,6 @@ type smiQuery struct {
 	at       trace.Time
 	gpu      string   // bus of the GPU that lines are about
 	sections []string // that lines are in, by indentation
-}
-
-// readQuery reads all of it.
-func readQuery(in io.ReadCloser, name string, f *series.Filler, server int32, diags *trace.Diags) error {
-	q := &smiQuery{Filler: f, server: server}
-	_, err := logline.Read(in, name, diags, q.line)
-	return err
 }
 
 // line reads "        HW Slowdown                       : Not Active".
@@ -80,10 +70,4 @@ func (q *smiQuery) fault(key, value string) string {
 		}
 	}
 	return ""
-}
-
-// isQuery reports whether head is of that output.
-func isQuery(head []byte) bool {
-	const looked = 400
-	return bytes.Contains(head[:min(len(head), looked)], smiHead)
 }

@@ -210,6 +210,17 @@ func (r *reader) retraction(b []byte, x *series.Instant) string {
 	return "the KV cache is full: retracts requests"
 }
 
+// beginning returns the letters, digits, and bytes of also that b begins with, at most some.
+func beginning(b []byte, also string, most int) string {
+	end := bytes.IndexFunc(b, func(r rune) bool {
+		return (r|0x20 < 'a' || r|0x20 > 'z') && (r < '0' || r > '9') && !strings.ContainsRune(also, r)
+	})
+	if end < 0 {
+		end = len(b)
+	}
+	return string(b[:min(end, most)])
+}
+
 // word returns the letters that b begins with.
 func word(b []byte) string {
 	end := 0
@@ -399,10 +410,5 @@ func argument(b []byte, key string) string {
 	if i < 0 || i > 0 && b[i-1] != ' ' && b[i-1] != '(' && b[i-1] != ',' {
 		return ""
 	}
-	v := bytes.Trim(b[i+len(key)+1:min(len(b), i+len(key)+40)], "'\"")
-	end := 0
-	for end < len(v) && (v[end] >= '0' && v[end] <= '9' || v[end]|0x20 >= 'a' && v[end]|0x20 <= 'z' || v[end] == '.' || v[end] == '-' || v[end] == '_') {
-		end++
-	}
-	return string(v[:min(end, 32)])
+	return beginning(bytes.Trim(b[i+len(key)+1:min(len(b), i+len(key)+40)], "'\""), ".-_", 32)
 }

@@ -240,7 +240,7 @@ func (r *reader) yearless(b []byte) (trace.Time, bool) {
 	if !ok1 || !ok2 || !ok3 || month < 1 || month > 12 || day < 1 || day > 31 {
 		return 0, false
 	}
-	return trace.Time(time.Date(r.yearOf(time.Month(month), day), time.Month(month), day, 0, 0, 0, 0, time.UTC).UnixNano()) + clock, true
+	return logline.At(r.yearOf(time.Month(month), day), month, day, clock)
 }
 
 // yearOf returns the year of a stamp that has none.
@@ -320,10 +320,8 @@ func stampOfTensorRT(b []byte) (trace.Time, bool) {
 	day, ok2 := logline.Digits(s[3:], 2)
 	year, ok3 := logline.Digits(s[6:], 4)
 	clock, ok4 := logline.ClockOf(s[11:])
-	if !ok1 || !ok2 || !ok3 || !ok4 || month < 1 || month > 12 || day < 1 || day > 31 || year < 2001 || year > 2200 {
-		return 0, false
-	}
-	return trace.Time(time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).UnixNano()) + clock, true
+	at, ok := logline.At(year, month, day, clock)
+	return at, ok && ok1 && ok2 && ok3 && ok4
 }
 
 // statesOfTensorRT are the keys of the dictionary in that line.

@@ -170,18 +170,11 @@ func count(b []byte) int64 {
 
 // unixSeconds reads seconds since 1970 as exactly as they are written; 0 is none.
 func unixSeconds(b []byte) trace.Time {
-	whole, rest, _ := bytes.Cut(b, []byte("."))
+	whole, _, _ := bytes.Cut(b, []byte("."))
 	s, ok := logline.Digits(whole, len(whole))
 	if !ok || len(whole) < 9 || len(whole) > 10 {
 		return 0
 	}
-	ns, scale := int64(0), int64(1e9)
-	for _, c := range rest {
-		if c < '0' || c > '9' || scale == 1 {
-			break
-		}
-		scale /= 10
-		ns += int64(c-'0') * scale
-	}
-	return trace.Time(int64(s)*1e9 + ns)
+	ns, _, _ := logline.Fraction(b[len(whole):])
+	return trace.Time(s)*1e9 + ns
 }

@@ -63,16 +63,8 @@ func (r *reader) explain() {
 
 // roomOf returns the bootstrap room that a line names; "" without.
 func roomOf(b []byte) string {
-	i := bytes.Index(b, []byte("bootstrap_room="))
-	if i < 0 {
-		return ""
-	}
-	digits := b[i+len("bootstrap_room="):]
-	end := 0
-	for end < len(digits) && digits[end] >= '0' && digits[end] <= '9' {
-		end++
-	}
-	return string(digits[:end])
+	room := behind(b, "bootstrap_room=")
+	return string(room[:len(room)-len(bytes.TrimLeft(room, "0123456789"))])
 }
 
 // transferReason is why a transfer failed, as far as a line says it.
@@ -127,13 +119,7 @@ func inactiveDevice(_ *reader, b []byte, _ *series.Instant) string {
 }
 
 // device returns the name of a device that b begins with, "mlx5_9".
-func device(b []byte) string {
-	end := 0
-	for end < len(b) && (b[end]|0x20 >= 'a' && b[end]|0x20 <= 'z' || b[end] >= '0' && b[end] <= '9' || b[end] == '_') {
-		end++
-	}
-	return string(b[:min(end, 40)])
-}
+func device(b []byte) string { return beginning(b, "_", 40) }
 
 // failedSession reads "Session 10.0.0.1:15867 failed.".
 func failedSession(_ *reader, b []byte, _ *series.Instant) string {

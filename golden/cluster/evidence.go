@@ -40,18 +40,14 @@ func (e *Evidence) Files(r *Run) (list []File, err error) {
 			list = append(list, File{name, b.Bytes()})
 		}
 	}
-	nodes := 0
 	for _, i := range r.fronts() {
 		add("logs/"+r.pod(i)+".log", func(w io.Writer) error { return WriteLog(w, r, i, e.Logging) })
 		if e.Records {
 			add("records/"+r.pod(i)+"/sglang-request-metrics-20260817_09.log", func(w io.Writer) error { return WriteRecords(w, r, i, e.Prompt) })
 		}
 	}
-	for i := range r.Servers {
-		nodes = max(nodes, r.Servers[i].Node+1)
-	}
 	add("metrics/"+[]string{"range.json", "dump.om", "metrics.prom"}[e.Encoding], func(w io.Writer) error { return writeMetrics(w, r, e.Encoding, e.Pods) })
-	for node := range nodes {
+	for node := range r.nodes() {
 		add("node"+string(rune('1'+node))+"/dmesg.log", func(w io.Writer) error { return writeKernelLog(w, r, node) })
 	}
 	return list, err

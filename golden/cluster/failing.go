@@ -64,26 +64,20 @@ const trace = `Scheduler hit an exception: Traceback (most recent call last):
 
 // crash ends a server with an exception in its log, and starts it again after Every, if that is not 0.
 func crash(s *sim, f *Fault) {
-	f.each(s, func(v *server) {
-		s.Agenda.At(f.since(s), func() {
-			reason := "RuntimeError: The size of tensor a (4096) must match the size of tensor b (4095) at non-singleton dimension 0"
-			switch int(f.Share) {
-			case ByGPU:
-				reason = "torch.AcceleratorError: CUDA error: unspecified launch failure"
-				at := &s.run.Servers[v.index]
-				s.run.Xids = append(s.run.Xids, Xid{At: s.Agenda.Now - 300*ms, Node: at.Node, GPU: at.GPU + f.rng(s).IntN(v.pool.TP), Code: offBus, Text: "GPU has fallen off the bus."})
-			case ByMemory:
-				reason = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.96 GiB. GPU 0 has a total capacity of 139.81 GiB of which 1.12 GiB is free."
-			}
-			v.say(fmt.Sprintf(trace, reason))
-			s.Agenda.At(s.Agenda.Now+120*ms, func() {
-				v.say("Received sigquit from a child process. It usually means the child failed.")
-				v.die()
-				if f.Every > 0 {
-					pid := s.run.Processes[v.life().Tokenizer].PID
-					s.Agenda.At(s.Agenda.Now+int64(f.Every), func() { v.start(s.Agenda.Now, pid+1000) })
-				}
-			})
+	f.begins(s, func(v *server) {
+		reason := "RuntimeError: The size of tensor a (4096) must match the size of tensor b (4095) at non-singleton dimension 0"
+		switch int(f.Share) {
+		case ByGPU:
+			reason = "torch.AcceleratorError: CUDA error: unspecified launch failure"
+			at := &s.run.Servers[v.index]
+			s.run.Xids = append(s.run.Xids, Xid{At: s.Agenda.Now - 300*ms, Node: at.Node, GPU: at.GPU + f.rng(s).IntN(v.pool.TP), Code: offBus, Text: "GPU has fallen off the bus."})
+		case ByMemory:
+			reason = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.96 GiB. GPU 0 has a total capacity of 139.81 GiB of which 1.12 GiB is free."
+		}
+		v.say(fmt.Sprintf(trace, reason))
+		s.Agenda.At(s.Agenda.Now+120*ms, func() {
+			v.say("Received sigquit from a child process. It usually means the child failed.")
+			f.kill(v)
 		})
 	})
 }

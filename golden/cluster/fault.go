@@ -68,6 +68,11 @@ func (f *Fault) each(s *sim, plant func(v *server)) {
 	}
 }
 
+// begins calls plant for the servers of a fault when it begins.
+func (f *Fault) begins(s *sim, plant func(v *server)) {
+	f.each(s, func(v *server) { s.Agenda.At(f.since(s), func() { plant(v) }) })
+}
+
 // since returns the true time at which the fault begins.
 func (f *Fault) since(s *sim) int64 { return s.run.Start + int64(f.At) }
 
@@ -148,9 +153,7 @@ func again(v *server, f *Fault, then func()) {
 }
 
 func restart(s *sim, f *Fault) {
-	f.each(s, func(v *server) {
-		s.Agenda.At(f.since(s), func() { again(v, f, func() {}) })
-	})
+	f.begins(s, func(v *server) { again(v, f, func() {}) })
 }
 
 func deploy(s *sim, f *Fault) {
@@ -166,34 +169,36 @@ func deploy(s *sim, f *Fault) {
 }
 
 func hang(s *sim, f *Fault) {
-	f.each(s, func(v *server) {
-		s.Agenda.At(f.since(s), func() {
-			if f.Share == 1 {
-				v.hang()
-				return
-			}
-			v.hangsIdle = true
-			v.doWhenIdle()
-		})
+	f.begins(s, func(v *server) {
+		if f.Share == 1 {
+			v.hang()
+			return
+		}
+		v.hangsIdle = true
+		v.doWhenIdle()
 	})
 }
 
 func death(s *sim, f *Fault) {
-	f.each(s, func(v *server) {
-		var try func()
-		try = func() {
-			if len(v.jobs) == 0 {
-				s.Agenda.At(s.Agenda.Now+ms, try)
-				return
-			}
-			v.die()
-			if f.Every > 0 {
-				pid := s.run.Processes[v.life().Tokenizer].PID
-				s.Agenda.At(s.Agenda.Now+int64(f.Every), func() { v.start(s.Agenda.Now, pid+1000) })
-			}
+	var try func(v *server)
+	try = func(v *server) {
+		if len(v.jobs) == 0 {
+			s.Agenda.At(s.Agenda.Now+ms, func() { try(v) })
+			return
 		}
-		s.Agenda.At(f.since(s), try)
-	})
+		f.kill(v)
+	}
+	f.begins(s, try)
+}
+
+// kill lets all processes of a server die, which come back after Every, if that is not 0.
+func (f *Fault) kill(v *server) {
+	s := v.sim
+	v.die()
+	if f.Every > 0 {
+		pid := s.run.Processes[v.life().Tokenizer].PID
+		s.Agenda.At(s.Agenda.Now+int64(f.Every), func() { v.start(s.Agenda.Now, pid+1000) })
+	}
 }
 
 // Faults returns the names of all faults, in order, each with what it does.
@@ -305,11 +310,11 @@ func gatewayHolds(s *sim, f *Fault) {
 }
 
 func slowTokenizer(s *sim, f *Fault) {
-	f.each(s, func(v *server) { s.Agenda.At(f.since(s), func() { v.slow = f.Size }) })
+	f.begins(s, func(v *server) { v.slow = f.Size })
 }
 
 func lateAnswers(s *sim, f *Fault) {
-	f.each(s, func(v *server) { s.Agenda.At(f.since(s), func() { v.late = int64(f.Size * 1e9) }) })
+	f.begins(s, func(v *server) { v.late = int64(f.Size * 1e9) })
 }
 
 func slowReaders(s *sim, f *Fault) {

@@ -206,7 +206,7 @@ func (r *meter) scrapeServer(i int) (list []scraped) {
 // histogram returns how long requests took whose answers a server finished.
 func (r *meter) histogram(server int, labels [][2]string, at []int64) (list []scraped) {
 	for _, most := range []float64{0.2, 0.5, 1, 2, 5, 10, 20, 50, math.Inf(1)} {
-		x := scraped{name: "sglang:e2e_request_latency_seconds_bucket", labels: append(slices.Clone(labels), [2]string{"le", strings.Replace(fmt.Sprint(most), "+Inf", "+Inf", 1)})}
+		x := scraped{name: "sglang:e2e_request_latency_seconds_bucket", labels: append(slices.Clone(labels), [2]string{"le", fmt.Sprint(most)})}
 		for _, t := range at {
 			n := 0
 			for _, h := range r.halves[server] {
@@ -231,11 +231,7 @@ const (
 
 // scrapeGPUs returns the metrics of all GPUs of the machines.
 func (r *meter) scrapeGPUs(pods bool) (list []scraped) {
-	nodes := 0
-	for i := range r.Servers {
-		nodes = max(nodes, r.Servers[i].Node+1)
-	}
-	for node := range nodes {
+	for node := range r.nodes() {
 		at := r.scrapes(node)
 		for gpu := range gpusOfNode {
 			list = append(list, r.scrapeGPU(node, gpu, at, pods)...)
@@ -272,11 +268,7 @@ var hostCounters = []hostCounter{
 
 // scrapeHosts returns the metrics of all machines, of which none is short of anything.
 func (r *meter) scrapeHosts() (list []scraped) {
-	nodes := 0
-	for i := range r.Servers {
-		nodes = max(nodes, r.Servers[i].Node+1)
-	}
-	for node := range nodes {
+	for node := range r.nodes() {
 		rng := r.Config.stream(streamHost, node)
 		at := r.scrapes(2000 + node)
 		for _, c := range hostCounters {
@@ -291,6 +283,9 @@ func (r *meter) scrapeHosts() (list []scraped) {
 	}
 	return list
 }
+
+// nodes returns how many machines there are: the last server is on the last one.
+func (r *Run) nodes() int { return r.Servers[len(r.Servers)-1].Node + 1 }
 
 // user returns the server that has a GPU; -1 is none.
 func (r *Run) user(node, gpu int) int {

@@ -2,8 +2,6 @@ package otlp
 
 import (
 	"bufio"
-	"cmp"
-	"container/heap"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -36,11 +34,9 @@ const (
 type Exporter struct {
 	w       *bufio.Writer
 	err     error // of the first failed write
-	live    endings
-	count   int      // spans so far
-	clients []batch  // by process
-	line    batch    // of the Collector
-	free    []*ended // whose span has been sent, for the next ones
+	live    simkit.Queue[ended]
+	clients []batch // by process
+	line    batch   // of the Collector
 }
 
 // batch collects JSON until it is full or due.
@@ -66,20 +62,19 @@ func (x *Exporter) Kill(process int, at int64) { x.clients[process].dies = at }
 
 // EndUntil ends all spans that ended before a true time, and reports the first error.
 func (x *Exporter) EndUntil(t int64) error {
-	for len(x.live) > 0 && x.live[0].at < t {
-		s := heap.Pop(&x.live).(*ended)
-		x.free = append(x.free, s) // no other span ends before s is sent
-		x.fire(s.at)
+	for at, ok := x.live.Next(); ok && at < t; at, ok = x.live.Next() {
+		s := x.live.Take()
+		x.fire(at)
 		c := &x.clients[s.process]
-		if c.dies != 0 && s.at >= c.dies {
+		if c.dies != 0 && at >= c.dies {
 			continue
 		}
 		if c.spans == 0 {
-			c.due = s.at + clientDelay
+			c.due = at + clientDelay
 		}
 		c.json = append(append(c.json, ','), s.json...)
 		if c.spans++; c.spans == clientSpans {
-			x.export(c, s.at)
+			x.export(c, at)
 		}
 	}
 	return x.err
@@ -148,41 +143,16 @@ func (x *Exporter) writeLine() {
 	l.json, l.spans = l.json[:0], 0
 }
 
-// End puts down that a span of a process ended, at a true time.
+// End puts down that a span of a process ended, at a true time. Of spans that end together, inner ones
+// are put down first.
 func (x *Exporter) End(process int, at int64, s *Span) {
-	x.count++
-	e := &ended{}
-	if last := len(x.free) - 1; last >= 0 {
-		e, x.free = x.free[last], x.free[:last]
-	}
-	e.at, e.seq, e.process, e.json = at, x.count, process, s.append(e.json[:0])
-	heap.Push(&x.live, e)
+	x.live.Put(at, ended{process, s.append(nil)})
 }
 
 // ended is a span that waits until virtual time has come to its end.
 type ended struct {
-	at      int64
-	seq     int // inner spans have been put down before outer ones
 	process int
 	json    []byte
-}
-
-// endings implements heap.Interface.
-type endings []*ended
-
-func (e endings) Len() int      { return len(e) }
-func (e endings) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *endings) Push(x any)   { *e = append(*e, x.(*ended)) }
-
-func (e endings) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(e[i].at, e[j].at), cmp.Compare(e[i].seq, e[j].seq)) < 0
-}
-
-func (e *endings) Pop() any {
-	old := *e
-	last := old[len(old)-1]
-	*e = old[:len(old)-1]
-	return last
 }
 
 // A Resource is the head of a resourceSpans, up to its first span.

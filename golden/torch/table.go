@@ -1,5 +1,7 @@
 package torch
 
+import "fmt"
+
 // Streams of a GPU, as PyTorch and NCCL number them in a process of SGLang.
 const (
 	ComputeStream = 7
@@ -103,6 +105,15 @@ const (
 	tokenShapes   = `"Concrete Inputs": ["", "", "False"], "Input type": ["long int", "long int", "Scalar"], "Input Strides": [[1], [1], []], "Input Dims": [[@], [@], []], `
 )
 
+// linear is a product with the weights of a module, of a line of SGLang's linear.py.
+func linear(module string, line, share int, kernel string) OpRow {
+	return OpRow{
+		outer: "aten::linear", inner: "aten::mm", module: "nn.Module: " + module, shapes: linearShapes, innerShapes: productShapes,
+		frames: [2]string{fmt.Sprintf("sglang/srt/layers/linear.py(%d): forward", line), "<built-in function linear>"},
+		API:    APIDriverLaunch, Stream: ComputeStream, GPU: CatKernel, Details: GemmKernel, share: share, Kernel: kernel,
+	}
+}
+
 // OpTable is a Llama model on Hopper as SGLang runs it with FlashAttention 3.
 var OpTable = [...]OpRow{
 	opNorm: {
@@ -111,12 +122,7 @@ var OpTable = [...]OpRow{
 		API:    APILaunchEx, Stream: ComputeStream, GPU: CatKernel, Details: SmallKernel, share: 5,
 		Kernel: "void flashinfer::norm::FusedAddRMSNormKernel<8u, __nv_bfloat16>(__nv_bfloat16*, __nv_bfloat16*, __nv_bfloat16*, unsigned int, unsigned int, unsigned int, float, float)",
 	},
-	opQKV: {
-		outer: "aten::linear", inner: "aten::mm", module: "nn.Module: QKVParallelLinear", shapes: linearShapes, innerShapes: productShapes,
-		frames: [2]string{"sglang/srt/layers/linear.py(400): forward", "<built-in function linear>"},
-		API:    APIDriverLaunch, Stream: ComputeStream, GPU: CatKernel, Details: GemmKernel, share: 25,
-		Kernel: "nvjet_tst_128x256_64x4_2x1_v_bz_coopA_TNT",
-	},
+	opQKV: linear("QKVParallelLinear", 400, 25, "nvjet_tst_128x256_64x4_2x1_v_bz_coopA_TNT"),
 	opRope: {
 		outer: "sgl_kernel::apply_rope_pos_ids_cos_sin_cache", module: "nn.Module: RotaryEmbedding", shapes: hiddenShapes,
 		frames: [2]string{"sglang/srt/layers/rotary_embedding.py(205): forward_cuda", "sgl_kernel/elementwise.py(311): apply_rope_with_cos_sin_cache_inplace"},
@@ -129,30 +135,15 @@ var OpTable = [...]OpRow{
 		API:    APILaunchEx, Stream: ComputeStream, GPU: CatKernel, Details: GemmKernel, share: 44,
 		Kernel: "void cutlass::device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90<2, cute::tuple<cute::C<1>, cute::C<1>, cute::C<1>>, cute::tuple<cute::C<128>, cute::C<128>, cute::C<128>>, 128, cutlass::bfloat16_t, float, cutlass::arch::Sm90, true, false, false, true, true, false, true>>>>(flash::FlashAttnFwdSm90::Params)",
 	},
-	opOut: {
-		outer: "aten::linear", inner: "aten::mm", module: "nn.Module: RowParallelLinear", shapes: linearShapes, innerShapes: productShapes,
-		frames: [2]string{"sglang/srt/layers/linear.py(1331): forward", "<built-in function linear>"},
-		API:    APIDriverLaunch, Stream: ComputeStream, GPU: CatKernel, Details: GemmKernel, share: 22,
-		Kernel: "nvjet_tst_64x128_64x8_1x2_h_bz_splitK_TNT",
-	},
-	opGateUp: {
-		outer: "aten::linear", inner: "aten::mm", module: "nn.Module: MergedColumnParallelLinear", shapes: linearShapes, innerShapes: productShapes,
-		frames: [2]string{"sglang/srt/layers/linear.py(400): forward", "<built-in function linear>"},
-		API:    APIDriverLaunch, Stream: ComputeStream, GPU: CatKernel, Details: GemmKernel, share: 52,
-		Kernel: "nvjet_tst_256x128_64x4_1x2_h_bz_coopA_TNT",
-	},
+	opOut:    linear("RowParallelLinear", 1331, 22, "nvjet_tst_64x128_64x8_1x2_h_bz_splitK_TNT"),
+	opGateUp: linear("MergedColumnParallelLinear", 400, 52, "nvjet_tst_256x128_64x4_1x2_h_bz_coopA_TNT"),
 	opActivate: {
 		outer: "sgl_kernel::silu_and_mul", module: "nn.Module: SiluAndMul", shapes: hiddenShapes,
 		frames: [2]string{"sglang/srt/layers/activation.py(70): forward_cuda", "sgl_kernel/elementwise.py(190): silu_and_mul"},
 		API:    APILaunch, Stream: ComputeStream, GPU: CatKernel, Details: WideKernel, share: 6,
 		Kernel: "void flashinfer::activation::act_and_mul_kernel<__nv_bfloat16, &(silu(float const&))>(__nv_bfloat16*, __nv_bfloat16 const*, int)",
 	},
-	opDown: {
-		outer: "aten::linear", inner: "aten::mm", module: "nn.Module: RowParallelLinear", shapes: linearShapes, innerShapes: productShapes,
-		frames: [2]string{"sglang/srt/layers/linear.py(1331): forward", "<built-in function linear>"},
-		API:    APIDriverLaunch, Stream: ComputeStream, GPU: CatKernel, Details: GemmKernel, share: 37,
-		Kernel: "nvjet_tst_128x64_64x8_2x1_v_bz_splitK_TNT",
-	},
+	opDown: linear("RowParallelLinear", 1331, 37, "nvjet_tst_128x64_64x8_2x1_v_bz_splitK_TNT"),
 	opHead: {
 		outer: "aten::linear", inner: "aten::mm", module: "nn.Module: LogitsProcessor", shapes: linearShapes, innerShapes: productShapes,
 		frames: [2]string{"sglang/srt/layers/logits_processor.py(610): _get_logits", "<built-in method matmul of type object at 0x7f6c2e1a5ac0>"},
