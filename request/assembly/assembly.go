@@ -69,32 +69,44 @@ func (a *Assembly) Move(to func(proc int) func(trace.Time) trace.Time) {
 	for p := range of {
 		of[p] = to(p)
 	}
-	maker := newRowMaker(a.dump)
-	for k := range a.dump.Numbers() {
-		i := a.dump.Len() - 1 - k // the first of some duplicates last: it has their proc
-		row, p := a.Set.Row(i), a.Set.ProcOf(i)
-		if a.tree.Duplicate(i) {
-			p = a.Set.ProcOf(a.tree.First(i))
-		}
-		if p != request.None {
-			moved := of[p]
+	n := a.dump.Len()
+	parallel.Rows(n, request.RowSize, func(from, to int) {
+		for i := from; i < to; i++ {
+			p := a.Set.ProcOf(i)
+			if a.tree.Duplicate(i) {
+				p = a.Set.ProcOf(a.tree.First(i))
+			}
+			if p == request.None {
+				continue
+			}
+			row, moved := a.Set.Row(i), of[p]
 			row.Start, row.End = moved(row.Start), moved(row.End)
 			for e := range a.dump.Events(i) {
 				e.Time = moved(e.Time)
 			}
 		}
-		maker.fill(i, row)
-	}
+	})
+	maker := newRowMaker(a.dump)
+	parallel.Rows(n, request.RowSize, func(from, to int) {
+		for i := from; i < to; i++ {
+			maker.fill(i, a.Set.Row(i))
+		}
+	})
 	// What is wrong with the spans was reported when they were put together first.
 	diags := a.dump.Diags
 	a.dump.Diags = &trace.Diags{}
 	a.tree.Sort(func(i, j uint32) int {
 		return cmp.Or(a.Set.Compare(int(i), int(j)), a.tree.CompareIDs(int(i), int(j)))
 	})
-	names, rows := a.Set.Names, a.Set.Rows // that other inputs know may be among them
-	a.Set, a.unmeasured = nil, nil         // of no more use
-	a.build(rows)
-	a.Set.Names = names
+	before := a.Set
+	parallel.Rows(len(before.Instants), instantSize, func(from, to int) {
+		for i := from; i < to; i++ {
+			before.Instants[i].Time = a.dump.Event(i).Time
+		}
+	})
+	a.Set, a.unmeasured = nil, nil // of no more use
+	a.build(before.Rows, before.Links, before.Instants)
+	a.Set.Names = before.Names // names that other inputs know may be among them
 	if measured {
 		a.Measure()
 	}

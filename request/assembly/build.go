@@ -103,12 +103,13 @@ func assemble(d *spantable.Table, giveUp bool) *Assembly {
 		x, y := &rows[i], &rows[j]
 		return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(y.End, x.End), a.tree.CompareIDs(int(i), int(j)))
 	})
-	a.build(rows)
+	a.build(rows, nil, nil)
 	return a
 }
 
-// build fills the tables, from rows as a rowMaker makes them.
-func (a *Assembly) build(rows []request.Row) {
+// build fills the tables, from rows as a rowMaker makes them. Links and instants are those of the tables before; nil if
+// there were none.
+func (a *Assembly) build(rows []request.Row, links []request.Link, instants []request.Instant) {
 	keys := newAttrKeys(a.dump.Syms)
 	b := &builder{
 		Set:  request.NewSet(a.dump.Syms, a.dump.Args, a.dump.Diags),
@@ -131,11 +132,13 @@ func (a *Assembly) build(rows []request.Row) {
 	b.Stages, b.Results = slices.Concat(stageTable, vllmStageTable), resultKeys
 	b.Tree.Above, b.Tree.First, b.Tree.Below = b.tree.Lists()
 	b.addSources()
-	b.Rows = rows
+	b.Rows, b.Links, b.Instants = rows, links, instants
 	filled := make(chan struct{})
 	go func() {
-		b.fillLinks()
-		b.fillInstants()
+		if instants == nil {
+			b.fillLinks()
+			b.fillInstants()
+		}
 		close(filled)
 	}()
 	b.findThreads(b.findRoots())
