@@ -1,6 +1,11 @@
 package align
 
-import "github.com/sgtrace/sgtrace/trace"
+import (
+	"unsafe"
+
+	"github.com/sgtrace/sgtrace/internal/parallel"
+	"github.com/sgtrace/sgtrace/trace"
+)
 
 // Clocks that NTP keeps are better than the middle of an interval of milliseconds, which
 // is what requests and collectives of hosts leave. So a clock that claims to show Unix time stays where it is,
@@ -73,13 +78,15 @@ func (k *keeper) candidates(reference int) (list []int) {
 
 // agrees reports whether no more than a few bounds of a clock fail as the clocks are now.
 func (k *keeper) agrees(clock int) bool {
-	wrong := 0
-	for _, i := range k.bounds[clock] {
-		if k.fails(&k.p.Bounds[i]) {
-			wrong++
+	wrong, list := 0, k.bounds[clock]
+	parallel.Fold(len(list), int(unsafe.Sizeof(Bound{})), func() *int { return new(int) }, func(n *int, from, to int) {
+		for _, i := range list[from:to] {
+			if k.fails(&k.p.Bounds[i]) {
+				*n++
+			}
 		}
-	}
-	return wrong*fewWrong <= len(k.bounds[clock])
+	}, func(n *int) { wrong += *n })
+	return wrong*fewWrong <= len(list)
 }
 
 // fails reports whether a bound does not hold.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -72,8 +73,10 @@ func (c *crossings) ordered() []*limits {
 
 // narrowest returns the limits with the narrowest band, nil without any band.
 func (c *crossings) narrowest() (best *limits) {
-	for _, l := range c.ordered() {
-		if l.refit(); l.fit != nil && (best == nil || l.fit.width() < best.fit.width()) {
+	pairs := c.ordered()
+	parallel.Each(len(pairs), func(i int) { pairs[i].refit() })
+	for _, l := range pairs {
+		if l.fit != nil && (best == nil || l.fit.width() < best.fit.width()) {
 			best = l
 		}
 	}

@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -20,16 +21,33 @@ const exportDelay = 5_000_000_000
 // different work, as the senders of KV have, and a server that was started anew has others.
 type lossFinder struct {
 	*builder
-	known      map[spanKey]bool // missing ones that have been counted
-	cut        trace.Time       // before it nobody wrote
-	last       []trace.Time     // sign of each proc: the end of its life, or of the input
-	gateways   map[int]bool     // procs of whose requests some come through a gateway
-	joined     bool             // prefill and decode parts are
-	served     bool             // parts of servers are there, not only of routers
-	scheduled  [request.Other + 1]bool
-	ends       roleMeanings   // stages that there are
-	broken     []int32        // requests of which rows are missing
+	known     map[spanKey]bool // missing ones that have been counted
+	cut       trace.Time       // before it nobody wrote
+	last      []trace.Time     // sign of each proc: the end of its life, or of the input
+	gateways  map[int]bool     // procs of whose requests some come through a gateway
+	joined    bool             // prefill and decode parts are
+	served    bool             // parts of servers are there, not only of routers
+	scheduled [request.Other + 1]bool
+	ends      roleMeanings // stages that there are
+	broken    []int32      // requests of which rows are missing
+}
+
+// A lossCount is what some requests show: how many rows are there, and which are missing.
+type lossCount struct {
+	*lossFinder
+	request    int32 // at hand
+	shown      []int // rows that are there, by proc
+	losses     []loss
+	broken     []int32
 	stepNumber map[int32]bool // scratch space
+}
+
+// A loss is n rows of a proc that a request shows to be missing.
+type loss struct {
+	request int32
+	at      trace.Time
+	proc, n int
+	key     spanKey // of the one that is; the zero value is unknown
 }
 
 // roleMeanings are stages of servers of roles.
@@ -37,19 +55,43 @@ type roleMeanings [request.Other + 1][request.Caching + 1]bool
 
 // findMissing lists the rows that are missing. It returns the requests of which some are.
 func (b *builder) findMissing() (broken []int32) {
-	f := &lossFinder{builder: b, known: map[spanKey]bool{}, gateways: map[int]bool{}, last: make([]trace.Time, len(b.Procs)), stepNumber: map[int32]bool{}}
+	f := &lossFinder{builder: b, known: map[spanKey]bool{}, gateways: map[int]bool{}, last: make([]trace.Time, len(b.Procs))}
 	b.Shown = make([]int, len(b.Procs))
 	f.look()
-	for r := range b.AllRequests() {
-		if !f.isComplete(&b.Requests[r]) {
-			f.broken = append(f.broken, int32(r))
-		}
-	}
+	f.checkRequests()
 	f.checkLinks()
 	if len(f.Missing) > 0 && !f.joined && f.scheduled[request.Prefill] && f.scheduled[request.Decode] {
 		f.addPrefillHalves()
 	}
 	return f.broken
+}
+
+// checkRequests looks for what parts, threads, and stages of requests show to be missing.
+func (f *lossFinder) checkRequests() {
+	var losses []loss
+	parallel.Fold(len(f.Requests), threadSize, func() *lossCount {
+		return &lossCount{lossFinder: f, shown: make([]int, len(f.Procs)), stepNumber: map[int32]bool{}}
+	}, func(c *lossCount, from, to int) {
+		for r := from; r < to; r++ {
+			if c.request = int32(r); !c.isComplete(&f.Requests[r]) {
+				c.broken = append(c.broken, c.request)
+			}
+		}
+	}, func(c *lossCount) {
+		losses, f.broken = append(losses, c.losses...), append(f.broken, c.broken...)
+		for p, n := range c.shown {
+			f.Shown[p] += n
+		}
+	})
+	slices.Sort(f.broken)
+	slices.SortStableFunc(losses, func(x, y loss) int { return cmp.Compare(x.request, y.request) })
+	for _, x := range losses {
+		if x.key == (spanKey{}) {
+			f.lose(x.at, x.proc, x.n)
+		} else {
+			f.add(x.key, x.at, x.proc)
+		}
+	}
 }
 
 // addPrefillHalves adds the prefill parts that no decode part follows, where no request has
@@ -133,65 +175,70 @@ func (f *lossFinder) lose(at trace.Time, proc, n int) {
 	}
 }
 
+// lost notes n rows of a proc that are missing.
+func (c *lossCount) lost(at trace.Time, proc, n int, key spanKey) {
+	c.losses = append(c.losses, loss{c.request, at, proc, n, key})
+}
+
 // isComplete reports whether the parts of a request show no loss. What has not ended at the end
 // of the input is not missing.
-func (f *lossFinder) isComplete(r *request.Request) bool {
+func (c *lossCount) isComplete(r *request.Request) bool {
 	whole := true
-	for _, p := range f.PartsOf(r) {
-		part := &f.Parts[p]
-		whole = f.checkRoot(r, part) && whole
-		most := f.lastStep(part)
-		for _, t := range f.ThreadsOf(part) {
-			whole = f.checkThread(r, part, t) && whole
-			whole = f.checkSteps(r, t, most) && whole
+	for _, p := range c.PartsOf(r) {
+		part := &c.Parts[p]
+		whole = c.checkRoot(r, part) && whole
+		most := c.lastStep(part)
+		for _, t := range c.ThreadsOf(part) {
+			whole = c.checkThread(r, part, t) && whole
+			whole = c.checkSteps(r, t, most) && whole
 		}
 		if r.Status == request.Finished && part.Serves() {
-			whole = whole && f.isWhole(part)
+			whole = whole && c.isWhole(part)
 		}
 	}
 	if r.Status == request.Finished {
-		whole = whole && !(r.Flags&request.Unjoined != 0 && f.joined) && (f.Parts[f.Answering(r)].Serves() || !f.served)
+		whole = whole && !(r.Flags&request.Unjoined != 0 && c.joined) && (c.Parts[c.Answering(r)].Serves() || !c.served)
 	}
 	return whole
 }
 
 // checkRoot reports whether the span of a part is there, and the gateway's around it.
-func (f *lossFinder) checkRoot(r *request.Request, p *request.Part) bool {
+func (c *lossCount) checkRoot(r *request.Request, p *request.Part) bool {
 	if p.Root != request.None {
-		f.Shown[p.Proc]++
-		return !(f.gateways[p.Proc] && p.Gateway == request.None && f.tree.Orphan(p.Root))
+		c.shown[p.Proc]++
+		return !(c.gateways[p.Proc] && p.Gateway == request.None && c.tree.Orphan(p.Root))
 	}
 	if p.Proc == request.None {
 		return false
 	}
 	// It has ended if the work of a scheduler has, or the user was answered.
 	ended, at := r.Status == request.Finished, p.End
-	for _, t := range f.ThreadsOf(p) {
-		ended = ended || f.Threads[t].Row != request.None && f.OnScheduler(t)
-		at = max(at, f.Threads[t].End)
+	for _, t := range c.ThreadsOf(p) {
+		ended = ended || c.Threads[t].Row != request.None && c.OnScheduler(t)
+		at = max(at, c.Threads[t].End)
 	}
 	if ended {
-		f.lose(at, p.Proc, 1)
+		c.lost(at, p.Proc, 1, spanKey{})
 	}
 	return false
 }
 
 // checkThread reports whether the span of a thread is there, and the stages that its
 // stages lie in.
-func (f *lossFinder) checkThread(r *request.Request, p *request.Part, t int) bool {
-	th := &f.Threads[t]
+func (c *lossCount) checkThread(r *request.Request, p *request.Part, t int) bool {
+	th := &c.Threads[t]
 	if th.Row != request.None {
-		f.Shown[th.Proc]++
+		c.shown[th.Proc]++
 	}
-	whole := th.Row != request.None || f.isOfVLLM(p)
-	for _, i := range f.StagesOf(t) {
-		if f.tree.Parent(int(i)) != spantable.None || !f.tree.Orphan(int(i)) {
+	whole := th.Row != request.None || c.isOfVLLM(p)
+	for _, i := range c.StagesOf(t) {
+		if c.tree.Parent(int(i)) != spantable.None || !c.tree.Orphan(int(i)) {
 			continue
 		}
-		parent := f.dump.Identity(int(i)).Parent
+		parent := c.dump.Identity(int(i)).Parent
 		whole = false
 		if p.Root != request.None || th.Row != request.None || r.Status == request.Finished {
-			f.add(spanKey{f.dump.TraceOf(int(i)), parent}, f.Rows[i].End, th.Proc)
+			c.lost(c.Rows[i].End, th.Proc, 1, spanKey{c.dump.TraceOf(int(i)), parent})
 		}
 	}
 	return whole
@@ -222,32 +269,32 @@ func (f *lossFinder) lastStep(p *request.Part) int32 {
 // checkSteps reports whether a scheduler has all steps of a part: the numbers from zero to
 // the last one, of any rank if it has ended its share. The ranks of one that goes on need
 // not be equally far.
-func (f *lossFinder) checkSteps(r *request.Request, t int, most int32) bool {
-	if most == request.Unknown || !f.OnScheduler(t) {
+func (c *lossCount) checkSteps(r *request.Request, t int, most int32) bool {
+	if most == request.Unknown || !c.OnScheduler(t) {
 		return true
 	}
-	clear(f.stepNumber)
+	clear(c.stepNumber)
 	own, last := int32(request.Unknown), trace.Time(0)
-	f.EachStage(f.StagesOf(t), func(i int) {
-		if row := f.Row(i); row.Means == request.Stepping && row.Step >= 0 {
-			f.stepNumber[row.Step] = true
+	c.EachStage(c.StagesOf(t), func(i int) {
+		if row := c.Row(i); row.Means == request.Stepping && row.Step >= 0 {
+			c.stepNumber[row.Step] = true
 			own, last = max(own, row.Step), max(last, row.End)
 		}
 	})
-	if r.Status != request.Finished || f.Threads[t].Row == request.None {
+	if r.Status != request.Finished || c.Threads[t].Row == request.None {
 		most = own
 	}
-	proc := f.Threads[t].Proc
-	f.Shown[proc] += len(f.stepNumber)
-	lost := int(most) + 1 - len(f.stepNumber)
+	proc := c.Threads[t].Proc
+	c.shown[proc] += len(c.stepNumber)
+	lost := int(most) + 1 - len(c.stepNumber)
 	const believable = 1 << 20 // steps; a forged number shows nothing
 	if lost <= 0 || lost > believable {
 		return lost <= 0
 	}
 	if last == 0 {
-		last = f.Threads[t].End
+		last = c.Threads[t].End
 	}
-	f.lose(last, proc, lost)
+	c.lost(last, proc, lost, spanKey{})
 	return false
 }
 
