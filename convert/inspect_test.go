@@ -37,8 +37,8 @@ func TestInspectLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"dmesg.log":  "kernel log [node3] [] lines 3 events 2 collectives -1 of them -1 from 1740327858 to 1740327860 []",
-		"boot.log":   "kernel log [] [] lines 2 events 1 collectives -1 of them -1 from 0 to 0 [when it was the host]",
+		"dmesg.log":  "kernel log [node3] [] lines 2 events 2 collectives -1 of them -1 from 1740327858 to 1740327860 []",
+		"boot.log":   "kernel log [] [] lines 1 events 1 collectives -1 of them -1 from 0 to 0 [when it was the host]",
 		"rank3.json": "PyTorch flight recorder 2.4, NCCL 2.27.3 [] [rank 3] lines -1 events -1 collectives 2 of them 1 from 1740328000 to 1740328001 []",
 	}
 	for _, l := range v.Logs {
