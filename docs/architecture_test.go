@@ -34,9 +34,9 @@ var (
 	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/metric", "analyze/place", "analyze/finding", "analyze/document",
 		"analyze/curves", "analyze/load", "analyze/straggler", "analyze/cause", "analyze/slo", "analyze/walk", "analyze/replay", "analyze/rankreplay"}
 	// single answer a question each from tables alone, asking with the answers of other packages, too.
-	single = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/limit", "analyze/lifecycle", "analyze/logged", "analyze/kernel", "analyze/gpu", "analyze/rank", "analyze/hang", "analyze/hardware",
+	single = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/serverlimit", "analyze/lifecycle", "analyze/logged", "analyze/kernel", "analyze/gpu", "analyze/rank", "analyze/hang", "analyze/hardware",
 		"analyze/allocations", "analyze/routing", "analyze/inspect"}
-	asking = []string{"analyze/loss", "analyze/collective", "analyze/host", "analyze/gaps", "analyze/graphs", "analyze/roofline", "analyze/operators", "analyze/opportunity", "analyze/tokens", "analyze/overtime", "analyze/diff",
+	asking = []string{"analyze/gpuloss", "analyze/collective", "analyze/host", "analyze/gaps", "analyze/graphs", "analyze/roofline", "analyze/operators", "analyze/opportunity", "analyze/tokens", "analyze/overtime", "analyze/diff",
 		"analyze/critical"}
 	questions = slices.Concat(single, asking)
 	// filled is what the reader of a profiler's format fills and stands on.
@@ -97,7 +97,7 @@ var layers = []layer{
 	{of: base, may: reported, chain: true, reason: sees + "; and what reports share is in this order"},
 	{of: []string{"analyze/table/tabletest"}, may: []string{"analyze/table"}, reason: "tests of all reports use it"},
 	{of: single, may: slices.Concat(reported, base), reason: sees + "; and no question needs the answer to another"},
-	{of: []string{"analyze/loss"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (whose numbers it judges)"},
+	{of: []string{"analyze/gpuloss"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (whose numbers it judges)"},
 	{of: []string{"analyze/collective"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (why a rank is late)"},
 	{of: []string{"analyze/host", "analyze/gaps"}, chain: true, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, they need gpu (where the gaps are, and the reasons that calls are for them)"},
 	{of: []string{"analyze/graphs"}, may: slices.Concat(reported, base, []string{"analyze/host"}), reason: sees + "; of the questions, it needs host (what names of frames mean)"},

@@ -6,7 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
-	"github.com/sgtrace/sgtrace/analyze/loss"
+	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
@@ -36,6 +36,6 @@ func TestExposedEvidence(t *testing.T) {
 }
 
 func exposedEvidence(g *gpu.GPUs, waiting []finding.Evidence) []string {
-	found, _ := loss.Exposure(g, waiting)
+	found, _ := gpuloss.Exposure(g, waiting)
 	return finding.Sentences(found[0].Evidence)
 }

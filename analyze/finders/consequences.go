@@ -7,13 +7,13 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/hardware"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
-	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/logged"
-	"github.com/sgtrace/sgtrace/analyze/loss"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/trace"
@@ -34,13 +34,13 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Errors, Subkinds: []string{""}, SameRequests: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Hang, Effect: finding.Errors, Subkinds: []string{""}, SameRequests: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Hang, Effect: finding.Load, Subkinds: []string{"", finding.Waits}, Later: true, AtPlaces: true},
-	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Hang, Effect: finding.Limit, Subkinds: limit.Subkinds, Later: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Hang, Effect: finding.Limit, Subkinds: serverlimit.Subkinds, Later: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Load, Subkinds: []string{"", finding.Waits}, AtPlaces: true, Around: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Imbalance, Subkinds: []string{""}},
-	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Limit, Subkinds: limit.Subkinds, Later: true},
-	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Front, Subkinds: []string{limit.Gateway}, Around: true, Enough: lasts, Costs: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Limit, Subkinds: serverlimit.Subkinds, Later: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Front, Subkinds: []string{serverlimit.Gateway}, Around: true, Enough: lasts, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Transfer, Subkinds: []string{""}, AtPlaces: true, Around: true, Costs: true},
-	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Front, Subkinds: []string{limit.Gateway}, Around: true, Enough: lasts, Costs: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Front, Subkinds: []string{serverlimit.Gateway}, Around: true, Enough: lasts, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Transfer, Subkinds: []string{""}, AtPlaces: true, Around: true, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Slower, Subkinds: []string{""}, Enough: asTheClock, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: asTheClock, Costs: true},
@@ -60,15 +60,15 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Hang, Effect: finding.Errors, Subkinds: []string{logged.Died, requests.GivenUp}, Around: true, Enough: afterHang, Costs: true},
 	{Cause: finding.Front, Effect: finding.Tail, Subkinds: []string{cause.Router.String(), cause.Dispatch.String(), cause.Unaccounted.String()}},
 	{Cause: finding.Front, Effect: finding.Change, Subkinds: []string{change.TokenizingSubkind}},
-	{Cause: finding.Front, CauseSubkind: limit.Tokenizer, Effect: finding.Tail, Subkinds: []string{cause.Return.String()}}, // it answers, too
-	{Cause: finding.Front, CauseSubkind: limit.Answering, Effect: finding.Tail, Subkinds: []string{cause.Return.String()}},
-	{Cause: finding.Front, CauseSubkind: limit.Answering, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: showsIn},
+	{Cause: finding.Front, CauseSubkind: serverlimit.Tokenizer, Effect: finding.Tail, Subkinds: []string{cause.Return.String()}}, // it answers, too
+	{Cause: finding.Front, CauseSubkind: serverlimit.Answering, Effect: finding.Tail, Subkinds: []string{cause.Return.String()}},
+	{Cause: finding.Front, CauseSubkind: serverlimit.Answering, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: showsIn},
 	{Cause: finding.Front, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}, SameRequests: true},
 	{Cause: finding.Limit, Effect: finding.Load, Subkinds: []string{finding.Waits}},
-	{Cause: finding.Load, Effect: finding.Limit, Subkinds: limit.Subkinds, Later: true},
-	{Cause: finding.Limit, CauseSubkind: limit.Room.String(), Effect: finding.Memory, Subkinds: []string{""}},
-	{Cause: finding.Limit, CauseSubkind: limit.Prefills.String(), Effect: finding.Tail, Subkinds: []string{cause.Interference.String(), tail.CrowdSubkind}},
-	{Cause: finding.Limit, CauseSubkind: limit.Transfers.String(), Effect: finding.Transfer, Subkinds: []string{""}},
+	{Cause: finding.Load, Effect: finding.Limit, Subkinds: serverlimit.Subkinds, Later: true},
+	{Cause: finding.Limit, CauseSubkind: serverlimit.Room.String(), Effect: finding.Memory, Subkinds: []string{""}},
+	{Cause: finding.Limit, CauseSubkind: serverlimit.Prefills.String(), Effect: finding.Tail, Subkinds: []string{cause.Interference.String(), tail.CrowdSubkind}},
+	{Cause: finding.Limit, CauseSubkind: serverlimit.Transfers.String(), Effect: finding.Transfer, Subkinds: []string{""}},
 	{Cause: finding.Tail, CauseSubkind: tail.StallSubkind, Effect: finding.Tail, Subkinds: []string{cause.Interference.String()}},
 	{Cause: finding.Tail, CauseSubkind: tail.CrowdSubkind, Effect: finding.Tail, Subkinds: []string{cause.Interference.String()}},
 	{Cause: finding.Lifecycle, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}},
@@ -96,7 +96,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.GPU, CauseSubkind: collective.LinkSubkind, Effect: finding.GPU, Subkinds: []string{"communication", transferSubkind}},
 	{Cause: finding.GPU, CauseSubkind: collective.AbsentSubkind, Effect: finding.GPU, Subkinds: []string{absentSubkind}},
 	{Cause: finding.GPU, CauseSubkind: waitSubkind, Effect: finding.Straggler, Subkinds: []string{""}},
-	{Cause: finding.Straggler, Effect: finding.GPU, Subkinds: []string{"communication", loss.MeetSubkind}},
+	{Cause: finding.Straggler, Effect: finding.GPU, Subkinds: []string{"communication", gpuloss.MeetSubkind}},
 	{Cause: finding.Load, Effect: finding.Errors, Subkinds: []string{requests.TurnedAway}, Later: true},
 	{Cause: finding.Limit, Effect: finding.Errors, Subkinds: []string{requests.TurnedAway}, NotBefore: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Hang, Effect: finding.Errors, Subkinds: []string{requests.GivenUp}, NotBefore: true},
@@ -111,7 +111,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Slower, Effect: finding.Tail, Subkinds: []string{cause.Decode.String()}, OnRanks: true},
 	{Cause: finding.Slower, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: avoided},
 	{Cause: finding.Transfer, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: avoided},
-	{Cause: finding.Imbalance, Effect: finding.Limit, Subkinds: limit.Subkinds, OnRanks: true, Later: true, Enough: onThatRank, Costs: true},
+	{Cause: finding.Imbalance, Effect: finding.Limit, Subkinds: serverlimit.Subkinds, OnRanks: true, Later: true, Enough: onThatRank, Costs: true},
 	{Cause: finding.Imbalance, Effect: finding.Limit, Subkinds: logged.Limits, OnRanks: true, Later: true, Enough: onThatRank, Costs: true},
 	{Cause: finding.Memory, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: asMemoryFills, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Change, Subkinds: []string{""}, Enough: asTheClock},

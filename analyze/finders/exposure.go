@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
-	"github.com/sgtrace/sgtrace/analyze/loss"
+	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
@@ -20,11 +20,11 @@ import (
 func exposure(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.GPUs.EachRun(func(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 		if g != m.GPUs {
-			return loss.Exposure(g, nil) // how long collectives wait is known of all runs together
+			return gpuloss.Exposure(g, nil) // how long collectives wait is known of all runs together
 		}
-		found, check := loss.Exposure(g, append(m.Collectives.Waiting(), m.Collectives.Unseen()...))
+		found, check := gpuloss.Exposure(g, append(m.Collectives.Waiting(), m.Collectives.Unseen()...))
 		for i := range found {
-			if name, ok := strings.CutPrefix(found[i].Metric.Name, loss.ExposedMetric+" in "); ok {
+			if name, ok := strings.CutPrefix(found[i].Metric.Name, gpuloss.ExposedMetric+" in "); ok {
 				m.waitsIn(name, &found[i])
 			} else if m.absentExplain() {
 				found[i].Subkind = absentSubkind
@@ -78,7 +78,7 @@ func (m *Measured) waitsIn(name string, f *finding.Finding) {
 		return
 	}
 	part := func(ns int64) float64 { return 100 * distribution.Fraction(ns, length) }
-	f.Text = fmt.Sprintf("in %s, %s %.0f %% of the time in collectives, %.0f %% of that for %s", name, loss.Wait(m.GPUs), part(waiting), 100*distribution.Fraction(late.Blame, blame), late.Rank.Rank)
+	f.Text = fmt.Sprintf("in %s, %s %.0f %% of the time in collectives, %.0f %% of that for %s", name, gpuloss.Wait(m.GPUs), part(waiting), 100*distribution.Fraction(late.Blame, blame), late.Rank.Rank)
 	f.Metric.Name, f.Metric.After = "waiting in collectives in "+name, distribution.Fraction(waiting, length)
 	f.Cost = distribution.Fraction(waiting, m.GPUs.Length())
 	f.Evidence = slices.Insert(f.Evidence, 0, finding.Sentence("in %s, communication that does not overlap with compute is %.0f %% of the time: %.0f %% waits for ranks that come late, %.0f %% transfers data",

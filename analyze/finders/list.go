@@ -11,10 +11,10 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/hardware"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/logged"
-	"github.com/sgtrace/sgtrace/analyze/loss"
 	"github.com/sgtrace/sgtrace/analyze/operators"
 	"github.com/sgtrace/sgtrace/analyze/opportunity"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -340,16 +340,16 @@ func commonWaits(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.Tail.WaitFindings(m.Costs)
 }
 
-func failedCalls(m *Measured) ([]finding.Finding, finding.Check) { return loss.FailedCalls(m.GPUs) }
+func failedCalls(m *Measured) ([]finding.Finding, finding.Check) { return gpuloss.FailedCalls(m.GPUs) }
 
 // idleGPUs says in one sentence that devices wait for the host, and what the host does.
 func idleGPUs(m *Measured) ([]finding.Finding, finding.Check) {
-	found, check := m.GPUs.EachRun(func(g *gpu.GPUs) ([]finding.Finding, finding.Check) { return loss.Idle(g, m.Gaps.Paused) })
+	found, check := m.GPUs.EachRun(func(g *gpu.GPUs) ([]finding.Finding, finding.Check) { return gpuloss.Idle(g, m.Gaps.Paused) })
 	host, _ := m.Gaps.Findings(m.GPUs.Length())
 	m.tellMeetings(found)
 	for i := range found {
 		if f := &found[i]; m.tellsHost(f, host) {
-			if f.Subkind == loss.HostSubkind {
+			if f.Subkind == gpuloss.HostSubkind {
 				f.Text += ": " + host[0].Text
 				f.Confidence = host[0].Confidence
 			}
@@ -366,25 +366,25 @@ func (m *Measured) tellsHost(idle *finding.Finding, host []finding.Finding) bool
 	if len(host) == 0 || len(m.GPUs.Runs) > 1 {
 		return false
 	}
-	if host[0].Subkind == gaps.ColdSubkind && idle.Subkind == loss.StartSubkind {
+	if host[0].Subkind == gaps.ColdSubkind && idle.Subkind == gpuloss.StartSubkind {
 		return true
 	}
-	return idle.Subkind == loss.HostSubkind
+	return idle.Subkind == gpuloss.HostSubkind
 }
 func withheldKernels(m *Measured) ([]finding.Finding, finding.Check) {
-	return m.GPUs.EachRun(loss.Withheld)
+	return m.GPUs.EachRun(gpuloss.Withheld)
 }
 func betweenSteps(m *Measured) ([]finding.Finding, finding.Check) {
-	return m.GPUs.EachRun(loss.IdleBetweenSteps)
+	return m.GPUs.EachRun(gpuloss.IdleBetweenSteps)
 }
 func exposedCopies(m *Measured) ([]finding.Finding, finding.Check) {
-	return m.GPUs.EachRun(loss.ExposedCopies)
+	return m.GPUs.EachRun(gpuloss.ExposedCopies)
 }
 func migrations(m *Measured) ([]finding.Finding, finding.Check) {
-	return m.GPUs.EachRun(loss.Migrations)
+	return m.GPUs.EachRun(gpuloss.Migrations)
 }
 func singleBlocks(m *Measured) ([]finding.Finding, finding.Check) {
-	return m.GPUs.EachRun(loss.SingleBlocks)
+	return m.GPUs.EachRun(gpuloss.SingleBlocks)
 }
 
 // couldBeFaster tells of the one thing that would save most, of models with attention.
@@ -397,13 +397,13 @@ func couldBeFaster(m *Measured) ([]finding.Finding, finding.Check) {
 
 func overTime(m *Measured) ([]finding.Finding, finding.Check) { return m.OverTime.Findings() }
 func eagerSteps(m *Measured) ([]finding.Finding, finding.Check) {
-	return m.GPUs.EachRun(loss.EagerSteps)
+	return m.GPUs.EachRun(gpuloss.EagerSteps)
 }
 
 // hostCauses says what the host does where that is not told with the idle time.
 func hostCauses(m *Measured) ([]finding.Finding, finding.Check) {
 	found, check := m.Gaps.Findings(m.GPUs.Length())
-	idle, _ := loss.Idle(m.GPUs, m.Gaps.Paused)
+	idle, _ := gpuloss.Idle(m.GPUs, m.Gaps.Paused)
 	if slices.ContainsFunc(idle, func(f finding.Finding) bool { return m.tellsHost(&f, found) }) {
 		return nil, check
 	}

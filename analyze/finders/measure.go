@@ -12,7 +12,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/hang"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
-	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/logged"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -21,6 +20,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/replay"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/routing"
+	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
@@ -74,8 +74,8 @@ type Measured struct {
 	Changes   *change.Changes
 	RankLoads *rank.Ranks
 	Costs     *cause.Costs
-	Limits    *limit.Limits
-	Front     *limit.Front
+	Limits    *serverlimit.Limits
+	Front     *serverlimit.Front
 	Loss      *requests.Loss
 	Lives     *lifecycle.Lives
 	Run       func() *replay.Run // the requests taken apart, once
@@ -161,8 +161,8 @@ func (m *Measured) ofRequests() []func() {
 				func() { m.Costs = cause.NewCosts(in.Requests, m.Tail.List) })
 		},
 		func() { m.RankLoads = rank.Measure(peers()) },
-		func() { m.Limits = limit.Find(peers().Ranks) },
-		func() { m.Front = limit.FindFront(in.Requests) },
+		func() { m.Limits = serverlimit.Find(peers().Ranks) },
+		func() { m.Front = serverlimit.FindFront(in.Requests) },
 		func() { m.Loss = requests.FindLoss(in.Requests) },
 		func() { m.Stages, m.Steps = traced(in.Requests) },
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
-	"github.com/sgtrace/sgtrace/analyze/loss"
+	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 )
 
 // lateOnHosts finds ranks that come late to collectives of hosts.
@@ -53,7 +53,7 @@ func (m *Measured) findLateHosts(collector *gaps.Collector) {
 func (m *Measured) tellMeetings(idle []finding.Finding) {
 	for i := range idle {
 		f := &idle[i]
-		if f.Subkind != loss.MeetSubkind || m.OfHosts == nil {
+		if f.Subkind != gpuloss.MeetSubkind || m.OfHosts == nil {
 			continue
 		}
 		late := m.OfHosts.Late(m.GPUs)

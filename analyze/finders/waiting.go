@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
-	"github.com/sgtrace/sgtrace/analyze/loss"
+	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
@@ -53,7 +53,7 @@ func newWaits(m *Measured, collector *gaps.Collector) *waits {
 	}
 	// Even if all that is hidden were waiting, the rest of it is exposed.
 	w.waiting = min(max(0, w.waited.Wait-hidden), w.exposed)
-	much := distribution.Fraction(w.exposed, w.length) >= loss.MuchExposed(m.GPUs)
+	much := distribution.Fraction(w.exposed, w.length) >= gpuloss.MuchExposed(m.GPUs)
 	if !much || !w.waited.Covered.Enough() || float64(w.waiting) < mostlyWaiting*float64(w.exposed) || len(w.waited.Groups) == 0 {
 		return nil
 	}
@@ -243,7 +243,7 @@ func (w *waits) evidence(all *gaps.Gaps) []finding.Evidence {
 func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
 	f := &found[0]
 	transfer := *f
-	f.Text, f.Cost = w.text(loss.Wait(m.GPUs)), distribution.Fraction(w.waiting, w.length)
+	f.Text, f.Cost = w.text(gpuloss.Wait(m.GPUs)), distribution.Fraction(w.waiting, w.length)
 	f.Metric.Name, f.Metric.After = "waiting in collectives", f.Cost
 	f.Evidence = append(w.evidence(m.Gaps), f.Evidence...)
 	if !w.waited.ByClock {
@@ -252,10 +252,10 @@ func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
 	if !w.isOneStraggler(m) {
 		f.Subkind = waitSubkind
 	}
-	if rest := distribution.Fraction(w.exposed-w.waiting, w.length); rest >= loss.MuchExposed(m.GPUs) {
+	if rest := distribution.Fraction(w.exposed-w.waiting, w.length); rest >= gpuloss.MuchExposed(m.GPUs) {
 		transfer.Cost, transfer.Metric.After = rest, rest
 		transfer.Metric.Name, transfer.Subkind = "exposed transfers", transferSubkind
-		transfer.Text = fmt.Sprintf("%s %.0f %% of the time on transfers of collectives that do not overlap with compute", loss.Spend(m.GPUs), 100*rest)
+		transfer.Text = fmt.Sprintf("%s %.0f %% of the time on transfers of collectives that do not overlap with compute", gpuloss.Spend(m.GPUs), 100*rest)
 		found = append(found, transfer)
 	}
 	return found

@@ -9,9 +9,9 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/replay"
+	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -40,11 +40,11 @@ var Fixes = []Fix{
 		}, (*Run).evenly, nil},
 	{"transfers", "no KV transfer takes longer than its size explains",
 		func(f *finding.Finding) bool {
-			return f.Kind == finding.Transfer || f.Kind == finding.Limit && f.Subkind == limit.Transfers.String()
+			return f.Kind == finding.Transfer || f.Kind == finding.Limit && f.Subkind == serverlimit.Transfers.String()
 		}, (*Run).quickTransfers, func(r *Run) *Change { return r.quickTransfers(&finding.Finding{}) }},
 	{"retractions", "KV cache for all requests: none is thrown out of the batch, and none waits for memory",
 		func(f *finding.Finding) bool {
-			return f.Kind == finding.Memory || f.Kind == finding.Limit && f.Subkind == limit.Room.String()
+			return f.Kind == finding.Memory || f.Kind == finding.Limit && f.Subkind == serverlimit.Room.String()
 		}, (*Run).roomForAll, func(r *Run) *Change { return r.roomForAll(&finding.Finding{}) }},
 	{"onset", "arrivals and step times as they were before",
 		func(f *finding.Finding) bool {

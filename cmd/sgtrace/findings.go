@@ -14,8 +14,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/critical"
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/graphs"
-	"github.com/sgtrace/sgtrace/analyze/loss"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/replay"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -103,7 +103,7 @@ func drawnFinding(f *finding.Finding, m *finders.Measured) drawing.Finding {
 		d.Name += naming.Separator + f.At.String()
 	case place.Everywhere:
 		if f.Kind == finding.GPU && m.GPUs != nil {
-			d.Rank, d.Shows = loss.Worst(m.GPUs, f.Subkind)
+			d.Rank, d.Shows = gpuloss.Worst(m.GPUs, f.Subkind)
 		}
 	}
 	return d

@@ -13,11 +13,11 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
-	"github.com/sgtrace/sgtrace/analyze/limit"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/logged"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
@@ -107,7 +107,7 @@ func loadOverTime(d *document.Document, in *Reading, bucket time.Duration, objec
 	}
 	peers := place.Of(in.Requests)
 	changes := change.Find(peers)
-	limits, events := limit.Find(peers.Ranks).Report(), lifecycle.Find(in.Requests).Report()
+	limits, events := serverlimit.Find(peers.Ranks).Report(), lifecycle.Find(in.Requests).Report()
 	changed, groups := changes.Report(), groupsChanged(changes, hosts, in.ranks())
 	for _, text := range groups {
 		changed.Note("%s", text)

@@ -1,0 +1,176 @@
+package gpuloss
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
+)
+
+// coldStart tells of the time in which a process starts, if that is much: it says nothing
+// about how the process serves or trains.
+func coldStart(g *gpu.GPUs, t *gpuTime) []finding.Finding {
+	cold := t.cold.Total()
+	share := t.part(cold)
+	if share < muchCold || 2*t.cold.Time[gpu.ProfilerStart] >= cold { // it is no start of theirs
+		return nil
+	}
+	most := largest(&t.cold)[0]
+	if most == gpu.Capturing && 2*t.cold.Time[gpu.Capturing] >= t.length {
+		text := fmt.Sprintf("this is the recording of a CUDA graph: for %.0f %% of the time the host captures what it launches, and nothing of that runs", 100*t.part(t.cold.Time[gpu.Capturing]))
+		f := shareFinding(StartSubkind, "cold start", share, text, coldReasons(g, t), busyApart(g, t))
+		f.Severity = finding.Info
+		return []finding.Finding{f}
+	}
+	idle := int64(0)
+	for i := range g.GPUs {
+		idle = distribution.AddTimes(idle, g.GPUs[i].Activity.Idle.Total())
+	}
+	where := ""
+	if t.cold.AtStart() {
+		where = " at the start"
+	}
+	text := fmt.Sprintf("%s idle %s of the time, and %s of that %s %s%s, %s; for the rest of the time, %s %s busy", are(g), percent(idle, t.length),
+		percent(cold, idle), words.IsOrAre(int(t.cold.Gaps)), words.Counted(int(t.cold.Gaps), "gap"), where, coldClause(g, t, most), are(g), percent(t.warm()-(idle-cold), t.warm()))
+	f := shareFinding(StartSubkind, "cold start", share, text, coldReasons(g, t), loads(t), callEvidence(g, most), longestCold(t))
+	if 2*t.cold.Loads.Total >= cold {
+		f.Confidence = finding.Likely // nothing but its length tells that a launch loads code
+	}
+	return []finding.Finding{f}
+}
+
+// coldClause says what the host does in gaps of a start that are mostly for a reason.
+func coldClause(g *gpu.GPUs, t *gpuTime, r gpu.Reason) string {
+	if r == gpu.Modules && mostlyStarts(g, t) {
+		return "while CUDA, or a library of it, starts"
+	}
+	return strings.Replace(reasonClauses[r], "because ", "while ", 1)
+}
+
+// mostlyStarts reports whether CUDA, or a library of it, starts in most of the time for which code
+// is loaded.
+func mostlyStarts(g *gpu.GPUs, t *gpuTime) bool {
+	starts := int64(0)
+	for i := range g.Calls {
+		if g.Calls[i].Starts {
+			starts = distribution.AddTimes(starts, g.Calls[i].Time)
+		}
+	}
+	return 2*starts >= t.cold.Time[gpu.Modules]
+}
+
+// largest returns the reasons: those that are known to be cold, that of most of the time first,
+// and what the host does between.
+func largest(c *gpu.Cold) []gpu.Reason {
+	var list []gpu.Reason
+	for reason, t := range c.Time {
+		if t > 0 {
+			list = append(list, gpu.Reason(reason))
+		}
+	}
+	vague := func(r gpu.Reason) int { // what is not known to be cold comes last
+		if r.Cold() || r == gpu.Allocation {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(list, func(a, b gpu.Reason) int {
+		return cmp.Or(cmp.Compare(vague(a), vague(b)), cmp.Compare(c.Time[b], c.Time[a]))
+	})
+	return list
+}
+
+func coldReasons(g *gpu.GPUs, t *gpuTime) finding.Evidence {
+	var parts []string
+	for _, reason := range largest(&t.cold) {
+		if share := t.part(t.cold.Time[reason]); share >= 0.01 {
+			what := gpu.ReasonWords[reason]
+			if reason == gpu.Modules && mostlyStarts(g, t) {
+				what = "starting CUDA, " + what
+			}
+			parts = append(parts, fmt.Sprintf("%s %.0f %%", what, 100*share))
+		}
+	}
+	return finding.Sentence("cold, by reason: %s of the time", strings.Join(parts, ", "))
+}
+
+// loads tells of first launches that load code.
+func loads(t *gpuTime) finding.Evidence {
+	l := &t.cold.Loads
+	if l.N == 0 {
+		return finding.Evidence{}
+	}
+	return finding.Sentence("the first launch of %s takes %s, %s at most in one: it loads code", words.Counted(int(l.N), "kernel"), words.Nearly(l.Total), words.Nearly(l.Longest))
+}
+
+func longestCold(t *gpuTime) finding.Evidence {
+	text := "longest of these gaps " + words.Nearly(t.cold.Longest.Length())
+	if t.cold.Longest.From > gpu.Absolute {
+		text += " at " + words.At(t.cold.Longest.From, words.ClockLayout)
+	}
+	return finding.Sentence("%s", text)
+}
+
+// busyApart tells how busy devices are apart from the start.
+func busyApart(g *gpu.GPUs, t *gpuTime) finding.Evidence {
+	busy := int64(0)
+	for i := range g.GPUs {
+		busy = distribution.AddTimes(busy, g.GPUs[i].Busy())
+	}
+	return finding.Sentence("for the rest of the time, %s, %s %s busy", words.Nearly(t.warm()), are(g), percent(busy, t.warm()))
+}
+
+// percent writes a part with as many digits as tell it from all and nothing.
+func percent(part, whole int64) string {
+	share := 100 * distribution.Fraction(part, whole)
+	if share > 99 && part < whole || share < 1 && part > 0 {
+		return fmt.Sprintf("%.1f %%", share)
+	}
+	return fmt.Sprintf("%.0f %%", share)
+}
+
+// eagerLaunch is how long a host takes at most to launch an operator of Python, ns. One that
+// takes longer does something else.
+const eagerLaunch = 100_000
+
+// smallKernels tells that kernels are too short for a host that launches them one by one: by the
+// time in which it does so, without that in which it pauses.
+func smallKernels(g *gpu.GPUs, paused Paused) finding.Evidence {
+	n, time, length, pauses := int64(0), int64(0), int64(0), int64(0)
+	for i := range g.GPUs {
+		device := &g.GPUs[i]
+		n += device.Kernels
+		// A pause while the process starts is cold already.
+		pause := max(0, paused(device.RankIndex, device.Device)-device.Cold.Time[gpu.HostWork])
+		pauses = distribution.AddTimes(pauses, pause)
+		time, length = distribution.AddTimes(time, device.KernelTime), distribution.AddTimes(length, launching(device)-pause)
+	}
+	if n < 2 || time == 0 || 2*time > length || length/n > eagerLaunch {
+		return finding.Evidence{}
+	}
+	apart := ""
+	if 10*pauses > length {
+		apart = "apart from pauses, "
+	}
+	return finding.Sentence("%skernels take %s on average, and one is launched every %s: larger batches or CUDA graphs help, faster kernels do not", apart, words.Nearly(time/n), words.Nearly(length/n))
+}
+
+// launching returns the time in which the host of a device may launch kernel after kernel, in ns:
+// it starts nothing, waits for no requests, allocates nothing, and no copy runs alone.
+func launching(device *gpu.GPU) int64 {
+	ns := device.Length() - device.Cold.Total() - device.Lead - device.Trail - device.Exposed(kernelname.ClassMemory)
+	for reason, t := range device.Waits.Time {
+		switch gpu.Reason(reason) {
+		case gpu.HostWork, gpu.AfterSync, gpu.LaunchGap:
+		default:
+			ns -= t - device.Cold.Time[reason]
+		}
+	}
+	return ns
+}

@@ -1,0 +1,111 @@
+package gpuloss
+
+import (
+	"fmt"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/words"
+)
+
+// callEvidence tells which calls a reason is about.
+func callEvidence(g *gpu.GPUs, reason gpu.Reason) finding.Evidence {
+	var calls []gpu.CallTime
+	for i := range g.Calls {
+		if g.Calls[i].Reason == reason {
+			calls = append(calls, g.Calls[i])
+		}
+	}
+	if len(calls) == 0 {
+		return finding.Evidence{}
+	}
+	c := &calls[0]
+	return finding.Sentence("%s: %s, %s in all, %s at most", c.Name, words.Counted(int(c.N), "call"), words.Nearly(c.Time), words.Nearly(c.Max))
+}
+
+// longestGap tells of the longest gap of t, and why if it is not for the reason that leads.
+func longestGap(g *gpu.GPUs, t *gpuTime, lead gpu.Reason) finding.Evidence {
+	longest, why := t.longest[lead], ""
+	for reason, gap := range t.longest {
+		if r := gpu.Reason(reason); lead != gpu.BetweenSteps && r != gpu.BetweenSteps && !r.Cold() && gap.gap.Length() > longest.gap.Length() {
+			longest, why = gap, ": "+gpu.ReasonWords[r]
+		}
+	}
+	if longest.of == nil {
+		return finding.Evidence{}
+	}
+	text := "longest gap " + words.Nearly(longest.gap.Length())
+	if longest.gap.From > gpu.Absolute {
+		text += " at " + words.At(longest.gap.From, words.ClockLayout)
+	}
+	if len(g.GPUs) > 1 {
+		text += " on " + g.Label(longest.of)
+	}
+	return finding.Sentence("%s", text+why)
+}
+
+// launchDelay tells how far ahead of the device the host launches.
+func launchDelay(g *gpu.GPUs) finding.Evidence {
+	device := &g.GPUs[0]
+	if device.Delay.N == 0 {
+		return finding.Evidence{}
+	}
+	return finding.Sentence("%s starts kernels %s after their launch in the median; a host that is ahead has a queue", g.Label(device), words.Nearly(device.Delay.P50))
+}
+
+// Devices names the devices: "the GPU", "the 8 GPUs".
+func Devices(g *gpu.GPUs) string {
+	if len(g.GPUs) == 1 {
+		return "the GPU"
+	}
+	return fmt.Sprintf("the %d GPUs", len(g.GPUs))
+}
+
+// are begins a sentence: "the 8 GPUs are".
+func are(g *gpu.GPUs) string { return Devices(g) + " " + words.IsOrAre(len(g.GPUs)) }
+
+// Spend and Wait begin sentences: "the 8 GPUs spend".
+func Spend(g *gpu.GPUs) string { return do(g, "spend") }
+func Wait(g *gpu.GPUs) string  { return do(g, "wait") }
+
+func do(g *gpu.GPUs, verb string) string {
+	if len(g.GPUs) == 1 {
+		verb += "s"
+	}
+	return Devices(g) + " " + verb
+}
+
+// lone returns the only one of several devices of whose time something takes the share or more;
+// nil if all have it, or more than one.
+func lone(g *gpu.GPUs, of func(*gpu.GPU) int64, share float64) *gpu.GPU {
+	var found []*gpu.GPU
+	for i := range g.GPUs {
+		if device := &g.GPUs[i]; distribution.Fraction(of(device), device.Length()) >= share {
+			found = append(found, device)
+		}
+	}
+	if len(found) != 1 || len(g.GPUs) == 1 {
+		return nil
+	}
+	return found[0]
+}
+
+// spread tells on which device a part of the time is least and on which most; nothing of
+// one device. column is that of the part, in ns, in the table of devices.
+func spread(g *gpu.GPUs, column string, of func(*gpu.GPU) int64) finding.Evidence {
+	if len(g.GPUs) < 2 {
+		return finding.Evidence{}
+	}
+	part := func(g *gpu.GPU) float64 { return distribution.Fraction(of(g), g.Length()) }
+	least, most := &g.GPUs[0], &g.GPUs[0]
+	for i := range g.GPUs {
+		if device := &g.GPUs[i]; part(device) < part(least) {
+			least = device
+		} else if part(device) > part(most) {
+			most = device
+		}
+	}
+	return finding.Sentence("from %.0f %% on %s to %.0f %% on %s", 100*part(least), g.Label(least), 100*part(most), g.Label(most)).
+		In("gpu", finding.Row("rank", g.Label(most)), column, float64(of(most)))
+}

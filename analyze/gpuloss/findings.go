@@ -1,0 +1,373 @@
+package gpuloss
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
+)
+
+// GPU time is compute, communication and copies that nothing hides, and idle time; these
+// add up to the whole. Every part but compute is a finding from a tenth on: what that costs is
+// a GPU in ten. More is needed where physics takes its part of a run that is as fast as it can
+// be, or nobody knows whether there was work.
+const (
+	muchIdle    = 1.0 / 4  // all of it: a device needs a microsecond or two between any two kernels
+	muchLate    = 1.0 / 10 // without the gaps between kernels that were launched
+	muchBetween = 1.0 / 2  // between steps, where there may be no requests
+	muchCopied  = 1.0 / 10 // copies: serving copies tokens, and no weights
+	muchCold    = 1.0 / 10 // while a process starts
+	// Communication that nothing hides: training computes beside it, but tensor parallel serving
+	// communicates in every layer, and the next one needs the result. At its best that takes 9 %
+	// of the time on four H100, and 13 % on four MI300X.
+	muchExposed        = 3.0 / 20
+	muchExposedServing = 1.0 / 4
+	// shortest is the least time, in ns, that steps of one kind take to be judged by themselves.
+	shortest = 10_000_000
+)
+
+// A gpuTime is what some devices did, all the time or in steps of one kind, in ns.
+type gpuTime struct {
+	length, comm, copies int64
+	waits                [gpu.NumReasons]int64 // without what is cold
+	cold                 gpu.Cold
+	longest              [gpu.NumReasons]deviceGap
+	withheld             int64 // for another process, and in no wait
+}
+
+// A deviceGap is a gap and the device that ran nothing then; nil is none.
+type deviceGap struct {
+	gap gpu.Gap
+	of  *gpu.GPU
+}
+
+// add adds what a device did in length ns.
+func (t *gpuTime) add(g *gpu.GPU, did *gpu.Activity, length int64) {
+	t.length = distribution.AddTimes(t.length, length)
+	t.comm = distribution.AddTimes(t.comm, did.Exposed(kernelname.ClassCommunication))
+	t.copies = distribution.AddTimes(t.copies, did.Exposed(kernelname.ClassMemory))
+	t.cold.Join(&did.Cold)
+	for reason, wait := range did.Waits.Time {
+		if gpu.Reason(reason) == gpu.Withheld && withheld(g) {
+			t.withheld = distribution.AddTimes(t.withheld, wait)
+			continue
+		}
+		t.waits[reason] = distribution.AddTimes(t.waits[reason], wait-did.Cold.Time[reason])
+		if gap := did.Waits.Longest[reason]; gap.Length() > t.longest[reason].gap.Length() {
+			t.longest[reason] = deviceGap{gap, g}
+		}
+	}
+}
+
+// exposed returns the time of communication that nothing hides.
+func (t *gpuTime) exposed() int64 { return t.comm }
+
+// warm returns the time without what is cold, of which idle time is a part.
+func (t *gpuTime) warm() int64 { return t.length - t.cold.Total() }
+
+// whole returns all of the time.
+func (t *gpuTime) whole() int64 { return t.length }
+
+// idle returns the idle time, without that between steps and what is cold.
+func (t *gpuTime) idle() int64 {
+	total := int64(0)
+	for reason, wait := range t.waits {
+		if gpu.Reason(reason) != gpu.BetweenSteps {
+			total = distribution.AddTimes(total, wait)
+		}
+	}
+	return total
+}
+
+// late returns the idle time without gaps that devices need themselves.
+func (t *gpuTime) late() int64 { return t.idle() - t.waits[gpu.LaunchGap] }
+
+func (t *gpuTime) part(ns int64) float64 { return distribution.Fraction(ns, t.length) }
+
+// total adds up what all devices did, and says whether that is enough to judge something.
+func total(g *gpu.GPUs, what string) (t gpuTime, check finding.Check) {
+	rows := int64(0)
+	for i := range g.GPUs {
+		device := &g.GPUs[i]
+		t.add(device, &device.Activity, device.Length())
+		rows += device.Rows
+	}
+	check = finding.Check{What: what, Of: "device operation", N: int(rows), Needed: 1} // shares are exact
+	if rows == 0 {
+		check.Reason = "the profiles hold no kernels and copies"
+	}
+	return t, check
+}
+
+// Idle tells whether devices are idle for much of the time while there may be work, all the
+// time or in steps of one kind, and why: the largest reason leads.
+func Idle(g *gpu.GPUs, paused Paused) ([]finding.Finding, finding.Check) {
+	t, check := total(g, "idle time")
+	if check.State() != finding.LookedAt {
+		return nil, check
+	}
+	return append(coldStart(g, &t), judge(g, &t, &largePart{of: (*gpuTime).idle, time: (*gpuTime).warm, least: muchIdle, avoidable: (*gpuTime).late, tell: idleFinding(paused),
+		devices: spread(g, "idle_ns", func(g *gpu.GPU) int64 { return g.Activity.Idle.Total() })})...), check
+}
+
+// IdleBetweenSteps tells whether devices are idle between steps for most of the time.
+func IdleBetweenSteps(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
+	t, check := total(g, "time between steps")
+	if len(g.Steps) == 0 && check.Reason == "" {
+		check.Reason = "no steps are annotated"
+	}
+	share := t.part(t.waits[gpu.BetweenSteps])
+	if check.State() != finding.LookedAt || share < muchBetween {
+		return nil, check
+	}
+	between := func(g *gpu.GPU) int64 { return g.Waits.Time[gpu.BetweenSteps] }
+	who, own := are(g), share
+	if lone := lone(g, between, muchBetween); lone != nil {
+		who, own = g.Label(lone)+" alone is", distribution.Fraction(between(lone), lone.Length())
+	}
+	text := fmt.Sprintf("%s idle %.0f %% of the time between steps: no batch to run, or a slow scheduler", who, 100*own)
+	return []finding.Finding{shareFinding("steps", "time between steps", share, text, longestGap(g, &t, gpu.BetweenSteps))}, check
+}
+
+// Exposure tells whether devices spend much of their time on communication that nothing
+// hides, all the time or in steps of one kind, and whether they did enough to tell. waiting is
+// evidence of how much of the communication is waiting for other ranks.
+func Exposure(g *gpu.GPUs, waiting []finding.Evidence) ([]finding.Finding, finding.Check) {
+	t, check := total(g, "exposed communication")
+	if check.State() != finding.LookedAt {
+		return nil, check
+	}
+	found := judge(g, &t, &largePart{of: (*gpuTime).exposed, time: (*gpuTime).whole, least: MuchExposed(g), tell: exposureFinding,
+		devices: spread(g, "exposed_ns", func(g *gpu.GPU) int64 { return g.Exposed(kernelname.ClassCommunication) })})
+	for i := range found {
+		found[i].Evidence = append(found[i].Evidence, waiting...)
+	}
+	return found, check
+}
+
+// MuchExposed is the part of GPU time from which on exposed communication is much.
+func MuchExposed(g *gpu.GPUs) float64 {
+	if len(g.Served) > 0 {
+		return muchExposedServing
+	}
+	return muchExposed
+}
+
+// ExposedMetric is the metric of findings about exposed communication; of one in steps of one kind,
+// " in decode" follows.
+const ExposedMetric = "exposed communication"
+
+// exposureFinding says how much communication nothing hides.
+func exposureFinding(g *gpu.GPUs, t *gpuTime) finding.Finding {
+	share := t.part(t.comm)
+	text := fmt.Sprintf("%s %.0f %% of the time on communication that does not overlap with compute", Spend(g), 100*share)
+	return shareFinding("communication", ExposedMetric, share, text)
+}
+
+// ExposedCopies tells whether devices spend much of their time on copies while no kernel
+// runs.
+func ExposedCopies(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
+	t, check := total(g, "exposed copies")
+	share := t.part(t.copies)
+	if check.State() != finding.LookedAt || share < muchCopied {
+		return nil, check
+	}
+	text := fmt.Sprintf("%s %.0f %% of the time copying memory while no kernel runs (normal in serving: under 5 %%)", Spend(g), 100*share)
+	if !slices.ContainsFunc(g.GPUs, func(d gpu.GPU) bool { return d.Kernels > 0 }) {
+		text = "no kernel was recorded: " + Devices(g) + " only copied or filled memory"
+	}
+	evidence := append(largestCopies(g), spread(g, "exposed_copy_ns", func(g *gpu.GPU) int64 { return g.Exposed(kernelname.ClassMemory) }))
+	return []finding.Finding{shareFinding("copies", "exposed copies", share, text, evidence...)}, check
+}
+
+// shareFinding is a finding about a share of GPU time. Empty evidence is left out.
+func shareFinding(subkind, metric string, share float64, text string, evidence ...finding.Evidence) finding.Finding {
+	f := finding.Finding{Subkind: subkind, Cost: share, Text: text,
+		Metric: finding.Metric{Name: metric, Unit: table.Share, Before: math.NaN(), After: share}}
+	f.Evidence = slices.DeleteFunc(evidence, func(e finding.Evidence) bool { return e.Text == "" })
+	return f
+}
+
+// reasonClauses end the sentence that a device is idle.
+var reasonClauses = [gpu.NumReasons]string{
+	gpu.Capturing:     "while the host records CUDA graphs, and what it launches does not run",
+	gpu.Compiling:     "while the host compiles code",
+	gpu.Modules:       "while the host loads code",
+	gpu.Allocation:    "because the host allocates or frees memory",
+	gpu.BlockingCopy:  "because copies block the host",
+	gpu.ProfilerStart: "while the profilers of other ranks start",
+	gpu.Meeting:       "while the host is in gloo collectives",
+	gpu.AfterSync:     "because the host waits until the GPU has run dry before it launches more",
+	gpu.HostWork:      "because the host launches kernels too late",
+	gpu.LaunchGap:     "in gaps under 30 us between kernels that were already launched",
+	gpu.Dependency:    "because launched work waits: for an event, another stream, or the driver",
+	gpu.Withheld:      "because it starts launched kernels late: another process uses it, or they wait for work that was not recorded",
+	gpu.Unseen:        "while the host waits for GPU work that was not recorded",
+	gpu.Migration:     "between page migrations of unified memory",
+	gpu.NotRecorded:   "for reasons that the capture does not show: the launches were not recorded",
+}
+
+// Subkinds of findings about idle time that others add to.
+const (
+	HostSubkind  = "host"  // the host is late
+	StartSubkind = "start" // a process starts
+	MeetSubkind  = "meet"  // the host waits for other ranks
+)
+
+// subkind is what findings of a reason are about.
+func subkind(r gpu.Reason) string {
+	if r.OfHost() {
+		return HostSubkind
+	}
+	if r == gpu.Meeting {
+		return MeetSubkind
+	}
+	return "idle"
+}
+
+// Paused returns for how long a device of a rank waited for a host that paused, in ns.
+type Paused func(rank, device int32) int64
+
+// idleFinding says why devices are idle.
+func idleFinding(paused Paused) func(*gpu.GPUs, *gpuTime) finding.Finding {
+	return func(g *gpu.GPUs, t *gpuTime) finding.Finding { return tellIdle(g, t, paused) }
+}
+
+func tellIdle(g *gpu.GPUs, t *gpuTime, paused Paused) finding.Finding {
+	reasons := t.largest()
+	most, idle := reasons[0], distribution.Fraction(t.idle(), t.warm())
+	var parts []string
+	for _, reason := range reasons {
+		parts = append(parts, fmt.Sprintf("%s %.0f %%", gpu.ReasonWords[reason], 100*distribution.Fraction(t.waits[reason], t.warm())))
+	}
+	evidence := []finding.Evidence{finding.Sentence("idle by reason: %s", strings.Join(parts, ", ")), callEvidence(g, most), longestGap(g, t, most)}
+	if most == gpu.HostWork {
+		evidence = slices.Insert(evidence, 0, smallKernels(g, paused))
+	}
+	switch most {
+	case gpu.Migration:
+		evidence = append(evidence, largestCopies(g)...)
+	case gpu.HostWork:
+		evidence = append(evidence, noGraphs(g), launchDelay(g))
+	}
+	if most.OfHost() {
+		evidence = append(evidence, burdens(g)...)
+	}
+	text := fmt.Sprintf("%s idle %s, %s%s", are(g), t.idleInWords(), howMuch(distribution.Fraction(t.waits[most], t.idle())), clauseOf(g, t, most))
+	if most == gpu.Unseen {
+		text = fmt.Sprintf("nothing recorded runs on %s for %s, %swhile the host waits for its work: it likely does what was launched before the capture, or was not recorded",
+			Devices(g), t.idleInWords(), howMuch(distribution.Fraction(t.waits[most], t.idle())))
+	}
+	switch cold := t.cold.Total(); {
+	case t.part(cold) < muchCold:
+	case 2*t.cold.Time[gpu.ProfilerStart] >= cold:
+		text = "apart from the start of the profilers, " + text
+	default:
+		text = "apart from its cold start, " + text
+	}
+	f := shareFinding(subkind(most), "idle time", idle, text, evidence...)
+	if most == gpu.Unseen || most == gpu.Withheld {
+		f.Confidence = finding.Likely // there may be something else to wait for
+	}
+	return f
+}
+
+// idleInWords says which part of the time is idle, and apart which lies between steps: there may
+// have been nothing to run.
+func (t *gpuTime) idleInWords() string {
+	idle, between := 100*distribution.Fraction(t.idle(), t.warm()), 100*distribution.Fraction(t.waits[gpu.BetweenSteps], t.warm())
+	switch {
+	case between >= 100*muchOfRegime:
+		return fmt.Sprintf("%.0f %% of the time between steps and %.0f %% in them", between, idle)
+	case between >= 1:
+		return fmt.Sprintf("%.0f %% of the time in steps", idle)
+	}
+	if t.withheld > 0 {
+		return fmt.Sprintf("%.0f %% of the time with nothing launched", idle)
+	}
+	return fmt.Sprintf("%.0f %% of the time", idle)
+}
+
+// clauseOf ends the sentence that devices are idle for a reason. Where most of it is at the
+// edges of steps, no launch is late: there is none before, or behind.
+func clauseOf(g *gpu.GPUs, t *gpuTime, r gpu.Reason) string {
+	lead, trail := int64(0), int64(0)
+	for i := range g.GPUs {
+		lead, trail = distribution.AddTimes(lead, g.GPUs[i].Lead), distribution.AddTimes(trail, g.GPUs[i].Trail)
+	}
+	switch {
+	case r != gpu.HostWork:
+	case 2*lead > t.waits[r]:
+		return fmt.Sprintf("because the host works for %s from the beginning of a step to its first launch", words.Nearly(lead))
+	case 2*trail > t.waits[r]:
+		return fmt.Sprintf("because the step goes on for %s behind the last work for the GPU", words.Nearly(trail))
+	}
+	return reasonClauses[r]
+}
+
+// howMuch says which part of idle time the largest reason is, in front of its clause.
+func howMuch(part float64) string {
+	switch {
+	case part < 0.5:
+		return "partly "
+	case part < 0.9:
+		return "mostly "
+	}
+	return ""
+}
+
+// burdens say why the host may be faster than the capture shows: recording takes its time.
+func burdens(g *gpu.GPUs) (caveats []finding.Evidence) {
+	if len(g.Recorded) > 0 {
+		caveats = append(caveats, finding.Sentence("the profiler also recorded %s, which slows the host: expect less of this without", strings.Join(g.Recorded, ", ")))
+	}
+	if g.GraphCapture {
+		caveats = append(caveats, finding.Sentence("some of the time is CUDA graph capture at startup, when the host is slower than while serving"))
+	}
+	return caveats
+}
+
+// largest returns the reasons of at least 1 % of the time but that between steps, the
+// largest first.
+func (t *gpuTime) largest() []gpu.Reason {
+	var list []gpu.Reason
+	for reason := gpu.Capturing; reason < gpu.NumReasons; reason++ {
+		if reason != gpu.BetweenSteps && t.part(t.waits[reason]) >= 0.01 {
+			list = append(list, reason)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b gpu.Reason) int { return cmp.Compare(t.waits[b], t.waits[a]) })
+	return list
+}
+
+// Worst returns, for what a finding of this package says of all devices, the rank whose device
+// spent the largest part of its time on that, and the kind of work that shows it. "" is no rank.
+func Worst(g *gpu.GPUs, subkind string) (rank string, shows kernelname.Class) {
+	shows = kernelname.ClassCompute
+	of := func(d *gpu.GPU) int64 { return d.Activity.Idle.Total() }
+	switch subkind {
+	case "communication":
+		shows = kernelname.ClassCommunication
+	case "copies", "pageable copies":
+		shows = kernelname.ClassMemory
+	}
+	if shows != kernelname.ClassCompute {
+		of = func(d *gpu.GPU) int64 { return d.Exposed(shows) }
+	}
+	most := 0.0
+	for i := range g.GPUs {
+		d := &g.GPUs[i]
+		if share := float64(of(d)) / float64(max(1, d.Length())); share > most {
+			most, rank = share, d.Rank
+		}
+	}
+	return rank, shows
+}

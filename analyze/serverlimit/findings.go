@@ -1,0 +1,159 @@
+package serverlimit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// Findings tells which limits keep requests waiting.
+func (l *Limits) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
+	check := finding.Check{What: "limits of servers", Of: "request", N: l.Requests, Needed: finding.FewCompared}
+	if l.Requests < finding.FewCompared {
+		return nil, check
+	}
+	var out []finding.Finding
+	for _, same := range l.groups() {
+		out = append(out, l.finding(same, b))
+	}
+	return b.Price(out), check
+}
+
+// groups returns the limits of one kind on servers of one role, the one that costs most first:
+// servers that share work reach a limit together.
+func (l *Limits) groups() [][]*Limit {
+	var groups [][]*Limit
+	for i := range l.List {
+		x := &l.List[i]
+		k := slices.IndexFunc(groups, func(g []*Limit) bool { return g[0].Location.Role == x.Location.Role && g[0].Kind == x.Kind })
+		if k < 0 {
+			k = len(groups)
+			groups = append(groups, nil)
+		}
+		groups[k] = append(groups[k], x)
+	}
+	return groups
+}
+
+// finding is about one limit, of one server or several.
+func (l *Limits) finding(same []*Limit, b *cause.Costs) finding.Finding {
+	worst := same[0]
+	f := finding.Finding{Subkind: worst.Kind.String(), At: worst.Location, Text: worst.sentence(), Metric: worst.metric()}
+	if n := len(same) - 1; n > 0 {
+		f.At = place.Location{Scope: place.WholeRole, Role: worst.Location.Role}
+		f.Text += fmt.Sprintf("; and so %s %s of %s", words.IsOrAre(n), words.Counted(n, "other rank"), worst.Location.Role)
+	}
+	first, last := worst, worst
+	var requests []int
+	for _, x := range same {
+		requests = append(requests, x.Requests...)
+		f.Claim = f.Claim.And(b.Amounts(x.waits, x.causes()...))
+		if x.From < first.From {
+			first = x
+		}
+		if x.To > last.To {
+			last = x
+		}
+		f.Evidence = append(f.Evidence, x.evidence())
+	}
+	if !first.Always {
+		f.Since = first.From
+	}
+	if !last.Open {
+		f.Until = last.To
+	}
+	slices.Sort(requests)
+	f.Affected = finding.AffectedOf(l.set, slices.Compact(requests))
+	return f
+}
+
+// causes returns those into which the time of waiting requests goes.
+func (l *Limit) causes() []cause.Cause {
+	if l.Kind == Transfers {
+		return []cause.Cause{cause.Transfer}
+	}
+	return []cause.Cause{cause.Queue, cause.DecodeBootstrap, cause.DecodeQueue, cause.PrefillBootstrap}
+}
+
+// evidence returns how long requests waited.
+func (l *Limit) evidence() finding.Evidence {
+	mean := l.Waited / int64(len(l.Requests))
+	return finding.Sentence("%s waited, for %s on average; that is %s %% of the time of the requests of %s",
+		words.Counted(len(l.Requests), "request"), words.Nearly(mean), words.InPercent(l.Share), l.Location.DP()).
+		In("limits", l.row(), "waited_ns", float64(l.Waited))
+}
+
+// metric returns the number that is stuck, or was reached.
+func (l *Limit) metric() finding.Metric {
+	m := finding.Metric{Before: math.NaN()}
+	switch l.Kind {
+	case Running, Slots:
+		m.Name, m.Unit, m.After = l.Kind.String(), table.Number, float64(l.StuckAt)
+	case Prefills:
+		m.Name, m.Unit, m.After = "share of time spent on prompts", table.Share, l.Prefilling
+	case Transfers:
+		m.Name, m.Unit, m.Before, m.After = "slowdown of KV transfers", table.Number, 1, l.Slowdown
+	default:
+		m.Name, m.Unit, m.After = "requests waiting for KV cache", table.Number, float64(l.Most)
+	}
+	return m
+}
+
+// sentence says which limit it is, and since when.
+func (l *Limit) sentence() string {
+	name := l.Location.DP()
+	switch l.Kind {
+	case Running:
+		return fmt.Sprintf("%s is decode-bound: running is stuck at %d (max running requests?) while up to %d wait, %s", name, l.StuckAt, l.Most, l.when())
+	case Slots:
+		return fmt.Sprintf("%s is decode-bound: it is stuck at %d requests that run or are about to (max running requests?) while up to %d wait, %s",
+			name, l.StuckAt, l.Most, l.when())
+	case Prefills:
+		return fmt.Sprintf("%s is prefill-bound: it computes prompts %s %% of the time while up to %d requests wait, %s",
+			name, words.InPercent(l.Prefilling), l.Most, l.when())
+	case Transfers:
+		return fmt.Sprintf("%s is transfer-bound: up to %d KV transfers share a link, which makes each %s times as long on average, %s",
+			name, l.Most, words.ThreeDigits(l.Slowdown), l.when())
+	}
+	if l.Location.Role == request.Unified && l.Retracted == 0 {
+		return fmt.Sprintf("%s is decode-bound: up to %d requests wait while %s run (KV cache full?), %s", name, l.Most, l.runs(), l.when())
+	}
+	text := fmt.Sprintf("%s is decode-bound: its KV cache is full: up to %d requests wait for room while %s run, %s", name, l.Most, l.runs(), l.when())
+	if l.Retracted > 0 {
+		text += "; " + words.Counted(l.Retracted, "retraction") + " meanwhile"
+	}
+	return text
+}
+
+// runs returns how many requests run, in words.
+func (l *Limit) runs() string {
+	if l.Fewest == l.Greatest {
+		return fmt.Sprint(l.Fewest)
+	}
+	return fmt.Sprintf("%d to %d", l.Fewest, l.Greatest)
+}
+
+// when says when requests waited.
+func (l *Limit) when() string {
+	from, to := words.Tenths(l.From, l.To)
+	var text string
+	switch {
+	case l.Always && l.Open:
+		text = "from the beginning to the end"
+	case l.Open:
+		text = "since " + from
+	default:
+		text = fmt.Sprintf("from %s to %s", from, to)
+	}
+	if l.Spells > 1 {
+		text += fmt.Sprintf(" (for %s, in %d stretches of time)", words.Nearly(l.Length), l.Spells)
+	}
+	return text
+}

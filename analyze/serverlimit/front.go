@@ -1,0 +1,292 @@
+package serverlimit
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Front is the processes in front of the schedulers of a set.
+type Front struct {
+	Visits int // of the process that has most
+	Desks  []*FrontProcess
+
+	set   *request.Set
+	index map[desk]*FrontProcess
+}
+
+// A duty is what a process in front of schedulers does for requests.
+type duty uint8
+
+const (
+	sends     duty = iota // a gateway, until it sends them to a server
+	tokenizes             // a server, until it hands them to its scheduler
+	answers               // a server, from when its scheduler is done until the answer is out
+	returns               // a gateway, from when the server has answered until its own span ends
+)
+
+// A desk is where requests are kept.
+type desk struct {
+	at   place.Location
+	duty duty
+}
+
+// A FrontProcess is one of them, in one duty: a gateway, or the processes of a server that tokenize
+// and answer.
+type FrontProcess struct {
+	Location place.Location
+	duty     duty
+	// Usual is how long it keeps requests where it keeps them for the shortest time, and Limit
+	// from when on that is longer than usual explains; ns.
+	Usual, Limit int64
+	// Since is when it began to keep requests for so long, with its bounds of 95 %; zero if it
+	// always did. P is how probable such a change is by chance; NaN if that is not known.
+	Since, Earliest, Latest trace.Time
+	Until                   trace.Time // when it was over; 0 is not, or it comes and goes
+	P                       float64
+
+	visits []visit // by time
+	kept   []visit // longer than Limit, since Since
+	after  int     // visits since Since
+}
+
+// A visit is what one request had at a desk.
+type visit struct {
+	at      trace.Time
+	request int
+	wait    int64 // ns until the process begins; 0 of a gateway
+	work    int64 // ns that it has it then
+}
+
+func (v *visit) ns() int64 { return v.wait + v.work }
+
+// Of a desk: so many visits are judged at least, in so many blocks of time at most. What keeps
+// requests for less than minKept ns in addition, nobody notices.
+const (
+	fewVisits = 40
+	blocks    = 8
+	minKept   = 10_000_000
+	deviation = 10 // times what visits scatter by
+	surely    = 0.001
+)
+
+// FindFront looks at the requests of a set.
+func FindFront(s *request.Set) *Front {
+	f := &Front{set: s, index: map[desk]*FrontProcess{}}
+	for i := range s.AllRequests() {
+		if r := &s.Requests[i]; r.Status == request.Finished && r.Complete() {
+			f.add(i, r)
+		}
+	}
+	for _, d := range f.Desks {
+		slices.SortStableFunc(d.visits, func(x, y visit) int { return cmp.Compare(x.at, y.at) })
+		f.Visits = max(f.Visits, len(d.visits))
+		d.judge()
+	}
+	return f
+}
+
+// add notes where a request was.
+func (f *Front) add(i int, r *request.Request) {
+	s := f.set
+	var sent trace.Time // 0 is unknown
+	outer := r.Gateway
+	if outer != request.None && r.Flags&request.SharedGateway == 0 && !s.Implausible(outer) {
+		var first trace.Time
+		if first, sent = s.HandedOn(outer); sent != 0 {
+			f.desk(s.ProcOf(outer), sends).add(visit{at: r.Start, request: i, work: int64(first - s.Row(outer).Start)})
+		}
+	}
+	for _, p := range s.PartsOf(r) {
+		part := &s.Parts[p]
+		work, ok := f.work(part)
+		if !ok {
+			continue
+		}
+		v := visit{at: r.Start, request: i, work: work}
+		if sent != 0 {
+			v.wait = waited(s, part, outer, sent)
+		}
+		f.desk(part.Proc, tokenizes).add(v)
+	}
+	f.addAnswer(i, r, outer, sent)
+}
+
+// addAnswer notes where the answer to a request was: at the server that gave it, and at the gateway,
+// whose span is as much longer than that of the server and what was before it.
+func (f *Front) addAnswer(i int, r *request.Request, outer int, sent trace.Time) {
+	s := f.set
+	part := &s.Parts[s.Answering(r)]
+	if !part.Serves() || part.Root == request.None || part.Proc == request.None || s.Implausible(part.Root) {
+		return
+	}
+	root := s.Row(part.Root)
+	if lead := s.Lead(part); lead != request.None && s.OnScheduler(lead) {
+		th := &s.Threads[lead]
+		if one := s.Procs[th.Proc].Host == s.Procs[part.Proc].Host; one && th.Row != request.None && th.Proc != part.Proc && th.End > root.Start {
+			f.desk(part.Proc, answers).add(visit{at: th.End, request: i, work: max(0, int64(root.End-th.End))})
+		}
+	}
+	if sent != 0 {
+		left := int64(s.Row(outer).End-sent) - root.Dur() - waited(s, part, outer, sent)
+		f.desk(s.ProcOf(outer), returns).add(visit{at: root.End, request: i, work: max(0, left)})
+	}
+}
+
+// waited returns how long a part waited between the time at which it was sent, and its beginning. What
+// the clocks say of that cannot be more than is left of the gateway's span, whatever they show.
+func waited(s *request.Set, p *request.Part, outer int, sent trace.Time) int64 {
+	span, root := s.Row(outer), s.Row(p.Root)
+	shift := s.Clocks.Drifted(s.ProcOf(p.Root), s.ProcOf(outer), span.Start)
+	left := int64(span.End-sent) - root.Dur()
+	return max(0, min(int64(root.Start+shift-sent), left))
+}
+
+// work returns how long the tokenizer of a part had the request; ok is false if that is not known.
+func (f *Front) work(p *request.Part) (ns int64, ok bool) {
+	s := f.set
+	if !p.Serves() || p.Root == request.None || p.Proc == request.None || s.Implausible(p.Root) {
+		return 0, false
+	}
+	for _, t := range s.ThreadsOf(p) {
+		if s.OnScheduler(t) || s.Threads[t].Proc != p.Proc {
+			continue
+		}
+		for _, i := range s.StagesOf(t) {
+			if row := s.Row(int(i)); row.Phase == request.DispatchPhase && !s.Implausible(int(i)) && row.End > p.Start {
+				ns, ok = max(ns, int64(row.End-p.Start)), true
+			}
+		}
+	}
+	return ns, ok
+}
+
+// desk returns where a proc has requests for a duty.
+func (f *Front) desk(proc int, of duty) *FrontProcess {
+	at := desk{place.NewLocation(f.set, proc), of}
+	d := f.index[at]
+	if d == nil {
+		d = &FrontProcess{Location: at.at, duty: of}
+		f.index[at], f.Desks = d, append(f.Desks, d)
+	}
+	return d
+}
+
+func (d *FrontProcess) add(v visit) { d.visits = memory.Append(d.visits, v) }
+
+// judge finds out what is usual, and since when some visits take longer.
+func (d *FrontProcess) judge() {
+	n := len(d.visits)
+	if n < fewVisits {
+		return
+	}
+	d.findUsual()
+	long := memory.Make[bool](n)
+	for i := range d.visits {
+		long[i] = d.visits[i].ns() >= d.Limit
+	}
+	from, to := 0, n
+	changes := d.changes(long)
+	if k := d.largest(changes); k >= 0 {
+		c := &changes[k]
+		from, to, d.P = c.At, c.To, c.P
+		at := func(k int) trace.Time {
+			return distribution.Midway(d.visits, k, d.visits[0].at, d.visits[n-1].at, func(v visit) trace.Time { return v.at })
+		}
+		// It began after the last visit before it, and before the first one that it kept.
+		d.Since, d.Earliest, d.Latest = at(c.At), d.visits[max(0, c.First-1)].at, d.visits[c.Last].at
+		for _, later := range changes[k+1:] {
+			if d.part(later.At, later.To)*2 > d.part(from, to) {
+				to = later.To
+			}
+		}
+	}
+	if from == 0 {
+		from, to = d.crowd(long)
+	}
+	for _, v := range d.visits[from:to] {
+		if v.ns() >= d.Limit {
+			d.kept = memory.Append(d.kept, v)
+		}
+	}
+	d.after = to - from
+}
+
+// largest returns which change is the largest rise of the part of the visits that are too long, -1 if none is
+// one.
+func (d *FrontProcess) largest(changes []changepoint.Change) int {
+	largest, most := -1, 0.0
+	for k := range changes {
+		c := &changes[k]
+		if rise := d.part(c.At, c.To) - d.part(c.From, c.At); rise > most {
+			largest, most = k, rise
+		}
+	}
+	return largest
+}
+
+// crowd finds the time in which a process kept most requests, if it kept none before it, and none after it
+// or on to the end. It returns which visits that is.
+func (d *FrontProcess) crowd(long []bool) (from, to int) {
+	first, last, ok := changepoint.Crowd(long, fewVisits)
+	if !ok {
+		return 0, len(long)
+	}
+	d.Since, d.Earliest, d.Latest, d.P = d.visits[first].at, d.visits[first-1].at, d.visits[first].at, math.NaN()
+	if len(long)-1-last >= fewVisits {
+		for _, v := range d.visits[first : last+1] {
+			d.Until = max(d.Until, v.at+trace.Time(v.ns()))
+		}
+	}
+	return first, last + 1
+}
+
+// changes returns those of how many visits are too long; where such visits come in crowds, so that
+// their number is no proof, of how long all visits are.
+func (d *FrontProcess) changes(long []bool) []changepoint.Change {
+	rises := func(_, k, to int) bool { return d.part(k, to) > 0 }
+	if found := changepoint.Shares(long, changepoint.Options{Alpha: surely}); len(found) > 0 {
+		return found
+	}
+	values := memory.Make[float64](len(d.visits))
+	for i := range d.visits {
+		values[i] = float64(d.visits[i].ns())
+	}
+	return changepoint.Levels(values, changepoint.Options{Alpha: surely, Keep: rises})
+}
+
+// part returns which part of the visits [from, to) is longer than the limit.
+func (d *FrontProcess) part(from, to int) float64 {
+	long := 0
+	for i := from; i < to; i++ {
+		if d.visits[i].ns() >= d.Limit {
+			long++
+		}
+	}
+	return float64(long) / float64(max(1, to-from))
+}
+
+// findUsual takes for usual what visits take in the block of time in which they are shortest.
+func (d *FrontProcess) findUsual() {
+	n := len(d.visits)
+	count := min(blocks, n/(fewVisits/4))
+	for b := range count {
+		var list []int64
+		for _, v := range d.visits[b*n/count : (b+1)*n/count] {
+			list = append(list, v.ns())
+		}
+		slices.Sort(list)
+		middle := request.NearestRank(list, 50)
+		if b == 0 || middle < d.Usual {
+			d.Usual = middle
+			d.Limit = middle + max(minKept, deviation*(middle-request.NearestRank(list, 25)))
+		}
+	}
+}

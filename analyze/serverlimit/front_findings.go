@@ -1,0 +1,215 @@
+package serverlimit
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A process keeps requests so that it is worth telling if that costs so much of the time of
+// requests, in so many spells, or in spells that take so much of the time: one hiccup is none.
+const (
+	minCost   = 0.01
+	minSudden = 0.005 // if it began at some time
+	fewSpells = 8
+	minSpells = 0.05
+)
+
+// Subkinds of findings: which process it is, and what it does.
+const (
+	Gateway   = "gateway"
+	Tokenizer = "tokenizer"
+	Answering = "answering"
+	Returning = "returning"
+)
+
+// duties are the words for findings of a duty: the subkind, what their metric is called, and the causes
+// that the ledger has such time under.
+var duties = [...]struct {
+	subkind, metric string
+	causes          []cause.Cause
+}{
+	sends:     {Gateway, "time at the gateway", inFront},
+	tokenizes: {Tokenizer, "time at the tokenizer", inFront},
+	answers:   {Answering, "time to answer", []cause.Cause{cause.Return}},
+	returns:   {Returning, "time to return", []cause.Cause{cause.Router}},
+}
+
+var inFront = []cause.Cause{cause.Router, cause.Dispatch, cause.Unaccounted}
+
+// Findings tells which gateways and tokenizers keep requests for longer than they should, and
+// whether there are enough requests to tell.
+func (f *Front) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
+	check := finding.Check{What: "gateways and tokenizers", Of: "finished request", N: f.Visits, Needed: fewVisits}
+	if len(f.Desks) == 0 {
+		check.Reason = "no gateway or tokenizer was traced"
+	}
+	var out []finding.Finding
+	busy := map[place.Location]int{} // tokenizers of out
+	for _, d := range f.Desks {
+		cost := b.Part(float64(d.extra()))
+		if cost < minCost && (cost < minSudden || d.Since == 0) || !d.again() || d.isOvertaken() {
+			continue
+		}
+		if k, ok := busy[d.Location]; ok && d.duty == answers { // the same process, and of its claim
+			out[k].Evidence = append(out[k].Evidence, finding.Sentence("%s", d.text()))
+			continue
+		}
+		if d.duty == tokenizes {
+			busy[d.Location] = len(out)
+		}
+		out = append(out, f.finding(d, b, min(1, cost)))
+	}
+	return out, check
+}
+
+// extra returns how many ns a desk kept requests beyond what is usual, all together.
+func (d *FrontProcess) extra() int64 {
+	sum := int64(0)
+	for i := range d.kept {
+		sum += d.kept[i].ns() - d.Usual
+	}
+	return sum
+}
+
+// again reports whether a desk kept requests again and again, or for long.
+func (d *FrontProcess) again() bool {
+	spells, busy := 0, trace.Time(0)
+	until := trace.Time(0)
+	for i := range d.kept {
+		from, to := d.kept[i].at, d.kept[i].at+trace.Time(d.kept[i].ns())
+		if from > until {
+			spells++
+		}
+		busy += max(0, to-max(from, until))
+		until = max(until, to)
+	}
+	length := d.visits[len(d.visits)-1].at - d.visits[0].at
+	return spells >= fewSpells || float64(busy) >= minSpells*float64(length)
+}
+
+// isOvertaken reports whether a process of a server kept requests while others passed that came later:
+// then it was not too busy, but held back some of them, such as those of one tenant. A gateway works at
+// many requests at a time, and may keep any of them.
+func (d *FrontProcess) isOvertaken() bool {
+	if d.duty == sends || d.duty == returns {
+		return false
+	}
+	overtaken, next := 0, 0
+	for i := range d.kept {
+		end := d.kept[i].at + trace.Time(d.kept[i].ns())
+		for next < len(d.visits) && d.visits[next].at <= d.kept[i].at {
+			next++
+		}
+		for k := next; k < len(d.visits) && d.visits[k].at < end; k++ {
+			if v := &d.visits[k]; v.ns() < d.Limit && v.at+trace.Time(v.ns()) < end {
+				overtaken++
+				break
+			}
+		}
+	}
+	return 2*overtaken > len(d.kept)
+}
+
+// finding returns the finding of a desk.
+func (f *Front) finding(d *FrontProcess, b *cause.Costs, cost float64) finding.Finding {
+	amounts := map[int]int64{}
+	var requests []int
+	for i := range d.kept {
+		amounts[d.kept[i].request] = d.kept[i].ns() - d.Usual
+		requests = append(requests, d.kept[i].request)
+	}
+	of := &duties[d.duty]
+	claim := b.Amounts(amounts, of.causes...)
+	if d.duty == tokenizes { // the same process sends the answers, late
+		claim = claim.And(b.Beyond(requests, cause.Return))
+	}
+	out := finding.Finding{
+		Subkind: of.subkind, At: d.Location, Since: d.Since, Until: d.Until, Text: d.text(), P: finding.Chance(d.P), Cost: cost,
+		Claim: claim, Affected: finding.AffectedOf(f.set, requests),
+		Metric: finding.Metric{Name: of.metric, Unit: table.Duration, Before: float64(d.Usual), After: float64(d.mean())},
+	}
+	switch {
+	case d.Since == 0:
+		out.P = finding.Chance(math.NaN())
+	case !math.IsNaN(d.P):
+		out.Evidence = append(out.Evidence, finding.Sentence("%s if nothing had changed", words.Chance(d.P)))
+	}
+	if said := d.shownBy(); said != "" {
+		out.Evidence = append(out.Evidence, finding.Sentence("%s", said))
+	}
+	out.Evidence = append(out.Evidence, finding.Sentence("for example %s", place.SomeRequests(f.set, requests)))
+	return out
+}
+
+// shownBy says which spans show the time that a desk kept requests; "" of a tokenizer whose own do.
+func (d *FrontProcess) shownBy() string {
+	switch wait := d.waits(); {
+	case d.duty == sends:
+		return "that is from the start of the gateway's span until it says that it sends the request, by one clock; no server sees it"
+	case d.duty == returns:
+		return "the span of the server ends before, and that of the gateway only then: clients that read slowly, or what is between them and the gateway; no server is at fault"
+	case d.duty == answers:
+		return "the scheduler is done before that, and the span of the server ends only then: the detokenizer or the HTTP server is too busy"
+	case wait > 0:
+		return fmt.Sprintf("%s %% of that time passes before the span of the server begins; only the gateway's span shows it", words.InPercent(wait))
+	}
+	return ""
+}
+
+// mean returns how many ns a desk kept one of them.
+func (d *FrontProcess) mean() int64 { return distribution.FloorDiv(d.total(), int64(len(d.kept))) }
+
+// total returns how many ns the requests that it kept were at a desk.
+func (d *FrontProcess) total() int64 { return d.extra() + int64(len(d.kept))*d.Usual }
+
+// waits returns the part of what a tokenizer keeps requests for that passes before it begins.
+func (d *FrontProcess) waits() float64 {
+	wait := int64(0)
+	for i := range d.kept {
+		wait += d.kept[i].wait
+	}
+	return float64(wait) / float64(max(1, d.total()))
+}
+
+// text says in a sentence which process keeps requests, how many, and since when.
+func (d *FrontProcess) text() string {
+	since := ""
+	if d.Since != 0 {
+		since = " since " + words.When(d.Since, d.Earliest, d.Latest)
+	}
+	if d.Until != 0 {
+		from, to := words.Tenths(d.Since, d.Until)
+		since = " between " + from + " and " + to
+	}
+	share := words.InPercent(float64(len(d.kept)) / float64(max(1, d.after)))
+	long, usual := words.Nearly(d.mean()), "usual is "+words.Nearly(d.Usual)
+	if d.Usual == 0 {
+		usual = "usually they leave at once"
+	}
+	switch d.duty {
+	case sends:
+		return fmt.Sprintf("the gateway holds %s %% of the requests%s, for %s on average, before it sends them to a server; %s", share, since, long, usual)
+	case returns:
+		return fmt.Sprintf("%s %% of the answers%s leave the gateway %s after the server is done with them, on average; %s", share, since, long, usual)
+	case answers:
+		return fmt.Sprintf("%s answers late%s: %s %% of the requests there take %s on average from the last step of the scheduler until the answer is out; %s",
+			d.server(), since, share, long, usual)
+	}
+	return fmt.Sprintf("the tokenizer of %s is too busy%s: %s %% of the requests there take %s on average until they are tokenized and handed to the scheduler; %s",
+		d.server(), since, share, long, usual)
+}
+
+// server names the server of a tokenizer.
+func (d *FrontProcess) server() string {
+	at := d.Location
+	at.Label, at.Rank = "", trace.NoRank
+	return at.Group()
+}

@@ -1,0 +1,224 @@
+package serverlimit
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// What it takes for waiting requests to be a limit.
+const (
+	fewWaiting = 3    // at a time, at least
+	fewServed  = 5    // in a spell, while others still wait: fewer may just come at one time
+	nearlyAll  = 0.9  // of the waiting in a spell has the limit
+	minor      = 0.05 // of the longest spell's waiting: shorter ones are left out
+	minShare   = 0.05 // of the E2E of the server's requests
+	muchOf     = 0.7  // of the waiting
+	halfOf     = 0.5  // of the waiting
+	rarely     = 0.02 // of the waiting: one request goes as the next one comes
+)
+
+// A phase is the spells in which one limit of a server holds.
+type phase struct {
+	kind   Kind
+	wait   state
+	spells []spell
+}
+
+// limits finds the limits of a server, given the E2E of its requests in ns.
+func (v *server) limits(whole int64) []Limit {
+	all := v.segments()
+	var phases []*phase
+	for _, wait := range [...]state{queued, awaitingCache} {
+		for _, p := range spells(all, wait) {
+			kind, ok := v.judge(&p)
+			if !ok {
+				continue
+			}
+			k := slices.IndexFunc(phases, func(h *phase) bool { return h.kind == kind && h.wait == wait })
+			if k < 0 {
+				k = len(phases)
+				phases = append(phases, &phase{kind: kind, wait: wait})
+			}
+			phases[k].spells = append(phases[k].spells, p)
+		}
+	}
+	var out []Limit
+	for _, h := range phases {
+		h.keepMain()
+		limit := v.measure(h)
+		if k := slices.IndexFunc(out, func(l Limit) bool { return l.Kind == limit.Kind }); k >= 0 {
+			out[k].join(&limit)
+		} else {
+			out = append(out, limit)
+		}
+	}
+	if limit, ok := v.sharedLink(all); ok {
+		out = append(out, limit)
+	}
+	for i := range out {
+		out[i].Share = float64(out[i].Waited) / float64(whole)
+	}
+	return slices.DeleteFunc(out, func(l Limit) bool { return l.Share < minShare })
+}
+
+// judge tells what requests wait for in a spell; ok is false if too few wait, or nothing
+// tells.
+//
+//   - A server that prefills does so nearly all the time.
+//   - Nearly all the time, the same number of requests run: a place is taken as soon as
+//     it is free. Other limits let this number vary. On a decode server, those that are
+//     about to run can have a place, too.
+//   - Requests wait for room in the KV cache, which others have. A decode server says so
+//     itself. On a unified one others were thrown out meanwhile, or it has the time to
+//     compute prompts, which come first where they can, and does not.
+func (v *server) judge(p *spell) (kind Kind, ok bool) {
+	if most, _ := p.most(func(s *segment) int32 { return s.n[p.wait] }); most < fewWaiting || v.countLeft(p) < fewServed {
+		return 0, false
+	}
+	prefills := p.share(func(s *segment) bool { return s.n[prefilling] > 0 })
+	places := p.weigh(takenBy[Running])
+	stuck := places[places.usual()] / places.whole()
+	slots := p.weigh(takenBy[Slots])
+	either := p.share(func(s *segment) bool { return s.n[prefilling] > 0 || s.n[running] == int32(places.usual()) })
+	switch {
+	case v.location.Role != request.Decode && (prefills >= nearlyAll || either >= nearlyAll && prefills > stuck):
+		return Prefills, true
+	case v.location.Role == request.Prefill:
+		return 0, false
+	case either >= nearlyAll && stuck >= halfOf && places.beyond(places.usual()) <= rarely:
+		return Running, true
+	case p.wait == awaitingCache && slots.isStuck() && slots.usual() > 1: // one alone fills the cache
+		return Slots, true
+	case p.share(func(s *segment) bool { return s.n[running]+s.n[queued]+s.n[transferring] > 0 }) < nearlyAll:
+		return 0, false
+	case p.wait == awaitingCache || v.retractions(p) > 0 || prefills < muchOf:
+		return Room, true
+	}
+	return 0, false
+}
+
+// takenBy is how many places of a server are taken by requests that run, or by all that it has
+// made room for.
+var takenBy = map[Kind]func(s *segment) int32{
+	Running: func(s *segment) int32 { return s.n[running] },
+	Slots:   func(s *segment) int32 { return s.n[running] + s.n[queued] + s.n[transferring] },
+}
+
+// keepMain drops spells that hardly matter beside the longest one; and of those in which
+// all places are taken, those with another number of them: that is chance.
+func (h *phase) keepMain() {
+	longest := slices.MaxFunc(h.spells, func(x, y spell) int { return cmp.Compare(x.waited(), y.waited()) })
+	least, of := int64(minor*float64(longest.waited())), takenBy[h.kind]
+	h.spells = slices.DeleteFunc(h.spells, func(p spell) bool {
+		return p.waited() < least || of != nil && p.weigh(of).usual() != longest.weigh(of).usual()
+	})
+}
+
+// within returns the waits of a spell. None is partly outside: a spell ends when nobody waits.
+func (v *server) within(p *spell) []stateInterval {
+	list := v.intervals[p.wait]
+	from, _ := slices.BinarySearchFunc(list, p.from(), compareStart)
+	to, _ := slices.BinarySearchFunc(list, p.to(), compareStart)
+	return list[from:to]
+}
+
+func compareStart(h stateInterval, t trace.Time) int { return cmp.Compare(h.time.From, t) }
+
+// countLeft counts how often requests wait no longer before a spell is over.
+func (v *server) countLeft(p *spell) int {
+	n := 0
+	for _, h := range v.within(p) {
+		if h.time.To < p.to() {
+			n++
+		}
+	}
+	return n
+}
+
+// retractions counts how often requests are thrown out in a spell.
+func (v *server) retractions(p *spell) int {
+	from, _ := slices.BinarySearch(v.retracts, p.from())
+	to, _ := slices.BinarySearch(v.retracts, p.to())
+	return to - from
+}
+
+// measure sums up the spells of a limit.
+func (v *server) measure(h *phase) Limit {
+	l := Limit{Location: v.location, Kind: h.kind, Spells: len(h.spells), From: h.spells[0].from(), To: h.spells[len(h.spells)-1].to()}
+	l.waits = map[int]int64{}
+	whole := spell{wait: h.wait}
+	for i := range h.spells {
+		p := &h.spells[i]
+		l.Length += int64(p.to() - p.from())
+		l.Waited += p.waited()
+		l.Retracted += v.retractions(p)
+		for _, h := range v.within(p) {
+			l.Requests = append(l.Requests, int(h.request))
+			l.waits[int(h.request)] += int64(h.time.To - h.time.From)
+		}
+		whole.segments = append(whole.segments, p.segments...)
+	}
+	slices.Sort(l.Requests)
+	l.Requests = slices.Compact(l.Requests)
+	most, at := whole.most(func(s *segment) int32 { return s.n[h.wait] })
+	l.Most, l.At = int(most), at
+	l.Prefilling = whole.share(func(s *segment) bool { return s.n[prefilling] > 0 })
+	ran := whole.weigh(takenBy[Running])
+	l.Running = ran.mean()
+	l.Fewest, l.Greatest = ran.bounds()
+	if of := takenBy[h.kind]; of != nil {
+		l.StuckAt = whole.weigh(of).usual()
+	}
+	return l
+}
+
+// join adds what requests wait for the same thing in another state: for room, and then for
+// their batch. What is told of those that run is of the state in which they wait longer.
+func (l *Limit) join(o *Limit) {
+	if o.Waited > l.Waited {
+		*l, *o = *o, *l
+	}
+	l.From, l.To = min(l.From, o.From), max(l.To, o.To)
+	l.Waited += o.Waited
+	l.Requests = append(l.Requests, o.Requests...)
+	slices.Sort(l.Requests)
+	l.Requests = slices.Compact(l.Requests)
+	for r, ns := range o.waits {
+		l.waits[r] += ns
+	}
+}
+
+// e2e returns how long the requests took that a server worked for, all together, in ns.
+func (v *server) e2e(s *request.Set) int64 {
+	sum := int64(0)
+	for _, r := range v.served {
+		if e2e := s.Requests[r].Metrics.E2E; e2e > 0 && e2e <= request.LongestRequest {
+			sum += e2e
+		}
+	}
+	return sum
+}
+
+// arrivals returns when the first and the last request arrived, of those that are looked at.
+func arrivals(s *request.Set) (during request.Interval) {
+	bulk := load.BulkOf(s)
+	during.From = bulk.From
+	for i := range s.AllRequests() {
+		if r := &s.Requests[i]; bulk.Holds(r) {
+			during.To = max(during.To, r.Start)
+		}
+	}
+	return during
+}
+
+// dateWithin tells whether the limit holds from the first arrival on, and until the last
+// one.
+func (l *Limit) dateWithin(during request.Interval) {
+	const edge = 20 // one part of the time in so many
+	margin := (during.To - during.From) / edge
+	l.Always, l.Open = l.From <= during.From+margin, l.To >= during.To-margin
+}

@@ -1,0 +1,275 @@
+package serverlimit
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A state is what a request does on a server.
+type state uint8
+
+const (
+	queued        state = iota // waits for a batch
+	awaitingCache              // waits for room in the KV cache of a decode server
+	running                    // is prefilled or decoded
+	transferring               // its KV cache is on the way
+	prefilling                 // its prompt is computed; it is running, too
+	numStates
+)
+
+// A stateInterval is a stretch of time in which a request was in one state.
+type stateInterval struct {
+	time    request.Interval
+	request int32 // index into Set.Requests
+	tokens  int64 // of the prompt; 0 is unknown
+}
+
+// A server is the lead rank of some ranks that schedule together, with what requests did
+// on it.
+type server struct {
+	location  place.Location
+	intervals [numStates][]stateInterval // by start
+	retracts  []trace.Time               // when requests were thrown out of the batch, in order
+	served    []int                      // requests that it worked for, as indexes into Set.Requests, in order
+}
+
+// serversOf collects what requests did on the lead ranks, in the order of display.
+func serversOf(ranks *place.RankSet) []*server {
+	s := ranks.Set
+	servers := make([]*server, len(ranks.Places)) // nil of ranks that lead nothing
+	bulk := load.BulkOf(s)
+	for i := range s.AllRequests() {
+		if !bulk.Holds(&s.Requests[i]) {
+			continue
+		}
+		for _, p := range s.PartsOf(&s.Requests[i]) {
+			part := &s.Parts[p]
+			thread, rank := ranks.Lead(part)
+			if !part.Serves() || thread == request.None || rank == request.None || !ranks.Leads[rank] {
+				continue
+			}
+			if servers[rank] == nil {
+				servers[rank] = &server{location: ranks.Places[rank]}
+			}
+			servers[rank].add(s, part, thread)
+		}
+	}
+	servers = slices.DeleteFunc(servers, func(v *server) bool { return v == nil })
+	for _, v := range servers {
+		for of := range v.intervals {
+			slices.SortStableFunc(v.intervals[of], func(x, y stateInterval) int { return cmp.Compare(x.time.From, y.time.From) })
+		}
+		slices.Sort(v.retracts)
+	}
+	return servers
+}
+
+// stateOf returns what a request does in a stage of a server of some role; ok is false
+// for what no limit is about.
+func stateOf(row *request.Row, role request.Role) (of state, ok bool) {
+	switch row.Means {
+	case request.Queueing:
+		return queued, true
+	case request.DecodeQueueing:
+		if role == request.Unified {
+			return running, true // it has its place in the batch
+		}
+		return queued, true
+	case request.ReceivePreparing, request.ReceiveConnecting:
+		return awaitingCache, true
+	case request.Prefilling, request.Answering, request.Stepping:
+		return running, true
+	case request.Sending, request.Receiving:
+		return transferring, true
+	}
+	return 0, false
+}
+
+// add adds what the lead thread of a part says.
+func (v *server) add(s *request.Set, p *request.Part, thread int) {
+	if n := len(v.served); n == 0 || v.served[n-1] != p.Request {
+		v.served = memory.Append(v.served, p.Request)
+	}
+	s.EachSelectedStage(s.StagesOf(thread), true, func(i int, outermost bool) {
+		row := s.Row(i)
+		of, ok := stateOf(row, p.Role)
+		if !ok || s.Implausible(i) || row.Start >= row.End || !request.Plausible(row.Start, row.End) {
+			return
+		}
+		h := stateInterval{time: request.Interval{From: row.Start, To: row.End}, request: int32(p.Request), tokens: max(0, p.PromptTokens)}
+		if row.Means == request.Prefilling {
+			v.intervals[prefilling] = memory.Append(v.intervals[prefilling], h)
+		}
+		if outermost {
+			v.intervals[of] = memory.Append(v.intervals[of], h)
+		}
+	})
+	for i := range s.ThreadRows(thread) {
+		for _, e := range s.InstantsOf(i) {
+			if e.Kind == request.Retracted {
+				v.retracts = append(v.retracts, e.Time)
+			}
+		}
+	}
+}
+
+// A Kind says which resource of a server has run out.
+type Kind uint8
+
+const (
+	Running   Kind = iota // places in the batch: no more requests may run
+	Slots                 // places for all requests that a decode server has made room for
+	Room                  // in the KV cache
+	Prefills              // time to compute prompts
+	Transfers             // bandwidth to transfer KV caches
+)
+
+// Subkinds are the subjects of findings of limits.
+var Subkinds = []string{Running.String(), Slots.String(), Room.String(), Prefills.String(), Transfers.String()}
+
+// String returns the word that reports print.
+func (k Kind) String() string {
+	return [...]string{"running requests", "requests", "KV cache", "prefill", "KV transfer"}[k]
+}
+
+// A Limit is what keeps requests waiting on a server.
+type Limit struct {
+	Location place.Location // the lead rank of the server
+	Kind     Kind
+	Spells   int        // stretches of time in which requests waited
+	From, To trace.Time // of the first and of the last of them
+	Always   bool       // it was so from the beginning of the dump, nearly
+	Open     bool       // and until the end of it
+	Length   int64      // ns of all of them
+	Waited   int64      // ns that requests waited in them, all together
+	Requests []int      // that waited, as indexes into Set.Requests, by start
+	Most     int        // that waited at a time, first at the instant At
+	At       trace.Time
+	// StuckAt is how many places are taken for most of the waiting; 0 of other limits.
+	StuckAt int
+	// Running is how many requests ran while others waited, on average; Fewest and
+	// Greatest bound it for nine tenths of the waiting.
+	Running          float64
+	Fewest, Greatest int
+	Prefilling       float64 // part of the waiting in which prompts were computed
+	Retracted        int     // how often requests were thrown out meanwhile
+	// Share is Waited as part of the E2E of all requests that the server worked for.
+	Share float64
+	// Slowdown is how many times as long as alone a KV transfer takes; 0 of others.
+	Slowdown float64
+
+	waits map[int]int64 // ns that each of Requests waited
+}
+
+// Limits are the limits that keep requests waiting.
+type Limits struct {
+	Requests int     // that were looked at
+	List     []Limit // the one that costs most first
+
+	set *request.Set
+}
+
+// Find finds the limits of all servers, which have the given ranks.
+func Find(ranks *place.RankSet) *Limits {
+	s := ranks.Set
+	l := &Limits{Requests: len(s.Requests), set: s}
+	during := arrivals(s)
+	for _, v := range serversOf(ranks) {
+		whole := v.e2e(s)
+		if whole == 0 {
+			continue
+		}
+		for _, limit := range v.limits(whole) {
+			limit.dateWithin(during)
+			l.List = append(l.List, limit)
+		}
+	}
+	slices.SortStableFunc(l.List, func(x, y Limit) int { return cmp.Compare(y.Waited, x.Waited) })
+	return l
+}
+
+// weights maps a number of requests to how much waiting happened while it held, in
+// request ns: each ns of each request that waits counts once.
+type weights map[int]float64
+
+// weigh returns how long requests waited in a spell at each number of requests.
+func (p *spell) weigh(of func(s *segment) int32) weights {
+	w := weights{}
+	for i := range p.segments {
+		s := &p.segments[i]
+		w[int(of(s))] += float64(s.to-s.from) * float64(s.n[p.wait])
+	}
+	return w
+}
+
+// numbers returns the keys in order, because sums of floats depend on the order.
+func (w weights) numbers() []int { return slices.Sorted(maps.Keys(w)) }
+
+// beyond returns the share, 0 to 1, of the weight that numbers larger than n have.
+func (w weights) beyond(n int) float64 {
+	sum := 0.0
+	for _, k := range w.numbers() {
+		if k > n {
+			sum += w[k]
+		}
+	}
+	return sum / w.whole()
+}
+
+// whole returns the weight of all numbers.
+func (w weights) whole() float64 {
+	sum := 0.0
+	for _, n := range w.numbers() {
+		sum += w[n]
+	}
+	return sum
+}
+
+// mean returns the weighted mean of the numbers.
+func (w weights) mean() float64 {
+	sum := 0.0
+	for _, n := range w.numbers() {
+		sum += float64(n) * w[n]
+	}
+	return sum / w.whole()
+}
+
+// usual returns the number that has most of the weight; of two, the smaller one.
+func (w weights) usual() int {
+	return slices.MaxFunc(w.numbers(), func(x, y int) int {
+		if w[x] > w[y] || w[x] == w[y] && x < y {
+			return 1
+		}
+		return -1
+	})
+}
+
+// isStuck reports whether the number is nearly always the same, and hardly ever larger.
+func (w weights) isStuck() bool {
+	n := w.usual()
+	return w[n] >= nearlyAll*w.whole() && w.beyond(n) <= rarely
+}
+
+// bounds returns the numbers between which nine tenths of the weight lie.
+func (w weights) bounds() (fewest, greatest int) {
+	const tail = 0.05 // of the weight, at either end
+	numbers, whole := w.numbers(), w.whole()
+	fewest, sum := numbers[0], 0.0
+	for _, n := range numbers {
+		if sum <= tail*whole {
+			fewest = n
+		}
+		if sum < (1-tail)*whole {
+			greatest = n
+		}
+		sum += w[n]
+	}
+	return fewest, greatest
+}
