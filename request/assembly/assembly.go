@@ -89,7 +89,7 @@ func (a *Assembly) Move(to func(proc int) func(trace.Time) trace.Time) {
 	maker := newRowMaker(a.dump)
 	parallel.Rows(n, request.RowSize, func(from, to int) {
 		for i := from; i < to; i++ {
-			maker.fill(i, a.Set.Row(i))
+			maker.clear(i, a.Set.Row(i))
 		}
 	})
 	// What is wrong with the spans was reported when they were put together first.

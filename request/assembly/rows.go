@@ -136,16 +136,22 @@ func newRowMaker(d *spantable.Table) *rowMaker {
 
 // fill fills in the row of span i, which has the times, the name, the arguments, and the place.
 func (m *rowMaker) fill(i int, row *request.Row) {
-	row.Thread, row.Part, row.Proc, row.Step = request.None, request.None, request.None, request.Unknown
-	row.Kind, row.Instants = request.Generic, m.dump.FirstEvent(i)
-	row.Phase, row.Means, row.Level = 0, 0, 0
-	if info := m.infos[row.Name]; info != nil {
-		row.Phase, row.Means, row.Level = info.Phase, info.Means, uint8(info.Level)
-	}
+	m.clear(i, row)
+	row.Step = request.Unknown
 	if row.Means == request.Stepping || row.Means == request.Prefilling {
 		if a, ok := m.dump.Args.Find(row.Args, m.step); ok {
 			row.Step = argCount(a)
 		}
+	}
+}
+
+// clear makes the row of span i one of which only the span itself is known.
+func (m *rowMaker) clear(i int, row *request.Row) {
+	row.Thread, row.Part, row.Proc = request.None, request.None, request.None
+	row.Kind, row.Instants = request.Generic, m.dump.FirstEvent(i)
+	row.Phase, row.Means, row.Level = 0, 0, 0
+	if info := m.infos[row.Name]; info != nil {
+		row.Phase, row.Means, row.Level = info.Phase, info.Means, uint8(info.Level)
 	}
 }
 
