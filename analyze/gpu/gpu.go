@@ -49,6 +49,7 @@ type GPUs struct {
 	Recorded     []string
 	GraphCapture bool
 
+	ends    []rankEnd
 	parts   []*GPUs // by run; nil of one run
 	classes string  // what the classes are called
 	several bool    // a rank has several devices
@@ -77,6 +78,7 @@ type GPU struct {
 	// their stream (programmatic dependent launch): they neither compute nor hide it.
 	Early int64
 
+	ahead         trace.Time // of the clock to the reference
 	began         trace.Time // when the first row did
 	Rows, Kernels int64      // kernels and copies; kernels
 	Called        int64      // rows of which the call is known
@@ -213,7 +215,10 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 		g.addStart(set, r)
 		g.Unran.add(r)
 		captured[i] = r.recorded.length()
-		recorded = append(recorded, r.recorded...)
+		recorded = append(recorded, r.aligned...)
+		if n := len(r.aligned); n > 0 && len(r.gpus) > 0 {
+			g.ends = append(g.ends, rankEnd{set.Ranks[i], r.aligned[0].from, r.aligned[n-1].to})
+		}
 		kernels = r.kernels.moveTo(kernels, set, int32(i))
 		g.Steps = append(g.Steps, groupSteps(set, int32(i), r.steps)...)
 		if steps := filter(r.steps, func(s *walk.Step) bool { return s.OfServer() && !s.Again }); len(steps) > 0 {
@@ -227,7 +232,7 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 		return cmp.Or(cmp.Compare(walk.StepKinds[b.Kind], walk.StepKinds[a.Kind]), cmp.Compare(a.MinBatch, b.MinBatch), cmp.Compare(a.rankIndex, b.rankIndex))
 	})
 	g.Kernels, g.perSecond = compareKernels(kernels, captured)
-	g.divide(walks, ranks)
+	g.divide(set, walks, ranks)
 	return g
 }
 
@@ -238,6 +243,7 @@ type rankWork struct {
 	open     []recordedSpan // steps that went on when the recording ended
 	kernels  kernelTimes
 	recorded recordings
+	aligned  recordings // the same by the clock of the reference
 	host     hostTimes
 	marks    []captureMark
 	first    firstCall
@@ -276,9 +282,13 @@ func joinWalks(set *profile.Set, walks []*gpuWalk) []rankWork {
 	}
 	for i := range ranks {
 		ranks[i].recorded = ranks[i].recorded.union()
+		ranks[i].aligned = ranks[i].recorded.onReference(set, int32(i))
 		for _, part := range ranks[i].gpus {
 			part.gpu.Rank, part.gpu.RankIndex = set.Ranks[i], int32(i)
 			part.gpu.Captured = ranks[i].recorded.length()
+			if n := len(ranks[i].recorded); n > 0 {
+				part.gpu.ahead = ranks[i].recorded[0].from - ranks[i].aligned[0].from
+			}
 		}
 	}
 	return ranks
@@ -348,13 +358,13 @@ func (g *GPUs) Ran() bool {
 	return slices.ContainsFunc(g.GPUs, func(d GPU) bool { return d.Rows > 0 })
 }
 
-// Bounds returns when the first device began to work and the last one ended.
+// Bounds returns when the first device began to work and the last one ended, by the clock of the reference.
 func (g *GPUs) Bounds() (from, to trace.Time) {
 	for i := range g.GPUs {
 		if gpu := &g.GPUs[i]; i == 0 {
-			from, to = gpu.First, gpu.Last
+			from, to = gpu.First-gpu.ahead, gpu.Last-gpu.ahead
 		} else {
-			from, to = min(from, gpu.First), max(to, gpu.Last)
+			from, to = min(from, gpu.First-gpu.ahead), max(to, gpu.Last-gpu.ahead)
 		}
 	}
 	return from, to

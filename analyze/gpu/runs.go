@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -32,19 +33,19 @@ func (r recordings) runs() []request.Interval {
 
 // divide makes a part of g for each run, with the devices that worked in it. Runs that
 // recorded the same rank stay together: a rank has one account of its time.
-func (g *GPUs) divide(walks []*gpuWalk, ranks []rankWork) {
+func (g *GPUs) divide(set *profile.Set, walks []*gpuWalk, ranks []rankWork) {
 	groups := groupRuns(g.Runs, ranks)
 	if len(groups) < 2 {
 		return
 	}
 	for _, runs := range groups {
 		in := func(r recordings) bool { return slices.ContainsFunc(runs, r.beginIn) }
-		of := func(rank int32) bool { return in(ranks[rank].recorded) }
+		of := func(rank int32) bool { return in(ranks[rank].aligned) }
 		part := &GPUs{Runs: runs, classes: g.classes, Recorded: g.Recorded, GraphCapture: g.GraphCapture, several: g.several, perSecond: g.perSecond}
 		part.GPUs = filter(g.GPUs, func(d *GPU) bool { return of(d.RankIndex) })
 		part.Steps = filter(g.Steps, func(t *StepTime) bool { return of(t.rankIndex) })
 		part.Graphs = filter(g.Graphs, func(u *GraphUse) bool { return of(u.rankIndex) })
-		part.Calls = sumCalls(filter(walks, func(w **gpuWalk) bool { return in((*w).recorded()) }))
+		part.Calls = sumCalls(filter(walks, func(w **gpuWalk) bool { return in((*w).recorded(set)) }))
 		if len(part.GPUs) > 0 {
 			g.parts = append(g.parts, part)
 		}
@@ -61,7 +62,7 @@ func groupRuns(runs []request.Interval, ranks []rankWork) [][]request.Interval {
 	for i := range ranks {
 		first := -1
 		for k, run := range runs {
-			if !slices.ContainsFunc(ranks[i].recorded, func(span recordedSpan) bool { return isOf(span, run) }) {
+			if !slices.ContainsFunc(ranks[i].aligned, func(span recordedSpan) bool { return isOf(span, run) }) {
 				continue
 			}
 			if first < 0 {
@@ -99,11 +100,11 @@ func isOf(span recordedSpan, run request.Interval) bool {
 	return run.From <= span.from && span.from <= run.To
 }
 
-// recorded returns when the stream was recorded, on all ranks.
-func (w *gpuWalk) recorded() recordings {
+// recorded returns when the stream was recorded, on all ranks, by the clock of the reference.
+func (w *gpuWalk) recorded(set *profile.Set) recordings {
 	var all recordings
-	for _, r := range w.ranks.All() {
-		all = append(all, r.recorded...)
+	for i, r := range w.ranks.All() {
+		all = append(all, r.recorded.onReference(set, int32(i))...)
 	}
 	return all.union()
 }
@@ -143,6 +144,33 @@ func (g *GPUs) EachRun(find func(*GPUs) ([]finding.Finding, finding.Check)) (fou
 	return found, check
 }
 
+// A rankEnd is when the recordings of a rank with devices began and ended, by the clock of the reference.
+type rankEnd struct {
+	rank     string
+	from, to trace.Time
+}
+
+// muchShorter is the part of what was recorded of most ranks from which on it matters that one ends earlier.
+const muchShorter = 0.2
+
+// EndEarly returns the ranks of which the recordings end long before those of most others: at first or
+// later, so many ns before the median. None of several runs.
+func (g *GPUs) EndEarly() (ranks []string, first trace.Time, before int64) {
+	if len(g.ends) < 3 || len(g.Runs) > 1 {
+		return nil, 0, 0
+	}
+	ends := slices.SortedFunc(slices.Values(g.ends), func(a, b rankEnd) int { return cmp.Compare(a.to, b.to) })
+	usual := ends[len(ends)/2]
+	limit := int64(muchShorter * float64(distribution.Between(usual.from, usual.to)))
+	for _, e := range ends[:len(ends)/2] {
+		if early := distribution.Between(e.to, usual.to); early > limit && e.to > usual.from {
+			ranks = append(ranks, e.rank)
+			before = max(before, early)
+		}
+	}
+	return ranks, ends[0].to, before
+}
+
 // Absolute is from when on times count from 1970, and not from the start of a recording:
 // 2001.
 const Absolute = trace.Time(1e18)
@@ -176,6 +204,18 @@ func (r *recordings) widen(from, to trace.Time) {
 	}
 	span := &(*r)[0]
 	span.from, span.to = min(span.from, from), max(span.to, to)
+}
+
+// onReference returns those of a rank by the clock of the reference, but by its own if that counts from
+// some beginning: nobody knows when that was.
+func (r recordings) onReference(set *profile.Set, rank int32) recordings {
+	ahead, out := trace.Time(set.ClockOffsetOf(rank)), slices.Clone(r)
+	for i := range out {
+		if out[i].from >= Absolute {
+			out[i].from, out[i].to = out[i].from-ahead, out[i].to-ahead
+		}
+	}
+	return out
 }
 
 // union returns the recordings in order, those that overlap or touch as one.

@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -38,7 +40,7 @@ func TestGroupRuns(t *testing.T) {
 	runs := []request.Interval{run(10), run(20), run(30), run(40)}
 	recorded := func(at ...trace.Time) (r rankWork) {
 		for _, from := range at {
-			r.recorded = append(r.recorded, recordedSpan{from, from + 1})
+			r.aligned = append(r.aligned, recordedSpan{from, from + 1})
 		}
 		return r
 	}
@@ -54,5 +56,34 @@ func TestGroupRuns(t *testing.T) {
 		if got := groupRuns(runs, c.ranks); !slices.EqualFunc(got, c.want, slices.Equal[[]request.Interval]) {
 			t.Errorf("%v, want %v", got, c.want)
 		}
+	}
+}
+
+// Ranks whose clocks are related are of one run, however far apart these are, and what one recorded ends
+// early by the clock of the reference.
+func TestRunsByClocksOfHosts(t *testing.T) {
+	const ms, hours = 1_000_000, 7_200_000_000_000
+	syms := trace.NewSymbols()
+	var streams []profile.Stream
+	for rank, took := range []int64{100, 70, 100, 90} {
+		s := &testset.RowStream{}
+		for i := range took {
+			at := trace.Time(int64(Absolute) + int64(rank)*hours + i*ms)
+			s.KernelRows = append(s.KernelRows, profile.Kernel{Event: profile.Event{Rank: int32(rank), Start: at, End: at + ms, Name: syms.Intern("gemm")}})
+		}
+		streams = append(streams, s)
+	}
+	set := testset.SetOf(syms, []string{"TP0", "TP1", "TP2", "TP3"}, streams...)
+	if g := Measure(set, Options{}); len(g.Runs) != 4 || !g.Divided() {
+		t.Errorf("clocks are not related: %v", g.Runs)
+	}
+	set.ClockOffsets = []int64{0, hours, 2 * hours, 3 * hours}
+	g := Measure(set, Options{})
+	from, to := g.Bounds()
+	if len(g.Runs) != 1 || g.Divided() || from != Absolute || to != Absolute+100*ms {
+		t.Errorf("%v, from %d to %d", g.Runs, from, to)
+	}
+	if ranks, at, before := g.EndEarly(); !slices.Equal(ranks, []string{"TP1"}) || at != Absolute+70*ms || before != 30*ms {
+		t.Errorf("%v ends at %d, %d ns before", ranks, at, before)
 	}
 }

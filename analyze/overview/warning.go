@@ -392,6 +392,13 @@ func deviceWarnings(g *gpu.GPUs, more, windowed bool) []document.Warning {
 		}
 		d = append(d, notice(fmt.Sprintf("the calls that launched %s the kernels and copies are not in the files: why devices are idle is %s", which, known)))
 	}
+	if ranks, at, before := g.EndEarly(); len(ranks) > 0 {
+		text := "the recording of %s ends %s before those of most others, at %s: what it did afterward is not known"
+		if len(ranks) > 1 {
+			text = "the recordings of %s end up to %s before those of most others, from %s on: what these did afterward is not known"
+		}
+		d = append(d, notice(fmt.Sprintf(text, some(ranks), words.Nearly(before), words.At(at, words.ClockLayout))))
+	}
 	if part, which := g.Unclassified(); part >= muchUnclassified && (more || communicates(g)) {
 		d = append(d, notice(which+"; the split between compute and communication may be wrong (--classes FILE)"))
 	}
