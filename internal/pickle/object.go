@@ -6,32 +6,30 @@ import (
 )
 
 // object does the opcodes that would import or call something: they make objects of a name.
-func (d *decoder) object(op byte) error {
+func (d *decoder) object(op byte) {
 	switch op {
 	case opGlobal:
-		return d.global()
+		d.global()
 	case opStackGlobal:
-		return d.stackGlobal()
+		name, module := d.pop(), d.pop()
+		if name.Kind != Text || module.Kind != Text {
+			d.in.fail(errors.New("names a class by something that is not text"))
+			return
+		}
+		d.class(module.Text(), name.Text())
 	case opPersID:
-		line, err := d.in.line()
-		if err != nil {
-			return err
-		}
-		return d.make(persistent(), Value{Kind: Text, node: &node{text: string(line)}})
+		d.make(persistent(), Value{Kind: Text, node: &node{text: string(d.in.line())}})
 	case opBinPersID:
-		id, err := d.pop()
-		if err != nil {
-			return err
-		}
-		return d.make(persistent(), id)
+		d.make(persistent(), d.pop())
 	case opReduce, opNewObj, opNewObjEx:
-		return d.call(op)
+		d.call(op)
 	case opObj, opInst:
-		return d.instance(op)
+		d.instance(op)
 	case opBuild:
-		return d.build()
+		d.build()
+	default:
+		d.in.fail(fmt.Errorf("has the opcode %#x, which is unknown", op))
 	}
-	return fmt.Errorf("has the opcode %#x, which is unknown", op)
 }
 
 // Persistent is the class of what a pickle refers to and does not hold: its arguments are the
@@ -41,71 +39,34 @@ const Persistent = "persistent id"
 func persistent() Value { return Value{Kind: Class, node: &node{text: Persistent}} }
 
 // class pushes a class, if it may be named.
-func (d *decoder) class(module, name string) error {
+func (d *decoder) class(module, name string) {
 	full := module + "." + name
 	if d.opt.Known != nil && !d.opt.Known(full) {
-		return fmt.Errorf("names %q, which such a file does not have", full)
+		d.in.fail(fmt.Errorf("names %q, which such a file does not have", full))
 	}
 	d.pushNode(Class, d.textNode(d.in.text([]byte(full))), len(full))
-	return nil
 }
 
-// names reads the two lines of a class.
-func (d *decoder) names() (module, name string, err error) {
-	line, err := d.in.line()
-	if err != nil {
-		return "", "", err
-	}
-	module = string(line)
-	line, err = d.in.line()
-	return module, string(line), err
-}
-
-func (d *decoder) global() error {
-	module, name, err := d.names()
-	if err != nil {
-		return err
-	}
-	return d.class(module, name)
-}
-
-func (d *decoder) stackGlobal() error {
-	name, err := d.pop()
-	if err != nil {
-		return err
-	}
-	module, err := d.pop()
-	if err != nil {
-		return err
-	}
-	if name.Kind != Text || module.Kind != Text {
-		return errors.New("names a class by something that is not text")
-	}
-	return d.class(module.Text(), name.Text())
+// global reads the two lines of a class.
+func (d *decoder) global() {
+	module := string(d.in.line())
+	d.class(module, string(d.in.line()))
 }
 
 // make pushes an object.
-func (d *decoder) make(class, args Value) error {
+func (d *decoder) make(class, args Value) {
 	d.pushNode(Object, &node{items: []Value{class, args, {}}}, 3*valueSize)
-	return nil
 }
 
-func (d *decoder) call(op byte) error {
-	args, err := d.pop()
-	if err != nil {
-		return err
-	}
+func (d *decoder) call(op byte) {
+	args := d.pop()
 	if op == opNewObjEx { // args are those with names; those without are below
-		if args, err = d.pop(); err != nil {
-			return err
-		}
+		args = d.pop()
 	}
-	class, err := d.pop()
-	if err != nil {
-		return err
-	}
+	class := d.pop()
 	if class.Kind != Class && class.Kind != Object {
-		return errors.New("calls something that is not a function")
+		d.in.fail(errors.New("calls something that is not a function"))
+		return
 	}
 	if class.Kind == Object { // a method, or a function that a function returned
 		class = class.node.items[0]
@@ -113,36 +74,27 @@ func (d *decoder) call(op byte) error {
 	if makers[class.node.text] && args.At(0).Kind == Class {
 		class = args.At(0)
 	}
-	return d.make(class, args)
+	d.make(class, args)
 }
 
 // makers are functions that make an object of the class that is their first argument.
 var makers = map[string]bool{"copy_reg._reconstructor": true, "copyreg._reconstructor": true, "copyreg.__newobj__": true}
 
 // instance makes an object of what is above the mark.
-func (d *decoder) instance(op byte) error {
+func (d *decoder) instance(op byte) {
 	if op == opInst {
-		if err := d.global(); err != nil {
-			return err
+		if d.global(); d.in.err == nil {
+			class := d.pop()
+			d.make(class, tuple(d.popMark()))
 		}
-		class, err := d.pop()
-		if err != nil {
-			return err
-		}
-		items, err := d.popMark()
-		if err != nil {
-			return err
-		}
-		return d.make(class, tuple(items))
+		return
 	}
-	items, err := d.popMark()
-	switch {
-	case err != nil:
-		return err
-	case len(items) == 0 || items[0].Kind != Class:
-		return errors.New("makes an object without a class")
+	items := d.popMark()
+	if len(items) == 0 || items[0].Kind != Class {
+		d.in.fail(errors.New("makes an object without a class"))
+		return
 	}
-	return d.make(items[0], tuple(items[1:]))
+	d.make(items[0], tuple(items[1:]))
 }
 
 func tuple(items []Value) Value {
@@ -150,19 +102,12 @@ func tuple(items []Value) Value {
 }
 
 // build gives an object its state.
-func (d *decoder) build() error {
-	state, err := d.pop()
-	if err != nil {
-		return err
-	}
-	to, err := d.top()
-	switch {
-	case err != nil:
-		return err
+func (d *decoder) build() {
+	state := d.pop()
+	switch to := d.top(); {
 	case to.Kind == Object:
 		to.node.items[2] = state
 	case to.Kind != taken && to.Kind != Dict && to.Kind != List:
-		return errors.New("gives a state to something that is not an object")
+		d.in.fail(errors.New("gives a state to something that is not an object"))
 	}
-	return nil
 }

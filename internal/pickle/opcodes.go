@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"strconv"
+	"strings"
 )
 
 // Opcodes, as pickletools names them.
@@ -90,17 +92,18 @@ var sized = [256]struct {
 }
 
 // do does what an opcode says.
-func (d *decoder) do(op byte) error {
+func (d *decoder) do(op byte) {
 	if s := sized[op]; s.bytes != 0 {
-		return d.sizedText(s.kind, int(s.bytes))
+		d.sizedText(s.kind, int(s.bytes))
+		return
 	}
 	switch op {
 	case opBinInt1, opBinInt2, opBinInt, opBinFloat, opLong1, opLong4, opInt, opLong, opFloat:
-		return d.number(op)
+		d.number(op)
 	case opBinGet, opLongBinGet, opGet, opBinPut, opLongBinPut, opPut:
-		return d.memory(op)
+		d.memory(op)
 	case opMemoize:
-		return d.put(d.nMemo)
+		d.put(d.nMemo)
 	case opMark:
 		d.held += 8
 		d.marks = append(d.marks, len(d.stack))
@@ -121,207 +124,170 @@ func (d *decoder) do(op byte) error {
 	case opEmptySet:
 		d.pushNode(Set, d.node(), 0)
 	case opAppend, opAppends, opAddItems, opSetItem, opSetItems:
-		return d.fill(op)
+		d.fill(op)
 	case opTuple, opList, opDict, opFrozenSet, opTuple1, opTuple2, opTuple3:
-		return d.collect(op)
+		d.collect(op)
 	case opProto:
-		v, err := d.in.byte()
-		if err == nil && v > newest {
-			err = fmt.Errorf("is of protocol %d, which is newer than %d", v, newest)
+		if v := d.in.byte(); v > newest {
+			d.in.fail(fmt.Errorf("is of protocol %d, which is newer than %d", v, newest))
 		}
-		return err
 	case opFrame:
-		return d.in.skip(8)
+		d.in.skip(8)
 	case opStop:
-		v, err := d.pop()
-		if err != nil {
-			return err
-		}
-		d.result = v
-		return errStop
+		d.result = d.pop()
+		d.in.fail(errStop)
 	case opPop:
 		if len(d.marks) > 0 && len(d.stack) == d.bottom() {
-			_, err := d.popMark()
-			return err
+			d.popMark()
+		} else {
+			d.pop()
 		}
-		_, err := d.pop()
-		return err
 	case opPopMark:
-		_, err := d.popMark()
-		return err
+		d.popMark()
 	case opDup:
-		v, err := d.top()
-		if err == nil {
-			d.push(*v)
-		}
-		return err
+		d.push(*d.top())
 	case opReadOnlyBuffer:
 	case opString, opUnicode:
-		return d.lineText(op)
+		d.lineText(op)
 	default:
-		return d.object(op)
+		d.object(op)
 	}
-	return nil
 }
 
 // number pushes a number.
-func (d *decoder) number(op byte) error {
+func (d *decoder) number(op byte) {
 	switch op {
 	case opLong1, opLong4:
-		return d.long(op)
+		d.long(op)
+		return
 	case opInt, opLong, opFloat:
-		return d.decimal(op)
+		d.decimal(op)
+		return
 	}
-	x, err := d.in.uint(int(fixed[op]))
-	switch {
-	case err != nil:
-	case op == opBinFloat: // the highest byte first
-		var y uint64
-		for range 8 {
-			y, x = y<<8|x&0xff, x>>8
-		}
-		d.push(Value{Kind: Float, bits: y})
-	case op == opBinInt:
+	x := d.in.uint(int(fixed[op]))
+	switch op {
+	case opBinFloat: // the highest byte first
+		d.push(Value{Kind: Float, bits: bits.ReverseBytes64(x)})
+	case opBinInt:
 		d.push(Value{Kind: Int, bits: uint64(int64(int32(x)))})
 	default:
 		d.push(Value{Kind: Int, bits: x})
 	}
-	return err
 }
 
 // long pushes an integer in two's complement, the lowest byte first.
-func (d *decoder) long(op byte) error {
+func (d *decoder) long(op byte) {
 	lengthOf := 1
 	if op == opLong4 {
 		lengthOf = 4
 	}
-	n, err := d.in.uint(lengthOf)
-	if err != nil {
-		return err
-	}
 	const most = 8
+	n := d.in.uint(lengthOf)
+	x := d.in.uint(int(min(n, most)))
 	if n <= most {
-		x, err := d.in.uint(int(n))
 		if n > 0 && n < most && x>>(8*n-1) == 1 {
 			x |= math.MaxUint64 << (8 * n)
 		}
 		d.push(Value{Kind: Int, bits: x})
-		return err
+		return
 	}
-	x, err := d.in.uint(most)
-	if err != nil {
-		return err
-	}
-	high, err := d.in.byte()
-	if err != nil {
-		return err
-	}
-	if err := d.in.skip(n - most - 1); err != nil {
-		return err
-	}
+	high := d.in.byte()
+	d.in.skip(n - most - 1)
 	if n == most+1 && high == 0 {
 		d.push(Value{Kind: Uint, bits: x}) // an address in the upper half
 	} else {
 		d.push(Value{Kind: Big})
 	}
-	return nil
 }
 
 // decimal pushes a number of protocol 0, which is a line of text.
-func (d *decoder) decimal(op byte) error {
-	line, err := d.in.line()
-	if err != nil {
-		return err
-	}
-	text := string(line)
+func (d *decoder) decimal(op byte) {
+	text := string(d.in.line())
 	switch {
 	case op == opFloat:
 		x, err := strconv.ParseFloat(text, 64)
 		if err != nil && !errors.Is(err, strconv.ErrRange) {
-			return fmt.Errorf("%q is no number", text)
+			d.in.fail(fmt.Errorf("%q is no number", text))
 		}
 		d.push(Value{Kind: Float, bits: math.Float64bits(x)})
-		return nil
+		return
 	case op == opInt && (text == "00" || text == "01"):
 		d.push(Value{Kind: Bool, bits: uint64(text[1] - '0')})
-		return nil
-	case op == opLong && len(text) > 0 && text[len(text)-1] == 'L':
-		text = text[:len(text)-1]
+		return
+	case op == opLong:
+		text = strings.TrimSuffix(text, "L")
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
-	switch {
-	case err == nil:
+	if err == nil {
 		d.push(Value{Kind: Int, bits: uint64(n)})
-	case !errors.Is(err, strconv.ErrRange):
-		return fmt.Errorf("%q is no number", text)
-	default:
-		if u, err := strconv.ParseUint(text, 10, 64); err == nil {
-			d.push(Value{Kind: Uint, bits: u})
-		} else {
-			d.push(Value{Kind: Big})
-		}
+		return
 	}
-	return nil
+	if !errors.Is(err, strconv.ErrRange) {
+		d.in.fail(fmt.Errorf("%q is no number", text))
+	}
+	if u, err := strconv.ParseUint(text, 10, 64); err == nil {
+		d.push(Value{Kind: Uint, bits: u})
+	} else {
+		d.push(Value{Kind: Big})
+	}
 }
 
 // memory keeps the value at the top, or pushes one that was kept.
-func (d *decoder) memory(op byte) error {
-	i, err := d.in.number(op)
-	switch {
-	case err != nil:
-		return err
-	case op == opBinPut || op == opLongBinPut || op == opPut:
-		return d.put(i)
+func (d *decoder) memory(op byte) {
+	i := d.in.number(op)
+	if op == opBinPut || op == opLongBinPut || op == opPut {
+		d.put(i)
+	} else {
+		d.get(i)
 	}
-	return d.get(i)
 }
 
 // number reads the number of a value in the memo.
-func (in *input) number(op byte) (uint32, error) {
+func (in *input) number(op byte) uint32 {
 	switch op {
 	case opGet, opPut:
-		line, err := in.line()
+		i, err := strconv.ParseUint(string(in.line()), 10, 32)
 		if err != nil {
-			return 0, err
+			in.fail(err)
 		}
-		i, err := strconv.ParseUint(string(line), 10, 32)
-		return uint32(i), err
+		return uint32(i)
 	case opBinGet, opBinPut:
-		i, err := in.byte()
-		return uint32(i), err
+		return uint32(in.byte())
 	}
-	i, err := in.uint(4)
-	return uint32(i), err
+	return uint32(in.uint(4))
 }
 
 // sizedText pushes a text behind its length, which has lengthOf bytes.
-func (d *decoder) sizedText(kind Kind, lengthOf int) error {
-	n, err := d.in.uint(lengthOf)
-	switch {
-	case err != nil:
-		return err
-	case n > math.MaxInt64:
-		return errors.New("has a text that is too long")
+func (d *decoder) sizedText(kind Kind, lengthOf int) {
+	switch n := d.in.length(lengthOf); {
 	case n > uint64(d.in.longText):
 		d.push(Value{Kind: Long, bits: n})
-		return d.in.skip(n)
+		d.in.skip(n)
+	default:
+		b := d.in.bytes(n)
+		if d.in.err == nil {
+			d.pushNode(kind, d.textNode(d.in.text(b)), int(n))
+		}
 	}
-	b, err := d.in.bytes(n)
-	if err == nil {
-		d.pushNode(kind, d.textNode(d.in.text(b)), int(n))
+}
+
+// length reads how long a text is.
+func (in *input) length(lengthOf int) uint64 {
+	n := in.uint(lengthOf)
+	if n > math.MaxInt64 {
+		in.fail(errors.New("has a text that is too long"))
+		return 0
 	}
-	return err
+	return n
 }
 
 // lineText pushes a text of protocol 0. Escapes in a string of Python 2 stay as they are.
-func (d *decoder) lineText(op byte) error {
-	line, err := d.in.line()
-	if err != nil {
-		return err
-	}
+func (d *decoder) lineText(op byte) {
+	line := d.in.line()
 	if op == opString {
 		if n := len(line); n < 2 || line[0] != line[n-1] || line[0] != '\'' && line[0] != '"' {
-			return errors.New("has a string without quotes")
+			d.in.fail(errors.New("has a string without quotes"))
+			return
 		}
 		line = line[1 : len(line)-1]
 	}
@@ -330,7 +296,6 @@ func (d *decoder) lineText(op byte) error {
 		text = rawUnicode(line)
 	}
 	d.pushNode(Text, d.textNode(text), len(text))
-	return nil
 }
 
 // rawUnicode decodes what Python calls raw-unicode-escape: Latin-1 with \u and \U.
@@ -352,23 +317,22 @@ func rawUnicode(b []byte) string {
 	return string(out)
 }
 
-// collect makes a container of what is above the mark, or of a few values.
-func (d *decoder) collect(op byte) error {
-	var items []Value
-	var err error
+// operands takes the values that an opcode is about: a few, or what is above the mark.
+func (d *decoder) operands(op byte) []Value {
 	switch op {
-	case opTuple1, opTuple2, opTuple3:
-		n := int(op-opTuple1) + 1
-		if len(d.stack)-n < d.bottom() {
-			return errStack
-		}
-		items = d.stack[len(d.stack)-n:]
-		d.stack = d.stack[:len(d.stack)-n]
-	default:
-		if items, err = d.popMark(); err != nil {
-			return err
-		}
+	case opTuple1, opAppend:
+		return d.popN(1)
+	case opTuple2, opSetItem:
+		return d.popN(2)
+	case opTuple3:
+		return d.popN(3)
 	}
+	return d.popMark()
+}
+
+// collect makes a container of values.
+func (d *decoder) collect(op byte) {
+	items := d.operands(op)
 	kind := Tuple
 	switch op {
 	case opList:
@@ -378,62 +342,42 @@ func (d *decoder) collect(op byte) error {
 	case opDict:
 		kind = Dict
 		if len(items)%2 != 0 {
-			return errOdd
+			d.in.fail(errOdd)
 		}
 	}
 	n := d.node()
 	n.held, n.kept = d.held, d.kept
 	n.items = d.add(nil, items)
 	d.pushNode(kind, n, valueSize*len(items))
-	return nil
 }
 
 var errOdd = errors.New("has a key without a value")
 
 // fill puts values into the container below them.
-func (d *decoder) fill(op byte) error {
-	var items []Value
-	var err error
-	switch op {
-	case opAppend, opSetItem:
-		n := 1
-		if op == opSetItem {
-			n = 2
-		}
-		if len(d.stack)-n < d.bottom() {
-			return errStack
-		}
-		items = d.stack[len(d.stack)-n:]
-		d.stack = d.stack[:len(d.stack)-n]
-	default:
-		if items, err = d.popMark(); err != nil {
-			return err
-		}
-	}
-	to, err := d.top()
-	if err != nil {
-		return err
-	}
-	dict := op == opSetItem || op == opSetItems
+func (d *decoder) fill(op byte) {
+	items := d.operands(op)
+	to, dict := d.top(), op == opSetItem || op == opSetItems
 	switch {
 	case to.Kind == Object || to.Kind == taken:
-		return nil // a list or a dict of a class of its own: OrderedDict
+		return // a list or a dict of a class of its own: OrderedDict
 	case dict && to.Kind != Dict || !dict && to.Kind != List && to.Kind != Set:
-		return errors.New("puts values into something that is not a container")
+		d.in.fail(errors.New("puts values into something that is not a container"))
 	case dict && len(items)%2 != 0:
-		return errOdd
+		d.in.fail(errOdd)
+	}
+	if d.in.err != nil {
+		return
 	}
 	n := to.node
 	if !dict {
 		d.append(n, items)
-		return nil
+		return
 	}
 	d.held += int64(valueSize * len(items))
 	n.items = d.add(n.items, items)
 	if d.opt.Take != nil && d.opt.Take(*to) {
 		d.drop(to)
 	}
-	return nil
 }
 
 // append appends to a list what was not taken.

@@ -62,15 +62,12 @@ func Read(r io.Reader, opt Options) (Value, error) {
 	}
 	for {
 		at := d.in.offset
-		op, err := d.in.byte()
-		if err == nil {
-			err = d.do(op)
-		}
+		d.do(d.in.byte())
 		switch {
-		case err == errStop:
+		case d.in.err == errStop:
 			return d.result, nil
-		case err != nil:
-			return tuple(d.stack), &Error{at, err}
+		case d.in.err != nil:
+			return tuple(d.stack), &Error{at, d.in.err}
 		case d.held > d.limit:
 			return tuple(d.stack), &Error{at, fmt.Errorf("holds more than %d MB of values", d.limit>>20)}
 		}
@@ -80,7 +77,8 @@ func Read(r io.Reader, opt Options) (Value, error) {
 // errStop ends a pickle.
 var errStop = errors.New("stop")
 
-// A decoder is the stack machine that a pickle is a program of.
+// A decoder is the stack machine that a pickle is a program of. Its methods, and those of its input, leave
+// the first error in the input, and give zeros from then on, of which none is pushed.
 type decoder struct {
 	in     input
 	opt    Options
@@ -153,8 +151,10 @@ func (d *decoder) add(to, items []Value) []Value {
 }
 
 func (d *decoder) push(v Value) {
-	d.held += valueSize
-	d.stack = append(d.stack, v)
+	if d.in.err == nil {
+		d.held += valueSize
+		d.stack = append(d.stack, v)
+	}
 }
 
 // pushNode pushes a value that can be referred to; size is what it has besides, in bytes.
@@ -171,51 +171,61 @@ func (d *decoder) bottom() int {
 	return 0
 }
 
-func (d *decoder) pop() (Value, error) {
-	if len(d.stack) <= d.bottom() {
-		return Value{}, errStack
+func (d *decoder) pop() Value {
+	v := *d.top()
+	if d.in.err == nil {
+		d.stack = d.stack[:len(d.stack)-1]
 	}
-	v := d.stack[len(d.stack)-1]
-	d.stack = d.stack[:len(d.stack)-1]
-	return v, nil
+	return v
 }
 
-// popMark takes what is above the last mark. It is valid until the next push.
-func (d *decoder) popMark() ([]Value, error) {
-	if len(d.marks) == 0 {
-		return nil, errors.New("has no mark")
+// popN takes n values, in the order in which they were pushed. They are valid until the next push.
+func (d *decoder) popN(n int) []Value {
+	if len(d.stack)-n < d.bottom() {
+		d.in.fail(errStack)
+		return nil
 	}
-	m := d.marks[len(d.marks)-1]
-	d.marks = d.marks[:len(d.marks)-1]
+	items := d.stack[len(d.stack)-n:]
+	d.stack = d.stack[:len(d.stack)-n]
+	return items
+}
+
+// popMark takes what is above the last mark, as popN does.
+func (d *decoder) popMark() []Value {
+	if len(d.marks) == 0 {
+		d.in.fail(errors.New("has no mark"))
+		return nil
+	}
+	m := d.bottom()
 	items := d.stack[m:]
-	d.stack = d.stack[:m]
-	return items, nil
+	d.stack, d.marks = d.stack[:m], d.marks[:len(d.marks)-1]
+	return items
 }
 
 // top returns the value at the top of the stack.
-func (d *decoder) top() (*Value, error) {
+func (d *decoder) top() *Value {
 	if len(d.stack) <= d.bottom() {
-		return nil, errStack
+		d.in.fail(errStack)
+		return &Value{}
 	}
-	return &d.stack[len(d.stack)-1], nil
+	return &d.stack[len(d.stack)-1]
 }
 
 // put keeps the value at the top of the stack under a number.
-func (d *decoder) put(i uint32) error {
-	v, err := d.top()
-	if err != nil {
-		return err
-	}
-	d.nMemo++
-	if d.sparse != nil {
+func (d *decoder) put(i uint32) {
+	v := d.top()
+	switch d.nMemo++; {
+	case d.in.err != nil:
+		return
+	case d.sparse != nil:
 		if d.opt.Refs.has(i) {
 			d.sparse[i] = *v
 			d.keep(v)
 		}
-		return nil
-	}
-	if int(i) > len(d.memo)+farMemo {
-		return fmt.Errorf("keeps a value as number %d, and has %d", i, len(d.memo))
+		return
+	case int(i) > len(d.memo)+farMemo:
+		d.in.fail(fmt.Errorf("keeps a value as number %d, and has %d", i, len(d.memo)))
+		return
 	}
 	for int(i) >= len(d.memo) {
 		d.memo = append(d.memo, Value{})
@@ -224,7 +234,6 @@ func (d *decoder) put(i uint32) error {
 	}
 	d.memo[i] = *v
 	d.keep(v)
-	return nil
 }
 
 // keep counts what the memo keeps.
@@ -236,7 +245,7 @@ func (d *decoder) keep(v *Value) {
 }
 
 // get pushes the value that was kept under a number.
-func (d *decoder) get(i uint32) error {
+func (d *decoder) get(i uint32) {
 	var v Value
 	if d.sparse != nil {
 		v = d.sparse[i]
@@ -244,18 +253,18 @@ func (d *decoder) get(i uint32) error {
 		v = d.memo[i]
 	}
 	if v.Kind == Missing {
-		return fmt.Errorf("refers to value %d, which it does not have", i)
+		d.in.fail(fmt.Errorf("refers to value %d, which it does not have", i))
 	}
 	if v.node != nil && v.Kind == Dict && v.node.items == nil && v.node.taken > 0 {
 		v.Kind = taken
 	}
 	d.push(v)
-	return nil
 }
 
 // An input is the bytes of a pickle.
 type input struct {
 	r        io.Reader
+	err      error  // the first one
 	chunk    []byte // of what was read of r, behind at
 	at       int
 	room     []byte // chunk lies in
@@ -267,119 +276,101 @@ type input struct {
 
 func newInput(r io.Reader, size int) input { return input{r: r, room: make([]byte, size)} }
 
-func (in *input) byte() (byte, error) {
-	if in.at == len(in.chunk) {
-		if err := in.more(); err != nil {
-			return 0, err
-		}
+// fail says what is wrong, unless something was before.
+func (in *input) fail(err error) {
+	if in.err == nil {
+		in.err = err
+	}
+}
+
+func (in *input) byte() byte {
+	if in.at == len(in.chunk) && !in.more() {
+		return 0
 	}
 	b := in.chunk[in.at]
 	in.at++
 	in.offset++
-	return b, nil
+	return b
 }
 
-// more reads a chunk, when the one before it was used.
-func (in *input) more() error {
+// more reads a chunk, when the one before it was used, and reports whether there is one.
+func (in *input) more() bool {
 	const patience = 100 // reads that give nothing
 	for range patience {
 		n, err := in.r.Read(in.room)
-		if n > 0 { // an error comes again
+		switch {
+		case n > 0: // an error comes again
 			in.chunk, in.at = in.room[:n], 0
-			return nil
-		}
-		if err != nil {
-			return cut(err)
+			return true
+		case err == io.EOF: // more was to come
+			in.fail(io.ErrUnexpectedEOF)
+			return false
+		case err != nil:
+			in.fail(err)
+			return false
 		}
 	}
-	return io.ErrNoProgress
-}
-
-// cut says of the end of a file that more was to come.
-func cut(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
+	in.fail(io.ErrNoProgress)
+	return false
 }
 
 // uint reads a number of n bytes, at most 8, the lowest first.
-func (in *input) uint(n int) (uint64, error) {
-	var x uint64
+func (in *input) uint(n int) (x uint64) {
 	if in.at+n <= len(in.chunk) {
 		for i, b := range in.chunk[in.at : in.at+n] {
 			x |= uint64(b) << (8 * i)
 		}
 		in.at += n
 		in.offset += int64(n)
-		return x, nil
+		return x
 	}
 	for i := range n {
-		b, err := in.byte()
-		if err != nil {
-			return 0, err
-		}
-		x |= uint64(b) << (8 * i)
+		x |= uint64(in.byte()) << (8 * i)
 	}
-	return x, nil
+	return x
 }
 
-// skip passes over n bytes.
-func (in *input) skip(n uint64) error {
-	for n > 0 {
-		if in.at == len(in.chunk) {
-			if err := in.more(); err != nil {
-				return err
-			}
-		}
+// pieces passes the next n bytes, as they are read.
+func (in *input) pieces(n uint64, each func(b []byte)) {
+	for n > 0 && (in.at < len(in.chunk) || in.more()) {
 		k := int(min(n, uint64(len(in.chunk)-in.at)))
+		each(in.chunk[in.at : in.at+k])
 		in.at += k
 		in.offset += int64(k)
 		n -= uint64(k)
 	}
-	return nil
 }
+
+// skip passes over n bytes.
+func (in *input) skip(n uint64) { in.pieces(n, func([]byte) {}) }
 
 // bytes reads n bytes, which are valid until the next call. n may be a lie: no more is
 // allocated than there is.
-func (in *input) bytes(n uint64) ([]byte, error) {
+func (in *input) bytes(n uint64) []byte {
 	if n <= uint64(len(in.chunk)-in.at) {
 		b := in.chunk[in.at : in.at+int(n)]
 		in.at += int(n)
 		in.offset += int64(n)
-		return b, nil
+		return b
 	}
 	in.buf = in.buf[:0]
-	for n > 0 {
-		if in.at == len(in.chunk) {
-			if err := in.more(); err != nil {
-				return nil, err
-			}
-		}
-		k := int(min(n, uint64(len(in.chunk)-in.at)))
-		in.buf = append(in.buf, in.chunk[in.at:in.at+k]...)
-		in.at += k
-		in.offset += int64(k)
-		n -= uint64(k)
-	}
-	return in.buf, nil
+	in.pieces(n, func(b []byte) { in.buf = append(in.buf, b...) })
+	return in.buf
 }
 
 // longestLine is the length of the longest line that an opcode of protocol 0 may have.
 const longestLine = 64 << 10
 
 // line reads the rest of a line, without its end. It is valid until the next call.
-func (in *input) line() ([]byte, error) {
+func (in *input) line() []byte {
 	in.buf = in.buf[:0]
 	for {
-		b, err := in.byte()
-		switch {
-		case err != nil:
-			return nil, err
-		case b == '\n':
-			return in.buf, nil
-		case len(in.buf) == longestLine:
-			return nil, errors.New("has a line that is too long")
+		b := in.byte()
+		if len(in.buf) == longestLine && b != '\n' {
+			in.fail(errors.New("has a line that is too long"))
+		}
+		if b == '\n' || in.err != nil {
+			return in.buf
 		}
 		in.buf = append(in.buf, b)
 	}

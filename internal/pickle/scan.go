@@ -1,10 +1,8 @@
 package pickle
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"math"
 )
 
 // Refs are the values of a pickle that it refers to later, by their number in its memo.
@@ -31,64 +29,45 @@ func Scan(r io.Reader) (*Refs, error) {
 	in, refs := newInput(r, 1<<20), &Refs{}
 	for {
 		at := in.offset
-		op, err := in.byte()
-		if err == nil {
-			err = in.pass(op, refs)
-		}
+		in.pass(in.byte(), refs)
 		switch {
-		case err == errStop:
+		case in.err == errStop:
 			return refs, nil
-		case err != nil:
-			return nil, &Error{at, err}
+		case in.err != nil:
+			return nil, &Error{at, in.err}
 		}
 	}
 }
 
 // pass passes over an opcode.
-func (in *input) pass(op byte, refs *Refs) error {
+func (in *input) pass(op byte, refs *Refs) {
 	if s := sized[op]; s.bytes != 0 {
-		n, err := in.uint(int(s.bytes))
-		if err == nil && n > math.MaxInt64 {
-			err = errors.New("has a text that is too long")
-		}
-		if err == nil {
-			err = in.skip(n)
-		}
-		return err
+		in.skip(in.length(int(s.bytes)))
+		return
 	}
 	switch op {
 	case opBinGet, opLongBinGet, opGet:
-		i, err := in.number(op)
-		switch {
-		case err != nil:
-		case i > farRef:
-			err = fmt.Errorf("refers to value %d, which it cannot have", i)
-		default:
+		i := in.number(op)
+		if i > farRef {
+			in.fail(fmt.Errorf("refers to value %d, which it cannot have", i))
+		}
+		if in.err == nil {
 			refs.set(i)
 		}
-		return err
 	case opStop:
-		return errStop
-	case opLong1, opLong4:
-		size := 1
-		if op == opLong4 {
-			size = 4
-		}
-		n, err := in.uint(size)
-		if err == nil {
-			err = in.skip(n)
-		}
-		return err
+		in.fail(errStop)
+	case opLong1:
+		in.skip(in.uint(1))
+	case opLong4:
+		in.skip(in.uint(4))
 	case opGlobal, opInst:
-		if _, err := in.line(); err != nil {
-			return err
-		}
-		fallthrough
+		in.line()
+		in.line()
 	case opInt, opLong, opFloat, opString, opUnicode, opPut, opPersID:
-		_, err := in.line()
-		return err
+		in.line()
+	default:
+		in.skip(uint64(fixed[op]))
 	}
-	return in.skip(uint64(fixed[op]))
 }
 
 // fixed is how many bytes opcodes without a length have behind them.
