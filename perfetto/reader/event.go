@@ -1,8 +1,6 @@
 package reader
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -26,10 +24,8 @@ var fieldsOf = [...][]protowire.Number{
 }
 
 // trackEvent reads a TrackEvent into d.event.
-func (d *decoder) trackEvent(b []byte) (err error) {
-	if d.fields, err = d.fields[:0].parse(b, eventRules); err != nil {
-		return err
-	}
+func (d *decoder) trackEvent(b []byte) {
+	d.fields = d.parse(d.fields[:0], b, eventRules)
 	f := d.fields
 	d.args = d.args[:0]
 	d.event = Event{Kind: f.number(9), Time: d.now, Track: f.number(11), Opens: d.event.Opens[:0], Ends: d.event.Ends[:0]}
@@ -37,28 +33,26 @@ func (d *decoder) trackEvent(b []byte) (err error) {
 	counter, known := d.tracks[e.Track]
 	switch {
 	case !known:
-		return fmt.Errorf("event on track %d, which is not declared", e.Track)
+		d.fail("event on track %d, which is not declared", e.Track)
 	case e.Kind < Begin || e.Kind > Counter || (e.Kind == Counter) != counter:
-		return fmt.Errorf("event of type %d on track %d", e.Kind, e.Track)
+		d.fail("event of type %d on track %d", e.Kind, e.Track)
 	}
-	if err := allowed(e.Kind, f); err != nil {
-		return err
+	if d.err != nil {
+		return
+	}
+	for _, x := range f {
+		if !slices.Contains(fieldsOf[e.Kind], x.number) {
+			d.fail("an event of type %d with field %d", e.Kind, x.number)
+		}
 	}
 	switch e.Kind {
 	case Begin, Instant:
-		if e.Name, err = d.lookup(eventNames, f.number(10)); err != nil {
-			return err
-		}
+		e.Name = d.lookup(eventNames, f.number(10))
 	case Counter:
-		e.Value, err = value(f)
-		return err
+		e.Value = d.value(f)
+		return
 	}
-	if e.Category, err = d.optional(f.find(3), categories); err != nil {
-		return err
-	}
-	if e.Correlation, err = d.optional(f.find(54), correlations); err != nil {
-		return err
-	}
+	e.Category, e.Correlation = d.optional(f.find(3), categories), d.optional(f.find(54), correlations)
 	for _, x := range f {
 		switch x.number {
 		case 36:
@@ -67,74 +61,56 @@ func (d *decoder) trackEvent(b []byte) (err error) {
 			e.Ends = append(e.Ends, x.num)
 		}
 	}
-	return d.arguments(f)
-}
-
-// allowed checks that an event has no fields that its kind has not.
-func allowed(kind uint64, f fields) error {
-	for _, x := range f {
-		if slices.Contains(fieldsOf[kind], x.number) {
-			continue
-		}
-		return fmt.Errorf("an event of type %d with field %d", kind, x.number)
-	}
-	return nil
+	d.arguments(f)
 }
 
 // value returns the value of a sample, which has one.
-func value(f fields) (float64, error) {
+func (d *decoder) value(f fields) float64 {
 	integer, double := f.find(30), f.find(44)
 	switch {
 	case (integer == nil) == (double == nil):
-		return 0, errors.New("a sample without a value, or with two values")
+		d.fail("a sample without a value, or with two values")
+		return 0
 	case integer != nil:
-		return float64(int64(integer.num)), nil
+		return float64(int64(integer.num))
 	}
-	return math.Float64frombits(double.num), nil
+	return math.Float64frombits(double.num)
 }
 
 // optional resolves an interned string that need not be there. No string that is there is
 // empty.
-func (d *decoder) optional(x *field, table int) (string, error) {
+func (d *decoder) optional(x *field, table int) string {
 	if x == nil {
-		return "", nil
+		return ""
 	}
-	s, err := d.lookup(table, x.num)
-	if err == nil && s == "" {
-		err = fmt.Errorf("field %d is there and empty", x.number)
+	s := d.lookup(table, x.num)
+	if s == "" {
+		d.fail("field %d is there and empty", x.number)
 	}
-	return s, err
+	return s
 }
 
 // arguments reads those of the event of which f are the fields.
-func (d *decoder) arguments(f fields) error {
+func (d *decoder) arguments(f fields) {
 	n := 0
 	for _, x := range f {
 		switch x.number {
 		case 4:
 			n++
 		case eventArgs:
-			var err error
-			if d.event.Typed, err = d.typed(x.data); err != nil {
-				return err
-			}
+			d.event.Typed = d.typed(x.data)
 		}
 	}
 	at := d.room(n)
 	i := at
 	for _, x := range f {
-		if x.number != 4 {
-			continue
+		if x.number == 4 {
+			a := d.annotation(x.data, true)
+			d.args[i] = a
+			i++
 		}
-		a, err := d.annotation(x.data, true)
-		if err != nil {
-			return err
-		}
-		d.args[i] = a
-		i++
 	}
 	d.event.Args = d.args[at:i:i]
-	return nil
 }
 
 // room appends n arguments and returns the place of the first. Their place may move as long
@@ -153,54 +129,49 @@ var kindOf = map[protowire.Number]trace.ArgKind{2: trace.ArgBool, 3: trace.ArgUi
 	11: trace.ArgDict, 12: trace.ArgArray, 17: trace.ArgString}
 
 // annotation reads a DebugAnnotation, which has one value. Elements of arrays have no name.
-func (d *decoder) annotation(b []byte, named bool) (a Arg, err error) {
+func (d *decoder) annotation(b []byte, named bool) (a Arg) {
 	mark := len(d.fields)
-	if d.fields, err = d.fields.parse(b, annotationRules); err != nil {
-		return a, err
-	}
+	d.fields = d.parse(d.fields, b, annotationRules)
 	f := d.fields[mark:]
 	defer func() { d.fields = d.fields[:mark] }()
 	if has := len(f) > 0 && f[0].number == 1; has != named {
-		return a, errors.New("an argument without a name, or an element of an array with one")
+		d.fail("an argument without a name, or an element of an array with one")
+		return a
 	}
 	if named {
-		if a.Name, err = d.lookup(argNames, f[0].num); err != nil {
-			return a, err
-		}
+		a.Name = d.lookup(argNames, f[0].num)
 		if f = f[1:]; a.Name == "" {
-			return a, errors.New("argument without a name")
+			d.fail("argument without a name")
 		}
 	}
 	if len(f) == 0 {
-		return a, fmt.Errorf("argument %q has no value", a.Name)
+		d.fail("argument %q has no value", a.Name)
+		return a
 	}
 	number := f[0].number
 	a.Kind = kindOf[number]
 	for _, x := range f[1:] {
 		if x.number != number {
-			return a, fmt.Errorf("argument %q holds fields %d and %d", a.Name, number, x.number)
+			d.fail("argument %q holds fields %d and %d", a.Name, number, x.number)
 		}
 	}
 	switch number {
 	case 6:
 		a.Text = f[0].data
-		_, err = text(a.Text)
+		d.valid(a.Text)
 	case 17:
-		if _, err = d.lookup(argStrings, f[0].num); err == nil {
+		if d.lookup(argStrings, f[0].num); d.err == nil {
 			a.Text = d.texts[f[0].num-1]
 		}
 	case 11, 12:
 		at := d.room(len(f))
 		for i, x := range f {
-			e, err := d.annotation(x.data, number == 11)
-			if err != nil {
-				return a, err
-			}
+			e := d.annotation(x.data, number == 11)
 			d.args[at+i] = e
 		}
 		a.Elems = d.args[at : at+len(f) : at+len(f)]
 	default:
 		a.Bits = f[0].num
 	}
-	return a, err
+	return a
 }

@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"cmp"
 	"io"
 	"iter"
 	"math"
@@ -28,7 +29,8 @@ func Others(r io.Reader) iter.Seq2[Packet, error] {
 			}
 			p := Packet{Offset: at}
 			if err == nil {
-				err = d.packet(b, &p)
+				d.packet(b, &p)
+				err = d.err
 			}
 			if !yield(p, err) || err != nil {
 				return
@@ -39,9 +41,10 @@ func Others(r io.Reader) iter.Seq2[Packet, error] {
 
 // others has what packets refer to, by sequence.
 type others struct {
+	parser
 	sequences map[uint64]*sequence
 	fields    fields // of the packet
-	within    fields // of its event
+	inner     fields // of its event
 	event     Event
 	args      []Arg
 }
@@ -79,10 +82,8 @@ func (d *others) sequence(id uint64) (*sequence, bool) {
 }
 
 // packet reads a TracePacket.
-func (d *others) packet(b []byte, p *Packet) (err error) {
-	if d.fields, err = d.fields[:0].parse(b, nil); err != nil {
-		return err
-	}
+func (d *others) packet(b []byte, p *Packet) {
+	d.fields = d.parse(d.fields[:0], b, nil)
 	f := d.fields
 	s, begun := d.sequence(f.number(10))
 	if f.number(13)&1 != 0 || f.number(41) != 0 { // the state is cleared
@@ -91,51 +92,41 @@ func (d *others) packet(b []byte, p *Packet) (err error) {
 	for _, x := range f {
 		switch x.number {
 		case 6:
-			err = d.snapshot(s, x.data, p)
+			d.snapshot(s, x.data, p)
 		case 12:
-			err = s.intern(x.data)
+			d.intern(s, x.data)
 		case 59:
-			err = s.defaults(x.data)
+			d.defaults(s, x.data)
 		case 60:
-			p.Track, err = otherTrack(x.data)
+			p.Track = d.track(x.data)
 		case 35:
-			p.Lost, err = lost(x.data)
+			p.Lost = d.lost(x.data)
 		case 42: // something is missing in front of this one, as is of the first
 			if begun {
 				p.Lost = x.num
 			}
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if f.find(6) != nil {
-		return nil // the time of a snapshot is no step of an incremental clock
+	if f.find(6) != nil || d.err != nil {
+		return // the time of a snapshot is no step of an incremental clock
 	}
 	at := s.at(f) // of packets without an event, too: each moves an incremental clock on
 	if x := f.find(11); x != nil {
-		p.Event, err = &d.event, d.trackEvent(s, at, x.data)
+		p.Event = &d.event
+		d.trackEvent(s, at, x.data)
 	}
-	return err
 }
 
 // snapshot reads a ClockSnapshot: what clocks of the sequence begin with, and what has to be added
 // to the clock of the trace for Unix time.
-func (d *others) snapshot(s *sequence, b []byte, p *Packet) error {
-	all, err := fields(nil).parse(b, nil)
-	if err != nil {
-		return err
-	}
+func (d *others) snapshot(s *sequence, b []byte, p *Packet) {
 	var boot, unix *field
 	own := map[uint64]*sequenceClock{}
-	for _, c := range all {
+	for _, c := range d.message(b) {
 		if c.number != 1 {
 			continue
 		}
-		clock, err := fields(nil).parse(c.data, nil)
-		if err != nil {
-			return err
-		}
+		clock := d.message(c.data)
 		switch id := clock.number(1); {
 		case id == bootClock:
 			boot = clock.find(2)
@@ -146,7 +137,7 @@ func (d *others) snapshot(s *sequence, b []byte, p *Packet) error {
 		}
 	}
 	if boot == nil {
-		return nil
+		return
 	}
 	for id, c := range own {
 		c.now = int64(boot.num)
@@ -156,23 +147,15 @@ func (d *others) snapshot(s *sequence, b []byte, p *Packet) error {
 		shift := int64(unix.num - boot.num)
 		p.Unix = &shift
 	}
-	return nil
 }
 
 // defaults reads TracePacketDefaults.
-func (s *sequence) defaults(b []byte) error {
-	f, err := fields(nil).parse(b, nil)
-	if err != nil {
-		return err
-	}
+func (d *others) defaults(s *sequence, b []byte) {
+	f := d.message(b)
 	s.clock = f.number(58)
 	if x := f.find(11); x != nil {
-		if f, err = fields(nil).parse(x.data, nil); err != nil {
-			return err
-		}
-		s.track = f.number(11)
+		s.track = d.message(x.data).number(11)
 	}
-	return nil
 }
 
 // at returns the time of a packet, in ns on the clock of the trace.
@@ -193,87 +176,58 @@ func (s *sequence) at(f fields) int64 {
 }
 
 // intern reads InternedData.
-func (s *sequence) intern(b []byte) error {
-	all, err := fields(nil).parse(b, nil)
-	if err != nil {
-		return err
-	}
+func (d *others) intern(s *sequence, b []byte) {
 	var entry fields
-	for _, f := range all {
+	for _, f := range d.message(b) {
 		table, ok := tableOf[f.number]
 		if !ok || f.data == nil {
 			continue
 		}
-		if entry, err = entry[:0].parse(f.data, nil); err != nil {
-			return err
-		}
+		entry = d.parse(entry[:0], f.data, nil)
 		if s.interned[table] == nil {
 			s.interned[table] = map[uint64]string{}
 		}
 		s.interned[table][entry.number(1)] = entry.anyText(2)
 	}
-	return nil
 }
 
-// otherTrack reads a TrackDescriptor. What a process was started with is in it, too, and stays there.
-func otherTrack(b []byte) (*Track, error) {
-	f, err := fields(nil).parse(b, nil)
-	if err != nil {
-		return nil, err
-	}
-	t := &Track{UUID: f.number(1), Parent: f.number(5), Name: f.anyText(2)}
-	if t.Name == "" {
-		t.Name = f.anyText(10)
-	}
+// track reads a TrackDescriptor. What a process was started with is in it, too, and stays there.
+func (d *others) track(b []byte) *Track {
+	f := d.message(b)
+	t := &Track{UUID: f.number(1), Parent: f.number(5), Name: cmp.Or(f.anyText(2), f.anyText(10))}
 	if x := f.find(8); x != nil {
-		t.Counter, t.Scale = true, 1
-		counter, err := fields(nil).parse(x.data, nil)
-		if err != nil {
-			return nil, err
-		}
-		t.Unit, t.Scale = counter.anyText(6), max(1, float64(int64(counter.number(4))))
+		counter := d.message(x.data)
+		t.Counter, t.Unit, t.Scale = true, counter.anyText(6), max(1, float64(int64(counter.number(4))))
 		if t.Unit == "" && counter.number(3) == sizeBytes {
 			t.Unit = "bytes"
 		}
 	}
 	for _, number := range []protowire.Number{3, 4} { // ProcessDescriptor, ThreadDescriptor
 		if x := f.find(number); x != nil {
-			of, err := fields(nil).parse(x.data, nil)
-			if err != nil {
-				return nil, err
-			}
-			t.PID = int64(of.number(1))
+			t.PID = int64(d.message(x.data).number(1))
 		}
 	}
-	return t, nil
+	return t
 }
 
 // lost returns how many pieces of the buffer TraceStats say are lost.
-func lost(b []byte) (n uint64, err error) {
-	all, err := fields(nil).parse(b, nil)
-	for _, x := range all {
-		if x.number != 1 || x.data == nil {
-			continue
+func (d *others) lost(b []byte) (n uint64) {
+	for _, x := range d.message(b) {
+		if x.number == 1 && x.data != nil {
+			buffer := d.message(x.data)
+			n += buffer.number(3) + buffer.number(18) // overwritten, discarded
 		}
-		buffer, err := fields(nil).parse(x.data, nil)
-		if err != nil {
-			return n, err
-		}
-		n += buffer.number(3) + buffer.number(18) // overwritten, discarded
 	}
-	return n, err
+	return n
 }
 
 // trackEvent reads a TrackEvent of a sequence into d.event.
-func (d *others) trackEvent(s *sequence, at int64, b []byte) error {
-	f, err := d.within[:0].parse(b, nil)
-	if d.within = f; err != nil {
-		return err
-	}
+func (d *others) trackEvent(s *sequence, at int64, b []byte) {
+	d.inner = d.parse(d.inner[:0], b, nil)
 	e := &d.event
-	*e = Event{Kind: f.number(9), Time: at, Track: s.track}
+	*e = Event{Kind: d.inner.number(9), Time: at, Track: s.track}
 	d.args = d.args[:0]
-	for _, x := range f {
+	for _, x := range d.inner {
 		switch x.number {
 		case 3:
 			e.Category = s.interned[categories][x.num]
@@ -290,25 +244,16 @@ func (d *others) trackEvent(s *sequence, at int64, b []byte) error {
 		case 44:
 			e.Value = math.Float64frombits(x.num)
 		case 4:
-			a, err := s.annotation(x.data)
-			if err != nil {
-				return err
-			}
-			d.args = append(d.args, a)
+			d.args = append(d.args, d.annotation(s, x.data))
 		}
 	}
 	e.Args = d.args
-	return nil
 }
 
 // annotation reads a DebugAnnotation. Of values that are no numbers and no texts only the name is kept.
-func (s *sequence) annotation(b []byte) (a Arg, err error) {
+func (d *others) annotation(s *sequence, b []byte) (a Arg) {
 	var room [8]field
-	f, err := fields(room[:0]).parse(b, nil)
-	if err != nil {
-		return a, err
-	}
-	for _, x := range f {
+	for _, x := range d.parse(room[:0], b, nil) {
 		switch x.number {
 		case 1:
 			a.Name = s.interned[argNames][x.num]
@@ -322,7 +267,7 @@ func (s *sequence) annotation(b []byte) (a Arg, err error) {
 			a.Kind, a.Text = trace.ArgString, []byte(s.interned[argStrings][x.num])
 		}
 	}
-	return a, nil
+	return a
 }
 
 // anyText returns the text in a field, whatever bytes it has.

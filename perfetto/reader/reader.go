@@ -12,7 +12,6 @@
 package reader
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -98,7 +97,8 @@ func Packets(r io.Reader) iter.Seq2[Packet, error] {
 			}
 			var p Packet
 			if err == nil {
-				p, err = d.packet(b)
+				p = d.packet(b)
+				err = d.err
 			}
 			p.Offset = at
 			if err != nil {
@@ -114,6 +114,7 @@ func Packets(r io.Reader) iter.Seq2[Packet, error] {
 
 // A decoder has what packets refer to.
 type decoder struct {
+	parser
 	started  bool            // the sequence was
 	start    int64           // of its incremental clock
 	now      int64           // on it
@@ -143,196 +144,148 @@ var packetRules = []rule{{6, bytesField}, {8, varintField}, {10, varintField}, {
 	{59, bytesField}, {60, bytesField}, {72, bytesField}, {126, bytesField}}
 
 // packet reads a TracePacket.
-func (d *decoder) packet(b []byte) (p Packet, err error) {
-	if d.fields, err = d.fields[:0].parse(b, packetRules); err != nil {
-		return p, err
-	}
+func (d *decoder) packet(b []byte) (p Packet) {
+	d.fields = d.parse(d.fields[:0], b, packetRules)
 	f := d.fields
 	for _, x := range f {
 		if (x.number == 60 || x.number == 72 || x.number == 126) && len(f) != 1 {
-			return p, errors.New("a description shares its packet")
+			d.fail("a description shares its packet")
 		}
 		switch x.number {
 		case 60:
-			p.Track, err = d.descriptor(x.data)
-			return p, err
+			p.Track = d.descriptor(x.data)
+			return p
 		case 72:
-			p.Declared, err = d.schema.read(x.data)
-			return p, err
+			p.Declared = d.schema.read(&d.parser, x.data)
+			return p
 		case 126:
-			p.Attributes, err = attributes(x.data)
-			return p, err
+			p.Attributes = d.attributes(x.data)
+			return p
 		}
 	}
 	if !d.started {
 		p.Start = &d.start
 	}
-	if err := d.sequence(f); err != nil {
-		return p, err
-	}
+	d.sequence(f)
 	if x := f.find(12); x != nil {
-		if err := d.intern(x.data); err != nil {
-			return p, err
-		}
+		d.intern(x.data)
 	}
 	event, delta := f.find(11), f.find(8)
-	if event == nil {
-		if delta != nil {
-			return p, errors.New("a time stamp without an event")
-		}
-		return p, nil
+	switch {
+	case event == nil && delta != nil:
+		d.fail("a time stamp without an event")
+	case event == nil:
+	case delta == nil || int64(delta.num) < 0:
+		d.fail("an event without a time stamp, or before the one in front of it")
+	default:
+		d.now += int64(delta.num)
+		p.Event = &d.event
+		d.trackEvent(event.data)
 	}
-	if delta == nil || int64(delta.num) < 0 {
-		return p, errors.New("an event without a time stamp, or before the one in front of it")
-	}
-	d.now += int64(delta.num)
-	p.Event = &d.event
-	return p, d.trackEvent(event.data)
+	return p
 }
 
 // sequence checks that a packet belongs to the only sequence, which the first one
 // starts.
-func (d *decoder) sequence(f fields) error {
+func (d *decoder) sequence(f fields) {
 	flags := uint64(0)
 	if !d.started {
 		flags = 1 // SEQ_INCREMENTAL_STATE_CLEARED
 	}
 	if f.number(10) != 1 || f.number(13) != flags {
-		return fmt.Errorf("sequence %d with flags %d; want 1 with %d", f.number(10), f.number(13), flags)
+		d.fail("sequence %d with flags %d; want 1 with %d", f.number(10), f.number(13), flags)
 	}
-	if d.started {
-		if f.find(6) != nil || f.find(59) != nil {
-			return errors.New("clocks are set twice")
-		}
-		return nil
+	switch {
+	case !d.started:
+		d.started = true
+		d.clocks(f)
+	case f.find(6) != nil || f.find(59) != nil:
+		d.fail("clocks are set twice")
 	}
-	d.started = true
-	return d.clocks(f)
 }
 
 // clocks reads from which time on events count, and checks that it is Unix time.
-func (d *decoder) clocks(f fields) error {
-	defaults, err := f.message(59, []rule{{58, varintField}})
-	if err != nil {
-		return err
-	}
-	snapshot, err := f.message(6, []rule{{1, repeatedBytes}, {2, varintField}})
-	if err != nil {
-		return err
-	}
+func (d *decoder) clocks(f fields) {
+	defaults := d.within(f, 59, rule{58, varintField})
+	snapshot := d.within(f, 6, rule{1, repeatedBytes}, rule{2, varintField})
 	var ids []uint64
 	for _, c := range snapshot {
 		if c.number != 1 {
 			continue
 		}
-		clock, err := fields(nil).parse(c.data, []rule{{1, varintField}, {2, varintField}, {3, varintField}})
-		if err != nil {
-			return err
-		}
+		clock := d.message(c.data, rule{1, varintField}, rule{2, varintField}, rule{3, varintField})
 		id, at, incremental := clock.number(1), clock.find(2), clock.find(3)
 		if at == nil || (incremental != nil) != (id == 64) || incremental != nil && incremental.num != 1 || len(ids) > 0 && int64(at.num) != d.start || int64(at.num) < 0 {
-			return fmt.Errorf("clock %d is set to %d, others to %d; only 64 is incremental", id, clock.number(2), d.start)
+			d.fail("clock %d is set to %d, others to %d; only 64 is incremental", id, clock.number(2), d.start)
+			return
 		}
 		d.start = int64(at.num)
 		ids = append(ids, id)
 	}
 	if defaults.number(58) != 64 || snapshot.number(2) != 1 || len(ids) != 3 || ids[0] != 1 || ids[1] != 6 || ids[2] != 64 {
-		return fmt.Errorf("clocks %d, %d by default, %d first; want 1, 6 and 64, 64 by default, 1 first", ids, defaults.number(58), snapshot.number(2))
+		d.fail("clocks %d, %d by default, %d first; want 1, 6 and 64, 64 by default, 1 first", ids, defaults.number(58), snapshot.number(2))
 	}
 	d.now = d.start
-	return nil
 }
 
 var internedRules = []rule{{1, repeatedBytes}, {2, repeatedBytes}, {3, repeatedBytes}, {29, repeatedBytes}, {43, repeatedBytes}}
 
 // intern reads InternedData.
-func (d *decoder) intern(b []byte) error {
-	all, err := fields(nil).parse(b, internedRules)
-	if err != nil {
-		return err
-	}
+func (d *decoder) intern(b []byte) {
 	var entry fields
-	for _, f := range all {
-		if entry, err = entry[:0].parse(f.data, []rule{{1, varintField}, {2, bytesField}}); err != nil {
-			return err
-		}
+	for _, f := range d.message(b, internedRules...) {
+		entry = d.parse(entry[:0], f.data, entryRules)
 		table := &d.interned[tableOf[f.number]]
 		if len(entry) != 2 || entry.number(1) != uint64(len(*table))+1 {
-			return fmt.Errorf("string %d of field %d comes after %d others", entry.number(1), f.number, len(*table))
+			d.fail("string %d of field %d comes after %d others", entry.number(1), f.number, len(*table))
 		}
-		s, err := entry.text(2)
-		if err != nil {
-			return err
-		}
+		s := d.text(entry, 2)
 		*table = append(*table, s)
 		if f.number == 29 {
 			d.texts = append(d.texts, []byte(s))
 		}
 	}
-	return nil
 }
 
+var entryRules = []rule{{1, varintField}, {2, bytesField}}
+
 // lookup resolves an interned id.
-func (d *decoder) lookup(table int, id uint64) (string, error) {
+func (d *decoder) lookup(table int, id uint64) string {
 	if id == 0 || id > uint64(len(d.interned[table])) {
-		return "", fmt.Errorf("interned string %d of table %d is not defined", id, table)
+		d.fail("interned string %d of table %d is not defined", id, table)
+		return ""
 	}
-	return d.interned[table][id-1], nil
+	return d.interned[table][id-1]
 }
 
 // attributes reads TraceAttributes.
-func attributes(b []byte) (list []Attribute, err error) {
-	all, err := fields(nil).parse(b, []rule{{1, repeatedBytes}})
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range all {
-		pair, err := fields(nil).parse(f.data, []rule{{1, bytesField}, {3, bytesField}})
-		if err != nil {
-			return nil, err
-		}
+func (d *decoder) attributes(b []byte) (list []Attribute) {
+	for _, f := range d.message(b, rule{1, repeatedBytes}) {
+		pair := d.message(f.data, rule{1, bytesField}, rule{3, bytesField})
 		if len(pair) != 2 {
-			return nil, errors.New("an attribute lacks its key or its value")
+			d.fail("an attribute lacks its key or its value")
 		}
-		key, err1 := pair.text(1)
-		value, err2 := pair.text(3)
-		if err := errors.Join(err1, err2); err != nil {
-			return nil, err
-		}
-		list = append(list, Attribute{key, value})
+		list = append(list, Attribute{d.text(pair, 1), d.text(pair, 3)})
 	}
-	return list, nil
+	return list
 }
 
 var descriptorRules = []rule{{1, varintField}, {2, bytesField}, {5, varintField}, {8, bytesField}, {11, varintField}, {12, varintField},
 	{14, bytesField}, {15, varintField}}
 
 // descriptor reads a TrackDescriptor.
-func (d *decoder) descriptor(b []byte) (*Track, error) {
-	f, err := fields(nil).parse(b, descriptorRules)
-	if err != nil {
-		return nil, err
-	}
-	t := &Track{UUID: f.number(1), Parent: f.number(5), Rank: int(f.number(12)), Explicit: f.number(11) == 3}
-	merge, ordering, ranked := f.number(15), f.number(11), f.find(12) != nil
-	name, err1 := f.text(2)
-	desc, err2 := f.text(14)
+func (d *decoder) descriptor(b []byte) *Track {
+	f := d.message(b, descriptorRules...)
+	t := &Track{UUID: f.number(1), Parent: f.number(5), Rank: int(f.number(12)), Explicit: f.number(11) == 3, Name: d.text(f, 2), Desc: d.text(f, 14)}
 	if x := f.find(8); x != nil {
-		t.Counter = true
-		if f, err = fields(nil).parse(x.data, []rule{{6, bytesField}}); err == nil {
-			t.Unit, err = f.text(6)
-		}
+		t.Counter, t.Unit = true, d.text(d.message(x.data, rule{6, bytesField}), 6)
 	}
-	if err := errors.Join(err, err1, err2); err != nil {
-		return nil, err
-	}
-	t.Name, t.Desc = name, desc
 	if _, twice := d.tracks[t.UUID]; twice || t.UUID == 0 {
-		return nil, fmt.Errorf("track uuid %d is zero or not unique", t.UUID)
+		d.fail("track uuid %d is zero or not unique", t.UUID)
 	}
-	if merge != 2 || ordering != 0 && ordering != 3 || !ranked {
-		return nil, fmt.Errorf("track %q may merge with its siblings, or has no rank", t.Name)
+	if merge, ordering := f.number(15), f.number(11); merge != 2 || ordering != 0 && ordering != 3 || f.find(12) == nil {
+		d.fail("track %q may merge with its siblings, or has no rank", t.Name)
 	}
 	d.tracks[t.UUID] = t.Counter
-	return t, nil
+	return t
 }

@@ -93,15 +93,27 @@ type field struct {
 	data   []byte
 }
 
+// A parser reads messages. It keeps the first thing that is wrong: what it gives from then on may lack
+// something.
+type parser struct{ err error }
+
+// fail says what is wrong, unless something was before.
+func (p *parser) fail(format string, args ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf(format, args...)
+	}
+}
+
 // parse reads a message and appends its fields to f, which belong to other messages. What
 // no rule allows is an error, and so is a field that must not repeat and does. No rules allow all.
-func (f fields) parse(b []byte, rules []rule) (fields, error) {
+func (p *parser) parse(f fields, b []byte, rules []rule) fields {
 	first := len(f)
 	for len(b) > 0 {
 		var x field
 		number, wire, n := protowire.ConsumeTag(b)
 		if n < 0 {
-			return f, protowire.ParseError(n)
+			p.fail("%w", protowire.ParseError(n))
+			return f
 		}
 		allowed := rules == nil
 		for _, r := range rules {
@@ -110,7 +122,8 @@ func (f fields) parse(b []byte, rules []rule) (fields, error) {
 			}
 		}
 		if !allowed {
-			return f, fmt.Errorf("field %d of wire type %d repeats, or is not expected here", number, wire)
+			p.fail("field %d of wire type %d repeats, or is not expected here", number, wire)
+			return f
 		}
 		x.number, b = number, b[n:]
 		switch wire {
@@ -124,21 +137,42 @@ func (f fields) parse(b []byte, rules []rule) (fields, error) {
 			n = protowire.ConsumeFieldValue(number, wire, b)
 		}
 		if n < 0 {
-			return f, protowire.ParseError(n)
+			p.fail("%w", protowire.ParseError(n))
+			return f
 		}
 		b = b[n:]
 		f = append(f, x)
 	}
-	return f, nil
+	return f
 }
 
-// message reads the message in a field, which must be there.
-func (f fields) message(number protowire.Number, rules []rule) (fields, error) {
+// message reads a message by itself.
+func (p *parser) message(b []byte, rules ...rule) fields { return p.parse(nil, b, rules) }
+
+// within reads the message in a field, which must be there.
+func (p *parser) within(f fields, number protowire.Number, rules ...rule) fields {
 	x := f.find(number)
 	if x == nil {
-		return nil, fmt.Errorf("field %d is missing", number)
+		p.fail("field %d is missing", number)
+		return nil
 	}
-	return fields(nil).parse(x.data, rules)
+	return p.message(x.data, rules...)
+}
+
+// text returns the text in a field, "" if there is none.
+func (p *parser) text(f fields, number protowire.Number) string {
+	if x := f.find(number); x != nil {
+		return p.valid(x.data)
+	}
+	return ""
+}
+
+// valid returns a text.
+func (p *parser) valid(b []byte) string {
+	if !utf8.Valid(b) {
+		p.fail("string %q is not UTF-8", b)
+	}
+	return string(b)
 }
 
 // find returns the first field of a number, nil if there is none.
@@ -157,20 +191,4 @@ func (f fields) number(number protowire.Number) uint64 {
 		return x.num
 	}
 	return 0
-}
-
-// text returns the text in a field, "" if there is none.
-func (f fields) text(number protowire.Number) (string, error) {
-	x := f.find(number)
-	if x == nil {
-		return "", nil
-	}
-	return text(x.data)
-}
-
-func text(b []byte) (string, error) {
-	if !utf8.Valid(b) {
-		return "", fmt.Errorf("string %q is not UTF-8", b)
-	}
-	return string(b), nil
 }
