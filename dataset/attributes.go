@@ -125,11 +125,12 @@ func appendText(b []byte, s string) []byte {
 // errDamaged says that a column does not hold what was written.
 var errDamaged = errors.New("a value that was not written so")
 
-// A parser reads attributes.
+// A parser reads attributes. Once it is damaged, there is nothing more.
 type parser struct {
-	syms *trace.SymbolCache
-	b    []byte
-	text []byte
+	syms    *trace.SymbolCache
+	b       []byte
+	text    []byte
+	damaged bool
 }
 
 // attributes appends the members of an object to a list.
@@ -137,12 +138,11 @@ func (p *parser) attributes(list trace.ArgList, text []byte) (trace.ArgList, err
 	if len(text) == 0 {
 		return list, nil
 	}
-	p.b = text
-	list, err := p.object(list)
-	if err == nil && len(p.b) > 0 {
-		err = errDamaged
+	p.b, p.damaged = text, false
+	if list = p.object(list); p.damaged || len(p.b) > 0 {
+		return nil, errDamaged
 	}
-	return list, err
+	return list, nil
 }
 
 // take takes a character if it is next.
@@ -154,114 +154,111 @@ func (p *parser) take(c byte) bool {
 	return true
 }
 
-func (p *parser) object(list trace.ArgList) (_ trace.ArgList, err error) {
-	if !p.take('{') {
-		return nil, errDamaged
+// expect takes a character, which must be next.
+func (p *parser) expect(c byte) {
+	if !p.take(c) {
+		p.fail()
 	}
-	for !p.take('}') {
-		p.take(',')
-		name, err := p.quoted()
-		if err != nil {
-			return nil, err
-		}
-		key := p.syms.Intern(name)
-		if !p.take(':') {
-			return nil, errDamaged
-		}
-		if list, err = p.value(list, key); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
 }
 
-func (p *parser) array() (list trace.ArgList, err error) {
-	p.take('[')
-	for !p.take(']') {
+// fail says that what was read is damaged.
+func (p *parser) fail() { p.b, p.damaged = nil, true }
+
+func (p *parser) object(list trace.ArgList) trace.ArgList {
+	p.expect('{')
+	for !p.damaged && !p.take('}') {
 		p.take(',')
-		if list, err = p.value(list, 0); err != nil {
-			return nil, err
-		}
+		key := p.syms.Intern(p.quoted())
+		p.expect(':')
+		list = p.value(list, key)
 	}
-	return list, nil
+	return list
 }
 
-func (p *parser) value(list trace.ArgList, key trace.Sym) (trace.ArgList, error) {
+func (p *parser) array() (list trace.ArgList) {
+	p.expect('[')
+	for !p.damaged && !p.take(']') {
+		p.take(',')
+		list = p.value(list, 0)
+	}
+	return list
+}
+
+func (p *parser) value(list trace.ArgList, key trace.Sym) trace.ArgList {
 	if len(p.b) == 0 {
-		return nil, errDamaged
+		p.fail()
+		return nil
 	}
 	switch p.b[0] {
 	case '"':
-		text, err := p.quoted()
-		return list.Bytes(key, text), err
+		return list.Bytes(key, p.quoted())
 	case '[':
-		elems, err := p.array()
-		return list.Array(key, elems), err
+		return list.Array(key, p.array())
 	case '{':
-		entries, err := p.object(nil)
-		return list.Dict(key, entries), err
+		return list.Dict(key, p.object(nil))
 	}
 	n := bytes.IndexAny(p.b, ",]}")
 	if n <= 0 {
-		return nil, errDamaged
+		p.fail()
+		return nil
 	}
 	word := string(p.b[:n])
 	p.b = p.b[n:]
-	return number(list, key, word)
+	return p.number(list, key, word)
 }
 
 // number appends what is written without quotes.
-func number(list trace.ArgList, key trace.Sym, word string) (trace.ArgList, error) {
+func (p *parser) number(list trace.ArgList, key trace.Sym, word string) trace.ArgList {
 	switch word {
 	case "true", "false":
-		return list.Bool(key, word == "true"), nil
+		return list.Bool(key, word == "true")
 	case "null":
-		return list.Float(key, math.NaN()), nil
+		return list.Float(key, math.NaN())
 	case "1e999":
-		return list.Float(key, math.Inf(1)), nil
+		return list.Float(key, math.Inf(1))
 	case "-1e999":
-		return list.Float(key, math.Inf(-1)), nil
+		return list.Float(key, math.Inf(-1))
 	}
 	if v, err := strconv.ParseInt(word, 10, 64); err == nil {
-		return list.Int(key, v), nil
+		return list.Int(key, v)
 	}
 	if v, err := strconv.ParseUint(word, 10, 64); err == nil {
-		return list.Uint(key, v), nil
+		return list.Uint(key, v)
 	}
 	v, err := strconv.ParseFloat(word, 64)
 	if err != nil {
-		return nil, errDamaged
+		p.fail()
 	}
-	return list.Float(key, v), nil
+	return list.Float(key, v)
 }
 
 // quoted reads a text in quotes, which is valid until the next one.
-func (p *parser) quoted() ([]byte, error) {
-	if !p.take('"') {
-		return nil, errDamaged
-	}
-	p.text = p.text[:0]
-	for {
+func (p *parser) quoted() []byte {
+	p.expect('"')
+	for p.text = p.text[:0]; ; {
 		n := bytes.IndexAny(p.b, `"\`)
 		if n < 0 {
-			return nil, errDamaged
+			p.fail()
+			return nil
 		}
 		p.text = append(p.text, p.b[:n]...)
 		rest := p.b[n:]
 		switch {
 		case rest[0] == '"':
 			p.b = rest[1:]
-			return p.text, nil
+			return p.text
 		case len(rest) >= 6 && rest[1] == 'u':
 			code, err := strconv.ParseUint(string(rest[2:6]), 16, 16)
 			if err != nil {
-				return nil, errDamaged
+				p.fail()
+				return nil
 			}
 			p.text, p.b = utf8.AppendRune(p.text, rune(code)), rest[6:]
 		case len(rest) >= 2:
 			p.text, p.b = append(p.text, rest[1]), rest[2:]
 		default:
-			return nil, errDamaged
+			p.fail()
+			return nil
 		}
 	}
 }

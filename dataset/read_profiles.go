@@ -275,12 +275,10 @@ func (r *restoring) inputsOf(in *rows) func() trace.ArgsID {
 				continue
 			}
 			texts.b = x.text()
-			elems, err := texts.array()
-			if err != nil {
-				in.err = err
+			if list = list.Array(keys[i], texts.array()); texts.damaged {
+				in.err = errDamaged
 				return 0
 			}
-			list = list.Array(keys[i], elems)
 		}
 		id = r.opt.Args.Put(list)
 		known[key] = id
