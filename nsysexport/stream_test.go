@@ -70,7 +70,7 @@ func TestStreamOfRanges(t *testing.T) {
 	}
 	defer src.Close()
 	var want, got []string
-	for r := range src.Ranges {
+	for r := range src.Within(0, 0).Ranges {
 		if r.Kind != rows.MarkInstant {
 			name := src.Options.Syms.Name(r.Text)
 			if r.Domain != 0 {

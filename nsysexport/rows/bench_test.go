@@ -64,8 +64,8 @@ func BenchmarkScan(b *testing.B) {
 					b.Fatal(err)
 				}
 				rows, sum := 0, trace.Time(0)
-				s.Kernels(func(k *Kernel) bool { rows++; sum += k.End - k.Start; return true })
-				s.API(func(c *Call) bool { rows++; sum += c.End - c.Start; return true })
+				s.Within(0, 0).Kernels(func(k *Kernel) bool { rows++; sum += k.End - k.Start; return true })
+				s.Within(0, 0).API(func(c *Call) bool { rows++; sum += c.End - c.Start; return true })
 				if rows != 2*n {
 					b.Fatalf("%d rows", rows)
 				}
@@ -87,7 +87,7 @@ func BenchmarkRanges(b *testing.B) {
 			b.Fatal(err)
 		}
 		rows := 0
-		for range s.Ranges {
+		for range s.Within(0, 0).Ranges {
 			rows++
 		}
 		if s.Close(); rows != n/4 {

@@ -91,40 +91,30 @@ var libraryTables = []struct {
 }
 
 // API yields the calls of the CUDA runtime and driver.
-func (s *Source) API(yield func(*Call) bool) { s.api(&apiTable, &driverTable, yield) }
-
-func (s *Source) api(runtime, driver *tableSpec, yield func(*Call) bool) {
-	more := true
-	s.calls(runtime, ClassRuntime, func(c *Call) bool {
-		more = yield(c)
-		return more
-	})
-	if more {
-		s.calls(driver, ClassDriver, yield)
+func (w *Window) API(yield func(*Call) bool) {
+	if w.calls(w.calling(&apiTable), ClassRuntime, yield) {
+		w.calls(w.calling(&driverTable), ClassDriver, yield)
 	}
 }
 
 // OS yields the calls of the operating system's runtime.
-func (s *Source) OS(yield func(*Call) bool) { s.calls(&osTable, ClassOS, yield) }
+func (w *Window) OS(yield func(*Call) bool) { w.calls(w.bounded(&osTable), ClassOS, yield) }
 
 // Libraries yields the calls of other libraries, and the profiler's overhead.
 func (s *Source) Libraries(yield func(*Call) bool) {
-	more := true
 	for i := range libraryTables {
-		if t := &libraryTables[i]; more {
-			s.calls(&t.spec, t.class, func(c *Call) bool {
-				more = yield(c)
-				return more
-			})
+		if t := &libraryTables[i]; !s.calls(&t.spec, t.class, yield) {
+			return
 		}
 	}
 }
 
 // calls yields the calls of one table. Runtime and driver share a table, and its
-// column tells which is which; elsewhere that column has other numbers.
-func (s *Source) calls(spec *tableSpec, class Class, yield func(*Call) bool) {
+// column tells which is which; elsewhere that column has other numbers. It reports whether more are
+// asked for.
+func (s *Source) calls(spec *tableSpec, class Class, yield func(*Call) bool) (more bool) {
 	var call Call
-	s.scan(spec, func(c *cursor) bool {
+	return s.scan(spec, func(c *cursor) bool {
 		id := c.int(callTID)
 		call.Start, call.End, call.PID, call.TID = c.time(callStart), c.time(callEnd), pidOf(id), tidOf(id)
 		call.Name, call.Correlation, call.Class = c.name(callName), uint32(c.int(callCorrelation)), class

@@ -153,22 +153,20 @@ var callsOf = [numChains][]*tableSpec{
 
 // ChainedCalls yields the calls that have stacks of a kind.
 func (s *Source) ChainedCalls(kind ChainKind, yield func(*ChainedCall) bool) {
-	more := true
 	var x ChainedCall
 	for _, spec := range callsOf[kind] {
-		if !more {
-			return
-		}
-		s.scan(spec, func(c *cursor) bool {
+		more := s.scan(spec, func(c *cursor) bool {
 			chain := c.int(chainedID)
 			if chain == 0 {
 				return true
 			}
 			id := c.int(chainedTID)
 			x = ChainedCall{c.time(chainedStart), c.time(chainedEnd), pidOf(id), tidOf(id), c.name(chainedName), chain}
-			more = yield(&x)
-			return more
+			return yield(&x)
 		})
+		if !more {
+			return
+		}
 	}
 }
 

@@ -22,10 +22,10 @@ func TestConcurrentScans(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			n := 0
-			for range s.Ranges {
+			for range s.Within(0, 0).Ranges {
 				n++
 			}
-			for range s.Kernels {
+			for range s.Within(0, 0).Kernels {
 				n++
 			}
 			if n != 11 {

@@ -54,9 +54,8 @@ func (s *Source) Samples(yield func(*Sample, []Metric) bool) {
 		}
 		return true
 	})
-	more := true
 	var x Sample
-	s.scan(&gpuMetrics, func(c *cursor) bool {
+	more := s.scan(&gpuMetrics, func(c *cursor) bool {
 		if c.null(sampleTime) {
 			return true // of the time between two captures
 		}
@@ -68,8 +67,7 @@ func (s *Source) Samples(yield func(*Sample, []Metric) bool) {
 			metrics = append(metrics, Metric{GPU: int32(key[0] & 0xff), typeID: key[0], id: key[1]})
 		}
 		x = Sample{Time: c.time(sampleTime), Value: c.float(sampleValue), Metric: at}
-		more = yield(&x, metrics)
-		return more
+		return yield(&x, metrics)
 	})
 	if more {
 		s.networkSamples(metrics, yield)

@@ -34,13 +34,13 @@ func open(path string, opt Options) (*export, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &export{Source: s, API: collect(s.API), Kernels: collect(s.Kernels), Ranges: collect(s.Ranges), OS: collect(s.OS)}
+	e := &export{Source: s, API: collect(s.Within(0, 0).API), Kernels: collect(s.Within(0, 0).Kernels), Ranges: collect(s.Within(0, 0).Ranges), OS: collect(s.Within(0, 0).OS)}
 	s.Samples(func(x *Sample, known []Metric) bool {
 		e.Samples, e.Metrics = append(e.Samples, *x), known
 		return true
 	})
-	e.Scheds, e.Memcpys, e.Memsets, e.Syncs = collect(s.Scheds), collect(s.Memcpys), collect(s.Memsets), collect(s.Syncs)
-	e.GraphRuns, e.GraphNodes, e.Libraries = collect(s.GraphRuns), collect(s.GraphNodes), collect(s.Libraries)
+	e.Scheds, e.Memcpys, e.Memsets, e.Syncs = collect(s.Scheds), collect(s.Within(0, 0).Memcpys), collect(s.Within(0, 0).Memsets), collect(s.Syncs)
+	e.GraphRuns, e.GraphNodes, e.Libraries = collect(s.Within(0, 0).GraphRuns), collect(s.GraphNodes), collect(s.Libraries)
 	e.MemoryEvents, e.Messages = collect(s.MemoryEvents), collect(s.Messages)
 	e.Launches, e.Comms = s.Launches(), s.Comms()
 	return e, s.Close()

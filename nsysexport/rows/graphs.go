@@ -23,11 +23,9 @@ var graphTable = tableSpec{
 }
 
 // GraphRuns yields the runs of graphs.
-func (s *Source) GraphRuns(yield func(*GraphRun) bool) { s.graphRuns(&graphTable, yield) }
-
-func (s *Source) graphRuns(spec *tableSpec, yield func(*GraphRun) bool) {
+func (w *Window) GraphRuns(yield func(*GraphRun) bool) {
 	var g GraphRun
-	s.scan(spec, func(c *cursor) bool {
+	w.scan(w.bounded(&graphTable), func(c *cursor) bool {
 		g = GraphRun{Graph: uint32(c.int(runGraph)), Exec: uint32(c.int(runExec))}
 		c.place(&g.Place)
 		// CUPTI documents zeros as "not collected".

@@ -103,9 +103,7 @@ var kernelTable = tableSpec{
 }
 
 // Kernels yields the kernels.
-func (s *Source) Kernels(yield func(*Kernel) bool) {
-	s.kernels(&kernelTable, yield)
-}
+func (w *Window) Kernels(yield func(*Kernel) bool) { w.kernels(w.bounded(&kernelTable), yield) }
 
 // KernelsCalled yields the kernels with names that are wanted. Of others, only the name is read;
 // and their times, for the sake of a [Window] that is read later.

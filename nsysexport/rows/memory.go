@@ -58,11 +58,9 @@ var memcpyTable = tableSpec{
 }
 
 // Memcpys yields the copies.
-func (s *Source) Memcpys(yield func(*Memcpy) bool) { s.memcpys(&memcpyTable, yield) }
-
-func (s *Source) memcpys(spec *tableSpec, yield func(*Memcpy) bool) {
+func (w *Window) Memcpys(yield func(*Memcpy) bool) {
 	var m Memcpy
-	s.scan(spec, func(c *cursor) bool {
+	w.scan(w.bounded(&memcpyTable), func(c *cursor) bool {
 		m = Memcpy{
 			Start: c.time(opStart), End: c.time(opEnd),
 			Bytes: uint64(c.int(memBytes)), Direction: Direction(c.int(memKind)),
@@ -95,11 +93,9 @@ var memsetTable = tableSpec{
 }
 
 // Memsets yields the fills.
-func (s *Source) Memsets(yield func(*Memset) bool) { s.memsets(&memsetTable, yield) }
-
-func (s *Source) memsets(spec *tableSpec, yield func(*Memset) bool) {
+func (w *Window) Memsets(yield func(*Memset) bool) {
 	var m Memset
-	s.scan(spec, func(c *cursor) bool {
+	w.scan(w.bounded(&memsetTable), func(c *cursor) bool {
 		m = Memset{
 			Start: c.time(opStart), End: c.time(opEnd),
 			Bytes: uint64(c.int(setBytes)), Kind: c.memory(setKind),

@@ -58,14 +58,13 @@ type counted struct{ device, port, list, index int64 }
 // networkSamples yields what network cards and switches counted.
 func (s *Source) networkSamples(metrics []Metric, yield func(*Sample, []Metric) bool) {
 	names, cards := s.networkNames(), s.nicNames()
-	more := true
 	for _, table := range []struct {
 		spec *tableSpec
 		kind string
 	}{{&nicMetrics, "NIC"}, {&switchMetrics, "InfiniBand switch"}} {
 		index := map[counted]int32{}
 		var x Sample
-		s.scan(table.spec, func(c *cursor) bool {
+		more := s.scan(table.spec, func(c *cursor) bool {
 			k := counted{c.int(countDevice), c.int(countPort), c.int(countList), c.int(countIndex)}
 			at, ok := index[k]
 			if !ok {
@@ -74,8 +73,7 @@ func (s *Source) networkSamples(metrics []Metric, yield func(*Sample, []Metric) 
 				metrics = append(metrics, k.metric(table.kind, cards, names))
 			}
 			x = Sample{Time: c.time(countEnd), Value: c.float(countValue), Metric: at}
-			more = yield(&x, metrics)
-			return more
+			return yield(&x, metrics)
 		})
 		if !more {
 			return

@@ -138,9 +138,8 @@ func (c *cursor) nvtxText() trace.Sym {
 }
 
 // Ranges yields NVTX ranges and marks.
-func (s *Source) Ranges(yield func(*Range) bool) { s.ranges(&nvtxTable, yield) }
-
-func (s *Source) ranges(spec *tableSpec, yield func(*Range) bool) {
+func (w *Window) Ranges(yield func(*Range) bool) {
+	s := w.Source
 	if s.find(nvtxTable.names[0]) == "" {
 		return
 	}
@@ -149,7 +148,7 @@ func (s *Source) ranges(spec *tableSpec, yield func(*Range) bool) {
 	var p payloads
 	p.init(s, n)
 	var r Range
-	s.scan(spec, func(c *cursor) bool {
+	s.scan(w.bounded(&nvtxTable), func(c *cursor) bool {
 		kind, ok := s.markKind(c.int(nvtxType), c.sel.table)
 		if !ok {
 			return true

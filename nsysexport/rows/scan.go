@@ -91,38 +91,36 @@ func (c *cursor) name(column int) trace.Sym {
 }
 
 // scan passes the rows of a table to each, in the order of the file, until that
-// returns false. A table that does not exist has no rows; one that is damaged
-// those before the damage.
-func (s *Source) scan(spec *tableSpec, each func(*cursor) bool) {
+// returns false, and reports whether it did not. A table that does not exist has no rows; one that is
+// damaged those before the damage.
+func (s *Source) scan(spec *tableSpec, each func(*cursor) bool) (more bool) {
 	c, err := s.connect()
 	if err != nil {
 		s.Diag(trace.NsysTableUnreadable, spec.names[0], 0, err)
-		return
+		return true
 	}
 	defer s.release(c)
-	s.scanOn(c, spec, each)
+	return s.scanOn(c, spec, each)
 }
 
-func (s *Source) scanOn(c *connection, spec *tableSpec, each func(*cursor) bool) {
+func (s *Source) scanOn(c *connection, spec *tableSpec, each func(*cursor) bool) (more bool) {
 	sel, err := s.choose(c, spec)
-	if err != nil {
+	switch {
+	case err != nil:
 		s.Diag(trace.NsysTableUnreadable, spec.names[0], 0, err)
-		return
-	}
-	if sel == nil {
-		return
-	}
-	if sel.missing != "" {
-		if c.Conn.Rows(sel.table) == 0 {
-			return // all tables exist in exports with --lazy=false
+		return true
+	case sel == nil:
+		return true
+	case sel.missing != "":
+		if c.Conn.Rows(sel.table) != 0 { // all tables exist in exports with --lazy=false
+			s.Diag(trace.NsysColumnMissing, sel.table, 0, sel.missing)
 		}
-		s.Diag(trace.NsysColumnMissing, sel.table, 0, sel.missing)
-		return
+		return true
 	}
 	rows, err := c.Conn.Scan(sel.table, sel.columns)
 	if err != nil {
 		s.damaged(spec, sel.table, 0, &storage.Loss{Err: err, Behind: true})
-		return
+		return true
 	}
 	defer rows.Close()
 	if spec.within != nil {
@@ -137,12 +135,13 @@ func (s *Source) scanOn(c *connection, spec *tableSpec, each func(*cursor) bool)
 			continue
 		}
 		if cur.read(); !each(cur) {
-			return
+			return false
 		}
 	}
 	if lost := rows.Loss(); lost != nil {
 		s.damaged(spec, sel.table, rows.Read(), lost)
 	}
+	return true
 }
 
 // damaged reports what damage cost of a table, of which so many rows were read.

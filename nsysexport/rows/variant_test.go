@@ -233,7 +233,7 @@ func TestBrief(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	for k := range s.Kernels {
+	for k := range s.Within(0, 0).Kernels {
 		if k.Name == 0 || k.Launch != 0 {
 			t.Fatalf("kernel %+v", k)
 		}
@@ -243,12 +243,12 @@ func TestBrief(t *testing.T) {
 	}
 	for range 2 {
 		n := 0
-		for range s.Kernels {
+		for range s.Within(0, 0).Kernels {
 			if n++; n == 10 {
 				break
 			}
 		}
-		for range s.API {
+		for range s.Within(0, 0).API {
 			n++
 		}
 		if n != 110 {

@@ -8,8 +8,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Window is a source for those who look at a window of time alone. Events that do not overlap
-// it may be missing where that saves reading them; but no call that launched work that does.
+// A Window is a source of what is in a window of time, or of all. Events that do not overlap it may be
+// missing where that saves reading them; but no call that launched work that does.
 type Window struct {
 	*Source
 	from, to trace.Time
@@ -17,7 +17,7 @@ type Window struct {
 	launched func() (least, most int64)
 }
 
-// Within returns a source of [from, to]; 0 is open.
+// Within returns the rows of [from, to]; 0 is open.
 func (s *Source) Within(from, to trace.Time) *Window {
 	w := &Window{Source: s, from: from, to: to}
 	w.launched = sync.OnceValues(w.findLaunched)
@@ -38,29 +38,6 @@ func (w *Window) bounded(spec *tableSpec) *tableSpec {
 		bounded.within.To = int64(w.to) - w.base
 	}
 	return &bounded
-}
-
-// Kernels is [Source.Kernels].
-func (w *Window) Kernels(yield func(*Kernel) bool) { w.kernels(w.bounded(&kernelTable), yield) }
-
-// GraphRuns is [Source.GraphRuns].
-func (w *Window) GraphRuns(yield func(*GraphRun) bool) { w.graphRuns(w.bounded(&graphTable), yield) }
-
-// Memcpys is [Source.Memcpys].
-func (w *Window) Memcpys(yield func(*Memcpy) bool) { w.memcpys(w.bounded(&memcpyTable), yield) }
-
-// Memsets is [Source.Memsets].
-func (w *Window) Memsets(yield func(*Memset) bool) { w.memsets(w.bounded(&memsetTable), yield) }
-
-// OS is [Source.OS].
-func (w *Window) OS(yield func(*Call) bool) { w.calls(w.bounded(&osTable), ClassOS, yield) }
-
-// Ranges is [Source.Ranges].
-func (w *Window) Ranges(yield func(*Range) bool) { w.ranges(w.bounded(&nvtxTable), yield) }
-
-// API is [Source.API].
-func (w *Window) API(yield func(*Call) bool) {
-	w.api(w.calling(&apiTable), w.calling(&driverTable), yield)
 }
 
 // calling returns a spec of a table of calls with the rows that matter.

@@ -138,30 +138,27 @@ func RandomStream(r *rand.Rand, syms *trace.Symbols) *RowStream {
 
 // Later returns the rows some time later.
 func (s *RowStream) Later(by trace.Time) *RowStream {
-	out := &RowStream{}
-	shift := func(e profile.Event) profile.Event {
-		e.Start, e.End = e.Start+by, e.End+by
-		return e
+	return s.changed(func(e *profile.Event) { e.Start, e.End = e.Start+by, e.End+by })
+}
+
+// changed returns the rows with other events.
+func (s *RowStream) changed(change func(e *profile.Event)) *RowStream {
+	out := &RowStream{KernelRows: slices.Clone(s.KernelRows), CopyRows: slices.Clone(s.CopyRows), CallRows: slices.Clone(s.CallRows),
+		RangeRows: slices.Clone(s.RangeRows), FrameRows: slices.Clone(s.FrameRows)}
+	for i := range out.KernelRows {
+		change(&out.KernelRows[i].Event)
 	}
-	for _, k := range s.KernelRows {
-		k.Event = shift(k.Event)
-		out.KernelRows = append(out.KernelRows, k)
+	for i := range out.CopyRows {
+		change(&out.CopyRows[i].Event)
 	}
-	for _, c := range s.CopyRows {
-		c.Event = shift(c.Event)
-		out.CopyRows = append(out.CopyRows, c)
+	for i := range out.CallRows {
+		change(&out.CallRows[i].Event)
 	}
-	for _, c := range s.CallRows {
-		c.Event = shift(c.Event)
-		out.CallRows = append(out.CallRows, c)
+	for i := range out.RangeRows {
+		change(&out.RangeRows[i].Event)
 	}
-	for _, r := range s.RangeRows {
-		r.Event = shift(r.Event)
-		out.RangeRows = append(out.RangeRows, r)
-	}
-	for _, f := range s.FrameRows {
-		f.Event = shift(f.Event)
-		out.FrameRows = append(out.FrameRows, f)
+	for i := range out.FrameRows {
+		change(&out.FrameRows[i].Event)
 	}
 	return out
 }
@@ -196,23 +193,5 @@ func Renumbered(s *RowStream, syms *trace.Symbols, ranks []string) *profile.Set 
 	for _, name := range slices.Backward(syms.Names()) {
 		other.Intern(name)
 	}
-	out := &RowStream{KernelRows: slices.Clone(s.KernelRows), CopyRows: slices.Clone(s.CopyRows), CallRows: slices.Clone(s.CallRows),
-		RangeRows: slices.Clone(s.RangeRows), FrameRows: slices.Clone(s.FrameRows)}
-	change := func(e *profile.Event) { e.Name = other.Intern(syms.Name(e.Name)) }
-	for i := range out.KernelRows {
-		change(&out.KernelRows[i].Event)
-	}
-	for i := range out.CopyRows {
-		change(&out.CopyRows[i].Event)
-	}
-	for i := range out.CallRows {
-		change(&out.CallRows[i].Event)
-	}
-	for i := range out.RangeRows {
-		change(&out.RangeRows[i].Event)
-	}
-	for i := range out.FrameRows {
-		change(&out.FrameRows[i].Event)
-	}
-	return SetOf(other, ranks, out)
+	return SetOf(other, ranks, s.changed(func(e *profile.Event) { e.Name = other.Intern(syms.Name(e.Name)) }))
 }
