@@ -245,19 +245,18 @@ func (w *CauseWalk) GapLengthsOf(r int, f func(ns int64)) (lead int, ok bool) {
 	return lead, true
 }
 
-// usualCauses are what is usual of the causes, in ns, for the requests that one group of
+// Usual is what is usual of the causes, in ns, for the requests that one group of
 // servers answered: the median over all of them that are attributed; of those that grow with
 // the output, the mean per gap between tokens.
-type usualCauses []Causes
+type Usual []Causes
 
 // UsualOf returns what is usual of requests.
-func UsualOf(list []Attribution) usualCauses {
+func UsualOf(list []Attribution) Usual {
 	groups := int32(0)
 	for i := range Each(list) {
 		groups = max(groups, list[i].AnswerGroup+1)
 	}
-	u := make(usualCauses, groups)
-	values, gaps := make([][]int64, groups), make([]int64, groups)
+	u, gaps := make(Usual, groups), make([]int64, groups)
 	var spent [Count]bool // by any request
 	for i := range Each(list) {
 		a := &list[i]
@@ -269,34 +268,35 @@ func UsualOf(list []Attribution) usualCauses {
 			}
 		}
 	}
-	for c := range Count {
-		if c.PerToken() {
+	parallel.Each(int(Count), func(i int) {
+		switch c := Cause(i); {
+		case c.PerToken():
 			for g := range u {
 				u[g][c] = distribution.FloorDiv(u[g][c], max(1, gaps[g]))
 			}
-			continue
+		case spent[c]: // else the median is 0
+			u.setMedians(c, list)
 		}
-		if !spent[c] { // the median is 0
-			continue
-		}
-		for g := range values {
-			values[g] = values[g][:0]
-		}
-		for i := range Each(list) {
-			g := list[i].AnswerGroup
-			values[g] = memory.Append(values[g], list[i].E2E[c])
-		}
-		for g := range values {
-			if len(values[g]) > 0 {
-				u[g][c] = distribution.LowerMedian(values[g])
-			}
-		}
-	}
+	})
 	return u
 }
 
+// setMedians sets the median of a cause in every group.
+func (u Usual) setMedians(c Cause, list []Attribution) {
+	values := make([][]int64, len(u))
+	for i := range Each(list) {
+		g := list[i].AnswerGroup
+		values[g] = memory.Append(values[g], list[i].E2E[c])
+	}
+	for g := range values {
+		if len(values[g]) > 0 {
+			u[g][c] = distribution.LowerMedian(values[g])
+		}
+	}
+}
+
 // Of returns what is usual of cause c for a request like a.
-func (u usualCauses) Of(c Cause, a *Attribution) int64 {
+func (u Usual) Of(c Cause, a *Attribution) int64 {
 	if c.PerToken() {
 		return u[a.AnswerGroup][c] * int64(a.Gaps)
 	}

@@ -23,16 +23,13 @@ import (
 type Costs struct {
 	set   *request.Set
 	list  []Attribution // of the finished requests
-	usual usualCauses   // nil of no requests
-	total float64       // ns
+	usual Usual
+	total float64 // ns
 }
 
-// NewCosts makes a ledger of the attributed requests of a set.
-func NewCosts(s *request.Set, list []Attribution) *Costs {
-	b := &Costs{set: s, list: list}
-	if len(list) > 0 {
-		b.usual = UsualOf(list)
-	}
+// NewCosts makes a ledger of the attributed requests of a set, of which is known what is usual.
+func NewCosts(s *request.Set, list []Attribution, usual Usual) *Costs {
+	b := &Costs{set: s, list: list, usual: usual}
 	for i := range Each(list) {
 		spent := list[i].spent()
 		b.total += float64(spent.Total())

@@ -158,7 +158,7 @@ func (m *Measured) ofRequests() []func() {
 			m.Tail = tail.New(peers(), tail.Options{})
 			parallel.All(
 				func() { m.Common = tail.FindTraits(in.Requests, m.Tail.List, m.Tail.Peers) },
-				func() { m.Costs = cause.NewCosts(in.Requests, m.Tail.List) })
+				func() { m.Costs = cause.NewCosts(in.Requests, m.Tail.List, m.Tail.Usual) })
 		},
 		func() { m.RankLoads = rank.Measure(peers()) },
 		func() { m.Limits = serverlimit.Find(peers().Ranks) },

@@ -26,7 +26,8 @@ func foundIn(t *testing.T, c cluster.Config) ([]finding.Finding, *cluster.Run) {
 		t.Fatal(err)
 	}
 	s := testset.BuildSet(t, "cluster", &dump)
-	found, check := FindFront(s).Findings(cause.NewCosts(s, cause.NewAttributor(place.Of(s)).All()))
+	list := cause.NewAttributor(place.Of(s)).All()
+	found, check := FindFront(s).Findings(cause.NewCosts(s, list, cause.UsualOf(list)))
 	if check.State() != finding.LookedAt {
 		t.Errorf("%+v", check)
 	}

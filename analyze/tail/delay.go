@@ -52,7 +52,6 @@ func (t *Tail) delays() *Delays {
 		d.Limit = t.medianE2E(-1)
 	}
 	d.Waits = t.waits(d.Limit)
-	usual := cause.UsualOf(t.List)
 	rows := make([]Delay, cause.Count)
 	groups := make([]tailGroup, cause.Count)
 	for i := range cause.Each(t.List) {
@@ -62,7 +61,7 @@ func (t *Tail) delays() *Delays {
 			if c.BySize() || c.PerToken() && a.Gaps == 0 { // without steps nobody knows what held it up
 				continue
 			}
-			if more := a.E2E[c] - usual.Of(c, a); more > most {
+			if more := a.E2E[c] - t.Usual.Of(c, a); more > most {
 				main, most = c, more
 			}
 		}

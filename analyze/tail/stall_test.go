@@ -34,7 +34,7 @@ func TestRateOfStalls(t *testing.T) {
 	right := testset.CountSeeds(seeds, func(seed uint64) bool {
 		s, truth := testset.Simulated(t, longPrompts(seed))
 		tail := New(place.Of(s), Options{})
-		found, _ := tail.StallFindings(cause.NewCosts(s, tail.List))
+		found, _ := tail.StallFindings(cause.NewCosts(s, tail.List, tail.Usual))
 		if len(found) != 1 {
 			t.Logf("seed %d: %d findings", seed, len(found))
 			return false
@@ -77,7 +77,7 @@ func TestRateOfNoStalls(t *testing.T) {
 		c.Mode = simulator.Unified
 		s, _ := testset.Simulated(t, c)
 		tail := New(place.Of(s), Options{Metrics: []*metric.Metric{metric.ITL}})
-		found, _ := tail.StallFindings(cause.NewCosts(s, tail.List))
+		found, _ := tail.StallFindings(cause.NewCosts(s, tail.List, tail.Usual))
 		return len(found) == 0
 	})
 	testset.Rate(t, "tail: no stall where prompts are short", silent, len(seeds), 98)

@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -76,8 +77,10 @@ type Tail struct {
 
 	Peers *place.Groups
 
-	set  *request.Set
-	List []cause.Attribution
+	set *request.Set
+	// List are the finished requests, and Usual is what is usual of them.
+	List  []cause.Attribution
+	Usual cause.Usual
 	// oneHome tells of every cause that all requests have it on the same rank.
 	oneHome [cause.Count]bool
 }
@@ -106,21 +109,27 @@ func New(peers *place.Groups, o Options) *Tail {
 		}
 	}
 	t.Sizes, t.Peers = cause.SplitSizes(s, t.List, peers.Len()), peers
+	t.Usual = cause.UsualOf(t.List) // of the split ones
 	t.oneHome = oneHomes(t.List)
-	for _, m := range o.Metrics {
-		if m == metric.ITL {
+	t.Comparisons = make([]*Comparison, len(o.Metrics))
+	steps := []func(){
+		func() { t.Delays = t.delays() },
+		func() { t.Disaggregation = t.disaggregation() },
+		func() { t.Transfers = t.transfers() },
+	}
+	for i, m := range o.Metrics {
+		steps = append(steps, func() {
+			if m != metric.ITL {
+				t.Comparisons[i] = t.compareRequests(a, m)
+				return
+			}
 			gaps, longest := t.compareGaps(a)
-			t.Comparisons = append(t.Comparisons, gaps)
-			if gaps.N >= finding.FewCompared {
+			if t.Comparisons[i] = gaps; gaps.N >= finding.FewCompared {
 				t.Stalls = t.stalls(a, gaps.Median, longest)
 			}
-		} else {
-			t.Comparisons = append(t.Comparisons, t.compareRequests(a, m))
-		}
+		})
 	}
-	t.Delays = t.delays()
-	t.Disaggregation = t.disaggregation()
-	t.Transfers = t.transfers()
+	parallel.All(steps...)
 	return t
 }
 

@@ -67,7 +67,7 @@ func TestTraitsOfADump(t *testing.T) {
 	if c.N != 16 || c.All != 80 || c.With != 62_000_000 || c.Others != 22_000_000 || c.Slowest != 16.0/17 {
 		t.Errorf("%d of %d, %d and %d ns, %v of the slowest", c.N, c.All, c.With, c.Others, c.Slowest)
 	}
-	found, check := traits.Findings(cause.NewCosts(s, a.List))
+	found, check := traits.Findings(cause.NewCosts(s, a.List, a.Usual))
 	const want = "requests with customer acme take 62.0 ms to the first token, the others 22.0 ms (p50); 100 % of the difference is prefill slower than its size explains; they also have lora_path code"
 	if len(found) != 1 || found[0].Text != want || found[0].Affected.N != 16 || check.State() != finding.LookedAt {
 		t.Errorf("%+v %+v", found, check)
