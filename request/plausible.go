@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -26,17 +27,19 @@ func (s *Set) Again(i int) bool { return s.Rows[i].Means == Reconnecting }
 // ReportTimes reports the rows whose durations are in no report, as their times cannot
 // be right. A timeline says itself what it makes of them.
 func (s *Set) ReportTimes() {
-	for i := range s.All() {
-		if s.Rows[i].Kind == Duplicate || s.Rows[i].Kind == Unselected || !s.Implausible(i) {
-			continue
+	parallel.Rows(len(s.Rows), RowSize, func(from, to int) {
+		for i := from; i < to; i++ {
+			if s.Rows[i].Kind == Duplicate || s.Rows[i].Kind == Unselected || !s.Implausible(i) {
+				continue
+			}
+			d := s.Rows[i].Dur()
+			what := fmt.Sprintf("lasts %d days", d/int64(24*time.Hour))
+			if d < 0 {
+				what = fmt.Sprintf("ends %s before it starts", trace.FormatDuration(-d))
+			}
+			s.Diags.Add(trace.TimeImpossible.At(s.Pos(i), s.Name(i), what))
 		}
-		d := s.Rows[i].Dur()
-		what := fmt.Sprintf("lasts %d days", d/int64(24*time.Hour))
-		if d < 0 {
-			what = fmt.Sprintf("ends %s before it starts", trace.FormatDuration(-d))
-		}
-		s.Diags.Add(trace.TimeImpossible.At(s.Pos(i), s.Name(i), what))
-	}
+	})
 }
 
 const (

@@ -3,6 +3,7 @@ package request
 import (
 	"cmp"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"unsafe"
@@ -292,15 +293,17 @@ func (s *Set) Name(i int) string { return s.names[s.Rows[i].Name] }
 // Bounds returns the first and last instant of all rows; ok is false if there are
 // none.
 func (s *Set) Bounds() (from, to trace.Time, ok bool) {
-	for i := range s.All() {
-		row := &s.Rows[i]
-		if !ok || row.Start < from {
-			from = row.Start
+	type extent struct{ from, to trace.Time }
+	from = math.MaxInt64
+	parallel.Fold(len(s.Rows), RowSize, func() *extent { return &extent{from: math.MaxInt64} }, func(e *extent, first, behind int) {
+		for i := first; i < behind; i++ {
+			e.from, e.to = min(e.from, s.Rows[i].Start), max(e.to, s.Rows[i].End)
 		}
-		to = max(to, row.End)
-		ok = true
+	}, func(e *extent) { from, to = min(from, e.from), max(to, e.to) })
+	if len(s.Rows) == 0 {
+		return 0, 0, false
 	}
-	return from, to, ok
+	return from, to, true
 }
 
 // Any reports whether a selection has left anything.
