@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -24,8 +25,16 @@ func (b *builder) join() {
 	b.joinRetries(g)
 	b.ReserveRequests(g.len(), len(b.Parts))
 	for parts := range g.all() {
-		b.addRequest(parts, flags)
+		b.sortParts(parts)
+		b.AddRequest(request.Request{Gateway: request.None}, parts...)
 	}
+	parallel.Rows(len(b.Requests), threadSize, func(from, to int) {
+		texts := b.KeepTexts()
+		defer texts.Release()
+		for r := from; r < to; r++ {
+			b.readRequest(&b.Requests[r], flags, texts)
+		}
+	})
 	b.sortRequests()
 	b.Own()
 	b.flagCollisions()
@@ -127,15 +136,18 @@ func (b *builder) joinRetries(g groups) {
 	}
 }
 
-// addRequest makes a request of the given parts.
-func (b *builder) addRequest(parts []int, flags []request.Flags) {
+// sortParts puts the parts of a request in order: by role, then by start.
+func (b *builder) sortParts(parts []int) {
 	slices.SortFunc(parts, func(x, y int) int {
 		p, q := &b.Parts[x], &b.Parts[y]
 		return cmp.Or(cmp.Compare(roleOrder[p.Role], roleOrder[q.Role]), cmp.Compare(p.Start, q.Start),
 			b.compareRoots(p.Root, q.Root), cmp.Compare(x, y))
 	})
-	b.AddRequest(request.Request{Gateway: request.None}, parts...)
-	r := &b.Requests[len(b.Requests)-1]
+}
+
+// readRequest finds out what the parts of a request tell about it.
+func (b *builder) readRequest(r *request.Request, flags []request.Flags, texts request.TextKeeper) {
+	parts := b.PartsOf(r)
 	for _, p := range parts {
 		part := &b.Parts[p]
 		r.Flags |= flags[p]
@@ -159,14 +171,14 @@ func (b *builder) addRequest(parts []int, flags []request.Flags) {
 	r.Start, r.End = b.bounds(r)
 	answer := &b.Parts[b.Answering(r)]
 	if r.Gateway != request.None {
-		r.GatewayID = b.NewText(b.gatewayID(r.Gateway))
+		r.GatewayID = texts.Keep([]byte(b.gatewayID(r.Gateway)))
 	}
 	r.RID = cmp.Or(answer.FullID, answer.RID)
 	for _, p := range parts {
 		r.RID = cmp.Or(r.RID, b.Parts[p].FullID, b.Parts[p].RID)
 	}
 	if r.RID == 0 {
-		r.RID = b.NewText(request.TraceRID(b.TraceID(r)))
+		r.RID = texts.Keep([]byte(request.TraceRID(b.TraceID(r))))
 	}
 	status, reason := b.statusOf(r, answer)
 	r.Status, r.Reason = status, b.Syms.Intern(reason)
