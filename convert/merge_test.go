@@ -129,7 +129,7 @@ func (m *merged) readWindow(from, to trace.Time) error {
 }
 
 func (m *merged) layout(opt drawing.Options) *trace.Trace {
-	return drawing.Draw(m.in, m.of, m.clocks, opt, nil)
+	return drawing.Draw(m.in, m.of, m.clocks, opt)
 }
 
 func readAll(t *testing.T, opt inputs.Options, args ...string) (*merged, *trace.Diags) {

@@ -203,31 +203,21 @@ func slowness(by string) (func(r *Request) int64, error) {
 	return nil, fmt.Errorf("slowest by %q: want e2e, ttft or itl", by)
 }
 
-// Outside returns how many spans that are selected lie outside of [from, to], at least in part, and the first of them.
-func (s *Set) Outside(from, to trace.Time) (n, first int) {
+// LeaveOut marks the spans outside of [from, to] as not selected and returns how
+// many those were, and the first of them.
+func (s *Set) LeaveOut(from, to trace.Time) (n, first int) {
 	first = None
 	for i := range s.All() {
-		if s.isOutside(i, from, to) {
-			if n++; first == None {
-				first = i
-			}
+		row := s.Row(i)
+		if row.Start >= from && row.Start <= to && row.End <= to || s.Rows[i].Kind == Duplicate || s.Rows[i].Kind == Unselected {
+			continue
+		}
+		s.Rows[i].Kind = Unselected
+		if n++; first == None {
+			first = i
 		}
 	}
 	return n, first
-}
-
-func (s *Set) isOutside(i int, from, to trace.Time) bool {
-	row := s.Row(i)
-	return (row.Start < from || row.Start > to || row.End > to) && row.Kind != Duplicate && row.Kind != Unselected
-}
-
-// LeaveOut marks the spans that are outside of [from, to] as not selected.
-func (s *Set) LeaveOut(from, to trace.Time) {
-	for i := range s.All() {
-		if s.isOutside(i, from, to) {
-			s.Rows[i].Kind = Unselected
-		}
-	}
 }
 
 // sampled chooses by the id alone, so that the same request is chosen in every

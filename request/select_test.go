@@ -185,12 +185,11 @@ func TestLeaveOut(t *testing.T) {
 			}
 		}
 	}
-	if n, at := s.Outside(1_000_000, 1_830_000); n != want || at != first {
-		t.Errorf("%d are outside, the first is %d; want %d, %d", n, at, want, first)
+	if n, at := s.LeaveOut(1_000_000, 1_830_000); n != want || at != first {
+		t.Errorf("%d left out, the first is %d; want %d, %d", n, at, want, first)
 	}
-	s.LeaveOut(1_000_000, 1_830_000)
-	if n, at := s.Outside(1_000_000, 1_830_000); n != 0 || at != None {
-		t.Errorf("%d more are outside", n)
+	if n, at := s.LeaveOut(1_000_000, 1_830_000); n != 0 || at != None {
+		t.Errorf("%d more left out", n)
 	}
 	for i := range s.Rows {
 		if inside := s.RequestOf(i) == 1; inside != (s.Kind(i) != Unselected) {

@@ -174,12 +174,12 @@ func (c *command) layout(ctx *cli.Context, files []inputs.Input, opt drawing.Opt
 	if err != nil {
 		return nil, 0, err
 	}
-	var look drawing.Look
 	if !ctx.Bool("no-findings") {
-		look = func() *drawing.Told { return c.look(finders.Inputs{Requests: set}, mutes) }
+		c.addFindings(&opt, finders.Inputs{Requests: set}, mutes)
 	}
 	c.screen.Doing("drawing")
-	return drawing.Layout(set, opt, look), len(set.Requests), nil
+	t = drawing.Layout(set, opt)
+	return t, len(set.Requests), nil
 }
 
 // collectEarly trades some time for memory, unless the user says otherwise: a cycle of the garbage collector

@@ -40,8 +40,8 @@ func findingFlags() []cli.Flag {
 	}, reports.MuteFlags("")...)
 }
 
-// look looks for what stands out in the inputs of a timeline, but for what is muted.
-func (c *command) look(in finders.Inputs, mutes []finders.Mute) *drawing.Told {
+// addFindings looks for what stands out in the inputs of a timeline, but for what is muted.
+func (c *command) addFindings(opt *drawing.Options, in finders.Inputs, mutes []finders.Mute) {
 	c.screen.Doing("looking for findings")
 	in.Diags, in.Paths = &c.diags, true
 	m := finders.Measure(in)
@@ -50,25 +50,24 @@ func (c *command) look(in finders.Inputs, mutes []finders.Mute) *drawing.Told {
 	if n := len(result.Muted); n > 0 {
 		fmt.Fprintf(c.screen.Notices, "%s muted\n", words.Counted(n, "finding"))
 	}
-	told := &drawing.Told{}
+	opt.Findings = []drawing.Finding{} // which is not nil where nothing stands out: they were looked for
 	for i := range result.Findings {
-		told.Findings = append(told.Findings, drawnFinding(&result.Findings[i], &m))
+		opt.Findings = append(opt.Findings, drawnFinding(&result.Findings[i], &m))
 	}
 	if in.Requests != nil {
-		told.Paths = slowestPaths(in.Requests, m.Run())
+		addPaths(opt, in.Requests, m.Run())
 	}
-	if m.Lives != nil {
-		for i := range m.Lives.Events {
-			e := &m.Lives.Events[i]
-			told.Events = append(told.Events, drawing.Event{Time: e.At, Name: e.What, Title: e.Sentence()})
-		}
+	if m.Lives == nil {
+		return
 	}
-	c.screen.Doing("drawing")
-	return told
+	for i := range m.Lives.Events {
+		e := &m.Lives.Events[i]
+		opt.Events = append(opt.Events, drawing.Event{Time: e.At, Name: e.What, Title: e.Sentence()})
+	}
 }
 
-// slowestPaths are what the slowest requests waited for.
-func slowestPaths(set *request.Set, run *replay.Run) (paths []drawing.Path) {
+// addPaths adds what the slowest requests waited for.
+func addPaths(opt *drawing.Options, set *request.Set, run *replay.Run) {
 	text := func(key, value string) drawing.Field { return drawing.Field{Key: key, Text: value, Number: math.NaN()} }
 	for _, c := range critical.Slowest(run, nil) {
 		q := &set.Requests[c.Index]
@@ -85,9 +84,8 @@ func slowestPaths(set *request.Set, run *replay.Run) (paths []drawing.Path) {
 			}
 			path.Pieces = append(path.Pieces, drawing.Piece{From: x.First, Until: x.Until, Name: name, Record: record, Stage: x.Stage})
 		}
-		paths = append(paths, path)
+		opt.Paths = append(opt.Paths, path)
 	}
-	return paths
 }
 
 // drawnFinding returns how a timeline shows a finding: one about many devices by the rows of that on
@@ -263,10 +261,7 @@ func (c *command) addNested(ctx *cli.Context, opt *drawing.Options, set *profile
 			return err
 		}
 		if captures != nil {
-			defer func() {
-				captures.Close()
-				set.Captures = nil
-			}()
+			defer captures.Close()
 			set.Captures = &profile.GraphCaptures{Set: captures.Profiles, Sizes: inputs.CaptureSizes(files)}
 		}
 	}

@@ -221,19 +221,18 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 	if in.KeepsKinds() {
 		profiles = convert.Profiles(in, of, aligned)
 	}
-	var look drawing.Look
 	if !ctx.Bool("no-findings") {
-		of := finders.Inputs{Requests: in.Requests, Profiles: profiles}
+		found := finders.Inputs{Requests: in.Requests, Profiles: profiles}
 		if !in.Series.Empty() {
-			of.Series = in.Series
+			found.Series = in.Series
 		}
-		look = func() *drawing.Told { return c.look(of, flags.mutes) }
+		c.addFindings(&flags.draw, found, flags.mutes)
 	}
 	if err := c.addNested(ctx, &flags.draw, profiles, captures); err != nil {
 		return nil, err
 	}
 	c.screen.Doing("drawing")
-	t := drawing.Draw(in, of, aligned, flags.draw, look)
+	t := drawing.Draw(in, of, aligned, flags.draw)
 	if len(t.Slices) == 1 && len(t.Instants) == 0 && len(t.Samples) == 0 {
 		return nil, nothingLeft(ctx)
 	}

@@ -33,23 +33,18 @@ type chooser struct {
 	groups []requestGroup
 }
 
-// mostRequests returns how many of some requests the view by request holds.
-func (opt *Options) mostRequests(all int) int {
-	switch opt.Requests {
-	case 0:
-		return usualRequests
-	case Every:
-		return all
-	}
-	return opt.Requests
-}
-
 // chooseRequests returns the requests that the view by request has: of more than most
 // (see [Options]) those that matter, and some of the others to compare them with.
-func chooseRequests(set *request.Set, opt Options, findings []Finding) []requestGroup {
-	c := chooser{set: set, left: opt.mostRequests(len(set.Requests)), zone: cmp.Or(opt.Zone, time.UTC), chosen: make([]bool, len(set.Requests))}
+func chooseRequests(set *request.Set, opt Options) []requestGroup {
+	c := chooser{set: set, left: opt.Requests, zone: cmp.Or(opt.Zone, time.UTC), chosen: make([]bool, len(set.Requests))}
+	switch {
+	case opt.Requests == 0:
+		c.left = usualRequests
+	case opt.Requests == Every:
+		c.left = len(set.Requests)
+	}
 	most := c.left
-	c.take("Named by findings", "requests that the findings name", most/3, slices.Concat(named(findings)...))
+	c.take("Named by findings", "requests that the findings name", most/3, slices.Concat(named(opt.Findings)...))
 	c.take("Not finished", "requests that were aborted, failed or have no end", most/4,
 		c.slowest(most/4, func(r *request.Request) int64 {
 			if r.Status == request.Finished {

@@ -38,7 +38,7 @@ func thousand() *request.Set {
 // Every planted reason leads to its requests, the worst first, and no request is there
 // twice.
 func TestChooseRequests(t *testing.T) {
-	groups := chooseRequests(thousand(), Options{}, []Finding{{Requests: []int{7, 119}}, {Requests: []int{7, 5}}})
+	groups := chooseRequests(thousand(), Options{Findings: []Finding{{Requests: []int{7, 119}}, {Requests: []int{7, 5}}}})
 	seen := map[int]bool{}
 	for _, g := range groups {
 		for _, r := range g.requests {
@@ -78,7 +78,7 @@ func TestRequestsByMinute(t *testing.T) {
 	for n, want := range map[int]int{Every: 1000, 5000: 1000, 500: 500} {
 		var names []string
 		var all []int
-		for _, g := range chooseRequests(thousand(), Options{Requests: n}, nil) {
+		for _, g := range chooseRequests(thousand(), Options{Requests: n}) {
 			names, all = append(names, g.name), append(all, g.requests...)
 		}
 		if len(all) != want || !slices.IsSorted(all) {
@@ -94,7 +94,7 @@ func TestRequestsByMinute(t *testing.T) {
 func TestFewRequests(t *testing.T) {
 	set := thousand()
 	set.Requests = set.Requests[:19]
-	groups := chooseRequests(set, Options{}, nil)
+	groups := chooseRequests(set, Options{})
 	if len(groups) != 1 || groups[0].name != "" || len(groups[0].requests) != 19 {
 		t.Errorf("got %+v, want one group without a name", groups)
 	}

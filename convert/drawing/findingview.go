@@ -25,10 +25,10 @@ const (
 // drawFindings adds the group of what stands out, with a row for each finding, one of what
 // happened to servers, and one of the requests that did not finish, if there is anything. Findings that do not say when
 // they began or ended reach over the requests, or over what profilers recorded.
-func drawFindings(b *trace.Builder, told *Told, opt *Options, set *request.Set, requests, profiles inputs.Extent) {
-	findings := told.Findings
+func drawFindings(b *trace.Builder, opt *Options, set *request.Set, requests, profiles inputs.Extent) {
+	findings := opt.Findings
 	failed := failures(set, requests)
-	if len(findings)+len(told.Events)+len(failed) == 0 {
+	if len(findings)+len(opt.Events)+len(failed) == 0 {
 		return
 	}
 	top := b.Track(trace.Track{Name: b.Intern(profile.Findings), Order: findingsOrder, Rank: trace.NoRank,
@@ -65,9 +65,9 @@ func drawFindings(b *trace.Builder, told *Told, opt *Options, set *request.Set, 
 		s.Track = row(strconv.Itoa(i+1)+naming.Separator+f.Name, f.Title, i)
 		b.Slice(s, subject)
 	}
-	if len(told.Events) > 0 {
-		track, what := row(fmt.Sprintf("servers%s%d", naming.Separator, len(told.Events)), "when servers started, drained, were restarted, hung, and died", len(findings)), b.Intern("what")
-		for _, e := range told.Events {
+	if len(opt.Events) > 0 {
+		track, what := row(fmt.Sprintf("servers%s%d", naming.Separator, len(opt.Events)), "when servers started, drained, were restarted, hung, and died", len(findings)), b.Intern("what")
+		for _, e := range opt.Events {
 			b.Instant(trace.Instant{Time: e.Time, Track: track, Name: b.Intern(e.Name), Args: b.Args().Put(trace.ArgList(nil).String(what, e.Title))})
 		}
 	}

@@ -26,9 +26,9 @@ func simulated(t *testing.T, requests int) *request.Set {
 }
 
 // written draws a set and reads what becomes of it.
-func written(t *testing.T, set *request.Set, opt Options, told Told) *pftest.Trace {
+func written(t *testing.T, set *request.Set, opt Options) *pftest.Trace {
 	t.Helper()
-	model := Layout(set, opt, func() *Told { return &told })
+	model := Layout(set, opt)
 	if err := trace.Validate(model); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestFindingsAreDrawn(t *testing.T) {
 		{Name: "errors", Title: "requests fail", Severity: "critical", Until: middle},
 		{Name: "limit", Title: "full", Severity: "warning"},
 	}
-	got := written(t, set, Options{}, Told{Findings: findings})
+	got := written(t, set, Options{Findings: findings})
 	var slices []string
 	severities := map[string]string{}
 	for _, s := range got.Slices {
@@ -117,7 +117,7 @@ func TestColors(t *testing.T) {
 		ids[shorten(set.Text(set.Requests[i].RID))] = set.Requests[i].Status.String()
 	}
 	roots := 0
-	for _, s := range written(t, set, Options{}, Told{}).Slices {
+	for _, s := range written(t, set, Options{}).Slices {
 		switch path := s.Track.Path(); {
 		case strings.HasPrefix(path, "By process"):
 			if s.Args["rid"] != nil && s.Correlation == "" {

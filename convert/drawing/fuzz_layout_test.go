@@ -69,5 +69,5 @@ func drawn(t *testing.T, dump []byte) (*request.Set, *trace.Trace) {
 		t.Fatal(err)
 	}
 	set := assembly.Build(d).Set
-	return set, Layout(set, Options{}, nil)
+	return set, Layout(set, Options{})
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/memory"
@@ -46,8 +45,6 @@ func ParseView(s string) (View, error) {
 // thread did below it, as far as it nests. Units are what lanes are packed with.
 type layout struct {
 	set      *request.Set
-	opt      Options
-	told     func() *Told
 	extent   inputs.Extent // of times that are drawn
 	during   inputs.Extent // of the spans that are drawn
 	edges    []edge
@@ -72,64 +69,44 @@ type layoutNames struct {
 }
 
 // Layout draws set and returns the finished trace. Lanes, names and order
-// depend on the spans alone, not on how they were read. Nobody looks where look is nil.
-func Layout(set *request.Set, opt Options, look Look) *trace.Trace {
+// depend on the spans alone, not on how they were read.
+func Layout(set *request.Set, opt Options) *trace.Trace {
 	b := trace.NewBuilder(set.Syms, set.Args, set.Diags)
-	l := newLayout(set, b, opt, look)
+	l := newLayout(set, b, opt)
 	l.noteClocks(b)
 	describe(b, set, nil, nil)
+	drawFindings(b, &opt, set, l.during, inputs.Extent{})
+	l.waits = drawPaths(b, opt.Paths)
 	drawLoad(b, l, nil)
-	threads := l.drawWhile(b, trace.Capacity{})
-	drawFindings(b, l.told(), &opt, set, l.during, inputs.Extent{})
-	t := l.drawRest(b, threads, trace.Capacity{}, func(*drawing) {})
-	return noteOpening(t, l.told().Findings, inputs.Extent{})
+	t := l.drawViews(b, opt.View, trace.Capacity{}, func(*drawing) {})
+	return noteOpening(t, opt.Findings, inputs.Extent{})
 }
 
-// beside is room for what is told.
-var beside = trace.Capacity{Slices: 4 << 10, Instants: 4 << 10, Flows: 4 << 10}
-
-// drawWhile draws the view by process, if it is wanted, while somebody looks for what stands out. It makes
-// the given room for what is drawn behind.
-func (l *layout) drawWhile(b *trace.Builder, room trace.Capacity) (threads *drawing) {
-	if l.opt.View == ViewRequest {
-		return nil
+// drawViews draws the views and, into the given room, what more draws besides;
+// it gets the thread view, or the request view if that is the only one. Two
+// views are drawn side by side.
+func (l *layout) drawViews(b *trace.Builder, view View, room trace.Capacity, more func(d *drawing)) *trace.Trace {
+	own, byRequest := l.rooms(), trace.Capacity{}
+	if view != ViewThread {
+		l.reportLeftOut()
+		byRequest = l.requestRoom()
 	}
-	own := l.rooms()
-	room = room.Plus(total(own)).Plus(outlineRoom).Plus(beside)
-	room.Flows += len(l.edges)
-	if l.opt.View == ViewBoth {
-		room = room.Plus(l.mostByRequest()).Plus(outlineRoom)
-	}
-	b.Grow(room)
-	parallel.All(
-		func() { l.told() },
-		func() { threads = l.drawThreads(b, own) })
-	return threads
-}
-
-// drawRest draws critical paths, the view by request, if it is wanted, and, into the given room, what more
-// draws besides; it gets the thread view, or the request view if that is the only one.
-func (l *layout) drawRest(b *trace.Builder, threads *drawing, room trace.Capacity, more func(d *drawing)) *trace.Trace {
-	l.waits = drawPaths(b, l.told().Paths)
 	room.Flows += len(l.waits)
-	if l.opt.View == ViewThread {
-		l.drawMain(threads, more)
-		return b.Finish()
-	}
-	l.placeRequests(chooseRequests(l.set, l.opt, l.told().Findings))
-	l.addRequestSubjects(b)
-	l.reportLeftOut()
-	byRequest := l.requestRoom()
-	if l.opt.View == ViewRequest {
+	if view == ViewRequest {
 		l.reportForeign()
 		b.Grow(room.Plus(byRequest).Plus(outlineRoom))
 		l.drawMain(l.drawRequests(b, byRequest.Slices), more)
 		return b.Finish()
 	}
-	fork := b.Fork(room, byRequest.Plus(outlineRoom))[0]
+	room.Flows += len(l.edges)
+	fork := b.Fork(room.Plus(total(own)).Plus(outlineRoom), byRequest.Plus(outlineRoom))[0]
 	parallel.All(
-		func() { l.drawMain(threads, more) },
-		func() { l.drawRequests(fork.Builder, byRequest.Slices) })
+		func() { l.drawMain(l.drawThreads(b, own), more) },
+		func() {
+			if view == ViewBoth {
+				l.drawRequests(fork.Builder, byRequest.Slices)
+			}
+		})
 	trace.Join(fork)
 	return b.Finish()
 }
@@ -182,12 +159,8 @@ func (l *layout) reportForeign() {
 
 // newLayout collects what the views share. From then on the arguments of spans
 // are not read any more, since the views add to them.
-func newLayout(set *request.Set, b *trace.Builder, opt Options, look Look) *layout {
-	l := &layout{set: set, opt: opt, told: func() *Told { return &Told{} }, outlined: look != nil, parts: make([]trace.Sym, len(set.Parts))}
-	if look != nil {
-		l.told = sync.OnceValue(look)
-	}
-	l.extent = leaveOutStrays(set, l.told)
+func newLayout(set *request.Set, b *trace.Builder, opt Options) *layout {
+	l := &layout{set: set, outlined: opt.Findings != nil, extent: leaveOutStrays(set), parts: make([]trace.Sym, len(set.Parts))}
 	for kind, cat := range map[request.Kind]string{
 		request.Generic: "service", request.Root: "request", request.Envelope: "request",
 		request.ThreadRow: "thread", request.Gateway: "gateway",
@@ -199,6 +172,7 @@ func newLayout(set *request.Set, b *trace.Builder, opt Options, look Look) *layo
 	}
 	l.names = layoutNames{b.Intern("trace_id"), b.Intern("status"), b.Intern("reason"),
 		b.Intern(request.Aborted.String()), b.Intern(request.Failed.String()), b.Intern("span")}
+	var groups []requestGroup
 	parallel.All( // one of them adds to the builder
 		func() {
 			for p := range l.parts {
@@ -209,7 +183,16 @@ func newLayout(set *request.Set, b *trace.Builder, opt Options, look Look) *layo
 		func() { l.collectCounters() },
 		func() { l.findEdges(b) },
 		func() { l.collectLoads() },
+		func() {
+			if opt.View != ViewThread {
+				groups = chooseRequests(set, opt)
+			}
+		},
 		func() { l.scopes, l.during = newScopes(set, b), l.extentOf() })
+	if opt.View != ViewThread {
+		l.placeRequests(groups)
+		l.addRequestSubjects(b)
+	}
 	return l
 }
 

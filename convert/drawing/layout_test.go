@@ -69,7 +69,7 @@ func setOf(t *testing.T, dump []byte) *request.Set {
 func TestEverySpanIsDrawn(t *testing.T) {
 	eachDump(t, func(t *testing.T, load func() *request.Set) {
 		set := load()
-		checkEverySpanIsDrawn(t, set, Layout(set, Options{Requests: Every}, nil))
+		checkEverySpanIsDrawn(t, set, Layout(set, Options{Requests: Every}))
 	})
 }
 
@@ -182,7 +182,7 @@ func TestArrowsFollowTheRequest(t *testing.T) {
 	config := simulator.DefaultConfig(3)
 	config.Requests, config.PrefillSkew, config.DecodeSkew = 60, 0, 0
 	dump, truth := testinput.Simulate(t, config)
-	model := Layout(setOf(t, dump), Options{View: ViewThread}, nil)
+	model := Layout(setOf(t, dump), Options{View: ViewThread})
 	names := map[string]int{}
 	for _, f := range model.Flows {
 		from, to := model.Slices[f.From], model.Slices[f.To]
@@ -229,7 +229,7 @@ func TestOrderOfInputsDoesNotMatter(t *testing.T) {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if err := perfetto.Write(&b, Layout(set, Options{Requests: Every}, nil)); err != nil {
+		if err := perfetto.Write(&b, Layout(set, Options{Requests: Every})); err != nil {
 			t.Fatal(err)
 		}
 		return b.Bytes()
@@ -248,7 +248,7 @@ func TestOrderOfInputsDoesNotMatter(t *testing.T) {
 func TestCountersAgreeWithStages(t *testing.T) {
 	config := simulator.DefaultConfig(2)
 	dump, _ := testinput.Simulate(t, config)
-	model := Layout(setOf(t, dump), Options{View: ViewThread}, nil)
+	model := Layout(setOf(t, dump), Options{View: ViewThread})
 	last := map[trace.TrackID]float64{}
 	for _, s := range model.Samples {
 		if s.Value < 0 {
@@ -276,7 +276,7 @@ func TestTraceProcessor(t *testing.T) {
 	eachDump(t, func(t *testing.T, load func() *request.Set) {
 		for _, view := range []View{ViewBoth, ViewThread, ViewRequest} {
 			var file bytes.Buffer
-			if err := perfetto.Write(&file, Layout(load(), Options{View: view}, nil)); err != nil {
+			if err := perfetto.Write(&file, Layout(load(), Options{View: view})); err != nil {
 				t.Fatal(err)
 			}
 			pftest.CheckImport(t, processor, file.Bytes())

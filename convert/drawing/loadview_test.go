@@ -65,7 +65,7 @@ func TestSeries(t *testing.T) {
 // what it is of.
 func TestLoadIsDrawn(t *testing.T) {
 	set := simulated(t, 200)
-	got := written(t, set, Options{}, Told{})
+	got := written(t, set, Options{})
 	sums, names := map[string]float64{}, map[string]bool{}
 	last := map[string]pftest.Sample{}
 	for i := range got.Samples {

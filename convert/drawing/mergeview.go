@@ -96,7 +96,7 @@ func joinable(f *profile.Profile) joinedSlices {
 
 // Draw draws everything and returns the finished trace. The events of PyTorch
 // traces are given up on the way: they can be drawn once.
-func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, opt Options, look Look) *trace.Trace {
+func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, opt Options) *trace.Trace {
 	b := trace.NewBuilder(in.Spans.Syms, in.Spans.Args, in.Diags)
 	d := &merging{in: in, of: of, clocks: aligned, b: b, layout: opt.Ranks, classes: newClassifier(in.Spans.Syms), drawn: map[*inputs.ProcessProfile]*drawnFile{}}
 	used := of.CapturesByFile()
@@ -115,11 +115,7 @@ func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, op
 		said.To = min(to, opt.Window.To)
 	}
 	if in.Requests == nil {
-		told := &Told{}
-		if look != nil {
-			told = look()
-		}
-		drawFindings(b, told, &opt, nil, said, cmp.Or(profiles, said))
+		drawFindings(b, &opt, nil, said, cmp.Or(profiles, said))
 		drawLoad(b, nil, d)
 		drawLogged(b, in.Series, aligned, &opt)
 		room := d.room()
@@ -128,22 +124,21 @@ func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, op
 			d.drawRanks()
 			d.linkRanks()
 		}
-		return noteOpening(b.Finish(), told.Findings, profiles)
+		return noteOpening(b.Finish(), opt.Findings, profiles)
 	}
-	l := newLayout(in.Requests, b, opt, look)
+	l := newLayout(in.Requests, b, opt)
+	drawFindings(b, &opt, in.Requests, l.during, cmp.Or(profiles, l.during))
+	l.waits = drawPaths(b, opt.Paths)
 	drawLoad(b, l, d)
 	drawLogged(b, in.Series, aligned, &opt)
-	room := d.room()
-	threads := l.drawWhile(b, room)
-	drawFindings(b, l.told(), &opt, in.Requests, l.during, cmp.Or(profiles, l.during))
-	t := l.drawRest(b, threads, room, func(requests *drawing) {
+	t := l.drawViews(b, opt.View, d.room(), func(requests *drawing) {
 		if len(of.Tracks) > 0 {
 			d.drawRanks()
 			d.linkRanks()
 			d.linkSteps(requests)
 		}
 	})
-	return noteOpening(t, l.told().Findings, profiles)
+	return noteOpening(t, opt.Findings, profiles)
 }
 
 // room returns how many rows the ranks will take, as far as that is known before.
@@ -176,8 +171,8 @@ func (m *merging) name(s trace.Sym) string { return m.in.Spans.Syms.Name(s) }
 const reach = trace.Time(30 * 24 * time.Hour)
 
 // leaveOutStrays leaves out spans that are out of reach of all others, and
-// returns what that reach is. Who looks for what stands out sees the set with them.
-func leaveOutStrays(set *request.Set, look func() *Told) inputs.Extent {
+// returns what that reach is.
+func leaveOutStrays(set *request.Set) inputs.Extent {
 	const samples = 1001
 	n := set.Len()
 	var starts []trace.Time
@@ -187,9 +182,7 @@ func leaveOutStrays(set *request.Set, look func() *Told) inputs.Extent {
 	slices.Sort(starts)
 	median := starts[len(starts)/2]
 	e := inputs.Extent{From: max(0, median-min(median, reach)), To: median + min(reach, math.MaxInt64-median)}
-	if count, first := set.Outside(e.From, e.To); count > 0 {
-		look()
-		set.LeaveOut(e.From, e.To)
+	if count, first := set.LeaveOut(e.From, e.To); count > 0 {
 		set.Diags.Add(trace.TimeOutOfReach.At(set.Pos(first), set.Name(first)).Times(count))
 	}
 	return e

@@ -16,7 +16,7 @@ import (
 func TestPinnedRows(t *testing.T) {
 	set := simulated(t, 100)
 	findings := []Finding{{Name: "a", Title: "a", Rank: "decode DP1 TP1"}, {Name: "b", Title: "b", Rank: "prefill TP1"}}
-	got := written(t, set, Options{}, Told{Findings: findings})
+	got := written(t, set, Options{Findings: findings})
 	attributes := map[string]string{}
 	for _, a := range got.Attributes {
 		attributes[a.Key] = a.Value
@@ -122,8 +122,8 @@ func TestRowsOfAFindingComeFirst(t *testing.T) {
 // The heading of the findings shows the costliest ones that can lie on one track.
 func TestHeadOfFindings(t *testing.T) {
 	b := trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
-	drawFindings(b, &Told{Findings: []Finding{{Title: "all"}, {Title: "late", Since: 50}, {Title: "across", Since: 20, Until: 70}, {Title: "within", Since: 60, Until: 70}}},
-		&Options{}, nil, inputs.Extent{From: 0, To: 100}, inputs.Extent{})
+	drawFindings(b, &Options{Findings: []Finding{{Title: "all"}, {Title: "late", Since: 50}, {Title: "across", Since: 20, Until: 70}, {Title: "within", Since: 60, Until: 70}}},
+		nil, inputs.Extent{From: 0, To: 100}, inputs.Extent{})
 	built := b.Finish()
 	var got []string
 	for i := range built.Slices {

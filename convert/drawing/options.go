@@ -18,6 +18,12 @@ type Options struct {
 	// Requests is how many requests "By request" holds: 0 is those that matter, Every is
 	// all of them.
 	Requests int
+	// Findings are what stands out, the one that costs most first; nil if nobody looked.
+	Findings []Finding
+	// Paths are what slow requests waited for, the slowest first.
+	Paths []Path
+	// Events are what happened to servers, in order.
+	Events []Event
 	// Nested are what the kernels of graphs were launched in, by file of the ranks.
 	Nested [][]Nested
 	// Window is of which time logs and metrics are drawn, on the common clock; 0 is no bound.
@@ -43,19 +49,6 @@ func ParseRequests(s string) (int, error) {
 	}
 	return n, nil
 }
-
-// Told is what a timeline says of the inputs beside what is in them.
-type Told struct {
-	// Findings are what stands out, the one that costs most first.
-	Findings []Finding
-	// Paths are what slow requests waited for, the slowest first.
-	Paths []Path
-	// Events are what happened to servers, in order.
-	Events []Event
-}
-
-// A Look tells it. It may take long, so that views that do not depend on it are drawn meanwhile.
-type Look func() *Told
 
 // A Finding is what a timeline says of something that stands out. Whoever found it says
 // so in words; drawing looks up nothing but times and requests.

@@ -27,7 +27,7 @@ func TestPathsAreDrawn(t *testing.T) {
 		{From: row.End, Until: row.End + 3e6, Name: "join", Stage: request.None},
 	}}}
 	for _, view := range []View{ViewBoth, ViewThread, ViewRequest} {
-		got := written(t, set, Options{View: view}, Told{Paths: paths})
+		got := written(t, set, Options{View: view, Paths: paths})
 		var list []string
 		for _, s := range got.Slices {
 			if s.Track.Path() != " Critical path > 1 · f3a1 · 9 ms" {

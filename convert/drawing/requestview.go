@@ -50,22 +50,6 @@ func (l *layout) requestRoom() (room trace.Capacity) {
 	return room
 }
 
-// mostByRequest returns how many rows the view by request has at most, before it is known which requests those are.
-func (l *layout) mostByRequest() trace.Capacity {
-	rows := make([]int, len(l.set.Requests))
-	for i := range l.set.All() {
-		if r := l.set.RequestOf(i); r != request.None {
-			rows[r]++
-		}
-	}
-	slices.SortFunc(rows, func(x, y int) int { return cmp.Compare(y, x) })
-	n := 0
-	for _, of := range rows[:min(len(rows), l.opt.mostRequests(len(rows)))] {
-		n += of
-	}
-	return trace.Capacity{Slices: n, Instants: n, Flows: n}
-}
-
 // reportLeftOut says how many requests the view by request leaves out.
 func (l *layout) reportLeftOut() {
 	if n := len(l.set.Requests) - l.requestsDrawn(); n > 0 {
