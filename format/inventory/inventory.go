@@ -144,6 +144,28 @@ func (v *Inventory) AddProcess(p Process) {
 // Idle is the name of a row of processes that did nothing that was traced.
 const Idle = "(others, without events)"
 
+// AddProfiles adds a file and the processes of which it has profiles, with what these say of themselves;
+// are says which rank each profile is, or each of its parts. about has what they don't say: size, producer.
+func (v *Inventory) AddProfiles(about Trace, profiles []*profile.Profile, are [][]profile.Identity) {
+	for i, p := range profiles {
+		about.Host, about.Backend, about.Absolute = p.Meta.Host, p.Meta.Backend, p.Meta.Origin == profile.OriginUnix
+		for _, is := range are[i] {
+			x := Process{File: about.File, Is: is, N: 1, PID: p.Meta.PID, World: p.Meta.WorldSize, Events: int64(p.Total),
+				First: p.First, Last: p.Last, Timed: about.Absolute && p.Total > 0, Steps: int64(len(p.Steps)), Collectives: int64(p.Collectives.Len())}
+			if p.Meta.GPU >= 0 {
+				x.GPUs = []int64{int64(p.Meta.GPU)}
+			}
+			v.AddProcess(x)
+		}
+		for _, d := range p.Meta.Devices {
+			if i == 0 { // every process lists those of the machine
+				v.AddDevice(about.File, d.Name, d.ID)
+			}
+		}
+	}
+	v.Traces = append(v.Traces, about)
+}
+
 // AddDevice adds an accelerator.
 func (v *Inventory) AddDevice(file, name string, id int64) {
 	for i := range v.Devices {

@@ -66,7 +66,7 @@ func indexInspector(in *format.Input, opt *format.Options) (*format.Source, erro
 			return profiles, err
 		},
 		Inventory: func(v *inventory.Inventory, size int64, are [][]profile.Identity) {
-			listInspector(v, in.Name, size, profiles, are)
+			v.AddProfiles(inventory.Trace{File: in.Name, Size: size, Producer: "NCCL Inspector"}, profiles, are)
 		}}, nil
 }
 
@@ -105,16 +105,4 @@ func readInspector(in *format.Input, opt *format.Options, diags *trace.Diags) (*
 		diags.Add(trace.InspectorAbout.Of(in.Name, r.untimed, trace.FormatDuration(profiles[0].Meta.Blur)))
 	}
 	return r, profiles, nil
-}
-
-// listInspector adds the processes of a file to an inventory.
-func listInspector(v *inventory.Inventory, file string, size int64, profiles []*profile.Profile, are [][]profile.Identity) {
-	row := inventory.Trace{File: file, Size: size, Producer: "NCCL Inspector", Backend: "nccl", Absolute: true}
-	for i, p := range profiles {
-		row.Host = p.Meta.Host
-		for _, is := range are[i] {
-			v.AddProcess(inventory.Process{File: file, Is: is, N: 1, PID: p.Meta.PID, World: p.Meta.WorldSize, Events: int64(p.Total), First: p.First, Last: p.Last, Timed: true, Collectives: int64(p.Collectives.Len())})
-		}
-	}
-	v.Traces = append(v.Traces, row)
 }

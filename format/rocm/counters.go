@@ -29,28 +29,7 @@ func index(producer string, read func(in *format.Input, opt *format.Options, to 
 				return again(in, &quiet)
 			},
 			Inventory: func(v *inventory.Inventory, size int64, are [][]profile.Identity) {
-				list(v, in.Name, producer, size, profiles, are)
+				v.AddProfiles(inventory.Trace{File: in.Name, Size: size, Producer: producer, Runtime: "ROCm"}, profiles, are)
 			}}, nil
 	}
-}
-
-// list adds an input to an inventory.
-func list(v *inventory.Inventory, file, producer string, size int64, profiles []*profile.Profile, are [][]profile.Identity) {
-	row := inventory.Trace{File: file, Size: size, Producer: producer, Runtime: "ROCm"}
-	for i, p := range profiles {
-		row.Host, row.Backend, row.Absolute = p.Meta.Host, p.Meta.Backend, p.Meta.Origin == profile.OriginUnix
-		for _, is := range are[i] {
-			x := inventory.Process{File: file, Is: is, N: 1, PID: p.Meta.PID, World: p.Meta.WorldSize, Events: int64(p.Total), Steps: int64(len(p.Steps)), Collectives: int64(p.Collectives.Len())}
-			if p.Meta.GPU >= 0 {
-				x.GPUs = []int64{int64(p.Meta.GPU)}
-			}
-			v.AddProcess(x)
-		}
-		for _, d := range p.Meta.Devices {
-			if i == 0 { // every process lists those of the machine
-				v.AddDevice(file, d.Name, d.ID)
-			}
-		}
-	}
-	v.Traces = append(v.Traces, row)
 }
