@@ -154,8 +154,8 @@ type Source struct {
 	// Print is equal for inputs that hold the same; "" is unknown. It is for those of
 	// which no events were kept: of others the events are compared.
 	Print string
-	// Stream reads the profiles once more, with the events that the filter keeps. It is
-	// nil where there is nothing to be read.
+	// Stream reads the profiles once more, with the events that the filter keeps, to the same numbers
+	// of processes and ranks in Meta, by which they are recognized. It is nil where there is nothing to be read.
 	Stream func(opt *Options) ([]*profile.Profile, error)
 	// Rows walks over the rows of the processes to which rank gives a rank; processes
 	// with a negative one are left out. It is nil where rows are in Profiles.

@@ -19,8 +19,8 @@ import (
 )
 
 // toyFormat is a format that is nowhere but here: lines of a kernel, its start and its
-// duration in ns, behind a first line with a rank. A folder of such files, with one that
-// is called toy.index, is one recording.
+// duration in ns, behind a line with a rank. A file may have several ranks. A folder of such files, with one
+// that is called toy.index, is one recording.
 var toyFormat = &formats.Format{
 	Name: "a toy", Doc: "kernels as text", For: "every command", Convert: "toy2perfetto", Noun: "toy recording", Text: true,
 	Sniff:  func(head []byte) bool { return bytes.HasPrefix(head, []byte("toy of rank ")) },
@@ -30,8 +30,19 @@ var toyFormat = &formats.Format{
 
 func indexToy(in *formats.Input, opt *formats.Options) (*formats.Source, error) {
 	read := func(opt *formats.Options) ([]*profile.Profile, error) {
-		p := &profile.Profile{Name: in.Name, Meta: profile.Meta{Rank: -1, WorldSize: 8, GPU: -1, Origin: profile.OriginUnix, PID: 7},
-			Rows: []profile.Row{{Kind: profile.RowStream, PIDText: "0", TIDText: "7", TID: 7}}}
+		var profiles []*profile.Profile
+		ofRank := func(rank int32) *profile.Profile {
+			for _, p := range profiles {
+				if p.Meta.Rank == rank {
+					return p
+				}
+			}
+			p := &profile.Profile{Name: in.Name, Meta: profile.Meta{Rank: rank, WorldSize: 8, GPU: -1, Origin: profile.OriginUnix, PID: 7},
+				Rows: []profile.Row{{Kind: profile.RowStream, PIDText: "0", TIDText: "7", TID: 7}}}
+			profiles = append(profiles, p)
+			return p
+		}
+		keeper := profile.NewKeeper(&opt.Filter, opt.Syms)
 		parts := []func() (io.ReadCloser, error){in.Open}
 		if in.Files != nil {
 			parts = nil
@@ -46,10 +57,13 @@ func indexToy(in *formats.Input, opt *formats.Options) (*formats.Source, error) 
 			if err != nil {
 				return nil, err
 			}
+			var p *profile.Profile
 			for lines := bufio.NewScanner(r); lines.Scan(); {
 				var name string
+				var rank int32
 				s := profile.Slice{Cat: opt.Syms.Intern(profile.KernelCategory), Place: profile.KernelSlice.On(0)}
-				if n, _ := fmt.Sscanf(lines.Text(), "toy of rank %d", &p.Meta.Rank); n == 1 {
+				if n, _ := fmt.Sscanf(lines.Text(), "toy of rank %d", &rank); n == 1 {
+					p = ofRank(rank)
 					continue
 				}
 				if _, err := fmt.Sscan(lines.Text(), &name, &s.Time, &s.Dur); err != nil {
@@ -60,8 +74,7 @@ func indexToy(in *formats.Input, opt *formats.Options) (*formats.Source, error) 
 					p.First = s.Time
 				}
 				p.Last = s.End()
-				f := &opt.Filter
-				if !f.IndexOnly && (f.From == 0 || s.End() >= f.From) && (f.To == 0 || s.Time <= f.To) {
+				if keeper.Keeps(s.Cat, s.Name, s.Time, s.End()) {
 					p.Events = append(p.Events, s)
 				}
 			}
@@ -69,14 +82,14 @@ func indexToy(in *formats.Input, opt *formats.Options) (*formats.Source, error) 
 				return nil, err
 			}
 		}
-		return []*profile.Profile{p}, nil
+		return profiles, nil
 	}
 	profiles, err := read(opt)
 	if err != nil {
 		return nil, err
 	}
 	return &formats.Source{Profiles: profiles, Stream: read, Inventory: func(v *inventory.Inventory, size int64, are [][]profile.Identity) {
-		v.Processes = append(v.Processes, inventory.Process{File: in.Name, Name: "toy", Is: are[0][0], N: 1, World: 8})
+		v.AddProfiles(inventory.Trace{File: in.Name, Size: size, Producer: "a toy"}, profiles, are)
 	}}, nil
 }
 
@@ -87,23 +100,27 @@ func TestOneLineAddsAFormat(t *testing.T) {
 	inputs.Formats = append(inputs.Formats[:len(before):len(before)], toyFormat)
 
 	dir := t.TempDir()
-	write := func(name string, rank, first int) string {
+	write := func(name string, first int, ranks ...int) string {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		text := fmt.Sprintf("toy of rank %d\n", rank)
-		for i := range 10 {
-			text += fmt.Sprintf("my_gemm %d %d\n", 1_787_000_000_000_000_000+int64(first+i)*1000, 500+rank)
+		text := ""
+		for n, rank := range ranks {
+			text += fmt.Sprintf("toy of rank %d\n", rank)
+			for i := range 10 + n {
+				text += fmt.Sprintf("my_gemm %d %d\n", 1_787_000_000_000_000_000+int64(first+i)*1000, 500+rank)
+			}
 		}
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return name
 	}
-	file := write("rank3.toy", 3, 0)
-	write("folder/a.toy", 4, 0)
-	write("folder/b.toy", 4, 100)
+	file := write("rank3.toy", 0, 3)
+	several := write("several.toy", 0, 5, 6)
+	write("folder/a.toy", 0, 4)
+	write("folder/b.toy", 100, 4)
 	if err := os.WriteFile(filepath.Join(dir, "folder", "toy.index"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -112,12 +129,16 @@ func TestOneLineAddsAFormat(t *testing.T) {
 		want string
 	}{
 		{[]string{"inspect", file, "folder"}, "rank 4"},
+		{[]string{"inspect", "--format", "csv", "--table", "processes", several}, "rank 6"},
 		{[]string{"report", "--kernels", file}, "my_gemm"},
 		{[]string{"report", "--kernels", "--format", "csv", file, "folder"}, ",30,"},
 		{[]string{"report", "--by-rank", file, "folder"}, "rank 3"},
 		{[]string{"report", file}, "rank 3"},
 		{[]string{"merge", file, "folder", "-o", "merged.pftrace", "--verify"}, "62 slices"},
 		{[]string{"merge", "folder", "--from", "+50us", "-o", "part.pftrace"}, "22 slices"},
+		{[]string{"merge", several, "-o", "several.pftrace"}, " 44 slices"},
+		{[]string{"merge", several, "--from", "+4us", "-o", "several.pftrace"}, " 28 slices"}, // 6 and 7 kernels
+		{[]string{"merge", several, "--min-dur", "506ns", "-o", "several.pftrace"}, " 22 slices"},
 		{[]string{"convert", "toy2perfetto", file, "-o", "out.json"}, "22 slices"},
 		{[]string{"convert", "--help"}, "toy2perfetto"},
 	} {

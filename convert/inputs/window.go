@@ -22,11 +22,22 @@ func (m *Loaded) Window(x *Source, files []*ProcessProfile, w Extent, workers in
 	}
 	for _, f := range files {
 		for _, p := range profiles {
-			if p.Meta.PID == f.Meta.PID || !x.Format.Machine {
+			if x.sameProcess(p, f.Profile, len(profiles)) {
 				f.Replace(p)
 			}
 		}
 	}
+}
+
+// sameProcess reports whether p, of so many profiles that were read again, is what was read before.
+func (x *Source) sameProcess(p, before *profile.Profile, of int) bool {
+	switch {
+	case x.Format.Machine:
+		return p.Meta.PID == before.Meta.PID
+	case of == 1:
+		return true // whatever a window leaves of what tells its number
+	}
+	return p.Meta.PID == before.Meta.PID && p.Meta.Rank == before.Meta.Rank
 }
 
 // Collectives reads the collectives of an input whose rows are walked, of each of its profiles.
