@@ -207,7 +207,7 @@ func TestArchitecture(t *testing.T) {
 	}
 	for pkg := range all {
 		if rows[pkg] != 1 {
-			t.Errorf("ARCHITECTURE.md has %d rows for %s, not one", rows[pkg], pkg)
+			t.Errorf("docs/ARCHITECTURE.md has %d rows for %s in the table of \"Where things are\", not one: say there what the package is", rows[pkg], pkg)
 		}
 	}
 

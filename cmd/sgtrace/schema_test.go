@@ -319,7 +319,7 @@ func TestSchemas(t *testing.T) {
 func columnsPage(printed map[string][]schemaField) string {
 	var b strings.Builder
 	b.WriteString("# Columns\n\nAll tables that `--format json` and `--format csv` print, column by column; columns of detail are not in text. [METRICS.md](METRICS.md) says how\n" +
-		"numbers are measured. A schema only gains columns: for anything else, its name gets another version. `make docs` makes this page\nfrom the tables themselves.\n")
+		"numbers are measured. A schema only gains columns: for anything else, its name gets another version. `make docs` makes this page\nfrom the tables themselves. A schema whose column is `-` is that of a whole answer of `--format json`, which holds tables.\n")
 	for _, schema := range slices.Sorted(maps.Keys(printed)) {
 		fmt.Fprintf(&b, "\n## %s\n\n| column | unit | meaning |\n|---|---|---|\n", schema)
 		for _, f := range slices.SortedFunc(slices.Values(printed[schema]), func(x, y schemaField) int { return strings.Compare(x.key+" "+x.unit, y.key+" "+y.unit) }) {
@@ -395,6 +395,8 @@ func areDocumented(t *testing.T, printed map[string][]schemaField) {
 		for _, f := range fields {
 			switch name := lastWord.FindString(f.key); {
 			case f.unit == "document":
+			case strings.HasSuffix(f.key, "_"+f.unit+"_"+f.unit):
+				t.Errorf("%s: column %s has its unit twice: Column.Name is without it", schema, f.key)
 			case f.unit != "json" && !columnKey.MatchString(f.key):
 				t.Errorf("%s: column %s: programs read keys of a-z, 0-9, and _; Column.Title may differ for people", schema, f.key)
 			case f.unit != "json" && f.doc == "" && !slices.Contains(words, f.key):
