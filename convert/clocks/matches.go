@@ -203,11 +203,31 @@ func (w *matchWalk) look(match matching.Match) *profile.CollectiveMatch {
 	if x.Blur == 0 {
 		x.Bound = w.apart(w.clocks, int64(x.Arrivals[0].Start))
 	}
+	x.Sync = x.Sync || x.Blur == 0 && x.Bound != align.Unknown && waited(x.Arrivals, x.Bound)
 	byRank := func(a, b profile.Arrival) int { return cmp.Compare(a.Rank, b.Rank) }
 	if !slices.IsSortedFunc(x.Arrivals, byRank) {
 		slices.SortFunc(x.Arrivals, byRank)
 	}
 	return x
+}
+
+// What shows that ranks waited for the last one, where their collective does not promise it, as that of a
+// SendRecv kernel: they began so many ns apart, by this many times more than they ended apart.
+const (
+	beganApart = 100_000
+	timesMore  = 4
+)
+
+// waited reports whether times show that ranks waited for the last one, on clocks that are off by bound ns
+// at most: whoever does not wait, and began early, ends early.
+func waited(list []profile.Arrival, bound int64) bool {
+	first, last := list[0], list[0]
+	for _, a := range list {
+		first.Start, last.Start = min(first.Start, a.Start), max(last.Start, a.Start)
+		first.End, last.End = min(first.End, a.End), max(last.End, a.End)
+	}
+	apart, ends := int64(last.Start-first.Start), int64(last.End-first.End)+bound
+	return apart >= beganApart && ends <= apart/timesMore && first.End > last.Start
 }
 
 // merge adds what one rank says about a collective.
