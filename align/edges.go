@@ -45,15 +45,10 @@ func (p *Problem) call(m matching.Member) matching.Collective {
 
 // useful reports whether m says something about clocks.
 func (p *Problem) useful(m *matching.Match) bool {
-	if m.Kind != matching.KindSync {
-		return false
-	}
-	for _, member := range m.Members {
-		if c := p.call(member); !c.Timed() {
-			return false
-		}
-	}
-	return true
+	return m.Kind == matching.KindSync && !slices.ContainsFunc(m.Members, func(member matching.Member) bool {
+		c := p.call(member)
+		return !c.Timed()
+	})
 }
 
 // A clockSet is the matches that the same clocks, or components, took part in.

@@ -34,10 +34,7 @@ func (s *Set) same() map[int32]int32 {
 		if len(list[logs]) > 1 || len(list[records]) > 1 || len(list[metrics]) > 1 {
 			continue
 		}
-		var all []int32
-		for _, part := range list {
-			all = append(all, part...)
-		}
+		all := slices.Concat(list[:]...)
 		for _, x := range all[1:] {
 			of[x] = all[0]
 		}

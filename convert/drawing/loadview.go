@@ -3,6 +3,7 @@ package drawing
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -196,12 +197,7 @@ func (l *layout) serverLoads(single bool) []*serverLoad {
 			s.add(l, part, t)
 		}
 	}
-	list := make([]*serverLoad, 0, len(loads))
-	for _, s := range loads {
-		list = append(list, s)
-	}
-	slices.SortFunc(list, func(a, b *serverLoad) int { return cmp.Compare(a.order, b.order) })
-	return list
+	return slices.SortedFunc(maps.Values(loads), func(a, b *serverLoad) int { return cmp.Compare(a.order, b.order) })
 }
 
 // add adds a part of a request, of which t is the thread that counts.

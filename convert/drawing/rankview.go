@@ -314,12 +314,7 @@ func asProfilerRow(l *inputs.TrackRow) *inputs.TrackRow {
 
 // joinLines returns one line with the events of two of a file, in lanes in which they nest.
 func joinLines(f *inputs.ProcessProfile, a, b *inputs.TrackRow) *inputs.TrackRow {
-	var events []uint32
-	for _, l := range [...]*inputs.TrackRow{a, b} {
-		for _, lane := range l.Lanes {
-			events = append(events, lane...)
-		}
-	}
+	events := slices.Concat(slices.Concat(a.Lanes, b.Lanes)...)
 	slices.SortStableFunc(events, func(x, y uint32) int {
 		p, q := &f.Events[x], &f.Events[y]
 		return cmp.Or(cmp.Compare(p.Time, q.Time), cmp.Compare(q.Dur, p.Dur))

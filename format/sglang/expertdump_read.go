@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -249,7 +250,7 @@ func (r *expertReader) ring(of pickle.Value) error {
 			return err
 		}
 		t.offset += t.stride[0]
-		if isZero(d.Counts[from:]) {
+		if slices.Max(d.Counts[from:]) == 0 {
 			d.Counts = d.Counts[:from]
 		} else {
 			d.Passes = append(d.Passes, i)
@@ -259,15 +260,6 @@ func (r *expertReader) ring(of pickle.Value) error {
 		return errors.New("has no passes: nothing ran while it recorded")
 	}
 	return nil
-}
-
-func isZero(counts []uint32) bool {
-	for _, c := range counts {
-		if c != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // readCSV reads lines such as "3,18,39249".

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sort"
 	"strings"
 
@@ -268,17 +269,9 @@ func (c *Config) records(rank int, passes []pass, maps [][]int64) simkit.Dict {
 				[2]any{"topk_ids_of_layer", tensor{[]int{c.Layers, c.Tokens, c.TopK}, x.chosen, false}}, [2]any{"misc_objects", []any{}})
 		}
 		if c.Mode != OldPerToken {
-			var values []int64
-			for _, layer := range x.counts {
-				values = append(values, layer...)
-			}
-			rec = append(rec, [2]any{"global_physical_count", tensor{[]int{c.Layers, physical}, values, false}})
+			rec = append(rec, [2]any{"global_physical_count", tensor{[]int{c.Layers, physical}, slices.Concat(x.counts...), false}})
 		}
 		list = append(list, rec)
 	}
-	var logical []int64
-	for _, layer := range maps {
-		logical = append(logical, layer...)
-	}
-	return simkit.Dict{{"records", list}, {"last_physical_to_logical_map", tensor{[]int{c.Layers, physical}, logical, true}}}
+	return simkit.Dict{{"records", list}, {"last_physical_to_logical_map", tensor{[]int{c.Layers, physical}, slices.Concat(maps...), true}}}
 }
