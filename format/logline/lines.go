@@ -2,6 +2,7 @@ package logline
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"strings"
 
@@ -19,10 +20,7 @@ func Read(in io.ReadCloser, name string, diags *trace.Diags, do func(line []byte
 	if long > 0 {
 		diags.Add(trace.LogLineLong.Of(name, Longest>>20).Times(long))
 	}
-	if closed := in.Close(); err == nil {
-		err = closed
-	}
-	return size, err
+	return size, cmp.Or(err, in.Close())
 }
 
 // Lines calls do for each line of a log, with its number from 1. It returns how many bytes there

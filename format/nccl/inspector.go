@@ -2,6 +2,7 @@ package nccl
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 
 	"github.com/sgtrace/sgtrace/format"
@@ -77,9 +78,7 @@ func readInspector(in *format.Input, opt *format.Options, diags *trace.Diags) (*
 	}
 	r := newInspectorReader(opt)
 	_, long, err := logline.Lines(content, r.line)
-	if closed := content.Close(); err == nil {
-		err = closed
-	}
+	err = cmp.Or(err, content.Close())
 	switch {
 	case r.good == 0 && err != nil:
 		return nil, nil, err

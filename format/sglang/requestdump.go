@@ -2,6 +2,7 @@ package sglang
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -78,9 +79,7 @@ func indexRequests(in *format.Input, opt *format.Options) (*format.Source, error
 	const longText = 300 // of an ID and a reason, and of no prompt worth the name
 	r := &requestReader{asked: map[any]*dumpedRequest{}, answered: map[any]*answered{}}
 	root, err := pickle.Read(content, pickle.Options{Take: r.take, LongText: longText, Refs: refs})
-	if closed := content.Close(); err == nil {
-		err = closed
-	}
+	err = cmp.Or(err, content.Close())
 	f := opt.Series.Fill(in.Name, "SGLang request dump")
 	n := r.rows(root, in.Name, f, opt.Records.Fill(f))
 	if err != nil {

@@ -2,6 +2,7 @@ package temporary
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -58,10 +59,7 @@ func (k *keeper) Close() error {
 	if k.to.end(); k.to.failed != nil {
 		err = k.to.failed
 	}
-	if closed := k.ReadCloser.Close(); err == nil {
-		err = closed
-	}
-	return err
+	return cmp.Or(err, k.ReadCloser.Close())
 }
 
 // fail notes why the stream cannot be kept.

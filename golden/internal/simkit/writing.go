@@ -2,6 +2,7 @@ package simkit
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,10 +21,7 @@ func WriteFile(name string, write func(io.Writer) error) error {
 	if err = write(b); err == nil {
 		err = b.Flush()
 	}
-	if closing := f.Close(); err == nil {
-		err = closing
-	}
-	if err != nil {
+	if err = cmp.Or(err, f.Close()); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	return nil
