@@ -149,9 +149,9 @@ func (l *Logged) imbalance(ranks []*Rank) (f finding.Finding, ok bool) {
 	}})
 	for _, c := range change {
 		if mean(share[c.At:c.To]) > muchMore/n && mean(share[c.From:c.At]) <= mean(share[c.At:c.To]) {
-			f.Since, from, to = l.Grid.Start(buckets[c.At]), c.At, c.To
+			f.Since, from, to = l.start(buckets[c.At]), c.At, c.To
 			if c.To < len(share) {
-				f.Until = l.Grid.Start(buckets[c.To])
+				f.Until = l.start(buckets[c.To])
 			}
 			break
 		}

@@ -126,6 +126,9 @@ func (l *Logged) grid(opt Options) {
 	l.Grid = curves.NewGrid(recorded, bucket)
 }
 
+// start is when a bucket begins, or what there is begins in it, or had ended before it.
+func (l *Logged) start(b int) trace.Time { return min(max(l.Grid.Start(b), l.From), l.To) }
+
 // period is how far apart lines or scrapes are that come at even times, as those of vLLM and of Prometheus, which stand for
 // the time between them: 0 where those of any place do not.
 func (l *Logged) period() time.Duration {

@@ -12,7 +12,6 @@ import (
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
-	"github.com/sgtrace/sgtrace/trace"
 )
 
 // full is from which usage on, in %, a KV cache has no room for one more request of usual size:
@@ -101,7 +100,7 @@ func (l *Logged) during(r *Rank, holds func(b int) bool) (d lasting) {
 
 // span says when buckets were.
 func (l *Logged) span(d lasting) string {
-	from, to := clock(l.Grid.Start(d.first)), clock(l.Grid.Start(d.last)+trace.Time(l.Grid.Bucket))
+	from, to := clock(l.start(d.first)), clock(l.start(d.last+1))
 	return fmt.Sprintf("between %s and %s", from, to)
 }
 
@@ -127,7 +126,7 @@ func (l *Logged) noRoom(r *Rank) (f finding.Finding, ok bool) {
 		return f, false
 	}
 	most := max(r.mostQueued(), zero(r.Most(series.Preallocated)))
-	f = finding.Finding{Subkind: kvSubkind, At: r.Where, Since: l.Grid.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
+	f = finding.Finding{Subkind: kvSubkind, At: r.Where, Since: l.start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
 		Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: math.NaN(), After: r.Most(series.KVUsage) / 100}}
 	f.Text = fmt.Sprintf("the KV cache of %s is full (%s %% and more) in %d of %d intervals of %s while up to %.0f requests wait, %s",
 		r.Where.String(), words.InPercent(full/100.0), d.n, d.all, words.Nearly(l.Grid.Bucket), most, l.span(d))
@@ -186,7 +185,7 @@ func (l *Logged) stuck(r *Rank) (f finding.Finding, ok bool) {
 		}
 		limit = "max running requests, or does the next one need more KV cache than is free?"
 	}
-	f = finding.Finding{Subkind: runningSubkind, At: r.Where, Since: l.Grid.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
+	f = finding.Finding{Subkind: runningSubkind, At: r.Where, Since: l.start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
 		Metric: finding.Metric{Name: "running requests", Before: math.NaN(), After: most}}
 	f.Text = fmt.Sprintf("running is stuck at %.0f on %s (%s) in %d of %d intervals of %s while up to %.0f wait, %s",
 		most, r.Where.String(), limit, d.n, d.all, words.Nearly(l.Grid.Bucket), r.mostQueued(), l.span(d))
@@ -206,7 +205,7 @@ func (l *Logged) prefillBound(r *Rank) (f finding.Finding, ok bool) {
 	if d.all < fewBuckets || d.inARow < fewLimited {
 		return f, false
 	}
-	f = finding.Finding{Subkind: prefillSubkind, At: r.Where, Since: l.Grid.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
+	f = finding.Finding{Subkind: prefillSubkind, At: r.Where, Since: l.start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
 		Metric: finding.Metric{Name: "requests waiting for prefill", Before: math.NaN(), After: r.mostQueued()}}
 	f.Text = fmt.Sprintf("%s is prefill-bound: up to %.0f requests wait for it in %d of %d intervals of %s, %s",
 		r.Where.String(), r.mostQueued(), d.n, d.all, words.Nearly(l.Grid.Bucket), l.span(d))
@@ -327,13 +326,13 @@ func (l *Logged) growth(ranks []*Rank, q queue, length []float64) (f finding.Fin
 			}
 		}
 		most := slices.Max(length[c.At:c.To])
-		f = finding.Finding{Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.Grid.Start(c.At), P: finding.Chance(c.P),
+		f = finding.Finding{Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.start(c.At), P: finding.Chance(c.P),
 			Cost: cost, Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: before, After: after}}
 		if r := l.mostOf(ranks, q.metric, c); r != nil {
 			f.At = r.Where
 		}
 		if c.To < len(length) {
-			f.Until = l.Grid.Start(c.To)
+			f.Until = l.start(c.To)
 		}
 		f.Text = fmt.Sprintf("since %s, %s requests %s on %s (%s before)", clock(f.Since), words.ThreeDigits(after), q.of, f.At.String(), words.ThreeDigits(before))
 		f.Evidence = append(suffered, finding.Sentence("at most, %.0f of them on average over %s", most, words.Nearly(l.Grid.Bucket)))
@@ -361,7 +360,7 @@ func (l *Logged) ramp(ranks []*Rank, q queue, length []float64) (f finding.Findi
 	if 2*grew < len(length) || !isMuchLonger(first, last) {
 		return f, false
 	}
-	f = finding.Finding{Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.Grid.Start(0), Cost: 1, Confidence: finding.Certain,
+	f = finding.Finding{Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.start(0), Cost: 1, Confidence: finding.Certain,
 		Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: first, After: last}}
 	if len(ranks) == 1 {
 		f.At = ranks[0].Where

@@ -48,6 +48,9 @@ func find(t *testing.T, run *cluster.Run, l cluster.Logging) (list []finding.Fin
 		for _, f := range found {
 			f.Kind = kind
 			list = append(list, f)
+			if grid := kind == finding.Limit || kind == finding.Load || kind == finding.Imbalance; grid && (f.Since < m.From || max(f.Since, f.Until) > m.To) {
+				t.Errorf("from %d to %d, but logs are from %d to %d: %s", f.Since, f.Until, m.From, m.To, f.Text)
+			}
 		}
 	}
 	return list

@@ -143,9 +143,9 @@ func (l *Logged) worsened(r *Rank, s *saving) (f finding.Finding, intervals int,
 		if !s.matters(before, after) {
 			continue
 		}
-		f = finding.Finding{Subkind: s.subkind, At: r.Where, Since: l.Grid.Start(bucket(c.At)), P: finding.Chance(c.P), Metric: finding.Metric{Name: s.subkind, Unit: s.unit, Before: before, After: after}}
+		f = finding.Finding{Subkind: s.subkind, At: r.Where, Since: l.start(bucket(c.At)), P: finding.Chance(c.P), Metric: finding.Metric{Name: s.subkind, Unit: s.unit, Before: before, After: after}}
 		if c.To < len(values) {
-			f.Until = l.Grid.Start(bucket(c.To))
+			f.Until = l.start(bucket(c.To))
 		}
 		f.Brief = s.says(r.Where.String(), before, after)
 		f.Text = since(f.Since) + f.Brief
