@@ -83,7 +83,7 @@ func TestRestartedWithRequestsInFlight(t *testing.T) {
 	s, _ := testset.Clustered(t, cluster.Find("rolling_restart"), 1)
 	calm := Find(s)
 	r := calm.restarts[0]
-	if text := calm.outcome(calm.restarts[:1]).Text; !strings.Contains(text, "in the files had ended before") || r.old.resent() > 0 {
+	if text := calm.outcome(calm.restarts[:1]).Text; !strings.Contains(text, "in the files had ended before") || r.old.hasResent() {
 		t.Fatalf("before: %s", text)
 	}
 	// The last request of the server becomes one that the other server answers, which began later.
@@ -118,6 +118,17 @@ func TestRestartedWithRequestsInFlight(t *testing.T) {
 	l := Find(s)
 	if got, want := l.outcome(l.restarts[:1]).Text, "1 request in flight had to be sent again, to another server"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	// Answered by the same server after its restart, it went to no other one.
+	x := l.restarts[0].new
+	for i := range s.Parts {
+		if p := &s.Parts[i]; p.Request == l.restarts[0].old.jobs[len(l.restarts[0].old.jobs)-1].request && p.Root != request.None {
+			p.Proc = x.procs[0]
+		}
+	}
+	same := Find(s)
+	if got, want := same.outcome(same.restarts[:1]).Text, "1 request in flight had to be sent again"; got != want {
+		t.Errorf("to the same server: got %q, want %q", got, want)
 	}
 	for i := range l.Events {
 		if e := &l.Events[i]; e.Server == r.old.server.at && e.What == Drain {

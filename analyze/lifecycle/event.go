@@ -58,7 +58,7 @@ func Find(s *request.Set) *Lives {
 	for _, r := range l.restarts {
 		switch {
 		case l.suffered(r.old): // which is an event of its own
-		case r.old.resent() > 0:
+		case r.old.hasResent():
 			l.add(r.old.last, Death, r.old, r.old.server.at)
 		default:
 			l.add(r.old.last, Drain, r.old, r.old.server.at)

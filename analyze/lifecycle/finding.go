@@ -239,16 +239,21 @@ func (l *Lives) outcome(list []restart) finding.Evidence {
 			}
 		}
 	}
-	resent := 0
+	resent, moved := 0, 0
 	for _, r := range list {
-		resent += r.old.resent()
+		n, elsewhere := r.old.resent()
+		resent, moved = resent+n, moved+elsewhere
 	}
 	var parts []string
 	if len(lost) > 0 {
 		parts = append(parts, l.became(lost))
 	}
 	if resent > 0 {
-		parts = append(parts, words.Counted(resent, "request")+" in flight had to be sent again, to another server")
+		again := words.Counted(resent, "request") + " in flight had to be sent again"
+		if moved == resent {
+			again += ", to another server"
+		}
+		parts = append(parts, again)
 	}
 	if len(parts) == 0 {
 		return finding.Sentence("all of its requests that are in the files had ended before")
@@ -256,14 +261,23 @@ func (l *Lives) outcome(list []restart) finding.Evidence {
 	return finding.Sentence("%s", strings.Join(parts, " and "))
 }
 
-// resent returns how many jobs of a life another server had to do again.
-func (l *life) resent() (n int) {
+// resent returns how many jobs of a life had to be done again, and how many of them by another server.
+func (l *life) resent() (n, moved int) {
 	for k := range l.jobs {
 		if l.jobs[k].resent {
 			n++
 		}
+		if l.jobs[k].moved {
+			moved++
+		}
 	}
-	return n
+	return n, moved
+}
+
+// hasResent reports whether any had to be.
+func (l *life) hasResent() bool {
+	n, _ := l.resent()
+	return n > 0
 }
 
 // sentences describe events, after the name of the server.

@@ -54,7 +54,8 @@ type job struct {
 	last    trace.Time
 	ended   bool // the server ended it, or the user was answered
 	blocked bool // it waits for the other half of the request, on another server
-	resent  bool // the server did not end it, and the request was sent to another one
+	resent  bool // the server did not end it, and the request was sent again
+	moved   bool // to another server
 }
 
 // A slot is what no two processes of a server are at one time.
@@ -234,7 +235,6 @@ func (o *observer) hear(p *request.Part) {
 		}
 	}
 	j.ended = ended || q.Status == request.Finished
-	j.resent = !ended && o.wasResent(p)
 	j.blocked = waitsForOther(p.Role, stage) && !(p.Role == request.Decode && o.prefilled(q))
 	l := o.lifeOfPart(p, led)
 	switch {
@@ -248,17 +248,22 @@ func (o *observer) hear(p *request.Part) {
 	case ended:
 		led.closed = memory.Append(led.closed, request.Interval{From: p.Start, To: p.End})
 	}
+	if !ended {
+		j.resent, j.moved = o.wasResent(p, l.server)
+	}
 	l.jobs = memory.Append(l.jobs, j)
 }
 
-// wasResent reports whether another server did later what a part was for.
-func (o *observer) wasResent(p *request.Part) bool {
+// wasResent reports whether a server did later what a part of one was for, and whether that is known to be another.
+func (o *observer) wasResent(p *request.Part, of *server) (resent, moved bool) {
 	for _, k := range o.set.PartsOf(&o.set.Requests[p.Request]) {
 		if other := &o.set.Parts[k]; other.Root != request.None && other.Role == p.Role && other.Start >= p.Start {
-			return true
+			if resent = true; other.Proc != request.None && o.lifeOf[other.Proc] != nil {
+				moved = o.lifeOf[other.Proc].server != of
+			}
 		}
 	}
-	return false
+	return resent, moved
 }
 
 // lifeOfPart returns the life that has a part, which led works on if that is known; nil is unknown.
