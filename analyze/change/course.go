@@ -119,14 +119,7 @@ type foundCourse struct {
 func (w *observer) searchCourses(of []*pace, ofTimes bool, level float64) (found []foundCourse, joint bool) {
 	series := make([][]changepoint.Observation, len(of))
 	for i, p := range of {
-		for k := range p.work {
-			x := &p.work[k]
-			value := x.speed()
-			if ofTimes {
-				value = x.ratio
-			}
-			series[i] = memory.Append(series[i], changepoint.Observation{From: w.seconds(x.from), To: w.seconds(x.to), Value: value, Weight: x.units / (x.units + fullUnits)})
-		}
+		series[i] = w.speeds(p, ofTimes)
 	}
 	together, each := changepoint.Courses(series)
 	is := func(c changepoint.Course, of []*pace) bool {
@@ -165,13 +158,24 @@ func (w *observer) isPace(of []*pace, c *paceCourse) bool {
 			return false // nothing makes servers faster bit by bit, nor slower from a fast beginning
 		}
 	}
+	least := minPaceFactor
+	if c.faster() {
+		least = minFasterFactor
+	}
+	by := func(x *piece) float64 { return c.by(x, w) }
+	return w.outweighs(of, by, least) && (c.faster() || c.Shape == changepoint.Settling || !w.courseFollowsLoad(of, c, by))
+}
+
+// outweighs reports whether work is faster or slower by a factor, given the part by which each piece of it is, and
+// by more than work of another size seems to be.
+func (w *observer) outweighs(of []*pace, by func(*piece) float64, least float64) bool {
 	speeds, burdens := 0.0, 0.0 // by how much either changes with the course
 	for _, p := range of {
 		ns, course := memory.Make[float64](len(p.work)), memory.Make[float64](len(p.work))
 		sum, mean := 0.0, 0.0
 		for i := range p.work {
 			x := &p.work[i]
-			ns[i], course[i] = x.ns/x.ratio, c.by(x, w)
+			ns[i], course[i] = x.ns/x.ratio, by(x)
 			sum, mean = sum+ns[i], mean+course[i]
 		}
 		sum, mean = sum/float64(len(ns)), mean/float64(len(ns))
@@ -187,20 +191,11 @@ func (w *observer) isPace(of []*pace, c *paceCourse) bool {
 		speeds += most - least
 		burdens += math.Abs(covariance/variance) * (most - least)
 	}
-	least := minPaceFactor
-	if c.faster() {
-		least = minFasterFactor
-	}
-	return speeds >= (1-1/least)*float64(len(of)) && speeds >= explained*burdens && !w.followsLoad(of, c)
+	return speeds >= (1-1/least)*float64(len(of)) && speeds >= explained*burdens
 }
 
-// followsLoad reports whether more work came since servers became slower, and by as large a factor or more:
-// a step takes no longer by a larger factor than the work in it is more. What comes does not depend on how fast
-// servers are, as what is there at a time does.
-func (w *observer) followsLoad(of []*pace, c *paceCourse) bool {
-	if c.faster() || c.Shape == changepoint.Settling {
-		return false
-	}
+// courseFollowsLoad tells that of the time in which a course is another one.
+func (w *observer) courseFollowsLoad(of []*pace, c *paceCourse, by func(*piece) float64) bool {
 	from, to := c.At, w.seconds(w.to)
 	switch c.Shape {
 	case changepoint.Spell:
@@ -208,15 +203,21 @@ func (w *observer) followsLoad(of []*pace, c *paceCourse) bool {
 	case changepoint.Ramped:
 		from = to / 2
 	}
-	inside := func(at float64) bool { return at >= from && at < to }
+	return w.followsLoad(of, by, func(at float64) bool { return at >= from && at < to }, to-from)
+}
+
+// followsLoad reports whether more work came since servers became slower, and by as large a factor or more:
+// a step takes no longer by a larger factor than the work in it is more. What comes does not depend on how fast
+// servers are, as what is there at a time does.
+func (w *observer) followsLoad(of []*pace, by func(*piece) float64, inside func(at float64) bool, length float64) bool {
 	var before, after arrived
 	for _, p := range of {
 		for i := range p.work {
 			x := &p.work[i]
 			if inside(w.seconds(x.from)) {
-				after.run(x, 1+c.by(x, w))
+				after.run(x, 1+by(x))
 			} else {
-				before.run(x, 1+c.by(x, w))
+				before.run(x, 1+by(x))
 			}
 		}
 		unknown := meanAsked(p.asked)
@@ -230,12 +231,12 @@ func (w *observer) followsLoad(of []*pace, c *paceCourse) bool {
 			}
 		}
 	}
-	outside := w.seconds(w.to) - (to - from)
-	if before.units == 0 || after.units == 0 || before.speed == 0 || after.speed == 0 || to <= from || outside <= 0 {
+	outside := w.seconds(w.to) - length
+	if before.units == 0 || after.units == 0 || before.speed == 0 || after.speed == 0 || length <= 0 || outside <= 0 {
 		return false
 	}
 	const deviations = 2
-	more := after.units / (to - from) / (before.units / outside)
+	more := after.units / length / (before.units / outside)
 	surely := more * math.Exp(-deviations*math.Hypot(before.scatter(), after.scatter()))
 	return surely >= before.speed/before.ran/(after.speed/after.ran)
 }

@@ -13,21 +13,23 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Stalling is that lead ranks stand still: at equal intervals, for a job that runs every minute
-// beside them, a checkpoint, or garbage that is collected; or once, for long.
+// A Stalling is that lead ranks stand still, or are slow: at equal intervals, for a job that runs every
+// minute beside them, a checkpoint, or garbage that is collected; or that they stand still once, for long.
 type Stalling struct {
 	set    *request.Set
-	shift  Shift   // which ranks
+	shift  Shift   // which ranks; Before and After are what their work takes, if they are slow
 	Period float64 // s; 0 is none
 	Length int64   // of a stall, ns; the median
 	Times  []trace.Time
 	P      float64 // NaN without a period
+	halt   halt
+	// prefills tells that it is prefills that are held up, and not decoding.
+	prefills bool
 	// First and Last are between which times the first one began.
 	First, Last trace.Time
 	held        map[int]int64 // requests that were decoded, with how long each was held up, ns
@@ -59,27 +61,19 @@ type heldUp struct {
 	ns    int64
 }
 
-// findStallings finds the ranks that stall periodically, or once for long. Those that do so
-// together are one.
+// findStallings finds the ranks that are slow periodically, or stand still, periodically or once for long.
+// Those that do so together are one.
 func (w *observer) findStallings() (out []Stalling) {
-	const surely = 0.001
+	out = w.addPulses(out, w.paces.decode, decodePace, decodeStalls)
+	out = w.addPulses(out, w.paces.prefill, prefillPace, prefillStalls)
 	for i := range w.paces.decode {
 		p := &w.paces.decode[i]
 		stalls := p.stalls()
-		times := make([]float64, len(stalls))
-		for k := range stalls {
-			times[k] = w.seconds(stalls[k].at)
-		}
-		period, chance := changepoint.Periodic(times)
-		if chance *= float64(len(w.paces.decode)); chance <= surely {
-			out = w.addStalling(out, w.stalling(p, stalls, period, chance))
-			continue
-		}
 		for k := range stalls {
 			if x := &stalls[k]; x.length < longStall || !p.standsStill(x) {
 				continue
 			}
-			if s := w.stalling(p, stalls[k:k+1], 0, math.NaN()); len(s.held)+len(s.waiting) >= heldByOne {
+			if s := w.stalling(p, stalls[k:k+1]); len(s.held)+len(s.waiting) >= heldByOne {
 				out = w.addStalling(out, s)
 			}
 		}
@@ -109,8 +103,8 @@ func (w *observer) addPrefillStalls(out []Stalling) []Stalling {
 			if slices.ContainsFunc(out, told) || !p.standsStill(&one) {
 				continue
 			}
-			s := w.stalling(p, []stall{one}, 0, math.NaN())
-			if s.shift.Stage = prefillStalls; len(s.held)+len(s.waiting) >= heldByOne {
+			s := w.stalling(p, []stall{one})
+			if s.shift.Stage, s.prefills = prefillStalls, true; len(s.held)+len(s.waiting) >= heldByOne {
 				out = w.addStalling(out, s)
 			}
 		}
@@ -129,8 +123,11 @@ func (p *pace) standsStill(x *stall) bool {
 // otherwise is another question.
 func (w *observer) takeStalls(list []Stalling) {
 	for i := range list {
+		if list[i].Period > 0 {
+			continue // see addPulses
+		}
 		paces := w.paces.decode
-		if list[i].shift.Stage == prefillStalls {
+		if list[i].prefills {
 			paces = w.paces.prefill
 		}
 		for k := range paces {
@@ -151,7 +148,7 @@ func (w *observer) takeStalls(list []Stalling) {
 func (w *observer) addStalling(out []Stalling, s Stalling) []Stalling {
 	const same = 0.05 // period
 	k := slices.IndexFunc(out, func(o Stalling) bool {
-		if o.shift.Location.Role != s.shift.Location.Role || o.shift.Stage != s.shift.Stage || o.Period == 0 != (s.Period == 0) {
+		if o.shift.Location.Role != s.shift.Location.Role || o.prefills != s.prefills || o.Period == 0 != (s.Period == 0) || !o.halt.agrees(s.halt) {
 			return false
 		}
 		if s.Period == 0 {
@@ -220,9 +217,9 @@ func (p *pace) stalls() (out []stall) {
 func (x *piece) extra() float64 { return x.units * x.ns * (1 - 1/x.ratio) }
 
 // stalling describes the stalls of a rank.
-func (w *observer) stalling(p *pace, stalls []stall, period, chance float64) Stalling {
+func (w *observer) stalling(p *pace, stalls []stall) Stalling {
 	at := w.ranks.Places[p.rank]
-	s := Stalling{set: w.set, Period: period, P: chance, First: stalls[0].first, Last: stalls[0].last, held: map[int]int64{}, waiting: map[int]bool{},
+	s := Stalling{set: w.set, P: math.NaN(), First: stalls[0].first, Last: stalls[0].last, held: map[int]int64{}, waiting: map[int]bool{},
 		shift: Shift{Location: at, Stage: decodeStalls, Ranks: []int32{p.rank}, Steps: []PaceStep{{Location: at}}}}
 	s.shift.Name = at.DP()
 	lengths := make([]int64, len(stalls))
@@ -234,6 +231,12 @@ func (w *observer) stalling(p *pace, stalls []stall, period, chance float64) Sta
 		}
 	}
 	s.Length = distribution.LowerMedian(lengths)
+	s.addWaiting(w, p)
+	return s
+}
+
+// addWaiting adds the requests that came to a rank while it stood still.
+func (s *Stalling) addWaiting(w *observer, p *pace) {
 	meets := s.meets(w)
 	for _, r := range w.requests() {
 		if !meets(r.Start) {
@@ -245,7 +248,6 @@ func (w *observer) stalling(p *pace, stalls []stall, period, chance float64) Sta
 			}
 		}
 	}
-	return s
 }
 
 // meets tells of the start of a request whether it may have had to wait for a stall.
@@ -282,6 +284,9 @@ func (s *Stalling) join(o *Stalling) {
 	s.shift.Ranks = append(s.shift.Ranks, o.shift.Ranks...)
 	s.shift.Steps = append(s.shift.Steps, o.shift.Steps...)
 	s.shift.Location = place.Location{Scope: place.WholeRole, Role: s.shift.Location.Role}
+	if s.halt == unclear {
+		s.halt, s.shift.Stage = o.halt, o.shift.Stage
+	}
 	if len(o.Times) > len(s.Times) {
 		s.Times, s.First, s.Last = o.Times, o.First, o.Last
 	}
@@ -299,9 +304,12 @@ func (s *Stalling) finding(b *cause.Costs) finding.Finding {
 	if s.Period == 0 {
 		until = s.Last + trace.Time(s.Length)
 	}
+	metric := finding.Metric{Name: "length of stalls", Unit: table.Duration, Before: math.NaN(), After: float64(s.Length)}
+	if s.halt == slowed {
+		metric = s.shift.metric()
+	}
 	return finding.Finding{
-		Kind: finding.Change, Subkind: finding.Stalls, Until: until, At: s.shift.Location, Since: s.Times[0], P: finding.Chance(s.P), Text: s.sentence(),
-		Metric:   finding.Metric{Name: "length of stalls", Unit: table.Duration, Before: math.NaN(), After: float64(s.Length)},
+		Kind: finding.Change, Subkind: finding.Stalls, Until: until, At: s.shift.Location, Since: s.Times[0], P: finding.Chance(s.P), Text: s.sentence(), Metric: metric,
 		Affected: finding.AffectedOf(s.set, requests),
 		Claim: b.Amounts(s.held, cause.Decode, cause.Interference, cause.Prefill).
 			And(b.Beyond(slices.Sorted(maps.Keys(s.waiting)), cause.OverloadCauses...)).
@@ -309,7 +317,7 @@ func (s *Stalling) finding(b *cause.Costs) finding.Finding {
 	}
 }
 
-// sentence says who stands still, when, and for how long.
+// sentence says who stands still or is slow, when, and for how long.
 func (s *Stalling) sentence() string {
 	if s.Period == 0 {
 		text := fmt.Sprintf("%s stood still for %s at %s: it held up %s", s.shift.paceSubject(), words.Nearly(s.Length), words.When(s.Times[0], s.First, s.Last),
@@ -319,7 +327,14 @@ func (s *Stalling) sentence() string {
 		}
 		return text
 	}
-	return fmt.Sprintf("%s stalls every %s for about %s: %d times between %s and %s; nothing is decoded meanwhile", s.shift.paceSubject(),
-		words.Nearly(int64(s.Period*1e9)), words.Nearly(s.Length), len(s.Times),
-		words.At(s.Times[0], toSecond), words.At(s.Times[len(s.Times)-1], toSecond))
+	every, length := words.Nearly(int64(s.Period*1e9)), words.Nearly(s.Length)
+	seen := fmt.Sprintf("%d times between %s and %s", len(s.Times), words.At(s.Times[0], toSecond), words.At(s.Times[len(s.Times)-1], toSecond))
+	switch s.halt {
+	case slowed:
+		before, after := s.shift.values()
+		return fmt.Sprintf("%s rises by %s %% for about %s every %s, from %s to %s at the same load: %s", s.shift.paceSubject(), words.InPercent(s.shift.relative()), length, every, before, after, seen)
+	case unclear:
+		return fmt.Sprintf("%s loses about %s every %s: %s; it stands still for that long, or is slow for longer", s.shift.paceSubject(), length, every, seen)
+	}
+	return fmt.Sprintf("%s stalls every %s for about %s: %s; nothing is done meanwhile", s.shift.paceSubject(), every, length, seen)
 }

@@ -18,7 +18,7 @@ import (
 
 // usual are the scenarios that every test run looks at, with one seed each; "make rates"
 // looks at all of them.
-var usual = []string{"healthy", "healthy_pd", "mixed_models", "caches_and_drafts", "one_slower_always", "all_slower_50", "all_slower_10", "long_outputs", "cold_cache", "client_timeouts"}
+var usual = []string{"healthy", "healthy_pd", "mixed_models", "caches_and_drafts", "one_slower_always", "all_slower_50", "all_slower_10", "long_outputs", "cold_cache", "client_timeouts", "slow_every_40"}
 
 // clusterVerdict is how right the findings about runs of scenarios are.
 type clusterVerdict struct {

@@ -19,7 +19,7 @@ type Fault struct {
 	At            time.Duration // since the start of the run
 	Size, Share   float64
 	Every         time.Duration
-	For           time.Duration // how long steps are slower; 0 is to the end
+	For           time.Duration // how long steps are slower; 0 is to the end; with Every again and again
 }
 
 // faults are all that can be planted: what it does to a run that has been planned.
@@ -84,6 +84,9 @@ func (f *Fault) paces(s *sim, factor func(ns int64, decode bool) float64) {
 	f.each(s, func(v *server) {
 		v.pace = append(v.pace, func(at int64, decode bool) float64 {
 			ns := at - f.since(s)
+			if f.For > 0 && f.Every > 0 && ns > 0 {
+				ns %= int64(f.Every)
+			}
 			if ns < 0 || f.For > 0 && ns >= int64(f.For) {
 				return 1
 			}

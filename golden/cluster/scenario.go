@@ -254,6 +254,10 @@ var speeds = []Scenario{
 		c.Length = 400 * time.Second
 		c.Faults = []Fault{{Name: "stalls", Server: vary.IntN(3), At: 20 * time.Second, Every: time.Minute, Size: 0.8}}
 	}},
+	{Name: "slow_every_40", Doc: "decode steps of one server take 80 % longer for 6 s every 40 s", Words: "HOST.*decode.*every 40|decode.*every 40.*HOST", Stage: "decode", plant: func(c *Config, vary *rand.Rand) {
+		c.Length = 400 * time.Second
+		c.Faults = []Fault{{Name: "slow decode", Server: vary.IntN(3), At: time.Duration(20+vary.IntN(15)) * time.Second, Every: 40 * time.Second, For: 6 * time.Second, Size: 1.8}}
+	}},
 	{Name: "stalls_60_all", Doc: "a step of every server takes 1 s longer every 60 s", Words: "every|period", plant: func(c *Config, _ *rand.Rand) {
 		c.Length = 400 * time.Second
 		c.Faults = []Fault{{Name: "stalls", Server: All, At: 20 * time.Second, Every: time.Minute, Size: 1}}

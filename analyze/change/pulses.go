@@ -1,0 +1,140 @@
+package change
+
+import (
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/parallel"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// What ranks do again and again.
+type halt uint8
+
+const (
+	still   halt = iota // they stand still
+	slowed              // they are slow
+	unclear             // one of both: it is too short to tell
+)
+
+// agrees reports whether what two ranks do may be the same.
+func (h halt) agrees(o halt) bool { return h == o || h == unclear || o == unclear }
+
+// minPulseFactor is by how much slower work is at least, again and again, that anyone would look for.
+const minPulseFactor = 1.15
+
+// addPulses adds the ranks whose work is slow, or stands still, at equal intervals, and takes that out of the
+// pieces of work: how fast they are otherwise is another question.
+func (w *observer) addPulses(out []Stalling, paces []pace, slow, stalls string) []Stalling {
+	const surely = 0.001
+	found := make([]changepoint.Pulses, len(paces))
+	parallel.Each(len(paces), func(i int) { found[i] = changepoint.FindPulses(w.speeds(&paces[i], false)) })
+	for i := range paces {
+		p, pulses := &paces[i], &found[i]
+		if pulses.P *= float64(len(paces)); pulses.P > surely || !w.isPulsed(p, pulses) {
+			continue
+		}
+		s := w.pulsing(p, pulses)
+		if s.shift.Stage, s.prefills = stalls, stalls == prefillStalls; s.halt == slowed {
+			s.shift.Stage = slow
+		}
+		out = w.addStalling(out, s)
+	}
+	return out
+}
+
+// isPulsed reports whether work is slow enough in pulses, and not because of what there is to do then.
+func (w *observer) isPulsed(p *pace, pulses *changepoint.Pulses) bool {
+	by := func(x *piece) float64 { return w.pulsed(x, pulses) }
+	least := pulses.Level * (1 - 1/minPulseFactor)
+	inside := func(at float64) bool { return pulses.Over(at, at) > 0 }
+	of := []*pace{p}
+	return pulses.Size >= least && w.outweighs(of, by, minPaceFactor) &&
+		!w.followsLoad(of, by, inside, pulses.Length*float64(pulses.Count))
+}
+
+// pulsed returns the part by which a piece of work was slower for pulses, as a negative number.
+func (w *observer) pulsed(x *piece, pulses *changepoint.Pulses) float64 {
+	const slowest = 0.95
+	return -min(pulses.Size/pulses.Level, 1) * min(slowest, pulses.Over(w.seconds(x.from), w.seconds(x.to)))
+}
+
+// pulsing describes what a rank does in pulses, and takes it out of its work.
+func (w *observer) pulsing(p *pace, pulses *changepoint.Pulses) Stalling {
+	at := w.ranks.Places[p.rank]
+	s := Stalling{set: w.set, Period: pulses.Every, P: pulses.P, Length: int64(pulses.Length * 1e9), held: map[int]int64{}, waiting: map[int]bool{}, halt: w.haltOf(p, pulses),
+		shift: Shift{Location: at, Metric: PaceChanged, Ranks: []int32{p.rank}, Steps: []PaceStep{{Location: at}}, Before: newLevel(0), After: newLevel(0)}}
+	s.shift.Name = at.DP()
+	s.shift.Before.P50, s.shift.After.P50 = int64(p.usual/pulses.Level), int64(p.usual/max(pulses.Level-pulses.Size, 0.05*pulses.Level))
+	for _, k := range pulses.Seen {
+		s.Times = append(s.Times, w.time(pulses.Begin(k)))
+	}
+	s.First, s.Last = s.Times[0], s.Times[0]
+	var lengths []int64 // of those that were held up
+	for i := range p.work {
+		x := &p.work[i]
+		by := w.pulsed(x, pulses)
+		switch {
+		case by == 0:
+		case s.halt == slowed:
+			s.held[x.request] += int64((1 - x.otherwise(1+by)) * x.ns * x.units)
+			x.ns, x.ratio = x.ns*(1+by), x.ratio*(1+by)
+		case x.extra() > 0:
+			if pulses.Over(w.seconds(x.from), w.seconds(x.to))*float64(x.to-x.from) >= 0.9e9*pulses.Length {
+				lengths = append(lengths, int64(x.extra()))
+			}
+			s.held[x.request] += int64(x.extra())
+			x.ns, x.ratio = x.ns/x.ratio, 1
+		}
+	}
+	if s.halt != slowed {
+		if len(lengths) > 0 {
+			s.Length = distribution.LowerMedian(lengths)
+		}
+		s.addWaiting(w, p)
+	}
+	return s
+}
+
+// haltOf tells whether a rank stands still in pulses: then no piece of work begins or ends in them. Where it is
+// slow, they do about as often as otherwise, or as much less often as it is slow.
+func (w *observer) haltOf(p *pace, pulses *changepoint.Pulses) halt {
+	const (
+		margin  = 0.2 // of a pulse, by which it may be off at its beginning and its end
+		enough  = 5   // that there would be
+		hardly  = 0.1 // of them
+		several = 0.3
+	)
+	inner := *pulses
+	inner.At, inner.Length = pulses.At+margin*pulses.Length, (1-2*margin)*pulses.Length
+	within, all := 0.0, 0.0
+	for i := range p.work {
+		for _, t := range [...]trace.Time{p.work[i].from, p.work[i].to} {
+			at := w.seconds(t)
+			if all++; inner.Over(at, at) > 0 {
+				within++
+			}
+		}
+	}
+	share := distribution.Ratio(inner.Length*float64(inner.Count), float64(w.to-w.from)/1e9)
+	switch expected := all * share; {
+	case within >= several*expected && within >= enough:
+		return slowed
+	case within <= hardly*expected && expected >= enough:
+		return still
+	}
+	return unclear
+}
+
+// speeds returns how fast the pieces of work of a rank went, or how long they took in comparison to what is usual.
+func (w *observer) speeds(p *pace, ofTimes bool) []changepoint.Observation {
+	list := make([]changepoint.Observation, 0, len(p.work))
+	for k := range p.work {
+		x := &p.work[k]
+		value := x.speed()
+		if ofTimes {
+			value = x.ratio
+		}
+		list = append(list, changepoint.Observation{From: w.seconds(x.from), To: w.seconds(x.to), Value: value, Weight: x.units / (x.units + fullUnits)})
+	}
+	return list
+}

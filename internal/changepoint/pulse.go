@@ -1,0 +1,415 @@
+package changepoint
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Pulses are times at which a level is lower: as long each, and at equal intervals.
+type Pulses struct {
+	At, Length, Every float64
+	Count             int
+	// Size is by how much the level is lower, and Level what it is otherwise.
+	Size, Level float64
+	// Seen are the numbers of those in which there are observations that say so.
+	Seen []int
+	// P bounds the probability that a steady level seems to have such pulses.
+	P float64
+}
+
+const (
+	// fewestPulses is how many there are at least, and mostPulses at most: those of half a percent of the
+	// time and less nobody can tell from noise.
+	fewestPulses, mostPulses = 4, 128
+	// longestPulse is the part of an interval that a pulse has at most: normal is what there is most of.
+	longestPulse = 0.4
+	// pulseBins is into how many bins the time is cut at most, and pulseCells into how many an interval is.
+	pulseBins, pulseCells = 4096, 64
+	// perPulse is how many observations there are at least for each pulse, and the time until the next one.
+	perPulse = 4
+	// leastExplained is the part of what varies that pulses explain at least.
+	leastExplained = 0.1
+	// pulseLengths is how many lengths are tried that differ by half or more.
+	pulseLengths = 5
+	// periodSteps is how many intervals are tried from one number of them to the next: the last pulse
+	// moves by one part of that many.
+	periodSteps = 16
+	// steady is the part of the pulses, and of the times between them, that are like the others at least.
+	steadyPart = 0.75
+	// therePart is the part of the pulses in which the level is seen to be lower at least.
+	therePart = 0.6
+	// smooth is the part of what pulses explain that a wave explains at most: it explains three quarters of the
+	// longest ones, and these as much of it.
+	smooth = 0.9
+)
+
+// Over returns which part of a time lies in pulses.
+func (p *Pulses) Over(from, to float64) float64 {
+	const instant = 1e-9 // of an interval
+	to = max(to, from+instant*p.Every)
+	return (p.until(to) - p.until(from)) / (to - from)
+}
+
+// until returns how long the pulses before a time are.
+func (p *Pulses) until(t float64) float64 {
+	t = min(max(t-p.At, 0), float64(p.Count)*p.Every)
+	k := math.Floor(t / p.Every)
+	return k*p.Length + min(t-k*p.Every, p.Length)
+}
+
+// Begin returns when the k-th one begins.
+func (p *Pulses) Begin(k int) float64 { return p.At + float64(k)*p.Every }
+
+// FindPulses finds the pulses that explain most of how a level goes on beside its best other shape; P
+// is 1 if there are none. A wave that explains more is no such thing, and most of the pulses and of the
+// times between them that have observations must be like the others.
+func FindPulses(list []Observation) Pulses {
+	none := Pulses{P: 1}
+	if len(list) < fewestObserved {
+		return none
+	}
+	s := newPulseSearch(list)
+	best := none
+	most := 0.0
+	for _, p := range s.candidates() {
+		p, _ = s.refine(p)
+		p, gain := s.refine(s.trimmed(p))
+		if gain > most && p.Count >= fewestPulses && s.wave(&p) < smooth*gain && s.returns(&p) {
+			best, most = p, gain
+		}
+	}
+	if most > 0 {
+		best.P = s.chance(&best)
+		best.Level += s.mean
+	}
+	return best
+}
+
+// A pulseSearch is a series in which pulses are searched.
+type pulseSearch struct {
+	list         []Observation
+	values       []float64 // beside the shape that the series has otherwise
+	weight       []float64
+	mean         float64
+	from, to     float64
+	sum, squares float64 // of weights; of values
+}
+
+func newPulseSearch(list []Observation) *pulseSearch {
+	t := newTrack(list)
+	s := &pulseSearch{list: list, values: make([]float64, len(list)), weight: make([]float64, len(list)), from: math.Inf(1), to: math.Inf(-1)}
+	levels := make([]float64, len(list))
+	if t.best != Waving && t.score(t.best) > 0 {
+		levels = t.levels(list)
+	}
+	weights, squares := 0.0, 0.0
+	for _, o := range list {
+		weights, squares = weights+o.Weight, squares+o.Weight*o.Weight
+	}
+	base := 0.0
+	for i, o := range list {
+		w := o.Weight * weights / squares
+		s.values[i], s.weight[i] = o.Value-levels[i], w
+		s.sum, s.mean, base = s.sum+w, s.mean+w*o.Value, base+w*s.values[i]
+		s.from, s.to = min(s.from, o.From), max(s.to, o.To)
+	}
+	s.mean /= s.sum
+	for i := range s.values {
+		s.values[i] -= base / s.sum
+		s.squares += s.weight[i] * s.values[i] * s.values[i]
+	}
+	return s
+}
+
+// candidates folds the series by every interval, and returns the best pulses of the best intervals.
+func (s *pulseSearch) candidates() []Pulses {
+	const few = 6
+	values, weights := s.spread()
+	type candidate struct {
+		Pulses
+		gain float64
+	}
+	var list []candidate
+	span, bins := s.to-s.from, float64(len(values))
+	for k := fewestPulses * periodSteps; k <= min(mostPulses, len(s.list)/perPulse)*periodSteps; k++ {
+		every := bins * periodSteps / float64(k)
+		var value, weight [2*pulseCells + 1]float64 // sums, twice around
+		phase := 0.5 * pulseCells / every
+		for i := range values {
+			cell := int(phase)
+			value[cell+1] += values[i]
+			weight[cell+1] += weights[i]
+			if phase += pulseCells / every; phase >= pulseCells {
+				phase -= pulseCells
+			}
+		}
+		copy(value[pulseCells+1:], value[1:pulseCells+1])
+		copy(weight[pulseCells+1:], weight[1:pulseCells+1])
+		for i := 1; i < len(value); i++ {
+			value[i], weight[i] = value[i]+value[i-1], weight[i]+weight[i-1]
+		}
+		best := candidate{}
+		for length := 1; float64(length) <= longestPulse*pulseCells; length += max(1, length/3) {
+			for at := range pulseCells {
+				v, w := value[at+length]-value[at], weight[at+length]-weight[at]
+				if square := w * (1 - w/s.sum); v < 0 && square > 0 && v*v/square > best.gain {
+					every := every * span / bins
+					best = candidate{Pulses{At: s.from + float64(at)/pulseCells*every, Length: float64(length) / pulseCells * every, Every: every}, v * v / square}
+				}
+			}
+		}
+		list = append(list, best)
+	}
+	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.gain, a.gain) })
+	var out []Pulses
+	for _, c := range list {
+		if c.gain > leastExplained*s.squares && len(out) < few && !slices.ContainsFunc(out, func(p Pulses) bool { return math.Abs(p.Every/c.Every-1) < 1.0/periodSteps }) {
+			c.At -= math.Floor((c.At-s.from)/c.Every) * c.Every
+			c.Count = int(math.Ceil((s.to - c.At) / c.Every))
+			out = append(out, c.Pulses)
+		}
+	}
+	return out
+}
+
+// spread spreads the values, and the weights, over the bins in which observations lie.
+func (s *pulseSearch) spread() (values, weights []float64) {
+	const perObservation = 4
+	bins := min(pulseBins, perObservation*len(s.list))
+	values, weights = make([]float64, bins), make([]float64, bins)
+	scale := float64(bins) / (s.to - s.from)
+	for i, o := range s.list {
+		from, to := (o.From-s.from)*scale, (o.To-s.from)*scale
+		first, last := min(bins-1, int(from)), min(bins-1, int(to))
+		for b := first; b <= last; b++ {
+			part := 1.0
+			if last > first {
+				part = (min(to, float64(b+1)) - max(from, float64(b))) / (to - from)
+			}
+			values[b] += part * s.weight[i] * s.values[i]
+			weights[b] += part * s.weight[i]
+		}
+	}
+	return values, weights
+}
+
+// fit returns what pulses take off the sum of squares, and sets their size, and the level beside.
+func (s *pulseSearch) fit(p *Pulses) float64 {
+	product, square, mean := 0.0, 0.0, 0.0
+	for i := range s.list {
+		if x := p.Over(s.list[i].From, s.list[i].To); x > 0 {
+			wx := s.weight[i] * x
+			product, square, mean = product+wx*s.values[i], square+wx*x, mean+wx
+		}
+	}
+	if square -= mean * mean / s.sum; square <= 1e-9 || product >= 0 {
+		return 0
+	}
+	p.Size = -product / square
+	p.Level = p.Size * mean / s.sum
+	return product * product / square
+}
+
+// refine moves the times of pulses to where they explain most.
+func (s *pulseSearch) refine(p Pulses) (Pulses, float64) {
+	best := s.fit(&p)
+	step := [3]float64{p.Every / pulseCells, p.Every / pulseCells, p.Every / float64(max(1, p.Count)*periodSteps)}
+	for range 14 {
+		moved := false
+		for k := range step {
+			for _, by := range [...]float64{-step[k], step[k]} {
+				q := p
+				switch k {
+				case 0:
+					q.At += by
+				case 1:
+					q.Length += by
+				default: // around the one in the middle
+					q.Every += by
+					q.At -= by * float64(q.Count-1) / 2
+				}
+				if q.Length <= 0 || q.Length > longestPulse*q.Every {
+					continue
+				}
+				if gain := s.fit(&q); gain > best {
+					p, best, moved = q, gain, true
+				}
+			}
+		}
+		if !moved {
+			for k := range step {
+				step[k] /= 2
+			}
+		}
+	}
+	return p, best
+}
+
+// each returns what every pulse says of the size by itself, and how much that is worth; and
+// the same of every time between two of them.
+func (s *pulseSearch) each(p *Pulses) (inside, between [][2]float64) {
+	inside, between = make([][2]float64, p.Count), make([][2]float64, max(0, p.Count-1))
+	one := Pulses{Length: p.Length, Every: p.Every, Count: 1}
+	for i, o := range s.list {
+		first, last := int(math.Floor((o.From-p.At)/p.Every)), int(math.Floor((o.To-p.At)/p.Every))
+		value := s.values[i] - p.Level
+		in := false
+		for k := max(0, first); k <= min(last, p.Count-1); k++ {
+			one.At = p.Begin(k)
+			if x := one.Over(o.From, o.To); x > 0 {
+				in = true
+				inside[k][0] -= s.weight[i] * x * value
+				inside[k][1] += s.weight[i] * x * x
+			}
+		}
+		if !in && first >= 0 && first < len(between) {
+			between[first][0] -= s.weight[i] * value
+			between[first][1] += s.weight[i]
+		}
+	}
+	return inside, between
+}
+
+// trimmed returns pulses without those at the beginning and at the end in which the level is as usual.
+func (s *pulseSearch) trimmed(p Pulses) Pulses {
+	inside, _ := s.each(&p)
+	best, sum, from, first, last := 0.0, 0.0, 0, 0, -1
+	for k, x := range inside {
+		if sum += 2*p.Size*x[0] - p.Size*p.Size*x[1]; sum <= 0 {
+			sum, from = 0, k+1
+		} else if sum > best {
+			best, first, last = sum, from, k
+		}
+	}
+	p.At, p.Count = p.Begin(first), last-first+1
+	return p
+}
+
+// returns reports whether most pulses, and most of the times between them, are like the others, and each can be told
+// from what such a time is like otherwise. It notes which pulses are.
+func (s *pulseSearch) returns(p *Pulses) bool {
+	const clearly = 4 // standard deviations
+	inside, between := s.each(p)
+	low, seen := lowOf(inside, p.Size)
+	slow, gaps := lowOf(between, p.Size)
+	var off []float64
+	outside := s.outside(p)
+	least := enoughOf(outside)
+	for _, x := range outside {
+		if x[1] >= least {
+			off = append(off, math.Abs(x[0]/x[1]))
+		}
+	}
+	if slices.Sort(off); len(off) == 0 || p.Size < clearly*1.4826*off[len(off)/2] {
+		return false
+	}
+	p.Seen = nil
+	least = enoughOf(inside)
+	for k, x := range inside {
+		if x[1] >= least && x[0]/x[1] > p.Size/2 {
+			p.Seen = append(p.Seen, k)
+		}
+	}
+	return low >= fewestPulses && gaps-slow >= fewestPulses-1 && float64(low) >= therePart*float64(p.Count) &&
+		float64(low) >= steadyPart*float64(seen) && float64(gaps-slow) >= steadyPart*float64(gaps)
+}
+
+// wave returns what a wave of the same length takes off the sum of squares.
+func (s *pulseSearch) wave(p *Pulses) float64 {
+	gain := 0.0
+	for _, phase := range [...]float64{0, math.Pi / 2} {
+		product, square := 0.0, 0.0
+		for i := range s.list {
+			m := s.list[i].middle()
+			if m < p.At || m > p.Begin(p.Count) {
+				continue
+			}
+			x := math.Cos(2*math.Pi*(m-p.At)/p.Every - phase)
+			product, square = product+s.weight[i]*x*s.values[i], square+s.weight[i]*x*x
+		}
+		if square > 0 {
+			gain += product * product / square
+		}
+	}
+	return gain
+}
+
+// chance bounds the probability that there are pulses where what is slow comes at random: that as many of them are low
+// as are, given how many of the other times that are as long are. How large that is, and how alike, does not matter:
+// single times at which everything is slow are not chance either, but not at equal intervals.
+func (s *pulseSearch) chance(p *Pulses) float64 {
+	inside, _ := s.each(p)
+	low, seen := lowOf(inside, p.Size)
+	elsewhere, all := lowOf(s.outside(p), p.Size)
+	often := float64(elsewhere+1) / float64(all+2)
+	chance := 0.0
+	for k := low; k <= seen; k++ {
+		chance += math.Exp(binomial(seen, k) + float64(k)*math.Log(often) + float64(seen-k)*math.Log1p(-often))
+	}
+	// Others that could have been found: pulses begin elsewhere, are further apart or nearer, are longer or shorter, and are
+	// the first ones elsewhere. Of more of them there are more; the sum of one over n² is π²/6.
+	places, first := p.Every/p.Length, 1+max(0, math.Floor((s.to-s.from)/p.Every)-float64(p.Count))
+	return min(1, chance*places*places*pulseLengths*first*float64(p.Count*p.Count)*math.Pi*math.Pi/6)
+}
+
+// binomial returns the logarithm of in how many ways k of n can be chosen.
+func binomial(n, k int) float64 {
+	of := func(n int) float64 { v, _ := math.Lgamma(float64(n) + 1); return v }
+	return of(n) - of(k) - of(n-k)
+}
+
+// lowOf returns how many of those that say enough say that the level is lower, by half of a size or more.
+func lowOf(list [][2]float64, size float64) (low, seen int) {
+	least := enoughOf(list)
+	for _, x := range list {
+		if x[1] < least {
+			continue
+		}
+		if seen++; x[0]/x[1] > size/2 {
+			low++
+		}
+	}
+	return low, seen
+}
+
+// outside returns what the times say that are as long as a pulse, one after the other, and lie in none.
+func (s *pulseSearch) outside(p *Pulses) [][2]float64 {
+	list := make([][2]float64, int((s.to-s.from)/p.Length)+1)
+	for i, o := range s.list {
+		from, to := o.From-s.from, max(o.To-s.from, o.From-s.from+1e-9*p.Every)
+		value := s.values[i] - p.Level + p.Size*p.Over(o.From, o.To)
+		for k := int(from / p.Length); k <= int(to/p.Length) && k < len(list); k++ {
+			x := (min(to, float64(k+1)*p.Length) - max(from, float64(k)*p.Length)) / (to - from)
+			list[k][0] -= s.weight[i] * x * value
+			list[k][1] += s.weight[i] * x * x
+		}
+	}
+	out := list[:0]
+	for k, x := range list {
+		if at := s.from + float64(k)*p.Length; p.Over(at, at+p.Length) == 0 {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// enoughOf returns how much one of several is worth at least that says anything by itself.
+func enoughOf(list [][2]float64) (least float64) {
+	const part = 0.2 // of what they are worth on average
+	for _, x := range list {
+		least += part * x[1] / float64(len(list))
+	}
+	return max(least, math.SmallestNonzeroFloat64)
+}
+
+// deviations returns the mean of some numbers, and the sum of the squares of how far off they are.
+func deviations(list []float64) (mean, squares float64) {
+	for _, x := range list {
+		mean += x / float64(len(list))
+	}
+	for _, x := range list {
+		squares += (x - mean) * (x - mean)
+	}
+	return mean, squares
+}
