@@ -393,7 +393,10 @@ type slowdown struct {
 
 // slowBehind finds that tokens on some places take much longer behind a time than before it, by the lines of batches.
 func (l *Logged) slowBehind(places map[int32]int, at trace.Time) (s slowdown, ok bool) {
-	const few, most = 3, 20
+	const (
+		few, most = 3, 20
+		alike     = 1.5 // that two are enough
+	)
 	type line struct {
 		at    trace.Time
 		token float64
@@ -415,12 +418,14 @@ func (l *Logged) slowBehind(places map[int32]int, at trace.Time) (s slowdown, ok
 		}
 		return out
 	}
-	s.before = middle(tokens(lines[max(0, k-most):k]))
+	before := tokens(lines[max(0, k-most):k])
+	enough := k >= few || k == few-1 && slices.Max(before) <= alike*slices.Min(before)
+	s.before = middle(before)
 	end := k
 	for end < len(lines) && lines[end].token >= muchSlower*s.before {
 		end++
 	}
-	if k < few || end-k < few {
+	if !enough || end-k < few {
 		return s, false
 	}
 	s.after, s.until = middle(tokens(lines[k:end])), lines[end-1].at

@@ -123,3 +123,30 @@ func TestQueueGrowsFromTheBeginning(t *testing.T) {
 		})
 	}
 }
+
+// Two lines before a retraction tell what a token takes if they agree.
+func TestRetractionSaysWhatTokensTook(t *testing.T) {
+	const batch = "[%s TP0] Decode batch, #running-req: 40, #token: 9000, token usage: 0.99, cuda graph: True, gen throughput (token/s): %d.00, #queue-req: 9, \n"
+	for _, test := range []struct {
+		before []int // tokens/s
+		tells  bool
+	}{{[]int{4000, 3800}, true}, {[]int{4000, 900}, false}, {[]int{4000}, false}, {[]int{4000, 900, 3900}, true}} {
+		var text strings.Builder
+		at := time.Date(2026, 6, 6, 13, 44, 0, 0, time.UTC)
+		stamp := func() string { at = at.Add(time.Second); return at.Format(time.DateTime) }
+		for _, speed := range test.before {
+			fmt.Fprintf(&text, batch, stamp(), speed)
+		}
+		fmt.Fprintf(&text, "[%s TP0] KV cache pool is full. Retract requests. #retracted_reqs: 4, #new_token_ratio: 0.0980 -> 0.3487\n", stamp())
+		for range 5 {
+			fmt.Fprintf(&text, batch, stamp(), 400)
+		}
+		found, _ := measured(t, text.String()).Retractions()
+		if len(found) != 1 {
+			t.Fatalf("%v: %d findings", test.before, len(found))
+		}
+		if tells := strings.HasPrefix(found[0].Evidence[0].Text, "a token takes 10"); tells != test.tells {
+			t.Errorf("%v tokens/s before: %s", test.before, found[0].Evidence[0].Text)
+		}
+	}
+}
