@@ -68,7 +68,7 @@ vllm-1  | (APIServer pid=1) ERROR 06-22 11:29:08 [async_llm.py:704] vllm.v1.engi
 (APIServer pid=42) INFO 07-12 17:42:04 [metrics.py:101] KV Transfer metrics: Num successful transfers=4, Avg xfer time (ms)=1.3, P90 xfer time (ms)=2.6, Avg MB per transfer=2.25, Throughput (MB/s)=1629.5, Num failed transfers=2
 (APIServer pid=42) INFO 07-12 17:42:14 [metrics.py:101] KV Transfer metrics: Num successful transfers=4, Avg xfer time (ms)=1.3, Num failed transfers=0
 `, `retraction DP1 4: the KV cache is full: preempts requests
-transfer failed - 2: transfers of KV caches failed, as its metrics say`},
+transfer failed DP1 2: transfers of KV caches failed, as its metrics say`},
 		{"a worker of vLLM before V1", `(VllmWorkerProcess pid=73) ERROR 06-12 01:30:49 multiproc_worker_utils.py:225] Exception in worker VllmWorkerProcess while processing method start_worker_execution_loop: timed out, Traceback (most recent call last):
 (VllmWorkerProcess pid=73) ERROR 06-12 01:30:49 multiproc_worker_utils.py:225]   File "/vllm/executor/multiproc_worker_utils.py", line 222, in _run_worker_process
 (VllmWorkerProcess pid=73) ERROR 06-12 01:30:49 multiproc_worker_utils.py:225] RuntimeError: [unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation to complete

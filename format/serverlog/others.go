@@ -162,7 +162,14 @@ func (r *reader) vllm(b []byte) bool {
 			body = bytes.TrimLeft(body[10:], ": ")
 		}
 	}
-	place := r.f.Place(series.Place{Server: r.server(w), Rank: rank, GPU: series.NoGPU})
+	of := series.Place{Server: r.server(w), Rank: rank, GPU: series.NoGPU}
+	switch {
+	case bytes.HasPrefix(body, []byte("Avg prompt throughput")):
+		r.told, r.toldAt = of, at
+	case isOfEngine(body) && rank == trace.NoRank && r.told.Server == of.Server && at-r.toldAt <= 1e9:
+		of = r.told // an engine names itself in the first of its lines only
+	}
+	place := r.f.Place(of)
 	r.now, r.here, r.process = at, place, process
 	switch {
 	case r.statistics(body, at, place):
@@ -176,6 +183,13 @@ func (r *reader) vllm(b []byte) bool {
 	}
 	return true
 }
+
+// isOfEngine reports whether a line of statistics comes behind the one of the batches of the same engine.
+func isOfEngine(body []byte) bool {
+	return bytes.HasPrefix(body, specMetrics) || bytes.HasPrefix(body, transferMetrics)
+}
+
+var specMetrics, transferMetrics = []byte("SpecDecoding metrics: "), []byte("KV Transfer metrics: ")
 
 // engineWords are what processes of vLLM are, by their names, as far as an exception in them ends the server.
 var engineWords = map[string]string{"EngineCore": "the engine", "EngineCore_DP": "the engine", "Worker": "a worker", "Worker_TP": "a worker", "Worker_PP": "a worker", "Worker_DP": "a worker", "VllmWorkerProcess": "a worker"}
@@ -194,9 +208,9 @@ func (r *reader) statistics(b []byte, at trace.Time, place int32) bool {
 	switch {
 	case bytes.HasPrefix(b, []byte("Avg prompt throughput")):
 		r.stats(b, at, place)
-	case bytes.HasPrefix(b, []byte("SpecDecoding metrics: ")):
-		r.stats(b[len("SpecDecoding metrics: "):], at, place)
-	case bytes.HasPrefix(b, []byte("KV Transfer metrics: ")):
+	case bytes.HasPrefix(b, specMetrics):
+		r.stats(b[len(specMetrics):], at, place)
+	case bytes.HasPrefix(b, transferMetrics):
 		r.read++
 		for _, key := range [...]string{"Num failed transfers=", "Num failed recvs="} {
 			if n, ok := after(b, key); ok && n >= 1 {

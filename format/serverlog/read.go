@@ -48,10 +48,12 @@ type reader struct {
 	roles   map[int32]string             // of servers
 	engine  string
 
-	now         trace.Time // of the last line with a stamp; before the first one, that one's; 0 without any
-	here        int32      // whose the last line with a stamp was; noPlace before the first one
-	alone       bool       // it is no log, but what a program printed as it ended: nothing tells when
-	process     string     // that wrote the line, as vLLM's and Ray's say; "" is not told
+	now         trace.Time   // of the last line with a stamp; before the first one, that one's; 0 without any
+	here        int32        // whose the last line with a stamp was; noPlace before the first one
+	told        series.Place // whose batches vLLM told of last, at toldAt
+	toldAt      trace.Time
+	alone       bool   // it is no log, but what a program printed as it ended: nothing tells when
+	process     string // that wrote the line, as vLLM's and Ray's say; "" is not told
 	raised      []*raised
 	printed     *printed.Reader         // of what NCCL, its watchdog, and py-spy print
 	spy         series.Instant          // when and by whom py-spy was run last; Line is 0 before
