@@ -250,12 +250,18 @@ func (l *Logged) Changes() ([]finding.Finding, finding.Check) {
 			if length == nil {
 				continue
 			}
+			if q.metric == series.Preallocated && mostFull(ranks) >= full {
+				q.of = "wait for room in the KV cache"
+			}
 			f, ok := l.growth(ranks, q, length)
 			if !ok {
 				f, ok = l.ramp(ranks, q, length)
 			}
 			if !ok {
 				continue
+			}
+			if usage := mostFull(ranks); q.metric == series.Preallocated && usage < full {
+				f.Evidence = append([]finding.Evidence{finding.Sentence("its KV cache has room: %s %% at most", words.ThreeDigits(usage))}, f.Evidence...)
 			}
 			if n := len(out) - 1; n >= 0 && meet(&out[n], &f) { // what waits on one side keeps the other one waiting
 				if out[n].Cost < f.Cost {
@@ -268,6 +274,17 @@ func (l *Logged) Changes() ([]finding.Finding, finding.Check) {
 		}
 	}
 	return out, check
+}
+
+// mostFull is how full the KV cache of any of some ranks is at most, in percent; NaN if none says.
+func mostFull(ranks []*Rank) float64 {
+	most := math.NaN()
+	for _, r := range ranks {
+		if u := r.Most(series.KVUsage); u > most || math.IsNaN(most) {
+			most = u
+		}
+	}
+	return most
 }
 
 // meet reports whether two findings are of one time.
@@ -286,7 +303,7 @@ type queue struct {
 
 var queues = []queue{
 	{metric: series.Queued, of: "wait", role: request.Other},
-	{metric: series.Preallocated, of: "wait for room in the KV cache", role: request.Decode},
+	{metric: series.Preallocated, of: "wait to be taken in", role: request.Decode}, // which a full KV cache is one reason for,
 	{metric: series.Bootstrapping, of: "wait for their decode server", role: request.Prefill, onlyRamps: true},
 	{metric: series.Running, of: "run", role: request.Other},
 }
