@@ -3,6 +3,7 @@ package logged_test
 import (
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -147,6 +148,82 @@ func TestRetractionSaysWhatTokensTook(t *testing.T) {
 		}
 		if tells := strings.HasPrefix(found[0].Evidence[0].Text, "a token takes 10"); tells != test.tells {
 			t.Errorf("%v tokens/s before: %s", test.before, found[0].Evidence[0].Text)
+		}
+	}
+}
+
+// A server that is slow for some seconds of every minute is told of, unless it has more to do then.
+func TestSlowAgainAndAgain(t *testing.T) {
+	for _, test := range []struct {
+		name           string
+		slower, fuller float64
+		want           string
+	}{
+		{"slow", 2, 1, "s every 60.0 s, 25.0 ms otherwise with as much to do: 15 times between"},
+		{"fuller batches", 2, 2, ""},
+		{"steady", 1, 1, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var text strings.Builder
+			begin, r := time.Date(2026, 6, 6, 13, 44, 0, 0, time.UTC), rand.New(rand.NewPCG(1, 1))
+			for i := range 900 {
+				running, speed := float64(30+r.IntN(5)), 40*(0.98+0.04*r.Float64())
+				if i%60 >= 20 && i%60 < 29 {
+					running, speed = running*test.fuller, speed/test.slower
+				}
+				fmt.Fprintf(&text, "[%s TP0] Decode batch, #running-req: %.0f, #token: %.0f, token usage: 0.30, cuda graph: True, gen throughput (token/s): %.2f, #queue-req: 0, \n",
+					begin.Add(time.Duration(i)*time.Second).Format(time.DateTime), running, 1800*running, running*speed)
+			}
+			said := ""
+			found, _ := measured(t, text.String()).Slower()
+			for _, f := range found {
+				said += f.Text
+			}
+			if (said == "") != (test.want == "") || !strings.Contains(said, test.want) {
+				t.Errorf("says %q, want %q", said, test.want)
+			}
+		})
+	}
+}
+
+// An engine of vLLM names itself in the first line of its statistics: those of drafts behind it are of its batches.
+func TestDraftsAreOfTheEngineBefore(t *testing.T) {
+	var text strings.Builder
+	begin := time.Date(2026, 6, 6, 13, 44, 0, 0, time.UTC)
+	for i := range 80 {
+		stamp, accepted := begin.Add(time.Duration(i)*10*time.Second).Format("01-02 15:04:05"), 2.6
+		if i >= 40 {
+			accepted = 1.2
+		}
+		for engine := range 2 {
+			if engine == 1 {
+				accepted = 2.6
+			}
+			fmt.Fprintf(&text, "(APIServer pid=41) INFO %s [loggers.py:310] Engine 00%d: Avg prompt throughput: 900.0 tokens/s, Avg generation throughput: %.1f tokens/s, Running: 12 reqs, Waiting: 0 reqs, GPU KV cache usage: 33.1%%, Prefix cache hit rate: 41.4%%\n", stamp, engine, 12*30*accepted)
+			fmt.Fprintf(&text, "(APIServer pid=41) INFO %s [metrics.py:120] SpecDecoding metrics: Mean acceptance length: %.2f, Accepted throughput: 15.58 tokens/s, Drafted throughput: 28.77 tokens/s, Accepted: 156 tokens, Drafted: 288 tokens, Per-position acceptance rate: 0.639, 0.444, Avg Draft acceptance rate: 48.6%%\n", stamp, accepted)
+		}
+	}
+	found, _ := measured(t, text.String()).Worsened()
+	if len(found) != 1 || found[0].At.Rank.DP != 0 || !strings.Contains(found[0].Text, "1.20 tokens come out of a decode step of DP0, 2.60 before") {
+		t.Errorf("found %+v", found)
+	}
+}
+
+// Requests that a decode server does not take in wait for its KV cache only if that is full.
+func TestWhatRequestsOfDecodeServersWaitFor(t *testing.T) {
+	for _, test := range []struct {
+		usage float64
+		want  string
+	}{{0.97, "wait for room in the KV cache"}, {0.04, "wait to be taken in"}} {
+		var text strings.Builder
+		begin := time.Date(2026, 6, 6, 13, 44, 0, 0, time.UTC)
+		for i := range 200 {
+			fmt.Fprintf(&text, "[%s TP0] Decode batch, #running-req: 40, #token: 9000, token usage: %.2f, pre-allocated usage: 0.00, #prealloc-req: %d, #transfer-req: 3, #retracted-req: 0, cuda graph: True, gen throughput (token/s): 1600.00, #queue-req: 0, \n",
+				begin.Add(time.Duration(i)*time.Second).Format(time.DateTime), test.usage, 50*(i/100))
+		}
+		found, _ := measured(t, text.String()).Changes()
+		if len(found) != 1 || !strings.Contains(found[0].Text, test.want) {
+			t.Errorf("usage %v: found %+v", test.usage, found)
 		}
 	}
 }

@@ -46,11 +46,13 @@ const (
 // much to do, or longer than their own did before.
 func (l *Logged) Slower() ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "logged decode speed", Of: "decode line", Needed: fewBuckets * fewStretches}
-	var slow, slower []finding.Finding
+	var again, slow, slower []finding.Finding
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
 		check.N += r.decodes
-		if f, ok := l.slowerThanPeers(r); ok {
+		if f, ok := l.slowAgain(r); ok {
+			again = append(again, f)
+		} else if f, ok := l.slowerThanPeers(r); ok {
 			slow = append(slow, f)
 		} else if f, ok := l.becameSlower(r); ok {
 			slower = append(slower, f)
@@ -59,7 +61,7 @@ func (l *Logged) Slower() ([]finding.Finding, finding.Check) {
 	if check.N == 0 {
 		check.Reason = "no log has lines of decoding"
 	}
-	return append(slow, l.alike(slower)...), check
+	return slices.Concat(again, slow, l.alike(slower)), check
 }
 
 // peers are the ranks that would take as long as r for the same: those of its role, on other
@@ -315,6 +317,45 @@ func (l *Logged) becameSlower(r *Rank) (f finding.Finding, ok bool) {
 		return f, true
 	}
 	return f, false
+}
+
+// slowAgain finds a rank whose tokens take longer than they would otherwise, as long each time, and at equal intervals.
+func (l *Logged) slowAgain(r *Rank) (f finding.Finding, ok bool) {
+	p, _, ok := measuredOf(r.stretches)
+	if !ok {
+		return f, false
+	}
+	seconds := func(t trace.Time) float64 { return float64(t-r.stretches[0].at) / 1e9 }
+	longest := 2 * seconds(r.stretches[len(r.stretches)-1].at) / float64(len(r.stretches)) // of a stretch; before, it may have had nothing to do
+	list := make([]changepoint.Observation, len(r.stretches))
+	for i := range list {
+		x := &r.stretches[i]
+		to := seconds(x.at)
+		list[i] = changepoint.Observation{From: max(to-longest, seconds(r.stretches[max(0, i-1)].at)), To: to, Value: p.takes(x) / x.token, Weight: 1}
+	}
+	pulses := changepoint.FindPulses(list)
+	if pulses.P*float64(len(l.Ranks)) > surely/10 { // of a search among very many
+		return f, false
+	}
+	var took, work [2][]float64 // otherwise, and in pulses
+	for i, o := range list {
+		in := pulses.Over(o.From, o.To)
+		if k := int(in); float64(k) == in {
+			took[k], work[k] = append(took[k], r.stretches[i].token), append(work[k], p.takes(&r.stretches[i]))
+		}
+	}
+	usual, slow := middle(took[0]), middle(took[1])
+	if more := middle(work[1]) / middle(work[0]); !(slow > muchLonger*usual) || more-1 > (slow/usual-1)/2 {
+		return f, false // there is more to do then
+	}
+	times := func(k int) trace.Time { return r.stretches[0].at + trace.Time(pulses.Begin(pulses.Seen[k])*1e9) }
+	last := len(pulses.Seen) - 1
+	f = finding.Finding{At: r.Where, Since: times(0), P: finding.Chance(pulses.P), Cost: (1 - usual/slow) * pulses.Length * float64(pulses.Count) / l.seconds() / float64(len(l.Ranks)),
+		Metric: finding.Metric{Name: "time per token", Unit: table.Duration, Before: usual * 1e9, After: slow * 1e9}}
+	f.Brief = fmt.Sprintf("a token takes %s on %s for about %s every %s, %s otherwise with as much to do", words.Nearly(int64(slow*1e9)), r.Where.String(),
+		words.Nearly(int64(pulses.Length*1e9)), words.Nearly(int64(pulses.Every*1e9)), words.Nearly(int64(usual*1e9)))
+	f.Text = fmt.Sprintf("%s: %d times between %s and %s", f.Brief, len(pulses.Seen), clock(f.Since), clock(times(last)))
+	return f, true
 }
 
 // middle is the median of the values that are numbers.
