@@ -138,13 +138,16 @@ func (c *Changes) notes() []string {
 	if c.Series == 0 {
 		return []string{fmt.Sprintf("nothing was searched: %s, and %d are the least", words.Counted(c.Requests, "request"), Fewest)}
 	}
-	return []string{
+	var list []string
+	for i := range c.Stallings {
+		list = append(list, c.Stallings[i].sentence())
+	}
+	return append(list,
 		fmt.Sprintf("%d series were searched from %s to %s %s: before that, the deployment fills up; after that, it drains or the dump ends",
 			c.Series, words.At(c.From, words.ClockLayout), words.At(c.To, words.ClockLayout), words.ZoneAt(c.To)),
 		fmt.Sprintf("p is the chance of seeing such a change anywhere in these series if nothing had changed; it is %.2g at most", alpha),
 		fmt.Sprintf("smaller ones are left out: rates by less than a factor of %.2g, odds of shares %.2g, medians %.2g or %s (%s per token), tails %.2g",
-			minRateFactor, minOddsFactor, minMedianFactor, words.Nearly(minStep), words.Nearly(minTokenStep), minTailFactor),
-	}
+			minRateFactor, minOddsFactor, minMedianFactor, words.Nearly(minStep), words.Nearly(minTokenStep), minTailFactor))
 }
 
 // Columns of any report.
