@@ -104,10 +104,16 @@ func (l *lateCause) idle() (host, meets, other excess) {
 	return l.over(launches), l.over(meetings), l.over(rest)
 }
 
-const hostBound = "host-bound"
+const (
+	hostBound    = "host-bound"
+	computeBound = "compute-bound"
+)
 
 // IsHostBound reports whether a cause says that a rank comes late because its host launches work later.
 func IsHostBound(cause string) bool { return strings.HasPrefix(cause, hostBound) }
+
+// IsComputeBound reports whether a cause says that a rank comes late because its kernels take longer.
+func IsComputeBound(cause string) bool { return strings.HasPrefix(cause, computeBound) }
 
 const unexplained = "neither compute nor idle time explains it"
 
@@ -130,7 +136,7 @@ func (l *lateCause) explain(late float64) (cause, evidence string) {
 	case most < explains*late:
 		cause = unexplained
 	case most == compute.ns:
-		cause = "compute-bound: " + kernelCause(compute, kernels)
+		cause = computeBound + ": " + kernelCause(compute, kernels)
 	case most == host.ns:
 		cause = hostBound + ": its GPU idles longer because the host launches work later"
 	case most == meets.ns:

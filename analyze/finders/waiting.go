@@ -137,33 +137,42 @@ func (w *waits) text(devices string) string {
 	return fmt.Sprintf("%s %.0f %% of the time in collectives, %s%s%s", devices, 100*distribution.Fraction(w.waiting, w.length), w.howMuch(), strings.Join(list, ", "), w.because(told))
 }
 
-// because says what keeps those who are waited for, if it is the same.
+// because says what keeps those who are waited for, each by itself if it is not the same.
 func (w *waits) because(told []*lateRank) string {
 	host := int64(0)
 	var there []gaps.Work
-	one := true
+	var late, bound []string
 	for _, l := range told {
-		if !l.byHost() {
-			host = -1
-			break
+		if l.byHost() {
+			late = append(late, l.name)
+			host = distribution.AddTimes(host, l.host.Time)
+			there = append(there, l.host.Causes...)
+		} else if collective.IsComputeBound(l.why) {
+			bound = append(bound, l.name)
 		}
-		one = one && l.name == told[0].name
-		host = distribution.AddTimes(host, l.host.Time)
-		there = append(there, l.host.Causes...)
 	}
-	late, during := "whose hosts launch late: their GPUs wait %s for them then", "while the hosts are "
-	if one {
-		late, during = "whose host launches late: its GPU waits %s for it then", "while the host is "
-	}
-	switch at := inPlaces(gaps.Sum(there), 2); {
-	case host >= 0 && at != "":
-		return fmt.Sprintf(", "+late+", %s%s", words.Nearly(host), during, at)
-	case host >= 0:
-		return fmt.Sprintf(", "+late, words.Nearly(host))
+	all := len(late) == len(told)
+	slices.Sort(late) // one may have several spells
+	slices.Sort(bound)
+	late, bound = slices.Compact(late), slices.Compact(bound)
+	switch {
+	case all:
+		text, during := "whose hosts launch late: their GPUs wait %s for them then", "while the hosts are "
+		if len(late) == 1 {
+			text, during = "whose host launches late: its GPU waits %s for it then", "while the host is "
+		}
+		text = fmt.Sprintf(", "+text, words.Nearly(host))
+		if at := inPlaces(gaps.Sum(there), 2); at != "" {
+			text += ", " + during + at
+		}
+		return text
 	case len(told) == 1 && told[0].why != "":
 		return "; " + told[0].why + " (over the whole capture)"
+	case len(late) == 0 || len(bound) == 0:
+		return ""
 	}
-	return ""
+	are := map[bool]string{true: "the host of %s launches late, ", false: "the hosts of %s launch late, "}[len(late) == 1]
+	return fmt.Sprintf("; "+are+"%s %s compute-bound", strings.Join(late, " and "), strings.Join(bound, " and "), words.IsOrAre(len(bound)))
 }
 
 // told are the spells that cost most, by group and in the order of time.

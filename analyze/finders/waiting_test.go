@@ -102,7 +102,14 @@ func TestOneLongWait(t *testing.T) {
 	if got := w.text("the GPUs wait"); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	w.late[1].spell.Later = 1e9
+	w.late[1].spell.Later, w.late[1].name, w.late[1].why = 1e9, "TP2", "compute-bound: its kernels run 20 % longer"
+	if got, want := w.because(w.told()), "; the host of TP1 launches late, TP2 is compute-bound"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	w.late[1].why = ""
+	if got := w.because(w.told()); got != "" {
+		t.Errorf("nobody knows why one of them is late: %s", got)
+	}
 	if got, want := w.late[1].reason(), "the capture does not show what its host did"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
