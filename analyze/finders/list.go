@@ -372,7 +372,30 @@ func (m *Measured) tellsHost(idle *finding.Finding, host []finding.Finding) bool
 	return idle.Subkind == gpuloss.HostSubkind
 }
 func withheldKernels(m *Measured) ([]finding.Finding, finding.Check) {
-	return m.GPUs.EachRun(gpuloss.Withheld)
+	found, check := m.GPUs.EachRun(gpuloss.Withheld)
+	for i := range found {
+		for _, ranks := range onOneGPU(m.uses()) {
+			found[i].Evidence = slices.Insert(found[i].Evidence, 0, finding.Sentence("%s ran on the same GPU", strings.Join(ranks, " and ")))
+		}
+	}
+	return found, check
+}
+
+// onOneGPU returns the ranks that shared a GPU, as its UUID tells, for each such GPU.
+func onOneGPU(uses []hardware.Use) (shared [][]string) {
+	byUUID := map[string][]string{}
+	for _, u := range uses {
+		if u.UUID != "" {
+			byUUID[u.UUID] = append(byUUID[u.UUID], u.Rank)
+		}
+	}
+	for _, ranks := range byUUID {
+		if len(ranks) > 1 {
+			shared = append(shared, ranks)
+		}
+	}
+	slices.SortFunc(shared, slices.Compare)
+	return shared
 }
 func betweenSteps(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.GPUs.EachRun(gpuloss.IdleBetweenSteps)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/hardware"
 	"github.com/sgtrace/sgtrace/docs"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
@@ -40,5 +41,13 @@ func TestRowsAreWhole(t *testing.T) {
 			t.Errorf("two finders say that they look for %s", f.Doc)
 		}
 		docs[f.Doc] = true
+	}
+}
+
+// Ranks whose recordings name one GPU shared it: each may be what holds up the other.
+func TestRanksOnOneGPU(t *testing.T) {
+	uses := []hardware.Use{{Rank: "TP0", UUID: "GPU-a"}, {Rank: "TP1", UUID: "GPU-b"}, {Rank: "TP2"}, {Rank: "TP3"}, {Rank: "draft", UUID: "GPU-b"}}
+	if got := onOneGPU(uses); len(got) != 1 || !slices.Equal(got[0], []string{"TP1", "draft"}) {
+		t.Errorf("%v", got)
 	}
 }
