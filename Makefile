@@ -38,9 +38,9 @@ test: lint
 # into this folder. What cannot be had is skipped, which is said.
 scale: export SGTRACE_SCALE ?= $(HOME)/.cache/sgtrace-scale
 scale:
-	$(GO) test -count=1 -timeout $(TIMEOUT) ./scripts/scale/...
+	$(GO) test -count=1 -timeout $(TIMEOUT) ./testkit/engines
 	$(GO) test -count=1 -timeout $(TIMEOUT) -v -run 'TestViewsAreReports|TestQuestions' ./cmd/sgtrace
-	$(GO) run ./scripts/scale -cache "$$SGTRACE_SCALE"
+	@bash scripts/scale.sh "$$SGTRACE_SCALE"
 
 # The race detector needs cgo.
 race:
