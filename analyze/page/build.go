@@ -64,7 +64,9 @@ func Overview(o *overview.Overview, made Provenance, shorten func([]*table.Table
 // that show it, and makes requests in their tables lead to their waterfalls.
 func Found(r *finders.Result, src Source, sections []Section) Section {
 	l := newLinks(sections)
-	l.linkTables()
+	for _, f := range l.tables {
+		f.Body.(*Table).Links = l.requests // where their IDs lead to
+	}
 	return Summary(r, src, l)
 }
 
@@ -149,8 +151,9 @@ func Requests(o *overview.Overview, timeline *load.Timeline, src Source) []Secti
 		Timeline(timeline, m.Changes, src), Latencies(set, o.Goodput, src), Tail(set, m.Tail, src),
 		Waterfalls(set, m.Run(), o.Findings, m.Tail, src), Stages(set, m.RankLoads, timeline.From, timeline.To, src),
 	}
+	notes := document.SampleNotes(o.Diags)
 	for i := range list {
-		list[i].Notes = append(list[i].Notes, document.SampleNotes(o.Diags)...)
+		list[i].Notes = append(list[i].Notes, notes...)
 	}
 	return list
 }
@@ -178,4 +181,13 @@ func TableOf(r *table.Table, rows int, defined, command string) *Figure {
 func tableFlag(r *table.Table) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(r.Schema, "sgtrace.report."), "/")
 	return "--table=" + name
+}
+
+// addTables adds the tables that have rows, each with the flag that prints it.
+func (s *Section) addTables(src Source, flag, defined string, tables ...*table.Table) {
+	for _, t := range tables {
+		if t.Len() > 0 {
+			s.Figures = append(s.Figures, TableOf(t, maxRows, defined, src.Command(flag, tableFlag(t))))
+		}
+	}
 }

@@ -42,12 +42,12 @@ func byHost(heat *chart.Heatmap, hosts []string) (note string) {
 	if len(ranks) <= crowded {
 		return ""
 	}
+	if slices.Contains(hosts, "") {
+		return ""
+	}
 	column, count := map[string]int{}, map[string]int{}
 	var names []string
 	for _, host := range hosts {
-		if host == "" {
-			return ""
-		}
 		if count[host]++; count[host] == 1 {
 			column[host] = len(names)
 			names = append(names, host)
@@ -71,7 +71,11 @@ func byHost(heat *chart.Heatmap, hosts []string) (note string) {
 	}
 	note = fmt.Sprintf("of the %d ranks, each cell shows the one of its host that differs most", len(ranks))
 	if len(names) > maxHosts {
-		keepColumns(heat, mostDiffering(heat))
+		kept := mostDiffering(heat)
+		heat.Columns = chosen(heat.Columns, kept)
+		for r, row := range heat.Cells {
+			heat.Cells[r] = chosen(row, kept)
+		}
 		note += fmt.Sprintf("; %d of %d hosts are drawn, those that differ most", maxHosts, len(names))
 	}
 	return note
@@ -95,14 +99,6 @@ func mostDiffering(heat *chart.Heatmap) []int {
 func largest(values []float64, n int) []int {
 	list := order.Sorted(len(values), func(a, b int) int { return cmp.Compare(values[b], values[a]) })
 	return slices.Sorted(slices.Values(list[:min(n, len(list))]))
-}
-
-// keepColumns leaves some columns of a heat map.
-func keepColumns(heat *chart.Heatmap, columns []int) {
-	heat.Columns = chosen(heat.Columns, columns)
-	for r, row := range heat.Cells {
-		heat.Cells[r] = chosen(row, columns)
-	}
 }
 
 func chosen[T any](list []T, at []int) []T {

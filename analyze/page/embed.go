@@ -20,14 +20,6 @@ type Packer struct {
 	room int // letters
 }
 
-// NewPacker has the room of a page; one about very many ranks is crowded.
-func NewPacker(crowded bool) *Packer {
-	if crowded {
-		return &Packer{crowdedPacked}
-	}
-	return &Packer{maxPacked}
-}
-
 // Durations packs durations, ascending, in ns, with the numbers of the requests that they are of,
 // counted from 1; 0 is none. It is "" if there is no room, or one is negative.
 func (p *Packer) Durations(ns []int64, requests []int32) string {

@@ -71,12 +71,7 @@ var findingsTemplate = parsed("findings", functions, textTemplate+`<ol class="fi
 // do not. Over time, the section about that has it.
 func Goodput(g *slo.Goodput, src Source) Section {
 	s := Section{ID: "goodput", Title: "Goodput", Lead: g.Words()}
-	flag := "--slo=" + slo.Format(g.Objectives)
-	for _, r := range []*table.Table{g.Report(), g.CauseReport(), g.RankReport()} {
-		if r.Len() > 0 {
-			s.Figures = append(s.Figures, TableOf(r, maxRows, "Goodput", src.Command(flag, tableFlag(r))))
-		}
-	}
+	s.addTables(src, "--slo="+slo.Format(g.Objectives), "Goodput", g.Report(), g.CauseReport(), g.RankReport())
 	return s
 }
 

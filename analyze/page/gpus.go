@@ -49,10 +49,7 @@ func GPUs(g *gpu.GPUs, src Source) Section {
 		gpu := &g.GPUs[i]
 		bar := chart.Bar{Name: names[i], Total: durationText(gpu.Length())}
 		for _, p := range gpuParts {
-			part := 0.0
-			if gpu.Length() > 0 {
-				part = float64(p.of(gpu)) / float64(gpu.Length())
-			}
+			part := distribution.Fraction(p.of(gpu), gpu.Length())
 			bar.Values = append(bar.Values, part)
 			bar.Texts = append(bar.Texts, fmt.Sprintf("%s, %s", chart.InUnit(table.Share, part), durationText(p.of(gpu))))
 		}
@@ -67,18 +64,12 @@ func GPUs(g *gpu.GPUs, src Source) Section {
 		f.Notes = append(f.Notes, fmt.Sprintf("%d of %d GPUs are drawn: the least busy ones; the command prints all", len(drawn), len(g.GPUs)))
 	}
 	s.Figures = append(s.Figures, f)
-	for _, t := range []struct {
-		report  *table.Table
-		defined string
-	}{
-		{g.Report(), "Busy and idle"}, {g.IdleReport(), "Why devices are idle"}, {g.OverlapReport(), "Busy and idle"},
-		{g.StreamReport(), "Why devices are idle"}, {g.StepReport(), "Steps"},
-		{tokens.Measure(g).Report(), "Tokens of steps"},
-	} {
-		if t.report.Len() > 0 {
-			s.Figures = append(s.Figures, TableOf(t.report, maxRows, t.defined, src.Command("--by-rank", tableFlag(t.report))))
-		}
-	}
+	s.addTables(src, "--by-rank", "Busy and idle", g.Report())
+	s.addTables(src, "--by-rank", "Why devices are idle", g.IdleReport())
+	s.addTables(src, "--by-rank", "Busy and idle", g.OverlapReport())
+	s.addTables(src, "--by-rank", "Why devices are idle", g.StreamReport())
+	s.addTables(src, "--by-rank", "Steps", g.StepReport())
+	s.addTables(src, "--by-rank", "Tokens of steps", tokens.Measure(g).Report())
 	return s
 }
 

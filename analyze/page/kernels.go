@@ -9,6 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 
@@ -78,12 +79,10 @@ func kernelRows(g *gpu.GPUs) (rows []*kernelRow, small int) {
 	byName := map[string]*kernelRow{}
 	for i := range g.Kernels {
 		k := &g.Kernels[i]
-		r := byName[k.Name]
-		if r == nil {
-			r = &kernelRow{name: k.Name, ranks: map[string]*gpu.RankKernel{}}
-			byName[k.Name] = r
-			rows = append(rows, r)
-		}
+		r := order.Memo(byName, k.Name, func() *kernelRow {
+			rows = append(rows, &kernelRow{name: k.Name, ranks: map[string]*gpu.RankKernel{}})
+			return rows[len(rows)-1]
+		})
 		r.ranks[k.Rank] = k
 		r.total += float64(k.Summary.Total)
 	}

@@ -24,7 +24,10 @@ const howToReadPercentiles = "A point of a curve says what percentage of the val
 // needs of all requests; goodput is nil if there is no SLO.
 func Latencies(set *request.Set, goodput *slo.Goodput, src Source) Section {
 	s := Section{ID: "latency", Title: "Latency"}
-	pack := NewPacker(len(set.Procs) > crowded)
+	pack := &Packer{maxPacked}
+	if len(set.Procs) > crowded {
+		pack.room = crowdedPacked
+	}
 	s.Requests = pack.Requests(set)
 	if goodput != nil && s.Requests != nil {
 		s.Requests.Judge(goodput, len(set.Requests))

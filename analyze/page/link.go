@@ -39,13 +39,6 @@ func newLinks(sections []Section) *links {
 	return l
 }
 
-// linkTables makes the IDs of requests in tables lead to their waterfalls.
-func (l *links) linkTables() {
-	for _, f := range l.tables {
-		f.Body.(*Table).Links = l.requests
-	}
-}
-
 // word matches what may be the ID of a request.
 var word = regexp.MustCompile(`[\w.:-]{4,}`)
 

@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -28,7 +29,8 @@ func GPUsOverTime(t *overtime.Timeline, requests *load.Timeline, src Source) Sec
 	f := &Figure{ID: "gpus-over-time", Shows: []finding.Kind{finding.GPU}, Title: "GPUs", Defined: "GPUs over time", Command: src.Command("--timeline", "--table=timeline.gpus"),
 		Caption: fmt.Sprintf("Each point is %s. Busy and communication are shares of the time that was recorded.", durationText(t.Bucket))}
 	body := &chart.Panels{From: b.span.Start, To: t.Start(b.span.First+b.span.N-1) + trace.Time(t.Bucket), Times: b.times(), Panels: b.panels()}
-	if b.fits(requests) {
+	// A recording of a small part of the time of the requests would be a stroke on their axis.
+	if requests != nil && b.Under != nil && 4*int64(b.span.N)*b.Bucket >= int64(requests.To-requests.From) {
 		body.From = min(body.From, requests.Start(0))
 		body.To = max(body.To, requests.Start(requests.N()))
 	}
@@ -99,15 +101,6 @@ func newOvertimeBuilder(t *overtime.Timeline) *overtimeBuilder {
 	return b
 }
 
-// fits reports whether the span is a quarter of the time of the requests or more, and a part
-// of it.
-func (b *overtimeBuilder) fits(requests *load.Timeline) bool {
-	if requests == nil || b.Under == nil {
-		return false
-	}
-	return 4*int64(b.span.N)*b.Bucket >= int64(requests.To-requests.From)
-}
-
 // times returns the middles of the buckets.
 func (b *overtimeBuilder) times() []trace.Time {
 	times := make([]trace.Time, b.span.N)
@@ -158,8 +151,7 @@ func (b *overtimeBuilder) deviceCurves(of func(*overtime.Device, *overtime.Cell)
 // counterPanels makes a panel for each kind of counter: memory, main metrics of devices, and
 // network cards, with a curve for each place.
 func (b *overtimeBuilder) counterPanels() []chart.Panel {
-	var panels []chart.Panel
-	index := map[string]int{}
+	var panels order.Groups[string, chart.Panel] // by title
 	for i := range b.Counters {
 		c := &b.Counters[i]
 		if !c.IsMain() {
@@ -174,17 +166,12 @@ func (b *overtimeBuilder) counterPanels() []chart.Panel {
 		case c.Unit != "":
 			title += ", " + c.Unit
 		}
-		at, known := index[title]
-		if !known {
-			at = len(panels)
-			index[title] = at
-			panels = append(panels, chart.Panel{Title: title, Unit: unit})
-		}
-		if p := &panels[at]; len(p.Curves) < chart.Hues {
+		p := panels.Of(title)
+		if p.Title, p.Unit = title, unit; len(p.Curves) < chart.Hues {
 			p.Curves = append(p.Curves, b.counterCurve(c, size, len(p.Curves)))
 		}
 	}
-	return slices.DeleteFunc(panels, func(p chart.Panel) bool { return len(appendPanel(nil, p)) == 0 })
+	return slices.DeleteFunc(panels.List, func(p chart.Panel) bool { return len(appendPanel(nil, p)) == 0 })
 }
 
 // counterCurve draws a counter in units of a size.

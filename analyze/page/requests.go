@@ -18,6 +18,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -146,6 +147,11 @@ func requestTiles(r *request.Request) []Tile {
 	return list
 }
 
+// startedAt says when a request began.
+func startedAt(r *request.Request) string {
+	return words.Clock(r.Start).Format(words.DateLayout) + " " + words.ZoneAt(r.Start)
+}
+
 // A chosenRequest is a request that the page shows, and why.
 type chosenRequest struct {
 	index int // into Set.Requests
@@ -155,20 +161,18 @@ type chosenRequest struct {
 // chooseRequests chooses the slowest requests, slowest first, and then the others that
 // findings name.
 func chooseRequests(set *request.Set, found []finding.Finding) []chosenRequest {
-	var order []int
+	var slow []int
 	for i := range set.Requests {
 		if set.Requests[i].Metrics.E2E >= 0 && set.Requests[i].Status == request.Finished {
-			order = append(order, i)
+			slow = append(slow, i)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
+	slices.SortStableFunc(slow, func(a, b int) int {
 		return cmp.Compare(set.Requests[b].Metrics.E2E, set.Requests[a].Metrics.E2E)
 	})
-	var list []chosenRequest
-	at := map[int]int{} // place in list, by index
-	for k, i := range order[:min(slowest, len(order))] {
-		at[i] = len(list)
-		list = append(list, chosenRequest{i, []string{"slowest by E2E: " + strconv.Itoa(k+1)}})
+	var chosen order.Groups[int, chosenRequest] // by index
+	for k, i := range slow[:min(slowest, len(slow))] {
+		*chosen.Of(i) = chosenRequest{i, []string{"slowest by E2E: " + strconv.Itoa(k+1)}}
 	}
 	byRID := map[string]int{} // of those that findings name, the first one
 	for f := range found {
@@ -184,19 +188,13 @@ func chooseRequests(set *request.Set, found []finding.Finding) []chosenRequest {
 	}
 	for f := range found {
 		for _, rid := range found[f].Affected.RIDs {
-			i := byRID[rid]
-			if i == request.None {
-				continue
+			if i := byRID[rid]; i != request.None {
+				c := chosen.Of(i)
+				c.index, c.why = i, append(c.why, fmt.Sprintf("finding %d", f+1))
 			}
-			if _, here := at[i]; !here {
-				at[i] = len(list)
-				list = append(list, chosenRequest{index: i})
-			}
-			c := &list[at[i]]
-			c.why = append(c.why, fmt.Sprintf("finding %d", f+1))
 		}
 	}
-	return list
+	return chosen.List
 }
 
 // mainCauses says what made requests slower than usual, by index; nil without t.
@@ -216,11 +214,6 @@ func mainCauses(t *tail.Tail) map[int]string {
 		}
 	}
 	return causes
-}
-
-// startedAt says when a request began.
-func startedAt(r *request.Request) string {
-	return words.Clock(r.Start).Format(words.DateLayout) + " " + words.ZoneAt(r.Start)
 }
 
 func newRequestView(set *request.Set, run *replay.Run, c chosenRequest, cause string, src Source) RequestView {
@@ -305,20 +298,17 @@ var phaseOfWhy = map[replay.WaitReason]request.Phase{
 // waited for, on each rank. Its bars follow each other, and add up to E2E.
 func laneOf(path *critical.Chain) chart.Lane {
 	lane := chart.Lane{Name: "Critical path"}
-	at, sums := map[string]int{}, []int64{}
+	var rows order.Groups[string, chart.WaterfallRow]
+	sums := map[string]int64{}
 	for i := range path.Pieces {
 		p := &path.Pieces[i]
 		name := words.JoinNonEmpty(" · ", p.Why.String(), p.Rank)
-		k, known := at[name]
-		if !known {
-			k = len(lane.Rows)
-			at[name] = k
-			lane.Rows, sums = append(lane.Rows, chart.WaterfallRow{Name: name, Color: phaseColors[phaseOfWhy[p.Why]]}), append(sums, 0)
-		}
-		sums[k] += p.Ns
-		lane.Rows[k].Spans = append(lane.Rows[k].Spans, chart.Span{From: p.First, To: p.Until})
-		lane.Rows[k].Text = durationText(sums[k])
+		sums[name] += p.Ns
+		row := rows.Of(name)
+		row.Name, row.Color, row.Text = name, phaseColors[phaseOfWhy[p.Why]], durationText(sums[name])
+		row.Spans = append(row.Spans, chart.Span{From: p.First, To: p.Until})
 	}
+	lane.Rows = rows.List
 	return lane
 }
 

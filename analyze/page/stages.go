@@ -143,27 +143,12 @@ const (
 // frameKinds are the colors of frames.
 var frameKinds = []chart.Part{{Name: "Python", Color: 0}, {Name: "operator", Color: 2}, {Name: "call into CUDA or HIP", Color: 1}, {Name: "OS call", Color: 6}, {Name: "garbage collection", Color: 4}, {Name: "range", Color: 7}, {Name: "native code", Color: 5}, {Name: "kernel or copy", Color: 3}, {Name: "narrow frames", Color: 10}}
 
-// frameKind returns the color of what a thread does in a frame: an index into frameKinds.
-func frameKind(did host.Activity) int {
-	switch did {
-	case host.InPython, host.Locked, host.Sleeping:
-		return 0
-	case host.InOperator:
-		return 1
-	case host.SystemCall:
-		return 3
-	case host.Collecting:
-		return 4
-	case host.InRange:
-		return 5
-	case host.InNative:
-		return 6
-	case host.OnDevice:
-		return 7
-	case host.NotRecorded:
-		return 8
-	}
-	return 2
+// callFrame is the color of calls, an index into frameKinds, and frameKind has what else threads do in frames.
+const callFrame = 2
+
+var frameKind = map[host.Activity]int{
+	host.InPython: 0, host.Locked: 0, host.Sleeping: 0, host.InOperator: 1, host.SystemCall: 3, host.Collecting: 4,
+	host.InRange: 5, host.InNative: 6, host.OnDevice: 7, host.NotRecorded: 8,
 }
 
 // Stacks makes the section about where time went by stack.
@@ -207,7 +192,11 @@ func flameFigure(s *host.Stacks, of host.TimeOf, f *Figure) *Figure {
 	body := &chart.Flame{Kinds: frameKinds, Total: float64(flame.Total), Unit: func(ns float64) string { return words.Nearly(int64(ns)) }}
 	for i := range flame.Boxes {
 		b := &flame.Boxes[i]
-		box := chart.FlameBox{Name: b.Name, Label: host.Short(b.Name), Kind: frameKind(b.Activity), Depth: b.Depth, From: float64(b.From), Value: float64(b.Time)}
+		kind, ok := frameKind[b.Activity]
+		if !ok {
+			kind = callFrame
+		}
+		box := chart.FlameBox{Name: b.Name, Label: host.Short(b.Name), Kind: kind, Depth: b.Depth, From: float64(b.From), Value: float64(b.Time)}
 		if b.Merged > 0 {
 			box.Name = fmt.Sprintf("%d frames, each less than %s %%", b.Merged, words.InPercent(narrow))
 			box.Label, box.Kind = words.Counted(b.Merged, "narrow frame"), len(frameKinds)-1

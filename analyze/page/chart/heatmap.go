@@ -33,18 +33,20 @@ var ratioSteps = []float64{1.03, 1.1, 1.25, 1.5, 2}
 
 // heatClass returns the color of a ratio: h0 is 1, h5 at least twice, l5 at most half.
 func heatClass(ratio float64) string {
-	side, far := "h", ratio
-	if ratio < 1 {
-		side, far = "l", 1/ratio
+	return stepClass(ratioSteps, max(ratio, 1/ratio)*(1+1e-9), ratio < 1)
+}
+
+// stepClass returns the color of what is so far from the middle: h1 to h5 from each step on, or l1 to l5 below it.
+// h0 is nearer than the first step.
+func stepClass(steps []float64, far float64, below bool) string {
+	n := 0
+	for n < len(steps) && far >= steps[n] {
+		n++
 	}
-	class := 0
-	for class < len(ratioSteps) && far >= ratioSteps[class]*(1-1e-9) {
-		class++
+	if below && n > 0 {
+		return "l" + strconv.Itoa(n)
 	}
-	if class == 0 {
-		side = "h"
-	}
-	return side + strconv.Itoa(class)
+	return "h" + strconv.Itoa(n)
 }
 
 // sequentialClass returns the color of a value between nothing and the largest: h0 to h5.

@@ -154,7 +154,7 @@ func (p *Panels) step() int64 {
 // drawMarks draws the marks below the curves, as bands through all panels, and their
 // labels above, which the script moves where the bands zoom.
 func (p *Panels) drawMarks(s *svg, x clock, f frame) {
-	s.marksView(f)
+	s.viewOf("view marks", f)
 	in := f.inside()
 	for _, m := range p.Marks {
 		from, to := in.x(x.position(max(m.First, p.From))), in.x(x.position(min(m.Last, p.To)))

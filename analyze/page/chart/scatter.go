@@ -38,7 +38,8 @@ func (c *Scatter) Draw() (Drawing, error) {
 	d := Drawing{Markup: twice(c.svg), Notes: []string{dayNote(from, to)}, Numbers: c.numbers()}
 	hover := hoverDots{Value: c.Value, From: int64(from) / 1e6}
 	for i, g := range c.Groups {
-		list := newHoverGroup(i, &g)
+		list := hoverGroup{Name: table.Printable(g.Name), Class: colorClass(g.Color), Series: i,
+			X: []float64{}, Y: []float64{}, Names: []string{}, Times: []int64{}, Texts: []string{}}
 		for _, dot := range g.Dots {
 			list.X, list.Y = append(list.X, part(x.position(dot.Time))), append(list.Y, part(1-y.at(float64(dot.Dur))))
 			list.Names = append(list.Names, table.Printable(dot.Name))
@@ -130,9 +131,4 @@ type hoverGroup struct {
 	Names  []string  `json:"names"`
 	Times  []int64   `json:"times"`
 	Texts  []string  `json:"texts"`
-}
-
-func newHoverGroup(series int, g *Group) hoverGroup {
-	return hoverGroup{Name: table.Printable(g.Name), Class: colorClass(g.Color), Series: series,
-		X: []float64{}, Y: []float64{}, Names: []string{}, Times: []int64{}, Texts: []string{}}
 }

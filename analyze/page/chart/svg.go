@@ -55,19 +55,17 @@ func zoneOffsets(axis clock) string {
 // Milliseconds returns a time as the script counts it, exact to the nanosecond.
 func Milliseconds(t trace.Time) string { return strconv.FormatFloat(float64(t)/1e6, 'f', 6, 64) }
 
-// view begins what a frame holds, in pixels from its upper left corner. It is cut off at
-// the frame, and the script zooms it by its viewBox. What is drawn in it has lines only,
-// and areas: text and circles would be stretched.
-func (s *svg) view(f frame) { s.viewOf("view", f) }
-
-// marksView begins a view of what lies behind several frames. The script zooms it with them,
-// and does not count it as one that has curves.
-func (s *svg) marksView(f frame) { s.viewOf("view marks", f) }
-
+// viewOf begins a view of a class. Those of the class "view marks" lie behind several frames: the script zooms
+// them, and does not count them as ones that have curves.
 func (s *svg) viewOf(class string, f frame) {
 	s.open("svg", "class", class, "x", px(f.left), "y", px(f.top), "width", px(f.width), "height", px(f.height),
 		"viewBox", "0 0 "+px(f.width)+" "+px(f.height), "preserveAspectRatio", "none")
 }
+
+// view begins what a frame holds, in pixels from its upper left corner. It is cut off at
+// the frame, and the script zooms it by its viewBox. What is drawn in it has lines only,
+// and areas: text and circles would be stretched.
+func (s *svg) view(f frame) { s.viewOf("view", f) }
 
 // open begins an element; attrs are names and values by turns.
 func (s *svg) open(name string, attrs ...string) {

@@ -3,9 +3,9 @@ package chart
 import (
 	"fmt"
 	"html/template"
+	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/trace"
@@ -40,22 +40,6 @@ const (
 	heatRow  = 19
 	heatHead = 24
 )
-
-// class returns the color of a value: h1 to h5 from each step on, and l1 to l5 below zero.
-func (h *TimeHeat) class(v float64) string {
-	side := "h"
-	if v < 0 {
-		side = "l"
-	}
-	depth := 0
-	for depth < len(h.Steps) && math.Abs(v) >= h.Steps[depth] {
-		depth++
-	}
-	if depth == 0 {
-		return "h0"
-	}
-	return fmt.Sprintf("%s%d", side, depth)
-}
 
 func (h *TimeHeat) Draw() (Drawing, error) {
 	d := Drawing{Markup: twice(h.svg), Wide: true, Notes: []string{dayNote(h.From, h.To)}, Legend: h.legend(), Numbers: h.numbers()}
@@ -120,30 +104,20 @@ func (h *TimeHeat) drawCells(s *svg, g *HeatGroup, f frame, x clock) {
 	in := f.inside()
 	from, to := in.x(x.position(g.From)), in.x(x.position(g.To))
 	for k, r := range g.Rows {
-		paths := map[string]*strings.Builder{}
-		var classes []string
+		paths := map[string]string{}
 		wide := (to - from) / float64(max(1, len(r.Values)))
 		for i := 0; i < len(r.Values); {
-			n := 1
-			if math.IsNaN(r.Values[i]) {
-				i++
-				continue
-			}
-			class := h.class(r.Values[i])
-			for i+n < len(r.Values) && !math.IsNaN(r.Values[i+n]) && h.class(r.Values[i+n]) == class {
+			n, class := 1, h.class(r.Values[i])
+			for i+n < len(r.Values) && h.class(r.Values[i+n]) == class {
 				n++
 			}
-			if paths[class] == nil {
-				paths[class] = new(strings.Builder)
-				classes = append(classes, class)
-			}
 			a := from + float64(i)*wide
-			fmt.Fprintf(paths[class], "M%s %sh%sv%sH%sz", px(a), px(heatRow*float64(k)+1), px(max(0.5, float64(n)*wide)), px(heatRow-2), px(a))
+			paths[class] += "M" + px(a) + " " + px(heatRow*float64(k)+1) + "h" + px(max(0.5, float64(n)*wide)) + "v" + px(heatRow-2) + "H" + px(a) + "z"
 			i += n
 		}
-		slices.Sort(classes)
-		for _, class := range classes {
-			s.empty("path", "class", "area "+class, "d", paths[class].String())
+		delete(paths, "")
+		for _, class := range slices.Sorted(maps.Keys(paths)) {
+			s.empty("path", "class", "area "+class, "d", paths[class])
 		}
 	}
 	s.close("svg")
@@ -186,4 +160,12 @@ func (h *TimeHeat) numbers() *Numbers {
 		}
 	}
 	return n
+}
+
+// class returns the color of a value; "" of none.
+func (h *TimeHeat) class(v float64) string {
+	if math.IsNaN(v) {
+		return ""
+	}
+	return stepClass(h.Steps, math.Abs(v), v < 0)
 }
