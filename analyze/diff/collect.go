@@ -2,6 +2,7 @@ package diff
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -213,12 +214,7 @@ func (d *Collected) renameRank(from, to string) {
 
 // keys returns all keys, in order.
 func (d *Collected) keys() []diffKey {
-	keys := make([]diffKey, 0, len(d.groups))
-	for key := range d.groups {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, diffKey.compare)
-	return keys
+	return slices.SortedFunc(maps.Keys(d.groups), diffKey.compare)
 }
 
 // A diffPieces says which piece of a side an instant of a capture lies in.

@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/format/inventory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -102,7 +103,10 @@ func Compare(before, after *Collected, opt Options) *Diff {
 	for _, side := range sides {
 		side.settle(d.per, d.onDevice)
 	}
-	matchOnlyRanks(sides)
+	// The only rank of one capture is the only one of the other, whatever they are called: files of other names.
+	if b, a := before.profileRanks, after.profileRanks; len(b) == 1 && len(a) == 1 && b[0] != a[0] {
+		after.renameRank(a[0], b[0])
+	}
 	if d.per == perSecond {
 		d.work = matchWork(sides)
 	}
@@ -136,15 +140,6 @@ func (d *Diff) divide() {
 		}
 	}
 	d.Rows = rest
-}
-
-// matchOnlyRanks takes the only rank of one capture for the only one of the other, whatever
-// they are called: files of other names.
-func matchOnlyRanks(sides [2]*Collected) {
-	before, after := sides[0].profileRanks, sides[1].profileRanks
-	if len(before) == 1 && len(after) == 1 && before[0] != after[0] {
-		sides[1].renameRank(after[0], before[0])
-	}
 }
 
 // correct pays for all the questions that were asked at once. What leads a comparison is
@@ -242,19 +237,16 @@ func (c *Change) tested() bool { return !math.IsNaN(c.Change.P) }
 // costs or saves most, of the latter what moved the total most.
 func sortRows(rows []Row) {
 	slices.SortStableFunc(rows, func(a, b Row) int {
-		changed := func(r *Row) int {
-			if r.Changed() {
-				return 0
-			}
-			return 1
-		}
-		device := func(r *Row) int {
-			if r.Kind.profiled() {
-				return 1
-			}
-			return 0
-		}
-		return cmp.Or(cmp.Compare(device(&a), device(&b)), cmp.Compare(changed(&a), changed(&b)),
+		return cmp.Or(order.Bool(a.Kind.profiled(), b.Kind.profiled()), order.Bool(b.Changed(), a.Changed()),
 			cmp.Compare(distribution.Abs(b.Effect()), distribution.Abs(a.Effect())), cmp.Compare(distribution.Abs(b.Moved()), distribution.Abs(a.Moved())), a.diffKey.compare(b.diffKey))
 	})
+}
+
+// Row returns the row of a kind and name of all ranks together; nil is none.
+func (d *Diff) Row(kind Kind, name string) *Row {
+	i := slices.IndexFunc(d.Rows, func(r Row) bool { return r.diffKey == diffKey{kind, name, ""} })
+	if i < 0 {
+		return nil
+	}
+	return &d.Rows[i]
 }

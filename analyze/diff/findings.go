@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
@@ -14,6 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -42,35 +44,19 @@ func (d *Diff) Mute(covers func(*finding.Finding) bool) {
 
 func (d *Diff) finding(r *Row) finding.Finding {
 	what, change, _, _ := r.telling()
+	n := diffNumbers[slices.IndexFunc(diffNumbers, func(n diffNumber) bool { return n.name == what })]
+	before, after := n.value(&r.Before), n.value(&r.After)
+	basis := finding.RequestTime
+	if r.Kind.profiled() {
+		basis = finding.GPUTime
+	}
 	return finding.Finding{
 		Kind: finding.Change, Subkind: r.Kind.String() + " " + r.Name + " " + r.Rank, At: d.locate.at(r), Severity: finding.Info,
 		Confidence: change.Sure, Text: d.plain(r), P: finding.Chance(change.Change.P),
-		Metric: r.metric(what), Cost: min(1, d.weight(r)), CostBasis: r.whose(),
+		Metric: finding.Metric{Name: what, Unit: table.Duration, Before: before, After: after}, Cost: min(1, d.weight(r)), CostBasis: basis,
 		Evidence: []finding.Evidence{finding.Sentence("%s %s", r.Kind, r.Name).In("diff",
 			finding.Row("of", r.Kind.String(), "name", r.Name), what+"_ratio", change.Change.Ratio)},
 	}
-}
-
-// metric returns the number that a finding is about, in ns.
-func (r *Row) metric(what string) finding.Metric {
-	m := finding.Metric{Name: what, Unit: table.Duration}
-	for _, n := range diffNumbers {
-		if n.name == what {
-			m.Before, m.After = float64(n.of(&r.Before)), float64(n.of(&r.After))
-			if n.tenths {
-				m.Before, m.After = m.Before/10, m.After/10
-			}
-		}
-	}
-	return m
-}
-
-// whose returns what a row is a part of.
-func (r *Row) whose() finding.CostBasis {
-	if r.Kind.profiled() {
-		return finding.GPUTime
-	}
-	return finding.RequestTime
 }
 
 // operatorKinds are the kinds of rows that operators become, by their kind in a ByName.
@@ -112,10 +98,7 @@ func (d *Collected) addGaps(set *profile.Set, window *walk.Options, pieces *diff
 			ranks[rank] = gapTimes{}
 		}
 		name := gapName(c)
-		if ranks[rank][name] == nil {
-			ranks[rank][name] = make([]int64, pieces.n())
-		}
-		at := &ranks[rank][name][pieces.at(gap)]
+		at := &order.Memo(ranks[rank], name, func() []int64 { return make([]int64, pieces.n()) })[pieces.at(gap)]
 		*at = distribution.AddTimes(*at, ns)
 	}})
 	groups := map[diffKey]*diffGroup{}

@@ -2,11 +2,13 @@ package diff
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -31,7 +33,7 @@ type Gauge struct {
 func (d *Diff) gaugeRows(kind Kind, name, number string) *Gauge {
 	var m [2]diffMeasure
 	for side := range m {
-		keys := d.locate.keysOf(side, kind, name)
+		keys := slices.DeleteFunc(d.locate.sides[side].keys(), func(k diffKey) bool { return k.Kind != kind || name != "" && k.Name != name })
 		m[side], _ = d.locate.measureKeys(side, diffKey{Kind: kind, Name: name}, keys)
 	}
 	if m[0].N+m[1].N == 0 {
@@ -58,11 +60,6 @@ func (n *diffNumber) value(s *Stat) float64 {
 		v /= 10
 	}
 	return max(0, v)
-}
-
-// keysOf returns the keys of a side that are of a kind, and have a name where that is not "".
-func (r *diffRows) keysOf(side int, kind Kind, name string) []diffKey {
-	return slices.DeleteFunc(r.sides[side].keys(), func(k diffKey) bool { return k.Kind != kind || name != "" && k.Name != name })
 }
 
 // count says what a gauge is made of. Of a quantile that is compared by its scatter, it is the
@@ -110,33 +107,26 @@ func (d *Diff) gaugeLoad(m *metric.Metric) *Gauge {
 }
 
 // Above reports how sure it is that the number grew by more than to bound times what it was,
-// and Below that it fell to less. What one side has and the other lacks altogether appeared or
-// vanished.
+// and Below that it fell to less.
 func (g *Gauge) Above(bound float64) significance.Crossing {
-	b, a := g.samples[0], g.samples[1]
-	switch {
-	case g.Before == 0 && g.After > 0 && !g.Time:
-		return vanished(b.Pieces, a.Pieces)
-	case (g.Before == 0 || g.After == 0) && !g.Time:
-		return significance.Crossing{P: 1}
-	}
-	return g.how.Above(b, a, bound)
+	return g.crossing(bound, g.how.Above, g.Before, g.After, [2]int{0, 1})
 }
 
 // Below returns the other direction of [Gauge.Above].
 func (g *Gauge) Below(bound float64) significance.Crossing {
-	b, a := g.samples[0], g.samples[1]
-	switch {
-	case g.Before > 0 && g.After == 0 && !g.Time:
-		return vanished(a.Pieces, b.Pieces)
-	case (g.Before == 0 || g.After == 0) && !g.Time:
-		return significance.Crossing{P: 1}
-	}
-	return g.how.Below(b, a, bound)
+	return g.crossing(bound, g.how.Below, g.After, g.Before, [2]int{1, 0})
 }
 
-// vanished returns the crossing of what only one side has.
-func vanished(without, with []significance.Piece) significance.Crossing {
+// crossing tests for one direction: lacks is 0 where the side that has less by then lacks it altogether, which
+// comes first in sides. What only one side has appeared or vanished.
+func (g *Gauge) crossing(bound float64, test func(before, after significance.Sample, bound float64) significance.Crossing, lacks, has float64, sides [2]int) significance.Crossing {
+	switch {
+	case g.Time || lacks != 0 && has != 0:
+		return test(g.samples[0], g.samples[1], bound)
+	case lacks != 0 || has <= 0:
+		return significance.Crossing{P: 1}
+	}
+	without, with := g.samples[sides[0]].Pieces, g.samples[sides[1]].Pieces
 	p := appeared(without, with)
 	return significance.Crossing{P: p, Least: min(p, significance.Appeared(len(with), len(with), len(without)))}
 }
@@ -195,11 +185,7 @@ func (d *Collected) addBatch(s *diffStep, per perStep, piece, pieces int) {
 	if d.batches[per] == nil {
 		d.batches[per] = map[int32][]significance.Piece{}
 	}
-	of := d.batches[per][s.kind.StepName.Batch]
-	if of == nil {
-		of = make([]significance.Piece, pieces)
-		d.batches[per][s.kind.StepName.Batch] = of
-	}
+	of := order.Memo(d.batches[per], s.kind.StepName.Batch, func() []significance.Piece { return make([]significance.Piece, pieces) })
 	of[piece].Sum += float64(s.dur)
 	of[piece].Of++
 }
@@ -242,12 +228,7 @@ func (d *Diff) gaugeDecodeSteps() *Gauge {
 // standardize counts every step as the part of a mean step that one of its batch size usually
 // takes, and returns how many steps that are.
 func (d *Diff) standardize(batches map[int32][]significance.Piece, usual map[int32]float64, mean float64) (pieces []significance.Piece, n int64) {
-	var sizes []int32
-	for batch := range usual {
-		sizes = append(sizes, batch)
-	}
-	slices.Sort(sizes) // sums of floats depend on the order
-	for _, batch := range sizes {
+	for _, batch := range slices.Sorted(maps.Keys(usual)) { // sums of floats depend on the order
 		of := batches[batch]
 		if pieces == nil {
 			pieces = make([]significance.Piece, len(of))

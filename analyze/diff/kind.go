@@ -187,20 +187,16 @@ func (d *Diff) lengths() []string {
 	switch {
 	case !d.work.known:
 		text += ": totals are of all of each, and nothing shows how much work that is"
-	case d.scaled():
+	case math.Abs(d.work.ratio-1) > ratioError:
 		text += fmt.Sprintf(": the second launches kernels %.3g times as often, and its totals are divided by that", d.work.ratio)
 	default:
 		text += " that launch the same kernels as often: totals are of all of each"
 	}
 	list := []string{text}
 	for _, name := range [...]string{"compute", "idle"} {
-		i := slices.IndexFunc(d.Rows, func(r Row) bool { return r.Kind == GPU && r.Name == name && r.Rank == "" })
-		if i >= 0 && !d.Rows[i].only() {
-			list = append(list, "GPU "+name+" "+pairInWords(d.Rows[i].Before.PerUnit/10, d.Rows[i].After.PerUnit/10))
+		if r := d.Row(GPU, name); r != nil && !r.only() {
+			list = append(list, "GPU "+name+" "+pairInWords(r.Before.PerUnit/10, r.After.PerUnit/10))
 		}
 	}
 	return []string{strings.Join(list, ", ")}
 }
-
-// scaled reports whether totals of the capture after are divided by how much more work that has.
-func (d *Diff) scaled() bool { return d.work.known && math.Abs(d.work.ratio-1) > ratioError }

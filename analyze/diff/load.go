@@ -2,6 +2,7 @@ package diff
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/slo"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -59,11 +61,7 @@ func (d *Collected) measureLoads(list []request.Request, overlapping *diffPieces
 
 // addLoad adds to a piece of a metric.
 func (d *Collected) addLoad(m *metric.Metric, piece, pieces int, sum, of float64) {
-	l := d.loads[m]
-	if l == nil {
-		l = &diffLoad{m.Title, make([]significance.Piece, pieces)}
-		d.loads[m] = l
-	}
+	l := order.Memo(d.loads, m, func() *diffLoad { return &diffLoad{m.Title, make([]significance.Piece, pieces)} })
 	l.pieces[piece].Sum += sum
 	l.pieces[piece].Of += of
 }
@@ -163,20 +161,9 @@ func (d *Collected) ranksOfRequests(o *Collected) []string {
 	if min(d.side.Requests, o.side.Requests) <= 0 {
 		return nil
 	}
-	names := map[string]bool{}
-	for _, of := range []diffUnits{d.requests, o.requests} {
-		for name := range of {
-			names[name] = name != ""
-		}
-	}
-	var list []string
-	for name, known := range names {
-		if known {
-			list = append(list, name)
-		}
-	}
-	slices.Sort(list)
-	return list
+	names := slices.AppendSeq(slices.Collect(maps.Keys(d.requests)), maps.Keys(o.requests))
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 }
 
 // appeared tells how likely it is that only one of two captures has something, if both are

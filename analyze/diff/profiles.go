@@ -6,6 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -162,11 +163,7 @@ func (d *Collected) readWork(set *profile.Set, number int, s profile.Stream, win
 	}
 	waits := map[trace.Sym]bool{}
 	for c := range s.Calls {
-		holds, known := waits[c.Name]
-		if !known {
-			holds = gpu.Holds(set.Syms.Name(c.Name))
-			waits[c.Name] = holds
-		}
+		holds := order.Memo(waits, c.Name, func() bool { return gpu.Holds(set.Syms.Name(c.Name)) })
 		if holds && window.Keeps(&c.Event) && (work == nil || c.Start >= work.first && c.Start <= work.last) {
 			put(&c.Event, workCall, pieces.at(c.Start))
 		}
@@ -200,25 +197,21 @@ func cutProfiles(set *profile.Set, window *walk.Options, steps []diffStep) (own 
 
 // boundsOfKernels returns when the first kernel began, and the last one.
 func boundsOfKernels(set *profile.Set, window *walk.Options) (first, last trace.Time) {
-	type span struct{ first, last trace.Time }
-	spans := make([]span, len(set.Streams))
+	spans := make([]Side, len(set.Streams))
 	walk.EachStream(set, func(i int, s profile.Stream) {
 		for k := range s.Kernels {
 			if window.Keeps(&k.Event) {
-				if spans[i].first == 0 || k.Start < spans[i].first {
-					spans[i].first = k.Start
-				}
-				spans[i].last = max(spans[i].last, k.Start)
+				spans[i].widen(k.Start, k.Start)
 			}
 		}
 	})
+	var all Side
 	for _, s := range spans {
-		if s.last != 0 && (first == 0 || s.first < first) {
-			first = s.first
+		if s.Last != 0 {
+			all.widen(s.First, s.Last)
 		}
-		last = max(last, s.last)
 	}
-	return first, last
+	return all.First, all.Last
 }
 
 // addShares adds the share of every piece in a capture: of all ranks together, and of each.
@@ -309,10 +302,7 @@ func (d *Collected) addCollectives(set *profile.Set, window *walk.Options, piece
 
 // addTo returns the group of a key, which it makes first where there is none.
 func addTo(groups map[diffKey]*diffGroup, key diffKey) *diffGroup {
-	if groups[key] == nil {
-		groups[key] = &diffGroup{}
-	}
-	return groups[key]
+	return order.Memo(groups, key, func() *diffGroup { return &diffGroup{} })
 }
 
 func (d *Collected) putAll(groups map[diffKey]*diffGroup) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -162,7 +161,7 @@ func (c *Change) vague() bool {
 // factor.
 func (c *Change) scale() (format func(ratio float64) string, unit string) {
 	if c.Change.Ratio >= 2 {
-		return times, ""
+		return func(ratio float64) string { return "x" + words.ThreeDigits(ratio) }, ""
 	}
 	return growth, " %"
 }
@@ -188,23 +187,13 @@ func (c *Change) interval(open, end string) string {
 	return text + format(c.Change.Low) + " to " + format(c.Change.High) + end
 }
 
-func times(ratio float64) string { return "x" + words.ThreeDigits(ratio) }
-
 // growth returns a ratio as percent: "+16.1".
 func growth(ratio float64) string {
 	percent := 100 * (ratio - 1)
-	digits := 1
 	if math.Abs(percent) >= 99.95 {
-		digits = 0
+		return fmt.Sprintf("%+.0f", percent)
 	}
-	return signed(strconv.FormatFloat(percent, 'f', digits, 64))
-}
-
-func signed(number string) string {
-	if number[0] == '-' {
-		return number
-	}
-	return "+" + number
+	return fmt.Sprintf("%+.1f", percent)
 }
 
 // note tells how to read the table, and what it does not tell.
@@ -265,13 +254,12 @@ func (d *Diff) SideReport() *table.Table {
 		}}
 	}
 	sides := []Side{d.Before, d.After}
-	names := [...]string{"before", "after"}
 	return table.New("sgtrace.report.diff.captures/v1", d.verdict, sides, []table.Field[Side]{
 		{Column: table.Column{Name: "capture", Doc: "before or after"}, Cell: func(s *Side) table.Cell {
 			if s == &sides[0] {
-				return table.TextCell(names[0])
+				return table.TextCell("before")
 			}
-			return table.TextCell(names[1])
+			return table.TextCell("after")
 		}},
 		table.TextColumn("label", "your label, or the path", func(s *Side) string { return s.Label }).AtMost(table.MaxName),
 		{Column: table.Column{Name: "from", Unit: table.Instant, Doc: "when the first request or step began"}, Cell: func(s *Side) table.Cell {
@@ -289,17 +277,15 @@ func (d *Diff) SideReport() *table.Table {
 
 // LoadReport makes a table of how many requests there are, and how long, and of tokens per second.
 func (d *Diff) LoadReport() *table.Table {
-	detailed := func(name, doc string, of func(*Load) float64) table.Field[Load] {
-		return table.NumberColumn(name, doc, of).InDetail()
-	}
+
 	return table.New("sgtrace.report.diff.load/v1", "Load", d.Load, []table.Field[Load]{
 		table.TextColumn("of", "what is compared", func(l *Load) string { return l.Name }),
 		table.NumberColumn("before", "mean", func(l *Load) float64 { return l.Before }),
 		table.NumberColumn("after", "mean", func(l *Load) float64 { return l.After }),
 		table.TextColumn("change", "change with its 95 % confidence interval; likely if up to one in 20 such changes is chance, ~ if it may be chance", func(l *Load) string { return l.Change.words() }),
-		detailed("ratio", "after / before", func(l *Load) float64 { return l.Change.Change.Ratio }),
-		detailed("ratio low", "lower end of the 95 % confidence interval of the ratio", func(l *Load) float64 { return l.Change.Change.Low }),
-		detailed("ratio high", "upper end of the 95 % confidence interval of the ratio", func(l *Load) float64 { return l.Change.Change.High }),
-		detailed("p", "probability of such a difference if nothing changed, corrected for all numbers of the comparison (Holm)", func(l *Load) float64 { return l.Change.Change.P }),
+		table.NumberColumn("ratio", "after / before", func(l *Load) float64 { return l.Change.Change.Ratio }).InDetail(),
+		table.NumberColumn("ratio low", "lower end of the 95 % confidence interval of the ratio", func(l *Load) float64 { return l.Change.Change.Low }).InDetail(),
+		table.NumberColumn("ratio high", "upper end of the 95 % confidence interval of the ratio", func(l *Load) float64 { return l.Change.Change.High }).InDetail(),
+		table.NumberColumn("p", "probability of such a difference if nothing changed, corrected for all numbers of the comparison (Holm)", func(l *Load) float64 { return l.Change.Change.P }).InDetail(),
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -165,12 +166,7 @@ func (c *diffSpans) add(p requests.Spot, piece int) {
 	}
 	rank := c.rank.Code(p)
 	key := uint64(c.stage.Code(p))<<32 | uint64(uint32(rank))
-	g := c.groups[key]
-	if g == nil {
-		g = &diffGroup{}
-		c.groups[key] = g
-	}
-	g.add(piece, c.pieces, dur, c.in)
+	order.Memo(c.groups, key, func() *diffGroup { return &diffGroup{} }).add(piece, c.pieces, dur, c.in)
 	if p.Request == request.None {
 		return
 	}

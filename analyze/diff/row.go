@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -157,18 +158,13 @@ type diffMeasure struct {
 
 // row compares what both captures have under some keys.
 func (r *diffRows) row(key diffKey, keys func(side int) []diffKey) Row {
-	var m [2]diffMeasure
-	approximate := false
-	for i := range r.sides {
-		var rough bool
-		m[i], rough = r.measureKeys(i, key, keys(i))
-		approximate = approximate || rough
-	}
-	if approximate {
+	before, rough := r.measureKeys(0, key, keys(0))
+	after, rough2 := r.measureKeys(1, key, keys(1))
+	if rough || rough2 {
 		*r.approximate++
 	}
-	row := Row{diffKey: key, Before: m[0].Stat, After: m[1].Stat}
-	row.compare(&m[0], &m[1], r.captures())
+	row := Row{diffKey: key, Before: before.Stat, After: after.Stat}
+	row.compare(&before, &after, r.captures())
 	return row
 }
 
@@ -244,15 +240,9 @@ func (r *diffRows) captures() bool { return r.sides[0].captures > 0 }
 
 // few reports whether one of the captures has few pieces.
 func (r *diffRows) few() bool {
-	for _, side := range r.sides {
-		if n := cmp.Or(side.side.RequestPieces, maxPieces); n < significance.Few {
-			return true
-		}
-		if n := cmp.Or(side.side.StepPieces, maxPieces); n < significance.Few {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.sides[:], func(c *Collected) bool {
+		return min(cmp.Or(c.side.RequestPieces, maxPieces), cmp.Or(c.side.StepPieces, maxPieces)) < significance.Few
+	})
 }
 
 // measure describes the durations of some groups of one capture. units are what its
@@ -349,32 +339,27 @@ func quantileOf(t *distribution.Tally, share float64, value int64, groups []*dif
 // otherwise: the same function with other parameters of templates, or as another profiler
 // writes it. Of several, the one with the largest total is named.
 func (d *Diff) matchRenamed() {
-	type side struct{ before, after *Row }
-	by := map[diffKey]side{}
-	each := func(f func(r *Row, key diffKey)) {
+	by := map[diffKey]*[2]*Row{} // largest of before, and of after
+	each := func(f func(r *Row, of *[2]*Row, side int)) {
 		for i := range d.Rows {
-			if r := &d.Rows[i]; r.Kind == Kernel && r.only() {
-				f(r, diffKey{r.Kind, profile.BareName(r.Name), r.Rank})
+			r := &d.Rows[i]
+			if r.Kind != Kernel || !r.only() {
+				continue
 			}
+			side := 0
+			if r.Before.N == 0 {
+				side = 1
+			}
+			f(r, order.Memo(by, diffKey{r.Kind, profile.BareName(r.Name), r.Rank}, func() *[2]*Row { return new([2]*Row) }), side)
 		}
 	}
-	each(func(r *Row, key diffKey) {
-		s := by[key]
-		of := &s.before
-		if r.Before.N == 0 {
-			of = &s.after
+	each(func(r *Row, of *[2]*Row, side int) {
+		if of[side] == nil || distribution.Abs(of[side].Moved()) < distribution.Abs(r.Moved()) {
+			of[side] = r
 		}
-		if *of == nil || distribution.Abs((*of).Moved()) < distribution.Abs(r.Moved()) {
-			*of = r
-		}
-		by[key] = s
 	})
-	each(func(r *Row, key diffKey) {
-		other := by[key].after
-		if r.Before.N == 0 {
-			other = by[key].before
-		}
-		if other != nil {
+	each(func(r *Row, of *[2]*Row, side int) {
+		if other := of[1-side]; other != nil {
 			r.Like = other.Name
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -90,12 +91,10 @@ func (c *seriesPieces) named(name string, rank int) *diffLoad {
 	if m.loads == nil {
 		m.loads, m.order, m.histograms = map[string]*diffLoad{}, map[string]int{}, map[string]*histogramSum{}
 	}
-	l := m.loads[name]
-	if l == nil {
-		l = &diffLoad{name, make([]significance.Piece, c.pieces.n())}
-		m.loads[name], m.order[name] = l, rank
-	}
-	return l
+	return order.Memo(m.loads, name, func() *diffLoad {
+		m.order[name] = rank
+		return &diffLoad{name, make([]significance.Piece, c.pieces.n())}
+	})
 }
 
 // rate returns the load of something that is counted: its pieces have the time of the capture once.
@@ -171,11 +170,9 @@ func (c *seriesPieces) addInstants() {
 func (c *seriesPieces) addHistogram(h *series.Histogram) {
 	name := c.set.Labeled(c.set.HistogramName(h.Metric), h.Label)
 	c.named("", 0) // makes the maps
-	sum := c.measured.histograms[name]
-	if sum == nil {
-		sum = &histogramSum{bounds: h.Bounds, counts: make([]float64, len(h.Bounds)), pieces: make([][]float64, c.pieces.n())}
-		c.measured.histograms[name] = sum
-	}
+	sum := order.Memo(c.measured.histograms, name, func() *histogramSum {
+		return &histogramSum{bounds: h.Bounds, counts: make([]float64, len(h.Bounds)), pieces: make([][]float64, c.pieces.n())}
+	})
 	if !slices.Equal(sum.bounds, h.Bounds) {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/format/inventory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -99,11 +100,7 @@ func deployment(s *request.Set) []string {
 		if !p.Schedules {
 			continue
 		}
-		of := roles[p.Role]
-		if of == nil {
-			of = &size{hosts: map[string]bool{}}
-			roles[p.Role] = of
-		}
+		of := order.Memo(roles, p.Role, func() *size { return &size{hosts: map[string]bool{}} })
 		of.hosts[p.Host] = true
 		for k, n := range [...]int16{p.Rank.TP, p.Rank.PP, p.Rank.DP, p.Rank.EP} {
 			if of.parts[k] == nil {

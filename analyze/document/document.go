@@ -74,14 +74,14 @@ func (d *Document) AddMain(t *table.Table) {
 	d.Tables, d.Main = append(d.Tables, t), t.Name()
 }
 
-// names returns the names of the tables, sorted.
-func (d *Document) names() []string {
+// names lists the names of the tables, sorted.
+func (d *Document) names() string {
 	var names []string
 	for _, t := range d.Tables {
 		names = append(names, t.Name())
 	}
 	slices.Sort(names)
-	return names
+	return strings.Join(names, ", ")
 }
 
 // MainTable returns the table that CSV has; an error if there is none, which lists those
@@ -92,14 +92,14 @@ func (d *Document) MainTable() (*table.Table, error) {
 			return t, nil
 		}
 	}
-	return nil, fmt.Errorf("CSV has room for one table; choose it with --table: %s", strings.Join(d.names(), ", "))
+	return nil, fmt.Errorf("CSV has room for one table; choose it with --table: %s", d.names())
 }
 
 // Choose leaves only the named table, which becomes the main one.
 func (d *Document) Choose(name string) error {
 	i := slices.IndexFunc(d.Tables, func(t *table.Table) bool { return t.Name() == name })
 	if i < 0 {
-		return fmt.Errorf("no table %q; there are %s", name, strings.Join(d.names(), ", "))
+		return fmt.Errorf("no table %q; there are %s", name, d.names())
 	}
 	d.Tables, d.Main = d.Tables[i:i+1], name
 	d.Text, d.Markdown = nil, nil
@@ -164,10 +164,6 @@ func (i Input) object() inputJSON {
 	return v
 }
 
-func (x Warning) object() warningJSON {
-	return warningJSON{table.JSONText(x.Severity.String()), table.JSONText(x.Text)}
-}
-
 // writeJSON writes one object, every element of its arrays on a line of its own.
 func (d *Document) writeJSON(w io.Writer) error {
 	out := bufio.NewWriter(w)
@@ -186,7 +182,9 @@ func (d *Document) writeJSON(w io.Writer) error {
 		write func(i int) error
 	}{
 		{"inputs", len(d.Inputs), func(i int) error { return writeObject(out, d.Inputs[i].object()) }},
-		{"warnings", len(d.Warnings), func(i int) error { return writeObject(out, d.Warnings[i].object()) }},
+		{"warnings", len(d.Warnings), func(i int) error {
+			return writeObject(out, warningJSON{table.JSONText(d.Warnings[i].Severity.String()), table.JSONText(d.Warnings[i].Text)})
+		}},
 		{"tables", len(d.Tables), func(i int) error { return d.Tables[i].WriteJSON(out) }},
 		{"findings", len(d.Findings), func(i int) error { return writeObject(out, d.Findings[i].Object(d.Again)) }},
 	}

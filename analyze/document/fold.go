@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -45,7 +46,7 @@ func (c *Ranks) Fold(t *table.Table) *table.Table {
 	if len(ranks) <= Many {
 		return t
 	}
-	f := &fold{Ranks: c, t: t, rank: at, ranks: ranks, kinds: map[string]*kind{}}
+	f := &fold{Ranks: c, t: t, rank: at, ranks: ranks}
 	f.read()
 	f.level = c.levelFor(f.ranks)
 	out := f.rows()
@@ -83,9 +84,8 @@ type fold struct {
 	rank  int // column
 	level int // of the groups
 	ranks map[string]bool
-	named int // of ranks, that findings name
-	kinds map[string]*kind
-	order []*kind
+	named int                        // of ranks, that findings name
+	kinds order.Groups[string, kind] // by all texts but the rank
 }
 
 // A kind is rows of ranks that only numbers tell apart.
@@ -110,12 +110,8 @@ func (f *fold) read() {
 				texts = append(texts, cells[i].Text)
 			}
 		}
-		key := strings.Join(texts, "\x00")
-		k := f.kinds[key]
-		if k == nil {
-			k = &kind{}
-			f.kinds[key], f.order = k, append(f.order, k)
-		}
+
+		k := f.kinds.Of(strings.Join(texts, "\x00"))
 		if f.Named[cells[f.rank].Text] {
 			k.kept = append(k.kept, cells)
 		} else {
@@ -152,7 +148,7 @@ func (c *Ranks) host(rank string) string {
 
 // rows returns those of the folded table.
 func (f *fold) rows() (out [][]table.Cell) {
-	for _, k := range f.order {
+	for _, k := range f.kinds.List {
 		out = append(out, k.kept...)
 		if len(k.rest) < 3 {
 			out = append(out, k.rest...)
@@ -191,25 +187,20 @@ type group struct {
 }
 
 // groups returns those of the level, by name; none if there are too many.
-func (f *fold) groups(rows [][]table.Cell) (list []group) {
+func (f *fold) groups(rows [][]table.Cell) []group {
 	if f.level < 0 {
 		return nil
 	}
-	index := map[string]int{}
+	var by order.Groups[string, group]
 	for _, row := range rows {
 		name := f.Hosts.group(f.level, f.host(row[f.rank].Text))
-		i, ok := index[name]
-		if !ok {
-			i = len(list)
-			index[name] = i
-			list = append(list, group{title: f.Hosts.title(f.level, name)})
-		}
-		list[i].rows = append(list[i].rows, row)
+		g := by.Of(name)
+		g.title, g.rows = f.Hosts.title(f.level, name), append(g.rows, row)
 	}
-	slices.SortStableFunc(list, func(a, b group) int {
+	slices.SortStableFunc(by.List, func(a, b group) int {
 		return cmp.Or(cmp.Compare(len(a.title), len(b.title)), strings.Compare(a.title, b.title))
 	})
-	return list
+	return by.List
 }
 
 // Which of n sorted values a row has.

@@ -86,13 +86,12 @@ func (h *Hosts) group(level int, host string) string {
 	if level == 0 || host == "" {
 		return host
 	}
-	groups := h.groups[host]
-	if groups == nil {
+	groups, known := h.groups[host]
+	if !known {
 		short, _, _ := strings.Cut(host, ".")
-		groups = h.groups[short]
-	}
-	if groups == nil {
-		return ""
+		if groups, known = h.groups[short]; !known {
+			return ""
+		}
 	}
 	return groups[level-1]
 }

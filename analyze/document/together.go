@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // A Rank is one of all that there are.
@@ -32,27 +33,21 @@ func (g *Group) String() string {
 func (c *Ranks) CompleteGroups(ranks []Rank) (list []Group) {
 	told := map[string]bool{}
 	for level := len(c.Hosts.levels()) - 1; level >= 0; level-- {
-		members := map[string][]string{}
-		var names []string
+		var members order.Groups[string, []string]
 		for _, rank := range ranks {
-			name := c.Hosts.group(level, rank.Host)
-			if name == "" {
-				continue
+			if name := c.Hosts.group(level, rank.Host); name != "" {
+				of := members.Of(name)
+				*of = append(*of, rank.Name)
 			}
-			if members[name] == nil {
-				names = append(names, name)
-			}
-			members[name] = append(members[name], rank.Name)
 		}
-		for _, name := range names {
-			all := members[name]
-			if len(all) < 2 || len(names) < 2 || slices.ContainsFunc(all, func(rank string) bool { return !c.Named[rank] || told[rank] }) {
+		for i, all := range members.List {
+			if len(all) < 2 || len(members.List) < 2 || slices.ContainsFunc(all, func(rank string) bool { return !c.Named[rank] || told[rank] }) {
 				continue
 			}
 			for _, rank := range all {
 				told[rank] = true
 			}
-			list = append(list, Group{all, "ranks", c.Hosts.title(level, name), level})
+			list = append(list, Group{all, "ranks", c.Hosts.title(level, members.Keys[i]), level})
 		}
 	}
 	return list

@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -39,25 +40,20 @@ type Total struct {
 }
 
 // totals adds up what runs lost, the kind first that cost most GPU time, then most request time.
-func totals(runs []*Run) (list []Total) {
-	index := map[finding.Kind]int{}
+func totals(runs []*Run) []Total {
+	var by order.Groups[finding.Kind, Total]
 	for _, r := range runs {
 		for _, loss := range r.Losses {
-			i, ok := index[loss.Kind]
-			if !ok {
-				i = len(list)
-				index[loss.Kind] = i
-				list = append(list, Total{Loss: Loss{Kind: loss.Kind}})
-			}
-			t := &list[i]
+			t := by.Of(loss.Kind)
+			t.Kind = loss.Kind
 			t.Runs++
 			t.Findings += loss.Findings
 			t.GPU += loss.GPU
 			t.Request += loss.Request
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Total) int { return cmp.Or(cmp.Compare(b.GPU, a.GPU), cmp.Compare(b.Request, a.Request)) })
-	return list
+	slices.SortStableFunc(by.List, func(a, b Total) int { return cmp.Or(cmp.Compare(b.GPU, a.GPU), cmp.Compare(b.Request, a.Request)) })
+	return by.List
 }
 
 // Recorded returns the time of GPUs and schedulers in all runs, and that of requests, ns.
@@ -137,7 +133,7 @@ func (f *Fleet) daily() Daily {
 			d.add(noon(r.From), index)
 		}
 		for last := noon(r.From); d.Days[len(d.Days)-1] < last; {
-			d.add(nextDay(d.Days[len(d.Days)-1]), index)
+			d.add(noonOf(words.Clock(d.Days[len(d.Days)-1]), 1), index)
 		}
 		day := index[dayOf(r.From)]
 		for k := range f.Totals {
@@ -165,8 +161,6 @@ func (d *Daily) add(day trace.Time, index map[string]int) {
 
 // noon returns that of the day of a time, on the clock that people read.
 func noon(t trace.Time) trace.Time { return noonOf(words.Clock(t), 0) }
-
-func nextDay(t trace.Time) trace.Time { return noonOf(words.Clock(t), 1) }
 
 func noonOf(t time.Time, later int) trace.Time {
 	return trace.Time(time.Date(t.Year(), t.Month(), t.Day()+later, 12, 0, 0, 0, t.Location()).UnixNano())

@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -86,20 +87,13 @@ type Loss struct {
 
 // lose adds up what findings cost, by kind.
 func (r *Run) lose(found []finding.Finding, ranks *ranks) (list []Loss) {
-	var kinds []finding.Kind
-	by := map[finding.Kind][]*finding.Finding{}
+	var by order.Groups[finding.Kind, []*finding.Finding]
 	for i := range found {
-		f := &found[i]
-		if by[f.Kind] == nil {
-			kinds = append(kinds, f.Kind)
-		}
-		by[f.Kind] = append(by[f.Kind], f)
+		of := by.Of(found[i].Kind)
+		*of = append(*of, &found[i])
 	}
-	for _, kind := range kinds {
-		loss := Loss{Kind: kind, Findings: len(by[kind])}
-		loss.GPU = apart(by[kind], ranks, r.gpuTime, r.Recorded())
-		loss.Request = apart(by[kind], ranks, r.requestTime, r.RequestTime)
-		list = append(list, loss)
+	for i, of := range by.List {
+		list = append(list, Loss{by.Keys[i], len(of), apart(of, ranks, r.gpuTime, r.Recorded()), apart(of, ranks, r.requestTime, r.RequestTime)})
 	}
 	return list
 }
@@ -130,7 +124,10 @@ func apart(list []*finding.Finding, ranks *ranks, cost func(*finding.Finding) fl
 	var places []at
 	widest := 0.0
 	for _, f := range list {
-		where, c := ranks.locationOf(f), cost(f)
+		where, c := f.At, cost(f)
+		if x := ranks.rankOf(f); x != nil {
+			where = x.where // with the host if only the rank's recording tells
+		}
 		if where.Scope != place.OneRank {
 			widest = max(widest, c)
 			continue

@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
@@ -128,27 +129,23 @@ func findRanks(m *finders.Measured) *ranks {
 // used as the process counts, which is as the machine does unless several ranks of a host used
 // the same.
 func (r *ranks) addProfiled(m *finders.Measured) {
-	devices := map[int32][]int32{}
-	var order []int32
+	var devices order.Groups[int32, []int32] // of ranks
 	for i := range m.GPUs.GPUs {
-		g := &m.GPUs.GPUs[i]
-		if devices[g.RankIndex] == nil {
-			order = append(order, g.RankIndex)
-		}
-		devices[g.RankIndex] = append(devices[g.RankIndex], g.Device)
+		of := devices.Of(m.GPUs.GPUs[i].RankIndex)
+		*of = append(*of, m.GPUs.GPUs[i].Device)
 	}
 	type slot struct {
 		host string
 		gpu  int32
 	}
 	users := map[slot]int{}
-	for _, i := range order {
+	for k, i := range devices.Keys {
 		x := ranked{Subject: Subject{Level: GPU, GPU: -1, Rank: m.Of.Profiles.Ranks[i]}, where: place.Named(m.Of.Profiles.Ranks[i])}
 		if homes := m.Of.Profiles.Placements; int(i) < len(homes) {
 			x.Host, x.GPU, x.UUID = homes[i].Host, homes[i].GPU, homes[i].UUID
 		}
 		x.where.Host = x.Host
-		if of := devices[i]; x.GPU < 0 && x.UUID == "" && len(of) == 1 && x.Host != "" {
+		if of := devices.List[k]; x.GPU < 0 && x.UUID == "" && len(of) == 1 && x.Host != "" {
 			x.GPU = of[0]
 		}
 		users[slot{x.Host, x.GPU}]++
@@ -210,12 +207,4 @@ func (r *ranks) rankOf(f *finding.Finding) *ranked {
 		return nil
 	}
 	return &r.list[i]
-}
-
-// locationOf returns where a finding is, with the host if only the rank's recording tells.
-func (r *ranks) locationOf(f *finding.Finding) place.Location {
-	if x := r.rankOf(f); x != nil {
-		return x.where
-	}
-	return f.At
 }

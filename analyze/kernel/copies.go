@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -169,14 +170,10 @@ func (k memoryKey) compare(o memoryKey) int {
 }
 
 func (g *copies) addMemory(c *profile.Copy, in *distribution.Store) {
-	m := g.memory[c.Kind]
-	if m == nil {
-		if g.memory == nil {
-			g.memory = map[profile.CopyKind]*memoryCopies{}
-		}
-		m = &memoryCopies{}
-		g.memory[c.Kind] = m
+	if g.memory == nil {
+		g.memory = map[profile.CopyKind]*memoryCopies{}
 	}
+	m := order.Memo(g.memory, c.Kind, func() *memoryCopies { return &memoryCopies{} })
 	m.Copied.Add(c)
 	if dur := c.Dur(); c.Bytes >= 0 && dur > 0 {
 		m.speed.Add(int64(math.Round(float64(c.Bytes)/float64(dur)*1e6)), in)

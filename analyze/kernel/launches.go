@@ -214,19 +214,15 @@ func (s *LaunchSums) add(set *profile.Set, p *walk.Pool[launchKey, launchGroup],
 		PID: p.Key.thread.pid, TID: p.Key.thread.tid, Device: p.Key.device, CallName: set.Syms.Name(p.Key.call),
 	}
 	approximate := false
-	for _, part := range []struct {
-		of     func(*launchGroup) *distribution.Sample
-		result *distribution.Distribution
-	}{
-		{func(g *launchGroup) *distribution.Sample { return &g.whole }, &row.Whole},
-		{func(g *launchGroup) *distribution.Sample { return &g.call }, &row.Call},
-		{func(g *launchGroup) *distribution.Sample { return &g.queue }, &row.Queue},
-		{func(g *launchGroup) *distribution.Sample { return &g.run }, &row.Run},
-	} {
-		d, a := t.Of(walk.Samples(p.Parts, part.of, in)...)
-		*part.result = d
+	sum := func(of func(*launchGroup) *distribution.Sample) distribution.Distribution {
+		d, a := t.Of(walk.Samples(p.Parts, of, in)...)
 		approximate = approximate || a
+		return d
 	}
+	row.Whole = sum(func(g *launchGroup) *distribution.Sample { return &g.whole })
+	row.Call = sum(func(g *launchGroup) *distribution.Sample { return &g.call })
+	row.Queue = sum(func(g *launchGroup) *distribution.Sample { return &g.queue })
+	row.Run = sum(func(g *launchGroup) *distribution.Sample { return &g.run })
 	if approximate {
 		s.approximate++
 	}

@@ -49,11 +49,10 @@ func Diff(d *diff.Diff, before, after *diff.Collected, command string, made Prov
 func diffTiles(d *diff.Diff) []Tile {
 	var list []Tile
 	for _, m := range metric.At(metric.Headline) {
-		i := slices.IndexFunc(d.Rows, func(r diff.Row) bool { return r.Kind == diff.Request && r.Name == m.Name })
-		if i < 0 {
+		r := d.Row(diff.Request, m.Name)
+		if r == nil {
 			continue
 		}
-		r := &d.Rows[i]
 		t := Tile{Name: m.Title, Value: words.Nearly(r.After.P50), Unit: "p50", State: Neutral, Href: "#numbers",
 			Detail: fmt.Sprintf("was %s; p99 %s → %s", words.Nearly(r.Before.P50), words.Nearly(r.Before.P99), words.Nearly(r.After.P99))}
 		switch {
@@ -110,11 +109,10 @@ func (b *diffBuilder) curves() []*Figure {
 // cascade leads from the mean E2E before to that after, part by part.
 func (b *diffBuilder) cascade() []*Figure {
 	mean := func(m *metric.Metric) (before, after float64, ok bool) {
-		i := slices.IndexFunc(b.Rows, func(r diff.Row) bool { return r.Kind == diff.Request && r.Name == m.Name })
-		if i < 0 {
+		r := b.Row(diff.Request, m.Name)
+		if r == nil {
 			return 0, 0, false
 		}
-		r := &b.Rows[i]
 		return float64(r.Before.PerUnit) / 10, float64(r.After.PerUnit) / 10, min(r.Before.PerUnit, r.After.PerUnit) >= 0
 	}
 	before, after, ok := mean(metric.E2E)
