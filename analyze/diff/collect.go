@@ -213,9 +213,7 @@ func (d *Collected) renameRank(from, to string) {
 }
 
 // keys returns all keys, in order.
-func (d *Collected) keys() []diffKey {
-	return slices.SortedFunc(maps.Keys(d.groups), diffKey.compare)
-}
+func (d *Collected) keys() []diffKey { return slices.SortedFunc(maps.Keys(d.groups), diffKey.compare) }
 
 // A diffPieces says which piece of a side an instant of a capture lies in.
 type diffPieces struct {

@@ -23,9 +23,7 @@ const (
 	numPer
 )
 
-func (p perStep) String() string {
-	return [...]string{"capture", "forward pass", "step", "step"}[p]
-}
+func (p perStep) String() string { return [...]string{"capture", "forward pass", "step", "step"}[p] }
 
 // levelOf returns which kind of step k is.
 func levelOf(k *walk.StepLabel) perStep {

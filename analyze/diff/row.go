@@ -45,9 +45,7 @@ func (r *Row) only() bool { return r.Before.N == 0 || r.After.N == 0 }
 
 // Changed reports whether something about the row is other than before beyond doubt, and by
 // enough to matter.
-func (r *Row) Changed() bool {
-	return slices.ContainsFunc(r.changes(), (*Change).matters)
-}
+func (r *Row) Changed() bool { return slices.ContainsFunc(r.changes(), (*Change).matters) }
 
 // changes returns the numbers that are compared.
 func (r *Row) changes() []*Change { return []*Change{&r.P50, &r.P99, &r.Mean, &r.Total} }

@@ -235,9 +235,7 @@ func Fraction(part, whole int64) float64 {
 }
 
 // LowerMedian returns the median, by nearest rank; v is in another order then.
-func LowerMedian[T cmp.Ordered](v []T) T {
-	return Percentile(v, 50)
-}
+func LowerMedian[T cmp.Ordered](v []T) T { return Percentile(v, 50) }
 
 // Percentile returns a percentile, by nearest rank; v is in another order then.
 func Percentile[T cmp.Ordered](v []T, percent int) T {

@@ -67,11 +67,7 @@ func (s *selection) at(i uint64) int64 {
 	if upper > 0 {
 		i -= s.upTo[upper-1]
 	}
-	counts, known := s.lower[upper]
-	if !known {
-		counts = s.count(upper)
-		s.lower[upper] = counts
-	}
+	counts := order.Memo(s.lower, upper, func() lower { return s.count(upper) })
 	return int64(upper)*halves + int64(place(counts, i))
 }
 

@@ -70,9 +70,7 @@ func (d *Document) Add(tables ...*table.Table) {
 }
 
 // AddMain appends a table, even an empty one, and makes it the main one.
-func (d *Document) AddMain(t *table.Table) {
-	d.Tables, d.Main = append(d.Tables, t), t.Name()
-}
+func (d *Document) AddMain(t *table.Table) { d.Tables, d.Main = append(d.Tables, t), t.Name() }
 
 // names lists the names of the tables, sorted.
 func (d *Document) names() string {

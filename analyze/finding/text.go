@@ -48,6 +48,4 @@ func (f *Finding) commands(again []string) [][]string {
 }
 
 // Command returns the first of the commands, ready to paste into a shell.
-func (f *Finding) Command(again []string) string {
-	return words.QuoteShell(f.commands(again)[0])
-}
+func (f *Finding) Command(again []string) string { return words.QuoteShell(f.commands(again)[0]) }

@@ -361,9 +361,7 @@ func (c *Capture) sized(shapes trace.Sym) trace.Sym {
 }
 
 // operator returns the innermost operator of a launch, an index of Frames; none.
-func (c *Capture) operator(launch int32) int32 {
-	return c.innermost(c.Launches[launch].Frame)
-}
+func (c *Capture) operator(launch int32) int32 { return c.innermost(c.Launches[launch].Frame) }
 
 // innermost returns the innermost operator of a frame and those around it.
 func (c *Capture) innermost(at int32) int32 {

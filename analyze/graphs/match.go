@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
@@ -97,26 +98,22 @@ var (
 
 // kindsAround returns what the operators around each launch of a capture compute.
 func (m *matcher) kindsAround(c *Capture) []kindSet {
-	known, ok := m.around[c]
-	if !ok {
-		known = make([]kindSet, len(c.Launches))
-		for i := range known {
+	return order.Memo(m.around, c, func() []kindSet {
+		list := make([]kindSet, len(c.Launches))
+		for i := range list {
 			for at := c.operator(int32(i)); at != none; at = c.innermost(c.Frames[at].Around) {
-				known[i] |= setOf(m.kind(c.Frames[at].Name))
+				list[i] |= setOf(m.kind(c.Frames[at].Name))
 			}
 		}
-		m.around[c] = known
-	}
-	return known
+		return list
+	})
 }
 
 // kind returns what a name says that something computes.
 func (m *matcher) kind(name trace.Sym) kernelname.Kind { return m.kinds.Of(name) }
 
 // sameName compares names that one profiler may write mangled, and another in full.
-func (m *matcher) sameName(a, b trace.Sym) bool {
-	return a == b || m.plain(a) == m.plain(b)
-}
+func (m *matcher) sameName(a, b trace.Sym) bool { return a == b || m.plain(a) == m.plain(b) }
 
 func (m *matcher) plain(name trace.Sym) string { return m.names.Of(name) }
 

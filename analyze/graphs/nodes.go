@@ -1,6 +1,7 @@
 package graphs
 
 import (
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -70,11 +71,9 @@ func (g *Graphs) chooseRecorded(stream int, s profile.Stream) {
 		if !ok {
 			continue
 		}
-		r := graphs[id.executableOf()]
-		if r == nil {
-			r = &recorded{window: newWindow(id.process, call.at, call.at+1), by: ByNode}
-			graphs[id.executableOf()] = r
-		}
+		r := order.Memo(graphs, id.executableOf(), func() *recorded {
+			return &recorded{window: newWindow(id.process, call.at, call.at+1), by: ByNode}
+		})
 		r.from, r.to = min(r.from, call.at), max(r.to, call.at+1)
 		r.launches = append(r.launches, launchCall{Captured{Work: n.Work, Shape: n.Shape, Frame: none}, call.at, call.tid, id.node})
 	}

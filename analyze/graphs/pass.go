@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
@@ -239,12 +240,7 @@ func (l *Launch) mapped(p *Pairs) (ns int64) {
 // orderPairs pairs a replay with a pass by the order of kinds; nil if the two are of different models.
 func (c *chooser) orderPairs(l *Launch, x *Capture) *Pairs {
 	key := tried{l.Sequence, x}
-	p, ok := c.known[key]
-	if !ok {
-		p = c.byOrder(x, c.seqs.first[l.Sequence].Nodes)
-		c.known[key] = p
-	}
-	return p
+	return order.Memo(c.known, key, func() *Pairs { return c.byOrder(x, c.seqs.first[l.Sequence].Nodes) })
 }
 
 // A line is a sequence of kernels by what they compute, without those that only finish what the

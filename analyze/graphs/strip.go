@@ -68,11 +68,7 @@ func (g *Graphs) layersIn(m *matcher, l *Launch) (list []LayerKernel) {
 		} else {
 			continue
 		}
-		begin, known := begins[layer]
-		if !known {
-			begin = int64(n.Start)
-			begins[layer] = begin
-		}
+		begin := order.Memo(begins, layer, func() int64 { return int64(n.Start) })
 		list = append(list, LayerKernel{layer, m.kind(n.Name), profile.BareName(g.name(n.Name)), int64(n.Start) - begin, int64(n.Start) + n.Dur - begin})
 	}
 	if len(begins) < minLayers {

@@ -49,9 +49,7 @@ var didWords = [numDid]string{
 func (d Activity) String() string { return didWords[d] }
 
 // Idle reports whether the thread itself does nothing.
-func (d Activity) Idle() bool {
-	return d == NotRecorded || d == InRange || d == OffCPU || d.waits()
-}
+func (d Activity) Idle() bool { return d == NotRecorded || d == InRange || d == OffCPU || d.waits() }
 
 // waits reports whether the thread waits for a lock, for time to pass, or for input.
 func (d Activity) waits() bool { return d == Locked || d == Sleeping }

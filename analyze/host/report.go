@@ -2,7 +2,9 @@ package host
 
 import (
 	"fmt"
+	"math"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 )
@@ -15,9 +17,7 @@ var (
 )
 
 // Reports returns the tables: where the time of threads went, and that of devices.
-func (s *Stacks) Reports() []*table.Table {
-	return []*table.Table{s.report(CPU), s.report(GPU)}
-}
+func (s *Stacks) Reports() []*table.Table { return []*table.Table{s.report(CPU), s.report(GPU)} }
 
 func (s *Stacks) report(of TimeOf) *table.Table {
 	row := func(at *int32) Row { return Row{s, of, *at} }
@@ -29,19 +29,24 @@ func (s *Stacks) report(of TimeOf) *table.Table {
 	}
 	var fields []table.Field[int32]
 	if s.byRank {
-		fields = append(fields, text("rank", "rank, or process that is none", Row.rank))
+		fields = append(fields, text("rank", "rank, or process that is none", func(r Row) string { return r.names(0)[0] }))
 	}
 	fields = append(fields,
-		table.ShareColumn("time", "self as part of that of all rows; of waits, unknown", func(at *int32) float64 { return row(at).share() }),
+		table.ShareColumn("time", "self as part of that of all rows; of waits, unknown", func(at *int32) float64 {
+			if s.tree.nodes[*at].isIdle() {
+				return math.NaN()
+			}
+			return distribution.Fraction(row(at).self(), s.totals[of][bottom])
+		}),
 		ns("self", selves[of], Row.self))
 	if of == CPU {
 		fields = append(fields,
-			ns("total", "self, and time in frames that are entered from there, without waits", Row.total),
+			ns("total", "self, and time in frames that are entered from there, without waits", func(r Row) int64 { return s.totals[of][r.at] }),
 			text("did", "what the thread did in the innermost frame", func(r Row) string { return r.activity().String() }))
 	}
-	frame := text("frame", "the innermost frame", Row.frame)
+	frame := text("frame", "the innermost frame", func(r Row) string { return Short(s.name(r.at)) })
 	callers := text("callers", "the frames around it, the innermost first", Row.callers)
-	stack := text("stack", "all frames, the outermost first, joined by semicolons", Row.stack)
+	stack := text("stack", "all frames, the outermost first, joined by semicolons", func(r Row) string { return table.FoldStack(r.names(0)) })
 	frame.Most, callers.Most, stack.Detail = maxFrame, table.MaxName, true
 	t := table.New(fmt.Sprintf("sgtrace.report.stacks.%s/v1", names[of]), titles[of], s.rows[of], append(fields, frame, callers, stack))
 	t.Folding = &table.Folding{Stack: "stack", Weight: "self"}

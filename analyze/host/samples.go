@@ -1,6 +1,7 @@
 package host
 
 import (
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -43,18 +44,17 @@ func (r *recordings) id(x *profile.Sample) stackID {
 
 func (r *recordings) function(set int, f profile.StackFrame) function {
 	f.Caller = 0
-	fn, ok := r.known[set][f]
-	if !ok {
+	return order.Memo(r.known[set], f, func() function {
 		look := FunctionOf(r.syms.Name(f.Function), r.syms.Name(f.Module))
-		if look.Name != "" {
-			fn = function{r.syms.Intern(look.Name), InNative}
-			if look.Python {
-				fn.did, r.python = InPython, true
-			}
+		switch {
+		case look.Name == "":
+			return function{}
+		case look.Python:
+			r.python = true
+			return function{r.syms.Intern(look.Name), InPython}
 		}
-		r.known[set][f] = fn
-	}
-	return fn
+		return function{r.syms.Intern(look.Name), InNative}
+	})
 }
 
 // push returns the stack in the functions of another one that around enters.

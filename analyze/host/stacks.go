@@ -2,14 +2,13 @@ package host
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -42,27 +41,8 @@ type Row struct {
 	at int32
 }
 
-// rank returns "" where ranks are pooled.
-func (r Row) rank() string {
-	if !r.s.byRank {
-		return ""
-	}
-	return r.names(0)[0]
-}
-
 // self returns the time in the innermost frame, ns.
 func (r Row) self() int64 { return r.s.tree.self[r.of][r.at] }
-
-// total is Self, and the time in frames that are entered from there, ns.
-func (r Row) total() int64 { return r.s.totals[r.of][r.at] }
-
-// share is Self as part of the time of all; of waits, NaN.
-func (r Row) share() float64 {
-	if r.s.tree.nodes[r.at].isIdle() {
-		return math.NaN()
-	}
-	return distribution.Fraction(r.self(), r.s.totals[r.of][bottom])
-}
 
 // activity returns what the thread did in the innermost frame.
 func (r Row) activity() Activity { return r.s.tree.nodes[r.at].did }
@@ -117,7 +97,7 @@ func (s *Stacks) list(of TimeOf) {
 	}
 	slices.SortFunc(s.rows[of], func(a, b int32) int {
 		x, y := Row{s, of, a}, Row{s, of, b}
-		return cmp.Or(waitsLast(x.activity(), y.activity()), cmp.Compare(y.self(), x.self()), s.compare(a, b))
+		return cmp.Or(order.Bool(x.activity().waits(), y.activity().waits()), cmp.Compare(y.self(), x.self()), s.compare(a, b))
 	})
 }
 
@@ -126,16 +106,6 @@ func (s *Stacks) Code() bool { return s.Frames.Code() || s.Threads.Samples || s.
 
 // Missing says what was not recorded of the stacks.
 func (s *Stacks) Missing() []string { return s.Frames.Missing(&s.Threads, s.export) }
-
-func waitsLast(a, b Activity) int {
-	switch {
-	case a.waits() == b.waits():
-		return 0
-	case a.waits():
-		return 1
-	}
-	return -1
-}
 
 // compare orders stacks by the names in them, the innermost first: the numbers of symbols
 // differ from run to run.
@@ -171,9 +141,6 @@ func (r Row) names(from int32) []string {
 	return list
 }
 
-// frame returns the innermost frame.
-func (r Row) frame() string { return Short(r.s.name(r.at)) }
-
 // callers returns the next frames, the inner one first, shortened, and the innermost range: "aten::item
 // < sample() (scheduler.py:2210) in decode bs=2 step".
 func (r Row) callers() string {
@@ -191,6 +158,3 @@ func (r Row) callers() string {
 	}
 	return strings.Join(list, " < ") + in
 }
-
-// stack returns the whole stack, as other tools read it: see [table.FoldStack].
-func (r Row) stack() string { return table.FoldStack(r.names(0)) }

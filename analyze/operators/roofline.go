@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/graphs"
 	"github.com/sgtrace/sgtrace/analyze/roofline"
 	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
@@ -138,11 +139,7 @@ func (r *roofs) alone(k *profile.Kernel) int64 {
 
 // inputsOf returns the inputs of operators of a class.
 func (r *roofs) inputsOf(c class) roofline.Inputs {
-	in, ok := r.inputs[c]
-	if !ok {
-		in = roofline.ParseInputs(nameOf(r.set, c.shapes), nameOf(r.set, c.types))
-		r.inputs[c] = in
-	}
+	in := order.Memo(r.inputs, c, func() roofline.Inputs { return roofline.ParseInputs(nameOf(r.set, c.shapes), nameOf(r.set, c.types)) })
 	return in
 }
 
@@ -215,11 +212,7 @@ func (i *instance) add(k *profile.Kernel, time int64) {
 
 // finish counts an instance for its row.
 func (r *roofs) finish(i *instance) {
-	s := r.sums[i.key]
-	if s == nil {
-		s = &roofSum{bound: map[roofline.Bound]float64{}}
-		r.sums[i.key] = s
-	}
+	s := order.Memo(r.sums, i.key, func() *roofSum { return &roofSum{bound: map[roofline.Bound]float64{}} })
 	s.n++
 	s.time = distribution.AddTimes(s.time, i.time)
 	m := r.modeled(i)
@@ -280,11 +273,7 @@ func (c *collector) countEager(k *profile.Kernel, p *place) {
 		return
 	}
 	key := [2]int32{p.thread, chosen}
-	i := c.roofs.eager[key]
-	if i == nil {
-		i = c.roofs.begin(k, c.threads.classes[t.frames[chosen].class])
-		c.roofs.eager[key] = i
-	}
+	i := order.Memo(c.roofs.eager, key, func() *instance { return c.roofs.begin(k, c.threads.classes[t.frames[chosen].class]) })
 	i.add(k, time)
 }
 
@@ -332,11 +321,7 @@ func (c *collector) countCaptured(l *graphs.Launch) {
 			c.roofs.single(&k, time, inner)
 			continue
 		}
-		i := byFrame[chosen]
-		if i == nil {
-			i = c.roofs.begin(&k, inner)
-			byFrame[chosen] = i
-		}
+		i := order.Memo(byFrame, chosen, func() *instance { return c.roofs.begin(&k, inner) })
 		i.add(&k, time)
 	}
 	for _, i := range byFrame {

@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/roofline"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
@@ -143,11 +144,7 @@ func SumFills(set *profile.Set, opt walk.Options) *Fills {
 			}
 			kind, batch := steps.Kind(&k.Event)
 			key := fillKey{k.Name, k.Shape, names[k.Rank], kind, batch}
-			row := x.rows[key]
-			if row == nil {
-				row = &Fill{}
-				x.rows[key] = row
-			}
+			row := order.Memo(x.rows, key, func() *Fill { return &Fill{} })
 			row.Instances++
 			row.Total = distribution.AddTimes(row.Total, dur)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
@@ -44,11 +45,7 @@ func findOverlaps(set *profile.Set, devices map[device][]span) map[profile.StepK
 			for to < len(all) && !(all[to].kind == kernelname.KindAttention && all[to-1].kind != kernelname.KindAttention) {
 				to++
 			}
-			x := found[all[from].step]
-			if x == nil {
-				x = &overlap{}
-				found[all[from].step] = x
-			}
+			x := order.Memo(found, all[from].step, func() *overlap { return &overlap{} })
 			x.add(all, from, to, set)
 			from = to
 		}

@@ -102,9 +102,7 @@ type Source struct {
 
 // Command returns the command line of a report about the source, to be pasted into a
 // shell.
-func (s Source) Command(flags ...string) string {
-	return s.Of("report", flags...)
-}
+func (s Source) Command(flags ...string) string { return s.Of("report", flags...) }
 
 // Of returns the command line of any command about the source.
 func (s Source) Of(command string, flags ...string) string {

@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -72,12 +73,7 @@ func (r *Ranks) newBalance(leads []*Load, unrouted int) loadBalance {
 	for _, l := range leads {
 		requests += int(l.Requests)
 	}
-	d := loadBalance{Ranks: leads, P: 1}
-	for _, l := range leads {
-		if d.Most == nil || l.Requests > d.Most.Requests {
-			d.Most = l
-		}
-	}
+	d := loadBalance{Ranks: leads, Most: slices.MaxFunc(leads, func(a, b *Load) int { return cmp.Compare(a.Requests, b.Requests) })}
 	n := float64(len(leads))
 	d.P = d.probability()
 	d.Cost = d.cost(float64(r.e2e))
@@ -195,8 +191,12 @@ func (d *loadBalance) evidence() []finding.Evidence {
 		list = append(list, finding.Sentence("its decode steps take %s (p50), those of the other ranks %s", words.Nearly(int64(own)), words.Nearly(int64(others))).
 			In("ranks", row, "step_ns", float64(d.Most.Step)))
 	}
+	running := 0.0
+	for _, l := range d.Ranks {
+		running += l.Running
+	}
 	return append(list, finding.Sentence("it runs %s requests at a time on average; the %d ranks together run %s",
-		words.ThreeDigits(d.Most.Running), len(d.Ranks), words.ThreeDigits(d.running())).In("ranks", row, "running", d.Most.Running))
+		words.ThreeDigits(d.Most.Running), len(d.Ranks), words.ThreeDigits(running)).In("ranks", row, "running", d.Most.Running))
 }
 
 // finding returns the finding of an uneven division.
@@ -216,13 +216,4 @@ func (d *loadBalance) claim(b *cause.Costs) finding.Claim {
 	on := cause.Span{At: d.Most.Location}
 	return b.Slowed(on, longer(func(l *Load) int64 { return l.Queue }), cause.Queue, cause.DecodeBootstrap, cause.DecodeQueue).
 		And(b.Slowed(on, longer(func(l *Load) int64 { return l.Step }), cause.Decode, cause.Interference))
-}
-
-// running returns for how many requests all ranks compute at once.
-func (d *loadBalance) running() float64 {
-	sum := 0.0
-	for _, l := range d.Ranks {
-		sum += l.Running
-	}
-	return sum
 }

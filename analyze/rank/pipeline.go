@@ -2,6 +2,7 @@ package rank
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -50,9 +52,9 @@ const minStageShare = 0.1
 
 // A pipeWalk collects the micro-batches of pipelines.
 type pipeWalk struct {
-	ranks      *place.RankSet
-	pipes      map[int32]*pipeRows // by place of the first stage
-	order      []int32
+	ranks *place.RankSet
+	pipes map[int32]*pipeRows // by place of the first stage
+
 	unequal    int
 	unlaunched bool // pipelines without launches
 
@@ -92,8 +94,7 @@ func (r *Ranks) measurePipelines(of *place.RankSet, all load.Bulk) {
 			w.addPart(p)
 		}
 	}
-	slices.Sort(w.order)
-	for _, first := range w.order {
+	for _, first := range slices.Sorted(maps.Keys(w.pipes)) {
 		r.Pipes = append(r.Pipes, w.pipes[first].measure(of, r.Length))
 	}
 	r.unequalBatches, r.unlaunched = w.unequal, w.unlaunched
@@ -121,15 +122,13 @@ func (w *pipeWalk) addPart(p *request.Part) {
 		w.unlaunched = true
 		return
 	}
-	rows := w.pipes[threads[0].place]
-	if rows == nil {
-		rows = &pipeRows{}
+	rows := order.Memo(w.pipes, threads[0].place, func() *pipeRows {
+		rows := &pipeRows{}
 		for _, t := range threads {
 			rows.places = append(rows.places, t.place)
 		}
-		w.pipes[threads[0].place] = rows
-		w.order = append(w.order, threads[0].place)
-	}
+		return rows
+	})
 	if len(rows.places) != len(threads) {
 		w.unequal++
 		return

@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -80,22 +81,17 @@ type teamRank struct {
 func newTeams(of *place.RankSet) *teams {
 	t := &teams{ranks: of, team: make([]int32, len(of.Places)), slot: make([]int32, len(of.Places))}
 	knownOf := of.KnownPlaces()
-	ids := map[place.Location]int32{}
+	var ids order.Groups[place.Location, []int32] // places of every team
 	for i, p := range of.Places {
 		t.team[i] = request.None
 		if p.Rank.TP < 0 || knownOf[i] != int32(i) {
 			continue
 		}
 		p.Rank.TP = -1
-		id, ok := ids[p]
-		if !ok {
-			id = int32(len(t.ranksOf))
-			ids[p] = id
-			t.ranksOf = append(t.ranksOf, nil)
-		}
-		t.team[i] = id
-		t.ranksOf[id] = append(t.ranksOf[id], int32(i))
+		id := ids.At(p)
+		t.team[i], ids.List[id] = int32(id), append(ids.List[id], int32(i))
 	}
+	t.ranksOf = ids.List
 	for _, list := range t.ranksOf {
 		slices.SortFunc(list, func(x, y int32) int { return cmp.Compare(of.Places[x].Rank.TP, of.Places[y].Rank.TP) })
 		for slot, place := range list {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -46,12 +47,11 @@ func Engines(set *request.Set, from, to trace.Time) (byRole [request.Other + 1][
 	known, byTeam, ofPlace := ranks.KnownPlaces(), map[place.Location]*Engine{}, make([]*Engine, len(ranks.Places))
 	for i := range ranks.Places {
 		team, tp := ranks.Places[known[i]].Team(), ranks.Places[i].Rank.TP
-		e := byTeam[team]
-		if e == nil {
-			e = &Engine{Name: team.Group(), tp: tp, stages: map[string]*[fineParts]tally{}}
-			byTeam[team] = e
+		e := order.Memo(byTeam, team, func() *Engine {
+			e := &Engine{Name: team.Group(), tp: tp, stages: map[string]*[fineParts]tally{}}
 			byRole[team.Role] = append(byRole[team.Role], e)
-		}
+			return e
+		})
 		if known[i] == int32(i) {
 			e.Ranks++
 		}
@@ -71,11 +71,7 @@ func Engines(set *request.Set, from, to trace.Time) (byRole [request.Other + 1][
 }
 
 func (e *Engine) count(stage string, row *request.Row, from, to trace.Time) {
-	tallies := e.stages[stage]
-	if tallies == nil {
-		tallies = new([fineParts]tally)
-		e.stages[stage] = tallies
-	}
+	tallies := order.Memo(e.stages, stage, func() *[fineParts]tally { return new([fineParts]tally) })
 	part := min(fineParts-1, int(float64(row.Start-from)/float64(max(1, to-from))*fineParts))
 	ns := float64(row.Dur())
 	tallies[part].add(tally{1, ns, ns * ns})
@@ -113,26 +109,26 @@ func StageHistories(engines []*Engine, leastPart float64) (list []*StageHistory,
 	whole := 0.0
 	for _, e := range engines {
 		for name := range e.stages {
-			s := byName[name]
-			if s == nil {
-				s = &StageHistory{Name: name}
-				byName[name], list = s, append(list, s)
-			}
+			s := order.Memo(byName, name, func() *StageHistory { return &StageHistory{Name: name} })
 			t := e.whole(name)
 			s.total, whole = s.total+t.sum, whole+t.sum
 			s.Engines = append(s.Engines, e)
 		}
 	}
-	list = slices.DeleteFunc(list, func(s *StageHistory) bool { return len(s.Engines) < 2 })
-	several := len(list)
-	list = slices.DeleteFunc(list, func(s *StageHistory) bool { return s.total < leastPart*whole })
+	for _, s := range byName {
+		switch {
+		case len(s.Engines) < 2:
+		case s.total < leastPart*whole:
+			small++
+		default:
+			s.divide()
+			list = append(list, s)
+		}
+	}
 	slices.SortFunc(list, func(a, b *StageHistory) int {
 		return cmp.Or(cmp.Compare(b.total, a.total), cmp.Compare(a.Name, b.Name))
 	})
-	for _, s := range list {
-		s.divide()
-	}
-	return list, several - len(list)
+	return list, small
 }
 
 // divide chooses the length of the parts.

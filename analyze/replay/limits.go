@@ -191,9 +191,7 @@ func (l *limits) scaleKV(factor float64) bool {
 }
 
 // atMost reports whether requests waited while as many ran as ever did.
-func (p *pool) atMost() bool {
-	return 10*distribution.LowerMedian(slices.Clone(p.ran)) >= 9*p.running
-}
+func (p *pool) atMost() bool { return 10*distribution.LowerMedian(slices.Clone(p.ran)) >= 9*p.running }
 
 // size returns the size of the KV cache that explains best who got room and who did not. It is sure where
 // it explains most of those who did not: others wait for something else.

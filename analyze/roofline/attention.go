@@ -120,9 +120,7 @@ func (b *batch) requests() float64 {
 
 // read returns how many keys are read for attention to a window: the tokens of a request have their own each,
 // and those of the first one before.
-func (b *batch) read(window float64) float64 {
-	return min(b.keys, b.tokens+b.requests()*(window-1))
-}
+func (b *batch) read(window float64) float64 { return min(b.keys, b.tokens+b.requests()*(window-1)) }
 
 // pairs returns for how many pairs of a token and a key a head computes, of chunks of prompts: the first tokens
 // of a prompt have fewer keys before them than the window.

@@ -91,9 +91,7 @@ func rope(_ string, in *Inputs) Work {
 }
 
 // writeKV reads keys and values, and writes them to the cache.
-func writeKV(_ string, in *Inputs) Work {
-	return Work{Bytes: 2 * (in.bytes(0) + in.bytes(1))}
-}
+func writeKV(_ string, in *Inputs) Work { return Work{Bytes: 2 * (in.bytes(0) + in.bytes(1))} }
 
 // quantize reads numbers of 16 bits, or more, and writes as many of 8 with their scales: the largest inputs are both.
 func quantize(_ string, in *Inputs) Work {

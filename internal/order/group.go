@@ -8,7 +8,10 @@ type Groups[K comparable, V any] struct {
 }
 
 // Of returns the value of a key, which is zero at first. It stays in place until the next new key.
-func (g *Groups[K, V]) Of(key K) *V {
+func (g *Groups[K, V]) Of(key K) *V { return &g.List[g.At(key)] }
+
+// At returns the place of a key, which is the next one at first.
+func (g *Groups[K, V]) At(key K) int {
 	i, known := g.index[key]
 	if !known {
 		if g.index == nil {
@@ -17,7 +20,7 @@ func (g *Groups[K, V]) Of(key K) *V {
 		i = len(g.List)
 		g.index[key], g.Keys, g.List = i, append(g.Keys, key), append(g.List, *new(V))
 	}
-	return &g.List[i]
+	return i
 }
 
 // Memo returns m[key], which make makes when it is first asked for.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -46,22 +47,17 @@ type hoverStrip struct {
 }
 
 func (c *Strip) hover() hoverStrip {
-	h, known, row := hoverStrip{Texts: []string{}}, map[string]int64{}, 0
+	h, row := hoverStrip{Texts: []string{}}, 0
 	var list []int64
+	var texts order.Groups[string, struct{}]
 	for i, r := range c.Rows {
 		h.Strip = append(h.Strip, table.Printable(r.Name))
 		for _, p := range r.Pieces {
-			at, ok := known[p.Text]
-			if !ok {
-				at = int64(len(h.Texts))
-				known[p.Text] = at
-				h.Texts = append(h.Texts, table.Printable(p.Text))
-			}
-			list = append(list, int64(i-row), int64(p.Part), p.From, p.To-p.From, at)
+			list = append(list, int64(i-row), int64(p.Part), p.From, p.To-p.From, int64(texts.At(p.Text)))
 			row = i
 		}
 	}
-	h.Pieces = Pack(list)
+	h.Texts, h.Pieces = append(h.Texts, table.PrintableAll(texts.Keys)...), Pack(list)
 	return h
 }
 

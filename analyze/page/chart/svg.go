@@ -136,9 +136,7 @@ func (s *svg) finish() template.HTML {
 }
 
 // px prints a coordinate to a tenth of a pixel.
-func px(v float64) string {
-	return strconv.FormatFloat(math.Round(10*v)/10, 'f', -1, 64)
-}
+func px(v float64) string { return strconv.FormatFloat(math.Round(10*v)/10, 'f', -1, 64) }
 
 // part rounds a part of a frame for the script, to less than a pixel.
 func part(v float64) float64 { return math.Round(10_000*v) / 10_000 }

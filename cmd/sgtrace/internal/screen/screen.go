@@ -195,9 +195,7 @@ func (a *activity) Write(p []byte) (int, error) {
 
 // Reading shows how much of an input of size bytes has been read, until the next call of
 // Reading, Doing, or Idle.
-func (s *Screen) Reading(size int64) *Meter {
-	return s.activity.next(Work{Bytes: size})
-}
+func (s *Screen) Reading(size int64) *Meter { return s.activity.next(Work{Bytes: size}) }
 
 // Doing shows what the run does from now on, such as "analyzing", on a terminal, once the run
 // has taken a second.

@@ -117,9 +117,7 @@ func findings() string {
 }
 
 // page prints a page of the documentation that has no words to look up.
-func page(topic, text string) func(*Helper, []string) error {
-	return alone(topic, words(topic, text))
-}
+func page(topic, text string) func(*Helper, []string) error { return alone(topic, words(topic, text)) }
 
 // verbatim prints a text as it is.
 func verbatim(topic, text string) func(*Helper, []string) error {
