@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Schema is that of the table of what changed.
@@ -248,30 +248,23 @@ func (d *Diff) noteChance(r *table.Table, requests, devices bool) {
 
 // SideReport makes a table of what the captures are, with the verdict above it.
 func (d *Diff) SideReport() *table.Table {
-	count := func(name, doc string, of func(*Side) int64) table.Field[Side] {
-		return table.Field[Side]{Column: table.Column{Name: name, Unit: table.Count, Doc: doc}, Cell: func(s *Side) table.Cell {
-			return table.Cell{N: of(s), Unknown: of(s) == request.Unknown}
-		}}
-	}
 	sides := []Side{d.Before, d.After}
 	return table.New("sgtrace.report.diff.captures/v1", d.verdict, sides, []table.Field[Side]{
-		{Column: table.Column{Name: "capture", Doc: "before or after"}, Cell: func(s *Side) table.Cell {
+		table.TextColumn("capture", "before or after", func(s *Side) string {
 			if s == &sides[0] {
-				return table.TextCell("before")
+				return "before"
 			}
-			return table.TextCell("after")
-		}},
+			return "after"
+		}),
 		table.TextColumn("label", "your label, or the path", func(s *Side) string { return s.Label }).AtMost(table.MaxName),
-		{Column: table.Column{Name: "from", Unit: table.Instant, Doc: "when the first request or step began"}, Cell: func(s *Side) table.Cell {
-			return table.Cell{N: int64(s.First), Unknown: s.First == 0}
-		}},
+		table.TimeField("from", "when the first request or step began", func(s *Side) (trace.Time, bool) { return s.First, s.First != 0 }),
 		{Column: table.Column{Name: "length", Unit: table.Duration, Doc: "from then to the end of the last one"}, Cell: func(s *Side) table.Cell {
 			return table.Cell{N: distribution.Between(s.First, s.Last), Unknown: s.First == 0}
 		}},
-		count("requests", "how many", func(s *Side) int64 { return s.Requests }),
-		count("finished", "requests that finished", func(s *Side) int64 { return s.Finished }),
-		count("ranks", "ranks whose work profilers recorded", func(s *Side) int64 { return s.Ranks }),
-		count("steps", "of all ranks", func(s *Side) int64 { return s.Steps }),
+		table.CountColumn("requests", "how many", func(s *Side) int64 { return s.Requests }),
+		table.CountColumn("finished", "requests that finished", func(s *Side) int64 { return s.Finished }),
+		table.CountColumn("ranks", "ranks whose work profilers recorded", func(s *Side) int64 { return s.Ranks }),
+		table.CountColumn("steps", "of all ranks", func(s *Side) int64 { return s.Steps }),
 	})
 }
 

@@ -129,17 +129,43 @@ func (d *Document) Write(w io.Writer, f table.Format, s table.Style) error {
 	case f == table.FormatMarkdown && d.Markdown != nil:
 		return d.Markdown(w)
 	}
-	for i, t := range d.Tables {
-		if i > 0 {
-			if _, err := io.WriteString(w, "\n"); err != nil {
-				return err
-			}
+	if len(d.Tables) == 0 {
+		return nil
+	}
+	if err := d.Tables[0].Write(w, f, s); err != nil {
+		return err
+	}
+	return writeBehind(w, f, s, d.Tables[1:])
+}
+
+// writeBehind writes tables, each behind an empty line.
+func writeBehind(w io.Writer, f table.Format, s table.Style, tables []*table.Table) error {
+	for _, t := range tables {
+		if _, err := io.WriteString(w, "\n"); err != nil {
+			return err
 		}
 		if err := t.Write(w, f, s); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Append lets text and Markdown end with some tables, behind what is written of the document already.
+func (d *Document) Append(tables ...*table.Table) {
+	text, markdown := d.Text, d.Markdown
+	d.Text = func(w io.Writer, s table.Style) error {
+		if err := text(w, s); err != nil {
+			return err
+		}
+		return writeBehind(w, table.FormatText, s, tables)
+	}
+	d.Markdown = func(w io.Writer) error {
+		if err := markdown(w); err != nil {
+			return err
+		}
+		return writeBehind(w, table.FormatMarkdown, table.Style{}, tables)
+	}
 }
 
 // The objects of a document. Fields are only ever added; docs/METRICS.md defines them.

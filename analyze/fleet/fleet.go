@@ -85,31 +85,11 @@ func (f *Fleet) Document(list *overview.List) *document.Document {
 		if text := list.MutedText(); text != "" {
 			p.Filled("", 0, "Muted: "+text)
 		}
-		if err := p.Out.Flush(); err != nil {
-			return err
-		}
-		return each(w, printed, table.FormatText, style)
+		return p.Out.Flush()
 	}
-	d.Markdown = func(w io.Writer) error {
-		if err := list.Markdown(w); err != nil {
-			return err
-		}
-		return each(w, printed, table.FormatMarkdown, table.Style{})
-	}
+	d.Markdown = list.Markdown
+	d.Append(printed...)
 	return d
-}
-
-// each writes tables, each behind an empty line.
-func each(w io.Writer, tables []*table.Table, format table.Format, style table.Style) error {
-	for _, t := range tables {
-		if _, err := io.WriteString(w, "\n"); err != nil {
-			return err
-		}
-		if err := t.Write(w, format, style); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Daily has what was lost day by day, from the first day of a run to the last.

@@ -24,7 +24,10 @@ const (
 // Page makes the page of a fleet and of what its finders found.
 func (f *Fleet) Page(r *finders.Result, src page.Source, made page.Provenance) page.Page {
 	b := pageBuilder{f, src, f.daily()}
-	sections := []page.Section{b.offenders(), b.losses(), b.steps(), b.runs()}
+	sections := []page.Section{
+		{ID: "offenders", Title: "Repeat offenders", Figures: []*page.Figure{b.table(b.offenderReport())}}, b.losses(), b.steps(),
+		{ID: "runs", Title: "Runs", Figures: []*page.Figure{b.table(b.runReport())}},
+	}
 	summary := page.Found(r, src, sections)
 	for _, figure := range summary.Figures {
 		figure.Defined, figure.Command = defined, src.Command(fleetFlag)
@@ -96,10 +99,6 @@ func split(text string) (value, unit string) {
 // table returns a figure of one of the tables of the report.
 func (b *pageBuilder) table(t *table.Table) *page.Figure {
 	return page.TableOf(t, maxRows, defined, b.src.Command(fleetFlag, "--table="+t.Name()))
-}
-
-func (b *pageBuilder) offenders() page.Section {
-	return page.Section{ID: "offenders", Title: "Repeat offenders", Figures: []*page.Figure{b.table(b.offenderReport())}}
 }
 
 // losses shows what each kind of finding cost, day by day and altogether.
@@ -215,8 +214,4 @@ func (b *pageBuilder) stepPanels() (panels []chart.Panel) {
 		}
 	}
 	return panels
-}
-
-func (b *pageBuilder) runs() page.Section {
-	return page.Section{ID: "runs", Title: "Runs", Figures: []*page.Figure{b.table(b.runReport())}}
 }

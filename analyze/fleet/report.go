@@ -170,7 +170,7 @@ func (f *Fleet) dayReport() *table.Table {
 
 // String says when step times changed, by how much, and with which versions.
 func (d *Drift) String() string {
-	text := title(d.change())
+	text := words.Capitalized(d.change())
 	if d.First != d.Last {
 		text += fmt.Sprintf(" (%s to %s)", d.First, d.Last)
 	}
@@ -189,8 +189,6 @@ func (d *Drift) change() string {
 	}
 	return fmt.Sprintf("%s steps take %s %% %s since %s", d.Kind, words.InPercent(math.Abs(d.Ratio-1)), direction, d.Day)
 }
-
-func title(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // versions says which versions changed: "GPU driver went from 550.54 to 560.28".
 func (d *Drift) versions() string {

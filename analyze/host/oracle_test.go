@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/kernel"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -282,3 +283,7 @@ func TestSumIsTheTimeCovered(t *testing.T) {
 		}
 	}
 }
+
+// stack returns the whole stack, and total the time in it and in those that go on from it.
+func (r Row) stack() string { return table.FoldStack(r.names(0)) }
+func (r Row) total() int64  { return r.s.totals[r.of][r.at] }

@@ -60,8 +60,7 @@ func (r *Ranks) Verdict() string {
 	}
 	for _, g := range r.Groups {
 		if len(g.likely) > 0 {
-			text := g.likely[0].LikelyText()
-			return strings.ToUpper(text[:1]) + text[1:]
+			return words.Capitalized(g.likely[0].LikelyText())
 		}
 	}
 	return fmt.Sprintf("No straggler in %s: %s", strings.Join(looked, " and "), costs.acquit(rank))

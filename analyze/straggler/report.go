@@ -7,13 +7,14 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
 // Report makes a table of the stragglers. Its title is the verdict.
 func (v Verdict) Report() *table.Table {
 	title := "No straggler can be told: no ranks do the same things together"
 	if len(v.Sentences) > 0 {
-		title = strings.ToUpper(v.Sentences[0][:1]) + v.Sentences[0][1:]
+		title = words.Capitalized(v.Sentences[0])
 		if len(v.Stragglers) > 0 {
 			title = "Straggler: " + v.Sentences[0]
 		}

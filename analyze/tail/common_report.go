@@ -97,8 +97,7 @@ func (t *Traits) Verdict() string {
 	case !t.List[0].StandsOut:
 		return "Slow requests have nothing in common that others lack"
 	}
-	text := t.List[0].sentence()
-	return strings.ToUpper(text[:1]) + text[1:]
+	return words.Capitalized(t.List[0].sentence())
 }
 
 // maxRows is how many comparisons people see that do not stand out.

@@ -311,3 +311,6 @@ func Were(from, to trace.Time) string {
 	}
 	return "are from " + Between(from, to)
 }
+
+// Capitalized returns a sentence with a capital letter.
+func Capitalized(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

@@ -250,54 +250,34 @@ type pageDrawer struct {
 	draw func(in *reports.Reading, made page.Provenance, command string) (p page.Page, failed, err error)
 }
 
-// pageOf reads the flags of a report that takes -o.
-func pageOf(ctx *cli.Context, r *reports.Report) (pageDrawer, error) {
-	if r.Runs {
-		return weeksPage(ctx, r)
-	}
-	return summaryPage(ctx)
-}
-
 // summaryPage draws everything that was looked at.
 func summaryPage(ctx *cli.Context) (d pageDrawer, err error) {
-	objectives, err := reports.Objectives(ctx)
-	if err != nil {
-		return d, err
-	}
-	mutes, err := reports.Mutes(ctx)
-	if err != nil {
-		return d, err
-	}
-	alarms, err := reports.FailOn(ctx)
-	if err != nil {
-		return d, err
-	}
-	summing, err := reports.ReadSumming(ctx)
+	asked, err := reports.ReadSummary(ctx)
 	if err != nil {
 		return d, err
 	}
 	d.args = append([]string{"report"}, commandline.Given(ctx, "slo", "fail-on", "mute", "mute-file", "all-ranks", "hosts")...)
 	d.draw = func(in *reports.Reading, made page.Provenance, command string) (page.Page, error, error) {
-		o, err := reports.Overview(in, objectives, mutes, summing.Hosts(), true)
+		o, err := asked.Overview(in, true)
 		if err != nil {
 			return page.Page{}, nil, err
 		}
-		p, err := page.Overview(o, made, summing.Folder(in))
-		if alarms == nil || err != nil {
+		p, err := page.Overview(o, made, asked.Folder(in))
+		if asked.Alarms == nil || err != nil {
 			return p, nil, err
 		}
-		return gatedPage(p, alarms.Judge(&o.Result, o.Goodput), command)
+		return gatedPage(p, asked.Alarms.Judge(&o.Result, o.Goodput), command)
 	}
 	return d, nil
 }
 
 // weeksPage draws what several runs say together.
-func weeksPage(ctx *cli.Context, r *reports.Report) (d pageDrawer, err error) {
+func weeksPage(ctx *cli.Context) (d pageDrawer, err error) {
 	o, err := reports.ReadFleet(ctx)
 	if err != nil {
 		return d, err
 	}
-	d.args = append([]string{"report", commandline.Dashed(r.Name)}, commandline.Given(ctx, "fail-on", "mute", "mute-file")...)
+	d.args = append([]string{"report", "--fleet"}, commandline.Given(ctx, "fail-on", "mute", "mute-file")...)
 	d.draw = func(in *reports.Reading, made page.Provenance, command string) (page.Page, error, error) {
 		f, found, err := o.Look(in)
 		if err != nil {

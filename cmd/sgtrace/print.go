@@ -175,8 +175,11 @@ func (c *command) warnings() []document.Warning {
 // of it means that the result is not whole. On a terminal, lines fit its width.
 func (c *command) printDiags() (lost bool) {
 	width := screen.Width(c.err, c.env)
+	told := func(code string) bool {
+		return slices.ContainsFunc(c.told, func(w document.Warning) bool { return strings.Contains(w.Text, "["+code+"]") })
+	}
 	for _, d := range folded(c.diags.All()) {
-		if d.Diag.Message.Severity < trace.DataLoss && (c.screen.Quiet || tells(c.told, d.Diag.Message.Code)) {
+		if d.Diag.Message.Severity < trace.DataLoss && (c.screen.Quiet || told(d.Diag.Message.Code)) {
 			continue
 		}
 		tone := table.Plain
@@ -195,11 +198,6 @@ func (c *command) printDiags() (lost bool) {
 		}
 	}
 	return c.diags.Worst() >= trace.DataLoss
-}
-
-// tells reports whether warnings that were printed have a message.
-func tells(told []document.Warning, code string) bool {
-	return slices.ContainsFunc(told, func(w document.Warning) bool { return strings.Contains(w.Text, "["+code+"]") })
 }
 
 // A foldedDiag is what one file has, or several have.

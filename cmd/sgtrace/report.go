@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/clocks"
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -114,6 +115,10 @@ func (c *command) readEverything(ctx *cli.Context, r *reports.Report, in *report
 	if err != nil {
 		return nil, err
 	}
+	readOnce := func(in inputs.Input) bool { // such as a pipe
+		size, _ := in.Size()
+		return size < 0
+	}
 	if !slices.ContainsFunc(c.read, readOnce) {
 		again := neededBy(ctx, r)
 		again.aside = true
@@ -146,7 +151,11 @@ func (c *command) reportPage(ctx *cli.Context, r *reports.Report) error {
 	if err != nil {
 		return err
 	}
-	drawer, err := pageOf(ctx, r)
+	pageOf := summaryPage
+	if r.Runs {
+		pageOf = weeksPage
+	}
+	drawer, err := pageOf(ctx)
 	if err != nil {
 		return err
 	}

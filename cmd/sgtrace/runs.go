@@ -18,12 +18,6 @@ func (c *command) eachRun(ctx *cli.Context, what needed) func(func(*reports.OneR
 	return func(reduce func(*reports.OneRun)) error { return c.readRuns(ctx, what, reduce) }
 }
 
-// readOnce reports whether an input, such as a pipe, can be read once only.
-func readOnce(in inputs.Input) bool {
-	size, _ := in.Size()
-	return size < 0
-}
-
 // readRuns divides the inputs into runs and lets reduce look at one after another: at those
 // that overlap the window of time that is selected. A run in which nothing is of the selection
 // is left out, unless none is left.

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
 // manIntroduction begins the page, before the commands.
@@ -106,7 +108,7 @@ func manCommands(b *strings.Builder, above string, commands []*cli.Command) {
 			fmt.Fprintf(b, ".RI [ FLAGS ]\n.I %s\n", roff(cmd.ArgsUsage))
 		}
 		about, examples, _ := strings.Cut(cmd.Description, "\nExamples:\n")
-		fmt.Fprintf(b, ".PP\n%s.\n", roff(strings.ToUpper(cmd.Usage[:1])+cmd.Usage[1:]))
+		fmt.Fprintf(b, ".PP\n%s.\n", roff(words.Capitalized(cmd.Usage)))
 		b.WriteString(".PP\n")
 		manText(b, about)
 		manFlags(b, cmd.VisibleFlags())

@@ -96,8 +96,8 @@ var All = []*Report{
 		Parse: parseGaps},
 	{Name: "ops", Usage: "operators of PyTorch by CPU and GPU time, shape, and module; TFLOP/s of GEMMs and attention; copies", Needs: Profiles,
 		Options: append(ofProfiles, "captures"), Tables: []string{"ops", "ops.shapes", "ops.gemms", "ops.attention", "ops.copies", "ops.modules", "ops.graphkernels"}, Events: HostEvents, Arguments: slices.Concat(operatorCategories, profile.CopyCategories), ArgNames: []string{profile.ConcreteInputs}, Attribute: true, Most: maxKernels,
-		Parse: parseOps},
+		Parse: listOf(operatorTables)},
 	{Name: "stacks", Usage: "where time went, by stack: that of threads, and that of GPUs by what launched it", Needs: Profiles,
 		Options: append(ofProfiles, "captures"), Tables: []string{"stacks.cpu", "stacks.gpu"}, Formats: []table.Format{table.FormatFolded},
-		Events: HostEvents, Attribute: true, Most: maxKernels, Parse: parseStacks},
+		Events: HostEvents, Attribute: true, Most: maxKernels, Parse: listOf(stackTables)},
 }

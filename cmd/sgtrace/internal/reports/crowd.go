@@ -23,9 +23,6 @@ func ReadSumming(ctx *cli.Context) (s Summing, err error) {
 	return s, err
 }
 
-// Hosts returns what --hosts says; nil is that it is not given.
-func (s Summing) Hosts() *document.Hosts { return s.hosts }
-
 // hosts reads the flag --hosts; nil is that it is not given.
 func hosts(ctx *cli.Context) (*document.Hosts, error) {
 	name := ctx.String("hosts")

@@ -51,7 +51,7 @@ func ReadFleet(ctx *cli.Context) (o Fleet, err error) {
 	if o.mutes, err = Mutes(ctx); err != nil {
 		return o, err
 	}
-	if o.Alarms, err = FailOn(ctx); err != nil || o.Alarms == nil {
+	if o.Alarms, err = failOn(ctx); err != nil || o.Alarms == nil {
 		return o, err
 	}
 	kinds := finders.KindsOf(finders.OfWeeks())

@@ -190,30 +190,28 @@ func replaysOf(set *profile.Set) *graphs.Graphs {
 	return graphs.ReadReplays(set)
 }
 
-// parseOps makes the report on operators.
-func parseOps(ctx *cli.Context) (Run, error) {
-	byRank := ctx.Bool("by-rank")
-	return func(in *Reading) (*document.Document, error) {
-		if err := in.needProfiles(); err != nil {
-			return nil, err
-		}
-		d := document.Of(operators.Sum(in.Profiles, walk.Options{ByRank: byRank, From: in.From, To: in.To}).Reports()...)
-		d.LimitAll = true
-		return d, nil
-	}, nil
+// listOf makes a report of tables by rank or of all ranks, each of which --limit bounds.
+func listOf(tables sum) func(*cli.Context) (Run, error) {
+	return func(ctx *cli.Context) (Run, error) {
+		byRank := ctx.Bool("by-rank")
+		return func(in *Reading) (*document.Document, error) {
+			if err := in.needProfiles(); err != nil {
+				return nil, err
+			}
+			d := document.Of(tables(in.Profiles, walk.Options{ByRank: byRank, From: in.From, To: in.To})...)
+			d.LimitAll = true
+			return d, nil
+		}, nil
+	}
 }
 
-// parseStacks makes the report on stacks.
-func parseStacks(ctx *cli.Context) (Run, error) {
-	byRank := ctx.Bool("by-rank")
-	return func(in *Reading) (*document.Document, error) {
-		if err := in.needProfiles(); err != nil {
-			return nil, err
-		}
-		d := document.Of(host.Sum(in.Profiles, walk.Options{ByRank: byRank, From: in.From, To: in.To}, graphs.Collect(in.Profiles)).Reports()...)
-		d.LimitAll = true
-		return d, nil
-	}, nil
+// operatorTables and stackTables are of operators, and of where time went by stack.
+func operatorTables(set *profile.Set, opt walk.Options) []*table.Table {
+	return operators.Sum(set, opt).Reports()
+}
+
+func stackTables(set *profile.Set, opt walk.Options) []*table.Table {
+	return host.Sum(set, opt, graphs.Collect(set)).Reports()
 }
 
 // groupsChanged says which changes are of all ranks of a group of hosts: "lateness changed on all

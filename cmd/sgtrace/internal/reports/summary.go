@@ -2,7 +2,6 @@ package reports
 
 import (
 	"errors"
-	"io"
 	"path/filepath"
 	"strings"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/slo"
-	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/whatif"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
@@ -24,40 +22,51 @@ var summaryTables = []string{
 	"findings", "summary.load", "summary.servers", "summary.profiles", "summary.kernels", "summary.clocks", "summary.latency", "summary.events", "summary.costs", "summary.finders", "logs.ranks", "logs.events", "logs.inputs", "metrics.percentiles", "bench", "slo", "slo.causes", "slo.ranks", "gate",
 }
 
+// SummaryOptions are what flags ask of the summary.
+type SummaryOptions struct {
+	Objectives []slo.Objective
+	Mutes      []finders.Mute
+	Alarms     *gate.Alarms // what it fails on; nil is nothing
+	Summing
+}
+
+// ReadSummary reads the flags of the summary, and of its page.
+func ReadSummary(ctx *cli.Context) (a SummaryOptions, err error) {
+	if a.Alarms, err = failOn(ctx); err != nil {
+		return a, err
+	}
+	if a.Objectives, err = Objectives(ctx); err != nil {
+		return a, err
+	}
+	if a.Mutes, err = Mutes(ctx); err != nil {
+		return a, err
+	}
+	a.Summing, err = ReadSumming(ctx)
+	return a, err
+}
+
 // parseSummary makes the report on what stands out; -o makes a page of it.
 func parseSummary(ctx *cli.Context) (Run, error) {
 	if err := CheckPage(ctx); err != nil {
 		return nil, err
 	}
-	alarms, err := FailOn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	objectives, err := Objectives(ctx)
-	if err != nil {
-		return nil, err
-	}
-	mutes, err := Mutes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	hosts, err := hosts(ctx)
+	asked, err := ReadSummary(ctx)
 	if err != nil {
 		return nil, err
 	}
 	all, evidence := ctx.Bool("all-findings"), ctx.Bool("evidence")
 	return func(in *Reading) (*document.Document, error) {
-		if err := in.hasRequests(objectives); err != nil {
+		if err := in.hasRequests(asked.Objectives); err != nil {
 			return nil, err
 		}
-		o, err := Overview(in, objectives, mutes, hosts, false)
+		o, err := asked.Overview(in, false)
 		if err != nil {
 			return nil, err
 		}
 		o.AllFindings, o.AllEvidence = all, evidence
 		d := o.Document()
-		if alarms != nil {
-			addGate(d, alarms.Judge(&o.Result, o.Goodput))
+		if asked.Alarms != nil {
+			addGate(d, asked.Alarms.Judge(&o.Result, o.Goodput))
 		}
 		return d, nil
 	}, nil
@@ -120,8 +129,8 @@ func (in *Reading) hasRequests(objectives []slo.Objective) error {
 	return nil
 }
 
-// FailOn reads what the report fails on; nil is nothing.
-func FailOn(ctx *cli.Context) (*gate.Alarms, error) {
+// failOn reads what the report fails on; nil is nothing.
+func failOn(ctx *cli.Context) (*gate.Alarms, error) {
 	if !ctx.IsSet("fail-on") {
 		return nil, nil
 	}
@@ -139,42 +148,24 @@ func FailOn(ctx *cli.Context) (*gate.Alarms, error) {
 func addGate(d *document.Document, r *gate.Result) {
 	t := r.Report()
 	d.Add(t)
+	d.Append(t)
 	d.Failure = r.Err()
-	text, markdown := d.Text, d.Markdown
-	d.Text = func(w io.Writer, style table.Style) error {
-		if err := text(w, style); err != nil {
-			return err
-		}
-		if _, err := io.WriteString(w, "\n"); err != nil {
-			return err
-		}
-		return t.Write(w, table.FormatText, style)
-	}
-	d.Markdown = func(w io.Writer) error {
-		if err := markdown(w); err != nil {
-			return err
-		}
-		if _, err := io.WriteString(w, "\n"); err != nil {
-			return err
-		}
-		return t.Write(w, table.FormatMarkdown, table.Style{})
-	}
 }
 
 // Overview looks at everything that was read, but for what is muted, and which requests meet
-// the objectives. Findings tell of groups of hosts; nil knows none. drawn tells that it is for a page.
+// the objectives. Findings tell of groups of hosts. drawn tells that it is for a page.
 // It is an error if the selection leaves nothing to look at.
-func Overview(in *Reading, objectives []slo.Objective, mutes []finders.Mute, hosts *document.Hosts, drawn bool) (*overview.Overview, error) {
+func (a *SummaryOptions) Overview(in *Reading, drawn bool) (*overview.Overview, error) {
 	o := overview.New(overview.Input{
 		Select: in.Select, Inputs: in.Given, Files: in.Inputs, Requests: in.Requests, Clocks: in.Clocks, Diags: in.Diags,
-		Profiles: in.Profiles, Series: in.Series, Flight: in.Flight, Heap: in.Heap, Experts: in.Experts, Devices: gpu.Options{From: in.From, To: in.To}, SLO: objectives, Mutes: mutes, Drawn: drawn, Played: in.WhatIf, Weeks: in.weeks,
+		Profiles: in.Profiles, Series: in.Series, Flight: in.Flight, Heap: in.Heap, Experts: in.Experts, Devices: gpu.Options{From: in.From, To: in.To}, SLO: a.Objectives, Mutes: a.Mutes, Drawn: drawn, Played: in.WhatIf, Weeks: in.weeks,
 	})
 	if in.Selected && o.Empty() {
 		return nil, in.noneSelected("nothing")
 	}
 	if in.WhatIf {
-		whatif.Explain(&o.Measured, o.Findings, objectives)
+		whatif.Explain(&o.Measured, o.Findings, a.Objectives)
 	}
-	hosts.Annotate(o.Findings, in.ranks())
+	a.hosts.Annotate(o.Findings, in.ranks())
 	return o, nil
 }
