@@ -56,7 +56,9 @@ func (t *Tally) Of(samples ...*Sample) (d Distribution, approximate bool) {
 				t.hist.merge(s.more.hist)
 			}
 		}
-		return t.hist.distribution(), true
+		d := t.hist.moments.distribution(t.hist.at)
+		d.Min, d.Max = t.hist.min, t.hist.max
+		return d, true
 	}
 	if n > cmp.Or(t.most, maxSorted) {
 		t.counted = newSelection(samples)
@@ -98,12 +100,6 @@ func (t *Tally) distribution() Distribution {
 		}
 		return t.long[i-uint64(len(t.small))]
 	})
-}
-
-func (h *histogram) distribution() Distribution {
-	d := h.moments.distribution(h.at)
-	d.Min, d.Max = h.min, h.max
-	return d
 }
 
 // distribution describes values by their moments and their order.

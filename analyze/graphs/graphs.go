@@ -372,7 +372,7 @@ func (c *chooser) pairs(l *Launch, x *Capture, align bool) *Pairs {
 		return nil
 	}
 	p = nil
-	if similar(len(x.Launches), len(first.Nodes)) {
+	if n, m := len(x.Launches), len(first.Nodes); 2*n >= m && 2*m >= n {
 		if p = c.pair(x, first.Nodes); 2*p.Missed > len(first.Nodes) {
 			p = nil
 		}
@@ -380,9 +380,6 @@ func (c *chooser) pairs(l *Launch, x *Capture, align bool) *Pairs {
 	c.known[key] = p
 	return p
 }
-
-// similar reports whether two sequences may be the same but for some launches.
-func similar(a, b int) bool { return 2*a >= b && 2*b >= a }
 
 // A fit is how well a capture fits a replay, that which counts most first.
 type fit struct {

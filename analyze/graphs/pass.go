@@ -208,7 +208,7 @@ func (c *chooser) choosePasses() (any bool) {
 	}
 	slices.SortStableFunc(passes, func(a, b *Capture) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Rank, b.Rank)) })
 	c.describeAll(passes)
-	sizes := newResizer(c.set.Syms)
+	sizes := &resizer{c.set.Syms, map[sized]*Capture{}, map[*Capture]bool{}}
 	for _, l := range without {
 		best, most := (*Capture)(nil), int64(0)
 		for _, x := range ofRank(passes, c.set.Ranks[l.Rank]) {

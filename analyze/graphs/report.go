@@ -18,11 +18,6 @@ type row struct {
 
 func (r *row) at() *Node { return &r.launch.Nodes[r.node] }
 
-func (r *row) place() Place {
-	p, _ := r.launch.Place(r.node)
-	return p
-}
-
 // Report returns the table of all kernels of graphs. g may be nil.
 func (g *Graphs) Report(opt walk.Options) *table.Table {
 	var rows []row
@@ -41,7 +36,10 @@ func (g *Graphs) Report(opt walk.Options) *table.Table {
 		}
 	}
 	text := func(name, doc string, of func(Place) trace.Sym) table.Field[row] {
-		return table.TextColumn(name, doc, func(r *row) string { return g.name(of(r.place())) })
+		return table.TextColumn(name, doc, func(r *row) string {
+			p, _ := r.launch.Place(r.node)
+			return g.name(of(p))
+		})
 	}
 	source := text("source", "innermost Python function that is of no library", func(p Place) trace.Sym { return p.Source })
 	shapes := text("shapes", "shapes of the inputs of the operator", func(p Place) trace.Sym { return p.Shapes })

@@ -20,10 +20,6 @@ type sized struct {
 	tokens, batch int64
 }
 
-func newResizer(syms *trace.Symbols) *resizer {
-	return &resizer{syms, map[sized]*Capture{}, map[*Capture]bool{}}
-}
-
 // resized returns a pass as one of so many tokens and sequences. Where either number of tokens is not
 // known, or that of the pass may as well be a size of the model, its operators have no shapes.
 func (r *resizer) resized(x *Capture, tokens, batch int64) *Capture {

@@ -114,7 +114,7 @@ func collectAll(set *profile.Set, opt *walk.Options, what func(*trace.Symbols) s
 // collect sums up a stream. It holds 32 bytes per operator, 12 per call, and 48 per copy where
 // there are functions of Python.
 func collect(set *profile.Set, stream int, s profile.Stream, opt *walk.Options, asked pass) *collector {
-	c := &collector{threads: newThreads(), opt: opt, graphs: walk.GraphLaunches(set.Syms), launches: walk.NamesWith(set.Syms, "Launch"),
+	c := &collector{threads: &threads{number: map[threadID]int32{}, lastAt: none, index: map[class]int32{}}, opt: opt, graphs: walk.GraphLaunches(set.Syms), launches: walk.NamesWith(set.Syms, "Launch"),
 		ranks: make([]walk.Paged[place], len(set.Ranks)), others: make([][numOutside]sum, len(set.Ranks)), visit: asked.visit, roofs: asked.roofs}
 	for f := range s.Frames {
 		c.python = c.python || f.Kind == profile.PythonFrame
@@ -131,7 +131,7 @@ func collect(set *profile.Set, stream int, s profile.Stream, opt *walk.Options, 
 		}
 	}
 	if asked.graphs != nil {
-		c.replay = newReplay(asked.graphs.Streams[stream], asked.selected)
+		c.replay = &replay{asked.graphs.Streams[stream], asked.selected, map[capturedBy]*capturedClasses{}}
 	}
 	c.sums = make([]sum, len(c.classes))
 	for _, t := range c.list {

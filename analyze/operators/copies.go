@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -84,14 +85,6 @@ func (c *copyCalls) called(call *profile.Call) {
 	}
 }
 
-// functionOf returns the Python function that launched a copy, 0 if it is not known.
-func (c *copyCalls) functionOf(e *profile.Event) trace.Sym {
-	if call := c.callOf(e.Rank, e.Correlation); call != nil {
-		return call.function
-	}
-	return 0
-}
-
 // findFunctions finds the Python functions around all calls. It takes the frames as they
 // come, and holds none.
 func (c *copyCalls) findFunctions(s profile.Stream, syms *trace.Symbols) {
@@ -136,12 +129,11 @@ func (c *collector) sumCopies(s profile.Stream) {
 			key.operator, key.why = name, noOperator
 		}
 		if c.calls != nil {
-			key.function = c.calls.functionOf(&copied.Event)
+			if call := c.calls.callOf(copied.Rank, copied.Correlation); call != nil {
+				key.function = call.function
+			}
 		}
-		if c.copies[key] == nil {
-			c.copies[key] = &walk.Copied{}
-		}
-		c.copies[key].Add(copied)
+		order.Memo(c.copies, key, func() *walk.Copied { return &walk.Copied{} }).Add(copied)
 	}
 }
 

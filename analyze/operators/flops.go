@@ -147,13 +147,9 @@ func attentionOf(r *Row, gpu string) (Attention, bool) {
 		return a, true
 	}
 	a.B, a.Heads, a.KVHeads, a.Queries, a.Keys, a.Dim, a.ValueDim = query[0], query[heads], key[heads], query[tokens], key[tokens], query[3], value[3]
-	a.FLOPs = a.each() * float64(r.Working)
+	// Of the two products of each call.
+	a.FLOPs = 2 * float64(a.B) * float64(a.Heads) * roofline.AttentionPairs(a.Queries, a.Keys, a.Mask) * float64(a.Dim+a.ValueDim) * float64(r.Working)
 	return a, true
-}
-
-// each returns the FLOPs of one call: those of the two products.
-func (a *Attention) each() float64 {
-	return 2 * float64(a.B) * float64(a.Heads) * roofline.AttentionPairs(a.Queries, a.Keys, a.Mask) * float64(a.Dim+a.ValueDim)
 }
 
 // windowColumn returns how many keys a token attends to.

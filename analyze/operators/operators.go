@@ -77,7 +77,10 @@ func Sum(set *profile.Set, opt walk.Options) *Operators {
 		o.outside = distribution.AddTimes(o.outside, outside[i].SelfGPU)
 	}
 	o.Names = append(o.Names, outside...)
-	if slices.ContainsFunc(streams, (*collector).hasShapes) { // values of inputs have no column: only the roof needs them
+	hasShapes := func(c *collector) bool {
+		return slices.ContainsFunc(c.classes, func(c class) bool { return c.shapes != 0 })
+	}
+	if slices.ContainsFunc(streams, hasShapes) { // values of inputs have no column: only the roof needs them
 		o.Shapes = o.rows(set, streams, func(c class) class { return class{c.rank, c.name, c.shapes, c.types, c.mask, 0} }, true)
 	}
 	if g != nil || slices.ContainsFunc(streams, func(c *collector) bool { return c.python }) {
@@ -93,10 +96,6 @@ func Sum(set *profile.Set, opt walk.Options) *Operators {
 	o.findComputed(set)
 	o.copyRows(set, streams)
 	return o
-}
-
-func (c *collector) hasShapes() bool {
-	return slices.ContainsFunc(c.classes, func(c class) bool { return c.shapes != 0 })
 }
 
 // rows makes the rows of operators whose classes have one key.

@@ -2,6 +2,7 @@ package operators
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/graphs"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -25,10 +26,6 @@ type capturedClasses struct {
 	nested []nesting // by frame, as of those of a thread
 }
 
-func newReplay(r *graphs.Replays, selected selection) *replay {
-	return &replay{r, selected, map[capturedBy]*capturedClasses{}}
-}
-
 // has reports whether some work is of a replay whose capture is known.
 func (r *replay) has(e *profile.Event) bool {
 	if r == nil {
@@ -40,10 +37,11 @@ func (r *replay) has(e *profile.Event) bool {
 
 // classesOf returns the classes of the frames of a capture.
 func (c *collector) classesOf(capture *graphs.Capture, rank int32) *capturedClasses {
-	key := capturedBy{capture, rank}
-	if known := c.replay.classes[key]; known != nil {
-		return known
-	}
+	return order.Memo(c.replay.classes, capturedBy{capture, rank}, func() *capturedClasses { return c.classify(capture, rank) })
+}
+
+// classify finds the classes of the frames of a capture.
+func (c *collector) classify(capture *graphs.Capture, rank int32) *capturedClasses {
 	n := len(capture.Frames)
 	of := &capturedClasses{make([]int32, n), make([]nesting, n)}
 	for i := range capture.Frames {
@@ -63,7 +61,6 @@ func (c *collector) classesOf(capture *graphs.Capture, rank int32) *capturedClas
 	for len(c.sums) < len(c.threads.classes) {
 		c.sums = append(c.sums, sum{})
 	}
-	c.replay.classes[key] = of
 	return of
 }
 

@@ -30,11 +30,8 @@ type Roofed struct {
 	Roof          float64       // ns in which the GPU can do it; NaN is unknown
 	Bound         roofline.Bound
 	Share         float64 // of the time of all rows
-	reached       float64
+	Reached       float64 // part of the roof that the best kernels reach
 }
-
-// Reached returns which part of the roof the best kernels reach.
-func (r *Roofed) Reached() float64 { return r.reached }
 
 // Of returns the roof as part of the time; NaN is unknown. Above 1, the work is not what the formula says.
 func (r *Roofed) Of() float64 { return r.Roof / float64(r.Time) }
@@ -139,20 +136,15 @@ func (r *roofs) alone(k *profile.Kernel) int64 {
 
 // inputsOf returns the inputs of operators of a class.
 func (r *roofs) inputsOf(c class) roofline.Inputs {
-	in := order.Memo(r.inputs, c, func() roofline.Inputs { return roofline.ParseInputs(nameOf(r.set, c.shapes), nameOf(r.set, c.types)) })
-	return in
+	return order.Memo(r.inputs, c, func() roofline.Inputs { return roofline.ParseInputs(nameOf(r.set, c.shapes), nameOf(r.set, c.types)) })
 }
 
 // hasModel reports whether a formula may be known for operators of a class.
 func (r *roofs) hasModel(c class) bool {
-	known, ok := r.model[c]
-	if !ok {
-		if c.name != 0 {
-			_, known = roofline.WorkOf(r.set.Syms.Name(c.name), r.inputsOf(c), roofline.Setting{Lengths: &someLengths, Mask: c.mask, Values: nameOf(r.set, c.values)})
-		}
-		r.model[c] = known
-	}
-	return known
+	return c.name != 0 && order.Memo(r.model, c, func() bool {
+		_, known := roofline.WorkOf(r.set.Syms.Name(c.name), r.inputsOf(c), roofline.Setting{Lengths: &someLengths, Mask: c.mask, Values: nameOf(r.set, c.values)})
+		return known
+	})
 }
 
 // someLengths are those of any step.
@@ -360,11 +352,11 @@ func SumRooflines(set *profile.Set, g *graphs.Graphs, beside Beside, opt walk.Op
 			row.Row.Name = ""
 		}
 		row.sum(p.Parts)
-		row.reached = 1
+		row.Reached = 1
 		if g, ok := roofline.GPUOf(set.GPU(p.Key.rank)); ok {
-			row.reached = g.Reached(row.Bound)
+			row.Reached = g.Reached(row.Bound)
 			if row.Bound == roofline.ByCompute && slices.Max(clocks) > 0 { // what is reached is at the clock that power allows
-				row.reached = 1
+				row.Reached = 1
 			}
 		}
 		total = distribution.AddTimes(total, row.Time)

@@ -113,10 +113,6 @@ type threads struct {
 	index   map[class]int32
 }
 
-func newThreads() *threads {
-	return &threads{number: map[threadID]int32{}, lastAt: none, index: map[class]int32{}}
-}
-
 // numberOf returns the number of a thread; none if it has no operators and add is false.
 func (t *threads) numberOf(e *profile.Event, tid int64, add bool) int32 {
 	id := threadID{e.Rank, e.PID, tid}

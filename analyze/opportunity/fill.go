@@ -74,14 +74,6 @@ func (f *Fill) waves() float64 {
 	return float64(f.Shape.Blocks) / float64(f.Units*f.Resident)
 }
 
-// unitsName returns the word for the units of a GPU.
-func (f *Fill) unitsName() string {
-	if f.amd {
-		return "compute units"
-	}
-	return "multiprocessors"
-}
-
 // few reports whether there are fewer blocks than multiprocessors.
 func (f *Fill) few() bool { return f.Shape.Blocks < f.Units }
 

@@ -208,7 +208,7 @@ func (o *Opportunities) farFromRoof(roofs *operators.Rooflines, fills *Fills, in
 	}
 	for i := range roofs.Rows {
 		r := &roofs.Rows[i]
-		if !r.Known() || r.Of() >= farOff*r.Reached() {
+		if !r.Known() || r.Of() >= farOff*r.Reached {
 			continue
 		}
 		kind := kernelname.KindOf(r.Kernel)
@@ -231,7 +231,11 @@ func (o *Opportunities) farFromRoof(roofs *operators.Rooflines, fills *Fills, in
 			}
 		}
 		if f := few[r.Kernel]; f != nil {
-			what += fmt.Sprintf(", %s for %d %s", words.Counted(int(f.Shape.Blocks), "block"), f.Units, f.unitsName())
+			units := "multiprocessors"
+			if f.amd {
+				units = "compute units"
+			}
+			what += fmt.Sprintf(", %s for %d %s", words.Counted(int(f.Shape.Blocks), "block"), f.Units, units)
 		}
 		where := words.JoinNonEmpty(" ", r.Row.Name, r.Shapes)
 		o.List = append(o.List, Opportunity{what, where, r.Step, r.Instances, r.Time, r.Time - int64(r.Roof), how, ""})

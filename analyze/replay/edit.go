@@ -42,7 +42,8 @@ func (r *Run) OnTime(p *Plan, at *place.Location, since trace.Time) (n int) {
 		s := &p.Servers[i]
 		next := [kinds]int{}
 		for k := range kinds {
-			s.timing[k] = s.timing[k].clone()
+			t := &s.timing[k]
+			t.off, t.lead = slices.Clone(t.off), slices.Clone(t.lead)
 		}
 		for _, st := range r.Engines[s.Engine].Steps {
 			t := &s.timing[st.Kind]
@@ -58,11 +59,6 @@ func (r *Run) OnTime(p *Plan, at *place.Location, since trace.Time) (n int) {
 		}
 	}
 	return n
-}
-
-func (t timing) clone() timing {
-	t.off, t.lead = slices.Clone(t.off), slices.Clone(t.lead)
-	return t
 }
 
 // AsPeers gives engines the steps of the others of their group, from a time on. It returns how

@@ -18,7 +18,11 @@ func (p *player) iterate(v *serving, at trace.Time) {
 		p.book(v, at)
 		joined = p.join(v, at)
 	} else if p.formPrefill(v) {
-		p.begin(v, Prefill, Features{Requests: int64(len(v.batch)), New: v.tokens(), Context: int64(v.context)}, at)
+		f := Features{Requests: int64(len(v.batch)), Context: int64(v.context)}
+		for _, x := range v.batch {
+			f.New += int64(x.tokens)
+		}
+		p.begin(v, Prefill, f, at)
 		return
 	}
 	for len(v.running) > 1 && v.limits.kv != unlimited && v.kv+int64(len(v.running)) > v.limits.kv {
@@ -32,13 +36,6 @@ func (p *player) iterate(v *serving, at trace.Time) {
 		}
 		p.begin(v, Decode, Features{Requests: int64(len(v.batch)), Context: int64(v.context), Joined: joined}, at)
 	}
-}
-
-func (v *serving) tokens() (n int64) {
-	for _, x := range v.batch {
-		n += int64(x.tokens)
-	}
-	return n
 }
 
 func (p *player) begin(v *serving, k Kind, f Features, at trace.Time) {

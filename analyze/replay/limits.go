@@ -117,16 +117,13 @@ func (r *Run) findLimits() {
 	pools, asked := map[int32]*pool{}, make([][]asking, len(r.Engines))
 	for i := range r.Engines {
 		e := &r.Engines[i]
-		if pools[e.Group] == nil {
-			pools[e.Group] = &pool{}
-		}
-		asked[i] = r.look(e, i, pools[e.Group])
+		asked[i] = r.look(e, i, order.Memo(pools, e.Group, func() *pool { return &pool{} }))
 	}
 	const few = 3
 	for i := range r.Engines {
 		e := &r.Engines[i]
 		p := pools[e.Group]
-		if len(p.ran) >= few && p.atMost() {
+		if len(p.ran) >= few && 10*distribution.LowerMedian(slices.Clone(p.ran)) >= 9*p.running { // as many ran as ever did
 			e.limits.running = p.running
 		}
 		r.ask(e, asked[i], p)
@@ -189,9 +186,6 @@ func (l *limits) scaleKV(factor float64) bool {
 	l.kv = int64(float64(l.kv) * factor)
 	return true
 }
-
-// atMost reports whether requests waited while as many ran as ever did.
-func (p *pool) atMost() bool { return 10*distribution.LowerMedian(slices.Clone(p.ran)) >= 9*p.running }
 
 // size returns the size of the KV cache that explains best who got room and who did not. It is sure where
 // it explains most of those who did not: others wait for something else.

@@ -203,7 +203,7 @@ func (w *pathWalk) prefill(j *job) {
 	e := &w.Engines[j.engine]
 	for k := int(j.from); k < len(e.Steps) && w.at < j.ended; k++ {
 		st := &e.Steps[k]
-		if !w.has(st, j) {
+		if !slices.ContainsFunc(w.marks[st.marks[0]:st.marks[1]], func(m mark) bool { return m.kind.computed() && &w.jobs[m.job] == j }) {
 			w.behind(HeldUp, int(j.engine), k)
 			continue
 		}
@@ -214,11 +214,6 @@ func (w *pathWalk) prefill(j *job) {
 		w.add(s)
 	}
 	w.add(Segment{Why: Prefilling, Until: j.ended, Place: int(j.engine), Other: None})
-}
-
-// has reports whether a job is in a step.
-func (w *pathWalk) has(st *Step, j *job) bool {
-	return slices.ContainsFunc(w.marks[st.marks[0]:st.marks[1]], func(m mark) bool { return m.kind.computed() && &w.jobs[m.job] == j })
 }
 
 // decode adds the decode steps of a job, the time in them for which others wait for their last

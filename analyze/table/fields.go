@@ -116,7 +116,12 @@ func FactorColumn[T any](name, doc string, of func(*T) float64) Field[T] {
 
 // YesColumn returns a column that says yes or nothing.
 func YesColumn[T any](name, doc string, of func(*T) bool) Field[T] {
-	return Field[T]{Column{Name: name, Doc: doc}, func(row *T) Cell { return yesCell(of(row)) }}
+	return TextColumn(name, doc, func(row *T) string {
+		if of(row) {
+			return "yes"
+		}
+		return ""
+	})
 }
 
 // OnScale returns the column printed in one unit with all others of the scale.
@@ -155,9 +160,7 @@ func Detail[T any](f []Field[T]) []Field[T] {
 
 // FileField returns the column of the file that a row is about.
 func FileField[T any](of func(*T) string) Field[T] {
-	f := TextColumn("file", "the name that you gave", of)
-	f.Most = 44
-	return f
+	return TextColumn("file", "the name that you gave", of).AtMost(44)
 }
 
 // TimeField returns a column of points in time, unknown where ok is false.
@@ -228,14 +231,6 @@ func NoteApproximate(r *Table, rows int) {
 	if rows > 0 {
 		r.Note("rows with more values than sgtrace keeps: %d; their medians and percentiles may be off by 0.4 %%, all other numbers are exact", rows)
 	}
-}
-
-// yesCell is unknown for no.
-func yesCell(yes bool) Cell {
-	if yes {
-		return Cell{Text: "yes"}
-	}
-	return Cell{Unknown: true}
 }
 
 const DefaultWidth = 120

@@ -55,7 +55,9 @@ func (s *textTable) fit(style Style) {
 	}
 	for c, right := range s.right {
 		if !right {
-			s.cut(c, widths[c], style)
+			for i, text := range shortened(s.column(c), widths[c], style) {
+				s.rows[i][c] = text
+			}
 		}
 	}
 }
@@ -182,13 +184,6 @@ func different(texts []string) int {
 		seen[text] = true
 	}
 	return len(seen)
-}
-
-// cut shortens the texts of a column.
-func (s *textTable) cut(c, width int, style Style) {
-	for i, text := range shortened(s.column(c), width, style) {
-		s.rows[i][c] = text
-	}
 }
 
 // shortened returns texts cut to a width. Those that would look the same show where they

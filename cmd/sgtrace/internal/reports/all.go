@@ -3,6 +3,8 @@ package reports
 import (
 	"slices"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/sgtrace/sgtrace/analyze/kernel"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/profile"
@@ -65,7 +67,7 @@ var All = []*Report{
 	{Name: "by-request", As: "stages", Usage: "one row per stage and request", Needs: Requests,
 		Options: []string{"sort", "limit"}, Tables: stageTables[:1], Parse: stagesBy("request")},
 	{Name: "by", As: "stages", Usage: "one row per stage and `DIMENSION`,...: " + dimensions(), Needs: Requests,
-		Options: []string{"sort", "limit"}, Tables: stageTables[:1], Parse: parseStages},
+		Options: []string{"sort", "limit"}, Tables: stageTables[:1], Parse: func(ctx *cli.Context) (Run, error) { return stages(ctx.String("by")) }},
 	{Name: "tail", Usage: "why requests from `PERCENTILE` on (p99) are slow", Needs: Requests,
 		Options: []string{"metric", "limit"}, Tables: tailTables, Ignores: []string{"role", "host", "rank", "min-dur", "level"}, OwnsLimit: true, Parse: parseTail},
 

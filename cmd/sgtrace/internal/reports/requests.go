@@ -57,8 +57,6 @@ func stagesBy(dimension string) func(*cli.Context) (Run, error) {
 	return func(*cli.Context) (Run, error) { return stages(dimension) }
 }
 
-func parseStages(ctx *cli.Context) (Run, error) { return stages(ctx.String("by")) }
-
 // stages makes a report of how long stages took, by a list of dimensions. By stage
 // alone, the latencies of requests come first.
 func stages(list string) (Run, error) {
