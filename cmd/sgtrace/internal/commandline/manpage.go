@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
-
-	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
 // manIntroduction begins the page, before the commands.
@@ -108,7 +106,7 @@ func manCommands(b *strings.Builder, above string, commands []*cli.Command) {
 			fmt.Fprintf(b, ".RI [ FLAGS ]\n.I %s\n", roff(cmd.ArgsUsage))
 		}
 		about, examples, _ := strings.Cut(cmd.Description, "\nExamples:\n")
-		fmt.Fprintf(b, ".PP\n%s.\n", roff(words.Capitalized(cmd.Usage)))
+		fmt.Fprintf(b, ".PP\n%s.\n", roff(strings.ToUpper(cmd.Usage[:1])+cmd.Usage[1:]))
 		b.WriteString(".PP\n")
 		manText(b, about)
 		manFlags(b, cmd.VisibleFlags())
