@@ -306,6 +306,11 @@ func (s *Set) Bounds() (from, to trace.Time, ok bool) {
 	return from, to, true
 }
 
+// HasGateway reports whether any request came through a gateway.
+func (s *Set) HasGateway() bool {
+	return slices.ContainsFunc(s.Requests, func(r Request) bool { return r.Gateway != None })
+}
+
 // Any reports whether a selection has left anything.
 func (s *Set) Any() bool {
 	return slices.ContainsFunc(s.Rows, func(r Row) bool { return r.Kind != Duplicate && r.Kind != Unselected })

@@ -221,7 +221,7 @@ var (
 		Of:   meanGap, each: (*request.Set).Gaps}
 	// UserTTFT is TTFT from the user's view, which differs where there is a gateway. Objectives
 	// mean it by "ttft".
-	UserTTFT = &Metric{Name: "user_ttft", Title: "TTFT", Unit: table.Duration, Better: Less, Numbers: Spread,
+	UserTTFT = &Metric{Name: "user_ttft", Title: "user TTFT", Unit: table.Duration, Better: Less, Numbers: Spread,
 		Doc: "time from the start of the outermost span to the first token",
 		Of:  func(m *request.Metrics) int64 { return m.UserTTFT }}
 )

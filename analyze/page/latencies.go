@@ -83,11 +83,14 @@ func (l *line) Swap(i, k int) {
 func requestLines(set *request.Set) []*line {
 	var lines []*line
 	var values []int64
+	gateway := set.HasGateway()
 	for _, m := range metric.Requests {
 		if !m.Curve {
 			continue
 		}
-		m = m.AsSeen()
+		if gateway {
+			m = m.AsSeen()
+		}
 		l := &line{name: m.Title}
 		for i := range set.Requests {
 			if r := &set.Requests[i]; r.Status == request.Finished {

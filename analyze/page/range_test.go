@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -58,7 +59,7 @@ func printedIn(t *testing.T, from, to trace.Time) map[[2]string]string {
 	set := simulate(t, config)
 	must(t, set.Select(request.Selection{From: from, To: to}))
 	printed := map[[2]string]string{}
-	names := map[string]string{"e2e": "E2E", "ttft": "TTFT", "tpot": "TPOT", "queue": "queue", "transfer": "transfer", "itl": "ITL"}
+	names := map[string]string{"e2e": "E2E", "user_ttft": "user TTFT", "tpot": "TPOT", "queue": "queue", "transfer": "transfer", "itl": "ITL"}
 	for _, l := range requests.MeasureLatencies(set).Rows {
 		if l.Of == requests.Finished && names[l.Metric] != "" {
 			printed[[2]string{"Finished requests", names[l.Metric]}] = summaryText(&l.Summary, withMetric(set, l.Metric))
@@ -77,7 +78,7 @@ func withMetric(set *request.Set, name string) int {
 	n := 0
 	for i := range set.Requests {
 		r := &set.Requests[i]
-		known := len(metric.Named(name).Values(nil, set, r)) > 0
+		known := len(cmp.Or(metric.Named(name), metric.UserTTFT).Values(nil, set, r)) > 0
 		if known && r.Status == request.Finished {
 			n++
 		}
@@ -255,7 +256,7 @@ func TestTilesOfARangeInBrowser(t *testing.T) {
 	must(t, err)
 	p.Tiles = append(p.Tiles, Tile{Name: "GPU busy", Value: "90 %", Detail: "least: 80 %"})
 	open(p)
-	names := []string{"Requests", "TTFT", "ITL", "E2E", "Goodput"}
+	names := []string{"Requests", "user TTFT", "ITL", "E2E", "Goodput"}
 	var whole []string
 	for _, name := range names {
 		whole = append(whole, tileIn(t, b, name))

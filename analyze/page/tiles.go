@@ -88,7 +88,8 @@ func latencyTile(o *overview.Overview, m *metric.Metric) Tile {
 	t := Tile{Name: m.Title, Value: "–", Detail: "of no request known", State: Neutral, Href: "#latency"}
 	seen := o.UserLatencies()
 	for i := range seen {
-		if l := &seen[i]; overview.LatencyName(l) == m.Title && l.N > 0 {
+		if l := &seen[i]; (l.Metric == m.Name || l.Metric == m.AsSeen().Name) && l.N > 0 {
+			t.Name = overview.LatencyName(l)
 			t.Value, t.Unit, t.Detail = words.Nearly(l.P50), "p50", "p99 "+words.Nearly(l.P99)
 			t.Follows = t.Name
 		}

@@ -23,7 +23,7 @@ func TestTiles(t *testing.T) {
 	for _, tile := range p.Tiles {
 		names = append(names, tile.Name)
 	}
-	if fmt.Sprint(names) != "[Requests E2E TTFT ITL]" {
+	if fmt.Sprint(names) != "[Requests E2E user TTFT ITL]" {
 		t.Errorf("tiles %v", names)
 	}
 }
