@@ -129,6 +129,9 @@ func TestAllThatAreThereWait(t *testing.T) {
 		if len(found) != 1 || math.Abs(found[0].Cost-c.want) > 1e-9 || found[0].Confidence != finding.Likely || !strings.Contains(found[0].Evidence[0].Text, "1 of 20") {
 			t.Errorf("%s: %+v", name, found)
 		}
+		if !m.Waited().Lacking {
+			t.Errorf("%s: ranks without files may be waited for", name)
+		}
 		if told := m.Waiting(); !strings.HasSuffix(told[0].Text, "or waiting for ranks that are not in the files") {
 			t.Errorf("%s: %v", name, told)
 		}

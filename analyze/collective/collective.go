@@ -414,12 +414,15 @@ func (c *Collectives) Waiting() []finding.Evidence {
 		collectives += ", which are " + covered + ","
 	}
 	rest := "data transfer"
-	if c.Counts.partial+c.Counts.unsure > 0 {
+	if c.lacking() {
 		rest += ", or waiting for ranks that are not in the files"
 	}
 	waiting := finding.Sentence("ranks spend %.0f %% of their time in %s waiting for the last rank; the rest is %s", 100*distribution.Fraction(wait, took), collectives, rest)
 	return append([]finding.Evidence{waiting}, c.longWaits()...)
 }
+
+// lacking reports whether ranks that are not in the files may have come to collectives after all that are.
+func (c *Collectives) lacking() bool { return c.Counts.partial+c.Counts.unsure > 0 }
 
 // Begin tells how long ranks waited in collectives of hosts for the profilers of others to start.
 func (c *Collectives) Begin() []finding.Evidence {

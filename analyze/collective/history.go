@@ -106,6 +106,8 @@ type Waited struct {
 	Covered    finding.Coverage
 	// ByClock tells that clocks show who came last; else it follows from durations.
 	ByClock bool
+	// Lacking tells that some ranks may have waited for others that are not in the files, beyond Wait.
+	Lacking bool
 	Groups  []WaitedGroup // where most of the waiting is, that first
 }
 
@@ -124,7 +126,7 @@ const (
 
 // Waited sums up what ranks waited for each other.
 func (c *Collectives) Waited() Waited {
-	w := Waited{Covered: c.coverage(), ByClock: c.Counts.byDuration == 0}
+	w := Waited{Covered: c.coverage(), ByClock: c.Counts.byDuration == 0, Lacking: c.lacking()}
 	for i := range c.Ranks {
 		w.Took, w.Wait = distribution.AddTimes(w.Took, c.Ranks[i].Took), distribution.AddTimes(w.Wait, c.Ranks[i].Wait)
 	}

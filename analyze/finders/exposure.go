@@ -74,13 +74,14 @@ func (m *Measured) waitsIn(name string, f *finding.Finding) {
 		}
 	}
 	waiting := min(exposed, wait-hidden)
-	if late == nil || !m.Collectives.Waited().Covered.Enough() || float64(waiting) < mostlyWaiting*float64(exposed) {
+	waited := m.Collectives.Waited()
+	if late == nil || !waited.Covered.Enough() || float64(waiting) < mostlyWaiting*float64(exposed) {
 		return
 	}
 	part := func(ns int64) float64 { return 100 * distribution.Fraction(ns, length) }
 	f.Text = fmt.Sprintf("in %s, %s %.0f %% of the time in collectives, %.0f %% of that for %s", name, gpuloss.Wait(m.GPUs), part(waiting), 100*distribution.Fraction(late.Blame, blame), late.Rank.Rank)
 	f.Metric.Name, f.Metric.After = "waiting in collectives in "+name, distribution.Fraction(waiting, length)
 	f.Cost = distribution.Fraction(waiting, m.GPUs.Length())
-	f.Evidence = slices.Insert(f.Evidence, 0, finding.Sentence("in %s, communication that does not overlap with compute is %.0f %% of the time: %.0f %% waits for ranks that come late, %.0f %% transfers data",
-		name, part(exposed), part(waiting), part(exposed-waiting)))
+	f.Evidence = slices.Insert(f.Evidence, 0, finding.Sentence("in %s, communication that does not overlap with compute is %.0f %% of the time: %.0f %% waits for ranks that come late, %.0f %% transfers data%s",
+		name, part(exposed), part(waiting), part(exposed-waiting), orAbsent(&waited)))
 }

@@ -235,8 +235,8 @@ func inPlaces(causes []gaps.Work, few int) string {
 // evidence are the numbers of the chain.
 func (w *waits) evidence(all *gaps.Gaps) []finding.Evidence {
 	part := func(ns int64) float64 { return 100 * distribution.Fraction(ns, w.length) }
-	list := []finding.Evidence{finding.Sentence("communication that does not overlap with compute is %.0f %% of the time: %.0f %% waits for ranks that come late, %.0f %% transfers data",
-		part(w.exposed), part(w.waiting), part(w.exposed-w.waiting))}
+	list := []finding.Evidence{finding.Sentence("communication that does not overlap with compute is %.0f %% of the time: %.0f %% waits for ranks that come late, %.0f %% transfers data%s",
+		part(w.exposed), part(w.waiting), part(w.exposed-w.waiting), orAbsent(&w.waited))}
 	if at := inPlaces(all.Busiest(), maxNamed); at != "" {
 		list = append(list, finding.Sentence("over the whole capture, while GPUs of any rank wait for launches, hosts are %s", at))
 	}
@@ -245,6 +245,14 @@ func (w *waits) evidence(all *gaps.Gaps) []finding.Evidence {
 			l.name, words.Thousands(int64(l.spell.Last)), words.Thousands(int64(l.spell.SyncPoints)), words.Nearly(l.spell.Lost), words.Nearly(l.spell.All), l.reason()))
 	}
 	return list
+}
+
+// orAbsent says what transfers may be beside: how long ranks wait for one without a file, nobody knows.
+func orAbsent(w *collective.Waited) string {
+	if w.Lacking {
+		return ", or waits for ranks that are not in the files"
+	}
+	return ""
 }
 
 // lead makes the finding about exposed communication one about those who are waited for. It costs
@@ -264,7 +272,7 @@ func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
 	if rest := distribution.Fraction(w.exposed-w.waiting, w.length); rest >= gpuloss.MuchExposed(m.GPUs) {
 		transfer.Cost, transfer.Metric.After = rest, rest
 		transfer.Metric.Name, transfer.Subkind = "exposed transfers", transferSubkind
-		transfer.Text = fmt.Sprintf("%s %.0f %% of the time on transfers of collectives that do not overlap with compute", gpuloss.Spend(m.GPUs), 100*rest)
+		transfer.Text = fmt.Sprintf("%s %.0f %% of the time on transfers of collectives that do not overlap with compute%s", gpuloss.Spend(m.GPUs), 100*rest, orAbsent(&w.waited))
 		found = append(found, transfer)
 	}
 	return found

@@ -102,6 +102,10 @@ func TestOneLongWait(t *testing.T) {
 	if got := w.text("the GPUs wait"); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
+	w.waited.Lacking = true
+	if got := w.evidence(&gaps.Gaps{})[0].Text; !strings.HasSuffix(got, "0 % transfers data, or waits for ranks that are not in the files") {
+		t.Error(got)
+	}
 	w.late[1].spell.Later, w.late[1].name, w.late[1].why = 1e9, "TP2", "compute-bound: its kernels run 20 % longer"
 	if got, want := w.because(w.told()), "; the host of TP1 launches late, TP2 is compute-bound"; got != want {
 		t.Errorf("%s, want %s", got, want)
