@@ -24,8 +24,8 @@ const (
 	fewestPulses, mostPulses = 4, 128
 	// longestPulse is the part of an interval that a pulse has at most: normal is what there is most of.
 	longestPulse = 0.4
-	// pulseBins is into how many bins the time is cut at most, and pulseCells into how many an interval is.
-	pulseBins, pulseCells = 4096, 64
+	// pulseBins is into how many bins the time is cut at most, and pulseCells into how many an interval is at most.
+	pulseBins, pulseCells = 2048, 64
 	// perPulse is how many observations there are at least for each pulse, and the time until the next one.
 	perPulse = 4
 	// leastExplained is the part of what varies that pulses explain at least.
@@ -34,7 +34,7 @@ const (
 	pulseLengths = 5
 	// periodSteps is how many intervals are tried from one number of them to the next: the last pulse
 	// moves by one part of that many.
-	periodSteps = 16
+	periodSteps = 12
 	// steady is the part of the pulses, and of the times between them, that are like the others at least.
 	steadyPart = 0.75
 	// therePart is the part of the pulses in which the level is seen to be lower at least.
@@ -124,7 +124,7 @@ func newPulseSearch(list []Observation) *pulseSearch {
 
 // candidates folds the series by every interval, and returns the best pulses of the best intervals.
 func (s *pulseSearch) candidates() []Pulses {
-	const few = 6
+	const few, apart = 6, 1.0 / 16
 	values, weights := s.spread()
 	type candidate struct {
 		Pulses
@@ -134,28 +134,30 @@ func (s *pulseSearch) candidates() []Pulses {
 	span, bins := s.to-s.from, float64(len(values))
 	for k := fewestPulses * periodSteps; k <= min(mostPulses, len(s.list)/perPulse)*periodSteps; k++ {
 		every := bins * periodSteps / float64(k)
+		cells := min(pulseCells, int(every))
 		var value, weight [2*pulseCells + 1]float64 // sums, twice around
-		phase := 0.5 * pulseCells / every
+		step := float64(cells) / every
+		phase := step / 2
 		for i := range values {
 			cell := int(phase)
 			value[cell+1] += values[i]
 			weight[cell+1] += weights[i]
-			if phase += pulseCells / every; phase >= pulseCells {
-				phase -= pulseCells
+			if phase += step; phase >= float64(cells) {
+				phase -= float64(cells)
 			}
 		}
-		copy(value[pulseCells+1:], value[1:pulseCells+1])
-		copy(weight[pulseCells+1:], weight[1:pulseCells+1])
-		for i := 1; i < len(value); i++ {
+		copy(value[cells+1:], value[1:cells+1])
+		copy(weight[cells+1:], weight[1:cells+1])
+		for i := 1; i <= 2*cells; i++ {
 			value[i], weight[i] = value[i]+value[i-1], weight[i]+weight[i-1]
 		}
 		best := candidate{}
-		for length := 1; float64(length) <= longestPulse*pulseCells; length += max(1, length/3) {
-			for at := range pulseCells {
+		for length := 1; float64(length) <= longestPulse*float64(cells); length += max(1, length/3) {
+			for at := range cells {
 				v, w := value[at+length]-value[at], weight[at+length]-weight[at]
 				if square := w * (1 - w/s.sum); v < 0 && square > 0 && v*v/square > best.gain {
 					every := every * span / bins
-					best = candidate{Pulses{At: s.from + float64(at)/pulseCells*every, Length: float64(length) / pulseCells * every, Every: every}, v * v / square}
+					best = candidate{Pulses{At: s.from + float64(at)/float64(cells)*every, Length: float64(length) / float64(cells) * every, Every: every}, v * v / square}
 				}
 			}
 		}
@@ -164,7 +166,7 @@ func (s *pulseSearch) candidates() []Pulses {
 	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.gain, a.gain) })
 	var out []Pulses
 	for _, c := range list {
-		if c.gain > leastExplained*s.squares && len(out) < few && !slices.ContainsFunc(out, func(p Pulses) bool { return math.Abs(p.Every/c.Every-1) < 1.0/periodSteps }) {
+		if c.gain > leastExplained*s.squares && len(out) < few && !slices.ContainsFunc(out, func(p Pulses) bool { return math.Abs(p.Every/c.Every-1) < apart }) {
 			c.At -= math.Floor((c.At-s.from)/c.Every) * c.Every
 			c.Count = int(math.Ceil((s.to - c.At) / c.Every))
 			out = append(out, c.Pulses)
@@ -175,7 +177,7 @@ func (s *pulseSearch) candidates() []Pulses {
 
 // spread spreads the values, and the weights, over the bins in which observations lie.
 func (s *pulseSearch) spread() (values, weights []float64) {
-	const perObservation = 4
+	const perObservation = 2
 	bins := min(pulseBins, perObservation*len(s.list))
 	values, weights = make([]float64, bins), make([]float64, bins)
 	scale := float64(bins) / (s.to - s.from)
