@@ -30,8 +30,8 @@ attend() {
 unpack() {
 	[ -e "$cache/slurm/unpacked" ] && return
 	mkdir -p "$cache/slurm/root" && cd "$cache/slurm"
-	apt-get -o Acquire::http::Timeout=20 -o Acquire::Retries=0 download slurmctld slurmd slurm-client \
-		slurm-wlm-basic-plugins munge libmunge2 libhwloc15 liblua5.1-0 >&2 || unavailable apt-get download
+	said=$(apt-get -o Acquire::http::Timeout=20 -o Acquire::Retries=0 download slurmctld slurmd slurm-client \
+		slurm-wlm-basic-plugins munge libmunge2 libhwloc15 liblua5.1-0 2>&1) || unavailable "${said##*$'\n'}"
 	for deb in *.deb; do
 		dpkg -x "$deb" root || unavailable "dpkg -x $deb"
 	done
