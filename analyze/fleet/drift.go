@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -72,24 +73,16 @@ func days(runs []*Run, versions []VersionUse) (list []Day) {
 			continue
 		}
 		for _, s := range r.steps {
-			if by[s.Series] == nil {
-				by[s.Series] = map[string]*daily{}
-			}
-			day := dayOf(r.From)
-			if by[s.Series][day] == nil {
-				by[s.Series][day] = &daily{from: r.From, runs: map[*Run]bool{}, hosts: map[string][]int64{}}
-			}
-			d := by[s.Series][day]
+			days := order.Memo(by, s.Series, func() map[string]*daily { return map[string]*daily{} })
+			d := order.Memo(days, dayOf(r.From), func() *daily {
+				return &daily{from: r.From, runs: map[*Run]bool{}, hosts: map[string][]int64{}}
+			})
 			d.runs[r], d.total = true, distribution.AddTimes(d.total, s.total)
 			d.hosts[s.host] = append(d.hosts[s.host], s.median)
 		}
 	}
-	var series []Series
-	for s := range by {
-		series = append(series, s)
-	}
-	slices.SortFunc(series, func(a, b Series) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Of, b.Of)) })
-	for _, s := range series {
+	byKind := func(a, b Series) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Of, b.Of)) }
+	for _, s := range slices.SortedFunc(maps.Keys(by), byKind) {
 		list = append(list, daysOf(s, by[s], versions)...)
 	}
 	return list
@@ -238,22 +231,20 @@ func (u *VersionUse) String() string {
 }
 
 // uses lists the versions of all runs, by software and first use.
-func uses(runs []*Run) (list []VersionUse) {
-	index := map[profile.Version]int{}
+func uses(runs []*Run) []VersionUse {
+	var by order.Groups[profile.Version, VersionUse]
 	for _, r := range runs {
 		for _, v := range r.versions {
-			i, ok := index[v.Version]
-			if !ok {
-				i = len(list)
-				index[v.Version] = i
-				list = append(list, VersionUse{Version: v.Version, First: r.From, Before: lastOf(list, v.Version.Of)})
+			u := by.Of(v.Version)
+			if u.Runs == 0 {
+				*u = VersionUse{Version: v.Version, First: r.From, Before: lastOf(by.List[:len(by.List)-1], v.Version.Of)}
 			}
-			list[i].Runs++
-			list[i].Last = r.From
+			u.Runs++
+			u.Last = r.From
 		}
 	}
-	slices.SortStableFunc(list, func(a, b VersionUse) int { return cmp.Compare(a.Version.Of, b.Version.Of) })
-	return list
+	slices.SortStableFunc(by.List, func(a, b VersionUse) int { return cmp.Compare(a.Version.Of, b.Version.Of) })
+	return by.List
 }
 
 // lastOf returns the version of some software that was seen last.

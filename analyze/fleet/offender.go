@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -62,21 +63,19 @@ type record struct {
 // The sum over runs is Poisson's binomial distribution; P is the probability that any of all
 // subjects of the level is found as often as this one, by Holm's method.
 func offenders(runs []*Run) (list []Offender) {
-	records := map[key]*record{}
-	var seen []key
+	var records order.Groups[key, *record]
 	for _, r := range runs {
 		found, could := r.count()
-		for _, k := range r.keys() {
-			x := r.seen[k]
-			if records[k] == nil {
-				records[k] = &record{kinds: map[finding.Kind]int{}, on: map[key]int{}, Offender: Offender{Subject: x.Subject}}
-				seen = append(seen, k)
+		for _, k := range slices.SortedFunc(maps.Keys(r.seen), key.compare) {
+			x, of := r.seen[k], records.Of(k)
+			if *of == nil {
+				*of = &record{kinds: map[finding.Kind]int{}, on: map[key]int{}, Offender: Offender{Subject: x.Subject}}
 			}
-			records[k].add(r, x, float64(found[k.level])/float64(max(1, could[k.level])))
+			(*of).add(r, x, float64(found[k.level])/float64(max(1, could[k.level])))
 		}
 	}
 	for level := range Hosts + 1 {
-		list = append(list, judge(records, seen, level)...)
+		list = append(list, judge(&records, level)...)
 	}
 	slices.SortStableFunc(list, func(a, b Offender) int { return cmp.Or(cmp.Compare(a.P, b.P), cmp.Compare(b.Found, a.Found)) })
 	return list
@@ -93,16 +92,6 @@ func (r *Run) count() (found, could [Hosts + 1]int) {
 		}
 	}
 	return found, could
-}
-
-// keys returns those of what the run has seen, in order.
-func (r *Run) keys() []key {
-	keys := make([]key, 0, len(r.seen))
-	for k := range r.seen {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b key) int { return cmp.Or(cmp.Compare(a.level, b.level), cmp.Compare(a.id, b.id)) })
-	return keys
 }
 
 // add notes what a run says.
@@ -134,11 +123,11 @@ func (o *record) add(r *Run, x *sighting, chance float64) {
 }
 
 // judge tells how sure it is of the subjects of a level that were found.
-func judge(records map[key]*record, seen []key, level Level) (list []Offender) {
+func judge(records *order.Groups[key, *record], level Level) (list []Offender) {
 	var all []*record
 	var p, least []float64
-	for _, k := range seen {
-		if o := records[k]; k.level == level && o.Could > 0 {
+	for i, o := range records.List {
+		if records.Keys[i].level == level && o.Could > 0 {
 			all = append(all, o)
 			p = append(p, significance.AtLeast(o.Found, o.chances))
 			least = append(least, significance.AtLeast(o.Could, o.chances))
@@ -178,14 +167,14 @@ func (o *record) enough(peers int) int {
 }
 
 // always returns the GPU that was found in each run that found its host; nil is none, or several.
-func (o *record) always(records map[key]*record) (gpu *Subject) {
+func (o *record) always(records *order.Groups[key, *record]) (gpu *Subject) {
 	for k, n := range o.on {
 		switch {
 		case n < o.Found:
 		case gpu != nil:
 			return nil
 		default:
-			gpu = &records[k].Subject
+			gpu = &(*records.Of(k)).Subject
 		}
 	}
 	return gpu

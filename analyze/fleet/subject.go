@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -50,6 +51,10 @@ type Subject struct {
 	GPU   int32  // as the machine counts; -1 is unknown
 	UUID  string // "" is unknown
 	Rank  string // that ran on a GPU in this run
+}
+
+func (k key) compare(o key) int {
+	return cmp.Or(cmp.Compare(k.level, o.level), cmp.Compare(k.id, o.id))
 }
 
 func (s *Subject) key() key {

@@ -63,25 +63,21 @@ func Collect(set *profile.Set) *Graphs {
 // LaunchesGraphs reports whether a set may have launches of graphs: what calls of exports are called is known once
 // they are walked.
 func LaunchesGraphs(set *profile.Set) bool {
-	if set.Exports {
-		return true
-	}
-	for _, name := range [...]string{"cudaGraphLaunch", "hipGraphLaunch", "cuGraphLaunch"} {
-		if _, any := set.Syms.Lookup(name); any {
-			return true
-		}
-	}
-	return false
+	return set.Exports || hasAny(set, "cudaGraphLaunch", "hipGraphLaunch", "cuGraphLaunch")
+}
+
+// hasAny reports whether a set has any of some names.
+func hasAny(set *profile.Set, names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		_, any := set.Syms.Lookup(name)
+		return any
+	})
 }
 
 // capturesOf returns the captures in the streams of a set.
 func capturesOf(set *profile.Set) []*Capture {
-	if _, any := set.Syms.Lookup("cudaStreamBeginCapture"); !any {
-		if _, any = set.Syms.Lookup("hipStreamBeginCapture"); !any {
-			if _, any = set.Syms.Lookup("cuStreamBeginCapture"); !any {
-				return nil
-			}
-		}
+	if !hasAny(set, "cudaStreamBeginCapture", "hipStreamBeginCapture", "cuStreamBeginCapture") {
+		return nil
 	}
 	streams := make([][]*Capture, len(set.Streams))
 	walk.EachStream(set, func(i int, s profile.Stream) {
@@ -172,15 +168,12 @@ func (c *chooser) agree() {
 			if at == none || n.Work != KernelWork {
 				continue
 			}
-			if votes[n.Name] == nil {
-				votes[n.Name] = map[kernelOperator]int{}
-			}
+			said := kernelOperator{}
 			if frame := key.capture.operator(at); frame != none {
 				f := &key.capture.Frames[frame]
-				votes[n.Name][kernelOperator{f.Name, f.Shapes}]++
-			} else {
-				votes[n.Name][kernelOperator{}]++
+				said = kernelOperator{f.Name, f.Shapes}
 			}
+			order.Memo(votes, n.Name, func() map[kernelOperator]int { return map[kernelOperator]int{} })[said]++
 		}
 	}
 	c.repeats, c.contested = map[trace.Sym]kernelOperator{}, map[trace.Sym]bool{}
@@ -284,11 +277,7 @@ func ofPlace(l *Launch, list []*Capture, want int64) (at *Capture) {
 // refined pairs a replay by alignment where no name or grid proves that the place of each kernel is
 // its own: as many may be missing on one side as on the other.
 func (c *chooser) refined(l *Launch, x *Capture) *Pairs {
-	key := tried{l.Sequence, x}
-	if c.aligned[key] == nil {
-		c.aligned[key] = c.pair(x, c.seqs.first[l.Sequence].Nodes)
-	}
-	return c.aligned[key]
+	return order.Memo(c.aligned, tried{l.Sequence, x}, func() *Pairs { return c.pair(x, c.seqs.first[l.Sequence].Nodes) })
 }
 
 // ofRank returns the captures of a rank, or all if there is none of it: all ranks capture the same.

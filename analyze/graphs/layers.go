@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
@@ -56,7 +57,7 @@ func ReadReplays(set *profile.Set) *Graphs {
 // Layers sums up the time of kernels by layer and kind, and by place in what repeats.
 func (g *Graphs) Layers(opt walk.Options) *Layers {
 	c := &layerCounter{Graphs: g, matcher: newMatcher(g.set.Syms), out: &Layers{}, repetitions: map[int32]*repetition{}, known: map[countedBy]*counted{},
-		rows: map[layerKind]*LayerTime{}, numbers: map[string]int{}, places: map[blockPlace]*placeTime{}}
+		rows: map[layerKind]*LayerTime{}, places: map[blockPlace]*placeTime{}}
 	for _, s := range g.Streams {
 		for i := range s.Launches {
 			c.count(&s.Launches[i], &opt)
@@ -86,8 +87,7 @@ type layerCounter struct {
 	repetitions map[int32]*repetition // by sequence
 	known       map[countedBy]*counted
 	rows        map[layerKind]*LayerTime
-	numbers     map[string]int // of layers, in the order of the graph
-	layers      []string       // by number
+	layers      order.Groups[string, struct{}] // in the order of the graph
 	places      map[blockPlace]*placeTime
 	times       []int64 // of a replay, by layer, ns
 }
@@ -114,18 +114,13 @@ type counted struct {
 
 // countedOf finds out for what the nodes of a replay count.
 func (c *layerCounter) countedOf(l *Launch) *counted {
-	key := countedBy{l.Sequence, l.Capture, l.Pairs}
-	if of := c.known[key]; of != nil {
-		return of
-	}
-	repeated := c.repetitions[l.Sequence]
-	if repeated == nil {
-		repeated = c.repetitionOf(l)
-		c.repetitions[l.Sequence] = repeated
-		if p := repeated.period; p > 0 {
-			c.out.Blocks = append(c.out.Blocks, fmt.Sprintf("%d x %d of %s", (repeated.to-repeated.from)/p, p, words.Counted(len(l.Nodes), "kernel")))
+	repeated := order.Memo(c.repetitions, l.Sequence, func() *repetition {
+		r := c.repetitionOf(l)
+		if p := r.period; p > 0 {
+			c.out.Blocks = append(c.out.Blocks, fmt.Sprintf("%d x %d of %s", (r.to-r.from)/p, p, words.Counted(len(l.Nodes), "kernel")))
 		}
-	}
+		return r
+	})
 	n := len(l.Nodes)
 	of := &counted{make([]*LayerTime, n), make([]*placeTime, n), make([]int, n)}
 	for node := range l.Nodes {
@@ -138,25 +133,16 @@ func (c *layerCounter) countedOf(l *Launch) *counted {
 		} else {
 			continue
 		}
-		number, ok := c.numbers[layer]
-		if !ok {
-			number = len(c.layers)
-			c.numbers[layer], c.layers = number, append(c.layers, layer)
-		}
-		k := layerKind{number, c.kind(l.Nodes[node].Name)}
-		if c.rows[k] == nil {
-			c.rows[k] = &LayerTime{Layer: layer, Number: number, Kind: k.kind}
-		}
-		of.rows[node] = c.rows[k]
+		k := layerKind{c.layers.At(layer), c.kind(l.Nodes[node].Name)}
+		of.rows[node] = order.Memo(c.rows, k, func() *LayerTime { return &LayerTime{Layer: layer, Number: k.layer, Kind: k.kind} })
 	}
-	c.known[key] = of
 	return of
 }
 
 // count counts the nodes of a replay.
 func (c *layerCounter) count(l *Launch, opt *walk.Options) {
-	of := c.countedOf(l)
-	c.times = append(c.times[:0], make([]int64, len(c.layers))...)
+	of := order.Memo(c.known, countedBy{l.Sequence, l.Capture, l.Pairs}, func() *counted { return c.countedOf(l) })
+	c.times = append(c.times[:0], make([]int64, len(c.layers.Keys))...)
 	for node := range l.Nodes {
 		e, dur := l.Event(node), l.Nodes[node].Dur
 		if !opt.Keeps(&e) {
@@ -172,7 +158,7 @@ func (c *layerCounter) count(l *Launch, opt *walk.Options) {
 			c.times[r.Number] += dur
 		}
 	}
-	c.out.compare(c.times, c.layers)
+	c.out.compare(c.times, c.layers.Keys)
 }
 
 // layersOf tells for each node of a replay which layer it is of, from the order alone: none is of no layer.

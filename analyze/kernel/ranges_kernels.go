@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -155,7 +156,7 @@ type rangeRows struct {
 
 func newRangeRows(set *profile.Set, streams []*attribution, opt *walk.Options) *rangeRows {
 	r := &rangeRows{streams: streams, words: (len(set.Ranks) + 63) / 64}
-	known := map[rangeRow]int32{}
+	var rows order.Groups[rangeRow, struct{}]
 	for _, a := range streams {
 		of := make([]int32, len(a.classes))
 		for i, c := range a.classes {
@@ -167,16 +168,11 @@ func newRangeRows(set *profile.Set, streams []*attribution, opt *walk.Options) *
 			if opt.ByRank {
 				row.thread = a.threads[c.thread]
 			}
-			at, ok := known[row]
-			if !ok {
-				at = int32(len(r.rows))
-				known[row] = at
-				r.rows = append(r.rows, row)
-			}
-			of[i] = at
+			of[i] = int32(rows.At(row))
 		}
 		r.of = append(r.of, of)
 	}
+	r.rows = rows.Keys
 	return r
 }
 

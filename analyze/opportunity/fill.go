@@ -146,18 +146,15 @@ func SumFills(set *profile.Set, opt walk.Options) *Fills {
 	for _, x := range streams {
 		all.All = distribution.AddTimes(all.All, x.f.All)
 		for key, row := range x.rows {
-			if rows[key] == nil {
-				rows[key] = &Fill{Kernel: set.Syms.Name(key.name), Shape: key.shape, Step: key.step, Batch: key.batch}
-			}
-			rows[key].Instances += row.Instances
-			rows[key].Total = distribution.AddTimes(rows[key].Total, row.Total)
+			sum := order.Memo(rows, key, func() *Fill {
+				return &Fill{Kernel: set.Syms.Name(key.name), Shape: key.shape, Step: key.step, Batch: key.batch}
+			})
+			sum.Instances += row.Instances
+			sum.Total = distribution.AddTimes(sum.Total, row.Total)
 		}
 	}
 	for key, row := range rows {
-		if all.shapes[row.Kernel] == nil {
-			all.shapes[row.Kernel] = map[profile.LaunchShape]bool{}
-		}
-		all.shapes[row.Kernel][row.Shape] = true
+		order.Memo(all.shapes, row.Kernel, func() map[profile.LaunchShape]bool { return map[profile.LaunchShape]bool{} })[row.Shape] = true
 		all.add(row, key.gpu)
 	}
 	slices.SortFunc(all.Rows, func(a, b Fill) int {
@@ -223,12 +220,7 @@ func (f *Fills) Report() *table.Table {
 			}
 			return math.Ceil(float64(r.Batch) * r.fillsAt())
 		}),
-		table.TextColumn("persistent", "yes: by its name, the kernel starts few blocks on purpose", func(r *Fill) string {
-			if r.Persistent {
-				return "yes"
-			}
-			return ""
-		}),
+		table.YesColumn("persistent", "yes: by its name, the kernel starts few blocks on purpose", func(r *Fill) bool { return r.Persistent }),
 		kernel,
 	})
 	f.note(t)

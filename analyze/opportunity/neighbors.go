@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
@@ -199,11 +200,9 @@ func (x *seeker) count(what, how, source string, kernels []ran) {
 	}
 	step := kernels[0].step
 	key := walk.StepKinds[step] + "\x00" + what + "\x00" + strings.Join(names, "\x00")
-	f := x.all[key]
-	if f == nil {
-		f = &occurrence{what: what, how: how, source: source, step: step, kernels: strings.Join(names, ", ")}
-		x.all[key] = f
-	}
+	f := order.Memo(x.all, key, func() *occurrence {
+		return &occurrence{what: what, how: how, source: source, step: step, kernels: strings.Join(names, ", ")}
+	})
 	f.n++
 	f.total = distribution.AddTimes(f.total, total)
 	if what == inPieces {

@@ -15,6 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
@@ -121,11 +122,7 @@ func (o *Opportunities) neighbors(streams []*seeker) map[string]bool {
 					o.pieces[name] = true
 				}
 			}
-			sum := all[f.whole()]
-			if sum == nil {
-				sum = &occurrence{what: f.what, how: f.how, source: f.source, step: f.step}
-				all[f.whole()] = sum
-			}
+			sum := order.Memo(all, f.whole(), func() *occurrence { return &occurrence{what: f.what, how: f.how, source: f.source, step: f.step} })
 			if f.n > sum.most || f.n == sum.most && f.kernels < sum.kernels {
 				sum.kernels, sum.most = f.kernels, f.n
 			}
@@ -179,12 +176,10 @@ func (o *Opportunities) padding(g *graphs.Graphs) {
 			if pad < muchPadding {
 				continue
 			}
-			x := all[key]
-			if x == nil {
-				x = &Opportunity{What: fmt.Sprintf("steps of %s run the graph for %d", words.Counted(int(key.tokens), "token"), key.captured), Where: l.Capture.String(),
+			x := order.Memo(all, key, func() *Opportunity {
+				return &Opportunity{What: fmt.Sprintf("steps of %s run the graph for %d", words.Counted(int(key.tokens), "token"), key.captured), Where: l.Capture.String(),
 					How: "capture a size between: --cuda-graph-bs of SGLang, cudagraph_capture_sizes of vLLM", Source: sglangServer}
-				all[key] = x
-			}
+			})
 			x.Instances++
 			for node := range l.Nodes {
 				x.Total = distribution.AddTimes(x.Total, l.Nodes[node].Dur)

@@ -3,6 +3,7 @@ package selection
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -36,10 +37,7 @@ func ChoicesOf(set *request.Set, sel *Selected) *Choices {
 			seen[set.Name(i)] = true
 		}
 	}
-	for name := range seen {
-		o.stages = append(o.stages, name)
-	}
-	slices.Sort(o.stages)
+	o.stages = slices.Sorted(maps.Keys(seen))
 	return o
 }
 

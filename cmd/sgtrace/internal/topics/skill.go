@@ -122,39 +122,35 @@ func Skill(app *cli.App) string {
 	return strings.NewReplacer("{inputs}", inputTable(), "{reports}", reportTable(), "{commands}", commandTable(app), "{questions}", questions(), "{findings}", findingTable()).Replace(skillText)
 }
 
-// row writes a row of a table.
-func row(b *strings.Builder, cells ...string) {
-	for _, c := range cells {
-		b.WriteString("| " + strings.ReplaceAll(strings.ReplaceAll(c, "`", ""), "|", "/") + " ")
+// tableOf writes a table of one line for each of some things, below its head.
+func tableOf[T any](head string, list []T, line func(T) string) string {
+	lines := []string{head, "|" + strings.Repeat("---|", strings.Count(head, "|")-1)}
+	for _, x := range list {
+		lines = append(lines, line(x))
 	}
-	b.WriteString("|\n")
+	return strings.Join(lines, "\n")
 }
 
+// bare returns a text that may stand in a cell in backquotes, or beside them.
+func bare(text string) string { return strings.ReplaceAll(text, "`", "") }
+
 func inputTable() string {
-	var b strings.Builder
-	b.WriteString("| input | what it is |\n|---|---|\n")
-	for _, f := range inputs.Formats {
-		row(&b, f.Noun, f.Doc)
-	}
-	return strings.TrimSpace(b.String())
+	cell := strings.NewReplacer("`", "", "|", "/")
+	return tableOf("| input | what it is |", inputs.Formats, func(f *inputs.Format) string {
+		return "| " + cell.Replace(f.Noun) + " | " + cell.Replace(f.Doc) + " |"
+	})
 }
 
 func reportTable() string {
-	var b strings.Builder
-	b.WriteString("| flag of `sgtrace report` | what it says | main table |\n|---|---|---|\n")
-	for _, r := range reports.All {
-		fmt.Fprintf(&b, "| `%s` | %s | `%s` |\n", commandline.Dashed(r.Name), strings.ReplaceAll(r.Usage, "`", ""), r.Tables[0])
-	}
-	return strings.TrimSpace(b.String())
+	return tableOf("| flag of `sgtrace report` | what it says | main table |", reports.All, func(r *reports.Report) string {
+		return fmt.Sprintf("| `%s` | %s | `%s` |", commandline.Dashed(r.Name), bare(r.Usage), r.Tables[0])
+	})
 }
 
 func commandTable(app *cli.App) string {
-	var b strings.Builder
-	b.WriteString("| command | what for |\n|---|---|\n")
-	for _, c := range app.VisibleCommands() {
-		fmt.Fprintf(&b, "| `sgtrace %s` | %s |\n", c.Name, strings.ReplaceAll(c.Usage, "`", ""))
-	}
-	return strings.TrimSpace(b.String())
+	return tableOf("| command | what for |", app.VisibleCommands(), func(c *cli.Command) string {
+		return fmt.Sprintf("| `sgtrace %s` | %s |", c.Name, bare(c.Usage))
+	})
 }
 
 // questions returns the table of questions of the page for agents, every path of which a test looks up.
@@ -166,12 +162,7 @@ func questions() string {
 
 // findingTable lists what finders look for, by kind.
 func findingTable() string {
-	var b strings.Builder
-	b.WriteString("| kind | what |\n|---|---|\n")
-	for i := range finders.All {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", finders.All[i].Kind, finders.All[i].Doc)
-	}
-	return strings.TrimSpace(b.String())
+	return tableOf("| kind | what |", finders.All, func(f finders.Finder) string { return fmt.Sprintf("| `%s` | %s |", f.Kind, f.Doc) })
 }
 
 // skill prints the skill as a file for programs has it.
