@@ -50,16 +50,20 @@ func TestViewsAreReports(t *testing.T) {
 		mustRun(t, dir, "demo --requests 120 traces-in")
 		mustRun(t, dir, "extract -o traces-ds traces-in")
 	}
+	dumps := filepath.Join(t.TempDir(), "dumps-ds")
+	mustRun(t, dir, "extract -o "+dumps+" traces-in/otel.jsonl")
 	for _, e := range list {
-		statements := mustRun(t, dir, "sql --dialect "+e.Dialect+" "+filepath.Join(dir, "traces-ds")).out
-		differences, err := e.CheckTables(t.Context(), statements, func(command string) ([]byte, error) {
-			return []byte(mustRun(t, dir, command+" traces-in").out), nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, text := range differences {
-			t.Error(text)
+		for dataset, ofDumps := range map[string]bool{filepath.Join(dir, "traces-ds"): false, dumps: true} {
+			statements := mustRun(t, dir, "sql --dialect "+e.Dialect+" "+dataset).out
+			differences, err := e.CheckTables(t.Context(), statements, ofDumps, func(command string) ([]byte, error) {
+				return []byte(mustRun(t, dir, command+" traces-in").out), nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, text := range differences {
+				t.Error(text)
+			}
 		}
 	}
 }
