@@ -44,10 +44,11 @@ func readExport(t *testing.T, dir string, truth *FileTruth) *export {
 	if err != nil {
 		t.Fatal(err)
 	}
+	all := s.Within(0, 0)
 	f := &export{Source: s, truth: truth, syms: opt.Syms, args: opt.Args,
-		Kernels: allOf(s.Kernels), Memcpys: allOf(s.Memcpys), Syncs: allOf(s.Syncs), GraphRuns: allOf(s.GraphRuns),
+		Kernels: allOf(all.Kernels), Memcpys: allOf(all.Memcpys), Syncs: allOf(s.Syncs), GraphRuns: allOf(all.GraphRuns),
 		GraphNodes: allOf(s.GraphNodes),
-		API:        allOf(s.API), OS: allOf(s.OS), Ranges: allOf(s.Ranges), Scheds: allOf(s.Scheds),
+		API:        allOf(all.API), OS: allOf(all.OS), Ranges: allOf(all.Ranges), Scheds: allOf(s.Scheds),
 		MemoryEvents: allOf(s.MemoryEvents), Messages: allOf(s.Messages)}
 	s.Samples(func(x *rows.Sample, known []rows.Metric) bool {
 		f.Samples, f.Metrics = append(f.Samples, *x), known
