@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
@@ -235,7 +235,7 @@ func (c *Collectives) StepReport() *table.Table {
 		return f
 	}
 	return table.New("sgtrace.report.collectives.steps/v1", "Collectives by kind of step and rank", c.ByStep, []table.Field[row]{
-		table.TextColumn("kind", "of the step whose calls asked for the collectives: prefill (EXTEND), decode, or other: mixtures, and outside of steps", func(r *row) string { return walk.StepKinds[r.Kind] }),
+		table.TextColumn("kind", "of the step whose calls asked for the collectives: prefill (EXTEND), decode, or other: mixtures, and outside of steps", func(r *row) string { return profilewalk.StepKinds[r.Kind] }),
 		table.TextColumn("rank", "rank", func(r *row) string { return r.Rank.Rank }),
 		table.CountColumn("n", "collectives at which ranks wait for the last one, and other ranks were seen, too", func(r *row) int64 { return int64(r.Sync) }),
 		table.CountColumn("last", "to how many the rank came after all others", func(r *row) int64 { return int64(r.Last) }),

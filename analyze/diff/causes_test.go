@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/operators"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -52,7 +52,7 @@ func TestDiffOfOperators(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("no rows of %v", want)
 	}
-	sums := operators.Sum(before.Profiles, walk.Options{}).Names
+	sums := operators.Sum(before.Profiles, profilewalk.Options{}).Names
 	for _, s := range sums {
 		for i := range d.Operators {
 			r := &d.Operators[i]

@@ -9,7 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/metric"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -92,7 +92,7 @@ func (d *Collected) Add(c Capture) bool {
 	}
 	ranks := 0
 	if c.Profiles != nil && len(c.Profiles.Ranks) > 0 {
-		ranks = d.collectProfiles(&c, &walk.Options{From: c.From, To: c.To})
+		ranks = d.collectProfiles(&c, &profilewalk.Options{From: c.From, To: c.To})
 	}
 	d.setup = joinSetups(d.setup, describe(&c, ranks))
 	d.added++

@@ -8,7 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -231,13 +231,13 @@ func TestStepsCountOnce(t *testing.T) {
 		set := testset.GPUSetOf(nil, nil, test.rows)
 		var got []string
 		for _, s := range gpu.Measure(set, gpu.Options{}).Steps {
-			got = append(got, fmt.Sprintf("%s %s: %d of %d", walk.StepKinds[s.Kind], s.Batches(), s.Host.N, s.Host.Total))
+			got = append(got, fmt.Sprintf("%s %s: %d of %d", profilewalk.StepKinds[s.Kind], s.Batches(), s.Host.N, s.Host.Total))
 		}
 		if strings.Join(got, ", ") != test.want {
 			t.Errorf("%s: %v, want %s", test.what, got, test.want)
 		}
 		n, total := 0, int64(0)
-		for _, s := range readSteps(set, &walk.Options{}) {
+		for _, s := range readSteps(set, &profilewalk.Options{}) {
 			n, total = n+1, total+s.dur
 		}
 		if counted := fmt.Sprintf("%d of %d", n, total); !strings.HasSuffix(test.want, ": "+counted) {

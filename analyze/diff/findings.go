@@ -13,8 +13,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/operators"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/profile"
@@ -64,10 +64,10 @@ var operatorKinds = [...]Kind{Operator, OperatorGPU}
 
 // addOperators adds how long threads were in every operator itself, call by call, and what
 // devices did for it.
-func (d *Collected) addOperators(set *profile.Set, window *walk.Options, pieces *diffPieces, names []string) {
-	streams := make([]*walk.ByName[diffGroup], len(set.Streams))
+func (d *Collected) addOperators(set *profile.Set, window *profilewalk.Options, pieces *diffPieces, names []string) {
+	streams := make([]*profilewalk.ByName[diffGroup], len(set.Streams))
 	operators.Each(set, *window, func(i int) operators.Visitor {
-		by := walk.NewByName[diffGroup](set, window)
+		by := profilewalk.NewByName[diffGroup](set, window)
 		streams[i] = by
 		return operators.Visitor{
 			Call: func(rank int32, name trace.Sym, at trace.Time, self int64) {
@@ -89,7 +89,7 @@ func (d *Collected) addOperators(set *profile.Set, window *walk.Options, pieces 
 type gapTimes map[string][]int64
 
 // addGaps adds what the host did while devices waited for it, a value for each piece.
-func (d *Collected) addGaps(set *profile.Set, window *walk.Options, pieces *diffPieces, names []string) {
+func (d *Collected) addGaps(set *profile.Set, window *profilewalk.Options, pieces *diffPieces, names []string) {
 	collector := gaps.Collect(set)
 	gpu.Measure(set, gpu.Options{From: window.From, To: window.To, Gaps: collector.Add})
 	ranks := make([]gapTimes, len(set.Ranks))

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -15,7 +15,7 @@ import (
 // step while the first one runs. What was launched before the first step of the capture, or
 // behind the last, is of no step. It is nil where there are no steps, or no launches.
 type stepWork struct {
-	launches    []walk.PerRank[walk.Launches] // by stream
+	launches    []profilewalk.PerRank[profilewalk.Launches] // by stream
 	host        *diffPieces
 	first, last trace.Time   // of the steps, on the host
 	begins      []trace.Time // of each piece: when the first work began that the piece launched
@@ -28,8 +28,8 @@ type stepWork struct {
 type stepSpan struct{ from, to trace.Time }
 
 // findWork finds when the work of steps ran. own are the bounds of the steps of the best kind.
-func findWork(set *profile.Set, window *walk.Options, steps []diffStep, own Side, host *diffPieces) *stepWork {
-	w := &stepWork{launches: make([]walk.PerRank[walk.Launches], len(set.Streams)), host: host, first: own.First, last: own.Last}
+func findWork(set *profile.Set, window *profilewalk.Options, steps []diffStep, own Side, host *diffPieces) *stepWork {
+	w := &stepWork{launches: make([]profilewalk.PerRank[profilewalk.Launches], len(set.Streams)), host: host, first: own.First, last: own.Last}
 	best := perSecond
 	for i := range steps {
 		best = max(best, levelOf(&steps[i].kind))
@@ -47,7 +47,7 @@ func findWork(set *profile.Set, window *walk.Options, steps []diffStep, own Side
 	begins := make([]trace.Time, host.own())
 	earliest := trace.Time(0)
 	found := make([]func(), len(set.Streams)) // of what streams found, one after the other
-	walk.EachStream(set, func(i int, s profile.Stream) {
+	profilewalk.EachStream(set, func(i int, s profile.Stream) {
 		launches := &w.launches[i]
 		for c := range s.Calls {
 			if window.Keeps(&c.Event) {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -26,7 +26,7 @@ const (
 func (p perStep) String() string { return [...]string{"capture", "forward pass", "step", "step"}[p] }
 
 // levelOf returns which kind of step k is.
-func levelOf(k *walk.StepLabel) perStep {
+func levelOf(k *profilewalk.StepLabel) perStep {
 	switch {
 	case k.Part:
 		return perPart
@@ -41,7 +41,7 @@ type diffStep struct {
 	start trace.Time
 	dur   int64
 	rank  int32
-	kind  walk.StepLabel
+	kind  profilewalk.StepLabel
 }
 
 // commonStep returns the best kind of steps that both captures have.
@@ -55,10 +55,10 @@ func commonStep(before, after *Collected) perStep {
 }
 
 // readSteps finds the steps of all ranks, each once.
-func readSteps(set *profile.Set, window *walk.Options) []diffStep {
+func readSteps(set *profile.Set, window *profilewalk.Options) []diffStep {
 	streams := make([][]diffStep, len(set.Streams))
-	walk.EachStream(set, func(i int, s profile.Stream) {
-		names, ranks := walk.StepNames(set.Syms), make([]walk.StepThreads, len(set.Ranks))
+	profilewalk.EachStream(set, func(i int, s profile.Stream) {
+		names, ranks := profilewalk.StepNames(set.Syms), make([]profilewalk.StepThreads, len(set.Ranks))
 		for r := range s.Ranges {
 			if kind := names.Of(r.Name); kind != nil && !r.Open && window.Keeps(&r.Event) {
 				ranks[r.Rank].Add(r, kind)
@@ -88,7 +88,7 @@ var workKinds = [numWork]Kind{workKernel: Kernel, workCopy: Copy, workCall: Host
 
 // collectProfiles reads the steps, kernels and copies of all ranks, and what else is asked for. It
 // returns how many ranks of the capture have any.
-func (d *Collected) collectProfiles(capture *Capture, window *walk.Options) int {
+func (d *Collected) collectProfiles(capture *Capture, window *profilewalk.Options) int {
 	set := capture.Profiles
 	steps := readSteps(set, window)
 	own, cut := cutProfiles(set, window, steps)
@@ -101,8 +101,8 @@ func (d *Collected) collectProfiles(capture *Capture, window *walk.Options) int 
 	}
 	d.side.StepPieces = pieces.n()
 	d.side.widen(own.First, own.Last)
-	streams := make([]*walk.ByName[diffGroup], len(set.Streams))
-	walk.EachStream(set, func(i int, s profile.Stream) { streams[i] = d.readWork(set, i, s, window, pieces, work) })
+	streams := make([]*profilewalk.ByName[diffGroup], len(set.Streams))
+	profilewalk.EachStream(set, func(i int, s profile.Stream) { streams[i] = d.readWork(set, i, s, window, pieces, work) })
 	names, seen := withoutHosts(set.Ranks), make([]bool, len(set.Ranks))
 	for _, by := range streams {
 		for i, key := range by.Keys {
@@ -137,8 +137,8 @@ func (d *Collected) collectProfiles(capture *Capture, window *walk.Options) int 
 }
 
 // readWork reads the kernels and copies of one stream, and the calls that wait for them.
-func (d *Collected) readWork(set *profile.Set, number int, s profile.Stream, window *walk.Options, pieces *diffPieces, work *stepWork) *walk.ByName[diffGroup] {
-	by := walk.NewByName[diffGroup](set, window)
+func (d *Collected) readWork(set *profile.Set, number int, s profile.Stream, window *profilewalk.Options, pieces *diffPieces, work *stepWork) *profilewalk.ByName[diffGroup] {
+	by := profilewalk.NewByName[diffGroup](set, window)
 	put := func(e *profile.Event, kind uint8, piece int) {
 		by.Of(e.Rank, e.Name, kind).add(piece, pieces.n(), e.Dur(), d.in)
 	}
@@ -172,7 +172,7 @@ func (d *Collected) readWork(set *profile.Set, number int, s profile.Stream, win
 // cutProfiles cuts a capture into pieces with about the same number of steps of the best
 // kind, or of the same length if there are none. Kernels belong to the piece in which they
 // begin: they may run a little after the step that launched them.
-func cutProfiles(set *profile.Set, window *walk.Options, steps []diffStep) (own Side, cut *diffPieces) {
+func cutProfiles(set *profile.Set, window *profilewalk.Options, steps []diffStep) (own Side, cut *diffPieces) {
 	if len(steps) == 0 {
 		own.First, own.Last = boundsOfKernels(set, window)
 		return own, cutTime(own.First, own.Last, maxPieces)
@@ -194,9 +194,9 @@ func cutProfiles(set *profile.Set, window *walk.Options, steps []diffStep) (own 
 }
 
 // boundsOfKernels returns when the first kernel began, and the last one.
-func boundsOfKernels(set *profile.Set, window *walk.Options) (first, last trace.Time) {
+func boundsOfKernels(set *profile.Set, window *profilewalk.Options) (first, last trace.Time) {
 	spans := make([]Side, len(set.Streams))
-	walk.EachStream(set, func(i int, s profile.Stream) {
+	profilewalk.EachStream(set, func(i int, s profile.Stream) {
 		for k := range s.Kernels {
 			if window.Keeps(&k.Event) {
 				spans[i].widen(k.Start, k.Start)
@@ -250,7 +250,7 @@ func (d *Collected) addStep(s *diffStep, rank string, pieces *diffPieces) {
 
 // addGPUs adds where the time of every device went, a value for each piece, and the tokens that
 // it computed.
-func (d *Collected) addGPUs(set *profile.Set, window *walk.Options, pieces *diffPieces, work *stepWork, names []string) {
+func (d *Collected) addGPUs(set *profile.Set, window *profilewalk.Options, pieces *diffPieces, work *stepWork, names []string) {
 	cuts, before := work.cuts(pieces)
 	measured := gpu.Measure(set, gpu.Options{From: window.From, To: window.To, Cuts: cuts})
 	if from, to := measured.Bounds(); to > from {
@@ -273,7 +273,7 @@ func (d *Collected) addGPUs(set *profile.Set, window *walk.Options, pieces *diff
 
 // addCollectives adds how long each rank waited for the last one in collectives, and how
 // much later than the median of the ranks it came.
-func (d *Collected) addCollectives(set *profile.Set, window *walk.Options, pieces *diffPieces, names []string) {
+func (d *Collected) addCollectives(set *profile.Set, window *profilewalk.Options, pieces *diffPieces, names []string) {
 	groups := map[diffKey]*diffGroup{}
 	var starts []trace.Time
 	for x := range set.Matches(false) {

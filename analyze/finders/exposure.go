@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
@@ -53,7 +53,7 @@ func (m *Measured) absentExplain() bool {
 // waitsIn makes a finding about exposed communication in steps of one kind one about waiting, where
 // it is mostly that.
 func (m *Measured) waitsIn(name string, f *finding.Finding) {
-	kind := profile.StepKind(slices.Index(walk.StepKinds[:], name))
+	kind := profile.StepKind(slices.Index(profilewalk.StepKinds[:], name))
 	var length, exposed, hidden int64
 	for i := range m.GPUs.GPUs {
 		did := &m.GPUs.GPUs[i].BySteps[kind]

@@ -18,9 +18,9 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/operators"
 	"github.com/sgtrace/sgtrace/analyze/opportunity"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
@@ -243,7 +243,7 @@ func largeOperators(m *Measured) ([]finding.Finding, finding.Check) {
 	if m.GPUs.Ran() {
 		return nil, finding.Check{What: "operators that take most of the time", Reason: "devices ran"}
 	}
-	return operators.Largest(m.Of.Profiles, walk.Options{From: m.Of.Devices.From, To: m.Of.Devices.To})
+	return operators.Largest(m.Of.Profiles, profilewalk.Options{From: m.Of.Devices.From, To: m.Of.Devices.To})
 }
 
 func lateInSteps(m *Measured) ([]finding.Finding, finding.Check) {
@@ -415,7 +415,7 @@ func couldBeFaster(m *Measured) ([]finding.Finding, finding.Check) {
 	if !slices.ContainsFunc(m.GPUs.Kernels, func(k gpu.RankKernel) bool { return kernelname.KindOf(k.Name) == kernelname.KindAttention }) {
 		return (&opportunity.Opportunities{}).Finding()
 	}
-	return opportunity.FromKernels(m.Of.Profiles, walk.Options{From: m.Of.Devices.From, To: m.Of.Devices.To}).Finding()
+	return opportunity.FromKernels(m.Of.Profiles, profilewalk.Options{From: m.Of.Devices.From, To: m.Of.Devices.To}).Finding()
 }
 
 func overTime(m *Measured) ([]finding.Finding, finding.Check) { return m.OverTime.Findings() }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finders"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -50,7 +50,7 @@ func stepsOfProfiles(m *finders.Measured, ranks *ranks) []stepTime {
 			if x.StepName.Kind == profile.StepOther || !x.Projected {
 				continue
 			}
-			of := stepTime{Series: Series{ofDevices, walk.StepKinds[x.StepName.Kind]}, host: ranks.list[k].Host}
+			of := stepTime{Series: Series{ofDevices, profilewalk.StepKinds[x.StepName.Kind]}, host: ranks.list[k].Host}
 			by[of] = append(by[of], distribution.Between(x.First, x.Last))
 		}
 	}
@@ -65,7 +65,7 @@ func stepsOfRequests(s *request.Set) []stepTime {
 	by := map[stepTime][]int64{}
 	of := make([]stepTime, len(s.Procs))
 	for p := range of {
-		of[p] = stepTime{Series: Series{ofRequests, walk.StepKinds[profile.StepDecode]}, host: knownHost(s, int32(p))}
+		of[p] = stepTime{Series: Series{ofRequests, profilewalk.StepKinds[profile.StepDecode]}, host: knownHost(s, int32(p))}
 	}
 	for r := range s.Requests {
 		s.EachRowOf(r, func(i, proc int) {

@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/host"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -89,7 +89,7 @@ func (c *Collector) Measure(opt Options) *Gaps {
 	parallel.Each(len(late), func(i int) { late[i] = lateSpans(c.ranks[i]) })
 	streams := make([]*rankHosts, len(c.set.Streams))
 	seen := !opt.Brief || distribution.Fraction(c.late(), opt.Length) >= ofThing
-	walk.EachStream(c.set, func(i int, s profile.Stream) {
+	profilewalk.EachStream(c.set, func(i int, s profile.Stream) {
 		streams[i] = readHosts(s, late, &opt)
 		if seen {
 			c.readObserved(s, streams[i])

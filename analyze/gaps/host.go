@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/host"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -37,7 +37,7 @@ type rankHost struct {
 type rankHosts struct {
 	late  []spans // by rank
 	has   host.RecordedFrames
-	ranks walk.PerRank[rankHost]
+	ranks profilewalk.PerRank[rankHost]
 }
 
 func (h *rankHosts) of(rank int32) *rankHost {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/metric"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -15,7 +15,7 @@ import (
 // "[CUDA memcpy Host-to-Device]".
 type CopyKind struct {
 	Name     string
-	Copied   walk.Copied
+	Copied   profilewalk.Copied
 	Pageable int64 // ns of Copied, of pageable memory
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
@@ -183,7 +183,7 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 		opt.Classes = kernelname.DefaultClasses()
 	}
 	walks, compilers := make([]*gpuWalk, len(set.Streams)), compiledFrames(set.Syms)
-	walk.EachStream(set, func(i int, s profile.Stream) {
+	profilewalk.EachStream(set, func(i int, s profile.Stream) {
 		walks[i] = newGPUWalk(set, &opt)
 		walks[i].compilers = compilers
 		if opt.Watch != nil {
@@ -221,7 +221,7 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 		}
 		kernels = r.kernels.moveTo(kernels, set, int32(i))
 		g.Steps = append(g.Steps, groupSteps(set, int32(i), r.steps)...)
-		if steps := filter(r.steps, func(s *walk.Step) bool { return s.OfServer() && !s.Again }); len(steps) > 0 {
+		if steps := filter(r.steps, func(s *profilewalk.Step) bool { return s.OfServer() && !s.Again }); len(steps) > 0 {
 			graphs := groupGraphs(set, int32(i), steps)
 			g.Served = append(g.Served, RankSteps{set.Ranks[i], captured[i], steps, graphs})
 			g.Graphs = append(g.Graphs, graphs...)
@@ -229,7 +229,7 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 	}
 	g.Runs = recorded.runs()
 	slices.SortFunc(g.Steps, func(a, b StepTime) int {
-		return cmp.Or(cmp.Compare(walk.StepKinds[b.Kind], walk.StepKinds[a.Kind]), cmp.Compare(a.MinBatch, b.MinBatch), cmp.Compare(a.rankIndex, b.rankIndex))
+		return cmp.Or(cmp.Compare(profilewalk.StepKinds[b.Kind], profilewalk.StepKinds[a.Kind]), cmp.Compare(a.MinBatch, b.MinBatch), cmp.Compare(a.rankIndex, b.rankIndex))
 	})
 	g.Kernels, g.perSecond = compareKernels(kernels, captured)
 	g.divide(set, walks, ranks)
@@ -239,7 +239,7 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 // A rankWork is what the devices of a rank did.
 type rankWork struct {
 	gpus     []*gpuPart // by device
-	steps    []walk.Step
+	steps    []profilewalk.Step
 	open     []recordedSpan // steps that went on when the recording ended
 	kernels  kernelTimes
 	recorded recordings
@@ -295,10 +295,10 @@ func joinWalks(set *profile.Set, walks []*gpuWalk) []rankWork {
 }
 
 // addSteps adds the steps of a stream.
-func (r *rankWork) addSteps(steps []walk.Step) {
+func (r *rankWork) addSteps(steps []profilewalk.Step) {
 	before := int32(len(r.steps))
 	for _, s := range steps {
-		if s.Around != walk.NoStep {
+		if s.Around != profilewalk.NoStep {
 			s.Around += before
 		}
 		r.steps = append(r.steps, s)

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -163,7 +163,7 @@ func TestBatchBucket(t *testing.T) {
 	for batch, want := range map[int32][2]int32{
 		-1: {-1, -1}, 0: {0, 0}, 1: {1, 1}, 2: {2, 2}, 3: {3, 4}, 4: {3, 4}, 5: {5, 8}, 32: {17, 32}, 33: {33, 64}, 1<<31 - 1: {1<<30 + 1, 1<<31 - 1},
 	} {
-		if from, to := walk.BatchBucket(batch); from != want[0] || to != want[1] {
+		if from, to := profilewalk.BatchBucket(batch); from != want[0] || to != want[1] {
 			t.Errorf("%d is in %d-%d, want %v", batch, from, to, want)
 		}
 	}
@@ -265,7 +265,7 @@ func TestProjectionOfSteps(t *testing.T) {
 	for _, s := range Measure(set, Options{}).Steps {
 		want := map[profile.StepKind]int64{profile.StepPrefill: 30, profile.StepDecode: 30, profile.StepOther: 10}[s.Kind]
 		if s.Device.Total != want || s.Device.N != 1 {
-			t.Errorf("%s: %+v, want %d", walk.StepKinds[s.Kind], s.Device, want)
+			t.Errorf("%s: %+v, want %d", profilewalk.StepKinds[s.Kind], s.Device, want)
 		}
 	}
 }
@@ -274,7 +274,7 @@ func TestProjectionOfSteps(t *testing.T) {
 func TestPartsOfSteps(t *testing.T) {
 	kinds := func(ranges ...testset.GPURow) (kinds []string) {
 		for _, s := range Measure(testset.GPUSetOf(nil, nil, ranges), Options{}).Steps {
-			kinds = append(kinds, walk.StepKinds[s.Kind]+s.Batches())
+			kinds = append(kinds, profilewalk.StepKinds[s.Kind]+s.Batches())
 		}
 		return kinds
 	}

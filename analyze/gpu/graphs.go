@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -36,7 +36,7 @@ func (u *GraphUse) Lost() int64 {
 }
 
 // groupGraphs sums up those steps of a rank that decode and launched kernels.
-func groupGraphs(set *profile.Set, rank int32, steps []walk.Step) []GraphUse {
+func groupGraphs(set *profile.Set, rank int32, steps []profilewalk.Step) []GraphUse {
 	type key struct{ from, to int32 }
 	type times struct{ graph, eager []int64 }
 	of, beyond, largest := map[key]*times{}, map[key]int{}, largestGraph(steps)
@@ -46,7 +46,7 @@ func groupGraphs(set *profile.Set, rank int32, steps []walk.Step) []GraphUse {
 			continue
 		}
 		var k key
-		k.from, k.to = walk.BatchBucket(s.StepName.Batch)
+		k.from, k.to = profilewalk.BatchBucket(s.StepName.Batch)
 		if of[k] == nil {
 			of[k] = &times{}
 		}
@@ -69,7 +69,7 @@ func groupGraphs(set *profile.Set, rank int32, steps []walk.Step) []GraphUse {
 
 // largestGraph returns how many requests the largest decode step has that ran as a graph;
 // -1 if none did.
-func largestGraph(steps []walk.Step) int32 {
+func largestGraph(steps []profilewalk.Step) int32 {
 	largest := int32(-1)
 	for i := range steps {
 		if s := &steps[i]; s.StepName.Kind == profile.StepDecode && s.Kernels > 0 && s.AsGraph() {

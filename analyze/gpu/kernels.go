@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
@@ -42,7 +42,7 @@ type RankKernel struct {
 
 // kernelTimes collects durations of kernels by name.
 type kernelTimes struct {
-	index   walk.Paged[int32] // by symbol: into samples plus one
+	index   profilewalk.Paged[int32] // by symbol: into samples plus one
 	names   []trace.Sym
 	classes []kernelname.Class
 	unknown []bool
@@ -81,7 +81,7 @@ func (k *kernelTimes) summarize() {
 		k.samples[i].Each(func(v int64) { values = append(values, v) })
 		k.sums = append(k.sums, s.Summarize(values))
 	}
-	k.samples, k.index = nil, walk.Paged[int32]{}
+	k.samples, k.index = nil, profilewalk.Paged[int32]{}
 }
 
 // moveTo adds the sums of a rank to rows, without comparison, and gives them up: a file may have a

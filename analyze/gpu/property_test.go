@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -309,7 +309,7 @@ func TestGPURows(t *testing.T) {
 func TestStepBusy(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	const length = 2000
-	steps := []walk.Step{{Around: walk.NoStep, End: length}, {Around: 0, End: length}, {Around: 1, End: 600}, {Around: walk.NoStep, End: length}}
+	steps := []profilewalk.Step{{Around: profilewalk.NoStep, End: length}, {Around: 0, End: length}, {Around: 1, End: 600}, {Around: profilewalk.NoStep, End: length}}
 	var rows []gpuRow
 	ran := make([][length]bool, len(steps))
 	for range 60 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -175,7 +175,7 @@ type CallTime struct {
 	Max    int64 // ns
 	Starts bool  // CUDA, or a library of it, starts in these
 	// Results are those of calls that ask for work; see mustSucceed.
-	Results walk.Results
+	Results profilewalk.Results
 }
 
 func (c *CallTime) add(o *CallTime) {
@@ -188,7 +188,7 @@ func (c *CallTime) add(o *CallTime) {
 // callTimes sums up the calls that hold up their threads or ask for work, by symbol.
 type callTimes struct {
 	syms *trace.Symbols
-	rows walk.Paged[callRow]
+	rows profilewalk.Paged[callRow]
 	used []trace.Sym
 	sums []CallTime // of used, once all calls were added
 }
@@ -255,7 +255,7 @@ func (c *callTimes) close() {
 			c.sums = append(c.sums, row.starts)
 		}
 	}
-	c.rows, c.used = walk.Paged[callRow]{}, nil
+	c.rows, c.used = profilewalk.Paged[callRow]{}, nil
 }
 
 // sumCalls returns what all streams have of calls, the longest total first.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/metric"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
@@ -254,7 +254,7 @@ func (g *GPUs) StepReport() *table.Table {
 	device := func(t *StepTime) *distribution.Summary { return &t.Device }
 	busy := func(t *StepTime) *distribution.Summary { return &t.Busy }
 	fields := []table.Field[StepTime]{
-		table.TextColumn("kind", "prefill (EXTEND), decode, or other: mixtures, ProfilerStep", func(t *StepTime) string { return walk.StepKinds[t.Kind] }),
+		table.TextColumn("kind", "prefill (EXTEND), decode, or other: mixtures, ProfilerStep", func(t *StepTime) string { return profilewalk.StepKinds[t.Kind] }),
 		table.TextColumn("batch", "requests in the batch", func(t *StepTime) string { return t.Batches() }),
 		table.TextColumn("rank", "rank, or process that is none", func(t *StepTime) string { return t.Rank }),
 		table.CountColumn("n", "steps", func(t *StepTime) int64 { return int64(t.Host.N) }),
@@ -269,13 +269,13 @@ func (g *GPUs) StepReport() *table.Table {
 	r.Stay("p50", "gpu p50").Leave("total", "gpu total", "gpu p99", "gpu busy total")
 	table.NoteSamples(r, g.Steps, func(t *StepTime) int64 { return int64(t.Host.N) },
 		func(t *StepTime) string {
-			return strings.Join(strings.Fields(walk.StepKinds[t.Kind]+" "+t.Batches()+" "+t.Rank), " ")
+			return strings.Join(strings.Fields(profilewalk.StepKinds[t.Kind]+" "+t.Batches()+" "+t.Rank), " ")
 		})
 	return r
 }
 
 // Batches is the bucket as text: "17-32"; "" is unknown.
-func (t *StepTime) Batches() string { return walk.BatchWords(t.MinBatch, t.MaxBatch) }
+func (t *StepTime) Batches() string { return profilewalk.BatchWords(t.MinBatch, t.MaxBatch) }
 
 // KernelReport makes a table of the kernels of every rank beside those of the others.
 func (g *GPUs) KernelReport() *table.Table {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
@@ -90,7 +90,7 @@ func compareProcess(t *testing.T, gpus *GPUs, p *nsys.ProcessTruth) {
 	want, got := map[string]sum{}, map[string]sum{}
 	for _, s := range p.Steps {
 		label, _ := profile.ParseStep(s.Name)
-		from, to := walk.BatchBucket(label.Batch)
+		from, to := profilewalk.BatchBucket(label.Batch)
 		key := fmt.Sprint(label.Kind, from, to)
 		want[key] = sum{want[key].n + s.N, want[key].span + s.GPUSpanNs}
 	}

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -30,13 +30,13 @@ type StepTime struct {
 type RankSteps struct {
 	Rank     string
 	Captured int64 // how long the rank was recorded, ns
-	Steps    []walk.Step
+	Steps    []profilewalk.Step
 	Graphs   []GraphUse // of those that decode
 }
 
 // project adds what call l launched to the steps that it lies in.
-func (r *rankWork) project(l *walk.Launch, row *gpuRow) {
-	for i := l.Step; i != walk.NoStep; i = r.steps[i].Around {
+func (r *rankWork) project(l *profilewalk.Launch, row *gpuRow) {
+	for i := l.Step; i != profilewalk.NoStep; i = r.steps[i].Around {
 		s := &r.steps[i]
 		if !holdsCall(s, row) {
 			continue
@@ -56,19 +56,19 @@ func (r *rankWork) project(l *walk.Launch, row *gpuRow) {
 
 // holdsCall reports whether the call that launched a row ends in a step that lies around it;
 // it does not if steps cross each other.
-func holdsCall(s *walk.Step, row *gpuRow) bool {
+func holdsCall(s *profilewalk.Step, row *gpuRow) bool {
 	return row.launch+trace.Time(row.launched) <= s.End
 }
 
 // A stepBusy measures how long a device worked for each step of its rank: the union of what
 // the step launched, as rows come by their start.
 type stepBusy struct {
-	steps []walk.Step
+	steps []profilewalk.Step
 	until []trace.Time // by step: up to here all is counted
 }
 
 func (b *stepBusy) add(row *gpuRow) {
-	for i := row.inStep - 1; i != walk.NoStep; i = b.steps[i].Around {
+	for i := row.inStep - 1; i != profilewalk.NoStep; i = b.steps[i].Around {
 		if from := max(row.start, b.until[i]); from < row.end() && holdsCall(&b.steps[i], row) {
 			b.steps[i].Busy = distribution.AddTimes(b.steps[i].Busy, distribution.Between(from, row.end()))
 			b.until[i] = row.end()
@@ -78,20 +78,20 @@ func (b *stepBusy) add(row *gpuRow) {
 
 // groupSteps sums up the steps of a rank, each once. Parts of steps count where there is
 // nothing better.
-func groupSteps(set *profile.Set, rank int32, steps []walk.Step) []StepTime {
+func groupSteps(set *profile.Set, rank int32, steps []profilewalk.Step) []StepTime {
 	type key struct {
 		kind     profile.StepKind
 		from, to int32
 	}
 	host, device, busy := map[key][]int64{}, map[key][]int64{}, map[key][]int64{}
-	whole := slices.ContainsFunc(steps, func(s walk.Step) bool { return s.OfServer() })
+	whole := slices.ContainsFunc(steps, func(s profilewalk.Step) bool { return s.OfServer() })
 	for i := range steps {
 		s := &steps[i]
 		if s.Again || s.Part && whole {
 			continue
 		}
 		k := key{kind: s.StepName.Kind}
-		k.from, k.to = walk.BatchBucket(s.StepName.Batch)
+		k.from, k.to = profilewalk.BatchBucket(s.StepName.Batch)
 		host[k] = append(host[k], distribution.Between(s.Start, s.End))
 		if s.Projected {
 			device[k] = append(device[k], distribution.Between(s.First, s.Last))
@@ -137,7 +137,7 @@ func (g *GPUs) StepShares() []StepShare {
 func (g *GPUs) StepShareReport() *table.Table {
 	type row = StepShare
 	fields := []table.Field[row]{
-		table.TextColumn("kind", "of the step that launched what ran last, or what ended a gap: prefill (EXTEND), decode, or other: mixtures, and outside of steps", func(r *row) string { return walk.StepKinds[r.Kind] }),
+		table.TextColumn("kind", "of the step that launched what ran last, or what ended a gap: prefill (EXTEND), decode, or other: mixtures, and outside of steps", func(r *row) string { return profilewalk.StepKinds[r.Kind] }),
 		table.TextColumn("rank", "rank, or process that is none; with the device where ranks have several", func(r *row) string { return g.Label(r.gpu) }),
 		table.NsColumn("time", "busy and idle time that belongs to such steps", (*row).Total),
 		table.PartColumn("of length", "part of the length of the device", func(r *row) (int64, int64) { return r.Total(), r.gpu.Length() }),

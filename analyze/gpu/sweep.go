@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/request"
@@ -103,8 +103,8 @@ func (s *GPUStream) add(r *gpuRow, recorded recordings) {
 type gpuSweep struct {
 	gpu      *GPU
 	recorded recordings
-	spans    []recordedSpan // of steps, by recording: see workSpans
-	steps    []walk.Step    // of the rank; nil if it has several devices
+	spans    []recordedSpan     // of steps, by recording: see workSpans
+	steps    []profilewalk.Step // of the rank; nil if it has several devices
 	startup  startup
 	now      trace.Time                        // up to here all is counted
 	until    [kernelname.NumClasses]trace.Time // ends of what has started
@@ -314,7 +314,7 @@ func (s *gpuSweep) unseen(r *gpuRow) {
 	if ns == 0 || s.steps == nil {
 		return
 	}
-	for i := r.inStep - 1; i != walk.NoStep; i = s.steps[i].Around {
+	for i := r.inStep - 1; i != profilewalk.NoStep; i = s.steps[i].Around {
 		if step := &s.steps[i]; holdsCall(step, r) && step.First <= s.now {
 			step.Unseen = distribution.AddTimes(step.Unseen, ns)
 		}

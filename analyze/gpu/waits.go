@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -52,7 +52,7 @@ type hostTimes struct {
 }
 
 // order puts calls in order and makes intervals of steps, also of those that are open.
-func (h *hostTimes) order(steps []walk.Step, open []recordedSpan) {
+func (h *hostTimes) order(steps []profilewalk.Step, open []recordedSpan) {
 	slices.SortFunc(h.calls, func(a, b HostCall) int { return cmp.Compare(a.Start, b.Start) })
 	spans := recordings(slices.Clone(open))
 	for i := range steps {

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -125,10 +125,10 @@ func TestWaitsMomentByMoment(t *testing.T) {
 			start := trace.Time(r.IntN(200))
 			host.calls = append(host.calls, HostCall{Start: start, End: start + trace.Time(r.IntN(40)), reason: []Reason{Modules, Allocation, BlockingCopy, AfterSync}[r.IntN(4)]})
 		}
-		var steps []walk.Step
+		var steps []profilewalk.Step
 		for range r.IntN(4) {
 			start := trace.Time(r.IntN(200))
-			steps = append(steps, walk.Step{Start: start, End: start + trace.Time(r.IntN(60))})
+			steps = append(steps, profilewalk.Step{Start: start, End: start + trace.Time(r.IntN(60))})
 		}
 		host.order(steps, nil)
 		var gap IdleGap
@@ -171,7 +171,7 @@ func TestWaitsMomentByMoment(t *testing.T) {
 }
 
 // definedReason is the reason of a moment in a gap from a time on that a launch ended.
-func definedReason(host *hostTimes, steps []walk.Step, now, from, launch trace.Time) Reason {
+func definedReason(host *hostTimes, steps []profilewalk.Step, now, from, launch trace.Time) Reason {
 	best, drained := NumReasons, false
 	for _, c := range host.calls {
 		if c.reason == AfterSync {

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
@@ -15,7 +15,7 @@ import (
 type gpuWalk struct {
 	opt   *Options
 	syms  *trace.Symbols
-	ranks walk.PerRank[gpuWalkRank]
+	ranks profilewalk.PerRank[gpuWalkRank]
 	calls callTimes
 	// ranged takes annotations for a Watch; nil without.
 	ranged func(r *profile.Range, step bool)
@@ -26,7 +26,7 @@ type gpuWalk struct {
 // those of all streams.
 type knownNames struct {
 	classes    *trace.PerName[kernelname.NameClass]
-	steps      *trace.PerName[*walk.StepLabel]
+	steps      *trace.PerName[*profilewalk.StepLabel]
 	graphs     *trace.PerName[bool] // of calls that launch CUDA graphs
 	compiling  *trace.PerName[bool] // names of ranges: code is compiled in them
 	compilers  map[trace.Sym]bool   // names of functions of Python in which code is compiled; nil is none
@@ -38,12 +38,12 @@ type knownNames struct {
 type gpuWalkRank struct {
 	rankWork
 	devices  map[int32]*gpuPart
-	launches walk.Launches
-	threads  walk.StepThreads
-	asked    walk.StepThreads     // annotations of calls that ask for collectives, and those in them
-	asking   []walk.Step          // the same
-	askedTo  map[int64]trace.Time // by thread, until when the last one lasts
-	started  int                  // calls that free memory and start a library
+	launches profilewalk.Launches
+	threads  profilewalk.StepThreads
+	asked    profilewalk.StepThreads // annotations of calls that ask for collectives, and those in them
+	asking   []profilewalk.Step      // the same
+	askedTo  map[int64]trace.Time    // by thread, until when the last one lasts
+	started  int                     // calls that free memory and start a library
 }
 
 // An orphan is work of which the call was not recorded. If several kernels share its
@@ -61,8 +61,8 @@ type gpuPart struct {
 
 func newGPUWalk(set *profile.Set, opt *Options) *gpuWalk {
 	return &gpuWalk{opt: opt, syms: set.Syms, calls: callTimes{syms: set.Syms}, knownNames: knownNames{
-		classes: opt.Classes.Table(set.Syms), steps: walk.StepNames(set.Syms), graphs: walk.GraphLaunches(set.Syms),
-		migrations: walk.NamesWith(set.Syms, "Unified "), asks: trace.EachName(set.Syms, asksForCollective), compiling: trace.EachName(set.Syms, compiles)}}
+		classes: opt.Classes.Table(set.Syms), steps: profilewalk.StepNames(set.Syms), graphs: profilewalk.GraphLaunches(set.Syms),
+		migrations: profilewalk.NamesWith(set.Syms, "Unified "), asks: trace.EachName(set.Syms, asksForCollective), compiling: trace.EachName(set.Syms, compiles)}}
 }
 
 func (w *gpuWalk) walk(s profile.Stream) {
@@ -75,16 +75,16 @@ func (w *gpuWalk) walk(s profile.Stream) {
 		r.steps = r.threads.Settle()
 		r.asking = r.asked.Settle()
 	}
-	join := walk.Joiner{Call: w.addCall, Work: w.addKernel, Orphan: w.addOrphan}
-	join.Run(s, &walk.Options{})
+	join := profilewalk.Joiner{Call: w.addCall, Work: w.addKernel, Orphan: w.addOrphan}
+	join.Run(s, &profilewalk.Options{})
 	s.Copies(w.addCopy)
 	for _, r := range w.ranks.All() {
 		for _, part := range r.devices {
 			part.close()
 			r.gpus = append(r.gpus, part)
 		}
-		r.devices, r.launches, r.threads = nil, walk.Launches{}, walk.StepThreads{}
-		r.asked, r.asking, r.askedTo = walk.StepThreads{}, nil, nil
+		r.devices, r.launches, r.threads = nil, profilewalk.Launches{}, profilewalk.StepThreads{}
+		r.asked, r.asking, r.askedTo = profilewalk.StepThreads{}, nil, nil
 	}
 	w.calls.close()
 	w.knownNames = knownNames{}
@@ -121,13 +121,13 @@ func (w *gpuWalk) addRange(r *profile.Range) bool {
 	if kind != nil {
 		rank.threads.Add(r, kind)
 	} else if w.asks.Of(r.Name) {
-		rank.asked.Add(r, &walk.StepLabel{StepName: profile.StepName{Batch: -1}})
+		rank.asked.Add(r, &profilewalk.StepLabel{StepName: profile.StepName{Batch: -1}})
 		if rank.askedTo == nil {
 			rank.askedTo = map[int64]trace.Time{}
 		}
 		rank.askedTo[r.TID] = max(rank.askedTo[r.TID], r.End)
 	} else if rank.askedTo[r.TID] > r.Start { // what lies in an annotation that lasts on is something else
-		rank.asked.Add(r, &walk.StepLabel{StepName: profile.StepName{Batch: -1}, Part: true})
+		rank.asked.Add(r, &profilewalk.StepLabel{StepName: profile.StepName{Batch: -1}, Part: true})
 	} else if w.compiling.Of(r.Name) {
 		rank.host.calls = append(rank.host.calls, HostCall{Start: r.Start, End: r.Start + trace.Time(r.Dur()), TID: r.TID, PID: r.PID, reason: Compiling})
 	}
@@ -170,7 +170,7 @@ func (w *gpuWalk) addCall(c *profile.Call) {
 // asks reports whether a call asks for a collective.
 func (r *gpuWalkRank) asks(c *profile.Call) bool {
 	in := r.asked.At(c)
-	return in != walk.NoStep && !r.asking[in].Part
+	return in != profilewalk.NoStep && !r.asking[in].Part
 }
 
 // addKernel adds a kernel, unless its call is not known yet.
@@ -194,7 +194,7 @@ func (w *gpuWalk) addOrphan(k *profile.Kernel) {
 
 // kernelRow returns what is particular of a kernel that l launched, which may be nil. What
 // no rule knows communicates if it was launched in an annotation of a collective.
-func (w *gpuWalk) kernelRow(k *profile.Kernel, l *walk.Launch) gpuRow {
+func (w *gpuWalk) kernelRow(k *profile.Kernel, l *profilewalk.Launch) gpuRow {
 	if k.Graph {
 		return gpuRow{stream: int64(k.Stream), class: kernelname.ClassOther, flags: rowKernel | rowGraph}
 	}
@@ -226,7 +226,7 @@ func (w *gpuWalk) addCopy(c *profile.Copy) bool {
 }
 
 // launchOf returns the call that launched a kernel or copy, nil if it is not known.
-func (w *gpuWalk) launchOf(e *profile.Event) *walk.Launch {
+func (w *gpuWalk) launchOf(e *profile.Event) *profilewalk.Launch {
 	if e.Correlation == 0 {
 		return nil
 	}
@@ -235,7 +235,7 @@ func (w *gpuWalk) launchOf(e *profile.Event) *walk.Launch {
 
 // add adds a kernel or copy that r has the particulars of, and its call if that is
 // known. It returns its device, nil if it does not lie in the window.
-func (w *gpuWalk) add(e *profile.Event, device int32, r *gpuRow, l *walk.Launch) *gpuPart {
+func (w *gpuWalk) add(e *profile.Event, device int32, r *gpuRow, l *profilewalk.Launch) *gpuPart {
 	if !w.opt.keeps(e) {
 		return nil
 	}
@@ -262,8 +262,8 @@ func (w *gpuWalk) add(e *profile.Event, device int32, r *gpuRow, l *walk.Launch)
 }
 
 // kindOf returns the kind of the step that a call lies in, the innermost that tells one.
-func (r *rankWork) kindOf(l *walk.Launch) profile.StepKind {
-	for i := l.Step; i != walk.NoStep; i = r.steps[i].Around {
+func (r *rankWork) kindOf(l *profilewalk.Launch) profile.StepKind {
+	for i := l.Step; i != profilewalk.NoStep; i = r.steps[i].Around {
 		if kind := r.steps[i].StepName.Kind; kind != profile.StepOther {
 			return kind
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
@@ -40,7 +40,7 @@ func EagerSteps(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 		return nil, check
 	}
 	batch := ""
-	if words := walk.BatchWords(worst.MinBatch, worst.MaxBatch); words != "" {
+	if words := profilewalk.BatchWords(worst.MinBatch, worst.MaxBatch); words != "" {
 		batch = " of " + words + " requests"
 	}
 	return []finding.Finding{shareFinding("graphs", "time lost without CUDA graphs", share,

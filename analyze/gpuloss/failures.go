@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
@@ -52,7 +52,7 @@ func FailedCalls(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 func failureText(c *gpu.CallTime) string {
 	how := c.Results.String()
 	if errors := c.Results.Errors(); len(errors) == 1 {
-		how = walk.ErrorName(errors[0])
+		how = profilewalk.ErrorName(errors[0])
 	}
 	return fmt.Sprintf("%s of %s %s calls failed: %s", words.Thousands(c.Results.Failed()), words.Thousands(c.Results.Known), c.Name, how)
 }

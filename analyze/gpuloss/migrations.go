@@ -7,7 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
@@ -69,7 +69,7 @@ const muchMigrated = 1.0 / 10
 func Migrations(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	t, check := total(g, "page migrations")
 	rows, moved := int64(0), int64(0)
-	var pages walk.Copied
+	var pages profilewalk.Copied
 	for i := range g.GPUs {
 		device := &g.GPUs[i]
 		if rows += device.Migrated; 2*device.Migrated < device.Rows-device.Kernels {

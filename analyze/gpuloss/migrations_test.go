@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -35,7 +35,7 @@ func TestPageableCopies(t *testing.T) {
 		100 * ms: "HtoD: 4 copies, 100 ms, of pageable memory; " + gpu.AboutPageable, 60 * ms: "HtoD: 4 copies, 100 ms, 60.0 ms of pageable memory; " + gpu.AboutPageable,
 		20 * ms: "HtoD: 4 copies, 100 ms, 20.0 ms of pageable memory", 1 * ms: "HtoD: 4 copies, 100 ms", 0: "HtoD: 4 copies, 100 ms",
 	} {
-		device := gpu.GPU{Copies: []gpu.CopyKind{{Name: "HtoD", Copied: walk.Copied{N: 4, Time: 100 * ms}, Pageable: pageable}}}
+		device := gpu.GPU{Copies: []gpu.CopyKind{{Name: "HtoD", Copied: profilewalk.Copied{N: 4, Time: 100 * ms}, Pageable: pageable}}}
 		var got []string
 		for _, e := range largestCopies(&gpu.GPUs{GPUs: []gpu.GPU{device}}) {
 			got = append(got, e.Text)

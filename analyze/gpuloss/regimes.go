@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -28,7 +28,7 @@ type regime struct {
 func regimes(g *gpu.GPUs) []regime {
 	var out []regime
 	for _, kind := range [...]profile.StepKind{profile.StepPrefill, profile.StepDecode} {
-		r := regime{name: walk.StepKinds[kind]}
+		r := regime{name: profilewalk.StepKinds[kind]}
 		for i := range g.GPUs {
 			did := &g.GPUs[i].BySteps[kind]
 			r.add(&g.GPUs[i], did, did.Total())

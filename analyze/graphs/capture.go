@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -110,7 +110,7 @@ type captureReader struct {
 
 // readCaptures returns the captures in a stream of symbols syms, nil if it has none.
 func readCaptures(syms *trace.Symbols, ranks []string, s profile.Stream) []*Capture {
-	r := &captureReader{syms: syms, begins: walk.NamesWith(syms, "StreamBeginCapture"), ends: walk.NamesWith(syms, "StreamEndCapture"),
+	r := &captureReader{syms: syms, begins: profilewalk.NamesWith(syms, "StreamBeginCapture"), ends: profilewalk.NamesWith(syms, "StreamEndCapture"),
 		works: trace.EachName(syms, workOf)}
 	if r.findWindows(s); len(r.windows) == 0 {
 		return nil

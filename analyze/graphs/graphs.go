@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/analyze/host"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -46,7 +46,7 @@ func Collect(set *profile.Set) *Graphs {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Tokens, b.Tokens), cmp.Compare(a.Number, b.Number))
 	})
 	g.Streams = make([]*Replays, len(set.Streams))
-	walk.EachStream(set, func(i int, s profile.Stream) { g.Streams[i] = readReplays(set, s) })
+	profilewalk.EachStream(set, func(i int, s profile.Stream) { g.Streams[i] = readReplays(set, s) })
 	for i, s := range set.Streams {
 		g.chooseRecorded(i, s)
 	}
@@ -80,7 +80,7 @@ func capturesOf(set *profile.Set) []*Capture {
 		return nil
 	}
 	streams := make([][]*Capture, len(set.Streams))
-	walk.EachStream(set, func(i int, s profile.Stream) {
+	profilewalk.EachStream(set, func(i int, s profile.Stream) {
 		streams[i] = readCaptures(set.Syms, set.Ranks, s)
 		for _, c := range streams[i] {
 			if i < len(set.Files) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -324,7 +324,7 @@ func TestLayersByOrder(t *testing.T) {
 	if Collect(set) != nil {
 		t.Fatal("there are captures")
 	}
-	got := ReadReplays(set).Layers(walk.Options{})
+	got := ReadReplays(set).Layers(profilewalk.Options{})
 	kernels := map[string]int64{}
 	for _, r := range got.Rows {
 		kernels[r.Layer] += r.Kernels
@@ -361,7 +361,7 @@ func TestSlowPlaceOfABlock(t *testing.T) {
 	for i := slow; i < len(p.rows.KernelRows); i += len(model) {
 		p.rows.KernelRows[i].End = p.rows.KernelRows[i].Start + 15
 	}
-	got := ReadReplays(testset.SetOf(p.syms, []string{"rank 0"}, &p.rows)).Layers(walk.Options{})
+	got := ReadReplays(testset.SetOf(p.syms, []string{"rank 0"}, &p.rows)).Layers(profilewalk.Options{})
 	for _, place := range got.places {
 		block, ratio := place.slowest()
 		if is := place.place == 6; is != (block == 4) || is != (ratio == 3) || place.place == 0 && ratio != 1 {

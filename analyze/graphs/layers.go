@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
@@ -44,7 +44,7 @@ type layerSpread struct {
 // ReadReplays reads the replays of a set without looking for captures.
 func ReadReplays(set *profile.Set) *Graphs {
 	g := &Graphs{set: set, Streams: make([]*Replays, len(set.Streams))}
-	walk.EachStream(set, func(i int, s profile.Stream) { g.Streams[i] = readReplays(set, s) })
+	profilewalk.EachStream(set, func(i int, s profile.Stream) { g.Streams[i] = readReplays(set, s) })
 	seqs := sequences{index: map[string]int32{}}
 	for _, s := range g.Streams {
 		for i := range s.Launches {
@@ -55,7 +55,7 @@ func ReadReplays(set *profile.Set) *Graphs {
 }
 
 // Layers sums up the time of kernels by layer and kind, and by place in what repeats.
-func (g *Graphs) Layers(opt walk.Options) *Layers {
+func (g *Graphs) Layers(opt profilewalk.Options) *Layers {
 	c := &layerCounter{Graphs: g, matcher: newMatcher(g.set.Syms), out: &Layers{}, repetitions: map[int32]*repetition{}, known: map[countedBy]*counted{},
 		rows: map[layerKind]*LayerTime{}, places: map[blockPlace]*placeTime{}}
 	for _, s := range g.Streams {
@@ -140,7 +140,7 @@ func (c *layerCounter) countedOf(l *Launch) *counted {
 }
 
 // count counts the nodes of a replay.
-func (c *layerCounter) count(l *Launch, opt *walk.Options) {
+func (c *layerCounter) count(l *Launch, opt *profilewalk.Options) {
 	of := order.Memo(c.known, countedBy{l.Sequence, l.Capture, l.Pairs}, func() *counted { return c.countedOf(l) })
 	c.times = append(c.times[:0], make([]int64, len(c.layers.Keys))...)
 	for node := range l.Nodes {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
@@ -19,7 +19,7 @@ const maxPasses = 4
 // passesOf returns passes through models that ran without a graph, in the streams of a set.
 func passesOf(set *profile.Set) []*Capture {
 	streams := make([][]*Capture, len(set.Streams))
-	walk.EachStream(set, func(i int, s profile.Stream) {
+	profilewalk.EachStream(set, func(i int, s profile.Stream) {
 		r := &captureReader{syms: set.Syms, works: trace.EachName(set.Syms, workOf)}
 		if r.findPasses(s); len(r.windows) == 0 {
 			return
@@ -94,7 +94,7 @@ type modulesOf struct {
 // outermost returns the calls of modules that are in no other, by thread, in the order of time.
 func (r *captureReader) outermost(s profile.Stream) map[modulesOf][]module {
 	calls := map[modulesOf][]module{}
-	isModule := walk.NamesWith(r.syms, profile.ModulePrefix)
+	isModule := profilewalk.NamesWith(r.syms, profile.ModulePrefix)
 	for f := range s.Frames {
 		if f.Kind == profile.PythonFrame && isModule.Of(f.Name) {
 			of := modulesOf{process{f.Rank, f.PID}, f.TID}
@@ -118,7 +118,7 @@ func (r *captureReader) outermost(s profile.Stream) map[modulesOf][]module {
 
 // readSteps finds what steps passes are of.
 func (r *captureReader) readSteps(s profile.Stream) {
-	names := walk.StepNames(r.syms)
+	names := profilewalk.StepNames(r.syms)
 	for a := range s.Ranges {
 		label := names.Of(a.Name)
 		if label == nil {
@@ -135,7 +135,7 @@ func (r *captureReader) readSteps(s profile.Stream) {
 
 // dropReplays drops the passes that launch graphs: most of what they run is in these.
 func (r *captureReader) dropReplays(s profile.Stream) {
-	isLaunch := walk.GraphLaunches(r.syms)
+	isLaunch := profilewalk.GraphLaunches(r.syms)
 	replays := map[*window]bool{}
 	for c := range s.Calls {
 		if isLaunch.Of(c.Name) {

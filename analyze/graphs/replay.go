@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -47,14 +47,14 @@ type Node struct {
 
 // Replays are the replays in one stream.
 type Replays struct {
-	Launches []Launch            // in the order of their calls, rank by rank
-	index    []walk.Paged[int32] // by rank and correlation: of Launches, plus one
+	Launches []Launch                   // in the order of their calls, rank by rank
+	index    []profilewalk.Paged[int32] // by rank and correlation: of Launches, plus one
 }
 
 // readReplays reads the replays of a stream.
 func readReplays(set *profile.Set, s profile.Stream) *Replays {
-	r := &Replays{index: make([]walk.Paged[int32], len(set.Ranks))}
-	isLaunch := walk.GraphLaunches(set.Syms)
+	r := &Replays{index: make([]profilewalk.Paged[int32], len(set.Ranks))}
+	isLaunch := profilewalk.GraphLaunches(set.Syms)
 	for c := range s.Calls {
 		if !isLaunch.Of(c.Name) || c.Correlation == 0 {
 			continue
@@ -136,7 +136,7 @@ func (r *Replays) order() {
 	r.Launches = kept
 	slices.SortStableFunc(r.Launches, func(a, b Launch) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.At, b.At)) })
 	for rank := range r.index {
-		r.index[rank] = walk.Paged[int32]{}
+		r.index[rank] = profilewalk.Paged[int32]{}
 	}
 	for i := range r.Launches {
 		l := &r.Launches[i]
@@ -163,14 +163,14 @@ func (l *Launch) byNumber() bool {
 
 // readSteps finds the steps that replays were launched in.
 func (r *Replays) readSteps(set *profile.Set, s profile.Stream) {
-	names := walk.StepNames(set.Syms)
-	threads := make([]walk.StepThreads, len(set.Ranks))
+	names := profilewalk.StepNames(set.Syms)
+	threads := make([]profilewalk.StepThreads, len(set.Ranks))
 	for a := range s.Ranges {
 		if label := names.Of(a.Name); label != nil && !a.Open {
 			threads[a.Rank].Add(a, label)
 		}
 	}
-	steps := make([][]walk.Step, len(threads))
+	steps := make([][]profilewalk.Step, len(threads))
 	for i := range threads {
 		steps[i] = threads[i].Settle()
 	}
@@ -180,7 +180,7 @@ func (r *Replays) readSteps(set *profile.Set, s profile.Stream) {
 		l := &r.Launches[i]
 		at := threads[l.Rank].At(&profile.Call{Event: profile.Event{Start: l.At, End: l.At, PID: l.pid}, TID: l.tid})
 		outer := at
-		for ; at != walk.NoStep; at = steps[l.Rank][at].Around {
+		for ; at != profilewalk.NoStep; at = steps[l.Rank][at].Around {
 			if tokens, ok := steps[l.Rank][at].StepName.Tokens(); ok && l.Tokens == Unknown {
 				l.Tokens, l.Batch = tokens, int64(steps[l.Rank][at].StepName.Batch)
 			}
@@ -190,7 +190,7 @@ func (r *Replays) readSteps(set *profile.Set, s profile.Stream) {
 			outer = at
 		}
 		in[i] = place{l.Rank, outer}
-		if outer != walk.NoStep {
+		if outer != profilewalk.NoStep {
 			l.Ordinal = count[in[i]]
 			count[in[i]]++
 		}

@@ -3,8 +3,8 @@ package graphs
 import (
 	"path/filepath"
 
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -19,7 +19,7 @@ type row struct {
 func (r *row) at() *Node { return &r.launch.Nodes[r.node] }
 
 // Report returns the table of all kernels of graphs. g may be nil.
-func (g *Graphs) Report(opt walk.Options) *table.Table {
+func (g *Graphs) Report(opt profilewalk.Options) *table.Table {
 	var rows []row
 	number := 0
 	if g != nil {

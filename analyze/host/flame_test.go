@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 )
 
 // A box without others is as wide as all rows of stacks that begin with it, and stands in the
@@ -16,7 +16,7 @@ func TestFlame(t *testing.T) {
 		for rank := range int32(ranks) {
 			p.fill(rank, 0, 1, end, "rpoc", 6)
 		}
-		s := Sum(p.set(), walk.Options{}, nil)
+		s := Sum(p.set(), profilewalk.Options{}, nil)
 		for of := range numOf {
 			want := map[string]int64{}
 			for row := range s.Rows(of) {

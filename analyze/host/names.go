@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -69,13 +69,13 @@ type Meaning struct {
 // Names are the meanings of names, each looked at once.
 type Names struct {
 	syms   *trace.Symbols
-	kinds  [numKinds]walk.Paged[Meaning]
-	ranges *trace.PerName[*walk.StepLabel]
+	kinds  [numKinds]profilewalk.Paged[Meaning]
+	ranges *trace.PerName[*profilewalk.StepLabel]
 }
 
 // NewNames returns the meanings of names of events. They are for one goroutine at a time.
 func NewNames(syms *trace.Symbols) *Names {
-	return &Names{syms: syms, ranges: walk.StepNames(syms)}
+	return &Names{syms: syms, ranges: profilewalk.StepNames(syms)}
 }
 
 // Compare orders symbols by what they stand for.

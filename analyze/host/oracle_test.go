@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/kernel"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -196,7 +196,7 @@ func TestStacksMomentByMoment(t *testing.T) {
 		}
 		set := p.set()
 		for _, byRank := range []bool{false, true} {
-			s := Sum(set, walk.Options{ByRank: byRank}, nil)
+			s := Sum(set, profilewalk.Options{ByRank: byRank}, nil)
 			for of, want := range p.expected(byRank) {
 				got := map[string]int64{}
 				for row := range s.Rows(TimeOf(of)) {
@@ -244,13 +244,13 @@ func checkTotals(t *testing.T, s *Stacks) {
 func checkWork(t *testing.T, set *profile.Set) {
 	t.Helper()
 	got, want := int64(0), int64(0)
-	for r := range Sum(set, walk.Options{}, nil).Rows(GPU) {
+	for r := range Sum(set, profilewalk.Options{}, nil).Rows(GPU) {
 		got += r.self()
 	}
-	for _, r := range kernel.SumKernels(set, walk.Options{}).Rows {
+	for _, r := range kernel.SumKernels(set, profilewalk.Options{}).Rows {
 		want += r.Distribution.Total
 	}
-	for _, r := range kernel.SumCopies(set, walk.Options{}).Rows {
+	for _, r := range kernel.SumCopies(set, profilewalk.Options{}).Rows {
 		want += r.Time.Total
 	}
 	if got != want {
@@ -275,7 +275,7 @@ func TestSumIsTheTimeCovered(t *testing.T) {
 			}
 		}
 		sum := int64(0)
-		for row := range Sum(p.set(), walk.Options{From: from, To: to}, nil).Rows(CPU) {
+		for row := range Sum(p.set(), profilewalk.Options{From: from, To: to}, nil).Rows(CPU) {
 			sum += row.self()
 		}
 		if sum != int64(len(covered)) {

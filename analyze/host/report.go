@@ -5,8 +5,8 @@ import (
 	"math"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 )
 
 // titles and what say what the tables are of.
@@ -70,6 +70,6 @@ func (s *Stacks) note(t *table.Table, of TimeOf) {
 		t.Note("%s", text)
 	}
 	if of == GPU {
-		walk.NoteGraphs(t, s.graphs)
+		profilewalk.NoteGraphs(t, s.graphs)
 	}
 }

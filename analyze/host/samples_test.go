@@ -4,7 +4,7 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -46,7 +46,7 @@ func TestSamplesAndStacksOfCalls(t *testing.T) {
 	kernel.Correlation = 3
 	s.KernelRows = []profile.Kernel{{Event: kernel}}
 
-	sums := Sum(testset.SetOf(syms, []string{"TP0"}, &s), walk.Options{}, nil)
+	sums := Sum(testset.SetOf(syms, []string{"TP0"}, &s), profilewalk.Options{}, nil)
 	want := [numOf]map[string]int64{
 		CPU: {"main();loop()": 100, "run": 20, "run;main();step()": 10, "run;main();forward();cudaLaunchKernel": 20, "main();idle() (scheduler.py)": 10},
 		GPU: {"run;main();forward();cudaLaunchKernel;gemm": 30},

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -50,10 +50,10 @@ func (r Row) activity() Activity { return r.s.tree.nodes[r.at].did }
 // Sum sums up the stacks of all ranks. The window bounds the time of threads, and which kernels
 // and copies count, as a whole. Kernels of graphs are below what captures know of them; captures may be
 // nil.
-func Sum(set *profile.Set, opt walk.Options, captures Captures) *Stacks {
+func Sum(set *profile.Set, opt profilewalk.Options, captures Captures) *Stacks {
 	s := &Stacks{syms: set.Syms, byRank: opt.ByRank, export: set.Exports}
 	var mu sync.Mutex
-	walk.EachStream(set, func(i int, stream profile.Stream) {
+	profilewalk.EachStream(set, func(i int, stream profile.Stream) {
 		c := collect(set, i, stream, &opt, captures)
 		mu.Lock()
 		defer mu.Unlock()

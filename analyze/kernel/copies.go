@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
@@ -16,7 +16,7 @@ import (
 
 // A CopySum is the time and size of all copies of one kind, or of all fills.
 type CopySum struct {
-	Row        walk.Row
+	Row        profilewalk.Row
 	Share      float64                   // of the total time of all rows
 	Time, Size distribution.Distribution // Size is of the copies whose size is known
 }
@@ -42,11 +42,11 @@ type copies struct {
 // SumCopies sums up copies between memories, and fills, by operation, like
 // cuda_gpu_mem_time_sum and cuda_gpu_mem_size_sum of nsys stats together. It holds 12
 // bytes per copy.
-func SumCopies(set *profile.Set, opt walk.Options) *CopySums {
-	streams := make([]*walk.ByName[copies], len(set.Streams))
+func SumCopies(set *profile.Set, opt profilewalk.Options) *CopySums {
+	streams := make([]*profilewalk.ByName[copies], len(set.Streams))
 	in := opt.Store()
-	walk.EachStream(set, func(i int, stream profile.Stream) {
-		b := walk.NewByName[copies](set, &opt)
+	profilewalk.EachStream(set, func(i int, stream profile.Stream) {
+		b := profilewalk.NewByName[copies](set, &opt)
 		for c := range profile.Within(stream, opt.From, opt.To).Copies {
 			if !opt.Keeps(&c.Event) {
 				continue
@@ -68,13 +68,13 @@ func SumCopies(set *profile.Set, opt walk.Options) *CopySums {
 }
 
 // sum makes the rows.
-func (s *CopySums) sum(set *profile.Set, opt *walk.Options, streams []*walk.ByName[copies], in *distribution.Store) {
+func (s *CopySums) sum(set *profile.Set, opt *profilewalk.Options, streams []*profilewalk.ByName[copies], in *distribution.Store) {
 	var t distribution.Tally
-	for _, p := range walk.Pools(walk.Members(opt, streams), walk.Key.Compare) {
-		row := CopySum{Row: walk.NewRow(set, p.Key, p.Ranks)}
+	for _, p := range profilewalk.Pools(profilewalk.Members(opt, streams), profilewalk.Key.Compare) {
+		row := CopySum{Row: profilewalk.NewRow(set, p.Key, p.Ranks)}
 		var ofTime, ofSize bool
-		row.Time, ofTime = t.Of(walk.Samples(p.Parts, func(c *copies) *distribution.Sample { return &c.time }, in)...)
-		row.Size, ofSize = t.Of(walk.Samples(p.Parts, func(c *copies) *distribution.Sample { return &c.size }, in)...)
+		row.Time, ofTime = t.Of(profilewalk.Samples(p.Parts, func(c *copies) *distribution.Sample { return &c.time }, in)...)
+		row.Size, ofSize = t.Of(profilewalk.Samples(p.Parts, func(c *copies) *distribution.Sample { return &c.size }, in)...)
 		if ofTime || ofSize {
 			s.approximate++
 		}
@@ -93,9 +93,9 @@ func (s *CopySums) Reports() []*table.Table { return []*table.Table{s.operations
 
 // operations makes the table of copies by operation.
 func (s *CopySums) operations() *table.Table {
-	row := func(r *CopySum) *walk.Row { return &r.Row }
-	fields := walk.RankFields(s.ByRank, row)
-	fields = append(fields, walk.ShareField("part of the total time of all rows", func(r *CopySum) float64 { return r.Share }))
+	row := func(r *CopySum) *profilewalk.Row { return &r.Row }
+	fields := profilewalk.RankFields(s.ByRank, row)
+	fields = append(fields, profilewalk.ShareField("part of the total time of all rows", func(r *CopySum) float64 { return r.Share }))
 	fields = append(fields, table.DistributionFields(table.DistributionColumns[CopySum]{
 		Unit: table.Duration, What: "operations", Of: func(r *CopySum) *distribution.Distribution { return &r.Time },
 		Show: []string{"total", "instances", "avg", "med", "min", "max", "p99"},
@@ -104,8 +104,8 @@ func (s *CopySums) operations() *table.Table {
 		Prefix: "size ", Unit: table.Bytes, What: "operations", Of: func(r *CopySum) *distribution.Distribution { return &r.Size },
 		Show: []string{"total", "avg", "med", "min", "max"},
 	})...)
-	fields = append(fields, walk.RanksFields(s.ByRank, s.ranks, row)...)
-	fields = append(fields, walk.NameField("operation", row))
+	fields = append(fields, profilewalk.RanksFields(s.ByRank, s.ranks, row)...)
+	fields = append(fields, profilewalk.NameField("operation", row))
 	r := table.New("sgtrace.report.copies/v1", "Memory copies and fills", s.Rows, fields)
 	if s.unknown > 0 {
 		r.Note("operations of unknown size: %d", s.unknown)
@@ -117,9 +117,9 @@ func (s *CopySums) operations() *table.Table {
 
 // SumCalls sums up the time of calls into the CUDA runtime and driver by name, like
 // cuda_api_sum of nsys stats, and counts those that failed. It holds 4 bytes per call.
-func SumCalls(set *profile.Set, opt walk.Options) *NameSums {
+func SumCalls(set *profile.Set, opt profilewalk.Options) *NameSums {
 	s := &NameSums{schema: "sgtrace.report.calls/v1", title: "Runtime and driver calls", what: "call", calls: true}
-	s.sum(set, &opt, func(stream profile.Stream, b *walk.ByName[timed], in *distribution.Store) {
+	s.sum(set, &opt, func(stream profile.Stream, b *profilewalk.ByName[timed], in *distribution.Store) {
 		for c := range stream.Calls {
 			if opt.Keeps(&c.Event) {
 				if g := b.Of(c.Rank, c.Name, 0); g != nil {
@@ -146,8 +146,8 @@ func (s *NameSums) resultFields() []table.Field[NameSum] {
 
 // A MemorySum is all copies of one operation between two kinds of memory, or all fills of one.
 type MemorySum struct {
-	Row    walk.Row
-	Copied walk.Copied
+	Row    profilewalk.Row
+	Copied profilewalk.Copied
 	Kind   profile.CopyKind
 	Share  float64                   // of the total time of all rows
 	Speeds distribution.Distribution // bytes per ms, of the copies of known size that took time
@@ -155,13 +155,13 @@ type MemorySum struct {
 
 // memoryCopies is a group of copies between two kinds of memory.
 type memoryCopies struct {
-	Copied walk.Copied
+	Copied profilewalk.Copied
 	speed  distribution.Sample // bytes per ms: 4 bytes hold 4 TB/s
 }
 
 // memoryKey says what a MemorySum is of.
 type memoryKey struct {
-	Key  walk.Key
+	Key  profilewalk.Key
 	kind profile.CopyKind
 }
 
@@ -181,20 +181,20 @@ func (g *copies) addMemory(c *profile.Copy, in *distribution.Store) {
 }
 
 // sumMemory makes the rows of kinds of memory.
-func (s *CopySums) sumMemory(set *profile.Set, opt *walk.Options, streams []*walk.ByName[copies], in *distribution.Store) {
-	var all []walk.Member[memoryKey, memoryCopies]
-	for _, group := range walk.Members(opt, streams) {
+func (s *CopySums) sumMemory(set *profile.Set, opt *profilewalk.Options, streams []*profilewalk.ByName[copies], in *distribution.Store) {
+	var all []profilewalk.Member[memoryKey, memoryCopies]
+	for _, group := range profilewalk.Members(opt, streams) {
 		for kind, m := range group.Part.memory {
-			all = append(all, walk.Member[memoryKey, memoryCopies]{Key: memoryKey{group.Key, kind}, Rank: group.Rank, Part: m})
+			all = append(all, profilewalk.Member[memoryKey, memoryCopies]{Key: memoryKey{group.Key, kind}, Rank: group.Rank, Part: m})
 		}
 	}
 	var t distribution.Tally
-	for _, p := range walk.Pools(all, memoryKey.compare) {
-		row := MemorySum{Row: walk.NewRow(set, p.Key.Key, p.Ranks), Kind: p.Key.kind}
+	for _, p := range profilewalk.Pools(all, memoryKey.compare) {
+		row := MemorySum{Row: profilewalk.NewRow(set, p.Key.Key, p.Ranks), Kind: p.Key.kind}
 		for _, part := range p.Parts {
 			row.Copied.Join(&part.Copied)
 		}
-		row.Speeds, _ = t.Of(walk.Samples(p.Parts, func(m *memoryCopies) *distribution.Sample { return &m.speed }, in)...)
+		row.Speeds, _ = t.Of(profilewalk.Samples(p.Parts, func(m *memoryCopies) *distribution.Sample { return &m.speed }, in)...)
 		s.Memory = append(s.Memory, row)
 	}
 	for i := range s.Memory {
@@ -207,21 +207,21 @@ func (s *CopySums) sumMemory(set *profile.Set, opt *walk.Options, streams []*wal
 
 // memory makes the table of copies by kinds of memory.
 func (s *CopySums) memory() *table.Table {
-	row := func(r *MemorySum) *walk.Row { return &r.Row }
+	row := func(r *MemorySum) *profilewalk.Row { return &r.Row }
 	median := table.NumberColumn("p50 gb per second", "the same of single copies, median", func(r *MemorySum) float64 {
 		if r.Speeds.N == 0 {
 			return math.NaN()
 		}
 		return float64(r.Speeds.Median) / 1e7 // tenths of bytes per ms
 	})
-	fields := append(walk.RankFields(s.ByRank, row),
-		walk.ShareField("part of the total time of all rows", func(r *MemorySum) float64 { return r.Share }),
+	fields := append(profilewalk.RankFields(s.ByRank, row),
+		profilewalk.ShareField("part of the total time of all rows", func(r *MemorySum) float64 { return r.Share }),
 		table.NsColumn("total", "sum of the durations", func(r *MemorySum) int64 { return r.Copied.Time }),
 		table.CountColumn("instances", "how many there are", func(r *MemorySum) int64 { return r.Copied.N }))
-	fields = append(fields, walk.CopiedFields(func(r *MemorySum) *walk.Copied { return &r.Copied })...)
+	fields = append(fields, profilewalk.CopiedFields(func(r *MemorySum) *profilewalk.Copied { return &r.Copied })...)
 	fields = append(fields, median)
-	fields = append(fields, walk.RanksFields(s.ByRank, s.ranks, row)...)
-	fields = append(fields, walk.NameField("operation", row), walk.MemoryField(func(r *MemorySum) profile.CopyKind { return r.Kind }))
+	fields = append(fields, profilewalk.RanksFields(s.ByRank, s.ranks, row)...)
+	fields = append(fields, profilewalk.NameField("operation", row), profilewalk.MemoryField(func(r *MemorySum) profile.CopyKind { return r.Kind }))
 	t := table.New("sgtrace.report.copies.memory/v1", "Copies and fills by kind of memory", s.Memory, fields)
 	s.notePageable(t)
 	return t
@@ -229,7 +229,7 @@ func (s *CopySums) memory() *table.Table {
 
 // notePageable says what is wrong with memory that is not pinned.
 func (s *CopySums) notePageable(t *table.Table) {
-	var all walk.Copied
+	var all profilewalk.Copied
 	for i := range s.Memory {
 		if s.Memory[i].Kind.Pageable() {
 			all.Join(&s.Memory[i].Copied)

@@ -7,9 +7,9 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
@@ -18,11 +18,11 @@ func TestGoldenSums(t *testing.T) {
 		name = "sum_" + strings.ReplaceAll(name, " ", "")
 		for _, f := range table.Formats {
 			t.Run(name+"."+string(f), func(t *testing.T) {
-				testset.CompareGolden(t, name+"."+string(f), tabletest.Text(t, report(smallSet(), walk.Options{}), f, table.Style{}))
+				testset.CompareGolden(t, name+"."+string(f), tabletest.Text(t, report(smallSet(), profilewalk.Options{}), f, table.Style{}))
 			})
 		}
 		t.Run(name+"_byrank", func(t *testing.T) {
-			testset.CompareGolden(t, name+"_byrank.text", tabletest.Text(t, report(smallSet(), walk.Options{ByRank: true}), table.FormatText, table.Style{}))
+			testset.CompareGolden(t, name+"_byrank.text", tabletest.Text(t, report(smallSet(), profilewalk.Options{ByRank: true}), table.FormatText, table.Style{}))
 		})
 	}
 }

@@ -4,25 +4,25 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
 // A NameSum is the time of all kernels, or calls, of one name.
 type NameSum struct {
-	Row          walk.Row
+	Row          profilewalk.Row
 	Share        float64 // of the total of all rows
 	Graph        bool    // a CUDA graph of which only the whole was recorded
 	Distribution distribution.Distribution
 
-	results walk.Results // of calls
+	results profilewalk.Results // of calls
 }
 
 // timed collects the events of one name.
 type timed struct {
 	time    distribution.Sample
-	results walk.Results // of calls
+	results profilewalk.Results // of calls
 }
 
 // NameSums are the times of kernels or calls by name, the longest total first.
@@ -38,9 +38,9 @@ type NameSums struct {
 
 // SumKernels sums up the time of kernels by name, like cuda_gpu_kern_sum of nsys
 // stats. It holds 4 bytes per kernel.
-func SumKernels(set *profile.Set, opt walk.Options) *NameSums {
+func SumKernels(set *profile.Set, opt profilewalk.Options) *NameSums {
 	s := &NameSums{schema: "sgtrace.report.kernels/v1", title: "Kernels", what: "kernel"}
-	s.sum(set, &opt, func(stream profile.Stream, b *walk.ByName[timed], in *distribution.Store) {
+	s.sum(set, &opt, func(stream profile.Stream, b *profilewalk.ByName[timed], in *distribution.Store) {
 		for k := range profile.Within(stream, opt.From, opt.To).Kernels {
 			kind := uint8(0)
 			if k.Graph {
@@ -57,20 +57,20 @@ func SumKernels(set *profile.Set, opt walk.Options) *NameSums {
 }
 
 // sum collects the rows that add adds of every stream.
-func (s *NameSums) sum(set *profile.Set, opt *walk.Options, add func(profile.Stream, *walk.ByName[timed], *distribution.Store)) {
-	streams := make([]*walk.ByName[timed], len(set.Streams))
+func (s *NameSums) sum(set *profile.Set, opt *profilewalk.Options, add func(profile.Stream, *profilewalk.ByName[timed], *distribution.Store)) {
+	streams := make([]*profilewalk.ByName[timed], len(set.Streams))
 	in := opt.Store()
-	walk.EachStream(set, func(i int, stream profile.Stream) {
-		streams[i] = walk.NewByName[timed](set, opt)
+	profilewalk.EachStream(set, func(i int, stream profile.Stream) {
+		streams[i] = profilewalk.NewByName[timed](set, opt)
 		add(stream, streams[i], in)
 	})
 	s.ByRank, s.ranks = opt.ByRank, len(set.Ranks)
 	var t distribution.Tally
 	all := int64(0)
-	for _, p := range walk.Pools(walk.Members(opt, streams), walk.Key.Compare) {
-		row := NameSum{Row: walk.NewRow(set, p.Key, p.Ranks), Graph: p.Key.Kind == 1}
+	for _, p := range profilewalk.Pools(profilewalk.Members(opt, streams), profilewalk.Key.Compare) {
+		row := NameSum{Row: profilewalk.NewRow(set, p.Key, p.Ranks), Graph: p.Key.Kind == 1}
 		var approximate bool
-		row.Distribution, approximate = t.Of(walk.Samples(p.Parts, func(g *timed) *distribution.Sample { return &g.time }, in)...)
+		row.Distribution, approximate = t.Of(profilewalk.Samples(p.Parts, func(g *timed) *distribution.Sample { return &g.time }, in)...)
 		if approximate {
 			s.approximate++
 		}
@@ -88,16 +88,16 @@ func (s *NameSums) sum(set *profile.Set, opt *walk.Options, add func(profile.Str
 
 // Report makes a table of the sums.
 func (s *NameSums) Report() *table.Table {
-	row := func(r *NameSum) *walk.Row { return &r.Row }
-	fields := walk.RankFields(s.ByRank, row)
-	fields = append(fields, walk.ShareField("part of the total of all rows", func(r *NameSum) float64 { return r.Share }))
+	row := func(r *NameSum) *profilewalk.Row { return &r.Row }
+	fields := profilewalk.RankFields(s.ByRank, row)
+	fields = append(fields, profilewalk.ShareField("part of the total of all rows", func(r *NameSum) float64 { return r.Share }))
 	fields = append(fields, table.DistributionFields(table.DistributionColumns[NameSum]{
 		Unit: table.Duration, What: s.what + "s", Of: func(r *NameSum) *distribution.Distribution { return &r.Distribution },
 		Show: []string{"total", "instances", "avg", "med", "min", "max", "p99"},
 	})...)
 	fields = append(fields, s.resultFields()...)
-	fields = append(fields, walk.RanksFields(s.ByRank, s.ranks, row)...)
-	fields = append(fields, walk.NameField(s.what, row))
+	fields = append(fields, profilewalk.RanksFields(s.ByRank, s.ranks, row)...)
+	fields = append(fields, profilewalk.NameField(s.what, row))
 	r := table.New(s.schema, s.title, s.Rows, fields)
 	s.noteGraphs(r)
 	table.NoteFewSamples(r, s.Rows, func(r *NameSum) int64 { return r.Distribution.N }, func(r *NameSum) string { return r.Row.Name })

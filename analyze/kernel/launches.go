@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -16,8 +16,8 @@ import (
 type launcher struct {
 	threads threadIndex
 	classes []callClass
-	byName  []walk.Paged[int32] // by thread: index of classes by name, plus one
-	calls   []walk.Paged[call]  // by rank: by correlation
+	byName  []profilewalk.Paged[int32] // by thread: index of classes by name, plus one
+	calls   []profilewalk.Paged[call]  // by rank: by correlation
 	long    map[*call]int64
 	groups  []launchGroup
 	orphans int64 // kernels without a call
@@ -34,7 +34,7 @@ type call struct {
 type callClass struct {
 	thread int32
 	name   trace.Sym
-	groups walk.Paged[int32] // by kernel: the first one of its groups, plus one
+	groups profilewalk.Paged[int32] // by kernel: the first one of its groups, plus one
 }
 
 // A launchKey says what a group of launches is of.
@@ -56,10 +56,10 @@ type launchGroup struct {
 }
 
 // joinLaunches collects the launches of a stream.
-func joinLaunches(set *profile.Set, stream profile.Stream, opt *walk.Options, in *distribution.Store) *launcher {
-	l := &launcher{threads: newThreadIndex(len(set.Ranks)), calls: make([]walk.Paged[call], len(set.Ranks)), long: map[*call]int64{}}
-	keep := walk.ByName[struct{}]{Syms: set.Syms, Names: opt.Names, Ranks: make([]walk.Paged[int32], 1)}
-	j := walk.Joiner{Call: l.addCall, Orphan: func(*profile.Kernel) { l.orphans++ }}
+func joinLaunches(set *profile.Set, stream profile.Stream, opt *profilewalk.Options, in *distribution.Store) *launcher {
+	l := &launcher{threads: newThreadIndex(len(set.Ranks)), calls: make([]profilewalk.Paged[call], len(set.Ranks)), long: map[*call]int64{}}
+	keep := profilewalk.ByName[struct{}]{Syms: set.Syms, Names: opt.Names, Ranks: make([]profilewalk.Paged[int32], 1)}
+	j := profilewalk.Joiner{Call: l.addCall, Orphan: func(*profile.Kernel) { l.orphans++ }}
 	j.Work = func(k *profile.Kernel) bool {
 		if !opt.Keeps(&k.Event) || opt.Names != nil && keep.Of(0, k.Name, 0) == nil {
 			return true
@@ -92,7 +92,7 @@ func (l *launcher) addCall(c *profile.Call) {
 func (l *launcher) class(c *profile.Call) int32 {
 	thread := l.threads.of(&c.Event, c.TID)
 	for int(thread) >= len(l.byName) {
-		l.byName = append(l.byName, walk.Paged[int32]{})
+		l.byName = append(l.byName, profilewalk.Paged[int32]{})
 	}
 	at := l.byName[thread].At(int64(c.Name))
 	if *at == 0 {
@@ -146,7 +146,7 @@ func (l *launcher) group(class int32, k *profile.Kernel) *launchGroup {
 // A LaunchSum is the time of all kernels of one name that calls of one name launched,
 // from the call to the end of the kernel.
 type LaunchSum struct {
-	Row      walk.Row
+	Row      profilewalk.Row
 	PID      int32 // -1 is unknown, or ranks are pooled
 	TID      int64 // as PID
 	Device   int32 // as PID; as the process counts
@@ -172,12 +172,12 @@ type LaunchSums struct {
 // stats; by rank, also by thread and device. The window bounds the kernels, not the
 // calls. It holds 16 bytes per kernel and, while it walks through a stream, 16 per
 // call.
-func SumLaunches(set *profile.Set, opt walk.Options) *LaunchSums {
+func SumLaunches(set *profile.Set, opt profilewalk.Options) *LaunchSums {
 	streams := make([]*launcher, len(set.Streams))
 	in := opt.Store()
-	walk.EachStream(set, func(i int, stream profile.Stream) { streams[i] = joinLaunches(set, stream, &opt, in) })
+	profilewalk.EachStream(set, func(i int, stream profile.Stream) { streams[i] = joinLaunches(set, stream, &opt, in) })
 	s := &LaunchSums{ByRank: opt.ByRank, ranks: len(set.Ranks)}
-	var all []walk.Member[launchKey, launchGroup]
+	var all []profilewalk.Member[launchKey, launchGroup]
 	for _, l := range streams {
 		s.Orphans += l.orphans
 		for i := range l.groups {
@@ -188,11 +188,11 @@ func SumLaunches(set *profile.Set, opt walk.Options) *LaunchSums {
 			if !opt.ByRank {
 				key.thread, key.device = pooledThread, -1
 			}
-			all = append(all, walk.Member[launchKey, launchGroup]{Key: key, Rank: rank, Part: g})
+			all = append(all, profilewalk.Member[launchKey, launchGroup]{Key: key, Rank: rank, Part: g})
 		}
 	}
 	var t distribution.Tally
-	for _, p := range walk.Pools(all, launchKey.compare) {
+	for _, p := range profilewalk.Pools(all, launchKey.compare) {
 		s.add(set, &p, in, &t)
 	}
 	slices.SortFunc(s.Rows, func(a, b LaunchSum) int {
@@ -208,14 +208,14 @@ func (k launchKey) compare(o launchKey) int {
 }
 
 // add makes a row.
-func (s *LaunchSums) add(set *profile.Set, p *walk.Pool[launchKey, launchGroup], in *distribution.Store, t *distribution.Tally) {
+func (s *LaunchSums) add(set *profile.Set, p *profilewalk.Pool[launchKey, launchGroup], in *distribution.Store, t *distribution.Tally) {
 	row := LaunchSum{
-		Row: walk.NewRow(set, walk.Key{Rank: p.Key.thread.rank, Name: p.Key.kernel}, p.Ranks),
+		Row: profilewalk.NewRow(set, profilewalk.Key{Rank: p.Key.thread.rank, Name: p.Key.kernel}, p.Ranks),
 		PID: p.Key.thread.pid, TID: p.Key.thread.tid, Device: p.Key.device, CallName: set.Syms.Name(p.Key.call),
 	}
 	approximate := false
 	sum := func(of func(*launchGroup) *distribution.Sample) distribution.Distribution {
-		d, a := t.Of(walk.Samples(p.Parts, of, in)...)
+		d, a := t.Of(profilewalk.Samples(p.Parts, of, in)...)
 		approximate = approximate || a
 		return d
 	}
@@ -231,10 +231,10 @@ func (s *LaunchSums) add(set *profile.Set, p *walk.Pool[launchKey, launchGroup],
 
 // Report makes a table of the sums.
 func (s *LaunchSums) Report() *table.Table {
-	row := func(r *LaunchSum) *walk.Row { return &r.Row }
-	fields := walk.RankFields(s.ByRank, row)
+	row := func(r *LaunchSum) *profilewalk.Row { return &r.Row }
+	fields := profilewalk.RankFields(s.ByRank, row)
 	if s.ByRank {
-		fields = append(fields, walk.ThreadFields(func(r *LaunchSum) (int32, int64) { return r.PID, r.TID })...)
+		fields = append(fields, profilewalk.ThreadFields(func(r *LaunchSum) (int32, int64) { return r.PID, r.TID })...)
 		fields = append(fields, table.CountColumn("device", "device, as the process numbers it", func(r *LaunchSum) int64 { return int64(r.Device) }))
 	}
 	for _, part := range []table.DistributionColumns[LaunchSum]{
@@ -246,10 +246,10 @@ func (s *LaunchSums) Report() *table.Table {
 		part.Unit = table.Duration
 		fields = append(fields, table.DistributionFields(part)...)
 	}
-	fields = append(fields, walk.RanksFields(s.ByRank, s.ranks, row)...)
+	fields = append(fields, profilewalk.RanksFields(s.ByRank, s.ranks, row)...)
 	fields = append(fields,
 		table.TextColumn("call", "name of the call", func(r *LaunchSum) string { return r.CallName }),
-		walk.NameField("kernel", row))
+		profilewalk.NameField("kernel", row))
 	r := table.New("sgtrace.report.launches/v1", "Kernel launches", s.Rows, fields)
 	if s.Orphans > 0 {
 		r.Note("kernels left out because the calls that launched them were not recorded: %d", s.Orphans)

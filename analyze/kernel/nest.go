@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -91,12 +91,12 @@ type nestBuilder struct {
 
 type nestThread struct {
 	blocks  [][]span
-	classes walk.Paged[int32] // by name and style, plus one
+	classes profilewalk.Paged[int32] // by name and style, plus one
 }
 
 // newNest reads the ranges of a stream that lie in the window. What is around one
 // of them lies there, too.
-func newNest(set *profile.Set, stream profile.Stream, opt *walk.Options) *nest {
+func newNest(set *profile.Set, stream profile.Stream, opt *profilewalk.Options) *nest {
 	b := &nestBuilder{nest: &nest{threads: newThreadIndex(len(set.Ranks))}}
 	for r := range profile.Within(stream, opt.From, opt.To).Ranges {
 		switch {

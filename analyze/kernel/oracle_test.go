@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testexport"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
@@ -88,7 +88,7 @@ type oracle struct {
 var oracles = []oracle{
 	{
 		report:  "cuda_gpu_kern_sum",
-		make:    func(s *profile.Set) *table.Table { return SumKernels(s, walk.Options{}).Report() },
+		make:    func(s *profile.Set) *table.Table { return SumKernels(s, profilewalk.Options{}).Report() },
 		key:     []match{{"Name", "kernel", nil}},
 		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Instances", "instances", nil}, match{"Time (%)", "time", percent}),
 		except: func(file, _, column, _, _ string) string {
@@ -106,32 +106,32 @@ var oracles = []oracle{
 	},
 	{
 		report:  "cuda_api_sum",
-		make:    func(s *profile.Set) *table.Table { return SumCalls(s, walk.Options{}).Report() },
+		make:    func(s *profile.Set) *table.Table { return SumCalls(s, profilewalk.Options{}).Report() },
 		key:     []match{{"Name", "call", nil}},
 		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Num Calls", "instances", nil}, match{"Time (%)", "time", percent}),
 	},
 	{
 		report:  "cuda_gpu_mem_time_sum",
-		make:    func(s *profile.Set) *table.Table { return SumCopies(s, walk.Options{}).Reports()[0] },
+		make:    func(s *profile.Set) *table.Table { return SumCopies(s, profilewalk.Options{}).Reports()[0] },
 		key:     []match{{"Operation", "operation", nil}},
 		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Count", "instances", nil}, match{"Time (%)", "time", percent}),
 	},
 	{
 		report:  "cuda_gpu_mem_size_sum",
-		make:    func(s *profile.Set) *table.Table { return SumCopies(s, walk.Options{}).Reports()[0] },
+		make:    func(s *profile.Set) *table.Table { return SumCopies(s, profilewalk.Options{}).Reports()[0] },
 		key:     []match{{"Operation", "operation", nil}},
 		columns: append(nsysDistribution("", "size_", " (MB)", "_bytes", megabytes), match{"Total (MB)", "size_total_bytes", megabytes}, match{"Count", "size_instances", nil}),
 	},
 	{
 		report:  "nvtx_sum",
-		make:    func(s *profile.Set) *table.Table { return SumRanges(s, walk.Options{Open: true}).Report() },
+		make:    func(s *profile.Set) *table.Table { return SumRanges(s, profilewalk.Options{Open: true}).Report() },
 		key:     []match{{"Style", "style", nil}, {"Range", "range", nil}},
 		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Instances", "instances", nil}, match{"Time (%)", "time", percent}),
 	},
 	{
 		report: "nvtx_gpu_proj_sum",
 		make: func(s *profile.Set) *table.Table {
-			sums := SumRanges(s, walk.Options{Open: true})
+			sums := SumRanges(s, profilewalk.Options{Open: true})
 			sums.Rows = slices.DeleteFunc(sums.Rows, func(r RangeSum) bool { return r.Projected.N == 0 })
 			return sums.Report()
 		},
@@ -143,7 +143,7 @@ var oracles = []oracle{
 	{
 		report: "nvtx_kern_sum",
 		make: func(s *profile.Set) *table.Table {
-			return SumRangeKernels(s, walk.Options{Open: true, ByRank: true}).Report()
+			return SumRangeKernels(s, profilewalk.Options{Open: true, ByRank: true}).Report()
 		},
 		key:     []match{{"NVTX Range", "range", nil}, {"Style", "style", nil}, {"PID", "pid", nil}, {"TID", "tid", nil}, {"Kernel Name", "kernel", nil}},
 		columns: append(nsysDistribution("", "", " (ns)", "_ns", nil), match{"Total Time (ns)", "total_ns", nil}, match{"Kern Inst", "instances", nil}, match{"NVTX Inst", "ranges", nil}),
@@ -156,7 +156,7 @@ var oracles = []oracle{
 	},
 	{
 		report: "cuda_kern_exec_sum",
-		make:   func(s *profile.Set) *table.Table { return SumLaunches(s, walk.Options{ByRank: true}).Report() },
+		make:   func(s *profile.Set) *table.Table { return SumLaunches(s, profilewalk.Options{ByRank: true}).Report() },
 		key:    []match{{"PID", "pid", nil}, {"TID", "tid", nil}, {"DevId", "device", nil}, {"API Name", "call", nil}, {"Kernel Name", "kernel", nil}},
 		columns: slices.Concat(nsysDistribution("T", "", " (ns)", "_ns", nil), nsysDistribution("A", "call_", " (ns)", "_ns", nil),
 			nsysDistribution("Q", "queue_", " (ns)", "_ns", nil), nsysDistribution("K", "kernel_", " (ns)", "_ns", nil),

@@ -3,7 +3,7 @@ package kernel
 import (
 	"cmp"
 
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -12,7 +12,7 @@ import (
 // rank and correlation. 4 bytes per call.
 type places struct {
 	nest   *nest
-	ranks  []walk.Paged[uint32]
+	ranks  []profilewalk.Paged[uint32]
 	graphs *trace.PerName[bool] // of calls that launch graphs
 }
 
@@ -26,7 +26,7 @@ const (
 )
 
 func newPlaces(set *profile.Set, n *nest) *places {
-	return &places{nest: n, ranks: make([]walk.Paged[uint32], len(set.Ranks)), graphs: walk.GraphLaunches(set.Syms)}
+	return &places{nest: n, ranks: make([]profilewalk.Paged[uint32], len(set.Ranks)), graphs: profilewalk.GraphLaunches(set.Syms)}
 }
 
 // add finds the place of a call.
@@ -75,10 +75,10 @@ func (p *projection) extend(first, last trace.Time, ops uint32) {
 }
 
 // project returns the projections of all spans.
-func (n *nest) project(set *profile.Set, stream profile.Stream, opt *walk.Options) []projection {
+func (n *nest) project(set *profile.Set, stream profile.Stream, opt *profilewalk.Options) []projection {
 	p := newPlaces(set, n)
 	out := make([]projection, len(n.spans))
-	j := walk.Joiner{Copies: true, Call: p.add, Orphan: func(*profile.Kernel) {}}
+	j := profilewalk.Joiner{Copies: true, Call: p.add, Orphan: func(*profile.Kernel) {}}
 	j.Work = func(k *profile.Kernel) bool {
 		at := p.of(&k.Event)
 		if at == nil {

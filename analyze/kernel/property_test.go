@@ -9,23 +9,23 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // sumReports are all reports on sums of a set.
-var sumReports = map[string]func(*profile.Set, walk.Options) *table.Table{
-	"kernels":       func(s *profile.Set, o walk.Options) *table.Table { return SumKernels(s, o).Report() },
-	"calls":         func(s *profile.Set, o walk.Options) *table.Table { return SumCalls(s, o).Report() },
-	"copies":        func(s *profile.Set, o walk.Options) *table.Table { return SumCopies(s, o).Reports()[0] },
-	"copies memory": func(s *profile.Set, o walk.Options) *table.Table { return SumCopies(s, o).Reports()[1] },
-	"ranges":        func(s *profile.Set, o walk.Options) *table.Table { return SumRanges(s, o).Report() },
-	"range kernels": func(s *profile.Set, o walk.Options) *table.Table { return SumRangeKernels(s, o).Report() },
-	"launches":      func(s *profile.Set, o walk.Options) *table.Table { return SumLaunches(s, o).Report() },
+var sumReports = map[string]func(*profile.Set, profilewalk.Options) *table.Table{
+	"kernels":       func(s *profile.Set, o profilewalk.Options) *table.Table { return SumKernels(s, o).Report() },
+	"calls":         func(s *profile.Set, o profilewalk.Options) *table.Table { return SumCalls(s, o).Report() },
+	"copies":        func(s *profile.Set, o profilewalk.Options) *table.Table { return SumCopies(s, o).Reports()[0] },
+	"copies memory": func(s *profile.Set, o profilewalk.Options) *table.Table { return SumCopies(s, o).Reports()[1] },
+	"ranges":        func(s *profile.Set, o profilewalk.Options) *table.Table { return SumRanges(s, o).Report() },
+	"range kernels": func(s *profile.Set, o profilewalk.Options) *table.Table { return SumRangeKernels(s, o).Report() },
+	"launches":      func(s *profile.Set, o profilewalk.Options) *table.Table { return SumLaunches(s, o).Report() },
 }
 
 // Neither the order of rows matters, nor which stream has which rank, nor the order
@@ -43,7 +43,7 @@ func TestSumsIgnoreOrder(t *testing.T) {
 			"renamed":  testset.Renumbered(stream, syms, ranks),
 		} {
 			for name, report := range sumReports {
-				for _, opt := range []walk.Options{{}, {ByRank: true}, {Open: true}, {From: 100, To: 300}} {
+				for _, opt := range []profilewalk.Options{{}, {ByRank: true}, {Open: true}, {From: 100, To: 300}} {
 					w := tabletest.CSV(t, report(want, opt))
 					opt.Batch, opt.Waiting = 1+r.IntN(4), r.IntN(20)
 					if g := tabletest.CSV(t, report(got, opt)); g != w {
@@ -62,8 +62,8 @@ func TestSumsIgnoreStreams(t *testing.T) {
 	stream := testset.RandomStream(r, syms)
 	ranks := []string{"rank 0", "rank 1"}
 	for _, name := range []string{"kernels", "calls", "copies"} {
-		want := tabletest.CSV(t, sumReports[name](testset.SetOf(syms, ranks, stream), walk.Options{}))
-		got := tabletest.CSV(t, sumReports[name](testset.SetOf(syms, ranks, stream.Split(func(*profile.Event) bool { return r.IntN(2) == 0 })...), walk.Options{}))
+		want := tabletest.CSV(t, sumReports[name](testset.SetOf(syms, ranks, stream), profilewalk.Options{}))
+		got := tabletest.CSV(t, sumReports[name](testset.SetOf(syms, ranks, stream.Split(func(*profile.Event) bool { return r.IntN(2) == 0 })...), profilewalk.Options{}))
 		if got != want {
 			t.Errorf("%s of two streams:\n%s\nwant\n%s", name, got, want)
 		}
@@ -76,7 +76,7 @@ func TestRowsByRankAddUp(t *testing.T) {
 	for seed := range uint64(20) {
 		syms := trace.NewSymbols()
 		set := testset.SetOf(syms, []string{"rank 0", "rank 1"}, testset.RandomStream(rand.New(rand.NewPCG(seed, 5)), syms))
-		collect := func(opt walk.Options) map[string]sum {
+		collect := func(opt profilewalk.Options) map[string]sum {
 			out := map[string]sum{}
 			add := func(key string, rank int, d *distribution.Distribution) {
 				s, ok := out[key]
@@ -106,7 +106,7 @@ func TestRowsByRankAddUp(t *testing.T) {
 			}
 			return out
 		}
-		pooled, byRank := collect(walk.Options{}), collect(walk.Options{ByRank: true})
+		pooled, byRank := collect(profilewalk.Options{}), collect(profilewalk.Options{ByRank: true})
 		if len(pooled) != len(byRank) {
 			t.Fatalf("%d names, by rank %d", len(pooled), len(byRank))
 		}
@@ -203,7 +203,7 @@ func TestRangesEqualDefinition(t *testing.T) {
 	for seed := range uint64(150) {
 		syms := trace.NewSymbols()
 		s := testset.RandomStream(rand.New(rand.NewPCG(seed, 6)), syms)
-		opt := walk.Options{ByRank: true, Open: seed%2 == 0, Batch: 1 + int(seed%3)}
+		opt := profilewalk.Options{ByRank: true, Open: seed%2 == 0, Batch: 1 + int(seed%3)}
 		set := testset.SetOf(syms, []string{"rank 0", "rank 1"}, s)
 		want := attributeAll(set, s, opt.Open)
 		for _, row := range SumRanges(set, opt).Rows {

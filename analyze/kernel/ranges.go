@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -15,7 +15,7 @@ import (
 // A RangeSum is the time of all ranges of one name, on the threads that opened them
 // and on the devices that did what was asked for in them.
 type RangeSum struct {
-	Row   walk.Row
+	Row   profilewalk.Row
 	Share float64 // of the total time of all rows
 	Style profile.RangeStyle
 	Time  distribution.Distribution
@@ -52,11 +52,11 @@ type ranges struct {
 // SumRanges sums up ranges by name, like nvtx_sum and nvtx_gpu_proj_sum of nsys stats
 // together. It holds 48 bytes per range and 4 per call of a stream while it walks
 // through it, and 8 bytes per range of the others.
-func SumRanges(set *profile.Set, opt walk.Options) *RangeSums {
-	streams := make([]*walk.ByName[ranges], len(set.Streams))
+func SumRanges(set *profile.Set, opt profilewalk.Options) *RangeSums {
+	streams := make([]*profilewalk.ByName[ranges], len(set.Streams))
 	open := make([]openRanges, len(set.Streams))
 	in := opt.Store()
-	walk.EachStream(set, func(i int, stream profile.Stream) {
+	profilewalk.EachStream(set, func(i int, stream profile.Stream) {
 		streams[i], open[i] = sumRanges(set, stream, &opt, in)
 	})
 	s := &RangeSums{ByRank: opt.ByRank, ranks: len(set.Ranks)}
@@ -66,10 +66,10 @@ func SumRanges(set *profile.Set, opt walk.Options) *RangeSums {
 }
 
 // sumRanges sums up the ranges of a stream.
-func sumRanges(set *profile.Set, stream profile.Stream, opt *walk.Options, in *distribution.Store) (*walk.ByName[ranges], openRanges) {
+func sumRanges(set *profile.Set, stream profile.Stream, opt *profilewalk.Options, in *distribution.Store) (*profilewalk.ByName[ranges], openRanges) {
 	n := newNest(set, stream, opt)
 	projections := n.project(set, stream, opt)
-	sums := walk.NewByName[ranges](set, opt)
+	sums := profilewalk.NewByName[ranges](set, opt)
 	group := func(class int32) *ranges {
 		c := &n.classes[class]
 		return sums.Of(n.threads.keys[c.thread].rank, c.name, uint8(c.style))
@@ -99,14 +99,14 @@ func sumRanges(set *profile.Set, stream profile.Stream, opt *walk.Options, in *d
 }
 
 // sum makes the rows.
-func (s *RangeSums) sum(set *profile.Set, opt *walk.Options, streams []*walk.ByName[ranges], in *distribution.Store) {
+func (s *RangeSums) sum(set *profile.Set, opt *profilewalk.Options, streams []*profilewalk.ByName[ranges], in *distribution.Store) {
 	var t distribution.Tally
 	all := int64(0)
-	for _, p := range walk.Pools(walk.Members(opt, streams), walk.Key.Compare) {
-		row := RangeSum{Row: walk.NewRow(set, p.Key, p.Ranks), Style: profile.RangeStyle(p.Key.Kind)}
+	for _, p := range profilewalk.Pools(profilewalk.Members(opt, streams), profilewalk.Key.Compare) {
+		row := RangeSum{Row: profilewalk.NewRow(set, p.Key, p.Ranks), Style: profile.RangeStyle(p.Key.Kind)}
 		var ofTime, ofProjected bool
-		row.Time, ofTime = t.Of(walk.Samples(p.Parts, func(r *ranges) *distribution.Sample { return &r.time }, in)...)
-		row.Projected, ofProjected = t.Of(walk.Samples(p.Parts, func(r *ranges) *distribution.Sample { return &r.projected }, in)...)
+		row.Time, ofTime = t.Of(profilewalk.Samples(p.Parts, func(r *ranges) *distribution.Sample { return &r.time }, in)...)
+		row.Projected, ofProjected = t.Of(profilewalk.Samples(p.Parts, func(r *ranges) *distribution.Sample { return &r.projected }, in)...)
 		for _, r := range p.Parts {
 			row.RangeTime = distribution.AddTimes(row.RangeTime, r.of)
 			row.Ops += r.ops
@@ -171,9 +171,9 @@ func noteOpen(r *table.Table, n int64, names []string) {
 
 // Report makes a table of the sums.
 func (s *RangeSums) Report() *table.Table {
-	row := func(r *RangeSum) *walk.Row { return &r.Row }
-	fields := walk.RankFields(s.ByRank, row)
-	fields = append(fields, walk.ShareField("part of the total of all rows; ranges overlap", func(r *RangeSum) float64 { return r.Share }))
+	row := func(r *RangeSum) *profilewalk.Row { return &r.Row }
+	fields := profilewalk.RankFields(s.ByRank, row)
+	fields = append(fields, profilewalk.ShareField("part of the total of all rows; ranges overlap", func(r *RangeSum) float64 { return r.Share }))
 	fields = append(fields, table.DistributionFields(table.DistributionColumns[RangeSum]{
 		Unit: table.Duration, What: "ranges", Of: func(r *RangeSum) *distribution.Distribution { return &r.Time },
 		Show: []string{"total", "instances", "avg", "med", "max", "p99"},
@@ -183,10 +183,10 @@ func (s *RangeSums) Report() *table.Table {
 		Show: []string{"total", "instances", "avg", "med", "max", "p99"},
 	})...)
 	fields = append(fields, projectedFields()...)
-	fields = append(fields, walk.RanksFields(s.ByRank, s.ranks, row)...)
+	fields = append(fields, profilewalk.RanksFields(s.ByRank, s.ranks, row)...)
 	fields = append(fields,
-		walk.StyleField(func(r *RangeSum) profile.RangeStyle { return r.Style }),
-		walk.NameField("range", row))
+		profilewalk.StyleField(func(r *RangeSum) profile.RangeStyle { return r.Style }),
+		profilewalk.NameField("range", row))
 	r := table.New("sgtrace.report.ranges/v1", "Ranges", s.Rows, fields)
 	noteOpen(r, s.Open, s.OpenNames)
 	table.NoteFewSamples(r, s.Rows, func(r *RangeSum) int64 { return r.Time.N }, func(r *RangeSum) string { return r.Row.Name })

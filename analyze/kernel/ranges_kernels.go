@@ -10,8 +10,8 @@ import (
 	"sync"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -24,7 +24,7 @@ type rangeRow struct {
 	style  profile.RangeStyle
 }
 
-var pooledThread = threadKey{rank: walk.NoRank, pid: -1, tid: -1}
+var pooledThread = threadKey{rank: profilewalk.NoRank, pid: -1, tid: -1}
 
 // An attribution has all kernels of a stream by their place among its ranges: 8 bytes
 // per kernel and range.
@@ -35,7 +35,7 @@ type attribution struct {
 	threads   []threadKey
 	open      openRanges
 
-	kernels walk.Paged[int32] // by name: index of names and runs, plus one
+	kernels profilewalk.Paged[int32] // by name: index of names and runs, plus one
 	names   []trace.Sym
 	runs    []runs
 	// Kernels that lie in no range, and their time.
@@ -58,13 +58,13 @@ type run struct{ place, dur uint32 }
 const longRun = math.MaxUint32
 
 // attribute finds the places of all kernels of a stream.
-func attribute(set *profile.Set, stream profile.Stream, opt *walk.Options) *attribution {
+func attribute(set *profile.Set, stream profile.Stream, opt *profilewalk.Options) *attribution {
 	all := *opt
 	all.From, all.To = 0, 0 // a kernel may run long after the range it was launched in
 	n := newNest(set, stream, &all)
 	a := &attribution{}
 	p := newPlaces(set, n)
-	j := walk.Joiner{Call: p.add, Orphan: a.leaveOut}
+	j := profilewalk.Joiner{Call: p.add, Orphan: a.leaveOut}
 	j.Work = func(k *profile.Kernel) bool {
 		if !opt.Keeps(&k.Event) {
 			return true
@@ -154,7 +154,7 @@ type rangeRows struct {
 	words   int       // of bits, one for every rank
 }
 
-func newRangeRows(set *profile.Set, streams []*attribution, opt *walk.Options) *rangeRows {
+func newRangeRows(set *profile.Set, streams []*attribution, opt *profilewalk.Options) *rangeRows {
 	r := &rangeRows{streams: streams, words: (len(set.Ranks) + 63) / 64}
 	var rows order.Groups[rangeRow, struct{}]
 	for _, a := range streams {
@@ -195,7 +195,7 @@ type rangeSlot struct {
 	sample distribution.Sample
 }
 
-func newRangeSummer(rows *rangeRows, opt *walk.Options) *rangeSummer {
+func newRangeSummer(rows *rangeRows, opt *profilewalk.Options) *rangeSummer {
 	s := &rangeSummer{rangeRows: rows, slotOf: make([]int32, len(rows.rows)), in: opt.Store()}
 	for _, a := range rows.streams {
 		s.counted = append(s.counted, make([]int32, len(a.links)))
@@ -259,7 +259,7 @@ func (s *rangeSummer) slot(row int32) *rangeSlot {
 // A RangeKernelSum is the time of all kernels of one name that were launched in
 // ranges of one name.
 type RangeKernelSum struct {
-	Row          walk.Row
+	Row          profilewalk.Row
 	PID          int32 // -1 is unknown, or ranks are pooled
 	TID          int64 // as PID
 	Style        profile.RangeStyle
@@ -291,9 +291,9 @@ type RangeKernelSums struct {
 // nvtx_kern_sum of nsys stats. The window bounds the kernels, not the ranges. It
 // holds 8 bytes per kernel and range, and 24 per range and 4 per call of a stream
 // while it walks through it.
-func SumRangeKernels(set *profile.Set, opt walk.Options) *RangeKernelSums {
+func SumRangeKernels(set *profile.Set, opt profilewalk.Options) *RangeKernelSums {
 	streams := make([]*attribution, len(set.Streams))
-	walk.EachStream(set, func(i int, stream profile.Stream) { streams[i] = attribute(set, stream, &opt) })
+	profilewalk.EachStream(set, func(i int, stream profile.Stream) { streams[i] = attribute(set, stream, &opt) })
 	s := &RangeKernelSums{ByRank: opt.ByRank, ranks: len(set.Ranks)}
 	open := make([]openRanges, len(streams))
 	kernels := map[trace.Sym]bool{}
@@ -313,13 +313,13 @@ func SumRangeKernels(set *profile.Set, opt walk.Options) *RangeKernelSums {
 }
 
 // sum makes the rows of all kernels, on all cores.
-func (s *RangeKernelSums) sum(set *profile.Set, rows *rangeRows, kernels map[trace.Sym]bool, opt *walk.Options) {
+func (s *RangeKernelSums) sum(set *profile.Set, rows *rangeRows, kernels map[trace.Sym]bool, opt *profilewalk.Options) {
 	next := make(chan trace.Sym, len(kernels))
 	for name := range kernels {
 		next <- name
 	}
 	close(next)
-	parts := make([][]RangeKernelSum, min(runtime.GOMAXPROCS(0), walk.MaxWalks))
+	parts := make([][]RangeKernelSum, min(runtime.GOMAXPROCS(0), profilewalk.MaxWalks))
 	approximate := make([]int, len(parts))
 	var wg sync.WaitGroup
 	for i := range parts {
@@ -348,7 +348,7 @@ func (s *RangeKernelSums) sum(set *profile.Set, rows *rangeRows, kernels map[tra
 
 func newRangeKernelSum(set *profile.Set, in rangeRow, kernel trace.Sym, slot *rangeSlot) RangeKernelSum {
 	row := RangeKernelSum{
-		Row: walk.NewRow(set, walk.Key{Rank: in.thread.rank, Name: kernel}, 0),
+		Row: profilewalk.NewRow(set, profilewalk.Key{Rank: in.thread.rank, Name: kernel}, 0),
 		PID: in.thread.pid, TID: in.thread.tid, Style: in.style, Range: set.Syms.Name(in.name), Ranges: slot.ranges, group: slot.row,
 	}
 	for _, word := range slot.ranks {
@@ -386,23 +386,23 @@ func (s *RangeKernelSums) order(rows []rangeRow) {
 
 // Report makes a table of the sums.
 func (s *RangeKernelSums) Report() *table.Table {
-	row := func(r *RangeKernelSum) *walk.Row { return &r.Row }
-	fields := walk.RankFields(s.ByRank, row)
+	row := func(r *RangeKernelSum) *profilewalk.Row { return &r.Row }
+	fields := profilewalk.RankFields(s.ByRank, row)
 	if s.ByRank {
-		fields = append(fields, walk.ThreadFields(func(r *RangeKernelSum) (int32, int64) { return r.PID, r.TID })...)
+		fields = append(fields, profilewalk.ThreadFields(func(r *RangeKernelSum) (int32, int64) { return r.PID, r.TID })...)
 	}
-	fields = append(fields, walk.ShareField("part of the time of all kernels in the ranges", func(r *RangeKernelSum) float64 { return r.Share }))
+	fields = append(fields, profilewalk.ShareField("part of the time of all kernels in the ranges", func(r *RangeKernelSum) float64 { return r.Share }))
 	fields = append(fields, table.DistributionFields(table.DistributionColumns[RangeKernelSum]{
 		Unit: table.Duration, What: "kernels", Of: func(r *RangeKernelSum) *distribution.Distribution { return &r.Distribution },
 		Show: []string{"total", "instances", "avg", "med", "max", "p99"},
 	})...)
 	fields = append(fields,
 		table.CountColumn("ranges", "how many of the ranges launched the kernel", func(r *RangeKernelSum) int64 { return r.Ranges }))
-	fields = append(fields, walk.RanksFields(s.ByRank, s.ranks, row)...)
+	fields = append(fields, profilewalk.RanksFields(s.ByRank, s.ranks, row)...)
 	fields = append(fields,
-		walk.StyleField(func(r *RangeKernelSum) profile.RangeStyle { return r.Style }),
+		profilewalk.StyleField(func(r *RangeKernelSum) profile.RangeStyle { return r.Style }),
 		table.TextColumn("range", "name of the ranges", func(r *RangeKernelSum) string { return r.Range }).AtMost(table.MaxName),
-		walk.NameField("kernel", row))
+		profilewalk.NameField("kernel", row))
 	r := table.New("sgtrace.report.rangekernels/v1", "Kernels by range", s.Rows, fields)
 	if s.Outside > 0 {
 		r.Note("kernels launched outside of ranges: %d (%s)", s.Outside, table.InWords(s.OutsideTime))

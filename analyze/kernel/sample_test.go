@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -31,9 +31,9 @@ func TestTooManyValues(t *testing.T) {
 	ranks := []string{"0", "1", "2"}
 	set := testset.SetOf(syms, ranks, streams[0], streams[1])
 	for _, byRank := range []bool{false, true} {
-		exact := SumKernels(set, walk.Options{ByRank: byRank})
-		got := SumKernels(set, walk.Options{ByRank: byRank, Held: 20_000})
-		shuffled := SumKernels(testset.SetOf(syms, ranks, streams[1].Shuffled(r), streams[0].Shuffled(r)), walk.Options{ByRank: byRank, Held: 20_000})
+		exact := SumKernels(set, profilewalk.Options{ByRank: byRank})
+		got := SumKernels(set, profilewalk.Options{ByRank: byRank, Held: 20_000})
+		shuffled := SumKernels(testset.SetOf(syms, ranks, streams[1].Shuffled(r), streams[0].Shuffled(r)), profilewalk.Options{ByRank: byRank, Held: 20_000})
 		if g, w := tabletest.CSV(t, shuffled.Report()), tabletest.CSV(t, got.Report()); g != w {
 			t.Errorf("the order matters:\n%s\nwant\n%s", g, w)
 		}
@@ -75,22 +75,22 @@ func TestTooManyValuesOfRanges(t *testing.T) {
 		s.RangeRows = append(s.RangeRows, profile.Range{Event: profile.Event{Start: start, End: start + 900, Name: kernel}})
 	}
 	set := testset.SetOf(syms, []string{"r"}, s)
-	for name, report := range map[string]func(*profile.Set, walk.Options) (d []distribution.Distribution, approximate int){
-		"ranges": func(s *profile.Set, o walk.Options) (d []distribution.Distribution, approximate int) {
+	for name, report := range map[string]func(*profile.Set, profilewalk.Options) (d []distribution.Distribution, approximate int){
+		"ranges": func(s *profile.Set, o profilewalk.Options) (d []distribution.Distribution, approximate int) {
 			sums := SumRanges(s, o)
 			for _, r := range sums.Rows {
 				d = append(d, r.Time, r.Projected)
 			}
 			return d, sums.approximate
 		},
-		"kernels of ranges": func(s *profile.Set, o walk.Options) (d []distribution.Distribution, approximate int) {
+		"kernels of ranges": func(s *profile.Set, o profilewalk.Options) (d []distribution.Distribution, approximate int) {
 			sums := SumRangeKernels(s, o)
 			for _, r := range sums.Rows {
 				d = append(d, r.Distribution)
 			}
 			return d, sums.approximate
 		},
-		"launches": func(s *profile.Set, o walk.Options) (d []distribution.Distribution, approximate int) {
+		"launches": func(s *profile.Set, o profilewalk.Options) (d []distribution.Distribution, approximate int) {
 			sums := SumLaunches(s, o)
 			for _, r := range sums.Rows {
 				d = append(d, r.Whole, r.Call, r.Queue, r.Run)
@@ -98,8 +98,8 @@ func TestTooManyValuesOfRanges(t *testing.T) {
 			return d, sums.approximate
 		},
 	} {
-		exact, none := report(set, walk.Options{})
-		got, some := report(set, walk.Options{Held: distribution.FewValues})
+		exact, none := report(set, profilewalk.Options{})
+		got, some := report(set, profilewalk.Options{Held: distribution.FewValues})
 		if none != 0 || some == 0 {
 			t.Errorf("%s: %d rows are approximate, with less memory %d", name, none, some)
 		}
@@ -126,7 +126,7 @@ func BenchmarkSumKernels(b *testing.B) {
 	set := testset.SetOf(syms, make([]string, 8), s)
 	b.ReportAllocs()
 	for b.Loop() {
-		SumKernels(set, walk.Options{})
+		SumKernels(set, profilewalk.Options{})
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/kernel")
 }

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -68,7 +68,7 @@ func smallSet() *profile.Set {
 }
 
 func TestKernelsByHand(t *testing.T) {
-	rows := SumKernels(smallSet(), walk.Options{}).Rows
+	rows := SumKernels(smallSet(), profilewalk.Options{}).Rows
 	if len(rows) != 2 {
 		t.Fatalf("rows %+v", rows)
 	}
@@ -81,39 +81,39 @@ func TestKernelsByHand(t *testing.T) {
 	if r := rows[1]; r.Row.Name != "add" || r.Row.Ranks != 1 || r.Distribution != add {
 		t.Errorf("add: %+v", r)
 	}
-	byRank := SumKernels(smallSet(), walk.Options{ByRank: true}).Rows
+	byRank := SumKernels(smallSet(), profilewalk.Options{ByRank: true}).Rows
 	if len(byRank) != 3 || byRank[0].Row.Rank != "TP0" || byRank[0].Distribution.Total != 350 || byRank[1].Row.Rank != "TP1" || byRank[1].Distribution.Total != 250 || byRank[2].Row.Name != "add" {
 		t.Errorf("by rank: %+v", byRank)
 	}
 }
 
 func TestWindowAndNames(t *testing.T) {
-	names := func(opt walk.Options) (out []string) {
+	names := func(opt profilewalk.Options) (out []string) {
 		for _, r := range SumKernels(smallSet(), opt).Rows {
 			out = append(out, r.Row.Name)
 		}
 		return out
 	}
 	for _, c := range []struct {
-		opt  walk.Options
+		opt  profilewalk.Options
 		want []string
 	}{
-		{walk.Options{From: 610, To: 710}, []string{"add"}}, // both ends belong to it
-		{walk.Options{From: 901}, nil},
-		{walk.Options{To: 99}, []string{"gemm"}},
-		{walk.Options{Names: regexp.MustCompile("^a")}, []string{"add"}},
+		{profilewalk.Options{From: 610, To: 710}, []string{"add"}}, // both ends belong to it
+		{profilewalk.Options{From: 901}, nil},
+		{profilewalk.Options{To: 99}, []string{"gemm"}},
+		{profilewalk.Options{Names: regexp.MustCompile("^a")}, []string{"add"}},
 	} {
 		if got := names(c.opt); !slices.Equal(got, c.want) {
 			t.Errorf("%+v: %q, want %q", c.opt, got, c.want)
 		}
 	}
-	if r := SumKernels(smallSet(), walk.Options{Names: regexp.MustCompile("^a")}).Rows[0]; r.Share != 1 {
+	if r := SumKernels(smallSet(), profilewalk.Options{Names: regexp.MustCompile("^a")}).Rows[0]; r.Share != 1 {
 		t.Errorf("share of what is kept is %v", r.Share)
 	}
 }
 
 func TestCallsByHand(t *testing.T) {
-	rows := SumCalls(smallSet(), walk.Options{}).Rows
+	rows := SumCalls(smallSet(), profilewalk.Options{}).Rows
 	// 10 20 10 20 20
 	launch := distribution.Distribution{N: 5, Total: 80, Mean: 160, Median: 200, Min: 10, Max: 20, StdDev: 55, P90: 20, P95: 20, P99: 20}
 	if r := rows[0]; r.Row.Name != "cudaLaunchKernel" || r.Distribution != launch || r.Row.Ranks != 2 {
@@ -122,10 +122,10 @@ func TestCallsByHand(t *testing.T) {
 }
 
 func TestCopiesByHand(t *testing.T) {
-	sums := SumCopies(smallSet(), walk.Options{})
+	sums := SumCopies(smallSet(), profilewalk.Options{})
 	want := []MemorySum{
-		{Copied: walk.Copied{N: 1, Time: 40}},
-		{Copied: walk.Copied{N: 1, Time: 30, Bytes: 1000, Sized: 30}, Kind: profile.CopyKind{From: profile.PageableMemory, To: profile.DeviceMemory}},
+		{Copied: profilewalk.Copied{N: 1, Time: 40}},
+		{Copied: profilewalk.Copied{N: 1, Time: 30, Bytes: 1000, Sized: 30}, Kind: profile.CopyKind{From: profile.PageableMemory, To: profile.DeviceMemory}},
 	}
 	for i, r := range sums.Memory {
 		if len(sums.Memory) != len(want) || r.Copied != want[i].Copied || r.Kind != want[i].Kind || r.Share != float64(r.Copied.Time)/70 || r.Row.Name != "[CUDA memcpy Host-to-Device]" {
@@ -149,7 +149,7 @@ func TestCopiesByHand(t *testing.T) {
 }
 
 func TestRangesByHand(t *testing.T) {
-	sums := SumRanges(smallSet(), walk.Options{})
+	sums := SumRanges(smallSet(), profilewalk.Options{})
 	if sums.Open != 1 || !slices.Equal(sums.OpenNames, []string{"forgotten"}) {
 		t.Errorf("%d ranges are open: %q", sums.Open, sums.OpenNames)
 	}
@@ -167,11 +167,11 @@ func TestRangesByHand(t *testing.T) {
 		layer.Ops != 5 || layer.Levels != 3 || layer.Children != 0 || layer.RangeTime != 580 {
 		t.Errorf("%+v", layer)
 	}
-	open := SumRanges(smallSet(), walk.Options{Open: true})
+	open := SumRanges(smallSet(), profilewalk.Options{Open: true})
 	if r := open.Rows[0]; r.Row.Name != "forgotten" || r.Time.Total != 9999 || open.Open != 0 || r.Children != 1 {
 		t.Errorf("with open ranges: %+v", r)
 	}
-	quiet := SumRanges(smallSet(), walk.Options{From: 1500, Open: true})
+	quiet := SumRanges(smallSet(), profilewalk.Options{From: 1500, Open: true})
 	if len(quiet.Rows) != 1 || quiet.Rows[0].Row.Name != "forgotten" {
 		t.Errorf("in a window: %+v", quiet.Rows)
 	}
@@ -180,14 +180,14 @@ func TestRangesByHand(t *testing.T) {
 func TestRangesWithoutWorkHaveNoProjection(t *testing.T) {
 	syms := trace.NewSymbols()
 	s := &testset.RowStream{RangeRows: []profile.Range{{Event: profile.Event{End: 7, Name: syms.Intern("idle")}}}}
-	got := tabletest.CSV(t, SumRanges(testset.SetOf(syms, []string{"r"}, s), walk.Options{}).Report())
+	got := tabletest.CSV(t, SumRanges(testset.SetOf(syms, []string{"r"}, s), profilewalk.Options{}).Report())
 	if want := "1.000000,7,1,7.0,7.0,7,7,0.0,7,7,7,,0,,,,,,,,,,,,,,1,PushPop,idle\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 }
 
 func TestRangeKernelsByHand(t *testing.T) {
-	sums := SumRangeKernels(smallSet(), walk.Options{})
+	sums := SumRangeKernels(smallSet(), profilewalk.Options{})
 	if sums.Outside != 1 || sums.OutsideTime != 100 {
 		t.Errorf("%d kernels, %d ns are in no range", sums.Outside, sums.OutsideTime)
 	}
@@ -205,7 +205,7 @@ func TestRangeKernelsByHand(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
-	for _, r := range SumRangeKernels(smallSet(), walk.Options{ByRank: true, Names: regexp.MustCompile("layer")}).Rows {
+	for _, r := range SumRangeKernels(smallSet(), profilewalk.Options{ByRank: true, Names: regexp.MustCompile("layer")}).Rows {
 		if r.Range != "layer" || r.PID != 40+r.Row.RankIndex || r.TID != 5 || r.Distribution.Total != 250 {
 			t.Errorf("by rank: %+v", r)
 		}
@@ -213,7 +213,7 @@ func TestRangeKernelsByHand(t *testing.T) {
 }
 
 func TestLaunchesByHand(t *testing.T) {
-	sums := SumLaunches(smallSet(), walk.Options{ByRank: true})
+	sums := SumLaunches(smallSet(), profilewalk.Options{ByRank: true})
 	if sums.Orphans != 1 {
 		t.Errorf("%d kernels without a call", sums.Orphans)
 	}
@@ -237,7 +237,7 @@ func TestLaunchesByHand(t *testing.T) {
 			t.Errorf("no row %+v among %+v", want, got)
 		}
 	}
-	pooled := SumLaunches(smallSet(), walk.Options{}).Rows
+	pooled := SumLaunches(smallSet(), profilewalk.Options{}).Rows
 	if len(pooled) != 3 || pooled[0].Row.Name != "gemm" || pooled[0].Whole.N != 4 || pooled[0].Row.Ranks != 2 || pooled[0].PID != -1 {
 		t.Errorf("pooled: %+v", pooled)
 	}
@@ -250,7 +250,7 @@ func TestLaunchThatOutlastsItsKernel(t *testing.T) {
 		CallRows:   []profile.Call{{Event: profile.Event{Start: 100, End: 200, Correlation: 1}}},
 		KernelRows: []profile.Kernel{{Event: profile.Event{Start: 110, End: 120, Correlation: 1}}},
 	}
-	r := SumLaunches(testset.SetOf(syms, []string{"r"}, s), walk.Options{}).Rows[0]
+	r := SumLaunches(testset.SetOf(syms, []string{"r"}, s), profilewalk.Options{}).Rows[0]
 	if r.Whole.Total != 100 || r.Queue.N != 0 || r.Run.Total != 10 {
 		t.Errorf("%+v", r)
 	}
@@ -263,7 +263,7 @@ func TestLaunchWithoutQueueing(t *testing.T) {
 		CallRows:   []profile.Call{{Event: profile.Event{Start: 100, End: 200, Correlation: 1}}},
 		KernelRows: []profile.Kernel{{Event: profile.Event{Start: 200, End: 220, Correlation: 1}}},
 	}
-	r := SumLaunches(testset.SetOf(syms, []string{"r"}, s), walk.Options{}).Rows[0]
+	r := SumLaunches(testset.SetOf(syms, []string{"r"}, s), profilewalk.Options{}).Rows[0]
 	if r.Whole.Total != 120 || r.Queue.N != 1 || r.Queue.Total != 0 {
 		t.Errorf("%+v", r)
 	}
@@ -283,7 +283,7 @@ func TestFailedCalls(t *testing.T) {
 	}}
 	set := testset.SetOf(syms, []string{"TP0", "TP1"}, s)
 	type row struct{ rank, call, failed, errors string }
-	rows := func(opt walk.Options) (list []row) {
+	rows := func(opt profilewalk.Options) (list []row) {
 		r := SumCalls(set, opt).Report()
 		cell := func(i int, name string) string {
 			for c := range r.Columns {
@@ -302,12 +302,12 @@ func TestFailedCalls(t *testing.T) {
 		}
 		return list
 	}
-	if have, want := rows(walk.Options{}), []row{
+	if have, want := rows(profilewalk.Options{}), []row{
 		{"", "cudaLaunchKernel0", "3", "2 cudaErrorLaunchOutOfResources (701), 1 4242 (4242)0"}, {"", "cudaEventQuery0", "0", "?"}, {"", "cudaFree0", "?", "?"},
 	}; !slices.Equal(have, want) {
 		t.Errorf("%+v", have)
 	}
-	if have := rows(walk.Options{ByRank: true}); !slices.Contains(have, row{"TP00", "cudaLaunchKernel0", "2", "1 cudaErrorLaunchOutOfResources (701), 1 4242 (4242)0"}) {
+	if have := rows(profilewalk.Options{ByRank: true}); !slices.Contains(have, row{"TP00", "cudaLaunchKernel0", "2", "1 cudaErrorLaunchOutOfResources (701), 1 4242 (4242)0"}) {
 		t.Errorf("by rank: %+v", have)
 	}
 }
@@ -318,7 +318,7 @@ func TestGraphsAreInTheShares(t *testing.T) {
 		return profile.Kernel{Event: profile.Event{End: dur, Name: syms.Intern(name)}, Graph: graph}
 	}
 	s := &testset.RowStream{KernelRows: []profile.Kernel{kernel("gemm", 1e6, false), kernel("CUDA graph 3", 3e6, true), kernel("CUDA graph 3", 4e6, true)}}
-	sums := SumKernels(testset.SetOf(syms, []string{"r"}, s), walk.Options{})
+	sums := SumKernels(testset.SetOf(syms, []string{"r"}, s), profilewalk.Options{})
 	if r := sums.Rows[0]; !r.Graph || r.Share != 7.0/8 || sums.Rows[1].Share != 1.0/8 {
 		t.Errorf("%+v", sums.Rows)
 	}
@@ -331,7 +331,7 @@ func TestGraphsAreInTheShares(t *testing.T) {
 func TestSumsOfNothing(t *testing.T) {
 	for name, report := range sumReports {
 		for _, set := range []*profile.Set{{Syms: trace.NewSymbols()}, testset.SetOf(trace.NewSymbols(), []string{"r"}, &testset.RowStream{})} {
-			r := report(set, walk.Options{})
+			r := report(set, profilewalk.Options{})
 			for _, f := range table.Formats {
 				if tabletest.Text(t, r, f, table.Style{Width: 80}) == "" {
 					t.Errorf("%s as %s is empty", name, f)
@@ -344,7 +344,7 @@ func TestSumsOfNothing(t *testing.T) {
 // Every column says what it is, and columns are told apart by their keys.
 func TestSumColumns(t *testing.T) {
 	for name, report := range sumReports {
-		for _, opt := range []walk.Options{{}, {ByRank: true}} {
+		for _, opt := range []profilewalk.Options{{}, {ByRank: true}} {
 			seen := map[string]bool{}
 			for _, c := range report(smallSet(), opt).Columns {
 				if c.Doc == "" || seen[c.Key()] {
@@ -363,7 +363,7 @@ func TestMemoryAddsUp(t *testing.T) {
 		syms := trace.NewSymbols()
 		set := testset.SetOf(syms, []string{"TP0", "TP1"}, testset.RandomStream(rand.New(rand.NewPCG(seed, 3)), syms))
 		for _, byRank := range []bool{false, true} {
-			sums := SumCopies(set, walk.Options{ByRank: byRank})
+			sums := SumCopies(set, profilewalk.Options{ByRank: byRank})
 			type total struct{ n, time, bytes int64 }
 			want, got := map[string]total{}, map[string]total{}
 			for _, r := range sums.Rows {

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -16,7 +16,7 @@ func TestAttentionOfTraceLens(t *testing.T) {
 	path := testinput.Shared(t, "data", "torch", "real", "tracelens+tests__traces__h100__Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz")
 	set, _ := testset.TorchSet(t, path)
 	set.GPUs = []string{"NVIDIA H100 80GB HBM3"}
-	all := Sum(set, walk.Options{}).Attention
+	all := Sum(set, profilewalk.Options{}).Attention
 	if len(all) != 1 {
 		t.Fatalf("%d rows", len(all))
 	}
@@ -52,7 +52,7 @@ func TestAttentionOfShapes(t *testing.T) {
 		{"vllm::unified_attention_with_output", "[[5,4,8],[7,2,8],[7,2,6]]", unknown, true, -1, -1, -1},
 		{"aten::scaled_dot_product_attention", "[[3,4,5,8],[3,2,7,8],[3,2,7,6]]", no, false, 0, 0, 0},
 	} {
-		a, ok := attentionOf(&Row{Row: walk.Row{Name: c.name}, Shapes: c.shapes, Mask: profile.Mask{Causal: c.causal}, Working: 2, GPU: 1000}, "")
+		a, ok := attentionOf(&Row{Row: profilewalk.Row{Name: c.name}, Shapes: c.shapes, Mask: profile.Mask{Causal: c.causal}, Working: 2, GPU: 1000}, "")
 		flops := a.FLOPs
 		if math.IsNaN(flops) {
 			flops = -1

@@ -3,8 +3,8 @@ package operators
 import (
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/roofline"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -22,7 +22,7 @@ var clockCounters = []string{"GPC Clock Frequency", "sclk"}
 
 // clocksOf returns the clock of the units of each rank's GPU, in MHz: the median of what the recording itself
 // sampled in a window, or else what was measured beside; 0 is unknown. A rank with several GPUs has none.
-func clocksOf(set *profile.Set, beside []float64, opt *walk.Options) []float64 {
+func clocksOf(set *profile.Set, beside []float64, opt *profilewalk.Options) []float64 {
 	clocks := make([]float64, len(set.Ranks))
 	copy(clocks, beside)
 	var names []trace.Sym

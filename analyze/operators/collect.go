@@ -3,7 +3,7 @@ package operators
 import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/graphs"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -67,16 +67,16 @@ type place struct {
 // A collector sums up one stream.
 type collector struct {
 	*threads
-	opt      *walk.Options
+	opt      *profilewalk.Options
 	graphs   *trace.PerName[bool]
 	launches *trace.PerName[bool]
-	ranks    []walk.Paged[place] // by rank and correlation
-	sums     []sum               // by class
-	others   [][numOutside]sum   // by rank
-	python   bool                // functions of Python were recorded
-	whole    int64               // ns of CUDA graphs whose kernels were not recorded
-	calls    *copyCalls          // nil if nobody asks for them
-	copies   map[copyKey]*walk.Copied
+	ranks    []profilewalk.Paged[place] // by rank and correlation
+	sums     []sum                      // by class
+	others   [][numOutside]sum          // by rank
+	python   bool                       // functions of Python were recorded
+	whole    int64                      // ns of CUDA graphs whose kernels were not recorded
+	calls    *copyCalls                 // nil if nobody asks for them
+	copies   map[copyKey]*profilewalk.Copied
 	visit    *Visitor // nil if nobody asks
 	replay   *replay  // nil without captures of graphs
 	roofs    *roofs   // nil if nobody asks
@@ -101,9 +101,9 @@ func selectOperators(*trace.Symbols) selection {
 
 // collectAll sums up what is selected in all streams of a set, and the copies if they are asked
 // for.
-func collectAll(set *profile.Set, opt *walk.Options, what func(*trace.Symbols) selection, g *graphs.Graphs, copies bool) []*collector {
+func collectAll(set *profile.Set, opt *profilewalk.Options, what func(*trace.Symbols) selection, g *graphs.Graphs, copies bool) []*collector {
 	streams := make([]*collector, len(set.Streams))
-	walk.EachStream(set, func(i int, s profile.Stream) {
+	profilewalk.EachStream(set, func(i int, s profile.Stream) {
 		c := collect(set, i, s, opt, pass{selected: what(set.Syms), copies: copies, graphs: g})
 		c.threads.list, c.ranks, c.calls, c.replay = nil, nil, nil, nil // sums are all that is needed of it
 		streams[i] = c
@@ -113,9 +113,9 @@ func collectAll(set *profile.Set, opt *walk.Options, what func(*trace.Symbols) s
 
 // collect sums up a stream. It holds 32 bytes per operator, 12 per call, and 48 per copy where
 // there are functions of Python.
-func collect(set *profile.Set, stream int, s profile.Stream, opt *walk.Options, asked pass) *collector {
-	c := &collector{threads: &threads{number: map[threadID]int32{}, lastAt: none, index: map[class]int32{}}, opt: opt, graphs: walk.GraphLaunches(set.Syms), launches: walk.NamesWith(set.Syms, "Launch"),
-		ranks: make([]walk.Paged[place], len(set.Ranks)), others: make([][numOutside]sum, len(set.Ranks)), visit: asked.visit, roofs: asked.roofs}
+func collect(set *profile.Set, stream int, s profile.Stream, opt *profilewalk.Options, asked pass) *collector {
+	c := &collector{threads: &threads{number: map[threadID]int32{}, lastAt: none, index: map[class]int32{}}, opt: opt, graphs: profilewalk.GraphLaunches(set.Syms), launches: profilewalk.NamesWith(set.Syms, "Launch"),
+		ranks: make([]profilewalk.Paged[place], len(set.Ranks)), others: make([][numOutside]sum, len(set.Ranks)), visit: asked.visit, roofs: asked.roofs}
 	for f := range s.Frames {
 		c.python = c.python || f.Kind == profile.PythonFrame
 		if name, ok := asked.selected(f); ok {
@@ -144,7 +144,7 @@ func collect(set *profile.Set, stream int, s profile.Stream, opt *walk.Options, 
 	if asked.copies && c.python {
 		c.calls = readCopyCalls(set, s)
 	}
-	j := walk.Joiner{Copies: c.roofs == nil, Call: c.call, Work: c.work, Orphan: c.orphan}
+	j := profilewalk.Joiner{Copies: c.roofs == nil, Call: c.call, Work: c.work, Orphan: c.orphan}
 	j.Run(s, opt)
 	c.countReplays()
 	if c.calls != nil {

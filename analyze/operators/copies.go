@@ -7,7 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/host"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -16,8 +16,8 @@ import (
 // A CopyRow is the copies of one operation and between two kinds of memory that one operator,
 // or nobody known, launched itself from one Python function.
 type CopyRow struct {
-	Row       walk.Row // Name is the operator, or why it is not known
-	Copied    walk.Copied
+	Row       profilewalk.Row // Name is the operator, or why it is not known
+	Copied    profilewalk.Copied
 	Kind      profile.CopyKind
 	Operation string
 	Function  string // the innermost one that is of no library; "" is unknown
@@ -47,13 +47,13 @@ type copyCall struct {
 
 // copyCalls are those of all copies of a stream.
 type copyCalls struct {
-	byRank []walk.Paged[int32] // by rank and correlation: index of list, plus one
+	byRank []profilewalk.Paged[int32] // by rank and correlation: index of list, plus one
 	list   []copyCall
 }
 
 // readCopyCalls numbers the calls that launched copies. Nothing else is known of them yet.
 func readCopyCalls(set *profile.Set, s profile.Stream) *copyCalls {
-	calls := &copyCalls{byRank: make([]walk.Paged[int32], len(set.Ranks))}
+	calls := &copyCalls{byRank: make([]profilewalk.Paged[int32], len(set.Ranks))}
 	for c := range s.Copies {
 		if c.Correlation == 0 {
 			continue
@@ -116,7 +116,7 @@ func (c *copyCalls) findFunctions(s profile.Stream, syms *trace.Symbols) {
 
 // sumCopies sums up the copies of a stream by what launched them.
 func (c *collector) sumCopies(s profile.Stream) {
-	c.copies = map[copyKey]*walk.Copied{}
+	c.copies = map[copyKey]*profilewalk.Copied{}
 	for copied := range s.Copies {
 		if !c.opt.Keeps(&copied.Event) {
 			continue
@@ -133,7 +133,7 @@ func (c *collector) sumCopies(s profile.Stream) {
 				key.function = call.function
 			}
 		}
-		order.Memo(c.copies, key, func() *walk.Copied { return &walk.Copied{} }).Add(copied)
+		order.Memo(c.copies, key, func() *profilewalk.Copied { return &profilewalk.Copied{} }).Add(copied)
 	}
 }
 
@@ -150,19 +150,19 @@ func (c *collector) operatorAt(p *place) (name trace.Sym, why outside) {
 
 // copyRows makes the rows of copies.
 func (o *Operators) copyRows(set *profile.Set, streams []*collector) {
-	var all []walk.Member[copyKey, walk.Copied]
+	var all []profilewalk.Member[copyKey, profilewalk.Copied]
 	for _, c := range streams {
 		for key, sum := range c.copies {
-			m := walk.Member[copyKey, walk.Copied]{Key: key, Rank: key.rank, Part: sum}
+			m := profilewalk.Member[copyKey, profilewalk.Copied]{Key: key, Rank: key.rank, Part: sum}
 			if !o.ByRank {
-				m.Key.rank = walk.NoRank
+				m.Key.rank = profilewalk.NoRank
 			}
 			all = append(all, m)
 		}
 	}
-	for _, p := range walk.Pools(all, copyKey.compare) {
+	for _, p := range profilewalk.Pools(all, copyKey.compare) {
 		key := &p.Key
-		row := CopyRow{Row: walk.NewRow(set, walk.Key{Rank: key.rank, Name: key.operator}, p.Ranks), Kind: key.kind,
+		row := CopyRow{Row: profilewalk.NewRow(set, profilewalk.Key{Rank: key.rank, Name: key.operator}, p.Ranks), Kind: key.kind,
 			Operation: set.Syms.Name(key.operation), Function: nameOf(set, key.function)}
 		if key.operator == 0 {
 			row.Row.Name = outsideNames[key.why]

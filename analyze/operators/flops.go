@@ -5,9 +5,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/roofline"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -29,7 +29,7 @@ func (c *Computed) peak() float64 { return peakOf(c.GPUName, c.Type) }
 
 // findComputed finds the rows that multiply matrices, and those that compute attention.
 func (o *Operators) findComputed(set *profile.Set) {
-	all := set.GPU(walk.NoRank)
+	all := set.GPU(profilewalk.NoRank)
 	for i := range o.Shapes {
 		r := &o.Shapes[i]
 		gpu := all
@@ -49,7 +49,7 @@ func (o *Operators) findComputed(set *profile.Set) {
 
 // computedFields returns the columns of rows with FLOPs; shape has those that say of what.
 func computedFields[T any](o *Operators, of func(*T) *Computed, shape []table.Field[T]) []table.Field[T] {
-	fields := append(walk.RankFields(o.ByRank, func(row *T) *walk.Row { return &of(row).Row.Row }),
+	fields := append(profilewalk.RankFields(o.ByRank, func(row *T) *profilewalk.Row { return &of(row).Row.Row }),
 		table.NsColumn("gpu", "what it launched, and operators in it", func(row *T) int64 { return of(row).GPU }),
 		table.CountColumn("calls", "how many launched work", func(row *T) int64 { return of(row).Working }))
 	fields = append(fields, shape...)

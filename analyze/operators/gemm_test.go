@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -16,7 +16,7 @@ func TestGEMMsOfTraceLens(t *testing.T) {
 	path := testinput.Shared(t, "data", "torch", "real", "tracelens+tests__traces__h100__Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz")
 	set, _ := testset.TorchSet(t, path)
 	set.GPUs = []string{"NVIDIA H100 80GB HBM3"}
-	got := Sum(set, walk.Options{}).GEMMs
+	got := Sum(set, profilewalk.Options{}).GEMMs
 	for i, want := range []struct {
 		name            string
 		b, m, n, k      int64
@@ -64,7 +64,7 @@ func TestGEMMsOfShapes(t *testing.T) {
 		{"aten::mm", "", 1, 0, 0, 0, 0, 0},
 		{"aten::linear", "[[2,3],[5,3],[]]", 1, 0, 0, 0, 0, 0},
 	} {
-		g, ok := gemmOf(&Row{Row: walk.Row{Name: c.name}, Shapes: c.shapes, Calls: 3, Working: c.working, GPU: 1000}, "")
+		g, ok := gemmOf(&Row{Row: profilewalk.Row{Name: c.name}, Shapes: c.shapes, Calls: 3, Working: c.working, GPU: 1000}, "")
 		if ok != (c.b > 0) || g.B != c.b || g.M != c.m || g.N != c.n || g.K != c.k || g.FLOPs != c.flops {
 			t.Errorf("%s %s: %+v, %v", c.name, c.shapes, g, ok)
 		}
@@ -101,7 +101,7 @@ func TestGPUOfSet(t *testing.T) {
 		all  string
 	}{{nil, ""}, {[]string{"H100"}, "H100"}, {[]string{"H100", "H100"}, "H100"}, {[]string{"H100", "H200"}, ""}, {[]string{"H100", ""}, ""}} {
 		set := profile.Set{GPUs: c.gpus}
-		if got := set.GPU(walk.NoRank); got != c.all {
+		if got := set.GPU(profilewalk.NoRank); got != c.all {
 			t.Errorf("%v: %q", c.gpus, got)
 		}
 	}

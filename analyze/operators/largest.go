@@ -9,8 +9,8 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -30,7 +30,7 @@ type ownTime struct {
 
 // Largest tells which operators take most of the time of processors. It is for captures in
 // which no device ran: these are exact shares, whatever the number of calls.
-func Largest(set *profile.Set, opt walk.Options) ([]finding.Finding, finding.Check) {
+func Largest(set *profile.Set, opt profilewalk.Options) ([]finding.Finding, finding.Check) {
 	list, calls := ownTimes(set, opt)
 	check := finding.Check{What: "operators that take most of the time", Of: "call", N: calls, Needed: 1}
 	total := int64(0)
@@ -67,7 +67,7 @@ func Largest(set *profile.Set, opt walk.Options) ([]finding.Finding, finding.Che
 
 // ownTimes returns the operators of all ranks, that of the longest time first, and how many
 // calls of them there are.
-func ownTimes(set *profile.Set, opt walk.Options) (list []ownTime, calls int) {
+func ownTimes(set *profile.Set, opt profilewalk.Options) (list []ownTime, calls int) {
 	type sums struct {
 		times map[trace.Sym]int64
 		calls int

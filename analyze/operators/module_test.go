@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -32,7 +32,7 @@ func TestModulesMomentByMoment(t *testing.T) {
 			function.Kind = profile.PythonFrame
 			stream.FrameRows = append(stream.FrameRows, function, operator)
 		}
-		o := Sum(testset.SetOf(p.syms, []string{"TP0"}, stream.Shuffled(p.r)), walk.Options{})
+		o := Sum(testset.SetOf(p.syms, []string{"TP0"}, stream.Shuffled(p.r)), profilewalk.Options{})
 		rows += compare(t, seed, "modules", o.Modules, p.expected(func(f *profile.Frame) string {
 			if class, ok := classes[p.syms.Name(f.Name)]; ok {
 				return class

@@ -7,7 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/graphs"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -15,7 +15,7 @@ import (
 // A Row is the operators of one name, or of one name and shape. Times are sums over threads
 // or devices, ns.
 type Row struct {
-	Row           walk.Row
+	Row           profilewalk.Row
 	Shapes, Types string // of the inputs; "" is not recorded, or pooled
 	Mask          profile.Mask
 	Calls         int64
@@ -54,7 +54,7 @@ type Operators struct {
 	whole    int64          // time of CUDA graphs whose kernels were not recorded, ns
 	export   bool           // some is of Nsight Systems
 	graphs   *graphs.Graphs // nil without captures of graphs
-	opt      walk.Options
+	opt      profilewalk.Options
 	replayed bool // some kernels are of graphs, and of no operator
 }
 
@@ -63,7 +63,7 @@ var outsideNames = [numOutside]string{noOperator: "(no operator)", inGraph: "(CU
 
 // Sum sums up operators. The window bounds operators, and kernels and copies, which may be of
 // operators before it.
-func Sum(set *profile.Set, opt walk.Options) *Operators {
+func Sum(set *profile.Set, opt profilewalk.Options) *Operators {
 	g := graphs.Collect(set)
 	streams := collectAll(set, &opt, selectOperators, g, true)
 	o := &Operators{ByRank: opt.ByRank, ranks: len(set.Ranks), export: set.Exports, graphs: g, opt: opt}
@@ -100,21 +100,21 @@ func Sum(set *profile.Set, opt walk.Options) *Operators {
 
 // rows makes the rows of operators whose classes have one key.
 func (o *Operators) rows(set *profile.Set, streams []*collector, keyOf func(class) class, shapes bool) []Row {
-	var all []walk.Member[class, sum]
+	var all []profilewalk.Member[class, sum]
 	for _, c := range streams {
 		for i, of := range c.classes {
 			if s := &c.sums[i]; s.calls > 0 || s.gpu.class > 0 {
-				all = append(all, walk.Member[class, sum]{Key: o.pooled(keyOf(of)), Rank: of.rank, Part: s})
+				all = append(all, profilewalk.Member[class, sum]{Key: o.pooled(keyOf(of)), Rank: of.rank, Part: s})
 			}
 		}
 	}
 	var rows []Row
-	for _, p := range walk.Pools(all, class.compare) {
+	for _, p := range profilewalk.Pools(all, class.compare) {
 		var s sum
 		for _, part := range p.Parts {
 			s.add(part)
 		}
-		row := Row{Row: walk.NewRow(set, walk.Key{Rank: p.Key.rank, Name: p.Key.name}, p.Ranks),
+		row := Row{Row: profilewalk.NewRow(set, profilewalk.Key{Rank: p.Key.rank, Name: p.Key.name}, p.Ranks),
 			Calls: s.calls, Work: s.work, Working: s.working, SelfCPU: s.cpu.self, CPU: s.cpu.name, SelfGPU: s.gpu.self, GPU: s.gpu.name}
 		if shapes {
 			row.CPU, row.GPU = s.cpu.class, s.gpu.class
@@ -129,16 +129,16 @@ func (o *Operators) rows(set *profile.Set, streams []*collector, keyOf func(clas
 func (o *Operators) othersOf(set *profile.Set, streams []*collector, names [numOutside]string) []Row {
 	var rows []Row
 	for why, name := range names {
-		var all []walk.Member[class, sum]
+		var all []profilewalk.Member[class, sum]
 		for _, c := range streams {
 			for rank := range c.others {
 				if s := &c.others[rank][why]; s.work > 0 {
-					all = append(all, walk.Member[class, sum]{Key: o.pooled(class{rank: int32(rank)}), Rank: int32(rank), Part: s})
+					all = append(all, profilewalk.Member[class, sum]{Key: o.pooled(class{rank: int32(rank)}), Rank: int32(rank), Part: s})
 				}
 			}
 		}
-		for _, p := range walk.Pools(all, class.compare) {
-			row := Row{Row: walk.NewRow(set, walk.Key{Rank: p.Key.rank}, p.Ranks)}
+		for _, p := range profilewalk.Pools(all, class.compare) {
+			row := Row{Row: profilewalk.NewRow(set, profilewalk.Key{Rank: p.Key.rank}, p.Ranks)}
 			row.Row.Name = name
 			for _, s := range p.Parts {
 				row.Work += s.work
@@ -154,7 +154,7 @@ func (o *Operators) othersOf(set *profile.Set, streams []*collector, names [numO
 // pooled leaves the rank out where ranks are pooled.
 func (o *Operators) pooled(c class) class {
 	if !o.ByRank {
-		c.rank = walk.NoRank
+		c.rank = profilewalk.NoRank
 	}
 	return c
 }
@@ -200,7 +200,7 @@ func selectModules(syms *trace.Symbols) selection {
 }
 
 // sumModules makes the rows of modules.
-func (o *Operators) sumModules(set *profile.Set, opt *walk.Options, g *graphs.Graphs) {
+func (o *Operators) sumModules(set *profile.Set, opt *profilewalk.Options, g *graphs.Graphs) {
 	streams := collectAll(set, opt, selectModules, g, false)
 	o.Modules = o.rows(set, streams, func(c class) class { return class{rank: c.rank, name: c.name} }, false)
 	if o.Modules != nil {
@@ -223,9 +223,9 @@ type Visitor struct {
 }
 
 // Each passes what operators did, several streams at once, each to a visitor of its own.
-func Each(set *profile.Set, opt walk.Options, visitor func(stream int) Visitor) {
+func Each(set *profile.Set, opt profilewalk.Options, visitor func(stream int) Visitor) {
 	g := graphs.Collect(set)
-	walk.EachStream(set, func(i int, s profile.Stream) {
+	profilewalk.EachStream(set, func(i int, s profile.Stream) {
 		v := visitor(i)
 		for why, name := range outsideNames {
 			v.outside[why] = set.Syms.Intern(name)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -17,7 +17,7 @@ import (
 func TestGPUTimesOfTraceLens(t *testing.T) {
 	path := testinput.Shared(t, "data", "torch", "real", "tracelens+tests__traces__h100__Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz")
 	set, _ := testset.TorchSet(t, path)
-	o := Sum(set, walk.Options{})
+	o := Sum(set, profilewalk.Options{})
 	rows := map[string]Row{}
 	all := 0.0
 	for _, r := range o.Names {
@@ -61,7 +61,7 @@ func TestOperatorsInWindow(t *testing.T) {
 		CallRows:   []profile.Call{{Event: event(10, 20, 1, "cudaLaunchKernel")}, {Event: event(112, 120, 2, "cudaLaunchKernel")}},
 		KernelRows: []profile.Kernel{{Event: event(50, 60, 1, "k")}, {Event: event(150, 157, 1, "k")}, {Event: event(160, 165, 2, "k")}},
 	}
-	o := Sum(testset.SetOf(syms, []string{"TP0"}, s), walk.Options{From: 135, To: 170})
+	o := Sum(testset.SetOf(syms, []string{"TP0"}, s), profilewalk.Options{From: 135, To: 170})
 	want := map[string]tally{"early": {selfGPU: 7, gpu: 7, work: 1}, "late": {calls: 1, selfCPU: 20, cpu: 40, gpu: 5}, "within": {selfGPU: 5, gpu: 5, work: 1}}
 	compare(t, 0, "window", o.Names, want)
 }
@@ -80,7 +80,7 @@ func TestMissingIsTold(t *testing.T) {
 		{testset.RowStream{FrameRows: []profile.Frame{frame}}, 1, "record_shapes=True"},
 		{testset.RowStream{FrameRows: []profile.Frame{frame}, KernelRows: []profile.Kernel{kernel}}, 0, "the rows in parentheses"},
 	} {
-		notes := Sum(testset.SetOf(syms, []string{"TP0"}, &c.stream), walk.Options{}).Reports()[c.table].Footnotes
+		notes := Sum(testset.SetOf(syms, []string{"TP0"}, &c.stream), profilewalk.Options{}).Reports()[c.table].Footnotes
 		if text := strings.Join(notes, "\n"); !strings.Contains(text, c.says) {
 			t.Errorf("%q does not say %q", text, c.says)
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -162,7 +162,7 @@ func TestOperatorsMomentByMoment(t *testing.T) {
 		}
 		set := testset.SetOf(p.syms, []string{"TP0", "TP1"}, p.stream.Shuffled(p.r))
 		name := func(f *profile.Frame) string { return p.syms.Name(f.Name) }
-		pooled, byRank := Sum(set, walk.Options{}), Sum(set, walk.Options{ByRank: true})
+		pooled, byRank := Sum(set, profilewalk.Options{}), Sum(set, profilewalk.Options{ByRank: true})
 		rows += compare(t, seed, "pooled", pooled.Names, p.expected(name))
 		rows += compare(t, seed, "by rank", byRank.Names, p.expected(func(f *profile.Frame) string { return fmt.Sprint("TP", f.Rank, " ", name(f)) }))
 		rows += compare(t, seed, "shapes", byRank.Shapes, operatorsOf(p.expected(func(f *profile.Frame) string {
@@ -198,8 +198,8 @@ func compare(t *testing.T, seed uint64, what string, rows []Row, want map[string
 }
 
 // expectedCopies counts copies by what launched them, by the definitions.
-func (p *playground) expectedCopies() map[string]walk.Copied {
-	sums := map[string]walk.Copied{}
+func (p *playground) expectedCopies() map[string]profilewalk.Copied {
+	sums := map[string]profilewalk.Copied{}
 	for i := range p.stream.CopyRows {
 		c := &p.stream.CopyRows[i]
 		operator, function := "(launch not recorded)", ""
@@ -237,8 +237,8 @@ func TestCopiesByLaunch(t *testing.T) {
 			}
 		}
 		set := testset.SetOf(p.syms, []string{"TP0", "TP1"}, p.stream.Shuffled(p.r))
-		got, pooled := map[string]walk.Copied{}, walk.Copied{}
-		for _, r := range Sum(set, walk.Options{ByRank: true}).Copies {
+		got, pooled := map[string]profilewalk.Copied{}, profilewalk.Copied{}
+		for _, r := range Sum(set, profilewalk.Options{ByRank: true}).Copies {
 			got[r.Row.Rank+r.Row.Name+r.Function+r.Kind.String()] = r.Copied
 			rows++
 		}
@@ -246,7 +246,7 @@ func TestCopiesByLaunch(t *testing.T) {
 		if !maps.Equal(got, want) {
 			t.Fatalf("seed %d:\n got %+v\nwant %+v", seed, got, want)
 		}
-		for _, r := range Sum(set, walk.Options{}).Copies {
+		for _, r := range Sum(set, profilewalk.Options{}).Copies {
 			pooled.Join(&r.Copied)
 		}
 		for _, sum := range want {
@@ -269,7 +269,7 @@ func TestEmittedOperators(t *testing.T) {
 		for rank := range int32(2) {
 			p.fill(rank, 3, 1, 400, 5)
 		}
-		want := Sum(testset.SetOf(p.syms, []string{"TP0", "TP1"}, &p.stream), walk.Options{ByRank: true})
+		want := Sum(testset.SetOf(p.syms, []string{"TP0", "TP1"}, &p.stream), profilewalk.Options{ByRank: true})
 		emitted := p.stream
 		emitted.FrameRows = nil
 		for i, f := range p.stream.FrameRows {
@@ -279,7 +279,7 @@ func TestEmittedOperators(t *testing.T) {
 			emitted.RangeRows = append(emitted.RangeRows, profile.Range{Event: e, TID: f.TID},
 				profile.Range{Event: p.event(e.Rank, e.Start, e.End, "forward"), TID: f.TID})
 		}
-		got := Sum(testset.SetOf(p.syms, []string{"TP0", "TP1"}, &emitted), walk.Options{ByRank: true})
+		got := Sum(testset.SetOf(p.syms, []string{"TP0", "TP1"}, &emitted), profilewalk.Options{ByRank: true})
 		if !slices.Equal(got.Names, want.Names) || !slices.Equal(got.Shapes, want.Shapes) {
 			t.Fatalf("seed %d: got %+v\nwant %+v", seed, got.Shapes, want.Shapes)
 		}

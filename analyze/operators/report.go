@@ -1,8 +1,8 @@
 package operators
 
 import (
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -24,7 +24,7 @@ func (o *Operators) nameReport() *table.Table {
 	case o.outside > 0:
 		t.Note("no operator launched %s of GPU time: the rows in parentheses", table.InWords(o.outside))
 	}
-	walk.NoteGraphs(t, o.whole)
+	profilewalk.NoteGraphs(t, o.whole)
 	if o.graphs == nil && o.replayed && !o.export {
 		t.Note("recordings of the capture of CUDA graphs, or of a pass without them, say which operators their kernels are of: --captures FOLDER")
 	}
@@ -56,17 +56,17 @@ const maxShapes, maxTypes = 60, 40
 
 // fields returns the columns of rows that what names; more follow the name.
 func (o *Operators) fields(what string, more []table.Field[Row]) []table.Field[Row] {
-	row := func(r *Row) *walk.Row { return &r.Row }
-	fields := append(walk.RankFields(o.ByRank, row),
-		walk.ShareField("part of the GPU time of all rows, of their own", func(r *Row) float64 { return r.Share }),
+	row := func(r *Row) *profilewalk.Row { return &r.Row }
+	fields := append(profilewalk.RankFields(o.ByRank, row),
+		profilewalk.ShareField("part of the GPU time of all rows, of their own", func(r *Row) float64 { return r.Share }),
 		table.NsColumn("self gpu", "kernels, copies, and fills that it launched itself", func(r *Row) int64 { return r.SelfGPU }),
 		table.NsColumn("gpu", "the same, and those of operators in it", func(r *Row) int64 { return r.GPU }),
 		table.NsColumn("self cpu", "time of threads in it and in no operator within", func(r *Row) int64 { return r.SelfCPU }),
 		table.NsColumn("cpu", "time of threads in it", func(r *Row) int64 { return r.CPU }),
 		table.CountColumn("calls", "how many times it ran", func(r *Row) int64 { return r.Calls }),
 		table.CountColumn("launched", "kernels, copies, and fills that it launched itself", func(r *Row) int64 { return r.Work }))
-	fields = append(fields, walk.RanksFields(o.ByRank, o.ranks, row)...)
-	return append(append(fields, walk.NameField(what, row)), more...)
+	fields = append(fields, profilewalk.RanksFields(o.ByRank, o.ranks, row)...)
+	return append(append(fields, profilewalk.NameField(what, row)), more...)
 }
 
 func (o *Operators) moduleReport() *table.Table {
@@ -78,18 +78,18 @@ func (o *Operators) moduleReport() *table.Table {
 }
 
 func (o *Operators) copyReport() *table.Table {
-	row := func(r *CopyRow) *walk.Row { return &r.Row }
+	row := func(r *CopyRow) *profilewalk.Row { return &r.Row }
 	function := table.TextColumn("function", "innermost Python function around the call that is of no library", func(r *CopyRow) string { return r.Function })
 	function.Most = table.MaxName
-	fields := append(walk.RankFields(o.ByRank, row),
-		walk.ShareField("part of the GPU time of all operators", func(r *CopyRow) float64 { return r.Share }),
+	fields := append(profilewalk.RankFields(o.ByRank, row),
+		profilewalk.ShareField("part of the GPU time of all operators", func(r *CopyRow) float64 { return r.Share }),
 		table.NsColumn("gpu", "sum of the durations", func(r *CopyRow) int64 { return r.Copied.Time }),
 		table.CountColumn("copies", "how many there are", func(r *CopyRow) int64 { return r.Copied.N }))
-	fields = append(fields, walk.CopiedFields(func(r *CopyRow) *walk.Copied { return &r.Copied })...)
+	fields = append(fields, profilewalk.CopiedFields(func(r *CopyRow) *profilewalk.Copied { return &r.Copied })...)
 	fields = append(fields, table.TextColumn("operation", "what was done", func(r *CopyRow) string { return r.Operation }),
-		walk.MemoryField(func(r *CopyRow) profile.CopyKind { return r.Kind }))
-	fields = append(fields, walk.RanksFields(o.ByRank, o.ranks, row)...)
-	fields = append(fields, walk.NameField("operator", row), function)
+		profilewalk.MemoryField(func(r *CopyRow) profile.CopyKind { return r.Kind }))
+	fields = append(fields, profilewalk.RanksFields(o.ByRank, o.ranks, row)...)
+	fields = append(fields, profilewalk.NameField("operator", row), function)
 	return table.New("sgtrace.report.ops.copies/v1", "Copies and fills by what launched them", o.Copies, fields).Stay("size").Leave("operation", "ranks")
 }
 

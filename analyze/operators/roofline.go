@@ -8,8 +8,8 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/graphs"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/roofline"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
@@ -19,8 +19,8 @@ import (
 // A Roofed is the operators of one name and shape in steps of one kind whose longest kernel has one name, and
 // how near these come to what the GPU can do.
 type Roofed struct {
-	Row           walk.Row // Name is the operator; "" is unknown
-	Kernel        string   // the longest of an operator
+	Row           profilewalk.Row // Name is the operator; "" is unknown
+	Kernel        string          // the longest of an operator
 	Shapes, Types string
 	Mask          profile.Mask     // of attention
 	Step          profile.StepKind // StepOther is unknown, or both
@@ -96,7 +96,7 @@ type roofs struct {
 	set    *profile.Set
 	routed *roofline.RoutedTokens
 	clocks []float64 // of the GPU of each rank, MHz; 0 is unknown
-	steps  *walk.KernelSteps
+	steps  *profilewalk.KernelSteps
 	sums   map[roofKey]*roofSum
 	inputs map[class]roofline.Inputs
 	known  map[modelKey]modeled
@@ -119,7 +119,7 @@ type laneID struct {
 }
 
 func newRoofs(set *profile.Set, s profile.Stream, routed *roofline.RoutedTokens, clocks []float64) *roofs {
-	return &roofs{set, routed, clocks, walk.ReadKernelSteps(set, s), map[roofKey]*roofSum{}, map[class]roofline.Inputs{}, map[modelKey]modeled{}, map[class]bool{}, map[[2]int32]*instance{}, map[laneID]trace.Time{}, graphs.NewParts(set.Syms), map[launchID]class{}}
+	return &roofs{set, routed, clocks, profilewalk.ReadKernelSteps(set, s), map[roofKey]*roofSum{}, map[class]roofline.Inputs{}, map[modelKey]modeled{}, map[class]bool{}, map[[2]int32]*instance{}, map[laneID]trace.Time{}, graphs.NewParts(set.Syms), map[launchID]class{}}
 }
 
 // alone returns how long a kernel ran after the one before it on its stream had ended: programmatic
@@ -322,10 +322,10 @@ func (c *collector) countCaptured(l *graphs.Launch) {
 }
 
 // SumRooflines finds how near kernels come to what their GPUs can do. g is nil without captures of graphs.
-func SumRooflines(set *profile.Set, g *graphs.Graphs, beside Beside, opt walk.Options) *Rooflines {
+func SumRooflines(set *profile.Set, g *graphs.Graphs, beside Beside, opt profilewalk.Options) *Rooflines {
 	clocks := clocksOf(set, beside.Clocks, &opt)
 	streams := make([]map[roofKey]*roofSum, len(set.Streams))
-	walk.EachStream(set, func(i int, s profile.Stream) {
+	profilewalk.EachStream(set, func(i int, s profile.Stream) {
 		r := newRoofs(set, s, beside.Routed, clocks)
 		collect(set, i, s, &opt, pass{selected: selectOperators(set.Syms), graphs: g, roofs: r})
 		for _, x := range r.eager {
@@ -334,19 +334,19 @@ func SumRooflines(set *profile.Set, g *graphs.Graphs, beside Beside, opt walk.Op
 		streams[i] = r.sums
 	})
 	o := &Rooflines{ByRank: opt.ByRank, ranks: len(set.Ranks), gpus: set.GPUs, clocks: clocks}
-	var all []walk.Member[roofKey, roofSum]
+	var all []profilewalk.Member[roofKey, roofSum]
 	for _, sums := range streams {
 		for key, s := range sums {
-			m := walk.Member[roofKey, roofSum]{Key: key, Rank: key.rank, Part: s}
+			m := profilewalk.Member[roofKey, roofSum]{Key: key, Rank: key.rank, Part: s}
 			if !opt.ByRank {
-				m.Key.rank = walk.NoRank
+				m.Key.rank = profilewalk.NoRank
 			}
 			all = append(all, m)
 		}
 	}
 	total := int64(0)
-	for _, p := range walk.Pools(all, roofKey.compare) {
-		row := Roofed{Row: walk.NewRow(set, walk.Key{Rank: p.Key.rank, Name: p.Key.name}, p.Ranks), Kernel: nameOf(set, p.Key.kernel),
+	for _, p := range profilewalk.Pools(all, roofKey.compare) {
+		row := Roofed{Row: profilewalk.NewRow(set, profilewalk.Key{Rank: p.Key.rank, Name: p.Key.name}, p.Ranks), Kernel: nameOf(set, p.Key.kernel),
 			Shapes: nameOf(set, p.Key.shapes), Types: nameOf(set, p.Key.types), Mask: p.Key.mask, Step: p.Key.step}
 		if p.Key.name == 0 {
 			row.Row.Name = ""

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -27,7 +27,7 @@ func productSet(typ, kernel string) (*profile.Set, *testset.RowStream) {
 // roofOf returns the only row, and the notes.
 func roofOf(t *testing.T, set *profile.Set, beside Beside) (*Roofed, string) {
 	t.Helper()
-	o := SumRooflines(set, nil, beside, walk.Options{})
+	o := SumRooflines(set, nil, beside, profilewalk.Options{})
 	if len(o.Rows) != 1 {
 		t.Fatalf("%d rows: %+v", len(o.Rows), o.Rows)
 	}
@@ -106,7 +106,7 @@ func TestRoofOfExpertProducts(t *testing.T) {
 	set := testset.SetOf(syms, []string{"rank 0"}, s)
 	set.GPUs = []string{"AMD Instinct MI300X"}
 	known := 0
-	for _, r := range SumRooflines(set, nil, Beside{}, walk.Options{}).Rows {
+	for _, r := range SumRooflines(set, nil, Beside{}, profilewalk.Options{}).Rows {
 		switch {
 		case math.IsNaN(r.Of()):
 		case !strings.HasSuffix(r.Kernel, "_swiglu") || r.Work.FLOPs != 2*8*64*96 || r.Row.Name != "vllm::moe_forward":

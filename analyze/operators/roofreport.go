@@ -5,24 +5,24 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/roofline"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
 // Report returns the table.
 func (o *Rooflines) Report() *table.Table {
-	row := func(r *Roofed) *walk.Row { return &r.Row }
+	row := func(r *Roofed) *profilewalk.Row { return &r.Row }
 	shapes := table.TextColumn("shapes", "shapes of the inputs of the operator", func(r *Roofed) string { return r.Shapes })
 	types := table.TextColumn("types", "types of these", func(r *Roofed) string { return r.Types })
 	operator := table.TextColumn("operator", "operator that launched it: the innermost one of which a formula is known", func(r *Roofed) string { return r.Row.Name })
 	kernel := table.TextColumn("kernel", "name of the longest kernel of the operator", func(r *Roofed) string { return r.Kernel })
-	step := table.TextColumn("step", "kind of the step: prefill, decode; other is unknown, or both", func(r *Roofed) string { return walk.StepKinds[r.Step] })
+	step := table.TextColumn("step", "kind of the step: prefill, decode; other is unknown, or both", func(r *Roofed) string { return profilewalk.StepKinds[r.Step] })
 	kernel.Most, shapes.Most, types.Most, types.Detail = table.MaxName, maxShapes, maxTypes, true
-	fields := append(walk.RankFields(o.ByRank, row),
-		walk.ShareField("part of the time of all rows", func(r *Roofed) float64 { return r.Share }),
+	fields := append(profilewalk.RankFields(o.ByRank, row),
+		profilewalk.ShareField("part of the time of all rows", func(r *Roofed) float64 { return r.Share }),
 		table.NsColumn("total", "of its kernels, each from when the one before it on its stream ended", func(r *Roofed) int64 { return r.Time }),
 		table.CountColumn("instances", "how many calls of the operator", func(r *Roofed) int64 { return r.Instances }),
 		table.NumberColumn("flops", "floating-point operations of all", func(r *Roofed) float64 { return r.Work.FLOPs }),
@@ -33,7 +33,7 @@ func (o *Rooflines) Report() *table.Table {
 		table.TextColumn("bound", "which takes the GPU longer: computing, moving bytes to and from its memory, or sending them to other GPUs (link)", func(r *Roofed) string { return string(r.Bound) }),
 		table.ShareColumn("roof share", "time in which the GPU can do it at best, as part of the total; above 100 %, the work is not what the formula says", func(r *Roofed) float64 { return r.Of() }),
 	)
-	fields = append(fields, walk.RanksFields(o.ByRank, o.ranks, row)...)
+	fields = append(fields, profilewalk.RanksFields(o.ByRank, o.ranks, row)...)
 	t := table.New("sgtrace.report.kernels.roof/v1", "Kernels and what the GPU can do", o.Rows, append(fields, step, operator, shapes, types, windowColumn(func(r *Roofed) profile.Mask { return r.Mask }), kernel))
 	o.note(t)
 	return t

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/roofline"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
@@ -111,7 +111,7 @@ func (f *Fill) why() string {
 }
 
 // SumFills finds the kernels that do not fill the GPU.
-func SumFills(set *profile.Set, opt walk.Options) *Fills {
+func SumFills(set *profile.Set, opt profilewalk.Options) *Fills {
 	type sums struct {
 		rows map[fillKey]*Fill
 		f    Fills
@@ -121,10 +121,10 @@ func SumFills(set *profile.Set, opt walk.Options) *Fills {
 	for rank := range names {
 		names[rank] = set.GPU(int32(rank))
 	}
-	walk.EachStream(set, func(i int, s profile.Stream) {
+	profilewalk.EachStream(set, func(i int, s profile.Stream) {
 		x := &streams[i]
 		x.rows = map[fillKey]*Fill{}
-		steps := walk.ReadKernelSteps(set, s)
+		steps := profilewalk.ReadKernelSteps(set, s)
 		for k := range s.Kernels {
 			if k.Graph || !opt.Keeps(&k.Event) {
 				continue
@@ -212,7 +212,7 @@ func (f *Fills) Report() *table.Table {
 		count("threads", "of a block", func(r *Fill) int64 { return int64(r.Shape.Threads) }),
 		count("registers", "of a thread", func(r *Fill) int64 { return int64(r.Shape.Registers) }),
 		count("shared", "bytes of shared memory of a block", func(r *Fill) int64 { return int64(r.Shape.Shared) }),
-		table.TextColumn("step", "kind of the step: prefill, decode; other is unknown, or both", func(r *Fill) string { return walk.StepKinds[r.Step] }),
+		table.TextColumn("step", "kind of the step: prefill, decode; other is unknown, or both", func(r *Fill) string { return profilewalk.StepKinds[r.Step] }),
 		table.NumberColumn("fills at", "how many times the blocks fill the GPU", (*Fill).fillsAt),
 		table.NumberColumn("fills at batch", "requests of a decode step at which its blocks would be as many as multiprocessors, if they grow with the batch", func(r *Fill) float64 {
 			if r.Step != profile.StepDecode || r.Batch <= 0 {

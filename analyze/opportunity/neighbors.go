@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
@@ -59,8 +59,8 @@ type seeker struct {
 const numSteps = profile.StepDecode + 1
 
 // seek finds what neighbors on the streams of some processes one kernel could do, and what could run at once.
-func seek(set *profile.Set, s profile.Stream, of server, opt *walk.Options) *seeker {
-	steps := walk.ReadKernelSteps(set, s)
+func seek(set *profile.Set, s profile.Stream, of server, opt *profilewalk.Options) *seeker {
+	steps := profilewalk.ReadKernelSteps(set, s)
 	x := &seeker{steps: steps.CountServer(opt), kinds: trace.EachName(set.Syms, kernelKindOf), of: of, all: map[string]*occurrence{}}
 	devices := map[device][]span{}
 	for k := range s.Kernels {
@@ -103,7 +103,7 @@ func (f *occurrence) whole() string {
 	if f.source == "" {
 		name = f.kernels
 	}
-	return walk.StepKinds[f.step] + "\x00" + name
+	return profilewalk.StepKinds[f.step] + "\x00" + name
 }
 
 // countAttention counts how many times attention is computed: some splits it into several kernels.
@@ -199,7 +199,7 @@ func (x *seeker) count(what, how, source string, kernels []ran) {
 		longest = max(longest, k.dur)
 	}
 	step := kernels[0].step
-	key := walk.StepKinds[step] + "\x00" + what + "\x00" + strings.Join(names, "\x00")
+	key := profilewalk.StepKinds[step] + "\x00" + what + "\x00" + strings.Join(names, "\x00")
 	f := order.Memo(x.all, key, func() *occurrence {
 		return &occurrence{what: what, how: how, source: source, step: step, kernels: strings.Join(names, ", ")}
 	})

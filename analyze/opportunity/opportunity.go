@@ -11,9 +11,9 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/graphs"
 	"github.com/sgtrace/sgtrace/analyze/operators"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/roofline"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
@@ -44,7 +44,7 @@ type Opportunities struct {
 const minSaved = 0.005
 
 // Find finds what could be faster. g is nil without captures of graphs.
-func Find(set *profile.Set, g *graphs.Graphs, roofs *operators.Rooflines, fills *Fills, opt walk.Options) *Opportunities {
+func Find(set *profile.Set, g *graphs.Graphs, roofs *operators.Rooflines, fills *Fills, opt profilewalk.Options) *Opportunities {
 	o := &Opportunities{pieces: map[string]bool{}}
 	inPattern := o.seekAll(set, &opt)
 	o.padding(g)
@@ -78,7 +78,7 @@ func serverOf(set *profile.Set) server {
 		}
 	}
 	found := make([]server, len(set.Streams))
-	walk.EachStream(set, func(i int, s profile.Stream) {
+	profilewalk.EachStream(set, func(i int, s profile.Stream) {
 		for r := range s.Ranges {
 			switch name := set.Syms.Name(r.Name); {
 			case strings.HasPrefix(name, "step["):
@@ -99,9 +99,9 @@ func serverOf(set *profile.Set) server {
 }
 
 // seekAll adds what the order of kernels tells, and returns the names of those that one could replace.
-func (o *Opportunities) seekAll(set *profile.Set, opt *walk.Options) map[string]bool {
+func (o *Opportunities) seekAll(set *profile.Set, opt *profilewalk.Options) map[string]bool {
 	streams, of := make([]*seeker, len(set.Streams)), serverOf(set)
-	walk.EachStream(set, func(i int, s profile.Stream) { streams[i] = seek(set, s, of, opt) })
+	profilewalk.EachStream(set, func(i int, s profile.Stream) { streams[i] = seek(set, s, of, opt) })
 	o.overlaps(streams)
 	return o.neighbors(streams)
 }
@@ -293,12 +293,12 @@ func (x *Opportunity) title() string {
 	if x.Step == profile.StepOther {
 		return x.What
 	}
-	return x.What + ", in " + walk.StepKinds[x.Step] + " steps"
+	return x.What + ", in " + profilewalk.StepKinds[x.Step] + " steps"
 }
 
 // FromKernels finds what could be faster from the kernels alone: what one could do in place of several, and what
 // could run at once. It needs neither shapes nor captures.
-func FromKernels(set *profile.Set, opt walk.Options) *Opportunities {
+func FromKernels(set *profile.Set, opt profilewalk.Options) *Opportunities {
 	o := &Opportunities{pieces: map[string]bool{}}
 	o.seekAll(set, &opt)
 	o.finish()
@@ -347,7 +347,7 @@ func (o *Opportunities) Report() *table.Table {
 		}),
 		table.NsColumn("total", "what it takes", func(x *Opportunity) int64 { return x.Total }),
 		table.CountColumn("instances", "how many there are", func(x *Opportunity) int64 { return x.Instances }),
-		table.TextColumn("step", "kind of the step: prefill, decode; other is unknown, or both", func(x *Opportunity) string { return walk.StepKinds[x.Step] }),
+		table.TextColumn("step", "kind of the step: prefill, decode; other is unknown, or both", func(x *Opportunity) string { return profilewalk.StepKinds[x.Step] }),
 		table.TextColumn("what", "what was seen", func(x *Opportunity) string { return x.What }),
 		where, how, source,
 	})

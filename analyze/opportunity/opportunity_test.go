@@ -7,7 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/operators"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -32,7 +32,7 @@ func modelSet(layers int, blocks int64, kernels ...string) *profile.Set {
 }
 
 func find(set *profile.Set) (*Opportunities, *Fills) {
-	opt := walk.Options{}
+	opt := profilewalk.Options{}
 	fills := SumFills(set, opt)
 	return Find(set, nil, operators.SumRooflines(set, nil, operators.Beside{}, opt), fills, opt), fills
 }
@@ -126,7 +126,7 @@ func TestWhyNotFull(t *testing.T) {
 		for i := range set.Streams[0].(*testset.RowStream).KernelRows {
 			set.Streams[0].(*testset.RowStream).KernelRows[i].Shape = c.shape
 		}
-		f := SumFills(set, walk.Options{})
+		f := SumFills(set, profilewalk.Options{})
 		switch {
 		case c.why == "" && len(f.Rows) == 0:
 		case len(f.Rows) != 1 || f.Rows[0].why() != c.why || math.Abs(f.Rows[0].idle()-c.idle) > 1e-9:
@@ -191,7 +191,7 @@ func TestFinding(t *testing.T) {
 		{[]string{"flash_fwd_kernel", "nvjet_tst", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "rms_norm_kernel", "nvjet_tst"}, "all-reduce, then norm"},
 		{[]string{"flash_fwd_kernel", "nvjet_tst"}, ""},
 	} {
-		found, check := FromKernels(modelSet(8, 1000, c.kernels...), walk.Options{}).Finding()
+		found, check := FromKernels(modelSet(8, 1000, c.kernels...), profilewalk.Options{}).Finding()
 		switch {
 		case c.want == "" && len(found) == 0 && check.State() == finding.NotApplicable:
 		case c.want == "" || len(found) != 1 || !strings.Contains(found[0].Text, c.want):

@@ -8,7 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/curves"
 
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -88,7 +88,7 @@ type level struct {
 // counters reads the samples of all streams.
 func (c *Collector) counters() []Counter {
 	read := make([]map[counterKey]*counting, len(c.set.Streams))
-	walk.EachStream(c.set, func(i int, s profile.Stream) { read[i] = c.readSamples(i, s) })
+	profilewalk.EachStream(c.set, func(i int, s profile.Stream) { read[i] = c.readSamples(i, s) })
 	var list []Counter
 	for _, of := range read {
 		for key, x := range of {

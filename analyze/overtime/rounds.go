@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/hash"
 	"github.com/sgtrace/sgtrace/internal/parallel"
@@ -199,7 +199,7 @@ func (c *Collector) candidates(of map[int32]bool) map[int32][]candidate {
 	if len(at) == 0 {
 		return nil
 	}
-	names := walk.StepNames(c.set.Syms)
+	names := profilewalk.StepNames(c.set.Syms)
 	for _, st := range c.set.Streams {
 		st.Ranges(func(r *profile.Range) bool {
 			if len(list[r.Rank]) == 0 || r.Open {
@@ -249,10 +249,12 @@ type launched struct {
 }
 
 // A roundWalk reads kernels and copies of some ranks in one stream, with their launches.
-type roundWalk struct{ ranks walk.PerRank[roundRank] }
+type roundWalk struct {
+	ranks profilewalk.PerRank[roundRank]
+}
 
 type roundRank struct {
-	launches walk.Launches
+	launches profilewalk.Launches
 	work     map[int32][]launched // by device
 	time     int64                // ns, also of that whose launch is not known
 }
@@ -261,10 +263,10 @@ func (w *roundWalk) run(stream profile.Stream, of map[int32][]candidate) {
 	for rank := range of {
 		w.ranks.At(rank).work = map[int32][]launched{}
 	}
-	join := walk.Joiner{Copies: true, Call: w.addCall, Work: w.addKernel, Orphan: w.addOrphan}
-	join.Run(stream, &walk.Options{})
+	join := profilewalk.Joiner{Copies: true, Call: w.addCall, Work: w.addKernel, Orphan: w.addOrphan}
+	join.Run(stream, &profilewalk.Options{})
 	for _, rank := range w.ranks.All() {
-		rank.launches = walk.Launches{}
+		rank.launches = profilewalk.Launches{}
 	}
 }
 

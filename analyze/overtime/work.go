@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/curves"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -32,11 +32,13 @@ func (c *Collector) addSteps(t *Timeline, g *gpu.GPUs) {
 }
 
 // addStepsOf adds the steps of a rank to its devices.
-func (c *Collector) addStepsOf(devices []*Device, steps []walk.Step) {
+func (c *Collector) addStepsOf(devices []*Device, steps []profilewalk.Step) {
 	cells := make([]Cell, c.grid.N())
 	counted := true
 	steps = slices.Clone(steps)
-	slices.SortFunc(steps, func(a, b walk.Step) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
+	slices.SortFunc(steps, func(a, b profilewalk.Step) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End))
+	})
 	until := trace.Time(math.MinInt64)
 	for i := range steps {
 		s := &steps[i]
@@ -72,7 +74,7 @@ func (c *Collector) addStepsOf(devices []*Device, steps []walk.Step) {
 }
 
 // extent returns when a step was under way, on the host or on a device.
-func extent(s *walk.Step) (from, to trace.Time) {
+func extent(s *profilewalk.Step) (from, to trace.Time) {
 	if s.Projected {
 		return min(s.Start, s.First), max(s.End, s.Last)
 	}

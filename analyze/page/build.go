@@ -13,8 +13,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/overview"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 )
 
 // Overview makes the page of an overview: what it says, and a section for everything
@@ -51,7 +51,7 @@ func Overview(o *overview.Overview, made Provenance, shorten func([]*table.Table
 		if s := Opportunities(o, captured, src); len(s.Figures) > 0 {
 			sections = append(sections, s)
 		}
-		sections = append(sections, Stacks(host.Sum(o.Profiles, walk.Options{From: o.Devices.From, To: o.Devices.To}, captured), src))
+		sections = append(sections, Stacks(host.Sum(o.Profiles, profilewalk.Options{From: o.Devices.From, To: o.Devices.To}, captured), src))
 	}
 	if shorten != nil {
 		shortenTables(sections, shorten)

@@ -11,9 +11,9 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/opportunity"
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/roofline"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
@@ -33,7 +33,7 @@ const (
 // captures of graphs.
 func Opportunities(o *overview.Overview, captured *graphs.Graphs, src Source) Section {
 	s := Section{ID: "faster", Title: "What could be faster"}
-	opt := walk.Options{From: o.Devices.From, To: o.Devices.To}
+	opt := profilewalk.Options{From: o.Devices.From, To: o.Devices.To}
 	fills := opportunity.SumFills(o.Profiles, opt)
 	clocks := finders.SMClocks(o.Of.Series, o.Profiles, gpu.Options{From: opt.From, To: opt.To})
 	roofs := operators.SumRooflines(o.Profiles, captured, operators.Beside{Routed: roofline.RoutedTokensOf(o.Of.Experts), Clocks: clocks}, opt)
@@ -61,7 +61,7 @@ func Opportunities(o *overview.Overview, captured *graphs.Graphs, src Source) Se
 
 // roofFigure shows how near operators come to what the GPU can do; nil if that is known of none, or the GPUs differ.
 func roofFigure(roofs *operators.Rooflines, set *profile.Set, src Source) *Figure {
-	g, ok := roofline.GPUOf(set.GPU(walk.NoRank))
+	g, ok := roofline.GPUOf(set.GPU(profilewalk.NoRank))
 	if !ok {
 		return nil
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
@@ -43,11 +43,11 @@ type launched struct{ start, launch trace.Time }
 type hostWalk struct {
 	syms    *trace.Symbols
 	classes *trace.PerName[kernelname.NameClass]
-	ranks   walk.PerRank[hostRank]
+	ranks   profilewalk.PerRank[hostRank]
 }
 
 type hostRank struct {
-	launches walk.Launches
+	launches profilewalk.Launches
 	kernels  []launched // of collectives
 	waits    []hostWait
 }
@@ -58,8 +58,8 @@ func (r *Run) readHosts(set *profile.Set) {
 	kernels := make([][]launched, len(r.names))
 	for _, stream := range set.Streams {
 		w := &hostWalk{syms: set.Syms, classes: kernelname.DefaultClasses().Table(set.Syms)}
-		join := walk.Joiner{Call: w.addCall, Work: w.addKernel, Orphan: func(*profile.Kernel) {}}
-		join.Run(stream, &walk.Options{})
+		join := profilewalk.Joiner{Call: w.addCall, Work: w.addKernel, Orphan: func(*profile.Kernel) {}}
+		join.Run(stream, &profilewalk.Options{})
 		for rank, h := range w.ranks.All() {
 			if int(rank) >= len(r.hosts) {
 				continue // children that are no rank

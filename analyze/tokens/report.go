@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -17,8 +17,8 @@ import (
 // Report makes a table of the tokens of steps.
 func (t *Tokens) Report() *table.Table {
 	fields := []table.Field[Row]{
-		table.TextColumn("kind", "prefill (EXTEND), decode, or other: mixtures, idle steps", func(r *Row) string { return walk.StepKinds[r.Kind] }),
-		table.TextColumn("batch", "requests in the batch", func(r *Row) string { return walk.BatchWords(r.MinBatch, r.MaxBatch) }),
+		table.TextColumn("kind", "prefill (EXTEND), decode, or other: mixtures, idle steps", func(r *Row) string { return profilewalk.StepKinds[r.Kind] }),
+		table.TextColumn("batch", "requests in the batch", func(r *Row) string { return profilewalk.BatchWords(r.MinBatch, r.MaxBatch) }),
 		table.TextColumn("rank", "rank, or process that is none", func(r *Row) string { return r.Rank }),
 		table.CountColumn("steps", "steps of the server", func(r *Row) int64 { return int64(r.Steps) }),
 		table.CountColumn("known steps", "steps whose names tell their tokens; the next columns are of these", func(r *Row) int64 { return int64(r.Known.N) }).InDetail(),

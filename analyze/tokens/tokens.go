@@ -11,7 +11,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -48,7 +48,7 @@ type Count struct {
 // A Rank is all steps of a rank.
 type Rank struct {
 	Name   string
-	ByKind [len(walk.StepKinds)]Count
+	ByKind [len(profilewalk.StepKinds)]Count
 }
 
 // Measure counts the tokens of the steps of all ranks.
@@ -58,7 +58,7 @@ func Measure(gpus *gpu.GPUs) *Tokens {
 		t.add(&gpus.Served[i])
 	}
 	slices.SortStableFunc(t.Rows, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(walk.StepKinds[b.Kind], walk.StepKinds[a.Kind]), cmp.Compare(a.MinBatch, b.MinBatch))
+		return cmp.Or(cmp.Compare(profilewalk.StepKinds[b.Kind], profilewalk.StepKinds[a.Kind]), cmp.Compare(a.MinBatch, b.MinBatch))
 	})
 	return t
 }
@@ -74,7 +74,7 @@ func (t *Tokens) add(served *gpu.RankSteps) {
 	first := len(t.Rows)
 	for i := range served.Steps {
 		s := &served.Steps[i]
-		from, to := walk.BatchBucket(s.StepName.Batch)
+		from, to := profilewalk.BatchBucket(s.StepName.Batch)
 		at, ok := index[key{s.StepName.Kind, from}]
 		if !ok {
 			at = len(t.Rows)
@@ -96,7 +96,7 @@ func (t *Tokens) add(served *gpu.RankSteps) {
 	t.Ranks = append(t.Ranks, rank)
 }
 
-func (c *Count) add(s *walk.Step) {
+func (c *Count) add(s *profilewalk.Step) {
 	c.Steps++
 	tokens, ok := s.StepName.Tokens()
 	if !ok {

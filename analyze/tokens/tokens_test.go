@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/profile"
@@ -239,7 +239,7 @@ func TestRealCaptures(t *testing.T) {
 			continue
 		}
 		r := &tokens.Rows[0]
-		if r.Kind != c.kind || walk.BatchWords(r.MinBatch, r.MaxBatch) != c.batch || r.Known.Total != c.tokens || r.Decoded != c.decoded ||
+		if r.Kind != c.kind || profilewalk.BatchWords(r.MinBatch, r.MaxBatch) != c.batch || r.Known.Total != c.tokens || r.Decoded != c.decoded ||
 			r.Projected != c.tokens || r.Graphs.Graph.N != c.graphs || r.Graphs.Eager.N != 0 || math.Abs(r.onDevice()/c.perSecond-1) > 1e-6 {
 			t.Errorf("%s: %+v, %v/s", c.file, r, r.onDevice())
 		}

@@ -18,9 +18,9 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/operators"
 	"github.com/sgtrace/sgtrace/analyze/opportunity"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/roofline"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/walk"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -75,16 +75,16 @@ func (in *Reading) CheckWindow(d *document.Document) error {
 }
 
 // A sum makes the tables of a report that sums up events of profilers, the main one first.
-type sum func(*profile.Set, walk.Options) []*table.Table
+type sum func(*profile.Set, profilewalk.Options) []*table.Table
 
 // oneTable returns a sum whose only table is of what is measured.
-func oneTable[S interface{ Report() *table.Table }](measure func(*profile.Set, walk.Options) S) sum {
-	return func(set *profile.Set, opt walk.Options) []*table.Table {
+func oneTable[S interface{ Report() *table.Table }](measure func(*profile.Set, profilewalk.Options) S) sum {
+	return func(set *profile.Set, opt profilewalk.Options) []*table.Table {
 		return []*table.Table{measure(set, opt).Report()}
 	}
 }
 
-func copyTables(set *profile.Set, opt walk.Options) []*table.Table {
+func copyTables(set *profile.Set, opt profilewalk.Options) []*table.Table {
 	return kernel.SumCopies(set, opt).Reports()
 }
 
@@ -96,7 +96,7 @@ func sumOf(rows string, tables sum) func(*cli.Context) (Run, error) {
 			if err := in.needProfiles(); err != nil {
 				return nil, err
 			}
-			list := tables(in.Profiles, walk.Options{ByRank: byRank, Open: open, From: in.From, To: in.To})
+			list := tables(in.Profiles, profilewalk.Options{ByRank: byRank, Open: open, From: in.From, To: in.To})
 			t := list[0]
 			if t.Len() == 0 && in.Selected {
 				return nil, in.noneSelected("no " + rows)
@@ -123,7 +123,7 @@ func parseKernels(ctx *cli.Context) (Run, error) {
 		if err != nil || alone {
 			return d, err
 		}
-		opt := walk.Options{ByRank: byRank, From: in.From, To: in.To}
+		opt := profilewalk.Options{ByRank: byRank, From: in.From, To: in.To}
 		fills := opportunity.SumFills(in.Profiles, opt)
 		captured := graphs.Collect(in.Profiles)
 		clocks := finders.SMClocks(in.Series, in.Profiles, gpu.Options{From: in.From, To: in.To})
@@ -198,7 +198,7 @@ func listOf(tables sum) func(*cli.Context) (Run, error) {
 			if err := in.needProfiles(); err != nil {
 				return nil, err
 			}
-			d := document.Of(tables(in.Profiles, walk.Options{ByRank: byRank, From: in.From, To: in.To})...)
+			d := document.Of(tables(in.Profiles, profilewalk.Options{ByRank: byRank, From: in.From, To: in.To})...)
 			d.LimitAll = true
 			return d, nil
 		}, nil
@@ -206,11 +206,11 @@ func listOf(tables sum) func(*cli.Context) (Run, error) {
 }
 
 // operatorTables and stackTables are of operators, and of where time went by stack.
-func operatorTables(set *profile.Set, opt walk.Options) []*table.Table {
+func operatorTables(set *profile.Set, opt profilewalk.Options) []*table.Table {
 	return operators.Sum(set, opt).Reports()
 }
 
-func stackTables(set *profile.Set, opt walk.Options) []*table.Table {
+func stackTables(set *profile.Set, opt profilewalk.Options) []*table.Table {
 	return host.Sum(set, opt, graphs.Collect(set)).Reports()
 }
 

@@ -1,9 +1,9 @@
-package walk_test
+package profilewalk_test
 
 import (
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze/walk"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -28,7 +28,7 @@ func TestKernelSteps(t *testing.T) {
 		},
 	}
 	set := testset.SetOf(syms, []string{"rank 0"}, s)
-	steps := walk.ReadKernelSteps(set, set.Streams[0])
+	steps := profilewalk.ReadKernelSteps(set, set.Streams[0])
 	for correlation, want := range map[int64]struct {
 		kind  profile.StepKind
 		batch int32
@@ -44,10 +44,10 @@ func TestKernelSteps(t *testing.T) {
 			t.Errorf("call %d: %v, %d requests, %d keys, want %+v", correlation, kind, batch, keys, want)
 		}
 	}
-	if n := steps.CountServer(&walk.Options{}); n != 2 {
+	if n := steps.CountServer(&profilewalk.Options{}); n != 2 {
 		t.Errorf("%d steps of servers, want 2", n)
 	}
-	if n := steps.CountServer(&walk.Options{From: 250}); n != 1 {
+	if n := steps.CountServer(&profilewalk.Options{From: 250}); n != 1 {
 		t.Errorf("%d steps of servers from 250 on, want 1", n)
 	}
 }

@@ -1,4 +1,4 @@
-package walk
+package profilewalk
 
 import "github.com/sgtrace/sgtrace/profile"
 
