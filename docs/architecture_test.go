@@ -34,7 +34,7 @@ var (
 	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/metric", "analyze/place", "analyze/finding", "analyze/document",
 		"analyze/curves", "analyze/load", "analyze/straggler", "analyze/cause", "analyze/slo", "analyze/profilewalk", "analyze/replay", "analyze/rankreplay"}
 	// single answer a question each from tables alone, asking with the answers of other packages, too.
-	single = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/serverlimit", "analyze/lifecycle", "analyze/logged", "analyze/kernel", "analyze/gpu", "analyze/rank", "analyze/hang", "analyze/hardware",
+	single = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/serverlimit", "analyze/lifecycle", "analyze/telemetry", "analyze/kernel", "analyze/gpu", "analyze/rank", "analyze/hang", "analyze/hardware",
 		"analyze/allocations", "analyze/routing", "analyze/inspect"}
 	asking = []string{"analyze/gpuloss", "analyze/collective", "analyze/host", "analyze/gaps", "analyze/graphs", "analyze/roofline", "analyze/operators", "analyze/opportunity", "analyze/tokens", "analyze/overtime", "analyze/diff",
 		"analyze/critical"}

@@ -10,12 +10,12 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/hardware"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
-	"github.com/sgtrace/sgtrace/analyze/logged"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -46,18 +46,18 @@ var consequences = []finding.Consequence{
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: asTheClock, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Enough: asTheClock},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Imbalance, Subkinds: []string{""}, Enough: asTheClock},
-	{Cause: finding.Errors, CauseSubkind: logged.Died, Effect: finding.Lifecycle, Subkinds: logged.Gone, Elsewhere: true, Enough: afterItDied},
-	{Cause: finding.GPU, Effect: finding.Errors, Subkinds: []string{logged.Died, logged.Transfers}, Enough: afterXid, Costs: true},
-	{Cause: finding.GPU, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Hang, logged.Hang}, Enough: afterXid, Costs: true},
-	{Cause: finding.Transfer, CauseSubkind: logged.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", cause.Transfer.String()}, Around: true, Costs: true},
-	{Cause: finding.Transfer, CauseSubkind: logged.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", cause.Transfer.String()}},
-	{Cause: finding.Transfer, CauseSubkind: logged.SlowLink, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: asTransfers},
-	{Cause: finding.Errors, CauseSubkind: logged.Died, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Restart}, Around: true},
-	{Cause: finding.Errors, CauseSubkind: logged.Died, Effect: finding.Load, Subkinds: []string{"", finding.Waits}, AtPlaces: true, Around: true},
-	{Cause: finding.Errors, CauseSubkind: logged.Died, Effect: finding.Imbalance, Subkinds: []string{""}, Around: true},
-	{Cause: finding.Transfer, CauseSubkind: logged.SlowLink, Effect: finding.Load, Subkinds: []string{"", finding.Waits}, Around: true},
-	{Cause: finding.Hang, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Hang, logged.Hang, logged.Taken + " Killed"}, Around: true, Enough: afterHang, Costs: true},
-	{Cause: finding.Hang, Effect: finding.Errors, Subkinds: []string{logged.Died, requests.GivenUp}, Around: true, Enough: afterHang, Costs: true},
+	{Cause: finding.Errors, CauseSubkind: telemetry.Died, Effect: finding.Lifecycle, Subkinds: telemetry.Gone, Elsewhere: true, Enough: afterItDied},
+	{Cause: finding.GPU, Effect: finding.Errors, Subkinds: []string{telemetry.Died, telemetry.Transfers}, Enough: afterXid, Costs: true},
+	{Cause: finding.GPU, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Hang, telemetry.Hang}, Enough: afterXid, Costs: true},
+	{Cause: finding.Transfer, CauseSubkind: telemetry.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", cause.Transfer.String()}, Around: true, Costs: true},
+	{Cause: finding.Transfer, CauseSubkind: telemetry.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", cause.Transfer.String()}},
+	{Cause: finding.Transfer, CauseSubkind: telemetry.SlowLink, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: asTransfers},
+	{Cause: finding.Errors, CauseSubkind: telemetry.Died, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Restart}, Around: true},
+	{Cause: finding.Errors, CauseSubkind: telemetry.Died, Effect: finding.Load, Subkinds: []string{"", finding.Waits}, AtPlaces: true, Around: true},
+	{Cause: finding.Errors, CauseSubkind: telemetry.Died, Effect: finding.Imbalance, Subkinds: []string{""}, Around: true},
+	{Cause: finding.Transfer, CauseSubkind: telemetry.SlowLink, Effect: finding.Load, Subkinds: []string{"", finding.Waits}, Around: true},
+	{Cause: finding.Hang, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Hang, telemetry.Hang, telemetry.Taken + " Killed"}, Around: true, Enough: afterHang, Costs: true},
+	{Cause: finding.Hang, Effect: finding.Errors, Subkinds: []string{telemetry.Died, requests.GivenUp}, Around: true, Enough: afterHang, Costs: true},
 	{Cause: finding.Front, Effect: finding.Tail, Subkinds: []string{cause.Router.String(), cause.Dispatch.String(), cause.Unaccounted.String()}},
 	{Cause: finding.Front, Effect: finding.Change, Subkinds: []string{change.TokenizingSubkind}},
 	{Cause: finding.Front, CauseSubkind: serverlimit.Tokenizer, Effect: finding.Tail, Subkinds: []string{cause.Return.String()}}, // it answers, too
@@ -81,13 +81,13 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Common, Effect: finding.Tail, Subkinds: cause.Names(), SameRequests: true},
 	{Cause: finding.Change, CauseSubkind: finding.StepYield, Effect: finding.Tail, Subkinds: []string{cause.Decode.String()}},
 	{Cause: finding.Slower, Effect: finding.Change, Subkinds: []string{change.Pace}, OnRanks: true},
-	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Limit, Subkinds: logged.Limits, Later: true, Costs: true},
+	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Limit, Subkinds: telemetry.Limits, Later: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Load, Subkinds: []string{finding.Waits}, Later: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Slower, Subkinds: []string{""}, Later: true},
 	{Cause: finding.Change, CauseSubkind: finding.StepYield, Effect: finding.Slower, Subkinds: []string{""}, Later: true, Costs: true},
-	{Cause: finding.Change, CauseSubkind: finding.StepYield, Effect: finding.Limit, Subkinds: logged.Limits, Later: true, Costs: true},
+	{Cause: finding.Change, CauseSubkind: finding.StepYield, Effect: finding.Limit, Subkinds: telemetry.Limits, Later: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.StepYield, Effect: finding.Load, Subkinds: []string{finding.Waits}, Later: true, Costs: true},
-	{Cause: finding.Change, CauseSubkind: logged.GraphedSteps, Effect: finding.Slower, Subkinds: []string{""}, Later: true, Costs: true},
+	{Cause: finding.Change, CauseSubkind: telemetry.GraphedSteps, Effect: finding.Slower, Subkinds: []string{""}, Later: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Tail, Subkinds: cause.Names()},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Change, Subkinds: []string{change.Pace}, Around: true, Enough: worksOff},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Load, Subkinds: append(cause.Names(), finding.Waits)},
@@ -112,13 +112,13 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Slower, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: avoided},
 	{Cause: finding.Transfer, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: avoided},
 	{Cause: finding.Imbalance, Effect: finding.Limit, Subkinds: serverlimit.Subkinds, OnRanks: true, Later: true, Enough: onThatRank, Costs: true},
-	{Cause: finding.Imbalance, Effect: finding.Limit, Subkinds: logged.Limits, OnRanks: true, Later: true, Enough: onThatRank, Costs: true},
+	{Cause: finding.Imbalance, Effect: finding.Limit, Subkinds: telemetry.Limits, OnRanks: true, Later: true, Enough: onThatRank, Costs: true},
 	{Cause: finding.Memory, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: asMemoryFills, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Change, Subkinds: []string{""}, Enough: asTheClock},
 	{Cause: finding.Host, Effect: finding.Slower, Subkinds: []string{""}, Enough: asTheHost},
 	{Cause: finding.Host, Effect: finding.Straggler, Subkinds: []string{""}, Enough: asTheHost},
 	{Cause: finding.Host, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: asTheHost},
-	{Cause: finding.Transfer, CauseSubkind: logged.SlowLink, Effect: finding.Common, Elsewhere: true, Enough: mostlyOf(cause.Transfer)},
+	{Cause: finding.Transfer, CauseSubkind: telemetry.SlowLink, Effect: finding.Common, Elsewhere: true, Enough: mostlyOf(cause.Transfer)},
 	{Cause: finding.Load, Effect: finding.Common, Enough: mostlyOf(cause.Queue)},
 	{Cause: finding.Load, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: showsIn, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Straggler, Subkinds: []string{""}, OnRanks: true, Enough: asItsClock, Costs: true},
@@ -177,7 +177,7 @@ func onThatRank(reached, skewed *finding.Finding) bool {
 // it fills before, with contexts that steps take longer for, and what was thrown out is computed again.
 func asMemoryFills(pace, retracted *finding.Finding) bool {
 	const fills = trace.Time(60e9)
-	return retracted.Metric.Name == logged.Retracted && pace.Since != 0 && pace.Since+pace.Within+fills >= retracted.Since &&
+	return retracted.Metric.Name == telemetry.Retracted && pace.Since != 0 && pace.Since+pace.Within+fills >= retracted.Since &&
 		(retracted.Until == 0 || pace.Since <= retracted.Until+fills)
 }
 

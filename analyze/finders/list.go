@@ -14,13 +14,13 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/hardware"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
-	"github.com/sgtrace/sgtrace/analyze/logged"
 	"github.com/sgtrace/sgtrace/analyze/operators"
 	"github.com/sgtrace/sgtrace/analyze/opportunity"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
@@ -137,31 +137,31 @@ var All = []Finder{
 	{finding.Lifecycle, "servers that hang or died, with requests that never ended, and servers that were restarted", Requests,
 		finding.Warning, finding.Likely, finding.Requests, finding.AtPlace, []string{"--timeline", "--table", "summary.events"}, lives},
 	{finding.Errors, "processes that ended by an exception or ran out of memory, communication that failed, transfers that did not arrive, and server errors, as logs have them", Logs,
-		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Failures)},
+		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*telemetry.Logged).Failures)},
 	{finding.Lifecycle, "servers whose watchdogs or health checks say that they hang, and servers that were told to end, as logs have them", Logs,
-		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Lives)},
+		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*telemetry.Logged).Lives)},
 	{finding.Lifecycle, "pods that Kubernetes evicted, killed, or started again, whose probes fail, or that do not start, and nodes that it lost", Logs,
-		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Cluster)},
+		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*telemetry.Logged).Cluster)},
 	{finding.Lifecycle, "servers that a router took out, or that did not answer it, as its log has it", Logs,
-		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Routing)},
+		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*telemetry.Logged).Routing)},
 	{finding.Imbalance, "a DP rank, or a server, that has more than its share of the load, as logs have it", Logs,
-		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--by-rank", "--table", "logs.ranks"}, ofLogs((*logged.Logged).Imbalances)},
+		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--by-rank", "--table", "logs.ranks"}, ofLogs((*telemetry.Logged).Imbalances)},
 	{finding.Change, "a scheduler that stood still while it had requests in its batch, and what it did meanwhile: it wrote a profile, loaded weights, or collected garbage, as logs have it", Logs,
-		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Pauses)},
+		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*telemetry.Logged).Pauses)},
 	{finding.Change, "fewer cached tokens, fewer drafts that are accepted, or decode steps without a CUDA graph, since some time, as logs have it", Logs,
-		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs((*logged.Logged).Worsened)},
+		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs((*telemetry.Logged).Worsened)},
 	{finding.Limit, "a KV cache without room, a batch that cannot grow, or a prefill server that cannot keep up, while requests wait, as logs have it", Logs,
-		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs((*logged.Logged).Limits)},
+		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs((*telemetry.Logged).Limits)},
 	{finding.Limit, "runs of load generators that offer more than the servers take", Logs,
-		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--table", "bench"}, ofSeries(logged.Overloads)},
+		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--table", "bench"}, ofSeries(telemetry.Overloads)},
 	{finding.Memory, "requests that were retracted because the KV cache was full, as logs have it", Logs,
-		finding.Warning, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*logged.Logged).Retractions)},
+		finding.Warning, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*telemetry.Logged).Retractions)},
 	{finding.Slower, "tokens that take longer since some time, or longer than on the other servers of a role, with as much to do, as logs have it", Logs,
-		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs((*logged.Logged).Slower)},
+		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs((*telemetry.Logged).Slower)},
 	{finding.Transfer, "KV transfers that take longer since some time, by how many there are at a time, as logs have it", Logs,
-		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs((*logged.Logged).PiledUp)},
+		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs((*telemetry.Logged).PiledUp)},
 	{finding.Load, "queues that grow since some time, and whether more requests came, as logs have it", Logs,
-		finding.Warning, finding.Likely, finding.ServerTime, finding.InRole, []string{"--timeline", "--table", "logs.timeline"}, ofLogs((*logged.Logged).Changes)},
+		finding.Warning, finding.Likely, finding.ServerTime, finding.InRole, []string{"--timeline", "--table", "logs.timeline"}, ofLogs((*telemetry.Logged).Changes)},
 	{finding.Loss, "spans that were lost on their way to the dump", Requests,
 		finding.Info, finding.Certain, finding.Requests, finding.Everywhere, []string{"--by-rank", "--table", "ranks"}, lostSpans},
 	{finding.Load, "arrivals that fell, and other changes of load that cost nothing", Requests,
@@ -169,7 +169,7 @@ var All = []Finder{
 }
 
 // ofLogs asks what logs and metrics say.
-func ofLogs(find func(*logged.Logged) ([]finding.Finding, finding.Check)) func(*Measured) ([]finding.Finding, finding.Check) {
+func ofLogs(find func(*telemetry.Logged) ([]finding.Finding, finding.Check)) func(*Measured) ([]finding.Finding, finding.Check) {
 	return func(m *Measured) ([]finding.Finding, finding.Check) { return find(m.Logged) }
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/hang"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
-	"github.com/sgtrace/sgtrace/analyze/logged"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/rank"
@@ -22,6 +21,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/routing"
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/analyze/tail"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/experts"
@@ -80,7 +80,7 @@ type Measured struct {
 	Lives     *lifecycle.Lives
 	Run       func() *replay.Run // the requests taken apart, once
 	// Of logs and metrics; nil without.
-	Logged *logged.Logged
+	Logged *telemetry.Logged
 	// Stages and Steps tell that some were traced: of requests, and of decoding.
 	Stages, Steps bool
 	// Of profiles; nil without.
@@ -112,7 +112,7 @@ func Measure(in Inputs) Measured {
 	}
 	if in.Series != nil {
 		steps = append(steps, func() {
-			m.Logged = logged.Measure(in.Series, logged.Options{From: in.Devices.From, To: in.Devices.To})
+			m.Logged = telemetry.Measure(in.Series, telemetry.Options{From: in.Devices.From, To: in.Devices.To})
 		})
 	}
 	var collector *gaps.Collector

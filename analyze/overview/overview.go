@@ -10,10 +10,10 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/load"
-	"github.com/sgtrace/sgtrace/analyze/logged"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/slo"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/experts"
 	"github.com/sgtrace/sgtrace/profile/flight"
@@ -77,8 +77,8 @@ type Overview struct {
 	Servers  []Server
 	// Latencies are those of whole requests: e2e, ttft, itl, and user_ttft where there is a gateway.
 	Latencies []requests.Latency
-	Goodput   *slo.Goodput    // by SLO; nil without
-	Metrics   *logged.Metrics // nil without logs and metrics
+	Goodput   *slo.Goodput       // by SLO; nil without
+	Metrics   *telemetry.Metrics // nil without logs and metrics
 	// Rates per second between From and To: of requests that started, and of tokens that
 	// finished requests took and gave. NaN is unknown.
 	RequestRate, PromptRate, OutputRate float64
@@ -103,7 +103,7 @@ func New(in Input) *Overview {
 	})
 	if o.Series != nil {
 		wg.Go(func() {
-			o.Metrics = logged.MeasureMetrics(in.Series, logged.Options{From: in.Devices.From, To: in.Devices.To})
+			o.Metrics = telemetry.MeasureMetrics(in.Series, telemetry.Options{From: in.Devices.From, To: in.Devices.To})
 		})
 	}
 	wg.Wait()

@@ -8,12 +8,12 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
-	"github.com/sgtrace/sgtrace/analyze/logged"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/tokens"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
@@ -120,7 +120,7 @@ func compareRanks(in *Reading, opt gpu.Options, objectives []slo.Objective) (*do
 		d.AddMain(gpus.KernelReport())
 	}
 	if in.Series != nil {
-		l := logged.Measure(in.Series, logged.Options{From: in.From, To: in.To})
+		l := telemetry.Measure(in.Series, telemetry.Options{From: in.From, To: in.To})
 		if in.Requests == nil && in.Profiles == nil {
 			d.AddMain(l.RankReport())
 		} else {

@@ -14,12 +14,12 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/load"
-	"github.com/sgtrace/sgtrace/analyze/logged"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
@@ -131,8 +131,8 @@ func loadOverTime(d *document.Document, in *Reading, bucket time.Duration, objec
 
 // seriesOverTime adds the tables of what logs and metrics say over time.
 func seriesOverTime(d *document.Document, in *Reading, bucket time.Duration) (parts []drawn) {
-	l := logged.Measure(in.Series, logged.Options{Bucket: bucket, From: in.From, To: in.To})
-	m := logged.MeasureMetrics(in.Series, logged.Options{Bucket: bucket, From: in.From, To: in.To})
+	l := telemetry.Measure(in.Series, telemetry.Options{Bucket: bucket, From: in.From, To: in.To})
+	m := telemetry.MeasureMetrics(in.Series, telemetry.Options{Bucket: bucket, From: in.From, To: in.To})
 	events, alone := l.EventReport(), in.Requests == nil && in.Profiles == nil
 	add := func(t *table.Table, main bool) {
 		if main {

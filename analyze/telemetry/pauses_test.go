@@ -1,4 +1,4 @@
-package logged_test
+package telemetry_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package logged
+package telemetry
 
 import (
 	"cmp"
@@ -91,7 +91,7 @@ func usual(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-// Empty reports whether there is nothing that package logged does not tell.
+// Empty reports whether there is nothing that package telemetry does not tell.
 func (m *Metrics) Empty() bool { return len(m.list) == 0 && len(m.histograms()) == 0 }
 
 // where is the place of an index of Set.Places.

@@ -1,4 +1,4 @@
-package logged
+package telemetry
 
 import (
 	"fmt"

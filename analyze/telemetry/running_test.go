@@ -1,4 +1,4 @@
-package logged_test
+package telemetry_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/analyze/logged"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/serverlog"
 	"github.com/sgtrace/sgtrace/profile/flight"
@@ -18,7 +18,7 @@ import (
 )
 
 // measured is what the log of a server says.
-func measured(t *testing.T, text string) *logged.Logged {
+func measured(t *testing.T, text string) *telemetry.Logged {
 	t.Helper()
 	diags := &trace.Diags{}
 	set := series.New(trace.NewSymbols(), diags)
@@ -27,7 +27,7 @@ func measured(t *testing.T, text string) *logged.Logged {
 		t.Fatal(err)
 	}
 	set.Finish(series.Known{})
-	return logged.Measure(set, logged.Options{})
+	return telemetry.Measure(set, telemetry.Options{})
 }
 
 // That more requests run is what a server is for. It is said only of a server that was in a steady

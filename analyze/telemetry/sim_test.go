@@ -1,4 +1,4 @@
-package logged_test
+package telemetry_test
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/logged"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/envelope"
 	"github.com/sgtrace/sgtrace/format/serverlog"
@@ -39,7 +39,7 @@ func find(t *testing.T, run *cluster.Run, l cluster.Logging) (list []finding.Fin
 		}
 	}
 	set.Finish(series.Known{})
-	m := logged.Measure(set, logged.Options{})
+	m := telemetry.Measure(set, telemetry.Options{})
 	for kind, of := range map[finding.Kind]func() ([]finding.Finding, finding.Check){
 		finding.Imbalance: m.Imbalances, finding.Limit: m.Limits, finding.Memory: m.Retractions, finding.Slower: m.Slower,
 		finding.Transfer: m.PiledUp, finding.Load: m.Changes, finding.Change: m.Pauses, finding.Tail: m.Worsened, finding.Errors: m.Failures, finding.Lifecycle: m.Lives,
