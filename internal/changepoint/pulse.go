@@ -404,14 +404,3 @@ func enoughOf(list [][2]float64) (least float64) {
 	}
 	return max(least, math.SmallestNonzeroFloat64)
 }
-
-// deviations returns the mean of some numbers, and the sum of the squares of how far off they are.
-func deviations(list []float64) (mean, squares float64) {
-	for _, x := range list {
-		mean += x / float64(len(list))
-	}
-	for _, x := range list {
-		squares += (x - mean) * (x - mean)
-	}
-	return mean, squares
-}
