@@ -118,6 +118,7 @@ func TestImports(t *testing.T) {
 		"cmd/sgtrace/internal/serve os/exec":   "sgtrace open starts the browser of whoever sits in front of the machine",
 		"testkit/pftest os/exec":               "for tests: Perfetto's own importer",
 		"testkit/chromium os/exec":             "for tests: a browser",
+		"testkit/engines os/exec":              "for tests: SQL engines",
 		"nsysexport os/exec":                   "nsys export, of a report that you name",
 		"cmd/sgtrace/internal/screen os/exec":  "the pager of whoever reads on a terminal",
 		"internal/sqlitefile net/url":          "the address of a file, as SQLite wants it",
