@@ -22,6 +22,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/tracename"
 )
 
 // readsInputs gives a command that reads what people have recorded the flags that all such have, and
@@ -53,10 +54,14 @@ func findInputs(ctx *cli.Context, args []string) ([]inputs.Input, error) {
 		return nil, commandline.Usage("no input; give dumps, traces, exports, logs, or metrics: files, folders, globs, or - for standard input")
 	}
 	files, err := inputs.Find(args, ctx.StringSlice("exclude")...)
-	if least := leastMemory(files); err == nil && ctx.String("max-memory") != "" && memory.Budget() < least {
-		return nil, commandline.Usage("--max-memory %q: %s is the minimum for inputs that are large, or of unknown size", ctx.String("max-memory"), bytesText(least))
+	limit := ctx.String("max-memory")
+	if err != nil || limit == "" {
+		return files, err
 	}
-	return files, err
+	if least := leastMemory(files); memory.Budget() < least {
+		return nil, commandline.Usage("--max-memory %q: %s is the minimum for inputs that are large, or of unknown size", limit, bytesText(least))
+	}
+	return files, nil
 }
 
 // readsStdin are the commands that take standard input where no input is named, and how many
@@ -215,7 +220,7 @@ func leastMemory(files []inputs.Input) int64 {
 	text := int64(0)
 	for i := range files {
 		n := size(files[i : i+1])
-		if slices.Contains([]string{".gz", ".zst", ".xz", ".bz2"}, filepath.Ext(files[i].Path())) {
+		if tracename.IsCompressed(files[i].Path()) {
 			n *= packed
 		}
 		if text += n; n < 0 || text > few {

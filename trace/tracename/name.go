@@ -72,6 +72,12 @@ var (
 	copied = regexp.MustCompile(` ?\(\d{1,4}\)$`)
 )
 
+// IsCompressed reports whether a file is called as compressed ones are.
+func IsCompressed(path string) bool {
+	_, _, ok := cutExt(path, compressed[:])
+	return ok
+}
+
 // split cuts directories and extensions off path. ext is in lower case and has
 // no compression: ".pt.trace.json".
 func split(path string) (stem, ext string) {
