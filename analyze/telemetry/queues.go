@@ -1,0 +1,291 @@
+package telemetry
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
+)
+
+// Changes finds queues that grow at some time, and says whether more requests came.
+func (l *Logged) Changes() ([]finding.Finding, finding.Check) {
+	check := l.check("logged waits")
+	if l.Grid.N() < fewBuckets {
+		return nil, check
+	}
+	var out []finding.Finding
+	for _, role := range []request.Role{request.Unified, request.Prefill, request.Decode, request.Other} {
+		var ranks []*Rank
+		for i := range l.Ranks {
+			if l.Ranks[i].Where.Role == role {
+				ranks = append(ranks, &l.Ranks[i])
+			}
+		}
+		if len(ranks) == 0 {
+			continue
+		}
+		for _, q := range queues {
+			if q.role != request.Other && q.role != role {
+				continue
+			}
+			length := l.added(ranks, q.metric)
+			if length == nil {
+				continue
+			}
+			if q.metric == series.Preallocated && mostFull(ranks) >= full {
+				q.of = "wait for room in the KV cache"
+			}
+			f, ok := l.growth(ranks, q, length)
+			if !ok {
+				f, ok = l.ramp(ranks, q, length)
+			}
+			if !ok {
+				continue
+			}
+			if usage := mostFull(ranks); q.metric == series.Preallocated && usage < full {
+				f.Evidence = append([]finding.Evidence{finding.Sentence("its KV cache has room: %s %% at most", words.ThreeDigits(usage))}, f.Evidence...)
+			}
+			if n := len(out) - 1; n >= 0 && meet(&out[n], &f) { // what waits on one side keeps the other one waiting
+				if out[n].Cost < f.Cost {
+					out[n], f = f, out[n]
+				}
+				out[n].Evidence = append(append(out[n].Evidence, finding.Sentence("%s", f.Text)), f.Evidence...)
+				continue
+			}
+			out = append(out, f)
+		}
+	}
+	return out, check
+}
+
+// mostFull is how full the KV cache of any of some ranks is at most, in percent; NaN if none says.
+func mostFull(ranks []*Rank) float64 {
+	most := math.NaN()
+	for _, r := range ranks {
+		if u := r.Most(series.KVUsage); u > most || math.IsNaN(most) {
+			most = u
+		}
+	}
+	return most
+}
+
+// meet reports whether two findings are of one time.
+func meet(f, g *finding.Finding) bool {
+	return (f.Until == 0 || f.Until >= g.Since) && (g.Until == 0 || g.Until >= f.Since)
+}
+
+// A queue is one that may grow.
+type queue struct {
+	metric series.MetricID
+	of     string // what requests in it do
+	role   request.Role
+	// onlyRamps: requests pass through it, so that it holds more of them when more come.
+	onlyRamps bool
+}
+
+var queues = []queue{
+	{metric: series.Queued, of: "wait", role: request.Other},
+	{metric: series.Preallocated, of: "wait to be taken in", role: request.Decode}, // which a full KV cache is one reason for,
+	{metric: series.Bootstrapping, of: "wait for their decode server", role: request.Prefill, onlyRamps: true},
+	{metric: series.Running, of: "run", role: request.Other},
+}
+
+// isMuchLonger reports whether a queue has at least twice as many requests, or one instead of none.
+func isMuchLonger(before, after float64) bool { return after >= 2*before+1 }
+
+// growth finds a queue that grows at some time, given how many are in it.
+func (l *Logged) growth(ranks []*Rank, q queue, length []float64) (f finding.Finding, ok bool) {
+	if q.onlyRamps {
+		return f, false
+	}
+	came := l.added(ranks, series.NewSeqs)
+	list := changepoint.Levels(length, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
+		before, after := mean(length[from:k]), mean(length[k:to])
+		return isMuchLonger(min(before, after), max(before, after))
+	}})
+	if c, ok := episode(length); ok && len(list) == 0 {
+		list = append(list, c)
+	}
+	for _, c := range list {
+		before, after := mean(length[c.From:c.At]), mean(length[c.At:c.To])
+		if after <= before {
+			continue
+		}
+		cost, suffered := float64(c.To-c.At)/float64(l.Grid.N()), []finding.Evidence(nil)
+		if q.metric == series.Running {
+			if came == nil || after < 2*before || !turnedOver(length, came, c) {
+				continue // as many run as come, and for as long
+			}
+			longer := muchLonger
+			if moreCame(came, c) {
+				longer = muchMore // larger batches take longer: that is what they are for
+			}
+			if cost, suffered = l.suffer(ranks, c, longer); suffered == nil {
+				continue // the server is used more, and nobody has to wait for it
+			}
+		}
+		most := slices.Max(length[c.At:c.To])
+		f = finding.Finding{Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.start(c.At), P: finding.Chance(c.P),
+			Cost: cost, Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: before, After: after}}
+		if r := l.mostOf(ranks, q.metric, c); r != nil {
+			f.At = r.Where
+		}
+		if c.To < len(length) {
+			f.Until = l.start(c.To)
+		}
+		f.Text = fmt.Sprintf("since %s, %s requests %s on %s (%s before)", clock(f.Since), words.ThreeDigits(after), q.of, f.At.String(), words.ThreeDigits(before))
+		f.Evidence = append(suffered, finding.Sentence("at most, %.0f of them on average over %s", most, words.Nearly(l.Grid.Bucket)))
+		if came != nil {
+			l.arrivals(&f, came, c)
+		}
+		return f, true
+	}
+	return f, false
+}
+
+// ramp finds a queue that becomes longer from the beginning on, and never shorter: at all times, more
+// requests come than leave, so that nothing changes at any time.
+func (l *Logged) ramp(ranks []*Rank, q queue, length []float64) (f finding.Finding, ok bool) {
+	if q.metric == series.Running || !slices.IsSorted(length) {
+		return f, false
+	}
+	grew := 0
+	for b := 1; b < len(length); b++ {
+		if length[b] > length[b-1] {
+			grew++
+		}
+	}
+	first, last := length[0], length[len(length)-1]
+	if 2*grew < len(length) || !isMuchLonger(first, last) {
+		return f, false
+	}
+	f = finding.Finding{Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.start(0), Cost: 1, Confidence: finding.Certain,
+		Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: first, After: last}}
+	if len(ranks) == 1 {
+		f.At = ranks[0].Where
+	}
+	f.Text = fmt.Sprintf("ever more requests %s on %s: %s at the beginning, %s at the end, and in no interval of %s fewer than in the one before",
+		q.of, f.At.String(), words.ThreeDigits(first), words.ThreeDigits(last), words.Nearly(l.Grid.Bucket))
+	return f, true
+}
+
+// episode finds when so many are in a queue as never come together by chance, for some intervals: too
+// short a time for the rest to show that anything changed.
+func episode(length []float64) (c changepoint.Change, ok bool) {
+	const deviations = 6 // of requests that come and go by themselves
+	usual := middle(length)
+	limit := max(2*usual, usual+deviations*math.Sqrt(usual+1))
+	best := 0
+	for from := 0; from < len(length); from++ {
+		to := from
+		for to < len(length) && length[to] >= limit {
+			to++
+		}
+		if to-from > best {
+			best, c = to-from, changepoint.Change{At: from, To: to, P: math.NaN()}
+		}
+		from = to
+	}
+	return c, best >= fewLimited && c.At > 0
+}
+
+// mostOf is the rank that nearly all of what is more is on; nil is none of several.
+func (l *Logged) mostOf(ranks []*Rank, m series.MetricID, c changepoint.Change) *Rank {
+	const nearly = 0.7
+	if len(ranks) == 1 {
+		return ranks[0]
+	}
+	all, most := 0.0, 0.0
+	var top *Rank
+	for _, r := range ranks {
+		level := l.added([]*Rank{r}, m)
+		if level == nil {
+			continue
+		}
+		more := mean(level[c.At:c.To]) - mean(level[c.From:c.At])
+		if all += more; more > most {
+			top, most = r, more
+		}
+	}
+	if most < nearly*all {
+		return nil
+	}
+	return top
+}
+
+// moreCame reports whether more requests came behind a change than before.
+func moreCame(came []float64, c changepoint.Change) bool {
+	return mean(came[c.At:c.To]) > 1.25*mean(came[c.From:c.At])
+}
+
+// turnedOver reports whether as many requests ended before a change as ran then. Before that, a
+// batch only fills up: how many run says how long ago it began, and not how long requests take.
+func turnedOver(running, came []float64, c changepoint.Change) bool {
+	began, ended := came[c.From:c.At], 0.0
+	for _, n := range began {
+		ended += n
+	}
+	ended += running[c.From] - running[c.At-1]
+	return ended >= mean(running[c.From:c.At])
+}
+
+// suffer returns what requests pay for a change of how many run, and in what it shows: more of
+// them wait, or their tokens take longer. Without either, there is no evidence.
+func (l *Logged) suffer(ranks []*Rank, c changepoint.Change, longer float64) (cost float64, shows []finding.Evidence) {
+	part := float64(c.To-c.At) / float64(l.Grid.N())
+	if wait := l.added(ranks, series.Queued); wait != nil {
+		if x, y := mean(wait[c.From:c.At]), mean(wait[c.At:c.To]); y >= 2*x+1 {
+			cost, shows = part, append(shows, finding.Sentence("%s wait, %s before", words.ThreeDigits(y), words.ThreeDigits(x)))
+		}
+	}
+	for _, r := range ranks {
+		steps := l.stepTime(r)
+		if x, y := middle(steps[c.From:c.At]), middle(steps[c.At:c.To]); y >= longer*x {
+			cost = max(cost, part*(1-x/y))
+			shows = append(shows, finding.Sentence("a token takes %s on %s, %s before", words.Nearly(int64(y*1e9)), r.Where.String(), words.Nearly(int64(x*1e9))))
+		}
+	}
+	return cost, shows
+}
+
+// arrivals says whether more requests came when a queue grew.
+func (l *Logged) arrivals(f *finding.Finding, came []float64, c changepoint.Change) {
+	seconds := float64(l.Grid.Bucket) / 1e9
+	x, y := mean(came[c.From:c.At])/seconds, mean(came[c.At:c.To])/seconds
+	if math.IsNaN(x) || math.IsNaN(y) || x <= 0 || y <= 0 {
+		return
+	}
+	switch {
+	case y > 1.25*x:
+		f.Text += fmt.Sprintf("; more are taken in: %s a second, %s before", words.ThreeDigits(y), words.ThreeDigits(x))
+	case y < 0.8*x:
+		f.Text += fmt.Sprintf("; fewer are taken in: %s a second, %s before", words.ThreeDigits(y), words.ThreeDigits(x))
+	default:
+		f.Text += fmt.Sprintf("; about as many are taken in as before: %s a second", words.ThreeDigits(y))
+	}
+}
+
+// added adds up a metric over ranks, by bucket; nil where none has it.
+func (l *Logged) added(ranks []*Rank, m series.MetricID) []float64 {
+	var out []float64
+	for _, r := range ranks {
+		if !r.has(m) {
+			continue
+		}
+		if out == nil {
+			out = make([]float64, l.Grid.N())
+		}
+		for b, v := range l.curve(r, m) {
+			if !math.IsNaN(v) {
+				out[b] += v
+			}
+		}
+	}
+	return out
+}
