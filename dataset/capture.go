@@ -18,7 +18,7 @@ import (
 	"github.com/sgtrace/sgtrace/format/inventory"
 	"github.com/sgtrace/sgtrace/internal/columnar"
 	"github.com/sgtrace/sgtrace/trace"
-	"github.com/sgtrace/sgtrace/trace/tracename"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // Version is that of the tables: the name of the folder that they are in.
@@ -50,7 +50,7 @@ type About struct {
 	Print    string // format.Source.Print
 	// Said is the information in the name of the original, of a capture with pseudonyms for all texts; nil
 	// of others, whose Name says it.
-	Said *tracename.Name
+	Said *naming.Name
 	// Rank and Host are texts by which a report may ask: what the input itself says.
 	// Inspected lists what profilers recorded, as 'sgtrace inspect' shows it, Listed the same without
 	// ranks and sizes; nil of dumps.

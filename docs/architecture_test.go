@@ -40,7 +40,7 @@ var (
 		"analyze/critical"}
 	questions = slices.Concat(single, asking)
 	// filled is what the reader of a profiler's format fills and stands on.
-	filled = []string{"profile/flight", "profile/flight/printed", "profile/heap", "profile/experts", "format", "format/inventory", "format/logline", "profile", "profile/kernelname", "request/record", "series", "request/spantable", "trace", "trace/tracename", "trace/secret", "internal/..."}
+	filled = []string{"profile/flight", "profile/flight/printed", "profile/heap", "profile/experts", "format", "format/inventory", "format/logline", "profile", "profile/kernelname", "request/record", "series", "request/spantable", "trace", "trace/naming", "trace/secret", "internal/..."}
 
 	sees  = "a report sees tables, whoever filled them: neither formats nor convert"
 	alone = "a format knows what all formats share, and its own folder: never another format"
@@ -54,7 +54,7 @@ var layers = []layer{
 	{of: []string{"golden/..."}, may: []string{"golden/..."}, reason: "what it writes must not agree with our readers by construction"},
 
 	{of: []string{"trace"}, may: []string{"internal/memory", "internal/order", "internal/parallel"}, reason: "it is the ground that all stand on"},
-	{of: []string{"trace/naming", "trace/tracename", "trace/secret"}, may: []string{"trace", "internal/..."}, reason: "what ranks and files are called, and what is secret, depends on no table"},
+	{of: []string{"trace/naming", "trace/secret"}, may: []string{"trace", "internal/..."}, reason: "what ranks and files are called, and what is secret, depends on no table"},
 	{of: []string{"profile/kernelname"}, may: []string{"trace"}, reason: "it knows names, and no table"},
 	{of: []string{"profile"}, may: []string{"profile/kernelname", "trace", "trace/naming", "internal/..."}, reason: "tables know neither each other nor who fills them"},
 	{of: []string{"align/matching", "align"}, chain: true, may: []string{"profile", "profile/kernelname", "trace", "internal/..."}, reason: "it relates clocks by numbers, whoever measured them"},
@@ -75,7 +75,7 @@ var layers = []layer{
 	{of: []string{"nsysexport/storage", "nsysexport/rows"}, chain: true,
 		may: filled, reason: alone + "; and how its tables lie on a disk is below what they mean"},
 	{of: []string{"nsysexport/..."}, may: slices.Concat(filled, []string{"nsysexport/rows", "nsysexport/storage"}), reason: alone},
-	{of: []string{"dataset/pseudonym"}, may: []string{"trace/tracename", "internal/..."}, reason: "it knows texts, and not which tables have them"},
+	{of: []string{"dataset/pseudonym"}, may: []string{"trace/naming", "internal/..."}, reason: "it knows texts, and not which tables have them"},
 	{of: []string{"dataset"}, may: slices.Concat(filled, []string{"dataset/pseudonym"}), reason: "it keeps what any format gives, and knows none of them"},
 	{of: []string{"dataset/tasks"}, may: []string{"dataset"}, reason: "it knows where a dataset is, and nothing of what is in it"},
 	{of: []string{"dataset/views"}, may: []string{"dataset", "internal/..."}, reason: "it knows the tables, and not who fills them"},
@@ -125,7 +125,7 @@ var layers = []layer{
 	{of: []string{"cmd/sgtrace/internal/topics"}, may: []string{"docs", "profile", "profile/kernelname", "analyze/finders", "internal/...", "cmd/sgtrace/internal/commandline", "cmd/sgtrace/internal/reports", "convert/inputs"},
 		reason: "it prints pages, and knows no command"},
 	{of: []string{"cmd/sgtrace"}, may: slices.Concat(reported, base, questions, []string{"analyze/finders", "analyze/gate", "analyze/whatif", "analyze/overview", "analyze/page", "cmd/sgtrace/internal/...",
-		"convert", "convert/...", "otlpjson", "chrometrace", "chrometrace/writer", "nsysexport", "format/rocm", "request/assembly", "dataset", "dataset/tasks", "dataset/views", "trace/tracename", "golden", "golden/nsys", "golden/torch", "golden/simulator"}),
+		"convert", "convert/...", "otlpjson", "chrometrace", "chrometrace/writer", "nsysexport", "format/rocm", "request/assembly", "dataset", "dataset/tasks", "dataset/views", "golden", "golden/nsys", "golden/torch", "golden/simulator"}),
 		reason: "it joins what convert reads and what reports say, and knows a format only where a command is named after it"},
 	{of: []string{"scripts/..."}, may: []string{"golden/...", "internal/...", "trace"}, reason: "it runs the program, of which it is no part; of the source it prints the table of messages"},
 

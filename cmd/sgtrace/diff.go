@@ -29,7 +29,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
-	"github.com/sgtrace/sgtrace/trace/tracename"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // maxDiffRows is how many rows people get to see unless told otherwise.
@@ -283,7 +283,7 @@ type readCapture struct {
 // readCapture reads what the selection flags but for times leave of an input, of large dumps
 // what is needed within a window. The caller closes its evidence.
 func (c *command) readCapture(ctx *cli.Context, arg string, within selection.Window) (*readCapture, error) {
-	label, path := tracename.SplitLabel(arg, func(path string) bool {
+	label, path := naming.SplitLabel(arg, func(path string) bool {
 		_, err := os.Stat(path)
 		return err == nil
 	})

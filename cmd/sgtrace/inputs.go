@@ -22,7 +22,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/trace"
-	"github.com/sgtrace/sgtrace/trace/tracename"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // readsInputs gives a command that reads what people have recorded the flags that all such have, and
@@ -220,7 +220,7 @@ func leastMemory(files []inputs.Input) int64 {
 	text := int64(0)
 	for i := range files {
 		n := size(files[i : i+1])
-		if tracename.IsCompressed(files[i].Path()) {
+		if naming.IsCompressed(files[i].Path()) {
 			n *= packed
 		}
 		if text += n; n < 0 || text > few {

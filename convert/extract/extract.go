@@ -16,7 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/format/inventory"
 	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/trace"
-	"github.com/sgtrace/sgtrace/trace/tracename"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // Options say where a dataset is and what of the inputs becomes part of it.
@@ -145,7 +145,7 @@ type extraction struct {
 // hostsOf lists the hosts that the names of inputs say, without repetitions.
 func hostsOf(files []inputs.Input) (hosts []string) {
 	for _, in := range files {
-		if host := tracename.Parse(in.Name).Host; host != "" {
+		if host := naming.ParseFile(in.Name).Host; host != "" {
 			hosts = append(hosts, host)
 		}
 	}

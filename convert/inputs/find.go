@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/dataset"
-	"github.com/sgtrace/sgtrace/trace/tracename"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // A Search is a folder or a glob in an argument. Whatever it leads to besides captures is
@@ -43,7 +43,7 @@ func Find(args []string, exclude ...string) ([]Input, error) {
 		if slices.Contains(args[:i], arg) {
 			continue // else two searches would share what there is
 		}
-		label, path := tracename.SplitLabel(arg, Exists)
+		label, path := naming.SplitLabel(arg, Exists)
 		found, err := globs.find(path)
 		if err != nil {
 			return nil, err

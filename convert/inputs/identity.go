@@ -3,7 +3,7 @@ package inputs
 import (
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
-	"github.com/sgtrace/sgtrace/trace/tracename"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // Identities finds out which ranks the parts of each profile of an input are, by itself.
@@ -25,7 +25,7 @@ func (x *Source) Identities() (all [][]profile.Identity) {
 // identify finds out which rank a part of a file is, by itself: other files may tell
 // more.
 func identify(f *ProcessProfile, part string) profile.Identity {
-	all, _ := tracename.Resolve([]tracename.Input{f.Describe(part)})
+	all, _ := naming.Resolve([]naming.Input{f.Describe(part)})
 	known := &all[0]
 	is := profile.Identity{Part: part, Rank: known.Rank, RankFrom: known.From, Host: known.Host}
 	if is.Rank == trace.NoRank && len(f.Meta.Hints) > 0 {

@@ -23,7 +23,6 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 	"github.com/sgtrace/sgtrace/trace/secret"
-	"github.com/sgtrace/sgtrace/trace/tracename"
 )
 
 // ErrNoEvents says that none of the inputs could be used, ErrNoSpans that none of them
@@ -389,6 +388,6 @@ func (opt *Options) unwanted(in Input) bool {
 	if len(opt.Ranks) == 0 {
 		return false
 	}
-	known, _ := tracename.Resolve([]tracename.Input{{Path: in.Name, Said: in.said(), Label: in.Label, HeaderRank: -1}})
+	known, _ := naming.Resolve([]naming.Input{{Path: in.Name, Said: in.said(), Label: in.Label, HeaderRank: -1}})
 	return !slices.ContainsFunc(opt.Ranks, func(w naming.Want) bool { return !w.Rank.Contradicts(known[0].Rank) })
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/similar"
-	"github.com/sgtrace/sgtrace/trace/tracename"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // Stdin is the name that stands for standard input.
@@ -50,7 +50,7 @@ func (in Input) Extracted() bool { return in.capture != nil }
 func (in Input) Capture() *dataset.Capture { return in.capture }
 
 // said is what the name of a file said of which a dataset has a pseudonym; nil is none.
-func (in Input) said() *tracename.Name {
+func (in Input) said() *naming.Name {
 	if in.capture == nil {
 		return nil
 	}

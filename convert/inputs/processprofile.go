@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
-	"github.com/sgtrace/sgtrace/trace/tracename"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // Parts returns the parts that a file has events of, in order.
@@ -33,8 +33,8 @@ func (f *ProcessProfile) hasEvents(part string) bool {
 }
 
 // Describe returns the facts about a part of f before ranks are compared.
-func (f *ProcessProfile) Describe(part string) tracename.Input {
-	in := tracename.Input{Path: f.Name, Said: f.Source.Input.said(), Label: f.Source.Input.Label, HeaderRank: f.Meta.Rank, WorldSize: f.Meta.WorldSize, HeaderHost: f.Meta.Host}
+func (f *ProcessProfile) Describe(part string) naming.Input {
+	in := naming.Input{Path: f.Name, Said: f.Source.Input.said(), Label: f.Source.Input.Label, HeaderRank: f.Meta.Rank, WorldSize: f.Meta.WorldSize, HeaderHost: f.Meta.Host}
 	if part != "" {
 		// The header of a merged file is that of its first rank.
 		in.Label, in.HeaderRank, in.HeaderHost = strings.TrimPrefix(f.Source.Input.Label+"/"+part, "/"), -1, ""

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/trace"
-	"github.com/sgtrace/sgtrace/trace/tracename"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // A GivenRank is what the user says about a process of an Nsight Systems export.
@@ -32,7 +32,7 @@ func ParseGivenRank(text string) (GivenRank, error) {
 	if g.PID, err = strconv.ParseInt(strings.TrimPrefix(pid, "pid"), 10, 32); err != nil || g.PID <= 0 {
 		return g, fmt.Errorf("%q: want PID=RANK or HOST:PID=RANK, such as 4100=TP3", text)
 	}
-	host, parsed, err := tracename.ParseLabel(rank)
+	host, parsed, err := naming.ParseLabel(rank)
 	if err != nil || host != "" || parsed == trace.NoRank {
 		return g, fmt.Errorf("%q: want a rank after =, such as 3, TP3 or TP3-DP0", text)
 	}

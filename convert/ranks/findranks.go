@@ -12,7 +12,6 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
-	"github.com/sgtrace/sgtrace/trace/tracename"
 )
 
 // ErrNothing says that all inputs are empty.
@@ -59,7 +58,7 @@ func Assign(in *inputs.Loaded, opt Options) (*Assignment, error) {
 
 // resolveCaptures returns the captures with what names and headers tell about them,
 // and what these contradict in; complete tells that no filter left out events.
-func (m *Assignment) resolveCaptures(complete bool) ([]*Capture, []tracename.Conflict) {
+func (m *Assignment) resolveCaptures(complete bool) ([]*Capture, []naming.Conflict) {
 	captures := m.findCaptures(complete)
 	processes := map[string]int{} // of each export that use a GPU
 	for _, c := range captures {
@@ -67,14 +66,14 @@ func (m *Assignment) resolveCaptures(complete bool) ([]*Capture, []tracename.Con
 			processes[c.File.Name]++
 		}
 	}
-	inputs := make([]tracename.Input, len(captures))
+	inputs := make([]naming.Input, len(captures))
 	for i, c := range captures {
 		inputs[i] = c.File.Describe(c.Part)
 		if c.IsOfMachine() {
 			describeProcess(&inputs[i], c, processes[c.File.Name])
 		}
 	}
-	resolved, conflicts := tracename.Resolve(inputs)
+	resolved, conflicts := naming.Resolve(inputs)
 	for i, c := range captures {
 		c.known = resolved[i]
 	}
@@ -84,11 +83,11 @@ func (m *Assignment) resolveCaptures(complete bool) ([]*Capture, []tracename.Con
 // describeProcess adds what an export says about a process. The name of the file, and
 // the environment of the program that the profiler started, are about a rank only if
 // there is one; and a process that uses no GPU is none.
-func describeProcess(in *tracename.Input, c *Capture, processes int) {
+func describeProcess(in *naming.Input, c *Capture, processes int) {
 	in.PID, in.Shared = cmp.Or(c.File.Meta.PID, machinePID), processes > 1 || !c.usesGPU()
 	for _, h := range c.File.Meta.Hints {
 		if h.From != "environment" || !in.Shared {
-			in.Hints = append(in.Hints, tracename.Hint(h))
+			in.Hints = append(in.Hints, naming.Hint(h))
 		}
 	}
 }
@@ -151,7 +150,7 @@ func (m *Assignment) findCaptures(complete bool) []*Capture {
 
 // reportNames reports what the names of files contradict in. That names look like
 // those of one capture is not worth a message: the events have been compared.
-func (m *Assignment) reportNames(captures []*Capture, conflicts []tracename.Conflict) {
+func (m *Assignment) reportNames(captures []*Capture, conflicts []naming.Conflict) {
 	used, machine := map[string]bool{}, map[string]bool{}
 	for _, c := range captures {
 		used[c.File.Name] = true
@@ -169,12 +168,12 @@ func (m *Assignment) reportNames(captures []*Capture, conflicts []tracename.Conf
 
 // groupCaptures makes ranks of captures.
 func (m *Assignment) groupCaptures(captures []*Capture) {
-	resolved := make([]tracename.Resolved, len(captures))
+	resolved := make([]naming.Resolved, len(captures))
 	for i, c := range captures {
 		resolved[i] = c.known
 	}
 	grouped := make([]bool, len(captures))
-	for _, g := range tracename.Captures(resolved) {
+	for _, g := range naming.Captures(resolved) {
 		var files []*Capture
 		for _, i := range g.Files {
 			grouped[i] = true

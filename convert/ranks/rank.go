@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/hash"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
-	"github.com/sgtrace/sgtrace/trace/tracename"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // Capture is what one file says about one rank.
@@ -25,10 +25,10 @@ type Capture struct {
 	// of a file of several parts, they are those of the file: the same whatever the
 	// filter.
 	First, Last trace.Time
-	known       tracename.Resolved // about rank and host
-	held        *contents          // once it was asked for
-	Clock       int                // index into Clocks.hostClocks
-	process     *process           // that others are of, too; nil is unknown
+	known       naming.Resolved // about rank and host
+	held        *contents       // once it was asked for
+	Clock       int             // index into Clocks.hostClocks
+	process     *process        // that others are of, too; nil is unknown
 	Time        func(trace.Time) trace.Time
 }
 
@@ -312,7 +312,7 @@ func (m *Assignment) ProfilerOverhead() (recorded []string, graphCapture bool) {
 			for _, word := range c.File.Meta.Recorded {
 				words[word] = true
 			}
-			graphCapture = graphCapture || c.known.Name.What == tracename.GraphCapture
+			graphCapture = graphCapture || c.known.Name.What == naming.GraphCapture
 		}
 	}
 	return slices.Sorted(maps.Keys(words)), graphCapture

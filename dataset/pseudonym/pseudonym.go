@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/internal/redact"
-	"github.com/sgtrace/sgtrace/trace/tracename"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // A Maker makes the pseudonyms of one input. What it makes of a text depends on the key, and on
@@ -34,13 +34,13 @@ func (m *Maker) LearnHost(host string) { m.all.LearnHost(host) }
 // LearnFile makes the path of a file be replaced wherever it is part of a text, and the host
 // that its name says.
 func (m *Maker) LearnFile(path string) {
-	m.all.LearnHost(tracename.Parse(path).Host)
+	m.all.LearnHost(naming.ParseFile(path).Host)
 	m.all.LearnFile(path)
 }
 
 // LearnLabel makes the host of a label be replaced wherever it is part of a text.
 func (m *Maker) LearnLabel(label string) {
-	if host, _, err := tracename.ParseLabel(label); err == nil {
+	if host, _, err := naming.ParseLabel(label); err == nil {
 		m.all.LearnHost(host)
 	}
 }
@@ -137,7 +137,7 @@ func (m *Maker) Path(path string) string { return m.all.Path(path) }
 
 // Label makes that of a label, of which the rank stays. A label that cannot be read is any text.
 func (m *Maker) Label(label string) string {
-	host, _, err := tracename.ParseLabel(label)
+	host, _, err := naming.ParseLabel(label)
 	switch {
 	case label == "":
 		return ""
@@ -150,8 +150,8 @@ func (m *Maker) Label(label string) string {
 }
 
 // Says returns what the name of a file says, without that name.
-func (m *Maker) Says(path string) *tracename.Name {
-	n := tracename.Parse(path)
+func (m *Maker) Says(path string) *naming.Name {
+	n := naming.ParseFile(path)
 	n.Host = m.all.Host(n.Host)
 	if n.Run != "" {
 		n.Run = m.all.Path(n.Run)

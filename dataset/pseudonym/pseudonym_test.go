@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/internal/redact"
-	"github.com/sgtrace/sgtrace/trace/tracename"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 func newMaker() *Maker { return New(redact.New([]byte("0123456789abcdef"))) }
@@ -86,7 +86,7 @@ func TestSpan(t *testing.T) {
 func TestNamesOfFiles(t *testing.T) {
 	m := newMaker()
 	path := "/data/acme/acme-1755463000.5-TP-3-DP-1-EXTEND.trace.json.gz"
-	have, want := m.Says(path), tracename.Parse(path)
+	have, want := m.Says(path), naming.ParseFile(path)
 	if have.Rank != want.Rank || have.Time != want.Time || have.Stage != "EXTEND" || have.Run == want.Run {
 		t.Errorf("%+v, want %+v", have, want)
 	}

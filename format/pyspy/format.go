@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile/flight"
 	"github.com/sgtrace/sgtrace/profile/flight/printed"
 	"github.com/sgtrace/sgtrace/trace"
-	"github.com/sgtrace/sgtrace/trace/tracename"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // Format is dumps of py-spy.
@@ -66,7 +66,7 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 		opt.Diags.Add(trace.InputDamaged.Of(in.Name, err))
 	}
 	one := len(set.Dumps) == 1
-	host := tracename.Parse(in.Name).Host
+	host := naming.ParseFile(in.Name).Host
 	for _, d := range set.Dumps {
 		d.Source = 0 // its times are not told
 		d.Host = host

@@ -9,7 +9,7 @@ import (
 
 // forms prints the ways in which producers name their files.
 func (s *source) forms() (string, error) {
-	p, err := s.withTable("trace/tracename", "forms")
+	p, err := s.withTable("trace/naming", "forms")
 	if err != nil {
 		return "", err
 	}

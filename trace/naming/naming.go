@@ -11,6 +11,24 @@
 //     another one is called the same.
 //
 // [Parse] reads the names of ranks and of their processes, and what users type for them.
+//
+// It also tells which rank and which host a profiler trace belongs to. It reads names
+// only and opens nothing; what it takes from inside a file (rank, host, process names)
+// the caller hands over.
+//
+//  1. [ParseFile] reads one file name. Every producer names its files in its own
+//     way; the ways are rows of a table in forms.go. What matches no row is
+//     searched for words like "rank3" (words.go).
+//  2. [ParseLabel] reads the label of "label=path", parseProcess the title
+//     that a serving process gives itself.
+//  3. [Resolve] weighs them against each other and against the file's header,
+//     for all files of a merge, and reports what does not fit.
+//  4. [Captures] groups the files of one rank.
+//
+// Matching is anchored: a rank word starts the name or follows a separator, so
+// that "STEP-3" is not EP 3. Directories never count: "runs-TP-8/" is a
+// configuration, not a rank. In doubt the rank stays unknown: a missing rank
+// can be asked for, a wrong one misleads.
 package naming
 
 import (

@@ -1,4 +1,4 @@
-package tracename
+package naming
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(c.path)
 	}
 	f.Fuzz(func(t *testing.T, path string) {
-		n := Parse(path)
+		n := ParseFile(path)
 		for _, k := range fields(&n.Rank) {
 			if k < -1 {
 				t.Fatalf("%q: %+v", path, n)
@@ -24,10 +24,10 @@ func FuzzParse(f *testing.F) {
 		if n.Time < 0 || n.PID < 0 || n.NotRank != (n.What != "") {
 			t.Fatalf("%q: %+v", path, n)
 		}
-		if got := Parse("runs-TP-8/rank5/" + path); got != n {
+		if got := ParseFile("runs-TP-8/rank5/" + path); got != n {
 			t.Errorf("%q: a directory changes %+v to %+v", path, n, got)
 		}
-		if got := Parse(path + ".gz"); got != n && path != "" && !strings.HasSuffix(path, "/") && !strings.HasSuffix(path, `\`) {
+		if got := ParseFile(path + ".gz"); got != n && path != "" && !strings.HasSuffix(path, "/") && !strings.HasSuffix(path, `\`) {
 			t.Errorf("%q: .gz changes %+v to %+v", path, n, got)
 		}
 		Resolve([]Input{{Path: path, Label: path, Processes: []string{path}, HeaderRank: 1, WorldSize: 4}})
@@ -45,7 +45,7 @@ func FuzzRoundTrip(f *testing.F) {
 		}
 		r := rk(int16(a>>1), int16(b>>1), int16(c>>1), int16(d>>1), int32(a)+int32(b))
 		sgl, part := sglangName(prefix, r, 1e18+int64(ns%2e18), bits)
-		if got := Parse(sgl); got != part {
+		if got := ParseFile(sgl); got != part {
 			t.Errorf("%s\n got %+v\nwant %+v", sgl, got, part)
 		}
 		time := 1e18 + int64(ns%2e18)
@@ -54,7 +54,7 @@ func FuzzRoundTrip(f *testing.F) {
 		if prefix != "" {
 			name = prefix + "_" + name
 		}
-		if got := Parse(name); got.Rank != want.Rank || got.Time != want.Time || got.Producer != "vllm" || got.NotRank {
+		if got := ParseFile(name); got.Rank != want.Rank || got.Time != want.Time || got.Producer != "vllm" || got.NotRank {
 			t.Errorf("%s\n got %+v\nwant %+v", name, got, want)
 		}
 	})

@@ -1,4 +1,4 @@
-package tracename
+package naming
 
 import (
 	"cmp"

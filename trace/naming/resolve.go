@@ -1,4 +1,4 @@
-package tracename
+package naming
 
 import (
 	"cmp"
@@ -108,7 +108,7 @@ func (r *resolver) resolve() {
 	if r.in.Said != nil {
 		r.Name = *r.in.Said
 	} else {
-		r.Name = Parse(r.Path)
+		r.Name = ParseFile(r.Path)
 	}
 	r.PID = cmp.Or(r.in.PID, r.Name.PID)
 	if r.in.Shared {

@@ -1,4 +1,4 @@
-package tracename
+package naming
 
 import (
 	"testing"
@@ -138,9 +138,9 @@ var names = []struct {
 	{"merger-x.json", Name{Rank: trace.NoRank}},
 }
 
-func TestParse(t *testing.T) {
+func TestParseFile(t *testing.T) {
 	for _, c := range names {
-		if got := Parse(c.path); got != c.want {
+		if got := ParseFile(c.path); got != c.want {
 			t.Errorf("%s\n got %+v\nwant %+v", c.path, got, c.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package tracename
+package naming
 
 import "github.com/sgtrace/sgtrace/trace"
 
