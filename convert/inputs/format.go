@@ -14,7 +14,6 @@ import (
 	"github.com/sgtrace/sgtrace/format/prometheus"
 	"github.com/sgtrace/sgtrace/format/pyspy"
 	"github.com/sgtrace/sgtrace/format/rocm"
-	"github.com/sgtrace/sgtrace/format/routerlog"
 	"github.com/sgtrace/sgtrace/format/serverlog"
 	"github.com/sgtrace/sgtrace/format/sglang"
 	"github.com/sgtrace/sgtrace/format/spanjson"
@@ -33,7 +32,7 @@ var Formats = []*format.Format{
 	rocm.RPD, rocm.Rocpd, rocm.Rocprof, rocm.RocprofPerfetto, nsysexport.Format, torchdump.FlightRecorder,
 	otlpjson.Format, spanjson.Jaeger, spanjson.Zipkin, sglang.RequestDump, sglang.ExpertDump, pyspy.Format,
 	torchdump.MemorySnapshot, platform.Kubernetes, nccl.Inspector, clientrecord.Format, sglang.ServerState,
-	serverlog.Format, routerlog.Format, nccl.Log, prometheus.Format, platform.NvidiaSMI, platform.Kernel, chrometrace.Format,
+	serverlog.Format, serverlog.Router, nccl.Log, prometheus.Format, platform.NvidiaSMI, platform.Kernel, chrometrace.Format,
 	serverlog.Alone, // others may quote a traceback
 }
 

@@ -1,4 +1,4 @@
-package routerlog
+package serverlog
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ func read(text string) (*series.Set, error) {
 	diags := &trace.Diags{}
 	set := series.New(trace.NewSymbols(), diags)
 	in := &format.Input{Name: "router", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
-	_, err := Format.Index(in, &format.Options{Syms: set.Syms, Diags: diags, Series: set})
+	_, err := Router.Index(in, &format.Options{Syms: set.Syms, Diags: diags, Series: set})
 	set.Finish(series.Known{})
 	return set, err
 }
@@ -57,7 +57,7 @@ const (
 )
 
 // The layouts are those of tracing-subscriber, with the messages of the sources of each time.
-func TestLayouts(t *testing.T) {
+func TestRouterLayouts(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"2025": {of2025, "14:02:10.000 10.0.0.1:30000 unrouted is removed from the router as failed\n14:02:10.000 10.0.0.1:30000 unrouted is removed from the router\n"},
 		"Ray":  {ofRay, "1 failed requests\n"},
@@ -73,7 +73,7 @@ func TestLayouts(t *testing.T) {
 1 failed requests
 `},
 	} {
-		if !sniff([]byte(c.text)) {
+		if !sniffRouter([]byte(c.text)) {
 			t.Errorf("%s: not recognized", name)
 		}
 		set, err := read(c.text)
@@ -87,14 +87,14 @@ func TestLayouts(t *testing.T) {
 }
 
 // What stands around lines changes nothing.
-func TestWrappings(t *testing.T) {
+func TestRouterWrappings(t *testing.T) {
 	bare, err := read(of2026)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, before := range []string{"2026-02-26T14:03:05.123456789Z ", "[pod/router-0/main] ", "[pod/router-0/main] 2026-02-26T14:03:05.1Z ", "2026-02-26T14:03:05.1Z stderr F ", "router-0 main ", "2026-02-26T14:03:05.123Z\t"} {
 		text := before + strings.ReplaceAll(strings.TrimSuffix(of2026, "\n"), "\n", "\n"+before)
-		if !sniff([]byte(text)) {
+		if !sniffRouter([]byte(text)) {
 			t.Errorf("%q: not recognized", before)
 		}
 		set, err := read(text)
@@ -105,7 +105,7 @@ func TestWrappings(t *testing.T) {
 }
 
 // Prompts and keys in answers of servers, in spans, and in lines that nobody knows are not kept.
-func TestCanaries(t *testing.T) {
+func TestRouterCanaries(t *testing.T) {
 	const canary = "the secret recipe, sk-abcdefghijklmnopqrstuvwx"
 	for _, text := range []string{of2026, asJSON} {
 		for _, at := range []string{"error sending request", "operation timed out", "HTTP status 503", "chatcmpl-ab", "gnt-1", "closed -> open", "a1", "PrefillDecode"} {
@@ -122,7 +122,7 @@ func TestCanaries(t *testing.T) {
 	}
 }
 
-func TestMutants(t *testing.T) {
+func TestRouterMutants(t *testing.T) {
 	s := damage.Subject{Data: []byte(strings.Repeat(of2026+asJSON+of2025, 3)), Other: []byte(ofRay + asJSON)}
 	for i, b := range s.Data {
 		if b == '\n' {
@@ -138,7 +138,7 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-func BenchmarkRead(b *testing.B) {
+func BenchmarkReadRouter(b *testing.B) {
 	text := strings.Repeat(of2026+"2026-02-26 14:02:12.000  INFO smg::response: src/middleware.rs:360: finished processing request\n", 2000)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {

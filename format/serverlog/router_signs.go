@@ -1,4 +1,4 @@
-package routerlog
+package serverlog
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 )
 
 // A sign is a text in a message by which it is recognized; the first one counts.
-type lineSign struct {
+type routerSign struct {
 	text string
 	kind series.InstantKind
 	// says is about the server that the message names, or about the router where it names none. "" keeps
@@ -18,7 +18,7 @@ type lineSign struct {
 	why bool
 }
 
-var signs = []lineSign{
+var routerSigns = []routerSign{
 	{text: "request failed with server error"}, // counted: see says
 	{text: "finished processing request"},
 	{text: "started processing request"},
@@ -75,9 +75,9 @@ var signs = []lineSign{
 }
 
 // says keeps what a line says.
-func (r *reader) says(x *said) {
-	for i := range signs {
-		s := &signs[i]
+func (r *routerReader) says(x *said) {
+	for i := range routerSigns {
+		s := &routerSigns[i]
 		at := bytes.Index(x.message, []byte(s.text))
 		if at < 0 || at > longestLead {
 			continue
@@ -100,7 +100,7 @@ func (r *reader) says(x *said) {
 const longestLead = 120
 
 // failed counts a request that the router answered with an error.
-func (r *reader) failed(x *said) {
+func (r *routerReader) failed(x *said) {
 	place := r.router()
 	id, ok := r.errors[place]
 	if !ok {
@@ -110,10 +110,10 @@ func (r *reader) failed(x *said) {
 	r.f.Add(id, x.at, 1)
 }
 
-func (r *reader) router() int32 { return r.place([]byte(r.name), "router") }
+func (r *routerReader) router() int32 { return r.place([]byte(r.name), "router") }
 
 // instant adds what a sign says, at the server that the message names.
-func (r *reader) instant(x *said, s *lineSign) {
+func (r *routerReader) instant(x *said, s *routerSign) {
 	kind, text := s.kind, s.says
 	of := url(x.message)
 	place := int32(0)
@@ -136,7 +136,7 @@ func (r *reader) instant(x *said, s *lineSign) {
 
 // reasons are what stands in reasons that people know, and what it means. Nothing else of them is kept: an
 // answer of a server may quote a request.
-var reasons = []struct{ text, says string }{
+var routerReasons = []struct{ text, says string }{
 	{"onnection refused", "connection refused"}, {"onnection reset", "connection reset"}, {"onnection closed", "connection closed"},
 	{"imed out", "timed out"}, {"imeout", "timed out"}, {"deadline", "timed out"}, {"dns error", "its name is not found"}, {"No route to host", "no route to the host"},
 	{"nreachable", "unreachable"}, {"roken pipe", "broken pipe"}, {"error trying to connect", "cannot connect"}, {"incomplete", "the answer broke off"},
@@ -145,7 +145,7 @@ var reasons = []struct{ text, says string }{
 // reason is why a server failed; "" is not known.
 func reason(message []byte, sign string) string {
 	rest := message[bytes.Index(message, []byte(sign))+len(sign):]
-	for _, x := range reasons {
+	for _, x := range routerReasons {
 		if bytes.Contains(rest, []byte(x.text)) {
 			return x.says
 		}

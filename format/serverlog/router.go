@@ -1,4 +1,4 @@
-package routerlog
+package serverlog
 
 import (
 	"bytes"
@@ -12,20 +12,31 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Format is a log of SGLang's router.
-var Format = &format.Format{
+// Router is a log of SGLang's router: sgl-router, which became sgl-model-gateway (smg). It says when the router
+// took servers out and put them back, and which requests failed.
+//
+// # What is odd
+//
+//   - Stamps have no zone and are UTC, beside the local ones of SGLang's servers.
+//   - A log is text, with what belongs to a request in braces in front of the name of the module, or JSON
+//     (--log-json), where that is in "span".
+//   - A failed health check is written only while the router still holds the server for healthy. Those that
+//     follow are not, until "is now healthy".
+//   - A circuit breaker that opens does not say whose it is.
+//   - The name of the module was sglang_router_rs until 2025-11, then sgl_model_gateway, then smg.
+var Router = &format.Format{
 	Name:   "router log",
 	Noun:   "router log",
 	Doc:    "what SGLang's router (sgl-router, sgl-model-gateway, smg) says of servers that it took out, and of requests that failed",
 	For:    "'sgtrace report'",
-	Sniff:  sniff,
-	Index:  index,
+	Sniff:  sniffRouter,
+	Index:  indexRouter,
 	Series: true,
 	Text:   true,
 }
 
 // sign is a line of the router, as text or as JSON. Few runs need it, and it takes half a millisecond.
-var sign = sync.OnceValue(func() *regexp.Regexp {
+var routerHead = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z? +(?:TRACE|DEBUG|INFO|WARN|ERROR) .{0,400}?\b` + modules + `[\w:-]*: |"target": ?"` + modules + `(?:::|")`)
 })
 
@@ -33,7 +44,7 @@ const modules = `(?:sglang_router_rs|sgl_model_gateway|smg)`
 
 // sniff looks for the words before it tries the expression, which takes longer. Of JSON, the first line
 // must be a whole record of a log: traces of the router have its names, too.
-func sniff(head []byte) bool {
+func sniffRouter(head []byte) bool {
 	if !bytes.Contains(head, []byte("smg")) && !bytes.Contains(head, []byte("sgl_model_gateway")) && !bytes.Contains(head, []byte("sglang_router_rs")) {
 		return false
 	}
@@ -44,16 +55,16 @@ func sniff(head []byte) bool {
 			return false
 		}
 	}
-	return sign().Match(head)
+	return routerHead().Match(head)
 }
 
 // index reads a log.
-func index(in *format.Input, opt *format.Options) (*format.Source, error) {
+func indexRouter(in *format.Input, opt *format.Options) (*format.Source, error) {
 	content, err := in.Open()
 	if err != nil {
 		return nil, err
 	}
-	r := newReader(in.Name, opt)
+	r := newRouterReader(in.Name, opt)
 	size, err := logline.Read(content, in.Name, opt.Diags, func(b []byte, n int64) {
 		r.f.Line(n)
 		r.line = n
@@ -65,7 +76,7 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 }
 
 // A reader reads one log.
-type reader struct {
+type routerReader struct {
 	f       *series.Filler
 	around  *logline.Unwrapper
 	stamps  logline.Stamper
@@ -79,15 +90,15 @@ type reader struct {
 	pending []byte
 }
 
-func newReader(name string, opt *format.Options) *reader {
+func newRouterReader(name string, opt *format.Options) *routerReader {
 	f := opt.Series.Fill(name, "router log")
 	zone := &f.Source().Zone
 	zone.By = "stamps of the router, which are UTC"
-	return &reader{f: f, around: logline.New(), name: name, places: map[string]int32{}, errors: map[int32]int32{}}
+	return &routerReader{f: f, around: logline.New(), name: name, places: map[string]int32{}, errors: map[int32]int32{}}
 }
 
 // place is that of the router, or of a server that it calls by its URL.
-func (r *reader) place(of []byte, role string) int32 {
+func (r *routerReader) place(of []byte, role string) int32 {
 	key := role + " " + string(of)
 	place, ok := r.places[key]
 	if !ok {
@@ -108,7 +119,7 @@ type said struct {
 }
 
 // take reads a line.
-func (r *reader) take(b []byte) {
+func (r *routerReader) take(b []byte) {
 	b = r.around.Bare(b)
 	var x said
 	ok := false
@@ -126,14 +137,14 @@ func (r *reader) take(b []byte) {
 }
 
 // strange counts a line that tells of trouble in words that nothing here knows.
-func (r *reader) strange() {
+func (r *routerReader) strange() {
 	if r.other++; r.first == 0 {
 		r.first = int(r.line)
 	}
 }
 
 // unknown counts a line of something else.
-func (r *reader) unknown(b []byte) {
+func (r *routerReader) unknown(b []byte) {
 	if bytes.Contains(b, []byte("panicked at")) {
 		r.strange()
 	}
