@@ -12,7 +12,6 @@ import (
 	"github.com/sgtrace/sgtrace/format/nccl"
 	"github.com/sgtrace/sgtrace/format/platform"
 	"github.com/sgtrace/sgtrace/format/prometheus"
-	"github.com/sgtrace/sgtrace/format/pyspy"
 	"github.com/sgtrace/sgtrace/format/rocm"
 	"github.com/sgtrace/sgtrace/format/serverlog"
 	"github.com/sgtrace/sgtrace/format/sglang"
@@ -30,7 +29,7 @@ type Format = format.Format
 // comes before what is searched for: a job leaves a thousand dumps of flight recorders.
 var Formats = []*format.Format{
 	rocm.RPD, rocm.Rocpd, rocm.Rocprof, rocm.RocprofPerfetto, nsysexport.Format, torchdump.FlightRecorder,
-	otlpjson.Format, spanjson.Jaeger, spanjson.Zipkin, sglang.RequestDump, sglang.ExpertDump, pyspy.Format,
+	otlpjson.Format, spanjson.Jaeger, spanjson.Zipkin, sglang.RequestDump, sglang.ExpertDump, torchdump.PySpy,
 	torchdump.MemorySnapshot, platform.Kubernetes, nccl.Inspector, clientrecord.Format, sglang.ServerState,
 	serverlog.Format, serverlog.Router, nccl.Log, prometheus.Format, platform.NvidiaSMI, platform.Kernel, chrometrace.Format,
 	serverlog.Alone, // others may quote a traceback

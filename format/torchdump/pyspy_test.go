@@ -1,4 +1,4 @@
-package pyspy
+package torchdump
 
 import (
 	"io"
@@ -38,7 +38,7 @@ const asJSON = `[{"pid":309,"thread_id":1401,"thread_name":"Thread-1","os_thread
 func read(name, text string) (*flight.Set, *trace.Diags, error) {
 	set, diags := flight.New(trace.NewSymbols()), &trace.Diags{}
 	in := &format.Input{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
-	_, err := Format.Index(in, &format.Options{Syms: set.Syms, Diags: diags, Flight: set})
+	_, err := PySpy.Index(in, &format.Options{Syms: set.Syms, Diags: diags, Flight: set})
 	set.Finish(nil)
 	return set, diags, err
 }
@@ -46,7 +46,7 @@ func read(name, text string) (*flight.Set, *trace.Diags, error) {
 // Both forms of the same processes give the same, and neither keeps arguments or values.
 func TestBothForms(t *testing.T) {
 	for form, text := range map[string]string{"text": asText, "JSON": asJSON} {
-		if !sniff([]byte(text)) {
+		if !sniffPySpy([]byte(text)) {
 			t.Errorf("%s is not recognized", form)
 		}
 		set, _, err := read("spy.txt", text)

@@ -1,4 +1,4 @@
-package pyspy
+package torchdump
 
 import (
 	"bytes"
@@ -16,33 +16,42 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// Format is dumps of py-spy.
-var Format = &format.Format{
+// PySpy is dumps of py-spy: where the threads of processes stand, as text (py-spy dump) and as JSON
+// (--json), one file a process or several in one. The logs of servers have such dumps among their lines: package
+// serverlog reads these. What lines look like is in package flight/printed.
+//
+// # What is odd
+//
+//   - A dump has no time, and no rank but in the title of its process, "sglang::scheduler_TP3". Neither has the JSON form.
+//   - With --locals, values of variables follow: prompts are among them, and none is read.
+//   - The state of a thread is a guess from that of the operating system: one that waits for a device is often "active".
+//   - With --subprocesses, blocks are divided by a line of dashes.
+var PySpy = &format.Format{
 	Name:  "py-spy",
 	Noun:  "py-spy dump",
 	Doc:   "where the threads of processes stand: 'py-spy dump', as text or with --json",
 	For:   "'sgtrace report'",
-	Sniff: sniff,
-	Index: index,
+	Sniff: sniffPySpy,
+	Index: indexPySpy,
 	Aside: true,
 	Text:  true,
 }
 
 var (
-	text = regexp.MustCompile(`(?m)^Process \d+: .*\r?\nPython v\d`)
-	// rankInName is the rank in the name of a file that people give it.
-	rankInName = regexp.MustCompile(`(?i)rank[-_]?(\d{1,6})`)
+	pySpyText = regexp.MustCompile(`(?m)^Process \d+: .*\r?\nPython v\d`)
+	// rankInFile is the rank in the name of a file that people give it.
+	rankInFile = regexp.MustCompile(`(?i)rank[-_]?(\d{1,6})`)
 )
 
-func sniff(head []byte) bool {
+func sniffPySpy(head []byte) bool {
 	if trimmed := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"); len(trimmed) > 0 && trimmed[0] == '[' {
 		return bytes.Contains(head, []byte(`"owns_gil"`)) && bytes.Contains(head, []byte(`"frames"`))
 	}
-	return bytes.Contains(head, []byte("\nPython v")) && text.Match(head)
+	return bytes.Contains(head, []byte("\nPython v")) && pySpyText.Match(head)
 }
 
-// index reads a file.
-func index(in *format.Input, opt *format.Options) (*format.Source, error) {
+// indexPySpy reads a file.
+func indexPySpy(in *format.Input, opt *format.Options) (*format.Source, error) {
 	content, err := in.Open()
 	if err != nil {
 		return nil, err
@@ -70,7 +79,7 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	for _, d := range set.Dumps {
 		d.Source = 0 // its times are not told
 		d.Host = host
-		if m := rankInName.FindStringSubmatch(in.Name); one && m != nil {
+		if m := rankInFile.FindStringSubmatch(in.Name); one && m != nil {
 			n, _ := strconv.Atoi(m[1])
 			d.Rank = int32(n)
 		}
@@ -89,8 +98,8 @@ func readText(content io.Reader, name string, set *flight.Set) error {
 	return err
 }
 
-// A thread is one of the JSON form. Values of variables are not read.
-type thread struct {
+// A pySpyThread is one of the JSON form. Values of variables are not read.
+type pySpyThread struct {
 	PID      int64  `json:"pid"`
 	ID       uint64 `json:"thread_id"`
 	Name     string `json:"thread_name"`
@@ -114,7 +123,7 @@ func readJSON(content io.Reader, name string, set *flight.Set) error {
 	j := json.NewDecoder(content)
 	of := map[int64]*flight.Dump{}
 	_, _, err := jsonscan.Each(j, nil, func() error {
-		var t thread
+		var t pySpyThread
 		if err := j.Decode(&t); err != nil {
 			return err
 		}
@@ -124,7 +133,7 @@ func readJSON(content io.Reader, name string, set *flight.Set) error {
 			of[t.PID] = d
 			set.Add(d)
 		}
-		add(d, &t, set)
+		addThread(d, &t, set)
 		return nil
 	})
 	for _, d := range set.Dumps {
@@ -133,8 +142,8 @@ func readJSON(content io.Reader, name string, set *flight.Set) error {
 	return err
 }
 
-// add adds a thread to the dump of its process.
-func add(d *flight.Dump, t *thread, set *flight.Set) {
+// addThread adds a thread to the dump of its process.
+func addThread(d *flight.Dump, t *pySpyThread, set *flight.Set) {
 	const most = 512
 	if len(d.Threads) == most {
 		return
