@@ -7,7 +7,7 @@ import (
 	"sort"
 
 	"github.com/sgtrace/sgtrace/align/matching"
-	"github.com/sgtrace/sgtrace/internal/hash"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // A simulation makes collectives of a cluster with known clocks. It shares nothing
@@ -73,7 +73,7 @@ type simGroup struct {
 
 func (s *simulation) group(name string, ids bool, ranks ...int) *simGroup {
 	return &simGroup{
-		comm: s.names.Comm(matching.Comm{Group: name, Size: int32(len(ranks))}), name: hash.Mix(uint64(len(name))*77 + uint64(name[0])),
+		comm: s.names.Comm(matching.Comm{Group: name, Size: int32(len(ranks))}), name: order.Mix(uint64(len(name))*77 + uint64(name[0])),
 		call: s.names.Call(matching.Call{Op: "allreduce", Dtype: "BFloat16", In: 4096, Out: 4096}), ranks: ranks, ids: ids,
 	}
 }
@@ -95,7 +95,7 @@ func (s *simulation) run(g *simGroup, t, early int64) (end int64) {
 			Seq: -1, Step: -1, Comm: g.comm, Call: g.call,
 		}
 		if g.ids {
-			c.Seq, c.CommsID = g.seq, hash.Mix(g.name+uint64(g.seq))
+			c.Seq, c.CommsID = g.seq, order.Mix(g.name+uint64(g.seq))
 		}
 		s.ranks[r].Calls = append(callsOf(s.ranks[r]), c)
 	}

@@ -4,7 +4,7 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/internal/hash"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 )
@@ -115,7 +115,7 @@ func (r *chainReader) end() {
 func (r *chainReader) push() profile.StackID {
 	sum := uint64(0)
 	for i := range r.stack {
-		sum = hash.Mix(sum + uint64(r.stack[i].Function)<<32 + uint64(r.stack[i].Module))
+		sum = order.Mix(sum + uint64(r.stack[i].Function)<<32 + uint64(r.stack[i].Module))
 	}
 	known := &r.recent[sum%uint64(len(r.recent))]
 	alike := func(a, b rows.ChainFrame) bool { return a.Function == b.Function && a.Module == b.Module }

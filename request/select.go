@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/internal/hash"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
@@ -223,7 +223,7 @@ func (s *Set) LeaveOut(from, to trace.Time) (n, first int) {
 // sampled chooses by the id alone, so that the same request is chosen in every
 // input that it appears in.
 func sampled(rid string, share float64) bool {
-	return float64(hash.Text(rid)>>11)/(1<<53) < share
+	return float64(order.MixText(rid)>>11)/(1<<53) < share
 }
 
 // matchRIDs returns a test for requests that have one of the ids: exactly, else

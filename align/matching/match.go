@@ -5,8 +5,8 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/internal/hash"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // A Report counts what Find did with collectives.
@@ -122,7 +122,7 @@ func (m *matcher) byCommsID() {
 		if c.CommsID == 0 {
 			return open, false
 		}
-		return table.find(hash.Mix(c.CommsID+job*0x9e3779b97f4a7c15), next)
+		return table.find(order.Mix(c.CommsID+job*0x9e3779b97f4a7c15), next)
 	})
 }
 

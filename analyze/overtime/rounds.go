@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/internal/hash"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -71,7 +71,7 @@ func (r *round) add(x *launched) {
 	r.busy += max(0, int64(x.end-max(x.start, r.last)))
 	r.last = max(r.last, x.end)
 	if x.kernel != 0 {
-		r.kernels += hash.Mix(uint64(x.kernel))
+		r.kernels += order.Mix(uint64(x.kernel))
 	}
 }
 

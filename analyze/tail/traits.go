@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/internal/hash"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -106,7 +106,7 @@ func (c *collector) columns() (columns []*column) {
 				return
 			}
 			if col.texts[i], col.numbers[i] = 0, a.Number; math.IsNaN(a.Number) {
-				col.texts[i], col.numeric = hash.Text(c.set.AttributeText(a)), false
+				col.texts[i], col.numeric = order.MixText(c.set.AttributeText(a)), false
 			}
 		})
 	}
@@ -136,7 +136,7 @@ func (c *collector) addAttributes() {
 			}
 			h := known[n]
 			if h == 0 {
-				if h = hash.Text(text(i)); len(known) < maxKnown {
+				if h = order.MixText(text(i)); len(known) < maxKnown {
 					known[n] = h
 				}
 			}
@@ -228,7 +228,7 @@ func (c *collector) texts(attribute string, of Kind, text func(*cause.Attributio
 	texts := memory.Make[uint64](len(c.list))
 	for i := range cause.Each(c.list) {
 		if text := text(&c.list[i]); text != "" {
-			texts[i] = hash.Text(text)
+			texts[i] = order.MixText(text)
 		}
 	}
 	c.values(attribute, of, texts, func(i int) string { return text(&c.list[i]) })

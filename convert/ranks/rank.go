@@ -9,7 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/internal/hash"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
@@ -152,7 +152,7 @@ func (c *Capture) eachKey(shift trace.Time, do func(from, to trace.Time, key uin
 	const event, instant, sample, collective, step = 1, 2, 3, 4, 5
 	one := func(kind uint64, t trace.Time, dur int64, name trace.Sym, value uint64) {
 		t += shift
-		do(t, t+trace.Time(dur), hash.Mix(hash.Mix(hash.Mix(hash.Mix(uint64(t))+uint64(dur))+value)+uint64(name)<<3+kind))
+		do(t, t+trace.Time(dur), order.Mix(order.Mix(order.Mix(order.Mix(uint64(t))+uint64(dur))+value)+uint64(name)<<3+kind))
 	}
 	f := c.File
 	for i := range f.Lines {
@@ -217,14 +217,14 @@ func (c *Capture) within(longer *Capture, shift trace.Time) bool {
 	every := uint64(c.contents().n/samples + 1)
 	missing, total := map[uint64]int{}, 0
 	c.eachKey(shift, func(at, _ trace.Time, key uint64) {
-		if hash.Mix(uint64(at))%every == 0 {
+		if order.Mix(uint64(at))%every == 0 {
 			missing[key]++
 			total++
 		}
 	})
 	found := 0
 	longer.eachKey(0, func(at, _ trace.Time, key uint64) {
-		if hash.Mix(uint64(at))%every == 0 && missing[key] > 0 {
+		if order.Mix(uint64(at))%every == 0 && missing[key] > 0 {
 			missing[key]--
 			found++
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/internal/hash"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -117,7 +117,7 @@ func (r *recorder) member(m *member) {
 	r.p.Rows = append(r.p.Rows, profile.Row{Kind: profile.RowStream, PID: 0, PIDText: pid, TID: int64(row), TIDText: strconv.Itoa(int(row)), Name: title,
 		Process: "rank " + strconv.Itoa(int(m.rank)) + " of NCCL", Folder: "NCCL"})
 	// An id of a collective is of its communicator, its kind and its number.
-	base := hash.Text(m.id)
+	base := order.MixText(m.id)
 	c := profile.Collective{Row: row, OnGPU: true, Group: r.opt.Syms.Intern(group), Dtype: r.opt.Syms.Intern("bytes"), GroupSize: m.size}
 	for i := range m.ops {
 		x := &m.ops[i]
@@ -126,7 +126,7 @@ func (r *recorder) member(m *member) {
 		c.In, c.Out = x.sizes(r.opt.Syms.Name(x.name), int64(m.size))
 		c.Seq, c.CommsID = x.seq, 0
 		if !x.p2p && x.seq >= 0 {
-			c.CommsID = max(1, hash.Mix(base+hash.Mix(hash.Text(r.opt.Syms.Name(x.name))+uint64(x.seq))))
+			c.CommsID = max(1, order.Mix(base+order.Mix(order.MixText(r.opt.Syms.Name(x.name))+uint64(x.seq))))
 		}
 		r.p.First, r.p.Last, r.p.Total = min(r.p.First, c.Time), max(r.p.Last, x.end), r.p.Total+1
 		c.Event = r.event(&c, x)

@@ -1,5 +1,5 @@
 // Package order sorts large tables by time, merges sorted lists, groups values in the order in which
-// their keys come, and adds comparisons that package cmp lacks.
+// their keys come, hashes keys, and adds comparisons that package cmp lacks.
 package order
 
 import (

@@ -3,7 +3,6 @@ package assembly
 import (
 	"iter"
 
-	"github.com/sgtrace/sgtrace/internal/hash"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
@@ -129,6 +128,6 @@ func sharing(n int, hash func(i int) (h uint64, ok bool), same func(i, j int) bo
 
 // sameText is sharing for what has texts; those without are in no group.
 func (b *builder) sameText(n int, text func(i int) request.Text) iter.Seq[[]int] {
-	return sharing(n, func(i int) (uint64, bool) { return hash.Text(b.Text(text(i))), text(i) != 0 },
+	return sharing(n, func(i int) (uint64, bool) { return order.MixText(b.Text(text(i))), text(i) != 0 },
 		func(i, j int) bool { return b.Text(text(i)) == b.Text(text(j)) })
 }

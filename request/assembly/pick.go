@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/internal/hash"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/trace"
@@ -90,7 +90,7 @@ func (p *Pick) Prescan() spantable.Prescan {
 			default:
 				wanted = p.ByID != nil && p.ByID(request.RequestID, text)
 			}
-			return hash.Text(text), wanted
+			return order.MixText(text), wanted
 		},
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/sgtrace/sgtrace/internal/hash"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -263,7 +263,7 @@ func (e *emitter) emitAround(r *Row, root int) {
 	top := e.spans.Span(root)
 	f := e.fillers[r.source]
 	s := spantable.Record{Resource: f.Attribute(nil, "service.name", "aiperf", 0), Attrs: e.seen(f, r)}
-	s.TraceHi, s.TraceLo, s.ID = top.TraceHi, top.TraceLo, hash.Mix(top.ID+uint64(r.Line))
+	s.TraceHi, s.TraceLo, s.ID = top.TraceHi, top.TraceLo, order.Mix(top.ID+uint64(r.Line))
 	s.Start, s.End, s.Name, s.Kind, s.Line = r.Start, r.End, e.spans.Syms.Intern("POST"), 3, r.Line
 	if r.Reason != 0 {
 		s.Status = spantable.StatusError

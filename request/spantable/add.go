@@ -1,8 +1,8 @@
 package spantable
 
 import (
-	"github.com/sgtrace/sgtrace/internal/hash"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -10,7 +10,7 @@ import (
 // origin and place.
 func (d *Table) AddBelow(i, k int, name trace.Sym, start, end trace.Time) {
 	s := d.Span(i)
-	id := hash.Mix(s.ID + uint64(k))
+	id := order.Mix(s.ID + uint64(k))
 	if s.Line == 0 {
 		d.Frame(d.Pos(i).Offset)
 	}

@@ -1,5 +1,4 @@
-// Package hash mixes numbers and texts into numbers that look random.
-package hash
+package order
 
 // Mix returns the finalizer of splitmix64: a bijection whose bits all depend on all
 // bits of x.
@@ -11,9 +10,9 @@ func Mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Text returns a hash of a text: FNV-1a, of which the last characters hardly change the high
+// MixText returns a hash of a text: FNV-1a, of which the last characters hardly change the high
 // bits, mixed.
-func Text(text string) uint64 {
+func MixText(text string) uint64 {
 	h := uint64(0xcbf29ce484222325)
 	for i := range len(text) {
 		h = (h ^ uint64(text[i])) * 0x100000001b3
