@@ -1,7 +1,6 @@
 package load
 
 import (
-	"github.com/sgtrace/sgtrace/analyze/curves"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
@@ -28,8 +27,8 @@ type meter struct {
 	parts      int  // of requests that it worked on
 	prompts    bool // it is known how long the prompts were
 	points     []Point
-	loads      [noState]*curves.Area
-	busy       *curves.Area
+	loads      [noState]*Area
+	busy       *Area
 	computing  []request.Interval
 	stages     [][]timed // by Timeline.Stages
 	ttft, tpot []timed
@@ -84,9 +83,9 @@ func newTimelineBuilder(r *place.RankSet, t *Timeline, e Bulk) *timelineBuilder 
 
 func (b *timelineBuilder) newMeter(p place.Location) *meter {
 	m := &meter{location: p, points: make([]Point, b.N()), stages: make([][]timed, len(b.Stages))}
-	m.busy = curves.NewArea(&b.Grid)
+	m.busy = NewArea(&b.Grid)
 	for i := range m.loads {
-		m.loads[i] = curves.NewArea(&b.Grid)
+		m.loads[i] = NewArea(&b.Grid)
 	}
 	return m
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze/curves"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
@@ -281,7 +280,7 @@ func Busy(role request.Role, running, covered float64, most int) float64 {
 }
 
 // addUnion adds the time that at least one of the intervals covers. It sorts them.
-func addUnion(area *curves.Area, intervals []request.Interval) {
+func addUnion(area *Area, intervals []request.Interval) {
 	slices.SortFunc(intervals, func(x, y request.Interval) int { return cmp.Compare(x.From, y.From) })
 	for i := 0; i < len(intervals); {
 		from, to := intervals[i].From, intervals[i].To

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sgtrace/sgtrace/analyze/curves"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -123,7 +122,7 @@ func (t *Timeline) Write(out io.Writer, style table.Style, marks ...trace.Time) 
 		_, err := fmt.Fprintf(out, "Timeline: no requests\n")
 		return err
 	}
-	p := &printer{Timeline: t, drawing: curves.Drawing{Buckets: n, Time: t.clock}}
+	p := &printer{Timeline: t, drawing: Drawing{Buckets: n, Time: t.clock}}
 	p.blocks()
 	for _, at := range marks {
 		p.drawing.Marks = append(p.drawing.Marks, t.Of(at))
@@ -153,7 +152,7 @@ func (t *Timeline) clock(bucket int) string {
 // A printer draws a timeline as text.
 type printer struct {
 	*Timeline
-	drawing curves.Drawing
+	drawing Drawing
 }
 
 // maxRanks is how many lead ranks of a role are drawn.
@@ -213,8 +212,8 @@ func sumOfRunning(s *Series) float64 {
 	return sum
 }
 
-func (p *printer) wholeCurves(s *Series) []curves.Curve {
-	list := []curves.Curve{
+func (p *printer) wholeCurves(s *Series) []Curve {
+	list := []Curve{
 		p.rate(s, "arrivals", func(q *Point) int64 { return q.Arrivals }),
 		p.level(s, "under way", "", func(q *Point) float64 { return q.Running }),
 		p.rate(s, "output tokens", func(q *Point) int64 { return q.Output }),
@@ -228,8 +227,8 @@ func (p *printer) wholeCurves(s *Series) []curves.Curve {
 }
 
 // goodput returns the share of the requests that arrived and met the SLO.
-func goodput(s *Series) curves.Curve {
-	c := curves.Curve{Name: "goodput", Unit: "%", Size: 1}
+func goodput(s *Series) Curve {
+	c := Curve{Name: "goodput", Unit: "%", Size: 1}
 	for _, g := range s.Good {
 		c.Values = append(c.Values, distribution.Ratio(100*float64(g.Met), float64(g.Judged)))
 	}
@@ -238,8 +237,8 @@ func goodput(s *Series) curves.Curve {
 
 // rankCurves returns those of a role or a rank; full ones have the tails of the
 // stages, too.
-func (p *printer) rankCurves(s *Series, full bool) []curves.Curve {
-	list := []curves.Curve{
+func (p *printer) rankCurves(s *Series, full bool) []Curve {
+	list := []Curve{
 		p.level(s, "share of arrivals", "%", func(q *Point) float64 { return 100 * q.Share }),
 		p.level(s, "running", "", func(q *Point) float64 { return q.Running }),
 		p.level(s, "imbalance", "max/mean", func(q *Point) float64 { return q.Imbalance }),
@@ -271,16 +270,16 @@ func negligible(spreads []Spread) bool {
 	return !slices.ContainsFunc(spreads, func(s Spread) bool { return s.P99 >= 1_000_000 })
 }
 
-func (p *printer) rate(s *Series, name string, of func(*Point) int64) curves.Curve {
-	c := curves.Curve{Name: name, Unit: "/s", Size: 1}
+func (p *printer) rate(s *Series, name string, of func(*Point) int64) Curve {
+	c := Curve{Name: name, Unit: "/s", Size: 1}
 	for b := range s.Points {
 		c.Values = append(c.Values, p.PerSecond(b, of(&s.Points[b])))
 	}
 	return c
 }
 
-func (p *printer) level(s *Series, name, unit string, of func(*Point) float64) curves.Curve {
-	c := curves.Curve{Name: name, Unit: unit, Size: 1}
+func (p *printer) level(s *Series, name, unit string, of func(*Point) float64) Curve {
+	c := Curve{Name: name, Unit: unit, Size: 1}
 	for b := range s.Points {
 		c.Values = append(c.Values, of(&s.Points[b]))
 	}
@@ -288,11 +287,11 @@ func (p *printer) level(s *Series, name, unit string, of func(*Point) float64) c
 }
 
 // spread makes the curves of the median and of the tail.
-func (p *printer) spread(name string, spreads []Spread) []curves.Curve {
+func (p *printer) spread(name string, spreads []Spread) []Curve {
 	if spreads == nil {
 		return nil
 	}
-	median, tail := curves.Curve{Name: name + " p50"}, curves.Curve{Name: strings.Repeat(" ", len(name)) + " p99", Peaks: true}
+	median, tail := Curve{Name: name + " p50"}, Curve{Name: strings.Repeat(" ", len(name)) + " p99", Peaks: true}
 	var medians, tails []int64
 	for _, s := range spreads {
 		if s.N == 0 {
@@ -304,5 +303,5 @@ func (p *printer) spread(name string, spreads []Spread) []curves.Curve {
 	}
 	median.Unit, median.Size = words.UnitFor(slices.Max(medians))
 	tail.Unit, tail.Size = words.UnitFor(slices.Max(tails))
-	return []curves.Curve{median, tail}
+	return []Curve{median, tail}
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sgtrace/sgtrace/analyze/curves"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -18,7 +17,7 @@ import (
 // A Timeline is how load, throughput and latency went on over time: everywhere,
 // in every role, on every rank. docs/METRICS.md defines the numbers.
 type Timeline struct {
-	curves.Grid
+	Grid
 	From, To trace.Time // of the requests
 	Stages   []string   // that Series.Stages are about
 	// Series are in the order of display: everywhere first, then role by role,
@@ -96,13 +95,13 @@ func New(s *request.Set, bucket time.Duration) (*Timeline, error) {
 		}
 	}
 	if bucket <= 0 {
-		bucket = time.Duration(max(int64(time.Millisecond), curves.ChooseBucket(int64(t.To-t.From))))
+		bucket = time.Duration(max(int64(time.Millisecond), ChooseBucket(int64(t.To-t.From))))
 	}
 	t.Bucket = int64(bucket)
 	if len(s.Requests) == 0 {
 		return t, nil
 	}
-	t.Grid = *curves.NewGrid([]request.Interval{{From: t.From, To: t.To + 1}}, bucket)
+	t.Grid = *NewGrid([]request.Interval{{From: t.From, To: t.To + 1}}, bucket)
 	ranks, n := place.NewRankSet(s), t.N()
 	if n > maxBuckets || n*len(ranks.Places) > maxPoints {
 		return nil, fmt.Errorf("--bucket %v: that is too short for %s from the first to the last request, %s of %s; choose longer ones, or a part of the time",
@@ -116,7 +115,7 @@ func New(s *request.Set, bucket time.Duration) (*Timeline, error) {
 // has decode steps only.
 func Whole(of *place.RankSet, all Bulk) *Timeline {
 	t := &Timeline{From: all.From, To: all.To, Stages: of.Set.WatchedNames(), Outside: all.Outside}
-	t.Grid = curves.Grid{Bucket: int64(all.To-all.From) + 1, Spans: []curves.Span{{Start: all.From, N: 1}}}
+	t.Grid = Grid{Bucket: int64(all.To-all.From) + 1, Spans: []Span{{Start: all.From, N: 1}}}
 	b := newTimelineBuilder(of, t, all)
 	b.brief = true
 	b.build()

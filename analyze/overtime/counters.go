@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze/curves"
+	"github.com/sgtrace/sgtrace/analyze/load"
 
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
@@ -137,7 +137,7 @@ func someRank(s profile.Stream) (rank int32) {
 }
 
 // add adds a sample, at a time on the reference clock.
-func (x *counting) add(g *curves.Grid, s *profile.CounterValue, at trace.Time) {
+func (x *counting) add(g *load.Grid, s *profile.CounterValue, at trace.Time) {
 	if s.Kind == profile.MemoryCounter {
 		x.held = append(x.held, level{at, s.Value})
 	}

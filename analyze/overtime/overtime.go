@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sgtrace/sgtrace/analyze/curves"
+	"github.com/sgtrace/sgtrace/analyze/load"
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -29,7 +29,7 @@ type Options struct {
 // A Timeline is what was recorded of devices over time. Times are on the reference clock
 // where [profile.Set] relates clocks.
 type Timeline struct {
-	curves.Grid
+	load.Grid
 	Devices  []Device // by rank and device
 	Counters []Counter
 	// Under is how many requests were under way on average, by bucket; nil where no requests
@@ -37,14 +37,14 @@ type Timeline struct {
 	Under   []float64
 	Changes []Change
 
-	fine    *curves.Grid // in which changes are looked for
-	parts   int          // how many of its buckets make one
-	under   []float64    // as Under, by bucket of fine
-	any     []int64      // ns in which at least one was, likewise
-	several bool         // a rank has several devices
-	length  int64        // GPU time, ns
-	skipped int          // devices that are not in Devices
-	judged  int          // devices of which enough is known to look for changes
+	fine    *load.Grid // in which changes are looked for
+	parts   int        // how many of its buckets make one
+	under   []float64  // as Under, by bucket of fine
+	any     []int64    // ns in which at least one was, likewise
+	several bool       // a rank has several devices
+	length  int64      // GPU time, ns
+	skipped int        // devices that are not in Devices
+	judged  int        // devices of which enough is known to look for changes
 }
 
 // A Device is one of a rank.
@@ -109,10 +109,10 @@ const (
 type Collector struct {
 	set      *profile.Set
 	opt      Options
-	coarse   *curves.Grid // that is shown
-	grid     *curves.Grid // of the parts of its buckets
-	parts    int          // of a bucket
-	recorded [][]int64    // by rank and bucket of grid, ns
+	coarse   *load.Grid // that is shown
+	grid     *load.Grid // of the parts of its buckets
+	parts    int        // of a bucket
+	recorded [][]int64  // by rank and bucket of grid, ns
 	err      error
 	tallies  []map[rangeKey]*tally // by stream
 
@@ -138,14 +138,14 @@ func (c *Collector) Recorded(ranks [][]request.Interval) {
 			}
 		}
 	}
-	c.coarse = curves.NewGrid(all, c.opt.Bucket)
+	c.coarse = load.NewGrid(all, c.opt.Bucket)
 	for c.opt.Bucket == 0 && c.coarse.N() > 1 && c.coarse.N()*len(ranks) > maxCells {
-		c.coarse = curves.NewGrid(all, 2*time.Duration(c.coarse.Bucket))
+		c.coarse = load.NewGrid(all, 2*time.Duration(c.coarse.Bucket))
 	}
 	if n := c.coarse.N(); n > maxBuckets || n*len(ranks) > maxCells {
 		c.err = fmt.Errorf("--bucket %v: that is too short for what was recorded, %s of %s; choose longer ones, or a part of the time",
 			c.opt.Bucket, words.Counted(n, "bucket"), words.Counted(len(ranks), "rank"))
-		c.coarse = &curves.Grid{Bucket: 1}
+		c.coarse = &load.Grid{Bucket: 1}
 	}
 	c.grid, c.parts = c.coarse.Fine(maxCells / max(1, len(ranks)))
 	c.recorded = make([][]int64, len(ranks))

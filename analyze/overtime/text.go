@@ -6,7 +6,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze/curves"
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -35,7 +35,7 @@ func (t *Timeline) Write(out io.Writer, style table.Style) error {
 	if len(t.Changes) > 0 {
 		fmt.Fprintln(out)
 	}
-	d := &curves.Drawing{Buckets: n, Time: func(b int) string { return t.clock(t.Start(b)) }}
+	d := &load.Drawing{Buckets: n, Time: func(b int) string { return t.clock(t.Start(b)) }}
 	for i := range t.Changes {
 		d.Marks = append(d.Marks, t.Of(t.Changes[i].Time))
 	}
@@ -49,7 +49,7 @@ func (t *Timeline) Write(out io.Writer, style table.Style) error {
 }
 
 // draw adds the blocks and the notes.
-func (t *Timeline) draw(d *curves.Drawing) {
+func (t *Timeline) draw(d *load.Drawing) {
 	drawn := map[int]bool{} // counters
 	for i := range t.Devices {
 		if i == maxDrawn {
@@ -77,14 +77,14 @@ func (t *Timeline) draw(d *curves.Drawing) {
 		from = to
 	}
 	if t.Under != nil {
-		d.Add("requests", []curves.Curve{{Name: "under way", Values: t.Under, Size: 1}})
+		d.Add("requests", []load.Curve{{Name: "under way", Values: t.Under, Size: 1}})
 	}
 	d.Notes = append(d.Notes, t.Notes()...)
 }
 
 // sourceCurves returns the first counters of a source that people look at.
-func (t *Timeline) sourceCurves(counters []Counter) []curves.Curve {
-	var list []curves.Curve
+func (t *Timeline) sourceCurves(counters []Counter) []load.Curve {
+	var list []load.Curve
 	for i := range counters {
 		if counters[i].IsMain() && len(list) < maxDrawn {
 			list = append(list, counters[i].curve())
@@ -94,9 +94,9 @@ func (t *Timeline) sourceCurves(counters []Counter) []curves.Curve {
 }
 
 // deviceCurves returns those of a device.
-func (t *Timeline) deviceCurves(d *Device) []curves.Curve {
-	of := func(name, unit string, size float64, value func(*Cell) float64) curves.Curve {
-		c := curves.Curve{Name: name, Unit: unit, Size: size}
+func (t *Timeline) deviceCurves(d *Device) []load.Curve {
+	of := func(name, unit string, size float64, value func(*Cell) float64) load.Curve {
+		c := load.Curve{Name: name, Unit: unit, Size: size}
 		for b := range d.Cells {
 			v := math.NaN()
 			if d.Cells[b].Recorded > 0 {
@@ -106,12 +106,12 @@ func (t *Timeline) deviceCurves(d *Device) []curves.Curve {
 		}
 		return c
 	}
-	share := func(name string, value func(*Cell) int64) curves.Curve {
+	share := func(name string, value func(*Cell) int64) load.Curve {
 		return of(name, "%", 0.01, func(c *Cell) float64 { return float64(value(c)) / float64(c.Recorded) })
 	}
 	most := of(metric.LaunchQueue.Title+", max", "", 1, func(c *Cell) float64 { return float64(c.MostQueued) })
 	most.Peaks = true
-	list := []curves.Curve{
+	list := []load.Curve{
 		share(metric.Busy.Title, func(c *Cell) int64 { return c.Busy }),
 		share("communication", func(c *Cell) int64 { return c.Comm }),
 		of(metric.Overlap.Title, "%", 0.01, (*Cell).Overlap),
@@ -125,8 +125,8 @@ func (t *Timeline) deviceCurves(d *Device) []curves.Curve {
 }
 
 // curve draws a counter.
-func (c *Counter) curve() curves.Curve {
-	out := curves.Curve{Name: shorten(c.Name), Unit: shorten(c.Unit), Size: 1, Peaks: c.Kind == profile.MemoryCounter}
+func (c *Counter) curve() load.Curve {
+	out := load.Curve{Name: shorten(c.Name), Unit: shorten(c.Unit), Size: 1, Peaks: c.Kind == profile.MemoryCounter}
 	most := 0.0
 	for i := range c.Points {
 		v := c.Points[i].Mean

@@ -5,9 +5,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze/curves"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -111,13 +111,13 @@ func (c *Collector) addRequests(t *Timeline) {
 
 // A queue counts the work that was launched and had not started.
 type queue struct {
-	grid   *curves.Grid
-	area   *curves.Area // how long all work waited
+	grid   *load.Grid
+	area   *load.Area // how long all work waited
 	starts []trace.Time
 	calls  []trace.Time // that launched them
 }
 
-func newQueue(g *curves.Grid) *queue { return &queue{grid: g, area: curves.NewArea(g)} }
+func newQueue(g *load.Grid) *queue { return &queue{grid: g, area: load.NewArea(g)} }
 
 // add takes work in the order of its starts.
 func (q *queue) add(launched, started trace.Time) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/sgtrace/sgtrace/analyze/curves"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
@@ -80,7 +79,7 @@ func joinOverTime(sections []Section, s Section) []Section {
 // An overtimeBuilder makes panels of the longest span of a timeline.
 type overtimeBuilder struct {
 	*overtime.Timeline
-	span    curves.Span
+	span    load.Span
 	devices []*overtime.Device // that are drawn
 	names   []string
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze/curves"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
@@ -16,7 +15,7 @@ import (
 // sampleOverTime is two devices in 20 buckets of 100 ns from 1000 on, the second of which was
 // not recorded in the first bucket, and a minute later in 2 more.
 func sampleOverTime() *overtime.Timeline {
-	t := &overtime.Timeline{Grid: curves.Grid{Bucket: 100, Spans: []curves.Span{{Start: 1000, N: 20}, {Start: 60_000_000_000, First: 20, N: 2}}}}
+	t := &overtime.Timeline{Grid: load.Grid{Bucket: 100, Spans: []load.Span{{Start: 1000, N: 20}, {Start: 60_000_000_000, First: 20, N: 2}}}}
 	for i := range 2 {
 		d := overtime.Device{Rank: []string{"TP0", "TP1"}[i], RankIndex: int32(i), Cells: make([]overtime.Cell, 22)}
 		for b := range d.Cells {
@@ -65,7 +64,7 @@ func TestGPUsOverTime(t *testing.T) {
 // A recording that is a good part of the time of the requests has their axis.
 func TestGPUsOverTimeHaveTheAxisOfRequests(t *testing.T) {
 	requests := func(to trace.Time, bucket int64) load.Timeline {
-		return load.Timeline{Grid: curves.Grid{Bucket: bucket, Spans: []curves.Span{{Start: 500, N: 8}}}, From: 500, To: to, Series: []load.Series{{Points: make([]load.Point, 8)}}}
+		return load.Timeline{Grid: load.Grid{Bucket: bucket, Spans: []load.Span{{Start: 500, N: 8}}}, From: 500, To: to, Series: []load.Series{{Points: make([]load.Point, 8)}}}
 	}
 	for _, c := range []struct {
 		requests load.Timeline

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sgtrace/sgtrace/analyze/curves"
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
@@ -18,7 +18,7 @@ import (
 // Logged is what servers say.
 type Logged struct {
 	Set  *series.Set
-	Grid *curves.Grid
+	Grid *load.Grid
 	// From and To bound the lines of batches; 0 without any.
 	From, To trace.Time
 	Ranks    []Rank
@@ -123,7 +123,7 @@ func (l *Logged) grid(opt Options) {
 	if l.From > 0 {
 		recorded = append(recorded, request.Interval{From: l.From, To: l.To + 1})
 	}
-	l.Grid = curves.NewGrid(recorded, bucket)
+	l.Grid = load.NewGrid(recorded, bucket)
 }
 
 // start is when a bucket begins, or what there is begins in it, or had ended before it.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sgtrace/sgtrace/analyze/curves"
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -21,7 +21,7 @@ import (
 // Metrics is what metrics say over time.
 type Metrics struct {
 	Set   *series.Set
-	Grid  *curves.Grid
+	Grid  *load.Grid
 	opt   Options
 	list  []int // of Set.List, by place, then by metric
 	names *naming.Names
@@ -69,12 +69,12 @@ func MeasureMetrics(set *series.Set, opt Options) *Metrics {
 	}
 	bucket := opt.Bucket
 	if bucket == 0 {
-		bucket = time.Duration(curves.ChooseBucket(int64(to - from)))
+		bucket = time.Duration(load.ChooseBucket(int64(to - from)))
 		for float64(bucket) < usual(gaps) { // or there would be nothing in most of them
 			bucket *= 2
 		}
 	}
-	m.Grid = curves.NewGrid(recorded, bucket)
+	m.Grid = load.NewGrid(recorded, bucket)
 	slices.SortStableFunc(m.list, func(a, b int) int {
 		x, y := &set.List[a], &set.List[b]
 		return cmp.Or(strings.Compare(m.where(x.Place), m.where(y.Place)), cmp.Compare(x.Place, y.Place), cmp.Compare(x.Metric, y.Metric))
@@ -200,11 +200,11 @@ const fewOthers = 6
 
 // Write draws what metrics say over time as text, and percentiles of histograms.
 func (m *Metrics) Write(w io.Writer, style table.Style) error {
-	d := curves.Drawing{Buckets: m.Grid.N(), Time: func(b int) string { return words.At(m.Grid.Start(b), "15:04:05") }}
+	d := load.Drawing{Buckets: m.Grid.N(), Time: func(b int) string { return words.At(m.Grid.Start(b), "15:04:05") }}
 	left := 0
 	for from := 0; from < len(m.list); {
 		to, place := from, m.Set.List[m.list[from]].Place
-		var list []curves.Curve
+		var list []load.Curve
 		others := 0
 		for ; to < len(m.list) && m.Set.List[m.list[to]].Place == place; to++ {
 			i := m.list[to]
@@ -242,8 +242,8 @@ func (m *Metrics) Write(w io.Writer, style table.Style) error {
 }
 
 // curve is a series by bucket, and whether it changes.
-func (m *Metrics) curve(i int) (c curves.Curve, changes bool) {
-	c = curves.Curve{Name: m.name(i), Unit: m.unit(i), Size: 1, Values: make([]float64, m.Grid.N())}
+func (m *Metrics) curve(i int) (c load.Curve, changes bool) {
+	c = load.Curve{Name: m.name(i), Unit: m.unit(i), Size: 1, Values: make([]float64, m.Grid.N())}
 	first := math.NaN()
 	for b, p := range m.points(i) {
 		c.Values[b] = math.NaN()

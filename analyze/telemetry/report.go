@@ -6,7 +6,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze/curves"
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/series"
@@ -177,10 +177,10 @@ func (l *Logged) TimeReport() *table.Table {
 
 // Write draws what ranks log over time as text.
 func (l *Logged) Write(w io.Writer, style table.Style) error {
-	d := curves.Drawing{Buckets: l.Grid.N(), Time: func(b int) string { return clock(l.Grid.Start(b)) }}
+	d := load.Drawing{Buckets: l.Grid.N(), Time: func(b int) string { return clock(l.Grid.Start(b)) }}
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
-		var list []curves.Curve
+		var list []load.Curve
 		for _, m := range timed {
 			if m.most || !r.has(m.metric) {
 				continue
@@ -193,7 +193,7 @@ func (l *Logged) Write(w io.Writer, style table.Style) error {
 				}
 				of = &series.Metric{Name: of.Name, Unit: "/s"}
 			}
-			list = append(list, curves.Curve{Name: of.Name, Unit: of.Unit, Size: 1, Values: values})
+			list = append(list, load.Curve{Name: of.Name, Unit: of.Unit, Size: 1, Values: values})
 		}
 		d.Add(r.Where.String(), list)
 	}

@@ -1,4 +1,4 @@
-package curves
+package load
 
 import (
 	"math/rand/v2"

@@ -1,4 +1,4 @@
-package curves
+package load
 
 import (
 	"bufio"
@@ -52,7 +52,7 @@ func (c *Curve) any() bool {
 
 // Write draws everything.
 func (d *Drawing) Write(out io.Writer, style table.Style) error {
-	p := &printer{Drawing: d, out: bufio.NewWriter(out), style: style}
+	p := &curvePrinter{Drawing: d, out: bufio.NewWriter(out), style: style}
 	p.measure()
 	if d.Buckets > 0 {
 		p.row("", "", p.axis(), "least", "most")
@@ -67,7 +67,7 @@ func (d *Drawing) Write(out io.Writer, style table.Style) error {
 	return p.out.Flush()
 }
 
-type printer struct {
+type curvePrinter struct {
 	*Drawing
 	out   *bufio.Writer
 	style table.Style
@@ -83,7 +83,7 @@ const (
 
 // measure divides the width among names and curves: every bucket has as many
 // columns as there is room for, or several share one.
-func (p *printer) measure() {
+func (p *curvePrinter) measure() {
 	p.name = len("changes")
 	for _, b := range p.Blocks {
 		for _, c := range b.Curves {
@@ -101,12 +101,12 @@ func (p *printer) measure() {
 }
 
 // column returns the first column of bucket b.
-func (p *printer) column(b int) int { return b * p.plot / max(1, p.Buckets) }
+func (p *curvePrinter) column(b int) int { return b * p.plot / max(1, p.Buckets) }
 
-func (p *printer) printf(format string, args ...any) { fmt.Fprintf(p.out, format, args...) }
+func (p *curvePrinter) printf(format string, args ...any) { fmt.Fprintf(p.out, format, args...) }
 
 // row prints the name of a curve, what is drawn of it, and what stands behind.
-func (p *printer) row(name, unit, drawn, least, most string) {
+func (p *curvePrinter) row(name, unit, drawn, least, most string) {
 	pad := strings.Repeat(" ", max(0, p.plot-twwidth.Width(drawn)))
 	line := fmt.Sprintf("  %-*s %-*s %s%s %*s %*s", p.name, name, unitWidth, unit, drawn, pad, valueWidth, least, valueWidth, most)
 	p.printf("%s\n", strings.TrimRight(line, " "))
@@ -114,7 +114,7 @@ func (p *printer) row(name, unit, drawn, least, most string) {
 
 // axis returns a ruler with times at both ends, and in the middle if there is
 // room.
-func (p *printer) axis() string {
+func (p *curvePrinter) axis() string {
 	ruler := []byte(strings.Repeat(" ", p.plot))
 	write := func(column int, text string) {
 		for i := range len(text) {
@@ -138,7 +138,7 @@ func (p *printer) axis() string {
 }
 
 // marks returns a line with the numbers of the changes where they happened.
-func (p *printer) marks() string {
+func (p *curvePrinter) marks() string {
 	line := []byte(strings.Repeat(" ", p.plot))
 	for i, b := range p.Marks {
 		if b < 0 || b >= p.Buckets {
@@ -157,7 +157,7 @@ func (p *printer) marks() string {
 	return strings.TrimRight(string(line), " ")
 }
 
-func (p *printer) block(b *Block) {
+func (p *curvePrinter) block(b *Block) {
 	p.printf("%s\n", words.Clean(b.Title))
 	for i := range b.Curves {
 		c := &b.Curves[i]
@@ -184,7 +184,7 @@ var (
 )
 
 // draw returns the curve, from zero to most; what is unknown stays blank.
-func (p *printer) draw(c *Curve, most float64) string {
+func (p *curvePrinter) draw(c *Curve, most float64) string {
 	glyphs := levels
 	if p.style.ASCII {
 		glyphs = asciiLevels
