@@ -32,7 +32,7 @@ var (
 	reported = []string{"trace", "trace/naming", "request", "profile", "profile/kernelname", "series", "profile/flight", "profile/heap", "profile/experts", "format/inventory", "internal/..."}
 	// base is what all reports stand on, and what several of them do.
 	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/metric", "analyze/place", "analyze/finding", "analyze/document",
-		"analyze/load", "analyze/straggler", "analyze/cause", "analyze/slo", "analyze/profilewalk", "analyze/replay", "analyze/rankreplay"}
+		"analyze/load", "analyze/straggler", "analyze/cause", "analyze/slo", "analyze/profilewalk", "analyze/replay"}
 	// single answer a question each from tables alone, asking with the answers of other packages, too.
 	single = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/serverlimit", "analyze/lifecycle", "analyze/telemetry", "analyze/kernel", "analyze/gpu", "analyze/rank", "analyze/hang", "analyze/hardware",
 		"analyze/allocations", "analyze/routing", "analyze/inspect"}

@@ -15,7 +15,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/rank"
-	"github.com/sgtrace/sgtrace/analyze/rankreplay"
 	"github.com/sgtrace/sgtrace/analyze/replay"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/routing"
@@ -90,7 +89,7 @@ type Measured struct {
 	Collectives *collective.Collectives
 	OfHosts     *collective.Collectives // nil if none were recorded
 	Waits       *collective.WaitHistory // if they are drawn
-	Chain       *rankreplay.Run         // if it is to be played
+	Chain       *collective.Chain       // if it is to be played
 
 	Hang    *hang.Hang          // nil without dumps of what is in flight
 	Memory  *allocations.Memory // nil without snapshots of memory
@@ -189,7 +188,7 @@ func (m *Measured) ofProfiles(collector *gaps.Collector) []func() {
 			m.Waits = m.Collectives.WaitHistory()
 		}
 		if in.Played {
-			m.Chain = rankreplay.Read(in.Profiles)
+			m.Chain = collective.ReadChain(in.Profiles)
 		}
 		in.Profiles.Collectives, in.Profiles.HostCollectives = nil, nil
 	}}

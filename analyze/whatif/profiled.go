@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
-	"github.com/sgtrace/sgtrace/analyze/rankreplay"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -19,7 +19,7 @@ import (
 
 // Steps can be asked what steps would take, by what profilers recorded of ranks.
 type Steps struct {
-	chain *rankreplay.Run
+	chain *collective.Chain
 	gpus  *gpu.GPUs
 	set   *profile.Set
 }
@@ -55,7 +55,7 @@ func (s *Steps) without(f *finding.Finding) (*Answer, error) {
 	}
 	c := &Change{Name: f.Rank + " as fast as its peers", Assumed: []string{
 		"it computes from collective to collective what its peers do", "hosts that wait for their devices are earlier if these are, and no others"}}
-	return &Answer{c, s.ask(rankreplay.Change{Rank: rank, Since: f.Since, Until: f.Until})}, nil
+	return &Answer{c, s.ask(collective.Change{Rank: rank, Since: f.Since, Until: f.Until})}, nil
 }
 
 // hidden returns the part of the communication that other work hides.
@@ -77,13 +77,13 @@ var stepMetrics = [...]struct {
 
 // ask plays a change, and compares what steps take. The interval covers the draws, a tenth of the
 // change, and that all hosts follow their devices.
-func (s *Steps) ask(c rankreplay.Change) (out []finding.Without) {
-	var played []rankreplay.Times
-	var recorded rankreplay.Times
+func (s *Steps) ask(c collective.Change) (out []finding.Without) {
+	var played []collective.StepTimes
+	var recorded collective.StepTimes
 	var ranks []int
 	for seed := range uint64(draws) {
 		c.Seed = seed + 1
-		var t rankreplay.Times
+		var t collective.StepTimes
 		recorded, t, ranks = s.chain.Play(&c)
 		played = append(played, t)
 	}
@@ -91,9 +91,9 @@ func (s *Steps) ask(c rankreplay.Change) (out []finding.Without) {
 	_, follow, _ := s.chain.Play(&c)
 	steps, known := s.count(ranks)
 	for _, m := range stepMetrics {
-		of := func(t *rankreplay.Times) float64 { return float64(t[m.kind]) / float64(steps[m.kind]) }
+		of := func(t *collective.StepTimes) float64 { return float64(t[m.kind]) / float64(steps[m.kind]) }
 		if m.kind == profile.StepOther {
-			of = func(t *rankreplay.Times) float64 { return float64(t.Total()) / float64(steps[m.kind]) }
+			of = func(t *collective.StepTimes) float64 { return float64(t.Total()) / float64(steps[m.kind]) }
 		} else if recorded[m.kind] == 0 || steps[m.kind] == steps[profile.StepOther] {
 			continue // none, or all are
 		}

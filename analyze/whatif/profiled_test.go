@@ -4,8 +4,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
-	"github.com/sgtrace/sgtrace/analyze/rankreplay"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
@@ -19,13 +19,13 @@ func TestRateOfStepIntervals(t *testing.T) {
 		testset.EachSeed(seeds, func(seed uint64) {
 			s := c.TPServer
 			s.Seed, s.Steps, s.Slow = seed, 40, int(seed)%s.Ranks
-			slow := rankreplay.Read(s.Play())
+			slow := collective.ReadChain(s.Play())
 			s.Factor, s.Lag = 1, 1
-			calm := rankreplay.Read(s.Play())
-			truth, _, ranks := calm.Play(&rankreplay.Change{Rank: -1})
+			calm := collective.ReadChain(s.Play())
+			truth, _, ranks := calm.Play(&collective.Change{Rank: -1})
 			want := float64(truth.Total()) / float64(len(ranks))
 			steps := &Steps{chain: slow, gpus: &gpu.GPUs{}}
-			answer := steps.ask(rankreplay.Change{Rank: s.Slow})
+			answer := steps.ask(collective.Change{Rank: s.Slow})
 			if len(answer) != 1 {
 				t.Fatalf("%s, seed %d: %v", c.Name, seed, answer)
 			}

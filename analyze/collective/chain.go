@@ -1,4 +1,4 @@
-package rankreplay
+package collective
 
 import (
 	"cmp"
@@ -13,8 +13,19 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Run is what some ranks did from collective to collective.
-type Run struct {
+// A Chain is what some ranks did from collective to collective: at each, ranks wait for the last
+// of them, so each computes from the end of one to the next, and all continue when the last one
+// has come and the data is through.
+//
+// [ReadChain] takes it out of what profilers recorded, or says why it does not hold: ranks are
+// missing, or collectives run beside others. [Chain.Play] computes how much faster the run would
+// be if one rank were as fast as its peers. Hosts are played, too: a launch comes no earlier than
+// before, unless its host waited for the device before it.
+//
+// Played without a change, a chain comes out as it was recorded, to the nanosecond. What cannot be
+// known is what the ranks had to wait for beside each other, such as requests: after a pause of
+// all ranks, the chain begins anew at its recorded time.
+type Chain struct {
 	// Refused says why it cannot be played; "" is that it can.
 	Refused string
 
@@ -26,7 +37,7 @@ type Run struct {
 
 // A point is a collective at which ranks wait for the last one.
 type point struct {
-	arrivals  [2]int32 // of Run.arrivals
+	arrivals  [2]int32 // of Chain.arrivals
 	component int32
 	step      profile.StepKind // that asked for it
 	apart     bool             // each rank leaves when it has its own part
@@ -54,9 +65,9 @@ const (
 	pause = 100_000_000
 )
 
-// Read takes the chain out of a set. It walks over the launches and kernels of all ranks.
-func Read(set *profile.Set) *Run {
-	r := &Run{names: set.Ranks}
+// ReadChain takes the chain out of a set. It walks over the launches and kernels of all ranks.
+func ReadChain(set *profile.Set) *Chain {
+	r := &Chain{names: set.Ranks}
 	if len(set.MissingRanks) > 0 {
 		m := &set.MissingRanks[0]
 		r.Refused = fmt.Sprintf("%d of %s ranks are not in the files, and nobody knows when these came", m.Size-m.Seen, words.Thousands(int64(m.Size)))
@@ -104,7 +115,7 @@ func besideOthers(x *profile.CollectiveMatch, ends []trace.Time) bool {
 }
 
 // add adds a collective, and returns how long its ranks were in it, in ns.
-func (r *Run) add(x *profile.CollectiveMatch, ends []trace.Time) (took int64) {
+func (r *Chain) add(x *profile.CollectiveMatch, ends []trace.Time) (took int64) {
 	p := point{component: x.Component, step: x.Step, apart: x.Apart}
 	p.arrivals[0] = int32(len(r.arrivals))
 	for _, a := range x.Arrivals {
@@ -119,16 +130,16 @@ func (r *Run) add(x *profile.CollectiveMatch, ends []trace.Time) (took int64) {
 }
 
 // at returns the arrivals of a point.
-func (r *Run) at(p *point) []arrival { return r.arrivals[p.arrivals[0]:p.arrivals[1]] }
+func (r *Chain) at(p *point) []arrival { return r.arrivals[p.arrivals[0]:p.arrivals[1]] }
 
 // Rank returns the rank that has a name; -1 is none.
-func (r *Run) Rank(name string) int { return slices.Index(r.names, name) }
+func (r *Chain) Rank(name string) int { return slices.Index(r.names, name) }
 
 // Name returns the name of a rank.
-func (r *Run) Name(rank int) string { return r.names[rank] }
+func (r *Chain) Name(rank int) string { return r.names[rank] }
 
 // byRank returns the arrivals of each rank, in the order of their starts.
-func (r *Run) byRank() [][]*arrival {
+func (r *Chain) byRank() [][]*arrival {
 	list := make([][]*arrival, len(r.names))
 	for i := range r.arrivals {
 		a := &r.arrivals[i]

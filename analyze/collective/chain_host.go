@@ -1,4 +1,4 @@
-package rankreplay
+package collective
 
 import (
 	"cmp"
@@ -53,7 +53,7 @@ type hostRank struct {
 }
 
 // readHosts finds out when hosts asked for collectives, and when they waited for their devices.
-func (r *Run) readHosts(set *profile.Set) {
+func (r *Chain) readHosts(set *profile.Set) {
 	r.hosts = make([]host, len(r.names))
 	kernels := make([][]launched, len(r.names))
 	for _, stream := range set.Streams {

@@ -1,4 +1,4 @@
-package rankreplay
+package collective
 
 import (
 	"math"
@@ -19,9 +19,9 @@ func TestRateOfSavedSteps(t *testing.T) {
 			testset.EachSeed(seeds, func(seed uint64) {
 				s := c.TPServer
 				s.Seed, s.Steps, s.Slow = seed, 40, int(seed)%s.Ranks
-				slow := Read(s.Play())
+				slow := ReadChain(s.Play())
 				s.Factor, s.Lag = 1, 1
-				calm := Read(s.Play())
+				calm := ReadChain(s.Play())
 				if slow.Refused != "" || calm.Refused != "" {
 					t.Fatal(slow.Refused, calm.Refused)
 				}
@@ -52,7 +52,7 @@ func TestUnchanged(t *testing.T) {
 		for _, follow := range []bool{false, true} {
 			s := c.TPServer
 			s.Seed, s.Steps = 3, 20
-			r := Read(s.Play())
+			r := ReadChain(s.Play())
 			if recorded, played, ranks := r.Play(&Change{Rank: -1, HostsFollow: follow}); recorded != played || recorded.Total() == 0 || len(ranks) != s.Ranks {
 				t.Errorf("%s: recorded %v, played %v, %d ranks", c.Name, recorded, played, len(ranks))
 			}
@@ -91,7 +91,7 @@ func TestRefused(t *testing.T) {
 	} {
 		set := s.Play()
 		c.what(set, set.Collectives.(*testset.CollectiveMatches))
-		if got := Read(set).Refused; got != c.why {
+		if got := ReadChain(set).Refused; got != c.why {
 			t.Errorf("got %q, want %q", got, c.why)
 		}
 	}

@@ -1,4 +1,4 @@
-package rankreplay
+package collective
 
 import (
 	"math/rand/v2"
@@ -21,12 +21,12 @@ type Change struct {
 	HostsFollow bool
 }
 
-// Times are how long ranks took from collective to collective, by kind of step that asked for
+// StepTimes are how long ranks took from collective to collective, by kind of step that asked for
 // them: summed up over the ranks, in ns, without pauses.
-type Times [profile.StepDecode + 1]int64
+type StepTimes [profile.StepDecode + 1]int64
 
 // Total returns the sum over all kinds.
-func (t *Times) Total() (sum int64) {
+func (t *StepTimes) Total() (sum int64) {
 	for _, ns := range t {
 		sum = distribution.AddTimes(sum, ns)
 	}
@@ -35,7 +35,7 @@ func (t *Times) Total() (sum int64) {
 
 // A player plays the chain.
 type player struct {
-	*Run
+	*Chain
 	change *Change
 	rng    *rand.Rand
 	ranks  []playing
@@ -62,8 +62,8 @@ const window = 64
 
 // Play plays the chain, and returns how long the ranks of the component of a rank took as recorded
 // and as played. Ranks are those, by index.
-func (r *Run) Play(c *Change) (recorded, played Times, ranks []int) {
-	p := &player{Run: r, change: c, rng: rand.New(rand.NewPCG(c.Seed, 39)), ranks: make([]playing, len(r.names))}
+func (r *Chain) Play(c *Change) (recorded, played StepTimes, ranks []int) {
+	p := &player{Chain: r, change: c, rng: rand.New(rand.NewPCG(c.Seed, 39)), ranks: make([]playing, len(r.names))}
 	component := r.componentOf(c.Rank)
 	for i := range r.points {
 		if x := &r.points[i]; x.component == component {
@@ -79,7 +79,7 @@ func (r *Run) Play(c *Change) (recorded, played Times, ranks []int) {
 }
 
 // componentOf returns the component in which a rank meets others; that of the first point of none.
-func (r *Run) componentOf(rank int) int32 {
+func (r *Chain) componentOf(rank int) int32 {
 	for i := range r.arrivals {
 		if int(r.arrivals[i].rank) == rank {
 			at := sort.Search(len(r.points), func(k int) bool { return int(r.points[k].arrivals[1]) > i })
@@ -90,7 +90,7 @@ func (r *Run) componentOf(rank int) int32 {
 }
 
 // meet plays a collective.
-func (p *player) meet(x *point, recorded, played *Times) {
+func (p *player) meet(x *point, recorded, played *StepTimes) {
 	list := p.at(x)
 	p.took, p.now = p.took[:0], p.now[:0]
 	least, idle := int64(-1), true
@@ -197,7 +197,7 @@ func (p *player) draw(median float64) float64 {
 
 // leave lets ranks go on when the last one has come and the data is through. Where each leaves when
 // it has its own part, it takes as long after the last one as it did.
-func (p *player) leave(x *point, list []arrival, idle bool, recorded, played *Times) {
+func (p *player) leave(x *point, list []arrival, idle bool, recorded, played *StepTimes) {
 	last, lastRecorded, end := trace.Time(0), trace.Time(0), trace.Time(0)
 	for i := range list {
 		end = max(end, list[i].end)
