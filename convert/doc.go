@@ -15,6 +15,9 @@
 //     again by [Merge.ReadWindow], once clocks are known.
 //   - For reports: [Read], then [Merge.Evidence], the tables that reports look at.
 //   - For a list of what inputs hold: [Inspect].
+//   - For a dataset: [Extract] writes each input by itself, so that any number of processes can
+//     share the work: nothing is decided there that needs another input. [Solve] adds what all of
+//     them say together.
 //
 // What an input has in common with one of another format is decided here once, for
 // timelines and reports alike. Neither formats nor reports are known in this package.

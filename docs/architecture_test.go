@@ -88,11 +88,8 @@ var layers = []layer{
 	{of: []string{"convert/output/verify"}, may: []string{"perfetto/reader", "profile", "trace"}, reason: "it shares no code with the writers"},
 	{of: []string{"convert/output"}, may: []string{"convert/inputs", "convert/output/verify", "perfetto", "chrometrace/writer", "format/envelope", "trace", "internal/..."},
 		reason: "it writes timelines, however they came to be"},
-	{of: []string{"convert"}, may: slices.Concat(reported, []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing"}),
+	{of: []string{"convert"}, may: slices.Concat(reported, []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing", "dataset", "dataset/pseudonym", "dataset/tasks"}),
 		reason: "it joins its rooms, and knows neither formats nor reports"},
-
-	{of: []string{"convert/extract"}, may: slices.Concat(filled, reported, []string{"convert", "convert/inputs", "convert/ranks", "dataset", "dataset/pseudonym", "dataset/tasks"}),
-		reason: "it keeps what inputs are and what convert decides of them, and knows no report"},
 
 	{of: base, may: reported, chain: true, reason: sees + "; and what reports share is in this order"},
 	{of: []string{"analyze/table/tabletest"}, may: []string{"analyze/table"}, reason: "tests of all reports use it"},

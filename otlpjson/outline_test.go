@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/request/spantable"
-	"github.com/sgtrace/sgtrace/testkit/damage"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -125,7 +124,7 @@ func TestOutlineOfSharedDumps(t *testing.T) {
 func TestOutlineOfDamage(t *testing.T) {
 	dump := string(testinput.EveryMode(t, 20)[0])
 	for seed := range uint64(2 * 14) {
-		m := (&damage.Subject{Data: []byte(dump)}).Mutate(seed)
+		m := (&testinput.Subject{Data: []byte(dump)}).Mutate(seed)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { checkOutline(t, string(m.Data)) })
 	}
 }

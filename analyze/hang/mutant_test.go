@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/format/torchdump"
 	"github.com/sgtrace/sgtrace/golden/inflight"
 	"github.com/sgtrace/sgtrace/profile/flight"
-	"github.com/sgtrace/sgtrace/testkit/damage"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -28,7 +28,7 @@ var hostile = []string{`null`, `""`, `[]`, `[[]]`, `[[-1]]`, `[["x"]]`, `[[1e400
 // Of dumps one of which is damaged, or says what nobody could have entered, the rest is reported without a
 // crash, and the ranks of the others are there.
 func TestMutants(t *testing.T) {
-	for seed := range damage.Seeds(60) {
+	for seed := range testinput.Seeds(60) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		form := inflight.Form(r.IntN(2))
 		c := inflight.Config{Seed: seed % 50, TP: 4, DP: 1 + r.IntN(2), Steps: 20, Fault: inflight.Fault(r.IntN(int(inflight.Faults))), Wrong: 1, Ring: 20}
@@ -49,7 +49,7 @@ func TestMutants(t *testing.T) {
 			p := places[r.IntN(len(places))]
 			data = append(append(bytes.Clone(data[:p[4]]), hostile[r.IntN(len(hostile))]...), data[p[5]:]...)
 		} else {
-			s := damage.Subject{Data: data, Cuts: damage.Tokens(data), Other: data}
+			s := testinput.Subject{Data: data, Cuts: testinput.Tokens(data), Other: data}
 			data = s.Mutate(seed).Data
 		}
 		syms, diags := trace.NewSymbols(), &trace.Diags{}

@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
-	"github.com/sgtrace/sgtrace/convert/extract"
+	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/dataset"
 	"github.com/sgtrace/sgtrace/dataset/tasks"
@@ -275,10 +275,10 @@ Examples:
 }
 
 // solve brings the solved tables of a dataset up to date.
-func (c *command) solve(dir string) (extract.Solved, error) {
+func (c *command) solve(dir string) (convert.Solved, error) {
 	meter := c.screen.Reading(-1)
 	c.collectEarly(50)
-	return extract.Solve(dir, commandline.Version(), meter, &c.diags)
+	return convert.Solve(dir, commandline.Version(), meter, &c.diags)
 }
 
 func (c *command) sqlCommand() *cli.Command {

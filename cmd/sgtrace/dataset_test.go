@@ -15,7 +15,6 @@ import (
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/dataset"
 	"github.com/sgtrace/sgtrace/internal/columnar"
-	"github.com/sgtrace/sgtrace/testkit/damage"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
@@ -213,7 +212,7 @@ func TestDamagedDataset(t *testing.T) {
 	for seed := range uint64(14) {
 		name := files[rng.IntN(len(files))]
 		whole := readFile(t, name)
-		s := damage.Subject{Data: whole}
+		s := testinput.Subject{Data: whole}
 		m := s.Mutate(seed)
 		if err := os.WriteFile(name, m.Data, 0o666); err != nil {
 			t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
-	"github.com/sgtrace/sgtrace/convert/extract"
+	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/dataset"
 )
 
@@ -43,7 +43,7 @@ Examples:
 }
 
 func (c *command) extract(ctx *cli.Context) error {
-	opt := extract.Options{Dataset: ctx.String("output"), Arguments: ctx.Args().Slice(), Tool: commandline.Version(), Redact: c.redact}
+	opt := convert.ExtractOptions{Dataset: ctx.String("output"), Arguments: ctx.Args().Slice(), Tool: commandline.Version(), Redact: c.redact}
 	if opt.Dataset == "" {
 		return commandline.Usage("extract needs -o DATASET, a folder to write to")
 	}
@@ -58,7 +58,7 @@ func (c *command) extract(ctx *cli.Context) error {
 	meter := c.screen.Reading(size(files))
 	opt.Meter = meter
 	c.collectEarly(50)
-	done, err := extract.Run(files, opt, &c.diags)
+	done, err := convert.Extract(files, opt, &c.diags)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (c *command) extract(ctx *cli.Context) error {
 }
 
 // extracted says what came of an extraction: "31 inputs, 30 already extracted".
-func extracted(d extract.Stats) string {
+func extracted(d convert.Extracted) string {
 	text := words.Counted(d.Inputs, "input")
 	for _, part := range []struct {
 		n    int

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/testkit/damage"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
@@ -23,17 +22,17 @@ func FuzzCommands(f *testing.F) {
 		case s.kind == kindNsys:
 			for ; len(edits) >= 4; edits = edits[4:] {
 				s.Data = s.Mutate(uint64(binary.LittleEndian.Uint32(edits))).Data
-				s.Cuts = damage.Pages(s.Data, damage.SQLitePage)
+				s.Cuts = testinput.Pages(s.Data, testinput.SQLitePage)
 			}
 		case s.ext == ".json":
 			s.Data = testinput.Edit(s.Data, edits)
-			s.Cuts = damage.Tokens(s.Data)
+			s.Cuts = testinput.Tokens(s.Data)
 		case s.ext == ".json.gz":
-			s.Data, s.Cuts = damage.Gzip(testinput.Edit(plain.Data, edits), 2)
+			s.Data, s.Cuts = testinput.Gzip(testinput.Edit(plain.Data, edits), 2)
 		default:
-			s.Data, s.Cuts = damage.Zstd(testinput.Edit(plain.Data, edits), 2)
+			s.Data, s.Cuts = testinput.Zstd(testinput.Edit(plain.Data, edits), 2)
 		}
-		m := damage.Mutant{Name: "edited", Data: s.Data}
+		m := testinput.Mutant{Name: "edited", Data: s.Data}
 		if seed > 0 {
 			m = s.Mutate(uint64(seed))
 		}

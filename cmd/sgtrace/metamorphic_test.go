@@ -17,8 +17,8 @@ import (
 
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/golden/simulator"
-	"github.com/sgtrace/sgtrace/testkit/damage"
 	"github.com/sgtrace/sgtrace/testkit/pftest"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // Metamorphic tests change inputs in ways of which it is known what they do to the
@@ -300,7 +300,7 @@ func TestPackedInputs(t *testing.T) {
 	for _, pack := range []struct {
 		name string
 		pack func([]byte, int) ([]byte, []int)
-	}{{"gzip members", damage.Gzip}, {"zstd frames", damage.Zstd}} {
+	}{{"gzip members", testinput.Gzip}, {"zstd frames", testinput.Zstd}} {
 		dir := recorded(t, 6)
 		for _, name := range append(glob(t, dir, "torch", "*"), filepath.Join(dir, "otel.jsonl")) {
 			rewrite(t, name, func(data []byte) []byte { packed, _ := pack.pack(data, 7); return packed })

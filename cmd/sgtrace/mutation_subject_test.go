@@ -10,7 +10,6 @@ import (
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
-	"github.com/sgtrace/sgtrace/testkit/damage"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
@@ -59,7 +58,7 @@ var (
 
 // A subject is a file of a kind, in one of its forms.
 type subject struct {
-	damage.Subject
+	testinput.Subject
 	name, ext string
 	kind      *kind
 	with      string // the sound file that WITH is
@@ -69,12 +68,12 @@ type subject struct {
 // forms returns a JSON file as it is, in members of gzip and in frames of zstd; what
 // is damaged of the latter is the compressed file.
 func forms(name string, k *kind, data, other []byte, with string) []*subject {
-	plain := damage.Subject{Data: data, Cuts: damage.Tokens(data), Other: other, OtherCuts: damage.Tokens(other)}
-	var gz, zst damage.Subject
-	gz.Data, gz.Cuts = damage.Gzip(data, 5)
-	gz.Other, gz.OtherCuts = damage.Gzip(other, 5)
-	zst.Data, zst.Cuts = damage.Zstd(data, 5)
-	zst.Other, zst.OtherCuts = damage.Zstd(other, 5)
+	plain := testinput.Subject{Data: data, Cuts: testinput.Tokens(data), Other: other, OtherCuts: testinput.Tokens(other)}
+	var gz, zst testinput.Subject
+	gz.Data, gz.Cuts = testinput.Gzip(data, 5)
+	gz.Other, gz.OtherCuts = testinput.Gzip(other, 5)
+	zst.Data, zst.Cuts = testinput.Zstd(data, 5)
+	zst.Other, zst.OtherCuts = testinput.Zstd(other, 5)
 	return []*subject{
 		{plain, name, ".json", k, with, false},
 		{gz, name + ".gz", ".json.gz", k, with, true},
@@ -84,9 +83,9 @@ func forms(name string, k *kind, data, other []byte, with string) []*subject {
 
 // exportPages returns an export, which is damaged by pages.
 func exportPages(name string, data, other []byte, with string) *subject {
-	return &subject{damage.Subject{
-		Data: data, Cuts: damage.Pages(data, damage.SQLitePage),
-		Other: other, OtherCuts: damage.Pages(other, damage.SQLitePage),
+	return &subject{testinput.Subject{
+		Data: data, Cuts: testinput.Pages(data, testinput.SQLitePage),
+		Other: other, OtherCuts: testinput.Pages(other, testinput.SQLitePage),
 	}, name, ".sqlite", kindNsys, with, false}
 }
 
@@ -175,7 +174,7 @@ func realSubjects(t *testing.T) (list []*subject) {
 	list = append(list, forms("rotated", kindOTLP, sender, legacy, trace)[0], forms("vllm", kindOTLP, readFile(t, dump), sender, trace)[0])
 	for _, name := range []string{"format_proto_framed.bin", "compression_zstd_legacy_framed.bin"} {
 		data := readFile(t, path("otel", "f_collector_variants", name))
-		list = append(list, &subject{damage.Subject{Data: data, Cuts: damage.Frames(data), Other: data, OtherCuts: damage.Frames(data)},
+		list = append(list, &subject{testinput.Subject{Data: data, Cuts: testinput.Frames(data), Other: data, OtherCuts: testinput.Frames(data)},
 			name, ".bin", kindOTLP, trace, false})
 	}
 	amd := torch("hta+tests__data__amd_trace__mi250_minitoy_train_ROCm6_2_kineto.json.gz")

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/testkit/damage"
 	"github.com/sgtrace/sgtrace/testkit/pftest"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
@@ -41,7 +40,7 @@ func TestMutants(t *testing.T) {
 		if s.packed {
 			commands = 2
 		}
-		each := mutantCount(t, damage.Kinds()*commands)
+		each := mutantCount(t, testinput.Kinds()*commands)
 		t.Run(s.name, func(t *testing.T) { s.try(t, 0, each, (*trial).inProcess) })
 	}
 }
@@ -49,7 +48,7 @@ func TestMutants(t *testing.T) {
 // TestRealMutants does the same with files from the field: each meets each way once, with
 // other commands than the file before it.
 func TestRealMutants(t *testing.T) {
-	each := mutantCount(t, damage.Kinds())
+	each := mutantCount(t, testinput.Kinds())
 	for i, s := range realSubjects(t) {
 		t.Run(s.name, func(t *testing.T) { s.try(t, i, each, (*trial).inProcess) })
 	}
@@ -58,7 +57,7 @@ func TestRealMutants(t *testing.T) {
 // TestMutantsOfTheProgram gives some of the mutants to the program itself, in a process
 // of its own whose memory is measured; what unpacks files takes the same for every format.
 func TestMutantsOfTheProgram(t *testing.T) {
-	n := mutantCount(t, damage.Kinds()) // with which every command is run, too
+	n := mutantCount(t, testinput.Kinds()) // with which every command is run, too
 	for _, s := range simulatedSubjects(t, 12) {
 		if s.packed && s.kind != kindTorch {
 			continue
@@ -87,7 +86,7 @@ func (s *subject) try(t *testing.T, first, n int, execute func(*trial, *testing.
 		m := s.Mutate(seed)
 		// With every round of the kinds of damage the commands move on by one, so that
 		// after as many rounds as there are commands each has met each.
-		commands, kinds := s.kind.commands, damage.Kinds()
+		commands, kinds := s.kind.commands, testinput.Kinds()
 		c := commands[(first+int(seed)/kinds+int(seed)%kinds)%len(commands)]
 		e := &trial{subject: s, mutant: m, command: c, dir: filepath.Join(dir, strconv.Itoa(int(seed)))}
 		if err := os.Mkdir(e.dir, 0o777); err != nil {
@@ -109,7 +108,7 @@ func (s *subject) try(t *testing.T, first, n int, execute func(*trial, *testing.
 // A trial is one command on one mutant, in a directory of its own.
 type trial struct {
 	*subject
-	mutant  damage.Mutant
+	mutant  testinput.Mutant
 	command string
 	dir     string
 

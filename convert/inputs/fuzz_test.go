@@ -9,7 +9,6 @@ import (
 	"testing/iotest"
 
 	"github.com/sgtrace/sgtrace/golden/simulator"
-	"github.com/sgtrace/sgtrace/testkit/damage"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
@@ -45,9 +44,9 @@ func FuzzOpen(f *testing.F) {
 		[]byte("\x50\x2a\x4d\x18\x03\x00\x00\x00abc"), []byte("\x1f\x8b"), []byte("\x28\xb5\x2f\xfd")} {
 		f.Add(data, uint8(0))
 		for n := range uint8(3) {
-			packed, _ := damage.Gzip(data, int(n)+1)
+			packed, _ := testinput.Gzip(data, int(n)+1)
 			f.Add(packed, n)
-			packed, _ = damage.Zstd(data, int(n)+1)
+			packed, _ = testinput.Zstd(data, int(n)+1)
 			f.Add(packed, n)
 			f.Add(packed[:len(packed)*2/3], n)
 		}
@@ -70,7 +69,7 @@ func checkOpen(t *testing.T, data []byte, parts uint8) {
 	if err != nil || s.Compression != "" {
 		return // nothing new below what is packed already, and no more than two layers
 	}
-	for _, pack := range []func([]byte, int) ([]byte, []int){damage.Gzip, damage.Zstd} {
+	for _, pack := range []func([]byte, int) ([]byte, []int){testinput.Gzip, testinput.Zstd} {
 		packed, _ := pack(data, 1+int(parts%5))
 		again, err := Input{Name: Stdin}.open(bytes.NewReader(packed), nil)
 		if err != nil {
@@ -116,7 +115,7 @@ func TestCutGzip(t *testing.T) {
 	config.Requests = 8
 	dump, _ := testinput.Simulate(t, config)
 	for _, members := range []int{1, 3} {
-		packed, _ := damage.Gzip(dump, members)
+		packed, _ := testinput.Gzip(dump, members)
 		for at := 1; at < len(packed); at += len(packed)/97 + 1 {
 			checkCut(t, dump, packed[:at])
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/inflight"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/flight"
-	"github.com/sgtrace/sgtrace/testkit/damage"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -132,7 +132,7 @@ func TestInspectorMutants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := damage.Subject{Data: whole, Other: []byte(strings.Repeat(`{"header":{"id":"0x2","rank":-7,"n_ranks":99999999999,"nnodes":1},"metadata":[],"coll_perf":{"coll_exec_time_us":1e30}}`+"\n", 20))}
+	s := testinput.Subject{Data: whole, Other: []byte(strings.Repeat(`{"header":{"id":"0x2","rank":-7,"n_ranks":99999999999,"nnodes":1},"metadata":[],"coll_perf":{"coll_exec_time_us":1e30}}`+"\n", 20))}
 	for i, b := range whole {
 		if b == '\n' {
 			s.Cuts = append(s.Cuts, i+1)
@@ -143,7 +143,7 @@ func TestInspectorMutants(t *testing.T) {
 			s.OtherCuts = append(s.OtherCuts, i+1)
 		}
 	}
-	for seed := range damage.Seeds(150) {
+	for seed := range testinput.Seeds(150) {
 		m := s.Mutate(seed)
 		profiles, opt, err := readText(string(m.Data))
 		n := 0

@@ -11,7 +11,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/series"
-	"github.com/sgtrace/sgtrace/testkit/damage"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -204,13 +204,13 @@ func TestKubernetesMutants(t *testing.T) {
 	asYAML := "apiVersion: v1\nitems:\n" + strings.Repeat(item, 6) + "kind: List\n"
 	asJSON := `{"apiVersion":"v1","items":[` + strings.Repeat(probe+","+newer+",", 3) + pulled + `],"kind":"List"}`
 	for _, text := range []string{asYAML, asJSON} {
-		s := damage.Subject{Data: []byte(text), Other: []byte(asJSON + "\n" + asYAML), OtherCuts: []int{len(asJSON) + 1}}
+		s := testinput.Subject{Data: []byte(text), Other: []byte(asJSON + "\n" + asYAML), OtherCuts: []int{len(asJSON) + 1}}
 		for i, b := range s.Data {
 			if b == '\n' || b == ',' {
 				s.Cuts = append(s.Cuts, i+1)
 			}
 		}
-		for seed := range damage.Seeds(40) {
+		for seed := range testinput.Seeds(40) {
 			if m := s.Mutate(seed); len(m.Data) > 0 {
 				readEvents(t, string(m.Data))
 			}

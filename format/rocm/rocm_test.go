@@ -18,7 +18,6 @@ import (
 	"github.com/sgtrace/sgtrace/format/rocm"
 	golden "github.com/sgtrace/sgtrace/golden/rocm"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/testkit/damage"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -282,9 +281,9 @@ func TestMutants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &damage.Subject{Data: data, Cuts: damage.Pages(data, 4096)}
+		s := &testinput.Subject{Data: data, Cuts: testinput.Pages(data, 4096)}
 		if f.format == rocm.Rocprof {
-			s.Cuts = damage.Tokens(data)
+			s.Cuts = testinput.Tokens(data)
 		}
 		s.Other, s.OtherCuts = s.Data, s.Cuts
 		for seed := range uint64(mutants()) {

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile/flight"
 	"github.com/sgtrace/sgtrace/request/record"
 	"github.com/sgtrace/sgtrace/series"
-	"github.com/sgtrace/sgtrace/testkit/damage"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -108,7 +108,7 @@ func TestZonesOfLogs(t *testing.T) {
 
 // Whatever is damaged, reading goes on.
 func TestDamagedLogs(t *testing.T) {
-	subject := damage.Subject{Data: []byte(written)}
+	subject := testinput.Subject{Data: []byte(written)}
 	for seed := range uint64(200) {
 		mutant := subject.Mutate(seed)
 		readText(t, "a.log", bytes.NewReader(mutant.Data))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/series"
-	"github.com/sgtrace/sgtrace/testkit/damage"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -123,14 +123,14 @@ func TestRouterCanaries(t *testing.T) {
 }
 
 func TestRouterMutants(t *testing.T) {
-	s := damage.Subject{Data: []byte(strings.Repeat(of2026+asJSON+of2025, 3)), Other: []byte(ofRay + asJSON)}
+	s := testinput.Subject{Data: []byte(strings.Repeat(of2026+asJSON+of2025, 3)), Other: []byte(ofRay + asJSON)}
 	for i, b := range s.Data {
 		if b == '\n' {
 			s.Cuts = append(s.Cuts, i+1)
 		}
 	}
 	s.OtherCuts = []int{len(ofRay)}
-	for seed := range damage.Seeds(100) {
+	for seed := range testinput.Seeds(100) {
 		m := s.Mutate(seed)
 		if _, err := read(string(m.Data)); err != nil {
 			t.Errorf("%s: %v", m.Name, err)

@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/format"
 	golden "github.com/sgtrace/sgtrace/golden/experts"
 	"github.com/sgtrace/sgtrace/profile/experts"
-	"github.com/sgtrace/sgtrace/testkit/damage"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -147,9 +147,9 @@ func TestRefused(t *testing.T) {
 }
 
 // expertSubject is what mutants are made of.
-func expertSubject(mode golden.Mode) *damage.Subject {
+func expertSubject(mode golden.Mode) *testinput.Subject {
 	for _, data := range golden.New(golden.Config{Seed: 3, Mode: mode, Layers: 3, Dense: 1, Experts: 8, TopK: 2, EP: 1, Passes: 4, Tokens: 10}).Files {
-		return &damage.Subject{Data: data, Cuts: damage.Pages(data, 64), Other: data, OtherCuts: damage.Pages(data, 100)}
+		return &testinput.Subject{Data: data, Cuts: testinput.Pages(data, 64), Other: data, OtherCuts: testinput.Pages(data, 100)}
 	}
 	return nil
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/heap"
-	"github.com/sgtrace/sgtrace/testkit/damage"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -125,7 +124,7 @@ func TestCounters(t *testing.T) {
 // Damaged snapshots are read as far as they go, and nothing else happens.
 func TestMutants(t *testing.T) {
 	data := torch.MemorySnapshot(torch.NewAllocator(1, 0, 60, 100), torch.NewAllocator(2, 1, 40, 100))
-	s := &damage.Subject{Data: data, Cuts: damage.Pages(data, 64), Other: data, OtherCuts: damage.Pages(data, 100)}
+	s := &testinput.Subject{Data: data, Cuts: testinput.Pages(data, 64), Other: data, OtherCuts: testinput.Pages(data, 100)}
 	n, err := strconv.Atoi(os.Getenv("SGTRACE_MUTANTS"))
 	if err != nil {
 		n = 28

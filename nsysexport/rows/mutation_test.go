@@ -15,7 +15,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
 	"github.com/sgtrace/sgtrace/nsysexport/storage"
-	"github.com/sgtrace/sgtrace/testkit/damage"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -190,7 +189,7 @@ func mutants(t *testing.T, path string, n int) {
 // Damage of any kind ends in an error that says what to do, or in the rows of tables
 // that are whole and a word about those that are not.
 func TestMutants(t *testing.T) {
-	mutants(t, nsystest.Database(t, nsystest.EveryTable(150)), mutantCount(t, 24*damage.Kinds()))
+	mutants(t, nsystest.Database(t, nsystest.EveryTable(150)), mutantCount(t, 24*testinput.Kinds()))
 }
 
 // So it does with real exports.

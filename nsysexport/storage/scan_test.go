@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
-	"github.com/sgtrace/sgtrace/testkit/damage"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
@@ -144,10 +143,10 @@ func TestScan(t *testing.T) {
 	if rows, odd := compareScans(t, path, true); rows == 0 || odd > 0 {
 		t.Errorf("%d of %d rows of an intact file were up to SQLite", odd, rows)
 	}
-	subject := damage.Subject{Data: data, Cuts: damage.Pages(data, 4096)}
+	subject := testinput.Subject{Data: data, Cuts: testinput.Pages(data, 4096)}
 	dir := t.TempDir()
 	var straight, fallen int64
-	for seed := range 2 * damage.Kinds() {
+	for seed := range 2 * testinput.Kinds() {
 		m := subject.Mutate(uint64(seed))
 		mutant := filepath.Join(dir, "mutant.sqlite")
 		if err := os.WriteFile(mutant, m.Data, 0o600); err != nil {

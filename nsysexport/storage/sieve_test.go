@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/nsysexport/internal/nsystest"
-	"github.com/sgtrace/sgtrace/testkit/damage"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
@@ -135,9 +134,9 @@ func TestWithin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	subject := damage.Subject{Data: data, Cuts: damage.Pages(data, 4096)}
+	subject := testinput.Subject{Data: data, Cuts: testinput.Pages(data, 4096)}
 	mutant := filepath.Join(t.TempDir(), "mutant.sqlite")
-	for seed := range damage.Kinds() {
+	for seed := range testinput.Kinds() {
 		m := subject.Mutate(uint64(seed))
 		if err := os.WriteFile(mutant, m.Data, 0o600); err != nil {
 			t.Fatal(err)

@@ -1,5 +1,5 @@
-// Package testinput gives tests their inputs: simulated dumps, and the folder of
-// shared real data where there is one.
+// Package testinput gives tests their inputs: simulated dumps, the folder of shared
+// real data where there is one, and damaged copies of files ([Subject]).
 package testinput
 
 import (

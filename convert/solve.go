@@ -1,9 +1,8 @@
-package extract
+package convert
 
 import (
 	"errors"
 
-	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/dataset"
@@ -36,11 +35,11 @@ func Solve(folder, tool string, meter inputs.Meter, diags *trace.Diags) (r Solve
 		return r, err
 	}
 	// Kernels are what tells copies and recordings of two profilers apart.
-	in, of, err := convert.Read(files, inputs.Options{Meter: meter, Walk: true, Filter: profile.Filter{Cats: []string{profile.KernelCategory}, Args: profile.ArgsNone}}, ranks.Options{}, diags)
+	in, of, err := Read(files, inputs.Options{Meter: meter, Walk: true, Filter: profile.Filter{Cats: []string{profile.KernelCategory}, Args: profile.ArgsNone}}, ranks.Options{}, diags)
 	if err != nil {
 		return r, err
 	}
-	e, err := convert.ForReports(in, of, convert.ReportOptions{MatchCollectives: true})
+	e, err := ForReports(in, of, ReportOptions{MatchCollectives: true})
 	if err != nil {
 		return r, err
 	}
@@ -57,7 +56,7 @@ func Solve(folder, tool string, meter inputs.Meter, diags *trace.Diags) (r Solve
 type solution struct {
 	Solution *dataset.Solution
 	of       *ranks.Assignment
-	evidence *convert.ReportData
+	evidence *ReportData
 }
 
 func (s *solution) fill(to *dataset.Solution) error {

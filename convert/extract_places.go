@@ -1,9 +1,8 @@
-package extract
+package convert
 
 import (
 	"iter"
 
-	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/dataset"
@@ -52,7 +51,7 @@ func (s *solution) place(x *inputs.Source, rank int) dataset.PlaceRow {
 }
 
 // writePlacesOfWalk writes which rank each process of an export is that has rows.
-func (s *solution) writePlacesOfWalk(w *convert.Walked) {
+func (s *solution) writePlacesOfWalk(w *Walked) {
 	clock := ""
 	for _, r := range s.of.Tracks {
 		for _, c := range r.Captures {

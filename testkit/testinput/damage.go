@@ -1,10 +1,4 @@
-// Package damage makes damaged copies of files, for tests: what a full disk, a kill
-// in the middle of a write, a torn copy or a careless script leave of a dump.
-//
-// A [Subject] is a file and the places where its pieces meet; [Subject.Mutate]
-// damages it in one of the ways of [kinds]. The forms that files come in (lines,
-// gzip members, zstd frames, SQLite pages) differ in nothing but these places.
-package damage
+package testinput
 
 import (
 	"fmt"
@@ -14,7 +8,10 @@ import (
 	"strconv"
 )
 
-// A Subject is a file that is damaged in many ways.
+// A Subject is a file and the places where its pieces meet, of which [Subject.Mutate] makes damaged
+// copies: what a full disk, a kill in the middle of a write, a torn copy or a careless script leave.
+// The forms that files come in (lines, gzip members, zstd frames, SQLite pages) differ in nothing
+// but these places.
 type Subject struct {
 	Data []byte
 	// Cuts are the places where pieces begin and end (lines, events, members, frames,

@@ -1,7 +1,4 @@
-// Package extract makes a dataset of inputs. [Run] writes each by itself, so that any number of
-// processes can share the work: nothing is decided there that needs another input. [Solve] adds
-// what all of them say together.
-package extract
+package convert
 
 import (
 	"errors"
@@ -19,8 +16,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// Options say where a dataset is and what of the inputs becomes part of it.
-type Options struct {
+// ExtractOptions say where a dataset is and what of the inputs becomes part of it.
+type ExtractOptions struct {
 	Dataset   string
 	Arguments []string // by which the inputs were found
 	Shard, Of int      // which of how many shards of the inputs; Of is 0 for all inputs
@@ -30,20 +27,20 @@ type Options struct {
 	Meter  inputs.Meter // may be nil
 }
 
-// Stats are what came of an extraction.
-type Stats struct {
+// Extracted is what came of an extraction.
+type Extracted struct {
 	Inputs   int // in this shard
 	There    int // were extracted before
 	Replaced int // earlier captures of inputs that have changed
 	Unusable int // are in the dataset with the reason
 }
 
-// ErrNothing says that no input is one that can be extracted.
-var ErrNothing = errors.New("no input has any spans or events")
+// ErrNothingToExtract says that no input is one that can be extracted.
+var ErrNothingToExtract = errors.New("no input has any spans or events")
 
-// Run extracts inputs, one after another. What is wrong with them goes to diags, also of those
+// Extract extracts inputs, one after another. What is wrong with them goes to diags, also of those
 // that were extracted before.
-func Run(files []inputs.Input, opt Options, diags *trace.Diags) (done Stats, err error) {
+func Extract(files []inputs.Input, opt ExtractOptions, diags *trace.Diags) (done Extracted, err error) {
 	mine, err := opt.mine(files)
 	if err != nil {
 		return done, err
@@ -72,7 +69,7 @@ func Run(files []inputs.Input, opt Options, diags *trace.Diags) (done Stats, err
 
 // run describes the shard. The order of arguments does not matter, nor the folder in which the
 // command runs.
-func (opt *Options) run(found int) (*tasks.Run, error) {
+func (opt *ExtractOptions) run(found int) (*tasks.Run, error) {
 	r := &tasks.Run{Folder: opt.Dataset, Shard: opt.Shard, Of: opt.Of, Found: found}
 	for _, arg := range opt.Arguments {
 		path, err := filepath.Abs(arg)
@@ -89,14 +86,14 @@ func (opt *Options) run(found int) (*tasks.Run, error) {
 }
 
 // extract extracts the inputs of a shard. hosts are those that names of inputs of all shards say.
-func (opt *Options) extract(mine []inputs.Input, hosts []string, diags *trace.Diags) (done Stats, err error) {
+func (opt *ExtractOptions) extract(mine []inputs.Input, hosts []string, diags *trace.Diags) (done Extracted, err error) {
 	found := inputs.Recognize(mine, inputs.Options{Meter: opt.Meter}, diags)
 	if len(found) == 0 && opt.Of == 0 { // else others have something
-		return done, ErrNothing
+		return done, ErrNothingToExtract
 	}
 	done.Inputs = len(found)
 	for _, x := range found {
-		one := extraction{Options: opt, x: x, diags: diags, done: &done}
+		one := extraction{ExtractOptions: opt, x: x, diags: diags, done: &done}
 		if opt.Redact != nil {
 			one.pseudonyms = pseudonym.New(opt.Redact)
 			for _, host := range hosts {
@@ -112,7 +109,7 @@ func (opt *Options) extract(mine []inputs.Input, hosts []string, diags *trace.Di
 }
 
 // mine returns the inputs of the shard.
-func (opt *Options) mine(files []inputs.Input) (mine []inputs.Input, err error) {
+func (opt *ExtractOptions) mine(files []inputs.Input) (mine []inputs.Input, err error) {
 	for _, in := range files {
 		if in.Name == inputs.Stdin {
 			return nil, errors.New("standard input cannot be extracted: it has no path by which a dataset names it; write it to a file")
@@ -133,10 +130,10 @@ func (opt *Options) mine(files []inputs.Input) (mine []inputs.Input, err error) 
 
 // An extraction is that of one input.
 type extraction struct {
-	*Options
+	*ExtractOptions
 	x     *inputs.Source
 	diags *trace.Diags
-	done  *Stats
+	done  *Extracted
 	// pseudonyms are made for this input alone, so that it does not matter which others are in
 	// the shard; nil if it is not redacted.
 	pseudonyms *pseudonym.Maker
