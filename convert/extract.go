@@ -8,12 +8,11 @@ import (
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/dataset"
-	"github.com/sgtrace/sgtrace/dataset/pseudonym"
 	"github.com/sgtrace/sgtrace/dataset/tasks"
 	"github.com/sgtrace/sgtrace/format/inventory"
-	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
+	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
 // ExtractOptions say where a dataset is and what of the inputs becomes part of it.
@@ -95,7 +94,7 @@ func (opt *ExtractOptions) extract(mine []inputs.Input, hosts []string, diags *t
 	for _, x := range found {
 		one := extraction{ExtractOptions: opt, x: x, diags: diags, done: &done}
 		if opt.Redact != nil {
-			one.pseudonyms = pseudonym.New(opt.Redact)
+			one.pseudonyms = redact.NewMaker(opt.Redact)
 			for _, host := range hosts {
 				one.pseudonyms.LearnHost(host)
 			}
@@ -136,7 +135,7 @@ type extraction struct {
 	done  *Extracted
 	// pseudonyms are made for this input alone, so that it does not matter which others are in
 	// the shard; nil if it is not redacted.
-	pseudonyms *pseudonym.Maker
+	pseudonyms *redact.Maker
 }
 
 // hostsOf lists the hosts that the names of inputs say, without repetitions.

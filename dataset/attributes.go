@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/sgtrace/sgtrace/dataset/pseudonym"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
 // Attributes are a JSON object in a column of text, from which they come back as they were:
@@ -18,7 +18,7 @@ import (
 // An encoder writes attributes.
 type encoder struct {
 	symbol     func(trace.Sym) string
-	pseudonyms *pseudonym.Maker // nil leaves texts as they are
+	pseudonyms *redact.Maker // nil leaves texts as they are
 }
 
 // attributes appends arguments as a JSON object, nothing if there are none.

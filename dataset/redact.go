@@ -1,14 +1,14 @@
 package dataset
 
 import (
-	"github.com/sgtrace/sgtrace/dataset/pseudonym"
 	"github.com/sgtrace/sgtrace/format/inventory"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
 // Redact gives what names the input pseudonyms, before it is read: by them the dataset knows
 // whether it has the input. [Write] does so for the rest.
-func (a *About) Redact(m *pseudonym.Maker) {
+func (a *About) Redact(m *redact.Maker) {
 	m.LearnFile(a.Path)
 	m.LearnFile(a.Name)
 	m.LearnLabel(a.Label)
@@ -17,11 +17,11 @@ func (a *About) Redact(m *pseudonym.Maker) {
 }
 
 // redactRest redacts what reading the input told.
-func (a *About) redactRest(m *pseudonym.Maker) (err error) {
+func (a *About) redactRest(m *redact.Maker) (err error) {
 	a.Unusable, a.Print = m.Scrub(a.Unusable), m.Text(a.Print)
 	for _, list := range []**inventory.Inventory{&a.Inspected, &a.Listed} {
 		if *list != nil && err == nil {
-			*list, err = pseudonym.Struct(m, *list)
+			*list, err = redact.Struct(m, *list)
 		}
 	}
 	return err

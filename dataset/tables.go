@@ -1,7 +1,7 @@
 package dataset
 
 // The rows of tables. A field is a column: its tags say how Parquet has it, how it is redacted
-// (rules of package pseudonym), what it is counted in, and what it means. A column without a
+// (rules of package redact), what it is counted in, and what it means. A column without a
 // value is null where the tag says optional. Columns are only ever added.
 
 // An inputRow is what was read, one for a capture.

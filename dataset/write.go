@@ -6,7 +6,6 @@ import (
 	"maps"
 	"path/filepath"
 
-	"github.com/sgtrace/sgtrace/dataset/pseudonym"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/columnar"
 	"github.com/sgtrace/sgtrace/profile"
@@ -14,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
 // A Content is what the reader of a format made of an input: what a capture keeps.
@@ -34,7 +34,7 @@ type Content struct {
 	Flight *flight.Set
 	// Pseudonyms are given to all texts; nil leaves them as they are. Of what [About] says they
 	// were given before.
-	Pseudonyms *pseudonym.Maker
+	Pseudonyms *redact.Maker
 
 	noted diagLog
 }

@@ -29,7 +29,7 @@ type layer struct {
 
 var (
 	// reported is what reports see.
-	reported = []string{"trace", "trace/naming", "request", "profile", "profile/kernelname", "series", "profile/flight", "profile/heap", "profile/experts", "format/inventory", "internal/..."}
+	reported = []string{"trace", "trace/naming", "trace/redact", "request", "profile", "profile/kernelname", "series", "profile/flight", "profile/heap", "profile/experts", "format/inventory", "internal/..."}
 	// base is what all reports stand on, and what several of them do.
 	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/metric", "analyze/place", "analyze/finding", "analyze/document",
 		"analyze/load", "analyze/straggler", "analyze/cause", "analyze/slo", "analyze/profilewalk", "analyze/replay"}
@@ -40,7 +40,7 @@ var (
 		"analyze/critical"}
 	questions = slices.Concat(single, asking)
 	// filled is what the reader of a profiler's format fills and stands on.
-	filled = []string{"profile/flight", "profile/flight/printed", "profile/heap", "profile/experts", "format", "format/inventory", "format/logline", "profile", "profile/kernelname", "request/record", "series", "request/spantable", "trace", "trace/naming", "trace/secret", "internal/..."}
+	filled = []string{"profile/flight", "profile/flight/printed", "profile/heap", "profile/experts", "format", "format/inventory", "format/logline", "profile", "profile/kernelname", "request/record", "series", "request/spantable", "trace", "trace/naming", "trace/redact", "internal/..."}
 
 	sees  = "a report sees tables, whoever filled them: neither formats nor convert"
 	alone = "a format knows what all formats share, and its own folder: never another format"
@@ -54,12 +54,12 @@ var layers = []layer{
 	{of: []string{"golden/..."}, may: []string{"golden/..."}, reason: "what it writes must not agree with our readers by construction"},
 
 	{of: []string{"trace"}, may: []string{"internal/memory", "internal/order", "internal/parallel"}, reason: "it is the ground that all stand on"},
-	{of: []string{"trace/naming", "trace/secret"}, may: []string{"trace", "internal/..."}, reason: "what ranks and files are called, and what is secret, depends on no table"},
+	{of: []string{"trace/naming", "trace/redact"}, chain: true, may: []string{"trace", "internal/..."}, reason: "what ranks and files are called, and what is secret, depends on no table"},
 	{of: []string{"profile/kernelname"}, may: []string{"trace"}, reason: "it knows names, and no table"},
 	{of: []string{"profile"}, may: []string{"profile/kernelname", "trace", "trace/naming", "internal/..."}, reason: "tables know neither each other nor who fills them"},
 	{of: []string{"align/matching", "align"}, chain: true, may: []string{"profile", "profile/kernelname", "trace", "internal/..."}, reason: "it relates clocks by numbers, whoever measured them"},
-	{of: []string{"request"}, may: []string{"align", "trace", "trace/naming", "internal/..."}, reason: "tables know neither each other nor who fills them"},
-	{of: []string{"request/spantable"}, may: []string{"trace", "trace/secret", "internal/..."}, reason: "a table knows nobody who fills it"},
+	{of: []string{"request"}, may: []string{"align", "trace", "trace/naming", "trace/redact", "internal/..."}, reason: "tables know neither each other nor who fills them"},
+	{of: []string{"request/spantable"}, may: []string{"trace", "trace/redact", "internal/..."}, reason: "a table knows nobody who fills it"},
 	{of: []string{"series", "profile/flight", "profile/heap", "profile/experts"}, may: []string{"trace", "trace/naming", "internal/..."}, reason: "a table knows nobody who fills it"},
 	{of: []string{"format/logline"}, may: []string{"trace", "internal/..."}, reason: "it knows lines, and not what they say"},
 	{of: []string{"profile/flight/printed"}, may: []string{"profile/flight", "format/logline", "trace", "internal/..."}, reason: "it fills one table, for formats of any kind of log"},
@@ -75,8 +75,7 @@ var layers = []layer{
 	{of: []string{"nsysexport/storage", "nsysexport/rows"}, chain: true,
 		may: filled, reason: alone + "; and how its tables lie on a disk is below what they mean"},
 	{of: []string{"nsysexport/..."}, may: slices.Concat(filled, []string{"nsysexport/rows", "nsysexport/storage"}), reason: alone},
-	{of: []string{"dataset/pseudonym"}, may: []string{"trace/naming", "internal/..."}, reason: "it knows texts, and not which tables have them"},
-	{of: []string{"dataset"}, may: slices.Concat(filled, []string{"dataset/pseudonym"}), reason: "it keeps what any format gives, and knows none of them"},
+	{of: []string{"dataset"}, may: filled, reason: "it keeps what any format gives, and knows none of them"},
 	{of: []string{"dataset/tasks"}, may: []string{"dataset"}, reason: "it knows where a dataset is, and nothing of what is in it"},
 	{of: []string{"dataset/views"}, may: []string{"dataset", "internal/..."}, reason: "it knows the tables, and not who fills them"},
 	{of: []string{"request/assembly"}, may: []string{"request/spantable", "request", "trace", "trace/naming", "internal/..."}, reason: "it makes requests of spans, and of nothing else"},
@@ -88,7 +87,7 @@ var layers = []layer{
 	{of: []string{"convert/output/verify"}, may: []string{"perfetto/reader", "profile", "trace"}, reason: "it shares no code with the writers"},
 	{of: []string{"convert/output"}, may: []string{"convert/inputs", "convert/output/verify", "perfetto", "chrometrace/writer", "format/envelope", "trace", "internal/..."},
 		reason: "it writes timelines, however they came to be"},
-	{of: []string{"convert"}, may: slices.Concat(reported, []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing", "dataset", "dataset/pseudonym", "dataset/tasks"}),
+	{of: []string{"convert"}, may: slices.Concat(reported, []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing", "dataset", "dataset/tasks"}),
 		reason: "it joins its rooms, and knows neither formats nor reports"},
 
 	{of: base, may: reported, chain: true, reason: sees + "; and what reports share is in this order"},

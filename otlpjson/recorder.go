@@ -5,7 +5,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/trace"
-	"github.com/sgtrace/sgtrace/trace/secret"
+	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
 // A recorder writes records into a batch; the JSON and the protobuf parser
@@ -19,7 +19,7 @@ type recorder struct {
 	linkList        trace.ArgList    // scratch
 	text0           []byte           // scratch
 	fields          spantable.Fields // of the span that is being read
-	secrets         *secret.Filter   // nil keeps them
+	secrets         *redact.Filter   // nil keeps them
 	memo            memo
 	lastHex         [traceDigits]byte // of the trace that was met last, as it is written
 	lastTrace       spantable.TraceID
@@ -52,7 +52,7 @@ func newRecorder(syms *trace.Symbols, keepSecrets bool) recorder {
 	}}
 	copy(r.lastHex[:], strings.Repeat("0", traceDigits))
 	if !keepSecrets {
-		r.secrets = secret.NewFilter(syms)
+		r.secrets = redact.NewFilter(syms)
 	}
 	return r
 }

@@ -1,6 +1,6 @@
 package request
 
-import "github.com/sgtrace/sgtrace/internal/redact"
+import "github.com/sgtrace/sgtrace/trace/redact"
 
 // Learn tells r which hosts and ids of requests there are.
 func (s *Set) Learn(r *redact.Redactor) {

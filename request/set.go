@@ -10,9 +10,9 @@ import (
 
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/parallel"
-	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
+	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
 // A Set is everything that is known of some requests: tables that refer to each

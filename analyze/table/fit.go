@@ -12,8 +12,8 @@ import (
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/trace/naming"
+	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
 // An Importance is how long a column stays while a table is made as narrow as the terminal.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/trace/secret"
+	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
 // plantedSecret is a text that passes all tests of rules: prose, a key, a query.
@@ -40,7 +40,7 @@ func plant(t *testing.T, dump string) {
 	add := func(key string, value any) {
 		attributes = append(attributes, map[string]any{"key": key, "value": value})
 	}
-	for _, r := range secret.Rules {
+	for _, r := range redact.SecretRules {
 		words := strings.Fields(strings.ReplaceAll(r.Name, "*", "0 value"))
 		add("x."+strings.Join(words, "."), text(plantedSecret))
 		for i := 1; i < len(words); i++ {

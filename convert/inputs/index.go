@@ -22,7 +22,7 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
-	"github.com/sgtrace/sgtrace/trace/secret"
+	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
 // ErrNoEvents says that none of the inputs could be used, ErrNoSpans that none of them
@@ -104,7 +104,7 @@ type Loaded struct {
 func newSpans(diags *trace.Diags, keepSecrets bool) *spantable.Table {
 	d := spantable.New(diags)
 	if d.KeepSecrets = keepSecrets; !keepSecrets {
-		d.Syms.Rename(secret.Mask)
+		d.Syms.Rename(redact.Mask)
 	}
 	return d
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/trace"
-	"github.com/sgtrace/sgtrace/trace/secret"
+	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
 // payloads turns structured payloads into arguments.
@@ -18,14 +18,14 @@ type payloads struct {
 	names *nvtxNames
 	keys  *trace.SymbolCache
 	put   *trace.ArgsAppender // nil leaves payloads out
-	find  *secret.Filter
+	find  *redact.Filter
 	list  trace.ArgList
 	bin   []byte
 	quiet bool // leaves what is broken to be reported by another scan
 }
 
 func (p *payloads) init(s *Source, n *nvtxNames) {
-	p.src, p.names, p.keys, p.find = s, n, trace.NewSymbolCache(s.Options.Syms), secret.NewFilter(s.Options.Syms)
+	p.src, p.names, p.keys, p.find = s, n, trace.NewSymbolCache(s.Options.Syms), redact.NewFilter(s.Options.Syms)
 }
 
 // args returns the arguments of an annotation, 0 if there are none.

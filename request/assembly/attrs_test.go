@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/trace"
-	"github.com/sgtrace/sgtrace/trace/secret"
+	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
 // What the rules read is data, as a number or as the text of one: a filter of secrets that
@@ -15,7 +15,7 @@ func TestAttributesThatAreReadAreNoSecrets(t *testing.T) {
 	keys := reflect.ValueOf(newAttrKeys(syms))
 	for i := range keys.NumField() {
 		name := syms.Name(trace.Sym(keys.Field(i).Uint()))
-		if test := secret.Of(name); test != nil && (test("0.657") || test("17")) {
+		if test := redact.SecretIn(name); test != nil && (test("0.657") || test("17")) {
 			t.Errorf("%s may be left out", name)
 		}
 	}

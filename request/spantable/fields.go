@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sgtrace/sgtrace/trace"
-	"github.com/sgtrace/sgtrace/trace/secret"
+	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
 // Fields are what a span tells beside its names, times and attributes. A timeline shows them
@@ -52,7 +52,7 @@ func (k *FieldKeys) Append(list trace.ArgList, f *Fields, keepSecrets bool) trac
 		case keepSecrets:
 			list = list.Bytes(key, value)
 		default:
-			list = list.String(key, secret.Mask(string(value)))
+			list = list.String(key, redact.Mask(string(value)))
 		}
 	}
 	count := func(key trace.Sym, n int64) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/trace"
-	"github.com/sgtrace/sgtrace/trace/secret"
+	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
 // A Filler puts the spans of one file into a table, for readers of formats that come span by
@@ -18,7 +18,7 @@ import (
 type Filler struct {
 	Table   *Table
 	file    uint32
-	secrets *secret.Filter // nil keeps them
+	secrets *redact.Filter // nil keeps them
 	service trace.Sym
 	inst    trace.Sym
 	fields  FieldKeys
@@ -60,7 +60,7 @@ func (d *Table) Fill(name, encoding string) *Filler {
 		fields: NewFieldKeys(d.Syms)}
 	d.Files = append(d.Files, File{Name: name, Encoding: encoding})
 	if !d.KeepSecrets {
-		f.secrets = secret.NewFilter(d.Syms)
+		f.secrets = redact.NewFilter(d.Syms)
 	}
 	return f
 }

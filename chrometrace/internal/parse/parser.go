@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
-	"github.com/sgtrace/sgtrace/trace/secret"
+	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
 // A parser turns pieces of an input into batches. Each goroutine has its own.
@@ -47,7 +47,7 @@ type parser struct {
 	noCat      *catEntry
 	recentCats [16]*catEntry
 	text       []byte // scratch
-	secrets    *secret.Filter
+	secrets    *redact.Filter
 	linked     bool // a correlation was seen
 }
 
@@ -82,7 +82,7 @@ func newSettings(opt Options, l Limits) *settings {
 func newParser(s *settings) *parser {
 	p := &parser{
 		settings: s, rows: rowIndex{written: map[string]*writtenRow{}, ids: map[RowID]*rowEntry{}}, args: s.opt.Args,
-		symbols: trace.NewSymbolCache(s.opt.Syms), secrets: secret.NewFilter(s.opt.Syms),
+		symbols: trace.NewSymbolCache(s.opt.Syms), secrets: redact.NewFilter(s.opt.Syms),
 		names: map[string]*name{}, cats: map[string]*catEntry{},
 	}
 	p.noCat = p.category(nil, false)

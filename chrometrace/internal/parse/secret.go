@@ -3,7 +3,7 @@ package parse
 import (
 	"bytes"
 
-	"github.com/sgtrace/sgtrace/trace/secret"
+	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
 // mayHide reports whether a value, as it is written, may be a secret though the name of its
@@ -35,5 +35,5 @@ func (p *parser) masked(name string) string {
 	if p.opt.KeepSecrets {
 		return name
 	}
-	return secret.Mask(name)
+	return redact.Mask(name)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
-	"github.com/sgtrace/sgtrace/trace/secret"
+	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
 // notes tell what was repaired in the event that is being read. They become
@@ -30,11 +30,11 @@ type argKey struct {
 	text   string // as it is written, with the quote and the colon behind it
 	sym    trace.Sym
 	role   argRole
-	min    bool        // ArgsMin keeps it
-	secret secret.Test // of what it may hold; nil is nothing
-	seen   uint64      // the last list of arguments with it; always, if another key may be the same
-	next   *argKey     // that followed it last time
-	before *argKey     // that followed it before that
+	min    bool              // ArgsMin keeps it
+	secret redact.SecretTest // of what it may hold; nil is nothing
+	seen   uint64            // the last list of arguments with it; always, if another key may be the same
+	next   *argKey           // that followed it last time
+	before *argKey           // that followed it before that
 }
 
 // always is behind all lists of arguments.
@@ -126,7 +126,7 @@ func (p *parser) argKey(i int, cat *catEntry, last *argKey) (key *argKey, next i
 		if escaped {
 			text = string(p.unescape(nil, raw))
 		}
-		key = &argKey{text: string(raw) + `":`, sym: p.opt.Syms.Intern(text), role: argNames[text], min: minimalArgs[text] || slices.Contains(p.opt.Filter.ArgNames, text), secret: secret.Of(text)}
+		key = &argKey{text: string(raw) + `":`, sym: p.opt.Syms.Intern(text), role: argNames[text], min: minimalArgs[text] || slices.Contains(p.opt.Filter.ArgNames, text), secret: redact.SecretIn(text)}
 		if len(cat.keys) < maxCached {
 			cat.keys[string(raw)] = key
 		}

@@ -1,4 +1,4 @@
-package secret
+package redact
 
 import (
 	"testing"
@@ -57,9 +57,9 @@ func FuzzMask(f *testing.F) {
 		if twice := Mask(once); twice != once {
 			t.Errorf("%q becomes %q and then %q", text, once, twice)
 		}
-		for i := range shapes {
-			if got := shapes[i].mask(text); got != text && candidates(text)&(1<<i) == 0 {
-				t.Errorf("%q has a credential by %s, and is not looked at", text, shapes[i].pattern())
+		for i := range credentialShapes {
+			if got := credentialShapes[i].mask(text); got != text && candidates(text)&(1<<i) == 0 {
+				t.Errorf("%q has a credential by %s, and is not looked at", text, credentialShapes[i].pattern())
 			}
 		}
 	})

@@ -1,30 +1,28 @@
-// Package pseudonym replaces names in a dataset with pseudonyms of package redact before they are
-// written. Readers of the dataset decide the same as they would from the original names: equal
-// names get equal pseudonyms, so parts of requests, hosts, and ranks can still be told apart and
-// joined, and the names of spans, threads, and services, from which requests are assembled, stay.
-package pseudonym
+package redact
 
 import (
 	"encoding/hex"
 	"regexp"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// A Maker makes the pseudonyms of one input. What it makes of a text depends on the key, and on
+// A Maker makes the pseudonyms of one input, for the rows of a dataset. Readers of it decide the same
+// as they would from the original names: equal names get equal pseudonyms, so parts of requests, hosts,
+// and ranks can still be told apart and joined, and the names of spans, threads, and services, from
+// which requests are assembled, stay. What it makes of a text depends on the key, and on
 // what the input itself says about hosts and ids. It is for one goroutine.
 type Maker struct {
-	all *redact.Redactor // knows hosts, ids, and files
-	ids *redact.Redactor // knows ids, for texts that decide what a span is: a host may be called like a service
+	all *Redactor // knows hosts, ids, and files
+	ids *Redactor // knows ids, for texts that decide what a span is: a host may be called like a service
 	// known are texts that were given pseudonyms, by what they are: many rows have the same.
 	known   map[string]map[string]string
 	columns columns
 }
 
-// New returns a Maker with the key of a Redactor.
-func New(by *redact.Redactor) *Maker {
+// NewMaker returns a Maker with the key of a Redactor.
+func NewMaker(by *Redactor) *Maker {
 	return &Maker{all: by.Apart(), ids: by.Apart(), known: map[string]map[string]string{}, columns: columns{}}
 }
 

@@ -1,4 +1,4 @@
-package pseudonym
+package redact
 
 import (
 	"encoding/json"
@@ -6,11 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/internal/redact"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-func newMaker() *Maker { return New(redact.New([]byte("0123456789abcdef"))) }
+func newMaker() *Maker { return NewMaker(New([]byte("0123456789abcdef"))) }
 
 // A row has a column of each kind.
 type row struct {
@@ -50,7 +49,7 @@ func TestRow(t *testing.T) {
 }
 
 // What puts requests together comes through.
-func TestAttributes(t *testing.T) {
+func TestAttributesOfRows(t *testing.T) {
 	m := newMaker()
 	m.LearnAttribute("host.name", "sglang-router")
 	for _, c := range []struct{ key, text, want string }{

@@ -1,12 +1,12 @@
-package secret
+package redact
 
 import (
 	"slices"
 	"strings"
 )
 
-// A Rule says which attributes may hold a secret.
-type Rule struct {
+// A SecretRule says which attributes may hold a secret.
+type SecretRule struct {
 	// Name is what a name ends with, in words: "api key" is for x-api-key, openaiApiKey
 	// and OPENAI_API_KEY. Numbers are no words: "prompt" is for gen_ai.prompt.0. Where it
 	// ends with * anything may follow; of a conversation, but for an end that is harmless.
@@ -23,16 +23,16 @@ const (
 	environment  = "environment or command line, where keys are passed"
 )
 
-// Rules are all rules. The first that is about a name decides.
-var Rules = slices.Concat(operators, headers, keys, conversations, environments, addresses)
+// SecretRules are all rules. The first that is about a name decides.
+var SecretRules = slices.Concat(operators, headers, keys, conversations, environments, addresses)
 
-var operators = []Rule{
+var operators = []SecretRule{
 	{"concrete inputs", isProse, conversation, "PyTorch profiler with record_shapes: arguments of operators; numbers and single words stay"},
 	{"concrete kwargs", isProse, conversation, "PyTorch profiler with record_shapes"},
 	{"kwinputs", isProse, conversation, "PyTorch profiler with record_shapes"},
 }
 
-var conversations = []Rule{
+var conversations = []SecretRule{
 	{"prompt *", nil, conversation, "OpenTelemetry GenAI until 1.37; OpenLLMetry: gen_ai.prompt.0.content; Vercel AI: ai.prompt.messages"},
 	{"prompts *", nil, conversation, "OpenInference: llm.prompts"},
 	{"completion *", nil, conversation, "OpenTelemetry GenAI until 1.37; OpenLLMetry: gen_ai.completion.0.content"},
@@ -104,17 +104,17 @@ var conversations = []Rule{
 
 // headers are those that tell who asks, for what and how urgently, which tells slow requests
 // from others.
-var headers = func() (rules []Rule) {
+var headers = func() (rules []SecretRule) {
 	for _, whose := range []string{"tenant", "tenant id", "tenant name", "organization", "organization id", "org", "org id", "team", "team id", "customer", "customer id",
 		"tier", "plan", "priority", "model", "lora", "lora name", "lora path", "adapter", "adapter id", "adapter name"} {
 		for _, header := range []string{"header ", "header x ", "headers ", "headers x "} {
-			rules = append(rules, Rule{header + whose, isNoName, credentials, "gateways: only what looks like credentials, or is more than a name"})
+			rules = append(rules, SecretRule{header + whose, isNoName, credentials, "gateways: only what looks like credentials, or is more than a name"})
 		}
 	}
 	return rules
 }()
 
-var keys = []Rule{
+var keys = []SecretRule{
 	{"header *", nil, credentials, "OpenTelemetry HTTP: http.request.header.authorization"},
 	{"headers *", nil, credentials, "gateways"},
 	{"request metadata *", nil, credentials, "OpenTelemetry gRPC"},
@@ -150,7 +150,7 @@ var keys = []Rule{
 	{"webhook url", nil, credentials, "gateways"},
 }
 
-var environments = []Rule{
+var environments = []SecretRule{
 	{"environment variable *", nil, environment, "OpenTelemetry process detectors"},
 	{"environment variables *", nil, environment, "OpenTelemetry process detectors"},
 	{"environment", isProse, environment, "launchers; deployment.environment is a word"},
@@ -168,7 +168,7 @@ var environments = []Rule{
 	{"server args *", nil, environment, "SGLang: api_key is among them"},
 }
 
-var addresses = []Rule{
+var addresses = []SecretRule{
 	{"url *", inURL, credentials, "OpenTelemetry HTTP: url.full; what is behind ? or before @"},
 	{"uri", inURL, credentials, "gateways"},
 	{"http target", inURL, credentials, "OpenTelemetry HTTP until 1.23"},
@@ -189,9 +189,9 @@ var harmless = []string{"type", "types", "id", "name", "names", "version", "coun
 // Formats that write numbers as text have them as text: gen_ai.latency.time_to_first_token.
 var measures = []string{"time to first token", "time to last token", "time per output token", "time per token", "latency per token"}
 
-// reasons are whole names that say why something failed, and not what a user said: SGLang's
+// failureNames are whole names that say why something failed, and not what a user said: SGLang's
 // abort has a message beside its status code.
-var reasons = []string{"message"}
+var failureNames = []string{"message"}
 
 // inURL reports whether an address has a query, or a user before its host.
 func inURL(s string) bool { return strings.ContainsAny(s, "?@") }

@@ -13,7 +13,8 @@ type shape struct {
 	name    func(r *Redactor, text string) string
 }
 
-// pattern is compiled when it is first needed: few runs redact.
+// pattern is compiled when it is first needed: few runs redact, and few inputs hold
+// credentials of every shape.
 func pattern(s string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(s) })
 }

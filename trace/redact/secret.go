@@ -1,12 +1,4 @@
-// Package secret knows what must not leave an incident with its timeline: prompts and
-// answers, credentials, environments and command lines. Readers leave attributes of spans
-// and arguments of events out that may hold those, unless the user wants them.
-//
-// Only texts are left out, at any depth: numbers and booleans reveal nothing. [Rules]
-// go by names, since a prompt looks like any other text. Credentials are known by their
-// looks, too, wherever they are: [Mask]. What nobody can know, such as an NVTX range that
-// an application calls by a prompt, stays.
-package secret
+package redact
 
 import (
 	"bytes"
@@ -18,46 +10,46 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Test reports whether a text may be a secret; nil is for names that hold none.
-type Test func(text string) bool
+// A SecretTest reports whether a text may be a secret; nil is for names that hold none.
+type SecretTest func(text string) bool
 
-// Of returns the test for what an attribute of this name holds.
-func Of(name string) Test {
+// SecretIn returns the test for what an attribute of this name holds.
+func SecretIn(name string) SecretTest {
 	words := wordsOf(name)
-	if slices.Contains(reasons, strings.TrimSpace(words)) {
+	if slices.Contains(failureNames, strings.TrimSpace(words)) {
 		return hasCredential
 	}
 	if slices.ContainsFunc(measures, func(end string) bool { return endsWith(words, end) }) {
 		return nil
 	}
-	first := len(Rules) // that is about the name
+	first := len(SecretRules) // that is about the name
 	for word := range strings.FieldsSeq(words) {
 		for _, i := range rulesOf[word] {
-			if i < first && Rules[i].isAbout(words) {
+			if i < first && SecretRules[i].isAbout(words) {
 				first = i
 			}
 		}
 	}
 	switch {
-	case first == len(Rules):
+	case first == len(SecretRules):
 		return nil
-	case Rules[first].When == nil:
+	case SecretRules[first].When == nil:
 		return func(string) bool { return true }
 	}
-	return Rules[first].When
+	return SecretRules[first].When
 }
 
 // rulesOf are the numbers of the rules that begin with a word.
 var rulesOf = func() map[string][]int {
 	all := map[string][]int{}
-	for i, r := range Rules {
+	for i, r := range SecretRules {
 		word, _, _ := strings.Cut(r.Name, " ")
 		all[word] = append(all[word], i)
 	}
 	return all
 }()
 
-func (r *Rule) isAbout(words string) bool {
+func (r *SecretRule) isAbout(words string) bool {
 	begin, open := strings.CutSuffix(r.Name, "*")
 	if !open {
 		return endsWith(words, r.Name)
@@ -107,7 +99,7 @@ var member = regexp.MustCompile(`["']([^"'\n]{1,80})["']\s*:\s*["'\[{]`)
 // inObject reports whether an object in a text has a member which may be a secret.
 func inObject(text string) bool {
 	for _, m := range member.FindAllStringSubmatchIndex(text, -1) {
-		if test := Of(text[m[2]:m[3]]); test != nil && test(text[m[1]-1:]) {
+		if test := SecretIn(text[m[2]:m[3]]); test != nil && test(text[m[1]-1:]) {
 			return true
 		}
 	}
@@ -117,14 +109,14 @@ func inObject(text string) bool {
 // A Filter finds secrets in lists of arguments. Each goroutine has its own.
 type Filter struct {
 	syms  *trace.Symbols
-	tests *trace.PerName[Test]
+	tests *trace.PerName[SecretTest]
 }
 
 // NewFilter returns a filter for names among syms.
-func NewFilter(syms *trace.Symbols) *Filter { return &Filter{syms, trace.EachName(syms, Of)} }
+func NewFilter(syms *trace.Symbols) *Filter { return &Filter{syms, trace.EachName(syms, SecretIn)} }
 
-// Of returns the test of the name.
-func (f *Filter) Of(name trace.Sym) Test { return f.tests.Of(name) }
+// SecretIn returns the test of the name.
+func (f *Filter) Of(name trace.Sym) SecretTest { return f.tests.Of(name) }
 
 // Name returns the name itself.
 func (f *Filter) Name(name trace.Sym) string { return f.syms.Name(name) }
@@ -141,7 +133,7 @@ func (f *Filter) Holds(list trace.ArgList) bool {
 }
 
 // holds reports whether a, inside what outer is the test of, may hold a secret.
-func (f *Filter) holds(a trace.Arg, outer Test) bool {
+func (f *Filter) holds(a trace.Arg, outer SecretTest) bool {
 	if a.Kind != trace.ArgString && a.Kind != trace.ArgArray && a.Kind != trace.ArgDict {
 		return false
 	}

@@ -1,31 +1,25 @@
-package secret
+package redact
 
 import (
 	"regexp"
 	"strings"
-	"sync"
 	"unicode"
 )
 
 // Masked replaces a credential.
 const Masked = "[secret]"
 
-// A shape is how credentials look. The last group of the pattern is what is masked.
-type shape struct {
+// A credentialShape is how credentials look. The last group of the pattern is what is masked.
+type credentialShape struct {
 	pattern func() *regexp.Regexp
 	random  bool // only what has a letter and a digit
-}
-
-// pattern is compiled when it is first needed: few inputs hold credentials of every shape.
-func pattern(s string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(s) })
 }
 
 // secretName is the end of what names a credential in texts.
 const secretName = `(?:api[_-]?key|access[_-]?key(?:[_-]?id)?|secret(?:[_-]?key)?|private[_-]?key|password|passwd|passphrase|credentials?|token|authorization|cookie|jwt)`
 
-// shapes are in the order of the constants of type set.
-var shapes = []shape{
+// credentialShapes are in the order of the constants of type set.
+var credentialShapes = []credentialShape{
 	// --api-key X, api_key=X, "api_key": "X", X-Api-Key: X, ?token=X, but not token::X of C++
 	{pattern(`(?i)` + secretName + `["']?\s*[=:]\s*["']?((?:(?:bearer|basic|token)\s+)?[^\s"'&;,)}\]\[:=][^\s"'&;,)}\]]*)`), false},
 	{pattern(`(?i)--[a-z-]*` + secretName + `\s+["']?([^\s"'-][^\s"']*)`), false},
@@ -179,15 +173,15 @@ func Mask(text string) string {
 	case len(text) > longest:
 		return Masked
 	}
-	for i := range shapes {
+	for i := range credentialShapes {
 		if which&(1<<i) != 0 {
-			text = shapes[i].mask(text)
+			text = credentialShapes[i].mask(text)
 		}
 	}
 	return text
 }
 
-func (s *shape) mask(text string) string {
+func (s *credentialShape) mask(text string) string {
 	var out strings.Builder
 	done := 0
 	for _, m := range s.pattern().FindAllStringSubmatchIndex(text, -1) {
@@ -208,7 +202,7 @@ func (s *shape) mask(text string) string {
 
 // is reports whether a text, of which the shape is right, is a credential, and not a
 // number, a word for nothing or what is masked already.
-func (s *shape) is(text string) bool {
+func (s *credentialShape) is(text string) bool {
 	switch strings.ToLower(text) {
 	case "none", "null", "true", "false", "nil", "", Masked:
 		return false

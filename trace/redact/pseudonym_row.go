@@ -1,4 +1,4 @@
-package pseudonym
+package redact
 
 import (
 	"bytes"

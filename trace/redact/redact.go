@@ -1,9 +1,18 @@
-// Package redact replaces names that reveal whose incident it is with pseudonyms:
-// host names, ids of requests, GPUs, paths, addresses and free text.
+// Package redact knows what must not leave an incident with its timeline, and what stands for it.
 //
-// A name is made of the text that it stands for and a key, by HMAC-SHA256: the same
-// text has the same name everywhere, whatever it is part of and in every run with the
-// same key, and nobody without the key can find the text by trying. Names tell their
+// Prompts and answers, credentials, environments and command lines are left out by readers, unless
+// the user wants them. Only texts are, at any depth: numbers and booleans reveal nothing.
+// [SecretRules] go by the names of attributes, since a prompt looks like any other text. Credentials
+// are known by their looks, too, wherever they are: [Mask]. What nobody can know, such as an NVTX
+// range that an application calls by a prompt, stays.
+//
+// Names that reveal whose incident it is, of hosts, requests, GPUs, paths and addresses, and free
+// text get pseudonyms if the user wants that: by a [Redactor] in what the program writes, by a
+// [Maker] in the rows of a dataset.
+//
+// A pseudonym is made of the text that it stands for and a key, by HMAC-SHA256: the same
+// text has the same pseudonym everywhere, whatever it is part of and in every run with the
+// same key, and nobody without the key can find the text by trying. Pseudonyms tell their
 // kind: host-mzxw6ytboi, req-..., gpu-..., path-..., text-....
 //
 // A [Redactor] learns hosts, ids and files from the tables of what was read. Names of

@@ -1,4 +1,4 @@
-package secret
+package redact
 
 import (
 	"strings"
@@ -79,7 +79,7 @@ func TestOf(t *testing.T) {
 		{"tokenizer", "llama", false},
 		{"monkey", "x", false},
 	} {
-		test := Of(c.name)
+		test := SecretIn(c.name)
 		if got := test != nil && test(c.value); got != c.holds {
 			t.Errorf("%s = %q: %v, want %v", c.name, c.value, got, c.holds)
 		}
@@ -113,9 +113,9 @@ func TestFilterHolds(t *testing.T) {
 	}
 }
 
-// Rules are written as names are compared.
+// SecretRules are written as names are compared.
 func TestRulesAreNormal(t *testing.T) {
-	for _, r := range Rules {
+	for _, r := range SecretRules {
 		if name := strings.TrimSuffix(r.Name, " *"); wordsOf(name) != " "+name+" " || r.Why == "" || r.From == "" {
 			t.Errorf("rule %q", r.Name)
 		}
