@@ -68,7 +68,7 @@ var layers = []layer{
 	{of: []string{"perfetto/reader"}, may: []string{"trace"}, reason: "it shares no code with the writer"},
 	{of: []string{"perfetto", "chrometrace/writer"}, may: []string{"profile", "trace", "internal/..."}, reason: "a writer knows timelines, and no reader"},
 
-	{of: []string{"format/envelope"}, may: []string{"internal/jsonscan"}, reason: "it does not know what it is around"},
+	{of: []string{"format/envelope"}, may: []string{"internal/jsonscan", "internal/memory"}, reason: "it does not know what it is around"},
 	{of: []string{"format/rocm"}, may: slices.Concat(filled, []string{"perfetto/reader"}), reason: alone + "; and how Perfetto files are read is in perfetto/reader"},
 	{of: []string{"otlpjson", "format/..."}, may: filled, reason: alone},
 	{of: []string{"chrometrace/..."}, may: slices.Concat(filled, []string{"chrometrace/internal/parse"}), reason: alone},

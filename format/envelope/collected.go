@@ -3,9 +3,7 @@ package envelope
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/json"
-	"fmt"
 	"io"
 	"maps"
 	"regexp"
@@ -78,14 +76,21 @@ type entry struct {
 }
 
 // collected reads the lines that a store of logs kept. Most stores give the newest first: these entries are
-// read whole and turned around. Others are passed on as they come.
+// put into order, on disk where there are many. Lines that come in order are passed on as they are.
 type collected struct {
-	in     *bufio.Reader
-	lines  bool // each line of the file is an entry
-	newest bool // comes first
-	held   []entry
-	out    bytes.Buffer
-	err    error
+	in      source
+	ordered bool // entries come in the order in which they are passed on
+	sorter  sorter
+	next    func() (*entry, error) // the entries in order, once all are read
+	damage  error                  // what the end of the entries is followed by
+	out     bytes.Buffer
+	err     error
+}
+
+// A source has the entries of a file in the order in which it has them.
+type source interface {
+	// read passes on the next entries. io.EOF is the end of a whole file; any other error ends the entries, too.
+	read(to func(entry) error) error
 }
 
 func openCollected(in *bufio.Reader) (io.Reader, func(), error) {
@@ -93,29 +98,28 @@ func openCollected(in *bufio.Reader) (io.Reader, func(), error) {
 	if err != nil && err != io.EOF {
 		return nil, func() {}, err
 	}
-	c := &collected{in: in}
 	first, rest, whole := bytes.Cut(bytes.TrimLeft(head, " \t\r\n"), []byte("\n"))
 	entries := entriesOf(first)
-	if c.lines = len(entries) == 1; c.lines && whole {
+	if len(entries) != 1 {
+		return newCollected(newDocument(in), false)
+	}
+	if whole {
 		for line := range bytes.Lines(rest) {
 			entries = append(entries, entriesOf(line)...)
 		}
 	}
-	c.newest = len(entries) > 1 && entries[0].at > entries[len(entries)-1].at
-	return c, func() {}, nil
+	return newCollected(&jsonLines{in}, entries[0].at <= entries[len(entries)-1].at)
+}
+
+func newCollected(in source, ordered bool) (io.Reader, func(), error) {
+	c := &collected{in: in, ordered: ordered}
+	return c, c.sorter.close, nil
 }
 
 func (c *collected) Read(p []byte) (n int, err error) {
 	for c.out.Len() == 0 && c.err == nil {
 		c.out.Reset()
-		if c.lines {
-			c.err = c.line()
-		} else {
-			c.err = c.document()
-		}
-		if c.err != nil || !c.newest || !c.lines {
-			c.flush()
-		}
+		c.err = c.fill()
 	}
 	if c.out.Len() == 0 {
 		return 0, c.err
@@ -123,55 +127,48 @@ func (c *collected) Read(p []byte) (n int, err error) {
 	return c.out.Read(p)
 }
 
-// line takes in the next line of the file. One that is no entry goes to the format, which knows what to say.
-func (c *collected) line() error {
-	line, err := c.in.ReadBytes('\n')
-	switch entries := entriesOf(line); {
-	case len(entries) > 0:
-		c.held = append(c.held, entries...)
-	case len(bytes.TrimSpace(line)) > 0:
-		c.held = append(c.held, entry{text: string(line)})
+// fill writes some of the entries that come next.
+func (c *collected) fill() error {
+	if c.ordered {
+		return c.in.read(func(e entry) error { e.write(&c.out); return nil })
+	}
+	for c.next == nil {
+		err := c.in.read(c.sorter.add)
+		if err == nil {
+			continue
+		}
+		c.damage = err
+		if c.next, err = c.sorter.all(); err != nil {
+			return err
+		}
+	}
+	e, err := c.next()
+	switch {
+	case err == io.EOF:
+		return c.damage
+	case err != nil:
+		return err
+	}
+	e.write(&c.out)
+	return nil
+}
+
+// jsonLines are the lines of a file each of which is an entry.
+type jsonLines struct{ in *bufio.Reader }
+
+// read reads a line. One that is no entry goes to the format, which knows what to say.
+func (j *jsonLines) read(to func(entry) error) error {
+	line, err := j.in.ReadBytes('\n')
+	entries := entriesOf(line)
+	if len(entries) == 0 && len(bytes.TrimSpace(line)) > 0 {
+		entries = append(entries, entry{text: string(line)})
+	}
+	for _, e := range entries {
+		if err := to(e); err != nil {
+			return err
+		}
 	}
 	return err
-}
-
-// document takes in the next value of the file.
-func (c *collected) document() error {
-	d := json.NewDecoder(c.in)
-	d.UseNumber()
-	for {
-		var value any
-		if err := d.Decode(&value); err != nil {
-			if err == io.EOF {
-				return err
-			}
-			return fmt.Errorf("the JSON around its lines, at byte %d: %w", d.InputOffset(), err)
-		}
-		c.held = entriesIn(value, entry{}, c.held)
-	}
-}
-
-// flush writes the entries that are held, one stream after another.
-func (c *collected) flush() {
-	var pods []string
-	streams := map[string][]entry{}
-	for _, e := range c.held {
-		if streams[e.pod] == nil {
-			pods = append(pods, e.pod)
-		}
-		streams[e.pod] = append(streams[e.pod], e)
-	}
-	for _, pod := range pods {
-		list := streams[pod]
-		if list[0].at > list[len(list)-1].at {
-			slices.Reverse(list) // of one moment, the last one came first, too
-		}
-		slices.SortStableFunc(list, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
-		for i := range list {
-			list[i].write(&c.out)
-		}
-	}
-	c.held = c.held[:0]
 }
 
 // write writes an entry as kubectl logs --prefix --timestamps does. A line that begins with a date of its own or is
@@ -200,25 +197,25 @@ func entriesOf(b []byte) []entry {
 	if d.Decode(&value) != nil {
 		return nil
 	}
-	return entriesIn(value, entry{}, nil)
+	return entriesIn(value, nil)
 }
 
-// entriesIn adds the entries of a value, which are in a stream.
-func entriesIn(value any, in entry, list []entry) []entry {
+// entriesIn adds the entries of a value.
+func entriesIn(value any, list []entry) []entry {
 	switch v := value.(type) {
 	case []any:
 		if e, ok := fields(v); ok {
 			return append(list, e)
 		}
 		for _, x := range v {
-			list = entriesIn(x, in, list)
+			list = entriesIn(x, list)
 		}
 	case map[string]any:
-		if values, ok := v["values"].([]any); ok { // of Loki: ["1739152560000000000", "..."]
-			in.pod = leaves(v).first(pods)
+		if values, ok := v["values"].([]any); ok { // of Loki
+			pod := leaves(v).first(pods)
 			for _, x := range values {
-				if pair, ok := x.([]any); ok && len(pair) >= 2 {
-					list = append(list, entry{pod: in.pod, at: timeOf(pair[0]), text: textOf(pair[1])})
+				if pair, ok := x.([]any); ok {
+					list = pairOf(pair, pod, list)
 				}
 			}
 			return list
@@ -227,10 +224,18 @@ func entriesIn(value any, in entry, list []entry) []entry {
 			return append(list, e)
 		}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			list = entriesIn(v[key], in, list)
+			list = entriesIn(v[key], list)
 		}
 	}
 	return list
+}
+
+// pairOf adds an entry of Loki: ["1739152560000000000", "..."].
+func pairOf(pair []any, pod string, list []entry) []entry {
+	if len(pair) < 2 {
+		return list
+	}
+	return append(list, entry{pod: pod, at: timeOf(pair[0]), text: textOf(pair[1])})
 }
 
 // fields returns the entry that CloudWatch gives as a list of {"field": .., "value": ..}.

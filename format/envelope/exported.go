@@ -3,8 +3,8 @@ package envelope
 import (
 	"bufio"
 	"bytes"
-	"encoding/csv"
-	"errors"
+	"cmp"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -50,53 +50,124 @@ func columnsOf(names []string) columns {
 }
 
 func openExported(in *bufio.Reader) (io.Reader, func(), error) {
-	c := &collected{in: in, err: io.EOF}
-	head, _ := in.Peek(len(grafanaHead))
-	err := error(nil)
-	if bytes.Equal(head, grafanaHead) {
-		err = c.grafana()
-	} else {
-		err = c.table()
+	if head, _ := in.Peek(len(grafanaHead)); bytes.Equal(head, grafanaHead) {
+		return newCollected(&grafanaText{in: in}, false)
 	}
-	c.flush()
+	t := &csvTable{in: bufio.NewReaderSize(in, HeadBytes)}
+	names, err := t.row()
 	if err != nil {
-		c.err = err
+		return nil, func() {}, err
 	}
-	return c, func() {}, nil
+	if len(names) > 0 {
+		names[0] = strings.TrimPrefix(names[0], "\ufeff")
+	}
+	t.of = columnsOf(names)
+	return newCollected(t, false)
 }
 
-// table reads CSV. A row that is damaged is passed over by the reader of CSV, which says so at the end.
-func (c *collected) table() error {
-	r := csv.NewReader(c.in)
-	r.FieldsPerRecord, r.LazyQuotes = -1, true
-	names, err := r.Read()
+// A csvTable reads CSV.
+type csvTable struct {
+	in      *bufio.Reader
+	of      columns
+	ahead   []string // lines that were read and belong to no row yet
+	damaged int      // rows
+	first   string   // of which this is the beginning of the first one
+}
+
+// read reads a row.
+func (t *csvTable) read(to func(entry) error) error {
+	row, err := t.row()
+	if err == io.EOF && t.damaged > 0 {
+		return fmt.Errorf("%d rows of the table have a quote that does not end, the first is %.60q", t.damaged, t.first)
+	}
 	if err != nil {
 		return err
 	}
-	of := columnsOf(names)
-	var damage error
+	if e, ok := t.entry(row); ok {
+		return to(e)
+	}
+	return nil
+}
+
+// entry returns what a row says.
+func (t *csvTable) entry(row []string) (e entry, ok bool) {
+	if t.of.text >= len(row) || t.of.time >= len(row) {
+		return e, false
+	}
+	e = entry{text: row[t.of.text], at: timeOf(row[t.of.time])}
+	if e.at == 0 {
+		e.at, e.local = shown(row[t.of.time]), true
+	}
+	if t.of.pod >= 0 && t.of.pod < len(row) {
+		e.pod = row[t.of.pod]
+	}
+	return e, true
+}
+
+// row returns the columns of the next row, nil of one that is damaged. A text between quotes may have several lines.
+// Where its quote does not end, the next row is the first line behind it that is a row by itself, with its time.
+func (t *csvTable) row() ([]string, error) {
+	const most = 10_000 // lines of a row
+	quotes := 0
+	for n := 0; ; n++ {
+		line, err := t.line(n)
+		if err != nil && n == 0 {
+			return nil, err
+		}
+		own := strings.Count(line, `"`)
+		if quotes += own; quotes%2 == 0 && err == nil {
+			row := columnsIn(strings.Join(t.ahead[:n+1], ""))
+			t.ahead = t.ahead[n+1:]
+			return row, nil
+		}
+		alone := false
+		if n > 0 && own%2 == 0 {
+			e, ok := t.entry(columnsIn(line))
+			alone = ok && e.at != 0
+		}
+		if err != nil || n == most || alone {
+			if t.damaged++; t.damaged == 1 {
+				t.first = t.ahead[0]
+			}
+			t.ahead = t.ahead[1:]
+			return nil, nil
+		}
+	}
+}
+
+// line returns the nth line that belongs to no row yet, with its end.
+func (t *csvTable) line(n int) (string, error) {
+	if n < len(t.ahead) {
+		return t.ahead[n], nil
+	}
+	line, err := t.in.ReadString('\n')
+	if line == "" {
+		return "", err
+	}
+	t.ahead = append(t.ahead, line)
+	return line, nil
+}
+
+// columnsIn returns the columns of a row, whose quotes are closed.
+func columnsIn(row string) (list []string) {
+	row = strings.TrimRight(row, "\r\n")
 	for {
-		row, err := r.Read()
-		switch {
-		case err == io.EOF:
-			return damage
-		case errors.Is(err, csv.ErrQuote), errors.Is(err, csv.ErrBareQuote):
-			damage = err
-			continue
-		case err != nil:
-			return err
+		var text string
+		if strings.HasPrefix(row, `"`) {
+			end := 1
+			for end < len(row) && (row[end] != '"' || end+1 < len(row) && row[end+1] == '"') {
+				if row[end] == '"' {
+					end++
+				}
+				end++
+			}
+			text, row = strings.ReplaceAll(row[1:min(end, len(row))], `""`, `"`), row[min(end+1, len(row)):]
 		}
-		if of.text >= len(row) || of.time >= len(row) {
-			continue
+		rest, next, more := strings.Cut(row, ",")
+		if list = append(list, text+rest); !more {
+			return list
 		}
-		e := entry{text: row[of.text], at: timeOf(row[of.time])}
-		if e.at == 0 {
-			e.at, e.local = shown(row[of.time]), true
-		}
-		if of.pod >= 0 && of.pod < len(row) {
-			e.pod = row[of.pod]
-		}
-		c.held = append(c.held, e)
+		row = next
 	}
 }
 
@@ -109,24 +180,33 @@ func shown(text string) int64 {
 	return at.UnixNano()
 }
 
-// grafana reads lines with a time, which may be there twice, and a tab in front; others go on with the line before them.
-func (c *collected) grafana() error {
-	for {
-		line, err := c.in.ReadString('\n')
-		stamp, rest, ok := strings.Cut(line, "\t")
-		if at := timeOf(stamp); ok && at != 0 {
-			if again, text, ok := strings.Cut(rest, "\t"); ok && timeOf(again) == at {
-				rest = text
-			}
-			c.held = append(c.held, entry{text: rest, at: at})
-		} else if n := len(c.held); n > 0 && line != "" {
-			c.held[n-1].text += line
-		}
-		if err != nil {
-			if err == io.EOF {
-				err = nil
-			}
+// grafanaText reads lines with a time, which may be there twice, and a tab in front; others go on with the line before them.
+type grafanaText struct {
+	in   *bufio.Reader
+	held entry // that may go on; at is 0 without
+}
+
+func (g *grafanaText) read(to func(entry) error) error {
+	line, end := g.in.ReadString('\n')
+	stamp, rest, ok := strings.Cut(line, "\t")
+	at := timeOf(stamp)
+	if ok = ok && at != 0; !ok && g.held.at != 0 {
+		g.held.text += line
+	}
+	if (ok || end != nil) && g.held.at != 0 {
+		if err := to(g.held); err != nil {
 			return err
 		}
+		g.held = entry{}
 	}
+	if ok {
+		if again, text, ok := strings.Cut(rest, "\t"); ok && timeOf(again) == at {
+			rest = text
+		}
+		g.held = entry{text: rest, at: at}
+		if end != nil {
+			return cmp.Or(to(g.held), end)
+		}
+	}
+	return end
 }
