@@ -25,9 +25,9 @@ import (
 // are says more than where their time went.
 var consequences = []finding.Consequence{
 	{Cause: finding.Errors, CauseSubkind: requests.GivenUp, Effect: finding.Load, Subkinds: []string{""}, Later: true, Enough: askAgain},
-	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Load, Subkinds: []string{"", finding.Waits}, AtPlaces: true, Around: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Load, Subkinds: []string{"", finding.Waits, telemetry.Demand}, AtPlaces: true, Around: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Start, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true},
-	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Stop, Effect: finding.Load, Subkinds: []string{"", finding.Waits}, AtPlaces: true, Around: true, Costs: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Stop, Effect: finding.Load, Subkinds: []string{"", finding.Waits, telemetry.Demand}, AtPlaces: true, Around: true, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Imbalance, Subkinds: []string{""}},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Start, Effect: finding.Imbalance, Subkinds: []string{""}},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Stop, Effect: finding.Imbalance, Subkinds: []string{""}, Costs: true},
@@ -35,7 +35,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Hang, Effect: finding.Errors, Subkinds: []string{""}, SameRequests: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Hang, Effect: finding.Load, Subkinds: []string{"", finding.Waits}, Later: true, AtPlaces: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Hang, Effect: finding.Limit, Subkinds: serverlimit.Subkinds, Later: true},
-	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Load, Subkinds: []string{"", finding.Waits}, AtPlaces: true, Around: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Load, Subkinds: []string{"", finding.Waits, telemetry.Demand}, AtPlaces: true, Around: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Imbalance, Subkinds: []string{""}},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Limit, Subkinds: serverlimit.Subkinds, Later: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Front, Subkinds: []string{serverlimit.Gateway}, Around: true, Enough: lasts, Costs: true},
@@ -53,7 +53,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Transfer, CauseSubkind: telemetry.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", cause.Transfer.String()}},
 	{Cause: finding.Transfer, CauseSubkind: telemetry.SlowLink, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: asTransfers},
 	{Cause: finding.Errors, CauseSubkind: telemetry.Died, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Restart}, Around: true},
-	{Cause: finding.Errors, CauseSubkind: telemetry.Died, Effect: finding.Load, Subkinds: []string{"", finding.Waits}, AtPlaces: true, Around: true},
+	{Cause: finding.Errors, CauseSubkind: telemetry.Died, Effect: finding.Load, Subkinds: []string{"", finding.Waits, telemetry.Demand}, AtPlaces: true, Around: true},
 	{Cause: finding.Errors, CauseSubkind: telemetry.Died, Effect: finding.Imbalance, Subkinds: []string{""}, Around: true},
 	{Cause: finding.Transfer, CauseSubkind: telemetry.SlowLink, Effect: finding.Load, Subkinds: []string{"", finding.Waits}, Around: true},
 	{Cause: finding.Hang, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Hang, telemetry.Hang, telemetry.Taken + " Killed"}, Around: true, Enough: afterHang, Costs: true},
@@ -64,6 +64,9 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Front, CauseSubkind: serverlimit.Answering, Effect: finding.Tail, Subkinds: []string{cause.Return.String()}},
 	{Cause: finding.Front, CauseSubkind: serverlimit.Answering, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: showsIn},
 	{Cause: finding.Front, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}, SameRequests: true},
+	{Cause: finding.Load, CauseSubkind: telemetry.Demand, Effect: finding.Limit, Subkinds: telemetry.Limits, Later: true, Costs: true},
+	{Cause: finding.Load, CauseSubkind: telemetry.Demand, Effect: finding.Memory, Subkinds: []string{""}, Later: true},
+	{Cause: finding.Slower, Effect: finding.Load, Subkinds: []string{finding.Waits}, Enough: asTokensTakeLonger, Costs: true},
 	{Cause: finding.Limit, Effect: finding.Load, Subkinds: []string{finding.Waits}},
 	{Cause: finding.Load, Effect: finding.Limit, Subkinds: serverlimit.Subkinds, Later: true},
 	{Cause: finding.Limit, CauseSubkind: serverlimit.Room.String(), Effect: finding.Memory, Subkinds: []string{""}},
@@ -171,6 +174,13 @@ func showsIn(seen, load *finding.Finding) bool {
 // onThatRank reports whether a limit is reached where the load is, and nowhere else.
 func onThatRank(reached, skewed *finding.Finding) bool {
 	return reached.At.Scope == place.OneRank && skewed.At.Scope == place.OneRank && reached.At.Overlaps(&skewed.At)
+}
+
+// asTokensTakeLonger reports whether requests may pile up on a server because its tokens take longer: since about then,
+// as pieces of some lines tell.
+func asTokensTakeLonger(waits, slower *finding.Finding) bool {
+	const pieces = trace.Time(15e9)
+	return slower.Since != 0 && slower.At.Scope == place.OneRank && waits.At.Scope == place.OneRank && waits.Since+pieces >= slower.Since
 }
 
 // asMemoryFills reports whether tokens may take longer because requests are thrown out of a full KV cache:

@@ -30,12 +30,20 @@ func (l *Logged) Limits() ([]finding.Finding, finding.Check) {
 	}
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
-		if f, ok := l.noRoom(r); ok {
-			out = append(out, f)
-		} else if f, ok := l.stuck(r); ok {
-			out = append(out, f)
-		} else if f, ok := l.prefillBound(r); ok {
-			out = append(out, f)
+		full, noRoom := l.noRoom(r)
+		most, stuck := l.stuck(r)
+		switch {
+		case stuck && noRoom && most.Cost > 2*full.Cost: // it became full on the way
+			most.Evidence = []finding.Evidence{finding.Sentence("%s", full.Text)}
+			out = append(out, most)
+		case noRoom:
+			out = append(out, full)
+		case stuck:
+			out = append(out, most)
+		default:
+			if f, ok := l.prefillBound(r); ok {
+				out = append(out, f)
+			}
 		}
 	}
 	return l.alike(out), check

@@ -104,7 +104,7 @@ func (l *Logged) growth(ranks []*Rank, q queue, length []float64) (f finding.Fin
 	if q.onlyRamps {
 		return f, false
 	}
-	came := l.added(ranks, series.NewSeqs)
+	came := l.cameTo(ranks)
 	list := changepoint.Levels(length, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
 		before, after := mean(length[from:k]), mean(length[k:to])
 		return isMuchLonger(min(before, after), max(before, after))
@@ -116,6 +116,9 @@ func (l *Logged) growth(ranks []*Rank, q queue, length []float64) (f finding.Fin
 		before, after := mean(length[c.From:c.At]), mean(length[c.At:c.To])
 		if after <= before {
 			continue
+		}
+		if q.metric != series.Running && isSteady(length, c) {
+			return l.grows(ranks, q, length, c), true
 		}
 		cost, suffered := float64(c.To-c.At)/float64(l.Grid.N()), []finding.Evidence(nil)
 		if q.metric == series.Running {
@@ -147,6 +150,31 @@ func (l *Logged) growth(ranks []*Rank, q queue, length []float64) (f finding.Fin
 		return f, true
 	}
 	return f, false
+}
+
+// isSteady reports whether a queue grew before a change, too, about as fast as behind it: then nothing changed.
+func isSteady(length []float64, c changepoint.Change) bool {
+	pace := func(from, to int) float64 { return (length[to-1] - length[from]) / float64(to-from) }
+	before, after := pace(c.From, c.At), pace(c.At, c.To)
+	return c.At-c.From >= fewBuckets && c.To-c.At >= fewBuckets && after > 0 && before > after/2
+}
+
+// grows says that a queue becomes ever longer, from before a change until it ends.
+func (l *Logged) grows(ranks []*Rank, q queue, length []float64, c changepoint.Change) finding.Finding {
+	first, last := length[c.From], length[c.To-1]
+	f := finding.Finding{Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.start(c.From), P: finding.Chance(c.P),
+		Cost: float64(c.To-c.From) / float64(l.Grid.N()), Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: first, After: last}}
+	if r := l.mostOf(ranks, q.metric, c); r != nil {
+		f.At = r.Where
+	}
+	if c.To < len(length) {
+		f.Until = l.start(c.To)
+	}
+	f.Text = fmt.Sprintf("ever more requests %s on %s: %s at %s, %s at %s", q.of, f.At.String(), words.ThreeDigits(first), clock(f.Since), words.ThreeDigits(last), clock(l.start(c.To)))
+	if came := l.cameTo(ranks); came != nil {
+		f.Evidence = append(f.Evidence, finding.Sentence("%s a second are taken in", words.ThreeDigits(mean(came[c.From:c.To])/(float64(l.Grid.Bucket)/1e9))))
+	}
+	return f
 }
 
 // ramp finds a queue that becomes longer from the beginning on, and never shorter: at all times, more

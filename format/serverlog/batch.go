@@ -58,6 +58,7 @@ var fields = map[string]field{
 	"cuda graph":                      {series.Graphed, 0, asValue},
 	"npu graph":                       {series.Graphed, 0, asValue},
 	"cpu graph":                       {series.Graphed, 0, asValue},
+	"musa graph":                      {series.Graphed, 0, asValue},
 	"#bootstrap-req":                  {series.Bootstrapping, 1, ofPrefill},
 	"#unbootstrapped-req":             {series.Bootstrapping, 1, ofPrefill},
 	"#inflight-req":                   {series.Sending, 1, ofPrefill},

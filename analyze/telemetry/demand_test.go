@@ -1,0 +1,125 @@
+package telemetry_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What is asked of a server more than before is told of, with how much and since when, if its requests take longer for it.
+// Requests that a full KV cache throws out, and the rest of a prompt that a batch had no room for, do not come twice.
+func TestDemands(t *testing.T) {
+	const bucket = 8192 // tokens of a prefill batch at most
+	type second struct {
+		come, prompt, answer int
+		speed                int // of a request, in tokens a second
+		retracted            int
+		silent               bool
+	}
+	usual := second{come: 4, prompt: 1500, answer: 300, speed: 60}
+	later := func(change func(s *second)) func(i int) second {
+		return func(i int) second {
+			s := usual
+			if i >= 120 {
+				change(&s)
+			}
+			return s
+		}
+	}
+	for _, test := range []struct {
+		name string
+		at   func(i int) second
+		want string // "" is nothing
+	}{
+		{"nothing changes", later(func(*second) {}), ""},
+		{"twice as many come, and nobody suffers", later(func(s *second) { s.come = 8 }), ""},
+		{"twice as many come", later(func(s *second) { s.come, s.speed = 8, 40 }), "since 13:46:00, 8.00 requests come a second on TP0, 4.00 before"},
+		{"prompts are longer", later(func(s *second) { s.prompt, s.speed = 6000, 40 }), "since 13:46:00, a request brings 6000 tokens of prompt on TP0, 1500 before"},
+		{"answers are longer", later(func(s *second) { s.answer, s.speed = 900, 40 }), "since 13:46:00, a request is answered with 900 tokens on TP0, 300 before"},
+		{"fewer come, and it is slower", later(func(s *second) { s.come, s.speed = 1, 30 }), ""},
+		{"requests are thrown out and taken in again", later(func(s *second) { s.retracted, s.speed = 6, 30 }), ""},
+		{"it is away for a while", func(i int) second {
+			s := usual
+			s.silent = i >= 100 && i < 130
+			if i >= 130 {
+				s.speed = 40
+			}
+			return s
+		}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(3, 4))
+			l := busyLog{now: time.Date(2026, 6, 6, 13, 44, 0, 0, time.UTC)}
+			rest, last := 0, usual
+			for i := range 260 {
+				s := test.at(i)
+				running := s.come * s.answer / s.speed
+				if !s.silent {
+					if s.retracted > 0 {
+						l.say(" TP0", "KV cache pool is full. Retract requests. #retracted_reqs: %d, #new_tokens_gained: 900, #new_token_ratio: 0.3 -> 0.8", s.retracted)
+					}
+					seqs, tokens := s.come+last.retracted, rest
+					for range s.come {
+						tokens += s.prompt - 100 + rng.IntN(201)
+					}
+					tokens += last.retracted * 1800
+					if rest > 0 {
+						seqs++
+					}
+					rest = 0
+					for tokens > bucket {
+						l.say(" TP0", "Prefill batch, #new-seq: %d, #new-token: %d, #cached-token: 0, token usage: 0.30, #running-req: %d, #queue-req: 0, ", seqs-1, bucket, running)
+						tokens, seqs = tokens-bucket, 2 // the last one of the batch, and one more
+					}
+					l.say(" TP0", "Prefill batch, #new-seq: %d, #new-token: %d, #cached-token: 0, token usage: 0.30, #running-req: %d, #queue-req: 0, ", seqs, tokens, running)
+					l.say(" TP0", "Decode batch, #running-req: %d, #token: %d, token usage: 0.30, cuda graph: True, gen throughput (token/s): %d.00, #queue-req: 0, ",
+						running, running*1800, s.come*s.answer)
+					last = s
+				}
+				l.now = l.now.Add(time.Second)
+			}
+			found, check := measured(t, l.String()).Demands()
+			var said []string
+			for _, f := range found {
+				said = append(said, f.Text)
+			}
+			if got := strings.Join(said, "\n"); check.N < 90 || (test.want == "") != (got == "") || !strings.Contains(got, strings.Split(test.want, " ")[0]) {
+				t.Fatalf("says %q of %d intervals, want %q", got, check.N, test.want)
+			}
+			if test.want != "" && !about(said[0], test.want) {
+				t.Errorf("says %q, want about %q", said[0], test.want)
+			}
+		})
+	}
+}
+
+// about reports whether two sentences are the same but for numbers that differ by a tenth at most, and times by a bucket.
+func about(a, b string) bool {
+	x, y := strings.Fields(a), strings.Fields(b)
+	if len(x) != len(y) {
+		return false
+	}
+	for i := range x {
+		if x[i] == y[i] {
+			continue
+		}
+		at, errA := time.Parse(time.TimeOnly, strings.TrimRight(x[i], ","))
+		want, errB := time.Parse(time.TimeOnly, strings.TrimRight(y[i], ","))
+		if errA == nil && errB == nil {
+			if at.Sub(want).Abs() > 4*time.Second {
+				return false
+			}
+			continue
+		}
+		var v, w float64
+		if _, err := fmt.Sscan(x[i], &v); err != nil {
+			return false
+		}
+		if _, err := fmt.Sscan(y[i], &w); err != nil || v < 0.9*w || v > 1.1*w {
+			return false
+		}
+	}
+	return true
+}
