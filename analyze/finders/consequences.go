@@ -57,6 +57,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Errors, CauseSubkind: telemetry.Died, Effect: finding.Imbalance, Subkinds: []string{""}, Around: true},
 	{Cause: finding.Transfer, CauseSubkind: telemetry.SlowLink, Effect: finding.Load, Subkinds: []string{"", finding.Waits}, Around: true},
 	{Cause: finding.Hang, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Hang, telemetry.Hang, telemetry.Taken + " Killed"}, Around: true, Enough: afterHang, Costs: true},
+	{Cause: finding.Hang, Effect: finding.Change, Subkinds: []string{finding.Stalls}, Around: true, Enough: afterHang, Costs: true},
 	{Cause: finding.Hang, Effect: finding.Errors, Subkinds: []string{telemetry.Died, requests.GivenUp}, Around: true, Enough: afterHang, Costs: true},
 	{Cause: finding.Front, Effect: finding.Tail, Subkinds: []string{cause.Router.String(), cause.Dispatch.String(), cause.Unaccounted.String()}},
 	{Cause: finding.Front, Effect: finding.Change, Subkinds: []string{change.TokenizingSubkind}},

@@ -123,3 +123,32 @@ func about(a, b string) bool {
 	}
 	return true
 }
+
+// vLLM logs the hit rate of the last thousand requests, which falls bit by bit when nothing is cached any more.
+func TestHitRateSlides(t *testing.T) {
+	for name, test := range map[string]struct {
+		at   func(i int) float64
+		want string
+	}{
+		"falls":     {func(i int) float64 { return max(10, 78-4*max(0, float64(i-59))) }, "since 13:53:50, 10 % of the tokens of prompts are cached on DP0, 78 % before"},
+		"stays":     {func(int) float64 { return 78 }, ""},
+		"fills":     {func(i int) float64 { return min(78, 4*float64(i)) }, ""},
+		"a little":  {func(i int) float64 { return max(72, 78-max(0, float64(i-59))) }, ""},
+		"and rises": {func(i int) float64 { return 78 - 4*max(0, min(float64(i-59), float64(79-i))) }, ""},
+	} {
+		begin := time.Date(2026, 6, 6, 13, 44, 0, 0, time.UTC)
+		var text strings.Builder
+		for i := range 100 {
+			fmt.Fprintf(&text, "(APIServer pid=41) INFO %s [loggers.py:310] Engine 000: Avg prompt throughput: 900.0 tokens/s, Avg generation throughput: %d.0 tokens/s, Running: 12 reqs, Waiting: 0 reqs, GPU KV cache usage: 33.1%%, Prefix cache hit rate: %.1f%%\n",
+				begin.Add(time.Duration(i)*10*time.Second).Format("01-02 15:04:05"), 400+i%7, test.at(i)+float64(i%3)/10)
+		}
+		found, _ := measured(t, text.String()).Worsened()
+		said := ""
+		for _, f := range found {
+			said += f.Text
+		}
+		if (said == "") != (test.want == "") || !strings.HasPrefix(said, test.want) {
+			t.Errorf("%s: says %q, want %q", name, said, test.want)
+		}
+	}
+}

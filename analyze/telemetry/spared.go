@@ -135,13 +135,20 @@ func (l *Logged) worsened(r *Rank, s *saving) (f finding.Finding, intervals int,
 		}
 		return sum / all
 	}
-	for _, c := range changepoint.Levels(values, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
+	changes := changepoint.Levels(values, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
 		before, after := part(from, k), part(k, to)
 		return s.matters(before, after) || s.matters(after, before) // that it is as before ends it
-	}}) {
+	}})
+	if c, ok := slides(values); ok && s.subkind == finding.CachedTokens && len(changes) == 0 {
+		changes = append(changes, c)
+	}
+	for _, c := range changes {
 		before, after := part(c.From, c.At), part(c.At, c.To)
 		if !s.matters(before, after) {
 			continue
+		}
+		if math.IsNaN(c.P) {
+			before, after = part(0, c.At), values[len(values)-1]
 		}
 		f = finding.Finding{Subkind: s.subkind, At: r.Where, Since: l.start(bucket(c.At)), P: finding.Chance(c.P), Metric: finding.Metric{Name: s.subkind, Unit: s.unit, Before: before, After: after}}
 		if c.To < len(values) {
@@ -159,6 +166,20 @@ func (l *Logged) worsened(r *Rank, s *saving) (f finding.Finding, intervals int,
 		return f, len(values), true
 	}
 	return f, len(values), false
+}
+
+// slides finds since when a share falls bit by bit to a much lower level, as that of the last thousand requests does, which
+// vLLM logs: values that follow each other are of the same requests.
+func slides(share []float64) (c changepoint.Change, ok bool) {
+	missing := make([]float64, len(share))
+	for i, v := range share {
+		missing[i] = 1 - v
+	}
+	k, ok := parted(missing, muchMore)
+	for k > 1 && missing[k-1] > missing[k-2] {
+		k--
+	}
+	return changepoint.Change{At: max(1, k-1), To: len(share), P: math.NaN()}, ok && k >= fewBuckets
 }
 
 // largestGraph says whether the batches without a graph are those that are larger than any with one.
