@@ -121,3 +121,35 @@ var Metrics = [KnownMetrics]Metric{
 	ExpertTokens:      {"expert tokens", "tokens", Amount, "tokens that experts got, in all layers"},
 	GPUUtil:           {"GPU busy", "%", Gauge, "part of the time in which any kernel ran"},
 }
+
+// A Worsening is what a server is spared less of: a change of a metric for which it has more to do, and what reports say
+// of it.
+type Worsening struct {
+	Name   string // of what falls, as tables and findings name it
+	Metric MetricID
+	// Part tells that its values are parts of 1: of the sum of some metrics, or of the lines that say it.
+	Part bool
+	Of   []MetricID
+	// Percent has the same in percent, for servers that do not say Metric.
+	Percent []MetricID
+	// Beside are metrics without which a line does not count.
+	Beside []MetricID
+	// Matters reports whether a server has much more to do, given the values before and after a change.
+	Matters func(before, after float64) bool
+	// Says is a sentence, with {at}, {before}, and {after}, which are in percent for parts, and {times}: how many times
+	// as large the rest of 1 is.
+	Says string
+}
+
+// Worsenings are looked for in all logs and metrics. A change that costs nothing is told of as well.
+var Worsenings = []Worsening{
+	{Name: "share of cached tokens", Metric: CachedTokens, Part: true, Of: []MetricID{CachedTokens, NewTokens}, Percent: []MetricID{HitRate},
+		Matters: func(before, after float64) bool { return before-after >= 0.05 && 1-after >= 1.5*(1-before) },
+		Says:    "{after} % of the tokens of prompts are cached on {at}, {before} % before: of each prompt, {times} times as many are computed"},
+	{Name: "tokens per decode step", Metric: AcceptLength,
+		Matters: func(before, after float64) bool { return before >= 1.2*after },
+		Says:    "{after} tokens come out of a decode step of {at}, {before} before: fewer drafts are accepted"},
+	{Name: "share of steps with graphs", Metric: Graphed, Part: true, Beside: []MetricID{Generation},
+		Matters: func(before, after float64) bool { return before-after >= 0.5 },
+		Says:    "{after} % of the decode steps of {at} run as a CUDA graph, {before} % before"},
+}

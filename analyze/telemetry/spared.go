@@ -1,8 +1,9 @@
 package telemetry
 
 import (
-	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -14,53 +15,27 @@ import (
 // GraphedSteps is the subkind of findings about decode steps that no longer run as a graph.
 const GraphedSteps = "share of steps with graphs"
 
-// A saving is something that spares a rank work: a part of what it would have to do without.
-type saving struct {
-	subkind string
-	unit    table.Unit
-	// parts returns, by bucket, what is spared and what that is a part of; nil is not logged.
-	parts func(l *Logged, r *Rank) (n, of []float64)
-	// matters reports whether a rank has much more to do, given the part before and after a change.
-	matters func(before, after float64) bool
-	// says tells what is so now, of a place.
-	says func(at string, before, after float64) string
-}
-
-var savings = []saving{
-	{finding.CachedTokens, table.Share, (*Logged).cachedTokens,
-		func(before, after float64) bool { return before-after >= 0.05 && 1-after >= muchMore*(1-before) },
-		func(at string, before, after float64) string {
-			return fmt.Sprintf("%s %% of the tokens of prompts are cached on %s, %s %% before: of each prompt, %s times as many are computed",
-				words.InPercent(after), at, words.InPercent(before), words.ThreeDigits((1-after)/(1-before)))
-		}},
-	{finding.StepYield, table.Number, (*Logged).acceptedTokens,
-		func(before, after float64) bool { return before >= 1.2*after },
-		func(at string, before, after float64) string {
-			return fmt.Sprintf("%s tokens come out of a decode step of %s, %s before: fewer drafts are accepted", words.ThreeDigits(after), at, words.ThreeDigits(before))
-		}},
-	{GraphedSteps, table.Share, (*Logged).graphedSteps,
-		func(before, after float64) bool { return before-after >= 0.5 },
-		func(at string, before, after float64) string {
-			return fmt.Sprintf("%s %% of the decode steps of %s run as a CUDA graph, %s %% before", words.InPercent(after), at, words.InPercent(before))
-		}},
-}
-
-// cachedTokens are those of prompts that were found in the cache, of all of prompts, or the hit rate where
-// that is all that a rank says.
-func (l *Logged) cachedTokens(r *Rank) (n, of []float64) {
-	if !r.has(series.CachedTokens) || !r.has(series.NewTokens) {
-		return sums(r.points[series.HitRate], 1./100)
+// values returns, by bucket, the sum of what is spared and what that is a part or a mean of; nil is not logged.
+func (l *Logged) values(r *Rank, w *series.Worsening) (n, of []float64) {
+	switch {
+	case len(w.Beside) > 0:
+		return l.besideOthers(r, w)
+	case len(w.Of) == 0:
+		return sums(r.points[w.Metric], 1)
 	}
-	n, of = l.curve(r, series.CachedTokens), l.curve(r, series.NewTokens)
-	for b := range of {
-		of[b] += n[b]
+	if slices.ContainsFunc(w.Of, func(m series.MetricID) bool { return !r.has(m) }) {
+		for _, m := range w.Percent {
+			n, of = sums(r.points[m], 1./100)
+		}
+		return n, of
+	}
+	n, of = l.curve(r, w.Metric), make([]float64, l.Grid.N())
+	for _, m := range w.Of {
+		for b, v := range l.curve(r, m) {
+			of[b] += v
+		}
 	}
 	return n, of
-}
-
-// acceptedTokens are those that came out of decode steps, of lines that say so of steps.
-func (l *Logged) acceptedTokens(r *Rank) (n, of []float64) {
-	return sums(r.points[series.AcceptLength], 1)
 }
 
 // sums adds up samples by bucket, times a scale, and counts them.
@@ -71,30 +46,41 @@ func sums(points []point, scale float64) (n, of []float64) {
 	return n, of
 }
 
-// graphedSteps are lines of decode steps that ran as a graph, of all lines of decode steps that say so.
-func (l *Logged) graphedSteps(r *Rank) (n, of []float64) {
-	if !r.has(series.Graphed) {
+// besideOthers adds up the values of lines that say other metrics, too, and counts these lines.
+func (l *Logged) besideOthers(r *Rank, w *series.Worsening) (n, of []float64) {
+	if !r.has(w.Metric) {
 		return nil, nil
 	}
 	n, of = make([]float64, l.Grid.N()), make([]float64, l.Grid.N())
+	value := slices.Index(metricsOfLine[:], w.Metric)
 	var x loggedLine
 	for lines := l.linesOf(r.place, l.opt); lines.next(&x); {
-		if b := l.Grid.Of(x.at); x.has(rateOf) && x.has(graphedOf) && b >= 0 && b < len(n) {
-			n[b] += x.values[graphedOf]
+		says := x.has(value) && !slices.ContainsFunc(w.Beside, func(m series.MetricID) bool { return !x.has(slices.Index(metricsOfLine[:], m)) })
+		if b := l.Grid.Of(x.at); says && b >= 0 && b < len(n) {
+			n[b] += x.values[value]
 			of[b]++
 		}
 	}
 	return n, of
 }
 
+// sentence says what a worsening is, of a place.
+func sentence(w *series.Worsening, at string, before, after float64) string {
+	number := words.ThreeDigits
+	if w.Part {
+		number = words.InPercent
+	}
+	return strings.NewReplacer("{at}", at, "{before}", number(before), "{after}", number(after), "{times}", words.ThreeDigits((1-after)/(1-before))).Replace(w.Says)
+}
+
 // Worsened finds ranks that are spared less work than before.
 func (l *Logged) Worsened() ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "logged cache hits and accepted drafts", Of: "interval", Needed: fewBuckets}
 	var out []finding.Finding
-	for k := range savings {
+	for k := range series.Worsenings {
 		var list []finding.Finding
 		for i := range l.Ranks {
-			f, n, ok := l.worsened(&l.Ranks[i], &savings[k])
+			f, n, ok := l.worsened(&l.Ranks[i], &series.Worsenings[k])
 			if check.N = max(check.N, n); ok {
 				list = append(list, f)
 			}
@@ -108,8 +94,8 @@ func (l *Logged) Worsened() ([]finding.Finding, finding.Check) {
 }
 
 // worsened finds since when a rank is spared less; intervals is in how many it said how much.
-func (l *Logged) worsened(r *Rank, s *saving) (f finding.Finding, intervals int, ok bool) {
-	n, of := s.parts(l, r)
+func (l *Logged) worsened(r *Rank, w *series.Worsening) (f finding.Finding, intervals int, ok bool) {
+	n, of := l.values(r, w)
 	var values []float64
 	var buckets []int
 	for b := range of {
@@ -137,30 +123,34 @@ func (l *Logged) worsened(r *Rank, s *saving) (f finding.Finding, intervals int,
 	}
 	changes := changepoint.Levels(values, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
 		before, after := part(from, k), part(k, to)
-		return s.matters(before, after) || s.matters(after, before) // that it is as before ends it
+		return w.Matters(before, after) || w.Matters(after, before) // that it is as before ends it
 	}})
-	if c, ok := slides(values); ok && s.subkind == finding.CachedTokens && len(changes) == 0 {
+	if c, ok := slides(values); ok && w.Name == finding.CachedTokens && len(changes) == 0 {
 		changes = append(changes, c)
+	}
+	unit := table.Number
+	if w.Part {
+		unit = table.Share
 	}
 	for _, c := range changes {
 		before, after := part(c.From, c.At), part(c.At, c.To)
-		if !s.matters(before, after) {
+		if !w.Matters(before, after) {
 			continue
 		}
 		if math.IsNaN(c.P) {
 			before, after = part(0, c.At), values[len(values)-1]
 		}
-		f = finding.Finding{Subkind: s.subkind, At: r.Where, Since: l.start(bucket(c.At)), P: finding.Chance(c.P), Metric: finding.Metric{Name: s.subkind, Unit: s.unit, Before: before, After: after}}
+		f = finding.Finding{Subkind: w.Name, At: r.Where, Since: l.start(bucket(c.At)), P: finding.Chance(c.P), Metric: finding.Metric{Name: w.Name, Unit: unit, Before: before, After: after}}
 		if c.To < len(values) {
 			f.Until = l.start(bucket(c.To))
 		}
-		f.Brief = s.says(r.Where.String(), before, after)
+		f.Brief = sentence(w, r.Where.String(), before, after)
 		f.Text = since(f.Since) + f.Brief
 		if f.Cost, f.Evidence = l.suffer([]*Rank{r}, c.Of(bucket), 1.1); f.Evidence == nil {
 			f.Severity = finding.Info
 			f.Evidence = []finding.Evidence{finding.Sentence("its tokens do not take longer, and no more requests wait")}
 		}
-		if s.subkind == GraphedSteps {
+		if w.Name == GraphedSteps {
 			f.Evidence = append(f.Evidence, l.largestGraph(r)...)
 		}
 		return f, len(values), true

@@ -3,9 +3,14 @@ package telemetry_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/series"
 )
 
 // What no longer spares a server work is told of, with since when; caches that fill, and what falls a little, are not.
@@ -87,5 +92,35 @@ func TestWorsened(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A row of series.Worsenings is all that it takes to find since when a metric is worse.
+func TestOneRowAddsAWorsening(t *testing.T) {
+	old := series.Worsenings
+	defer func() { series.Worsenings = old }()
+	series.Worsenings = append(slices.Clone(old), series.Worsening{Name: "share of the clock", Metric: series.SwaUsage,
+		Matters: func(before, after float64) bool { return before-after > 20 }, Says: "the pool of {at} is {after} full, {before} before"})
+	l := busyLog{now: time.Date(2026, 6, 6, 13, 44, 0, 0, time.UTC)}
+	for i := range 200 {
+		usage := 0.9
+		if i >= 100 {
+			usage = 0.4
+		}
+		l.say(" TP0", "Decode batch, #running-req: 9, #full token: 80000, full token usage: 0.30, #swa token: 9, swa token usage: %.2f, cuda graph: True, gen throughput (token/s): %d.00, #queue-req: 0, ", usage, 900+i%7)
+		l.now = l.now.Add(time.Second)
+	}
+	found, _ := measured(t, l.String()).Worsened()
+	if want := "since 13:45:40, the pool of TP0 is 40.0 full, 90.0 before"; len(found) != 1 || found[0].Text != want {
+		t.Errorf("found %+v, want %q", found, want)
+	}
+}
+
+// What other findings are consequences of has a row, by its name.
+func TestWorseningsHaveNames(t *testing.T) {
+	for _, name := range []string{finding.CachedTokens, finding.StepYield, telemetry.GraphedSteps} {
+		if !slices.ContainsFunc(series.Worsenings, func(w series.Worsening) bool { return w.Name == name }) {
+			t.Errorf("no row of series.Worsenings is %q: analyze/finders/consequences.go knows it by that name", name)
+		}
 	}
 }
