@@ -4,17 +4,16 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
-	"github.com/sgtrace/sgtrace/docs"
 )
 
-var update = flag.Bool("update", false, "write docs/REPORTS.md")
+var update = flag.Bool("update", false, "write docs/REPORTS.md, and the schemas in docs/METRICS.md")
 
-// docs/REPORTS.md is what the table says, and docs/METRICS.md has the schema of every
-// report.
+// docs/REPORTS.md is what the table says.
 func TestPage(t *testing.T) {
 	const path = "../../../../docs/REPORTS.md"
 	if *update {
@@ -29,10 +28,32 @@ func TestPage(t *testing.T) {
 	if string(text) != page() {
 		t.Error("docs/REPORTS.md is stale: make docs")
 	}
+}
+
+// docs/METRICS.md lists the schema of every report, as JSON has it.
+func TestPageOfSchemas(t *testing.T) {
+	const path, before, behind = "../../../../docs/METRICS.md", "its version is that of this object: ", ", `sgtrace.requests/"
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, rest, _ := strings.Cut(string(raw), before)
+	listed, end, found := strings.Cut(rest, behind)
+	if !found {
+		t.Fatalf("docs/METRICS.md has no row of `schema` with %q and %q", before, behind)
+	}
+	var schemas []string
 	for _, r := range All {
-		if !strings.Contains(docs.Metrics, r.Schema()) {
-			t.Errorf("%s, the answer of report --%s as JSON, is not in docs/METRICS.md: add it to the row of `schema`", r.Schema(), r.Name)
+		if s := r.Schema(); !slices.Contains(schemas, s) {
+			schemas = append(schemas, s)
 		}
+	}
+	if want := code(schemas); listed != want && *update {
+		if err := os.WriteFile(path, []byte(begin+before+want+behind+end), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	} else if listed != want {
+		t.Errorf("docs/METRICS.md lists the schemas %s, the reports have %s: make docs", listed, want)
 	}
 }
 
