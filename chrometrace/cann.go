@@ -86,11 +86,11 @@ func (c *collector) joinCANN(f *profile.Profile) {
 }
 
 // owner returns a row of the process that a thread of CANN belongs to: the one whose pid its own
-// begins with, 4376752 of 43767; nil if there is none.
+// begins with, 4376752 of 43767, or has above its ten lowest bits; nil if there is none.
 func owner(rows []profile.Row, of *profile.Row) (best *profile.Row) {
 	for i := range rows {
 		r := &rows[i]
-		if r.Kind == profile.RowThread && r.PIDText != of.PIDText && strings.HasPrefix(of.PIDText, r.PIDText) && (best == nil || len(r.PIDText) > len(best.PIDText)) {
+		if r.Kind == profile.RowThread && r.PIDText != of.PIDText && (strings.HasPrefix(of.PIDText, r.PIDText) || of.PID>>10 == r.PID && r.PID > 0) && (best == nil || len(r.PIDText) > len(best.PIDText)) {
 			best = r
 		}
 	}

@@ -13,10 +13,17 @@ import (
 // the process, and of those of its rows that have work; rows beside repeat the same work by
 // module, step, or collective.
 var deviceRows = []struct{ process, row string }{
-	{"Ascend Hardware", ""},      // torch_npu, MindSpore: a row for each stream
+	{hardware, ""},               // torch_npu, MindSpore: a row for each stream
+	{"HCCL", groupRow},           // the same: a row for each communicator, on which a collective is one event
+	{"Communication", groupRow},  // what later versions call that process
 	{"/device:TPU:", "XLA Ops"},  // JAX and TensorFlow
 	{"/device:GPU:", "Stream #"}, // the same
 }
+
+const (
+	hardware = "Ascend Hardware"
+	groupRow = "Group "
+)
 
 // onDevice reports whether what is on a row without a category ran on a device.
 func onDevice(r *profile.Row) bool {
@@ -37,6 +44,7 @@ func (c *collector) findDevices(f *profile.Profile) {
 		return
 	}
 	none, kernel, memcpy := c.opt.Syms.Intern(""), c.opt.Syms.Intern(profile.KernelCategory), c.opt.Syms.Intern(profile.CopyCategories[0])
+	grouped := placeGroups(f.Rows)
 	waits := map[trace.Sym]bool{}
 	for i := range f.Events {
 		s := &f.Events[i]
@@ -46,7 +54,8 @@ func (c *collector) findDevices(f *profile.Profile) {
 		}
 		wait, known := waits[s.Name]
 		if !known {
-			wait = isWait(c.opt.Syms.Name(s.Name))
+			name := c.opt.Syms.Name(s.Name)
+			wait = isWait(name) || grouped && name == "SDMA"
 			waits[s.Name] = wait
 		}
 		switch name := strings.ToLower(c.opt.Syms.Name(s.Name)); {
@@ -59,8 +68,34 @@ func (c *collector) findDevices(f *profile.Profile) {
 	}
 }
 
+// placeGroups makes streams of the devices that ran them of rows of collectives. It reports whether there
+// are any: then copies between devices on other streams are parts of what is on these.
+func placeGroups(rows []profile.Row) (any bool) {
+	for i := range rows {
+		r := &rows[i]
+		if !strings.HasPrefix(r.Name, groupRow) || !onDevice(r) {
+			continue
+		}
+		any = true
+		of, last := int64(-1), int64(-1)
+		for j := range rows {
+			if h := &rows[j]; h.Process == hardware && h.Part == r.Part && (of < 0 || (h.PID^r.PID)%32 == 0) { // CANN ends pids with the device
+				if h.PID != of {
+					of, last = h.PID, -1
+				}
+				last = max(last, h.TID)
+			}
+		}
+		if of >= 0 {
+			r.PID, r.TID = of, last+1+r.TID // behind its streams, whose numbers a row of a group may have, too
+		}
+	}
+	return any
+}
+
 // isWait reports whether a task of a device does nothing: streams of Ascend wait for each
-// other in tasks.
+// other in tasks, and devices for each other within a collective.
 func isWait(name string) bool {
-	return slices.Contains([]string{"EVENT_WAIT", "EVENT_RECORD", "EVENT_RESET", "NOTIFY_WAIT", "Notify_Wait", "Notify_Record", "WAIT_VALUE"}, name)
+	return slices.Contains([]string{"EVENT_WAIT", "EVENT_RECORD", "EVENT_RESET", "NOTIFY_WAIT", "Notify_Wait", "Notify_Record", "WAIT_VALUE",
+		"Notify Wait", "Write Value", "PROFILING_ENABLE", "PROFILING_DISABLE"}, name)
 }

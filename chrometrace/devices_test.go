@@ -1,6 +1,8 @@
 package chrometrace
 
 import (
+	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -31,5 +33,60 @@ func TestDevicesByName(t *testing.T) {
 	}
 	if len(p.Events) != len(want) {
 		t.Errorf("%d events", len(p.Events))
+	}
+}
+
+// A collective of Ascend is one event on a row of its group, which is a stream of the device that ran it; the waits and
+// copies that it consists of are on another stream, and are no work of their own.
+func TestCollectivesOfAscend(t *testing.T) {
+	const base = 437 << 10 // CANN: the pid of the process, then the layer, then the device
+	device := func(layer, number int) int { return base | layer<<5 | number }
+	var lines []string
+	add := func(format string, values ...any) { lines = append(lines, fmt.Sprintf(format, values...)) }
+	slice := func(name string, pid, tid, ts, dur int) {
+		add(`{"ph":"X","name":%q,"pid":%d,"tid":%d,"ts":"1704161511%06d.25","dur":%d}`, name, pid, tid, ts, dur)
+	}
+	add(`{"ph":"M","name":"process_name","pid":437,"tid":0,"args":{"name":"Python"}}`)
+	for number := range 2 {
+		for layer, process := range map[int]string{7: "CANN", 13: "Ascend Hardware", 15: "HCCL"} {
+			add(`{"ph":"M","name":"process_name","pid":%d,"tid":0,"args":{"name":%q}}`, device(layer, number), process)
+			labels := map[bool]string{false: "NPU", true: "CPU"}[layer == 7]
+			add(`{"ph":"M","name":"process_labels","pid":%d,"tid":0,"args":{"labels":%q}}`, device(layer, number), labels)
+		}
+		add(`{"ph":"M","name":"thread_name","pid":%d,"tid":0,"args":{"name":"Group 0 Communication"}}`, device(15, number))
+		add(`{"ph":"M","name":"thread_name","pid":%d,"tid":1,"args":{"name":"Plane 0"}}`, device(15, number))
+		slice("MatMulV2", device(13, number), 0, 10, 20)
+		for _, part := range []string{"Write Value", "Notify Wait", "SDMA"} {
+			slice(part, device(13, number), 4, 30, 40)
+		}
+		slice("hcom_allReduce__586_0_1", device(15, number), 0, 30, 40)
+		slice("Memcpy", device(15, number), 1, 30, 10)
+		slice("AscendCL@hcom_allReduce_", device(7, number), 5, 5, 10)
+	}
+	slice("main", 437, 5, 0, 100)
+	syms := trace.NewSymbols()
+	p, err := Read("npu.json", strings.NewReader("["+strings.Join(lines, ",")+"]"), Options{Syms: syms, Args: trace.NewArgs(), Diags: &trace.Diags{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	streams := map[string]bool{}
+	for _, e := range p.Events {
+		name, row := syms.Name(e.Name), p.Rows[e.Place.Row()]
+		kernel := name == "MatMulV2" || name == "hcom_allReduce__586_0_1"
+		if kernel != (e.Place.Kind() == profile.KernelSlice) || e.Place.Kind() == profile.CopySlice {
+			t.Errorf("%s is of kind %v", name, e.Place.Kind())
+		}
+		if kernel {
+			streams[fmt.Sprint(row.PID-int64(device(13, 0)), row.TID)] = true
+		}
+		if name == "AscendCL@hcom_allReduce_" && row.PID != 437 {
+			t.Errorf("%s is of process %d", name, row.PID)
+		}
+	}
+	if want := map[string]bool{"0 0": true, "0 5": true, "1 0": true, "1 5": true}; !maps.Equal(streams, want) {
+		t.Errorf("devices and streams with work are %v, want %v", streams, want)
+	}
+	if name, pid, n := p.ProcessOf(""); name != "Python" || pid != 437 || n != 1 {
+		t.Errorf("the process is %q %d of %d", name, pid, n)
 	}
 }

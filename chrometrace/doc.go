@@ -63,7 +63,8 @@
 //   - SGLang writes a file without events for a rank whose profiler failed.
 //   - Ascend writes an array, and times as text. What its devices ran has no category: the
 //     name of the process tells. JAX does so, too. See devices.go. Calls are on a
-//     process of their own, CANN, and only arrows join them to tasks. See cann.go.
+//     process of their own, CANN, and only arrows join them to tasks. See cann.go. A collective
+//     is one event on a row of its group, beside the waits and copies that it consists of.
 //   - Python functions on pid 0, thread 0 share their row with stream 0 of
 //     device 0 unless categories are considered.
 package chrometrace

@@ -23,7 +23,7 @@ func (p *Profile) ProcessOf(part string) (name string, pid int64, n int) {
 	numbers := map[bool]map[string]int64{false: {}, true: {}} // by text, of those with a name and of the others
 	for i := range p.Rows {
 		r := &p.Rows[i]
-		isDevice := r.Kind != RowThread || r.PIDText == "0" && r.Process == "" || strings.HasPrefix(r.Labels, "GPU")
+		isDevice := r.Kind != RowThread || r.PIDText == "0" && r.Process == "" || strings.HasPrefix(r.Labels, "GPU") || r.Labels == "NPU"
 		if r.Part != part || isDevice {
 			continue
 		}
