@@ -146,6 +146,7 @@ func (w *observer) searchRate(arrivals []trace.Time, level float64) []Shift {
 		return nil
 	}
 	times := memory.Make[float64](len(arrivals))
+	defer memory.Free(times)
 	for i, t := range arrivals {
 		times[i] = float64(t - w.from)
 	}
@@ -190,6 +191,7 @@ func date(found []Shift, changes []changepoint.Change, origin trace.Time, of fun
 			time := func(s float64) trace.Time { return origin + trace.Time(s*1e9) }
 			found[i].Time, found[i].First, found[i].Last = time(at), time(first), time(last)
 		}
+		memory.Free(list)
 	}
 }
 
@@ -230,6 +232,7 @@ func (w *observer) searchShare(routes []route, rank int32, level float64) []Shif
 // search finds changes of the level of durations, and of their tail.
 func (d *durations) search(w *observer, level float64) []Shift {
 	values := d.floats(0, len(d.values))
+	defer memory.Free(values)
 	changes := changepoint.Levels(values, changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
 		return d.differ(from, k, to) && d.lasts(w, from, k) && d.lasts(w, k, to)
 	}})
@@ -282,6 +285,7 @@ func (d *durations) level(from, to int) Level {
 	if len(ns) > 0 {
 		l.P50, l.P99 = distribution.Percentile(ns, 50), distribution.Percentile(ns, 99)
 	}
+	memory.Free(ns)
 	return l
 }
 
@@ -322,6 +326,7 @@ func (d *durations) lasts(w *observer, from, to int) bool {
 			ns = memory.Append(ns, v.ns)
 		}
 		peerGroup = distribution.Percentile(ns, 90)
+		memory.Free(ns)
 	}
 	return int64(d.time(to)-d.time(from)) >= peerGroups*peerGroup
 }

@@ -53,7 +53,7 @@ type paced struct {
 	ns     int64
 	cost   int64 // of all its requests, ns
 	tokens int64 // of a prefill: that were computed
-	rank   int   // among those that are compared
+	rank   int32 // among those that are compared
 	whole  bool  // an answer of which steps are not traced
 }
 
@@ -71,6 +71,12 @@ func (r *Ranks) measurePaces(of *place.RankSet, all load.Bulk) {
 				s.Like = r.ofGroup(s.Load)
 				r.Slow = append(r.Slow, s)
 			}
+			memory.Free(p.steps)
+		}
+	}
+	for _, ofRanks := range steps {
+		for _, list := range ofRanks {
+			memory.Free(list)
 		}
 	}
 }
@@ -149,6 +155,7 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 		if steps[DecodeStep][i] = batches(list); len(list) == 0 {
 			steps[DecodeStep][i] = answers[i]
 		}
+		memory.Free(list)
 	}
 	return steps
 }
@@ -203,7 +210,7 @@ func paceOf(kind StepKind, of *place.RankSet, leads []*Load, steps [len(rankStep
 		}
 		sum := int64(0)
 		for _, x := range list {
-			x.rank = len(p.ranks)
+			x.rank = int32(len(p.ranks))
 			p.steps = memory.Append(p.steps, x)
 			sum += x.cost
 		}
@@ -224,6 +231,7 @@ func (p *pace) equalPrompts() {
 	for _, x := range p.steps {
 		sizes, tokens = memory.Append(sizes, distribution.Sized{Tokens: x.tokens, Ns: x.ns}), memory.Append(tokens, x.tokens)
 	}
+	defer func() { memory.Free(sizes); memory.Free(tokens) }()
 	fit := distribution.FitSize(sizes)
 	if fit.N == 0 {
 		p.steps = nil

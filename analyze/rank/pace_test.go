@@ -106,7 +106,7 @@ func TestPrefillsOfOneSize(t *testing.T) {
 		if rank == 1 {
 			ns += ns * 3 / 10
 		}
-		p.steps = append(p.steps, paced{at: trace.Time(i) * 1_000_000, ns: ns, tokens: tokens, rank: rank})
+		p.steps = append(p.steps, paced{at: trace.Time(i) * 1_000_000, ns: ns, tokens: tokens, rank: int32(rank)})
 	}
 	p.cost = []int64{1000, 1000, 1000}
 	p.equalPrompts()

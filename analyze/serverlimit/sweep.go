@@ -45,6 +45,7 @@ func (v *server) segments() []segment {
 		now.from = e.at
 		now.n[e.state] += e.step
 	}
+	memory.Free(edges)
 	return out
 }
 

@@ -96,4 +96,15 @@ func (c *Column[T]) Piece(k int) (from, to int) {
 }
 
 // GiveUp gives up the values of a piece: nobody asks for them again.
-func (c *Column[T]) GiveUp(k int) { c.chunks[k] = nil }
+func (c *Column[T]) GiveUp(k int) {
+	Free(c.chunks[k])
+	c.chunks[k] = nil
+}
+
+// Free gives up all values, and leaves an empty column.
+func (c *Column[T]) Free() {
+	for k := range c.chunks {
+		c.GiveUp(k)
+	}
+	c.chunks = nil
+}

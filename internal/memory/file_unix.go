@@ -3,7 +3,6 @@
 package memory
 
 import (
-	"math/bits"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -21,10 +20,8 @@ type spillFile struct {
 	size   int64
 	region []byte // a mapping of which tables have not taken all yet
 
-	// Tables that grow have a power of two of bytes. What they give up, others take: a page
-	// that was written to before has its place on the disk.
-	class map[unsafe.Pointer]int // its logarithm, by where a table begins
-	free  [64][][]byte           // that were given up, by class
+	given map[unsafe.Pointer]int // how large tables are, by where they begin
+	free  areas                  // that tables gave up: a page that was written to before has its place on the disk
 
 	// By itself, since making room for a table may wait for the disk.
 	mappedMu sync.Mutex
@@ -36,63 +33,81 @@ type spillFile struct {
 // some ten thousands.
 const regionSize = 16 << 20
 
-var file spillFile
+var file = &spillFile{}
 
 // table returns a mapping of so many zero bytes, nil if there is no room for it.
 func (s *spillFile) table(size int64) []byte {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.cut(size)
+	table, used := s.cut(size)
+	s.mu.Unlock()
+	if used {
+		for rest := table; len(rest) > 0; {
+			n := min(len(rest), smallPage)
+			Touch(n)
+			clear(rest[:n])
+			rest = rest[n:]
+		}
+	}
+	return table
 }
 
-// wide returns a mapping of at least so many bytes for a table that grows, nil if there is no
+// wide returns a mapping of so many bytes for a table that grows, nil if there is no
 // room for it. It may hold anything.
 func (s *spillFile) wide(size int64) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	class := bits.Len64(uint64(size - 1))
-	if free := s.free[class]; len(free) > 0 {
-		s.free[class] = free[:len(free)-1]
-		return free[len(free)-1]
-	}
-	table := s.cut(1 << class)
-	if table != nil {
-		if s.class == nil {
-			s.class = map[unsafe.Pointer]int{}
-		}
-		s.class[unsafe.Pointer(unsafe.SliceData(table))] = class
-	}
+	table, _ := s.cut(size)
 	return table
 }
 
-// giveUp takes back a table that wide has made, given where it begins, and the number and size
-// of the values that it has room for. Any other, and a part of one, it leaves alone.
-func (s *spillFile) giveUp(table unsafe.Pointer, values, size int) {
+// giveUp takes back a table, given where it begins, and how many bytes it has room for. What is
+// not in the file, and a part of a table, it leaves alone.
+func (s *spillFile) giveUp(table unsafe.Pointer, size int) {
+	if s.isEmpty() {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if class, ok := s.class[table]; ok && values == 1<<class/size {
-		s.free[class] = append(s.free[class], unsafe.Slice((*byte)(table), 1<<class))
+	if s.given[table] == size {
+		delete(s.given, table)
+		s.free.add(table, aligned(size))
 	}
 }
 
-// cut is table for who holds the lock.
-func (s *spillFile) cut(size int64) []byte {
+// aligned is how many bytes of the file a table takes.
+func aligned(size int) int {
 	const align = 64
-	size = (size + align - 1) / align * align
-	if size > int64(len(s.region)) {
-		whole := max(size, regionSize)
-		region := s.add(whole, unix.PROT_READ|unix.PROT_WRITE, func(offset int64) error { return zero(s.file, offset, whole) })
-		if region == nil {
-			return nil
+	return (size + align - 1) / align * align
+}
+
+// cut returns a part of the mapping, and whether it may hold something, for who holds the lock.
+func (s *spillFile) cut(size int64) (table []byte, used bool) {
+	whole := int64(aligned(int(size)))
+	if at := s.free.take(int(whole)); at != nil {
+		table, used = unsafe.Slice((*byte)(at), size), true
+	} else {
+		if whole > int64(len(s.region)) {
+			region := s.addRegion(max(whole, regionSize))
+			if region == nil {
+				return nil, false
+			}
+			if len(s.region) > 0 {
+				s.free.add(unsafe.Pointer(unsafe.SliceData(s.region)), len(s.region))
+			}
+			s.region = region
 		}
-		if whole == size {
-			return region
-		}
-		s.region = region
+		table, s.region = s.region[:size:size], s.region[whole:]
 	}
-	table := s.region[:size:size]
-	s.region = s.region[size:]
-	return table
+	if s.given == nil {
+		s.given = map[unsafe.Pointer]int{}
+	}
+	s.given[unsafe.Pointer(unsafe.SliceData(table))] = int(size)
+	return table, used
+}
+
+// addRegion maps more of the file.
+func (s *spillFile) addRegion(size int64) []byte {
+	return s.add(size, unix.PROT_READ|unix.PROT_WRITE, func(offset int64) error { return zero(s.file, offset, size) })
 }
 
 // Spill moves a block to the file and returns it mapped into memory, to be read only;

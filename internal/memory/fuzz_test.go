@@ -63,13 +63,17 @@ func FuzzMake(f *testing.F) {
 // forget gives the file back: a fuzzer would fill the disk.
 func forget(t *testing.T) {
 	SetBudget(0)
-	for _, m := range file.mapped {
+	file.remove(t)
+	file = &spillFile{}
+}
+
+func (s *spillFile) remove(t *testing.T) {
+	for _, m := range s.mapped {
 		if err := unix.Munmap(m); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if file.file != nil {
-		file.file.Close()
+	if s.file != nil {
+		s.file.Close()
 	}
-	file.file, file.size, file.mapped, file.region = nil, 0, nil, nil
 }

@@ -137,12 +137,21 @@ func widen[T any](s []T, n int) []T {
 		if b := file.wide(int64(max(2*len(s), len(s)+n)) * size); b != nil {
 			wide := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(size))
 			copy(wide, s)
-			file.giveUp(unsafe.Pointer(unsafe.SliceData(s)), cap(s), int(size))
+			Free(s)
 			spilled.Add(int64(len(wide)-cap(s)) * size)
 			return wide[:len(s)]
 		}
 	}
 	return append(make([]T, 0, wider), s...)
+}
+
+// Free gives up a table that nobody uses any more, nor a part of it: another one may take its place
+// in the file. One that was cut off from the rest, as in s[:n:n], gives up nothing.
+func Free[T any](s []T) {
+	var zero T
+	if size := cap(s) * int(unsafe.Sizeof(zero)); size >= smallest {
+		file.giveUp(unsafe.Pointer(unsafe.SliceData(s)), size)
+	}
 }
 
 // Of the budget, a third is for what cannot be moved, but at least what reading and

@@ -183,8 +183,8 @@ func TestAppendTakesWhatWasGivenUp(t *testing.T) {
 		return table
 	}
 	taken := func() (bytes int) {
-		for _, class := range file.class {
-			bytes += 1 << class
+		for _, size := range file.given {
+			bytes += size
 		}
 		return bytes
 	}
@@ -200,6 +200,68 @@ func TestAppendTakesWhatWasGivenUp(t *testing.T) {
 		if v != uint64(i) {
 			t.Fatalf("value %d is %d", i, v)
 		}
+	}
+}
+
+// Tables take the places of those that are given up, whatever their sizes and the order. They are empty at
+// first, nothing changes what they hold, and the file is not much larger than what is in use at a time.
+func TestFree(t *testing.T) {
+	defer func(before *spillFile) {
+		file.remove(t)
+		file = before
+		SetBudget(0)
+	}(file)
+	file = &spillFile{}
+	SetBudget(1)
+	rng := rand.New(rand.NewPCG(7, 1))
+	type table struct {
+		rows []uint64
+		mark uint64
+	}
+	var tables []table
+	used, most, asked := 0, 0, 0
+	for mark := range uint64(3000) {
+		if n := len(tables); n > 0 && (used > 40<<20 || rng.IntN(3) == 0) {
+			k := rng.IntN(n)
+			of := tables[k]
+			for i, v := range of.rows {
+				if v != of.mark+uint64(i) {
+					t.Fatalf("row %d of %d is %d, not %d", i, len(of.rows), v, of.mark+uint64(i))
+				}
+			}
+			if rng.IntN(8) == 0 {
+				Free(of.rows[:1:1]) // a part gives up nothing
+				Free(of.rows[1:])
+				continue
+			}
+			Free(of.rows)
+			tables[k], tables = tables[n-1], tables[:n-1]
+			used -= 8 * len(of.rows)
+			continue
+		}
+		rows := Make[uint64](smallest/8 + rng.IntN(1<<(10+rng.IntN(10))))
+		for i := range rows {
+			if rows[i] != 0 {
+				t.Fatal("a new table is not empty")
+			}
+			rows[i] = mark<<32 + uint64(i)
+		}
+		tables = append(tables, table{rows, mark << 32})
+		used, asked = used+8*len(rows), asked+8*len(rows)
+		most = max(most, used)
+	}
+	if file.size > int64(2*most) || asked < 5*most {
+		t.Errorf("a file of %d bytes for %d at a time, %d in all", file.size, most, asked)
+	}
+	free := 0
+	for _, size := range file.free.size {
+		free += size
+	}
+	for _, of := range tables {
+		Free(of.rows)
+	}
+	if len(file.given) > 0 || free == 0 {
+		t.Errorf("%d tables are left, %d bytes were free", len(file.given), free)
 	}
 }
 

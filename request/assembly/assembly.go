@@ -119,6 +119,7 @@ func (a *Assembly) Release() {
 	const many = 1 << 17 // spans
 	collect := a.dump.Len() >= many
 	a.dump.Release()
+	a.tree.Release()
 	a.tree = nil
 	if collect {
 		// Else what comes next takes more memory before this is given back. A cycle takes

@@ -96,7 +96,9 @@ func sharing(n int, hash func(i int) (h uint64, ok bool), same func(i, j int) bo
 			}
 			return list
 		})
-		list, _ = order.ByTime(list, memory.Make[order.Key](len(list)))
+		list, scratch := order.ByTime(list, memory.Make[order.Key](len(list)))
+		memory.Free(scratch)
+		defer memory.Free(list)
 		var rest, group, other []int
 		for from, to := 0, 0; from < len(list); from = to {
 			for to = from + 1; to < len(list) && list[to].Time == list[from].Time; to++ {

@@ -223,7 +223,8 @@ func (b *builder) sortRequests() {
 		const sign = 1 << 63 // times before 1970 come first
 		keys[i] = order.Key{Time: uint64(b.Requests[i].Start) ^ sign, Index: uint32(i)}
 	}
-	keys, _ = order.ByTime(keys, memory.Make[order.Key](len(keys)))
+	keys, scratch := order.ByTime(keys, memory.Make[order.Key](len(keys)))
+	memory.Free(scratch)
 	for from, to := 0, 0; from < len(keys); from = to {
 		for to = from + 1; to < len(keys) && keys[to].Time == keys[from].Time; to++ {
 		}
@@ -238,6 +239,8 @@ func (b *builder) sortRequests() {
 	for i, k := range keys {
 		sorted[i] = b.Requests[k.Index]
 	}
+	memory.Free(keys)
+	memory.Free(b.Requests)
 	b.Requests = sorted
 }
 

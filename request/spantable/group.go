@@ -58,6 +58,10 @@ func (d *Table) move(place []uint32) {
 		copyRows(&events, int(to.events), &d.events, fromEvents)
 		copyRows(&links, int(to.links), &d.links, fromLinks)
 	})
+	d.ids.Free()
+	d.events.Free()
+	d.links.Free()
+	memory.Free(d.read)
 	d.ids, d.events, d.links, d.read = ids, events, links, nil
 	if d.place == nil {
 		d.place = place
@@ -66,6 +70,7 @@ func (d *Table) move(place []uint32) {
 	for k, was := range d.place { // spans came since they were moved before
 		d.place[k] = place[was]
 	}
+	memory.Free(place)
 }
 
 // body returns the body of span i.

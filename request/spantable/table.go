@@ -187,8 +187,15 @@ func (d *Table) Each(giveUp bool, f func(i int, s *Body)) {
 	}
 	each(&d.bodies, giveUp, at)
 	if giveUp {
-		d.bodies, d.place, d.read = memory.Column[Body]{}, nil, nil
+		d.freeBodies()
 	}
+}
+
+func (d *Table) freeBodies() {
+	d.bodies.Free()
+	memory.Free(d.place)
+	memory.Free(d.read)
+	d.place, d.read = nil, nil
 }
 
 // each calls f for all rows of a column, on all cores. If given up, the column goes piece by piece.
@@ -314,8 +321,11 @@ func (d *Table) Frames() []int64 { return d.frames }
 // Release gives up all spans, with their events and links. Symbols, arguments and the
 // descriptions of files stay.
 func (d *Table) Release() {
-	d.ids, d.bodies, d.events, d.links, d.frames = memory.Column[Identity]{}, memory.Column[Body]{}, memory.Column[Event]{}, memory.Column[link]{}, nil
-	d.place, d.read = nil, nil
+	d.ids.Free()
+	d.events.Free()
+	d.links.Free()
+	d.freeBodies()
+	d.frames = nil
 	d.originIDs, d.resourceIDs, d.traces = nil, nil, Numbering{}
 }
 

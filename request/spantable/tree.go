@@ -139,6 +139,12 @@ func (t *Tree) report(m *trace.Message, i int) {
 	t.dump.Diags.Add(m.At(t.dump.Pos(i), span.ID, t.dump.Syms.Name(span.Name)))
 }
 
+// Release gives up what nobody else has: see [Tree.Lists].
+func (t *Tree) Release() {
+	memory.Free(t.order)
+	*t = Tree{}
+}
+
 // Lists returns the columns of the tree: the parent of each span, or None, and below,
 // which holds the children of span i from first[i] up to first[i+1]. They must not be
 // modified.
