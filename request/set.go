@@ -419,6 +419,18 @@ func (s *Set) OwnThreads(sort func(threads []int)) {
 	})
 }
 
+// Free gives up the requests, with their parts and threads: the Set is of no more use. Rows, links, and instants are
+// left to whoever has them.
+func (s *Set) Free() {
+	memory.Free(s.Requests)
+	memory.Free(s.parts)
+	memory.Free(s.Parts)
+	memory.Free(s.threads)
+	memory.Free(s.Threads)
+	memory.Free(s.gatewayOf)
+	*s = Set{}
+}
+
 // ReserveRequests makes room for so many requests, of so many parts in all.
 func (s *Set) ReserveRequests(requests, parts int) {
 	s.Requests, s.parts = memory.Grow(s.Requests, requests), memory.Grow(s.parts, parts)

@@ -104,9 +104,11 @@ func (a *Assembly) Move(to func(proc int) func(trace.Time) trace.Time) {
 			before.Instants[i].Time = a.dump.Event(i).Time
 		}
 	})
-	a.Set, a.unmeasured = nil, nil // of no more use
-	a.build(before.Rows, before.Links, before.Instants)
-	a.Set.Names = before.Names // names that other inputs know may be among them
+	rows, links, instants, names := before.Rows, before.Links, before.Instants, before.Names // which other inputs may know
+	before.Free()
+	a.Set, a.unmeasured = nil, nil
+	a.build(rows, links, instants)
+	a.Set.Names = names
 	if measured {
 		a.Measure()
 	}
