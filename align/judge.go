@@ -74,12 +74,7 @@ func (sol *Solution) deviations(p *Problem) [][]float64 {
 // comparable reports whether all members of m are on clocks of one component.
 func (sol *Solution) comparable(p *Problem, m *matching.Match) bool {
 	first := sol.Clocks[p.Ranks[m.Members[0].Rank].Clock].Component
-	for _, member := range m.Members[1:] {
-		if sol.Clocks[p.Ranks[member.Rank].Clock].Component != first {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(m.Members[1:], func(member matching.Member) bool { return sol.Clocks[p.Ranks[member.Rank].Clock].Component != first })
 }
 
 // times returns start and end of a member on the reference's time.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -57,11 +58,7 @@ func (c *crossings) add(x *Bound) {
 		return
 	}
 	key := [2]int{min(a, b), max(a, b)}
-	l := c.pairs[key]
-	if l == nil {
-		l = &limits{a: key[0], b: key[1]}
-		c.pairs[key] = l
-	}
+	l := order.Memo(c.pairs, key, func() *limits { return &limits{a: key[0], b: key[1]} })
 	l.asked = l.asked || !x.OfHosts
 	l.add(c.state, *x, a < b)
 }

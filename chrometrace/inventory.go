@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format/inventory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -98,11 +99,7 @@ func collectivesOf(p *profile.Profile, in []bool) int64 {
 func categoriesOf(p *profile.Profile, syms *trace.Symbols) []inventory.Category {
 	count := map[string]*extent{}
 	add := func(category string, from, to trace.Time) {
-		e := count[category]
-		if e == nil {
-			e = &extent{}
-			count[category] = e
-		}
+		e := order.Memo(count, category, func() *extent { return &extent{} })
 		e.cover(from, to)
 	}
 	for i := range p.Events {

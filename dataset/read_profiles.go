@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -222,12 +223,7 @@ func (r *restoring) argumentsOf(file *file, in *rows) func(category trace.Sym) t
 			if bytes.null() {
 				return 0
 			}
-			id, ok := known[bytes.int()]
-			if !ok {
-				id = r.opt.Args.Put(trace.ArgList(nil).Int(r.keys.bytes, bytes.int()))
-				known[bytes.int()] = id
-			}
-			return id
+			return order.Memo(known, bytes.int(), func() trace.ArgsID { return r.opt.Args.Put(trace.ArgList(nil).Int(r.keys.bytes, bytes.int())) })
 		}
 	}
 	if of == nil {
@@ -235,11 +231,7 @@ func (r *restoring) argumentsOf(file *file, in *rows) func(category trace.Sym) t
 	}
 	wanted := map[trace.Sym]bool{}
 	return func(category trace.Sym) trace.ArgsID {
-		want, ok := wanted[category]
-		if !ok {
-			want = r.wantsArguments(r.opt.Syms.Name(category))
-			wanted[category] = want
-		}
+		want := order.Memo(wanted, category, func() bool { return r.wantsArguments(r.opt.Syms.Name(category)) })
 		if !want {
 			return 0
 		}

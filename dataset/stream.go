@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -79,12 +80,7 @@ func (w *walk) each(row func(e profile.Event) bool) {
 }
 
 func (w *walk) rankOf(pid int64) int32 {
-	rank, ok := w.ranks[pid]
-	if !ok {
-		rank = w.rank(int32(pid))
-		w.ranks[pid] = rank
-	}
-	return rank
+	return order.Memo(w.ranks, pid, func() int32 { return w.rank(int32(pid)) })
 }
 
 // end reports what the walk met, and what cannot be read of the capture itself.

@@ -3,6 +3,7 @@ package nsysexport
 import (
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -132,11 +133,9 @@ func (w *walk) memory(yield func(*profile.CounterValue, *rows.MemoryEvent) bool)
 	more = true
 	w.src.MemoryEvents(func(m *rows.MemoryEvent) bool {
 		key := memory{m.PID, m.Device, m.Kind}
-		x := counters[key]
-		if x == nil {
-			x = &profile.CounterValue{Rank: w.rankOf(m.PID), Source: syms.Intern("GPU " + numberText(m.Device)), Name: syms.Intern("memory in use: " + m.Kind.String()), Unit: bytes, Kind: profile.MemoryCounter}
-			counters[key] = x
-		}
+		x := order.Memo(counters, key, func() *profile.CounterValue {
+			return &profile.CounterValue{Rank: w.rankOf(m.PID), Source: syms.Intern("GPU " + numberText(m.Device)), Name: syms.Intern("memory in use: " + m.Kind.String()), Unit: bytes, Kind: profile.MemoryCounter}
+		})
 		x.Time, x.Value = m.Time, x.Value+float64(m.Bytes)
 		if x.Rank >= 0 && w.possible(m.Time) {
 			more = yield(x, m)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -108,11 +109,7 @@ func (t *ncclTeller) tell(c *profile.Collective, call *rows.NCCLCall, seq bool) 
 	syms := t.r.syms
 	c.Op = t.ops.Of(call.Name)
 	if call.Comm != 0 {
-		group, ok := t.groups[call.Comm]
-		if !ok {
-			group = syms.Intern(profile.CommunicatorPrefix + strconv.FormatUint(call.Comm, 16))
-			t.groups[call.Comm] = group
-		}
+		group := order.Memo(t.groups, call.Comm, func() trace.Sym { return syms.Intern(profile.CommunicatorPrefix + strconv.FormatUint(call.Comm, 16)) })
 		c.Group = group
 		comms := t.r.comms()[t.f.pid]
 		if i := slices.IndexFunc(comms, func(x rows.Comm) bool { return x.ID == call.Comm }); i >= 0 {

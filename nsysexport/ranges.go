@@ -3,6 +3,7 @@ package nsysexport
 import (
 	"cmp"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -34,12 +35,7 @@ func (n *rangeNames) nameOf(r *rows.Range) trace.Sym {
 		return r.Text
 	}
 	key := [2]trace.Sym{r.Domain, r.Text}
-	name, ok := n.known[key]
-	if !ok {
-		name = n.syms.Intern(n.syms.Name(r.Domain) + ":" + n.syms.Name(r.Text))
-		n.known[key] = name
-	}
-	return name
+	return order.Memo(n.known, key, func() trace.Sym { return n.syms.Intern(n.syms.Name(r.Domain) + ":" + n.syms.Name(r.Text)) })
 }
 
 // ranges reads NVTX annotations: ranges that nest on a thread on a row for each

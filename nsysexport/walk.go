@@ -1,6 +1,7 @@
 package nsysexport
 
 import (
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -47,11 +48,7 @@ func (w *walk) rankOf(pid int32) int32 {
 	if p.known && p.pid == pid {
 		return p.rank
 	}
-	rank, known := w.ranks[pid]
-	if !known {
-		rank = w.rank(pid)
-		w.ranks[pid] = rank
-	}
+	rank := order.Memo(w.ranks, pid, func() int32 { return w.rank(pid) })
 	*p = rankedPID{pid, rank, true}
 	return rank
 }

@@ -3,6 +3,7 @@ package nsysexport
 import (
 	"math"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -163,11 +164,7 @@ func (w *walk) graphRuns(yield func(*profile.Kernel, *rows.GraphRun) bool) (unti
 	names := map[uint32]trace.Sym{}
 	out := profile.Kernel{Graph: true}
 	w.src.GraphRuns(func(g *rows.GraphRun) bool {
-		name, ok := names[g.Graph]
-		if !ok {
-			name = w.src.Options.Syms.Intern("CUDA graph " + numberText(g.Graph))
-			names[g.Graph] = name
-		}
+		name := order.Memo(names, g.Graph, func() trace.Sym { return w.src.Options.Syms.Intern("CUDA graph " + numberText(g.Graph)) })
 		wanted := w.event(&out.Event, g.PID, g.Start, g.End, g.Correlation, name)
 		if !g.Timed || w.lenient && g.End < g.Start {
 			untimed++

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -79,16 +80,14 @@ func (p *Profile) PlaceCollectives(launches []Launch, asked []CollectiveAnnotati
 			continue
 		}
 		part := p.Rows[c.Row].Part
-		join := joins[part]
-		if join == nil {
-			join = NewJoin(len(launches), func(i int) int64 {
+		join := order.Memo(joins, part, func() *Join {
+			return NewJoin(len(launches), func(i int) int64 {
 				if p.Rows[launches[i].Row].Part != part {
 					return 0
 				}
 				return launches[i].Correlation
 			})
-			joins[part] = join
-		}
+		})
 		launch := join.Of(c.Correlation)
 		if launch < 0 {
 			continue

@@ -2,6 +2,7 @@ package request
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sgtrace/sgtrace/internal/parallel"
@@ -53,10 +54,5 @@ const (
 // Plausible reports whether times can be computed with; forged ones would wrap
 // around.
 func Plausible(times ...trace.Time) bool {
-	for _, t := range times {
-		if t < -Farthest || t > Farthest {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(times, func(t trace.Time) bool { return t < -Farthest || t > Farthest })
 }

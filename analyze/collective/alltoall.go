@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -48,11 +49,9 @@ func (x *exchange) add(p *profile.Part) {
 	splits := x.splits(p)
 	for to, elements := range splits {
 		key := exchangeKey{p.Rank, p.Group, to}
-		s := x.sent[key]
-		if s == nil {
-			s = &AllToAll{Rank: x.set.Ranks[p.Rank], rankIndex: p.Rank, Group: name(p.Group), To: to}
-			x.sent[key] = s
-		}
+		s := order.Memo(x.sent, key, func() *AllToAll {
+			return &AllToAll{Rank: x.set.Ranks[p.Rank], rankIndex: p.Rank, Group: name(p.Group), To: to}
+		})
 		s.N++
 		s.Bytes = distribution.AddTimes(s.Bytes, elements*bytes)
 	}
@@ -61,11 +60,7 @@ func (x *exchange) add(p *profile.Part) {
 // splits returns how many elements a rank sends to each of its group: those that the
 // producer tells, as rows of a tensor, or equal parts where it tells none.
 func (x *exchange) splits(p *profile.Part) []int64 {
-	rows, ok := x.split[p.Splits]
-	if !ok {
-		rows = parseSplits(x.set.Syms.Name(p.Splits))
-		x.split[p.Splits] = rows
-	}
+	rows := order.Memo(x.split, p.Splits, func() []int64 { return parseSplits(x.set.Syms.Name(p.Splits)) })
 	n := int(p.GroupSize)
 	out := make([]int64, n)
 	sum := int64(0)

@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -72,11 +73,7 @@ func (c *Collectives) waits(part func(trace.Time) int) (list []WaitIn) {
 		of := map[key][]int64{} // by rank of the group
 		g.gathering.EachWait(func(when trace.Time, last int, waits []int64) {
 			k := key{part(when), last}
-			sum := of[k]
-			if sum == nil {
-				sum = make([]int64, len(waits))
-				of[k] = sum
-			}
+			sum := order.Memo(of, k, func() []int64 { return make([]int64, len(waits)) })
 			for rank, ns := range waits {
 				sum[rank] = distribution.AddTimes(sum[rank], ns)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
@@ -111,11 +112,9 @@ func (c *Collectives) sizes() []*sized {
 			continue
 		}
 		k := key{p.Op, p.Dtype, p.Bytes, p.GroupSize}
-		s := all[k]
-		if s == nil {
-			s = &sized{op: p.Op, dtype: p.Dtype, bytes: p.Bytes, ranks: p.GroupSize, fastest: p.Took.Min, typical: p.Took.P50}
-			all[k] = s
-		}
+		s := order.Memo(all, k, func() *sized {
+			return &sized{op: p.Op, dtype: p.Dtype, bytes: p.Bytes, ranks: p.GroupSize, fastest: p.Took.Min, typical: p.Took.P50}
+		})
 		s.n += p.Took.N
 		s.fastest, s.typical = min(s.fastest, p.Took.Min), min(s.typical, p.Took.P50)
 		s.took = distribution.AddTimes(s.took, p.Took.Total)

@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/host"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -50,11 +51,7 @@ func (t *total) add(device, gap int32, ns int64) {
 type totals map[cause]*total
 
 func (t totals) add(c cause, device, gap int32, ns int64, samples int) {
-	sum := t[c]
-	if sum == nil {
-		sum = &total{}
-		t[c] = sum
-	}
+	sum := order.Memo(t, c, func() *total { return &total{} })
 	sum.add(device, gap, ns)
 	sum.samples += int64(samples)
 }

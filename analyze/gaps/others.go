@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -207,11 +208,7 @@ func newPlaces(syms *trace.Symbols) *places {
 }
 
 func (p *places) of(s *profile.Sample) place {
-	known := p.known[s.Stacks]
-	if known == nil {
-		known = make([]place, s.Stacks.Len()+1)
-		p.known[s.Stacks] = known
-	}
+	known := order.Memo(p.known, s.Stacks, func() []place { return make([]place, s.Stacks.Len()+1) })
 	if known[s.Stack].did == host.NotRecorded {
 		known[s.Stack] = p.look(s)
 	}

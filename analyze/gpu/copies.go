@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -39,12 +40,7 @@ func (k *CopyKind) Join(o *CopyKind) {
 type copyKinds map[trace.Sym]*CopyKind
 
 func (k copyKinds) of(name trace.Sym) *CopyKind {
-	c := k[name]
-	if c == nil {
-		c = &CopyKind{}
-		k[name] = c
-	}
-	return c
+	return order.Memo(k, name, func() *CopyKind { return &CopyKind{} })
 }
 
 func (k copyKinds) join(o copyKinds) {

@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -89,11 +90,7 @@ func growth(set *series.Set, of counter) map[hostOrPod][]step {
 			if grew < 0 { // it began again at 0
 				grew = s.Value
 			}
-			at := by[w][s.Time]
-			if at == nil {
-				at = &step{from: before.Time, to: s.Time}
-				by[w][s.Time] = at
-			}
+			at := order.Memo(by[w], s.Time, func() *step { return &step{from: before.Time, to: s.Time} })
 			at.grew += grew
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/internal/order"
 
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
@@ -108,11 +109,7 @@ func (c *Collector) readSamples(stream int, s profile.Stream) map[counterKey]*co
 	clock := int32(-1) // a rank of the machine
 	s.CounterValues(func(x *profile.CounterValue) bool {
 		key := counterKey{stream, x.Rank, x.Source, x.Name, x.Unit, x.Kind}
-		at := of[key]
-		if at == nil {
-			at = newCounting(c.grid.N())
-			of[key] = at
-		}
+		at := order.Memo(of, key, func() *counting { return newCounting(c.grid.N()) })
 		rank := x.Rank
 		if rank < 0 {
 			if clock < 0 {

@@ -155,11 +155,7 @@ func (c *Collector) addKernels(t *Timeline) {
 				if k.Rank != rank || from < x.from || from >= x.to {
 					return true
 				}
-				s := shares[k.Name]
-				if s == nil {
-					s = &kernelShare{name: k.Name}
-					shares[k.Name] = s
-				}
+				s := order.Memo(shares, k.Name, func() *kernelShare { return &kernelShare{name: k.Name} })
 				for _, s := range []*kernelShare{s, &all} {
 					if from < x.middle {
 						s.before, s.n = s.before+float64(k.Dur())/x.rounds[0], s.n+1/x.rounds[0]

@@ -204,11 +204,6 @@ func StageAxis(s *request.Set) *Axis {
 			return known[span.Name] - 1
 		}
 		key := [2]trace.Sym{s.Writers[s.Sources[span.Source].Writer].Service, span.Name}
-		code, ok := foreign[key]
-		if !ok {
-			code = c.code(s.StageName(p.Span))
-			foreign[key] = code
-		}
-		return code
+		return order.Memo(foreign, key, func() int32 { return c.code(s.StageName(p.Span)) })
 	}}
 }

@@ -58,12 +58,7 @@ func newNumbering(codes int) numbering {
 // what precedes it.
 func (n numbering) step(i int, before, code int32) int32 {
 	key := uint64(before)<<32 | uint64(code)
-	id, ok := n.next[i][key]
-	if !ok {
-		id = int32(len(n.next[i]))
-		n.next[i][key] = id
-	}
-	return id
+	return order.Memo(n.next[i], key, func() int32 { return int32(len(n.next[i])) })
 }
 
 // A visit is a span's time in a group.

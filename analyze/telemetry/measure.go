@@ -9,6 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -216,11 +217,7 @@ func (l *Logged) measureRanks(opt Options) {
 // sum adds the samples of a series to a rank.
 func (l *Logged) sum(r *Rank, i int, opt Options) {
 	metric := l.Set.List[i].Metric
-	points := r.points[metric]
-	if points == nil {
-		points = make([]point, l.Grid.N())
-		r.points[metric] = points
-	}
+	points := order.Memo(r.points, metric, func() []point { return make([]point, l.Grid.N()) })
 	line := slices.Contains(series.Batches[:2], metric)
 	for x := range l.Set.Each(i) {
 		if !opt.inside(x.Time) {

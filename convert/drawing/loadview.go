@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -188,11 +189,7 @@ func (l *layout) serverLoads(single bool) []*serverLoad {
 				place = l.set.Place(proc)
 				place.Rank = trace.Rank{DP: place.Rank.DP, TP: -1, PP: -1, EP: -1, Global: -1}
 			}
-			s := loads[place]
-			if s == nil {
-				s = &serverLoad{place: place, order: proc}
-				loads[place] = s
-			}
+			s := order.Memo(loads, place, func() *serverLoad { return &serverLoad{place: place, order: proc} })
 			s.order = min(s.order, proc)
 			s.add(l, part, t)
 		}

@@ -153,12 +153,9 @@ type groupKey struct {
 // track returns the track of a group, which is where its first row is.
 func (g *rankGroups) track(parent trace.TrackID, name string, kind trace.TrackKind, pid int64, place int) trace.TrackID {
 	key := groupKey{parent, name}
-	id, ok := g.tracks[key]
-	if !ok {
-		id = g.m.b.Track(trace.Track{Parent: parent, Kind: kind, Name: g.m.b.Intern(name), Order: int32(place), PID: pid, Rank: g.rank.Rank})
-		g.tracks[key] = id
-	}
-	return id
+	return order.Memo(g.tracks, key, func() trace.TrackID {
+		return g.m.b.Track(trace.Track{Parent: parent, Kind: kind, Name: g.m.b.Intern(name), Order: int32(place), PID: pid, Rank: g.rank.Rank})
+	})
 }
 
 // isOfProcess reports whether a row belongs to a process, and not to a device of which

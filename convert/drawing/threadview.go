@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -83,12 +84,10 @@ func (d *drawing) hostTracks(root trace.TrackID) []trace.TrackID {
 		if proc.Host == "" {
 			name, desc = "service "+proc.Service, "the spans do not tell the host"
 		}
-		track, ok := byHost[proc.Host+"\x00"+name]
-		if !ok {
-			track = d.b.Track(trace.Track{Parent: root, Kind: trace.KindHost, Name: d.b.Intern(name), Host: d.b.Intern(proc.Host),
+		track := order.Memo(byHost, proc.Host+"\x00"+name, func() trace.TrackID {
+			return d.b.Track(trace.Track{Parent: root, Kind: trace.KindHost, Name: d.b.Intern(name), Host: d.b.Intern(proc.Host),
 				Order: int32(len(byHost)), Rank: trace.NoRank, Desc: d.b.Intern(desc)})
-			byHost[proc.Host+"\x00"+name] = track
-		}
+		})
 		tracks[p] = track
 	}
 	return tracks

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -171,12 +172,9 @@ func saysByEmptiness(name string) bool {
 
 // account returns the account of a search.
 func (r *recognition) account(s *Search) *account {
-	a := r.accounts[s]
-	if a == nil {
-		a = &account{took: map[*format.Format]int{}, extensions: map[string]bool{}, left: s.left.clone()}
-		r.accounts[s] = a
-	}
-	return a
+	return order.Memo(r.accounts, s, func() *account {
+		return &account{took: map[*format.Format]int{}, extensions: map[string]bool{}, left: s.left.clone()}
+	})
 }
 
 // String says what was taken, by kind, and what was left out and why.

@@ -274,12 +274,7 @@ func (r *Track) RankKey() trace.Rank {
 
 // overlaps reports whether both ranks were captured at one time.
 func (r *Track) overlaps(o *Track) bool {
-	for _, c := range r.Captures {
-		if slices.ContainsFunc(o.Captures, c.overlaps) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Captures, func(c *Capture) bool { return slices.ContainsFunc(o.Captures, c.overlaps) })
 }
 
 // Source says where the events of r come from, for the viewer's help popup.

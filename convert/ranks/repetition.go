@@ -54,11 +54,7 @@ type peerList struct {
 }
 
 func (p peers) add(c *Capture) {
-	l := p[c.processOfMachine()]
-	if l == nil {
-		l = &peerList{byRank: map[int32][]*Capture{}}
-		p[c.processOfMachine()] = l
-	}
+	l := order.Memo(p, c.processOfMachine(), func() *peerList { return &peerList{byRank: map[int32][]*Capture{}} })
 	rank := c.known.Rank.Global
 	l.all, l.byRank[rank] = append(l.all, c), append(l.byRank[rank], c)
 	l.unknown = l.unknown || rank < 0

@@ -18,6 +18,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/request/record"
@@ -46,12 +47,7 @@ type kind struct {
 }
 
 func has(head []byte, all ...string) bool {
-	for _, s := range all {
-		if !bytes.Contains(head, []byte(s)) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(all, func(s string) bool { return !bytes.Contains(head, []byte(s)) })
 }
 
 var kinds = []kind{

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -333,11 +334,7 @@ func (r *smiReader) place(list []string) int32 {
 		}
 	}
 	if p.GPU == series.NoGPU && key != "" {
-		n, ok := r.numbers[key]
-		if !ok {
-			n = int32(len(r.numbers))
-			r.numbers[key] = n
-		}
+		n := order.Memo(r.numbers, key, func() int32 { return int32(len(r.numbers)) })
 		p.GPU = n
 	}
 	return r.Place(p)

@@ -7,6 +7,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -111,12 +112,7 @@ func (r *rpdReader) links() {
 
 // process returns the process with a number.
 func (r *rpdReader) process(pid int64) *process {
-	p := r.procs[pid]
-	if p == nil {
-		p = r.to.newProcess(pid, "")
-		r.procs[pid] = p
-	}
-	return p
+	return order.Memo(r.procs, pid, func() *process { return r.to.newProcess(pid, "") })
 }
 
 func (r *rpdReader) text(id int64) trace.Sym {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/series"
 )
 
@@ -102,11 +103,7 @@ const longestLead = 120
 // failed counts a request that the router answered with an error.
 func (r *routerReader) failed(x *said) {
 	place := r.router()
-	id, ok := r.errors[place]
-	if !ok {
-		id = r.f.Series(series.ServerErrors, place)
-		r.errors[place] = id
-	}
+	id := order.Memo(r.errors, place, func() int32 { return r.f.Series(series.ServerErrors, place) })
 	r.f.Add(id, x.at, 1)
 }
 

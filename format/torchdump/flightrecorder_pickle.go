@@ -4,6 +4,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/pickle"
 	"github.com/sgtrace/sgtrace/profile/flight"
 	"github.com/sgtrace/sgtrace/trace"
@@ -179,11 +180,9 @@ func (d *recorderReader) framesOf(v pickle.Value) int32 {
 	}
 	frames, key := d.ofStack[:0], d.keyOfStack[:0]
 	for _, x := range v.Items() {
-		f, ok := d.frames[x.Key()]
-		if !ok {
-			f = flight.Frame{Name: d.symbols.Intern([]byte(x.Get("name").Text())), File: d.symbols.Intern([]byte(x.Get("filename").Text())), Line: int32(x.Get("line").Int64(0))}
-			d.frames[x.Key()] = f
-		}
+		f := order.Memo(d.frames, x.Key(), func() flight.Frame {
+			return flight.Frame{Name: d.symbols.Intern([]byte(x.Get("name").Text())), File: d.symbols.Intern([]byte(x.Get("filename").Text())), Line: int32(x.Get("line").Int64(0))}
+		})
 		frames = append(frames, f)
 		key = appendFrame(key, f)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/pickle"
 	"github.com/sgtrace/sgtrace/profile/heap"
 	"github.com/sgtrace/sgtrace/trace"
@@ -164,11 +165,7 @@ func (r *snapshotReader) innermost(frames pickle.Value) trace.Sym {
 	for i := range frames.Len() {
 		f := frames.At(i)
 		here := snapshotFrame{f.Get("name").Text(), f.Get("filename").Text(), f.Get("line").Int64(0)}
-		library, known := r.libraries[here.file]
-		if !known {
-			library = isLibrary(here.file)
-			r.libraries[here.file] = library
-		}
+		library := order.Memo(r.libraries, here.file, func() bool { return isLibrary(here.file) })
 		if !library && !strings.Contains(here.name, "::") {
 			at = here
 			break

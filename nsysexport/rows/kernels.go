@@ -4,6 +4,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/nsysexport/storage"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -125,11 +126,7 @@ func (s *Source) kernels(spec *tableSpec, yield func(*Kernel) bool) {
 		k.OneBlock = profile.OneBlockOf(c.int(kerGridX)*c.int(kerGridY)*c.int(kerGridZ), c.int(kerBlockX)*c.int(kerBlockY)*c.int(kerBlockZ))
 		if !s.Options.Brief {
 			if l := c.launch(); l != last {
-				id, ok := known[l]
-				if !ok {
-					id = s.launches.id(l)
-					known[l] = id
-				}
+				id := order.Memo(known, l, func() LaunchID { return s.launches.id(l) })
 				last, lastID = l, id
 			}
 			k.Launch = lastID

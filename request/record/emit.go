@@ -289,11 +289,7 @@ func (e *emitter) emit(r *Row) (root int) {
 	hi |= 1 // no trace is 0
 	next := uint64(1)
 	add := func(name string, from, to trace.Time, parent uint64, attrs trace.ArgList, failed bool) uint64 {
-		sym, ok := e.names[name]
-		if !ok {
-			sym = e.spans.Syms.Intern(name)
-			e.names[name] = sym
-		}
+		sym := order.Memo(e.names, name, func() trace.Sym { return e.spans.Syms.Intern(name) })
 		s := spantable.Record{Resource: e.resource(f, r), Attrs: attrs}
 		s.TraceHi, s.TraceLo, s.ID, s.Parent = hi, lo, next, parent
 		s.Start, s.End, s.Name, s.Kind, s.Line = from, to, sym, 1, r.Line

@@ -3,6 +3,8 @@ package redact
 import (
 	"slices"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // words are texts to be found in others, by the first run of letters and digits in
@@ -40,11 +42,7 @@ func (w words) add(text, name string) {
 	if from == to {
 		return
 	}
-	x := w[text[from:to]]
-	if x == nil {
-		x = &sharing{names: map[string]string{}}
-		w[text[from:to]] = x
-	}
+	x := order.Memo(w, text[from:to], func() *sharing { return &sharing{names: map[string]string{}} })
 	x.names[text] = name
 	f := form{from, len(text)}
 	if !slices.Contains(x.forms, f) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -101,12 +102,7 @@ func identify(pid, tid []byte) (part, p, t string) {
 // entry returns the entry of a row.
 func (x *rowIndex) entry(id *RowID) *rowEntry {
 	key := id.Key()
-	e := x.ids[key]
-	if e == nil {
-		e = &rowEntry{id: id, batch: -1}
-		x.ids[key] = e
-	}
-	return e
+	return order.Memo(x.ids, key, func() *rowEntry { return &rowEntry{id: id, batch: -1} })
 }
 
 // use returns the number of a row in the batch.

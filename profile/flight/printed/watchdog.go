@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile/flight"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -99,12 +100,7 @@ func prefixOf(b []byte) (h head, message []byte) {
 
 // watchedRank returns the entry of a rank, which it adds if it is new.
 func (r *Reader) watchedRank(rank int32) *watched {
-	w := r.watched[rank]
-	if w == nil {
-		w = &watched{dump: r.dump(flight.Watchdog, rank), groups: map[string]int32{}}
-		r.watched[rank] = w
-	}
-	return w
+	return order.Memo(r.watched, rank, func() *watched { return &watched{dump: r.dump(flight.Watchdog, rank), groups: map[string]int32{}} })
 }
 
 func (w *watched) saw(at trace.Time) { w.dump.Time = max(w.dump.Time, at) }

@@ -2,6 +2,7 @@ package topics
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -88,12 +89,7 @@ func cellsOf(line string) []string {
 
 // isRule reports whether a row only divides the header from the others.
 func isRule(cells []string) bool {
-	for _, c := range cells {
-		if strings.Trim(c, "-:") != "" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(cells, func(c string) bool { return strings.Trim(c, "-:") != "" })
 }
 
 var (
