@@ -14,7 +14,6 @@ import (
 // calls and kernels, then its copies, since both belong to calls.
 type gpuWalk struct {
 	opt   *Options
-	syms  *trace.Symbols
 	ranks profilewalk.PerRank[gpuWalkRank]
 	calls callTimes
 	// ranged takes annotations for a Watch; nil without.
@@ -60,7 +59,7 @@ type gpuPart struct {
 }
 
 func newGPUWalk(set *profile.Set, opt *Options) *gpuWalk {
-	return &gpuWalk{opt: opt, syms: set.Syms, calls: callTimes{syms: set.Syms}, knownNames: knownNames{
+	return &gpuWalk{opt: opt, calls: callTimes{syms: set.Syms}, knownNames: knownNames{
 		classes: opt.Classes.Table(set.Syms), steps: profilewalk.StepNames(set.Syms), graphs: profilewalk.GraphLaunches(set.Syms),
 		migrations: profilewalk.NamesWith(set.Syms, "Unified "), asks: trace.EachName(set.Syms, asksForCollective), compiling: trace.EachName(set.Syms, compiles)}}
 }

@@ -128,10 +128,7 @@ func (r *snapshotReader) finish(file string, root pickle.Value) *heap.Snapshot {
 	for i, list := range root.Get("device_traces").Items() {
 		n := min(list.Taken(), len(rest))
 		if n > 0 {
-			on := r.device(int32(i))
-			on.Entries = rest[:n:n]
-			// PyTorch says so since 2026.
-			on.Full = root.Get("trace_alloc_overflowed").IsTrue() || n > 0 && int64(n) == root.Get("trace_alloc_max_entries").Int64(0)
+			r.device(int32(i)).Entries = rest[:n:n]
 		}
 		rest = rest[n:]
 	}

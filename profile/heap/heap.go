@@ -67,8 +67,6 @@ type Device struct {
 	Number   int32
 	Segments []Segment // at the moment of the snapshot, complete
 	Entries  []Entry   // before it, in order; those that the ring did not hold are missing
-	// Full tells that the ring dropped entries.
-	Full bool
 }
 
 // A Segment is memory that the allocator has of the device.
