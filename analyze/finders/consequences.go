@@ -128,6 +128,19 @@ var consequences = []finding.Consequence{
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Straggler, Subkinds: []string{""}, OnRanks: true, Enough: asItsClock, Costs: true},
 }
 
+// overloaded: requests wait at a limit because a server is slow if without that the servers would
+// have served all that came. They began to wait no earlier than it was.
+func (m *Measured) overloaded() []finding.Consequence {
+	if m.Limits == nil {
+		return nil
+	}
+	const soon = trace.Time(2e9)
+	by := func(limit, slow *finding.Finding) bool {
+		return (slow.Since == 0 || limit.Since+soon+slow.Within >= slow.Since) && m.Limits.WouldSuffice(&slow.At, limit.Subkind)
+	}
+	return []finding.Consequence{{Cause: finding.Slower, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Enough: by, Costs: true}}
+}
+
 // asTheClock reports whether a server may be slower for the clock of one of its GPUs: it became so
 // about when a scrape saw the clock first.
 func asTheClock(slower, clock *finding.Finding) bool {

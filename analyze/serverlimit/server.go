@@ -132,7 +132,10 @@ const (
 )
 
 // Subkinds are the subjects of findings of limits.
-var Subkinds = []string{Running.String(), Slots.String(), Room.String(), Prefills.String(), Transfers.String()}
+var Subkinds = append(slices.Clone(OfServers), Transfers.String())
+
+// OfServers are those of what a server has more of if it is faster.
+var OfServers = []string{Running.String(), Slots.String(), Room.String(), Prefills.String()}
 
 // String returns the word that reports print.
 func (k Kind) String() string {
@@ -173,7 +176,8 @@ type Limits struct {
 	Requests int     // that were looked at
 	List     []Limit // the one that costs most first
 
-	set *request.Set
+	set     *request.Set
+	servers []*server
 }
 
 // Find finds the limits of all servers, which have the given ranks.
@@ -181,7 +185,8 @@ func Find(ranks *place.RankSet) *Limits {
 	s := ranks.Set
 	l := &Limits{Requests: len(s.Requests), set: s}
 	during := arrivals(s)
-	for _, v := range serversOf(ranks) {
+	l.servers = serversOf(ranks)
+	for _, v := range l.servers {
 		whole := v.e2e(s)
 		if whole == 0 {
 			continue

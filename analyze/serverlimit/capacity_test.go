@@ -1,0 +1,41 @@
+package serverlimit
+
+import (
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Three servers serve 10 requests a second each while all have some waiting, but for one that serves 5. Of 28 that
+// come, three such as the others serve all; of 33, nobody does. Where only the slow one has a queue, it is why.
+func TestWouldSuffice(t *testing.T) {
+	const seconds = 100
+	for _, c := range []struct {
+		came    int // in a second
+		limited int // servers
+		want    bool
+	}{{28, 3, true}, {33, 3, false}, {33, 1, true}, {28, 0, false}} {
+		l := &Limits{set: &request.Set{}}
+		at := func(k int) place.Location {
+			return place.Location{Scope: place.OneRank, Role: request.Unified, Host: string(rune('a' + k))}
+		}
+		for k, served := range []int{5, 10, 10} {
+			v := &server{location: at(k)}
+			for i := range seconds * c.came / 3 {
+				from := trace.Time(i) * 3e9 / trace.Time(c.came)
+				v.served = append(v.served, len(l.set.Requests))
+				l.set.Requests = append(l.set.Requests, request.Request{Start: from, End: max(from, trace.Time(i)*1e9/trace.Time(served))})
+			}
+			l.servers = append(l.servers, v)
+			if k < c.limited {
+				l.List = append(l.List, Limit{Location: v.location, Kind: Running, From: 0, To: seconds * 1e9})
+			}
+		}
+		slow := at(0)
+		if got := l.WouldSuffice(&slow, Running.String()); got != c.want {
+			t.Errorf("%d came, %d servers have some waiting: %v, want %v", c.came, c.limited, got, c.want)
+		}
+	}
+}
