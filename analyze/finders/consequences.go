@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/hardware"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -129,14 +130,15 @@ var consequences = []finding.Consequence{
 }
 
 // overloaded: requests wait at a limit because a server is slow if without that the servers would
-// have served all that came. They began to wait no earlier than it was.
+// have served all that came. They began to wait no earlier than it was. Prompts that are computed together
+// count their batch each, so that nobody knows how much slower a server is that has more of them in one.
 func (m *Measured) overloaded() []finding.Consequence {
 	if m.Limits == nil {
 		return nil
 	}
 	const soon = trace.Time(2e9)
 	by := func(limit, slow *finding.Finding) bool {
-		return (slow.Since == 0 || limit.Since+soon+slow.Within >= slow.Since) && m.Limits.WouldSuffice(&slow.At, limit.Subkind)
+		return slow.Metric.Name == rank.DecodeStep.Pace() && (slow.Since == 0 || limit.Since+soon+slow.Within >= slow.Since) && m.Limits.WouldSuffice(&slow.At, limit.Subkind)
 	}
 	return []finding.Consequence{{Cause: finding.Slower, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Enough: by, Costs: true}}
 }

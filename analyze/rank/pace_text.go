@@ -82,7 +82,7 @@ func (r *Ranks) SlowServers(b *cause.Costs) ([]finding.Finding, finding.Check) {
 		servers = append(servers, on)
 		out = append(out, finding.Finding{
 			At: s.Location, Since: s.Since, Within: max(s.Since-s.Earliest, s.Latest-s.Since), Text: s.text(), Evidence: s.evidence(), Claim: s.claim(b), P: finding.Chance(s.judged.P),
-			Metric: finding.Metric{Name: s.Kind.String() + " step", Unit: table.Duration, Before: float64(s.Others), After: float64(s.Own)},
+			Metric: finding.Metric{Name: s.Kind.Pace(), Unit: table.Duration, Before: float64(s.Others), After: float64(s.Own)},
 		})
 	}
 	check := finding.Check{What: "step times of servers", Of: "step", N: r.paced, Needed: minPaced}

@@ -44,6 +44,9 @@ const (
 // String returns the word that reports print.
 func (k StepKind) String() string { return rankSteps[k].word }
 
+// Pace returns the name of the metric by which servers are slower in such steps.
+func (k StepKind) Pace() string { return k.String() + " step" }
+
 // rankSteps tell which stage of a request ends with a step.
 var rankSteps = [...]struct {
 	word  string

@@ -115,7 +115,7 @@ type Filter struct {
 // NewFilter returns a filter for names among syms.
 func NewFilter(syms *trace.Symbols) *Filter { return &Filter{syms, trace.EachName(syms, SecretIn)} }
 
-// SecretIn returns the test of the name.
+// Of returns the test of the name.
 func (f *Filter) Of(name trace.Sym) SecretTest { return f.tests.Of(name) }
 
 // Name returns the name itself.
