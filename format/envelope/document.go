@@ -203,9 +203,9 @@ func (d *document) object(in around) error {
 		if _, err = d.peek(); err != nil {
 			return inside(err)
 		}
-		if raw, ok := d.whole(); ok && key == "stream" {
+		if key == "stream" {
 			var labels map[string]any
-			if json.Unmarshal(raw, &labels) == nil {
+			if raw, ok := d.whole(); ok && json.Unmarshal(raw, &labels) == nil {
 				in.pod = leaves(labels).first(pods)
 			}
 		}

@@ -4,6 +4,7 @@ package memory
 
 import (
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -41,11 +42,9 @@ func (s *spillFile) table(size int64) []byte {
 	table, used := s.cut(size)
 	s.mu.Unlock()
 	if used {
-		for rest := table; len(rest) > 0; {
-			n := min(len(rest), smallPage)
-			Touch(n)
-			clear(rest[:n])
-			rest = rest[n:]
+		for part := range slices.Chunk(table, smallPage) {
+			Touch(len(part))
+			clear(part)
 		}
 	}
 	return table
