@@ -17,6 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -137,8 +138,14 @@ func (m *Measured) overloaded() []finding.Consequence {
 		return nil
 	}
 	const soon = trace.Time(2e9)
+	type asked struct {
+		at   place.Location
+		kind string
+	}
+	suffices := map[asked]bool{} // what looks at all requests
 	by := func(limit, slow *finding.Finding) bool {
-		return slow.Metric.Name == rank.DecodeStep.Pace() && (slow.Since == 0 || limit.Since+soon+slow.Within >= slow.Since) && m.Limits.WouldSuffice(&slow.At, limit.Subkind)
+		return slow.Metric.Name == rank.DecodeStep.Pace() && (slow.Since == 0 || limit.Since+soon+slow.Within >= slow.Since) &&
+			order.Memo(suffices, asked{slow.At, limit.Subkind}, func() bool { return m.Limits.WouldSuffice(&slow.At, limit.Subkind) })
 	}
 	return []finding.Consequence{{Cause: finding.Slower, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Enough: by, Costs: true}}
 }

@@ -47,7 +47,7 @@ func (l *Logged) demands(r *Rank) []demand {
 	if !r.has(series.NewSeqs) || !r.has(series.NewTokens) {
 		return nil
 	}
-	seqs, tokens := l.takenIn(r)
+	seqs, tokens := r.takenIn()
 	rate, queue := r.points[series.Generation], r.points[series.Queued]
 	came, seconds, generated := make([]float64, len(seqs)), make([]float64, len(seqs)), make([]float64, len(seqs))
 	waiting, bucket := 0.0, float64(l.Grid.Bucket)/1e9
@@ -117,7 +117,7 @@ func (l *Logged) cameTo(ranks []*Rank) (came []float64) {
 		if !r.has(series.NewSeqs) {
 			continue
 		}
-		seqs, _ := l.takenIn(r)
+		seqs, _ := r.takenIn()
 		if came == nil {
 			came = make([]float64, len(seqs))
 		}

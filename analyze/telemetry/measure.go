@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/load"
@@ -43,6 +44,9 @@ type Rank struct {
 	// stretches are what it did between its lines; decodes is how many there were before some became one.
 	stretches []stretch
 	decodes   int
+	// takenIn returns the requests that it takes in by bucket, and the tokens of their prompts, which several findings
+	// look at. They must not be modified.
+	takenIn func() (seqs, tokens []float64)
 	// Graphs is how many batches ran as a graph, and Plain how many did not.
 	Graphs, Plain int64
 }
@@ -212,6 +216,10 @@ func (l *Logged) measureRanks(opt Options) {
 	slices.SortStableFunc(l.Ranks, func(a, b Rank) int {
 		return cmp.Or(cmp.Compare(a.Where.Role, b.Where.Role), strings.Compare(a.Where.Host, b.Where.Host), a.Where.Rank.Compare(b.Where.Rank))
 	})
+	for i := range l.Ranks {
+		r := &l.Ranks[i]
+		r.takenIn = sync.OnceValues(func() (seqs, tokens []float64) { return l.takenIn(r) })
+	}
 }
 
 // sum adds the samples of a series to a rank.
