@@ -32,7 +32,7 @@ var (
 	reported = []string{"trace", "trace/naming", "trace/redact", "request", "profile", "profile/kernelname", "series", "profile/flight", "profile/heap", "profile/experts", "format/inventory", "internal/..."}
 	// base is what all reports stand on, and what several of them do.
 	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/metric", "analyze/place", "analyze/finding", "analyze/document",
-		"analyze/load", "analyze/straggler", "analyze/cause", "analyze/slo", "analyze/profilewalk", "analyze/replay"}
+		"analyze/load", "analyze/straggler", "analyze/cause", "analyze/profilewalk", "analyze/replay"}
 	// single answer a question each from tables alone, asking with the answers of other packages, too.
 	single = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/serverlimit", "analyze/lifecycle", "analyze/telemetry", "analyze/kernel", "analyze/gpu", "analyze/rank", "analyze/hang", "analyze/hardware",
 		"analyze/allocations", "analyze/routing", "analyze/inspect"}
@@ -40,7 +40,7 @@ var (
 		"analyze/critical"}
 	questions = slices.Concat(single, asking)
 	// filled is what the reader of a profiler's format fills and stands on.
-	filled = []string{"profile/flight", "profile/flight/printed", "profile/heap", "profile/experts", "format", "format/inventory", "format/logline", "profile", "profile/kernelname", "request/record", "series", "request/spantable", "trace", "trace/naming", "trace/redact", "internal/..."}
+	filled = []string{"profile/flight", "profile/heap", "profile/experts", "format", "format/inventory", "format/logline", "profile", "profile/kernelname", "request/record", "series", "request/spantable", "trace", "trace/naming", "trace/redact", "internal/..."}
 
 	sees  = "a report sees tables, whoever filled them: neither formats nor convert"
 	alone = "a format knows what all formats share, and its own folder: never another format"
@@ -61,8 +61,7 @@ var layers = []layer{
 	{of: []string{"request"}, may: []string{"align", "trace", "trace/naming", "trace/redact", "internal/..."}, reason: "tables know neither each other nor who fills them"},
 	{of: []string{"request/spantable"}, may: []string{"trace", "trace/redact", "internal/..."}, reason: "a table knows nobody who fills it"},
 	{of: []string{"series", "profile/flight", "profile/heap", "profile/experts"}, may: []string{"trace", "trace/naming", "internal/..."}, reason: "a table knows nobody who fills it"},
-	{of: []string{"format/logline"}, may: []string{"trace", "internal/..."}, reason: "it knows lines, and not what they say"},
-	{of: []string{"profile/flight/printed"}, may: []string{"profile/flight", "format/logline", "trace", "internal/..."}, reason: "it fills one table, for formats of any kind of log"},
+	{of: []string{"format/logline"}, may: []string{"profile/flight", "trace", "internal/..."}, reason: "it fills one table, for formats of any kind of log"},
 	{of: []string{"request/record"}, may: []string{"series", "request/spantable", "trace", "internal/..."}, reason: "a table knows nobody who fills it"},
 	{of: []string{"format/inventory", "format"}, may: []string{"profile/flight", "profile/heap", "profile/experts", "profile", "request/record", "series", "request/spantable", "trace"}, chain: true, reason: "what all formats share knows none of them"},
 	{of: []string{"perfetto/reader"}, may: []string{"trace"}, reason: "it shares no code with the writer"},
@@ -135,7 +134,7 @@ var layers = []layer{
 }
 
 // forTests are packages that only tests may import, and each other.
-var forTests = []string{"testkit/...", "analyze/table/tabletest", "golden/internal/goldentest", "nsysexport/internal/nsystest"}
+var forTests = []string{"testkit/...", "analyze/table/tabletest", "nsysexport/internal/nsystest"}
 
 // isIn reports whether a package is one of patterns.
 func isIn(patterns []string, pkg string) bool {

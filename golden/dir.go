@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/sgtrace/sgtrace/golden/internal/simkit"
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/otlp"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -41,8 +40,8 @@ func WriteDir(dir string, r *simulator.Run, traces *torch.Config, exports *nsys.
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("creating the output directory: %w", err)
 	}
-	if err := simkit.WriteFile(filepath.Join(dir, "otel.jsonl"), func(w io.Writer) error { return otlp.Write(w, r) }); err != nil {
+	if err := simulator.WriteFile(filepath.Join(dir, "otel.jsonl"), func(w io.Writer) error { return otlp.Write(w, r) }); err != nil {
 		return err
 	}
-	return simkit.WriteFile(filepath.Join(dir, "truth.json"), func(w io.Writer) error { return json.NewEncoder(w).Encode(truth) })
+	return simulator.WriteFile(filepath.Join(dir, "truth.json"), func(w io.Writer) error { return json.NewEncoder(w).Encode(truth) })
 }

@@ -14,15 +14,15 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"github.com/sgtrace/sgtrace/golden/internal/goldentest"
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/otlp"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 func TestExportsInDir(t *testing.T) {
-	r := goldentest.SimulateSmall(t, 1, func(c *simulator.Config) {})
+	r := testinput.PlaySmall(t, 1, func(c *simulator.Config) {})
 	traces, exports := torch.DefaultConfig(r), nsys.DefaultConfig(r)
 	traces.To = traces.From
 	exports.Torch.To, exports.Torch.Layers = exports.Torch.From+150*time.Millisecond, 4
@@ -51,7 +51,7 @@ func TestExportsInDir(t *testing.T) {
 
 func TestWriteDir(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
-	r := goldentest.Simulate(t, 1, func(c *simulator.Config) { c.Requests = 5 })
+	r := testinput.Play(t, 1, func(c *simulator.Config) { c.Requests = 5 })
 	for range 2 { // the second time over the files of the first
 		if err := WriteDir(dir, r, nil, nil); err != nil {
 			t.Fatal(err)
@@ -87,7 +87,7 @@ func readTruth(t *testing.T, dir string) *Truth {
 var traceName = regexp.MustCompile(`^((prefill|decode)-)?\d{10}\.\d{7}-TP-(\d+)(-DP-(\d+))?(-PP-(\d+))?\.trace\.json(\.gz)?$`)
 
 func TestTracesInDir(t *testing.T) {
-	r := goldentest.Simulate(t, 1, func(c *simulator.Config) { c.RanksPerHost, c.HostSkew = 2, time.Millisecond })
+	r := testinput.Play(t, 1, func(c *simulator.Config) { c.RanksPerHost, c.HostSkew = 2, time.Millisecond })
 	c := torch.DefaultConfig(r)
 	c.To = c.From + 100*time.Millisecond
 	dir := filepath.Join(t.TempDir(), "a")
@@ -98,7 +98,7 @@ func TestTracesInDir(t *testing.T) {
 		t.Fatal(err)
 	}
 	truth := readTruth(t, dir)
-	if readTruth(t, filepath.Join(dir, "plain")).Torch != nil || len(truth.Torch.Files) != goldentest.Schedulers(r) || len(truth.Torch.Groups) != 3 {
+	if readTruth(t, filepath.Join(dir, "plain")).Torch != nil || len(truth.Torch.Files) != testinput.Schedulers(r) || len(truth.Torch.Groups) != 3 {
 		t.Errorf("truth has %d files and %d groups", len(truth.Torch.Files), len(truth.Torch.Groups))
 	}
 	for i, f := range truth.Torch.Files {

@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/memory"
-	"github.com/sgtrace/sgtrace/internal/order"
-	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -38,6 +37,9 @@ type observer struct {
 	byRank   [][]*durations                  // by rank and request.Watched
 	late     [][]*durations                  // by rank and request.Watched
 	byRole   [request.Other + 1][]*durations // of threads that are no rank
+
+	steps   []groupStep // scratch space for one part,
+	rowEnds []int64     // and for one step
 }
 
 // A route is a request that arrives at a rank.
@@ -93,19 +95,6 @@ func (w *observer) observe(from, to trace.Time) {
 	tpot := &durations{location: place.Location{Scope: place.Everywhere}, metric: MedianChanged, stage: "tpot"}
 	w.all = []*durations{ttft, tpot}
 	w.whole = durations{location: place.Location{Scope: place.Everywhere}, metric: MedianChanged, stage: "e2e"}
-	parallel.All(func() { w.observeRequests(ttft, tpot) }, w.observeParts, w.observePaces)
-	parallel.All(w.doubt.sort, w.sortSavings)
-	for _, routes := range w.routes {
-		slices.SortStableFunc(routes, func(x, y route) int { return cmp.Compare(x.at, y.at) })
-	}
-	series := append(w.series(), &w.whole)
-	parallel.Each(len(series), func(i int) {
-		slices.SortStableFunc(series[i].values, func(x, y observed) int { return cmp.Compare(x.at, y.at) })
-	})
-}
-
-// observeRequests collects what requests say, and where they went.
-func (w *observer) observeRequests(ttft, tpot *durations) {
 	for _, r := range w.requests() {
 		w.doubt.add(w, r)
 		if w.inside(r.Start) && !arrivalDoubtful(r) {
@@ -121,12 +110,17 @@ func (w *observer) observeRequests(ttft, tpot *durations) {
 			w.ends.add(w.set, r)
 		}
 		for _, p := range w.set.PartsOf(r) {
-			part := &w.set.Parts[p]
-			if rank := w.ranks.Route(part); part.Serves() && rank != request.None && w.inside(part.Start) {
-				group := w.peers.Group(int32(rank))
-				w.routes[group] = memory.Append(w.routes[group], route{part.Start, int32(rank)})
-			}
+			w.observePart(&w.set.Parts[p])
 		}
+	}
+	w.observePaces()
+	w.doubt.sort()
+	w.sortSavings()
+	for _, routes := range w.routes {
+		slices.SortStableFunc(routes, func(x, y route) int { return cmp.Compare(x.at, y.at) })
+	}
+	for _, d := range append(w.series(), &w.whole) {
+		slices.SortStableFunc(d.values, func(x, y observed) int { return cmp.Compare(x.at, y.at) })
 	}
 }
 
@@ -154,141 +148,87 @@ func (w *observer) series() []*durations {
 	return slices.DeleteFunc(all, func(d *durations) bool { return d == nil })
 }
 
-// observeParts collects how long stages took on places, and by how much ranks were late in steps.
-func (w *observer) observeParts() {
-	var names order.Groups[string, struct{}]
-	servers := make([]int32, len(w.ranks.Places))
-	for i := range servers {
-		servers[i] = int32(names.At(w.ranks.Places[i].ServerName()))
+// observePart looks at where a part was routed to and what its stages took: those
+// of the lead rank, as its peers do the same beside it, and by how much each rank
+// was later than these.
+func (w *observer) observePart(p *request.Part) {
+	lead, _ := w.ranks.Lead(p)
+	if rank := w.ranks.Route(p); p.Serves() && rank != request.None && w.inside(p.Start) {
+		group := w.peers.Group(int32(rank))
+		w.routes[group] = memory.Append(w.routes[group], route{p.Start, int32(rank)})
 	}
-	const atOnce = 1 << 14 // requests, of which samples are held twice for a moment
-	for requests := range slices.Chunk(w.requests(), atOnce) {
-		list := parallel.Gather(len(requests), request.RequestSize, func(list []sample, from, to int) []sample {
-			o := partObserver{observer: w, servers: servers, list: list}
-			for _, r := range requests[from:to] {
-				for _, p := range w.set.PartsOf(r) {
-					o.observe(&w.set.Parts[p])
-				}
-			}
-			return o.list
-		})
-		for i := range list {
-			w.addSample(&list[i])
-		}
-		memory.Free(list)
-	}
-}
-
-// A sample is a value of some durations.
-type sample struct {
-	observed
-	place int32 // a rank, or a role
-	stage int16 // of request.Watched
-	kind  sampleKind
-}
-
-// A sampleKind tells what a sample is of.
-type sampleKind int16
-
-const (
-	ofRole sampleKind = iota
-	ofRank
-	lateness
-)
-
-func (w *observer) addSample(x *sample) {
-	var of []*durations
-	at, metric := place.Location{Scope: place.WholeRole, Role: request.Role(x.place)}, MedianChanged
-	switch x.kind {
-	case ofRole:
-		of = w.byRole[x.place]
-	case ofRank:
-		of, at = w.byRank[x.place], w.ranks.Places[x.place]
-	case lateness:
-		of, at, metric = w.late[x.place], w.ranks.Places[x.place], LatenessChanged
-	}
-	if of[x.stage] == nil {
-		means := request.Watched[x.stage]
-		of[x.stage] = &durations{location: at, metric: metric, stage: w.set.StageCalled(means), means: means}
-	}
-	of[x.stage].add(x.at, x.ns)
-}
-
-// A partObserver takes samples of parts.
-type partObserver struct {
-	*observer
-	servers []int32 // of each place
-	list    []sample
-
-	steps   []groupStep // scratch space for one part,
-	rowEnds []int64     // and for one step
-}
-
-// observe looks at what the stages of a part took: those of the lead rank, as its peers do the same
-// beside it, and by how much each rank was later than these.
-func (o *partObserver) observe(p *request.Part) {
-	lead, _ := o.ranks.Lead(p)
-	for _, t := range o.set.ThreadsOf(p) {
-		th := &o.set.Threads[t]
-		switch of := o.ranks.Of[th.Proc]; {
+	for _, t := range w.set.ThreadsOf(p) {
+		th := &w.set.Threads[t]
+		switch of := w.ranks.Of[th.Proc]; {
 		case of == request.None || !p.Serves():
-			o.observeStages(t, ofRole, int32(o.set.Procs[th.Proc].Role))
-		case t == lead && o.ranks.Leads[of]:
-			o.observeStages(t, ofRank, of)
+			role := w.set.Procs[th.Proc].Role
+			w.observeStages(t, w.byRole[role], place.Location{Scope: place.WholeRole, Role: role})
+		case t == lead && w.ranks.Leads[of]:
+			w.observeStages(t, w.byRank[of], w.ranks.Places[of])
 		}
 	}
 	if p.Serves() {
-		o.observeLateness(p)
+		w.observeLateness(p)
 	}
 }
 
-func (o *partObserver) observeStages(t int, kind sampleKind, place int32) {
-	o.set.EachSelectedStage(o.set.StagesOf(t), true, func(i int, _ bool) {
-		span := o.set.Row(i)
-		if k := request.WatchedIndex(span); k >= 0 && o.inside(span.Start) && !o.set.Implausible(i) {
-			o.list = append(o.list, sample{observed{span.Start, span.Dur()}, place, int16(k), kind})
+func (w *observer) observeStages(t int, of []*durations, at place.Location) {
+	w.set.EachSelectedStage(w.set.StagesOf(t), true, func(i int, _ bool) {
+		span := w.set.Row(i)
+		k := request.WatchedIndex(span)
+		if k < 0 || !w.inside(span.Start) || w.set.Implausible(i) {
+			return
 		}
+		if of[k] == nil {
+			of[k] = &durations{location: at, metric: MedianChanged, stage: w.set.StageCalled(request.Watched[k]), means: request.Watched[k]}
+		}
+		of[k].add(span.Start, span.Dur())
 	})
 }
+
+// stepStages are computed by the ranks of a group side by side: one that ends
+// later than the others keeps them waiting.
+var stepStages = []request.Meaning{request.Prefilling, request.Stepping}
 
 // observeLateness notes by how much every rank ended a step after the middle one
 // of its tensor parallel group, or not. Steps are the same by their number. Those
 // without one are counted, which goes wrong where spans are missing.
-func (o *partObserver) observeLateness(p *request.Part) {
-	whole := o.set.Requests[p.Request].Complete()
-	steps := o.steps[:0]
-	for _, t := range o.set.ThreadsOf(p) {
-		rank := o.ranks.Of[o.set.Threads[t].Proc]
+func (w *observer) observeLateness(p *request.Part) {
+	whole := w.set.Requests[p.Request].Complete()
+	steps := w.steps[:0]
+	for _, t := range w.set.ThreadsOf(p) {
+		rank := w.ranks.Of[w.set.Threads[t].Proc]
 		if rank == request.None {
 			continue
 		}
-		step := groupStep{pp: o.ranks.Places[rank].Rank.PP, server: o.servers[rank]}
+		place := &w.ranks.Places[rank]
+		server := place.ServerName()
 		var counts [len(request.Watched)]int
-		o.set.EachSelectedStage(o.set.StagesOf(t), true, func(i int, _ bool) {
-			row := o.set.Row(i)
-			// Ranks compute these side by side: one that ends later keeps the others waiting.
-			if row.Means != request.Prefilling && row.Means != request.Stepping {
+		w.set.EachSelectedStage(w.set.StagesOf(t), true, func(i int, _ bool) {
+			row := w.set.Row(i)
+			if !slices.Contains(stepStages, row.Means) {
 				return
 			}
-			step.row, step.stage, step.number = i, request.WatchedIndex(row), int(row.Step)
+			k := request.WatchedIndex(row)
+			number := int(row.Step)
 			if row.Step == request.Unknown {
 				if !whole {
 					return
 				}
-				step.number = counts[step.stage]
-				counts[step.stage]++
+				number = counts[k]
+				counts[k]++
 			}
-			steps = append(steps, step)
+			steps = append(steps, groupStep{stage: k, number: number, pp: place.Rank.PP, server: server, row: i})
 		})
 	}
-	if o.steps = steps; len(steps) < 2 {
+	if w.steps = steps; len(steps) < 2 {
 		return
 	}
 	slices.SortStableFunc(steps, groupStep.compare)
 	for from, to := 0, 0; from < len(steps); from = to {
 		for to = from + 1; to < len(steps) && steps[to].compare(steps[from]) == 0; to++ {
 		}
-		o.addLateness(steps[from:to])
+		w.addLateness(steps[from:to])
 	}
 }
 
@@ -298,34 +238,38 @@ type groupStep struct {
 	stage  int
 	number int
 	pp     int16
-	server int32
+	server string
 	row    int
 }
 
 func (s groupStep) compare(o groupStep) int {
-	return cmp.Or(cmp.Compare(s.stage, o.stage), cmp.Compare(s.number, o.number), cmp.Compare(s.pp, o.pp), cmp.Compare(s.server, o.server))
+	return cmp.Or(cmp.Compare(s.stage, o.stage), cmp.Compare(s.number, o.number), cmp.Compare(s.pp, o.pp), strings.Compare(s.server, o.server))
 }
 
 // addLateness notes that for the rows of one step.
-func (o *partObserver) addLateness(rows []groupStep) {
+func (w *observer) addLateness(rows []groupStep) {
 	if len(rows) < 2 {
 		return
 	}
-	ends := o.rowEnds[:0]
+	ends := w.rowEnds[:0]
 	for _, s := range rows {
-		ends = append(ends, int64(o.set.Row(s.row).End))
+		ends = append(ends, int64(w.set.Row(s.row).End))
 	}
-	o.rowEnds = ends
+	w.rowEnds = ends
 	slices.Sort(ends)
 	middle := request.NearestRank(ends, 50)
 	for _, s := range rows {
 		i, stage := s.row, s.stage
-		span := o.set.Row(i)
-		if !o.inside(span.Start) {
+		span := w.set.Row(i)
+		if !w.inside(span.Start) {
 			continue
 		}
-		rank := o.ranks.Of[o.set.ProcOf(i)]
-		o.list = append(o.list, sample{observed{span.Start, max(0, int64(span.End)-middle)}, rank, int16(stage), lateness})
+		rank := w.ranks.Of[w.set.ProcOf(i)]
+		d := &w.late[rank][stage]
+		if *d == nil {
+			*d = &durations{location: w.ranks.Places[rank], metric: LatenessChanged, stage: w.set.StageCalled(request.Watched[stage]), means: request.Watched[stage]}
+		}
+		(*d).add(span.Start, max(0, int64(span.End)-middle))
 	}
 }
 
@@ -339,51 +283,26 @@ type loads struct {
 // measureLoads sums up for everything, and for the lead ranks, how long requests
 // were running between each two of the times.
 func (w *observer) measureLoads(times []trace.Time) loads {
-	begin := func() *loads {
-		return &loads{all: make([]int64, len(times)-1), byRank: make([][]int64, len(w.byRank))}
-	}
-	sum, requests := begin(), w.requests()
-	parallel.Fold(len(requests), request.RequestSize, begin, func(l *loads, from, to int) {
-		for _, r := range requests[from:to] {
-			l.add(w, times, r)
-		}
-	}, func(l *loads) {
-		addTo(sum.all, l.all)
-		for rank, of := range l.byRank {
-			if sum.byRank[rank] == nil {
-				sum.byRank[rank] = of
+	l := loads{all: make([]int64, len(times)-1), byRank: make([][]int64, len(w.byRank))}
+	for _, r := range w.requests() {
+		addStretch(l.all, times, r.Start, r.End)
+		for _, p := range w.set.PartsOf(r) {
+			part := &w.set.Parts[p]
+			thread, rank := w.ranks.Lead(part)
+			if thread == request.None || rank == request.None || !part.Serves() {
 				continue
 			}
-			addTo(sum.byRank[rank], of)
-		}
-	})
-	return *sum
-}
-
-// add adds a request, and what lead ranks do for it.
-func (l *loads) add(w *observer, times []trace.Time, r *request.Request) {
-	addStretch(l.all, times, r.Start, r.End)
-	for _, p := range w.set.PartsOf(r) {
-		part := &w.set.Parts[p]
-		thread, rank := w.ranks.Lead(part)
-		if thread == request.None || rank == request.None || !part.Serves() {
-			continue
-		}
-		if l.byRank[rank] == nil {
-			l.byRank[rank] = make([]int64, len(times)-1)
-		}
-		w.set.EachSelectedStage(w.set.StagesOf(thread), true, func(i int, outermost bool) {
-			if span := w.set.Row(i); outermost && load.StateOf(span, part.Role) == load.StateRunning {
-				addStretch(l.byRank[rank], times, span.Start, span.End)
+			if l.byRank[rank] == nil {
+				l.byRank[rank] = make([]int64, len(times)-1)
 			}
-		})
+			w.set.EachSelectedStage(w.set.StagesOf(thread), true, func(i int, outermost bool) {
+				if span := w.set.Row(i); outermost && load.StateOf(span, part.Role) == load.StateRunning {
+					addStretch(l.byRank[rank], times, span.Start, span.End)
+				}
+			})
+		}
 	}
-}
-
-func addTo(sum, more []int64) {
-	for i, v := range more {
-		sum[i] += v
-	}
+	return l
 }
 
 // addStretch adds an interval to the stretches that it covers.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/collective"
-	"github.com/sgtrace/sgtrace/golden/inflight"
+	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
@@ -14,11 +14,11 @@ import (
 func TestRateOfLateRankInInspector(t *testing.T) {
 	for _, x := range []struct {
 		name string
-		of   inflight.InspectorConfig
+		of   torch.InspectorConfig
 	}{
-		{"with times", inflight.InspectorConfig{Verbose: true, Interval: 500}},
-		{"between writes", inflight.InspectorConfig{Interval: 200_000}},
-		{"written at the end", inflight.InspectorConfig{}},
+		{"with times", torch.InspectorConfig{Verbose: true, Interval: 500}},
+		{"between writes", torch.InspectorConfig{Interval: 200_000}},
+		{"written at the end", torch.InspectorConfig{}},
 	} {
 		right, silent := 0, 0
 		seeds := testset.FirstSeeds(t, 1)
@@ -39,10 +39,10 @@ func TestRateOfLateRankInInspector(t *testing.T) {
 }
 
 // inspected reports whether logs of a run lead to what is true.
-func inspected(t *testing.T, c inflight.InspectorConfig) bool {
+func inspected(t *testing.T, c torch.InspectorConfig) bool {
 	t.Helper()
 	dir := t.TempDir()
-	truth, err := inflight.WriteInspector(dir, c)
+	truth, err := torch.WriteInspector(dir, c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/metric"
-	"github.com/sgtrace/sgtrace/analyze/slo"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/format/inventory"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/significance"
@@ -35,7 +35,7 @@ type Capture struct {
 	From, To trace.Time
 
 	// SLO has the objectives by which Requests are judged; nil is nothing.
-	SLO []slo.Objective
+	SLO []requests.Objective
 }
 
 // Options say how captures are compared.

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/metric"
-	"github.com/sgtrace/sgtrace/analyze/slo"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/request"
@@ -32,7 +32,7 @@ type diffLoad struct {
 // measureLoads adds the requests of a capture. Those that overlap end alike; but when
 // they come and how long they are does not depend on how long they take, so that these
 // pieces may be short.
-func (d *Collected) measureLoads(list []request.Request, overlapping *diffPieces, objectives []slo.Objective) {
+func (d *Collected) measureLoads(list []request.Request, overlapping *diffPieces, objectives []requests.Objective) {
 	if len(list) == 0 {
 		return
 	}
@@ -44,8 +44,8 @@ func (d *Collected) measureLoads(list []request.Request, overlapping *diffPieces
 			a.Since = int64(list[i].Start - list[i-1].Start)
 		}
 		if a.SLO {
-			state := slo.Judge(objectives, a.Request)
-			a.Good, a.Judged = state == slo.Met, state != slo.Undecided
+			state := requests.Judge(objectives, a.Request)
+			a.Good, a.Judged = state == requests.Met, state != requests.Undecided
 		}
 		for _, m := range metric.Loads {
 			sum, of, ok := m.Ratio(&a)

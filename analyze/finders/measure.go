@@ -69,6 +69,7 @@ type Measured struct {
 
 	// Of requests; nil without.
 	Tail      *tail.Tail
+	Common    *tail.Traits
 	Changes   *change.Changes
 	RankLoads *rank.Ranks
 	Costs     *cause.Costs
@@ -154,7 +155,9 @@ func (m *Measured) ofRequests() []func() {
 		func() { m.Lives = lifecycle.Find(in.Requests) },
 		func() {
 			m.Tail = tail.New(peers(), tail.Options{})
-			m.Costs = cause.NewCosts(in.Requests, m.Tail.List, m.Tail.Usual)
+			parallel.All(
+				func() { m.Common = tail.FindTraits(in.Requests, m.Tail.List, m.Tail.Peers) },
+				func() { m.Costs = cause.NewCosts(in.Requests, m.Tail.List, m.Tail.Usual) })
 		},
 		func() { m.RankLoads = rank.Measure(peers()) },
 		func() { m.Limits = serverlimit.Find(peers().Ranks) },

@@ -10,7 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/slo"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
@@ -83,7 +83,7 @@ func (list *Alarms) Other(kinds []string) string {
 // Judge says which of the alarms went off. A kind of finding that was not found passes if any
 // finder of it had enough data, and none that applies to the inputs had too little. goodput may
 // be nil if no alarm needs it.
-func (list *Alarms) Judge(of *finders.Result, goodput *slo.Goodput) *Result {
+func (list *Alarms) Judge(of *finders.Result, goodput *requests.Goodput) *Result {
 	r := &Result{}
 	for _, kind := range list.kinds {
 		r.Judgments = append(r.Judgments, judgeKind(kind, of))
@@ -119,7 +119,7 @@ func judgeKind(kind finding.Kind, of *finders.Result) Judgment {
 }
 
 // judge fails a goodput that is below the least at a level of probability.
-func (l *leastGoodput) judge(g *slo.Goodput, level float64) Judgment {
+func (l *leastGoodput) judge(g *requests.Goodput, level float64) Judgment {
 	j := newJudgment(l.text)
 	judged := g.All.Judged()
 	j.P, j.After = g.Below(l.share), g.All.Share()
@@ -128,7 +128,7 @@ func (l *leastGoodput) judge(g *slo.Goodput, level float64) Judgment {
 	}
 	switch {
 	case math.IsNaN(j.P):
-		j.State, j.Reason = Unjudged, fmt.Sprintf("not enough data: %s, %d needed", words.Counted(int(judged), "request"), slo.FewestJudged)
+		j.State, j.Reason = Unjudged, fmt.Sprintf("not enough data: %s, %d needed", words.Counted(int(judged), "request"), requests.FewestJudged)
 	case j.P <= level:
 		j.State = Failed
 	case j.After < l.share:

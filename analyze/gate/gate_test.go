@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/metric"
-	"github.com/sgtrace/sgtrace/analyze/slo"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
@@ -83,7 +83,7 @@ func TestGoodputAlarm(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	objective, err := slo.Parse("ttft=100ns")
+	objective, err := requests.ParseObjectives("ttft=100ns")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestGoodputAlarm(t *testing.T) {
 			set.Requests = append(set.Requests, r)
 		}
 		alarm := &leastGoodput{"goodput<95%", 0.95}
-		if j := alarm.judge(slo.Measure(set, objective), level); j.State != c.state || j.Reason != c.reason {
+		if j := alarm.judge(requests.MeasureGoodput(set, objective), level); j.State != c.state || j.Reason != c.reason {
 			t.Errorf("every %d of %d misses: %s, %q", c.missEach, c.requests, j.State, j.Reason)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/torchdump"
-	"github.com/sgtrace/sgtrace/golden/inflight"
+	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/profile/flight"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
@@ -30,10 +30,10 @@ var hostile = []string{`null`, `""`, `[]`, `[[]]`, `[[-1]]`, `[["x"]]`, `[[1e400
 func TestMutants(t *testing.T) {
 	for seed := range testinput.Seeds(60) {
 		r := rand.New(rand.NewPCG(seed, 3))
-		form := inflight.Form(r.IntN(2))
-		c := inflight.Config{Seed: seed % 50, TP: 4, DP: 1 + r.IntN(2), Steps: 20, Fault: inflight.Fault(r.IntN(int(inflight.Faults))), Wrong: 1, Ring: 20}
+		form := torch.HangForm(r.IntN(2))
+		c := torch.HangConfig{Seed: seed % 50, TP: 4, DP: 1 + r.IntN(2), Steps: 20, Fault: torch.Fault(r.IntN(int(torch.Faults))), Wrong: 1, Ring: 20}
 		dir := t.TempDir()
-		if _, err := inflight.Write(dir, c, form); err != nil {
+		if _, err := torch.WriteHang(dir, c, form); err != nil {
 			t.Fatal(err)
 		}
 		files, err := os.ReadDir(dir)

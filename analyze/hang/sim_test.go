@@ -17,7 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/nccl"
 	"github.com/sgtrace/sgtrace/format/torchdump"
-	"github.com/sgtrace/sgtrace/golden/inflight"
+	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile/flight"
 	"github.com/sgtrace/sgtrace/series"
@@ -53,13 +53,13 @@ func readDumps(t testing.TB, dir string) (*flight.Set, *trace.Diags) {
 // What was planted leads, with its ranks, its group and its number, whatever the recorders kept,
 // in both forms, and where dumps of others are lost.
 func TestRateOfHangs(t *testing.T) {
-	for fault := range inflight.Faults {
+	for fault := range torch.Faults {
 		t.Run(fault.String(), func(t *testing.T) {
 			seeds := testset.Seeds(t)
 			right := 0
 			for _, seed := range seeds {
 				r := rand.New(rand.NewPCG(seed, 1))
-				c := inflight.Config{Seed: seed, TP: []int{4, 8}[r.IntN(2)], DP: 1 + r.IntN(4), Steps: 60 + r.IntN(100), Fault: fault, Wrong: 1,
+				c := torch.HangConfig{Seed: seed, TP: []int{4, 8}[r.IntN(2)], DP: 1 + r.IntN(4), Steps: 60 + r.IntN(100), Fault: fault, Wrong: 1,
 					Ring: []int{20, 60, 2000}[r.IntN(3)], Active: r.IntN(3) == 0}
 				if c.TP == 8 {
 					c.Wrong += r.IntN(3)
@@ -67,11 +67,11 @@ func TestRateOfHangs(t *testing.T) {
 				if c.DP > 2 {
 					c.Silent = r.IntN(2)
 				}
-				if fault == inflight.OtherOrder || fault == inflight.Missing { // several would be in step with one another
+				if fault == torch.OtherOrder || fault == torch.Missing { // several would be in step with one another
 					c.Wrong = 1
 				}
 				dir := t.TempDir()
-				truth, err := inflight.Write(dir, c, inflight.Form(r.IntN(2)))
+				truth, err := torch.WriteHang(dir, c, torch.HangForm(r.IntN(2)))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -92,20 +92,20 @@ func TestRateOfHangs(t *testing.T) {
 // What was planted leads in logs, too, as far as they tell it: the watchdog knows no types, and does not say of
 // a rank in which nothing timed out what it entered; and NCCL's log says what was entered, and not what ended.
 func TestRateOfHangsInLogs(t *testing.T) {
-	for _, form := range []inflight.Form{inflight.Watchdog, inflight.NCCL, inflight.NCCLTogether} {
-		for fault := range inflight.Faults {
-			name := fmt.Sprintf("%s in %s", fault, []string{"watchdog", "NCCL", "NCCL of all"}[form-inflight.Watchdog])
+	for _, form := range []torch.HangForm{torch.WatchdogLog, torch.NCCLLogs, torch.NCCLLog} {
+		for fault := range torch.Faults {
+			name := fmt.Sprintf("%s in %s", fault, []string{"watchdog", "NCCL", "NCCL of all"}[form-torch.WatchdogLog])
 			t.Run(name, func(t *testing.T) {
 				seeds := testset.Seeds(t)
 				right := 0
 				for _, seed := range seeds {
 					r := rand.New(rand.NewPCG(seed, 2))
-					c := inflight.Config{Seed: seed, TP: []int{4, 8}[r.IntN(2)], DP: 1 + r.IntN(4), Steps: 60 + r.IntN(100), Fault: fault, Wrong: 1}
+					c := torch.HangConfig{Seed: seed, TP: []int{4, 8}[r.IntN(2)], DP: 1 + r.IntN(4), Steps: 60 + r.IntN(100), Fault: fault, Wrong: 1}
 					if c.DP > 2 {
 						c.Silent = r.IntN(2)
 					}
 					dir := t.TempDir()
-					truth, err := inflight.Write(dir, c, form)
+					truth, err := torch.WriteHang(dir, c, form)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -126,7 +126,7 @@ func TestRateOfHangsInLogs(t *testing.T) {
 
 // saysWhatItKnows reports whether what was planted is found as far as logs tell it. Of NCCL's log, it is a finding
 // only if communicators were aborted.
-func saysWhatItKnows(h *Hang, truth inflight.Truth, form inflight.Form, aborted bool) bool {
+func saysWhatItKnows(h *Hang, truth torch.HangTruth, form torch.HangForm, aborted bool) bool {
 	if len(h.Stuck) == 0 {
 		return false
 	}
@@ -135,35 +135,35 @@ func saysWhatItKnows(h *Hang, truth inflight.Truth, form inflight.Form, aborted 
 	want := func(list []int, have []int32) bool {
 		return slices.EqualFunc(list, have, func(a int, b int32) bool { return int32(a) == b })
 	}
-	blamedElsewhere := form == inflight.Watchdog && truth.Fault == inflight.Missing // in another group in which ranks wait for it, if that tells more
-	if !blamedElsewhere && (s.Seq != int64(truth.Seq) || !want(truth.Of, s.Of)) || len(found) > 0 && found[0].Confidence == finding.Certain && form != inflight.Watchdog {
+	blamedElsewhere := form == torch.WatchdogLog && truth.Fault == torch.Missing // in another group in which ranks wait for it, if that tells more
+	if !blamedElsewhere && (s.Seq != int64(truth.Seq) || !want(truth.Of, s.Of)) || len(found) > 0 && found[0].Confidence == finding.Certain && form != torch.WatchdogLog {
 		return false
 	}
-	if form != inflight.Watchdog && len(found) != map[bool]int{true: 1}[aborted] {
+	if form != torch.WatchdogLog && len(found) != map[bool]int{true: 1}[aborted] {
 		return false
 	}
 	switch {
-	case form == inflight.Watchdog && truth.Fault == inflight.OtherType:
+	case form == torch.WatchdogLog && truth.Fault == torch.OtherType:
 		return s.Kind == AllEntered || s.Kind == Alone
-	case form == inflight.Watchdog && truth.Fault == inflight.Missing:
+	case form == torch.WatchdogLog && truth.Fault == torch.Missing:
 		return s.Kind == NoDump && want(truth.Ranks, s.Silent) || s.Kind == NotEntered && want(truth.Ranks, s.Absent) || s.Kind == Alone && want(truth.Ranks, h.idle())
-	case truth.Fault == inflight.Missing:
+	case truth.Fault == torch.Missing:
 		return s.Kind == NotEntered && want(truth.Ranks, s.Absent)
-	case truth.Fault == inflight.OtherOrder && form == inflight.Watchdog:
+	case truth.Fault == torch.OtherOrder && form == torch.WatchdogLog:
 		return s.Kind == OtherOp && want(truth.Ranks, s.Differ)
 	}
 	return s.Kind.String() == truth.Fault.String() && want(truth.Ranks, s.Differ)
 }
 
 // foundIt reports whether the first cause is what was planted.
-func foundIt(h *Hang, truth inflight.Truth) bool {
+func foundIt(h *Hang, truth torch.HangTruth) bool {
 	found, check := h.Findings()
 	if len(found) != 1 || check.N == 0 {
 		return false
 	}
 	s := &h.Stuck[0]
 	ranks := s.Differ
-	if truth.Fault == inflight.Missing {
+	if truth.Fault == torch.Missing {
 		ranks = s.Absent
 	}
 	want := func(list []int, have []int32) bool {
@@ -175,7 +175,7 @@ func foundIt(h *Hang, truth inflight.Truth) bool {
 // Nothing hangs where all ranks do the same: what they have in flight is all entered.
 func TestNothingIsBlamed(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := inflight.Write(dir, inflight.Config{Seed: 5, TP: 4, DP: 2, Steps: 80, Fault: inflight.OtherOp, Ring: 2000}, inflight.Pickle); err != nil {
+	if _, err := torch.WriteHang(dir, torch.HangConfig{Seed: 5, TP: 4, DP: 2, Steps: 80, Fault: torch.OtherOp, Ring: 2000}, torch.AsPickle); err != nil {
 		t.Fatal(err)
 	}
 	set, _ := readDumps(t, dir)
@@ -188,7 +188,7 @@ func TestNothingIsBlamed(t *testing.T) {
 // BenchmarkDumps reads and compares 32 dumps of half full rings.
 func BenchmarkDumps(b *testing.B) {
 	dir := b.TempDir()
-	if _, err := inflight.Write(dir, inflight.Config{Seed: 1, TP: 8, DP: 4, Steps: 2100, Fault: inflight.Missing, Wrong: 1, Ring: 2000}, inflight.Pickle); err != nil {
+	if _, err := torch.WriteHang(dir, torch.HangConfig{Seed: 1, TP: 8, DP: 4, Steps: 2100, Fault: torch.Missing, Wrong: 1, Ring: 2000}, torch.AsPickle); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
@@ -252,7 +252,7 @@ func unpack(t *testing.T, file, dir string) {
 // What a log, a dump of py-spy in it, and the watchdog tell of one hang is one sentence.
 func TestPythonIsInTheSentence(t *testing.T) {
 	dir := t.TempDir()
-	truth, err := inflight.Write(dir, inflight.Config{Seed: 4, TP: 4, DP: 1, Steps: 80, Fault: inflight.Missing, Wrong: 1}, inflight.Watchdog)
+	truth, err := torch.WriteHang(dir, torch.HangConfig{Seed: 4, TP: 4, DP: 1, Steps: 80, Fault: torch.Missing, Wrong: 1}, torch.WatchdogLog)
 	if err != nil {
 		t.Fatal(err)
 	}

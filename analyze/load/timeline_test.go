@@ -11,7 +11,6 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
-	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -95,12 +94,9 @@ func TestTimelineOfFixture(t *testing.T) {
 	}
 }
 
-// Whatever the buckets, they add up to the same, and to what other reports say.
+// Whatever the buckets, they add up to the same. TestTimelineIsGroups in package requests has what
+// other reports say.
 func TestTimelineAddsUp(t *testing.T) {
-	stageAndRole, err := requests.ParseDimensions("stage,role")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, mode := range []simulator.Mode{simulator.PDGateway, simulator.PDDirect, simulator.Unified} {
 		c := simulator.DefaultConfig(5)
 		c.Mode = mode
@@ -113,17 +109,6 @@ func TestTimelineAddsUp(t *testing.T) {
 			tl := newTimeline(t, s, bucket)
 			for i := range tl.Series {
 				compareSums(t, fmt.Sprintf("%v, %v", mode, bucket), tl, whole, i)
-			}
-		}
-		for _, g := range requests.GroupStages(s, stageAndRole).Groups {
-			for k, stage := range whole.Stages {
-				if g.Key[0] != stage {
-					continue
-				}
-				got := seriesOf(t, whole, g.Key[1]).Stages[k][0]
-				if want := (Spread{N: g.N, P50: g.P50, P99: g.P99}); got != want {
-					t.Errorf("%v: %v: %+v, want %+v", mode, g.Key, got, want)
-				}
 			}
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/requests"
-	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/experts"
@@ -29,17 +28,17 @@ type Input struct {
 	// is looked at, for the commands that show more.
 	Select, Inputs []string
 	Files          []document.Input
-	Requests       *request.Set    // of OTLP dumps; nil without
-	Profiles       *profile.Set    // of profilers; nil without
-	Series         *series.Set     // of logs and metrics; nil without
-	Flight         *flight.Set     // of what processes have in flight; nil without
-	Heap           *heap.Set       // of what allocators had of devices; nil without
-	Experts        *experts.Set    // of which expert got how many tokens; nil without
-	Devices        gpu.Options     // how the devices of Profiles are measured
-	SLO            []slo.Objective // that Requests are judged by; nil is none
-	Mutes          []finders.Mute  // findings not to tell of, but to count
-	AllFindings    bool            // people see them all, and not only the top ones
-	AllEvidence    bool            // and all that speaks for each
+	Requests       *request.Set         // of OTLP dumps; nil without
+	Profiles       *profile.Set         // of profilers; nil without
+	Series         *series.Set          // of logs and metrics; nil without
+	Flight         *flight.Set          // of what processes have in flight; nil without
+	Heap           *heap.Set            // of what allocators had of devices; nil without
+	Experts        *experts.Set         // of which expert got how many tokens; nil without
+	Devices        gpu.Options          // how the devices of Profiles are measured
+	SLO            []requests.Objective // that Requests are judged by; nil is none
+	Mutes          []finders.Mute       // findings not to tell of, but to count
+	AllFindings    bool                 // people see them all, and not only the top ones
+	AllEvidence    bool                 // and all that speaks for each
 	// Weeks reads the inputs once more, one run after another, if they are of several runs. Its
 	// result is nil if they are not, after all; nil is that nobody asks.
 	Weeks         func() finders.Runs
@@ -77,7 +76,7 @@ type Overview struct {
 	Servers  []Server
 	// Latencies are those of whole requests: e2e, ttft, itl, and user_ttft where there is a gateway.
 	Latencies []requests.Latency
-	Goodput   *slo.Goodput       // by SLO; nil without
+	Goodput   *requests.Goodput  // by SLO; nil without
 	Metrics   *telemetry.Metrics // nil without logs and metrics
 	// Rates per second between From and To: of requests that started, and of tokens that
 	// finished requests took and gave. NaN is unknown.
@@ -160,7 +159,7 @@ func (o *Overview) measureRequests() {
 	}
 	o.Latencies = headlines(requests.MeasureLatencies(s).Rows)
 	if o.SLO != nil {
-		o.Goodput = slo.Measure(s, o.SLO)
+		o.Goodput = requests.MeasureGoodput(s, o.SLO)
 	}
 	seconds := float64(o.To-o.From) / 1e9
 	if seconds <= 0 {

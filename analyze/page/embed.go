@@ -2,7 +2,7 @@ package page
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
-	"github.com/sgtrace/sgtrace/analyze/slo"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -51,12 +51,12 @@ type RequestTimes struct {
 	// Ended is how each request ended, a digit: its place in Statuses.
 	Ended    string   `json:"ended"`
 	Statuses []string `json:"statuses"`
-	// Met has a digit for each request, an [slo.State]; "" if there is no SLO.
+	// Met has a digit for each request, an [requests.State]; "" if there is no SLO.
 	Met string `json:"met,omitempty"`
 }
 
 // Judge adds what became of each request.
-func (t *RequestTimes) Judge(g *slo.Goodput, requests int) {
+func (t *RequestTimes) Judge(g *requests.Goodput, requests int) {
 	met := make([]byte, requests)
 	for i := range met {
 		met[i] = '0' + byte(g.State(i))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
-	"github.com/sgtrace/sgtrace/analyze/slo"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/trace"
@@ -69,21 +69,21 @@ var findingsTemplate = parsed("findings", functions, textTemplate+`<ol class="fi
 
 // Goodput makes the section about how many requests meet objectives, and why the others
 // do not. Over time, the section about that has it.
-func Goodput(g *slo.Goodput, src Source) Section {
+func Goodput(g *requests.Goodput, src Source) Section {
 	s := Section{ID: "goodput", Title: "Goodput", Lead: g.Words()}
-	s.addTables(src, "--slo="+slo.Format(g.Objectives), "Goodput", g.Report(), g.CauseReport(), g.RankReport())
+	s.addTables(src, "--slo="+requests.FormatObjectives(g.Objectives), "Goodput", g.Report(), g.CauseReport(), g.RankReport())
 	return s
 }
 
 // goodputTile returns the part of the requests that meet all objectives.
-func goodputTile(g *slo.Goodput) Tile {
+func goodputTile(g *requests.Goodput) Tile {
 	t := Tile{Name: "Goodput", Value: "–", Detail: "no request can be judged", State: Neutral, Href: "#goodput"}
 	if g.All.Judged() == 0 {
 		return t
 	}
 	t.Follows = "goodput"
 	t.Value = chart.InUnit(table.Share, wholePercent(g.All.Share()))
-	t.Detail = fmt.Sprintf("%s /s meet %s", words.ThreeDigits(g.PerSecond()), slo.InWords(g.Objectives))
+	t.Detail = fmt.Sprintf("%s /s meet %s", words.ThreeDigits(g.PerSecond()), requests.ObjectivesInWords(g.Objectives))
 	if t.State = Good; g.All.Missed > 0 {
 		t.State = Bad
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/overview"
-	"github.com/sgtrace/sgtrace/analyze/slo"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -25,7 +25,7 @@ func TestGoodput(t *testing.T) {
 		limit string
 		met   int
 	}{{"e2e=1h", finished}, {"e2e=1ns", 0}} {
-		objectives, err := slo.Parse(c.limit)
+		objectives, err := requests.ParseObjectives(c.limit)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/requests"
-	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -22,7 +21,7 @@ const howToReadPercentiles = "A point of a curve says what percentage of the val
 
 // Latencies makes the section about how long requests and stages took. It has what the script
 // needs of all requests; goodput is nil if there is no SLO.
-func Latencies(set *request.Set, goodput *slo.Goodput, src Source) Section {
+func Latencies(set *request.Set, goodput *requests.Goodput, src Source) Section {
 	s := Section{ID: "latency", Title: "Latency"}
 	pack := &Packer{maxPacked}
 	if len(set.Procs) > crowded {

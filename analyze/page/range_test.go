@@ -15,7 +15,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/requests"
-	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -249,7 +248,7 @@ func spaced(ns int64) string {
 // those of which the page has none say so, and commands of figures get the flags.
 func TestTilesOfARangeInBrowser(t *testing.T) {
 	b, open := browse(t)
-	objectives, err := slo.Parse("ttft=200ms")
+	objectives, err := requests.ParseObjectives("ttft=200ms")
 	must(t, err)
 	o := overview.New(overview.Input{Inputs: []string{"otel.jsonl"}, Requests: simulate(t, simulator.DefaultConfig(1)), SLO: objectives})
 	p, err := Overview(o, made, nil)

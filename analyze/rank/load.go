@@ -9,7 +9,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/memory"
-	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -29,8 +28,8 @@ type Load struct {
 	Busy, Running float64
 	// Queue is for how long a request waited for a batch, memory, or its other half,
 	// on average; ns.
-	Queue int64
-	ends
+	Queue                        int64
+	Aborted, Failed, Retractions int64
 	// Step is how long a decode step of a request takes: median, ns.
 	Step int64
 
@@ -38,26 +37,15 @@ type Load struct {
 	// there is one.
 	Share, TokenShare, QueueShare float64
 
-	group  int32   // of its peers
-	queued float64 // ns, of all its requests together
-}
-
-// ends are how requests came to a rank, and how they ended there.
-type ends struct {
-	Aborted, Failed, Retractions int64
-
-	arrivals []trace.Time // in order
-	threads  int          // that worked for them
+	group    int32        // of its peers
+	arrivals []trace.Time // of its requests, in order
+	queued   float64      // ns, of all its requests together
 }
 
 // measureLoads takes from a timeline of one bucket what goes on in it, and counts
 // what a timeline does not.
 func (r *Ranks) measureLoads(of *place.RankSet, all load.Bulk) {
-	var whole *load.Timeline
-	var ends []ends
-	parallel.All(
-		func() { whole = load.Whole(of, all) },
-		func() { ends, r.unrouted = countEnds(of, all) })
+	whole := load.Whole(of, all)
 	index := map[place.Location]*Load{}
 	r.Loads = make([]Load, 0, len(whole.Series))
 	for i := range whole.Series {
@@ -68,17 +56,14 @@ func (r *Ranks) measureLoads(of *place.RankSet, all load.Bulk) {
 			index[s.Location] = l
 		}
 	}
-	r.notes = whole.Notes()
-	unknown := 0
+	loads := make([]*Load, len(of.Places))
 	for i, place := range of.Places {
-		if l := index[place]; l != nil {
-			l.ends = ends[i]
-		} else {
-			unknown += ends[i].threads
-		}
+		loads[i] = index[place]
 	}
-	if unknown > 0 {
-		r.notes = append(r.notes, fmt.Sprintf("%d times, a rank that works for a request is left out: its role is unknown", unknown))
+	r.notes = whole.Notes()
+	n := 0
+	if n, r.unrouted = countEnds(of, all, loads); n > 0 {
+		r.notes = append(r.notes, fmt.Sprintf("%d times, a rank that works for a request is left out: its role is unknown", n))
 	}
 	r.divideLoads()
 }
@@ -104,11 +89,11 @@ func newRankLoad(t *load.Timeline, s *load.Series) Load {
 	return l
 }
 
-// countEnds counts on every rank how requests ended, and their retractions; and how many parts
+// countEnds counts on every rank how requests ended, and their retractions. It
+// returns for how many it could not, as a timeline has no such rank, and how many parts
 // of each role nobody knows a rank of.
-func countEnds(of *place.RankSet, all load.Bulk) (list []ends, unrouted [request.Other + 1]int) {
+func countEnds(of *place.RankSet, all load.Bulk, loads []*Load) (unknown int, unrouted [request.Other + 1]int) {
 	s := of.Set
-	list = make([]ends, len(of.Places))
 	for i := range s.AllRequests() {
 		req := &s.Requests[i]
 		if !all.Holds(req) {
@@ -122,28 +107,33 @@ func countEnds(of *place.RankSet, all load.Bulk) (list []ends, unrouted [request
 			if of.Route(part) == request.None {
 				unrouted[part.Role]++
 			}
-			if thread, rank := of.Lead(part); thread == request.None && rank != request.None {
-				list[rank].count(part, req.Status)
+			if thread, rank := of.Lead(part); thread == request.None && rank != request.None && loads[rank] != nil {
+				loads[rank].count(part, req.Status)
 			}
 			for _, t := range s.ThreadsOf(part) {
-				if rank := of.Of[s.Threads[t].Proc]; rank != request.None {
-					list[rank].count(part, req.Status)
-					list[rank].Retractions += s.Retractions(t)
-					list[rank].threads++
+				rank := of.Of[s.Threads[t].Proc]
+				if rank == request.None {
+					continue
 				}
+				if loads[rank] == nil {
+					unknown++
+					continue
+				}
+				loads[rank].count(part, req.Status)
+				loads[rank].Retractions += s.Retractions(t)
 			}
 		}
 	}
-	return list, unrouted
+	return unknown, unrouted
 }
 
-func (e *ends) count(part *request.Part, status request.Status) {
-	e.arrivals = memory.Append(e.arrivals, part.Start)
+func (l *Load) count(part *request.Part, status request.Status) {
+	l.arrivals = memory.Append(l.arrivals, part.Start)
 	switch status {
 	case request.Aborted:
-		e.Aborted++
+		l.Aborted++
 	case request.Failed:
-		e.Failed++
+		l.Failed++
 	}
 }
 

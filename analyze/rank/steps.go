@@ -10,7 +10,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -78,8 +77,7 @@ type stepWalk struct {
 	skipped  skippedSteps
 	apart    map[string]bool
 
-	spans [len(rankSteps)][][]rankStep // of the threads at hand, one list for each
-	rest  [][]rankStep                 // that are not joined yet
+	spans [][]rankStep // of the threads at hand, one list for each
 }
 
 // measureSteps compares when the ranks of every team end their steps. Ranks give a
@@ -93,15 +91,13 @@ func (r *Ranks) measureSteps(of *place.RankSet, all load.Bulk) {
 			w.addPart(p)
 		}
 	}
-	parallel.Each(len(w.prefills), func(team int) { slices.Sort(w.prefills[team]) })
-	r.Groups = make([]*StepGroup, len(rankSteps)*len(w.rows))
-	parallel.Each(len(r.Groups), func(i int) {
-		kind, team := i/len(w.rows), i%len(w.rows)
-		if rows := &w.rows[team][kind]; len(rows.list) > 0 {
-			r.Groups[i] = w.newGroup(team, StepKind(kind), rows)
+	for kind := range rankSteps {
+		for team := range w.rows {
+			if rows := &w.rows[team][kind]; len(rows.list) > 0 {
+				r.Groups = append(r.Groups, w.newGroup(team, StepKind(kind), rows))
+			}
 		}
-	})
-	r.Groups = slices.DeleteFunc(r.Groups, func(g *StepGroup) bool { return g == nil })
+	}
 	w.skipped.apart = len(w.apart)
 	r.skipped = w.skipped
 }
@@ -120,7 +116,10 @@ func (w *stepWalk) addPart(p *request.Part) {
 			}
 		}
 		if to-from > 1 {
-			w.addSteps(p, members[from:to])
+			w.addPrefills(members[from])
+			for kind := range rankSteps {
+				w.addSteps(p, members[from:to], StepKind(kind))
+			}
 		}
 		from = to
 	}
@@ -138,68 +137,63 @@ func (x *rankStep) before(y *rankStep) bool {
 }
 
 // addSteps adds the steps of the members of one team.
-func (w *stepWalk) addSteps(p *request.Part, members []teamRank) {
+func (w *stepWalk) addSteps(p *request.Part, members []teamRank, kind StepKind) {
+	for len(w.spans) < len(members) {
+		w.spans = append(w.spans, nil)
+	}
+	spans := w.spans[:len(members)]
+	numbered := true
 	for i, m := range members {
-		w.readSpans(i, m)
+		spans[i] = w.readSpans(spans[i][:0], m.thread, rankSteps[kind].stage)
+		numbered = numbered && (len(spans[i]) == 0 || spans[i][0].number != request.Unknown)
 	}
-	for kind := range rankSteps {
-		if spans := w.spans[kind][:len(members)]; w.comparable(spans, StepKind(kind)) {
-			rows := &w.rows[members[0].team][kind]
-			rows.width = len(w.ranksOf[members[0].team])
-			w.join(p, members, spans, rows)
-		} else {
-			w.skipped.unequal++
+	if !numbered || kind == PrefillStep {
+		for _, of := range spans[1:] {
+			if len(of) != len(spans[0]) {
+				w.skipped.unequal++
+				return
+			}
 		}
 	}
+	rows := &w.rows[members[0].team][kind]
+	rows.width = len(w.ranksOf[members[0].team])
+	w.join(p, members, spans, rows)
 }
 
-// comparable reports whether steps of threads are the same by what they say, or by how many there are.
-func (w *stepWalk) comparable(spans [][]rankStep, kind StepKind) bool {
-	numbered := !slices.ContainsFunc(spans, func(of []rankStep) bool { return len(of) > 0 && of[0].number == request.Unknown })
-	if numbered && kind != PrefillStep {
-		return true
-	}
-	return !slices.ContainsFunc(spans, func(of []rankStep) bool { return len(of) != len(spans[0]) })
-}
-
-// readSpans reads the steps of the thread of the i-th member, in order; and, of the first one, when it
-// ended prefills.
-func (w *stepWalk) readSpans(i int, m teamRank) {
-	for kind := range w.spans {
-		if i == len(w.spans[kind]) {
-			w.spans[kind] = append(w.spans[kind], nil)
-		}
-		w.spans[kind][i] = w.spans[kind][i][:0]
-	}
-	w.ranks.Set.EachSelectedStage(w.ranks.Set.StagesOf(m.thread), true, func(row int, _ bool) {
-		span := w.ranks.Set.Row(row)
-		if i == 0 && (span.Means == request.Prefilling || span.Means == request.PrefillingChunk) {
+// addPrefills notes when a rank ended prefills.
+func (w *stepWalk) addPrefills(m teamRank) {
+	w.ranks.Set.EachSelectedStage(w.ranks.Set.StagesOf(m.thread), true, func(i int, _ bool) {
+		if span := w.ranks.Set.Row(i); span.Means == request.Prefilling || span.Means == request.PrefillingChunk {
 			w.prefills[m.team] = append(w.prefills[m.team], span.End)
 		}
-		if span.End < span.Start || !request.Plausible(span.Start, span.End) {
+	})
+}
+
+// readSpans adds the stages of a thread that mean the same, in order.
+func (w *stepWalk) readSpans(list []rankStep, thread int, means request.Meaning) []rankStep {
+	w.ranks.Set.EachSelectedStage(w.ranks.Set.StagesOf(thread), true, func(i int, _ bool) {
+		span := w.ranks.Set.Row(i)
+		if span.Means != means || span.End < span.Start || !request.Plausible(span.Start, span.End) {
 			return
 		}
-		for kind := range rankSteps {
-			if span.Means == rankSteps[kind].stage {
-				w.spans[kind][i] = append(w.spans[kind][i], rankStep{number: int64(span.Step), from: span.Start, to: span.End})
-			}
-		}
+		list = append(list, rankStep{number: int64(span.Step), from: span.Start, to: span.End})
 	})
-	for kind := range w.spans {
-		list := w.spans[kind][i]
-		slices.SortStableFunc(list, func(x, y rankStep) int { return cmp.Or(cmp.Compare(x.number, y.number), cmp.Compare(x.to, y.to)) })
-		for k := 1; k < len(list); k++ {
-			if list[k].number == list[k-1].number {
-				list[k].again = list[k-1].again + 1
-			}
+	slices.SortStableFunc(list, func(x, y rankStep) int {
+		if x.number != y.number {
+			return int(min(1, max(-1, x.number-y.number)))
+		}
+		return int(min(1, max(-1, x.to-y.to)))
+	})
+	for i := 1; i < len(list); i++ {
+		if list[i].number == list[i-1].number {
+			list[i].again = list[i-1].again + 1
 		}
 	}
+	return list
 }
 
 // join makes a row of every step that several members have.
 func (w *stepWalk) join(p *request.Part, members []teamRank, spans [][]rankStep, rows *stepRows) {
-	w.rest = append(w.rest[:0], spans...)
-	spans = w.rest
 	for {
 		var next *rankStep
 		for i := range spans {
@@ -307,9 +301,10 @@ var stepTraits = []straggler.Trait{
 // steps as sync points. The requests of a batch end within request.SameBatch of each other on a
 // rank; no request is twice in one. A rank arrives with its last request. The
 // shortest time is that of the step: others include what was computed before they
-// joined. prefills are the ends of prefills on the first rank, by time.
+// joined. prefills are the ends of prefills on the first rank.
 func (s *stepRows) gather(g *straggler.SyncSamples, prefills []trace.Time) {
 	slices.SortFunc(s.list, func(x, y stepRow) int { return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(x.row, y.row)) })
+	slices.Sort(prefills)
 	batch := map[int32]int{} // of every request, the last one
 	arrivals := make([]int64, s.width)
 	for from, id := 0, 1; from < len(s.list); id++ {

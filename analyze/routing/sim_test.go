@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/serverlog"
 	"github.com/sgtrace/sgtrace/format/sglang"
-	golden "github.com/sgtrace/sgtrace/golden/experts"
+	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/experts"
 	"github.com/sgtrace/sgtrace/profile/flight"
@@ -25,7 +25,7 @@ import (
 )
 
 // readDumps reads the files of a simulated server.
-func readDumps(t testing.TB, truth *golden.Truth) *experts.Set {
+func readDumps(t testing.TB, truth *torch.ExpertRun) *experts.Set {
 	t.Helper()
 	set := &experts.Set{}
 	dir := t.TempDir()
@@ -44,7 +44,7 @@ func readDumps(t testing.TB, truth *golden.Truth) *experts.Set {
 }
 
 // readLog reads the log of a simulated server.
-func readLog(t testing.TB, truth *golden.Truth) *series.Set {
+func readLog(t testing.TB, truth *torch.ExpertRun) *series.Set {
 	t.Helper()
 	diags := &trace.Diags{}
 	set := series.New(trace.NewSymbols(), diags)
@@ -58,10 +58,10 @@ func readLog(t testing.TB, truth *golden.Truth) *series.Set {
 
 // The balancedness of each pass is what SGLang writes to its log, and tokens add up.
 func TestLikeTheLog(t *testing.T) {
-	for _, mode := range []golden.Mode{golden.Stat, golden.PerPass, golden.PerToken, golden.OldPerToken} {
+	for _, mode := range []torch.ExpertMode{torch.ExpertsStat, torch.ExpertsPerPass, torch.ExpertsPerToken, torch.ExpertsOldPerToken} {
 		for _, same := range []bool{false, true} {
-			c := golden.Config{Seed: 5, Mode: mode, Layers: 6, Dense: 2, Experts: 32, TopK: 4, EP: 4, Passes: 30, Tokens: 30, Popular: 0.5, Same: same}
-			truth := golden.New(c)
+			c := torch.ExpertConfig{Seed: 5, Mode: mode, Layers: 6, Dense: 2, Experts: 32, TopK: 4, EP: 4, Passes: 30, Tokens: 30, Popular: 0.5, Same: same}
+			truth := torch.PlayExperts(c)
 			log := readLog(t, truth)
 			r := Measure(readDumps(t, truth), Options{Series: log})
 			if len(r.Sources) != 2 {
@@ -126,14 +126,14 @@ func TestBusiestByChance(t *testing.T) {
 
 // planted simulates a server of any kind: with many layers and few tokens, or the other way around. With few
 // layers and experts of very different popularity, nobody could tell a hot rank from popular experts.
-func planted(seed uint64, skew float64) golden.Config {
+func planted(seed uint64, skew float64) torch.ExpertConfig {
 	r := rand.New(rand.NewPCG(seed, 38))
 	ep := []int{4, 8, 16}[r.IntN(3)]
 	if r.IntN(3) == 0 {
-		return golden.Config{Seed: seed, Mode: golden.Mode(r.IntN(int(golden.CSV) + 1)), Layers: 3 + r.IntN(8), Dense: r.IntN(2), Experts: ep * (8 + r.IntN(12)),
+		return torch.ExpertConfig{Seed: seed, Mode: torch.ExpertMode(r.IntN(int(torch.ExpertsCSV) + 1)), Layers: 3 + r.IntN(8), Dense: r.IntN(2), Experts: ep * (8 + r.IntN(12)),
 			TopK: 2 + r.IntN(5), EP: ep, Passes: 10 + r.IntN(10), Tokens: 400 / ep, Hot: r.IntN(ep), Skew: skew, Popular: []float64{0, 0.1}[r.IntN(2)], Same: r.IntN(4) == 0}
 	}
-	return golden.Config{Seed: seed, Mode: []golden.Mode{golden.Stat, golden.PerPass, golden.PerToken, golden.CSV}[r.IntN(4)], Layers: 16 + r.IntN(30), Dense: r.IntN(3), Experts: ep * (8 + r.IntN(12)),
+	return torch.ExpertConfig{Seed: seed, Mode: []torch.ExpertMode{torch.ExpertsStat, torch.ExpertsPerPass, torch.ExpertsPerToken, torch.ExpertsCSV}[r.IntN(4)], Layers: 16 + r.IntN(30), Dense: r.IntN(3), Experts: ep * (8 + r.IntN(12)),
 		TopK: 2 + r.IntN(5), EP: ep, Passes: 6 + r.IntN(8), Tokens: 4 + r.IntN(20), Hot: r.IntN(ep), Skew: skew, Popular: []float64{0, 0.1, 0.3}[r.IntN(3)], Same: r.IntN(4) == 0}
 }
 
@@ -145,7 +145,7 @@ func TestRateOfHotRanks(t *testing.T) {
 			right := 0
 			for _, seed := range seeds {
 				c := planted(seed, skew)
-				r := Measure(readDumps(t, golden.New(c)), Options{EP: c.EP})
+				r := Measure(readDumps(t, torch.PlayExperts(c)), Options{EP: c.EP})
 				found, check := r.Findings()
 				var at []string
 				for _, f := range found {
@@ -179,7 +179,7 @@ func TestRateOfEvenExperts(t *testing.T) {
 	for _, seed := range seeds {
 		c := planted(seed, 1)
 		c.Popular = 0
-		if found, _ := Measure(readDumps(t, golden.New(c)), Options{EP: c.EP}).Findings(); len(found) == 0 {
+		if found, _ := Measure(readDumps(t, torch.PlayExperts(c)), Options{EP: c.EP}).Findings(); len(found) == 0 {
 			right++
 		} else {
 			t.Logf("seed %d, %+v: %v", seed, c, found[0].Text)
@@ -205,8 +205,8 @@ func (k *kernels) Kernels(yield func(*profile.Kernel) bool) {
 
 // Kernels of experts confirm that a rank has more to do, or refute it.
 func TestConfirmed(t *testing.T) {
-	c := golden.Config{Seed: 4, Mode: golden.PerPass, Layers: 12, Experts: 32, TopK: 4, EP: 4, Passes: 4, Tokens: 40, Hot: 2, Skew: 1.5}
-	set := readDumps(t, golden.New(c))
+	c := torch.ExpertConfig{Seed: 4, Mode: torch.ExpertsPerPass, Layers: 12, Experts: 32, TopK: 4, EP: 4, Passes: 4, Tokens: 40, Hot: 2, Skew: 1.5}
+	set := readDumps(t, torch.PlayExperts(c))
 	for want, took := range map[string][]int64{
 		"confirmed: profiles have 1.33 times": {1e6, 1e6, 1.5e6, 1e6},
 		"refuted: profiles have 1.00 times":   {1e6, 1e6, 1.001e6, 1e6},
@@ -234,16 +234,16 @@ func TestConfirmed(t *testing.T) {
 
 // A log tells since when experts are less even.
 func TestSinceWhen(t *testing.T) {
-	even := golden.New(golden.Config{Seed: 1, Layers: 8, Experts: 32, TopK: 4, EP: 4, Passes: 60, Tokens: 60})
+	even := torch.PlayExperts(torch.ExpertConfig{Seed: 1, Layers: 8, Experts: 32, TopK: 4, EP: 4, Passes: 60, Tokens: 60})
 	if found, _ := Measure(nil, Options{Series: readLog(t, even)}).Findings(); len(found) != 0 {
 		t.Errorf("of even experts: %v", found[0].Text)
 	}
-	skewed := golden.New(golden.Config{Seed: 2, Layers: 8, Experts: 32, TopK: 4, EP: 4, Passes: 120, Tokens: 60, Skew: 2})
+	skewed := torch.PlayExperts(torch.ExpertConfig{Seed: 2, Layers: 8, Experts: 32, TopK: 4, EP: 4, Passes: 120, Tokens: 60, Skew: 2})
 	lines := strings.SplitAfter(even.Log, "\n")
 	later := strings.SplitAfter(skewed.Log, "\n")
 	even.Log = strings.Join(lines[:61], "") + strings.Join(later[61:], "")
 	found, _ := Measure(nil, Options{Series: readLog(t, even)}).Findings()
-	if len(found) != 1 || math.Abs(float64(found[0].Since/1e9-(golden.Start+60))) > 2 || found[0].P.P > 0.001 {
+	if len(found) != 1 || math.Abs(float64(found[0].Since/1e9-(torch.ExpertsStart+60))) > 2 || found[0].P.P > 0.001 {
 		t.Errorf("%+v", found)
 	}
 }

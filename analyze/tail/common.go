@@ -115,10 +115,10 @@ const (
 	inStratum = 8
 )
 
-// findTraits compares the requests of a list, whose sizes were taken out of what they take, by all
+// FindTraits compares the requests of a list, whose sizes were taken out of what they take, by all
 // of their traits: those that ask for the same work with each other. Those that stand out come
 // first, the costliest first.
-func findTraits(s *request.Set, list []cause.Attribution, groups *place.Groups) *Traits {
+func FindTraits(s *request.Set, list []cause.Attribution, groups *place.Groups) *Traits {
 	t := &Traits{N: len(list), set: s, list: list}
 	if len(list) < finding.FewCompared {
 		return t
@@ -286,7 +286,7 @@ func measured(s *request.Set, list []cause.Attribution, m *traitMetric, populati
 	if n := len(of); n > 0 {
 		took := memory.Make[float64](n)
 		copy(took, out.took)
-		out.limit = order.Nth(took, min(request.PercentileIndex(n, 95), max(0, n-fewest)))
+		out.limit = distribution.Nth(took, min(request.PercentileIndex(n, 95), max(0, n-fewest)))
 	}
 	out.strata = significance.NewStrata(out.beyond, max(1, min(strata, len(of)/inStratum)))
 	return out

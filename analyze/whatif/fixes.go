@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/replay"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
-	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -131,7 +131,7 @@ func (r *Run) change(f *finding.Finding) (*Change, error) {
 }
 
 // Explain says of each finding what would have been without it, or why nobody knows.
-func Explain(m *finders.Measured, found []finding.Finding, objectives []slo.Objective) {
+func Explain(m *finders.Measured, found []finding.Finding, objectives []requests.Objective) {
 	var r *Run
 	if m.Of.Requests != nil {
 		r = New(m.Of.Requests, objectives)

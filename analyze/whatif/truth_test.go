@@ -12,7 +12,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/slo"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/golden/cluster"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/request"
@@ -143,7 +143,7 @@ var otherSchedulers = []counterfactual{
 }
 
 // truth are the metrics of a run that was played without the plant, of the requests that can be played.
-func truth(s *request.Set, objectives []slo.Objective) (list []float64) {
+func truth(s *request.Set, objectives []requests.Objective) (list []float64) {
 	is := New(s, objectives)
 	for _, m := range is.metrics() {
 		list = append(list, m.of(is.Recorded()))
@@ -186,7 +186,7 @@ func named(what string) string {
 // simulator with other luck say how far that is possible at all.
 func TestRateOfSavings(t *testing.T) {
 	seeds := testset.FirstSeeds(t, 2)
-	objectives, err := slo.Parse("ttft=200ms")
+	objectives, err := requests.ParseObjectives("ttft=200ms")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func TestRateOfClusterSavings(t *testing.T) {
 }
 
 // judge asks for one seed.
-func (n *tally) judge(t *testing.T, p *counterfactual, seed uint64, objectives []slo.Objective) {
+func (n *tally) judge(t *testing.T, p *counterfactual, seed uint64, objectives []requests.Objective) {
 	with := p.play(t, seed, true, 0)
 	r := New(with, objectives)
 	answer, err := r.answerTo(p, with)

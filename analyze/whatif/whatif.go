@@ -8,7 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/replay"
-	"github.com/sgtrace/sgtrace/analyze/slo"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
@@ -23,8 +23,8 @@ type Run struct {
 	Off []finding.Without
 
 	set      *request.Set
-	slo      []slo.Objective
-	others   slo.Count // requests that are not played
+	slo      []requests.Objective
+	others   requests.Count // requests that are not played
 	recorded []replay.Latency
 	base     [][]replay.Latency // played without a change, by draw
 }
@@ -49,7 +49,7 @@ const maxOff = 0.05
 const fewRequests = 50
 
 // New takes the requests of a set apart, and plays them once as they were.
-func New(s *request.Set, objectives []slo.Objective) *Run {
+func New(s *request.Set, objectives []requests.Objective) *Run {
 	r := &Run{Run: replay.Read(s), set: s, slo: objectives}
 	if r.recorded = r.Recorded(); r.thin() {
 		return r
@@ -77,7 +77,7 @@ func (r *Run) judgeOthers() {
 	}
 	for i := range r.set.Requests {
 		if !played[i] && r.slo != nil {
-			r.others.Add(slo.Judge(r.slo, &r.set.Requests[i]))
+			r.others.Add(requests.Judge(r.slo, &r.set.Requests[i]))
 		}
 	}
 }
@@ -244,7 +244,7 @@ func (r *Run) goodput(list []replay.Latency) float64 {
 		}
 		m.TTFT = max(0, m.TTFT+list[i].TTFT-m.UserTTFT)
 		m.E2E, m.UserTTFT = list[i].E2E, list[i].TTFT
-		count.Add(slo.Judge(r.slo, &q))
+		count.Add(requests.Judge(r.slo, &q))
 	}
 	return count.Share()
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gate"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/page"
-	"github.com/sgtrace/sgtrace/analyze/slo"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
@@ -275,7 +275,7 @@ type readCapture struct {
 	label      string
 	evidence   *convert.ReportData
 	inventory  *inventory.Inventory // what files say about themselves
-	objectives []slo.Objective
+	objectives []requests.Objective
 	ops, gaps  bool // asked for
 	zone       *time.Location
 }

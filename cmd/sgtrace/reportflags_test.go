@@ -18,8 +18,6 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/golden"
-	"github.com/sgtrace/sgtrace/golden/experts"
-	"github.com/sgtrace/sgtrace/golden/inflight"
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
@@ -96,7 +94,7 @@ func reportFlagsFixture(t *testing.T) (samples map[string]string) {
 	if err := os.WriteFile("captures/bs_2_rank0.json", []byte(`{"traceEvents":[{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":1,"dur":2}]}`), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for name, data := range experts.New(experts.Config{Seed: 1, Mode: experts.Stat, Layers: 3, Experts: 8, TopK: 2, EP: 2, Passes: 3, Tokens: 20}).Files {
+	for name, data := range torch.PlayExperts(torch.ExpertConfig{Seed: 1, Mode: torch.ExpertsStat, Layers: 3, Experts: 8, TopK: 2, EP: 2, Passes: 3, Tokens: 20}).Files {
 		if err := os.WriteFile(filepath.Join("experts", name), data, 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +102,7 @@ func reportFlagsFixture(t *testing.T) (samples map[string]string) {
 	if err := os.Mkdir("flight", 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := inflight.Write("flight", inflight.Config{Seed: 1, TP: 2, DP: 1, Steps: 40, Fault: inflight.OtherSize, Wrong: 1, Ring: 2000}, inflight.JSON); err != nil {
+	if _, err := torch.WriteHang("flight", torch.HangConfig{Seed: 1, TP: 2, DP: 1, Steps: 40, Fault: torch.OtherSize, Wrong: 1, Ring: 2000}, torch.AsJSON); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{"classes.txt": "communication gemm\n", "key": strings.Repeat("k", 32), "known": "errors # known\n", "hosts.csv": "host,rack\nprefill-0,r1\n"} {

@@ -19,8 +19,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/topics"
 	"github.com/sgtrace/sgtrace/docs"
-	"github.com/sgtrace/sgtrace/golden/experts"
-	"github.com/sgtrace/sgtrace/golden/inflight"
 	"github.com/sgtrace/sgtrace/golden/otlp"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
@@ -72,7 +70,7 @@ func printedSchemas(t *testing.T) map[string][]schemaField {
 func hung(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if _, err := inflight.Write(dir, inflight.Config{Seed: 1, TP: 4, DP: 2, Steps: 60, Fault: inflight.OtherSize, Wrong: 1, Ring: 2000, Silent: 1}, inflight.Pickle); err != nil {
+	if _, err := torch.WriteHang(dir, torch.HangConfig{Seed: 1, TP: 4, DP: 2, Steps: 60, Fault: torch.OtherSize, Wrong: 1, Ring: 2000, Silent: 1}, torch.AsPickle); err != nil {
 		t.Fatal(err)
 	}
 	stack := "Process 309: sglang::scheduler_TP3\nPython v3.12.3 (/usr/bin/python3)\n\nThread 309 (active): \"MainThread\"\n    forward (model.py:120)\n"
@@ -96,7 +94,7 @@ func allocated(t *testing.T) string {
 func routed(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	truth := experts.New(experts.Config{Seed: 1, Mode: experts.PerPass, Layers: 9, Experts: 8, TopK: 2, EP: 2, Passes: 3, Tokens: 20})
+	truth := torch.PlayExperts(torch.ExpertConfig{Seed: 1, Mode: torch.ExpertsPerPass, Layers: 9, Experts: 8, TopK: 2, EP: 2, Passes: 3, Tokens: 20})
 	for name, data := range truth.Files {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o666); err != nil {
 			t.Fatal(err)

@@ -20,7 +20,6 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/pftest"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 
-	"github.com/sgtrace/sgtrace/golden/experts"
 	"github.com/sgtrace/sgtrace/golden/rocm"
 	"github.com/sgtrace/sgtrace/golden/torch"
 )
@@ -163,7 +162,7 @@ func writeHeap(ts *testscript.TestScript, _ bool, args []string) {
 
 // writeExperts writes what a server with experts counts, and its log: "experts FOLDER".
 func writeExperts(ts *testscript.TestScript, _ bool, args []string) {
-	truth := experts.New(experts.Config{Seed: 38, Mode: experts.PerToken, Layers: 12, Dense: 1, Experts: 16, TopK: 2, EP: 4, Passes: 5, Tokens: 30, Hot: 2, Skew: 1.5, Popular: 0.1})
+	truth := torch.PlayExperts(torch.ExpertConfig{Seed: 38, Mode: torch.ExpertsPerToken, Layers: 12, Dense: 1, Experts: 16, TopK: 2, EP: 4, Passes: 5, Tokens: 30, Hot: 2, Skew: 1.5, Popular: 0.1})
 	ts.Check(os.MkdirAll(ts.MkAbs(args[0]), 0o777))
 	for name, data := range truth.Files {
 		ts.Check(os.WriteFile(filepath.Join(ts.MkAbs(args[0]), name), data, 0o644))

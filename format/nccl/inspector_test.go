@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/golden/inflight"
+	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/flight"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
@@ -80,7 +80,7 @@ func TestLayouts(t *testing.T) {
 func TestPlacesWithoutTimes(t *testing.T) {
 	for _, interval := range []int64{500, 100_000, 0} {
 		dir := t.TempDir()
-		truth, err := inflight.WriteInspector(dir, inflight.InspectorConfig{Seed: 1, Ranks: 2, Hosts: 1, Collectives: 2000, Late: -1, Interval: interval})
+		truth, err := torch.WriteInspector(dir, torch.InspectorConfig{Seed: 1, Ranks: 2, Hosts: 1, Collectives: 2000, Late: -1, Interval: interval})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ func TestSeveralDevices(t *testing.T) {
 // Damaged logs are read as far as they go, and what cannot be read is counted.
 func TestInspectorMutants(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := inflight.WriteInspector(dir, inflight.InspectorConfig{Seed: 1, Ranks: 1, Hosts: 1, Collectives: 40, Late: -1, Verbose: true}); err != nil {
+	if _, err := torch.WriteInspector(dir, torch.InspectorConfig{Seed: 1, Ranks: 1, Hosts: 1, Collectives: 40, Late: -1, Verbose: true}); err != nil {
 		t.Fatal(err)
 	}
 	whole, err := os.ReadFile(filepath.Join(dir, "node0-pid4100.log"))
@@ -181,7 +181,7 @@ func TestCanaries(t *testing.T) {
 // BenchmarkInspector reads records with times.
 func BenchmarkInspector(b *testing.B) {
 	dir := b.TempDir()
-	if _, err := inflight.WriteInspector(dir, inflight.InspectorConfig{Seed: 1, Ranks: 1, Hosts: 1, Collectives: 20000, Late: -1, Verbose: true}); err != nil {
+	if _, err := torch.WriteInspector(dir, torch.InspectorConfig{Seed: 1, Ranks: 1, Hosts: 1, Collectives: 20000, Late: -1, Verbose: true}); err != nil {
 		b.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "node0-pid4100.log"))

@@ -7,7 +7,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/logline"
-	"github.com/sgtrace/sgtrace/profile/flight/printed"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -15,7 +14,7 @@ import (
 // Log reads logs of programs that print what NCCL and PyTorch's ProcessGroupNCCL say: with
 // NCCL_DEBUG=INFO, which collectives ranks entered last in which communicator (NCCL_DEBUG_SUBSYS=COLL);
 // and what PyTorch's watchdog says when one times out. The log of a server has the same lines among its own:
-// package serverlog reads these. What lines look like is in package flight/printed.
+// package serverlog reads these. What lines look like is in package logline.
 //
 // # What is odd
 //
@@ -46,7 +45,7 @@ func isLog(head []byte) bool {
 
 // A logReader reads one log.
 type logReader struct {
-	*printed.Reader
+	*logline.CollectiveReader
 	f      *series.Filler
 	around *logline.Unwrapper
 	stamps logline.Stamper
@@ -64,7 +63,7 @@ func indexLog(in *format.Input, opt *format.Options) (*format.Source, error) {
 		return nil, err
 	}
 	f := opt.Series.Fill(in.Name, "NCCL log")
-	r := &logReader{f: f, around: logline.New(), path: in.Path, name: in.Name, Reader: printed.New(opt.Flight, in.Name, len(opt.Series.Sources)-1)}
+	r := &logReader{f: f, around: logline.New(), path: in.Path, name: in.Name, CollectiveReader: logline.NewCollectiveReader(opt.Flight, in.Name, len(opt.Series.Sources)-1)}
 	r.place = f.Place(series.Place{Server: f.Server(series.Server{Name: in.Name}), Rank: trace.NoRank, GPU: series.NoGPU})
 	src := f.Source()
 	src.Bytes, err = logline.Read(content, in.Name, opt.Diags, func(b []byte, n int64) {
@@ -90,11 +89,11 @@ func (r *logReader) take(b []byte, n int64) {
 		if at := r.at(&g, r.around.Unwrap(b)); r.Watchdog(rest, g.Rank, at) {
 			r.f.Saw(at)
 			r.read++
-			if bytes.Contains(rest, []byte(printed.TimedOut)) {
+			if bytes.Contains(rest, []byte(logline.TimedOut)) {
 				rank := trace.NoRank
 				rank.Global = max(rank.Global, g.Rank)
 				place := r.f.Place(series.Place{Server: r.f.Set.Places[r.place].Server, Rank: rank, GPU: series.NoGPU})
-				r.f.Instant(series.Instant{Time: at, Kind: series.Timeout, Place: place, Line: uint32(n), Count: 1}, printed.SaysTimedOut)
+				r.f.Instant(series.Instant{Time: at, Kind: series.Timeout, Place: place, Line: uint32(n), Count: 1}, logline.SaysTimedOut)
 			}
 		}
 		return
@@ -134,9 +133,9 @@ func (r *logReader) instant(b []byte, w logline.Wrapping, warning []byte, n int6
 			}
 		}
 	}
-	text, failed := printed.FailureOf(b, warning)
+	text, failed := logline.FailureOf(b, warning)
 	if failed {
 		x.Kind = series.Communication
 	}
-	r.f.Instant(x, printed.SaysNCCL+text)
+	r.f.Instant(x, logline.SaysNCCL+text)
 }

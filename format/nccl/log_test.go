@@ -12,7 +12,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/hang"
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/golden/inflight"
+	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/profile/flight"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
@@ -93,7 +93,7 @@ func TestTimes(t *testing.T) {
 // Damaged logs are read as far as they go.
 func TestLogMutants(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := inflight.Write(dir, inflight.Config{Seed: 1, TP: 4, DP: 1, Steps: 60, Wrong: 1}, inflight.NCCLTogether); err != nil {
+	if _, err := torch.WriteHang(dir, torch.HangConfig{Seed: 1, TP: 4, DP: 1, Steps: 60, Wrong: 1}, torch.NCCLLog); err != nil {
 		t.Fatal(err)
 	}
 	whole, err := os.ReadFile(filepath.Join(dir, "stderr.log"))
@@ -117,7 +117,7 @@ func TestLogMutants(t *testing.T) {
 // BenchmarkLog reads lines of collectives.
 func BenchmarkLog(b *testing.B) {
 	dir := b.TempDir()
-	if _, err := inflight.Write(dir, inflight.Config{Seed: 1, TP: 8, DP: 2, Steps: 3000, Wrong: 1}, inflight.NCCLTogether); err != nil {
+	if _, err := torch.WriteHang(dir, torch.HangConfig{Seed: 1, TP: 8, DP: 2, Steps: 3000, Wrong: 1}, torch.NCCLLog); err != nil {
 		b.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "stderr.log"))

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format/logline"
-	"github.com/sgtrace/sgtrace/profile/flight/printed"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -71,7 +70,7 @@ var signs = []sign{
 	{text: "Health check failed.", kind: series.Unhealthy, more: (*reader).unhealthy},
 	{text: "watchdog timeout (", kind: series.Timeout, more: (*reader).watchdog},
 	{text: "Watchdog timeout (", kind: series.Timeout, more: (*reader).watchdog},
-	{text: printed.TimedOut, kind: series.Timeout, says: printed.SaysTimedOut},
+	{text: logline.TimedOut, kind: series.Timeout, says: logline.SaysTimedOut},
 	{text: "Error in event loop", kind: series.Exception, more: (*reader).eventLoop},
 	{text: "Encountered an error in forward", kind: series.Exception, says: "its forward pass failed"},
 	{text: "Watchdog caught collective operation timeout", kind: series.Timeout, more: (*reader).collective},

@@ -10,7 +10,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/logline"
-	"github.com/sgtrace/sgtrace/profile/flight/printed"
 	"github.com/sgtrace/sgtrace/request/record"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -55,9 +54,9 @@ type reader struct {
 	alone       bool   // it is no log, but what a program printed as it ended: nothing tells when
 	process     string // that wrote the line, as vLLM's and Ray's say; "" is not told
 	raised      []*raised
-	printed     *printed.Reader         // of what NCCL, its watchdog, and py-spy print
-	spy         series.Instant          // when and by whom py-spy was run last; Line is 0 before
-	rooms       map[string]transferring // by what failed, and the room
+	printed     *logline.CollectiveReader // of what NCCL, its watchdog, and py-spy print
+	spy         series.Instant            // when and by whom py-spy was run last; Line is 0 before
+	rooms       map[string]transferring   // by what failed, and the room
 	retracted   map[dpRank]retracted
 	preemptions float64
 	stopping    bool
@@ -74,7 +73,7 @@ type wrappedServer struct{ host, name string }
 
 func newReader(in *format.Input, opt *format.Options) *reader {
 	f := opt.Series.Fill(in.Name, "server log")
-	r := &reader{in: in, f: f, rows: opt.Records.Fill(f), base: serverName(in.Name), around: logline.New(), printed: printed.New(opt.Flight, in.Name, len(opt.Series.Sources)-1),
+	r := &reader{in: in, f: f, rows: opt.Records.Fill(f), base: serverName(in.Name), around: logline.New(), printed: logline.NewCollectiveReader(opt.Flight, in.Name, len(opt.Series.Sources)-1),
 		places: map[string]int32{}, servers: map[wrappedServer]int32{}, roles: map[int32]string{}, rooms: map[string]transferring{}, retracted: map[dpRank]retracted{}}
 	r.printed.Spy.Done = r.spied
 	r.here = noPlace

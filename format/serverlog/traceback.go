@@ -8,7 +8,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/profile/flight"
-	"github.com/sgtrace/sgtrace/profile/flight/printed"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -74,8 +73,8 @@ func (r *reader) unstamped(b, around []byte) bool {
 		}
 	}
 	if warning, ok := r.printed.NCCL(b); ok {
-		if text, failed := printed.FailureOf(b, warning); warning != nil && failed {
-			r.f.Instant(series.Instant{Time: r.now, Kind: series.Communication, Place: r.unranked(), Line: uint32(r.line), Count: 1}, printed.SaysNCCL+text)
+		if text, failed := logline.FailureOf(b, warning); warning != nil && failed {
+			r.f.Instant(series.Instant{Time: r.now, Kind: series.Communication, Place: r.unranked(), Line: uint32(r.line), Count: 1}, logline.SaysNCCL+text)
 		}
 		return true
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/format"
-	golden "github.com/sgtrace/sgtrace/golden/experts"
+	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/profile/experts"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
@@ -42,13 +42,13 @@ func readExpertFiles(t testing.TB, files map[string][]byte) (*experts.Set, *trac
 
 // What ranks counted adds up to what was simulated, in every form.
 func TestCounts(t *testing.T) {
-	for mode := golden.Stat; mode <= golden.CSV; mode++ {
+	for mode := torch.ExpertsStat; mode <= torch.ExpertsCSV; mode++ {
 		for _, same := range []bool{false, true} {
-			c := golden.Config{Seed: uint64(mode), Mode: mode, Layers: 5, Dense: 2, Experts: 16, TopK: 3, EP: 4, Passes: 6, Tokens: 40, Popular: 0.3, Same: same, Ring: 9}
-			if mode == golden.PerPass || mode == golden.PerToken {
+			c := torch.ExpertConfig{Seed: uint64(mode), Mode: mode, Layers: 5, Dense: 2, Experts: 16, TopK: 3, EP: 4, Passes: 6, Tokens: 40, Popular: 0.3, Same: same, Ring: 9}
+			if mode == torch.ExpertsPerPass || mode == torch.ExpertsPerToken {
 				c.Redundant = 8
 			}
-			truth := golden.New(c)
+			truth := torch.PlayExperts(c)
 			set, diags := readExpertFiles(t, truth.Files)
 			list := set.Recordings()
 			if len(list) != 1 || len(diags.All()) > 0 {
@@ -59,10 +59,10 @@ func TestCounts(t *testing.T) {
 			if same {
 				times = uint32(c.EP)
 			}
-			if mode == golden.CSV {
+			if mode == torch.ExpertsCSV {
 				want = [][][]int64{addPasses(want)}
 			}
-			if len(r.Passes) != len(want) || r.Times != times || r.Time.String() == "" || r.Time/1e9 != golden.Start+3600 {
+			if len(r.Passes) != len(want) || r.Times != times || r.Time.String() == "" || r.Time/1e9 != torch.ExpertsStart+3600 {
 				t.Errorf("mode %d: passes %v, each token %d times, at %d", mode, r.Passes, r.Times, r.Time)
 			}
 			for p := range want {
@@ -72,7 +72,7 @@ func TestCounts(t *testing.T) {
 					}
 				}
 			}
-			if (r.Map != nil) != (mode != golden.Stat && mode != golden.CSV) {
+			if (r.Map != nil) != (mode != torch.ExpertsStat && mode != torch.ExpertsCSV) {
 				t.Errorf("mode %d: map %v", mode, r.Map)
 			}
 			for l := range r.Map {
@@ -100,13 +100,13 @@ func addPasses(passes [][][]int64) [][]int64 {
 
 // Passes that some ranks do not have are left out, and dumps of another time are another recording.
 func TestRanks(t *testing.T) {
-	files := golden.New(golden.Config{Seed: 1, Mode: golden.PerPass, Layers: 2, Experts: 8, TopK: 2, EP: 2, Passes: 3, Tokens: 20}).Files
-	more := golden.New(golden.Config{Seed: 2, Mode: golden.PerPass, Layers: 2, Experts: 8, TopK: 2, EP: 2, Passes: 5, Tokens: 20}).Files
+	files := torch.PlayExperts(torch.ExpertConfig{Seed: 1, Mode: torch.ExpertsPerPass, Layers: 2, Experts: 8, TopK: 2, EP: 2, Passes: 3, Tokens: 20}).Files
+	more := torch.PlayExperts(torch.ExpertConfig{Seed: 2, Mode: torch.ExpertsPerPass, Layers: 2, Experts: 8, TopK: 2, EP: 2, Passes: 5, Tokens: 20}).Files
 	for name, data := range more {
 		if strings.HasSuffix(name, "_1.pt") {
 			files[name] = data
 		} else {
-			files[strings.Replace(name, fmt.Sprint(golden.Start+3600), fmt.Sprint(golden.Start+9000), 1)] = data
+			files[strings.Replace(name, fmt.Sprint(torch.ExpertsStart+3600), fmt.Sprint(torch.ExpertsStart+9000), 1)] = data
 		}
 	}
 	set, _ := readExpertFiles(t, files)
@@ -118,7 +118,7 @@ func TestRanks(t *testing.T) {
 
 // A file that is cut off, has other names, or was compressed is refused with a reason; no prompt is held.
 func TestRefused(t *testing.T) {
-	truth := golden.New(golden.Config{Seed: 1, Mode: golden.PerToken, Layers: 2, Experts: 8, TopK: 2, EP: 1, Passes: 2, Tokens: 20})
+	truth := torch.PlayExperts(torch.ExpertConfig{Seed: 1, Mode: torch.ExpertsPerToken, Layers: 2, Experts: 8, TopK: 2, EP: 1, Passes: 2, Tokens: 20})
 	for _, data := range truth.Files {
 		for what, x := range map[string]struct {
 			data []byte
@@ -141,14 +141,14 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	set, _ := readExpertFiles(t, truth.Files)
-	if text := fmt.Sprintf("%+v", *set.Dumps[0]); strings.Contains(text, strconv.Itoa(golden.Canary)) {
+	if text := fmt.Sprintf("%+v", *set.Dumps[0]); strings.Contains(text, strconv.Itoa(torch.ExpertsCanary)) {
 		t.Error("a prompt is held")
 	}
 }
 
 // expertSubject is what mutants are made of.
-func expertSubject(mode golden.Mode) *testinput.Subject {
-	for _, data := range golden.New(golden.Config{Seed: 3, Mode: mode, Layers: 3, Dense: 1, Experts: 8, TopK: 2, EP: 1, Passes: 4, Tokens: 10}).Files {
+func expertSubject(mode torch.ExpertMode) *testinput.Subject {
+	for _, data := range torch.PlayExperts(torch.ExpertConfig{Seed: 3, Mode: mode, Layers: 3, Dense: 1, Experts: 8, TopK: 2, EP: 1, Passes: 4, Tokens: 10}).Files {
 		return &testinput.Subject{Data: data, Cuts: testinput.Pages(data, 64), Other: data, OtherCuts: testinput.Pages(data, 100)}
 	}
 	return nil
@@ -182,7 +182,7 @@ func TestExpertMutants(t *testing.T) {
 	if err != nil {
 		n = 14
 	}
-	for mode := golden.Stat; mode <= golden.CSV; mode++ {
+	for mode := torch.ExpertsStat; mode <= torch.ExpertsCSV; mode++ {
 		s := expertSubject(mode)
 		for seed := range uint64(n) {
 			useExperts(t, s.Mutate(seed).Data)
@@ -191,7 +191,7 @@ func TestExpertMutants(t *testing.T) {
 }
 
 func FuzzExpertDump(f *testing.F) {
-	for mode := golden.Stat; mode <= golden.CSV; mode++ {
+	for mode := torch.ExpertsStat; mode <= torch.ExpertsCSV; mode++ {
 		f.Add(expertSubject(mode).Data)
 	}
 	f.Add([]byte(`{"physical_to_logical_map": [[0, 1], [1, 0]]}`))
@@ -200,7 +200,7 @@ func FuzzExpertDump(f *testing.F) {
 
 // How long an index takes, by bytes of the file.
 func BenchmarkExpertDump(b *testing.B) {
-	truth := golden.New(golden.Config{Seed: 1, Mode: golden.PerPass, Layers: 20, Experts: 256, TopK: 8, EP: 8, Passes: 20, Tokens: 100})
+	truth := torch.PlayExperts(torch.ExpertConfig{Seed: 1, Mode: torch.ExpertsPerPass, Layers: 20, Experts: 256, TopK: 8, EP: 8, Passes: 20, Tokens: 100})
 	dir := b.TempDir()
 	var paths []string
 	for name, data := range truth.Files {

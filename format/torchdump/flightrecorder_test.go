@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/golden/inflight"
+	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/profile/flight"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -16,9 +16,9 @@ import (
 // samples are dumps of both forms.
 func samples(t testing.TB) (list [][]byte) {
 	t.Helper()
-	for form := range inflight.JSON + 1 {
+	for form := range torch.AsJSON + 1 {
 		dir := t.TempDir()
-		if _, err := inflight.Write(dir, inflight.Config{Seed: 3, TP: 4, DP: 1, Steps: 40, Fault: inflight.OtherSize, Wrong: 1, Ring: 2000}, form); err != nil {
+		if _, err := torch.WriteHang(dir, torch.HangConfig{Seed: 3, TP: 4, DP: 1, Steps: 40, Fault: torch.OtherSize, Wrong: 1, Ring: 2000}, form); err != nil {
 			t.Fatal(err)
 		}
 		files, err := filepath.Glob(dir + "/*")

@@ -11,14 +11,13 @@ import (
 	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/profile/flight"
-	"github.com/sgtrace/sgtrace/profile/flight/printed"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // PySpy is dumps of py-spy: where the threads of processes stand, as text (py-spy dump) and as JSON
 // (--json), one file a process or several in one. The logs of servers have such dumps among their lines: package
-// serverlog reads these. What lines look like is in package flight/printed.
+// serverlog reads these. What lines look like is in package logline.
 //
 // # What is odd
 //
@@ -89,7 +88,7 @@ func indexPySpy(in *format.Input, opt *format.Options) (*format.Source, error) {
 }
 
 func readText(content io.Reader, name string, set *flight.Set) error {
-	r := printed.New(set, name, 0)
+	r := logline.NewCollectiveReader(set, name, 0)
 	around := logline.New()
 	_, _, err := logline.Lines(content, func(b []byte, _ int64) {
 		r.Spied(around.Bare(b), 0)
@@ -137,7 +136,7 @@ func readJSON(content io.Reader, name string, set *flight.Set) error {
 		return nil
 	})
 	for _, d := range set.Dumps {
-		printed.MainFirst(d)
+		logline.MainFirst(d)
 	}
 	return err
 }
@@ -149,8 +148,8 @@ func addThread(d *flight.Dump, t *pySpyThread, set *flight.Set) {
 		return
 	}
 	if p := t.Process; p != nil && d.Title == "" {
-		d.Title = printed.Title([]byte(p.CommandLine))
-		d.Of = printed.RankIn(d.Title)
+		d.Title = logline.Title([]byte(p.CommandLine))
+		d.Of = logline.RankIn(d.Title)
 	}
 	state := "idle"
 	switch {
@@ -171,5 +170,5 @@ func addThread(d *flight.Dump, t *pySpyThread, set *flight.Set) {
 	if t.OSThread != 0 && t.OSThread == t.PID {
 		name = "MainThread" // threads that Python did not start have no name
 	}
-	printed.AddThread(d, flight.Thread{Name: name, State: state}, frames)
+	logline.AddThread(d, flight.Thread{Name: name, State: state}, frames)
 }

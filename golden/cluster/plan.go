@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/golden/internal/simkit"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
 // Streams of random numbers: each use of a seed has its own.
@@ -106,7 +106,7 @@ func (s *sim) freeMachine(gpus int) (node, gpu int) {
 func (s *sim) addHost(rng *rand.Rand, skew int64) int {
 	n := len(s.run.Hosts)
 	s.run.Hosts = append(s.run.Hosts, Host{
-		ID: simkit.HexDigits(rng, 32), Address: fmt.Sprintf("10.2.%d.%d", (10+n)>>8, (10+n)&0xff), Clock: Clock{Skew: skew},
+		ID: simulator.HexDigits(rng, 32), Address: fmt.Sprintf("10.2.%d.%d", (10+n)>>8, (10+n)&0xff), Clock: Clock{Skew: skew},
 	})
 	return n
 }
@@ -157,7 +157,7 @@ func (s *sim) request(pool, number int, at int64) *Request {
 	p := &c.Pools[pool]
 	rng := c.stream(streamRequest, number)
 	q := &Request{
-		Number: number, Pool: pool, Arrival: at, ID: "chatcmpl-" + simkit.HexDigits(rng, 24),
+		Number: number, Pool: pool, Arrival: at, ID: "chatcmpl-" + simulator.HexDigits(rng, 24),
 		Prompt: p.Prompt.Draw(rng), Output: p.Output.Draw(rng), MaxTokens: 1024, Stop: "stop",
 		Room: 1 + rng.Uint64N(1<<63-1),
 	}

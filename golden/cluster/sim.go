@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/golden/internal/simkit"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
 // Units of virtual time.
@@ -17,7 +17,7 @@ const (
 
 // sim plays a Run: it is the clients, the gateway, and the network.
 type sim struct {
-	Agenda  simkit.Agenda
+	Agenda  simulator.Agenda
 	run     *Run
 	planned []*Request
 	servers []*server
@@ -175,7 +175,7 @@ func (s *sim) end(q *Request, at int64, how Outcome) {
 
 // newJob makes the half of a request that v does.
 func (v *server) newJob(q *Request) *job {
-	h := &Half{Server: v.index, Life: len(v.sim.run.Servers[v.index].Lives) - 1, RID: simkit.HexDigits(q.draws.rng, 32)}
+	h := &Half{Server: v.index, Life: len(v.sim.run.Servers[v.index].Lives) - 1, RID: simulator.HexDigits(q.draws.rng, 32)}
 	q.Halves = append(q.Halves, h)
 	j := &job{req: q, half: h, server: v, left: q.Prompt - q.Cached}
 	v.jobs = append(v.jobs, j)

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/golden/internal/goldentest"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/nsysexport/rows"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -90,7 +90,7 @@ func checkMeta(t *testing.T, f *export) {
 
 // TestWrite reads back all generations with all that CUDA graphs can be.
 func TestWrite(t *testing.T) {
-	r := goldentest.SimulateSmall(t, 3, func(c *simulator.Config) { c.DecodeDrift = -30 })
+	r := testinput.PlaySmall(t, 3, func(c *simulator.Config) { c.DecodeDrift = -30 })
 	for _, schema := range Schemas {
 		for _, graphs := range []GraphTrace{"", GraphsWhole, GraphsByNode} {
 			if graphs == GraphsWhole && schema == Schema2021 {
@@ -115,9 +115,9 @@ func TestWrite(t *testing.T) {
 
 // TestShapes reads back recordings of all kinds of deployments.
 func TestShapes(t *testing.T) {
-	for _, test := range goldentest.TraceConfigs {
+	for _, test := range testinput.TraceConfigs {
 		t.Run(test.Name, func(t *testing.T) {
-			r := goldentest.SimulateSmall(t, 3, test.Change)
+			r := testinput.PlaySmall(t, 3, test.Change)
 			c := smallConfig(r)
 			test.Record(&c.Torch)
 			files := record(t, r, c)
@@ -223,7 +223,7 @@ func checkDetails(t *testing.T, f *export) {
 
 // TestGraphs compares the runs of graphs with the kernels in them.
 func TestGraphs(t *testing.T) {
-	r := goldentest.SimulateSmall(t, 3, func(c *simulator.Config) { c.DecodeDrift = 300 })
+	r := testinput.PlaySmall(t, 3, func(c *simulator.Config) { c.DecodeDrift = 300 })
 	c := smallConfig(r)
 	c.Torch.Graphs = true
 	launch := func(p *rows.Place) string { return fmt.Sprint(p.PID, p.Correlation) }
@@ -269,11 +269,11 @@ func TestGraphs(t *testing.T) {
 // both on the clocks of the hosts.
 func TestExportsAgreeWithTraces(t *testing.T) {
 	for _, graphs := range []bool{false, true} {
-		r := goldentest.SimulateSmall(t, 5, goldentest.TwoHosts)
+		r := testinput.PlaySmall(t, 5, testinput.TwoHosts)
 		c := smallConfig(r)
 		c.Torch.Graphs = graphs
 		files := record(t, r, c)
-		for _, tr := range goldentest.ReadTraces(t, r, c.Torch) {
+		for _, tr := range testinput.ReadTraces(t, r, c.Torch) {
 			var want, got []string
 			for _, e := range tr.OfCategory("kernel") {
 				want = append(want, fmt.Sprintln(e.Start, e.End, e.Name, e.Args["device"], e.Args["stream"]))
@@ -298,7 +298,7 @@ func TestExportsAgreeWithTraces(t *testing.T) {
 }
 
 func TestPieces(t *testing.T) {
-	r := goldentest.SimulateSmall(t, 3, func(c *simulator.Config) { c.DecodeDrift = 80 })
+	r := testinput.PlaySmall(t, 3, func(c *simulator.Config) { c.DecodeDrift = 80 })
 	c := smallConfig(r)
 	whole := record(t, r, c)
 	c.Pieces = 3
@@ -334,7 +334,7 @@ func TestPieces(t *testing.T) {
 }
 
 func TestClocks(t *testing.T) {
-	r := goldentest.SimulateSmall(t, 3, func(c *simulator.Config) {})
+	r := testinput.PlaySmall(t, 3, func(c *simulator.Config) {})
 	c := smallConfig(r)
 	plain := record(t, r, c)
 	c.Shift, c.Unclocked = -17*time.Second-1, []string{"decode-0"}
@@ -349,7 +349,7 @@ func TestClocks(t *testing.T) {
 		if off := plain[i].Kernels[0].Start - f.Kernels[0].Start; off != want || f.Meta.Absolute != (want == 0) {
 			t.Errorf("%s: the first kernel is off by %d", f.truth.Name, off)
 		}
-		if skew := plain[i].truth.ClockOffsetNs; goldentest.Abs(skew-int64(r.Config.PrefillSkew)) > 1 && goldentest.Abs(skew-int64(r.Config.DecodeSkew)) > 1 {
+		if skew := plain[i].truth.ClockOffsetNs; testinput.Abs(skew-int64(r.Config.PrefillSkew)) > 1 && testinput.Abs(skew-int64(r.Config.DecodeSkew)) > 1 {
 			t.Errorf("%s: clock off by %d", f.truth.Name, skew)
 		}
 		for _, p := range f.truth.Processes {
@@ -369,7 +369,7 @@ func TestClocks(t *testing.T) {
 }
 
 func TestBytes(t *testing.T) {
-	r := goldentest.SimulateSmall(t, 3, func(c *simulator.Config) {})
+	r := testinput.PlaySmall(t, 3, func(c *simulator.Config) {})
 	for _, schema := range Schemas {
 		c := smallConfig(r)
 		c.Schema, c.Torch.Graphs = schema, true
@@ -401,7 +401,7 @@ func TestBytes(t *testing.T) {
 
 // TestSecretIsNotRead looks for the secret in all that is read of a file.
 func TestSecretIsNotRead(t *testing.T) {
-	r := goldentest.SimulateSmall(t, 3, func(c *simulator.Config) {})
+	r := testinput.PlaySmall(t, 3, func(c *simulator.Config) {})
 	c := smallConfig(r)
 	for _, f := range record(t, r, c) {
 		text := fmt.Sprintf("%+v %+v %+v %+v", f.Meta, f.Processes, f.Threads, f.Messages)
@@ -415,7 +415,7 @@ func TestSecretIsNotRead(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	r := goldentest.SimulateSmall(t, 1, func(c *simulator.Config) {})
+	r := testinput.PlaySmall(t, 1, func(c *simulator.Config) {})
 	for _, test := range []struct {
 		want   string
 		host   string

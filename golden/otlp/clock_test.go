@@ -5,16 +5,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/golden/internal/goldentest"
 	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // TestDriftIsInTheSpans compares a run whose clocks drift with the same one
 // whose clocks do not.
 func TestDriftIsInTheSpans(t *testing.T) {
 	change := func(c *simulator.Config) { c.RanksPerHost, c.HostSkew = 1, 2*time.Millisecond }
-	straight := goldentest.ReadSpans(t, goldentest.SimulateSmall(t, 31, change))
-	drifting := goldentest.ReadSpans(t, goldentest.SimulateSmall(t, 31, func(c *simulator.Config) {
+	straight := testinput.ReadSpans(t, testinput.PlaySmall(t, 31, change))
+	drifting := testinput.ReadSpans(t, testinput.PlaySmall(t, 31, func(c *simulator.Config) {
 		change(c)
 		c.PrefillDrift, c.DecodeDrift, c.HostDrift = 40, -25, 7
 	}))

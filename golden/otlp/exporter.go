@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 
-	"github.com/sgtrace/sgtrace/golden/internal/simkit"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
 // Units of time, in nanoseconds.
@@ -34,7 +34,7 @@ const (
 type Exporter struct {
 	w       *bufio.Writer
 	err     error // of the first failed write
-	live    simkit.Queue[ended]
+	live    simulator.Queue[ended]
 	clients []batch // by process
 	line    batch   // of the Collector
 }
@@ -192,7 +192,7 @@ func resource(a Attributes, scope string) Resource {
 
 // uuid returns a random UUID of version 4.
 func uuid(rng *rand.Rand) string {
-	h := []byte(simkit.HexDigits(rng, 32))
+	h := []byte(simulator.HexDigits(rng, 32))
 	h[12] = '4'
 	h[16] = "89ab"[rng.IntN(4)]
 	s := string(h)

@@ -9,15 +9,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/golden/internal/goldentest"
 	"github.com/sgtrace/sgtrace/golden/otlp"
 	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 func TestSpansFormTheDocumentedTree(t *testing.T) {
-	for _, test := range goldentest.Configs {
+	for _, test := range testinput.Configs {
 		t.Run(test.Name, func(t *testing.T) {
-			d := goldentest.ReadSmall(t, test.Name)
+			d := testinput.ReadSmall(t, test.Name)
 			for _, s := range d.Spans {
 				if err := checkSpan(d, s); err != nil {
 					t.Fatalf("%s span %q: %v", s.Layer(), s.Name, err)
@@ -42,7 +42,7 @@ const (
 )
 
 // checkSpan checks one span against the facts about SGLang's dumps.
-func checkSpan(d *goldentest.Dump, s *goldentest.Span) error {
+func checkSpan(d *testinput.Dump, s *testinput.Span) error {
 	if s.Kind != 1 || s.End < s.Start {
 		return fmt.Errorf("kind %d, %d ns", s.Kind, s.End-s.Start)
 	}
@@ -50,14 +50,14 @@ func checkSpan(d *goldentest.Dump, s *goldentest.Span) error {
 		return fmt.Errorf("after its parent %q", s.Parent.Name)
 	}
 	switch s.Layer() {
-	case goldentest.LayerGateway:
+	case testinput.LayerGateway:
 		if s.Parent != nil || s.Flags != sampled || len(s.Events) == 0 {
 			return fmt.Errorf("flags %d, %d events", s.Flags, len(s.Events))
 		}
-	case goldentest.LayerRoot:
+	case testinput.LayerRoot:
 		return checkRoot(d, s)
-	case goldentest.LayerThread:
-		if s.Parent == nil || s.Parent.Layer() != goldentest.LayerRoot || !threadPart.MatchString(s.Name) {
+	case testinput.LayerThread:
+		if s.Parent == nil || s.Parent.Layer() != testinput.LayerRoot || !threadPart.MatchString(s.Name) {
 			return fmt.Errorf("odd name or no root above")
 		}
 		if failed := s.Status.Code == 2; failed != (s.Attributes.Text("reason") != "") {
@@ -69,7 +69,7 @@ func checkSpan(d *goldentest.Dump, s *goldentest.Span) error {
 	return nil
 }
 
-func checkRoot(d *goldentest.Dump, s *goldentest.Span) error {
+func checkRoot(d *testinput.Dump, s *testinput.Span) error {
 	gateway := d.Run.Config.Mode == simulator.PDGateway
 	wide := !strings.HasPrefix(s.TraceID, "0000000000000000")
 	flags := local
@@ -91,8 +91,8 @@ func checkRoot(d *goldentest.Dump, s *goldentest.Span) error {
 	return onGrid(s.Start, s.End)
 }
 
-func checkSlice(d *goldentest.Dump, s *goldentest.Span) error {
-	if s.Parent == nil || s.Parent.Layer() == goldentest.LayerRoot || s.Parent.Layer() == goldentest.LayerGateway {
+func checkSlice(d *testinput.Dump, s *testinput.Span) error {
+	if s.Parent == nil || s.Parent.Layer() == testinput.LayerRoot || s.Parent.Layer() == testinput.LayerGateway {
 		return fmt.Errorf("no thread above")
 	}
 	if err := onGrid(s.Start); err != nil {
@@ -103,13 +103,13 @@ func checkSlice(d *goldentest.Dump, s *goldentest.Span) error {
 			return err
 		}
 	}
-	first := s.Parent.Layer() == goldentest.LayerThread && s.Name != "tokenize"
+	first := s.Parent.Layer() == testinput.LayerThread && s.Name != "tokenize"
 	if linked := len(s.Links) == 1; linked != first && d.Run.Config.Level > 0 {
 		return fmt.Errorf("%d links", len(s.Links))
 	}
 	for _, l := range s.Links {
-		to := d.ByID[goldentest.SpanKey{Trace: l.TraceID, Span: l.SpanID}]
-		if to == nil || to.Layer() != goldentest.LayerSlice || to.Root() != s.Root() {
+		to := d.ByID[testinput.SpanKey{Trace: l.TraceID, Span: l.SpanID}]
+		if to == nil || to.Layer() != testinput.LayerSlice || to.Root() != s.Root() {
 			return fmt.Errorf("link to %v", to)
 		}
 		flags := local
@@ -138,17 +138,17 @@ func onGrid(times ...int64) error {
 // TestEventsAreWhereSGLangPutsThem checks that each event is on the slice around
 // it that ended first, or on the thread if there is none.
 func TestEventsAreWhereSGLangPutsThem(t *testing.T) {
-	for _, test := range goldentest.Configs {
+	for _, test := range testinput.Configs {
 		t.Run(test.Name, func(t *testing.T) {
-			d := goldentest.ReadSmall(t, test.Name)
-			around := map[*goldentest.Span][]*goldentest.Span{} // slices that take events, by thread
+			d := testinput.ReadSmall(t, test.Name)
+			around := map[*testinput.Span][]*testinput.Span{} // slices that take events, by thread
 			for _, s := range d.Spans {
-				if s.Layer() == goldentest.LayerSlice && s.Name != "decode_forward" {
+				if s.Layer() == testinput.LayerSlice && s.Name != "decode_forward" {
 					around[s.Thread()] = append(around[s.Thread()], s)
 				}
 			}
 			for _, s := range d.Spans {
-				if s.Layer() == goldentest.LayerGateway || s.Layer() == goldentest.LayerRoot {
+				if s.Layer() == testinput.LayerGateway || s.Layer() == testinput.LayerRoot {
 					continue
 				}
 				for _, e := range s.Events {
@@ -189,12 +189,12 @@ func TestSeedDecidesEverything(t *testing.T) {
 	for _, mode := range []simulator.Mode{simulator.PDGateway, simulator.PDDirect, simulator.Unified} {
 		t.Run(mode.String(), func(t *testing.T) {
 			change := func(c *simulator.Config) { c.Mode, c.Requests = mode, 60 }
-			dump, truth := output(t, goldentest.Simulate(t, 1, change))
-			again, againTruth := output(t, goldentest.Simulate(t, 1, change))
+			dump, truth := output(t, testinput.Play(t, 1, change))
+			again, againTruth := output(t, testinput.Play(t, 1, change))
 			if !bytes.Equal(dump, again) || !bytes.Equal(truth, againTruth) {
 				t.Error("the same seed gave other bytes")
 			}
-			other, otherTruth := output(t, goldentest.Simulate(t, 2, change))
+			other, otherTruth := output(t, testinput.Play(t, 2, change))
 			if bytes.Equal(dump, other) || bytes.Equal(truth, otherTruth) {
 				t.Error("another seed gave the same bytes")
 			}
@@ -204,7 +204,7 @@ func TestSeedDecidesEverything(t *testing.T) {
 
 // TestTruthIsTheSameAfterWriting guards against state that a writer leaves behind.
 func TestTruthIsTheSameAfterWriting(t *testing.T) {
-	r := goldentest.Simulate(t, 3, func(c *simulator.Config) {})
+	r := testinput.Play(t, 3, func(c *simulator.Config) {})
 	before, err := json.Marshal(r.Truth())
 	if err != nil {
 		t.Fatal(err)
@@ -215,9 +215,9 @@ func TestTruthIsTheSameAfterWriting(t *testing.T) {
 }
 
 func TestWriteErrorIsReported(t *testing.T) {
-	r := goldentest.Simulate(t, 1, func(c *simulator.Config) { c.Requests = 50 })
+	r := testinput.Play(t, 1, func(c *simulator.Config) { c.Requests = 50 })
 	for _, left := range []int{0, 1000, 200_000} {
-		if err := otlp.Write(&goldentest.BrokenWriter{Left: left}, r); !errors.Is(err, goldentest.ErrBroken) {
+		if err := otlp.Write(&testinput.BrokenWriter{Left: left}, r); !errors.Is(err, testinput.ErrBroken) {
 			t.Errorf("after %d bytes: error %v", left, err)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 
-	"github.com/sgtrace/sgtrace/golden/internal/simkit"
+	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
 // TraceID is the id of a trace, big endian.
@@ -76,7 +76,7 @@ func (s *Span) append(b []byte) []byte {
 		b = appendID(append(b, `,"parentSpanId":`...), s.Parent)
 	}
 	b = strconv.AppendInt(append(b, `,"flags":`...), int64(s.Flags), 10)
-	b = simkit.AppendText(append(b, `,"name":`...), s.Name)
+	b = simulator.AppendText(append(b, `,"name":`...), s.Name)
 	b = strconv.AppendInt(append(b, `,"kind":1,"startTimeUnixNano":"`...), s.Start, 10)
 	b = strconv.AppendInt(append(b, `","endTimeUnixNano":"`...), s.End, 10)
 	b = append(b, '"')
@@ -88,7 +88,7 @@ func (s *Span) append(b []byte) []byte {
 			b = append(b, ',')
 		}
 		b = strconv.AppendInt(append(b, `{"timeUnixNano":"`...), e.At, 10)
-		b = simkit.AppendText(append(b, `","name":`...), e.Name)
+		b = simulator.AppendText(append(b, `","name":`...), e.Name)
 		b = append(e.Attributes.append(b), '}')
 	}
 	if len(s.Events) > 0 {
@@ -125,14 +125,14 @@ func (a *Attributes) key(k, kind string) {
 	if len(*a) > 0 {
 		*a = append(*a, ',')
 	}
-	*a = simkit.AppendText(append(*a, `{"key":`...), k)
+	*a = simulator.AppendText(append(*a, `{"key":`...), k)
 	*a = append(append(append(*a, `,"value":{"`...), kind...), `":`...)
 }
 
 // Text adds an attribute that is a string.
 func (a *Attributes) Text(k, v string) {
 	a.key(k, "stringValue")
-	*a = append(simkit.AppendText(*a, v), "}}"...)
+	*a = append(simulator.AppendText(*a, v), "}}"...)
 }
 
 // Integer adds an attribute that is a whole number.

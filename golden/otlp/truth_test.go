@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/golden/internal/goldentest"
 	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // near reports whether two times, or durations that were put on the grid twice,
@@ -14,10 +14,10 @@ import (
 func near(a, b int64) bool { return a-b < 512 && b-a < 512 }
 
 // rootsOf returns the roots of a dump by rid.
-func rootsOf(d *goldentest.Dump) map[string]*goldentest.Span {
-	roots := map[string]*goldentest.Span{}
+func rootsOf(d *testinput.Dump) map[string]*testinput.Span {
+	roots := map[string]*testinput.Span{}
 	for _, s := range d.Spans {
-		if s.Layer() == goldentest.LayerRoot {
+		if s.Layer() == testinput.LayerRoot {
 			roots[s.Attributes.Text("rid")] = s
 		}
 	}
@@ -25,9 +25,9 @@ func rootsOf(d *goldentest.Dump) map[string]*goldentest.Span {
 }
 
 func TestTruthMatchesTheSpans(t *testing.T) {
-	for _, test := range goldentest.Configs {
+	for _, test := range testinput.Configs {
 		t.Run(test.Name, func(t *testing.T) {
-			d := goldentest.ReadSmall(t, test.Name)
+			d := testinput.ReadSmall(t, test.Name)
 			truth := d.Run.Truth()
 			roots := rootsOf(d)
 			stages := stageTimes(d)
@@ -46,10 +46,10 @@ func TestTruthMatchesTheSpans(t *testing.T) {
 type stageKey struct{ rid, stage, rank string }
 
 // stageTimes sums up the slices of a dump.
-func stageTimes(d *goldentest.Dump) map[stageKey]simulator.StageTime {
+func stageTimes(d *testinput.Dump) map[stageKey]simulator.StageTime {
 	sums := map[stageKey]simulator.StageTime{}
 	for _, s := range d.Spans {
-		if s.Layer() != goldentest.LayerSlice {
+		if s.Layer() != testinput.LayerSlice {
 			continue
 		}
 		k := stageKey{s.Root().Attributes.Text("rid"), s.Name, wireRank(s)}
@@ -62,7 +62,7 @@ func stageTimes(d *goldentest.Dump) map[stageKey]simulator.StageTime {
 }
 
 // wireRank returns the rank of a slice's thread as truth.json prints it.
-func wireRank(s *goldentest.Span) string {
+func wireRank(s *testinput.Span) string {
 	k := simulator.NoRank
 	for _, part := range []struct {
 		key string
@@ -75,7 +75,7 @@ func wireRank(s *goldentest.Span) string {
 	return k.String()
 }
 
-func compareHalf(t *testing.T, d *goldentest.Dump, h *simulator.HalfTruth, root *goldentest.Span, stages map[stageKey]simulator.StageTime) {
+func compareHalf(t *testing.T, d *testinput.Dump, h *simulator.HalfTruth, root *testinput.Span, stages map[stageKey]simulator.StageTime) {
 	t.Helper()
 	skew := d.Skew(root)
 	if !near(root.Start-skew, h.StartNs) || !near(root.End-skew, h.EndNs) {
@@ -101,7 +101,7 @@ func compareHalf(t *testing.T, d *goldentest.Dump, h *simulator.HalfTruth, root 
 }
 
 // compareRequest checks what the user saw against the spans, put on one clock.
-func compareRequest(t *testing.T, d *goldentest.Dump, q *simulator.RequestTruth, roots map[string]*goldentest.Span) {
+func compareRequest(t *testing.T, d *testinput.Dump, q *simulator.RequestTruth, roots map[string]*testinput.Span) {
 	t.Helper()
 	arrival := int64(math.MaxInt64)
 	for _, h := range q.Halves {
@@ -132,7 +132,7 @@ func compareRequest(t *testing.T, d *goldentest.Dump, q *simulator.RequestTruth,
 	}
 }
 
-func compareCounts(t *testing.T, d *goldentest.Dump, c *simulator.CountTruth) {
+func compareCounts(t *testing.T, d *testinput.Dump, c *simulator.CountTruth) {
 	t.Helper()
 	if len(d.Spans) != c.Spans {
 		t.Errorf("%d spans, truth %d", len(d.Spans), c.Spans)
@@ -140,7 +140,7 @@ func compareCounts(t *testing.T, d *goldentest.Dump, c *simulator.CountTruth) {
 	kinds, slices, events, errors := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	for _, s := range d.Spans {
 		kinds[s.Layer()]++
-		if s.Layer() == goldentest.LayerSlice {
+		if s.Layer() == testinput.LayerSlice {
 			slices[s.Name]++
 		}
 		for _, e := range s.Events {
@@ -172,8 +172,8 @@ func compareCounts(t *testing.T, d *goldentest.Dump, c *simulator.CountTruth) {
 // TestStragglerEndsLast looks for the straggler as a user would: which rank is the
 // last of its TP group to end a token?
 func TestStragglerEndsLast(t *testing.T) {
-	for _, test := range goldentest.Configs {
-		d := goldentest.ReadSmall(t, test.Name)
+	for _, test := range testinput.Configs {
+		d := testinput.ReadSmall(t, test.Name)
 		r := d.Run
 		truth := r.Truth().Straggler
 		if truth == nil || truth.Steps < 100 || r.Config.Level < 3 || r.Config.Straggler.PP < r.Serving().Size.PP-1 {
@@ -181,7 +181,7 @@ func TestStragglerEndsLast(t *testing.T) {
 		}
 		t.Run(test.Name, func(t *testing.T) {
 			type token struct{ rid, group, count string }
-			last := map[token]*goldentest.Span{}
+			last := map[token]*testinput.Span{}
 			for _, s := range d.Spans {
 				if s.Name != "decode_loop" {
 					continue
@@ -219,14 +219,14 @@ func TestStragglerEndsLast(t *testing.T) {
 // TestImbalanceIsAsPlanted counts the requests of each DP rank in the spans.
 func TestImbalanceIsAsPlanted(t *testing.T) {
 	for _, mode := range []simulator.Mode{simulator.PDGateway, simulator.PDDirect, simulator.Unified} {
-		r := goldentest.Simulate(t, 23, func(c *simulator.Config) { c.Mode = mode })
-		d, truth := goldentest.ReadSpans(t, r), r.Truth()
+		r := testinput.Play(t, 23, func(c *simulator.Config) { c.Mode = mode })
+		d, truth := testinput.ReadSpans(t, r), r.Truth()
 		im := truth.Imbalance
 		roots := rootsOf(d)
 		var before, after [2]int
-		dp := map[*goldentest.Span]int{}
+		dp := map[*testinput.Span]int{}
 		for _, s := range d.Spans {
-			if s.Layer() == goldentest.LayerThread && s.Attributes.Text("dp_rank") != "" {
+			if s.Layer() == testinput.LayerThread && s.Attributes.Text("dp_rank") != "" {
 				dp[s.Parent], _ = strconv.Atoi(s.Attributes.Text("dp_rank"))
 			}
 		}

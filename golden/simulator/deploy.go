@@ -5,8 +5,6 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
-
-	"github.com/sgtrace/sgtrace/golden/internal/simkit"
 )
 
 // Pids are those of containers: all hosts have the same.
@@ -46,7 +44,7 @@ func (r *Run) addHosts(rng *rand.Rand, does Role, c Clock, size Parallel) int {
 		address := firstAddress + len(r.Hosts)
 		r.Hosts = append(r.Hosts, Host{
 			Name:    fmt.Sprintf("%s-%d", does, i),
-			ID:      simkit.HexDigits(rng, 32),
+			ID:      HexDigits(rng, 32),
 			Address: fmt.Sprintf("10.0.%d.%d", address>>8, address&0xff),
 			Clock:   c,
 		})

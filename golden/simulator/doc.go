@@ -17,4 +17,7 @@
 //
 // What is modeled is SGLang with --disable-overlap-schedule, without prefix cache,
 // speculative decoding, priorities and mooncake's own spans.
+//
+// Other simulators share its virtual time (agenda.go), and all writers how files, random
+// identifiers, and text in JSON are written (writing.go).
 package simulator

@@ -3,8 +3,6 @@ package simulator
 import (
 	"fmt"
 	"math/rand/v2"
-
-	"github.com/sgtrace/sgtrace/golden/internal/simkit"
 )
 
 // Units of virtual time.
@@ -29,7 +27,7 @@ const (
 // sim plays a Run. Between the tokenizer and the engines it is the network: what
 // crosses it takes a little time.
 type sim struct {
-	Agenda  simkit.Agenda
+	Agenda  Agenda
 	run     *Run
 	rng     *rand.Rand
 	engines [][]*engine // by instance, then DP rank

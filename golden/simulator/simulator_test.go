@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/golden/internal/goldentest"
 	"github.com/sgtrace/sgtrace/golden/simulator"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // TestDefaultShowsEverything checks that the demo has what it promises.
@@ -20,30 +20,30 @@ func TestDefaultShowsEverything(t *testing.T) {
 		{simulator.PDGateway, []string{"finished", "client_canceled", "client_gone", "transfer_failed"}, []string{"schedule", "retract"}},
 		{simulator.Unified, []string{"finished", "client_canceled", "client_gone", "queue_full"}, []string{"schedule", "retract"}},
 	} {
-		truth := goldentest.Simulate(t, 1, func(c *simulator.Config) { c.Mode = test.mode }).Truth()
+		truth := testinput.Play(t, 1, func(c *simulator.Config) { c.Mode = test.mode }).Truth()
 		for _, o := range test.outcomes {
-			if goldentest.CountOf(t, truth.Counts.Outcomes, o) == 0 {
+			if testinput.CountOf(t, truth.Counts.Outcomes, o) == 0 {
 				t.Errorf("%v: nobody ended as %s", test.mode, o)
 			}
 		}
 		for _, e := range test.events {
-			if goldentest.CountOf(t, truth.Counts.Events, e) == 0 {
+			if testinput.CountOf(t, truth.Counts.Events, e) == 0 {
 				t.Errorf("%v: no %s event", test.mode, e)
 			}
 		}
 		if n := truth.Counts.Spans; n < 10_000 || n > 20_000 {
 			t.Errorf("%v: %d spans, want ten to twenty thousand", test.mode, n)
 		}
-		if len(truth.Slow) == 0 || goldentest.CountOf(t, truth.Counts.Slices, "chunked_prefill") == 0 {
+		if len(truth.Slow) == 0 || testinput.CountOf(t, truth.Counts.Slices, "chunked_prefill") == 0 {
 			t.Errorf("%v: no slow requests or no chunks", test.mode)
 		}
 	}
 }
 
 func TestEveryRequestEndsOnce(t *testing.T) {
-	for _, test := range goldentest.Configs {
+	for _, test := range testinput.Configs {
 		t.Run(test.Name, func(t *testing.T) {
-			r := goldentest.SimulateSmall(t, 7, test.Change)
+			r := testinput.PlaySmall(t, 7, test.Change)
 			total := 0
 			for _, row := range r.Truth().Counts.Outcomes {
 				total += row.Count
@@ -61,9 +61,9 @@ func TestEveryRequestEndsOnce(t *testing.T) {
 }
 
 func TestRanksRunInLockstep(t *testing.T) {
-	for _, test := range goldentest.Configs {
+	for _, test := range testinput.Configs {
 		t.Run(test.Name, func(t *testing.T) {
-			if err := simulator.CheckLockstep(goldentest.SimulateSmall(t, 5, test.Change)); err != nil {
+			if err := simulator.CheckLockstep(testinput.PlaySmall(t, 5, test.Change)); err != nil {
 				t.Error(err)
 			}
 		})

@@ -5,8 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
-
-	"github.com/sgtrace/sgtrace/golden/internal/simkit"
 )
 
 const (
@@ -70,7 +68,7 @@ func (r *Run) draw(rng *rand.Rand, at int64) *Request {
 		q.Room = 1 + rng.Uint64N(1<<63-1) // 0 would be no room
 	}
 	for i := range r.Instances {
-		h := &Half{Instance: i, ID: simkit.HexDigits(rng, 32)}
+		h := &Half{Instance: i, ID: HexDigits(rng, 32)}
 		if c.Mode == Unified && rng.Float64() < namedShare {
 			h.ID = "chat_" + letters(rng, 6) + "_" + h.ID
 		}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-
-	"github.com/sgtrace/sgtrace/golden/internal/simkit"
 )
 
 // An Allocator is an allocator at work, and what it really had.
@@ -15,7 +13,7 @@ type Allocator struct {
 	next                 uint64
 	blocks               []memoryBlock
 	reserved, allocated  int64
-	entries              []simkit.Dict
+	entries              []dict
 	frames               [][]any // of places
 	ring                 int
 	use                  []memoryUse // behind each entry that is in the ring
@@ -55,15 +53,15 @@ func IdleAllocator(device int64, ring int) *Allocator {
 	r := &Allocator{device: device, next: 0x7f0000000000, ring: ring}
 	for i := range places {
 		r.frames = append(r.frames, []any{
-			simkit.Dict{{"name", "torch::unwind::unwind()"}, {"filename", "??"}, {"line", int64(0)}},
-			simkit.Dict{{"name", "_call_impl"}, {"filename", "/usr/lib/python3.12/site-packages/torch/nn/modules/module.py"}, {"line", int64(1750)}},
-			simkit.Dict{{"name", "forward"}, {"filename", fmt.Sprintf("/sgl/srt/layers/layer%d.py", i)}, {"line", int64(40 + i)}},
+			dict{{"name", "torch::unwind::unwind()"}, {"filename", "??"}, {"line", int64(0)}},
+			dict{{"name", "_call_impl"}, {"filename", "/usr/lib/python3.12/site-packages/torch/nn/modules/module.py"}, {"line", int64(1750)}},
+			dict{{"name", "forward"}, {"filename", fmt.Sprintf("/sgl/srt/layers/layer%d.py", i)}, {"line", int64(40 + i)}},
 		})
 	}
 	var native []any
 	for _, name := range []string{"torch::unwind::unwind()", "c10::cuda::CUDACachingAllocator::Native::NativeCachingAllocator::allocate(unsigned long)", "at::_ops::mm::call(at::Tensor const&, at::Tensor const&)",
 		"torch::autograd::generated::MmBackward0::apply(std::vector<at::Tensor>&&)", "execute_native_thread_routine"} {
-		native = append(native, simkit.Dict{{"name", name}, {"filename", "??"}, {"line", int64(0)}})
+		native = append(native, dict{{"name", name}, {"filename", "??"}, {"line", int64(0)}})
 	}
 	r.frames = append(r.frames, native)
 	return r
@@ -76,7 +74,7 @@ func NewAllocator(seed uint64, device int64, steps, ring int) *Allocator {
 	for range steps {
 		switch live := r.live(); {
 		case rng.IntN(50) == 0:
-			r.record("oom", simkit.Dict{{"device_free", int64(1 << 20)}}, 1<<34, rng.IntN(places))
+			r.record("oom", dict{{"device_free", int64(1 << 20)}}, 1<<34, rng.IntN(places))
 		case len(live) > 0 && rng.IntN(100) < 45:
 			r.Free(live[rng.IntN(len(live))])
 		default:
@@ -101,22 +99,22 @@ func (r *Allocator) Alloc(size int64, place int) int {
 		r.blocks = append(r.blocks, memoryBlock{address: r.next, takes: takes})
 		r.next += uint64(takes)
 		r.reserved += takes
-		r.record("segment_alloc", simkit.Dict{{"addr", int64(r.blocks[i].address)}}, takes, place)
+		r.record("segment_alloc", dict{{"addr", int64(r.blocks[i].address)}}, takes, place)
 	}
 	b := &r.blocks[i]
 	b.free, b.asked, b.place = false, size, place
 	r.allocated += size
-	r.record("alloc", simkit.Dict{{"addr", int64(b.address)}}, size, place)
+	r.record("alloc", dict{{"addr", int64(b.address)}}, size, place)
 	return i
 }
 
 // Free gives a block back.
 func (r *Allocator) Free(i int) {
 	b := &r.blocks[i]
-	r.record("free_requested", simkit.Dict{{"addr", int64(b.address)}}, b.asked, b.place)
+	r.record("free_requested", dict{{"addr", int64(b.address)}}, b.asked, b.place)
 	b.free = true
 	r.allocated -= b.asked
-	r.record("free_completed", simkit.Dict{{"addr", int64(b.address)}}, b.asked, b.place)
+	r.record("free_completed", dict{{"addr", int64(b.address)}}, b.asked, b.place)
 }
 
 // Keep allocates a block that is never freed: a leak.
@@ -160,7 +158,7 @@ func (r *Allocator) live() (list []int) {
 	return list
 }
 
-func get(d simkit.Dict, key string) any {
+func get(d dict, key string) any {
 	for _, item := range d {
 		if item[0] == key {
 			return item[1]
@@ -170,8 +168,8 @@ func get(d simkit.Dict, key string) any {
 }
 
 // record adds an entry, and drops the oldest one of a full ring.
-func (r *Allocator) record(action string, what simkit.Dict, size int64, place int) {
-	e := append(simkit.Dict{{"action", action}}, what...)
+func (r *Allocator) record(action string, what dict, size int64, place int) {
+	e := append(dict{{"action", action}}, what...)
 	r.entries = append(r.entries, append(e, [2]any{"size", size}, [2]any{"stream", int64(0)}, [2]any{"time_us", allocatorStart + r.now}, [2]any{"frames", r.frames[place]}))
 	r.use = append(r.use, memoryUse{r.allocated, r.reserved})
 	if len(r.entries) > r.ring {
@@ -229,10 +227,10 @@ func MemorySnapshot(runs ...*Allocator) []byte {
 			if b.free {
 				state = "inactive"
 			}
-			of := simkit.Dict{{"address", int64(b.address)}, {"size", b.takes}, {"requested_size", b.asked}, {"state", state}, {"frames", r.frames[b.place]}}
-			segments = append(segments, simkit.Dict{{"device", r.device}, {"address", int64(b.address)}, {"total_size", b.takes}, {"stream", int64(0)}, {"segment_type", "large"},
-				{"segment_pool_id", simkit.Pair{pool, int64(0)}}, {"is_expandable", false}, {"blocks", []any{of}}})
+			of := dict{{"address", int64(b.address)}, {"size", b.takes}, {"requested_size", b.asked}, {"state", state}, {"frames", r.frames[b.place]}}
+			segments = append(segments, dict{{"device", r.device}, {"address", int64(b.address)}, {"total_size", b.takes}, {"stream", int64(0)}, {"segment_type", "large"},
+				{"segment_pool_id", pair{pool, int64(0)}}, {"is_expandable", false}, {"blocks", []any{of}}})
 		}
 	}
-	return simkit.Pickled(4, simkit.Dict{{"segments", segments}, {"device_traces", traces}, {"allocator_settings", simkit.Dict{{"PYTORCH_CUDA_ALLOC_CONF", ""}}}})
+	return pickled(4, dict{{"segments", segments}, {"device_traces", traces}, {"allocator_settings", dict{{"PYTORCH_CUDA_ALLOC_CONF", ""}}}})
 }

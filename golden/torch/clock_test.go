@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/golden/internal/goldentest"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // sync point is a collective of a group, by Comms Id, or by ordinal if there is none.
@@ -21,14 +21,14 @@ type syncPoint struct {
 
 // attendance is a rank in a collective, by true time.
 type attendance struct {
-	trace      *goldentest.Trace
-	event      *goldentest.Event
+	trace      *testinput.Trace
+	event      *testinput.Event
 	start, end int64
 }
 
 // sync points returns the collectives of a recording, and for each the ranks in it in
 // the order in which they came.
-func syncPoints(rec *goldentest.Recording) map[syncPoint][]attendance {
+func syncPoints(rec *testinput.Recording) map[syncPoint][]attendance {
 	met := map[syncPoint][]attendance{}
 	for _, tr := range rec.Traces {
 		ordinal := 0
@@ -53,13 +53,13 @@ func syncPoints(rec *goldentest.Recording) map[syncPoint][]attendance {
 
 // checkCollectives undoes the clocks of the hosts, and looks whether the ranks of
 // a group leave each collective together.
-func checkCollectives(t *testing.T, rec *goldentest.Recording) {
+func checkCollectives(t *testing.T, rec *testinput.Recording) {
 	c := &rec.Config
 	groups, err := torch.Groups(rec.Run, *c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	counts, lasts := make([]int, len(groups)), map[*goldentest.Trace]int{}
+	counts, lasts := make([]int, len(groups)), map[*testinput.Trace]int{}
 	for m, came := range syncPoints(rec) {
 		counts[m.group]++
 		if len(came) != groups[m.group].Size && c.Ragged == 0 {
@@ -68,7 +68,7 @@ func checkCollectives(t *testing.T, rec *goldentest.Recording) {
 		last := came[len(came)-1]
 		lasts[last.trace]++
 		for _, a := range came {
-			if off := goldentest.Abs(a.end - last.end); a.end < last.start || off > 6*int64(c.EndJitter)+2 {
+			if off := testinput.Abs(a.end - last.end); a.end < last.start || off > 6*int64(c.EndJitter)+2 {
 				t.Fatalf("a rank leaves %s %d ns off, %d ns after the last one came", m.id, off, a.end-last.start)
 			}
 			if a.event.Args["Collective name"] != last.event.Args["Collective name"] || a.event.Args["Seq"] != last.event.Args["Seq"] {
@@ -91,7 +91,7 @@ func checkCollectives(t *testing.T, rec *goldentest.Recording) {
 // TestStragglerComesLast looks for the straggler as a user would: who keeps the
 // others waiting?
 func TestStragglerComesLast(t *testing.T) {
-	r := goldentest.Simulate(t, 2, goldentest.TwoHosts)
+	r := testinput.Play(t, 2, testinput.TwoHosts)
 	c := torch.DefaultConfig(r)
 	truth, err := torch.WriteDir(t.TempDir(), r, c)
 	if err != nil {
@@ -110,16 +110,16 @@ func TestStragglerComesLast(t *testing.T) {
 func TestStepsAgreeWithSpans(t *testing.T) {
 	for _, change := range []func(*simulator.Config){
 		func(c *simulator.Config) { c.DecodeDrift = -30 },
-		goldentest.TwoHosts,
+		testinput.TwoHosts,
 		func(c *simulator.Config) {
 			c.Mode, c.Unified, c.Straggler.Factor = simulator.Unified, simulator.Parallel{TP: 2, PP: 2, DP: 2}, 0
 		},
 	} {
-		r := goldentest.SimulateSmall(t, 4, change)
+		r := testinput.PlaySmall(t, 4, change)
 		c := torch.DefaultConfig(r)
 		c.Layers, c.Stacks, c.To = 2, 0, c.From+300*time.Millisecond
 		scheduled, ended := schedules(t, r)
-		for _, tr := range goldentest.ReadTraces(t, r, c) {
+		for _, tr := range testinput.ReadTraces(t, r, c) {
 			steps := tr.Steps()
 			if len(steps) == 0 {
 				t.Errorf("%s has no steps", tr.Truth.Name)
@@ -150,8 +150,8 @@ func TestStepsAgreeWithSpans(t *testing.T) {
 func schedules(t *testing.T, r *simulator.Run) (scheduled, ended map[string][]int64) {
 	t.Helper()
 	scheduled, ended = map[string][]int64{}, map[string][]int64{}
-	for _, s := range goldentest.ReadSpans(t, r).Spans {
-		if s.Layer() != goldentest.LayerThread && s.Layer() != goldentest.LayerSlice {
+	for _, s := range testinput.ReadSpans(t, r).Spans {
+		if s.Layer() != testinput.LayerThread && s.Layer() != testinput.LayerSlice {
 			continue
 		}
 		a := s.Thread().Attributes

@@ -10,7 +10,12 @@
 //  3. [Write] writes them as libkineto would have (write.go, event.go).
 //
 // A snapshot of memory does not come from a run: an [Allocator] makes up what it did, and
-// [MemorySnapshot] writes it as Python's pickle does with protocol 4.
+// [MemorySnapshot] writes it as Python's pickle does with protocol 4. Neither do two other kinds of dumps,
+// which are pickles, too:
+//
+//   - [WriteHang] simulates ranks that enter collectives, one of which goes wrong, and writes what flight
+//     recorders would dump of them (hang.go), or logs (logs.go).
+//   - [PlayExperts] simulates a server whose tokens choose experts, and writes what SGLang's recorder would dump.
 //
 // Steps lie where they were in the run. Times are true time until they are written.
 package torch

@@ -4,7 +4,6 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/sgtrace/sgtrace/golden/internal/simkit"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
@@ -226,7 +225,7 @@ func (t *writer) metadata(name, key string, value any, pid, tid int, at int64) {
 		text(`, "tid": `).integer(int64(tid)).text(",\n    \"args\": {\n      \"" + key + `": `)
 	switch v := value.(type) {
 	case string:
-		t.buf = simkit.AppendText(t.buf, v)
+		t.buf = simulator.AppendText(t.buf, v)
 	case int:
 		t.integer(int64(v))
 	}

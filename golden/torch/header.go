@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/golden/internal/simkit"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
@@ -30,7 +29,7 @@ func (c *Capture) header(t *writer) {
 	if c.config().Stacks > 0 {
 		t.text("  \"with_stack\": 1,\n")
 	}
-	t.text(`  "trace_id": "` + strings.ToUpper(simkit.HexDigits(rng, 32)) + "\",\n").
+	t.text(`  "trace_id": "` + strings.ToUpper(simulator.HexDigits(rng, 32)) + "\",\n").
 		text(`  "distributedInfo": ` + c.distributed() + ",\n")
 	if c.config().RecordHost {
 		t.text(`  "host_name": "` + c.run().Hosts[c.Process().Host].Name + "\",\n")

@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/golden/internal/goldentest"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // checkTruth counts what truth has counted.
-func checkTruth(t *testing.T, rec *goldentest.Recording) {
+func checkTruth(t *testing.T, rec *testinput.Recording) {
 	for _, tr := range rec.Traces {
 		checkHeader(t, rec, tr)
 		counts := map[string]int{}
@@ -40,10 +40,10 @@ func checkTruth(t *testing.T, rec *goldentest.Recording) {
 		if collectives != f.Collectives {
 			t.Errorf("%s: %d collectives, truth %d", f.Name, collectives, f.Collectives)
 		}
-		if n := goldentest.CountOf(t, f.Steps, "prefill") + goldentest.CountOf(t, f.Steps, "decode"); len(tr.Steps()) != n {
+		if n := testinput.CountOf(t, f.Steps, "prefill") + testinput.CountOf(t, f.Steps, "decode"); len(tr.Steps()) != n {
 			t.Errorf("%s: %d steps, truth %d", f.Name, len(tr.Steps()), n)
 		}
-		if f.FirstNs != 0 && (goldentest.Abs(tr.Host.Clock.Undo(first)-f.FirstNs) > 1 || goldentest.Abs(tr.Host.Clock.Undo(last)-f.LastNs) > 1) {
+		if f.FirstNs != 0 && (testinput.Abs(tr.Host.Clock.Undo(first)-f.FirstNs) > 1 || testinput.Abs(tr.Host.Clock.Undo(last)-f.LastNs) > 1) {
 			t.Errorf("%s: from %d to %d, truth from %d to %d", f.Name, first, last, f.FirstNs, f.LastNs)
 		}
 	}
@@ -52,7 +52,7 @@ func checkTruth(t *testing.T, rec *goldentest.Recording) {
 // quarter is three months in nanoseconds. PyTorch counts from the beginning of one.
 const quarter = 7_889_238_000_000_000
 
-func checkHeader(t *testing.T, rec *goldentest.Recording, tr *goldentest.Trace) {
+func checkHeader(t *testing.T, rec *testinput.Recording, tr *testinput.Trace) {
 	t.Helper()
 	f := tr.Truth
 	host := f.Host
@@ -78,9 +78,9 @@ func checkHeader(t *testing.T, rec *goldentest.Recording, tr *goldentest.Trace) 
 
 // checkNesting checks that the slices of a thread nest, and that the kernels of
 // a stream and the copies, which do not even touch, come one after the other.
-func checkNesting(t *testing.T, rec *goldentest.Recording) {
+func checkNesting(t *testing.T, rec *testinput.Recording) {
 	for _, tr := range rec.Traces {
-		rows := map[string][]*goldentest.Event{}
+		rows := map[string][]*testinput.Event{}
 		for _, e := range tr.TraceEvents {
 			if e.Ph != "X" || e.Cat == "Trace" {
 				continue
@@ -103,14 +103,14 @@ func checkNesting(t *testing.T, rec *goldentest.Recording) {
 }
 
 // checkRow returns what is wrong with the slices of a row.
-func checkRow(events []*goldentest.Event) string {
-	slices.SortStableFunc(events, func(a, b *goldentest.Event) int {
+func checkRow(events []*testinput.Event) string {
+	slices.SortStableFunc(events, func(a, b *testinput.Event) int {
 		if a.Start != b.Start {
 			return int(min(max(a.Start-b.Start, -1), 1))
 		}
 		return int(min(max(b.End-a.End, -1), 1))
 	})
-	var open []*goldentest.Event
+	var open []*testinput.Event
 	for _, e := range events {
 		for len(open) > 0 && open[len(open)-1].End <= e.Start {
 			open = open[:len(open)-1]
@@ -128,10 +128,10 @@ func checkRow(events []*goldentest.Event) string {
 
 // checkLaunches checks that everything on the GPU was launched before, by a call
 // with an arrow to it, from the operator that it names.
-func checkLaunches(t *testing.T, rec *goldentest.Recording) {
+func checkLaunches(t *testing.T, rec *testinput.Recording) {
 	for _, tr := range rec.Traces {
-		calls, starts, ends := map[int]*goldentest.Event{}, map[int]int{}, map[int]int{}
-		operators := map[int]*goldentest.Event{}
+		calls, starts, ends := map[int]*testinput.Event{}, map[int]int{}, map[int]int{}
+		operators := map[int]*testinput.Event{}
 		for _, e := range tr.TraceEvents {
 			switch {
 			case e.Ph == "s":
@@ -167,7 +167,7 @@ func checkLaunches(t *testing.T, rec *goldentest.Recording) {
 		if least < 2000 || least > 10_100 && least != math.MaxInt64 {
 			t.Errorf("%s: a kernel starts %d ns after its launch", tr.Truth.Name, least)
 		}
-		if f := tr.Truth; rec.Config.Graphs && (graph == 0) != (goldentest.CountOf(t, f.Steps, "decode") == 0) {
+		if f := tr.Truth; rec.Config.Graphs && (graph == 0) != (testinput.CountOf(t, f.Steps, "decode") == 0) {
 			t.Errorf("%s: %d kernels in graphs", f.Name, graph)
 		}
 		stray := 0
@@ -183,7 +183,7 @@ func checkLaunches(t *testing.T, rec *goldentest.Recording) {
 }
 
 func TestSeedDecidesTheInside(t *testing.T) {
-	r := goldentest.SimulateSmall(t, 1, func(c *simulator.Config) {})
+	r := testinput.PlaySmall(t, 1, func(c *simulator.Config) {})
 	c := torch.DefaultConfig(r)
 	c.To = c.From + 100*time.Millisecond
 	write := func(seed uint64) []byte {
@@ -203,7 +203,7 @@ func TestSeedDecidesTheInside(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	r := goldentest.SimulateSmall(t, 1, func(c *simulator.Config) {})
+	r := testinput.PlaySmall(t, 1, func(c *simulator.Config) {})
 	for _, test := range []struct {
 		want   string
 		change func(*torch.Config)
@@ -222,7 +222,7 @@ func TestConfigIsChecked(t *testing.T) {
 			t.Errorf("error %v, want %q", err, test.want)
 		}
 	}
-	if _, err := torch.Write(&goldentest.BrokenWriter{Left: 200_000}, r, torch.DefaultConfig(r), 0); !errors.Is(err, goldentest.ErrBroken) {
+	if _, err := torch.Write(&testinput.BrokenWriter{Left: 200_000}, r, torch.DefaultConfig(r), 0); !errors.Is(err, testinput.ErrBroken) {
 		t.Errorf("error %v of a broken writer", err)
 	}
 }
@@ -255,13 +255,13 @@ func (n *counter) Write(b []byte) (int, error) {
 }
 
 func TestWrite(t *testing.T) {
-	for _, test := range goldentest.TraceConfigs {
+	for _, test := range testinput.TraceConfigs {
 		t.Run(test.Name, func(t *testing.T) {
-			r := goldentest.SimulateSmall(t, 3, test.Change)
+			r := testinput.PlaySmall(t, 3, test.Change)
 			c := torch.DefaultConfig(r)
 			c.To, c.Layers = c.From+250*time.Millisecond, 4
 			test.Record(&c)
-			rec := &goldentest.Recording{Run: r, Config: c, Traces: goldentest.ReadTraces(t, r, c)}
+			rec := &testinput.Recording{Run: r, Config: c, Traces: testinput.ReadTraces(t, r, c)}
 			kernels := 0
 			for _, tr := range rec.Traces {
 				kernels += len(tr.OfCategory("kernel"))
@@ -271,7 +271,7 @@ func TestWrite(t *testing.T) {
 			}
 			for _, check := range []struct {
 				name string
-				run  func(*testing.T, *goldentest.Recording)
+				run  func(*testing.T, *testinput.Recording)
 			}{
 				{"truth", checkTruth}, {"nesting", checkNesting},
 				{"launches", checkLaunches}, {"collectives", checkCollectives},

@@ -12,7 +12,6 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"github.com/sgtrace/sgtrace/golden/internal/simkit"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 )
 
@@ -202,7 +201,7 @@ func WriteDir(dir string, r *simulator.Run, c Config) (*Truth, error) {
 		all.Go(func() {
 			running <- struct{}{}
 			defer func() { <-running }()
-			errs[i] = simkit.WriteFile(filepath.Join(dir, capture.name()), func(w io.Writer) error {
+			errs[i] = simulator.WriteFile(filepath.Join(dir, capture.name()), func(w io.Writer) error {
 				f, err := capture.compress(w)
 				if err == nil {
 					truth.Files[i] = *f

@@ -11,7 +11,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/requests"
-	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/tokens"
@@ -77,7 +76,7 @@ func suspectsOf(collectives *collective.Collectives, gpus *gpu.GPUs) straggler.S
 
 // compareRanks has the verdict about stragglers first, then what profilers saw of ranks,
 // then what requests tell about them.
-func compareRanks(in *Reading, opt gpu.Options, objectives []slo.Objective) (*document.Document, error) {
+func compareRanks(in *Reading, opt gpu.Options, objectives []requests.Objective) (*document.Document, error) {
 	if in.onlyInFlight() {
 		return nil, errOnlyInFlight
 	}
@@ -134,7 +133,7 @@ func compareRanks(in *Reading, opt gpu.Options, objectives []slo.Objective) (*do
 		}
 		d.Add(ranks.Reports()...)
 		if objectives != nil {
-			d.Add(slo.Measure(in.Requests, objectives).RankReport())
+			d.Add(requests.MeasureGoodput(in.Requests, objectives).RankReport())
 		}
 		d.AddMain(requests.GroupStages(in.Requests, by).Report())
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gate"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/overview"
-	"github.com/sgtrace/sgtrace/analyze/slo"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/whatif"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
@@ -24,7 +24,7 @@ var summaryTables = []string{
 
 // SummaryOptions are what flags ask of the summary.
 type SummaryOptions struct {
-	Objectives []slo.Objective
+	Objectives []requests.Objective
 	Mutes      []finders.Mute
 	Alarms     *gate.Alarms // what it fails on; nil is nothing
 	Summing
@@ -90,11 +90,11 @@ func CheckPage(ctx *cli.Context) error {
 }
 
 // Objectives reads the flag --slo; nil is none.
-func Objectives(ctx *cli.Context) ([]slo.Objective, error) {
+func Objectives(ctx *cli.Context) ([]requests.Objective, error) {
 	if !ctx.IsSet("slo") {
 		return nil, nil
 	}
-	list, err := slo.Parse(ctx.String("slo"))
+	list, err := requests.ParseObjectives(ctx.String("slo"))
 	if err != nil {
 		return nil, commandline.Usage("--slo: %v", err)
 	}
@@ -122,7 +122,7 @@ func Mutes(ctx *cli.Context) (list []finders.Mute, err error) {
 }
 
 // hasRequests returns an error if there are none that objectives could be about.
-func (in *Reading) hasRequests(objectives []slo.Objective) error {
+func (in *Reading) hasRequests(objectives []requests.Objective) error {
 	if objectives != nil && in.Requests == nil {
 		return errors.New("--slo is about requests, and no input has any")
 	}

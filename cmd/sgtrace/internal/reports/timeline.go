@@ -16,8 +16,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
-	"github.com/sgtrace/sgtrace/analyze/slo"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
@@ -97,13 +97,13 @@ func writeParts(w io.Writer, style table.Style, parts []drawn) error {
 }
 
 // loadOverTime adds the tables of requests over time.
-func loadOverTime(d *document.Document, in *Reading, bucket time.Duration, objectives []slo.Objective, hosts *document.Hosts) ([]drawn, error) {
+func loadOverTime(d *document.Document, in *Reading, bucket time.Duration, objectives []requests.Objective, hosts *document.Hosts) ([]drawn, error) {
 	timeline, err := load.New(in.Requests, bucket)
 	if err != nil {
 		return nil, err
 	}
 	if objectives != nil {
-		slo.Measure(in.Requests, objectives).Mark(timeline)
+		requests.MeasureGoodput(in.Requests, objectives).Mark(timeline)
 	}
 	peers := place.Of(in.Requests)
 	changes := change.Find(peers)

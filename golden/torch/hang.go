@@ -1,4 +1,4 @@
-package inflight
+package torch
 
 import (
 	"encoding/json"
@@ -6,26 +6,24 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-
-	"github.com/sgtrace/sgtrace/golden/internal/simkit"
 )
 
-// Form is how dumps are written.
-type Form uint8
+// HangForm is how dumps are written.
+type HangForm uint8
 
 const (
-	Pickle Form = iota // as torch::jit::Pickler does
-	JSON
-	// Watchdog is one log of all ranks, with what PyTorch's watchdog prints. It tells no types, and of a rank
+	AsPickle HangForm = iota // as torch::jit::Pickler does
+	AsJSON
+	// WatchdogLog is one log of all ranks, with what PyTorch's watchdog prints. It tells no types, and of a rank
 	// in which nothing timed out only how far the group of all is.
-	Watchdog
-	// NCCL is the log of NCCL with NCCL_DEBUG=INFO, a file a rank; NCCLTogether is one file.
-	NCCL
-	NCCLTogether
+	WatchdogLog
+	// NCCLLogs is the log of NCCLLogs with NCCL_DEBUG=INFO, a file a rank; NCCLLog is one file.
+	NCCLLogs
+	NCCLLog
 )
 
-// Write simulates a job, and writes a dump for each of its ranks into a folder.
-func Write(dir string, c Config, form Form) (Truth, error) {
+// WriteHang simulates a job, and writes a dump for each of its ranks into a folder.
+func WriteHang(dir string, c HangConfig, form HangForm) (HangTruth, error) {
 	j := newJob(c)
 	j.plant()
 	j.run()
@@ -36,7 +34,7 @@ func Write(dir string, c Config, form Form) (Truth, error) {
 		}
 	}
 	slices.Sort(j.truth.Silent)
-	if form >= Watchdog {
+	if form >= WatchdogLog {
 		return j.truth, j.writeLogs(dir, form)
 	}
 	for rank := range j.program {
@@ -44,14 +42,14 @@ func Write(dir string, c Config, form Form) (Truth, error) {
 			continue
 		}
 		name, data := fmt.Sprintf("nccl_trace_rank_%d", rank), []byte(nil)
-		if form == JSON {
+		if form == AsJSON {
 			name += ".json"
 			var err error
 			if data, err = json.Marshal(plain(j.dump(rank))); err != nil {
 				return j.truth, err
 			}
 		} else {
-			data = simkit.Pickled(2, j.dump(rank))
+			data = pickled(2, j.dump(rank))
 		}
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
 			return j.truth, err
@@ -63,7 +61,7 @@ func Write(dir string, c Config, form Form) (Truth, error) {
 // plain makes of a value what encoding/json knows.
 func plain(v any) any {
 	switch v := v.(type) {
-	case simkit.Dict:
+	case dict:
 		m := map[string]any{}
 		for _, f := range v {
 			m[f[0].(string)] = plain(f[1])
@@ -75,18 +73,18 @@ func plain(v any) any {
 			list[i] = plain(x)
 		}
 		return list
-	case simkit.Pair:
+	case pair:
 		return []any{plain(v[0]), plain(v[1])}
 	}
 	return v
 }
 
 // dump returns the entries in the recorder of a rank, with the keys and in the order of version 2.9.
-func (j *job) dump(rank int) simkit.Dict {
-	config, status := simkit.Dict{}, simkit.Dict{}
+func (j *job) dump(rank int) dict {
+	config, status := dict{}, dict{}
 	for id, g := range j.mine[rank] {
 		ranks, _ := json.Marshal(j.groups[g].ranks)
-		config = append(config, [2]any{j.groupName(g), simkit.Dict{{"name", j.groupName(g)}, {"desc", j.groups[g].desc}, {"ranks", string(ranks)}}})
+		config = append(config, [2]any{j.groupName(g), dict{{"name", j.groupName(g)}, {"desc", j.groups[g].desc}, {"ranks", string(ranks)}}})
 		enqueued, completed := int64(-1), int64(-1)
 		for i := range j.program[rank][:j.entered[rank]] {
 			if o := &j.program[rank][i]; o.group == g {
@@ -95,7 +93,7 @@ func (j *job) dump(rank int) simkit.Dict {
 				}
 			}
 		}
-		status = append(status, [2]any{fmt.Sprint(id), simkit.Dict{{"last_enqueued_collective", enqueued}, {"last_started_collective", int64(-1)}, {"last_completed_collective", completed}}})
+		status = append(status, [2]any{fmt.Sprint(id), dict{{"last_enqueued_collective", enqueued}, {"last_started_collective", int64(-1)}, {"last_completed_collective", completed}}})
 	}
 	var entries []any
 	p := j.program[rank][:j.entered[rank]]
@@ -104,21 +102,21 @@ func (j *job) dump(rank int) simkit.Dict {
 			entries = append(entries, j.entry(rank, &p[i]))
 		}
 	}
-	return simkit.Dict{{"version", "2.9"}, {"pg_config", config}, {"nccl_version", "2.27.3"}, {"pg_status", status}, {"entries", entries}}
+	return dict{{"version", "2.9"}, {"pg_config", config}, {"nccl_version", "2.27.3"}, {"pg_status", status}, {"entries", entries}}
 }
 
-func (j *job) entry(rank int, o *op) simkit.Dict {
+func (j *job) entry(rank int, o *op) dict {
 	state, ended := "scheduled", any(nil)
 	if o.done {
 		state, ended = "completed", o.created+400_000
 	}
 	sizes := func(of []int64) []any { return []any{[]any{of[0], of[1]}} }
 	frames := []any{
-		simkit.Dict{{"name", "all_reduce"}, {"filename", "/opt/venv/lib/python3.12/site-packages/torch/distributed/distributed_c10d.py"}, {"line", int64(2810)}},
-		simkit.Dict{{"name", "forward"}, {"filename", "/srv/app/model.py"}, {"line", int64(o.line)}},
+		dict{{"name", "all_reduce"}, {"filename", "/opt/venv/lib/python3.12/site-packages/torch/distributed/distributed_c10d.py"}, {"line", int64(2810)}},
+		dict{{"name", "forward"}, {"filename", "/srv/app/model.py"}, {"line", int64(o.line)}},
 	}
 	pgID := slices.Index(j.mine[rank], o.group)
-	return simkit.Dict{{"frames", frames}, {"record_id", o.record}, {"pg_id", int64(pgID)}, {"process_group", simkit.Pair{j.groupName(o.group), j.groups[o.group].desc}},
+	return dict{{"frames", frames}, {"record_id", o.record}, {"pg_id", int64(pgID)}, {"process_group", pair{j.groupName(o.group), j.groups[o.group].desc}},
 		{"collective_seq_id", o.seq}, {"p2p_seq_id", int64(0)}, {"op_id", o.seq}, {"profiling_name", "nccl:" + o.name}, {"time_created_ns", o.created},
 		{"input_sizes", sizes(o.in)}, {"input_dtypes", []any{o.typ}}, {"output_sizes", sizes(o.out)}, {"output_dtypes", []any{o.typ}}, {"state", state},
 		{"time_discovered_started_ns", nil}, {"time_discovered_completed_ns", ended}, {"retired", o.done}, {"timeout_ms", int64(600000)}, {"is_p2p", false},

@@ -1,4 +1,4 @@
-package printed
+package logline
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/profile/flight"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -14,13 +13,13 @@ import (
 // read reads lines, whatever they are.
 func read(text string) *flight.Set {
 	set := flight.New(trace.NewSymbols())
-	r := New(set, "stderr.log", 0)
+	r := NewCollectiveReader(set, "stderr.log", 0)
 	for line := range strings.Lines(text) {
 		b := []byte(strings.TrimRight(line, "\n"))
 		if _, ok := r.NCCL(b); ok {
 			continue
 		}
-		if g, rest, ok := logline.GlogOf(b); ok {
+		if g, rest, ok := GlogOf(b); ok {
 			at := trace.Time(0)
 			if g.Month > 0 {
 				at = g.Time(2026)

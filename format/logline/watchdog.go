@@ -1,4 +1,4 @@
-package printed
+package logline
 
 import (
 	"bytes"
@@ -29,7 +29,7 @@ const (
 // Watchdog reads what follows the head of a line of PyTorch's C++ code: rank is that of the head,
 // flight.Unknown without, and at when it was written. It reports whether the line is of ProcessGroupNCCL
 // and says something.
-func (r *Reader) Watchdog(b []byte, rank int32, at trace.Time) bool {
+func (r *CollectiveReader) Watchdog(b []byte, rank int32, at trace.Time) bool {
 	head, message := prefixOf(b)
 	switch {
 	case rank >= 0:
@@ -99,7 +99,7 @@ func prefixOf(b []byte) (h head, message []byte) {
 }
 
 // watchedRank returns the entry of a rank, which it adds if it is new.
-func (r *Reader) watchedRank(rank int32) *watched {
+func (r *CollectiveReader) watchedRank(rank int32) *watched {
 	return order.Memo(r.watched, rank, func() *watched { return &watched{dump: r.dump(flight.Watchdog, rank), groups: map[string]int32{}} })
 }
 
@@ -128,7 +128,7 @@ var opNames = map[string]string{"ALLREDUCE": "all_reduce", "BROADCAST": "broadca
 
 // timeout reads "WorkNCCL(SeqNum=78, OpType=BROADCAST, NumelIn=80, NumelOut=80, Timeout(ms)=600000) ran
 // for 600096 milliseconds before timing out."
-func (r *Reader) timeout(w *watched, b []byte, at trace.Time) {
+func (r *CollectiveReader) timeout(w *watched, b []byte, at trace.Time) {
 	w.saw(at)
 	seq, ok := number(b, "SeqNum=")
 	if !ok {
@@ -154,7 +154,7 @@ func (r *Reader) timeout(w *watched, b []byte, at trace.Time) {
 }
 
 // elements returns how many elements there are behind a key.
-func (r *Reader) elements(b []byte, key string) flight.Shape {
+func (r *CollectiveReader) elements(b []byte, key string) flight.Shape {
 	n, ok := number(b, key)
 	if !ok || n < 0 {
 		return flight.Shape{Elements: flight.Unknown}
@@ -164,7 +164,7 @@ func (r *Reader) elements(b []byte, key string) flight.Shape {
 
 // status reads how far a group is: "detected by watchdog at work: 78, last enqueued NCCL work: 79, last completed NCCL
 // work: 77", or "Timeout at NCCL work: 31, ..", or "last enqueued work: 52258, last completed work: 52228".
-func (r *Reader) status(w *watched, h head, low []byte, at trace.Time) {
+func (r *CollectiveReader) status(w *watched, h head, low []byte, at trace.Time) {
 	w.saw(at)
 	i := w.group(h)
 	g := &w.dump.Groups[i]
@@ -222,7 +222,7 @@ func (w *watched) finish() *flight.Dump {
 
 // desync reads a line of a report of TORCH_NCCL_DESYNC_DEBUG: "[0, 2] finished collective #77, but didn't
 // join collective #78 (count from 1)", or "[1, 3] joined but didn't finish collective #78 (count from 1)".
-func (r *Reader) desync(b []byte) bool {
+func (r *CollectiveReader) desync(b []byte) bool {
 	var enqueued, completed int64
 	if n, ok := number(b, "] finished collective #"); ok {
 		enqueued, completed = n, n
@@ -252,6 +252,6 @@ func (r *Reader) desync(b []byte) bool {
 }
 
 // Unheaded reads a line without a head, as reports of several lines have them.
-func (r *Reader) Unheaded(b []byte) bool {
+func (r *CollectiveReader) Unheaded(b []byte) bool {
 	return bytes.Contains(b, []byte("collective #")) && r.desync(b)
 }

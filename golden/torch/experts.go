@@ -1,6 +1,4 @@
-// Package experts simulates a server with experts whose tokens choose some of them in each layer, and
-// writes what SGLang's expert distribution recorder would dump, and the lines of its log.
-package experts
+package torch
 
 import (
 	"fmt"
@@ -9,25 +7,23 @@ import (
 	"slices"
 	"sort"
 	"strings"
-
-	"github.com/sgtrace/sgtrace/golden/internal/simkit"
 )
 
-// Mode is how the recorder was set.
-type Mode uint8
+// ExpertMode is how the recorder was set.
+type ExpertMode uint8
 
 const (
-	Stat Mode = iota
-	PerPass
-	PerToken
-	OldPerToken // without counts: of 2025-05
-	CSV
+	ExpertsStat ExpertMode = iota
+	ExpertsPerPass
+	ExpertsPerToken
+	ExpertsOldPerToken // without counts: of 2025-05
+	ExpertsCSV
 )
 
-// A Config says what is simulated. Experts of layers below Dense do not exist.
-type Config struct {
+// A ExpertConfig says what is simulated. Experts of layers below Dense do not exist.
+type ExpertConfig struct {
 	Seed                             uint64
-	Mode                             Mode
+	Mode                             ExpertMode
 	Layers, Dense, Experts, TopK, EP int
 	Passes, Tokens                   int     // tokens of a pass and a rank
 	Hot                              int     // the rank that is planted
@@ -35,25 +31,26 @@ type Config struct {
 	Popular                          float64 // deviation of the logarithm of how popular experts are, in each layer by itself
 	Redundant                        int     // physical experts beyond the logical ones
 	Same                             bool    // all ranks count all tokens
-	Ring                             int     // places of the buffer of Stat; 0 is one for each pass
+	Ring                             int     // places of the buffer of ExpertsStat; 0 is one for each pass
 }
 
-// Truth describes the simulated run.
-type Truth struct {
+// ExpertRun describes the simulated run.
+type ExpertRun struct {
 	Counts       [][][]int64 // by pass, layer, and physical expert, each token once
 	Balancedness []float64   // of each pass, as SGLang computes it, in float32
 	Files        map[string][]byte
 	Log          string
 }
 
-// Canary is the first token of every prompt, which nobody may see.
-const Canary = 774411
+// ExpertsCanary is the first token of every prompt, which nobody may see.
+const ExpertsCanary = 774411
 
-// Start is when passes are logged, s of Unix time.
-const Start = 1_770_000_000
+// ExpertsStart is when passes are logged, s of Unix time.
+const ExpertsStart = 1_770_000_000
 
-// New simulates a server.
-func New(c Config) *Truth {
+// PlayExperts simulates a server with experts whose tokens choose some of them in each layer, and
+// writes what its recorder would dump, and the lines of its log.
+func PlayExperts(c ExpertConfig) *ExpertRun {
 	rng := rand.New(rand.NewPCG(c.Seed, 77))
 	physical := c.Experts + c.Redundant
 	choose := make([]*wheel, c.Layers)
@@ -71,7 +68,7 @@ func New(c Config) *Truth {
 			maps[l] = append(maps[l], int64((p+l)%c.Experts)) // some placement or other
 		}
 	}
-	t := &Truth{Files: map[string][]byte{}}
+	t := &ExpertRun{Files: map[string][]byte{}}
 	ranks := make([][]pass, c.EP)
 	for p := range c.Passes {
 		sum := zeros(c.Layers, physical)
@@ -116,7 +113,7 @@ func zeros(layers, experts int) [][]int64 {
 	return out
 }
 
-func newPass(rng *rand.Rand, c *Config, choose []*wheel, physical int) pass {
+func newPass(rng *rand.Rand, c *ExpertConfig, choose []*wheel, physical int) pass {
 	x := pass{counts: zeros(c.Layers, physical)}
 	for l := range c.Layers {
 		for range c.Tokens {
@@ -183,7 +180,7 @@ func balancedness(counts [][]int64, gpus int) float64 {
 }
 
 // log adds the line of a pass.
-func (t *Truth) log(c *Config, p int, times int64) {
+func (t *ExpertRun) log(c *ExpertConfig, p int, times int64) {
 	var b strings.Builder
 	if p == 0 {
 		fmt.Fprintf(&b, "[2026-02-02 02:40:00] server_args=ServerArgs(model_path='m', tp_size=%d, ep_size=%d, enable_expert_distribution_metrics=True)\n", c.EP, c.EP)
@@ -211,10 +208,10 @@ func (t *Truth) log(c *Config, p int, times int64) {
 func passID(p int) int { return 1350 + p }
 
 // write writes the files of all ranks.
-func (t *Truth) write(c *Config, ranks [][]pass, maps [][]int64) {
+func (t *ExpertRun) write(c *ExpertConfig, ranks [][]pass, maps [][]int64) {
 	physical := c.Experts + c.Redundant
 	switch c.Mode {
-	case Stat:
+	case ExpertsStat:
 		ring := max(c.Ring, c.Passes)
 		values := make([]int64, ring*c.Layers*c.Experts)
 		times := int64(1)
@@ -232,9 +229,9 @@ func (t *Truth) write(c *Config, ranks [][]pass, maps [][]int64) {
 				}
 			}
 		}
-		name := fmt.Sprintf("expert_distribution_recorder_%d.25", Start+3600)
-		t.Files[name+".pt"] = save(name, simkit.Dict{{"rank", 0}, {"logical_count", tensor{[]int{ring, c.Layers, c.Experts}, values, false}}, {"average_utilization_rate_over_window", nil}})
-	case CSV:
+		name := fmt.Sprintf("expert_distribution_recorder_%d.25", ExpertsStart+3600)
+		t.Files[name+".pt"] = save(name, dict{{"rank", 0}, {"logical_count", tensor{[]int{ring, c.Layers, c.Experts}, values, false}}, {"average_utilization_rate_over_window", nil}})
+	case ExpertsCSV:
 		for r := range ranks {
 			sum := zeros(c.Layers, physical)
 			for _, p := range ranks[r] {
@@ -244,34 +241,34 @@ func (t *Truth) write(c *Config, ranks [][]pass, maps [][]int64) {
 					}
 				}
 			}
-			t.Files[fmt.Sprintf("expert_distribution_rank%d_timestamp%d.%d.csv", r, Start+3600, 25+r)] = csv(sum)
+			t.Files[fmt.Sprintf("expert_distribution_rank%d_timestamp%d.%d.csv", r, ExpertsStart+3600, 25+r)] = csv(sum)
 		}
 	default:
 		for r := range ranks {
-			name := fmt.Sprintf("expert_distribution_recorder_%d.%d_%d", Start+3600, 25+r, r)
+			name := fmt.Sprintf("expert_distribution_recorder_%d.%d_%d", ExpertsStart+3600, 25+r, r)
 			t.Files[name+".pt"] = save(name, c.records(r, ranks[r], maps))
 		}
 	}
 }
 
 // records returns the dump of one rank.
-func (c *Config) records(rank int, passes []pass, maps [][]int64) simkit.Dict {
+func (c *ExpertConfig) records(rank int, passes []pass, maps [][]int64) dict {
 	physical := c.Experts + c.Redundant
 	var list []any
 	for p, x := range passes {
-		rec := simkit.Dict{{"forward_pass_id", passID(p)}, {"rank", rank}, {"gatherer_key", "primary"}}
-		if c.Mode != PerPass {
+		rec := dict{{"forward_pass_id", passID(p)}, {"rank", rank}, {"gatherer_key", "primary"}}
+		if c.Mode != ExpertsPerPass {
 			var ids, positions []any
 			for i := range c.Tokens {
-				ids, positions = append(ids, Canary+i), append(positions, i)
+				ids, positions = append(ids, ExpertsCanary+i), append(positions, i)
 			}
 			rec = append(rec, [2]any{"input_ids", ids}, [2]any{"positions", positions}, [2]any{"extend_seq_lens", nil}, [2]any{"forward_mode", 1},
 				[2]any{"topk_ids_of_layer", tensor{[]int{c.Layers, c.Tokens, c.TopK}, x.chosen, false}}, [2]any{"misc_objects", []any{}})
 		}
-		if c.Mode != OldPerToken {
+		if c.Mode != ExpertsOldPerToken {
 			rec = append(rec, [2]any{"global_physical_count", tensor{[]int{c.Layers, physical}, slices.Concat(x.counts...), false}})
 		}
 		list = append(list, rec)
 	}
-	return simkit.Dict{{"records", list}, {"last_physical_to_logical_map", tensor{[]int{c.Layers, physical}, slices.Concat(maps...), true}}}
+	return dict{{"records", list}, {"last_physical_to_logical_map", tensor{[]int{c.Layers, physical}, slices.Concat(maps...), true}}}
 }

@@ -1,4 +1,4 @@
-package printed
+package logline
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Reader reads the lines of one file.
-type Reader struct {
+// A CollectiveReader reads what the lines of one file say of collectives.
+type CollectiveReader struct {
 	set    *flight.Set
 	file   string
 	source int32
@@ -30,15 +30,15 @@ type Reader struct {
 	Spy     Spy // the dump of py-spy that is read
 }
 
-// New returns a reader of a file, whose times are on the clock of an input of a [series.Set]; source
+// NewCollectiveReader returns a reader of a file, whose times are on the clock of an input of a [series.Set]; source
 // is its index.
-func New(set *flight.Set, file string, source int) *Reader {
-	return &Reader{set: set, file: file, source: int32(source) + 1, names: trace.NewSymbolCache(set.Syms), watched: map[int32]*watched{}, last: head{id: flight.Unknown, member: flight.Unknown},
+func NewCollectiveReader(set *flight.Set, file string, source int) *CollectiveReader {
+	return &CollectiveReader{set: set, file: file, source: int32(source) + 1, names: trace.NewSymbolCache(set.Syms), watched: map[int32]*watched{}, last: head{id: flight.Unknown, member: flight.Unknown},
 		comms: map[comm]*joined{}, called: map[string]*joined{}, ops: map[callName]trace.Sym{}, sizes: map[int64]trace.Sym{}}
 }
 
 // End adds a dump for each process that the file tells of.
-func (r *Reader) End() {
+func (r *CollectiveReader) End() {
 	for _, rank := range slices.Sorted(maps.Keys(r.watched)) {
 		r.set.Add(r.watched[rank].finish())
 	}
@@ -47,7 +47,7 @@ func (r *Reader) End() {
 }
 
 // dump returns an empty dump.
-func (r *Reader) dump(by flight.Recorder, rank int32) *flight.Dump {
+func (r *CollectiveReader) dump(by flight.Recorder, rank int32) *flight.Dump {
 	return &flight.Dump{File: r.file, By: by, Rank: rank, Of: trace.NoRank, Source: r.source}
 }
 

@@ -1,4 +1,4 @@
-package simkit
+package torch
 
 import (
 	"encoding/binary"
@@ -6,15 +6,15 @@ import (
 	"math"
 )
 
-// A Dict is one of Python: keys, which are texts, with their values, in order.
-type Dict [][2]any
+// A dict is one of Python: keys, which are texts, with their values, in order.
+type dict [][2]any
 
-// A Pair is a tuple of two.
-type Pair [2]any
+// A pair is a tuple of two.
+type pair [2]any
 
-// A Pickler writes values as Python's pickle does: nil, bool, int, int64, float64, string, []any, [Dict],
-// and [Pair].
-type Pickler struct {
+// A pickler writes values as Python's pickle does: nil, bool, int, int64, float64, string, []any, [dict],
+// and [pair].
+type pickler struct {
 	Out []byte
 	// Other writes a value of any other type.
 	Other    func(v any)
@@ -24,31 +24,31 @@ type Pickler struct {
 	memo     uint32
 }
 
-// NewPickler begins a pickle of protocol 2, or of 4, which refers to lists and dicts that it has
+// newPickler begins a pickle of protocol 2, or of 4, which refers to lists and dicts that it has
 // already written, as it does to texts.
-func NewPickler(protocol byte) *Pickler {
-	p := &Pickler{Out: []byte{0x80, protocol}, protocol: protocol, texts: map[string]uint32{}}
+func newPickler(protocol byte) *pickler {
+	p := &pickler{Out: []byte{0x80, protocol}, protocol: protocol, texts: map[string]uint32{}}
 	if protocol >= 4 {
 		p.shared = map[*any]uint32{}
 	}
 	return p
 }
 
-// Pickled returns the pickle of a value.
-func Pickled(protocol byte, v any) []byte {
-	p := NewPickler(protocol)
+// pickled returns the pickle of a value.
+func pickled(protocol byte, v any) []byte {
+	p := newPickler(protocol)
 	p.Value(v)
 	return p.End()
 }
 
 // End ends the pickle, and returns it.
-func (p *Pickler) End() []byte { return append(p.Out, '.') }
+func (p *pickler) End() []byte { return append(p.Out, '.') }
 
 // Op writes opcodes, with arguments that are bytes.
-func (p *Pickler) Op(ops ...byte) { p.Out = append(p.Out, ops...) }
+func (p *pickler) Op(ops ...byte) { p.Out = append(p.Out, ops...) }
 
 // Memoize keeps what was written last, and returns its number.
-func (p *Pickler) Memoize() uint32 {
+func (p *pickler) Memoize() uint32 {
 	n := p.memo
 	p.memo++
 	switch {
@@ -62,7 +62,7 @@ func (p *Pickler) Memoize() uint32 {
 	return n
 }
 
-func (p *Pickler) get(n uint32) {
+func (p *pickler) get(n uint32) {
 	if n <= math.MaxUint8 {
 		p.Op('h', byte(n))
 		return
@@ -71,13 +71,13 @@ func (p *Pickler) get(n uint32) {
 }
 
 // Global writes a reference to something of a module.
-func (p *Pickler) Global(module, name string) {
+func (p *pickler) Global(module, name string) {
 	p.Out = append(p.Out, "c"+module+"\n"+name+"\n"...)
 	p.Memoize()
 }
 
 // Value writes a value.
-func (p *Pickler) Value(v any) {
+func (p *pickler) Value(v any) {
 	switch v := v.(type) {
 	case nil:
 		p.Op('N')
@@ -91,7 +91,7 @@ func (p *Pickler) Value(v any) {
 		p.Out = binary.BigEndian.AppendUint64(append(p.Out, 'G'), math.Float64bits(v))
 	case string:
 		p.text(v)
-	case Pair:
+	case pair:
 		p.Value(v[0])
 		p.Value(v[1])
 		p.Op(0x86)
@@ -109,7 +109,7 @@ func (p *Pickler) Value(v any) {
 				p.Op('e')
 			}
 		}
-	case Dict:
+	case dict:
 		if len(v) == 0 {
 			p.Op('}')
 			p.Memoize()
@@ -130,7 +130,7 @@ func (p *Pickler) Value(v any) {
 }
 
 // begins begins a list or dict, or refers to it.
-func (p *Pickler) begins(op byte, first *any) bool {
+func (p *pickler) begins(op byte, first *any) bool {
 	if n, ok := p.shared[first]; ok {
 		p.get(n)
 		return false
@@ -143,7 +143,7 @@ func (p *Pickler) begins(op byte, first *any) bool {
 	return true
 }
 
-func (p *Pickler) number(n int64) {
+func (p *pickler) number(n int64) {
 	switch {
 	case n >= 0 && n <= math.MaxUint8:
 		p.Op('K', byte(n))
@@ -156,7 +156,7 @@ func (p *Pickler) number(n int64) {
 	}
 }
 
-func (p *Pickler) text(s string) {
+func (p *pickler) text(s string) {
 	if n, ok := p.texts[s]; ok {
 		p.get(n)
 		return

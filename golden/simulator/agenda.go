@@ -1,4 +1,4 @@
-package simkit
+package simulator
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package slo
+package requests
 
 import (
 	"cmp"

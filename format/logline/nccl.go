@@ -1,4 +1,4 @@
-package printed
+package logline
 
 import (
 	"bytes"
@@ -41,7 +41,7 @@ var (
 
 // NCCL reads a line of NCCL, "host:pid:tid [dev] NCCL INFO ..", wherever it begins in b, and reports
 // whether there is one. The text of a warning is returned, too.
-func (r *Reader) NCCL(b []byte) (warning []byte, ok bool) {
+func (r *CollectiveReader) NCCL(b []byte) (warning []byte, ok bool) {
 	i := bytes.Index(b, infoOf)
 	if i < 0 {
 		if i = bytes.Index(b, warnOf); i < 0 {
@@ -128,7 +128,7 @@ func callOf(b []byte) (c callLine, ok bool) {
 }
 
 // collective reads a line of a collective; front is what stands in front of it.
-func (r *Reader) collective(front, b []byte) {
+func (r *CollectiveReader) collective(front, b []byte) {
 	c, ok := callOf(b)
 	if !ok {
 		return
@@ -168,7 +168,7 @@ type callName struct {
 }
 
 // nameOf names a call with what else has to be equal on all ranks: its root, and what it reduces by.
-func (r *Reader) nameOf(c *callLine) trace.Sym {
+func (r *CollectiveReader) nameOf(c *callLine) trace.Sym {
 	if sym, ok := r.ops[callName{string(c.name), c.op, c.root}]; ok {
 		return sym
 	}
@@ -185,7 +185,7 @@ func (r *Reader) nameOf(c *callLine) trace.Sym {
 }
 
 // counted returns a number of elements in words.
-func (r *Reader) counted(n int64) trace.Sym {
+func (r *CollectiveReader) counted(n int64) trace.Sym {
 	sym, ok := r.sizes[n]
 	if !ok {
 		sym = r.names.Intern(append(strconv.AppendInt(nil, n, 10), " elements"...))
@@ -198,7 +198,7 @@ func (r *Reader) counted(n int64) trace.Sym {
 }
 
 // typeOf names a type.
-func (r *Reader) typeOf(n int64) trace.Sym {
+func (r *CollectiveReader) typeOf(n int64) trace.Sym {
 	if n >= 0 && n < int64(len(typeNames)) {
 		return r.names.Intern([]byte(typeNames[n]))
 	}
@@ -206,7 +206,7 @@ func (r *Reader) typeOf(n int64) trace.Sym {
 }
 
 // comm returns a communicator, which it adds if it is new.
-func (r *Reader) comm(c comm) *joined {
+func (r *CollectiveReader) comm(c comm) *joined {
 	j := r.comms[c]
 	if j == nil {
 		j = r.glued(c)
@@ -222,7 +222,7 @@ func (r *Reader) comm(c comm) *joined {
 
 // glued returns the communicator of a line in front of which is a piece of another one: what
 // looks like its host ends in the host. nil is none.
-func (r *Reader) glued(c comm) *joined {
+func (r *CollectiveReader) glued(c comm) *joined {
 	for id, j := range r.comms {
 		if id.at == c.at && id.pid == c.pid && id.host != "" && len(c.host) > len(id.host) && strings.HasSuffix(c.host, id.host) {
 			return j
@@ -234,7 +234,7 @@ func (r *Reader) glued(c comm) *joined {
 // communicator reads what becomes of one: "ncclCommInitRankConfig comm 0x5.. rank 3 nranks 8 cudaDev 3 nvmlDev 3
 // busId 3e000 commId 0x81dc.. - Init START", "ncclCommSplit comm .. parent 0x.. splitCount 1 color 2 key 0- Init START",
 // "comm 0x5.. rank 3 nranks 8 cudaDev 3 busId 3e000 - Destroy COMPLETE".
-func (r *Reader) communicator(front, b []byte) {
+func (r *CollectiveReader) communicator(front, b []byte) {
 	clear(r.called)
 	host, pid := processBefore(front)
 	id := comm{host, pid, string(token(b, "comm ", " "))}
@@ -279,7 +279,7 @@ func (r *Reader) communicator(front, b []byte) {
 
 // endNCCL adds a dump for each device of a process: which rank of the job that is, its largest communicator
 // tells.
-func (r *Reader) endNCCL() {
+func (r *CollectiveReader) endNCCL() {
 	type device struct {
 		host string
 		pid  int64

@@ -1,4 +1,4 @@
-package printed
+package logline
 
 import (
 	"bytes"
@@ -38,7 +38,7 @@ var process = []byte("Process ")
 //
 // It reports whether the line is of one. at is when it was written; a dump ends with the first
 // line that is of none.
-func (r *Reader) Spied(b []byte, at trace.Time) bool {
+func (r *CollectiveReader) Spied(b []byte, at trace.Time) bool {
 	s := &r.Spy
 	switch {
 	case bytes.HasPrefix(b, process):
@@ -103,7 +103,7 @@ func threadOf(b []byte) *flight.Thread {
 }
 
 // frame reads "run_batch (scheduler.py:3232)", or "at::_ops::copy_::call (libtorch_cpu.so)".
-func (r *Reader) frame(b []byte) {
+func (r *CollectiveReader) frame(b []byte) {
 	s := &r.Spy
 	i := bytes.LastIndex(b, []byte(" ("))
 	if s.thread == nil || i <= 0 || b[len(b)-1] != ')' || len(b) > 1000 || len(s.frames) == maxFrames {
@@ -119,7 +119,7 @@ func (r *Reader) frame(b []byte) {
 }
 
 // endThread adds a thread to the dump that is read.
-func (r *Reader) endThread() {
+func (r *CollectiveReader) endThread() {
 	s := &r.Spy
 	if s.thread != nil && len(s.dump.Threads) < maxThreads {
 		AddThread(s.dump, *s.thread, s.frames)
@@ -137,7 +137,7 @@ func AddThread(d *flight.Dump, t flight.Thread, frames []flight.Frame) {
 }
 
 // closeSpy ends the dump that is read.
-func (r *Reader) closeSpy() {
+func (r *CollectiveReader) closeSpy() {
 	s := &r.Spy
 	if s.dump == nil {
 		return
@@ -162,7 +162,7 @@ func MainFirst(d *flight.Dump) {
 }
 
 // endSpy adds what was read of py-spy.
-func (r *Reader) endSpy() {
+func (r *CollectiveReader) endSpy() {
 	r.closeSpy()
 	for _, d := range r.Spy.found {
 		r.set.Add(d)

@@ -1,4 +1,4 @@
-package inflight
+package torch
 
 import (
 	"fmt"
@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// writeLogs writes what ranks print, with the keys and in the order of PyTorch 2.9 and NCCL 2.27.
-func (j *job) writeLogs(dir string, form Form) error {
+// writeLogs writes what ranks print, with the keys and in the order of PyTorch 2.9 and NCCLLogs 2.27.
+func (j *job) writeLogs(dir string, form HangForm) error {
 	var together strings.Builder
 	for rank := range j.program {
 		if slices.Contains(j.truth.Silent, rank) {
 			continue
 		}
-		if form == Watchdog {
+		if form == WatchdogLog {
 			j.watchdog(&together, rank)
 			continue
 		}
 		lines := j.nccl(rank)
-		if form == NCCLTogether {
+		if form == NCCLLog {
 			together.WriteString(lines)
 			continue
 		}
@@ -94,7 +94,7 @@ var (
 	ncclTypes = map[string]int{"BFloat16": 9, "Float": 7, "Half": 6}
 )
 
-// nccl returns the log of NCCL of a rank. One half of the jobs is aborted by the watchdog at last.
+// nccl returns the log of NCCLLogs of a rank. One half of the jobs is aborted by the watchdog at last.
 func (j *job) nccl(rank int) string {
 	var b strings.Builder
 	say := func(format string, args ...any) {

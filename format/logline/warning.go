@@ -1,11 +1,9 @@
-package printed
+package logline
 
 import (
 	"bytes"
 	"fmt"
 	"regexp"
-
-	"github.com/sgtrace/sgtrace/format/logline"
 )
 
 // SaysNCCL begins what is said of a warning.
@@ -33,7 +31,7 @@ var statuses = map[string]string{"1": "local length error", "2": "local QP opera
 // FailureOf returns what a warning says that failed, "connection refused (node5, GPU 6)", of a line of NCCL that has
 // one; ok is false of a warning of anything else.
 func FailureOf(line, warning []byte) (text string, ok bool) {
-	text = logline.Message(warning)
+	text = Message(warning)
 	if m := completion.FindSubmatch(warning); m != nil {
 		status := statuses[string(m[2])]
 		if status == "" {

@@ -1,4 +1,4 @@
-package inflight
+package torch
 
 import (
 	"bufio"
@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// InspectorConfig is a run that NCCL's Inspector records.
+// InspectorConfig is a run that NCCLLogs's Inspector records.
 type InspectorConfig struct {
 	Seed         uint64
 	Ranks, Hosts int
@@ -29,7 +29,7 @@ type InspectorTruth struct {
 	Took  [][]int64 // of each collective, by rank, µs
 }
 
-// WriteInspector writes a log of each rank into a folder, with the keys of NCCL 2.28 and in their order.
+// WriteInspector writes a log of each rank into a folder, with the keys of NCCLLogs 2.28 and in their order.
 func WriteInspector(dir string, c InspectorConfig) (*InspectorTruth, error) {
 	r := rand.New(rand.NewPCG(c.Seed, 37))
 	truth := &InspectorTruth{}

@@ -1,4 +1,4 @@
-package goldentest
+package testinput
 
 import (
 	"bufio"
@@ -91,7 +91,7 @@ func ReadSmall(t *testing.T, config string) *Dump {
 	}
 	i := slices.IndexFunc(Configs, func(c Config) bool { return c.Name == config })
 	const seed = 11
-	d := ReadSpans(t, SimulateSmall(t, seed, Configs[i].Change))
+	d := ReadSpans(t, PlaySmall(t, seed, Configs[i].Change))
 	small.Store(config, d)
 	return d
 }

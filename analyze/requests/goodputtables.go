@@ -1,4 +1,4 @@
-package slo
+package requests
 
 import (
 	"fmt"
@@ -54,7 +54,7 @@ func countFields[T any](g *Goodput, of func(*T) *Count) []table.Field[T] {
 func (g *Goodput) RankReport() *table.Table {
 	fields := place.LocationColumns(func(r *Rank) *place.Location { return &r.Location })
 	fields = append(fields, countFields(g, func(r *Rank) *Count { return &r.Count })...)
-	return table.New("sgtrace.report.slo.ranks/v1", "Goodput by rank: "+InWords(g.Objectives), g.Ranks, fields).Stay("share met")
+	return table.New("sgtrace.report.slo.ranks/v1", "Goodput by rank: "+ObjectivesInWords(g.Objectives), g.Ranks, fields).Stay("share met")
 }
 
 // CauseReport returns a table of what made requests miss the SLO.
@@ -78,10 +78,10 @@ func (g *Goodput) CauseReport() *table.Table {
 // it: 9 waiting for KV cache on decode (ttft), 3 failed".
 func (g *Goodput) Words() string {
 	if g.All.Judged() == 0 {
-		return "no request can be judged by " + InWords(g.Objectives)
+		return "no request can be judged by " + ObjectivesInWords(g.Objectives)
 	}
 	text := fmt.Sprintf("%s %% of %s, %s /s, meet %s", words.InPercent(g.All.Share()), words.Counted(int(g.All.Judged()), "request"),
-		words.ThreeDigits(g.PerSecond()), InWords(g.Objectives))
+		words.ThreeDigits(g.PerSecond()), ObjectivesInWords(g.Objectives))
 	if g.All.Missed == 0 {
 		return text
 	}

@@ -1,4 +1,4 @@
-package printed
+package logline
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 //	TensorDeviceTypes=..), but Rank 0 is running collective: CollectiveFingerPrint(..).
 //
 // Ranks are those of the group, but for that in front.
-func (r *Reader) Mismatch(b []byte) bool {
+func (r *CollectiveReader) Mismatch(b []byte) bool {
 	_, rest, ok := bytes.Cut(b, []byte("Detected mismatch between collectives on ranks. "))
 	if !ok {
 		return false
@@ -37,7 +37,7 @@ func (r *Reader) Mismatch(b []byte) bool {
 
 // fingerprint adds the collective that a rank is in. One without sizes is none: PyTorch compares how long the
 // fingerprints are first, and then prints their lengths as if they were fingerprints.
-func (r *Reader) fingerprint(b []byte, rank, member int32) {
+func (r *CollectiveReader) fingerprint(b []byte, rank, member int32) {
 	seq, ok := number(b, "SequenceNumber=")
 	if !ok || !bytes.Contains(b, []byte("TensorShape=[")) {
 		return

@@ -1,4 +1,4 @@
-package slo
+package requests
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
@@ -47,8 +47,8 @@ type Rank struct {
 	Count
 }
 
-// Measure judges all requests.
-func Measure(s *request.Set, objectives []Objective) *Goodput {
+// MeasureGoodput judges all requests.
+func MeasureGoodput(s *request.Set, objectives []Objective) *Goodput {
 	bulk := load.BulkOf(s)
 	g := &Goodput{Objectives: objectives, Each: make([]Count, len(objectives)), Seconds: float64(bulk.To-bulk.From) / 1e9,
 		set: s, states: make([]State, len(s.Requests))}

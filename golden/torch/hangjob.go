@@ -1,4 +1,4 @@
-package inflight
+package torch
 
 import (
 	"fmt"
@@ -23,8 +23,8 @@ func (f Fault) String() string {
 	return [...]string{"not entered", "another operation", "another size", "another type", "another order"}[f]
 }
 
-// A Config says what is simulated.
-type Config struct {
+// A HangConfig says what is simulated.
+type HangConfig struct {
 	Seed   uint64
 	TP, DP int // ranks are DP groups of TP ones
 	Steps  int
@@ -37,8 +37,8 @@ type Config struct {
 	Silent int // ranks whose dumps are lost, of those that did nothing wrong
 }
 
-// A Truth is what went wrong.
-type Truth struct {
+// A HangTruth is what went wrong.
+type HangTruth struct {
 	Fault  Fault
 	Ranks  []int // that did it
 	Group  string
@@ -70,9 +70,12 @@ type group struct {
 	ranks []int
 }
 
-// A job is what is simulated.
+// A job is what is simulated. A rank enters what its program has, up to some collectives ahead of the
+// first that has not ended. A collective ends when all ranks of its group are in it with the same
+// operation. So one mistake stops its group, and then all ranks that share a group with one of
+// those, as in reality. The truth is the mistake.
 type job struct {
-	Config
+	HangConfig
 	r       *rand.Rand
 	groups  []group
 	mine    [][]int // groups of each rank
@@ -81,7 +84,7 @@ type job struct {
 	first   []int   // that has not ended
 	at      []map[call]int
 	stops   []int // what a rank does not get beyond; -1 is nothing
-	truth   Truth
+	truth   HangTruth
 }
 
 // A call names a collective of a rank's program.
@@ -94,8 +97,8 @@ type call struct {
 const start = 1787000000_000000000
 
 // newJob makes the groups and the programs.
-func newJob(c Config) *job {
-	j := &job{Config: c, r: rand.New(rand.NewPCG(c.Seed, 37))}
+func newJob(c HangConfig) *job {
+	j := &job{HangConfig: c, r: rand.New(rand.NewPCG(c.Seed, 37))}
 	world := c.TP * c.DP
 	all := make([]int, world)
 	for i := range all {
@@ -183,7 +186,7 @@ func (j *job) plant() {
 			at = i
 		}
 	}
-	j.truth = Truth{Fault: j.Fault, Group: j.groups[g].desc, Of: of}
+	j.truth = HangTruth{Fault: j.Fault, Group: j.groups[g].desc, Of: of}
 	for _, k := range j.r.Perm(len(of))[:j.Wrong] {
 		r := of[k]
 		j.truth.Ranks = append(j.truth.Ranks, r)

@@ -1,4 +1,4 @@
-package goldentest
+package testinput
 
 import (
 	"errors"
@@ -59,14 +59,14 @@ var Configs = []Config{
 	}},
 }
 
-// Simulate plays the default run of a seed with a change.
-func Simulate(t *testing.T, seed uint64, change func(*simulator.Config)) *simulator.Run {
+// Play plays the default run of a seed with a change.
+func Play(t *testing.T, seed uint64, change func(*simulator.Config)) *simulator.Run {
 	t.Helper()
 	return play(t, simulator.DefaultConfig(seed), change)
 }
 
-// SimulateSmall is [Simulate] with fewer requests, for tests of all configs.
-func SimulateSmall(t *testing.T, seed uint64, change func(*simulator.Config)) *simulator.Run {
+// PlaySmall is [Play] with fewer requests, for tests of all configs.
+func PlaySmall(t *testing.T, seed uint64, change func(*simulator.Config)) *simulator.Run {
 	t.Helper()
 	c := simulator.DefaultConfig(seed)
 	c.Requests = 100

@@ -1,4 +1,4 @@
-package slo
+package requests
 
 import (
 	"cmp"
@@ -23,8 +23,8 @@ type Objective struct {
 // objectiveMetrics are the metrics that objectives can be about. The time to the first token is the user's.
 var objectiveMetrics = metric.At(metric.Noticed)
 
-// Parse reads objectives: "ttft=500ms,itl=50ms".
-func Parse(text string) ([]Objective, error) {
+// ParseObjectives reads objectives: "ttft=500ms,itl=50ms".
+func ParseObjectives(text string) ([]Objective, error) {
 	var list []Objective
 	for part := range strings.SplitSeq(text, ",") {
 		name, limit, ok := strings.Cut(strings.TrimSpace(part), "=")
@@ -53,8 +53,8 @@ func Parse(text string) ([]Objective, error) {
 // String returns the objective for people: "ttft <= 500 ms".
 func (o *Objective) String() string { return o.Metric + " <= " + words.Nearly(o.Limit) }
 
-// InWords lists objectives: "ttft <= 500 ms, itl <= 50 ms".
-func InWords(list []Objective) string {
+// ObjectivesInWords lists objectives: "ttft <= 500 ms, itl <= 50 ms".
+func ObjectivesInWords(list []Objective) string {
 	var texts []string
 	for i := range list {
 		texts = append(texts, list[i].String())
@@ -62,8 +62,8 @@ func InWords(list []Objective) string {
 	return strings.Join(texts, ", ")
 }
 
-// Format writes objectives as [Parse] reads them: "ttft=500ms,itl=50ms".
-func Format(list []Objective) string {
+// FormatObjectives writes objectives as [ParseObjectives] reads them: "ttft=500ms,itl=50ms".
+func FormatObjectives(list []Objective) string {
 	var texts []string
 	for i := range list {
 		texts = append(texts, list[i].Metric+"="+time.Duration(list[i].Limit).String())

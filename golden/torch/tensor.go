@@ -1,4 +1,4 @@
-package experts
+package torch
 
 import (
 	"archive/zip"
@@ -6,13 +6,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
-
-	"github.com/sgtrace/sgtrace/golden/internal/simkit"
 )
 
 // A file is what torch.save writes: a pickle of protocol 2, and the storages of its tensors.
 type file struct {
-	*simkit.Pickler
+	*pickler
 	storages [][]byte
 }
 
@@ -25,7 +23,7 @@ type tensor struct {
 
 // save returns the bytes of a file whose archive has a name.
 func save(stem string, root any) []byte {
-	f := &file{Pickler: simkit.NewPickler(2)}
+	f := &file{pickler: newPickler(2)}
 	f.Other = func(v any) { f.tensor(v.(tensor)) }
 	f.Value(root)
 	var out bytes.Buffer

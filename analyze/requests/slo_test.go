@@ -1,4 +1,4 @@
-package slo_test
+package requests_test
 
 import (
 	"math"
@@ -9,15 +9,15 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
-	"github.com/sgtrace/sgtrace/analyze/slo"
+	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
-func parse(t *testing.T, text string) []slo.Objective {
+func parse(t *testing.T, text string) []requests.Objective {
 	t.Helper()
-	list, err := slo.Parse(text)
+	list, err := requests.ParseObjectives(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,17 +26,17 @@ func parse(t *testing.T, text string) []slo.Objective {
 
 func TestParse(t *testing.T) {
 	list := parse(t, " ttft=500ms, itl = 1.5s")
-	if got := slo.InWords(list); got != "ttft <= 500 ms, itl <= 1.50 s" {
+	if got := requests.ObjectivesInWords(list); got != "ttft <= 500 ms, itl <= 1.50 s" {
 		t.Error(got)
 	}
-	if again := parse(t, slo.Format(list)); slo.InWords(again) != slo.InWords(list) {
-		t.Errorf("%s is read as %s", slo.Format(list), slo.InWords(again))
+	if again := parse(t, requests.FormatObjectives(list)); requests.ObjectivesInWords(again) != requests.ObjectivesInWords(list) {
+		t.Errorf("%s is read as %s", requests.FormatObjectives(list), requests.ObjectivesInWords(again))
 	}
 	for text, says := range map[string]string{
 		"": "want METRIC=DURATION", "ttft": "want METRIC=DURATION", "queue=1s": "Known: e2e, ttft, tpot, itl", "ttft=1": "want a duration",
 		"ttft=-1s": "above 0", "ttft=0s": "above 0", "ttft=1s,ttft=2s": "twice", "ttft=1s,": "want METRIC=DURATION",
 	} {
-		if _, err := slo.Parse(text); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := requests.ParseObjectives(text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, want %q", text, err, says)
 		}
 	}
@@ -53,28 +53,28 @@ func TestJudge(t *testing.T) {
 		name   string
 		status request.Status
 		m      request.Metrics
-		want   slo.State
+		want   requests.State
 	}{
-		{"good", request.Finished, metrics(100*ms, 10*ms, 500*ms, 9), slo.Met},
-		{"at the limit", request.Finished, metrics(200*ms, 20*ms, 500*ms, 9), slo.Met},
-		{"late", request.Finished, metrics(200*ms+1, 10*ms, 500*ms, 9), slo.Missed},
-		{"slow", request.Finished, metrics(100*ms, 21*ms, 500*ms, 9), slo.Missed},
-		{"failed", request.Failed, metrics(100*ms, 10*ms, 500*ms, 9), slo.Missed},
-		{"aborted", request.Aborted, metrics(none, none, 50*ms, none), slo.Missed},
-		{"one token", request.Finished, metrics(100*ms, none, 100*ms, 1), slo.Met},
-		{"no steps", request.Finished, metrics(100*ms, none, 100*ms, none), slo.Undecided},
-		{"no first token known", request.Finished, metrics(none, 10*ms, 100*ms, 9), slo.Undecided},
-		{"running", request.Unfinished, metrics(100*ms, none, none, none), slo.Undecided},
-		{"running, and late already", request.Unfinished, metrics(300*ms, none, none, none), slo.Missed},
+		{"good", request.Finished, metrics(100*ms, 10*ms, 500*ms, 9), requests.Met},
+		{"at the limit", request.Finished, metrics(200*ms, 20*ms, 500*ms, 9), requests.Met},
+		{"late", request.Finished, metrics(200*ms+1, 10*ms, 500*ms, 9), requests.Missed},
+		{"slow", request.Finished, metrics(100*ms, 21*ms, 500*ms, 9), requests.Missed},
+		{"failed", request.Failed, metrics(100*ms, 10*ms, 500*ms, 9), requests.Missed},
+		{"aborted", request.Aborted, metrics(none, none, 50*ms, none), requests.Missed},
+		{"one token", request.Finished, metrics(100*ms, none, 100*ms, 1), requests.Met},
+		{"no steps", request.Finished, metrics(100*ms, none, 100*ms, none), requests.Undecided},
+		{"no first token known", request.Finished, metrics(none, 10*ms, 100*ms, 9), requests.Undecided},
+		{"running", request.Unfinished, metrics(100*ms, none, none, none), requests.Undecided},
+		{"running, and late already", request.Unfinished, metrics(300*ms, none, none, none), requests.Missed},
 	} {
 		r := request.Request{Status: test.status, Metrics: test.m}
-		if got := slo.Judge(parse(t, "ttft=200ms,itl=20ms"), &r); got != test.want {
+		if got := requests.Judge(parse(t, "ttft=200ms,itl=20ms"), &r); got != test.want {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}
 	}
 	r := request.Request{Status: request.Finished, Metrics: metrics(100*ms, 30*ms, 500*ms, 9)}
 	r.Metrics.ITL = request.ITL{N: 8, Mean: 19 * ms, Max: 300 * ms}
-	if got := slo.Judge(parse(t, "itl=20ms"), &r); got != slo.Met {
+	if got := requests.Judge(parse(t, "itl=20ms"), &r); got != requests.Met {
 		t.Errorf("a request whose mean gap is known: %v", got)
 	}
 }
@@ -90,7 +90,7 @@ func TestGoodputOfAnIncident(t *testing.T) {
 			good++
 		}
 	}
-	g := slo.Measure(set, parse(t, "ttft=500ms,e2e=1s"))
+	g := requests.MeasureGoodput(set, parse(t, "ttft=500ms,e2e=1s"))
 	if g.All.Met != good || g.All.Judged() != int64(len(truth.Requests)) || g.All.Undecided != 0 {
 		t.Errorf("%+v, want %d of %d", g.All, good, len(truth.Requests))
 	}
@@ -114,7 +114,7 @@ func TestGoodputOfAnIncident(t *testing.T) {
 	if c := &g.Causes[0]; c.Cause != cause.DecodeBootstrap.String() || c.Objective != "ttft" {
 		t.Errorf("most miss it for %+v", c)
 	}
-	g = slo.Measure(set, parse(t, "itl=24ms"))
+	g = requests.MeasureGoodput(set, parse(t, "itl=24ms"))
 	g.Blame(list)
 	if c := &g.Causes[0]; c.Cause != cause.SlowRank.String() || c.Objective != "itl" {
 		t.Errorf("most miss it for %+v", c)
@@ -129,7 +129,7 @@ func TestGoodputOfAnIncident(t *testing.T) {
 
 // addsUp checks that ranks that share the requests among them, and the buckets of a timeline,
 // have as many as there are.
-func addsUp(t *testing.T, set *request.Set, g *slo.Goodput) {
+func addsUp(t *testing.T, set *request.Set, g *requests.Goodput) {
 	t.Helper()
 	decode := int64(0)
 	for i := range g.Ranks {
