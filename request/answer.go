@@ -15,7 +15,8 @@ import (
 )
 
 // Own notes anew which rows and parts are of which request: the parts of a request,
-// its gateway's rows and its envelope are its own.
+// its gateway's rows and its envelope are its own. Of requests that share these, it is the first one;
+// of gateways' rows in each other, the outermost that is of a request tells.
 func (s *Set) Own() {
 	for p := range s.AllParts() {
 		s.Parts[p].Request = None
@@ -24,9 +25,56 @@ func (s *Set) Own() {
 	if s.gatewayOf == nil && s.anyGateway() {
 		s.gatewayOf = memory.Make[int32](len(s.Rows))
 	}
-	for r := range s.AllRequests() {
-		s.ownRows(r)
+	s.eachRequest(func(r int) {
+		for _, p := range s.PartsOf(&s.Requests[r]) {
+			s.Parts[p].Request = r
+			if root := s.Parts[p].Root; root != None {
+				if e := s.Tree.Parent(root); e != None && s.Rows[e].Kind == Envelope {
+					s.claim(e, r)
+				}
+			}
+		}
+		if g := s.Requests[r].Gateway; g != None {
+			s.claim(g, r)
+		}
+	})
+	s.eachRequest(func(r int) {
+		if g := s.Requests[r].Gateway; g != None && s.hasClaimed(g, r) {
+			s.ownGateway(g, r)
+		}
+	})
+}
+
+func (s *Set) eachRequest(f func(r int)) {
+	parallel.Rows(len(s.Requests), RequestSize, func(from, to int) {
+		for r := from; r < to; r++ {
+			f(r)
+		}
+	})
+}
+
+// claim notes that row i is of request r, unless it is of one before r.
+func (s *Set) claim(i, r int) {
+	of := &s.gatewayOf[i]
+	for {
+		old := atomic.LoadInt32(of)
+		if old != 0 && old <= int32(r+1) || atomic.CompareAndSwapInt32(of, old, int32(r+1)) {
+			return
+		}
 	}
+}
+
+// hasClaimed reports whether the gateway's row i, and no row of it around i, is of request r.
+func (s *Set) hasClaimed(i, r int) bool {
+	if atomic.LoadInt32(&s.gatewayOf[i]) != int32(r+1) {
+		return false
+	}
+	for i = s.Tree.Parent(i); i != None && s.Rows[i].Kind == Gateway; i = s.Tree.Parent(i) {
+		if atomic.LoadInt32(&s.gatewayOf[i]) != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // anyGateway reports whether there are rows that belong to a request and to no part of it.
@@ -40,27 +88,11 @@ func (s *Set) anyGateway() bool {
 	return found.Load()
 }
 
-func (s *Set) ownRows(r int) {
-	for _, p := range s.PartsOf(&s.Requests[r]) {
-		s.Parts[p].Request = r
-		if root := s.Parts[p].Root; root != None {
-			if e := s.Tree.Parent(root); e != None && s.Rows[e].Kind == Envelope {
-				if s.gatewayOf[e] == 0 {
-					s.gatewayOf[e] = int32(r + 1)
-				}
-			}
-		}
-	}
-	if g := s.Requests[r].Gateway; g != None && s.gatewayOf[g] == 0 {
-		s.ownGateway(g, r)
-	}
-}
-
-// ownGateway notes that the gateway's row i, and those right below it, are of request r.
+// ownGateway notes that the gateway's rows right below row i, and so on, are of request r, as i is.
 func (s *Set) ownGateway(i, r int) {
-	s.gatewayOf[i] = int32(r + 1)
 	for _, c := range s.Tree.Children(i) {
 		if s.Rows[c].Kind == Gateway {
+			atomic.StoreInt32(&s.gatewayOf[c], int32(r+1))
 			s.ownGateway(int(c), r)
 		}
 	}

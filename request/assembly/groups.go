@@ -98,34 +98,58 @@ func sharing(n int, hash func(i int) (h uint64, ok bool), same func(i, j int) bo
 		})
 		list, scratch := order.ByTime(list, memory.Make[order.Key](len(list)))
 		memory.Free(scratch)
-		defer memory.Free(list)
-		var rest, group, other []int
-		for from, to := 0, 0; from < len(list); from = to {
-			for to = from + 1; to < len(list) && list[to].Time == list[from].Time; to++ {
+		groups := parallel.Gather(len(list), hashedSize, func(groups []int32, from, to int) []int32 {
+			for from > 0 && from < to && list[from].Time == list[from-1].Time {
+				from++ // which is of the part before
 			}
-			if to == from+1 {
-				continue
-			}
-			rest = rest[:0]
-			for _, x := range list[from:to] {
-				rest = append(rest, int(x.Index))
-			}
-			for len(rest) > 1 {
-				group, other = append(group[:0], rest[0]), other[:0]
-				for _, i := range rest[1:] {
-					if same(rest[0], i) {
-						group = append(group, i)
-					} else { // which has this hash by chance
-						other = append(other, i)
-					}
+			for behind := from; from < to; from = behind {
+				for behind = from + 1; behind < len(list) && list[behind].Time == list[from].Time; behind++ {
 				}
-				if len(group) > 1 && !yield(group) {
-					return
+				if behind > from+1 {
+					groups = appendGroups(groups, list[from:behind], same)
 				}
-				rest, other = other, rest
+			}
+			return groups
+		})
+		memory.Free(list)
+		defer memory.Free(groups)
+		var group []int
+		for rest := groups; len(rest) > 0; rest = rest[1+len(group):] {
+			group = group[:0]
+			for _, i := range rest[1 : 1+rest[0]] {
+				group = append(group, int(i))
+			}
+			if !yield(group) {
+				return
 			}
 		}
 	}
+}
+
+// appendGroups adds the groups of numbers that have one hash: how many are in each, and which.
+func appendGroups(groups []int32, keys []order.Key, same func(i, j int) bool) []int32 {
+	rest := make([]int, len(keys))
+	for k, x := range keys {
+		rest[k] = int(x.Index)
+	}
+	for len(rest) > 1 {
+		at, others := len(groups), rest[:0]
+		groups = append(groups, 1, int32(rest[0]))
+		first := rest[0]
+		for _, i := range rest[1:] {
+			if same(first, i) {
+				groups = append(groups, int32(i))
+				groups[at]++
+			} else { // which has this hash by chance
+				others = append(others, i)
+			}
+		}
+		if groups[at] == 1 {
+			groups = groups[:at]
+		}
+		rest = others
+	}
+	return groups
 }
 
 // sameText is sharing for what has texts; those without are in no group.

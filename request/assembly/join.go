@@ -25,13 +25,13 @@ func (b *builder) join() {
 	b.joinRetries(g)
 	b.ReserveRequests(g.len(), len(b.Parts))
 	for parts := range g.all() {
-		b.sortParts(parts)
 		b.AddRequest(request.Request{Gateway: request.None}, parts...)
 	}
 	parallel.Rows(len(b.Requests), threadSize, func(from, to int) {
 		texts := b.KeepTexts()
 		defer texts.Release()
 		for r := from; r < to; r++ {
+			b.sortParts(b.PartsOf(&b.Requests[r]))
 			b.readRequest(&b.Requests[r], flags, texts)
 		}
 	})
@@ -236,9 +236,11 @@ func (b *builder) sortRequests() {
 		})
 	}
 	sorted := memory.Make[request.Request](len(keys))
-	for i, k := range keys {
-		sorted[i] = b.Requests[k.Index]
-	}
+	parallel.Rows(len(keys), request.RequestSize, func(from, to int) {
+		for i, k := range keys[from:to] {
+			sorted[from+i] = b.Requests[k.Index]
+		}
+	})
 	memory.Free(keys)
 	memory.Free(b.Requests)
 	b.Requests = sorted

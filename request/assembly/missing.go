@@ -343,27 +343,37 @@ func (f *lossFinder) stepsToEnd(p *request.Part, t int) bool {
 	return last == 0 || int64(answering.End-last) <= 2*longest
 }
 
-// checkLinks looks for what rows follow from.
+// checkLinks looks for what stages follow from.
 func (f *lossFinder) checkLinks() {
-	k := 0
-	for i := range f.All() {
-		if k == len(f.Links) {
-			return
+	type sum struct {
+		shown []int // by proc
+		to    []int // numbers of links to what is not there
+	}
+	var missing []int
+	parallel.Fold(len(f.Links), request.RowSize, func() *sum { return &sum{shown: make([]int, len(f.Procs))} }, func(x *sum, from, to int) {
+		for n := from; n < to; n++ {
+			link := &f.Links[n]
+			switch row := &f.Rows[link.To]; {
+			case row.Kind != request.Stage || row.Proc == request.None:
+			case link.From != request.None:
+				x.shown[row.Proc]++
+			default:
+				x.to = append(x.to, n)
+			}
 		}
-		for l := range f.dump.Links(i) {
-			from, row := f.Links[k].From, &f.Rows[i]
-			k++
-			if row.Kind != request.Stage || row.Proc == request.None {
-				continue
-			}
-			if from != request.None {
-				f.Shown[row.Proc]++
-				continue
-			}
-			if r := f.RequestOf(i); r != request.None {
-				f.broken = append(f.broken, int32(r))
-			}
-			f.add(spanKey{spantable.TraceID{l.TraceHi, l.TraceLo}, l.ID}, row.Start, int(row.Proc))
+	}, func(x *sum) {
+		missing = append(missing, x.to...)
+		for p, n := range x.shown {
+			f.Shown[p] += n
 		}
+	})
+	slices.Sort(missing)
+	for _, n := range missing {
+		i := int(f.Links[n].To)
+		if r := f.RequestOf(i); r != request.None {
+			f.broken = append(f.broken, int32(r))
+		}
+		l := f.dump.Link(n)
+		f.add(spanKey{spantable.TraceID{l.TraceHi, l.TraceLo}, l.ID}, f.Rows[i].Start, int(f.Rows[i].Proc))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/spantable"
@@ -131,15 +132,23 @@ func (b *builder) assignProcs() {
 		}
 		return list
 	})
+	type emitter struct {
+		resource *spantable.Resource
+		role     request.Role
+	}
+	known := map[emitter]int{}
+	serviceProc := func(i int, role request.Role) int32 {
+		return int32(order.Memo(known, emitter{b.resource(i), role}, func() int { return b.serviceProc(i, role) }))
+	}
 	for _, row := range beside {
 		i := int(row)
 		switch b.Rows[i].Kind {
 		case request.Envelope:
 			b.Rows[i].Proc = int32(b.envelopeProc(i))
 		case request.Gateway:
-			b.Rows[i].Proc = int32(b.serviceProc(i, request.Router))
+			b.Rows[i].Proc = serviceProc(i, request.Router)
 		default:
-			b.Rows[i].Proc = int32(b.serviceProc(i, request.Other))
+			b.Rows[i].Proc = serviceProc(i, request.Other)
 		}
 	}
 }

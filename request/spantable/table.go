@@ -260,13 +260,18 @@ func (d *Table) Links(i int) iter.Seq[Link] {
 	return func(yield func(Link) bool) {
 		_, links := d.extent(i)
 		for n := links.from; n < links.to; n++ {
-			l := d.links.At(n)
-			t := d.traces.IDs[l.trace()]
-			if !yield(Link{t[0], t[1], l.id()}) {
+			if !yield(d.Link(n)) {
 				return
 			}
 		}
 	}
+}
+
+// Link returns a link by its number: see [Table.FirstLink].
+func (d *Table) Link(n int) Link {
+	l := d.links.At(n)
+	t := d.traces.IDs[l.trace()]
+	return Link{t[0], t[1], l.id()}
 }
 
 // A link is a Link in 12 bytes: the ID, low half first, and the number of the trace.
