@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/align"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -35,7 +36,9 @@ func (s *Set) ClockSteps() (list []ClockStep) {
 		return nil
 	}
 	clockOf := func(p int) int { return index[s.ClockKey(p)] }
-	jumps := align.Jumps(s.ClockBounds(clockOf))
+	bounds := s.ClockBounds(clockOf)
+	jumps := align.Jumps(bounds)
+	memory.Free(bounds)
 	for len(jumps) > 0 {
 		x := s.blame(jumps, len(keys), clockOf)
 		step := ClockStep{Clock: keys[x.clock], At: x.at, By: x.by, Err: x.err}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/align"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
@@ -96,7 +97,9 @@ func (s *Set) HostClocks() *HostClocks {
 	fits := make([]align.ClockFit, len(index))
 	if len(index) > 1 {
 		claims := slices.Repeat([]bool{true}, len(index))
-		fits = align.Solve(align.Problem{Clocks: len(index), Bounds: s.ClockBounds(clockOf), Claims: claims}).Clocks
+		bounds := s.ClockBounds(clockOf)
+		fits = align.Solve(align.Problem{Clocks: len(index), Bounds: bounds, Claims: claims}).Clocks
+		memory.Free(bounds)
 	}
 	return s.NewHostClocks(clockOf, fits)
 }

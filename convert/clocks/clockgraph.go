@@ -10,6 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/align"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -153,11 +155,24 @@ func (m *aligner) noteTimes() {
 		for p := range clocks {
 			clocks[p] = m.HostClocks[m.clockOfProc(p)]
 		}
-		for i := range m.in.Requests.All() {
-			if p := m.in.Requests.ProcOf(i); p != request.None {
-				extend(clocks[p], m.in.Requests.Row(i).Start, m.in.Requests.Row(i).End)
-			}
+		s := m.in.Requests
+		begin := func() *[]HostClock { // by proc
+			list := make([]HostClock, len(clocks))
+			return &list
 		}
+		parallel.Fold(s.Len(), request.RowSize, begin, func(list *[]HostClock, from, to int) {
+			for i := from; i < to; i++ {
+				if p := s.ProcOf(i); p != request.None {
+					extend(&(*list)[p], s.Row(i).Start, s.Row(i).End)
+				}
+			}
+		}, func(list *[]HostClock) {
+			for p, c := range *list {
+				if c.Last != 0 {
+					extend(clocks[p], c.First, c.Last)
+				}
+			}
+		})
 	}
 	for _, r := range m.of.Tracks {
 		for _, c := range r.Captures {
@@ -253,16 +268,22 @@ func (m *aligner) solve(fixed []align.Fixed, find bool) align.Solution {
 	if find {
 		p.Ranks, p.Matches, p.Bounds = m.ranks, m.Matches, m.crossingBounds()
 	}
+	defer memory.Free(p.Bounds)
 	return align.Solve(p)
 }
 
 // crossingBounds returns what requests and messages that crossed hosts say, and collectives of hosts.
 func (m *aligner) crossingBounds() []align.Bound {
 	bounds := append(align.TransferBounds(m.ranks, m.names, &m.Matches), align.MeetBounds(m.hosts.ranks, &m.hosts.Matches)...)
-	if m.in.Requests != nil {
-		bounds = append(bounds, m.in.Requests.ClockBounds(m.clockOfProc)...)
+	if m.in.Requests == nil {
+		return bounds
 	}
-	return bounds
+	ofRequests := m.in.Requests.ClockBounds(m.clockOfProc)
+	if len(bounds) == 0 {
+		return ofRequests // which are many
+	}
+	defer memory.Free(ofRequests)
+	return append(bounds, ofRequests...)
 }
 
 // fixed turns what the user says about clocks into relations to the reference.

@@ -104,13 +104,14 @@ func Gather[T any](n, size int, f func(list []T, from, to int) []T) []T {
 	part := max(whole/size, 1)
 	lists := make([][]T, (n+part-1)/part)
 	Rows(n, size, func(from, to int) { lists[from/part] = f(nil, from, to) })
-	total := 0
-	for _, list := range lists {
-		total += len(list)
-	}
-	all := memory.Make[T](total)[:0]
+	begin, total := make([]int, len(lists)), 0
 	for i, list := range lists {
-		all, lists[i] = append(all, list...), nil
+		begin[i], total = total, total+len(list)
 	}
+	all := memory.Make[T](total)
+	Each(len(lists), func(i int) {
+		copy(all[begin[i]:], lists[i])
+		lists[i] = nil
+	})
 	return all
 }

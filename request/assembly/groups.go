@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// groups is a union-find over parts.
+// groups is a union-find over parts, or procs.
 type groups []int32
 
 func newGroups(n int) groups {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -63,27 +64,19 @@ func (b *builder) roleOf(c *component) request.Role {
 
 // components returns the component of every proc.
 func (b *builder) components() []*component {
-	parent := make([]int, len(b.Procs))
-	for i := range parent {
-		parent[i] = i
-	}
-	root := func(i int) int {
-		for parent[i] != i {
-			parent[i] = parent[parent[i]]
-			i = parent[i]
+	all := newGroups(len(b.Procs))
+	parallel.Fold(len(b.Parts), threadSize, func() *groups { g := newGroups(len(b.Procs)); return &g }, func(g *groups, from, to int) {
+		for p := from; p < to; p++ {
+			b.joinWorkers(&b.Parts[p], *g)
 		}
-		return i
-	}
-	join := func(x, y int) {
-		x, y = root(x), root(y)
-		parent[max(x, y)] = min(x, y)
-	}
-	for i := range b.AllParts() {
-		b.joinWorkers(&b.Parts[i], join)
-	}
+	}, func(g *groups) {
+		for i := range *g {
+			all.union(i, g.find(i))
+		}
+	})
 	of := make([]*component, len(b.Procs))
 	for i := range b.Procs {
-		r := root(i) // not above i
+		r := all.find(i) // not above i
 		if r == i {
 			of[i] = &component{}
 		}
@@ -95,13 +88,13 @@ func (b *builder) components() []*component {
 }
 
 // joinWorkers joins the procs of each host that worked on a part.
-func (b *builder) joinWorkers(p *request.Part, join func(x, y int)) {
+func (b *builder) joinWorkers(p *request.Part, g groups) {
 	firsts := make([]int, 0, 4) // of every host and role
 	add := func(proc int) {
 		of := &b.Procs[proc]
 		for _, first := range firsts {
 			if f := &b.Procs[first]; f.Host == of.Host && (f.Role == of.Role || of.Role == request.Other) {
-				join(first, proc)
+				g.union(first, proc)
 				return
 			}
 		}
@@ -119,22 +112,31 @@ func (b *builder) joinWorkers(p *request.Part, join func(x, y int)) {
 // either end, of which times may be wrong.
 func (b *builder) timeComponents(of []*component) {
 	const rare = 20
-	starts := map[*component][]trace.Time{}
-	note := func(p *request.Part, proc int) {
-		if list := starts[of[proc]]; len(list) == 0 || list[len(list)-1] != p.Start {
-			starts[of[proc]] = append(list, p.Start)
+	type starts map[*component][]trace.Time
+	all := starts{}
+	parallel.Fold(len(b.Parts), threadSize, func() *starts { return &starts{} }, func(x *starts, from, to int) {
+		for i := from; i < to; i++ {
+			p := &b.Parts[i]
+			var noted *component // most parts have one
+			note := func(proc int) {
+				if c := of[proc]; c != noted {
+					noted = c
+					(*x)[c] = append((*x)[c], p.Start)
+				}
+			}
+			if p.Proc != request.None {
+				note(p.Proc)
+			}
+			for _, t := range b.ThreadsOf(p) {
+				note(b.Threads[t].Proc)
+			}
 		}
-	}
-	for i := range b.AllParts() {
-		p := &b.Parts[i]
-		if p.Proc != request.None {
-			note(p, p.Proc)
+	}, func(x *starts) {
+		for c, list := range *x {
+			all[c] = append(all[c], list...)
 		}
-		for _, t := range b.ThreadsOf(p) {
-			note(p, b.Threads[t].Proc)
-		}
-	}
-	for c, list := range starts {
+	})
+	for c, list := range all {
 		slices.Sort(list)
 		c.first, c.last = list[len(list)/rare], list[len(list)-1-len(list)/rare]
 	}
