@@ -36,7 +36,7 @@ var (
 	// single answer a question each from tables alone, asking with the answers of other packages, too.
 	single = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/serverlimit", "analyze/lifecycle", "analyze/telemetry", "analyze/kernel", "analyze/gpu", "analyze/rank", "analyze/hang", "analyze/hardware",
 		"analyze/allocations", "analyze/routing", "analyze/inspect"}
-	asking = []string{"analyze/gpuloss", "analyze/collective", "analyze/host", "analyze/gaps", "analyze/graphs", "analyze/roofline", "analyze/operators", "analyze/opportunity", "analyze/tokens", "analyze/overtime", "analyze/diff",
+	asking = []string{"analyze/gpuloss", "analyze/collective", "analyze/host", "analyze/gaps", "analyze/graphs", "analyze/operators", "analyze/opportunity", "analyze/tokens", "analyze/overtime", "analyze/diff",
 		"analyze/critical"}
 	questions = slices.Concat(single, asking)
 	// filled is what the reader of a profiler's format fills and stands on.
@@ -96,9 +96,8 @@ var layers = []layer{
 	{of: []string{"analyze/collective"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (why a rank is late)"},
 	{of: []string{"analyze/host", "analyze/gaps"}, chain: true, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, they need gpu (where the gaps are, and the reasons that calls are for them)"},
 	{of: []string{"analyze/graphs"}, may: slices.Concat(reported, base, []string{"analyze/host"}), reason: sees + "; of the questions, it needs host (what names of frames mean)"},
-	{of: []string{"analyze/roofline"}, may: []string{"profile", "profile/experts"}, reason: "it computes what operators need of shapes, whoever recorded these, and of how tokens were spread over experts"},
-	{of: []string{"analyze/operators"}, may: slices.Concat(reported, base, []string{"analyze/host", "analyze/graphs", "analyze/roofline"}), reason: sees + "; of the questions, it needs host (the stacks of threads, and what names in them mean), graphs (what launched the kernels of a graph), and roof (what operators have to do)"},
-	{of: []string{"analyze/opportunity"}, may: slices.Concat(reported, base, []string{"analyze/operators", "analyze/graphs", "analyze/roofline"}), reason: sees + "; of the questions, it needs operators (how far they are from the roof), graphs, and roof"},
+	{of: []string{"analyze/operators"}, may: slices.Concat(reported, base, []string{"analyze/host", "analyze/graphs"}), reason: sees + "; of the questions, it needs host (the stacks of threads, and what names in them mean) and graphs (what launched the kernels of a graph)"},
+	{of: []string{"analyze/opportunity"}, may: slices.Concat(reported, base, []string{"analyze/operators", "analyze/graphs"}), reason: sees + "; of the questions, it needs operators (how far they are from the roof) and graphs"},
 	{of: []string{"analyze/tokens"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (steps, and how long devices worked for them)"},
 	{of: []string{"analyze/overtime"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (what ran, and in which steps)"},
 	{of: []string{"analyze/diff"}, may: slices.Concat(reported, base, []string{"analyze/requests", "analyze/gpu", "analyze/gaps", "analyze/operators"}), reason: sees + "; of the questions, it needs requests (what they are divided by) and those whose answers it compares: gpu, gaps, operators"},

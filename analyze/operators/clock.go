@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
-	"github.com/sgtrace/sgtrace/analyze/roofline"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -12,8 +11,8 @@ import (
 
 // A Beside is what inputs beside profiles say of what GPUs could do.
 type Beside struct {
-	Routed *roofline.RoutedTokens // nil where it was not recorded which experts tokens went to
-	Clocks []float64              // of the units of the GPU of each rank while it was recorded, MHz; 0 is unknown, as is what is missing
+	Routed *RoutedTokens // nil where it was not recorded which experts tokens went to
+	Clocks []float64     // of the units of the GPU of each rank while it was recorded, MHz; 0 is unknown, as is what is missing
 }
 
 // clockCounters are the profilers' names of the clock of the units that compute, in MHz: Nsight Systems samples that of

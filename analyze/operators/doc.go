@@ -7,4 +7,11 @@
 // it launched belongs to that operator and, in the totals, to all around it (collect.go). What
 // no operator launched has rows of its own, so that the self times of devices add up to the
 // time of all kernels and copies. Modules are summed up in the same way (module.go).
+//
+// The time of kernels is compared with the least that their GPU could take (the roofline model): [GPUOf] has
+// what GPUs are made for, operations and bytes in a second, by their data sheets; workOf (work.go) has what an
+// operator must compute and move at least, by its name and the shapes and types of its inputs. The
+// roof of some work is the time that the GPU needs for its operations or for its bytes, whichever is longer. It is a
+// bound: whatever is read counts once, and caches count as if they were not there. A kernel that is faster than
+// its roof shows that the work is not what the formula says.
 package operators

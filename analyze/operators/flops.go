@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
-	"github.com/sgtrace/sgtrace/analyze/roofline"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
@@ -87,7 +86,7 @@ func notePeak[T any](o *Operators, t *table.Table, rows []T, of func(*T) *Comput
 
 // peakOf returns the peak of a GPU for a type of numbers; NaN is unknown.
 func peakOf(gpu, typ string) float64 {
-	g, ok := roofline.GPUOf(gpu)
+	g, ok := GPUOf(gpu)
 	if !ok {
 		return math.NaN()
 	}
@@ -107,7 +106,7 @@ func gemmOf(r *Row, gpu string) (GEMM, bool) {
 	if r.Working == 0 || r.GPU == 0 {
 		return GEMM{}, false
 	}
-	of, ok := roofline.GEMMOf(r.Row.Name, roofline.ParseInputs(r.Shapes, r.Types))
+	of, ok := gemmOfInputs(r.Row.Name, parseInputs(r.Shapes, r.Types))
 	if !ok {
 		return GEMM{}, false
 	}
@@ -132,7 +131,7 @@ func attentionOf(r *Row, gpu string) (Attention, bool) {
 	if !known || r.Working == 0 || r.GPU == 0 {
 		return Attention{}, false
 	}
-	in := roofline.ParseInputs(r.Shapes, r.Types)
+	in := parseInputs(r.Shapes, r.Types)
 	a := Attention{Computed: Computed{Row: *r, Type: in.Type(rule.Query), FLOPs: math.NaN(), GPUName: gpu}, paged: rule.Paged,
 		B: request.Unknown, Heads: request.Unknown, KVHeads: request.Unknown, Queries: request.Unknown, Keys: request.Unknown, Dim: request.Unknown, ValueDim: request.Unknown}
 	query, key, value := in.Dims(rule.Query), in.Dims(rule.Query+1), in.Dims(rule.Query+2)
@@ -148,7 +147,7 @@ func attentionOf(r *Row, gpu string) (Attention, bool) {
 	}
 	a.B, a.Heads, a.KVHeads, a.Queries, a.Keys, a.Dim, a.ValueDim = query[0], query[heads], key[heads], query[tokens], key[tokens], query[3], value[3]
 	// Of the two products of each call.
-	a.FLOPs = 2 * float64(a.B) * float64(a.Heads) * roofline.AttentionPairs(a.Queries, a.Keys, a.Mask) * float64(a.Dim+a.ValueDim) * float64(r.Working)
+	a.FLOPs = 2 * float64(a.B) * float64(a.Heads) * attentionPairs(a.Queries, a.Keys, a.Mask) * float64(a.Dim+a.ValueDim) * float64(r.Working)
 	return a, true
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/graphs"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
-	"github.com/sgtrace/sgtrace/analyze/roofline"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
@@ -25,10 +24,10 @@ type Roofed struct {
 	Mask          profile.Mask     // of attention
 	Step          profile.StepKind // StepOther is unknown, or both
 	Instances     int64
-	Time          int64         // ns of their kernels, each from when the one before it on its stream ended
-	Work          roofline.Work // of all; NaN is unknown
-	Roof          float64       // ns in which the GPU can do it; NaN is unknown
-	Bound         roofline.Bound
+	Time          int64   // ns of their kernels, each from when the one before it on its stream ended
+	Work          Work    // of all; NaN is unknown
+	Roof          float64 // ns in which the GPU can do it; NaN is unknown
+	Bound         Bound
 	Share         float64 // of the time of all rows
 	Reached       float64 // part of the roof that the best kernels reach
 }
@@ -63,9 +62,9 @@ func (k roofKey) compare(o roofKey) int {
 type roofSum struct {
 	n     int64
 	time  int64
-	work  roofline.Work
-	roof  float64                    // ns; NaN is unknown of some instance
-	bound map[roofline.Bound]float64 // ns of the instances that each bounds
+	work  Work
+	roof  float64           // ns; NaN is unknown of some instance
+	bound map[Bound]float64 // ns of the instances that each bounds
 }
 
 // An instance is a call of an operator, or one of a replay, with the kernels that count for it.
@@ -86,19 +85,19 @@ type modelKey struct {
 
 // A modeled is the work of an operator, and the shortest time in which its GPU can do it.
 type modeled struct {
-	work  roofline.Work
+	work  Work
 	roof  float64
-	bound roofline.Bound
+	bound Bound
 }
 
 // roofs collect the instances of a stream.
 type roofs struct {
 	set    *profile.Set
-	routed *roofline.RoutedTokens
+	routed *RoutedTokens
 	clocks []float64 // of the GPU of each rank, MHz; 0 is unknown
 	steps  *profilewalk.KernelSteps
 	sums   map[roofKey]*roofSum
-	inputs map[class]roofline.Inputs
+	inputs map[class]inputs
 	known  map[modelKey]modeled
 	model  map[class]bool // whether a formula may be known
 	eager  map[[2]int32]*instance
@@ -118,8 +117,8 @@ type laneID struct {
 	stream       uint32
 }
 
-func newRoofs(set *profile.Set, s profile.Stream, routed *roofline.RoutedTokens, clocks []float64) *roofs {
-	return &roofs{set, routed, clocks, profilewalk.ReadKernelSteps(set, s), map[roofKey]*roofSum{}, map[class]roofline.Inputs{}, map[modelKey]modeled{}, map[class]bool{}, map[[2]int32]*instance{}, map[laneID]trace.Time{}, graphs.NewParts(set.Syms), map[launchID]class{}}
+func newRoofs(set *profile.Set, s profile.Stream, routed *RoutedTokens, clocks []float64) *roofs {
+	return &roofs{set, routed, clocks, profilewalk.ReadKernelSteps(set, s), map[roofKey]*roofSum{}, map[class]inputs{}, map[modelKey]modeled{}, map[class]bool{}, map[[2]int32]*instance{}, map[laneID]trace.Time{}, graphs.NewParts(set.Syms), map[launchID]class{}}
 }
 
 // alone returns how long a kernel ran after the one before it on its stream had ended: programmatic
@@ -135,14 +134,14 @@ func (r *roofs) alone(k *profile.Kernel) int64 {
 }
 
 // inputsOf returns the inputs of operators of a class.
-func (r *roofs) inputsOf(c class) roofline.Inputs {
-	return order.Memo(r.inputs, c, func() roofline.Inputs { return roofline.ParseInputs(nameOf(r.set, c.shapes), nameOf(r.set, c.types)) })
+func (r *roofs) inputsOf(c class) inputs {
+	return order.Memo(r.inputs, c, func() inputs { return parseInputs(nameOf(r.set, c.shapes), nameOf(r.set, c.types)) })
 }
 
 // hasModel reports whether a formula may be known for operators of a class.
 func (r *roofs) hasModel(c class) bool {
 	return c.name != 0 && order.Memo(r.model, c, func() bool {
-		_, known := roofline.WorkOf(r.set.Syms.Name(c.name), r.inputsOf(c), roofline.Setting{Lengths: &someLengths, Mask: c.mask, Values: nameOf(r.set, c.values)})
+		_, known := workOf(r.set.Syms.Name(c.name), r.inputsOf(c), setting{Lengths: &someLengths, Mask: c.mask, Values: nameOf(r.set, c.values)})
 		return known
 	})
 }
@@ -158,8 +157,8 @@ func (r *roofs) modeled(i *instance) modeled {
 	}
 	if i.key.kernel != 0 {
 		kernel := r.set.Syms.Name(i.key.kernel)
-		key.among = roofline.GPUsOf(kernel)
-		if roofline.NamesUnits(kernel) {
+		key.among = gpusOf(kernel)
+		if namesUnits(kernel) {
 			key.kernel = i.key.kernel
 		}
 	}
@@ -168,9 +167,9 @@ func (r *roofs) modeled(i *instance) modeled {
 		return m
 	}
 	nan := math.NaN()
-	m = modeled{work: roofline.Work{FLOPs: nan, Bytes: nan}, roof: nan}
+	m = modeled{work: Work{FLOPs: nan, Bytes: nan}, roof: nan}
 	if key.name != 0 {
-		if w, ok := roofline.WorkOf(r.set.Syms.Name(key.name), r.inputsOf(key.class), roofline.Setting{Lengths: i.lengths, Mask: key.mask, Values: nameOf(r.set, key.values), Routed: r.routed}); ok {
+		if w, ok := workOf(r.set.Syms.Name(key.name), r.inputsOf(key.class), setting{Lengths: i.lengths, Mask: key.mask, Values: nameOf(r.set, key.values), Routed: r.routed}); ok {
 			if key.among > 0 {
 				w = w.AmongGPUs(key.among)
 			}
@@ -178,7 +177,7 @@ func (r *roofs) modeled(i *instance) modeled {
 				w = w.On(r.set.Syms.Name(key.kernel))
 			}
 			m.work = w
-			if g, ok := roofline.GPUOf(r.set.GPU(key.rank)); ok {
+			if g, ok := GPUOf(r.set.GPU(key.rank)); ok {
 				g = g.AtClock(r.clocks[key.rank])
 				m.roof, m.bound = w.Roof(&g)
 			}
@@ -204,7 +203,7 @@ func (i *instance) add(k *profile.Kernel, time int64) {
 
 // finish counts an instance for its row.
 func (r *roofs) finish(i *instance) {
-	s := order.Memo(r.sums, i.key, func() *roofSum { return &roofSum{bound: map[roofline.Bound]float64{}} })
+	s := order.Memo(r.sums, i.key, func() *roofSum { return &roofSum{bound: map[Bound]float64{}} })
 	s.n++
 	s.time = distribution.AddTimes(s.time, i.time)
 	m := r.modeled(i)
@@ -353,9 +352,9 @@ func SumRooflines(set *profile.Set, g *graphs.Graphs, beside Beside, opt profile
 		}
 		row.sum(p.Parts)
 		row.Reached = 1
-		if g, ok := roofline.GPUOf(set.GPU(p.Key.rank)); ok {
+		if g, ok := GPUOf(set.GPU(p.Key.rank)); ok {
 			row.Reached = g.Reached(row.Bound)
-			if row.Bound == roofline.ByCompute && slices.Max(clocks) > 0 { // what is reached is at the clock that power allows
+			if row.Bound == ByCompute && slices.Max(clocks) > 0 { // what is reached is at the clock that power allows
 				row.Reached = 1
 			}
 		}
@@ -374,7 +373,7 @@ func SumRooflines(set *profile.Set, g *graphs.Graphs, beside Beside, opt profile
 
 // sum adds up what instances did, of all ranks.
 func (r *Roofed) sum(parts []*roofSum) {
-	bound := map[roofline.Bound]float64{}
+	bound := map[Bound]float64{}
 	for _, s := range parts {
 		r.Instances += s.n
 		r.Time = distribution.AddTimes(r.Time, s.time)
@@ -387,7 +386,7 @@ func (r *Roofed) sum(parts []*roofSum) {
 	if math.IsNaN(r.Roof) {
 		return
 	}
-	for _, by := range [...]roofline.Bound{roofline.ByMemory, roofline.ByCompute, roofline.ByLink} {
+	for _, by := range [...]Bound{ByMemory, ByCompute, ByLink} {
 		if bound[by] > bound[r.Bound] {
 			r.Bound = by
 		}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
-	"github.com/sgtrace/sgtrace/analyze/roofline"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
@@ -45,7 +44,7 @@ func (o *Rooflines) Any() bool {
 }
 
 // atClock says at which clock the peaks of a GPU are.
-func (o *Rooflines) atClock(name string, g *roofline.GPU) string {
+func (o *Rooflines) atClock(name string, g *GPU) string {
 	least, most, unknown := math.Inf(1), 0.0, false
 	for rank, clock := range o.clocks {
 		switch {
@@ -75,7 +74,7 @@ func (o *Rooflines) atClock(name string, g *roofline.GPU) string {
 // faster says of attention that is faster than its roof how much of its keys it has time for, and which layers of the same
 // shapes attend to all; "" is that there are none.
 func (o *Rooflines) faster(r *Roofed) string {
-	if _, attends := profile.AttentionOf(r.Row.Name); !attends || !(r.Of() > 1) || r.Bound != roofline.ByMemory {
+	if _, attends := profile.AttentionOf(r.Row.Name); !attends || !(r.Of() > 1) || r.Bound != ByMemory {
 		return ""
 	}
 	i := slices.IndexFunc(o.Rows, func(a Roofed) bool {
@@ -115,7 +114,7 @@ func (o *Rooflines) note(t *table.Table) {
 		names[name] = true
 	}
 	for name := range names {
-		if g, ok := roofline.GPUOf(name); ok {
+		if g, ok := GPUOf(name); ok {
 			t.Note("%s: %g TFLOP/s of 16-bit numbers, %g TB/s, by its data sheet (%s)%s", name, g.Half, g.Bandwidth, g.Source, o.atClock(name, &g))
 		} else if name == "" {
 			t.Note("no roof: the files do not name the GPU")

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/operators"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
-	"github.com/sgtrace/sgtrace/analyze/roofline"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
@@ -35,7 +35,7 @@ type Fill struct {
 
 	Resident  int64   // blocks that a multiprocessor holds at once; 0 is unknown
 	Occupancy float64 // part of its threads that these are
-	Limit     roofline.Limit
+	Limit     operators.Limit
 	amd       bool
 }
 
@@ -104,7 +104,7 @@ func (f *Fill) why() string {
 		return "few blocks"
 	case f.idle() >= muchIdle:
 		return "last wave"
-	case f.Occupancy > 0 && f.Occupancy <= lowOccupancy && (f.Limit == roofline.ByRegisters || f.Limit == roofline.ByShared) && !f.Tensor:
+	case f.Occupancy > 0 && f.Occupancy <= lowOccupancy && (f.Limit == operators.ByRegisters || f.Limit == operators.ByShared) && !f.Tensor:
 		return "low occupancy"
 	}
 	return ""
@@ -166,7 +166,7 @@ func SumFills(set *profile.Set, opt profilewalk.Options) *Fills {
 
 // add adds the kernels of one name and launch, if they do not fill their GPU.
 func (f *Fills) add(row *Fill, gpu string) {
-	g, ok := roofline.GPUOf(gpu)
+	g, ok := operators.GPUOf(gpu)
 	if !ok {
 		return
 	}

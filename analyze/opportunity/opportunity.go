@@ -12,7 +12,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/graphs"
 	"github.com/sgtrace/sgtrace/analyze/operators"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
-	"github.com/sgtrace/sgtrace/analyze/roofline"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/order"
@@ -211,7 +210,7 @@ func (o *Opportunities) farFromRoof(roofs *operators.Rooflines, fills *Fills, in
 			continue // of attention that one kernel could do
 		}
 		what, how := fmt.Sprintf("at %.0f %% of the %s roof", 100*r.Of(), r.Bound), howOf(r)
-		if r.Work.Type == "" && r.Bound == roofline.ByMemory {
+		if r.Work.Type == "" && r.Bound == operators.ByMemory {
 			each := r.Time / r.Instances
 			plain := kind == kernelname.KindElementwise || kind == kernelname.KindCopy || kind == kernelname.KindReduction
 			if r.Instances == 1 || inPattern[profile.BareName(r.Kernel)] && (each < launchSized || plain) {
@@ -241,15 +240,15 @@ func (o *Opportunities) farFromRoof(roofs *operators.Rooflines, fills *Fills, in
 func howOf(r *operators.Roofed) string {
 	attention, attends := profile.AttentionOf(r.Row.Name)
 	switch {
-	case r.Bound == roofline.ByLink:
+	case r.Bound == operators.ByLink:
 		return "waits for other ranks count: see --by-rank; else another algorithm for this size"
 	case r.Row.Name == "aten::convolution":
 		return "another algorithm: torch.backends.cudnn.benchmark tries them, also those of MIOpen"
-	case attends && attention.Paged && r.Bound == roofline.ByMemory && !strings.Contains(r.Types, "Float8"):
+	case attends && attention.Paged && r.Bound == operators.ByMemory && !strings.Contains(r.Types, "Float8"):
 		return "another kernel of attention, or more parts of the keys at once; a cache of 8 bits lowers the roof itself"
 	case attends:
 		return "another kernel of attention, or more parts of the keys at once"
-	case r.Bound == roofline.ByMemory && !strings.HasSuffix(r.Row.Name, "bmm") && !strings.Contains(r.Types, "Float4") && !strings.Contains(r.Types, "unsigned char"):
+	case r.Bound == operators.ByMemory && !strings.HasSuffix(r.Row.Name, "bmm") && !strings.Contains(r.Types, "Float4") && !strings.Contains(r.Types, "unsigned char"):
 		return "a kernel, or a setting of it, for these sizes: tiles, split-K; weights of fewer bits lower the roof itself"
 	}
 	return "a kernel, or a setting of it, for these sizes: tiles, split-K"

@@ -12,7 +12,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
-	"github.com/sgtrace/sgtrace/analyze/roofline"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/order"
@@ -36,7 +35,7 @@ func Opportunities(o *overview.Overview, captured *graphs.Graphs, src Source) Se
 	opt := profilewalk.Options{From: o.Devices.From, To: o.Devices.To}
 	fills := opportunity.SumFills(o.Profiles, opt)
 	clocks := finders.SMClocks(o.Of.Series, o.Profiles, gpu.Options{From: opt.From, To: opt.To})
-	roofs := operators.SumRooflines(o.Profiles, captured, operators.Beside{Routed: roofline.RoutedTokensOf(o.Of.Experts), Clocks: clocks}, opt)
+	roofs := operators.SumRooflines(o.Profiles, captured, operators.Beside{Routed: operators.RoutedTokensOf(o.Of.Experts), Clocks: clocks}, opt)
 	found := opportunity.Find(o.Profiles, captured, roofs, fills, opt)
 	if len(found.List) > 0 {
 		s.Lead = found.Lead()
@@ -61,7 +60,7 @@ func Opportunities(o *overview.Overview, captured *graphs.Graphs, src Source) Se
 
 // roofFigure shows how near operators come to what the GPU can do; nil if that is known of none, or the GPUs differ.
 func roofFigure(roofs *operators.Rooflines, set *profile.Set, src Source) *Figure {
-	g, ok := roofline.GPUOf(set.GPU(profilewalk.NoRank))
+	g, ok := operators.GPUOf(set.GPU(profilewalk.NoRank))
 	if !ok {
 		return nil
 	}
@@ -75,7 +74,7 @@ func roofFigure(roofs *operators.Rooflines, set *profile.Set, src Source) *Figur
 	all, drawn, time := 0, 0, 0.0
 	for i := range roofs.Rows {
 		r := &roofs.Rows[i]
-		if !(r.Work.FLOPs > 0) || math.IsNaN(r.Of()) || r.Bound == roofline.ByLink || r.Share < minDot {
+		if !(r.Work.FLOPs > 0) || math.IsNaN(r.Of()) || r.Bound == operators.ByLink || r.Share < minDot {
 			continue
 		}
 		if all++; drawn == maxOperators {
@@ -87,7 +86,7 @@ func roofFigure(roofs *operators.Rooflines, set *profile.Set, src Source) *Figur
 		switch {
 		case r.Of() > 1:
 			group = &body.Groups[2]
-		case r.Bound == roofline.ByCompute:
+		case r.Bound == operators.ByCompute:
 			group = &body.Groups[1]
 		}
 		group.Dots = append(group.Dots, chart.RoofDot{Name: words.JoinNonEmpty(" ", r.Row.Name, r.Shapes), Intensity: r.Work.FLOPs / r.Work.Bytes, TFLOPs: r.Work.FLOPs / float64(r.Time) / 1e3,

@@ -19,7 +19,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/opportunity"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
-	"github.com/sgtrace/sgtrace/analyze/roofline"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/profile"
@@ -127,7 +126,7 @@ func parseKernels(ctx *cli.Context) (Run, error) {
 		fills := opportunity.SumFills(in.Profiles, opt)
 		captured := graphs.Collect(in.Profiles)
 		clocks := finders.SMClocks(in.Series, in.Profiles, gpu.Options{From: in.From, To: in.To})
-		roofs := operators.SumRooflines(in.Profiles, captured, operators.Beside{Routed: roofline.RoutedTokensOf(in.Experts), Clocks: clocks}, opt)
+		roofs := operators.SumRooflines(in.Profiles, captured, operators.Beside{Routed: operators.RoutedTokensOf(in.Experts), Clocks: clocks}, opt)
 		found := opportunity.Find(in.Profiles, captured, roofs, fills, opt)
 		kernels := d.Tables[0]
 		d.Tables = nil

@@ -1,4 +1,4 @@
-package roofline
+package operators
 
 import (
 	"slices"
@@ -29,16 +29,16 @@ var gemms = map[string]gemmRule{
 	"aiter::gemm_a4w4": {0, 1, false, true, 0}, "aiter::_gemm_a4w4_asm": {0, 1, false, true, 0},
 }
 
-// A GEMM is a product of matrices: M x K by K x N, for each of a batch.
-type GEMM struct {
+// A gemmWork is a product of matrices: M x K by K x N, for each of a batch.
+type gemmWork struct {
 	Work
 	B, M, N, K int64
 }
 
-// GEMMOf returns what an operator multiplies; ok is false if it multiplies nothing, or its shapes do not fit.
+// gemmOfInputs returns what an operator multiplies; ok is false if it multiplies nothing, or its shapes do not fit.
 // Inputs that are neither a matrix nor have the shape of the product are its scales and what is added: each
 // is read once.
-func GEMMOf(name string, in Inputs) (g GEMM, ok bool) {
+func gemmOfInputs(name string, in inputs) (g gemmWork, ok bool) {
 	rule, known := gemms[name]
 	if !known {
 		return g, false
@@ -52,7 +52,7 @@ func GEMMOf(name string, in Inputs) (g GEMM, ok bool) {
 	if !ok {
 		return g, false
 	}
-	g = GEMM{B: 1, M: left[n-2], K: left[n-1], N: columns}
+	g = gemmWork{B: 1, M: left[n-2], K: left[n-1], N: columns}
 	if n == 3 {
 		g.B = left[0]
 	}
@@ -100,7 +100,7 @@ func columnsOf(k int64, right []int64, mayPack bool) (n int64, packed, ok bool) 
 
 // groupedOf returns the work of products of rows with the matrix of their group. Groups without rows
 // are not read: of fewer rows than groups, each has at most one of its own.
-func groupedOf(name string, in *Inputs) (w Work, ok bool) {
+func groupedOf(name string, in *inputs) (w Work, ok bool) {
 	if name != "aten::_grouped_mm" && name != "aten::_scaled_grouped_mm" && !strings.HasPrefix(name, "primus_turbo::grouped_gemm") {
 		return w, false
 	}

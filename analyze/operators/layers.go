@@ -1,4 +1,4 @@
-package roofline
+package operators
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 
 // layerOf returns the work of operators whose shapes say it only with the values of their other inputs, which are as
 // [profile.Frame.Values] has them; ok is false if it is another operator, or these are not known.
-func layerOf(name string, in *Inputs, values string) (w Work, ok bool) {
+func layerOf(name string, in *inputs, values string) (w Work, ok bool) {
 	convolves, normalizes := name == "aten::convolution", strings.HasSuffix(name, "_batch_norm")
 	if !convolves && !normalizes {
 		return w, false
@@ -24,7 +24,7 @@ func layerOf(name string, in *Inputs, values string) (w Work, ok bool) {
 
 // batchNorm moves and scales channels. While it trains, it computes their mean and variance, too, and writes
 // these.
-func batchNorm(in *Inputs, values []string) (w Work, ok bool) {
+func batchNorm(in *inputs, values []string) (w Work, ok bool) {
 	const training = 5 // which input tells
 	d := in.Dims(0)
 	if len(d) < 2 || len(values) <= training {
@@ -41,7 +41,7 @@ func batchNorm(in *Inputs, values []string) (w Work, ok bool) {
 
 // convolution multiplies a window around each place of its input with each filter. A transposed one spreads each place
 // over a window.
-func convolution(in *Inputs, values []string) (w Work, ok bool) {
+func convolution(in *inputs, values []string) (w Work, ok bool) {
 	const stride, padding, dilation, transposed, added, numValues = 3, 4, 5, 6, 7, 9
 	x, filter := in.Dims(0), in.Dims(1)
 	if len(values) < numValues || len(x) < 3 || len(filter) != len(x) {

@@ -1,4 +1,4 @@
-package roofline
+package operators
 
 import (
 	"math"
@@ -42,8 +42,8 @@ func (w Work) On(kernel string) Work {
 	return w
 }
 
-// NamesUnits reports whether [Work.On] may depend on the name of a kernel.
-func NamesUnits(kernel string) bool { return unitsOf(kernel) != "" }
+// namesUnits reports whether [Work.On] may depend on the name of a kernel.
+func namesUnits(kernel string) bool { return unitsOf(kernel) != "" }
 
 func unitsOf(kernel string) string {
 	kernel = strings.ToLower(kernel)
@@ -80,8 +80,8 @@ func (w *Work) Roof(g *GPU) (ns float64, by Bound) {
 	return ns, by
 }
 
-// A Setting is what operators do not say of their work.
-type Setting struct {
+// A setting is what operators do not say of their work.
+type setting struct {
 	Lengths *profile.Lengths // of the sequences of their step; nil is unknown
 	Mask    profile.Mask     // of attention
 	Values  string           // of inputs that are no tensors, as [profile.Frame.Values] has them; "" is unknown
@@ -89,10 +89,10 @@ type Setting struct {
 	Routed *RoutedTokens
 }
 
-// WorkOf returns what an operator must do; ok is false if no formula is known, or shapes and types do
+// workOf returns what an operator must do; ok is false if no formula is known, or shapes and types do
 // not say enough.
-func WorkOf(name string, in Inputs, s Setting) (w Work, ok bool) {
-	if g, ok := GEMMOf(name, in); ok {
+func workOf(name string, in inputs, s setting) (w Work, ok bool) {
+	if g, ok := gemmOfInputs(name, in); ok {
 		return g.Work, g.known()
 	}
 	if g, ok := groupedOf(name, &in); ok {
@@ -104,7 +104,7 @@ func WorkOf(name string, in Inputs, s Setting) (w Work, ok bool) {
 	if part, ok := expertProduct(name, &in, s.Routed); ok {
 		return part, part.known()
 	}
-	if a, ok := attentionOf(name, &in, s); ok {
+	if a, ok := attentionWork(name, &in, s); ok {
 		return a, a.known()
 	}
 	if w, ok := communicationOf(name, s.Values); ok {

@@ -1,4 +1,4 @@
-package roofline
+package operators
 
 import (
 	"math"
@@ -20,19 +20,19 @@ func TestWorkOfTraceLens(t *testing.T) {
 		{"aten::addmm", "[[5120],[32,2880],[2880,5120],[],[]]", "[" + bf16 + "," + bf16 + "," + bf16 + `,"Scalar","Scalar"]`, 0.94388224, 28.623046875},
 		{"aten::mm", "[[32,2880],[2880,201088]]", "[" + bf16 + "," + bf16 + "]", 37.06454016, 1117.05859375},
 	} {
-		w, ok := WorkOf(c.name, ParseInputs(c.shapes, c.types), Setting{})
+		w, ok := workOf(c.name, parseInputs(c.shapes, c.types), setting{})
 		if !ok || math.Abs(w.FLOPs/1e9-c.gflop) > 1e-9 || math.Abs(w.Bytes/(1<<20)-c.mib) > 1e-6 {
 			t.Errorf("%s %s: %.9f GFLOP, %.9f MiB, want %.9f, %.9f", c.name, c.shapes, w.FLOPs/1e9, w.Bytes/(1<<20), c.gflop, c.mib)
 		}
 	}
 	step, _ := profile.ParseStep("execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk55086sqsq32sqsk55086)")
-	in := ParseInputs("[[32,64,64],[32,8,64],[32,8,64],[32,64,64],[],[],[],[0]]", "["+bf16+","+bf16+","+bf16+","+bf16+`,"","","",`+bf16+"]")
-	w, ok := WorkOf("vllm::unified_attention_with_output", in, Setting{Lengths: step.Lengths})
+	in := parseInputs("[[32,64,64],[32,8,64],[32,8,64],[32,64,64],[],[],[],[0]]", "["+bf16+","+bf16+","+bf16+","+bf16+`,"","","",`+bf16+"]")
+	w, ok := workOf("vllm::unified_attention_with_output", in, setting{Lengths: step.Lengths})
 	if !ok || w.FLOPs != 902529024 || math.Abs(w.Bytes/(1<<20)-108.08984375) > 1e-9 {
 		t.Errorf("attention: %.0f FLOP, %.9f MiB", w.FLOPs, w.Bytes/(1<<20))
 	}
-	in = ParseInputs("[[32,32,128],[9],[32,32,128],[835874,1,8,128],[835874,1,8,128],[33],[9]]", "["+bf16+`,"unsigned char",`+bf16+","+bf16+","+bf16+`,"int","int"]`)
-	if w, ok := WorkOf("sglang_profiler::attention_paged_attention_ragged_100", in, Setting{Lengths: &profile.Lengths{GenerationTokens: 32, GenerationKeys: 32784, GenerationSquares: 32, GenerationPairs: 32784}}); !ok ||
+	in = parseInputs("[[32,32,128],[9],[32,32,128],[835874,1,8,128],[835874,1,8,128],[33],[9]]", "["+bf16+`,"unsigned char",`+bf16+","+bf16+","+bf16+`,"int","int"]`)
+	if w, ok := workOf("sglang_profiler::attention_paged_attention_ragged_100", in, setting{Lengths: &profile.Lengths{GenerationTokens: 32, GenerationKeys: 32784, GenerationSquares: 32, GenerationPairs: 32784}}); !ok ||
 		w.FLOPs != 2*32*256*32784 {
 		t.Errorf("attention of SGLang's profiler: %+v", w)
 	}
@@ -44,14 +44,14 @@ func TestWorkOfTraceLens(t *testing.T) {
 
 // Experts read as many weights as random routing hits, and at most all.
 func TestExperts(t *testing.T) {
-	in := func(tokens string) Inputs {
-		return ParseInputs("[["+tokens+",2048],[128,1536,2048],[128,2048,768],["+tokens+",8],["+tokens+",8]]", `["c10::BFloat16","c10::BFloat16","c10::BFloat16","float","int"]`)
+	in := func(tokens string) inputs {
+		return parseInputs("[["+tokens+",2048],[128,1536,2048],[128,2048,768],["+tokens+",8],["+tokens+",8]]", `["c10::BFloat16","c10::BFloat16","c10::BFloat16","float","int"]`)
 	}
-	one, ok := WorkOf("sglang::inplace_fused_experts", in("1"), Setting{})
+	one, ok := workOf("sglang::inplace_fused_experts", in("1"), setting{})
 	if want := 2.0*2048*2 + 8*(1536*2048+2048*768)*2; !ok || math.Abs(one.Bytes-want) > 1 {
 		t.Errorf("one token: %.0f bytes, want those of 8 experts, %.0f", one.Bytes, want)
 	}
-	many, _ := WorkOf("sglang::inplace_fused_experts", in("4096"), Setting{})
+	many, _ := workOf("sglang::inplace_fused_experts", in("4096"), setting{})
 	if want := 128.0 * (1536*2048 + 2048*768) * 2; many.Bytes < want || many.Bytes > 1.1*want {
 		t.Errorf("4,096 tokens: %.0f bytes, want those of all experts, %.0f, and little more", many.Bytes, want)
 	}
@@ -70,7 +70,7 @@ func TestUnknownWork(t *testing.T) {
 		{"aten::max_pool2d", "[[4,8]]", `["float"]`},
 		{"_C::rms_norm", "", ""},
 	} {
-		if w, ok := WorkOf(c[0], ParseInputs(c[1], c[2]), Setting{}); ok {
+		if w, ok := workOf(c[0], parseInputs(c[1], c[2]), setting{}); ok {
 			t.Errorf("%v: %+v", c, w)
 		}
 	}
@@ -106,7 +106,7 @@ func TestScaledProducts(t *testing.T) {
 		{"aten::_grouped_mm", "[[8,2048],[128,2048,768],[128],[],[]]", `["c10::BFloat16","c10::BFloat16","int","",""]`, // at most 8 of 128 groups have a row
 			2 * 8 * 2048 * 768, 8*2048*2 + 8*2048*768*2 + 8*768*2, "c10::BFloat16"},
 	} {
-		w, ok := WorkOf(c.name, ParseInputs(c.shapes, c.types), Setting{})
+		w, ok := workOf(c.name, parseInputs(c.shapes, c.types), setting{})
 		if !ok || w.FLOPs != c.flop || w.Bytes != c.bytes || w.Type != c.typ {
 			t.Errorf("%s %s: %v %+v, want %.0f FLOP, %.0f bytes, %s", c.name, c.shapes, ok, w, c.flop, c.bytes, c.typ)
 		}
@@ -123,12 +123,12 @@ func TestLatentAttention(t *testing.T) {
 		"sgl_kernel::fwd":                "[[32,128,64],[9000,1,1,64],[9000,1,1,512],[],[],[32,128,512],[],[33]]",
 	} {
 		types := strings.Repeat(`"c10::BFloat16",`, strings.Count(shapes, "[")-2) + `"c10::BFloat16"`
-		w, ok := WorkOf(name, ParseInputs(shapes, "["+types+"]"), Setting{Lengths: l})
+		w, ok := workOf(name, parseInputs(shapes, "["+types+"]"), setting{Lengths: l})
 		flop, bytes := 2*heads*(576+512)*keys, tokens*heads*(576+512)*2+keys*576*2
 		if !ok || w.FLOPs != flop || w.Bytes != bytes {
 			t.Errorf("%s: %v %+v, want %.0f FLOP, %.0f bytes", name, ok, w, flop, bytes)
 		}
-		if _, ok := WorkOf(name, ParseInputs(shapes, "["+types+"]"), Setting{}); ok {
+		if _, ok := workOf(name, parseInputs(shapes, "["+types+"]"), setting{}); ok {
 			t.Errorf("%s without lengths is known", name)
 		}
 	}
@@ -137,8 +137,8 @@ func TestLatentAttention(t *testing.T) {
 // Keys of a cache of 8 bits take half: the cache itself is an input, with a dimension of pages.
 func TestPagedAttention(t *testing.T) {
 	l := &profile.Lengths{GenerationTokens: 16, GenerationKeys: 16000, GenerationSquares: 16, GenerationPairs: 16000}
-	in := ParseInputs("[[16,64,128],[4000,16,8,128],[4000,16,8,128],[],[],[]]", `["c10::BFloat16","c10::Float8_e4m3fn","c10::Float8_e4m3fn","","",""]`)
-	w, ok := WorkOf("_vllm_fa3_C::fwd", in, Setting{Lengths: l})
+	in := parseInputs("[[16,64,128],[4000,16,8,128],[4000,16,8,128],[],[],[]]", `["c10::BFloat16","c10::Float8_e4m3fn","c10::Float8_e4m3fn","","",""]`)
+	w, ok := workOf("_vllm_fa3_C::fwd", in, setting{Lengths: l})
 	if want := 16.0*64*256*2 + 16000*8*256; !ok || w.Bytes != want || w.FLOPs != 2*64*256*16000 {
 		t.Errorf("%v %+v, want %.0f bytes", ok, w, want)
 	}
@@ -155,7 +155,7 @@ func TestSlidingWindow(t *testing.T) {
 		}
 		return pairs
 	}
-	in := ParseInputs("[[32,64,64],[4000,16,8,64],[4000,16,8,64]]", "["+typ+","+typ+","+typ+"]")
+	in := parseInputs("[[32,64,64],[4000,16,8,64],[4000,16,8,64]]", "["+typ+","+typ+","+typ+"]")
 	for _, c := range []struct {
 		name                string
 		l                   profile.Lengths
@@ -166,16 +166,16 @@ func TestSlidingWindow(t *testing.T) {
 		{"two prompts", profile.Lengths{ContextTokens: 2000, ContextKeys: 2000, ContextSquares: 2e6, ContextPairs: 2e6}, 2000, 2000, 2 * counted(0, 1000)},
 		{"a later chunk", profile.Lengths{ContextTokens: 1000, ContextKeys: 9000, ContextSquares: 1e6, ContextPairs: 9e6}, 1000, 1127, counted(8000, 1000)},
 	} {
-		w, ok := WorkOf("_vllm_fa3_C::fwd", in, Setting{Lengths: &c.l, Mask: mask})
+		w, ok := workOf("_vllm_fa3_C::fwd", in, setting{Lengths: &c.l, Mask: mask})
 		flop, bytes := 2*heads*dims*c.pairs, c.tokens*heads*dims*2+c.keys*kv*dims*2
 		if !ok || math.Abs(w.FLOPs/flop-1) > 0.005 || w.Bytes != bytes {
 			t.Errorf("%s: %v %.0f FLOP, %.0f bytes, want %.0f, %.0f", c.name, ok, w.FLOPs, w.Bytes, flop, bytes)
 		}
 	}
-	if n, want := AttentionPairs(1000, 1000, mask), counted(0, 1000); math.Abs(n/want-1) > 0.005 {
+	if n, want := attentionPairs(1000, 1000, mask), counted(0, 1000); math.Abs(n/want-1) > 0.005 {
 		t.Errorf("%.0f pairs, want %.0f", n, want)
 	}
-	if n := AttentionPairs(100, 100, mask); n != 5000 { // all that causal attention needs
+	if n := attentionPairs(100, 100, mask); n != 5000 { // all that causal attention needs
 		t.Errorf("%.0f pairs", n)
 	}
 }
@@ -186,8 +186,8 @@ func TestRoutedExperts(t *testing.T) {
 	for e := range 16 {
 		d.Counts[e] = 100
 	}
-	in := ParseInputs("[[4096,2048],[128,1536,2048],[128,2048,768],[4096,8],[4096,8]]", `["c10::BFloat16","c10::BFloat16","c10::BFloat16","float","int"]`)
-	w, ok := WorkOf("sglang::inplace_fused_experts", in, Setting{Routed: RoutedTokensOf(&experts.Set{Dumps: []*experts.Dump{d}})})
+	in := parseInputs("[[4096,2048],[128,1536,2048],[128,2048,768],[4096,8],[4096,8]]", `["c10::BFloat16","c10::BFloat16","c10::BFloat16","float","int"]`)
+	w, ok := workOf("sglang::inplace_fused_experts", in, setting{Routed: RoutedTokensOf(&experts.Set{Dumps: []*experts.Dump{d}})})
 	if want := 2*4096.0*2048*2 + 16*(1536*2048+2048*768)*2; !ok || math.Abs(w.Bytes-want) > 1 {
 		t.Errorf("%v, %.0f bytes, want those of 16 experts, %.0f", ok, w.Bytes, want)
 	}
@@ -195,9 +195,9 @@ func TestRoutedExperts(t *testing.T) {
 
 // An all-reduce sends 2 (n-1)/n of its tensor, and takes as long as the link needs for that.
 func TestAllReduce(t *testing.T) {
-	w, ok := WorkOf("sgl_kernel::all_reduce_reg", ParseInputs("[[],[4096,2048],[4096,2048]]", `["Scalar","c10::BFloat16","c10::BFloat16"]`), Setting{})
+	w, ok := workOf("sgl_kernel::all_reduce_reg", parseInputs("[[],[4096,2048],[4096,2048]]", `["Scalar","c10::BFloat16","c10::BFloat16"]`), setting{})
 	g, _ := GPUOf("NVIDIA H100 80GB HBM3")
-	if n := GPUsOf("void vllm::cross_device_reduce_1stage<__nv_bfloat16, 4>(vllm::RankData*)"); !ok || n != 4 {
+	if n := gpusOf("void vllm::cross_device_reduce_1stage<__nv_bfloat16, 4>(vllm::RankData*)"); !ok || n != 4 {
 		t.Fatalf("%v %+v, %d GPUs", ok, w, n)
 	}
 	w = w.AmongGPUs(4)
@@ -254,13 +254,13 @@ func TestLayersWithValues(t *testing.T) {
 		{"aten::native_batch_norm", "[[10,64,56,56],[64],[64],[64],[64],[],[],[]]", `["","","","","","False","0.1","1e-05"]`, 2*10*64*56*56 + 6*64, 2 * (2*10*64*56*56 + 4*64)},
 		{"aten::native_group_norm", "[[1,128,64,64],[128],[128],[],[],[],[],[]]", "", 5 * 128 * 64 * 64, 2 * (2*128*64*64 + 2*128)},
 	} {
-		w, ok := WorkOf(c.name, ParseInputs(c.shapes, `["c10::BFloat16","c10::BFloat16","c10::BFloat16"]`), Setting{Values: c.values})
+		w, ok := workOf(c.name, parseInputs(c.shapes, `["c10::BFloat16","c10::BFloat16","c10::BFloat16"]`), setting{Values: c.values})
 		if !ok || w.FLOPs != c.flops || w.Bytes != c.bytes {
 			t.Errorf("%s %s: %.0f operations, %.0f bytes, want %.0f, %.0f", c.name, c.shapes, w.FLOPs, w.Bytes, c.flops, c.bytes)
 		}
 	}
 	for _, values := range []string{"", "[]", `["","","","[0, 0]","[0, 0]","[1, 1]","False","[0, 0]","1"]`, "[1,2,3]"} {
-		if w, ok := WorkOf("aten::convolution", ParseInputs("[[1,3,9,9],[3,3,3,3],[]]", `["float","float",""]`), Setting{Values: values}); ok {
+		if w, ok := workOf("aten::convolution", parseInputs("[[1,3,9,9],[3,3,3,3],[]]", `["float","float",""]`), setting{Values: values}); ok {
 			t.Errorf("values %q: %+v", values, w)
 		}
 	}
@@ -283,7 +283,7 @@ func TestExpertProduct(t *testing.T) {
 		{"[32,1472,3072],[32,1536,5888],[128,2944]]", 0, 0}, // two weights
 		{"[32,1472,3072],[128,2900],[1,32,3072]]", 0, 0},    // rows of another width
 	} {
-		w, ok := WorkOf("vllm::moe_forward", ParseInputs(operator+c.views, types), Setting{})
+		w, ok := workOf("vllm::moe_forward", parseInputs(operator+c.views, types), setting{})
 		if ok != (c.flops > 0) || w.FLOPs != c.flops || math.Abs(w.Bytes-c.bytes) > 1 {
 			t.Errorf("%s: %.0f operations, %.0f bytes, want %.0f, %.0f", c.views, w.FLOPs, w.Bytes, c.flops, c.bytes)
 		}
@@ -306,13 +306,13 @@ func TestCommunication(t *testing.T) {
 		{`["allreduce","BFloat16","","","4","[0, 1, 2, 3]"]`, 0},
 		{`[]`, 0}, {"", 0},
 	} {
-		w, ok := WorkOf(profile.CommunicationOperator, Inputs{}, Setting{Values: c.values})
+		w, ok := workOf(profile.CommunicationOperator, inputs{}, setting{Values: c.values})
 		if ok != (c.sent > 0) || w.Sent != c.sent {
 			t.Errorf("%s: %.0f bytes, want %.0f", c.values, w.Sent, c.sent)
 		}
 	}
 	g, _ := GPUOf("NVIDIA H100 80GB HBM3")
-	w, _ := WorkOf(profile.CommunicationOperator, Inputs{}, Setting{Values: `["allreduce","BFloat16","1000000","1000000","4","[0, 1, 2, 3]"]`})
+	w, _ := workOf(profile.CommunicationOperator, inputs{}, setting{Values: `["allreduce","BFloat16","1000000","1000000","4","[0, 1, 2, 3]"]`})
 	if ns, by := w.Roof(&g); by != ByLink || math.Abs(ns-3e6/450) > 1 {
 		t.Errorf("%.0f ns by %s", ns, by)
 	}

@@ -1,4 +1,4 @@
-package roofline
+package operators
 
 import (
 	"math"
@@ -66,7 +66,7 @@ const maxChosen = 64
 // expertsOf returns the work of fused experts, which operators of several libraries do with about the same
 // inputs: hidden states, two weights of all experts, and which of them each token goes to. The weights of the
 // experts that are hit are read, with their scales. What is added up in the end are results of k experts.
-func expertsOf(name string, in *Inputs, routed *RoutedTokens) (w Work, ok bool) {
+func expertsOf(name string, in *inputs, routed *RoutedTokens) (w Work, ok bool) {
 	lower := strings.ToLower(name)
 	if !strings.Contains(lower, "moe") && !strings.Contains(lower, "experts") {
 		return w, false
@@ -115,7 +115,7 @@ func expertsOf(name string, in *Inputs, routed *RoutedTokens) (w Work, ok bool) 
 // and what the router says of each expert, and the tensors that it makes views of before: the weights of all experts, and rows,
 // one for each expert that a token goes to. As many results as the weights have columns are written, or half of these where an
 // activation multiplies both halves. A scale for each block of a weight is not among them, and counts as nothing.
-func expertProduct(name string, in *Inputs, routed *RoutedTokens) (w Work, ok bool) {
+func expertProduct(name string, in *inputs, routed *RoutedTokens) (w Work, ok bool) {
 	lower := strings.ToLower(name)
 	tokens, router := in.Dims(0), in.Dims(1)
 	if !strings.Contains(lower, "moe") && !strings.Contains(lower, "experts") || len(tokens) != 2 || len(router) != 2 || router[0] != tokens[0] {
@@ -161,7 +161,7 @@ func expertProduct(name string, in *Inputs, routed *RoutedTokens) (w Work, ok bo
 
 // rowsOf returns how many rows the largest matrix but one has whose rows have one of some widths, and that width; 0 is
 // none. The first width counts if there is one of it.
-func (in *Inputs) rowsOf(but int, widths ...int64) (rows, width int64) {
+func (in *inputs) rowsOf(but int, widths ...int64) (rows, width int64) {
 	for _, width = range widths {
 		for i, d := range in.dims {
 			if n := len(d); i != but && n >= 2 && d[n-1] == width {

@@ -1,4 +1,4 @@
-package roofline
+package operators
 
 import (
 	"encoding/json"
@@ -25,14 +25,14 @@ func sizeOf(typ string) float64 {
 	return math.NaN()
 }
 
-// Inputs are those of an operator.
-type Inputs struct {
+// inputs are those of an operator.
+type inputs struct {
 	dims  [][]int64 // nil is no tensor
 	types []string
 }
 
-// ParseInputs parses shapes and types as PyTorch's profiler writes them.
-func ParseInputs(shapes, types string) (in Inputs) {
+// parseInputs parses shapes and types as PyTorch's profiler writes them.
+func parseInputs(shapes, types string) (in inputs) {
 	var list []json.RawMessage
 	if json.Unmarshal([]byte(shapes), &list) != nil {
 		return in
@@ -51,7 +51,7 @@ func ParseInputs(shapes, types string) (in Inputs) {
 }
 
 // Dims returns the shape of an input; nil if there is no such input, or it is no tensor.
-func (in *Inputs) Dims(i int) []int64 {
+func (in *inputs) Dims(i int) []int64 {
 	if i < 0 || i >= len(in.dims) || len(in.dims[i]) == 0 {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (in *Inputs) Dims(i int) []int64 {
 }
 
 // Type returns the type of an input, "" if it is unknown.
-func (in *Inputs) Type(i int) string {
+func (in *inputs) Type(i int) string {
 	if i < 0 || i >= len(in.types) {
 		return ""
 	}
@@ -67,7 +67,7 @@ func (in *Inputs) Type(i int) string {
 }
 
 // count returns how many numbers an input has.
-func (in *Inputs) count(i int) float64 {
+func (in *inputs) count(i int) float64 {
 	d := in.Dims(i)
 	if d == nil {
 		return math.NaN()
@@ -84,10 +84,10 @@ func product(dims []int64) float64 {
 }
 
 // bytes returns the size of an input.
-func (in *Inputs) bytes(i int) float64 { return in.count(i) * sizeOf(in.Type(i)) }
+func (in *inputs) bytes(i int) float64 { return in.count(i) * sizeOf(in.Type(i)) }
 
 // width returns how many numbers a row of an input has.
-func (in *Inputs) width(i int) float64 {
+func (in *inputs) width(i int) float64 {
 	d := in.Dims(i)
 	if d == nil {
 		return math.NaN()
@@ -96,7 +96,7 @@ func (in *Inputs) width(i int) float64 {
 }
 
 // isPacked reports whether an input may hold two numbers of 4 bits in each byte.
-func (in *Inputs) isPacked(i int) bool {
+func (in *inputs) isPacked(i int) bool {
 	typ := in.Type(i)
 	return typ == fourBits || typ == "unsigned char"
 }

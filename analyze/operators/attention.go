@@ -1,4 +1,4 @@
-package roofline
+package operators
 
 import (
 	"math"
@@ -6,9 +6,9 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// attentionOf returns the work of attention in one layer. Over a cache, it follows from the heads in the
+// attentionWork returns the work of attention in one layer. Over a cache, it follows from the heads in the
 // shapes and the lengths of the sequences of the step.
-func attentionOf(name string, in *Inputs, s Setting) (w Work, ok bool) {
+func attentionWork(name string, in *inputs, s setting) (w Work, ok bool) {
 	if l, ok := latentOf(name, in); ok {
 		return l.work(s)
 	}
@@ -27,7 +27,7 @@ func attentionOf(name string, in *Inputs, s Setting) (w Work, ok bool) {
 
 // apart returns the work of attention whose sequences have a dimension of their own. Of causal attention,
 // half of the pairs count.
-func apart(rule profile.Attention, in *Inputs, m profile.Mask) (w Work, ok bool) {
+func apart(rule profile.Attention, in *inputs, m profile.Mask) (w Work, ok bool) {
 	query, key, value := in.Dims(rule.Query), in.Dims(rule.Query+1), in.Dims(rule.Query+2)
 	if len(query) != 4 || len(key) != 4 || len(value) != 4 {
 		return w, false
@@ -36,7 +36,7 @@ func apart(rule profile.Attention, in *Inputs, m profile.Mask) (w Work, ok bool)
 	if rule.HeadsFirst {
 		heads, tokens = 1, 2
 	}
-	pairs := float64(query[0]) * float64(query[heads]) * AttentionPairs(query[tokens], key[tokens], m)
+	pairs := float64(query[0]) * float64(query[heads]) * attentionPairs(query[tokens], key[tokens], m)
 	if math.IsNaN(pairs) {
 		return w, false
 	}
@@ -47,10 +47,10 @@ func apart(rule profile.Attention, in *Inputs, m profile.Mask) (w Work, ok bool)
 	return w, true
 }
 
-// AttentionPairs returns for how many pairs of a token and a key of a sequence a head computes. It is NaN if that is
+// attentionPairs returns for how many pairs of a token and a key of a sequence a head computes. It is NaN if that is
 // unknown, also for causal attention with other queries than keys: which keys a query attends to differs
 // between libraries.
-func AttentionPairs(queries, keys int64, m profile.Mask) float64 {
+func attentionPairs(queries, keys int64, m profile.Mask) float64 {
 	q, k, window := float64(queries), float64(keys), float64(m.Window)
 	if window == 0 || window > k {
 		window = k
@@ -73,7 +73,7 @@ func pairs(l *profile.Lengths) (context, generation float64) {
 // paged returns the work of attention over a cache of keys and values. These are inputs: those of the tokens
 // of the step, or the cache itself, with a dimension of pages. Attention to a window whose arguments were not
 // recorded needs less: it then seems to be faster than memory can be.
-func paged(rule profile.Attention, in *Inputs, l *profile.Lengths, m profile.Mask) (w Work, ok bool) {
+func paged(rule profile.Attention, in *inputs, l *profile.Lengths, m profile.Mask) (w Work, ok bool) {
 	query, key, value := in.Dims(rule.Query), in.Dims(rule.Query+1), in.Dims(rule.Query+2)
 	n := len(key)
 	if n != 3 && n != 4 || len(value) != n {
@@ -161,7 +161,7 @@ var latents = map[string]latentRule{
 const ropeDim = 64
 
 // latentOf reads the inputs of attention over a compressed cache; ok is false if it is another one.
-func latentOf(name string, in *Inputs) (a latent, ok bool) {
+func latentOf(name string, in *inputs) (a latent, ok bool) {
 	rule, known := latents[name]
 	query := in.Dims(rule.query)
 	n := len(query)
@@ -178,7 +178,7 @@ func latentOf(name string, in *Inputs) (a latent, ok bool) {
 }
 
 // work returns what it has to do: a row of the cache is read once, as key and as value.
-func (a *latent) work(s Setting) (w Work, ok bool) {
+func (a *latent) work(s setting) (w Work, ok bool) {
 	if s.Lengths == nil {
 		return w, false
 	}

@@ -1,4 +1,4 @@
-package roofline
+package operators
 
 import (
 	"math"
@@ -9,7 +9,7 @@ import (
 // A rule says what an operator does whose name has some text; those of PyTorch itself are called that.
 type rule struct {
 	text string
-	work func(name string, in *Inputs) Work
+	work func(name string, in *inputs) Work
 }
 
 // rules are those of operators that multiply no matrices. The first one whose text is in the name counts.
@@ -23,7 +23,7 @@ var rules = []rule{
 	{"reshape_and_cache", writeKV}, {"store_cache", writeKV},
 	{"per_token_group_quant", quantize}, {"per_token_quant", quantize}, {"scaled_fp8_quant", quantize}, {"per_tensor_quant", quantize},
 	{"triton_poi_fused_", compiled}, {"triton_red_fused_", compiled}, {"triton_per_fused_", compiled},
-	{"aten::copy_", func(_ string, in *Inputs) Work { return Work{Bytes: in.bytes(0) + in.count(0)*sizeOf(in.Type(1))} }},
+	{"aten::copy_", func(_ string, in *inputs) Work { return Work{Bytes: in.bytes(0) + in.count(0)*sizeOf(in.Type(1))} }},
 	{"aten::add_", inPlace}, {"aten::mul_", inPlace}, {"aten::div_", inPlace},
 	{"aten::add", binary}, {"aten::mul", binary}, {"aten::div", binary}, {"aten::sub", binary},
 	{"groupnorm", groupNorm}, {"aten::native_group_norm", groupNorm}, {"aten::linalg_vector_norm", reduce}, {"aten::threshold_backward", binary},
@@ -43,17 +43,17 @@ func (r *rule) fits(name string) bool {
 }
 
 // unknown returns the work of operators whose shapes do not say what they do.
-func unknown(string, *Inputs) Work { return Work{Bytes: math.NaN()} }
+func unknown(string, *inputs) Work { return Work{Bytes: math.NaN()} }
 
 // norm divides the rows of its first input with two dimensions by their length. Some write the result
 // to an input, and some return it: it is as large.
-func norm(_ string, in *Inputs) Work {
+func norm(_ string, in *inputs) Work {
 	n, c := in.count(0), in.width(0)
 	return Work{FLOPs: n/c*(2*c+2) + 2*n, Bytes: 2*in.bytes(0) + c*sizeOf(in.Type(0))}
 }
 
 // addNorm adds the residual before: it reads two inputs, and writes two results.
-func addNorm(name string, in *Inputs) Work {
+func addNorm(name string, in *inputs) Work {
 	w := norm(name, in)
 	w.FLOPs += in.count(0)
 	w.Bytes += 2 * in.bytes(0)
@@ -61,13 +61,13 @@ func addNorm(name string, in *Inputs) Work {
 }
 
 // layerNorm subtracts the mean of rows, too, and reads a weight and a bias.
-func layerNorm(_ string, in *Inputs) Work {
+func layerNorm(_ string, in *inputs) Work {
 	n, c := in.count(0), in.width(0)
 	return Work{FLOPs: 5*n + 6*n/c, Bytes: 2*in.bytes(0) + 2*c*sizeOf(in.Type(0))}
 }
 
 // groupNorm normalizes groups of channels, and reads a weight and a bias of each channel.
-func groupNorm(_ string, in *Inputs) Work {
+func groupNorm(_ string, in *inputs) Work {
 	n, channels := in.count(0), 0.0
 	if d := in.Dims(0); len(d) > 1 {
 		channels = float64(d[1])
@@ -76,7 +76,7 @@ func groupNorm(_ string, in *Inputs) Work {
 }
 
 // gate computes the activation of one half of its input, and multiplies it by the other one.
-func gate(_ string, in *Inputs) Work {
+func gate(_ string, in *inputs) Work {
 	n := in.count(0)
 	if b := in.count(1); b > n {
 		n = b
@@ -85,16 +85,16 @@ func gate(_ string, in *Inputs) Work {
 }
 
 // rope turns queries and keys in place, which follow the positions.
-func rope(_ string, in *Inputs) Work {
+func rope(_ string, in *inputs) Work {
 	n := in.count(1) + in.count(2)
 	return Work{FLOPs: 3 * n, Bytes: 2 * n * sizeOf(in.Type(1))}
 }
 
 // writeKV reads keys and values, and writes them to the cache.
-func writeKV(_ string, in *Inputs) Work { return Work{Bytes: 2 * (in.bytes(0) + in.bytes(1))} }
+func writeKV(_ string, in *inputs) Work { return Work{Bytes: 2 * (in.bytes(0) + in.bytes(1))} }
 
 // quantize reads numbers of 16 bits, or more, and writes as many of 8 with their scales: the largest inputs are both.
-func quantize(_ string, in *Inputs) Work {
+func quantize(_ string, in *inputs) Work {
 	w, most := Work{}, 0.0
 	for i := range in.dims {
 		if in.Dims(i) == nil {
@@ -112,7 +112,7 @@ func quantize(_ string, in *Inputs) Work {
 // compiled reads or writes each of its inputs once: kernels that torch.compile made have their results among
 // them. One that is larger than twice any other is read and written in place, unless results are smaller. What is
 // computed, a name does not say: it names each function once. Numbers of rows pick some of a table.
-func compiled(name string, in *Inputs) Work {
+func compiled(name string, in *inputs) Work {
 	w := Work{FLOPs: math.NaN()}
 	var largest, second, size float64
 	for i, d := range in.dims {
@@ -136,13 +136,13 @@ func compiled(name string, in *Inputs) Work {
 }
 
 // reduce reads all numbers of its input. How many results there are, shapes do not say.
-func reduce(_ string, in *Inputs) Work { return Work{FLOPs: in.count(0), Bytes: in.bytes(0)} }
+func reduce(_ string, in *inputs) Work { return Work{FLOPs: in.count(0), Bytes: in.bytes(0)} }
 
 // unary computes a number of each.
-func unary(_ string, in *Inputs) Work { return Work{FLOPs: in.count(0), Bytes: 2 * in.bytes(0)} }
+func unary(_ string, in *inputs) Work { return Work{FLOPs: in.count(0), Bytes: 2 * in.bytes(0)} }
 
 // binary computes a number of two. The smaller input is as large as the result in no dimension that it lacks.
-func binary(_ string, in *Inputs) Work {
+func binary(_ string, in *inputs) Work {
 	a, b := in.count(0), in.count(1)
 	size := sizeOf(in.Type(0))
 	switch {
@@ -172,7 +172,7 @@ func results(a, b []int64) float64 {
 }
 
 // inPlace computes a number of two, in place of the first one.
-func inPlace(_ string, in *Inputs) Work {
+func inPlace(_ string, in *inputs) Work {
 	second := in.bytes(1)
 	if math.IsNaN(second) {
 		second = 0 // a number for all
@@ -182,7 +182,7 @@ func inPlace(_ string, in *Inputs) Work {
 
 // allReduce adds up a tensor over GPUs: each sends, and receives, the parts that others add up, and then the
 // sums. How many GPUs there are, the operator does not say: two send the least.
-func allReduce(_ string, in *Inputs) Work {
+func allReduce(_ string, in *inputs) Work {
 	for i := range in.dims {
 		if in.Dims(i) != nil && in.count(i) > 1 {
 			return Work{Bytes: 2 * in.bytes(i), Sent: in.bytes(i)}
@@ -198,9 +198,9 @@ func (w Work) AmongGPUs(n int) Work {
 	return w
 }
 
-// GPUsOf returns over how many GPUs a kernel of vLLM's or SGLang's own all-reduce adds up, by its name:
+// gpusOf returns over how many GPUs a kernel of vLLM's or SGLang's own all-reduce adds up, by its name:
 // "cross_device_reduce_1stage<__nv_bfloat16, 4>". 0 is unknown.
-func GPUsOf(kernel string) int {
+func gpusOf(kernel string) int {
 	_, rest, ok := strings.Cut(kernel, "cross_device_reduce_")
 	if !ok {
 		return 0
