@@ -14,8 +14,8 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/serve"
 	"github.com/sgtrace/sgtrace/convert/output"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/testkit/chromium"
 	"github.com/sgtrace/sgtrace/testkit/pftest"
+	"github.com/sgtrace/sgtrace/testkit/programs"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
@@ -28,7 +28,7 @@ const engineAddr, uiAddr = "127.0.0.1:9001", "127.0.0.1:10000"
 // A viewer is Perfetto's page in a browser.
 type viewer struct {
 	t         *testing.T
-	browser   *chromium.Browser
+	browser   *programs.Browser
 	processor string
 	stop      func() // the engine
 }
@@ -41,13 +41,13 @@ func viewed(t *testing.T) *viewer {
 		t.Skip("no $SGTRACE_PERFETTO_UI, the folder of a built Perfetto UI: timelines are not opened in it")
 	}
 	processor := pftest.Processor(t)
-	path, err := chromium.Find()
+	path, err := programs.FindChromium()
 	if err != nil {
 		t.Skip(err)
 	}
 	server := &http.Server{Addr: uiAddr, Handler: servePage(dist)}
 	go server.ListenAndServe()
-	b, err := chromium.Start(path)
+	b, err := programs.StartChromium(path)
 	if err != nil {
 		t.Fatal(err)
 	}

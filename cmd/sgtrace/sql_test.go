@@ -14,22 +14,22 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/testkit/engines"
+	"github.com/sgtrace/sgtrace/testkit/programs"
 )
 
 // installed returns the engines that can be had; without any, the test skips.
-func installed(t *testing.T) (list []*engines.Engine) {
+func installed(t *testing.T) (list []*programs.Engine) {
 	cache := os.Getenv("SGTRACE_SCALE")
 	if cache == "" {
 		t.Skip("$SGTRACE_SCALE is not set: 'make scale' sets it")
 	}
 	var missing error
-	for _, e := range engines.All() {
+	for _, e := range programs.Engines() {
 		err := e.Install(t.Context(), cache)
 		switch {
 		case err == nil:
 			list = append(list, e)
-		case errors.Is(err, engines.ErrUnavailable):
+		case errors.Is(err, programs.ErrUnavailable):
 			missing = err
 		default:
 			t.Fatal(err)

@@ -123,7 +123,7 @@ func (p *pickler) Value(v any) {
 		}
 	default:
 		if p.Other == nil {
-			panic(fmt.Sprintf("simkit: cannot pickle %T", v))
+			panic(fmt.Sprintf("cannot pickle %T", v))
 		}
 		p.Other(v)
 	}

@@ -1,6 +1,7 @@
-// Package engines runs SQL on DuckDB and ClickHouse, the real ones, as npm has them: both
+// Package programs drives other programs that tests compare with: a headless browser, by the
+// Chrome DevTools Protocol (chromium.go); and DuckDB and ClickHouse, the real ones, as npm has them. Both
 // run inside Node.js, so no server is started.
-package engines
+package programs
 
 import (
 	"bytes"
@@ -32,8 +33,8 @@ var duckdb []byte
 //go:embed clickhouse.cjs
 var clickhouse []byte
 
-// All returns the engines, not installed.
-func All() []*Engine {
+// Engines returns the engines, not installed.
+func Engines() []*Engine {
 	return []*Engine{
 		{Dialect: "duckdb", pkg: "@duckdb/node-api@1.5.6-r.1", script: duckdb, file: "duckdb.mjs"},
 		{Dialect: "clickhouse", pkg: "chdb@3.4.0", script: clickhouse, file: "clickhouse.cjs"},

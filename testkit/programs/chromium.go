@@ -1,5 +1,4 @@
-// Package chromium drives a headless browser in tests, by the Chrome DevTools Protocol.
-package chromium
+package programs
 
 import (
 	"bufio"
@@ -40,8 +39,8 @@ type reply struct {
 // names are those of the program. $SGTRACE_CHROMIUM comes before them.
 var names = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
 
-// Find returns the path of a browser.
-func Find() (string, error) {
+// FindChromium returns the path of a browser.
+func FindChromium() (string, error) {
 	if path := os.Getenv("SGTRACE_CHROMIUM"); path != "" {
 		return exec.LookPath(path)
 	}
@@ -56,8 +55,8 @@ func Find() (string, error) {
 // patience is how long a browser may take for anything.
 const patience = 60 * time.Second
 
-// Start starts the browser at a path.
-func Start(path string) (*Browser, error) {
+// StartChromium starts the browser at a path.
+func StartChromium(path string) (*Browser, error) {
 	dir, err := os.MkdirTemp("", "sgtrace-chromium")
 	if err != nil {
 		return nil, err
