@@ -15,7 +15,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/format/nccl"
 	"github.com/sgtrace/sgtrace/format/torchdump"
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/internal/parallel"
@@ -40,7 +39,7 @@ func readDumps(t testing.TB, dir string) (*flight.Set, *trace.Diags) {
 		in := &format.Input{Name: name, Path: name, Open: func() (io.ReadCloser, error) { return os.Open(name) }}
 		f := torchdump.FlightRecorder
 		if strings.HasSuffix(name, ".log") {
-			f = nccl.Log
+			f = torchdump.Log
 		}
 		if _, err := f.Index(in, &format.Options{Syms: syms, Diags: diags, Flight: set, Series: series.New(syms, diags)}); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -13,7 +13,6 @@ import (
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/envelope"
 	"github.com/sgtrace/sgtrace/format/platform"
-	"github.com/sgtrace/sgtrace/format/prometheus"
 	"github.com/sgtrace/sgtrace/format/serverlog"
 	"github.com/sgtrace/sgtrace/golden/cluster"
 	"github.com/sgtrace/sgtrace/profile/flight"
@@ -37,7 +36,7 @@ func readEvidence(t *testing.T, files []cluster.File) Input {
 		of := serverlog.Format
 		switch {
 		case strings.HasPrefix(f.Name, "metrics/"):
-			of = prometheus.Format
+			of = platform.Prometheus
 		case strings.HasSuffix(f.Name, "dmesg.log"):
 			of = platform.Kernel
 		}

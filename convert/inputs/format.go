@@ -8,14 +8,11 @@ import (
 
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/format/clientrecord"
-	"github.com/sgtrace/sgtrace/format/nccl"
 	"github.com/sgtrace/sgtrace/format/platform"
-	"github.com/sgtrace/sgtrace/format/prometheus"
+	"github.com/sgtrace/sgtrace/format/requestjson"
 	"github.com/sgtrace/sgtrace/format/rocm"
 	"github.com/sgtrace/sgtrace/format/serverlog"
 	"github.com/sgtrace/sgtrace/format/sglang"
-	"github.com/sgtrace/sgtrace/format/spanjson"
 	"github.com/sgtrace/sgtrace/format/torchdump"
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/otlpjson"
@@ -29,9 +26,9 @@ type Format = format.Format
 // comes before what is searched for: a job leaves a thousand dumps of flight recorders.
 var Formats = []*format.Format{
 	rocm.RPD, rocm.Rocpd, rocm.Rocprof, rocm.RocprofPerfetto, nsysexport.Format, torchdump.FlightRecorder,
-	otlpjson.Format, spanjson.Jaeger, spanjson.Zipkin, sglang.RequestDump, sglang.ExpertDump, torchdump.PySpy,
-	torchdump.MemorySnapshot, platform.Kubernetes, nccl.Inspector, clientrecord.Format, sglang.ServerState,
-	serverlog.Format, serverlog.Router, nccl.Log, prometheus.Format, platform.NvidiaSMI, platform.Kernel, chrometrace.Format,
+	otlpjson.Format, requestjson.Jaeger, requestjson.Zipkin, sglang.RequestDump, sglang.ExpertDump, torchdump.PySpy,
+	torchdump.MemorySnapshot, platform.Kubernetes, torchdump.Inspector, requestjson.Clients, sglang.ServerState,
+	serverlog.Format, serverlog.Router, torchdump.Log, platform.Prometheus, platform.NvidiaSMI, platform.Kernel, chrometrace.Format,
 	serverlog.Alone, // others may quote a traceback
 }
 

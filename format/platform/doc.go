@@ -1,3 +1,4 @@
-// Package platform reads what is below the servers and says of trouble there: logs of a host
-// ([Kernel]), and events of a cluster ([Kubernetes]), as instants.
+// Package platform reads what is told of servers from outside, by what they run on: metrics that
+// [Prometheus] scraped, and of trouble below them, logs of a host ([Kernel]), of nvidia-smi ([NvidiaSMI]),
+// and events of a cluster ([Kubernetes]), as instants.
 package platform

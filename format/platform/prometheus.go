@@ -1,4 +1,4 @@
-package prometheus
+package platform
 
 import (
 	"bufio"
@@ -12,14 +12,27 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Format is metrics of Prometheus.
-var Format = &format.Format{
+// Prometheus is metrics as Prometheus has them: the answer of its API to query_range, the
+// text that /metrics prints, and OpenMetrics, as promtool dumps it.
+//
+// # What is odd
+//
+//   - Times of the API and of OpenMetrics are seconds with a fraction, those of the older text
+//     milliseconds. Text that was saved from /metrics has none: then its values are as of when the
+//     file was written.
+//   - SGLang's names begin with "sglang:", and with "sglang_" from /v1/loads and from gateways. In
+//     2024-11 they were others, with a label "name" for the model, and the hit rate was in percent.
+//   - Shares are 0 to 1 in SGLang's and vLLM's metrics.
+//   - DCGM_FI_DEV_XID_ERRORS keeps the last code until the driver is loaded again: its change is
+//     the event, and a code that was there at first says nothing.
+//   - Values are text in the API: "NaN", "+Inf".
+var Prometheus = &format.Format{
 	Name:   "Prometheus",
 	Noun:   "file of metrics",
 	Doc:    "metrics of servers, GPUs and hosts: answers of Prometheus to query_range, OpenMetrics, and what /metrics prints",
 	For:    "'sgtrace report'",
 	Sniff:  func(head []byte) bool { return isRange(head) || isText(head) },
-	Index:  index,
+	Index:  indexPrometheus,
 	Series: true,
 	Text:   true,
 }
@@ -36,7 +49,7 @@ func isText(head []byte) bool {
 	return bytes.HasPrefix(head, []byte("# HELP ")) || bytes.HasPrefix(head, []byte("# TYPE ")) || sampleLine.Match(head)
 }
 
-func index(in *format.Input, opt *format.Options) (*format.Source, error) {
+func indexPrometheus(in *format.Input, opt *format.Options) (*format.Source, error) {
 	r, err := in.Open()
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package nccl
+package torchdump
 
 import (
 	"io"
@@ -30,7 +30,7 @@ func readLog(r io.Reader) (*flight.Set, *series.Set, error) {
 }
 
 // Both ranks of a healthy test of NCCL entered 495 collectives, 22 lines of which are glued to pieces of others.
-func TestShared(t *testing.T) {
+func TestSharedLogs(t *testing.T) {
 	file, err := os.Open(testinput.Shared(t, "data", "untraced", "nccl01_2277_healthy.log.zst"))
 	if err != nil {
 		t.Fatal(err)

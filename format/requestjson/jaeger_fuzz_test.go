@@ -1,4 +1,4 @@
-package spanjson
+package requestjson
 
 import (
 	"testing"

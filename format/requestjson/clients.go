@@ -1,17 +1,4 @@
-// Package clientrecord reads what load generators and frontends write of requests: one record in JSON a
-// line. Of AIPerf that is what a client saw, of Dynamo what its frontend did; bench_serving of SGLang
-// and vLLM has one line for a whole run.
-//
-// # What is odd
-//
-//   - AIPerf may write a key twice in one object; the last one counts. Its first versions called
-//     time_to_first_token "ttft", and request_start_ns "timestamp_ns".
-//   - Dynamo's times are whole milliseconds. Records may be wrapped in {"timestamp":..,"event":{..}}; those of type
-//     request_payload hold prompts, and are passed over.
-//   - bench_serving tells no times of day. Its server_info holds the server's keys, and generated_texts
-//     the answers: neither is read. Without --output-details, of vLLM without --save-detailed, it has
-//     no percentile but those that it printed.
-package clientrecord
+package requestjson
 
 import (
 	"bufio"
@@ -26,42 +13,54 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Format is records of clients.
-var Format = &format.Format{
+// Clients is what load generators and frontends write of requests: one record in JSON a line. Of AIPerf that is
+// what a client saw, of Dynamo what its frontend did; bench_serving of SGLang and vLLM has one line for a
+// whole run.
+//
+// # What is odd
+//
+//   - AIPerf may write a key twice in one object; the last one counts. Its first versions called
+//     time_to_first_token "ttft", and request_start_ns "timestamp_ns".
+//   - Dynamo's times are whole milliseconds. Records may be wrapped in {"timestamp":..,"event":{..}}; those of type
+//     request_payload hold prompts, and are passed over.
+//   - bench_serving tells no times of day. Its server_info holds the server's keys, and generated_texts
+//     the answers: neither is read. Without --output-details, of vLLM without --save-detailed, it has
+//     no percentile but those that it printed.
+var Clients = &format.Format{
 	Name:     "client records",
 	Noun:     "file of client records",
 	Doc:      "records of AIPerf (profile_export.jsonl), Dynamo (dynamo.request.trace.v1), and bench_serving of SGLang and vLLM",
 	For:      "'sgtrace report'",
 	Sniff:    func(head []byte) bool { return kindOf(head) != nil },
-	Index:    index,
+	Index:    indexClients,
 	Requests: true,
 	Series:   true,
 	Text:     true,
 }
 
-// A kind is who wrote a file.
-type kind struct {
+// A clientKind is who wrote a file.
+type clientKind struct {
 	encoding string
 	is       func(head []byte) bool
-	line     func(*reader, []byte) bool // reads a line, and reports whether it is a record
+	line     func(*clientReader, []byte) bool // reads a line, and reports whether it is a record
 }
 
 func has(head []byte, all ...string) bool {
 	return !slices.ContainsFunc(all, func(s string) bool { return !bytes.Contains(head, []byte(s)) })
 }
 
-var kinds = []kind{
-	{"Dynamo request trace", func(b []byte) bool { return has(b[:min(len(b), 8<<10)], `"dynamo.request.trace.v1"`) }, (*reader).dynamo},
+var kinds = []clientKind{
+	{"Dynamo request trace", func(b []byte) bool { return has(b[:min(len(b), 8<<10)], `"dynamo.request.trace.v1"`) }, (*clientReader).dynamo},
 	{"AIPerf records", func(b []byte) bool {
 		return has(b, `"metadata"`, `"metrics"`, `"worker_id"`) && (has(b, `"request_start_ns"`) || has(b, `"timestamp_ns"`))
-	}, (*reader).aiperf},
+	}, (*clientReader).aiperf},
 	{"bench_serving results", func(b []byte) bool {
 		return has(b, `"backend"`, `"request_rate"`) && (has(b, `"dataset_name"`) || has(b, `"num_prompts"`)) || has(b, `"request_rate"`, `"median_ttft_ms"`, `"completed"`)
-	}, (*reader).bench},
+	}, (*clientReader).bench},
 }
 
 // kindOf returns who wrote a file that begins so; nil is somebody else.
-func kindOf(head []byte) *kind {
+func kindOf(head []byte) *clientKind {
 	head = bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n")
 	if len(head) == 0 || head[0] != '{' {
 		return nil
@@ -74,8 +73,8 @@ func kindOf(head []byte) *kind {
 	return nil
 }
 
-// A reader reads one file.
-type reader struct {
+// A clientReader reads one file.
+type clientReader struct {
 	f    *series.Filler
 	rows *record.Filler
 	line int // that was read last
@@ -85,8 +84,8 @@ type reader struct {
 // longestLine is how long a record may be: with the answers of thousands of requests it has hundreds of MB.
 const longestLine = 1 << 30
 
-// index reads a file.
-func index(in *format.Input, opt *format.Options) (*format.Source, error) {
+// indexClients reads a file.
+func indexClients(in *format.Input, opt *format.Options) (*format.Source, error) {
 	content, err := in.Open()
 	if err != nil {
 		return nil, err
@@ -97,7 +96,7 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	if k == nil {
 		return nil, errors.Join(errors.New("no record in it"), content.Close())
 	}
-	r := &reader{f: opt.Series.Fill(in.Name, k.encoding)}
+	r := &clientReader{f: opt.Series.Fill(in.Name, k.encoding)}
 	r.rows = opt.Records.Fill(r.f)
 	read, bad := 0, 0
 	var text []byte
@@ -127,7 +126,7 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 var errLong = errors.New("a line of more than 1 GiB")
 
 // next reads a record behind what b has: a line, or several where it was written for people.
-func (r *reader) next(in *bufio.Reader, b []byte) ([]byte, error) {
+func (r *clientReader) next(in *bufio.Reader, b []byte) ([]byte, error) {
 	b, err := r.nextLine(in, b)
 	r.at = r.line
 	if head := bytes.TrimSpace(b); len(head) == 0 || head[0] != '{' {
@@ -171,7 +170,7 @@ func (d *depth) add(b []byte) {
 }
 
 // nextLine reads a line behind what b has.
-func (r *reader) nextLine(in *bufio.Reader, b []byte) ([]byte, error) {
+func (r *clientReader) nextLine(in *bufio.Reader, b []byte) ([]byte, error) {
 	r.line++
 	for {
 		part, err := in.ReadSlice('\n')

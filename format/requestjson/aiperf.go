@@ -1,4 +1,4 @@
-package clientrecord
+package requestjson
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 )
 
 // aiperf reads a record of AIPerf: what a client saw of a request.
-func (r *reader) aiperf(b []byte) bool {
+func (r *clientReader) aiperf(b []byte) bool {
 	row := record.NewRow()
 	row.Who, row.Line = record.Client, uint32(r.at)
 	var start, end trace.Time

@@ -1,4 +1,4 @@
-package nccl
+package torchdump
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-func readText(text string) ([]*profile.Profile, *format.Options, error) {
+func readInspectorText(text string) ([]*profile.Profile, *format.Options, error) {
 	syms := trace.NewSymbols()
 	opt := &format.Options{Syms: syms, Args: trace.NewArgs(), Diags: &trace.Diags{}, Flight: flight.New(syms)}
 	in := &format.Input{Name: "node0-pid4100.log", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
@@ -58,7 +58,7 @@ func TestLayouts(t *testing.T) {
 		if !isInspector([]byte(c.line)) {
 			t.Errorf("not recognized: %s", c.line)
 		}
-		profiles, opt, err := readText(c.line + "\n")
+		profiles, opt, err := readInspectorText(c.line + "\n")
 		if err != nil || len(profiles) != 1 || opt.Diags.Worst() >= trace.DataLoss {
 			t.Fatal(len(profiles), err, opt.Diags.All())
 		}
@@ -88,7 +88,7 @@ func TestPlacesWithoutTimes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		profiles, opt, err := readText(string(text))
+		profiles, opt, err := readInspectorText(string(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func TestSeveralDevices(t *testing.T) {
 	line := func(rank int) string {
 		return fmt.Sprintf(`{"header":{"id":"0x1","rank":%d,"n_ranks":2,"nnodes":1},`, rank) + meta + `,"coll_perf":{"coll":"AllReduce","coll_sn":1,"coll_msg_size_bytes":8192,"coll_exec_time_us":9}}` + "\n"
 	}
-	profiles, _, err := readText(line(0) + line(1))
+	profiles, _, err := readInspectorText(line(0) + line(1))
 	if err != nil || len(profiles) != 2 || profiles[0].Collectives.CommsID(0) != profiles[1].Collectives.CommsID(0) {
 		t.Fatal(len(profiles), err)
 	}
@@ -145,7 +145,7 @@ func TestInspectorMutants(t *testing.T) {
 	}
 	for seed := range testinput.Seeds(150) {
 		m := s.Mutate(seed)
-		profiles, opt, err := readText(string(m.Data))
+		profiles, opt, err := readInspectorText(string(m.Data))
 		n := 0
 		for _, p := range profiles {
 			n += p.Collectives.Len()
@@ -167,7 +167,7 @@ func TestCanaries(t *testing.T) {
 	const canary = "the secret recipe, sk-abcdefghijklmnopqrstuvwx"
 	text := `{"header":{"id":"0x1","rank":0,"n_ranks":2,"nnodes":1,"note":"` + canary + `"},"prompt":"` + canary + `",` + strings.Replace(meta, `"git_rev":""`, `"git_rev":"`+canary+`"`, 1) +
 		`,"coll_perf":{"coll":"AllReduce","coll_sn":1,"coll_msg_size_bytes":8192,"coll_exec_time_us":9,"args":{"text":"` + canary + `"},"coll_timing_source":"` + canary + `"}}` + "\n"
-	profiles, opt, err := readText(text)
+	profiles, opt, err := readInspectorText(text)
 	if err != nil || len(profiles) != 1 {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func BenchmarkInspector(b *testing.B) {
 	}
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		if _, _, err := readText(string(text)); err != nil {
+		if _, _, err := readInspectorText(string(text)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package nccl
+package torchdump
 
 import (
 	"github.com/sgtrace/sgtrace/profile"

@@ -1,4 +1,4 @@
-package clientrecord
+package requestjson
 
 import (
 	"math"
@@ -10,7 +10,7 @@ import (
 )
 
 // bench reads what bench_serving says of a run.
-func (r *reader) bench(b []byte) bool {
+func (r *clientReader) bench(b []byte) bool {
 	unknown := series.Spread{Mean: math.NaN(), Median: math.NaN(), P90: math.NaN(), P99: math.NaN()}
 	x := series.Run{Source: uint32(len(r.f.Set.Sources) - 1), Line: uint32(r.at), Rate: math.NaN(), Duration: math.NaN(), Input: math.NaN(), Output: math.NaN(),
 		TTFT: unknown, ITL: unknown, TPOT: unknown, E2E: unknown}

@@ -1,4 +1,4 @@
-package clientrecord
+package requestjson
 
 import (
 	"strconv"
@@ -23,7 +23,7 @@ type dynamoRecord struct {
 }
 
 // dynamo reads a record of Dynamo's frontend. Those of tools and payloads are known, and say nothing.
-func (r *reader) dynamo(b []byte) bool {
+func (r *clientReader) dynamo(b []byte) bool {
 	x := dynamoRecord{ended: -1, received: -1, ttft: -1, total: -1, waited: -1, prefill: -1, prompt: -1, completion: -1, cached: -1, prefillRank: -1, decodeRank: -1}
 	if _, err := jsonscan.Members(b, 0, func(key, value []byte) { x.member(r, key, value) }); err != nil {
 		return false
@@ -92,7 +92,7 @@ func (x *dynamoRecord) phases(row *record.Row) {
 }
 
 // member reads a member of a record, of what it is wrapped in, or of its request.
-func (x *dynamoRecord) member(r *reader, key, value []byte) {
+func (x *dynamoRecord) member(r *clientReader, key, value []byte) {
 	number := func() float64 {
 		if v, err := strconv.ParseFloat(string(value), 64); err == nil && v >= 0 && v < 1e16 {
 			return v

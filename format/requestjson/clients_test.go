@@ -1,4 +1,4 @@
-package clientrecord
+package requestjson
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ func read(t testing.TB, text string) (*spantable.Table, *series.Set, *trace.Diag
 	set := series.New(spans.Syms, diags)
 	rows := record.New(set)
 	in := &format.Input{Name: "records.jsonl", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
-	if _, err := index(in, &format.Options{Syms: spans.Syms, Args: spans.Args, Diags: diags, Spans: spans, Series: set, Records: rows}); err != nil {
+	if _, err := indexClients(in, &format.Options{Syms: spans.Syms, Args: spans.Args, Diags: diags, Spans: spans, Series: set, Records: rows}); err != nil {
 		t.Fatal(err)
 	}
 	set.Finish(series.Known{})

@@ -1,4 +1,4 @@
-package prometheus
+package platform
 
 import (
 	"errors"
@@ -28,7 +28,7 @@ func tryRead(text string) (*series.Set, []trace.Diag, error) {
 	syms, diags := trace.NewSymbols(), &trace.Diags{}
 	set := series.New(syms, diags)
 	in := &format.Input{Name: "metrics", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
-	_, err := index(in, &format.Options{Syms: syms, Diags: diags, Series: set})
+	_, err := indexPrometheus(in, &format.Options{Syms: syms, Diags: diags, Series: set})
 	set.Finish(series.Known{})
 	return set, diags.All(), err
 }
@@ -109,7 +109,7 @@ func TestUntimed(t *testing.T) {
 	syms, diags := trace.NewSymbols(), &trace.Diags{}
 	set := series.New(syms, diags)
 	in := &format.Input{Name: name, Path: name, Open: func() (io.ReadCloser, error) { return os.Open(name) }}
-	if _, err := index(in, &format.Options{Syms: syms, Diags: diags, Series: set}); err != nil || set.Len() != 1 || len(diags.All()) != 1 || diags.All()[0].Code != "metrics-untimed" {
+	if _, err := indexPrometheus(in, &format.Options{Syms: syms, Diags: diags, Series: set}); err != nil || set.Len() != 1 || len(diags.All()) != 1 || diags.All()[0].Code != "metrics-untimed" {
 		t.Errorf("%v, %d, %v", err, set.Len(), diags.All())
 	}
 }

@@ -1,4 +1,4 @@
-package prometheus
+package platform
 
 import (
 	"bufio"
@@ -123,16 +123,16 @@ func parseSample(text string) (s sample, ok bool) {
 		return s, false
 	}
 	if len(fields) == 2 {
-		if s.at, ok = stamp(fields[1]); !ok {
+		if s.at, ok = unixStamp(fields[1]); !ok {
 			return s, false
 		}
 	}
 	return s, true
 }
 
-// stamp reads a time: seconds of OpenMetrics, or milliseconds of the older text, which are far more
+// unixStamp reads a time: seconds of OpenMetrics, or milliseconds of the older text, which are far more
 // than seconds will be.
-func stamp(text string) (trace.Time, bool) {
+func unixStamp(text string) (trace.Time, bool) {
 	const largest = 100_000_000_000 // seconds: the year 5138
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > largest && n < math.MaxInt64/1_000_000 {
 		return trace.Time(n * 1_000_000), true
