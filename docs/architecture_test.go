@@ -90,7 +90,6 @@ var layers = []layer{
 		reason: "it joins its rooms, and knows neither formats nor reports"},
 
 	{of: base, may: reported, chain: true, reason: sees + "; and what reports share is in this order"},
-	{of: []string{"analyze/table/tabletest"}, may: []string{"analyze/table"}, reason: "tests of all reports use it"},
 	{of: single, may: slices.Concat(reported, base), reason: sees + "; and no question needs the answer to another"},
 	{of: []string{"analyze/gpuloss"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (whose numbers it judges)"},
 	{of: []string{"analyze/collective"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (why a rank is late)"},
@@ -125,7 +124,7 @@ var layers = []layer{
 
 	{of: []string{"testkit/testinput"}, may: []string{"golden/..."}, reason: "tests of every package above the simulators use it"},
 	{of: []string{"testkit/testset"},
-		may:    []string{"golden/...", "chrometrace/...", "otlpjson", "request/spantable", "request/...", "profile", "trace", "testkit/testinput"},
+		may:    []string{"golden/...", "chrometrace/...", "otlpjson", "request/spantable", "request/...", "profile", "trace", "analyze/table", "testkit/testinput"},
 		reason: "tests of every package above the formats use it, so that it imports none of these; exports bring SQLite and Parquet, which take long to link"},
 	{of: []string{"testkit/testexport"}, may: []string{"golden/nsys", "golden/torch", "testkit/testset", "nsysexport/...", "profile", "trace"}, reason: "tests above the formats use it for exports"},
 	{of: []string{"testkit/pftest"}, may: []string{"perfetto/reader", "trace"}, reason: "it shares no code with the writers"},
@@ -133,7 +132,7 @@ var layers = []layer{
 }
 
 // forTests are packages that only tests may import, and each other.
-var forTests = []string{"testkit/...", "analyze/table/tabletest", "nsysexport/internal/nsystest"}
+var forTests = []string{"testkit/...", "nsysexport/internal/nsystest"}
 
 // isIn reports whether a package is one of patterns.
 func isIn(patterns []string, pkg string) bool {

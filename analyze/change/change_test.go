@@ -8,7 +8,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -35,7 +34,7 @@ func TestChangesAsJSON(t *testing.T) {
 		Schema string           `json:"schema"`
 		Rows   []map[string]any `json:"rows"`
 	}
-	if err := json.Unmarshal([]byte(tabletest.Text(t, r, table.FormatJSON, table.Style{})), &v); err != nil || len(v.Rows) != r.Len() {
+	if err := json.Unmarshal([]byte(testset.Text(t, r, table.FormatJSON, table.Style{})), &v); err != nil || len(v.Rows) != r.Len() {
 		t.Errorf("%s: %v, %d of %d rows", v.Schema, err, len(v.Rows), r.Len())
 	}
 }

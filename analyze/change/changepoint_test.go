@@ -9,7 +9,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -81,7 +80,7 @@ func TestGoldenChanges(t *testing.T) {
 		testset.CompareGolden(t, name, b.String())
 	}
 	for _, f := range []table.Format{table.FormatMarkdown, table.FormatCSV, table.FormatJSON} {
-		testset.CompareGolden(t, "changes."+string(f), tabletest.Text(t, c.Report(), f, table.Style{}))
+		testset.CompareGolden(t, "changes."+string(f), testset.Text(t, c.Report(), f, table.Style{}))
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/golden/cluster"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -173,7 +172,7 @@ func TestTimeOfChange(t *testing.T) {
 // The notes of the table of changes have slow phases, which no row has: they come and go.
 func TestSlowPhasesAreNoted(t *testing.T) {
 	set, truth := testset.Clustered(t, cluster.Find("slow_every_40"), 84001)
-	noted := tabletest.Text(t, change.Find(place.Of(set)).Report(), table.FormatText, table.Style{Width: 1000})
+	noted := testset.Text(t, change.Find(place.Of(set)).Report(), table.FormatText, table.Style{Width: 1000})
 	if !strings.Contains(noted, "("+truth.Hosts[0]+")'s decode time per token rises by 80 % for about 6.0") || !strings.Contains(noted, "every 40.0 s") {
 		t.Errorf("notes are %s", noted)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -250,7 +249,7 @@ func TestBusBandwidthOfWholeGroups(t *testing.T) {
 	if k := c.Kinds[0]; len(c.Kinds) != 1 || k.Whole != 3 || k.Transfer.P50 != 60 || math.Abs(k.BusBandwidth()-400.0/3) > 1e-9 {
 		t.Errorf("%+v, %v GB/s", c.Kinds, k.BusBandwidth())
 	}
-	if out := tabletest.Text(t, c.KindReport(), table.FormatText, table.Style{Width: 200}); !strings.Contains(out, "at 4 of 7 collectives, not all ranks of the group were seen") {
+	if out := testset.Text(t, c.KindReport(), table.FormatText, table.Style{Width: 200}); !strings.Contains(out, "at 4 of 7 collectives, not all ranks of the group were seen") {
 		t.Error(out)
 	}
 }
@@ -292,7 +291,7 @@ func TestCollectiveReports(t *testing.T) {
 	var got []string
 	c := Measure(threeRanks().Set, 0, 0)
 	for _, r := range c.Reports() {
-		got = append(got, strings.SplitN(tabletest.CSV(t, r), "\n", 3)[:2]...)
+		got = append(got, strings.SplitN(testset.CSV(t, r), "\n", 3)[:2]...)
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("reports\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

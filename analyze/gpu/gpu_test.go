@@ -6,7 +6,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -127,7 +126,7 @@ note: communication kernels wait for each other: they are short on the rank that
 func TestGPUReports(t *testing.T) {
 	gpus := Measure(gpuFixture(), Options{})
 	for name, want := range gpuFixtureReports {
-		if got := tabletest.Text(t, gpuReports[name](gpus), table.FormatText, table.Style{Width: 120}); got != want[1:] {
+		if got := testset.Text(t, gpuReports[name](gpus), table.FormatText, table.Style{Width: 120}); got != want[1:] {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, want[1:])
 		}
 	}
@@ -150,11 +149,11 @@ func TestGraphsOfGPUs(t *testing.T) {
 	if gpu.GraphKernels != 3 || gpu.GraphTime != 50 || gpu.KernelTime != 80 || gpu.Time(kernelname.ClassOther) != 30 || gpu.Time(kernelname.ClassCommunication) != 10 {
 		t.Errorf("%+v", gpu)
 	}
-	out := tabletest.Text(t, g.Report(), table.FormatText, table.Style{Width: 120})
+	out := testset.Text(t, g.Report(), table.FormatText, table.Style{Width: 120})
 	if !strings.Contains(out, "other [%]") || !strings.Contains(out, "37.5 % of the busy time has no known class") {
 		t.Error(out)
 	}
-	if out = tabletest.Text(t, g.IdleReport(), table.FormatText, table.Style{Width: 120}); !strings.Contains(out, "6 of 6 kernels and copies are not in the files") {
+	if out = testset.Text(t, g.IdleReport(), table.FormatText, table.Style{Width: 120}); !strings.Contains(out, "6 of 6 kernels and copies are not in the files") {
 		t.Error(out)
 	}
 }
@@ -174,7 +173,7 @@ func TestSeveralDevices(t *testing.T) {
 	set := gpuFixture()
 	s := set.Streams[0].(*testset.RowStream)
 	s.KernelRows[0].Device = 1
-	out := tabletest.Text(t, Measure(set, Options{}).Report(), table.FormatText, table.Style{})
+	out := testset.Text(t, Measure(set, Options{}).Report(), table.FormatText, table.Style{})
 	for _, want := range []string{"\nTP0 GPU 0 ", "\nTP0 GPU 1 ", "\nTP1 GPU 0 "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
@@ -201,7 +200,7 @@ func TestGPUsOfForgedTimes(t *testing.T) {
 		t.Errorf("%+v", gpu)
 	}
 	for _, report := range gpuReports {
-		tabletest.CSV(t, report(g))
+		testset.CSV(t, report(g))
 	}
 }
 

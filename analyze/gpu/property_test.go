@@ -10,7 +10,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -80,7 +79,7 @@ func reportTexts(t *testing.T, set *profile.Set) map[string]string {
 	for i, opt := range []Options{{}, {Classes: kernelname.HTAClasses()}, {From: 100, To: 300}} {
 		measured := Measure(set, opt)
 		for name, report := range gpuReports {
-			texts[fmt.Sprintf("%s, options %d", name, i)] = tabletest.CSV(t, report(measured))
+			texts[fmt.Sprintf("%s, options %d", name, i)] = testset.CSV(t, report(measured))
 		}
 	}
 	return texts

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/testkit/testexport"
@@ -150,7 +149,7 @@ func TestGPUsOfSharedData(t *testing.T) {
 				}
 			}
 			for _, report := range gpuReports {
-				tabletest.CSV(t, report(gpus))
+				testset.CSV(t, report(gpus))
 			}
 		})
 	}

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -335,7 +334,7 @@ func TestLayersByOrder(t *testing.T) {
 	if want := []string{"6 x 8 of 49 kernels"}; !slices.Equal(got.Blocks, want) {
 		t.Errorf("%v, want %v", got.Blocks, want)
 	}
-	blocks := tabletest.CSV(t, got.BlockReport())
+	blocks := testset.CSV(t, got.BlockReport())
 	for place, l := range layers(1, 16)[1:] {
 		want := fmt.Sprintf("8,%d,", place+1)
 		line := slices.IndexFunc(strings.Split(blocks, "\n"), func(s string) bool { return strings.HasPrefix(s, want) && strings.HasSuffix(s, ","+l.kernel) })

@@ -9,8 +9,8 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 // pass adds a pass through a model that runs without a graph, in a step of so many requests, and what is
@@ -149,7 +149,7 @@ func TestStacksThroughGraphs(t *testing.T) {
 			captures = Collect(set)
 			want = "cudaGraphLaunch;nn.Module: Model;nn.Module: Attention;aten::mm;nvjet_o"
 		}
-		if text := tabletest.CSV(t, host.Sum(set, profilewalk.Options{}, captures).Reports()[1]); !strings.Contains(text, want) {
+		if text := testset.CSV(t, host.Sum(set, profilewalk.Options{}, captures).Reports()[1]); !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}

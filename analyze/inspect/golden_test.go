@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
@@ -13,7 +12,7 @@ func TestGoldenInspect(t *testing.T) {
 		t.Run(string(f), func(t *testing.T) {
 			got := ""
 			for _, r := range inspectSet(testset.Fixture(t)) {
-				got += tabletest.Text(t, r, f, table.Style{}) + "\n"
+				got += testset.Text(t, r, f, table.Style{}) + "\n"
 			}
 			testset.CompareGolden(t, "inspect."+string(f), got)
 		})

@@ -11,7 +11,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/format/inventory"
 	"github.com/sgtrace/sgtrace/request"
@@ -102,7 +101,7 @@ func inspectSet(s *request.Set) []*table.Table {
 
 // The waterfall of a request in which every name is hostile.
 func TestHostileWaterfall(t *testing.T) {
-	name := strings.ToValidUTF8(strings.Join(testset.Hostile, ""), "?")
+	name := strings.ToValidUTF8(strings.Join(testinput.Hostile, ""), "?")
 	var d testset.Dump
 	root := testset.Span{Trace: "00000000000000000000000000000001", Name: "Req 11111111", From: 0, To: 1000,
 		Attrs: testset.Attrs{"rid": name, "module": "sglang::request", "gen_ai.response.model": name, "gen_ai.response.finish_reasons": name}}
@@ -115,7 +114,7 @@ func TestHostileWaterfall(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range inspectSet(s) {
-		b.WriteString(tabletest.Text(t, r, table.FormatText, table.Style{}))
+		b.WriteString(testset.Text(t, r, table.FormatText, table.Style{}))
 	}
 	for _, c := range b.String() {
 		if c != '\n' && words.Hidden(c) {
@@ -146,7 +145,7 @@ func TestEveryReportOnEveryDump(t *testing.T) {
 			}
 			for _, r := range reports {
 				for _, f := range table.Formats {
-					tabletest.Text(t, r, f, table.Style{Width: 80})
+					testset.Text(t, r, f, table.Style{Width: 80})
 				}
 			}
 		})

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/format/inventory"
@@ -104,7 +103,7 @@ func TestGoldenInspectProfiles(t *testing.T) {
 		t.Run(string(f), func(t *testing.T) {
 			got := ""
 			for _, r := range reports {
-				got += tabletest.Text(t, r, f, table.Style{}) + "\n"
+				got += testset.Text(t, r, f, table.Style{}) + "\n"
 			}
 			if strings.Contains(got, secret) {
 				t.Errorf("shows what must stay secret:\n%s", got)
@@ -120,7 +119,7 @@ func TestInspectTables(t *testing.T) {
 		if !slices.Contains(Tables, r.Name()) {
 			t.Errorf("no name for %s", r.Schema)
 		}
-		if b := tabletest.Text(t, r, table.FormatJSON, table.Style{}); !json.Valid([]byte(b)) {
+		if b := testset.Text(t, r, table.FormatJSON, table.Style{}); !json.Valid([]byte(b)) {
 			t.Errorf("%s is no JSON", r.Schema)
 		}
 	}

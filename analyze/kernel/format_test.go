@@ -9,7 +9,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
@@ -18,11 +17,11 @@ func TestGoldenSums(t *testing.T) {
 		name = "sum_" + strings.ReplaceAll(name, " ", "")
 		for _, f := range table.Formats {
 			t.Run(name+"."+string(f), func(t *testing.T) {
-				testset.CompareGolden(t, name+"."+string(f), tabletest.Text(t, report(smallSet(), profilewalk.Options{}), f, table.Style{}))
+				testset.CompareGolden(t, name+"."+string(f), testset.Text(t, report(smallSet(), profilewalk.Options{}), f, table.Style{}))
 			})
 		}
 		t.Run(name+"_byrank", func(t *testing.T) {
-			testset.CompareGolden(t, name+"_byrank.text", tabletest.Text(t, report(smallSet(), profilewalk.Options{ByRank: true}), table.FormatText, table.Style{}))
+			testset.CompareGolden(t, name+"_byrank.text", testset.Text(t, report(smallSet(), profilewalk.Options{ByRank: true}), table.FormatText, table.Style{}))
 		})
 	}
 }
@@ -35,14 +34,14 @@ func TestTenths(t *testing.T) {
 	}
 	r := table.New("s", "", []row{{18243}, {0}, {9_007_199_254_740_993_5}, {-5}}, []table.Field[row]{column(table.Duration, "time"), column(table.Bytes, "size"), column(table.Count, "ops")})
 	want := "time_ns,size_bytes,ops\n1824.3,1824.3,1824.3\n0.0,0.0,0.0\n9007199254740993.5,9007199254740993.5,9007199254740993.5\n-0.5,-0.5,-0.5\n"
-	if got := tabletest.Text(t, r, table.FormatCSV, table.Style{}); got != want {
+	if got := testset.Text(t, r, table.FormatCSV, table.Style{}); got != want {
 		t.Errorf("CSV:\n%s", got)
 	}
-	if got := tabletest.Text(t, r, table.FormatJSON, table.Style{}); !strings.Contains(got, `{"time_ns":1824.3,"size_bytes":1824.3,"ops":1824.3}`) || !strings.Contains(got, `"unit":"bytes"`) {
+	if got := testset.Text(t, r, table.FormatJSON, table.Style{}); !strings.Contains(got, `{"time_ns":1824.3,"size_bytes":1824.3,"ops":1824.3}`) || !strings.Contains(got, `"unit":"bytes"`) {
 		t.Errorf("JSON:\n%s", got)
 	}
 	small := table.New("s", "", []row{{18243}}, []table.Field[row]{column(table.Duration, "time"), column(table.Bytes, "size"), column(table.Count, "ops")})
-	if got := tabletest.Text(t, small, table.FormatText, table.Style{}); !strings.Contains(got, "time [us]  size [kB]     ops") || !strings.Contains(got, "1.82       1.82  1824.3") {
+	if got := testset.Text(t, small, table.FormatText, table.Style{}); !strings.Contains(got, "time [us]  size [kB]     ops") || !strings.Contains(got, "1.82       1.82  1824.3") {
 		t.Errorf("text:\n%s", got)
 	}
 }
@@ -76,7 +75,7 @@ func TestCutNames(t *testing.T) {
 	rows := []row{{long("64x128")}, {long("128x64")}, {"short"}, {long("64x128")}, {strings.Repeat("ö", 200)}}
 	r := table.New("s", "", rows, []table.Field[row]{{Column: table.Column{Name: "kernel", Most: 50}, Cell: func(r *row) table.Cell { return table.TextCell(r.name) }}})
 	for _, style := range []table.Style{{}, {ASCII: true}, {Width: 30}} {
-		lines := strings.Split(tabletest.Text(t, r, table.FormatText, style), "\n")[2:]
+		lines := strings.Split(testset.Text(t, r, table.FormatText, style), "\n")[2:]
 		if lines[0] == lines[1] || lines[0] != lines[3] || lines[2] != "short" {
 			t.Errorf("%+v: %q", style, lines)
 		}
@@ -89,10 +88,10 @@ func TestCutNames(t *testing.T) {
 			t.Errorf("%+v: %q", style, lines[0])
 		}
 	}
-	if got := tabletest.Text(t, r, table.FormatMarkdown, table.Style{}); strings.Contains(got, rows[0].name) {
+	if got := testset.Text(t, r, table.FormatMarkdown, table.Style{}); strings.Contains(got, rows[0].name) {
 		t.Errorf("Markdown has whole names:\n%s", got)
 	}
-	if got := tabletest.Text(t, r, table.FormatCSV, table.Style{}); !strings.Contains(got, rows[0].name) {
+	if got := testset.Text(t, r, table.FormatCSV, table.Style{}); !strings.Contains(got, rows[0].name) {
 		t.Errorf("CSV has no whole names:\n%s", got)
 	}
 }

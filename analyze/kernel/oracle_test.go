@@ -13,10 +13,10 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testexport"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 // A csvTable is a CSV file: its lines by columns.
@@ -204,7 +204,7 @@ func TestSumsEqualNsysStats(t *testing.T) {
 
 // compare returns how many cells were compared.
 func (o *oracle) compare(t *testing.T, file string, set *profile.Set, want csvTable) (cells int) {
-	got := readTable(t, []byte(tabletest.Text(t, o.make(set), table.FormatCSV, table.Style{})))
+	got := readTable(t, []byte(testset.Text(t, o.make(set), table.FormatCSV, table.Style{})))
 	key := func(tab *csvTable, line []string, column func(match) string) string {
 		var parts []string
 		for _, k := range o.key {

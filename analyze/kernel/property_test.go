@@ -11,7 +11,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -44,9 +43,9 @@ func TestSumsIgnoreOrder(t *testing.T) {
 		} {
 			for name, report := range sumReports {
 				for _, opt := range []profilewalk.Options{{}, {ByRank: true}, {Open: true}, {From: 100, To: 300}} {
-					w := tabletest.CSV(t, report(want, opt))
+					w := testset.CSV(t, report(want, opt))
 					opt.Batch, opt.Waiting = 1+r.IntN(4), r.IntN(20)
-					if g := tabletest.CSV(t, report(got, opt)); g != w {
+					if g := testset.CSV(t, report(got, opt)); g != w {
 						t.Fatalf("seed %d: %s of rows that were %s, %+v:\n%s\nwant\n%s", seed, name, what, opt, g, w)
 					}
 				}
@@ -62,8 +61,8 @@ func TestSumsIgnoreStreams(t *testing.T) {
 	stream := testset.RandomStream(r, syms)
 	ranks := []string{"rank 0", "rank 1"}
 	for _, name := range []string{"kernels", "calls", "copies"} {
-		want := tabletest.CSV(t, sumReports[name](testset.SetOf(syms, ranks, stream), profilewalk.Options{}))
-		got := tabletest.CSV(t, sumReports[name](testset.SetOf(syms, ranks, stream.Split(func(*profile.Event) bool { return r.IntN(2) == 0 })...), profilewalk.Options{}))
+		want := testset.CSV(t, sumReports[name](testset.SetOf(syms, ranks, stream), profilewalk.Options{}))
+		got := testset.CSV(t, sumReports[name](testset.SetOf(syms, ranks, stream.Split(func(*profile.Event) bool { return r.IntN(2) == 0 })...), profilewalk.Options{}))
 		if got != want {
 			t.Errorf("%s of two streams:\n%s\nwant\n%s", name, got, want)
 		}

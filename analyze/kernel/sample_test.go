@@ -7,7 +7,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -34,7 +33,7 @@ func TestTooManyValues(t *testing.T) {
 		exact := SumKernels(set, profilewalk.Options{ByRank: byRank})
 		got := SumKernels(set, profilewalk.Options{ByRank: byRank, Held: 20_000})
 		shuffled := SumKernels(testset.SetOf(syms, ranks, streams[1].Shuffled(r), streams[0].Shuffled(r)), profilewalk.Options{ByRank: byRank, Held: 20_000})
-		if g, w := tabletest.CSV(t, shuffled.Report()), tabletest.CSV(t, got.Report()); g != w {
+		if g, w := testset.CSV(t, shuffled.Report()), testset.CSV(t, got.Report()); g != w {
 			t.Errorf("the order matters:\n%s\nwant\n%s", g, w)
 		}
 		if want := len(ranks); byRank && got.approximate != want || !byRank && got.approximate != 1 || exact.approximate != 0 {

@@ -12,7 +12,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -180,7 +179,7 @@ func TestRangesByHand(t *testing.T) {
 func TestRangesWithoutWorkHaveNoProjection(t *testing.T) {
 	syms := trace.NewSymbols()
 	s := &testset.RowStream{RangeRows: []profile.Range{{Event: profile.Event{End: 7, Name: syms.Intern("idle")}}}}
-	got := tabletest.CSV(t, SumRanges(testset.SetOf(syms, []string{"r"}, s), profilewalk.Options{}).Report())
+	got := testset.CSV(t, SumRanges(testset.SetOf(syms, []string{"r"}, s), profilewalk.Options{}).Report())
 	if want := "1.000000,7,1,7.0,7.0,7,7,0.0,7,7,7,,0,,,,,,,,,,,,,,1,PushPop,idle\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
@@ -333,7 +332,7 @@ func TestSumsOfNothing(t *testing.T) {
 		for _, set := range []*profile.Set{{Syms: trace.NewSymbols()}, testset.SetOf(trace.NewSymbols(), []string{"r"}, &testset.RowStream{})} {
 			r := report(set, profilewalk.Options{})
 			for _, f := range table.Formats {
-				if tabletest.Text(t, r, f, table.Style{Width: 80}) == "" {
+				if testset.Text(t, r, f, table.Style{Width: 80}) == "" {
 					t.Errorf("%s as %s is empty", name, f)
 				}
 			}

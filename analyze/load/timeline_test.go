@@ -12,7 +12,6 @@ import (
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
@@ -255,7 +254,7 @@ func TestGoldenTimeline(t *testing.T) {
 	}
 	coarse := newTimeline(t, testset.Fixture(t), 100*time.Millisecond)
 	for _, f := range []table.Format{table.FormatMarkdown, table.FormatCSV, table.FormatJSON} {
-		testset.CompareGolden(t, "timeline."+string(f), tabletest.Text(t, coarse.Report(), f, table.Style{}))
+		testset.CompareGolden(t, "timeline."+string(f), testset.Text(t, coarse.Report(), f, table.Style{}))
 	}
 }
 
@@ -296,7 +295,7 @@ func TestTimelineJSON(t *testing.T) {
 			Schema string           `json:"schema"`
 			Rows   []map[string]any `json:"rows"`
 		}
-		if err := json.Unmarshal([]byte(tabletest.Text(t, r, table.FormatJSON, table.Style{})), &v); err != nil || len(v.Rows) != r.Len() {
+		if err := json.Unmarshal([]byte(testset.Text(t, r, table.FormatJSON, table.Style{})), &v); err != nil || len(v.Rows) != r.Len() {
 			t.Errorf("%s: %v, %d of %d rows", v.Schema, err, len(v.Rows), r.Len())
 		}
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -19,7 +18,7 @@ func TestNoteOnGraphs(t *testing.T) {
 	for _, whole := range []bool{true, false} {
 		graph.Graph = whole
 		o := Sum(testset.SetOf(syms, []string{"TP0"}, &testset.RowStream{KernelRows: []profile.Kernel{graph}}), profilewalk.Options{})
-		text := tabletest.Text(t, o.Reports()[0], table.FormatText, table.Style{})
+		text := testset.Text(t, o.Reports()[0], table.FormatText, table.Style{})
 		if got := strings.Contains(text, "2.00 ms of GPU time is of whole CUDA graphs: nsys records their kernels with --cuda-graph-trace=node"); got != whole {
 			t.Errorf("whole graphs %v:\n%s", whole, text)
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -28,7 +28,7 @@ of kernels [%]  total [us]  n  class          kernel
           55.0        66.0  6  compute        gemm
           45.0        54.0  2  communication  nccl
 `
-	if got := tabletest.Text(t, o.kernelReport(), table.FormatText, table.Style{}); got != want {
+	if got := testset.Text(t, o.kernelReport(), table.FormatText, table.Style{}); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

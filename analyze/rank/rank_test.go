@@ -11,7 +11,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
@@ -262,7 +261,7 @@ func TestRanksOfSeveralHosts(t *testing.T) {
 			t.Errorf("%s compares %v", g.Name, g.Ranks)
 		}
 	}
-	out := tabletest.Text(t, r.Reports()[1], table.FormatText, table.Style{})
+	out := testset.Text(t, r.Reports()[1], table.FormatText, table.Style{})
 	if want := "2 groups of ranks on several hosts"; !strings.Contains(out, want) {
 		t.Errorf("no %q in\n%s", want, out)
 	}
@@ -317,7 +316,7 @@ func TestGoldenRanks(t *testing.T) {
 	for _, f := range []table.Format{table.FormatText, table.FormatJSON} {
 		var out strings.Builder
 		for _, r := range Measure(place.Of(s)).Reports() {
-			out.WriteString(tabletest.Text(t, r, f, table.Style{}))
+			out.WriteString(testset.Text(t, r, f, table.Style{}))
 			out.WriteString("\n")
 		}
 		testset.CompareGolden(t, "byrank."+string(f), out.String())

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
@@ -21,7 +20,7 @@ func TestGoldenReports(t *testing.T) {
 	for name, make := range reports {
 		for _, f := range table.Formats {
 			t.Run(name+"."+string(f), func(t *testing.T) {
-				testset.CompareGolden(t, name+"."+string(f), tabletest.Text(t, make(), f, table.Style{}))
+				testset.CompareGolden(t, name+"."+string(f), testset.Text(t, make(), f, table.Style{}))
 			})
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/testkit/testset"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // fuzzUnits are the units in the order of fuzzed columns.
@@ -60,7 +60,7 @@ func fuzzReport(title, note, cells string, limit int) *Table {
 // FuzzRender writes tables with whatever words and numbers: every format can be read
 // back, has as many cells as there are, and cannot do anything to a terminal.
 func FuzzRender(f *testing.F) {
-	for i, s := range testset.Hostile {
+	for i, s := range testinput.Hostile {
 		f.Add("title", s, s+"\n12345678"+s+"\nabcdefgh", 10*i)
 		f.Add(s, "note", "=1+1\n\xff\xff\xff\xff\xff\xff\xff\x7f-\n\x00\x00\x00\x00\x00\x00\x00\x80", 0)
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
@@ -107,14 +107,14 @@ func TestScale(t *testing.T) {
 // reaches the terminal, and programs get the name back.
 func TestHostileNames(t *testing.T) {
 	var rows []pair
-	for i, name := range testset.Hostile {
+	for i, name := range testinput.Hostile {
 		rows = append(rows, pair{name, int64(i)})
 	}
 	r := pairs(rows...)
-	r.Title = strings.Join(testset.Hostile, " ")
+	r.Title = strings.Join(testinput.Hostile, " ")
 	r.Note("%s", r.Title)
 	for _, f := range table.Formats {
-		got := tabletest.Text(t, r, f, table.Style{})
+		got := testset.Text(t, r, f, table.Style{})
 		if !utf8.ValidString(got) {
 			t.Errorf("%s is not UTF-8", f)
 		}
@@ -129,10 +129,10 @@ func TestHostileNames(t *testing.T) {
 		var doc struct {
 			Rows []struct{ Name *string }
 		}
-		if err := json.Unmarshal([]byte(tabletest.Text(t, r, table.FormatJSON, table.Style{})), &doc); err != nil {
+		if err := json.Unmarshal([]byte(testset.Text(t, r, table.FormatJSON, table.Style{})), &doc); err != nil {
 			t.Fatal(err)
 		}
-		for i, name := range testset.Hostile {
+		for i, name := range testinput.Hostile {
 			switch got := doc.Rows[i].Name; {
 			case name == "" && got != nil, name != "" && (got == nil || *got != strings.ToValidUTF8(name, "\ufffd")):
 				t.Errorf("%q comes back as %v", name, got)
@@ -140,11 +140,11 @@ func TestHostileNames(t *testing.T) {
 		}
 	})
 	t.Run("csv", func(t *testing.T) {
-		records, err := csv.NewReader(strings.NewReader(tabletest.Text(t, r, table.FormatCSV, table.Style{}))).ReadAll()
+		records, err := csv.NewReader(strings.NewReader(testset.Text(t, r, table.FormatCSV, table.Style{}))).ReadAll()
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, name := range testset.Hostile {
+		for i, name := range testinput.Hostile {
 			want := words.Clean(name)
 			if strings.HasPrefix(name, "=") || strings.HasPrefix(name, "@") || name == "-2+3" || strings.HasPrefix(name, "+1+") {
 				want = "'" + want
@@ -155,7 +155,7 @@ func TestHostileNames(t *testing.T) {
 		}
 	})
 	t.Run("markdown", func(t *testing.T) {
-		for row := range strings.Lines(tabletest.Text(t, r, table.FormatMarkdown, table.Style{})) {
+		for row := range strings.Lines(testset.Text(t, r, table.FormatMarkdown, table.Style{})) {
 			if !strings.HasPrefix(row, "|") {
 				continue
 			}
@@ -192,7 +192,7 @@ func TestWidth(t *testing.T) {
 	rows := []pair{{strings.Repeat("very_long_kernel_name_", 20), 123_456_789}, {"日本語の名前日本語の名前日本語の名前日本語の名前", 5}, {"short", 1000}}
 	for _, ascii := range []bool{false, true} {
 		for width := 1; width < 600; width++ {
-			got := tabletest.Text(t, pairs(rows...), table.FormatText, table.Style{Width: width, ASCII: ascii})
+			got := testset.Text(t, pairs(rows...), table.FormatText, table.Style{Width: width, ASCII: ascii})
 			if !strings.Contains(got, "123456.789") || !strings.Contains(got, "time [us]") {
 				t.Fatalf("width %d: a number or heading is cut:\n%s", width, got)
 			}
@@ -233,7 +233,7 @@ func TestColumnsLeave(t *testing.T) {
 		85: "minor one, usual two, minor two", 74: "minor one, usual one, usual two, minor two",
 		63: "twice, minor one, usual one, usual two, minor two", 40: "twice, minor one, usual one, usual two, minor two",
 	} {
-		text := tabletest.Text(t, r, table.FormatText, table.Style{Width: width})
+		text := testset.Text(t, r, table.FormatText, table.Style{Width: width})
 		body, note, _ := strings.Cut(text, "\nnote: ")
 		if want != "" {
 			want = fmt.Sprintf("columns left out at a width of %d: %s (--width 0 shows all)\n", width, want)
@@ -278,13 +278,13 @@ func TestShorten(t *testing.T) {
 // Columns without a value are left out for people and kept for programs.
 func TestEmptyColumns(t *testing.T) {
 	r := pairs(pair{"a", request.Unknown}, pair{"b", request.Unknown})
-	if got := tabletest.Text(t, r, table.FormatText, table.Style{}); strings.Contains(got, "[") || !strings.Contains(got, "columns without values left out: time") {
+	if got := testset.Text(t, r, table.FormatText, table.Style{}); strings.Contains(got, "[") || !strings.Contains(got, "columns without values left out: time") {
 		t.Errorf("text:\n%s", got)
 	}
-	if got := tabletest.Text(t, r, table.FormatCSV, table.Style{}); got != "name,time_ns\na,\nb,\n" {
+	if got := testset.Text(t, r, table.FormatCSV, table.Style{}); got != "name,time_ns\na,\nb,\n" {
 		t.Errorf("csv:\n%s", got)
 	}
-	if got := tabletest.Text(t, pairs(), table.FormatText, table.Style{}); !strings.Contains(got, "name  time\n") {
+	if got := testset.Text(t, pairs(), table.FormatText, table.Style{}); !strings.Contains(got, "name  time\n") {
 		t.Errorf("no rows:\n%s", got)
 	}
 }

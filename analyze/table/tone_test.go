@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 var escapes = regexp.MustCompile("\x1b\\[[0-9]*m")
@@ -22,7 +22,7 @@ func TestTones(t *testing.T) {
 		{Column: table.Column{Name: "gone", Unit: table.Count, Importance: table.Minor}, Cell: func(p *pair) table.Cell { return table.Cell{N: p.ns} }},
 	})
 	for _, width := range []int{0, 22, 17} {
-		plain, colored := tabletest.Text(t, r, table.FormatText, table.Style{Width: width}), tabletest.Text(t, r, table.FormatText, table.Style{Width: width, Color: true})
+		plain, colored := testset.Text(t, r, table.FormatText, table.Style{Width: width}), testset.Text(t, r, table.FormatText, table.Style{Width: width, Color: true})
 		if got := escapes.ReplaceAllString(colored, ""); got != plain {
 			t.Errorf("width %d: without colors %q, want %q", width, got, plain)
 		}
@@ -31,7 +31,7 @@ func TestTones(t *testing.T) {
 		}
 	}
 	for _, f := range []table.Format{table.FormatCSV, table.FormatJSON, table.FormatMarkdown} {
-		if got := tabletest.Text(t, r, f, table.Style{Color: true}); strings.Contains(got, "\x1b") {
+		if got := testset.Text(t, r, f, table.Style{Color: true}); strings.Contains(got, "\x1b") {
 			t.Errorf("%s has colors: %q", f, got)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -211,7 +210,7 @@ func TestTailOfFewRequests(t *testing.T) {
 	}
 	for _, r := range tail.Reports() {
 		for _, f := range table.Formats {
-			tabletest.Text(t, r, f, table.Style{Width: 120})
+			testset.Text(t, r, f, table.Style{Width: 120})
 		}
 	}
 }

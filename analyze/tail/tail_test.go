@@ -12,7 +12,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
@@ -59,7 +58,7 @@ func TestGoldenTail(t *testing.T) {
 		t.Run(string(f), func(t *testing.T) {
 			got := ""
 			for _, r := range New(place.Of(s), Options{Percent: 95, Slowest: 3, All: f == table.FormatCSV || f == table.FormatJSON}).Reports() {
-				got += tabletest.Text(t, r, f, table.Style{Width: 120}) + "\n"
+				got += testset.Text(t, r, f, table.Style{Width: 120}) + "\n"
 			}
 			testset.CompareGolden(t, "tail."+string(f), got)
 		})
@@ -70,7 +69,7 @@ func TestGoldenTail(t *testing.T) {
 	t.Run("disaggregated", func(t *testing.T) {
 		got := ""
 		for _, r := range New(place.Of(one), Options{}).Reports() {
-			got += tabletest.Text(t, r, table.FormatText, table.Style{Width: 120}) + "\n"
+			got += testset.Text(t, r, table.FormatText, table.Style{Width: 120}) + "\n"
 		}
 		testset.CompareGolden(t, "tail_disaggregated.text", got)
 	})
@@ -229,7 +228,7 @@ func TestCausesOfForgedTimes(t *testing.T) {
 			}
 		}
 		for _, r := range New(place.Of(s), Options{}).Reports() {
-			tabletest.Text(t, r, table.FormatText, table.Style{})
+			testset.Text(t, r, table.FormatText, table.Style{})
 		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/table/tabletest"
 	"github.com/sgtrace/sgtrace/golden/nsys"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/profile"
@@ -104,7 +103,7 @@ decode   33-64  TP0       2      40      40.0    40                10000        
 note: the names of 2 of 10 steps do not tell how many tokens they compute
 note: 2 decode steps had more requests than any that ran as a CUDA graph; the largest batch with a graph is an option of the server: cuda-graph-max-bs of SGLang, cudagraph_capture_sizes of vLLM
 `
-	if got := "\n" + tabletest.Text(t, tokens.Report(), table.FormatText, table.Style{}); got != want {
+	if got := "\n" + testset.Text(t, tokens.Report(), table.FormatText, table.Style{}); got != want {
 		t.Errorf("got %s", got)
 	}
 	if got, want := tokens.Words(), "500,000/s in prefill steps, 7,875/s in decode steps, 100,000/s in mixed steps"; got != want {

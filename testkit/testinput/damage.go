@@ -191,3 +191,10 @@ func Seeds(few uint64) uint64 {
 	}
 	return few
 }
+
+// Hostile are names that files can hold.
+var Hostile = []string{
+	"\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "a\x00b\x7f", "\u009b31m", "bad\xff\xfeutf8", "line\nbreak\r\tcell",
+	"\u202eevil\u2066", "\U000e0001tag", "=HYPERLINK(\"http://x\")", "+1+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "-5.25", "+7",
+	"a|b", "<script>alert(1)</script>", "void f<T*>(T&, [3])", "`code` *bold* ~~gone~~", `back\slash\|`, "日本語の名前", "e\u0301\u0301", "",
+}

@@ -162,13 +162,6 @@ func Fixture(t testing.TB) *request.Set {
 	return d.Set(t)
 }
 
-// Hostile are names that files can hold.
-var Hostile = []string{
-	"\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "a\x00b\x7f", "\u009b31m", "bad\xff\xfeutf8", "line\nbreak\r\tcell",
-	"\u202eevil\u2066", "\U000e0001tag", "=HYPERLINK(\"http://x\")", "+1+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "-5.25", "+7",
-	"a|b", "<script>alert(1)</script>", "void f<T*>(T&, [3])", "`code` *bold* ~~gone~~", `back\slash\|`, "日本語の名前", "e\u0301\u0301", "",
-}
-
 // WithStray returns 60 requests of 4 tokens, one after another for 0.6 s, of which one has a forged time.
 func WithStray(t testing.TB) *request.Set {
 	t.Helper()

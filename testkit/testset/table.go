@@ -1,4 +1,4 @@
-package tabletest
+package testset
 
 import (
 	"bytes"

@@ -1,2 +1,0 @@
-// Package tabletest renders tables for tests.
-package tabletest
