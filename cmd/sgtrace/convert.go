@@ -12,7 +12,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert/drawing"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/format/rocm"
@@ -93,11 +92,11 @@ func (c *command) converter(f *inputs.Format) *cli.Command {
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`"},
 			c.verifyFlag(),
 			keepSecretsFlag(),
-		}, slices.Concat(findingFlags(), requestDrawingFlags(), selection.Flags())...)
+		}, slices.Concat(findingFlags(), requestDrawingFlags(), commandline.Flags())...)
 		cmd.Action = func(ctx *cli.Context) error { return c.convertRequests(ctx, f) }
 		return cmd
 	}
-	cmd.Flags = append(c.timelineFlags(), selection.WindowFlags()...)
+	cmd.Flags = append(c.timelineFlags(), commandline.WindowFlags()...)
 	cmd.Action = func(ctx *cli.Context) error {
 		inputs, err := findInputs(ctx, ctx.Args().Slice())
 		if err != nil {

@@ -22,7 +22,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/format/inventory"
@@ -79,7 +78,7 @@ Examples:
   sgtrace diff --stage decode_loop --from +30s --format csv a.jsonl b.jsonl
   sgtrace diff --fail-if 'decode_step.mean>+2%' profiles/monday profiles/tuesday
   sgtrace diff --before a.jsonl --before healthy.jsonl --after b.jsonl`,
-		Flags:  slices.Concat(flags, selection.Flags()),
+		Flags:  slices.Concat(flags, commandline.Flags()),
 		Action: c.diff,
 	}
 }
@@ -197,7 +196,7 @@ func (c *command) readCaptures(ctx *cli.Context) (sides [2]*diff.Collected, name
 		return sides, nil, commandline.Usage("only one of BEFORE and AFTER can be standard input")
 	}
 	for i, side := range diffSides {
-		window := selection.Window{From: cmp.Or(ctx.String(side+"-from"), ctx.String("from")), To: cmp.Or(ctx.String(side+"-to"), ctx.String("to"))}
+		window := commandline.Window{From: cmp.Or(ctx.String(side+"-from"), ctx.String("from")), To: cmp.Or(ctx.String(side+"-to"), ctx.String("to"))}
 		if err := window.Check(c.zone); err != nil {
 			return sides, nil, err
 		}
@@ -216,7 +215,7 @@ func (c *command) readCaptures(ctx *cli.Context) (sides [2]*diff.Collected, name
 }
 
 // addCapture reads a capture of a side.
-func (c *command) addCapture(ctx *cli.Context, side *diff.Collected, arg string, window selection.Window) error {
+func (c *command) addCapture(ctx *cli.Context, side *diff.Collected, arg string, window commandline.Window) error {
 	capture, err := c.readCapture(ctx, arg, window)
 	if err != nil {
 		return err
@@ -231,7 +230,7 @@ func (c *command) readAt(ctx *cli.Context) (sides [2]*diff.Collected, names []st
 		return sides, nil, commandline.Usage("diff --at takes one input, which it divides at that time; there are %d", len(args))
 	}
 	names = []string{"before " + at, "from " + at}
-	windows := [2]selection.Window{{From: ctx.String("from"), To: at}, {From: at, To: ctx.String("to")}}
+	windows := [2]commandline.Window{{From: ctx.String("from"), To: at}, {From: at, To: ctx.String("to")}}
 	for i, side := range diffSides {
 		if ctx.IsSet(side+"-from") || ctx.IsSet(side+"-to") {
 			return sides, nil, commandline.Usage("--%s-from and --%s-to are for two inputs; with --at, use --from and --to", side, side)
@@ -240,7 +239,7 @@ func (c *command) readAt(ctx *cli.Context) (sides [2]*diff.Collected, names []st
 			return sides, nil, err
 		}
 	}
-	capture, err := c.readCapture(ctx, args[0], selection.Window{})
+	capture, err := c.readCapture(ctx, args[0], commandline.Window{})
 	if err != nil {
 		return sides, nil, err
 	}
@@ -282,7 +281,7 @@ type readCapture struct {
 
 // readCapture reads what the selection flags but for times leave of an input, of large dumps
 // what is needed within a window. The caller closes its evidence.
-func (c *command) readCapture(ctx *cli.Context, arg string, within selection.Window) (*readCapture, error) {
+func (c *command) readCapture(ctx *cli.Context, arg string, within commandline.Window) (*readCapture, error) {
 	label, path := naming.SplitLabel(arg, func(path string) bool {
 		_, err := os.Stat(path)
 		return err == nil
@@ -307,7 +306,7 @@ func (c *command) readCapture(ctx *cli.Context, arg string, within selection.Win
 
 // add adds a window of time of the capture to a side; offsets count from the beginning of the
 // input.
-func (r *readCapture) add(side *diff.Collected, window selection.Window) error {
+func (r *readCapture) add(side *diff.Collected, window commandline.Window) error {
 	e := r.evidence
 	from, to, err := window.Resolve(e.First, e.Last, r.zone)
 	if err != nil {

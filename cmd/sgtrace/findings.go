@@ -21,7 +21,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/drawing"
 	"github.com/sgtrace/sgtrace/convert/inputs"
@@ -154,7 +153,7 @@ type needed struct {
 	// anyTime tells to select by everything but --from and --to, which the caller applies.
 	anyTime bool
 	// within is when the caller looks at requests, with anyTime: others need not be read.
-	within selection.Window
+	within commandline.Window
 	// aside tells that all has been read before: nothing is said about inputs again.
 	aside bool
 	// inventory gets what files of profilers say about themselves; nil gets nothing.
@@ -165,8 +164,8 @@ type needed struct {
 
 // readInputs reads inputs of any kind that arguments name, and the requests and the window of time
 // that the selection flags choose.
-func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*convert.ReportData, *selection.Selected, error) {
-	sel, err := selection.Read(ctx)
+func (c *command) readInputs(ctx *cli.Context, args []string, what needed) (*convert.ReportData, *commandline.Selected, error) {
+	sel, err := commandline.Read(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -279,10 +278,10 @@ func (c *command) addNested(ctx *cli.Context, opt *drawing.Options, set *profile
 }
 
 // readFound is readEvidence for inputs that were found. It completes sel.
-func (c *command) readFound(ctx *cli.Context, sel *selection.Selected, files []inputs.Input, what needed) (*convert.ReportData, error) {
+func (c *command) readFound(ctx *cli.Context, sel *commandline.Selected, files []inputs.Input, what needed) (*convert.ReportData, error) {
 	picked := *sel
 	if what.anyTime {
-		sel.Window, picked.Window = selection.Window{}, what.within
+		sel.Window, picked.Window = commandline.Window{}, what.within
 	}
 	meter := c.screen.Reading(size(files))
 	opt := inputs.Options{Stdin: c.in, Meter: meter, Filter: what.events, Walk: true, Inventory: what.inventory, Zone: c.givenZone(ctx),
@@ -319,7 +318,7 @@ func (c *command) tellOf(what needed) *trace.Diags {
 }
 
 // choose applies the selection flags.
-func (c *command) choose(ctx *cli.Context, e *convert.ReportData, sel *selection.Selected) error {
+func (c *command) choose(ctx *cli.Context, e *convert.ReportData, sel *commandline.Selected) error {
 	if err := sel.Resolve(e.First, e.Last); err != nil {
 		return err
 	}
@@ -332,7 +331,7 @@ func (c *command) choose(ctx *cli.Context, e *convert.ReportData, sel *selection
 		return nil
 	}
 	e.OnOneClock()
-	there := selection.ChoicesOf(e.Requests, sel)
+	there := commandline.ChoicesOf(e.Requests, sel)
 	if err := e.Requests.Select(sel.Selection); err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/topics"
 )
 
 // helpCommand is in the place of that of the library, which knows neither topics nor
@@ -35,7 +34,7 @@ Examples:
 // help prints what it is asked for: all commands, a command, or a topic.
 func (c *command) help(words []string) error {
 	if len(words) > 0 {
-		if topic := topics.Find(words[0]); topic != nil {
+		if topic := screen.Find(words[0]); topic != nil {
 			c.screen.Pager = screen.PagerFor(c.out, c.env)
 			return topic.Print(c.helper(), words[1:])
 		}
@@ -53,19 +52,19 @@ func (c *command) help(words []string) error {
 }
 
 // helper prints topics.
-func (c *command) helper() *topics.Helper {
+func (c *command) helper() *screen.Helper {
 	width := commandline.Width
 	if w := screen.Width(c.out, c.env); w > 0 {
 		width = min(w, width)
 	}
-	return &topics.Helper{Out: c.out, Width: width, Show: c.show, App: c.app}
+	return &screen.Helper{Out: c.out, Width: width, Show: c.show, App: c.app}
 }
 
 // complete prints what may stand in the place of the last of some words.
 func (c *command) complete(words []string) error {
 	app := c.app()
 	app.Setup()
-	completer := commandline.Completer{App: app, Topics: topics.Known(), Values: flagValues}
+	completer := commandline.Completer{App: app, Topics: screen.Known(), Values: flagValues}
 	return completer.Complete(c.out, words)
 }
 

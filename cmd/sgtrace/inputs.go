@@ -16,7 +16,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
@@ -36,7 +35,7 @@ func (c *command) readsInputs(cmd *cli.Command) {
 		&cli.BoolFlag{Name: "redact", DisableDefaultText: true,
 			Usage: "replace hosts, request IDs, paths, and free text with pseudonyms: host-..., req-..., path-..., text-..."},
 		&cli.StringFlag{Name: "redact-key", Usage: "like --redact, with the key in `FILE`: the same pseudonyms in every run", DefaultText: "new pseudonyms in every run"})
-	cmd.Flags = append(append(cmd.Flags, screen.Flags()...), selection.ZoneFlag(screen.Category))
+	cmd.Flags = append(append(cmd.Flags, screen.Flags()...), commandline.ZoneFlag(screen.Category))
 	cmd.Before = func(ctx *cli.Context) error {
 		for _, start := range [...]cli.BeforeFunc{c.boundMemory, c.startRedaction, c.startScreen, c.startZone} {
 			if err := start(ctx); err != nil {
@@ -158,7 +157,7 @@ func (c *command) givenZone(ctx *cli.Context) *time.Location {
 
 // readFiles reads files and applies the selection flags.
 func (c *command) readFiles(ctx *cli.Context, files []inputs.Input, how loading) (*request.Set, error) {
-	sel, err := selection.Read(ctx)
+	sel, err := commandline.Read(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +181,7 @@ func (c *command) readFiles(ctx *cli.Context, files []inputs.Input, how loading)
 	if err := sel.Resolve(first, last); err != nil {
 		return nil, err
 	}
-	there := selection.ChoicesOf(set, sel)
+	there := commandline.ChoicesOf(set, sel)
 	if err := set.Select(sel.Selection); err != nil {
 		return nil, err
 	}
@@ -291,11 +290,11 @@ func parseSize(text string) (int64, error) {
 // pick returns what chooses the requests that are read of large dumps, so that sel and byID,
 // if it is not nil, can choose from them; nil if they choose by nothing that can be seen
 // before reading. asRecorded tells that the window of time is on the clocks of the hosts.
-func pick(sel *selection.Selected, byID request.IDTest, asRecorded bool) *assembly.Pick {
+func pick(sel *commandline.Selected, byID request.IDTest, asRecorded bool) *assembly.Pick {
 	if byID == nil {
 		byID = sel.Selection.ByID()
 	}
-	if byID != nil || sel.Window != (selection.Window{}) {
+	if byID != nil || sel.Window != (commandline.Window{}) {
 		return &assembly.Pick{ByID: byID, Window: sel.Bounds, AsRecorded: asRecorded}
 	}
 	if n := sel.Selection.OnlySlowest(); n > 0 {

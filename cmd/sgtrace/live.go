@@ -11,7 +11,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/follower"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 )
 
@@ -31,7 +30,7 @@ Examples:
 			formatFlag(),
 			&cli.StringFlag{Name: "sort", Usage: "sort by `COLUMN`; -COLUMN reverses the order"},
 			&cli.IntFlag{Name: "limit", Usage: "print the first `N` requests; 0 is all", DefaultText: "200 for text and markdown, otherwise all"},
-		}, selection.Flags()...),
+		}, commandline.Flags()...),
 		Action: c.live,
 	}
 }
@@ -44,14 +43,14 @@ func (c *command) live(ctx *cli.Context) error {
 	if !ctx.IsSet("at") {
 		return commandline.Usage("live needs a moment: --at 20:53:33, or --at +10s after the first event")
 	}
-	if _, err := selection.Instant("--at", ctx.String("at"), 1, 1, c.zone); err != nil {
+	if _, err := commandline.Instant("--at", ctx.String("at"), 1, 1, c.zone); err != nil {
 		return err
 	}
 	set, err := c.load(ctx, ctx.Args().Slice())
 	if err != nil {
 		return err
 	}
-	at, err := selection.Instant("--at", ctx.String("at"), c.first, c.last, c.zone)
+	at, err := commandline.Instant("--at", ctx.String("at"), c.first, c.last, c.zone)
 	if err != nil {
 		return err
 	}
@@ -75,7 +74,7 @@ func (c *command) followRequests(ctx *cli.Context) error {
 		return err
 	}
 	defer r.Close()
-	sel, err := selection.Read(ctx)
+	sel, err := commandline.Read(ctx)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gate"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/topics"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/temporary"
 	"github.com/sgtrace/sgtrace/trace"
@@ -120,7 +119,7 @@ func (c *command) appOf(args []string) *cli.App {
 		},
 		Commands: c.commandsOf(args),
 	}
-	commandline.Prepare(app, c.app, topics.Known)
+	commandline.Prepare(app, c.app, screen.Known)
 	return app
 }
 

@@ -19,7 +19,6 @@ import (
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/drawing"
@@ -67,7 +66,7 @@ Examples:
 			&cli.StringSliceFlag{Name: "drift", Usage: "the clock of this host runs fast: `HOST=+12ppm`", Category: clock},
 			&cli.BoolFlag{Name: "no-align", Usage: "don't align clocks; apply only --offset and --drift", Category: clock, DisableDefaultText: true},
 			&cli.StringFlag{Name: "clock-report", Usage: "write to `FILE`, as JSON, how the clocks were aligned", Category: clock},
-		}, selection.Flags()),
+		}, commandline.Flags()),
 		Action: c.merge,
 	}
 }
@@ -99,7 +98,7 @@ type mergeFlags struct {
 	draw   drawing.Options
 	read   inputs.Options
 	ranks  ranks.Options
-	sel    *selection.Selected
+	sel    *commandline.Selected
 	given  []clocks.Given
 	mutes  []finders.Mute
 	clocks *textFile // of --clock-report; nil without
@@ -178,7 +177,7 @@ func (c *command) draw(ctx *cli.Context, files []inputs.Input, only *inputs.Form
 // mergeInputs reads, aligns, selects and draws. It is a function of its own so
 // that all but the result can be given up before the long work of writing.
 func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mergeFlags) (*trace.Trace, error) {
-	windowed := flags.sel.Window != (selection.Window{}) || ctx.IsSet("around")
+	windowed := flags.sel.Window != (commandline.Window{}) || ctx.IsSet("around")
 	files, captures, err := splitCaptures(ctx, files)
 	if err != nil {
 		return nil, err
@@ -294,7 +293,7 @@ func (c *command) reportClocks(clocks *clocks.Report, flags *mergeFlags) error {
 // nothingLeft says why there is nothing to draw.
 func nothingLeft(ctx *cli.Context) error {
 	names := []string{"layout", "view", "cat", "name", "around"}
-	for _, f := range selection.Flags() {
+	for _, f := range commandline.Flags() {
 		names = append(names, f.Names()[0])
 	}
 	var given []string
@@ -359,7 +358,7 @@ func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 	if f.draw, err = drawingOptions(ctx); err != nil {
 		return nil, err
 	}
-	if f.sel, err = selection.Read(ctx); err != nil {
+	if f.sel, err = commandline.Read(ctx); err != nil {
 		return nil, err
 	}
 	if f.mutes, err = reports.Mutes(ctx); err != nil {
@@ -368,7 +367,7 @@ func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 	if d := ctx.Duration("split"); ctx.IsSet("split") && d <= 0 {
 		return nil, commandline.Usage("--split %s: want a duration above 0, such as 60s", d)
 	}
-	if ctx.IsSet("around") && f.sel.Window != (selection.Window{}) {
+	if ctx.IsSet("around") && f.sel.Window != (commandline.Window{}) {
 		return nil, commandline.Usage("--around already selects a time window; leave out --from and --to")
 	}
 	f.read.KeepSecrets, f.read.WithoutOriginals = ctx.Bool("keep-secrets"), ctx.Bool("without-originals")

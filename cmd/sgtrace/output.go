@@ -22,7 +22,6 @@ import (
 	"github.com/sgtrace/sgtrace/chrometrace/writer"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/output"
 	"github.com/sgtrace/sgtrace/internal/temporary"
@@ -222,7 +221,7 @@ func (c *command) writePage(ctx *cli.Context, files []inputs.Input, given, args 
 // commandLine returns a command with the selection and inputs as they were given, ready to be
 // pasted into a shell.
 func (c *command) commandLine(ctx *cli.Context, args, given []string) string {
-	return words.QuoteShell(slices.Concat([]string{"sgtrace"}, args, c.exclusionArgs(ctx), selection.Args(ctx), given))
+	return words.QuoteShell(slices.Concat([]string{"sgtrace"}, args, c.exclusionArgs(ctx), commandline.Args(ctx), given))
 }
 
 // now returns the time that a page tells. A build that must be the same every time sets it by

@@ -16,7 +16,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert/output"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -88,7 +87,7 @@ func (c *command) startScreen(ctx *cli.Context) (err error) {
 
 // startZone reads --tz. Programs read times in UTC.
 func (c *command) startZone(ctx *cli.Context) (err error) {
-	if c.zone, err = selection.Zone(ctx); err != nil {
+	if c.zone, err = commandline.Zone(ctx); err != nil {
 		return err
 	}
 	words.SetZone(c.zone)

@@ -8,8 +8,8 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/page"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
@@ -29,7 +29,7 @@ Examples:
   sgtrace report -o report.html otel_trace.json traces/
   sgtrace report --fail-on errors,lifecycle otel_trace.json
   sgtrace report --slo ttft=500ms,itl=50ms otel_trace.json`,
-		Flags:  slices.Concat(reports.Flags(), []cli.Flag{formatFlag("; folded with --stacks, in ns")}, selection.Flags()),
+		Flags:  slices.Concat(reports.Flags(), []cli.Flag{formatFlag("; folded with --stacks, in ns")}, commandline.Flags()),
 		Action: c.report,
 	}
 }
@@ -77,7 +77,7 @@ func (c *command) report(ctx *cli.Context) error {
 
 // reading reads and selects what a report needs. The function gives it up.
 func (c *command) reading(ctx *cli.Context, r *reports.Report) (in *reports.Reading, done func(), err error) {
-	in = &reports.Reading{Diags: &c.diags, Select: append(c.exclusionArgs(ctx), selection.Args(ctx)...)}
+	in = &reports.Reading{Diags: &c.diags, Select: append(c.exclusionArgs(ctx), commandline.Args(ctx)...)}
 	done = func() {}
 	switch {
 	case r.Runs:

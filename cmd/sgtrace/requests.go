@@ -16,7 +16,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -41,7 +40,7 @@ Examples:
 			&cli.StringFlag{Name: "sort", Usage: "sort by `COLUMN`; -COLUMN reverses the order"},
 			&cli.IntFlag{Name: "limit", Usage: "print the first `N` requests; 0 is all", DefaultText: "200 for text and markdown, otherwise all"},
 			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "keep reading a growing dump, and print requests as they end", DisableDefaultText: true},
-		}, selection.Flags()...),
+		}, commandline.Flags()...),
 		Action: func(ctx *cli.Context) error {
 			how, err := printing(ctx, maxRequests, requests.FormatMooncake)
 			if err != nil {
@@ -125,7 +124,7 @@ Examples:
   sgtrace request --format csv 7ca07386 otel_trace.json
   sgtrace request -o request.html 7ca07386 otel_trace.json`,
 		Flags: append([]cli.Flag{formatFlag(), pageFlag(),
-			&cli.BoolFlag{Name: "critical-path", Usage: "print what it waited for, one after another, across requests and ranks", DisableDefaultText: true}}, selection.Flags()...),
+			&cli.BoolFlag{Name: "critical-path", Usage: "print what it waited for, one after another, across requests and ranks", DisableDefaultText: true}}, commandline.Flags()...),
 		Action: c.request,
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 )
 
@@ -22,7 +22,7 @@ func (c *command) eachRun(ctx *cli.Context, what needed) func(func(*reports.OneR
 // that overlap the window of time that is selected. A run in which nothing is of the selection
 // is left out, unless none is left.
 func (c *command) readRuns(ctx *cli.Context, what needed, reduce func(*reports.OneRun)) error {
-	sel, err := selection.Read(ctx)
+	sel, err := commandline.Read(ctx)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (c *command) readRuns(ctx *cli.Context, what needed, reduce func(*reports.O
 
 // readRun reads one run.
 func (c *command) readRun(ctx *cli.Context, run inputs.Run, what needed, reduce func(*reports.OneRun)) error {
-	sel, err := selection.Read(ctx)
+	sel, err := commandline.Read(ctx)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/topics"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/docs"
 	"github.com/sgtrace/sgtrace/golden/otlp"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -388,7 +388,7 @@ func areDocumented(t *testing.T, printed map[string][]schemaField) {
 			t.Errorf("%s is not in docs/METRICS.md", schema)
 		}
 	}
-	words := topics.Parse(docs.Metrics).Words()
+	words := screen.Parse(docs.Metrics).Words()
 	for schema, fields := range printed {
 		for _, f := range fields {
 			switch name := lastWord.FindString(f.key); {

@@ -15,7 +15,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/whatif"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
 )
 
 func (c *command) whatifCommand() *cli.Command {
@@ -43,7 +42,7 @@ Examples:
   sgtrace whatif --fix straggler --slo ttft=500ms otel_trace.json
   sgtrace whatif --fix straggler traces/
   sgtrace whatif --servers decode=4 --scale decode=0.9 otel_trace.json`,
-		Flags:  slices.Concat(flags, selection.Flags()),
+		Flags:  slices.Concat(flags, commandline.Flags()),
 		Action: c.whatif,
 	}
 }

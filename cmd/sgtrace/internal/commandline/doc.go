@@ -3,7 +3,9 @@
 // It knows no command itself: the caller passes in the commands, the values that their
 // flags take, and the other topics of the help.
 //
-// build.go says what the program was built of.
+// build.go says what the program was built of. selection.go reads the flags that several commands have,
+// which choose what a command is about: which requests, which window of time, which hosts, ranks, and
+// stages; choices.go says what there is to choose from if they choose nothing.
 //
 // In the order of a run:
 //

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -52,7 +52,7 @@ const block = 16 << 20
 // A Follower prints the requests of a dump that grows.
 type Follower struct {
 	Out      io.Writer
-	Selected *selection.Selected // the requests to print
+	Selected *commandline.Selected // the requests to print
 	Dump     *inputs.Growing
 	Redact   func(*request.Set)
 

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/selection"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/request"
@@ -23,7 +23,7 @@ func TestFollowPrintsRequestsOnce(t *testing.T) {
 	lines := bytes.SplitAfter(dump, []byte("\n"))
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		f := Follower{Out: &out, Selected: &selection.Selected{}, Dump: inputs.NewGrowing("dump", new(trace.Diags)), Redact: func(*request.Set) {}}
+		f := Follower{Out: &out, Selected: &commandline.Selected{}, Dump: inputs.NewGrowing("dump", new(trace.Diags)), Redact: func(*request.Set) {}}
 		pieces := make(chan []byte)
 		go func() {
 			for _, line := range lines {

@@ -1,7 +1,10 @@
 // Package screen decides how a run shows its text: how wide, in which characters and
 // colors, through which pager, and with how many notices. It decides from the flags of
-// [Flags], the environment, and whether the output is a terminal. It knows neither the
-// commands nor what they print.
+// [Flags], the environment, and whether the output is a terminal. It does not know the commands.
+//
+// It also has what 'sgtrace help TOPIC' prints (topics.go): it shows the project's Markdown pages and
+// finds the place in them that defines a word. It knows what these pages are made of
+// (headings, paragraphs, lists, tables, code) and no more of Markdown.
 package screen
 
 import (

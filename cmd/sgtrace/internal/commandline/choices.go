@@ -1,4 +1,4 @@
-package selection
+package commandline
 
 import (
 	"cmp"
@@ -11,7 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/internal/similar"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -132,7 +131,7 @@ func ZoneFlag(category string) cli.Flag {
 		Usage: "times are in `ZONE`, such as Europe/Berlin, +02:00, or local, in text, pages, and --from and --to; CSV and JSON stay in UTC"}
 }
 
-// Zone reads [ZoneFlag]. Its errors are of type [commandline.UsageError].
+// Zone reads [ZoneFlag]. Its errors are of type [UsageError].
 func Zone(ctx *cli.Context) (*time.Location, error) {
 	text := ctx.String("tz")
 	switch text {
@@ -149,7 +148,7 @@ func Zone(ctx *cli.Context) (*time.Location, error) {
 	}
 	zone, err := time.LoadLocation(text)
 	if err != nil {
-		return nil, commandline.Usage("--tz %q: want a name such as Europe/Berlin, an offset such as +02:00, or local", text)
+		return nil, Usage("--tz %q: want a name such as Europe/Berlin, an offset such as +02:00, or local", text)
 	}
 	return zone, nil
 }

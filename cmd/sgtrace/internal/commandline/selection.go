@@ -1,7 +1,4 @@
-// Package selection reads the flags that choose what a command is about: which requests,
-// which window of time, which hosts, ranks, and stages. It says what there is to choose from
-// if they choose nothing. It knows no command and reads no input.
-package selection
+package commandline
 
 import (
 	"cmp"
@@ -13,7 +10,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/internal/similar"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -62,7 +58,7 @@ type Selected struct {
 	zone      *time.Location
 }
 
-// Read reads the flags of [Flags]. Its errors are of type [commandline.UsageError].
+// Read reads the flags of [Flags]. Its errors are of type [UsageError].
 func Read(ctx *cli.Context) (*Selected, error) {
 	zone, err := Zone(ctx)
 	if err != nil {
@@ -76,19 +72,19 @@ func Read(ctx *cli.Context) (*Selected, error) {
 	s.Selection.Hosts, s.rankWords, s.Selection.Stages = ctx.StringSlice("host"), ctx.StringSlice("rank"), ctx.StringSlice("stage")
 	s.Selection.Sample, s.Selection.Level = ctx.Float64("sample"), ctx.Int("level")
 	if ctx.IsSet("sample") && !(s.Selection.Sample > 0 && s.Selection.Sample <= 1) {
-		return nil, commandline.Usage("--sample %v: want a share above 0 and up to 1", s.Selection.Sample)
+		return nil, Usage("--sample %v: want a share above 0 and up to 1", s.Selection.Sample)
 	}
 	if s.Selection.Level < 0 {
-		return nil, commandline.Usage("--level %d: want 1 or more", s.Selection.Level)
+		return nil, Usage("--level %d: want 1 or more", s.Selection.Level)
 	}
 	for _, id := range s.Selection.Traces {
 		if _, err := strconv.ParseUint(id[max(0, len(id)-16):], 16, 64); err != nil || len(id) > 32 {
-			return nil, commandline.Usage("--trace %q: want up to 32 hex digits", id)
+			return nil, Usage("--trace %q: want up to 32 hex digits", id)
 		}
 	}
 	for _, room := range s.Selection.Rooms {
 		if !request.IsRoom(room) {
-			return nil, commandline.Usage("--room %q: want a number, or 0x and hex digits", room)
+			return nil, Usage("--room %q: want a number, or 0x and hex digits", room)
 		}
 	}
 	if err := s.readWords(ctx); err != nil {
@@ -97,7 +93,7 @@ func Read(ctx *cli.Context) (*Selected, error) {
 	if text := ctx.String("min-dur"); text != "" {
 		d, err := time.ParseDuration(text)
 		if err != nil || d < 0 {
-			return nil, commandline.Usage("--min-dur %q: want a duration such as 1ms", text)
+			return nil, Usage("--min-dur %q: want a duration such as 1ms", text)
 		}
 		s.Selection.MinDur = int64(d)
 	}
@@ -105,7 +101,7 @@ func Read(ctx *cli.Context) (*Selected, error) {
 		n, by, _ := strings.Cut(text, ":")
 		count, err := strconv.Atoi(n)
 		if err != nil || count < 1 || by != "" && by != "ttft" && by != "e2e" && by != "itl" {
-			return nil, commandline.Usage("--slowest %q: want N, N:ttft, N:e2e, or N:itl", text)
+			return nil, Usage("--slowest %q: want N, N:ttft, N:e2e, or N:itl", text)
 		}
 		s.Selection.Slowest, s.Selection.SlowestBy = count, by
 	}
@@ -117,21 +113,21 @@ func (s *Selected) readWords(ctx *cli.Context) error {
 	for _, word := range ctx.StringSlice("status") {
 		status, ok := request.ParseStatus(word)
 		if !ok {
-			return commandline.Usage("--status %q%s want finished, aborted, failed, or unfinished%s", word, cmp.Or(similar.Hint(word, statusWords), ":"), onceForEach("status", word))
+			return Usage("--status %q%s want finished, aborted, failed, or unfinished%s", word, cmp.Or(similar.Hint(word, statusWords), ":"), onceForEach("status", word))
 		}
 		s.Selection.Statuses = append(s.Selection.Statuses, status)
 	}
 	for _, word := range ctx.StringSlice("role") {
 		role, ok := request.ParseRole(word)
 		if !ok {
-			return commandline.Usage("--role %q%s want unified, prefill, decode, router, sender, encoder, or other%s", word, cmp.Or(similar.Hint(word, roleWords), ":"), onceForEach("role", word))
+			return Usage("--role %q%s want unified, prefill, decode, router, sender, encoder, or other%s", word, cmp.Or(similar.Hint(word, roleWords), ":"), onceForEach("role", word))
 		}
 		s.Selection.Roles = append(s.Selection.Roles, role)
 	}
 	for _, word := range s.rankWords {
 		rank, err := naming.Parse(word)
 		if err != nil {
-			return commandline.Usage("--%v%s", err, onceForEach("rank", word))
+			return Usage("--%v%s", err, onceForEach("rank", word))
 		}
 		s.Selection.Ranks = append(s.Selection.Ranks, rank)
 	}

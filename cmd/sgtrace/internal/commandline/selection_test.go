@@ -1,4 +1,4 @@
-package selection
+package commandline
 
 import (
 	"errors"
@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/urfave/cli/v2"
-
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 )
 
 // read is what Read and Args make of arguments.
@@ -51,7 +49,7 @@ func TestWrongFlags(t *testing.T) {
 	for _, args := range [][]string{{"--sample", "0"}, {"--sample", "1.5"}, {"--level", "-1"}, {"--trace", "xyz"}, {"--room", "kitchen"}, {"--status", "done"},
 		{"--status", "failed,aborted"}, {"--role", "cook"}, {"--rank", "TPX"}, {"--min-dur", "-1s"}, {"--slowest", "0"}, {"--slowest", "3:itch"}, {"--from", "soon"}} {
 		_, _, err := read(t, args...)
-		var wrong commandline.UsageError
+		var wrong UsageError
 		if !errors.As(err, &wrong) {
 			t.Errorf("%q: %v is no usage error", args, err)
 		}

@@ -1,4 +1,4 @@
-package selection
+package commandline
 
 import (
 	"math/big"

@@ -1,7 +1,4 @@
-// Package topics has what 'sgtrace help TOPIC' prints. It prints the project's Markdown
-// pages in a terminal and finds the place in them that defines a word. It knows what these
-// pages are made of (headings, paragraphs, lists, tables, code) and no more of Markdown.
-package topics
+package screen
 
 import (
 	"io"

@@ -1,11 +1,10 @@
-package selection
+package commandline
 
 import (
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -39,7 +38,7 @@ func (w Window) Words() (text string) {
 }
 
 // Resolve returns the bounds as instants of the input whose first and last events are given; 0
-// is no bound. zone is that of times without one. Its errors are of type [commandline.UsageError].
+// is no bound. zone is that of times without one. Its errors are of type [UsageError].
 func (w Window) Resolve(first, last trace.Time, zone *time.Location) (from, to trace.Time, err error) {
 	if from, err = Instant("--from", w.From, first, last, zone); err != nil {
 		return 0, 0, err
@@ -48,13 +47,13 @@ func (w Window) Resolve(first, last trace.Time, zone *time.Location) (from, to t
 		return 0, 0, err
 	}
 	if from != 0 && to != 0 && from > to {
-		return 0, 0, commandline.Usage("--from %s is after --to %s", w.From, w.To)
+		return 0, 0, Usage("--from %s is after --to %s", w.From, w.To)
 	}
 	return from, to, nil
 }
 
 // Instant returns the time that a flag is given, in the input whose first and last events are
-// given; 0 for no text. Its errors are of type [commandline.UsageError].
+// given; 0 for no text. Its errors are of type [UsageError].
 func Instant(flag, text string, first, last trace.Time, zone *time.Location) (trace.Time, error) {
 	m, err := readMoment(flag, text, zone)
 	if text == "" || err != nil {
@@ -138,7 +137,7 @@ func wrongTime(flag, text string, right bool) error {
 	if right {
 		return nil
 	}
-	return commandline.Usage("%s %q: want 20:53, 20:53:20, 2026-08-17T20:53:20Z, Unix seconds, +10s from the beginning, or -10m from the end", flag, text)
+	return Usage("%s %q: want 20:53, 20:53:20, 2026-08-17T20:53:20Z, Unix seconds, +10s from the beginning, or -10m from the end", flag, text)
 }
 
 // unixSeconds reads seconds since 1970, with a fraction of up to nine digits.
