@@ -48,7 +48,7 @@ race:
 
 # In how many simulated runs the reports are right, which takes hours: docs/RATES.md.
 rates:
-	SGTRACE_SEEDS=$${SGTRACE_SEEDS:-100} $(GO) run ./scripts/pages rates ./analyze/... ./convert
+	SGTRACE_SEEDS=$${SGTRACE_SEEDS:-100} $(GO) run ./scripts pages rates ./analyze/... ./convert
 
 # gofmt, go vet and staticcheck, all of their checks but for the exceptions that
 # staticcheck.conf explains.
@@ -82,15 +82,15 @@ fallback:
 
 # Pages that are made from the source. A test fails when they are stale.
 docs:
-	@$(GO) run ./scripts/pages formats >docs/FORMATS.md.new && mv docs/FORMATS.md.new docs/FORMATS.md
-	@$(GO) run ./scripts/pages licenses >licenses.new && mv licenses.new cmd/sgtrace/internal/commandline/licenses.txt
+	@$(GO) run ./scripts pages formats >docs/FORMATS.md.new && mv docs/FORMATS.md.new docs/FORMATS.md
+	@$(GO) run ./scripts pages licenses >licenses.new && mv licenses.new cmd/sgtrace/internal/commandline/licenses.txt
 	$(GO) test -timeout $(TIMEOUT) ./cmd/sgtrace/internal/reports ./analyze/finders ./analyze/gate -run 'TestPage' -update
 	$(GO) test -timeout $(TIMEOUT) ./cmd/sgtrace -run 'TestTutorial|TestSchemas|TestSkill' -update
 	$(GO) test -timeout $(TIMEOUT) ./dataset -run 'TestReference' -update
 
 # Archives for Linux, macOS and Windows, packages for Linux, and their checksums. The same
 # commit and version of Go give the same bytes, which dist-check shows.
-DIST = $(GO) run ./scripts/dist $$($(GO) run $(NFPM) --version >/dev/null 2>&1 && echo -nfpm $(NFPM))
+DIST = $(GO) run ./scripts dist $$($(GO) run $(NFPM) --version >/dev/null 2>&1 && echo -nfpm $(NFPM))
 dist:
 	@$(GO) run $(NFPM) --version >/dev/null 2>&1 || echo "note: $(NFPM) is neither in the module cache nor within reach: no packages"
 	$(DIST) -o dist
@@ -106,7 +106,7 @@ fuzz:
 # Benchmarks, and the large dump against a bare decompression and a bare decode.
 bench: build
 	$(GO) test -run '^$$' -bench . -benchmem ./...
-	$(GO) run ./scripts/bench bin/sgtrace
+	$(GO) run ./scripts bench bin/sgtrace
 
 clean:
 	rm -rf bin demo dist

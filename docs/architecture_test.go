@@ -117,7 +117,7 @@ var layers = []layer{
 	{of: []string{"cmd/sgtrace"}, may: slices.Concat(reported, base, questions, []string{"analyze/finders", "analyze/gate", "analyze/whatif", "analyze/overview", "analyze/page", "cmd/sgtrace/internal/...",
 		"convert", "convert/...", "otlpjson", "chrometrace", "chrometrace/writer", "nsysexport", "format/rocm", "request/assembly", "dataset", "dataset/tasks", "dataset/views", "golden", "golden/nsys", "golden/torch", "golden/simulator"}),
 		reason: "it joins what convert reads and what reports say, and knows a format only where a command is named after it"},
-	{of: []string{"scripts/..."}, may: []string{"golden/...", "internal/...", "trace"}, reason: "it runs the program, of which it is no part; of the source it prints the table of messages"},
+	{of: []string{"scripts"}, may: []string{"golden/...", "internal/...", "trace"}, reason: "it runs the program, of which it is no part; of the source it prints the table of messages"},
 
 	{of: []string{"testkit/testinput"}, may: []string{"golden/..."}, reason: "tests of every package above the simulators use it"},
 	{of: []string{"testkit/testset"},

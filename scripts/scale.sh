@@ -143,7 +143,7 @@ END
 
 go build -o "$dir/sgtrace" ./cmd/sgtrace
 # Folders that are compared have names of one length, so that tables are as wide.
-go run ./scripts/simulate ranks -ranks "$ranks" "$dir/traces-in"
+go run ./scripts simulate ranks -ranks "$ranks" "$dir/traces-in"
 cd "$dir"
 say "$ranks ranks"
 

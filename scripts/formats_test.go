@@ -13,7 +13,7 @@ import (
 
 // docs/FORMATS.md is what the source says now.
 func TestPageIsFresh(t *testing.T) {
-	root := filepath.Join("..", "..")
+	root := ".."
 	page, err := formatsPage(root)
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestPageIsFresh(t *testing.T) {
 
 // Every format of the source is on the page.
 func TestFormatsAreOnThePage(t *testing.T) {
-	root := filepath.Join("..", "..")
+	root := ".."
 	formats := map[string][]string{} // by folder
 	variable := regexp.MustCompile(`(?m)^var (\w+) = &format\.Format\{`)
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
@@ -60,7 +60,7 @@ func TestFormatsAreOnThePage(t *testing.T) {
 		for _, name := range names {
 			one := fmt.Sprintf("{{odd %q}}", folder)
 			if its := fmt.Sprintf("{{odd %q %q}}", folder, name); !strings.Contains(formatsTemplate, its) && (len(names) > 1 || !strings.Contains(formatsTemplate, one)) {
-				t.Errorf("docs/FORMATS.md does not have %s.%s: in scripts/pages/FORMATS.md.tmpl, add a row to the table of inputs, and a section with %s, "+
+				t.Errorf("docs/FORMATS.md does not have %s.%s: in scripts/FORMATS.md.tmpl, add a row to the table of inputs, and a section with %s, "+
 					"which prints the list under \"# What is odd\" in the comment of the variable; then make docs", folder, name, its)
 			}
 		}

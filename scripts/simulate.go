@@ -1,26 +1,8 @@
-// Command simulate writes inputs: scenarios of clusters with what there is to find in them, and data for
-// benchmarks, which has as many rows as wanted.
-//
-//	go run ./scripts/simulate scenarios                                  # which there are
-//	go run ./scripts/simulate scenarios -name death -seed 3 -o DIR       # DIR/death-3-l1.jsonl and .truth.json
-//	go run ./scripts/simulate scenarios -name death -calm -o DIR         # the same without its faults
-//	go run ./scripts/simulate scenarios -name throttled -logs -o DIR     # logs, records, metrics: DIR/throttled-1
-//
-//	go run ./scripts/simulate traces [-mb 100] [-ranks 8] DIR            # of PyTorch, of one server on two hosts
-//	go run ./scripts/simulate export [-rows N] [-samples N] DIR          # of Nsight Systems, of one host
-//	go run ./scripts/simulate ranks [-ranks N] DIR                       # a dump and small traces of many ranks
-//	go run ./scripts/simulate collectives [-from N] [-to N] [-of N] DIR  # traces of ranks that have nothing else
-//	go run ./scripts/simulate days [-days N] [-servers N] DIR            # a folder for each day: DIR/day00
-//	go run ./scripts/simulate repeat -times 10 DUMP | sgtrace report -   # a large dump of a small one
 package main
 
 import (
 	"flag"
-	"log"
-	"maps"
 	"os"
-	"slices"
-	"strings"
 )
 
 // kinds are what there is to write; each defines its flags, and returns what writes to the path behind
@@ -57,15 +39,30 @@ var kinds = map[string]func(flags *flag.FlagSet) (write func(path string) error)
 	"scenarios": func(flags *flag.FlagSet) func(string) error { return scenarios(flags) },
 }
 
-func main() {
-	log.SetFlags(0)
-	if len(os.Args) < 2 || kinds[os.Args[1]] == nil {
-		log.Fatalf("usage: simulate %s", strings.Join(slices.Sorted(maps.Keys(kinds)), " | "))
+// simulate writes inputs: scenarios of clusters with what there is to find in them, and data for
+// benchmarks, which has as many rows as wanted.
+//
+//	go run ./scripts simulate scenarios                                  # which there are
+//	go run ./scripts simulate scenarios -name death -seed 3 -o DIR       # DIR/death-3-l1.jsonl and .truth.json
+//	go run ./scripts simulate scenarios -name death -calm -o DIR         # the same without its faults
+//	go run ./scripts simulate scenarios -name throttled -logs -o DIR     # logs, records, metrics: DIR/throttled-1
+//
+//	go run ./scripts simulate traces [-mb 100] [-ranks 8] DIR            # of PyTorch, of one server on two hosts
+//	go run ./scripts simulate export [-rows N] [-samples N] DIR          # of Nsight Systems, of one host
+//	go run ./scripts simulate ranks [-ranks N] DIR                       # a dump and small traces of many ranks
+//	go run ./scripts simulate collectives [-from N] [-to N] [-of N] DIR  # traces of ranks that have nothing else
+//	go run ./scripts simulate days [-days N] [-servers N] DIR            # a folder for each day: DIR/day00
+//	go run ./scripts simulate repeat -times 10 DUMP | sgtrace report -   # a large dump of a small one
+func simulate(args []string) error {
+	functions := map[string]func(args []string) error{}
+	for name, kind := range kinds {
+		functions[name] = func(args []string) error {
+			flags := flag.NewFlagSet(name, flag.ExitOnError)
+			write := kind(flags)
+			flags.Parse(args)
+			return write(flags.Arg(0))
+		}
 	}
-	flags := flag.NewFlagSet(os.Args[1], flag.ExitOnError)
-	write := kinds[os.Args[1]](flags)
-	flags.Parse(os.Args[2:])
-	if err := write(flags.Arg(0)); err != nil {
-		log.Fatalf("%s: %v", os.Args[1], err)
-	}
+	choose("simulate", functions, args)
+	return nil
 }

@@ -58,14 +58,14 @@ func repeated(times int, name string) size {
 		if err := dump(largeDump, "").make(b, filepath.Join(dir, "once")); err != nil {
 			return err
 		}
-		return run("sh", "-c", fmt.Sprintf("go run ./scripts/simulate repeat -times %d %[2]s/once/otel.jsonl >%[2]s/otel.jsonl && rm -r %[2]s/once", times, dir))
+		return run("sh", "-c", fmt.Sprintf("go run ./scripts simulate repeat -times %d %[2]s/once/otel.jsonl >%[2]s/otel.jsonl && rm -r %[2]s/once", times, dir))
 	}}
 }
 
-// simulated is what scripts/simulate writes into a folder, called with these words.
+// simulated is what simulate.go writes into a folder, called with these words.
 func simulated(name, words string) size {
 	return size{name, func(_ *bench, dir string) error {
-		return run("go", append(strings.Fields("run ./scripts/simulate "+words), dir)...)
+		return run("go", append(strings.Fields("run ./scripts simulate "+words), dir)...)
 	}}
 }
 
@@ -98,19 +98,19 @@ func run(name string, args ...string) error {
 }
 
 // sgtrace returns rows for command lines that read input, each with extra at its end.
-func sgtrace(input, extra string, lines ...string) (rows []row) {
+func sgtrace(input, extra string, lines ...string) (rows []benchRow) {
 	for _, line := range lines {
-		rows = append(rows, row{line, "exec $SGTRACE " + line + extra + " --quiet " + input + " >/dev/null"})
+		rows = append(rows, benchRow{line, "exec $SGTRACE " + line + extra + " --quiet " + input + " >/dev/null"})
 	}
 	return rows
 }
 
-func wholeDump(b *bench, dir string) ([]row, error) {
+func wholeDump(b *bench, dir string) ([]benchRow, error) {
 	rid, err := b.slowest(dir, "otel.jsonl")
 	if err != nil {
 		return nil, err
 	}
-	rows := []row{
+	rows := []benchRow{
 		{"cat", "exec cat otel.jsonl >/dev/null"},
 		{"zstd -dc", "exec zstd -qdc otel.jsonl.zst >/dev/null"},
 		{"json.loads of each line, Python", `exec python3 -c '
@@ -123,16 +123,16 @@ for line in open("otel.jsonl", "rb"): json.loads(line)'`},
 		"merge -o out.pftrace")...)
 	return append(rows,
 		requestRow(rid),
-		row{"diff with itself", "exec $SGTRACE diff --quiet otel.jsonl otel.jsonl >/dev/null"},
-		row{"extract", "rm -rf out.dataset; exec $SGTRACE extract --quiet -o out.dataset otel.jsonl"},
-		row{"report of that dataset", "exec $SGTRACE report --quiet out.dataset >/dev/null"}), nil
+		benchRow{"diff with itself", "exec $SGTRACE diff --quiet otel.jsonl otel.jsonl >/dev/null"},
+		benchRow{"extract", "rm -rf out.dataset; exec $SGTRACE extract --quiet -o out.dataset otel.jsonl"},
+		benchRow{"report of that dataset", "exec $SGTRACE report --quiet out.dataset >/dev/null"}), nil
 }
 
-func requestRow(rid string) row {
-	return row{"request ID", "exec $SGTRACE request --quiet " + rid + " otel.jsonl >/dev/null"}
+func requestRow(rid string) benchRow {
+	return benchRow{"request ID", "exec $SGTRACE request --quiet " + rid + " otel.jsonl >/dev/null"}
 }
 
-func partOfDump(b *bench, dir string) ([]row, error) {
+func partOfDump(b *bench, dir string) ([]benchRow, error) {
 	window, err := b.window(dir, "otel.jsonl")
 	if err != nil {
 		return nil, err
@@ -142,12 +142,12 @@ func partOfDump(b *bench, dir string) ([]row, error) {
 		return nil, err
 	}
 	rows := sgtrace("otel.jsonl", window, "report", "requests", "convert otel2perfetto -o out.pftrace", "merge -o out.pftrace", "report -o out.html")
-	rows = append(rows, row{"report, through a pipe", "cat otel.jsonl | $SGTRACE report --quiet" + window + " - >/dev/null"})
+	rows = append(rows, benchRow{"report, through a pipe", "cat otel.jsonl | $SGTRACE report --quiet" + window + " - >/dev/null"})
 	rows = append(rows, sgtrace("otel.jsonl", "", "requests --slowest 20", "requests --sample 0.02")...)
-	return append(rows, row{"requests --rid ID", "exec $SGTRACE requests --quiet --rid " + rid + " otel.jsonl >/dev/null"}), nil
+	return append(rows, benchRow{"requests --rid ID", "exec $SGTRACE requests --quiet --rid " + rid + " otel.jsonl >/dev/null"}), nil
 }
 
-func limitedDump(*bench, string) (rows []row, err error) {
+func limitedDump(*bench, string) (rows []benchRow, err error) {
 	for _, limit := range []string{"300MB", "500MB", "1GB"} {
 		for _, line := range []string{"report", "requests", "convert otel2perfetto -o out.pftrace", "merge -o out.pftrace", "report -o out.html"} {
 			rows = append(rows, sgtrace("otel.jsonl", "", line+" --max-memory "+limit)...)
@@ -158,7 +158,7 @@ func limitedDump(*bench, string) (rows []row, err error) {
 }
 
 // hugeDump has repeats that begin six hours after each other.
-func hugeDump(b *bench, dir string) ([]row, error) {
+func hugeDump(b *bench, dir string) ([]benchRow, error) {
 	const oneRepeat = " --from +30h --to +32h"
 	rid, err := b.slowest(dir, "otel.jsonl", "--from", "+30h", "--to", "+30h5m")
 	if err != nil {
@@ -173,34 +173,34 @@ func hugeDump(b *bench, dir string) ([]row, error) {
 	return rows, nil
 }
 
-func wholeTraces(*bench, string) ([]row, error) {
-	rows := []row{{"gzip -dc", "exec gzip -dc torch/*.gz >/dev/null"}}
+func wholeTraces(*bench, string) ([]benchRow, error) {
+	rows := []benchRow{{"gzip -dc", "exec gzip -dc torch/*.gz >/dev/null"}}
 	return append(rows, sgtrace("torch", "", "report", "report --by-rank", "report -o out.html", "report --kernels", "report --ops",
 		"report --gaps", "report --stacks", "report --timeline", "inspect", "merge -o out.pftrace", "merge -o out.pftrace.gz",
 		"merge -o out.json", "merge --cat kernel --args none -o out.pftrace")...), nil
 }
 
-func partOfTraces(b *bench, dir string) ([]row, error) {
+func partOfTraces(b *bench, dir string) ([]benchRow, error) {
 	window, err := b.window(dir, "torch")
 	return sgtrace("torch", window, "report", "report --kernels", "merge -o out.pftrace"), err
 }
 
-func wholeExport(*bench, string) ([]row, error) {
-	rows := []row{{"cat", "exec cat node0.sqlite >/dev/null"}}
+func wholeExport(*bench, string) ([]benchRow, error) {
+	rows := []benchRow{{"cat", "exec cat node0.sqlite >/dev/null"}}
 	return append(rows, sgtrace("node0.sqlite", "", "report", "report --by-rank", "report -o out.html", "report --kernels",
 		"report --launches", "report --api", "report --memcpy", "report --nvtx", "report --nvtx-kernels", "report --ops",
 		"report --gaps", "report --stacks", "report --timeline", "inspect", "merge -o out.pftrace")...), nil
 }
 
-func partOfExport(b *bench, dir string) ([]row, error) {
+func partOfExport(b *bench, dir string) ([]benchRow, error) {
 	window, err := b.window(dir, "node0.sqlite")
 	return sgtrace("node0.sqlite", window, "report", "report --kernels", "merge -o out.pftrace"), err
 }
 
-func shardsOfRanks(_ *bench, dir string) ([]row, error) {
+func shardsOfRanks(_ *bench, dir string) ([]benchRow, error) {
 	traces, err := filepath.Glob(filepath.Join(dir, "torch", "*"))
 	shards := max(1, len(traces)/8)
-	rows := []row{
+	rows := []benchRow{
 		{"extract", fmt.Sprintf("rm -rf out.dataset; for i in $(seq 0 %d); do $SGTRACE extract --quiet -o out.dataset --shard $i/%d otel.jsonl torch || exit; done", shards-1, shards)},
 		{"report of that dataset", "exec $SGTRACE report --quiet out.dataset >/dev/null"},
 		{"dataset solve", "exec $SGTRACE dataset solve --quiet out.dataset >/dev/null"},
@@ -208,12 +208,12 @@ func shardsOfRanks(_ *bench, dir string) ([]row, error) {
 	return append(rows, sgtrace("otel.jsonl torch", "", "report")...), err
 }
 
-func whoIsLate(*bench, string) ([]row, error) {
-	rows := []row{{"extract of 64 ranks", "rm -rf out.dataset; exec $SGTRACE extract --quiet -o out.dataset traces"}}
+func whoIsLate(*bench, string) ([]benchRow, error) {
+	rows := []benchRow{{"extract of 64 ranks", "rm -rf out.dataset; exec $SGTRACE extract --quiet -o out.dataset traces"}}
 	return append(rows, sgtrace("late.dataset", "", "report --by-rank --table collectives.ranks", "report")...), nil
 }
 
-func dayByDay(*bench, string) ([]row, error) {
-	rows := []row{{"extract", "rm -rf out.dataset; for day in day*; do $SGTRACE extract --quiet -o out.dataset $day || exit; done"}}
+func dayByDay(*bench, string) ([]benchRow, error) {
+	rows := []benchRow{{"extract", "rm -rf out.dataset; for day in day*; do $SGTRACE extract --quiet -o out.dataset $day || exit; done"}}
 	return append(rows, sgtrace("out.dataset", "", "report --fleet")...), nil
 }

@@ -1,10 +1,3 @@
-// Command dist builds what is handed out: an archive for each platform, with the program,
-// the manual page, completions, the docs, and a modulefile; packages for Linux; and the
-// checksums of all. The same commit and version of Go give the same bytes, wherever it runs.
-//
-// usage: go run ./scripts/dist [-o DIR] [-only OS/ARCH,...] [-nfpm MODULE@VERSION]
-//
-// Packages are made by nfpm, which 'go run' gets; without -nfpm there are none.
 package main
 
 import (
@@ -12,7 +5,6 @@ import (
 	"crypto/sha256"
 	"flag"
 	"fmt"
-	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,7 +18,7 @@ import (
 // A platform is one that archives are made for.
 type platform struct{ os, arch string }
 
-var platforms = []platform{
+var targets = []platform{
 	{"linux", "amd64"}, {"linux", "arm64"},
 	{"darwin", "amd64"}, {"darwin", "arm64"},
 	{"windows", "amd64"}, {"windows", "arm64"},
@@ -34,26 +26,30 @@ var platforms = []platform{
 
 func (p platform) String() string { return p.os + "/" + p.arch }
 
-func main() {
-	log.SetFlags(0)
-	log.SetPrefix("dist: ")
-	dir := flag.String("o", "dist", "write to this `DIR`")
-	only := flag.String("only", "", "build only these platforms: `OS/ARCH,...`")
-	nfpm := flag.String("nfpm", "", "make packages for Linux with this `MODULE@VERSION` of nfpm")
-	flag.Parse()
-	if err := dist(*dir, *only, *nfpm); err != nil {
-		log.Fatal(err)
-	}
+// release builds what is handed out: an archive for each platform, with the program, the manual
+// page, completions, the docs, and a modulefile; packages for Linux; and the checksums of all. The same
+// commit and version of Go give the same bytes, wherever it runs:
+//
+//	go run ./scripts dist [-o DIR] [-only OS/ARCH,...] [-nfpm MODULE@VERSION]
+//
+// Packages are made by nfpm, which 'go run' gets; without -nfpm there are none.
+func release(args []string) error {
+	flags := flag.NewFlagSet("dist", flag.ExitOnError)
+	dir := flags.String("o", "dist", "write to this `DIR`")
+	only := flags.String("only", "", "build only these platforms: `OS/ARCH,...`")
+	nfpm := flags.String("nfpm", "", "make packages for Linux with this `MODULE@VERSION` of nfpm")
+	flags.Parse(args)
+	return dist(*dir, *only, *nfpm)
 }
 
 // dist writes all archives, packages if nfpm is given, and SHA256SUMS into dir.
 func dist(dir, only, nfpm string) error {
-	chosen := slices.Clone(platforms)
+	chosen := slices.Clone(targets)
 	if only != "" {
 		chosen = slices.DeleteFunc(chosen, func(p platform) bool { return !slices.Contains(strings.Split(only, ","), p.String()) })
 	}
 	if len(chosen) == 0 {
-		return fmt.Errorf("no platform %q; there are %v", only, platforms)
+		return fmt.Errorf("no platform %q; there are %v", only, targets)
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -63,7 +59,7 @@ func dist(dir, only, nfpm string) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	version, changed, err := source()
+	version, changed, err := checkout()
 	if err != nil {
 		return err
 	}
@@ -112,9 +108,9 @@ func writeSums(dir string, names []string) error {
 	return os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte(sums.String()), 0o666)
 }
 
-// source returns the version of the checkout and the time of its commit, which all
+// checkout returns the version of the checkout and the time of its commit, which all
 // files in archives have.
-func source() (version string, changed time.Time, err error) {
+func checkout() (version string, changed time.Time, err error) {
 	if version, err = output("git", "describe", "--tags", "--always", "--dirty"); err != nil {
 		return "", time.Time{}, err
 	}

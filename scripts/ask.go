@@ -18,7 +18,7 @@ type report struct {
 	} `json:"tables"`
 }
 
-// ask returns the first row of the table that a command prints.
+// ask returns the first benchRow of the table that a command prints.
 func (b *bench) ask(dir string, args ...string) (r report, err error) {
 	cmd := exec.Command(b.program, append(args, "--quiet", "--format", "json")...)
 	cmd.Dir = dir

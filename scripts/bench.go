@@ -1,10 +1,3 @@
-// Bench measures the commands that people run, at three sizes of each kind of input, beside what
-// bounds them: reading, decompressing, or parsing the same bytes. It prints the tables of
-// docs/PERFORMANCE.md:
-//
-//	go run ./scripts/bench [-only dumps,traces] [-largest 2] SGTRACE
-//
-// Inputs are simulated, some of them several gigabytes, in a temporary folder.
 package main
 
 import (
@@ -17,18 +10,21 @@ import (
 	"strings"
 )
 
-func main() {
-	log.SetFlags(0)
-	log.SetPrefix("bench: ")
-	b := bench{}
-	only := flag.String("only", "", "groups to measure: "+groupNames()+"; all but those that take long unless given")
-	flag.IntVar(&b.largest, "largest", 2, "largest size to measure: 0, 1, or 2")
-	flag.IntVar(&b.runs, "runs", 3, "runs of each command, of which the fastest counts; half of them for those above ten seconds")
-	flag.StringVar(&b.dir, "dir", "", "folder for the inputs, which stay there; a temporary one unless given")
-	flag.Parse()
-	if err := b.run(flag.Arg(0), *only); err != nil {
-		log.Fatal(err)
-	}
+// measure measures the commands that people run, at three sizes of each kind of input, beside what
+// bounds them: reading, decompressing, or parsing the same bytes. It prints the tables of
+// docs/PERFORMANCE.md:
+//
+//	go run ./scripts bench [-only dumps,traces] [-largest 2] SGTRACE
+//
+// Inputs are simulated, some of them several gigabytes, in a temporary folder.
+func measure(args []string) error {
+	b, flags := bench{}, flag.NewFlagSet("bench", flag.ExitOnError)
+	only := flags.String("only", "", "groups to measure: "+groupNames()+"; all but those that take long unless given")
+	flags.IntVar(&b.largest, "largest", 2, "largest size to measure: 0, 1, or 2")
+	flags.IntVar(&b.runs, "runs", 3, "runs of each command, of which the fastest counts; half of them for those above ten seconds")
+	flags.StringVar(&b.dir, "dir", "", "folder for the inputs, which stay there; a temporary one unless given")
+	flags.Parse(args)
+	return b.run(flags.Arg(0), *only)
 }
 
 // A bench has what all measurements share.
@@ -56,11 +52,11 @@ type size struct {
 type section struct {
 	title    string
 	smallest int // the first size, as an index
-	rows     func(b *bench, dir string) ([]row, error)
+	rows     func(b *bench, dir string) ([]benchRow, error)
 }
 
-// A row is a command.
-type row struct {
+// A benchRow is a command.
+type benchRow struct {
 	name  string
 	shell string // run by sh in the folder of the input; sgtrace is the program that is measured
 }
@@ -119,14 +115,14 @@ func (b *bench) measureGroup(g *group) error {
 	return nil
 }
 
-// measureTable prints a Markdown table: a command per row, and a column for each size.
+// measureTable prints a Markdown table: a command per benchRow, and a column for each size.
 func (b *bench) measureTable(t *section, sizes []size, dirs []string) error {
 	fmt.Printf("%s\n\n| command |", t.title)
 	for _, s := range sizes {
 		fmt.Printf(" %s: wall, CPU, memory |", s.name)
 	}
 	fmt.Printf("\n|---|%s\n", strings.Repeat("---|", len(sizes)))
-	rows := make([][]row, len(sizes))
+	rows := make([][]benchRow, len(sizes))
 	for i, dir := range dirs {
 		var err error
 		if rows[i], err = t.rows(b, dir); err != nil {
