@@ -25,7 +25,6 @@ import (
 	"github.com/sgtrace/sgtrace/profile/experts"
 	"github.com/sgtrace/sgtrace/profile/flight"
 	"github.com/sgtrace/sgtrace/profile/heap"
-	"github.com/sgtrace/sgtrace/request/record"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -130,7 +129,7 @@ type Options struct {
 	// Flight is where formats of what processes have in flight put what they read.
 	Flight *flight.Set
 	// Records is where they put what they read of whole requests, which becomes spans.
-	Records *record.Table
+	Records *spantable.RequestRecords
 	// Heap is where snapshots of memory go; nil is nowhere.
 	Heap *heap.Set
 	// Experts is where tokens by expert go.

@@ -17,7 +17,6 @@ import (
 	"github.com/sgtrace/sgtrace/golden/cluster"
 	"github.com/sgtrace/sgtrace/profile/flight"
 	"github.com/sgtrace/sgtrace/request/assembly"
-	"github.com/sgtrace/sgtrace/request/record"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -30,7 +29,7 @@ func readEvidence(t *testing.T, files []cluster.File) Input {
 	diags := &trace.Diags{}
 	spans := spantable.New(diags)
 	set := series.New(spans.Syms, diags)
-	rows := record.New(set)
+	rows := spantable.NewRequestRecords(set)
 	opt := &format.Options{Syms: spans.Syms, Args: spans.Args, Diags: diags, Spans: spans, Series: set, Records: rows, Flight: flight.New(spans.Syms)}
 	for _, f := range files {
 		of := serverlog.Format

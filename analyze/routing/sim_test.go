@@ -18,7 +18,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/experts"
 	"github.com/sgtrace/sgtrace/profile/flight"
-	"github.com/sgtrace/sgtrace/request/record"
+	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
@@ -49,7 +49,7 @@ func readLog(t testing.TB, truth *torch.ExpertRun) *series.Set {
 	diags := &trace.Diags{}
 	set := series.New(trace.NewSymbols(), diags)
 	in := &format.Input{Name: "server.log", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(truth.Log)), nil }}
-	if _, err := serverlog.Format.Index(in, &format.Options{Syms: set.Syms, Diags: diags, Series: set, Records: record.New(set), Flight: flight.New(set.Syms)}); err != nil {
+	if _, err := serverlog.Format.Index(in, &format.Options{Syms: set.Syms, Diags: diags, Series: set, Records: spantable.NewRequestRecords(set), Flight: flight.New(set.Syms)}); err != nil {
 		t.Fatal(err)
 	}
 	set.Finish(series.Known{})

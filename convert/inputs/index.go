@@ -17,7 +17,6 @@ import (
 	"github.com/sgtrace/sgtrace/profile/heap"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/assembly"
-	"github.com/sgtrace/sgtrace/request/record"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -85,7 +84,7 @@ type Loaded struct {
 	// Experts is which expert got how many tokens; empty without any.
 	Experts *experts.Set
 	// records are what logs and records of requests say of them; spans are made of it.
-	records *record.Table
+	records *spantable.RequestRecords
 	// Heap is what allocators had of devices; empty without any.
 	Heap *heap.Set
 	// Assembled keeps the spans that Requests were made of, until clocks are decided.
@@ -114,7 +113,7 @@ func newLoaded(opt Options, diags *trace.Diags) *Loaded {
 	m := &Loaded{Spans: newSpans(diags, opt.KeepSecrets), Diags: diags, opt: opt}
 	m.Series, m.Flight = series.New(m.Spans.Syms, diags), flight.New(m.Spans.Syms)
 	m.Heap, m.Experts = heap.New(m.Spans.Syms), &experts.Set{}
-	m.records = record.New(m.Series)
+	m.records = spantable.NewRequestRecords(m.Series)
 	return m
 }
 

@@ -5,16 +5,16 @@ import (
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
-	"github.com/sgtrace/sgtrace/request/record"
+	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // aiperf reads a record of AIPerf: what a client saw of a request.
 func (r *clientReader) aiperf(b []byte) bool {
-	row := record.NewRow()
-	row.Who, row.Line = record.Client, uint32(r.at)
+	row := spantable.NewRequestRecord()
+	row.Who, row.Line = spantable.Client, uint32(r.at)
 	var start, end trace.Time
-	latency := int64(record.Unknown)
+	latency := int64(spantable.Unknown)
 	failed, canceled := "", false
 	_, err := jsonscan.Members(b, 0, func(key, value []byte) {
 		switch string(key) {
@@ -68,7 +68,7 @@ func (r *clientReader) aiperf(b []byte) bool {
 	case failed != "":
 		row.Finish, row.Reason = r.f.Set.Syms.Intern("abort"), r.f.Set.Syms.Intern(failed)
 	}
-	if row.ID == (record.Text{}) { // of old versions, or no header was sent
+	if row.ID == (spantable.Text{}) { // of old versions, or no header was sent
 		row.ID = r.rows.Text(strconv.AppendInt([]byte("line "), int64(r.at), 10))
 	}
 	return r.rows.Add(row)
@@ -95,14 +95,14 @@ func measured(b []byte) int64 {
 		}
 	})
 	if !(value >= 0 && value*unit < 1e18) {
-		return record.Unknown
+		return spantable.Unknown
 	}
 	return int64(value*unit + 0.5)
 }
 
 // counted reads {"value":550,"unit":"tokens"}.
 func counted(b []byte) (n int64) {
-	n = record.Unknown
+	n = spantable.Unknown
 	jsonscan.Members(b, 0, func(key, v []byte) {
 		if string(key) == "value" {
 			n = whole(v)
@@ -119,5 +119,5 @@ func whole(b []byte) int64 {
 	if x, err := strconv.ParseFloat(string(b), 64); err == nil && x >= 0 && x < 1<<53 {
 		return int64(x)
 	}
-	return record.Unknown
+	return spantable.Unknown
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/request/record"
+	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -76,7 +76,7 @@ func kindOf(head []byte) *clientKind {
 // A clientReader reads one file.
 type clientReader struct {
 	f    *series.Filler
-	rows *record.Filler
+	rows *spantable.RequestFiller
 	line int // that was read last
 	at   int // in which the record begins
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/request/record"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
@@ -25,7 +24,7 @@ func read(t testing.TB, text string) (*spantable.Table, *series.Set, *trace.Diag
 	diags := &trace.Diags{}
 	spans := spantable.New(diags)
 	set := series.New(spans.Syms, diags)
-	rows := record.New(set)
+	rows := spantable.NewRequestRecords(set)
 	in := &format.Input{Name: "records.jsonl", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
 	if _, err := indexClients(in, &format.Options{Syms: spans.Syms, Args: spans.Args, Diags: diags, Spans: spans, Series: set, Records: rows}); err != nil {
 		t.Fatal(err)

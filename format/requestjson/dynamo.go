@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
-	"github.com/sgtrace/sgtrace/request/record"
+	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -12,7 +12,7 @@ import (
 // A dynamoRecord is what a record of Dynamo tells of a request; durations are in ms, and -1 is unknown.
 type dynamoRecord struct {
 	event                           []byte
-	id                              record.Text
+	id                              spantable.Text
 	ended, received                 float64 // Unix ms
 	ttft, total, waited, prefill    float64
 	prompt, completion, cached      int64
@@ -35,9 +35,9 @@ func (r *clientReader) dynamo(b []byte) bool {
 		return true
 	}
 	at := func(ms float64) trace.Time { return trace.Time(ms * 1e6) }
-	row := record.NewRow()
-	row.Who, row.Line, row.ID, row.Model = record.Server, uint32(r.at), x.id, x.model
-	row.Role, row.Prompt, row.Completion, row.Cached = record.Unified, x.prompt, x.completion, x.cached
+	row := spantable.NewRequestRecord()
+	row.Who, row.Line, row.ID, row.Model = spantable.Server, uint32(r.at), x.id, x.model
+	row.Role, row.Prompt, row.Completion, row.Cached = spantable.Unified, x.prompt, x.completion, x.cached
 	if x.received > 0 {
 		row.Start = at(x.received)
 	}
@@ -76,18 +76,18 @@ func (r *clientReader) dynamo(b []byte) bool {
 }
 
 // phases places what the record tells durations of.
-func (x *dynamoRecord) phases(row *record.Row) {
+func (x *dynamoRecord) phases(row *spantable.RequestRecord) {
 	ms := func(v float64) trace.Time { return trace.Time(v * 1e6) }
 	from := row.Start
 	if x.waited >= 0 && from+ms(x.waited) <= row.End {
-		row.Phases[record.Queue] = record.Phase{From: from, To: from + ms(x.waited)}
+		row.Phases[spantable.Queue] = spantable.Phase{From: from, To: from + ms(x.waited)}
 		from += ms(x.waited)
 	}
 	if x.prefill >= 0 && x.waited >= 0 && from+ms(x.prefill) <= row.End {
-		row.Phases[record.Prefill] = record.Phase{From: from, To: from + ms(x.prefill)}
+		row.Phases[spantable.Prefill] = spantable.Phase{From: from, To: from + ms(x.prefill)}
 	}
 	if x.ttft >= 0 && row.Start+ms(x.ttft) <= row.End {
-		row.Phases[record.Decode] = record.Phase{From: row.Start + ms(x.ttft), To: row.End}
+		row.Phases[spantable.Decode] = spantable.Phase{From: row.Start + ms(x.ttft), To: row.End}
 	}
 }
 

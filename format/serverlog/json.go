@@ -6,7 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
-	"github.com/sgtrace/sgtrace/request/record"
+	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -75,7 +75,7 @@ func (r *reader) json(b []byte, at trace.Time, place int32) bool {
 
 // rowOf is a record that is being read.
 type rowOf struct {
-	row                                        record.Row
+	row                                        spantable.RequestRecord
 	event                                      []byte
 	stamp                                      trace.Time // of the log, local
 	received, sent, finished, forward, prefill trace.Time
@@ -89,13 +89,13 @@ type rowOf struct {
 // member reads a member of a record, or of its meta_info.
 func (x *rowOf) member(r *reader, key, value []byte) {
 	if !x.started {
-		x.row, x.queue, x.e2e, x.started = record.NewRow(), record.Unknown, record.Unknown, true
+		x.row, x.queue, x.e2e, x.started = spantable.NewRequestRecord(), spantable.Unknown, spantable.Unknown, true
 	}
 	seconds := func() int64 {
 		if v, ok := number(value); ok && v >= 0 && v < 1e7 {
 			return int64(v * 1e9)
 		}
-		return record.Unknown
+		return spantable.Unknown
 	}
 	switch string(key) {
 	case "event":
@@ -160,7 +160,7 @@ func (x *rowOf) parameter(r *reader, key, value []byte) {
 	case "stream":
 		x.stream = bytes.Equal(value, []byte("true"))
 	case "data_parallel_rank", "routed_dp_rank":
-		if n := count(value); n >= 0 && n < 1<<15 && x.row.DP == record.Unknown {
+		if n := count(value); n >= 0 && n < 1<<15 && x.row.DP == spantable.Unknown {
 			x.row.DP = int16(n)
 		}
 	}
@@ -218,7 +218,7 @@ func (r *reader) jsonRow(x *rowOf, at trace.Time, place int32) {
 		return
 	}
 	row := &x.row
-	row.Who, row.Line = record.Server, uint32(r.line)
+	row.Who, row.Line = spantable.Server, uint32(r.line)
 	row.Server = r.f.Set.Places[place].Server
 	zone := &r.f.Source().Zone
 	switch {
@@ -275,12 +275,12 @@ func (x *rowOf) phases() {
 		return
 	}
 	if x.queue >= 0 {
-		row.Phases[record.Queue] = record.Phase{From: x.forward - trace.Time(x.queue), To: x.forward}
+		row.Phases[spantable.Queue] = spantable.Phase{From: x.forward - trace.Time(x.queue), To: x.forward}
 	}
 	if x.prefill > x.forward {
-		row.Phases[record.Prefill] = record.Phase{From: x.forward, To: x.prefill}
+		row.Phases[spantable.Prefill] = spantable.Phase{From: x.forward, To: x.prefill}
 		if row.End > x.prefill {
-			row.Phases[record.Decode] = record.Phase{From: x.prefill, To: row.End}
+			row.Phases[spantable.Decode] = spantable.Phase{From: x.prefill, To: row.End}
 		}
 	}
 }

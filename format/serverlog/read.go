@@ -10,7 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/logline"
-	"github.com/sgtrace/sgtrace/request/record"
+	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -19,7 +19,7 @@ import (
 type reader struct {
 	in    *format.Input
 	f     *series.Filler
-	rows  *record.Filler
+	rows  *spantable.RequestFiller
 	base  string // what the server is called, by its file
 	line  int64  // that is read
 	read  int    // lines of which something was kept

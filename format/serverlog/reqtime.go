@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"github.com/sgtrace/sgtrace/format/logline"
-	"github.com/sgtrace/sgtrace/request/record"
+	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -18,8 +18,8 @@ func (r *reader) requestStats(b []byte, at trace.Time, place int32) {
 		r.strange()
 		return
 	}
-	row := record.NewRow()
-	row.Who, row.Line, row.Server = record.Scheduler, uint32(r.line), r.f.Set.Places[place].Server
+	row := spantable.NewRequestRecord()
+	row.Who, row.Line, row.Server = spantable.Scheduler, uint32(r.line), r.f.Set.Places[place].Server
 	row.DP = r.f.Set.Places[place].Rank.DP
 	assignments(head, func(key, value []byte) {
 		switch string(key) {
@@ -36,7 +36,7 @@ func (r *reader) requestStats(b []byte, at trace.Time, place int32) {
 		case "output_len":
 			row.Completion = count(value)
 		case "type":
-			row.Role = record.RoleOf(string(value))
+			row.Role = spantable.RoleOf(string(value))
 		}
 	})
 	var d durations
@@ -56,8 +56,8 @@ func (r *reader) requestStats(b []byte, at trace.Time, place int32) {
 	if zone := &r.f.Source().Zone; zone.Local {
 		zone.Beside(at, row.End)
 	}
-	if row.Role == record.PrefillRole || row.Role == record.DecodeRole {
-		r.roleIs(place, map[record.Role]string{record.PrefillRole: "prefill", record.DecodeRole: "decode"}[row.Role])
+	if row.Role == spantable.PrefillRole || row.Role == spantable.DecodeRole {
+		r.roleIs(place, map[spantable.Role]string{spantable.PrefillRole: "prefill", spantable.DecodeRole: "decode"}[row.Role])
 	}
 	if !r.rows.Add(row) {
 		r.strange()
@@ -118,42 +118,42 @@ func (d *durations) set(key string, value []byte) {
 const rounded = 10 * 0.005
 
 // place puts the durations one after the other, from when the scheduler took the request.
-func (d *durations) place(r *record.Row, entry trace.Time) {
+func (d *durations) place(r *spantable.RequestRecord, entry trace.Time) {
 	at := entry
 	put := func(phase int, ns int64) {
-		r.Phases[phase] = record.Phase{From: at, To: at + trace.Time(ns)}
+		r.Phases[phase] = spantable.Phase{From: at, To: at + trace.Time(ns)}
 		at += trace.Time(ns)
 	}
-	if r.Role == record.PrefillRole || r.Role == record.DecodeRole {
+	if r.Role == spantable.PrefillRole || r.Role == spantable.DecodeRole {
 		if d.bootstrap+d.alloc > 0 {
-			put(record.Bootstrap, d.bootstrap+d.alloc)
+			put(spantable.Bootstrap, d.bootstrap+d.alloc)
 		}
-		if r.Role == record.DecodeRole && d.transfer > 0 {
-			put(record.Transfer, d.transfer)
+		if r.Role == spantable.DecodeRole && d.transfer > 0 {
+			put(spantable.Transfer, d.transfer)
 		}
 	}
-	put(record.Queue, d.queue)
+	put(spantable.Queue, d.queue)
 	switch {
 	case d.forward == 0:
-	case r.Role == record.PrefillRole:
+	case r.Role == spantable.PrefillRole:
 		sent := int64(0) // MB by GB/s are ms
 		if d.speed > 0 {
 			sent = min(d.forward, int64(d.total/d.speed*1e6))
 		}
 		if prefill := d.forward - sent; prefill >= int64(rounded/d.speed*float64(sent)) {
-			put(record.Prefill, prefill)
+			put(spantable.Prefill, prefill)
 		} else { // the rest of a slow transfer is no more than what its speed was rounded by
 			at += trace.Time(prefill)
 		}
 		if sent > 0 {
-			put(record.Transfer, sent)
+			put(spantable.Transfer, sent)
 		}
-	case r.Role == record.DecodeRole:
-		put(record.Decode, d.forward)
+	case r.Role == spantable.DecodeRole:
+		put(spantable.Decode, d.forward)
 	case d.initial > 0 && d.initial <= d.forward: // the first token came then
-		put(record.Prefill, d.initial)
+		put(spantable.Prefill, d.initial)
 		r.TTFT = int64(at - entry)
-		put(record.Decode, d.forward-d.initial)
+		put(spantable.Decode, d.forward-d.initial)
 	default: // how it is divided is not told
 		at += trace.Time(d.forward)
 	}
@@ -165,7 +165,7 @@ func count(b []byte) int64 {
 	if v, ok := decimal(b, 1); ok && v >= 0 && v < 1e12 {
 		return int64(v)
 	}
-	return record.Unknown
+	return spantable.Unknown
 }
 
 // unixSeconds reads seconds since 1970 as exactly as they are written; 0 is none.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/profile/flight"
-	"github.com/sgtrace/sgtrace/request/record"
+	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
@@ -23,11 +23,11 @@ type found struct {
 }
 
 // readText reads a log and sums up what it says.
-func readText(t *testing.T, name string, content io.Reader) (*series.Set, *record.Table, map[series.MetricID]found) {
+func readText(t *testing.T, name string, content io.Reader) (*series.Set, *spantable.RequestRecords, map[series.MetricID]found) {
 	t.Helper()
 	diags := &trace.Diags{}
 	set := series.New(trace.NewSymbols(), diags)
-	opt := &format.Options{Syms: set.Syms, Diags: diags, Series: set, Records: record.New(set), Flight: flight.New(set.Syms)}
+	opt := &format.Options{Syms: set.Syms, Diags: diags, Series: set, Records: spantable.NewRequestRecords(set), Flight: flight.New(set.Syms)}
 	if _, err := index(&format.Input{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(content), nil }}, opt); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/pickle"
-	"github.com/sgtrace/sgtrace/request/record"
+	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -47,7 +47,7 @@ func isRequestDump(head []byte) bool {
 // A dumpedRequest is what a request asked for.
 type dumpedRequest struct {
 	id, room string
-	prompt   int64 // tokens; record.Unknown
+	prompt   int64 // tokens; spantable.Unknown
 	dp       int16
 }
 
@@ -123,7 +123,7 @@ func (r *requestReader) take(d pickle.Value) bool {
 }
 
 func askedOf(d pickle.Value) *dumpedRequest {
-	a := &dumpedRequest{id: d.Get("rid").Text(), prompt: record.Unknown, dp: record.Unknown}
+	a := &dumpedRequest{id: d.Get("rid").Text(), prompt: spantable.Unknown, dp: spantable.Unknown}
 	if ids := d.Get("input_ids"); ids.Kind == pickle.List {
 		a.prompt = int64(ids.Len())
 	}
@@ -139,8 +139,8 @@ func askedOf(d pickle.Value) *dumpedRequest {
 }
 
 func answeredOf(meta pickle.Value) *answered {
-	count := func(key string) int64 { return meta.Get(key).Int64(record.Unknown) }
-	a := &answered{id: meta.Get("id").Text(), prompt: count("prompt_tokens"), completion: count("completion_tokens"), cached: count("cached_tokens"), dp: record.Unknown}
+	count := func(key string) int64 { return meta.Get(key).Int64(spantable.Unknown) }
+	a := &answered{id: meta.Get("id").Text(), prompt: count("prompt_tokens"), completion: count("completion_tokens"), cached: count("cached_tokens"), dp: spantable.Unknown}
 	if n := count("dp_rank"); n >= 0 && n < math.MaxInt16 {
 		a.dp = int16(n)
 	}
@@ -155,7 +155,7 @@ func answeredOf(meta pickle.Value) *answered {
 }
 
 // rows adds the requests of a dump, and returns how many there are.
-func (r *requestReader) rows(root pickle.Value, file string, f *series.Filler, to *record.Filler) int {
+func (r *requestReader) rows(root pickle.Value, file string, f *series.Filler, to *spantable.RequestFiller) int {
 	list := root
 	args := pickle.Value{}
 	switch {
@@ -171,7 +171,7 @@ func (r *requestReader) rows(root pickle.Value, file string, f *series.Filler, t
 	server := f.Server(serverOf(file, args))
 	flying := inFlight{oldest: math.MaxInt64}
 	for i, v := range list.Items() {
-		row := record.NewRow()
+		row := spantable.NewRequestRecord()
 		row.Line, row.Server = uint32(i+1), server
 		if r.row(v, &row, to, &flying) {
 			to.Add(row)
@@ -224,17 +224,17 @@ func (x *inFlight) String() string {
 }
 
 // row fills a row with a request, (obj, out, created, finished), and reports whether it is one.
-func (r *requestReader) row(v pickle.Value, row *record.Row, to *record.Filler, flying *inFlight) bool {
+func (r *requestReader) row(v pickle.Value, row *spantable.RequestRecord, to *spantable.RequestFiller, flying *inFlight) bool {
 	obj := r.asked[v.At(0).State().Key()]
 	if obj == nil {
 		obj = r.asked[v.At(0).Key()] // a dict, where classes were not pickled
 	}
 	out := r.answered[v.At(1).Key()]
 	if obj == nil {
-		obj = &dumpedRequest{prompt: record.Unknown, dp: record.Unknown}
+		obj = &dumpedRequest{prompt: spantable.Unknown, dp: spantable.Unknown}
 	}
 	if out == nil {
-		out = &answered{prompt: record.Unknown, completion: record.Unknown, cached: record.Unknown, dp: record.Unknown}
+		out = &answered{prompt: spantable.Unknown, completion: spantable.Unknown, cached: spantable.Unknown, dp: spantable.Unknown}
 	}
 	id := obj.id
 	if id == "" {

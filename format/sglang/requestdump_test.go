@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/request/record"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -121,7 +120,7 @@ func readRequests(t testing.TB, data []byte, pipe bool) (*spantable.Table, *seri
 	diags := &trace.Diags{}
 	spans := spantable.New(diags)
 	set := series.New(spans.Syms, diags)
-	records := record.New(set)
+	records := spantable.NewRequestRecords(set)
 	in := &format.Input{Name: "node3/crash_dump_2026.pkl", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
 	if !pipe {
 		in.Path = filepath.Join(t.TempDir(), "crash_dump_2026.pkl")

@@ -2,6 +2,11 @@
 // them: a [Table] says what the files say, with events, links, attributes and origin of each
 // span, and holds no opinion on the producer. Formats of requests fill it, and package
 // assembly, below request, gives the spans their meaning.
+//
+// Formats of logs and records fill [RequestRecords]: what these say of whole requests, when one came, waited, had its
+// first token, and ended, and how many tokens it had. [RequestRecords.Emit] makes spans of it, as SGLang's tracing
+// would have written them, once all inputs were read. Only then is it known in which zone local stamps
+// are, which server prefills, which rows are about one request, and of which requests there are spans already.
 package spantable
 
 import (

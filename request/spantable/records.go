@@ -1,9 +1,4 @@
-// Package record is the table of what logs and records say of whole requests: when one came,
-// waited, had its first token, and ended, and how many tokens it had. Formats fill a [Table];
-// [Table.Emit] makes spans of it, as SGLang's tracing would have written them, once all inputs
-// were read. Only then is it known in which zone local stamps are, which server prefills, which
-// rows are about one request, and of which requests there are spans already.
-package record
+package spantable
 
 import (
 	"bytes"
@@ -45,9 +40,9 @@ const (
 	phases
 )
 
-// A Row is what one line says of a request. Times are in Unix ns, or in those of a wall clock
+// A RequestRecord is what one line says of a request. Times are in Unix ns, or in those of a wall clock
 // if Local is set; 0 is unknown. It holds no pointers, so that a large table can lie in a file.
-type Row struct {
+type RequestRecord struct {
 	ID, Room   Text
 	Start, End trace.Time
 	First      trace.Time // the first token, or the first piece of an answer
@@ -92,15 +87,15 @@ func RoleOf(word string) Role {
 	return NoRole
 }
 
-// NewRow returns a row that knows nothing.
-func NewRow() Row {
-	return Row{TTFT: Unknown, E2E: Unknown, Prompt: Unknown, Completion: Unknown, Cached: Unknown, Retracted: Unknown, Server: Unknown, DP: Unknown}
+// NewRequestRecord returns a row that knows nothing.
+func NewRequestRecord() RequestRecord {
+	return RequestRecord{TTFT: Unknown, E2E: Unknown, Prompt: Unknown, Completion: Unknown, Cached: Unknown, Retracted: Unknown, Server: Unknown, DP: Unknown}
 }
 
-// A Table is the rows of all inputs.
-type Table struct {
+// RequestRecords are those of all inputs.
+type RequestRecords struct {
 	Series  *series.Set // with the servers, and the zones of inputs
-	rows    []Row
+	rows    []RequestRecord
 	texts   []byte
 	sources []source
 }
@@ -112,28 +107,28 @@ type source struct {
 	received       []trace.Time // when requests came, in the clock of the log
 }
 
-// New returns an empty table.
-func New(s *series.Set) *Table { return &Table{Series: s} }
+// NewRequestRecords returns an empty table.
+func NewRequestRecords(s *series.Set) *RequestRecords { return &RequestRecords{Series: s} }
 
 // Len is how many rows there are.
-func (t *Table) Len() int { return len(t.rows) }
+func (t *RequestRecords) Len() int { return len(t.rows) }
 
-// A Filler puts the rows of one input into a table.
-type Filler struct {
+// A RequestFiller puts the rows of one input into a table.
+type RequestFiller struct {
 	N      int // rows that were added
-	t      *Table
+	t      *RequestRecords
 	source uint32
 	series *series.Filler
 }
 
 // Fill begins an input, of which f fills the series.
-func (t *Table) Fill(f *series.Filler) *Filler {
+func (t *RequestRecords) Fill(f *series.Filler) *RequestFiller {
 	t.sources = append(t.sources, source{name: f.Source().Name, encoding: f.Source().Encoding, series: int32(len(t.Series.Sources) - 1)})
-	return &Filler{t: t, source: uint32(len(t.sources) - 1), series: f}
+	return &RequestFiller{t: t, source: uint32(len(t.sources) - 1), series: f}
 }
 
 // Text keeps a text. What is longer than an ID may be is none.
-func (f *Filler) Text(b []byte) Text {
+func (f *RequestFiller) Text(b []byte) Text {
 	const longest = 256
 	if b = bytes.TrimSpace(b); len(b) == 0 || len(b) > longest {
 		return Text{}
@@ -145,7 +140,7 @@ func (f *Filler) Text(b []byte) Text {
 
 // Add adds a row, and reports whether it has what a request must have: an ID, and an end or a
 // beginning.
-func (f *Filler) Add(r Row) bool {
+func (f *RequestFiller) Add(r RequestRecord) bool {
 	if r.ID.n == 0 || r.End <= 0 && r.Start <= 0 {
 		return false
 	}
@@ -158,12 +153,12 @@ func (f *Filler) Add(r Row) bool {
 }
 
 // Received says that a request came, of which another line is to tell how it ended.
-func (f *Filler) Received(at trace.Time) {
+func (f *RequestFiller) Received(at trace.Time) {
 	s := &f.t.sources[f.source]
 	s.received = memory.Append(s.received, at)
 }
 
-func (t *Table) text(x Text) []byte { return t.texts[x.at : x.at+uint64(x.n)] }
+func (t *RequestRecords) text(x Text) []byte { return t.texts[x.at : x.at+uint64(x.n)] }
 
 // Symbols are those that rows name models and reasons by.
-func (f *Filler) Symbols() *trace.Symbols { return f.t.Series.Syms }
+func (f *RequestFiller) Symbols() *trace.Symbols { return f.t.Series.Syms }

@@ -1,4 +1,4 @@
-package record
+package spantable
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ const fewRequests = 20
 
 // judgeSamples says of which inputs the records are of slow requests only, as SGLang writes them if
 // SGLANG_LOG_REQUEST_EXCEEDED_MS is set, and of which they are of failed ones only. Rows are on Unix time.
-func (t *Table) judgeSamples() {
+func (t *RequestRecords) judgeSamples() {
 	type ended struct {
 		e2e    []int64
 		starts []trace.Time

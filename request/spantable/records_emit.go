@@ -1,4 +1,4 @@
-package record
+package spantable
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
-	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -29,7 +28,7 @@ var (
 
 // Emit puts the requests into a table of spans, except for those that it has already, and returns how many
 // it made spans for. The series are finished: zones and roles of servers are decided.
-func (t *Table) Emit(spans *spantable.Table) (made int) {
+func (t *RequestRecords) Emit(spans *Table) (made int) {
 	if len(t.rows) == 0 {
 		return 0
 	}
@@ -79,7 +78,7 @@ func (t *Table) Emit(spans *spantable.Table) (made int) {
 }
 
 // settle puts rows on Unix time, and gives them their roles.
-func (t *Table) settle() {
+func (t *RequestRecords) settle() {
 	roles := t.roles()
 	for i := range memory.Each(len(t.rows), 256) {
 		r := &t.rows[i]
@@ -116,7 +115,7 @@ func shift(t *trace.Time, east trace.Time) {
 
 // roles returns the role of each source whose rows name none. Where requests have rooms, a
 // server whose answers have one token at most prefills, and another one decodes.
-func (t *Table) roles() []Role {
+func (t *RequestRecords) roles() []Role {
 	type count struct{ rooms, long int }
 	counts := make([]count, len(t.sources))
 	for i := range memory.Each(len(t.rows), 256) {
@@ -144,7 +143,7 @@ func (t *Table) roles() []Role {
 
 // compare puts rows of one request together: of an ID, then of a role, then by when it ended. What
 // clients saw comes last.
-func (t *Table) compare(i, k int) int {
+func (t *RequestRecords) compare(i, k int) int {
 	a, b := &t.rows[i], &t.rows[k]
 	return cmp.Or(bytes.Compare(t.text(a.ID), t.text(b.ID)), cmp.Compare(a.Who/Client, b.Who/Client), cmp.Compare(a.Role, b.Role), cmp.Compare(a.End, b.End), cmp.Compare(a.Who, b.Who),
 		cmp.Compare(a.source, b.source), cmp.Compare(a.Line, b.Line))
@@ -152,12 +151,12 @@ func (t *Table) compare(i, k int) int {
 
 // same reports whether two rows are about one request on one server: clients may use an ID
 // again, but not while the request before it lasts.
-func (t *Table) same(a, b *Row) bool {
+func (t *RequestRecords) same(a, b *RequestRecord) bool {
 	return a.Role == b.Role && a.Who/Client == b.Who/Client && a.Start <= b.End && b.Start <= a.End && bytes.Equal(t.text(a.ID), t.text(b.ID))
 }
 
 // join adds to a row what another one of the same request tells.
-func join(r, o *Row) {
+func join(r, o *RequestRecord) {
 	if o.Who < r.Who {
 		other := *r
 		*r, o = *o, &other
@@ -186,7 +185,7 @@ func join(r, o *Row) {
 
 // tracedIDs are the IDs of requests that have spans, each with the first of these: what their servers
 // call them, and gateways in front of those.
-func tracedIDs(spans *spantable.Table) map[string]int {
+func tracedIDs(spans *Table) map[string]int {
 	ids := map[string]int{}
 	if spans.Len() == 0 {
 		return ids
@@ -207,10 +206,10 @@ func tracedIDs(spans *spantable.Table) map[string]int {
 
 // An emitter makes spans of rows.
 type emitter struct {
-	t       *Table
-	fillers []*spantable.Filler
+	t       *RequestRecords
+	fillers []*Filler
 	names   map[string]trace.Sym
-	spans   *spantable.Table
+	spans   *Table
 	byID    map[spanKey]int // spans of a dump, once somebody asks for them
 }
 
@@ -220,7 +219,7 @@ type spanKey struct {
 	id    uint64
 }
 
-func (t *Table) emitter(spans *spantable.Table) *emitter {
+func (t *RequestRecords) emitter(spans *Table) *emitter {
 	e := &emitter{t: t, spans: spans, names: map[string]trace.Sym{}}
 	for i := range t.sources {
 		f := spans.Fill(t.sources[i].name, t.sources[i].encoding)
@@ -232,7 +231,7 @@ func (t *Table) emitter(spans *spantable.Table) *emitter {
 
 // during returns the last of some spans that overlap with what a client saw: where one server
 // prefills and another one decodes, that of the latter, which answers.
-func (e *emitter) during(r *Row, roots []int) (root int, ok bool) {
+func (e *emitter) during(r *RequestRecord, roots []int) (root int, ok bool) {
 	for _, i := range slices.Backward(roots) {
 		if s := e.spans.Span(i); s.Start <= r.End && r.Start <= s.End {
 			return i, true
@@ -243,7 +242,7 @@ func (e *emitter) during(r *Row, roots []int) (root int, ok bool) {
 
 // emitAround adds what a client saw of a request as a span around all that servers and gateways have
 // of it, as a gateway's would be: what is between is the network.
-func (e *emitter) emitAround(r *Row, root int) {
+func (e *emitter) emitAround(r *RequestRecord, root int) {
 	if e.byID == nil {
 		e.byID = map[spanKey]int{}
 		for i := range e.spans.Numbers() {
@@ -262,11 +261,11 @@ func (e *emitter) emitAround(r *Row, root int) {
 	}
 	top := e.spans.Span(root)
 	f := e.fillers[r.source]
-	s := spantable.Record{Resource: f.Attribute(nil, "service.name", "aiperf", 0), Attrs: e.seen(f, r)}
+	s := Record{Resource: f.Attribute(nil, "service.name", "aiperf", 0), Attrs: e.seen(f, r)}
 	s.TraceHi, s.TraceLo, s.ID = top.TraceHi, top.TraceLo, order.Mix(top.ID+uint64(r.Line))
 	s.Start, s.End, s.Name, s.Kind, s.Line = r.Start, r.End, e.spans.Syms.Intern("POST"), 3, r.Line
 	if r.Reason != 0 {
-		s.Status = spantable.StatusError
+		s.Status = StatusError
 	}
 	f.Add(&s, int64(r.Line))
 	e.spans.Identity(root).Parent = s.ID
@@ -274,7 +273,7 @@ func (e *emitter) emitAround(r *Row, root int) {
 
 // emit adds the spans of a request: its own, that of its scheduler, and one for each phase. It
 // returns the first of these.
-func (e *emitter) emit(r *Row) (root int) {
+func (e *emitter) emit(r *RequestRecord) (root int) {
 	t, f := e.t, e.fillers[r.source]
 	first := e.spans.Len()
 	h := fnv.New128a()
@@ -290,11 +289,11 @@ func (e *emitter) emit(r *Row) (root int) {
 	next := uint64(1)
 	add := func(name string, from, to trace.Time, parent uint64, attrs trace.ArgList, failed bool) uint64 {
 		sym := order.Memo(e.names, name, func() trace.Sym { return e.spans.Syms.Intern(name) })
-		s := spantable.Record{Resource: e.resource(f, r), Attrs: attrs}
+		s := Record{Resource: e.resource(f, r), Attrs: attrs}
 		s.TraceHi, s.TraceLo, s.ID, s.Parent = hi, lo, next, parent
 		s.Start, s.End, s.Name, s.Kind, s.Line = from, to, sym, 1, r.Line
 		if failed {
-			s.Status = spantable.StatusError
+			s.Status = StatusError
 		}
 		next++
 		f.Add(&s, int64(r.Line))
@@ -315,7 +314,7 @@ func (e *emitter) emit(r *Row) (root int) {
 // complete adds what follows from the phases that are known: a scheduler that is busy takes a request in
 // late, a prefill server has it until its KV cache is sent, and a decode server that says when a request
 // was in its queue had waited for the KV cache until then.
-func (r *Row) complete() {
+func (r *RequestRecord) complete() {
 	p := &r.Phases
 	if r.Role == PrefillRole && p[Transfer].From == 0 && p[Prefill].To > 0 && p[Prefill].To < r.End {
 		p[Transfer] = Phase{p[Prefill].To, r.End}
@@ -341,7 +340,7 @@ func (r *Row) complete() {
 }
 
 // from is when the scheduler had a request, as far as that is known.
-func (e *emitter) from(r *Row) trace.Time {
+func (e *emitter) from(r *RequestRecord) trace.Time {
 	for _, x := range r.Phases {
 		if x.From > 0 {
 			return max(r.Start, min(x.From, r.End))
@@ -358,7 +357,7 @@ func short(id string) string {
 	return id
 }
 
-func (e *emitter) resource(f *spantable.Filler, r *Row) trace.ArgList {
+func (e *emitter) resource(f *Filler, r *RequestRecord) trace.ArgList {
 	list := f.Attribute(nil, "service.name", "sglang", 0)
 	if r.Who == Client {
 		return f.Attribute(list, "host.name", "client", 0)
@@ -369,7 +368,7 @@ func (e *emitter) resource(f *spantable.Filler, r *Row) trace.ArgList {
 	return list
 }
 
-func (e *emitter) server(r *Row) *series.Server {
+func (e *emitter) server(r *RequestRecord) *series.Server {
 	if r.Server == Unknown {
 		return nil
 	}
@@ -377,7 +376,7 @@ func (e *emitter) server(r *Row) *series.Server {
 }
 
 // seen returns the attributes of what a client saw, as a gateway has them.
-func (e *emitter) seen(f *spantable.Filler, r *Row) trace.ArgList {
+func (e *emitter) seen(f *Filler, r *RequestRecord) trace.ArgList {
 	at := int64(r.Line)
 	list := f.Attribute(f.Attribute(nil, "request_id", string(e.t.text(r.ID)), at), "method", "POST", at)
 	if r.Reason != 0 {
@@ -390,7 +389,7 @@ func (e *emitter) seen(f *spantable.Filler, r *Row) trace.ArgList {
 }
 
 // request returns the attributes of a request.
-func (e *emitter) request(f *spantable.Filler, r *Row) trace.ArgList {
+func (e *emitter) request(f *Filler, r *RequestRecord) trace.ArgList {
 	at, t := int64(r.Line), e.t
 	id := string(t.text(r.ID))
 	var list trace.ArgList
@@ -423,7 +422,7 @@ func (e *emitter) request(f *spantable.Filler, r *Row) trace.ArgList {
 }
 
 // thread returns the attributes of a scheduler.
-func (e *emitter) thread(f *spantable.Filler, r *Row) trace.ArgList {
+func (e *emitter) thread(f *Filler, r *RequestRecord) trace.ArgList {
 	at := int64(r.Line)
 	list := f.Attribute(nil, "thread_label", labelOf[r.Role], at)
 	if s := e.server(r); s != nil {
