@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -130,10 +131,12 @@ func (w *observer) explain(c *Changes) {
 		if change.Shifts[0].Metric == OutputChanged { // other changes show in TTFT and TPOT
 			compared = append(compared, &w.whole)
 		}
-		for _, d := range compared {
-			if f, ok := d.compare(times[i], times[i+1], times[i+2]); ok && !change.has(&f) {
+		shifts := make([]*Shift, len(compared))
+		parallel.Each(len(compared), func(k int) { shifts[k] = compared[k].compare(times[i], times[i+1], times[i+2]) })
+		for _, f := range shifts {
+			if f != nil && !change.has(f) {
 				f.Name = f.name()
-				change.Shifts = append(change.Shifts, f)
+				change.Shifts = append(change.Shifts, *f)
 			}
 		}
 		change.sort()
@@ -166,8 +169,8 @@ func (f *Shift) size() int64 {
 	return max(d, -d)
 }
 
-// compare compares the durations that began in [from, at) and in [at, to).
-func (d *durations) compare(from, at, to trace.Time) (Shift, bool) {
+// compare compares the durations that began in [from, at) and in [at, to); nil is no difference.
+func (d *durations) compare(from, at, to trace.Time) *Shift {
 	const (
 		few    = 10   // are too few to compare
 		surely = 0.01 // probability of error
@@ -179,17 +182,17 @@ func (d *durations) compare(from, at, to trace.Time) (Shift, bool) {
 	}
 	i, k, j := place(from), place(at), place(to)
 	if k-i < few || j-k < few || !d.differ(i, k, j) {
-		return Shift{}, false
+		return nil
 	}
 	values := d.floats(i, j)
 	p, delta := changepoint.Compare(values[:k-i], values[k-i:])
 	if p > surely || math.Abs(delta) < medium {
-		return Shift{}, false
+		return nil
 	}
 	f := d.shift(d.metric)
 	f.Time, f.First, f.Last, f.P = at, at, at, p
 	f.Before, f.After = d.level(i, k), d.level(k, j)
-	return f, true
+	return &f
 }
 
 // alwaysLate returns the ranks that are late all the time: in the middle by half a

@@ -5,11 +5,13 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -95,6 +97,19 @@ func (w *observer) observe(from, to trace.Time) {
 	tpot := &durations{location: place.Location{Scope: place.Everywhere}, metric: MedianChanged, stage: "tpot"}
 	w.all = []*durations{ttft, tpot}
 	w.whole = durations{location: place.Location{Scope: place.Everywhere}, metric: MedianChanged, stage: "e2e"}
+	parallel.All(func() { w.observeRequests(ttft, tpot) }, w.observeLateness, w.observePaces)
+	parallel.All(w.doubt.sort, w.sortSavings)
+	for _, routes := range w.routes {
+		slices.SortStableFunc(routes, func(x, y route) int { return cmp.Compare(x.at, y.at) })
+	}
+	series := append(w.series(), &w.whole)
+	parallel.Each(len(series), func(i int) {
+		slices.SortStableFunc(series[i].values, func(x, y observed) int { return cmp.Compare(x.at, y.at) })
+	})
+}
+
+// observeRequests collects what requests say, and how long their stages took.
+func (w *observer) observeRequests(ttft, tpot *durations) {
 	for _, r := range w.requests() {
 		w.doubt.add(w, r)
 		if w.inside(r.Start) && !arrivalDoubtful(r) {
@@ -112,15 +127,6 @@ func (w *observer) observe(from, to trace.Time) {
 		for _, p := range w.set.PartsOf(r) {
 			w.observePart(&w.set.Parts[p])
 		}
-	}
-	w.observePaces()
-	w.doubt.sort()
-	w.sortSavings()
-	for _, routes := range w.routes {
-		slices.SortStableFunc(routes, func(x, y route) int { return cmp.Compare(x.at, y.at) })
-	}
-	for _, d := range append(w.series(), &w.whole) {
-		slices.SortStableFunc(d.values, func(x, y observed) int { return cmp.Compare(x.at, y.at) })
 	}
 }
 
@@ -149,8 +155,7 @@ func (w *observer) series() []*durations {
 }
 
 // observePart looks at where a part was routed to and what its stages took: those
-// of the lead rank, as its peers do the same beside it, and by how much each rank
-// was later than these.
+// of the lead rank, as its peers do the same beside it.
 func (w *observer) observePart(p *request.Part) {
 	lead, _ := w.ranks.Lead(p)
 	if rank := w.ranks.Route(p); p.Serves() && rank != request.None && w.inside(p.Start) {
@@ -166,9 +171,6 @@ func (w *observer) observePart(p *request.Part) {
 		case t == lead && w.ranks.Leads[of]:
 			w.observeStages(t, w.byRank[of], w.ranks.Places[of])
 		}
-	}
-	if p.Serves() {
-		w.observeLateness(p)
 	}
 }
 
@@ -191,9 +193,20 @@ func (w *observer) observeStages(t int, of []*durations, at place.Location) {
 var stepStages = []request.Meaning{request.Prefilling, request.Stepping}
 
 // observeLateness notes by how much every rank ended a step after the middle one
-// of its tensor parallel group, or not. Steps are the same by their number. Those
-// without one are counted, which goes wrong where spans are missing.
-func (w *observer) observeLateness(p *request.Part) {
+// of its tensor parallel group, or not.
+func (w *observer) observeLateness() {
+	for _, r := range w.requests() {
+		for _, p := range w.set.PartsOf(r) {
+			if part := &w.set.Parts[p]; part.Serves() {
+				w.findSteps(part)
+			}
+		}
+	}
+}
+
+// findSteps looks for steps that several ranks took for a part. They are the same by their number.
+// Those without one are counted, which goes wrong where spans are missing.
+func (w *observer) findSteps(p *request.Part) {
 	whole := w.set.Requests[p.Request].Complete()
 	steps := w.steps[:0]
 	for _, t := range w.set.ThreadsOf(p) {
@@ -283,26 +296,51 @@ type loads struct {
 // measureLoads sums up for everything, and for the lead ranks, how long requests
 // were running between each two of the times.
 func (w *observer) measureLoads(times []trace.Time) loads {
-	l := loads{all: make([]int64, len(times)-1), byRank: make([][]int64, len(w.byRank))}
-	for _, r := range w.requests() {
-		addStretch(l.all, times, r.Start, r.End)
-		for _, p := range w.set.PartsOf(r) {
-			part := &w.set.Parts[p]
-			thread, rank := w.ranks.Lead(part)
-			if thread == request.None || rank == request.None || !part.Serves() {
+	begin := func() *loads {
+		return &loads{all: make([]int64, len(times)-1), byRank: make([][]int64, len(w.byRank))}
+	}
+	sum, requests := begin(), w.requests()
+	parallel.Fold(len(requests), int(unsafe.Sizeof(request.Request{})), begin, func(l *loads, from, to int) {
+		for _, r := range requests[from:to] {
+			l.add(w, times, r)
+		}
+	}, func(l *loads) {
+		addTo(sum.all, l.all)
+		for rank, of := range l.byRank {
+			if sum.byRank[rank] == nil {
+				sum.byRank[rank] = of
 				continue
 			}
-			if l.byRank[rank] == nil {
-				l.byRank[rank] = make([]int64, len(times)-1)
-			}
-			w.set.EachSelectedStage(w.set.StagesOf(thread), true, func(i int, outermost bool) {
-				if span := w.set.Row(i); outermost && load.StateOf(span, part.Role) == load.StateRunning {
-					addStretch(l.byRank[rank], times, span.Start, span.End)
-				}
-			})
+			addTo(sum.byRank[rank], of)
 		}
+	})
+	return *sum
+}
+
+// add adds a request, and what lead ranks do for it.
+func (l *loads) add(w *observer, times []trace.Time, r *request.Request) {
+	addStretch(l.all, times, r.Start, r.End)
+	for _, p := range w.set.PartsOf(r) {
+		part := &w.set.Parts[p]
+		thread, rank := w.ranks.Lead(part)
+		if thread == request.None || rank == request.None || !part.Serves() {
+			continue
+		}
+		if l.byRank[rank] == nil {
+			l.byRank[rank] = make([]int64, len(times)-1)
+		}
+		w.set.EachSelectedStage(w.set.StagesOf(thread), true, func(i int, outermost bool) {
+			if span := w.set.Row(i); outermost && load.StateOf(span, part.Role) == load.StateRunning {
+				addStretch(l.byRank[rank], times, span.Start, span.End)
+			}
+		})
 	}
-	return l
+}
+
+func addTo(sum, more []int64) {
+	for i, v := range more {
+		sum[i] += v
+	}
 }
 
 // addStretch adds an interval to the stretches that it covers.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -95,26 +96,29 @@ func (w *observer) observePaces() {
 			}
 		}
 	}
-	for rank := range work {
-		x := &work[rank]
-		memory.Touch((len(x.decodes) + len(x.prefills)) * int(unsafe.Sizeof(piece{})))
-		slices.SortStableFunc(x.decodes, byStart)
-		slices.SortStableFunc(x.prefills, byStart)
-		together := inBatches(x.prefills)
-		all := slices.Concat(together, x.otherPrefills)
-		slices.SortStableFunc(all, byStart)
-		x.end()
-		if list := w.decodeWork(x.decodes, x.otherDecodes, all); len(list) >= minPieces {
-			p := newPace(rank, list, 0)
-			p.asked = x.asked
-			w.paces.decode = append(w.paces.decode, p)
-		}
-		if list := w.prefillWork(together, x.decodes); len(list) >= minPieces {
-			p := newPace(rank, list, 1)
-			p.asked = x.asked
-			w.paces.prefill = append(w.paces.prefill, p)
-		}
+	decode, prefill := make([][]pace, len(work)), make([][]pace, len(work)) // one of each rank, or none
+	parallel.Each(len(work), func(rank int) { decode[rank], prefill[rank] = w.pacesOf(rank, &work[rank]) })
+	w.paces.decode, w.paces.prefill = slices.Concat(decode...), slices.Concat(prefill...)
+}
+
+// pacesOf returns how fast a rank worked, if it did enough.
+func (w *observer) pacesOf(rank int, x *workload) (decode, prefill []pace) {
+	memory.Touch((len(x.decodes) + len(x.prefills)) * int(unsafe.Sizeof(piece{})))
+	slices.SortStableFunc(x.decodes, byStart)
+	slices.SortStableFunc(x.prefills, byStart)
+	together := inBatches(x.prefills)
+	all := slices.Concat(together, x.otherPrefills)
+	slices.SortStableFunc(all, byStart)
+	x.end()
+	if list := w.decodeWork(x.decodes, x.otherDecodes, all); len(list) >= minPieces {
+		decode = []pace{newPace(rank, list, 0)}
+		decode[0].asked = x.asked
 	}
+	if list := w.prefillWork(together, x.decodes); len(list) >= minPieces {
+		prefill = []pace{newPace(rank, list, 1)}
+		prefill[0].asked = x.asked
+	}
+	return decode, prefill
 }
 
 // add adds what was done for a request that is compared.

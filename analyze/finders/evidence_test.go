@@ -16,7 +16,7 @@ import (
 // reports are the tables that reports print of what was measured.
 func (m *Measured) reports() []*table.Table {
 	stragglers := straggler.Find(straggler.Suspects{Stragglers: m.RankLoads.Stragglers()}).Report()
-	return slices.Concat(m.Tail.Reports(), m.RankLoads.Reports(), []*table.Table{m.Changes.Report(), m.Limits.Report(), stragglers, m.Common.Report(true)})
+	return slices.Concat(m.Tail.Reports(), m.RankLoads.Reports(), []*table.Table{m.Changes.Report(), m.Limits.Report(), stragglers, m.Tail.Common.Report(true)})
 }
 
 // cellOf finds the cell that evidence refers to, in exactly one row of one table.

@@ -195,9 +195,9 @@ func changes(kind finding.Kind, is func(*finding.Finding) bool) func(*Measured) 
 				}
 				switch f.Subkind {
 				case change.OutputLength:
-					f.Text += m.Common.Askers(f.Since, func(m *request.Metrics) int64 { return m.CompletionTokens })
+					f.Text += m.Tail.Common.Askers(f.Since, func(m *request.Metrics) int64 { return m.CompletionTokens })
 				case change.PromptLength:
-					f.Text += m.Common.Askers(f.Since, func(m *request.Metrics) int64 { return m.PromptTokens })
+					f.Text += m.Tail.Common.Askers(f.Since, func(m *request.Metrics) int64 { return m.PromptTokens })
 				}
 				found = append(found, f)
 			}
@@ -209,7 +209,7 @@ func changes(kind finding.Kind, is func(*finding.Finding) bool) func(*Measured) 
 // blame adds whose requests arrive in addition to a change of arrivals. What they take themselves is
 // no cost: they are it.
 func (m *Measured) blame(f *finding.Finding) {
-	words, theirs := m.Common.Senders(f.Since)
+	words, theirs := m.Tail.Common.Senders(f.Since)
 	if words == "" {
 		return
 	}
@@ -336,7 +336,7 @@ func saturatedSide(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.Tail.SideFindings(m.Costs)
 }
 
-func inCommon(m *Measured) ([]finding.Finding, finding.Check) { return m.Common.Findings(m.Costs) }
+func inCommon(m *Measured) ([]finding.Finding, finding.Check) { return m.Tail.Common.Findings(m.Costs) }
 
 func commonWaits(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.Tail.WaitFindings(m.Costs)

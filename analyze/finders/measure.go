@@ -69,7 +69,6 @@ type Measured struct {
 
 	// Of requests; nil without.
 	Tail      *tail.Tail
-	Common    *tail.Traits
 	Changes   *change.Changes
 	RankLoads *rank.Ranks
 	Costs     *cause.Costs
@@ -155,9 +154,7 @@ func (m *Measured) ofRequests() []func() {
 		func() { m.Lives = lifecycle.Find(in.Requests) },
 		func() {
 			m.Tail = tail.New(peers(), tail.Options{})
-			parallel.All(
-				func() { m.Common = tail.FindTraits(in.Requests, m.Tail.List, m.Tail.Peers) },
-				func() { m.Costs = cause.NewCosts(in.Requests, m.Tail.List, m.Tail.Usual) })
+			m.Costs = cause.NewCosts(in.Requests, m.Tail.List, m.Tail.Usual)
 		},
 		func() { m.RankLoads = rank.Measure(peers()) },
 		func() { m.Limits = serverlimit.Find(peers().Ranks) },

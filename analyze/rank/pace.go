@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -59,20 +60,23 @@ type paced struct {
 
 func (x *paced) end() trace.Time { return x.at + trace.Time(x.ns) }
 
-// measurePaces compares how long peers take for their work.
-func (r *Ranks) measurePaces(of *place.RankSet, all load.Bulk) {
-	steps := collectPaces(of, all)
-	e2e := finishedE2E(of, all)
-	for _, leads := range r.peerLeads() {
+// comparePaces compares how long peers take for their work.
+func (r *Ranks) comparePaces(of *place.RankSet, steps [len(rankSteps)][][]paced, e2e e2eSum) {
+	groups := r.peerLeads()
+	slow := make([][]SlowServer, len(groups)*len(rankSteps))
+	for _, leads := range groups {
 		for kind := range rankSteps {
-			p := paceOf(StepKind(kind), of, leads, steps)
 			r.paced = max(r.paced, comparable(of, leads, steps[kind]))
-			for _, s := range p.slow(e2e) {
-				s.Like = r.ofGroup(s.Load)
-				r.Slow = append(r.Slow, s)
-			}
-			memory.Free(p.steps)
 		}
+	}
+	parallel.Each(len(slow), func(i int) {
+		p := paceOf(StepKind(i%len(rankSteps)), of, groups[i/len(rankSteps)], steps)
+		slow[i] = p.slow(e2e)
+		memory.Free(p.steps)
+	})
+	for _, s := range slices.Concat(slow...) {
+		s.Like = r.ofGroup(s.Load)
+		r.Slow = append(r.Slow, s)
 	}
 	for _, ofRanks := range steps {
 		for _, list := range ofRanks {
@@ -151,12 +155,13 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 			steps[PrefillStep][rank] = memory.Append(steps[PrefillStep][rank], prefill)
 		}
 	}
-	for i, list := range steps[DecodeStep] {
+	parallel.Each(len(answers), func(i int) {
+		list := steps[DecodeStep][i]
 		if steps[DecodeStep][i] = batches(list); len(list) == 0 {
 			steps[DecodeStep][i] = answers[i]
 		}
 		memory.Free(list)
-	}
+	})
 	return steps
 }
 

@@ -42,10 +42,15 @@ func Measure(peers *place.Groups) *Ranks {
 	all := load.BulkOf(s)
 	out := &Ranks{Length: int64(all.To - all.From), paced: -1, peers: peers}
 	out.e2e = meanE2E(s)
+	var steps [len(rankSteps)][][]paced
+	var e2e e2eSum
 	parallel.All(
 		func() { out.measureSteps(of, all) },
-		func() { out.measureLoads(of, all); out.measurePaces(of, all) },
+		func() { steps = collectPaces(of, all) },
+		func() { out.measureLoads(of, all) },
+		func() { e2e = finishedE2E(of, all) },
 		func() { out.measurePipelines(of, all) })
+	out.comparePaces(of, steps, e2e)
 	return out
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -91,13 +92,15 @@ func (r *Ranks) measureSteps(of *place.RankSet, all load.Bulk) {
 			w.addPart(p)
 		}
 	}
-	for kind := range rankSteps {
-		for team := range w.rows {
-			if rows := &w.rows[team][kind]; len(rows.list) > 0 {
-				r.Groups = append(r.Groups, w.newGroup(team, StepKind(kind), rows))
-			}
+	parallel.Each(len(w.prefills), func(team int) { slices.Sort(w.prefills[team]) })
+	r.Groups = make([]*StepGroup, len(rankSteps)*len(w.rows))
+	parallel.Each(len(r.Groups), func(i int) {
+		kind, team := i/len(w.rows), i%len(w.rows)
+		if rows := &w.rows[team][kind]; len(rows.list) > 0 {
+			r.Groups[i] = w.newGroup(team, StepKind(kind), rows)
 		}
-	}
+	})
+	r.Groups = slices.DeleteFunc(r.Groups, func(g *StepGroup) bool { return g == nil })
 	w.skipped.apart = len(w.apart)
 	r.skipped = w.skipped
 }
@@ -301,10 +304,9 @@ var stepTraits = []straggler.Trait{
 // steps as sync points. The requests of a batch end within request.SameBatch of each other on a
 // rank; no request is twice in one. A rank arrives with its last request. The
 // shortest time is that of the step: others include what was computed before they
-// joined. prefills are the ends of prefills on the first rank.
+// joined. prefills are the ends of prefills on the first rank, by time.
 func (s *stepRows) gather(g *straggler.SyncSamples, prefills []trace.Time) {
 	slices.SortFunc(s.list, func(x, y stepRow) int { return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(x.row, y.row)) })
-	slices.Sort(prefills)
 	batch := map[int32]int{} // of every request, the last one
 	arrivals := make([]int64, s.width)
 	for from, id := 0, 1; from < len(s.list); id++ {

@@ -115,10 +115,10 @@ const (
 	inStratum = 8
 )
 
-// FindTraits compares the requests of a list, whose sizes were taken out of what they take, by all
+// findTraits compares the requests of a list, whose sizes were taken out of what they take, by all
 // of their traits: those that ask for the same work with each other. Those that stand out come
 // first, the costliest first.
-func FindTraits(s *request.Set, list []cause.Attribution, groups *place.Groups) *Traits {
+func findTraits(s *request.Set, list []cause.Attribution, groups *place.Groups) *Traits {
 	t := &Traits{N: len(list), set: s, list: list}
 	if len(list) < finding.FewCompared {
 		return t

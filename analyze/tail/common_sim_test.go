@@ -14,8 +14,7 @@ const tenantKey = "http.request.header.x-tenant-id"
 // found returns what stands out in a simulated run.
 func found(t *testing.T, c simulator.Config) (list []TraitComparison) {
 	s, _ := testset.Simulated(t, c)
-	compared := New(place.Of(s), Options{})
-	for _, one := range FindTraits(s, compared.List, compared.Peers).List {
+	for _, one := range New(place.Of(s), Options{}).Common.List {
 		if one.StandsOut {
 			list = append(list, one)
 		}

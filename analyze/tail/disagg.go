@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -54,33 +55,38 @@ func (t *Tail) disaggregated(a *cause.Attribution) bool {
 }
 
 func (t *Tail) disaggregation() *Disaggregation {
-	var list []*cause.Attribution
+	type first struct {
+		of    *cause.Attribution
+		total int64
+	}
+	var list []first
 	for i := range cause.Each(t.List) {
-		if t.disaggregated(&t.List[i]) {
-			list = append(list, &t.List[i])
+		if a := &t.List[i]; t.disaggregated(a) {
+			list = append(list, first{a, a.First.Total()})
 		}
 	}
 	if len(list) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(list, func(x, y *cause.Attribution) int { return cmp.Compare(x.First.Total(), y.First.Total()) })
+	slices.SortStableFunc(list, func(x, y first) int { return cmp.Compare(x.total, y.total) })
 	d := &Disaggregation{N: len(list), Percent: t.Options.Percent}
 	rank := (d.Percent*d.N+99)/100 - 1
 	from := max(0, min(rank, d.N-fewSlow))
-	d.Slow, d.Value = d.N-from, list[rank].First.Total()
+	d.Slow, d.Value = d.N-from, list[rank].total
 	var all, slow tailGroup
-	for i, a := range list {
-		u := tailUnit{n: 1, sum: a.First}
-		// Sizes do not matter here: nothing is compared.
-		u.sum[cause.Prefill] += u.sum[cause.PromptSize] + u.sum[cause.SharedBatch]
-		u.sum[cause.PromptSize], u.sum[cause.SharedBatch] = 0, 0
-		all.add(u)
-		if i >= from {
-			slow.add(u)
+	parallel.All(func() { d.Ranks = t.sideRanks() }, func() {
+		for i, a := range list {
+			u := tailUnit{n: 1, sum: a.of.First}
+			// Sizes do not matter here: nothing is compared.
+			u.sum[cause.Prefill] += u.sum[cause.PromptSize] + u.sum[cause.SharedBatch]
+			u.sum[cause.PromptSize], u.sum[cause.SharedBatch] = 0, 0
+			all.add(u)
+			if i >= from {
+				slow.add(u)
+			}
 		}
-	}
-	d.divide(&all, &slow)
-	d.Ranks = t.sideRanks()
+		d.divide(&all, &slow)
+	})
 	d.judge(&all)
 	return d
 }

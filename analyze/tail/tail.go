@@ -63,6 +63,7 @@ type Tail struct {
 	Disaggregation *Disaggregation // nil without prefill/decode disaggregation
 	Transfers      *Transfers      // nil without enough KV transfers
 	Stalls         *Stalls         // nil if no gaps between tokens are compared
+	Common         *Traits
 	// Sizes are what prefill and decode usually take.
 	Sizes cause.Sizes
 	// ClocksMoved tells that requests prove the clocks of hosts to differ, so that
@@ -115,6 +116,7 @@ func New(peers *place.Groups, o Options) *Tail {
 	steps := []func(){
 		func() { t.Delays = t.delays() },
 		func() { t.Disaggregation = t.disaggregation() },
+		func() { t.Common = findTraits(s, t.List, peers) },
 		func() { t.Transfers = t.transfers() },
 	}
 	for i, m := range o.Metrics {

@@ -49,7 +49,7 @@ func served(t *testing.T) *request.Set {
 func TestTraitsOfADump(t *testing.T) {
 	s := served(t)
 	a := New(place.Of(s), Options{})
-	traits := FindTraits(s, a.List, a.Peers)
+	traits := a.Common
 	var tested []string
 	for i := range traits.List {
 		if c := &traits.List[i]; c.Metric.Name == "ttft" {
@@ -107,8 +107,7 @@ func TestTraitsOfVLLM(t *testing.T) {
 			"gen_ai.usage.prompt_tokens": 50, "gen_ai.usage.completion_tokens": 31}})
 	}
 	s := d.Set(t)
-	compared := New(place.Of(s), Options{})
-	traits := FindTraits(s, compared.List, compared.Peers)
+	traits := New(place.Of(s), Options{}).Common
 	if traits.N != 60 || len(traits.List) == 0 || !traits.List[0].StandsOut || traits.List[0].String() != "model large" || traits.List[0].Metric.Name != "tpot" {
 		t.Errorf("%d requests: %+v", traits.N, traits.List)
 	}

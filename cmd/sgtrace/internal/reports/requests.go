@@ -97,7 +97,7 @@ func parseTail(ctx *cli.Context) (Run, error) {
 	}
 	return func(in *Reading) (*document.Document, error) {
 		t := tail.New(place.Of(in.Requests), opt)
-		d := &document.Document{Tables: append(t.Reports(), tail.FindTraits(in.Requests, t.List, t.Peers).Report(opt.All))}
+		d := &document.Document{Tables: append(t.Reports(), t.Common.Report(opt.All))}
 		for _, t := range d.Tables {
 			if d.Main == "" && t.Schema == tail.Schema {
 				d.Main = t.Name()
