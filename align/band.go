@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 )
 
 // maxDrift is how much two clocks are expected to drift apart at worst where
@@ -58,8 +61,10 @@ func lineBetween(lo, hi []limit) (fit bandLine, ok bool) {
 	}
 	b := &band{}
 	fit.From, fit.To = b.place(lo, hi)
-	los, his := b.points(lo), b.points(hi)
-	b.lo, b.hi = hull(los, 1), hull(his, -1)
+	var los, his []point
+	parallel.All(
+		func() { los = b.points(lo); b.lo = hull(los, 1) },
+		func() { his = b.points(hi); b.hi = hull(his, -1) })
 	if !b.slopes() {
 		los, his = b.consistent(los, his)
 		fit.Wrong = len(lo) + len(hi) - len(los) - len(his)
@@ -90,8 +95,7 @@ func (b *band) place(lo, hi []limit) (from, to int64) {
 			values = append(values, x.V)
 		}
 	}
-	slices.Sort(values)
-	b.origin = point64{from + (to-from)/2, values[len(values)/2]}
+	b.origin = point64{from + (to-from)/2, order.Nth(values, len(values)/2)}
 	return from, to
 }
 
@@ -106,7 +110,15 @@ func (b *band) points(l []limit) []point {
 		}
 		list[i] = point{float64(x.T - b.origin.t), v}
 	}
-	slices.SortFunc(list, func(p, q point) int { return cmp.Or(cmp.Compare(p.t, q.t), cmp.Compare(p.v, q.v)) })
+	slices.SortFunc(list, func(p, q point) int {
+		switch { // no number is NaN, which cmp.Compare would look for
+		case p.t < q.t:
+			return -1
+		case p.t > q.t:
+			return 1
+		}
+		return cmp.Compare(p.v, q.v)
+	})
 	return list
 }
 

@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
-	"unsafe"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -39,9 +38,6 @@ type observer struct {
 	byRank   [][]*durations                  // by rank and request.Watched
 	late     [][]*durations                  // by rank and request.Watched
 	byRole   [request.Other + 1][]*durations // of threads that are no rank
-
-	steps   []groupStep // scratch space for one part,
-	rowEnds []int64     // and for one step
 }
 
 // A route is a request that arrives at a rank.
@@ -97,7 +93,7 @@ func (w *observer) observe(from, to trace.Time) {
 	tpot := &durations{location: place.Location{Scope: place.Everywhere}, metric: MedianChanged, stage: "tpot"}
 	w.all = []*durations{ttft, tpot}
 	w.whole = durations{location: place.Location{Scope: place.Everywhere}, metric: MedianChanged, stage: "e2e"}
-	parallel.All(func() { w.observeRequests(ttft, tpot) }, w.observeLateness, w.observePaces)
+	parallel.All(func() { w.observeRequests(ttft, tpot) }, w.observeParts, w.observePaces)
 	parallel.All(w.doubt.sort, w.sortSavings)
 	for _, routes := range w.routes {
 		slices.SortStableFunc(routes, func(x, y route) int { return cmp.Compare(x.at, y.at) })
@@ -108,7 +104,7 @@ func (w *observer) observe(from, to trace.Time) {
 	})
 }
 
-// observeRequests collects what requests say, and how long their stages took.
+// observeRequests collects what requests say, and where they went.
 func (w *observer) observeRequests(ttft, tpot *durations) {
 	for _, r := range w.requests() {
 		w.doubt.add(w, r)
@@ -125,7 +121,11 @@ func (w *observer) observeRequests(ttft, tpot *durations) {
 			w.ends.add(w.set, r)
 		}
 		for _, p := range w.set.PartsOf(r) {
-			w.observePart(&w.set.Parts[p])
+			part := &w.set.Parts[p]
+			if rank := w.ranks.Route(part); part.Serves() && rank != request.None && w.inside(part.Start) {
+				group := w.peers.Group(int32(rank))
+				w.routes[group] = memory.Append(w.routes[group], route{part.Start, int32(rank)})
+			}
 		}
 	}
 }
@@ -154,94 +154,141 @@ func (w *observer) series() []*durations {
 	return slices.DeleteFunc(all, func(d *durations) bool { return d == nil })
 }
 
-// observePart looks at where a part was routed to and what its stages took: those
-// of the lead rank, as its peers do the same beside it.
-func (w *observer) observePart(p *request.Part) {
-	lead, _ := w.ranks.Lead(p)
-	if rank := w.ranks.Route(p); p.Serves() && rank != request.None && w.inside(p.Start) {
-		group := w.peers.Group(int32(rank))
-		w.routes[group] = memory.Append(w.routes[group], route{p.Start, int32(rank)})
+// observeParts collects how long stages took on places, and by how much ranks were late in steps.
+func (w *observer) observeParts() {
+	var names order.Groups[string, struct{}]
+	servers := make([]int32, len(w.ranks.Places))
+	for i := range servers {
+		servers[i] = int32(names.At(w.ranks.Places[i].ServerName()))
 	}
-	for _, t := range w.set.ThreadsOf(p) {
-		th := &w.set.Threads[t]
-		switch of := w.ranks.Of[th.Proc]; {
-		case of == request.None || !p.Serves():
-			role := w.set.Procs[th.Proc].Role
-			w.observeStages(t, w.byRole[role], place.Location{Scope: place.WholeRole, Role: role})
-		case t == lead && w.ranks.Leads[of]:
-			w.observeStages(t, w.byRank[of], w.ranks.Places[of])
+	const atOnce = 1 << 14 // requests, of which samples are held twice for a moment
+	for requests := range slices.Chunk(w.requests(), atOnce) {
+		list := parallel.Gather(len(requests), request.RequestSize, func(list []sample, from, to int) []sample {
+			o := partObserver{observer: w, servers: servers, list: list}
+			for _, r := range requests[from:to] {
+				for _, p := range w.set.PartsOf(r) {
+					o.observe(&w.set.Parts[p])
+				}
+			}
+			return o.list
+		})
+		for i := range list {
+			w.addSample(&list[i])
 		}
+		memory.Free(list)
 	}
 }
 
-func (w *observer) observeStages(t int, of []*durations, at place.Location) {
-	w.set.EachSelectedStage(w.set.StagesOf(t), true, func(i int, _ bool) {
-		span := w.set.Row(i)
-		k := request.WatchedIndex(span)
-		if k < 0 || !w.inside(span.Start) || w.set.Implausible(i) {
-			return
+// A sample is a value of some durations.
+type sample struct {
+	observed
+	place int32 // a rank, or a role
+	stage int16 // of request.Watched
+	kind  sampleKind
+}
+
+// A sampleKind tells what a sample is of.
+type sampleKind int16
+
+const (
+	ofRole sampleKind = iota
+	ofRank
+	lateness
+)
+
+func (w *observer) addSample(x *sample) {
+	var of []*durations
+	at, metric := place.Location{Scope: place.WholeRole, Role: request.Role(x.place)}, MedianChanged
+	switch x.kind {
+	case ofRole:
+		of = w.byRole[x.place]
+	case ofRank:
+		of, at = w.byRank[x.place], w.ranks.Places[x.place]
+	case lateness:
+		of, at, metric = w.late[x.place], w.ranks.Places[x.place], LatenessChanged
+	}
+	if of[x.stage] == nil {
+		means := request.Watched[x.stage]
+		of[x.stage] = &durations{location: at, metric: metric, stage: w.set.StageCalled(means), means: means}
+	}
+	of[x.stage].add(x.at, x.ns)
+}
+
+// A partObserver takes samples of parts.
+type partObserver struct {
+	*observer
+	servers []int32 // of each place
+	list    []sample
+
+	steps   []groupStep // scratch space for one part,
+	rowEnds []int64     // and for one step
+}
+
+// observe looks at what the stages of a part took: those of the lead rank, as its peers do the same
+// beside it, and by how much each rank was later than these.
+func (o *partObserver) observe(p *request.Part) {
+	lead, _ := o.ranks.Lead(p)
+	for _, t := range o.set.ThreadsOf(p) {
+		th := &o.set.Threads[t]
+		switch of := o.ranks.Of[th.Proc]; {
+		case of == request.None || !p.Serves():
+			o.observeStages(t, ofRole, int32(o.set.Procs[th.Proc].Role))
+		case t == lead && o.ranks.Leads[of]:
+			o.observeStages(t, ofRank, of)
 		}
-		if of[k] == nil {
-			of[k] = &durations{location: at, metric: MedianChanged, stage: w.set.StageCalled(request.Watched[k]), means: request.Watched[k]}
+	}
+	if p.Serves() {
+		o.observeLateness(p)
+	}
+}
+
+func (o *partObserver) observeStages(t int, kind sampleKind, place int32) {
+	o.set.EachSelectedStage(o.set.StagesOf(t), true, func(i int, _ bool) {
+		span := o.set.Row(i)
+		if k := request.WatchedIndex(span); k >= 0 && o.inside(span.Start) && !o.set.Implausible(i) {
+			o.list = append(o.list, sample{observed{span.Start, span.Dur()}, place, int16(k), kind})
 		}
-		of[k].add(span.Start, span.Dur())
 	})
 }
 
-// stepStages are computed by the ranks of a group side by side: one that ends
-// later than the others keeps them waiting.
-var stepStages = []request.Meaning{request.Prefilling, request.Stepping}
-
 // observeLateness notes by how much every rank ended a step after the middle one
-// of its tensor parallel group, or not.
-func (w *observer) observeLateness() {
-	for _, r := range w.requests() {
-		for _, p := range w.set.PartsOf(r) {
-			if part := &w.set.Parts[p]; part.Serves() {
-				w.findSteps(part)
-			}
-		}
-	}
-}
-
-// findSteps looks for steps that several ranks took for a part. They are the same by their number.
-// Those without one are counted, which goes wrong where spans are missing.
-func (w *observer) findSteps(p *request.Part) {
-	whole := w.set.Requests[p.Request].Complete()
-	steps := w.steps[:0]
-	for _, t := range w.set.ThreadsOf(p) {
-		rank := w.ranks.Of[w.set.Threads[t].Proc]
+// of its tensor parallel group, or not. Steps are the same by their number. Those
+// without one are counted, which goes wrong where spans are missing.
+func (o *partObserver) observeLateness(p *request.Part) {
+	whole := o.set.Requests[p.Request].Complete()
+	steps := o.steps[:0]
+	for _, t := range o.set.ThreadsOf(p) {
+		rank := o.ranks.Of[o.set.Threads[t].Proc]
 		if rank == request.None {
 			continue
 		}
-		place := &w.ranks.Places[rank]
-		server := place.ServerName()
+		step := groupStep{pp: o.ranks.Places[rank].Rank.PP, server: o.servers[rank]}
 		var counts [len(request.Watched)]int
-		w.set.EachSelectedStage(w.set.StagesOf(t), true, func(i int, _ bool) {
-			row := w.set.Row(i)
-			if !slices.Contains(stepStages, row.Means) {
+		o.set.EachSelectedStage(o.set.StagesOf(t), true, func(i int, _ bool) {
+			row := o.set.Row(i)
+			// Ranks compute these side by side: one that ends later keeps the others waiting.
+			if row.Means != request.Prefilling && row.Means != request.Stepping {
 				return
 			}
-			k := request.WatchedIndex(row)
-			number := int(row.Step)
+			step.row, step.stage, step.number = i, request.WatchedIndex(row), int(row.Step)
 			if row.Step == request.Unknown {
 				if !whole {
 					return
 				}
-				number = counts[k]
-				counts[k]++
+				step.number = counts[step.stage]
+				counts[step.stage]++
 			}
-			steps = append(steps, groupStep{stage: k, number: number, pp: place.Rank.PP, server: server, row: i})
+			steps = append(steps, step)
 		})
 	}
-	if w.steps = steps; len(steps) < 2 {
+	if o.steps = steps; len(steps) < 2 {
 		return
 	}
 	slices.SortStableFunc(steps, groupStep.compare)
 	for from, to := 0, 0; from < len(steps); from = to {
 		for to = from + 1; to < len(steps) && steps[to].compare(steps[from]) == 0; to++ {
 		}
-		w.addLateness(steps[from:to])
+		o.addLateness(steps[from:to])
 	}
 }
 
@@ -251,38 +298,34 @@ type groupStep struct {
 	stage  int
 	number int
 	pp     int16
-	server string
+	server int32
 	row    int
 }
 
 func (s groupStep) compare(o groupStep) int {
-	return cmp.Or(cmp.Compare(s.stage, o.stage), cmp.Compare(s.number, o.number), cmp.Compare(s.pp, o.pp), strings.Compare(s.server, o.server))
+	return cmp.Or(cmp.Compare(s.stage, o.stage), cmp.Compare(s.number, o.number), cmp.Compare(s.pp, o.pp), cmp.Compare(s.server, o.server))
 }
 
 // addLateness notes that for the rows of one step.
-func (w *observer) addLateness(rows []groupStep) {
+func (o *partObserver) addLateness(rows []groupStep) {
 	if len(rows) < 2 {
 		return
 	}
-	ends := w.rowEnds[:0]
+	ends := o.rowEnds[:0]
 	for _, s := range rows {
-		ends = append(ends, int64(w.set.Row(s.row).End))
+		ends = append(ends, int64(o.set.Row(s.row).End))
 	}
-	w.rowEnds = ends
+	o.rowEnds = ends
 	slices.Sort(ends)
 	middle := request.NearestRank(ends, 50)
 	for _, s := range rows {
 		i, stage := s.row, s.stage
-		span := w.set.Row(i)
-		if !w.inside(span.Start) {
+		span := o.set.Row(i)
+		if !o.inside(span.Start) {
 			continue
 		}
-		rank := w.ranks.Of[w.set.ProcOf(i)]
-		d := &w.late[rank][stage]
-		if *d == nil {
-			*d = &durations{location: w.ranks.Places[rank], metric: LatenessChanged, stage: w.set.StageCalled(request.Watched[stage]), means: request.Watched[stage]}
-		}
-		(*d).add(span.Start, max(0, int64(span.End)-middle))
+		rank := o.ranks.Of[o.set.ProcOf(i)]
+		o.list = append(o.list, sample{observed{span.Start, max(0, int64(span.End)-middle)}, rank, int16(stage), lateness})
 	}
 }
 
@@ -300,7 +343,7 @@ func (w *observer) measureLoads(times []trace.Time) loads {
 		return &loads{all: make([]int64, len(times)-1), byRank: make([][]int64, len(w.byRank))}
 	}
 	sum, requests := begin(), w.requests()
-	parallel.Fold(len(requests), int(unsafe.Sizeof(request.Request{})), begin, func(l *loads, from, to int) {
+	parallel.Fold(len(requests), request.RequestSize, begin, func(l *loads, from, to int) {
 		for _, r := range requests[from:to] {
 			l.add(w, times, r)
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -235,40 +236,7 @@ func LowerMedian[T cmp.Ordered](v []T) T { return Percentile(v, 50) }
 
 // Percentile returns a percentile, by nearest rank; v is in another order then.
 func Percentile[T cmp.Ordered](v []T, percent int) T {
-	return Nth(v, request.PercentileIndex(len(v), percent))
-}
-
-// Nth returns what would be at index k if v were sorted, and puts less than that before it: Hoare's
-// selection, which looks at each value about three times, where sorting takes log n.
-func Nth[T cmp.Ordered](v []T, k int) T {
-	const few = 64
-	for rounds := 4 * bits.Len(uint(len(v))); len(v) > few && rounds > 0; rounds-- {
-		last := len(v) - 1
-		pivot := max(min(v[0], v[last/2]), min(max(v[0], v[last/2]), v[last]))
-		i, j := 0, last
-		for i <= j {
-			for cmp.Less(v[i], pivot) {
-				i++
-			}
-			for cmp.Less(pivot, v[j]) {
-				j--
-			}
-			if i <= j {
-				v[i], v[j] = v[j], v[i]
-				i, j = i+1, j-1
-			}
-		}
-		switch {
-		case k <= j:
-			v = v[:j+1]
-		case k >= i:
-			v, k = v[i:], k-i
-		default:
-			return v[k]
-		}
-	}
-	slices.Sort(v) // which is few values, or an order in which no pivot divides them
-	return v[k]
+	return order.Nth(v, request.PercentileIndex(len(v), percent))
 }
 
 // FloorDiv divides and rounds down, also below zero.

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -177,7 +177,7 @@ func BulkOf(s *request.Set) Bulk {
 		starts[i], ends[i] = s.Requests[i].Start, s.Requests[i].End
 	}
 	b := Bulk{From: slices.Min(starts), To: slices.Max(ends)}
-	from, to := distribution.Nth(starts, n/rare), distribution.Nth(ends, n-1-n/rare)
+	from, to := order.Nth(starts, n/rare), order.Nth(ends, n-1-n/rare)
 	if long := to - from; n >= rare && long > 0 && (b.To-b.From)/far > long {
 		b.From, b.To = max(b.From, from-long), min(b.To, to+long)
 	}

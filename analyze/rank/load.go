@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -28,8 +29,8 @@ type Load struct {
 	Busy, Running float64
 	// Queue is for how long a request waited for a batch, memory, or its other half,
 	// on average; ns.
-	Queue                        int64
-	Aborted, Failed, Retractions int64
+	Queue int64
+	ends
 	// Step is how long a decode step of a request takes: median, ns.
 	Step int64
 
@@ -37,15 +38,26 @@ type Load struct {
 	// there is one.
 	Share, TokenShare, QueueShare float64
 
-	group    int32        // of its peers
-	arrivals []trace.Time // of its requests, in order
-	queued   float64      // ns, of all its requests together
+	group  int32   // of its peers
+	queued float64 // ns, of all its requests together
+}
+
+// ends are how requests came to a rank, and how they ended there.
+type ends struct {
+	Aborted, Failed, Retractions int64
+
+	arrivals []trace.Time // in order
+	threads  int          // that worked for them
 }
 
 // measureLoads takes from a timeline of one bucket what goes on in it, and counts
 // what a timeline does not.
 func (r *Ranks) measureLoads(of *place.RankSet, all load.Bulk) {
-	whole := load.Whole(of, all)
+	var whole *load.Timeline
+	var ends []ends
+	parallel.All(
+		func() { whole = load.Whole(of, all) },
+		func() { ends, r.unrouted = countEnds(of, all) })
 	index := map[place.Location]*Load{}
 	r.Loads = make([]Load, 0, len(whole.Series))
 	for i := range whole.Series {
@@ -56,14 +68,17 @@ func (r *Ranks) measureLoads(of *place.RankSet, all load.Bulk) {
 			index[s.Location] = l
 		}
 	}
-	loads := make([]*Load, len(of.Places))
-	for i, place := range of.Places {
-		loads[i] = index[place]
-	}
 	r.notes = whole.Notes()
-	n := 0
-	if n, r.unrouted = countEnds(of, all, loads); n > 0 {
-		r.notes = append(r.notes, fmt.Sprintf("%d times, a rank that works for a request is left out: its role is unknown", n))
+	unknown := 0
+	for i, place := range of.Places {
+		if l := index[place]; l != nil {
+			l.ends = ends[i]
+		} else {
+			unknown += ends[i].threads
+		}
+	}
+	if unknown > 0 {
+		r.notes = append(r.notes, fmt.Sprintf("%d times, a rank that works for a request is left out: its role is unknown", unknown))
 	}
 	r.divideLoads()
 }
@@ -89,11 +104,11 @@ func newRankLoad(t *load.Timeline, s *load.Series) Load {
 	return l
 }
 
-// countEnds counts on every rank how requests ended, and their retractions. It
-// returns for how many it could not, as a timeline has no such rank, and how many parts
+// countEnds counts on every rank how requests ended, and their retractions; and how many parts
 // of each role nobody knows a rank of.
-func countEnds(of *place.RankSet, all load.Bulk, loads []*Load) (unknown int, unrouted [request.Other + 1]int) {
+func countEnds(of *place.RankSet, all load.Bulk) (list []ends, unrouted [request.Other + 1]int) {
 	s := of.Set
+	list = make([]ends, len(of.Places))
 	for i := range s.AllRequests() {
 		req := &s.Requests[i]
 		if !all.Holds(req) {
@@ -107,33 +122,28 @@ func countEnds(of *place.RankSet, all load.Bulk, loads []*Load) (unknown int, un
 			if of.Route(part) == request.None {
 				unrouted[part.Role]++
 			}
-			if thread, rank := of.Lead(part); thread == request.None && rank != request.None && loads[rank] != nil {
-				loads[rank].count(part, req.Status)
+			if thread, rank := of.Lead(part); thread == request.None && rank != request.None {
+				list[rank].count(part, req.Status)
 			}
 			for _, t := range s.ThreadsOf(part) {
-				rank := of.Of[s.Threads[t].Proc]
-				if rank == request.None {
-					continue
+				if rank := of.Of[s.Threads[t].Proc]; rank != request.None {
+					list[rank].count(part, req.Status)
+					list[rank].Retractions += s.Retractions(t)
+					list[rank].threads++
 				}
-				if loads[rank] == nil {
-					unknown++
-					continue
-				}
-				loads[rank].count(part, req.Status)
-				loads[rank].Retractions += s.Retractions(t)
 			}
 		}
 	}
-	return unknown, unrouted
+	return list, unrouted
 }
 
-func (l *Load) count(part *request.Part, status request.Status) {
-	l.arrivals = memory.Append(l.arrivals, part.Start)
+func (e *ends) count(part *request.Part, status request.Status) {
+	e.arrivals = memory.Append(e.arrivals, part.Start)
 	switch status {
 	case request.Aborted:
-		l.Aborted++
+		e.Aborted++
 	case request.Failed:
-		l.Failed++
+		e.Failed++
 	}
 }
 

@@ -78,7 +78,8 @@ type stepWalk struct {
 	skipped  skippedSteps
 	apart    map[string]bool
 
-	spans [][]rankStep // of the threads at hand, one list for each
+	spans [len(rankSteps)][][]rankStep // of the threads at hand, one list for each
+	rest  [][]rankStep                 // that are not joined yet
 }
 
 // measureSteps compares when the ranks of every team end their steps. Ranks give a
@@ -119,10 +120,7 @@ func (w *stepWalk) addPart(p *request.Part) {
 			}
 		}
 		if to-from > 1 {
-			w.addPrefills(members[from])
-			for kind := range rankSteps {
-				w.addSteps(p, members[from:to], StepKind(kind))
-			}
+			w.addSteps(p, members[from:to])
 		}
 		from = to
 	}
@@ -140,63 +138,68 @@ func (x *rankStep) before(y *rankStep) bool {
 }
 
 // addSteps adds the steps of the members of one team.
-func (w *stepWalk) addSteps(p *request.Part, members []teamRank, kind StepKind) {
-	for len(w.spans) < len(members) {
-		w.spans = append(w.spans, nil)
-	}
-	spans := w.spans[:len(members)]
-	numbered := true
+func (w *stepWalk) addSteps(p *request.Part, members []teamRank) {
 	for i, m := range members {
-		spans[i] = w.readSpans(spans[i][:0], m.thread, rankSteps[kind].stage)
-		numbered = numbered && (len(spans[i]) == 0 || spans[i][0].number != request.Unknown)
+		w.readSpans(i, m)
 	}
-	if !numbered || kind == PrefillStep {
-		for _, of := range spans[1:] {
-			if len(of) != len(spans[0]) {
-				w.skipped.unequal++
-				return
+	for kind := range rankSteps {
+		if spans := w.spans[kind][:len(members)]; w.comparable(spans, StepKind(kind)) {
+			rows := &w.rows[members[0].team][kind]
+			rows.width = len(w.ranksOf[members[0].team])
+			w.join(p, members, spans, rows)
+		} else {
+			w.skipped.unequal++
+		}
+	}
+}
+
+// comparable reports whether steps of threads are the same by what they say, or by how many there are.
+func (w *stepWalk) comparable(spans [][]rankStep, kind StepKind) bool {
+	numbered := !slices.ContainsFunc(spans, func(of []rankStep) bool { return len(of) > 0 && of[0].number == request.Unknown })
+	if numbered && kind != PrefillStep {
+		return true
+	}
+	return !slices.ContainsFunc(spans, func(of []rankStep) bool { return len(of) != len(spans[0]) })
+}
+
+// readSpans reads the steps of the thread of the i-th member, in order; and, of the first one, when it
+// ended prefills.
+func (w *stepWalk) readSpans(i int, m teamRank) {
+	for kind := range w.spans {
+		if i == len(w.spans[kind]) {
+			w.spans[kind] = append(w.spans[kind], nil)
+		}
+		w.spans[kind][i] = w.spans[kind][i][:0]
+	}
+	w.ranks.Set.EachSelectedStage(w.ranks.Set.StagesOf(m.thread), true, func(row int, _ bool) {
+		span := w.ranks.Set.Row(row)
+		if i == 0 && (span.Means == request.Prefilling || span.Means == request.PrefillingChunk) {
+			w.prefills[m.team] = append(w.prefills[m.team], span.End)
+		}
+		if span.End < span.Start || !request.Plausible(span.Start, span.End) {
+			return
+		}
+		for kind := range rankSteps {
+			if span.Means == rankSteps[kind].stage {
+				w.spans[kind][i] = append(w.spans[kind][i], rankStep{number: int64(span.Step), from: span.Start, to: span.End})
+			}
+		}
+	})
+	for kind := range w.spans {
+		list := w.spans[kind][i]
+		slices.SortStableFunc(list, func(x, y rankStep) int { return cmp.Or(cmp.Compare(x.number, y.number), cmp.Compare(x.to, y.to)) })
+		for k := 1; k < len(list); k++ {
+			if list[k].number == list[k-1].number {
+				list[k].again = list[k-1].again + 1
 			}
 		}
 	}
-	rows := &w.rows[members[0].team][kind]
-	rows.width = len(w.ranksOf[members[0].team])
-	w.join(p, members, spans, rows)
-}
-
-// addPrefills notes when a rank ended prefills.
-func (w *stepWalk) addPrefills(m teamRank) {
-	w.ranks.Set.EachSelectedStage(w.ranks.Set.StagesOf(m.thread), true, func(i int, _ bool) {
-		if span := w.ranks.Set.Row(i); span.Means == request.Prefilling || span.Means == request.PrefillingChunk {
-			w.prefills[m.team] = append(w.prefills[m.team], span.End)
-		}
-	})
-}
-
-// readSpans adds the stages of a thread that mean the same, in order.
-func (w *stepWalk) readSpans(list []rankStep, thread int, means request.Meaning) []rankStep {
-	w.ranks.Set.EachSelectedStage(w.ranks.Set.StagesOf(thread), true, func(i int, _ bool) {
-		span := w.ranks.Set.Row(i)
-		if span.Means != means || span.End < span.Start || !request.Plausible(span.Start, span.End) {
-			return
-		}
-		list = append(list, rankStep{number: int64(span.Step), from: span.Start, to: span.End})
-	})
-	slices.SortStableFunc(list, func(x, y rankStep) int {
-		if x.number != y.number {
-			return int(min(1, max(-1, x.number-y.number)))
-		}
-		return int(min(1, max(-1, x.to-y.to)))
-	})
-	for i := 1; i < len(list); i++ {
-		if list[i].number == list[i-1].number {
-			list[i].again = list[i-1].again + 1
-		}
-	}
-	return list
 }
 
 // join makes a row of every step that several members have.
 func (w *stepWalk) join(p *request.Part, members []teamRank, spans [][]rankStep, rows *stepRows) {
+	w.rest = append(w.rest[:0], spans...)
+	spans = w.rest
 	for {
 		var next *rankStep
 		for i := range spans {

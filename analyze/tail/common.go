@@ -286,7 +286,7 @@ func measured(s *request.Set, list []cause.Attribution, m *traitMetric, populati
 	if n := len(of); n > 0 {
 		took := memory.Make[float64](n)
 		copy(took, out.took)
-		out.limit = distribution.Nth(took, min(request.PercentileIndex(n, 95), max(0, n-fewest)))
+		out.limit = order.Nth(took, min(request.PercentileIndex(n, 95), max(0, n-fewest)))
 	}
 	out.strata = significance.NewStrata(out.beyond, max(1, min(strata, len(of)/inStratum)))
 	return out
