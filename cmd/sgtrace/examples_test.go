@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/sgtrace/sgtrace/golden/rocm"
+	"github.com/sgtrace/sgtrace/testkit/testexport"
 	"github.com/urfave/cli/v2"
 )
 
@@ -117,7 +117,7 @@ func examplesData(t *testing.T) *strings.Replacer {
 			t.Fatal(err)
 		}
 	}
-	r := rocm.New(1, 2, 20)
+	r := testexport.NewROCm(1, 2, 20)
 	for _, err := range []error{r.WriteRocpd("4000_results.db", true, 0), r.WriteRPD("trace.rpd"), r.WriteJSON("4001_results.json", 1)} {
 		if err != nil {
 			t.Fatal(err)

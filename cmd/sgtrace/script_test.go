@@ -20,8 +20,8 @@ import (
 	"github.com/sgtrace/sgtrace/testkit/pftest"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 
-	"github.com/sgtrace/sgtrace/golden/rocm"
 	"github.com/sgtrace/sgtrace/golden/torch"
+	"github.com/sgtrace/sgtrace/testkit/testexport"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in golden/script")
@@ -172,7 +172,7 @@ func writeExperts(ts *testscript.TestScript, _ bool, args []string) {
 
 // writeROCm writes a run of two ranks in all forms of ROCm's profilers: "rocm FOLDER".
 func writeROCm(ts *testscript.TestScript, _ bool, args []string) {
-	r, in := rocm.New(38, 2, 20), func(name string) string {
+	r, in := testexport.NewROCm(38, 2, 20), func(name string) string {
 		path := filepath.Join(ts.MkAbs(args[0]), name)
 		ts.Check(os.MkdirAll(filepath.Dir(path), 0o755))
 		return path

@@ -5,13 +5,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	golden "github.com/sgtrace/sgtrace/golden/rocm"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/testexport"
 )
 
 // Whatever a file of any form has, no row ends before it begins.
 func FuzzRead(f *testing.F) {
-	r := golden.New(11, 2, 1)
+	r := testexport.NewROCm(11, 2, 1)
 	for i := range forms {
 		path := filepath.Join(f.TempDir(), "results.db")
 		if err := forms[i].write(r, path); err != nil {

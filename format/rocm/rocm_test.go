@@ -16,8 +16,8 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/rocm"
-	golden "github.com/sgtrace/sgtrace/golden/rocm"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/testexport"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -69,7 +69,7 @@ func lines(src *format.Source, opt *format.Options, pid int64) (out []string) {
 
 // truth is the same of a rank of a run. Of RPD, no kernel of a graph tells its grid, ranges are
 // marks, and no kernel is counted.
-func truth(p *golden.Rank, ofRPD bool) (out []string) {
+func truth(p *testexport.Rank, ofRPD bool) (out []string) {
 	for _, c := range p.Calls {
 		out = append(out, fmt.Sprint("call ", c.Name, trace.Time(c.Start), trace.Time(c.End)))
 	}
@@ -100,8 +100,8 @@ func truth(p *golden.Rank, ofRPD bool) (out []string) {
 }
 
 // later is what a rank did with by added to all times, which those of Perfetto traces have.
-func later(p *golden.Rank, by int64) *golden.Rank {
-	q := &golden.Rank{Number: p.Number, PID: p.PID, Kernels: slices.Clone(p.Kernels), Copies: slices.Clone(p.Copies), Calls: slices.Clone(p.Calls), Ranges: slices.Clone(p.Ranges)}
+func later(p *testexport.Rank, by int64) *testexport.Rank {
+	q := &testexport.Rank{Number: p.Number, PID: p.PID, Kernels: slices.Clone(p.Kernels), Copies: slices.Clone(p.Copies), Calls: slices.Clone(p.Calls), Ranges: slices.Clone(p.Ranges)}
 	for i := range q.Kernels {
 		q.Kernels[i].Start, q.Kernels[i].End = q.Kernels[i].Start+by, q.Kernels[i].End+by
 	}
@@ -122,21 +122,21 @@ type form struct {
 	name   string
 	format *format.Format
 	ranks  []int
-	write  func(r *golden.Run, path string) error
+	write  func(r *testexport.ROCm, path string) error
 }
 
 var forms = []form{
-	{"rocpd", rocm.Rocpd, []int{1}, func(r *golden.Run, path string) error { return r.WriteRocpd(path, true, 1) }},
-	{"plain rocpd", rocm.Rocpd, []int{0}, func(r *golden.Run, path string) error { return r.WriteRocpd(path, false, 0) }},
-	{"merged rocpd", rocm.Rocpd, []int{0, 1}, func(r *golden.Run, path string) error { return r.WriteRocpd(path, true, 0, 1) }},
-	{"RPD", rocm.RPD, []int{0, 1}, func(r *golden.Run, path string) error { return r.WriteRPD(path) }},
-	{"JSON", rocm.Rocprof, []int{1}, func(r *golden.Run, path string) error { return r.WriteJSON(path, 1) }},
-	{"Perfetto", rocm.RocprofPerfetto, []int{1}, func(r *golden.Run, path string) error { return r.WritePerfetto(path, 1) }},
+	{"rocpd", rocm.Rocpd, []int{1}, func(r *testexport.ROCm, path string) error { return r.WriteRocpd(path, true, 1) }},
+	{"plain rocpd", rocm.Rocpd, []int{0}, func(r *testexport.ROCm, path string) error { return r.WriteRocpd(path, false, 0) }},
+	{"merged rocpd", rocm.Rocpd, []int{0, 1}, func(r *testexport.ROCm, path string) error { return r.WriteRocpd(path, true, 0, 1) }},
+	{"RPD", rocm.RPD, []int{0, 1}, func(r *testexport.ROCm, path string) error { return r.WriteRPD(path) }},
+	{"JSON", rocm.Rocprof, []int{1}, func(r *testexport.ROCm, path string) error { return r.WriteJSON(path, 1) }},
+	{"Perfetto", rocm.RocprofPerfetto, []int{1}, func(r *testexport.ROCm, path string) error { return r.WritePerfetto(path, 1) }},
 }
 
 // All forms of a run say what happened, to the nanosecond, with the call of each kernel.
 func TestEveryRow(t *testing.T) {
-	r := golden.New(3, 2, 12)
+	r := testexport.NewROCm(3, 2, 12)
 	for _, f := range forms {
 		path := filepath.Join(t.TempDir(), "results.db")
 		if err := f.write(r, path); err != nil {
@@ -194,7 +194,7 @@ func firstOther(got, want []string) string {
 
 // What is kept of a window, or of a kind, is the same as of everything, with the rest left out.
 func TestFilter(t *testing.T) {
-	r := golden.New(5, 2, 10)
+	r := testexport.NewROCm(5, 2, 10)
 	from, to := trace.Time(r.Ranks[1].Kernels[10].Start), trace.Time(r.Ranks[1].Kernels[30].End)
 	for _, f := range forms {
 		path := filepath.Join(t.TempDir(), "results.db")
@@ -231,7 +231,7 @@ func TestFilter(t *testing.T) {
 
 // Nothing secret is held: no name and no argument has it.
 func TestSecrets(t *testing.T) {
-	r := golden.New(7, 2, 4)
+	r := testexport.NewROCm(7, 2, 4)
 	for _, f := range forms {
 		path := filepath.Join(t.TempDir(), "results.db")
 		if err := f.write(r, path); err != nil {
@@ -271,7 +271,7 @@ func mutants() int {
 
 // Damaged files are read as far as they go, and nothing else happens.
 func TestMutants(t *testing.T) {
-	r := golden.New(11, 2, 6)
+	r := testexport.NewROCm(11, 2, 6)
 	for _, f := range forms {
 		path := filepath.Join(t.TempDir(), "results.db")
 		if err := f.write(r, path); err != nil {

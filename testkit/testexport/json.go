@@ -1,4 +1,4 @@
-package rocm
+package testexport
 
 import (
 	"encoding/json"
@@ -6,7 +6,7 @@ import (
 )
 
 // WriteJSON writes one rank of a run as rocprofv3 does with --output-format json.
-func (r *Run) WriteJSON(path string, rank int) error {
+func (r *ROCm) WriteJSON(path string, rank int) error {
 	type m = map[string]any
 	type list = []any
 	p := r.Ranks[rank]

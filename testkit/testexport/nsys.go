@@ -1,4 +1,7 @@
-// Package testexport makes sets of Nsight Systems exports for tests. It is not part of
+// Package testexport makes what profilers of GPUs leave, for tests: sets of Nsight Systems exports, and with
+// [ROCm] what AMD's would have recorded of a server: the same kernels, copies, calls and ranges as a rocpd
+// database, as an RPD trace, and as JSON and Perfetto trace of rocprofv3. Tables have the columns of
+// schema 3.0.0 of rocpd and of version 2 of RPD. It is not part of
 // testset because it brings SQLite and Parquet into a test binary, which double the time
 // that it takes to link one.
 package testexport

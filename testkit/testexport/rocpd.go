@@ -1,4 +1,4 @@
-package rocm
+package testexport
 
 import (
 	"fmt"
@@ -41,7 +41,7 @@ type rocpd struct {
 
 // WriteRocpd writes some ranks of a run into one database, as one process each writes its own and
 // as 'rocpd merge' makes of them. Without suffix, tables are called as views are elsewhere.
-func (r *Run) WriteRocpd(path string, suffix bool, ranks ...int) error {
+func (r *ROCm) WriteRocpd(path string, suffix bool, ranks ...int) error {
 	db := create(path)
 	for _, n := range ranks {
 		w := &rocpd{database: db, guid: fmt.Sprintf("%08x-00d1-70d1-a5cb-b5ab88214544", 0x6409+n), strings: map[string]int{}, ids: map[string]int{}}
@@ -77,7 +77,7 @@ func (w *rocpd) event(category string, stack int, extdata string) int {
 	return w.insert("event", "category_id", w.string(category), "stack_id", stack, "parent_stack_id", stack, "correlation_id", 0, "extdata", extdata)
 }
 
-func (w *rocpd) rank(r *Run, p *Rank) {
+func (w *rocpd) rank(r *ROCm, p *Rank) {
 	w.run(fmt.Sprintf(`CREATE TABLE "rocpd_metadata%s" (id INTEGER PRIMARY KEY AUTOINCREMENT, tag TEXT NOT NULL, value TEXT NOT NULL)`, w.uuid))
 	for _, t := range rocpdTables {
 		w.run(fmt.Sprintf(`CREATE TABLE "rocpd_%s%s" (id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, guid TEXT NOT NULL, %s, extdata JSONB DEFAULT '{}' NOT NULL)`, t.name, w.uuid, t.columns))

@@ -1,12 +1,12 @@
-package rocm
+package testexport
 
 import (
 	"fmt"
 	"math/rand/v2"
 )
 
-// A Run is what some ranks did. Times are ns since the boot of the host.
-type Run struct {
+// A ROCm is what some ranks did. Times are ns since the boot of the host.
+type ROCm struct {
 	Ranks []*Rank
 	// Canary is in everything that is secret: environments, commands, arguments of calls.
 	Canary string
@@ -63,9 +63,9 @@ var names = []string{
 	"ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)",
 }
 
-// New returns a run of some ranks, each with some steps.
-func New(seed uint64, ranks, steps int) *Run {
-	r := &Run{Canary: fmt.Sprintf("canary-%x", seed*0x9e3779b97f4a7c15), Booted: 1_763_000_000_123_456_789}
+// NewROCm returns a run of some ranks, each with some steps.
+func NewROCm(seed uint64, ranks, steps int) *ROCm {
+	r := &ROCm{Canary: fmt.Sprintf("canary-%x", seed*0x9e3779b97f4a7c15), Booted: 1_763_000_000_123_456_789}
 	rng := rand.New(rand.NewPCG(seed, 38))
 	for n := range ranks {
 		p := &Rank{Number: n, PID: 4000 + n, Begin: 63_855_948_165_371}

@@ -1,4 +1,4 @@
-package rocm
+package testexport
 
 import (
 	"cmp"
@@ -93,7 +93,7 @@ func (w *perfettoTrace) track(uuid uint64, name string, more message) {
 }
 
 // begin writes what stands in front of all events.
-func (w *perfettoTrace) begin(r *Run, p *Rank) {
+func (w *perfettoTrace) begin(r *ROCm, p *Rank) {
 	clock := func(id, at uint64) message { return message(nil).varint(1, id).varint(2, at) }
 	w.packet(message(nil).varint(10, 1).bytes(6, message(nil).bytes(1, clock(6, uint64(p.End))).bytes(1, clock(1, uint64(p.End+r.Booted))).bytes(1, clock(3, uint64(p.End-5000))).varint(2, 6)))
 	w.packet(message(nil).varint(10, 1).bytes(33, message(nil).bytes(1, message(nil).varint(1, 1<<20))))
@@ -106,7 +106,7 @@ func (w *perfettoTrace) begin(r *Run, p *Rank) {
 
 // WritePerfetto writes one rank of a run as rocprofv3 does with --output-format pftrace and
 // --agent-index type-relative.
-func (r *Run) WritePerfetto(path string, rank int) error {
+func (r *ROCm) WritePerfetto(path string, rank int) error {
 	w, p := &perfettoTrace{}, r.Ranks[rank]
 	w.begin(r, p)
 	times := func(start, end int64, kind, operation, correlation int) []any {

@@ -1,4 +1,4 @@
-package rocm
+package testexport
 
 // rpdTables are those of version 2, as rpd_tracer makes them.
 var rpdTables = []string{
@@ -14,7 +14,7 @@ var rpdTables = []string{
 }
 
 // WriteRPD writes all ranks of a run as one RPD trace. Ranges are marks there, as roctx is in it.
-func (r *Run) WriteRPD(path string) error {
+func (r *ROCm) WriteRPD(path string) error {
 	db := create(path)
 	for _, sql := range rpdTables {
 		db.run(sql)

@@ -1,4 +1,4 @@
-package rocm
+package testexport
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 // WriteTorch writes one rank of a run as PyTorch's profiler would have recorded it at the same time: in
 // Unix time, with numbers of calls of its own, and without ranges of roctx. Of the run, it has what
 // began from step from on.
-func (r *Run) WriteTorch(path string, rank, from int) error {
+func (r *ROCm) WriteTorch(path string, rank, from int) error {
 	type m = map[string]any
 	p := r.Ranks[rank]
 	begin := p.Ranges[from].Start
