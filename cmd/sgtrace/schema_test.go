@@ -23,6 +23,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 // A schemaField is a field of what --format json prints: a column, or the path of a
@@ -348,7 +349,7 @@ func documented(page string) (fields []string) {
 func onlyGain(t *testing.T, printed map[string][]schemaField) {
 	path, page := filepath.Join("..", "..", "docs", "COLUMNS.md"), columnsPage(printed)
 	text, err := os.ReadFile(path)
-	if err != nil && !*update {
+	if err != nil && !*testset.Update {
 		t.Fatal(err)
 	}
 	got := documented(page)
@@ -361,7 +362,7 @@ func onlyGain(t *testing.T, printed map[string][]schemaField) {
 	}
 	switch {
 	case t.Failed():
-	case *update:
+	case *testset.Update:
 		if err := os.WriteFile(path, []byte(page), 0o666); err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"compress/gzip"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,12 +18,11 @@ import (
 
 	"github.com/sgtrace/sgtrace/testkit/pftest"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
+	"github.com/sgtrace/sgtrace/testkit/testset"
 
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/testkit/testexport"
 )
-
-var update = flag.Bool("update", false, "rewrite the expected output in golden/script")
 
 // scriptDir has the scripts. It is absolute: scripts run in directories of their own.
 var scriptDir, _ = filepath.Abs(filepath.Join("..", "..", "golden", "script"))
@@ -42,7 +40,7 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           scriptDir,
-		UpdateScripts: *update,
+		UpdateScripts: *testset.Update,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("LANG", "en_US.UTF-8")
 			for _, name := range []string{"GOGC", "GOMEMLIMIT"} { // a script's environment begins empty

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 // docs/SKILL.md is what the tables of the help say, in the form of SGLang's own skills.
@@ -14,7 +16,7 @@ func TestSkill(t *testing.T) {
 	if err := (&command{out: &b, err: io.Discard, env: os.Getenv}).help([]string{"skill"}); err != nil {
 		t.Fatal(err)
 	}
-	if *update {
+	if *testset.Update {
 		if err := os.WriteFile(path, []byte(b.String()), 0o666); err != nil {
 			t.Fatal(err)
 		}

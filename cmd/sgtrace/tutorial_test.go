@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
 // elided stands for lines that an example leaves out.
@@ -40,7 +42,7 @@ func TestTutorial(t *testing.T) {
 			continue
 		}
 		printed := out.String() + errOut.String()
-		if *update {
+		if *testset.Update {
 			blocks[i] = command + "\n" + abridged(printed, shown)
 			continue
 		}
@@ -48,7 +50,7 @@ func TestTutorial(t *testing.T) {
 			t.Errorf("%s prints\n%s\nand docs/TUTORIAL.md shows\n%s\n'make docs' writes it again", command, want, shown)
 		}
 	}
-	if *update {
+	if *testset.Update {
 		if err := os.WriteFile(path, []byte(strings.Join(blocks, fence)), 0o666); err != nil {
 			t.Fatal(err)
 		}

@@ -77,13 +77,14 @@ func assemble(t testing.TB, name string, r io.Reader) *assembly.Assembly {
 	return assembly.Build(d)
 }
 
-var update = flag.Bool("update", false, "rewrite the files in testdata with what the code prints")
+// Update tells that tests were called with -update: they rewrite what they compare with.
+var Update = flag.Bool("update", false, "rewrite what the tests compare with, such as files in testdata, with what the code prints")
 
 // CompareGolden compares got with testdata/name, in which long lines are folded.
 func CompareGolden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
-	if *update {
+	if *Update {
 		if err := os.WriteFile(path, []byte(testinput.Fold(got)), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +119,7 @@ func ComparePage(t *testing.T, path, table string) {
 	want := before + "\n" + strings.TrimSpace(table) + "\n\n" + behind
 	switch {
 	case want == string(page):
-	case *update:
+	case *Update:
 		if err := os.WriteFile(path, []byte(want), 0o666); err != nil {
 			t.Fatal(err)
 		}
