@@ -102,15 +102,31 @@ func TestMergedFileBesideItsRanks(t *testing.T) {
 	if c := clockOf(t, m, "TP2"); c.Why != "matched" || c.Offset < 1_733_500 || c.Offset > 1_735_500 {
 		t.Errorf("clock of TP2: %+v", c)
 	}
-	collectives := 0
+	if n := arrowsOfCollectives(tr); n != 3*40 {
+		t.Errorf("%d arrows of collectives, want 120", n)
+	}
+}
+
+// A copy beside the files of all ranks is left out, whatever its name: the rank then stays one of the job, and meets the others.
+func TestCopyOfARank(t *testing.T) {
+	files := map[string]string{}
+	for rank := range 4 {
+		r := repeatedRank(rank)
+		files[fmt.Sprintf("1758600000.5-TP-%d.trace.json", rank)] = r.write()
+	}
+	files["1-copy-TP-2.trace.json"] = files["1758600000.5-TP-2.trace.json"]
+	if _, tr := mergeAll(t, writeFiles(t, files)); arrowsOfCollectives(tr) != 3*40 {
+		t.Errorf("%d arrows of collectives, want 120", arrowsOfCollectives(tr))
+	}
+}
+
+func arrowsOfCollectives(tr *trace.Trace) (n int) {
 	for _, f := range tr.Flows {
 		if tr.Syms.Name(f.Name) == "collective" {
-			collectives++
+			n++
 		}
 	}
-	if collectives != 3*40 {
-		t.Errorf("%d arrows of collectives, want 120", collectives)
-	}
+	return n
 }
 
 // Of a capture by stages, the merged file has a part for each rank that is two

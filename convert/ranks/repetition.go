@@ -83,11 +83,14 @@ func peersOf(captures []*Capture) peers {
 // leaveOutCopies returns the captures without those whose events are the same as
 // another's, the ones that tell most first.
 func leaveOutCopies(captures []*Capture, diags *trace.Diags) []*Capture {
-	// What tells more about its rank is kept.
-	best := slices.Clone(captures)
+	// What tells more about its rank is kept; of files that tell as much, the one that is called as others are.
+	best, runs := slices.Clone(captures), map[string]int{}
+	for _, c := range captures {
+		runs[c.known.Name.Run]++
+	}
 	slices.SortStableFunc(best, func(a, b *Capture) int {
 		return cmp.Or(order.Bool(a.Part != "", b.Part != ""), order.Bool(a.known.Host == "", b.known.Host == ""),
-			cmp.Compare(b.known.Rank.Known(), a.known.Rank.Known()), strings.Compare(a.File.Name, b.File.Name), strings.Compare(a.Part, b.Part))
+			cmp.Compare(b.known.Rank.Known(), a.known.Rank.Known()), cmp.Compare(runs[b.known.Name.Run], runs[a.known.Name.Run]), strings.Compare(a.File.Name, b.File.Name), strings.Compare(a.Part, b.Part))
 	})
 	var doubtful, kept []*Capture
 	all, others := peersOf(best), peers{}
