@@ -104,6 +104,10 @@ func (l *lateRank) byHost() bool { return 2*(l.host.Time-l.others) >= l.spell.La
 // maxNamed is how many spells a sentence tells, and how many places in the code of a host.
 const maxNamed = 3
 
+// toldOf is how many times as much as a spell the longest one costs, at most, for it to be told: it only
+// hides what happened.
+const toldOf = 10
+
 // text is the sentence that leads: who is waited for, when, and why.
 func (w *waits) text(devices string) string {
 	told := w.told()
@@ -124,9 +128,7 @@ func (w *waits) text(devices string) string {
 		default:
 			part += " from " + words.At(l.spell.From, words.ClockLayout) + " to " + words.At(l.spell.To, words.ClockLayout)
 		}
-		if s := l.spell; 2*s.Most > s.Lost && s.Last > 1 {
-			part += fmt.Sprintf(" (%.0f %% of that in one collective that ended at %s)", 100*distribution.Fraction(s.Most, s.Lost), words.At(s.MostAt, words.ClockLayout))
-		}
+		part += l.spell.Bulk.Of(l.spell.Lost, "one collective", "collectives")
 		if i > 0 && told[i-1].group != l.group {
 			part = "and " + part // in another group meanwhile
 		}
@@ -183,6 +185,7 @@ func (w *waits) told() []*lateRank {
 	}
 	slices.SortStableFunc(list, func(a, b *lateRank) int { return cmp.Compare(b.spell.Lost, a.spell.Lost) })
 	list = list[:min(len(list), maxNamed)]
+	list = slices.DeleteFunc(list, func(l *lateRank) bool { return toldOf*l.spell.Lost < list[0].spell.Lost })
 	slices.SortStableFunc(list, func(a, b *lateRank) int {
 		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.spell.From, b.spell.From))
 	})
@@ -285,11 +288,12 @@ const (
 	transferSubkind = "transfers"
 )
 
-// isOneStraggler reports whether one straggler explains most of the waiting: then it leads.
+// isOneStraggler reports whether one straggler explains most of the waiting: then it leads. One that is
+// late a few times explains it no better.
 func (w *waits) isOneStraggler(m *Measured) bool {
 	lost := int64(0)
 	for _, s := range m.Collectives.Stragglers(m.GPUs) {
-		lost = max(lost, s.Lost)
+		lost = max(lost, s.Lost-s.Bulk.Lost)
 	}
 	return float64(lost) >= oneExplains*float64(w.waited.Wait)
 }

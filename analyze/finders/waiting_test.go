@@ -95,7 +95,7 @@ func TestWaitingLeads(t *testing.T) {
 // A spell that is one long wait says so; and of one rank, its host and its GPU are told.
 func TestOneLongWait(t *testing.T) {
 	w := &waits{waiting: 70, length: 100, waited: collective.Waited{Wait: 70}}
-	for _, s := range []straggler.Spell{{Rank: 1, To: 4e9, SyncPoints: 50, Last: 30, Lost: 20, Most: 2}, {Rank: 1, From: 4e9, SyncPoints: 50, Last: 20, Lost: 50, Most: 48, MostAt: 5e9}} {
+	for _, s := range []straggler.Spell{{Rank: 1, To: 4e9, SyncPoints: 50, Last: 30, Lost: 20}, {Rank: 1, From: 4e9, SyncPoints: 50, Last: 20, Lost: 50, Bulk: straggler.Bulk{N: 1, Lost: 48, At: 5e9}}} {
 		w.late = append(w.late, lateRank{spell: &s, name: "TP1", host: gaps.Late{Time: 1e6}, blind: true})
 	}
 	const want = "the GPUs wait 70 % of the time in collectives, for TP1 until 00:00:04.000, then for TP1 (96 % of that in one collective that ended at 00:00:05.000), whose host launches late: its GPU waits 2.00 ms for it then"

@@ -282,6 +282,6 @@ func (g *SyncSamples) lateness(rank, from, to int) Lateness {
 	slices.Sort(late)
 	l.P50, l.P99, l.Mean = request.NearestRank(late, 50), request.NearestRank(late, 99), sum/int64(l.SyncPoints)
 	l.LastMean = sumLast / int64(max(1, l.Last))
-	l.LostShare = distribution.Ratio(float64(l.Lost), float64(time))
+	l.LostShare, l.Bulk = distribution.Ratio(float64(l.Lost), float64(time)), g.bulk(rank, from, to)
 	return l
 }

@@ -15,9 +15,7 @@ type Spell struct {
 	Last       int   // to how many of them the rank came after all others
 	Lost       int64 // how long the others waited for it together, ns
 	All        int64 // how long any waited for whoever came last, ns
-	// Most is the largest part of Lost that is of one sync point, which is at MostAt.
-	Most   int64
-	MostAt trace.Time
+	Bulk       Bulk  // of Lost
 	// Later is how much later it came than the mean of the others, in sum, ns. All leave together, so
 	// it is also how much more the rank did, or idled, in between.
 	Later int64
@@ -67,11 +65,9 @@ func (g *SyncSamples) Spells() []Spell {
 			if m.last == s.Rank {
 				s.Last++
 				s.Lost += m.lost
-				if m.lost > s.Most {
-					s.Most, s.MostAt = m.lost, m.At
-				}
 			}
 		}
+		s.Bulk = g.bulk(s.Rank, begins[k], to)
 	}
 	return spells
 }

@@ -69,6 +69,7 @@ type Lateness struct {
 	Lost int64
 	// LostShare is Lost as part of the time of the others; NaN if that is unknown.
 	LostShare float64
+	Bulk      Bulk // of Lost
 }
 
 // Arrives is the verb for ranks that meet in the midst of their work.
@@ -99,6 +100,9 @@ func (s *Straggler) Text() string {
 	}
 	if !math.IsNaN(s.LostShare) {
 		text += fmt.Sprintf("; the other ranks lose %s %% of %s", words.InPercent(s.LostShare), s.whole())
+		if s.Intermittent == nil && s.Verb == Arrives && !s.Undated {
+			text += s.Bulk.Of(s.Lost, "one of them", "of them")
+		}
 	}
 	if s.Cause != "" {
 		text += "; " + s.Cause
