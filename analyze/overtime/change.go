@@ -51,8 +51,8 @@ type Change struct {
 	gradual          bool // by as much in every step
 }
 
-// findChanges looks for changes in all series.
-func (t *Timeline) findChanges() {
+// findChanges looks for changes in all series, and adds those that were found without one.
+func (t *Timeline) findChanges(found []Change) {
 	all := t.allSeries()
 	devices := map[string]bool{}
 	for i := range all {
@@ -61,7 +61,6 @@ func (t *Timeline) findChanges() {
 		}
 	}
 	t.judged = len(devices)
-	var found []Change
 	for i := range all {
 		found = append(found, t.changesOf(&all[i], alpha/float64(len(all)))...)
 	}
@@ -130,12 +129,17 @@ func squares(values []float64, mean float64) (sum float64) {
 }
 
 // within returns the buckets of some observations of a series.
-func (t *Timeline) within(s *series, from, to int) (list []int) {
+func (t *Timeline) within(s *series, from, to int) []int {
 	if s.rounds == nil {
 		return s.buckets[from:to]
 	}
 	steps := s.steps(from, to)
-	t.fine.Each(steps[0].first, steps[len(steps)-1].last, func(b int, _ int64) { list = append(list, b) })
+	return t.buckets(steps[0].first, steps[len(steps)-1].last)
+}
+
+// buckets returns those of a time.
+func (t *Timeline) buckets(from, to trace.Time) (list []int) {
+	t.fine.Each(from, to, func(b int, _ int64) { list = append(list, b) })
 	return list
 }
 
@@ -250,6 +254,9 @@ func (c *Change) where(of int) string {
 
 // Sentence says what happened.
 func (t *Timeline) Sentence(c *Change) string {
+	if c.metric.pace {
+		return fmt.Sprintf("kernels take %s times as long on %s since %s: %s", words.ThreeDigits(c.After), c.where(len(t.Devices)), t.clock(c.Time), c.Load)
+	}
 	verb := "falls"
 	if c.After > c.Before {
 		verb = "rises"
@@ -387,6 +394,9 @@ func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
 		}
 		if c.less {
 			f.Severity = finding.Info // more is asked for: nothing is slower
+		}
+		if c.metric.pace {
+			f.Confidence = finding.Likely // what each of them had to do is not recorded
 		}
 		for _, text := range c.kernels {
 			f.Evidence = append(f.Evidence, finding.Sentence("%s", text))

@@ -271,7 +271,11 @@ func (c *Collector) Timeline(g *gpu.GPUs) *Timeline {
 	if c.opt.Everything {
 		t.Counters = c.counters()
 	}
-	t.findChanges()
+	rows := int64(0)
+	for i := range g.GPUs {
+		rows += g.GPUs[i].Rows
+	}
+	t.findChanges(c.paces(t, rows))
 	c.addKernels(t)
 	return t
 }

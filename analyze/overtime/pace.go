@@ -1,0 +1,254 @@
+package overtime
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/metric"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/internal/parallel"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A few steps cannot be compared with each other, but their kernels can: there are hundreds. A kernel that comes behind the same two others is one
+// place in the program, and takes as long there each time. So where steps are few or unknown, changes are looked for in how long kernels of a name
+// take, as a multiple of what each usually takes in its place. Those that take longer among others that do not are slower, or have more to do by
+// themselves. Where nearly all take longer, the clock is lower, or all have more to do: names do not tell.
+const (
+	maxPaced  = 500_000 // kernels and copies that are looked at: longer captures have steps
+	mostPaces = 60      // values of a kernel that changes are looked for in
+	muchPaced = 0.01    // of the time of the kernels of a device, that those of one name are looked at
+	sameWork  = 0.8     // part of the launches that are of the same kernels before and after
+	nearlyAll = 0.9     // of the time of what was looked at, that becomes longer if the clock falls
+)
+
+// unequal are kinds of kernels that take as long as what requests and routers ask of them at the time.
+var unequal = [kernelname.NumKinds]bool{kernelname.KindCommunication: true, kernelname.KindAttention: true, kernelname.KindExperts: true, kernelname.KindRouting: true}
+
+var paceMetric = &observed{pace: true, metric: &metric.Metric{Long: "time of kernels in the same place", Unit: table.Number, Better: metric.Less}}
+
+// A pacedKernel is one of a device.
+type pacedKernel struct {
+	start  trace.Time // on the reference clock
+	took   int64      // ns
+	usual  float64    // what it takes in its place, mean, ns
+	name   trace.Sym
+	stream uint32
+}
+
+// A paced is the kernels of a name on one device, in order.
+type paced struct {
+	name    trace.Sym
+	total   int64 // ns
+	kernels []pacedKernel
+}
+
+// paces returns since when devices without enough steps take longer for the same kernels, of so many rows in all.
+func (c *Collector) paces(t *Timeline, rows int64) (found []Change) {
+	type deviceKey struct{ rank, device int32 }
+	devices := map[deviceKey]*[]pacedKernel{}
+	for i := range t.Devices {
+		if d := &t.Devices[i]; len(d.rounds) < fewestRounds {
+			devices[deviceKey{d.RankIndex, d.Device}] = new([]pacedKernel)
+		}
+	}
+	if len(devices) == 0 || rows > maxPaced {
+		return nil
+	}
+	for _, st := range c.set.Streams {
+		st.Kernels(func(k *profile.Kernel) bool {
+			from, to := c.place(k.Rank, k.Start, k.End)
+			if of := devices[deviceKey{k.Rank, k.Device}]; of != nil && from < to {
+				*of = append(*of, pacedKernel{start: from, took: k.Dur(), name: k.Name, stream: k.Stream})
+			}
+			return true
+		})
+	}
+	changes := make([]*Change, len(t.Devices))
+	parallel.Each(len(changes), func(i int) {
+		d := &t.Devices[i]
+		if of := devices[deviceKey{d.RankIndex, d.Device}]; of != nil {
+			changes[i] = c.paceOf(t, d, *of)
+		}
+	})
+	for _, x := range changes {
+		if x != nil {
+			found = append(found, *x)
+		}
+	}
+	return found
+}
+
+// brief returns the name of a kernel for a sentence.
+func (c *Collector) brief(name trace.Sym) string {
+	const width = 50
+	return table.CutMiddle(profile.BareName(c.set.Syms.Name(name)), width, table.Style{ASCII: true})
+}
+
+// paceOf returns since when the kernels of a device take longer, nil if they do not.
+func (c *Collector) paceOf(t *Timeline, d *Device, kernels []pacedKernel) *Change {
+	name, total, judged := c.set.Syms.Name, int64(0), int64(0)
+	slices.SortStableFunc(kernels, func(a, b pacedKernel) int { return cmp.Compare(a.start, b.start) })
+	setUsual(kernels)
+	byName := map[trace.Sym]*paced{}
+	for _, k := range kernels {
+		p := order.Memo(byName, k.name, func() *paced { return &paced{name: k.name} })
+		p.kernels, p.total, total = append(p.kernels, k), p.total+k.took, total+k.took
+	}
+	var equal, much []*paced
+	for _, p := range byName {
+		if !unequal[kernelname.KindOf(name(p.name))] {
+			equal = append(equal, p)
+		}
+	}
+	slices.SortFunc(equal, func(a, b *paced) int {
+		return cmp.Or(cmp.Compare(b.total, a.total), strings.Compare(name(a.name), name(b.name)))
+	})
+	for _, p := range equal {
+		if len(p.kernels) >= fewest && float64(p.total) >= muchPaced*float64(total) {
+			much = append(much, p)
+		}
+	}
+	var lead slowing
+	for _, p := range much {
+		if s, ok := p.slower(alpha / float64(len(much)*len(t.Devices))); ok && s.lost > lead.lost {
+			lead = s
+		}
+	}
+	if lead.of == nil {
+		return nil
+	}
+	first, last := lead.of.kernels[0].start, lead.of.kernels[len(lead.of.kernels)-1].start
+	if sameLaunches(kernels, first, lead.at, last) < sameWork {
+		return nil
+	}
+	x := &Change{What: paceMetric.metric.Long, Where: []string{t.Name(d)}, ranks: []int32{d.RankIndex}, metric: paceMetric, Time: lead.at, First: lead.first, Last: lead.last,
+		Before: 1, P: min(1, lead.p*float64(len(much)*len(t.Devices))), lasts: float64(last-lead.at) >= minLasting*float64(last-first)}
+	var list []slowing
+	took := int64(0)
+	for _, p := range equal {
+		s := p.since(first, lead.at)
+		if s.factor >= minLonger {
+			list, took, x.lost = append(list, s), took+s.took, x.lost+s.lost
+		}
+		if s.factor > 0 {
+			judged += s.took
+		}
+	}
+	slices.SortStableFunc(list, func(a, b slowing) int { return cmp.Compare(b.lost, a.lost) })
+	for _, s := range list[:min(3, len(list))] {
+		x.kernels = append(x.kernels, fmt.Sprintf("%s: %s times as long, %s in all", c.brief(s.of.name), words.ThreeDigits(s.factor), nearly(s.lost)))
+	}
+	x.After = float64(took) / max(1, float64(took)-x.lost)
+	why := "most of all `" + c.brief(lead.of.name) + "`, while others take as long as before"
+	if float64(took) >= nearlyAll*float64(judged) {
+		why = "nearly all of them, as if its clock were lower, or each had more to do"
+	}
+	if d.Stepped {
+		t.compareWork(x, t.buckets(first, lead.at), t.buckets(lead.at, last))
+	}
+	x.known, x.Load = true, words.JoinNonEmpty("; ", why, x.Load)
+	return x
+}
+
+// setUsual finds out what kernels take where they are: behind the same two others of a stream.
+func setUsual(kernels []pacedKernel) {
+	type sum struct{ n, took int64 }
+	sums, before := map[uint64]*sum{}, map[uint32][2]trace.Sym{}
+	of := make([]*sum, len(kernels))
+	for i := range kernels {
+		k := &kernels[i]
+		last := before[k.stream]
+		s := order.Memo(sums, order.Mix(order.Mix(order.Mix(uint64(last[0]))+uint64(last[1]))+uint64(k.name)), func() *sum { return &sum{} })
+		s.n, s.took, of[i] = s.n+1, s.took+k.took, s
+		before[k.stream] = [2]trace.Sym{last[1], k.name}
+	}
+	for i := range kernels {
+		kernels[i].usual = float64(of[i].took) / float64(of[i].n)
+	}
+}
+
+// A slowing is since when kernels take longer.
+type slowing struct {
+	of              *paced
+	at, first, last trace.Time // the first that does, and what bounds that with a confidence of 95 %
+	took            int64      // those from then on, ns
+	lost            float64    // of that, ns
+	factor, p       float64
+}
+
+// pace returns how long kernels take, as a multiple of what is usual.
+func pace(kernels []pacedKernel) float64 {
+	took, usual := int64(0), 0.0
+	for i := range kernels {
+		took, usual = took+kernels[i].took, usual+kernels[i].usual
+	}
+	return float64(took) / max(1, usual)
+}
+
+// slower returns since when kernels take longer, to the end.
+func (p *paced) slower(level float64) (s slowing, ok bool) {
+	n := len(p.kernels)
+	parts := min(n, mostPaces)
+	of := func(from, to int) []pacedKernel { return p.kernels[from*n/parts : to*n/parts] }
+	values := make([]float64, parts)
+	for i := range values {
+		values[i] = pace(of(i, i+1))
+	}
+	list := changepoint.Levels(values, changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
+		before, after := pace(of(from, k)), pace(of(k, to))
+		return max(before, after) >= minLonger*min(before, after)
+	}})
+	if len(list) == 0 {
+		return s, false
+	}
+	x := list[len(list)-1]
+	s = p.since(of(x.From, x.At)[0].start, of(x.At, parts)[0].start)
+	s.first, s.last, s.p = of(max(0, x.First-1), parts)[0].start, of(x.Last, parts)[0].start, x.P
+	return s, s.factor >= minLonger
+}
+
+// since compares kernels from some time on with those before, from the first.
+func (p *paced) since(first, at trace.Time) slowing {
+	index := func(at trace.Time) int {
+		i, _ := slices.BinarySearchFunc(p.kernels, at, func(k pacedKernel, at trace.Time) int { return cmp.Compare(k.start, at) })
+		return i
+	}
+	s := slowing{of: p, at: at}
+	before, after := p.kernels[index(first):index(at)], p.kernels[index(at):]
+	if len(before) == 0 || len(after) == 0 {
+		return s
+	}
+	for i := range after {
+		s.took += after[i].took
+	}
+	s.factor = pace(after) / pace(before)
+	s.lost = float64(s.took) * (1 - 1/s.factor)
+	return s
+}
+
+// sameLaunches returns which part of the launches is of the same kernels in two times, by how many there are of each.
+func sameLaunches(kernels []pacedKernel, from, middle, to trace.Time) (part float64) {
+	counts, n := map[trace.Sym]*[2]float64{}, [2]float64{}
+	for i := range kernels {
+		if k := &kernels[i]; k.start >= from && k.start <= to {
+			half := 0
+			if k.start >= middle {
+				half = 1
+			}
+			order.Memo(counts, k.name, func() *[2]float64 { return new([2]float64) })[half]++
+			n[half]++
+		}
+	}
+	for _, c := range counts {
+		part += min(c[0]/max(1, n[0]), c[1]/max(1, n[1]))
+	}
+	return part
+}

@@ -1,0 +1,119 @@
+package overtime
+
+import (
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/testkit/testset"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A short capture is six steps of 24 layers, of which each launches a norm, a GEMM of one size, an activation, and a GEMM of another size with the
+// same kernel. From the fourth step on, something may take longer.
+type shortCapture struct {
+	factor func(kernel string, step int) float64
+	// says is part of the sentence, and lost the time that it costs, as a part of all; "" is no finding.
+	says string
+	rank string // that has it; "" is all
+}
+
+var shortLayer = []struct {
+	name string
+	ns   float64
+}{{"rms_norm", 20_000}, {"gemm_128x64", 60_000}, {"silu_and_mul", 40_000}, {"gemm_128x64", 150_000}, {"flash_fwd_kernel", 30_000}}
+
+func (s *shortCapture) record(seed uint64) (set *profile.Set, since trace.Time, lost float64) {
+	syms, r, all := trace.NewSymbols(), rand.New(rand.NewPCG(seed, 5)), 0.0
+	ranks, out := []string{"TP0", "TP1"}, &testset.RowStream{}
+	for rank := range ranks {
+		at := int64(1_000_000)
+		for step := range 6 {
+			if step == 3 {
+				since = max(since, trace.Time(at))
+			}
+			for range 24 {
+				for _, k := range shortLayer {
+					f := 1.0
+					if s.rank == "" || s.rank == ranks[rank] {
+						f = s.factor(k.name, step)
+					}
+					took := int64(k.ns * f * (0.98 + 0.04*r.Float64()))
+					out.KernelRows = append(out.KernelRows, profile.Kernel{Event: profile.Event{Rank: int32(rank), Start: trace.Time(at), End: trace.Time(at + took), Name: syms.Intern(k.name)}})
+					at += took + 2_000
+					if all += float64(took) + 2_000; step >= 3 {
+						lost += float64(took) * (1 - 1/f)
+					}
+				}
+			}
+		}
+	}
+	return testset.SetOf(syms, ranks, out), since, lost / all
+}
+
+// from is a factor of kernels of a name, "" is all, from the fourth step on.
+func from(name string, factor float64) func(string, int) float64 {
+	return func(kernel string, step int) float64 {
+		if step >= 3 && strings.HasPrefix(kernel, name) {
+			return factor
+		}
+		return 1
+	}
+}
+
+var shortCaptures = map[string]shortCapture{
+	"nothing":             {factor: from("", 1)},
+	"a little":            {factor: from("", 1.05)},
+	"one kernel":          {from("gemm", 1.4), ": most of all `gemm_128x64`, while others take as long as before", ""},
+	"the clock":           {from("", 1.5), "times as long on TP1 since 00:00:00.023: nearly all of them, as if its clock were lower, or each had more to do", "TP1"},
+	"faster":              {factor: from("", 0.7)},
+	"the first is slow":   {factor: func(_ string, step int) float64 { return []float64{1.8, 1, 1, 1, 1, 1}[step] }},
+	"one step in two":     {factor: func(_ string, step int) float64 { return 1 + 0.4*float64(step%2) }},
+	"longer contexts":     {factor: from("flash", 4)},
+	"back to what it was": {factor: func(_ string, step int) float64 { return []float64{1, 1, 1.5, 1.5, 1, 1}[step] }},
+}
+
+// TestRateOfPaces: a few steps, of a program that names none, show that their kernels take longer, since when, and what that costs.
+func TestRateOfPaces(t *testing.T) {
+	seeds := testset.FirstSeeds(t, 2)
+	for _, name := range slices.Sorted(maps.Keys(shortCaptures)) {
+		c, right := shortCaptures[name], 0
+		for _, seed := range seeds {
+			set, since, lost := c.record(seed)
+			found, _ := timelineOf(set, Options{}).Findings()
+			switch {
+			case len(found) == 0 && c.says == "":
+				right++
+			case len(found) == 1 && c.says != "" && strings.Contains(found[0].Text, c.says):
+				right++
+				if f := &found[0]; math.Abs(f.Cost/lost-1) > 0.15 || math.Abs(float64(f.Since-since)) > 3_000_000 {
+					t.Errorf("%s: since %d, not %d; it costs %.3f, not %.3f", name, f.Since, since, f.Cost, lost)
+				}
+			default:
+				t.Logf("%s, seed %d: %+v", name, seed, found)
+			}
+		}
+		testset.Rate(t, "kernels of few steps: "+name, right, len(seeds), 95)
+	}
+}
+
+// TestOtherKernels: a server that prefills first and decodes then launches others. They tell of no change.
+func TestOtherKernels(t *testing.T) {
+	c := shortCapture{factor: from("", 1)}
+	set, since, _ := c.record(1)
+	rows, r := set.Streams[0].(*testset.RowStream).KernelRows, rand.New(rand.NewPCG(1, 1))
+	for i := range rows {
+		if k := &rows[i]; k.Start >= since {
+			if k.Name = set.Syms.Intern(set.Syms.Name(k.Name) + "_splitk"); r.IntN(5) == 0 {
+				k.Name = set.Syms.Intern("gemm_128x64")
+			}
+		}
+	}
+	if found, _ := timelineOf(set, Options{}).Findings(); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+}
