@@ -45,11 +45,12 @@ func NewBuilder(syms *Symbols, args *Args, diags *Diags) *Builder {
 
 // Grow makes room for that many more rows.
 func (b *Builder) Grow(r Capacity) {
-	b.t.Slices = memory.Grow(b.t.Slices, r.Slices)
-	b.t.About = memory.Grow(b.t.About, r.Slices)
-	b.t.Instants = memory.Grow(b.t.Instants, r.Instants)
-	b.t.Samples = memory.Grow(b.t.Samples, r.Samples)
-	b.t.Flows = memory.Grow(b.t.Flows, r.Flows)
+	parallel.All( // what is new is cleared, which takes a second for some gigabytes
+		func() { b.t.Slices = memory.Grow(b.t.Slices, r.Slices) },
+		func() { b.t.Flows = memory.Grow(b.t.Flows, r.Flows) },
+		func() { b.t.Instants = memory.Grow(b.t.Instants, r.Instants) },
+		func() { b.t.About = memory.Grow(b.t.About, r.Slices) },
+		func() { b.t.Samples = memory.Grow(b.t.Samples, r.Samples) })
 }
 
 // SetPos says where in the inputs the events that follow come from.
@@ -218,16 +219,22 @@ func (b *Builder) orderSlices() (begin []uint32) {
 func (b *Builder) permute(by []SliceID) {
 	if len(b.t.Flows) > 0 {
 		place := memory.Make[SliceID](len(by))
-		for i, old := range by {
-			place[old] = SliceID(i)
-		}
-		for i := range memory.Each(len(b.t.Flows), flowSize) {
-			f := &b.t.Flows[i]
-			f.From, f.To = place[f.From], place[f.To]
-		}
+		parallel.Rows(len(by), int(unsafe.Sizeof(Slice{})), func(from, to int) {
+			for i, old := range by[from:to] {
+				place[old] = SliceID(from + i)
+			}
+		})
+		parallel.Rows(len(b.t.Flows), flowSize, func(from, to int) {
+			for i := from; i < to; i++ {
+				f := &b.t.Flows[i]
+				f.From, f.To = place[f.From], place[f.To]
+			}
+		})
+		memory.Free(place)
 	}
-	order.Apply(b.t.Slices, by)
-	order.Apply(b.t.About, by)
+	parallel.All(
+		func() { order.Apply(b.t.Slices, by) },
+		func() { order.Apply(b.t.About, by) })
 }
 
 // maxDepth is how deep slices may nest; Perfetto drops what is below 512.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
@@ -36,12 +37,14 @@ func (l *layout) byRequest(i int) bool {
 
 // requestRoom returns how many rows the view by request has at most.
 func (l *layout) requestRoom() (room trace.Capacity) {
-	for i := range l.set.All() {
-		if l.drawn(i) && l.byRequest(i) {
-			room.Slices++
-			room.Instants += len(l.set.InstantsOf(i)) + 1 // how its thread ended
+	parallel.Fold(l.set.Len(), request.RowSize, func() *trace.Capacity { return new(trace.Capacity) }, func(sum *trace.Capacity, from, to int) {
+		for i := from; i < to; i++ {
+			if l.drawn(i) && l.byRequest(i) {
+				sum.Slices++
+				sum.Instants += len(l.set.InstantsOf(i)) + 1 // how its thread ended
+			}
 		}
-	}
+	}, func(sum *trace.Capacity) { room = room.Plus(*sum) })
 	for _, e := range l.edges {
 		if l.byRequest(int(e.from)) && l.byRequest(int(e.to)) {
 			room.Flows++
