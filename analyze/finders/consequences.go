@@ -121,6 +121,18 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Imbalance, Effect: finding.Limit, Subkinds: telemetry.Limits, OnRanks: true, Later: true, Enough: onThatRank, Costs: true},
 	{Cause: finding.Memory, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: asMemoryFills, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Change, Subkinds: []string{""}, Enough: asTheClock},
+	{Cause: finding.Load, Effect: finding.Change, Subkinds: []string{telemetry.Latency, telemetry.Slowed}, Enough: since, Costs: true},
+	{Cause: finding.Limit, Effect: finding.Change, Subkinds: []string{telemetry.Latency, telemetry.Slowed}, Enough: since, Costs: true},
+	{Cause: finding.Slower, Effect: finding.Change, Subkinds: []string{telemetry.Latency, telemetry.Slowed}, Enough: since, Costs: true},
+	{Cause: finding.Memory, Effect: finding.Change, Subkinds: []string{telemetry.Latency, telemetry.Slowed}, Enough: since, Costs: true},
+	{Cause: finding.Errors, Effect: finding.Change, Subkinds: []string{telemetry.Latency, telemetry.Slowed}, Enough: since, Costs: true},
+	{Cause: finding.Lifecycle, Effect: finding.Change, Subkinds: []string{telemetry.Latency, telemetry.Slowed}, Enough: since, Costs: true},
+	{Cause: finding.GPU, Effect: finding.Change, Subkinds: []string{telemetry.Latency, telemetry.Slowed}, Enough: since, Costs: true},
+	{Cause: finding.Transfer, Effect: finding.Change, Subkinds: []string{telemetry.Latency, telemetry.Slowed}, Enough: since, Costs: true},
+	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Change, Subkinds: []string{telemetry.Latency, telemetry.Slowed}, Enough: since, Costs: true},
+	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Change, Subkinds: []string{telemetry.Latency, telemetry.Slowed}, Enough: since, Costs: true},
+	{Cause: finding.Change, CauseSubkind: telemetry.Slowed, Effect: finding.Imbalance, Subkinds: []string{""}, OnRanks: true, Around: true, Enough: onThatRank},
+	{Cause: finding.Change, CauseSubkind: telemetry.Slowed, Effect: finding.Load, Subkinds: []string{finding.Waits}, Later: true, Costs: true},
 	{Cause: finding.Host, Effect: finding.Slower, Subkinds: []string{""}, Enough: asTheHost},
 	{Cause: finding.Host, Effect: finding.Straggler, Subkinds: []string{""}, Enough: asTheHost},
 	{Cause: finding.Host, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: asTheHost},
@@ -159,6 +171,13 @@ func asTheClock(slower, clock *finding.Finding) bool {
 		return known
 	}
 	return slower.Since >= clock.Since-scrapes && slower.Since <= clock.Since+scrapes
+}
+
+// since reports whether requests may take longer for something: since about when that began, as scrapes tell it, and not after
+// it is over.
+func since(longer, of *finding.Finding) bool {
+	const soon = trace.Time(60e9) // a request counts when it ends
+	return of.Since != 0 && longer.Since >= of.Since-longer.Within-of.Within-soon && (of.Until == 0 || longer.Since <= of.Until+soon)
 }
 
 // asTheHost reports whether what runs on a host, and nowhere else, may be slower for what the host is short of:

@@ -150,6 +150,8 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs((*telemetry.Logged).Pauses)},
 	{finding.Change, "fewer cached tokens, fewer drafts that are accepted, or decode steps without a CUDA graph, since some time, as logs have it", Logs,
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs((*telemetry.Logged).Worsened)},
+	{finding.Change, "requests that take longer since some time, as histograms of several scrapes have it", Logs,
+		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline", "--table", "metrics.percentiles"}, ofLogs((*telemetry.Logged).Latencies)},
 	{finding.Load, "more requests, or longer prompts or answers, since some time, where requests take longer for it, as logs have it", Logs,
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs((*telemetry.Logged).Demands)},
 	{finding.Limit, "a KV cache without room, a batch that cannot grow, or a prefill server that cannot keep up, while requests wait, as logs have it", Logs,

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -12,6 +13,13 @@ import (
 
 // Demand is the subkind of findings that more is asked of a server: more requests come, or longer prompts.
 const Demand = "demand"
+
+// What demands say, given the mean, the place, and the mean before.
+const (
+	askedMore     = "%s requests come a second on %s, %s before"
+	longerPrompts = "a request brings %s tokens of prompt on %s, %s before"
+	longerAnswers = "a request is answered with %s tokens on %s, %s before"
+)
 
 // A demand is what is asked of a rank by bucket: n of something, by what it is a mean over; 0 of that is not known.
 type demand struct {
@@ -45,7 +53,7 @@ func (l *Logged) Demands() ([]finding.Finding, finding.Check) {
 // demands are the requests that come a second, the prompt tokens of each, and the tokens of its answer.
 func (l *Logged) demands(r *Rank) []demand {
 	if !r.has(series.NewSeqs) || !r.has(series.NewTokens) {
-		return nil
+		return l.demandsInMetrics(r)
 	}
 	seqs, tokens := r.takenIn()
 	rate, queue := r.points[series.Generation], r.points[series.Queued]
@@ -61,9 +69,39 @@ func (l *Logged) demands(r *Rank) []demand {
 		came[b], waiting, seconds[b] = seqs[b]+queue[b].mean()-waiting, queue[b].mean(), bucket
 	}
 	return []demand{
-		{came, seconds, "requests a second", "%s requests come a second on %s, %s before", false},
-		{tokens, seqs, "prompt tokens of a request", "a request brings %s tokens of prompt on %s, %s before", false},
-		{generated, seqs, "tokens of an answer", "a request is answered with %s tokens on %s, %s before", true},
+		{came, seconds, "requests a second", askedMore, false},
+		{tokens, seqs, "prompt tokens of a request", longerPrompts, false},
+		{generated, seqs, "tokens of an answer", longerAnswers, true},
+	}
+}
+
+// demandsInMetrics are those of a server of one rank, by its histograms and counters: what comes waits, or gets a first token.
+func (l *Logged) demandsInMetrics(r *Rank) []demand {
+	first, _, _ := l.scrapes(r.Server, series.TTFT)
+	queue, prompts, answers := r.points[series.Queued], l.counted(r.Server, "prompt_tokens_total"), l.counted(r.Server, "generation_tokens_total")
+	alone := !slices.ContainsFunc(l.Ranks, func(o Rank) bool { return o.Server == r.Server && o.place != r.place })
+	if len(first) == 0 || queue == nil || prompts == nil || answers == nil || !alone {
+		n, of := sums(r.points[series.PrefillRate], 1) // which lines of vLLM have
+		return []demand{{n, of, "prompt tokens a second", "prompts of %s tokens a second are computed on %s, %s before", false}}
+	}
+	n := l.Grid.N()
+	came, time, seqs, ended := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	for _, x := range first {
+		if b, end := l.Grid.Of(x.from), l.Grid.Of(x.to); b >= 0 && end < n && queue[b].n > 0 && queue[end].n > 0 {
+			came[b] += x.n + queue[end].mean() - queue[b].mean()
+			time[b], seqs[b] = time[b]+float64(x.to-x.from)/1e9, seqs[b]+x.n
+		}
+	}
+	done, _, _ := l.scrapes(r.Server, series.E2E)
+	for _, x := range done {
+		if b := l.Grid.Of(x.from); b >= 0 && b < n {
+			ended[b] += x.n
+		}
+	}
+	return []demand{
+		{came, time, "requests a second", askedMore, false},
+		{prompts, seqs, "prompt tokens of a request", longerPrompts, false},
+		{answers, ended, "tokens of an answer", longerAnswers, true},
 	}
 }
 
@@ -153,10 +191,20 @@ func (l *Logged) grew(r *Rank, d demand) (f finding.Finding, intervals int, ok b
 		}
 		return n / of
 	}
-	for _, c := range changepoint.Levels(values, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
+	changes := changepoint.Levels(values, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
 		before, after := level(from, k), level(k, to)
 		return max(before, after) >= muchMore*min(before, after)
-	}}) {
+	}})
+	if len(changes) == 0 && d.says == askedMore {
+		counts := make([]float64, len(buckets))
+		for k, b := range buckets {
+			counts[k] = d.n[b]
+		}
+		if c, ok := episode(counts); ok {
+			changes = append(changes, c)
+		}
+	}
+	for _, c := range changes {
 		before, after := level(0, c.At), level(c.At, c.To)
 		if c.At < fewBuckets || !(before > 0) || after < muchMore*max(before, level(c.From, c.At)) {
 			continue
@@ -184,6 +232,9 @@ func (l *Logged) grew(r *Rank, d demand) (f finding.Finding, intervals int, ok b
 		}
 		f.Brief = fmt.Sprintf(d.says, words.ThreeDigits(after), r.Where.String(), words.ThreeDigits(before))
 		f.Text = since(f.Since) + f.Brief
+		if f.Until != 0 {
+			f.Text = fmt.Sprintf("from %s to %s, %s", clock(f.Since), clock(f.Until), f.Brief)
+		}
 		return f, len(values), true
 	}
 	return f, len(values), false

@@ -278,6 +278,11 @@ func (l *Logged) suffer(ranks []*Rank, c changepoint.Change, longer float64) (co
 			cost = max(cost, part*(1-x/y))
 			shows = append(shows, finding.Sentence("a token takes %s on %s, %s before", words.Nearly(int64(y*1e9)), r.Where.String(), words.Nearly(int64(x*1e9))))
 		}
+		first, _, _ := l.scrapes(r.Server, series.TTFT)
+		if x, y := meanOf(within(first, l.start(c.From), l.start(c.At))), meanOf(within(first, l.start(c.At), l.start(c.To))); y >= muchMore*x {
+			cost = max(cost, part*(1-x/y))
+			shows = append(shows, finding.Sentence("TTFT is %s on %s, %s before", seconds(y), r.Where.String(), seconds(x)))
+		}
 	}
 	return cost, shows
 }

@@ -1,0 +1,136 @@
+package telemetry
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A scraped server is what it is asked in each interval of 15 s, and how long all of that takes.
+type scrapedServer struct {
+	requests func(k int) int
+	ttft     func(k int) float64 // in s
+	waits    func(k int) float64
+	sum      bool // it has the counter of seconds
+}
+
+// found fills a set with n scrapes, and returns what is found of latencies and of demands.
+func (s scrapedServer) found(n int) (latencies, demands []finding.Finding) {
+	set := series.New(trace.NewSymbols(), &trace.Diags{})
+	f := set.Fill("m", "test")
+	p := f.Place(series.Place{Server: f.Server(series.Server{Name: "a", Engine: "vLLM"}), Rank: trace.NoRank, GPU: series.NoGPU})
+	counter := func(name string) int32 {
+		return f.Series(f.Metric(series.Metric{Name: "vllm:" + name, Kind: series.Counter}), p)
+	}
+	counts := make([]float64, len(bounds))
+	took, prompts := 0.0, 0.0
+	random := rand.New(rand.NewPCG(1, 2))
+	for k := range n {
+		at := trace.Time(1787000000+15*k) * second
+		f.Add(f.Series(series.Running, p), at, 4)
+		f.Add(f.Series(series.Queued, p), at, s.waits(k))
+		for b, most := range bounds {
+			f.Add(f.SeriesOf(series.Series{Metric: series.TTFT, Place: p, Most: most}), at, counts[b])
+		}
+		if s.sum {
+			f.Add(counter("time_to_first_token_seconds_sum"), at, took)
+		}
+		f.Add(counter("prompt_tokens_total"), at, prompts)
+		f.Add(counter("generation_tokens_total"), at, prompts/10)
+		noise := 0.95 + 0.1*random.Float64()
+		for i := range s.requests(k) {
+			v := s.ttft(k) * (0.8 + 0.1*float64(i%5)) * noise // 1 on average
+			took, prompts = took+v, prompts+1000
+			for b, most := range bounds {
+				if v <= most {
+					counts[b]++
+				}
+			}
+		}
+	}
+	set.Finish(series.Known{})
+	l := Measure(set, Options{})
+	latencies, _ = l.Latencies()
+	demands, _ = l.Demands()
+	return latencies, demands
+}
+
+func jumps(at int, before, after float64) func(int) float64 {
+	return func(k int) float64 {
+		if k >= at {
+			return after
+		}
+		return before
+	}
+}
+
+// What takes longer since a scrape is found with its means, whether seconds are counted or only buckets, and of few scrapes, too.
+func TestLatencyOfHistograms(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		n        int
+		sum      bool
+		off      float64 // of the means, at most
+		asked    string
+		requests int // since then
+	}{
+		{"sums", 40, true, 0.05, "about as many requests come as before: 1.33 a second", 20},
+		{"buckets", 40, false, 0.15, "about as many requests come", 20},
+		{"few scrapes", 10, true, 0.05, "about as many", 20},
+		{"more requests", 40, true, 0.05, "more requests come: 2.67 a second, 1.33 before", 40},
+	} {
+		half := test.n / 2
+		s := scrapedServer{requests: func(k int) int { return int(jumps(half, 20, float64(test.requests))(k)) }, ttft: jumps(half, 0.15, 0.9), waits: jumps(0, 0, 0), sum: test.sum}
+		found, _ := s.found(test.n)
+		if len(found) != 1 || !strings.Contains(found[0].Text, test.asked) {
+			t.Errorf("%s: %v", test.name, found)
+			continue
+		}
+		if m := found[0].Metric; math.Abs(m.Before/0.15e9-1) > test.off || math.Abs(m.After/0.9e9-1) > test.off {
+			t.Errorf("%s: from %g to %g ns", test.name, m.Before, m.After)
+		}
+		if want := trace.Time(1787000000+15*half) * second; found[0].Since != want {
+			t.Errorf("%s: since %d, want %d", test.name, found[0].Since, want)
+		}
+		if same := test.requests == 20; same != (found[0].Subkind == Slowed) || test.n == 40 != (found[0].Confidence != finding.Likely) {
+			t.Errorf("%s: %s, %s", test.name, found[0].Subkind, found[0].Confidence)
+		}
+	}
+}
+
+// Nothing is found where latencies stay as they are, or vary about the same mean.
+func TestSteadyLatencies(t *testing.T) {
+	for _, n := range []int{6, 12, 60} {
+		s := scrapedServer{requests: func(k int) int { return 15 + k%4 }, ttft: func(k int) float64 { return 0.3 * math.Exp(0.3*math.Sin(float64(7*k))) }, waits: jumps(0, 0, 0), sum: true}
+		if latencies, demands := s.found(n); len(latencies)+len(demands) > 0 {
+			t.Errorf("%d scrapes: %v %v", n, latencies, demands)
+		}
+	}
+}
+
+// A burst of requests is demand, by histograms and counters alone: what waits in addition came, too.
+func TestDemandInMetrics(t *testing.T) {
+	s := scrapedServer{requests: jumpsBack(20, 27, 90, 120), ttft: jumps(20, 0.15, 9), sum: true, waits: func(k int) float64 { return 200 * max(0, min(float64(k-20), 7)) }}
+	_, demands := s.found(60)
+	if len(demands) != 1 || !strings.Contains(demands[0].Text, "21.3 requests come a second on unified, 6.00 before") {
+		t.Fatalf("%v", demands)
+	}
+	// Intervals of reports begin at even times, up to 15 s before a scrape.
+	if at := trace.Time(1787000000) * second; at+300*second-demands[0].Since >= 15*second || at+405*second-demands[0].Until >= 15*second {
+		t.Errorf("from %d to %d", demands[0].Since-at, demands[0].Until-at)
+	}
+}
+
+func jumpsBack(from, to, before, after int) func(int) int {
+	return func(k int) int {
+		if k >= from && k < to {
+			return after
+		}
+		return before
+	}
+}
