@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -27,10 +28,22 @@ const fewOf = 10
 // the largest losses that make up half of all, and those that are half as large as the least of them.
 func (g *SyncSamples) bulk(rank, from, to int) (b Bulk) {
 	all, half := int64(0), int64(0)
-	var last []*syncPoint
+	var losses []int64
 	for i := from; i < to; i++ {
 		if m := &g.SyncPoints[i]; m.last == rank {
-			last, all = append(last, m), distribution.AddTimes(all, m.lost)
+			losses, all = append(losses, m.lost), distribution.AddTimes(all, m.lost)
+		}
+	}
+	// More of them than are few need not be looked at.
+	n := len(losses)
+	if n == 0 {
+		return b
+	}
+	least := order.Nth(losses, max(0, n-1-max(1, n/fewOf)))
+	var last []*syncPoint
+	for i := from; i < to; i++ {
+		if m := &g.SyncPoints[i]; m.last == rank && m.lost >= least {
+			last = append(last, m)
 		}
 	}
 	slices.SortStableFunc(last, func(x, y *syncPoint) int { return cmp.Compare(y.lost, x.lost) })
@@ -48,7 +61,7 @@ func (g *SyncSamples) bulk(rank, from, to int) (b Bulk) {
 		}
 		b.N, b.Lost, b.Low, b.At = b.N+1, distribution.AddTimes(b.Lost, m.lost), each, min(b.At, m.At)
 	}
-	if b.N == len(last) || b.N > 1 && b.N*fewOf > len(last) {
+	if b.N == n || b.N > 1 && b.N*fewOf > n {
 		return Bulk{}
 	}
 	return b

@@ -9,11 +9,11 @@ import (
 	"github.com/sgtrace/sgtrace/internal/significance"
 )
 
-// An order is who came after whom at the sync points [from, to). If all ranks are alike,
+// A ranking is who came after whom at the sync points [from, to). If all ranks are alike,
 // each place in the order of a sync point is as likely, however their times are distributed.
 // So few sync points are enough where there are many ranks, and a single long step is no
 // more than the last place.
-type order struct {
+type ranking struct {
 	from, to int
 	places   [][]float64 // of every rank, where it was: from 0, the first one, to 1
 	here     [][]int     // of every rank: how many ranks were there
@@ -28,13 +28,13 @@ const manyRanks = 8
 
 // orderIn returns the order at the sync points [from, to). It keeps the last one: most
 // ranks are judged by all of them.
-func (g *SyncSamples) orderIn(from, to int) *order {
+func (g *SyncSamples) orderIn(from, to int) *ranking {
 	if o := g.order; o != nil && o.from == from && o.to == to {
 		return o
 	}
 	k := len(g.Names)
 	series := make([][]float64, k) // of every rank, that neighbors may be alike in
-	o := &order{from: from, to: to, places: make([][]float64, k), here: make([][]int, k)}
+	o := &ranking{from: from, to: to, places: make([][]float64, k), here: make([][]int, k)}
 	sorted := make([]int64, 0, k)
 	for i, m := range g.SyncPoints[from:to] {
 		arrivals := g.arrivals[m.row : m.row+k]
@@ -73,7 +73,7 @@ func (g *SyncSamples) orderIn(from, to int) *order {
 // chance bounds the probability that any of the ranks comes as late as one, sync point after
 // sync point, if all are alike: that of such a sum of places, by Chernoff's inequality.
 // Sync points close in time are alike, so each counts for as many independent ones as worth says.
-func (o *order) chance(rank int) float64 {
+func (o *ranking) chance(rank int) float64 {
 	places, here := o.places[rank], slices.Sorted(slices.Values(o.here[rank]))
 	if float64(len(places))*o.worth < minWorth {
 		return 1
@@ -180,7 +180,11 @@ func (g *SyncSamples) count(rank int, run slowRun, tests int) (Straggler, bool) 
 	s.Counted, s.Blocks, s.LateBlocks, s.DelayLow, s.DelayHigh = true, 0, 0, math.NaN(), math.NaN()
 	s.Delay = float64(s.Mean) / max(1, s.took)
 	s.P = min(1, float64(tests)*g.chanceToBeLast(s.Last, s.SyncPoints))
-	return s, s.P <= LikelyLevel && s.LastMean >= g.Floor && s.LostShare >= fewShare && g.costs(&s, run)
+	if s.P > LikelyLevel || s.LastMean < g.Floor || s.LostShare < fewShare || !g.costs(&s, run) {
+		return s, false
+	}
+	s.Bulk = g.bulk(rank, run.from, run.to)
+	return s, true
 }
 
 // chanceToBeLast bounds the probability that any rank comes last in so many of n sync points

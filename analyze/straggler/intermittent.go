@@ -142,7 +142,7 @@ func (g *SyncSamples) occasional(rank int) (Straggler, verdict) {
 	o.Steps = int(math.Round(o.Share * float64(s.SyncPoints)))
 	o.Low, o.High = g.lateRange(rank, steps)
 	o.When = g.pattern(steps)
-	s.Intermittent = &o
+	s.Intermittent, s.Bulk = &o, g.bulk(rank, run.from, run.to)
 	if s.P > ErrorLevel {
 		return s, suspected
 	}

@@ -160,6 +160,7 @@ func (g *SyncSamples) regularIn(rank int, run slowRun) (Straggler, verdict) {
 	default:
 		return Straggler{}, innocent
 	}
+	s.Bulk = g.bulk(rank, run.from, run.to)
 	return s, verdict
 }
 

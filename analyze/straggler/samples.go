@@ -48,7 +48,7 @@ type SyncSamples struct {
 	late    []int64 // arrival minus the median of those of the others
 	offset  []int64 // arrival minus the median of all
 
-	order *order // see orderIn
+	order *ranking // see orderIn
 
 	// See judgeAll.
 	judged        bool
@@ -252,11 +252,12 @@ func (g *SyncSamples) Measure() []Lateness {
 	all := make([]Lateness, len(g.Names))
 	for r := range all {
 		all[r] = g.lateness(r, 0, len(g.SyncPoints))
+		all[r].Bulk = g.bulk(r, 0, len(g.SyncPoints))
 	}
 	return all
 }
 
-// lateness sums up a rank over the sync points [from, to).
+// lateness sums up a rank over the sync points [from, to), but for the bulk of what is lost.
 func (g *SyncSamples) lateness(rank, from, to int) Lateness {
 	var l Lateness
 	var late []int64
@@ -282,6 +283,6 @@ func (g *SyncSamples) lateness(rank, from, to int) Lateness {
 	slices.Sort(late)
 	l.P50, l.P99, l.Mean = request.NearestRank(late, 50), request.NearestRank(late, 99), sum/int64(l.SyncPoints)
 	l.LastMean = sumLast / int64(max(1, l.Last))
-	l.LostShare, l.Bulk = distribution.Ratio(float64(l.Lost), float64(time)), g.bulk(rank, from, to)
+	l.LostShare = distribution.Ratio(float64(l.Lost), float64(time))
 	return l
 }
