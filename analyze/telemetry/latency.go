@@ -28,6 +28,28 @@ var secondsOf = map[series.MetricID]string{
 	series.E2E: "e2e_request_latency_seconds_sum", series.QueueTime: "queue_time_seconds_sum",
 }
 
+// counts are the histograms and the counters of a server.
+type counts struct {
+	histograms []series.Histogram
+	counters   []int // indexes into Set.List
+}
+
+// countsOf returns those of each server.
+func countsOf(set *series.Set) []counts {
+	of := make([]counts, len(set.Servers))
+	for _, h := range set.Histograms() {
+		c := &of[set.Places[h.Place].Server]
+		c.histograms = append(c.histograms, h)
+	}
+	for i := range set.List {
+		if x := &set.List[i]; set.Metric(x.Metric).Kind == series.Counter {
+			c := &of[set.Places[x.Place].Server]
+			c.counters = append(c.counters, i)
+		}
+	}
+	return of
+}
+
 // A scraped is what came between two scrapes: n observations, which took so many seconds together.
 type scraped struct {
 	from, to trace.Time
@@ -46,12 +68,12 @@ func meanOf(list []scraped) float64 {
 // scrapes returns what a server's histograms of a metric counted, in order of time, and the place of one of them. Without
 // the counter of seconds, observations count as the middle of their bucket, and about is true.
 func (l *Logged) scrapes(server int32, metric series.MetricID) (list []scraped, place int32, about bool) {
-	for _, h := range l.histograms() {
-		if h.Metric != metric || l.Set.Places[h.Place].Server != server {
+	for _, h := range l.counts()[server].histograms {
+		if h.Metric != metric {
 			continue
 		}
 		place = h.Place
-		sum := l.counter(func(x *series.Series) bool {
+		sum := l.counter(server, func(x *series.Series) bool {
 			return x.Place == h.Place && x.Label == h.Label && strings.HasSuffix(l.Set.Metric(x.Metric).Name, secondsOf[metric])
 		})
 		about = about || sum == nil
@@ -97,11 +119,11 @@ func middles(bounds, counts []float64) (took float64) {
 	return took
 }
 
-// counter adds up by how much some counters grew from scrape to scrape; nil without any. A counter that falls began anew.
-func (l *Logged) counter(is func(*series.Series) bool) (list []scraped) {
-	for i := range l.Set.List {
-		x := &l.Set.List[i]
-		if l.Set.Metric(x.Metric).Kind != series.Counter || !is(x) {
+// counter adds up by how much some counters of a server grew from scrape to scrape; nil without any. A counter that
+// falls began anew.
+func (l *Logged) counter(server int32, is func(*series.Series) bool) (list []scraped) {
+	for _, i := range l.counts()[server].counters {
+		if !is(&l.Set.List[i]) {
 			continue
 		}
 		var last series.Sample
@@ -122,9 +144,7 @@ func (l *Logged) counter(is func(*series.Series) bool) (list []scraped) {
 
 // counted adds up by bucket of the grid, of the scrape before, by how much the counters of a server grew whose names end so; nil without any.
 func (l *Logged) counted(server int32, name string) (out []float64) {
-	for _, x := range l.counter(func(x *series.Series) bool {
-		return l.Set.Places[x.Place].Server == server && strings.HasSuffix(l.Set.Metric(x.Metric).Name, ":"+name)
-	}) {
+	for _, x := range l.counter(server, func(x *series.Series) bool { return strings.HasSuffix(l.Set.Metric(x.Metric).Name, ":"+name) }) {
 		if b := l.Grid.Of(x.from); b >= 0 && b < l.Grid.N() {
 			if out == nil {
 				out = make([]float64, l.Grid.N())

@@ -28,8 +28,8 @@ type Logged struct {
 
 	names *naming.Names
 	opt   Options
-	// histograms are those of metrics, which several findings look at.
-	histograms func() []series.Histogram
+	// counts are what each server counts, which several findings look at.
+	counts func() []counts
 	// until is how exact stamps are at least, in ns.
 	within int64
 }
@@ -78,7 +78,7 @@ const minBucket = 2 * time.Second
 
 // Measure sums up what all inputs say.
 func Measure(set *series.Set, opt Options) *Logged {
-	l := &Logged{Set: set, opt: opt, histograms: sync.OnceValue(set.Histograms)}
+	l := &Logged{Set: set, opt: opt, counts: sync.OnceValue(func() []counts { return countsOf(set) })}
 	l.bounds(opt)
 	l.grid(opt)
 	l.names = set.Names()
