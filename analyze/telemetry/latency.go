@@ -22,6 +22,9 @@ const (
 	Slowed  = "slowed"
 )
 
+// Latencies are both.
+var Latencies = []string{Latency, Slowed}
+
 // secondsOf are how names of counters end that have the seconds of all observations of a histogram.
 var secondsOf = map[series.MetricID]string{
 	series.TTFT: "time_to_first_token_seconds_sum", series.ITL: "inter_token_latency_seconds_sum", series.TPOT: "time_per_output_token_seconds_sum",
