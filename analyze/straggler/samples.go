@@ -252,12 +252,11 @@ func (g *SyncSamples) Measure() []Lateness {
 	all := make([]Lateness, len(g.Names))
 	for r := range all {
 		all[r] = g.lateness(r, 0, len(g.SyncPoints))
-		all[r].Bulk = g.bulk(r, 0, len(g.SyncPoints))
 	}
 	return all
 }
 
-// lateness sums up a rank over the sync points [from, to), but for the bulk of what is lost.
+// lateness sums up a rank over the sync points [from, to).
 func (g *SyncSamples) lateness(rank, from, to int) Lateness {
 	var l Lateness
 	var late []int64

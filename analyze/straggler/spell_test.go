@@ -90,7 +90,7 @@ func TestBulk(t *testing.T) {
 		if got := g.Spells(); len(got) != 1 || got[0].Bulk != want || got[0].Lost != all {
 			t.Errorf("%d stalls: %+v, want %+v of %d ns", len(c.stalls), got, want, all)
 		}
-		if got := g.Measure()[1].Bulk; got != want {
+		if got := g.bulk(1, 0, 200); got != want {
 			t.Errorf("%d stalls: of the rank %+v, want %+v", len(c.stalls), got, want)
 		}
 	}

@@ -24,8 +24,9 @@ type Straggler struct {
 	Verb     string         // what a rank does there: "ends", "arrives"
 	Location place.Location // the rank; the zero value if it is none of a request.Set
 
-	// Lateness is of the time in which the rank is slow.
+	// Lateness is of the time in which the rank is slow, and Bulk of what the others lose then.
 	Lateness
+	Bulk Bulk
 	// Since is when it became slow, and Earliest and Latest bound that with a
 	// confidence of 95 %; zero if it always was. Until is when it was over; zero if it
 	// is not.
@@ -69,7 +70,6 @@ type Lateness struct {
 	Lost int64
 	// LostShare is Lost as part of the time of the others; NaN if that is unknown.
 	LostShare float64
-	Bulk      Bulk // of Lost
 }
 
 // Arrives is the verb for ranks that meet in the midst of their work.

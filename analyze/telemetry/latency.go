@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -59,6 +60,8 @@ type scraped struct {
 	n, took  float64
 }
 
+func byEnd(a, b scraped) int { return cmp.Compare(a.to, b.to) }
+
 // meanOf is that of several intervals, in s; NaN without an observation.
 func meanOf(list []scraped) float64 {
 	n, took := 0.0, 0.0
@@ -96,7 +99,7 @@ func (l *Logged) scrapes(server int32, metric series.MetricID) (list []scraped, 
 			list = append(list, x)
 		})
 	}
-	slices.SortStableFunc(list, func(a, b scraped) int { return int(max(-1, min(1, a.to-b.to))) })
+	slices.SortStableFunc(list, byEnd)
 	together := list[:0]
 	for _, x := range list { // several histograms of one server, such as one for each model
 		if n := len(together); n > 0 && together[n-1].to == x.to {
@@ -141,7 +144,7 @@ func (l *Logged) counter(server int32, is func(*series.Series) bool) (list []scr
 			last = s
 		}
 	}
-	slices.SortStableFunc(list, func(a, b scraped) int { return int(max(-1, min(1, a.to-b.to))) })
+	slices.SortStableFunc(list, byEnd)
 	return list
 }
 
@@ -221,25 +224,25 @@ func rose(list []scraped) (c changepoint.Change, ok bool) {
 func (l *Logged) Latencies() ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "latencies in metrics", Of: "interval", Needed: 4}
 	var out []finding.Finding
-	all := 0.0 // seconds of all requests
-	for server := range l.Set.Servers {
-		list, _, _ := l.scrapes(int32(server), series.E2E)
-		for i := range list {
-			all += list[i].took
-		}
-	}
-	for server := range l.Set.Servers {
-		var rises []rise
-		at := int32(-1)
+	all := 0.0                                                                         // seconds of all requests
+	rises, at := make([][]rise, len(l.Set.Servers)), make([]int32, len(l.Set.Servers)) // by server
+	for server := range rises {
 		for _, metric := range []series.MetricID{series.TTFT, series.ITL, series.TPOT, series.E2E} {
 			list, of, about := l.scrapes(int32(server), metric)
 			check.N = max(check.N, len(list))
+			if metric == series.E2E {
+				for i := range list {
+					all += list[i].took
+				}
+			}
 			if c, ok := rose(list); ok {
-				at, rises = of, append(rises, rise{metric, list, about, c, meanOf(list[:c.At]), meanOf(list[c.At:c.To])})
+				at[server], rises[server] = of, append(rises[server], rise{metric, list, about, c, meanOf(list[:c.At]), meanOf(list[c.At:c.To])})
 			}
 		}
-		if len(rises) > 0 {
-			out = append(out, l.latency(int32(server), at, rises, all))
+	}
+	for server := range rises {
+		if len(rises[server]) > 0 {
+			out = append(out, l.latency(int32(server), at[server], rises[server], all))
 		}
 	}
 	if check.N == 0 {
