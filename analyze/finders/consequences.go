@@ -3,6 +3,9 @@ package finders
 import (
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
+
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/collective"
@@ -16,7 +19,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
-	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -27,9 +29,9 @@ import (
 // are says more than where their time went.
 var consequences = []finding.Consequence{
 	{Cause: finding.Errors, CauseSubkind: requests.GivenUp, Effect: finding.Load, Subkinds: []string{""}, Later: true, Enough: askAgain},
-	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Load, Subkinds: []string{"", finding.Waits, telemetry.Demand}, AtPlaces: true, Around: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Load, Subkinds: []string{"", finding.Waits, slow.Demand}, AtPlaces: true, Around: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Start, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true},
-	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Stop, Effect: finding.Load, Subkinds: []string{"", finding.Waits, telemetry.Demand}, AtPlaces: true, Around: true, Costs: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Stop, Effect: finding.Load, Subkinds: []string{"", finding.Waits, slow.Demand}, AtPlaces: true, Around: true, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Imbalance, Subkinds: []string{""}},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Start, Effect: finding.Imbalance, Subkinds: []string{""}},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Stop, Effect: finding.Imbalance, Subkinds: []string{""}, Costs: true},
@@ -37,7 +39,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Hang, Effect: finding.Errors, Subkinds: []string{""}, SameRequests: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Hang, Effect: finding.Load, Subkinds: []string{"", finding.Waits}, Later: true, AtPlaces: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Hang, Effect: finding.Limit, Subkinds: serverlimit.Subkinds, Later: true},
-	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Load, Subkinds: []string{"", finding.Waits, telemetry.Demand}, AtPlaces: true, Around: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Load, Subkinds: []string{"", finding.Waits, slow.Demand}, AtPlaces: true, Around: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Imbalance, Subkinds: []string{""}},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Limit, Subkinds: serverlimit.Subkinds, Later: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Front, Subkinds: []string{serverlimit.Gateway}, Around: true, Enough: lasts, Costs: true},
@@ -48,27 +50,27 @@ var consequences = []finding.Consequence{
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: asTheClock, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Enough: asTheClock},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Imbalance, Subkinds: []string{""}, Enough: asTheClock},
-	{Cause: finding.Errors, CauseSubkind: telemetry.Died, Effect: finding.Lifecycle, Subkinds: telemetry.Gone, Elsewhere: true, Enough: afterItDied},
-	{Cause: finding.GPU, Effect: finding.Errors, Subkinds: []string{telemetry.Died, telemetry.Transfers}, Enough: afterXid, Costs: true},
-	{Cause: finding.GPU, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Hang, telemetry.Hang}, Enough: afterXid, Costs: true},
-	{Cause: finding.Transfer, CauseSubkind: telemetry.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", cause.Transfer.String()}, Around: true, Costs: true},
-	{Cause: finding.Transfer, CauseSubkind: telemetry.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", cause.Transfer.String()}},
-	{Cause: finding.Transfer, CauseSubkind: telemetry.SlowLink, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: asTransfers},
-	{Cause: finding.Errors, CauseSubkind: telemetry.Died, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Restart}, Around: true},
-	{Cause: finding.Errors, CauseSubkind: telemetry.Died, Effect: finding.Load, Subkinds: []string{"", finding.Waits, telemetry.Demand}, AtPlaces: true, Around: true},
-	{Cause: finding.Errors, CauseSubkind: telemetry.Died, Effect: finding.Imbalance, Subkinds: []string{""}, Around: true},
-	{Cause: finding.Transfer, CauseSubkind: telemetry.SlowLink, Effect: finding.Load, Subkinds: []string{"", finding.Waits}, Around: true},
-	{Cause: finding.Hang, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Hang, telemetry.Hang, telemetry.Taken + " Killed"}, Around: true, Enough: afterHang, Costs: true},
+	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Lifecycle, Subkinds: failed.Gone, Elsewhere: true, Enough: afterItDied},
+	{Cause: finding.GPU, Effect: finding.Errors, Subkinds: []string{failed.Died, failed.Transfers}, Enough: afterXid, Costs: true},
+	{Cause: finding.GPU, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Hang, failed.Hang}, Enough: afterXid, Costs: true},
+	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", cause.Transfer.String()}, Around: true, Costs: true},
+	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", cause.Transfer.String()}},
+	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: asTransfers},
+	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Restart}, Around: true},
+	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Load, Subkinds: []string{"", finding.Waits, slow.Demand}, AtPlaces: true, Around: true},
+	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Imbalance, Subkinds: []string{""}, Around: true},
+	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Load, Subkinds: []string{"", finding.Waits}, Around: true},
+	{Cause: finding.Hang, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Hang, failed.Hang, failed.Taken + " Killed"}, Around: true, Enough: afterHang, Costs: true},
 	{Cause: finding.Hang, Effect: finding.Change, Subkinds: []string{finding.Stalls}, Around: true, Enough: afterHang, Costs: true},
-	{Cause: finding.Hang, Effect: finding.Errors, Subkinds: []string{telemetry.Died, requests.GivenUp}, Around: true, Enough: afterHang, Costs: true},
+	{Cause: finding.Hang, Effect: finding.Errors, Subkinds: []string{failed.Died, requests.GivenUp}, Around: true, Enough: afterHang, Costs: true},
 	{Cause: finding.Front, Effect: finding.Tail, Subkinds: []string{cause.Router.String(), cause.Dispatch.String(), cause.Unaccounted.String()}},
 	{Cause: finding.Front, Effect: finding.Change, Subkinds: []string{change.TokenizingSubkind}},
 	{Cause: finding.Front, CauseSubkind: serverlimit.Tokenizer, Effect: finding.Tail, Subkinds: []string{cause.Return.String()}}, // it answers, too
 	{Cause: finding.Front, CauseSubkind: serverlimit.Answering, Effect: finding.Tail, Subkinds: []string{cause.Return.String()}},
 	{Cause: finding.Front, CauseSubkind: serverlimit.Answering, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: showsIn},
 	{Cause: finding.Front, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}, SameRequests: true},
-	{Cause: finding.Load, CauseSubkind: telemetry.Demand, Effect: finding.Limit, Subkinds: telemetry.Limits, Later: true, Costs: true},
-	{Cause: finding.Load, CauseSubkind: telemetry.Demand, Effect: finding.Memory, Subkinds: []string{""}, Later: true},
+	{Cause: finding.Load, CauseSubkind: slow.Demand, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Later: true, Costs: true},
+	{Cause: finding.Load, CauseSubkind: slow.Demand, Effect: finding.Memory, Subkinds: []string{""}, Later: true},
 	{Cause: finding.Slower, Effect: finding.Load, Subkinds: []string{finding.Waits}, Enough: asTokensTakeLonger, Costs: true},
 	{Cause: finding.Limit, Effect: finding.Load, Subkinds: []string{finding.Waits}},
 	{Cause: finding.Load, Effect: finding.Limit, Subkinds: serverlimit.Subkinds, Later: true},
@@ -87,13 +89,13 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Common, Effect: finding.Tail, Subkinds: cause.Names(), SameRequests: true},
 	{Cause: finding.Change, CauseSubkind: finding.StepYield, Effect: finding.Tail, Subkinds: []string{cause.Decode.String()}},
 	{Cause: finding.Slower, Effect: finding.Change, Subkinds: []string{change.Pace}, OnRanks: true},
-	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Limit, Subkinds: telemetry.Limits, Later: true, Costs: true},
+	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Later: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Load, Subkinds: []string{finding.Waits}, Later: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Slower, Subkinds: []string{""}, Later: true},
 	{Cause: finding.Change, CauseSubkind: finding.StepYield, Effect: finding.Slower, Subkinds: []string{""}, Later: true, Costs: true},
-	{Cause: finding.Change, CauseSubkind: finding.StepYield, Effect: finding.Limit, Subkinds: telemetry.Limits, Later: true, Costs: true},
+	{Cause: finding.Change, CauseSubkind: finding.StepYield, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Later: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.StepYield, Effect: finding.Load, Subkinds: []string{finding.Waits}, Later: true, Costs: true},
-	{Cause: finding.Change, CauseSubkind: telemetry.GraphedSteps, Effect: finding.Slower, Subkinds: []string{""}, Later: true, Costs: true},
+	{Cause: finding.Change, CauseSubkind: slow.GraphedSteps, Effect: finding.Slower, Subkinds: []string{""}, Later: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Tail, Subkinds: cause.Names()},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Change, Subkinds: []string{change.Pace}, Around: true, Enough: worksOff},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Load, Subkinds: append(cause.Names(), finding.Waits)},
@@ -118,25 +120,25 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Slower, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: avoided},
 	{Cause: finding.Transfer, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: avoided},
 	{Cause: finding.Imbalance, Effect: finding.Limit, Subkinds: serverlimit.Subkinds, OnRanks: true, Later: true, Enough: onThatRank, Costs: true},
-	{Cause: finding.Imbalance, Effect: finding.Limit, Subkinds: telemetry.Limits, OnRanks: true, Later: true, Enough: onThatRank, Costs: true},
+	{Cause: finding.Imbalance, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, OnRanks: true, Later: true, Enough: onThatRank, Costs: true},
 	{Cause: finding.Memory, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: asMemoryFills, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Change, Subkinds: []string{""}, Enough: asTheClock},
-	{Cause: finding.Load, Effect: finding.Change, Subkinds: telemetry.Latencies, Enough: since, Costs: true},
-	{Cause: finding.Limit, Effect: finding.Change, Subkinds: telemetry.Latencies, Enough: since, Costs: true},
-	{Cause: finding.Slower, Effect: finding.Change, Subkinds: telemetry.Latencies, Enough: since, Costs: true},
-	{Cause: finding.Memory, Effect: finding.Change, Subkinds: telemetry.Latencies, Enough: since, Costs: true},
-	{Cause: finding.Errors, Effect: finding.Change, Subkinds: telemetry.Latencies, Enough: since, Costs: true},
-	{Cause: finding.Lifecycle, Effect: finding.Change, Subkinds: telemetry.Latencies, Enough: since, Costs: true},
-	{Cause: finding.GPU, Effect: finding.Change, Subkinds: telemetry.Latencies, Enough: since, Costs: true},
-	{Cause: finding.Transfer, Effect: finding.Change, Subkinds: telemetry.Latencies, Enough: since, Costs: true},
-	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Change, Subkinds: telemetry.Latencies, Enough: since, Costs: true},
-	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Change, Subkinds: telemetry.Latencies, Enough: since, Costs: true},
-	{Cause: finding.Change, CauseSubkind: telemetry.Slowed, Effect: finding.Imbalance, Subkinds: []string{""}, OnRanks: true, Around: true, Enough: onThatRank},
-	{Cause: finding.Change, CauseSubkind: telemetry.Slowed, Effect: finding.Load, Subkinds: []string{finding.Waits}, Later: true, Costs: true},
+	{Cause: finding.Load, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
+	{Cause: finding.Limit, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
+	{Cause: finding.Slower, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
+	{Cause: finding.Memory, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
+	{Cause: finding.Errors, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
+	{Cause: finding.Lifecycle, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
+	{Cause: finding.GPU, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
+	{Cause: finding.Transfer, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
+	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
+	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
+	{Cause: finding.Change, CauseSubkind: slow.Slowed, Effect: finding.Imbalance, Subkinds: []string{""}, OnRanks: true, Around: true, Enough: onThatRank},
+	{Cause: finding.Change, CauseSubkind: slow.Slowed, Effect: finding.Load, Subkinds: []string{finding.Waits}, Later: true, Costs: true},
 	{Cause: finding.Host, Effect: finding.Slower, Subkinds: []string{""}, Enough: asTheHost},
 	{Cause: finding.Host, Effect: finding.Straggler, Subkinds: []string{""}, Enough: asTheHost},
 	{Cause: finding.Host, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: asTheHost},
-	{Cause: finding.Transfer, CauseSubkind: telemetry.SlowLink, Effect: finding.Common, Elsewhere: true, Enough: mostlyOf(cause.Transfer)},
+	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Common, Elsewhere: true, Enough: mostlyOf(cause.Transfer)},
 	{Cause: finding.Load, Effect: finding.Common, Enough: mostlyOf(cause.Queue)},
 	{Cause: finding.Load, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: showsIn, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Straggler, Subkinds: []string{""}, OnRanks: true, Enough: asItsClock, Costs: true},
@@ -229,7 +231,7 @@ func asTokensTakeLonger(waits, slower *finding.Finding) bool {
 // it fills before, with contexts that steps take longer for, and what was thrown out is computed again.
 func asMemoryFills(pace, retracted *finding.Finding) bool {
 	const fills = trace.Time(60e9)
-	return retracted.Metric.Name == telemetry.Retracted && pace.Since != 0 && pace.Since+pace.Within+fills >= retracted.Since &&
+	return retracted.Metric.Name == slow.Retracted && pace.Since != 0 && pace.Since+pace.Within+fills >= retracted.Since &&
 		(retracted.Until == 0 || pace.Since <= retracted.Until+fills)
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -26,8 +27,8 @@ type Event struct {
 	Line        int64
 }
 
-// apart is how far apart repetitions of an event are, for them to be several.
-const apart = 5 * 60 * 1e9
+// Apart is how far apart repetitions of an event are, for them to be several.
+const Apart = 5 * 60 * 1e9
 
 // group makes events of instants.
 func (l *Logged) group(opt Options) {
@@ -39,13 +40,13 @@ func (l *Logged) group(opt Options) {
 	last := map[key]int{}
 	for i := range l.Set.Instants {
 		x := &l.Set.Instants[i]
-		if x.Time != 0 && !opt.inside(x.Time) {
+		if x.Time != 0 && !opt.Inside(x.Time) {
 			continue
 		}
 		k := key{x.Kind, l.Set.Places[x.Place].Server, x.Text}
 		at, ok := last[k]
 		ends := x.Kind == series.Exception || x.Kind == series.OutOfMemory // once in each process
-		if !ok || x.Time-l.Events[at].Last > apart && !ends {
+		if !ok || x.Time-l.Events[at].Last > Apart && !ends {
 			at = len(l.Events)
 			last[k] = at
 			pos := l.Set.Pos(x)
@@ -65,9 +66,9 @@ func (l *Logged) group(opt Options) {
 func (l *Logged) Name(e *Event) string {
 	s := &l.Set.Servers[e.Server]
 	if len(e.Places) == 1 && l.Set.Places[e.Places[0]].Rank != trace.NoRank {
-		at := l.where(e.Places[0])
+		at := l.Where(e.Places[0])
 		if at.Rank.Known() == 0 {
-			return fmt.Sprintf("%s rank %d", host(s), at.Rank.Global)
+			return fmt.Sprintf("%s rank %d", Host(s), at.Rank.Global)
 		}
 		return at.String()
 	}
@@ -76,27 +77,27 @@ func (l *Logged) Name(e *Event) string {
 		var ranks []string
 		for _, p := range e.Places {
 			if r := l.Set.Places[p].Rank; r != trace.NoRank {
-				ranks = append(ranks, l.names.Short(r))
+				ranks = append(ranks, l.Names.Short(r))
 			}
 		}
 		slices.SortFunc(ranks, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })
 		if n := len(ranks); n > few {
-			return fmt.Sprintf("%d ranks of %s (%s to %s)", n, host(s), ranks[0], ranks[n-1])
+			return fmt.Sprintf("%d ranks of %s (%s to %s)", n, Host(s), ranks[0], ranks[n-1])
 		}
 		if len(ranks) > 0 {
-			return strings.Join(ranks, ", ") + " of " + host(s)
+			return strings.Join(ranks, ", ") + " of " + Host(s)
 		}
 	}
-	return host(s)
+	return Host(s)
 }
 
-// at is where an event is.
-func (l *Logged) at(e *Event) place.Location {
+// At is where an event is.
+func (l *Logged) At(e *Event) place.Location {
 	if len(e.Places) == 1 {
-		return l.where(e.Places[0])
+		return l.Where(e.Places[0])
 	}
 	s := &l.Set.Servers[e.Server]
-	return place.At(role(s), host(s), trace.NoRank, l.names)
+	return place.At(Role(s), Host(s), trace.NoRank, l.Names)
 }
 
 // when says when an event was.
@@ -105,9 +106,9 @@ func (e *Event) when() string {
 		return "at a time that is not told"
 	}
 	if e.N > 1 && e.Last > e.First {
-		return fmt.Sprintf("between %s and %s", clock(e.First), clock(e.Last))
+		return fmt.Sprintf("between %s and %s", words.TimeOfDay(e.First), words.TimeOfDay(e.Last))
 	}
-	return "at " + clock(e.First)
+	return "at " + words.TimeOfDay(e.First)
 }
 
 // Sentence says what happened.
@@ -118,6 +119,21 @@ func (l *Logged) Sentence(e *Event) string {
 	text := l.Name(e) + ": " + e.Text + " " + e.when()
 	if e.N > 1 {
 		text += fmt.Sprintf(" (%d times)", e.N)
+	}
+	return text
+}
+
+// clusterSentence says what Kubernetes says, and how often: of what it repeats, it keeps one event.
+func (l *Logged) clusterSentence(e *Event) string {
+	text, until, _ := strings.Cut(e.Text, " (until ")
+	if kind, rest, ok := strings.Cut(text, ": "); ok && kind == strings.ToLower(kind) {
+		text = rest
+	}
+	text = l.Name(e) + ": " + text + " " + e.when()
+	if e.Requests > 1 && until != "" && e.N == 1 {
+		text += fmt.Sprintf(", %d times until %s", e.Requests, strings.TrimSuffix(until, ")"))
+	} else if e.Requests > 1 {
+		text += fmt.Sprintf(" (%d times)", e.Requests)
 	}
 	return text
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/order"
@@ -26,12 +27,14 @@ type Logged struct {
 	Ranks    []Rank
 	Events   []Event
 
-	names *naming.Names
-	opt   Options
+	Names *naming.Names
+	Opt   Options
 	// counts are what each server counts, which several findings look at.
 	counts func() []counts
+	// scraped is what the histograms of each server counted.
+	scraped func() []map[series.MetricID]scrapes
 	// until is how exact stamps are at least, in ns.
-	within int64
+	Within int64
 }
 
 // A Rank is a place that logs batches: one for all ranks that share its DP rank.
@@ -41,29 +44,29 @@ type Rank struct {
 	// Lines is how many batches it logged, and From and To when.
 	Lines    int64
 	From, To trace.Time
-	place    int32                       // index into Set.Places
-	points   map[series.MetricID][]point // by bucket of the grid
-	// stretches are what it did between its lines; decodes is how many there were before some became one.
-	stretches []stretch
-	decodes   int
-	// takenIn returns the requests that it takes in by bucket, and the tokens of their prompts, which several findings
+	Place    int32                       // index into Set.Places
+	Points   map[series.MetricID][]Point // by bucket of the grid
+	// Stretches are what it did between its lines; decodes is how many there were before some became one.
+	Stretches []Stretch
+	Decodes   int
+	// TakenIn returns the requests that it takes in by bucket, and the tokens of their prompts, which several findings
 	// look at. They must not be modified.
-	takenIn func() (seqs, tokens []float64)
+	TakenIn func() (seqs, tokens []float64)
 	// Graphs is how many batches ran as a graph, and Plain how many did not.
 	Graphs, Plain int64
 }
 
-// A point is what the samples of a bucket say together.
-type point struct {
-	n         int
-	sum, most float64
+// A Point is what the samples of a bucket say together.
+type Point struct {
+	N         int
+	Sum, Most float64
 }
 
-func (p point) mean() float64 {
-	if p.n == 0 {
+func (p Point) Mean() float64 {
+	if p.N == 0 {
 		return math.NaN()
 	}
-	return p.sum / float64(p.n)
+	return p.Sum / float64(p.N)
 }
 
 // Options say what is looked at.
@@ -78,17 +81,18 @@ const minBucket = 2 * time.Second
 
 // Measure sums up what all inputs say.
 func Measure(set *series.Set, opt Options) *Logged {
-	l := &Logged{Set: set, opt: opt, counts: sync.OnceValue(func() []counts { return countsOf(set) })}
+	l := &Logged{Set: set, Opt: opt, counts: sync.OnceValue(func() []counts { return countsOf(set) })}
+	l.scraped = sync.OnceValue(l.scrapesOf)
 	l.bounds(opt)
 	l.grid(opt)
-	l.names = set.Names()
+	l.Names = set.Names()
 	l.measureRanks(opt)
 	l.group(opt)
 	return l
 }
 
-// inside reports whether a time is one that is looked at.
-func (o *Options) inside(t trace.Time) bool {
+// Inside reports whether a time is one that is looked at.
+func (o *Options) Inside(t trace.Time) bool {
 	return (o.From == 0 || t >= o.From) && (o.To == 0 || t <= o.To)
 }
 
@@ -97,21 +101,21 @@ func (l *Logged) bounds(opt Options) {
 		if !slices.Contains(series.Batches, l.Set.List[i].Metric) {
 			continue
 		}
-		if from, to, within := l.Set.Extent(i); from != 0 && opt.inside(from) && opt.inside(to) {
+		if from, to, within := l.Set.Extent(i); from != 0 && opt.Inside(from) && opt.Inside(to) {
 			if l.From == 0 || from < l.From {
 				l.From = from
 			}
-			l.To, l.within = max(l.To, to), max(l.within, within)
+			l.To, l.Within = max(l.To, to), max(l.Within, within)
 			continue
 		}
 		for x := range l.Set.Each(i) {
-			if !opt.inside(x.Time) {
+			if !opt.Inside(x.Time) {
 				continue
 			}
 			if l.From == 0 || x.Time < l.From {
 				l.From = x.Time
 			}
-			l.To, l.within = max(l.To, x.Time), max(l.within, x.Within())
+			l.To, l.Within = max(l.To, x.Time), max(l.Within, x.Within())
 		}
 	}
 }
@@ -133,8 +137,8 @@ func (l *Logged) grid(opt Options) {
 	l.Grid = load.NewGrid(recorded, bucket)
 }
 
-// start is when a bucket begins, or what there is begins in it, or had ended before it.
-func (l *Logged) start(b int) trace.Time { return min(max(l.Grid.Start(b), l.From), l.To) }
+// Start is when a bucket begins, or what there is begins in it, or had ended before it.
+func (l *Logged) Start(b int) trace.Time { return min(max(l.Grid.Start(b), l.From), l.To) }
 
 // period is how far apart lines or scrapes are that come at even times, as those of vLLM and of Prometheus, which stand for
 // the time between them: 0 where those of any place do not.
@@ -148,7 +152,7 @@ func (l *Logged) period() time.Duration {
 		var gaps []float64
 		last := trace.Time(0)
 		for x := range l.Set.Each(i) {
-			if !l.opt.inside(x.Time) {
+			if !l.Opt.Inside(x.Time) {
 				continue
 			}
 			if last != 0 && x.Time > last {
@@ -158,7 +162,7 @@ func (l *Logged) period() time.Duration {
 				break
 			}
 		}
-		usual, even := middle(gaps), 0
+		usual, even := Middle(gaps), 0
 		for _, g := range gaps {
 			if math.Abs(g-usual) <= usual/4 {
 				even++
@@ -174,8 +178,8 @@ func (l *Logged) period() time.Duration {
 	return shortest
 }
 
-// role is what a server does, as far as that is known: of one that nothing is told of, all.
-func role(s *series.Server) request.Role {
+// Role is what a server does, as far as that is known: of one that nothing is told of, all.
+func Role(s *series.Server) request.Role {
 	if s.Role == "" {
 		return request.Unified
 	}
@@ -185,14 +189,14 @@ func role(s *series.Server) request.Role {
 	return request.Other
 }
 
-// host is what a server is called.
-func host(s *series.Server) string { return s.Called() }
+// Host is what a server is called.
+func Host(s *series.Server) string { return s.Called() }
 
-// where is the place of an index of Set.Places.
-func (l *Logged) where(i int32) place.Location {
+// Where is the place of an index of Set.Places.
+func (l *Logged) Where(i int32) place.Location {
 	p := &l.Set.Places[i]
 	s := &l.Set.Servers[p.Server]
-	return place.At(role(s), host(s), p.Rank, l.names)
+	return place.At(Role(s), Host(s), p.Rank, l.Names)
 }
 
 // measureRanks sums up the samples of each rank by bucket.
@@ -202,8 +206,8 @@ func (l *Logged) measureRanks(opt Options) {
 		if s := &l.Set.List[i]; slices.Contains(series.Batches, s.Metric) && l.Set.N(i) > 0 && s.Label == 0 {
 			if _, ok := of[s.Place]; !ok {
 				of[s.Place] = len(l.Ranks)
-				r := Rank{Where: l.where(s.Place), Server: l.Set.Places[s.Place].Server, points: map[series.MetricID][]point{}, place: s.Place}
-				r.stretches, r.decodes = l.stretches(s.Place, opt)
+				r := Rank{Where: l.Where(s.Place), Server: l.Set.Places[s.Place].Server, Points: map[series.MetricID][]Point{}, Place: s.Place}
+				r.Stretches, r.Decodes = l.stretches(s.Place, opt)
 				l.Ranks = append(l.Ranks, r)
 			}
 		}
@@ -220,17 +224,17 @@ func (l *Logged) measureRanks(opt Options) {
 	})
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
-		r.takenIn = sync.OnceValues(func() (seqs, tokens []float64) { return l.takenIn(r) })
+		r.TakenIn = sync.OnceValues(func() (seqs, tokens []float64) { return l.takenIn(r) })
 	}
 }
 
 // sum adds the samples of a series to a rank.
 func (l *Logged) sum(r *Rank, i int, opt Options) {
 	metric := l.Set.List[i].Metric
-	points := order.Memo(r.points, metric, func() []point { return make([]point, l.Grid.N()) })
+	points := order.Memo(r.Points, metric, func() []Point { return make([]Point, l.Grid.N()) })
 	line := slices.Contains(series.Batches[:2], metric)
 	for x := range l.Set.Each(i) {
-		if !opt.inside(x.Time) {
+		if !opt.Inside(x.Time) {
 			continue
 		}
 		if metric == series.Graphed {
@@ -240,7 +244,7 @@ func (l *Logged) sum(r *Rank, i int, opt Options) {
 				r.Plain++
 			}
 		}
-		if line && (metric == series.Running || r.points[series.Running] == nil) {
+		if line && (metric == series.Running || r.Points[series.Running] == nil) {
 			r.Lines++
 		}
 		if r.From == 0 || x.Time < r.From {
@@ -249,22 +253,22 @@ func (l *Logged) sum(r *Rank, i int, opt Options) {
 		r.To = max(r.To, x.Time)
 		if b := l.Grid.Of(x.Time); b >= 0 && b < len(points) {
 			p := &points[b]
-			p.n++
-			p.sum += x.Value
-			if p.n == 1 || x.Value > p.most {
-				p.most = x.Value
+			p.N++
+			p.Sum += x.Value
+			if p.N == 1 || x.Value > p.Most {
+				p.Most = x.Value
 			}
 		}
 	}
 }
 
-// has reports whether a rank logs a metric.
-func (r *Rank) has(m series.MetricID) bool { return r.points[m] != nil }
+// Has reports whether a rank logs a metric.
+func (r *Rank) Has(m series.MetricID) bool { return r.Points[m] != nil }
 
 // total is the sum of all samples of a metric, and how many there are.
 func (r *Rank) total(m series.MetricID) (sum float64, n int) {
-	for _, p := range r.points[m] {
-		sum, n = sum+p.sum, n+p.n
+	for _, p := range r.Points[m] {
+		sum, n = sum+p.Sum, n+p.N
 	}
 	return sum, n
 }
@@ -281,9 +285,9 @@ func (r *Rank) Mean(m series.MetricID) float64 {
 // Most is the highest sample of a metric; NaN without any.
 func (r *Rank) Most(m series.MetricID) float64 {
 	most := math.NaN()
-	for _, p := range r.points[m] {
-		if p.n > 0 && !(most >= p.most) {
-			most = p.most
+	for _, p := range r.Points[m] {
+		if p.N > 0 && !(most >= p.Most) {
+			most = p.Most
 		}
 	}
 	return most
@@ -298,25 +302,57 @@ func (r *Rank) Total(m series.MetricID) float64 {
 	return sum
 }
 
-// curve is a metric over time: its mean by bucket, its sum if it is of amounts; NaN where
+// Curve is a metric over time: its mean by bucket, its sum if it is of amounts; NaN where
 // nothing was logged, 0 of an amount.
-func (l *Logged) curve(r *Rank, m series.MetricID) []float64 {
+func (l *Logged) Curve(r *Rank, m series.MetricID) []float64 {
 	out := make([]float64, l.Grid.N())
 	amount := l.Set.Metric(m).Kind == series.Amount
-	points := r.points[m]
+	points := r.Points[m]
 	for b := range out {
 		switch {
 		case points == nil && !amount:
 			out[b] = math.NaN()
 		case points == nil:
 		case amount:
-			out[b] = points[b].sum
+			out[b] = points[b].Sum
 		default:
-			out[b] = points[b].mean()
+			out[b] = points[b].Mean()
 		}
 	}
 	return out
 }
 
-// seconds is how long the batches were logged.
-func (l *Logged) seconds() float64 { return float64(l.To-l.From) / 1e9 }
+// Seconds is how long the batches were logged.
+func (l *Logged) Seconds() float64 { return float64(l.To-l.From) / 1e9 }
+
+// MostQueued is how many requests wait at most.
+func (r *Rank) MostQueued() float64 { return r.Most(series.Queued) }
+
+func Zero(v float64) float64 {
+	if math.IsNaN(v) {
+		return 0
+	}
+	return v
+}
+
+// Middle is the median of the values that are numbers.
+func Middle(list []float64) float64 {
+	s := slices.DeleteFunc(slices.Clone(list), math.IsNaN)
+	if len(s) == 0 {
+		return math.NaN()
+	}
+	return order.SortedMedian(s)
+}
+
+// JudgedLogs says how many logs there were to look at: records of requests are none.
+func (l *Logged) JudgedLogs(what string) finding.Check {
+	j := finding.Check{What: what, Of: "log", N: l.Set.Logs(), Needed: 1}
+	if j.N == 0 {
+		j.Reason = "no input is the log of a server"
+	}
+	return j
+}
+
+// Full is from which usage on, in %, a KV cache has no room for one more request of usual size:
+// SGLang keeps a part for the tokens that running requests will still give.
+const Full = 90

@@ -30,7 +30,7 @@ type Metrics struct {
 // MeasureMetrics finds the series that are to be shown, and when they were measured.
 func MeasureMetrics(set *series.Set, opt Options) *Metrics {
 	m := &Metrics{Set: set, opt: opt, names: set.Names()}
-	ranks := map[int32]bool{} // places of which [Logged] tells the metrics in timed
+	ranks := map[int32]bool{} // places of which [Logged] tells the metrics in its timeline
 	for i := range set.List {
 		if x := &set.List[i]; slices.Contains(series.Batches, x.Metric) && set.N(i) > 0 {
 			ranks[x.Place] = true
@@ -48,7 +48,7 @@ func MeasureMetrics(set *series.Set, opt Options) *Metrics {
 		buckets := kind == series.Bucket
 		seen, last := 0, trace.Time(0)
 		for p := range set.Each(i) {
-			if !opt.inside(p.Time) {
+			if !opt.Inside(p.Time) {
 				continue
 			}
 			if from == 0 || p.Time < from {
@@ -130,7 +130,7 @@ func (m *Metrics) points(i int) []metricPoint {
 	counts := m.Set.Metric(m.Set.List[i].Metric).Kind == series.Counter
 	var last series.Sample
 	for p := range m.Set.Each(i) {
-		if !m.opt.inside(p.Time) {
+		if !m.opt.Inside(p.Time) {
 			continue
 		}
 		value := p.Value

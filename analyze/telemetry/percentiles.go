@@ -41,7 +41,7 @@ func (m *Metrics) counted(every bool) (list []*bucketCounts) {
 		}
 		what := fmt.Sprint(name, "\x00", where, h.Bounds)
 		m.Set.Grown(&h, func(from, to trace.Time, counts []float64) {
-			if !m.opt.inside(to) || from != 0 && !m.opt.inside(from) {
+			if !m.opt.Inside(to) || from != 0 && !m.opt.Inside(from) {
 				return
 			}
 			k := key{what, from == 0, 0}

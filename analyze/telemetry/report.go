@@ -32,7 +32,7 @@ func (l *Logged) RankReport() *table.Table {
 	}
 	fields := []table.Field[*Rank]{
 		table.TextColumn("rank", "as its log calls it: one stands for all ranks of its DP rank", func(r **Rank) string { return (*r).Where.String() }),
-		table.TextColumn("server", "its log, or its pod", func(r **Rank) string { return host(&l.Set.Servers[(*r).Server]) }),
+		table.TextColumn("server", "its log, or its pod", func(r **Rank) string { return Host(&l.Set.Servers[(*r).Server]) }),
 		table.CountColumn("batches", "lines of batches; a decode server logs one of 40", func(r **Rank) int64 { return (*r).Lines }),
 		number("running", "requests that run, mean of the lines", func(r *Rank) float64 { return r.Mean(series.Running) }),
 		number("most_running", "the most of them", func(r *Rank) float64 { return r.Most(series.Running) }),
@@ -138,7 +138,7 @@ func (l *Logged) TimeReport() *table.Table {
 		for i := range l.Ranks {
 			r := &l.Ranks[i]
 			for _, m := range series.Batches {
-				if p := r.points[m]; p != nil && p[b].n > 0 {
+				if p := r.Points[m]; p != nil && p[b].N > 0 {
 					rows = append(rows, timeRow{r, b})
 					break
 				}
@@ -155,16 +155,16 @@ func (l *Logged) TimeReport() *table.Table {
 			doc += ", the most"
 		}
 		value := func(r *timeRow) float64 {
-			points := r.rank.points[m.metric]
+			points := r.rank.Points[m.metric]
 			switch {
-			case points == nil || points[r.b].n == 0:
+			case points == nil || points[r.b].N == 0:
 				return math.NaN()
 			case m.most:
-				return points[r.b].most
+				return points[r.b].Most
 			case l.Set.Metric(m.metric).Kind == series.Amount:
-				return points[r.b].sum
+				return points[r.b].Sum
 			}
-			return points[r.b].mean()
+			return points[r.b].Mean()
 		}
 		if l.Set.Metric(m.metric).Unit == "%" {
 			fields = append(fields, table.ShareColumn(m.name, doc, func(r *timeRow) float64 { return value(r) / 100 }))
@@ -177,16 +177,16 @@ func (l *Logged) TimeReport() *table.Table {
 
 // Write draws what ranks log over time as text.
 func (l *Logged) Write(w io.Writer, style table.Style) error {
-	d := load.Drawing{Buckets: l.Grid.N(), Time: func(b int) string { return clock(l.Grid.Start(b)) }}
+	d := load.Drawing{Buckets: l.Grid.N(), Time: func(b int) string { return words.TimeOfDay(l.Grid.Start(b)) }}
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
 		var list []load.Curve
 		for _, m := range timed {
-			if m.most || !r.has(m.metric) {
+			if m.most || !r.Has(m.metric) {
 				continue
 			}
 			of := l.Set.Metric(m.metric)
-			values := l.curve(r, m.metric)
+			values := l.Curve(r, m.metric)
 			if of.Kind == series.Amount {
 				for b := range values {
 					values[b] /= float64(l.Grid.Bucket) / 1e9
@@ -231,8 +231,8 @@ func (l *Logged) Words() string {
 	return text + l.zoneWords()
 }
 
-// unknownWords say that there may be failures in words that nobody knows.
-func (l *Logged) unknownWords() string {
+// UnknownWords say that there may be failures in words that nobody knows.
+func (l *Logged) UnknownWords() string {
 	n := 0
 	for i := range l.Set.Sources {
 		if s := &l.Set.Sources[i]; s.IsLog() && s.FirstOther > 0 {
@@ -290,21 +290,21 @@ func (l *Logged) LoadWords() string {
 	switch {
 	case len(l.Ranks) == 0:
 		return ""
-	case l.seconds() <= 0:
+	case l.Seconds() <= 0:
 		return l.momentWords()
 	}
 	tokens := 0.0
 	var running, queued, usage known
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
-		tokens += zero(r.Total(series.NewTokens))
+		tokens += Zero(r.Total(series.NewTokens))
 		running.most(r.Most(series.Running))
-		queued.most(r.mostQueued())
+		queued.most(r.MostQueued())
 		usage.most(r.Most(series.KVUsage))
 	}
 	var parts []string
 	if tokens > 0 {
-		parts = append(parts, fmt.Sprintf("%s prompt tokens computed (%s a second)", words.Thousands(int64(tokens)), words.ThreeDigits(tokens/l.seconds())))
+		parts = append(parts, fmt.Sprintf("%s prompt tokens computed (%s a second)", words.Thousands(int64(tokens)), words.ThreeDigits(tokens/l.Seconds())))
 	}
 	if most := loadWords(running, queued, usage, ""); most != "" {
 		parts = append(parts, "at most "+most+" on a rank")
@@ -355,15 +355,15 @@ func (l *Logged) momentWords() string {
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
 		running.add(r.Most(series.Running))
-		queued.add(r.mostQueued())
+		queued.add(r.MostQueued())
 		usage.most(r.Most(series.KVUsage))
-		if zero(r.mostQueued()) > zero(top.mostQueued()) {
+		if Zero(r.MostQueued()) > Zero(top.MostQueued()) {
 			top = r
 		}
 	}
 	where := ""
 	if len(l.Ranks) > 1 && queued.v > 0 {
-		where = fmt.Sprintf(" (%.0f of them on %s)", top.mostQueued(), top.Where.String())
+		where = fmt.Sprintf(" (%.0f of them on %s)", top.MostQueued(), top.Where.String())
 	}
 	load := loadWords(running, queued, usage, where)
 	if load == "" {

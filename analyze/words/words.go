@@ -262,6 +262,9 @@ func At(t trace.Time, layout string) string {
 	return c.Format(layout)
 }
 
+// TimeOfDay prints a time to the second, as stamps of logs are: "15:04:05".
+func TimeOfDay(t trace.Time) string { return At(t, "15:04:05") }
+
 // Instant writes t to the nanosecond, with its date and the offset from UTC.
 func Instant(t trace.Time) string {
 	return Clock(t).Format("2006-01-02T15:04:05.000000000Z07:00")

@@ -1,8 +1,10 @@
-package telemetry
+package slow
 
 import (
 	"fmt"
 	"math"
+
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -31,31 +33,31 @@ const SlowLink = "link"
 
 // PiledUp finds prefill servers whose KV transfers take longer from some time on, by how many there are
 // at a time and how many come: Little's law.
-func (l *Logged) PiledUp() ([]finding.Finding, finding.Check) {
+func PiledUp(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "logged KV transfers", Of: "prefill line", Needed: fewBuckets * fewLines}
 	var out []finding.Finding
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
-		if !r.has(series.Sending) {
+		if !r.Has(series.Sending) {
 			continue
 		}
-		list := l.sentBy(r)
+		list := sentBy(l, r)
 		check.N += fewLines * len(list)
-		if f, ok := l.slowLink(r, list); ok {
+		if f, ok := slowLink(l, r, list); ok {
 			out = append(out, f)
 		}
 	}
 	if check.N == 0 {
 		check.Reason = "no log is of a prefill server that sends KV caches"
 	}
-	return l.alike(out), check
+	return alike(l, out), check
 }
 
 // sentBy sums up the lines of a prefill server by fewLines.
-func (l *Logged) sentBy(r *Rank) (list []sent) {
+func sentBy(l *telemetry.Logged, r *telemetry.Rank) (list []sent) {
 	var came []float64
 	for i := range l.Set.List {
-		if s := &l.Set.List[i]; s.Place == r.place && s.Metric == series.NewSeqs {
+		if s := &l.Set.List[i]; s.Place == r.Place && s.Metric == series.NewSeqs {
 			for x := range l.Set.Each(i) {
 				came = append(came, x.Value)
 			}
@@ -63,7 +65,7 @@ func (l *Logged) sentBy(r *Rank) (list []sent) {
 	}
 	k := 0
 	for i := range l.Set.List {
-		if s := &l.Set.List[i]; s.Place != r.place || s.Metric != series.Sending {
+		if s := &l.Set.List[i]; s.Place != r.Place || s.Metric != series.Sending {
 			continue
 		}
 		for x := range l.Set.Each(i) {
@@ -86,7 +88,7 @@ func (l *Logged) sentBy(r *Rank) (list []sent) {
 }
 
 // slowLink finds since when transfers of a server take longer.
-func (l *Logged) slowLink(r *Rank, list []sent) (f finding.Finding, ok bool) {
+func slowLink(l *telemetry.Logged, r *telemetry.Rank, list []sent) (f finding.Finding, ok bool) {
 	if len(list) < fewBuckets {
 		return f, false
 	}
@@ -127,7 +129,7 @@ func (l *Logged) slowLink(r *Rank, list []sent) (f finding.Finding, ok bool) {
 		}
 		// What is in flight shows it as lines come, and no sooner than a transfer takes.
 		f.Within = max(list[min(c.Last, len(list)-1)].at-f.Since, f.Since-list[max(0, c.First-1)].at) + trace.Time(after*1e9)
-		f.Text = fmt.Sprintf("since %s, a KV transfer from %s takes about %s, %s before", clock(f.Since), r.Where.String(), words.Nearly(int64(after*1e9)), words.Nearly(int64(before*1e9)))
+		f.Text = fmt.Sprintf("since %s, a KV transfer from %s takes about %s, %s before", words.TimeOfDay(f.Since), r.Where.String(), words.Nearly(int64(after*1e9)), words.Nearly(int64(before*1e9)))
 		f.Evidence = append(f.Evidence, finding.Sentence("when a prefill begins, %s requests have their KV cache sent, %s before; %s a second are taken in, %s before: how many there are, by how many come",
 			words.ThreeDigits(many), words.ThreeDigits(few), words.ThreeDigits(rate), words.ThreeDigits(usual)))
 		return f, true

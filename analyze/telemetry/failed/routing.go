@@ -1,10 +1,13 @@
-package telemetry
+package failed
 
 import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
+
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -14,12 +17,12 @@ const Unrouted = "unrouted"
 
 // An outage is what a router says of a server until it sends to it again.
 type outage struct {
-	events []*Event
-	back   *Event // nil if nothing says that it came back
+	events []*telemetry.Event
+	back   *telemetry.Event // nil if nothing says that it came back
 }
 
 // Routing finds servers that a router took out, or that did not answer it, and since when.
-func (l *Logged) Routing() ([]finding.Finding, finding.Check) {
+func Routing(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "servers that a router sends nothing to", Of: "event", Needed: 1, Reason: "the input has no log of a router that says anything of servers"}
 	open := map[int32]*outage{}
 	var all []*outage
@@ -43,13 +46,13 @@ func (l *Logged) Routing() ([]finding.Finding, finding.Check) {
 	}
 	var out []finding.Finding
 	for _, o := range all {
-		out = append(out, l.outage(o))
+		out = append(out, takenOut(l, o))
 	}
 	return out, check
 }
 
-// outage is about a server. What took it out leads, and what came before is why.
-func (l *Logged) outage(o *outage) finding.Finding {
+// takenOut is about a server. What took it out leads, and what came before is why.
+func takenOut(l *telemetry.Logged, o *outage) finding.Finding {
 	lead, failed := o.events[0], false
 	for _, e := range o.events {
 		removed := strings.HasPrefix(e.Text, "is removed")
@@ -58,7 +61,7 @@ func (l *Logged) outage(o *outage) finding.Finding {
 		}
 		failed = failed || !removed || strings.HasSuffix(e.Text, "failed")
 	}
-	f := l.failure(lead, Unrouted)
+	f := failure(l, lead, Unrouted)
 	if s := &l.Set.Servers[lead.Server]; s.Address != "" && s.Address != s.Called() {
 		f.Evidence = append(f.Evidence, finding.Sentence("it listens at %s", s.Address))
 	}
@@ -73,7 +76,7 @@ func (l *Logged) outage(o *outage) finding.Finding {
 	switch {
 	case o.back != nil:
 		f.Until, f.Cost = o.back.First, part(o.back.First)
-		f.Text += ", until " + clock(o.back.First)
+		f.Text += ", until " + words.TimeOfDay(o.back.First)
 		f.Evidence = append(f.Evidence, finding.Sentence("%s", l.Sentence(o.back)))
 	case !failed: // somebody took it out
 		f.Severity, f.Cost = finding.Info, 0
@@ -95,5 +98,5 @@ const least = 0.001
 
 // isChecked reports whether health checks of a server failed.
 func isChecked(o *outage) bool {
-	return slices.ContainsFunc(o.events, func(e *Event) bool { return strings.Contains(e.Text, "health check") })
+	return slices.ContainsFunc(o.events, func(e *telemetry.Event) bool { return strings.Contains(e.Text, "health check") })
 }

@@ -1,4 +1,4 @@
-package telemetry_test
+package slow_test
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
+
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/serverlog"
 	"github.com/sgtrace/sgtrace/profile/flight"
@@ -78,7 +80,7 @@ func TestRunningRequestsGrow(t *testing.T) {
 					}
 				}
 			}
-			found, _ := measured(t, text.String()).Changes()
+			found, _ := slow.Changes(measured(t, text.String()))
 			said := ""
 			for _, f := range found {
 				said += f.Text
@@ -113,7 +115,7 @@ func TestQueueGrowsFromTheBeginning(t *testing.T) {
 				fmt.Fprintf(&text, "[%s TP0] Prefill batch, #new-seq: 1, #new-token: 1, #cached-token: 0, token usage: 0.00, #running-req: 0, #queue-req: 0, #prealloc-req: %d, #inflight-req: 1, \n",
 					begin.Add(time.Duration(i)*time.Second).Format(time.DateTime), test.queued(i))
 			}
-			list, _ := measured(t, text.String()).Changes()
+			list, _ := slow.Changes(measured(t, text.String()))
 			said := ""
 			for i := range list {
 				said += list[i].Text
@@ -142,7 +144,7 @@ func TestRetractionSaysWhatTokensTook(t *testing.T) {
 		for range 5 {
 			fmt.Fprintf(&text, batch, stamp(), 400)
 		}
-		found, _ := measured(t, text.String()).Retractions()
+		found, _ := slow.Retractions(measured(t, text.String()))
 		if len(found) != 1 {
 			t.Fatalf("%v: %d findings", test.before, len(found))
 		}
@@ -175,7 +177,7 @@ func TestSlowAgainAndAgain(t *testing.T) {
 					begin.Add(time.Duration(i)*time.Second).Format(time.DateTime), running, 1800*running, running*speed)
 			}
 			said := ""
-			found, _ := measured(t, text.String()).Slower()
+			found, _ := slow.Slower(measured(t, text.String()))
 			for _, f := range found {
 				said += f.Text
 			}
@@ -203,7 +205,7 @@ func TestDraftsAreOfTheEngineBefore(t *testing.T) {
 			fmt.Fprintf(&text, "(APIServer pid=41) INFO %s [metrics.py:120] SpecDecoding metrics: Mean acceptance length: %.2f, Accepted throughput: 15.58 tokens/s, Drafted throughput: 28.77 tokens/s, Accepted: 156 tokens, Drafted: 288 tokens, Per-position acceptance rate: 0.639, 0.444, Avg Draft acceptance rate: 48.6%%\n", stamp, accepted)
 		}
 	}
-	found, _ := measured(t, text.String()).Worsened()
+	found, _ := slow.Worsened(measured(t, text.String()))
 	if len(found) != 1 || found[0].At.Rank.DP != 0 || !strings.Contains(found[0].Text, "1.20 tokens come out of a decode step of DP0, 2.60 before") {
 		t.Errorf("found %+v", found)
 	}
@@ -221,7 +223,7 @@ func TestWhatRequestsOfDecodeServersWaitFor(t *testing.T) {
 			fmt.Fprintf(&text, "[%s TP0] Decode batch, #running-req: 40, #token: 9000, token usage: %.2f, pre-allocated usage: 0.00, #prealloc-req: %d, #transfer-req: 3, #retracted-req: 0, cuda graph: True, gen throughput (token/s): 1600.00, #queue-req: 0, \n",
 				begin.Add(time.Duration(i)*time.Second).Format(time.DateTime), test.usage, 50*(i/100))
 		}
-		found, _ := measured(t, text.String()).Changes()
+		found, _ := slow.Changes(measured(t, text.String()))
 		if len(found) != 1 || !strings.Contains(found[0].Text, test.want) {
 			t.Errorf("usage %v: found %+v", test.usage, found)
 		}

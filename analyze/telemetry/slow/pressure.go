@@ -1,9 +1,11 @@
-package telemetry
+package slow
 
 import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -13,25 +15,21 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 )
 
-// full is from which usage on, in %, a KV cache has no room for one more request of usual size:
-// SGLang keeps a part for the tokens that running requests will still give.
-const full = 90
-
 // fewLimited is in how many intervals that follow each other a queue must be there to be more than a few requests
 // that came together, or the wait for a long prompt.
 const fewLimited = 4
 
 // Limits finds what ranks have no more of while requests wait: KV cache, or places in the batch.
-func (l *Logged) Limits() ([]finding.Finding, finding.Check) {
-	check := l.check("logged limits of servers")
+func Limits(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
+	check := check(l, "logged limits of servers")
 	var out []finding.Finding
 	if l.Grid.N() < fewBuckets {
 		return nil, check
 	}
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
-		full, noRoom := l.noRoom(r)
-		most, stuck := l.stuck(r)
+		full, noRoom := noRoom(l, r)
+		most, stuck := stuck(l, r)
 		switch {
 		case stuck && noRoom && most.Cost > 2*full.Cost: // it became full on the way
 			most.Evidence = []finding.Evidence{finding.Sentence("%s", full.Text)}
@@ -41,12 +39,12 @@ func (l *Logged) Limits() ([]finding.Finding, finding.Check) {
 		case stuck:
 			out = append(out, most)
 		default:
-			if f, ok := l.prefillBound(r); ok {
+			if f, ok := prefillBound(l, r); ok {
 				out = append(out, f)
 			}
 		}
 	}
-	return l.alike(out), check
+	return alike(l, out), check
 }
 
 // Subkinds of findings of limits.
@@ -56,11 +54,11 @@ const (
 	prefillSubkind = "prefill"
 )
 
-// Limits are the subkinds of findings of limits.
-var Limits = []string{kvSubkind, runningSubkind, prefillSubkind}
+// LimitSubkinds are the subkinds of findings of limits.
+var LimitSubkinds = []string{kvSubkind, runningSubkind, prefillSubkind}
 
 // alike makes one finding of those of one subkind on several ranks of a role.
-func (l *Logged) alike(list []finding.Finding) (out []finding.Finding) {
+func alike(l *telemetry.Logged, list []finding.Finding) (out []finding.Finding) {
 	for _, f := range list {
 		k := slices.IndexFunc(out, func(o finding.Finding) bool { return o.Subkind == f.Subkind && o.At.Role == f.At.Role })
 		if k < 0 {
@@ -85,10 +83,10 @@ func (l *Logged) alike(list []finding.Finding) (out []finding.Finding) {
 // them follow each other, and which are the first and the last one.
 type lasting struct{ n, all, inARow, first, last int }
 
-func (l *Logged) during(r *Rank, holds func(b int) bool) (d lasting) {
+func during(l *telemetry.Logged, r *telemetry.Rank, holds func(b int) bool) (d lasting) {
 	row := 0
 	for b := range l.Grid.N() {
-		if p := r.points[series.Queued]; p == nil || p[b].n == 0 {
+		if p := r.Points[series.Queued]; p == nil || p[b].N == 0 {
 			continue
 		}
 		d.all++
@@ -106,39 +104,36 @@ func (l *Logged) during(r *Rank, holds func(b int) bool) (d lasting) {
 }
 
 // span says when buckets were.
-func (l *Logged) span(d lasting) string {
-	from, to := clock(l.start(d.first)), clock(l.start(d.last+1))
+func span(l *telemetry.Logged, d lasting) string {
+	from, to := words.TimeOfDay(l.Start(d.first)), words.TimeOfDay(l.Start(d.last+1))
 	return fmt.Sprintf("between %s and %s", from, to)
 }
 
-// mostQueued is how many requests wait at most.
-func (r *Rank) mostQueued() float64 { return r.Most(series.Queued) }
-
 // noRoom finds a KV cache that is full while requests wait.
-func (l *Logged) noRoom(r *Rank) (f finding.Finding, ok bool) {
-	usage := r.points[series.KVUsage]
+func noRoom(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
+	usage := r.Points[series.KVUsage]
 	if usage == nil {
 		return f, false
 	}
 	waiting := func(b int) bool {
-		if r.queued(b) > 0 {
+		if queued(r, b) > 0 {
 			return true
 		}
-		p := r.points[series.Preallocated]
-		return p != nil && p[b].most > 0
+		p := r.Points[series.Preallocated]
+		return p != nil && p[b].Most > 0
 	}
-	holds := func(b int) bool { return usage[b].most >= full && waiting(b) }
-	d := l.during(r, holds)
+	holds := func(b int) bool { return usage[b].Most >= telemetry.Full && waiting(b) }
+	d := during(l, r, holds)
 	if d.all < fewBuckets || d.n < 2 {
 		return f, false
 	}
-	most := max(r.mostQueued(), zero(r.Most(series.Preallocated)))
-	f = finding.Finding{Subkind: kvSubkind, At: r.Where, Since: l.start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
+	most := max(r.MostQueued(), telemetry.Zero(r.Most(series.Preallocated)))
+	f = finding.Finding{Subkind: kvSubkind, At: r.Where, Since: l.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
 		Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: math.NaN(), After: r.Most(series.KVUsage) / 100}}
 	f.Text = fmt.Sprintf("the KV cache of %s is full (%s %% and more) in %d of %d intervals of %s while up to %.0f requests wait, %s",
-		r.Where.String(), words.InPercent(full/100.0), d.n, d.all, words.Nearly(l.Grid.Bucket), most, l.span(d))
+		r.Where.String(), words.InPercent(telemetry.Full/100.0), d.n, d.all, words.Nearly(l.Grid.Bucket), most, span(l, d))
 	f.Evidence = append(f.Evidence, finding.Sentence("its highest usage is %s %%", words.ThreeDigits(r.Most(series.KVUsage))))
-	if then, otherwise := l.tokensDuring(r, holds); then >= muchSlower*otherwise {
+	if then, otherwise := tokensDuring(l, r, holds); then >= muchSlower*otherwise {
 		f.Evidence = append(f.Evidence, finding.Sentence("a token takes %s then, %s otherwise", words.Nearly(int64(then*1e9)), words.Nearly(int64(otherwise*1e9))))
 	}
 	return f, true
@@ -146,10 +141,10 @@ func (l *Logged) noRoom(r *Rank) (f finding.Finding, ok bool) {
 
 // tokensDuring returns what a token of a request takes in the intervals in which something holds and in the others, in s;
 // NaN where there are few.
-func (l *Logged) tokensDuring(r *Rank, holds func(b int) bool) (then, otherwise float64) {
+func tokensDuring(l *telemetry.Logged, r *telemetry.Rank, holds func(b int) bool) (then, otherwise float64) {
 	const few = 3
 	var sides [2][]float64
-	for b, token := range l.stepTime(r) {
+	for b, token := range stepTime(l, r) {
 		if math.IsNaN(token) {
 			continue
 		}
@@ -162,25 +157,18 @@ func (l *Logged) tokensDuring(r *Rank, holds func(b int) bool) (then, otherwise 
 	if len(sides[0]) < few || len(sides[1]) < few {
 		return math.NaN(), math.NaN()
 	}
-	return middle(sides[1]), middle(sides[0])
-}
-
-func zero(v float64) float64 {
-	if math.IsNaN(v) {
-		return 0
-	}
-	return v
+	return telemetry.Middle(sides[1]), telemetry.Middle(sides[0])
 }
 
 // stuck finds a batch that has reached its largest size while requests wait and the KV cache has room.
-func (l *Logged) stuck(r *Rank) (f finding.Finding, ok bool) {
-	running := r.points[series.Running]
+func stuck(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
+	running := r.Points[series.Running]
 	if running == nil || r.Where.Role == request.Prefill {
 		return f, false
 	}
 	most := r.Most(series.Running)
-	d := l.during(r, func(b int) bool {
-		return running[b].n > 0 && running[b].most > 0.97*most && r.points[series.Queued][b].mean() >= 1
+	d := during(l, r, func(b int) bool {
+		return running[b].N > 0 && running[b].Most > 0.97*most && r.Points[series.Queued][b].Mean() >= 1
 	})
 	if d.all < fewBuckets || d.inARow < fewLimited {
 		return f, false
@@ -192,10 +180,10 @@ func (l *Logged) stuck(r *Rank) (f finding.Finding, ok bool) {
 		}
 		limit = "max running requests, or does the next one need more KV cache than is free?"
 	}
-	f = finding.Finding{Subkind: runningSubkind, At: r.Where, Since: l.start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
+	f = finding.Finding{Subkind: runningSubkind, At: r.Where, Since: l.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
 		Metric: finding.Metric{Name: "running requests", Before: math.NaN(), After: most}}
 	f.Text = fmt.Sprintf("running is stuck at %.0f on %s (%s) in %d of %d intervals of %s while up to %.0f wait, %s",
-		most, r.Where.String(), limit, d.n, d.all, words.Nearly(l.Grid.Bucket), r.mostQueued(), l.span(d))
+		most, r.Where.String(), limit, d.n, d.all, words.Nearly(l.Grid.Bucket), r.MostQueued(), span(l, d))
 	if u := r.Most(series.KVUsage); !math.IsNaN(u) {
 		f.Evidence = append(f.Evidence, finding.Sentence("its KV cache has room: %s %% at most", words.ThreeDigits(u)))
 	}
@@ -204,22 +192,22 @@ func (l *Logged) stuck(r *Rank) (f finding.Finding, ok bool) {
 
 // prefillBound finds a prefill server whose queue does not empty although it computes prompts all
 // the time, while its KV cache has room.
-func (l *Logged) prefillBound(r *Rank) (f finding.Finding, ok bool) {
+func prefillBound(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
 	if r.Where.Role != request.Prefill {
 		return f, false
 	}
-	d := l.during(r, func(b int) bool { return r.points[series.Queued][b].mean() >= 1 && r.load(b) > 0 })
+	d := during(l, r, func(b int) bool { return r.Points[series.Queued][b].Mean() >= 1 && load(r, b) > 0 })
 	if d.all < fewBuckets || d.inARow < fewLimited {
 		return f, false
 	}
-	f = finding.Finding{Subkind: prefillSubkind, At: r.Where, Since: l.start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
-		Metric: finding.Metric{Name: "requests waiting for prefill", Before: math.NaN(), After: r.mostQueued()}}
+	f = finding.Finding{Subkind: prefillSubkind, At: r.Where, Since: l.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
+		Metric: finding.Metric{Name: "requests waiting for prefill", Before: math.NaN(), After: r.MostQueued()}}
 	f.Text = fmt.Sprintf("%s is prefill-bound: up to %.0f requests wait for it in %d of %d intervals of %s, %s",
-		r.Where.String(), r.mostQueued(), d.n, d.all, words.Nearly(l.Grid.Bucket), l.span(d))
+		r.Where.String(), r.MostQueued(), d.n, d.all, words.Nearly(l.Grid.Bucket), span(l, d))
 	room := true
 	for i := range l.Ranks {
 		if decode := &l.Ranks[i]; decode.Where.Role == request.Decode {
-			if u := decode.Most(series.KVUsage); u >= full || zero(decode.Mean(series.Preallocated)) >= 1 {
+			if u := decode.Most(series.KVUsage); u >= telemetry.Full || telemetry.Zero(decode.Mean(series.Preallocated)) >= 1 {
 				room = false
 			} else if !math.IsNaN(u) {
 				f.Evidence = append(f.Evidence, finding.Sentence("%s has room: its KV cache is %s %% full at most", decode.Where.String(), words.ThreeDigits(u)))

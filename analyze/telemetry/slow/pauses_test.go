@@ -1,10 +1,12 @@
-package telemetry_test
+package slow_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 )
@@ -93,7 +95,7 @@ func TestPauses(t *testing.T) {
 				test.at(&l, i)
 				wait(&l, 1)
 			}
-			found, check := measured(t, l.String()).Pauses()
+			found, check := slow.Pauses(measured(t, l.String()))
 			said, sure := "", finding.Confidence("")
 			for _, f := range found {
 				said, sure = said+f.Text, f.Confidence
@@ -114,7 +116,7 @@ func TestPausesNeedPrefills(t *testing.T) {
 		}
 		l.now = l.now.Add(time.Second)
 	}
-	if found, check := measured(t, l.String()).Pauses(); len(found) > 0 || check.Reason == "" {
+	if found, check := slow.Pauses(measured(t, l.String())); len(found) > 0 || check.Reason == "" {
 		t.Errorf("finds %v, and says that it looked at %+v", found, check)
 	}
 }

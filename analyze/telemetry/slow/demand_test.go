@@ -1,4 +1,4 @@
-package telemetry_test
+package slow_test
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 )
 
 // What is asked of a server more than before is told of, with how much and since when, if its requests take longer for it.
@@ -80,7 +82,7 @@ func TestDemands(t *testing.T) {
 				}
 				l.now = l.now.Add(time.Second)
 			}
-			found, check := measured(t, l.String()).Demands()
+			found, check := slow.Demands(measured(t, l.String()))
 			var said []string
 			for _, f := range found {
 				said = append(said, f.Text)
@@ -142,7 +144,7 @@ func TestHitRateSlides(t *testing.T) {
 			fmt.Fprintf(&text, "(APIServer pid=41) INFO %s [loggers.py:310] Engine 000: Avg prompt throughput: 900.0 tokens/s, Avg generation throughput: %d.0 tokens/s, Running: 12 reqs, Waiting: 0 reqs, GPU KV cache usage: 33.1%%, Prefix cache hit rate: %.1f%%\n",
 				begin.Add(time.Duration(i)*10*time.Second).Format("01-02 15:04:05"), 400+i%7, test.at(i)+float64(i%3)/10)
 		}
-		found, _ := measured(t, text.String()).Worsened()
+		found, _ := slow.Worsened(measured(t, text.String()))
 		said := ""
 		for _, f := range found {
 			said += f.Text

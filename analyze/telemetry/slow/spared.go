@@ -1,9 +1,11 @@
-package telemetry
+package slow
 
 import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -16,22 +18,22 @@ import (
 const GraphedSteps = "share of steps with graphs"
 
 // values returns, by bucket, the sum of what is spared and what that is a part or a mean of; nil is not logged.
-func (l *Logged) values(r *Rank, w *series.Worsening) (n, of []float64) {
+func values(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (n, of []float64) {
 	switch {
 	case len(w.Beside) > 0:
-		return l.besideOthers(r, w)
+		return besideOthers(l, r, w)
 	case len(w.Of) == 0:
-		return sums(r.points[w.Metric], 1)
+		return sums(r.Points[w.Metric], 1)
 	}
-	if slices.ContainsFunc(w.Of, func(m series.MetricID) bool { return !r.has(m) }) {
+	if slices.ContainsFunc(w.Of, func(m series.MetricID) bool { return !r.Has(m) }) {
 		for _, m := range w.Percent {
-			n, of = sums(r.points[m], 1./100)
+			n, of = sums(r.Points[m], 1./100)
 		}
 		return n, of
 	}
-	n, of = l.curve(r, w.Metric), make([]float64, l.Grid.N())
+	n, of = l.Curve(r, w.Metric), make([]float64, l.Grid.N())
 	for _, m := range w.Of {
-		for b, v := range l.curve(r, m) {
+		for b, v := range l.Curve(r, m) {
 			of[b] += v
 		}
 	}
@@ -39,25 +41,25 @@ func (l *Logged) values(r *Rank, w *series.Worsening) (n, of []float64) {
 }
 
 // sums adds up samples by bucket, times a scale, and counts them.
-func sums(points []point, scale float64) (n, of []float64) {
+func sums(points []telemetry.Point, scale float64) (n, of []float64) {
 	for _, p := range points {
-		n, of = append(n, p.sum*scale), append(of, float64(p.n))
+		n, of = append(n, p.Sum*scale), append(of, float64(p.N))
 	}
 	return n, of
 }
 
 // besideOthers adds up the values of lines that say other metrics, too, and counts these lines.
-func (l *Logged) besideOthers(r *Rank, w *series.Worsening) (n, of []float64) {
-	if !r.has(w.Metric) {
+func besideOthers(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (n, of []float64) {
+	if !r.Has(w.Metric) {
 		return nil, nil
 	}
 	n, of = make([]float64, l.Grid.N()), make([]float64, l.Grid.N())
-	value := slices.Index(metricsOfLine[:], w.Metric)
-	var x loggedLine
-	for lines := l.linesOf(r.place, l.opt); lines.next(&x); {
-		says := x.has(value) && !slices.ContainsFunc(w.Beside, func(m series.MetricID) bool { return !x.has(slices.Index(metricsOfLine[:], m)) })
-		if b := l.Grid.Of(x.at); says && b >= 0 && b < len(n) {
-			n[b] += x.values[value]
+	value := slices.Index(telemetry.MetricsOfLine[:], w.Metric)
+	var x telemetry.LoggedLine
+	for lines := l.LinesOf(r.Place, l.Opt); lines.Next(&x); {
+		says := x.Has(value) && !slices.ContainsFunc(w.Beside, func(m series.MetricID) bool { return !x.Has(slices.Index(telemetry.MetricsOfLine[:], m)) })
+		if b := l.Grid.Of(x.At); says && b >= 0 && b < len(n) {
+			n[b] += x.Values[value]
 			of[b]++
 		}
 	}
@@ -74,18 +76,18 @@ func sentence(w *series.Worsening, at string, before, after float64) string {
 }
 
 // Worsened finds ranks that are spared less work than before.
-func (l *Logged) Worsened() ([]finding.Finding, finding.Check) {
+func Worsened(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "logged cache hits and accepted drafts", Of: "interval", Needed: fewBuckets}
 	var out []finding.Finding
 	for k := range series.Worsenings {
 		var list []finding.Finding
 		for i := range l.Ranks {
-			f, n, ok := l.worsened(&l.Ranks[i], &series.Worsenings[k])
+			f, n, ok := worsened(l, &l.Ranks[i], &series.Worsenings[k])
 			if check.N = max(check.N, n); ok {
 				list = append(list, f)
 			}
 		}
-		out = append(out, l.alike(list)...)
+		out = append(out, alike(l, list)...)
 	}
 	if check.N == 0 {
 		check.Reason = "no log says how much is cached, accepted, or run as a graph"
@@ -94,8 +96,8 @@ func (l *Logged) Worsened() ([]finding.Finding, finding.Check) {
 }
 
 // worsened finds since when a rank is spared less; intervals is in how many it said how much.
-func (l *Logged) worsened(r *Rank, w *series.Worsening) (f finding.Finding, intervals int, ok bool) {
-	n, of := l.values(r, w)
+func worsened(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (f finding.Finding, intervals int, ok bool) {
+	n, of := values(l, r, w)
 	var values []float64
 	var buckets []int
 	for b := range of {
@@ -140,18 +142,18 @@ func (l *Logged) worsened(r *Rank, w *series.Worsening) (f finding.Finding, inte
 		if math.IsNaN(c.P) {
 			before, after = part(0, c.At), values[len(values)-1]
 		}
-		f = finding.Finding{Subkind: w.Name, At: r.Where, Since: l.start(bucket(c.At)), P: finding.Chance(c.P), Metric: finding.Metric{Name: w.Name, Unit: unit, Before: before, After: after}}
+		f = finding.Finding{Subkind: w.Name, At: r.Where, Since: l.Start(bucket(c.At)), P: finding.Chance(c.P), Metric: finding.Metric{Name: w.Name, Unit: unit, Before: before, After: after}}
 		if c.To < len(values) {
-			f.Until = l.start(bucket(c.To))
+			f.Until = l.Start(bucket(c.To))
 		}
 		f.Brief = sentence(w, r.Where.String(), before, after)
 		f.Text = since(f.Since) + f.Brief
-		if f.Cost, f.Evidence = l.suffer([]*Rank{r}, c.Of(bucket), 1.1); f.Evidence == nil {
+		if f.Cost, f.Evidence = suffer(l, []*telemetry.Rank{r}, c.Of(bucket), 1.1); f.Evidence == nil {
 			f.Severity = finding.Info
 			f.Evidence = []finding.Evidence{finding.Sentence("its tokens do not take longer, and no more requests wait")}
 		}
 		if w.Name == GraphedSteps {
-			f.Evidence = append(f.Evidence, l.largestGraph(r)...)
+			f.Evidence = append(f.Evidence, largestGraph(l, r)...)
 		}
 		return f, len(values), true
 	}
@@ -173,13 +175,13 @@ func slides(share []float64) (c changepoint.Change, ok bool) {
 }
 
 // largestGraph says whether the batches without a graph are those that are larger than any with one.
-func (l *Logged) largestGraph(r *Rank) []finding.Evidence {
+func largestGraph(l *telemetry.Logged, r *telemetry.Rank) []finding.Evidence {
 	with, without := 0.0, math.Inf(1)
-	var x loggedLine
-	for lines := l.linesOf(r.place, l.opt); lines.next(&x); {
-		switch running := x.values[runningOf]; {
-		case !x.has(rateOf) || !x.has(graphedOf) || !x.has(runningOf):
-		case x.values[graphedOf] == 1:
+	var x telemetry.LoggedLine
+	for lines := l.LinesOf(r.Place, l.Opt); lines.Next(&x); {
+		switch running := x.Values[telemetry.RunningOf]; {
+		case !x.Has(telemetry.RateOf) || !x.Has(telemetry.GraphedOf) || !x.Has(telemetry.RunningOf):
+		case x.Values[telemetry.GraphedOf] == 1:
 			with = max(with, running)
 		default:
 			without = min(without, running)

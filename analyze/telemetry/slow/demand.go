@@ -1,9 +1,11 @@
-package telemetry
+package slow
 
 import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -32,13 +34,13 @@ type demand struct {
 
 // Demands finds ranks to which more requests come since some time, or that get longer prompts or give longer answers,
 // where somebody suffers from it.
-func (l *Logged) Demands() ([]finding.Finding, finding.Check) {
+func Demands(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "logged arrivals, prompts, and answers", Of: "interval", Needed: 2 * fewBuckets}
 	var out []finding.Finding
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
-		for _, d := range l.demands(r) {
-			f, n, ok := l.grew(r, d)
+		for _, d := range demands(l, r) {
+			f, n, ok := grew(l, r, d)
 			if check.N = max(check.N, n); ok {
 				out = append(out, f)
 			}
@@ -47,26 +49,26 @@ func (l *Logged) Demands() ([]finding.Finding, finding.Check) {
 	if check.N == 0 {
 		check.Reason = "no log says which requests are taken in"
 	}
-	return l.alike(out), check
+	return alike(l, out), check
 }
 
 // demands are the requests that come a second, the prompt tokens of each, and the tokens of its answer.
-func (l *Logged) demands(r *Rank) []demand {
-	if !r.has(series.NewSeqs) || !r.has(series.NewTokens) {
-		return l.demandsInMetrics(r)
+func demands(l *telemetry.Logged, r *telemetry.Rank) []demand {
+	if !r.Has(series.NewSeqs) || !r.Has(series.NewTokens) {
+		return demandsInMetrics(l, r)
 	}
-	seqs, tokens := r.takenIn()
-	rate, queue := r.points[series.Generation], r.points[series.Queued]
+	seqs, tokens := r.TakenIn()
+	rate, queue := r.Points[series.Generation], r.Points[series.Queued]
 	came, seconds, generated := make([]float64, len(seqs)), make([]float64, len(seqs)), make([]float64, len(seqs))
 	waiting, bucket := 0.0, float64(l.Grid.Bucket)/1e9
 	for b := range seqs {
-		if rate != nil && rate[b].n > 0 {
-			generated[b] = rate[b].mean() * bucket
+		if rate != nil && rate[b].N > 0 {
+			generated[b] = rate[b].Mean() * bucket
 		}
-		if queue == nil || queue[b].n == 0 {
+		if queue == nil || queue[b].N == 0 {
 			continue // nobody knows whether none came, or the log is missing
 		}
-		came[b], waiting, seconds[b] = seqs[b]+queue[b].mean()-waiting, queue[b].mean(), bucket
+		came[b], waiting, seconds[b] = seqs[b]+queue[b].Mean()-waiting, queue[b].Mean(), bucket
 	}
 	return []demand{
 		{came, seconds, "requests a second", askedMore, false},
@@ -76,26 +78,25 @@ func (l *Logged) demands(r *Rank) []demand {
 }
 
 // demandsInMetrics are those of a server of one rank, by its histograms and counters: what comes waits, or gets a first token.
-func (l *Logged) demandsInMetrics(r *Rank) []demand {
-	first, _, _ := l.scrapes(r.Server, series.TTFT)
-	queue, prompts, answers := r.points[series.Queued], l.counted(r.Server, "prompt_tokens_total"), l.counted(r.Server, "generation_tokens_total")
-	alone := !slices.ContainsFunc(l.Ranks, func(o Rank) bool { return o.Server == r.Server && o.place != r.place })
+func demandsInMetrics(l *telemetry.Logged, r *telemetry.Rank) []demand {
+	first := l.Scrapes(r.Server, series.TTFT).List
+	queue, prompts, answers := r.Points[series.Queued], l.Counted(r.Server, "prompt_tokens_total"), l.Counted(r.Server, "generation_tokens_total")
+	alone := !slices.ContainsFunc(l.Ranks, func(o telemetry.Rank) bool { return o.Server == r.Server && o.Place != r.Place })
 	if len(first) == 0 || queue == nil || prompts == nil || answers == nil || !alone {
-		n, of := sums(r.points[series.PrefillRate], 1) // which lines of vLLM have
+		n, of := sums(r.Points[series.PrefillRate], 1) // which lines of vLLM have
 		return []demand{{n, of, "prompt tokens a second", "prompts of %s tokens a second are computed on %s, %s before", false}}
 	}
 	n := l.Grid.N()
 	came, time, seqs, ended := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
 	for _, x := range first {
-		if b, end := l.Grid.Of(x.from), l.Grid.Of(x.to); b >= 0 && end < n && queue[b].n > 0 && queue[end].n > 0 {
-			came[b] += x.n + queue[end].mean() - queue[b].mean()
-			time[b], seqs[b] = time[b]+float64(x.to-x.from)/1e9, seqs[b]+x.n
+		if b, end := l.Grid.Of(x.From), l.Grid.Of(x.To); b >= 0 && end < n && queue[b].N > 0 && queue[end].N > 0 {
+			came[b] += x.N + queue[end].Mean() - queue[b].Mean()
+			time[b], seqs[b] = time[b]+float64(x.To-x.From)/1e9, seqs[b]+x.N
 		}
 	}
-	done, _, _ := l.scrapes(r.Server, series.E2E)
-	for _, x := range done {
-		if b := l.Grid.Of(x.from); b >= 0 && b < n {
-			ended[b] += x.n
+	for _, x := range l.Scrapes(r.Server, series.E2E).List {
+		if b := l.Grid.Of(x.From); b >= 0 && b < n {
+			ended[b] += x.N
 		}
 	}
 	return []demand{
@@ -105,57 +106,13 @@ func (l *Logged) demandsInMetrics(r *Rank) []demand {
 	}
 }
 
-// takenIn returns the requests that a rank takes in by bucket, and the tokens of their prompts. What its lines say counts
-// some twice: the last request of a batch that is as large as batches get, as the rest of it is in the next one, and those
-// that were thrown out of the KV cache, which bring the tokens along that they had.
-func (l *Logged) takenIn(r *Rank) (seqs, tokens []float64) {
-	seqs, tokens = l.curve(r, series.NewSeqs), l.curve(r, series.NewTokens)
-	for b, n := range l.curve(r, series.CachedTokens) {
-		tokens[b] += n
-	}
-	for b, n := range l.fullBatches(r) {
-		seqs[b] = max(0, seqs[b]-n)
-	}
-	running, kv := r.points[series.Running], r.points[series.KVTokens]
-	for i := range l.Set.Instants {
-		e := &l.Set.Instants[i]
-		p, b := &l.Set.Places[e.Place], l.Grid.Of(e.Time)
-		if e.Kind != series.Retraction || p.Server != r.Server || p.Rank.DP != r.Where.Rank.DP || b < 0 || b >= len(seqs) {
-			continue
-		}
-		seqs[b] -= float64(e.Count)
-		if running != nil && kv != nil && running[b].sum > 0 && kv[b].n > 0 {
-			tokens[b] -= float64(e.Count) * kv[b].mean() / running[b].mean()
-		}
-	}
-	return seqs, tokens
-}
-
-// fullBatches counts the prefill batches that are as large as batches get; none if all are of one request and as large: then
-// it is the prompts that are.
-func (l *Logged) fullBatches(r *Rank) []float64 {
-	counts := make([]float64, l.Grid.N())
-	most, all := r.Most(series.NewTokens), 0.0
-	var x loggedLine
-	for lines := l.linesOf(r.place, l.opt); lines.next(&x); {
-		if b := l.Grid.Of(x.at); x.values[newTokensOf] == most && b >= 0 && b < len(counts) {
-			counts[b]++
-			all++
-		}
-	}
-	if _, n := r.total(series.NewTokens); r.Total(series.NewSeqs) == float64(n) && all >= 0.95*float64(n) {
-		return nil
-	}
-	return counts
-}
-
 // cameTo adds up the requests that some ranks take in; nil where none says so.
-func (l *Logged) cameTo(ranks []*Rank) (came []float64) {
+func cameTo(l *telemetry.Logged, ranks []*telemetry.Rank) (came []float64) {
 	for _, r := range ranks {
-		if !r.has(series.NewSeqs) {
+		if !r.Has(series.NewSeqs) {
 			continue
 		}
-		seqs, _ := r.takenIn()
+		seqs, _ := r.TakenIn()
 		if came == nil {
 			came = make([]float64, len(seqs))
 		}
@@ -167,7 +124,7 @@ func (l *Logged) cameTo(ranks []*Rank) (came []float64) {
 }
 
 // grew finds since when the mean of a demand is higher than it ever was before; intervals is how many there were.
-func (l *Logged) grew(r *Rank, d demand) (f finding.Finding, intervals int, ok bool) {
+func grew(l *telemetry.Logged, r *telemetry.Rank, d demand) (f finding.Finding, intervals int, ok bool) {
 	var values []float64
 	var buckets []int
 	for b := range d.of {
@@ -209,31 +166,31 @@ func (l *Logged) grew(r *Rank, d demand) (f finding.Finding, intervals int, ok b
 		if c.At < fewBuckets || !(before > 0) || after < muchMore*max(before, level(c.From, c.At)) {
 			continue
 		}
-		if running := r.points[series.Running]; d.answers && running != nil {
+		if running := r.Points[series.Running]; d.answers && running != nil {
 			taken := 0.0
 			for _, b := range buckets[c.At:c.To] {
 				taken += d.of[b]
 			}
-			if taken < 3*running[buckets[c.At]].mean() {
+			if taken < 3*running[buckets[c.At]].Mean() {
 				continue // it answers those that ran before
 			}
 		}
-		cost, shows := l.suffer([]*Rank{r}, c.Of(bucket), muchLonger)
+		cost, shows := suffer(l, []*telemetry.Rank{r}, c.Of(bucket), muchLonger)
 		if shows == nil {
 			continue // it is asked more, and does it
 		}
-		f = finding.Finding{Subkind: Demand, At: r.Where, Since: l.start(bucket(c.At)), P: finding.Chance(c.P), Cost: cost, Evidence: shows,
+		f = finding.Finding{Subkind: Demand, At: r.Where, Since: l.Start(bucket(c.At)), P: finding.Chance(c.P), Cost: cost, Evidence: shows,
 			Metric: finding.Metric{Name: d.name, Before: before, After: after}}
 		if math.IsNaN(c.P) {
 			f.Confidence = finding.Likely
 		}
 		if c.To < len(values) {
-			f.Until = l.start(bucket(c.To))
+			f.Until = l.Start(bucket(c.To))
 		}
 		f.Brief = fmt.Sprintf(d.says, words.ThreeDigits(after), r.Where.String(), words.ThreeDigits(before))
 		f.Text = since(f.Since) + f.Brief
 		if f.Until != 0 {
-			f.Text = fmt.Sprintf("from %s to %s, %s", clock(f.Since), clock(f.Until), f.Brief)
+			f.Text = fmt.Sprintf("from %s to %s, %s", words.TimeOfDay(f.Since), words.TimeOfDay(f.Until), f.Brief)
 		}
 		return f, len(values), true
 	}

@@ -1,4 +1,4 @@
-package telemetry_test
+package slow_test
 
 import (
 	"bytes"
@@ -6,8 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/envelope"
 	"github.com/sgtrace/sgtrace/format/serverlog"
@@ -40,11 +43,11 @@ func find(t *testing.T, run *cluster.Run, l cluster.Logging) (list []finding.Fin
 	}
 	set.Finish(series.Known{})
 	m := telemetry.Measure(set, telemetry.Options{})
-	for kind, of := range map[finding.Kind]func() ([]finding.Finding, finding.Check){
-		finding.Imbalance: m.Imbalances, finding.Limit: m.Limits, finding.Memory: m.Retractions, finding.Slower: m.Slower,
-		finding.Transfer: m.PiledUp, finding.Load: m.Changes, finding.Change: m.Pauses, finding.Tail: m.Worsened, finding.Errors: m.Failures, finding.Lifecycle: m.Lives,
+	for kind, of := range map[finding.Kind]func(*telemetry.Logged) ([]finding.Finding, finding.Check){
+		finding.Imbalance: slow.Imbalances, finding.Limit: slow.Limits, finding.Memory: slow.Retractions, finding.Slower: slow.Slower,
+		finding.Transfer: slow.PiledUp, finding.Load: slow.Changes, finding.Change: slow.Pauses, finding.Tail: slow.Worsened, finding.Errors: failed.Failures, finding.Lifecycle: failed.Lives,
 	} {
-		found, _ := of()
+		found, _ := of(m)
 		for _, f := range found {
 			f.Kind = kind
 			list = append(list, f)

@@ -1,10 +1,12 @@
-package telemetry
+package slow
 
 import (
 	"cmp"
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -21,8 +23,8 @@ import (
 const fewBuckets = 8
 
 // check says how many intervals there were to look at.
-func (l *Logged) check(what string) finding.Check {
-	c := finding.Check{What: what, Of: "interval", N: l.spoken(), Needed: fewBuckets}
+func check(l *telemetry.Logged, what string) finding.Check {
+	c := finding.Check{What: what, Of: "interval", N: spoken(l), Needed: fewBuckets}
 	if len(l.Ranks) == 0 {
 		c.Reason = "no log has lines of batches"
 	}
@@ -30,10 +32,10 @@ func (l *Logged) check(what string) finding.Check {
 }
 
 // spoken is in how many intervals any rank logged a batch.
-func (l *Logged) spoken() (n int) {
+func spoken(l *telemetry.Logged) (n int) {
 	for b := range l.Grid.N() {
-		if slices.ContainsFunc(l.Ranks, func(r Rank) bool {
-			return slices.ContainsFunc(series.Batches, func(m series.MetricID) bool { p := r.points[m]; return p != nil && p[b].n > 0 })
+		if slices.ContainsFunc(l.Ranks, func(r telemetry.Rank) bool {
+			return slices.ContainsFunc(series.Batches, func(m series.MetricID) bool { p := r.Points[m]; return p != nil && p[b].N > 0 })
 		}) {
 			n++
 		}
@@ -41,19 +43,10 @@ func (l *Logged) spoken() (n int) {
 	return n
 }
 
-// judgedLogs says how many logs there were to look at: records of requests are none.
-func (l *Logged) judgedLogs(what string) finding.Check {
-	j := finding.Check{What: what, Of: "log", N: l.Set.Logs(), Needed: 1}
-	if j.N == 0 {
-		j.Reason = "no input is the log of a server"
-	}
-	return j
-}
-
 // busy are the buckets in which any of some ranks had something to do.
-func (l *Logged) busy(ranks []*Rank) (buckets []int) {
+func busy(l *telemetry.Logged, ranks []*telemetry.Rank) (buckets []int) {
 	for b := range l.Grid.N() {
-		if slices.ContainsFunc(ranks, func(r *Rank) bool { return r.load(b) > 0 }) {
+		if slices.ContainsFunc(ranks, func(r *telemetry.Rank) bool { return load(r, b) > 0 }) {
 			buckets = append(buckets, b)
 		}
 	}
@@ -62,23 +55,23 @@ func (l *Logged) busy(ranks []*Rank) (buckets []int) {
 
 // load is what a rank had to do in a bucket: requests that run, or prompt tokens where it only
 // prefills.
-func (r *Rank) load(b int) float64 {
+func load(r *telemetry.Rank, b int) float64 {
 	if r.Where.Role == request.Prefill {
-		if p := r.points[series.NewTokens]; p != nil {
-			return p[b].sum
+		if p := r.Points[series.NewTokens]; p != nil {
+			return p[b].Sum
 		}
 		return 0
 	}
-	if p := r.points[series.Running]; p != nil && p[b].n > 0 {
-		return p[b].mean()
+	if p := r.Points[series.Running]; p != nil && p[b].N > 0 {
+		return p[b].Mean()
 	}
 	return 0
 }
 
 // groups are ranks that share work: the DP ranks of a server, and servers of a role. Whether these
 // do, logs do not tell: they may be of different models.
-func (l *Logged) groups() (list [][]*Rank) {
-	by := map[string][]*Rank{}
+func groups(l *telemetry.Logged) (list [][]*telemetry.Rank) {
+	by := map[string][]*telemetry.Rank{}
 	var keys []string
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
@@ -107,23 +100,23 @@ const muchMore = 1.5
 const surely = 0.01
 
 // Imbalances finds ranks that get more than their share of the load.
-func (l *Logged) Imbalances() ([]finding.Finding, finding.Check) {
-	check := l.check("logged load of ranks")
-	groups := l.groups()
+func Imbalances(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
+	check := check(l, "logged load of ranks")
+	groups := groups(l)
 	if check.Reason == "" && len(groups) == 0 {
 		check.Reason = "no ranks that share work log batches"
 	}
 	var out []finding.Finding
 	for _, ranks := range groups {
-		if f, ok := l.imbalance(ranks); ok {
+		if f, ok := imbalance(l, ranks); ok {
 			out = append(out, f)
 		}
 	}
 	return out, check
 }
 
-func (l *Logged) imbalance(ranks []*Rank) (f finding.Finding, ok bool) {
-	buckets := l.busy(ranks)
+func imbalance(l *telemetry.Logged, ranks []*telemetry.Rank) (f finding.Finding, ok bool) {
+	buckets := busy(l, ranks)
 	if len(buckets) < fewBuckets {
 		return f, false
 	}
@@ -134,9 +127,9 @@ func (l *Logged) imbalance(ranks []*Rank) (f finding.Finding, ok bool) {
 		for _, b := range buckets {
 			sum := 0.0
 			for _, o := range ranks {
-				sum += o.load(b)
+				sum += load(o, b)
 			}
-			shares[i] = append(shares[i], r.load(b)/sum)
+			shares[i] = append(shares[i], load(r, b)/sum)
 		}
 		if m := mean(shares[i]); m > highest {
 			worst, highest = i, m
@@ -149,9 +142,9 @@ func (l *Logged) imbalance(ranks []*Rank) (f finding.Finding, ok bool) {
 	}})
 	for _, c := range change {
 		if mean(share[c.At:c.To]) > muchMore/n && mean(share[c.From:c.At]) <= mean(share[c.At:c.To]) {
-			f.Since, from, to = l.start(buckets[c.At]), c.At, c.To
+			f.Since, from, to = l.Start(buckets[c.At]), c.At, c.To
 			if c.To < len(share) {
-				f.Until = l.start(buckets[c.To])
+				f.Until = l.Start(buckets[c.To])
 			}
 			break
 		}
@@ -164,23 +157,23 @@ func (l *Logged) imbalance(ranks []*Rank) (f finding.Finding, ok bool) {
 	of := "its"
 	if r.Where.Rank.DP < 0 {
 		of = "the"
-		if f.Since == 0 || mean(share[:from]) > muchMore/n || !l.sharedBefore(shares, from) || !l.gets(ranks, worst, buckets, from, to) {
+		if f.Since == 0 || mean(share[:from]) > muchMore/n || !sharedBefore(l, shares, from) || !gets(l, ranks, worst, buckets, from, to) {
 			return f, false // nobody knows whether they share work, or it is only slower
 		}
-	} else if len(l.peers(r)) > 0 && l.isSlow(r) {
+	} else if len(peers(l, r)) > 0 && isSlow(l, r) {
 		return f, false
 	}
-	waits, idle := l.waitsAlone(ranks, worst, buckets[from:to])
+	waits, idle := waitsAlone(l, ranks, worst, buckets[from:to])
 	what := "running requests"
 	if r.Where.Role == request.Prefill {
 		what = "prompt tokens"
 	}
 	f.Text = fmt.Sprintf("%s has %s %% of the %s of %s %d ranks, an equal share is %s %%", r.Where.String(), words.InPercent(part), what, of, len(ranks), words.InPercent(1/n))
-	f.Text += l.since(f.Since)
+	f.Text += sinceOrAlways(f.Since)
 	f.At, f.P = r.Where, finding.Chance(p)
 	f.Metric = finding.Metric{Name: "share of " + what, Unit: table.Share, Before: 1 / n, After: part}
 	f.Cost = waits
-	longer, here, there := l.longerThere(ranks, worst, buckets[from:to])
+	longer, here, there := longerThere(l, ranks, worst, buckets[from:to])
 	f.Cost = max(f.Cost, longer*float64(to-from)/float64(l.Grid.N())/n)
 	f.Evidence = []finding.Evidence{finding.Sentence("it has the most in %d of %d intervals of %s", wins(shares, worst, from, to), to-from, words.Nearly(l.Grid.Bucket))}
 	if waits > 0 {
@@ -193,7 +186,7 @@ func (l *Logged) imbalance(ranks []*Rank) (f finding.Finding, ok bool) {
 }
 
 // sharedBefore reports whether ranks had about the same to do before some bucket: then they share work.
-func (l *Logged) sharedBefore(shares [][]float64, from int) bool {
+func sharedBefore(l *telemetry.Logged, shares [][]float64, from int) bool {
 	n := float64(len(shares))
 	for _, s := range shares {
 		if part := mean(s[:from]); from < fewBuckets || part > muchMore/n || part < 1/muchMore/n {
@@ -205,11 +198,11 @@ func (l *Logged) sharedBefore(shares [][]float64, from int) bool {
 
 // gets reports whether a rank takes in more than its share of the requests, too, and does not only
 // have them for longer. Decode servers do not say what they take in.
-func (l *Logged) gets(ranks []*Rank, i int, buckets []int, from, to int) bool {
-	came := func(r *Rank) (n float64) {
+func gets(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int, from, to int) bool {
+	came := func(r *telemetry.Rank) (n float64) {
 		for _, b := range buckets[from:to] {
-			if p := r.points[series.NewSeqs]; p != nil {
-				n += p[b].sum
+			if p := r.Points[series.NewSeqs]; p != nil {
+				n += p[b].Sum
 			}
 		}
 		return n
@@ -219,23 +212,23 @@ func (l *Logged) gets(ranks []*Rank, i int, buckets []int, from, to int) bool {
 		all += came(r)
 	}
 	if all == 0 {
-		return !l.isSlow(ranks[i])
+		return !isSlow(l, ranks[i])
 	}
 	return came(ranks[i])*float64(len(ranks)) > muchMore*all
 }
 
 // isSlow reports whether the tokens of a rank take longer than those of its peers for what it has to do.
-func (l *Logged) isSlow(r *Rank) bool {
-	_, ok := l.slowerThanPeers(r)
+func isSlow(l *telemetry.Logged, r *telemetry.Rank) bool {
+	_, ok := slowerThanPeers(l, r)
 	return ok
 }
 
 // longerThere is the part of the time of a rank's tokens that they take longer than those of others in
 // the same buckets, and what they take in s.
-func (l *Logged) longerThere(ranks []*Rank, i int, buckets []int) (part, here, there float64) {
+func longerThere(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int) (part, here, there float64) {
 	var own, others []float64
 	for k, r := range ranks {
-		steps := l.stepTime(r)
+		steps := stepTime(l, r)
 		for _, b := range buckets {
 			if k == i {
 				own = append(own, steps[b])
@@ -244,23 +237,20 @@ func (l *Logged) longerThere(ranks []*Rank, i int, buckets []int) (part, here, t
 			}
 		}
 	}
-	here, there = middle(own), middle(others)
+	here, there = telemetry.Middle(own), telemetry.Middle(others)
 	if !(here > there) {
 		return 0, here, there
 	}
 	return 1 - there/here, here, there
 }
 
-// since says since when.
-func (l *Logged) since(t trace.Time) string {
+// sinceOrAlways ends a sentence that says since when.
+func sinceOrAlways(t trace.Time) string {
 	if t == 0 {
 		return ", all the time"
 	}
-	return ", since " + clock(t)
+	return ", since " + words.TimeOfDay(t)
 }
-
-// clock is a time of day: stamps of logs are of whole seconds.
-func clock(t trace.Time) string { return words.At(t, "15:04:05") }
 
 // wins is in how many buckets a rank has the most.
 func wins(shares [][]float64, i, from, to int) (n int) {
@@ -296,7 +286,7 @@ func highestByChance(shares [][]float64, i, from, to int) float64 {
 
 // waitsAlone is the part of some buckets in which requests wait on one rank while none does on
 // the rank with the least to do.
-func (l *Logged) waitsAlone(ranks []*Rank, i int, buckets []int) (part float64, idle string) {
+func waitsAlone(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int) (part float64, idle string) {
 	least := -1
 	for k, r := range ranks {
 		if k != i && (least < 0 || r.Mean(series.Queued) < ranks[least].Mean(series.Queued)) {
@@ -305,7 +295,7 @@ func (l *Logged) waitsAlone(ranks []*Rank, i int, buckets []int) (part float64, 
 	}
 	n := 0
 	for _, b := range buckets {
-		if ranks[i].queued(b) > 0 && ranks[least].queued(b) == 0 {
+		if queued(ranks[i], b) > 0 && queued(ranks[least], b) == 0 {
 			n++
 		}
 	}
@@ -313,9 +303,9 @@ func (l *Logged) waitsAlone(ranks []*Rank, i int, buckets []int) (part float64, 
 }
 
 // queued is how many requests wait on a rank at most in a bucket.
-func (r *Rank) queued(b int) float64 {
-	if p := r.points[series.Queued]; p != nil {
-		return p[b].most
+func queued(r *telemetry.Rank, b int) float64 {
+	if p := r.Points[series.Queued]; p != nil {
+		return p[b].Most
 	}
 	return 0
 }
@@ -334,8 +324,8 @@ func mean(list []float64) float64 {
 const Retracted = "retracted requests"
 
 // Retractions finds servers that throw requests out of a full KV cache.
-func (l *Logged) Retractions() ([]finding.Finding, finding.Check) {
-	check := l.judgedLogs("logged retractions")
+func Retractions(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
+	check := l.JudgedLogs("logged retractions")
 	var out []finding.Finding
 	for i := range l.Set.Servers {
 		n := 0
@@ -356,16 +346,16 @@ func (l *Logged) Retractions() ([]finding.Finding, finding.Check) {
 			continue
 		}
 		s := &l.Set.Servers[i]
-		f := finding.Finding{At: place.At(role(s), host(s), trace.NoRank, l.names), Since: first, Until: last, Metric: finding.Metric{Name: Retracted, Before: math.NaN(), After: float64(n)},
+		f := finding.Finding{At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Since: first, Until: last, Metric: finding.Metric{Name: Retracted, Before: math.NaN(), After: float64(n)},
 			Brief: "requests are thrown out of full KV caches"}
-		who := host(s)
+		who := telemetry.Host(s)
 		if len(places) == 1 {
 			for p := range places {
-				f.At = l.where(p)
+				f.At = l.Where(p)
 				who = f.At.String()
 			}
 		}
-		from, to := clock(first), clock(last)
+		from, to := words.TimeOfDay(first), words.TimeOfDay(last)
 		f.Text = fmt.Sprintf("%s retracts %s between %s and %s: its KV cache is full", who, words.Counted(n, "request"), from, to)
 		if n == 1 || first == last {
 			f.Text = fmt.Sprintf("%s retracts %s at %s: its KV cache is full", who, words.Counted(n, "request"), from)
@@ -373,13 +363,13 @@ func (l *Logged) Retractions() ([]finding.Finding, finding.Check) {
 		f.Cost = max(0.001, float64(last-first)/max(1, float64(l.To-l.From)))
 		f.Cost = min(1, f.Cost)
 		f.Evidence = append(f.Evidence, finding.Sentence("what a retracted request had computed is computed again"))
-		if slow, ok := l.slowBehind(places, first); ok {
-			f.Evidence = slices.Insert(f.Evidence, 0, finding.Sentence("a token takes %s before the first one, and %s from then until %s", words.Nearly(int64(slow.before*1e9)), words.Nearly(int64(slow.after*1e9)), clock(slow.until)))
+		if slow, ok := slowBehind(l, places, first); ok {
+			f.Evidence = slices.Insert(f.Evidence, 0, finding.Sentence("a token takes %s before the first one, and %s from then until %s", words.Nearly(int64(slow.before*1e9)), words.Nearly(int64(slow.after*1e9)), words.TimeOfDay(slow.until)))
 			f.Cost = max(f.Cost, float64(slow.until-first)/float64(l.To-l.From)*(1-slow.before/slow.after))
 		}
 		out = append(out, f)
 	}
-	return l.alike(out), check
+	return alike(l, out), check
 }
 
 // muchSlower is by how much tokens take longer behind something, to be told with it: the load may change that by less.
@@ -392,7 +382,7 @@ type slowdown struct {
 }
 
 // slowBehind finds that tokens on some places take much longer behind a time than before it, by the lines of batches.
-func (l *Logged) slowBehind(places map[int32]int, at trace.Time) (s slowdown, ok bool) {
+func slowBehind(l *telemetry.Logged, places map[int32]int, at trace.Time) (s slowdown, ok bool) {
 	const (
 		few, most = 3, 20
 		alike     = 1.5 // that two are enough
@@ -403,10 +393,10 @@ func (l *Logged) slowBehind(places map[int32]int, at trace.Time) (s slowdown, ok
 	}
 	var lines []line
 	for place := range places {
-		var x loggedLine
-		for all := l.linesOf(place, l.opt); all.next(&x); {
-			if rate, running := x.values[rateOf], x.values[runningOf]; rate > 0 && running >= 1 {
-				lines = append(lines, line{x.at, running / rate})
+		var x telemetry.LoggedLine
+		for all := l.LinesOf(place, l.Opt); all.Next(&x); {
+			if rate, running := x.Values[telemetry.RateOf], x.Values[telemetry.RunningOf]; rate > 0 && running >= 1 {
+				lines = append(lines, line{x.At, running / rate})
 			}
 		}
 	}
@@ -420,7 +410,7 @@ func (l *Logged) slowBehind(places map[int32]int, at trace.Time) (s slowdown, ok
 	}
 	before := tokens(lines[max(0, k-most):k])
 	enough := k >= few || k == few-1 && slices.Max(before) <= alike*slices.Min(before)
-	s.before = middle(before)
+	s.before = telemetry.Middle(before)
 	end := k
 	for end < len(lines) && lines[end].token >= muchSlower*s.before {
 		end++
@@ -428,6 +418,6 @@ func (l *Logged) slowBehind(places map[int32]int, at trace.Time) (s slowdown, ok
 	if !enough || end-k < few {
 		return s, false
 	}
-	s.after, s.until = middle(tokens(lines[k:end])), lines[end-1].at
+	s.after, s.until = telemetry.Middle(tokens(lines[k:end])), lines[end-1].at
 	return s, true
 }

@@ -1,9 +1,11 @@
-package telemetry
+package slow
 
 import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -17,12 +19,12 @@ import (
 
 // stepTime is how long a token of one request took in each bucket, in s, with the prefills between
 // its steps. NaN where a rank did not decode.
-func (l *Logged) stepTime(r *Rank) []float64 {
+func stepTime(l *telemetry.Logged, r *telemetry.Rank) []float64 {
 	out := make([]float64, l.Grid.N())
 	n := make([]float64, len(out))
-	for i := range r.stretches {
-		if b := l.Grid.Of(r.stretches[i].at); b >= 0 && b < len(out) {
-			out[b] += r.stretches[i].token
+	for i := range r.Stretches {
+		if b := l.Grid.Of(r.Stretches[i].At); b >= 0 && b < len(out) {
+			out[b] += r.Stretches[i].Token
 			n[b]++
 		}
 	}
@@ -44,36 +46,36 @@ const (
 
 // Slower finds servers whose tokens take longer than those of the others of their role would with as
 // much to do, or longer than their own did before.
-func (l *Logged) Slower() ([]finding.Finding, finding.Check) {
+func Slower(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "logged decode speed", Of: "decode line", Needed: fewBuckets * fewStretches}
 	var again, slow, slower []finding.Finding
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
-		check.N += r.decodes
-		if f, ok := l.slowAgain(r); ok {
+		check.N += r.Decodes
+		if f, ok := slowAgain(l, r); ok {
 			again = append(again, f)
-		} else if f, ok := l.slowerThanPeers(r); ok {
+		} else if f, ok := slowerThanPeers(l, r); ok {
 			slow = append(slow, f)
-		} else if f, ok := l.becameSlower(r); ok {
+		} else if f, ok := becameSlower(l, r); ok {
 			slower = append(slower, f)
 		}
 	}
 	if check.N == 0 {
 		check.Reason = "no log has lines of decoding"
 	}
-	return slices.Concat(again, slow, l.alike(slower)), check
+	return slices.Concat(again, slow, alike(l, slower)), check
 }
 
 // peers are the ranks that would take as long as r for the same: those of its role, on other
 // machines or with other batches, whose KV cache is as large. One of another model is hardly ever.
-func (l *Logged) peers(r *Rank) (list []*Rank) {
-	least, most := r.poolSize()
+func peers(l *telemetry.Logged, r *telemetry.Rank) (list []*telemetry.Rank) {
+	least, most := poolSize(r)
 	for k := range l.Ranks {
 		o := &l.Ranks[k]
-		if o == r || o.Where.Role != r.Where.Role || len(o.stretches) == 0 || l.Set.Servers[o.Server].Engine != l.Set.Servers[r.Server].Engine {
+		if o == r || o.Where.Role != r.Where.Role || len(o.Stretches) == 0 || l.Set.Servers[o.Server].Engine != l.Set.Servers[r.Server].Engine {
 			continue
 		}
-		if from, to := o.poolSize(); from <= most && least <= to {
+		if from, to := poolSize(o); from <= most && least <= to {
 			list = append(list, o)
 		}
 	}
@@ -82,7 +84,7 @@ func (l *Logged) peers(r *Rank) (list []*Rank) {
 
 // poolSize is how many thousands of tokens the KV cache of a rank holds at least and at most: logs
 // tell how many are in it, and what part of it that is, in whole percent.
-func (r *Rank) poolSize() (least, most float64) {
+func poolSize(r *telemetry.Rank) (least, most float64) {
 	const half = 0.5 // of a percent
 	kv, usage := r.Most(series.KVTokens), r.Most(series.KVUsage)
 	if !(usage > half) || !(kv > 0) {
@@ -100,21 +102,21 @@ type block struct {
 
 // blocks compares stretches with a pace, where their batches are no larger than those that it was measured
 // of. Smaller ones may take as long as the smallest of these.
-func blocks(list []stretch, p *pace, of *batches) (out []block) {
+func blocks(list []telemetry.Stretch, p *pace, of *batches) (out []block) {
 	var ratios, took []float64
 	var at trace.Time
 	for i := range list {
 		x := list[i]
-		if x.running > beyond*of.most {
+		if x.Running > beyond*of.most {
 			continue
 		}
-		x.running, x.kv = max(x.running, of.least), max(x.kv, of.kv)
+		x.Running, x.KV = max(x.Running, of.least), max(x.KV, of.kv)
 		if len(ratios) == 0 {
-			at = x.at
+			at = x.At
 		}
-		ratios, took = append(ratios, x.token/p.takes(&x)), append(took, x.token)
+		ratios, took = append(ratios, x.Token/p.takes(&x)), append(took, x.Token)
 		if len(ratios) == fewStretches {
-			out = append(out, block{at, middle(ratios), middle(took)})
+			out = append(out, block{at, telemetry.Middle(ratios), telemetry.Middle(took)})
 			ratios, took = nil, nil
 		}
 	}
@@ -140,19 +142,19 @@ func taken(list []block) (out []float64) {
 type batches struct{ least, most, kv float64 }
 
 // measuredOf returns the pace of some stretches, and of which batches it is.
-func measuredOf(lists ...[]stretch) (p pace, of batches, ok bool) {
+func measuredOf(lists ...[]telemetry.Stretch) (p pace, of batches, ok bool) {
 	const most = 4000
 	n := 0
 	for _, list := range lists {
 		n += len(list)
 	}
 	each := 1 + n/most
-	var use []*stretch
+	var use []*telemetry.Stretch
 	of.least, of.kv = math.Inf(1), math.Inf(1)
 	for _, list := range lists {
 		for i := range list {
 			x := &list[i]
-			of.least, of.most, of.kv = min(of.least, x.running), max(of.most, x.running), min(of.kv, x.kv)
+			of.least, of.most, of.kv = min(of.least, x.Running), max(of.most, x.Running), min(of.kv, x.KV)
 			if i%each == 0 {
 				use = append(use, x)
 			}
@@ -163,27 +165,27 @@ func measuredOf(lists ...[]stretch) (p pace, of batches, ok bool) {
 }
 
 // slowerThanPeers finds a rank whose tokens take longer than those of its peers would.
-func (l *Logged) slowerThanPeers(r *Rank) (f finding.Finding, ok bool) {
-	peers := l.peers(r)
+func slowerThanPeers(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
+	peers := peers(l, r)
 	if len(peers) == 0 {
 		return f, false
 	}
-	lists := make([][]stretch, len(peers))
+	lists := make([][]telemetry.Stretch, len(peers))
 	for i, o := range peers {
-		lists[i] = o.stretches
+		lists[i] = o.Stretches
 	}
 	p, of, ok := measuredOf(lists...)
-	list := blocks(r.stretches, &p, &of)
+	list := blocks(r.Stretches, &p, &of)
 	if !ok || len(list) < fewBuckets {
 		return f, false
 	}
 	from, to := 0, len(list)
 	changes := changepoint.Levels(ratios(list), changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
-		before, after := middle(ratios(list[from:k])), middle(ratios(list[k:to]))
+		before, after := telemetry.Middle(ratios(list[from:k])), telemetry.Middle(ratios(list[k:to]))
 		return max(before, after) > muchLonger*min(before, after)
 	}})
 	for _, c := range changes {
-		if middle(ratios(list[c.At:c.To])) > muchLonger*middle(ratios(list[c.From:c.At])) {
+		if telemetry.Middle(ratios(list[c.At:c.To])) > muchLonger*telemetry.Middle(ratios(list[c.From:c.At])) {
 			f.Since, from, to = list[c.At].at, c.At, c.To
 			if c.To < len(list) {
 				f.Until = list[c.To].at
@@ -195,13 +197,13 @@ func (l *Logged) slowerThanPeers(r *Rank) (f finding.Finding, ok bool) {
 		f.Since, from = list[k].at, k
 	}
 	part := list[from:to]
-	ratio := middle(ratios(part))
+	ratio := telemetry.Middle(ratios(part))
 	if ratio < muchLonger || len(part) < 3 {
 		return f, false
 	}
 	slow := 0
 	for _, o := range peers { // of as many slow ones as others, nobody knows what is usual
-		if other := blocks(o.stretches, &p, &of); len(other) > 0 && middle(ratios(other)) > ratio/muchLonger {
+		if other := blocks(o.Stretches, &p, &of); len(other) > 0 && telemetry.Middle(ratios(other)) > ratio/muchLonger {
 			slow++
 		}
 	}
@@ -216,7 +218,7 @@ func (l *Logged) slowerThanPeers(r *Rank) (f finding.Finding, ok bool) {
 	if 2*slow > len(peers) || chance > surely && len(part) > 7 || long < len(part) && len(part) <= 7 {
 		return f, false
 	}
-	took := middle(taken(part))
+	took := telemetry.Middle(taken(part))
 	usual := took / ratio
 	f.At, f.P = r.Where, finding.Chance(chance)
 	f.Cost = (1 - 1/ratio) * float64(len(part)) / float64(len(list)) / float64(len(l.Ranks))
@@ -229,7 +231,7 @@ func (l *Logged) slowerThanPeers(r *Rank) (f finding.Finding, ok bool) {
 	f.Brief = fmt.Sprintf("a token takes %s times as long on %s as on %s", words.ThreeDigits(ratio), r.Where.String(), others)
 	f.Evidence = append(f.Evidence, finding.Sentence("it takes longer in %d of %d pieces of %d lines; compared by running requests, tokens in the KV cache, and prompts computed meanwhile", long, len(part), fewStretches))
 	if from > 0 {
-		f.Evidence = append(f.Evidence, finding.Sentence("before, it took %s times as long as there", words.ThreeDigits(middle(ratios(list[:from])))))
+		f.Evidence = append(f.Evidence, finding.Sentence("before, it took %s times as long as there", words.ThreeDigits(telemetry.Middle(ratios(list[:from])))))
 	}
 	return f, true
 }
@@ -279,39 +281,39 @@ func since(t trace.Time) string {
 	if t == 0 {
 		return ""
 	}
-	return "since " + clock(t) + ", "
+	return "since " + words.TimeOfDay(t) + ", "
 }
 
 // becameSlower finds a rank whose tokens take longer from some time on than they would have before.
-func (l *Logged) becameSlower(r *Rank) (f finding.Finding, ok bool) {
-	p, of, ok := measuredOf(r.stretches)
-	list := blocks(r.stretches, &p, &of)
+func becameSlower(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
+	p, of, ok := measuredOf(r.Stretches)
+	list := blocks(r.Stretches, &p, &of)
 	if !ok || len(list) < fewBuckets {
 		return f, false
 	}
 	for _, c := range changepoint.Levels(ratios(list), changepoint.Options{Alpha: surely}) {
 		at := list[c.At].at
-		k := slices.IndexFunc(r.stretches, func(x stretch) bool { return x.at >= at })
-		before, of, ok := measuredOf(r.stretches[:k])
+		k := slices.IndexFunc(r.Stretches, func(x telemetry.Stretch) bool { return x.At >= at })
+		before, of, ok := measuredOf(r.Stretches[:k])
 		if !ok {
 			continue
 		}
-		after := blocks(r.stretches[k:], &before, &of)
+		after := blocks(r.Stretches[k:], &before, &of)
 		if c.To < len(list) {
 			end := list[c.To].at
 			after = slices.DeleteFunc(after, func(b block) bool { return b.at >= end })
 		}
-		ratio := middle(ratios(after))
+		ratio := telemetry.Middle(ratios(after))
 		if len(after) < 3 || 2*len(after) < c.To-c.At || ratio < muchLonger {
 			continue // its batches are larger than they ever were, or it is only load
 		}
-		took := middle(taken(after))
+		took := telemetry.Middle(taken(after))
 		f = finding.Finding{At: r.Where, Since: at, P: finding.Chance(c.P), Cost: (1 - 1/ratio) * float64(c.To-c.At) / float64(len(list)) / float64(len(l.Ranks)),
 			Metric: finding.Metric{Name: "time per token", Unit: table.Duration, Before: took / ratio * 1e9, After: took * 1e9}}
 		if c.To < len(list) {
 			f.Until = list[c.To].at
 		}
-		f.Text = fmt.Sprintf("since %s, a token takes %s on %s, %s before with as much to do", clock(at), words.Nearly(int64(took*1e9)), r.Where.String(), words.Nearly(int64(took/ratio*1e9)))
+		f.Text = fmt.Sprintf("since %s, a token takes %s on %s, %s before with as much to do", words.TimeOfDay(at), words.Nearly(int64(took*1e9)), r.Where.String(), words.Nearly(int64(took/ratio*1e9)))
 		f.Brief = fmt.Sprintf("a token takes %s on %s, %s before", words.Nearly(int64(took*1e9)), r.Where.String(), words.Nearly(int64(took/ratio*1e9)))
 		f.Evidence = append(f.Evidence, finding.Sentence("compared by running requests, tokens in the KV cache, and prompts computed meanwhile, in %d pieces of %d lines", len(after), fewStretches))
 		return f, true
@@ -320,18 +322,18 @@ func (l *Logged) becameSlower(r *Rank) (f finding.Finding, ok bool) {
 }
 
 // slowAgain finds a rank whose tokens take longer than they would otherwise, as long each time, and at equal intervals.
-func (l *Logged) slowAgain(r *Rank) (f finding.Finding, ok bool) {
-	p, _, ok := measuredOf(r.stretches)
+func slowAgain(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
+	p, _, ok := measuredOf(r.Stretches)
 	if !ok {
 		return f, false
 	}
-	seconds := func(t trace.Time) float64 { return float64(t-r.stretches[0].at) / 1e9 }
-	longest := 2 * seconds(r.stretches[len(r.stretches)-1].at) / float64(len(r.stretches)) // of a stretch; before, it may have had nothing to do
-	list := make([]changepoint.Observation, len(r.stretches))
+	seconds := func(t trace.Time) float64 { return float64(t-r.Stretches[0].At) / 1e9 }
+	longest := 2 * seconds(r.Stretches[len(r.Stretches)-1].At) / float64(len(r.Stretches)) // of a stretch; before, it may have had nothing to do
+	list := make([]changepoint.Observation, len(r.Stretches))
 	for i := range list {
-		x := &r.stretches[i]
-		to := seconds(x.at)
-		list[i] = changepoint.Observation{From: max(to-longest, seconds(r.stretches[max(0, i-1)].at)), To: to, Value: p.takes(x) / x.token, Weight: 1}
+		x := &r.Stretches[i]
+		to := seconds(x.At)
+		list[i] = changepoint.Observation{From: max(to-longest, seconds(r.Stretches[max(0, i-1)].At)), To: to, Value: p.takes(x) / x.Token, Weight: 1}
 	}
 	pulses := changepoint.FindPulses(list)
 	if pulses.P*float64(len(l.Ranks)) > surely/10 { // of a search among very many
@@ -341,28 +343,19 @@ func (l *Logged) slowAgain(r *Rank) (f finding.Finding, ok bool) {
 	for i, o := range list {
 		in := pulses.Over(o.From, o.To)
 		if k := int(in); float64(k) == in {
-			took[k], work[k] = append(took[k], r.stretches[i].token), append(work[k], p.takes(&r.stretches[i]))
+			took[k], work[k] = append(took[k], r.Stretches[i].Token), append(work[k], p.takes(&r.Stretches[i]))
 		}
 	}
-	usual, slow := middle(took[0]), middle(took[1])
-	if more := middle(work[1]) / middle(work[0]); !(slow > muchLonger*usual) || more-1 > (slow/usual-1)/2 {
+	usual, slow := telemetry.Middle(took[0]), telemetry.Middle(took[1])
+	if more := telemetry.Middle(work[1]) / telemetry.Middle(work[0]); !(slow > muchLonger*usual) || more-1 > (slow/usual-1)/2 {
 		return f, false // there is more to do then
 	}
-	times := func(k int) trace.Time { return r.stretches[0].at + trace.Time(pulses.Begin(pulses.Seen[k])*1e9) }
+	times := func(k int) trace.Time { return r.Stretches[0].At + trace.Time(pulses.Begin(pulses.Seen[k])*1e9) }
 	last := len(pulses.Seen) - 1
-	f = finding.Finding{At: r.Where, Since: times(0), P: finding.Chance(pulses.P), Cost: (1 - usual/slow) * pulses.Length * float64(pulses.Count) / l.seconds() / float64(len(l.Ranks)),
+	f = finding.Finding{At: r.Where, Since: times(0), P: finding.Chance(pulses.P), Cost: (1 - usual/slow) * pulses.Length * float64(pulses.Count) / l.Seconds() / float64(len(l.Ranks)),
 		Metric: finding.Metric{Name: "time per token", Unit: table.Duration, Before: usual * 1e9, After: slow * 1e9}}
 	f.Brief = fmt.Sprintf("a token takes %s on %s for about %s every %s, %s otherwise with as much to do", words.Nearly(int64(slow*1e9)), r.Where.String(),
 		words.Nearly(int64(pulses.Length*1e9)), words.Nearly(int64(pulses.Every*1e9)), words.Nearly(int64(usual*1e9)))
-	f.Text = fmt.Sprintf("%s: %d times between %s and %s", f.Brief, len(pulses.Seen), clock(f.Since), clock(times(last)))
+	f.Text = fmt.Sprintf("%s: %d times between %s and %s", f.Brief, len(pulses.Seen), words.TimeOfDay(f.Since), words.TimeOfDay(times(last)))
 	return f, true
-}
-
-// middle is the median of the values that are numbers.
-func middle(list []float64) float64 {
-	s := slices.DeleteFunc(slices.Clone(list), math.IsNaN)
-	if len(s) == 0 {
-		return math.NaN()
-	}
-	return order.SortedMedian(s)
 }

@@ -1,9 +1,10 @@
-package telemetry
+package failed
 
 import (
-	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/series"
@@ -24,7 +25,7 @@ var takes = []string{"Evicted", "OOMKilling", "OOMKilled", "SystemOOM", "NodeNot
 var startless = []string{"FailedScheduling", "FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "BackOff", "Failed", "ErrImagePull", "ImagePullBackOff"}
 
 // reason is what Kubernetes calls an event, "pod: Evicted: .."; "" is none.
-func (e *Event) reason() string {
+func reason(e *telemetry.Event) string {
 	if e.Kind != series.Cluster {
 		return ""
 	}
@@ -41,31 +42,16 @@ func (e *Event) reason() string {
 	return parts[0]
 }
 
-// clusterSentence says what Kubernetes says, and how often: of what it repeats, it keeps one event.
-func (l *Logged) clusterSentence(e *Event) string {
-	text, until, _ := strings.Cut(e.Text, " (until ")
-	if kind, rest, ok := strings.Cut(text, ": "); ok && kind == strings.ToLower(kind) {
-		text = rest
-	}
-	text = l.Name(e) + ": " + text + " " + e.when()
-	if e.Requests > 1 && until != "" && e.N == 1 {
-		text += fmt.Sprintf(", %d times until %s", e.Requests, strings.TrimSuffix(until, ")"))
-	} else if e.Requests > 1 {
-		text += fmt.Sprintf(" (%d times)", e.Requests)
-	}
-	return text
-}
-
 // severity is how bad it is what Kubernetes does for a reason. A pod whose probes fail gets no
 // requests, and so does one that starts: only of one that served before it is trouble for sure.
-func (l *Logged) severity(e *Event, reason string) (s finding.Severity, ok bool) {
+func severity(l *telemetry.Logged, e *telemetry.Event, reason string) (s finding.Severity, ok bool) {
 	switch {
 	case slices.Contains(takes, reason), reason == "Killed", reason == "Crash loop":
 		return finding.Critical, true
 	case slices.Contains(startless, reason):
 		return finding.Info, true
 	case reason == "Unhealthy" && e.Requests > 1:
-		if l.served(e) {
+		if served(l, e) {
 			return finding.Warning, true
 		}
 		return finding.Info, true
@@ -74,9 +60,9 @@ func (l *Logged) severity(e *Event, reason string) (s finding.Severity, ok bool)
 }
 
 // served reports whether the server that an event is about ran requests before.
-func (l *Logged) served(e *Event) bool {
+func served(l *telemetry.Logged, e *telemetry.Event) bool {
 	s := &l.Set.Servers[e.Server]
-	return slices.ContainsFunc(l.Ranks, func(r Rank) bool {
+	return slices.ContainsFunc(l.Ranks, func(r telemetry.Rank) bool {
 		of := &l.Set.Servers[r.Server]
 		return r.From < e.First && (r.Server == e.Server || s.Name != "" && strings.Contains(of.Name, s.Name))
 	})
@@ -85,26 +71,26 @@ func (l *Logged) served(e *Event) bool {
 // Cluster finds what Kubernetes took away: pods that it evicted, killed, or started again, pods whose probes fail
 // or that do not start, and nodes that it lost. One
 // finding is about all of one reason.
-func (l *Logged) Cluster() ([]finding.Finding, finding.Check) {
+func Cluster(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "what Kubernetes did", Of: "event", Needed: 1, Reason: "the input has no events of Kubernetes"}
 	const few = 4
 	by := map[string]int{}
 	var out []finding.Finding
 	for i := range l.Events {
 		e := &l.Events[i]
-		reason := e.reason()
+		reason := reason(e)
 		if reason == "" {
 			continue
 		}
 		check.N, check.Reason = check.N+1, ""
-		severity, tells := l.severity(e, reason)
+		severity, tells := severity(l, e, reason)
 		if !tells {
 			continue
 		}
 		k, ok := by[reason]
 		if !ok {
 			by[reason] = len(out)
-			f := l.failure(e, Taken+" "+reason)
+			f := failure(l, e, Taken+" "+reason)
 			if f.Severity = severity; severity == finding.Info {
 				f.Cost = 0
 			}
@@ -120,7 +106,7 @@ func (l *Logged) Cluster() ([]finding.Finding, finding.Check) {
 }
 
 // beside says what Kubernetes, or a driver of the host, said about the server of an event within a few minutes of it.
-func (l *Logged) beside(e *Event) (list []finding.Evidence) {
+func beside(l *telemetry.Logged, e *telemetry.Event) (list []finding.Evidence) {
 	const near, most = trace.Time(300e9), 3
 	s := &l.Set.Servers[e.Server]
 	for i := range l.Events {

@@ -1,4 +1,4 @@
-package telemetry
+package slow
 
 import (
 	"math"
@@ -6,10 +6,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
+
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
+
+const second = trace.Time(1e9)
+
+// bounds are those of SGLang's histogram of TTFT.
+var bounds = []float64{0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400, math.Inf(1)}
 
 // A scraped server is what it is asked in each interval of 15 s, and how long all of that takes.
 type scrapedServer struct {
@@ -54,9 +61,9 @@ func (s scrapedServer) found(n int) (latencies, demands []finding.Finding) {
 		}
 	}
 	set.Finish(series.Known{})
-	l := Measure(set, Options{})
-	latencies, _ = l.Latencies()
-	demands, _ = l.Demands()
+	l := telemetry.Measure(set, telemetry.Options{})
+	latencies, _ = Latencies(l)
+	demands, _ = Demands(l)
 	return latencies, demands
 }
 

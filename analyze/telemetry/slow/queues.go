@@ -1,9 +1,11 @@
-package telemetry
+package slow
 
 import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -14,14 +16,14 @@ import (
 )
 
 // Changes finds queues that grow at some time, and says whether more requests came.
-func (l *Logged) Changes() ([]finding.Finding, finding.Check) {
-	check := l.check("logged waits")
+func Changes(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
+	check := check(l, "logged waits")
 	if l.Grid.N() < fewBuckets {
 		return nil, check
 	}
 	var out []finding.Finding
 	for _, role := range []request.Role{request.Unified, request.Prefill, request.Decode, request.Other} {
-		var ranks []*Rank
+		var ranks []*telemetry.Rank
 		for i := range l.Ranks {
 			if l.Ranks[i].Where.Role == role {
 				ranks = append(ranks, &l.Ranks[i])
@@ -34,21 +36,21 @@ func (l *Logged) Changes() ([]finding.Finding, finding.Check) {
 			if q.role != request.Other && q.role != role {
 				continue
 			}
-			length := l.added(ranks, q.metric)
+			length := added(l, ranks, q.metric)
 			if length == nil {
 				continue
 			}
-			if q.metric == series.Preallocated && mostFull(ranks) >= full {
+			if q.metric == series.Preallocated && mostFull(ranks) >= telemetry.Full {
 				q.of = "wait for room in the KV cache"
 			}
-			f, ok := l.growth(ranks, q, length)
+			f, ok := growth(l, ranks, q, length)
 			if !ok {
-				f, ok = l.ramp(ranks, q, length)
+				f, ok = ramp(l, ranks, q, length)
 			}
 			if !ok {
 				continue
 			}
-			if usage := mostFull(ranks); q.metric == series.Preallocated && usage < full {
+			if usage := mostFull(ranks); q.metric == series.Preallocated && usage < telemetry.Full {
 				f.Evidence = append([]finding.Evidence{finding.Sentence("its KV cache has room: %s %% at most", words.ThreeDigits(usage))}, f.Evidence...)
 			}
 			if n := len(out) - 1; n >= 0 && meet(&out[n], &f) { // what waits on one side keeps the other one waiting
@@ -65,7 +67,7 @@ func (l *Logged) Changes() ([]finding.Finding, finding.Check) {
 }
 
 // mostFull is how full the KV cache of any of some ranks is at most, in percent; NaN if none says.
-func mostFull(ranks []*Rank) float64 {
+func mostFull(ranks []*telemetry.Rank) float64 {
 	most := math.NaN()
 	for _, r := range ranks {
 		if u := r.Most(series.KVUsage); u > most || math.IsNaN(most) {
@@ -100,11 +102,11 @@ var queues = []queue{
 func isMuchLonger(before, after float64) bool { return after >= 2*before+1 }
 
 // growth finds a queue that grows at some time, given how many are in it.
-func (l *Logged) growth(ranks []*Rank, q queue, length []float64) (f finding.Finding, ok bool) {
+func growth(l *telemetry.Logged, ranks []*telemetry.Rank, q queue, length []float64) (f finding.Finding, ok bool) {
 	if q.onlyRamps {
 		return f, false
 	}
-	came := l.cameTo(ranks)
+	came := cameTo(l, ranks)
 	list := changepoint.Levels(length, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
 		before, after := mean(length[from:k]), mean(length[k:to])
 		return isMuchLonger(min(before, after), max(before, after))
@@ -118,7 +120,7 @@ func (l *Logged) growth(ranks []*Rank, q queue, length []float64) (f finding.Fin
 			continue
 		}
 		if q.metric != series.Running && isSteady(length, c) {
-			return l.grows(ranks, q, length, c), true
+			return grows(l, ranks, q, length, c), true
 		}
 		cost, suffered := float64(c.To-c.At)/float64(l.Grid.N()), []finding.Evidence(nil)
 		if q.metric == series.Running {
@@ -129,23 +131,23 @@ func (l *Logged) growth(ranks []*Rank, q queue, length []float64) (f finding.Fin
 			if moreCame(came, c) {
 				longer = muchMore // larger batches take longer: that is what they are for
 			}
-			if cost, suffered = l.suffer(ranks, c, longer); suffered == nil {
+			if cost, suffered = suffer(l, ranks, c, longer); suffered == nil {
 				continue // the server is used more, and nobody has to wait for it
 			}
 		}
 		most := slices.Max(length[c.At:c.To])
-		f = finding.Finding{Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.start(c.At), P: finding.Chance(c.P),
+		f = finding.Finding{Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.Start(c.At), P: finding.Chance(c.P),
 			Cost: cost, Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: before, After: after}}
-		if r := l.mostOf(ranks, q.metric, c); r != nil {
+		if r := mostOf(l, ranks, q.metric, c); r != nil {
 			f.At = r.Where
 		}
 		if c.To < len(length) {
-			f.Until = l.start(c.To)
+			f.Until = l.Start(c.To)
 		}
-		f.Text = fmt.Sprintf("since %s, %s requests %s on %s (%s before)", clock(f.Since), words.ThreeDigits(after), q.of, f.At.String(), words.ThreeDigits(before))
+		f.Text = fmt.Sprintf("since %s, %s requests %s on %s (%s before)", words.TimeOfDay(f.Since), words.ThreeDigits(after), q.of, f.At.String(), words.ThreeDigits(before))
 		f.Evidence = append(suffered, finding.Sentence("at most, %.0f of them on average over %s", most, words.Nearly(l.Grid.Bucket)))
 		if came != nil {
-			l.arrivals(&f, came, c)
+			arrivals(l, &f, came, c)
 		}
 		return f, true
 	}
@@ -160,18 +162,18 @@ func isSteady(length []float64, c changepoint.Change) bool {
 }
 
 // grows says that a queue becomes ever longer, from before a change until it ends.
-func (l *Logged) grows(ranks []*Rank, q queue, length []float64, c changepoint.Change) finding.Finding {
+func grows(l *telemetry.Logged, ranks []*telemetry.Rank, q queue, length []float64, c changepoint.Change) finding.Finding {
 	first, last := length[c.From], length[c.To-1]
-	f := finding.Finding{Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.start(c.From), P: finding.Chance(c.P),
+	f := finding.Finding{Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.Start(c.From), P: finding.Chance(c.P),
 		Cost: float64(c.To-c.From) / float64(l.Grid.N()), Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: first, After: last}}
-	if r := l.mostOf(ranks, q.metric, c); r != nil {
+	if r := mostOf(l, ranks, q.metric, c); r != nil {
 		f.At = r.Where
 	}
 	if c.To < len(length) {
-		f.Until = l.start(c.To)
+		f.Until = l.Start(c.To)
 	}
-	f.Text = fmt.Sprintf("ever more requests %s on %s: %s at %s, %s at %s", q.of, f.At.String(), words.ThreeDigits(first), clock(f.Since), words.ThreeDigits(last), clock(l.start(c.To)))
-	if came := l.cameTo(ranks); came != nil {
+	f.Text = fmt.Sprintf("ever more requests %s on %s: %s at %s, %s at %s", q.of, f.At.String(), words.ThreeDigits(first), words.TimeOfDay(f.Since), words.ThreeDigits(last), words.TimeOfDay(l.Start(c.To)))
+	if came := cameTo(l, ranks); came != nil {
 		f.Evidence = append(f.Evidence, finding.Sentence("%s a second are taken in", words.ThreeDigits(mean(came[c.From:c.To])/(float64(l.Grid.Bucket)/1e9))))
 	}
 	return f
@@ -179,7 +181,7 @@ func (l *Logged) grows(ranks []*Rank, q queue, length []float64, c changepoint.C
 
 // ramp finds a queue that becomes longer from the beginning on, and never shorter: at all times, more
 // requests come than leave, so that nothing changes at any time.
-func (l *Logged) ramp(ranks []*Rank, q queue, length []float64) (f finding.Finding, ok bool) {
+func ramp(l *telemetry.Logged, ranks []*telemetry.Rank, q queue, length []float64) (f finding.Finding, ok bool) {
 	if q.metric == series.Running || !slices.IsSorted(length) {
 		return f, false
 	}
@@ -193,7 +195,7 @@ func (l *Logged) ramp(ranks []*Rank, q queue, length []float64) (f finding.Findi
 	if 2*grew < len(length) || !isMuchLonger(first, last) {
 		return f, false
 	}
-	f = finding.Finding{Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.start(0), Cost: 1, Confidence: finding.Certain,
+	f = finding.Finding{Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.Start(0), Cost: 1, Confidence: finding.Certain,
 		Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: first, After: last}}
 	if len(ranks) == 1 {
 		f.At = ranks[0].Where
@@ -207,7 +209,7 @@ func (l *Logged) ramp(ranks []*Rank, q queue, length []float64) (f finding.Findi
 // short a time for the rest to show that anything changed.
 func episode(length []float64) (c changepoint.Change, ok bool) {
 	const deviations = 6 // of requests that come and go by themselves
-	usual := middle(length)
+	usual := telemetry.Middle(length)
 	limit := max(2*usual, usual+deviations*math.Sqrt(usual+1))
 	best := 0
 	for from := 0; from < len(length); from++ {
@@ -224,15 +226,15 @@ func episode(length []float64) (c changepoint.Change, ok bool) {
 }
 
 // mostOf is the rank that nearly all of what is more is on; nil is none of several.
-func (l *Logged) mostOf(ranks []*Rank, m series.MetricID, c changepoint.Change) *Rank {
+func mostOf(l *telemetry.Logged, ranks []*telemetry.Rank, m series.MetricID, c changepoint.Change) *telemetry.Rank {
 	const nearly = 0.7
 	if len(ranks) == 1 {
 		return ranks[0]
 	}
 	all, most := 0.0, 0.0
-	var top *Rank
+	var top *telemetry.Rank
 	for _, r := range ranks {
-		level := l.added([]*Rank{r}, m)
+		level := added(l, []*telemetry.Rank{r}, m)
 		if level == nil {
 			continue
 		}
@@ -265,21 +267,21 @@ func turnedOver(running, came []float64, c changepoint.Change) bool {
 
 // suffer returns what requests pay for a change of how many run, and in what it shows: more of
 // them wait, or their tokens take longer. Without either, there is no evidence.
-func (l *Logged) suffer(ranks []*Rank, c changepoint.Change, longer float64) (cost float64, shows []finding.Evidence) {
+func suffer(l *telemetry.Logged, ranks []*telemetry.Rank, c changepoint.Change, longer float64) (cost float64, shows []finding.Evidence) {
 	part := float64(c.To-c.At) / float64(l.Grid.N())
-	if wait := l.added(ranks, series.Queued); wait != nil {
+	if wait := added(l, ranks, series.Queued); wait != nil {
 		if x, y := mean(wait[c.From:c.At]), mean(wait[c.At:c.To]); y >= 2*x+1 {
 			cost, shows = part, append(shows, finding.Sentence("%s wait, %s before", words.ThreeDigits(y), words.ThreeDigits(x)))
 		}
 	}
 	for _, r := range ranks {
-		steps := l.stepTime(r)
-		if x, y := middle(steps[c.From:c.At]), middle(steps[c.At:c.To]); y >= longer*x {
+		steps := stepTime(l, r)
+		if x, y := telemetry.Middle(steps[c.From:c.At]), telemetry.Middle(steps[c.At:c.To]); y >= longer*x {
 			cost = max(cost, part*(1-x/y))
 			shows = append(shows, finding.Sentence("a token takes %s on %s, %s before", words.Nearly(int64(y*1e9)), r.Where.String(), words.Nearly(int64(x*1e9))))
 		}
-		first, _, _ := l.scrapes(r.Server, series.TTFT)
-		if x, y := meanOf(within(first, l.start(c.From), l.start(c.At))), meanOf(within(first, l.start(c.At), l.start(c.To))); y >= muchMore*x {
+		first := l.Scrapes(r.Server, series.TTFT).List
+		if x, y := telemetry.MeanOf(telemetry.Within(first, l.Start(c.From), l.Start(c.At))), telemetry.MeanOf(telemetry.Within(first, l.Start(c.At), l.Start(c.To))); y >= muchMore*x {
 			cost = max(cost, part*(1-x/y))
 			shows = append(shows, finding.Sentence("TTFT is %s on %s, %s before", seconds(y), r.Where.String(), seconds(x)))
 		}
@@ -288,7 +290,7 @@ func (l *Logged) suffer(ranks []*Rank, c changepoint.Change, longer float64) (co
 }
 
 // arrivals says whether more requests came when a queue grew.
-func (l *Logged) arrivals(f *finding.Finding, came []float64, c changepoint.Change) {
+func arrivals(l *telemetry.Logged, f *finding.Finding, came []float64, c changepoint.Change) {
 	seconds := float64(l.Grid.Bucket) / 1e9
 	x, y := mean(came[c.From:c.At])/seconds, mean(came[c.At:c.To])/seconds
 	if math.IsNaN(x) || math.IsNaN(y) || x <= 0 || y <= 0 {
@@ -305,16 +307,16 @@ func (l *Logged) arrivals(f *finding.Finding, came []float64, c changepoint.Chan
 }
 
 // added adds up a metric over ranks, by bucket; nil where none has it.
-func (l *Logged) added(ranks []*Rank, m series.MetricID) []float64 {
+func added(l *telemetry.Logged, ranks []*telemetry.Rank, m series.MetricID) []float64 {
 	var out []float64
 	for _, r := range ranks {
-		if !r.has(m) {
+		if !r.Has(m) {
 			continue
 		}
 		if out == nil {
 			out = make([]float64, l.Grid.N())
 		}
-		for b, v := range l.curve(r, m) {
+		for b, v := range l.Curve(r, m) {
 			if !math.IsNaN(v) {
 				out[b] += v
 			}

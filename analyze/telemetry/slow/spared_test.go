@@ -1,4 +1,4 @@
-package telemetry_test
+package slow_test
 
 import (
 	"fmt"
@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
+
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/series"
 )
 
@@ -75,7 +76,7 @@ func TestWorsened(t *testing.T) {
 					s.running, s.accepted, s.graph, s.speed)
 				l.now = l.now.Add(time.Second)
 			}
-			found, check := measured(t, l.String()).Worsened()
+			found, check := slow.Worsened(measured(t, l.String()))
 			var said []string
 			for _, f := range found {
 				said = append(said, f.Text)
@@ -110,7 +111,7 @@ func TestOneRowAddsAWorsening(t *testing.T) {
 		l.say(" TP0", "Decode batch, #running-req: 9, #full token: 80000, full token usage: 0.30, #swa token: 9, swa token usage: %.2f, cuda graph: True, gen throughput (token/s): %d.00, #queue-req: 0, ", usage, 900+i%7)
 		l.now = l.now.Add(time.Second)
 	}
-	found, _ := measured(t, l.String()).Worsened()
+	found, _ := slow.Worsened(measured(t, l.String()))
 	if want := "since 13:45:40, the pool of TP0 is 40.0 full, 90.0 before"; len(found) != 1 || found[0].Text != want {
 		t.Errorf("found %+v, want %q", found, want)
 	}
@@ -118,7 +119,7 @@ func TestOneRowAddsAWorsening(t *testing.T) {
 
 // What other findings are consequences of has a row, by its name.
 func TestWorseningsHaveNames(t *testing.T) {
-	for _, name := range []string{finding.CachedTokens, finding.StepYield, telemetry.GraphedSteps} {
+	for _, name := range []string{finding.CachedTokens, finding.StepYield, slow.GraphedSteps} {
 		if !slices.ContainsFunc(series.Worsenings, func(w series.Worsening) bool { return w.Name == name }) {
 			t.Errorf("no row of series.Worsenings is %q: analyze/finders/consequences.go knows it by that name", name)
 		}

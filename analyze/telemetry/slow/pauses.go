@@ -1,9 +1,11 @@
-package telemetry
+package slow
 
 import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -40,30 +42,30 @@ const (
 // Pauses finds schedulers that stood still, and what they say that they did meanwhile: SGLang logs every
 // prefill, and a line every 40 decode steps, so that requests which a line has, and which no prefill before
 // it brought, were there since the line before it.
-func (l *Logged) Pauses() ([]finding.Finding, finding.Check) {
+func Pauses(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "logged pauses", Of: "batch line", Needed: fewTimes}
 	var out []finding.Finding
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
-		if l.Set.Servers[r.Server].Engine != sglang || r.Where.Role == request.Decode || !r.has(series.NewTokens) {
+		if l.Set.Servers[r.Server].Engine != sglang || r.Where.Role == request.Decode || !r.Has(series.NewTokens) {
 			continue // of a decode server, nothing says when requests come
 		}
-		list, n := l.pauses(r)
+		list, n := pauses(l, r)
 		if check.N += n; len(list) > 0 {
-			out = append(out, l.pausing(r, list))
+			out = append(out, pausing(l, r, list))
 		}
 	}
 	if check.N == 0 {
 		check.Reason = "no log of SGLang has lines of prefills and decoding"
 	}
-	return l.alike(out), check
+	return alike(l, out), check
 }
 
-// sglang is how a server is called whose lines come as [Logged.Pauses] says.
+// sglang is how a server is called whose lines come as [Pauses] says.
 const sglang = "SGLang"
 
 // pauses are those of a rank; n is how many times between lines there were to look at.
-func (l *Logged) pauses(r *Rank) (list []pause, n int) {
+func pauses(l *telemetry.Logged, r *telemetry.Rank) (list []pause, n int) {
 	type held struct {
 		pause
 		after  int     // what came before it: a decode step, or a prefill
@@ -72,25 +74,25 @@ func (l *Logged) pauses(r *Rank) (list []pause, n int) {
 	var long []held       // those that may be pauses: there may be millions of lines
 	var took [2][]float64 // by what came before
 	var time, prompts float64
-	var before, last, x loggedLine
-	for lines := l.linesOf(r.place, l.opt); lines.next(&x); before, last = last, x {
+	var before, last, x telemetry.LoggedLine
+	for lines := l.LinesOf(r.Place, l.Opt); lines.Next(&x); before, last = last, x {
 		after, tokens := 0, 0.0
-		if last.has(newTokensOf) {
-			after, tokens = 1, last.values[newTokensOf]
-			if before.has(newTokensOf) {
-				tokens += before.values[newTokensOf]
+		if last.Has(telemetry.NewTokensOf) {
+			after, tokens = 1, last.Values[telemetry.NewTokensOf]
+			if before.Has(telemetry.NewTokensOf) {
+				tokens += before.Values[telemetry.NewTokensOf]
 			}
 		}
-		decoded, ran := x.has(rateOf), last.values[runningOf] >= 1 || after == 1
-		if last.at == 0 || !(x.values[runningOf] >= 1) || decoded && !ran {
+		decoded, ran := x.Has(telemetry.RateOf), last.Values[telemetry.RunningOf] >= 1 || after == 1
+		if last.At == 0 || !(x.Values[telemetry.RunningOf] >= 1) || decoded && !ran {
 			continue
 		}
-		if n++; int64(x.at-last.at) > longPause+l.within {
-			long = append(long, held{pause{from: last.at, to: x.at, running: x.values[runningOf]}, after, tokens})
+		if n++; int64(x.At-last.At) > longPause+l.Within {
+			long = append(long, held{pause{from: last.At, to: x.At, running: x.Values[telemetry.RunningOf]}, after, tokens})
 		}
-		took[after] = memory.Append(took[after], float64(x.at-last.at))
+		took[after] = memory.Append(took[after], float64(x.At-last.At))
 		if after == 1 {
-			time, prompts = time+float64(x.at-last.at)+float64(l.within), prompts+tokens
+			time, prompts = time+float64(x.At-last.At)+float64(l.Within), prompts+tokens
 		}
 	}
 	var usual, nearlyAll [2]float64 // 19 of 20 take that at most
@@ -108,11 +110,11 @@ func (l *Logged) pauses(r *Rank) (list []pause, n int) {
 		p.usual = int64(usual[p.after])
 		most := p.usual
 		if p.tokens > 0 && prompts > p.tokens { // what so many take at most
-			own := float64(p.to-p.from) + float64(l.within)
+			own := float64(p.to-p.from) + float64(l.Within)
 			most = max(most, int64(longPrompts*(time-own)/(prompts-p.tokens)*p.tokens))
 		}
-		if lost := float64(p.to - p.from - trace.Time(l.within)); int64(p.to-p.from)-most > longPause+l.within && lost > manyTimes*nearlyAll[p.after] && !l.restarted(r, &p.pause) {
-			p.why = l.meanwhile(r, &p.pause)
+		if lost := float64(p.to - p.from - trace.Time(l.Within)); int64(p.to-p.from)-most > longPause+l.Within && lost > manyTimes*nearlyAll[p.after] && !restarted(l, r, &p.pause) {
+			p.why = meanwhile(l, r, &p.pause)
 			list = append(list, p.pause)
 		}
 	}
@@ -120,9 +122,9 @@ func (l *Logged) pauses(r *Rank) (list []pause, n int) {
 }
 
 // meanwhile is what a server says that it did in a pause.
-func (l *Logged) meanwhile(r *Rank, p *pause) string {
+func meanwhile(l *telemetry.Logged, r *telemetry.Rank, p *pause) string {
 	for i := range l.Events {
-		if e := &l.Events[i]; e.Kind == series.Halt && e.Server == r.Server && e.First <= p.to+trace.Time(l.within) && p.from <= e.Last+trace.Time(l.within) {
+		if e := &l.Events[i]; e.Kind == series.Halt && e.Server == r.Server && e.First <= p.to+trace.Time(l.Within) && p.from <= e.Last+trace.Time(l.Within) {
 			return e.Text
 		}
 	}
@@ -130,14 +132,14 @@ func (l *Logged) meanwhile(r *Rank, p *pause) string {
 }
 
 // restarted reports whether a server began anew in a pause: that has findings of its own.
-func (l *Logged) restarted(r *Rank, p *pause) bool {
-	return slices.ContainsFunc(l.Events, func(e Event) bool {
+func restarted(l *telemetry.Logged, r *telemetry.Rank, p *pause) bool {
+	return slices.ContainsFunc(l.Events, func(e telemetry.Event) bool {
 		return (e.Kind == series.Ready || e.Kind == series.Starting || e.Kind == series.Crash) && e.Server == r.Server && e.First <= p.to && p.from <= e.Last
 	})
 }
 
 // pausing tells of the pauses of a rank, the longest one first.
-func (l *Logged) pausing(r *Rank, list []pause) finding.Finding {
+func pausing(l *telemetry.Logged, r *telemetry.Rank, list []pause) finding.Finding {
 	long, lost, told := &list[0], int64(0), 0
 	for i := range list {
 		p := &list[i]
@@ -152,10 +154,10 @@ func (l *Logged) pausing(r *Rank, list []pause) finding.Finding {
 		Cost:   min(1, float64(lost)/max(1, float64(l.To-l.From))/float64(len(l.Ranks))),
 		Metric: finding.Metric{Name: "length of stalls", Unit: table.Duration, Before: math.NaN(), After: float64(long.lost())}}
 	held := words.Counted(int(long.running), "request")
-	f.Text = fmt.Sprintf("%s stood still for %s at %s, with %s in its batch", r.Where.String(), words.Nearly(long.lost()), clock(long.from), held)
+	f.Text = fmt.Sprintf("%s stood still for %s at %s, with %s in its batch", r.Where.String(), words.Nearly(long.lost()), words.TimeOfDay(long.from), held)
 	if len(list) > 1 {
-		f.Text = fmt.Sprintf("%s stood still %d times between %s and %s, for %s in all, %s at most (at %s), with %s in its batch", r.Where.String(), len(list), clock(f.Since), clock(f.Until),
-			words.Nearly(lost), words.Nearly(long.lost()), clock(long.from), held)
+		f.Text = fmt.Sprintf("%s stood still %d times between %s and %s, for %s in all, %s at most (at %s), with %s in its batch", r.Where.String(), len(list), words.TimeOfDay(f.Since), words.TimeOfDay(f.Until),
+			words.Nearly(lost), words.Nearly(long.lost()), words.TimeOfDay(long.from), held)
 	}
 	if long.why != "" {
 		f.Text += ": " + long.why
@@ -165,10 +167,10 @@ func (l *Logged) pausing(r *Rank, list []pause) finding.Finding {
 	}
 	f.Brief = fmt.Sprintf("%s stood still for %s", r.Where.String(), words.Nearly(lost))
 	usual := "less than a second"
-	if long.usual > l.within {
+	if long.usual > l.Within {
 		usual = words.Nearly(long.usual)
 	}
-	f.Evidence = append(f.Evidence, finding.Sentence("it logged no batch from %s to %s, and no prefill brought the requests of the line behind; otherwise, %s lies between two lines", clock(long.from), clock(long.to), usual))
+	f.Evidence = append(f.Evidence, finding.Sentence("it logged no batch from %s to %s, and no prefill brought the requests of the line behind; otherwise, %s lies between two lines", words.TimeOfDay(long.from), words.TimeOfDay(long.to), usual))
 	if told < len(list) {
 		f.Evidence = append(f.Evidence, finding.Sentence("its log says nothing of what it did in %d of %d: a part of the log that is missing looks the same", len(list)-told, len(list)))
 	}

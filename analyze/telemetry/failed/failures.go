@@ -1,10 +1,12 @@
-package telemetry
+package failed
 
 import (
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -25,39 +27,39 @@ const (
 
 // Failures finds what failed: processes that ended by an exception or ran out of memory, transfers
 // that did not arrive, answers that are server errors.
-func (l *Logged) Failures() ([]finding.Finding, finding.Check) {
-	check := l.judgedLogs("logged failures" + l.unknownWords())
-	out := slices.Concat(l.exceptions(), l.tracebacks(), l.transfers(), l.serverErrors())
+func Failures(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
+	check := l.JudgedLogs("logged failures" + l.UnknownWords())
+	out := slices.Concat(exceptions(l), tracebacks(l), transfers(l), serverErrors(l))
 	return out, check
 }
 
 // transfers finds KV caches that did not arrive. What a server says of it at one time is one finding: what failed
 // first is why the rest did.
-func (l *Logged) transfers() (out []finding.Finding) {
-	var failed []*Event
+func transfers(l *telemetry.Logged) (out []finding.Finding) {
+	var failed []*telemetry.Event
 	for i := range l.Events {
-		if e := &l.Events[i]; isLostTransfer(e) || ofTransfer(e) && !l.ended(e) {
+		if e := &l.Events[i]; isLostTransfer(e) || ofTransfer(e) && !ended(l, e) {
 			failed = append(failed, e)
 		}
 	}
-	for _, group := range l.atOnce(failed) {
-		if !slices.ContainsFunc(group, func(e *Event) bool { return !ofTransfer(e) }) {
+	for _, group := range atOnce(l, failed) {
+		if !slices.ContainsFunc(group, func(e *telemetry.Event) bool { return !ofTransfer(e) }) {
 			continue // told of with other tracebacks
 		}
 		lead := lowest(group)
-		f := l.failure(lead, Transfers)
+		f := failure(l, lead, Transfers)
 		f.Cost = 0
 		for _, e := range group {
-			f.Cost = max(f.Cost, l.lasted(e))
+			f.Cost = max(f.Cost, lasted(l, e))
 		}
-		f.Evidence = append(l.others(lead, group), f.Evidence...)
+		f.Evidence = append(others(l, lead, group), f.Evidence...)
 		out = append(out, f)
 	}
 	return out
 }
 
 // others tells of the events of a group beside the one that leads it.
-func (l *Logged) others(lead *Event, group []*Event) (list []finding.Evidence) {
+func others(l *telemetry.Logged, lead *telemetry.Event, group []*telemetry.Event) (list []finding.Evidence) {
 	for _, e := range group {
 		if e != lead {
 			list = append(list, finding.Sentence("with it: %s", l.Sentence(e)))
@@ -67,19 +69,19 @@ func (l *Logged) others(lead *Event, group []*Event) (list []finding.Evidence) {
 }
 
 // isLostTransfer reports whether an event is a KV cache that did not arrive.
-func isLostTransfer(e *Event) bool {
+func isLostTransfer(e *telemetry.Event) bool {
 	return e.Kind == series.TransferFailed || e.Kind == series.PeerLost
 }
 
 // ofTransfer reports whether an event is an exception in a thread that sends KV caches, which the server survives.
-func ofTransfer(e *Event) bool {
+func ofTransfer(e *telemetry.Event) bool {
 	return e.Kind == series.Traceback && strings.Contains(e.Stack, "transfer_")
 }
 
 // lowest is the event of a group that is nearest to the wires: a device that fails is why a session does, and that
 // is why requests do. Of the same, the first one.
-func lowest(group []*Event) *Event {
-	rank := func(e *Event) int {
+func lowest(group []*telemetry.Event) *telemetry.Event {
+	rank := func(e *telemetry.Event) int {
 		switch {
 		case strings.Contains(e.Text, "RDMA"):
 			return 0
@@ -101,13 +103,13 @@ func lowest(group []*Event) *Event {
 const exact = trace.Time(2e9)
 
 // atOnce divides events, which are in order, into those of one server that begin within a minute.
-func (l *Logged) atOnce(events []*Event) (groups [][]*Event) {
+func atOnce(l *telemetry.Logged, events []*telemetry.Event) (groups [][]*telemetry.Event) {
 	used := make([]bool, len(events))
 	for i, e := range events {
 		if used[i] {
 			continue
 		}
-		var group []*Event
+		var group []*telemetry.Event
 		for k := i; k < len(events); k++ {
 			if o := events[k]; !used[k] && o.Server == e.Server && o.First-e.First <= together {
 				used[k], group = true, append(group, o)
@@ -119,8 +121,8 @@ func (l *Logged) atOnce(events []*Event) (groups [][]*Event) {
 }
 
 // failure is about one event.
-func (l *Logged) failure(e *Event, subkind string) finding.Finding {
-	f := finding.Finding{Subkind: subkind, At: l.at(e), Since: e.First, Text: l.Sentence(e), Cost: l.down(e), Metric: finding.Metric{Name: e.Kind.String(), Before: math.NaN(), After: float64(e.N)}}
+func failure(l *telemetry.Logged, e *telemetry.Event, subkind string) finding.Finding {
+	f := finding.Finding{Subkind: subkind, At: l.At(e), Since: e.First, Text: l.Sentence(e), Cost: down(l, e), Metric: finding.Metric{Name: e.Kind.String(), Before: math.NaN(), After: float64(e.N)}}
 	if e.Last > e.First {
 		f.Until = e.Last
 	}
@@ -134,14 +136,14 @@ func (l *Logged) failure(e *Event, subkind string) finding.Finding {
 		f.Evidence = append(f.Evidence, finding.Sentence("in %s", strings.Join(frames[:min(4, len(frames))], " < ")))
 	}
 	if e.Kind != series.Cluster {
-		f.Evidence = append(f.Evidence, l.beside(e)...)
+		f.Evidence = append(f.Evidence, beside(l, e)...)
 	}
 	return f
 }
 
 // down is the part of the time from an event until its server is ready again: all of it if it does
 // not come back.
-func (l *Logged) down(e *Event) float64 {
+func down(l *telemetry.Logged, e *telemetry.Event) float64 {
 	if l.To <= l.From || e.First == 0 {
 		return 1 // it never served
 	}
@@ -150,22 +152,22 @@ func (l *Logged) down(e *Event) float64 {
 			return min(1, max(least, float64(o.First-e.First)/float64(l.To-l.From)))
 		}
 	}
-	if l.batchAfter(e) {
+	if batchAfter(l, e) {
 		return least
 	}
 	return 1
 }
 
 // lasted is the part of the time of all inputs between the first and the last time that something happened.
-func (l *Logged) lasted(e *Event) float64 {
+func lasted(l *telemetry.Logged, e *telemetry.Event) float64 {
 	from, to, _ := l.Set.Bounds()
 	return max(least, min(1, float64(e.Last-e.First)/max(1, float64(to-from))))
 }
 
 // batchAfter reports whether a server logs batches behind an event.
-func (l *Logged) batchAfter(e *Event) bool {
+func batchAfter(l *telemetry.Logged, e *telemetry.Event) bool {
 	for i := range l.Ranks {
-		if r := &l.Ranks[i]; r.Server == e.Server && r.To > max(e.First, e.Last)+trace.Time(l.within) {
+		if r := &l.Ranks[i]; r.Server == e.Server && r.To > max(e.First, e.Last)+trace.Time(l.Within) {
 			return true
 		}
 	}
@@ -177,31 +179,31 @@ const together = trace.Time(60e9)
 
 // exceptions finds what made processes end, one finding for each time at which some did. An
 // exception that only one rank has says more than one that all have: the others lost a peer.
-func (l *Logged) exceptions() (out []finding.Finding) {
-	var failed []*Event
+func exceptions(l *telemetry.Logged) (out []finding.Finding) {
+	var failed []*telemetry.Event
 	for i := range l.Events {
 		switch e := &l.Events[i]; e.Kind {
 		case series.Exception, series.OutOfMemory, series.Crash, series.Communication:
 			failed = append(failed, e)
 		case series.Traceback:
-			if l.ended(e) {
+			if ended(l, e) {
 				failed = append(failed, e)
 			}
 		}
 	}
-	for _, group := range l.atOnce(failed) {
+	for _, group := range atOnce(l, failed) {
 		lead := leading(group)
 		if lead.Kind == series.Communication && !slices.ContainsFunc(group, ends) {
-			out = append(out, l.warned(lead, group))
+			out = append(out, warned(l, lead, group))
 			continue
 		}
-		if (lead.Kind == series.Crash || isVictim(lead.Text)) && l.watched(lead) {
+		if (lead.Kind == series.Crash || isVictim(lead.Text)) && watched(l, lead) {
 			continue // told of there
 		}
-		f := l.failure(lead, Died)
-		more := l.others(lead, group)
+		f := failure(l, lead, Died)
+		more := others(l, lead, group)
 		if lead.Kind == series.OutOfMemory {
-			more = append(l.besidePool(lead), more...)
+			more = append(besidePool(l, lead), more...)
 		}
 		f.Evidence = append(more, f.Evidence...)
 		if lead.Kind == series.Crash {
@@ -213,26 +215,26 @@ func (l *Logged) exceptions() (out []finding.Finding) {
 }
 
 // ends reports whether an event is the end of a process.
-func ends(e *Event) bool {
+func ends(e *telemetry.Event) bool {
 	return e.Kind == series.Exception || e.Kind == series.OutOfMemory || e.Kind == series.Crash
 }
 
 // warned is about communication that failed, in a log that does not tell what came of it.
-func (l *Logged) warned(lead *Event, group []*Event) finding.Finding {
-	f := l.failure(lead, Communication)
+func warned(l *telemetry.Logged, lead *telemetry.Event, group []*telemetry.Event) finding.Finding {
+	f := failure(l, lead, Communication)
 	f.Cost = 0
-	f.Evidence = append(l.others(lead, group), f.Evidence...)
+	f.Evidence = append(others(l, lead, group), f.Evidence...)
 	return f
 }
 
 // tracebacks finds exceptions that a server went on after, as far as its log tells. What they cost is not told.
-func (l *Logged) tracebacks() (out []finding.Finding) {
+func tracebacks(l *telemetry.Logged) (out []finding.Finding) {
 	for i := range l.Events {
 		e := &l.Events[i]
-		if e.Kind != series.Traceback || l.ended(e) || ofTransfer(e) && l.near(e, isLostTransfer) {
+		if e.Kind != series.Traceback || ended(l, e) || ofTransfer(e) && near(l, e, isLostTransfer) {
 			continue
 		}
-		f := l.failure(e, Raised)
+		f := failure(l, e, Raised)
 		f.Severity, f.Cost = finding.Info, 0
 		out = append(out, f)
 	}
@@ -240,34 +242,34 @@ func (l *Logged) tracebacks() (out []finding.Finding) {
 }
 
 // near reports whether something happened to the server of an event about then.
-func (l *Logged) near(e *Event, is func(o *Event) bool) bool {
-	return slices.ContainsFunc(l.Events, func(o Event) bool {
+func near(l *telemetry.Logged, e *telemetry.Event, is func(o *telemetry.Event) bool) bool {
+	return slices.ContainsFunc(l.Events, func(o telemetry.Event) bool {
 		return is(&o) && o.Server == e.Server && max(o.First-e.First, e.First-o.First) <= together
 	})
 }
 
 // ended reports whether a process of the server of an event ended about then: what else was raised is
 // evidence of that.
-func (l *Logged) ended(e *Event) bool { return l.near(e, ends) }
+func ended(l *telemetry.Logged, e *telemetry.Event) bool { return near(l, e, ends) }
 
 // watched reports whether a watchdog of a server ended it: then that it ended is told with what hung.
-func (l *Logged) watched(crash *Event) bool {
-	return slices.ContainsFunc(l.Events, func(o Event) bool { return o.Kind == series.Timeout && endsSoon(&o, crash) })
+func watched(l *telemetry.Logged, crash *telemetry.Event) bool {
+	return slices.ContainsFunc(l.Events, func(o telemetry.Event) bool { return o.Kind == series.Timeout && endsSoon(&o, crash) })
 }
 
 // endsSoon reports whether a crash comes with a hang of its server: vLLM's engine waits for 5 minutes until it gives up
 // its workers.
-func endsSoon(hang, crash *Event) bool {
-	return hang.Server == crash.Server && crash.First >= hang.First && crash.First-max(hang.First, hang.Last) <= apart
+func endsSoon(hang, crash *telemetry.Event) bool {
+	return hang.Server == crash.Server && crash.First >= hang.First && crash.First-max(hang.First, hang.Last) <= telemetry.Apart
 }
 
 // leading is the event that tells most of why processes ended.
-func leading(group []*Event) *Event {
+func leading(group []*telemetry.Event) *telemetry.Event {
 	best := group[0]
-	learned := !slices.ContainsFunc(group, func(e *Event) bool {
+	learned := !slices.ContainsFunc(group, func(e *telemetry.Event) bool {
 		return e.Kind == series.Exception && !isVictim(e.Text) && !strings.Contains(e.Text, "NCCL")
 	})
-	rank := func(e *Event) int {
+	rank := func(e *telemetry.Event) int {
 		switch {
 		case e.Kind == series.OutOfMemory:
 			return 0
@@ -306,7 +308,7 @@ func isVictim(text string) bool {
 }
 
 // besidePool says whether the KV cache was full when memory ran out.
-func (l *Logged) besidePool(e *Event) []finding.Evidence {
+func besidePool(l *telemetry.Logged, e *telemetry.Event) []finding.Evidence {
 	usage, most := math.NaN(), 0.0
 	for i := range l.Set.List {
 		s := &l.Set.List[i]
@@ -326,14 +328,14 @@ func (l *Logged) besidePool(e *Event) []finding.Evidence {
 	switch {
 	case math.IsNaN(usage):
 		return nil
-	case usage < full:
+	case usage < telemetry.Full:
 		return []finding.Evidence{finding.Sentence("its KV cache was %s %% full then, %s %% at most: it is memory outside of that, which --mem-fraction-static leaves", words.ThreeDigits(usage), words.ThreeDigits(most))}
 	}
 	return []finding.Evidence{finding.Sentence("its KV cache was %s %% full then", words.ThreeDigits(usage))}
 }
 
 // serverErrors finds answers with an HTTP status of 500 or more.
-func (l *Logged) serverErrors() (out []finding.Finding) {
+func serverErrors(l *telemetry.Logged) (out []finding.Finding) {
 	for server := range l.Set.Servers {
 		n, first, last := 0.0, trace.Time(0), trace.Time(0)
 		for i := range l.Set.List {
@@ -346,18 +348,18 @@ func (l *Logged) serverErrors() (out []finding.Finding) {
 				}
 			}
 		}
-		refused := l.refusals(int32(server))
+		refused := refusals(l, int32(server))
 		if n == 0 {
 			out = append(out, refused...)
 			continue
 		}
 		s := &l.Set.Servers[server]
-		from, to := clock(first), clock(last)
-		text := fmt.Sprintf("%s answers %s with a server error between %s and %s", host(s), words.Counted(int(n), "request"), from, to)
+		from, to := words.TimeOfDay(first), words.TimeOfDay(last)
+		text := fmt.Sprintf("%s answers %s with a server error between %s and %s", telemetry.Host(s), words.Counted(int(n), "request"), from, to)
 		if first == last {
-			text = fmt.Sprintf("%s answers %s with a server error at %s", host(s), words.Counted(int(n), "request"), from)
+			text = fmt.Sprintf("%s answers %s with a server error at %s", telemetry.Host(s), words.Counted(int(n), "request"), from)
 		}
-		f := finding.Finding{Subkind: HTTP, At: place.At(role(s), host(s), trace.NoRank, l.names), Since: first, Until: last, Text: text,
+		f := finding.Finding{Subkind: HTTP, At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Since: first, Until: last, Text: text,
 			Cost: max(0.001, min(1, float64(last-first)/max(1, float64(l.To-l.From)))), Metric: finding.Metric{Name: "server errors", Before: math.NaN(), After: n},
 			Evidence: []finding.Evidence{finding.Sentence("its log has answers with an HTTP status of 500 or more")}}
 		for _, o := range refused {
@@ -369,11 +371,11 @@ func (l *Logged) serverErrors() (out []finding.Finding) {
 }
 
 // refusals finds requests that a router had no server for, or no place in its queue.
-func (l *Logged) refusals(server int32) (out []finding.Finding) {
+func refusals(l *telemetry.Logged, server int32) (out []finding.Finding) {
 	for i := range l.Events {
 		if e := &l.Events[i]; e.Kind == series.Refusal && e.Server == server {
-			f := l.failure(e, HTTP)
-			f.Cost = l.lasted(e)
+			f := failure(l, e, HTTP)
+			f.Cost = lasted(l, e)
 			out = append(out, f)
 		}
 	}
@@ -387,8 +389,8 @@ const (
 )
 
 // Lives finds servers that hang, were told to end, or came back.
-func (l *Logged) Lives() ([]finding.Finding, finding.Check) {
-	check := l.judgedLogs("logged hangs and ends")
+func Lives(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
+	check := l.JudgedLogs("logged hangs and ends")
 	var out []finding.Finding
 	hung := map[int32]int{} // the finding of a server
 	for i := range l.Events {
@@ -403,14 +405,14 @@ func (l *Logged) Lives() ([]finding.Finding, finding.Check) {
 				continue
 			}
 			hung[e.Server] = len(out)
-			f := l.failure(e, Hang)
-			if n := l.batchesBetween(e); n > 0 {
+			f := failure(l, e, Hang)
+			if n := batchesBetween(l, e); n > 0 {
 				f.Evidence = append(f.Evidence, finding.Sentence("it logged %s between the first and the last of these: it was busy, and did not hang", words.Counted(n, "batch")))
 				f.Cost = 0 // it served
 			}
-			if last := l.lastBatch(e.Server, e.First); last > 0 {
+			if last := lastBatch(l, e.Server, e.First); last > 0 {
 				f.Since = last
-				f.Evidence = append(f.Evidence, finding.Sentence("its last batch was logged at %s", clock(last)))
+				f.Evidence = append(f.Evidence, finding.Sentence("its last batch was logged at %s", words.TimeOfDay(last)))
 			}
 			for k := range l.Events {
 				if o := &l.Events[k]; o.Kind == series.Halt && o.Server == e.Server && o.First <= e.First && max(o.First, o.Last) >= f.Since-together {
@@ -422,8 +424,8 @@ func (l *Logged) Lives() ([]finding.Finding, finding.Check) {
 			}
 			out = append(out, f)
 		case series.Stopping:
-			if !slices.ContainsFunc(out, func(f finding.Finding) bool { return f.Subkind == Stop && f.At == l.at(e) }) {
-				f := l.failure(e, Stop)
+			if !slices.ContainsFunc(out, func(f finding.Finding) bool { return f.Subkind == Stop && f.At == l.At(e) }) {
+				f := failure(l, e, Stop)
 				f.Severity, f.Cost = finding.Info, 0
 				out = append(out, f)
 			}
@@ -433,7 +435,7 @@ func (l *Logged) Lives() ([]finding.Finding, finding.Check) {
 }
 
 // batchesBetween is how many batches a server logged while an event repeated itself.
-func (l *Logged) batchesBetween(e *Event) (n int) {
+func batchesBetween(l *telemetry.Logged, e *telemetry.Event) (n int) {
 	for i := range l.Set.List {
 		s := &l.Set.List[i]
 		if l.Set.Places[s.Place].Server != e.Server || s.Metric != series.Generation && s.Metric != series.NewTokens {
@@ -449,7 +451,7 @@ func (l *Logged) batchesBetween(e *Event) (n int) {
 }
 
 // lastBatch is when a server logged its last batch before a time.
-func (l *Logged) lastBatch(server int32, before trace.Time) (last trace.Time) {
+func lastBatch(l *telemetry.Logged, server int32, before trace.Time) (last trace.Time) {
 	for i := range l.Set.List {
 		s := &l.Set.List[i]
 		if l.Set.Places[s.Place].Server != server || !slices.Contains(series.Batches, s.Metric) {

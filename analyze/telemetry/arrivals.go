@@ -1,0 +1,47 @@
+package telemetry
+
+import "github.com/sgtrace/sgtrace/series"
+
+// takenIn returns the requests that a rank takes in by bucket, and the tokens of their prompts. What its lines say counts
+// some twice: the last request of a batch that is as large as batches get, as the rest of it is in the next one, and those
+// that were thrown out of the KV cache, which bring the tokens along that they had.
+func (l *Logged) takenIn(r *Rank) (seqs, tokens []float64) {
+	seqs, tokens = l.Curve(r, series.NewSeqs), l.Curve(r, series.NewTokens)
+	for b, n := range l.Curve(r, series.CachedTokens) {
+		tokens[b] += n
+	}
+	for b, n := range l.fullBatches(r) {
+		seqs[b] = max(0, seqs[b]-n)
+	}
+	running, kv := r.Points[series.Running], r.Points[series.KVTokens]
+	for i := range l.Set.Instants {
+		e := &l.Set.Instants[i]
+		p, b := &l.Set.Places[e.Place], l.Grid.Of(e.Time)
+		if e.Kind != series.Retraction || p.Server != r.Server || p.Rank.DP != r.Where.Rank.DP || b < 0 || b >= len(seqs) {
+			continue
+		}
+		seqs[b] -= float64(e.Count)
+		if running != nil && kv != nil && running[b].Sum > 0 && kv[b].N > 0 {
+			tokens[b] -= float64(e.Count) * kv[b].Mean() / running[b].Mean()
+		}
+	}
+	return seqs, tokens
+}
+
+// fullBatches counts the prefill batches that are as large as batches get; none if all are of one request and as large: then
+// it is the prompts that are.
+func (l *Logged) fullBatches(r *Rank) []float64 {
+	counts := make([]float64, l.Grid.N())
+	most, all := r.Most(series.NewTokens), 0.0
+	var x LoggedLine
+	for lines := l.LinesOf(r.Place, l.Opt); lines.Next(&x); {
+		if b := l.Grid.Of(x.At); x.Values[NewTokensOf] == most && b >= 0 && b < len(counts) {
+			counts[b]++
+			all++
+		}
+	}
+	if _, n := r.total(series.NewTokens); r.Total(series.NewSeqs) == float64(n) && all >= 0.95*float64(n) {
+		return nil
+	}
+	return counts
+}

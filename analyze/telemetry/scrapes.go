@@ -1,0 +1,187 @@
+package telemetry
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// secondsOf are how names of counters end that have the seconds of all observations of a histogram.
+var secondsOf = map[series.MetricID]string{
+	series.TTFT: "time_to_first_token_seconds_sum", series.ITL: "inter_token_latency_seconds_sum", series.TPOT: "time_per_output_token_seconds_sum",
+	series.E2E: "e2e_request_latency_seconds_sum", series.QueueTime: "queue_time_seconds_sum",
+}
+
+// counts are the histograms and the counters of a server.
+type counts struct {
+	histograms []series.Histogram
+	counters   []int // indexes into Set.List
+}
+
+// countsOf returns those of each server.
+func countsOf(set *series.Set) []counts {
+	of := make([]counts, len(set.Servers))
+	for _, h := range set.Histograms() {
+		c := &of[set.Places[h.Place].Server]
+		c.histograms = append(c.histograms, h)
+	}
+	for i := range set.List {
+		if x := &set.List[i]; set.Metric(x.Metric).Kind == series.Counter {
+			c := &of[set.Places[x.Place].Server]
+			c.counters = append(c.counters, i)
+		}
+	}
+	return of
+}
+
+// A Scraped is what came between two scrapes: n observations, which took so many seconds together.
+type Scraped struct {
+	From, To trace.Time
+	N, Took  float64
+}
+
+func byEnd(a, b Scraped) int { return cmp.Compare(a.To, b.To) }
+
+// MeanOf is that of several intervals, in s; NaN without an observation.
+func MeanOf(list []Scraped) float64 {
+	n, took := 0.0, 0.0
+	for i := range list {
+		n, took = n+list[i].N, took+list[i].Took
+	}
+	return took / n
+}
+
+// A scrapes is what a server's histograms of a metric counted, in order of time, and the place of one of them. Without
+// the counter of seconds, observations count as the middle of their bucket, and about is true.
+type scrapes struct {
+	List  []Scraped
+	Place int32
+	About bool
+}
+
+// latencies are the metrics whose histograms findings look at.
+var latencies = []series.MetricID{series.TTFT, series.ITL, series.TPOT, series.E2E, series.QueueTime}
+
+// scrapesOf returns what the histograms of each server counted, by metric.
+func (l *Logged) scrapesOf() []map[series.MetricID]scrapes {
+	of := make([]map[series.MetricID]scrapes, len(l.Set.Servers))
+	for server := range of {
+		of[server] = map[series.MetricID]scrapes{}
+		for _, metric := range latencies {
+			if x := l.scrapesOfOne(int32(server), metric); len(x.List) > 0 {
+				of[server][metric] = x
+			}
+		}
+	}
+	return of
+}
+
+// Scrapes returns what the histograms of a server counted; others read it, too.
+func (l *Logged) Scrapes(server int32, metric series.MetricID) scrapes {
+	return l.scraped()[server][metric]
+}
+
+func (l *Logged) scrapesOfOne(server int32, metric series.MetricID) (x scrapes) {
+	var list []Scraped
+	for _, h := range l.counts()[server].histograms {
+		if h.Metric != metric {
+			continue
+		}
+		x.Place = h.Place
+		sum := l.counter(server, func(x *series.Series) bool {
+			return x.Place == h.Place && x.Label == h.Label && strings.HasSuffix(l.Set.Metric(x.Metric).Name, secondsOf[metric])
+		})
+		x.About = x.About || sum == nil
+		k := 0
+		l.Set.Grown(&h, func(from, to trace.Time, counts []float64) {
+			if from == 0 || !l.Opt.Inside(from) || !l.Opt.Inside(to) || counts[len(counts)-1] <= 0 {
+				return
+			}
+			one := Scraped{From: from, To: to, N: counts[len(counts)-1]}
+			for ; k < len(sum) && sum[k].To < to; k++ {
+			}
+			if k < len(sum) && sum[k].To == to {
+				one.Took = sum[k].N
+			} else {
+				one.Took = middles(h.Bounds, counts)
+			}
+			list = append(list, one)
+		})
+	}
+	slices.SortStableFunc(list, byEnd)
+	for _, one := range list { // several histograms of one server, such as one for each model
+		if n := len(x.List); n > 0 && x.List[n-1].To == one.To {
+			x.List[n-1].N, x.List[n-1].Took = x.List[n-1].N+one.N, x.List[n-1].Took+one.Took
+			continue
+		}
+		x.List = append(x.List, one)
+	}
+	return x
+}
+
+// middles adds up observations as if each took as long as the middle of its bucket, in s; above the last bound, that.
+func middles(bounds, counts []float64) (took float64) {
+	least, before := 0.0, 0.0
+	for k, most := range bounds {
+		at := (least + most) / 2
+		if math.IsInf(most, 1) {
+			at = least
+		}
+		took += (counts[k] - before) * at
+		least, before = most, counts[k]
+	}
+	return took
+}
+
+// counter adds up by how much some counters of a server grew from scrape to scrape; nil without any. A counter that
+// falls began anew.
+func (l *Logged) counter(server int32, is func(*series.Series) bool) (list []Scraped) {
+	for _, i := range l.counts()[server].counters {
+		if !is(&l.Set.List[i]) {
+			continue
+		}
+		var last series.Sample
+		for s := range l.Set.Each(i) {
+			if last.Time != 0 && s.Time > last.Time {
+				n := s.Value - last.Value
+				if n < 0 {
+					n = s.Value
+				}
+				list = append(list, Scraped{From: last.Time, To: s.Time, N: n})
+			}
+			last = s
+		}
+	}
+	slices.SortStableFunc(list, byEnd)
+	return list
+}
+
+// Counted adds up by bucket of the grid, of the scrape before, by how much the counters of a server grew whose names end so; nil without any.
+func (l *Logged) Counted(server int32, name string) (out []float64) {
+	for _, x := range l.counter(server, func(x *series.Series) bool { return strings.HasSuffix(l.Set.Metric(x.Metric).Name, ":"+name) }) {
+		if b := l.Grid.Of(x.From); b >= 0 && b < l.Grid.N() {
+			if out == nil {
+				out = make([]float64, l.Grid.N())
+			}
+			out[b] += x.N
+		}
+	}
+	return out
+}
+
+// Within is the part of some intervals that begins in [from, to).
+func Within(list []Scraped, from, to trace.Time) []Scraped {
+	a := slices.IndexFunc(list, func(x Scraped) bool { return x.From >= from })
+	if a < 0 {
+		return nil
+	}
+	b := a
+	for b < len(list) && list[b].From < to {
+		b++
+	}
+	return list[a:b]
+}

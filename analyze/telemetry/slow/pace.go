@@ -1,0 +1,105 @@
+package slow
+
+import (
+	"math"
+
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
+)
+
+// A pace is what a token takes by how much there is to do: a + b·running + c·kv + d·prompts +
+// e·prefills, in s. All of these only add time.
+type pace [5]float64
+
+func parts(x *telemetry.Stretch) [5]float64 {
+	return [5]float64{1, x.Running, x.KV, x.Prompts, x.Prefills}
+}
+
+// takes is what a token takes at a pace.
+func (p *pace) takes(x *telemetry.Stretch) (s float64) {
+	for i, v := range parts(x) {
+		s += p[i] * v
+	}
+	return s
+}
+
+// paceOf fits the pace of stretches by least squares, of relative errors, without what is far off; what
+// would save time is left out. ok is false of too few.
+func paceOf(list []*telemetry.Stretch) (p pace, ok bool) {
+	const few, far = 12, 2
+	if len(list) < few {
+		return p, false
+	}
+	use := list
+	for range 3 {
+		p = leastSquares(use)
+		var near []*telemetry.Stretch
+		for _, x := range list {
+			if want := p.takes(x); x.Token < far*want && x.Token > want/far {
+				near = append(near, x)
+			}
+		}
+		if len(near) < few || len(near) == len(use) {
+			break
+		}
+		use = near
+	}
+	return p, p.takes(list[0]) > 0
+}
+
+// leastSquares leaves out one part after another that is negative.
+func leastSquares(list []*telemetry.Stretch) (p pace) {
+	use := [5]bool{true, true, true, true, true}
+	for {
+		p = solve(list, use)
+		worst := -1
+		for i, v := range p {
+			if use[i] && (v < 0 || math.IsNaN(v)) && (worst < 0 || v < p[worst]) {
+				worst = i
+			}
+		}
+		if worst < 0 {
+			return p
+		}
+		use[worst] = false
+	}
+}
+
+// solve solves the normal equations of the parts that are used. Each stretch counts by its inverse
+// square: slow ones are no more exact than quick ones.
+func solve(list []*telemetry.Stretch, use [5]bool) (p pace) {
+	var a [5][6]float64
+	for _, x := range list {
+		parts, w := parts(x), 1/(x.Token*x.Token)
+		for i := range 5 {
+			for k := range 5 {
+				a[i][k] += w * parts[i] * parts[k]
+			}
+			a[i][5] += w * parts[i] * x.Token
+		}
+	}
+	for i := range 5 {
+		if use[i] && a[i][i] > 0 {
+			a[i][i] *= 1 + 1e-9 // where two parts say the same, both get half
+			continue
+		}
+		for k := range 5 {
+			a[i][k], a[k][i] = 0, 0
+		}
+		a[i][i], a[i][5] = 1, 0
+	}
+	for i := range 5 {
+		for k := range 5 {
+			if k == i {
+				continue
+			}
+			f := a[k][i] / a[i][i]
+			for c := range 6 {
+				a[k][c] -= f * a[i][c]
+			}
+		}
+	}
+	for i := range 5 {
+		p[i] = a[i][5] / a[i][i]
+	}
+	return p
+}
