@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -200,21 +201,33 @@ func (d *durations) compare(from, at, to trace.Time) *Shift {
 // change are not among them.
 func (w *observer) alwaysLate(c *Changes) []Shift {
 	const part = 50
-	var late []Shift
+	type series struct {
+		*durations
+		of int // stage
+	}
+	var all []series
+	var shifts []Shift
 	for rank := range w.late {
 		for k, d := range w.late[rank] {
 			if d == nil || len(d.values) < Fewest {
 				continue
 			}
 			f := d.shift(LatenessChanged)
-			f.After = d.level(0, len(d.values))
-			known := slices.ContainsFunc(c.List, func(change Change) bool { return change.has(&f) })
-			if known || f.After.P50 < minLateness || f.After.P50 < w.typical(k)/part {
-				continue
+			if !slices.ContainsFunc(c.List, func(change Change) bool { return change.has(&f) }) {
+				all, shifts = append(all, series{d, k}), append(shifts, f)
 			}
-			f.Before, f.Time, f.First, f.Last, f.P, f.Name = f.After, c.From, c.From, c.From, math.NaN(), f.name()
-			late = append(late, f)
 		}
+	}
+	parallel.Each(len(all), func(i int) { shifts[i].After = all[i].level(0, len(all[i].values)) })
+	typical := map[int]int64{} // by stage
+	var late []Shift
+	for i, f := range shifts {
+		stage := all[i].of
+		if f.After.P50 < minLateness || f.After.P50 < order.Memo(typical, stage, func() int64 { return w.typical(stage) })/part {
+			continue
+		}
+		f.Before, f.Time, f.First, f.Last, f.P, f.Name = f.After, c.From, c.From, c.From, math.NaN(), f.name()
+		late = append(late, f)
 	}
 	return late
 }
