@@ -244,26 +244,44 @@ func (t *Tree) hasCycles() bool {
 	return found.Load()
 }
 
+// groupChildren makes child, by parts of the traces: the spans of a part follow each other, and their
+// parents are among them.
 func (t *Tree) groupChildren() {
-	n := len(t.parent)
-	total := uint32(0)
-	for _, p := range t.parent {
-		if p != None {
-			t.first[p+2]++
-			total++
+	type part struct{ begin, end, children uint32 }
+	parts := parallel.Gather(t.dump.Traces(), traceSize, func(list []part, from, to int) []part {
+		p := part{begin: t.begin[from], end: t.begin[to]}
+		for _, parent := range t.parent[p.begin:p.end] {
+			if parent != None {
+				t.first[parent+2]++
+				p.children++
+			}
 		}
-	}
-	for i := 2; i < len(t.first); i++ {
-		t.first[i] += t.first[i-1]
+		return append(list, p)
+	})
+	total := uint32(0)
+	for i := range parts {
+		total, parts[i].children = total+parts[i].children, total // from here on, before the part
 	}
 	t.child = memory.Make[uint32](int(total))
-	for i, p := range t.parent {
-		if p != None {
-			t.child[t.first[p+1]] = uint32(i)
-			t.first[p+1]++
+	parallel.Each(len(parts), func(i int) {
+		p := parts[i]
+		if p.begin == p.end {
+			return
 		}
-	}
-	t.first = t.first[:n+1]
+		next := t.first[p.begin+1 : p.end+1] // of each span, where its next child goes
+		next[0] = p.children
+		for k := range len(next) - 1 {
+			next[k+1] += next[k]
+		}
+		for at, parent := range t.parent[p.begin:p.end] {
+			if parent != None {
+				to := &next[uint32(parent)-p.begin]
+				t.child[*to] = p.begin + uint32(at)
+				*to++
+			}
+		}
+	})
+	t.first = t.first[:len(t.parent)+1]
 }
 
 // CompareIDs orders spans by their identities, which do not depend on where they stand in the
