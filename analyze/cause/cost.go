@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -236,32 +237,50 @@ func (b *Costs) Uncached(span Span, share float64) finding.Claim {
 // before: the part that leaves the mean of before. What does not rise by more than chance
 // explains is not claimed.
 func (b *Costs) Risen(span Span, work Work, causes ...Cause) finding.Claim {
-	var before, after [Count]pace
 	causes = wholes(causes)
 	w := b.window(span)
-	for i := range Each(w.list) {
-		a := &w.list[i]
-		r := &w.set.Requests[a.Request]
-		sums := &after
-		if r.End <= w.From {
-			sums = &before
-		} else if r.Start < w.From || r.Start >= w.Until {
-			continue
+	// Sums of parts are added in their order, as the last digits depend on it.
+	parts := parallel.Gather(len(w.list), attributionSize, func(list []sides, from, to int) []sides {
+		var s sides
+		for i := from; i < to; i++ {
+			w.addTo(&s, &w.list[i], work, causes)
 		}
-		if a.Partly {
-			continue
-		}
+		return append(list, s)
+	})
+	var all sides
+	for i := range parts {
 		for _, c := range causes {
-			if w.has(c, a) {
-				sums[c].add(float64(a.spentOn(c)), work(a, c))
-			}
+			all.before[c].join(&parts[i].before[c])
+			all.after[c].join(&parts[i].after[c])
 		}
 	}
-	var parts [Count]float64
+	var rises [Count]float64
 	for _, c := range causes {
-		parts[c] = rise(&before[c], &after[c])
+		rises[c] = rise(&all.before[c], &all.after[c])
 	}
-	return b.partsOf(span, parts, causes)
+	return b.partsOf(span, rises, causes)
+}
+
+// sides are what causes took before a span, and in it.
+type sides struct{ before, after [Count]pace }
+
+// addTo adds what causes took of a request, unless it is on both sides, or behind.
+func (w *window) addTo(s *sides, a *Attribution, work Work, causes []Cause) {
+	r := &w.set.Requests[a.Request]
+	sums := &s.after
+	if r.End <= w.From {
+		sums = &s.before
+	} else if r.Start < w.From || r.Start >= w.Until {
+		return
+	}
+	if a.Partly {
+		return
+	}
+	for _, c := range causes {
+		if w.has(c, a) {
+			sums[c].add(float64(a.spentOn(c)), work(a, c))
+		}
+	}
 }
 
 // rise is the part of what is after that is beyond the mean of before; 0 if chance may explain it.
@@ -275,11 +294,17 @@ func rise(before, after *pace) float64 {
 }
 
 // A pace is what some requests took for their work.
-type pace struct{ n, time, work, timeTime, timeWork, workWork float64 }
+type pace struct{ time, work, timeTime, timeWork, workWork float64 }
 
 func (p *pace) add(time, work float64) {
-	p.n, p.time, p.work = p.n+1, p.time+time, p.work+work
+	p.time, p.work = p.time+time, p.work+work
 	p.timeTime, p.timeWork, p.workWork = p.timeTime+time*time, p.timeWork+time*work, p.workWork+work*work
+}
+
+// join adds what other requests took.
+func (p *pace) join(o *pace) {
+	p.time, p.work = p.time+o.time, p.work+o.work
+	p.timeTime, p.timeWork, p.workWork = p.timeTime+o.timeTime, p.timeWork+o.timeWork, p.workWork+o.workWork
 }
 
 // rate is time per work; NaN without any.
