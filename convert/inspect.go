@@ -8,8 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/format/inventory"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/profile/experts"
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -86,7 +85,7 @@ func serverWords(x *series.Server) string {
 }
 
 // listFlights adds what dumps of flight recorders hold.
-func listFlights(in *inventory.Inventory, set *flight.Set) {
+func listFlights(in *inventory.Inventory, set *recorder.InFlight) {
 	for _, d := range set.Dumps {
 		l := inventory.Log{File: d.File, Format: d.By.String(), Lines: -1, Strange: -1, Samples: -1, Events: -1, Collectives: int64(len(d.Ops)), Pending: 0, Last: d.Time, Timed: d.Time != 0}
 		if d.Version != "" {
@@ -105,9 +104,9 @@ func listFlights(in *inventory.Inventory, set *flight.Set) {
 			}
 		}
 		switch d.By {
-		case flight.PySpy:
+		case recorder.PySpy:
 			l.Collectives, l.Pending = -1, -1
-		case flight.NCCL:
+		case recorder.NCCL:
 			l.Pending = -1 // it never tells what ended
 		}
 		if l.First == 0 {
@@ -129,7 +128,7 @@ func listFlights(in *inventory.Inventory, set *flight.Set) {
 }
 
 // listExperts adds what recorders of expert distributions dumped; samples are passes.
-func listExperts(in *inventory.Inventory, set *experts.Set) {
+func listExperts(in *inventory.Inventory, set *recorder.Experts) {
 	for _, d := range set.Dumps {
 		l := inventory.Log{File: d.File, Format: "SGLang expert distribution", Lines: -1, Strange: -1, Samples: int64(len(d.Passes)), Events: -1, Collectives: -1, Pending: -1, First: d.Time, Last: d.Time, Timed: d.Time != 0}
 		if d.Rank >= 0 {

@@ -9,9 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/profile/experts"
-	"github.com/sgtrace/sgtrace/profile/flight"
-	"github.com/sgtrace/sgtrace/profile/heap"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -21,12 +19,12 @@ import (
 // their profilers recorded. What can be walked again is read whenever a report walks over
 // it, all else is held. The caller closes it.
 type ReportData struct {
-	Requests *request.Set // of OTLP dumps; nil without any
-	Profiles profile.Set  // of what profilers recorded; no Ranks without any
-	Series   *series.Set  // of logs and metrics; nil without any
-	Flight   *flight.Set  // of flight recorders and the like; nil without any
-	Heap     *heap.Set    // of snapshots of memory; nil without any
-	Experts  *experts.Set // of recorders of expert distributions; nil without any
+	Requests *request.Set       // of OTLP dumps; nil without any
+	Profiles profile.Set        // of what profilers recorded; no Ranks without any
+	Series   *series.Set        // of logs and metrics; nil without any
+	Flight   *recorder.InFlight // of flight recorders and the like; nil without any
+	Heap     *recorder.Memory   // of snapshots of memory; nil without any
+	Experts  *recorder.Experts  // of recorders of expert distributions; nil without any
 	// Clocks tell how the clocks of hosts relate, if ReportOptions.MatchCollectives asked for
 	// it; else nil. All times but those of collectives on several ranks stay on the clocks of their hosts.
 	Clocks *clocks.Report

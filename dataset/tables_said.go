@@ -3,7 +3,7 @@ package dataset
 import (
 	"math"
 
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -120,7 +120,7 @@ func (w *writer) entered() {
 	l.close()
 }
 
-func (w *writer) enteredRow(d *flight.Dump, o *flight.Op) enteredRow {
+func (w *writer) enteredRow(d *recorder.FlightDump, o *recorder.Op) enteredRow {
 	g := &d.Groups[o.Group]
 	row := enteredRow{By: d.By.String(), Rank: d.Rank, Host: d.Host, PID: d.PID, Group: g.Desc, Members: g.Size, Seq: o.Seq, P2P: o.P2P, Op: w.name(o.Name), Src: o.Src, Dst: o.Dst,
 		Sizes: w.name(o.In.Text), Type: w.name(o.InT), State: o.State.String(), Pending: o.Pending(), Time: int64(max(0, o.Created))}

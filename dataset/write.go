@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/columnar"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -31,7 +31,7 @@ type Content struct {
 	Collectives []*profile.Profile
 	// Series holds the data of logs and metrics, and Flight the collectives that processes have in flight; nil is nothing.
 	Series *series.Set
-	Flight *flight.Set
+	Flight *recorder.InFlight
 	// Pseudonyms are given to all texts; nil leaves them as they are. Of what [About] says they
 	// were given before.
 	Pseudonyms *redact.Maker

@@ -29,7 +29,7 @@ type layer struct {
 
 var (
 	// reported is what reports see.
-	reported = []string{"trace", "trace/naming", "trace/redact", "request", "profile", "profile/kernelname", "series", "profile/flight", "profile/heap", "profile/experts", "format/inventory", "internal/..."}
+	reported = []string{"trace", "trace/naming", "trace/redact", "request", "profile", "profile/kernelname", "series", "profile/recorder", "format/inventory", "internal/..."}
 	// base is what all reports stand on, and what several of them do.
 	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/metric", "analyze/place", "analyze/finding", "analyze/document",
 		"analyze/load", "analyze/straggler", "analyze/cause", "analyze/profilewalk", "analyze/replay"}
@@ -40,7 +40,7 @@ var (
 		"analyze/critical", "analyze/telemetry/failed", "analyze/telemetry/slow"}
 	questions = slices.Concat(single, asking)
 	// filled is what the reader of a profiler's format fills and stands on.
-	filled = []string{"profile/flight", "profile/heap", "profile/experts", "format", "format/inventory", "format/logline", "profile", "profile/kernelname", "series", "request/spantable", "trace", "trace/naming", "trace/redact", "internal/..."}
+	filled = []string{"profile/recorder", "format", "format/inventory", "format/logline", "profile", "profile/kernelname", "series", "request/spantable", "trace", "trace/naming", "trace/redact", "internal/..."}
 
 	sees  = "a report sees tables, whoever filled them: neither formats nor convert"
 	alone = "a format knows what all formats share, and its own folder: never another format"
@@ -59,10 +59,10 @@ var layers = []layer{
 	{of: []string{"profile"}, may: []string{"profile/kernelname", "trace", "trace/naming", "internal/..."}, reason: "tables know neither each other nor who fills them"},
 	{of: []string{"align/matching", "align"}, chain: true, may: []string{"profile", "profile/kernelname", "trace", "internal/..."}, reason: "it relates clocks by numbers, whoever measured them"},
 	{of: []string{"request"}, may: []string{"align", "trace", "trace/naming", "trace/redact", "internal/..."}, reason: "tables know neither each other nor who fills them"},
-	{of: []string{"series", "profile/flight", "profile/heap", "profile/experts"}, may: []string{"trace", "trace/naming", "internal/..."}, reason: "a table knows nobody who fills it"},
+	{of: []string{"series", "profile/recorder"}, may: []string{"trace", "trace/naming", "internal/..."}, reason: "a table knows nobody who fills it"},
 	{of: []string{"request/spantable"}, may: []string{"series", "trace", "trace/redact", "internal/..."}, reason: "a table knows nobody who fills it"},
-	{of: []string{"format/logline"}, may: []string{"profile/flight", "trace", "internal/..."}, reason: "it fills one table, for formats of any kind of log"},
-	{of: []string{"format/inventory", "format"}, may: []string{"profile/flight", "profile/heap", "profile/experts", "profile", "series", "request/spantable", "trace"}, chain: true, reason: "what all formats share knows none of them"},
+	{of: []string{"format/logline"}, may: []string{"profile/recorder", "trace", "internal/..."}, reason: "it fills one table, for formats of any kind of log"},
+	{of: []string{"format/inventory", "format"}, may: []string{"profile/recorder", "profile", "series", "request/spantable", "trace"}, chain: true, reason: "what all formats share knows none of them"},
 	{of: []string{"perfetto/reader"}, may: []string{"trace"}, reason: "it shares no code with the writer"},
 	{of: []string{"perfetto", "chrometrace/writer"}, may: []string{"profile", "trace", "internal/..."}, reason: "a writer knows timelines, and no reader"},
 

@@ -22,9 +22,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format/inventory"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/profile/experts"
-	"github.com/sgtrace/sgtrace/profile/flight"
-	"github.com/sgtrace/sgtrace/profile/heap"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -127,13 +125,13 @@ type Options struct {
 	// Series is where formats of logs and metrics put what they read, all into one table.
 	Series *series.Set
 	// Flight is where formats of what processes have in flight put what they read.
-	Flight *flight.Set
+	Flight *recorder.InFlight
 	// Records is where they put what they read of whole requests, which becomes spans.
 	Records *spantable.RequestRecords
 	// Heap is where snapshots of memory go; nil is nowhere.
-	Heap *heap.Set
+	Heap *recorder.Memory
 	// Experts is where tokens by expert go.
-	Experts *experts.Set
+	Experts *recorder.Experts
 	// Workers is how many goroutines may parse; 0 is one for every core.
 	Workers int
 	// KeepSecrets tells to keep arguments that may hold prompts or credentials.

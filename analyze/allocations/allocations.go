@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/profile/heap"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -26,11 +26,11 @@ type Memory struct {
 type Failure struct {
 	Rank   string
 	Number int32
-	Time   trace.Time // 0 is unknown
-	Asked  int64      // bytes
-	Left   int64      // bytes that the device had
-	Where  trace.Sym  // 0 is unknown
-	Use    heap.Usage // of the allocator at that moment
+	Time   trace.Time     // 0 is unknown
+	Asked  int64          // bytes
+	Left   int64          // bytes that the device had
+	Where  trace.Sym      // 0 is unknown
+	Use    recorder.Usage // of the allocator at that moment
 }
 
 // A Device is what the allocator of a process had of one. All are bytes.
@@ -45,7 +45,7 @@ type Device struct {
 	// for CUDA graphs and pools.
 	Free, LargestFree, Pool int64
 	Told                    bool // by entries, and so is all that follows
-	Replay                  heap.Replay
+	Replay                  recorder.Replay
 	PeakTime                trace.Time
 	Entries                 int64
 	Failed                  int64 // allocations that the device had no memory for
@@ -56,7 +56,7 @@ type Holder struct {
 	Rank    string
 	Number  int32
 	Peak    bool // at the peak; else at the end
-	Holding heap.Holding
+	Holding recorder.Holding
 	Of      int64 // bytes that were allocated then
 }
 
@@ -75,7 +75,7 @@ type Stall struct {
 }
 
 // Measure looks at snapshots. profiles are recordings of the same processes; nil is none.
-func Measure(set *heap.Set, profiles *profile.Set) *Memory {
+func Measure(set *recorder.Memory, profiles *profile.Set) *Memory {
 	m := &Memory{syms: set.Syms}
 	for _, x := range set.Snapshots() {
 		for _, d := range x.Devices {
@@ -91,7 +91,7 @@ func Measure(set *heap.Set, profiles *profile.Set) *Memory {
 }
 
 // device adds a device.
-func (m *Memory) device(x *heap.Snapshot, d *heap.Device) {
+func (m *Memory) device(x *recorder.Snapshot, d *recorder.Device) {
 	rank := cmp.Or(x.Rank, x.File)
 	row := Device{File: x.File, Rank: rank, Number: d.Number, Entries: int64(len(d.Entries)), Told: len(d.Entries) > 0}
 	row.Allocated, row.Pending, row.Reserved = d.Now()
@@ -101,7 +101,7 @@ func (m *Memory) device(x *heap.Snapshot, d *heap.Device) {
 			row.Pool += s.Size
 		}
 		for _, b := range s.Blocks {
-			if b.State != heap.Inactive {
+			if b.State != recorder.Inactive {
 				row.Taken += b.Size
 			} else {
 				row.Free += b.Size
@@ -130,7 +130,7 @@ func (m *Memory) device(x *heap.Snapshot, d *heap.Device) {
 }
 
 // holders adds what places had allocated, most first.
-func (m *Memory) holders(rank string, d *heap.Device, r *heap.Replay, peak bool) {
+func (m *Memory) holders(rank string, d *recorder.Device, r *recorder.Replay, peak bool) {
 	at, all := len(d.Entries)-1, r.End.Allocated
 	if peak {
 		at, all = r.PeakAt, r.Peak.Allocated
@@ -138,7 +138,7 @@ func (m *Memory) holders(rank string, d *heap.Device, r *heap.Replay, peak bool)
 		all = r.Start.Allocated
 	}
 	list := d.Holdings(r, at)
-	slices.SortFunc(list, func(a, b heap.Holding) int {
+	slices.SortFunc(list, func(a, b recorder.Holding) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), strings.Compare(m.syms.Name(a.Where), m.syms.Name(b.Where)), cmp.Compare(b.N, a.N))
 	})
 	for _, h := range list {
@@ -147,15 +147,15 @@ func (m *Memory) holders(rank string, d *heap.Device, r *heap.Replay, peak bool)
 }
 
 // stalls adds the calls for memory of the device, and counts those that failed.
-func (m *Memory) stalls(rank string, d *heap.Device, row *Device) {
+func (m *Memory) stalls(rank string, d *recorder.Device, row *Device) {
 	var failed []int
 	for i := range d.Entries {
 		e := &d.Entries[i]
 		switch e.Action {
-		case heap.OutOfMemory:
+		case recorder.OutOfMemory:
 			row.Failed++
 			failed = append(failed, i)
-		case heap.SegmentAlloc, heap.SegmentMap:
+		case recorder.SegmentAlloc, recorder.SegmentMap:
 			s := Stall{Rank: rank, Number: d.Number, Time: e.Time, Bytes: e.Size, Where: e.Where, Most: -1, Took: -1}
 			if i > 0 && e.Time != 0 && d.Entries[i-1].Time != 0 {
 				s.Most = max(0, int64(e.Time-d.Entries[i-1].Time))

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/sgtrace/sgtrace/profile/heap"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -25,7 +25,7 @@ type Growth struct {
 	// and in the last quarter of the time since.
 	Before int64
 	Rest   [2]int64
-	Use    heap.Usage // at the end
+	Use    recorder.Usage // at the end
 }
 
 // A Site is a place that allocates what is kept.
@@ -50,14 +50,14 @@ const (
 const smallestSegment = 2 << 20
 
 // grows returns the growth of a device; nil is none. Native are places that are no line of a program.
-func grows(d *heap.Device, r *heap.Replay, native map[trace.Sym]bool) *Growth {
+func grows(d *recorder.Device, r *recorder.Replay, native map[trace.Sym]bool) *Growth {
 	lives := d.Lives()
 	byPlace := map[trace.Sym][]int{} // all blocks of it
 	for i := range lives {
 		byPlace[lives[i].Where] = append(byPlace[lives[i].Where], i)
 	}
 	delete(byPlace, 0) // nobody knows how many places that is
-	g := &Growth{Use: heap.Usage{Allocated: r.End.Allocated, Reserved: r.End.Reserved}}
+	g := &Growth{Use: recorder.Usage{Allocated: r.End.Allocated, Reserved: r.End.Reserved}}
 	growing := map[trace.Sym]bool{}
 	for where, of := range byPlace {
 		if native[where] {
@@ -110,7 +110,7 @@ func (g *Growth) untilTwice() float64 {
 
 // keeps returns the blocks of a place that are kept, from when on they are at an even rate through to the end; nil where they
 // are not, or where others of that place are freed as they come. Time is counted in entries, as a pause is no work.
-func keeps(lives []heap.Life, of []int, end int) []int {
+func keeps(lives []recorder.Life, of []int, end int) []int {
 	var kept []int
 	for _, i := range of {
 		if lives[i].Kept {
@@ -149,7 +149,7 @@ func keeps(lives []heap.Life, of []int, end int) []int {
 // evenly returns the last of some blocks, a half at least, that came at an even rate through to the end: each quarter of the
 // entries from the first one on has half of its share at least, and no pause is between that warming up would explain. If most
 // came before, growth slows down. It returns nil if they are too few.
-func evenly(lives []heap.Life, kept []int, end int) []int {
+func evenly(lives []recorder.Life, kept []int, end int) []int {
 	from := func(i int) int { return lives[kept[i]].From }
 	first := len(kept) / 2
 	for ; first > 0; first-- {
@@ -175,7 +175,7 @@ func evenly(lives []heap.Life, kept []int, end int) []int {
 
 // mirrors reports whether nearly all that is kept has the size of a block of its own that was there before, in three sizes or
 // more. It is for parameters then: gradients, the state of an optimizer, or a copy of them.
-func mirrors(d *heap.Device, lives []heap.Life, kept []int) bool {
+func mirrors(d *recorder.Device, lives []recorder.Life, kept []int) bool {
 	from, before := lives[kept[0]].From, map[int64]int{} // how many, by size
 	known := map[uint64]bool{}                           // addresses at the end of blocks that entries allocated
 	for i := range lives {
@@ -188,7 +188,7 @@ func mirrors(d *heap.Device, lives []heap.Life, kept []int) bool {
 	}
 	for i := range d.Segments {
 		for _, b := range d.Segments[i].Blocks {
-			if b.State != heap.Inactive && !known[b.Address] {
+			if b.State != recorder.Inactive && !known[b.Address] {
 				before[b.Requested]++
 			}
 		}
@@ -207,7 +207,7 @@ func mirrors(d *heap.Device, lives []heap.Life, kept []int) bool {
 // goesOn reports whether what was done before an entry is done after it, too: of the blocks that came and went before, half are of
 // places where they still do, at a quarter of the rate. Else what is kept is of another phase: the first step of an optimizer
 // allocates for each parameter what it keeps, and the recording may end there.
-func goesOn(lives []heap.Life, byPlace map[trace.Sym][]int, from, end int) bool {
+func goesOn(lives []recorder.Life, byPlace map[trace.Sym][]int, from, end int) bool {
 	all, still := 0, 0
 	for _, of := range byPlace {
 		before, after := 0, 0
@@ -228,7 +228,7 @@ func goesOn(lives []heap.Life, byPlace map[trace.Sym][]int, from, end int) bool 
 
 // inRounds reports whether work is repeated between blocks that are kept: blocks of other places come and go, over several
 // more rounds than a model has layers, or with layers in each round.
-func inRounds(lives []heap.Life, byPlace map[trace.Sym][]int, kept []int, end int) bool {
+func inRounds(lives []recorder.Life, byPlace map[trace.Sym][]int, kept []int, end int) bool {
 	rounds, from := len(kept), lives[kept[0]].From
 	repeated, within := 0, 0
 	for _, of := range byPlace {
@@ -249,7 +249,7 @@ func inRounds(lives []heap.Life, byPlace map[trace.Sym][]int, kept []int, end in
 }
 
 // rests returns the least that all but growing places had in the first and in the last quarter of the entries behind one.
-func rests(d *heap.Device, r *heap.Replay, lives []heap.Life, growing map[trace.Sym]bool, from int) [2]int64 {
+func rests(d *recorder.Device, r *recorder.Replay, lives []recorder.Life, growing map[trace.Sym]bool, from int) [2]int64 {
 	least := [4]int64{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64}
 	changes := map[int]int64{} // by entry, bytes of growing places
 	for i := range lives {
@@ -259,7 +259,7 @@ func rests(d *heap.Device, r *heap.Replay, lives []heap.Life, growing map[trace.
 		}
 	}
 	theirs := int64(0)
-	d.Walk(r.Start, func(i int, u heap.Usage) {
+	d.Walk(r.Start, func(i int, u recorder.Usage) {
 		theirs += changes[i]
 		if i >= from {
 			q := 4 * (i - from) / (len(d.Entries) - from)

@@ -11,15 +11,15 @@ import (
 	"github.com/sgtrace/sgtrace/format/torchdump"
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/profile/heap"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // snapshot reads what simulated allocators leave.
-func snapshot(t testing.TB, runs ...*torch.Allocator) *heap.Set {
+func snapshot(t testing.TB, runs ...*torch.Allocator) *recorder.Memory {
 	t.Helper()
 	syms := trace.NewSymbols()
-	set := heap.New(syms)
+	set := recorder.NewMemory(syms)
 	data := torch.MemorySnapshot(runs...)
 	in := &format.Input{Name: "1770000000-TP-3-memory.pickle", Path: "x", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
 	if _, err := torchdump.MemorySnapshot.Index(in, &format.Options{Syms: syms, Args: trace.NewArgs(), Diags: &trace.Diags{}, Heap: set}); err != nil {

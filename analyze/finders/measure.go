@@ -23,9 +23,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/profile/experts"
-	"github.com/sgtrace/sgtrace/profile/flight"
-	"github.com/sgtrace/sgtrace/profile/heap"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -33,14 +31,14 @@ import (
 
 // Inputs are the tables that are looked at.
 type Inputs struct {
-	Requests *request.Set // of OTLP dumps; nil without
-	Profiles *profile.Set // of profilers; nil without
-	Series   *series.Set  // of logs and metrics; nil without
-	Flight   *flight.Set  // of what processes have in flight; nil without
-	Heap     *heap.Set    // of what allocators had of devices; nil without
-	Experts  *experts.Set // of which expert got how many tokens; nil without
-	Weeks    Runs         // if there are several; nil without
-	Devices  gpu.Options  // how the devices of Profiles are measured
+	Requests *request.Set       // of OTLP dumps; nil without
+	Profiles *profile.Set       // of profilers; nil without
+	Series   *series.Set        // of logs and metrics; nil without
+	Flight   *recorder.InFlight // of what processes have in flight; nil without
+	Heap     *recorder.Memory   // of what allocators had of devices; nil without
+	Experts  *recorder.Experts  // of which expert got how many tokens; nil without
+	Weeks    Runs               // if there are several; nil without
+	Devices  gpu.Options        // how the devices of Profiles are measured
 	// Diags is what is wrong with the inputs; nil if nobody knows. It is read when finders
 	// look, after all inputs were.
 	Diags *trace.Diags

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -28,7 +28,7 @@ func anySize(name string) bool {
 }
 
 // callOf returns what has to be equal of the operations that share a number.
-func (h *Hang) callOf(ops []*flight.Op) call {
+func (h *Hang) callOf(ops []*recorder.Op) call {
 	var c call
 	for _, op := range ops {
 		name := h.text(op.Name)
@@ -50,7 +50,7 @@ func (h *Hang) callOf(ops []*flight.Op) call {
 }
 
 // types returns those of tensors; those of nothing may be any.
-func (h *Hang) types(of trace.Sym, shape flight.Shape) string {
+func (h *Hang) types(of trace.Sym, shape recorder.Shape) string {
 	if shape.Elements <= 0 {
 		return ""
 	}
@@ -120,8 +120,8 @@ func (h *Hang) swapped(g *group, a, b int32, seq int64, callA, callB call) bool 
 
 // comparable returns the recorder whose calls are compared: each has its own words for them, and the
 // flight recorder tells most.
-func (h *Hang) comparable(g *group, s *Stuck) flight.Recorder {
-	by := flight.NCCL
+func (h *Hang) comparable(g *group, s *Stuck) recorder.Source {
+	by := recorder.NCCL
 	for _, r := range s.Waiting {
 		by = min(by, g.members[r].dump.By)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -21,7 +21,7 @@ func (h *Hang) Findings() ([]finding.Finding, finding.Check) {
 		check.Reason = "the input has neither dumps of a flight recorder nor lines of PyTorch's watchdog or of NCCL"
 	}
 	most := maxFindings
-	if h.by == flight.NCCL { // which others only stand behind the first is not known without what ended
+	if h.by == recorder.NCCL { // which others only stand behind the first is not known without what ended
 		most = 1
 	}
 	var list []finding.Finding
@@ -121,7 +121,7 @@ func (h *Hang) sayAbsent(s *Stuck, say func(string, ...any)) {
 			say("rank %d was last seen in %s at %s", r, h.text(x.Last.Name), h.place(x.Dump.Stacks[x.Last.Stack]))
 		}
 	}
-	if len(nothing) > 0 && h.by != flight.NCCL {
+	if len(nothing) > 0 && h.by != recorder.NCCL {
 		text := fmt.Sprintf("%s %s nothing in flight", named(nothing), hasOrHave(nothing))
 		if !slices.ContainsFunc(nothing, func(r int32) bool { return h.python[r] != nil }) {
 			text += ": look for what the Python process does, with py-spy"
@@ -129,7 +129,7 @@ func (h *Hang) sayAbsent(s *Stuck, say func(string, ...any)) {
 		say("%s", text)
 	}
 	for _, r := range s.Absent {
-		if d := h.ranks[r].Dump; d != nil && d.By == flight.Watchdog {
+		if d := h.ranks[r].Dump; d != nil && d.By == recorder.Watchdog {
 			say("PyTorch counts a collective once the call of NCCL came back: %s may also hang inside that call", named(s.Absent))
 			break
 		}
@@ -138,7 +138,7 @@ func (h *Hang) sayAbsent(s *Stuck, say func(string, ...any)) {
 
 // sayOthers says what else agrees: PyTorch's watchdog beside its recorder, and logs of NCCL.
 func (h *Hang) sayOthers(s *Stuck, say func(string, ...any)) {
-	watched := last(h.Set.Dumps, flight.Watchdog)
+	watched := last(h.Set.Dumps, recorder.Watchdog)
 	var timedOut, stuck []int32
 	for _, r := range h.World {
 		d := watched[r]
@@ -148,7 +148,7 @@ func (h *Hang) sayOthers(s *Stuck, say func(string, ...any)) {
 		if d.Stuck > 0 {
 			stuck = append(stuck, r)
 		}
-		if slices.ContainsFunc(d.Ops, func(op flight.Op) bool { return op.Seq == s.Seq }) && slices.Contains(s.Waiting, r) && h.ranks[r].Dump != d {
+		if slices.ContainsFunc(d.Ops, func(op recorder.Op) bool { return op.Seq == s.Seq }) && slices.Contains(s.Waiting, r) && h.ranks[r].Dump != d {
 			timedOut = append(timedOut, r)
 		}
 	}
@@ -174,7 +174,7 @@ func (h *Hang) sayOthers(s *Stuck, say func(string, ...any)) {
 // sayEnded says when a collective last ended, which NCCL's Inspector tells.
 func (h *Hang) sayEnded(s *Stuck, say func(string, ...any)) {
 	at, ranks := trace.Time(0), 0
-	for r, d := range last(h.Set.Dumps, flight.Inspector) {
+	for r, d := range last(h.Set.Dumps, recorder.Inspector) {
 		if slices.Contains(s.Of, r) {
 			at, ranks = max(at, d.Time), ranks+1
 		}
@@ -185,7 +185,7 @@ func (h *Hang) sayEnded(s *Stuck, say func(string, ...any)) {
 }
 
 // head names what a rank waits in; "" is nothing.
-func (h *Hang) head(r *Rank) (op *flight.Op, group string) {
+func (h *Hang) head(r *Rank) (op *recorder.Op, group string) {
 	if r.Head == nil || r.head == nil {
 		return r.Head, ""
 	}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -24,29 +24,29 @@ type group struct {
 
 // A member is what one rank knows of a group.
 type member struct {
-	dump *flight.Dump
-	of   *flight.Group
+	dump *recorder.FlightDump
+	of   *recorder.Group
 	// ops are the collectives, by their numbers in the group; coalesced ones share one.
-	ops map[int64][]*flight.Op
-	// Of ops, the first that is pending, and the last one at all; flight.Unknown.
+	ops map[int64][]*recorder.Op
+	// Of ops, the first that is pending, and the last one at all; recorder.Unknown.
 	pending, last       int64
-	enqueued, completed int64 // as pg_status has them; flight.Unknown
-	p2p                 []*flight.Op
+	enqueued, completed int64 // as pg_status has them; recorder.Unknown
+	p2p                 []*recorder.Op
 	counted             bool // enqueued and completed are told, if only that there are none
 }
 
-// entered returns the last collective that the rank entered; flight.Unknown.
+// entered returns the last collective that the rank entered; recorder.Unknown.
 func (m *member) entered() int64 { return max(m.last, m.enqueued) }
 
 // waits reports whether the rank counted a collective as entered, and not as ended, of which a log
 // says nothing else.
 func (m *member) waits(seq int64) bool {
-	return m.dump.By == flight.Watchdog && m.enqueued >= seq && m.completed < seq
+	return m.dump.By == recorder.Watchdog && m.enqueued >= seq && m.completed < seq
 }
 
 // tells reports whether it is known if the rank entered a collective.
 func (m *member) tells(seq int64) bool {
-	return m.dump.By != flight.Watchdog || m.counted || m.ops[seq] != nil
+	return m.dump.By != recorder.Watchdog || m.counted || m.ops[seq] != nil
 }
 
 // title names a group in sentences.
@@ -54,7 +54,7 @@ func (g *group) title() string {
 	switch {
 	case g.desc != "":
 		return g.desc
-	case g.name == flight.Nameless:
+	case g.name == recorder.Nameless:
 		return "a group that the log does not name"
 	case g.name != "":
 		return "group " + g.name
@@ -63,7 +63,7 @@ func (g *group) title() string {
 }
 
 // groupsOf puts the groups of all dumps together, in a fixed order.
-func groupsOf(dumps []*flight.Dump) []*group {
+func groupsOf(dumps []*recorder.FlightDump) []*group {
 	byKey := map[string]*group{}
 	var list []*group
 	for _, d := range dumps {
@@ -124,7 +124,7 @@ func (g *group) infer() {
 }
 
 // hasMember reports whether another rank of a group says that it is the same one of it as g's.
-func (g *group) hasMember(of *flight.Group) bool {
+func (g *group) hasMember(of *recorder.Group) bool {
 	if of.Ranks != nil || of.Member < 0 {
 		return false
 	}
@@ -137,7 +137,7 @@ func (g *group) hasMember(of *flight.Group) bool {
 }
 
 // rankKey tells groups apart: by their ranks, or where nobody knows these, by their names.
-func rankKey(g *flight.Group) string {
+func rankKey(g *recorder.Group) string {
 	if g.Ranks == nil {
 		return "name " + g.Name
 	}
@@ -150,13 +150,13 @@ func rankKey(g *flight.Group) string {
 
 // namedGroups returns the groups of a dump of which more is known than a number, in the order in
 // which a program makes them.
-func namedGroups(d *flight.Dump) (list []*flight.Group) {
+func namedGroups(d *recorder.FlightDump) (list []*recorder.Group) {
 	for i := range d.Groups {
 		if g := &d.Groups[i]; g.Name != "" || g.Ranks != nil || g.Desc != "" {
 			list = append(list, g)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b *flight.Group) int { return compareNames(a.Name, b.Name) })
+	slices.SortStableFunc(list, func(a, b *recorder.Group) int { return compareNames(a.Name, b.Name) })
 	return list
 }
 
@@ -165,8 +165,8 @@ func compareNames(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
-func newMember(d *flight.Dump, g *flight.Group) *member {
-	m := &member{dump: d, of: g, ops: map[int64][]*flight.Op{}, pending: flight.Unknown, last: flight.Unknown, enqueued: g.Enqueued, completed: g.Completed, counted: g.Counted || g.Enqueued >= 0}
+func newMember(d *recorder.FlightDump, g *recorder.Group) *member {
+	m := &member{dump: d, of: g, ops: map[int64][]*recorder.Op{}, pending: recorder.Unknown, last: recorder.Unknown, enqueued: g.Enqueued, completed: g.Completed, counted: g.Counted || g.Enqueued >= 0}
 	for i := range d.Ops {
 		op := &d.Ops[i]
 		switch {
@@ -188,7 +188,7 @@ func newMember(d *flight.Dump, g *flight.Group) *member {
 // a number of the group that only those tell who have one, and that is the same on all ranks
 // which are in the same groups.
 func (g *group) inferStatus() {
-	id := int64(flight.Unknown)
+	id := int64(recorder.Unknown)
 	for _, m := range g.members {
 		switch {
 		case m.of.ID < 0:

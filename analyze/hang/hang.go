@@ -3,7 +3,7 @@ package hang
 import (
 	"slices"
 
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -32,7 +32,7 @@ func (k Kind) String() string {
 
 // A Hang is why processes stand still.
 type Hang struct {
-	Set *flight.Set
+	Set *recorder.InFlight
 	// Stuck are collectives that do not end, causes first: those that hold up most ranks lead.
 	Stuck []Stuck
 	Ranks []Rank  // by number: those with a dump, and those that others name
@@ -40,10 +40,10 @@ type Hang struct {
 	// Silent are the ranks of World without a dump.
 	Silent []int32
 
-	by       flight.Recorder // FlightRecorder stands for its watchdog, too
+	by       recorder.Source // FlightRecorder stands for its watchdog, too
 	groups   []*group
 	ranks    map[int32]*Rank
-	python   map[int32]*flight.Dump // of py-spy, by rank
+	python   map[int32]*recorder.FlightDump // of py-spy, by rank
 	standing []standing
 	others   []*job // with ranks of equal numbers, which are left out
 	mixed    bool   // there are several dumps of a rank, and nothing tells of which jobs: the last ones count
@@ -58,19 +58,19 @@ type Stuck struct {
 	Kind  Kind
 	Group string
 	Of    []int32 // the ranks of the group
-	Seq   int64   // its number in the group; flight.Unknown of a send or a receive
+	Seq   int64   // its number in the group; recorder.Unknown of a send or a receive
 	Op    string
 	Sizes string // of what goes in
 	Type  string
 	Since trace.Time // when the first that waits entered it; 0 is unknown
-	Stack []flight.Frame
+	Stack []recorder.Frame
 	// Waiting are those that are in it; Ended, those for whom it has ended.
 	Waiting, Ended []int32
 	// Absent did not enter it, Differ are in something else, and Silent have no dump.
 	Absent, Differ, Silent []int32
 	// Even tells that as many ranks differ as agree, so that nobody knows who is wrong.
 	Even  bool
-	Other *flight.Op // what the first of Differ entered
+	Other *recorder.Op // what the first of Differ entered
 	// In and Out are how many elements all put in and take out, of OtherSum.
 	In, Out int64
 	// HeldUp are all ranks that wait for it, directly or for those who do.
@@ -94,10 +94,10 @@ type Stuck struct {
 // A Rank is where a rank is.
 type Rank struct {
 	Rank  int32
-	Dump  *flight.Dump // nil without
-	Stuck int          // index into Hang.Stuck of what it waits in; -1 is none
+	Dump  *recorder.FlightDump // nil without
+	Stuck int                  // index into Hang.Stuck of what it waits in; -1 is none
 	// Head is the first that it has in flight, and Last what it entered last; nil is unknown.
-	Head, Last *flight.Op
+	Head, Last *recorder.Op
 	Pending    int
 	// Unnamed is how many collectives its groups count as entered and not ended, where no operation is told.
 	Unnamed int64
@@ -105,18 +105,18 @@ type Rank struct {
 }
 
 // Find finds what does not end. The result of an empty set is empty.
-func Find(set *flight.Set) *Hang {
+func Find(set *recorder.InFlight) *Hang {
 	logs := ncclDumps(set)
 	torch, others, mixed := pytorch(set)
 	h := &Hang{Set: set, others: others, mixed: mixed}
 	if len(torch) > 0 {
 		h.find(torch)
 		if len(logs) > 0 {
-			h.nccl = &Hang{Set: set, by: flight.NCCL}
+			h.nccl = &Hang{Set: set, by: recorder.NCCL}
 			h.nccl.find(logs)
 		}
 	} else {
-		h.by = flight.NCCL
+		h.by = recorder.NCCL
 		h.find(logs)
 	}
 	h.listStacks()
@@ -124,10 +124,10 @@ func Find(set *flight.Set) *Hang {
 }
 
 // find finds what does not end in some dumps, one of each rank.
-func (h *Hang) find(dumps []*flight.Dump) {
+func (h *Hang) find(dumps []*recorder.FlightDump) {
 	h.ranks = map[int32]*Rank{}
-	h.broken = h.by != flight.NCCL || slices.ContainsFunc(h.Set.Dumps, func(d *flight.Dump) bool {
-		return d.By != flight.NCCL || slices.ContainsFunc(d.Groups, func(g flight.Group) bool { return g.Aborted })
+	h.broken = h.by != recorder.NCCL || slices.ContainsFunc(h.Set.Dumps, func(d *recorder.FlightDump) bool {
+		return d.By != recorder.NCCL || slices.ContainsFunc(d.Groups, func(g recorder.Group) bool { return g.Aborted })
 	})
 	h.groups = groupsOf(dumps)
 	h.listRanks(dumps)
@@ -140,7 +140,7 @@ func (h *Hang) find(dumps []*flight.Dump) {
 }
 
 // listRanks lists the ranks that have a dump and those that any group names.
-func (h *Hang) listRanks(dumps []*flight.Dump) {
+func (h *Hang) listRanks(dumps []*recorder.FlightDump) {
 	for _, d := range dumps {
 		r := &Rank{Rank: d.Rank, Dump: d, Stuck: -1}
 		for i := range d.Ops {
@@ -153,7 +153,7 @@ func (h *Hang) listRanks(dumps []*flight.Dump) {
 			}
 		}
 		for i := range d.Groups {
-			if g := &d.Groups[i]; r.Pending == 0 && g.Counted && !g.Ended && d.By != flight.NCCL {
+			if g := &d.Groups[i]; r.Pending == 0 && g.Counted && !g.Ended && d.By != recorder.NCCL {
 				r.Unnamed += max(0, g.Enqueued-max(0, g.Completed))
 			}
 		}
@@ -181,7 +181,7 @@ func (h *Hang) listRanks(dumps []*flight.Dump) {
 
 // collectives adds the first collective of a group that does not end.
 func (h *Hang) collectives(g *group) {
-	seq := int64(flight.Unknown)
+	seq := int64(recorder.Unknown)
 	for _, m := range g.members {
 		if m.pending >= 0 && (seq < 0 || m.pending < seq) {
 			seq = m.pending
@@ -190,11 +190,11 @@ func (h *Hang) collectives(g *group) {
 	if seq < 0 {
 		return
 	}
-	s := Stuck{Kind: AllEntered, Group: g.title(), Of: g.ranks, Seq: seq, Unnamed: g.unnamed, of: g, Certain: h.by != flight.NCCL}
+	s := Stuck{Kind: AllEntered, Group: g.title(), Of: g.ranks, Seq: seq, Unnamed: g.unnamed, of: g, Certain: h.by != recorder.NCCL}
 	for _, r := range g.ranks {
 		m := g.members[r]
 		switch {
-		case m == nil && (h.ranks[r].Dump == nil || h.ranks[r].Dump.By != flight.FlightRecorder), m != nil && !m.tells(seq):
+		case m == nil && (h.ranks[r].Dump == nil || h.ranks[r].Dump.By != recorder.FlightRecorder), m != nil && !m.tells(seq):
 			s.Silent = append(s.Silent, r)
 		case m == nil: // its dump does not know the group
 			s.Absent, s.Certain = append(s.Absent, r), false
@@ -204,10 +204,10 @@ func (h *Hang) collectives(g *group) {
 			s.Ended = append(s.Ended, r)
 		default:
 			s.Absent = append(s.Absent, r)
-			s.Certain = s.Certain && m.dump.By == flight.FlightRecorder && (m.entered() >= 0 || !m.dump.Lost)
+			s.Certain = s.Certain && m.dump.By == recorder.FlightRecorder && (m.entered() >= 0 || !m.dump.Lost)
 		}
 	}
-	s.Hearsay = h.by == flight.NCCL && !h.broken
+	s.Hearsay = h.by == recorder.NCCL && !h.broken
 	h.compareAt(g, &s)
 	switch {
 	case len(s.Differ) > 0 || s.Kind == OtherSum:
@@ -218,17 +218,17 @@ func (h *Hang) collectives(g *group) {
 	case g.open || g.unnamed > 0:
 		s.Kind = Alone
 	}
-	h.add(s, func(op *flight.Op) bool { return !op.IsP2P() && op.Seq == seq })
+	h.add(s, func(op *recorder.Op) bool { return !op.IsP2P() && op.Seq == seq })
 }
 
 // add adds what does not end. isIt tells its operation on a rank from others of the group.
-func (h *Hang) add(s Stuck, isIt func(*flight.Op) bool) {
+func (h *Hang) add(s Stuck, isIt func(*recorder.Op) bool) {
 	in := slices.Concat(s.Waiting, s.Differ)
-	var first *flight.Op
+	var first *recorder.Op
 	for _, r := range in {
 		x := h.ranks[r]
 		m := s.of.members[r]
-		var mine *flight.Op
+		var mine *recorder.Op
 		for i := range x.Dump.Ops {
 			if op := &x.Dump.Ops[i]; &x.Dump.Groups[op.Group] == m.of && isIt(op) {
 				mine = op

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A job is the dumps of flight recorders that one job left behind, at one hang.
 type job struct {
-	dumps []*flight.Dump
+	dumps []*recorder.FlightDump
 	ranks map[int32]bool
 	label string // what tells it from others: a folder, a host
 	last  trace.Time
@@ -21,9 +21,9 @@ type job struct {
 // jobsOf tells apart the dumps of several jobs that have equal ranks, the last one first: by their folders, by
 // the ranks that their groups have, by what their names have in front of the rank, or by when they were. Where
 // no rank has two dumps, there is one job. ok is false if nothing tells them apart.
-func jobsOf(dumps []*flight.Dump) (jobs []*job, ok bool) {
-	folder := func(d *flight.Dump) string { return filepath.ToSlash(filepath.Dir(d.File)) }
-	world := func(d *flight.Dump) string {
+func jobsOf(dumps []*recorder.FlightDump) (jobs []*job, ok bool) {
+	folder := func(d *recorder.FlightDump) string { return filepath.ToSlash(filepath.Dir(d.File)) }
+	world := func(d *recorder.FlightDump) string {
 		for i := range d.Groups {
 			if g := &d.Groups[i]; isWorld(g) && g.Ranks != nil {
 				return rankKey(g)
@@ -31,12 +31,12 @@ func jobsOf(dumps []*flight.Dump) (jobs []*job, ok bool) {
 		}
 		return ""
 	}
-	name := func(d *flight.Dump) string { return strings.TrimRight(filepath.ToSlash(d.File), "0123456789") }
-	for _, label := range []func(*flight.Dump) string{
-		func(*flight.Dump) string { return "" },
+	name := func(d *recorder.FlightDump) string { return strings.TrimRight(filepath.ToSlash(d.File), "0123456789") }
+	for _, label := range []func(*recorder.FlightDump) string{
+		func(*recorder.FlightDump) string { return "" },
 		folder,
-		func(d *flight.Dump) string { return folder(d) + "\x00" + world(d) },
-		func(d *flight.Dump) string { return name(d) + "\x00" + world(d) },
+		func(d *recorder.FlightDump) string { return folder(d) + "\x00" + world(d) },
+		func(d *recorder.FlightDump) string { return name(d) + "\x00" + world(d) },
 	} {
 		if jobs = split(dumps, label); jobs != nil {
 			return jobs, true
@@ -49,7 +49,7 @@ func jobsOf(dumps []*flight.Dump) (jobs []*job, ok bool) {
 }
 
 // split divides dumps by a label; nil if a job has two dumps of a rank then.
-func split(dumps []*flight.Dump, label func(*flight.Dump) string) []*job {
+func split(dumps []*recorder.FlightDump, label func(*recorder.FlightDump) string) []*job {
 	by := map[string]*job{}
 	var list []*job
 	for _, d := range dumps {
@@ -67,7 +67,7 @@ func split(dumps []*flight.Dump, label func(*flight.Dump) string) []*job {
 }
 
 // add adds a dump; ok is false if there is one of its rank.
-func (j *job) add(d *flight.Dump) (ok bool) {
+func (j *job) add(d *recorder.FlightDump) (ok bool) {
 	if j.ranks[d.Rank] {
 		return false
 	}
@@ -81,9 +81,9 @@ func (j *job) add(d *flight.Dump) (ok bool) {
 const between = trace.Time(60e9)
 
 // byTime divides dumps where a rank has its next one; nil if the jobs are not apart in time.
-func byTime(dumps []*flight.Dump) []*job {
+func byTime(dumps []*recorder.FlightDump) []*job {
 	sorted := slices.Clone(dumps)
-	slices.SortStableFunc(sorted, func(a, b *flight.Dump) int { return cmp.Compare(a.Time, b.Time) })
+	slices.SortStableFunc(sorted, func(a, b *recorder.FlightDump) int { return cmp.Compare(a.Time, b.Time) })
 	j := &job{ranks: map[int32]bool{}}
 	list := []*job{j}
 	for _, d := range sorted {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -12,21 +12,21 @@ import (
 // hosts, and by when they were; of what nothing tells apart, that is said. A job whose ranks differ is one,
 // wherever its files are.
 func TestTwoJobs(t *testing.T) {
-	dump := func(file string, rank int32, at trace.Time, world ...int32) *flight.Dump {
-		g := flight.NewGroup("0", "default_pg")
+	dump := func(file string, rank int32, at trace.Time, world ...int32) *recorder.FlightDump {
+		g := recorder.NewGroup("0", "default_pg")
 		g.Ranks = world
-		return &flight.Dump{File: file, Rank: rank, Time: at, Groups: []flight.Group{g}}
+		return &recorder.FlightDump{File: file, Rank: rank, Time: at, Groups: []recorder.Group{g}}
 	}
 	for name, c := range map[string]struct {
-		dumps []*flight.Dump
+		dumps []*recorder.FlightDump
 		want  string
 	}{
-		"one, of two hosts": {[]*flight.Dump{dump("a/fr_0", 0, 1e18, 0, 1), dump("b/fr_1", 1, 2e18, 0, 1)}, "true [a/fr_0 b/fr_1]"},
-		"folders":           {[]*flight.Dump{dump("a/fr_0", 0, 1e18, 0, 1), dump("a/fr_1", 1, 1e18, 0, 1), dump("b/fr_0", 0, 2e18, 0, 1), dump("b/fr_1", 1, 2e18, 0, 1)}, "true [b/fr_0 b/fr_1] [a/fr_0 a/fr_1]"},
-		"worlds":            {[]*flight.Dump{dump("x/fr_0", 0, 1e18, 0, 1), dump("x/fr_1", 1, 1e18, 0, 1), dump("x/fr0_0", 0, 1e18+1, 0, 1, 2), dump("x/fr0_2", 2, 1e18+1, 0, 1, 2)}, "true [x/fr0_0 x/fr0_2] [x/fr_0 x/fr_1]"},
-		"hosts":             {[]*flight.Dump{dump("x/n1_0", 0, 2e18, 0, 1), dump("x/n1_1", 1, 2e18, 0, 1), dump("x/n2_0", 0, 2e18, 0, 1), dump("x/n2_1", 1, 2e18, 0, 1)}, "true [x/n1_0 x/n1_1] [x/n2_0 x/n2_1]"},
-		"times":             {[]*flight.Dump{dump("x/fr_0", 0, 1e18, 0, 1), dump("x/fr_00", 0, 1e18+100e9, 0, 1), dump("x/fr_1", 1, 1e18+2e9, 0, 1), dump("x/fr_01", 1, 1e18+101e9, 0, 1)}, "true [x/fr_00 x/fr_01] [x/fr_0 x/fr_1]"},
-		"nothing":           {[]*flight.Dump{dump("x/fr_0", 0, 1e18, 0, 1), dump("x/fr_00", 0, 1e18+1e9, 0, 1)}, "false [x/fr_0 x/fr_00]"},
+		"one, of two hosts": {[]*recorder.FlightDump{dump("a/fr_0", 0, 1e18, 0, 1), dump("b/fr_1", 1, 2e18, 0, 1)}, "true [a/fr_0 b/fr_1]"},
+		"folders":           {[]*recorder.FlightDump{dump("a/fr_0", 0, 1e18, 0, 1), dump("a/fr_1", 1, 1e18, 0, 1), dump("b/fr_0", 0, 2e18, 0, 1), dump("b/fr_1", 1, 2e18, 0, 1)}, "true [b/fr_0 b/fr_1] [a/fr_0 a/fr_1]"},
+		"worlds":            {[]*recorder.FlightDump{dump("x/fr_0", 0, 1e18, 0, 1), dump("x/fr_1", 1, 1e18, 0, 1), dump("x/fr0_0", 0, 1e18+1, 0, 1, 2), dump("x/fr0_2", 2, 1e18+1, 0, 1, 2)}, "true [x/fr0_0 x/fr0_2] [x/fr_0 x/fr_1]"},
+		"hosts":             {[]*recorder.FlightDump{dump("x/n1_0", 0, 2e18, 0, 1), dump("x/n1_1", 1, 2e18, 0, 1), dump("x/n2_0", 0, 2e18, 0, 1), dump("x/n2_1", 1, 2e18, 0, 1)}, "true [x/n1_0 x/n1_1] [x/n2_0 x/n2_1]"},
+		"times":             {[]*recorder.FlightDump{dump("x/fr_0", 0, 1e18, 0, 1), dump("x/fr_00", 0, 1e18+100e9, 0, 1), dump("x/fr_1", 1, 1e18+2e9, 0, 1), dump("x/fr_01", 1, 1e18+101e9, 0, 1)}, "true [x/fr_00 x/fr_01] [x/fr_0 x/fr_1]"},
+		"nothing":           {[]*recorder.FlightDump{dump("x/fr_0", 0, 1e18, 0, 1), dump("x/fr_00", 0, 1e18+1e9, 0, 1)}, "false [x/fr_0 x/fr_00]"},
 	} {
 		jobs, ok := jobsOf(c.dumps)
 		got := fmt.Sprint(ok)

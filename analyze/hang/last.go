@@ -2,14 +2,14 @@ package hang
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 )
 
 // A reached is how far a process is in a group.
 type reached struct {
-	dump  *flight.Dump
-	group *flight.Group
-	last  *flight.Op // that it entered; nil is unknown
+	dump  *recorder.FlightDump
+	group *recorder.Group
+	last  *recorder.Op // that it entered; nil is unknown
 }
 
 // reachedAll returns all groups of all processes, but those that no line or entry is about.
@@ -25,7 +25,7 @@ func (h *Hang) reachedAll() (list []reached) {
 	}
 	kept := list[:0]
 	for _, x := range list {
-		if x.last != nil || x.group.Enqueued >= 0 || x.dump.By == flight.NCCL {
+		if x.last != nil || x.group.Enqueued >= 0 || x.dump.By == recorder.NCCL {
 			kept = append(kept, x)
 		}
 	}
@@ -51,7 +51,7 @@ func (h *Hang) lastTable() *table.Table {
 			return table.Cell{N: n, Unknown: n < 0}
 		}}
 	}
-	text := func(of func(*flight.Op) string) func(*reached) string {
+	text := func(of func(*recorder.Op) string) func(*reached) string {
 		return func(x *reached) string {
 			if x.last == nil {
 				return ""
@@ -73,8 +73,8 @@ func (h *Hang) lastTable() *table.Table {
 			return int64(x.group.Size)
 		}),
 		number("entered", "the number of the last collective that it entered; of NCCL's log, how many", func(x *reached) int64 {
-			if x.dump.By == flight.Inspector {
-				return flight.Unknown
+			if x.dump.By == recorder.Inspector {
+				return recorder.Unknown
 			}
 			if x.last != nil {
 				return max(x.group.Enqueued, x.last.Seq)
@@ -82,14 +82,14 @@ func (h *Hang) lastTable() *table.Table {
 			return x.group.Enqueued
 		}),
 		number("completed", "the number of the last one that it knows has ended; of NCCL Inspector, among those of its kind", func(x *reached) int64 {
-			if x.dump.By == flight.Inspector {
+			if x.dump.By == recorder.Inspector {
 				return x.last.Seq
 			}
 			return x.group.Completed
 		}),
-		table.TextColumn("op", "the last one of which more is told", text(func(o *flight.Op) string { return h.text(o.Name) })),
-		table.TextColumn("sizes", "sizes of what goes in", text(func(o *flight.Op) string { return h.text(o.In.Text) })),
-		table.TextColumn("type", "type of its elements", text(func(o *flight.Op) string { return h.text(o.InT) })),
+		table.TextColumn("op", "the last one of which more is told", text(func(o *recorder.Op) string { return h.text(o.Name) })),
+		table.TextColumn("sizes", "sizes of what goes in", text(func(o *recorder.Op) string { return h.text(o.In.Text) })),
+		table.TextColumn("type", "type of its elements", text(func(o *recorder.Op) string { return h.text(o.InT) })),
 		table.TextColumn("end", "`destroyed` if it gave the communicator up in good order, or `aborted`", (*reached).end),
 		table.TextColumn("file", "where that stands", func(x *reached) string { return x.dump.File }),
 	})

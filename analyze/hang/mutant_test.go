@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/torchdump"
 	"github.com/sgtrace/sgtrace/golden/torch"
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -53,7 +53,7 @@ func TestMutants(t *testing.T) {
 			data = s.Mutate(seed).Data
 		}
 		syms, diags := trace.NewSymbols(), &trace.Diags{}
-		set := flight.New(syms)
+		set := recorder.NewInFlight(syms)
 		for _, f := range files {
 			text, err := os.ReadFile(filepath.Join(dir, f.Name()))
 			if err != nil {

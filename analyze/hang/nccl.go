@@ -3,16 +3,16 @@ package hang
 import (
 	"slices"
 
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 )
 
 // ncclDumps returns what logs of NCCL tell of each rank, and says which collectives may not have ended:
 // a log tells what was entered, and never what ended. Those that all ranks of a communicator entered alike
 // count as ended, those behind the last of the rank that has fewest as in flight.
-func ncclDumps(set *flight.Set) []*flight.Dump {
-	list := inOrder(last(set.Dumps, flight.NCCL))
+func ncclDumps(set *recorder.InFlight) []*recorder.FlightDump {
+	list := inOrder(last(set.Dumps, recorder.NCCL))
 	type member struct {
-		d *flight.Dump
+		d *recorder.FlightDump
 		g int32
 	}
 	of := map[string][]member{}
@@ -30,7 +30,7 @@ func ncclDumps(set *flight.Set) []*flight.Dump {
 		members := of[name]
 		from := int64(1) << 62 // the first that may not have ended
 		ended := false
-		tails := make([][]*flight.Op, len(members))
+		tails := make([][]*recorder.Op, len(members))
 		for k, m := range members {
 			g := &m.d.Groups[m.g]
 			ended = ended || g.Ended
@@ -46,8 +46,8 @@ func ncclDumps(set *flight.Set) []*flight.Dump {
 		}
 		for _, tail := range tails {
 			for _, op := range tail {
-				if op.State = flight.Completed; op.Seq >= from && !ended {
-					op.State = flight.Scheduled
+				if op.State = recorder.Completed; op.Seq >= from && !ended {
+					op.State = recorder.Scheduled
 				}
 			}
 		}
@@ -57,7 +57,7 @@ func ncclDumps(set *flight.Set) []*flight.Dump {
 
 // mismatch returns the number of the first collective that not all ranks entered alike, 0 without any. If all that
 // follow are alike again once one line is left out, a line was lost: then nothing is known.
-func mismatch(tails [][]*flight.Op) int64 {
+func mismatch(tails [][]*recorder.Op) int64 {
 	for _, tail := range tails[1:] {
 		a, b := common(tails[0], tail)
 		for i := range a {
@@ -74,13 +74,13 @@ func mismatch(tails [][]*flight.Op) int64 {
 }
 
 // common returns the pieces of two lists that have the same numbers.
-func common(a, b []*flight.Op) (x, y []*flight.Op) {
+func common(a, b []*recorder.Op) (x, y []*recorder.Op) {
 	if len(a) == 0 || len(b) == 0 {
 		return nil, nil
 	}
 	from := max(a[0].Seq, b[0].Seq)
-	cut := func(of []*flight.Op) []*flight.Op {
-		i := slices.IndexFunc(of, func(op *flight.Op) bool { return op.Seq >= from })
+	cut := func(of []*recorder.Op) []*recorder.Op {
+		i := slices.IndexFunc(of, func(op *recorder.Op) bool { return op.Seq >= from })
 		if i < 0 {
 			return nil
 		}
@@ -91,12 +91,12 @@ func common(a, b []*flight.Op) (x, y []*flight.Op) {
 	return x[:n], y[:n]
 }
 
-func sameCall(a, b *flight.Op) bool {
+func sameCall(a, b *recorder.Op) bool {
 	return a.Name == b.Name && a.In.Text == b.In.Text && a.InT == b.InT
 }
 
 // shifted reports whether two lists are alike for a while.
-func shifted(a, b []*flight.Op) bool {
+func shifted(a, b []*recorder.Op) bool {
 	const enough = 3
 	n := min(len(a), len(b))
 	for i := range n {

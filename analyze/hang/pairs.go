@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 )
 
 // A pair is who sends to whom, by their ranks in a group.
@@ -12,7 +12,7 @@ type pair struct{ src, dst int32 }
 
 // pairs adds sends and receives that do not end, the first of each pair of ranks.
 func (h *Hang) pairs(g *group) {
-	sends, receives := map[pair][]*flight.Op{}, map[pair][]*flight.Op{}
+	sends, receives := map[pair][]*recorder.Op{}, map[pair][]*recorder.Op{}
 	var all []pair
 	for _, r := range g.ranks {
 		m := g.members[r]
@@ -41,9 +41,9 @@ func (h *Hang) pairs(g *group) {
 }
 
 // pair adds the first of what two ranks send each other and that does not end.
-func (h *Hang) pair(g *group, p pair, sends, receives []*flight.Op) {
+func (h *Hang) pair(g *group, p pair, sends, receives []*recorder.Op) {
 	src, dst := g.ranks[p.src], g.ranks[p.dst]
-	s := Stuck{Kind: AllEntered, Group: g.title(), Of: g.ranks, Seq: flight.Unknown, of: g, Certain: true}
+	s := Stuck{Kind: AllEntered, Group: g.title(), Of: g.ranks, Seq: recorder.Unknown, of: g, Certain: true}
 	missing := func(r int32) {
 		switch {
 		case h.ranks[r].Dump == nil:
@@ -64,5 +64,5 @@ func (h *Hang) pair(g *group, p pair, sends, receives []*flight.Op) {
 	default:
 		s.Waiting = []int32{src, dst}
 	}
-	h.add(s, func(op *flight.Op) bool { return op.Src == p.src && op.Dst == p.dst && op.Pending() })
+	h.add(s, func(op *recorder.Op) bool { return op.Src == p.src && op.Dst == p.dst && op.Pending() })
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -49,7 +49,7 @@ func (h *Hang) stuckTable() *table.Table {
 	if len(h.Stuck) == 0 && len(h.World) > len(h.Silent) {
 		if n := h.unnamed(); n > 0 {
 			t.Note("%s counted collectives that did not end, and nothing tells which: PyTorch's flight recorder does (nccl_trace_rank_*)", words.Counted(n, "rank"))
-		} else if n := len(h.World) - len(h.Silent); h.by == flight.NCCL {
+		} else if n := len(h.World) - len(h.Silent); h.by == recorder.NCCL {
 			t.Note("NCCL's log tells what %s entered, and not what ended: all entered the same collectives", words.Counted(n, "rank"))
 		} else {
 			t.Note("nothing was in flight in %s", words.Counted(n, "rank"))
@@ -89,14 +89,14 @@ func (h *Hang) where(r *Rank) string {
 			return "did not enter"
 		}
 	}
-	if r.Dump.By == flight.NCCL {
+	if r.Dump.By == recorder.NCCL {
 		return "as far as the others"
 	}
 	return "nothing in flight"
 }
 
 func (h *Hang) rankTable() *table.Table {
-	op := func(of func(*Rank) *flight.Op, text func(*flight.Op) string) func(*Rank) string {
+	op := func(of func(*Rank) *recorder.Op, text func(*recorder.Op) string) func(*Rank) string {
 		return func(r *Rank) string {
 			if o := of(r); o != nil {
 				return text(o)
@@ -104,11 +104,11 @@ func (h *Hang) rankTable() *table.Table {
 			return ""
 		}
 	}
-	name := func(o *flight.Op) string { return h.text(o.Name) }
-	head, last := func(r *Rank) *flight.Op { return r.Head }, func(r *Rank) *flight.Op { return r.Last }
-	dump := func(r *Rank) *flight.Dump {
+	name := func(o *recorder.Op) string { return h.text(o.Name) }
+	head, last := func(r *Rank) *recorder.Op { return r.Head }, func(r *Rank) *recorder.Op { return r.Last }
+	dump := func(r *Rank) *recorder.FlightDump {
 		if r.Dump == nil {
-			return &flight.Dump{}
+			return &recorder.FlightDump{}
 		}
 		return r.Dump
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/sgtrace/sgtrace/format/torchdump"
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/internal/parallel"
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -26,10 +26,10 @@ import (
 )
 
 // readDumps reads all files of a folder.
-func readDumps(t testing.TB, dir string) (*flight.Set, *trace.Diags) {
+func readDumps(t testing.TB, dir string) (*recorder.InFlight, *trace.Diags) {
 	t.Helper()
 	syms, diags := trace.NewSymbols(), &trace.Diags{}
-	set := flight.New(syms)
+	set := recorder.NewInFlight(syms)
 	files, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/order"
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -19,17 +19,17 @@ type standing struct {
 	titles      []string
 	ranks       []int32
 	processes   int
-	stack       []flight.Frame
+	stack       []recorder.Frame
 	at          trace.Time // when the first was looked at; 0 is unknown
 	main        bool
 }
 
 // listStacks finds which rank each process is that py-spy looked at, and folds stacks that are alike.
 func (h *Hang) listStacks() {
-	h.python = map[int32]*flight.Dump{}
+	h.python = map[int32]*recorder.FlightDump{}
 	by := map[string]int{}
 	for _, d := range h.Set.Dumps {
-		if d.By != flight.PySpy {
+		if d.By != recorder.PySpy {
 			continue
 		}
 		rank := h.rankOf(d)
@@ -50,7 +50,7 @@ func (h *Hang) listStacks() {
 }
 
 // stand adds a thread to those that have its stack.
-func (h *Hang) stand(by map[string]int, d *flight.Dump, t *flight.Thread, rank int32, main bool) {
+func (h *Hang) stand(by map[string]int, d *recorder.FlightDump, t *recorder.Thread, rank int32, main bool) {
 	stack := d.Stacks[t.Stack]
 	key := t.Name + "\x00" + h.whole(stack)
 	i, ok := by[key]
@@ -78,18 +78,18 @@ func (h *Hang) stand(by map[string]int, d *flight.Dump, t *flight.Thread, rank i
 }
 
 // rankOf returns which rank of the job a process is: as another dump of the process says, or as it
-// calls itself, if no other process calls itself so; flight.Unknown.
-func (h *Hang) rankOf(d *flight.Dump) int32 {
+// calls itself, if no other process calls itself so; recorder.Unknown.
+func (h *Hang) rankOf(d *recorder.FlightDump) int32 {
 	if d.Rank >= 0 {
 		return d.Rank
 	}
 	var size int32
 	alike := 0
 	for _, o := range h.Set.Dumps {
-		if o.By != flight.PySpy && o.Rank >= 0 && o.PID != 0 && o.PID == d.PID && o.Host == d.Host {
+		if o.By != recorder.PySpy && o.Rank >= 0 && o.PID != 0 && o.PID == d.PID && o.Host == d.Host {
 			return o.Rank
 		}
-		if o.By == flight.PySpy {
+		if o.By == recorder.PySpy {
 			size = max(size, int32(o.Of.TP)+1)
 			if o.Of.TP == d.Of.TP && o.Of.PP == d.Of.PP && (o.PID != d.PID || o.Of != d.Of) {
 				alike++
@@ -97,7 +97,7 @@ func (h *Hang) rankOf(d *flight.Dump) int32 {
 		}
 	}
 	if d.Of.TP < 0 || alike > 0 {
-		return flight.Unknown
+		return recorder.Unknown
 	}
 	return int32(max(d.Of.PP, 0))*size + int32(d.Of.TP)
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 )
 
 // ranges writes ranks in short: "0 to 7, 9, 14". Beyond most pieces it counts them.
@@ -212,7 +212,7 @@ func (h *Hang) differs(s *Stuck) string {
 }
 
 // sizes returns those of what goes in, or if these are equal, of what comes out.
-func (h *Hang) sizes(o *flight.Op, s *Stuck) string {
+func (h *Hang) sizes(o *recorder.Op, s *Stuck) string {
 	if in := h.text(o.In.Text); in != s.Sizes {
 		return in
 	}
@@ -231,7 +231,7 @@ func (h *Hang) circle(s *Stuck) string {
 }
 
 // frame writes a function, with its place.
-func (h *Hang) frame(f flight.Frame) string {
+func (h *Hang) frame(f recorder.Frame) string {
 	file := h.text(f.File)
 	if i := strings.LastIndexByte(file, '/'); i >= 0 {
 		file = file[i+1:]
@@ -246,7 +246,7 @@ func (h *Hang) frame(f flight.Frame) string {
 }
 
 // place returns the first function on a stack that is neither PyTorch's own nor of a library; "" without any.
-func (h *Hang) place(stack []flight.Frame) string {
+func (h *Hang) place(stack []recorder.Frame) string {
 	for _, f := range stack {
 		if file := h.text(f.File); !strings.Contains(file, "torch/") && file != "" && !strings.Contains(file, ".so") {
 			return h.frame(f)
@@ -259,7 +259,7 @@ func (h *Hang) place(stack []flight.Frame) string {
 }
 
 // whole returns a stack in one line, innermost first.
-func (h *Hang) whole(stack []flight.Frame) string {
+func (h *Hang) whole(stack []recorder.Frame) string {
 	parts := make([]string, len(stack))
 	for i, f := range stack {
 		parts[i] = h.frame(f)
@@ -279,14 +279,14 @@ func (h *Hang) Words() string {
 	var parts []string
 	if n := len(h.World) - len(h.Silent); n > 0 {
 		what := "dumps or logs"
-		if h.by == flight.NCCL {
+		if h.by == recorder.NCCL {
 			what = "NCCL's log"
 		}
 		text := fmt.Sprintf("%s of %d of %s", what, n, words.Counted(len(h.World), "rank"))
 		switch {
 		case waiting > 0:
 			text += fmt.Sprintf(", %d of which wait", waiting)
-		case h.by == flight.NCCL:
+		case h.by == recorder.NCCL:
 			text += ", which entered the same collectives"
 		case unnamed > 0:
 			text += "; nothing tells which collectives are in flight in " + words.Counted(unnamed, "rank")
@@ -343,7 +343,7 @@ func (h *Hang) severalJobs() string {
 // looked returns how many processes py-spy looked at.
 func (h *Hang) looked() (n int) {
 	for _, d := range h.Set.Dumps {
-		if d.By == flight.PySpy {
+		if d.By == recorder.PySpy {
 			n++
 		}
 	}

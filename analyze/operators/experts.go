@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/profile/experts"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 )
 
 // RoutedTokens is how tokens were spread over experts, as it was recorded.
@@ -14,7 +14,7 @@ type RoutedTokens struct {
 }
 
 // RoutedTokensOf sums up what recorders counted, over all passes; nil if there is nothing.
-func RoutedTokensOf(set *experts.Set) *RoutedTokens {
+func RoutedTokensOf(set *recorder.Experts) *RoutedTokens {
 	if set.Empty() {
 		return nil
 	}

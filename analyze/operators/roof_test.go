@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/profile/experts"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 )
 
 // Work is that of TraceLens for a decode step of gpt-oss with 32 requests (GFLOPS_first, and Data Moved in
@@ -182,12 +182,12 @@ func TestSlidingWindow(t *testing.T) {
 
 // Where a record tells that a few experts get all tokens, only these are read.
 func TestRoutedExperts(t *testing.T) {
-	d := &experts.Dump{Layers: 1, Experts: 128, Passes: []int64{1}, Counts: make([]uint32, 128)}
+	d := &recorder.ExpertDump{Layers: 1, Experts: 128, Passes: []int64{1}, Counts: make([]uint32, 128)}
 	for e := range 16 {
 		d.Counts[e] = 100
 	}
 	in := parseInputs("[[4096,2048],[128,1536,2048],[128,2048,768],[4096,8],[4096,8]]", `["c10::BFloat16","c10::BFloat16","c10::BFloat16","float","int"]`)
-	w, ok := workOf("sglang::inplace_fused_experts", in, setting{Routed: RoutedTokensOf(&experts.Set{Dumps: []*experts.Dump{d}})})
+	w, ok := workOf("sglang::inplace_fused_experts", in, setting{Routed: RoutedTokensOf(&recorder.Experts{Dumps: []*recorder.ExpertDump{d}})})
 	if want := 2*4096.0*2048*2 + 16*(1536*2048+2048*768)*2; !ok || math.Abs(w.Bytes-want) > 1 {
 		t.Errorf("%v, %.0f bytes, want those of 16 experts, %.0f", ok, w.Bytes, want)
 	}

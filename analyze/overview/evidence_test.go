@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/format/platform"
 	"github.com/sgtrace/sgtrace/format/serverlog"
 	"github.com/sgtrace/sgtrace/golden/cluster"
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
@@ -30,7 +30,7 @@ func readEvidence(t *testing.T, files []cluster.File) Input {
 	spans := spantable.New(diags)
 	set := series.New(spans.Syms, diags)
 	rows := spantable.NewRequestRecords(set)
-	opt := &format.Options{Syms: spans.Syms, Args: spans.Args, Diags: diags, Spans: spans, Series: set, Records: rows, Flight: flight.New(spans.Syms)}
+	opt := &format.Options{Syms: spans.Syms, Args: spans.Args, Diags: diags, Spans: spans, Series: set, Records: rows, Flight: recorder.NewInFlight(spans.Syms)}
 	for _, f := range files {
 		of := serverlog.Format
 		switch {

@@ -14,9 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/profile/experts"
-	"github.com/sgtrace/sgtrace/profile/flight"
-	"github.com/sgtrace/sgtrace/profile/heap"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -31,9 +29,9 @@ type Input struct {
 	Requests       *request.Set         // of OTLP dumps; nil without
 	Profiles       *profile.Set         // of profilers; nil without
 	Series         *series.Set          // of logs and metrics; nil without
-	Flight         *flight.Set          // of what processes have in flight; nil without
-	Heap           *heap.Set            // of what allocators had of devices; nil without
-	Experts        *experts.Set         // of which expert got how many tokens; nil without
+	Flight         *recorder.InFlight   // of what processes have in flight; nil without
+	Heap           *recorder.Memory     // of what allocators had of devices; nil without
+	Experts        *recorder.Experts    // of which expert got how many tokens; nil without
 	Devices        gpu.Options          // how the devices of Profiles are measured
 	SLO            []requests.Objective // that Requests are judged by; nil is none
 	Mutes          []finders.Mute       // findings not to tell of, but to count

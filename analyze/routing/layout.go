@@ -6,7 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/order"
-	"github.com/sgtrace/sgtrace/profile/experts"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 )
 
 // A layout is where the experts of a layer are.
@@ -16,7 +16,7 @@ type layout struct {
 }
 
 // newLayout places experts: the physical ones in order, as many on each GPU.
-func newLayout(rec *experts.Recording, layer, gpus int) *layout {
+func newLayout(rec *recorder.ExpertCounts, layer, gpus int) *layout {
 	x := &layout{at: make([][]int, rec.Experts)}
 	physical := slots(rec)
 	own := max(1, physical/gpus)

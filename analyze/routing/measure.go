@@ -7,7 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/profile/experts"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -30,7 +30,7 @@ type Routing struct {
 type Source struct {
 	Name string // of its first file
 	// Recording is nil of a log, which has the numbers of passes alone.
-	Recording *experts.Recording
+	Recording *recorder.ExpertCounts
 	First     trace.Time // of a log; of a dump, when it was written; 0 is unknown
 	Passes    int
 	Tokens    int64 // choices of an expert: each token chooses several, in each layer
@@ -124,7 +124,7 @@ type Expert struct {
 }
 
 // Measure looks at dumps and logs; set is nil without dumps.
-func Measure(set *experts.Set, opt Options) *Routing {
+func Measure(set *recorder.Experts, opt Options) *Routing {
 	r := &Routing{}
 	if set != nil {
 		for _, rec := range set.Recordings() {
@@ -164,7 +164,7 @@ func (s *Source) size(opt Options) {
 }
 
 // slots returns how many experts all GPUs have together.
-func slots(rec *experts.Recording) int {
+func slots(rec *recorder.ExpertCounts) int {
 	if !rec.Physical && rec.Map != nil {
 		return len(rec.Map[0])
 	}

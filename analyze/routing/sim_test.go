@@ -16,8 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/format/sglang"
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/profile/experts"
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -25,9 +24,9 @@ import (
 )
 
 // readDumps reads the files of a simulated server.
-func readDumps(t testing.TB, truth *torch.ExpertRun) *experts.Set {
+func readDumps(t testing.TB, truth *torch.ExpertRun) *recorder.Experts {
 	t.Helper()
-	set := &experts.Set{}
+	set := &recorder.Experts{}
 	dir := t.TempDir()
 	for name, data := range truth.Files {
 		path := filepath.Join(dir, name)
@@ -49,7 +48,7 @@ func readLog(t testing.TB, truth *torch.ExpertRun) *series.Set {
 	diags := &trace.Diags{}
 	set := series.New(trace.NewSymbols(), diags)
 	in := &format.Input{Name: "server.log", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(truth.Log)), nil }}
-	if _, err := serverlog.Format.Index(in, &format.Options{Syms: set.Syms, Diags: diags, Series: set, Records: spantable.NewRequestRecords(set), Flight: flight.New(set.Syms)}); err != nil {
+	if _, err := serverlog.Format.Index(in, &format.Options{Syms: set.Syms, Diags: diags, Series: set, Records: spantable.NewRequestRecords(set), Flight: recorder.NewInFlight(set.Syms)}); err != nil {
 		t.Fatal(err)
 	}
 	set.Finish(series.Known{})

@@ -12,9 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/format/inventory"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/profile/experts"
-	"github.com/sgtrace/sgtrace/profile/flight"
-	"github.com/sgtrace/sgtrace/profile/heap"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/request/spantable"
@@ -80,13 +78,13 @@ type Loaded struct {
 	// Series are what logs and metrics say of servers and devices over time; empty without any.
 	Series *series.Set
 	// Flight is what processes say of the collectives that they have in flight; empty without any.
-	Flight *flight.Set
+	Flight *recorder.InFlight
 	// Experts is which expert got how many tokens; empty without any.
-	Experts *experts.Set
+	Experts *recorder.Experts
 	// records are what logs and records of requests say of them; spans are made of it.
 	records *spantable.RequestRecords
 	// Heap is what allocators had of devices; empty without any.
-	Heap *heap.Set
+	Heap *recorder.Memory
 	// Assembled keeps the spans that Requests were made of, until clocks are decided.
 	Assembled *assembly.Assembly
 	Diags     *trace.Diags
@@ -111,8 +109,8 @@ func newSpans(diags *trace.Diags, keepSecrets bool) *spantable.Table {
 // newLoaded returns empty tables, to be filled.
 func newLoaded(opt Options, diags *trace.Diags) *Loaded {
 	m := &Loaded{Spans: newSpans(diags, opt.KeepSecrets), Diags: diags, opt: opt}
-	m.Series, m.Flight = series.New(m.Spans.Syms, diags), flight.New(m.Spans.Syms)
-	m.Heap, m.Experts = heap.New(m.Spans.Syms), &experts.Set{}
+	m.Series, m.Flight = series.New(m.Spans.Syms, diags), recorder.NewInFlight(m.Spans.Syms)
+	m.Heap, m.Experts = recorder.NewMemory(m.Spans.Syms), &recorder.Experts{}
 	m.records = spantable.NewRequestRecords(m.Series)
 	return m
 }

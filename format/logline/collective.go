@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A CollectiveReader reads what the lines of one file say of collectives.
 type CollectiveReader struct {
-	set    *flight.Set
+	set    *recorder.InFlight
 	file   string
 	source int32
 	names  *trace.SymbolCache
@@ -32,8 +32,8 @@ type CollectiveReader struct {
 
 // NewCollectiveReader returns a reader of a file, whose times are on the clock of an input of a [series.Set]; source
 // is its index.
-func NewCollectiveReader(set *flight.Set, file string, source int) *CollectiveReader {
-	return &CollectiveReader{set: set, file: file, source: int32(source) + 1, names: trace.NewSymbolCache(set.Syms), watched: map[int32]*watched{}, last: head{id: flight.Unknown, member: flight.Unknown},
+func NewCollectiveReader(set *recorder.InFlight, file string, source int) *CollectiveReader {
+	return &CollectiveReader{set: set, file: file, source: int32(source) + 1, names: trace.NewSymbolCache(set.Syms), watched: map[int32]*watched{}, last: head{id: recorder.Unknown, member: recorder.Unknown},
 		comms: map[comm]*joined{}, called: map[string]*joined{}, ops: map[callName]trace.Sym{}, sizes: map[int64]trace.Sym{}}
 }
 
@@ -47,8 +47,8 @@ func (r *CollectiveReader) End() {
 }
 
 // dump returns an empty dump.
-func (r *CollectiveReader) dump(by flight.Recorder, rank int32) *flight.Dump {
-	return &flight.Dump{File: r.file, By: by, Rank: rank, Of: trace.NoRank, Source: r.source}
+func (r *CollectiveReader) dump(by recorder.Source, rank int32) *recorder.FlightDump {
+	return &recorder.FlightDump{File: r.file, By: by, Rank: rank, Of: trace.NoRank, Source: r.source}
 }
 
 // number reads the number behind a key, wherever that is in b.

@@ -1,7 +1,7 @@
 // Package logline reads the lines that any log may have, whoever wrote it: what collectors put
 // around lines (Kubernetes, docker, Ray, systemd), stamps of several kinds, the heads of lines of
 // PyTorch's C++ code, and what is said of collectives that hang, by PyTorch's ProcessGroupNCCL and
-// its watchdog, by NCCL with NCCL_DEBUG=INFO, and in dumps of py-spy. The latter fills [flight.Set]
+// its watchdog, by NCCL with NCCL_DEBUG=INFO, and in dumps of py-spy. The latter fills [recorder.InFlight]
 // with a dump for each process.
 //
 // # What is odd

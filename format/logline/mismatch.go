@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 )
 
 // Mismatch reads what a process group says that checks collectives (TORCH_DISTRIBUTED_DEBUG=DETAIL), on one line:
@@ -44,7 +44,7 @@ func (r *CollectiveReader) fingerprint(b []byte, rank, member int32) {
 	}
 	w := r.watchedRank(rank)
 	for i := range w.dump.Ops {
-		if w.dump.Ops[i].Seq == seq && w.dump.Ops[i].State == flight.Scheduled {
+		if w.dump.Ops[i].Seq == seq && w.dump.Ops[i].State == recorder.Scheduled {
 			return // it is said again
 		}
 	}
@@ -52,9 +52,9 @@ func (r *CollectiveReader) fingerprint(b []byte, rank, member int32) {
 	if known, ok := opNames[name]; ok {
 		name = known
 	}
-	op := flight.Op{Seq: seq, P2P: flight.Unknown, Src: flight.Unknown, Dst: flight.Unknown, Stack: flight.Unknown, Record: int64(len(w.dump.Ops)),
+	op := recorder.Op{Seq: seq, P2P: recorder.Unknown, Src: recorder.Unknown, Dst: recorder.Unknown, Stack: recorder.Unknown, Record: int64(len(w.dump.Ops)),
 		Name: r.names.Intern([]byte(strings.ToLower(name))), InT: r.names.Intern(token(b, "TensorDtypes=", ", "))}
-	op.Group = w.group(head{id: flight.Unknown, member: member})
+	op.Group = w.group(head{id: recorder.Unknown, member: member})
 	w.dump.Groups[op.Group].Member = member
 	var sizes []int64
 	for part := range bytes.SplitSeq(token(b, "TensorShape=", "]"), []byte(",")) {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -22,12 +22,12 @@ type joined struct {
 	host   string
 	pid    int64
 	at     string // its address
-	device int32  // as CUDA numbers it; flight.Unknown
+	device int32  // as CUDA numbers it; recorder.Unknown
 	key    string
-	group  flight.Group
-	global int32 // rank in the job, as RCCL tells; flight.Unknown
+	group  recorder.Group
+	global int32 // rank in the job, as RCCL tells; recorder.Unknown
 	n      int64 // collectives, of which ring has the last
-	ring   []flight.Op
+	ring   []recorder.Op
 	began  bool // that is set up, as far as anybody says
 }
 
@@ -146,8 +146,8 @@ func (r *CollectiveReader) collective(front, b []byte) {
 	if j.group.Size = int32(c.size); c.global >= 0 && c.global < 1<<24 {
 		j.global = int32(c.global)
 	}
-	x := flight.Op{P2P: flight.Unknown, Src: flight.Unknown, Dst: flight.Unknown, Stack: flight.Unknown,
-		In: flight.Shape{Text: r.counted(c.count), Elements: c.count}, InT: r.typeOf(c.typ), Name: r.nameOf(&c)}
+	x := recorder.Op{P2P: recorder.Unknown, Src: recorder.Unknown, Dst: recorder.Unknown, Stack: recorder.Unknown,
+		In: recorder.Shape{Text: r.counted(c.count), Elements: c.count}, InT: r.typeOf(c.typ), Name: r.nameOf(&c)}
 	j.n++
 	r.entered++
 	x.Seq, x.Record = j.n, r.entered
@@ -213,7 +213,7 @@ func (r *CollectiveReader) comm(c comm) *joined {
 	}
 	if j == nil {
 		pid, _ := strconv.ParseInt(c.pid, 10, 64)
-		j = &joined{host: c.host, pid: pid, at: c.at, device: flight.Unknown, global: flight.Unknown, group: flight.NewGroup("", "")}
+		j = &joined{host: c.host, pid: pid, at: c.at, device: recorder.Unknown, global: recorder.Unknown, group: recorder.NewGroup("", "")}
 		r.comms[c] = j
 		r.order = append(r.order, j)
 	}
@@ -304,18 +304,18 @@ func (r *CollectiveReader) endNCCL() {
 		if i := slices.IndexFunc(all, func(j *joined) bool { return j.global >= 0 }); i >= 0 {
 			rank = all[i].global
 		}
-		d := r.dump(flight.NCCL, rank)
+		d := r.dump(recorder.NCCL, rank)
 		d.Host, d.PID = key.host, key.pid
 		for _, j := range all {
 			j.add(d)
 		}
-		slices.SortFunc(d.Ops, func(a, b flight.Op) int { return cmp.Compare(a.Record, b.Record) })
+		slices.SortFunc(d.Ops, func(a, b recorder.Op) int { return cmp.Compare(a.Record, b.Record) })
 		r.set.Add(d)
 	}
 }
 
 // add adds a communicator to a dump.
-func (j *joined) add(d *flight.Dump) {
+func (j *joined) add(d *recorder.FlightDump) {
 	g := j.group
 	if g.Name = j.key; g.Name == "" { // nothing tells which ranks share it
 		g.Name = fmt.Sprintf("%s:%d %s", j.host, j.pid, j.at)

@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // read reads lines, whatever they are.
-func read(text string) *flight.Set {
-	set := flight.New(trace.NewSymbols())
+func read(text string) *recorder.InFlight {
+	set := recorder.NewInFlight(trace.NewSymbols())
 	r := NewCollectiveReader(set, "stderr.log", 0)
 	for line := range strings.Lines(text) {
 		b := []byte(strings.TrimRight(line, "\n"))
@@ -58,7 +58,7 @@ func TestMismatch(t *testing.T) {
 }
 
 // describe writes dumps, one a line.
-func describe(set *flight.Set) string {
+func describe(set *recorder.InFlight) string {
 	var b strings.Builder
 	name := set.Syms.Name
 	for _, d := range set.Dumps {

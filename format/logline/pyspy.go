@@ -6,18 +6,18 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A Spy reads a dump of py-spy, line by line.
 type Spy struct {
 	// Done gets each dump once it was read; nil is nobody.
-	Done   func(*flight.Dump)
-	dump   *flight.Dump // nil outside of a dump
-	thread *flight.Thread
-	frames []flight.Frame
-	found  []*flight.Dump
+	Done   func(*recorder.FlightDump)
+	dump   *recorder.FlightDump // nil outside of a dump
+	thread *recorder.Thread
+	frames []recorder.Frame
+	found  []*recorder.FlightDump
 }
 
 // maxFrames are kept of a stack, innermost first, and maxThreads of a process.
@@ -48,7 +48,7 @@ func (r *CollectiveReader) Spied(b []byte, at trace.Time) bool {
 			return false
 		}
 		r.closeSpy()
-		s.dump = r.dump(flight.PySpy, flight.Unknown)
+		s.dump = r.dump(recorder.PySpy, recorder.Unknown)
 		s.dump.PID, s.dump.Title, s.dump.Time = n, Title(title), at
 		s.dump.Of = RankIn(s.dump.Title)
 		return true
@@ -91,8 +91,8 @@ func RankIn(title string) trace.Rank {
 }
 
 // threadOf reads `Thread 163685 (idle): "MainThread"`.
-func threadOf(b []byte) *flight.Thread {
-	t := &flight.Thread{Stack: flight.Unknown, State: string(token(b, "(", ")"))}
+func threadOf(b []byte) *recorder.Thread {
+	t := &recorder.Thread{Stack: recorder.Unknown, State: string(token(b, "(", ")"))}
 	if name := token(b, `): "`, `"`); len(name) > 0 {
 		t.Name = strings.ToValidUTF8(string(name[:min(len(name), 80)]), "")
 	}
@@ -109,7 +109,7 @@ func (r *CollectiveReader) frame(b []byte) {
 	if s.thread == nil || i <= 0 || b[len(b)-1] != ')' || len(b) > 1000 || len(s.frames) == maxFrames {
 		return
 	}
-	f := flight.Frame{Name: r.names.Intern(b[:min(i, 120)])}
+	f := recorder.Frame{Name: r.names.Intern(b[:min(i, 120)])}
 	file, line, ok := bytes.Cut(b[i+2:len(b)-1], []byte(":"))
 	if n, err := strconv.ParseInt(string(line), 10, 32); ok && err == nil {
 		f.Line = int32(n)
@@ -128,7 +128,7 @@ func (r *CollectiveReader) endThread() {
 }
 
 // AddThread adds a thread with its stack to a dump.
-func AddThread(d *flight.Dump, t flight.Thread, frames []flight.Frame) {
+func AddThread(d *recorder.FlightDump, t recorder.Thread, frames []recorder.Frame) {
 	if len(frames) > 0 {
 		t.Stack = int32(len(d.Stacks))
 		d.Stacks = append(d.Stacks, slices.Clone(frames))
@@ -154,8 +154,8 @@ func (r *CollectiveReader) closeSpy() {
 }
 
 // MainFirst puts the main thread of a process first.
-func MainFirst(d *flight.Dump) {
-	if i := slices.IndexFunc(d.Threads, func(t flight.Thread) bool { return t.Name == "MainThread" }); i > 0 {
+func MainFirst(d *recorder.FlightDump) {
+	if i := slices.IndexFunc(d.Threads, func(t recorder.Thread) bool { return t.Name == "MainThread" }); i > 0 {
 		main := d.Threads[i]
 		d.Threads = slices.Insert(slices.Delete(d.Threads, i, i+1), 0, main)
 	}

@@ -7,13 +7,13 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/internal/order"
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A watched is what the watchdog says of one rank.
 type watched struct {
-	dump   *flight.Dump
+	dump   *recorder.FlightDump
 	groups map[string]int32 // of the dump
 	// loose are indexes into the operations of the dump whose group no line named yet.
 	loose []int
@@ -27,7 +27,7 @@ const (
 )
 
 // Watchdog reads what follows the head of a line of PyTorch's C++ code: rank is that of the head,
-// flight.Unknown without, and at when it was written. It reports whether the line is of ProcessGroupNCCL
+// recorder.Unknown without, and at when it was written. It reports whether the line is of ProcessGroupNCCL
 // and says something.
 func (r *CollectiveReader) Watchdog(b []byte, rank int32, at trace.Time) bool {
 	head, message := prefixOf(b)
@@ -70,7 +70,7 @@ type head struct {
 
 // prefixOf reads "[PG ID 5 PG GUID 37(TENSOR_MODEL_PARALLEL_GROUP) Rank 1] ", "[PG 1 Rank 0] " until 2.4, or "[Rank 3] ".
 func prefixOf(b []byte) (h head, message []byte) {
-	h = head{id: flight.Unknown, member: flight.Unknown}
+	h = head{id: recorder.Unknown, member: recorder.Unknown}
 	inner, rest, ok := bytes.Cut(b, []byte("]"))
 	if !ok || len(inner) == 0 || inner[0] != '[' || len(inner) > 200 {
 		return h, b
@@ -100,7 +100,7 @@ func prefixOf(b []byte) (h head, message []byte) {
 
 // watchedRank returns the entry of a rank, which it adds if it is new.
 func (r *CollectiveReader) watchedRank(rank int32) *watched {
-	return order.Memo(r.watched, rank, func() *watched { return &watched{dump: r.dump(flight.Watchdog, rank), groups: map[string]int32{}} })
+	return order.Memo(r.watched, rank, func() *watched { return &watched{dump: r.dump(recorder.Watchdog, rank), groups: map[string]int32{}} })
 }
 
 func (w *watched) saw(at trace.Time) { w.dump.Time = max(w.dump.Time, at) }
@@ -108,13 +108,13 @@ func (w *watched) saw(at trace.Time) { w.dump.Time = max(w.dump.Time, at) }
 // group returns the index of a group, which it adds if it is new.
 func (w *watched) group(h head) int32 {
 	if h.guid == "" {
-		h.guid = flight.Nameless
+		h.guid = recorder.Nameless
 	}
 	i, ok := w.groups[h.guid]
 	if !ok {
 		i = int32(len(w.dump.Groups))
 		w.groups[h.guid] = i
-		g := flight.NewGroup(h.guid, h.desc)
+		g := recorder.NewGroup(h.guid, h.desc)
 		g.ID, g.Member = h.id, h.member
 		w.dump.Groups = append(w.dump.Groups, g)
 	}
@@ -134,7 +134,7 @@ func (r *CollectiveReader) timeout(w *watched, b []byte, at trace.Time) {
 	if !ok {
 		return
 	}
-	op := flight.Op{Seq: seq, P2P: flight.Unknown, Src: flight.Unknown, Dst: flight.Unknown, Stack: flight.Unknown, Group: flight.Unknown, Record: int64(len(w.dump.Ops))}
+	op := recorder.Op{Seq: seq, P2P: recorder.Unknown, Src: recorder.Unknown, Dst: recorder.Unknown, Stack: recorder.Unknown, Group: recorder.Unknown, Record: int64(len(w.dump.Ops))}
 	name := string(token(b, "OpType=", ",) "))
 	if known, ok := opNames[name]; ok {
 		name = known
@@ -154,12 +154,12 @@ func (r *CollectiveReader) timeout(w *watched, b []byte, at trace.Time) {
 }
 
 // elements returns how many elements there are behind a key.
-func (r *CollectiveReader) elements(b []byte, key string) flight.Shape {
+func (r *CollectiveReader) elements(b []byte, key string) recorder.Shape {
 	n, ok := number(b, key)
 	if !ok || n < 0 {
-		return flight.Shape{Elements: flight.Unknown}
+		return recorder.Shape{Elements: recorder.Unknown}
 	}
-	return flight.Shape{Text: r.names.Intern(append(token(b, key, ",) "), " elements"...)), Elements: n}
+	return recorder.Shape{Text: r.names.Intern(append(token(b, key, ",) "), " elements"...)), Elements: n}
 }
 
 // status reads how far a group is: "detected by watchdog at work: 78, last enqueued NCCL work: 79, last completed NCCL
@@ -175,7 +175,7 @@ func (r *CollectiveReader) status(w *watched, h head, low []byte, at trace.Time)
 		return
 	}
 	if enqueued < g.Enqueued { // of a process that was started again
-		w.dump.Ops = slices.DeleteFunc(w.dump.Ops, func(op flight.Op) bool { return op.Group == i })
+		w.dump.Ops = slices.DeleteFunc(w.dump.Ops, func(op recorder.Op) bool { return op.Group == i })
 	}
 	g.Enqueued, g.Completed, g.Counted = enqueued, completed, true
 	for _, key := range []string{"at work:", "sequence id:", "at nccl work:"} {
@@ -206,13 +206,13 @@ func (w *watched) settle(group int32, seq int64) {
 }
 
 // finish puts what no line named a group of into one without a name.
-func (w *watched) finish() *flight.Dump {
+func (w *watched) finish() *recorder.FlightDump {
 	for i := range w.dump.Ops {
 		if op := &w.dump.Ops[i]; op.Group < 0 {
-			op.Group = w.group(head{id: flight.Unknown, member: flight.Unknown})
+			op.Group = w.group(head{id: recorder.Unknown, member: recorder.Unknown})
 		}
 	}
-	byTime := func(a, b flight.Op) int { return cmp.Compare(a.Created, b.Created) }
+	byTime := func(a, b recorder.Op) int { return cmp.Compare(a.Created, b.Created) }
 	slices.SortStableFunc(w.dump.Ops, byTime) // not that in which the watchdog came upon them
 	for i := range w.dump.Ops {
 		w.dump.Ops[i].Record = int64(i)

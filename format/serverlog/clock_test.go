@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -34,7 +34,7 @@ func TestNoDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	set := series.New(trace.NewSymbols(), &trace.Diags{})
-	opt := &format.Options{Syms: set.Syms, Diags: set.Diags, Series: set, Records: spantable.NewRequestRecords(set), Flight: flight.New(set.Syms)}
+	opt := &format.Options{Syms: set.Syms, Diags: set.Diags, Series: set, Records: spantable.NewRequestRecords(set), Flight: recorder.NewInFlight(set.Syms)}
 	if _, err := index(&format.Input{Name: "old.log", Path: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}, opt); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
@@ -131,7 +131,7 @@ func BenchmarkRead(b *testing.B) {
 	b.SetBytes(int64(len(lines)))
 	for b.Loop() {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
-		opt := &format.Options{Syms: set.Syms, Diags: set.Diags, Series: set, Records: spantable.NewRequestRecords(set), Flight: flight.New(set.Syms)}
+		opt := &format.Options{Syms: set.Syms, Diags: set.Diags, Series: set, Records: spantable.NewRequestRecords(set), Flight: recorder.NewInFlight(set.Syms)}
 		index(&format.Input{Name: "a.log", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(lines)), nil }}, opt)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
@@ -27,7 +27,7 @@ func readText(t *testing.T, name string, content io.Reader) (*series.Set, *spant
 	t.Helper()
 	diags := &trace.Diags{}
 	set := series.New(trace.NewSymbols(), diags)
-	opt := &format.Options{Syms: set.Syms, Diags: diags, Series: set, Records: spantable.NewRequestRecords(set), Flight: flight.New(set.Syms)}
+	opt := &format.Options{Syms: set.Syms, Diags: diags, Series: set, Records: spantable.NewRequestRecords(set), Flight: recorder.NewInFlight(set.Syms)}
 	if _, err := index(&format.Input{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(content), nil }}, opt); err != nil {
 		t.Fatal(err)
 	}

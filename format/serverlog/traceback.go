@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format/logline"
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -200,7 +200,7 @@ func (r *reader) stacks(_ []byte, x *series.Instant) string {
 }
 
 // spied adds where the main thread of a process stands.
-func (r *reader) spied(d *flight.Dump) {
+func (r *reader) spied(d *recorder.FlightDump) {
 	if d.Of == trace.NoRank && r.spy.Line > 0 {
 		d.Of = r.f.Set.Places[r.spy.Place].Rank
 	}

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/profile/experts"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -81,7 +81,7 @@ func indexExperts(in *format.Input, opt *format.Options) (*format.Source, error)
 }
 
 // readExperts reads a dump of any form, which is at path. With an error, the dump has what was readExperts before it.
-func readExperts(r io.Reader, path string) (*experts.Dump, error) {
+func readExperts(r io.Reader, path string) (*recorder.ExpertDump, error) {
 	var head [4]byte
 	n, err := io.ReadFull(r, head[:])
 	if err != nil {
@@ -109,7 +109,7 @@ var expertNames = []*regexp.Regexp{
 }
 
 // nameExperts takes what the name of a file tells.
-func nameExperts(d *experts.Dump, name string) {
+func nameExperts(d *recorder.ExpertDump, name string) {
 	d.File = name
 	base := path.Base(strings.ReplaceAll(name, `\`, "/"))
 	for _, re := range expertNames {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/pickle"
-	"github.com/sgtrace/sgtrace/profile/experts"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 )
 
 // errCounts is about counts that nobody counted.
@@ -23,7 +23,7 @@ var errCounts = errors.New("has counts that are no numbers of tokens")
 // A expertReader reads one .pt file.
 type expertReader struct {
 	archive *archive
-	dump    *experts.Dump
+	dump    *recorder.ExpertDump
 	// pending are passes without counts, which have the experts of each token instead.
 	pending []pending
 	err     error // of the first record that could not be read
@@ -37,7 +37,7 @@ type pending struct {
 }
 
 // readArchive reads a .pt file.
-func readArchive(f *os.File) (*experts.Dump, error) {
+func readArchive(f *os.File) (*recorder.ExpertDump, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func readArchive(f *os.File) (*experts.Dump, error) {
 	if p, err = data.Open(); err != nil {
 		return nil, err
 	}
-	r := &expertReader{archive: a, dump: &experts.Dump{Rank: experts.Unknown}}
+	r := &expertReader{archive: a, dump: &recorder.ExpertDump{Rank: recorder.Unknown}}
 	root, err := pickle.Read(p, pickle.Options{Known: isKnownClass, Take: r.record, Refs: refs})
 	if err == nil {
 		err = r.top(root)
@@ -89,7 +89,7 @@ func (r *expertReader) note(err error) {
 
 // pass adds the counts of one pass.
 func (r *expertReader) pass(id int64, v pickle.Value) error {
-	of, rank := v.Get("global_physical_count"), v.Get("rank").Int64(experts.Unknown)
+	of, rank := v.Get("global_physical_count"), v.Get("rank").Int64(recorder.Unknown)
 	if of.Kind == pickle.Missing {
 		if of = v.Get("topk_ids_of_layer"); of.Kind == pickle.Missing {
 			return errors.New("has a pass without global_physical_count")
@@ -122,7 +122,7 @@ func (r *expertReader) begin(layers, count, rank int64) error {
 	d := r.dump
 	if len(d.Passes) == 0 {
 		d.Layers, d.Experts, d.Physical = int(layers), int(count), true
-		d.Rank = int32(max(experts.Unknown, min(rank, math.MaxInt32)))
+		d.Rank = int32(max(recorder.Unknown, min(rank, math.MaxInt32)))
 	} else if d.Layers != int(layers) || d.Experts != int(count) {
 		return errors.New("has passes of several shapes")
 	}
@@ -263,7 +263,7 @@ func (r *expertReader) ring(of pickle.Value) error {
 }
 
 // readCSV reads lines such as "3,18,39249".
-func readCSV(in io.Reader) (*experts.Dump, error) {
+func readCSV(in io.Reader) (*recorder.ExpertDump, error) {
 	type row struct{ layer, expert, count int64 }
 	var rows []row
 	layers, most := int64(0), int64(0)
@@ -296,7 +296,7 @@ func readCSV(in io.Reader) (*experts.Dump, error) {
 		}
 		return nil, err
 	}
-	d := &experts.Dump{Rank: experts.Unknown, Layers: int(layers), Experts: int(most),
+	d := &recorder.ExpertDump{Rank: recorder.Unknown, Layers: int(layers), Experts: int(most),
 		Passes: []int64{0}, Ring: true, Whole: true, Sparse: true, Counts: make([]uint32, layers*most)}
 	for _, x := range rows {
 		d.Counts[x.layer*most+x.expert] += uint32(x.count)
@@ -305,7 +305,7 @@ func readCSV(in io.Reader) (*experts.Dump, error) {
 }
 
 // readMap reads a file that says where experts are.
-func readMap(in io.Reader) (*experts.Dump, error) {
+func readMap(in io.Reader) (*recorder.ExpertDump, error) {
 	var x struct {
 		Map [][]int32 `json:"physical_to_logical_map"`
 	}
@@ -320,5 +320,5 @@ func readMap(in io.Reader) (*experts.Dump, error) {
 			return nil, errors.New("has a map of experts whose layers differ in length")
 		}
 	}
-	return &experts.Dump{Rank: experts.Unknown, Map: x.Map}, nil
+	return &recorder.ExpertDump{Rank: recorder.Unknown, Map: x.Map}, nil
 }

@@ -13,15 +13,15 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/golden/torch"
-	"github.com/sgtrace/sgtrace/profile/experts"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // readExpertFiles reads files from a folder.
-func readExpertFiles(t testing.TB, files map[string][]byte) (*experts.Set, *trace.Diags) {
+func readExpertFiles(t testing.TB, files map[string][]byte) (*recorder.Experts, *trace.Diags) {
 	t.Helper()
-	set, diags := &experts.Set{}, &trace.Diags{}
+	set, diags := &recorder.Experts{}, &trace.Diags{}
 	dir := t.TempDir()
 	for name, data := range files {
 		path := filepath.Join(dir, name)
@@ -133,7 +133,7 @@ func TestRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			in := &format.Input{Name: "x.pt", Path: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
-			_, err := ExpertDump.Index(in, &format.Options{Diags: &trace.Diags{}, Experts: &experts.Set{}})
+			_, err := ExpertDump.Index(in, &format.Options{Diags: &trace.Diags{}, Experts: &recorder.Experts{}})
 			// The checksum of what was changed is wrong, too.
 			if err == nil || !strings.Contains(err.Error(), x.want) && !strings.Contains(err.Error(), "checksum") {
 				t.Errorf("%s: %v", what, err)
@@ -160,7 +160,7 @@ func useExperts(t testing.TB, data []byte) {
 	if err := os.WriteFile(path, data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	set := &experts.Set{}
+	set := &recorder.Experts{}
 	in := &format.Input{Name: path, Path: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
 	if _, err := ExpertDump.Index(in, &format.Options{Diags: &trace.Diags{}, Experts: set}); err != nil {
 		return
@@ -214,7 +214,7 @@ func BenchmarkExpertDump(b *testing.B) {
 	for b.Loop() {
 		for _, path := range paths {
 			in := &format.Input{Name: path, Path: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
-			if _, err := ExpertDump.Index(in, &format.Options{Diags: &trace.Diags{}, Experts: &experts.Set{}}); err != nil {
+			if _, err := ExpertDump.Index(in, &format.Options{Diags: &trace.Diags{}, Experts: &recorder.Experts{}}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -59,7 +59,7 @@ func indexRecorder(in *format.Input, opt *format.Options) (*format.Source, error
 	if err != nil {
 		return nil, err
 	}
-	d := &recorderReader{set: opt.Flight, dump: &flight.Dump{File: in.Name, Rank: rankOf(in.Name)}, symbols: trace.NewSymbolCache(opt.Syms)}
+	d := &recorderReader{set: opt.Flight, dump: &recorder.FlightDump{File: in.Name, Rank: rankOf(in.Name)}, symbols: trace.NewSymbolCache(opt.Syms)}
 	err = errors.Join(d.read(r), r.Close())
 	if err != nil {
 		if len(d.dump.Ops) == 0 && len(d.groups) == 0 {

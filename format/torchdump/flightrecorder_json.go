@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -88,15 +88,15 @@ func (d *recorderReader) jsonEntry(j *json.Decoder) error {
 	if len(x.Group) == 2 {
 		e.group, e.desc = x.Group[0], x.Group[1]
 	}
-	e.op = flight.Op{Seq: first(x.Seq, x.OldSeq, x.ID), P2P: first(x.P2P), Record: x.RecordID, Created: trace.Time(x.Created),
+	e.op = recorder.Op{Seq: first(x.Seq, x.OldSeq, x.ID), P2P: first(x.P2P), Record: x.RecordID, Created: trace.Time(x.Created),
 		Retired: x.Retired, In: d.set.Shape(x.In), Out: d.set.Shape(x.Out), InT: d.types(len(x.InT), func(i int) string { return x.InT[i] }), OutT: d.types(len(x.OutT), func(i int) string { return x.OutT[i] })}
 	if x.ID != nil {
 		e.op.Record = *x.ID
 	}
-	var frames []flight.Frame
+	var frames []recorder.Frame
 	var key []byte
 	for _, f := range x.Frames {
-		frame := flight.Frame{Name: d.symbols.Intern([]byte(f.Name)), File: d.symbols.Intern([]byte(f.Filename)), Line: f.Line}
+		frame := recorder.Frame{Name: d.symbols.Intern([]byte(f.Name)), File: d.symbols.Intern([]byte(f.Filename)), Line: f.Line}
 		frames, key = append(frames, frame), appendFrame(key, frame)
 	}
 	e.op.Stack = d.stack(key, frames)
@@ -104,12 +104,12 @@ func (d *recorderReader) jsonEntry(j *json.Decoder) error {
 	return nil
 }
 
-// first returns the first number that there is; flight.Unknown is none.
+// first returns the first number that there is; recorder.Unknown is none.
 func first(of ...*int64) int64 {
 	for _, n := range of {
 		if n != nil {
 			return *n
 		}
 	}
-	return flight.Unknown
+	return recorder.Unknown
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/pickle"
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -50,7 +50,7 @@ func (d *recorderReader) member(key string, v pickle.Value) {
 		each(func(name string, of pickle.Value) { d.config(name, of.Get("desc").Text(), of.Get("ranks").Text()) })
 	case "pg_status":
 		each(func(id string, of pickle.Value) {
-			d.addProgress(id, of.Get("last_enqueued_collective").Int64(flight.Unknown), of.Get("last_completed_collective").Int64(flight.Unknown))
+			d.addProgress(id, of.Get("last_enqueued_collective").Int64(recorder.Unknown), of.Get("last_completed_collective").Int64(recorder.Unknown))
 		})
 	}
 }
@@ -69,8 +69,8 @@ func (d *recorderReader) addProgress(id string, enqueued, completed int64) {
 
 // entry adds an entry.
 func (d *recorderReader) entry(dict pickle.Value) {
-	e := recorderEntry{pgID: flight.Unknown}
-	e.op.Seq, e.op.P2P, e.op.Stack = flight.Unknown, flight.Unknown, flight.Unknown
+	e := recorderEntry{pgID: recorder.Unknown}
+	e.op.Seq, e.op.P2P, e.op.Stack = recorder.Unknown, recorder.Unknown, recorder.Unknown
 	items := dict.Items()
 	var frames pickle.Value
 	for i := 0; i+1 < len(items); i += 2 {
@@ -81,14 +81,14 @@ func (d *recorderReader) entry(dict pickle.Value) {
 		case "id":
 			e.op.Record = v.Int64(0)
 			if e.op.Seq < 0 {
-				e.op.Seq = v.Int64(flight.Unknown)
+				e.op.Seq = v.Int64(recorder.Unknown)
 			}
 		case "collective_seq_id", "seq_id":
-			e.op.Seq = v.Int64(flight.Unknown)
+			e.op.Seq = v.Int64(recorder.Unknown)
 		case "p2p_seq_id":
-			e.op.P2P = v.Int64(flight.Unknown)
+			e.op.P2P = v.Int64(recorder.Unknown)
 		case "pg_id":
-			e.pgID = v.Int64(flight.Unknown)
+			e.pgID = v.Int64(recorder.Unknown)
 		case "process_group":
 			e.group, e.desc = v.At(0).Text(), v.At(1).Text()
 		case "pg_name":
@@ -125,7 +125,7 @@ func (d *recorderReader) entry(dict pickle.Value) {
 }
 
 // shape returns the shape of a list of lists of numbers.
-func (d *recorderReader) shape(v pickle.Value) flight.Shape {
+func (d *recorderReader) shape(v pickle.Value) recorder.Shape {
 	var key [64]byte
 	text := key[:0]
 	for _, dims := range v.Items() {
@@ -148,9 +148,9 @@ func (d *recorderReader) shape(v pickle.Value) flight.Shape {
 }
 
 // newShape keeps a shape by what the file has for it.
-func (d *recorderReader) newShape(key string, sizes [][]int64) flight.Shape {
+func (d *recorderReader) newShape(key string, sizes [][]int64) recorder.Shape {
 	if d.shapes == nil {
-		d.shapes = map[string]flight.Shape{}
+		d.shapes = map[string]recorder.Shape{}
 	}
 	s := d.set.Shape(sizes)
 	d.shapes[key] = s
@@ -176,12 +176,12 @@ func (d *recorderReader) types(n int, at func(i int) string) trace.Sym {
 // framesOf returns the index of a stack. Frames are shared by entries.
 func (d *recorderReader) framesOf(v pickle.Value) int32 {
 	if d.frames == nil {
-		d.frames = map[any]flight.Frame{}
+		d.frames = map[any]recorder.Frame{}
 	}
 	frames, key := d.ofStack[:0], d.keyOfStack[:0]
 	for _, x := range v.Items() {
-		f := order.Memo(d.frames, x.Key(), func() flight.Frame {
-			return flight.Frame{Name: d.symbols.Intern([]byte(x.Get("name").Text())), File: d.symbols.Intern([]byte(x.Get("filename").Text())), Line: int32(x.Get("line").Int64(0))}
+		f := order.Memo(d.frames, x.Key(), func() recorder.Frame {
+			return recorder.Frame{Name: d.symbols.Intern([]byte(x.Get("name").Text())), File: d.symbols.Intern([]byte(x.Get("filename").Text())), Line: int32(x.Get("line").Int64(0))}
 		})
 		frames = append(frames, f)
 		key = appendFrame(key, f)
@@ -191,7 +191,7 @@ func (d *recorderReader) framesOf(v pickle.Value) int32 {
 }
 
 // appendFrame appends what tells a frame apart.
-func appendFrame(key []byte, f flight.Frame) []byte {
+func appendFrame(key []byte, f recorder.Frame) []byte {
 	for _, n := range [...]uint32{uint32(f.Name), uint32(f.File), uint32(f.Line)} {
 		key = append(key, byte(n), byte(n>>8), byte(n>>16), byte(n>>24))
 	}

@@ -7,22 +7,22 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/internal/pickle"
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A recorderReader reads one dump.
 type recorderReader struct {
-	set     *flight.Set
-	dump    *flight.Dump
+	set     *recorder.InFlight
+	dump    *recorder.FlightDump
 	symbols *trace.SymbolCache
-	groups  map[string]int32        // of the dump, by name
-	status  map[int64]groupStatus   // by pg_id
-	shapes  map[string]flight.Shape // by what a file has for them
-	stacks  map[string]int32        // by the numbers of their frames
-	frames  map[any]flight.Frame    // by what the file has them as
+	groups  map[string]int32          // of the dump, by name
+	status  map[int64]groupStatus     // by pg_id
+	shapes  map[string]recorder.Shape // by what a file has for them
+	stacks  map[string]int32          // by the numbers of their frames
+	frames  map[any]recorder.Frame    // by what the file has them as
 	// The stack that is read, and what tells it apart, are used again.
-	ofStack    []flight.Frame
+	ofStack    []recorder.Frame
 	keyOfStack []byte
 	// The frames of the last operation that ended, and its number.
 	ended       pickle.Value
@@ -39,7 +39,7 @@ type recorderEntry struct {
 	pgID        int64
 	name        string // "nccl:send 1->2"
 	state       string
-	op          flight.Op // what needs no more thought
+	op          recorder.Op // what needs no more thought
 	completedNs int64
 }
 
@@ -52,7 +52,7 @@ func rankOf(name string) int32 {
 		n, _ := strconv.Atoi(m[1])
 		return int32(n)
 	}
-	return flight.Unknown
+	return recorder.Unknown
 }
 
 // group returns the index of a group, which it adds if it is new.
@@ -68,7 +68,7 @@ func (d *recorderReader) group(name, desc string) int32 {
 	}
 	i := int32(len(d.dump.Groups))
 	d.groups[name] = i
-	d.dump.Groups = append(d.dump.Groups, flight.NewGroup(name, desc))
+	d.dump.Groups = append(d.dump.Groups, recorder.NewGroup(name, desc))
 	return i
 }
 
@@ -107,7 +107,7 @@ func (d *recorderReader) add(e *recorderEntry) {
 	if e.pgID >= 0 {
 		g.ID = e.pgID
 	}
-	op.Src, op.Dst = flight.Unknown, flight.Unknown
+	op.Src, op.Dst = recorder.Unknown, recorder.Unknown
 	name := e.name
 	if _, after, ok := strings.Cut(name, ":"); ok { // the library: nccl, xccl, gloo
 		name = after
@@ -119,9 +119,9 @@ func (d *recorderReader) add(e *recorderEntry) {
 	op.Name = d.symbols.Intern([]byte(name))
 	switch e.state {
 	case "completed":
-		op.State = flight.Completed
+		op.State = recorder.Completed
 	case "started":
-		op.State = flight.Started
+		op.State = recorder.Started
 	}
 	d.dump.Time = max(d.dump.Time, op.Created, trace.Time(e.completedNs))
 	d.dump.Ops = append(d.dump.Ops, op)
@@ -135,13 +135,13 @@ func pairOf(text string) (src, dst int32) {
 	if d, s, ok := strings.Cut(text, "<-"); ok {
 		return number(s), number(d)
 	}
-	return flight.Unknown, flight.Unknown
+	return recorder.Unknown, recorder.Unknown
 }
 
 func number(text string) int32 {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 0 {
-		return flight.Unknown
+		return recorder.Unknown
 	}
 	return int32(n)
 }
@@ -165,7 +165,7 @@ func (d *recorderReader) finish() {
 			op.Stack = d.framesOf(d.ended)
 		}
 	}
-	slices.SortStableFunc(x.Ops, func(a, b flight.Op) int { return int(a.Record - b.Record) })
+	slices.SortStableFunc(x.Ops, func(a, b recorder.Op) int { return int(a.Record - b.Record) })
 }
 
 // nameless adds the groups of which there is a status only.
@@ -177,7 +177,7 @@ func (d *recorderReader) nameless() {
 	slices.Sort(ids)
 	for _, id := range ids {
 		s := d.status[id]
-		g := flight.NewGroup("", "")
+		g := recorder.NewGroup("", "")
 		g.ID, g.Enqueued, g.Completed = id, s.enqueued, s.completed
 		d.dump.Groups = append(d.dump.Groups, g)
 	}
@@ -185,7 +185,7 @@ func (d *recorderReader) nameless() {
 
 // inAll reports whether a rank is in all groups whose ranks are known.
 func (d *recorderReader) inAll(rank int32) bool {
-	return rank >= 0 && !slices.ContainsFunc(d.dump.Groups, func(g flight.Group) bool {
+	return rank >= 0 && !slices.ContainsFunc(d.dump.Groups, func(g recorder.Group) bool {
 		_, in := slices.BinarySearch(g.Ranks, rank)
 		return g.Ranks != nil && !in
 	})
@@ -193,13 +193,13 @@ func (d *recorderReader) inAll(rank int32) bool {
 
 // only returns the one rank that is in all groups; Unknown if there are several.
 func (d *recorderReader) only() int32 {
-	found := int32(flight.Unknown)
+	found := int32(recorder.Unknown)
 	for _, g := range d.dump.Groups {
 		for _, r := range g.Ranks {
 			switch {
 			case r == found || !d.inAll(r):
 			case found >= 0:
-				return flight.Unknown
+				return recorder.Unknown
 			default:
 				found = r
 			}
@@ -209,9 +209,9 @@ func (d *recorderReader) only() int32 {
 }
 
 // stack returns the index of a stack, given the numbers of its frames.
-func (d *recorderReader) stack(key []byte, frames []flight.Frame) int32 {
+func (d *recorderReader) stack(key []byte, frames []recorder.Frame) int32 {
 	if len(frames) == 0 {
-		return flight.Unknown
+		return recorder.Unknown
 	}
 	if i, ok := d.stacks[string(key)]; ok {
 		return i

@@ -9,7 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/golden/torch"
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -34,9 +34,9 @@ func samples(t testing.TB) (list [][]byte) {
 	return list
 }
 
-func readBytes(data []byte) (*flight.Set, *trace.Diags, error) {
+func readBytes(data []byte) (*recorder.InFlight, *trace.Diags, error) {
 	syms, diags := trace.NewSymbols(), &trace.Diags{}
-	set := flight.New(syms)
+	set := recorder.NewInFlight(syms)
 	in := &format.Input{Name: "nccl_trace_rank_0", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
 	_, err := indexRecorder(in, &format.Options{Syms: syms, Diags: diags, Flight: set})
 	return set, diags, err
@@ -56,7 +56,7 @@ func FuzzFlightRecorder(f *testing.F) {
 		}
 		for _, d := range set.Dumps {
 			for i := range d.Ops {
-				if op := &d.Ops[i]; int(op.Group) >= len(d.Groups) || int(op.Stack) >= len(d.Stacks) || op.Stack < flight.Unknown {
+				if op := &d.Ops[i]; int(op.Group) >= len(d.Groups) || int(op.Stack) >= len(d.Stacks) || op.Stack < recorder.Unknown {
 					t.Fatalf("%+v", op)
 				}
 			}
@@ -100,7 +100,7 @@ func TestRankOf(t *testing.T) {
 			t.Errorf("%s: %d, want %d", name, got, want)
 		}
 	}
-	d := &recorderReader{dump: &flight.Dump{Groups: []flight.Group{{Ranks: []int32{0, 1, 2, 3}}, {Ranks: []int32{2, 3}}, {Ranks: []int32{1, 3}}, {Name: "x"}}}}
+	d := &recorderReader{dump: &recorder.FlightDump{Groups: []recorder.Group{{Ranks: []int32{0, 1, 2, 3}}, {Ranks: []int32{2, 3}}, {Ranks: []int32{1, 3}}, {Name: "x"}}}}
 	if d.only() != 3 || d.inAll(2) || !d.inAll(3) {
 		t.Errorf("rank %d", d.only())
 	}

@@ -53,7 +53,7 @@ func (r *inspectorReader) profiles(name string) []*profile.Profile {
 		for _, m := range by[of] {
 			r.place(m)
 		}
-		list = append(list, newRecorder(r.opt, name, of).record(by[of]))
+		list = append(list, newBuilder(r.opt, name, of).record(by[of]))
 	}
 	return list
 }
@@ -62,8 +62,8 @@ func (r *inspectorReader) profiles(name string) []*profile.Profile {
 // between collectives, when they compute.
 const category = "nccl_collective"
 
-// A recorder makes the profile of a process.
-type recorder struct {
+// A builder makes the profile of a process.
+type builder struct {
 	p     *profile.Profile
 	opt   *format.Options
 	put   *trace.ArgsAppender // nil leaves arguments out
@@ -73,8 +73,8 @@ type recorder struct {
 	keep  *profile.Keeper
 }
 
-func newRecorder(opt *format.Options, name string, of process) *recorder {
-	r := &recorder{opt: opt, names: trace.Renamed(opt.Syms, func(op string) string { return "nccl:" + op }), keep: profile.NewKeeper(&opt.Filter, opt.Syms)}
+func newBuilder(opt *format.Options, name string, of process) *builder {
+	r := &builder{opt: opt, names: trace.Renamed(opt.Syms, func(op string) string { return "nccl:" + op }), keep: profile.NewKeeper(&opt.Filter, opt.Syms)}
 	r.p = &profile.Profile{Name: name, First: math.MaxInt64, Last: math.MinInt64,
 		Meta: profile.Meta{Origin: profile.OriginUnix, Rank: -1, WorldSize: -1, GPU: -1, Host: of.host, PID: of.pid, Backend: "nccl", OnGPU: true}}
 	if opt.Args != nil && opt.Filter.Args != profile.ArgsNone {
@@ -88,7 +88,7 @@ func newRecorder(opt *format.Options, name string, of process) *recorder {
 }
 
 // record adds what the process did in its communicators.
-func (r *recorder) record(list []*member) *profile.Profile {
+func (r *builder) record(list []*member) *profile.Profile {
 	total := 0
 	for _, m := range list {
 		total += len(m.ops)
@@ -106,7 +106,7 @@ func (r *recorder) record(list []*member) *profile.Profile {
 }
 
 // member adds a communicator.
-func (r *recorder) member(m *member) {
+func (r *builder) member(m *member) {
 	group := profile.CommunicatorPrefix + strings.TrimPrefix(m.id, "0x")
 	title := fmt.Sprintf("%s, %d ranks", cmp.Or(m.name, group), m.size)
 	if m.size < 0 {
@@ -150,7 +150,7 @@ func (x *op) sizes(name string, ranks int64) (in, out int64) {
 }
 
 // event adds a slice if the filter keeps it.
-func (r *recorder) event(c *profile.Collective, x *op) int32 {
+func (r *builder) event(c *profile.Collective, x *op) int32 {
 	cat := r.opt.Syms.Intern(category)
 	if !r.keep.Keeps(cat, c.Name, c.Time, c.Time+trace.Time(c.Dur)) {
 		return profile.NoEvent

@@ -11,14 +11,14 @@ import (
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 func readInspectorText(text string) ([]*profile.Profile, *format.Options, error) {
 	syms := trace.NewSymbols()
-	opt := &format.Options{Syms: syms, Args: trace.NewArgs(), Diags: &trace.Diags{}, Flight: flight.New(syms)}
+	opt := &format.Options{Syms: syms, Args: trace.NewArgs(), Diags: &trace.Diags{}, Flight: recorder.NewInFlight(syms)}
 	in := &format.Input{Name: "node0-pid4100.log", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
 	src, err := Inspector.Index(in, opt)
 	if err != nil {
@@ -69,7 +69,7 @@ func TestLayouts(t *testing.T) {
 		if p.Meta.Host != "n1" || p.Meta.PID != 438776 || len(p.Meta.Hints) != 1 || p.Meta.Hints[0] != (profile.Hint{From: "NCCL", Rank: 4, Size: 8}) {
 			t.Errorf("%+v", p.Meta)
 		}
-		if d := opt.Flight.Dumps; len(d) != 1 || d[0].Rank != 4 || d[0].By != flight.Inspector || len(d[0].Ops) != 1 || !opt.Flight.Empty() {
+		if d := opt.Flight.Dumps; len(d) != 1 || d[0].Rank != 4 || d[0].By != recorder.Inspector || len(d[0].Ops) != 1 || !opt.Flight.Empty() {
 			t.Errorf("%+v", d)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/format/inventory"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/profile/heap"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -77,7 +77,7 @@ const counterSteps = 4096
 
 // drawCounters makes counters of what each device had, and instants of what failed. Numbers of reports are
 // not made of it: of millions of entries, it leaves out what nobody could see.
-func drawCounters(name string, x *heap.Snapshot, opt *format.Options) *profile.Profile {
+func drawCounters(name string, x *recorder.Snapshot, opt *format.Options) *profile.Profile {
 	p := &profile.Profile{Name: name, First: math.MaxInt64, Last: math.MinInt64, Meta: profile.Meta{Rank: -1, WorldSize: -1, GPU: -1, Origin: profile.OriginUnix}}
 	p.Rows = append(p.Rows, profile.Row{Kind: profile.RowOther, Name: "memory"})
 	f := &opt.Filter
@@ -98,12 +98,12 @@ func drawCounters(name string, x *heap.Snapshot, opt *format.Options) *profile.P
 			}
 			p.Total++
 			p.First, p.Last = min(p.First, e.Time), max(p.Last, e.Time)
-			if e.Action == heap.OutOfMemory && !f.IndexOnly && f.Overlaps(e.Time, e.Time) {
+			if e.Action == recorder.OutOfMemory && !f.IndexOnly && f.Overlaps(e.Time, e.Time) {
 				p.Instants = append(p.Instants, profile.Instant{Time: e.Time, Name: opt.Syms.Intern("out of memory: " + strconv.FormatInt(e.Size, 10) + " bytes"), Cat: opt.Syms.Intern(profile.InstantCategory)})
 			}
 		}
-		last := heap.Usage{Allocated: -1 << 62, Reserved: -1}
-		d.Walk(r.Start, func(i int, u heap.Usage) {
+		last := recorder.Usage{Allocated: -1 << 62, Reserved: -1}
+		d.Walk(r.Start, func(i int, u recorder.Usage) {
 			at := d.Entries[i].Time
 			if at == 0 || f.IndexOnly || !f.Overlaps(at, at) {
 				return

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/pickle"
-	"github.com/sgtrace/sgtrace/profile/heap"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -18,17 +18,17 @@ import (
 // they are of, and the entries of one device behind those of another.
 type snapshotReader struct {
 	syms      *trace.Symbols
-	blocks    []heap.Block // of the segment that follows
-	devices   map[int32]*heap.Device
-	entries   []heap.Entry // of all devices
+	blocks    []recorder.Block // of the segment that follows
+	devices   map[int32]*recorder.Device
+	entries   []recorder.Entry // of all devices
 	places    map[snapshotFrame]trace.Sym
 	native    map[trace.Sym]bool // of places: those of C++ alone
 	libraries map[string]bool    // by file
 }
 
 // readSnapshot reads a pickle, of which what was readSnapshot before an error is returned with it.
-func readSnapshot(in *format.Input, syms *trace.Symbols) (*heap.Snapshot, error) {
-	r := &snapshotReader{syms: syms, devices: map[int32]*heap.Device{}, places: map[snapshotFrame]trace.Sym{}, native: map[trace.Sym]bool{}, libraries: map[string]bool{}}
+func readSnapshot(in *format.Input, syms *trace.Symbols) (*recorder.Snapshot, error) {
+	r := &snapshotReader{syms: syms, devices: map[int32]*recorder.Device{}, places: map[snapshotFrame]trace.Sym{}, native: map[trace.Sym]bool{}, libraries: map[string]bool{}}
 	var refs *pickle.Refs
 	if in.Path != "" {
 		// So that what nobody refers to is not held. Damage is told by the next pass.
@@ -68,7 +68,7 @@ func (r *snapshotReader) take(d pickle.Value) bool {
 }
 
 func (r *snapshotReader) block(d pickle.Value) {
-	b := heap.Block{Size: d.Get("size").Int64(0)}
+	b := recorder.Block{Size: d.Get("size").Int64(0)}
 	b.Address, _ = d.Get("address").Uint64()
 	b.Requested = d.Get("requested_size").Int64(-1)
 	frames := d.Get("frames")
@@ -85,9 +85,9 @@ func (r *snapshotReader) block(d pickle.Value) {
 	}
 	switch d.Get("state").Text() {
 	case "active_allocated":
-		b.State = heap.Active
+		b.State = recorder.Active
 	case "active_pending_free", "active_awaiting_free":
-		b.State = heap.Pending
+		b.State = recorder.Pending
 	}
 	b.Where = r.innermost(frames)
 	r.blocks = memory.Append(r.blocks, b)
@@ -97,25 +97,25 @@ func (r *snapshotReader) segment(d pickle.Value) {
 	number := int32(d.Get("device").Int64(0))
 	pool := d.Get("segment_pool_id")
 	on := r.device(number)
-	on.Segments = append(on.Segments, heap.Segment{Size: d.Get("total_size").Int64(0), Blocks: r.blocks,
+	on.Segments = append(on.Segments, recorder.Segment{Size: d.Get("total_size").Int64(0), Blocks: r.blocks,
 		Pool: pool.At(0).Int64(0) != 0 || pool.At(1).Int64(0) != 0})
 	r.blocks = nil
 }
 
-func (r *snapshotReader) device(number int32) *heap.Device {
+func (r *snapshotReader) device(number int32) *recorder.Device {
 	if r.devices[number] == nil {
-		r.devices[number] = &heap.Device{Number: number}
+		r.devices[number] = &recorder.Device{Number: number}
 	}
 	return r.devices[number]
 }
 
 func (r *snapshotReader) entry(d pickle.Value) {
-	e := heap.Entry{Action: heap.Actions[d.Get("action").Text()], Size: d.Get("size").Int64(0)}
+	e := recorder.Entry{Action: recorder.Actions[d.Get("action").Text()], Size: d.Get("size").Int64(0)}
 	if us := d.Get("time_us").Int64(0); us > 0 && us < 1<<53 {
 		e.Time = trace.Time(us * 1000)
 	}
 	e.Address, _ = d.Get("addr").Uint64()
-	if e.Action == heap.OutOfMemory {
+	if e.Action == recorder.OutOfMemory {
 		e.Address, _ = d.Get("device_free").Uint64()
 	}
 	e.Where = r.innermost(d.Get("frames"))
@@ -123,7 +123,7 @@ func (r *snapshotReader) entry(d pickle.Value) {
 }
 
 // finish gives entries to devices, by how many dicts were taken from the list of each.
-func (r *snapshotReader) finish(file string, root pickle.Value) *heap.Snapshot {
+func (r *snapshotReader) finish(file string, root pickle.Value) *recorder.Snapshot {
 	rest := r.entries
 	for i, list := range root.Get("device_traces").Items() {
 		n := min(list.Taken(), len(rest))
@@ -135,7 +135,7 @@ func (r *snapshotReader) finish(file string, root pickle.Value) *heap.Snapshot {
 	if len(rest) > 0 && root.Kind == pickle.Missing { // of a file that was cut: the first device is most likely
 		r.device(0).Entries = append(r.device(0).Entries, rest...)
 	}
-	x := &heap.Snapshot{File: file, Native: r.native}
+	x := &recorder.Snapshot{File: file, Native: r.native}
 	for number := int32(0); len(x.Devices) < len(r.devices); number++ {
 		if d := r.devices[number]; d != nil {
 			x.Devices = append(x.Devices, d)

@@ -14,16 +14,16 @@ import (
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/profile/heap"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // readSnapshots reads a snapshot that is in memory.
-func readSnapshots(t testing.TB, data []byte, filter profile.Filter) (*format.Source, *format.Options, *heap.Snapshot) {
+func readSnapshots(t testing.TB, data []byte, filter profile.Filter) (*format.Source, *format.Options, *recorder.Snapshot) {
 	t.Helper()
 	syms := trace.NewSymbols()
-	opt := &format.Options{Syms: syms, Args: trace.NewArgs(), Diags: &trace.Diags{}, Heap: heap.New(syms), Filter: filter}
+	opt := &format.Options{Syms: syms, Args: trace.NewArgs(), Diags: &trace.Diags{}, Heap: recorder.NewMemory(syms), Filter: filter}
 	in := &format.Input{Name: "1770000000-TP-0-memory.pickle", Path: "x", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
 	src, err := MemorySnapshot.Index(in, opt)
 	if err != nil {
@@ -51,7 +51,7 @@ func TestReplay(t *testing.T) {
 				allocated, pending, reserved := d.Now()
 				failed := 0
 				for _, e := range d.Entries {
-					if e.Action == heap.OutOfMemory {
+					if e.Action == recorder.OutOfMemory {
 						failed++
 					}
 				}
@@ -100,7 +100,7 @@ func TestCounters(t *testing.T) {
 	want := run.Truth()
 	had := map[float64]bool{}
 	r := x.Devices[0].Replay()
-	x.Devices[0].Walk(r.Start, func(_ int, u heap.Usage) { had[float64(u.Allocated)], had[float64(u.Reserved)] = true, true })
+	x.Devices[0].Walk(r.Start, func(_ int, u recorder.Usage) { had[float64(u.Allocated)], had[float64(u.Reserved)] = true, true })
 	most := 0.0
 	p := src.Profiles[0]
 	for _, s := range p.Samples {

@@ -13,15 +13,15 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/hang"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/golden/torch"
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-func readLog(r io.Reader) (*flight.Set, *series.Set, error) {
+func readLog(r io.Reader) (*recorder.InFlight, *series.Set, error) {
 	syms, diags := trace.NewSymbols(), &trace.Diags{}
-	set, metrics := flight.New(syms), series.New(syms, diags)
+	set, metrics := recorder.NewInFlight(syms), series.New(syms, diags)
 	in := &format.Input{Name: "stderr.log", Open: func() (io.ReadCloser, error) { return io.NopCloser(r), nil }}
 	_, err := Log.Index(in, &format.Options{Syms: syms, Diags: diags, Flight: set, Series: metrics})
 	metrics.Finish(series.Known{})

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
@@ -56,7 +56,7 @@ func indexPySpy(in *format.Input, opt *format.Options) (*format.Source, error) {
 		return nil, err
 	}
 	defer content.Close()
-	var set = flight.New(opt.Syms)
+	var set = recorder.NewInFlight(opt.Syms)
 	head := make([]byte, 1)
 	if _, err := io.ReadFull(content, head); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func indexPySpy(in *format.Input, opt *format.Options) (*format.Source, error) {
 	return &format.Source{}, nil
 }
 
-func readText(content io.Reader, name string, set *flight.Set) error {
+func readText(content io.Reader, name string, set *recorder.InFlight) error {
 	r := logline.NewCollectiveReader(set, name, 0)
 	around := logline.New()
 	_, _, err := logline.Lines(content, func(b []byte, _ int64) {
@@ -118,9 +118,9 @@ type pySpyThread struct {
 }
 
 // readJSON reads a list of threads.
-func readJSON(content io.Reader, name string, set *flight.Set) error {
+func readJSON(content io.Reader, name string, set *recorder.InFlight) error {
 	j := json.NewDecoder(content)
-	of := map[int64]*flight.Dump{}
+	of := map[int64]*recorder.FlightDump{}
 	_, _, err := jsonscan.Each(j, nil, func() error {
 		var t pySpyThread
 		if err := j.Decode(&t); err != nil {
@@ -128,7 +128,7 @@ func readJSON(content io.Reader, name string, set *flight.Set) error {
 		}
 		d := of[t.PID]
 		if d == nil {
-			d = &flight.Dump{File: name, By: flight.PySpy, Rank: flight.Unknown, Of: trace.NoRank, PID: t.PID}
+			d = &recorder.FlightDump{File: name, By: recorder.PySpy, Rank: recorder.Unknown, Of: trace.NoRank, PID: t.PID}
 			of[t.PID] = d
 			set.Add(d)
 		}
@@ -142,7 +142,7 @@ func readJSON(content io.Reader, name string, set *flight.Set) error {
 }
 
 // addThread adds a thread to the dump of its process.
-func addThread(d *flight.Dump, t *pySpyThread, set *flight.Set) {
+func addThread(d *recorder.FlightDump, t *pySpyThread, set *recorder.InFlight) {
 	const most = 512
 	if len(d.Threads) == most {
 		return
@@ -158,17 +158,17 @@ func addThread(d *flight.Dump, t *pySpyThread, set *flight.Set) {
 	case t.Active:
 		state = "active"
 	}
-	frames := make([]flight.Frame, 0, len(t.Frames))
+	frames := make([]recorder.Frame, 0, len(t.Frames))
 	for _, f := range t.Frames {
 		file := f.Short
 		if file == "" {
 			file = f.Filename
 		}
-		frames = append(frames, flight.Frame{Name: set.Syms.Intern(f.Name), File: set.Syms.Intern(file), Line: f.Line})
+		frames = append(frames, recorder.Frame{Name: set.Syms.Intern(f.Name), File: set.Syms.Intern(file), Line: f.Line})
 	}
 	name := t.Name
 	if t.OSThread != 0 && t.OSThread == t.PID {
 		name = "MainThread" // threads that Python did not start have no name
 	}
-	logline.AddThread(d, flight.Thread{Name: name, State: state}, frames)
+	logline.AddThread(d, recorder.Thread{Name: name, State: state}, frames)
 }

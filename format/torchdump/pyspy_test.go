@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/profile/flight"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -35,8 +35,8 @@ const asJSON = `[{"pid":309,"thread_id":1401,"thread_name":"Thread-1","os_thread
 {"pid":309,"thread_id":1402,"thread_name":null,"os_thread_id":309,"active":true,"owns_gil":false,"frames":[{"name":"cuStreamSynchronize","filename":"/usr/lib/libcuda.so.1","module":"libcuda","short_filename":"libcuda.so.1","line":0,"locals":null,"is_entry":false,"is_shim_entry":false},{"name":"forward","filename":"/srv/model.py","module":null,"short_filename":"model.py","line":120,"locals":[{"name":"prompt","addr":1,"arg":true,"repr":"` + secret + `"}],"is_entry":true,"is_shim_entry":false}],"process_info":{"pid":309,"command_line":"sglang::scheduler_TP3","parent":null}},
 {"pid":310,"thread_id":1403,"thread_name":"MainThread","os_thread_id":310,"active":false,"owns_gil":false,"frames":[{"name":"recv","filename":"/x/zmq.py","module":null,"short_filename":"zmq.py","line":9,"locals":null,"is_entry":true,"is_shim_entry":false}],"process_info":{"pid":310,"command_line":"sglang::detokenizer --api-key ` + secret + `","parent":null}}]`
 
-func read(name, text string) (*flight.Set, *trace.Diags, error) {
-	set, diags := flight.New(trace.NewSymbols()), &trace.Diags{}
+func read(name, text string) (*recorder.InFlight, *trace.Diags, error) {
+	set, diags := recorder.NewInFlight(trace.NewSymbols()), &trace.Diags{}
 	in := &format.Input{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
 	_, err := PySpy.Index(in, &format.Options{Syms: set.Syms, Diags: diags, Flight: set})
 	set.Finish(nil)

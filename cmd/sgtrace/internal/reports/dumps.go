@@ -10,8 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/hang"
 	"github.com/sgtrace/sgtrace/analyze/routing"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
-	"github.com/sgtrace/sgtrace/profile/flight"
-	"github.com/sgtrace/sgtrace/profile/heap"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -21,7 +20,7 @@ func hangs(in *Reading) (*document.Document, error) {
 	case in.Flight != nil:
 		return hang.Find(in.Flight).Report(), nil
 	case in.Inputs == nil: // to learn its columns
-		return hang.Find(flight.New(trace.NewSymbols())).Report(), nil
+		return hang.Find(recorder.NewInFlight(trace.NewSymbols())).Report(), nil
 	}
 	return nil, errors.New("no input says what processes have in flight: PyTorch's flight recorder does (nccl_trace_rank_*), and so do logs with NCCL_DEBUG=INFO")
 }
@@ -32,7 +31,7 @@ func memory(in *Reading) (*document.Document, error) {
 	case in.Heap != nil:
 		return allocations.Measure(in.Heap, in.Profiles).Report(), nil
 	case in.Inputs == nil: // to learn its columns
-		return allocations.Measure(heap.New(trace.NewSymbols()), nil).Report(), nil
+		return allocations.Measure(recorder.NewMemory(trace.NewSymbols()), nil).Report(), nil
 	}
 	return nil, errors.New("no input is a snapshot of memory: PyTorch writes one with torch.cuda.memory._dump_snapshot, and SGLang with the activity MEM of /start_profile")
 }

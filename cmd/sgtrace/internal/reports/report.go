@@ -11,9 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/profile/experts"
-	"github.com/sgtrace/sgtrace/profile/flight"
-	"github.com/sgtrace/sgtrace/profile/heap"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -83,15 +81,15 @@ var groups = [...]string{
 
 // A Reading is what was read and selected for a report.
 type Reading struct {
-	Requests    *request.Set // nil if there are none
-	Profiles    *profile.Set // nil if there are none
-	Series      *series.Set  // of logs and metrics; nil if there are none
-	Flight      *flight.Set  // nil if there are no dumps of what is in flight
-	Heap        *heap.Set    // nil if there are no snapshots of memory
-	Experts     *experts.Set // nil if there are no counts of tokens by expert
-	From, To    trace.Time   // selected; 0 is no bound
-	First, Last trace.Time   // bounds of what was read, selected or not; 0 is unknown
-	Selected    bool         // the selection may have left something out
+	Requests    *request.Set       // nil if there are none
+	Profiles    *profile.Set       // nil if there are none
+	Series      *series.Set        // of logs and metrics; nil if there are none
+	Flight      *recorder.InFlight // nil if there are no dumps of what is in flight
+	Heap        *recorder.Memory   // nil if there are no snapshots of memory
+	Experts     *recorder.Experts  // nil if there are no counts of tokens by expert
+	From, To    trace.Time         // selected; 0 is no bound
+	First, Last trace.Time         // bounds of what was read, selected or not; 0 is unknown
+	Selected    bool               // the selection may have left something out
 	Clocks      []overview.HostClock
 	Inputs      []document.Input
 	Diags       *trace.Diags

@@ -1,6 +1,4 @@
-// Package experts is the table of which expert of a model got how many tokens, as servers count
-// them: by forward pass, layer, and expert. Dumps of expert distribution recorders fill it.
-package experts
+package recorder
 
 import (
 	"path"
@@ -11,17 +9,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Unknown is a number that nobody tells.
-const Unknown = -1
-
-// A Set is what several files say. Readers of several inputs may add to it at once.
-type Set struct {
-	Dumps []*Dump // by the names of their files, once all are read
+// Experts are what several files say. Readers of several inputs may add to it at once.
+type Experts struct {
+	Dumps []*ExpertDump // by the names of their files, once all are read
 	mu    sync.Mutex
 }
 
-// A Dump is what one file says.
-type Dump struct {
+// An ExpertDump is what one file says.
+type ExpertDump struct {
 	File  string
 	Where string     // folder of the file: dumps of one server lie beside each other
 	Rank  int32      // whose tokens were counted; Unknown is those of all ranks together
@@ -36,7 +31,7 @@ type Dump struct {
 	Ring   bool
 	Whole  bool // the only pass is all that was recorded
 	Sparse bool // layers and experts without tokens are left out, so that there may be more of them
-	// Counts have the tokens of each expert, by pass and layer: see [Dump.Of].
+	// Counts have the tokens of each expert, by pass and layer: see [ExpertDump.Of].
 	Counts []uint32
 	// Map has the logical expert of each physical one, by layer; nil is unknown. It is the last one: a
 	// server that rebalances changes it.
@@ -46,13 +41,13 @@ type Dump struct {
 }
 
 // Of returns what the experts of a layer got in a pass, given by its place in Passes.
-func (d *Dump) Of(pass, layer int) []uint32 {
+func (d *ExpertDump) Of(pass, layer int) []uint32 {
 	at := (pass*d.Layers + layer) * d.Experts
 	return d.Counts[at : at+d.Experts]
 }
 
 // Add adds a dump.
-func (s *Set) Add(d *Dump) {
+func (s *Experts) Add(d *ExpertDump) {
 	d.Where = path.Dir(strings.ReplaceAll(d.File, `\`, "/"))
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,8 +55,8 @@ func (s *Set) Add(d *Dump) {
 }
 
 // Finish puts dumps in order, when all were read.
-func (s *Set) Finish() {
-	slices.SortStableFunc(s.Dumps, func(a, b *Dump) int { return strings.Compare(a.File, b.File) })
+func (s *Experts) Finish() {
+	slices.SortStableFunc(s.Dumps, func(a, b *ExpertDump) int { return strings.Compare(a.File, b.File) })
 	for _, a := range s.Dumps {
 		layers, experts := a.Layers, a.Experts
 		for _, b := range s.Dumps {
@@ -74,7 +69,7 @@ func (s *Set) Finish() {
 }
 
 // widen adds layers and experts that got no tokens, which files that say only what somebody got leave out.
-func (d *Dump) widen(layers, experts int) {
+func (d *ExpertDump) widen(layers, experts int) {
 	if layers == d.Layers && experts == d.Experts {
 		return
 	}
@@ -86,4 +81,4 @@ func (d *Dump) widen(layers, experts int) {
 }
 
 // Empty reports whether there is no dump.
-func (s *Set) Empty() bool { return s == nil || len(s.Dumps) == 0 }
+func (s *Experts) Empty() bool { return s == nil || len(s.Dumps) == 0 }

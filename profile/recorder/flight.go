@@ -1,10 +1,4 @@
-// Package flight holds what processes say of the collectives that they have in flight: which
-// they entered last, which have not ended, and where their Python stands. Flight recorders of
-// PyTorch fill it, what PyTorch's watchdog, NCCL, and py-spy print, and NCCL's Inspector.
-//
-// It is a picture of one moment, for hangs. What profilers record of collectives over time is
-// in package profile.
-package flight
+package recorder
 
 import (
 	"cmp"
@@ -16,40 +10,40 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Set is what several processes say. Readers of several inputs may add to it at once.
-type Set struct {
+// InFlight is what several processes say. Readers of several inputs may add to it at once.
+type InFlight struct {
 	Syms  *trace.Symbols
-	Dumps []*Dump // by the names of their files, once all are read
+	Dumps []*FlightDump // by the names of their files, once all are read
 
 	mu sync.Mutex
 }
 
-// New returns an empty set.
-func New(syms *trace.Symbols) *Set { return &Set{Syms: syms} }
+// NewInFlight returns an empty set.
+func NewInFlight(syms *trace.Symbols) *InFlight { return &InFlight{Syms: syms} }
 
 // Unknown is a number that nobody tells.
 const Unknown = -1
 
-// A Recorder is who says what a dump holds.
-type Recorder uint8
+// A Source is who says what a dump holds.
+type Source uint8
 
 const (
-	FlightRecorder Recorder = iota // of PyTorch
-	Watchdog                       // of PyTorch's ProcessGroupNCCL, in a log
-	NCCL                           // in a log, with NCCL_DEBUG=INFO: what was entered, and never what ended
-	PySpy                          // stacks of threads, and no collectives
-	Inspector                      // of NCCL: the last that ended, and never what is in flight
+	FlightRecorder Source = iota // of PyTorch
+	Watchdog                     // of PyTorch's ProcessGroupNCCL, in a log
+	NCCL                         // in a log, with NCCL_DEBUG=INFO: what was entered, and never what ended
+	PySpy                        // stacks of threads, and no collectives
+	Inspector                    // of NCCL: the last that ended, and never what is in flight
 )
 
 // String returns the word of a table.
-func (r Recorder) String() string {
+func (r Source) String() string {
 	return [...]string{"PyTorch flight recorder", "PyTorch watchdog", "NCCL log", "py-spy", "NCCL Inspector"}[r]
 }
 
-// A Dump is what one process says.
-type Dump struct {
+// A FlightDump is what one process says.
+type FlightDump struct {
 	File string
-	By   Recorder
+	By   Source
 	Rank int32 // in the job; Unknown
 	// Of is which rank the process calls itself, where the number of the job is not told.
 	Of      trace.Rank
@@ -102,24 +96,24 @@ func NewGroup(name, desc string) Group {
 type Thread struct {
 	Name  string // "MainThread"; "" is unknown
 	State string // "idle", "active", "active+gil"; "" is unknown
-	Stack int32  // index into Dump.Stacks; Unknown
+	Stack int32  // index into FlightDump.Stacks; Unknown
 }
 
-// State is how far a collective is, as its process knows.
-type State uint8
+// OpState is how far a collective is, as its process knows.
+type OpState uint8
 
 const (
-	Scheduled State = iota // entered
-	Started                // runs on the device, as far as anybody looked
+	Scheduled OpState = iota // entered
+	Started                  // runs on the device, as far as anybody looked
 	Completed
 )
 
 // String returns the word of a table.
-func (s State) String() string { return [...]string{"scheduled", "started", "completed"}[s] }
+func (s OpState) String() string { return [...]string{"scheduled", "started", "completed"}[s] }
 
 // An Op is a collective, or a send or a receive, that a process entered.
 type Op struct {
-	Group int32 // index into Dump.Groups
+	Group int32 // index into FlightDump.Groups
 	// Seq counts collectives of the group, and P2P what is sent and received.
 	Seq, P2P int64
 	Record   int64     // counts what the process entered, in all groups
@@ -128,9 +122,9 @@ type Op struct {
 	Src, Dst  int32
 	In, Out   Shape
 	InT, OutT trace.Sym // types of elements
-	State     State
+	State     OpState
 	Created   trace.Time // when the process entered it, Unix ns; 0 is unknown
-	Stack     int32      // index into Dump.Stacks, of what is pending or came last; Unknown
+	Stack     int32      // index into FlightDump.Stacks, of what is pending or came last; Unknown
 	// Retired tells that the recorder no longer watches it: it has ended, or was given up.
 	Retired bool
 }
@@ -154,7 +148,7 @@ type Frame struct {
 }
 
 // Add adds a dump.
-func (s *Set) Add(d *Dump) {
+func (s *InFlight) Add(d *FlightDump) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Dumps = append(s.Dumps, d)
@@ -162,8 +156,8 @@ func (s *Set) Add(d *Dump) {
 
 // Finish puts dumps in order and on Unix time, when all were read; east returns how far the clock of
 // an input of a series.Set is ahead of that.
-func (s *Set) Finish(east func(source int32) trace.Time) {
-	slices.SortStableFunc(s.Dumps, func(a, b *Dump) int {
+func (s *InFlight) Finish(east func(source int32) trace.Time) {
+	slices.SortStableFunc(s.Dumps, func(a, b *FlightDump) int {
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.By, b.By), cmp.Compare(a.Rank, b.Rank))
 	})
 	for _, d := range s.Dumps {
@@ -187,12 +181,12 @@ func shifted(t, off trace.Time) trace.Time {
 }
 
 // Empty reports whether nobody tells what is in flight.
-func (s *Set) Empty() bool {
-	return s == nil || !slices.ContainsFunc(s.Dumps, func(d *Dump) bool { return d.By != Inspector })
+func (s *InFlight) Empty() bool {
+	return s == nil || !slices.ContainsFunc(s.Dumps, func(d *FlightDump) bool { return d.By != Inspector })
 }
 
 // Shape returns the shape of sizes, which are written as a list of lists of numbers.
-func (s *Set) Shape(sizes [][]int64) Shape {
+func (s *InFlight) Shape(sizes [][]int64) Shape {
 	var b strings.Builder
 	elements := int64(Unknown)
 	b.WriteByte('[')

@@ -1,9 +1,4 @@
-// Package heap holds what PyTorch's allocators had of devices: the blocks at the moment of a
-// snapshot, and what was allocated and freed before it. Snapshots of memory fill it.
-//
-// What the allocator does not know is not here: NCCL, NVSHMEM, custom all-reduce, and contexts
-// take memory of the device past it.
-package heap
+package recorder
 
 import (
 	"cmp"
@@ -13,22 +8,22 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Set is what several processes had. Readers of several inputs may add to it at once.
-type Set struct {
+// Memory is what several processes had. Readers of several inputs may add to it at once.
+type Memory struct {
 	Syms *trace.Symbols
 
 	mu   sync.Mutex
 	list []*Snapshot
 }
 
-// New returns an empty set.
-func New(syms *trace.Symbols) *Set { return &Set{Syms: syms} }
+// NewMemory returns an empty set.
+func NewMemory(syms *trace.Symbols) *Memory { return &Memory{Syms: syms} }
 
 // Empty reports whether there is nothing in it.
-func (s *Set) Empty() bool { return len(s.Snapshots()) == 0 }
+func (s *Memory) Empty() bool { return len(s.Snapshots()) == 0 }
 
 // Add adds a snapshot, in the place of one of the same file.
-func (s *Set) Add(x *Snapshot) {
+func (s *Memory) Add(x *Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.list = slices.DeleteFunc(s.list, func(o *Snapshot) bool { return o.File == x.File })
@@ -36,7 +31,7 @@ func (s *Set) Add(x *Snapshot) {
 }
 
 // Name says which rank the snapshot of a file is of, if there is one.
-func (s *Set) Name(file, rank string) {
+func (s *Memory) Name(file, rank string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, x := range s.list {
@@ -47,7 +42,7 @@ func (s *Set) Name(file, rank string) {
 }
 
 // Snapshots returns all, by file.
-func (s *Set) Snapshots() []*Snapshot {
+func (s *Memory) Snapshots() []*Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.SortedFunc(slices.Values(s.list), func(a, b *Snapshot) int { return cmp.Compare(a.File, b.File) })
@@ -81,14 +76,14 @@ type Block struct {
 	Address         uint64
 	Size, Requested int64     // bytes; what was asked for is at most the size
 	Where           trace.Sym // allocated it; 0 is unknown
-	State           State
+	State           BlockState
 }
 
-// State is whether somebody uses a block.
-type State uint8
+// BlockState is whether somebody uses a block.
+type BlockState uint8
 
 const (
-	Inactive State = iota
+	Inactive BlockState = iota
 	Active
 	Pending // was freed, but a stream may still use it
 )

@@ -1,4 +1,4 @@
-package heap
+package recorder
 
 import "github.com/sgtrace/sgtrace/trace"
 

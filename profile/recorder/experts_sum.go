@@ -1,4 +1,4 @@
-package experts
+package recorder
 
 import (
 	"cmp"
@@ -7,9 +7,9 @@ import (
 	"github.com/sgtrace/sgtrace/internal/memory"
 )
 
-// A Recording is what a server counted at one time: the dumps of its ranks, added up.
-type Recording struct {
-	Dump // File is the first one
+// ExpertCounts are what a server counted at one time: the dumps of its ranks, added up.
+type ExpertCounts struct {
+	ExpertDump // File is the first one
 	// Files and Ranks are those that were added up; a file of all ranks has none.
 	Files []string
 	Ranks []int32
@@ -25,42 +25,42 @@ type Recording struct {
 // Recordings returns what was counted together: files that lie in one folder and have equal shapes, one of
 // each rank, in the order of their times. Files without counts, which only say where experts are, are
 // none; they tell the map of recordings in their folder that have none.
-func (s *Set) Recordings() []*Recording {
+func (s *Experts) Recordings() []*ExpertCounts {
 	type key struct {
 		where           string
 		layers, experts int
 		physical        bool
 	}
-	var list []*Dump
+	var list []*ExpertDump
 	for _, d := range s.Dumps {
 		if len(d.Passes) > 0 {
 			list = append(list, d)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b *Dump) int { return cmp.Compare(a.Time, b.Time) })
-	var groups [][]*Dump
+	slices.SortStableFunc(list, func(a, b *ExpertDump) int { return cmp.Compare(a.Time, b.Time) })
+	var groups [][]*ExpertDump
 	last := map[key]int{}
 	for _, d := range list {
 		k := key{d.Where, d.Layers, d.Experts, d.Physical}
 		g, ok := last[k]
-		if !ok || d.Rank < 0 || slices.ContainsFunc(groups[g], func(o *Dump) bool { return o.Rank == d.Rank || o.Rank < 0 }) {
+		if !ok || d.Rank < 0 || slices.ContainsFunc(groups[g], func(o *ExpertDump) bool { return o.Rank == d.Rank || o.Rank < 0 }) {
 			g = len(groups)
 			groups = append(groups, nil)
 			last[k] = g
 		}
 		groups[g] = append(groups[g], d)
 	}
-	out := make([]*Recording, len(groups))
+	out := make([]*ExpertCounts, len(groups))
 	for i, g := range groups {
 		out[i] = addUp(g)
 		out[i].locate(s.Dumps)
 	}
-	slices.SortStableFunc(out, func(a, b *Recording) int { return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.File, b.File)) })
+	slices.SortStableFunc(out, func(a, b *ExpertCounts) int { return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.File, b.File)) })
 	return out
 }
 
 // locate takes the map of a file beside that has nothing else.
-func (r *Recording) locate(all []*Dump) {
+func (r *ExpertCounts) locate(all []*ExpertDump) {
 	for _, d := range all {
 		if len(d.Passes) == 0 && r.Map == nil && d.Where == r.Where && len(d.Map) == r.Layers {
 			r.Map = d.Map
@@ -69,9 +69,9 @@ func (r *Recording) locate(all []*Dump) {
 }
 
 // addUp adds up the dumps of ranks.
-func addUp(dumps []*Dump) *Recording {
-	slices.SortStableFunc(dumps, func(a, b *Dump) int { return cmp.Compare(a.Rank, b.Rank) })
-	r := &Recording{Dump: *dumps[0]}
+func addUp(dumps []*ExpertDump) *ExpertCounts {
+	slices.SortStableFunc(dumps, func(a, b *ExpertDump) int { return cmp.Compare(a.Rank, b.Rank) })
+	r := &ExpertCounts{ExpertDump: *dumps[0]}
 	for _, d := range dumps {
 		r.Files = append(r.Files, d.File)
 		if d.Rank >= 0 {
@@ -102,7 +102,7 @@ func hasTwice(passes []int64) bool {
 }
 
 // sum adds the passes that all dumps have, by their numbers; all passes if no two dumps share any.
-func (r *Recording) sum(dumps []*Dump) {
+func (r *ExpertCounts) sum(dumps []*ExpertDump) {
 	in := map[int64]int{} // how many dumps have a pass
 	for _, d := range dumps {
 		seen := map[int64]bool{}
@@ -148,7 +148,7 @@ func (r *Recording) sum(dumps []*Dump) {
 
 // local returns how many ranks there are if each of them counted its own part of the experts, and
 // nothing else; else 0.
-func local(dumps []*Dump) int {
+func local(dumps []*ExpertDump) int {
 	n := len(dumps)
 	if n < 2 || !dumps[0].Physical || dumps[0].Experts%n != 0 {
 		return 0
