@@ -50,7 +50,7 @@ type document struct {
 	known                    bool  // base is known
 	dropZero                 bool  // events at time 0 have lost their time
 	drawn                    bool  // see batch
-	own                      bool  // written by package writer
+	own                      bool  // written by Write
 	unlinked                 bool  // and drawn, and not of ranks: correlations are of no use
 }
 

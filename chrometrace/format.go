@@ -83,9 +83,9 @@ func Sniff(head []byte) bool {
 // words there.
 var listOfEvents = regexp.MustCompile(`"traceEvents"\s*(?:$|:\s*(?:$|\[?\s*(?:$|[{\]n])))`)
 
-// IsOwn reports whether package writer wrote the file with the given head.
+// IsOwn reports whether Write wrote the file with the given head.
 func IsOwn(head []byte) bool { return ownHeader.Match(head) }
 
-// ownHeader is how the list of events is preceded in what package writer writes, whoever
+// ownHeader is how the list of events is preceded in what Write writes, whoever
 // formatted it since.
 var ownHeader = regexp.MustCompile(`^\s*\{[^\[]*"metadata"\s*:\s*\{\s*"base_time_ns"\s*:`)

@@ -9,7 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What package writer writes of ranks is read as what it was made of. Numbers of
+// What Write writes of ranks is read as what it was made of. Numbers of
 // processes and threads are made up there, so that the events that name them tell the
 // true ones, too, and which rank they are of.
 

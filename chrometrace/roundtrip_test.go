@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
-	"github.com/sgtrace/sgtrace/chrometrace/writer"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/pftest"
 	"github.com/sgtrace/sgtrace/trace"
@@ -21,13 +20,13 @@ import (
 func rewritten(t *testing.T, tr *trace.Trace) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := writer.Write(&b, tr); err != nil {
+	if err := Write(&b, tr); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
 }
 
-// What package writer writes is read again: every slice, instant and value at its
+// What Write writes is read again: every slice, instant and value at its
 // absolute time.
 func TestOwnOutputComesBack(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))

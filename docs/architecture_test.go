@@ -64,7 +64,7 @@ var layers = []layer{
 	{of: []string{"format/logline"}, may: []string{"profile/recorder", "trace", "internal/..."}, reason: "it fills one table, for formats of any kind of log"},
 	{of: []string{"format/inventory", "format"}, may: []string{"profile/recorder", "profile", "series", "request/spantable", "trace"}, chain: true, reason: "what all formats share knows none of them"},
 	{of: []string{"perfetto/reader"}, may: []string{"trace"}, reason: "it shares no code with the writer"},
-	{of: []string{"perfetto", "chrometrace/writer"}, may: []string{"profile", "trace", "internal/..."}, reason: "a writer knows timelines, and no reader"},
+	{of: []string{"perfetto"}, may: []string{"profile", "trace", "internal/..."}, reason: "a writer knows timelines, and no reader"},
 
 	{of: []string{"format/envelope"}, may: []string{"internal/jsonscan", "internal/memory"}, reason: "it does not know what it is around"},
 	{of: []string{"format/rocm"}, may: slices.Concat(filled, []string{"perfetto/reader"}), reason: alone + "; and how Perfetto files are read is in perfetto/reader"},
@@ -82,11 +82,9 @@ var layers = []layer{
 		may: slices.Concat(filled, []string{"align", "align/matching", "trace/naming", "otlpjson", "chrometrace", "nsysexport", "format/...", "dataset", "dataset/tasks", "request", "request/assembly", "perfetto"}),
 		// perfetto: inputs says of what we wrote that it is no input.
 		reason: "inputs, ranks, clocks and drawing follow each other, and no report"},
-	{of: []string{"convert/output/verify"}, may: []string{"perfetto/reader", "profile", "trace"}, reason: "it shares no code with the writers"},
-	{of: []string{"convert/output"}, may: []string{"convert/inputs", "convert/output/verify", "perfetto", "chrometrace/writer", "format/envelope", "trace", "internal/..."},
-		reason: "it writes timelines, however they came to be"},
-	{of: []string{"convert"}, may: slices.Concat(reported, []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing", "dataset", "dataset/tasks"}),
-		reason: "it joins its rooms, and knows neither formats nor reports"},
+	{of: []string{"convert/verify"}, may: []string{"perfetto/reader", "profile", "trace"}, reason: "it shares no code with the writers"},
+	{of: []string{"convert"}, may: slices.Concat(reported, []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing", "convert/verify", "dataset", "dataset/tasks", "perfetto", "chrometrace", "format/envelope"}),
+		reason: "it joins its rooms, and knows of formats only those that it writes, and of reports nothing"},
 
 	{of: base, may: reported, chain: true, reason: sees + "; and what reports share is in this order"},
 	{of: single, may: slices.Concat(reported, base), reason: sees + "; and no question needs the answer to another"},
@@ -115,7 +113,7 @@ var layers = []layer{
 	{of: []string{"cmd/sgtrace/internal/follower"}, may: []string{"trace", "request", "analyze/words", "convert/inputs", "internal/...", "cmd/sgtrace/internal/commandline"},
 		reason: "it prints requests while they come, whatever else the program does"},
 	{of: []string{"cmd/sgtrace"}, may: slices.Concat(reported, base, questions, []string{"analyze/finders", "analyze/gate", "analyze/whatif", "analyze/overview", "analyze/page", "cmd/sgtrace/internal/...",
-		"convert", "convert/...", "otlpjson", "chrometrace", "chrometrace/writer", "nsysexport", "format/rocm", "request/assembly", "dataset", "dataset/tasks", "dataset/views", "golden", "golden/nsys", "golden/torch", "golden/simulator"}),
+		"convert", "convert/...", "otlpjson", "chrometrace", "nsysexport", "format/rocm", "request/assembly", "dataset", "dataset/tasks", "dataset/views", "golden", "golden/nsys", "golden/torch", "golden/simulator"}),
 		reason: "it joins what convert reads and what reports say, and knows a format only where a command is named after it"},
 	{of: []string{"scripts"}, may: []string{"golden/...", "internal/...", "trace"}, reason: "it runs the program, of which it is no part; of the source it prints the table of messages"},
 

@@ -23,7 +23,6 @@ import (
 	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/drawing"
 	"github.com/sgtrace/sgtrace/convert/inputs"
-	"github.com/sgtrace/sgtrace/convert/output"
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/otlpjson"
@@ -449,7 +448,7 @@ func (c *command) writeSeries(t *trace.Trace, d time.Duration, name string, file
 	}
 	dir, base := filepath.Split(name)
 	stem, ext, _ := strings.Cut(base, ".")
-	var parts []*output.Output
+	var parts []*convert.Output
 	for i := range n {
 		part := filepath.Join(dir, fmt.Sprintf("%s-%03d.%s", stem, i+1, ext))
 		if c.redact != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/serve"
+	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
-	"github.com/sgtrace/sgtrace/convert/output"
 )
 
 // idleTime is how long open serves a file that nobody fetches.
@@ -63,10 +63,10 @@ func (c *command) open(ctx *cli.Context) error {
 	if _, err := inputs.Find([]string{name}); err != nil {
 		return err
 	}
-	if !output.IsOutputName(name) {
+	if !convert.IsOutputName(name) {
 		return fmt.Errorf("%s: the viewer cannot read this file; 'sgtrace merge %[1]s -o out.pftrace' makes one that it can", name)
 	}
-	opening, err := output.OpeningOf(name)
+	opening, err := convert.OpeningOf(name)
 	if err != nil {
 		return err
 	}

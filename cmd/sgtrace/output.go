@@ -19,11 +19,11 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/page"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/chrometrace/writer"
+	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
+	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
-	"github.com/sgtrace/sgtrace/convert/output"
 	"github.com/sgtrace/sgtrace/internal/temporary"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -58,24 +58,24 @@ type outputFiles struct {
 
 	watch sync.Once
 	mu    sync.Mutex
-	list  []*output.Output
+	list  []*convert.Output
 }
 
 // add creates an output. Errors that the user can mend by another name are of type
 // [commandline.UsageError].
-func (l *outputFiles) add(name string, create func() (*output.Output, error)) (*output.Output, error) {
+func (l *outputFiles) add(name string, create func() (*convert.Output, error)) (*convert.Output, error) {
 	l.onInterrupt()
 	// The lock keeps an interrupt waiting until there is something to remove.
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, o := range l.list {
-		if output.SameFile(o.Name(), name) {
+		if convert.SameFile(o.Name(), name) {
 			return nil, commandline.Usage("%s is also another output", name)
 		}
 	}
 	out, err := create()
 	if err != nil {
-		if errors.Is(err, output.ErrOutputName) {
+		if errors.Is(err, convert.ErrOutputName) {
 			return nil, commandline.AsUsage(err)
 		}
 		return nil, err
@@ -86,7 +86,7 @@ func (l *outputFiles) add(name string, create func() (*output.Output, error)) (*
 
 // release gives outputs that were held their names. An interrupt waits until all have
 // theirs.
-func (l *outputFiles) release(outputs []*output.Output) error {
+func (l *outputFiles) release(outputs []*convert.Output) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, out := range outputs {
@@ -127,11 +127,11 @@ func (l *outputFiles) abandon() {
 }
 
 // create prepares the output file of a trace.
-func (c *command) create(name string, files []inputs.Input) (*output.Output, error) {
+func (c *command) create(name string, files []inputs.Input) (*convert.Output, error) {
 	if name == "" {
 		return nil, commandline.Usage("no output; give -o FILE, with a name ending in .pftrace or .json")
 	}
-	return c.outputs.add(name, func() (*output.Output, error) { return output.Create(name, c.mustKeep(name, files)) })
+	return c.outputs.add(name, func() (*convert.Output, error) { return convert.CreateOutput(name, c.mustKeep(name, files)) })
 }
 
 // mustKeep returns the files that an output of this name must not replace: all that are read. What
@@ -139,7 +139,7 @@ func (c *command) create(name string, files []inputs.Input) (*output.Output, err
 func (c *command) mustKeep(name string, files []inputs.Input) []string {
 	names := slices.Clone(c.beside)
 	for _, in := range files {
-		if !output.SameFile(in.Name, name) || !in.Replaceable() {
+		if !convert.SameFile(in.Name, name) || !in.Replaceable() {
 			names = append(names, in.Name)
 		}
 	}
@@ -148,7 +148,7 @@ func (c *command) mustKeep(name string, files []inputs.Input) []string {
 
 // A textFile is an output of text. Whoever writes it, it is redacted if all is.
 type textFile struct {
-	Output   *output.Output
+	Output   *convert.Output
 	redacted func(write func(w io.Writer) error) func(w io.Writer) error
 }
 
@@ -159,16 +159,16 @@ func (f *textFile) WriteFunc(write func(w io.Writer) error) (int64, error) {
 
 // createFile prepares an output file of text.
 func (c *command) createFile(name string, files []inputs.Input) (*textFile, error) {
-	out, err := c.outputs.add(name, func() (*output.Output, error) { return output.CreateFile(name, c.mustKeep(name, files)) })
+	out, err := c.outputs.add(name, func() (*convert.Output, error) { return convert.CreateFileOutput(name, c.mustKeep(name, files)) })
 	return &textFile{out, c.redacted}, err
 }
 
 // writeTrace writes t and gives the file its name. It returns the size in bytes. All
 // traces are written here, so that none can miss what --redact and --verify say.
-func (c *command) writeTrace(out *output.Output, t *trace.Trace) (int64, error) {
+func (c *command) writeTrace(out *convert.Output, t *trace.Trace) (int64, error) {
 	c.redactTrace(t)
 	from, to, _ := t.Bounds()
-	if span := to - from; out.IsJSON() && (span > writer.MaxExact || span < 0) { // < 0: over 292 years
+	if span := to - from; out.IsJSON() && (span > chrometrace.MaxExact || span < 0) { // < 0: over 292 years
 		c.diags.Add(trace.JSONSpan.Of(out.Name()))
 	}
 	c.screen.Doing("writing " + out.Name())

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/serve"
-	"github.com/sgtrace/sgtrace/convert/output"
+	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/pftest"
 	"github.com/sgtrace/sgtrace/testkit/programs"
@@ -94,7 +94,7 @@ func (v *viewer) open(file string) {
 		}
 		return err == nil
 	})
-	opening, err := output.OpeningOf(file)
+	opening, err := convert.OpeningOf(file)
 	v.must(err)
 	link := serve.Link("http://"+uiAddr, filepath.Base(file), opening)
 	before, rest, _ := strings.Cut(link, "url=")
@@ -160,7 +160,7 @@ func TestViewerArrangesTimeline(t *testing.T) {
 	v.open(file)
 	have := v.arranged()
 	t.Logf("%+v", have)
-	opening, err := output.OpeningOf(file)
+	opening, err := convert.OpeningOf(file)
 	v.must(err)
 	names := slices.Compact(slices.Sorted(slices.Values(have.Pins)))
 	if len(have.Pins) != len(opening.Pin) || len(names) != len(have.Pins) || len(have.Pins) == 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
-	"github.com/sgtrace/sgtrace/convert/output"
+	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/redact"
@@ -263,7 +263,7 @@ func keepSecretsFlag() cli.Flag {
 }
 
 // writeVerified is like Write of out, and says that the file is equal to t.
-func (c *command) writeVerified(out *output.Output, t *trace.Trace) (int64, error) {
+func (c *command) writeVerified(out *convert.Output, t *trace.Trace) (int64, error) {
 	size, equal, err := out.WriteVerified(t)
 	if err == nil {
 		fmt.Fprintf(c.screen.Notices, "%s verified: %s match the model\n", printable(out.Name()), equal)

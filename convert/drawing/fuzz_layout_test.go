@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/chrometrace/writer"
-	"github.com/sgtrace/sgtrace/convert/output/verify"
+	"github.com/sgtrace/sgtrace/chrometrace"
+	"github.com/sgtrace/sgtrace/convert/verify"
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/perfetto"
 	"github.com/sgtrace/sgtrace/request"
@@ -38,7 +38,7 @@ func FuzzLayout(f *testing.F) {
 		_, onMany := drawn(t, dump)
 		for name, write := range map[string]func(*bytes.Buffer, *trace.Trace) error{
 			"perfetto": func(b *bytes.Buffer, m *trace.Trace) error { return perfetto.Write(b, m) },
-			"chrome":   func(b *bytes.Buffer, m *trace.Trace) error { return writer.Write(b, m) },
+			"chrome":   func(b *bytes.Buffer, m *trace.Trace) error { return chrometrace.Write(b, m) },
 		} {
 			var a bytes.Buffer
 			if err := write(&a, model); err != nil {

@@ -7,7 +7,7 @@
 // It reads one packet after the other and holds only what later packets refer to: the
 // strings that the file interns, its tracks, and the fields that it declares for
 // arguments. What packets mean together, such as which slice an end closes and where an
-// arrow ends, is up to its callers: convert/output/verify compares a file with its model, and
+// arrow ends, is up to its callers: convert/verify compares a file with its model, and
 // tests build a trace of it.
 package reader
 

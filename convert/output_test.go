@@ -1,4 +1,4 @@
-package output
+package convert
 
 import (
 	"bytes"
@@ -32,7 +32,7 @@ func TestOutput(t *testing.T) {
 			name := filepath.Join(dir, "out.txt")
 			// New, then in place of the old one.
 			for _, text := range []string{"first", "second"} {
-				o, err := CreateFile(name, nil)
+				o, err := CreateFileOutput(name, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -55,7 +55,7 @@ func TestOutput(t *testing.T) {
 				}
 			}
 			// Given up, before and after a failure.
-			o, err := CreateFile(name, nil)
+			o, err := CreateFileOutput(name, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +93,7 @@ func files(t *testing.T, dir string) string {
 // Whatever ends the program, nothing is left.
 func TestNamelessOutput(t *testing.T) {
 	dir := t.TempDir()
-	o, err := CreateFile(filepath.Join(dir, "out.txt"), nil)
+	o, err := CreateFileOutput(filepath.Join(dir, "out.txt"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestOutputRefusals(t *testing.T) {
 		{filepath.Join(dir, strings.Repeat("x", 300)+".json"), false},
 		{filepath.Join(in, "out.json"), false},
 	} {
-		o, err := Create(test.name, []string{in})
+		o, err := CreateOutput(test.name, []string{in})
 		if err == nil {
 			o.Abandon()
 		}
@@ -159,7 +159,7 @@ func TestOutputFullDisk(t *testing.T) {
 	}
 	defer full.Close()
 	for _, name := range []string{"out.json", "out.json.gz"} {
-		o, err := Create(filepath.Join(t.TempDir(), name), nil)
+		o, err := CreateOutput(filepath.Join(t.TempDir(), name), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package output
+package convert
 
 import (
 	"bufio"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"github.com/sgtrace/sgtrace/chrometrace/writer"
+	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/perfetto"
 	"github.com/sgtrace/sgtrace/trace"
@@ -29,8 +29,8 @@ var outputs = []struct {
 	{".pftrace", perfetto.Write, false},
 	{".pftrace.gz", perfetto.Write, true},
 	{".perfetto-trace", perfetto.Write, false},
-	{".json", writer.Write, false},
-	{".json.gz", writer.Write, true},
+	{".json", chrometrace.Write, false},
+	{".json.gz", chrometrace.Write, true},
 }
 
 // ErrOutputName says that the output cannot have this name.
@@ -55,14 +55,14 @@ type Output struct {
 	done bool       // renamed or removed
 }
 
-// Create prepares the output of the given name, before the long work, so that
+// CreateOutput prepares the output of the given name, before the long work, so that
 // what cannot be written is known at once. inputs must not be overwritten.
-func Create(name string, files []string) (*Output, error) {
+func CreateOutput(name string, files []string) (*Output, error) {
 	for _, f := range outputs {
 		if !inputs.HasSuffix(name, f.suffix) {
 			continue
 		}
-		o, err := CreateFile(name, files)
+		o, err := CreateFileOutput(name, files)
 		if err == nil {
 			o.write, o.gzip = f.write, f.gzip
 		}
@@ -71,9 +71,9 @@ func Create(name string, files []string) (*Output, error) {
 	return nil, fmt.Errorf("%w: %s must end in .pftrace, .pftrace.gz, .json or .json.gz", ErrOutputName, name)
 }
 
-// CreateFile is like Create for a file of any name and content, which
+// CreateFileOutput is like CreateOutput for a file of any name and content, which
 // [Output.WriteFunc] writes.
-func CreateFile(name string, inputs []string) (*Output, error) {
+func CreateFileOutput(name string, inputs []string) (*Output, error) {
 	for _, in := range inputs {
 		if SameFile(in, name) {
 			return nil, fmt.Errorf("%w: %s is also an input", ErrOutputName, name)

@@ -1,4 +1,4 @@
-package output
+package convert
 
 import (
 	"bufio"
@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/chrometrace/writer"
+	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/format/envelope"
 	"github.com/sgtrace/sgtrace/perfetto"
 	"github.com/sgtrace/sgtrace/trace"
@@ -28,9 +28,9 @@ func OpeningOf(name string) (trace.Opening, error) {
 	if perfetto.Sniff(head) {
 		return trace.OpeningOf(perfetto.Attributes(head)), nil
 	}
-	attributes := writer.Attributes(head)
+	attributes := chrometrace.Attributes(head)
 	o := trace.OpeningOf(attributes)
-	base, err := strconv.ParseInt(attributes[writer.BaseAttribute], 10, 64)
+	base, err := strconv.ParseInt(attributes[chrometrace.BaseAttribute], 10, 64)
 	if o.From, o.To = o.From-trace.Time(base), o.To-trace.Time(base); err != nil || o.From < 0 {
 		o.From, o.To = 0, 0
 	}

@@ -1,4 +1,4 @@
-package writer
+package chrometrace
 
 import "github.com/sgtrace/sgtrace/trace"
 

@@ -1,4 +1,4 @@
-package output
+package convert
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ func TestVerifiedOutputsAppearOnlyIfTheyAreEqual(t *testing.T) {
 	for _, name := range []string{"out.pftrace", "out.pftrace.gz", "out.json", "out.json.gz"} {
 		t.Run(name, func(t *testing.T) {
 			name := filepath.Join(t.TempDir(), name)
-			o, err := Create(name, nil)
+			o, err := CreateOutput(name, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -30,7 +30,7 @@ func TestVerifiedOutputsAppearOnlyIfTheyAreEqual(t *testing.T) {
 			if err != nil || int64(len(whole)) != size {
 				t.Fatalf("%d bytes of %d, %v", len(whole), size, err)
 			}
-			if o, err = Create(name, nil); err != nil {
+			if o, err = CreateOutput(name, nil); err != nil {
 				t.Fatal(err)
 			}
 			write := o.write

@@ -1,4 +1,4 @@
-package output
+package convert
 
 import (
 	"os"
@@ -26,7 +26,7 @@ func TestOpeningOf(t *testing.T) {
 		}
 		b.Slice(trace.Slice{Time: first, Dur: 100, Track: b.Track(trace.Track{Name: b.Intern("a")}), Name: b.Intern("s")}, 0)
 		path := filepath.Join(dir, name)
-		out, err := Create(path, nil)
+		out, err := CreateOutput(path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,11 +1,11 @@
-package output
+package convert
 
 import (
 	"bufio"
 	"fmt"
 	"io"
 
-	"github.com/sgtrace/sgtrace/convert/output/verify"
+	"github.com/sgtrace/sgtrace/convert/verify"
 	"github.com/sgtrace/sgtrace/format/envelope"
 	"github.com/sgtrace/sgtrace/trace"
 )

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/chrometrace/writer"
+	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/perfetto"
 	"github.com/sgtrace/sgtrace/testkit/pftest"
 	"github.com/sgtrace/sgtrace/trace"
@@ -24,7 +24,7 @@ var formats = []struct {
 	meaning func(*testing.T, []byte) any
 }{
 	{"perfetto", perfetto.Write, Perfetto, decoded},
-	{"chrome", writer.Write, ChromeJSON, unmarshalled},
+	{"chrome", chrometrace.Write, ChromeJSON, unmarshalled},
 }
 
 func randomModel(r *rand.Rand, size int) *trace.Trace {
