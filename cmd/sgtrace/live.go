@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/follower"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/live"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 )
 
@@ -69,7 +69,7 @@ func (c *command) followRequests(ctx *cli.Context) error {
 	if _, err := inputs.Find(ctx.Args().Slice()); err != nil {
 		return err
 	}
-	r, err := follower.Open(stop, ctx.Args().First(), 0)
+	r, err := live.OpenGrowing(stop, ctx.Args().First(), 0)
 	if err != nil {
 		return err
 	}
@@ -78,6 +78,6 @@ func (c *command) followRequests(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	f := follower.Follower{Out: c.out, Selected: sel, Dump: inputs.NewGrowing(ctx.Args().First(), &c.diags), Redact: c.redactRequests}
+	f := live.Follower{Out: c.out, Selected: sel, Dump: inputs.NewGrowing(ctx.Args().First(), &c.diags), Redact: c.redactRequests}
 	return f.Follow(r)
 }

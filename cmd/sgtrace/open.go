@@ -13,8 +13,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/live"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/serve"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 )
@@ -40,7 +40,7 @@ Examples:
   sgtrace open --ui https://perfetto.example.com out.pftrace
   ssh -L 9001:127.0.0.1:9001 login-node sgtrace open out.pftrace`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "ui", Value: serve.UI, Usage: "`URL` of the viewer, if you host your own"},
+			&cli.StringFlag{Name: "ui", Value: live.UI, Usage: "`URL` of the viewer, if you host your own"},
 			&cli.DurationFlag{Name: "timeout", Value: idleTime, Usage: "stop `DURATION` after the last fetch; 0 is never"},
 			&cli.BoolFlag{Name: "no-browser", DisableDefaultText: true, Usage: "don't open a browser"},
 		},
@@ -53,8 +53,8 @@ func (c *command) open(ctx *cli.Context) error {
 	if ctx.NArg() != 1 {
 		return commandline.Usage("open takes one file, written by 'sgtrace merge' or 'sgtrace convert'; there are %d", ctx.NArg())
 	}
-	name, opt := ctx.Args().First(), serve.Options{UI: ctx.String("ui"), Idle: ctx.Duration("timeout")}
-	if _, err := serve.Origin(opt.UI); err != nil {
+	name, opt := ctx.Args().First(), live.ServeOptions{UI: ctx.String("ui"), Idle: ctx.Duration("timeout")}
+	if _, err := live.Origin(opt.UI); err != nil {
 		return commandline.Usage("--ui %v", err)
 	}
 	if opt.Idle < 0 {
@@ -70,24 +70,24 @@ func (c *command) open(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	listener, err := serve.Listen()
+	listener, err := live.Listen()
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
-	c.announce(name, serve.Link(opt.UI, filepath.Base(name), opening), opt, ctx.Bool("no-browser"))
-	if err := serve.Serve(stop, name, listener, opt); !errors.Is(err, context.Canceled) {
+	c.announce(name, live.Link(opt.UI, filepath.Base(name), opening), opt, ctx.Bool("no-browser"))
+	if err := live.Serve(stop, name, listener, opt); !errors.Is(err, context.Canceled) {
 		return err
 	}
 	return nil // by Ctrl-C, as announced
 }
 
 // announce prints the link, and says what is served and how to get there.
-func (c *command) announce(name, link string, opt serve.Options, noBrowser bool) {
+func (c *command) announce(name, link string, opt live.ServeOptions, noBrowser bool) {
 	if screen.IsTerminal(c.out) {
-		fmt.Fprintln(c.out, serve.Hyperlink(link))
+		fmt.Fprintln(c.out, live.Hyperlink(link))
 	} else {
 		fmt.Fprintln(c.out, link)
 	}
@@ -95,15 +95,15 @@ func (c *command) announce(name, link string, opt serve.Options, noBrowser bool)
 	if opt.Idle > 0 {
 		until = fmt.Sprintf(", or until nobody has fetched it for %s", opt.Idle)
 	}
-	fmt.Fprintf(c.err, "serving %s at http://%s to %s until Ctrl-C%s\n", printable(name), serve.Addr, opt.UI, until)
-	if tunnel := serve.Tunnel(c.env); tunnel != "" {
+	fmt.Fprintf(c.err, "serving %s at http://%s to %s until Ctrl-C%s\n", printable(name), live.Addr, opt.UI, until)
+	if tunnel := live.Tunnel(c.env); tunnel != "" {
 		fmt.Fprintf(c.err, "your browser is on another machine: run this there, then open the link\n  %s\n", tunnel)
 	}
 	if noBrowser {
 		return
 	}
-	if browser := serve.Browser(serve.Desktop{OS: runtime.GOOS, Env: c.env, Find: serve.CanRun}, link); browser != nil {
-		if err := serve.Start(browser); err != nil {
+	if browser := live.Browser(live.Desktop{OS: runtime.GOOS, Env: c.env, Find: live.CanRun}, link); browser != nil {
+		if err := live.Start(browser); err != nil {
 			fmt.Fprintf(c.err, "no browser (%v): open the link yourself\n", err)
 		}
 	}

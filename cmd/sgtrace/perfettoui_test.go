@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/serve"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/live"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/pftest"
@@ -96,7 +96,7 @@ func (v *viewer) open(file string) {
 	})
 	opening, err := convert.OpeningOf(file)
 	v.must(err)
-	link := serve.Link("http://"+uiAddr, filepath.Base(file), opening)
+	link := live.Link("http://"+uiAddr, filepath.Base(file), opening)
 	before, rest, _ := strings.Cut(link, "url=")
 	_, rest, _ = strings.Cut(rest, "&")
 	v.must(v.browser.NewPage())

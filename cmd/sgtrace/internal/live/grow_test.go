@@ -1,4 +1,4 @@
-package follower
+package live
 
 import (
 	"bytes"
@@ -155,7 +155,7 @@ type follower struct {
 
 func start(t *testing.T, path string, interval time.Duration) *follower {
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := Open(ctx, path, interval)
+	r, err := OpenGrowing(ctx, path, interval)
 	check(t, err)
 	f := &follower{cancel: cancel, err: make(chan error, 1)}
 	go func() {
@@ -215,12 +215,12 @@ func TestInterval(t *testing.T) {
 }
 
 // A canceled wait ends at once, and for good.
-func TestCancel(t *testing.T) {
+func TestCancelFollowing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "run.jsonl")
 		write(t, path, os.O_CREATE, "half")
 		ctx, cancel := context.WithCancel(t.Context())
-		r, err := Open(ctx, path, time.Hour)
+		r, err := OpenGrowing(ctx, path, time.Hour)
 		check(t, err)
 		defer r.Close()
 		begin := time.Now()
@@ -245,7 +245,7 @@ func TestCancel(t *testing.T) {
 func TestSmallReads(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	write(t, path, os.O_CREATE, "abc\ndef\ngh")
-	r, err := Open(t.Context(), path, 0)
+	r, err := OpenGrowing(t.Context(), path, 0)
 	check(t, err)
 	defer r.Close()
 	if n, err := r.Read(nil); n != 0 || err != nil {
@@ -264,10 +264,10 @@ func TestSmallReads(t *testing.T) {
 
 func TestOpenErrors(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Open(t.Context(), filepath.Join(dir, "none"), 0); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := OpenGrowing(t.Context(), filepath.Join(dir, "none"), 0); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: got %v", err)
 	}
-	if _, err := Open(t.Context(), dir, 0); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+	if _, err := OpenGrowing(t.Context(), dir, 0); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("directory: got %v", err)
 	}
 }

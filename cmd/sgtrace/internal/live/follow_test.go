@@ -1,4 +1,4 @@
-package follower
+package live
 
 import (
 	"bytes"

@@ -1,5 +1,4 @@
-// Package follower prints the requests of a dump that grows, as they end.
-package follower
+package live
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package follower
+package live
 
 import (
 	"bytes"
@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// DefaultInterval is how long a Reader waits between two looks at its file.
+// DefaultInterval is how long a GrowingFile waits between two looks at its file.
 const DefaultInterval = 500 * time.Millisecond
 
-// A Reader reads a file from its beginning, waits at its end for more, and goes
+// A GrowingFile reads a file from its beginning, waits at its end for more, and goes
 // on with the file that takes its place.
 //
 // It waits with whole lines handed out only: what follows the last newline is
@@ -35,7 +35,7 @@ const DefaultInterval = 500 * time.Millisecond
 //
 // When the context ends, so does the input: what is held back comes out as it
 // is, then io.EOF. What was not read by then is left.
-type Reader struct {
+type GrowingFile struct {
 	ctx      context.Context // a Read has no other way to hear of its end
 	path     string
 	interval time.Duration
@@ -55,13 +55,13 @@ type Reader struct {
 // minRead is the least room that a read from the file gets.
 const minRead = 64 << 10
 
-// Open opens the regular file at path, which has to exist. An interval of zero
+// OpenGrowing opens the regular file at path, which has to exist. An interval of zero
 // is [DefaultInterval].
-func Open(ctx context.Context, path string, interval time.Duration) (*Reader, error) {
+func OpenGrowing(ctx context.Context, path string, interval time.Duration) (*GrowingFile, error) {
 	if interval == 0 {
 		interval = DefaultInterval
 	}
-	r := &Reader{ctx: ctx, path: path, interval: interval}
+	r := &GrowingFile{ctx: ctx, path: path, interval: interval}
 	if err := r.open(); err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func Open(ctx context.Context, path string, interval time.Duration) (*Reader, er
 }
 
 // open makes the file at path the one to read.
-func (r *Reader) open() error {
+func (r *GrowingFile) open() error {
 	info, err := os.Stat(r.path)
 	if err != nil {
 		return err
@@ -94,10 +94,10 @@ func (r *Reader) open() error {
 
 // Close closes the file. It must not run beside a Read; to end that, end the
 // context.
-func (r *Reader) Close() error { return r.file.Close() }
+func (r *GrowingFile) Close() error { return r.file.Close() }
 
 // Read waits until there is something to hand out.
-func (r *Reader) Read(p []byte) (int, error) {
+func (r *GrowingFile) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
@@ -116,7 +116,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 
 // fill takes one step toward something to hand out: it reads, and at the end of
 // the file looks what has become of it.
-func (r *Reader) fill() error {
+func (r *GrowingFile) fill() error {
 	if r.from > 0 {
 		r.buf = append(r.buf[:0], r.buf[r.ready:]...)
 		r.from, r.ready = 0, 0
@@ -145,7 +145,7 @@ func (r *Reader) fill() error {
 
 // atEnd starts over if the file was truncated, moves on if it was replaced, and
 // waits otherwise.
-func (r *Reader) atEnd() error {
+func (r *GrowingFile) atEnd() error {
 	now, err := r.file.Stat()
 	if err != nil {
 		return err
@@ -179,14 +179,14 @@ func (r *Reader) atEnd() error {
 }
 
 // endLine ends the half line that is held back, if any.
-func (r *Reader) endLine() {
+func (r *GrowingFile) endLine() {
 	if len(r.buf) > 0 {
 		r.buf = append(r.buf, '\n')
 		r.ready = len(r.buf)
 	}
 }
 
-func (r *Reader) wait() {
+func (r *GrowingFile) wait() {
 	timer := time.NewTimer(r.interval)
 	defer timer.Stop()
 	select {

@@ -1,4 +1,4 @@
-package serve
+package live
 
 import (
 	"context"
@@ -36,7 +36,7 @@ func startService(t *testing.T, name, content string, idle time.Duration) *servi
 	s := &service{base: "http://" + ln.Addr().String(), cancel: cancel, err: make(chan error, 1)}
 	s.client.Transport = &http.Transport{DisableCompression: true}
 	t.Cleanup(s.client.CloseIdleConnections)
-	go func() { s.err <- Serve(ctx, path, ln, Options{UI: UI, Idle: idle}) }()
+	go func() { s.err <- Serve(ctx, path, ln, ServeOptions{UI: UI, Idle: idle}) }()
 	return s
 }
 
@@ -257,7 +257,7 @@ func TestOtherUI(t *testing.T) {
 	s.base = "http://" + ln.Addr().String()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go func() { s.err <- Serve(ctx, path, ln, Options{UI: "http://host:8080/perfetto"}) }()
+	go func() { s.err <- Serve(ctx, path, ln, ServeOptions{UI: "http://host:8080/perfetto"}) }()
 	for origin, status := range map[string]int{"http://host:8080": 200, UI: 403} {
 		if resp := s.do(t, "GET", "/out.json", http.Header{"Origin": {origin}}); resp.StatusCode != status {
 			t.Errorf("from %s: status %d, want %d", origin, resp.StatusCode, status)
@@ -288,20 +288,20 @@ func TestCancel(t *testing.T) {
 func TestServeErrors(t *testing.T) {
 	dir := t.TempDir()
 	ln := listen(t)
-	if err := Serve(t.Context(), filepath.Join(dir, "none"), ln, Options{UI: UI}); !errors.Is(err, fs.ErrNotExist) {
+	if err := Serve(t.Context(), filepath.Join(dir, "none"), ln, ServeOptions{UI: UI}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: got %v", err)
 	}
 	if _, err := ln.Accept(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("the listener is left open: %v", err)
 	}
-	if err := Serve(t.Context(), dir, listen(t), Options{UI: UI}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+	if err := Serve(t.Context(), dir, listen(t), ServeOptions{UI: UI}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("directory: got %v", err)
 	}
 	file := filepath.Join(dir, "out.json")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Serve(t.Context(), file, ln, Options{UI: UI}); !errors.Is(err, net.ErrClosed) {
+	if err := Serve(t.Context(), file, ln, ServeOptions{UI: UI}); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("closed listener: got %v", err)
 	}
 }

@@ -1,19 +1,4 @@
-// Package serve hands one trace file to the Perfetto UI, which runs in the
-// user's browser but is loaded from the internet.
-//
-//  1. [Listen] takes the only plain-http address that the UI's content security
-//     policy lets it fetch from.
-//  2. [Link] makes the address to show, or to open a browser at: it tells the UI
-//     which file to fetch and what to do once it is loaded.
-//  3. [Serve] answers until nobody has fetched the file for a while: a page that is
-//     reloaded fetches it again.
-//
-// The file goes from this process to the browser and nowhere else. Pages of
-// other sites are kept out by the Origin header, and by the Host header where a
-// site points its own name at the loopback address (DNS rebinding). Both are
-// promises of the browser: another user of this machine who guesses the file's
-// name can send them too, for as long as Serve runs.
-package serve
+package live
 
 import (
 	"context"
@@ -37,8 +22,8 @@ const Addr = "127.0.0.1:9001"
 // UI is the address of the Perfetto UI that everybody can use.
 const UI = "https://ui.perfetto.dev"
 
-// Options say for whom and how long a file is served.
-type Options struct {
+// ServeOptions say for whom and how long a file is served.
+type ServeOptions struct {
 	UI   string        // address of the UI, such as [UI]
 	Idle time.Duration // Serve ends when nobody has fetched the file for so long; 0 is never
 }
@@ -66,7 +51,7 @@ func Listen() (net.Listener, error) {
 // Serve serves the regular file at path, under its base name, on ln until nobody has
 // fetched it for a while. It closes ln. When ctx ends first, so does Serve, with ctx's
 // cause.
-func Serve(ctx context.Context, path string, ln net.Listener, opt Options) error {
+func Serve(ctx context.Context, path string, ln net.Listener, opt ServeOptions) error {
 	defer ln.Close()
 	origin, err := Origin(opt.UI)
 	if err != nil {
