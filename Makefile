@@ -38,7 +38,7 @@ test: lint
 # into this folder. What cannot be had is skipped, which is said.
 scale: export SGTRACE_SCALE ?= $(HOME)/.cache/sgtrace-scale
 scale:
-	$(GO) test -count=1 -timeout $(TIMEOUT) ./testkit/programs
+	$(GO) test -count=1 -timeout $(TIMEOUT) ./testkit/readback
 	$(GO) test -count=1 -timeout $(TIMEOUT) -v -run 'TestViewsAreReports|TestQuestions' ./cmd/sgtrace
 	@bash scripts/scale.sh "$$SGTRACE_SCALE"
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/testkit/pftest"
+	"github.com/sgtrace/sgtrace/testkit/readback"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -31,7 +31,7 @@ func rewritten(t *testing.T, tr *trace.Trace) []byte {
 func TestOwnOutputComesBack(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 30 {
-		tr := pftest.NumberedModel(pftest.RandomBytes(rng, 400))
+		tr := readback.NumberedModel(readback.RandomBytes(rng, 400))
 		data := rewritten(t, tr)
 		r := readWith(Options{Workers: 2}, small, same, data)
 		if r.err != nil {

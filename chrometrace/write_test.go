@@ -16,7 +16,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/sgtrace/sgtrace/testkit/pftest"
+	"github.com/sgtrace/sgtrace/testkit/readback"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -36,7 +36,7 @@ func newBuilder() *trace.Builder {
 	return trace.NewBuilder(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
 }
 
-// trackOf returns the number at the end of a name that [pftest.NumberedModel] gave.
+// trackOf returns the number at the end of a name that [readback.NumberedModel] gave.
 func trackOf(t testing.TB, name string) trace.TrackID {
 	t.Helper()
 	n, err := strconv.Atoi(name[strings.LastIndexByte(name, ' ')+1:])
@@ -80,14 +80,14 @@ func written(t testing.TB, f *file) (rows []string, xs []*jsonEvent) {
 // wanted returns the events of a trace as rows, its slices in the order in
 // which they are to be written.
 func wanted(tr *trace.Trace) (rows []string, ids []trace.SliceID) {
-	name := func(s trace.Sym) string { return pftest.Valid(tr.Syms.Name(s)) }
+	name := func(s trace.Sym) string { return readback.Valid(tr.Syms.Name(s)) }
 	for id, s := range tr.Slices[1:] {
 		ids = append(ids, trace.SliceID(id+1))
-		args := pftest.Args(tr, s.Args, tr.Subjects[tr.About[id+1]].Args)
+		args := readback.Args(tr, s.Args, tr.Subjects[tr.About[id+1]].Args)
 		rows = append(rows, row(s.Track, "slice", name(s.Name), cmp.Or(name(s.Cat), "slice"), int64(s.Time), s.Dur, normal(args)))
 	}
 	for _, i := range tr.Instants {
-		rows = append(rows, row(i.Track, "instant", name(i.Name), "instant", int64(i.Time), 0, normal(pftest.Args(tr, i.Args, 0))))
+		rows = append(rows, row(i.Track, "instant", name(i.Name), "instant", int64(i.Time), 0, normal(readback.Args(tr, i.Args, 0))))
 	}
 	for _, s := range tr.Samples {
 		rows = append(rows, row(s.Track, "sample", "", "", int64(s.Time), 0, strconv.FormatFloat(s.Value, 'g', -1, 64)))
@@ -126,21 +126,21 @@ func normal(v any) any {
 func TestRandomModelsComeBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {
-		checkRoundTrip(t, pftest.NumberedModel(pftest.RandomBytes(r, r.IntN(1200))))
+		checkRoundTrip(t, readback.NumberedModel(readback.RandomBytes(r, r.IntN(1200))))
 	}
 }
 
 func FuzzWrite(f *testing.F) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for n := range 8 {
-		f.Add(pftest.RandomBytes(r, n*100))
+		f.Add(readback.RandomBytes(r, n*100))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		tr := pftest.NumberedModel(data)
+		tr := readback.NumberedModel(data)
 		checkRoundTrip(t, tr)
 		names := slices.Clone(tr.Syms.Names())
 		slices.Reverse(names)
-		if other := pftest.Model(data, names...); !bytes.Equal(encode(t, pftest.Model(data)), encode(t, other)) {
+		if other := readback.Model(data, names...); !bytes.Equal(encode(t, readback.Model(data)), encode(t, other)) {
 			t.Fatal("the numbers of symbols make a difference")
 		}
 	})
@@ -308,7 +308,7 @@ func TestStrings(t *testing.T) {
 	} {
 		q := quote(s)
 		var got string
-		if err := json.Unmarshal([]byte(q), &got); err != nil || got != pftest.Valid(s) {
+		if err := json.Unmarshal([]byte(q), &got); err != nil || got != readback.Valid(s) {
 			t.Errorf("%q is written as %s: %q, %v", s, q, got, err)
 		}
 		if strings.Contains(strings.ReplaceAll(q, `\\`, ""), `\ud`) {
@@ -364,12 +364,12 @@ func TestEveryWriteIsChecked(t *testing.T) {
 }
 
 func TestTraceProcessorAgrees(t *testing.T) {
-	processor := pftest.Processor(t)
+	processor := readback.Processor(t)
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 8 {
-		tr := pftest.NumberedModel(pftest.RandomBytes(r, 1500))
+		tr := readback.NumberedModel(readback.RandomBytes(r, 1500))
 		data := encode(t, tr)
-		pftest.CheckImport(t, processor, data)
+		readback.CheckImport(t, processor, data)
 		f := decode(t, data)
 		var want []string
 		for _, e := range f.TraceEvents {
@@ -377,13 +377,13 @@ func TestTraceProcessorAgrees(t *testing.T) {
 				want = append(want, fmt.Sprintf("%d,%d,%d,%d", e.PID, e.TID, e.start, e.dur))
 			}
 		}
-		pftest.CheckRows(t, processor, data, `SELECT p.pid, t.tid, s.ts, s.dur FROM slice s
+		readback.CheckRows(t, processor, data, `SELECT p.pid, t.tid, s.ts, s.dur FROM slice s
 JOIN thread_track tt ON s.track_id = tt.id JOIN thread t USING(utid) JOIN process p USING(upid)`, want)
 		want = nil
 		for _, a := range f.arrows(t) {
 			want = append(want, fmt.Sprintf("%d,%d,%d,%d", a.from.start, a.from.dur, a.to.start, a.to.dur))
 		}
-		pftest.CheckRows(t, processor, data, `SELECT o.ts AS a, o.dur AS b, i.ts AS c, i.dur AS d
+		readback.CheckRows(t, processor, data, `SELECT o.ts AS a, o.dur AS b, i.ts AS c, i.dur AS d
 FROM flow JOIN slice o ON o.id = slice_out JOIN slice i ON i.id = slice_in`, want)
 	}
 }

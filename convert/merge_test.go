@@ -16,7 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/perfetto"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/testkit/pftest"
+	"github.com/sgtrace/sgtrace/testkit/readback"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
@@ -318,7 +318,7 @@ func TestMergeIsDeterministic(t *testing.T) {
 		return b.Bytes()
 	}
 	want := write(names)
-	if _, err := pftest.Decode(want); err != nil {
+	if _, err := readback.Decode(want); err != nil {
 		t.Fatal(err)
 	}
 	slices.Reverse(names)

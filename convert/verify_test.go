@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/testkit/pftest"
+	"github.com/sgtrace/sgtrace/testkit/readback"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A file that is not what was written gets no name, and leaves what had it alone.
 func TestVerifiedOutputsAppearOnlyIfTheyAreEqual(t *testing.T) {
-	model := pftest.Model(bytes.Repeat([]byte("a model with some events in it"), 40))
+	model := readback.Model(bytes.Repeat([]byte("a model with some events in it"), 40))
 	for _, name := range []string{"out.pftrace", "out.pftrace.gz", "out.json", "out.json.gz"} {
 		t.Run(name, func(t *testing.T) {
 			name := filepath.Join(t.TempDir(), name)

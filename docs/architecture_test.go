@@ -121,8 +121,7 @@ var layers = []layer{
 		may:    []string{"golden/...", "chrometrace/...", "otlpjson", "request/spantable", "request/...", "profile", "trace", "analyze/table", "testkit/testinput"},
 		reason: "tests of every package above the formats use it, so that it imports none of these; exports bring SQLite and Parquet, which take long to link"},
 	{of: []string{"testkit/testexport"}, may: []string{"golden/nsys", "golden/torch", "testkit/testset", "nsysexport/...", "profile", "trace"}, reason: "tests above the formats use it for exports"},
-	{of: []string{"testkit/pftest"}, may: []string{"perfetto/reader", "trace"}, reason: "it shares no code with the writers"},
-	{of: []string{"testkit/..."}, reason: "it starts or damages what tests give it, and knows nothing of it"},
+	{of: []string{"testkit/readback"}, may: []string{"perfetto/reader", "trace"}, reason: "it shares no code with the writers, and knows nothing of what it runs"},
 }
 
 // forTests are packages that only tests may import, and each other.

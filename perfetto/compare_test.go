@@ -6,14 +6,14 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/testkit/pftest"
+	"github.com/sgtrace/sgtrace/testkit/readback"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // compare fails the test where got is not what tr says.
-func compare(t testing.TB, tr *trace.Trace, got *pftest.Trace) {
+func compare(t testing.TB, tr *trace.Trace, got *readback.Trace) {
 	t.Helper()
-	c := comparison{TB: t, tr: tr, got: got, slices: make([]*pftest.Slice, len(tr.Slices))}
+	c := comparison{TB: t, tr: tr, got: got, slices: make([]*readback.Slice, len(tr.Slices))}
 	c.check("numbers of things", 0,
 		[]int{len(got.Tracks), len(got.Slices), len(got.Instants), len(got.Samples), len(got.Flows), len(got.Attributes)},
 		[]int{len(tr.Tracks) - 1, len(tr.Slices) - 1, len(tr.Instants), len(tr.Samples), len(tr.Flows), len(tr.Attributes)})
@@ -21,7 +21,7 @@ func compare(t testing.TB, tr *trace.Trace, got *pftest.Trace) {
 		c.check("clock", 0, got.Start, int64(from))
 	}
 	for i, a := range tr.Attributes {
-		c.check("attribute", i, got.Attributes[i], pftest.Attribute{Key: a.Key, Value: pftest.Valid(a.Value)})
+		c.check("attribute", i, got.Attributes[i], readback.Attribute{Key: a.Key, Value: readback.Valid(a.Value)})
 	}
 	c.tracks()
 	c.intervals()
@@ -32,8 +32,8 @@ func compare(t testing.TB, tr *trace.Trace, got *pftest.Trace) {
 type comparison struct {
 	testing.TB
 	tr     *trace.Trace
-	got    *pftest.Trace
-	slices []*pftest.Slice // by their ids in tr; the first is nil
+	got    *readback.Trace
+	slices []*readback.Slice // by their ids in tr; the first is nil
 }
 
 func (c *comparison) check(what string, i int, got, want any) {
@@ -43,7 +43,7 @@ func (c *comparison) check(what string, i int, got, want any) {
 	}
 }
 
-func (c *comparison) name(s trace.Sym) string { return pftest.Valid(c.tr.Syms.Name(s)) }
+func (c *comparison) name(s trace.Sym) string { return readback.Valid(c.tr.Syms.Name(s)) }
 
 func (c *comparison) tracks() {
 	for i, got := range c.got.Tracks {
@@ -85,7 +85,7 @@ func (c *comparison) intervals() {
 		parents[id] = parent
 		c.check("slice", id,
 			[]any{got.Track.UUID, got.Name, got.Cat, got.Start, got.Dur, got.Correlation, got.Args},
-			[]any{uint64(s.Track), c.name(s.Name), c.name(s.Cat), int64(s.Time), s.Dur, c.name(about.ID), pftest.Args(c.tr, s.Args, about.Args)})
+			[]any{uint64(s.Track), c.name(s.Name), c.name(s.Cat), int64(s.Time), s.Dur, c.name(about.ID), readback.Args(c.tr, s.Args, about.Args)})
 		c.check("parent of slice", id, got.Parent == c.slices[parent], true)
 	}
 }
@@ -97,7 +97,7 @@ func (c *comparison) points() {
 		got := c.got.Instants[i]
 		c.check("instant", i,
 			[]any{got.Track.UUID, got.Name, got.Time, got.Args},
-			[]any{uint64(want.Track), c.name(want.Name), int64(want.Time), pftest.Args(c.tr, want.Args, 0)})
+			[]any{uint64(want.Track), c.name(want.Name), int64(want.Time), readback.Args(c.tr, want.Args, 0)})
 		around := trace.SliceID(0)
 		for id := 1; id < len(c.tr.Slices); id++ {
 			if s := c.tr.Slices[id]; s.Track == want.Track && s.Time <= want.Time && want.Time < s.End() {
@@ -117,7 +117,7 @@ func (c *comparison) points() {
 func (c *comparison) arrows() {
 	for i, f := range c.tr.Flows {
 		from, to := c.tr.Slices[f.From], c.tr.Slices[f.To]
-		want := pftest.Flow{ID: uint64(i + 1), From: c.slices[f.From], To: c.slices[f.To]}
+		want := readback.Flow{ID: uint64(i + 1), From: c.slices[f.From], To: c.slices[f.To]}
 		// See the comment on flows for what Perfetto must draw backward.
 		if to.Time < from.Time || to.Time == from.Time && f.To < f.From && to.Dur == 0 {
 			want.From, want.To = want.To, want.From

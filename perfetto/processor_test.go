@@ -5,18 +5,18 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/testkit/pftest"
+	"github.com/sgtrace/sgtrace/testkit/readback"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // The real importer has nothing to complain about and sees what the model says.
 func TestTraceProcessorAgrees(t *testing.T) {
-	processor := pftest.Processor(t)
+	processor := readback.Processor(t)
 	r := rand.New(rand.NewPCG(9, 10))
 	for range 8 {
-		tr := pftest.Model(pftest.RandomBytes(r, 1500))
+		tr := readback.Model(readback.RandomBytes(r, 1500))
 		data := encode(t, tr)
-		pftest.CheckImport(t, processor, data)
+		readback.CheckImport(t, processor, data)
 		askIntervals(t, processor, tr, data)
 		askArrows(t, processor, tr, data)
 	}
@@ -31,13 +31,13 @@ func askIntervals(t *testing.T, processor string, tr *trace.Trace, data []byte) 
 	for _, i := range tr.Instants { // to trace_processor, slices of no duration
 		want = append(want, fmt.Sprintf("%d,%d,0,%d", i.Track, i.Time, i.Time))
 	}
-	pftest.CheckRows(t, processor, data, `SELECT extract_arg(t.source_arg_set_id, 'trace_id') AS uuid, s.ts, s.dur, to_realtime(s.ts) AS wall
+	readback.CheckRows(t, processor, data, `SELECT extract_arg(t.source_arg_set_id, 'trace_id') AS uuid, s.ts, s.dur, to_realtime(s.ts) AS wall
 FROM slice s JOIN track t ON s.track_id = t.id`, want)
 }
 
 func askArrows(t *testing.T, processor string, tr *trace.Trace, data []byte) {
 	t.Helper()
-	got, err := pftest.Decode(data)
+	got, err := readback.Decode(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func askArrows(t *testing.T, processor string, tr *trace.Trace, data []byte) {
 	for _, f := range got.Flows {
 		want = append(want, fmt.Sprintf("%d,%d,%d,%d,%d,%d", f.From.Track.UUID, f.From.Start, f.From.Dur, f.To.Track.UUID, f.To.Start, f.To.Dur))
 	}
-	pftest.CheckRows(t, processor, data, `SELECT extract_arg(tf.source_arg_set_id, 'trace_id') AS a, f.ts AS b, f.dur AS c,
+	readback.CheckRows(t, processor, data, `SELECT extract_arg(tf.source_arg_set_id, 'trace_id') AS a, f.ts AS b, f.dur AS c,
 extract_arg(tt.source_arg_set_id, 'trace_id') AS d, s.ts AS e, s.dur AS f
 FROM flow JOIN slice f ON f.id = slice_out JOIN track tf ON f.track_id = tf.id
 JOIN slice s ON s.id = slice_in JOIN track tt ON s.track_id = tt.id`, want)

@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/testkit/pftest"
+	"github.com/sgtrace/sgtrace/testkit/readback"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -39,7 +39,7 @@ func TestFrequentNamesAreShort(t *testing.T) {
 		}
 		tr := b.Finish()
 		data := encode(t, tr)
-		got, err := pftest.Decode(data)
+		got, err := readback.Decode(data)
 		if err != nil {
 			t.Fatal(err)
 		}

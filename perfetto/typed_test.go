@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/testkit/pftest"
+	"github.com/sgtrace/sgtrace/testkit/readback"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -82,18 +82,18 @@ func TestTypedArgumentsComeBack(t *testing.T) {
 
 // trace_processor makes the same of typed arguments as of others.
 func TestTypedArgumentsImport(t *testing.T) {
-	processor := pftest.Processor(t)
+	processor := readback.Processor(t)
 	tr := typedModel(typedNames())
 	data := encode(t, tr)
-	pftest.CheckImport(t, processor, data)
+	readback.CheckImport(t, processor, data)
 	var want []string
 	for i := 1; i < len(tr.Slices); i++ {
-		args := pftest.Args(tr, tr.Slices[i].Args, 0)
+		args := readback.Args(tr, tr.Slices[i].Args, 0)
 		for _, name := range slices.Sorted(maps.Keys(args)) {
 			want = append(want, rowsOf(fmt.Sprintf("%d,debug.%s", tr.Slices[i].Time, name), "debug."+name, args[name])...)
 		}
 	}
-	pftest.CheckRows(t, processor, data, `SELECT s.ts || ',' || key || ',' || flat_key || ',' || value_type || ',' ||
+	readback.CheckRows(t, processor, data, `SELECT s.ts || ',' || key || ',' || flat_key || ',' || value_type || ',' ||
 coalesce(string_value, int_value, real_value) AS row FROM slice s JOIN args USING (arg_set_id)`, want)
 }
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/testkit/pftest"
+	"github.com/sgtrace/sgtrace/testkit/readback"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -28,9 +28,9 @@ func encode(t testing.TB, tr *trace.Trace) []byte {
 	return b.Bytes()
 }
 
-func roundTrip(t testing.TB, tr *trace.Trace) *pftest.Trace {
+func roundTrip(t testing.TB, tr *trace.Trace) *readback.Trace {
 	t.Helper()
-	got, err := pftest.Decode(encode(t, tr))
+	got, err := readback.Decode(encode(t, tr))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,9 +40,9 @@ func roundTrip(t testing.TB, tr *trace.Trace) *pftest.Trace {
 func TestRandomModelsComeBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 1500 {
-		tr := pftest.Model(pftest.RandomBytes(r, r.IntN(1200)))
+		tr := readback.Model(readback.RandomBytes(r, r.IntN(1200)))
 		data := encode(t, tr)
-		got, err := pftest.Decode(data)
+		got, err := readback.Decode(data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,10 +84,10 @@ func TestCoresDoNotMatter(t *testing.T) {
 func FuzzWrite(f *testing.F) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for n := range 8 {
-		f.Add(pftest.RandomBytes(r, n*100))
+		f.Add(readback.RandomBytes(r, n*100))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		tr := pftest.Model(data)
+		tr := readback.Model(data)
 		compare(t, tr, roundTrip(t, tr))
 		whole := encode(t, tr)
 		for _, rows := range []int{1, 1 + len(data)%7, 1 << 20} {
@@ -97,7 +97,7 @@ func FuzzWrite(f *testing.F) {
 		}
 		names := slices.Clone(tr.Syms.Names())
 		slices.Reverse(names)
-		if !bytes.Equal(whole, encode(t, pftest.Model(data, names...))) {
+		if !bytes.Equal(whole, encode(t, readback.Model(data, names...))) {
 			t.Fatal("the numbers of symbols make a difference")
 		}
 	})
@@ -203,7 +203,7 @@ func TestUnrepeatedTextIsNotInterned(t *testing.T) {
 	if n, want := bytes.Count(data, []byte("bytes long or so")), maxValues*(3+1+2*2); n != want {
 		t.Errorf("%d texts, want %d", n, want)
 	}
-	got, err := pftest.Decode(data)
+	got, err := readback.Decode(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,11 +214,11 @@ func TestUnrepeatedTextIsNotInterned(t *testing.T) {
 func TestSymbolNumbersDoNotMatter(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 50 {
-		data := pftest.RandomBytes(r, 600)
-		tr := pftest.Model(data)
+		data := readback.RandomBytes(r, 600)
+		tr := readback.Model(data)
 		first := slices.Clone(tr.Syms.Names())
 		r.Shuffle(len(first), func(i, j int) { first[i], first[j] = first[j], first[i] })
-		if !bytes.Equal(encode(t, tr), encode(t, pftest.Model(data, first...))) {
+		if !bytes.Equal(encode(t, tr), encode(t, readback.Model(data, first...))) {
 			t.Fatal("the same trace with other symbol numbers is written differently")
 		}
 	}

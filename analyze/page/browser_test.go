@@ -10,7 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
-	"github.com/sgtrace/sgtrace/testkit/programs"
+	"github.com/sgtrace/sgtrace/testkit/readback"
 
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -18,7 +18,7 @@ import (
 )
 
 // browser is the one that all tests share; nil until the first one needs it.
-var browser *programs.Browser
+var browser *readback.Browser
 
 func TestMain(m *testing.M) {
 	code := m.Run()
@@ -32,14 +32,14 @@ func TestMain(m *testing.M) {
 
 // browse opens a new page, and tells how to show a report there. Without a browser the
 // test is skipped, visibly.
-func browse(t *testing.T) (b *programs.Browser, open func(Page)) {
+func browse(t *testing.T) (b *readback.Browser, open func(Page)) {
 	t.Helper()
-	path, err := programs.FindChromium()
+	path, err := readback.FindChromium()
 	if err != nil {
 		t.Skip(err)
 	}
 	if browser == nil {
-		browser, err = programs.StartChromium(path)
+		browser, err = readback.StartChromium(path)
 		must(t, err)
 	}
 	b = browser
@@ -70,7 +70,7 @@ func must(t *testing.T, err error) {
 }
 
 // eval returns what an expression of JavaScript is in the page.
-func eval[T any](t *testing.T, b *programs.Browser, format string, args ...any) (v T) {
+func eval[T any](t *testing.T, b *readback.Browser, format string, args ...any) (v T) {
 	t.Helper()
 	must(t, b.Eval(fmt.Sprintf(format, args...), &v))
 	return v

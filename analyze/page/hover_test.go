@@ -7,14 +7,14 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/testkit/programs"
+	"github.com/sgtrace/sgtrace/testkit/readback"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // pointEverywhere moves the pointer over all charts of the page and returns what is wrong: dots
 // that are not on the curve of their color, or not in the panel that the tip names, and tips
 // with another number of values than there are dots in that panel.
-func pointEverywhere(t *testing.T, b *programs.Browser) (shown int, wrong []string) {
+func pointEverywhere(t *testing.T, b *readback.Browser) (shown int, wrong []string) {
 	t.Helper()
 	type seen struct {
 		Shown int

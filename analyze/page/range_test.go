@@ -18,20 +18,20 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
-	"github.com/sgtrace/sgtrace/testkit/programs"
+	"github.com/sgtrace/sgtrace/testkit/readback"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // chooseRange opens a range of time by the address of the page.
-func chooseRange(t *testing.T, b *programs.Browser, from, to trace.Time) {
+func chooseRange(t *testing.T, b *readback.Browser, from, to trace.Time) {
 	t.Helper()
 	text := func(at trace.Time) string { return time.Unix(0, int64(at)).UTC().Format("2006-01-02T15:04:05.000000Z") }
 	must(t, b.Eval(fmt.Sprintf(`location.hash = "#from=%s&to=%s"; new Promise(r => setTimeout(r, 50))`, text(from), text(to)), nil))
 }
 
 // numbersOf are the numbers below a figure: the cells of each row, by the name of the row.
-func numbersOf(t *testing.T, b *programs.Browser, figure string) map[string]string {
+func numbersOf(t *testing.T, b *readback.Browser, figure string) map[string]string {
 	t.Helper()
 	return eval[map[string]string](t, b, `Object.fromEntries(Array.from(document.getElementById(%q).querySelectorAll(".numbers tbody tr"),
 		r => [r.cells[0].textContent, Array.from(r.cells).slice(1).map(c => c.textContent).join(" ")]))`, figure)
@@ -229,7 +229,7 @@ func TestWaitsOfARangeInBrowser(t *testing.T) {
 }
 
 // tileIn is the value and the detail of a tile.
-func tileIn(t *testing.T, b *programs.Browser, name string) string {
+func tileIn(t *testing.T, b *readback.Browser, name string) string {
 	t.Helper()
 	return eval[string](t, b, `(() => {
 		const tile = Array.from(document.querySelectorAll(".tiles li")).find(e => e.querySelector(".name").textContent === %q);

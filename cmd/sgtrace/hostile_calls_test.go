@@ -112,12 +112,11 @@ func checkCalls(t *testing.T, what, calls, bait string, writable ...string) {
 // list says, and nowhere else.
 func TestImports(t *testing.T) {
 	allowed := map[string]string{
-		"cmd/sgtrace/internal/live net":       "sgtrace open hands one file to the viewer, on the loopback address",
-		"cmd/sgtrace/internal/live net/http":  "",
-		"cmd/sgtrace/internal/live net/url":   "",
-		"cmd/sgtrace/internal/live os/exec":   "sgtrace open starts the browser of whoever sits in front of the machine",
-		"testkit/pftest os/exec":               "for tests: Perfetto's own importer",
-		"testkit/programs os/exec":             "for tests: a browser, and SQL engines",
+		"cmd/sgtrace/internal/live net":        "sgtrace open hands one file to the viewer, on the loopback address",
+		"cmd/sgtrace/internal/live net/http":   "",
+		"cmd/sgtrace/internal/live net/url":    "",
+		"cmd/sgtrace/internal/live os/exec":    "sgtrace open starts the browser of whoever sits in front of the machine",
+		"testkit/readback os/exec":             "for tests: Perfetto's own importer, a browser, and SQL engines",
 		"nsysexport os/exec":                   "nsys export, of a report that you name",
 		"cmd/sgtrace/internal/screen os/exec":  "the pager of whoever reads on a terminal",
 		"internal/sqlitefile net/url":          "the address of a file, as SQLite wants it",

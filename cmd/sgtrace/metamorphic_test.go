@@ -17,7 +17,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/golden"
 	"github.com/sgtrace/sgtrace/golden/simulator"
-	"github.com/sgtrace/sgtrace/testkit/pftest"
+	"github.com/sgtrace/sgtrace/testkit/readback"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
@@ -154,7 +154,7 @@ func TestShiftedClocks(t *testing.T) {
 // drawingOf is a Perfetto file as text, with times shifted.
 func drawingOf(t *testing.T, file string, shift int64) string {
 	t.Helper()
-	tr, err := pftest.Decode([]byte(file))
+	tr, err := readback.Decode([]byte(file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func TestPartsOfADump(t *testing.T) {
 // of what is equal in time.
 func unordered(t *testing.T, file string) string {
 	t.Helper()
-	tr, err := pftest.Decode([]byte(file))
+	tr, err := readback.Decode([]byte(file))
 	if err != nil {
 		t.Fatal(err)
 	}

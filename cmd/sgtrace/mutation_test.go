@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/testkit/pftest"
+	"github.com/sgtrace/sgtrace/testkit/readback"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
@@ -267,11 +267,11 @@ func checkWhole(t *testing.T, ext string, data []byte) {
 			t.Errorf("no JSON: %.100q", data)
 		}
 	case ".pftrace":
-		if _, err := pftest.Decode(data); err != nil {
+		if _, err := readback.Decode(data); err != nil {
 			t.Error(err)
 		}
-		if processor := pftest.FindProcessor(); processor != "" {
-			pftest.CheckImport(t, processor, data)
+		if processor := readback.FindProcessor(); processor != "" {
+			readback.CheckImport(t, processor, data)
 		}
 	}
 }

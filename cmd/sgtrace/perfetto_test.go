@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/testkit/pftest"
+	"github.com/sgtrace/sgtrace/testkit/readback"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
@@ -45,7 +45,7 @@ var timelines = []string{
 }
 
 func TestTimelinesImport(t *testing.T) {
-	processor := pftest.Processor(t)
+	processor := readback.Processor(t)
 	dir := recordedOf(t, 1, 60)
 	mustRun(t, dir, "extract . -o dataset")
 	rows, err := csv.NewReader(strings.NewReader(mustRun(t, dir, "requests --format csv otel.jsonl").out)).ReadAll()
@@ -65,7 +65,7 @@ func TestTimelinesImport(t *testing.T) {
 
 // Names that do harm elsewhere do none here.
 func TestHostileNamesImport(t *testing.T) {
-	processor := pftest.Processor(t)
+	processor := readback.Processor(t)
 	dir := t.TempDir()
 	writeHostile(t, dir)
 	importsOf(t, processor, dir, []string{"merge", "otel.jsonl", "rank.json", "--requests", "all", "--keep-secrets"})
@@ -74,7 +74,7 @@ func TestHostileNamesImport(t *testing.T) {
 // Every file among the shared data that can be drawn is imported, alone and with the others
 // in its folder.
 func TestSharedDataImports(t *testing.T) {
-	processor := pftest.Processor(t)
+	processor := readback.Processor(t)
 	root := testinput.Shared(t, "data")
 	drawn := 0
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -127,15 +127,15 @@ func checkImported(t *testing.T, processor, file string, numbers []string) {
 	for i := range n {
 		n[i], _ = strconv.Atoi(numbers[i])
 	}
-	want := pftest.Import{Slices: n[0] + n[1], Samples: n[2], Arrows: n[3], Tracks: n[4]}
+	want := readback.Import{Slices: n[0] + n[1], Samples: n[2], Arrows: n[3], Tracks: n[4]}
 	if filepath.Ext(file) == ".pftrace" {
-		decoded, err := pftest.Decode(readFile(t, file))
+		decoded, err := readback.Decode(readFile(t, file))
 		if err != nil {
 			t.Fatal(err)
 		}
 		want.Tracks = decoded.Shown()
 	}
-	if got, err := pftest.ImportFile(processor, file); err != nil || got != want {
+	if got, err := readback.ImportFile(processor, file); err != nil || got != want {
 		t.Errorf("%s: trace_processor has %+v, written are %+v; %v", file, got, want, err)
 	}
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/live"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/testkit/pftest"
-	"github.com/sgtrace/sgtrace/testkit/programs"
+	"github.com/sgtrace/sgtrace/testkit/readback"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
@@ -28,7 +27,7 @@ const engineAddr, uiAddr = "127.0.0.1:9001", "127.0.0.1:10000"
 // A viewer is Perfetto's page in a browser.
 type viewer struct {
 	t         *testing.T
-	browser   *programs.Browser
+	browser   *readback.Browser
 	processor string
 	stop      func() // the engine
 }
@@ -40,14 +39,14 @@ func viewed(t *testing.T) *viewer {
 	if dist == "" {
 		t.Skip("no $SGTRACE_PERFETTO_UI, the folder of a built Perfetto UI: timelines are not opened in it")
 	}
-	processor := pftest.Processor(t)
-	path, err := programs.FindChromium()
+	processor := readback.Processor(t)
+	path, err := readback.FindChromium()
 	if err != nil {
 		t.Skip(err)
 	}
 	server := &http.Server{Addr: uiAddr, Handler: servePage(dist)}
 	go server.ListenAndServe()
-	b, err := programs.StartChromium(path)
+	b, err := readback.StartChromium(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/sgtrace/sgtrace/testkit/pftest"
+	"github.com/sgtrace/sgtrace/testkit/readback"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 
@@ -94,10 +94,10 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 func pfdump(ts *testscript.TestScript, _ bool, args []string) {
 	data, err := os.ReadFile(ts.MkAbs(args[0]))
 	ts.Check(err)
-	t, err := pftest.Decode(data)
+	t, err := readback.Decode(data)
 	ts.Check(err)
-	if processor := pftest.FindProcessor(); processor != "" {
-		_, err := pftest.ImportFile(processor, ts.MkAbs(args[0]))
+	if processor := readback.FindProcessor(); processor != "" {
+		_, err := readback.ImportFile(processor, ts.MkAbs(args[0]))
 		ts.Check(err)
 	}
 	_, err = fmt.Fprint(ts.Stdout(), t.Text())

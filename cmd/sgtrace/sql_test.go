@@ -14,22 +14,22 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/testkit/programs"
+	"github.com/sgtrace/sgtrace/testkit/readback"
 )
 
 // installed returns the engines that can be had; without any, the test skips.
-func installed(t *testing.T) (list []*programs.Engine) {
+func installed(t *testing.T) (list []*readback.SQLEngine) {
 	cache := os.Getenv("SGTRACE_SCALE")
 	if cache == "" {
 		t.Skip("$SGTRACE_SCALE is not set: 'make scale' sets it")
 	}
 	var missing error
-	for _, e := range programs.Engines() {
+	for _, e := range readback.SQLEngines() {
 		err := e.Install(t.Context(), cache)
 		switch {
 		case err == nil:
 			list = append(list, e)
-		case errors.Is(err, programs.ErrUnavailable):
+		case errors.Is(err, readback.ErrUnavailable):
 			missing = err
 		default:
 			t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/perfetto"
 	"github.com/sgtrace/sgtrace/request"
-	"github.com/sgtrace/sgtrace/testkit/pftest"
+	"github.com/sgtrace/sgtrace/testkit/readback"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -26,7 +26,7 @@ func simulated(t *testing.T, requests int) *request.Set {
 }
 
 // written draws a set and reads what becomes of it.
-func written(t *testing.T, set *request.Set, opt Options) *pftest.Trace {
+func written(t *testing.T, set *request.Set, opt Options) *readback.Trace {
 	t.Helper()
 	model := Layout(set, opt)
 	if err := trace.Validate(model); err != nil {
@@ -36,7 +36,7 @@ func written(t *testing.T, set *request.Set, opt Options) *pftest.Trace {
 	if err := perfetto.Write(&file, model); err != nil {
 		t.Fatal(err)
 	}
-	got, err := pftest.Decode(file.Bytes())
+	got, err := readback.Decode(file.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/request/spantable"
-	"github.com/sgtrace/sgtrace/testkit/pftest"
+	"github.com/sgtrace/sgtrace/testkit/readback"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -82,7 +82,7 @@ func checkEverySpanIsDrawn(t *testing.T, set *request.Set, model *trace.Trace) {
 	if err := perfetto.Write(&file, model); err != nil {
 		t.Fatal(err)
 	}
-	got, err := pftest.Decode(file.Bytes())
+	got, err := readback.Decode(file.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func checkEverySpanIsDrawn(t *testing.T, set *request.Set, model *trace.Trace) {
 type interval struct{ from, to int64 }
 
 // intervals counts the true intervals of the slices below the given group.
-func intervals(t *pftest.Trace, group string) map[interval]int {
+func intervals(t *readback.Trace, group string) map[interval]int {
 	n := map[interval]int{}
 	for _, s := range t.Slices {
 		if path := s.Track.Path(); !strings.HasPrefix(path, group) {
@@ -272,14 +272,14 @@ func TestCountersAgreeWithStages(t *testing.T) {
 
 // Perfetto's own importer has nothing to complain about.
 func TestTraceProcessor(t *testing.T) {
-	processor := pftest.Processor(t)
+	processor := readback.Processor(t)
 	eachDump(t, func(t *testing.T, load func() *request.Set) {
 		for _, view := range []View{ViewBoth, ViewThread, ViewRequest} {
 			var file bytes.Buffer
 			if err := perfetto.Write(&file, Layout(load(), Options{View: view})); err != nil {
 				t.Fatal(err)
 			}
-			pftest.CheckImport(t, processor, file.Bytes())
+			readback.CheckImport(t, processor, file.Bytes())
 		}
 	})
 }

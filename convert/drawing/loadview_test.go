@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
-	"github.com/sgtrace/sgtrace/testkit/pftest"
+	"github.com/sgtrace/sgtrace/testkit/readback"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -67,7 +67,7 @@ func TestLoadIsDrawn(t *testing.T) {
 	set := simulated(t, 200)
 	got := written(t, set, Options{})
 	sums, names := map[string]float64{}, map[string]bool{}
-	last := map[string]pftest.Sample{}
+	last := map[string]readback.Sample{}
 	for i := range got.Samples {
 		s := got.Samples[i]
 		path := s.Track.Path()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/perfetto"
-	"github.com/sgtrace/sgtrace/testkit/pftest"
+	"github.com/sgtrace/sgtrace/testkit/readback"
 	"github.com/sgtrace/sgtrace/trace"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -32,7 +32,7 @@ func randomModel(r *rand.Rand, size int) *trace.Trace {
 	for i := range data {
 		data[i] = byte(r.Uint32())
 	}
-	return pftest.Model(data)
+	return readback.Model(data)
 }
 
 // What the writers write is equal to the model, however hard that is to write.
@@ -89,7 +89,7 @@ func same(a, b any) bool { return reflect.DeepEqual(a, b) }
 
 // decoded is what an independent reader makes of a Perfetto file.
 func decoded(t *testing.T, file []byte) any {
-	all, err := pftest.Decode(file)
+	all, err := readback.Decode(file)
 	if err != nil {
 		t.Error(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/perfetto/reader"
-	"github.com/sgtrace/sgtrace/testkit/pftest"
+	"github.com/sgtrace/sgtrace/testkit/readback"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -46,7 +46,7 @@ var (
 )
 
 func TestDecode(t *testing.T) {
-	got, err := pftest.Decode(msg(1, start, 1, lane, 1, beginName, 1, endLane))
+	got, err := readback.Decode(msg(1, start, 1, lane, 1, beginName, 1, endLane))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestDecodeRefuses(t *testing.T) {
 		for _, p := range c.packets {
 			file = append(file, msg(1, p)...)
 		}
-		if _, err := pftest.Decode(file); err == nil || !strings.Contains(err.Error(), c.err) {
+		if _, err := readback.Decode(file); err == nil || !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: error %v, want one with %q", c.name, err, c.err)
 		}
 	}

@@ -1,4 +1,4 @@
-package programs
+package readback
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ var sameTables = []struct {
 
 // CheckTables asks for these views, whose statements are given, and compares them with what run
 // prints of the inputs: those that commands print that read dumps alone, or the others. It returns the differences.
-func (e *Engine) CheckTables(ctx context.Context, statements string, ofDumps bool, run func(command string) ([]byte, error)) (list []string, err error) {
+func (e *SQLEngine) CheckTables(ctx context.Context, statements string, ofDumps bool, run func(command string) ([]byte, error)) (list []string, err error) {
 	var queries, views, commands []string
 	for _, same := range sameTables {
 		if same.ofDumps == ofDumps {

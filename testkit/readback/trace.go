@@ -1,4 +1,4 @@
-package pftest
+package readback
 
 import (
 	"cmp"

@@ -1,7 +1,4 @@
-// Package programs drives other programs that tests compare with: a headless browser, by the
-// Chrome DevTools Protocol (chromium.go); and DuckDB and ClickHouse, the real ones, as npm has them. Both
-// run inside Node.js, so no server is started.
-package programs
+package readback
 
 import (
 	"bytes"
@@ -18,8 +15,8 @@ import (
 // ErrUnavailable says that an engine cannot be had here: no Node.js, or no registry in reach.
 var ErrUnavailable = errors.New("the SQL engine is not available")
 
-// An Engine is a database that reads Parquet files.
-type Engine struct {
+// An SQLEngine is a database that reads Parquet files.
+type SQLEngine struct {
 	Dialect string // as 'sgtrace sql --dialect' calls it
 	pkg     string // of npm
 	script  []byte
@@ -33,16 +30,16 @@ var duckdb []byte
 //go:embed clickhouse.cjs
 var clickhouse []byte
 
-// Engines returns the engines, not installed.
-func Engines() []*Engine {
-	return []*Engine{
+// SQLEngines returns the engines, not installed.
+func SQLEngines() []*SQLEngine {
+	return []*SQLEngine{
 		{Dialect: "duckdb", pkg: "@duckdb/node-api@1.5.6-r.1", script: duckdb, file: "duckdb.mjs"},
 		{Dialect: "clickhouse", pkg: "chdb@3.4.0", script: clickhouse, file: "clickhouse.cjs"},
 	}
 }
 
 // Install gets the engine into a folder below cache, unless it is there.
-func (e *Engine) Install(ctx context.Context, cache string) error {
+func (e *SQLEngine) Install(ctx context.Context, cache string) error {
 	e.cache = filepath.Join(cache, e.Dialect)
 	done := filepath.Join(e.cache, "installed "+filepath.Base(e.pkg))
 	if _, err := os.Stat(done); err != nil {
@@ -73,7 +70,7 @@ type Result struct {
 }
 
 // Query runs statements, such as those that make views, and then queries.
-func (e *Engine) Query(ctx context.Context, statements string, queries ...string) ([]*Result, error) {
+func (e *SQLEngine) Query(ctx context.Context, statements string, queries ...string) ([]*Result, error) {
 	in, err := json.Marshal(map[string]any{"statements": statements, "queries": queries})
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package programs
+package readback
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ func TestEngines(t *testing.T) {
 	if cache == "" {
 		t.Skip("$SGTRACE_SCALE is not set: 'make scale' sets it")
 	}
-	for _, e := range Engines() {
+	for _, e := range SQLEngines() {
 		t.Run(e.Dialect, func(t *testing.T) {
 			if err := e.Install(t.Context(), cache); errors.Is(err, ErrUnavailable) {
 				t.Skip(err)
