@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze/telemetry"
-
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )

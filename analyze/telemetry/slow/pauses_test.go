@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
-
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 )
 
 // A busyLog is the log of a server that decodes 64 requests, with a line every second and a prefill every three.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
-
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/serverlog"
 	"github.com/sgtrace/sgtrace/profile/recorder"

@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
-
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/series"
 )
 
