@@ -3,8 +3,6 @@ package finders
 import (
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
-	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/collective"
@@ -18,6 +16,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -29,6 +29,8 @@ import (
 var consequences = []finding.Consequence{
 	{Cause: finding.Errors, CauseSubkind: requests.GivenUp, Effect: finding.Load, Subkinds: []string{""}, Later: true, Enough: askAgain},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Load, Subkinds: []string{"", finding.Waits, slow.Demand}, AtPlaces: true, Around: true},
+	{Cause: finding.Lifecycle, CauseSubkind: failed.Restarted, Effect: finding.Change, Subkinds: []string{finding.CachedTokens}, Enough: withEmptyCache, Costs: true},
+	{Cause: finding.Lifecycle, CauseSubkind: failed.Restarted, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Around: true, Enough: there, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Start, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Stop, Effect: finding.Load, Subkinds: []string{"", finding.Waits, slow.Demand}, AtPlaces: true, Around: true, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Imbalance, Subkinds: []string{""}},
@@ -178,8 +180,16 @@ func asTheClock(slower, clock *finding.Finding) bool {
 // it is over.
 func since(longer, of *finding.Finding) bool {
 	const soon = trace.Time(60e9) // a request counts when it ends
-	return of.Since != 0 && longer.Since >= of.Since-longer.Within-of.Within-soon && (of.Until == 0 || longer.Since <= of.Until+soon)
+	return of.Since != 0 && of.Subkind != failed.Silent && longer.Since >= of.Since-longer.Within-of.Within-soon && (of.Until == 0 || longer.Since <= of.Until+soon)
 }
+
+// withEmptyCache reports whether fewer tokens are cached for a restart: there, and as soon as the server has requests.
+func withEmptyCache(cached, restart *finding.Finding) bool {
+	return there(cached, restart) && since(cached, restart)
+}
+
+// there reports whether something is at the place of another finding, and nowhere else.
+func there(f, of *finding.Finding) bool { return f.At.Scope == place.OneRank && of.At.Overlaps(&f.At) }
 
 // asTheHost reports whether what runs on a host, and nowhere else, may be slower for what the host is short of:
 // since about when a scrape saw that first.

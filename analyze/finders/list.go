@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
-	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
@@ -23,6 +21,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
@@ -146,6 +146,8 @@ var All = []Finder{
 		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs(failed.Cluster)},
 	{finding.Lifecycle, "servers that a router took out, or that did not answer it, as its log has it", Logs,
 		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs(failed.Routing)},
+	{finding.Lifecycle, "servers that were started again, as only their counters tell, and servers that have no scrapes while others have", Logs,
+		finding.Warning, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "metrics.timeline"}, ofLogs(failed.Restarts)},
 	{finding.Imbalance, "a DP rank, or a server, that has more than its share of the load, as logs have it", Logs,
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--by-rank", "--table", "logs.ranks"}, ofLogs(slow.Imbalances)},
 	{finding.Change, "a scheduler that stood still while it had requests in its batch, and what it did meanwhile: it wrote a profile, loaded weights, or collected garbage, as logs have it", Logs,

@@ -1,0 +1,271 @@
+package failed
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+const (
+	// Restarted is the subkind of findings of servers that were started again, the word that package lifecycle has for
+	// it, too: what follows from it is the same.
+	Restarted = "restart"
+	// Silent is the subkind of findings of servers that answer no scrapes while others do.
+	Silent = "silent"
+)
+
+// A scrape is what became of the counters of a server from the scrape before.
+type scrape struct {
+	before, at trace.Time
+	fell       map[string]bool // families whose counters fell
+	held       bool            // one did not
+	value      float64         // of the largest that fell, before and after
+	now        float64
+	name       string // of it
+}
+
+// A life is how the scrapes of a server went.
+type life struct {
+	server  int32
+	scrapes []scrape // in order
+	usual   trace.Time
+}
+
+// Restarts finds servers that were started again as only their counters tell, and those that answer no scrapes while
+// others do.
+func Restarts(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
+	check := finding.Check{What: "servers that began anew in metrics", Of: "scrape", Needed: 2}
+	var lives []life
+	for server := range l.Set.Servers {
+		if x := lived(l, int32(server)); len(x.scrapes) > 0 {
+			lives = append(lives, x)
+			check.N = max(check.N, len(x.scrapes)+1)
+		}
+	}
+	if len(lives) == 0 {
+		check.Reason = "no metrics have counters of several scrapes"
+		return nil, check
+	}
+	var again, silent []finding.Finding
+	for i := range lives {
+		if f, ok := lives[i].restarts(l); ok {
+			again = append(again, f)
+		}
+		if f, ok := lives[i].silence(l, lives); ok {
+			silent = append(silent, f)
+		}
+	}
+	return append(asOne(again), silent...), check
+}
+
+// fewCounted is how many of something a server may have again soon after it began anew.
+const fewCounted = 10
+
+// lived compares the counters of a server from scrape to scrape. A server of which two sets of counts are scraped in turn
+// did not begin anew: a counter that soon has its old value again is none that fell.
+func lived(l *telemetry.Logged, server int32) life {
+	of := map[trace.Time]*scrape{}
+	for i := range l.Set.List {
+		x := &l.Set.List[i]
+		m := l.Set.Metric(x.Metric)
+		all := m.Kind == series.Bucket && math.IsInf(x.Most, 1)
+		if l.Set.Places[x.Place].Server != server || m.Kind != series.Counter && !all || strings.HasSuffix(m.Name, "_sum") {
+			continue // a sum of seconds may soon be larger than ever: what waited for the start has waited long
+		}
+		var samples [3]series.Sample // the last ones
+		n := 0
+		compare := func(old, s, next series.Sample) {
+			if s.Time <= old.Time {
+				return
+			}
+			e := order.Memo(of, s.Time, func() *scrape { return &scrape{before: old.Time, at: s.Time, fell: map[string]bool{}} })
+			e.before = max(e.before, old.Time)
+			switch {
+			case old.Value <= 0:
+			case s.Value < old.Value/2 && (next.Time == 0 || next.Value < old.Value):
+				e.fell[family(m.Name)] = true
+				if old.Value > e.value && !all {
+					e.value, e.now, e.name = old.Value, s.Value, m.Name
+				}
+			case old.Value > fewCounted:
+				e.held = true
+			}
+		}
+		for s := range l.Set.Each(i) {
+			samples[0], samples[1], samples[2] = samples[1], samples[2], s
+			if n++; n >= 3 {
+				compare(samples[0], samples[1], s)
+			}
+		}
+		if n >= 2 {
+			compare(samples[1], samples[2], series.Sample{})
+		}
+	}
+	x := life{server: server}
+	var gaps []float64
+	for _, e := range of {
+		x.scrapes = append(x.scrapes, *e)
+		gaps = append(gaps, float64(e.at-e.before))
+	}
+	slices.SortFunc(x.scrapes, func(a, b scrape) int { return int(max(-1, min(1, a.at-b.at))) })
+	x.usual = trace.Time(telemetry.Middle(gaps))
+	return x
+}
+
+// family is what several counters of one thing have in common in their names.
+func family(name string) string {
+	for _, end := range [...]string{"_total", "_bucket", "_count"} {
+		name = strings.TrimSuffix(name, end)
+	}
+	return name
+}
+
+// began reports whether all counters of a server began anew: one alone may have been reset by itself.
+func (s *scrape) began() bool { return len(s.fell) >= 2 && !s.held }
+
+// restarts tells when a server was started again.
+func (x *life) restarts(l *telemetry.Logged) (f finding.Finding, ok bool) {
+	var list []*scrape
+	away := trace.Time(0)
+	for i := range x.scrapes {
+		if s := &x.scrapes[i]; s.began() {
+			list, away = append(list, s), away+max(0, s.at-s.before-x.usual)
+		}
+	}
+	if len(list) == 0 {
+		return f, false
+	}
+	first, last := list[0], list[len(list)-1]
+	from, to, _ := l.Set.Bounds()
+	f = finding.Finding{Subkind: Restarted, At: x.place(l), Since: first.before, Until: last.at, Within: x.usual, Severity: finding.Warning, Confidence: finding.Certain,
+		Cost: max(least, min(1, float64(away)/max(1, float64(to-from))/float64(x.beside(l)))), Metric: finding.Metric{Name: "restarts", Before: math.NaN(), After: float64(len(list))}}
+	f.Brief = fmt.Sprintf("%s was started again", x.name(l))
+	f.Text = fmt.Sprintf("%s between %s and %s: all that it counts began anew", f.Brief, words.TimeOfDay(first.before), words.TimeOfDay(first.at))
+	if len(list) > 1 {
+		f.Text = fmt.Sprintf("%s %d times between %s and %s: all that it counts began anew", f.Brief, len(list), words.TimeOfDay(first.before), words.TimeOfDay(last.at))
+	}
+	for _, s := range list[:min(3, len(list))] {
+		if s.name != "" {
+			f.Evidence = append(f.Evidence, finding.Sentence("%s was %s at %s, and %s at %s", s.name, words.Thousands(int64(s.value)), words.TimeOfDay(s.before), words.Thousands(int64(s.now)), words.TimeOfDay(s.at)))
+		}
+		if 2*(s.at-s.before) > 3*x.usual {
+			f.Evidence = append(f.Evidence, finding.Sentence("it has no scrape between %s and %s, which are %s apart otherwise", words.TimeOfDay(s.before), words.TimeOfDay(s.at), words.Nearly(int64(x.usual))))
+		}
+		running, queued := x.level(l, series.Running, s.before), x.level(l, series.Queued, s.before)
+		if running+queued > 0 {
+			f.Evidence = append(f.Evidence, finding.Sentence("%s ran and %.0f waited on it at %s: what had not ended by then was lost", words.Counted(int(running), "request"), queued, words.TimeOfDay(s.before)))
+		}
+	}
+	return f, true
+}
+
+// silence tells since when a server has no scrapes while others have.
+func (x *life) silence(l *telemetry.Logged, all []life) (f finding.Finding, ok bool) {
+	const few = 3 // scrapes of others
+	answered := func(from, to trace.Time) (others int) {
+		for i := range all {
+			n := 0
+			for k := range all[i].scrapes {
+				if at := all[i].scrapes[k].at; at > from && at < to {
+					n++
+				}
+			}
+			if all[i].server != x.server && n >= few {
+				others++
+			}
+		}
+		return others
+	}
+	var from, to trace.Time
+	others, gaps := 0, 0
+	for i := range x.scrapes {
+		s := &x.scrapes[i]
+		if n := answered(s.before, s.at); !s.began() && s.at-s.before > few*x.usual && n > 0 {
+			if gaps++; from == 0 || s.at-s.before > to-from {
+				from, to, others = s.before, s.at, n
+			}
+		}
+	}
+	f = finding.Finding{Subkind: Silent, At: x.place(l), Confidence: finding.Certain, Severity: finding.Info, Metric: finding.Metric{Name: "scrapes", Before: math.NaN(), After: 0}}
+	last := x.scrapes[len(x.scrapes)-1].at
+	if n := answered(last, math.MaxInt64); n > 0 {
+		f.Severity, f.Since = finding.Warning, last
+		f.Text = fmt.Sprintf("%s has no scrapes since %s, while %s: nothing tells whether it ended, or was only not scraped", x.name(l), words.TimeOfDay(last), othersHave(n))
+		f.Evidence = append(f.Evidence, finding.Sentence("%.0f requests ran and %.0f waited on it at its last scrape", x.level(l, series.Running, last), x.level(l, series.Queued, last)))
+		return f, true
+	}
+	if gaps == 0 {
+		return f, false
+	}
+	f.Since, f.Until = from, to
+	f.Text = fmt.Sprintf("%s has no scrapes between %s and %s, while %s: what it counts went on, so that it was not started again", x.name(l), words.TimeOfDay(from), words.TimeOfDay(to), othersHave(others))
+	return f, true
+}
+
+func othersHave(n int) string {
+	if n == 1 {
+		return "1 other server has"
+	}
+	return fmt.Sprintf("%d other servers have", n)
+}
+
+// asOne makes one finding of restarts of several servers.
+func asOne(list []finding.Finding) []finding.Finding {
+	if len(list) < 2 {
+		return list
+	}
+	f := list[0]
+	f.At.Scope, f.Cost, f.Evidence = place.WholeRole, 0, nil
+	for i := range list {
+		x := &list[i]
+		f.Since, f.Until, f.Cost = min(f.Since, x.Since), max(f.Until, x.Until), min(1, f.Cost+x.Cost)
+		f.Evidence = append(append(f.Evidence, finding.Sentence("%s", x.Text)), x.Evidence...)
+	}
+	f.Metric.After = float64(len(list))
+	f.Brief = fmt.Sprintf("%d servers were started again", len(list))
+	f.Text = fmt.Sprintf("%s between %s and %s: all that they count began anew", f.Brief, words.TimeOfDay(f.Since), words.TimeOfDay(f.Until))
+	return []finding.Finding{f}
+}
+
+// level is a gauge of a server at a scrape, of all of its ranks.
+func (x *life) level(l *telemetry.Logged, m series.MetricID, at trace.Time) (sum float64) {
+	for i := range l.Set.List {
+		s := &l.Set.List[i]
+		if s.Metric != m || l.Set.Places[s.Place].Server != x.server {
+			continue
+		}
+		value := 0.0
+		for p := range l.Set.Each(i) {
+			if p.Time <= at {
+				value = p.Value
+			}
+		}
+		sum += value
+	}
+	return sum
+}
+
+func (x *life) name(l *telemetry.Logged) string { return telemetry.Host(&l.Set.Servers[x.server]) }
+
+func (x *life) place(l *telemetry.Logged) place.Location {
+	s := &l.Set.Servers[x.server]
+	return place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names)
+}
+
+// beside is how many servers there are.
+func (x *life) beside(l *telemetry.Logged) int {
+	seen := map[int32]bool{}
+	for i := range l.Ranks {
+		seen[l.Ranks[i].Server] = true
+	}
+	return max(1, len(seen))
+}

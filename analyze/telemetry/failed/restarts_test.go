@@ -1,0 +1,99 @@
+package failed
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A server that is started again counts from 0; one counter that falls, or scrapes that are missing, are no start.
+func TestRestarts(t *testing.T) {
+	const begin, step, n = 1787000000, 15, 40
+	// counted is what a counter of a server says at a scrape that is the k-th; false is no scrape.
+	type counted func(server, k int) (value float64, ok bool)
+	went := func(k int) float64 { return 1000 + 100*float64(k) }
+	on := func(_, k int) (float64, bool) { return went(k), true }
+	for _, test := range []struct {
+		name            string
+		requests, waits counted
+		want            []string
+		silent          bool
+	}{
+		{"all counters go on", on, on, nil, true},
+		{"all begin anew after 6 scrapes without an answer", func(server, k int) (float64, bool) {
+			if server == 0 && k >= 20 {
+				return 100 * float64(k-26), k >= 26
+			}
+			return went(k), true
+		}, nil, []string{"a was started again between 20:58:05 and 20:59:50", "requests_total was 2,900 at 20:58:05, and 0 at 20:59:50", "no scrape between 20:58:05 and 20:59:50", "7 requests ran and 3 waited on it at 20:58:05"}, false},
+		{"one counter falls", func(server, k int) (float64, bool) {
+			if server == 0 && k >= 20 {
+				return 100 * float64(k-20), true
+			}
+			return went(k), true
+		}, on, nil, true},
+		{"counts of two processes come in turn", func(_, k int) (float64, bool) { return went(k) * (0.2 + 0.8*float64(k%2)), true }, nil, nil, true},
+		{"a server has no scrapes for a while", func(server, k int) (float64, bool) { return went(k), server != 0 || k < 20 || k > 28 }, nil,
+			[]string{"a has no scrapes between 20:58:05 and 21:00:35, while 1 other server has: what it counts went on"}, false},
+		{"nobody has scrapes for a while", func(_, k int) (float64, bool) { return went(k), k < 20 || k > 28 }, nil, nil, true},
+		{"a server has no scrapes any more", func(server, k int) (float64, bool) { return went(k), server != 0 || k < 20 }, nil,
+			[]string{"a has no scrapes since 20:58:05, while 1 other server has: nothing tells whether it ended"}, false},
+		{"a counter of seconds is soon larger than ever", func(server, k int) (float64, bool) {
+			if server == 0 && k >= 20 {
+				return 100 * float64(k-20), true
+			}
+			return went(k), true
+		}, nil, []string{"a was started again between 20:58:05 and 20:58:20"}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			set := series.New(trace.NewSymbols(), &trace.Diags{})
+			f := set.Fill("m", "test")
+			for server, name := range []string{"a", "b"} {
+				p := f.Place(series.Place{Server: f.Server(series.Server{Name: name, Engine: "vLLM"}), Rank: trace.NoRank, GPU: series.NoGPU})
+				if test.waits == nil {
+					test.waits = test.requests
+				}
+				for k := range n {
+					at := trace.Time(begin+step*k) * 1e9
+					for i, counter := range []string{"vllm:requests_total", "vllm:waits_total"} {
+						if v, ok := []counted{test.requests, test.waits}[i](server, k); ok {
+							f.Add(f.Series(f.Metric(series.Metric{Name: counter, Kind: series.Counter}), p), at, v)
+						}
+					}
+					if v, ok := test.requests(server, k); ok {
+						f.Add(f.Series(series.Running, p), at, 7)
+						f.Add(f.Series(series.Queued, p), at, 3)
+						if v < went(k) {
+							v = math.Pow(v, 3)
+						}
+						f.Add(f.Series(f.Metric(series.Metric{Name: "vllm:queue_time_seconds_sum", Kind: series.Counter}), p), at, v)
+					}
+				}
+			}
+			set.Finish(series.Known{})
+			found, check := Restarts(telemetry.Measure(set, telemetry.Options{}))
+			if check.Reason != "" || check.N < 20 {
+				t.Errorf("%+v", check)
+			}
+			var text strings.Builder
+			for _, f := range found {
+				text.WriteString(f.Text + "\n")
+				for _, e := range f.Evidence {
+					text.WriteString(e.Text + "\n")
+				}
+			}
+			for _, want := range test.want {
+				if !strings.Contains(text.String(), want) {
+					t.Errorf("lacks %q:\n%s", want, text.String())
+				}
+			}
+			if test.silent && len(found) > 0 || len(found) > 1 {
+				t.Errorf("says\n%s", text.String())
+			}
+		})
+	}
+}
