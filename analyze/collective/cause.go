@@ -63,6 +63,8 @@ func (l *lateCause) over(times map[int32]int64) excess {
 type kernelExcess struct {
 	name string
 	excess
+	longest     int64 // of the rank, ns
+	longestElse int64 // of any other rank
 }
 
 // kernels compares what the ranks compute: all of it, and by name the largest
@@ -70,7 +72,7 @@ type kernelExcess struct {
 func (l *lateCause) kernels() (all excess, by []kernelExcess) {
 	total := map[int32]int64{}
 	times := map[trace.Sym]map[int32]int64{}
-	names := map[trace.Sym]string{}
+	names, longest, longestElse := map[trace.Sym]string{}, map[trace.Sym]int64{}, map[trace.Sym]int64{}
 	for i := range l.gpus.Kernels {
 		k := &l.gpus.Kernels[i]
 		if _, ok := l.syncPoints[k.RankIndex]; !ok || k.Class != kernelname.ClassCompute {
@@ -82,9 +84,14 @@ func (l *lateCause) kernels() (all excess, by []kernelExcess) {
 			times[k.Sym], names[k.Sym] = map[int32]int64{}, k.Name
 		}
 		times[k.Sym][k.RankIndex] = distribution.AddTimes(times[k.Sym][k.RankIndex], computed)
+		if k.RankIndex == l.rank {
+			longest[k.Sym] = max(longest[k.Sym], k.Summary.Max)
+		} else {
+			longestElse[k.Sym] = max(longestElse[k.Sym], k.Summary.Max)
+		}
 	}
 	for name, t := range times {
-		by = append(by, kernelExcess{names[name], l.over(t)})
+		by = append(by, kernelExcess{names[name], l.over(t), longest[name], longestElse[name]})
 	}
 	slices.SortFunc(by, func(a, b kernelExcess) int { return cmp.Or(cmp.Compare(b.ns, a.ns), strings.Compare(a.name, b.name)) })
 	return l.over(total), by
@@ -136,7 +143,7 @@ func (l *lateCause) explain(late float64) (cause, evidence string) {
 	case most < explains*late:
 		cause = unexplained
 	case most == compute.ns:
-		cause = computeBound + ": " + kernelCause(compute, kernels)
+		cause = computeBound + ": " + kernelCause(compute, kernels, l.syncPoints[l.rank])
 	case most == host.ns:
 		cause = hostBound + ": its GPU idles longer because the host launches work later"
 	case most == meets.ns:
@@ -150,12 +157,14 @@ func (l *lateCause) explain(late float64) (cause, evidence string) {
 // AsLowClock is what is said of kernels that all run longer. Only metrics know clocks.
 const AsLowClock = ", as if its GPU clock were lower"
 
-// kernelCause says which kernels run longer: one if it makes most of the difference,
+// kernelCause says which kernels run longer per collective: one if it makes most of the difference,
 // or all of them.
-func kernelCause(all excess, kernels []kernelExcess) string {
+func kernelCause(all excess, kernels []kernelExcess, collectives int) string {
 	const most, nearlyAll = 0.5, 0.8
 	top := &kernels[0]
 	switch {
+	case float64(top.longest-top.longestElse) >= nearlyAll*all.ns*float64(collectives):
+		return fmt.Sprintf("one of its `%s` kernels runs for %s", top.short(), words.Nearly(top.longest))
 	case top.factor == 0 && top.ns >= most*all.ns:
 		return fmt.Sprintf("it runs `%s`, which the other ranks do not", top.short())
 	case top.ns >= nearlyAll*all.ns:

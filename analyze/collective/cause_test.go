@@ -93,6 +93,16 @@ func TestCauseOfStraggler(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.name, found[0].Cause, c.want)
 		}
 	}
+	once := devices(map[string]int64{moe: 40_000_000}, 0, 0) // as above, but in one of its kernels
+	for i := range once.Kernels {
+		k := &once.Kernels[i]
+		if k.Summary.Max = 250_000; k.RankIndex == 2 && k.Name == moe {
+			k.Summary.Max = 40_250_000
+		}
+	}
+	if found := lateRank().Stragglers(once); found[0].Cause != "compute-bound: one of its `fused_moe` kernels runs for 40.2 ms" {
+		t.Errorf("one kernel once: %s", found[0].Cause)
+	}
 	meets := devices(nil, 40_000_000, 0)
 	for i := range meets.GPUs {
 		if g := &meets.GPUs[i]; g.RankIndex == 2 {

@@ -37,6 +37,9 @@ func exposure(m *Measured) ([]finding.Finding, finding.Check) {
 	})
 }
 
+// evenly is how many times its even share of the waiting a rank may have for that to be no more than the others'.
+const evenly = 1.5
+
 // absentSubkind is that of exposed communication that is mostly waiting for ranks without files.
 const absentSubkind = "waits for absent ranks"
 
@@ -63,11 +66,13 @@ func (m *Measured) waitsIn(name string, f *finding.Finding) {
 	}
 	var wait, blame int64
 	var late *collective.StepRank
+	ranks := 0
 	for i := range m.Collectives.ByStep {
 		r := &m.Collectives.ByStep[i]
 		if r.Kind != kind {
 			continue
 		}
+		ranks++
 		wait, blame = distribution.AddTimes(wait, r.Wait), distribution.AddTimes(blame, r.Blame)
 		if late == nil || r.Blame > late.Blame {
 			late = r
@@ -79,7 +84,11 @@ func (m *Measured) waitsIn(name string, f *finding.Finding) {
 		return
 	}
 	part := func(ns int64) float64 { return 100 * distribution.Fraction(ns, length) }
-	f.Text = fmt.Sprintf("in %s, %s %.0f %% of the time in collectives, %.0f %% of that for %s", name, gpuloss.Wait(m.GPUs), part(waiting), 100*distribution.Fraction(late.Blame, blame), late.Rank.Rank)
+	share := distribution.Fraction(late.Blame, blame)
+	f.Text = fmt.Sprintf("in %s, %s %.0f %% of the time in collectives, %.0f %% of that for %s", name, gpuloss.Wait(m.GPUs), part(waiting), 100*share, late.Rank.Rank)
+	if share < evenly/float64(ranks) {
+		f.Text = fmt.Sprintf("in %s, %s %.0f %% of the time in collectives, for each other: %.0f %% of that for %s, and no more for any other", name, gpuloss.Wait(m.GPUs), part(waiting), 100*share, late.Rank.Rank)
+	}
 	f.Metric.Name, f.Metric.After = "waiting in collectives in "+name, distribution.Fraction(waiting, length)
 	f.Cost = distribution.Fraction(waiting, m.GPUs.Length())
 	f.Evidence = slices.Insert(f.Evidence, 0, finding.Sentence("in %s, communication that does not overlap with compute is %.0f %% of the time: %.0f %% waits for ranks that come late, %.0f %% transfers data%s",

@@ -30,8 +30,9 @@ type lateRank struct {
 	spell  *straggler.Spell
 	group  int // of [collective.Waited]
 	name   string
-	host   gaps.Late // what its devices waited for its host
+	host   gaps.Late // what its devices waited for its host, in moments
 	others int64     // what those of the other ranks did, mean
+	later  int64     // by how much it came later than the mean of the others, in sum
 	why    string    // over the whole capture, where the host does not explain it
 	blind  bool      // most of what launched its kernels is not recorded
 }
@@ -68,9 +69,10 @@ func (w *waits) findLate(m *Measured, collector *gaps.Collector) {
 	for g := range w.waited.Groups {
 		group := &w.waited.Groups[g]
 		for i := range group.Spells {
-			s := &group.Spells[i]
-			for _, rank := range group.Set {
-				windows = append(windows, gaps.Window{Rank: rank, From: s.From, To: s.To}.Moved(m.Of.Profiles.ClockOffsetOf(rank)))
+			for _, at := range momentsOf(&group.Spells[i]) {
+				for _, rank := range group.Set {
+					windows = append(windows, gaps.Window{Rank: rank, From: at.From, To: at.To}.Moved(m.Of.Profiles.ClockOffsetOf(rank)))
+				}
 			}
 		}
 	}
@@ -79,13 +81,21 @@ func (w *waits) findLate(m *Measured, collector *gaps.Collector) {
 		group := &w.waited.Groups[g]
 		for i := range group.Spells {
 			s := &group.Spells[i]
-			late := lateRank{spell: s, group: g, name: group.Names[s.Rank], host: hosts[s.Rank]}
-			for rank := range group.Set {
-				if rank != s.Rank {
-					late.others = distribution.AddTimes(late.others, hosts[rank].Time)
-				}
+			late := lateRank{spell: s, group: g, name: group.Names[s.Rank], later: s.Later}
+			if isFew(s.Moments) {
+				late.later = s.Bulk.Lost / int64(len(group.Set)-1)
 			}
-			hosts = hosts[len(group.Set):]
+			for range momentsOf(s) {
+				for rank := range group.Set {
+					if rank != s.Rank {
+						late.others = distribution.AddTimes(late.others, hosts[rank].Time)
+					}
+				}
+				late.host.Time = distribution.AddTimes(late.host.Time, hosts[s.Rank].Time)
+				late.host.Causes = append(late.host.Causes, hosts[s.Rank].Causes...)
+				hosts = hosts[len(group.Set):]
+			}
+			late.host.Causes = gaps.Sum(late.host.Causes)
 			late.others /= int64(len(group.Set) - 1)
 			if late.blind = slices.ContainsFunc(m.GPUs.GPUs, func(g gpu.GPU) bool {
 				return g.RankIndex == group.Set[s.Rank] && 2*g.Called < g.Rows-g.Migrated
@@ -97,9 +107,22 @@ func (w *waits) findLate(m *Measured, collector *gaps.Collector) {
 	}
 }
 
+// momentsOf returns when a rank is late in a spell: all of it, or before the few collectives that most is lost at.
+func momentsOf(s *straggler.Spell) []straggler.Moment {
+	if isFew(s.Moments) {
+		return s.Moments
+	}
+	return []straggler.Moment{{From: s.From, To: s.To}}
+}
+
+// isFew reports whether moments are so few that each is looked at.
+func isFew(of []straggler.Moment) bool { return len(of) > 0 && len(of) <= maxMoments }
+
+const maxMoments = 5
+
 // byHost reports whether a rank is late because its devices wait longer for their host: that makes up
 // half of how much later it comes. The others do not idle meanwhile: they wait in collectives.
-func (l *lateRank) byHost() bool { return 2*(l.host.Time-l.others) >= l.spell.Later }
+func (l *lateRank) byHost() bool { return 2*(l.host.Time-l.others) >= l.later }
 
 // maxNamed is how many spells a sentence tells, and how many places in the code of a host.
 const maxNamed = 3
@@ -271,6 +294,7 @@ func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
 	}
 	if !w.isOneStraggler(m) {
 		f.Subkind = waitSubkind
+		f.Text += w.beside(m)
 	}
 	if rest := distribution.Fraction(w.exposed-w.waiting, w.length); rest >= gpuloss.MuchExposed(m.GPUs) {
 		transfer.Cost, transfer.Metric.After = rest, rest
@@ -279,6 +303,19 @@ func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
 		found = append(found, transfer)
 	}
 	return found
+}
+
+// beside tells of the straggler that costs most beside those who are waited for most: a few long waits for one
+// rank hide that the others wait for another one all along.
+func (w *waits) beside(m *Measured) string {
+	told := w.told()
+	for _, s := range m.Collectives.Stragglers(m.GPUs) {
+		if !slices.ContainsFunc(told, func(l *lateRank) bool { return l.name == s.Name }) {
+			return fmt.Sprintf("; beside that, they wait %.0f %% of the time for %s, which comes last in %s of %s collectives", 100*distribution.Fraction(s.Lost, w.length), s.Name,
+				words.Thousands(int64(s.Last)), words.Thousands(int64(s.SyncPoints)))
+		}
+	}
+	return ""
 }
 
 // waitSubkind is that of findings which tell of everybody who is waited for, transferSubkind that of what

@@ -106,7 +106,7 @@ func TestOneLongWait(t *testing.T) {
 	if got := w.evidence(&gaps.Gaps{})[0].Text; !strings.HasSuffix(got, "0 % transfers data, or waits for ranks that are not in the files") {
 		t.Error(got)
 	}
-	w.late[1].spell.Later, w.late[1].name, w.late[1].why = 1e9, "TP2", "compute-bound: its kernels run 20 % longer"
+	w.late[1].later, w.late[1].name, w.late[1].why = 1e9, "TP2", "compute-bound: its kernels run 20 % longer"
 	if got, want := w.because(w.told()), "; the host of TP1 launches late, TP2 is compute-bound"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -134,7 +134,26 @@ func TestWaitingInSteps(t *testing.T) {
 	}
 	found, _ := exposure(m)
 	const want = "in decode, the 3 GPUs wait 40 % of the time in collectives, 60 % of that for TP1"
+	for i := range m.Collectives.ByStep { // as if each was waited for as long
+		m.Collectives.ByStep[i].Blame = 1000 + int64(i)
+	}
+	const even = "in decode, the 3 GPUs wait 40 % of the time in collectives, for each other: 33 % of that for TP2, and no more for any other"
+	if evenly, _ := exposure(m); len(evenly) != 1 || evenly[0].Text != even {
+		t.Errorf("%+v, want %s", evenly, even)
+	}
 	if len(found) != 1 || found[0].Text != want || math.Abs(found[0].Cost-0.4/6) > 0.001 || found[0].Metric.Name != "waiting in collectives in decode" {
 		t.Errorf("%+v, want %s", found, want)
+	}
+}
+
+// A straggler beside those who are waited for most is told.
+func TestStragglerBeside(t *testing.T) {
+	m := plantedWaits(50, true, 0.5)
+	w := &waits{length: 600_000_000, late: []lateRank{{name: "TP1", spell: &straggler.Spell{Lost: 1}}}}
+	if got, want := w.beside(m), "; beside that, they wait 16 % of the time for TP2, which comes last in 80 of 80 collectives"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if w.late[0].name = "TP2"; w.beside(m) != "" {
+		t.Error("it is told twice")
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -61,12 +62,14 @@ func (g *SyncSamples) Likely() []Straggler {
 	return g.likely
 }
 
-// judgeAll judges every rank, once.
+// judgeAll judges every rank, once. Finders that run side by side may ask at the same time.
 func (g *SyncSamples) judgeAll() {
-	g.settle()
+	g.judging.Lock()
+	defer g.judging.Unlock()
 	if g.judged {
 		return
 	}
+	g.settle()
 	g.judged, g.found, g.likely = true, nil, nil
 	g.guilty = make([]bool, len(g.Names))
 	whole := g.blocks(0, len(g.SyncPoints))
@@ -214,15 +217,30 @@ func (g *SyncSamples) lost(s *Straggler) float64 {
 	return s.LostShare
 }
 
-// hasItsPart reports whether a rank has its part in what is lost in a run.
+// hasItsPart reports whether a rank has its part in what is lost in a run, or without the tenth of its sync points
+// at which most is lost: a few long waits for another rank hide nobody who is late all along.
 func (g *SyncSamples) hasItsPart(s *Straggler, run slowRun) bool {
-	lost := int64(0)
-	for _, m := range g.SyncPoints[run.from:run.to] {
-		if m.last >= 0 {
-			lost += m.lost
+	points := g.SyncPoints[run.from:run.to]
+	part := func(most int64) bool {
+		own, lost := int64(0), int64(0)
+		for _, m := range points {
+			if m.last < 0 || m.lost > most {
+				continue
+			}
+			if lost += m.lost; m.last == s.Rank {
+				own += m.lost
+			}
 		}
+		return float64(own)*float64(len(g.Names)) >= minLost*float64(lost) && own > 0
 	}
-	return float64(s.Lost)*float64(len(g.Names)) >= minLost*float64(lost)
+	if part(math.MaxInt64) {
+		return true
+	}
+	losses := make([]int64, len(points))
+	for i := range points {
+		losses[i] = points[i].lost
+	}
+	return part(order.Nth(losses, len(losses)-1-len(losses)/fewOf))
 }
 
 // always reports whether a rank was late in every block, and the others lost by it what

@@ -2,6 +2,7 @@ package straggler
 
 import (
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -34,6 +35,44 @@ func TestLikelyStragglers(t *testing.T) {
 	}
 	if likely < 5 || certain < 5 {
 		t.Errorf("of 60 runs %d are likely and %d certain, want some of each", likely, certain)
+	}
+}
+
+// A rank that is late all along is found beside another one that stands still three times, which costs far more.
+func TestSteadyBesideStalls(t *testing.T) {
+	for seed := range uint64(20) {
+		for _, stall := range []float64{0, 100} {
+			g := gathered(seed, 4, 300, noises["uniform"], func(r, m int) float64 {
+				switch {
+				case r == 1:
+					return 0.08
+				case r == 3 && m%100 == 50:
+					return stall
+				}
+				return 0
+			})
+			if found := g.Stragglers(); len(found) != 1 || found[0].Rank != 1 {
+				t.Errorf("seed %d, stalls of %v steps: %+v, want TP1", seed, stall, found)
+			}
+		}
+	}
+}
+
+// Finders ask side by side, and all get the same answer.
+func TestJudgedOnce(t *testing.T) {
+	for seed := range uint64(20) {
+		g := gathered(seed, 8, 2000, noises["uniform"], func(r, _ int) float64 { return 0.2 * float64(r/7) })
+		var all [8][]Straggler
+		var done sync.WaitGroup
+		for i := range all {
+			done.Go(func() { all[i] = g.Stragglers() })
+		}
+		done.Wait()
+		for i := range all {
+			if len(all[i]) != 1 || all[i][0].Rank != 7 || all[i][0].Lost != all[0][0].Lost {
+				t.Fatalf("seed %d: %+v, want TP7 as %+v", seed, all[i], all[0])
+			}
+		}
 	}
 }
 

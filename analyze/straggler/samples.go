@@ -51,6 +51,7 @@ type SyncSamples struct {
 	order *ranking // see orderIn
 
 	// See judgeAll.
+	judging       sync.Mutex
 	judged        bool
 	guilty        []bool // of every rank: it is among those found
 	found, likely []Straggler

@@ -16,10 +16,14 @@ type Spell struct {
 	Lost       int64 // how long the others waited for it together, ns
 	All        int64 // how long any waited for whoever came last, ns
 	Bulk       Bulk  // of Lost
+	Moments    []Moment
 	// Later is how much later it came than the mean of the others, in sum, ns. All leave together, so
 	// it is also how much more the rank did, or idled, in between.
 	Later int64
 }
+
+// A Moment is the time from one sync point to the next, at which a part of a bulk is lost.
+type Moment struct{ From, To trace.Time }
 
 const (
 	// maxBins is into how many parts the sync points are divided at most; each has MinCounted of
@@ -68,6 +72,11 @@ func (g *SyncSamples) Spells() []Spell {
 			}
 		}
 		s.Bulk = g.bulk(s.Rank, begins[k], to)
+		for i := begins[k]; i < to && s.Bulk.N > 0; i++ {
+			if m := &g.SyncPoints[i]; m.last == s.Rank && m.lost/int64(m.here-1) >= s.Bulk.Low {
+				s.Moments = append(s.Moments, Moment{g.SyncPoints[max(0, i-1)].At, m.At})
+			}
+		}
 	}
 	return spells
 }

@@ -2,6 +2,7 @@ package straggler
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/trace"
@@ -89,6 +90,15 @@ func TestBulk(t *testing.T) {
 		}
 		if got := g.Spells(); len(got) != 1 || got[0].Bulk != want || got[0].Lost != all {
 			t.Errorf("%d stalls: %+v, want %+v of %d ns", len(c.stalls), got, want, all)
+		}
+		var moments []Moment
+		for i := range 200 {
+			if c.stalls[i] > 0 {
+				moments = append(moments, Moment{trace.Time(i-1) * 1000, trace.Time(i) * 1000})
+			}
+		}
+		if got := g.Spells()[0].Moments; !slices.Equal(got, moments) {
+			t.Errorf("%d stalls: lost at %v, want %v", len(c.stalls), got, moments)
 		}
 		if got := g.bulk(1, 0, 200); got != want {
 			t.Errorf("%d stalls: of the rank %+v, want %+v", len(c.stalls), got, want)
