@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
@@ -68,14 +69,15 @@ type paces struct {
 // A workload is what a lead rank did: the pieces that are compared, and those of requests of
 // which too little is known, or that never ended, which are only in the way of others.
 type workload struct {
-	decodes, prefills           []piece
-	otherDecodes, otherPrefills []piece
-	asked                       []asked
+	decodes, otherDecodes   []piece
+	prefills, otherPrefills load.Pieces
+	asked                   []asked
 }
 
 // observePaces collects the work of all lead ranks.
 func (w *observer) observePaces() {
 	work := make([]workload, len(w.ranks.Places))
+	var pieces load.Pieces // of the prefill of a request
 	w.paces.endless = map[int32][]trace.Time{}
 	for _, r := range w.requests() {
 		compared := r.Complete() && r.Metrics.Retractions == 0
@@ -89,10 +91,12 @@ func (w *observer) observePaces() {
 				continue
 			}
 			work[rank].asked = memory.Append(work[rank].asked, asked{r.Start, float64(max(0, r.Metrics.DecodeTokens()))})
+			var decode piece
+			pieces, decode = w.workOf(part, thread, pieces[:0])
 			if compared {
-				work[rank].add(w.workOf(part, thread))
+				work[rank].add(pieces, decode)
 			} else {
-				work[rank].addOther(w.workOf(part, thread))
+				work[rank].addOther(pieces, decode)
 			}
 		}
 	}
@@ -103,18 +107,17 @@ func (w *observer) observePaces() {
 
 // pacesOf returns how fast a rank worked, if it did enough.
 func (w *observer) pacesOf(rank int, x *workload) (decode, prefill []pace) {
-	memory.Touch((len(x.decodes) + len(x.prefills)) * int(unsafe.Sizeof(piece{})))
+	memory.Touch(len(x.decodes)*int(unsafe.Sizeof(piece{})) + len(x.prefills)*int(unsafe.Sizeof(load.Prefill{})))
 	slices.SortStableFunc(x.decodes, byStart)
-	slices.SortStableFunc(x.prefills, byStart)
-	together := inBatches(x.prefills)
-	all := slices.Concat(together, x.otherPrefills)
-	slices.SortStableFunc(all, byStart)
+	batches := load.Batches(x.prefills)
+	all := slices.Concat(batches, x.otherPrefills)
+	slices.SortStableFunc(all, func(a, b load.Prefill) int { return cmp.Compare(a.From, b.From) })
 	x.end()
 	if list := w.decodeWork(x.decodes, x.otherDecodes, all); len(list) >= minPieces {
 		decode = []pace{newPace(rank, list, 0)}
 		decode[0].asked = x.asked
 	}
-	if list := w.prefillWork(together, x.decodes); len(list) >= minPieces {
+	if list := w.prefillWork(batches, x.decodes); len(list) >= minPieces {
 		prefill = []pace{newPace(rank, list, 1)}
 		prefill[0].asked = x.asked
 	}
@@ -122,9 +125,9 @@ func (w *observer) pacesOf(rank int, x *workload) (decode, prefill []pace) {
 }
 
 // add adds what was done for a request that is compared.
-func (x *workload) add(prefill, decode piece) {
-	if prefill.to > prefill.from {
-		x.prefills = memory.Append(x.prefills, prefill)
+func (x *workload) add(prefill load.Pieces, decode piece) {
+	for _, p := range prefill {
+		x.prefills = memory.Append(x.prefills, p)
 	}
 	if decode.to > decode.from && decode.units > 0 {
 		x.decodes = memory.Append(x.decodes, decode)
@@ -133,16 +136,17 @@ func (x *workload) add(prefill, decode piece) {
 
 // addOther adds what was done for another one. Where nobody knows until when it was decoded,
 // to is 0: see end.
-func (x *workload) addOther(prefill, decode piece) {
-	if prefill.to > prefill.from {
-		x.otherPrefills = memory.Append(x.otherPrefills, prefill)
+func (x *workload) addOther(prefill load.Pieces, decode piece) {
+	prefilled := trace.Time(0)
+	for _, p := range prefill {
+		x.otherPrefills, prefilled = memory.Append(x.otherPrefills, p), p.To
 	}
 	decode.units = 0
 	switch {
 	case decode.to > decode.from:
 		x.otherDecodes = memory.Append(x.otherDecodes, decode)
-	case prefill.to != 0 || decode.from != 0:
-		x.otherDecodes = memory.Append(x.otherDecodes, piece{request: decode.request, from: max(prefill.to, decode.from)})
+	case prefilled != 0 || decode.from != 0:
+		x.otherDecodes = memory.Append(x.otherDecodes, piece{request: decode.request, from: max(prefilled, decode.from)})
 	}
 }
 
@@ -163,11 +167,11 @@ func (x *workload) end() {
 func byStart(a, b piece) int { return cmp.Compare(a.from, b.from) }
 
 // workOf returns what a server did for a request: the prefill, with the tokens of the prompt
-// that were computed, and the decoding, with its steps.
-func (w *observer) workOf(part *request.Part, thread int) (prefill, decode piece) {
+// that were computed, which it adds to an empty list, and the decoding, with its steps.
+func (w *observer) workOf(part *request.Part, thread int, prefill load.Pieces) (_ load.Pieces, decode piece) {
 	r := &w.set.Requests[part.Request]
 	m := &r.Metrics
-	prefill.request, decode.request = part.Request, part.Request
+	decode.request = part.Request
 	if thread == request.None {
 		if m.TTFT >= 0 && part.End > part.Start+trace.Time(m.TTFT) {
 			decode.from, decode.to = part.Start+trace.Time(m.TTFT), part.End
@@ -179,8 +183,8 @@ func (w *observer) workOf(part *request.Part, thread int) (prefill, decode piece
 				return
 			}
 			switch row.Means {
-			case request.Prefilling:
-				prefill.from, prefill.to = row.Start, row.End
+			case request.Prefilling, request.PrefillingChunk:
+				prefill.Add(row.Start, row.End)
 			case request.Answering:
 				decode.from, decode.to = row.Start, row.End
 			case request.DecodeQueueing:
@@ -193,7 +197,7 @@ func (w *observer) workOf(part *request.Part, thread int) (prefill, decode piece
 			}
 		})
 	}
-	prefill.units = float64(max(0, m.PrefillTokens()))
+	prefill.Of(part.Request, max(0, m.PrefillTokens()))
 	decode.units = float64(m.DecodeTokens())
 	if _, steps := m.StepYield(); steps > 0 {
 		decode.units = float64(steps)
@@ -201,24 +205,10 @@ func (w *observer) workOf(part *request.Part, thread int) (prefill, decode piece
 	return prefill, decode
 }
 
-// inBatches makes one piece of the prefills that begin together, and of one that ends with another: a
-// prompt that does not fit into a batch goes on in the next one, with others.
-func inBatches(prefills []piece) (out []piece) {
-	for i, p := range prefills {
-		if i > 0 && (p.from-prefills[i-1].from <= request.SameBatch || p.to <= out[len(out)-1].to+request.SameBatch) {
-			last := &out[len(out)-1]
-			last.to, last.units = max(last.to, p.to), last.units+p.units
-			continue
-		}
-		out = memory.Append(out, p)
-	}
-	return out
-}
-
 // decodeWork says of every request that is decoded how long a token takes, without the
 // prefills of others, and with how many requests, and how many tokens of context, it shares
 // the steps on average. Others that are not compared are in the steps, too.
-func (w *observer) decodeWork(decodes, others, prefills []piece) (list []piece) {
+func (w *observer) decodeWork(decodes, others []piece, prefills []load.Prefill) (list []piece) {
 	tokens := func(p *piece) float64 {
 		memory.Touch(request.RequestSize)
 		return float64(max(0, w.set.Requests[p.request].Metrics.PromptTokens)) + p.units/2
@@ -250,29 +240,27 @@ func (w *observer) decodeWork(decodes, others, prefills []piece) (list []piece) 
 	return list
 }
 
-// prefillWork says of every prefill how many tokens it computes, and how many requests are
+// prefillWork says of every batch of prefills how many tokens it computes, and how many requests are
 // decoded meanwhile.
-func (w *observer) prefillWork(prefills, decodes []piece) (list []piece) {
+func (w *observer) prefillWork(batches []load.Prefill, decodes []piece) (list []piece) {
 	running := newLevelOver(decodes, func(*piece) float64 { return 1 })
-	for _, p := range prefills {
-		if !w.inside(p.from) || p.units <= 0 {
+	for _, b := range batches {
+		if !w.inside(b.From) || b.Tokens <= 0 {
 			continue
 		}
-		p.ns = float64(p.to - p.from)
-		p.burden = [2]float64{p.units, running.mean(p.from, p.to)}
-		p.units = 1
-		list = memory.Append(list, p)
+		list = memory.Append(list, piece{request: b.Request, from: b.From, to: b.To, ns: float64(b.To - b.From), units: 1,
+			burden: [2]float64{b.Tokens, running.mean(b.From, b.To)}})
 	}
 	return list
 }
 
-// union returns the times that some pieces, ordered by start, cover.
-func union(list []piece) (out []piece) {
+// union returns the times that some prefills, ordered by start, cover.
+func union(list []load.Prefill) (out []piece) {
 	for _, p := range list {
-		if n := len(out); n > 0 && p.from <= out[n-1].to {
-			out[n-1].to = max(out[n-1].to, p.to)
+		if n := len(out); n > 0 && p.From <= out[n-1].to {
+			out[n-1].to = max(out[n-1].to, p.To)
 		} else {
-			out = memory.Append(out, p)
+			out = memory.Append(out, piece{from: p.From, to: p.To})
 		}
 	}
 	return out

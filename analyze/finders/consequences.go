@@ -11,7 +11,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/hardware"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/place"
-	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -146,8 +145,7 @@ var consequences = []finding.Consequence{
 }
 
 // overloaded: requests wait at a limit because a server is slow if without that the servers would
-// have served all that came. They began to wait no earlier than it was. Prompts that are computed together
-// count their batch each, so that nobody knows how much slower a server is that has more of them in one.
+// have served all that came. They began to wait no earlier than it was.
 func (m *Measured) overloaded() []finding.Consequence {
 	if m.Limits == nil {
 		return nil
@@ -159,7 +157,7 @@ func (m *Measured) overloaded() []finding.Consequence {
 	}
 	suffices := map[asked]bool{} // what looks at all requests
 	by := func(limit, slow *finding.Finding) bool {
-		return slow.Metric.Name == rank.DecodeStep.Pace() && (slow.Since == 0 || limit.Since+soon+slow.Within >= slow.Since) &&
+		return (slow.Since == 0 || limit.Since+soon+slow.Within >= slow.Since) &&
 			order.Memo(suffices, asked{slow.At, limit.Subkind}, func() bool { return m.Limits.WouldSuffice(&slow.At, limit.Subkind) })
 	}
 	return []finding.Consequence{{Cause: finding.Slower, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Enough: by, Costs: true}}

@@ -26,7 +26,7 @@ type SlowServer struct {
 	Peer int    // ranks that it is compared with
 	Like string // what these have in common, in a sentence: see [Ranks.ofGroup]
 	// Own is how long a step takes it, and Others what is usual of the others: of
-	// decode steps medians, of prefills those for a prompt of Prompt tokens; ns.
+	// decode steps medians, of prefills those for a batch of Prompt tokens; ns.
 	Own, Others, Prompt int64
 	// Since is when it became slow, with its bounds of 95 %; zero if it always was.
 	Since, Earliest, Latest trace.Time
@@ -48,12 +48,12 @@ const (
 	maxLoad = 1.1
 )
 
-// A paced is a step on a lead rank: of a batch, or the prefill of a request.
+// A paced is a step on a lead rank: of a batch that is decoded, or prefilled.
 type paced struct {
 	at     trace.Time
 	ns     int64
 	cost   int64 // of all its requests, ns
-	tokens int64 // of a prefill: that were computed
+	tokens int64 // of prefills: that were computed
 	rank   int32 // among those that are compared
 	whole  bool  // an answer of which steps are not traced
 }
@@ -114,7 +114,8 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 	for kind := range steps {
 		steps[kind] = make([][]paced, len(of.Places))
 	}
-	answers := make([][]paced, len(of.Places))
+	answers, prefills := make([][]paced, len(of.Places)), make([][]load.Prefill, len(of.Places))
+	var prefill load.Pieces // of a request
 	s := of.Set
 	for p := range s.ServingParts {
 		req := &s.Requests[p.Request]
@@ -122,9 +123,9 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 		if thread == request.None || rank == request.None || !all.Holds(req) {
 			continue
 		}
-		prefill := paced{tokens: req.Metrics.PrefillTokens()}
+		prefill = prefill[:0]
 		var answer paced
-		stepped, until := false, trace.Time(0)
+		stepped := false
 		s.EachSelectedStage(s.StagesOf(thread), true, func(i int, _ bool) {
 			span := s.Row(i)
 			if span.End <= span.Start || !request.Plausible(span.Start, span.End) {
@@ -138,21 +139,17 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 			case request.Answering:
 				answer = answerOf(span.Start, span.End, &req.Metrics)
 			case request.Prefilling, request.PrefillingChunk:
-				if span.Start < until {
-					return // a chunk that is within
-				}
-				if until = span.End; prefill.ns == 0 {
-					prefill.at = span.Start
-				}
-				prefill.ns += int64(span.End - span.Start)
+				prefill.Add(span.Start, span.End)
 			}
 		})
 		if !stepped && answer.ns > 0 && req.Metrics.Retractions <= 0 {
 			answers[rank] = memory.Append(answers[rank], answer)
 		}
-		if prefill.ns > 0 && prefill.tokens > 0 && req.Metrics.Retractions <= 0 {
-			prefill.cost = prefill.ns
-			steps[PrefillStep][rank] = memory.Append(steps[PrefillStep][rank], prefill)
+		if tokens := req.Metrics.PrefillTokens(); tokens > 0 && req.Metrics.Retractions <= 0 {
+			prefill.Of(p.Request, tokens)
+			for _, x := range prefill {
+				prefills[rank] = memory.Append(prefills[rank], x)
+			}
 		}
 	}
 	parallel.Each(len(answers), func(i int) {
@@ -161,7 +158,18 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 			steps[DecodeStep][i] = answers[i]
 		}
 		memory.Free(list)
+		steps[PrefillStep][i] = prefillSteps(prefills[i])
+		memory.Free(prefills[i])
 	})
+	return steps
+}
+
+// prefillSteps makes steps of the prefills of requests: one of each batch.
+func prefillSteps(prefills []load.Prefill) (steps []paced) {
+	for _, b := range load.Batches(prefills) {
+		ns := int64(b.To - b.From)
+		steps = memory.Append(steps, paced{at: b.From, ns: ns, cost: ns * int64(b.Requests), tokens: max(1, int64(b.Tokens))})
+	}
 	return steps
 }
 
@@ -200,7 +208,7 @@ func batches(steps []paced) []paced {
 type pace struct {
 	kind   StepKind
 	ranks  []*Load
-	steps  []paced // of all ranks, by time; prefills as if of one size
+	steps  []paced // of all ranks, by time; batches of prefills as if of one size
 	prompt int64   // that size
 	cost   []int64 // of every rank: how long all its steps took, ns
 }
@@ -228,26 +236,66 @@ func paceOf(kind StepKind, of *place.RankSet, leads []*Load, steps [len(rankStep
 	return p
 }
 
-// equalPrompts makes of every prefill how long it would have taken for a prompt of
+// equalPrompts makes of every batch of prefills how long it would have taken if it were of
 // median size, going by what sizes usually take. Without a fit nothing is compared.
 func (p *pace) equalPrompts() {
-	var sizes []distribution.Sized
-	var tokens []int64
-	for _, x := range p.steps {
-		sizes, tokens = memory.Append(sizes, distribution.Sized{Tokens: x.tokens, Ns: x.ns}), memory.Append(tokens, x.tokens)
-	}
-	defer func() { memory.Free(sizes); memory.Free(tokens) }()
-	fit := distribution.FitSize(sizes)
+	fit := p.sizeFit()
 	if fit.N == 0 {
 		p.steps = nil
 		return
 	}
+	tokens := memory.Make[int64](len(p.steps))
+	for i := range p.steps {
+		tokens[i] = p.steps[i].tokens
+	}
 	p.prompt = distribution.LowerMedian(tokens)
+	memory.Free(tokens)
 	usual := float64(fit.Expected(p.prompt))
 	for i := range p.steps {
 		x := &p.steps[i]
 		x.ns = int64(float64(x.ns) * usual / float64(max(1, fit.Expected(x.tokens))))
 	}
+}
+
+// sizeFit says how long batches of prefills take by their size. A server that is slow has larger ones, as more
+// prompts wait: so each counts as if it were as fast as the busiest server, whose own batches say first
+// what sizes take.
+func (p *pace) sizeFit() distribution.SizeFit {
+	sizes := memory.Make[distribution.Sized](len(p.steps))[:0]
+	defer memory.Free(sizes)
+	counts := make([]int, len(p.ranks))
+	for _, x := range p.steps {
+		counts[x.rank]++
+	}
+	busiest := 0
+	for rank, n := range counts {
+		if n > counts[busiest] {
+			busiest = rank
+		}
+	}
+	for _, x := range p.steps {
+		if int(x.rank) == busiest {
+			sizes = append(sizes, distribution.Sized{Tokens: x.tokens, Ns: x.ns})
+		}
+	}
+	first := distribution.FitSize(sizes)
+	ratios := make([][]float64, len(p.ranks))
+	for _, x := range p.steps {
+		if usual := first.Expected(x.tokens); usual > 0 {
+			ratios[x.rank] = append(ratios[x.rank], float64(x.ns)/float64(usual))
+		}
+	}
+	slower := make([]float64, len(p.ranks)) // than the busiest one
+	for rank, list := range ratios {
+		if slower[rank] = 1; len(list) > 0 {
+			slower[rank] = distribution.LowerMedian(list)
+		}
+	}
+	sizes = sizes[:0]
+	for _, x := range p.steps {
+		sizes = append(sizes, distribution.Sized{Tokens: x.tokens, Ns: int64(min(float64(x.ns)/slower[x.rank], request.LongestRequest))})
+	}
+	return distribution.FitSize(sizes)
 }
 
 // slow returns the servers that are slow.
@@ -312,6 +360,7 @@ func (p *pace) gather() *straggler.SyncSamples {
 	n = min(maxSyncPoints, max(straggler.FewestSyncPoints, n))
 	g := straggler.NewSyncSamples(make([]string, len(p.ranks)), 0)
 	g.Share, g.Apart = minSlower, true
+	g.Blur = int64(p.steps[len(p.steps)-1].at-p.steps[0].at) / int64(n)
 	arrivals, took := make([]int64, len(p.ranks)), make([][]int64, len(p.ranks))
 	for m := range n {
 		steps := p.steps[m*len(p.steps)/n : (m+1)*len(p.steps)/n]

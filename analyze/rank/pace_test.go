@@ -1,10 +1,12 @@
 package rank
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -89,6 +91,43 @@ func TestSlowServerIsExplainedByItsStraggler(t *testing.T) {
 	r.Groups[0].Stragglers[0].Location.Server = 2
 	if got, _ := r.SlowServers(nil); len(got) != 1 {
 		t.Errorf("%+v, and another server has a straggler", got)
+	}
+}
+
+// A server that is slower has more prompts in a batch, as more of them wait: it is slower by what the batch
+// takes longer, and not by what each of its prompts does.
+func TestSlowServerOfBatches(t *testing.T) {
+	const factor = 3
+	takes := func(tokens float64) trace.Time { return trace.Time(6e6 + 60e3*tokens) }
+	p := &pace{kind: PrefillStep, ranks: []*Load{{}, {}}, cost: []int64{1000, 1000}}
+	for rank, inBatch := range []int{1, 6} {
+		var list []load.Prefill
+		from := trace.Time(0)
+		for i := range 200 * inBatch {
+			k := i % inBatch
+			if k == 0 {
+				from += 1e9
+			}
+			sum := 0.0
+			for j := range inBatch {
+				sum += float64(300 + (i-k+j)%9*100)
+			}
+			took := takes(sum) * trace.Time(1+(factor-1)*rank)
+			list = append(list, load.Prefill{Requests: 1, From: from + trace.Time(k)*500, To: from + took + trace.Time(k)*500, Tokens: float64(300 + i%9*100)})
+		}
+		for _, x := range prefillSteps(list) {
+			x.rank = int32(rank)
+			p.steps = append(p.steps, x)
+		}
+	}
+	slices.SortStableFunc(p.steps, func(a, b paced) int { return cmp.Compare(a.at, b.at) })
+	p.equalPrompts()
+	got := p.slow(e2eSum{all: 10_000})
+	if len(got) != 1 || got[0].Load != p.ranks[1] {
+		t.Fatalf("%+v", got)
+	}
+	if by := float64(got[0].Own) / float64(got[0].Others); by < 0.95*factor || by > 1.05*factor {
+		t.Errorf("it takes %v times as long, want %v", by, factor)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 func (s *SlowServer) text() string {
 	what := "per decode step"
 	if s.Kind == PrefillStep {
-		what = fmt.Sprintf("for a prompt of %d tokens", s.Prompt)
+		what = fmt.Sprintf("for a prefill of %s tokens", words.Thousands(s.Prompt))
 	}
 	others := fmt.Sprintf("the other %d ranks%s take", s.Peer, s.Like)
 	if s.Peer == 1 {
