@@ -38,11 +38,15 @@ func Demands(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	var out []finding.Finding
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
+		told := false
 		for _, d := range demands(l, r) {
 			f, n, ok := grew(l, r, d)
 			if check.N = max(check.N, n); ok {
-				out = append(out, f)
+				out, told = append(out, f), true
 			}
+		}
+		if x, ok := risingQueue(l, r); ok && !told && x.asksMore() {
+			out = append(out, x.overload(l, r))
 		}
 	}
 	if check.N == 0 {

@@ -33,13 +33,16 @@ func check(l *telemetry.Logged, what string) finding.Check {
 // spoken is in how many intervals any rank logged a batch.
 func spoken(l *telemetry.Logged) (n int) {
 	for b := range l.Grid.N() {
-		if slices.ContainsFunc(l.Ranks, func(r telemetry.Rank) bool {
-			return slices.ContainsFunc(series.Batches, func(m series.MetricID) bool { p := r.Points[m]; return p != nil && p[b].N > 0 })
-		}) {
+		if slices.ContainsFunc(l.Ranks, func(r telemetry.Rank) bool { return speaks(&r, b) }) {
 			n++
 		}
 	}
 	return n
+}
+
+// speaks reports whether a rank logged a batch in a bucket.
+func speaks(r *telemetry.Rank, b int) bool {
+	return slices.ContainsFunc(series.Batches, func(m series.MetricID) bool { p := r.Points[m]; return p != nil && p[b].N > 0 })
 }
 
 // busy are the buckets in which any of some ranks had something to do.
@@ -116,6 +119,11 @@ func Imbalances(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 
 func imbalance(l *telemetry.Logged, ranks []*telemetry.Rank) (f finding.Finding, ok bool) {
 	buckets := busy(l, ranks)
+	if ranks[0].Where.Rank.DP < 0 { // a server that says nothing does not say that it has nothing to do
+		buckets = slices.DeleteFunc(buckets, func(b int) bool {
+			return slices.ContainsFunc(ranks, func(r *telemetry.Rank) bool { return !speaks(r, b) })
+		})
+	}
 	if len(buckets) < fewBuckets {
 		return f, false
 	}

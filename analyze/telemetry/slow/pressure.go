@@ -48,13 +48,13 @@ func Limits(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 
 // Subkinds of findings of limits.
 const (
-	kvSubkind      = "KV cache"
+	KVCache        = "KV cache"
 	runningSubkind = "running requests"
 	prefillSubkind = "prefill"
 )
 
 // LimitSubkinds are the subkinds of findings of limits.
-var LimitSubkinds = []string{kvSubkind, runningSubkind, prefillSubkind}
+var LimitSubkinds = []string{KVCache, runningSubkind, prefillSubkind}
 
 // alike makes one finding of those of one subkind on several ranks of a role.
 func alike(l *telemetry.Logged, list []finding.Finding) (out []finding.Finding) {
@@ -102,6 +102,20 @@ func during(l *telemetry.Logged, r *telemetry.Rank, holds func(b int) bool) (d l
 	return d
 }
 
+// waitsSince is from which bucket on a limit keeps requests waiting: before it, less than a twentieth of all that wait did.
+func waitsSince(l *telemetry.Logged, r *telemetry.Rank, d lasting) int {
+	queue, all, before := l.Curve(r, series.Queued), 0.0, 0.0
+	for _, n := range queue[d.first : d.last+1] {
+		all += telemetry.Zero(n)
+	}
+	for b := d.first; b < d.last; b++ {
+		if before += telemetry.Zero(queue[b]); before >= all/20 {
+			return b
+		}
+	}
+	return d.first
+}
+
 // span says when buckets were.
 func span(l *telemetry.Logged, d lasting) string {
 	from, to := words.TimeOfDay(l.Start(d.first)), words.TimeOfDay(l.Start(d.last+1))
@@ -127,7 +141,11 @@ func noRoom(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool)
 		return f, false
 	}
 	most := max(r.MostQueued(), telemetry.Zero(r.Most(series.Preallocated)))
-	f = finding.Finding{Subkind: kvSubkind, At: r.Where, Since: l.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
+	first := waitsSince(l, r, d)
+	for first > d.first && holds(first-1) {
+		first--
+	}
+	f = finding.Finding{Subkind: KVCache, At: r.Where, Since: l.Start(first), Cost: float64(d.n) / float64(l.Grid.N()),
 		Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: math.NaN(), After: r.Most(series.KVUsage) / 100}}
 	f.Text = fmt.Sprintf("the KV cache of %s is full (%s %% and more) in %d of %d intervals of %s while up to %.0f requests wait, %s",
 		r.Where.String(), words.InPercent(telemetry.Full/100.0), d.n, d.all, words.Nearly(l.Grid.Bucket), most, span(l, d))
@@ -179,7 +197,7 @@ func stuck(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) 
 		}
 		limit = "max running requests, or does the next one need more KV cache than is free?"
 	}
-	f = finding.Finding{Subkind: runningSubkind, At: r.Where, Since: l.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
+	f = finding.Finding{Subkind: runningSubkind, At: r.Where, Since: l.Start(waitsSince(l, r, d)), Cost: float64(d.n) / float64(l.Grid.N()),
 		Metric: finding.Metric{Name: "running requests", Before: math.NaN(), After: most}}
 	f.Text = fmt.Sprintf("running is stuck at %.0f on %s (%s) in %d of %d intervals of %s while up to %.0f wait, %s",
 		most, r.Where.String(), limit, d.n, d.all, words.Nearly(l.Grid.Bucket), r.MostQueued(), span(l, d))

@@ -57,6 +57,8 @@ func Slower(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			slow = append(slow, f)
 		} else if f, ok := becameSlower(l, r); ok {
 			slower = append(slower, f)
+		} else if x, ok := risingQueue(l, r); ok && x.doesLess() {
+			slower = append(slower, x.lessDone(l, r))
 		}
 	}
 	if check.N == 0 {

@@ -1,0 +1,165 @@
+package slow
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/significance"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
+)
+
+// A rising is a queue of a rank that grows, and what the rank does meanwhile. What waits was asked for and not done: if it
+// does no less than before, more is asked of it. If it does less of all that it does, in batches that are no smaller, it is slower.
+type rising struct {
+	from, top, to int     // buckets: from when on it grows, where it is longest, and where it is gone
+	short, long   float64 // requests that wait then
+	p             float64
+	before, after rates
+	always        bool // it grows from the beginning on: before is the first half
+}
+
+// rates are what a rank does in a second in some buckets, on average; NaN is not told.
+type rates struct{ generated, prompts, running, context float64 }
+
+// noLess is the part of what was done before that is no less: rates of intervals differ by some percent.
+const noLess = 0.95
+
+// nearly the whole length of a queue is where it no longer grows.
+const nearly = 0.95
+
+// risingQueue finds the largest growth of a rank's queue.
+func risingQueue(l *telemetry.Logged, r *telemetry.Rank) (x rising, ok bool) {
+	generated := generatedBy(l, r)
+	if generated == nil || !r.Has(series.Queued) || r.Where.Role == request.Prefill {
+		return x, false
+	}
+	queue := l.Curve(r, series.Queued)
+	for _, n := range queue {
+		x.long = max(x.long, telemetry.Zero(n))
+	}
+	x.top = max(0, slices.IndexFunc(queue, func(n float64) bool { return n >= nearly*x.long }))
+	chord := func(b int) float64 {
+		return telemetry.Zero(queue[0]) + (queue[x.top]-telemetry.Zero(queue[0]))*float64(b)/float64(max(1, x.top))
+	}
+	for b := range x.top { // where it is farthest below the straight line to its top
+		if chord(b)-queue[b] > chord(x.from)-telemetry.Zero(queue[x.from]) {
+			x.from = b
+		}
+	}
+	if x.always = 2*queue[x.from] > chord(x.from); x.always {
+		x.from = 0
+	}
+	for x.to = x.top; x.to < len(queue) && !(queue[x.to] <= x.long/10); x.to++ {
+	}
+	grew, n, last := 0, 0, queue[x.from]
+	for _, v := range queue[x.from+min(1, x.top-x.from) : x.top+1] {
+		if !math.IsNaN(v) {
+			if n++; v > last {
+				grew++
+			}
+			last = v
+		}
+	}
+	x.short, x.long = queue[x.from], queue[x.top]
+	if n < fewLimited || !isMuchLonger(telemetry.Zero(x.short), x.long) {
+		return x, false
+	}
+	if x.p = significance.AtLeastOf(grew, n, 0.5); x.p > surely/10 { // of all queues that come and go
+		return x, false
+	}
+	x.before = ratesOf(l, r, generated, 0, x.from)
+	x.after = ratesOf(l, r, generated, x.from, x.top+1)
+	if x.always = x.always || math.IsNaN(x.before.generated) || x.from < fewLimited; x.always {
+		half := (x.from + x.top + 1) / 2
+		x.before, x.after = ratesOf(l, r, generated, x.from, half), ratesOf(l, r, generated, half, x.top+1)
+	}
+	return x, x.before.generated > 0 && x.after.generated > 0
+}
+
+// generatedBy is how many tokens a rank generates in a second, by bucket; nil where nothing tells.
+func generatedBy(l *telemetry.Logged, r *telemetry.Rank) []float64 {
+	if r.Has(series.Generation) {
+		return l.Curve(r, series.Generation)
+	}
+	if slices.ContainsFunc(l.Ranks, func(o telemetry.Rank) bool { return o.Server == r.Server && o.Place != r.Place }) {
+		return nil
+	}
+	out := l.Counted(r.Server, "generation_tokens_total")
+	for b := range out {
+		out[b] /= float64(l.Grid.Bucket) / 1e9
+	}
+	return out
+}
+
+// ratesOf are those of some buckets in which a rank had something to do.
+func ratesOf(l *telemetry.Logged, r *telemetry.Rank, generated []float64, from, to int) (x rates) {
+	running, kv, rate, tokens := l.Curve(r, series.Running), l.Curve(r, series.KVUsage), r.Points[series.PrefillRate], r.Points[series.NewTokens]
+	var each [4][]float64
+	for b := from; b < to; b++ {
+		if !(running[b] >= 1) {
+			continue
+		}
+		prompts := math.NaN()
+		switch {
+		case rate != nil:
+			prompts = rate[b].Mean()
+		case tokens != nil:
+			prompts = tokens[b].Sum / (float64(l.Grid.Bucket) / 1e9)
+		}
+		for i, v := range [...]float64{generated[b], prompts, running[b], kv[b] / running[b]} {
+			each[i] = append(each[i], v)
+		}
+	}
+	return rates{mean(each[0]), mean(each[1]), mean(each[2]), mean(each[3])}
+}
+
+// asksMore reports whether more is asked of a rank than before, or than it can do: nothing that it does is less.
+func (x *rising) asksMore() bool { return x.after.generated >= noLess*x.before.generated }
+
+// doesLess reports whether a rank is slower: it generates much less, computes no more of prompts, and runs as many requests
+// that are no longer.
+func (x *rising) doesLess() bool {
+	a, b := &x.after, &x.before
+	return !x.always && a.generated*muchLonger <= b.generated && a.prompts*noLess <= b.prompts && a.running >= noLess*b.running && !(a.context*noLess > b.context)
+}
+
+// overload says that more is asked of a rank than it does.
+func (x *rising) overload(l *telemetry.Logged, r *telemetry.Rank) finding.Finding {
+	from, top := l.Start(x.from), l.Start(x.top)
+	f := finding.Finding{Subkind: Demand, At: r.Where, Since: from, P: finding.Chance(x.p), Confidence: finding.Likely, Cost: float64(x.to-x.from) / float64(l.Grid.N()),
+		Metric: finding.Metric{Name: l.Set.Metric(series.Queued).Name, Before: telemetry.Zero(x.short), After: x.long}}
+	if x.to < l.Grid.N() {
+		f.Until = l.Start(x.to)
+	}
+	f.Brief = fmt.Sprintf("more is asked of %s than it does", r.Where.String())
+	f.Text = fmt.Sprintf("%s%s: %s requests wait at %s (%s at first), and it generates %s tokens a second, no fewer than before (%s)", since(from), f.Brief,
+		words.ThreeDigits(x.long), words.TimeOfDay(top), words.ThreeDigits(telemetry.Zero(x.short)), words.ThreeDigits(x.after.generated), words.ThreeDigits(x.before.generated))
+	if x.always {
+		f.Text = fmt.Sprintf("from the beginning on, %s: %s requests wait at %s (%s at first), while it generates as many tokens all along: %s a second", f.Brief,
+			words.ThreeDigits(x.long), words.TimeOfDay(top), words.ThreeDigits(telemetry.Zero(x.short)), words.ThreeDigits(x.after.generated))
+	}
+	if seconds := float64(top-from) / 1e9; seconds > 0 {
+		f.Evidence = append(f.Evidence, finding.Sentence("its queue grows by %s requests a second: so much more comes than it can do", words.ThreeDigits((x.long-telemetry.Zero(x.short))/seconds)))
+	}
+	return f
+}
+
+// lessDone says that a rank does less than before although requests wait.
+func (x *rising) lessDone(l *telemetry.Logged, r *telemetry.Rank) finding.Finding {
+	a, b := &x.after, &x.before
+	f := finding.Finding{At: r.Where, Since: l.Start(x.from), P: finding.Chance(x.p), Confidence: finding.Likely, Cost: (1 - a.generated/b.generated) * float64(x.to-x.from) / float64(l.Grid.N()) / float64(len(l.Ranks)),
+		Metric: finding.Metric{Name: "generation", Unit: table.Number, Before: b.generated, After: a.generated}}
+	if x.to < l.Grid.N() {
+		f.Until = l.Start(x.to)
+	}
+	f.Brief = fmt.Sprintf("%s generates %s tokens a second, %s before, although requests wait", r.Where.String(), words.ThreeDigits(a.generated), words.ThreeDigits(b.generated))
+	f.Text = since(f.Since) + f.Brief
+	f.Evidence = append(f.Evidence, finding.Sentence("it computes no more of prompts (%s tokens a second, %s before), and %s requests run, %s before", words.ThreeDigits(a.prompts), words.ThreeDigits(b.prompts), words.ThreeDigits(a.running), words.ThreeDigits(b.running)))
+	return f
+}
