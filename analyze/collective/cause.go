@@ -112,15 +112,16 @@ func (l *lateCause) idle() (host, meets, other excess) {
 }
 
 const (
-	hostBound    = "host-bound"
-	computeBound = "compute-bound"
+	hostBound = "host-bound"
+	// ComputeBound begins the cause of a rank whose kernels take longer.
+	ComputeBound = "compute-bound"
 )
 
 // IsHostBound reports whether a cause says that a rank comes late because its host launches work later.
 func IsHostBound(cause string) bool { return strings.HasPrefix(cause, hostBound) }
 
 // IsComputeBound reports whether a cause says that a rank comes late because its kernels take longer.
-func IsComputeBound(cause string) bool { return strings.HasPrefix(cause, computeBound) }
+func IsComputeBound(cause string) bool { return strings.HasPrefix(cause, ComputeBound) }
 
 const unexplained = "neither compute nor idle time explains it"
 
@@ -143,7 +144,7 @@ func (l *lateCause) explain(late float64) (cause, evidence string) {
 	case most < explains*late:
 		cause = unexplained
 	case most == compute.ns:
-		cause = computeBound + ": " + kernelCause(compute, kernels, l.syncPoints[l.rank])
+		cause = ComputeBound + ": " + kernelCause(compute, kernels, l.syncPoints[l.rank])
 	case most == host.ns:
 		cause = hostBound + ": its GPU idles longer because the host launches work later"
 	case most == meets.ns:

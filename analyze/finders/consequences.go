@@ -10,6 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/hardware"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
+	"github.com/sgtrace/sgtrace/analyze/metric"
+	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
@@ -110,6 +112,10 @@ var consequences = []finding.Consequence{
 	{Cause: finding.GPU, CauseSubkind: collective.LinkSubkind, Effect: finding.GPU, Subkinds: []string{"communication", transferSubkind}},
 	{Cause: finding.GPU, CauseSubkind: collective.AbsentSubkind, Effect: finding.GPU, Subkinds: []string{absentSubkind}},
 	{Cause: finding.GPU, CauseSubkind: waitSubkind, Effect: finding.Straggler, Subkinds: []string{""}},
+	{Cause: finding.Straggler, Effect: finding.Change, Subkinds: []string{overtime.PaceSubkind}, OnRanks: true, Enough: asItComputes},
+	{Cause: finding.Straggler, Effect: finding.Change, Subkinds: []string{metric.ExposedComm.Long}, Enough: asItIsLate},
+	{Cause: finding.GPU, CauseSubkind: waitSubkind, Effect: finding.Change, Subkinds: []string{metric.ExposedComm.Long}},
+	{Cause: finding.GPU, CauseSubkind: "communication", Effect: finding.Change, Subkinds: []string{metric.ExposedComm.Long}},
 	{Cause: finding.Straggler, Effect: finding.GPU, Subkinds: []string{"communication", gpuloss.MeetSubkind}},
 	{Cause: finding.Load, Effect: finding.Errors, Subkinds: []string{requests.TurnedAway}, Later: true},
 	{Cause: finding.Limit, Effect: finding.Errors, Subkinds: []string{requests.TurnedAway}, NotBefore: true},
@@ -205,6 +211,17 @@ func asTheHost(slower, host *finding.Finding) bool {
 // about then if it was not late all the time.
 func asItsClock(late, clock *finding.Finding) bool {
 	return clock.At.Rank != trace.NoRank && clock.At.Rank == late.At.Rank && (late.Since == 0 || asTheClock(late, clock))
+}
+
+// asItComputes reports whether kernels of a rank take longer since about when it is late for what it computes.
+func asItComputes(pace, late *finding.Finding) bool {
+	return strings.Contains(late.Text, collective.ComputeBound) && asItIsLate(pace, late)
+}
+
+// asItIsLate reports whether something may have changed for a rank that is late since about then.
+func asItIsLate(changed, late *finding.Finding) bool {
+	const soon = trace.Time(2e9)
+	return late.Since != 0 && changed.Since >= late.Since-late.Within-soon && changed.Since <= late.Since+late.Within+soon
 }
 
 // asTransfers reports whether what takes longer may be transfers, by how much they do: a part of a request that

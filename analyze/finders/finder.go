@@ -111,6 +111,7 @@ func (m *Measured) Look(list []Finder) Result {
 	}
 	finding.Sort(r.Findings)
 	r.All = found
+	m.callThem(&r)
 	for _, list := range [...][]finding.Finding{r.All, r.Findings} {
 		for i := range list {
 			list[i].Claim = nil // it holds all requests

@@ -45,6 +45,8 @@ type Finding struct {
 	// by it.
 	Cost      float64
 	CostBasis CostBasis
+	// BasisText is what sentences call the basis, where devices have a word of their own; else "".
+	BasisText string
 	// Brief stands in the sentence of its cause, where it has one; "" is nothing.
 	Brief string
 	// Without says what latencies would have been without it, with Assumed, what that takes for

@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,19 +12,19 @@ import (
 // CostText says in words what f costs: "accounts for 42 % of total request time".
 func (f *Finding) CostText() string {
 	counts := f.CostBasis == Requests || f.CostBasis == Calls || f.CostBasis == Ranks
-	part := fmt.Sprintf("%.0f %%", 100*f.Cost)
+	part, basis := fmt.Sprintf("%.0f %%", 100*f.Cost), cmp.Or(f.BasisText, string(f.CostBasis))
 	switch {
 	case f.Cost == 0 && counts:
-		return fmt.Sprintf("affects no %s", f.CostBasis)
+		return fmt.Sprintf("affects no %s", basis)
 	case f.Cost == 0:
 		return "no known cost" // many things that are good to know are not measured in time
 	case f.Cost < 0.005:
 		part = "less than 1 %"
 	}
 	if counts {
-		return fmt.Sprintf("affects %s of %s", part, f.CostBasis)
+		return fmt.Sprintf("affects %s of %s", part, basis)
 	}
-	return fmt.Sprintf("accounts for %s of total %s", part, f.CostBasis)
+	return fmt.Sprintf("accounts for %s of total %s", part, basis)
 }
 
 // Remark says behind the sentence how sure f is, and what it costs.

@@ -32,7 +32,10 @@ const (
 // unequal are kinds of kernels that take as long as what requests and routers ask of them at the time.
 var unequal = [kernelname.NumKinds]bool{kernelname.KindCommunication: true, kernelname.KindAttention: true, kernelname.KindExperts: true, kernelname.KindRouting: true}
 
-var paceMetric = &observed{pace: true, metric: &metric.Metric{Long: "time of kernels in the same place", Unit: table.Number, Better: metric.Less}}
+// PaceSubkind is that of findings about such kernels.
+const PaceSubkind = "time of kernels in the same place"
+
+var paceMetric = &observed{pace: true, metric: &metric.Metric{Long: PaceSubkind, Unit: table.Number, Better: metric.Less}}
 
 // A pacedKernel is one of a device.
 type pacedKernel struct {
@@ -71,19 +74,42 @@ func (c *Collector) paces(t *Timeline, rows int64) (found []Change) {
 			return true
 		})
 	}
+	works := make([]*pacedWork, len(t.Devices))
 	changes := make([]*Change, len(t.Devices))
 	parallel.Each(len(changes), func(i int) {
 		d := &t.Devices[i]
 		if of := devices[deviceKey{d.RankIndex, d.Device}]; of != nil {
-			changes[i] = c.paceOf(t, d, *of)
+			works[i] = c.pacedWork(*of)
+			changes[i] = c.paceOf(t, d, works[i])
 		}
 	})
-	for _, x := range changes {
+	for i, x := range changes {
+		if x == nil {
+			x = c.paceAsOthers(t, &t.Devices[i], works[i], changes)
+		}
 		if x != nil {
 			found = append(found, *x)
 		}
 	}
 	return found
+}
+
+// paceAsOthers returns that kernels of a device take longer since they do on another one, by half as much or more: what shows on
+// one is not found on each by itself. Nil if they do not.
+func (c *Collector) paceAsOthers(t *Timeline, d *Device, w *pacedWork, found []*Change) (x *Change) {
+	var by *Change
+	for _, o := range found {
+		if o != nil && (by == nil || o.P < by.P) {
+			by = o
+		}
+	}
+	if by == nil || w == nil || len(w.equal) == 0 {
+		return nil
+	}
+	if x = c.paceSince(t, d, w, &slowing{of: w.equal[0], at: by.Time, first: by.First, last: by.Last, p: by.P}); x == nil || x.After-1 < (by.After-1)/2 {
+		return nil
+	}
+	return x
 }
 
 // brief returns the name of a kernel for a sentence.
@@ -92,48 +118,69 @@ func (c *Collector) brief(name trace.Sym) string {
 	return table.CutMiddle(profile.BareName(c.set.Syms.Name(name)), width, table.Style{ASCII: true})
 }
 
-// paceOf returns since when the kernels of a device take longer, nil if they do not.
-func (c *Collector) paceOf(t *Timeline, d *Device, kernels []pacedKernel) *Change {
-	name, total, judged := c.set.Syms.Name, int64(0), int64(0)
+const asLowClock = "as if its clock were lower"
+
+// A pacedWork is what a device ran: in order, and by name those that take as long each time, those of the longest time first.
+type pacedWork struct {
+	kernels []pacedKernel
+	equal   []*paced
+	total   int64 // ns, of all
+}
+
+func (c *Collector) pacedWork(kernels []pacedKernel) *pacedWork {
+	w, name := &pacedWork{kernels: kernels}, c.set.Syms.Name
 	slices.SortStableFunc(kernels, func(a, b pacedKernel) int { return cmp.Compare(a.start, b.start) })
 	setUsual(kernels)
 	byName := map[trace.Sym]*paced{}
 	for _, k := range kernels {
 		p := order.Memo(byName, k.name, func() *paced { return &paced{name: k.name} })
-		p.kernels, p.total, total = append(p.kernels, k), p.total+k.took, total+k.took
+		p.kernels, p.total, w.total = append(p.kernels, k), p.total+k.took, w.total+k.took
 	}
-	var equal, much []*paced
 	for _, p := range byName {
 		if !unequal[kernelname.KindOf(name(p.name))] {
-			equal = append(equal, p)
+			w.equal = append(w.equal, p)
 		}
 	}
-	slices.SortFunc(equal, func(a, b *paced) int {
+	slices.SortFunc(w.equal, func(a, b *paced) int {
 		return cmp.Or(cmp.Compare(b.total, a.total), strings.Compare(name(a.name), name(b.name)))
 	})
-	for _, p := range equal {
-		if len(p.kernels) >= fewest && float64(p.total) >= muchPaced*float64(total) {
+	return w
+}
+
+// paceOf returns since when the kernels of a device take longer, nil if they do not.
+func (c *Collector) paceOf(t *Timeline, d *Device, w *pacedWork) *Change {
+	var much []*paced
+	for _, p := range w.equal {
+		if len(p.kernels) >= fewest && float64(p.total) >= muchPaced*float64(w.total) {
 			much = append(much, p)
 		}
 	}
+	tests := float64(len(much) * len(t.Devices))
 	var lead slowing
 	for _, p := range much {
-		if s, ok := p.slower(alpha / float64(len(much)*len(t.Devices))); ok && s.lost > lead.lost {
+		if s, ok := p.slower(alpha / tests); ok && s.lost > lead.lost {
 			lead = s
 		}
 	}
 	if lead.of == nil {
 		return nil
 	}
+	lead.p = min(1, lead.p*tests)
+	return c.paceSince(t, d, w, &lead)
+}
+
+// paceSince compares kernels of a device before and since some time; nil if others were launched.
+func (c *Collector) paceSince(t *Timeline, d *Device, w *pacedWork, lead *slowing) *Change {
+	judged := int64(0)
 	first, last := lead.of.kernels[0].start, lead.of.kernels[len(lead.of.kernels)-1].start
-	if sameLaunches(kernels, first, lead.at, last) < sameWork {
+	if sameLaunches(w.kernels, first, lead.at, last) < sameWork {
 		return nil
 	}
-	x := &Change{What: paceMetric.metric.Long, Where: []string{t.Name(d)}, ranks: []int32{d.RankIndex}, metric: paceMetric, Time: lead.at, First: lead.first, Last: lead.last,
-		Before: 1, P: min(1, lead.p*float64(len(much)*len(t.Devices))), lasts: float64(last-lead.at) >= minLasting*float64(last-first)}
+	x := &Change{What: PaceSubkind, Where: []string{t.Name(d)}, ranks: []int32{d.RankIndex}, metric: paceMetric, Time: lead.at, First: lead.first, Last: lead.last,
+		Before: 1, P: lead.p, lasts: float64(last-lead.at) >= minLasting*float64(last-first)}
 	var list []slowing
 	took := int64(0)
-	for _, p := range equal {
+	for _, p := range w.equal {
 		s := p.since(first, lead.at)
 		if s.factor >= minLonger {
 			list, took, x.lost = append(list, s), took+s.took, x.lost+s.lost
@@ -149,7 +196,7 @@ func (c *Collector) paceOf(t *Timeline, d *Device, kernels []pacedKernel) *Chang
 	x.After = float64(took) / max(1, float64(took)-x.lost)
 	why := "most of all `" + c.brief(lead.of.name) + "`, while others take as long as before"
 	if float64(took) >= nearlyAll*float64(judged) {
-		why = "nearly all of them, as if its clock were lower, or each had more to do"
+		why = "nearly all of them, " + asLowClock + ", or each had more to do"
 	}
 	if d.Stepped {
 		t.compareWork(x, t.buckets(first, lead.at), t.buckets(lead.at, last))

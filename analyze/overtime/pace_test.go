@@ -117,3 +117,29 @@ func TestOtherKernels(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+// TestPaceOnAllRanks: what shows on one rank is looked for on the other at that time, where noise hides it from a search.
+func TestPaceOnAllRanks(t *testing.T) {
+	for factor, where := range map[float64]string{1.5: "on TP0, TP1 since 00:00:00.023: nearly all of them, as if their clocks were lower", 1: "on TP0 since 00:00:00.023: nearly all of them, as if its clock were lower"} {
+		c := shortCapture{factor: from("", 1.5), rank: "TP0"}
+		set, since, _ := c.record(3)
+		r, shift := rand.New(rand.NewPCG(3, 3)), trace.Time(0)
+		for i := range set.Streams[0].(*testset.RowStream).KernelRows {
+			k := &set.Streams[0].(*testset.RowStream).KernelRows[i]
+			if k.Rank == 0 {
+				continue
+			}
+			took := float64(k.End-k.Start) * (0.2 + 1.6*r.Float64()) * (0.4 + 1.2*float64(i/24%2)) // half of the layers take longer
+			if k.Start >= since {
+				took *= factor
+			}
+			k.Start += shift
+			shift += trace.Time(took) - (k.End + shift - k.Start)
+			k.End = k.Start + trace.Time(took)
+		}
+		found, _ := timelineOf(set, Options{}).Findings()
+		if len(found) != 1 || !strings.Contains(found[0].Text, where) {
+			t.Errorf("%v times as long on TP1, too: %+v, want %s", factor, found, where)
+		}
+	}
+}

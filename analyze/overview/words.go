@@ -216,7 +216,11 @@ func (o *Overview) startText() string {
 	if longest.Time == 0 || float64(longest.Time) < muchStart*float64(longest.Captured) {
 		return ""
 	}
-	return fmt.Sprintf("; CUDA starts for %s of it, in %s, before the first kernel", words.Nearly(longest.Time), longest.Call)
+	library := "CUDA"
+	if strings.HasPrefix(longest.Call, "hip") {
+		library = "HIP"
+	}
+	return fmt.Sprintf("; %s starts for %s of it, in %s, before the first kernel", library, words.Nearly(longest.Time), longest.Call)
 }
 
 // fewNames is how many ranks or processes are named.

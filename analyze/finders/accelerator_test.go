@@ -1,0 +1,72 @@
+package finders
+
+import (
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/metric"
+	"github.com/sgtrace/sgtrace/analyze/overtime"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Sentences call devices what their makers do, where calls tell who these are.
+func TestWordsOfDevices(t *testing.T) {
+	const text = "the 8 GPUs wait: CUDA graphs help (TP0 GPU 0), 3 of `GPUTask`; [CUDA memcpy Host-to-Device]"
+	for _, c := range []struct {
+		calls             []string
+		text, basis, what string
+	}{
+		{[]string{"cudaLaunchKernel"}, text, "", "kernels that the GPU starts late"},
+		{[]string{"hipModuleLaunchKernel"}, "the 8 GPUs wait: HIP graphs help (TP0 GPU 0), 3 of `GPUTask`; [memcpy Host-to-Device]", "GPU time", "kernels that the GPU starts late"},
+		{[]string{"privateuse1_runtime"}, "the 8 NPUs wait: NPU graphs help (TP0 NPU 0), 3 of `GPUTask`; [memcpy Host-to-Device]", "NPU time", "kernels that the NPU starts late"},
+		{[]string{"mtia_runtime"}, "the 8 accelerators wait: graphs help (TP0 accelerator 0), 3 of `GPUTask`; [memcpy Host-to-Device]", "accelerator time", "kernels that the accelerator starts late"},
+		{[]string{"mtia_runtime", "hipGraphLaunch"}, text, "", "kernels that the GPU starts late"},
+		{[]string{"hipGraphLaunch", "cuLaunchKernel"}, text, "", "kernels that the GPU starts late"},
+	} {
+		m := &Measured{Of: Inputs{Profiles: &profile.Set{Syms: trace.NewSymbols()}}}
+		for _, call := range c.calls {
+			m.Of.Profiles.Syms.Intern(call)
+		}
+		f := finding.Finding{Text: text, CostBasis: finding.GPUTime, Evidence: []finding.Evidence{finding.Sentence("%s", text)}}
+		r := Result{Findings: []finding.Finding{f}, Checks: []FinderCheck{{Check: finding.Check{What: "kernels that the GPU starts late"}}}}
+		m.callThem(&r)
+		if got := &r.Findings[0]; got.Text != c.text || got.Evidence[0].Text != c.text || got.BasisText != c.basis || r.Checks[0].Check.What != c.what {
+			t.Errorf("%v: %+v of %s, want %s", c.calls, got, r.Checks[0].Check.What, c.text)
+		}
+		if f.Evidence[0].Text != text {
+			t.Error("evidence that others hold changed")
+		}
+	}
+}
+
+// What changes on devices when a rank becomes late is that, and what communicates more since some time is what communicates.
+func TestChangesOfDevicesAreEvidence(t *testing.T) {
+	late := func(since trace.Time, text string) finding.Finding {
+		return finding.Finding{Kind: finding.Straggler, At: rankAt(request.Other, "", 1, -1), Since: since, Text: text, Cost: 0.1}
+	}
+	pace := finding.Finding{Kind: finding.Change, Subkind: overtime.PaceSubkind, At: rankAt(request.Other, "", 1, -1), Since: 50e9, Text: "longer", Brief: "since 50, longer", Cost: 0.02}
+	more := finding.Finding{Kind: finding.Change, Subkind: metric.ExposedComm.Long, Since: 50e9, Text: "more", Brief: "since 50, more", Cost: 0.02}
+	exposed := finding.Finding{Kind: finding.GPU, Subkind: "communication", Text: "exposed", Cost: 0.3}
+	for _, c := range []struct {
+		found []finding.Finding
+		want  []string
+	}{
+		{[]finding.Finding{late(51e9, "compute-bound"), pace}, []string{"compute-bound; since 50, longer"}},
+		{[]finding.Finding{late(51e9, "host-bound"), pace}, []string{"host-bound", "longer"}},
+		{[]finding.Finding{late(20e9, "compute-bound"), pace}, []string{"compute-bound", "longer"}},
+		{[]finding.Finding{late(0, "compute-bound"), more}, []string{"compute-bound", "more"}},
+		{[]finding.Finding{late(50e9, "compute-bound"), more}, []string{"compute-bound; since 50, more"}},
+		{[]finding.Finding{exposed, more}, []string{"exposed; since 50, more"}},
+		{[]finding.Finding{exposed, pace}, []string{"exposed", "longer"}},
+	} {
+		var got []string
+		for _, f := range finding.Merge(c.found, consequences) {
+			got = append(got, f.Text)
+		}
+		if len(got) != len(c.want) || got[0] != c.want[0] || got[len(got)-1] != c.want[len(got)-1] {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
