@@ -18,12 +18,14 @@ type world struct {
 }
 
 // MissingRanks tells which ranks of the worlds that headers tell of, or of those whose numbers
-// have gaps, are missing. Exports alone tell too little: numbers in them are those of some
-// communicator.
-func (m *Assignment) MissingRanks() []profile.MissingRanks {
+// have gaps, are missing. Exports alone tell too little, unless processes are called by their TP
+// ranks: else numbers in them are those of some communicator.
+func (m *Assignment) MissingRanks() []profile.MissingRanks { return missingOf(m.worlds()) }
+
+func missingOf(worlds []*world) []profile.MissingRanks {
 	var out []profile.MissingRanks
-	for _, w := range m.worlds() {
-		if w.unsure || !w.traced {
+	for _, w := range worlds {
+		if w.unsure || !w.traced && !w.byTP {
 			continue
 		}
 		a := profile.MissingRanks{Seen: len(w.numbers), Size: w.size}
@@ -102,13 +104,17 @@ func (m *Assignment) worlds() []*world {
 
 // add adds a rank.
 func (w *world) add(r *Track) {
-	n := r.Global()
+	n, traced := r.Global(), false
 	for _, c := range r.Captures {
 		if !c.IsOfMachine() {
-			w.traced = true
+			traced = true
 			w.size = max(w.size, int(c.File.Meta.WorldSize))
 		}
 	}
+	if n < 0 && !traced && r.Devices == 0 {
+		return // a process of the machine that is no rank
+	}
+	w.traced = w.traced || traced
 	w.byTP = w.byTP && int32(r.Rank.TP) == n
 	if n < 0 {
 		w.unsure = true
