@@ -355,6 +355,13 @@ func idleGPUs(m *Measured) ([]finding.Finding, finding.Check) {
 	found, check := m.GPUs.EachRun(func(g *gpu.GPUs) ([]finding.Finding, finding.Check) { return gpuloss.Idle(g, m.Gaps.Paused) })
 	host, _ := m.Gaps.Findings(m.GPUs.Length())
 	m.tellMeetings(found)
+	if m.tellsOfRuns(found, host) {
+		for i := range found {
+			if f := &found[i]; f.Subkind == gpuloss.HostSubkind {
+				f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), finding.Sentence("in all runs together, %s", host[0].Text))
+			}
+		}
+	}
 	for i := range found {
 		if f := &found[i]; m.tellsHost(f, host) {
 			if f.Subkind == gpuloss.HostSubkind {
@@ -378,6 +385,12 @@ func (m *Measured) tellsHost(idle *finding.Finding, host []finding.Finding) bool
 		return true
 	}
 	return idle.Subkind == gpuloss.HostSubkind
+}
+
+// tellsOfRuns reports whether findings of several runs, that devices are idle for their hosts, say what hosts
+// do: that is known of all runs together, and is no time beside that of the runs.
+func (m *Measured) tellsOfRuns(idle, host []finding.Finding) bool {
+	return len(host) > 0 && len(m.GPUs.Runs) > 1 && slices.ContainsFunc(idle, func(f finding.Finding) bool { return f.Subkind == gpuloss.HostSubkind })
 }
 func withheldKernels(m *Measured) ([]finding.Finding, finding.Check) {
 	found, check := m.GPUs.EachRun(gpuloss.Withheld)
@@ -434,8 +447,8 @@ func eagerSteps(m *Measured) ([]finding.Finding, finding.Check) {
 // hostCauses says what the host does where that is not told with the idle time.
 func hostCauses(m *Measured) ([]finding.Finding, finding.Check) {
 	found, check := m.Gaps.Findings(m.GPUs.Length())
-	idle, _ := gpuloss.Idle(m.GPUs, m.Gaps.Paused)
-	if slices.ContainsFunc(idle, func(f finding.Finding) bool { return m.tellsHost(&f, found) }) {
+	idle, _ := m.GPUs.EachRun(func(g *gpu.GPUs) ([]finding.Finding, finding.Check) { return gpuloss.Idle(g, m.Gaps.Paused) })
+	if m.tellsOfRuns(idle, found) || slices.ContainsFunc(idle, func(f finding.Finding) bool { return m.tellsHost(&f, found) }) {
 		return nil, check
 	}
 	return found, check

@@ -6,8 +6,11 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/hardware"
 	"github.com/sgtrace/sgtrace/docs"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
@@ -49,5 +52,20 @@ func TestRanksOnOneGPU(t *testing.T) {
 	uses := []hardware.Use{{Rank: "TP0", UUID: "GPU-a"}, {Rank: "TP1", UUID: "GPU-b"}, {Rank: "TP2"}, {Rank: "TP3"}, {Rank: "draft", UUID: "GPU-b"}}
 	if got := onOneGPU(uses); len(got) != 1 || !slices.Equal(got[0], []string{"TP1", "draft"}) {
 		t.Errorf("%v", got)
+	}
+}
+
+// What hosts did is known of all runs together: it is told with the idle time of runs, and costs nothing beside it.
+func TestHostsOfSeveralRuns(t *testing.T) {
+	late, copied := finding.Finding{Subkind: gpuloss.HostSubkind, Cost: 0.2}, finding.Finding{Subkind: "copies", Cost: 0.2}
+	host := []finding.Finding{{Text: "half of host wait is a lock", Cost: 0.1}}
+	for runs, want := range map[int]bool{1: false, 2: true} {
+		m := &Measured{GPUs: &gpu.GPUs{Runs: make([]request.Interval, runs)}}
+		if got := m.tellsOfRuns([]finding.Finding{copied, late}, host); got != want {
+			t.Errorf("%d runs: %v", runs, got)
+		}
+		if m.tellsOfRuns([]finding.Finding{copied}, host) || m.tellsOfRuns([]finding.Finding{late}, nil) {
+			t.Errorf("%d runs: told where there is nothing to tell", runs)
+		}
 	}
 }
