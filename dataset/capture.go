@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format/inventory"
-	"github.com/sgtrace/sgtrace/internal/columnar"
+	"github.com/sgtrace/sgtrace/internal/tablefile"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
@@ -31,7 +31,7 @@ const TasksFolder = "tasks"
 const (
 	capturePrefix = "capture="
 	Unfinished    = ".unfinished-" // begins the names of captures that are being written
-	inputsFile    = "inputs-0" + columnar.Suffix
+	inputsFile    = "inputs-0" + tablefile.ParquetSuffix
 	versionKey    = "sgtrace.dataset"
 	aboutKey      = "sgtrace.capture"
 )
@@ -175,7 +175,7 @@ func Captures(dir string) (all []*Capture, err error) {
 
 // open reads what a capture is of.
 func open(dir string) (*Capture, error) {
-	f, err := columnar.Open(filepath.Join(dir, inputsFile))
+	f, err := tablefile.OpenParquet(filepath.Join(dir, inputsFile))
 	if err != nil {
 		return nil, err
 	}

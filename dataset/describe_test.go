@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/internal/columnar"
+	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
 var update = flag.Bool("update", false, "write docs/DATASET.md")
@@ -44,7 +44,7 @@ func TestReference(t *testing.T) {
 // files are the names of the files of the table.
 func (t *Table) files() (names []string) {
 	for _, part := range t.Parts {
-		names = append(names, t.Name+"-"+part+columnar.Suffix)
+		names = append(names, t.Name+"-"+part+tablefile.ParquetSuffix)
 	}
 	return names
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sgtrace/sgtrace/internal/columnar"
+	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
 // Size returns what the files of a capture take, and how many rows they have.
@@ -97,7 +97,7 @@ func (f *File) verify(dir string) error {
 	case hash != f.Hash:
 		return errors.New("not as it was written: its hash is another")
 	}
-	file, err := columnar.Open(path)
+	file, err := tablefile.OpenParquet(path)
 	if err != nil {
 		return err
 	}

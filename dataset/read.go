@@ -8,13 +8,13 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/sgtrace/sgtrace/internal/columnar"
+	"github.com/sgtrace/sgtrace/internal/tablefile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // rows are the rows of a file, of which some columns are read, side by side.
 type rows struct {
-	file  *columnar.File // nil if there is no such file: then there are no rows
+	file  *tablefile.File // nil if there is no such file: then there are no rows
 	path  string
 	syms  *trace.Symbols
 	cells []*cell
@@ -26,19 +26,19 @@ type rows struct {
 
 // A cell is a column at the row under way.
 type cell struct {
-	reader *columnar.Reader // nil if the file has no such column: all rows are null
-	batch  *columnar.Batch
+	reader *tablefile.Reader // nil if the file has no such column: all rows are null
+	batch  *tablefile.Batch
 	at     int
 	until  int // behind the rows from at on that have the same value; see alike
 	syms   *trace.SymbolCache
 	known  []trace.Sym // of dict
-	dict   *columnar.Dict
+	dict   *tablefile.Dict
 }
 
 // openRows opens a file of a capture; one that is not there has no rows.
 func (c *Capture) openRows(name string, syms *trace.Symbols) *rows {
-	r := &rows{path: filepath.Join(c.Dir, name+columnar.Suffix), syms: syms}
-	r.file, r.err = columnar.Open(r.path)
+	r := &rows{path: filepath.Join(c.Dir, name+tablefile.ParquetSuffix), syms: syms}
+	r.file, r.err = tablefile.OpenParquet(r.path)
 	if errors.Is(r.err, os.ErrNotExist) {
 		r.err = nil
 	}

@@ -2,7 +2,7 @@ package dataset
 
 // The rows of tables that are decided from all captures. They are as reports print them: names
 // of ranks and hosts, one clock, each event once. Columns are only ever added; those that are looked
-// up by value have the tag find, of package columnar.
+// up by value have the tag find, of package tablefile.
 
 // A RequestRow is a request. Its first columns are those of 'sgtrace requests --format csv'.
 type RequestRow struct {

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/internal/columnar"
+	"github.com/sgtrace/sgtrace/internal/tablefile"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/request/spantable"
@@ -80,7 +80,7 @@ func (w *writer) name(s trace.Sym) string {
 
 // A table is one that a writer has under way.
 type table[T any] struct {
-	*columnar.Writer[T]
+	*tablefile.Writer[T]
 	of   *writer
 	name string
 }
@@ -89,11 +89,11 @@ type table[T any] struct {
 func create[T any](w *writer, name string) table[T] { return createAbout[T](w, name, nil) }
 
 func createAbout[T any](w *writer, name string, about map[string]string) table[T] {
-	t, err := columnar.Create[T](filepath.Join(w.dir, name+columnar.Suffix), withVersion(about))
+	t, err := tablefile.CreateParquet[T](filepath.Join(w.dir, name+tablefile.ParquetSuffix), withVersion(about))
 	if err != nil {
 		w.errs = append(w.errs, err)
 	}
-	return table[T]{t, w, name + columnar.Suffix}
+	return table[T]{t, w, name + tablefile.ParquetSuffix}
 }
 
 func withVersion(about map[string]string) map[string]string {

@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/dataset"
-	"github.com/sgtrace/sgtrace/internal/columnar"
+	"github.com/sgtrace/sgtrace/internal/tablefile"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
@@ -249,17 +249,17 @@ func checkColumns(t *testing.T, dir string) {
 	columns := map[string][]dataset.Column{} // by file
 	for i := range dataset.Tables {
 		for _, part := range dataset.Tables[i].Parts {
-			columns[dataset.Tables[i].Name+"-"+part+columnar.Suffix] = dataset.Tables[i].Columns
+			columns[dataset.Tables[i].Name+"-"+part+tablefile.ParquetSuffix] = dataset.Tables[i].Columns
 		}
 	}
 	for _, path := range glob(t, dir, datasetName, dataset.Version, "capture=*", "*") {
-		f, err := columnar.Open(path)
+		f, err := tablefile.OpenParquet(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer f.Close()
 		want := columns[filepath.Base(path)]
-		if !slices.EqualFunc(f.Columns(), want, func(a columnar.Column, b dataset.Column) bool { return a.Name == b.Name && a.Optional == b.Null }) {
+		if !slices.EqualFunc(f.Columns(), want, func(a tablefile.Column, b dataset.Column) bool { return a.Name == b.Name && a.Optional == b.Null }) {
 			t.Errorf("%s has columns\n%v\nwant\n%v", path, f.Columns(), want)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/dataset"
 	"github.com/sgtrace/sgtrace/golden"
-	"github.com/sgtrace/sgtrace/internal/columnar"
+	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
 // Three days of two servers, extracted day by day: the GPU that is slow on each of them is named,
@@ -127,7 +127,7 @@ func TestOtherCapturesStayClosed(t *testing.T) {
 			continue
 		}
 		for _, name := range []string{"slices-kernels", "slices-calls", "slices-ranges"} {
-			path := filepath.Join(c.Dir, name+columnar.Suffix)
+			path := filepath.Join(c.Dir, name+tablefile.ParquetSuffix)
 			if _, err := os.Stat(path); err == nil {
 				damaged++
 				if err := os.WriteFile(path, []byte("not a Parquet file"), 0o666); err != nil {

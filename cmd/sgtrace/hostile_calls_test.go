@@ -119,7 +119,7 @@ func TestImports(t *testing.T) {
 		"testkit/readback os/exec":             "for tests: Perfetto's own importer, a browser, and SQL engines",
 		"nsysexport os/exec":                   "nsys export, of a report that you name",
 		"cmd/sgtrace/internal/screen os/exec":  "the pager of whoever reads on a terminal",
-		"internal/sqlitefile net/url":          "the address of a file, as SQLite wants it",
+		"internal/tablefile net/url":           "the address of a file, as SQLite wants it",
 		"nsysexport/internal/nsystest net/url": "the same, for tests",
 	}
 	unused := maps.Clone(allowed)

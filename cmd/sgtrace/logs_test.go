@@ -13,7 +13,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/dataset"
 	"github.com/sgtrace/sgtrace/golden/cluster"
-	"github.com/sgtrace/sgtrace/internal/columnar"
+	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
 // leftBehind is what a scenario leaves behind: the dump, logs, and records.
@@ -256,7 +256,7 @@ func latencies(t *testing.T, inputs ...string) map[string]map[string]any {
 // floatsOf reads a column of floating point numbers.
 func floatsOf(t *testing.T, path, name string) (cells []float64) {
 	t.Helper()
-	batchesOf(t, path, name, func(b *columnar.Batch) { cells = append(cells, b.Reals[:b.N]...) })
+	batchesOf(t, path, name, func(b *tablefile.Batch) { cells = append(cells, b.Reals[:b.N]...) })
 	return cells
 }
 
@@ -275,7 +275,7 @@ func TestDatasetOfLogs(t *testing.T) {
 		}
 	}
 	computed, want := 0, 0
-	for _, path := range glob(t, set, dataset.Version, "capture=*", "values-0"+columnar.Suffix) {
+	for _, path := range glob(t, set, dataset.Version, "capture=*", "values-0"+tablefile.ParquetSuffix) {
 		metrics, units := columnOf(t, path, "metric"), columnOf(t, path, "unit")
 		values := floatsOf(t, path, "value")
 		for i, metric := range metrics {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/dataset/tasks"
-	"github.com/sgtrace/sgtrace/internal/columnar"
+	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
 // textsIn returns all texts of a dataset: names of its files, what they say about themselves,
@@ -23,7 +23,7 @@ func textsIn(t *testing.T, dir string) map[string]string {
 		texts["names"] += name + "\n"
 		switch {
 		case err != nil || e.IsDir():
-		case strings.HasSuffix(path, columnar.Suffix):
+		case strings.HasSuffix(path, tablefile.ParquetSuffix):
 			texts[name] = textsOf(t, path)
 		default:
 			text, readErr := os.ReadFile(path)
@@ -40,7 +40,7 @@ func textsIn(t *testing.T, dir string) map[string]string {
 // textsOf returns all texts of a file.
 func textsOf(t *testing.T, path string) string {
 	t.Helper()
-	f, err := columnar.Open(path)
+	f, err := tablefile.OpenParquet(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func textsOf(t *testing.T, path string) string {
 	all.WriteString(about + "\n")
 	seen := map[string]bool{}
 	for i, c := range f.Columns() {
-		if c.Kind != columnar.Bytes {
+		if c.Kind != tablefile.Bytes {
 			continue
 		}
 		r := f.Column(i, 0)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/internal/columnar"
+	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
 // A dataset is solved once for its captures, with what commands print.
@@ -96,9 +96,9 @@ func csvOf(t *testing.T, dir, command string) [][]string {
 }
 
 // batchesOf passes a column of a file, piece by piece.
-func batchesOf(t *testing.T, path, name string, do func(b *columnar.Batch)) {
+func batchesOf(t *testing.T, path, name string, do func(b *tablefile.Batch)) {
 	t.Helper()
-	f, err := columnar.Open(path)
+	f, err := tablefile.OpenParquet(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func batchesOf(t *testing.T, path, name string, do func(b *columnar.Batch)) {
 // columnOf reads a column of a file as text; null is "".
 func columnOf(t *testing.T, path, name string) (cells []string) {
 	t.Helper()
-	batchesOf(t, path, name, func(b *columnar.Batch) {
+	batchesOf(t, path, name, func(b *tablefile.Batch) {
 		for i := range b.N {
 			switch {
 			case b.Null(i):

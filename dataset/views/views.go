@@ -13,7 +13,7 @@ import (
 	"text/template"
 
 	"github.com/sgtrace/sgtrace/dataset"
-	"github.com/sgtrace/sgtrace/internal/columnar"
+	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
 //go:embed views.sql
@@ -97,7 +97,7 @@ func (m *maker) functions() template.FuncMap {
 		"view":    func(name string) string { return fmt.Sprintf(m.view, name) },
 		"columns": func(table string) string { return names(find(dataset.SolvedTables, table).Columns) },
 		"solved": func(table string) string {
-			return fmt.Sprintf(m.file, filepath.Join(m.folder, dataset.Version, m.solved, table+"-0"+columnar.Suffix))
+			return fmt.Sprintf(m.file, filepath.Join(m.folder, dataset.Version, m.solved, table+"-0"+tablefile.ParquetSuffix))
 		},
 		"captured": m.captured,
 		"greatest": variadic("greatest"), "least": variadic("least"),
@@ -118,7 +118,7 @@ func find(tables []dataset.Table, name string) *dataset.Table {
 // captured returns the rows of a file of all captures, with the column capture. Engines refuse a
 // pattern that no file matches, so that then there is a table without rows.
 func (m *maker) captured(file string) string {
-	pattern := filepath.Join(m.folder, dataset.Version, "capture=*", file+columnar.Suffix)
+	pattern := filepath.Join(m.folder, dataset.Version, "capture=*", file+tablefile.ParquetSuffix)
 	if found, _ := filepath.Glob(pattern); len(found) > 0 {
 		return fmt.Sprintf(m.captures, pattern)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"github.com/sgtrace/sgtrace/internal/sqlitefile"
+	"github.com/sgtrace/sgtrace/internal/tablefile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -61,12 +61,12 @@ func openDatabase(path, name string, diags *trace.Diags) (*database, error) {
 	if info, err := os.Stat(full + "-wal"); err == nil && info.Size() > 0 {
 		diags.Add(trace.RocmJournal.Of(name))
 	}
-	conn, err := sqlitefile.Open(full, sqlitefile.MaxValue, true)
+	conn, err := tablefile.OpenSQLite(full, tablefile.MaxValue, true)
 	if err != nil {
 		return nil, err
 	}
 	d := &database{conn: conn, name: name, diags: diags}
-	err = sqlitefile.Exec(conn, "PRAGMA cache_size=-2000")
+	err = tablefile.Exec(conn, "PRAGMA cache_size=-2000")
 	err = errors.Join(err, d.each("SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0", func(s *sqlite.Stmt) {
 		d.tables = append(d.tables, s.ColumnText(0))
 	}))
@@ -107,17 +107,17 @@ func (d *database) Scan(table string, columns []string, row func(*sqlite.Stmt)) 
 		return
 	}
 	have := map[string]bool{}
-	err := d.each("PRAGMA table_info("+sqlitefile.Quote(table)+")", func(s *sqlite.Stmt) { have[strings.ToLower(s.ColumnText(1))] = true })
+	err := d.each("PRAGMA table_info("+tablefile.Quote(table)+")", func(s *sqlite.Stmt) { have[strings.ToLower(s.ColumnText(1))] = true })
 	list := []string{"rowid"}
 	for _, c := range columns {
 		if !have[strings.ToLower(c)] {
 			c = "NULL"
 		} else {
-			c = sqlitefile.Quote(c)
+			c = tablefile.Quote(c)
 		}
 		list = append(list, c)
 	}
-	sql := "SELECT " + strings.Join(list, ", ") + " FROM " + sqlitefile.Quote(table)
+	sql := "SELECT " + strings.Join(list, ", ") + " FROM " + tablefile.Quote(table)
 	last, read := int64(-1<<63), 0
 	if err == nil {
 		err = d.each(sql, func(s *sqlite.Stmt) { last, read = s.ColumnInt64(0), read+1; row(s) })

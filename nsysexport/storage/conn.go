@@ -7,7 +7,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"github.com/sgtrace/sgtrace/internal/sqlitefile"
+	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
 // A conn reads one table at a time.
@@ -31,22 +31,22 @@ func (d *database) Connect() (Conn, error) {
 		return nil, err
 	}
 	// It fails where the list of tables is damaged, which the first scan reports.
-	_ = sqlitefile.Exec(c, cacheSize)
+	_ = tablefile.Exec(c, cacheSize)
 	return &conn{d, c}, nil
 }
 
 func (d *database) connect() (*sqlite.Conn, error) {
 	// No value is longer than the file, whatever its damaged length says.
-	return sqlitefile.Open(d.path, int32(d.longest()), d.header.cut())
+	return tablefile.OpenSQLite(d.path, int32(d.longest()), d.header.cut())
 }
 
 // longest returns how long a value may be, in bytes.
-func (d *database) longest() int64 { return min(max(d.header.size, 1<<10), sqlitefile.MaxValue) }
+func (d *database) longest() int64 { return min(max(d.header.size, 1<<10), tablefile.MaxValue) }
 
 // Columns returns the columns of a table.
 func (c *conn) Columns(table string) ([]Column, error) {
 	const name, kind, notNull, byDefault, key = 1, 2, 3, 4, 5
-	stmt, _, err := c.Conn.PrepareTransient("PRAGMA table_info(" + sqlitefile.Quote(table) + ")")
+	stmt, _, err := c.Conn.PrepareTransient("PRAGMA table_info(" + tablefile.Quote(table) + ")")
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ const minRow = 5
 func (c *conn) Rows(table string) int64 {
 	var ends [2]int64
 	for i, end := range []string{"min", "max"} {
-		stmt, _, err := c.Conn.PrepareTransient(fmt.Sprintf("SELECT %s(rowid) FROM %s", end, sqlitefile.Quote(table)))
+		stmt, _, err := c.Conn.PrepareTransient(fmt.Sprintf("SELECT %s(rowid) FROM %s", end, tablefile.Quote(table)))
 		if err != nil {
 			return -1 // WITHOUT ROWID, which nsys does not use
 		}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sgtrace/sgtrace/internal/columnar"
+	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
 // A folder is an open export.
@@ -30,7 +30,7 @@ func IsFolder(files []string) bool { return isExport(tablesOf(files)) }
 
 func tablesOf(files []string) (tables []string) {
 	for _, name := range files {
-		if table, ok := columnar.Name(name); ok {
+		if table, ok := tablefile.ParquetName(name); ok {
 			tables = append(tables, table)
 		}
 	}
@@ -58,7 +58,9 @@ func openFolder(path string) (*folder, error) {
 	return f, nil
 }
 
-func (f *folder) file(table string) string { return filepath.Join(f.path, table+columnar.Suffix) }
+func (f *folder) file(table string) string {
+	return filepath.Join(f.path, table+tablefile.ParquetSuffix)
+}
 
 func (f *folder) look(table string) fileState {
 	info, err := os.Stat(f.file(table))
@@ -95,11 +97,11 @@ func (f *folder) Connect() (Conn, error) { return folderConn{f}, nil }
 type folderConn struct{ of *folder }
 
 // kinds are SQLite's names of the types of columns.
-var kinds = [...]string{columnar.Integer: "INTEGER", columnar.Real: "REAL", columnar.Bytes: "TEXT"}
+var kinds = [...]string{tablefile.Integer: "INTEGER", tablefile.Real: "REAL", tablefile.Bytes: "TEXT"}
 
 // Columns returns the columns of a table.
 func (c folderConn) Columns(table string) ([]Column, error) {
-	file, err := columnar.Open(c.of.file(table))
+	file, err := tablefile.OpenParquet(c.of.file(table))
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +114,7 @@ func (c folderConn) Columns(table string) ([]Column, error) {
 
 // Rows returns how many rows a table has.
 func (c folderConn) Rows(table string) int64 {
-	file, err := columnar.Open(c.of.file(table))
+	file, err := tablefile.OpenParquet(c.of.file(table))
 	if err != nil {
 		return -1
 	}
@@ -132,7 +134,7 @@ func (c folderConn) Last(table string, columns []string) (Rows, error) {
 
 // read begins to read columns of a table at the row that from tells of their number.
 func (c folderConn) read(table string, columns []string, from func(rows int64) int64) (Rows, error) {
-	file, err := columnar.Open(c.of.file(table))
+	file, err := tablefile.OpenParquet(c.of.file(table))
 	if err != nil {
 		return nil, err
 	}

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"io"
 
-	"github.com/sgtrace/sgtrace/internal/columnar"
+	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
 // folderRows are the folderRows of a table. Its columns are read side by side.
 type folderRows struct {
-	file    *columnar.File
+	file    *tablefile.File
 	columns []folderColumn
 	read    int64
 	left    int64
@@ -18,9 +18,9 @@ type folderRows struct {
 
 // A folderColumn is one that is read, at the current row.
 type folderColumn struct {
-	kind   columnar.Kind
-	reader *columnar.Reader
-	batch  *columnar.Batch
+	kind   tablefile.Kind
+	reader *tablefile.Reader
+	batch  *tablefile.Batch
 	at     int // row of the batch
 }
 
@@ -73,9 +73,9 @@ func (r *folderRows) Kind(i int) Kind {
 	switch c := &r.columns[i]; {
 	case c.batch.Null(c.at):
 		return Null
-	case c.kind == columnar.Integer:
+	case c.kind == tablefile.Integer:
 		return Integer
-	case c.kind == columnar.Real:
+	case c.kind == tablefile.Real:
 		return Real
 	}
 	return Text
@@ -83,9 +83,9 @@ func (r *folderRows) Kind(i int) Kind {
 
 func (r *folderRows) Int(i int) int64 {
 	switch c := &r.columns[i]; c.kind {
-	case columnar.Integer:
+	case tablefile.Integer:
 		return c.batch.Ints[c.at]
-	case columnar.Real:
+	case tablefile.Real:
 		return int64(c.batch.Reals[c.at])
 	}
 	return 0
@@ -95,9 +95,9 @@ func (r *folderRows) Ints(none, into []int64) { ints(r, none, into) }
 
 func (r *folderRows) Float(i int) float64 {
 	switch c := &r.columns[i]; c.kind {
-	case columnar.Integer:
+	case tablefile.Integer:
 		return float64(c.batch.Ints[c.at])
-	case columnar.Real:
+	case tablefile.Real:
 		return c.batch.Reals[c.at]
 	}
 	return 0
@@ -105,7 +105,7 @@ func (r *folderRows) Float(i int) float64 {
 
 func (r *folderRows) Bytes(i int, buf []byte) []byte {
 	c := &r.columns[i]
-	if c.kind != columnar.Bytes {
+	if c.kind != tablefile.Bytes {
 		return nil
 	}
 	return append(buf[:0], c.batch.Bytes(c.at)...)

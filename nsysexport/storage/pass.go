@@ -7,7 +7,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"github.com/sgtrace/sgtrace/internal/sqlitefile"
+	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
 // A pass moves through the rows of a table in the order of their numbers, which is
@@ -61,9 +61,9 @@ func selection(table string, columns []string) string {
 	var sql strings.Builder
 	sql.WriteString("SELECT ")
 	for _, c := range columns {
-		sql.WriteString(sqlitefile.Quote(c) + ",")
+		sql.WriteString(tablefile.Quote(c) + ",")
 	}
-	return sql.String() + "rowid FROM " + sqlitefile.Quote(table)
+	return sql.String() + "rowid FROM " + tablefile.Quote(table)
 }
 
 // Next moves to the next row, and returns false if there is none.
@@ -177,7 +177,7 @@ func (w *pass) checkHoles() {
 	if w.holes == 0 || w.lost.Err != nil {
 		return
 	}
-	stmt, _, err := w.conn.PrepareTransient("PRAGMA quick_check(" + sqlitefile.Quote(w.table) + ")")
+	stmt, _, err := w.conn.PrepareTransient("PRAGMA quick_check(" + tablefile.Quote(w.table) + ")")
 	if err != nil {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"github.com/sgtrace/sgtrace/internal/sqlitefile"
+	"github.com/sgtrace/sgtrace/internal/tablefile"
 	"github.com/sgtrace/sgtrace/internal/temporary"
 )
 
@@ -242,7 +242,7 @@ func list(path string, tables []recoveredTable) error {
 	}
 	defer conn.Close()
 	for _, pragma := range []string{"PRAGMA journal_mode=OFF", "PRAGMA synchronous=OFF", "PRAGMA writable_schema=ON"} {
-		if err := sqlitefile.Exec(conn, pragma); err != nil {
+		if err := tablefile.Exec(conn, pragma); err != nil {
 			return err
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/sgtrace/sgtrace/internal/sqlitefile"
+	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
 // shapeText has the tables that rows are recovered for, in the versions that are known, each
@@ -100,7 +100,7 @@ var shapes = sync.OnceValue(func() (list []shape) {
 func (s *shape) definition() string {
 	columns := make([]string, len(s.columns))
 	for i, c := range s.columns {
-		columns[i] = sqlitefile.Quote(c.Name) + " " + c.Kind
+		columns[i] = tablefile.Quote(c.Name) + " " + c.Kind
 		switch {
 		case c.Key:
 			columns[i] += " PRIMARY KEY"
@@ -108,7 +108,7 @@ func (s *shape) definition() string {
 			columns[i] += " NOT NULL"
 		}
 	}
-	return "CREATE TABLE " + sqlitefile.Quote(s.table) + " (" + strings.Join(columns, ", ") + ")"
+	return "CREATE TABLE " + tablefile.Quote(s.table) + " (" + strings.Join(columns, ", ") + ")"
 }
 
 // has reports whether rows can be those of a table of the shape. nsys writes all columns of

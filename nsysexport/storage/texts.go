@@ -5,7 +5,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"github.com/sgtrace/sgtrace/internal/sqlitefile"
+	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
 // texts finds texts by ids.
@@ -29,7 +29,7 @@ func (c *conn) Texts(table, id, text string) (Texts, error) {
 		err = c.checkRows(table)
 	}
 	if err == nil {
-		t.stmt, _, err = c.Conn.PrepareTransient("SELECT " + sqlitefile.Quote(text) + " FROM " + sqlitefile.Quote(table) + " WHERE " + key + "=?1")
+		t.stmt, _, err = c.Conn.PrepareTransient("SELECT " + tablefile.Quote(text) + " FROM " + tablefile.Quote(table) + " WHERE " + key + "=?1")
 	}
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func rowidName(conn *sqlite.Conn, table string) (string, error) {
 
 // rowsByID returns the rows of all ids.
 func (c *conn) rowsByID(table, id string) (map[int64]int64, error) {
-	stmt, _, err := c.Conn.PrepareTransient("SELECT " + sqlitefile.Quote(id) + ", rowid FROM " + sqlitefile.Quote(table))
+	stmt, _, err := c.Conn.PrepareTransient("SELECT " + tablefile.Quote(id) + ", rowid FROM " + tablefile.Quote(table))
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package columnar
+package tablefile
 
 import (
 	"math/rand/v2"
@@ -18,7 +18,7 @@ func TestOverlapping(t *testing.T) {
 	for _, jitter := range []int64{0, 50 * step, 1 << 40} { // in order, nearly so, and not at all
 		rng := rand.New(rand.NewPCG(1, uint64(jitter)))
 		path := filepath.Join(t.TempDir(), "spans.parquet")
-		w, err := Create[spanRecord](path, nil)
+		w, err := CreateParquet[spanRecord](path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +30,7 @@ func TestOverlapping(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		f, err := Open(path)
+		f, err := OpenParquet(path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package columnar
+package tablefile
 
 import (
 	"errors"
@@ -34,8 +34,8 @@ type Writer[T any] struct {
 	err  error
 }
 
-// Create begins a file, with what is said about the whole of it by key.
-func Create[T any](path string, about map[string]string) (*Writer[T], error) {
+// CreateParquet begins a file, with what is said about the whole of it by key.
+func CreateParquet[T any](path string, about map[string]string) (*Writer[T], error) {
 	file, err := os.Create(path)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,4 @@
-// Package sqlitefile opens SQLite files that other programs wrote, and that may be damaged, only to
-// read them.
-package sqlitefile
+package tablefile
 
 import (
 	"errors"
@@ -14,11 +12,11 @@ import (
 // MaxValue is how long a value may be, in bytes. Real names reach 100 kB.
 const MaxValue = 16 << 20
 
-// Open opens a file without locking, journals, or writing. Its absolute path may have any
+// OpenSQLite opens a file without locking, journals, or writing. Its absolute path may have any
 // characters. No value may be longer than longest bytes. Views, which are code, are not trusted.
 // With short, SQLite reads files that are shorter than their header says, since it takes them for
 // being under repair; nothing is ever written all the same.
-func Open(path string, longest int32, short bool) (*sqlite.Conn, error) {
+func OpenSQLite(path string, longest int32, short bool) (*sqlite.Conn, error) {
 	conn, err := sqlite.OpenConn(address(path), sqlite.OpenReadOnly, sqlite.OpenURI)
 	if err != nil {
 		return nil, err

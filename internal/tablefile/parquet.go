@@ -1,16 +1,17 @@
-// Package columnar reads Parquet files, column by column. It is the only package that knows
-// the format, and knows nothing of what is in a file.
+// Package tablefile opens files of tables: Parquet, read and written column by column, and SQLite
+// files that other programs wrote, which may be damaged, only to read them. It knows the formats,
+// and nothing of what is in a file.
 //
-// Files have one row per row and one leaf per column: of columns that nest or repeat
+// Parquet files have one row per row and one leaf per column: of columns that nest or repeat
 // nothing is known here. Values are int64, float64 or bytes: what Parquet has besides
 // these (narrower and unsigned numbers, booleans) becomes one of them.
 //
-//	f, err := columnar.Open(path)
+//	f, err := tablefile.OpenParquet(path)
 //	r := f.Column(i, 0)
 //	for {
 //		batch, err := r.Next() // io.EOF at the end
 //	}
-package columnar
+package tablefile
 
 import (
 	"bytes"
@@ -27,8 +28,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Suffix is how the names of Parquet files end.
-const Suffix = ".parquet"
+// ParquetSuffix is how the names of Parquet files end.
+const ParquetSuffix = ".parquet"
 
 // magic begins and ends a file.
 const magic = "PAR1"
@@ -62,8 +63,8 @@ type File struct {
 // ErrFormat is wrapped by errors about files that are not Parquet, or are damaged.
 var ErrFormat = errors.New("not a whole Parquet file")
 
-// Open opens a file. The caller closes it.
-func Open(path string) (*File, error) {
+// OpenParquet opens a file. The caller closes it.
+func OpenParquet(path string) (*File, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -198,9 +199,9 @@ func (f *File) Close() error {
 	return f.file.Close()
 }
 
-// Name returns what a file is the table of, by its path: "NVTX_EVENTS" of
+// ParquetName returns what a file is the table of, by its path: "NVTX_EVENTS" of
 // "NVTX_EVENTS.parquet"; ok is false of other files.
-func Name(file string) (name string, ok bool) { return strings.CutSuffix(file, Suffix) }
+func ParquetName(file string) (name string, ok bool) { return strings.CutSuffix(file, ParquetSuffix) }
 
 // About returns what the file says about the whole of it by a key.
 func (f *File) About(key string) (value string, ok bool) { return f.content.Lookup(key) }

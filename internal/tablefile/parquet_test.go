@@ -1,4 +1,4 @@
-package columnar
+package tablefile
 
 import (
 	"bytes"
@@ -119,7 +119,7 @@ func TestColumns(t *testing.T) {
 		{parquet.DataPageVersion(1), parquet.Compression(&parquet.Zstd)},
 		{parquet.DictionaryMaxBytes(2000), parquet.PageBufferSize(3000)}, // pages without a dictionary follow some with it
 	} {
-		f, err := Open(write(t, records, options...))
+		f, err := OpenParquet(write(t, records, options...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +145,7 @@ func TestColumns(t *testing.T) {
 func TestWriter(t *testing.T) {
 	records, want := makeRecords(3 * buffered / 2)
 	path := filepath.Join(t.TempDir(), "t.parquet")
-	w, err := Create[record](path, map[string]string{"about": "it"})
+	w, err := CreateParquet[record](path, map[string]string{"about": "it"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestWriter(t *testing.T) {
 	if err := w.Close(); err != nil || w.Rows() != int64(len(records)) {
 		t.Fatalf("%d rows of %d: %v", w.Rows(), len(records), err)
 	}
-	f, err := Open(path)
+	f, err := OpenParquet(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestFind(t *testing.T) {
 		Name string `parquet:"name"`
 	}
 	path := filepath.Join(t.TempDir(), "t.parquet")
-	w, err := Create[row](path, nil)
+	w, err := CreateParquet[row](path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func TestFind(t *testing.T) {
 
 // readAll reads a file as far as it goes. It fails if that does not end, or panics.
 func readAll(t *testing.T, path string) (values int, err error) {
-	f, err := Open(path)
+	f, err := OpenParquet(path)
 	if err != nil {
 		return 0, err
 	}
@@ -251,7 +251,7 @@ func TestNoParquet(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(path); !errors.Is(err, ErrFormat) {
+		if _, err := OpenParquet(path); !errors.Is(err, ErrFormat) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -284,7 +284,7 @@ func FuzzOpen(f *testing.F) {
 // A reader gets the batch of one that was closed, which has no lists of another kind.
 func TestBatchesOfClosedReaders(t *testing.T) {
 	records, _ := makeRecords(10)
-	f, err := Open(write(t, records))
+	f, err := OpenParquet(write(t, records))
 	if err != nil {
 		t.Fatal(err)
 	}
