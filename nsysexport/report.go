@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/internal/temporary"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/nsysexport/storage"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -78,7 +78,7 @@ func runExport(nsys, report string) (path string, remove func() error, err error
 	if err != nil {
 		return "", nil, err
 	}
-	dir, remove, err := temporary.Dir()
+	dir, remove, err := memory.TempDir()
 	if err != nil {
 		return "", nil, err
 	}

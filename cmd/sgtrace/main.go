@@ -27,7 +27,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/convert/inputs"
-	"github.com/sgtrace/sgtrace/internal/temporary"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/redact"
 )
@@ -52,7 +52,7 @@ const (
 // run runs the whole program, and returns the exit status.
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	c := &command{in: in, out: out, err: errOut, env: os.Getenv, outputs: outputFiles{interrupted: exitFailed}}
-	temporary.Watch(c.outputs.onInterrupt)
+	memory.WatchTemporary(c.outputs.onInterrupt)
 	defer inputs.RemoveUnpacked()
 	if len(args) > 1 && args[1] == commandline.CompleteCommand {
 		return c.exit(c.complete(args[2:]))

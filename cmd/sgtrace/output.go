@@ -24,7 +24,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
-	"github.com/sgtrace/sgtrace/internal/temporary"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -119,7 +119,7 @@ func (l *outputFiles) removeOnInterrupt() {
 // abandon removes what is not finished, and temporary files. Nothing can be created from
 // then on.
 func (l *outputFiles) abandon() {
-	temporary.RemoveAll()
+	memory.RemoveTemporary()
 	l.mu.Lock()
 	for _, out := range l.list {
 		out.Abandon()

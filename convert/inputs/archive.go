@@ -10,7 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format/envelope"
 	"github.com/sgtrace/sgtrace/format/sglang"
-	"github.com/sgtrace/sgtrace/internal/temporary"
+	"github.com/sgtrace/sgtrace/internal/memory"
 )
 
 // maxNested is how many archives may be inside of each other.
@@ -74,7 +74,7 @@ func unpackArchive(path string) (*archive, error) {
 	if a := unpacked.archives[key]; a != nil {
 		return a, nil
 	}
-	dir, remove, err := temporary.Dir()
+	dir, remove, err := memory.TempDir()
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,7 @@ package inputs
 import (
 	"fmt"
 
-	"github.com/sgtrace/sgtrace/internal/temporary"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request/assembly"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/trace"
@@ -45,7 +45,7 @@ func (m *Loaded) indexPicked(dumps []*Source) error {
 	o, size := spantable.NewOutline(m.opt.Pick.Prescan()), int64(0)
 	for _, x := range dumps {
 		if x.Once {
-			x.spool = new(temporary.Spool)
+			x.spool = new(memory.Spool)
 			defer x.close()
 		}
 		// What cannot be read is reported when that is tried.

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/sgtrace/sgtrace/format"
-	"github.com/sgtrace/sgtrace/internal/temporary"
+	"github.com/sgtrace/sgtrace/internal/memory"
 )
 
 // Source is an input that was recognized, and what its format made of it.
@@ -21,8 +21,8 @@ type Source struct {
 	stream  *Stream  // whose head was looked at; nil if it was closed or is read
 	meter   Meter    // of the first time that it is read; nil from then on
 	stdin   io.Reader
-	spool   *temporary.Spool // of what can be opened once only and is read twice; nil otherwise
-	zeros   bool             // the head is nothing else
+	spool   *memory.Spool // of what can be opened once only and is read twice; nil otherwise
+	zeros   bool          // the head is nothing else
 	// What must be on a disk and is compressed, or a pipe, is unpacked to a temporary file,
 	// which remove removes.
 	unpacked bool

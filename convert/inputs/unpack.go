@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/sgtrace/sgtrace/internal/temporary"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -25,7 +25,7 @@ func (x *Source) unpack(diags *trace.Diags) (path string, err error) {
 		return "", err
 	}
 	defer content.Close()
-	f, remove, err := temporary.File("unpacked")
+	f, remove, err := memory.TempFile("unpacked")
 	if err != nil {
 		return "", err
 	}

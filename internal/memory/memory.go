@@ -1,4 +1,4 @@
-// Package memory keeps what a run holds within a budget.
+// Package memory keeps what a run holds within a budget, and the rest in temporary files.
 //
 // Large tables come from [Make], [Grow], and [Append]. Where the budget has no room for a
 // table, it lies in a temporary file that has no name, mapped into memory: the kernel takes
@@ -8,6 +8,14 @@
 // the run has to end.
 //
 // The budget is one for the process, as its memory is.
+//
+// What must be read by its path lies in a temporary file that has a name, from [TempFile] or
+// [TempDir]. Whoever makes one removes it. If the program is interrupted, the others go with
+// [RemoveTemporary], which package main calls: [WatchTemporary] tells it when there is something
+// to remove. All temporary files are where [os.TempDir] says.
+//
+// A [Spool] keeps what can be read once only, such as a pipe, for those who read it twice:
+// little of it in memory, more in a temporary file.
 package memory
 
 import (

@@ -10,8 +10,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/tablefile"
-	"github.com/sgtrace/sgtrace/internal/temporary"
 )
 
 // commonPage is the size of pages of all exports, for those whose first page is lost.
@@ -193,7 +193,7 @@ func (d *database) someRows(number uint32) (rows []record) {
 // repair writes a copy of the file with a list of the tables, and returns its path. Close
 // removes it.
 func (d *database) repair(tables []recoveredTable) (path string, err error) {
-	f, remove, err := temporary.File("repaired.sqlite")
+	f, remove, err := memory.TempFile("repaired.sqlite")
 	if err != nil {
 		return "", err
 	}

@@ -1,4 +1,4 @@
-package temporary
+package memory
 
 import (
 	"bytes"
@@ -78,7 +78,7 @@ func (s *Spool) write(p []byte) {
 		if s.small = append(s.small, p...); len(s.small) <= inMemory {
 			return
 		}
-		f, remove, err := File("spooled")
+		f, remove, err := TempFile("spooled")
 		if err != nil {
 			s.fail(err)
 			return

@@ -1,4 +1,4 @@
-package temporary
+package memory
 
 import (
 	"os"
@@ -12,14 +12,14 @@ func TestFile(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	heard := 0
-	Watch(func() {
+	WatchTemporary(func() {
 		heard++
 		if left, _ := os.ReadDir(dir); len(left) > 0 {
 			t.Errorf("%v exists before it is watched", left)
 		}
 	})
-	defer Watch(func() {})
-	f, remove, err := File("export.sqlite")
+	defer WatchTemporary(func() {})
+	f, remove, err := TempFile("export.sqlite")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestFile(t *testing.T) {
 	if err := remove(); err != nil {
 		t.Error(err)
 	}
-	if left, _ := os.ReadDir(dir); len(left) != 0 || heard != 1 || len(dirs) != 0 {
+	if left, _ := os.ReadDir(dir); len(left) != 0 || heard != 1 || len(tempDirs) != 0 {
 		t.Errorf("left %v, heard of %d", left, heard)
 	}
 }
@@ -39,7 +39,7 @@ func TestFile(t *testing.T) {
 // Where no folder can be made there is nothing to remove.
 func TestNoRoom(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
-	if f, _, err := File("x"); err == nil {
+	if f, _, err := TempFile("x"); err == nil {
 		t.Errorf("made %s", f.Name())
 	}
 }
