@@ -36,7 +36,7 @@ var (
 	// single answer a question each from tables alone, asking with the answers of other packages, too.
 	single = []string{"analyze/requests", "analyze/change", "analyze/tail", "analyze/serverlimit", "analyze/lifecycle", "analyze/telemetry", "analyze/kernel", "analyze/gpu", "analyze/rank", "analyze/hang", "analyze/hardware",
 		"analyze/allocations", "analyze/routing", "analyze/inspect"}
-	asking = []string{"analyze/gpuloss", "analyze/collective", "analyze/host", "analyze/gaps", "analyze/graphs", "analyze/operators", "analyze/opportunity", "analyze/tokens", "analyze/overtime", "analyze/diff",
+	asking = []string{"analyze/collective", "analyze/host", "analyze/gaps", "analyze/graphs", "analyze/operators", "analyze/gpuloss", "analyze/tokens", "analyze/overtime", "analyze/diff",
 		"analyze/critical", "analyze/telemetry/failed", "analyze/telemetry/slow"}
 	questions = slices.Concat(single, asking)
 	// filled is what the reader of a profiler's format fills and stands on.
@@ -88,13 +88,12 @@ var layers = []layer{
 
 	{of: base, may: reported, chain: true, reason: sees + "; and what reports share is in this order"},
 	{of: single, may: slices.Concat(reported, base), reason: sees + "; and no question needs the answer to another"},
-	{of: []string{"analyze/gpuloss"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (whose numbers it judges)"},
 	{of: []string{"analyze/telemetry/failed", "analyze/telemetry/slow"}, may: slices.Concat(reported, base, []string{"analyze/telemetry"}), reason: sees + "; of the questions, they need telemetry (what servers said)"},
 	{of: []string{"analyze/collective"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (why a rank is late)"},
 	{of: []string{"analyze/host", "analyze/gaps"}, chain: true, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, they need gpu (where the gaps are, and the reasons that calls are for them)"},
 	{of: []string{"analyze/graphs"}, may: slices.Concat(reported, base, []string{"analyze/host"}), reason: sees + "; of the questions, it needs host (what names of frames mean)"},
 	{of: []string{"analyze/operators"}, may: slices.Concat(reported, base, []string{"analyze/host", "analyze/graphs"}), reason: sees + "; of the questions, it needs host (the stacks of threads, and what names in them mean) and graphs (what launched the kernels of a graph)"},
-	{of: []string{"analyze/opportunity"}, may: slices.Concat(reported, base, []string{"analyze/operators", "analyze/graphs"}), reason: sees + "; of the questions, it needs operators (how far they are from the roof) and graphs"},
+	{of: []string{"analyze/gpuloss"}, may: slices.Concat(reported, base, []string{"analyze/gpu", "analyze/operators", "analyze/graphs"}), reason: sees + "; of the questions, it needs gpu (whose numbers it judges), operators (how far they are from the roof) and graphs"},
 	{of: []string{"analyze/tokens"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (steps, and how long devices worked for them)"},
 	{of: []string{"analyze/overtime"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (what ran, and in which steps)"},
 	{of: []string{"analyze/diff"}, may: slices.Concat(reported, base, []string{"analyze/requests", "analyze/gpu", "analyze/gaps", "analyze/operators"}), reason: sees + "; of the questions, it needs requests (what they are divided by) and those whose answers it compares: gpu, gaps, operators"},

@@ -15,7 +15,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/hardware"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/operators"
-	"github.com/sgtrace/sgtrace/analyze/opportunity"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/requests"
@@ -434,9 +433,9 @@ func singleBlocks(m *Measured) ([]finding.Finding, finding.Check) {
 // couldBeFaster tells of the one thing that would save most, of models with attention.
 func couldBeFaster(m *Measured) ([]finding.Finding, finding.Check) {
 	if !slices.ContainsFunc(m.GPUs.Kernels, func(k gpu.RankKernel) bool { return kernelname.KindOf(k.Name) == kernelname.KindAttention }) {
-		return (&opportunity.Opportunities{}).Finding()
+		return (&gpuloss.Opportunities{}).Finding()
 	}
-	return opportunity.FromKernels(m.Of.Profiles, profilewalk.Options{From: m.Of.Devices.From, To: m.Of.Devices.To}).Finding()
+	return gpuloss.OpportunitiesFromKernels(m.Of.Profiles, profilewalk.Options{From: m.Of.Devices.From, To: m.Of.Devices.To}).Finding()
 }
 
 func overTime(m *Measured) ([]finding.Finding, finding.Check) { return m.OverTime.Findings() }

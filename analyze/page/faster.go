@@ -6,9 +6,9 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/graphs"
 	"github.com/sgtrace/sgtrace/analyze/operators"
-	"github.com/sgtrace/sgtrace/analyze/opportunity"
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
@@ -33,10 +33,10 @@ const (
 func Opportunities(o *overview.Overview, captured *graphs.Graphs, src Source) Section {
 	s := Section{ID: "faster", Title: "What could be faster"}
 	opt := profilewalk.Options{From: o.Devices.From, To: o.Devices.To}
-	fills := opportunity.SumFills(o.Profiles, opt)
+	fills := gpuloss.SumFills(o.Profiles, opt)
 	clocks := finders.SMClocks(o.Of.Series, o.Profiles, gpu.Options{From: opt.From, To: opt.To})
 	roofs := operators.SumRooflines(o.Profiles, captured, operators.Beside{Routed: operators.RoutedTokensOf(o.Of.Experts), Clocks: clocks}, opt)
-	found := opportunity.Find(o.Profiles, captured, roofs, fills, opt)
+	found := gpuloss.FindOpportunities(o.Profiles, captured, roofs, fills, opt)
 	if len(found.List) > 0 {
 		s.Lead = found.Lead()
 	}

@@ -12,11 +12,11 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/graphs"
 	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/kernel"
 	"github.com/sgtrace/sgtrace/analyze/operators"
-	"github.com/sgtrace/sgtrace/analyze/opportunity"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -123,11 +123,11 @@ func parseKernels(ctx *cli.Context) (Run, error) {
 			return d, err
 		}
 		opt := profilewalk.Options{ByRank: byRank, From: in.From, To: in.To}
-		fills := opportunity.SumFills(in.Profiles, opt)
+		fills := gpuloss.SumFills(in.Profiles, opt)
 		captured := graphs.Collect(in.Profiles)
 		clocks := finders.SMClocks(in.Series, in.Profiles, gpu.Options{From: in.From, To: in.To})
 		roofs := operators.SumRooflines(in.Profiles, captured, operators.Beside{Routed: operators.RoutedTokensOf(in.Experts), Clocks: clocks}, opt)
-		found := opportunity.Find(in.Profiles, captured, roofs, fills, opt)
+		found := gpuloss.FindOpportunities(in.Profiles, captured, roofs, fills, opt)
 		kernels := d.Tables[0]
 		d.Tables = nil
 		d.Add(found.Report())

@@ -1,4 +1,4 @@
-package opportunity
+package gpuloss
 
 import (
 	"math"
@@ -34,7 +34,7 @@ func modelSet(layers int, blocks int64, kernels ...string) *profile.Set {
 func find(set *profile.Set) (*Opportunities, *Fills) {
 	opt := profilewalk.Options{}
 	fills := SumFills(set, opt)
-	return Find(set, nil, operators.SumRooflines(set, nil, operators.Beside{}, opt), fills, opt), fills
+	return FindOpportunities(set, nil, operators.SumRooflines(set, nil, operators.Beside{}, opt), fills, opt), fills
 }
 
 // Each pattern is found where its kernels follow each other in every layer, with the time of all but the
@@ -191,7 +191,7 @@ func TestFinding(t *testing.T) {
 		{[]string{"flash_fwd_kernel", "nvjet_tst", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "rms_norm_kernel", "nvjet_tst"}, "all-reduce, then norm"},
 		{[]string{"flash_fwd_kernel", "nvjet_tst"}, ""},
 	} {
-		found, check := FromKernels(modelSet(8, 1000, c.kernels...), profilewalk.Options{}).Finding()
+		found, check := OpportunitiesFromKernels(modelSet(8, 1000, c.kernels...), profilewalk.Options{}).Finding()
 		switch {
 		case c.want == "" && len(found) == 0 && check.State() == finding.NotApplicable:
 		case c.want == "" || len(found) != 1 || !strings.Contains(found[0].Text, c.want):

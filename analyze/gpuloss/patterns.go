@@ -1,4 +1,4 @@
-package opportunity
+package gpuloss
 
 import (
 	"slices"

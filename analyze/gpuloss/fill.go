@@ -1,4 +1,4 @@
-package opportunity
+package gpuloss
 
 import (
 	"cmp"
@@ -91,7 +91,7 @@ func (f *Fill) idle() float64 {
 }
 
 const (
-	muchIdle     = 0.2  // of the last wave: less is within what blocks differ by
+	muchUnfilled = 0.2  // of the last wave: less is within what blocks differ by
 	lowOccupancy = 0.25 // of the threads: fewer may be too few to wait for memory meanwhile
 )
 
@@ -102,7 +102,7 @@ func (f *Fill) why() string {
 		return "one thread"
 	case f.few():
 		return "few blocks"
-	case f.idle() >= muchIdle:
+	case f.idle() >= muchUnfilled:
 		return "last wave"
 	case f.Occupancy > 0 && f.Occupancy <= lowOccupancy && (f.Limit == operators.ByRegisters || f.Limit == operators.ByShared) && !f.Tensor:
 		return "low occupancy"

@@ -1,4 +1,4 @@
-package opportunity
+package gpuloss
 
 import (
 	"cmp"
@@ -42,8 +42,8 @@ type Opportunities struct {
 // small parts are not worth a row: of the time of all kernels, the part that something could save.
 const minSaved = 0.005
 
-// Find finds what could be faster. g is nil without captures of graphs.
-func Find(set *profile.Set, g *graphs.Graphs, roofs *operators.Rooflines, fills *Fills, opt profilewalk.Options) *Opportunities {
+// FindOpportunities finds what could be faster. g is nil without captures of graphs.
+func FindOpportunities(set *profile.Set, g *graphs.Graphs, roofs *operators.Rooflines, fills *Fills, opt profilewalk.Options) *Opportunities {
 	o := &Opportunities{pieces: map[string]bool{}}
 	inPattern := o.seekAll(set, &opt)
 	o.padding(g)
@@ -295,9 +295,9 @@ func (x *Opportunity) title() string {
 	return x.What + ", in " + profilewalk.StepKinds[x.Step] + " steps"
 }
 
-// FromKernels finds what could be faster from the kernels alone: what one could do in place of several, and what
+// OpportunitiesFromKernels finds what could be faster from the kernels alone: what one could do in place of several, and what
 // could run at once. It needs neither shapes nor captures.
-func FromKernels(set *profile.Set, opt profilewalk.Options) *Opportunities {
+func OpportunitiesFromKernels(set *profile.Set, opt profilewalk.Options) *Opportunities {
 	o := &Opportunities{pieces: map[string]bool{}}
 	o.seekAll(set, &opt)
 	o.finish()
