@@ -52,6 +52,8 @@ type Rank struct {
 	// TakenIn returns the requests that it takes in by bucket, and the tokens of their prompts, which several findings
 	// look at. They must not be modified.
 	TakenIn func() (seqs, tokens []float64)
+	// Scraped tells that only metrics tell of it: a log under another name may be of the same server.
+	Scraped bool
 	// Graphs is how many batches ran as a graph, and Plain how many did not.
 	Graphs, Plain int64
 }
@@ -206,7 +208,7 @@ func (l *Logged) measureRanks(opt Options) {
 		if s := &l.Set.List[i]; slices.Contains(series.Batches, s.Metric) && l.Set.N(i) > 0 && s.Label == 0 {
 			if _, ok := of[s.Place]; !ok {
 				of[s.Place] = len(l.Ranks)
-				r := Rank{Where: l.Where(s.Place), Server: l.Set.Places[s.Place].Server, Points: map[series.MetricID][]Point{}, Place: s.Place}
+				r := Rank{Where: l.Where(s.Place), Server: l.Set.Places[s.Place].Server, Points: map[series.MetricID][]Point{}, Place: s.Place, Scraped: true}
 				r.Stretches, r.Decodes = l.stretches(s.Place, opt)
 				l.Ranks = append(l.Ranks, r)
 			}
@@ -237,6 +239,7 @@ func (l *Logged) sum(r *Rank, i int, opt Options) {
 		if !opt.Inside(x.Time) {
 			continue
 		}
+		r.Scraped = r.Scraped && x.Line() == 0
 		if metric == series.Graphed {
 			if x.Value == 1 {
 				r.Graphs++

@@ -185,3 +185,17 @@ func Within(list []Scraped, from, to trace.Time) []Scraped {
 	}
 	return list[a:b]
 }
+
+// Rates are by how much the counters of a server grew in a second whose names end so, by bucket of the grid; NaN where
+// nothing tells, nil without any.
+func (l *Logged) Rates(server int32, name string) (out []float64) {
+	for _, x := range l.counter(server, func(x *series.Series) bool { return strings.HasSuffix(l.Set.Metric(x.Metric).Name, ":"+name) }) {
+		if out == nil {
+			out = slices.Repeat([]float64{math.NaN()}, l.Grid.N())
+		}
+		for b := max(0, l.Grid.Of(x.From)); b < len(out) && l.Grid.Start(b) < x.To; b++ {
+			out[b] = x.N / (float64(x.To-x.From) / 1e9)
+		}
+	}
+	return out
+}

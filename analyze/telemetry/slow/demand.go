@@ -3,7 +3,6 @@ package slow
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
@@ -84,8 +83,7 @@ func demands(l *telemetry.Logged, r *telemetry.Rank) []demand {
 func demandsInMetrics(l *telemetry.Logged, r *telemetry.Rank) []demand {
 	first := l.Scrapes(r.Server, series.TTFT).List
 	queue, prompts, answers := r.Points[series.Queued], l.Counted(r.Server, "prompt_tokens_total"), l.Counted(r.Server, "generation_tokens_total")
-	alone := !slices.ContainsFunc(l.Ranks, func(o telemetry.Rank) bool { return o.Server == r.Server && o.Place != r.Place })
-	if len(first) == 0 || queue == nil || prompts == nil || answers == nil || !alone {
+	if len(first) == 0 || queue == nil || prompts == nil || answers == nil || !isAlone(l, r) {
 		n, of := sums(r.Points[series.PrefillRate], 1) // which lines of vLLM have
 		return []demand{{n, of, "prompt tokens a second", "prompts of %s tokens a second are computed on %s, %s before", false}}
 	}

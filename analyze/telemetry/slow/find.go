@@ -337,7 +337,7 @@ func Retractions(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	for i := range l.Set.Servers {
 		n := 0
 		var first, last trace.Time
-		places := map[int32]int{}
+		places, during := map[int32]int{}, map[int]bool{} // during are buckets
 		for k := range l.Set.Instants {
 			x := &l.Set.Instants[k]
 			if p := &l.Set.Places[x.Place]; x.Kind != series.Retraction || int(p.Server) != i || x.Time == 0 {
@@ -348,6 +348,7 @@ func Retractions(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			}
 			n, last = n+int(x.Count), x.Time
 			places[x.Place] += int(x.Count)
+			during[l.Grid.Of(x.Time)] = true
 		}
 		if n == 0 {
 			continue
@@ -367,9 +368,13 @@ func Retractions(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		if n == 1 || first == last {
 			f.Text = fmt.Sprintf("%s retracts %s at %s: its KV cache is full", who, words.Counted(n, "request"), from)
 		}
-		f.Cost = max(0.001, float64(last-first)/max(1, float64(l.To-l.From)))
-		f.Cost = min(1, f.Cost)
-		f.Evidence = append(f.Evidence, finding.Sentence("what a retracted request had computed is computed again"))
+		f.Cost = max(0.001, min(1, float64(last-first)/max(1, float64(l.To-l.From)), float64(len(during))/float64(max(1, l.Grid.N()))))
+		again := finding.Sentence("what a retracted request had computed is computed again")
+		if each, part, ok := computedAgain(l, int32(i), n); ok {
+			again = finding.Sentence("what a retracted request had computed is computed again: about %s tokens each, which are %s %% of all that were computed of prompts at most", words.Thousands(int64(each)), words.InPercent(part))
+			f.Cost = max(0.001, min(f.Cost, part))
+		}
+		f.Evidence = append(f.Evidence, again)
 		if slow, ok := slowBehind(l, places, first); ok {
 			f.Evidence = slices.Insert(f.Evidence, 0, finding.Sentence("a token takes %s before the first one, and %s from then until %s", words.Nearly(int64(slow.before*1e9)), words.Nearly(int64(slow.after*1e9)), words.TimeOfDay(slow.until)))
 			f.Cost = max(f.Cost, float64(slow.until-first)/float64(l.To-l.From)*(1-slow.before/slow.after))
@@ -377,6 +382,20 @@ func Retractions(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		out = append(out, f)
 	}
 	return alike(l, out), check
+}
+
+// computedAgain is about how many tokens each of n retracted requests had, by what batches have, and which part that is of
+// all prompt tokens that the server computed.
+func computedAgain(l *telemetry.Logged, server int32, n int) (each, part float64, ok bool) {
+	kv, running, computed := 0.0, 0.0, 0.0
+	for k := range l.Ranks {
+		if r := &l.Ranks[k]; r.Server == server {
+			kv, running = kv+telemetry.Zero(r.Mean(series.KVTokens)), running+telemetry.Zero(r.Mean(series.Running))
+			computed += telemetry.Zero(r.Total(series.NewTokens))
+		}
+	}
+	each = kv / running
+	return each, min(1, float64(n)*each/computed), kv > 0 && running > 0 && computed > 0
 }
 
 // muchSlower is by how much tokens take longer behind something, to be told with it: the load may change that by less.

@@ -87,14 +87,10 @@ func generatedBy(l *telemetry.Logged, r *telemetry.Rank) []float64 {
 	if r.Has(series.Generation) {
 		return l.Curve(r, series.Generation)
 	}
-	if slices.ContainsFunc(l.Ranks, func(o telemetry.Rank) bool { return o.Server == r.Server && o.Place != r.Place }) {
+	if !isAlone(l, r) {
 		return nil
 	}
-	out := l.Counted(r.Server, "generation_tokens_total")
-	for b := range out {
-		out[b] /= float64(l.Grid.Bucket) / 1e9
-	}
-	return out
+	return l.Rates(r.Server, "generation_tokens_total")
 }
 
 // ratesOf are those of some buckets in which a rank had something to do.

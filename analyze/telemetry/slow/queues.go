@@ -28,6 +28,9 @@ func Changes(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 				ranks = append(ranks, &l.Ranks[i])
 			}
 		}
+		if logged := slices.DeleteFunc(slices.Clone(ranks), func(r *telemetry.Rank) bool { return r.Scraped }); len(logged) > 0 {
+			ranks = logged // metrics under other names may be of the same servers: nothing counts twice
+		}
 		if len(ranks) == 0 {
 			continue
 		}

@@ -28,6 +28,9 @@ func values(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (n, of 
 		for _, m := range w.Percent {
 			n, of = sums(r.Points[m], 1./100)
 		}
+		if w.Name == finding.CachedTokens && of == nil && isAlone(l, r) {
+			return countedCached(l, r)
+		}
 		return n, of
 	}
 	n, of = l.Curve(r, w.Metric), make([]float64, l.Grid.N())
@@ -37,6 +40,21 @@ func values(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (n, of 
 		}
 	}
 	return n, of
+}
+
+// countedCached are the tokens of prompts that a server found in its cache, and all of them, as its counters have them.
+func countedCached(l *telemetry.Logged, r *telemetry.Rank) (n, of []float64) {
+	for _, names := range [...][2]string{{"prefix_cache_hits_total", "prefix_cache_queries_total"}, {"gpu_prefix_cache_hits_total", "gpu_prefix_cache_queries_total"}, {"cached_tokens_total", "prompt_tokens_total"}} {
+		if n, of = l.Counted(r.Server, names[0]), l.Counted(r.Server, names[1]); n != nil && of != nil {
+			return n, of
+		}
+	}
+	return nil, nil
+}
+
+// isAlone reports whether a rank is the only one of its server, so that what that counts is of it.
+func isAlone(l *telemetry.Logged, r *telemetry.Rank) bool {
+	return !slices.ContainsFunc(l.Ranks, func(o telemetry.Rank) bool { return o.Server == r.Server && o.Place != r.Place })
 }
 
 // sums adds up samples by bucket, times a scale, and counts them.

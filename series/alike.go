@@ -1,0 +1,112 @@
+package series
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+const (
+	// fewLevels are how many scrapes it takes to compare a log with metrics.
+	fewLevels = 12
+	// near is how far apart a log and metrics of one server are at most, and nearAlone where there is nothing else to compare
+	// them with; others are as many times as far at least. See [apart].
+	near, nearAlone, others = 0.8, 0.5, 1.5
+)
+
+// levels are what a server says of its load: what nearly every step changes.
+type levels struct {
+	server int32
+	of     [3][]Sample
+}
+
+var loads = [...]MetricID{Running, Queued, KVUsage}
+
+// alike adds to same the servers of metrics that only their values tell to be those of logs: both say the
+// same at the same times, as no other server does.
+func (s *Set) alike(same map[int32]int32) {
+	var logs, scraped []levels
+	for server, kind := range s.kinds() {
+		_, joined := same[server]
+		for _, to := range same {
+			joined = joined || to == server
+		}
+		if x := s.levelsOf(server); !joined && len(x.of[0]) >= fewLevels {
+			switch kind {
+			case 0:
+				logs = append(logs, x)
+			case 2:
+				scraped = append(scraped, x)
+			}
+		}
+	}
+	distance := make([][]float64, len(logs))
+	for i := range logs {
+		for k := range scraped {
+			distance[i] = append(distance[i], apart(&logs[i], &scraped[k]))
+		}
+	}
+	for i := range logs {
+		for k := range scraped {
+			d, most, alone := distance[i][k], near, true
+			if len(logs) == 1 && len(scraped) == 1 {
+				most = nearAlone
+			}
+			for o := range scraped {
+				alone = alone && (o == k || !(distance[i][o] < others*d))
+			}
+			for o := range logs {
+				alone = alone && (o == i || !(distance[o][k] < others*d))
+			}
+			if d < most && alone {
+				same[scraped[k].server] = logs[i].server
+			}
+		}
+	}
+}
+
+// levelsOf are those of the first rank of a server that tells any.
+func (s *Set) levelsOf(server int32) (x levels) {
+	x.server = server
+	place := int32(-1)
+	for i := range s.List {
+		l := &s.List[i]
+		k := slices.Index(loads[:], l.Metric)
+		if k < 0 || s.Places[l.Place].Server != server || l.Label != 0 || place >= 0 && l.Place != place {
+			continue
+		}
+		place = l.Place
+		x.of[k] = slices.SortedStableFunc(s.Each(i), func(a, b Sample) int { return cmp.Compare(a.Time, b.Time) })
+	}
+	return x
+}
+
+// apart is how far what a log says is from what scrapes say at the same times, by how much that changes from one scrape to
+// the next, beside what it does all along: much less than 1 for one server, and about 1 or more for two, however alike their
+// load is.
+// It is NaN of too few.
+func apart(log, scrapes *levels) float64 {
+	const soon = trace.Time(2e9)
+	sum, all := 0.0, 0.0
+	for k := range loads {
+		lines := log.of[k]
+		var n, far, turns float64
+		var last [2]float64 // scrapes before
+		for _, y := range scrapes.of[k] {
+			i, _ := slices.BinarySearchFunc(lines, y.Time+1, func(l Sample, t trace.Time) int { return cmp.Compare(l.Time, t) })
+			if i == 0 || y.Time-lines[i-1].Time > soon+trace.Time(lines[i-1].Within()) {
+				continue
+			}
+			if n++; n > 2 {
+				turns += math.Abs(y.Value-2*last[1]+last[0]) / 2
+			}
+			far, last = far+math.Abs(lines[i-1].Value-y.Value), [2]float64{last[1], y.Value}
+		}
+		if n >= fewLevels && turns > 0 {
+			sum, all = sum+far/n/(turns/(n-2)), all+1
+		}
+	}
+	return sum / all
+}

@@ -1,0 +1,52 @@
+package series
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Logs and metrics of servers under other names are one where they say the same at the same times. Servers that share a
+// queue's growth, as balancers see to, are not one for that.
+func TestServersThatSayTheSame(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		const servers, n = 3, 120
+		queues := [servers + 1][]float64{}
+		for i := range queues {
+			q := 0.0
+			for k := range n {
+				grows := 0.0
+				if k > n/2 {
+					grows = 20 // of all of them
+				}
+				q = max(0, q+grows+10*random.NormFloat64())
+				queues[i] = append(queues[i], math.Round(q))
+			}
+		}
+		set := New(trace.NewSymbols(), &trace.Diags{})
+		add := func(name, encoding string, server int, late trace.Time) {
+			f := set.Fill(name, encoding)
+			p := f.Place(Place{Server: f.Server(Server{Name: name, Engine: "SGLang"}), Rank: trace.NoRank, GPU: NoGPU})
+			for k, q := range queues[server] {
+				at := trace.Time(1787000000+15*k)*1e9 + late
+				f.Add(f.Series(Running, p), at, 64)
+				f.Add(f.Series(Queued, p), at, q)
+			}
+		}
+		for i, name := range []string{"a", "b", "c"} {
+			add(name+".log", "server log", i, 0)
+		}
+		for i, name := range []string{"10.0.0.1", "10.0.0.2", "10.0.0.4"} { // the last one has no log
+			add(name, "Prometheus range", []int{0, 1, 3}[i], 1e9)
+		}
+		set.Finish(Known{})
+		for i, want := range []string{"a.log", "b.log", "c.log", "a.log", "b.log", "10.0.0.4"} {
+			if got := set.Servers[i].Name; got != want {
+				t.Errorf("seed %d: server %d is %s, not %s", seed, i, got, want)
+			}
+		}
+	}
+}
