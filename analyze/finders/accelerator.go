@@ -2,6 +2,7 @@ package finders
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -12,14 +13,17 @@ type accelerator struct {
 	name  string   // what one is called, where that is not GPU
 	graph string   // what "CUDA graph" is there
 	api   string   // what CUDA is there
-	marks []string // calls, or categories of calls, of which a recording has one
+	marks []string // what calls begin with, of which a recording has one
 }
 
 var accelerators = []accelerator{
-	{"", "HIP graph", "HIP", []string{"hipLaunchKernel", "hipModuleLaunchKernel", "hipExtModuleLaunchKernel", "hipGraphLaunch", "hipMemcpyWithStream", "hipMemcpyAsync", "hipMemcpy"}},
-	{"NPU", "NPU graph", "CANN", []string{"privateuse1_runtime"}},
-	{"accelerator", "graph", "the runtime", []string{"mtia_runtime"}},
+	{"", "HIP graph", "HIP", []string{"hipLaunchKernel", "hipModuleLaunchKernel", "hipExtModuleLaunchKernel", "hipGraphLaunch", "hipMemcpy"}},
+	{"NPU", "NPU graph", "CANN", []string{"AscendCL@"}},
+	{"accelerator", "graph", "the runtime", []string{"runFunction - job_prep_and_submit"}}, // of MTIA
 }
+
+// cudaMarks are what calls begin with where devices are GPUs of CUDA.
+var cudaMarks = []string{"cudaLaunchKernel", "cuLaunchKernel", "cudaGraphLaunch", "cudaMemcpyAsync"}
 
 // accelerator returns what devices are, as calls tell that no other library has; nil are GPUs of CUDA, devices
 // of several kinds, or ones of which no call was recorded.
@@ -27,23 +31,19 @@ func (m *Measured) accelerator() (found *accelerator) {
 	if m.Of.Profiles == nil || m.Of.Profiles.Syms == nil {
 		return nil
 	}
-	has := func(names ...string) bool {
-		for _, name := range names {
-			if _, ok := m.Of.Profiles.Syms.Lookup(name); ok {
-				return true
-			}
+	// By names of calls: those of their categories are in the table whoever has some.
+	for _, name := range m.Of.Profiles.Syms.Names() {
+		begins := func(mark string) bool { return strings.HasPrefix(name, mark) }
+		if slices.ContainsFunc(cudaMarks, begins) {
+			return nil
 		}
-		return false
-	}
-	if has("cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cudaGraphLaunch", "cudaMemcpyAsync") {
-		return nil
-	}
-	for i := range accelerators {
-		if has(accelerators[i].marks...) {
-			if found != nil {
-				return nil
+		for i := range accelerators {
+			if a := &accelerators[i]; slices.ContainsFunc(a.marks, begins) {
+				if found != nil && found != a {
+					return nil
+				}
+				found = a
 			}
-			found = &accelerators[i]
 		}
 	}
 	return found

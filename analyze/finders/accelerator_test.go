@@ -20,9 +20,9 @@ func TestWordsOfDevices(t *testing.T) {
 	}{
 		{[]string{"cudaLaunchKernel"}, text, "", "kernels that the GPU starts late"},
 		{[]string{"hipModuleLaunchKernel"}, "the 8 GPUs wait: HIP graphs help (TP0 GPU 0), 3 of `GPUTask`; [memcpy Host-to-Device]", "GPU time", "kernels that the GPU starts late"},
-		{[]string{"privateuse1_runtime"}, "the 8 NPUs wait: NPU graphs help (TP0 NPU 0), 3 of `GPUTask`; [memcpy Host-to-Device]", "NPU time", "kernels that the NPU starts late"},
-		{[]string{"mtia_runtime"}, "the 8 accelerators wait: graphs help (TP0 accelerator 0), 3 of `GPUTask`; [memcpy Host-to-Device]", "accelerator time", "kernels that the accelerator starts late"},
-		{[]string{"mtia_runtime", "hipGraphLaunch"}, text, "", "kernels that the GPU starts late"},
+		{[]string{"AscendCL@aclnnAdd", "mtia_runtime"}, "the 8 NPUs wait: NPU graphs help (TP0 NPU 0), 3 of `GPUTask`; [memcpy Host-to-Device]", "NPU time", "kernels that the NPU starts late"},
+		{[]string{"runFunction - job_prep_and_submit_for_execution", "privateuse1_runtime"}, "the 8 accelerators wait: graphs help (TP0 accelerator 0), 3 of `GPUTask`; [memcpy Host-to-Device]", "accelerator time", "kernels that the accelerator starts late"},
+		{[]string{"AscendCL@aclnnAdd", "hipGraphLaunch"}, text, "", "kernels that the GPU starts late"},
 		{[]string{"hipGraphLaunch", "cuLaunchKernel"}, text, "", "kernels that the GPU starts late"},
 	} {
 		m := &Measured{Of: Inputs{Profiles: &profile.Set{Syms: trace.NewSymbols()}}}
