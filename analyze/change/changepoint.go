@@ -187,6 +187,7 @@ func Find(peers *place.Groups) *Changes {
 		}
 	}
 	c.List = groupShifts(inside, w.lag)
+	w.addDemand(c)
 	w.explain(c)
 	c.Late = w.alwaysLate(c)
 	return c

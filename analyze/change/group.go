@@ -115,6 +115,44 @@ func (c *Change) has(f *Shift) bool {
 	return slices.ContainsFunc(c.Shifts, func(g Shift) bool { return g.sameSeries(f) })
 }
 
+// demandLevel is the probability of error with which more arrivals are looked for where requests wait.
+const demandLevel = 0.01
+
+// addDemand looks once more for a rise of arrivals where requests wait longer, or users see that they do: between the changes
+// before and after that alone. That takes less of a rise than a search of all the time, which looks at more places.
+func (w *observer) addDemand(c *Changes) {
+	from := c.From
+	for i := range c.List {
+		change, until := &c.List[i], c.To
+		if i+1 < len(c.List) {
+			until = c.List[i+1].Time
+		}
+		begin := from
+		if from = change.Time; !change.Shifts[0].waits() {
+			continue
+		}
+		for _, f := range w.searchArrivals(begin, until, demandLevel) {
+			if f.rises() && f.First <= change.Last && !c.edge(&f) {
+				f.P = min(1, f.P*alpha/demandLevel)
+				f.Name = f.name()
+				change.Time, change.First, change.Last, change.P = f.Time, f.First, f.Last, f.P
+				change.Shifts = slices.Insert(change.Shifts, 0, f)
+				break
+			}
+		}
+	}
+	slices.SortStableFunc(c.List, func(x, y Change) int { return cmp.Compare(x.Time, y.Time) })
+}
+
+// waits reports whether requests wait longer, or whether that is what users may see.
+func (f *Shift) waits() bool {
+	if f.Metric != MedianChanged && f.Metric != TailChanged || !f.rises() {
+		return false
+	}
+	phase := f.Means.Phase()
+	return f.Location.Scope == place.Everywhere || phase == request.QueuePhase || phase == request.BootstrapPhase
+}
+
 // explain adds to every change what differs before and after it, although it may
 // not have been found by itself: until the change before, and from there to the
 // next one.

@@ -90,7 +90,7 @@ func leadRanks(routes []route) []int32 {
 // search returns all changes of single series, with a probability of error in
 // each of at most load or latency.
 func (w *observer) search(load, latency float64) []Shift {
-	searches := []func() []Shift{func() []Shift { return w.searchArrivals(load) }}
+	searches := []func() []Shift{func() []Shift { return w.searchArrivals(w.from, w.to, load) }}
 	for _, routes := range w.routes {
 		for _, rank := range leadRanks(routes) {
 			searches = append(searches, func() []Shift { return w.searchShare(routes, rank, load) })
@@ -122,16 +122,16 @@ func (w *observer) search(load, latency float64) []Shift {
 	return found
 }
 
-// searchArrivals finds changes of the rate of arrivals that are there whether or not those
+// searchArrivals finds changes of the rate of arrivals in a time that are there whether or not those
 // in doubt are counted.
-func (w *observer) searchArrivals(level float64) []Shift {
-	found := w.searchRate(w.arrivals, level)
+func (w *observer) searchArrivals(from, to trace.Time, level float64) []Shift {
+	found := w.searchRate(w.arrivals, from, to, level)
 	if len(found) == 0 || len(w.doubt.arrivals) == 0 {
 		return found
 	}
 	all := slices.Concat(w.arrivals, w.doubt.arrivals)
 	slices.Sort(all)
-	again := w.searchRate(all, level)
+	again := w.searchRate(all, from, to, level)
 	return slices.DeleteFunc(found, func(f Shift) bool { return !slices.ContainsFunc(again, f.agrees) })
 }
 
@@ -140,25 +140,27 @@ func (f *Shift) agrees(g Shift) bool {
 	return f.rises() == g.rises() && f.First <= g.Last && g.First <= f.Last
 }
 
-// searchRate finds changes of the rate of arrivals.
-func (w *observer) searchRate(arrivals []trace.Time, level float64) []Shift {
-	if len(arrivals) < Fewest {
+// searchRate finds changes of the rate of arrivals, which are in order, in a time.
+func (w *observer) searchRate(arrivals []trace.Time, from, to trace.Time, level float64) []Shift {
+	first, _ := slices.BinarySearch(arrivals, from)
+	behind, _ := slices.BinarySearch(arrivals, to)
+	if arrivals = arrivals[first:behind]; len(arrivals) < Fewest {
 		return nil
 	}
 	times := memory.Make[float64](len(arrivals))
 	defer memory.Free(times)
 	for i, t := range arrivals {
-		times[i] = float64(t - w.from)
+		times[i] = float64(t - from)
 	}
 	at := func(k int) trace.Time {
-		return distribution.Midway(arrivals, k, w.from, w.to, func(t trace.Time) trace.Time { return t })
+		return distribution.Midway(arrivals, k, from, to, func(t trace.Time) trace.Time { return t })
 	}
 	rate := func(from, to int) Level {
 		l := newLevel(to - from)
 		l.Rate = distribution.Ratio(float64(to-from), float64(at(to)-at(from))/1e9)
 		return l
 	}
-	changes := changepoint.Rates(times, 0, float64(w.to-w.from), changepoint.Options{Alpha: level,
+	changes := changepoint.Rates(times, 0, float64(to-from), changepoint.Options{Alpha: level,
 		Keep: func(from, k, to int) bool {
 			return leastFactor(w.doubt.rateOf(k-from, at(from), at(k)), w.doubt.rateOf(to-k, at(k), at(to))) >= minRateFactor
 		}})

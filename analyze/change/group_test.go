@@ -1,0 +1,45 @@
+package change
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Where requests wait since some time, a rise of arrivals that is too small to be found in all of the time leads
+// that, since when it is there; without a rise, the wait leads.
+func TestDemandLeadsTheWait(t *testing.T) {
+	const seconds, seeds = trace.Time(1e9), 100
+	for _, rise := range []float64{1, 1.5} {
+		found := 0
+		for seed := range uint64(seeds) {
+			rnd := rand.New(rand.NewPCG(seed, 7))
+			w := &observer{from: 0, to: 120 * seconds}
+			for at := 0.0; at < 120; {
+				rate := 9.0
+				if at >= 50 && at < 75 {
+					rate *= rise
+				}
+				at += rnd.ExpFloat64() / rate
+				w.arrivals = append(w.arrivals, trace.Time(at*1e9))
+			}
+			wait := Shift{Metric: MedianChanged, Means: request.Queueing, Before: Level{P50: 1}, After: Level{P50: 2}, Time: 61 * seconds, Last: 62 * seconds}
+			over := Shift{Metric: MedianChanged, Means: request.Queueing, Before: Level{P50: 2}, After: Level{P50: 1}, Time: 76 * seconds, Last: 77 * seconds}
+			c := &Changes{From: w.from, To: w.to, List: []Change{
+				{Time: wait.Time, Last: wait.Last, Shifts: []Shift{wait}}, {Time: over.Time, Last: over.Last, Shifts: []Shift{over}}}}
+			w.addDemand(c)
+			first := &c.List[0]
+			if len(c.List) != 2 || len(c.List[1].Shifts) != 1 || !first.has(&wait) {
+				t.Fatalf("seed %d: %+v", seed, c.List)
+			}
+			if first.Shifts[0].Metric == ArrivalsChanged && first.Time > 42*seconds && first.Time < 58*seconds {
+				found++
+			}
+		}
+		if rise > 1 && found < 80 || rise == 1 && found > 1 {
+			t.Errorf("%v times the arrivals: they lead in %d of %d", rise, found, seeds)
+		}
+	}
+}
