@@ -45,7 +45,7 @@ func (l *Limits) groups() [][]*Limit {
 // finding is about one limit, of one server or several.
 func (l *Limits) finding(same []*Limit, b *cause.Costs) finding.Finding {
 	worst := same[0]
-	f := finding.Finding{Subkind: worst.Kind.String(), At: worst.Location, Text: worst.sentence(), Metric: worst.metric()}
+	f := finding.Finding{Subkind: worst.Kind.String(), At: worst.Location, Text: worst.sentence() + l.longPrompts(worst), Metric: worst.metric()}
 	if n := len(same) - 1; n > 0 {
 		f.At = place.Location{Scope: place.WholeRole, Role: worst.Location.Role}
 		f.Text += fmt.Sprintf("; and so %s %s of %s", words.IsOrAre(n), words.Counted(n, "other rank"), worst.Location.Role)
@@ -72,6 +72,34 @@ func (l *Limits) finding(same []*Limit, b *cause.Costs) finding.Finding {
 	slices.Sort(requests)
 	f.Affected = finding.AffectedOf(l.set, slices.Compact(requests))
 	return f
+}
+
+// longPrompts says which few prompts are much of what a server computes while requests wait for that; "" if it takes many.
+func (l *Limits) longPrompts(x *Limit) string {
+	const few, much = 0.05, 0.4
+	of := slices.IndexFunc(l.servers, func(v *server) bool { return v != nil && v.location == x.Location })
+	if x.Kind != Prefills || of < 0 {
+		return ""
+	}
+	var tokens []int64
+	all := 0.0
+	for _, i := range l.servers[of].served {
+		if r := &l.set.Requests[i]; r.Start < x.To && r.End > x.From && r.Metrics.PrefillTokens() > 0 {
+			tokens = append(tokens, r.Metrics.PrefillTokens())
+			all += float64(r.Metrics.PrefillTokens())
+		}
+	}
+	slices.Sort(tokens)
+	n, sum := 0, 0.0
+	for n < len(tokens) && sum < much*all {
+		n++
+		sum += float64(tokens[len(tokens)-n])
+	}
+	if n == 0 || float64(n) > few*float64(len(tokens)) {
+		return ""
+	}
+	return fmt.Sprintf("; %d of its %d prompts, of %s tokens or more, are %s %% of what it computes meanwhile",
+		n, len(tokens), words.Thousands(tokens[len(tokens)-n]), words.InPercent(sum/all))
 }
 
 // causes returns those into which the time of waiting requests goes.
