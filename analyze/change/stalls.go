@@ -44,10 +44,13 @@ type stall struct {
 }
 
 // A stall that is not one of several is told if it is long, and held up several requests or
-// kept them waiting: every process has pauses now and then.
+// kept them waiting: every process has pauses now and then. Of those that are shorter, or held up fewer, it takes
+// several, of all of which that is true.
 const (
-	longStall = 1_000_000_000 // ns
-	heldByOne = 3             // requests
+	longStall  = 1_000_000_000 // ns
+	shortStall = longStall / 4
+	several    = 3
+	heldByOne  = 3 // requests
 )
 
 // What stands still, as people call it.
@@ -69,20 +72,60 @@ func (w *observer) findStallings() (out []Stalling) {
 	for i := range w.paces.decode {
 		p := &w.paces.decode[i]
 		stalls := p.stalls()
+		var short Stalling // all that are not told by themselves
 		for k := range stalls {
-			if x := &stalls[k]; x.length < longStall || !p.standsStill(x) {
+			if x := &stalls[k]; x.length < shortStall || !p.standsStill(x) {
 				continue
 			}
-			if s := w.stalling(p, stalls[k:k+1]); len(s.held)+len(s.waiting) >= heldByOne {
+			s := w.stalling(p, stalls[k:k+1])
+			switch {
+			case s.Length >= longStall && s.harms():
 				out = w.addStalling(out, s)
+			case len(short.Times) == 0:
+				short = s
+			default:
+				short.repeat(&s)
 			}
 		}
+		if len(short.Times) >= several && short.harms() {
+			out = append(out, short)
+		}
 	}
-	out = w.addPrefillStalls(out)
+	out = joinRepeated(w.addPrefillStalls(out))
 	for i := range out {
 		out[i].shift.Peers = len(slices.DeleteFunc(slices.Clone(w.paces.decode), func(p pace) bool { return w.ranks.Places[p.rank].Role != out[i].shift.Location.Role }))
 	}
 	return out
+}
+
+// harms reports whether requests enough were held up, or waited.
+func (s *Stalling) harms() bool { return len(s.held)+len(s.waiting) >= heldByOne }
+
+// joinRepeated makes one of the stalls that the same ranks had now and then.
+func joinRepeated(list []Stalling) (out []Stalling) {
+	for i := range list {
+		s := &list[i]
+		k := slices.IndexFunc(out, func(o Stalling) bool {
+			return o.Period == 0 && s.Period == 0 && o.prefills == s.prefills && o.shift.Location == s.shift.Location && slices.Equal(o.shift.Ranks, s.shift.Ranks)
+		})
+		if k < 0 {
+			out = append(out, *s)
+		} else {
+			out[k].repeat(s)
+		}
+	}
+	return out
+}
+
+// repeat adds other stalls of the same ranks.
+func (s *Stalling) repeat(o *Stalling) {
+	s.Times = append(slices.Clone(s.Times), o.Times...)
+	slices.Sort(s.Times)
+	s.First, s.Last, s.Length = min(s.First, o.First), max(s.Last, o.Last), max(s.Length, o.Length)
+	for r, ns := range o.held {
+		s.held[r] += ns
+	}
+	maps.Copy(s.waiting, o.waiting)
 }
 
 // addPrefillStalls adds those of prefills that held up no decoding: where there was none, or on
@@ -104,7 +147,7 @@ func (w *observer) addPrefillStalls(out []Stalling) []Stalling {
 				continue
 			}
 			s := w.stalling(p, []stall{one})
-			if s.shift.Stage, s.prefills = prefillStalls, true; len(s.held)+len(s.waiting) >= heldByOne {
+			if s.shift.Stage, s.prefills = prefillStalls, true; s.harms() {
 				out = w.addStalling(out, s)
 			}
 		}
@@ -320,8 +363,12 @@ func (s *Stalling) finding(b *cause.Costs) finding.Finding {
 // sentence says who stands still or is slow, when, and for how long.
 func (s *Stalling) sentence() string {
 	if s.Period == 0 {
-		text := fmt.Sprintf("%s stood still for %s at %s: it held up %s", s.shift.paceSubject(), words.Nearly(s.Length), words.When(s.Times[0], s.First, s.Last),
-			words.Counted(len(s.held), "request"))
+		text := fmt.Sprintf("%s stood still for %s at %s", s.shift.paceSubject(), words.Nearly(s.Length), words.When(s.Times[0], s.First, s.Last))
+		if n := len(s.Times); n > 1 {
+			text = fmt.Sprintf("%s stood still %d times for up to %s, first at %s and last at %s", s.shift.paceSubject(), n, words.Nearly(s.Length),
+				words.At(s.Times[0], toSecond), words.At(s.Times[n-1], toSecond))
+		}
+		text += fmt.Sprintf(": it held up %s", words.Counted(len(s.held), "request"))
 		if n := len(s.waiting); n > 0 {
 			text += fmt.Sprintf(" and %d that came meanwhile", n)
 		}

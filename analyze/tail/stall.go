@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -82,20 +83,50 @@ func (t *Tail) stalls(a *cause.Attributor, median int64, longest []int64) *Stall
 	gaps := slices.Concat(byRequest...)
 	slices.SortStableFunc(gaps, func(x, y heldGap) int { return cmp.Or(cmp.Compare(x.proc, y.proc), cmp.Compare(x.to, y.to)) })
 	prompts := t.prompts()
+	slower := t.slowerThanUsual(prompts)
 	for len(gaps) > 0 {
 		n := 1 // a batch gives its tokens at one time
 		for n < len(gaps) && gaps[n].proc == gaps[0].proc && gaps[n].to-gaps[0].to <= request.SameBatch {
 			n++
 		}
-		x := newStall(gaps[:n], prompts[gaps[0].proc])
-		s.List, s.Total = append(s.List, x), s.Total+x.Total
+		proc := gaps[0].proc
+		x := newStall(gaps[:n], prompts[proc])
 		gaps = gaps[n:]
+		if !x.byPrompts(float64(t.Sizes.Prompt[t.Peers.GroupOf(int32(proc))].Expected(x.Tokens)) * slower[proc]) {
+			continue
+		}
+		s.List, s.Total = append(s.List, x), s.Total+x.Total
 	}
 	slices.SortStableFunc(s.List, func(x, y Stall) int { return cmp.Compare(y.Total, x.Total) })
 	if len(s.List) > 0 {
 		s.chooseChunk(&t.Sizes.Prompt[t.Peers.GroupOf(int32(s.List[0].Proc))])
 	}
 	return s
+}
+
+// byPrompts reports whether the prompts may be why, given how long so many tokens usually take there; 0 is unknown. A server
+// that stands still does so whatever it computes.
+func (x *Stall) byPrompts(usual float64) bool {
+	const beyond = 3 // times what is usual
+	return usual == 0 || float64(x.Longest) <= beyond*usual
+}
+
+// slowerThanUsual returns by how many times each proc takes longer for prompts than their sizes explain, in the middle; 0 of
+// those without any.
+func (t *Tail) slowerThanUsual(prompts [][]prompt) []float64 {
+	slower := make([]float64, len(prompts))
+	parallel.Each(len(prompts), func(proc int) {
+		if len(prompts[proc]) == 0 {
+			return
+		}
+		usual := &t.Sizes.Prompt[t.Peers.GroupOf(int32(proc))]
+		ratios := make([]float64, len(prompts[proc]))
+		for i, p := range prompts[proc] {
+			ratios[i] = float64(p.To-p.From) / float64(max(1, usual.Expected(p.tokens)))
+		}
+		slower[proc] = distribution.LowerMedian(ratios)
+	})
+	return slower
 }
 
 // stallLimits returns from how many ns on a gap is a stall, by group of servers; the median is

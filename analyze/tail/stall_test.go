@@ -145,3 +145,14 @@ func TestWithin(t *testing.T) {
 		}
 	}
 }
+
+// A short prompt that is prefilled while its server stands still is not why others wait.
+func TestStallsOfOthersThanPrompts(t *testing.T) {
+	const ms = 1_000_000
+	x := Stall{Longest: 898 * ms}
+	for usual, want := range map[float64]bool{53 * ms: false, 290 * ms: false, 310 * ms: true, 900 * ms: true, 0: true} {
+		if got := x.byPrompts(usual); got != want {
+			t.Errorf("prompts that take %v ms: %v, want %v", usual/ms, got, want)
+		}
+	}
+}

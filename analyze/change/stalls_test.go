@@ -1,0 +1,68 @@
+package change
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// standing is a server that decodes answers of about a second each, and stands still for some time at some times.
+func standing(rnd *rand.Rand, length trace.Time, at ...trace.Time) *observer {
+	const answers, second = 400, trace.Time(1e9)
+	w := &observer{from: 0, to: 120 * second, set: &request.Set{}, within: []*request.Request{}}
+	w.ranks = &place.RankSet{Set: w.set, Places: []place.Location{{Scope: place.OneRank, Role: request.Unified, Host: "a"}}}
+	p := pace{}
+	for i := range answers {
+		from := trace.Time(i) * 120 * second / answers
+		took := second + trace.Time(rnd.IntN(20_000_000))
+		usual, to := float64(took), from+took
+		for _, t := range at {
+			switch {
+			case from >= t && from < t+length: // it waits to begin
+				to += t + length - from
+				from = t + length
+			case from < t && to > t:
+				to += length
+			}
+		}
+		p.work = append(p.work, piece{request: i, from: from, to: to, units: 50, ns: float64(to-from) / 50, ratio: float64(to-from) / usual})
+	}
+	w.paces.decode = []pace{p}
+	return w
+}
+
+// A server that stands still for half a second is told if it does so several times, all of them at once; once or
+// twice, every process does.
+func TestServerStandsStillNowAndThen(t *testing.T) {
+	const second = trace.Time(1e9)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct {
+		length trace.Time
+		at     []trace.Time
+		want   []string
+	}{
+		{second / 2, []trace.Time{30 * second, 47 * second, 90 * second}, []string{"stood still 3 times for up to 50", "first at", "last at"}},
+		{second / 2, []trace.Time{30 * second, 47 * second}, nil},
+		{second / 5, []trace.Time{30 * second, 47 * second, 90 * second}, nil},
+		{2 * second, []trace.Time{30 * second}, []string{"stood still for 2.0"}},
+		{2 * second, []trace.Time{30 * second, 77 * second}, []string{"stood still 2 times for up to 2.0"}},
+	} {
+		got := standing(rnd, c.length, c.at...).findStallings()
+		if len(got) != min(1, len(c.want)) {
+			t.Errorf("%v at %v: %d stallings", c.length, c.at, len(got))
+			continue
+		}
+		for _, want := range c.want {
+			if text := got[0].sentence(); !strings.Contains(text, want) {
+				t.Errorf("%v at %v: %q lacks %q", c.length, c.at, text, want)
+			}
+			if n := len(got[0].Times); n != len(c.at) {
+				t.Errorf("%v at %v: %d times", c.length, c.at, n)
+			}
+		}
+	}
+}
