@@ -26,8 +26,9 @@ type SlowServer struct {
 	Peer int    // ranks that it is compared with
 	Like string // what these have in common, in a sentence: see [Ranks.ofGroup]
 	// Own is how long a step takes it, and Others what is usual of the others: of
-	// decode steps medians, of prefills those for a batch of Prompt tokens; ns.
-	Own, Others, Prompt int64
+	// decode steps those of Size requests, of prefills those for Size tokens; ns.
+	Own, Others int64
+	Size        int64 // 0 is that no size tells what a step takes
 	// Since is when it became slow, with its bounds of 95 %; zero if it always was.
 	Since, Earliest, Latest trace.Time
 	// Cost is by how much longer requests take for it, as part of the E2E of all, and
@@ -50,12 +51,12 @@ const (
 
 // A paced is a step on a lead rank: of a batch that is decoded, or prefilled.
 type paced struct {
-	at     trace.Time
-	ns     int64
-	cost   int64 // of all its requests, ns
-	tokens int64 // of prefills: that were computed
-	rank   int32 // among those that are compared
-	whole  bool  // an answer of which steps are not traced
+	at    trace.Time
+	ns    int64
+	cost  int64 // of all its requests, ns
+	size  int64 // tokens of prefills that were computed, or requests that were decoded
+	rank  int32 // among those that are compared
+	whole bool  // an answer of which steps are not traced
 }
 
 func (x *paced) end() trace.Time { return x.at + trace.Time(x.ns) }
@@ -134,7 +135,7 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 			switch span.Means {
 			case request.Stepping:
 				ns := int64(span.End - span.Start)
-				steps[DecodeStep][rank] = memory.Append(steps[DecodeStep][rank], paced{at: span.Start, ns: ns, cost: ns})
+				steps[DecodeStep][rank] = memory.Append(steps[DecodeStep][rank], paced{at: span.Start, ns: ns, cost: ns, size: 1})
 				stepped = true
 			case request.Answering:
 				answer = answerOf(span.Start, span.End, &req.Metrics)
@@ -168,7 +169,7 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 func prefillSteps(prefills []load.Prefill) (steps []paced) {
 	for _, b := range load.Batches(prefills) {
 		ns := int64(b.To - b.From)
-		steps = memory.Append(steps, paced{at: b.From, ns: ns, cost: ns * int64(b.Requests), tokens: max(1, int64(b.Tokens))})
+		steps = memory.Append(steps, paced{at: b.From, ns: ns, cost: ns * int64(b.Requests), size: max(1, int64(b.Tokens))})
 	}
 	return steps
 }
@@ -196,7 +197,7 @@ func batches(steps []paced) []paced {
 			continue
 		}
 		last := &out[len(out)-1]
-		last.cost += x.cost
+		last.cost, last.size = last.cost+x.cost, last.size+x.size
 		if x.ns < last.ns {
 			last.at, last.ns = x.at, x.ns
 		}
@@ -206,11 +207,11 @@ func batches(steps []paced) []paced {
 
 // A pace is what the servers of one role do in steps of one kind.
 type pace struct {
-	kind   StepKind
-	ranks  []*Load
-	steps  []paced // of all ranks, by time; batches of prefills as if of one size
-	prompt int64   // that size
-	cost   []int64 // of every rank: how long all its steps took, ns
+	kind  StepKind
+	ranks []*Load
+	steps []paced // of all ranks, by time, as if of one size
+	size  int64   // that is; 0 where none is known, or all are of one
+	cost  []int64 // of every rank: how long all its steps took, ns
 }
 
 // paceOf collects the steps of the lead ranks that have enough of them.
@@ -230,42 +231,49 @@ func paceOf(kind StepKind, of *place.RankSet, leads []*Load, steps [len(rankStep
 		p.ranks, p.cost = append(p.ranks, l), append(p.cost, sum)
 	}
 	slices.SortStableFunc(p.steps, func(x, y paced) int { return int(min(1, max(-1, x.at-y.at))) })
-	if kind == PrefillStep {
-		p.equalPrompts()
-	}
+	p.equalSizes()
 	return p
 }
 
-// equalPrompts makes of every batch of prefills how long it would have taken if it were of
-// median size, going by what sizes usually take. Without a fit nothing is compared.
-func (p *pace) equalPrompts() {
+// equalSizes makes of every step how long it would have taken if it were of median size, going by
+// what sizes usually take: a server that is slow has more requests in a step, as they stay for longer.
+// Prefills without a fit are not compared.
+func (p *pace) equalSizes() {
 	fit := p.sizeFit()
 	if fit.N == 0 {
-		p.steps = nil
+		if p.kind == PrefillStep {
+			p.steps = nil
+		}
 		return
 	}
-	tokens := memory.Make[int64](len(p.steps))
+	sizes := memory.Make[int64](len(p.steps))
 	for i := range p.steps {
-		tokens[i] = p.steps[i].tokens
+		sizes[i] = p.steps[i].size
 	}
-	p.prompt = distribution.LowerMedian(tokens)
-	memory.Free(tokens)
-	usual := float64(fit.Expected(p.prompt))
+	p.size = distribution.LowerMedian(sizes)
+	memory.Free(sizes)
+	usual := float64(fit.Expected(p.size))
 	for i := range p.steps {
-		x := &p.steps[i]
-		x.ns = int64(float64(x.ns) * usual / float64(max(1, fit.Expected(x.tokens))))
+		if x := &p.steps[i]; x.size > 0 {
+			x.ns = int64(float64(x.ns) * usual / float64(max(1, fit.Expected(x.size))))
+		}
 	}
 }
 
-// sizeFit says how long batches of prefills take by their size. A server that is slow has larger ones, as more
-// prompts wait: so each counts as if it were as fast as the busiest server, whose own batches say first
+// maxFitted is how many steps say what sizes take, about.
+const maxFitted = 1 << 15
+
+// sizeFit says how long steps take by their size. A server that is slow has larger ones, as more
+// requests wait, or stay: so each counts as if it were as fast as the busiest server, whose own steps say first
 // what sizes take.
 func (p *pace) sizeFit() distribution.SizeFit {
-	sizes := memory.Make[distribution.Sized](len(p.steps))[:0]
-	defer memory.Free(sizes)
+	var some []paced
 	counts := make([]int, len(p.ranks))
-	for _, x := range p.steps {
-		counts[x.rank]++
+	for i := 0; i < len(p.steps); i += 1 + len(p.steps)/maxFitted {
+		if x := p.steps[i]; x.size > 0 {
+			some = append(some, x)
+			counts[x.rank]++
+		}
 	}
 	busiest := 0
 	for rank, n := range counts {
@@ -273,15 +281,16 @@ func (p *pace) sizeFit() distribution.SizeFit {
 			busiest = rank
 		}
 	}
-	for _, x := range p.steps {
+	var sizes []distribution.Sized
+	for _, x := range some {
 		if int(x.rank) == busiest {
-			sizes = append(sizes, distribution.Sized{Tokens: x.tokens, Ns: x.ns})
+			sizes = append(sizes, distribution.Sized{Tokens: x.size, Ns: x.ns})
 		}
 	}
 	first := distribution.FitSize(sizes)
 	ratios := make([][]float64, len(p.ranks))
-	for _, x := range p.steps {
-		if usual := first.Expected(x.tokens); usual > 0 {
+	for _, x := range some {
+		if usual := first.Expected(x.size); usual > 0 {
 			ratios[x.rank] = append(ratios[x.rank], float64(x.ns)/float64(usual))
 		}
 	}
@@ -292,8 +301,8 @@ func (p *pace) sizeFit() distribution.SizeFit {
 		}
 	}
 	sizes = sizes[:0]
-	for _, x := range p.steps {
-		sizes = append(sizes, distribution.Sized{Tokens: x.tokens, Ns: int64(min(float64(x.ns)/slower[x.rank], request.LongestRequest))})
+	for _, x := range some {
+		sizes = append(sizes, distribution.Sized{Tokens: x.size, Ns: int64(min(float64(x.ns)/slower[x.rank], request.LongestRequest))})
 	}
 	return distribution.FitSize(sizes)
 }
@@ -309,7 +318,7 @@ func (p *pace) slow(e2e e2eSum) []SlowServer {
 		if found.Since != 0 && p.steps[0].whole {
 			continue // package change dates that of answers, as it knows when they end
 		}
-		s := SlowServer{Load: p.ranks[found.Rank], Kind: p.kind, Peer: len(p.ranks) - 1, Prompt: p.prompt,
+		s := SlowServer{Load: p.ranks[found.Rank], Kind: p.kind, Peer: len(p.ranks) - 1, Size: p.size,
 			Since: found.Since, Earliest: found.Earliest, Latest: found.Latest, judged: found}
 		own, others := p.percentiles(&found, 50)
 		fast, usual := p.percentiles(&found, 10)

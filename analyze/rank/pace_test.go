@@ -94,40 +94,55 @@ func TestSlowServerIsExplainedByItsStraggler(t *testing.T) {
 	}
 }
 
-// A server that is slower has more prompts in a batch, as more of them wait: it is slower by what the batch
-// takes longer, and not by what each of its prompts does.
-func TestSlowServerOfBatches(t *testing.T) {
-	const factor = 3
-	takes := func(tokens float64) trace.Time { return trace.Time(6e6 + 60e3*tokens) }
-	p := &pace{kind: PrefillStep, ranks: []*Load{{}, {}}, cost: []int64{1000, 1000}}
-	for rank, inBatch := range []int{1, 6} {
-		var list []load.Prefill
-		from := trace.Time(0)
-		for i := range 200 * inBatch {
-			k := i % inBatch
-			if k == 0 {
-				from += 1e9
+// A server that is slower has more requests in a step, as more of them wait, or stay: it is slower by what steps of
+// one size take longer, and not by what each of its own does.
+func TestSlowServerOfLargeSteps(t *testing.T) {
+	const factor, steps = 3, 200
+	for kind, c := range map[StepKind]struct {
+		of                 [2]int // requests in a step
+		base, each, tokens float64
+	}{
+		PrefillStep: {[2]int{1, 6}, 6e6, 60e3, 300},
+		DecodeStep:  {[2]int{3, 9}, 18e6, 0.5e6, 0},
+	} {
+		p := &pace{kind: kind, ranks: []*Load{{}, {}}, cost: []int64{1000, 1000}}
+		for rank, most := range c.of {
+			var prefills []load.Prefill
+			var decodes []paced
+			for step := range steps {
+				from, n := trace.Time(step+1)*1e9, most-step%2*(most/3)
+				size := float64(n)
+				if c.tokens > 0 {
+					size = 0
+					for k := range n {
+						size += c.tokens + float64((step*n+k)%9*100)
+					}
+				}
+				took := trace.Time(c.base+c.each*size) * trace.Time(1+(factor-1)*rank)
+				for k := range n {
+					at := from + trace.Time(k)*500 // one is stamped after the other
+					prefills = append(prefills, load.Prefill{Requests: 1, From: at, To: at + took, Tokens: c.tokens + float64((step*n+k)%9*100)})
+					decodes = append(decodes, paced{at: at, ns: int64(took), size: 1})
+				}
 			}
-			sum := 0.0
-			for j := range inBatch {
-				sum += float64(300 + (i-k+j)%9*100)
+			list := batches(decodes)
+			if kind == PrefillStep {
+				list = prefillSteps(prefills)
 			}
-			took := takes(sum) * trace.Time(1+(factor-1)*rank)
-			list = append(list, load.Prefill{Requests: 1, From: from + trace.Time(k)*500, To: from + took + trace.Time(k)*500, Tokens: float64(300 + i%9*100)})
+			for _, x := range list {
+				x.rank = int32(rank)
+				p.steps = append(p.steps, x)
+			}
 		}
-		for _, x := range prefillSteps(list) {
-			x.rank = int32(rank)
-			p.steps = append(p.steps, x)
+		slices.SortStableFunc(p.steps, func(a, b paced) int { return cmp.Compare(a.at, b.at) })
+		p.equalSizes()
+		got := p.slow(e2eSum{all: 10_000})
+		if len(got) != 1 || got[0].Load != p.ranks[1] {
+			t.Fatalf("%v: %+v", kind, got)
 		}
-	}
-	slices.SortStableFunc(p.steps, func(a, b paced) int { return cmp.Compare(a.at, b.at) })
-	p.equalPrompts()
-	got := p.slow(e2eSum{all: 10_000})
-	if len(got) != 1 || got[0].Load != p.ranks[1] {
-		t.Fatalf("%+v", got)
-	}
-	if by := float64(got[0].Own) / float64(got[0].Others); by < 0.95*factor || by > 1.05*factor {
-		t.Errorf("it takes %v times as long, want %v", by, factor)
+		if by := float64(got[0].Own) / float64(got[0].Others); by < 0.95*factor || by > 1.05*factor {
+			t.Errorf("%v: it takes %v times as long, want %v", kind, by, factor)
+		}
 	}
 }
 
@@ -145,10 +160,10 @@ func TestPrefillsOfOneSize(t *testing.T) {
 		if rank == 1 {
 			ns += ns * 3 / 10
 		}
-		p.steps = append(p.steps, paced{at: trace.Time(i) * 1_000_000, ns: ns, tokens: tokens, rank: int32(rank)})
+		p.steps = append(p.steps, paced{at: trace.Time(i) * 1_000_000, ns: ns, size: tokens, rank: int32(rank)})
 	}
 	p.cost = []int64{1000, 1000, 1000}
-	p.equalPrompts()
+	p.equalSizes()
 	got := p.slow(e2eSum{all: 10_000})
 	if len(got) != 1 || got[0].Load != p.ranks[1] {
 		t.Fatalf("%+v", got)

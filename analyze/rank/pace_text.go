@@ -17,8 +17,11 @@ import (
 // text says in a sentence which server is slow, at what, and by how much.
 func (s *SlowServer) text() string {
 	what := "per decode step"
-	if s.Kind == PrefillStep {
-		what = fmt.Sprintf("for a prefill of %s tokens", words.Thousands(s.Prompt))
+	switch {
+	case s.Kind == PrefillStep:
+		what = fmt.Sprintf("for a prefill of %s tokens", words.Thousands(s.Size))
+	case s.Size > 0:
+		what += " of " + words.Counted(int(s.Size), "request")
 	}
 	others := fmt.Sprintf("the other %d ranks%s take", s.Peer, s.Like)
 	if s.Peer == 1 {
