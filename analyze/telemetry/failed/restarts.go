@@ -28,6 +28,7 @@ type scrape struct {
 	before, at trace.Time
 	fell       map[string]bool // families whose counters fell
 	held       bool            // one did not
+	grew       bool            // one counts more than before
 	value      float64         // of the largest that fell, before and after
 	now        float64
 	name       string // of it
@@ -63,6 +64,9 @@ func Restarts(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		if f, ok := lives[i].silence(l, lives); ok {
 			silent = append(silent, f)
 		}
+		if f, ok := lives[i].hang(l); ok {
+			silent = append(silent, f)
+		}
 	}
 	return append(asOne(again), silent...), check
 }
@@ -89,6 +93,7 @@ func lived(l *telemetry.Logged, server int32) life {
 			}
 			e := order.Memo(of, s.Time, func() *scrape { return &scrape{before: old.Time, at: s.Time, fell: map[string]bool{}} })
 			e.before = max(e.before, old.Time)
+			e.grew = e.grew || s.Value != old.Value
 			switch {
 			case old.Value <= 0:
 			case s.Value < old.Value/2 && (next.Time == 0 || next.Value < old.Value):
@@ -208,6 +213,48 @@ func (x *life) silence(l *telemetry.Logged, all []life) (f finding.Finding, ok b
 	}
 	f.Since, f.Until = from, to
 	f.Text = fmt.Sprintf("%s has no scrapes between %s and %s, while %s: what it counts went on, so that it was not started again", x.name(l), words.TimeOfDay(from), words.TimeOfDay(to), othersHave(others))
+	return f, true
+}
+
+// hang tells that a server answers scrapes to the end, and has requests in its batch, but that nothing that it counts grows,
+// and no level of it changes.
+func (x *life) hang(l *telemetry.Logged) (f finding.Finding, ok bool) {
+	const least = 4 // scrapes
+	k := len(x.scrapes)
+	for k > 0 && !x.scrapes[k-1].grew {
+		k--
+	}
+	if k == 0 || k+least > len(x.scrapes) {
+		return f, false // it never did anything, or may just have paused
+	}
+	from, to := x.scrapes[k-1].at, x.scrapes[len(x.scrapes)-1].at
+	steps := false // something changes with every step of decoding: other engines count tokens once a request ends
+	for i := range l.Set.List {
+		s := &l.Set.List[i]
+		steps = steps || l.Set.Places[s.Place].Server == x.server && (s.Metric == series.KVTokens || l.Set.Metric(s.Metric).Name == "vllm:generation_tokens_total")
+		if l.Set.Places[s.Place].Server != x.server || s.Metric != series.Running && s.Metric != series.KVUsage && s.Metric != series.KVTokens {
+			continue
+		}
+		first := math.NaN()
+		for p := range l.Set.Each(i) {
+			switch {
+			case p.Time < from:
+			case math.IsNaN(first):
+				first = p.Value
+			case p.Value != first:
+				return f, false // it does something
+			}
+		}
+	}
+	running := x.level(l, series.Running, to)
+	if running < 1 || !steps {
+		return f, false // nothing is asked of it, or nobody knows
+	}
+	begin, end, _ := l.Set.Bounds()
+	f = finding.Finding{Subkind: Hang, At: x.place(l), Since: from, Within: x.usual, Severity: finding.Critical, Confidence: finding.Certain, Cost: min(1, float64(to-from)/max(1, float64(end-begin))/float64(x.beside(l))),
+		Metric: finding.Metric{Name: "requests that run", Before: math.NaN(), After: running}}
+	f.Text = fmt.Sprintf("%s stands still since %s, with %s in its batch: in %d scrapes until %s, nothing that it counts grew", x.name(l), words.TimeOfDay(from), words.Counted(int(running), "request"), len(x.scrapes)-k, words.TimeOfDay(to))
+	f.Evidence = append(f.Evidence, finding.Sentence("every decode step changes tokens that it counts, or has in its KV cache"))
 	return f, true
 }
 

@@ -29,7 +29,7 @@ func TestRestarts(t *testing.T) {
 				return 100 * float64(k-26), k >= 26
 			}
 			return went(k), true
-		}, nil, []string{"a was started again between 20:58:05 and 20:59:50", "requests_total was 2,900 at 20:58:05, and 0 at 20:59:50", "no scrape between 20:58:05 and 20:59:50", "7 requests ran and 3 waited on it at 20:58:05"}, false},
+		}, nil, []string{"a was started again between 20:58:05 and 20:59:50", "generation_tokens_total was 2,900 at 20:58:05, and 0 at 20:59:50", "no scrape between 20:58:05 and 20:59:50", "7 requests ran and 3 waited on it at 20:58:05"}, false},
 		{"one counter falls", func(server, k int) (float64, bool) {
 			if server == 0 && k >= 20 {
 				return 100 * float64(k-20), true
@@ -42,6 +42,14 @@ func TestRestarts(t *testing.T) {
 		{"nobody has scrapes for a while", func(_, k int) (float64, bool) { return went(k), k < 20 || k > 28 }, nil, nil, true},
 		{"a server has no scrapes any more", func(server, k int) (float64, bool) { return went(k), server != 0 || k < 20 }, nil,
 			[]string{"a has no scrapes since 20:58:05, while 1 other server has: nothing tells whether it ended"}, false},
+		{"nothing grows any more, with requests in the batch", func(server, k int) (float64, bool) {
+			if server == 0 {
+				return went(min(k, 20)), true
+			}
+			return went(k), true
+		}, nil, []string{"a stands still since 20:58:20, with 7 requests in its batch: in 19 scrapes until 21:03:05, nothing that it counts grew"}, false},
+		{"nothing ever grew", func(int, int) (float64, bool) { return 0, true }, nil, nil, true},
+		{"one of its counters grows", func(server, k int) (float64, bool) { return went(min(k, 20)), true }, on, nil, true},
 		{"a counter of seconds is soon larger than ever", func(server, k int) (float64, bool) {
 			if server == 0 && k >= 20 {
 				return 100 * float64(k-20), true
@@ -59,7 +67,7 @@ func TestRestarts(t *testing.T) {
 				}
 				for k := range n {
 					at := trace.Time(begin+step*k) * 1e9
-					for i, counter := range []string{"vllm:requests_total", "vllm:waits_total"} {
+					for i, counter := range []string{"vllm:generation_tokens_total", "vllm:waits_total"} {
 						if v, ok := []counted{test.requests, test.waits}[i](server, k); ok {
 							f.Add(f.Series(f.Metric(series.Metric{Name: counter, Kind: series.Counter}), p), at, v)
 						}
