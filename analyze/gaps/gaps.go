@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -20,7 +21,7 @@ type Options struct {
 	From, To trace.Time // the window that gaps were collected in; 0 is open
 	Longest  int        // how many of the longest gaps; 0 is [maxLongest]
 	// Each takes every part of a gap that a late launch ended: its cause, and when the gap
-	// began. Several ranks call it at once. nil is nobody.
+	// began. Several ranks call it at once; causes of one rank that are equal are one. nil is nobody.
 	Each func(rank int32, c *Cause, gap trace.Time, ns int64)
 	// Brief is for findings only: the stacks of calls are not read, which are the largest tables
 	// of an export, and where host wait is too small a part of Length, the time of all devices
@@ -103,9 +104,9 @@ func (c *Collector) Measure(opt Options) *Gaps {
 	parallel.Each(len(ranks), func(i int) {
 		ranks[i] = rankWork{host: &hosts[i], names: host.NewNames(c.set.Syms), causes: totals{}, drained: totals{}}
 		if opt.Each != nil {
+			rows := map[cause]*Cause{}
 			ranks[i].each = func(key *cause, gap trace.Time, ns int64) {
-				row := c.row(key)
-				opt.Each(int32(i), &row, gap, ns)
+				opt.Each(int32(i), order.Memo(rows, *key, func() *Cause { row := c.row(key); return &row }), gap, ns)
 			}
 		}
 		ranks[i].measure(c.ranks[i], opt.Again)

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -142,6 +143,10 @@ func (c *Collector) Late(windows []Window) []Late {
 	for i := range sums {
 		sums[i] = map[string]int64{}
 	}
+	wheres := make([]map[*Cause]string, len(c.ranks)) // which take a while to say
+	for i := range wheres {
+		wheres[i] = map[*Cause]string{}
+	}
 	c.Measure(Options{Brief: true, Each: func(rank int32, cause *Cause, gap trace.Time, ns int64) {
 		if cause.Reason == gpu.Meeting || cause.Reason == gpu.ProfilerStart {
 			return // the host is not late: it waits for others
@@ -150,7 +155,7 @@ func (c *Collector) Late(windows []Window) []Late {
 			if w := &windows[i]; (w.From == 0 || gap >= w.From) && (w.To == 0 || gap < w.To) {
 				where := ""
 				if cause.Activity != host.OnDevice {
-					where = cause.Where()
+					where = order.Memo(wheres[rank], cause, cause.Where)
 				}
 				sums[i][where] = distribution.AddTimes(sums[i][where], ns)
 			}
