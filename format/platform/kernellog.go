@@ -57,7 +57,8 @@ var (
 var isFabric = []byte("] [tid ")
 
 func isKernelLog(head []byte) bool {
-	return ofDevice(head) != "" || lost.Match(head) || xid.Match(head) || sxid.Match(head) || killed.Match(head) || started.Match(head) || bytes.Contains(head, isFabric) && fabric.Match(head)
+	return ofDevice(head) != "" || lost.Match(head) || xid.Match(head) || sxid.Match(head) ||
+		bytes.Contains(head, []byte("Killed process")) && killed.Match(head) || started.Match(head) || bytes.Contains(head, isFabric) && fabric.Match(head)
 }
 
 // A fault is what lines say again and again.

@@ -51,7 +51,7 @@ func isEvents(head []byte) bool {
 	if text := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"); len(text) > 0 && text[0] == '{' {
 		return bytes.Contains(head, []byte(`"apiVersion"`)) && bytes.Contains(head, []byte(`"reason"`)) && kinds.Match(head)
 	}
-	if yamls.Match(head) && events.Match(head) {
+	if bytes.Contains(head, []byte("apiVersion: ")) && yamls.Match(head) && events.Match(head) {
 		return true
 	}
 	return (bytes.Contains(head, []byte("REASON")) || bytes.Contains(head, []byte("Reason"))) && header.Match(head)
