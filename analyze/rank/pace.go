@@ -167,7 +167,9 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 
 // prefillSteps makes steps of the prefills of requests: one of each batch.
 func prefillSteps(prefills []load.Prefill) (steps []paced) {
-	for _, b := range load.Batches(prefills) {
+	batches := load.Batches(prefills)
+	defer memory.Free(batches)
+	for _, b := range batches {
 		ns := int64(b.To - b.From)
 		steps = memory.Append(steps, paced{at: b.From, ns: ns, cost: ns * int64(b.Requests), size: max(1, int64(b.Tokens))})
 	}
