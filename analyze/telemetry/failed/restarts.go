@@ -1,6 +1,7 @@
 package failed
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -121,7 +122,7 @@ func lived(l *telemetry.Logged, server int32) life {
 		x.scrapes = append(x.scrapes, *e)
 		gaps = append(gaps, float64(e.at-e.before))
 	}
-	slices.SortFunc(x.scrapes, func(a, b scrape) int { return int(max(-1, min(1, a.at-b.at))) })
+	slices.SortFunc(x.scrapes, func(a, b scrape) int { return cmp.Compare(a.at, b.at) })
 	x.usual = trace.Time(telemetry.Middle(gaps))
 	return x
 }
@@ -173,18 +174,20 @@ func (x *life) restarts(l *telemetry.Logged) (f finding.Finding, ok bool) {
 	return f, true
 }
 
+// between returns how many scrapes there are between two times.
+func (x *life) between(from, to trace.Time) int {
+	of := func(s scrape, t trace.Time) int { return cmp.Compare(s.at, t) }
+	first, _ := slices.BinarySearchFunc(x.scrapes, from+1, of)
+	behind, _ := slices.BinarySearchFunc(x.scrapes, to, of)
+	return max(0, behind-first)
+}
+
 // silence tells since when a server has no scrapes while others have.
 func (x *life) silence(l *telemetry.Logged, all []life) (f finding.Finding, ok bool) {
 	const few = 3 // scrapes of others
 	answered := func(from, to trace.Time) (others int) {
 		for i := range all {
-			n := 0
-			for k := range all[i].scrapes {
-				if at := all[i].scrapes[k].at; at > from && at < to {
-					n++
-				}
-			}
-			if all[i].server != x.server && n >= few {
+			if all[i].server != x.server && all[i].between(from, to) >= few {
 				others++
 			}
 		}
@@ -194,7 +197,10 @@ func (x *life) silence(l *telemetry.Logged, all []life) (f finding.Finding, ok b
 	others, gaps := 0, 0
 	for i := range x.scrapes {
 		s := &x.scrapes[i]
-		if n := answered(s.before, s.at); !s.began() && s.at-s.before > few*x.usual && n > 0 {
+		if s.began() || s.at-s.before <= few*x.usual {
+			continue
+		}
+		if n := answered(s.before, s.at); n > 0 {
 			if gaps++; from == 0 || s.at-s.before > to-from {
 				from, to, others = s.before, s.at, n
 			}
