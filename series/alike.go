@@ -28,18 +28,20 @@ var loads = [...]MetricID{Running, Queued, KVUsage}
 // same at the same times, as no other server does.
 func (s *Set) alike(same map[int32]int32) {
 	var logs, scraped []levels
+	joined := map[int32]bool{}
+	for of, to := range same {
+		joined[of], joined[to] = true, true
+	}
 	for server, kind := range s.kinds() {
-		_, joined := same[server]
-		for _, to := range same {
-			joined = joined || to == server
+		if joined[server] || kind != 0 && kind != 2 {
+			continue
 		}
-		if x := s.levelsOf(server); !joined && len(x.of[0]) >= fewLevels {
-			switch kind {
-			case 0:
-				logs = append(logs, x)
-			case 2:
-				scraped = append(scraped, x)
-			}
+		switch x := s.levelsOf(server); {
+		case len(x.of[0]) < fewLevels:
+		case kind == 0:
+			logs = append(logs, x)
+		default:
+			scraped = append(scraped, x)
 		}
 	}
 	distance := make([][]float64, len(logs))
