@@ -90,7 +90,7 @@ func (w *observer) pulsing(p *pace, pulses *changepoint.Pulses) Stalling {
 		if len(lengths) > 0 {
 			s.Length = distribution.LowerMedian(lengths)
 		}
-		s.addWaiting(w, p)
+		s.addWaiting(w, p, s.meets(w))
 	}
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
@@ -24,7 +25,7 @@ type Stalling struct {
 	set    *request.Set
 	shift  Shift   // which ranks; Before and After are what their work takes, if they are slow
 	Period float64 // s; 0 is none
-	Length int64   // of a stall, ns; the median
+	Length int64   // of a stall, ns: the median, or the longest without a period
 	Times  []trace.Time
 	P      float64 // NaN without a period
 	halt   halt
@@ -72,23 +73,23 @@ func (w *observer) findStallings() (out []Stalling) {
 	for i := range w.paces.decode {
 		p := &w.paces.decode[i]
 		stalls := p.stalls()
-		var short Stalling // all that are not told by themselves
+		var rest []stall // that are not told by themselves
 		for k := range stalls {
 			if x := &stalls[k]; x.length < shortStall || !p.standsStill(x) {
 				continue
 			}
-			s := w.stalling(p, stalls[k:k+1])
-			switch {
-			case s.Length >= longStall && s.harms():
-				out = w.addStalling(out, s)
-			case len(short.Times) == 0:
-				short = s
-			default:
-				short.repeat(&s)
+			if stalls[k].length >= longStall {
+				if s := w.stalling(p, stalls[k:k+1]); s.harms() {
+					out = w.addStalling(out, s)
+					continue
+				}
 			}
+			rest = append(rest, stalls[k])
 		}
-		if len(short.Times) >= several && short.harms() {
-			out = append(out, short)
+		if len(rest) >= several {
+			if s := w.stalling(p, rest); s.harms() {
+				out = append(out, s)
+			}
 		}
 	}
 	out = joinRepeated(w.addPrefillStalls(out))
@@ -262,7 +263,7 @@ func (x *piece) extra() float64 { return x.units * x.ns * (1 - 1/x.ratio) }
 // stalling describes the stalls of a rank.
 func (w *observer) stalling(p *pace, stalls []stall) Stalling {
 	at := w.ranks.Places[p.rank]
-	s := Stalling{set: w.set, P: math.NaN(), First: stalls[0].first, Last: stalls[0].last, held: map[int]int64{}, waiting: map[int]bool{},
+	s := Stalling{set: w.set, P: math.NaN(), First: stalls[0].first, Last: stalls[len(stalls)-1].last, held: map[int]int64{}, waiting: map[int]bool{},
 		shift: Shift{Location: at, Stage: decodeStalls, Ranks: []int32{p.rank}, Steps: []PaceStep{{Location: at}}}}
 	s.shift.Name = at.DP()
 	lengths := make([]int64, len(stalls))
@@ -273,14 +274,16 @@ func (w *observer) stalling(p *pace, stalls []stall) Stalling {
 			s.held[h.piece.request] += h.ns
 		}
 	}
-	s.Length = distribution.LowerMedian(lengths)
-	s.addWaiting(w, p)
+	s.Length = slices.Max(lengths)
+	s.addWaiting(w, p, func(t trace.Time) bool {
+		k := sort.Search(len(stalls), func(i int) bool { return stalls[i].last+trace.Time(stalls[i].length) >= t })
+		return k < len(stalls) && t >= stalls[k].first
+	})
 	return s
 }
 
-// addWaiting adds the requests that came to a rank while it stood still.
-func (s *Stalling) addWaiting(w *observer, p *pace) {
-	meets := s.meets(w)
+// addWaiting adds the requests that came to a rank while it stood still, as meets tells of their starts.
+func (s *Stalling) addWaiting(w *observer, p *pace, meets func(trace.Time) bool) {
 	for _, r := range w.requests() {
 		if !meets(r.Start) {
 			continue
@@ -293,11 +296,8 @@ func (s *Stalling) addWaiting(w *observer, p *pace) {
 	}
 }
 
-// meets tells of the start of a request whether it may have had to wait for a stall.
+// meets tells of the start of a request whether it may have had to wait for a periodic stall.
 func (s *Stalling) meets(w *observer) func(trace.Time) bool {
-	if s.Period == 0 {
-		return func(t trace.Time) bool { return t >= s.First && t <= s.Last+trace.Time(s.Length) }
-	}
 	times := s.expected(w)
 	return func(t trace.Time) bool {
 		k, _ := slices.BinarySearch(times, t-2*trace.Time(s.Length))
