@@ -52,6 +52,7 @@ func plantedWaits(transfer int64, byHost bool, unmatched float64) *Measured {
 	}
 	met.Points = met.Points[int(unmatched*200):]
 	m.Collectives = collective.Measure(set, 0, 0)
+	collector.Measure(gaps.Options{Keep: true})
 	m.waits = newWaits(m, collector)
 	return m
 }

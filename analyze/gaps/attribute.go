@@ -7,7 +7,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/host"
-	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -47,24 +46,32 @@ func (t *total) add(device, gap int32, ns int64) {
 	t.longest = max(t.longest, t.inGap)
 }
 
-// totals are sums by cause.
-type totals map[cause]*total
+// totals are sums by cause. Causes are counted by number: to hash one takes as long as to add.
+type totals struct {
+	numbers map[cause]int32
+	keys    []cause // by number
+	sums    []total
+}
 
-func (t totals) add(c cause, device, gap int32, ns int64, samples int) {
-	sum := order.Memo(t, c, func() *total { return &total{} })
-	sum.add(device, gap, ns)
-	sum.samples += int64(samples)
+// of returns the number of a cause.
+func (t *totals) of(c *cause) int32 {
+	n, known := t.numbers[*c]
+	if !known {
+		if t.numbers == nil {
+			t.numbers = map[cause]int32{}
+		}
+		n = int32(len(t.keys))
+		t.numbers[*c] = n
+		t.keys, t.sums = append(t.keys, *c), append(t.sums, total{})
+	}
+	return n
 }
 
 // join adds what others have of a cause.
-func (t totals) join(c cause, more *tally) {
-	if more.gaps == 0 {
-		return
+func (t *totals) join(c *cause, more *tally) {
+	if more.gaps > 0 {
+		t.sums[t.of(c)].tally.add(more)
 	}
-	if t[c] == nil {
-		t[c] = &total{}
-	}
-	t[c].tally.add(more)
 }
 
 // A rankWork finds the causes of the gaps of one rank.
@@ -75,8 +82,9 @@ type rankWork struct {
 	causes  totals
 	pauses  []pause // parts of them
 	turns   turns
-	drained totals                                   // time after calls that let the device run dry, by call
-	each    func(c *cause, gap trace.Time, ns int64) // nil is nobody
+	drained totals                                       // time after calls that let the device run dry, by call
+	each    func(number int32, gap trace.Time, ns int64) // of a cause; nil is nobody
+	kept    *keptRank                                    // nil keeps nothing
 	// Of the device at hand:
 	device int32
 	late   []lateGap
@@ -85,9 +93,9 @@ type rankWork struct {
 }
 
 // measure finds the causes of the gaps of all devices, and those of the longest ones.
-func (w *rankWork) measure(devices []*deviceGaps, again bool) {
+func (w *rankWork) measure(devices []*deviceGaps) {
 	for _, d := range devices {
-		d.late, d.parts = d.packed.unpack(again)
+		d.late, d.parts = d.packed.unpack()
 	}
 	w.host.settle()
 	w.host.findLaunches(devices)
@@ -99,13 +107,16 @@ func (w *rankWork) measure(devices []*deviceGaps, again bool) {
 			}
 		}
 		for reason := range d.rest {
-			w.causes.join(cause{reason: gpu.Reason(reason), at: site{did: host.OnDevice}}, &d.rest[reason])
+			w.causes.join(&cause{reason: gpu.Reason(reason), at: site{did: host.OnDevice}}, &d.rest[reason])
 		}
 		w.walk(d)
 		for k := range d.longest {
 			d.longest[k].cause = w.largest(w.long[d.longest[k].late])
 		}
 		d.late, d.parts = nil, nil
+	}
+	if w.kept != nil {
+		w.kept.causes = w.causes.keys
 	}
 }
 
@@ -244,15 +255,21 @@ func (w *rankWork) count(q *query, c cause, ns int64, samples int) {
 		c.at.function = 0 // it is how the operator was called
 	}
 	if q.drained {
-		w.drained.add(cause{reason: c.reason, at: c.at}, w.device, q.gap, ns, 0)
+		w.drained.sums[w.drained.of(&cause{reason: c.reason, at: c.at})].add(w.device, q.gap, ns)
 		return
 	}
-	w.causes.add(c, w.device, q.gap, ns, samples)
+	number := w.causes.of(&c)
+	sum := &w.causes.sums[number]
+	sum.add(w.device, q.gap, ns)
+	sum.samples += int64(samples)
 	if c.pause {
 		w.pauses = append(w.pauses, pause{device: w.device, gap: w.late[q.gap].Gap.From, ns: ns})
 	}
+	if w.kept != nil {
+		w.kept.add(number, w.late[q.gap].Gap.From, ns)
+	}
 	if w.each != nil {
-		w.each(&c, w.late[q.gap].Gap.From, ns)
+		w.each(number, w.late[q.gap].Gap.From, ns)
 	}
 	if in := w.long[q.gap]; in != nil {
 		in[c] = distribution.AddTimes(in[c], ns)

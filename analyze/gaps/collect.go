@@ -15,6 +15,7 @@ import (
 type Collector struct {
 	set   *profile.Set
 	ranks [][]*deviceGaps // of each rank, its devices
+	kept  []keptRank      // by rank, for Late
 }
 
 // Collect returns a collector for the devices of a set. Its Add is for [gpu.Options].

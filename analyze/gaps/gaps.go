@@ -9,7 +9,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
-	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -31,8 +30,8 @@ type Options struct {
 	// Around names what a device ran in a CUDA graph before and after one of the longest gaps; "" is no
 	// graph. nil is nobody.
 	Around func(rank string, device int32, from, to trace.Time) (before, after string)
-	// Again keeps the gaps for another time, as for [Collector.Late].
-	Again bool
+	// Keep keeps the parts of late gaps for [Collector.Late].
+	Keep bool
 }
 
 // Gaps are the gaps of some devices by what the host did. Times are ns, sums over devices.
@@ -101,15 +100,25 @@ func (c *Collector) Measure(opt Options) *Gaps {
 	})
 	hosts := joinHosts(streams, len(c.ranks))
 	ranks := make([]rankWork, len(hosts))
+	if c.kept = nil; opt.Keep {
+		c.kept = make([]keptRank, len(hosts))
+	}
 	parallel.Each(len(ranks), func(i int) {
-		ranks[i] = rankWork{host: &hosts[i], names: host.NewNames(c.set.Syms), causes: totals{}, drained: totals{}}
+		ranks[i] = rankWork{host: &hosts[i], names: host.NewNames(c.set.Syms)}
 		if opt.Each != nil {
-			rows := map[cause]*Cause{}
-			ranks[i].each = func(key *cause, gap trace.Time, ns int64) {
-				opt.Each(int32(i), order.Memo(rows, *key, func() *Cause { row := c.row(key); return &row }), gap, ns)
+			var rows []*Cause // by number
+			ranks[i].each = func(number int32, gap trace.Time, ns int64) {
+				for n := len(rows); n <= int(number); n++ {
+					row := c.row(&ranks[i].causes.keys[n])
+					rows = append(rows, &row)
+				}
+				opt.Each(int32(i), rows[number], gap, ns)
 			}
 		}
-		ranks[i].measure(c.ranks[i], opt.Again)
+		if opt.Keep {
+			ranks[i].kept = &c.kept[i]
+		}
+		ranks[i].measure(c.ranks[i])
 		ranks[i].host.threads, ranks[i].names = nil, nil
 	})
 	g := c.sumUp(ranks, &opt)
@@ -149,8 +158,8 @@ func (c *Collector) sumUp(ranks []rankWork, opt *Options) *Gaps {
 	if len(g.pauses) > 0 {
 		g.ranges = c.rangesOf(ranks)
 	}
-	g.Causes = c.list(ranks, opt.ByRank, func(w *rankWork) totals { return w.causes })
-	g.Drained = c.list(ranks, opt.ByRank, func(w *rankWork) totals { return w.drained })
+	g.Causes = c.list(ranks, opt.ByRank, func(w *rankWork) *totals { return &w.causes })
+	g.Drained = c.list(ranks, opt.ByRank, func(w *rankWork) *totals { return &w.drained })
 	for i := range g.Causes {
 		g.Idle = distribution.AddTimes(g.Idle, g.Causes[i].Time)
 	}
@@ -169,26 +178,26 @@ func (c *Collector) sumUp(ranks []rankWork, opt *Options) *Gaps {
 }
 
 // list makes rows of sums, of each rank or of all together.
-func (c *Collector) list(ranks []rankWork, byRank bool, of func(*rankWork) totals) []Cause {
+func (c *Collector) list(ranks []rankWork, byRank bool, of func(*rankWork) *totals) []Cause {
 	var rows []Cause
-	add := func(rank string, sums totals) {
-		for key, sum := range sums {
-			row := c.row(&key)
+	add := func(rank string, all *totals) {
+		for n := range all.sums {
+			row, sum := c.row(&all.keys[n]), &all.sums[n]
 			row.Rank, row.Time, row.Gaps, row.LongestPart, row.Samples = rank, sum.time, sum.gaps, sum.longest, sum.samples
 			rows = append(rows, row)
 		}
 	}
-	pool := totals{}
+	var pool totals
 	for i := range ranks {
 		if byRank {
 			add(c.set.Ranks[i], of(&ranks[i]))
 			continue
 		}
-		for key, sum := range of(&ranks[i]) {
-			pool.join(key, &sum.tally)
+		for n, all := 0, of(&ranks[i]); n < len(all.sums); n++ {
+			pool.join(&all.keys[n], &all.sums[n].tally)
 		}
 	}
-	add("", pool)
+	add("", &pool)
 	slices.SortFunc(rows, func(a, b Cause) int {
 		return cmp.Or(cmp.Compare(b.Time, a.Time), strings.Compare(a.Rank, b.Rank), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Activity, b.Activity),
 			strings.Compare(a.Call, b.Call), strings.Compare(a.Operator, b.Operator), strings.Compare(a.Function, b.Function),

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/internal/memory"
-	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -31,12 +31,9 @@ const (
 
 // add packs a gap, of which parts and thread do not matter.
 func (p *packedGaps) add(g *lateGap, parts []part) {
-	most, n := maxPackedGap+len(parts)*maxPackedPart, len(p.chunks)
-	if n == 0 || cap(p.chunks[n-1])-len(p.chunks[n-1]) < most {
-		p.chunks = append(p.chunks, make([]byte, 0, max(gapChunk, most)))
-		n++
-	}
-	b := binary.AppendVarint(p.chunks[n-1], int64(g.Gap.From-p.last))
+	p.chunks = withRoom(p.chunks, maxPackedGap+len(parts)*maxPackedPart)
+	last := &p.chunks[len(p.chunks)-1]
+	b := binary.AppendVarint(*last, int64(g.Gap.From-p.last))
 	b = binary.AppendVarint(b, int64(g.Gap.To-g.Gap.From))
 	b = binary.AppendVarint(b, int64(g.launch-g.Gap.From))
 	b = binary.AppendVarint(b, g.launched)
@@ -48,8 +45,16 @@ func (p *packedGaps) add(g *lateGap, parts []part) {
 		b = binary.AppendUvarint(b, uint64(x.reason))
 		from = x.to
 	}
-	p.chunks[n-1] = b
+	*last = b
 	p.gaps, p.parts, p.last = p.gaps+1, p.parts+len(parts), g.Gap.To
+}
+
+// withRoom is chunks of which the last one has room for so many bytes more.
+func withRoom(chunks [][]byte, most int) [][]byte {
+	if n := len(chunks); n > 0 && cap(chunks[n-1])-len(chunks[n-1]) >= most {
+		return chunks
+	}
+	return append(chunks, make([]byte, 0, max(gapChunk, most)))
 }
 
 // spans appends when the gaps were, each with the moment at which it ended: what ended it may
@@ -63,22 +68,16 @@ func (p *packedGaps) spans(to spans) spans {
 	return to
 }
 
-// unpack returns the gaps and their parts, and gives them up unless they are asked for again.
-func (p *packedGaps) unpack(again bool) (late []lateGap, parts []part) {
-	chunks := p.chunks
-	if again {
-		chunks = slices.Clone(chunks)
-	}
-	r := gapReader{Packed: memory.Unpack(chunks)}
+// unpack returns the gaps and their parts, and gives them up.
+func (p *packedGaps) unpack() (late []lateGap, parts []part) {
+	r := gapReader{Packed: memory.Unpack(p.chunks)}
 	late, parts = make([]lateGap, 0, p.gaps), make([]part, 0, p.parts)
 	for r.More() {
 		var g lateGap
 		g, parts = r.next(parts)
 		late = append(late, g)
 	}
-	if !again {
-		*p = packedGaps{}
-	}
+	*p = packedGaps{}
 	return late, parts
 }
 
@@ -132,8 +131,24 @@ type Work struct {
 	Time  int64  // ns
 }
 
+// A keptRank is the parts of the late gaps of a rank, packed, each with the number of its cause.
+type keptRank struct {
+	causes []cause
+	chunks [][]byte
+	last   trace.Time // when the gap of the last one began
+}
+
+func (k *keptRank) add(number int32, gap trace.Time, ns int64) {
+	k.chunks = withRoom(k.chunks, 3*binary.MaxVarintLen64)
+	last := &k.chunks[len(k.chunks)-1]
+	b := binary.AppendUvarint(*last, uint64(number))
+	b = binary.AppendVarint(b, int64(gap-k.last))
+	*last = binary.AppendUvarint(b, uint64(ns))
+	k.last = gap
+}
+
 // Late tells of each window how long devices waited for late launches, in the gaps that began in
-// it, and where their hosts were. It reads what hosts did once more.
+// it, and where their hosts were. [Collector.Measure] must have kept their parts.
 func (c *Collector) Late(windows []Window) []Late {
 	byRank := make([][]int, len(c.ranks)) // windows
 	for i, w := range windows {
@@ -143,24 +158,34 @@ func (c *Collector) Late(windows []Window) []Late {
 	for i := range sums {
 		sums[i] = map[string]int64{}
 	}
-	wheres := make([]map[*Cause]string, len(c.ranks)) // which take a while to say
-	for i := range wheres {
-		wheres[i] = map[*Cause]string{}
-	}
-	c.Measure(Options{Brief: true, Each: func(rank int32, cause *Cause, gap trace.Time, ns int64) {
-		if cause.Reason == gpu.Meeting || cause.Reason == gpu.ProfilerStart {
-			return // the host is not late: it waits for others
+	parallel.Each(len(c.kept), func(rank int) {
+		if len(byRank[rank]) == 0 {
+			return
 		}
-		for _, i := range byRank[rank] {
-			if w := &windows[i]; (w.From == 0 || gap >= w.From) && (w.To == 0 || gap < w.To) {
-				where := ""
-				if cause.Activity != host.OnDevice {
-					where = order.Memo(wheres[rank], cause, cause.Where)
-				}
-				sums[i][where] = distribution.AddTimes(sums[i][where], ns)
+		kept := &c.kept[rank]
+		late, wheres := make([]bool, len(kept.causes)), make([]string, len(kept.causes)) // by number
+		for i := range kept.causes {
+			// A host that waits for others is not late.
+			row := c.row(&kept.causes[i])
+			if late[i] = row.Reason != gpu.Meeting && row.Reason != gpu.ProfilerStart; late[i] && row.Activity != host.OnDevice {
+				wheres[i] = row.Where()
 			}
 		}
-	}})
+		r := memory.Unpack(slices.Clone(kept.chunks))
+		for gap := trace.Time(0); r.More(); {
+			number := r.Unsigned()
+			gap += trace.Time(r.Signed())
+			ns := int64(r.Unsigned())
+			if !late[number] {
+				continue
+			}
+			for _, i := range byRank[rank] {
+				if w := &windows[i]; (w.From == 0 || gap >= w.From) && (w.To == 0 || gap < w.To) {
+					sums[i][wheres[number]] = distribution.AddTimes(sums[i][wheres[number]], ns)
+				}
+			}
+		}
+	})
 	out := make([]Late, len(windows))
 	for i, sum := range sums {
 		out[i].Causes = listed(sum)

@@ -43,7 +43,7 @@ func TestPackedGaps(t *testing.T) {
 		if got := p.spans(nil); !slices.Equal(got, when) {
 			t.Errorf("scale %d: other spans", scale)
 		}
-		gotLate, gotParts := p.unpack(false)
+		gotLate, gotParts := p.unpack()
 		if !slices.Equal(gotLate, late) || !slices.Equal(gotParts, parts) {
 			t.Errorf("scale %d: other gaps or parts", scale)
 		}

@@ -2,8 +2,10 @@ package gaps_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/testkit/testset"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // planted are stalls and what they are called: in the finding, and in the row of the longest
@@ -138,6 +141,56 @@ func TestNoCauseStandsOut(t *testing.T) {
 	g, gpus := measured(testset.Stalled(t, 5, torch.Stall{}), gaps.Options{})
 	if found, _ := g.Findings(gpus.Length()); len(found) > 0 {
 		t.Errorf("found %s", found[0].Text)
+	}
+}
+
+// Late of a window, however often it is asked, is what [gaps.Options.Each] tells of the gaps that
+// begin in it.
+func TestLateIsOfItsWindows(t *testing.T) {
+	set := testset.Stalled(t, 5, planted[0].stall)
+	collector := gaps.Collect(set)
+	gpu.Measure(set, gpu.Options{Gaps: collector.Add})
+	type part struct {
+		at    trace.Time
+		where string
+		ns    int64
+	}
+	var mu sync.Mutex
+	parts := make([][]part, len(set.Ranks))
+	collector.Measure(gaps.Options{Keep: true, Each: func(rank int32, c *gaps.Cause, at trace.Time, ns int64) {
+		if c.Reason == gpu.Meeting || c.Reason == gpu.ProfilerStart {
+			return
+		}
+		where := c.Where()
+		if c.Activity == host.OnDevice {
+			where = ""
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		parts[rank] = append(parts[rank], part{at, where, ns})
+	}})
+	first, last := parts[0][0].at, parts[0][0].at
+	for _, p := range parts[0] {
+		first, last = min(first, p.at), max(last, p.at)
+	}
+	middle := first + (last-first)/2
+	windows := []gaps.Window{{Rank: 0, To: middle}, {Rank: 0, From: middle}, {Rank: 0, From: first + (last-first)/3, To: middle}, {Rank: 0}}
+	for range 2 {
+		for i, late := range collector.Late(windows) {
+			want, w := map[string]int64{}, windows[i]
+			for _, p := range parts[w.Rank] {
+				if (w.From == 0 || p.at >= w.From) && (w.To == 0 || p.at < w.To) {
+					want[p.where] += p.ns
+				}
+			}
+			got := map[string]int64{}
+			for _, c := range late.Causes {
+				got[c.Where] += c.Time
+			}
+			if len(got) == 0 || !maps.Equal(got, want) {
+				t.Errorf("window %d: %v, want %v", i, got, want)
+			}
+		}
 	}
 }
 

@@ -195,7 +195,7 @@ var generated = regexp.MustCompile(`^<eval_with_key>\.\d+\(`)
 // built in, or a module of PyTorch.
 func (n *Names) lookPython(text string) Meaning {
 	m := Meaning{Activity: InPython}
-	if file, function, ok := cutPython(text); ok {
+	if file, _, function, ok := cutPython(text); ok {
 		m.Name, m.Own = n.syms.Intern(generated.ReplaceAllString(text, "<eval_with_key>(")), !ofLibrary(file)
 		if !m.Own {
 			m.Activity = firstOf(functions, path.Base(file)+" "+function+" ", InPython)
@@ -214,16 +214,17 @@ func (n *Names) lookPython(text string) Meaning {
 	return m
 }
 
-// pythonName matches a function of Python: "sglang/srt/managers/scheduler.py(2262): run_batch".
-var pythonName = regexp.MustCompile(`^(.+)\((\d+)\): (.+)$`)
-
-// cutPython takes the name of a Python function apart.
-func cutPython(name string) (file, function string, ok bool) {
-	m := pythonName.FindStringSubmatch(name)
-	if m == nil {
-		return "", "", false
+// cutPython takes the name of a Python function apart: "sglang/srt/managers/scheduler.py(2262): run_batch".
+func cutPython(name string) (file, line, function string, ok bool) {
+	const after = "): "
+	for end := strings.LastIndex(name, after); end > 0; end = strings.LastIndex(name[:end], after) {
+		file = strings.TrimRight(name[:end], "0123456789")
+		line, function = name[len(file):end], name[end+len(after):]
+		if line != "" && function != "" && len(file) > 1 && file[len(file)-1] == '(' {
+			return file[:len(file)-1], line, function, true
+		}
 	}
-	return m[1], m[3], true
+	return "", "", "", false
 }
 
 // libraries are folders of code that every server runs and nobody asks about, by what their
@@ -257,9 +258,9 @@ func ofLibrary(file string) bool {
 // Short returns a Python function as sentences have it: "run_batch() (scheduler.py:2262)". Other
 // names stay as they are.
 func Short(name string) string {
-	m := pythonName.FindStringSubmatch(name)
-	if m == nil {
+	file, line, function, ok := cutPython(name)
+	if !ok {
 		return strings.TrimSuffix(strings.TrimPrefix(name, "<"), ">")
 	}
-	return fmt.Sprintf("%s() (%s:%s)", m[3], path.Base(m[1]), m[2])
+	return fmt.Sprintf("%s() (%s:%s)", function, path.Base(file), line)
 }

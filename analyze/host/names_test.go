@@ -1,6 +1,8 @@
 package host
 
 import (
+	"math/rand/v2"
+	"regexp"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/trace"
@@ -45,5 +47,29 @@ func TestNames(t *testing.T) {
 		if syms.Name(m.Name) != c.want || m.Activity != c.did || m.Own != c.own {
 			t.Errorf("%s is %q, %s, own %v", c.name, syms.Name(m.Name), m.Activity, m.Own)
 		}
+	}
+}
+
+// Names of Python functions are cut where an expression cuts them, whatever they are made of.
+func TestPythonNamesAreCutAsByExpression(t *testing.T) {
+	like := regexp.MustCompile(`^(.+)\((\d+)\): (.+)$`)
+	pieces := []string{"(", ")", "(7): ", "12", "): ", ": ", "f", "a.py", "(3)", " "}
+	random, cut := rand.New(rand.NewPCG(1, 2)), 0
+	for range 20_000 {
+		name := ""
+		for range random.IntN(8) {
+			name += pieces[random.IntN(len(pieces))]
+		}
+		file, line, function, ok := cutPython(name)
+		m := like.FindStringSubmatch(name)
+		if ok != (m != nil) || ok && (file != m[1] || line != m[2] || function != m[3]) {
+			t.Fatalf("%q: %q %q %q %v, want %q", name, file, line, function, ok, m)
+		}
+		if ok {
+			cut++
+		}
+	}
+	if cut < 2000 {
+		t.Errorf("%d of 20000 names are of functions: the test says little", cut)
 	}
 }
