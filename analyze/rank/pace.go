@@ -322,14 +322,16 @@ func (p *pace) slow(e2e e2eSum) []SlowServer {
 		}
 		s := SlowServer{Load: p.ranks[found.Rank], Kind: p.kind, Peer: len(p.ranks) - 1, Size: p.size,
 			Since: found.Since, Earliest: found.Earliest, Latest: found.Latest, judged: found}
-		own, others := p.percentiles(&found, 50)
-		fast, usual := p.percentiles(&found, 10)
-		s.Own, s.Others = own, others
-		// The fastest steps are those of few requests: there load makes no difference.
-		if !s.evenLoad(len(p.ranks)) || float64(own-others) < g.Share*float64(others) || float64(fast-usual) < g.Share*float64(usual) {
+		if !s.evenLoad(len(p.ranks)) {
 			continue
 		}
-		extra := float64(p.cost[found.Rank]) * found.Part * float64(own-others) / float64(own)
+		// The fastest steps are those of few requests: there load makes no difference.
+		percentiles := p.percentiles(&found, 50, 10)
+		if slices.ContainsFunc(percentiles, func(of compared) bool { return float64(of.own-of.others) < g.Share*float64(of.others) }) {
+			continue
+		}
+		s.Own, s.Others = percentiles[0].own, percentiles[0].others
+		extra := float64(p.cost[found.Rank]) * found.Part * float64(s.Own-s.Others) / float64(s.Own)
 		s.Cost, s.OwnCost = extra/e2e.all, distribution.Ratio(extra, e2e.on[s.Location])
 		out = append(out, s)
 	}
@@ -394,30 +396,35 @@ func (p *pace) gather() *straggler.SyncSamples {
 	return g
 }
 
-// percentiles returns a percentile of the steps of a slow server in the time in which
-// it is slow, and the median of those of the others.
-func (p *pace) percentiles(s *straggler.Straggler, percent int) (own, others int64) {
+// compared is a percentile of the steps of a slow server, and the median of those of the others, in ns.
+type compared struct{ own, others int64 }
+
+// percentiles compares some percentiles of a slow server with those of the others, in the time
+// in which it is slow.
+func (p *pace) percentiles(s *straggler.Straggler, percents ...int) []compared {
 	lists := make([][]int64, len(p.ranks))
 	for _, x := range p.steps {
 		if x.at >= s.Since && (s.Until == 0 || x.at < s.Until) {
 			lists[x.rank] = append(lists[x.rank], x.ns)
 		}
 	}
-	var rest []int64
-	for r, list := range lists {
-		slices.Sort(list)
-		switch {
-		case len(list) == 0:
-		case r == s.Rank:
-			own = request.NearestRank(list, percent)
-		default:
-			rest = append(rest, request.NearestRank(list, percent))
+	out := make([]compared, len(percents))
+	for i, percent := range percents {
+		var rest []int64
+		for r, list := range lists {
+			switch {
+			case len(list) == 0:
+			case r == s.Rank:
+				out[i].own = distribution.Percentile(list, percent)
+			default:
+				rest = append(rest, distribution.Percentile(list, percent))
+			}
+		}
+		if out[i].others = out[i].own; len(rest) > 0 {
+			out[i].others = distribution.LowerMedian(rest)
 		}
 	}
-	if len(rest) == 0 {
-		return own, own
-	}
-	return own, distribution.LowerMedian(rest)
+	return out
 }
 
 // evenLoad reports whether a server has no more than its share, give or take, of the
