@@ -28,7 +28,7 @@ type rankHost struct {
 	saw     host.RecordedThreads
 	// withRuns are the threads of which it is known when they had a core.
 	withRuns map[host.ThreadID]bool
-	ranges   map[trace.Sym][]trace.Time // when they began, by name; at most maxRanges
+	ranges   rangeStarts
 	late     spans
 	near     int // of late
 }
@@ -74,7 +74,7 @@ func readHosts(s profile.Stream, late []spans, opt *Options) *rankHosts {
 	host.Read(profile.Within(s, opt.From, opt.To), func(kind host.Kind, e *profile.Event, tid int64) {
 		hosts.has[kind] = true
 		if kind == host.RangeFrame {
-			hosts.of(e.Rank).addRanges(e.Name, e.Start)
+			hosts.of(e.Rank).ranges.add(e.Name, e.Start)
 		}
 		h, f := hosts.of(e.Rank), host.FrameOf(kind, e)
 		if !h.during(f.From, f.To) {
@@ -112,8 +112,8 @@ func joinHosts(streams []*rankHosts, ranks int) []rankHost {
 		for rank, h := range of.ranks.All() {
 			to := &hosts[rank]
 			to.saw.Join(&h.saw)
-			for name, starts := range h.ranges {
-				to.addRanges(name, starts...)
+			for _, name := range h.ranges.names {
+				to.ranges.add(name, *h.ranges.at.At(int64(name))...)
 			}
 			for _, t := range h.threads {
 				joined := to.thread(t.id)

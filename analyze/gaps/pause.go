@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/host"
+	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/trace"
@@ -119,12 +120,18 @@ func (c *Collector) joinPauses(ranks []rankWork) []pause {
 // them hosts pause.
 const maxRanges = 1 << 16
 
-func (h *rankHost) addRanges(name trace.Sym, starts ...trace.Time) {
-	if h.ranges == nil {
-		h.ranges = map[trace.Sym][]trace.Time{}
+// rangeStarts are when ranges began, by name, at most maxRanges of each.
+type rangeStarts struct {
+	at    profilewalk.Paged[[]trace.Time]
+	names []trace.Sym // that have any
+}
+
+func (s *rangeStarts) add(name trace.Sym, starts ...trace.Time) {
+	of := s.at.At(int64(name))
+	if *of == nil {
+		s.names = append(s.names, name)
 	}
-	of := h.ranges[name]
-	h.ranges[name] = append(of, starts[:min(len(starts), maxRanges-len(of))]...)
+	*of = append(*of, starts[:min(len(starts), maxRanges-len(*of))]...)
 }
 
 // A rangeOf is a name of ranges of a rank; steps of a kind have one.
@@ -137,9 +144,10 @@ type rangeOf struct {
 func (c *Collector) rangesOf(ranks []rankWork) map[rangeOf][]trace.Time {
 	all, names := map[rangeOf][]trace.Time{}, host.NewNames(c.set.Syms)
 	for i := range ranks {
-		for name, starts := range ranks[i].host.ranges {
+		ranges := &ranks[i].host.ranges
+		for _, name := range ranges.names {
 			of := rangeOf{int32(i), names.Text(host.RangeFrame, name)}
-			all[of] = append(all[of], starts...)
+			all[of] = append(all[of], *ranges.at.At(int64(name))...)
 		}
 	}
 	for _, starts := range all {
