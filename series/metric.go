@@ -66,6 +66,7 @@ const (
 	Xid
 	GPUUtil
 	ServerErrors
+	Refused
 	TTFT
 	ITL
 	TPOT
@@ -112,6 +113,7 @@ var Metrics = [KnownMetrics]Metric{
 	Throttling:        {"throttle reasons", "", Gauge, "bits that say why a GPU lowers its clock"},
 	Xid:               {"last Xid", "", Gauge, "the last error that the driver reported of a GPU"},
 	ServerErrors:      {"server errors", "", Amount, "answers with an HTTP status of 500 or more"},
+	Refused:           {"refused", "", Amount, "answers with the HTTP status 429"},
 	TTFT:              {"TTFT", "s", Bucket, "time to the first token, in buckets"},
 	ITL:               {"ITL", "s", Bucket, "time from a token to the next, in buckets"},
 	TPOT:              {"time per output token", "s", Bucket, "mean time per token of a request, in buckets"},

@@ -213,7 +213,7 @@ func closing(b []byte) int {
 }
 
 // Process returns the last process that what stands before a line names, "EngineCore pid=12" of "(EngineCore
-// pid=12) ", and what stands before that; nil and all of b without.
+// pid=12) ", and what stands before that; nil and all of b without. vLLM may name a process twice.
 func Process(b []byte) (process, before []byte) {
 	before = b
 	for i := bytes.IndexByte(b, '('); i >= 0; {
@@ -222,7 +222,11 @@ func Process(b []byte) (process, before []byte) {
 			break
 		}
 		if inner := b[i+1 : i+end]; bytes.Contains(inner, pid) {
-			process, before = inner, b[:i]
+			_, last, _ := bytes.Cut(process, pid)
+			if _, n, _ := bytes.Cut(inner, pid); !bytes.Equal(n, last) {
+				before = b[:i]
+			}
+			process = inner
 		}
 		next := bytes.IndexByte(b[i+end:], '(')
 		if next < 0 {

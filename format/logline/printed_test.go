@@ -203,3 +203,17 @@ func TestFailureOf(t *testing.T) {
 		}
 	}
 }
+
+// What stands before a line names a process, which vLLM may do twice, and may name who started it, as Ray does.
+func TestProcess(t *testing.T) {
+	for b, want := range map[string][2]string{
+		"(Worker_TP0 pid=8) ":                              {"Worker_TP0 pid=8", ""},
+		"(Worker pid=8) (Worker_DP0_TP1 pid=8) ":           {"Worker_DP0_TP1 pid=8", ""},
+		"(Replica pid=7, ip=10.0.0.1) (EngineCore pid=8) ": {"EngineCore pid=8", "(Replica pid=7, ip=10.0.0.1) "},
+		"x (y) ": {"", "x (y) "},
+	} {
+		if process, before := Process([]byte(b)); string(process) != want[0] || string(before) != want[1] {
+			t.Errorf("%q: %q behind %q", b, process, before)
+		}
+	}
+}

@@ -27,6 +27,7 @@ var lastWords = []lastWord{
 	{ends: "Segmentation fault (core dumped)", kind: series.Exception, says: "a segmentation fault"},
 	{ends: "Bus error (core dumped)", kind: series.Exception, says: "a bus error: shared memory (/dev/shm) may be too small"},
 	{ends: "Aborted (core dumped)", kind: series.Crash, says: "was aborted"},
+	{begins: "INFO:     Finished server process [", kind: series.Stopping, says: "its HTTP server has ended"},
 	{begins: "Killed", kind: series.Crash, says: "was killed"}, // SGLang does so itself behind a failure, too
 }
 

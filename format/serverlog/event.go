@@ -32,7 +32,7 @@ var signs = []sign{
 	{text: "Init torch distributed begin", kind: series.Starting, says: "sets up communication"},
 	{text: "Init torch distributed ends"},
 	{text: "Load weight begin", kind: series.Starting, says: "loads weights"},
-	{text: "Load weight end", kind: series.Starting, says: "has its weights"},
+	{text: "Load weight end", kind: series.Starting, more: (*reader).weights},
 	{text: "KV Cache is allocated", kind: series.Starting, more: (*reader).pool},
 	{text: "Memory pool end"},
 	{text: "Capture cuda graph begin", kind: series.Starting, says: "captures graphs"},
@@ -44,6 +44,8 @@ var signs = []sign{
 	{text: "Decode out of memory happened.", kind: series.Retraction, more: (*reader).retraction}, // until 2025-02
 	{text: "Testing retraction"},
 	{text: "Out of memory even after retracting", kind: series.OutOfMemory, says: "out of memory even after it retracted all other requests"},
+	{text: "ecode out of memory. Try", kind: series.Exception, says: "its KV cache has no room for the next tokens of its batch"},
+	{text: "refill out of memory. Try", kind: series.Exception, says: "its KV cache has no room for a prompt that it took in"},
 	{text: "memory leak detected", kind: series.Exception, says: "reports a leak in its memory pool"},
 	{text: "hit an exception", kind: series.Exception, more: (*reader).exception},
 	{text: "Prefill bootstrap failed for request", kind: series.TransferFailed, more: failedTransfer("prefill", "a bootstrap")},
@@ -58,6 +60,12 @@ var signs = []sign{
 	{text: "Session ", kind: series.TransferFailed, more: failedSession},
 	{text: "Failed to complete transfers after", kind: series.TransferFailed, more: unfinishedTransfers},
 	{text: "Decode instance could be dead", kind: series.PeerLost, says: "a decode server may be dead"},
+	{text: "Error fetching prefill parallel info from bootstrap", kind: series.PeerLost, more: (*reader).unreachable},
+	{text: "Some requests fail to receive KV Cache transfer done signal"}, // advice behind those that failed
+	{text: "Some requests timed out when bootstrapping"},
+	{text: "NIXL transfer failure: ", kind: series.TransferFailed, more: (*reader).failedNIXL},
+	{text: "Mooncake transfer failed for request", kind: series.TransferFailed, says: "a transfer of Mooncake failed"},
+	{text: "Sync batch data transfer timeout after", kind: series.TransferFailed, more: slowTransfer},
 	{text: "Losing connection with prefill instance", kind: series.PeerLost, says: "lost the connection to a prefill server"},
 	{text: "Lost connection with prefill instance", kind: series.PeerLost, more: (*reader).lostPeer},
 	{text: "Attempting to reconnect to", kind: series.PeerLost, says: "tries to reconnect to a prefill server"},
@@ -65,6 +73,8 @@ var signs = []sign{
 	{text: "Stop profiling", kind: series.Halt, says: "a profile is written"},
 	{text: "Profiling done"},
 	{text: "LONG GARBAGE COLLECTION DETECTED", kind: series.Halt, more: (*reader).garbage},
+	{text: "LoRA adapter loading starts", kind: series.Halt, says: "a LoRA adapter is loaded"},
+	{text: "LoRA adapter loading completes"},
 	{text: "Update engine weights online from", kind: series.Halt, says: "other weights are loaded"},
 	{text: "Update weights end"},
 	{text: "Health check failed.", kind: series.Unhealthy, more: (*reader).unhealthy},
@@ -74,12 +84,14 @@ var signs = []sign{
 	{text: "Error in event loop", kind: series.Exception, more: (*reader).eventLoop},
 	{text: "Encountered an error in forward", kind: series.Exception, says: "its forward pass failed"},
 	{text: "Watchdog caught collective operation timeout", kind: series.Timeout, more: (*reader).collective},
+	{text: "failure detected by watchdog at work sequence id: ", kind: series.Communication, more: (*reader).failedCollective},
 	{text: "ProcessGroupNCCL's watchdog got stuck", kind: series.Timeout, says: "the watchdog of NCCL is stuck itself"},
 	{text: "thread terminated with exception: ", kind: series.Exception, more: ncclEnds},
 	{text: "scheduler is dead. Please check", kind: series.Crash, says: "a scheduler died"},
 	{text: "Exit code: ", kind: series.Crash, more: exited},
 	{text: "error while attempting to bind on address", kind: series.Crash, says: "its port is in use"},
 	{text: "The request queue is full", kind: series.Refusal, says: "refuses a request: its queue is full"},
+	{text: "killed due to memory pressure (OOM)", kind: series.Exception, more: killedByRay},
 	{text: "died unexpectedly", kind: series.Exception, more: deadWorker},
 	{text: "Pyspy dump for PID", more: (*reader).stacks},
 	{text: "Pyspy failed"},
@@ -90,6 +102,7 @@ var signs = []sign{
 	{text: "kill_process_tree called"},
 	{text: "Dumping requests before crash", kind: series.Note, says: "dumps its requests, as it crashes"},
 	{text: "SIGTERM received", kind: series.Stopping, says: "was told to end (SIGTERM)"},
+	{text: "Finished server process [", kind: series.Stopping, says: "its HTTP server has ended"},
 	{text: "Gracefully exiting", kind: series.Stopping, says: "ends, as it was told"},
 	{text: "Request is disconnected from the client side", kind: series.ClientGone, says: "a client went away"},
 	{text: "but the state was deleted"}, // a health check that took too long: harmless
@@ -97,7 +110,10 @@ var signs = []sign{
 
 	{text: "EngineCore failed to start", kind: series.Crash, says: "its engine did not start"},
 	{text: "EngineCore encountered a fatal error", kind: series.Crash, says: "its engine failed"},
-	{text: "Engine is already dead", kind: series.Crash, says: "its engine is dead; see what happened before"}, // V0
+	{text: "RuntimeError('Engine process (pid ", kind: series.Crash, says: "its engine process died"}, // V0, and so on
+	{text: "RuntimeError('Engine loop has died')", kind: series.Crash, says: "its engine loop died; see what happened before"},
+	{text: "Engine background task failed", kind: series.Crash, says: "its engine failed"},
+	{text: "Engine is already dead", kind: series.Crash, says: "its engine is dead; see what happened before"},
 	{text: "No available shared memory broadcast block found in", kind: series.Timeout, more: silentWorkers},
 	{text: "JIT compilation during inference", kind: series.Halt, says: "a kernel is compiled while it serves"},
 	{text: "[shutdown]", kind: series.Stopping, more: (*reader).shutdown},
@@ -175,6 +191,14 @@ func (r *reader) pool(b []byte, _ *series.Instant) string {
 		return fmt.Sprintf("has a KV cache for %.0f tokens", n)
 	}
 	return "has its KV cache"
+}
+
+// weights reads how long a server took for its weights.
+func (r *reader) weights(b []byte, _ *series.Instant) string {
+	if s, ok := after(b, "elapsed="); ok && s >= 1 {
+		return fmt.Sprintf("has its weights, after %.0f s", s)
+	}
+	return "has its weights"
 }
 
 // A dpRank is a scheduler, of which each TP rank is a process.
@@ -277,6 +301,7 @@ func (r *reader) watchdog(b []byte, _ *series.Instant) string {
 }
 
 func (r *reader) collective(b []byte, _ *series.Instant) string {
+	r.timedOut = true
 	text := "a collective timed out"
 	if i := bytes.Index(b, []byte("OpType=")); i >= 0 {
 		text += ": " + word(b[i+len("OpType="):])
@@ -285,6 +310,28 @@ func (r *reader) collective(b []byte, _ *series.Instant) string {
 		text += fmt.Sprintf(" number %.0f", n)
 	}
 	return text
+}
+
+// failedCollective reads in which collective PyTorch's watchdog met a failure: of a time-out, it says so in other words before.
+func (r *reader) failedCollective(b []byte, _ *series.Instant) string {
+	if r.timedOut {
+		return ""
+	}
+	if n, ok := after(b, "sequence id: "); ok {
+		return fmt.Sprintf("PyTorch's watchdog met a failure in collective %.0f", n)
+	}
+	return "PyTorch's watchdog met a failure in a collective"
+}
+
+// killedByRay reads how many workers Ray ended: it says so of none, too.
+func killedByRay(_ *reader, b []byte, x *series.Instant) string {
+	before, _, _ := bytes.Cut(b, []byte(" Workers (tasks"))
+	n, ok := after(before[bytes.LastIndexByte(before, ' ')+1:], "")
+	if !ok || n < 1 {
+		return ""
+	}
+	x.Count = int32(min(n, 1e6))
+	return fmt.Sprintf("Ray killed %.0f of its workers, as memory of the host ran out", n)
 }
 
 func (r *reader) crashed(b []byte, _ *series.Instant) string {
@@ -340,8 +387,11 @@ func silentWorkers(_ *reader, b []byte, _ *series.Instant) string {
 	return "its workers did not come back"
 }
 
-// deadWorker reads "Worker proc VllmWorker-3 died unexpectedly".
+// deadWorker reads "Worker proc VllmWorker-3 died unexpectedly", and "Engine core proc EngineCore_DP0" so.
 func deadWorker(_ *reader, b []byte, _ *series.Instant) string {
+	if name, _, ok := bytes.Cut(behind(b, "Engine core proc "), []byte(" ")); ok && len(name) < 60 {
+		return "its engine " + string(name) + " died"
+	}
 	if name, _, ok := bytes.Cut(behind(b, "Worker proc "), []byte(" ")); ok && len(name) < 60 {
 		return "worker " + string(name) + " died"
 	}

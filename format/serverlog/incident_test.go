@@ -131,6 +131,60 @@ crash TP2 1: a process of the server failed, and all end`},
     raise ValueError("No free slots")
 ValueError: No free slots
 `, `exception - 1: the event loop: ValueError: No free slots in add_slot (resource_manager.py:742)`},
+		{"a KV cache without room is no device without memory", `[2026-01-05 06:12:41] Prefill batch. #new-seq: 1, #new-token: 1024, #cached-token: 0, token usage: 0.98, #running-req: 7, #queue-req: 8,
+[2026-01-05 06:12:41] Decode out of memory. Try to lower your batch size.
+Try to allocate 8 tokens.
+[2026-01-05 06:12:41] Scheduler hit an exception: Traceback (most recent call last):
+  File "/sgl/srt/managers/scheduler.py", line 490, in event_loop_overlap
+RuntimeError: Decode out of memory. Try to lower your batch size.
+`, `exception - 1: its KV cache has no room for the next tokens of its batch
+exception - 1: Scheduler: RuntimeError: Decode out of memory. Try to lower your batch size in event_loop_overlap (scheduler.py:490)`},
+		{"a decode server does not get at a prefill server", `[2026-03-04 10:22:51 TP0] Error fetching prefill parallel info from bootstrap: HTTPConnectionPool(host='p', port=1): Max retries exceeded with url: /route?engine_rank=-1 (Caused by ConnectTimeoutError(<urllib3.connection.HTTPConnection object at 0x7>, 'Connection to p timed out. (connect timeout=None)'))
+[2026-03-04 10:22:52 TP0] Some requests fail to receive KV Cache transfer done signal after bootstrapping. If a greater mean TTFT is acceptable, you can relax the timeout condition.
+`, `peer lost TP0 1: a prefill server does not tell where it takes transfers: timed out`},
+		{"a worker of vLLM goes on after a transfer that failed", `(Worker_TP0 pid=8) ERROR 05-01 15:00:23 [nixl_connector.py:1263] NIXL transfer failure: handshake_setup_failed | Context: {'request_id': None}
+(Worker_TP0 pid=8) ERROR 05-01 15:00:23 [nixl_connector.py:1263] Traceback (most recent call last):
+(Worker_TP0 pid=8) ERROR 05-01 15:00:23 [nixl_connector.py:1263]   File "/vllm/nixl_connector.py", line 1261, in done_callback
+(Worker_TP0 pid=8) ERROR 05-01 15:00:23 [nixl_connector.py:1263] zmq.error.Again: Resource temporarily unavailable
+(Worker_TP0 pid=8) ERROR 05-01 15:00:29 [mooncake_connector.py:547] Mooncake transfer failed for request chatcmpl-1
+`, `transfer failed - 1: a transfer of NIXL failed: handshake setup failed
+traceback - 1: a worker: zmq.error.Again in done_callback (nixl_connector.py:1261)
+transfer failed - 1: a transfer of Mooncake failed`},
+		{"an engine of vLLM dies without a word", `(APIServer pid=4) ERROR 10-14 13:42:23 [core_client.py:564] Engine core proc EngineCore_DP0 died unexpectedly, shutting down client.
+`, `exception - 1: its engine EngineCore_DP0 died`},
+		{"engines of vLLM before V1 die", `ERROR 12-01 13:05:02 client.py:282] RuntimeError('Engine process (pid 76) died.')
+ERROR 12-01 13:06:02 client.py:250] RuntimeError('Engine loop has died')
+ERROR 12-01 13:07:02 async_llm_engine.py:56] Engine background task failed
+INFO:     Finished server process [1]
+`, `crash - 1: its engine process died
+crash - 1: its engine loop died; see what happened before
+crash - 1: its engine failed
+stop - 1: its HTTP server has ended`},
+		{"an exception without a message", `ERROR 06-15 13:57:57 [core.py:517] Traceback (most recent call last):
+ERROR 06-15 13:57:57 [core.py:517]   File "/vllm/shm_broadcast.py", line 401, in dequeue
+ERROR 06-15 13:57:57 [core.py:517] TimeoutError
+`, `traceback - 1: TimeoutError in dequeue (shm_broadcast.py:401)`},
+		{"PyTorch's watchdog meets a failure, and one that it told of", `[2026-03-04 10:22:10 TP0] Decode batch, #running-req: 1, #token: 9, token usage: 0.01, cuda graph: True, gen throughput (token/s): 1.00, #queue-req: 0
+[rank1]:[E304 10:22:12.126335825 ProcessGroupNCCL.cpp:2252] [PG ID 2 PG GUID 3 Rank 1]  failure detected by watchdog at work sequence id: 40231 PG status: last enqueued work: 40267, last completed work: 40230
+[rank2]:[E304 10:22:13.061727749 ProcessGroupNCCL.cpp:683] [Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=78, OpType=BROADCAST, NumelIn=80, NumelOut=80, Timeout(ms)=600000) ran for 600096 milliseconds before timing out.
+[rank2]:[E304 10:22:13.126335825 ProcessGroupNCCL.cpp:2252] [PG ID 2 PG GUID 3 Rank 2]  failure detected by watchdog at work sequence id: 78 PG status: last enqueued work: 78, last completed work: 77
+`, `communication rank 1 1: PyTorch's watchdog met a failure in collective 40231
+timeout rank 2 1: a collective timed out: BROADCAST number 78`},
+		{"Ray kills workers, or tells that it did not", `(raylet) [2026-04-02 15:02:00,117 E 1 1] (raylet) node_manager.cc:3069: 2 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons at node (ID: 3, IP: 10.0.0.6) over the last time period.
+(raylet) [2026-04-02 15:03:00,117 E 1 1] (raylet) node_manager.cc:3069: 0 Workers (tasks / actors) killed due to memory pressure (OOM), 1 Workers crashed due to other reasons at node (ID: 3, IP: 10.0.0.6) over the last time period.
+`, `exception - 2: Ray killed 2 of its workers, as memory of the host ran out`},
+		{"weights, and adapters", `[2026-03-04 10:22:10 TP0] Load weight end. elapsed=240.31 s, type=X, avail mem=107.42 GB, mem usage=30.64 GB.
+[2026-03-04 10:23:10 TP0] LoRA adapter loading starts: LoRARef(lora_id=4, lora_name=a). avail mem=5.12 GB
+[2026-03-04 10:23:11 TP0] LoRA adapter loading completes: LoRARef(lora_id=4, lora_name=a). avail mem=5.02 GB
+`, `start TP0 1: has its weights, after 240 s
+halt TP0 1: a LoRA adapter is loaded`},
+		{"requests that are too many", `[2026-03-04 10:22:10 TP0] Decode batch, #running-req: 1, #token: 9, token usage: 0.01, cuda graph: True, gen throughput (token/s): 1.00, #queue-req: 0
+[2026-03-04 10:22:11] INFO:     10.0.0.1:1 - "POST /generate HTTP/1.1" 429 Too Many Requests
+[2026-03-04 10:22:12] INFO:     10.0.0.1:1 - "POST /generate HTTP/1.1" 503 Service Unavailable
+[2026-03-04 10:22:12] INFO:     10.0.0.1:1 - "POST /generate HTTP/1.1" 429 Too Many Requests
+[2026-03-04 10:22:13] INFO:     10.0.0.1:1 - "POST /generate HTTP/1.1" 400 Bad Request
+`, `server errors 1
+refused 2`},
 		{"an engine of TensorRT-LLM in C++", `[TensorRT-LLM][INFO] MPI size: 4, MPI local size: 4, rank: 2
 [TensorRT-LLM][ERROR] Encountered an error in forwardAsync function: [TensorRT-LLM][ERROR] Assertion failed: blocks.empty() (/src/kvCacheManager.cpp:256)
 `, `exception - 1: its forward pass failed`},
@@ -150,6 +204,9 @@ ValueError: No free slots
 		}
 		if n := all[series.ServerErrors].sum; n > 0 {
 			got = append(got, fmt.Sprintf("server errors %.0f", n))
+		}
+		if n := all[series.Refused].sum; n > 0 {
+			got = append(got, fmt.Sprintf("refused %.0f", n))
 		}
 		if set.Sources[0].Other > 0 {
 			got = append(got, fmt.Sprintf("%d unknown lines from line %d on", set.Sources[0].Other, set.Sources[0].FirstOther))

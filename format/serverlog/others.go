@@ -177,7 +177,11 @@ func (r *reader) vllm(b []byte) bool {
 		r.read++
 	case isTraceback(body):
 		r.read++
-		r.raise(series.Instant{Time: at, Kind: kindOf(process), Place: place, Line: uint32(r.line), Count: 1}, engineWords[word([]byte(process))], process)
+		kind := kindOf(process)
+		if r.survives.process == process && r.survives.at == at {
+			kind = series.Traceback
+		}
+		r.raise(series.Instant{Time: at, Kind: kind, Place: place, Line: uint32(r.line), Count: 1}, engineWords[word([]byte(process))], process)
 	default:
 		r.unknown(body)
 	}

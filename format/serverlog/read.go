@@ -47,16 +47,21 @@ type reader struct {
 	roles   map[int32]string             // of servers
 	engine  string
 
-	now         trace.Time   // of the last line with a stamp; before the first one, that one's; 0 without any
-	here        int32        // whose the last line with a stamp was; noPlace before the first one
-	told        series.Place // whose batches vLLM told of last, at toldAt
-	toldAt      trace.Time
-	alone       bool   // it is no log, but what a program printed as it ended: nothing tells when
-	process     string // that wrote the line, as vLLM's and Ray's say; "" is not told
-	raised      []*raised
-	printed     *logline.CollectiveReader // of what NCCL, its watchdog, and py-spy print
-	spy         series.Instant            // when and by whom py-spy was run last; Line is 0 before
-	rooms       map[string]transferring   // by what failed, and the room
+	now      trace.Time   // of the last line with a stamp; before the first one, that one's; 0 without any
+	here     int32        // whose the last line with a stamp was; noPlace before the first one
+	told     series.Place // whose batches vLLM told of last, at toldAt
+	toldAt   trace.Time
+	alone    bool   // it is no log, but what a program printed as it ended: nothing tells when
+	process  string // that wrote the line, as vLLM's and Ray's say; "" is not told
+	raised   []*raised
+	printed  *logline.CollectiveReader // of what NCCL, its watchdog, and py-spy print
+	spy      series.Instant            // when and by whom py-spy was run last; Line is 0 before
+	survives struct {                  // the process that printed a failure which it survives, and when
+		process string
+		at      trace.Time
+	}
+	timedOut    bool                    // a collective did
+	rooms       map[string]transferring // by what failed, and the room
 	retracted   map[dpRank]retracted
 	preemptions float64
 	stopping    bool
@@ -429,11 +434,16 @@ func (r *reader) access(b []byte, at trace.Time, place int32) {
 		}
 		return
 	}
-	if status < 500 || bytes.Contains(b, []byte(`"GET /`)) { // health checks fail while a server starts
+	const tooMany = 429
+	if status < 500 && status != tooMany || bytes.Contains(b, []byte(`"GET /`)) { // health checks fail while a server starts
 		return
 	}
 	r.read++
-	r.f.Add(r.series(series.ServerErrors, place), at, 1)
+	metric := series.ServerErrors
+	if status == tooMany {
+		metric = series.Refused
+	}
+	r.f.Add(r.series(metric, place), at, 1)
 }
 
 // end says what the log is of, and what of it was read.

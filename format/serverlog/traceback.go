@@ -58,7 +58,10 @@ var harmless = []string{"RuntimeError", "OutOfMemoryError", "MemoryError", "OSEr
 
 // plain are pieces of messages that are about the machine or its settings, of exceptions of other types.
 var plain = []string{"No free slots", "memory leak detected", "To serve at least one request with", "The model's max seq len (", "No available memory for the cache blocks",
-	"User-specified max_model_len", "Free memory on device"}
+	"User-specified max_model_len", "Free memory on device", "could finish the model loading, but there are other ranks"}
+
+// ofPool are in messages that something of the server has no room that is called memory: no device ran out of that.
+var ofPool = newWordSet("ecode out of memory", "refill out of memory", "alloc_req_slots")
 
 // unstamped reads a line without a stamp: a piece of a traceback or of a stack, or anything else. What stands
 // around it may tell the process.
@@ -141,13 +144,13 @@ func (r *reader) traced(b []byte, from string) bool {
 		}
 	}
 	for _, h := range harmless {
-		if strings.HasSuffix(name, h) {
+		if strings.HasSuffix(name, h) && len(message) > 0 {
 			text += ": " + logline.Message(message)
 			break
 		}
 	}
 	first := r.raised[at]
-	if bytes.Contains(b, []byte("out of memory")) && first.x.Kind == series.Exception {
+	if bytes.Contains(b, []byte("out of memory")) && first.x.Kind == series.Exception && ofPool.in(b) == 0 {
 		first.x.Kind = series.OutOfMemory
 	}
 	r.raised = slices.Delete(r.raised, at, at+1)
@@ -167,6 +170,9 @@ func errorName(b []byte) string {
 		if strings.HasSuffix(name, end) {
 			return name
 		}
+	}
+	if strings.Contains(name, ".error.") { // zmq.error.Again
+		return name
 	}
 	return ""
 }

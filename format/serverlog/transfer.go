@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/series"
 )
@@ -129,6 +130,30 @@ func failedSession(_ *reader, b []byte, _ *series.Instant) string {
 		}
 	}
 	return ""
+}
+
+// unreachable reads that a decode server does not get at the bootstrap server of a prefill server.
+func (r *reader) unreachable(b []byte, x *series.Instant) string {
+	r.roleIs(x.Place, "decode")
+	text := "a prefill server does not tell where it takes transfers"
+	if why := reason(b, "from bootstrap"); why != "" {
+		text += ": " + why
+	}
+	return text
+}
+
+// failedNIXL reads "NIXL transfer failure: handshake_setup_failed | Context: ..". What was raised is printed behind it, and
+// the process goes on.
+func (r *reader) failedNIXL(b []byte, x *series.Instant) string {
+	r.survives.process, r.survives.at = r.process, x.Time
+	return "a transfer of NIXL failed: " + strings.ReplaceAll(beginning(behind(b, "failure: "), "_", 40), "_", " ")
+}
+
+func slowTransfer(_ *reader, b []byte, _ *series.Instant) string {
+	if ns, ok := after(b, "timeout after "); ok {
+		return fmt.Sprintf("a transfer of Mooncake timed out after %.0f s", ns/1e9)
+	}
+	return "a transfer of Mooncake timed out"
 }
 
 func unfinishedTransfers(_ *reader, b []byte, _ *series.Instant) string {
