@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 // # What is odd
 //
 //   - dmesg counts seconds since the host started: such lines have no time, and say so by 0.
+//   - dmesg --time-format iso has a zone and no host.
 //   - dmesg -T, syslog, and the journal have a wall clock without a zone; the last two without a year, too, which
 //     is the last one before the file was written.
 //   - That a GPU has fallen off the bus may be told without an Xid, in several lines of which the first names the
@@ -44,7 +46,7 @@ var (
 	xid    = regexp.MustCompile(`NVRM: Xid \((?:PCI:)?([0-9A-Fa-f:.]+)\): ([0-9]{1,4}),? ?(.*)`)
 	sxid   = regexp.MustCompile(`SXid \((?:PCI:)?([0-9A-Fa-f:.]+)\): ([0-9]{1,6}),? ?(.*)`)
 	lost   = regexp.MustCompile(`NVRM: The NVIDIA GPU ([0-9A-Fa-f:]+)\.[0-7]\b`)
-	killed = regexp.MustCompile(`(Out|cgroup out) of memory: Killed process ([0-9]+) \(([^)]*)\)`)
+	killed = regexp.MustCompile(`(Out|cgroup out) of memory: Killed process ([0-9]+) \(([^)]*)\)(?:.*? anon-rss:([0-9]{1,15})kB)?`)
 	// started is how the log of a host begins.
 	started = regexp.MustCompile(`^(?:<[0-9]+>)?\[ *[0-9]+\.[0-9]{6}\] (?:Linux version|Command line)`)
 	// fabric is a message of the fabric manager: when, how bad, what.
@@ -130,7 +132,7 @@ func (d *kernelReader) line(line []byte, number int64) {
 			if m[1][0] == 'c' {
 				whose = "its container"
 			}
-			kind, text = series.Crash, fmt.Sprintf("the kernel killed process %s (%s), as memory of %s ran out", m[2], m[3], whose)
+			kind, text = series.Crash, fmt.Sprintf("the kernel killed process %s (%s%s), as memory of %s ran out", m[2], m[3], had(m[4]), whose)
 		}
 	default:
 		text = ofDevice(line)
@@ -150,6 +152,18 @@ func (d *kernelReader) line(line []byte, number int64) {
 	}
 	d.seen[key] = len(d.found)
 	d.found = append(d.found, found{key, series.Instant{Time: at, Place: place, Kind: kind, Line: uint32(n), Count: 1}})
+}
+
+// had says how much memory a process had, given in kB of 1024 bytes: who was killed need not be who took it.
+func had(kilobytes []byte) string {
+	n, err := strconv.ParseInt(string(kilobytes), 10, 64)
+	switch {
+	case err != nil:
+		return ""
+	case n >= 1<<20:
+		return fmt.Sprintf(", which had %.1f GiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf(", which had %d MiB", n>>10)
 }
 
 // ofFabric says what a message of the fabric manager reports, "" if that is no error; errors of
@@ -210,7 +224,7 @@ func (d *kernelReader) tell() {
 }
 
 var (
-	rfc3339 = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:?\d\d)) (\S+) kernel:`)
+	rfc3339 = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:?\d\d)) (?:(\S+) kernel:)?`)
 	human   = regexp.MustCompile(`^\[((?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z][a-z] [ \d]\d \d\d:\d\d:\d\d \d{4})\]`)
 	syslog  = regexp.MustCompile(`^([A-Z][a-z][a-z] [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) (\S+) kernel:`)
 )
