@@ -38,7 +38,11 @@ func Limits(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		case stuck:
 			out = append(out, most)
 		default:
-			if f, ok := prefillBound(l, r); ok {
+			f, ok := prefillBound(l, r)
+			if !ok {
+				f, ok = fills(l, r)
+			}
+			if ok {
 				out = append(out, f)
 			}
 		}

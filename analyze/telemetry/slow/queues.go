@@ -65,7 +65,7 @@ func Changes(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			out = append(out, f)
 		}
 	}
-	return out, check
+	return withHalts(l, out), check
 }
 
 // mostFull is how full the KV cache of any of some ranks is at most, in percent; NaN if none says.
