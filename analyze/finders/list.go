@@ -141,6 +141,8 @@ var All = []Finder{
 		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs(failed.Failures)},
 	{finding.Lifecycle, "servers whose watchdogs or health checks say that they hang, and servers that were told to end, as logs have them", Logs,
 		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs(failed.Lives)},
+	{finding.Lifecycle, "servers whose logs end with requests in their batches while those of others go on for minutes, and whether what they did goes to the others since then, as logs have it", Logs,
+		finding.Critical, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.ranks"}, ofLogs(failed.Endings)},
 	{finding.Lifecycle, "pods that Kubernetes evicted, killed, or started again, whose probes fail, or that do not start, and nodes that it lost", Logs,
 		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs(failed.Cluster)},
 	{finding.Lifecycle, "servers that a router took out, or that did not answer it, as its log has it", Logs,

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -88,7 +89,7 @@ func (l *Logged) Name(e *Event) string {
 			return strings.Join(ranks, ", ") + " of " + Host(s)
 		}
 	}
-	return Host(s)
+	return cmp.Or(Host(s), filepath.Base(e.File)) // the log of a kernel may not name its host
 }
 
 // At is where an event is.

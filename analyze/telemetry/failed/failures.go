@@ -41,7 +41,7 @@ func transfers(l *telemetry.Logged) (out []finding.Finding) {
 			failed = append(failed, e)
 		}
 	}
-	for _, group := range atOnce(l, failed) {
+	for _, group := range atOnce(failed, func(e *telemetry.Event) int32 { return e.Server }) {
 		if !slices.ContainsFunc(group, func(e *telemetry.Event) bool { return !ofTransfer(e) }) {
 			continue // told of with other tracebacks
 		}
@@ -74,7 +74,7 @@ func isLostTransfer(e *telemetry.Event) bool {
 
 // ofTransfer reports whether an event is an exception in a thread that sends KV caches, which the server survives.
 func ofTransfer(e *telemetry.Event) bool {
-	return e.Kind == series.Traceback && strings.Contains(e.Stack, "transfer_")
+	return e.Kind == series.Traceback && (strings.Contains(e.Stack, "transfer_") || strings.Contains(e.Stack, "_connector.py"))
 }
 
 // lowest is the event of a group that is nearest to the wires: a device that fails is why a session does, and that
@@ -84,7 +84,7 @@ func lowest(group []*telemetry.Event) *telemetry.Event {
 		switch {
 		case strings.Contains(e.Text, "RDMA"):
 			return 0
-		case ofTransfer(e):
+		case ofTransfer(e), strings.Contains(e.Text, "NIXL failed"):
 			return 1
 		}
 		return 2
@@ -101,8 +101,8 @@ func lowest(group []*telemetry.Event) *telemetry.Event {
 // exact is how exact stamps of whole seconds, beside others, tell what came first, in ns.
 const exact = trace.Time(2e9)
 
-// atOnce divides events, which are in order, into those of one server that begin within a minute.
-func atOnce(l *telemetry.Logged, events []*telemetry.Event) (groups [][]*telemetry.Event) {
+// atOnce divides events, which are in order, into those that begin within a minute and are of one server, as of says.
+func atOnce(events []*telemetry.Event, of func(*telemetry.Event) int32) (groups [][]*telemetry.Event) {
 	used := make([]bool, len(events))
 	for i, e := range events {
 		if used[i] {
@@ -110,7 +110,7 @@ func atOnce(l *telemetry.Logged, events []*telemetry.Event) (groups [][]*telemet
 		}
 		var group []*telemetry.Event
 		for k := i; k < len(events); k++ {
-			if o := events[k]; !used[k] && o.Server == e.Server && o.First-e.First <= together {
+			if o := events[k]; !used[k] && of(o) == of(e) && o.First-e.First <= together {
 				used[k], group = true, append(group, o)
 			}
 		}
@@ -190,7 +190,13 @@ func exceptions(l *telemetry.Logged) (out []finding.Finding) {
 			}
 		}
 	}
-	for _, group := range atOnce(l, failed) {
+	killed := victims(l)
+	for _, group := range atOnce(failed, func(e *telemetry.Event) int32 {
+		if v, ok := killed[e]; ok {
+			return v.server
+		}
+		return e.Server
+	}) {
 		lead := leading(group)
 		if lead.Kind == series.Communication && !slices.ContainsFunc(group, ends) {
 			out = append(out, warned(l, lead, group))
@@ -199,18 +205,39 @@ func exceptions(l *telemetry.Logged) (out []finding.Finding) {
 		if (lead.Kind == series.Crash || isVictim(lead.Text)) && watched(l, lead) {
 			continue // told of there
 		}
-		f := failure(l, lead, Died)
 		more := others(l, lead, group)
-		if lead.Kind == series.OutOfMemory {
+		if byKernel(lead) {
+			f := killing(l, lead, killed)
+			f.Evidence = append(more, f.Evidence...)
+			out = append(out, f)
+			continue
+		}
+		f := failure(l, lead, Died)
+		if lead.Kind == series.OutOfMemory || ofPool(lead.Text) {
 			more = append(besidePool(l, lead), more...)
 		}
-		f.Evidence = append(more, f.Evidence...)
-		if lead.Kind == series.Crash {
+		f.Evidence = append(append(more, f.Evidence...), lostBefore(l, lead)...)
+		if lead.Kind == series.Crash || lead.Stack == "" && strings.HasSuffix(lead.Text, " died") {
 			f.Evidence = append(f.Evidence, finding.Sentence("the log has no exception of it: the reason may be in the log of another node, or the process was killed"))
 		}
 		out = append(out, f)
 	}
 	return out
+}
+
+// lostBefore tells of transfers that failed right before a process ended: what needs them may not go on without.
+func lostBefore(l *telemetry.Logged, lead *telemetry.Event) (list []finding.Evidence) {
+	for i := range l.Events {
+		if o := &l.Events[i]; isLostTransfer(o) && o.Server == lead.Server && o.First >= lead.First-together && o.First <= lead.First+exact {
+			list = append(list, finding.Sentence("before it, %s", l.Sentence(o)))
+		}
+	}
+	return list
+}
+
+// ofPool reports whether an event is that the KV cache, or what holds requests, has no room: no device ran out of memory.
+func ofPool(text string) bool {
+	return strings.Contains(text, "KV cache has no room") || strings.Contains(text, "ecode out of memory") || strings.Contains(text, "refill out of memory") || strings.Contains(text, "alloc_req_slots")
 }
 
 // ends reports whether an event is the end of a process.
@@ -270,6 +297,8 @@ func leading(group []*telemetry.Event) *telemetry.Event {
 	})
 	rank := func(e *telemetry.Event) int {
 		switch {
+		case byKernel(e):
+			return -1
 		case e.Kind == series.OutOfMemory:
 			return 0
 		case e.Kind == series.Communication && learned && !isVictim(e.Text):
@@ -298,7 +327,7 @@ func leading(group []*telemetry.Event) *telemetry.Event {
 // isVictim reports whether an exception is how a process learns that another one failed.
 func isVictim(text string) bool {
 	for _, sign := range [...]string{"onnection reset", "onnection closed", "roken pipe", "remote process exited", "EOFError", "without an end", "The process exits for this inner error", "EngineDead", "TimeoutError: RPC call to ", "losed by remote peer",
-		"reset by peer", "recv failed", "Failed to execute operation", "Error encountered progressing", "Failed to CUDA", "flushed, as"} {
+		"reset by peer", "recv failed", "Engine loop has died", "there are other ranks that didn't", "Failed to execute operation", "Error encountered progressing", "Failed to CUDA", "flushed, as"} {
 		if strings.Contains(text, sign) {
 			return true
 		}
@@ -327,40 +356,67 @@ func besidePool(l *telemetry.Logged, e *telemetry.Event) []finding.Evidence {
 	switch {
 	case math.IsNaN(usage):
 		return nil
-	case usage < telemetry.Full:
+	case usage < telemetry.Full && !ofPool(e.Text):
 		return []finding.Evidence{finding.Sentence("its KV cache was %s %% full then, %s %% at most: it is memory outside of that, which --mem-fraction-static leaves", words.ThreeDigits(usage), words.ThreeDigits(most))}
 	}
 	return []finding.Evidence{finding.Sentence("its KV cache was %s %% full then", words.ThreeDigits(usage))}
 }
 
-// serverErrors finds answers with an HTTP status of 500 or more.
-func serverErrors(l *telemetry.Logged) (out []finding.Finding) {
-	for server := range l.Set.Servers {
-		n, first, last := 0.0, trace.Time(0), trace.Time(0)
-		for i := range l.Set.List {
-			if s := &l.Set.List[i]; s.Metric == series.ServerErrors && int(l.Set.Places[s.Place].Server) == server {
-				for x := range l.Set.Each(i) {
-					if n += x.Value; first == 0 || x.Time < first {
-						first = x.Time
-					}
-					last = max(last, x.Time)
+// A counted is how many answers of a kind a server gave, and between when.
+type counted struct {
+	n           float64
+	first, last trace.Time
+}
+
+// answers counts those of a server that a metric is of.
+func answers(l *telemetry.Logged, server int, m series.MetricID) (c counted) {
+	for i := range l.Set.List {
+		if s := &l.Set.List[i]; s.Metric == m && int(l.Set.Places[s.Place].Server) == server {
+			for x := range l.Set.Each(i) {
+				if c.n += x.Value; c.first == 0 || x.Time < c.first {
+					c.first = x.Time
 				}
+				c.last = max(c.last, x.Time)
 			}
 		}
+	}
+	return c
+}
+
+// between says when answers were given.
+func (c *counted) between() string {
+	if c.first == c.last {
+		return "at " + words.TimeOfDay(c.first)
+	}
+	return fmt.Sprintf("between %s and %s", words.TimeOfDay(c.first), words.TimeOfDay(c.last))
+}
+
+// serverErrors finds answers with an HTTP status of 500 or more, and those with 429, that too many requests came.
+func serverErrors(l *telemetry.Logged) (out []finding.Finding) {
+	for server := range l.Set.Servers {
+		errors, many := answers(l, server, series.ServerErrors), answers(l, server, series.Refused)
 		refused := refusals(l, int32(server))
-		if n == 0 {
+		if errors.n == 0 && many.n == 0 {
 			out = append(out, refused...)
 			continue
 		}
 		s := &l.Set.Servers[server]
-		from, to := words.TimeOfDay(first), words.TimeOfDay(last)
-		text := fmt.Sprintf("%s answers %s with a server error between %s and %s", telemetry.Host(s), words.Counted(int(n), "request"), from, to)
-		if first == last {
-			text = fmt.Sprintf("%s answers %s with a server error at %s", telemetry.Host(s), words.Counted(int(n), "request"), from)
+		f := finding.Finding{Subkind: HTTP, At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Metric: finding.Metric{Name: "server errors", Before: math.NaN(), After: errors.n}}
+		tooMany := fmt.Sprintf("%s %s that too many came (429)", words.Counted(int(many.n), "request"), many.between())
+		all := errors
+		switch {
+		case errors.n == 0:
+			all, f.Metric.Name, f.Metric.After = many, "answers with 429", many.n
+			f.Text = fmt.Sprintf("%s answers %s", telemetry.Host(s), tooMany)
+		default:
+			f.Text = fmt.Sprintf("%s answers %s with a server error %s", telemetry.Host(s), words.Counted(int(errors.n), "request"), errors.between())
+			f.Evidence = append(f.Evidence, finding.Sentence("its log has answers with an HTTP status of 500 or more"))
+			if many.n > 0 {
+				f.Text += ", and " + tooMany
+				all.first, all.last = min(errors.first, many.first), max(errors.last, many.last)
+			}
 		}
-		f := finding.Finding{Subkind: HTTP, At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Since: first, Until: last, Text: text,
-			Cost: max(0.001, min(1, float64(last-first)/max(1, float64(l.To-l.From)))), Metric: finding.Metric{Name: "server errors", Before: math.NaN(), After: n},
-			Evidence: []finding.Evidence{finding.Sentence("its log has answers with an HTTP status of 500 or more")}}
+		f.Since, f.Until, f.Cost = all.first, all.last, max(least, min(1, float64(all.last-all.first)/max(1, float64(l.To-l.From))))
 		for _, o := range refused {
 			f.Evidence = append(f.Evidence, finding.Sentence("%s", o.Text))
 		}
@@ -421,13 +477,27 @@ func Lives(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 					f.Evidence = append(f.Evidence, finding.Sentence("then: %s", l.Sentence(o)))
 				}
 			}
+			for k := range l.Events {
+				if o := &l.Events[k]; isLostTransfer(o) && o.Server == e.Server && max(o.First-e.First, e.First-o.First) <= together {
+					f.Evidence = append(f.Evidence, finding.Sentence("beside it, %s", l.Sentence(o)))
+				}
+			}
 			out = append(out, f)
 		case series.Stopping:
+			if strings.HasSuffix(e.Text, "has ended") && ended(l, e) {
+				continue // it is how a server ends that failed, too
+			}
 			if !slices.ContainsFunc(out, func(f finding.Finding) bool { return f.Subkind == Stop && f.At == l.At(e) }) {
 				f := failure(l, e, Stop)
 				f.Severity, f.Cost = finding.Info, 0
 				out = append(out, f)
 			}
+		}
+	}
+	all := endings(l)
+	for i := range all {
+		if f, ok := all[i].stands(l); ok {
+			out = append(out, f)
 		}
 	}
 	return out, check

@@ -44,7 +44,7 @@ func find(t *testing.T, run *cluster.Run, l cluster.Logging) (list []finding.Fin
 	m := telemetry.Measure(set, telemetry.Options{})
 	for kind, of := range map[finding.Kind]func(*telemetry.Logged) ([]finding.Finding, finding.Check){
 		finding.Imbalance: slow.Imbalances, finding.Limit: slow.Limits, finding.Memory: slow.Retractions, finding.Slower: slow.Slower,
-		finding.Transfer: slow.PiledUp, finding.Load: slow.Changes, finding.Change: slow.Pauses, finding.Tail: slow.Worsened, finding.Errors: failed.Failures, finding.Lifecycle: failed.Lives,
+		finding.Transfer: slow.PiledUp, finding.Load: slow.Changes, finding.Change: slow.Pauses, finding.Tail: slow.Worsened, finding.Errors: failed.Failures, finding.Lifecycle: failed.Lives, finding.Host: failed.Endings,
 	} {
 		found, _ := of(m)
 		for _, f := range found {

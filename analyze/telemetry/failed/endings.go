@@ -1,0 +1,295 @@
+package failed
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// LogEnds is the subkind of findings of servers whose logs end while those of others go on.
+const LogEnds = "log ends"
+
+// manyTimes is how many times as long as ever before, or as logs that were collected one after the other end apart, a silence
+// is that says something.
+const manyTimes = 3
+
+// An ending is how the log of a server ends.
+type ending struct {
+	server int32
+	last   trace.Time        // its last line
+	ranks  []*telemetry.Rank // that log batches
+}
+
+// endings are those of all logs that have lines of batches, the last one first.
+func endings(l *telemetry.Logged) (list []ending) {
+	at := map[int32]int{}
+	for i := range l.Ranks {
+		r := &l.Ranks[i]
+		if r.Scraped {
+			continue
+		}
+		k, ok := at[r.Server]
+		if !ok {
+			k = len(list)
+			at[r.Server] = k
+			list = append(list, ending{server: r.Server})
+		}
+		list[k].ranks, list[k].last = append(list[k].ranks, r), max(list[k].last, r.To)
+	}
+	for i := range l.Set.Sources {
+		src := &l.Set.Sources[i]
+		if src.Encoding != "server log" {
+			continue
+		}
+		for p := range src.About() { // one log of several servers does not tell whose its last line is
+			if k, ok := at[l.Set.Places[p].Server]; ok && src.Last > list[k].last && ofOne(l, src) {
+				list[k].last = src.Last
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b ending) int { return cmp.Compare(b.last, a.last) })
+	return list
+}
+
+// ofOne reports whether a log is of one server.
+func ofOne(l *telemetry.Logged, src *series.Source) bool {
+	server := int32(-1)
+	for p := range src.About() {
+		if s := l.Set.Places[p].Server; server < 0 {
+			server = s
+		} else if s != server {
+			return false
+		}
+	}
+	return true
+}
+
+// early returns the logs that end while others, which it returns too, go on for minutes. Logs that somebody collected one after the
+// other end as far apart as that takes, all of them: one gap that is much longer than all others is none of that.
+func early(all []ending) (ended, on []ending) {
+	long, other, at := trace.Time(0), trace.Time(0), 0
+	for k := 1; k < len(all); k++ {
+		gap := all[k-1].last - all[k].last
+		if gap > long {
+			long, other, at = gap, long, k
+		} else {
+			other = max(other, gap)
+		}
+	}
+	if long <= max(together, manyTimes*other) {
+		return nil, all
+	}
+	return all[at:], all[:at]
+}
+
+// Endings finds servers whose logs end while those of others go on.
+func Endings(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
+	all := endings(l)
+	check := finding.Check{What: "logs that end while others go on", Of: "log", N: len(all), Needed: 2}
+	if len(all) < 2 {
+		check.Reason = "no logs of several servers have lines of batches"
+	}
+	ended, on := early(all)
+	if len(ended) == 0 {
+		return nil, check
+	}
+	var out []finding.Finding
+	killed := map[int32]bool{}
+	for _, v := range victims(l) {
+		killed[v.server] = true
+	}
+	for i := range ended {
+		x := &ended[i]
+		if x.told(l, x.last) || killed[x.server] {
+			continue
+		}
+		if f, ok := x.finding(l, on); ok {
+			out = append(out, f)
+		}
+	}
+	return out, check
+}
+
+// told reports whether a log, or what runs beside the server, says why nothing comes from some time on: that is a finding of its own.
+func (x *ending) told(l *telemetry.Logged, since trace.Time) bool {
+	return slices.ContainsFunc(l.Events, func(e telemetry.Event) bool {
+		switch e.Kind {
+		case series.Stopping, series.Exception, series.OutOfMemory, series.Crash, series.Timeout, series.Unhealthy, series.Unrouted:
+			return e.Server == x.server && max(e.First, e.Last) >= since-together
+		}
+		return false
+	})
+}
+
+// held is how many requests a server had when its log ended, and how long it was silent at most before.
+func (x *ending) held(l *telemetry.Logged) (requests float64, silent trace.Time) {
+	for _, r := range x.ranks {
+		var last, line telemetry.LoggedLine
+		has := 0.0
+		for lines := l.LinesOf(r.Place, l.Opt); lines.Next(&line); last = line {
+			if last.At != 0 {
+				silent = max(silent, line.At-last.At)
+			}
+			if line.Has(telemetry.RunningOf) {
+				if has = line.Values[telemetry.RunningOf]; line.Has(telemetry.NewTokensOf) {
+					has++ // a prefill comes on top of what runs
+				}
+			}
+		}
+		requests += has
+	}
+	return requests, silent
+}
+
+// finding is about a log that ends. What the others have to do since then tells whether its server still served.
+func (x *ending) finding(l *telemetry.Logged, on []ending) (f finding.Finding, ok bool) {
+	requests, silent := x.held(l)
+	end := on[0].last
+	beside := slices.DeleteFunc(slices.Clone(on), func(o ending) bool { return !o.through(x.last) })
+	if requests < 1 || end-x.last <= manyTimes*silent || len(beside) == 0 {
+		return f, false // it may have had nothing to do, or ran at another time
+	}
+	s := &l.Set.Servers[x.server]
+	f = finding.Finding{Subkind: LogEnds, At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Since: x.last, Severity: finding.Info, Confidence: finding.Likely,
+		Metric: finding.Metric{Name: "requests in its batch", Before: math.NaN(), After: requests}}
+	f.Brief = fmt.Sprintf("the log of %s ends at %s", telemetry.Host(s), words.TimeOfDay(x.last))
+	f.Text = fmt.Sprintf("%s with %s in its batch, while %s until %s", f.Brief, words.Counted(int(requests), "request"), othersGoOn(len(beside)), words.TimeOfDay(end))
+	f.Evidence = append(f.Evidence, finding.Sentence("it was never silent for more than %s before", words.Nearly(int64(silent))))
+	shown, moved := x.moved(l, beside)
+	if !moved {
+		f.Text += ": nothing tells whether it ended, stands still, or its log was collected earlier"
+		return f, true
+	}
+	f.Severity, f.Cost = finding.Critical, x.cost(l, x.last)
+	f.Text += ": what it had to do goes to them since then, so that it ended or stands still"
+	f.Evidence = append(f.Evidence, shown)
+	return f, true
+}
+
+// cost is the part of the time of all servers that is lost with one from some time on.
+func (x *ending) cost(l *telemetry.Logged, since trace.Time) float64 {
+	from, to, _ := l.Set.Bounds()
+	servers := map[int32]bool{}
+	for i := range l.Ranks {
+		servers[l.Ranks[i].Server] = true
+	}
+	return max(least, float64(to-since)/max(1, float64(to-from))/float64(len(servers)))
+}
+
+// stands finds a server of SGLang that logs no batch any more though requests wait for it, while its log goes on: any of them
+// that it takes in shows in a line.
+func (x *ending) stands(l *telemetry.Logged) (f finding.Finding, ok bool) {
+	s := &l.Set.Servers[x.server]
+	batch, waiting := trace.Time(0), 0.0
+	for _, r := range x.ranks {
+		batch = max(batch, r.To)
+	}
+	if s.Engine != "SGLang" || telemetry.Role(s) != request.Unified || x.last-batch <= together {
+		return f, false
+	}
+	for _, r := range x.ranks {
+		waiting += lastOf(l, r, series.Queued)
+	}
+	if waiting < 1 || x.told(l, batch) || x.began(l, batch) {
+		return f, false
+	}
+	requests, silent := x.held(l)
+	if x.last-batch <= manyTimes*silent {
+		return f, false
+	}
+	f = finding.Finding{Subkind: Hang, At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Since: batch, Confidence: finding.Likely, Cost: x.cost(l, batch),
+		Metric: finding.Metric{Name: "requests that wait", Before: math.NaN(), After: waiting}}
+	f.Text = fmt.Sprintf("%s stands still since %s, with %s in its batch and %.0f waiting: its log goes on until %s, and has no batch", telemetry.Host(s), words.TimeOfDay(batch), words.Counted(int(requests), "request"), waiting, words.TimeOfDay(x.last))
+	f.Evidence = append(f.Evidence, finding.Sentence("what waits is taken in by a prefill, which is logged, unless its client gave up"))
+	return f, true
+}
+
+// lastOf is the last value of a level of a rank; 0 is none.
+func lastOf(l *telemetry.Logged, r *telemetry.Rank, m series.MetricID) (value float64) {
+	if !r.Has(m) || !(r.Most(m) > 0) {
+		return 0
+	}
+	for i := range l.Set.List {
+		if s := &l.Set.List[i]; s.Metric == m && s.Place == r.Place {
+			for x := range l.Set.Each(i) {
+				value = x.Value
+			}
+		}
+	}
+	return value
+}
+
+// began reports whether a server began anew after a time.
+func (x *ending) began(l *telemetry.Logged, after trace.Time) bool {
+	return slices.ContainsFunc(l.Events, func(e telemetry.Event) bool {
+		return (e.Kind == series.Ready || e.Kind == series.Starting) && e.Server == x.server && e.Last > after
+	})
+}
+
+// through reports whether a server logged batches long before a time, and long after it.
+func (x *ending) through(at trace.Time) bool {
+	return slices.ContainsFunc(x.ranks, func(r *telemetry.Rank) bool { return r.From < at-together && r.To > at+together })
+}
+
+func othersGoOn(n int) string {
+	if n == 1 {
+		return "that of another server goes on"
+	}
+	return fmt.Sprintf("those of %d others go on", n)
+}
+
+// moved reports whether what a server did goes to others since its log ends: they take in more requests from then on, or have more in
+// their batches where lines do not tell how many they take in, by at least half of what it did.
+func (x *ending) moved(l *telemetry.Logged, others []ending) (shown finding.Evidence, ok bool) {
+	comes := x.ranks[0].Has(series.NewSeqs)
+	curve := func(ranks []*telemetry.Rank) []float64 {
+		sum := make([]float64, l.Grid.N())
+		for _, r := range ranks {
+			list, _ := r.TakenIn()
+			if !comes {
+				list = l.Curve(r, series.Running)
+			}
+			for b, n := range list {
+				sum[b] += telemetry.Zero(n)
+			}
+		}
+		return sum
+	}
+	var ranks []*telemetry.Rank
+	for _, o := range others {
+		ranks = append(ranks, o.ranks...)
+	}
+	const near = 2 // buckets
+	own, theirs, end := curve(x.ranks), curve(ranks), l.Grid.Of(x.last)
+	if end < 1 || end >= len(own) {
+		return shown, false
+	}
+	lost := level(own[:end])
+	for _, c := range changepoint.Levels(theirs, changepoint.Options{Alpha: 0.01, Keep: func(from, k, to int) bool {
+		return lost > 0 && k >= end-near && k <= end+near && level(theirs[k:to])-level(theirs[from:k]) >= lost/2
+	}}) {
+		before, after := level(theirs[c.From:c.At]), level(theirs[c.At:c.To])
+		if !comes {
+			return finding.Sentence("the others have %s requests in their batches since then, %s before", words.ThreeDigits(after), words.ThreeDigits(before)), true
+		}
+		seconds := float64(l.Grid.Bucket) / 1e9
+		return finding.Sentence("the others take in %s requests a second since then, %s before", words.ThreeDigits(after/seconds), words.ThreeDigits(before/seconds)), true
+	}
+	return shown, false
+}
+
+// level is the mean of a curve.
+func level(curve []float64) float64 {
+	mean, _, _ := changepoint.Mean(curve)
+	return mean
+}

@@ -1,0 +1,121 @@
+package failed
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A server whose log ends while others go on is told of: that it ended where the others do its work since then, or where the
+// kernel killed a process then; and else only that nothing tells. Logs that were collected one after the other, servers that
+// had nothing to do, and those that were told to end are none.
+func TestLogsThatEnd(t *testing.T) {
+	const sec, begin, end = trace.Time(1e9), trace.Time(1_700_000_000e9), 600
+	type log struct {
+		until int // s
+		rate  func(at int) float64
+		runs  float64
+		says  series.InstantKind // at the end; Note is nothing
+	}
+	steady := func(int) float64 { return 3 }
+	moved := func(at int) float64 {
+		if at < 300 {
+			return 3
+		}
+		return 4.5
+	}
+	healthy := log{until: end, rate: steady, runs: 7}
+	for _, test := range []struct {
+		name     string
+		logs     []log
+		kill     int // s, of the kernel; 0 is none
+		want     string
+		severity finding.Severity
+		cost     bool
+	}{
+		{"all go on", []log{healthy, healthy, healthy}, 0, "", "", false},
+		{"what it did goes to others", []log{{until: 300, rate: steady, runs: 7}, {until: end, rate: moved, runs: 7}, {until: end, rate: moved, runs: 7}}, 0,
+			"the log of a ends at 22:18:19 with 7 requests in its batch, while those of 2 others go on until 22:23:19: what it had to do goes to them since then", finding.Critical, true},
+		{"nothing tells", []log{{until: 300, rate: steady, runs: 7}, healthy, healthy}, 0, "nothing tells whether it ended, stands still, or its log was collected earlier", finding.Info, false},
+		{"a moment earlier", []log{{until: 570, rate: steady, runs: 7}, healthy, healthy}, 0, "", "", false},
+		{"collected one after the other", []log{{until: 400, rate: steady, runs: 7}, {until: 500, rate: steady, runs: 7}, healthy}, 0, "", "", false},
+		{"nothing to do", []log{{until: 300, rate: steady}, healthy, healthy}, 0, "", "", false},
+		{"told to end", []log{{until: 300, rate: steady, runs: 7, says: series.Stopping}, healthy, healthy}, 0, "", "", false},
+		{"killed by the kernel", []log{{until: 300, rate: steady, runs: 7}, healthy, healthy}, 301,
+			"a: the kernel killed process 7 (sglang::schedul), as memory of the host ran out at 22:18:21", finding.Critical, true},
+		{"a process that no server misses", []log{healthy, healthy, healthy}, 301, "dmesg: the kernel killed process 7 (sglang::schedul)", finding.Warning, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			set := series.New(trace.NewSymbols(), &trace.Diags{})
+			for i, x := range test.logs {
+				name := string(rune('a' + i))
+				f := set.Fill(name+".log", "server log")
+				p := f.Place(series.Place{Server: f.Server(series.Server{Name: name, Role: "unified", Engine: "SGLang"}), Rank: trace.NoRank, GPU: series.NoGPU})
+				carry := 0.0
+				for at := range x.until {
+					f.Line(int64(at) + 1)
+					for carry += x.rate(at); carry >= 1; carry-- {
+						f.Add(f.Series(series.NewSeqs, p), begin+trace.Time(at)*sec, 1)
+					}
+					f.Add(f.Series(series.Running, p), begin+trace.Time(at)*sec, x.runs)
+					f.Add(f.Series(series.Generation, p), begin+trace.Time(at)*sec, 100*x.runs)
+				}
+				if x.says != series.Note {
+					f.Instant(series.Instant{Time: begin + trace.Time(x.until-1)*sec, Kind: x.says, Place: p}, "was told to end")
+				}
+			}
+			if test.kill > 0 {
+				f := set.Fill("logs/dmesg", "kernel log")
+				p := f.Place(series.Place{Server: f.Server(series.Server{}), Rank: trace.NoRank, GPU: series.NoGPU})
+				f.Instant(series.Instant{Time: begin + trace.Time(test.kill)*sec, Kind: series.Crash, Place: p}, "the kernel killed process 7 (sglang::schedul), as memory of the host ran out")
+			}
+			set.Finish(series.Known{})
+			l := telemetry.Measure(set, telemetry.Options{})
+			found, check := Endings(l)
+			killed, _ := Failures(l)
+			if check.Reason != "" || check.N != len(test.logs) {
+				t.Errorf("%+v", check)
+			}
+			found = append(found, killed...)
+			switch {
+			case test.want == "" && len(found) == 0:
+			case len(found) != 1:
+				t.Fatalf("%d findings: %v", len(found), found)
+			case !strings.Contains(found[0].Text, test.want) || found[0].Severity != test.severity && found[0].Severity != "" || (found[0].Cost > 0) != test.cost:
+				t.Errorf("%s, costs %g: %s", found[0].Severity, found[0].Cost, found[0].Text)
+			case test.cost && (found[0].Cost < 0.15 || found[0].Cost > 0.18): // half of the time of one of three
+				t.Errorf("costs %g", found[0].Cost)
+			}
+		})
+	}
+}
+
+// A server that logs no batch any more although a request waits stands still, as long as its log goes on; one that has nothing to
+// do does not.
+func TestServersThatStandStill(t *testing.T) {
+	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
+	for waiting, want := range map[float64]string{1: "a stands still since 22:13:39, with 3 requests in its batch and 1 waiting: its log goes on until 22:19:59, and has no batch", 0: ""} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f := set.Fill("a.log", "server log")
+		p := f.Place(series.Place{Server: f.Server(series.Server{Name: "a", Role: "unified", Engine: "SGLang"}), Rank: trace.NoRank, GPU: series.NoGPU})
+		for at := range 20 {
+			f.Line(int64(at) + 1)
+			f.Add(f.Series(series.Running, p), begin+trace.Time(at)*sec, 3)
+			f.Add(f.Series(series.Queued, p), begin+trace.Time(at)*sec, waiting*float64(min(1, max(0, at-10))))
+		}
+		f.Saw(begin + 399*sec)
+		set.Finish(series.Known{})
+		var got string
+		found, _ := Lives(telemetry.Measure(set, telemetry.Options{}))
+		for _, f := range found {
+			got += f.Text
+		}
+		if got != want {
+			t.Errorf("%g wait: %q", waiting, got)
+		}
+	}
+}

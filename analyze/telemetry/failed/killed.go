@@ -1,0 +1,99 @@
+package failed
+
+import (
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A victim is a server of which the kernel killed a process.
+type victim struct {
+	server int32
+	sure   bool    // logs of the kernel and of the server are of one host
+	ending *ending // how the log of the server ends, if nothing else tells that it ended
+}
+
+// byKernel reports whether an event is that the kernel killed a process.
+func byKernel(e *telemetry.Event) bool {
+	return e.Kind == series.Crash && strings.HasPrefix(e.Text, "the kernel killed")
+}
+
+// victims tells of which servers the kernel killed processes: a process of the only one that failed then, or whose log
+// ends then. A kernel knows its host at best, and no server.
+func victims(l *telemetry.Logged) map[*telemetry.Event]victim {
+	of := map[*telemetry.Event]victim{}
+	var ended []ending
+	for i := range l.Events {
+		e := &l.Events[i]
+		if !byKernel(e) || e.First == 0 {
+			continue
+		}
+		if len(of) == 0 && ended == nil {
+			ended, _ = early(endings(l))
+		}
+		if v, ok := victimOf(l, e, ended); ok {
+			of[e] = v
+		}
+	}
+	return of
+}
+
+func victimOf(l *telemetry.Logged, e *telemetry.Event, ended []ending) (v victim, ok bool) {
+	host := l.Set.Servers[e.Server].Host
+	servers := map[int32]*ending{}
+	then := func(at trace.Time) bool { return at >= e.First-exact && at <= e.First+together }
+	for i := range ended {
+		if then(ended[i].last) {
+			servers[ended[i].server] = &ended[i]
+		}
+	}
+	for i := range l.Events {
+		if o := &l.Events[i]; ends(o) && !byKernel(o) && then(o.First) {
+			servers[o.Server] = nil
+		}
+	}
+	for server := range servers {
+		if of := l.Set.Servers[server].Host; of != "" && host != "" && of != host {
+			delete(servers, server)
+		}
+	}
+	if len(servers) != 1 {
+		return v, false
+	}
+	for server, x := range servers {
+		v = victim{server, host != "" && l.Set.Servers[server].Host == host, x}
+	}
+	return v, true
+}
+
+// killing is about a process that the kernel killed, of a server if that is known. A process that no server misses costs nothing.
+func killing(l *telemetry.Logged, e *telemetry.Event, killed map[*telemetry.Event]victim) finding.Finding {
+	switch v, known := killed[e]; {
+	case known:
+		own := *e
+		own.Server, own.Places = v.server, nil
+		f := failure(l, &own, Died)
+		if !v.sure {
+			f.Confidence = finding.Likely
+			f.Evidence = append(f.Evidence, finding.Sentence("the log of the kernel does not name the server: nothing else ended then"))
+		}
+		if v.ending != nil {
+			f.Evidence = append(f.Evidence, finding.Sentence("the log of %s ends at %s", telemetry.Host(&l.Set.Servers[v.server]), words.TimeOfDay(v.ending.last)))
+			f.Cost = v.ending.cost(l, v.ending.last)
+		}
+		return f
+	case len(l.Ranks) > 0 && e.First > l.From && e.First < l.To:
+		f := failure(l, e, Died)
+		f.Severity, f.Cost = finding.Warning, 0
+		f.Evidence = append(f.Evidence, finding.Sentence("no server whose log there is ended then"))
+		return f
+	}
+	f := failure(l, e, Died)
+	f.At = place.At(telemetry.Role(&l.Set.Servers[e.Server]), l.Name(e), trace.NoRank, l.Names)
+	return f
+}
