@@ -188,6 +188,9 @@ type Instant struct {
 	Stack  trace.Sym // frames, innermost first, divided by newlines; 0 is none
 }
 
+// NoBatch is what a Note says of requests that a server took without a batch behind its last one.
+const NoBatch = "takes requests, and logs no batch any more"
+
 // Metric returns what series s is of.
 func (s *Set) Metric(id MetricID) *Metric {
 	if id < KnownMetrics {

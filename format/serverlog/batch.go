@@ -203,6 +203,7 @@ func (r *reader) batch(b []byte, at trace.Time, place int32, prefill bool) {
 		_, b, _ = bytes.Cut(b, []byte("]"))
 	}
 	r.engine = "SGLang"
+	r.asked = asked{place: place, since: at}
 	b = bytes.TrimLeft(b, "., ")
 	line := batchLine{at: at, place: place, prefill: prefill, usage: -1}
 	layout := &r.layouts[0]

@@ -185,6 +185,19 @@ halt TP0 1: a LoRA adapter is loaded`},
 [2026-03-04 10:22:13] INFO:     10.0.0.1:1 - "POST /generate HTTP/1.1" 400 Bad Request
 `, `server errors 1
 refused 2`},
+		{"requests come, and no batch", `[2026-03-04 10:22:10 TP0] Prefill batch, #new-seq: 1, #new-token: 1, #cached-token: 0, token usage: 0.01, #running-req: 0, #queue-req: 1
+[2026-03-04 10:22:11] INFO:     10.0.0.1:1 - "POST /v1/chat/completions HTTP/1.1" 200 OK
+[2026-03-04 10:24:11] INFO:     10.0.0.1:1 - "POST /v1/chat/completions HTTP/1.1" 200 OK
+[2026-03-04 10:25:11] INFO:     10.0.0.1:1 - "POST /v1/chat/completions HTTP/1.1" 200 OK
+`, `note TP0 2: takes requests, and logs no batch any more`},
+		{"requests come, and a health check makes a token", `[2026-03-04 10:22:10 TP0] Prefill batch, #new-seq: 1, #new-token: 1, #cached-token: 0, token usage: 0.01, #running-req: 0, #queue-req: 1
+[2026-03-04 10:24:11] INFO:     10.0.0.1:1 - "POST /v1/chat/completions HTTP/1.1" 200 OK
+[2026-03-04 10:25:11] INFO:     10.0.0.1:1 - "GET /health_generate HTTP/1.1" 200 OK
+`, ``},
+		{"requests come, and batches", `[2026-03-04 10:22:10 TP0] Prefill batch, #new-seq: 1, #new-token: 1, #cached-token: 0, token usage: 0.01, #running-req: 0, #queue-req: 1
+[2026-03-04 10:24:11] INFO:     10.0.0.1:1 - "POST /v1/chat/completions HTTP/1.1" 200 OK
+[2026-03-04 10:24:12 TP0] Prefill batch, #new-seq: 1, #new-token: 1, #cached-token: 0, token usage: 0.01, #running-req: 0, #queue-req: 1
+`, ``},
 		{"an engine of TensorRT-LLM in C++", `[TensorRT-LLM][INFO] MPI size: 4, MPI local size: 4, rank: 2
 [TensorRT-LLM][ERROR] Encountered an error in forwardAsync function: [TensorRT-LLM][ERROR] Assertion failed: blocks.empty() (/src/kvCacheManager.cpp:256)
 `, `exception - 1: its forward pass failed`},

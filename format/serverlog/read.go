@@ -61,6 +61,7 @@ type reader struct {
 		at      trace.Time
 	}
 	timedOut    bool                    // a collective did
+	asked       asked                   // since the last batch
 	rooms       map[string]transferring // by what failed, and the room
 	retracted   map[dpRank]retracted
 	preemptions float64
@@ -435,6 +436,9 @@ func (r *reader) access(b []byte, at trace.Time, place int32) {
 		return
 	}
 	const tooMany = 429
+	if status == 200 {
+		r.answers(b, at, place)
+	}
 	if status < 500 && status != tooMany || bytes.Contains(b, []byte(`"GET /`)) { // health checks fail while a server starts
 		return
 	}
@@ -446,6 +450,36 @@ func (r *reader) access(b []byte, at trace.Time, place int32) {
 	r.f.Add(r.series(metric, place), at, 1)
 }
 
+// asked is what an HTTP server answered since the last batch, which was of a place: a request that it takes in has a batch of its
+// own.
+type asked struct {
+	place            int32
+	since, first, at trace.Time
+	requests         int32
+	line             int64 // of the first one
+}
+
+// soon is how long behind its last batch a request may be answered.
+const soon = trace.Time(30e9)
+
+// answers notes a request that was answered; one of a health check that makes a token shows that batches run, whether or not
+// they are logged.
+func (r *reader) answers(b []byte, at trace.Time, place int32) {
+	x := &r.asked
+	if x.since == 0 || r.f.Set.Places[place].Server != r.f.Set.Places[x.place].Server {
+		return
+	}
+	switch {
+	case bytes.Contains(b, []byte(`"GET /health_generate`)):
+		*x = asked{}
+	case at-x.since > soon && (bytes.Contains(b, []byte(`"POST /generate `)) || bytes.Contains(b, []byte(`ompletions HTTP`)) || bytes.Contains(b, []byte(`"POST /v1/responses `))):
+		if x.requests++; x.first == 0 {
+			x.first, x.line = at, r.line
+		}
+		x.at = at
+	}
+}
+
 // end says what the log is of, and what of it was read.
 func (r *reader) end() {
 	r.printed.End()
@@ -453,6 +487,9 @@ func (r *reader) end() {
 		r.settle(e, "an exception without an end")
 	}
 	r.explain()
+	if x := &r.asked; x.requests > 0 {
+		r.f.Instant(series.Instant{Time: x.first, Kind: series.Note, Place: x.place, Line: uint32(x.line), Count: x.requests}, series.NoBatch)
+	}
 	for server, role := range r.roles {
 		r.f.SetServer(server, role, r.engine)
 	}

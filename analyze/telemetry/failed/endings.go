@@ -186,8 +186,8 @@ func (x *ending) cost(l *telemetry.Logged, since trace.Time) float64 {
 	return max(least, float64(to-since)/max(1, float64(to-from))/float64(len(servers)))
 }
 
-// stands finds a server of SGLang that logs no batch any more though requests wait for it, while its log goes on: any of them
-// that it takes in shows in a line.
+// stands finds a server of SGLang that logs no batch any more while its log goes on, though requests came: any that it takes in
+// shows in a line. Of requests that only wait, clients may have given up.
 func (x *ending) stands(l *telemetry.Logged) (f finding.Finding, ok bool) {
 	s := &l.Set.Servers[x.server]
 	batch, waiting := trace.Time(0), 0.0
@@ -197,20 +197,25 @@ func (x *ending) stands(l *telemetry.Logged) (f finding.Finding, ok bool) {
 	if s.Engine != "SGLang" || telemetry.Role(s) != request.Unified || x.last-batch <= together {
 		return f, false
 	}
+	came := slices.IndexFunc(l.Events, func(e telemetry.Event) bool {
+		return e.Kind == series.Note && e.Text == series.NoBatch && e.Server == x.server && e.First > batch
+	})
+	if came < 0 || x.told(l, batch) || x.began(l, batch) {
+		return f, false
+	}
 	for _, r := range x.ranks {
 		waiting += lastOf(l, r, series.Queued)
-	}
-	if waiting < 1 || x.told(l, batch) || x.began(l, batch) {
-		return f, false
 	}
 	requests, silent := x.held(l)
 	if x.last-batch <= manyTimes*silent {
 		return f, false
 	}
+	e := &l.Events[came]
 	f = finding.Finding{Subkind: Hang, At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Since: batch, Confidence: finding.Likely, Cost: x.cost(l, batch),
-		Metric: finding.Metric{Name: "requests that wait", Before: math.NaN(), After: waiting}}
-	f.Text = fmt.Sprintf("%s stands still since %s, with %s in its batch and %.0f waiting: its log goes on until %s, and has no batch", telemetry.Host(s), words.TimeOfDay(batch), words.Counted(int(requests), "request"), waiting, words.TimeOfDay(x.last))
-	f.Evidence = append(f.Evidence, finding.Sentence("what waits is taken in by a prefill, which is logged, unless its client gave up"))
+		Metric: finding.Metric{Name: "requests without a batch", Before: math.NaN(), After: float64(e.Requests)}}
+	f.Text = fmt.Sprintf("%s stands still since %s, with %s in its batch and %.0f waiting: its log goes on until %s, and has no batch, although %s came", telemetry.Host(s), words.TimeOfDay(batch),
+		words.Counted(int(requests), "request"), waiting, words.TimeOfDay(x.last), words.Counted(e.Requests, "more request"))
+	f.Evidence = append(f.Evidence, finding.Sentence("%s:%d", e.File, e.Line), finding.Sentence("what it takes in has a line of a prefill"))
 	return f, true
 }
 

@@ -94,18 +94,21 @@ func TestLogsThatEnd(t *testing.T) {
 	}
 }
 
-// A server that logs no batch any more although a request waits stands still, as long as its log goes on; one that has nothing to
-// do does not.
+// A server that logs no batch any more although requests come stands still, as long as its log goes on; one of which the clients of
+// those that wait gave up does not.
 func TestServersThatStandStill(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
-	for waiting, want := range map[float64]string{1: "a stands still since 22:13:39, with 3 requests in its batch and 1 waiting: its log goes on until 22:19:59, and has no batch", 0: ""} {
+	for came, want := range map[int32]string{2: "a stands still since 22:13:39, with 3 requests in its batch and 1 waiting: its log goes on until 22:19:59, and has no batch, although 2 more requests came", 0: ""} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
 		f := set.Fill("a.log", "server log")
 		p := f.Place(series.Place{Server: f.Server(series.Server{Name: "a", Role: "unified", Engine: "SGLang"}), Rank: trace.NoRank, GPU: series.NoGPU})
 		for at := range 20 {
 			f.Line(int64(at) + 1)
 			f.Add(f.Series(series.Running, p), begin+trace.Time(at)*sec, 3)
-			f.Add(f.Series(series.Queued, p), begin+trace.Time(at)*sec, waiting*float64(min(1, max(0, at-10))))
+			f.Add(f.Series(series.Queued, p), begin+trace.Time(at)*sec, 1)
+		}
+		if came > 0 {
+			f.Instant(series.Instant{Time: begin + 200*sec, Kind: series.Note, Place: p, Line: 30, Count: came}, series.NoBatch)
 		}
 		f.Saw(begin + 399*sec)
 		set.Finish(series.Known{})
@@ -115,7 +118,7 @@ func TestServersThatStandStill(t *testing.T) {
 			got += f.Text
 		}
 		if got != want {
-			t.Errorf("%g wait: %q", waiting, got)
+			t.Errorf("%d came: %q", came, got)
 		}
 	}
 }
