@@ -500,6 +500,7 @@ func Lives(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			out = append(out, f)
 		}
 	}
+	out = append(out, slowStarts(l)...)
 	return out, check
 }
 

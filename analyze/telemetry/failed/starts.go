@@ -1,0 +1,81 @@
+package failed
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// SlowStart is the subkind of findings of servers that took long to start.
+const SlowStart = "slow start"
+
+// A load is what a server took for its weights, in s, and since when.
+type load struct {
+	server int32
+	since  trace.Time
+	took   float64
+}
+
+// loads are those of the servers that say how long it took, of each the longest one.
+func loads(l *telemetry.Logged) (list []load) {
+	at := map[int32]int{}
+	for i := range l.Events {
+		e := &l.Events[i]
+		x := load{server: e.Server}
+		if e.Kind != series.Starting || !strings.HasPrefix(e.Text, "has its weights, after ") {
+			continue
+		}
+		if _, err := fmt.Sscanf(e.Text, "has its weights, after %f s", &x.took); err != nil {
+			continue
+		}
+		x.since = e.First - trace.Time(x.took*1e9)
+		k, ok := at[e.Server]
+		switch {
+		case !ok:
+			at[e.Server] = len(list)
+			list = append(list, x)
+		case x.took > list[k].took:
+			list[k] = x
+		}
+	}
+	return list
+}
+
+// slowStarts finds servers that took far longer for their weights than most of those of their role.
+func slowStarts(l *telemetry.Logged) (out []finding.Finding) {
+	const few, muchMore = 3, 60 // servers, s
+	all := loads(l)
+	for _, x := range all {
+		s := &l.Set.Servers[x.server]
+		var others []float64
+		for _, o := range all {
+			if o.server != x.server && telemetry.Role(&l.Set.Servers[o.server]) == telemetry.Role(s) {
+				others = append(others, o.took)
+			}
+		}
+		if len(others) < few-1 {
+			continue
+		}
+		usual := order.Median(others)
+		if x.took < manyTimes*usual || x.took-usual < muchMore {
+			continue
+		}
+		from, to, _ := l.Set.Bounds()
+		f := finding.Finding{Subkind: SlowStart, At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Since: x.since, Until: x.since + trace.Time(x.took*1e9), Severity: finding.Warning, Confidence: finding.Certain,
+			Cost:   max(least, min(1, (x.took-usual)*1e9/max(1, float64(to-from))/float64(len(all)))),
+			Metric: finding.Metric{Name: "time for weights", Unit: table.Duration, Before: usual * 1e9, After: x.took * 1e9}}
+		f.Text = fmt.Sprintf("%s took %s for its weights, until %s, and the others %s", telemetry.Host(s), words.Nearly(int64(x.took*1e9)), words.TimeOfDay(f.Until), words.Nearly(int64(math.Round(usual)*1e9)))
+		f.Evidence = append(f.Evidence, finding.Sentence("that is the median of %s", words.Counted(len(others), "other server")))
+		out = append(out, f)
+	}
+	return out
+}
