@@ -179,11 +179,7 @@ func (x *ending) finding(l *telemetry.Logged, on []ending) (f finding.Finding, o
 // cost is the part of the time of all servers that is lost with one from some time on.
 func (x *ending) cost(l *telemetry.Logged, since trace.Time) float64 {
 	from, to, _ := l.Set.Bounds()
-	servers := map[int32]bool{}
-	for i := range l.Ranks {
-		servers[l.Ranks[i].Server] = true
-	}
-	return max(least, float64(to-since)/max(1, float64(to-from))/float64(len(servers)))
+	return max(least, float64(to-since)/max(1, float64(to-from))/float64(serversOf(l)))
 }
 
 // stands finds a server of SGLang that logs no batch any more while its log goes on, though requests came: any that it takes in

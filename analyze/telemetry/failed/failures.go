@@ -1,13 +1,11 @@
 package failed
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/series"
@@ -360,81 +358,6 @@ func besidePool(l *telemetry.Logged, e *telemetry.Event) []finding.Evidence {
 		return []finding.Evidence{finding.Sentence("its KV cache was %s %% full then, %s %% at most: it is memory outside of that, which --mem-fraction-static leaves", words.ThreeDigits(usage), words.ThreeDigits(most))}
 	}
 	return []finding.Evidence{finding.Sentence("its KV cache was %s %% full then", words.ThreeDigits(usage))}
-}
-
-// A counted is how many answers of a kind a server gave, and between when.
-type counted struct {
-	n           float64
-	first, last trace.Time
-}
-
-// answers counts those of a server that a metric is of.
-func answers(l *telemetry.Logged, server int, m series.MetricID) (c counted) {
-	for i := range l.Set.List {
-		if s := &l.Set.List[i]; s.Metric == m && int(l.Set.Places[s.Place].Server) == server {
-			for x := range l.Set.Each(i) {
-				if c.n += x.Value; c.first == 0 || x.Time < c.first {
-					c.first = x.Time
-				}
-				c.last = max(c.last, x.Time)
-			}
-		}
-	}
-	return c
-}
-
-// between says when answers were given.
-func (c *counted) between() string {
-	if c.first == c.last {
-		return "at " + words.TimeOfDay(c.first)
-	}
-	return fmt.Sprintf("between %s and %s", words.TimeOfDay(c.first), words.TimeOfDay(c.last))
-}
-
-// serverErrors finds answers with an HTTP status of 500 or more, and those with 429, that too many requests came.
-func serverErrors(l *telemetry.Logged) (out []finding.Finding) {
-	for server := range l.Set.Servers {
-		errors, many := answers(l, server, series.ServerErrors), answers(l, server, series.Refused)
-		refused := refusals(l, int32(server))
-		if errors.n == 0 && many.n == 0 {
-			out = append(out, refused...)
-			continue
-		}
-		s := &l.Set.Servers[server]
-		f := finding.Finding{Subkind: HTTP, At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Metric: finding.Metric{Name: "server errors", Before: math.NaN(), After: errors.n}}
-		tooMany := fmt.Sprintf("%s %s that too many came (429)", words.Counted(int(many.n), "request"), many.between())
-		all := errors
-		switch {
-		case errors.n == 0:
-			all, f.Metric.Name, f.Metric.After = many, "answers with 429", many.n
-			f.Text = fmt.Sprintf("%s answers %s", telemetry.Host(s), tooMany)
-		default:
-			f.Text = fmt.Sprintf("%s answers %s with a server error %s", telemetry.Host(s), words.Counted(int(errors.n), "request"), errors.between())
-			f.Evidence = append(f.Evidence, finding.Sentence("its log has answers with an HTTP status of 500 or more"))
-			if many.n > 0 {
-				f.Text += ", and " + tooMany
-				all.first, all.last = min(errors.first, many.first), max(errors.last, many.last)
-			}
-		}
-		f.Since, f.Until, f.Cost = all.first, all.last, max(least, min(1, float64(all.last-all.first)/max(1, float64(l.To-l.From))))
-		for _, o := range refused {
-			f.Evidence = append(f.Evidence, finding.Sentence("%s", o.Text))
-		}
-		out = append(out, f)
-	}
-	return out
-}
-
-// refusals finds requests that a router had no server for, or no place in its queue.
-func refusals(l *telemetry.Logged, server int32) (out []finding.Finding) {
-	for i := range l.Events {
-		if e := &l.Events[i]; e.Kind == series.Refusal && e.Server == server {
-			f := failure(l, e, HTTP)
-			f.Cost = lasted(l, e)
-			out = append(out, f)
-		}
-	}
-	return out
 }
 
 // Subkinds of findings of the lives of servers.

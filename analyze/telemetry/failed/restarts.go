@@ -153,7 +153,7 @@ func (x *life) restarts(l *telemetry.Logged) (f finding.Finding, ok bool) {
 	first, last := list[0], list[len(list)-1]
 	from, to, _ := l.Set.Bounds()
 	f = finding.Finding{Subkind: Restarted, At: x.place(l), Since: first.before, Until: last.at, Within: x.usual, Severity: finding.Warning, Confidence: finding.Certain,
-		Cost: max(least, min(1, float64(away)/max(1, float64(to-from))/float64(x.beside(l)))), Metric: finding.Metric{Name: "restarts", Before: math.NaN(), After: float64(len(list))}}
+		Cost: max(least, min(1, float64(away)/max(1, float64(to-from))/float64(serversOf(l)))), Metric: finding.Metric{Name: "restarts", Before: math.NaN(), After: float64(len(list))}}
 	f.Brief = fmt.Sprintf("%s was started again", x.name(l))
 	f.Text = fmt.Sprintf("%s between %s and %s: all that it counts began anew", f.Brief, words.TimeOfDay(first.before), words.TimeOfDay(first.at))
 	if len(list) > 1 {
@@ -257,7 +257,7 @@ func (x *life) hang(l *telemetry.Logged) (f finding.Finding, ok bool) {
 		return f, false // nothing is asked of it, or nobody knows
 	}
 	begin, end, _ := l.Set.Bounds()
-	f = finding.Finding{Subkind: Hang, At: x.place(l), Since: from, Within: x.usual, Severity: finding.Critical, Confidence: finding.Certain, Cost: min(1, float64(to-from)/max(1, float64(end-begin))/float64(x.beside(l))),
+	f = finding.Finding{Subkind: Hang, At: x.place(l), Since: from, Within: x.usual, Severity: finding.Critical, Confidence: finding.Certain, Cost: min(1, float64(to-from)/max(1, float64(end-begin))/float64(serversOf(l))),
 		Metric: finding.Metric{Name: "requests that run", Before: math.NaN(), After: running}}
 	f.Text = fmt.Sprintf("%s stands still since %s, with %s in its batch: in %d scrapes until %s, nothing that it counts grew", x.name(l), words.TimeOfDay(from), words.Counted(int(running), "request"), len(x.scrapes)-k, words.TimeOfDay(to))
 	f.Evidence = append(f.Evidence, finding.Sentence("every decode step changes tokens that it counts, or has in its KV cache"))
@@ -312,13 +312,4 @@ func (x *life) name(l *telemetry.Logged) string { return telemetry.Host(&l.Set.S
 func (x *life) place(l *telemetry.Logged) place.Location {
 	s := &l.Set.Servers[x.server]
 	return place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names)
-}
-
-// beside is how many servers there are.
-func (x *life) beside(l *telemetry.Logged) int {
-	seen := map[int32]bool{}
-	for i := range l.Ranks {
-		seen[l.Ranks[i].Server] = true
-	}
-	return max(1, len(seen))
 }

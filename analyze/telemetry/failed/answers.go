@@ -1,0 +1,151 @@
+package failed
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A counted is how many answers of a kind a server gave, between when, and in how many buckets of time.
+type counted struct {
+	n           float64
+	first, last trace.Time
+	buckets     int
+	bucket      int // the last one that was counted, plus one
+}
+
+func (c *counted) add(at trace.Time, n float64, bucket int) {
+	if c.n += n; c.first == 0 || at < c.first {
+		c.first = at
+	}
+	c.last = max(c.last, at)
+	if bucket+1 != c.bucket {
+		c.bucket = bucket + 1
+		c.buckets++
+	}
+}
+
+// between says when answers were given.
+func (c *counted) between() string {
+	if c.first == c.last {
+		return "at " + words.TimeOfDay(c.first)
+	}
+	return fmt.Sprintf("between %s and %s", words.TimeOfDay(c.first), words.TimeOfDay(c.last))
+}
+
+// answered counts the answers of all servers, by server, that are errors, and those that too many requests came.
+func answered(l *telemetry.Logged) (errors, many []counted) {
+	errors, many = make([]counted, len(l.Set.Servers)), make([]counted, len(l.Set.Servers))
+	for i := range l.Set.List {
+		s, of := &l.Set.List[i], errors
+		switch s.Metric {
+		case series.ServerErrors:
+		case series.Refused:
+			of = many
+		default:
+			continue
+		}
+		for x := range l.Set.Each(i) {
+			if l.Opt.Inside(x.Time) {
+				of[l.Set.Places[s.Place].Server].add(x.Time, x.Value, l.Grid.Of(x.Time))
+			}
+		}
+	}
+	return errors, many
+}
+
+// serverErrors finds answers with an HTTP status of 500 or more, and those with 429, that too many requests came.
+func serverErrors(l *telemetry.Logged) (out []finding.Finding) {
+	errors, many := answered(l)
+	turned, taken := refusals(l), takenIn(l)
+	for server := range l.Set.Servers {
+		errors, many, turned := &errors[server], &many[server], turned[int32(server)]
+		if errors.n == 0 && many.n == 0 {
+			for _, e := range turned {
+				f := failure(l, e, HTTP)
+				f.Cost = lost(l, e.Server, float64(e.N), taken, lasted(l, e))
+				out = append(out, f)
+			}
+			continue
+		}
+		s := &l.Set.Servers[server]
+		f := finding.Finding{Subkind: HTTP, At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Metric: finding.Metric{Name: "server errors", Before: math.NaN(), After: errors.n}}
+		tooMany := fmt.Sprintf("%s %s that too many came (429)", words.Counted(int(many.n), "request"), many.between())
+		switch {
+		case errors.n == 0:
+			f.Since, f.Until, f.Metric.Name, f.Metric.After = many.first, many.last, "answers with 429", many.n
+			f.Text = fmt.Sprintf("%s answers %s", telemetry.Host(s), tooMany)
+		default:
+			f.Since, f.Until = errors.first, errors.last
+			f.Text = fmt.Sprintf("%s answers %s with a server error %s", telemetry.Host(s), words.Counted(int(errors.n), "request"), errors.between())
+			f.Evidence = append(f.Evidence, finding.Sentence("its log has answers with an HTTP status of 500 or more"))
+			if many.n > 0 {
+				f.Text += ", and " + tooMany
+				f.Since, f.Until = min(errors.first, many.first), max(errors.last, many.last)
+			}
+		}
+		if taken > 0 {
+			f.Evidence = append(f.Evidence, finding.Sentence("servers took in %s", words.Counted(int(taken), "request")))
+		}
+		f.Cost = lost(l, int32(server), errors.n+many.n, taken, float64(errors.buckets+many.buckets)/float64(max(1, l.Grid.N())))
+		for _, e := range turned {
+			f.Evidence = append(f.Evidence, finding.Sentence("%s", l.Sentence(e)))
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// refusals are, by server, that a router had no server for requests, or no place in its queue.
+func refusals(l *telemetry.Logged) map[int32][]*telemetry.Event {
+	of := map[int32][]*telemetry.Event{}
+	for i := range l.Events {
+		if e := &l.Events[i]; e.Kind == series.Refusal {
+			of[e.Server] = append(of[e.Server], e)
+		}
+	}
+	return of
+}
+
+// takenIn is how many requests servers took in, 0 if nothing tells: a request of a decode server was one of a prefill server.
+func takenIn(l *telemetry.Logged) (n float64) {
+	for i := range l.Ranks {
+		r := &l.Ranks[i]
+		if r.Where.Role == request.Decode || !r.Has(series.NewSeqs) {
+			continue
+		}
+		seqs, _ := r.TakenIn()
+		for _, came := range seqs {
+			n += telemetry.Zero(came)
+		}
+	}
+	return n
+}
+
+// lost is the part of the time of all servers that n requests of one cost which failed: their part of all requests. Where nothing tells how
+// many these are, it is at most the part of the time in which there were any, of as many servers as there are.
+func lost(l *telemetry.Logged, server int32, n, taken, within float64) float64 {
+	if taken > 0 {
+		return min(1, max(least, n/(n+taken)))
+	}
+	if telemetry.Role(&l.Set.Servers[server]) != request.Router {
+		within /= float64(serversOf(l))
+	}
+	return min(1, max(least, within))
+}
+
+// serversOf is how many servers log batches or count what they do, at least one.
+func serversOf(l *telemetry.Logged) int {
+	servers := map[int32]bool{}
+	for i := range l.Ranks {
+		servers[l.Ranks[i].Server] = true
+	}
+	return max(1, len(servers))
+}

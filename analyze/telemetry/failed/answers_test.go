@@ -1,0 +1,66 @@
+package failed
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Answers that are errors cost their part of all requests, however far they are apart; where nothing tells how many these are, at most
+// the part of the time in which there were any.
+func TestErrorsCostTheirPart(t *testing.T) {
+	const sec, begin, long = trace.Time(1e9), trace.Time(1_700_000_000e9), 3600
+	for _, test := range []struct {
+		name     string
+		servers  int
+		taken    float64 // requests a second
+		errors   []int   // s, on the first server
+		min, max float64
+	}{
+		{"two of many", 1, 0.5, []int{300, 3300}, 2. / 1802, 2. / 1802},
+		{"one in a hundred", 2, 0.5, every(60, long), 60. / 3660, 60. / 3660},
+		{"two, of nobody knows how many", 1, 0, []int{300, 3300}, 0.001, 0.04},
+		{"all the time, of nobody knows how many", 1, 0, every(1, long), 0.98, 1},
+		{"all the time on one of two", 2, 0, every(1, long), 0.49, 0.5},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			set := series.New(trace.NewSymbols(), &trace.Diags{})
+			for i := range test.servers {
+				name := string(rune('a' + i))
+				f := set.Fill(name+".log", "server log")
+				p := f.Place(series.Place{Server: f.Server(series.Server{Name: name, Role: "unified", Engine: "SGLang"}), Rank: trace.NoRank, GPU: series.NoGPU})
+				for at := range long {
+					f.Line(int64(at) + 1)
+					f.Add(f.Series(series.Running, p), begin+trace.Time(at)*sec, 7)
+					if test.taken > 0 && at%int(1/test.taken) == 0 {
+						f.Add(f.Series(series.NewSeqs, p), begin+trace.Time(at)*sec, 1)
+					}
+				}
+				if i == 0 {
+					for _, at := range test.errors {
+						f.Add(f.Series(series.ServerErrors, p), begin+trace.Time(at)*sec, 1)
+					}
+				}
+			}
+			set.Finish(series.Known{})
+			found, _ := Failures(telemetry.Measure(set, telemetry.Options{}))
+			if len(found) != 1 || !strings.HasPrefix(found[0].Text, "a answers ") {
+				t.Fatalf("found %v", found)
+			}
+			if cost := found[0].Cost; cost < test.min-1e-9 || cost > test.max+1e-9 || math.IsNaN(cost) {
+				t.Errorf("costs %g, want %g to %g: %s", cost, test.min, test.max, found[0].Text)
+			}
+		})
+	}
+}
+
+func every(s, end int) (list []int) {
+	for at := 0; at < end; at += s {
+		list = append(list, at)
+	}
+	return list
+}
