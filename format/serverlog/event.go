@@ -123,6 +123,7 @@ var signs = []sign{
 	{text: "Dumping scheduler stats"},
 	{text: "Dumping input data"},
 	{text: "is preempted by PreemptionMode", kind: series.Retraction, more: (*reader).preempted},
+	{text: "is preempted in PreemptionMode", kind: series.Retraction, more: (*reader).preempted}, // in 2024-09
 	{text: "Application startup complete", kind: series.Ready, says: "is ready"},
 }
 

@@ -185,6 +185,8 @@ halt TP0 1: a LoRA adapter is loaded`},
 [2026-03-04 10:22:13] INFO:     10.0.0.1:1 - "POST /generate HTTP/1.1" 400 Bad Request
 `, `server errors 1
 refused 2`},
+		{"vLLM preempts, as it was worded in 2024-09", `WARNING 09-11 17:21:29 scheduler.py:1242] Sequence group cmpl-1 is preempted in PreemptionMode.RECOMPUTE mode because there is not enough KV cache space. total_num_cumulative_preemption=1
+`, `retraction - 1: the KV cache is full: preempts requests`},
 		{"requests come, and no batch", `[2026-03-04 10:22:10 TP0] Prefill batch, #new-seq: 1, #new-token: 1, #cached-token: 0, token usage: 0.01, #running-req: 0, #queue-req: 1
 [2026-03-04 10:22:11] INFO:     10.0.0.1:1 - "POST /v1/chat/completions HTTP/1.1" 200 OK
 [2026-03-04 10:24:11] INFO:     10.0.0.1:1 - "POST /v1/chat/completions HTTP/1.1" 200 OK

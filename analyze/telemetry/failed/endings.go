@@ -51,27 +51,26 @@ func endings(l *telemetry.Logged) (list []ending) {
 		if src.Encoding != "server log" {
 			continue
 		}
-		for p := range src.About() { // one log of several servers does not tell whose its last line is
-			if k, ok := at[l.Set.Places[p].Server]; ok && src.Last > list[k].last && ofOne(l, src) {
-				list[k].last = src.Last
-			}
+		if k, ok := at[onlyServer(l, src)]; ok { // one log of several servers does not tell whose its last line is
+			list[k].last = max(list[k].last, src.Last)
 		}
 	}
 	slices.SortStableFunc(list, func(a, b ending) int { return cmp.Compare(b.last, a.last) })
 	return list
 }
 
-// ofOne reports whether a log is of one server.
-func ofOne(l *telemetry.Logged, src *series.Source) bool {
+// onlyServer is the server that a log is of, -1 of several.
+func onlyServer(l *telemetry.Logged, src *series.Source) int32 {
 	server := int32(-1)
 	for p := range src.About() {
-		if s := l.Set.Places[p].Server; server < 0 {
+		switch s := l.Set.Places[p].Server; {
+		case server < 0:
 			server = s
-		} else if s != server {
-			return false
+		case s != server:
+			return -1
 		}
 	}
-	return true
+	return server
 }
 
 // early returns the logs that end while others, which it returns too, go on for minutes. Logs that somebody collected one after the

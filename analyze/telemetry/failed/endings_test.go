@@ -32,7 +32,7 @@ func TestLogsThatEnd(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		logs     []log
-		kill     int // s, of the kernel; 0 is none
+		kill     int // s, of the kernel; 0 is none, and less is at a time that is not told
 		want     string
 		severity finding.Severity
 		cost     bool
@@ -47,6 +47,9 @@ func TestLogsThatEnd(t *testing.T) {
 		{"told to end", []log{{until: 300, rate: steady, runs: 7, says: series.Stopping}, healthy, healthy}, 0, "", "", false},
 		{"killed by the kernel", []log{{until: 300, rate: steady, runs: 7}, healthy, healthy}, 301,
 			"a: the kernel killed process 7 (sglang::schedul), as memory of the host ran out at 22:18:21", finding.Critical, true},
+		{"killed by the kernel, who knows when", []log{{until: 300, rate: steady, runs: 7}, healthy, healthy}, -1,
+			"a: the kernel killed process 7 (sglang::schedul), as memory of the host ran out at a time that is not told", finding.Critical, true},
+		{"a process that no server misses, who knows when", []log{healthy, healthy, healthy}, -1, "dmesg: the kernel killed process 7 (sglang::schedul)", finding.Warning, false},
 		{"a process that no server misses", []log{healthy, healthy, healthy}, 301, "dmesg: the kernel killed process 7 (sglang::schedul)", finding.Warning, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -68,10 +71,14 @@ func TestLogsThatEnd(t *testing.T) {
 					f.Instant(series.Instant{Time: begin + trace.Time(x.until-1)*sec, Kind: x.says, Place: p}, "was told to end")
 				}
 			}
-			if test.kill > 0 {
+			if test.kill != 0 {
 				f := set.Fill("logs/dmesg", "kernel log")
 				p := f.Place(series.Place{Server: f.Server(series.Server{}), Rank: trace.NoRank, GPU: series.NoGPU})
-				f.Instant(series.Instant{Time: begin + trace.Time(test.kill)*sec, Kind: series.Crash, Place: p}, "the kernel killed process 7 (sglang::schedul), as memory of the host ran out")
+				at := begin + trace.Time(test.kill)*sec
+				if test.kill < 0 {
+					at = 0
+				}
+				f.Instant(series.Instant{Time: at, Kind: series.Crash, Place: p}, "the kernel killed process 7 (sglang::schedul), as memory of the host ran out")
 			}
 			set.Finish(series.Known{})
 			l := telemetry.Measure(set, telemetry.Options{})

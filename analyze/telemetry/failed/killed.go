@@ -30,7 +30,7 @@ func victims(l *telemetry.Logged) map[*telemetry.Event]victim {
 	var ended []ending
 	for i := range l.Events {
 		e := &l.Events[i]
-		if !byKernel(e) || e.First == 0 {
+		if !byKernel(e) {
 			continue
 		}
 		if len(of) == 0 && ended == nil {
@@ -46,7 +46,7 @@ func victims(l *telemetry.Logged) map[*telemetry.Event]victim {
 func victimOf(l *telemetry.Logged, e *telemetry.Event, ended []ending) (v victim, ok bool) {
 	host := l.Set.Servers[e.Server].Host
 	servers := map[int32]*ending{}
-	then := func(at trace.Time) bool { return at >= e.First-exact && at <= e.First+together }
+	then := func(at trace.Time) bool { return e.First == 0 || at >= e.First-exact && at <= e.First+together }
 	for i := range ended {
 		if then(ended[i].last) {
 			servers[ended[i].server] = &ended[i]
@@ -80,14 +80,18 @@ func killing(l *telemetry.Logged, e *telemetry.Event, killed map[*telemetry.Even
 		f := failure(l, &own, Died)
 		if !v.sure {
 			f.Confidence = finding.Likely
-			f.Evidence = append(f.Evidence, finding.Sentence("the log of the kernel does not name the server: nothing else ended then"))
+			known := "the log of the kernel does not name the server: nothing else ended then"
+			if e.First == 0 {
+				known = "the log of the kernel tells neither the server nor when: nothing else ended"
+			}
+			f.Evidence = append(f.Evidence, finding.Sentence("%s", known))
 		}
 		if v.ending != nil {
 			f.Evidence = append(f.Evidence, finding.Sentence("the log of %s ends at %s", telemetry.Host(&l.Set.Servers[v.server]), words.TimeOfDay(v.ending.last)))
-			f.Cost = v.ending.cost(l, v.ending.last)
+			f.Since, f.Cost = v.ending.last, v.ending.cost(l, v.ending.last)
 		}
 		return f
-	case len(l.Ranks) > 0 && e.First > l.From && e.First < l.To:
+	case len(l.Ranks) > 0:
 		f := failure(l, e, Died)
 		f.Severity, f.Cost = finding.Warning, 0
 		f.Evidence = append(f.Evidence, finding.Sentence("no server whose log there is ended then"))

@@ -61,15 +61,25 @@ func fills(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) 
 	if !(last >= telemetry.Full) || used[parts-1] < times*used[0] {
 		return f, false
 	}
-	if r.Has(series.NewSeqs) {
+	came, many := 0.0, turns*ran[0]
+	switch {
+	case r.Has(series.NewSeqs):
 		seqs, _ := r.TakenIn()
-		came := 0.0
 		for _, n := range seqs[len(seqs)/parts:] {
 			came += n
 		}
-		if came < turns*ran[0] {
-			return f, false // those that run are still the first ones, and have more tokens with every step
+	case r.Has(series.PrefillRate): // tells only that prompts came
+		rate := l.Curve(r, series.PrefillRate)
+		for _, x := range rate[len(rate)/parts:] {
+			if x > 0 {
+				came++
+			}
 		}
+	default:
+		many = 0
+	}
+	if came < many {
+		return f, false // those that run are still the first ones, and have more tokens with every step
 	}
 	f = finding.Finding{Subkind: fillsSubkind, At: r.Where, Since: l.Start(0), Confidence: finding.Likely, Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: used[0] / 100, After: last / 100}}
 	f.Text = fmt.Sprintf("the KV cache of %s fills up, from %s %% to %s %% at %s, while about as many requests run (%s): each holds more of it, or what ended is not given back", r.Where.String(), words.ThreeDigits(used[0]),

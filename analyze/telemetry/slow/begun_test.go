@@ -18,11 +18,13 @@ func TestKVCacheFills(t *testing.T) {
 	for _, test := range []struct {
 		name        string
 		usage, runs func(at float64) float64
-		comes       float64 // requests a second
+		comes       float64 // requests a second; 0 is not told, and less is that no prompt is computed
 		want        string
 	}{
 		{"a leak", func(at float64) float64 { return 10 + 89*at/600 }, func(float64) float64 { return 10 }, 1, "fills up, from 24.8 % to 96.8 % at 22:23:19, while about as many requests run (10.0)"},
 		{"a batch that grows", func(at float64) float64 { return 10 + 89*at/600 }, func(float64) float64 { return 10 }, 0.01, ""},
+		{"nothing tells what comes", func(at float64) float64 { return 10 + 89*at/600 }, func(float64) float64 { return 10 }, 0, "fills up, from 24.8 % to 96.8 %"},
+		{"no prompt is computed", func(at float64) float64 { return 10 + 89*at/600 }, func(float64) float64 { return 10 }, -1, ""},
 		{"more run", func(at float64) float64 { return 10 + 89*at/600 }, func(at float64) float64 { return 5 + at/20 }, 1, ""},
 		{"it is as full as always", func(float64) float64 { return 95 }, func(float64) float64 { return 10 }, 1, ""},
 	} {
@@ -36,6 +38,9 @@ func TestKVCacheFills(t *testing.T) {
 			f.Add(f.Series(series.Running, p), at, test.runs(float64(s)))
 			f.Add(f.Series(series.KVUsage, p), at, test.usage(float64(s)))
 			f.Add(f.Series(series.Queued, p), at, 0)
+			if test.comes < 0 {
+				f.Add(f.Series(series.PrefillRate, p), at, 0)
+			}
 			for came += test.comes; came >= 1; came-- {
 				f.Add(f.Series(series.NewSeqs, p), at, 1)
 			}
