@@ -41,7 +41,9 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 		said := finding.Evidence{Text: change.Sentence()}
 		if k := c.nearest(out, change); k >= 0 {
 			out[k].Evidence = append(out[k].Evidence, said)
-			out[k].Claim = out[k].Claim.And(claims[i])
+			if out[k].Subkind != Pace || !change.Shifts[0].isSeen() { // a pace knows what users see of it
+				out[k].Claim = out[k].Claim.And(claims[i])
+			}
 		} else if k := c.nearest(falls, change); k >= 0 {
 			falls[k].Evidence = append(falls[k].Evidence, said)
 		} else {
@@ -112,12 +114,12 @@ func (c *Change) finding(b *cause.Costs, claim finding.Claim) finding.Finding {
 			In("changes", finding.Row("what", first.subject(), "part", "first"), "p", c.P)},
 	}
 	switch {
-	case f.Kind == finding.Load && !first.Metric.isLoad():
-		f.Subkind = finding.Waits
+	case f.Kind == finding.Load && !first.Metric.isLoad(), f.Kind == finding.Transfer && first.Means == request.Receiving:
+		f.Subkind = finding.Waits // for a transfer, or for what is before it
 	case f.Kind == finding.Straggler:
 		_, f.Affected = b.WaitsFor(&f.At)
 	case first.Metric.saves(), first.Metric.isLength(), first.Metric.isEnd():
-		f.Subkind = first.subject()
+		f.Subkind, f.Until = first.metric().Name, first.Until
 	case first.Metric == PaceChanged:
 		f.Subkind, f.Until = Pace, first.Until
 		if first.settles() {

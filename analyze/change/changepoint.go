@@ -71,10 +71,11 @@ type Shift struct {
 	Back bool
 
 	// Of a pace: Shape is how it goes on, PerMinute by which part it becomes longer in a
-	// minute, and Until when it was over, 0 is never. Ranks are those that have it, of as many
+	// minute, Full from when on it is no longer than that, and Until when it was over, 0 is never. Ranks are those that have it, of as many
 	// Peers, and Steps is when each of them changed, if not all at one time.
 	Shape     changepoint.Shape
 	PerMinute float64
+	Full      trace.Time
 	Until     trace.Time
 	Ranks     []int32 // indexes into the observer's
 	Peers     int

@@ -95,7 +95,7 @@ func (f *Shift) settles() bool { return f.Metric == PaceChanged && f.Shape == ch
 
 // until returns when a shift was over, or was undone; 0 is not.
 func (all *Changes) until(f *Shift) trace.Time {
-	if f.Shape == changepoint.Spell {
+	if f.Shape == changepoint.Spell || f.Metric == CachedChanged && f.Until != 0 {
 		return f.Until
 	}
 	for i := range all.List {
@@ -238,7 +238,10 @@ const (
 // besides the first, as drafts of them were accepted.
 type savings struct {
 	metric Metric
-	values []saving // by at
+	values []saving  // by at
+	at     []savings // of the same, each of one rank that computes prompts, if it is cached tokens and there are several
+	place  place.Location
+	cut    []trace.Time // when answers began that were given up: nobody knows how long they would have been
 }
 
 // A saving is what one request has: n of all. What it says is about the time from at to until.
@@ -258,11 +261,12 @@ func (w *observer) observeSavings(r *request.Request) {
 	first := r.Start + trace.Time(max(0, m.TTFT))
 	if m.CachedTokens >= 0 && m.PromptTokens > 0 {
 		add(0, CachedChanged, r.Start, first, min(m.CachedTokens, m.PromptTokens), m.PromptTokens)
+		w.cached = memory.Append(w.cached, w.computes(r))
 	}
 	if tokens, steps := m.StepYield(); steps > 0 {
 		add(1, YieldChanged, first, r.End, tokens, steps)
 	}
-	if m.CompletionTokens > 0 {
+	if m.CompletionTokens > 0 && r.Status == request.Finished { // others are cut short
 		add(2, OutputChanged, r.Start, r.Start, m.CompletionTokens, 1)
 	}
 	if m.PromptTokens > 0 {
@@ -270,10 +274,49 @@ func (w *observer) observeSavings(r *request.Request) {
 	}
 }
 
-func (w *observer) sortSavings() {
-	for i := range w.savings {
-		slices.SortStableFunc(w.savings[i].values, func(x, y saving) int { return cmp.Compare(x.at, y.at) })
+// computes returns the rank that computes the prompt of a request; request.None if that is not known.
+func (w *observer) computes(r *request.Request) int32 {
+	for _, p := range w.set.PartsOf(r) {
+		if part := &w.set.Parts[p]; part.Serves() && part.Role != request.Decode {
+			return int32(w.ranks.Route(part))
+		}
 	}
+	return request.None
+}
+
+// divideCached divides by rank what is cached: each has a cache of its own.
+func (w *observer) divideCached() {
+	s := &w.savings[0]
+	by := make([]savings, len(w.ranks.Places))
+	for i, rank := range w.cached {
+		if rank != request.None {
+			by[rank].values = memory.Append(by[rank].values, s.values[i])
+		}
+	}
+	for rank := range by {
+		if by[rank].metric, by[rank].place = CachedChanged, w.ranks.Places[rank]; by[rank].searched() {
+			s.at = append(s.at, by[rank])
+		}
+	}
+	if len(s.at) < 2 {
+		s.at = nil
+	}
+	for i := range s.at {
+		s.at[i].sort()
+	}
+}
+
+func (w *observer) sortSavings() {
+	w.divideCached()
+	slices.Sort(w.cut)
+	w.savings[2].cut = w.cut
+	for i := range w.savings {
+		w.savings[i].sort()
+	}
+}
+
+func (s *savings) sort() {
+	slices.SortStableFunc(s.values, func(x, y saving) int { return cmp.Compare(x.at, y.at) })
 }
 
 // searched reports whether there are enough requests to search, and any is spared anything.
@@ -283,9 +326,23 @@ func (s *savings) searched() bool {
 	})
 }
 
-// search finds where requests ask for more or less than before, or less of it is spared. More
-// of that explains nothing that anyone would ask about: caches fill.
+// search finds where requests ask for more or less than before, or less of it is spared: on a rank, if it is
+// on one of several, or on less than half of them.
 func (s *savings) search(level float64) []Shift {
+	var alone []Shift
+	ranks := 0
+	for i := range s.at {
+		found := s.at[i].searchAll(level)
+		alone, ranks = append(alone, found...), ranks+min(1, len(found))
+	}
+	if ranks == 1 || ranks > 0 && 2*ranks < len(s.at) {
+		return alone
+	}
+	return s.searchAll(level)
+}
+
+// searchAll is search of all values. That more is cached explains nothing that anyone would ask about: caches fill.
+func (s *savings) searchAll(level float64) []Shift {
 	values := memory.Make[float64](len(s.values))
 	for i, v := range s.values {
 		values[i] = float64(v.n) / float64(v.all)
@@ -293,17 +350,23 @@ func (s *savings) search(level float64) []Shift {
 	at := func(k int) trace.Time {
 		return distribution.Midway(s.values, k, s.values[0].at, s.values[len(s.values)-1].at, func(v saving) trace.Time { return v.at })
 	}
+	means := func(from, k, to int) (before, after float64) {
+		before, after = s.mean(from, k), s.mean(k, to)
+		// If answers that were given up had been as long as the others were before.
+		cut := within(s.cut, at(k), at(to))
+		return before, distribution.Ratio(after*float64(to-k)+before*cut, float64(to-k)+cut)
+	}
 	changes := changepoint.Levels(values, changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
-		before, after := s.mean(from, k), s.mean(k, to)
+		before, after := means(from, k, to)
 		switch s.metric {
 		case OutputChanged, PromptChanged:
 			return factor(before, after) >= minLengthFactor
 		case CachedChanged:
-			return before-after >= minCached && factor(odds(before), odds(after)) >= minOddsFactor
+			return max(before-after, after-before) >= minCached && factor(odds(before), odds(after)) >= minOddsFactor
 		}
 		return before >= minYieldFactor*after
 	}})
-	like := Shift{Location: place.Location{Scope: place.Everywhere}, Metric: s.metric}
+	like := Shift{Location: s.place, Metric: s.metric}
 	found := shifts(changes, at, s.level, like)
 	if len(found) == 0 && s.metric.isLength() { // those of one tenant may be longer, and not most
 		limit := changepoint.Limit(values)
@@ -317,7 +380,8 @@ func (s *savings) search(level float64) []Shift {
 			return distribution.Ratio(float64(n), float64(to-from))
 		}
 		return shifts(changepoint.Excesses(values, limit, changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
-			return factor(odds(long(from, k)), odds(long(k, to))) >= minTailFactor && factor(s.mean(from, k), s.mean(k, to)) >= minMeanFactor
+			before, after := means(from, k, to)
+			return factor(odds(long(from, k)), odds(long(k, to))) >= minTailFactor && factor(before, after) >= minMeanFactor
 		}}), at, s.level, like)
 	}
 	date(found, changes, s.values[0].at, func(k int) changepoint.Observation {
@@ -330,7 +394,20 @@ func (s *savings) search(level float64) []Shift {
 		}
 		return observation(s.values[0].at, v.at, v.until, y)
 	})
-	return found
+	return falls(found)
+}
+
+// falls leaves out where more is cached, which only ends a time in which less is.
+func falls(found []Shift) (out []Shift) {
+	for i, f := range found {
+		switch {
+		case f.Metric != CachedChanged || !f.rises():
+			out = append(out, f)
+		case i > 0 && !found[i-1].rises():
+			out[len(out)-1].Until = f.Time
+		}
+	}
+	return out
 }
 
 // mean returns what the requests [from, to) are spared, of all of it.

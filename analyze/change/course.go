@@ -124,7 +124,7 @@ func (w *observer) searchCourses(of []*pace, ofTimes bool, level float64) (found
 	together, each := changepoint.Courses(series)
 	is := func(c changepoint.Course, of []*pace) bool {
 		x := foundCourse{paceCourse{c, ofTimes}, of}
-		if c.P > level || ofTimes && c.Shape != changepoint.Ramped && c.Shape != changepoint.Bent || !w.isPace(of, &x.paceCourse) {
+		if c.P > level || ofTimes && !isGradual(c.Shape) || !w.isPace(of, &x.paceCourse) {
 			return false
 		}
 		found = append(found, x)
@@ -153,7 +153,7 @@ func (w *observer) isPace(of []*pace, c *paceCourse) bool {
 	switch c.Shape {
 	case changepoint.Steady, changepoint.Waving: // as load does
 		return false
-	case changepoint.Ramped, changepoint.Bent, changepoint.Settling:
+	case changepoint.Ramped, changepoint.Bent, changepoint.Sloped, changepoint.Settling:
 		if c.faster() || w.hidesLoad(of, c) {
 			return false // nothing makes servers faster bit by bit, nor slower from a fast beginning
 		}
@@ -256,7 +256,7 @@ func (a *arrived) scatter() float64 { return math.Sqrt(a.squares) / a.units }
 // nobody knows what they take of the steps, and short answers are those that end.
 func (w *observer) hidesLoad(of []*pace, c *paceCourse) bool {
 	from, known, hidden := w.from, trace.Time(0), trace.Time(0)
-	if c.Shape == changepoint.Bent {
+	if c.Shape == changepoint.Bent || c.Shape == changepoint.Sloped {
 		from = w.time(c.At)
 	}
 	for _, p := range of {
@@ -292,6 +292,9 @@ func (w *observer) paceShift(of []*pace, c *paceCourse, role request.Role, all i
 		f.Time, f.First, f.Last = w.time(c.At), w.time(c.First), w.time(c.Last)
 		after = c.speed(end, end)
 		f.PerMinute = perMinute(before, after, end-c.At)
+	case changepoint.Sloped:
+		f.Time, f.First, f.Last, f.Full = w.time(c.At), w.time(c.First), w.time(c.Last), w.time(c.End)
+		after = c.speed(end, end)
 	case changepoint.Settling:
 		before, after = c.Level+c.Size, c.Level
 		f.Until = w.time(3 * c.At) // when a twentieth is left

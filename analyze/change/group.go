@@ -83,11 +83,14 @@ func follows(lead, f *Shift, lag trace.Time) bool {
 	switch {
 	case lead.rises() && (f.Metric == CachedChanged && (lead.Metric == ShareChanged || lead.Metric == ArrivalsChanged) || f.Metric.isLength() && lead.Metric == ArrivalsChanged):
 		// Those that come in addition are other requests, and a cache has less for each of more.
-		return f.First <= lead.Last+early && f.Last >= lead.First-early && f.work() < factor(lead.Before.value(lead.Metric), lead.After.value(lead.Metric))
+		// Who gets as many as before has a cache for as many.
+		return !lead.Back && f.First <= lead.Last+early && f.Last >= lead.First-early && f.work() < factor(lead.Before.value(lead.Metric), lead.After.value(lead.Metric))
 	case f.Metric.saves() || f.Metric.isLength():
 		return false // a cause of its own
 	case f.Metric == PaceChanged && lead.Metric != PaceChanged && lead.Metric != LatenessChanged:
 		return false // it is not because of the load
+	case lead.Metric == PaceChanged && f.Metric == PaceChanged && lead.Location.Scope == place.OneRank && f.Location.Scope == place.OneRank && lead.Location != f.Location:
+		return false // nor does one server slow down another one that has no more to do
 	case lead.Metric == PaceChanged && f.Metric != PaceChanged && (lead.rises() != f.rises() || f.Metric.isLoad()):
 		return false
 	case lead.Metric == PaceChanged && lead.isSlow():

@@ -30,7 +30,9 @@ type observer struct {
 	peers    *place.Groups
 	routes   [][]route // by group of peers
 	doubt    doubts
-	savings  [4]savings // what is cached, what comes out of steps, and how long prompts and answers are
+	cached   []int32      // the rank of each value of the first of savings
+	cut      []trace.Time // starts of requests that were given up
+	savings  [4]savings   // what is cached, what comes out of steps, and how long prompts and answers are
 	ends     ends
 	paces    paces
 	all      []*durations
@@ -119,6 +121,9 @@ func (w *observer) observeRequests(ttft, tpot *durations) {
 		}
 		if w.inside(r.Start) {
 			w.ends.add(w.set, r)
+			if r.Status == request.Aborted && !w.set.TurnedAway(r) {
+				w.cut = memory.Append(w.cut, r.Start)
+			}
 		}
 		for _, p := range w.set.PartsOf(r) {
 			part := &w.set.Parts[p]

@@ -44,7 +44,7 @@ func (w *observer) tests() (loads, latencies int) {
 	}
 	for i := range w.savings {
 		if w.savings[i].searched() {
-			latencies++
+			latencies += 1 + len(w.savings[i].at)
 			if w.savings[i].metric.isLength() {
 				latencies++ // the long ones
 			}

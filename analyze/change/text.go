@@ -128,7 +128,11 @@ const toSecond = "15:04:05"
 
 // isSlow reports whether a pace changes slowly, and not at a moment.
 func (f *Shift) isSlow() bool {
-	return f.Shape == changepoint.Ramped || f.Shape == changepoint.Bent
+	return isGradual(f.Shape)
+}
+
+func isGradual(s changepoint.Shape) bool {
+	return s == changepoint.Ramped || s == changepoint.Bent || s == changepoint.Sloped
 }
 
 // paceSubject says which servers a pace is of.
@@ -185,6 +189,9 @@ func (f *Shift) paceChange() string {
 			since = "since " + words.When(f.Time, f.First, f.Last)
 		}
 		return fmt.Sprintf("%s by %s %% a minute %s, from %s to %s at the same load", verb, words.InPercent(max(f.PerMinute, -f.PerMinute)), since, before, after)
+	case changepoint.Sloped:
+		return fmt.Sprintf("%s by %s %% at the same load, from %s to %s, bit by bit between %s and %s", verb, percent, before, after,
+			words.At(f.Time, toSecond), words.At(f.Full, toSecond))
 	case changepoint.Settling:
 		return fmt.Sprintf("began at %s and came to %s at %s: a warm-up", before, after, words.At(f.Until, toSecond))
 	}
@@ -231,6 +238,9 @@ func (c *Change) Sentence() string {
 	if first.Metric != PaceChanged {
 		fmt.Fprintf(&b, " at %s", c.when())
 	}
+	if first.Metric == CachedChanged && first.Until != 0 {
+		fmt.Fprintf(&b, ", until %s", words.At(first.Until, toSecond))
+	}
 	loads, latencies := 1, 2
 	for i := range c.Shifts[1:] {
 		f := &c.Shifts[1+i]
@@ -268,7 +278,7 @@ func (f *Shift) subject() string {
 		}
 		return of + "running requests"
 	case CachedChanged:
-		return finding.CachedTokens
+		return of + finding.CachedTokens
 	case YieldChanged:
 		return finding.StepYield
 	case OutputChanged:

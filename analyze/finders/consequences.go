@@ -31,12 +31,16 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Errors, CauseSubkind: requests.GivenUp, Effect: finding.Load, Subkinds: []string{""}, Later: true, Enough: askAgain},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Load, Subkinds: []string{"", finding.Waits, slow.Demand}, AtPlaces: true, Around: true},
 	{Cause: finding.Lifecycle, CauseSubkind: failed.Restarted, Effect: finding.Change, Subkinds: []string{finding.CachedTokens}, Enough: withEmptyCache, Costs: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Change, Subkinds: []string{finding.CachedTokens}, Enough: withEmptyCache, Costs: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Change, Subkinds: []string{finding.CachedTokens}, Enough: withEmptyCache, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: failed.Restarted, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Around: true, Enough: there, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Start, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Stop, Effect: finding.Load, Subkinds: []string{"", finding.Waits, slow.Demand}, AtPlaces: true, Around: true, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Imbalance, Subkinds: []string{""}},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Start, Effect: finding.Imbalance, Subkinds: []string{""}},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Stop, Effect: finding.Imbalance, Subkinds: []string{""}, Costs: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Unseen, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Unseen, Effect: finding.Imbalance, Subkinds: []string{""}, Elsewhere: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Errors, Subkinds: []string{""}, SameRequests: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Hang, Effect: finding.Errors, Subkinds: []string{""}, SameRequests: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Hang, Effect: finding.Load, Subkinds: []string{"", finding.Waits}, Later: true, AtPlaces: true},
@@ -45,9 +49,9 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Imbalance, Subkinds: []string{""}},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Limit, Subkinds: serverlimit.Subkinds, Later: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Front, Subkinds: []string{serverlimit.Gateway}, Around: true, Enough: lasts, Costs: true},
-	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Transfer, Subkinds: []string{""}, AtPlaces: true, Around: true, Costs: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Transfer, Subkinds: []string{"", finding.Waits}, AtPlaces: true, Around: true, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Front, Subkinds: []string{serverlimit.Gateway}, Around: true, Enough: lasts, Costs: true},
-	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Transfer, Subkinds: []string{""}, AtPlaces: true, Around: true, Costs: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Transfer, Subkinds: []string{"", finding.Waits}, AtPlaces: true, Around: true, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Slower, Subkinds: []string{""}, Enough: asTheClock, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: asTheClock, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Enough: asTheClock},
@@ -55,8 +59,8 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Lifecycle, Subkinds: failed.Gone, Elsewhere: true, Enough: afterItDied},
 	{Cause: finding.GPU, Effect: finding.Errors, Subkinds: []string{failed.Died, failed.Transfers}, Enough: afterXid, Costs: true},
 	{Cause: finding.GPU, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Hang, failed.Hang}, Enough: afterXid, Costs: true},
-	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", cause.Transfer.String()}, Around: true, Costs: true},
-	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", cause.Transfer.String()}},
+	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", finding.Waits, cause.Transfer.String()}, Around: true, Costs: true},
+	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", finding.Waits, cause.Transfer.String()}},
 	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: asTransfers},
 	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Restart}, Around: true},
 	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Load, Subkinds: []string{"", finding.Waits, slow.Demand}, AtPlaces: true, Around: true},
@@ -69,8 +73,9 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Front, Effect: finding.Change, Subkinds: []string{change.TokenizingSubkind}},
 	{Cause: finding.Front, CauseSubkind: serverlimit.Tokenizer, Effect: finding.Tail, Subkinds: []string{cause.Return.String()}}, // it answers, too
 	{Cause: finding.Front, CauseSubkind: serverlimit.Answering, Effect: finding.Tail, Subkinds: []string{cause.Return.String()}},
-	{Cause: finding.Front, CauseSubkind: serverlimit.Answering, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: showsIn},
+	{Cause: finding.Front, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: showsIn},
 	{Cause: finding.Front, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}, SameRequests: true},
+	{Cause: finding.Front, CauseSubkind: serverlimit.Tokenizer, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}, Enough: mostlyOf(cause.Dispatch)},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Around: true, Enough: there, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Imbalance, Subkinds: []string{""}, OnRanks: true, Around: true, Enough: onThatRank},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Change, Subkinds: []string{finding.CachedTokens}, Around: true, Enough: there},
@@ -82,9 +87,10 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Slower, Effect: finding.Load, Subkinds: []string{finding.Waits}, Enough: asTokensTakeLonger, Costs: true},
 	{Cause: finding.Limit, Effect: finding.Load, Subkinds: []string{finding.Waits}},
 	{Cause: finding.Load, Effect: finding.Limit, Subkinds: serverlimit.Subkinds, Later: true},
+	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Around: true, Enough: asSlower, Costs: true},
 	{Cause: finding.Limit, CauseSubkind: serverlimit.Room.String(), Effect: finding.Memory, Subkinds: []string{""}},
 	{Cause: finding.Limit, CauseSubkind: serverlimit.Prefills.String(), Effect: finding.Tail, Subkinds: []string{cause.Interference.String(), tail.CrowdSubkind}},
-	{Cause: finding.Limit, CauseSubkind: serverlimit.Transfers.String(), Effect: finding.Transfer, Subkinds: []string{""}},
+	{Cause: finding.Limit, CauseSubkind: serverlimit.Transfers.String(), Effect: finding.Transfer, Subkinds: []string{"", finding.Waits}},
 	{Cause: finding.Tail, CauseSubkind: tail.StallSubkind, Effect: finding.Tail, Subkinds: []string{cause.Interference.String()}},
 	{Cause: finding.Tail, CauseSubkind: tail.CrowdSubkind, Effect: finding.Tail, Subkinds: []string{cause.Interference.String()}},
 	{Cause: finding.Lifecycle, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}},
@@ -96,7 +102,8 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Transfer, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}},
 	{Cause: finding.Common, Effect: finding.Tail, Subkinds: cause.Names(), SameRequests: true},
 	{Cause: finding.Change, CauseSubkind: finding.StepYield, Effect: finding.Tail, Subkinds: []string{cause.Decode.String()}},
-	{Cause: finding.Slower, Effect: finding.Change, Subkinds: []string{change.Pace}, OnRanks: true},
+	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Slower, Subkinds: []string{""}, OnRanks: true, Enough: wasAsFast, Costs: true},
+	{Cause: finding.Slower, Effect: finding.Change, Subkinds: []string{change.Pace}, OnRanks: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Later: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Load, Subkinds: []string{finding.Waits}, Later: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Slower, Subkinds: []string{""}, Later: true},
@@ -224,6 +231,20 @@ func asItIsLate(changed, late *finding.Finding) bool {
 	return late.Since != 0 && changed.Since >= late.Since-late.Within-soon && changed.Since <= late.Since+late.Within+soon
 }
 
+// asSlower reports whether requests may wait at a limit because the servers there became slower, and not because
+// more came, which would have the limit for itself.
+func asSlower(limit, became *finding.Finding) bool {
+	return became.Metric.After > became.Metric.Before && limit.At.Overlaps(&became.At)
+}
+
+// wasAsFast reports whether a server that seems to have been slow all the time was about as fast as its peers
+// before it became slower: that explains most of the difference.
+func wasAsFast(slow, became *finding.Finding) bool {
+	const most = 0.5
+	x, y := &slow.Metric, &became.Metric
+	return slow.Since == 0 && became.Since != 0 && became.Until == 0 && became.At.Scope == place.OneRank && y.After > y.Before && x.After/x.Before-1 <= (y.After/y.Before-1)/most
+}
+
 // asTransfers reports whether what takes longer may be transfers, by how much they do: a part of a request that
 // contains one, or waits for it, takes longer by no more.
 func asTransfers(slower, link *finding.Finding) bool {
@@ -300,7 +321,7 @@ func isSymptom(f *finding.Finding) bool {
 	case finding.Load:
 		return f.Subkind == finding.Waits
 	case finding.Transfer: // slow ones; since when says more
-		return f.Since == 0
+		return f.Since == 0 || f.Subkind == finding.Waits
 	case finding.Common:
 		return f.Subkind == tail.PlaceSubkind
 	case finding.Change: // of what users see

@@ -267,15 +267,23 @@ func lives(m *Measured) ([]finding.Finding, finding.Check) {
 	}
 	for i := range found {
 		f := &found[i]
-		if f.Since == 0 || f.Cost > 0 || !slices.Contains(lifecycle.Away, f.Subkind) {
+		died := f.Subkind == lifecycle.Death
+		if f.Since == 0 || !died && (f.Cost > 0 || !slices.Contains(lifecycle.Away, f.Subkind)) {
 			continue
 		}
 		over := f.Until
 		if over != 0 {
 			over += (over - f.Since) / 2 // what queued up is worked off
 		}
-		f.Claim = m.Costs.Risen(cause.Span{From: f.Since, Until: over, At: place.Location{Scope: place.Everywhere}}, m.Costs.BySize, cause.OverloadCauses...)
-		if f.Until != 0 {
+		claim := m.Costs.Risen(cause.Span{From: f.Since, Until: over, At: place.Location{Scope: place.Everywhere}}, m.Costs.BySize, cause.OverloadCauses...)
+		if died { // what others take longer for it, or the requests that it lost: whichever is more
+			if m.Costs.Price([]finding.Finding{{Claim: claim}})[0].Cost <= f.Cost {
+				continue
+			}
+			f.CostBasis = finding.RequestTime
+		}
+		f.Claim = claim
+		if f.Until != 0 && !died {
 			f.Severity = finding.Info // it was somebody's will, and is over
 		}
 	}

@@ -20,6 +20,9 @@ const (
 	Stop    = "stop"    // the last sign of a server that gets nothing any more; all requests had ended
 	Hang    = "hang"    // the last sign of a server that is sent requests and ends none
 	Death   = "death"   // the last sign of a server, with requests in flight that never ended
+
+	// Unseen is the subkind of findings of a server that goes on, while the dump has nothing of it anymore. As an event, it is a stop.
+	Unseen = "unseen"
 )
 
 // Away are the subkinds of findings of servers that others work for: nothing on them was lost.

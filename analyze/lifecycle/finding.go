@@ -206,12 +206,51 @@ func (l *Lives) cameAndWent() (out []finding.Finding) {
 		case Stop:
 			f.Text = fmt.Sprintf("%s serves nothing since %s: it was stopped, died, or is not sent any requests", name(&e.Server), words.When(e.At+(e.by-e.At)/2, e.At, e.by))
 			f.Evidence = append(f.Evidence, finding.Sentence("all requests that were on it have ended, and others of its role went on"))
+			if n := l.unseen(e); n > 0 {
+				f.Subkind = Unseen
+				f.Text = fmt.Sprintf("the dump has nothing of %s since %s, but it goes on: gateways answered %s since then of which no %s server has a span", name(&e.Server),
+					words.When(e.At+(e.by-e.At)/2, e.At, e.by), words.Counted(n, "request"), e.Server.Role)
+				f.Evidence = nil
+			}
 		default:
 			continue
 		}
 		out = append(out, f)
 	}
 	return out
+}
+
+// unseen returns how many requests gateways have answered since a server stopped of which no server of its role has
+// a span: if there are half as many in a time as it had, and hardly any before.
+func (l *Lives) unseen(e *Event) int {
+	const most, hardly = 0.5, 0.1
+	k := slices.IndexFunc(l.observed.servers, func(x *server) bool { return x.at == e.Server })
+	if k < 0 {
+		return 0
+	}
+	x, own := l.observed.servers[k], 0
+	for _, life := range x.lives {
+		own += len(life.jobs)
+	}
+	before, after := 0, 0
+	for i := range l.set.AllRequests() {
+		q := &l.set.Requests[i]
+		if q.Status != request.Finished || q.Gateway == request.None || slices.ContainsFunc(l.set.PartsOf(q), func(p int) bool { return l.set.Parts[p].Role == x.role }) {
+			continue
+		}
+		if q.Start < e.At {
+			before++
+		} else {
+			after++
+		}
+	}
+	rate := func(n int, from, to trace.Time) float64 { return float64(n) / max(1, float64(to-from)) }
+	first := x.lives[0].first
+	had := rate(own, first, e.At)
+	if rate(after, e.At, l.observed.end) < most*had || rate(before, first, e.At) > hardly*had {
+		return 0
+	}
+	return after
 }
 
 // name names a place with its host, also where there is no other.

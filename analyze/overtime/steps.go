@@ -108,9 +108,9 @@ func (t *Timeline) gradual(s *series, level, left float64) (c Change, ok bool) {
 	x, _ := changepoint.Courses([][]changepoint.Observation{list})
 	from := 0
 	switch {
-	case x.P > level || x.Shape != changepoint.Ramped && x.Shape != changepoint.Bent:
+	case x.P > level || x.Shape != changepoint.Ramped && x.Shape != changepoint.Bent && x.Shape != changepoint.Sloped:
 		return c, false
-	case x.Shape == changepoint.Bent:
+	case x.Shape != changepoint.Ramped:
 		from = int(x.At)
 	}
 	n, sum := len(s.values), 0.0

@@ -18,7 +18,7 @@ import (
 
 // usual are the scenarios that every test run looks at, with one seed each; "make rates"
 // looks at all of them.
-var usual = []string{"healthy", "healthy_pd", "mixed_models", "caches_and_drafts", "one_slower_always", "all_slower_50", "all_slower_10", "long_outputs", "cold_cache", "client_timeouts", "slow_every_40"}
+var usual = []string{"healthy", "healthy_pd", "mixed_models", "caches_and_drafts", "one_slower_always", "all_slower_50", "all_slower_10", "long_outputs", "cold_cache", "cold_cache_one", "heating", "slow_for_a_while", "late_answers_all", "client_timeouts", "slow_every_40"}
 
 // clusterVerdict is how right the findings about runs of scenarios are.
 type clusterVerdict struct {
@@ -170,4 +170,40 @@ func textsOf(found []finding.Finding) string {
 		return "nothing stands out"
 	}
 	return strings.Join(texts, "; ")
+}
+
+// A server that is away for a while costs what the others take longer for it, and leads; so does the pair of
+// servers between which KV caches take longer, and not who waits for them.
+func TestWhatLeads(t *testing.T) {
+	away := *cluster.Find("death")
+	for seed := range uint64(2) {
+		for _, want := range []struct {
+			scenario *cluster.Scenario
+			kind     finding.Kind
+			change   func(c *cluster.Config)
+		}{
+			{&away, finding.Lifecycle, func(c *cluster.Config) {
+				c.Faults[0].Every = 30 * time.Second
+				for i := range c.Pools {
+					c.Pools[i].Rate *= 1.6
+				}
+			}},
+			{cluster.Find("slow_pair"), finding.Transfer, func(*cluster.Config) {}},
+		} {
+			c := want.scenario.Config(seed + 1)
+			want.change(&c)
+			set, truth := testset.ClusteredAs(t, want.scenario, c)
+			found := New(Input{Requests: set}).Findings
+			share := float64(truth.ExtraNs) / float64(truth.TotalNs)
+			f := &found[0]
+			if f.Kind != want.kind || f.CostBasis != finding.RequestTime || f.Cost < 0.67*share || f.Cost > 1.5*share {
+				t.Errorf("%s, seed %d: costs %v by truth: %v %v %q", want.scenario.Name, seed, share, f.Kind, f.Cost, textsOf(found))
+			}
+			for _, host := range truth.Hosts {
+				if !strings.Contains(f.Text, host) {
+					t.Errorf("%s, seed %d: %q does not name %s", want.scenario.Name, seed, f.Text, host)
+				}
+			}
+		}
+	}
 }

@@ -26,6 +26,9 @@ type loadBalance struct {
 	Ranks []*Load // lead ranks of a group of peers, in order of display
 	Like  string  // what these have in common, in a sentence: see [Ranks.ofGroup]
 	Most  *Load   // has the largest share
+	// Even is its share if routing were even among the ranks that are there at a time: from the first request
+	// that a rank gets to the last one.
+	Even float64
 	// P bounds the probability that a rank has such a share if routing is even.
 	P float64
 	// Cost is by how much longer requests take for it, as part of the E2E of all:
@@ -74,59 +77,77 @@ func (r *Ranks) newBalance(leads []*Load, unrouted int) loadBalance {
 		requests += int(l.Requests)
 	}
 	d := loadBalance{Ranks: leads, Most: slices.MaxFunc(leads, func(a, b *Load) int { return cmp.Compare(a.Requests, b.Requests) })}
-	n := float64(len(leads))
-	d.P = d.probability()
+	all := d.routes()
+	for i := range all {
+		d.Even += all[i].even / float64(len(all))
+	}
+	d.P = d.probability(all)
 	d.Cost = d.cost(float64(r.e2e))
 	d.Uneven = d.P <= straggler.ErrorLevel && d.Cost >= minCost &&
-		float64(d.Most.Requests)/float64(requests)*n >= minOverload && (math.IsNaN(d.Most.TokenShare) || d.Most.TokenShare*n >= minTokens)
+		float64(d.Most.Requests)/float64(requests) >= minOverload*d.Even && (math.IsNaN(d.Most.TokenShare) || d.Most.TokenShare >= minTokens*d.Even)
 	return d
 }
 
 // probability compares, with Student's t, the share of the busiest rank in blocks of
 // requests that follow each other with an even one: requests of a session may well
 // go to one rank.
-func (d *loadBalance) probability() float64 {
-	is := d.routes()
-	blocks := min(straggler.MaxBlocksJudged, len(is)/routesInBlock)
+func (d *loadBalance) probability(all []balancedRoute) float64 {
+	blocks := min(straggler.MaxBlocksJudged, len(all)/routesInBlock)
 	if blocks < minBlocks {
 		return 1
 	}
 	shares := make([]float64, blocks)
 	for b := range shares {
-		of := is[b*len(is)/blocks : (b+1)*len(is)/blocks]
-		for _, own := range of {
-			if own {
+		of := all[b*len(all)/blocks : (b+1)*len(all)/blocks]
+		for i := range of {
+			if shares[b] -= of[i].even / float64(len(of)); of[i].own {
 				shares[b] += 1 / float64(len(of))
 			}
 		}
 	}
 	n := float64(len(d.Ranks))
 	mean, deviation := stat.MeanStdDev(shares, nil)
-	t := distribution.Ratio(mean-1/n, stat.StdErr(deviation, float64(blocks)))
+	t := distribution.Ratio(mean, stat.StdErr(deviation, float64(blocks)))
 	if math.IsNaN(t) {
 		return 1 // a share that does not vary, and is even
 	}
 	return min(1, n*distuv.StudentsT{Sigma: 1, Nu: float64(blocks - 1)}.Survival(t))
 }
 
-// routes tells of every request, in order, whether it went to the busiest rank.
-func (d *loadBalance) routes() []bool {
-	type route struct {
-		at  trace.Time
-		own bool
-	}
-	var all []route
+// A balancedRoute is a request that went to a rank: whether to the busiest one, and which part of such requests
+// would if routing were even.
+type balancedRoute struct {
+	at   trace.Time
+	own  bool
+	even float64
+}
+
+// routes returns those of all requests, in order.
+func (d *loadBalance) routes() []balancedRoute {
+	var first, last []trace.Time // of every rank, ascending
+	all := memory.Make[balancedRoute](0)
 	for _, l := range d.Ranks {
 		for _, at := range l.arrivals {
-			all = append(all, route{at, l == d.Most})
+			all = memory.Append(all, balancedRoute{at: at, own: l == d.Most})
+		}
+		if len(l.arrivals) > 0 {
+			first, last = append(first, slices.Min(l.arrivals)), append(last, slices.Max(l.arrivals))
 		}
 	}
-	slices.SortStableFunc(all, func(x, y route) int { return int(min(1, max(-1, x.at-y.at))) })
-	is := memory.Make[bool](len(all))
+	slices.SortStableFunc(all, func(x, y balancedRoute) int { return int(min(1, max(-1, x.at-y.at))) })
+	slices.Sort(first)
+	slices.Sort(last)
+	begun, gone := 0, 0
 	for i := range all {
-		is[i] = all[i].own
+		for begun < len(first) && first[begun] <= all[i].at {
+			begun++
+		}
+		for gone < len(last) && last[gone] < all[i].at {
+			gone++
+		}
+		all[i].even = 1 / float64(max(1, begun-gone))
 	}
-	return is
+	return all
 }
 
 // cost returns by how much longer requests take on the busiest rank, over all
@@ -203,7 +224,7 @@ func (d *loadBalance) evidence() []finding.Evidence {
 func (d *loadBalance) finding(b *cause.Costs) finding.Finding {
 	return finding.Finding{
 		At: d.Most.Location, Text: d.text(), Evidence: d.evidence(), Claim: d.claim(b), P: finding.Chance(d.P),
-		Metric: finding.Metric{Name: "share of requests", Unit: table.Share, Before: 1 / float64(len(d.Ranks)), After: d.Most.Share},
+		Metric: finding.Metric{Name: "share of requests", Unit: table.Share, Before: d.Even, After: d.Most.Share},
 	}
 }
 

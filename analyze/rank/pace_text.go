@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
 )
 
 // text says in a sentence which server is slow, at what, and by how much.
@@ -31,6 +32,9 @@ func (s *SlowServer) text() string {
 		words.Nearly(s.Own), what, others, words.Nearly(s.Others), words.InPercent(distribution.Ratio(float64(s.Own-s.Others), float64(s.Others))))
 	if s.Since != 0 {
 		text += ", since " + words.When(s.Since, s.Earliest, s.Latest)
+	}
+	if s.judged.Until != 0 {
+		text += ", until " + s.judged.UntilText()
 	}
 	if s.OwnCost > 0 {
 		text += fmt.Sprintf("; the requests on it spend %s %% of their time on that", words.InPercent(s.OwnCost))
@@ -75,16 +79,20 @@ func (r *Ranks) slowServers() (list []*SlowServer) {
 func (r *Ranks) SlowServers(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	var out []finding.Finding
 	var servers []place.Location
+	var of []*SlowServer // of each
 	for _, s := range r.slowServers() {
 		on := place.Location{Scope: place.OneRank, Role: s.Location.Role, Host: s.Location.Host, Server: s.Location.Server}
 		if k := slices.Index(servers, on); k >= 0 {
 			out[k].Evidence = append(out[k].Evidence, finding.Evidence{Text: s.text()})
 			out[k].Claim = out[k].Claim.And(s.claim(b))
+			if o := of[k]; o.Location == s.Location && o.Kind != s.Kind {
+				out[k].Claim = out[k].Claim.And(b.Slowed(s.span(), min(o.slower(), s.slower()), cause.QueueCauses...))
+			}
 			continue
 		}
-		servers = append(servers, on)
+		servers, of = append(servers, on), append(of, s)
 		out = append(out, finding.Finding{
-			At: s.Location, Since: s.Since, Within: max(s.Since-s.Earliest, s.Latest-s.Since), Text: s.text(), Evidence: s.evidence(), Claim: s.claim(b), P: finding.Chance(s.judged.P),
+			At: s.Location, Since: s.Since, Until: s.judged.Until, Within: max(s.Since-s.Earliest, s.Latest-s.Since), Text: s.text(), Evidence: s.evidence(), Claim: s.claim(b), P: finding.Chance(s.judged.P),
 			Metric: finding.Metric{Name: s.Kind.Pace(), Unit: table.Duration, Before: float64(s.Others), After: float64(s.Own)},
 		})
 	}
@@ -95,13 +103,27 @@ func (r *Ranks) SlowServers(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	return b.Price(out), check
 }
 
-// claim returns by how much longer the server takes than the others.
+// claim returns by how much longer the server takes than the others for its own work, and what waits for that alone:
+// decode servers do nothing else, and prefill servers neither.
 func (s *SlowServer) claim(b *cause.Costs) finding.Claim {
-	of := cause.Decode
+	of := []cause.Cause{cause.Decode}
 	if s.Kind == PrefillStep {
-		of = cause.Prefill
+		of = []cause.Cause{cause.Prefill}
 	}
-	return b.Slowed(cause.Span{From: s.Since, Until: s.judged.Until, At: s.Location}, 1-distribution.Ratio(float64(s.Others), float64(s.Own)), of)
+	if s.Location.Role != request.Unified {
+		of = append(of, cause.QueueCauses...)
+	}
+	return b.Slowed(s.span(), s.slower(), of...)
+}
+
+// span is when and where it is slow.
+func (s *SlowServer) span() cause.Span {
+	return cause.Span{From: s.Since, Until: s.judged.Until, At: s.Location}
+}
+
+// slower is the part of its time by which a step would be shorter on another server.
+func (s *SlowServer) slower() float64 {
+	return 1 - distribution.Ratio(float64(s.Others), float64(s.Own))
 }
 
 // explained reports whether a rank of the same server keeps others waiting.

@@ -307,6 +307,37 @@ func TestSharesByChance(t *testing.T) {
 	}
 }
 
+// A rank that is there for a part of the time has less, and the others no more than their share.
+func TestBalanceAmongThoseThatAreThere(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 5))
+	at := func(there func(i int) int) []*Load {
+		ranks := []*Load{{}, {}, {}}
+		for i := range 1200 {
+			l := ranks[there(i)]
+			l.arrivals, l.Requests = append(l.arrivals, trace.Time(i)), l.Requests+1
+		}
+		return ranks
+	}
+	d := (&Ranks{}).newBalance(at(func(i int) int { // the third one goes
+		if i < 400 {
+			return rng.IntN(3)
+		}
+		return rng.IntN(2)
+	}), 0)
+	if want := (400/3.0 + 800/2.0) / 1200; d.P <= straggler.ErrorLevel || math.Abs(d.Even-want) > 0.01 {
+		t.Errorf("one goes: p %v, an even share is %v, want %v", d.P, d.Even, want)
+	}
+	d = (&Ranks{}).newBalance(at(func(i int) int { // the third one gets little all the time
+		if i%6 == 0 {
+			return 2
+		}
+		return rng.IntN(2)
+	}), 0)
+	if d.P > straggler.ErrorLevel || math.Abs(d.Even-1/3.0) > 0.01 {
+		t.Errorf("one gets little: p %v, an even share is %v", d.P, d.Even)
+	}
+}
+
 func TestGoldenRanks(t *testing.T) {
 	c := withStraggler(2, 1.15, true)
 	c.Requests, c.Level = 120, 4

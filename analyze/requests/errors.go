@@ -120,13 +120,14 @@ func failingServers(s *request.Set, failed []int) (list []reason, most string) {
 	by := map[string][]int{}
 	for _, i := range failed {
 		if proc := failingProc(s, &s.Requests[i]); proc != request.None {
-			at := place.NewLocation(s, proc).Team()
-			at.Rank.DP = -1
-			name := fmt.Sprintf("%s (%s)", at.Role, at.ServerName())
+			name := serverOf(s, proc)
 			by[name] = append(by[name], i)
 		}
 	}
 	list = ranked(by)
+	if common := commonServers(s, failed); len(list) > 0 && len(common) > 0 {
+		return list, "all on " + strings.Join(common, " and ")
+	}
 	if len(list) == 0 || 2*len(list[0].requests) <= len(failed) {
 		return list, ""
 	}
@@ -134,6 +135,44 @@ func failingServers(s *request.Set, failed []int) (list []reason, most string) {
 		return list, fmt.Sprintf("%d of them on %s", n, list[0].text)
 	}
 	return list, "all on " + list[0].text
+}
+
+// serverOf names the server of a process.
+func serverOf(s *request.Set, proc int) string {
+	at := place.NewLocation(s, proc).Team()
+	at.Rank.DP = -1
+	return fmt.Sprintf("%s (%s)", at.Role, at.ServerName())
+}
+
+// commonServers names the servers of disaggregation that all of some requests were on, where there are others of the
+// role: what fails between two servers may be the fault of either.
+func commonServers(s *request.Set, list []int) []string {
+	on := map[string]int{}
+	for _, i := range list {
+		for _, p := range s.PartsOf(&s.Requests[i]) {
+			if part := &s.Parts[p]; part.Proc != request.None && (part.Role == request.Prefill || part.Role == request.Decode) {
+				on[serverOf(s, part.Proc)]++
+			}
+		}
+	}
+	others := map[request.Role]map[string]bool{}
+	for p := range s.Procs {
+		role := s.Procs[p].Role
+		if others[role] == nil {
+			others[role] = map[string]bool{}
+		}
+		others[role][serverOf(s, p)] = true
+	}
+	var common []string
+	for _, role := range [...]request.Role{request.Prefill, request.Decode} {
+		for name := range others[role] {
+			if on[name] == len(list) && len(others[role]) > 1 {
+				common = append(common, name)
+			}
+		}
+	}
+	slices.Sort(common) // decode before prefill
+	return common
 }
 
 // failingProc returns who ended a request: the thread that says so, else the tokenizer of

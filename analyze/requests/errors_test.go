@@ -84,3 +84,42 @@ func TestReasonsOfFailures(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// What fails between two servers is told of both, and of one if the other ends differ.
+func TestServersOfFailures(t *testing.T) {
+	failing := func(prefill, decode func(i int) string) string {
+		s := request.NewSet(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
+		proc := func(role request.Role, host string) int {
+			k := slices.IndexFunc(s.Procs, func(p request.Proc) bool { return p.Role == role && p.Host == host })
+			if k < 0 {
+				k = len(s.Procs)
+				s.Procs = append(s.Procs, request.Proc{Role: role, Host: host})
+			}
+			return k
+		}
+		var failed []int
+		for i := range 40 {
+			s.AddRequest(request.Request{Start: trace.Time(1e9 * (i + 1)), Gateway: request.None}, 2*i, 2*i+1)
+			for _, p := range []request.Part{{Role: request.Prefill, Proc: proc(request.Prefill, prefill(i))}, {Role: request.Decode, Proc: proc(request.Decode, decode(i))}} {
+				p.Request, p.Root, p.Gateway = i, request.None, request.None
+				s.Parts = append(s.Parts, p)
+			}
+			if i%4 == 0 {
+				s.Requests[i].Status, s.Requests[i].Reason = request.Failed, s.Syms.Intern("Decode transfer failed")
+				failed = append(failed, i)
+			}
+		}
+		_, most := failingServers(s, failed)
+		return most
+	}
+	of := func(list ...string) func(int) string { return func(i int) string { return list[i%len(list)] } }
+	for _, test := range []struct{ got, want string }{
+		{failing(of("p0", "p1", "p1", "p1"), of("d0", "d1", "d1", "d1")), "all on decode (d0) and prefill (p0)"},
+		{failing(of("p0", "p1", "p1"), of("d0", "d1", "d1", "d1")), "all on decode (d0)"},
+		{failing(of("p0"), of("d0", "d1", "d1", "d1")), "all on decode (d0)"},
+	} {
+		if test.got != test.want {
+			t.Errorf("%q, want %q", test.got, test.want)
+		}
+	}
+}

@@ -102,16 +102,26 @@ func (t *timeOut) date(s *request.Set, f *finding.Finding) {
 	rate := func(n int, from, to trace.Time) float64 { return distribution.Ratio(float64(n), float64(to-from)/1e9) }
 	f.Metric.After = rate(len(t.gone), end(0), last)
 	changes := changepoint.Shares(is, changepoint.Options{Alpha: surely})
-	if len(changes) != 1 {
+	if len(changes) == 0 {
 		return
 	}
-	k, count := changes[0].At, changepoint.Count(is)
-	was, now := count.Share(0, k), count.Share(k, len(is))
-	if now <= was {
+	k, to, count := changes[0].At, len(is), changepoint.Count(is)
+	was := count.Share(0, k)
+	for _, c := range changes[1:] { // as long as more do than before
+		if count.Share(c.At, c.To) <= 2*was {
+			to = c.At
+			break
+		}
+	}
+	now := count.Share(k, to)
+	if count.Share(k, changes[0].To) <= was {
 		return
 	}
 	f.Since = end(k)
-	f.Metric.Before, f.Metric.After = rate(count.In(0, k), end(0), f.Since), rate(count.In(k, len(is)), f.Since, last)
+	if to < len(is) {
+		f.Until, last = end(to), end(to)
+	}
+	f.Metric.Before, f.Metric.After = rate(count.In(0, k), end(0), f.Since), rate(count.In(k, to), f.Since, last)
 	f.Text += fmt.Sprintf("; since %s, %s %% do, before %s %%", words.When(f.Since, end(changes[0].First), end(changes[0].Last)),
 		words.InPercent(now), words.InPercent(was))
 	f.Brief = fmt.Sprintf("since then, %s %% of clients give up, most of them after %s (before: %s %%)", words.InPercent(now), words.Nearly(t.ns), words.InPercent(was))

@@ -54,7 +54,9 @@ type FrontProcess struct {
 
 	visits []visit // by time
 	kept   []visit // longer than Limit, since Since
-	after  int     // visits since Since
+	// Of desks that are told as one: of so many servers, of as many that have such a desk.
+	servers, peers int
+	after          int // visits since Since
 }
 
 // A visit is what one request had at a desk.
@@ -208,8 +210,11 @@ func (d *FrontProcess) judge() {
 			}
 		}
 	}
+	const hardly = 0.1 // of what it was
 	if from == 0 {
 		from, to = d.crowd(long)
+	} else if to < n && d.part(to, n) <= hardly*d.part(from, to) {
+		d.Until = d.visits[to-1].at + trace.Time(d.visits[to-1].ns())
 	}
 	for _, v := range d.visits[from:to] {
 		if v.ns() >= d.Limit {

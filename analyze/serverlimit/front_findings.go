@@ -3,6 +3,7 @@ package serverlimit
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
@@ -53,11 +54,8 @@ func (f *Front) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	}
 	var out []finding.Finding
 	busy := map[place.Location]int{} // tokenizers of out
-	for _, d := range f.Desks {
+	for _, d := range f.together(b) {
 		cost := b.Part(float64(d.extra()))
-		if cost < minCost && (cost < minSudden || d.Since == 0) || !d.again() || d.isOvertaken() {
-			continue
-		}
 		if k, ok := busy[d.Location]; ok && d.duty == answers { // the same process, and of its claim
 			out[k].Evidence = append(out[k].Evidence, finding.Sentence("%s", d.text()))
 			continue
@@ -68,6 +66,51 @@ func (f *Front) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 		out = append(out, f.finding(d, b, min(1, cost)))
 	}
 	return out, check
+}
+
+// together returns the desks that are worth telling of: as one those of several servers of a role that kept
+// requests since about the same time.
+func (f *Front) together(b *cause.Costs) (out []*FrontProcess) {
+	for _, d := range f.Desks {
+		cost := b.Part(float64(d.extra()))
+		if cost < minCost && (cost < minSudden || d.Since == 0) || !d.again() || d.isOvertaken() {
+			continue
+		}
+		k := slices.IndexFunc(out, d.isLike)
+		if k < 0 || d.duty == sends || d.duty == returns {
+			one := *d
+			out = append(out, &one)
+			continue
+		}
+		out[k].join(d)
+	}
+	for _, d := range out {
+		for _, o := range f.Desks {
+			if o.duty == d.duty && o.Location.Role == d.Location.Role {
+				d.peers++
+			}
+		}
+	}
+	return out
+}
+
+// isLike reports whether two desks may keep requests for one reason.
+func (d *FrontProcess) isLike(o *FrontProcess) bool {
+	const soon = trace.Time(2e9)
+	return d.duty == o.duty && d.Location.Role == o.Location.Role && (d.Since == 0) == (o.Since == 0) && (d.Until == 0) == (o.Until == 0) &&
+		d.Earliest <= o.Latest+soon && o.Earliest <= d.Latest+soon
+}
+
+// join adds the desk of another server.
+func (d *FrontProcess) join(o *FrontProcess) {
+	d.kept, d.visits, d.after = slices.Concat(d.kept, o.kept), slices.Concat(d.visits, o.visits), d.after+o.after
+	d.Usual = max(d.Usual, o.Usual)
+	if o.Since < d.Since {
+		d.Since, d.Earliest, d.Latest = o.Since, o.Earliest, o.Latest
+	}
+	d.Until, d.P = max(d.Until, o.Until), min(d.P, o.P)
+	d.Location = place.Location{Scope: place.WholeRole, Role: d.Location.Role}
+	d.servers = max(1, d.servers) + 1
 }
 
 // extra returns how many ns a desk kept requests beyond what is usual, all together.
@@ -200,15 +243,31 @@ func (d *FrontProcess) text() string {
 	case returns:
 		return fmt.Sprintf("%s %% of the answers%s leave the gateway %s after the server is done with them, on average; %s", share, since, long, usual)
 	case answers:
-		return fmt.Sprintf("%s answers late%s: %s %% of the requests there take %s on average from the last step of the scheduler until the answer is out; %s",
-			d.server(), since, share, long, usual)
+		verb := "answers"
+		if d.servers > 1 {
+			verb = "answer"
+		}
+		return fmt.Sprintf("%s %s late%s: %s %% of the requests there take %s on average from the last step of the scheduler until the answer is out; %s",
+			d.server(), verb, since, share, long, usual)
 	}
-	return fmt.Sprintf("the tokenizer of %s is too busy%s: %s %% of the requests there take %s on average until they are tokenized and handed to the scheduler; %s",
+	who := "tokenizer of %s is"
+	if d.servers > 1 {
+		who = "tokenizers of %s are"
+	}
+	return fmt.Sprintf("the "+who+" too busy%s: %s %% of the requests there take %s on average until they are tokenized and handed to the scheduler; %s",
 		d.server(), since, share, long, usual)
 }
 
 // server names the server of a tokenizer.
 func (d *FrontProcess) server() string {
+	switch {
+	case d.servers == 2 && d.peers == 2:
+		return fmt.Sprintf("both %s servers", d.Location.Role)
+	case d.servers > 1 && d.servers == d.peers:
+		return fmt.Sprintf("all %d %s servers", d.servers, d.Location.Role)
+	case d.servers > 1:
+		return fmt.Sprintf("%d of %d %s servers", d.servers, d.peers, d.Location.Role)
+	}
 	at := d.Location
 	at.Label, at.Rank = "", trace.NoRank
 	return at.Group()

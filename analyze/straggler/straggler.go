@@ -91,7 +91,7 @@ func (s *Straggler) Text() string {
 		text += " since " + words.When(s.Since, s.Earliest, s.Latest)
 	}
 	if s.Until != 0 {
-		text += " until " + s.until()
+		text += " until " + s.UntilText()
 	}
 	if o := s.Intermittent; o != nil {
 		text += fmt.Sprintf(" (%s %%), by %s to %s, %s", words.InPercent(o.Share), words.Nearly(o.Low), words.Nearly(o.High), o.When.String())
@@ -121,8 +121,8 @@ func (s *Straggler) whole() string {
 	return "their time"
 }
 
-// until returns when it was over, as precisely as when it began where that is less than a minute before.
-func (s *Straggler) until() string {
+// UntilText returns when it was over, as precisely as when it began where that is less than a minute before.
+func (s *Straggler) UntilText() string {
 	if s.Since != 0 && s.Until-s.Since < trace.Time(time.Minute) {
 		return words.At(s.Until, words.ClockLayout)
 	}

@@ -29,7 +29,7 @@ var faults = map[string]struct {
 }{
 	"slow steps":     {"all steps take Size times as long", slowSteps},
 	"slow decode":    {"decode steps take Size times as long", slowDecode},
-	"growth":         {"decode steps take Size longer with each minute: 0.01 is 1 %", growth},
+	"growth":         {"decode steps take Size longer with each minute: 0.01 is 1 %; with Share until they take that much longer", growth},
 	"stalls":         {"every Every a step takes Size seconds longer", stalls},
 	"warm-up":        {"steps take 1 + Size times as long at first, which fades with the time constant Every", warmUp},
 	"restart":        {"drains, is away for Every, then comes back with other pids, or with Share 1 with the same; then steps take Size times as long", restart},
@@ -113,7 +113,11 @@ func growth(s *sim, f *Fault) {
 		if !decode {
 			return 1
 		}
-		return 1 + f.Size*float64(ns)/float64(time.Minute)
+		longer := f.Size * float64(ns) / float64(time.Minute)
+		if f.Share > 0 {
+			longer = min(longer, f.Share)
+		}
+		return 1 + max(0, longer)
 	})
 }
 

@@ -178,6 +178,10 @@ var loads = []Scenario{
 		c.Pools[0].Cached, c.Pools[0].Prompt.Median = 0.45, 3000
 		c.Faults = []Fault{{Name: "cold cache", Server: All, At: since(c, vary)}}
 	}},
+	{Name: "cold_cache_one", Doc: "the prefix cache of one of three servers has nothing anymore; prompts are long", Words: "HOST.*cached tokens|cached tokens.*HOST", plant: func(c *Config, vary *rand.Rand) {
+		c.Pools[0].Cached, c.Pools[0].Prompt.Median = 0.45, 3000
+		c.Faults = []Fault{{Name: "cold cache", Server: vary.IntN(3), At: since(c, vary)}}
+	}},
 	{Name: "flood", Doc: "one of eight tenants sends many more requests", Words: "tenant-00", plant: func(c *Config, vary *rand.Rand) {
 		c.Pools[0].Tenants = 8
 		c.Faults = []Fault{{Name: "flood", Server: All, At: since(c, vary), Size: 45}}
@@ -199,6 +203,9 @@ var ways = []Scenario{
 	}},
 	{Name: "late_answers", Doc: "the answers of one server leave it 0.3 s after its scheduler is done", Words: "HOST.*answer|answer.*HOST", plant: func(c *Config, vary *rand.Rand) {
 		c.Faults = []Fault{{Name: "late answers", Server: vary.IntN(3), At: since(c, vary), Size: 0.3}}
+	}},
+	{Name: "late_answers_all", Doc: "the answers of all servers leave them 0.3 s after their schedulers are done", Words: "all 3 unified servers answer late", plant: func(c *Config, vary *rand.Rand) {
+		c.Faults = []Fault{{Name: "late answers", Server: All, At: since(c, vary), Size: 0.3}}
 	}},
 	{Name: "slow_readers", Doc: "half of the clients read their answers for 0.5 to 1 s longer than the servers write them", Words: "answers.*(leave|gateway)|clients", plant: func(c *Config, vary *rand.Rand) {
 		c.Faults = []Fault{{Name: "slow readers", Server: All, At: since(c, vary), Size: 0.5, Share: 0.5}}
@@ -249,6 +256,14 @@ var speeds = []Scenario{
 	{Name: "gradual_one", Doc: "decode steps of one server take 8 % longer with each minute", Words: "HOST", Stage: "decode", plant: func(c *Config, vary *rand.Rand) {
 		c.Length, c.Pools = 400*time.Second, []Pool{small.withServers(2, 1.5)}
 		c.Faults = []Fault{{Name: "growth", Server: vary.IntN(2), Size: 0.08}}
+	}},
+	{Name: "heating", Doc: "decode steps of one server take longer bit by bit for two minutes, by 40 % in the end, and stay like that", Words: "HOST.*bit by bit|bit by bit.*HOST", Stage: "decode", plant: func(c *Config, vary *rand.Rand) {
+		c.Length = 400 * time.Second
+		c.Faults = []Fault{{Name: "growth", Server: vary.IntN(3), At: since(c, vary), Size: 0.2, Share: 0.4}}
+	}},
+	{Name: "slow_for_a_while", Doc: "all steps of one server take twice as long for 50 s", Words: "HOST.*until", plant: func(c *Config, vary *rand.Rand) {
+		c.Length = 180 * time.Second
+		c.Faults = []Fault{{Name: "slow steps", Server: vary.IntN(3), At: 60 * time.Second, For: 50 * time.Second, Size: 2}}
 	}},
 	{Name: "stalls_60", Doc: "a step of one server takes 0.8 s longer every 60 s", Words: "HOST.*(every|period)|(every|period).*HOST", plant: func(c *Config, vary *rand.Rand) {
 		c.Length = 400 * time.Second

@@ -29,18 +29,19 @@ const (
 	Bent                  // it is steady, and then rises or falls by as much in every unit of time
 	Settling              // it begins elsewhere, and comes closer and closer to what it stays: a warm-up
 	Waving                // it goes up and down, as days do
+	Sloped                // it is steady, then rises or falls by as much in every unit of time, and is steady again
 	shapes
 )
 
 // parameters are how many numbers a shape has beside the level: it has to explain that much
 // more than a simpler one (Schwarz, Ann. Statist. 6, 1978).
-var parameters = [shapes]float64{Stepped: 2, Spell: 3, Ramped: 1, Bent: 2, Settling: 2, Waving: 3}
+var parameters = [shapes]float64{Stepped: 2, Spell: 3, Ramped: 1, Bent: 2, Settling: 2, Waving: 3, Sloped: 3}
 
 // A Course is how the level of some observations went on.
 type Course struct {
 	Shape Shape
-	// At is when Stepped, Spell, and Bent begin, between First and Last with a confidence of
-	// 95 %; End is when Spell is over. Of Settling At is how long it takes until a third is
+	// At is when Stepped, Spell, Bent, and Sloped begin, between First and Last with a confidence of
+	// 95 %; End is when Spell is over, and when Sloped has come to its other level. Of Settling At is how long it takes until a third is
 	// left, of Waving the length of a wave.
 	At, First, Last, End float64
 	// Size is by how much the level is another one: of Ramped and Bent in a unit of time, of
@@ -310,7 +311,7 @@ func (t *track) course(s Shape, tracks float64) Course {
 	c := Course{Shape: s, from: t.from, At: f.at, First: f.at, Last: f.at, End: f.end, Size: f.size}
 	c.P = min(1, tracks*t.chance(s))
 	c.Level = t.level(s)
-	if s == Stepped || s == Spell || s == Bent {
+	if s == Stepped || s == Spell || s == Bent || s == Sloped {
 		c.At, c.First, c.Last = t.bounds(s)
 	}
 	return c
@@ -336,7 +337,7 @@ func (t *track) chance(s Shape) float64 {
 	switch s {
 	case Stepped:
 		p = supremum(z, edge)
-	case Spell:
+	case Spell, Sloped:
 		p = min(1, z*z*supremum(z, edge))
 	case Bent:
 		p = supremum(z, 0.2) // neighboring places explain about the same

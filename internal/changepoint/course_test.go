@@ -49,6 +49,10 @@ func TestRateOfShapes(t *testing.T) {
 		{Spell, 90, func(at, from, to float64) float64 { return 3 * (after(at-20, from, to) - after(at+10, from, to)) }},
 		{Ramped, 90, func(_, from, to float64) float64 { return 0.06 * (from + to) / 2 }},
 		{Bent, 85, func(at, from, to float64) float64 { return 0.15 * above(&Observation{From: from, To: to}, at) }},
+		{Sloped, 85, func(at, from, to float64) float64 {
+			o := Observation{From: from, To: to}
+			return 4 * (above(&o, at-15) - above(&o, at+20)) / 35
+		}},
 		{Waving, 90, func(_, from, to float64) float64 { return 2 * math.Sin(2*math.Pi*(from+to)/2/50) }},
 	} {
 		right, runs := 0, 0
@@ -64,7 +68,7 @@ func TestRateOfShapes(t *testing.T) {
 				}
 			}
 		}
-		testset.Rate(t, fmt.Sprintf("shapes: %s", [...]string{"steady", "step", "spell", "ramp", "bend", "warm-up", "wave"}[shape.is]), right, runs, shape.least)
+		testset.Rate(t, fmt.Sprintf("shapes: %s", [...]string{"steady", "step", "spell", "ramp", "bend", "warm-up", "wave", "slope"}[shape.is]), right, runs, shape.least)
 	}
 }
 

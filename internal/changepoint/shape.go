@@ -28,6 +28,8 @@ func (t *track) basis(s Shape, o *Observation, at, end float64) float64 {
 		return above(o, at)
 	case Settling:
 		return math.Exp(-(o.middle() - t.from) / at)
+	case Sloped:
+		return (above(o, at) - above(o, end)) / (end - at)
 	case Waving:
 		return math.Cos(2*math.Pi*(o.middle()-t.from)/at - end)
 	}
@@ -94,6 +96,8 @@ func (t *track) fit(s Shape) fit {
 		return t.fitWave()
 	case Spell:
 		return t.fitSpell()
+	case Sloped:
+		return t.fitSlope()
 	}
 	best := t.fitTime(s, math.Inf(1))
 	if s == Bent && !t.lasts(best.at) {
@@ -206,6 +210,44 @@ func (t *track) fitSpell() fit {
 	return best
 }
 
+// fitSlope finds the two times between which the level goes from one to another: the best of some,
+// and then it moves either in turns. What does not take twice as long as a spell is a step.
+func (t *track) fitSlope() (best fit) {
+	const coarse = 12 // times that are tried for either
+	span := t.to - t.from
+	shortest := 2 * lasting * span
+	move := func(at, end float64) {
+		if at < t.from || end > t.to || end-at < shortest {
+			return
+		}
+		if f := t.try(Sloped, at, end); f.ok && f.gain > best.gain {
+			best = f
+		}
+	}
+	for a := range coarse {
+		for e := a + 1; e < coarse; e++ {
+			move(t.from+span*float64(a)/coarse, t.from+span*float64(e)/coarse)
+		}
+	}
+	const closer = 4
+	for step := span / coarse / closer; best.ok && step > span*1e-5; step /= closer {
+		for range 2 {
+			center := best
+			for k := -closer; k <= closer; k++ {
+				move(center.at+float64(k)*step, center.end)
+			}
+			center = best
+			for k := -closer; k <= closer; k++ {
+				move(center.at, center.end+float64(k)*step)
+			}
+		}
+	}
+	if best.ok && best.end > t.to-lasting*span {
+		return fit{} // it does not stay: that is a bend
+	}
+	return best
+}
+
 // fitWave finds the best wave of which one length or more is there. Its phase follows from
 // what sine and cosine explain.
 func (t *track) fitWave() (best fit) {
@@ -228,7 +270,7 @@ func (t *track) bounds(s Shape) (at, first, last float64) {
 	f := &t.fits[s]
 	loss := func(at float64) float64 {
 		end := f.end
-		if s == Spell && at >= end {
+		if (s == Spell || s == Sloped) && at >= end {
 			return math.Inf(1)
 		}
 		return (f.gain - t.try(s, at, end).gain) / (t.noise * t.tau)

@@ -111,7 +111,13 @@ var TimeText = regexp.MustCompile(`imeUnixNano":"(\d+)"`)
 // about them.
 func Clustered(t testing.TB, s *cluster.Scenario, seed uint64) (*request.Set, *cluster.Truth) {
 	t.Helper()
-	run, err := cluster.Play(s.Config(seed))
+	return ClusteredAs(t, s, s.Config(seed))
+}
+
+// ClusteredAs is Clustered of a scenario whose run was changed.
+func ClusteredAs(t testing.TB, s *cluster.Scenario, c cluster.Config) (*request.Set, *cluster.Truth) {
+	t.Helper()
+	run, err := cluster.Play(c)
 	if err != nil {
 		t.Fatal(err)
 	}
