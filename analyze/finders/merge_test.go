@@ -5,9 +5,11 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -143,6 +145,46 @@ func TestWhoseRequestsLead(t *testing.T) {
 	} {
 		if got := finding.Merge([]finding.Finding{common, test.effect}, consequences); len(got) != test.want {
 			t.Errorf("%+v: %d findings, want %d", test.effect.Affected, len(got), test.want)
+		}
+	}
+}
+
+// Requests that wait at a limit since servers became slower wait for that, and give up for it; but not for a server
+// that became slower somewhere else, or where more came before.
+func TestLimitsOfSlowerServers(t *testing.T) {
+	all := place.Location{Scope: place.WholeRole, Role: request.Unified}
+	slower := finding.Finding{Kind: finding.Change, Subkind: change.Pace, At: all, Since: 30e9, Until: 55e9, Cost: 0.1, CostBasis: finding.RequestTime, Text: "slower", Metric: finding.Metric{Before: 20, After: 40}}
+	limit := finding.Finding{Kind: finding.Limit, Subkind: serverlimit.Running.String(), At: rankAt(request.Unified, "a", 0, -1), Since: 34e9, Cost: 0.3, CostBasis: finding.RequestTime, Text: "limit"}
+	more := finding.Finding{Kind: finding.Load, Since: 28e9, Cost: 0.2, CostBasis: finding.RequestTime, Text: "arrivals", Metric: finding.Metric{Name: change.Arrivals, Before: 1, After: 2}}
+	elsewhere, earlier := slower, limit
+	elsewhere.At, earlier.Since = rankAt(request.Unified, "b", 0, -1), 10e9
+	for _, test := range []struct {
+		found []finding.Finding
+		want  []string
+	}{
+		{[]finding.Finding{slower, limit}, []string{"slower"}},
+		{[]finding.Finding{elsewhere, limit}, []string{"slower", "limit"}},
+		{[]finding.Finding{slower, earlier}, []string{"slower", "limit"}},
+		{[]finding.Finding{slower, more, limit}, []string{"slower", "arrivals"}},
+	} {
+		var texts []string
+		for _, f := range finding.Merge(test.found, consequences) {
+			texts = append(texts, f.Text)
+		}
+		if !slices.Equal(texts, test.want) {
+			t.Errorf("%q, want %q", texts, test.want)
+		}
+	}
+}
+
+// What seems to have been slow all the time became so, if that is about as much.
+func TestSlowSinceItBecame(t *testing.T) {
+	at := rankAt(request.Unified, "a", 0, -1)
+	slow := finding.Finding{Kind: finding.Slower, At: at, Text: "slow", Metric: finding.Metric{Before: 20, After: 30}}
+	for after, want := range map[float64]string{29: "became", 22: "slow"} {
+		became := finding.Finding{Kind: finding.Change, Subkind: change.Pace, At: at, Since: 60e9, Text: "became", Metric: finding.Metric{Before: 20, After: after}}
+		if got := finding.Merge([]finding.Finding{slow, became}, consequences); len(got) != 1 || got[0].Text != want {
+			t.Errorf("to %v: %+v, want %s", after, got, want)
 		}
 	}
 }

@@ -2,14 +2,19 @@ package lifecycle
 
 import (
 	"bytes"
+	"encoding/json"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/golden/cluster"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A server that dies is one finding, also if it does so several times, with all requests that
@@ -134,5 +139,71 @@ func TestRestartedWithRequestsInFlight(t *testing.T) {
 		if e := &l.Events[i]; e.Server == r.old.server.at && e.What == Drain {
 			t.Errorf("%s", e.Sentence())
 		}
+	}
+}
+
+// A server of which the dump has nothing from some time on is told from one that stopped, as gateways go on to
+// answer requests that no server has.
+func TestUnseen(t *testing.T) {
+	c := cluster.Find("healthy").Config(2)
+	run, err := cluster.Play(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dump bytes.Buffer
+	if err := cluster.Write(&dump, run); err != nil {
+		t.Fatal(err)
+	}
+	at := run.Start + int64(60*time.Second)
+	host := run.Name(1)
+	of := map[string]bool{} // instances of the server, as their threads name the host
+	lines := make([]map[string]any, 0)
+	for line := range bytes.Lines(dump.Bytes()) {
+		var x map[string]any
+		if err := json.Unmarshal(line, &x); err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, x)
+	}
+	each := func(visit func(instance string, span map[string]any) bool) {
+		for _, x := range lines {
+			for _, r := range x["resourceSpans"].([]any) {
+				resource, _ := json.Marshal(r.(map[string]any)["resource"])
+				for _, s := range r.(map[string]any)["scopeSpans"].([]any) {
+					s := s.(map[string]any)
+					s["spans"] = slices.DeleteFunc(s["spans"].([]any), func(span any) bool { return visit(string(resource), span.(map[string]any)) })
+				}
+			}
+		}
+	}
+	each(func(instance string, span map[string]any) bool {
+		if strings.Contains(span["name"].(string), "(host:"+host) {
+			of[instance] = true
+		}
+		return false
+	})
+	missing := 0
+	each(func(instance string, span map[string]any) bool {
+		end, _ := strconv.ParseInt(span["endTimeUnixNano"].(string), 10, 64)
+		gone := of[instance] && end >= at
+		if gone && strings.Contains(span["name"].(string), " Req ") {
+			missing++
+		}
+		return gone
+	})
+	var cut bytes.Buffer
+	for _, x := range lines {
+		if err := json.NewEncoder(&cut).Encode(x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, _ := Find(testset.BuildSet(t, "cluster", &cut)).Findings()
+	if len(found) != 1 || found[0].Subkind != Unseen || !strings.Contains(found[0].Text, host) || found[0].Since < trace.Time(at-5e9) || found[0].Since > trace.Time(at+5e9) {
+		t.Fatalf("%d requests of %s are missing: %+v", missing, host, found)
+	}
+	if n := regexp.MustCompile(`answered (\d+) requests`).FindStringSubmatch(found[0].Text); n == nil {
+		t.Errorf("%q", found[0].Text)
+	} else if k, _ := strconv.Atoi(n[1]); k < missing*9/10 || k > missing {
+		t.Errorf("%d requests are missing: %q", missing, found[0].Text)
 	}
 }

@@ -37,6 +37,16 @@ func TestGiveUpFindings(t *testing.T) {
 	if want := "since then, 51 % of clients give up, most of them after 2.50 s (before: 0 %)"; found[0].Brief != want {
 		t.Errorf("%q, want %q", found[0].Brief, want)
 	}
+	passing := giveUps(300, 100, timeOut)
+	for i := range passing.Requests[200:] { // and then all are served again
+		if r := &passing.Requests[200+i]; r.Status == request.Aborted {
+			r.Status, r.End = request.Finished, r.Start+500_000_000
+		}
+	}
+	found, _ = GiveUpFindings(passing)
+	if began, over := passing.Requests[100].Start, passing.Requests[200].Start; len(found) != 1 || found[0].Since < began-5e9 || found[0].Since > began+5e9 || found[0].Until < over-5e9 || found[0].Until > over+5e9 {
+		t.Errorf("for a while: %+v", found)
+	}
 	found, _ = GiveUpFindings(giveUps(200, 0, timeOut))
 	if len(found) != 1 || found[0].Since != 0 {
 		t.Errorf("from the beginning on: %+v", found)
