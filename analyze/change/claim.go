@@ -350,11 +350,15 @@ func (s *savings) searchAll(level float64) []Shift {
 	at := func(k int) trace.Time {
 		return distribution.Midway(s.values, k, s.values[0].at, s.values[len(s.values)-1].at, func(v saving) trace.Time { return v.at })
 	}
+	longest := slices.Max(values)
 	means := func(from, k, to int) (before, after float64) {
+		// Those that were given up may have been as long as any: they make the shorter ones no longer than the others.
+		most := func(from, to int, other float64) float64 {
+			cut, n := within(s.cut, at(from), at(to)), float64(to-from)
+			return max(s.mean(from, to), min(other, distribution.Ratio(s.mean(from, to)*n+longest*cut, n+cut)))
+		}
 		before, after = s.mean(from, k), s.mean(k, to)
-		// If answers that were given up had been as long as the others were before.
-		cut := within(s.cut, at(k), at(to))
-		return before, distribution.Ratio(after*float64(to-k)+before*cut, float64(to-k)+cut)
+		return most(from, k, after), most(k, to, before)
 	}
 	changes := changepoint.Levels(values, changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
 		before, after := means(from, k, to)

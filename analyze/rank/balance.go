@@ -124,25 +124,42 @@ type balancedRoute struct {
 
 // routes returns those of all requests, in order.
 func (d *loadBalance) routes() []balancedRoute {
-	var first, last []trace.Time // of every rank, ascending
+	const byChance = 0.001
+	var first, last []int // of every rank, ascending: its first request, and the one after its last
 	all := memory.Make[balancedRoute](0)
 	for _, l := range d.Ranks {
 		for _, at := range l.arrivals {
 			all = memory.Append(all, balancedRoute{at: at, own: l == d.Most})
 		}
-		if len(l.arrivals) > 0 {
-			first, last = append(first, slices.Min(l.arrivals)), append(last, slices.Max(l.arrivals))
-		}
 	}
 	slices.SortStableFunc(all, func(x, y balancedRoute) int { return int(min(1, max(-1, x.at-y.at))) })
+	for _, l := range d.Ranks {
+		if len(l.arrivals) == 0 {
+			continue
+		}
+		place := func(t trace.Time) int {
+			k, _ := slices.BinarySearchFunc(all, t, func(x balancedRoute, t trace.Time) int { return cmp.Compare(x.at, t) })
+			return k
+		}
+		from, to := place(slices.Min(l.arrivals)), place(slices.Max(l.arrivals)+1)
+		others := 1 - float64(len(l.arrivals))/float64(to-from)
+		// That it has none of so few is chance.
+		if math.Pow(others, float64(from)) > byChance {
+			from = 0
+		}
+		if math.Pow(others, float64(len(all)-to)) > byChance {
+			to = len(all)
+		}
+		first, last = append(first, from), append(last, to)
+	}
 	slices.Sort(first)
 	slices.Sort(last)
 	begun, gone := 0, 0
 	for i := range all {
-		for begun < len(first) && first[begun] <= all[i].at {
+		for begun < len(first) && first[begun] <= i {
 			begun++
 		}
-		for gone < len(last) && last[gone] < all[i].at {
+		for gone < len(last) && last[gone] <= i {
 			gone++
 		}
 		all[i].even = 1 / float64(max(1, begun-gone))
