@@ -149,3 +149,13 @@ func serversOf(l *telemetry.Logged) int {
 	}
 	return max(1, len(servers))
 }
+
+// routedTo is how many servers run requests, whether or not their logs are there: a router names those that it knows.
+func routedTo(l *telemetry.Logged) (n int) {
+	for i := range l.Set.Servers {
+		if telemetry.Role(&l.Set.Servers[i]) != request.Router {
+			n++
+		}
+	}
+	return max(1, n)
+}

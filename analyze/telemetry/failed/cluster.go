@@ -90,8 +90,8 @@ func Cluster(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		if !ok {
 			by[reason] = len(out)
 			f := failure(l, e, Taken+" "+reason)
-			if f.Severity = severity; severity == finding.Info {
-				f.Cost = 0
+			if f.Severity = severity; severity != finding.Info {
+				f = down(l, e, f)
 			}
 			out = append(out, f)
 			continue

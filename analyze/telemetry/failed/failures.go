@@ -45,10 +45,11 @@ func transfers(l *telemetry.Logged) (out []finding.Finding) {
 		}
 		lead := lowest(group)
 		f := failure(l, lead, Transfers)
-		f.Cost = 0
+		n, within := 0.0, 0.0
 		for _, e := range group {
-			f.Cost = max(f.Cost, lasted(l, e))
+			n, within = max(n, float64(e.N)), max(within, lasted(l, e)) // the lines of a group are of the same requests
 		}
+		f.Cost = lost(l, lead.Server, n, takenIn(l), within)
 		f.Evidence = append(others(l, lead, group), f.Evidence...)
 		out = append(out, f)
 	}
@@ -119,7 +120,7 @@ func atOnce(events []*telemetry.Event, of func(*telemetry.Event) int32) (groups 
 
 // failure is about one event.
 func failure(l *telemetry.Logged, e *telemetry.Event, subkind string) finding.Finding {
-	f := finding.Finding{Subkind: subkind, At: l.At(e), Since: e.First, Text: l.Sentence(e), Cost: down(l, e), Metric: finding.Metric{Name: e.Kind.String(), Before: math.NaN(), After: float64(e.N)}}
+	f := finding.Finding{Subkind: subkind, At: l.At(e), Since: e.First, Text: l.Sentence(e), Metric: finding.Metric{Name: e.Kind.String(), Before: math.NaN(), After: float64(e.N)}}
 	if e.Last > e.First {
 		f.Until = e.Last
 	}
@@ -138,21 +139,34 @@ func failure(l *telemetry.Logged, e *telemetry.Event, subkind string) finding.Fi
 	return f
 }
 
-// down is the part of the time from an event until its server is ready again: all of it if it does
-// not come back.
-func down(l *telemetry.Logged, e *telemetry.Event) float64 {
-	if l.To <= l.From || e.First == 0 {
-		return 1 // it never served
+// sinceThen is the basis of what costs all that there was to come.
+const sinceThen = "server time since then"
+
+// down adds what a server that ended costs: its part of the time of all servers until it is ready again, or as long as others go on. It costs
+// all of the time if it never served, and all since then if nothing tells how long it was away.
+func down(l *telemetry.Logged, e *telemetry.Event, f finding.Finding) finding.Finding {
+	if f.Cost = 1; l.To <= l.From || e.First == 0 {
+		return f
+	}
+	part := func(to trace.Time) float64 {
+		return min(1, max(least, float64(to-e.First)/float64(l.To-l.From)/float64(serversOf(l))))
 	}
 	for i := range l.Events {
 		if o := &l.Events[i]; o.Kind == series.Ready && o.Server == e.Server && o.First > e.First {
-			return min(1, max(least, float64(o.First-e.First)/float64(l.To-l.From)))
+			f.Cost = part(o.First)
+			return f
 		}
 	}
-	if batchAfter(l, e) {
-		return least
+	switch {
+	case batchAfter(l, e):
+		f.Cost = least
+	case e.First <= l.From: // it never served
+	case l.To-e.First <= together:
+		f.BasisText = sinceThen
+	default:
+		f.Cost = part(l.To)
 	}
-	return 1
+	return f
 }
 
 // lasted is the part of the time of all inputs between the first and the last time that something happened.
@@ -210,7 +224,7 @@ func exceptions(l *telemetry.Logged) (out []finding.Finding) {
 			out = append(out, f)
 			continue
 		}
-		f := failure(l, lead, Died)
+		f := down(l, lead, failure(l, lead, Died))
 		if lead.Kind == series.OutOfMemory || ofPool(lead.Text) {
 			more = append(besidePool(l, lead), more...)
 		}
@@ -246,7 +260,6 @@ func ends(e *telemetry.Event) bool {
 // warned is about communication that failed, in a log that does not tell what came of it.
 func warned(l *telemetry.Logged, lead *telemetry.Event, group []*telemetry.Event) finding.Finding {
 	f := failure(l, lead, Communication)
-	f.Cost = 0
 	f.Evidence = append(others(l, lead, group), f.Evidence...)
 	return f
 }
@@ -259,7 +272,7 @@ func tracebacks(l *telemetry.Logged) (out []finding.Finding) {
 			continue
 		}
 		f := failure(l, e, Raised)
-		f.Severity, f.Cost = finding.Info, 0
+		f.Severity = finding.Info
 		out = append(out, f)
 	}
 	return out
@@ -383,7 +396,7 @@ func Lives(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 				continue
 			}
 			hung[e.Server] = len(out)
-			f := failure(l, e, Hang)
+			f := down(l, e, failure(l, e, Hang))
 			if n := batchesBetween(l, e); n > 0 {
 				f.Evidence = append(f.Evidence, finding.Sentence("it logged %s between the first and the last of these: it was busy, and did not hang", words.Counted(n, "batch")))
 				f.Cost = 0 // it served
@@ -412,7 +425,7 @@ func Lives(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			}
 			if !slices.ContainsFunc(out, func(f finding.Finding) bool { return f.Subkind == Stop && f.At == l.At(e) }) {
 				f := failure(l, e, Stop)
-				f.Severity, f.Cost = finding.Info, 0
+				f.Severity = finding.Info
 				out = append(out, f)
 			}
 		}

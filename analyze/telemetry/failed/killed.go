@@ -77,7 +77,7 @@ func killing(l *telemetry.Logged, e *telemetry.Event, killed map[*telemetry.Even
 	case known:
 		own := *e
 		own.Server, own.Places = v.server, nil
-		f := failure(l, &own, Died)
+		f := down(l, &own, failure(l, &own, Died))
 		if !v.sure {
 			f.Confidence = finding.Likely
 			known := "the log of the kernel does not name the server: nothing else ended then"
@@ -88,16 +88,16 @@ func killing(l *telemetry.Logged, e *telemetry.Event, killed map[*telemetry.Even
 		}
 		if v.ending != nil {
 			f.Evidence = append(f.Evidence, finding.Sentence("the log of %s ends at %s", telemetry.Host(&l.Set.Servers[v.server]), words.TimeOfDay(v.ending.last)))
-			f.Since, f.Cost = v.ending.last, v.ending.cost(l, v.ending.last)
+			f.Since, f.Cost, f.BasisText = v.ending.last, v.ending.cost(l, v.ending.last), ""
 		}
 		return f
 	case len(l.Ranks) > 0:
 		f := failure(l, e, Died)
-		f.Severity, f.Cost = finding.Warning, 0
+		f.Severity = finding.Warning
 		f.Evidence = append(f.Evidence, finding.Sentence("no server whose log there is ended then"))
 		return f
 	}
-	f := failure(l, e, Died)
+	f := down(l, e, failure(l, e, Died))
 	f.At = place.At(telemetry.Role(&l.Set.Servers[e.Server]), l.Name(e), trace.NoRank, l.Names)
 	return f
 }

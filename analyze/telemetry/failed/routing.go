@@ -71,7 +71,9 @@ func takenOut(l *telemetry.Logged, o *outage) finding.Finding {
 		}
 	}
 	from, to, _ := l.Set.Bounds()
-	part := func(end trace.Time) float64 { return max(least, min(1, float64(end-f.Since)/max(1, float64(to-from)))) }
+	part := func(end trace.Time) float64 {
+		return max(least, min(1, float64(end-f.Since)/max(1, float64(to-from))/float64(routedTo(l))))
+	}
 	switch {
 	case o.back != nil:
 		f.Until, f.Cost = o.back.First, part(o.back.First)

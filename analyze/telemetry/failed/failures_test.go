@@ -1,0 +1,60 @@
+package failed
+
+import (
+	"math"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A server that ends costs its part of the time of all servers while others go on, or until it is back; if no log goes on, nobody knows how
+// long it was away, and it is all of the time since then.
+func TestServersThatEndCostTheirPart(t *testing.T) {
+	const sec, begin, end = trace.Time(1e9), trace.Time(1_700_000_000e9), 1000
+	for _, test := range []struct {
+		name    string
+		servers int
+		at      int // s
+		back    int // s; 0 is never
+		want    float64
+		basis   string
+	}{
+		{"the only one, for good", 1, 500, 0, 1, sinceThen},
+		{"the only one, until it is back", 1, 500, 600, 0.1, ""},
+		{"one of four, for good", 4, 500, 0, 0.125, ""},
+		{"one of four, until it is back", 4, 500, 700, 0.05, ""},
+		{"one of four, at the end", 4, 999, 0, 1, sinceThen},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			set := series.New(trace.NewSymbols(), &trace.Diags{})
+			for i := range test.servers {
+				name := string(rune('a' + i))
+				f := set.Fill(name+".log", "server log")
+				p := f.Place(series.Place{Server: f.Server(series.Server{Name: name, Role: "unified", Engine: "SGLang"}), Rank: trace.NoRank, GPU: series.NoGPU})
+				for at := range end {
+					if away := i == 0 && at > test.at && (test.back == 0 || at < test.back); away {
+						continue
+					}
+					f.Line(int64(at) + 1)
+					f.Add(f.Series(series.Running, p), begin+trace.Time(at)*sec, 7)
+				}
+				if i == 0 {
+					f.Instant(series.Instant{Time: begin + trace.Time(test.at)*sec, Kind: series.Exception, Place: p}, "Scheduler: RuntimeError: it failed")
+					if test.back > 0 {
+						f.Instant(series.Instant{Time: begin + trace.Time(test.back)*sec, Kind: series.Ready, Place: p}, "is ready")
+					}
+				}
+			}
+			set.Finish(series.Known{})
+			found, _ := Failures(telemetry.Measure(set, telemetry.Options{}))
+			if len(found) != 1 {
+				t.Fatalf("found %v", found)
+			}
+			if f := &found[0]; math.Abs(f.Cost-test.want) > 0.01 || f.BasisText != test.basis {
+				t.Errorf("costs %g of %q, want %g of %q: %s", f.Cost, f.BasisText, test.want, test.basis, f.Text)
+			}
+		})
+	}
+}
