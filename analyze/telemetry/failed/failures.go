@@ -142,14 +142,14 @@ func failure(l *telemetry.Logged, e *telemetry.Event, subkind string) finding.Fi
 // sinceThen is the basis of what costs all that there was to come.
 const sinceThen = "server time since then"
 
-// down adds what a server that ended costs: its part of the time of all servers until it is ready again, or as long as others go on. It costs
-// all of the time if it never served, and all since then if nothing tells how long it was away.
+// down adds to a finding what a server costs that ended, or stood still, since then: its part of the time of all servers until it is ready
+// again, or as long as others go on. It costs all of the time if it never served, and all since then if nothing tells how long it was away.
 func down(l *telemetry.Logged, e *telemetry.Event, f finding.Finding) finding.Finding {
 	if f.Cost = 1; l.To <= l.From || e.First == 0 {
 		return f
 	}
 	part := func(to trace.Time) float64 {
-		return min(1, max(least, float64(to-e.First)/float64(l.To-l.From)/float64(serversOf(l))))
+		return min(1, max(least, float64(to-f.Since)/float64(l.To-l.From)/float64(serversOf(l))))
 	}
 	for i := range l.Events {
 		if o := &l.Events[i]; o.Kind == series.Ready && o.Server == e.Server && o.First > e.First {
@@ -396,13 +396,17 @@ func Lives(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 				continue
 			}
 			hung[e.Server] = len(out)
-			f := down(l, e, failure(l, e, Hang))
+			f := failure(l, e, Hang)
+			last := lastBatch(l, e.Server, e.First)
+			if last > 0 {
+				f.Since = last
+			}
+			f = down(l, e, f)
 			if n := batchesBetween(l, e); n > 0 {
 				f.Evidence = append(f.Evidence, finding.Sentence("it logged %s between the first and the last of these: it was busy, and did not hang", words.Counted(n, "batch")))
 				f.Cost = 0 // it served
 			}
-			if last := lastBatch(l, e.Server, e.First); last > 0 {
-				f.Since = last
+			if last > 0 {
 				f.Evidence = append(f.Evidence, finding.Sentence("its last batch was logged at %s", words.TimeOfDay(last)))
 			}
 			for k := range l.Events {
