@@ -123,6 +123,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Straggler, Effect: finding.Change, Subkinds: []string{metric.ExposedComm.Long}, Enough: asItIsLate},
 	{Cause: finding.GPU, CauseSubkind: waitSubkind, Effect: finding.Change, Subkinds: []string{metric.ExposedComm.Long}},
 	{Cause: finding.GPU, CauseSubkind: "communication", Effect: finding.Change, Subkinds: []string{metric.ExposedComm.Long}},
+	{Cause: finding.GPU, CauseSubkind: "copies", Effect: finding.Change, Subkinds: []string{overtime.CopySubkind}},
 	{Cause: finding.Straggler, Effect: finding.GPU, Subkinds: []string{"communication", gpuloss.MeetSubkind}},
 	{Cause: finding.Load, Effect: finding.Errors, Subkinds: []string{requests.TurnedAway}, Later: true},
 	{Cause: finding.Limit, Effect: finding.Errors, Subkinds: []string{requests.TurnedAway}, NotBefore: true},

@@ -127,7 +127,7 @@ var All = []Finder{
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--kernels"}, singleBlocks},
 	{finding.GPU, "kernels of layers that one kernel, or a switch of the server, could do in a twentieth less of their time", Profiles,
 		finding.Info, finding.Likely, finding.GPUTime, finding.Everywhere, []string{"--kernels", "--table", "kernels.opportunities"}, couldBeFaster},
-	{finding.Change, "GPUs that are busy less, or communicate more that nothing hides, since some time, with as much to do, and annotated steps of a program, or kernels of a few steps, that take more of a GPU", Profiles,
+	{finding.Change, "GPUs that are busy less, or communicate more that nothing hides, since some time, with as much to do, and annotated steps of a program, kernels of a few steps, or copies of one size, that take more of a GPU", Profiles,
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--timeline", "--table", "timeline.gpuchanges"}, overTime},
 	{finding.GPU, "decode steps that ran without a CUDA graph", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank", "--table", "steps"}, eagerSteps},

@@ -254,12 +254,12 @@ func (c *Change) where(of int) string {
 
 // Sentence says what happened.
 func (t *Timeline) Sentence(c *Change) string {
-	if c.metric.pace {
+	if c.metric.pace != "" {
 		why := c.Load
 		if len(c.Where) > 1 {
 			why = strings.Replace(why, asLowClock, "as if their clocks were lower", 1)
 		}
-		return fmt.Sprintf("kernels take %s times as long on %s since %s: %s", words.ThreeDigits(c.After), c.where(len(t.Devices)), t.clock(c.Time), why)
+		return fmt.Sprintf("%s take %s times as long on %s since %s: %s", c.metric.pace, words.ThreeDigits(c.After), c.where(len(t.Devices)), t.clock(c.Time), why)
 	}
 	verb := "falls"
 	if c.After > c.Before {
@@ -399,7 +399,7 @@ func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
 		if c.less {
 			f.Severity = finding.Info // more is asked for: nothing is slower
 		}
-		if c.metric.pace {
+		if c.metric.pace != "" {
 			f.Confidence = finding.Likely // what each of them had to do is not recorded
 		}
 		for _, text := range c.kernels {
@@ -409,7 +409,9 @@ func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
 			f.At = place.Named(c.Where[0])
 		}
 		switch {
-		case c.metric.pace && len(c.ranks) == 1:
+		case c.metric == copyMetric:
+			f.Brief = fmt.Sprintf("since %s, those of one size take %s times as long on %s", t.clock(c.Time), words.ThreeDigits(c.After), c.where(len(t.Devices)))
+		case c.metric.pace != "" && len(c.ranks) == 1:
 			f.Brief = fmt.Sprintf("since %s, its kernels take %s times as long", t.clock(c.Time), words.ThreeDigits(c.After))
 		case c.What == metric.ExposedComm.Long && c.Until == 0:
 			f.Brief = fmt.Sprintf("since %s, it is %s on %s, and was %s before", t.clock(c.Time), c.metric.text(c.After), c.where(len(t.Devices)), c.metric.text(c.Before))

@@ -275,7 +275,7 @@ func (c *Collector) Timeline(g *gpu.GPUs) *Timeline {
 	for i := range g.GPUs {
 		rows += g.GPUs[i].Rows
 	}
-	t.findChanges(c.paces(t, rows))
+	t.findChanges(append(c.paces(t, rows), c.copyPaces(t, g)...))
 	c.addKernels(t)
 	return t
 }

@@ -35,7 +35,7 @@ var unequal = [kernelname.NumKinds]bool{kernelname.KindCommunication: true, kern
 // PaceSubkind is that of findings about such kernels.
 const PaceSubkind = "time of kernels in the same place"
 
-var paceMetric = &observed{pace: true, metric: &metric.Metric{Long: PaceSubkind, Unit: table.Number, Better: metric.Less}}
+var paceMetric = &observed{pace: "kernels", metric: &metric.Metric{Long: PaceSubkind, Unit: table.Number, Better: metric.Less}}
 
 // A pacedKernel is one of a device.
 type pacedKernel struct {

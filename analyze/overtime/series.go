@@ -22,8 +22,8 @@ type observed struct {
 	of     func(*Device, *Cell) float64 // nil of counters
 	// perStep tells that it is ns for each step, and worse the longer.
 	perStep bool
-	// pace tells that it is how long the same kernels take, as a multiple.
-	pace bool
+	// pace is what takes as long each time, in words, where the metric is how long that takes, as a multiple: "kernels".
+	pace string
 }
 
 // deviceMetrics are those of devices; of times, they are the part of what was recorded.
