@@ -81,6 +81,7 @@ type rankWork struct {
 
 	causes  totals
 	pauses  []pause // parts of them
+	stills  []pause // parts of them, and of what else of the kind may be work of one function
 	turns   turns
 	drained totals                                       // time after calls that let the device run dry, by call
 	each    func(number int32, gap trace.Time, ns int64) // of a cause; nil is nobody
@@ -235,7 +236,14 @@ func (w *rankWork) answer(t *thread, d *deviceGaps) {
 				}
 			}
 			if c.standsStill() {
-				c.pause = length >= w.pause && c.mayPause()
+				if length >= w.pause {
+					c.pause = c.mayPause()
+					still := pause{device: w.device, gap: d.late[q.gap].Gap.From, ns: length}
+					if c.at.did == host.InPython {
+						still.in = cmp.Or(c.at.frame, c.at.function)
+					}
+					w.stills = append(w.stills, still)
+				}
 				w.turns.add(length)
 			}
 			w.count(q, c, length, samples)

@@ -38,11 +38,12 @@ type suspect struct {
 type suspicion uint8
 
 const (
-	thing     suspicion = iota // a call, garbage, a lock, another thread
-	drain                      // a call that let the device run dry
-	pauses                     // nothing, for long
-	somewhere                  // Python or operators
-	frameOf                    // all that one function of Python does
+	thing      suspicion = iota // a call, garbage, a lock, another thread
+	standstill                  // of the hosts of all ranks at once
+	drain                       // a call that let the device run dry
+	pauses                      // nothing, for long
+	somewhere                   // Python or operators
+	frameOf                     // all that one function of Python does
 )
 
 // aboutAll is the part of the time of the longest suspect that is about the same.
@@ -104,6 +105,9 @@ func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Check) {
 			f.Evidence = append(f.Evidence, finding.Sentence("%s", text))
 		}
 	}
+	if s.rank == standstill {
+		f.Evidence = append(f.Evidence, finding.Sentence("hosts that stop at once wait for what they share (storage, a process that feeds them, a rank that they wait for), or do the same in the same step, such as to collect garbage"))
+	}
 	for _, e := range [...]finding.Evidence{g.pauseEvidence(&s, wait), g.longestOf(&s)} {
 		if e.Text != "" {
 			f.Evidence = append(f.Evidence, e)
@@ -115,7 +119,7 @@ func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Check) {
 // stands reports whether a suspect is worth a finding.
 func (s *suspect) stands(length, wait int64) bool {
 	least := muchOfTime
-	if s.rank == thing {
+	if s.rank == thing || s.rank == standstill {
 		least = ofThing
 	}
 	return distribution.Fraction(s.time, length) >= least && distribution.Fraction(s.time, wait) >= muchOfLate
@@ -152,7 +156,7 @@ func (g *Gaps) devices() string {
 
 // worst returns the suspect of about most of the time that explains most.
 func (g *Gaps) worst() suspect {
-	list := append(g.drains(), g.pausing(), g.locking())
+	list := append(g.drains(), g.pausing(), g.standing(), g.locking())
 	list = append(list, g.places()...)
 	most := int64(0)
 	for i := range list {
@@ -238,6 +242,11 @@ func (c *Cause) sentence() string {
 		return "is waiting for a lock: " + c.Where()
 	case host.Sleeping:
 		return "is waiting: " + c.Where()
+	case host.LoadingData:
+		if host.WithoutWorkers(c.Range) {
+			return "is the data loader, which loads in the launching thread, as it has no workers: " + c.Where()
+		}
+		return "is waiting for the data loader, which has workers: " + c.Where()
 	}
 	return "is " + c.Where()
 }

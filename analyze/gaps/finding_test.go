@@ -1,10 +1,12 @@
 package gaps
 
 import (
+	"cmp"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/host"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A host that waits for work that was not recorded is not late: the device was busy.
@@ -43,9 +45,48 @@ func TestSentencesOfOtherThreads(t *testing.T) {
 	}{
 		{Cause{Activity: host.OtherThread, Call: "futex"}, "is waiting for another thread: futex"},
 		{Cause{Activity: host.OtherThread, Frame: "scheduler.py(9): loop"}, "is Python in loop() (scheduler.py:9)"},
+		{Cause{Activity: host.LoadingData, Range: "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"}, "is waiting for the data loader, which has workers: enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"},
+		{Cause{Activity: host.LoadingData, Range: "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"},
+			"is the data loader, which loads in the launching thread, as it has no workers: enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"},
 	} {
 		if got := c.cause.sentence(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
+	}
+}
+
+// In the annotation of a data loader, a thread waits for that, whatever functions of PyTorch it waits in; code of the program is told by its name.
+func TestDataLoader(t *testing.T) {
+	const loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+	syms := trace.NewSymbols()
+	names := host.NewNames(syms)
+	at := func(frames ...host.Frame) (s site) {
+		for i := range frames {
+			s = within(names, s, &frames[i])
+		}
+		return s
+	}
+	frame := func(kind host.Kind, name string) host.Frame { return host.Frame{Kind: kind, Name: syms.Intern(name)} }
+	loop, load := frame(host.PythonFrame, "train.py(30): epoch"), frame(host.RangeFrame, loader)
+	library := frame(host.PythonFrame, "/usr/lib/python3/dist-packages/torch/utils/data/dataloader.py(631): __next__")
+	for _, c := range []struct {
+		frames []host.Frame
+		did    host.Activity
+		name   string // of the frame, or else of the range
+	}{
+		{[]host.Frame{loop, load}, host.LoadingData, loader},
+		{[]host.Frame{frame(host.OperatorFrame, loader)}, host.LoadingData, loader},
+		{[]host.Frame{loop, load, library, frame(host.PythonFrame, "/usr/lib/python3.12/queue.py(154): get")}, host.LoadingData, loader},
+		{[]host.Frame{loop, load, library, frame(host.PythonFrame, "data.py(12): __getitem__")}, host.InPython, "data.py(12): __getitem__"},
+		{[]host.Frame{loop, load, library, frame(host.OperatorFrame, "aten::stack")}, host.InOperator, loader},
+		{[]host.Frame{loop}, host.InPython, "train.py(30): epoch"},
+	} {
+		s := at(c.frames...)
+		if got := syms.Name(cmp.Or(s.frame, s.span)); s.did != c.did || got != c.name {
+			t.Errorf("%v: %s in %q, want %s in %q", c.frames, s.did, got, c.did, c.name)
+		}
+	}
+	if at(loop, load).did.Idle() || (&cause{reason: gpu.HostWork, at: site{did: host.LoadingData}}).standsStill() {
+		t.Error("a data loader explains why a thread does not move on")
 	}
 }

@@ -49,9 +49,11 @@ type Gaps struct {
 	saw    host.RecordedThreads
 	turns  turns
 	pauses []pause                  // by rank, device and time
+	stills []pause                  // likewise; see rankWork
 	ranks  []string                 // names
 	ranges map[rangeOf][]trace.Time // when ranges began, in order
 	export bool                     // some is of Nsight Systems
+	used   int                      // ranks that used devices
 
 	byRank, several, none bool // none of several devices, or of any
 }
@@ -150,11 +152,15 @@ func (c *Collector) devices() (n int) {
 func (c *Collector) sumUp(ranks []rankWork, opt *Options) *Gaps {
 	g := &Gaps{Late: c.late(), byRank: opt.ByRank, none: c.devices() == 0, several: c.devices() > 1, export: c.set.Exports}
 	for i := range ranks {
+		if len(c.ranks[i]) > 0 {
+			g.used++
+		}
 		h := ranks[i].host
 		g.saw.Join(&h.saw)
 		g.turns.join(&ranks[i].turns)
 	}
-	g.pauses, g.ranks = c.joinPauses(ranks), c.set.Ranks
+	g.pauses, g.ranks = c.joinPauses(ranks, func(w *rankWork) []pause { return w.pauses }), c.set.Ranks
+	g.stills = c.joinPauses(ranks, func(w *rankWork) []pause { return w.stills })
 	if len(g.pauses) > 0 {
 		g.ranges = c.rangesOf(ranks)
 	}

@@ -180,8 +180,13 @@ type site struct {
 // within returns the site in a frame that is entered at s.
 func within(n *host.Names, s site, f *host.Frame) site {
 	m := n.Of(f.Kind, f.Name)
-	if s.did == host.Collecting {
+	switch {
+	case s.did == host.Collecting:
 		return s // finalizers run in it
+	case s.did == host.LoadingData && f.Kind == host.PythonFrame && !m.Own:
+		return s // how the loader waits, and moves what it has
+	case m.Activity == host.LoadingData:
+		return site{did: host.LoadingData, span: m.Name}
 	}
 	s.did = m.Activity
 	kind := f.Kind

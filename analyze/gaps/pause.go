@@ -90,15 +90,18 @@ func silent(did host.Activity) bool {
 type pause struct {
 	rank, device int32
 	gap          trace.Time // when it began
+	at           trace.Time // the same on the reference clock
 	ns           int64
+	in           trace.Sym // the function of Python that the thread was in; 0 is none
 }
 
 // joinPauses brings together what ranks have of pauses, in order: one for each gap.
-func (c *Collector) joinPauses(ranks []rankWork) []pause {
+func (c *Collector) joinPauses(ranks []rankWork, of func(*rankWork) []pause) []pause {
 	var all []pause
 	for i := range ranks {
-		for _, p := range ranks[i].pauses {
+		for _, p := range of(&ranks[i]) {
 			p.rank, p.device = int32(i), c.ranks[i][p.device].device
+			p.at = p.gap - trace.Time(c.set.ClockOffsetOf(p.rank))
 			all = append(all, p)
 		}
 	}
@@ -178,7 +181,7 @@ func (g *Gaps) pausing() suspect {
 	if len(g.pauses) == 0 || s.rows == nil {
 		return suspect{}
 	}
-	s.text = fmt.Sprintf("is %s%s%s in which the launching thread recorded nothing: %s", words.Counted(len(g.pauses), "pause"), g.pauseRank(), g.pausePlace(s.rows[0]), g.pauseWords())
+	s.text = fmt.Sprintf("is %s%s%s in which the launching thread recorded nothing: %s", words.Counted(len(g.pauses), "pause"), g.pauseRank(), g.pausePlace(s.rows[0]), g.pauseWords(g.pauses))
 	return s
 }
 
@@ -260,8 +263,8 @@ func ordinal(n int) string {
 }
 
 // pauseWords says how long pauses are: "2.09 s at 16:39:42.708, the others 64.5 ms at most".
-func (g *Gaps) pauseWords() string {
-	list := slices.Clone(g.pauses)
+func (g *Gaps) pauseWords(of []pause) string {
+	list := slices.Clone(of)
 	slices.SortStableFunc(list, func(a, b pause) int { return cmp.Compare(b.ns, a.ns) })
 	n, longest, total := len(list), &list[0], int64(0)
 	for i := range list {
@@ -277,7 +280,7 @@ func (g *Gaps) pauseWords() string {
 	if list[n-1].ns*10 < longest.ns*9 {
 		text = fmt.Sprintf("%s in the median, %s at most", words.Nearly(list[n/2].ns), words.Nearly(longest.ns))
 	}
-	if every := g.pauseEvery(); every > 0 {
+	if every := pauseEvery(of); every > 0 {
 		text += ", one every " + words.Nearly(every)
 	}
 	return text
@@ -289,7 +292,7 @@ func (p *pause) words(g *Gaps) string {
 	if p.gap > gpu.Absolute {
 		text += " at " + words.At(p.gap, words.ClockLayout)
 	}
-	if g.several {
+	if g.several && p.rank != nobody {
 		text += " on " + g.ranks[p.rank]
 	}
 	return text
@@ -300,11 +303,11 @@ const manyPauses = 5
 
 // pauseEvery returns how far apart pauses of the first device begin, in ns, where they come
 // at equal intervals; 0 if not.
-func (g *Gaps) pauseEvery() int64 {
-	first := &g.pauses[0]
+func pauseEvery(list []pause) int64 {
+	first := &list[0]
 	var times []float64
-	for i := range g.pauses {
-		if p := &g.pauses[i]; p.rank == first.rank && p.device == first.device {
+	for i := range list {
+		if p := &list[i]; p.rank == first.rank && p.device == first.device {
 			times = append(times, float64(distribution.Between(first.gap, p.gap)))
 		}
 	}
@@ -323,15 +326,25 @@ func (g *Gaps) pauseEvidence(told *suspect, wait int64) finding.Evidence {
 	switch {
 	case s.time == 0:
 	case told.rank == pauses:
-		if n := len(g.pauses); n > 1 && n < manyPauses && g.pauses[0].gap > gpu.Absolute {
-			var list []string
-			for i := range g.pauses {
-				list = append(list, words.At(g.pauses[i].gap, words.ClockLayout))
-			}
-			return finding.Sentence("pauses begin at %s", strings.Join(list, ", "))
-		}
+		return beginAt(g.pauses)
+	case told.rank == standstill:
+		stops, _, _ := g.stops()
+		return beginAt(stops)
 	case distribution.Fraction(s.time, wait) >= muchOfLate:
 		return finding.Sentence("%.0f %% of host wait %s", 100*distribution.Fraction(s.time, wait), s.text)
 	}
 	return finding.Evidence{}
+}
+
+// beginAt says when a few pauses begin.
+func beginAt(pauses []pause) finding.Evidence {
+	n := len(pauses)
+	if n < 2 || n >= manyPauses || pauses[0].gap <= gpu.Absolute {
+		return finding.Evidence{}
+	}
+	var list []string
+	for i := range pauses {
+		list = append(list, words.At(pauses[i].gap, words.ClockLayout))
+	}
+	return finding.Sentence("pauses begin at %s", strings.Join(list, ", "))
 }

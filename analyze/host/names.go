@@ -27,11 +27,12 @@ const (
 	CopyingPageable // memory that the operating system may move: the call may take as long as the copy
 	Allocating
 	LoadingModule
-	OtherCall  // of CUDA
-	SystemCall // into the operating system
-	Locked     // waits for a lock
-	Sleeping   // waits for time to pass, or for input
-	Collecting // garbage
+	OtherCall   // of CUDA
+	SystemCall  // into the operating system
+	Locked      // waits for a lock
+	Sleeping    // waits for time to pass, or for input
+	Collecting  // garbage
+	LoadingData // waits for PyTorch's data loader, or is in it, and in nothing that tells more
 	OtherThread
 	InNative // code of a program or a library, where it was interrupted
 	OffCPU   // no core, and nothing recorded that blocks
@@ -42,7 +43,7 @@ const (
 var didWords = [numDid]string{
 	NotRecorded: "not recorded", InRange: "range", InPython: "Python", InOperator: "operator", Launching: "launch", Syncing: "sync call",
 	Copying: "copy call", CopyingPageable: "pageable copy", Allocating: "memory call", LoadingModule: "module load", OtherCall: "CUDA call", SystemCall: "OS call", Locked: "lock",
-	Sleeping: "waiting", Collecting: "garbage collection", OtherThread: "other thread",
+	Sleeping: "waiting", Collecting: "garbage collection", LoadingData: "data loader", OtherThread: "other thread",
 	InNative: "native code", OffCPU: "off CPU", OnDevice: "device",
 }
 
@@ -96,6 +97,9 @@ func (n *Names) Of(kind Kind, name trace.Sym) *Meaning {
 
 func (n *Names) look(kind Kind, sym trace.Sym) Meaning {
 	text := n.syms.Name(sym)
+	if (kind == RangeFrame || kind == OperatorFrame) && strings.HasPrefix(text, loaderPrefix) {
+		return Meaning{Name: sym, Activity: LoadingData}
+	}
 	switch kind {
 	case RangeFrame:
 		if name, _, ok := profile.CutOperatorRange(text); ok {
@@ -124,6 +128,13 @@ func (n *Names) look(kind Kind, sym trace.Sym) Meaning {
 	}
 	return m
 }
+
+// loaderPrefix begins the annotation that PyTorch makes while a loop asks its data loader for a batch. Behind it is the
+// class of the iterator: _SingleProcessDataLoaderIter has no workers, and loads in the thread that asks.
+const loaderPrefix = "enumerate(DataLoader)#"
+
+// WithoutWorkers reports whether an annotation is of a data loader that loads in the thread which asks it.
+func WithoutWorkers(loader string) bool { return strings.Contains(loader, "_SingleProcess") }
 
 // didInCall returns what a thread does in a call of CUDA.
 func didInCall(name string) Activity {

@@ -148,7 +148,7 @@ const callFrame = 2
 
 var frameKind = map[host.Activity]int{
 	host.InPython: 0, host.Locked: 0, host.Sleeping: 0, host.InOperator: 1, host.SystemCall: 3, host.Collecting: 4,
-	host.InRange: 5, host.InNative: 6, host.OnDevice: 7, host.NotRecorded: 8,
+	host.InRange: 5, host.LoadingData: 5, host.InNative: 6, host.OnDevice: 7, host.NotRecorded: 8,
 }
 
 // Stacks makes the section about where time went by stack.
