@@ -2,6 +2,7 @@ package collective
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,6 +135,56 @@ func TestAllThatAreThereWait(t *testing.T) {
 		}
 		if told := m.Waiting(); !strings.HasSuffix(told[0].Text, "or waiting for ranks that are not in the files") {
 			t.Errorf("%s: %v", name, told)
+		}
+	}
+}
+
+// A rank that most collectives of all others lack is told, unless its own kernels may be of these, or it is in no group of theirs.
+func TestLackingRanks(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		ranks       []string
+		without     int // of 40 collectives, those that the last rank is not in
+		sized       bool
+		alone       int  // kernels of the last rank of which no other one was found
+		noDevice    bool // of a fourth rank
+		wantN, want int  // of Lack; 0 is none
+	}{
+		{"half of them", []string{"rank 0", "rank 1", "rank 2"}, 20, true, 0, false, 20, 40},
+		{"half of them, beside processes without devices", []string{"rank 0", "rank 1", "rank 2"}, 20, true, 0, true, 20, 40},
+		{"all", []string{"rank 0", "rank 1", "rank 2"}, 40, true, 0, false, 40, 40},
+		{"all, of a group of unknown size", []string{"rank 0", "rank 1", "rank 2"}, 40, false, 0, false, 0, 0},
+		{"all, of tensor parallelism", []string{"TP0 EP0", "TP1 EP1", "TP2 EP2"}, 40, false, 0, false, 40, 40},
+		{"all, of another pipeline stage", []string{"TP0 PP0", "TP1 PP0", "TP0 PP1"}, 40, false, 0, false, 0, 0},
+		{"a few", []string{"rank 0", "rank 1", "rank 2"}, 3, true, 0, false, 0, 0},
+		{"they were not matched", []string{"rank 0", "rank 1", "rank 2"}, 20, true, 20, false, 0, 0},
+	} {
+		names := c.ranks
+		if c.noDevice {
+			names = append(slices.Clone(names), "other processes")
+		}
+		s, g := newSyncPoints(names...), &gpu.GPUs{}
+		for i, name := range c.ranks {
+			g.GPUs = append(g.GPUs, gpu.GPU{Rank: name, RankIndex: int32(i)})
+		}
+		for i := range int64(40) {
+			last := 1000*i + 20
+			if int(i) >= 40-c.without {
+				last = -1
+			}
+			x := s.meet(1000*i, 100, 1000*i+10, 90, last, 80)
+			if x.GroupSize = 3; !c.sized {
+				x.GroupSize = 0
+			}
+		}
+		for i := range int64(c.alone) {
+			s.part(2, "allreduce", 1000*i+20, 80, false)
+		}
+		got := Measure(s.Set, 0, 0).Lacking(g)
+		switch {
+		case c.want == 0 && len(got) == 0:
+		case len(got) != 1 || got[0] != (Lack{c.ranks[2], c.wantN, c.want}):
+			t.Errorf("%s: %+v, want %d of %d", c.name, got, c.wantN, c.want)
 		}
 	}
 }

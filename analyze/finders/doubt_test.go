@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -41,6 +43,29 @@ func TestLostEventsLowerConfidence(t *testing.T) {
 		}
 		if f.Confidence != test.want || reasons != test.reasons {
 			t.Errorf("%v, %s: %s with %d reasons, want %s with %d", test.message, test.finder.CostOf, f.Confidence, reasons, test.want, test.reasons)
+		}
+	}
+}
+
+// Work that is missing of a rank makes idle time likely, and nothing else.
+func TestLostWorkIsNoIdleTime(t *testing.T) {
+	for _, test := range []struct {
+		cuts    []gpu.Cut
+		from    trace.Time
+		subkind string
+		want    finding.Confidence
+	}{
+		{[]gpu.Cut{{Rank: "TP2"}}, 0, gpuloss.HostSubkind, finding.Likely},
+		{[]gpu.Cut{{Rank: "TP2"}}, 0, "copies", finding.Certain},
+		{[]gpu.Cut{{Rank: "TP2"}}, 5, gpuloss.HostSubkind, finding.Certain},
+		{nil, 0, gpuloss.HostSubkind, finding.Certain},
+	} {
+		m := Measured{GPUs: &gpu.GPUs{Cuts: test.cuts}}
+		m.Of.Devices.From = test.from
+		f := finding.Finding{Kind: finding.GPU, Subkind: test.subkind, CostBasis: finding.GPUTime, Confidence: finding.Certain, Evidence: []finding.Evidence{finding.Sentence("idle by reason")}}
+		m.doubt(&f)
+		if f.Confidence != test.want || (len(f.Evidence) == 2) != (test.want == finding.Likely) {
+			t.Errorf("%+v: %+v", test, f)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -144,7 +145,14 @@ func (f *Finder) find(m *Measured) ([]finding.Finding, finding.Check) {
 // doubt lowers the confidence of a finding about GPU time where the profiler or the file lost
 // rows: what is not recorded looks like idle time.
 func (m *Measured) doubt(f *finding.Finding) {
-	if f.CostBasis != finding.GPUTime || m.Of.Diags == nil {
+	if f.CostBasis != finding.GPUTime {
+		return
+	}
+	if lost := m.lostWork(); len(lost) > 0 && gpuloss.AboutIdle(f) {
+		f.Confidence = finding.Likely
+		f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), finding.Sentence("work of %s is missing, which looks like idle time", strings.Join(lost, ", ")))
+	}
+	if m.Of.Diags == nil {
 		return
 	}
 	all := m.Of.Diags.All()
@@ -157,6 +165,23 @@ func (m *Measured) doubt(f *finding.Finding) {
 	}
 	f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), // where the summary shows it
 		finding.Sentence("events may be missing, and missing work looks like idle time [%s]", all[i].Code))
+}
+
+// lostWork returns the ranks of which much of what devices did is not in the files, where the whole capture is looked at.
+func (m *Measured) lostWork() (ranks []string) {
+	if m.GPUs == nil || m.Of.Devices.From != 0 || m.Of.Devices.To != 0 {
+		return nil
+	}
+	for _, c := range m.GPUs.Cuts {
+		ranks = append(ranks, c.Rank)
+	}
+	if m.Collectives != nil {
+		for _, l := range m.Collectives.Lacking(m.GPUs) {
+			ranks = append(ranks, l.Rank)
+		}
+	}
+	slices.Sort(ranks)
+	return slices.Compact(ranks)
 }
 
 // complete fills in what the row says of all that it finds.

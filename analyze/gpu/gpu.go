@@ -44,6 +44,7 @@ type GPUs struct {
 	Runs    []request.Interval // of all ranks, in order
 	Starts  []Start            // of CUDA, by rank
 	Unran   Unran
+	Cuts    []Cut // by rank
 
 	// What makes hosts slower while they are recorded: see profile.Set.
 	Recorded     []string
@@ -213,7 +214,9 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 		}
 		g.several = g.several || len(r.gpus) > 1
 		g.addStart(set, r)
-		g.Unran.add(r)
+		lost := r.unran()
+		g.Unran.add(lost)
+		g.cut(set.Ranks[i], lost, r.gpus)
 		captured[i] = r.recorded.length()
 		recorded = append(recorded, r.aligned...)
 		if n := len(r.aligned); n > 0 && len(r.gpus) > 0 {

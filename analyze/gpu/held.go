@@ -84,10 +84,31 @@ type Unran struct {
 	Lost     int64 // of them, those without a kernel
 }
 
-func (u *Unran) add(r *rankWork) {
-	if calls := r.launched.calls[launchesKernel]; len(r.marks) == 0 {
-		u.Launches += calls
-		u.Lost += max(0, calls-r.launched.rows[launchesKernel])
+func (u *Unran) add(o Unran) { u.Launches, u.Lost = u.Launches+o.Launches, u.Lost+o.Lost }
+
+// unran returns what calls of a rank asked for and the files do not have.
+func (r *rankWork) unran() Unran {
+	calls := r.launched.calls[launchesKernel]
+	if len(r.marks) > 0 {
+		return Unran{}
+	}
+	return Unran{calls, max(0, calls-r.launched.rows[launchesKernel])}
+}
+
+// A Cut is a rank of which much of what it launched is not in the files: no less than a tenth. What such a rank did then looks
+// like idle time.
+type Cut struct {
+	Rank string
+	Unran
+}
+
+// cut adds a rank if it is one, with what devices ran for it.
+func (g *GPUs) cut(rank string, of Unran, devices []*gpuPart) {
+	for _, d := range devices {
+		of.Lost -= d.gpu.Rows - d.gpu.Migrated - d.gpu.Called // of which no call is known: it may be what these launched
+	}
+	if len(devices) > 0 && of.Lost > 0 && 10*of.Lost >= of.Launches {
+		g.Cuts = append(g.Cuts, Cut{rank, of})
 	}
 }
 

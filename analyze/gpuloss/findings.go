@@ -134,7 +134,7 @@ func IdleBetweenSteps(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 		who, own = g.Label(lone)+" alone is", distribution.Fraction(between(lone), lone.Length())
 	}
 	text := fmt.Sprintf("%s idle %.0f %% of the time between steps: no batch to run, or a slow scheduler", who, 100*own)
-	return []finding.Finding{shareFinding("steps", "time between steps", share, text, longestGap(g, &t, gpu.BetweenSteps))}, check
+	return []finding.Finding{shareFinding(stepsSubkind, "time between steps", share, text, longestGap(g, &t, gpu.BetweenSteps))}, check
 }
 
 // Exposure tells whether devices spend much of their time on communication that nothing
@@ -220,6 +220,8 @@ const (
 	HostSubkind  = "host"  // the host is late
 	StartSubkind = "start" // a process starts
 	MeetSubkind  = "meet"  // the host waits for other ranks
+	idleSubkind  = "idle"
+	stepsSubkind = "steps" // between them
 )
 
 // subkind is what findings of a reason are about.
@@ -230,11 +232,20 @@ func subkind(r gpu.Reason) string {
 	if r == gpu.Meeting {
 		return MeetSubkind
 	}
-	return "idle"
+	return idleSubkind
 }
 
 // Paused returns for how long a device of a rank waited for a host that paused, in ns.
 type Paused func(rank, device int32) int64
+
+// AboutIdle reports whether a finding tells of idle time of devices.
+func AboutIdle(f *finding.Finding) bool {
+	switch f.Subkind {
+	case HostSubkind, StartSubkind, MeetSubkind, idleSubkind, stepsSubkind:
+		return f.Kind == finding.GPU
+	}
+	return false
+}
 
 // idleFinding says why devices are idle.
 func idleFinding(paused Paused) func(*gpu.GPUs, *gpuTime) finding.Finding {

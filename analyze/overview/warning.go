@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/document"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
@@ -44,6 +45,9 @@ func (o *Overview) warnings() []document.Warning {
 		d = append(d, notice("the profiles hold collectives, and nothing else that devices did: whether they compute or idle in between is not known"))
 	case o.GPUs != nil && (o.Memory == nil || o.GPUs.Ran() || len(o.GPUs.Calls) > 0): // snapshots of memory alone say nothing of what runs
 		d = append(d, deviceWarnings(o.GPUs, len(o.Profiles.MissingRanks) > 0, o.Devices.From != 0 || o.Devices.To != 0)...)
+		if o.Collectives != nil {
+			d = append(d, lossWarnings(o.Collectives, o.GPUs)...)
+		}
 	}
 	slices.SortStableFunc(d, func(x, y document.Warning) int { return cmp.Compare(y.Severity, x.Severity) })
 	return d
@@ -384,6 +388,14 @@ func deviceWarnings(g *gpu.GPUs, more, windowed bool) []document.Warning {
 	case 10*lost >= g.Unran.Launches && lost > 0:
 		d = append(d, notice(fmt.Sprintf("%s of %s launched kernels that are not in the files: the profiler lost them, or ended before it had them; what the device did then is not known",
 			words.Thousands(lost), words.Counted(int(g.Unran.Launches), "call"))))
+	case len(g.Cuts) > 0:
+		var of gpu.Unran
+		var ranks []string
+		for _, c := range g.Cuts {
+			of.Launches, of.Lost, ranks = of.Launches+c.Launches, of.Lost+c.Lost, append(ranks, c.Rank)
+		}
+		d = append(d, notice(fmt.Sprintf("%s of %s of %s launched kernels that are not in the files: the profiler lost them, or ended before it had them; what these ranks did then is not known",
+			words.Thousands(of.Lost), words.Counted(int(of.Launches), "call"), some(ranks))))
 	}
 	if 10*missing >= rows && missing > 0 {
 		which, known := fmt.Sprintf("%.0f %% of", 100*distribution.Fraction(missing, rows)), "known in part only"
@@ -409,4 +421,16 @@ func deviceWarnings(g *gpu.GPUs, more, windowed bool) []document.Warning {
 // does. A device on its own has nobody to talk to, and what nobody knows computes.
 func communicates(g *gpu.GPUs) bool {
 	return len(g.GPUs) > 1 || slices.ContainsFunc(g.GPUs, func(d gpu.GPU) bool { return d.Time(kernelname.ClassCommunication) > 0 })
+}
+
+// lossWarnings are about ranks that are not in collectives of all others, though they were recorded to the end.
+func lossWarnings(c *collective.Collectives, g *gpu.GPUs) (d []document.Warning) {
+	early, _, _ := g.EndEarly()
+	for _, l := range c.Lacking(g) {
+		if !slices.Contains(early, l.Rank) {
+			d = append(d, notice(fmt.Sprintf("%s of %s of the other ranks are not in the capture of %s: the profiler lost them; its GPU is busier than that shows, and who waited for it is not known",
+				words.Thousands(int64(l.N)), words.Counted(l.Of, "collective"), l.Rank)))
+		}
+	}
+	return d
 }

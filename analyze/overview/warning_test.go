@@ -95,6 +95,15 @@ func TestLaunchedKernelsThatAreMissing(t *testing.T) {
 	}
 }
 
+// Of several ranks, the one that lost much of what it launched is named, though that is little of all.
+func TestKernelsThatOneRankLost(t *testing.T) {
+	g := &gpu.GPUs{Unran: gpu.Unran{Launches: 1000, Lost: 60}, Cuts: []gpu.Cut{{Rank: "TP2", Unran: gpu.Unran{Launches: 100, Lost: 60}}}, GPUs: []gpu.GPU{{Rows: 940, Called: 940}}}
+	warnings := deviceWarnings(g, false, false)
+	if len(warnings) != 1 || !strings.HasPrefix(warnings[0].Text, "60 of 100 calls of TP2 launched kernels that are not in the files: ") {
+		t.Errorf("%+v", warnings)
+	}
+}
+
 // Where much of the time of kernels is of no known class, the division of GPU time is in doubt.
 func TestUnclassifiedKernels(t *testing.T) {
 	for _, c := range []struct {
