@@ -19,7 +19,7 @@ const Steady = "growth"
 
 // Findings returns devices that had no memory for an allocation.
 func (m *Memory) Findings() (list []finding.Finding, check finding.Check) {
-	check = finding.Check{What: "allocations that failed", Of: "device with a recording of its allocator", Needed: 1}
+	check = finding.Check{What: "allocations that failed", Of: "recorded allocator", Needed: 1}
 	for i := range m.Devices {
 		d := &m.Devices[i]
 		if d.Told {
@@ -43,7 +43,7 @@ const fewest = 3 * fewestKept
 
 // Leaks returns devices whose memory grows to the end of the recording.
 func (m *Memory) Leaks() (list []finding.Finding, check finding.Check) {
-	check = finding.Check{What: "memory that grows", Of: "device with a recording of its allocator", Needed: 1}
+	check = finding.Check{What: "memory that grows", Of: "recorded allocator", Needed: 1}
 	all := int64(0)
 	for i := range m.Devices {
 		d := &m.Devices[i]

@@ -13,23 +13,35 @@ type accelerator struct {
 	name  string   // what one is called, where that is not GPU
 	graph string   // what "CUDA graph" is there
 	api   string   // what CUDA is there
-	marks []string // what calls begin with, of which a recording has one
+	marks []string // what calls begin with, or kernels that nobody else has, of which a recording has one
+	makes []string // what names of such devices have
 }
 
 var accelerators = []accelerator{
-	{"", "HIP graph", "HIP", []string{"hipLaunchKernel", "hipModuleLaunchKernel", "hipExtModuleLaunchKernel", "hipGraphLaunch", "hipMemcpy"}},
-	{"NPU", "NPU graph", "CANN", []string{"AscendCL@"}},
-	{"accelerator", "graph", "the runtime", []string{"runFunction - job_prep_and_submit"}}, // of MTIA
+	{"", "HIP graph", "HIP", []string{"hipLaunchKernel", "hipModuleLaunchKernel", "hipExtModuleLaunchKernel", "hipGraphLaunch", "hipMemcpy"}, []string{"AMD", "Radeon", "gfx"}},
+	{"NPU", "NPU graph", "CANN", []string{"AscendCL@", "hcom_", "aclnn"}, []string{"Ascend"}},
+	{"", "SYCL graph", "SYCL", []string{"urEnqueueKernelLaunch", "piEnqueueKernelLaunch", "zeCommandListAppendLaunchKernel"}, []string{"Intel"}},
+	{"accelerator", "graph", "the runtime", []string{"runFunction - job_prep_and_submit"}, nil}, // of MTIA
 }
 
 // cudaMarks are what calls begin with where devices are GPUs of CUDA.
 var cudaMarks = []string{"cudaLaunchKernel", "cuLaunchKernel", "cudaGraphLaunch", "cudaMemcpyAsync"}
 
-// accelerator returns what devices are, as calls tell that no other library has; nil are GPUs of CUDA, devices
-// of several kinds, or ones of which no call was recorded.
+// accelerator returns what devices are, as calls tell that no other library has, or their names, where no call of CUDA was
+// recorded; nil are GPUs of CUDA, devices of several kinds, or ones of which neither is known.
 func (m *Measured) accelerator() (found *accelerator) {
 	if m.Of.Profiles == nil || m.Of.Profiles.Syms == nil {
 		return nil
+	}
+	several := false
+	is := func(a *accelerator) {
+		several = several || found != nil && found != a
+		found = a
+	}
+	for i := range accelerators {
+		if accelerators[i].made(m.Of.Profiles.GPUs) {
+			is(&accelerators[i])
+		}
 	}
 	// By names of calls: those of their categories are in the table whoever has some.
 	for _, name := range m.Of.Profiles.Syms.Names() {
@@ -39,14 +51,21 @@ func (m *Measured) accelerator() (found *accelerator) {
 		}
 		for i := range accelerators {
 			if a := &accelerators[i]; slices.ContainsFunc(a.marks, begins) {
-				if found != nil && found != a {
-					return nil
-				}
-				found = a
+				is(a)
 			}
 		}
 	}
+	if several {
+		return nil
+	}
 	return found
+}
+
+// made reports whether some devices are such by their names.
+func (a *accelerator) made(devices []string) bool {
+	return slices.ContainsFunc(devices, func(device string) bool {
+		return slices.ContainsFunc(a.makes, func(part string) bool { return strings.Contains(device, part) })
+	})
 }
 
 var gpuWord = regexp.MustCompile(`\bGPU(s?)\b`)

@@ -17,15 +17,21 @@ func TestWordsOfDevices(t *testing.T) {
 	for _, c := range []struct {
 		calls             []string
 		text, basis, what string
+		devices           []string
 	}{
-		{[]string{"cudaLaunchKernel"}, text, "", "kernels that the GPU starts late"},
-		{[]string{"hipModuleLaunchKernel"}, "the 8 GPUs wait: HIP graphs help (TP0 GPU 0), 3 of `GPUTask`; [memcpy Host-to-Device]", "GPU time", "kernels that the GPU starts late"},
-		{[]string{"AscendCL@aclnnAdd", "mtia_runtime"}, "the 8 NPUs wait: NPU graphs help (TP0 NPU 0), 3 of `GPUTask`; [memcpy Host-to-Device]", "NPU time", "kernels that the NPU starts late"},
-		{[]string{"runFunction - job_prep_and_submit_for_execution", "privateuse1_runtime"}, "the 8 accelerators wait: graphs help (TP0 accelerator 0), 3 of `GPUTask`; [memcpy Host-to-Device]", "accelerator time", "kernels that the accelerator starts late"},
-		{[]string{"AscendCL@aclnnAdd", "hipGraphLaunch"}, text, "", "kernels that the GPU starts late"},
-		{[]string{"hipGraphLaunch", "cuLaunchKernel"}, text, "", "kernels that the GPU starts late"},
+		{devices: []string{"AMD Instinct MI300X", ""}, text: "the 8 GPUs wait: HIP graphs help (TP0 GPU 0), 3 of `GPUTask`; [memcpy Host-to-Device]", basis: "GPU time", what: "kernels that the GPU starts late"},
+		{devices: []string{"AMD Instinct MI300X", "NVIDIA H100"}, calls: []string{"cuLaunchKernel"}, text: text, what: "kernels that the GPU starts late"},
+		{devices: []string{"AMD Instinct MI300X", "Ascend910B"}, text: text, what: "kernels that the GPU starts late"},
+		{devices: []string{"NVIDIA H100"}, text: text, what: "kernels that the GPU starts late"},
+		{calls: []string{"urEnqueueKernelLaunchWithArgsExp"}, text: "the 8 GPUs wait: SYCL graphs help (TP0 GPU 0), 3 of `GPUTask`; [memcpy Host-to-Device]", basis: "GPU time", what: "kernels that the GPU starts late"},
+		{[]string{"cudaLaunchKernel"}, text, "", "kernels that the GPU starts late", nil},
+		{[]string{"hipModuleLaunchKernel"}, "the 8 GPUs wait: HIP graphs help (TP0 GPU 0), 3 of `GPUTask`; [memcpy Host-to-Device]", "GPU time", "kernels that the GPU starts late", nil},
+		{[]string{"AscendCL@aclnnAdd", "mtia_runtime"}, "the 8 NPUs wait: NPU graphs help (TP0 NPU 0), 3 of `GPUTask`; [memcpy Host-to-Device]", "NPU time", "kernels that the NPU starts late", nil},
+		{[]string{"runFunction - job_prep_and_submit_for_execution", "privateuse1_runtime"}, "the 8 accelerators wait: graphs help (TP0 accelerator 0), 3 of `GPUTask`; [memcpy Host-to-Device]", "accelerator time", "kernels that the accelerator starts late", nil},
+		{[]string{"AscendCL@aclnnAdd", "hipGraphLaunch"}, text, "", "kernels that the GPU starts late", nil},
+		{[]string{"hipGraphLaunch", "cuLaunchKernel"}, text, "", "kernels that the GPU starts late", nil},
 	} {
-		m := &Measured{Of: Inputs{Profiles: &profile.Set{Syms: trace.NewSymbols()}}}
+		m := &Measured{Of: Inputs{Profiles: &profile.Set{Syms: trace.NewSymbols(), GPUs: c.devices}}}
 		for _, call := range c.calls {
 			m.Of.Profiles.Syms.Intern(call)
 		}
@@ -49,6 +55,8 @@ func TestChangesOfDevicesAreEvidence(t *testing.T) {
 	pace := finding.Finding{Kind: finding.Change, Subkind: overtime.PaceSubkind, At: rankAt(request.Other, "", 1, -1), Since: 50e9, Text: "longer", Brief: "since 50, longer", Cost: 0.02}
 	more := finding.Finding{Kind: finding.Change, Subkind: metric.ExposedComm.Long, Since: 50e9, Text: "more", Brief: "since 50, more", Cost: 0.02}
 	exposed := finding.Finding{Kind: finding.GPU, Subkind: "communication", Text: "exposed", Cost: 0.3}
+	copying := finding.Finding{Kind: finding.GPU, Subkind: "copies", Text: "copying", Cost: 0.3}
+	slower := finding.Finding{Kind: finding.Change, Subkind: overtime.CopySubkind, Since: 50e9, Text: "slow", Brief: "since 50, slower", Cost: 0.1}
 	for _, c := range []struct {
 		found []finding.Finding
 		want  []string
@@ -60,6 +68,8 @@ func TestChangesOfDevicesAreEvidence(t *testing.T) {
 		{[]finding.Finding{late(50e9, "compute-bound"), more}, []string{"compute-bound; since 50, more"}},
 		{[]finding.Finding{exposed, more}, []string{"exposed; since 50, more"}},
 		{[]finding.Finding{exposed, pace}, []string{"exposed", "longer"}},
+		{[]finding.Finding{copying, slower}, []string{"copying; since 50, slower"}},
+		{[]finding.Finding{exposed, slower}, []string{"exposed", "slow"}},
 	} {
 		var got []string
 		for _, f := range finding.Merge(c.found, consequences) {
