@@ -185,9 +185,9 @@ func (g *Gaps) drains() (list []suspect) {
 	return list
 }
 
-// places are what hosts did, one by one and by function.
+// places are what hosts did, one by one, by function, and all that a data loader did.
 func (g *Gaps) places() (list []suspect) {
-	byFrame := map[string]int{}
+	whole := map[string]int{}
 	for i := range g.Causes {
 		c := &g.Causes[i]
 		if !c.counts() || c.Activity == host.NotRecorded || c.Where() == "" && c.Activity != host.OffCPU {
@@ -195,19 +195,31 @@ func (g *Gaps) places() (list []suspect) {
 		}
 		rank := c.suspicion()
 		list = append(list, suspect{text: c.sentence(), rank: rank, time: c.Time, table: "gaps", rows: []*Cause{c}})
-		if c.Frame == "" || rank == thing {
+		in, all := c.Frame, suspect{text: "is in " + host.Short(c.Frame), rank: frameOf, table: "gaps"}
+		switch {
+		case host.IsLoader(c.Range) && in == "":
+			in, all.text, all.rank = c.Range, loading(c.Range), thing
+		case in == "" || rank == thing:
 			continue
 		}
-		at, ok := byFrame[c.Frame]
+		at, ok := whole[in]
 		if !ok {
 			at = len(list)
-			byFrame[c.Frame] = at
-			list = append(list, suspect{text: "is in " + host.Short(c.Frame), rank: frameOf, table: "gaps"})
+			whole[in] = at
+			list = append(list, all)
 		}
 		list[at].time = distribution.AddTimes(list[at].time, c.Time)
 		list[at].rows = append(list[at].rows, c)
 	}
 	return list
+}
+
+// loading says that a host is in the annotation of a data loader.
+func loading(loader string) string {
+	if host.WithoutWorkers(loader) {
+		return "is the data loader, which loads in the launching thread, as it has no workers: " + loader
+	}
+	return "is waiting for the data loader, which has workers: " + loader
 }
 
 // sentence ends "41 % of host wait".
@@ -243,10 +255,7 @@ func (c *Cause) sentence() string {
 	case host.Sleeping:
 		return "is waiting: " + c.Where()
 	case host.LoadingData:
-		if host.WithoutWorkers(c.Range) {
-			return "is the data loader, which loads in the launching thread, as it has no workers: " + c.Where()
-		}
-		return "is waiting for the data loader, which has workers: " + c.Where()
+		return loading(c.Range)
 	}
 	return "is " + c.Where()
 }

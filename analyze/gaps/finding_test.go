@@ -2,6 +2,7 @@ package gaps
 
 import (
 	"cmp"
+	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
@@ -88,5 +89,28 @@ func TestDataLoader(t *testing.T) {
 	}
 	if at(loop, load).did.Idle() || (&cause{reason: gpu.HostWork, at: site{did: host.LoadingData}}).standsStill() {
 		t.Error("a data loader explains why a thread does not move on")
+	}
+}
+
+// What operators do in the annotation of a data loader is its work, too; a function of the program has its name.
+func TestAllOfADataLoader(t *testing.T) {
+	const loader, ms = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1_000_000
+	cause := func(did host.Activity, ns int64, operator, frame, span string) Cause {
+		return Cause{Reason: gpu.HostWork, Activity: did, Operator: operator, Frame: frame, Range: span, Time: ns, Gaps: 10}
+	}
+	waits := cause(host.LoadingData, 40*ms, "", "", loader)
+	for _, c := range []struct {
+		causes []Cause
+		time   int64
+		says   string
+	}{
+		{[]Cause{waits, cause(host.InOperator, 30*ms, "aten::div", "", loader), cause(host.InOperator, 20*ms, "aten::stack", "", loader)}, 90 * ms, "as it has no workers: " + loader},
+		{[]Cause{waits, cause(host.InOperator, 50*ms, "aten::conv2d", "", "forward")}, 40 * ms, "as it has no workers: " + loader},
+		{[]Cause{waits, cause(host.InPython, 70*ms, "", "data.py(12): __getitem__", "")}, 70 * ms, "is Python in __getitem__() (data.py:12)"},
+	} {
+		g := &Gaps{Causes: c.causes}
+		if s := g.worst(); s.time != c.time || !strings.HasSuffix(s.text, c.says) {
+			t.Errorf("%d ns %s, want %d %s", s.time, s.text, c.time, c.says)
+		}
 	}
 }

@@ -97,7 +97,7 @@ func (n *Names) Of(kind Kind, name trace.Sym) *Meaning {
 
 func (n *Names) look(kind Kind, sym trace.Sym) Meaning {
 	text := n.syms.Name(sym)
-	if (kind == RangeFrame || kind == OperatorFrame) && strings.HasPrefix(text, loaderPrefix) {
+	if (kind == RangeFrame || kind == OperatorFrame) && IsLoader(text) {
 		return Meaning{Name: sym, Activity: LoadingData}
 	}
 	switch kind {
@@ -132,6 +132,9 @@ func (n *Names) look(kind Kind, sym trace.Sym) Meaning {
 // loaderPrefix begins the annotation that PyTorch makes while a loop asks its data loader for a batch. Behind it is the
 // class of the iterator: _SingleProcessDataLoaderIter has no workers, and loads in the thread that asks.
 const loaderPrefix = "enumerate(DataLoader)#"
+
+// IsLoader reports whether an annotation is one of these.
+func IsLoader(name string) bool { return strings.HasPrefix(name, loaderPrefix) }
 
 // WithoutWorkers reports whether an annotation is of a data loader that loads in the thread which asks it.
 func WithoutWorkers(loader string) bool { return strings.Contains(loader, "_SingleProcess") }
