@@ -30,13 +30,20 @@ type copySize struct {
 	bytes int64
 }
 
+// A sizedCopy is a copy of a size.
+type sizedCopy struct {
+	copySize
+	start trace.Time // in the window, on the clock of all
+	took  int64      // ns
+}
+
 // A copySum is how many copies of a size there are, and how long they took, ns, before and since some time.
 type copySum struct{ n, took [2]int64 }
 
 // copyPaces returns since when copies of devices take longer, where these spend much of their time on copies that nothing hides.
 func (c *Collector) copyPaces(t *Timeline, g *gpu.GPUs) (found []Change) {
 	type deviceKey struct{ rank, device int32 }
-	exposed, copies := map[deviceKey]float64{}, map[deviceKey][]profile.Copy{}
+	exposed, copies := map[deviceKey]float64{}, map[deviceKey][]sizedCopy{}
 	for i := range g.GPUs {
 		d := &g.GPUs[i]
 		if of := d.Exposed(kernelname.ClassMemory); float64(of) >= minLost*float64(d.Length()) {
@@ -50,9 +57,7 @@ func (c *Collector) copyPaces(t *Timeline, g *gpu.GPUs) (found []Change) {
 		st.Copies(func(x *profile.Copy) bool {
 			from, to := c.place(x.Rank, x.Start, x.End)
 			if key := (deviceKey{x.Rank, x.Device}); from < to && x.Bytes > 0 && exposed[key] > 0 {
-				one := *x
-				one.Start, one.End = from, to
-				copies[key] = append(copies[key], one)
+				copies[key] = append(copies[key], sizedCopy{copySize{x.Name, x.Kind, x.Bytes}, from, int64(to - from)})
 			}
 			return true
 		})
@@ -69,19 +74,19 @@ func (c *Collector) copyPaces(t *Timeline, g *gpu.GPUs) (found []Change) {
 }
 
 // copyPaceOf returns since when the copies of a device take longer; nil if they do not. Each operation is looked at by itself.
-func (c *Collector) copyPaceOf(t *Timeline, d *Device, copies []profile.Copy) *Change {
-	slices.SortStableFunc(copies, func(a, b profile.Copy) int { return cmp.Compare(a.Start, b.Start) })
+func (c *Collector) copyPaceOf(t *Timeline, d *Device, copies []sizedCopy) *Change {
+	slices.SortStableFunc(copies, func(a, b sizedCopy) int { return cmp.Compare(a.start, b.start) })
 	sums, byName := map[copySize]*copySum{}, map[trace.Sym]*paced{}
 	for i := range copies {
-		s := order.Memo(sums, sizeOf(&copies[i]), func() *copySum { return &copySum{} })
-		s.n[0], s.took[0] = s.n[0]+1, s.took[0]+copies[i].Dur()
+		s := order.Memo(sums, copies[i].copySize, func() *copySum { return &copySum{} })
+		s.n[0], s.took[0] = s.n[0]+1, s.took[0]+copies[i].took
 	}
 	for i := range copies {
 		x := &copies[i]
-		p := order.Memo(byName, x.Name, func() *paced { return &paced{name: x.Name} })
-		s := sums[sizeOf(x)]
+		p := order.Memo(byName, x.name, func() *paced { return &paced{name: x.name} })
+		s := sums[x.copySize]
 		if s.n[0] > 1 { // of a size that there is once, nothing tells what it takes
-			p.kernels = append(p.kernels, pacedKernel{start: x.Start, took: x.Dur(), usual: float64(s.took[0]) / float64(s.n[0])})
+			p.kernels = append(p.kernels, pacedKernel{start: x.start, took: x.took, usual: float64(s.took[0]) / float64(s.n[0])})
 		}
 	}
 	var lead slowing
@@ -104,19 +109,17 @@ func (c *Collector) copyPaceOf(t *Timeline, d *Device, copies []profile.Copy) *C
 	return x
 }
 
-func sizeOf(x *profile.Copy) copySize { return copySize{x.Name, x.Kind, x.Bytes} }
-
 // copyRates says how fast the copies were of the size that lost most, before and since.
-func (c *Collector) copyRates(copies []profile.Copy, lead *slowing) string {
+func (c *Collector) copyRates(copies []sizedCopy, lead *slowing) string {
 	sums := map[copySize]*copySum{}
 	for i := range copies {
-		if x := &copies[i]; x.Name == lead.of.name {
+		if x := &copies[i]; x.name == lead.of.name {
 			half := 0
-			if x.Start >= lead.at {
+			if x.start >= lead.at {
 				half = 1
 			}
-			s := order.Memo(sums, sizeOf(x), func() *copySum { return &copySum{} })
-			s.n[half], s.took[half] = s.n[half]+1, s.took[half]+x.Dur()
+			s := order.Memo(sums, x.copySize, func() *copySum { return &copySum{} })
+			s.n[half], s.took[half] = s.n[half]+1, s.took[half]+x.took
 		}
 	}
 	// lost is how much longer those since then took than as many took before, ns.

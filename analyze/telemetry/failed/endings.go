@@ -275,17 +275,19 @@ func (x *ending) moved(l *telemetry.Logged, others []ending) (shown finding.Evid
 		return shown, false
 	}
 	lost := level(own[:end])
-	for _, c := range changepoint.Levels(theirs, changepoint.Options{Alpha: 0.01, Keep: func(from, k, to int) bool {
+	changes := changepoint.Levels(theirs, changepoint.Options{Alpha: 0.01, Keep: func(from, k, to int) bool {
 		return lost > 0 && k >= end-near && k <= end+near && level(theirs[k:to])-level(theirs[from:k]) >= lost/2
-	}}) {
-		before, after := level(theirs[c.From:c.At]), level(theirs[c.At:c.To])
-		if !comes {
-			return finding.Sentence("the others have %s requests in their batches since then, %s before", words.ThreeDigits(after), words.ThreeDigits(before)), true
-		}
-		seconds := float64(l.Grid.Bucket) / 1e9
-		return finding.Sentence("the others take in %s requests a second since then, %s before", words.ThreeDigits(after/seconds), words.ThreeDigits(before/seconds)), true
+	}})
+	if len(changes) == 0 {
+		return shown, false
 	}
-	return shown, false
+	c := &changes[0]
+	before, after := level(theirs[c.From:c.At]), level(theirs[c.At:c.To])
+	if !comes {
+		return finding.Sentence("the others have %s requests in their batches since then, %s before", words.ThreeDigits(after), words.ThreeDigits(before)), true
+	}
+	seconds := float64(l.Grid.Bucket) / 1e9
+	return finding.Sentence("the others take in %s requests a second since then, %s before", words.ThreeDigits(after/seconds), words.ThreeDigits(before/seconds)), true
 }
 
 // level is the mean of a curve.
