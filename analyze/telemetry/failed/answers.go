@@ -77,7 +77,7 @@ func serverErrors(l *telemetry.Logged) (out []finding.Finding) {
 		}
 		s := &l.Set.Servers[server]
 		f := finding.Finding{Subkind: HTTP, At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Metric: finding.Metric{Name: "server errors", Before: math.NaN(), After: errors.n}}
-		tooMany := fmt.Sprintf("%s %s that too many came (429)", words.Counted(int(many.n), "request"), many.between())
+		tooMany := fmt.Sprintf("%s with 429 (too many requests) %s", words.Counted(int(many.n), "request"), many.between())
 		switch {
 		case errors.n == 0:
 			f.Since, f.Until, f.Metric.Name, f.Metric.After = many.first, many.last, "answers with 429", many.n
