@@ -129,14 +129,14 @@ func takenIn(l *telemetry.Logged) (n float64) {
 	return n
 }
 
-// lost is the part of the time of all servers that n requests of one cost which failed: their part of all requests. Where nothing tells how
-// many these are, it is at most the part of the time in which there were any, of as many servers as there are.
+// lost is the part of the time of all servers that n requests of one cost which failed: at most their part of all requests, where that is known,
+// and the part of the time in which there were any, of as many servers as there are.
 func lost(l *telemetry.Logged, server int32, n, taken, within float64) float64 {
-	if taken > 0 {
-		return min(1, max(least, n/(n+taken)))
-	}
 	if telemetry.Role(&l.Set.Servers[server]) != request.Router {
 		within /= float64(serversOf(l))
+	}
+	if taken > 0 {
+		within = min(within, n/(n+taken))
 	}
 	return min(1, max(least, within))
 }
