@@ -3,6 +3,7 @@ package failed
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -64,13 +65,13 @@ func answered(l *telemetry.Logged) (errors, many []counted) {
 // serverErrors finds answers with an HTTP status of 500 or more, and those with 429, that too many requests came.
 func serverErrors(l *telemetry.Logged) (out []finding.Finding) {
 	errors, many := answered(l)
-	turned, taken := refusals(l), takenIn(l)
+	turned, taken := refusals(l), sync.OnceValue(func() float64 { return takenIn(l) })
 	for server := range l.Set.Servers {
 		errors, many, turned := &errors[server], &many[server], turned[int32(server)]
 		if errors.n == 0 && many.n == 0 {
 			for _, e := range turned {
 				f := failure(l, e, HTTP)
-				f.Cost = lost(l, e.Server, float64(e.N), taken, lasted(l, e))
+				f.Cost = lost(l, e.Server, float64(e.N), taken(), lasted(l, e))
 				out = append(out, f)
 			}
 			continue
@@ -91,10 +92,10 @@ func serverErrors(l *telemetry.Logged) (out []finding.Finding) {
 				f.Since, f.Until = min(errors.first, many.first), max(errors.last, many.last)
 			}
 		}
-		if taken > 0 {
+		if taken := taken(); taken > 0 {
 			f.Evidence = append(f.Evidence, finding.Sentence("servers took in %s", words.Counted(int(taken), "request")))
 		}
-		f.Cost = lost(l, int32(server), errors.n+many.n, taken, float64(errors.buckets+many.buckets)/float64(max(1, l.Grid.N())))
+		f.Cost = lost(l, int32(server), errors.n+many.n, taken(), float64(errors.buckets+many.buckets)/float64(max(1, l.Grid.N())))
 		for _, e := range turned {
 			f.Evidence = append(f.Evidence, finding.Sentence("%s", l.Sentence(e)))
 		}
@@ -139,6 +140,14 @@ func lost(l *telemetry.Logged, server int32, n, taken, within float64) float64 {
 		within = min(within, n/(n+taken))
 	}
 	return min(1, max(least, within))
+}
+
+// least is the part of the time that a moment takes.
+const least = 0.001
+
+// share is the part of a time that one of some servers was away for a while.
+func share(away, of trace.Time, servers int) float64 {
+	return min(1, max(least, float64(away)/max(1, float64(of))/float64(servers)))
 }
 
 // serversOf is how many servers log batches or count what they do, at least one.

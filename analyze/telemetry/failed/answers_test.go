@@ -30,9 +30,7 @@ func TestErrorsCostTheirPart(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			set := series.New(trace.NewSymbols(), &trace.Diags{})
 			for i := range test.servers {
-				name := string(rune('a' + i))
-				f := set.Fill(name+".log", "server log")
-				p := f.Place(series.Place{Server: f.Server(series.Server{Name: name, Role: "unified", Engine: "SGLang"}), Rank: trace.NoRank, GPU: series.NoGPU})
+				f, p := fillServer(set, i)
 				for at := range long {
 					f.Line(int64(at) + 1)
 					f.Add(f.Series(series.Running, p), begin+trace.Time(at)*sec, 7)

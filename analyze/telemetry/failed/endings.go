@@ -178,7 +178,7 @@ func (x *ending) finding(l *telemetry.Logged, on []ending) (f finding.Finding, o
 // cost is the part of the time of all servers that is lost with one from some time on.
 func (x *ending) cost(l *telemetry.Logged, since trace.Time) float64 {
 	from, to, _ := l.Set.Bounds()
-	return max(least, float64(to-since)/max(1, float64(to-from))/float64(serversOf(l)))
+	return share(to-since, to-from, serversOf(l))
 }
 
 // stands finds a server of SGLang that logs no batch any more while its log goes on, though requests came: any that it takes in

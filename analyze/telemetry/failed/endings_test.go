@@ -55,9 +55,7 @@ func TestLogsThatEnd(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			set := series.New(trace.NewSymbols(), &trace.Diags{})
 			for i, x := range test.logs {
-				name := string(rune('a' + i))
-				f := set.Fill(name+".log", "server log")
-				p := f.Place(series.Place{Server: f.Server(series.Server{Name: name, Role: "unified", Engine: "SGLang"}), Rank: trace.NoRank, GPU: series.NoGPU})
+				f, p := fillServer(set, i)
 				carry := 0.0
 				for at := range x.until {
 					f.Line(int64(at) + 1)
@@ -107,8 +105,7 @@ func TestServersThatStandStill(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
 	for came, want := range map[int32]string{2: "a stands still since 22:13:39, with 3 requests in its batch and 1 waiting: its log goes on until 22:19:59, and has no batch, although 2 more requests came", 0: ""} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
-		f := set.Fill("a.log", "server log")
-		p := f.Place(series.Place{Server: f.Server(series.Server{Name: "a", Role: "unified", Engine: "SGLang"}), Rank: trace.NoRank, GPU: series.NoGPU})
+		f, p := fillServer(set, 0)
 		for at := range 20 {
 			f.Line(int64(at) + 1)
 			f.Add(f.Series(series.Running, p), begin+trace.Time(at)*sec, 3)

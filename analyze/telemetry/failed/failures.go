@@ -148,9 +148,7 @@ func down(l *telemetry.Logged, e *telemetry.Event, f finding.Finding) finding.Fi
 	if f.Cost = 1; l.To <= l.From || e.First == 0 {
 		return f
 	}
-	part := func(to trace.Time) float64 {
-		return min(1, max(least, float64(to-f.Since)/float64(l.To-l.From)/float64(serversOf(l))))
-	}
+	part := func(to trace.Time) float64 { return share(to-f.Since, l.To-l.From, serversOf(l)) }
 	for i := range l.Events {
 		if o := &l.Events[i]; o.Kind == series.Ready && o.Server == e.Server && o.First > e.First {
 			f.Cost = part(o.First)
@@ -172,7 +170,7 @@ func down(l *telemetry.Logged, e *telemetry.Event, f finding.Finding) finding.Fi
 // lasted is the part of the time of all inputs between the first and the last time that something happened.
 func lasted(l *telemetry.Logged, e *telemetry.Event) float64 {
 	from, to, _ := l.Set.Bounds()
-	return max(least, min(1, float64(e.Last-e.First)/max(1, float64(to-from))))
+	return share(e.Last-e.First, to-from, 1)
 }
 
 // batchAfter reports whether a server logs batches behind an event.

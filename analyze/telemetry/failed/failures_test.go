@@ -9,6 +9,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
+// fillServer begins the log of a server, which is called a, b, and so on, and returns its place.
+func fillServer(set *series.Set, i int) (f *series.Filler, place int32) {
+	name := string(rune('a' + i))
+	f = set.Fill(name+".log", "server log")
+	return f, f.Place(series.Place{Server: f.Server(series.Server{Name: name, Role: "unified", Engine: "SGLang"}), Rank: trace.NoRank, GPU: series.NoGPU})
+}
+
 // A server that ends costs its part of the time of all servers while others go on, or until it is back; if no log goes on, nobody knows how
 // long it was away, and it is all of the time since then.
 func TestServersThatEndCostTheirPart(t *testing.T) {
@@ -30,9 +37,7 @@ func TestServersThatEndCostTheirPart(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			set := series.New(trace.NewSymbols(), &trace.Diags{})
 			for i := range test.servers {
-				name := string(rune('a' + i))
-				f := set.Fill(name+".log", "server log")
-				p := f.Place(series.Place{Server: f.Server(series.Server{Name: name, Role: "unified", Engine: "SGLang"}), Rank: trace.NoRank, GPU: series.NoGPU})
+				f, p := fillServer(set, i)
 				for at := range end {
 					if away := i == 0 && at > test.at && (test.back == 0 || at < test.back); away {
 						continue

@@ -153,7 +153,7 @@ func (x *life) restarts(l *telemetry.Logged) (f finding.Finding, ok bool) {
 	first, last := list[0], list[len(list)-1]
 	from, to, _ := l.Set.Bounds()
 	f = finding.Finding{Subkind: Restarted, At: x.place(l), Since: first.before, Until: last.at, Within: x.usual, Severity: finding.Warning, Confidence: finding.Certain,
-		Cost: max(least, min(1, float64(away)/max(1, float64(to-from))/float64(serversOf(l)))), Metric: finding.Metric{Name: "restarts", Before: math.NaN(), After: float64(len(list))}}
+		Cost: share(away, to-from, serversOf(l)), Metric: finding.Metric{Name: "restarts", Before: math.NaN(), After: float64(len(list))}}
 	f.Brief = fmt.Sprintf("%s was started again", x.name(l))
 	f.Text = fmt.Sprintf("%s between %s and %s: all that it counts began anew", f.Brief, words.TimeOfDay(first.before), words.TimeOfDay(first.at))
 	if len(list) > 1 {

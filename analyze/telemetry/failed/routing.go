@@ -71,9 +71,7 @@ func takenOut(l *telemetry.Logged, o *outage) finding.Finding {
 		}
 	}
 	from, to, _ := l.Set.Bounds()
-	part := func(end trace.Time) float64 {
-		return max(least, min(1, float64(end-f.Since)/max(1, float64(to-from))/float64(routedTo(l))))
-	}
+	part := func(end trace.Time) float64 { return share(end-f.Since, to-from, routedTo(l)) }
 	switch {
 	case o.back != nil:
 		f.Until, f.Cost = o.back.First, part(o.back.First)
@@ -93,9 +91,6 @@ func takenOut(l *telemetry.Logged, o *outage) finding.Finding {
 	}
 	return f
 }
-
-// least is the part of the time that a moment takes.
-const least = 0.001
 
 // isChecked reports whether health checks of a server failed.
 func isChecked(o *outage) bool {
