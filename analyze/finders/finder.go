@@ -148,9 +148,11 @@ func (m *Measured) doubt(f *finding.Finding) {
 	if f.CostBasis != finding.GPUTime {
 		return
 	}
-	if lost := m.lostWork(); len(lost) > 0 && gpuloss.AboutIdle(f) {
-		f.Confidence = finding.Likely
-		f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), finding.Sentence("work of %s is missing, which looks like idle time", strings.Join(lost, ", ")))
+	if gpuloss.AboutIdle(f) {
+		if lost := m.lostWork(); len(lost) > 0 {
+			f.Confidence = finding.Likely
+			f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), finding.Sentence("work of %s is missing, which looks like idle time", strings.Join(lost, ", ")))
+		}
 	}
 	if m.Of.Diags == nil {
 		return
