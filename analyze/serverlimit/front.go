@@ -30,6 +30,7 @@ const (
 	tokenizes             // a server, until it hands them to its scheduler
 	answers               // a server, from when its scheduler is done until the answer is out
 	returns               // a gateway, from when the server has answered until its own span ends
+	around                // a gateway that does not say when it sends requests, before and after the server has them
 )
 
 // A desk is where requests are kept.
@@ -56,15 +57,17 @@ type FrontProcess struct {
 	kept   []visit // longer than Limit, since Since
 	// Of desks that are told as one: of so many servers, of as many that have such a desk.
 	servers, peers int
-	after          int // visits since Since
+	after          int    // visits since Since
+	toward         string // the server that all that were kept were for
+	always         bool   // a gateway keeps requests from the beginning to the end
 }
 
 // A visit is what one request had at a desk.
 type visit struct {
 	at      trace.Time
 	request int
-	wait    int64 // ns until the process begins; 0 of a gateway
-	work    int64 // ns that it has it then
+	wait    int64 // ns until the process begins; of a gateway around a server, until that begins, else 0
+	work    int64 // ns that it has it then; of a gateway around a server, after that
 }
 
 func (v *visit) ns() int64 { return v.wait + v.work }
@@ -104,6 +107,8 @@ func (f *Front) add(i int, r *request.Request) {
 		var first trace.Time
 		if first, sent = s.HandedOn(outer); sent != 0 {
 			f.desk(s.ProcOf(outer), sends).add(visit{at: r.Start, request: i, work: int64(first - s.Row(outer).Start)})
+		} else {
+			f.addAround(i, r, outer)
 		}
 	}
 	for _, p := range s.PartsOf(r) {
@@ -119,6 +124,26 @@ func (f *Front) add(i int, r *request.Request) {
 		f.desk(part.Proc, tokenizes).add(v)
 	}
 	f.addAnswer(i, r, outer, sent)
+}
+
+// addAround notes how much longer a gateway had a request than the server that answered it, whatever their clocks
+// show. A gateway that asked several servers of a role, one after the other, waited for those.
+func (f *Front) addAround(i int, r *request.Request, outer int) {
+	s := f.set
+	part := &s.Parts[s.Answering(r)]
+	if !part.Serves() || part.Root == request.None || s.Implausible(part.Root) {
+		return
+	}
+	for _, p := range s.PartsOf(r) {
+		if o := &s.Parts[p]; o != part && o.Role == part.Role {
+			return
+		}
+	}
+	span := s.Row(outer)
+	if left := span.Dur() - s.Row(part.Root).Dur(); left >= 0 {
+		before := waited(s, part, outer, span.Start)
+		f.desk(s.ProcOf(outer), around).add(visit{at: r.Start, request: i, wait: before, work: left - before})
+	}
 }
 
 // addAnswer notes where the answer to a request was: at the server that gave it, and at the gateway,
@@ -212,7 +237,9 @@ func (d *FrontProcess) judge() {
 	}
 	const hardly = 0.1 // of what it was
 	if from == 0 {
-		from, to = d.crowd(long)
+		if from, to = d.crowd(long); from == 0 && (d.duty == sends || d.duty == around) && d.Usual >= minKept {
+			d.always, d.Usual, d.Limit = true, 0, minKept // passing a request on takes next to nothing
+		}
 	} else if to < n && d.part(to, n) <= hardly*d.part(from, to) {
 		d.Until = d.visits[to-1].at + trace.Time(d.visits[to-1].ns())
 	}

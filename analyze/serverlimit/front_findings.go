@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -21,6 +22,7 @@ const (
 	minSudden = 0.005 // if it began at some time
 	fewSpells = 8
 	minSpells = 0.05
+	minAlways = 0.05 // of a gateway that always does: it may be far from its servers
 )
 
 // Subkinds of findings: which process it is, and what it does.
@@ -41,6 +43,7 @@ var duties = [...]struct {
 	tokenizes: {Tokenizer, "time at the tokenizer", inFront},
 	answers:   {Answering, "time to answer", []cause.Cause{cause.Return}},
 	returns:   {Returning, "time to return", []cause.Cause{cause.Router}},
+	around:    {Gateway, "time outside of servers", []cause.Cause{cause.Router}},
 }
 
 var inFront = []cause.Cause{cause.Router, cause.Dispatch, cause.Unaccounted}
@@ -73,11 +76,11 @@ func (f *Front) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 func (f *Front) together(b *cause.Costs) (out []*FrontProcess) {
 	for _, d := range f.Desks {
 		cost := b.Part(float64(d.extra()))
-		if cost < minCost && (cost < minSudden || d.Since == 0) || !d.again() || d.isOvertaken() {
+		if cost < minCost && (cost < minSudden || d.Since == 0) || !d.again() || d.isOvertaken() || d.always && (cost < minAlways || d.duty == around && d.waits() < mostly) {
 			continue
 		}
 		k := slices.IndexFunc(out, d.isLike)
-		if k < 0 || d.duty == sends || d.duty == returns {
+		if k < 0 || d.isGateway() {
 			one := *d
 			out = append(out, &one)
 			continue
@@ -138,11 +141,16 @@ func (d *FrontProcess) again() bool {
 	return spells >= fewSpells || float64(busy) >= minSpells*float64(length)
 }
 
+// isGateway reports whether a desk is one of a gateway.
+func (d *FrontProcess) isGateway() bool {
+	return d.duty == sends || d.duty == returns || d.duty == around
+}
+
 // isOvertaken reports whether a process of a server kept requests while others passed that came later:
 // then it was not too busy, but held back some of them, such as those of one tenant. A gateway works at
 // many requests at a time, and may keep any of them.
 func (d *FrontProcess) isOvertaken() bool {
-	if d.duty == sends || d.duty == returns {
+	if d.isGateway() {
 		return false
 	}
 	overtaken, next := 0, 0
@@ -170,6 +178,9 @@ func (f *Front) finding(d *FrontProcess, b *cause.Costs, cost float64) finding.F
 		requests = append(requests, d.kept[i].request)
 	}
 	of := &duties[d.duty]
+	if d.duty == around {
+		d.toward = f.toOne(d)
+	}
 	claim := b.Amounts(amounts, of.causes...)
 	if d.duty == tokenizes { // the same process sends the answers, late
 		claim = claim.And(b.Beyond(requests, cause.Return))
@@ -199,6 +210,9 @@ func (d *FrontProcess) shownBy() string {
 		return "that is from the start of the gateway's span until it says that it sends the request, by one clock; no server sees it"
 	case d.duty == returns:
 		return "the span of the server ends before, and that of the gateway only then: clients that read slowly, or what is between them and the gateway; no server is at fault"
+	case d.duty == around:
+		return fmt.Sprintf("the span of the gateway is so much longer than that of the server; %s %% of that is before the server's span, as far as the clocks of the two agree; the gateway does not say when it sends a request: it may also be the way to the server, or its listener",
+			words.InPercent(d.waits()))
 	case d.duty == answers:
 		return "the scheduler is done before that, and the span of the server ends only then: the detokenizer or the HTTP server is too busy"
 	case wait > 0:
@@ -234,7 +248,10 @@ func (d *FrontProcess) text() string {
 	}
 	share := words.InPercent(float64(len(d.kept)) / float64(max(1, d.after)))
 	long, usual := words.Nearly(d.mean()), "usual is "+words.Nearly(d.Usual)
-	if d.Usual == 0 {
+	switch {
+	case d.always:
+		usual = "so it is from the beginning to the end"
+	case d.Usual == 0:
 		usual = "usually they leave at once"
 	}
 	switch d.duty {
@@ -242,6 +259,15 @@ func (d *FrontProcess) text() string {
 		return fmt.Sprintf("the gateway holds %s %% of the requests%s, for %s on average, before it sends them to a server; %s", share, since, long, usual)
 	case returns:
 		return fmt.Sprintf("%s %% of the answers%s leave the gateway %s after the server is done with them, on average; %s", share, since, long, usual)
+	case around:
+		where := "before or after a server has them"
+		switch before := d.waits(); {
+		case before >= mostly:
+			where = "before a server has them"
+		case before <= 1-mostly:
+			where = "after the server is done with them"
+		}
+		return fmt.Sprintf("%s %% of the requests%s are in the gateway, or on the way%s, for %s on average %s; %s", share, since, d.toward, long, where, usual)
 	case answers:
 		verb := "answers"
 		if d.servers > 1 {
@@ -256,6 +282,32 @@ func (d *FrontProcess) text() string {
 	}
 	return fmt.Sprintf("the "+who+" too busy%s: %s %% of the requests there take %s on average until they are tokenized and handed to the scheduler; %s",
 		d.server(), since, share, long, usual)
+}
+
+// mostly is the part from which on one side, or one server, is the place.
+const mostly = 0.9
+
+// toOne names the server that nearly all the requests that a gateway kept were for, where others had requests, too.
+func (f *Front) toOne(d *FrontProcess) string {
+	serverOf := func(v *visit) int { return f.set.Parts[f.set.Answering(&f.set.Requests[v.request])].Proc }
+	count := map[int]int{}
+	most := request.None
+	for i := range d.kept {
+		proc := serverOf(&d.kept[i])
+		if count[proc]++; count[proc] > count[most] {
+			most = proc
+		}
+	}
+	all := 0
+	for i := range d.visits {
+		if serverOf(&d.visits[i]) == most {
+			all++
+		}
+	}
+	if float64(count[most]) < mostly*float64(len(d.kept)) || 3*all > 2*len(d.visits) {
+		return ""
+	}
+	return " to " + place.NewLocation(f.set, most).Group()
 }
 
 // server names the server of a tokenizer.

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/golden/cluster"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -68,5 +69,78 @@ func TestNobodyKeepsRequests(t *testing.T) {
 		if found, _ := foundIn(t, cluster.Find(scenario).Config(1)); len(found) > 0 {
 			t.Errorf("%s: %s", scenario, found[0].Text)
 		}
+	}
+}
+
+// silentGateway plants a hold into a healthy run whose gateway does not say when it sends requests: since
+// the half of the time, those that keep chooses begin so much earlier at the gateway.
+func silentGateway(t *testing.T, keep func(s *request.Set, r *request.Request, late bool) bool) ([]finding.Finding, *request.Set, trace.Time) {
+	t.Helper()
+	run, err := cluster.Play(cluster.Find("gateway_holds").Config(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dump bytes.Buffer
+	if err := cluster.Write(&dump, run); err != nil {
+		t.Fatal(err)
+	}
+	s := testset.BuildSet(t, "cluster", &dump)
+	for i := range s.Instants {
+		s.Instants[i].Kind = request.OtherInstant
+	}
+	first, last := s.Requests[0].Start, s.Requests[0].Start
+	for i := range s.Requests {
+		first, last = min(first, s.Requests[i].Start), max(last, s.Requests[i].Start)
+	}
+	half := first + (last-first)/2
+	for i := range s.Requests {
+		r := &s.Requests[i]
+		if r.Gateway == request.None {
+			t.Fatal("no gateway")
+		}
+		part := &s.Parts[s.Answering(r)]
+		late := r.Start > half
+		s.Rows[r.Gateway].Start = s.Rows[part.Root].Start - 1_000_000 // none of what the scenario plants
+		s.Rows[r.Gateway].End = s.Rows[part.Root].End + 1_000_000
+		if keep(s, r, late) {
+			s.Rows[r.Gateway].Start -= 400_000_000
+		}
+	}
+	list := cause.NewAttributor(place.Of(s)).All()
+	found, _ := FindFront(s).Findings(cause.NewCosts(s, list, cause.UsualOf(list)))
+	return found, s, half
+}
+
+// A gateway that holds requests and does not say when it sends them shows by how much longer than its servers it has
+// them, since when, and whether that is for one of them.
+func TestGatewayWithoutEvents(t *testing.T) {
+	const slack = trace.Time(15 * time.Second)
+	third := func(r *request.Request) bool { return r.Start%3 == 0 }
+	found, _, half := silentGateway(t, func(_ *request.Set, r *request.Request, late bool) bool { return late && third(r) })
+	if len(found) != 1 || found[0].Subkind != Gateway || !strings.Contains(found[0].Text, "are in the gateway, or on the way, for 40") || !strings.Contains(found[0].Text, "before a server has them") {
+		t.Fatalf("%v", found)
+	}
+	if f := &found[0]; f.Since < half-slack || f.Since > half+slack {
+		t.Errorf("since %v, planted at %v", f.Since, half)
+	}
+
+	var name string
+	found, _, _ = silentGateway(t, func(s *request.Set, r *request.Request, late bool) bool {
+		proc := s.Parts[s.Answering(r)].Proc
+		if name == "" {
+			name = place.NewLocation(s, proc).Group()
+		}
+		return late && place.NewLocation(s, proc).Group() == name
+	})
+	if len(found) != 1 || !strings.Contains(found[0].Text, "on the way to "+name+", for ") {
+		t.Errorf("to %s: %v", name, found)
+	}
+
+	found, _, _ = silentGateway(t, func(*request.Set, *request.Request, bool) bool { return true })
+	if len(found) != 1 || found[0].Since != 0 || !strings.Contains(found[0].Text, "from the beginning to the end") {
+		t.Errorf("always: %v", found)
+	}
+	if found, _, _ = silentGateway(t, func(*request.Set, *request.Request, bool) bool { return false }); len(found) > 0 {
+		t.Errorf("healthy: %v", found)
 	}
 }
