@@ -110,41 +110,42 @@ func (f *Fill) why() string {
 	return ""
 }
 
-// SumFills finds the kernels that do not fill the GPU.
-func SumFills(set *profile.Set, opt profilewalk.Options) *Fills {
-	type sums struct {
-		rows map[fillKey]*Fill
-		f    Fills
-	}
-	streams := make([]sums, len(set.Streams))
+// fillSums are the kernels of a stream, by what fills a GPU.
+type fillSums struct {
+	all  int64 // ns
+	rows map[fillKey]*Fill
+}
+
+func sumFills(set *profile.Set, s profile.Stream, steps *profilewalk.KernelSteps, opt *profilewalk.Options) fillSums {
+	x := fillSums{rows: map[fillKey]*Fill{}}
 	names := make([]string, len(set.Ranks))
 	for rank := range names {
 		names[rank] = set.GPU(int32(rank))
 	}
-	profilewalk.EachStream(set, func(i int, s profile.Stream) {
-		x := &streams[i]
-		x.rows = map[fillKey]*Fill{}
-		steps := profilewalk.ReadKernelSteps(set, s)
-		for k := range s.Kernels {
-			if k.Graph || !opt.Keeps(&k.Event) {
-				continue
-			}
-			dur := k.Dur()
-			x.f.All = distribution.AddTimes(x.f.All, dur)
-			if k.Shape.Blocks == 0 || names[k.Rank] == "" {
-				continue
-			}
-			kind, batch := steps.Kind(&k.Event)
-			key := fillKey{k.Name, k.Shape, names[k.Rank], kind, batch}
-			row := order.Memo(x.rows, key, func() *Fill { return &Fill{} })
-			row.Instances++
-			row.Total = distribution.AddTimes(row.Total, dur)
+	for k := range s.Kernels {
+		if k.Graph || !opt.Keeps(&k.Event) {
+			continue
 		}
-	})
+		dur := k.Dur()
+		x.all = distribution.AddTimes(x.all, dur)
+		if k.Shape.Blocks == 0 || names[k.Rank] == "" {
+			continue
+		}
+		kind, batch := steps.Kind(&k.Event)
+		key := fillKey{k.Name, k.Shape, names[k.Rank], kind, batch}
+		row := order.Memo(x.rows, key, func() *Fill { return &Fill{} })
+		row.Instances++
+		row.Total = distribution.AddTimes(row.Total, dur)
+	}
+	return x
+}
+
+// fillsOf returns the kernels that do not fill the GPU, of sums of all streams.
+func fillsOf(set *profile.Set, streams []fillSums) *Fills {
 	all := &Fills{shapes: map[string]map[profile.LaunchShape]bool{}}
 	rows := map[fillKey]*Fill{}
 	for _, x := range streams {
-		all.All = distribution.AddTimes(all.All, x.f.All)
+		all.All = distribution.AddTimes(all.All, x.all)
 		for key, row := range x.rows {
 			sum := order.Memo(rows, key, func() *Fill {
 				return &Fill{Kernel: set.Syms.Name(key.name), Shape: key.shape, Step: key.step, Batch: key.batch}

@@ -27,10 +27,13 @@ type kernelKind struct {
 	kind  kernelname.Kind
 	lower string
 	bare  string // without what it was called with
+	fits  places
 }
 
 func kernelKindOf(name string) kernelKind {
-	return kernelKind{kernelname.KindOf(name), strings.ToLower(name), profile.BareName(name)}
+	k := kernelKind{kind: kernelname.KindOf(name), lower: strings.ToLower(name), bare: profile.BareName(name)}
+	k.fits = placesOf(&k)
+	return k
 }
 
 // An occurrence is a pattern in the kernels of a stream, in steps of one kind, or a run without one.
@@ -59,8 +62,7 @@ type seeker struct {
 const numSteps = profile.StepDecode + 1
 
 // seek finds what neighbors on the streams of some processes one kernel could do, and what could run at once.
-func seek(set *profile.Set, s profile.Stream, of server, opt *profilewalk.Options) *seeker {
-	steps := profilewalk.ReadKernelSteps(set, s)
+func seek(set *profile.Set, s profile.Stream, steps *profilewalk.KernelSteps, of server, opt *profilewalk.Options) *seeker {
 	x := &seeker{steps: steps.CountServer(opt), kinds: trace.EachName(set.Syms, kernelKindOf), of: of, all: map[string]*occurrence{}}
 	devices := map[device][]span{}
 	for k := range s.Kernels {
@@ -124,7 +126,7 @@ const adjacent = 50_000
 // step looks at the first kernel of some, and returns how many kernels it is done with.
 func (x *seeker) step(kernels []ran) int {
 	for i := range patterns {
-		if p := &patterns[i]; p.fits(kernels, x.kinds) && together(kernels[:len(p.kinds)]) {
+		if p := &patterns[i]; fits(i, kernels, x.kinds) && together(kernels[:len(p.kinds)]) {
 			if how, source := p.how(x.of, x.amd); how != "" {
 				x.count(p.name, how, source, kernels[:len(p.kinds)])
 			}
@@ -176,7 +178,12 @@ var plain = map[kernelname.Kind]bool{kernelname.KindElementwise: true, kernelnam
 
 // begins reports whether a pattern begins with some kernels.
 func (x *seeker) begins(kernels []ran) bool {
-	return slices.ContainsFunc(patterns, func(p pattern) bool { return p.fits(kernels, x.kinds) })
+	for i := range patterns {
+		if fits(i, kernels, x.kinds) {
+			return true
+		}
+	}
+	return false
 }
 
 func together(kernels []ran) bool {

@@ -42,16 +42,7 @@ type Opportunities struct {
 // small parts are not worth a row: of the time of all kernels, the part that something could save.
 const minSaved = 0.005
 
-// FindOpportunities finds what could be faster. g is nil without captures of graphs.
-func FindOpportunities(set *profile.Set, g *graphs.Graphs, roofs *operators.Rooflines, fills *Fills, opt profilewalk.Options) *Opportunities {
-	o := &Opportunities{pieces: map[string]bool{}}
-	inPattern := o.seekAll(set, &opt)
-	o.padding(g)
-	o.farFromRoof(roofs, fills, inPattern)
-	o.singleThreads(fills)
-	o.finish()
-	return o
-}
+func newOpportunities() *Opportunities { return &Opportunities{pieces: map[string]bool{}} }
 
 // finish leaves out what is small, and orders the rest.
 func (o *Opportunities) finish() {
@@ -97,16 +88,10 @@ func serverOf(set *profile.Set) server {
 	return anyServer
 }
 
-// seekAll adds what the order of kernels tells, and returns the names of those that one could replace.
-func (o *Opportunities) seekAll(set *profile.Set, opt *profilewalk.Options) map[string]bool {
-	streams, of := make([]*seeker, len(set.Streams)), serverOf(set)
-	profilewalk.EachStream(set, func(i int, s profile.Stream) { streams[i] = seek(set, s, of, opt) })
-	o.overlaps(streams)
-	return o.neighbors(streams)
-}
-
-// neighbors adds what one kernel could do instead of several, and returns the names of their kernels.
+// neighbors adds what the order of kernels tells: what could run at once, and what one kernel could do instead of
+// several, whose names it returns.
 func (o *Opportunities) neighbors(streams []*seeker) map[string]bool {
+	o.overlaps(streams)
 	all, kernels := map[string]*occurrence{}, map[string]bool{}
 	for _, x := range streams {
 		o.steps += x.steps
@@ -298,8 +283,11 @@ func (x *Opportunity) title() string {
 // OpportunitiesFromKernels finds what could be faster from the kernels alone: what one could do in place of several, and what
 // could run at once. It needs neither shapes nor captures.
 func OpportunitiesFromKernels(set *profile.Set, opt profilewalk.Options) *Opportunities {
-	o := &Opportunities{pieces: map[string]bool{}}
-	o.seekAll(set, &opt)
+	o, found, of := newOpportunities(), make([]*seeker, len(set.Streams)), serverOf(set)
+	profilewalk.EachStream(set, func(i int, s profile.Stream) {
+		found[i] = seek(set, s, profilewalk.ReadKernelSteps(set, s), of, &opt)
+	})
+	o.neighbors(found)
 	o.finish()
 	return o
 }

@@ -33,8 +33,8 @@ func modelSet(layers int, blocks int64, kernels ...string) *profile.Set {
 
 func find(set *profile.Set) (*Opportunities, *Fills) {
 	opt := profilewalk.Options{}
-	fills := SumFills(set, opt)
-	return FindOpportunities(set, nil, operators.SumRooflines(set, nil, operators.Beside{}, opt), fills, opt), fills
+	f := FindFaster(set, nil, operators.Beside{}, opt)
+	return f.Opportunities, f.Fills
 }
 
 // Each pattern is found where its kernels follow each other in every layer, with the time of all but the
@@ -126,7 +126,7 @@ func TestWhyNotFull(t *testing.T) {
 		for i := range set.Streams[0].(*testset.RowStream).KernelRows {
 			set.Streams[0].(*testset.RowStream).KernelRows[i].Shape = c.shape
 		}
-		f := SumFills(set, profilewalk.Options{})
+		f := FindFaster(set, nil, operators.Beside{}, profilewalk.Options{}).Fills
 		switch {
 		case c.why == "" && len(f.Rows) == 0:
 		case len(f.Rows) != 1 || f.Rows[0].why() != c.why || math.Abs(f.Rows[0].idle()-c.idle) > 1e-9:

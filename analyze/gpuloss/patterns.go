@@ -100,20 +100,38 @@ func (p *pattern) how(of server, amd bool) (how, source string) {
 	return how, source
 }
 
+// places are where in patterns a kernel may be, by its name: a bit for each neighbor of each.
+type places uint64
+
+// maxNeighbors is how many a pattern has at most.
+const maxNeighbors = 3
+
+// at is the place of a neighbor of a pattern.
+func at(pattern, neighbor int) places { return 1 << (maxNeighbors*pattern + neighbor) }
+
+func placesOf(k *kernelKind) places {
+	all := places(0)
+	has := func(text string) bool { return strings.Contains(k.lower, text) }
+	for i := range patterns {
+		p := &patterns[i]
+		for n, kind := range p.kinds {
+			if k.kind == kind && (p.names == nil || has(p.names[n])) && !slices.ContainsFunc(p.without, has) {
+				all |= at(i, n)
+			}
+		}
+	}
+	return all
+}
+
 // fits reports whether some kernels begin with a pattern.
-func (p *pattern) fits(kernels []ran, of *trace.PerName[kernelKind]) bool {
-	if len(kernels) < len(p.kinds) {
+func fits(pattern int, kernels []ran, of *trace.PerName[kernelKind]) bool {
+	neighbors := len(patterns[pattern].kinds)
+	if len(kernels) < neighbors {
 		return false
 	}
-	for i, kind := range p.kinds {
-		k := of.Of(kernels[i].name)
-		if k.kind != kind || p.names != nil && !strings.Contains(k.lower, p.names[i]) {
+	for n := range neighbors {
+		if of.Of(kernels[n].name).fits&at(pattern, n) == 0 {
 			return false
-		}
-		for _, text := range p.without {
-			if strings.Contains(k.lower, text) {
-				return false
-			}
 		}
 	}
 	return true

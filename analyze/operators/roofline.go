@@ -100,10 +100,23 @@ type roofs struct {
 	inputs map[class]inputs
 	known  map[modelKey]modeled
 	model  map[class]bool // whether a formula may be known
+	names  *trace.PerName[kernelFacts]
 	eager  map[[2]int32]*instance
 	ends   map[laneID]trace.Time // of the last kernel of each stream
 	parts  *graphs.Parts
 	part   map[launchID]class // what calls launched parts of operators
+}
+
+// kernelFacts are what the name of a kernel says of it.
+type kernelFacts struct {
+	among   int  // GPUs over which it adds up; 0 is unknown
+	units   bool // its work may depend on it
+	product bool // it multiplies matrices
+}
+
+func factsOf(kernel string) kernelFacts {
+	kind := kernelname.KindOf(kernel)
+	return kernelFacts{gpusOf(kernel), unitsOf(kernel) != "", kind == kernelname.KindExperts || kind == kernelname.KindGEMM}
 }
 
 // A launchID is a call that launched something.
@@ -117,8 +130,8 @@ type laneID struct {
 	stream       uint32
 }
 
-func newRoofs(set *profile.Set, s profile.Stream, routed *RoutedTokens, clocks []float64) *roofs {
-	return &roofs{set, routed, clocks, profilewalk.ReadKernelSteps(set, s), map[roofKey]*roofSum{}, map[class]inputs{}, map[modelKey]modeled{}, map[class]bool{}, map[[2]int32]*instance{}, map[laneID]trace.Time{}, graphs.NewParts(set.Syms), map[launchID]class{}}
+func newRoofs(set *profile.Set, steps *profilewalk.KernelSteps, routed *RoutedTokens, clocks []float64) *roofs {
+	return &roofs{set, routed, clocks, steps, map[roofKey]*roofSum{}, map[class]inputs{}, map[modelKey]modeled{}, map[class]bool{}, trace.EachName(set.Syms, factsOf), map[[2]int32]*instance{}, map[laneID]trace.Time{}, graphs.NewParts(set.Syms), map[launchID]class{}}
 }
 
 // alone returns how long a kernel ran after the one before it on its stream had ended: programmatic
@@ -156,9 +169,9 @@ func (r *roofs) modeled(i *instance) modeled {
 		key.lengths = *i.lengths
 	}
 	if i.key.kernel != 0 {
-		kernel := r.set.Syms.Name(i.key.kernel)
-		key.among = gpusOf(kernel)
-		if namesUnits(kernel) {
+		facts := r.names.Of(i.key.kernel)
+		key.among = facts.among
+		if facts.units {
 			key.kernel = i.key.kernel
 		}
 	}
@@ -212,12 +225,6 @@ func (r *roofs) finish(i *instance) {
 	s.bound[m.bound] += m.roof
 }
 
-// isProduct reports whether a kernel multiplies matrices.
-func (r *roofs) isProduct(kernel trace.Sym) bool {
-	kind := kernelname.KindOf(r.set.Syms.Name(kernel))
-	return kind == kernelname.KindExperts || kind == kernelname.KindGEMM
-}
-
 // notePart notes which part of its operator a call launches.
 func (c *collector) notePart(call *profile.Call, thread, at int32) {
 	t := c.list[thread]
@@ -250,7 +257,7 @@ func (c *collector) countEager(k *profile.Kernel, p *place) {
 		c.roofs.single(k, time, class{rank: k.Rank})
 		return
 	}
-	if part, ok := c.roofs.part[launchID{k.Rank, k.Correlation}]; ok && c.roofs.isProduct(k.Name) {
+	if part, ok := c.roofs.part[launchID{k.Rank, k.Correlation}]; ok && c.roofs.names.Of(k.Name).product {
 		c.roofs.single(k, time, part)
 		return
 	}
@@ -304,7 +311,7 @@ func (c *collector) countCaptured(l *graphs.Launch) {
 			}
 		}
 		if chosen == none {
-			if at := l.Part(node); at > 0 && of.class[at] != none && c.roofs.isProduct(n.Name) {
+			if at := l.Part(node); at > 0 && of.class[at] != none && c.roofs.names.Of(n.Name).product {
 				if part := c.threads.classes[of.class[at]]; c.roofs.hasModel(part) {
 					inner = part
 				}
@@ -320,21 +327,37 @@ func (c *collector) countCaptured(l *graphs.Launch) {
 	}
 }
 
-// SumRooflines finds how near kernels come to what their GPUs can do. g is nil without captures of graphs.
-func SumRooflines(set *profile.Set, g *graphs.Graphs, beside Beside, opt profilewalk.Options) *Rooflines {
-	clocks := clocksOf(set, beside.Clocks, &opt)
-	streams := make([]map[roofKey]*roofSum, len(set.Streams))
-	profilewalk.EachStream(set, func(i int, s profile.Stream) {
-		r := newRoofs(set, s, beside.Routed, clocks)
-		collect(set, i, s, &opt, pass{selected: selectOperators(set.Syms), graphs: g, roofs: r})
-		for _, x := range r.eager {
-			r.finish(x)
-		}
-		streams[i] = r.sums
-	})
+// A RooflineSum sums up how near kernels come to what their GPUs can do, stream by stream.
+type RooflineSum struct {
+	set     *profile.Set
+	graphs  *graphs.Graphs
+	routed  *RoutedTokens
+	clocks  []float64 // of the GPU of each rank, MHz; 0 is unknown
+	opt     profilewalk.Options
+	streams []map[roofKey]*roofSum
+}
+
+// NewRooflineSum begins a sum. g is nil without captures of graphs.
+func NewRooflineSum(set *profile.Set, g *graphs.Graphs, beside Beside, opt profilewalk.Options) *RooflineSum {
+	return &RooflineSum{set, g, beside.Routed, clocksOf(set, beside.Clocks, &opt), opt, make([]map[roofKey]*roofSum, len(set.Streams))}
+}
+
+// Add adds stream i, whose steps are given. Several may be added at once.
+func (x *RooflineSum) Add(i int, s profile.Stream, steps *profilewalk.KernelSteps) {
+	r := newRoofs(x.set, steps, x.routed, x.clocks)
+	collect(x.set, i, s, &x.opt, pass{selected: selectOperators(x.set.Syms), graphs: x.graphs, roofs: r})
+	for _, instance := range r.eager {
+		r.finish(instance)
+	}
+	x.streams[i] = r.sums
+}
+
+// Rooflines returns those of all streams that were added.
+func (x *RooflineSum) Rooflines() *Rooflines {
+	set, clocks, opt := x.set, x.clocks, &x.opt
 	o := &Rooflines{ByRank: opt.ByRank, ranks: len(set.Ranks), gpus: set.GPUs, clocks: clocks}
 	var all []profilewalk.Member[roofKey, roofSum]
-	for _, sums := range streams {
+	for _, sums := range x.streams {
 		for key, s := range sums {
 			m := profilewalk.Member[roofKey, roofSum]{Key: key, Rank: key.rank, Part: s}
 			if !opt.ByRank {

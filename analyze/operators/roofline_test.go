@@ -24,10 +24,18 @@ func productSet(typ, kernel string) (*profile.Set, *testset.RowStream) {
 	return set, s
 }
 
+func sumRooflines(set *profile.Set, beside Beside) *Rooflines {
+	sum := NewRooflineSum(set, nil, beside, profilewalk.Options{})
+	for i, s := range set.Streams {
+		sum.Add(i, s, profilewalk.ReadKernelSteps(set, s))
+	}
+	return sum.Rooflines()
+}
+
 // roofOf returns the only row, and the notes.
 func roofOf(t *testing.T, set *profile.Set, beside Beside) (*Roofed, string) {
 	t.Helper()
-	o := SumRooflines(set, nil, beside, profilewalk.Options{})
+	o := sumRooflines(set, beside)
 	if len(o.Rows) != 1 {
 		t.Fatalf("%d rows: %+v", len(o.Rows), o.Rows)
 	}
@@ -106,7 +114,7 @@ func TestRoofOfExpertProducts(t *testing.T) {
 	set := testset.SetOf(syms, []string{"rank 0"}, s)
 	set.GPUs = []string{"AMD Instinct MI300X"}
 	known := 0
-	for _, r := range SumRooflines(set, nil, Beside{}, profilewalk.Options{}).Rows {
+	for _, r := range sumRooflines(set, Beside{}).Rows {
 		switch {
 		case math.IsNaN(r.Of()):
 		case !strings.HasSuffix(r.Kernel, "_swiglu") || r.Work.FLOPs != 2*8*64*96 || r.Row.Name != "vllm::moe_forward":

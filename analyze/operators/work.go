@@ -42,9 +42,7 @@ func (w Work) On(kernel string) Work {
 	return w
 }
 
-// namesUnits reports whether [Work.On] may depend on the name of a kernel.
-func namesUnits(kernel string) bool { return unitsOf(kernel) != "" }
-
+// unitsOf returns the type of number that a kernel's name says it multiplies; "" is unknown.
 func unitsOf(kernel string) string {
 	kernel = strings.ToLower(kernel)
 	for _, u := range unitWords {

@@ -33,24 +33,18 @@ const (
 func Opportunities(o *overview.Overview, captured *graphs.Graphs, src Source) Section {
 	s := Section{ID: "faster", Title: "What could be faster"}
 	opt := profilewalk.Options{From: o.Devices.From, To: o.Devices.To}
-	fills := gpuloss.SumFills(o.Profiles, opt)
 	clocks := finders.SMClocks(o.Of.Series, o.Profiles, gpu.Options{From: opt.From, To: opt.To})
-	roofs := operators.SumRooflines(o.Profiles, captured, operators.Beside{Routed: operators.RoutedTokensOf(o.Of.Experts), Clocks: clocks}, opt)
-	found := gpuloss.FindOpportunities(o.Profiles, captured, roofs, fills, opt)
+	found := gpuloss.FindFaster(o.Profiles, captured, operators.Beside{Routed: operators.RoutedTokensOf(o.Of.Experts), Clocks: clocks}, opt)
 	if len(found.List) > 0 {
 		s.Lead = found.Lead()
 	}
-	if f := roofFigure(roofs, o.Profiles, src); f != nil {
+	if f := roofFigure(found.Roofs, o.Profiles, src); f != nil {
 		s.Figures = append(s.Figures, f)
 	}
-	replays := captured
-	if replays == nil {
-		replays = graphs.ReadReplays(o.Profiles)
-	}
-	if f := layerFigure(replays, src); f != nil {
+	if f := layerFigure(found.Replays, src); f != nil {
 		s.Figures = append(s.Figures, f)
 	}
-	for _, r := range []*table.Table{found.Report(), roofs.Report(), fills.Report()} {
+	for _, r := range []*table.Table{found.Report(), found.Roofs.Report(), found.Fills.Report()} {
 		if r.Len() > 0 {
 			s.Figures = append(s.Figures, TableOf(r, maxFaster, "What could be faster", src.Command("--kernels", tableFlag(r))))
 		}

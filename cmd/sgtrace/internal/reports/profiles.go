@@ -123,24 +123,18 @@ func parseKernels(ctx *cli.Context) (Run, error) {
 			return d, err
 		}
 		opt := profilewalk.Options{ByRank: byRank, From: in.From, To: in.To}
-		fills := gpuloss.SumFills(in.Profiles, opt)
 		captured := graphs.Collect(in.Profiles)
 		clocks := finders.SMClocks(in.Series, in.Profiles, gpu.Options{From: in.From, To: in.To})
-		roofs := operators.SumRooflines(in.Profiles, captured, operators.Beside{Routed: operators.RoutedTokensOf(in.Experts), Clocks: clocks}, opt)
-		found := gpuloss.FindOpportunities(in.Profiles, captured, roofs, fills, opt)
+		found := gpuloss.FindFaster(in.Profiles, captured, operators.Beside{Routed: operators.RoutedTokensOf(in.Experts), Clocks: clocks}, opt)
 		kernels := d.Tables[0]
 		d.Tables = nil
 		d.Add(found.Report())
 		d.AddMain(kernels)
-		replays := captured
-		if replays == nil {
-			replays = graphs.ReadReplays(in.Profiles)
+		if found.Roofs.Any() || !forPeople(ctx) {
+			d.Add(found.Roofs.Report())
 		}
-		if roofs.Any() || !forPeople(ctx) {
-			d.Add(roofs.Report())
-		}
-		layers := replays.Layers(opt)
-		d.Add(fills.Report(), layers.Report())
+		layers := found.Replays.Layers(opt)
+		d.Add(found.Fills.Report(), layers.Report())
 		if layers.Any() || !forPeople(ctx) {
 			d.Add(layers.BlockReport())
 		}
