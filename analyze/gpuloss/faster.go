@@ -11,32 +11,23 @@ import (
 // Faster is what of the work of GPUs could be faster, and what tells it.
 type Faster struct {
 	*Opportunities
-	Fills   *Fills
-	Roofs   *operators.Rooflines
-	Replays *graphs.Graphs // with their captures, if there are any
+	Fills *Fills
+	Roofs *operators.Rooflines
 }
 
-// FindFaster finds what could be faster. captured is nil without captures of graphs.
-func FindFaster(set *profile.Set, captured *graphs.Graphs, beside operators.Beside, opt profilewalk.Options) *Faster {
-	f := &Faster{Opportunities: newOpportunities(), Replays: captured}
+// FindFaster finds what could be faster.
+func FindFaster(set *profile.Set, replays *graphs.Graphs, beside operators.Beside, opt profilewalk.Options) *Faster {
+	f, captured := &Faster{Opportunities: newOpportunities()}, replays.Captured()
 	roofs := operators.NewRooflineSum(set, captured, beside, opt)
 	found, fills, of := make([]*seeker, len(set.Streams)), make([]fillSums, len(set.Streams)), serverOf(set)
-	walk := func(i int, s profile.Stream) {
+	profilewalk.EachStream(set, func(i int, s profile.Stream) {
 		steps := profilewalk.ReadKernelSteps(set, s)
 		parallel.All(
 			func() { roofs.Add(i, s, steps) },
 			func() { found[i] = seek(set, s, steps, of, &opt) },
 			func() { fills[i] = sumFills(set, s, steps, &opt) },
 		)
-	}
-	parallel.All(
-		func() { profilewalk.EachStream(set, walk) },
-		func() {
-			if captured == nil {
-				f.Replays = graphs.ReadReplays(set)
-			}
-		},
-	)
+	})
 	f.Roofs, f.Fills = roofs.Rooflines(), fillsOf(set, fills)
 	inPattern := f.neighbors(found)
 	f.padding(captured)

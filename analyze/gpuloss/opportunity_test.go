@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/graphs"
 	"github.com/sgtrace/sgtrace/analyze/operators"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/profile"
@@ -33,7 +34,7 @@ func modelSet(layers int, blocks int64, kernels ...string) *profile.Set {
 
 func find(set *profile.Set) (*Opportunities, *Fills) {
 	opt := profilewalk.Options{}
-	f := FindFaster(set, nil, operators.Beside{}, opt)
+	f := FindFaster(set, graphs.Read(set), operators.Beside{}, opt)
 	return f.Opportunities, f.Fills
 }
 
@@ -126,7 +127,7 @@ func TestWhyNotFull(t *testing.T) {
 		for i := range set.Streams[0].(*testset.RowStream).KernelRows {
 			set.Streams[0].(*testset.RowStream).KernelRows[i].Shape = c.shape
 		}
-		f := FindFaster(set, nil, operators.Beside{}, profilewalk.Options{}).Fills
+		f := FindFaster(set, graphs.Read(set), operators.Beside{}, profilewalk.Options{}).Fills
 		switch {
 		case c.why == "" && len(f.Rows) == 0:
 		case len(f.Rows) != 1 || f.Rows[0].why() != c.why || math.Abs(f.Rows[0].idle()-c.idle) > 1e-9:

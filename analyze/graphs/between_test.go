@@ -14,10 +14,7 @@ func TestNeighborsOfGaps(t *testing.T) {
 		replays.replay(model, 8)
 		replays.replay(model, 8)
 		set := sets(captures, replays)
-		g := Collect(set)
-		if g == nil {
-			g = ReadReplays(set)
-		}
+		g := Read(set)
 		rows, of := replays.rows.KernelRows, g.Neighbors()
 		name := func(i int) string {
 			if m := model[i%len(model)]; captured {

@@ -21,12 +21,25 @@ type Graphs struct {
 	Streams  []*Replays // by stream of the set
 	set      *profile.Set
 	exact    bool // some recording tells what made the nodes of its graphs
+	captured bool // a capture is known, or what stands for one
 }
 
 // Collect reads the captures of a set, those in its own streams and those that were recorded apart,
 // and the replays, and says which are of which. Replays without a capture are compared with passes that
 // ran without a graph. It is nil if there is neither.
-func Collect(set *profile.Set) *Graphs {
+func Collect(set *profile.Set) *Graphs { return Read(set).Captured() }
+
+// Captured returns the graphs if any capture is known, or what stands for one; else nil.
+func (g *Graphs) Captured() *Graphs {
+	if !g.captured {
+		return nil
+	}
+	return g
+}
+
+// Read is [Collect] for those who want the replays also if no capture is known. There are no streams if nothing
+// launches graphs.
+func Read(set *profile.Set) *Graphs {
 	g := &Graphs{set: set, Captures: capturesOf(set)}
 	for _, c := range g.Captures {
 		c.size(nil)
@@ -40,7 +53,7 @@ func Collect(set *profile.Set) *Graphs {
 		g.Captures = append(g.Captures, list...)
 	}
 	if len(g.Captures) == 0 && !LaunchesGraphs(set) {
-		return nil
+		return g
 	}
 	slices.SortStableFunc(g.Captures, func(a, b *Capture) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Tokens, b.Tokens), cmp.Compare(a.Number, b.Number))
@@ -54,9 +67,7 @@ func Collect(set *profile.Set) *Graphs {
 	c := &chooser{Graphs: g, matcher: newMatcher(g.set.Syms), known: map[tried]*Pairs{}, aligned: map[tried]*Pairs{}, seqs: sequences{index: map[string]int32{}}}
 	c.choose()
 	g.annotate()
-	if !c.choosePasses() && len(g.Captures) == 0 && !g.exact {
-		return nil
-	}
+	g.captured = c.choosePasses() || len(g.Captures) > 0 || g.exact
 	return g
 }
 

@@ -323,7 +323,7 @@ func TestLayersByOrder(t *testing.T) {
 	if Collect(set) != nil {
 		t.Fatal("there are captures")
 	}
-	got := ReadReplays(set).Layers(profilewalk.Options{})
+	got := Read(set).Layers(profilewalk.Options{})
 	kernels := map[string]int64{}
 	for _, r := range got.Rows {
 		kernels[r.Layer] += r.Kernels
@@ -360,7 +360,7 @@ func TestSlowPlaceOfABlock(t *testing.T) {
 	for i := slow; i < len(p.rows.KernelRows); i += len(model) {
 		p.rows.KernelRows[i].End = p.rows.KernelRows[i].Start + 15
 	}
-	got := ReadReplays(testset.SetOf(p.syms, []string{"rank 0"}, &p.rows)).Layers(profilewalk.Options{})
+	got := Read(testset.SetOf(p.syms, []string{"rank 0"}, &p.rows)).Layers(profilewalk.Options{})
 	for _, place := range got.places {
 		block, ratio := place.slowest()
 		if is := place.place == 6; is != (block == 4) || is != (ratio == 3) || place.place == 0 && ratio != 1 {

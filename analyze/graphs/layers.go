@@ -10,7 +10,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/order"
-	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -39,19 +38,6 @@ type Layers struct {
 type layerSpread struct {
 	layer        string
 	time, median int64 // ns of a replay
-}
-
-// ReadReplays reads the replays of a set without looking for captures.
-func ReadReplays(set *profile.Set) *Graphs {
-	g := &Graphs{set: set, Streams: make([]*Replays, len(set.Streams))}
-	profilewalk.EachStream(set, func(i int, s profile.Stream) { g.Streams[i] = readReplays(set, s) })
-	seqs := sequences{index: map[string]int32{}}
-	for _, s := range g.Streams {
-		for i := range s.Launches {
-			seqs.number(&s.Launches[i])
-		}
-	}
-	return g
 }
 
 // Layers sums up the time of kernels by layer and kind, and by place in what repeats.

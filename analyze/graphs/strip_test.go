@@ -13,7 +13,7 @@ func TestOneReplay(t *testing.T) {
 	for range 3 {
 		p.replay(layers(6, 16), 16)
 	}
-	list, what := ReadReplays(testset.SetOf(p.syms, []string{"rank 0"}, &p.rows)).OneReplay()
+	list, what := Read(testset.SetOf(p.syms, []string{"rank 0"}, &p.rows)).OneReplay()
 	kernels, begins := map[string]int{}, map[string]int{}
 	for i := range list {
 		kernels[list[i].Layer]++
@@ -29,7 +29,7 @@ func TestOneReplay(t *testing.T) {
 	}
 	p = newPlant(false)
 	p.replay(layers(3, 16), 16)
-	if list, _ := ReadReplays(testset.SetOf(p.syms, []string{"rank 0"}, &p.rows)).OneReplay(); list != nil {
+	if list, _ := Read(testset.SetOf(p.syms, []string{"rank 0"}, &p.rows)).OneReplay(); list != nil {
 		t.Errorf("3 layers: %v", list)
 	}
 }

@@ -47,11 +47,11 @@ func Overview(o *overview.Overview, made Provenance, shorten func([]*table.Table
 		sections = append(sections, Ranks(&o.Measured, src)...)
 	}
 	if o.Profiles != nil {
-		captured := graphs.Collect(o.Profiles)
-		if s := Opportunities(o, captured, src); len(s.Figures) > 0 {
+		replays := graphs.Read(o.Profiles)
+		if s := Opportunities(o, replays, src); len(s.Figures) > 0 {
 			sections = append(sections, s)
 		}
-		sections = append(sections, Stacks(host.Sum(o.Profiles, profilewalk.Options{From: o.Devices.From, To: o.Devices.To}, captured), src))
+		sections = append(sections, Stacks(host.Sum(o.Profiles, profilewalk.Options{From: o.Devices.From, To: o.Devices.To}, replays.Captured()), src))
 	}
 	if shorten != nil {
 		shortenTables(sections, shorten)

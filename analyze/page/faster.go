@@ -28,20 +28,19 @@ const (
 	minDot = 0.001 // of the time of kernels: what takes less is not drawn
 )
 
-// Opportunities makes the section about what of the work of GPUs could be faster. captured is nil without
-// captures of graphs.
-func Opportunities(o *overview.Overview, captured *graphs.Graphs, src Source) Section {
+// Opportunities makes the section about what of the work of GPUs could be faster.
+func Opportunities(o *overview.Overview, replays *graphs.Graphs, src Source) Section {
 	s := Section{ID: "faster", Title: "What could be faster"}
 	opt := profilewalk.Options{From: o.Devices.From, To: o.Devices.To}
 	clocks := finders.SMClocks(o.Of.Series, o.Profiles, gpu.Options{From: opt.From, To: opt.To})
-	found := gpuloss.FindFaster(o.Profiles, captured, operators.Beside{Routed: operators.RoutedTokensOf(o.Of.Experts), Clocks: clocks}, opt)
+	found := gpuloss.FindFaster(o.Profiles, replays, operators.Beside{Routed: operators.RoutedTokensOf(o.Of.Experts), Clocks: clocks}, opt)
 	if len(found.List) > 0 {
 		s.Lead = found.Lead()
 	}
 	if f := roofFigure(found.Roofs, o.Profiles, src); f != nil {
 		s.Figures = append(s.Figures, f)
 	}
-	if f := layerFigure(found.Replays, src); f != nil {
+	if f := layerFigure(replays, src); f != nil {
 		s.Figures = append(s.Figures, f)
 	}
 	for _, r := range []*table.Table{found.Report(), found.Roofs.Report(), found.Fills.Report()} {

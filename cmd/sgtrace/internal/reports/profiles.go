@@ -123,9 +123,9 @@ func parseKernels(ctx *cli.Context) (Run, error) {
 			return d, err
 		}
 		opt := profilewalk.Options{ByRank: byRank, From: in.From, To: in.To}
-		captured := graphs.Collect(in.Profiles)
+		replays := graphs.Read(in.Profiles)
 		clocks := finders.SMClocks(in.Series, in.Profiles, gpu.Options{From: in.From, To: in.To})
-		found := gpuloss.FindFaster(in.Profiles, captured, operators.Beside{Routed: operators.RoutedTokensOf(in.Experts), Clocks: clocks}, opt)
+		found := gpuloss.FindFaster(in.Profiles, replays, operators.Beside{Routed: operators.RoutedTokensOf(in.Experts), Clocks: clocks}, opt)
 		kernels := d.Tables[0]
 		d.Tables = nil
 		d.Add(found.Report())
@@ -133,7 +133,7 @@ func parseKernels(ctx *cli.Context) (Run, error) {
 		if found.Roofs.Any() || !forPeople(ctx) {
 			d.Add(found.Roofs.Report())
 		}
-		layers := found.Replays.Layers(opt)
+		layers := replays.Layers(opt)
 		d.Add(found.Fills.Report(), layers.Report())
 		if layers.Any() || !forPeople(ctx) {
 			d.Add(layers.BlockReport())
@@ -165,22 +165,11 @@ func parseGaps(ctx *cli.Context) (Run, error) {
 		collector := gaps.Collect(in.Profiles)
 		gpu.Measure(in.Profiles, gpu.Options{From: in.From, To: in.To, Gaps: collector.Add})
 		opt.From, opt.To = in.From, in.To
-		if replays := replaysOf(in.Profiles); replays != nil {
-			opt.Around = replays.Neighbors().Around
+		if graphs.LaunchesGraphs(in.Profiles) {
+			opt.Around = graphs.Read(in.Profiles).Neighbors().Around
 		}
 		return document.Of(collector.Measure(opt).Reports()...), nil
 	}, nil
-}
-
-// replaysOf returns the replays of graphs, with their captures where these are known; nil if there are none.
-func replaysOf(set *profile.Set) *graphs.Graphs {
-	if !graphs.LaunchesGraphs(set) {
-		return nil
-	}
-	if g := graphs.Collect(set); g != nil {
-		return g
-	}
-	return graphs.ReadReplays(set)
 }
 
 // listOf makes a report of tables by rank or of all ranks, each of which --limit bounds.
