@@ -131,6 +131,14 @@ func ratios(list []block) (out []float64) {
 	return out
 }
 
+// speeds are how fast tokens came, by how fast they would at a pace.
+func speeds(list []block) (out []float64) {
+	for _, b := range list {
+		out = append(out, 1/b.ratio)
+	}
+	return out
+}
+
 func taken(list []block) (out []float64) {
 	for _, b := range list {
 		out = append(out, b.took)
@@ -292,7 +300,11 @@ func becameSlower(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok
 	if !ok || len(list) < fewBuckets {
 		return f, false
 	}
-	for _, c := range changepoint.Levels(ratios(list), changepoint.Options{Alpha: surely}) {
+	changes := changepoint.Levels(ratios(list), changepoint.Options{Alpha: surely})
+	if c, levels := falls(speeds(list)); levels != nil && len(changes) == 0 {
+		changes = append(changes, c)
+	}
+	for _, c := range changes {
 		at := list[c.At].at
 		k := slices.IndexFunc(r.Stretches, func(x telemetry.Stretch) bool { return x.At >= at })
 		before, of, ok := measuredOf(r.Stretches[:k])
@@ -316,6 +328,10 @@ func becameSlower(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok
 		}
 		f.Text = fmt.Sprintf("since %s, a token takes %s on %s, %s before with as much to do", words.TimeOfDay(at), words.Nearly(int64(took*1e9)), r.Where.String(), words.Nearly(int64(took/ratio*1e9)))
 		f.Brief = fmt.Sprintf("a token takes %s on %s, %s before", words.Nearly(int64(took*1e9)), r.Where.String(), words.Nearly(int64(took/ratio*1e9)))
+		if math.IsNaN(c.P) {
+			last := words.Nearly(int64(telemetry.Middle(taken(after[len(after)*9/10:])) * 1e9))
+			f.Confidence, f.Text = finding.Likely, fmt.Sprintf("bit by bit since %s, a token takes longer on %s: %s at the end, %s before with as much to do", words.TimeOfDay(at), r.Where.String(), last, words.Nearly(int64(took/ratio*1e9)))
+		}
 		f.Evidence = append(f.Evidence, finding.Sentence("compared by running requests, tokens in the KV cache, and prompts computed meanwhile, in %d pieces of %d lines", len(after), fewStretches))
 		return f, true
 	}

@@ -1,6 +1,7 @@
 package slow
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -147,17 +148,27 @@ func worsened(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (f fi
 	if c, ok := slides(values); ok && w.Name == finding.CachedTokens && len(changes) == 0 {
 		changes = append(changes, c)
 	}
+	var levels []float64
+	if len(changes) == 0 && !w.Part {
+		var c changepoint.Change
+		if c, levels = falls(values); levels != nil {
+			changes = append(changes, c)
+		}
+	}
 	unit := table.Number
 	if w.Part {
 		unit = table.Share
 	}
 	for _, c := range changes {
 		before, after := part(c.From, c.At), part(c.At, c.To)
+		switch {
+		case levels != nil:
+			before, after = slices.Max(levels), levels[len(levels)-1]
+		case math.IsNaN(c.P) && w.Matters(before, after):
+			before, after = part(0, c.At), values[len(values)-1]
+		}
 		if !w.Matters(before, after) {
 			continue
-		}
-		if math.IsNaN(c.P) {
-			before, after = part(0, c.At), values[len(values)-1]
 		}
 		f = finding.Finding{Subkind: w.Name, At: r.Where, Since: l.Start(bucket(c.At)), P: finding.Chance(c.P), Metric: finding.Metric{Name: w.Name, Unit: unit, Before: before, After: after}}
 		if c.To < len(values) {
@@ -168,6 +179,14 @@ func worsened(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (f fi
 		if f.Cost, f.Evidence = suffer(l, []*telemetry.Rank{r}, c.Of(bucket), 1.1); f.Evidence == nil {
 			f.Severity = finding.Info
 			f.Evidence = []finding.Evidence{finding.Sentence("its tokens do not take longer, and no more requests wait")}
+		}
+		if levels != nil {
+			var list []string
+			for _, v := range levels {
+				list = append(list, words.ThreeDigits(v))
+			}
+			f.Confidence, f.Text = finding.Likely, fmt.Sprintf("falling bit by bit since %s, %s", words.TimeOfDay(f.Since), f.Brief)
+			f.Evidence = append(f.Evidence, finding.Sentence("in tenths of the time: %s", strings.Join(list, ", ")))
 		}
 		if w.Name == GraphedSteps {
 			f.Evidence = append(f.Evidence, largestGraph(l, r)...)
@@ -189,6 +208,30 @@ func slides(share []float64) (c changepoint.Change, ok bool) {
 		k--
 	}
 	return changepoint.Change{At: max(1, k-1), To: len(share), P: math.NaN()}, ok && k >= fewBuckets
+}
+
+// falls finds since when values become ever smaller, until the end, and returns the levels of tenths of the time; nil if they do not.
+// No step is in what changes so slowly: values that follow each other are alike. That the last six of some levels fall by chance has
+// a probability of one in 720.
+func falls(values []float64) (c changepoint.Change, levels []float64) {
+	const pieces, falling, clearly = 10, 6, 1.05
+	if len(values) < pieces*fewBuckets/2 {
+		return c, nil
+	}
+	for k := range pieces {
+		levels = append(levels, telemetry.Middle(values[k*len(values)/pieces:(k+1)*len(values)/pieces]))
+	}
+	k := pieces - 1
+	for k > 0 && levels[k-1] > levels[k] {
+		k--
+	}
+	if pieces-k < falling || clearly*levels[pieces-1] > levels[0] {
+		return c, nil
+	}
+	for clearly*levels[k] > levels[0] {
+		k++ // they have only begun to
+	}
+	return changepoint.Change{At: k * len(values) / pieces, To: len(values), P: math.NaN()}, levels
 }
 
 // largestGraph says whether the batches without a graph are those that are larger than any with one.
