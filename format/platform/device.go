@@ -19,6 +19,7 @@ var deviceSigns = []deviceSign{
 	{"mlx5_core", regexp.MustCompile(`mlx5_core ([0-9a-f:.]+).*(device's health compromised|[Cc]able error|[Ff]atal error|High temperature)`), "network device $1: $2"},
 	{"AER: ", regexp.MustCompile(`AER: (?:Multiple )?(Uncorrect(?:ed|able) \((?:Non-)?Fatal\)) error (?:message )?received(?: from)?:? ([0-9a-f:.]+)`), "PCIe error of $2: $1"},
 	{"PCIe Bus Error", regexp.MustCompile(`([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): PCIe Bus Error: severity=(Uncorrect(?:ed|able) \((?:Non-)?Fatal\))`), "PCIe error of $1: $2"},
+	{"RmInitAdapter failed", regexp.MustCompile(`NVRM: GPU ([0-9A-Fa-f:.]+): RmInitAdapter failed()`), "the driver cannot start GPU $1"},
 	{"[Hardware Error]", regexp.MustCompile(`\[Hardware Error\]: (?:event severity: (fatal|recoverable))()`), "the machine reports a $1 hardware error"},
 }
 
