@@ -24,15 +24,21 @@ type Unwrapper struct {
 // New returns an unwrapper, for the lines of one file.
 func New() *Unwrapper { return &Unwrapper{words: map[string]string{}} }
 
-// Bare returns a line without colors, and without the label of Slurm, until the next line.
+// Bare returns a line without colors, without the frame of k9s, and without the label of Slurm, until the next line.
 func (r *Unwrapper) Bare(b []byte) []byte {
 	b = bytes.TrimRight(b, "\r")
 	if bytes.IndexByte(b, 0x1b) >= 0 {
 		r.uncolored = plain(b, r.uncolored)
 		b = r.uncolored
 	}
+	if rest, ok := bytes.CutPrefix(b, frame); ok {
+		b = bytes.TrimRight(bytes.TrimSuffix(bytes.TrimPrefix(rest, []byte(" ")), frame), " ")
+	}
 	return unlabeled(b)
 }
+
+// frame is what viewers in a terminal draw at both ends of a line that is copied out of them.
+var frame = []byte("│")
 
 // unlabeled removes what "srun --label" puts before lines, the number of a task: "12: ".
 func unlabeled(b []byte) []byte {

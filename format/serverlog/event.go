@@ -57,6 +57,7 @@ var signs = []sign{
 	{text: "mark it inactive", kind: series.TransferFailed, more: inactiveDevice},
 	{text: "Context is not active"},
 	{text: "Transfer Engine Return Error", kind: series.TransferFailed, says: "Mooncake's transfer engine failed"},
+	{text: "Session::writeBody failed", kind: series.TransferFailed, more: failedTCP},
 	{text: "Session ", kind: series.TransferFailed, more: failedSession},
 	{text: "Failed to complete transfers after", kind: series.TransferFailed, more: unfinishedTransfers},
 	{text: "Decode instance could be dead", kind: series.PeerLost, says: "a decode server may be dead"},
@@ -65,6 +66,9 @@ var signs = []sign{
 	{text: "Some requests timed out when bootstrapping"},
 	{text: "NIXL transfer failure: ", kind: series.TransferFailed, more: (*reader).failedNIXL},
 	{text: "Mooncake transfer failed for request", kind: series.TransferFailed, says: "a transfer of Mooncake failed"},
+	{text: "The number of retrieved tokens is less than the expected number", kind: series.TransferFailed, says: "LMCache gave back less than it had said it holds"},
+	{text: "Num retrieved tokens: "},
+	{text: "but it can't be retrieved"}, // that follows it
 	{text: "Sync batch data transfer timeout after", kind: series.TransferFailed, more: slowTransfer},
 	{text: "Losing connection with prefill instance", kind: series.PeerLost, says: "lost the connection to a prefill server"},
 	{text: "Lost connection with prefill instance", kind: series.PeerLost, more: (*reader).lostPeer},
@@ -92,6 +96,8 @@ var signs = []sign{
 	{text: "error while attempting to bind on address", kind: series.Crash, says: "its port is in use"},
 	{text: "The request queue is full", kind: series.Refusal, says: "refuses a request: its queue is full"},
 	{text: "killed due to memory pressure (OOM)", kind: series.Exception, more: killedByRay},
+	{text: "A worker died or was killed while executing a task", kind: series.Exception, more: deadRayWorker},
+	{text: "Worker exit type: "}, // behind "died unexpectedly"
 	{text: "died unexpectedly", kind: series.Exception, more: deadWorker},
 	{text: "Pyspy dump for PID", more: (*reader).stacks},
 	{text: "Pyspy failed"},
@@ -137,6 +143,9 @@ var eventWords = func() wordList {
 
 // lookedAt is how much of a line is searched for words of events: what comes later may be a prompt.
 const lookedAt = 400
+
+// ofRaylet begins lines of Ray's daemon, which have no stamp.
+var ofRaylet = []byte("(raylet")
 
 // event reads a line that may be an event, and reports whether it is.
 func (r *reader) event(b []byte, at trace.Time, place int32) bool {
@@ -386,6 +395,18 @@ func silentWorkers(_ *reader, b []byte, _ *series.Instant) string {
 		return fmt.Sprintf("its workers did not come back for %g s", s)
 	}
 	return "its workers did not come back"
+}
+
+// deadRayWorker reads of which host and process Ray lost a worker. It does not know why.
+func deadRayWorker(_ *reader, b []byte, _ *series.Instant) string {
+	text := "Ray lost a worker"
+	if n, ok := after(b, "Worker PID: "); ok {
+		text += fmt.Sprintf(", process %.0f", n)
+	}
+	if ip := beginning(behind(b, "Worker IP address: "), ".:", 40); ip != "" {
+		text += " on " + ip
+	}
+	return text + ": it was killed, or crashed"
 }
 
 // deadWorker reads "Worker proc VllmWorker-3 died unexpectedly", and "Engine core proc EngineCore_DP0" so.

@@ -48,12 +48,12 @@ var signOf = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)(?:Prefill|Decode) batch[,. [].*#running-req|Avg prompt throughput: [\d.]+ tokens/s|server_args=ServerArgs\(|\[TRT-LLM\]|\[TensorRT-LLM\]\[(?:INFO|WARNING|ERROR)\]|` +
 		`^(?:.{0,200} )?\[ ?(?:(?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d+ ?)+\] (?:Scheduler|Prefill|Decode|Load weight|Received|KV)|` +
 		`^\W*(?:.{0,200} )?\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: (?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d+)+\]|ReqTimeStats\(rid=|` +
-		`\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[^\]]*\].*(?:sglang|Scheduler hit an exception|The server is fired up|torch distributed|Load weight)|` +
+		`\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[^\]]*\].*(?:sglang|Scheduler hit an exception|The server is fired up|torch distributed|Load weight|KVTransferError\(|LMCache (?:DEBUG|INFO|WARNING|ERROR):)|^Unexpected transfer worker error for room|` +
 		`^(?:.{0,200}[ )])?(?:INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w/]+\.py:\d+\]|"event": ?"request\.(?:finished|received)|Workers \(tasks / actors\) killed due to memory pressure`)
 })
 
 // signWords are those of which each sign of a log has one, but for stamps.
-var signWords = [...]string{"#running-req", "Avg prompt throughput", "server_args=ServerArgs(", "RT-LLM]", "ReqTimeStats(rid=", `"event":`, "INFO ", "WARNING ", "ERROR ", "killed due to memory pressure",
+var signWords = [...]string{"#running-req", "Avg prompt throughput", "server_args=ServerArgs(", "RT-LLM]", "ReqTimeStats(rid=", `"event":`, "INFO ", "WARNING ", "ERROR ", "killed due to memory pressure", "transfer worker error for room",
 	"] Scheduler", "] Prefill", "] Decode", "] Load weight", "] Received", "] KV"}
 
 // isSigned looks for words, or for the year of a stamp, before it tries the expression, which takes 20 ms of a head without any.

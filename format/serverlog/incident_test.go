@@ -19,6 +19,26 @@ func TestIncidents(t *testing.T) {
 [2025-01-05 11:58:50 TP1] Decode out of memory happened. #retracted_reqs: 1, #new_token_ratio: 0.1000 -> 0.9000
 `, `retraction TP0 2: the KV cache is full: retracts requests
 retraction TP1 1: the KV cache is full: retracts requests`},
+		{"only Ray tells of a worker", `(EngineCore pid=1879) INFO 03-29 12:59:40 [ray_utils.py:402] Creating a new placement group.
+(EngineCore pid=1879) (raylet) A worker died or was killed while executing a task by an unexpected system error. To troubleshoot the problem, check the logs for the dead worker. Worker IP address: 10.0.13.226 Worker port: 10002 Worker PID: 442 Worker exit type: SYSTEM_ERROR Worker exit detail: Worker unexpectedly exits with a connection error code 2. End of file.
+(raylet, ip=10.0.13.227) A worker died or was killed while executing a task by an unexpected system error. Worker IP address: 10.0.13.227 Worker port: 10002 Worker PID: 443 Worker exit type: SYSTEM_ERROR
+`, `exception - 1: Ray lost a worker, process 442 on 10.0.13.226: it was killed, or crashed
+exception - 1: Ray lost a worker, process 443 on 10.0.13.227: it was killed, or crashed`},
+		{"graphs do not fit, and the exception is of no type of its own", `[2025-06-19 15:12:27 TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=2.85 GB
+[2025-06-19 15:12:28 TP0] Scheduler hit an exception: Traceback (most recent call last):
+  File "/sgl/srt/model_executor/cuda_graph_runner.py", line 342, in __init__
+    raise Exception(
+Exception: Capture CUDA graph failed: CUDA out of memory. Tried to allocate 448.00 MiB.
+`, `start TP0 1: captures graphs
+out of memory TP0 1: Scheduler: Exception: Capture CUDA graph failed: CUDA out of memory. Tried to allocate 448.00 MiB in __init__ (cuda_graph_runner.py:342)`},
+		{"LMCache behind a syslog whose months are French", `déc. 19 02:07:16 n1 bash[22]: (EngineCore_DP0 pid=22) [2025-12-19 02:07:16,164] LMCache WARNING: The cache block is in the storage, but it can't be retrieved (cache_engine.py:1473:lmcache.v1.cache_engine)
+déc. 19 02:07:16 n1 bash[22]: (EngineCore_DP0 pid=22) [2025-12-19 02:07:16,170] LMCache ERROR: Request chatcmpl-6bThe number of retrieved tokens is less than the expected number of tokens! This should not happen! (vllm_v1_adapter.py:1032:lmcache)
+déc. 19 02:07:16 n1 bash[22]: (EngineCore_DP0 pid=22) [2025-12-19 02:07:16,170] LMCache ERROR: Num retrieved tokens: 0, num expected tokens: 16 (vllm_v1_adapter.py:1038:lmcache)
+`, `transfer failed - 1: LMCache gave back less than it had said it holds`},
+		{"Mooncake has only TCP, and the log no batch", `E0612 14:05:26.176716 1192408 tcp_transport.cpp:136] Session::writeBody failed. Error: Bad address (value: 14), total_transferred_bytes_: 0, current transferred_bytes: 0
+[2025-06-12 14:05:26] Prefill transfer failed for request rank=0 req.rid='e3' req.bootstrap_room=88 with exception KVTransferError(bootstrap_room=88): Failed to send kv chunk of 88 to 10.0.0.78:41231
+`, `transfer failed - 1: sending the KV cache failed: a part of it could not be sent
+transfer failed - 1: sending over TCP failed: the kernel cannot read the memory, as it is with that of a device`},
 		{"an exception of no scheduler", `[2026-08-02 10:15:03 TP0] Decode batch, #running-req: 1, #token: 9, token usage: 0.01, cuda graph: True, gen throughput (token/s): 1.00, #queue-req: 0
 Traceback (most recent call last):
   File "/sgl/srt/disaggregation/nixl/conn.py", line 1153, in transfer_worker

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"sync"
 
 	"github.com/sgtrace/sgtrace/format"
@@ -12,8 +13,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Router is a log of SGLang's router: sgl-router, which became sgl-model-gateway (smg). It says when the router
-// took servers out and put them back, and which requests failed.
+// Router is a log of SGLang's router: sgl-router, which became sgl-model-gateway (smg), or of the frontend of Dynamo. It
+// says when the router took servers out and put them back, and which requests failed.
 //
 // # What is odd
 //
@@ -24,10 +25,12 @@ import (
 //     follow are not, until "is now healthy".
 //   - A circuit breaker that opens does not say whose it is.
 //   - The name of the module was sglang_router_rs until 2025-11, then sgl_model_gateway, then smg.
+//   - Until 2025-06, lines begin with "[Router (Rust)]", and their stamps are local.
+//   - Dynamo calls a worker by a number, and never says where it runs.
 var Router = &format.Format{
 	Name:   "router log",
 	Noun:   "router log",
-	Doc:    "what SGLang's router (sgl-router, sgl-model-gateway, smg) says of servers that it took out, and of requests that failed",
+	Doc:    "what SGLang's router (sgl-router, sgl-model-gateway, smg) or Dynamo's frontend says of servers that it took out, and of requests that failed",
 	For:    "'sgtrace report'",
 	Sniff:  sniffRouter,
 	Index:  indexRouter,
@@ -37,20 +40,27 @@ var Router = &format.Format{
 
 // sign is a line of the router, as text or as JSON. Few runs need it, and it takes half a millisecond.
 var routerHead = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z? +(?:TRACE|DEBUG|INFO|WARN|ERROR) .{0,400}?\b` + modules + `[\w:-]*: |"target": ?"` + modules + `(?:::|")`)
+	return regexp.MustCompile(`20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z? +(?:TRACE|DEBUG|INFO|WARN|ERROR) .{0,400}?\b` + heads + `[\w:-]*: |"target": ?"` + heads + `(?:::|")|"span_name": ?"http_request"|` + oldHead + `(?:Rust|Python)\)\] 20\d\d-`)
 })
 
-const modules = `(?:sglang_router_rs|sgl_model_gateway|smg)`
+const (
+	modules = `(?:sglang_router_rs|sgl_model_gateway|smg|dynamo_llm|dynamo_runtime)`
+	heads   = `(?:sglang_router_rs|sgl_model_gateway|smg|dynamo_llm::(?:http|migration|discovery|kv_router::(?:indexer|scheduler)))` // Dynamo's workers have the others
+	oldHead = `\[Router \(`
+)
+
+// routerWords are those of which each log of a router has one.
+var routerWords = []string{"smg", "sgl_model_gateway", "sglang_router_rs", "[Router (", "dynamo_llm::", `"http_request"`}
 
 // sniff looks for the words before it tries the expression, which takes longer. Of JSON, the first line
 // must be a whole record of a log: traces of the router have its names, too.
 func sniffRouter(head []byte) bool {
-	if !bytes.Contains(head, []byte("smg")) && !bytes.Contains(head, []byte("sgl_model_gateway")) && !bytes.Contains(head, []byte("sglang_router_rs")) {
+	if !slices.ContainsFunc(routerWords, func(word string) bool { return bytes.Contains(head, []byte(word)) }) {
 		return false
 	}
 	if text := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"); len(text) > 0 && (text[0] == '{' || text[0] == '[' && bytes.HasPrefix(bytes.TrimLeft(text[1:], " \r\n"), []byte("{"))) {
 		line, _, whole := bytes.Cut(text, []byte("\n"))
-		record := bytes.HasPrefix(line, []byte(`{"log":"`)) || bytes.Contains(line, []byte(`"level"`)) && bytes.Contains(line, []byte(`"timestamp"`))
+		record := bytes.HasPrefix(line, []byte(`{"log":"`)) || bytes.Contains(line, []byte(`"level"`)) && (bytes.Contains(line, []byte(`"timestamp"`)) || bytes.Contains(line, []byte(`"time"`)))
 		if !record || !whole && !json.Valid(line) {
 			return false
 		}
@@ -126,7 +136,7 @@ func (r *routerReader) take(b []byte) {
 	if i := bytes.IndexByte(b, '{'); i >= 0 && bytes.Contains(b[i:min(len(b), i+600)], []byte(`"level"`)) {
 		ok = r.object(b[i:], &x)
 	} else {
-		ok = r.text(b, &x)
+		ok = r.text(b, &x) || r.old(b, &x)
 	}
 	if !ok {
 		r.unknown(b)

@@ -33,10 +33,30 @@ func (r *routerReader) text(b []byte, x *said) bool {
 	return true
 }
 
+// old reads a line as routers wrote it until 2025-06: "[Router (Rust)] 2025-03-08 02:33:09 - INFO - All workers are
+// healthy". Its time is local.
+func (r *routerReader) old(b []byte, x *said) bool {
+	const looked = 400
+	_, rest, ok := bytes.Cut(b[:min(len(b), looked)], []byte("[Router ("))
+	_, rest, ok2 := bytes.Cut(rest, []byte(")] "))
+	if !ok || !ok2 {
+		return false
+	}
+	at, ok := r.stamp(rest, nil)
+	if !ok {
+		return false
+	}
+	level, message, ok := bytes.Cut(bytes.TrimPrefix(rest[logline.DateTime:], []byte(" - ")), []byte(" - "))
+	zone := &r.f.Source().Zone
+	zone.By, zone.Local = "", true
+	*x = said{at: at, level: level, message: message}
+	return ok
+}
+
 // module returns where the name of a module of the router stands, and what follows the colon behind it; -1
 // without.
 func module(b []byte) (from, to int) {
-	for _, name := range [...]string{"smg", "sgl_model_gateway", "sglang_router_rs"} {
+	for _, name := range [...]string{"smg", "sgl_model_gateway", "sglang_router_rs", "dynamo_llm", "dynamo_runtime"} {
 		for at := 0; ; at += len(name) {
 			i := bytes.Index(b[at:], []byte(name))
 			if i < 0 {
@@ -77,10 +97,10 @@ func (r *routerReader) stamp(b, decimals []byte) (trace.Time, bool) {
 // object reads a line of the JSON form. Its fields are beside the message, or in "fields".
 func (r *routerReader) object(b []byte, x *said) bool {
 	var message, fields []byte
-	ours, timed := false, false
+	ours, timed := true, false // some of Dynamo's have no target
 	end, err := jsonscan.Members(b, 0, func(key, value []byte) {
 		switch string(key) {
-		case "timestamp":
+		case "timestamp", "time":
 			if v := jsonscan.Text(value); len(v) >= logline.DateTime {
 				x.at, timed = r.stamp(v, v[logline.DateTime:])
 			}

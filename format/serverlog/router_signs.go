@@ -25,6 +25,7 @@ var routerSigns = []routerSign{
 	{text: "started processing request"},
 	{text: "request failed with client error"},
 
+	{"endpoint instance removed, removing worker", series.Unrouted, "is removed from the router: its registration is gone", false},
 	{"Removing failed worker", series.Unrouted, "is removed from the router as failed", false},
 	{"Removed worker from tree", 0, "", false},
 	{"from cache-aware policy", 0, "", false},
@@ -47,6 +48,7 @@ var routerSigns = []routerSign{
 	{"validated and activated", series.Routed, "joins the router", false},
 	{"Added worker", series.Routed, "joins the router", false},
 
+	{" failed (attempt ", series.Unrouted, "does not take requests of the router", false},
 	{"Prefill server failed", series.Unrouted, "does not take requests of the router", true},
 	{"Decode request failed", series.Unrouted, "does not take requests of the router", true},
 	{"Decode worker failed to start", series.Unrouted, "does not take requests of the router", true},
@@ -65,12 +67,21 @@ var routerSigns = []routerSign{
 	{"No prefill workers", series.Refusal, "the router has no prefill server for a request", false},
 	{"No decode workers", series.Refusal, "the router has no decode server for a request", false},
 	{"No available", series.Refusal, "the router has no server for a request", false},
+	{"No workers are available", series.Refusal, "the router has no server for a request", false},
+	{"no instances found for endpoint", series.Refusal, "the router has no server for a request", false},
+	{"no responders", series.Refusal, "the router has no server for a request", false},
+	{"waiting for workers", series.Exception, "ends: its servers were not healthy in time", false},
+	{"recreating stream", series.Note, "a stream of a server broke off: its request goes on elsewhere", false},
+	{"Unable to refresh lease", series.Exception, "lost its lease of etcd, and ends: see whether etcd and the network to it were well", false},
 	{"No healthy", series.Refusal, "the router has no healthy server for a request", false},
 	{"Request queue is full", series.Refusal, "the router refuses a request (429): its own queue is full", false},
 	{"request timed out waiting for token", series.Refusal, "the router gives up a request that waited too long in its own queue", false},
 	{"Request already timed out in queue", series.Refusal, "the router gives up a request that waited too long in its own queue", false},
 	{"Drain timed out", series.Stopping, "ends, with requests still in flight", false},
 	{"Beginning graceful shutdown", series.Stopping, "was told to end", false},
+	{"Initializing router", series.Starting, "starts", false},
+	{"All workers are healthy", 0, "", false},
+	{"Serving router", series.Ready, "is ready", false},
 	{"Starting router", series.Starting, "starts", false},
 	{"Router ready", series.Ready, "is ready", false},
 }
@@ -113,6 +124,9 @@ func (r *routerReader) router() int32 { return r.place([]byte(r.name), "router")
 func (r *routerReader) instant(x *said, s *routerSign) {
 	kind, text := s.kind, s.says
 	of := url(x.message)
+	if _, id, ok := bytes.Cut(x.message, []byte("removing worker ")); ok && of == nil {
+		of = []byte("worker " + beginning(id, "", 40))
+	}
 	place := int32(0)
 	switch {
 	case of != nil && (kind == series.Unrouted || kind == series.Routed):

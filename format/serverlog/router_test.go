@@ -54,7 +54,40 @@ const (
 {"timestamp":"2026-07-26 14:02:12.000","level":"ERROR","message":"request failed with server error","target":"smg::response","filename":"model_gateway/src/middleware/logging.rs","line_number":94,"span":{"method":"POST","uri":"/generate","version":"HTTP/1.1","request_id":"gnt-1","status_code":503,"latency":2211,"name":"http_request"},"spans":[]}
 {"timestamp":"2026-07-26 14:02:13.000","level":"WARN","fields":{"message":"Removing failed worker from registry","worker_id":"a1","worker_url":"http://10.0.0.9:30000","expected_revision":3},"target":"smg::worker::manager"}
 `
+	ofDynamo = `2026-06-16T14:23:12.477384Z  WARN dynamo_llm::kv_router::indexer::jetstream: DISCOVERY: Generate endpoint instance removed, removing worker 77233180278
+2026-06-16T14:23:13.500000Z ERROR chat_completions: dynamo_llm::http::service::openai: Internal server error: Failed to generate completions: no instances found for endpoint "instances/dynamo/backend/generate"
+│ 2026-06-16T14:23:14.500000Z ERROR chat_completions: dynamo_llm::http::service::openai: Internal server error: Failed to generate completions: no responders: no responders    │
+`
+	beforeTracing = `[Router (Rust)] 2025-03-08 02:33:09 - INFO - Worker http://10.0.0.1:31000 health check is pending with error: error sending request for url (http://10.0.0.1:31000/health)
+[Router (Rust)] 2025-03-08 02:40:09 - INFO - All workers are healthy
+[Router (Rust)] 2025-03-08 02:41:09 - WARN - Generate request to http://10.0.0.1:31000 failed (attempt 1/3)
+[Router (Rust)] 2025-03-08 02:41:10 - WARN - Removing failed worker: http://10.0.0.1:31000
+`
 )
+
+// Until 2025-06, stamps of the router are local.
+func TestRouterBeforeTracing(t *testing.T) {
+	set, err := read(beforeTracing)
+	if !sniffRouter([]byte(beforeTracing)) || err != nil || !set.Sources[0].Zone.Local {
+		t.Errorf("%v, not recognized or not local", err)
+	}
+	if got, want := described(set), `02:41:09.000 10.0.0.1:31000 unrouted does not take requests of the router
+02:41:10.000 10.0.0.1:31000 unrouted is removed from the router as failed
+`; got != want {
+		t.Errorf("%swant\n%s", got, want)
+	}
+}
+
+// A worker of Dynamo has lines of dynamo_llm, too, and batches: its log is that of a server.
+func TestWorkersOfDynamo(t *testing.T) {
+	const text = `2026-06-12T17:28:04.143858Z  INFO dynamo_llm::hub: download completed
+2026-06-12T17:28:04.242899Z  INFO _core: Registered base model
+2026-06-12T17:28:05.000000Z  INFO metrics_reporter.report_decode_stats: Decode batch, #running-req: 1, #token: 9, token usage: 0.01, cuda graph: True, gen throughput (token/s): 1.00, #queue-req: 0
+`
+	if sniffRouter([]byte(text)) || !sniff([]byte(text)) {
+		t.Error("taken for a log of the frontend")
+	}
+}
 
 // The layouts are those of tracing-subscriber, with the messages of the sources of each time.
 func TestRouterLayouts(t *testing.T) {
@@ -71,6 +104,10 @@ func TestRouterLayouts(t *testing.T) {
 		"JSON": {asJSON, `14:02:11.250 10.0.0.9:30000 unrouted fails a health check of the router: timed out
 14:02:13.000 10.0.0.9:30000 unrouted is removed from the router as failed
 1 failed requests
+`},
+		"Dynamo": {ofDynamo, `14:23:12.477 worker 77233180278 unrouted is removed from the router: its registration is gone
+14:23:13.500 router refusal the router has no server for a request
+14:23:14.500 router refusal the router has no server for a request
 `},
 	} {
 		if !sniffRouter([]byte(c.text)) {

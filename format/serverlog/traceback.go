@@ -58,7 +58,7 @@ var harmless = []string{"RuntimeError", "OutOfMemoryError", "MemoryError", "OSEr
 
 // plain are pieces of messages that are about the machine or its settings, of exceptions of other types.
 var plain = []string{"No free slots", "memory leak detected", "To serve at least one request with", "The model's max seq len (", "No available memory for the cache blocks",
-	"User-specified max_model_len", "Free memory on device", "could finish the model loading, but there are other ranks"}
+	"User-specified max_model_len", "Free memory on device", "could finish the model loading, but there are other ranks", "Capture cuda graph failed", "Capture CUDA graph failed"}
 
 // ofPool are in messages that something of the server has no room that is called memory: no device ran out of that.
 var ofPool = newWordSet("ecode out of memory", "refill out of memory", "alloc_req_slots")
@@ -86,10 +86,13 @@ func (r *reader) unstamped(b, around []byte) bool {
 	if r.traced(b, from) {
 		return true
 	}
+	if bytes.HasPrefix(b, ofRaylet) && r.event(b, r.now, r.unranked()) {
+		return true
+	}
 	if r.alone && bytes.Contains(b, noMemory) {
 		return r.event(b, r.now, r.spot())
 	}
-	if bytes.HasPrefix(b, []byte("Exception in thread ")) { // its traceback follows
+	if bytes.HasPrefix(b, []byte("Exception in thread ")) || bytes.HasPrefix(b, []byte("Unexpected transfer worker error for room")) { // its traceback follows
 		return true
 	}
 	if r.died(b) {

@@ -168,3 +168,12 @@ func behind(b []byte, text string) []byte {
 	_, rest, _ := bytes.Cut(b, []byte(text))
 	return rest
 }
+
+// failedTCP reads that Mooncake could not send over TCP, as it does without RDMA: a bad address is memory that the
+// kernel cannot read, such as that of a device.
+func failedTCP(_ *reader, b []byte, _ *series.Instant) string {
+	if bytes.Contains(b, []byte("Bad address")) {
+		return "sending over TCP failed: the kernel cannot read the memory, as it is with that of a device"
+	}
+	return "sending over TCP failed"
+}
