@@ -59,7 +59,7 @@ func transfers(l *telemetry.Logged) (out []finding.Finding) {
 // others tells of the events of a group beside the one that leads it.
 func others(l *telemetry.Logged, lead *telemetry.Event, group []*telemetry.Event) (list []finding.Evidence) {
 	for _, e := range group {
-		if e != lead {
+		if e != lead && !strings.HasSuffix(e.Text, "without an end") {
 			list = append(list, finding.Sentence("with it: %s", l.Sentence(e)))
 		}
 	}
@@ -81,7 +81,7 @@ func ofTransfer(e *telemetry.Event) bool {
 func lowest(group []*telemetry.Event) *telemetry.Event {
 	rank := func(e *telemetry.Event) int {
 		switch {
-		case strings.Contains(e.Text, "RDMA"):
+		case strings.Contains(e.Text, "RDMA"), strings.Contains(e.Text, "over TCP"):
 			return 0
 		case ofTransfer(e), strings.Contains(e.Text, "NIXL failed"):
 			return 1
@@ -226,13 +226,24 @@ func exceptions(l *telemetry.Logged) (out []finding.Finding) {
 		if lead.Kind == series.OutOfMemory || ofPool(lead.Text) {
 			more = append(besidePool(l, lead), more...)
 		}
-		f.Evidence = append(append(more, f.Evidence...), lostBefore(l, lead)...)
+		f.Evidence = slices.Concat(waited(l, lead), more, f.Evidence, lostBefore(l, lead))
 		if lead.Kind == series.Crash || lead.Stack == "" && strings.HasSuffix(lead.Text, " died") {
 			f.Evidence = append(f.Evidence, finding.Sentence("the log has no exception of it: the reason may be in the log of another node, or the process was killed"))
 		}
 		out = append(out, f)
 	}
 	return out
+}
+
+// waited tells whom a process blames that ended, and for how long it had done nothing.
+func waited(l *telemetry.Logged, lead *telemetry.Event) (list []finding.Evidence) {
+	if isVictim(lead.Text) && !strings.Contains(lead.Text, "without an end") {
+		list = append(list, finding.Sentence("that is how a process learns that another one failed or stands still: the log of that one tells why"))
+	}
+	if last := lastBatch(l, lead.Server, lead.First); last > 0 && lead.First-last > together {
+		list = append(list, finding.Sentence("its last batch was logged at %s, %s before", words.TimeOfDay(last), words.Nearly(int64(lead.First-last))))
+	}
+	return list
 }
 
 // lostBefore tells of transfers that failed right before a process ended: what needs them may not go on without.
@@ -336,7 +347,8 @@ func leading(group []*telemetry.Event) *telemetry.Event {
 // isVictim reports whether an exception is how a process learns that another one failed.
 func isVictim(text string) bool {
 	for _, sign := range [...]string{"onnection reset", "onnection closed", "roken pipe", "remote process exited", "EOFError", "without an end", "The process exits for this inner error", "EngineDead", "TimeoutError: RPC call to ", "losed by remote peer",
-		"reset by peer", "recv failed", "Engine loop has died", "there are other ranks that didn't", "Failed to execute operation", "Error encountered progressing", "Failed to CUDA", "flushed, as"} {
+		"reset by peer", "recv failed", "Engine loop has died", "there are other ranks that didn't", "Failed to execute operation", "Error encountered progressing", "Failed to CUDA", "flushed, as",
+		"DeepEP error: CPU recv timeout", "DeepEP error: timeout"} {
 		if strings.Contains(text, sign) {
 			return true
 		}
