@@ -29,6 +29,7 @@ type Side struct {
 	// RequestPieces and StepPieces are what the capture was cut into to tell noise from
 	// change.
 	RequestPieces, StepPieces int
+	Within                    []Within // of one capture with requests, in order of time
 }
 
 func (s *Side) widen(first, last trace.Time) {
@@ -86,6 +87,9 @@ func (d *Collected) Add(c Capture) bool {
 	d.side.Label += c.Label
 	if c.Requests != nil {
 		d.collectRequests(c.Requests, &c)
+		if d.captures == 0 {
+			d.side.Within = changesWithin(&c)
+		}
 	}
 	if c.Series != nil {
 		d.collectSeries(c.Series, &c)

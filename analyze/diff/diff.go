@@ -60,6 +60,7 @@ type Diff struct {
 	approximate int               // rows
 	verdict     string
 	muted       []*Row    // that the verdict only counts
+	mutedWithin int       // changes within captures
 	locate      *diffRows // what rows are made of
 }
 
@@ -232,6 +233,9 @@ func (c *Change) matters() bool {
 
 // tested reports whether the captures are long enough to say anything.
 func (c *Change) tested() bool { return !math.IsNaN(c.Change.P) }
+
+// tells reports whether the number says anything: whether it changed, or by how much it may have at most.
+func (c *Change) tells() bool { return c.tested() && !c.vague() }
 
 // sortRows puts requests before devices, what changed before what did not, and of the former what
 // costs or saves most, of the latter what moved the total most.

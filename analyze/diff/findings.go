@@ -22,9 +22,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Findings returns the rows that the verdict tells of, as records.
+// Findings returns the changes and the rows that the verdict tells of, as records.
 func (d *Diff) Findings() []finding.Finding {
 	var list []finding.Finding
+	for i, side := range [...]*Side{&d.Before, &d.After} {
+		for _, x := range side.Within {
+			list = append(list, x.finding(i))
+		}
+	}
 	for _, r := range d.toldRows() {
 		list = append(list, d.finding(r))
 	}
@@ -34,6 +39,11 @@ func (d *Diff) Findings() []finding.Finding {
 // Mute takes the findings that covers holds for out of the findings and the verdict, which
 // counts them.
 func (d *Diff) Mute(covers func(*finding.Finding) bool) {
+	for i, side := range [...]*Side{&d.Before, &d.After} {
+		n := len(side.Within)
+		side.Within = slices.DeleteFunc(side.Within, func(x Within) bool { f := x.finding(i); return covers(&f) })
+		d.mutedWithin += n - len(side.Within)
+	}
 	for _, r := range d.toldRows() {
 		if f := d.finding(r); covers(&f) {
 			d.muted = append(d.muted, r)

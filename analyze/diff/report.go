@@ -249,7 +249,7 @@ func (d *Diff) noteChance(r *table.Table, requests, devices bool) {
 // SideReport makes a table of what the captures are, with the verdict above it.
 func (d *Diff) SideReport() *table.Table {
 	sides := []Side{d.Before, d.After}
-	return table.New("sgtrace.report.diff.captures/v1", d.verdict, sides, []table.Field[Side]{
+	t := table.New("sgtrace.report.diff.captures/v1", d.verdict, sides, []table.Field[Side]{
 		table.TextColumn("capture", "before or after", func(s *Side) string {
 			if s == &sides[0] {
 				return "before"
@@ -266,6 +266,10 @@ func (d *Diff) SideReport() *table.Table {
 		table.CountColumn("ranks", "ranks whose work profilers recorded", func(s *Side) int64 { return s.Ranks }),
 		table.CountColumn("steps", "of all ranks", func(s *Side) int64 { return s.Steps }),
 	})
+	for _, text := range d.mixtures() {
+		t.Note("%s", text)
+	}
+	return t
 }
 
 // LoadReport makes a table of how many requests there are, and how long, and of tokens per second.

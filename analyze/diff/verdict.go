@@ -40,7 +40,8 @@ func (d *Diff) words(rows *diffRows) string {
 	for _, r := range told {
 		says = append(says, d.sentence(r, rows))
 	}
-	if n := len(d.muted); n > 0 {
+	says = append(says, d.within()...)
+	if n := len(d.muted) + d.mutedWithin; n > 0 {
 		says = append(says, words.Counted(n, "change")+" muted")
 	}
 	says = append(says, d.visible()...)
@@ -141,6 +142,8 @@ func (d *Diff) countOthers(told []*Row, any bool) (says []string) {
 	switch {
 	case !any && others+small+fresh+gone == 0:
 		says = append(says, "No significant difference")
+	case others+small+fresh+gone == 0 && len(d.Before.Within)+len(d.After.Within) > 0:
+		says = append(says, "no other significant difference over all of both")
 	case !any && others+fresh+gone == 0:
 		says = append(says, fmt.Sprintf("No difference that matters: %s changed, each by less than %.0f %% of the total", words.Counted(small, "row"), 100*minWeight))
 	case others+small+fresh+gone == 0:
@@ -162,7 +165,7 @@ func (d *Diff) countOthers(told []*Row, any bool) (says []string) {
 func (d *Diff) untested() (most *Row, n int) {
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		known := r.Mean.tested() || (r.only() || r.Kind == GPU) && r.Total.tested()
+		known := r.Mean.tells() || (r.only() || r.Kind == GPU) && r.Total.tells()
 		if known || r.Changed() || d.part(r, r.Moved()) < minWeight {
 			continue
 		}
