@@ -8,19 +8,23 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A ran is a kernel that ran.
+// A ran is a kernel that ran. Exports have millions of them.
 type ran struct {
-	start trace.Time
-	dur   int64
-	name  trace.Sym
-	step  profile.StepKind
+	start  trace.Time
+	dur    int64
+	name   trace.Sym
+	stream uint32
+	step   profile.StepKind
 }
+
+func (r *ran) end() trace.Time { return r.start + trace.Time(r.dur) }
 
 // A kernelKind is what a name says.
 type kernelKind struct {
@@ -30,9 +34,9 @@ type kernelKind struct {
 	fits  places
 }
 
-func kernelKindOf(name string) kernelKind {
-	k := kernelKind{kind: kernelname.KindOf(name), lower: strings.ToLower(name), bare: profile.BareName(name)}
-	k.fits = placesOf(&k)
+func kernelKindOf(name string) *kernelKind {
+	k := &kernelKind{kind: kernelname.KindOf(name), lower: strings.ToLower(name), bare: profile.BareName(name)}
+	k.fits = placesOf(k)
 	return k
 }
 
@@ -48,7 +52,7 @@ type occurrence struct {
 
 // A seeker finds what neighbors on streams one kernel could do.
 type seeker struct {
-	kinds  *trace.PerName[kernelKind]
+	kinds  *trace.PerName[*kernelKind]
 	of     server
 	amd    bool
 	all    map[string]*occurrence
@@ -63,31 +67,31 @@ const numSteps = profile.StepDecode + 1
 
 // seek finds what neighbors on the streams of some processes one kernel could do, and what could run at once.
 func seek(set *profile.Set, s profile.Stream, steps *profilewalk.KernelSteps, of server, opt *profilewalk.Options) *seeker {
-	x := &seeker{steps: steps.CountServer(opt), kinds: trace.EachName(set.Syms, kernelKindOf), of: of, all: map[string]*occurrence{}}
-	devices := map[device][]span{}
+	x := &seeker{steps: steps.CountServer(opt), kinds: trace.EachName(set.Syms, kernelKindOf), of: of, all: map[string]*occurrence{}, overlaps: map[profile.StepKind]*overlap{}}
+	devices := map[device][]ran{}
 	for k := range s.Kernels {
 		if opt.Keeps(&k.Event) && !k.Graph {
 			kind, _ := steps.Kind(&k.Event)
 			x.time = distribution.AddTimes(x.time, k.Dur())
-			name, at := x.kinds.Of(k.Name), device{k.Rank, k.Device}
-			devices[at] = append(devices[at], span{ran{k.Start, k.Dur(), k.Name, kind}, name.kind, name.lower, k.Stream})
+			at := device{k.Rank, k.Device}
+			devices[at] = memory.Append(devices[at], ran{k.Start, k.Dur(), k.Name, k.Stream, kind})
 		}
 	}
 	for at, all := range devices {
 		x.amd = strings.Contains(set.GPU(at.rank), "AMD")
-		slices.SortFunc(all, func(a, b span) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.stream, b.stream)) })
-		lanes := map[uint32][]ran{}
-		for i := range all {
-			lanes[all[i].stream] = append(lanes[all[i].stream], all[i].ran)
-		}
-		for _, kernels := range lanes {
-			x.countAttention(kernels)
-			for i := 0; i < len(kernels); {
-				i += x.step(kernels[i:])
+		slices.SortFunc(all, func(a, b ran) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.stream, b.stream)) })
+		x.findOverlaps(set, all)
+		slices.SortFunc(all, func(a, b ran) int { return cmp.Or(cmp.Compare(a.stream, b.stream), cmp.Compare(a.start, b.start)) })
+		for from := 0; from < len(all); {
+			to := from + 1
+			for to < len(all) && all[to].stream == all[from].stream {
+				to++
 			}
+			x.seekOn(all[from:to])
+			from = to
 		}
+		memory.Free(all)
 	}
-	x.overlaps = findOverlaps(set, devices)
 	// What comes less often than in every second layer is of no layer: sampling, or the beginning of a step.
 	often := map[string]int64{}
 	for _, f := range x.all {
@@ -97,6 +101,14 @@ func seek(set *profile.Set, s profile.Stream, steps *profilewalk.KernelSteps, of
 		return x.blocks[f.step] == 0 || 2*often[f.whole()] < x.blocks[f.step]
 	})
 	return x
+}
+
+// seekOn looks at the kernels of one stream.
+func (x *seeker) seekOn(kernels []ran) {
+	x.countAttention(kernels)
+	for i := 0; i < len(kernels); {
+		i += x.step(kernels[i:])
+	}
 }
 
 // whole returns the key of what counts together: kernels of one pattern have other names for other sizes.
@@ -139,7 +151,7 @@ func (x *seeker) step(kernels []ran) int {
 		return n
 	}
 	n := 0
-	for n < len(kernels) && small[x.kinds.Of(kernels[n].name).kind] && together(kernels[:n+1]) && (n == 0 || !x.begins(kernels[n:])) {
+	for n < len(kernels) && small[x.kinds.Of(kernels[n].name).kind] && together(kernels[max(0, n-1):n+1]) && (n == 0 || !x.begins(kernels[n:])) {
 		n++
 	}
 	if n >= minRun && !compiled(kernels[:n], x.kinds) {

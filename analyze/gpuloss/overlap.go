@@ -8,7 +8,6 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
-	"github.com/sgtrace/sgtrace/trace"
 )
 
 // exchanges are texts in the names of kernels that send tokens to the GPUs of their experts, and results back.
@@ -17,16 +16,6 @@ var exchanges = []string{"dispatch", "combine", "alltoall", "all_to_all", "sendr
 
 // A device is one of a rank.
 type device struct{ rank, device int32 }
-
-// A span is a kernel on a device, with what it computes.
-type span struct {
-	ran
-	kind   kernelname.Kind
-	lower  string
-	stream uint32
-}
-
-func (s *span) end() trace.Time { return s.start + trace.Time(s.dur) }
 
 // An overlap is what in layers with shared experts could run at once, and does not.
 type overlap struct {
@@ -37,26 +26,23 @@ type overlap struct {
 
 // findOverlaps finds layers in which the GPU waits for the exchange of tokens, with nothing else on it, and computes
 // shared experts before or after.
-func findOverlaps(set *profile.Set, devices map[device][]span) map[profile.StepKind]*overlap {
-	found := map[profile.StepKind]*overlap{}
-	for _, all := range devices {
-		for from := 0; from < len(all); {
-			to := from + 1
-			for to < len(all) && !(all[to].kind == kernelname.KindAttention && all[to-1].kind != kernelname.KindAttention) {
-				to++
-			}
-			x := order.Memo(found, all[from].step, func() *overlap { return &overlap{} })
-			x.add(all, from, to, set)
-			from = to
+func (x *seeker) findOverlaps(set *profile.Set, all []ran) {
+	for from := 0; from < len(all); {
+		to := from + 1
+		for to < len(all) && !(x.kindOf(&all[to]) == kernelname.KindAttention && x.kindOf(&all[to-1]) != kernelname.KindAttention) {
+			to++
 		}
+		x.addOverlap(all, from, to, set)
+		from = to
 	}
-	return found
 }
 
-// add looks at the kernels of a layer, from its attention on, among all of a device.
-func (x *overlap) add(all []span, from, to int, set *profile.Set) {
+func (x *seeker) kindOf(r *ran) kernelname.Kind { return x.kinds.Of(r.name).kind }
+
+// addOverlap looks at the kernels of a layer, from its attention on, among all of a device.
+func (x *seeker) addOverlap(all []ran, from, to int, set *profile.Set) {
 	layer := all[from:to]
-	shared, exchange := sharedExperts(layer), span{}
+	shared, exchange := x.sharedExperts(layer), ran{}
 	if len(shared) == 0 {
 		return
 	}
@@ -66,7 +52,8 @@ func (x *overlap) add(all []span, from, to int, set *profile.Set) {
 	}
 	waiting := int64(0)
 	for i := range layer {
-		is := layer[i].kind == kernelname.KindCommunication && slices.ContainsFunc(exchanges, func(text string) bool { return strings.Contains(layer[i].lower, text) })
+		k := x.kinds.Of(layer[i].name)
+		is := k.kind == kernelname.KindCommunication && slices.ContainsFunc(exchanges, func(text string) bool { return strings.Contains(k.lower, text) })
 		if is {
 			exchange = layer[i]
 			waiting += alone(all, from+i)
@@ -76,16 +63,17 @@ func (x *overlap) add(all []span, from, to int, set *profile.Set) {
 	if saves == 0 {
 		return
 	}
-	x.layers++
-	x.total = distribution.AddTimes(x.total, waiting+computing)
-	x.saves = distribution.AddTimes(x.saves, saves)
-	x.other, x.shared = profile.BareName(set.Syms.Name(exchange.name)), profile.BareName(set.Syms.Name(layer[shared[0]].name))
+	o := order.Memo(x.overlaps, layer[0].step, func() *overlap { return &overlap{} })
+	o.layers++
+	o.total = distribution.AddTimes(o.total, waiting+computing)
+	o.saves = distribution.AddTimes(o.saves, saves)
+	o.other, o.shared = profile.BareName(set.Syms.Name(exchange.name)), profile.BareName(set.Syms.Name(layer[shared[0]].name))
 }
 
 // sharedExperts returns the kernels of shared experts in a layer: a product, an activation, and a product, in a layer
 // that has routed experts, too.
-func sharedExperts(layer []span) (list []int) {
-	if !slices.ContainsFunc(layer, func(s span) bool { return s.kind == kernelname.KindExperts }) {
+func (x *seeker) sharedExperts(layer []ran) (list []int) {
+	if !slices.ContainsFunc(layer, func(r ran) bool { return x.kindOf(&r) == kernelname.KindExperts }) {
 		return nil
 	}
 	want := [...]kernelname.Kind{kernelname.KindGEMM, kernelname.KindActivation, kernelname.KindGEMM}
@@ -93,10 +81,10 @@ func sharedExperts(layer []span) (list []int) {
 	for i := range layer {
 		at := layer[i].stream
 		on := append(streams[at], i)
-		for len(on) > 0 && layer[on[len(on)-1]].kind != want[len(on)-1] {
+		for len(on) > 0 && x.kindOf(&layer[on[len(on)-1]]) != want[len(on)-1] {
 			on = on[1:]
 			for k := range on {
-				if layer[on[k]].kind != want[k] {
+				if x.kindOf(&layer[on[k]]) != want[k] {
 					on = on[k+1:]
 					break
 				}
@@ -115,7 +103,7 @@ func sharedExperts(layer []span) (list []int) {
 const maxAround = 64
 
 // alone returns for how long a kernel has the GPU for itself.
-func alone(all []span, i int) int64 {
+func alone(all []ran, i int) int64 {
 	k := &all[i]
 	at, free := k.start, int64(0)
 	for j := max(0, i-maxAround); j < len(all) && all[j].start < k.end(); j++ {

@@ -124,7 +124,7 @@ func placesOf(k *kernelKind) places {
 }
 
 // fits reports whether some kernels begin with a pattern.
-func fits(pattern int, kernels []ran, of *trace.PerName[kernelKind]) bool {
+func fits(pattern int, kernels []ran, of *trace.PerName[*kernelKind]) bool {
 	neighbors := len(patterns[pattern].kinds)
 	if len(kernels) < neighbors {
 		return false
@@ -146,6 +146,6 @@ var small = map[kernelname.Kind]bool{kernelname.KindElementwise: true, kernelnam
 const minRun = 3
 
 // compiled reports whether a compiler made any of some kernels: then it has merged what it can.
-func compiled(kernels []ran, of *trace.PerName[kernelKind]) bool {
+func compiled(kernels []ran, of *trace.PerName[*kernelKind]) bool {
 	return slices.ContainsFunc(kernels, func(k ran) bool { return strings.HasPrefix(of.Of(k.name).lower, "triton_") })
 }
