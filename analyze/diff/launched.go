@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -57,7 +58,7 @@ func findWork(set *profile.Set, window *profilewalk.Options, steps []diffStep, o
 		var rows []workRow
 		add := func(e *profile.Event) {
 			if window.Keeps(e) {
-				rows = append(rows, workRow{e.Start, e.Start + trace.Time(e.Dur()), w.launched(i, e), e.Rank})
+				rows = memory.Append(rows, workRow{e.Start, e.Start + trace.Time(e.Dur()), w.launched(i, e), e.Rank})
 			}
 		}
 		for k := range s.Kernels {
@@ -73,6 +74,7 @@ func findWork(set *profile.Set, window *profilewalk.Options, steps []diffStep, o
 				}
 				w.place(&r, steps, byRank[r.rank], spans, begins)
 			}
+			memory.Free(rows)
 		}
 	})
 	for _, f := range found {
