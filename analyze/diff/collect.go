@@ -29,7 +29,7 @@ type Side struct {
 	// RequestPieces and StepPieces are what the capture was cut into to tell noise from
 	// change.
 	RequestPieces, StepPieces int
-	Within                    []Within // of one capture with requests, in order of time
+	Within                    []Within // of one capture with requests, in order of time; not what both have
 }
 
 func (s *Side) widen(first, last trace.Time) {
@@ -87,8 +87,8 @@ func (d *Collected) Add(c Capture) bool {
 	d.side.Label += c.Label
 	if c.Requests != nil {
 		d.collectRequests(c.Requests, &c)
-		if d.captures == 0 {
-			d.side.Within = changesWithin(&c)
+		if d.captures == 0 && c.From == 0 && c.To == 0 { // a window is of one piece, to whoever asks for it
+			d.side.Within = changesWithin(c.Requests)
 		}
 	}
 	if c.Series != nil {

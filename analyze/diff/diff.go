@@ -112,6 +112,7 @@ func Compare(before, after *Collected, opt Options) *Diff {
 		d.work = matchWork(sides)
 	}
 	d.Before, d.After = before.side, after.side
+	forgetCommon(&d.Before, &d.After)
 	d.Setup = compareSetups(before.setup, after.setup)
 	d.Load = slices.Concat(compareLoads(before, after, metric.Loads), compareShares(before, after), compareLoads(before, after, metric.Speeds[:]), compareMeasured(before, after))
 	d.locate = newDiffRows(sides, &d.approximate)

@@ -26,7 +26,7 @@ func (d *Diff) words(rows *diffRows) string {
 	}
 	if !d.tested() {
 		says = append(says, "Not enough data to tell a change from noise; rows are sorted by how much they moved the total")
-		says = append(says, d.large(nil)...)
+		says = slices.Concat(says, d.within(), d.large(nil))
 		return strings.Join(append(says, d.visible()...), "; ")
 	}
 	setup := len(says)

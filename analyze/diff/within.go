@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -18,20 +19,40 @@ type Within struct {
 	Text              string
 	First, Time, Last trace.Time // bounds of 95 %
 	P                 float64
+	what              whatChanged
 }
 
-// changesWithin returns what changed within what is compared of a capture, in order of time.
-func changesWithin(c *Capture) (list []Within) {
-	changes := change.Find(place.Of(c.Requests))
+// whatChanged tells whether the same changed within two captures.
+type whatChanged struct {
+	place  string
+	metric change.Metric
+	stage  string
+	back   bool
+}
+
+// changesWithin returns what changed within a capture, in order of time.
+func changesWithin(s *request.Set) (list []Within) {
+	changes := change.Find(place.Of(s))
 	for i := range changes.List {
 		x := &changes.List[i]
-		sure := finding.Chance(x.P).Confidence(finding.Likely)
-		if sure == finding.Certain && x.First > c.From && (c.To == 0 || x.Last < c.To) {
-			list = append(list, Within{x.Sentence(), x.First, x.Time, x.Last, x.P})
+		if finding.Chance(x.P).Confidence(finding.Likely) == finding.Certain {
+			first := &x.Shifts[0]
+			list = append(list, Within{x.Sentence(), x.First, x.Time, x.Last, x.P, whatChanged{first.Name, first.Metric, first.Stage, first.Back}})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Within) int { return int(a.Time - b.Time) })
 	return list
+}
+
+// forgetCommon leaves out what changed within both captures: that makes them no different.
+func forgetCommon(a, b *Side) {
+	in := func(list []Within) func(Within) bool {
+		return func(x Within) bool {
+			return slices.ContainsFunc(list, func(y Within) bool { return y.what == x.what })
+		}
+	}
+	onlyA, onlyB := slices.DeleteFunc(slices.Clone(a.Within), in(b.Within)), slices.DeleteFunc(slices.Clone(b.Within), in(a.Within))
+	a.Within, b.Within = onlyA, onlyB
 }
 
 // maxWithin is how many changes within a capture the verdict tells of.
@@ -63,14 +84,24 @@ func (x *Within) finding(side int) finding.Finding {
 var sideWords = [...]string{"BEFORE", "AFTER"}
 
 // mixtures say of captures that changed how to compare a part of them that did not: what was before the first change of
-// BEFORE, and what came after the last one of AFTER.
+// BEFORE, and what came between the first one of AFTER and the next.
 func (d *Diff) mixtures() (notes []string) {
 	const second = trace.Time(time.Second)
-	if n := len(d.Before.Within); n > 0 {
-		notes = append(notes, fmt.Sprintf("BEFORE is a mixture, since it changed: compare what was before that with --before-to %s", words.At(d.Before.Within[0].First/second*second, time.TimeOnly)))
+	clock := func(t trace.Time) string { return words.At(t/second*second, time.TimeOnly) }
+	if list := d.Before.Within; len(list) > 0 {
+		notes = append(notes, "BEFORE is a mixture, since it changed: compare what was before that with --before-to "+clock(list[0].First))
 	}
-	if n := len(d.After.Within); n > 0 {
-		notes = append(notes, fmt.Sprintf("AFTER is a mixture, since it changed: compare what came then with --after-from %s", words.At((d.After.Within[n-1].Last+second-1)/second*second, time.TimeOnly)))
+	if list := d.After.Within; len(list) > 0 {
+		last, note := list[0].Last, "AFTER is a mixture, since it changed: compare what came then with --after-from "
+		until := ""
+		for _, x := range list[1:] {
+			if x.First > last+2*second {
+				until = " --after-to " + clock(x.First)
+				break
+			}
+			last = max(last, x.Last)
+		}
+		notes = append(notes, note+clock(last+second-1)+until)
 	}
 	return notes
 }

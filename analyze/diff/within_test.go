@@ -41,6 +41,11 @@ func TestWithin(t *testing.T) {
 		if f := d.Findings(); len(f) == 0 || f[0].Since != within[0].Time {
 			t.Errorf("seed %d: %+v", seed, f)
 		}
+		again := diff.NewCollected(0)
+		again.Add(diff.Capture{Requests: set})
+		if d := diff.Compare(after, again, diff.Options{}); len(d.Before.Within)+len(d.After.Within) > 0 {
+			t.Errorf("seed %d: both lost it: %s", seed, d.SideReport().Title)
+		}
 		then := diff.NewCollected(0)
 		then.Add(diff.Capture{Requests: set, From: within[0].Last})
 		if d := diff.Compare(before, then, diff.Options{}); len(d.After.Within) > 0 || !d.Row(diff.Request, "prefill").Changed() {
