@@ -27,7 +27,8 @@ func TestStream(t *testing.T) {
 		INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1, 3, 0, 1, 7, 8, %[1]d, 64, 1, 0, 2), (3, 4, 0, 1, 7, 9, %[1]d, 32, 99, 7, 99);
 		CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes, value, memKind);
 		INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (5, 6, 0, 1, 7, 10, %[1]d, 16, 0, 4);
-		INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME (start, end, eventClass, globalTid, correlationId, nameId, returnValue) VALUES (2, 9, 0, %[3]d, 90, 1, 0);
+		INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME (start, end, eventClass, globalTid, correlationId, nameId, returnValue) VALUES (2, 9, 0, %[3]d, 90, 1, 0),
+			(1, 10, 67, %[3]d, 90, 1, 0); -- the same call once more, for its stack
 		CREATE TABLE OSRT_API (start, end, eventClass, globalTid, nameId, returnValue, nestingLevel);
 		INSERT INTO OSRT_API (start, end, eventClass, globalTid, nameId, returnValue, nestingLevel) VALUES (11, 12, 27, %[3]d, 4, 0, 0), (11, 12, 27, %[2]d, 4, 0, 0);`, nsystest.TID(41, 0), nsystest.TID(42, 0), nsystest.TID(41, 43)))
 	src, err := rows.Open(path, rows.Options{Syms: trace.NewSymbols(), Brief: true})

@@ -109,17 +109,25 @@ func (s *Source) Libraries(yield func(*Call) bool) {
 	}
 }
 
+// eventBacktrace is the class of rows that repeat a call for the stack that was recorded of it
+// (--cudabacktrace): older versions of nsys write the call itself without one.
+const eventBacktrace = 67
+
 // calls yields the calls of one table. Runtime and driver share a table, and its
 // column tells which is which; elsewhere that column has other numbers. It reports whether more are
 // asked for.
 func (s *Source) calls(spec *tableSpec, class Class, yield func(*Call) bool) (more bool) {
 	var call Call
 	return s.scan(spec, func(c *cursor) bool {
+		of := c.int(callClass)
+		if class == ClassRuntime && of == eventBacktrace {
+			return true
+		}
 		id := c.int(callTID)
 		call.Start, call.End, call.PID, call.TID = c.time(callStart), c.time(callEnd), pidOf(id), tidOf(id)
 		call.Name, call.Correlation, call.Class = c.name(callName), uint32(c.int(callCorrelation)), class
 		call.Return = int32(c.int(callReturn))
-		if class == ClassRuntime && c.int(callClass) == 1 {
+		if class == ClassRuntime && of == 1 {
 			call.Class = ClassDriver
 		}
 		return yield(&call)
