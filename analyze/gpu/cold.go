@@ -201,10 +201,11 @@ type captureMark struct {
 	begin bool
 }
 
-// captureMarkOf returns what a call of a name is to the recording of graphs.
+// captureMarkOf returns what a call of a name is to the recording of graphs: of any version of the
+// call, as cudaStreamBeginCapture_v10000, cuStreamBeginCaptureToGraph and cuStreamEndCapture_ptsz.
 func captureMarkOf(name string) (begin, mark bool) {
-	begin = strings.HasSuffix(name, "StreamBeginCapture") || strings.HasSuffix(name, "StreamBeginCaptureToGraph")
-	return begin, begin || strings.HasSuffix(name, "StreamEndCapture")
+	begin = strings.Contains(name, "StreamBeginCapture")
+	return begin, begin || strings.Contains(name, "StreamEndCapture")
 }
 
 // captures returns the times in which graphs were recorded, as calls that hold up the host.

@@ -11,7 +11,7 @@ import (
 
 // Of ten launches, seven have a kernel; where a graph was recorded meanwhile, nothing is counted.
 func TestLaunchesWithoutKernels(t *testing.T) {
-	for _, capturing := range []bool{false, true} {
+	for _, capture := range []string{"", "cudaStreamBeginCapture", "cudaStreamBeginCapture_v10000", "cuStreamBeginCapture_v2_ptsz"} {
 		syms, s := trace.NewSymbols(), &testset.RowStream{}
 		event := func(name string, at, correlation int64) profile.Event {
 			return profile.Event{Start: trace.Time(at), End: trace.Time(at + 10), Correlation: correlation, Name: syms.Intern(name)}
@@ -23,12 +23,12 @@ func TestLaunchesWithoutKernels(t *testing.T) {
 			}
 		}
 		want := Unran{Launches: 10, Lost: 3}
-		if capturing {
-			s.CallRows = append(s.CallRows, profile.Call{Event: event("cudaStreamBeginCapture", 7000, 0), TID: 1})
+		if capture != "" {
+			s.CallRows = append(s.CallRows, profile.Call{Event: event(capture, 7000, 0), TID: 1})
 			want = Unran{}
 		}
 		if got := Measure(testset.SetOf(syms, []string{"TP0"}, s), Options{}).Unran; got != want {
-			t.Errorf("capturing: %v: %+v, want %+v", capturing, got, want)
+			t.Errorf("capture by %q: %+v, want %+v", capture, got, want)
 		}
 	}
 }

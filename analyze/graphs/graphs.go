@@ -85,9 +85,13 @@ func hasAny(set *profile.Set, names ...string) bool {
 	})
 }
 
+// captureCalls are the calls that begin captures, as recorders name them.
+var captureCalls = []string{"cudaStreamBeginCapture", "hipStreamBeginCapture", "cuStreamBeginCapture",
+	"cudaStreamBeginCapture_v10000", "cudaStreamBeginCapture_ptsz_v10000", "cuStreamBeginCapture_v2", "cuStreamBeginCapture_v2_ptsz"}
+
 // capturesOf returns the captures in the streams of a set.
 func capturesOf(set *profile.Set) []*Capture {
-	if !hasAny(set, "cudaStreamBeginCapture", "hipStreamBeginCapture", "cuStreamBeginCapture") {
+	if !hasAny(set, captureCalls...) {
 		return nil
 	}
 	streams := make([][]*Capture, len(set.Streams))
