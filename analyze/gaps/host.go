@@ -162,7 +162,8 @@ func (h *rankHost) findLaunches(devices []*deviceGaps) {
 // such frame.
 type site struct {
 	did host.Activity
-	// call is the innermost call, into CUDA or the operating system.
+	// call is the innermost call, into CUDA or the operating system; what a call into CUDA asks of the
+	// operating system is that call, unless it waits there.
 	call trace.Sym
 	// operator is the outermost of the operators in the innermost Python function: the one
 	// that the code asked for.
@@ -185,6 +186,8 @@ func within(n *host.Names, s site, f *host.Frame) site {
 		return s // finalizers run in it
 	case s.did == host.LoadingData && f.Kind == host.PythonFrame && !m.Own:
 		return s // how the loader waits, and moves what it has
+	case s.call != 0 && f.Kind == host.SystemFrame && m.Activity == host.SystemCall:
+		return s // the outer call says what it is for: a launch that reads a file loads code
 	case m.Activity == host.LoadingData:
 		return site{did: host.LoadingData, span: m.Name}
 	}

@@ -51,7 +51,8 @@ func (r *gpuRow) end() trace.Time { return r.start + trace.Time(r.dur) }
 // launched the row in it, or a slow launch was under way. No kernel waits for anything else until
 // its launch has given it to the device.
 func (r *gpuRow) launchedLate(from trace.Time) bool {
-	underway := r.flags&rowKernel != 0 && r.launched >= slowLaunch && r.launch+trace.Time(r.launched) > from
+	end := r.launch + trace.Time(r.launched)
+	underway := r.flags&rowKernel != 0 && end > from && (r.launched >= slowLaunch || min(r.start, end) >= from+kernelGap)
 	return r.called() && (r.launch > from || underway)
 }
 

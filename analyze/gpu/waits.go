@@ -110,7 +110,9 @@ func (s *waitSweep) launched(r *gpuRow, from trace.Time) {
 			s.load = r.launched
 			s.activate(HostCall{Start: r.launch, End: r.launch + trace.Time(r.launched), reason: Modules, nobody: true})
 		}
-		s.ofHost(from, ready, r.launch)
+		until := r.givenAt(from, ready)
+		s.ofHost(from, until, r.launch)
+		s.count(Dependency, until, ready, nil)
 	case length < kernelGap || ready < to:
 		s.count(LaunchGap, from, ready, nil)
 	case r.flags&rowKernel == 0 && r.launch+trace.Time(r.launched) > to:
@@ -119,6 +121,17 @@ func (s *waitSweep) launched(r *gpuRow, from trace.Time) {
 		s.count(Dependency, from, to, nil)
 	}
 	s.count(Withheld, ready, to, nil)
+}
+
+// givenAt returns until when the host kept a device waiting in a gap that a late row ended, which the
+// device could have started at ready. A kernel that starts long after a launch that was under way waits
+// for something else from the end of that on.
+func (r *gpuRow) givenAt(from, ready trace.Time) trace.Time {
+	end := r.launch + trace.Time(r.launched)
+	if r.flags&rowKernel != 0 && r.launch <= from && r.launched < slowLaunch && ready >= end+heldFrom {
+		return end
+	}
+	return ready
 }
 
 // trail counts the gap from the end of the last that ran until the steps end.
