@@ -78,14 +78,14 @@ const ColdSubkind = "cold host cause"
 // devices, in ns.
 func (g *Gaps) Findings(length int64) ([]finding.Finding, finding.Check) {
 	wait, _ := g.wait()
-	check := g.judge("what hosts do while GPUs wait")
-	if wait > 0 && !g.Recorded.Code() && g.saw == (host.RecordedThreads{}) {
+	check, s := g.judge("what hosts do while GPUs wait"), g.worst()
+	if wait > 0 && !g.Recorded.Code() && g.saw == (host.RecordedThreads{}) && !(s.rank == thing && s.rows[0].Reason == gpu.HostWork) {
+		// A call tells what it does itself; of those that are a reason, the finding about idle time tells.
 		check.Reason = "no operators, Python functions or ranges were recorded"
 	}
 	if check.State() != finding.LookedAt {
 		return nil, check
 	}
-	s := g.worst()
 	if !s.stands(length, wait) {
 		return nil, check
 	}

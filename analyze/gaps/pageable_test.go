@@ -41,6 +41,48 @@ func TestPageableCopies(t *testing.T) {
 	}
 }
 
+// Where nothing but calls was recorded, a call that takes the time of most gaps is told; what tells only where
+// the code is, and what is a reason by itself, is not.
+func TestOnlyCallsRecorded(t *testing.T) {
+	const ms = 1_000_000
+	cause := func(did host.Activity, call string, ns int64) Cause {
+		return Cause{Reason: gpu.HostWork, Activity: did, Call: call, Time: ns, Gaps: 40, LongestPart: ns / 2}
+	}
+	allocates := cause(host.Allocating, "cudaMalloc", 150*ms)
+	allocates.Reason = gpu.Allocation
+	copies, launches := cause(host.CopyingPageable, "cudaMemcpyAsync", 150*ms), cause(host.Launching, "cudaLaunchKernel", 50*ms)
+	for _, causes := range [][]Cause{{allocates, launches}, {cause(host.Launching, "cudaLaunchKernel", 150*ms), cause(host.NotRecorded, "", 50*ms)}} {
+		if found, check := (&Gaps{Causes: causes}).Findings(1000 * ms); len(found) > 0 || check.Reason == "" {
+			t.Errorf("%+v, %v", found, check)
+		}
+	}
+	const want = "75 % of host wait is a copy of pageable memory: cudaMemcpyAsync"
+	if found, check := (&Gaps{Causes: []Cause{copies, launches}}).Findings(1000 * ms); len(found) != 1 || found[0].Text != want || found[0].Cost != 0.15 {
+		t.Errorf("%+v, %v; want %q", found, check, want)
+	}
+}
+
+// What a launch asks of the operating system is the launch.
+func TestSystemCallsInLaunches(t *testing.T) {
+	syms := trace.NewSymbols()
+	s := &testset.RowStream{}
+	event := func(name string, from, to trace.Time, correlation int64) profile.Event {
+		return profile.Event{Start: from, End: to, Name: syms.Intern(name), Correlation: correlation, PID: 1}
+	}
+	for i, at := range []trace.Time{1000, 200_000} { // the second launch begins before the first kernel ends
+		s.CallRows = append(s.CallRows, profile.Call{Event: event("cudaLaunchKernel", at, at+100_000, int64(i)+1), TID: 1})
+		s.KernelRows = append(s.KernelRows, profile.Kernel{Event: event("k", at+101_000, at+101_000+trace.Time(1-i)*100_000, int64(i)+1)})
+	}
+	s.FrameRows = append(s.FrameRows, profile.Frame{Event: event("fopen", 201_000, 203_000, 0), TID: 1, Kind: profile.SystemFrame})
+	set := testset.SetOf(syms, []string{"TP0"}, s)
+	collector := Collect(set)
+	gpu.Measure(set, gpu.Options{Gaps: collector.Add})
+	causes := collector.Measure(Options{}).Causes
+	if len(causes) == 0 || causes[0].Call != "cudaLaunchKernel" || causes[0].Reason != gpu.HostWork || causes[0].Time != 99_000 {
+		t.Errorf("%+v", causes)
+	}
+}
+
 // Allocations count where the code makes them again and again, and not while the process starts.
 func TestAllocations(t *testing.T) {
 	const ms = 1_000_000
