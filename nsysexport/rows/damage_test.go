@@ -59,6 +59,9 @@ func TestRefused(t *testing.T) {
 		{"no tables left", change(func(b []byte) []byte { clear(b[100:4096]); return b[:8192] }), "list of tables"},
 		{"text", change(func([]byte) []byte { return bytes.Repeat([]byte("hello "), 500) }), "not an Nsight Systems export"},
 		{"foreign", func(t *testing.T) string { return nsystest.Database(t, "CREATE TABLE t (x)") }, "not an Nsight Systems export"},
+		{"of Ascend", func(t *testing.T) string {
+			return nsystest.Database(t, "CREATE TABLE TASK (x); CREATE TABLE CANN_API (x)")
+		}, "its trace_view.json is, which export_type=Text writes: not an Nsight Systems export"},
 		{"missing", func(t *testing.T) string { return filepath.Join(t.TempDir(), "none") }, "no such file"},
 		{"folder", func(t *testing.T) string { return t.TempDir() }, "not an Nsight Systems export"},
 		{"wal", beside("-wal", make([]byte, 4096)), "wal_checkpoint"},

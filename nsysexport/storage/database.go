@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -95,6 +96,8 @@ func (d *database) readTables() error {
 		return d.recover(fmt.Errorf("%w (%v)", errSchema, err))
 	case !isExport && (damaged || d.header.cut()):
 		return d.recover(errSchema)
+	case !isExport && (slices.Contains(tables, "CANN_API") || slices.Contains(tables, "CommAnalyzerTime")):
+		return fmt.Errorf("a database of Ascend's profiler, which is not read; its trace_view.json is, which export_type=Text writes: %w", ErrForeign)
 	case !isExport:
 		return fmt.Errorf("a SQLite database without Nsight Systems tables: %w", ErrForeign)
 	case damaged && d.recover(errSchema) == nil:

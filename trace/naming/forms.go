@@ -100,6 +100,10 @@ var forms = []form{
 	{producer: "tensorboard", ext: ".pt.trace.json", re: pattern(`worker[-_]?(?P<rank>\d+)\.(?P<time>` + stamp + `)`)},
 	{producer: "tensorboard", ext: ".pt.trace.json",
 		re: pattern(`(?P<host>[a-z0-9.-]+)_(?P<pid>\d{1,10})(?:_epoch\d+)?\.(?P<time>` + stamp + `)`)},
+	// Ascend's profiler names a folder: {worker}_{UTC, of ms}_ascend_pt, where a worker is {host}_{pid} unless the
+	// user names it.
+	{producer: "ascend", re: pattern(`(?:(?P<run>.+?)[-_.])?rank[-_]?(?P<rank>\d+)(?:_\d{14,17})?_ascend_pt`)},
+	{producer: "ascend", re: pattern(`(?P<host>[a-z0-9.-]+)_(?P<pid>\d{1,10})_\d{14,17}_ascend_pt`)},
 	// Kineto on demand, without a name given.
 	{producer: "kineto", re: pattern(`libkineto_activities_(?P<pid>\d{1,10})`)},
 }

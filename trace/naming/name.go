@@ -36,6 +36,9 @@ type Name struct {
 // ParseFile tells what the name of the file at path says.
 func ParseFile(path string) Name {
 	stem, ext := split(path)
+	if folder := ascendFolder.FindStringSubmatch(path); folder != nil {
+		stem = folder[1]
+	}
 	for i := range forms {
 		if n, ok := forms[i].match(stem, ext); ok {
 			return n
@@ -47,6 +50,9 @@ func ParseFile(path string) Name {
 	}
 	return n
 }
+
+// ascendFolder finds the folder that Ascend's profiler names, while the traces in it are all named alike.
+var ascendFolder = regexp.MustCompile(`([^/\\]+_ascend_pt)[/\\](?:ASCEND_PROFILER_OUTPUT[/\\])?trace_view\.json`)
 
 var (
 	compressed = [...]string{".gz", ".gzip", ".zst", ".zstd", ".lz4", ".xz", ".bz2", ".br"}

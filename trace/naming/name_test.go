@@ -46,6 +46,12 @@ var names = []struct {
 	{"runs-TP-8/rank5/" + id + "-TP-1.trace.json (1).gz", Name{Rank: tp(1), Run: id, Time: idNs, Producer: "sglang"}},
 	{`C:\runs-TP-8\` + id + "-TP-1.trace(2).json", Name{Rank: tp(1), Run: id, Time: idNs, Producer: "sglang"}},
 	{"a/" + id + "-TP-1.trace.json.tmp", Name{Rank: tp(1), Run: id, Time: idNs, Producer: "sglang"}},
+	// Ascend's profiler names folders.
+	{"runs/rank0_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json", Name{Rank: global(0), Producer: "ascend"}},
+	{"pretrain_rank_3_20250109084754123_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json.gz", Name{Rank: global(3), Run: "pretrain", Producer: "ascend"}},
+	{`D:\node-7_3178231_20250109084754123_ascend_pt\trace_view.json`, Name{Rank: trace.NoRank, Host: "node-7", PID: 3178231, Producer: "ascend"}},
+	{"lora-rank-16_ascend_pt/trace_view.json", Name{Rank: trace.NoRank}},
+	{"rank0_ascend_pt/other.json", Name{Rank: trace.NoRank}},
 	// What SGLang writes beside them.
 	{"merged-" + id + ".trace.json.gz", Name{Rank: trace.NoRank, Run: id, Time: idNs, Producer: "sglang", NotRank: true, What: "ranks merged into one file already"}},
 	{"merged-TP-0.json", Name{Rank: trace.NoRank, Run: "TP-0", Producer: "sglang", NotRank: true, What: "ranks merged into one file already"}},
