@@ -87,6 +87,8 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Slower, Effect: finding.Load, Subkinds: []string{finding.Waits}, Enough: asTokensTakeLonger, Costs: true},
 	{Cause: finding.Limit, Effect: finding.Load, Subkinds: []string{finding.Waits}},
 	{Cause: finding.Load, Effect: finding.Limit, Subkinds: serverlimit.Subkinds, Later: true},
+	{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Load, Subkinds: []string{serverlimit.LongPrompts}, Costs: true},
+	{Cause: finding.Load, CauseSubkind: serverlimit.LongPrompts, Effect: finding.Load, Subkinds: []string{cause.Queue.String()}},
 	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Around: true, Enough: asSlower, Costs: true},
 	{Cause: finding.Limit, CauseSubkind: serverlimit.Room.String(), Effect: finding.Memory, Subkinds: []string{""}},
 	{Cause: finding.Limit, CauseSubkind: serverlimit.Prefills.String(), Effect: finding.Tail, Subkinds: []string{cause.Interference.String(), tail.CrowdSubkind}},

@@ -77,6 +77,8 @@ var All = []Finder{
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, retractions},
 	{finding.Transfer, "KV transfers that take longer than their size explains", Requests,
 		finding.Warning, finding.Certain, finding.RequestTime, finding.AtPlace, []string{"--tail"}, slowTransfers},
+	{finding.Load, "prompts that are far longer than the others, and keep these waiting, since when", Requests,
+		finding.Warning, finding.Likely, finding.RequestTime, finding.Everywhere, []string{"--tail", "--table", "common"}, longPrompts},
 	{finding.Load, "waits that half of all requests have for a quarter of their time", Requests,
 		finding.Warning, finding.Certain, finding.RequestTime, finding.Everywhere, []string{"--tail"}, commonWaits},
 	{finding.Load, "a prefill or decode side that is saturated", Requests,
@@ -341,6 +343,10 @@ func retractions(m *Measured) ([]finding.Finding, finding.Check) {
 
 func slowTransfers(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.Tail.TransferFindings(m.Costs)
+}
+
+func longPrompts(m *Measured) ([]finding.Finding, finding.Check) {
+	return m.Limits.PromptFindings(m.Costs)
 }
 
 func limits(m *Measured) ([]finding.Finding, finding.Check) { return m.Limits.Findings(m.Costs) }

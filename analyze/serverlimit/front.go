@@ -2,10 +2,8 @@ package serverlimit
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/memory"
@@ -219,29 +217,20 @@ func (d *FrontProcess) judge() {
 	for i := range d.visits {
 		long[i] = d.visits[i].ns() >= d.Limit
 	}
-	from, to := 0, n
-	changes := d.changes(long)
-	if k := d.largest(changes); k >= 0 {
-		c := &changes[k]
-		from, to, d.P = c.At, c.To, c.P
-		at := func(k int) trace.Time {
-			return distribution.Midway(d.visits, k, d.visits[0].at, d.visits[n-1].at, func(v visit) trace.Time { return v.at })
-		}
-		// It began after the last visit before it, and before the first one that it kept.
-		d.Since, d.Earliest, d.Latest = at(c.At), d.visits[max(0, c.First-1)].at, d.visits[c.Last].at
-		for _, later := range changes[k+1:] {
-			if d.part(later.At, later.To)*2 > d.part(from, to) {
-				to = later.To
+	at := func(k int) trace.Time { return d.visits[k].at }
+	p := findPeriod(long, d.changes(long), at)
+	d.Since, d.Earliest, d.Latest, d.P = p.since, p.earliest, p.latest, p.p
+	from, to := p.from, p.to
+	if from == 0 && (d.duty == sends || d.duty == around) && d.Usual >= minKept {
+		d.always, d.Usual, d.Limit = true, 0, minKept // passing a request on takes next to nothing
+	}
+	if p.over {
+		d.Until = d.visits[to-1].at + trace.Time(d.visits[to-1].ns())
+		if p.crowd {
+			for _, v := range d.visits[from:to] {
+				d.Until = max(d.Until, v.at+trace.Time(v.ns()))
 			}
 		}
-	}
-	const hardly = 0.1 // of what it was
-	if from == 0 {
-		if from, to = d.crowd(long); from == 0 && (d.duty == sends || d.duty == around) && d.Usual >= minKept {
-			d.always, d.Usual, d.Limit = true, 0, minKept // passing a request on takes next to nothing
-		}
-	} else if to < n && d.part(to, n) <= hardly*d.part(from, to) {
-		d.Until = d.visits[to-1].at + trace.Time(d.visits[to-1].ns())
 	}
 	for _, v := range d.visits[from:to] {
 		if v.ns() >= d.Limit {
@@ -251,39 +240,11 @@ func (d *FrontProcess) judge() {
 	d.after = to - from
 }
 
-// largest returns which change is the largest rise of the part of the visits that are too long, -1 if none is
-// one.
-func (d *FrontProcess) largest(changes []changepoint.Change) int {
-	largest, most := -1, 0.0
-	for k := range changes {
-		c := &changes[k]
-		if rise := d.part(c.At, c.To) - d.part(c.From, c.At); rise > most {
-			largest, most = k, rise
-		}
-	}
-	return largest
-}
-
-// crowd finds the time in which a process kept most requests, if it kept none before it, and none after it
-// or on to the end. It returns which visits that is.
-func (d *FrontProcess) crowd(long []bool) (from, to int) {
-	first, last, ok := changepoint.Crowd(long, fewVisits)
-	if !ok {
-		return 0, len(long)
-	}
-	d.Since, d.Earliest, d.Latest, d.P = d.visits[first].at, d.visits[first-1].at, d.visits[first].at, math.NaN()
-	if len(long)-1-last >= fewVisits {
-		for _, v := range d.visits[first : last+1] {
-			d.Until = max(d.Until, v.at+trace.Time(v.ns()))
-		}
-	}
-	return first, last + 1
-}
-
 // changes returns those of how many visits are too long; where such visits come in crowds, so that
 // their number is no proof, of how long all visits are.
 func (d *FrontProcess) changes(long []bool) []changepoint.Change {
-	rises := func(_, k, to int) bool { return d.part(k, to) > 0 }
+	count := changepoint.Count(long)
+	rises := func(_, k, to int) bool { return count.In(k, to) > 0 }
 	if found := changepoint.Shares(long, changepoint.Options{Alpha: surely}); len(found) > 0 {
 		return found
 	}
@@ -292,17 +253,6 @@ func (d *FrontProcess) changes(long []bool) []changepoint.Change {
 		values[i] = float64(d.visits[i].ns())
 	}
 	return changepoint.Levels(values, changepoint.Options{Alpha: surely, Keep: rises})
-}
-
-// part returns which part of the visits [from, to) is longer than the limit.
-func (d *FrontProcess) part(from, to int) float64 {
-	long := 0
-	for i := from; i < to; i++ {
-		if d.visits[i].ns() >= d.Limit {
-			long++
-		}
-	}
-	return float64(long) / float64(max(1, to-from))
 }
 
 // findUsual takes for usual what visits take in the block of time in which they are shortest.
