@@ -66,6 +66,26 @@ func TestCausesByHand(t *testing.T) {
 	}
 }
 
+// While a decode server has no room yet, nothing is sent, though the prefill server's stage of sending is open.
+func TestNoTransferWithoutRoom(t *testing.T) {
+	var d testset.Dump
+	part := func(role, label, host string, pid int, to float64, stages ...testset.Span) {
+		root := testset.Span{Trace: "00000000000000000000000000000004", Name: role + " Req 4444", From: 0, To: to,
+			Attrs: testset.Attrs{"rid": "4444" + role, "module": "sglang::request", "bootstrap_room": "0x44"}}
+		id := d.Add(root)
+		d.Thread(root, id, host, label, 0, pid, stages...)
+	}
+	part("prefill", "Prefill Scheduler", testset.PrefillHost, 245, 80_000,
+		testset.Span{Name: "prefill_waiting", From: 0, To: 5000}, testset.Span{Name: "prefill_forward", From: 5000, To: 20_000},
+		testset.Span{Name: "prefill_transfer_kv_cache", From: 20_000, To: 74_000})
+	part("decode", "Decode Scheduler", testset.DecodeHost, 713, 100_000,
+		testset.Span{Name: "decode_bootstrap", From: 0, To: 70_000}, testset.Span{Name: "decode_transferred", From: 70_000, To: 74_000},
+		testset.Span{Name: "decode_forward", From: 74_000, To: 100_000})
+	a := NewAttributor(place.Of(d.Set(t))).All()[0]
+	want := inMicros(map[Cause]int64{Queue: 5000, Prefill: 15_000, DecodeBootstrap: 50_000, Transfer: 4000, Decode: 26_000})
+	compareCauses(t, "e2e", &a.E2E, &want)
+}
+
 // Where neither steps nor a TTFT tell when the first token was there, decoding is not its first step.
 func TestDecodeWithoutFirstToken(t *testing.T) {
 	var d testset.Dump

@@ -25,8 +25,8 @@ const (
 	layerDispatch
 	layerEncode
 	layerPrefillBootstrap
-	layerDecodeBootstrap
 	layerTransfer
+	layerDecodeBootstrap // nothing is sent before the decode server has room for it
 	layerQueue
 	layerPrefill
 	layerChunkWait
