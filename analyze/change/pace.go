@@ -113,15 +113,40 @@ func (w *observer) pacesOf(rank int, x *workload) (decode, prefill []pace) {
 	all := slices.Concat(batches, x.otherPrefills)
 	slices.SortStableFunc(all, func(a, b load.Prefill) int { return cmp.Compare(a.From, b.From) })
 	x.end()
-	if list := w.decodeWork(x.decodes, x.otherDecodes, all); len(list) >= minPieces {
-		decode = []pace{newPace(rank, list, 0)}
+	if list, alone := w.decodeWork(x.decodes, x.otherDecodes, all); len(list) >= minPieces {
+		decode = []pace{likelier(newPace(rank, list, 0), newPace(rank, alone, 0))}
 		decode[0].asked = x.asked
 	}
 	if list := w.prefillWork(batches, x.decodes); len(list) >= minPieces {
 		prefill = []pace{newPace(rank, list, 1)}
+		if len(batches) > len(x.prefills) || slices.ContainsFunc(batches, func(b load.Prefill) bool { return b.Requests > 1 }) {
+			prefill[0] = likelier(prefill[0], newPace(rank, w.prefillWork(x.prefills, x.decodes), 1))
+		}
 		prefill[0].asked = x.asked
 	}
 	return decode, prefill
+}
+
+// likelier returns p, unless other describes what pieces take with clearly less scatter. Servers compute prompts in
+// batches, and decode nothing meanwhile; those that do not are seen by that.
+func likelier(p, other pace) pace {
+	const clearly = 0.9
+	if other.scatter() < clearly*p.scatter() {
+		return other
+	}
+	return p
+}
+
+// scatter is the variance of what pieces take, in comparison to what such work takes usually, between pieces
+// at about the same time.
+func (p *pace) scatter() float64 {
+	sum, n := 0.0, 0.0
+	for i := 1; i < len(p.work); i++ {
+		x, y := &p.work[i-1], &p.work[i]
+		units := min(x.units, y.units)
+		sum, n = sum+units*(x.ratio-y.ratio)*(x.ratio-y.ratio), n+units
+	}
+	return sum / max(1, n)
 }
 
 // add adds what was done for a request that is compared.
@@ -207,8 +232,9 @@ func (w *observer) workOf(part *request.Part, thread int, prefill load.Pieces) (
 
 // decodeWork says of every request that is decoded how long a token takes, without the
 // prefills of others, and with how many requests, and how many tokens of context, it shares
-// the steps on average. Others that are not compared are in the steps, too.
-func (w *observer) decodeWork(decodes, others []piece, prefills []load.Prefill) (list []piece) {
+// the steps on average. Others that are not compared are in the steps, too. alone is the same, as if
+// prefills held up nothing.
+func (w *observer) decodeWork(decodes, others []piece, prefills []load.Prefill) (list, alone []piece) {
 	tokens := func(p *piece) float64 {
 		memory.Touch(request.RequestSize)
 		return float64(max(0, w.set.Requests[p.request].Metrics.PromptTokens)) + p.units/2
@@ -233,11 +259,13 @@ func (w *observer) decodeWork(decodes, others []piece, prefills []load.Prefill) 
 		if held > maxHeld {
 			continue
 		}
-		p.ns = float64(p.to-p.from) * (1 - held) / p.units
 		p.burden = [2]float64{running.mean(p.from, p.to), context.mean(p.from, p.to)}
+		p.ns = float64(p.to-p.from) / p.units
+		alone = memory.Append(alone, p)
+		p.ns *= 1 - held
 		list = memory.Append(list, p)
 	}
-	return list
+	return list, alone
 }
 
 // prefillWork says of every batch of prefills how many tokens it computes, and how many requests are
