@@ -33,11 +33,17 @@ func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 		claim = b.Risen(cause.Span{From: c.Time, Until: over, At: behind}, b.BySize, all.behind(first)...)
 	}
 	for i := range c.Shifts {
-		if f := &c.Shifts[i]; f.costs() && (i == 0 || first.Metric != PaceChanged || !f.isSeen()) { // a pace knows what users see of it
+		if f := &c.Shifts[i]; f.costs() && (i == 0 || !first.knowsWhoSees() || !f.isSeen()) {
 			claim = claim.And(f.claim(b, cause.Span{From: c.Time, Until: cmp.Or(all.until(f), over), At: f.Location}))
 		}
 	}
 	return claim
+}
+
+// knowsWhoSees reports whether what users see of a change is part of what it claims where it is: a pace knows, and where one
+// server takes longer, those of the others see nothing of it.
+func (f *Shift) knowsWhoSees() bool {
+	return f.Metric == PaceChanged || f.Location.Scope == place.OneRank && !f.Metric.isLoad()
 }
 
 // behind returns what takes longer behind a change. That batches are fuller when more requests

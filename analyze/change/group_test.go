@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -40,6 +41,26 @@ func TestDemandLeadsTheWait(t *testing.T) {
 		}
 		if rise > 1 && found < 80 || rise == 1 && found > 1 {
 			t.Errorf("%v times the arrivals: they lead in %d of %d", rise, found, seeds)
+		}
+	}
+}
+
+// Where one server takes longer, what users see of that is claimed there: requests on others have nothing of it. More load on one
+// server is seen everywhere, as it is load of all.
+func TestKnowsWhoSees(t *testing.T) {
+	one := place.Location{Scope: place.OneRank, Role: request.Unified, Host: "a"}
+	for _, x := range []struct {
+		shift Shift
+		want  bool
+	}{
+		{Shift{Metric: MedianChanged, Means: request.Stepping, Location: one}, true},
+		{Shift{Metric: PaceChanged, Location: place.Location{Scope: place.WholeRole}}, true},
+		{Shift{Metric: ShareChanged, Location: one}, false},
+		{Shift{Metric: ArrivalsChanged, Location: place.Location{Scope: place.Everywhere}}, false},
+		{Shift{Metric: MedianChanged, Means: request.Stepping, Location: place.Location{Scope: place.WholeRole}}, false},
+	} {
+		if x.shift.knowsWhoSees() != x.want {
+			t.Errorf("%+v: want %v", x.shift, x.want)
 		}
 	}
 }

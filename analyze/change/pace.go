@@ -259,8 +259,7 @@ func (w *observer) decodeWork(decodes, others []piece, prefills []load.Prefill) 
 		if held > maxHeld {
 			continue
 		}
-		p.burden = [2]float64{running.mean(p.from, p.to), context.mean(p.from, p.to)}
-		p.ns = float64(p.to-p.from) / p.units
+		p.ns, p.burden = float64(p.to-p.from)/p.units, [2]float64{running.mean(p.from, p.to), context.mean(p.from, p.to)}
 		alone = memory.Append(alone, p)
 		p.ns *= 1 - held
 		list = memory.Append(list, p)
