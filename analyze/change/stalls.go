@@ -156,11 +156,11 @@ func (w *observer) addPrefillStalls(out []Stalling) []Stalling {
 	return out
 }
 
-// standsStill reports whether no such work begins or ends in a stall, wherever it lies.
+// standsStill reports whether no such work ends in a stall, wherever it lies: what begins there, if it can, is held up, too.
 func (p *pace) standsStill(x *stall) bool {
 	from, to := x.last+request.SameBatch, x.first+trace.Time(x.length)-request.SameBatch
 	within := func(t trace.Time) bool { return t > from && t < to }
-	return from < to && !slices.ContainsFunc(p.work, func(o piece) bool { return within(o.from) || within(o.to) })
+	return from < to && !slices.ContainsFunc(p.work, func(o piece) bool { return within(o.to) })
 }
 
 // takeStalls takes stalls out of the pieces of work that they held up: how fast servers are
