@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -77,6 +78,28 @@ func TestPaceOfSlots(t *testing.T) {
 		before, after = mean(&prefill[0], func(x *piece) float64 { return x.ratio })
 		if math.Abs(after/before-1) > 0.05 {
 			t.Errorf("prefills take %.2f times as long as longer prompts explain", after/before)
+		}
+	}
+}
+
+// A rank that is slow when another one stands still again and again does so with it, though its own times would not show when
+// that is; one that is not is left out.
+func TestFollowsPulses(t *testing.T) {
+	for _, slow := range []bool{true, false} {
+		r := rand.New(rand.NewPCG(5, 5))
+		w := &observer{from: 0, to: 180e9}
+		pulses := changepoint.Pulses{Every: 30, At: 10, Length: 1, Size: 0.9, Level: 1, Count: 6}
+		var list []piece
+		for at := trace.Time(0); at < 175e9; at += trace.Time(2.5e9 + 2e9*r.Float64()) {
+			x := piece{from: at, to: at + 4e9, units: 50, ns: 80e6 * math.Exp(0.05*r.NormFloat64()), burden: [2]float64{1, 1}}
+			if over := pulses.Over(w.seconds(x.from), w.seconds(x.to)); slow && over > 0 {
+				x.ns *= 1.25
+			}
+			list = append(list, x)
+		}
+		p := newPace(0, list, 0)
+		if got := w.follows(&p, pulses, 0.001); (got != nil) != slow {
+			t.Errorf("slow %v: %v", slow, got)
 		}
 	}
 }

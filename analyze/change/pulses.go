@@ -4,6 +4,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/parallel"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -28,9 +29,24 @@ func (w *observer) addPulses(out []Stalling, paces []pace, slow, stalls string) 
 	const surely = 0.001
 	found := make([]changepoint.Pulses, len(paces))
 	parallel.Each(len(paces), func(i int) { found[i] = changepoint.FindPulses(w.speeds(&paces[i], false)) })
+	is, surest := make([]bool, len(paces)), map[request.Role]int{} // of a role, the rank
+	for i := range paces {
+		pulses, role := &found[i], w.ranks.Places[paces[i].rank].Role
+		if pulses.P *= float64(len(paces)); pulses.P > surely || !w.isPulsed(&paces[i], pulses) {
+			continue
+		}
+		is[i] = true
+		if k, ok := surest[role]; !ok || pulses.P < found[k].P {
+			surest[role] = i
+		}
+	}
 	for i := range paces {
 		p, pulses := &paces[i], &found[i]
-		if pulses.P *= float64(len(paces)); pulses.P > surely || !w.isPulsed(p, pulses) {
+		if k, ok := surest[w.ranks.Places[p.rank].Role]; ok && !is[i] {
+			if pulses = w.follows(p, found[k], surely/float64(len(paces))); pulses == nil {
+				continue
+			}
+		} else if !is[i] {
 			continue
 		}
 		s := w.pulsing(p, pulses)
@@ -40,6 +56,28 @@ func (w *observer) addPulses(out []Stalling, paces []pace, slow, stalls string) 
 		out = w.addStalling(out, s)
 	}
 	return out
+}
+
+// follows returns the pulses of another rank of the role, if a rank has them, too: it takes less to see that than to find
+// when they are. Otherwise it returns nil.
+func (w *observer) follows(p *pace, pulses changepoint.Pulses, level float64) *changepoint.Pulses {
+	var inside, outside []float64
+	for i := range p.work {
+		x := &p.work[i]
+		if from, to := w.seconds(x.from), w.seconds(x.to); pulses.Over(from, to) > 0 {
+			inside = append(inside, x.speed())
+		} else {
+			outside = append(outside, x.speed())
+		}
+	}
+	if len(inside) == 0 || len(outside) == 0 {
+		return nil
+	}
+	chance, delta := changepoint.Compare(outside, inside)
+	if pulses.P = chance; chance > level || delta >= 0 || !w.isPulsed(p, &pulses) {
+		return nil
+	}
+	return &pulses
 }
 
 // isPulsed reports whether work is slow enough in pulses, and not because of what there is to do then.
