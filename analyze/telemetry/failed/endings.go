@@ -74,8 +74,18 @@ func onlyServer(l *telemetry.Logged, src *series.Source) int32 {
 }
 
 // early returns the logs that end while others, which it returns too, go on for minutes. Logs that somebody collected one after the
-// other end as far apart as that takes, all of them: one gap that is much longer than all others is none of that.
+// other end as far apart as that takes, all of them: one gap that is much longer than all others is none of that. Where several go
+// on to nearly the same time, collecting took no longer, and gaps between those that end before say nothing.
 func early(all []ending) (ended, on []ending) {
+	const several = 2
+	for k := several; k < len(all); k++ {
+		switch spread := all[0].last - all[k-1].last; {
+		case spread > together:
+			k = len(all)
+		case all[k-1].last-all[k].last > max(together, manyTimes*spread):
+			return all[k:], all[:k]
+		}
+	}
 	long, other, at := trace.Time(0), trace.Time(0), 0
 	for k := 1; k < len(all); k++ {
 		gap := all[k-1].last - all[k].last

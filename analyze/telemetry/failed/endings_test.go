@@ -99,6 +99,45 @@ func TestLogsThatEnd(t *testing.T) {
 	}
 }
 
+// Servers that end at different times without a word are each a finding: the logs of the others end at the same time.
+func TestLogsThatEndAtDifferentTimes(t *testing.T) {
+	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
+	for _, test := range []struct {
+		until []int // s
+		want  []string
+	}{
+		{[]int{200, 400, 600, 600}, []string{"the log of b ends at 22:19:59", "the log of a ends at 22:16:39"}},
+		{[]int{300, 400, 500, 600}, nil}, // collected one after the other
+	} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		for i, until := range test.until {
+			f, p := fillServer(set, i)
+			for at := range until {
+				alive := 0.0
+				for _, o := range test.until {
+					if at < o {
+						alive++
+					}
+				}
+				f.Line(int64(at) + 1)
+				f.Add(f.Series(series.NewSeqs, p), begin+trace.Time(at)*sec, 12/alive)
+				f.Add(f.Series(series.Running, p), begin+trace.Time(at)*sec, 7)
+				f.Add(f.Series(series.Generation, p), begin+trace.Time(at)*sec, 700)
+			}
+		}
+		set.Finish(series.Known{})
+		found, _ := Endings(telemetry.Measure(set, telemetry.Options{}))
+		if len(found) != len(test.want) {
+			t.Fatalf("%v: %d findings: %v", test.until, len(found), found)
+		}
+		for i, want := range test.want {
+			if !strings.HasPrefix(found[i].Text, want) || !strings.Contains(found[i].Text, "so that it ended or stands still") {
+				t.Errorf("says %s, want %s", found[i].Text, want)
+			}
+		}
+	}
+}
+
 // A server that logs no batch any more although requests come stands still, as long as its log goes on; one of which the clients of
 // those that wait gave up does not.
 func TestServersThatStandStill(t *testing.T) {
