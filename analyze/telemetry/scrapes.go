@@ -160,9 +160,17 @@ func (l *Logged) counter(server int32, is func(*series.Series) bool) (list []Scr
 	return list
 }
 
+// named are the intervals between scrapes of the counters of a server whose names end so, behind what begins the names of its engine.
+func (l *Logged) named(server int32, name string) []Scraped {
+	return l.counter(server, func(x *series.Series) bool {
+		of := l.Set.Metric(x.Metric).Name
+		return strings.HasSuffix(of, ":"+name) || of == "sglang_"+name
+	})
+}
+
 // Counted adds up by bucket of the grid, of the scrape before, by how much the counters of a server grew whose names end so; nil without any.
 func (l *Logged) Counted(server int32, name string) (out []float64) {
-	for _, x := range l.counter(server, func(x *series.Series) bool { return strings.HasSuffix(l.Set.Metric(x.Metric).Name, ":"+name) }) {
+	for _, x := range l.named(server, name) {
 		if b := l.Grid.Of(x.From); b >= 0 && b < l.Grid.N() {
 			if out == nil {
 				out = make([]float64, l.Grid.N())
@@ -189,7 +197,7 @@ func Within(list []Scraped, from, to trace.Time) []Scraped {
 // Rates are by how much the counters of a server grew in a second whose names end so, by bucket of the grid; NaN where
 // nothing tells, nil without any.
 func (l *Logged) Rates(server int32, name string) (out []float64) {
-	for _, x := range l.counter(server, func(x *series.Series) bool { return strings.HasSuffix(l.Set.Metric(x.Metric).Name, ":"+name) }) {
+	for _, x := range l.named(server, name) {
 		if out == nil {
 			out = slices.Repeat([]float64{math.NaN()}, l.Grid.N())
 		}

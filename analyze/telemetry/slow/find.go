@@ -206,22 +206,26 @@ func sharedBefore(l *telemetry.Logged, shares [][]float64, from int) bool {
 // gets reports whether a rank takes in more than its share of the requests, too, and does not only
 // have them for longer. Decode servers do not say what they take in.
 func gets(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int, from, to int) bool {
-	came := func(r *telemetry.Rank) (n float64) {
-		for _, b := range buckets[from:to] {
-			if p := r.Points[series.NewSeqs]; p != nil {
-				n += p[b].Sum
+	share := func(m series.MetricID, of func(telemetry.Point) float64) (own, all float64) {
+		for k, r := range ranks {
+			p := r.Points[m]
+			for _, b := range buckets[from:to] {
+				if p == nil || p[b].N == 0 {
+					continue
+				}
+				if all += of(p[b]); k == i {
+					own += of(p[b])
+				}
 			}
 		}
-		return n
+		return own, all
 	}
-	all := 0.0
-	for _, r := range ranks {
-		all += came(r)
+	n := float64(len(ranks))
+	if own, all := share(series.NewSeqs, func(p telemetry.Point) float64 { return p.Sum }); all > 0 {
+		return own*n > muchMore*all
 	}
-	if all == 0 {
-		return !isSlow(l, ranks[i])
-	}
-	return came(ranks[i])*float64(len(ranks)) > muchMore*all
+	own, all := share(series.Generation, telemetry.Point.Mean) // who only has them for longer makes no more of them
+	return (all == 0 || own*n > muchLonger*all) && !isSlow(l, ranks[i])
 }
 
 // isSlow reports whether the tokens of a rank take longer than those of its peers for what it has to do.
