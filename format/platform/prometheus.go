@@ -13,13 +13,16 @@ import (
 )
 
 // Prometheus is metrics as Prometheus has them: the answer of its API to query_range, the
-// text that /metrics prints, and OpenMetrics, as promtool dumps it.
+// text that /metrics prints, and OpenMetrics, as promtool dumps it. Others export the same: VictoriaMetrics, remote read, and
+// Grafana.
 //
 // # What is odd
 //
 //   - Times of the API and of OpenMetrics are seconds with a fraction, those of the older text
 //     milliseconds. Text that was saved from /metrics has none: then its values are as of when the
-//     file was written.
+//     file was written, or of the last line before them that says when, as a loop of date and curl writes them.
+//   - Nothing in such text says which server it is of: the name of its file does, where that has a time in it.
+//   - Grafana's CSV has times of the browser, without a zone. A column is a series if it is called as one: a legend is not.
 //   - SGLang's names begin with "sglang:", and with "sglang_" from /v1/loads and from gateways. In
 //     2024-11 they were others, with a label "name" for the model, and the hit rate was in percent.
 //   - Shares are 0 to 1 in SGLang's and vLLM's metrics.
@@ -28,10 +31,10 @@ import (
 //   - Values are text in the API: "NaN", "+Inf".
 var Prometheus = &format.Format{
 	Name:   "Prometheus",
-	Noun:   "file of metrics",
-	Doc:    "metrics of servers, GPUs and hosts: answers of Prometheus to query_range, OpenMetrics, and what /metrics prints",
+	Noun:   "metrics file",
+	Doc:    "metrics of servers, GPUs and hosts: answers of Prometheus to query_range, OpenMetrics, what /metrics prints, and exports of VictoriaMetrics and Grafana",
 	For:    "'sgtrace report'",
-	Sniff:  func(head []byte) bool { return isRange(head) || isText(head) },
+	Sniff:  func(head []byte) bool { return isRange(head) || isText(head) || exportOf(head) != nil },
 	Index:  indexPrometheus,
 	Series: true,
 	Text:   true,
@@ -43,10 +46,21 @@ func isRange(head []byte) bool {
 }
 
 // sample is how a line of text looks, at the start of a file that has no comments.
-var sampleLine = regexp.MustCompile(`^(sglang[:_]|vllm:|DCGM_FI_|dynamo_|node_)[A-Za-z0-9_:]*(\{[^\n]*\})? [-+0-9.eENaInf]+( [0-9.]+)?\r?\n`)
+var sampleLine = regexp.MustCompile(`^(?:\{__name__="|sglang[:_]|vllm:|DCGM_FI_|dynamo_|node_)[A-Za-z0-9_:]*(?:(?:\{|", )[^\n]*\})? [-+0-9.eENaInf]+(?: [0-9.]+)?\r?\n`)
 
 func isText(head []byte) bool {
-	return bytes.HasPrefix(head, []byte("# HELP ")) || bytes.HasPrefix(head, []byte("# TYPE ")) || sampleLine.Match(head)
+	const few = 3 // lines that say when the first scrape is
+	for range few {
+		if bytes.HasPrefix(head, []byte("# HELP ")) || bytes.HasPrefix(head, []byte("# TYPE ")) || sampleLine.Match(head) {
+			return true
+		}
+		line, rest, _ := bytes.Cut(head, []byte("\n"))
+		if _, _, ok := dateOf(bytes.TrimSpace(line)); !ok && len(bytes.TrimSpace(line)) > 0 {
+			return false
+		}
+		head = rest
+	}
+	return false
 }
 
 func indexPrometheus(in *format.Input, opt *format.Options) (*format.Source, error) {
@@ -57,13 +71,21 @@ func indexPrometheus(in *format.Input, opt *format.Options) (*format.Source, err
 	b := bufio.NewReaderSize(r, 64<<10)
 	head, _ := b.Peek(4 << 10)
 	encoding := "Prometheus text"
-	if isRange(head) {
+	other := exportOf(head)
+	switch {
+	case isRange(head):
 		encoding = "Prometheus range"
+	case other != nil:
+		encoding = other.encoding
 	}
 	d := &reader{Filler: opt.Series.Fill(in.Name, encoding), name: in.Name, diags: opt.Diags, known: map[string]int32{}, xids: map[int32]float64{}}
-	if isRange(head) {
+	switch {
+	case isRange(head):
 		err = d.readRange(b)
-	} else {
+	case other != nil:
+		err = other.read(d, b)
+	default:
+		d.speaker = speaker(in.Name)
 		err = d.readText(b, func() trace.Time { return written(in.Path) })
 	}
 	if errors.Is(err, errUntimed) {

@@ -16,20 +16,22 @@ import (
 // A reader reads one file.
 type reader struct {
 	*series.Filler
-	name  string
-	diags *trace.Diags
-	known map[string]int32 // series by name and labels, as the file has them
-	keys  map[int32]string // the same, the other way
-	xids  map[int32]float64
-	times map[int32]float64 // what values of a series are multiplied by
-	xidOf map[int32]int32   // place by series of Xid
+	name    string
+	speaker string // the server whose metrics have no label that tells it; "" is not known
+	diags   *trace.Diags
+	known   map[string]int32 // series by name and labels, as the file has them
+	keys    map[int32]string // the same, the other way
+	xids    map[int32]float64
+	times   map[int32]float64 // what values of a series are multiplied by
+	xidOf   map[int32]int32   // place by series of Xid
 }
 
 // places are labels that say where something is, and not what it is.
 var places = map[string]bool{"__name__": true, "model_name": true, "name": true, "job": true, "instance": true, "namespace": true, "pod": true, "container": true, "endpoint": true,
 	"service": true, "gpu": true, "UUID": true, "device": true, "modelName": true, "Hostname": true, "DCGM_FI_DRIVER_VERSION": true, "pci_bus_id": true, "engine_type": true,
 	"tp_rank": true, "pp_rank": true, "dp_rank": true, "moe_ep_rank": true, "engine": true, "pid": true, "node": true, "worker_addr": true, "le": true, "exported_pod": true,
-	"exported_namespace": true, "exported_container": true}
+	"exported_namespace": true, "exported_container": true, "kubernetes_pod_name": true, "kubernetes_namespace": true, "k8s_pod_name": true, "pod_name": true,
+	"exported_instance": true, "service_instance_id": true, "target": true, "hostname": true, "host": true}
 
 // seriesOf returns the series of a name and its labels.
 func (d *reader) seriesOf(key, name, kind string, labels map[string]string) (id int32) {
@@ -93,6 +95,20 @@ func speakerLabels(labels map[string]string) string {
 	return strings.Join(parts, ",")
 }
 
+// speakers are labels that name a server, the first one first: what relabeling, collectors, and gateways call it. Where a label was
+// exported, the one without is of who passed it on.
+var speakers = []string{"exported_pod", "pod", "kubernetes_pod_name", "k8s_pod_name", "pod_name", "worker_addr", "exported_instance", "service_instance_id", "instance", "target", "hostname", "host"}
+
+// labelOf is what labels call a server; "" is nothing.
+func labelOf(labels map[string]string) string {
+	for _, key := range speakers {
+		if labels[key] != "" {
+			return labels[key]
+		}
+	}
+	return ""
+}
+
 // place returns where the labels of a name say that something is.
 func (d *reader) place(engine, name string, labels map[string]string) int32 {
 	number := func(key string) int16 {
@@ -117,7 +133,7 @@ func (d *reader) place(engine, name string, labels map[string]string) int32 {
 			p.User = ""
 		}
 	} else {
-		server.Name, server.Engine = cmp.Or(labels["pod"], labels["worker_addr"], labels["instance"]), engine
+		server.Name, server.Engine = cmp.Or(labelOf(labels), d.speaker), engine
 		server.Role = "unified" // or another input says more
 		if role := labels["engine_type"]; role == "prefill" || role == "decode" {
 			server.Role = role

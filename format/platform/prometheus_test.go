@@ -129,3 +129,75 @@ func FuzzIndex(f *testing.F) {
 		}
 	})
 }
+
+// However metrics are exported, they say the same.
+func TestExports(t *testing.T) {
+	const want = `running 10.0.0.7/10.0.0.7:30000/unified DP-1 TP0 GPU-1  0=3 15000000000=5
+running 10.0.0.8/10.0.0.8:30000/unified DP-1 TP0 GPU-1  0=4
+`
+	for name, text := range map[string]string{
+		"VictoriaMetrics": `{"metric":{"__name__":"sglang:num_running_reqs","instance":"10.0.0.7:30000","tp_rank":"0"},"values":[3,5,null],"timestamps":[1787000000000,1787000015000,1787000030000]}
+{"metric":{"__name__":"sglang:num_running_reqs","instance":"10.0.0.8:30000","tp_rank":"0"},"values":[4],"timestamps":[1787000000000]}
+`,
+		"remote read": `{"results":[{"timeseries":[{"labels":[{"name":"__name__","value":"sglang:num_running_reqs"},{"name":"instance","value":"10.0.0.7:30000"},{"name":"tp_rank","value":"0"}],"samples":[{"timestamp":1787000000000,"value":3},{"timestamp":1787000015000,"value":5}]},
+{"labels":[{"name":"__name__","value":"sglang:num_running_reqs"},{"name":"instance","value":"10.0.0.8:30000"},{"name":"tp_rank","value":"0"}],"samples":[{"timestamp":1787000000000,"value":4}]}]}]}`,
+		"Grafana's frames": `{"results":{"A":{"frames":[{"schema":{"fields":[{"name":"Time","type":"time"},{"name":"v","type":"number","labels":{"__name__":"sglang:num_running_reqs","instance":"10.0.0.7:30000","tp_rank":"0"}},
+{"name":"v","type":"number","labels":{"__name__":"sglang:num_running_reqs","instance":"10.0.0.8:30000","tp_rank":"0"}},{"name":"v","type":"number"}]},"data":{"values":[[1787000000000,1787000015000],[3,5],[4,null],[1,1]]}}]}}}`,
+		"Grafana's CSV": `"Time","{__name__=""sglang:num_running_reqs"", instance=""10.0.0.7:30000"", tp_rank=""0""}","sglang:num_running_reqs{instance=""10.0.0.8:30000"", tp_rank=""0""}","a legend"
+2026-08-17 20:53:20,3,4,1
+2026-08-17 20:53:35,5,,1
+`,
+		"promtool": `{__name__="sglang:num_running_reqs", instance="10.0.0.7:30000", tp_rank="0"} 3 1787000000000
+{__name__="sglang:num_running_reqs", instance="10.0.0.7:30000", tp_rank="0"} 5 1787000015000
+{__name__="sglang:num_running_reqs", instance="10.0.0.8:30000", tp_rank="0"} 4 1787000000000
+`,
+	} {
+		if !Prometheus.Sniff([]byte(text)) {
+			t.Errorf("%s: not recognized", name)
+		}
+		set, _ := read(t, text)
+		if got := show(set); got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
+		}
+		if local := set.Sources[0].Zone.Local; local != (name == "Grafana's CSV") {
+			t.Errorf("%s: local is %t", name, local)
+		}
+	}
+}
+
+// A loop of date and curl says itself when each scrape was, and one file of it is of one server.
+func TestDatesBetweenScrapes(t *testing.T) {
+	for _, dates := range [][2]string{
+		{"Mon Aug 17 20:53:20 UTC 2026", "Mon Aug 17 20:53:35 UTC 2026"}, {"# 2026-08-17T20:53:20+00:00", "# 2026-08-17T20:53:35+00:00"},
+		{"=== 1787000000 ===", "=== 1787000015 ==="}, {"2026-08-17 20:53:20", "2026-08-17 20:53:35"},
+	} {
+		text := dates[0] + "\n# TYPE sglang:num_running_reqs gauge\nsglang:num_running_reqs{tp_rank=\"0\"} 3\n" + dates[1] + "\n# TYPE sglang:num_running_reqs gauge\nsglang:num_running_reqs{tp_rank=\"0\"} 5\n"
+		if !Prometheus.Sniff([]byte(text)) {
+			t.Errorf("%s: not recognized", dates[0])
+		}
+		set, diags := read(t, text)
+		if got := show(set); got != "running /metrics/unified DP-1 TP0 GPU-1  0=3 15000000000=5\n" || (len(diags) != 0) != strings.HasPrefix(dates[0], "2026") { // of which no zone is told
+			t.Errorf("%s: %v\n%s", dates[0], diags, got)
+		}
+	}
+}
+
+// Labels and names of files tell servers apart.
+func TestSpeakers(t *testing.T) {
+	for labels, want := range map[string]string{
+		`pod="a",instance="b:1"`: "a", `exported_instance="a:1",instance="gateway:1"`: "a:1", `kubernetes_pod_name="a"`: "a", `target="a:1"`: "a:1", `exported_pod="a",pod="gateway"`: "a",
+	} {
+		set, _ := read(t, "sglang:num_running_reqs{"+labels+`,model_name="m"} 3 1787000000000`+"\n")
+		if got := set.Servers[0].Name; got != want || set.Syms.Name(set.List[0].Label) != "" {
+			t.Errorf("%s: server %q, want %q; the rest is %q", labels, got, want, set.Syms.Name(set.List[0].Label))
+		}
+	}
+	for path, want := range map[string]string{
+		"x/sglang-1-2026-08-17T20:53:20.prom": "sglang-1", "x/10.0.0.1_30000-205320.txt": "10.0.0.1_30000", "x/sglang-1_1787000000.prom": "sglang-1", "node1/2026-08-17_20-53-20.txt": "node1",
+		"x/server-1.prom": "", "x/metrics.txt": "", "x/10.0.0.1_30000.txt": "",
+	} {
+		if got := speaker(path); got != want {
+			t.Errorf("%s: server %q, want %q", path, got, want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package platform
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"math"
 	"strconv"
@@ -17,7 +18,7 @@ import (
 func (d *reader) readText(r *bufio.Reader, written func() trace.Time) error {
 	kinds := map[string]string{}
 	untimed, bad, firstBad, line := 0, 0, 0, 0
-	var at trace.Time
+	var at, clock trace.Time // when the file was written, and what it says itself
 	for {
 		text, err := readLine(r)
 		if err != nil && len(text) == 0 {
@@ -40,7 +41,13 @@ func (d *reader) readText(r *bufio.Reader, written func() trace.Time) error {
 			}
 			continue
 		}
-		if text = bytes.TrimSpace(text); len(text) == 0 || text[0] == '#' {
+		text = bytes.TrimSpace(text)
+		if said, local, ok := dateOf(text); ok {
+			clock, d.Source().Zone.Local = said, d.Source().Zone.Local || local
+			d.speaker = cmp.Or(d.speaker, bareName(d.name)) // one server was asked again and again
+			continue
+		}
+		if len(text) == 0 || text[0] == '#' {
 			continue
 		}
 		s, ok := parseSample(string(text))
@@ -49,6 +56,9 @@ func (d *reader) readText(r *bufio.Reader, written func() trace.Time) error {
 				firstBad = line
 			}
 			continue
+		}
+		if s.at == 0 {
+			s.at = clock
 		}
 		if s.at == 0 {
 			if untimed++; untimed == 1 {
@@ -100,7 +110,7 @@ func parseSample(text string) (s sample, ok bool) {
 		text = text[:i]
 	}
 	end := strings.IndexAny(text, "{ \t")
-	if end <= 0 {
+	if end < 0 || end == 0 && text[0] != '{' {
 		return s, false
 	}
 	s.name = text[:end]
@@ -113,9 +123,11 @@ func parseSample(text string) (s sample, ok bool) {
 		}
 		rest = rest[1+n:]
 	}
-	s.key = text[:len(text)-len(rest)]
+	if s.key = text[:len(text)-len(rest)]; s.name == "" {
+		s.name = s.labels["__name__"] // as "promtool tsdb dump" writes it
+	}
 	fields := strings.Fields(rest)
-	if len(fields) == 0 || len(fields) > 2 {
+	if len(fields) == 0 || len(fields) > 2 || s.name == "" {
 		return s, false
 	}
 	var err error

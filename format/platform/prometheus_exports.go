@@ -1,0 +1,284 @@
+package platform
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"math"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// An export is metrics as something other than Prometheus's API or a server writes them.
+type export struct {
+	encoding string
+	is       func(head []byte) bool
+	read     func(d *reader, r io.Reader) error
+}
+
+// exports are looked for in this order.
+var exports = []export{
+	{"VictoriaMetrics export", func(head []byte) bool {
+		return lineOfMetric.Match(head)
+	}, (*reader).readLines},
+	{"remote read", func(head []byte) bool {
+		return head[0] == '{' && bytes.Contains(head, []byte(`"timeseries"`)) && bytes.Contains(head, []byte(`"labels"`))
+	}, (*reader).readRemote},
+	{"Grafana frames", func(head []byte) bool {
+		return head[0] == '{' && bytes.Contains(head, []byte(`"frames"`)) && bytes.Contains(head, []byte(`"schema"`))
+	}, (*reader).readFrames},
+	{"Grafana CSV", isPanel, (*reader).readPanel},
+}
+
+var lineOfMetric = regexp.MustCompile(`^\{"metric": ?\{"[^\n]*"__name__"|^\{"metric": ?\{"__name__"`)
+
+// exportOf returns what wrote a file; nil for Prometheus itself.
+func exportOf(head []byte) *export {
+	head = bytes.TrimLeft(head, "\xef\xbb\xbf \r\n")
+	for i := range exports {
+		if len(head) > 0 && exports[i].is(head) {
+			return &exports[i]
+		}
+	}
+	return nil
+}
+
+// A point is a value of a series.
+type point struct {
+	at    trace.Time
+	value float64
+}
+
+// points adds a series, in the order of its times; one without a name is of a function of metrics, and nobody knows what
+// that means.
+func (d *reader) points(labels map[string]string, list []point) {
+	name := labels["__name__"]
+	key, err := json.Marshal(labels)
+	if name == "" || err != nil {
+		return
+	}
+	id := d.seriesOf(string(key), name, "", labels)
+	sort.SliceStable(list, func(a, b int) bool { return list[a].at < list[b].at })
+	for _, p := range list {
+		if !math.IsInf(p.value, 0) {
+			d.add(id, p.at, p.value)
+		}
+	}
+}
+
+// milliseconds is a time of JSON.
+func milliseconds(n int64) trace.Time { return trace.Time(n) * 1e6 }
+
+// readLines reads what /api/v1/export of VictoriaMetrics writes: a series a line.
+func (d *reader) readLines(r io.Reader) error {
+	j := json.NewDecoder(r)
+	for j.More() {
+		var x struct {
+			Metric     map[string]string
+			Values     []*float64
+			Timestamps []int64
+		}
+		if err := j.Decode(&x); err != nil {
+			return err
+		}
+		d.points(x.Metric, paired(x.Timestamps, x.Values))
+	}
+	return nil
+}
+
+// paired joins times in ms with values, of which null is none.
+func paired(times []int64, values []*float64) (list []point) {
+	for i, v := range values[:min(len(values), len(times))] {
+		if v != nil {
+			list = append(list, point{milliseconds(times[i]), *v})
+		}
+	}
+	return list
+}
+
+// readRemote reads an answer of Prometheus's remote read, as JSON.
+func (d *reader) readRemote(r io.Reader) error {
+	var x struct {
+		Results []struct {
+			Timeseries []struct {
+				Labels  []struct{ Name, Value string }
+				Samples []struct {
+					Timestamp int64
+					Value     float64
+				}
+			}
+		}
+	}
+	err := json.NewDecoder(r).Decode(&x)
+	for _, result := range x.Results {
+		for _, s := range result.Timeseries {
+			labels := map[string]string{}
+			for _, l := range s.Labels {
+				labels[l.Name] = l.Value
+			}
+			var list []point
+			for _, v := range s.Samples {
+				list = append(list, point{milliseconds(v.Timestamp), v.Value})
+			}
+			d.points(labels, list)
+		}
+	}
+	return err
+}
+
+// readFrames reads what the query inspector of Grafana shows: columns of times and of values.
+func (d *reader) readFrames(r io.Reader) error {
+	var x struct {
+		Results map[string]struct {
+			Frames []struct {
+				Schema struct {
+					Fields []struct {
+						Name, Type string
+						Labels     map[string]string
+					}
+				}
+				Data struct{ Values []json.RawMessage }
+			}
+		}
+	}
+	err := json.NewDecoder(r).Decode(&x)
+	for _, result := range x.Results {
+		for _, frame := range result.Frames {
+			var times []int64
+			for i, field := range frame.Schema.Fields {
+				var values []*float64
+				switch {
+				case i >= len(frame.Data.Values):
+				case field.Type == "time":
+					_ = json.Unmarshal(frame.Data.Values[i], &times) // without times there are no points
+				case json.Unmarshal(frame.Data.Values[i], &values) == nil:
+					d.points(field.Labels, paired(times, values))
+				}
+			}
+		}
+	}
+	return err
+}
+
+// named is a series as a column calls it: `sglang:token_usage{instance="a"}`, or `{__name__="sglang:token_usage", instance="a"}`.
+var named = regexp.MustCompile(`^(?:[a-zA-Z_][a-zA-Z0-9_:]*)?\{.*\}$|^(?:sglang|vllm):[a-z_]+$`)
+
+// isPanel reports whether a file is a panel of Grafana as CSV, whose columns are called by their series.
+func isPanel(head []byte) bool {
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	columns, err := csv.NewReader(bytes.NewReader(line)).Read()
+	return err == nil && len(columns) > 1 && strings.EqualFold(columns[0], "time") && named.MatchString(columns[1])
+}
+
+// readPanel reads a panel of Grafana: a line a time, a column a series. Times are those of the browser, unless they have a
+// zone.
+func (d *reader) readPanel(r io.Reader) error {
+	c := csv.NewReader(r)
+	c.FieldsPerRecord = -1
+	columns, err := c.Read()
+	if err != nil {
+		return err
+	}
+	columns[0] = strings.TrimPrefix(columns[0], "\xef\xbb\xbf")
+	lists := make([][]point, len(columns))
+	for {
+		row, err := c.Read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		at, ok := d.panelTime(row[0])
+		for i := 1; ok && i < min(len(row), len(columns)); i++ {
+			if v, err := strconv.ParseFloat(row[i], 64); err == nil {
+				lists[i] = append(lists[i], point{at, v})
+			}
+		}
+	}
+	for i := 1; i < len(columns); i++ {
+		if s, ok := parseSample(columns[i] + " 0"); ok && named.MatchString(columns[i]) {
+			labels := map[string]string{"__name__": s.name}
+			for k, v := range s.labels {
+				labels[k] = v
+			}
+			d.points(labels, lists[i])
+		}
+	}
+	return nil
+}
+
+// panelTime reads a time of a panel.
+func (d *reader) panelTime(text string) (trace.Time, bool) {
+	if at, ok := unixStamp(text); ok {
+		return at, true
+	}
+	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return trace.Time(t.UnixNano()), true
+	}
+	for _, layout := range [...]string{"2006-01-02 15:04:05.999", "2006-01-02T15:04:05.999", "01/02/2006 15:04:05"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			d.Source().Zone.Local = true
+			return trace.Time(t.UnixNano()), true
+		}
+	}
+	return 0, false
+}
+
+// Layouts of `date`, which loops print between scrapes.
+var dateLayouts = [...]string{time.UnixDate, "Mon Jan _2 15:04:05 MST 2006", "Mon Jan _2 03:04:05 PM MST 2006", time.RFC3339Nano, "2006-01-02T15:04:05Z0700", "2006-01-02 15:04:05"}
+
+// dateOf reads a line between two scrapes that says when the second one is: what `date` prints, perhaps with something
+// around it. local tells that its zone is not known.
+func dateOf(line []byte) (at trace.Time, local, ok bool) {
+	const longest = 60
+	text := strings.Trim(string(line[:min(len(line), longest)]), "#=-[] \t")
+	if len(line) > longest || len(text) < len("1787000000") || text[0] < '1' || text[0] > '9' && !strings.Contains("MTWFS", text[:1]) {
+		return 0, false, false
+	}
+	if at, ok := unixStamp(text); ok && at > trace.Time(1e18) {
+		return at, false, true
+	}
+	for _, layout := range dateLayouts {
+		t, err := time.Parse(layout, text)
+		if err != nil {
+			continue
+		}
+		name, _ := t.Zone() // an abbreviation may be of several zones
+		return trace.Time(t.UnixNano()), !strings.Contains(layout, "Z0") && (name != "UTC" || !strings.Contains(layout, "MST")), true
+	}
+	return 0, false, false
+}
+
+// clockIn is what stands in the name of a file that was saved at some time: a date, a time of day, or seconds since 1970.
+var clockIn = regexp.MustCompile(`[-_.T ]?(?:20\d\d[-_]?\d\d[-_]?\d\d(?:[-_.T ]?\d\d[-_:]?\d\d(?:[-_:]?\d\d)?)?Z?|1[5-9]\d{8}(?:\d{3})?|\d{6}|\d\d[-_:]\d\d[-_:]\d\d)$`)
+
+// speaker is what the server is called whose metrics were saved again and again, by the name of the file or of its
+// folder without the time; "" where the name has none, as it may be of one server, or of any.
+func speaker(path string) string {
+	base := bareName(path)
+	switch name := clockIn.ReplaceAllString(base, ""); name {
+	case base:
+		return ""
+	case "":
+		return filepath.Base(filepath.Dir(path))
+	default:
+		return name
+	}
+}
+
+// bareName is the name of a file without what it ends in.
+func bareName(path string) string {
+	base := filepath.Base(path)
+	if i := strings.LastIndexByte(base, '.'); i > 0 {
+		return base[:i]
+	}
+	return base
+}
