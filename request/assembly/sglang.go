@@ -45,11 +45,14 @@ var stages = []stage{
 	{"gpu_forward", 2, request.PrefillPhase, request.NoMeaning, "diffusion model runs"},
 	{"mini_lb_launch", 1, request.RoutePhase, request.NoMeaning, "mini load balancer picks the servers (v1)"},
 	{"wait_PD_finish", 1, request.RoutePhase, request.NoMeaning, "mini load balancer waits for both servers (v1)"},
+	{"wait_pd_finish", 2, request.RoutePhase, request.NoMeaning, "wait_PD_finish in the first weeks of v2"},
 	{"hicache_l3_backup_enqueue", 1, request.OtherPhase, request.Caching, "queueing a backup of cached pages"},
 	{"hicache_l3_backup", 1, request.OtherPhase, request.Caching, "writing cached pages to storage"},
 	{"hicache_l3_prefetch_enqueue", 1, request.OtherPhase, request.Caching, "queueing a prefetch of cached pages"},
 	{"hicache_l3_prefetch_query", 1, request.OtherPhase, request.Caching, "asking storage for cached pages"},
 	{"hicache_l3_prefetch_transfer", 1, request.OtherPhase, request.Caching, "reading cached pages from storage"},
+	{"hicache_storage_hit_query", 5, request.OtherPhase, request.Caching, "asking Mooncake for cached pages"},
+	{"hicache_mooncake_fetch", 4, request.OtherPhase, request.Caching, "reading cached pages from Mooncake"},
 }
 
 // A stage is a row of the table: see [request.StageInfo].
