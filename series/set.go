@@ -149,7 +149,7 @@ const (
 	Note           InstantKind = iota // worth knowing
 	Ready                             // a server is up
 	Starting                          // a step of a server's start
-	Stopping                          // a server was told to end
+	Stopping                          // a server was told to shut down
 	Retraction                        // requests were thrown out of a full KV cache; Count of them
 	OutOfMemory                       // memory of a device ran out
 	PeerLost                          // a server lost the other side of its transfers

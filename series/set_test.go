@@ -32,7 +32,7 @@ func TestInputsMakeOneSeries(t *testing.T) {
 	fill("unix", false, at+1*second, at+3*second)
 	fill("other", true, at+east+5*second)
 	s.Finish(Known{})
-	if len(s.List) != 1 || s.N(0) != 6 || s.Sources[0].Zone.Name() != "UTC-4" || s.Sources[2].Zone.By != "that of local" {
+	if len(s.List) != 1 || s.N(0) != 6 || s.Sources[0].Zone.Name() != "UTC-4" || s.Sources[2].Zone.By != "the zone of local" {
 		t.Fatalf("%d series, %d samples, %+v", len(s.List), s.N(0), s.Sources)
 	}
 	var times []trace.Time

@@ -112,16 +112,16 @@ func (s *Set) zones(k Known, same map[int32]int32) {
 		z := &src.Zone
 		if len(found) == 1 {
 			for east, name := range found {
-				z.East, z.By = east, "that of "+name
+				z.East, z.By = east, "the zone of "+name
 			}
 			continue
 		}
 		if east, ok := s.agrees(src, same); ok {
-			z.East, z.By = east, "the one in which it says what the metrics of its server say"
+			z.East, z.By = east, "what the metrics of its server say at that time"
 			continue
 		}
 		if east, ok := fits(src, k); ok {
-			z.East, z.By = east, "the only one in which it overlaps with other inputs"
+			z.East, z.By = east, "the only zone in which it overlaps with other inputs"
 			continue
 		}
 		z.By = Assumed

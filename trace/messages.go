@@ -46,7 +46,7 @@ var (
 var (
 	MetricsBadLine    = message("metrics-bad-line", DataLoss, "lines that are not samples were skipped: {n}, the first is line {n}", copyAgain)
 	MetricsUntimed    = message("metrics-untimed", Notice, "values without a time: {n}, taken as of {time}, when the file was written", "if the file was copied, its time may be that of the copy: save metrics with `query_range` of Prometheus, which has times")
-	LogZoneUnknown    = message("log-zone-unknown", Notice, "stamps have no time zone, and nothing tells which; taken for UTC", "give `--tz`, such as `--tz America/New_York` or `--tz -4`; or add an input that has Unix times")
+	LogZoneUnknown    = message("log-zone-unknown", Notice, "timestamps have no time zone; read as UTC", "give `--tz`, such as `--tz America/New_York` or `--tz -4`; or add an input that has Unix times")
 	LogNoYear         = message("log-no-year", Notice, "stamps have no year; taken for {year%d}, the last one before the file was written", "touch the file with the right date if that is wrong: `touch -d 2025-12-31 FILE`")
 	LogNoDate         = message("log-no-date", Notice, "stamps have no date; the last one is taken for {date}, the last such time before the file was written", "touch the file with the right time if that is wrong: `touch -d '2024-08-31 05:00' FILE`")
 	LogNoTime         = message("log-no-time", DataLoss, "lines of batches do not say when they were written; left out: {n%d}", "give the log as the server wrote it, or with the stamps of `kubectl logs --timestamps`")

@@ -86,7 +86,7 @@ func TestGoldenChanges(t *testing.T) {
 
 func TestSentence(t *testing.T) {
 	want := "decode DP1's share of requests rose from 25 to 60 % at 10:49:47.2 ± 0.3 s; arrivals rose from 12.1 to 36.4 /s; " +
-		"TTFT p50 rose from 90.0 to 415 ms; its prefill_waiting p50 rose from 0.190 to 330 ms"
+		"TTFT p50 rose from 90 to 415 ms; its prefill_waiting p50 rose from 0.190 to 330 ms"
 	if got := exampleChanges().List[0].Sentence(); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}

@@ -173,7 +173,7 @@ func TestTimeOfChange(t *testing.T) {
 func TestSlowPhasesAreNoted(t *testing.T) {
 	set, truth := testset.Clustered(t, cluster.Find("slow_every_40"), 84001)
 	noted := testset.Text(t, change.Find(place.Of(set)).Report(), table.FormatText, table.Style{Width: 1000})
-	if !strings.Contains(noted, "("+truth.Hosts[0]+")'s decode time per token rises by 80 % for about 6.0") || !strings.Contains(noted, "every 40.0 s") {
+	if !strings.Contains(noted, "("+truth.Hosts[0]+")'s decode time per token rises by 80 % for about 6.0") || !strings.Contains(noted, "every 40 s") {
 		t.Errorf("notes are %s", noted)
 	}
 }

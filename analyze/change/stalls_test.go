@@ -48,8 +48,8 @@ func TestServerStandsStillNowAndThen(t *testing.T) {
 		{second / 2, []trace.Time{30 * second, 47 * second, 90 * second}, []string{"stood still 3 times for up to 50", "first at", "last at"}},
 		{second / 2, []trace.Time{30 * second, 47 * second}, nil},
 		{second / 5, []trace.Time{30 * second, 47 * second, 90 * second}, nil},
-		{2 * second, []trace.Time{30 * second}, []string{"stood still for 2.0"}},
-		{2 * second, []trace.Time{30 * second, 77 * second}, []string{"stood still 2 times for up to 2.0"}},
+		{2 * second, []trace.Time{30 * second}, []string{"stood still for 2 s"}},
+		{2 * second, []trace.Time{30 * second, 77 * second}, []string{"stood still 2 times for up to 2 s"}},
 	} {
 		got := standing(rnd, c.length, c.at...).findStallings()
 		if len(got) != min(1, len(c.want)) {

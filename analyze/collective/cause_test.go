@@ -113,7 +113,7 @@ func TestCauseOfStraggler(t *testing.T) {
 		t.Errorf("in gloo: %s", found[0].Cause)
 	}
 	found := lateRank().Stragglers(devices(map[string]int64{moe: 36_000_000}, 8_000_000, -390_000)) // 0.975 us of 100 are not worth a word
-	want := "per collective it arrives 100 us later than the median of the other ranks; it computes 90.0 us longer; it idles 20.0 us longer while it waits for a launch"
+	want := "per collective it arrives 100 us later than the median of the other ranks; it computes 90 us longer; it idles 20 us longer while it waits for a launch"
 	if got := found[0].Evidence[len(found[0].Evidence)-1].Text; got != want {
 		t.Errorf("evidence %s, want %s", got, want)
 	}

@@ -323,7 +323,7 @@ func TestPeerGroupPeers(t *testing.T) {
 	}
 	s := straggler.Straggler{Name: "TP1", Group: "2 ranks", Peers: "TP0", What: "collectives", Verb: "arrives",
 		Lateness: straggler.Lateness{SyncPoints: 9, Last: 8, LastMean: 5000, LostShare: 0.5}}
-	const want = "TP1 arrives last in 8 of 9 collectives with TP0, 5.00 us late on average; the other ranks lose 50 % of the time between collectives"
+	const want = "TP1 arrives last in 8 of 9 collectives with TP0, 5 us late on average; the other ranks lose 50 % of the time between collectives"
 	if got := s.Text(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -47,7 +47,7 @@ func TestLongKernelsOfOneRank(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 	told := c.Waiting()
-	if len(told) != 1 || !strings.HasPrefix(told[0].Text, "a likely waited for ranks that are not in the files: 1 of its 10 `allreduce` took 5.00 ms longer") {
+	if len(told) != 1 || !strings.HasPrefix(told[0].Text, "a likely waited for ranks that are not in the files: 1 of its 10 `allreduce` took 5 ms longer") {
 		t.Errorf("%v", told)
 	}
 	if told := c.Unseen(); len(told) != 1 || told[0].Text != "of 6.14 ms in collectives, 5.04 ms is what these took beyond the shortest of their kind: waiting for other ranks, or more data; one rank does not tell" {

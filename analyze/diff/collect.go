@@ -162,6 +162,21 @@ func (d *Collected) Shares(o *Collected) bool {
 	return d.measures() && o.measures() || min(d.side.Requests, o.side.Requests) >= 0 || min(d.side.Ranks, o.side.Ranks) >= 0
 }
 
+// Holds says what the capture has that another may share.
+func (d *Collected) Holds() string {
+	var list []string
+	if d.side.Requests >= 0 {
+		list = append(list, "requests")
+	}
+	if d.side.Ranks >= 0 {
+		list = append(list, "profiler data")
+	}
+	if d.measures() {
+		list = append(list, "logs or metrics")
+	}
+	return cmp.Or(strings.Join(list, " and "), "none of requests, profiler data, and metrics")
+}
+
 // put adds the durations of a group under its key.
 func (d *Collected) put(key diffKey, g *diffGroup) { d.groups[key] = append(d.groups[key], g) }
 

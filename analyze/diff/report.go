@@ -214,7 +214,7 @@ func (d *Diff) note(r *table.Table) {
 		return !r.only() && slices.ContainsFunc(r.changes(), func(c *Change) bool { return (!c.tested() || c.vague()) && !math.IsNaN(c.Change.Ratio) })
 	}
 	if slices.ContainsFunc(d.Rows, doubtful) {
-		r.Note("? is too few requests or pieces to tell: it may as well have halved or doubled, or there was nothing to test")
+		r.Note("? is too few requests or pieces to tell: it may have halved or doubled, or there was nothing to test")
 	}
 	table.NoteApproximate(r, d.approximate)
 }
@@ -226,7 +226,7 @@ func (d *Diff) noteChance(r *table.Table, requests, devices bool) {
 			d.locate.sides[0].captures, d.locate.sides[1].captures)
 		return
 	}
-	const chance = "changes are tested on pieces of the captures, because consecutive requests and steps are alike: "
+	const chance = "changes are tested on pieces of the captures, not on single requests or steps, because neighbors are alike: "
 	var pieces string
 	if requests {
 		pieces = fmt.Sprintf("%d and %d with the same number of requests", d.Before.RequestPieces, d.After.RequestPieces)

@@ -99,7 +99,7 @@ func TestOneLongWait(t *testing.T) {
 	for _, s := range []straggler.Spell{{Rank: 1, To: 4e9, SyncPoints: 50, Last: 30, Lost: 20}, {Rank: 1, From: 4e9, SyncPoints: 50, Last: 20, Lost: 50, Bulk: straggler.Bulk{N: 1, Lost: 48, At: 5e9}}} {
 		w.late = append(w.late, lateRank{spell: &s, name: "TP1", host: gaps.Late{Time: 1e6}, blind: true})
 	}
-	const want = "the GPUs wait 70 % of the time in collectives, for TP1 until 00:00:04.000, then for TP1 (96 % of that in one collective that ended at 00:00:05.000), whose host launches late: its GPU waits 2.00 ms for it then"
+	const want = "the GPUs wait 70 % of the time in collectives, for TP1 until 00:00:04.000, then for TP1 (96 % of that in one collective that ended at 00:00:05.000), whose host launches late: its GPU waits 2 ms for it then"
 	if got := w.text("the GPUs wait"); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

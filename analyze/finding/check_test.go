@@ -11,10 +11,10 @@ func TestCoverage(t *testing.T) {
 	}{
 		{Coverage{}, LookedAt, "lateness (400 collectives)"},
 		{Coverage{"communication time", 999, 1000}, LookedAt, "lateness (400 collectives)"},
-		{Coverage{"communication time", 95_000_000, 100_000_000}, LookedAt, "lateness (400 collectives, 95 % of communication time (95.0 ms of 100 ms))"},
+		{Coverage{"communication time", 95_000_000, 100_000_000}, LookedAt, "lateness (400 collectives, 95 % of communication time (95 ms of 100 ms))"},
 		{Coverage{"communication time", 89_900_000, 100_000_000}, TooLittle, "Not judged: lateness: only 89 % of communication time (89.9 ms of 100 ms) could be looked at, 90 % needed"},
-		{Coverage{"communication time", 90_000_000, 100_000_000}, LookedAt, "lateness (400 collectives, 90 % of communication time (90.0 ms of 100 ms))"},
-		{Coverage{"communication time", 34_000_000, 422_000_000}, TooLittle, "Not judged: lateness: only 8.1 % of communication time (34.0 ms of 422 ms) could be looked at, 90 % needed"},
+		{Coverage{"communication time", 90_000_000, 100_000_000}, LookedAt, "lateness (400 collectives, 90 % of communication time (90 ms of 100 ms))"},
+		{Coverage{"communication time", 34_000_000, 422_000_000}, TooLittle, "Not judged: lateness: only 8.1 % of communication time (34 ms of 422 ms) could be looked at, 90 % needed"},
 	} {
 		j := Check{What: "lateness", Of: "collective", N: 400, Needed: 44, Covered: c.covered}
 		if j.State() != c.state || j.String() != c.want {

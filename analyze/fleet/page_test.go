@@ -25,7 +25,7 @@ func TestPageOfLosses(t *testing.T) {
 	f := New([]*Run{runOf(1, finding.Straggler, 20), runOf(1, finding.GPU, 5), runOf(3, finding.Straggler, 40)})
 	r := f.Look()
 	p := f.Page(&r, page.Source{Inputs: []string{"weeks"}}, page.Provenance{})
-	if tile := p.Tiles[2]; tile.Name != "Lost to straggler" || tile.Value+" "+tile.Unit != "60.0 GPU-seconds" || tile.Detail != "2.0 % of what was recorded" {
+	if tile := p.Tiles[2]; tile.Name != "Lost to straggler" || tile.Value+" "+tile.Unit != "60 GPU-seconds" || tile.Detail != "2.0 % of what was recorded" {
 		t.Errorf("the tile of what was lost is %+v", tile)
 	}
 	i := slices.IndexFunc(p.Sections, func(s page.Section) bool { return s.ID == "losses" })

@@ -6,9 +6,8 @@
 //
 //  1. A [Collector] takes the gaps while package gpu measures them.
 //  2. It reads what threads did, and keeps the calls, ranges and frames that overlap a gap
-//     (host.go).
-//     Where it is worth it, also what was seen of threads: samples, when they had cores, the
-//     stacks of calls (observed.go, places.go).
+//     (host.go). Where it is worth it, also what was seen of threads: samples, when they had
+//     cores, the stacks of calls (observed.go, places.go).
 //  3. A sweep over each thread (package host) knows what its stack says at any moment
 //     (stack.go), and every part of a gap counts under that (attribute.go); where the stack
 //     says nothing better, under what was seen of the thread. What another thread did while

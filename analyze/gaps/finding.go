@@ -267,7 +267,10 @@ const maxEvidence = 2
 // export of Nsight Systems.
 func (s *suspect) evidence(export bool) (list []finding.Evidence) {
 	for _, c := range s.rows[:min(len(s.rows), maxEvidence)] {
-		text := fmt.Sprintf("%s: %s in %s, %s at most in one", cmp.Or(c.Where(), c.Activity.String()), words.Nearly(c.Time), words.Counted(int(c.Gaps), "gap"), words.Nearly(c.LongestPart))
+		text := fmt.Sprintf("%s: %s in %s", cmp.Or(c.Where(), c.Activity.String()), words.Nearly(c.Time), words.Counted(int(c.Gaps), "gap"))
+		if c.Gaps > 1 {
+			text += fmt.Sprintf(", %s at most in one", words.Nearly(c.LongestPart))
+		}
 		if c.Samples > 0 {
 			text += ", by " + words.Counted(int(c.Samples), "sample")
 		}

@@ -25,7 +25,7 @@ func TestPageableCopies(t *testing.T) {
 		causes []Cause
 		want   string // "" is nothing
 	}{
-		{"two places", []Cause{python, copies(15*ms, "b.py(2): g"), copies(10*ms, "c.py(3): h")}, "the GPU is idle for 2 % of the time, 25.0 ms, while the host copies pageable memory"},
+		{"two places", []Cause{python, copies(15*ms, "b.py(2): g"), copies(10*ms, "c.py(3): h")}, "the GPU is idle for 2 % of the time, 25 ms, while the host copies pageable memory"},
 		{"too little", []Cause{python, copies(10*ms, "b.py(2): g")}, ""},
 		{"the worst anyway", []Cause{copies(150*ms, "b.py(2): g"), python}, ""},
 		{"none", []Cause{python}, ""},
@@ -97,7 +97,7 @@ func TestAllocations(t *testing.T) {
 		want   string // "" is nothing
 	}{
 		{"in each step", []Cause{python, allocates(15*ms, "cudaMalloc", 25), allocates(10*ms, "cudaFree", 25)}, 0,
-			"the GPU is idle for 2 % of the time, 25.0 ms, while the host allocates or frees memory, again and again"},
+			"the GPU is idle for 2 % of the time, 25 ms, while the host allocates or frees memory, again and again"},
 		{"at many places, but once", []Cause{python, allocates(15*ms, "cudaMalloc", 4), allocates(40*ms, "cudaHostAlloc", 9)}, 0, ""},
 		{"while the process starts", []Cause{python, allocates(25*ms, "cudaMalloc", 25)}, 10 * ms, ""},
 		{"the worst anyway", []Cause{allocates(150*ms, "cudaMalloc", 25), python}, 0, ""},

@@ -70,12 +70,12 @@ func TestPauses(t *testing.T) {
 		{"one", every(600, 900*ms), 1, 900 * ms, "is 1 pause in decode_step in which the launching thread recorded nothing: 900 ms at "},
 		{"one long and shorter ones", func(i int) (int64, string) {
 			return map[int]int64{300: 900 * ms, 500: 60 * ms, 700: 70 * ms}[i], ""
-		}, 3, 1030 * ms, "is 3 pauses, one in every 2nd decode_step, in which the launching thread recorded nothing: 900 ms at 01:46:40.009, the others 70.0 ms at most"},
-		{"one in each step", every(100, 8*ms), 10, 80 * ms, "is 10 pauses, about one in each decode_step, in which the launching thread recorded nothing: 8.00 ms each, one every 11"},
-		{"regular", every(200, 20*ms), 5, 100 * ms, "is 5 pauses, one in every 2nd decode_step, in which the launching thread recorded nothing: 20.0 ms each, one every 2"},
+		}, 3, 1030 * ms, "is 3 pauses, one in every 2nd decode_step, in which the launching thread recorded nothing: 900 ms at 01:46:40.009, the others 70 ms at most"},
+		{"one in each step", every(100, 8*ms), 10, 80 * ms, "is 10 pauses, about one in each decode_step, in which the launching thread recorded nothing: 8 ms each, one every 11"},
+		{"regular", every(200, 20*ms), 5, 100 * ms, "is 5 pauses, one in every 2nd decode_step, in which the launching thread recorded nothing: 20 ms each, one every 2"},
 		{"in differing steps", func(i int) (int64, string) {
 			return map[int]int64{150: 20 * ms, 350: 20 * ms, 650: 20 * ms, 850: 20 * ms}[i], ""
-		}, 4, 80 * ms, "is 4 pauses in decode_step in which the launching thread recorded nothing: 20.0 ms each"},
+		}, 4, 80 * ms, "is 4 pauses in decode_step in which the launching thread recorded nothing: 20 ms each"},
 		{"no pause", func(int) (int64, string) { return 0, "" }, 0, 0, ""},
 		{"most gaps are long: that is the cadence", every(2, 20*ms), 0, 0, ""},
 		{"a tail without a break", func(i int) (int64, string) { return 20_000 + int64(i%60)*5000, "" }, 0, 0, ""},

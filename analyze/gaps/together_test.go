@@ -60,8 +60,8 @@ func TestStandstills(t *testing.T) {
 	nowhere := func(int, int) string { return "" }
 	three := func(_, i int) int64 { return map[bool]int64{true: 20 * ms}[i == 100 || i == 200 || i == 300] }
 	for name, c := range map[string]standstill4{
-		"in nothing":               {before: three, in: nowhere, says: "is 3 pauses of all 4 ranks at once, in which no launching thread recorded anything: 20.", cost: 0.78},
-		"in different functions":   {before: three, in: function, says: "is 3 pauses of all 4 ranks at once, in which no launching thread recorded anything: 20.", cost: 0.78},
+		"in nothing":               {before: three, in: nowhere, says: "is 3 pauses of all 4 ranks at once, in which no launching thread recorded anything: 20 ms each", cost: 0.78},
+		"in different functions":   {before: three, in: function, says: "is 3 pauses of all 4 ranks at once, in which no launching thread recorded anything: 20 ms each", cost: 0.78},
 		"in one function":          {before: three, in: func(int, int) string { return "model.py(1): f" }},
 		"one alone":                {before: func(rank, i int) int64 { return three(0, i) * int64(max(0, rank-2)) }, in: nowhere},
 		"one after the other":      {before: func(rank, i int) int64 { return map[bool]int64{true: 2 * ms}[i == 80*rank+40] }, in: nowhere},

@@ -106,7 +106,10 @@ func loads(t *gpuTime) finding.Evidence {
 	if l.N == 0 {
 		return finding.Evidence{}
 	}
-	return finding.Sentence("the first launch of %s takes %s, %s at most in one: it loads code", words.Counted(int(l.N), "kernel"), words.Nearly(l.Total), words.Nearly(l.Longest))
+	if l.N == 1 {
+		return finding.Sentence("the first launch of 1 kernel takes %s: it loads code", words.Nearly(l.Total))
+	}
+	return finding.Sentence("the first launches of %s take %s, %s at most in one: they load code", words.Counted(int(l.N), "kernel"), words.Nearly(l.Total), words.Nearly(l.Longest))
 }
 
 func longestCold(t *gpuTime) finding.Evidence {

@@ -116,7 +116,7 @@ func TestGraphFindings(t *testing.T) {
 		t.Fatalf("%v, want one of weight %v", got, want)
 	}
 	const text = "40 of 200 decode steps ran without a CUDA graph, though others of that batch size have one"
-	if got[0].Text != text || got[0].Evidence[0].Text != "decode of 17-32 requests on TP0: median 1.00 ms with a graph, 1.50 ms without" {
+	if got[0].Text != text || got[0].Evidence[0].Text != "decode of 17-32 requests on TP0: median 1 ms with a graph, 1.50 ms without" {
 		t.Errorf("%q %v", got[0].Text, got[0].Evidence)
 	}
 }
@@ -209,10 +209,10 @@ func TestLongestGap(t *testing.T) {
 	tells := func(text string) bool {
 		return slices.ContainsFunc(find()[0].Evidence, func(e finding.Evidence) bool { return e.Text == text })
 	}
-	if !tells("longest gap 9.00 ms: waiting for other work") {
+	if !tells("longest gap 9 ms: waiting for other work") {
 		t.Errorf("%+v", find())
 	}
-	if g.Waits.Longest[gpu.HostWork].To = 10 * ms; !tells("longest gap 10.0 ms") {
+	if g.Waits.Longest[gpu.HostWork].To = 10 * ms; !tells("longest gap 10 ms") {
 		t.Errorf("%+v", find())
 	}
 }

@@ -32,8 +32,8 @@ func TestMigrations(t *testing.T) {
 // Evidence says which copies are of pageable memory, and what is wrong with that, if most of some are.
 func TestPageableCopies(t *testing.T) {
 	for pageable, want := range map[int64]string{
-		100 * ms: "HtoD: 4 copies, 100 ms, of pageable memory; " + gpu.AboutPageable, 60 * ms: "HtoD: 4 copies, 100 ms, 60.0 ms of pageable memory; " + gpu.AboutPageable,
-		20 * ms: "HtoD: 4 copies, 100 ms, 20.0 ms of pageable memory", 1 * ms: "HtoD: 4 copies, 100 ms", 0: "HtoD: 4 copies, 100 ms",
+		100 * ms: "HtoD: 4 copies, 100 ms, of pageable memory; " + gpu.AboutPageable, 60 * ms: "HtoD: 4 copies, 100 ms, 60 ms of pageable memory; " + gpu.AboutPageable,
+		20 * ms: "HtoD: 4 copies, 100 ms, 20 ms of pageable memory", 1 * ms: "HtoD: 4 copies, 100 ms", 0: "HtoD: 4 copies, 100 ms",
 	} {
 		device := gpu.GPU{Copies: []gpu.CopyKind{{Name: "HtoD", Copied: profilewalk.Copied{N: 4, Time: 100 * ms}, Pageable: pageable}}}
 		var got []string

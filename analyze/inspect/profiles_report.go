@@ -163,7 +163,7 @@ func reportLogs(rows []inventory.Log) *table.Table {
 		table.TextColumn("servers", "that it is about: host, name, engine, role", func(l *L) string { return firstNames(l.Servers) }),
 		table.TextColumn("ranks", "and GPUs that it is about", func(l *L) string { return firstNames(l.Ranks) }),
 		table.CountColumn("lines", "in all", func(l *L) int64 { return l.Lines }),
-		table.CountColumn("strange", "lines that tell of trouble in words that sgtrace does not know", func(l *L) int64 { return l.Strange }),
+		table.CountColumn("strange", "warnings and errors that sgtrace does not recognize", func(l *L) int64 { return l.Strange }),
 		table.CountColumn("samples", "values of metrics", func(l *L) int64 { return l.Samples }),
 		table.CountColumn("events", "errors, retractions, starts, ends, and what else happened", func(l *L) int64 { return l.Events }),
 		table.CountColumn("collectives", "that the dump has", func(l *L) int64 { return l.Collectives }),

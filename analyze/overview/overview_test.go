@@ -220,7 +220,7 @@ func TestHostsThatAreNotTold(t *testing.T) {
 // Few requests a second are some an hour.
 func TestRateText(t *testing.T) {
 	for rate, want := range map[float64]string{
-		0: "0 requests/s", 1234: "1,234 requests/s", 0.1: "0.100 requests/s", 0.05: "3.00 requests/min", 0.001: "3.60 requests/h",
+		0: "0 requests/s", 1234: "1,234 requests/s", 0.1: "0.100 requests/s", 0.05: "3 requests/min", 0.001: "3.60 requests/h",
 		1.0 / 86400: "1.00 requests/day", 0.1 / 86400: "0.100 requests/day",
 	} {
 		if got := rateText(rate, "requests"); got != want {

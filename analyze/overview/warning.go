@@ -77,7 +77,7 @@ func (o *Overview) diagWarnings() []document.Warning {
 	}
 	text := "input was dropped or damaged: "
 	if worst.Severity == trace.Error {
-		text = "an input is missing: "
+		text = "an input could not be read: "
 	}
 	text += fmt.Sprintf("%s: %s [%s]", worst.Pos, worst.Msg, worst.Code)
 	if worst.Count > 1 {
@@ -266,7 +266,7 @@ func (o *Overview) clockWarnings() []document.Warning {
 		d = append(d, notice("clocks of hosts differ and were put on one: "+some(off)))
 	}
 	if len(alone) > 0 {
-		d = append(d, notice("nothing tells how these clocks relate to others, they are taken as they are: "+some(alone)))
+		d = append(d, notice("nothing relates these clocks to the others, so their times are as recorded: "+some(alone)))
 	}
 	return d
 }
@@ -312,12 +312,12 @@ func (c *HostClock) String() string {
 	}
 	var how []string
 	if c.By != "" {
-		how = append(how, "by "+c.By)
+		how = append(how, "from "+c.By)
 	}
 	if c.Bound > 0 {
-		within := "within " + words.Nearly(c.Bound)
+		within := "± " + words.Nearly(c.Bound)
 		if c.Lopsided {
-			within += " as few are quick in one direction"
+			within += ", as few are fast in one direction"
 		}
 		how = append(how, within)
 	}

@@ -48,11 +48,11 @@ func TestCapturesOfSeveralRuns(t *testing.T) {
 		runs          []request.Interval
 		time, warning string
 	}{
-		{[]request.Interval{{From: start, To: start + second}}, "2026-08-17 20:53:20.000 to 20:53:21.000 UTC (1.00 s)", ""},
+		{[]request.Interval{{From: start, To: start + second}}, "2026-08-17 20:53:20 to 20:53:21 UTC (1 s)", ""},
 		{[]request.Interval{{From: start, To: start + second}, {From: start + day, To: start + day + second}},
-			"2 runs: 2026-08-17 20:53:20.000 to 20:53:21.000 UTC (1.00 s); 2026-08-18 20:53:20.000 to 20:53:21.000 UTC (1.00 s)", "2 runs that do not overlap, and"},
+			"2 runs: 2026-08-17 20:53:20 to 20:53:21 UTC (1 s); 2026-08-18 20:53:20 to 20:53:21 UTC (1 s)", "2 runs that do not overlap, and"},
 		{[]request.Interval{{From: second, To: 2 * second}, {From: start, To: start + second}},
-			"2 runs: 1.00 s; the files do not say when: times count from some beginning; 2026-08-17 20:53:20.000 to 20:53:21.000 UTC (1.00 s)", "as far as their clocks tell"},
+			"2 runs: 1 s; the files do not say when: times count from some beginning; 2026-08-17 20:53:20 to 20:53:21 UTC (1 s)", "as far as their clocks tell"},
 	} {
 		g := &gpu.GPUs{Runs: c.runs}
 		o := &Overview{From: c.runs[0].From, To: c.runs[0].To}

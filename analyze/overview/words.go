@@ -168,11 +168,7 @@ func rateText(perSecond float64, of string) string {
 		}
 		v, per = perSecond*longer.seconds, longer.name
 	}
-	digits := words.ThreeDigits(v)
-	if v >= 1000 {
-		digits = words.Thousands(int64(math.Round(v)))
-	}
-	return digits + " " + of + "/" + per
+	return words.Rate(v) + " " + of + "/" + per
 }
 
 // profilesText says whose devices were captured, and how long.
@@ -220,7 +216,7 @@ func (o *Overview) startText() string {
 	if strings.HasPrefix(longest.Call, "hip") {
 		library = "HIP"
 	}
-	return fmt.Sprintf("; %s starts for %s of it, in %s, before the first kernel", library, words.Nearly(longest.Time), longest.Call)
+	return fmt.Sprintf("; %s takes %s of it to start, in %s, before the first kernel", library, words.Nearly(longest.Time), longest.Call)
 }
 
 // fewNames is how many ranks or processes are named.

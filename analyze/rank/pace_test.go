@@ -79,7 +79,7 @@ func TestSlowServersByAnswers(t *testing.T) {
 func TestSlowServerIsExplainedByItsStraggler(t *testing.T) {
 	at := place.Location{Scope: place.OneRank, Role: request.Decode, Host: "a"}
 	r := &Ranks{Slow: []SlowServer{{Load: &Load{Location: at}, Cost: 0.5, Own: 3_000_000, Others: 2_000_000, Peer: 3}}}
-	if got, _ := r.SlowServers(nil); len(got) != 1 || !strings.Contains(got[0].Text, "3.00 ms per decode step, the other 3 ranks take 2.00 ms (+50 %)") {
+	if got, _ := r.SlowServers(nil); len(got) != 1 || !strings.Contains(got[0].Text, "3 ms per decode step, the other 3 ranks take 2 ms (+50 %)") {
 		t.Errorf("%+v", got)
 	}
 	late := at

@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
@@ -92,10 +93,14 @@ func (l *Latencies) Report() *table.Table {
 		table.TextColumn("metric", "see docs/METRICS.md", func(l *Latency) string { return l.Metric }),
 	}, table.SummaryFields(summary)...)
 	r := table.New("sgtrace.report.latency/v1", "Latency", l.Rows, fields)
+	var others []string
 	for status := request.Aborted; status <= request.Unfinished; status++ {
 		if n := l.Unfinished[status]; n > 0 {
-			r.Note("not among the finished requests: %d %s", n, status)
+			others = append(others, fmt.Sprintf("%d %s", n, status))
 		}
+	}
+	if len(others) > 0 {
+		r.Note("not among the finished requests: %s", strings.Join(others, ", "))
 	}
 	table.NoteSamples(r, l.Rows, func(l *Latency) int64 { return int64(l.N) }, func(l *Latency) string { return l.Of + " " + l.Metric })
 	return r

@@ -40,7 +40,7 @@ func ParseObjectives(text string) ([]Objective, error) {
 		case o.of == nil:
 			return nil, fmt.Errorf("unknown metric %q%s Known: %s", o.Metric, cmp.Or(similar.Hint(o.Metric, metric.Names(objectiveMetrics)), "."), strings.Join(metric.Names(objectiveMetrics), ", "))
 		case err != nil || d <= 0:
-			return nil, fmt.Errorf("%s=%s: want a duration above 0, such as 500ms", o.Metric, limit)
+			return nil, fmt.Errorf("%s=%s: want a duration above 0 with its unit, such as 500ms", o.Metric, limit)
 		case slices.ContainsFunc(list, func(p Objective) bool { return p.Metric == o.Metric }):
 			return nil, fmt.Errorf("%s is there twice", o.Metric)
 		}

@@ -127,7 +127,7 @@ func TestBars(t *testing.T) {
 func TestClockNotes(t *testing.T) {
 	s := testset.Fixture(t)
 	w := NewWaterfall(s, 0)
-	if want := []string{"the decode part on host c94b1e02 ends 2.00 ms after the gateway's span around it"}; !slices.Equal(w.ClockNotes, want) {
+	if want := []string{"the decode part on host c94b1e02 ends 2 ms after the gateway's span around it"}; !slices.Equal(w.ClockNotes, want) {
 		t.Errorf("%q, want %q", w.ClockNotes, want)
 	}
 	if w := NewWaterfall(s, 1); w.ClockNotes != nil {

@@ -165,6 +165,27 @@ func (r *Table) Column(name string) (int, error) {
 	return 0, &noColumnError{name, r.Columns}
 }
 
+// typedColumn returns the index of the column that somebody means who types its name: in capitals, with
+// or without a unit.
+func (r *Table) typedColumn(name string) (int, error) {
+	at, err := r.Column(name)
+	if err == nil {
+		return at, nil
+	}
+	plain := func(name string) string {
+		name, _, _ = strings.Cut(strings.ToLower(name), "[")
+		return strings.TrimSpace(strings.NewReplacer("_", " ", "-", " ").Replace(name))
+	}
+	name = plain(name)
+	for i, c := range r.Columns {
+		unit, ok := strings.CutPrefix(name, plain(c.Name))
+		if ok && (unit == "" || c.Unit == Duration && slices.Contains([]string{" ns", " us", " ms", " s"}, unit)) {
+			return i, nil
+		}
+	}
+	return 0, err
+}
+
 // A noColumnError is made a text of where somebody asked for the column: most who look for one can do without.
 type noColumnError struct {
 	name string
@@ -195,7 +216,7 @@ func (r *Table) ColumnNames() (names []string) {
 // Sort orders the rows by a column; equal rows stay in their order, unknown
 // values go last in either direction.
 func (r *Table) Sort(column string, descending bool) error {
-	c, err := r.Column(column)
+	c, err := r.typedColumn(column)
 	if err != nil {
 		return err
 	}

@@ -52,6 +52,9 @@ func TestSort(t *testing.T) {
 	}{
 		{"time", false, "c b a x y"},
 		{"time_ns", true, "a c b x y"}, // equal rows stay, unknown ones stay last
+		{"Time", false, "c b a x y"},   // as people type it
+		{"time_ms", false, "c b a x y"},
+		{"TIME [ms]", false, "c b a x y"},
 		{"name", false, "a b c x y"},
 		{"name", true, "y x c b a"},
 	} {
@@ -63,8 +66,10 @@ func TestSort(t *testing.T) {
 			t.Errorf("by %s, descending %t: %s, want %s", c.column, c.descending, got, c.want)
 		}
 	}
-	if err := pairs().Sort("color", false); err == nil || !strings.Contains(err.Error(), "name, time") {
-		t.Errorf("unknown column: %v, want the columns that there are", err)
+	for _, column := range []string{"color", "name_ms", "time_tokens", ""} {
+		if err := pairs().Sort(column, false); err == nil || !strings.Contains(err.Error(), "name, time") {
+			t.Errorf("unknown column %q: %v, want the columns that there are", column, err)
+		}
 	}
 }
 

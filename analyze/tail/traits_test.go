@@ -68,7 +68,7 @@ func TestTraitsOfADump(t *testing.T) {
 		t.Errorf("%d of %d, %d and %d ns, %v of the slowest", c.N, c.All, c.With, c.Others, c.Slowest)
 	}
 	found, check := traits.Findings(cause.NewCosts(s, a.List, a.Usual))
-	const want = "requests with customer acme take 62.0 ms to the first token, the others 22.0 ms (p50); 100 % of the difference is prefill slower than its size explains; they also have lora_path code"
+	const want = "requests with customer acme take 62 ms to the first token, the others 22 ms (p50); 100 % of the difference is prefill slower than its size explains; they also have lora_path code"
 	if len(found) != 1 || found[0].Text != want || found[0].Affected.N != 16 || check.State() != finding.LookedAt {
 		t.Errorf("%+v %+v", found, check)
 	}

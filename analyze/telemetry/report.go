@@ -99,7 +99,7 @@ func (l *Logged) InputReport() *table.Table {
 		table.TextColumn("zone_by", "how that was found", func(s *series.Source) string { return s.Zone.By }),
 		table.CountColumn("lines", "how many", func(s *series.Source) int64 { return int64(s.Lines) }),
 		table.CountColumn("read", "lines of which something was kept", func(s *series.Source) int64 { return int64(s.Read) }),
-		table.CountColumn("unknown", "lines that tell of trouble in words that sgtrace does not know; all others say nothing that it looks for", func(s *series.Source) int64 { return int64(s.Other) }),
+		table.CountColumn("unknown", "warnings and errors that sgtrace does not recognize; all other lines say nothing that it looks for", func(s *series.Source) int64 { return int64(s.Other) }),
 	}
 	return table.New("sgtrace.report.logs.inputs/v1", "Logs and metrics", l.Set.Sources, fields).Leave("last")
 }
@@ -218,7 +218,7 @@ func (l *Logged) Words() string {
 	if lines > 0 {
 		text += ", " + words.Counted(lines, "line")
 		if other > 0 {
-			text += fmt.Sprintf(" (%s of trouble in words that sgtrace does not know", words.Counted(other, "line"))
+			text += fmt.Sprintf(" (%s of warnings or errors that sgtrace does not recognize", words.Counted(other, "line"))
 			switch {
 			case first != "" && other > 1:
 				text += ", such as " + first
@@ -242,7 +242,7 @@ func (l *Logged) UnknownWords() string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (but for %s in unknown words)", words.Counted(n, "line"))
+	return fmt.Sprintf(" (but for %s of warnings or errors that sgtrace does not recognize)", words.Counted(n, "line"))
 }
 
 // MetricWords say in one line how much of metrics was read.
@@ -259,15 +259,15 @@ func (l *Logged) MetricWords() string {
 	return fmt.Sprintf("%s, %s", words.Counted(files, "file"), words.Counted(values, "value"))
 }
 
-// zoneWords say in which zone local stamps were taken to be, and why.
+// zoneWords say in which zone local timestamps are read, and why.
 func (l *Logged) zoneWords() string {
 	var parts []string
 	seen := map[string]bool{}
 	for i := range l.Set.Sources {
 		z := &l.Set.Sources[i].Zone
-		text := fmt.Sprintf("stamps are %s (by %s)", z.Name(), z.By)
+		text := fmt.Sprintf("timestamps are %s (from %s)", z.Name(), z.By)
 		if z.By == series.Assumed {
-			text = "stamps are taken for UTC, as nothing tells their zone"
+			text = "timestamps without a zone are read as UTC (--tz sets another)"
 		}
 		if !z.Local && z.By == "" || seen[text] {
 			continue
@@ -304,7 +304,7 @@ func (l *Logged) LoadWords() string {
 	}
 	var parts []string
 	if tokens > 0 {
-		parts = append(parts, fmt.Sprintf("%s prompt tokens computed (%s a second)", words.Thousands(int64(tokens)), words.ThreeDigits(tokens/l.Seconds())))
+		parts = append(parts, fmt.Sprintf("%s prompt tokens computed (%s/s)", words.Thousands(int64(tokens)), words.Rate(tokens/l.Seconds())))
 	}
 	if most := loadWords(running, queued, usage, ""); most != "" {
 		parts = append(parts, "at most "+most+" on a rank")
@@ -332,18 +332,18 @@ func (k *known) add(v float64) {
 	}
 }
 
-// loadWords say how loaded something is, as far as that is known: "3 run, 2 wait, KV cache 50.0 % full". where stands
+// loadWords say how loaded something is, as far as that is known: "3 running, 2 waiting, KV cache 50 % full". where stands
 // behind those that wait.
 func loadWords(running, queued, usage known, where string) string {
 	var parts []string
 	if running.is {
-		parts = append(parts, fmt.Sprintf("%.0f run", running.v))
+		parts = append(parts, fmt.Sprintf("%.0f running", running.v))
 	}
 	if queued.is {
-		parts = append(parts, fmt.Sprintf("%.0f wait", queued.v)+where)
+		parts = append(parts, fmt.Sprintf("%.0f waiting", queued.v)+where)
 	}
 	if usage.is {
-		parts = append(parts, fmt.Sprintf("KV cache %s %% full", words.ThreeDigits(usage.v)))
+		parts = append(parts, fmt.Sprintf("KV cache %s %% full", words.InPercent(usage.v/100)))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/finders"
@@ -50,6 +51,15 @@ var Fixes = []Fix{
 		func(f *finding.Finding) bool {
 			return f.Since != 0 && (f.Kind == finding.Change && (f.Subkind == change.Pace || f.Subkind == finding.Stalls) || f.Kind == finding.Load && f.Subkind == "")
 		}, (*Run).asBefore, nil},
+}
+
+// FixNames lists what --fix knows: "straggler, routing".
+func FixNames() string {
+	names := make([]string, len(Fixes))
+	for i := range Fixes {
+		names[i] = Fixes[i].Name
+	}
+	return strings.Join(names, ", ")
 }
 
 // kinds tells findings of some kinds.
@@ -102,7 +112,7 @@ func (r *Run) Fix(name string, found []finding.Finding) (*Change, error) {
 		}
 		return c, nil
 	}
-	return nil, fmt.Errorf("--fix %s: no fix has this name, and no finding this ID", name)
+	return nil, fmt.Errorf("--fix %s: want %s, or the ID of a finding of these inputs, as 'sgtrace report --format json' prints it", name, FixNames())
 }
 
 // Changes makes the changes that take away what was found, and says of which findings it has none, and why.

@@ -29,21 +29,24 @@ func Size(bytes int64) string {
 		}
 		value, unit = value/1000, larger
 	}
-	return ThreeDigits(value) + " " + unit
+	return amount(value, unit)
 }
 
-// Nearly prints a duration to three digits, from two hours or two days on in these.
+// Nearly prints a duration to three digits, from 1,000 seconds, two hours, or two days on in minutes,
+// hours, or days.
 func Nearly(ns int64) string {
-	const hour, day = 3600e9, 24 * 3600e9
+	const minute, hour, day = 60e9, 3600e9, 24 * 3600e9
 	size := max(ns, -ns)
 	switch {
 	case size >= 2*day:
 		return ThreeDigits(float64(ns)/day) + " days"
 	case size >= 2*hour:
-		return ThreeDigits(float64(ns)/hour) + " h"
+		return amount(float64(ns)/hour, "h")
+	case size >= 1000e9:
+		return amount(float64(ns)/minute, "min")
 	}
 	unit, of := UnitFor(size)
-	return ThreeDigits(float64(ns)/of) + " " + unit
+	return amount(float64(ns)/of, unit)
 }
 
 // When prints a time that is known to lie between first and last, as precisely as it is known:
@@ -210,17 +213,41 @@ func Hidden(r rune) bool { return !strconv.IsPrint(r) }
 // FormatNumber prints a number as programs read it, to six significant digits.
 func FormatNumber(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
-// ShortNumber prints a number as people read it in a table.
+// ShortNumber prints a number as people read it in a table, where points stand below each other.
 func ShortNumber(v float64) string {
 	if a := math.Abs(v); a != 0 && a < 0.001 {
 		return strconv.FormatFloat(v, 'g', 2, 64)
 	}
+	return alignedDigits(v)
+}
+
+// ThreeDigits prints a number as a sentence says it: to three significant digits, or all those
+// before the point, or three behind it, and "13" in place of "13.0". It says "1.00", as a plural
+// may follow.
+func ThreeDigits(v float64) string {
+	text := alignedDigits(v)
+	whole, behind, _ := strings.Cut(text, ".")
+	if strings.Trim(behind, "0") == "" && !slices.Contains([]string{"0", "1"}, strings.TrimPrefix(whole, "-")) {
+		return whole
+	}
+	return text
+}
+
+// Rate prints how many there are in some time: to three digits, or with commas.
+func Rate(v float64) string {
+	if v >= 1000 {
+		return Thousands(int64(math.Round(v)))
+	}
 	return ThreeDigits(v)
 }
 
-// ThreeDigits prints a number to three significant digits, or all those before
-// the point, or three behind it.
-func ThreeDigits(v float64) string {
+// amount prints how many of a unit there are, which has no plural.
+func amount(v float64, unit string) string {
+	return strings.TrimSuffix(ThreeDigits(v), ".00") + " " + unit
+}
+
+// alignedDigits is [ThreeDigits] with the zeros behind the point.
+func alignedDigits(v float64) string {
 	switch a := math.Abs(v); {
 	case math.IsNaN(v) || math.IsInf(v, 0):
 		return "-"
@@ -292,18 +319,22 @@ func Tenths(from, to trace.Time) (first, last string) {
 // capture is that old.
 func IsDate(t trace.Time) bool { return Clock(t).Year() >= 2000 }
 
-// Between writes a period: "2026-08-17 20:53:20.049 to 20:53:41.823 UTC". The zone is there
-// twice if the clocks change in between.
+// Between writes a period: "2026-08-17 20:53:20.049 to 20:53:41.823 UTC", to the second where both
+// times are whole seconds, as those of logs. The zone is there twice if the clocks change in between.
 func Between(from, to trace.Time) string {
 	first, last := Clock(from), Clock(to)
-	text, layout := first.Format(DateLayout), ClockLayout
+	begin, end := DateLayout, ClockLayout
 	if first.Format(time.DateOnly) != last.Format(time.DateOnly) {
-		layout = DateLayout
+		end = DateLayout
 	}
+	if first.Nanosecond() == 0 && last.Nanosecond() == 0 {
+		begin, end = strings.TrimSuffix(begin, ".000"), strings.TrimSuffix(end, ".000")
+	}
+	text := first.Format(begin)
 	if ZoneAt(from) != ZoneAt(to) {
 		text += " " + ZoneAt(from)
 	}
-	return text + " to " + last.Format(layout) + " " + ZoneAt(to)
+	return text + " to " + last.Format(end) + " " + ZoneAt(to)
 }
 
 // Were says when several things were, behind what they are: "are from 2026-08-17 20:53:20.049 to

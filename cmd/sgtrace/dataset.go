@@ -297,7 +297,7 @@ Examples:
   sgtrace sql week
   sgtrace sql --dialect clickhouse week
   sgtrace sql --dialect spark week`,
-		Flags:  []cli.Flag{&cli.StringFlag{Name: "dialect", Usage: "of the `ENGINE`: " + strings.Join(dialects(), ", "), Value: dialects()[0]}},
+		Flags:  []cli.Flag{&cli.StringFlag{Name: "dialect", Usage: "write the SQL of this `ENGINE`: " + strings.Join(dialects(), ", "), Value: dialects()[0]}},
 		Action: c.sql,
 	}
 	c.giveScreen(cmd)

@@ -36,7 +36,7 @@ Examples:
 		},
 		Action: func(ctx *cli.Context) error {
 			if ctx.NArg() != 1 {
-				return commandline.Usage("demo takes one directory to write into; there are %d", ctx.NArg())
+				return commandline.Usage("demo needs one directory to write to, such as 'sgtrace demo demo'; there are %d", ctx.NArg())
 			}
 			config := simulator.DefaultConfig(ctx.Uint64("seed"))
 			if config.Requests = ctx.Int("requests"); config.Requests < 1 {

@@ -111,7 +111,7 @@ func (c *command) diff(ctx *cli.Context) error {
 		return err
 	}
 	if !sides[0].Shares(sides[1]) {
-		return fmt.Errorf("%s and %s cannot be compared: one has only requests, profiler data, or logs, and the other something else", names[0], names[1])
+		return fmt.Errorf("%s and %s cannot be compared: one has %s, and the other %s", names[0], names[1], sides[0].Holds(), sides[1].Holds())
 	}
 	c.screen.Doing("comparing")
 	d := diff.Compare(sides[0], sides[1], diff.Options{ByRank: ctx.Bool("by-rank")})

@@ -115,7 +115,7 @@ func TestClosedStandardFiles(t *testing.T) {
 			t.Errorf("with %s the output is another one", redir)
 		}
 	}
-	child{dir: e.dir, redir: "<&-"}.run(t, "report", "-").check(t, exitFailed, "-: error: the file is empty")
+	child{dir: e.dir, redir: "<&-"}.run(t, "report", "-").check(t, exitFailed, "standard input: error: the file is empty")
 }
 
 // The end of the program by a signal leaves the output as it was, or whole; never a

@@ -26,7 +26,7 @@ Examples:
   sgtrace live --at +12.5s --role decode --sort -age otel_trace.json
   sgtrace live --at 20:53:33 --format csv otel_trace.json`,
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "at", Usage: "the moment: `TIME` (2026-08-17T20:53:20Z, 20:53:20, +10s)"},
+			&cli.StringFlag{Name: "at", Usage: "list the requests under way at `TIME`: 20:53:20, 2026-08-17T20:53:20Z, +10s"},
 			formatFlag(),
 			&cli.StringFlag{Name: "sort", Usage: "sort by `COLUMN`; -COLUMN reverses the order"},
 			&cli.IntFlag{Name: "limit", Usage: "print the first `N` requests; 0 is all", DefaultText: "200 for text and markdown, otherwise all"},
@@ -41,7 +41,7 @@ func (c *command) live(ctx *cli.Context) error {
 		return err
 	}
 	if !ctx.IsSet("at") {
-		return commandline.Usage("live needs a moment: --at 20:53:33, or --at +10s after the first event")
+		return commandline.Usage("live needs --at TIME, such as --at 20:53:33, or --at +10s from the beginning")
 	}
 	if _, err := commandline.Instant("--at", ctx.String("at"), 1, 1, c.zone); err != nil {
 		return err

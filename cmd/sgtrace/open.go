@@ -41,7 +41,7 @@ Examples:
   ssh -L 9001:127.0.0.1:9001 login-node sgtrace open out.pftrace`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "ui", Value: live.UI, Usage: "`URL` of the viewer, if you host your own"},
-			&cli.DurationFlag{Name: "timeout", Value: idleTime, Usage: "stop `DURATION` after the last fetch; 0 is never"},
+			&cli.DurationFlag{Name: "timeout", Value: idleTime, DefaultText: "10m", Usage: "stop `DURATION` after the last fetch; 0 is never"},
 			&cli.BoolFlag{Name: "no-browser", DisableDefaultText: true, Usage: "don't open a browser"},
 		},
 		Action: c.open,

@@ -17,6 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/redact"
@@ -149,7 +150,7 @@ func (c *command) inputsRead() []document.Input {
 	}
 	var list []document.Input
 	for _, in := range c.read {
-		if unread[in.Name] {
+		if unread[inputs.MessageName(in.Name)] {
 			continue
 		}
 		file := document.Input{Name: in.Name, Bytes: request.Unknown}

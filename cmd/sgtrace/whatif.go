@@ -20,7 +20,7 @@ import (
 func (c *command) whatifCommand() *cli.Command {
 	flags := []cli.Flag{
 		formatFlag(),
-		&cli.StringSliceFlag{Name: "fix", Usage: "take away `WHAT`: " + fixNames() + ", or the ID of a finding"},
+		&cli.StringSliceFlag{Name: "fix", Usage: "take away `WHAT`: " + whatif.FixNames() + ", or the ID of a finding"},
 		&cli.StringFlag{Name: "slo", Usage: "count the requests that keep `LIMITS`, such as ttft=500ms,itl=50ms"},
 		&cli.StringFlag{Name: "sweep", Usage: "play numbers of servers, `ROLE=FROM..TO`,... such as prefill=1..4,decode=1..8"},
 		&cli.StringFlag{Name: "table", Usage: "print only the table called `NAME`: whatif, whatif.models; of --sweep, whatif.sweep"},
@@ -45,17 +45,6 @@ Examples:
 		Flags:  slices.Concat(flags, commandline.Flags()),
 		Action: c.whatif,
 	}
-}
-
-// fixNames lists what --fix knows.
-func fixNames() (names string) {
-	for i := range whatif.Fixes {
-		if i > 0 {
-			names += ", "
-		}
-		names += whatif.Fixes[i].Name
-	}
-	return names
 }
 
 func (c *command) whatif(ctx *cli.Context) error {

@@ -1,6 +1,7 @@
 package clocks
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -118,7 +119,7 @@ func (l *ClockRecord) String() string {
 	if l.Why == "reference" {
 		return b.String() + ": reference"
 	}
-	fmt.Fprintf(&b, ": %s", offsetText(l.Offset))
+	fmt.Fprintf(&b, ": %s", offsetText(l.shownOffset()))
 	if l.DriftPPB != 0 {
 		fmt.Fprintf(&b, ", drift %+.2f ppm", float64(l.DriftPPB)/1e3)
 	}
@@ -150,13 +151,23 @@ func (l *ClockRecord) String() string {
 	case l.Bound > 0:
 		fmt.Fprintf(&b, ", within %s", trace.FormatDuration(l.Bound))
 		if l.Lopsided() {
-			b.WriteString(": few requests are quick in one direction")
+			b.WriteString(", as few requests are fast in one direction")
 		}
 	}
 	return b.String()
 }
 
-// offsetText prints an offset to the nanosecond, in a unit that people can read.
+// shownOffset is the offset without the digits that its bound makes meaningless; the report has them.
+func (l *ClockRecord) shownOffset() int64 {
+	const finer = 100 // than the bound
+	unit := int64(1)
+	for unit*10*finer <= l.Bound {
+		unit *= 10
+	}
+	return cmp.Or(int64(time.Duration(l.Offset).Round(time.Duration(unit))), l.Offset)
+}
+
+// offsetText prints an offset in a unit that people can read.
 func offsetText(ns int64) string {
 	size := max(ns, -ns)
 	text := strconv.FormatFloat(float64(size)/1e3, 'f', -1, 64) + "us"

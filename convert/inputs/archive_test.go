@@ -128,6 +128,7 @@ func TestArchiveBombs(t *testing.T) {
 	for name, c := range map[string]struct{ content, says string }{
 		"many.tar.gz": {gzipOf(tarOf(many...)), "has more than 100000 entries"},
 		"deep.zip":    {deep, "1 zip archive"},
+		"cut.zip":     {deep[:len(deep)-30], "it was cut off"},
 	} {
 		if err := os.WriteFile(name, []byte(c.content), 0o666); err != nil {
 			t.Fatal(err)

@@ -78,7 +78,7 @@ type foreignError struct {
 	common       bool // in folders
 }
 
-func (e foreignError) Error() string { return e.advice }
+func (e foreignError) Error() string { return "this " + e.advice }
 
 func (e foreignError) Is(target error) bool { return target == errUnknownFormat }
 
@@ -94,5 +94,5 @@ func unknownFormat(head []byte) error {
 
 var (
 	errUnknownFormat = errors.New("not a format that sgtrace reads; 'sgtrace help inspect' lists them")
-	errZeros         = errors.New("begins with zeros: the program that wrote it was interrupted or is still writing; copy the file again")
+	errZeros         = errors.New("this begins with zeros: the program that wrote it was interrupted or is still writing; copy the file again")
 )

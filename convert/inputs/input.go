@@ -156,13 +156,16 @@ func unfound(arg string, err error) error {
 	}
 	hint := ""
 	dir, base := filepath.Split(arg)
+	if base == "" {
+		dir, base = filepath.Split(strings.TrimRight(arg, "/"))
+	}
 	switch {
 	case strings.HasPrefix(arg, "-"):
 		hint = "; after --, all arguments are inputs"
 	case HasSuffix(arg, ".pftrace") || HasSuffix(arg, ".pftrace.gz"):
-		hint = "; an output is named by -o " + arg
-	case dir != "" && !Exists(dir):
-		hint = ", nor the directory " + dir
+		hint = "; to write it, give -o " + arg
+	case dir != "" && dir != arg && !Exists(dir):
+		hint = "; there is no directory " + strings.TrimRight(dir, "/")
 	default:
 		if near := similar.Best(base, filesIn(dir)); near != "" {
 			hint = "; did you mean " + dir + near + "?"

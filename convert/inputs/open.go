@@ -51,7 +51,7 @@ func (s plainStream) ReadAt(p []byte, offset int64) (int, error) {
 // open opens the input; stdin is what Stdin stands for. Compression and format are
 // recognized by content, never by name. meter may be nil.
 func (in Input) open(stdin io.Reader, meter Meter) (*Stream, error) {
-	s := &Stream{Name: messageName(in.Name)}
+	s := &Stream{Name: MessageName(in.Name)}
 	raw := stdin
 	if in.Name != Stdin {
 		f, err := os.Open(in.Path())
@@ -87,8 +87,8 @@ func (in Input) open(stdin io.Reader, meter Meter) (*Stream, error) {
 	return s, nil
 }
 
-// messageName is what messages call an input.
-func messageName(name string) string {
+// MessageName is what messages call an input.
+func MessageName(name string) string {
 	if name == Stdin {
 		return "standard input"
 	}

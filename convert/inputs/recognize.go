@@ -2,6 +2,7 @@ package inputs
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -196,5 +197,8 @@ func (m *Loaded) unusable(in Input, err error) {
 	if in.Search != nil && errors.Is(err, format.ErrNotNeeded) {
 		why = trace.InputSkipped
 	}
-	m.Diags.Add(why.Of(in.Name, err))
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) && failed.Op == "open" && failed.Path == in.Path() {
+		err = failed.Err // the message names the file
+	}
+	m.Diags.Add(why.Of(MessageName(in.Name), err))
 }

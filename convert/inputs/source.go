@@ -139,7 +139,7 @@ func (x *Source) paths() (paths []string) {
 }
 
 // name is what messages call the input.
-func (x *Source) name() string { return messageName(x.Input.Name) }
+func (x *Source) name() string { return MessageName(x.Input.Name) }
 
 // asked is the input as its format sees it.
 func (x *Source) asked() *format.Input {

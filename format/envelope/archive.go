@@ -23,6 +23,7 @@ const (
 // Errors about an archive that is like none that people pack.
 var (
 	errManyEntries = fmt.Errorf("has more than %d entries", maxEntries)
+	errNoIndex     = errors.New("it ends before the list of its files: it was cut off, or is still being written; copy it again")
 	errExpands     = fmt.Errorf("expands to more than %d times its size", maxExpansion)
 )
 
@@ -102,7 +103,10 @@ func (u *unpacker) tar(r *tar.Reader) error {
 
 func (u *unpacker) zip(f *os.File, size int64) error {
 	r, err := zip.NewReader(f, size)
-	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
+	switch {
+	case errors.Is(err, zip.ErrFormat):
+		return errNoIndex
+	case err != nil && !errors.Is(err, zip.ErrInsecurePath):
 		return err
 	}
 	for _, entry := range r.File {

@@ -107,9 +107,9 @@ var signs = []sign{
 	{text: "crashed with exit code", kind: series.Crash, more: (*reader).crashed},
 	{text: "kill_process_tree called"},
 	{text: "Dumping requests before crash", kind: series.Note, says: "dumps its requests, as it crashes"},
-	{text: "SIGTERM received", kind: series.Stopping, says: "was told to end (SIGTERM)"},
+	{text: "SIGTERM received", kind: series.Stopping, says: "was told to shut down (SIGTERM)"},
 	{text: "Finished server process [", kind: series.Stopping, says: "its HTTP server has ended"},
-	{text: "Gracefully exiting", kind: series.Stopping, says: "ends, as it was told"},
+	{text: "Gracefully exiting", kind: series.Stopping, says: "shuts down, as it was told"},
 	{text: "Request is disconnected from the client side", kind: series.ClientGone, says: "a client went away"},
 	{text: "but the state was deleted"}, // a health check that took too long: harmless
 	{text: "out of memory", kind: series.OutOfMemory, more: (*reader).outOfMemory},
@@ -436,7 +436,7 @@ func (r *reader) preempted(b []byte, x *series.Instant) string {
 
 func (r *reader) shutdown(_ []byte, x *series.Instant) string {
 	r.stopping = true
-	return "was told to end"
+	return "was told to shut down"
 }
 
 // deadEngine reads that vLLM's engine is dead. Behind a shutdown that is how it ends.

@@ -80,7 +80,7 @@ vllm-1  | (APIServer pid=1) ERROR 06-22 11:29:08 [async_llm.py:704] AsyncLLM out
 vllm-1  | (APIServer pid=1) ERROR 06-22 11:29:08 [async_llm.py:704] Traceback (most recent call last):
 vllm-1  | (APIServer pid=1) ERROR 06-22 11:29:08 [async_llm.py:704]   File "/vllm/v1/engine/async_llm.py", line 660, in output_handler
 vllm-1  | (APIServer pid=1) ERROR 06-22 11:29:08 [async_llm.py:704] vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace (above) for the root cause.
-`, `stop - 1: was told to end`},
+`, `stop - 1: was told to shut down`},
 		{"a transfer that another rank knows more of", `[2025-09-16 16:23:13 TP1] Decode transfer failed for request rank=1 decode_req.req.rid='a' decode_req.req.bootstrap_room=7 with exception KVTransferError(bootstrap_room=7): Failed due to an unknown reason from another rank
 [2025-09-16 16:23:13 TP2] Decode transfer failed for request rank=2 decode_req.req.rid='a' decode_req.req.bootstrap_room=7 with exception KVTransferError(bootstrap_room=7): Failed due to an unknown reason from another rank
 `, `transfer failed TP1 1: receiving the KV cache failed, and the line does not say why`},

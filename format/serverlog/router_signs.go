@@ -78,7 +78,7 @@ var routerSigns = []routerSign{
 	{"request timed out waiting for token", series.Refusal, "the router gives up a request that waited too long in its own queue", false},
 	{"Request already timed out in queue", series.Refusal, "the router gives up a request that waited too long in its own queue", false},
 	{"Drain timed out", series.Stopping, "ends, with requests still in flight", false},
-	{"Beginning graceful shutdown", series.Stopping, "was told to end", false},
+	{"Beginning graceful shutdown", series.Stopping, "was told to shut down", false},
 	{"Initializing router", series.Starting, "starts", false},
 	{"All workers are healthy", 0, "", false},
 	{"Serving router", series.Ready, "is ready", false},

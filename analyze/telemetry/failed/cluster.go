@@ -17,11 +17,11 @@ const Taken = "cluster"
 // any more, as it is when what runs there has ended.
 var Gone = []string{Unrouted, Taken + " Unhealthy", Taken + " BackOff", Taken + " Crash loop", Taken + " Killed"}
 
-// takes are reasons of events of Kubernetes after which a pod is gone or its node is lost.
-var takes = []string{"Evicted", "OOMKilling", "OOMKilled", "SystemOOM", "NodeNotReady", "Preempted", "Preempting", "Rebooted", "TaintManagerEviction", "NodeShutdown", "DeletingAllPods"}
+// removals are reasons of events of Kubernetes after which a pod is gone or its node is lost.
+var removals = []string{"Evicted", "OOMKilling", "OOMKilled", "SystemOOM", "NodeNotReady", "Preempted", "Preempting", "Rebooted", "TaintManagerEviction", "NodeShutdown", "DeletingAllPods"}
 
-// startless are reasons of events of Kubernetes after which a pod does not start, as long as nothing changes.
-var startless = []string{"FailedScheduling", "FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "BackOff", "Failed", "ErrImagePull", "ImagePullBackOff"}
+// startFailures are reasons of events of Kubernetes after which a pod does not start, as long as nothing changes.
+var startFailures = []string{"FailedScheduling", "FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "BackOff", "Failed", "ErrImagePull", "ImagePullBackOff"}
 
 // reason is what Kubernetes calls an event, "pod: Evicted: .."; "" is none.
 func reason(e *telemetry.Event) string {
@@ -45,9 +45,9 @@ func reason(e *telemetry.Event) string {
 // requests, and so does one that starts: only of one that served before it is trouble for sure.
 func severity(l *telemetry.Logged, e *telemetry.Event, reason string) (s finding.Severity, ok bool) {
 	switch {
-	case slices.Contains(takes, reason), reason == "Killed", reason == "Crash loop":
+	case slices.Contains(removals, reason), reason == "Killed", reason == "Crash loop":
 		return finding.Critical, true
-	case slices.Contains(startless, reason):
+	case slices.Contains(startFailures, reason):
 		return finding.Info, true
 	case reason == "Unhealthy" && e.Requests > 1:
 		if served(l, e) {
@@ -68,8 +68,7 @@ func served(l *telemetry.Logged, e *telemetry.Event) bool {
 }
 
 // Cluster finds what Kubernetes took away: pods that it evicted, killed, or started again, pods whose probes fail
-// or that do not start, and nodes that it lost. One
-// finding is about all of one reason.
+// or that do not start, and nodes that it lost. One finding is about all of one reason.
 func Cluster(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "what Kubernetes did", Of: "event", Needed: 1, Reason: "the input has no events of Kubernetes"}
 	const few = 4

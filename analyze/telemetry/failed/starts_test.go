@@ -16,7 +16,7 @@ func TestSlowStarts(t *testing.T) {
 		took []float64
 		want string
 	}{
-		{[]float64{27, 26, 240, 28}, "c took 240 s for its weights, until 22:17:20, and the others 27.0 s"},
+		{[]float64{27, 26, 240, 28}, "c took 240 s for its weights, until 22:17:20, and the others 27 s"},
 		{[]float64{27, 26, 70, 28}, ""},
 		{[]float64{27, 240}, ""},
 		{[]float64{270, 260, 400, 280}, ""},

@@ -21,9 +21,9 @@ func TestKVCacheFills(t *testing.T) {
 		comes       float64 // requests a second; 0 is not told, and less is that no prompt is computed
 		want        string
 	}{
-		{"a leak", func(at float64) float64 { return 10 + 89*at/600 }, func(float64) float64 { return 10 }, 1, "fills up, from 24.8 % to 96.8 % at 22:23:19, while about as many requests run (10.0)"},
+		{"a leak", func(at float64) float64 { return 10 + 89*at/600 }, func(float64) float64 { return 10 }, 1, "fills up, from 25 % to 97 % at 22:23:19, while about as many requests run (10)"},
 		{"a batch that grows", func(at float64) float64 { return 10 + 89*at/600 }, func(float64) float64 { return 10 }, 0.01, ""},
-		{"nothing tells what comes", func(at float64) float64 { return 10 + 89*at/600 }, func(float64) float64 { return 10 }, 0, "fills up, from 24.8 % to 96.8 %"},
+		{"nothing tells what comes", func(at float64) float64 { return 10 + 89*at/600 }, func(float64) float64 { return 10 }, 0, "fills up, from 25 % to 97 %"},
 		{"no prompt is computed", func(at float64) float64 { return 10 + 89*at/600 }, func(float64) float64 { return 10 }, -1, ""},
 		{"more run", func(at float64) float64 { return 10 + 89*at/600 }, func(at float64) float64 { return 5 + at/20 }, 1, ""},
 		{"it is as full as always", func(float64) float64 { return 95 }, func(float64) float64 { return 10 }, 1, ""},

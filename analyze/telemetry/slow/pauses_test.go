@@ -51,19 +51,19 @@ func TestPauses(t *testing.T) {
 			}
 			wait(l, 25)
 			l.say(" TP0", "Profiling done. Traces are saved to: /tmp/traces")
-		}), "stood still for 25.0 s at 13:45:40, with 64 requests in its batch: a profile is written", finding.Certain},
+		}), "stood still for 25 s at 13:45:40, with 64 requests in its batch: a profile is written", finding.Certain},
 		{"weights are loaded", after(100, func(l *busyLog) {
 			l.say(" TP0", "Update engine weights online from disk begin. avail mem=10.00 GB")
 			wait(l, 40)
 			l.say(" TP0", "Update weights end.")
-		}), "stood still for 40.0 s at 13:45:40, with 64 requests in its batch: other weights are loaded", finding.Certain},
+		}), "stood still for 40 s at 13:45:40, with 64 requests in its batch: other weights are loaded", finding.Certain},
 		{"garbage is collected, twice", func(l *busyLog, i int) {
 			if i == 60 || i == 120 {
 				wait(l, 6)
 				l.say(" TP0", "LONG GARBAGE COLLECTION DETECTED | Generation 2 | Duration: 5.9123s | # Objects: gen0=1, gen1=2, gen2=9 | This may cause latency jitter.")
 			}
-		}, "stood still 2 times between 13:45:00 and 13:46:13, for 12.0 s in all, 6.00 s at most (at 13:45:00), with 64 requests in its batch: garbage was collected for 5.9 s", finding.Certain},
-		{"nobody knows why", after(100, func(l *busyLog) { wait(l, 12) }), "stood still for 12.0 s at 13:45:40, with 64 requests in its batch", finding.Likely},
+		}, "stood still 2 times between 13:45:00 and 13:46:13, for 12 s in all, 6 s at most (at 13:45:00), with 64 requests in its batch: garbage was collected for 5.9 s", finding.Certain},
+		{"nobody knows why", after(100, func(l *busyLog) { wait(l, 12) }), "stood still for 12 s at 13:45:40, with 64 requests in its batch", finding.Likely},
 		{"the batch ran empty", after(100, func(l *busyLog) {
 			l.decode(1)
 			wait(l, 60)

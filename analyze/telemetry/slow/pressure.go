@@ -153,7 +153,7 @@ func noRoom(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool)
 		Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: math.NaN(), After: r.Most(series.KVUsage) / 100}}
 	f.Text = fmt.Sprintf("the KV cache of %s is full (%s %% and more) in %d of %d intervals of %s while up to %.0f requests wait, %s",
 		r.Where.String(), words.InPercent(telemetry.Full/100.0), d.n, d.all, words.Nearly(l.Grid.Bucket), most, span(l, d))
-	f.Evidence = append(f.Evidence, finding.Sentence("its highest usage is %s %%", words.ThreeDigits(r.Most(series.KVUsage))))
+	f.Evidence = append(f.Evidence, finding.Sentence("its highest usage is %s %%", words.InPercent(r.Most(series.KVUsage)/100)))
 	if then, otherwise := tokensDuring(l, r, holds); then >= muchSlower*otherwise {
 		f.Evidence = append(f.Evidence, finding.Sentence("a token takes %s then, %s otherwise", words.Nearly(int64(then*1e9)), words.Nearly(int64(otherwise*1e9))))
 	}
@@ -206,7 +206,7 @@ func stuck(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) 
 	f.Text = fmt.Sprintf("running is stuck at %.0f on %s (%s) in %d of %d intervals of %s while up to %.0f wait, %s",
 		most, r.Where.String(), limit, d.n, d.all, words.Nearly(l.Grid.Bucket), r.MostQueued(), span(l, d))
 	if u := r.Most(series.KVUsage); !math.IsNaN(u) {
-		f.Evidence = append(f.Evidence, finding.Sentence("its KV cache has room: %s %% at most", words.ThreeDigits(u)))
+		f.Evidence = append(f.Evidence, finding.Sentence("its KV cache has room: %s %% at most", words.InPercent(u/100)))
 	}
 	return f, true
 }
@@ -231,7 +231,7 @@ func prefillBound(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok
 			if u := decode.Most(series.KVUsage); u >= telemetry.Full || telemetry.Zero(decode.Mean(series.Preallocated)) >= 1 {
 				room = false
 			} else if !math.IsNaN(u) {
-				f.Evidence = append(f.Evidence, finding.Sentence("%s has room: its KV cache is %s %% full at most", decode.Where.String(), words.ThreeDigits(u)))
+				f.Evidence = append(f.Evidence, finding.Sentence("%s has room: its KV cache is %s %% full at most", decode.Where.String(), words.InPercent(u/100)))
 			}
 		}
 	}

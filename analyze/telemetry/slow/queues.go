@@ -53,7 +53,7 @@ func Changes(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 				continue
 			}
 			if usage := mostFull(ranks); q.metric == series.Preallocated && usage < telemetry.Full {
-				f.Evidence = append([]finding.Evidence{finding.Sentence("its KV cache has room: %s %% at most", words.ThreeDigits(usage))}, f.Evidence...)
+				f.Evidence = append([]finding.Evidence{finding.Sentence("its KV cache has room: %s %% at most", words.InPercent(usage/100))}, f.Evidence...)
 			}
 			if n := len(out) - 1; n >= 0 && meet(&out[n], &f) { // what waits on one side keeps the other one waiting
 				if out[n].Cost < f.Cost {

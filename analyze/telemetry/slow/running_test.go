@@ -160,7 +160,7 @@ func TestSlowAgainAndAgain(t *testing.T) {
 		slower, fuller float64
 		want           string
 	}{
-		{"slow", 2, 1, "s every 60.0 s, 25.0 ms otherwise with as much to do: 15 times between"},
+		{"slow", 2, 1, "s every 60 s, 25 ms otherwise with as much to do: 15 times between"},
 		{"fuller batches", 2, 2, ""},
 		{"steady", 1, 1, ""},
 	} {

@@ -47,14 +47,14 @@ func TestWorsened(t *testing.T) {
 				s.cached, s.speed = 0.02, 900
 			}
 			return s
-		}, []string{"since 13:45:40, 2.0 % of the tokens of prompts are cached on TP0, 85 % before: of each prompt, 6.53 times as many are computed", "a token takes 44.4 ms on TP0, 25.0 ms before"}},
+		}, []string{"since 13:45:40, 2.0 % of the tokens of prompts are cached on TP0, 85 % before: of each prompt, 6.53 times as many are computed", "a token takes 44.4 ms on TP0, 25 ms before"}},
 		{"drafts are not accepted for a while", func(i int) second {
 			s := usual
 			if i >= 100 && i < 150 {
 				s.accepted, s.speed = 1.2, 640
 			}
 			return s
-		}, []string{"since 13:45:40, 1.20 tokens come out of a decode step of TP0, 3.00 before: fewer drafts are accepted", "a token takes 62.5 ms on TP0, 25.0 ms before"}},
+		}, []string{"since 13:45:40, 1.20 tokens come out of a decode step of TP0, 3 before: fewer drafts are accepted", "a token takes 62.5 ms on TP0, 25 ms before"}},
 		{"batches are larger than the largest graph", func(i int) second {
 			s := usual
 			if i >= 100 {
@@ -111,7 +111,7 @@ func TestOneRowAddsAWorsening(t *testing.T) {
 		l.now = l.now.Add(time.Second)
 	}
 	found, _ := slow.Worsened(measured(t, l.String()))
-	if want := "since 13:45:40, the pool of TP0 is 40.0 full, 90.0 before"; len(found) != 1 || found[0].Text != want {
+	if want := "since 13:45:40, the pool of TP0 is 40 full, 90 before"; len(found) != 1 || found[0].Text != want {
 		t.Errorf("found %+v, want %q", found, want)
 	}
 }

@@ -165,6 +165,8 @@ func placeAfter(app *cli.App, words []string) place {
 		case word == "=":
 		case p.flag != "":
 			p.flag = "" // this is its value
+		case word == "-": // standard input
+			p.inputs++
 		case name != word && valueFlags(p.flags)[name]:
 			p.flag = name
 			p.behind = append(p.behind, name)

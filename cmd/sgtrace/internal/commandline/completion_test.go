@@ -4,6 +4,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/urfave/cli/v2"
 )
 
 // The scripts are those of their shells.
@@ -18,6 +20,16 @@ func TestCompletionScripts(t *testing.T) {
 		cmd.Stdin = strings.NewReader(completions[shell])
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s -n: %v\n%s", shell, err, out)
+		}
+	}
+}
+
+// Standard input that is named is an input.
+func TestPositionals(t *testing.T) {
+	app := &cli.App{Commands: []*cli.Command{{Name: "report", Flags: []cli.Flag{&cli.StringFlag{Name: "o"}, &cli.BoolFlag{Name: "v"}}}}}
+	for line, want := range map[string]int{"report": 0, "report -": 1, "report -v -": 1, "report -o -": 0, "report -o x": 0, "report a - b": 3} {
+		if name, n := Positionals(app, strings.Fields("sgtrace "+line)); name != "report" || n != want {
+			t.Errorf("%s: %d arguments of %s, want %d", line, n, name, want)
 		}
 	}
 }

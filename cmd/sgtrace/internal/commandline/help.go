@@ -69,8 +69,7 @@ func Prepare(app *cli.App, all func() *cli.App, topics func() []Topic) {
 func prepare(commands []*cli.Command, wrong cli.OnUsageErrorFunc) {
 	for _, c := range commands {
 		c.CustomHelpTemplate, c.OnUsageError = commandHelp, wrong
-		// "help" may be the name of an input.
-		c.HideHelpCommand = len(c.Subcommands) == 0
+		c.HideHelpCommand = true // "help" may be the name of an input, and 'sgtrace help' is ours
 		prepare(c.Subcommands, wrong)
 	}
 }

@@ -38,7 +38,7 @@ func options() []cli.Flag {
 		text("hosts", "groups of hosts, for findings and sums of ranks: CSV `FILE` with a header such as host,node,rack"),
 		CapturesFlag(with("captures")),
 		&cli.StringSliceFlag{Name: "metric", Usage: with("metric") + "only `METRIC`: e2e, ttft, itl"},
-		&cli.DurationFlag{Name: "bucket", Usage: with("bucket") + "pieces of this `DURATION`", DefaultText: "about 60"},
+		&cli.DurationFlag{Name: "bucket", Usage: with("bucket") + "buckets of this `DURATION`", DefaultText: "a length that makes about 60"},
 		text("classes", "classes of kernels: `FILE` with lines such as 'communication my_allreduce', or hta"),
 		&cli.IntFlag{Name: "ep-size", Usage: with("ep-size") + "`N` GPUs share the experts", DefaultText: "what logs and files tell"},
 		&cli.BoolFlag{Name: "open-ranges", Usage: with("open-ranges") + "count ranges that never closed", DisableDefaultText: true},
@@ -47,7 +47,7 @@ func options() []cli.Flag {
 
 // CapturesFlag returns the flag that names captures of graphs. when says when it applies.
 func CapturesFlag(when string) cli.Flag {
-	return &cli.StringSliceFlag{Name: "captures", Usage: when + "recordings of the capture of CUDA graphs, or of a pass without them: `FOLDER`", DefaultText: "capture_traces beside the inputs"}
+	return &cli.StringSliceFlag{Name: "captures", Usage: when + "`FOLDER` with traces of CUDA graph capture, or of a run without graphs", DefaultText: "capture_traces beside the inputs"}
 }
 
 // MuteFlags returns the flags that [Mutes] reads. when says when they apply.

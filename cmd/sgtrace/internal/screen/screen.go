@@ -38,7 +38,7 @@ func Flags() []cli.Flag {
 	return []cli.Flag{
 		&cli.IntFlag{Name: "width", Category: Category, Usage: "fit tables into `N` characters by leaving out columns; 0 is no limit", DefaultText: "the terminal's, no limit elsewhere"},
 		&cli.StringFlag{Name: "color", Category: Category, Usage: "color severities and changes: auto, always, or never (`WHEN`); auto is on terminals, unless NO_COLOR is set", Value: "auto"},
-		&cli.BoolFlag{Name: "no-pager", Category: Category, Usage: "don't show text on a terminal with $SGTRACE_PAGER, $PAGER, or less -FRX", DisableDefaultText: true},
+		&cli.BoolFlag{Name: "no-pager", Category: Category, Usage: "don't show text on a terminal in a pager ($SGTRACE_PAGER, $PAGER, or less -FRX)", DisableDefaultText: true},
 		&cli.BoolFlag{Name: "quiet", Category: Category, Usage: "print no notices and no progress; losses and errors stay", DisableDefaultText: true},
 	}
 }
