@@ -102,7 +102,7 @@ func total(g *gpu.GPUs, what string) (t gpuTime, check finding.Check) {
 	}
 	check = finding.Check{What: what, Of: "device operation", N: int(rows), Needed: 1} // shares are exact
 	if rows == 0 {
-		check.Reason = "the profiles hold no kernels and copies"
+		check.Reason = "the profiles hold no kernels or copies"
 	}
 	return t, check
 }

@@ -381,10 +381,10 @@ func deviceWarnings(g *gpu.GPUs, more, windowed bool) []document.Warning {
 		d = append(d, notice("no kernels or copies of any device are between --from and --to"))
 	case windowed:
 	case !g.Ran() && lost > 0:
-		d = append(d, notice(fmt.Sprintf("the profiles hold no kernels and copies of any device, though %s launched kernels: the profiler ended before it had them, or could not record the device",
+		d = append(d, notice(fmt.Sprintf("the profiles hold no kernels or copies of any device, though %s launched kernels: the profiler ended before it had them, or could not record the device",
 			words.Counted(int(g.Unran.Launches), "call"))))
 	case !g.Ran():
-		d = append(d, notice("the profiles hold no kernels and copies of any device: 'sgtrace report --nvtx' says how long ranges took, and --stacks what hosts did"))
+		d = append(d, notice("the profiles hold no kernels or copies of any device: 'sgtrace report --nvtx' says how long ranges took, and --stacks what hosts did"))
 	case 10*lost >= g.Unran.Launches && lost > 0:
 		d = append(d, notice(fmt.Sprintf("%s of %s launched kernels that are not in the files: the profiler lost them, or ended before it had them; what the device did then is not known",
 			words.Thousands(lost), words.Counted(int(g.Unran.Launches), "call"))))

@@ -75,8 +75,8 @@ func TestLaunchedKernelsThatAreMissing(t *testing.T) {
 		windowed                     bool
 		want                         string // begins a warning; "" is none
 	}{
-		{0, 0, 0, 0, false, "the profiles hold no kernels and copies of any device: 'sgtrace report --nvtx' says"},
-		{260, 260, 0, 0, false, "the profiles hold no kernels and copies of any device, though 260 calls launched kernels: "},
+		{0, 0, 0, 0, false, "the profiles hold no kernels or copies of any device: 'sgtrace report --nvtx' says"},
+		{260, 260, 0, 0, false, "the profiles hold no kernels or copies of any device, though 260 calls launched kernels: "},
 		{260, 260, 0, 0, true, "no kernels or copies of any device are between --from and --to"},
 		{1000, 200, 800, 800, false, "200 of 1,000 calls launched kernels that are not in the files: "},
 		{1000, 200, 800, 800, true, ""},
