@@ -21,7 +21,7 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 	var out, falls []finding.Finding
 	for i := range c.List {
 		switch change := &c.List[i]; {
-		case !change.isCause():
+		case !change.IsCause():
 		case change.Shifts[0].Metric == PaceChanged && !change.Shifts[0].rises():
 			falls = append(falls, change.finding(b, claims[i]))
 		case change.Shifts[0].Metric == ArrivalsChanged && !change.Shifts[0].rises():
@@ -35,7 +35,7 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 	}
 	for i := range c.List {
 		change := &c.List[i]
-		if change.isCause() {
+		if change.IsCause() {
 			continue
 		}
 		said := finding.Evidence{Text: change.Sentence()}
@@ -71,8 +71,8 @@ func (c *Changes) Check() finding.Check {
 	return check
 }
 
-// isCause reports whether a change may be why others happened.
-func (c *Change) isCause() bool {
+// IsCause reports whether a change may be why others happened.
+func (c *Change) IsCause() bool {
 	m := c.Shifts[0].Metric
 	return m.isLoad() || m.saves() || m.isLength() || m == LatenessChanged || m == PaceChanged
 }

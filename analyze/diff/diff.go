@@ -124,6 +124,7 @@ func Compare(before, after *Collected, opt Options) *Diff {
 		sortRows(rows)
 	}
 	d.addUp()
+	d.forgetHarmless()
 	d.verdict = d.words(d.locate)
 	return d
 }

@@ -20,6 +20,7 @@ type Within struct {
 	First, Time, Last trace.Time // bounds of 95 %
 	P                 float64
 	what              whatChanged
+	cause             bool // load, or pace: what takes longer under a load that comes and goes is none
 }
 
 // whatChanged tells whether the same changed within two captures.
@@ -37,11 +38,33 @@ func changesWithin(s *request.Set) (list []Within) {
 		x := &changes.List[i]
 		if finding.Chance(x.P).Confidence(finding.Likely) == finding.Certain {
 			first := &x.Shifts[0]
-			list = append(list, Within{x.Sentence(), x.First, x.Time, x.Last, x.P, whatChanged{first.Name, first.Metric, first.Stage, first.Back}})
+			list = append(list, Within{x.Sentence(), x.First, x.Time, x.Last, x.P, whatChanged{first.Name, first.Metric, first.Stage, first.Back}, x.IsCause()})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Within) int { return int(a.Time - b.Time) })
 	return list
+}
+
+// Parts of the time of a request that a mixture must have moved: by a cause, or by what may be its effect.
+const (
+	movedByCause = 0.1
+	movedAtAll   = 0.2
+)
+
+// forgetHarmless leaves out what changed within captures if requests take about as long in both: there is nothing
+// that it hides.
+func (d *Diff) forgetHarmless() {
+	moved := 0.0
+	for i := range d.Rows {
+		if r := &d.Rows[i]; r.noticed() && r.Rank == "" {
+			moved = max(moved, d.part(r, r.Moved()))
+		}
+	}
+	for _, side := range [...]*Side{&d.Before, &d.After} {
+		side.Within = slices.DeleteFunc(side.Within, func(x Within) bool {
+			return !(moved >= movedAtAll || x.cause && moved >= movedByCause)
+		})
+	}
 }
 
 // forgetCommon leaves out what changed within both captures: that makes them no different.

