@@ -1,7 +1,6 @@
 package gpu
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"slices"
@@ -123,7 +122,9 @@ func (g *gpuRows) flush() {
 	for i := range g.buffer {
 		g.packed = run.append(g.packed, &g.buffer[i])
 	}
-	run.blocks = append(run.blocks, bytes.Clone(g.packed))
+	block := memory.Make[byte](len(g.packed))
+	copy(block, g.packed)
+	run.blocks = append(run.blocks, block)
 	g.n += len(g.buffer)
 	g.buffer = g.buffer[:0]
 }
