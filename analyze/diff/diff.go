@@ -112,7 +112,6 @@ func Compare(before, after *Collected, opt Options) *Diff {
 		d.work = matchWork(sides)
 	}
 	d.Before, d.After = before.side, after.side
-	forgetCommon(&d.Before, &d.After)
 	d.Setup = compareSetups(before.setup, after.setup)
 	d.Load = slices.Concat(compareLoads(before, after, metric.Loads), compareShares(before, after), compareLoads(before, after, metric.Speeds[:]), compareMeasured(before, after))
 	d.locate = newDiffRows(sides, &d.approximate)
@@ -124,7 +123,7 @@ func Compare(before, after *Collected, opt Options) *Diff {
 		sortRows(rows)
 	}
 	d.addUp()
-	d.forgetHarmless()
+	d.keepWithin()
 	d.verdict = d.words(d.locate)
 	return d
 }

@@ -25,7 +25,7 @@ import (
 // Findings returns the changes and the rows that the verdict tells of, as records.
 func (d *Diff) Findings() []finding.Finding {
 	var list []finding.Finding
-	for i, side := range [...]*Side{&d.Before, &d.After} {
+	for i, side := range d.sides() {
 		for _, x := range side.Within {
 			list = append(list, x.finding(i))
 		}
@@ -39,7 +39,7 @@ func (d *Diff) Findings() []finding.Finding {
 // Mute takes the findings that covers holds for out of the findings and the verdict, which
 // counts them.
 func (d *Diff) Mute(covers func(*finding.Finding) bool) {
-	for i, side := range [...]*Side{&d.Before, &d.After} {
+	for i, side := range d.sides() {
 		n := len(side.Within)
 		side.Within = slices.DeleteFunc(side.Within, func(x Within) bool { f := x.finding(i); return covers(&f) })
 		d.mutedWithin += n - len(side.Within)

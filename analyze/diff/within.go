@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -41,7 +42,7 @@ func changesWithin(s *request.Set) (list []Within) {
 			list = append(list, Within{x.Sentence(), x.First, x.Time, x.Last, x.P, whatChanged{first.Name, first.Metric, first.Stage, first.Back}, x.IsCause()})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Within) int { return int(a.Time - b.Time) })
+	slices.SortStableFunc(list, func(a, b Within) int { return cmp.Compare(a.Time, b.Time) })
 	return list
 }
 
@@ -51,39 +52,33 @@ const (
 	movedAtAll   = 0.2
 )
 
-// forgetHarmless leaves out what changed within captures if requests take about as long in both: there is nothing
-// that it hides.
-func (d *Diff) forgetHarmless() {
+// keepWithin leaves out what changed within both captures, as that makes them no different, and all if requests take about as
+// long in both: there is nothing that it hides.
+func (d *Diff) keepWithin() {
 	moved := 0.0
 	for i := range d.Rows {
 		if r := &d.Rows[i]; r.noticed() && r.Rank == "" {
 			moved = max(moved, d.part(r, r.Moved()))
 		}
 	}
-	for _, side := range [...]*Side{&d.Before, &d.After} {
-		side.Within = slices.DeleteFunc(side.Within, func(x Within) bool {
-			return !(moved >= movedAtAll || x.cause && moved >= movedByCause)
+	keep := func(list, other []Within) []Within {
+		return slices.DeleteFunc(slices.Clone(list), func(x Within) bool {
+			common := slices.ContainsFunc(other, func(y Within) bool { return y.what == x.what })
+			return common || !(moved >= movedAtAll || x.cause && moved >= movedByCause)
 		})
 	}
+	d.Before.Within, d.After.Within = keep(d.Before.Within, d.After.Within), keep(d.After.Within, d.Before.Within)
 }
 
-// forgetCommon leaves out what changed within both captures: that makes them no different.
-func forgetCommon(a, b *Side) {
-	in := func(list []Within) func(Within) bool {
-		return func(x Within) bool {
-			return slices.ContainsFunc(list, func(y Within) bool { return y.what == x.what })
-		}
-	}
-	onlyA, onlyB := slices.DeleteFunc(slices.Clone(a.Within), in(b.Within)), slices.DeleteFunc(slices.Clone(b.Within), in(a.Within))
-	a.Within, b.Within = onlyA, onlyB
-}
+// sides returns both captures.
+func (d *Diff) sides() [2]*Side { return [...]*Side{&d.Before, &d.After} }
 
 // maxWithin is how many changes within a capture the verdict tells of.
 const maxWithin = 2
 
 // within tells of the changes within both captures.
 func (d *Diff) within() (says []string) {
-	for i, side := range [...]*Side{&d.Before, &d.After} {
+	for i, side := range d.sides() {
 		told := min(maxWithin, len(side.Within))
 		for _, x := range side.Within[:told] {
 			says = append(says, fmt.Sprintf("%s (%s)", x.words(i), finding.Certain))
