@@ -37,7 +37,7 @@ var exports = []export{
 	{"Grafana CSV", isPanel, (*reader).readPanel},
 }
 
-var lineOfMetric = regexp.MustCompile(`^\{"metric": ?\{"[^\n]*"__name__"|^\{"metric": ?\{"__name__"`)
+var lineOfMetric = regexp.MustCompile(`^\{"metric": ?\{(?:"[^\n]*)?"__name__"`)
 
 // exportOf returns what wrote a file; nil for Prometheus itself.
 func exportOf(head []byte) *export {
@@ -239,8 +239,11 @@ var dateLayouts = [...]string{time.UnixDate, "Mon Jan _2 15:04:05 MST 2006", "Mo
 // around it. local tells that its zone is not known.
 func dateOf(line []byte) (at trace.Time, local, ok bool) {
 	const longest = 60
-	text := strings.Trim(string(line[:min(len(line), longest)]), "#=-[] \t")
-	if len(line) > longest || len(text) < len("1787000000") || text[0] < '1' || text[0] > '9' && !strings.Contains("MTWFS", text[:1]) {
+	if len(line) > longest { // as most lines are
+		return 0, false, false
+	}
+	text := strings.Trim(string(line), "#=-[] \t")
+	if len(text) < len("1787000000") || text[0] < '1' || text[0] > '9' && !strings.Contains("MTWFS", text[:1]) {
 		return 0, false, false
 	}
 	if at, ok := unixStamp(text); ok && at > trace.Time(1e18) {
