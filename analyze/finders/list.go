@@ -345,10 +345,6 @@ func slowTransfers(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.Tail.TransferFindings(m.Costs)
 }
 
-func longPrompts(m *Measured) ([]finding.Finding, finding.Check) {
-	return m.Limits.PromptFindings(m.Costs)
-}
-
 func limits(m *Measured) ([]finding.Finding, finding.Check) { return m.Limits.Findings(m.Costs) }
 
 func stalls(m *Measured) ([]finding.Finding, finding.Check) { return m.Tail.StallFindings(m.Costs) }

@@ -337,3 +337,7 @@ func (w *waits) isOneStraggler(m *Measured) bool {
 
 // oneExplains is the part of the waiting from which on the one who is waited for explains it.
 const oneExplains = 0.75
+
+func longPrompts(m *Measured) ([]finding.Finding, finding.Check) {
+	return m.Limits.PromptFindings(m.Costs)
+}

@@ -200,3 +200,17 @@ func TestFinding(t *testing.T) {
 		}
 	}
 }
+
+// Each neighbor of each pattern has a bit of its own.
+func TestPlacesOfPatterns(t *testing.T) {
+	seen := places(0)
+	for i := range patterns {
+		for n := range patterns[i].kinds {
+			if bit := at(i, n); n >= maxNeighbors || bit == 0 || seen&bit != 0 {
+				t.Errorf("neighbor %d of %q has no place", n, patterns[i].name)
+			} else {
+				seen |= bit
+			}
+		}
+	}
+}
