@@ -111,10 +111,9 @@ func Date(list []Observation) (at, first, last float64, ok bool) {
 // A track is the observations of one series, or of several that differ by constants.
 type track struct {
 	list   []Observation // by their middle; thinned
-	group  []int         // of each
-	values []float64     // without the mean of the group
+	values []float64     // without the mean of the series
 	weight []float64     // over the mean; of a family, one over the variance of what is independent
-	sums   []float64     // weights by group
+	series []series
 	// noise is the variance of an observation of weight 1, and tau how many neighbors are worth
 	// one that is independent.
 	noise, tau float64
@@ -157,7 +156,6 @@ func newTrack(list []Observation) *track {
 // fitted fits all shapes to a series.
 func fitted(list []Observation) *track {
 	t := &track{list: thin(list), tau: 1, noise: 1}
-	t.group = make([]int, len(t.list))
 	t.weight = make([]float64, len(t.list))
 	sum, squares := 0.0, 0.0
 	for _, o := range t.list {
@@ -166,7 +164,8 @@ func fitted(list []Observation) *track {
 	for i, o := range t.list {
 		t.weight[i] = o.Weight * sum / squares // so that they add up to what they are worth
 	}
-	t.center(1)
+	t.center()
+	t.series = []series{t.newSeries()}
 	t.measure()
 	return t
 }
@@ -249,21 +248,17 @@ func thin(list []Observation) []Observation {
 	return out
 }
 
-// center takes the means of the groups out of the values.
-func (t *track) center(groups int) {
+// center takes the mean out of the values.
+func (t *track) center() {
 	t.from, t.to = math.Inf(1), math.Inf(-1)
-	t.sums = make([]float64, groups)
-	means := make([]float64, groups)
+	mean, sum := 0.0, 0.0
 	for i, o := range t.list {
-		g := t.group[i]
-		t.sums[g] += t.weight[i]
-		means[g] += t.weight[i] * o.Value
+		mean, sum = mean+t.weight[i]*o.Value, sum+t.weight[i]
 		t.from, t.to = min(t.from, o.From), max(t.to, o.To)
 	}
 	t.values = make([]float64, len(t.list))
 	for i, o := range t.list {
-		g := t.group[i]
-		t.values[i] = o.Value - means[g]/t.sums[g]
+		t.values[i] = o.Value - mean/sum
 	}
 }
 
@@ -361,23 +356,23 @@ func newFamily(tracks []*track) *family {
 	}
 	type member struct {
 		Observation
-		group  int
-		weight float64
+		value, weight float64
 	}
 	var list []member
-	worth := 0.0
-	for g, t := range tracks {
-		worth += t.worth
+	all := &track{noise: 1, tau: 1, from: math.Inf(1), to: math.Inf(-1)}
+	for _, t := range tracks {
+		x := t.series[0]
+		x.scale = 1 / (t.noise * t.tau)
+		all.series, all.worth = append(all.series, x), all.worth+t.worth
+		all.from, all.to = min(all.from, t.from), max(all.to, t.to)
 		for i, o := range t.list {
-			list = append(list, member{o, g, t.weight[i] / (t.noise * t.tau)})
+			list = append(list, member{o, t.values[i], t.weight[i] * x.scale})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b member) int { return cmp.Compare(a.middle(), b.middle()) })
-	all := &track{noise: 1, tau: 1, worth: worth}
 	for _, m := range list {
-		all.list, all.group, all.weight = append(all.list, m.Observation), append(all.group, m.group), append(all.weight, m.weight)
+		all.list, all.values, all.weight = append(all.list, m.Observation), append(all.values, m.value), append(all.weight, m.weight)
 	}
-	all.center(len(tracks))
 	for s := Stepped; s < shapes; s++ {
 		all.fits[s] = all.fit(s)
 	}

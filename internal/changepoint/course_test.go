@@ -1,9 +1,11 @@
 package changepoint
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -123,6 +125,40 @@ func TestBendsLast(t *testing.T) {
 		list := climates[0].series(r, func(from, to float64) float64 { return 6 * above(&Observation{From: from, To: to}, 98) })
 		if together, _ := Courses([][]Observation{list}); together.Shape == Bent && together.At > 100*(1-lasting) {
 			t.Errorf("seed %d: bent at %.1f of 100", seed, together.At)
+		}
+	}
+}
+
+// What a shape of lines explains is the same by sums over the first observations as one by one.
+func TestMoments(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 1))
+	for range 200 {
+		list := make([]Observation, 20+r.IntN(200))
+		at := 1e6 * r.Float64()
+		for i := range list {
+			at += r.ExpFloat64()
+			list[i] = Observation{From: at, To: at + 3*r.Float64()*float64(r.IntN(3)), Value: r.NormFloat64(), Weight: 0.1 + r.Float64()}
+		}
+		slices.SortStableFunc(list, func(a, b Observation) int { return cmp.Compare(a.middle(), b.middle()) })
+		x := fitted(list)
+		for s := Stepped; s < shapes; s++ {
+			at := x.from + (x.to-x.from)*(1.2*r.Float64()-0.1)
+			end := at + (x.to-x.from)*r.Float64()*0.5
+			got := x.try(s, at, end)
+			n, mean, product, square := 0.0, 0.0, 0.0, 0.0
+			for i := range x.list {
+				n, mean = n+x.weight[i], mean+x.weight[i]*x.basis(s, &x.list[i], at, end)
+			}
+			for i := range x.list {
+				b := x.basis(s, &x.list[i], at, end) - mean/n
+				product, square = product+x.weight[i]*b*x.values[i], square+x.weight[i]*b*b
+			}
+			if square < 1e-6 {
+				continue
+			}
+			if want := product * product / square; !got.ok || math.Abs(got.gain-want) > 1e-6*max(want, 1e-3) || math.Abs(got.size-product/square) > 1e-6*max(1e-3, math.Abs(product/square)) {
+				t.Fatalf("shape %d from %v to %v: gain %v, size %v; one by one %v, %v", s, at, end, got.gain, got.size, want, product/square)
+			}
 		}
 	}
 }

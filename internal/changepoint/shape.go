@@ -10,6 +10,9 @@ const (
 	lasting = 0.05
 	// places is how many of them are tried before the best one is looked at closely.
 	places = 96
+	// better is by which factor a better time explains more, and not just by how sums are rounded: of
+	// those that are as good it is the first.
+	better = 1 + 1e-9
 	// scales is how many lengths of a warm-up, or of a wave, are tried.
 	scales = 12
 )
@@ -60,24 +63,10 @@ func above(o *Observation, at float64) float64 {
 
 // try returns what a shape explains at a time.
 func (t *track) try(s Shape, at, end float64) fit {
-	var few [8]float64
-	means := few[:]
-	if len(t.sums) > len(few) {
-		means = make([]float64, len(t.sums))
-	}
 	product, square := 0.0, 0.0
-	for i := range t.list {
-		x := t.basis(s, &t.list[i], at, end)
-		if x == 0 {
-			continue
-		}
-		wx := t.weight[i] * x
-		means[t.group[i]] += wx
-		product += wx * t.values[i]
-		square += wx * x
-	}
-	for g, sum := range t.sums {
-		square -= means[g] * means[g] / sum
+	for i := range t.series {
+		p, q := t.series[i].measure(t, s, at, end)
+		product, square = product+p, square+q
 	}
 	if square <= 1e-9 {
 		return fit{at: at, end: end}
@@ -115,7 +104,7 @@ func (t *track) lasts(at float64) bool {
 // bestOf tries all scales.
 func (t *track) bestOf(s Shape, scale func(k int) float64) (best fit) {
 	for k := range scales {
-		if f := t.try(s, scale(k), 0); f.ok && f.gain > best.gain {
+		if f := t.try(s, scale(k), 0); f.ok && f.gain > best.gain*better {
 			best = f
 		}
 	}
@@ -135,7 +124,7 @@ func (t *track) fitTime(s Shape, end float64) (best fit) {
 			if at > last {
 				continue
 			}
-			if f := t.try(s, at, end); f.ok && f.gain > best.gain {
+			if f := t.try(s, at, end); f.ok && f.gain > best.gain*better {
 				best = f
 			}
 		}
@@ -151,7 +140,7 @@ func (t *track) fitTime(s Shape, end float64) (best fit) {
 			if at < first || at > last {
 				continue
 			}
-			if f := t.try(s, at, end); f.ok && f.gain > best.gain {
+			if f := t.try(s, at, end); f.ok && f.gain > best.gain*better {
 				best = f
 			}
 		}
@@ -200,7 +189,7 @@ func (t *track) fitSpell() fit {
 					if e-a < shortest || a <= t.from || e >= t.to {
 						continue
 					}
-					if f := t.try(Spell, a, e); f.ok && f.gain > best.gain {
+					if f := t.try(Spell, a, e); f.ok && f.gain > best.gain*better {
 						best = f
 					}
 				}
@@ -220,7 +209,7 @@ func (t *track) fitSlope() (best fit) {
 		if at < t.from || end > t.to || end-at < shortest {
 			return
 		}
-		if f := t.try(Sloped, at, end); f.ok && f.gain > best.gain {
+		if f := t.try(Sloped, at, end); f.ok && f.gain > best.gain*better {
 			best = f
 		}
 	}
@@ -258,7 +247,7 @@ func (t *track) fitWave() (best fit) {
 			continue
 		}
 		phase := math.Atan2(sin.size, cos.size) // they are all but orthogonal
-		if f := t.try(Waving, length, phase); f.ok && f.gain > best.gain {
+		if f := t.try(Waving, length, phase); f.ok && f.gain > best.gain*better {
 			best = f
 		}
 	}
