@@ -136,6 +136,9 @@ type Worsening struct {
 	Percent []MetricID
 	// Beside are metrics without which a line does not count.
 	Beside []MetricID
+	// BetweenBatches tells that its values are the part of its time in which a scheduler neither launches a batch nor
+	// waits for one: counters tell, instead of Metric. It is worth a word only where requests pay for it.
+	BetweenBatches bool
 	// Matters reports whether a server has much more to do, given the values before and after a change.
 	Matters func(before, after float64) bool
 	// Says is a sentence, with {at}, {before}, and {after}, which are in percent for parts, and {times}: how many times
@@ -154,4 +157,7 @@ var Worsenings = []Worsening{
 	{Name: "share of steps with graphs", Metric: Graphed, Part: true, Beside: []MetricID{Generation},
 		Matters: func(before, after float64) bool { return before-after >= 0.5 },
 		Says:    "{after} % of the decode steps of {at} run as a CUDA graph, {before} % before"},
+	{Name: "time between batches", BetweenBatches: true, Part: true,
+		Matters: func(before, after float64) bool { return after-before >= 0.1 },
+		Says:    "the scheduler of {at} spends {after} % of its time on work between batches, {before} % before"},
 }

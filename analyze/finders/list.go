@@ -155,7 +155,7 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--by-rank", "--table", "logs.ranks"}, ofLogs(slow.Imbalances)},
 	{finding.Change, "a scheduler that stood still while it had requests in its batch, and what it did meanwhile: it wrote a profile, loaded weights, or collected garbage, as logs have it", Logs,
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs(slow.Pauses)},
-	{finding.Change, "fewer cached tokens, fewer drafts that are accepted, or decode steps without a CUDA graph, since some time, as logs have it", Logs,
+	{finding.Change, "fewer cached tokens, fewer drafts that are accepted, decode steps without a CUDA graph, or a scheduler that does more between batches, since some time, as logs or metrics have it", Logs,
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs(slow.Worsened)},
 	{finding.Change, "requests that take longer since some time, as histograms of several scrapes have it", Logs,
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline", "--table", "metrics.percentiles"}, ofLogs(slow.Latencies)},

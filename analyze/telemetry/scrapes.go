@@ -160,17 +160,31 @@ func (l *Logged) counter(server int32, is func(*series.Series) bool) (list []Scr
 	return list
 }
 
+// isNamed reports whether the name of a metric ends so, behind what begins the names of its engine.
+func (l *Logged) isNamed(x *series.Series, name string) bool {
+	of := l.Set.Metric(x.Metric).Name
+	return strings.HasSuffix(of, ":"+name) || of == "sglang_"+name
+}
+
 // named are the intervals between scrapes of the counters of a server whose names end so, behind what begins the names of its engine.
 func (l *Logged) named(server int32, name string) []Scraped {
-	return l.counter(server, func(x *series.Series) bool {
-		of := l.Set.Metric(x.Metric).Name
-		return strings.HasSuffix(of, ":"+name) || of == "sglang_"+name
-	})
+	return l.counter(server, func(x *series.Series) bool { return l.isNamed(x, name) })
 }
 
 // Counted adds up by bucket of the grid, of the scrape before, by how much the counters of a server grew whose names end so; nil without any.
 func (l *Logged) Counted(server int32, name string) (out []float64) {
-	for _, x := range l.named(server, name) {
+	return l.byBucket(l.named(server, name))
+}
+
+// CountedAt is Counted of one place, and of the counters that have a label, "category=idle"; "" is all.
+func (l *Logged) CountedAt(place int32, name, label string) (out []float64) {
+	return l.byBucket(l.counter(l.Set.Places[place].Server, func(x *series.Series) bool {
+		return x.Place == place && l.isNamed(x, name) && (label == "" || slices.Contains(strings.Split(l.Set.Syms.Name(x.Label), ","), label))
+	}))
+}
+
+func (l *Logged) byBucket(list []Scraped) (out []float64) {
+	for _, x := range list {
 		if b := l.Grid.Of(x.From); b >= 0 && b < l.Grid.N() {
 			if out == nil {
 				out = make([]float64, l.Grid.N())

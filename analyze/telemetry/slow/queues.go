@@ -277,18 +277,32 @@ func suffer(l *telemetry.Logged, ranks []*telemetry.Rank, c changepoint.Change, 
 		}
 	}
 	for _, r := range ranks {
-		steps := stepTime(l, r)
-		if x, y := telemetry.Middle(steps[c.From:c.At]), telemetry.Middle(steps[c.At:c.To]); y >= longer*x {
+		if x, y := tokenTimes(l, r, c); y >= longer*x {
 			cost = max(cost, part*(1-x/y))
 			shows = append(shows, finding.Sentence("a token takes %s on %s, %s before", words.Nearly(int64(y*1e9)), r.Where.String(), words.Nearly(int64(x*1e9))))
 		}
-		first := l.Scrapes(r.Server, series.TTFT).List
-		if x, y := telemetry.MeanOf(telemetry.Within(first, l.Start(c.From), l.Start(c.At))), telemetry.MeanOf(telemetry.Within(first, l.Start(c.At), l.Start(c.To))); y >= muchMore*x {
+		if x, y := scrapedMeans(l, r, series.TTFT, c); y >= muchMore*x {
 			cost = max(cost, part*(1-x/y))
 			shows = append(shows, finding.Sentence("TTFT is %s on %s, %s before", seconds(y), r.Where.String(), seconds(x)))
 		}
 	}
 	return cost, shows
+}
+
+// tokenTimes returns how long a token took before a change and since then, in s, as lines of batches have it, or
+// else histograms; NaN where nothing tells.
+func tokenTimes(l *telemetry.Logged, r *telemetry.Rank, c changepoint.Change) (before, after float64) {
+	if len(r.Stretches) == 0 {
+		return scrapedMeans(l, r, series.ITL, c)
+	}
+	steps := stepTime(l, r)
+	return telemetry.Middle(steps[c.From:c.At]), telemetry.Middle(steps[c.At:c.To])
+}
+
+// scrapedMeans returns the means of a histogram before a change and since then, in s.
+func scrapedMeans(l *telemetry.Logged, r *telemetry.Rank, m series.MetricID, c changepoint.Change) (before, after float64) {
+	list := l.Scrapes(r.Server, m).List
+	return telemetry.MeanOf(telemetry.Within(list, l.Start(c.From), l.Start(c.At))), telemetry.MeanOf(telemetry.Within(list, l.Start(c.At), l.Start(c.To)))
 }
 
 // arrivals says whether more requests came when a queue grew.

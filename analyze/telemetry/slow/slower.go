@@ -333,6 +333,7 @@ func becameSlower(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok
 			f.Confidence, f.Text = finding.Likely, fmt.Sprintf("bit by bit since %s, a token takes longer on %s: %s at the end, %s before with as much to do", words.TimeOfDay(at), r.Where.String(), last, words.Nearly(int64(took/ratio*1e9)))
 		}
 		f.Evidence = append(f.Evidence, finding.Sentence("compared by running requests, tokens in the KV cache, and prompts computed meanwhile, in %d pieces of %d lines", len(after), fewStretches))
+		f.Evidence = append(f.Evidence, asMuchBetween(l, r, f.Since, f.Until)...)
 		return f, true
 	}
 	return f, false

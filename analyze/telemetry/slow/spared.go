@@ -20,6 +20,8 @@ const GraphedSteps = "share of steps with graphs"
 // values returns, by bucket, the sum of what is spared and what that is a part or a mean of; nil is not logged.
 func values(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (n, of []float64) {
 	switch {
+	case w.BetweenBatches:
+		return busyWith(l, r, hostStages...)
 	case len(w.Beside) > 0:
 		return besideOthers(l, r, w)
 	case len(w.Of) == 0:
@@ -132,15 +134,7 @@ func worsened(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (f fi
 		}
 		return buckets[k]
 	}
-	part := func(from, to int) float64 {
-		sum, all := 0.0, 0.0
-		for b := bucket(from); b < bucket(to); b++ {
-			if of[b] > 0 {
-				sum, all = sum+n[b], all+of[b]
-			}
-		}
-		return sum / all
-	}
+	part := func(from, to int) float64 { return share(n, of, bucket(from), bucket(to)) }
 	changes := changepoint.Levels(values, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
 		before, after := part(from, k), part(k, to)
 		return w.Matters(before, after) || w.Matters(after, before) // that it is as before ends it
@@ -176,7 +170,9 @@ func worsened(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (f fi
 		}
 		f.Brief = sentence(w, r.Where.String(), before, after)
 		f.Text = since(f.Since) + f.Brief
-		if f.Cost, f.Evidence = suffer(l, []*telemetry.Rank{r}, c.Of(bucket), 1.1); f.Evidence == nil {
+		if f.Cost, f.Evidence = suffer(l, []*telemetry.Rank{r}, c.Of(bucket), 1.1); w.BetweenBatches && (f.Evidence == nil || !explains(l, r, c.Of(bucket), before, after)) {
+			continue
+		} else if f.Evidence == nil {
 			f.Severity = finding.Info
 			f.Evidence = []finding.Evidence{finding.Sentence("its tokens do not take longer, and no more requests wait")}
 		}
@@ -188,12 +184,27 @@ func worsened(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (f fi
 			f.Confidence, f.Text = finding.Likely, fmt.Sprintf("falling bit by bit since %s, %s", words.TimeOfDay(f.Since), f.Brief)
 			f.Evidence = append(f.Evidence, finding.Sentence("in tenths of the time: %s", strings.Join(list, ", ")))
 		}
-		if w.Name == GraphedSteps {
+		switch w.Name {
+		case GraphedSteps:
 			f.Evidence = append(f.Evidence, largestGraph(l, r)...)
+		case HostWork:
+			f.Evidence = append(workBetween(l, r, c.Of(bucket)), f.Evidence...)
+			f.Show = [][]string{{"--timeline", "--table", "metrics.timeline"}}
 		}
 		return f, len(values), true
 	}
 	return f, len(values), false
+}
+
+// share is what some buckets have of a sum of theirs together; n is 0 where that is.
+func share(n, of []float64, from, to int) float64 {
+	sum, all := 0.0, 0.0
+	for b := from; b < to; b++ {
+		if of[b] > 0 {
+			sum, all = sum+n[b], all+of[b]
+		}
+	}
+	return sum / all
 }
 
 // slides finds since when a share falls bit by bit to a much lower level, as that of the last thousand requests does, which

@@ -118,7 +118,7 @@ func TestOneRowAddsAWorsening(t *testing.T) {
 
 // What other findings are consequences of has a row, by its name.
 func TestWorseningsHaveNames(t *testing.T) {
-	for _, name := range []string{finding.CachedTokens, finding.StepYield, slow.GraphedSteps} {
+	for _, name := range []string{finding.CachedTokens, finding.StepYield, slow.GraphedSteps, slow.HostWork} {
 		if !slices.ContainsFunc(series.Worsenings, func(w series.Worsening) bool { return w.Name == name }) {
 			t.Errorf("no row of series.Worsenings is %q: analyze/finders/consequences.go knows it by that name", name)
 		}
