@@ -29,8 +29,7 @@ var hostStages = []string{"recv_requests", "process_input_requests", "get_next_b
 func busyWith(l *telemetry.Logged, r *telemetry.Rank, stages ...string) (n, of []float64) {
 	const most = 0.1
 	of = l.CountedAt(r.Place, "scheduler_stage_seconds_total", "")
-	idle := l.CountedAt(r.Place, "scheduler_idle_seconds_total", "")
-	if of == nil || idle == nil {
+	if of == nil {
 		return nil, nil
 	}
 	n = make([]float64, len(of))
@@ -39,8 +38,9 @@ func busyWith(l *telemetry.Logged, r *telemetry.Rank, stages ...string) (n, of [
 			n[b] += v
 		}
 	}
-	for b := range of {
-		if idle[b] > most*of[b] {
+	// The counter is not there before a loop has no batch for the first time.
+	for b, idle := range l.CountedAt(r.Place, "scheduler_idle_seconds_total", "") {
+		if idle > most*of[b] {
 			n[b], of[b] = 0, 0
 		}
 	}
@@ -87,7 +87,7 @@ func workBetween(l *telemetry.Logged, r *telemetry.Rank, c changepoint.Change) (
 func asMuchBetween(l *telemetry.Logged, r *telemetry.Rank, since, until trace.Time) []finding.Evidence {
 	const about = 0.03
 	n, of := busyWith(l, r, hostStages...)
-	if n == nil {
+	if of == nil {
 		return nil
 	}
 	at, end := l.Grid.Of(since), len(n)

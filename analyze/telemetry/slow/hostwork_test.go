@@ -40,7 +40,9 @@ func (s scheduler) played(n int) *telemetry.Logged {
 		add("scheduler_stage_seconds_total", "category=recv_requests", 0.02)
 		add("scheduler_stage_seconds_total", "category=process_batch_result", now.waiting)
 		add("scheduler_stage_seconds_total", "category=run_batch", max(0, 0.98-now.idle-now.picking*noise-now.waiting))
-		add("scheduler_idle_seconds_total", "", now.idle)
+		if now.idle > 0 || counts["scheduler_idle_seconds_total"] > 0 {
+			add("scheduler_idle_seconds_total", "", now.idle)
+		}
 		add("scheduler_process_cpu_seconds_total", "", now.cpu)
 		for _, most := range []float64{0.01, 0.02, 0.05, 0.1, math.Inf(1)} {
 			f.Add(f.SeriesOf(series.Series{Metric: series.ITL, Place: p, Most: most}), at, counts[fmt.Sprint("itl", most)])
