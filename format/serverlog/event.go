@@ -77,6 +77,7 @@ var signs = []sign{
 	{text: "Stop profiling", kind: series.Halt, says: "a profile is written"},
 	{text: "Profiling done"},
 	{text: "LONG GARBAGE COLLECTION DETECTED", kind: series.Halt, more: (*reader).garbage},
+	{text: "slow scheduler pass: ", kind: series.Halt, more: slowPass},
 	{text: "LoRA adapter loading starts", kind: series.Halt, says: "a LoRA adapter is loaded"},
 	{text: "LoRA adapter loading completes"},
 	{text: "Update engine weights online from", kind: series.Halt, says: "other weights are loaded"},

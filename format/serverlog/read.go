@@ -56,6 +56,7 @@ type reader struct {
 	raised   []*raised
 	printed  *logline.CollectiveReader // of what NCCL, its watchdog, and py-spy print
 	spy      series.Instant            // when and by whom py-spy was run last; Line is 0 before
+	stands   string                    // where the last stack that faulthandler printed stands
 	survives struct {                  // the process that printed a failure which it survives, and when
 		process string
 		at      trace.Time

@@ -2,6 +2,7 @@ package serverlog
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,7 +84,7 @@ func (r *reader) unstamped(b, around []byte) bool {
 	}
 	process, _ := logline.Process(around)
 	from := string(process)
-	if r.traced(b, from) {
+	if r.traced(b, from) || r.dumped(b) {
 		return true
 	}
 	if bytes.HasPrefix(b, ofRaylet) && r.event(b, r.now, r.unranked()) {
@@ -231,4 +232,40 @@ func (r *reader) spied(d *recorder.FlightDump) {
 	x := r.spy
 	x.Kind, x.Stack = series.Timeout, syms.Intern(strings.Join(frames, "\n"))
 	r.f.Instant(x, "its main thread is in "+frames[0])
+}
+
+// dumped reads a line of the stacks that Python's faulthandler prints, innermost frame first and the main thread last,
+// and keeps where the last one stands.
+func (r *reader) dumped(b []byte) bool {
+	file, frame := bytes.CutPrefix(b, []byte(`  File "`))
+	switch {
+	case bytes.HasSuffix(b, []byte("(most recent call first):")):
+		r.stands = ""
+	case frame && r.stands == "":
+		if path, at, ok := bytes.Cut(file, []byte(`", line `)); ok {
+			line, name, _ := bytes.Cut(at, []byte(" in "))
+			r.stands = fmt.Sprintf("%s (%s:%s)", name, path[bytes.LastIndexByte(path, '/')+1:], line)
+		}
+	case !frame:
+		return bytes.HasPrefix(b, []byte("Timeout (")) && bytes.HasSuffix(b, []byte(")!"))
+	}
+	return true
+}
+
+// slowPass reads which turn of a scheduler's loop took longer than SGLANG_DEBUG_SLOW_SCHEDULER_PASS_MS. Where it
+// stood once that was over stands before the line.
+func slowPass(r *reader, b []byte, x *series.Instant) string {
+	_, rest, _ := bytes.Cut(b, []byte("slow scheduler pass: "))
+	name, _, _ := bytes.Cut(rest, []byte(" took "))
+	ms, ok := after(rest, " took ")
+	if !ok {
+		return "a turn of its loop took long"
+	}
+	x.Time -= trace.Time(ms * 1e6) // the line comes behind it
+	text := fmt.Sprintf("%s took %.3g s in one turn of its loop", name, ms/1e3)
+	if r.stands != "" {
+		text += ", and stood in " + r.stands
+	}
+	r.stands = ""
+	return text
 }

@@ -63,6 +63,12 @@ func TestPauses(t *testing.T) {
 				l.say(" TP0", "LONG GARBAGE COLLECTION DETECTED | Generation 2 | Duration: 5.9123s | # Objects: gen0=1, gen1=2, gen2=9 | This may cause latency jitter.")
 			}
 		}, "stood still 2 times between 13:45:00 and 13:46:13, for 12 s in all, 6 s at most (at 13:45:00), with 64 requests in its batch: garbage was collected for 5.9 s", finding.Certain},
+		{"a turn of the loop takes long", after(100, func(l *busyLog) {
+			wait(l, 12)
+			l.WriteString("Timeout (0:00:05)!\nThread 0x00007f3b2a7fc640 (most recent call first):\n  File \"/usr/lib/python3.12/threading.py\", line 359 in wait\n" +
+				"Thread 0x00007f3c5d5fe740 (most recent call first):\n  File \"/sgl/mem_cache/radix_cache.py\", line 512 in evict\n  File \"/sgl/managers/scheduler.py\", line 2010 in get_next_batch_to_run\n")
+			l.say(" TP0", "slow scheduler pass: get_next_batch took 12034.2ms (>= 5000.0ms; thread stacks were dumped to stderr by the faulthandler watchdog)")
+		}), "stood still for 12 s at 13:45:40, with 64 requests in its batch: get_next_batch took 12 s in one turn of its loop, and stood in evict (radix_cache.py:512)", finding.Certain},
 		{"nobody knows why", after(100, func(l *busyLog) { wait(l, 12) }), "stood still for 12 s at 13:45:40, with 64 requests in its batch", finding.Likely},
 		{"the batch ran empty", after(100, func(l *busyLog) {
 			l.decode(1)
