@@ -88,39 +88,98 @@ func (l *Logged) Scrapes(server int32, metric series.MetricID) scrapes {
 func (l *Logged) scrapesOfOne(server int32, metric series.MetricID) (x scrapes) {
 	var list []Scraped
 	for _, h := range l.counts()[server].histograms {
-		if h.Metric != metric {
-			continue
+		if h.Metric == metric {
+			one, about := l.observed(server, &h, secondsOf[metric])
+			list, x.Place, x.About = append(list, one...), h.Place, x.About || about
 		}
-		x.Place = h.Place
-		sum := l.counter(server, func(x *series.Series) bool {
-			return x.Place == h.Place && x.Label == h.Label && strings.HasSuffix(l.Set.Metric(x.Metric).Name, secondsOf[metric])
-		})
-		x.About = x.About || sum == nil
-		k := 0
-		l.Set.Grown(&h, func(from, to trace.Time, counts []float64) {
-			if from == 0 || !l.Opt.Inside(from) || !l.Opt.Inside(to) || counts[len(counts)-1] <= 0 {
-				return
-			}
-			one := Scraped{From: from, To: to, N: counts[len(counts)-1]}
-			for ; k < len(sum) && sum[k].To < to; k++ {
-			}
-			if k < len(sum) && sum[k].To == to {
-				one.Took = sum[k].N
-			} else {
-				one.Took = middles(h.Bounds, counts)
-			}
-			list = append(list, one)
-		})
 	}
-	slices.SortStableFunc(list, byEnd)
-	for _, one := range list { // several histograms of one server, such as one for each model
-		if n := len(x.List); n > 0 && x.List[n-1].To == one.To {
-			x.List[n-1].N, x.List[n-1].Took = x.List[n-1].N+one.N, x.List[n-1].Took+one.Took
-			continue
-		}
-		x.List = append(x.List, one)
-	}
+	x.List = together(list)
 	return x
+}
+
+// observed is what a histogram counted; about tells that no counter, whose name ends so, has how long that took.
+func (l *Logged) observed(server int32, h *series.Histogram, seconds string) (list []Scraped, about bool) {
+	sum := l.counter(server, func(x *series.Series) bool {
+		return x.Place == h.Place && x.Label == h.Label && strings.HasSuffix(l.Set.Metric(x.Metric).Name, seconds)
+	})
+	k := 0
+	l.Set.Grown(h, func(from, to trace.Time, counts []float64) {
+		if from == 0 || !l.Opt.Inside(from) || !l.Opt.Inside(to) || counts[len(counts)-1] <= 0 {
+			return
+		}
+		one := Scraped{From: from, To: to, N: counts[len(counts)-1]}
+		for ; k < len(sum) && sum[k].To < to; k++ {
+		}
+		if k < len(sum) && sum[k].To == to {
+			one.Took = sum[k].N
+		} else {
+			one.Took = middles(h.Bounds, counts)
+		}
+		list = append(list, one)
+	})
+	return list, sum == nil
+}
+
+// together puts what several histograms of one server counted in order, such as one for each model.
+func together(list []Scraped) (out []Scraped) {
+	slices.SortStableFunc(list, byEnd)
+	for _, one := range list {
+		if n := len(out); n > 0 && out[n-1].To == one.To {
+			out[n-1].N, out[n-1].Took = out[n-1].N+one.N, out[n-1].Took+one.Took
+			continue
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// A Part is what a server does for requests, and how often and how long it did; About is as in [scrapes].
+type Part struct {
+	Name  string
+	List  []Scraped
+	About bool
+}
+
+// partsOf are the histograms that tell of parts of requests, behind what begins the names of their engine.
+var partsOf = []string{"per_stage_req_latency_seconds", "kv_transfer_latency_ms", "kv_transfer_alloc_ms", "kv_transfer_bootstrap_ms", "grammar_compilation_time_seconds",
+	"prefill_delayer_wait_seconds", "eviction_duration_seconds", "load_back_duration_seconds", "request_prefill_time_seconds", "request_decode_time_seconds", "nixl_xfer_time_seconds", "kv_transfer_latency_seconds"}
+
+// Parts returns the parts of requests that the histograms of a server tell of, a stage each where they tell stages apart.
+func (l *Logged) Parts(server int32) (list []Part) {
+	for _, h := range l.counts()[server].histograms {
+		name := l.Set.HistogramName(h.Metric)
+		if !slices.Contains(partsOf, bare(name)) {
+			continue
+		}
+		one, about := l.observed(server, &h, name+"_sum")
+		if strings.HasSuffix(name, "_ms") {
+			for i := range one {
+				one[i].Took /= 1e3
+			}
+		}
+		if stage, ok := labelOf(l.Set.Syms.Name(h.Label), "stage"); ok {
+			name = stage
+		}
+		k := slices.IndexFunc(list, func(p Part) bool { return p.Name == name })
+		if k < 0 {
+			k, list = len(list), append(list, Part{Name: name})
+		}
+		list[k].List, list[k].About = append(list[k].List, one...), list[k].About || about
+	}
+	for i := range list {
+		list[i].List = together(list[i].List)
+	}
+	return list
+}
+
+// labelOf returns the value of a label, of a list of them.
+func labelOf(list, name string) (value string, ok bool) {
+	for _, x := range strings.Split(list, ",") {
+		if value, ok = strings.CutPrefix(x, name+"="); ok {
+			return value, ok
+		}
+	}
+	return "", false
 }
 
 // middles adds up observations as if each took as long as the middle of its bucket, in s; above the last bound, that.
@@ -160,18 +219,15 @@ func (l *Logged) counter(server int32, is func(*series.Series) bool) (list []Scr
 	return list
 }
 
-// isNamed reports whether the name of a metric ends so, behind what begins the names of its engine.
-func (l *Logged) isNamed(x *series.Series, name string) bool {
-	of := l.Set.Metric(x.Metric).Name
-	return strings.HasSuffix(of, ":"+name) || of == "sglang_"+name
-}
+// bare is the name of a metric behind what begins the names of its engine, "sglang:" or "trtllm_".
+func bare(name string) string { return name[strings.IndexAny(name, ":_")+1:] }
 
-// named are the intervals between scrapes of the counters of a server whose names end so, behind what begins the names of its engine.
+// named are the intervals between scrapes of the counters of a server that are called so, behind what begins the names of its engine.
 func (l *Logged) named(server int32, name string) []Scraped {
-	return l.counter(server, func(x *series.Series) bool { return l.isNamed(x, name) })
+	return l.counter(server, func(x *series.Series) bool { return bare(l.Set.Metric(x.Metric).Name) == name })
 }
 
-// Counted adds up by bucket of the grid, of the scrape before, by how much the counters of a server grew whose names end so; nil without any.
+// Counted adds up by bucket of the grid, of the scrape before, by how much the counters of a server grew that are called so; nil without any.
 func (l *Logged) Counted(server int32, name string) (out []float64) {
 	return l.byBucket(l.named(server, name))
 }
@@ -179,7 +235,7 @@ func (l *Logged) Counted(server int32, name string) (out []float64) {
 // CountedAt is Counted of one place, and of the counters that have a label, "category=idle"; "" is all.
 func (l *Logged) CountedAt(place int32, name, label string) (out []float64) {
 	return l.byBucket(l.counter(l.Set.Places[place].Server, func(x *series.Series) bool {
-		return x.Place == place && l.isNamed(x, name) && (label == "" || slices.Contains(strings.Split(l.Set.Syms.Name(x.Label), ","), label))
+		return x.Place == place && bare(l.Set.Metric(x.Metric).Name) == name && (label == "" || slices.Contains(strings.Split(l.Set.Syms.Name(x.Label), ","), label))
 	}))
 }
 

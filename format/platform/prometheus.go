@@ -25,7 +25,8 @@ import (
 //   - Grafana's CSV has times of the browser, without a zone. A column is a series if it is called as one: a legend is not.
 //   - SGLang's names begin with "sglang:", and with "sglang_" from /v1/loads and from gateways. In
 //     2024-11 they were others, with a label "name" for the model, and the hit rate was in percent.
-//   - Shares are 0 to 1 in SGLang's and vLLM's metrics.
+//   - Shares are 0 to 1 in the metrics of SGLang, vLLM, LMDeploy, and TensorRT-LLM (trtllm-serve with return_perf_metrics,
+//     from /prometheus/metrics), whose names begin with "trtllm_", and those of TGI with "tgi_".
 //   - DCGM_FI_DEV_XID_ERRORS keeps the last code until the driver is loaded again: its change is
 //     the event, and a code that was there at first says nothing.
 //   - Values are text in the API: "NaN", "+Inf".

@@ -14,7 +14,8 @@ type family struct {
 }
 
 // engines are the producers of servers' metrics, by what names begin with.
-var engines = []struct{ prefix, engine string }{{"sglang:", "SGLang"}, {"sglang_", "SGLang"}, {"vllm:", "vLLM"}, {"dynamo_frontend_", "Dynamo"}}
+var engines = []struct{ prefix, engine string }{{"sglang:", "SGLang"}, {"sglang_", "SGLang"}, {"vllm:", "vLLM"}, {"dynamo_frontend_", "Dynamo"},
+	{"trtllm_", "TensorRT-LLM"}, {"lmdeploy:", "LMDeploy"}, {"tgi_", "TGI"}}
 
 // families are the metrics of engines that reports know.
 var families = []family{
@@ -25,6 +26,14 @@ var families = []family{
 	{"token_usage", series.KVUsage, 100},
 	{"kv_cache_usage_perc", series.KVUsage, 100},
 	{"gpu_cache_usage_perc", series.KVUsage, 100},
+	{"kv_cache_utilization", series.KVUsage, 100}, // TensorRT-LLM, and so on
+	{"kv_cache_hit_rate", series.HitRate, 100},
+	{"spec_decode_acceptance_length", series.AcceptLength, 1},
+	{"batch_current_size", series.Running, 1}, // TGI, and so on
+	{"queue_size", series.Queued, 1},
+	{"request_duration_bucket", series.E2E, 1},
+	{"request_queue_duration_bucket", series.QueueTime, 1},
+	{"request_mean_time_per_token_duration_bucket", series.TPOT, 1},
 	{"num_used_tokens", series.KVTokens, 1},
 	{"swa_token_usage", series.SwaUsage, 100},
 	{"mamba_usage", series.MambaUsage, 100},

@@ -96,6 +96,31 @@ sglang:per_stage_req_latency_seconds_sum //unified DP-1 TP-1 GPU-1 stage=prefill
 	}
 }
 
+// Engines name the same differently.
+func TestNamesOfEngines(t *testing.T) {
+	const want = "running 3, queued 4, KV usage 50, E2E 9"
+	for engine, text := range map[string]string{
+		"TensorRT-LLM": "trtllm_num_requests_running 3 1787000000\ntrtllm_num_requests_waiting 4 1787000000\ntrtllm_kv_cache_utilization 0.5 1787000000\ntrtllm_e2e_request_latency_seconds_bucket{le=\"+Inf\"} 9 1787000000\n",
+		"LMDeploy":     "lmdeploy:num_requests_running 3 1787000000\nlmdeploy:num_requests_waiting 4 1787000000\nlmdeploy:gpu_cache_usage_perc 0.5 1787000000\nlmdeploy:e2e_request_latency_seconds_bucket{le=\"+Inf\"} 9 1787000000\n",
+		"TGI":          "tgi_batch_current_size 3 1787000000\ntgi_queue_size 4 1787000000\ntgi_request_duration_bucket{le=\"+Inf\"} 9 1787000000\n",
+	} {
+		set, _ := read(t, text)
+		var said []string
+		for i := range set.List {
+			for v := range set.Each(i) {
+				said = append(said, fmt.Sprint(set.Metric(set.List[i].Metric).Name, " ", v.Value))
+			}
+		}
+		want := want
+		if engine == "TGI" { // has no KV cache
+			want = strings.Replace(want, "KV usage 50, ", "", 1)
+		}
+		if got := strings.Join(said, ", "); got != want || set.Servers[0].Engine != engine {
+			t.Errorf("%s: %s, want %s", set.Servers[0].Engine, got, want)
+		}
+	}
+}
+
 // What has no time is as of when the file was written, which is said; of a pipe nobody knows.
 func TestUntimed(t *testing.T) {
 	const text = "# TYPE queue gauge\nqueue 5\n"

@@ -237,17 +237,18 @@ func (r *reader) spied(d *recorder.FlightDump) {
 // dumped reads a line of the stacks that Python's faulthandler prints, innermost frame first and the main thread last,
 // and keeps where the last one stands.
 func (r *reader) dumped(b []byte) bool {
-	file, frame := bytes.CutPrefix(b, []byte(`  File "`))
-	switch {
-	case bytes.HasSuffix(b, []byte("(most recent call first):")):
+	if bytes.HasSuffix(b, []byte("(most recent call first):")) {
 		r.stands = ""
-	case frame && r.stands == "":
-		if path, at, ok := bytes.Cut(file, []byte(`", line `)); ok {
-			line, name, _ := bytes.Cut(at, []byte(" in "))
-			r.stands = fmt.Sprintf("%s (%s:%s)", name, path[bytes.LastIndexByte(path, '/')+1:], line)
-		}
-	case !frame:
+		return true
+	}
+	file, ok := bytes.CutPrefix(b, []byte(`  File "`))
+	path, at, _ := bytes.Cut(file, []byte(`", line `))
+	line, name, found := bytes.Cut(at, []byte(" in "))
+	if !ok || !found || bytes.HasSuffix(line, []byte(",")) { // which one of a traceback has
 		return bytes.HasPrefix(b, []byte("Timeout (")) && bytes.HasSuffix(b, []byte(")!"))
+	}
+	if r.stands == "" {
+		r.stands = fmt.Sprintf("%s (%s:%s)", name, path[bytes.LastIndexByte(path, '/')+1:], line)
 	}
 	return true
 }

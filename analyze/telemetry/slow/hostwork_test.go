@@ -12,8 +12,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A loop is what a scheduler spends each second on, and how long a token takes, in s.
-type loop struct{ idle, picking, waiting, cpu, token float64 }
+// A loop is what a scheduler spends each second on, how long a token takes, in s, and which part of its steps runs without a graph.
+type loop struct{ idle, picking, waiting, cpu, token, plain float64 }
 
 // played scrapes a scheduler every 15 s.
 func (s scheduler) played(n int) *telemetry.Logged {
@@ -44,6 +44,8 @@ func (s scheduler) played(n int) *telemetry.Logged {
 			add("scheduler_idle_seconds_total", "", now.idle)
 		}
 		add("scheduler_process_cpu_seconds_total", "", now.cpu)
+		add("cuda_graph_passes_total", "mode=decode_cuda_graph", (1-now.plain)/now.token)
+		add("cuda_graph_passes_total", "mode=decode_none", now.plain/now.token)
 		for _, most := range []float64{0.01, 0.02, 0.05, 0.1, math.Inf(1)} {
 			f.Add(f.SeriesOf(series.Series{Metric: series.ITL, Place: p, Most: most}), at, counts[fmt.Sprint("itl", most)])
 			if most >= now.token {
@@ -78,6 +80,8 @@ func TestTimeBetweenBatches(t *testing.T) {
 		{"waits for its GPU", loop{picking: 0.03, waiting: 0.85, cpu: 0.9, token: 0.024}, nil, true},
 		{"waits for its GPU, and picks batches for longer", loop{picking: 0.15, waiting: 0.8, cpu: 0.9, token: 0.045}, nil, false},
 		{"nobody pays", loop{picking: 0.4, waiting: 0.3, cpu: 0.9, token: 0.015}, nil, false},
+		{"has larger batches than graphs", loop{picking: 0.03, waiting: 0.8, cpu: 0.9, token: 0.03, plain: 0.98},
+			[]string{"2.0 % of the decode steps of unified run as a CUDA graph, 100 % before", "a token takes 30 ms on unified, 15 ms before"}, true},
 		{"has less to do", loop{idle: 0.5, picking: 0.3, waiting: 0.1, cpu: 0.9, token: 0.024}, nil, false},
 	} {
 		l := scheduler(func(k int) loop {

@@ -135,6 +135,10 @@ func latency(l *telemetry.Logged, server, at int32, rises []rise, all float64) f
 	for i := 1; i < len(rises); i++ {
 		f.Evidence = append(f.Evidence, finding.Sentence("%s", rises[i].says(l.Set, "")))
 	}
+	if text, part := mostlyIn(l, server, f.Since, until, more); part > 0 {
+		f.Brief = fmt.Sprintf(text, f.At.String())
+		f.Text = fmt.Sprintf("%s%s; %s: %s %% of the difference is that", since(f.Since), f.Brief, r.says(l.Set, ""), words.InPercent(min(1, part)))
+	}
 	if list := l.Scrapes(server, series.QueueTime).List; len(list) > 0 && r.metric != series.ITL {
 		if before, after := telemetry.MeanOf(telemetry.Within(list, 0, f.Since)), telemetry.MeanOf(telemetry.Within(list, f.Since, until)); after > before {
 			f.Evidence = append(f.Evidence, finding.Sentence("requests wait %s in the queue, %s before", seconds(after), seconds(before)))
@@ -149,6 +153,24 @@ func latency(l *telemetry.Logged, server, at int32, rises []rise, all float64) f
 		f.Subkind = Slowed
 	}
 	return f
+}
+
+// mostlyIn finds the part of requests that most of some seconds are of that they take more since a time, if any: what to
+// say of it, with %s for the server, and how much of them that is.
+func mostlyIn(l *telemetry.Logged, server int32, since, until trace.Time, more float64) (text string, part float64) {
+	const most, all = 0.5, 1.2 // of them; each rank may count what all do together
+	for _, p := range l.Parts(server) {
+		behind := telemetry.Within(p.List, since, until)
+		before, after := telemetry.MeanOf(telemetry.Within(p.List, 0, since)), telemetry.MeanOf(behind)
+		n := 0.0
+		for i := range behind {
+			n += behind[i].N
+		}
+		if x := (after - before) * n / more; x >= most && x <= all && x > part {
+			part, text = x, fmt.Sprintf("%s takes %s%s on average on %%s, %s before", p.Name, about(p.About), seconds(after), seconds(before))
+		}
+	}
+	return text, part
 }
 
 // placeOf is that of a server: of the only rank that it tells of, else that of its histograms.
@@ -178,14 +200,18 @@ func seconds(s float64) string { return words.Nearly(int64(s * 1e9)) }
 
 // says is a sentence about a rise; at "" is known.
 func (r *rise) says(set *series.Set, at string) string {
-	about := ""
-	if r.about {
-		about = "about "
-	}
 	if at != "" {
 		at = " on " + at
 	}
-	return fmt.Sprintf("%s is %s%s on average%s, %s before", set.Metric(r.metric).Name, about, seconds(r.after), at, seconds(r.before))
+	return fmt.Sprintf("%s is %s%s on average%s, %s before", set.Metric(r.metric).Name, about(r.about), seconds(r.after), at, seconds(r.before))
+}
+
+// about says that a mean is out of buckets.
+func about(it bool) string {
+	if it {
+		return "about "
+	}
+	return ""
 }
 
 // goesWith says what else a server's metrics say before and behind a time, and whether more is asked of it, or about

@@ -22,7 +22,8 @@ type scrapedServer struct {
 	requests func(k int) int
 	ttft     func(k int) float64 // in s
 	waits    func(k int) float64
-	sum      bool // it has the counter of seconds
+	sum      bool                // it has the counter of seconds
+	transfer func(k int) float64 // how long that stage takes of each request, in s; nil is not counted
 }
 
 // found fills a set with n scrapes, and returns what is found of latencies and of demands.
@@ -35,6 +36,7 @@ func (s scrapedServer) found(n int) (latencies, demands []finding.Finding) {
 	}
 	counts := make([]float64, len(bounds))
 	took, prompts := 0.0, 0.0
+	stages := map[string][]float64{"stage=prefill_forward": make([]float64, len(bounds)), "stage=prefill_transfer_kv_cache": make([]float64, len(bounds))}
 	random := rand.New(rand.NewPCG(1, 2))
 	for k := range n {
 		at := trace.Time(1787000000+15*k) * second
@@ -49,6 +51,20 @@ func (s scrapedServer) found(n int) (latencies, demands []finding.Finding) {
 		f.Add(counter("prompt_tokens_total"), at, prompts)
 		f.Add(counter("generation_tokens_total"), at, prompts/10)
 		noise := 0.95 + 0.1*random.Float64()
+		for stage, of := range stages {
+			takes := 0.15
+			if s.transfer == nil {
+				break
+			} else if stage == "stage=prefill_transfer_kv_cache" {
+				takes = s.transfer(k)
+			}
+			for b, most := range bounds {
+				x := series.Series{Metric: f.Metric(series.Metric{Name: "sglang:per_stage_req_latency_seconds_bucket", Kind: series.Bucket}), Place: p, Label: set.Syms.Intern(stage), Most: most}
+				if f.Add(f.SeriesOf(x), at, of[b]); takes <= most {
+					of[b] += float64(s.requests(k))
+				}
+			}
+		}
 		for i := range s.requests(k) {
 			v := s.ttft(k) * (0.8 + 0.1*float64(i%5)) * noise // 1 on average
 			took, prompts = took+v, prompts+1000
@@ -138,5 +154,19 @@ func jumpsBack(from, to, before, after int) func(int) int {
 			return after
 		}
 		return before
+	}
+}
+
+// What makes up most of the difference is named, if that does.
+func TestLatencyOfAStage(t *testing.T) {
+	for _, test := range []struct {
+		transfer func(k int) float64
+		want     bool
+	}{{jumps(20, 0.02, 0.7), true}, {jumps(0, 0, 0.02), false}, {jumps(20, 0.02, 0.15), false}, {nil, false}} {
+		s := scrapedServer{requests: func(int) int { return 20 }, ttft: jumps(20, 0.15, 0.9), waits: jumps(0, 0, 0), sum: true, transfer: test.transfer}
+		found, _ := s.found(40)
+		if len(found) != 1 || strings.Contains(found[0].Text, "prefill_transfer_kv_cache takes about 700 ms on average on unified, 50 ms before; TTFT is ") != test.want || strings.Contains(found[0].Text, "prefill_forward") {
+			t.Errorf("says %v", found)
+		}
 	}
 }

@@ -22,8 +22,10 @@ func values(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (n, of 
 	switch {
 	case w.BetweenBatches:
 		return busyWith(l, r, hostStages...)
-	case len(w.Beside) > 0:
+	case len(w.Beside) > 0 && r.Has(w.Metric):
 		return besideOthers(l, r, w)
+	case w.Name == GraphedSteps:
+		return countedGraphs(l, r)
 	case len(w.Of) == 0:
 		return sums(r.Points[w.Metric], 1)
 	}
@@ -55,6 +57,18 @@ func countedCached(l *telemetry.Logged, r *telemetry.Rank) (n, of []float64) {
 	return nil, nil
 }
 
+// countedGraphs are the decode steps of a scheduler that ran as a CUDA graph, and all of them, as counters of SGLang have it.
+func countedGraphs(l *telemetry.Logged, r *telemetry.Rank) (n, of []float64) {
+	n, of = l.CountedAt(r.Place, "cuda_graph_passes_total", "mode=decode_cuda_graph"), l.CountedAt(r.Place, "cuda_graph_passes_total", "mode=decode_none")
+	if n == nil || of == nil {
+		return nil, nil // all or none: it does not change
+	}
+	for b := range of {
+		of[b] += n[b]
+	}
+	return n, of
+}
+
 // isAlone reports whether a rank is the only one of its server, so that what that counts is of it.
 func isAlone(l *telemetry.Logged, r *telemetry.Rank) bool {
 	return !slices.ContainsFunc(l.Ranks, func(o telemetry.Rank) bool { return o.Server == r.Server && o.Place != r.Place })
@@ -70,9 +84,6 @@ func sums(points []telemetry.Point, scale float64) (n, of []float64) {
 
 // besideOthers adds up the values of lines that say other metrics, too, and counts these lines.
 func besideOthers(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (n, of []float64) {
-	if !r.Has(w.Metric) {
-		return nil, nil
-	}
 	n, of = make([]float64, l.Grid.N()), make([]float64, l.Grid.N())
 	value := slices.Index(telemetry.MetricsOfLine[:], w.Metric)
 	var x telemetry.LoggedLine
