@@ -112,7 +112,7 @@ func momentsOf(s *straggler.Spell) []straggler.Moment {
 	if isFew(s.Moments) {
 		return s.Moments
 	}
-	return []straggler.Moment{{From: s.From, To: s.To}}
+	return []straggler.Moment{{From: s.From, To: s.Ended}} // what is behind its last collective delays none
 }
 
 // isFew reports whether moments are so few that each is looked at.
@@ -137,11 +137,17 @@ func (w *waits) text(devices string) string {
 	var list []string
 	for i, l := range told {
 		part := "for " + l.name
+		follows := i > 0 && told[i-1].group == l.group
+		if follows && told[i-1].spell.Stalls && !l.spell.Stalls {
+			part = "and otherwise " + part
+		}
 		switch first, last := l.spell.From == 0, l.spell.To == 0; {
+		case l.spell.Stalls:
+			part += l.spell.Bulk.Alone("one collective", "collectives")
 		case first && last:
 		case first:
 			part += " until " + words.At(l.spell.To, words.ClockLayout)
-		case i > 0 && told[i-1].group == l.group && told[i-1].spell.To == l.spell.From:
+		case follows && !told[i-1].spell.Stalls && told[i-1].spell.To == l.spell.From:
 			part = "then " + part
 			if !last {
 				part += " until " + words.At(l.spell.To, words.ClockLayout)
@@ -151,7 +157,9 @@ func (w *waits) text(devices string) string {
 		default:
 			part += " from " + words.At(l.spell.From, words.ClockLayout) + " to " + words.At(l.spell.To, words.ClockLayout)
 		}
-		part += l.spell.Bulk.Of(l.spell.Lost, "one collective", "collectives")
+		if !l.spell.Stalls {
+			part += l.spell.Bulk.Of(l.spell.Lost, "one collective", "collectives")
+		}
 		if i > 0 && told[i-1].group != l.group {
 			part = "and " + part // in another group meanwhile
 		}
@@ -210,7 +218,8 @@ func (w *waits) told() []*lateRank {
 	list = list[:min(len(list), maxNamed)]
 	list = slices.DeleteFunc(list, func(l *lateRank) bool { return toldOf*l.spell.Lost < list[0].spell.Lost })
 	slices.SortStableFunc(list, func(a, b *lateRank) int {
-		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.spell.From, b.spell.From))
+		stalls := map[bool]int{true: -1}
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(stalls[a.spell.Stalls], stalls[b.spell.Stalls]), cmp.Compare(a.spell.From, b.spell.From))
 	})
 	return list
 }
@@ -267,6 +276,10 @@ func (w *waits) evidence(all *gaps.Gaps) []finding.Evidence {
 		list = append(list, finding.Sentence("over the whole capture, while GPUs of any rank wait for launches, hosts are %s", at))
 	}
 	for _, l := range w.told() {
+		if l.spell.Stalls {
+			list = append(list, finding.Sentence("the others waited %s for %s%s; %s", words.Nearly(l.spell.Lost), l.name, l.spell.Bulk.Alone("one collective", "collectives"), l.reason()))
+			continue
+		}
 		list = append(list, finding.Sentence("%s came last in %s of %s collectives then: the others waited %s for it, of %s that they waited in all; %s",
 			l.name, words.Thousands(int64(l.spell.Last)), words.Thousands(int64(l.spell.SyncPoints)), words.Nearly(l.spell.Lost), words.Nearly(l.spell.All), l.reason()))
 	}

@@ -148,7 +148,7 @@ func (k *keptRank) add(number int32, gap trace.Time, ns int64) {
 }
 
 // Late tells of each window how long devices waited for late launches, in the gaps that began in
-// it, and where their hosts were. [Collector.Measure] must have kept their parts.
+// it, or went on in it, and where their hosts were. [Collector.Measure] must have kept their parts.
 func (c *Collector) Late(windows []Window) []Late {
 	byRank := make([][]int, len(c.ranks)) // windows
 	for i, w := range windows {
@@ -180,8 +180,12 @@ func (c *Collector) Late(windows []Window) []Late {
 				continue
 			}
 			for _, i := range byRank[rank] {
-				if w := &windows[i]; (w.From == 0 || gap >= w.From) && (w.To == 0 || gap < w.To) {
-					sums[i][wheres[number]] = distribution.AddTimes(sums[i][wheres[number]], ns)
+				w, within := &windows[i], ns
+				if w.From != 0 {
+					within -= max(0, int64(w.From-gap))
+				}
+				if within > 0 && (w.To == 0 || gap < w.To) {
+					sums[i][wheres[number]] = distribution.AddTimes(sums[i][wheres[number]], within)
 				}
 			}
 		}

@@ -160,7 +160,7 @@ func (g *SyncSamples) LikelyOfFew(groups int) []Straggler {
 	for rank := range g.Names {
 		run, tests := slowRun{to: n}, groups
 		if n >= FewestSyncPoints {
-			slow, enough := g.slowest(rank, g.changes(rank), false)
+			slow, enough := g.slowest(rank, g.changes(rank), false, g.matters)
 			if enough || slow.to-slow.from < max(minSlow, n/fewSlow) {
 				continue
 			}
@@ -183,7 +183,7 @@ func (g *SyncSamples) count(rank int, run slowRun, tests int) (Straggler, bool) 
 	if s.P > LikelyLevel || s.LastMean < g.Floor || s.LostShare < fewShare || !g.costs(&s, run) {
 		return s, false
 	}
-	s.Bulk = g.bulk(rank, run.from, run.to)
+	s.Bulk = g.bulk(rank, run.from, run.to, nil)
 	return s, true
 }
 

@@ -142,7 +142,7 @@ func (g *SyncSamples) occasional(rank int) (Straggler, verdict) {
 	o.Steps = int(math.Round(o.Share * float64(s.SyncPoints)))
 	o.Low, o.High = g.lateRange(rank, steps)
 	o.When = g.pattern(steps)
-	s.Intermittent, s.Bulk = &o, g.bulk(rank, run.from, run.to)
+	s.Intermittent, s.Bulk = &o, g.bulk(rank, run.from, run.to, nil)
 	if s.P > ErrorLevel {
 		return s, suspected
 	}
@@ -199,8 +199,9 @@ func (g *SyncSamples) oftenLate(rank int, limit float64) (slowRun, bool) {
 	for i := range changes {
 		changes[i] = changes[i].Of(func(k int) int { return at[k] })
 	}
-	run, ok := g.costliest(rank, changes, false, func(from, to int) bool {
-		return beyondOthers(g.lateShares(limit, from, to), rank) >= minOccasions
+	run, ok := g.costliest(rank, changes, false, func(from, to int) (slow, joined bool) {
+		slow = beyondOthers(g.lateShares(limit, from, to), rank) >= minOccasions
+		return slow, slow
 	})
 	whole := slowRun{to: len(g.SyncPoints), tried: run.tried}
 	inRun, all := g.lateSteps(rank, limit, run), g.lateSteps(rank, limit, whole)

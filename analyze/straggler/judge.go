@@ -134,12 +134,17 @@ func (g *SyncSamples) regular(rank int, blocks []block) (Straggler, verdict) {
 	var s, part Straggler
 	v, vPart := innocent, innocent
 	changes := g.changes(rank)
-	whole, ok := g.slowest(rank, changes, false)
+	whole, ok := g.slowest(rank, changes, false, g.perhaps)
 	if ok {
 		s, v = g.regularIn(rank, whole)
 	}
-	if run, ok := g.slowest(rank, changes, true); ok && (run.from != whole.from || run.to != whole.to) {
+	if run, ok := g.slowest(rank, changes, true, g.perhaps); ok && (run.from != whole.from || run.to != whole.to) {
 		part, vPart = g.regularIn(rank, run)
+	}
+	if v == innocent && vPart == innocent {
+		if run, ok := g.slowest(rank, changes, false, g.matters); ok {
+			return g.regularIn(rank, run)
+		}
 	}
 	const nearlyAll = 0.8
 	if vPart != innocent && (v == innocent || vPart == v && float64(part.Lost) > nearlyAll*float64(s.Lost)) {
@@ -163,7 +168,7 @@ func (g *SyncSamples) regularIn(rank int, run slowRun) (Straggler, verdict) {
 	default:
 		return Straggler{}, innocent
 	}
-	s.Bulk = g.bulk(rank, run.from, run.to)
+	s.Bulk = g.bulk(rank, run.from, run.to, nil)
 	return s, verdict
 }
 
@@ -278,17 +283,27 @@ type slowRun struct {
 
 // slowest divides the sync points at the changes of a rank's lateness, and returns the
 // run of slow parts that costs most. Divided, those of one run are slow about as much as each other.
-func (g *SyncSamples) slowest(rank int, changes []changepoint.Change, divided bool) (slowRun, bool) {
-	return g.costliest(rank, changes, divided, func(from, to int) bool {
-		return g.matters(effectOn(rank, g.blocks(from, to)))
+// Parts for which only joins holds may be of a run, and are none.
+func (g *SyncSamples) slowest(rank int, changes []changepoint.Change, divided bool, joins func(effect) bool) (slowRun, bool) {
+	return g.costliest(rank, changes, divided, func(from, to int) (slow, joined bool) {
+		e := effectOn(rank, g.blocks(from, to))
+		slow = g.matters(e)
+		return slow, slow || joins(e)
 	})
 }
 
+// perhaps reports whether a rank may be as slow as elsewhere, though clocks do not tell: steps are so short that the
+// part of the time that matters is less than what clocks leave open.
+func (g *SyncSamples) perhaps(e effect) bool {
+	return len(e.part) > 0 && distribution.LowerMedian(slices.Clone(e.part)) >= g.Share
+}
+
 // costliest joins the parts between changes that follow each other and are slow, and
-// returns the run that costs most. Divided, one must be slow about as much as the other.
-func (g *SyncSamples) costliest(rank int, changes []changepoint.Change, divided bool, slow func(from, to int) bool) (slowRun, bool) {
+// returns the run that costs most. Divided, one must be slow about as much as the other. Parts that are only joined
+// make no run by themselves.
+func (g *SyncSamples) costliest(rank int, changes []changepoint.Change, divided bool, is func(from, to int) (slow, joined bool)) (slowRun, bool) {
 	var best, run slowRun
-	open := false
+	open, counts := false, false
 	for i := 0; i <= len(changes); i++ {
 		part := slowRun{to: len(g.SyncPoints)}
 		if i > 0 {
@@ -297,19 +312,20 @@ func (g *SyncSamples) costliest(rank int, changes []changepoint.Change, divided 
 		if i < len(changes) {
 			part.to = changes[i].At
 		}
-		if !slow(part.from, part.to) {
+		slow, joined := is(part.from, part.to)
+		if !joined {
 			open = false
 			continue
 		}
 		if !open || divided && g.apart(rank, &run, &part) {
-			run, open = part, true
+			run, open, counts = part, true, false
 		}
-		run.to = part.to
+		run.to, counts = part.to, counts || slow
 		l := g.lateness(rank, run.from, run.to)
 		if run.lost = l.Lost; g.Apart {
 			run.lost = l.Mean * int64(l.SyncPoints)
 		}
-		if run.lost > best.lost {
+		if counts && run.lost > best.lost {
 			best = run
 		}
 	}
@@ -317,11 +333,14 @@ func (g *SyncSamples) costliest(rank int, changes []changepoint.Change, divided 
 	return best, best.lost > 0 && best.to-best.from >= g.fewest()
 }
 
-// apart reports whether a rank is so much later in one of two runs than in the other that these are no one state.
+// apart reports whether a rank is so much later in one of two runs than in the other that these are no one state: in
+// ns, and relative to what the sync points take without it. A rank that computes longer is late by more where there
+// is more to compute, and one whose host takes a while longer is late by as much.
 func (g *SyncSamples) apart(rank int, x, y *slowRun) bool {
 	const muchLater = 4
-	a, b := g.lateness(rank, x.from, x.to).Mean, g.lateness(rank, y.from, y.to).Mean
-	return max(a, b) > muchLater*min(a, b)
+	differ := func(a, b float64) bool { return max(a, b) > muchLater*min(a, b) }
+	a, b := float64(g.lateness(rank, x.from, x.to).Mean), float64(g.lateness(rank, y.from, y.to).Mean)
+	return differ(a, b) && differ(a/max(1, g.meanTook(x.from, x.to)-a), b/max(1, g.meanTook(y.from, y.to)-b))
 }
 
 // fewest returns how many sync points show a state of a rank. Those of ranks that work apart

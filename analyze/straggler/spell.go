@@ -7,10 +7,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Spell is a time in which the ranks of a group wait for one of them more than for any other.
+// A Spell is a time in which the ranks of a group wait for one of them more than for any other, or the few sync
+// points at which they wait for one amid spells of others.
 type Spell struct {
 	Rank       int        // in the group
 	From, To   trace.Time // the beginning of the first one, and the end of the last one, are 0
+	Ended      trace.Time // the end of the last sync point
+	Stalls     bool       // it is all of Bulk, and no time; the others begin and end as if it were not there
 	SyncPoints int
 	Last       int   // to how many of them the rank came after all others
 	Lost       int64 // how long the others waited for it together, ns
@@ -36,54 +39,126 @@ const (
 
 // Spells divides the time of a group by whom its ranks wait for: so that as much waiting as
 // possible is for the rank of each spell, less [newSpell] for each one. None if nobody waits.
+// A rank that stalls in spells of others comes first, by itself.
 func (g *SyncSamples) Spells() []Spell {
 	if len(g.SyncPoints) == 0 {
 		return nil
 	}
 	g.arrange()
-	bins, all := g.lostInBins()
+	all := g.Lost()
 	if all == 0 {
 		return nil
 	}
+	price := newSpell * float64(all)
+	stalls, of := g.stalling(all, price)
+	bins := g.lostInBins(of)
 	var spells []Spell
 	var begins []int // sync points
 	n := len(g.SyncPoints)
-	for bin, rank := range blamed(bins, newSpell*float64(all)) {
+	for bin, rank := range blamed(bins, price) {
 		if k := len(spells); k == 0 || spells[k-1].Rank != rank {
 			spells, begins = append(spells, Spell{Rank: rank}), append(begins, bin*n/len(bins))
 		}
 	}
-	g.refine(spells, begins, (n+len(bins)-1)/len(bins))
+	g.refine(spells, begins, (n+len(bins)-1)/len(bins), of)
+	begins = append(begins, n)
+	stalls = g.amidOthers(stalls, spells, begins, of)
 	for k := range spells {
 		s := &spells[k]
-		to := n
 		if k+1 < len(spells) {
-			to = begins[k+1]
-			s.To = g.time(to)
+			s.To = g.time(begins[k+1])
 			spells[k+1].From = s.To
 		}
-		for _, m := range g.SyncPoints[begins[k]:to] {
-			s.SyncPoints++
-			s.All += m.lost
-			s.Later += g.later(m, s.Rank)
-			if m.last == s.Rank {
-				s.Last++
-				s.Lost += m.lost
+		for i := begins[k]; i < begins[k+1]; i++ {
+			if of[i] < 0 {
+				g.addTo(s, i)
 			}
 		}
-		s.Bulk = g.bulk(s.Rank, begins[k], to)
-		for i := begins[k]; i < to && s.Bulk.N > 0; i++ {
-			if m := &g.SyncPoints[i]; m.last == s.Rank && m.lost/int64(m.here-1) >= s.Bulk.Low {
-				s.Moments = append(s.Moments, Moment{g.SyncPoints[max(0, i-1)].At, m.At})
+		s.Bulk = g.bulk(s.Rank, begins[k], begins[k+1], of)
+		for i := begins[k]; i < begins[k+1] && s.Bulk.N > 0; i++ {
+			if m := &g.SyncPoints[i]; m.last == s.Rank && of[i] < 0 && m.lost/int64(m.here-1) >= s.Bulk.Low {
+				s.Moments = append(s.Moments, g.moment(i))
 			}
 		}
 	}
-	return spells
+	return append(stalls, slices.DeleteFunc(spells, func(s Spell) bool { return s.All == 0 })...)
+}
+
+// addTo adds a sync point to a spell.
+func (g *SyncSamples) addTo(s *Spell, i int) {
+	m := &g.SyncPoints[i]
+	s.SyncPoints++
+	s.Ended = m.At
+	s.All += m.lost
+	s.Later += g.later(*m, s.Rank)
+	if m.last == s.Rank {
+		s.Last++
+		s.Lost += m.lost
+	}
+}
+
+// moment returns the time from the sync point before one to that.
+func (g *SyncSamples) moment(i int) Moment {
+	return Moment{g.SyncPoints[max(0, i-1)].At, g.SyncPoints[i].At}
+}
+
+// stalling returns the ranks that the others wait for at a few sync points, if they lose as much there as least of all that is lost, and
+// of every sync point the index of the one that stalls there; -1 is none.
+func (g *SyncSamples) stalling(lost int64, least float64) (stalls []Spell, of []int) {
+	of = make([]int, len(g.SyncPoints))
+	for i := range of {
+		of[i] = -1
+	}
+	for rank := range g.Names {
+		b := g.stalls(rank, lost)
+		if b.N == 0 || float64(b.Lost) < least {
+			continue
+		}
+		for i := range g.SyncPoints {
+			if m := &g.SyncPoints[i]; m.last == rank && m.lost/int64(m.here-1) >= b.Low {
+				of[i] = len(stalls)
+			}
+		}
+		stalls = append(stalls, Spell{Rank: rank, Bulk: b, Stalls: true})
+	}
+	return stalls, of
+}
+
+// amidOthers leaves out who stalls in spells of its own only: it is late then, and its stalls are a part of that. It
+// sums up the others.
+func (g *SyncSamples) amidOthers(stalls, spells []Spell, begins, of []int) (out []Spell) {
+	amid := make([]bool, len(stalls))
+	for k := range spells {
+		for _, stall := range of[begins[k]:begins[k+1]] {
+			if stall >= 0 && stalls[stall].Rank != spells[k].Rank {
+				amid[stall] = true
+			}
+		}
+	}
+	for i, stall := range of {
+		if stall < 0 {
+			continue
+		}
+		if !amid[stall] {
+			of[i] = -1
+			continue
+		}
+		s := &stalls[stall]
+		g.addTo(s, i)
+		s.Moments, s.To = append(s.Moments, g.moment(i)), s.Ended
+		s.From = s.Moments[0].From
+	}
+	for k := range stalls {
+		if amid[k] {
+			out = append(out, stalls[k])
+		}
+	}
+	return out
 }
 
 // refine moves the beginnings of spells to the very sync points: where most is waited for the one
 // rank before, and for the other behind, within a bin of so many sync points on each side.
-func (g *SyncSamples) refine(spells []Spell, begins []int, bin int) {
+func (g *SyncSamples) refine(spells []Spell, begins []int, bin int, stall []int) {
 	for k := 1; k < len(spells); k++ {
 		from, to := max(begins[k]-bin, begins[k-1]+1), min(begins[k]+bin, len(g.SyncPoints)-1)
 		gain, most := int64(0), int64(math.MinInt64)
@@ -91,10 +166,11 @@ func (g *SyncSamples) refine(spells []Spell, begins []int, bin int) {
 			if gain > most {
 				most, begins[k] = gain, i
 			}
-			switch m := &g.SyncPoints[i]; m.last {
-			case spells[k-1].Rank:
+			switch m := &g.SyncPoints[i]; {
+			case stall[i] >= 0:
+			case m.last == spells[k-1].Rank:
 				gain += m.lost
-			case spells[k].Rank:
+			case m.last == spells[k].Rank:
 				gain -= m.lost
 			}
 		}
@@ -117,20 +193,19 @@ func (g *SyncSamples) later(m syncPoint, rank int) (ns int64) {
 }
 
 // lostInBins returns how long the others waited for each rank, in equal parts of the sync
-// points, and how long in all, ns.
-func (g *SyncSamples) lostInBins() (bins [][]float64, all int64) {
+// points, ns; without stalls.
+func (g *SyncSamples) lostInBins(stall []int) (bins [][]float64) {
 	n := len(g.SyncPoints)
 	bins = make([][]float64, max(1, min(n/MinCounted, maxBins)))
 	for bin := range bins {
 		bins[bin] = make([]float64, len(g.Names))
-		for _, m := range g.SyncPoints[bin*n/len(bins) : (bin+1)*n/len(bins)] {
-			if m.last >= 0 {
+		for i := bin * n / len(bins); i < (bin+1)*n/len(bins); i++ {
+			if m := &g.SyncPoints[i]; m.last >= 0 && stall[i] < 0 {
 				bins[bin][m.last] += float64(m.lost)
-				all += m.lost
 			}
 		}
 	}
-	return bins, all
+	return bins
 }
 
 // blamed returns a rank for each bin, so that the sum of what is lost by them is largest, less a

@@ -74,11 +74,11 @@ func TestBulk(t *testing.T) {
 		low, high int64
 	}{{map[int]int64{70: 9000}, 9000, 9000}, {map[int]int64{20: 800, 60: 900, 100: 850, 140: 1000}, 800, 1000}, {nil, 0, 0}} {
 		g := NewSyncSamples([]string{"a", "b", "c"}, 0)
-		all, lost, first := int64(0), int64(0), 200
+		all, lost, first, last := int64(0), int64(0), 200, 0
 		for i := range 200 {
 			late := 10 + int64(i%11)
 			if stall := c.stalls[i]; stall > 0 {
-				late, first = stall, min(first, i)
+				late, first, last = stall, min(first, i), i
 				lost += 2 * stall
 			}
 			all += 2 * late
@@ -86,7 +86,7 @@ func TestBulk(t *testing.T) {
 		}
 		want := Bulk{N: len(c.stalls), Lost: lost, Low: c.low, High: c.high}
 		if len(c.stalls) > 0 {
-			want.At = trace.Time(first * 1000)
+			want.At, want.Last = trace.Time(first*1000), trace.Time(last*1000)
 		}
 		if got := g.Spells(); len(got) != 1 || got[0].Bulk != want || got[0].Lost != all {
 			t.Errorf("%d stalls: %+v, want %+v of %d ns", len(c.stalls), got, want, all)
@@ -100,9 +100,48 @@ func TestBulk(t *testing.T) {
 		if got := g.Spells()[0].Moments; !slices.Equal(got, moments) {
 			t.Errorf("%d stalls: lost at %v, want %v", len(c.stalls), got, moments)
 		}
-		if got := g.bulk(1, 0, 200); got != want {
+		if got := g.bulk(1, 0, 200, nil); got != want {
 			t.Errorf("%d stalls: of the rank %+v, want %+v", len(c.stalls), got, want)
 		}
+	}
+}
+
+// Rank c comes last to every one of 200 sync points, but for those at which a stalls, or b does three times: they wait
+// for a and b then, and for c all the time. A stall of c itself is a part of its lateness.
+func TestStallsAmidASpell(t *testing.T) {
+	play := func(stalls map[int][2]int64) []Spell { // rank, ns
+		g := NewSyncSamples([]string{"a", "b", "c"}, 0)
+		for i := range 200 {
+			arrivals := []int64{0, 0, 10 + int64(i%3)}
+			if stall, ok := stalls[i]; ok {
+				arrivals = []int64{0, 0, 0}
+				arrivals[stall[0]] = stall[1]
+			}
+			g.Meet(trace.Time(i*1000), arrivals, 1000)
+		}
+		return g.Spells()
+	}
+	got := play(map[int][2]int64{50: {0, 9000}, 70: {1, 800}, 90: {1, 900}, 140: {1, 1000}})
+	want := []Spell{
+		{Rank: 0, Stalls: true, From: 49_000, To: 50_000, SyncPoints: 1, Lost: 18_000, Bulk: Bulk{N: 1, Lost: 18_000, Low: 9000, High: 9000, At: 50_000, Last: 50_000}},
+		{Rank: 1, Stalls: true, From: 69_000, To: 140_000, SyncPoints: 3, Lost: 5400, Bulk: Bulk{N: 3, Lost: 5400, Low: 800, High: 1000, At: 70_000, Last: 140_000}},
+		{Rank: 2, SyncPoints: 196, Lost: 4308},
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%+v, want %+v", got, want)
+	}
+	for k, w := range want {
+		s := got[k]
+		if s.Rank != w.Rank || s.Stalls != w.Stalls || s.From != w.From || s.To != w.To || s.SyncPoints != w.SyncPoints || s.Last != s.SyncPoints || s.Lost != w.Lost || s.All != s.Lost || s.Bulk != w.Bulk || len(s.Moments) != w.Bulk.N {
+			t.Errorf("%+v, want %+v", s, w)
+		}
+	}
+	if text, want := got[1].Bulk.Alone("one collective", "collectives"), " (0.800 us to 1 us in each of 3 collectives, from 00:00:00.000 to 00:00:00.000)"; text != want {
+		t.Errorf("%s, want %s", text, want)
+	}
+	own := play(map[int][2]int64{50: {2, 9000}})
+	if len(own) != 1 || own[0].Stalls || own[0].SyncPoints != 200 || own[0].Bulk.N != 1 {
+		t.Errorf("%+v", own)
 	}
 }
 

@@ -258,3 +258,28 @@ func TestIntervalOfLateness(t *testing.T) {
 		t.Errorf("%d of %d intervals hold what was planted", held, runs)
 	}
 }
+
+// A rank that takes 6 % longer for all it does is late by less where steps are short, even by less than clocks tell, and by
+// more where they are long. It always was slow. One that stalls once meanwhile is no straggler.
+func TestSlowAllAlong(t *testing.T) {
+	g := NewSyncSamples([]string{"a", "b", "c", "d"}, 5)
+	rng := rand.New(rand.NewPCG(3, 4))
+	at := trace.Time(0)
+	for i := range 600 {
+		took := []int64{150, 60, 130, 480, 2000}[i/120]
+		arrivals := []int64{0, 0, 0, took * 6 / 100}
+		for r := range arrivals {
+			arrivals[r] += rng.Int64N(3)
+		}
+		if i == 200 {
+			arrivals[1] += 40_000
+			took += 40_000
+		}
+		at += trace.Time(took)
+		g.Meet(at, arrivals, took)
+	}
+	found := g.Stragglers()
+	if len(found) != 1 || found[0].Rank != 3 || found[0].Since != 0 || found[0].Until != 0 || found[0].SyncPoints != 600 {
+		t.Errorf("%+v", found)
+	}
+}
