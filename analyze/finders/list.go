@@ -7,9 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/change"
-	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/hardware"
@@ -361,48 +359,6 @@ func commonWaits(m *Measured) ([]finding.Finding, finding.Check) {
 
 func failedCalls(m *Measured) ([]finding.Finding, finding.Check) { return gpuloss.FailedCalls(m.GPUs) }
 
-// idleGPUs says in one sentence that devices wait for the host, and what the host does.
-func idleGPUs(m *Measured) ([]finding.Finding, finding.Check) {
-	found, check := m.GPUs.EachRun(func(g *gpu.GPUs) ([]finding.Finding, finding.Check) { return gpuloss.Idle(g, m.Gaps.Paused) })
-	host, _ := m.Gaps.Findings(m.GPUs.Length())
-	m.tellMeetings(found)
-	if m.tellsOfRuns(found, host) {
-		for i := range found {
-			if f := &found[i]; f.Subkind == gpuloss.HostSubkind {
-				f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), finding.Sentence("in all runs together, %s", host[0].Text))
-			}
-		}
-	}
-	for i := range found {
-		if f := &found[i]; m.tellsHost(f, host) {
-			if f.Subkind == gpuloss.HostSubkind {
-				f.Text += ": " + host[0].Text
-				f.Confidence = host[0].Confidence
-			}
-			f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), host[0].Evidence...)
-			break // it is told once
-		}
-	}
-	return found, check
-}
-
-// tellsHost reports whether a finding that devices are idle also says what the host does:
-// what is found of that is about the same time.
-func (m *Measured) tellsHost(idle *finding.Finding, host []finding.Finding) bool {
-	if len(host) == 0 || len(m.GPUs.Runs) > 1 {
-		return false
-	}
-	if host[0].Subkind == gaps.ColdSubkind && idle.Subkind == gpuloss.StartSubkind {
-		return true
-	}
-	return idle.Subkind == gpuloss.HostSubkind
-}
-
-// tellsOfRuns reports whether findings of several runs, that devices are idle for their hosts, say what hosts
-// do: that is known of all runs together, and is no time beside that of the runs.
-func (m *Measured) tellsOfRuns(idle, host []finding.Finding) bool {
-	return len(host) > 0 && len(m.GPUs.Runs) > 1 && slices.ContainsFunc(idle, func(f finding.Finding) bool { return f.Subkind == gpuloss.HostSubkind })
-}
 func withheldKernels(m *Measured) ([]finding.Finding, finding.Check) {
 	found, check := m.GPUs.EachRun(gpuloss.Withheld)
 	for i := range found {
@@ -453,28 +409,6 @@ func couldBeFaster(m *Measured) ([]finding.Finding, finding.Check) {
 func overTime(m *Measured) ([]finding.Finding, finding.Check) { return m.OverTime.Findings() }
 func eagerSteps(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.GPUs.EachRun(gpuloss.EagerSteps)
-}
-
-// hostCauses says what the host does where that is not told with the idle time.
-func hostCauses(m *Measured) ([]finding.Finding, finding.Check) {
-	found, check := m.Gaps.Findings(m.GPUs.Length())
-	idle, _ := m.GPUs.EachRun(func(g *gpu.GPUs) ([]finding.Finding, finding.Check) { return gpuloss.Idle(g, m.Gaps.Paused) })
-	if m.tellsOfRuns(idle, found) || slices.ContainsFunc(idle, func(f finding.Finding) bool { return m.tellsHost(&f, found) }) {
-		return nil, check
-	}
-	return found, check
-}
-
-func pageableCopies(m *Measured) ([]finding.Finding, finding.Check) {
-	return m.Gaps.Pageable(m.GPUs.Length())
-}
-
-func allocatingHosts(m *Measured) ([]finding.Finding, finding.Check) {
-	cold := int64(0)
-	for i := range m.GPUs.GPUs {
-		cold = distribution.AddTimes(cold, m.GPUs.GPUs[i].Cold.Time[gpu.Allocation])
-	}
-	return m.Gaps.Allocations(m.GPUs.Length(), cold)
 }
 
 // hangs finds who keeps others in a collective.

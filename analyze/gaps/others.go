@@ -141,27 +141,29 @@ var (
 		"allocations", "idle in allocations", "PyTorch keeps memory that tensors give up, and asks CUDA again after torch.cuda.empty_cache(), or where what it keeps does not fit", 10}
 )
 
-// Pageable tells of copies of pageable memory in which the host was while devices ran nothing,
-// wherever the code makes them. length is the time of all devices, in ns.
-func (g *Gaps) Pageable(length int64) ([]finding.Finding, finding.Check) {
-	return g.avoid(&pageable, length, 0)
+// Pageable tells of copies of pageable memory in which the host was while devices ran nothing, for the reasons
+// asked about, wherever the code makes them. length is the time of all devices, in ns.
+func (g *Gaps) Pageable(length int64, of func(gpu.Reason) bool) ([]finding.Finding, finding.Check) {
+	return g.avoid(&pageable, length, 0, of)
 }
 
 // Allocations is Pageable of calls that allocate or free memory. cold is the idle time of such
 // while processes start, which is not counted.
-func (g *Gaps) Allocations(length, cold int64) ([]finding.Finding, finding.Check) {
-	return g.avoid(&allocating, length, cold)
+func (g *Gaps) Allocations(length, cold int64, of func(gpu.Reason) bool) ([]finding.Finding, finding.Check) {
+	return g.avoid(&allocating, length, cold, of)
 }
 
-func (g *Gaps) avoid(a *avoidable, length, cold int64) ([]finding.Finding, finding.Check) {
+func (g *Gaps) avoid(a *avoidable, length, cold int64, of func(gpu.Reason) bool) ([]finding.Finding, finding.Check) {
 	s := suspect{rank: thing, table: "gaps"}
 	for i := range g.Causes {
-		if c := &g.Causes[i]; c.Activity == a.did && c.Gaps >= a.least {
+		if c := &g.Causes[i]; c.Activity == a.did && c.Gaps >= a.least && of(c.Reason) {
 			s.time = distribution.AddTimes(s.time, c.Time)
 			s.rows = append(s.rows, c)
 		}
 	}
-	s.time -= cold
+	if of(gpu.Allocation) {
+		s.time -= cold
+	}
 	check := g.judge(a.what)
 	if s.rows == nil && check.Reason == "" {
 		check.Reason = "no GPU waits " + a.while

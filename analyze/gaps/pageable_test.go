@@ -12,6 +12,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
+// whyever is true of all reasons.
+func whyever(gpu.Reason) bool { return true }
+
 // Copies of pageable memory are added up over all places, and told unless the finding about
 // the worst cause tells of them.
 func TestPageableCopies(t *testing.T) {
@@ -31,12 +34,15 @@ func TestPageableCopies(t *testing.T) {
 		{"none", []Cause{python}, ""},
 	} {
 		g := &Gaps{Causes: c.causes, Recorded: host.RecordedFrames{host.PythonFrame: true}}
-		found, check := g.Pageable(1000 * ms)
+		found, check := g.Pageable(1000*ms, whyever)
 		switch {
 		case check.State() != finding.LookedAt && c.want != "", len(found) > 1, (len(found) == 1) != (c.want != ""):
 			t.Errorf("%s: found %v, %v", c.name, found, check)
 		case len(found) == 1 && (found[0].Text != c.want || found[0].Cost != 0.025 || found[0].Evidence[0].Value != 15*ms || !strings.Contains(found[0].Evidence[1].Text, "h() (c.py:3)")):
 			t.Errorf("%s: %+v", c.name, found[0])
+		}
+		if found, _ := g.Pageable(1000*ms, func(r gpu.Reason) bool { return r == gpu.BetweenSteps }); len(found) > 0 {
+			t.Errorf("%s: none is between steps: %+v", c.name, found)
 		}
 	}
 }
@@ -103,7 +109,7 @@ func TestAllocations(t *testing.T) {
 		{"the worst anyway", []Cause{allocates(150*ms, "cudaMalloc", 25), python}, 0, ""},
 	} {
 		g := &Gaps{Causes: c.causes, Recorded: host.RecordedFrames{host.PythonFrame: true}}
-		found, check := g.Allocations(1000*ms, c.cold)
+		found, check := g.Allocations(1000*ms, c.cold, whyever)
 		if len(found) > 1 || (len(found) == 1) != (c.want != "") || len(found) == 1 && (found[0].Text != c.want || found[0].Cost != 0.025) {
 			t.Errorf("%s: %+v, %v", c.name, found, check)
 		}

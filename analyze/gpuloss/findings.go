@@ -235,6 +235,9 @@ func subkind(r gpu.Reason) string {
 	return idleSubkind
 }
 
+// IdleMetric is the metric of the finding that devices are idle; of one in steps of one kind, " in decode" follows.
+const IdleMetric = "idle time"
+
 // Paused returns for how long a device of a rank waited for a host that paused, in ns.
 type Paused func(rank, device int32) int64
 
@@ -284,7 +287,7 @@ func tellIdle(g *gpu.GPUs, t *gpuTime, paused Paused) finding.Finding {
 	default:
 		text = "apart from its cold start, " + text
 	}
-	f := shareFinding(subkind(most), "idle time", idle, text, evidence...)
+	f := shareFinding(subkind(most), IdleMetric, idle, text, evidence...)
 	if most == gpu.Unseen || most == gpu.Withheld {
 		f.Confidence = finding.Likely // there may be something else to wait for
 	}

@@ -1,0 +1,59 @@
+package finders
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gaps"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/host"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
+)
+
+// What a host does that it need not while its GPU is idle is a part of the idle time, and costs nothing beside; between
+// steps, of which the finding about idle time does not tell, it is one of its own. A fifth of the idle time is told in
+// the sentence. Where too little is idle for a finding, it stands alone.
+func TestAvoidableIsIdleTime(t *testing.T) {
+	const ms = 1_000_000
+	for name, c := range map[string]struct {
+		idle, copies, between int64 // ms of 1 s
+		cost                  []float64
+		text                  string
+		evidence              string // of the first finding
+	}{
+		"much":          {400, 90, 0, []float64{0.4}, "the GPU is idle 40 % of the time, because the host launches kernels too late; for 9 % of the time, 90 ms, while the host copies pageable memory", "cudaMemcpyAsync: 90 ms in 40 gaps, 45 ms at most in one"},
+		"little":        {400, 30, 0, []float64{0.4}, "the GPU is idle 40 % of the time, because the host launches kernels too late", "of that, for 3 % of the time, 30 ms, while the host copies pageable memory"},
+		"between steps": {400, 30, 40, []float64{0.4, 0.04}, "the GPU is idle 40 % of the time in steps, because the host launches kernels too late", "of that, for 3 % of the time, 30 ms, while the host copies pageable memory"},
+		"alone":         {95, 20, 0, []float64{0.02}, "the GPU is idle for 2 % of the time, 20 ms, while the host copies pageable memory", "cudaMemcpyAsync: 20 ms in 40 gaps, 10 ms at most in one"},
+	} {
+		device := gpu.GPU{Rank: "TP0", Last: 1000 * ms, Rows: 1000, Kernels: 1000}
+		device.Waits.Time[gpu.HostWork], device.Waits.Time[gpu.BetweenSteps] = c.idle*ms, c.between*ms
+		device.Running[1<<kernelname.ClassCompute] = (1000 - c.idle - c.between) * ms
+		cause := func(r gpu.Reason, did host.Activity, n int64) gaps.Cause {
+			return gaps.Cause{Reason: r, Activity: did, Call: "cudaMemcpyAsync", Time: n * ms, Gaps: 40, LongestPart: n * ms / 2}
+		}
+		all := []gaps.Cause{cause(gpu.HostWork, host.CopyingPageable, c.copies)}
+		if c.between > 0 {
+			all = append(all, cause(gpu.BetweenSteps, host.CopyingPageable, c.between))
+		}
+		for range 20 { // none of which is a fifth of why the host is late
+			all = append(all, gaps.Cause{Reason: gpu.HostWork, Activity: host.InPython, Frame: "a.py(1): f", Time: (c.idle - c.copies) * ms / 20, Gaps: 40})
+		}
+		m := &Measured{GPUs: &gpu.GPUs{GPUs: []gpu.GPU{device}}, Gaps: &gaps.Gaps{Causes: all}}
+		found, _ := idleGPUs(m)
+		more, _ := pageableCopies(m)
+		if found = append(found, more...); len(found) != len(c.cost) {
+			t.Errorf("%s: %+v", name, found)
+			continue
+		}
+		for i, f := range found {
+			if f.Cost != c.cost[i] {
+				t.Errorf("%s: costs %v, want %v", name, f.Cost, c.cost[i])
+			}
+		}
+		if f := &found[0]; f.Text != c.text || !slices.Contains(finding.Sentences(f.Evidence), c.evidence) {
+			t.Errorf("%s: %s, want %s\n%q", name, f.Text, c.text, finding.Sentences(f.Evidence))
+		}
+	}
+}
