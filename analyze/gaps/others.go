@@ -138,7 +138,7 @@ var (
 	pageable = avoidable{host.CopyingPageable, "copies of pageable memory", "while the host copies pageable memory",
 		"pageable copies", "idle in pageable copies", gpu.AboutPageable, 1}
 	allocating = avoidable{host.Allocating, "allocations of memory", "while the host allocates or frees memory, again and again",
-		"allocations", "idle in allocations", "PyTorch keeps memory that tensors give up, and asks CUDA again after torch.cuda.empty_cache(), or where what it keeps does not fit", 10}
+		"allocations", "idle in allocations", "a program that keeps memory, in a pool of its own, need not ask for it again; PyTorch keeps what tensors give up, and asks CUDA again after torch.cuda.empty_cache(), or where what it keeps does not fit", 10}
 )
 
 // Pageable tells of copies of pageable memory in which the host was while devices ran nothing, for the reasons

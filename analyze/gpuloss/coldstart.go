@@ -36,9 +36,12 @@ func coldStart(g *gpu.GPUs, t *gpuTime) []finding.Finding {
 	if t.cold.AtStart() {
 		where = " at the start"
 	}
-	text := fmt.Sprintf("%s idle %s of the time, and %s of that %s %s%s, %s; for the rest of the time, %s %s busy", are(g), percent(idle, t.length),
-		percent(cold, idle), words.IsOrAre(int(t.cold.Gaps)), words.Counted(int(t.cold.Gaps), "gap"), where, coldClause(g, t, most), are(g), percent(t.warm()-(idle-cold), t.warm()))
-	f := shareFinding(StartSubkind, "cold start", share, text, coldReasons(g, t), loads(t), callEvidence(g, most), longestCold(t))
+	text := fmt.Sprintf("%s idle %s of the time, and %s of that %s %s%s, %s%s; for the rest of the time, %s %s busy", are(g), percent(idle, t.length),
+		percent(cold, idle), words.IsOrAre(int(t.cold.Gaps)), words.Counted(int(t.cold.Gaps), "gap"), where, howMuch(distribution.Fraction(t.cold.Time[most], cold)),
+		coldClause(g, t, most), are(g), percent(t.warm()-(idle-cold), t.warm()))
+	started := mostlyStarts(g, t)
+	calls := slices.DeleteFunc(slices.Clone(g.Calls), func(c gpu.CallTime) bool { return c.Starts && !started }) // it was before
+	f := shareFinding(StartSubkind, "cold start", share, text, coldReasons(g, t), loads(t), callEvidence(calls, most), longestCold(t))
 	if 2*t.cold.Loads.Total >= cold {
 		f.Confidence = finding.Likely // nothing but its length tells that a launch loads code
 	}
@@ -54,7 +57,7 @@ func coldClause(g *gpu.GPUs, t *gpuTime, r gpu.Reason) string {
 }
 
 // mostlyStarts reports whether CUDA, or a library of it, starts in most of the time for which code
-// is loaded.
+// is loaded. Launches that load it start nothing, and what starts before the first work of a device delays none.
 func mostlyStarts(g *gpu.GPUs, t *gpuTime) bool {
 	starts := int64(0)
 	for i := range g.Calls {
@@ -62,7 +65,7 @@ func mostlyStarts(g *gpu.GPUs, t *gpuTime) bool {
 			starts = distribution.AddTimes(starts, g.Calls[i].Time)
 		}
 	}
-	return 2*starts >= t.cold.Time[gpu.Modules]
+	return 2*min(starts, t.cold.Time[gpu.Modules]-t.cold.Loads.Total) >= t.cold.Time[gpu.Modules]
 }
 
 // largest returns the reasons: those that are known to be cold, that of most of the time first,

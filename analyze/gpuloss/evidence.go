@@ -2,6 +2,7 @@ package gpuloss
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -9,18 +10,13 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
 
-// callEvidence tells which calls a reason is about.
-func callEvidence(g *gpu.GPUs, reason gpu.Reason) finding.Evidence {
-	var calls []gpu.CallTime
-	for i := range g.Calls {
-		if g.Calls[i].Reason == reason {
-			calls = append(calls, g.Calls[i])
-		}
-	}
-	if len(calls) == 0 {
+// callEvidence tells which of the calls a reason is about, those of most time.
+func callEvidence(calls []gpu.CallTime, reason gpu.Reason) finding.Evidence {
+	i := slices.IndexFunc(calls, func(c gpu.CallTime) bool { return c.Reason == reason })
+	if i < 0 {
 		return finding.Evidence{}
 	}
-	c := &calls[0]
+	c := &calls[i]
 	return finding.Sentence("%s: %s, %s in all, %s at most", c.Name, words.Counted(int(c.N), "call"), words.Nearly(c.Time), words.Nearly(c.Max))
 }
 

@@ -262,7 +262,7 @@ func tellIdle(g *gpu.GPUs, t *gpuTime, paused Paused) finding.Finding {
 	for _, reason := range reasons {
 		parts = append(parts, fmt.Sprintf("%s %.0f %%", gpu.ReasonWords[reason], 100*distribution.Fraction(t.waits[reason], t.warm())))
 	}
-	evidence := []finding.Evidence{finding.Sentence("idle by reason: %s", strings.Join(parts, ", ")), callEvidence(g, most), longestGap(g, t, most)}
+	evidence := []finding.Evidence{finding.Sentence("idle by reason: %s", strings.Join(parts, ", ")), callEvidence(g.Calls, most), longestGap(g, t, most)}
 	if most == gpu.HostWork {
 		evidence = slices.Insert(evidence, 0, smallKernels(g, paused))
 	}
