@@ -76,7 +76,7 @@ func TestWaitingLeads(t *testing.T) {
 		want []string // beginnings
 		cost float64  // of all
 	}{
-		"hosts are late": {plantedWaits(50, true, 0), []string{waits + ", whose hosts launch late: their GPUs wait 119 ms for them then"}, 0.4},
+		"hosts are late": {plantedWaits(50, true, 0), []string{waits + ", whose hosts launch late: their GPUs wait 120 ms for them then"}, 0.4},
 		"nobody knows":   {plantedWaits(50, false, 0), []string{waits}, 0.4},
 		"transfers":      {plantedWaits(350, false, 0), []string{waits, "the 3 GPUs spend 35 % of the time on transfers of collectives"}, 0.75},
 		"half is known":  {plantedWaits(50, true, 0.5), []string{"TP2 arrives last in 80 of 80 collectives"}, 0.16},
