@@ -109,9 +109,18 @@ func (g *SyncSamples) stalling(lost int64, least float64) (stalls []Spell, of []
 	for i := range of {
 		of[i] = -1
 	}
+	by := make([]int64, len(g.Names))
+	for i := range g.SyncPoints {
+		if m := &g.SyncPoints[i]; m.last >= 0 {
+			by[m.last] += m.lost
+		}
+	}
 	for rank := range g.Names {
+		if float64(by[rank]) < least { // so few are looked at, however many ranks there are
+			continue
+		}
 		b := g.stalls(rank, lost)
-		if b.N == 0 || float64(b.Lost) < least {
+		if float64(b.Lost) < least {
 			continue
 		}
 		for i := range g.SyncPoints {
