@@ -39,8 +39,13 @@ func NewCollectiveReader(set *recorder.InFlight, file string, source int) *Colle
 
 // End adds a dump for each process that the file tells of.
 func (r *CollectiveReader) End() {
-	for _, rank := range slices.Sorted(maps.Keys(r.watched)) {
-		r.set.Add(r.watched[rank].finish())
+	ranks := slices.Sorted(maps.Keys(r.watched))
+	named := map[caught]head{}
+	for _, rank := range ranks {
+		r.watched[rank].namesIn(named)
+	}
+	for _, rank := range ranks {
+		r.set.Add(r.watched[rank].finish(named))
 	}
 	r.endNCCL()
 	r.endSpy()

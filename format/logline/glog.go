@@ -40,9 +40,9 @@ func GlogOf(b []byte) (g Glog, rest []byte, ok bool) {
 	}
 }
 
-// PlainGlogOf reads the head of a line that warns, as glog writes it itself, "E0325 09:33:41.551047  8274 worker_pool.cpp:294] ".
+// PlainGlogOf reads the head of a line as glog writes it itself, "E0325 09:33:41.551047  8274 worker_pool.cpp:294] ".
 func PlainGlogOf(b []byte) (g Glog, rest []byte, ok bool) {
-	if len(b) < 2 || b[0] != 'E' && b[0] != 'W' && b[0] != 'F' || b[1] < '0' || b[1] > '9' {
+	if len(b) < 2 || b[0] != 'E' && b[0] != 'W' && b[0] != 'F' && b[0] != 'I' || b[1] < '0' || b[1] > '9' {
 		return g, nil, false
 	}
 	g, rest, ok = glogAt(b[1:])

@@ -15,6 +15,7 @@ import (
 type watched struct {
 	dump   *recorder.FlightDump
 	groups map[string]int32 // of the dump
+	member int32            // that lines without a group call it; recorder.Unknown
 	// loose are indexes into the operations of the dump whose group no line named yet.
 	loose []int
 }
@@ -41,7 +42,9 @@ func (r *CollectiveReader) Watchdog(b []byte, rank int32, at trace.Time) bool {
 	low := bytes.ToLower(message[:min(len(message), 600)])
 	switch {
 	case bytes.Contains(message, []byte("Watchdog caught collective operation timeout: ")):
-		r.timeout(r.watchedRank(rank), message, at)
+		w := r.watchedRank(rank)
+		w.member = head.member
+		r.timeout(w, message, at)
 	case bytes.Contains(low, []byte("last enqueued")):
 		r.status(r.watchedRank(rank), head, low, at)
 	case bytes.Contains(message, []byte("watchdog got stuck for")):
@@ -100,7 +103,9 @@ func prefixOf(b []byte) (h head, message []byte) {
 
 // watchedRank returns the entry of a rank, which it adds if it is new.
 func (r *CollectiveReader) watchedRank(rank int32) *watched {
-	return order.Memo(r.watched, rank, func() *watched { return &watched{dump: r.dump(recorder.Watchdog, rank), groups: map[string]int32{}} })
+	return order.Memo(r.watched, rank, func() *watched {
+		return &watched{dump: r.dump(recorder.Watchdog, rank), groups: map[string]int32{}, member: recorder.Unknown}
+	})
 }
 
 func (w *watched) saw(at trace.Time) { w.dump.Time = max(w.dump.Time, at) }
@@ -205,11 +210,48 @@ func (w *watched) settle(group int32, seq int64) {
 	}
 }
 
-// finish puts what no line named a group of into one without a name.
-func (w *watched) finish() *recorder.FlightDump {
+// A caught is a collective that timed out.
+type caught struct {
+	seq  int64
+	name trace.Sym
+	in   int64 // elements
+}
+
+// isFirst reports whether a group has the ranks of the job from the first one on, as far as this rank knows: it has the same
+// number in both.
+func (w *watched) isFirst(member int32) bool { return member >= 0 && member == w.dump.Rank }
+
+// namesIn adds of which group what timed out on this rank is.
+func (w *watched) namesIn(named map[caught]head) {
+	for i := range w.dump.Ops {
+		op := &w.dump.Ops[i]
+		if op.Group < 0 {
+			continue
+		}
+		if g := &w.dump.Groups[op.Group]; w.isFirst(g.Member) {
+			of := caught{op.Seq, op.Name, op.In.Elements}
+			if h, known := named[of]; known && h.guid != g.Name {
+				named[of] = head{} // of several
+			} else if !known {
+				named[of] = head{id: g.ID, guid: g.Name, desc: g.Desc, member: w.dump.Rank}
+			}
+		}
+	}
+}
+
+// finish puts what no line of this rank named a group of into that which lines of others name of the same collective, else into one
+// without a name.
+func (w *watched) finish(named map[caught]head) *recorder.FlightDump {
 	for i := range w.dump.Ops {
 		if op := &w.dump.Ops[i]; op.Group < 0 {
-			op.Group = w.group(head{id: recorder.Unknown, member: recorder.Unknown})
+			h := named[caught{op.Seq, op.Name, op.In.Elements}]
+			if h.guid == "" || !w.isFirst(w.member) {
+				h = head{id: recorder.Unknown}
+			}
+			if h.member = recorder.Unknown; h.guid != "" {
+				h.member = w.member
+			}
+			op.Group = w.group(h)
 		}
 	}
 	byTime := func(a, b recorder.Op) int { return cmp.Compare(a.Created, b.Created) }

@@ -67,7 +67,7 @@ func meant(code string) string {
 // ncclEnds reads why PyTorch's watchdog ends a process: messages of CUDA and NCCL quote nothing. That a collective
 // timed out is told by itself.
 func ncclEnds(_ *reader, b []byte, _ *series.Instant) string {
-	why := behind(b, "thread terminated with exception: ")
+	why := bytes.TrimLeft(behind(b, "thread terminated with exception:"), " ")
 	switch {
 	case bytes.Contains(why, []byte("Watchdog caught collective")):
 		return ""

@@ -19,6 +19,43 @@ func TestIncidents(t *testing.T) {
 [2025-01-05 11:58:50 TP1] Decode out of memory happened. #retracted_reqs: 1, #new_token_ratio: 0.1000 -> 0.9000
 `, `retraction TP0 2: the KV cache is full: retracts requests
 retraction TP1 1: the KV cache is full: retracts requests`},
+		{"ROCm ends a scheduler", `[2026-04-13 10:11:03 TP0] Decode batch, #running-req: 3, #token: 3240, token usage: 0.00, cuda graph: True, gen throughput (token/s): 171.00, #queue-req: 0
+:0:rocdevice.cpp            :3586: 118 us:  Callback: Queue 0x7f aborting with error : HSA_STATUS_ERROR_EXCEPTION: An HSAIL operation resulted in a hardware exception. code: 0x1016
+Memory access fault by GPU node-4 (Agent handle: 0x55) on address 0x7f0. Reason: Unknown.
+`, `exception - 1: a queue of its GPU was aborted: An HSAIL operation resulted in a hardware exception (HSA_STATUS_ERROR_EXCEPTION)
+exception - 1: a memory access fault of GPU node 4`},
+		{"an NPU of Ascend ends a server, and its stamps are of a form of their own", `[rank7]:[E1212 12:10:10.131512730 compiler_depend.ts:1675] [Rank 7] HCCL watchdog thread terminated with exception:
+[ERROR] 2025-12-12-12:10:11 (PID:285, Device:4, RankID:-1) ERR00100 PTA call acl api failed
+[Error]: The aicore execution times out.
+        Rectify the fault based on the error information in the ascend log.
+The error from device(chipId:2, dieId:0), serial number is 17, hccl fftsplus task timeout occurred during task execution, stream_id:9, stuck notify num:1, timeout=1836s.[FUNC:Process]
+[rank1]: EI0009: [PID: 22] 2025-12-12-12:10:12.119.066 Transport init error. Reason: [Create][DestLink]Create Dest error! dst_rank[0]-remote_ip_addr[172.16.0.114]
+`, `exception rank 7 1: PyTorch ends it, as its watchdog met an exception
+exception - 1: its NPU: The aicore execution times out
+timeout - 1: a collective of HCCL timed out after 1836 s
+communication - 1: HCCL: Transport init error, to 172.16.0.114`},
+		{"Mooncake does not find the other side, and LMCache has no room", `[2025-04-14 03:56:38 TP0] Prefill batch. #new-seq: 1, #new-token: 10, #cached-token: 0, token usage: 0.00, #running-req: 0, #queue-req: 0, 
+E0414 03:56:41.856248 77969 transfer_metadata_plugin.cpp:173] Unexpected code in http response, GET http://10.6.1.5:8998/metadata response code: 404 response body: metadata not found
+W0414 03:56:41.856264 77969 transfer_metadata.cpp:153] Failed to retrieve segment descriptor, name 10.6.1.6_58f33e4e-7c3e
+E0414 03:56:42.778028 2548307 ascend_direct_transport.cpp:820] Failed to connect to target: 172.16.1.9:25389, status: 103900
+I0414 03:56:43.617945 803444 transfer_engine_py.cpp:454] Sync batch data transfer timeout after 33061142969ns
+E0414 03:56:44.929325 217299 tcp_transport.cpp:393] TcpTransport: ASIO exception: connect: Connection refused
+[2025-04-14 03:56:45,155] LMCache WARNING: Failed to allocate memory for tensor(torch.Size([2, 32]), torch.bfloat16) because no memory is available (memory_management.py:672:lmcache.v1.memory_management)
+`, `transfer failed - 1: no memory of 10.6.1.6 takes transfers, says Mooncake's metadata server: has it ended, or does it use another one?
+transfer failed - 1: cannot connect to 172.16.1.9 for a transfer
+transfer failed - 1: a transfer of Mooncake timed out after 33 s
+transfer failed - 1: sending over TCP failed: nothing takes connections at the other side
+transfer failed - 1: LMCache has no room in its own memory: what it should load or keep is lost`},
+		{"vLLM until 0.8, whose workers and server end, and PyTorch until 2.1", `[rank1]:[F ProcessGroupNCCL.cpp:1169] [PG 2 Rank 1] [PG 2 Rank 1] ProcessGroupNCCL's watchdog got stuck for 600 seconds without making progress in monitoring enqueued collectives.
+ERROR 08-07 18:42:46 multiproc_worker_utils.py:120] Worker VllmWorkerProcess pid 160 died, exit code: -6
+CRITICAL 08-07 18:42:47 launcher.py:72] AsyncLLMEngine has failed, terminating server process
+`, `timeout rank 1 1: the watchdog of NCCL is stuck itself: a call of CUDA or NCCL does not come back
+exception - 1: a worker died with exit code -6 (aborted)
+crash - 1: its engine failed, and the server ends`},
+		{"Ray says why an actor is dead", `(Handler pid=97598) ray.exceptions.RayActorError: The actor died unexpectedly before finishing this task.
+(Handler pid=97598) The actor is dead because it was killed by ` + "`ray.kill`" + `.
+(ServeController pid=97521) 2022-05-03 02:02:01,531     INFO deployment_state.py:1211 -- Adding 1 replicas to deployment 'LongCall'.
+`, "exception - 1: an actor of Ray is dead: it was killed by `ray.kill`\n1 unknown lines from line 1 on"},
 		{"only Ray tells of a worker", `(EngineCore pid=1879) INFO 03-29 12:59:40 [ray_utils.py:402] Creating a new placement group.
 (EngineCore pid=1879) (raylet) A worker died or was killed while executing a task by an unexpected system error. To troubleshoot the problem, check the logs for the dead worker. Worker IP address: 10.0.13.226 Worker port: 10002 Worker PID: 442 Worker exit type: SYSTEM_ERROR Worker exit detail: Worker unexpectedly exits with a connection error code 2. End of file.
 (raylet, ip=10.0.13.227) A worker died or was killed while executing a task by an unexpected system error. Worker IP address: 10.0.13.227 Worker port: 10002 Worker PID: 443 Worker exit type: SYSTEM_ERROR
@@ -120,9 +157,9 @@ terminate called after throwing an instance of 'c10::DistBackendError'
   what():  [PG ID 2 PG GUID 3 Rank 1] Process group watchdog thread terminated with exception: CUDA error: an illegal memory access was encountered
 Fatal Python error: Aborted
 [2026-03-04 10:22:14] Subprocess scheduler_0 (pid=4451) crashed with exit code -6. Triggering SIGQUIT for cleanup...
-`, `crash - 1: an exception in C++ that nobody caught ended it
+`, `exception rank 1 1: PyTorch ends it: CUDA error: an illegal memory access was encountered
+crash - 1: an exception in C++ that nobody caught ended it
 crash - 1: Python ended at once
-exception rank 1 1: PyTorch ends it: CUDA error: an illegal memory access was encountered
 crash - 1: scheduler_ crashed with exit code -6 (aborted)`},
 		{"a scheduler is killed", `[2026-03-04 10:22:10 TP0] Init torch distributed ends.
 [2026-03-04 10:23:40] Rank 0 scheduler is dead. Please check if there are relevant logs.

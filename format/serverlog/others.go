@@ -23,7 +23,7 @@ func (r *reader) without(b []byte, w logline.Wrapping) {
 	case bytes.HasPrefix(rest, []byte("[TensorRT-LLM][ERROR]")) && r.event(rest, r.now, r.placeOf(nil, w)):
 		r.read++
 	case r.stampless(rest):
-	case r.glog(b, rest), r.unstamped(rest, b[:len(b)-len(rest)]):
+	case r.glog(b, rest), r.unstamped(rest, b[:len(b)-len(rest)]), r.ofDevice(rest), r.ofCANN(rest):
 		r.read++
 	case bytes.HasPrefix(rest, decodeBatch), bytes.HasPrefix(rest, prefillBatch):
 		r.untimed++
@@ -67,18 +67,18 @@ func (r *reader) glog(b, bare []byte) bool {
 	if !ok {
 		g, rest, ok = logline.PlainGlogOf(bare)
 	}
-	if !ok || g.Month == 0 {
+	if !ok {
 		return false
 	}
-	year := cmp.Or(r.stamps.Year(), r.headYear)
-	if year == 0 {
-		year = r.yearOf(time.Month(g.Month), g.Day)
+	at := r.now // until 2.1, they had none
+	if g.Month != 0 {
+		at = g.Time(r.yearOf(time.Month(g.Month), g.Day))
+		if !r.f.Source().Zone.Local {
+			at -= trace.Time(r.f.Source().Zone.East)
+		}
+		r.f.Within(g.Grain)
+		r.now = at
 	}
-	at := g.Time(year)
-	if !r.f.Source().Zone.Local {
-		at -= trace.Time(r.f.Source().Zone.East)
-	}
-	r.f.Within(g.Grain)
 	rank := trace.NoRank
 	rank.Global = max(rank.Global, g.Rank)
 	said := r.printed.Watchdog(rest, g.Rank, at)
@@ -250,7 +250,7 @@ func isMonthDay(b []byte) bool {
 	return len(b) > 15 && b[2] == '-' && b[5] == ' ' && b[8] == ':' && b[11] == ':' && b[14] == ' '
 }
 
-// yearless reads a stamp without a year, which is the last one by which the file was written.
+// yearless reads a stamp without a year.
 func (r *reader) yearless(b []byte) (trace.Time, bool) {
 	month, ok1 := logline.Digits(b, 2)
 	day, ok2 := logline.Digits(b[3:], 2)
@@ -261,8 +261,12 @@ func (r *reader) yearless(b []byte) (trace.Time, bool) {
 	return logline.At(r.yearOf(time.Month(month), day), month, day, clock)
 }
 
-// yearOf returns the year of a stamp that has none.
+// yearOf returns the year of a stamp that has none: that of the line before it, or of the first one that has one; else the
+// last one by which the file was written.
 func (r *reader) yearOf(month time.Month, day int) int {
+	if year := cmp.Or(r.stamps.Year(), r.headYear); year != 0 {
+		return year
+	}
 	if r.year == 0 {
 		r.year = logline.LastYear(r.in.Path, month, day)
 		r.f.Set.Diags.Add(trace.LogNoYear.Of(r.in.Name, r.year))

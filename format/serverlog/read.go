@@ -385,7 +385,7 @@ var trouble = newWordSet("rror", "RROR", "ailed", "ailure", "xception", "imeout"
 
 // soundsWorse are in lines that sound worse than they are: warnings of Python, and models that lack a
 // library, which SGLang tries all of.
-var soundsWorse = newWordSet("Warning: ", "Ignore import error when loading ", "CUDA kernel errors might be asynchronously reported", "Search for `cudaError")
+var soundsWorse = newWordSet("Warning: ", "Ignore import error when loading ", "CUDA kernel errors might be asynchronously reported", "Search for `cudaError", "Rectify the fault based on")
 
 // unknown reads a line of which nothing is kept: what the server or its libraries say of their start,
 // of weights, or of progress is passed over. One that tells of trouble is of a kind that is missing here.

@@ -172,8 +172,26 @@ func behind(b []byte, text string) []byte {
 // failedTCP reads that Mooncake could not send over TCP, as it does without RDMA: a bad address is memory that the
 // kernel cannot read, such as that of a device.
 func failedTCP(_ *reader, b []byte, _ *series.Instant) string {
-	if bytes.Contains(b, []byte("Bad address")) {
+	switch {
+	case bytes.Contains(b, []byte("Bad address")):
 		return "sending over TCP failed: the kernel cannot read the memory, as it is with that of a device"
+	case bytes.Contains(b, []byte("Connection refused")):
+		return "sending over TCP failed: nothing takes connections at the other side"
 	}
 	return "sending over TCP failed"
+}
+
+// unconnected reads to which host there is no connection, "Failed to connect to target: 10.0.0.1:25389, status: 103900":
+// each rank has a port of its own.
+func unconnected(_ *reader, b []byte, _ *series.Instant) string {
+	if host, _, _ := strings.Cut(beginning(behind(b, "target: "), ".:-_", 60), ":"); host != "" {
+		return "cannot connect to " + host + " for a transfer"
+	}
+	return "cannot connect to the other side of a transfer"
+}
+
+// unknownSegment reads of which host Mooncake's metadata server has no memory that takes transfers, "name 10.0.0.1_58f33e4e-..".
+func unknownSegment(_ *reader, b []byte, _ *series.Instant) string {
+	host, _, _ := strings.Cut(beginning(behind(b, "descriptor, name "), ".:-_", 60), "_")
+	return "no memory of " + host + " takes transfers, says Mooncake's metadata server: has it ended, or does it use another one?"
 }

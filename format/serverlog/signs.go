@@ -1,0 +1,150 @@
+package serverlog
+
+import (
+	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/series"
+)
+
+// A sign is a text in a line by which it is recognized.
+type sign struct {
+	text string
+	kind series.InstantKind
+	// says is what the instant says; "" keeps nothing but that the line is known.
+	says string
+	// more reads more of the line, and returns what the instant says, or "" for nothing.
+	more func(r *reader, b []byte, x *series.Instant) string
+}
+
+// signs are the lines that are events, as SGLang, vLLM, and TensorRT-LLM write them. The first one
+// that a line has counts.
+var signs = []sign{
+	{text: "server_args=ServerArgs(", more: (*reader).arguments},
+	{text: "ServerArgs(", more: (*reader).arguments},
+	{text: "The server is fired up and ready to roll!", kind: series.Ready, says: "is ready"},
+	{text: "Init torch distributed begin", kind: series.Starting, says: "sets up communication"},
+	{text: "Init torch distributed ends"},
+	{text: "Load weight begin", kind: series.Starting, says: "loads weights"},
+	{text: "Load weight end", kind: series.Starting, more: (*reader).weights},
+	{text: "KV Cache is allocated", kind: series.Starting, more: (*reader).pool},
+	{text: "Memory pool end"},
+	{text: "Capture cuda graph begin", kind: series.Starting, says: "captures graphs"},
+	{text: "Capture cuda graph end", kind: series.Starting, says: "has its graphs"},
+	{text: "CUDA graph begin", kind: series.Starting, says: "captures graphs"},
+	{text: "CUDA graph end", kind: series.Starting, says: "has its graphs"},
+	{text: "[Expert Balancedness]", more: (*reader).balancedness},
+	{text: "Retract requests.", kind: series.Retraction, more: (*reader).retraction},
+	{text: "Decode out of memory happened.", kind: series.Retraction, more: (*reader).retraction}, // until 2025-02
+	{text: "Testing retraction"},
+	{text: "Out of memory even after retracting", kind: series.OutOfMemory, says: "out of memory even after it retracted all other requests"},
+	{text: "ecode out of memory. Try", kind: series.Exception, says: "its KV cache has no room for the next tokens of its batch"},
+	{text: "refill out of memory. Try", kind: series.Exception, says: "its KV cache has no room for a prompt that it took in"},
+	{text: "memory leak detected", kind: series.Exception, says: "reports a leak in its memory pool"},
+	{text: "hit an exception", kind: series.Exception, more: (*reader).exception},
+	{text: "Prefill bootstrap failed for request", kind: series.TransferFailed, more: failedTransfer("prefill", "a bootstrap")},
+	{text: "Prefill transfer failed", kind: series.TransferFailed, more: failedTransfer("prefill", "sending the KV cache")},
+	{text: "Decode handshake failed", kind: series.TransferFailed, more: failedTransfer("decode", "a handshake")},
+	{text: "Decode transfer failed", kind: series.TransferFailed, more: failedTransfer("decode", "receiving the KV cache")},
+	{text: "transfer worker error for room", kind: series.TransferFailed, says: "a worker for transfers failed"},
+	{text: "Process failed for slice", kind: series.TransferFailed, more: failedSlice}, // Mooncake's transfer engine, and so on
+	{text: "mark it inactive", kind: series.TransferFailed, more: inactiveDevice},
+	{text: "Context is not active"},
+	{text: "Transfer Engine Return Error", kind: series.TransferFailed, says: "Mooncake's transfer engine failed"},
+	{text: "Failed to connect to target: ", kind: series.TransferFailed, more: unconnected},
+	{text: "Failed to connect to segment: "},
+	{text: "Failed to retrieve segment descriptor, name ", kind: series.TransferFailed, more: unknownSegment},
+	{text: "Unexpected code in http response, GET "}, // before that
+	{text: "TcpTransport: ASIO exception: ", kind: series.TransferFailed, more: failedTCP},
+	{text: "Transfer failed for task", kind: series.TransferFailed, says: "a transfer of Mooncake failed"},
+	{text: "Transfer incomplete, retrying"},
+	{text: "Session::writeBody failed", kind: series.TransferFailed, more: failedTCP},
+	{text: "Session ", kind: series.TransferFailed, more: failedSession},
+	{text: "Failed to complete transfers after", kind: series.TransferFailed, more: unfinishedTransfers},
+	{text: "Decode instance could be dead", kind: series.PeerLost, says: "a decode server may be dead"},
+	{text: "Error fetching prefill parallel info from bootstrap", kind: series.PeerLost, more: (*reader).unreachable},
+	{text: "Some requests fail to receive KV Cache transfer done signal"}, // advice behind those that failed
+	{text: "Some requests timed out when bootstrapping"},
+	{text: "NIXL transfer failure: ", kind: series.TransferFailed, more: (*reader).failedNIXL},
+	{text: "Mooncake transfer failed for request", kind: series.TransferFailed, says: "a transfer of Mooncake failed"},
+	{text: "The number of retrieved tokens is less than the expected number", kind: series.TransferFailed, says: "LMCache gave back less than it had said it holds"},
+	{text: "Num retrieved tokens: "},
+	{text: "because no memory is available", kind: series.TransferFailed, says: "LMCache has no room in its own memory: what it should load or keep is lost"},
+	{text: "Memory allocation failed during"},
+	{text: "but it can't be retrieved"}, // that follows it
+	{text: "Sync batch data transfer timeout after", kind: series.TransferFailed, more: slowTransfer},
+	{text: "Losing connection with prefill instance", kind: series.PeerLost, says: "lost the connection to a prefill server"},
+	{text: "Lost connection with prefill instance", kind: series.PeerLost, more: (*reader).lostPeer},
+	{text: "Attempting to reconnect to", kind: series.PeerLost, says: "tries to reconnect to a prefill server"},
+	{text: "Profiling starts", kind: series.Note, says: "a profile is taken from here on"},
+	{text: "Stop profiling", kind: series.Halt, says: "a profile is written"},
+	{text: "Profiling done"},
+	{text: "LONG GARBAGE COLLECTION DETECTED", kind: series.Halt, more: (*reader).garbage},
+	{text: "slow scheduler pass: ", kind: series.Halt, more: slowPass},
+	{text: "LoRA adapter loading starts", kind: series.Halt, says: "a LoRA adapter is loaded"},
+	{text: "LoRA adapter loading completes"},
+	{text: "Update engine weights online from", kind: series.Halt, says: "other weights are loaded"},
+	{text: "Update weights end"},
+	{text: "Health check failed.", kind: series.Unhealthy, more: (*reader).unhealthy},
+	{text: "watchdog timeout (", kind: series.Timeout, more: (*reader).watchdog},
+	{text: "Watchdog timeout (", kind: series.Timeout, more: (*reader).watchdog},
+	{text: logline.TimedOut, kind: series.Timeout, says: logline.SaysTimedOut},
+	{text: "Error in event loop", kind: series.Exception, more: (*reader).eventLoop},
+	{text: "Encountered an error in forward", kind: series.Exception, says: "its forward pass failed"},
+	{text: "Watchdog caught collective operation timeout", kind: series.Timeout, more: (*reader).collective},
+	{text: "failure detected by watchdog at work sequence id: ", kind: series.Communication, more: (*reader).failedCollective},
+	{text: "ProcessGroupNCCL's watchdog got stuck", kind: series.Timeout, says: "the watchdog of NCCL is stuck itself: a call of CUDA or NCCL does not come back"},
+	{text: "Heartbeat monitor timed out!"},
+	{text: "thread terminated with exception:", kind: series.Exception, more: ncclEnds},
+	{text: "scheduler is dead. Please check", kind: series.Crash, says: "a scheduler died"},
+	{text: "Exit code: ", kind: series.Crash, more: exited},
+	{text: "error while attempting to bind on address", kind: series.Crash, says: "its port is in use"},
+	{text: "The request queue is full", kind: series.Refusal, says: "refuses a request: its queue is full"},
+	{text: "killed due to memory pressure (OOM)", kind: series.Exception, more: killedByRay},
+	{text: "A worker died or was killed while executing a task", kind: series.Exception, more: deadRayWorker},
+	{text: "Worker exit type: "}, // behind "died unexpectedly"
+	{text: "The actor is dead because ", kind: series.Exception, more: deadActor},
+	{text: "The actor died unexpectedly before finishing"}, // before that
+	{text: "died unexpectedly", kind: series.Exception, more: deadWorker},
+	{text: " died, exit code: ", kind: series.Exception, more: exitedWorker}, // V0 of vLLM
+	{text: "Executor loop crashed on this rank", kind: series.Crash, says: "its executor loop crashed, and ends all ranks"},
+	{text: "Pyspy dump for PID", more: (*reader).stacks},
+	{text: "Pyspy failed"},
+	{text: "All pyspy dump attempts failed"},
+	{text: "Received sigquit from a child proces", kind: series.Crash, says: "a process of the server failed, and all end"},
+	{text: "SIGQUIT received", kind: series.Crash, says: "a process of the server failed, and all end"}, // since 2026
+	{text: "crashed with exit code", kind: series.Crash, more: (*reader).crashed},
+	{text: "kill_process_tree called"},
+	{text: "Dumping requests before crash", kind: series.Note, says: "dumps its requests, as it crashes"},
+	{text: "SIGTERM received", kind: series.Stopping, says: "was told to shut down (SIGTERM)"},
+	{text: "Finished server process [", kind: series.Stopping, says: "its HTTP server has ended"},
+	{text: "Gracefully exiting", kind: series.Stopping, says: "shuts down, as it was told"},
+	{text: "Request is disconnected from the client side", kind: series.ClientGone, says: "a client went away"},
+	{text: "but the state was deleted"}, // a health check that took too long: harmless
+	{text: "out of memory", kind: series.OutOfMemory, more: (*reader).outOfMemory},
+
+	{text: "EngineCore failed to start", kind: series.Crash, says: "its engine did not start"},
+	{text: "EngineCore encountered a fatal error", kind: series.Crash, says: "its engine failed"},
+	{text: "RuntimeError('Engine process (pid ", kind: series.Crash, says: "its engine process died"}, // V0, and so on
+	{text: "RuntimeError('Engine loop has died')", kind: series.Crash, says: "its engine loop died; see what happened before"},
+	{text: "Engine background task failed", kind: series.Crash, says: "its engine failed"},
+	{text: "terminating server process", kind: series.Crash, says: "its engine failed, and the server ends"},
+	{text: "Engine is already dead", kind: series.Crash, says: "its engine is dead; see what happened before"},
+	{text: "No available shared memory broadcast block found in", kind: series.Timeout, more: silentWorkers},
+	{text: "JIT compilation during inference", kind: series.Halt, says: "a kernel is compiled while it serves"},
+	{text: "[shutdown]", kind: series.Stopping, more: (*reader).shutdown},
+	{text: "EngineDeadError", more: (*reader).deadEngine},
+	{text: "AsyncLLM output_handler failed", more: (*reader).deadEngine},
+	{text: "failed (engine dead)"},
+	{text: "Dumping scheduler stats"},
+	{text: "Dumping input data"},
+	{text: "is preempted by PreemptionMode", kind: series.Retraction, more: (*reader).preempted},
+	{text: "is preempted in PreemptionMode", kind: series.Retraction, more: (*reader).preempted}, // in 2024-09
+	{text: "Application startup complete", kind: series.Ready, says: "is ready"},
+}
+
+var eventWords = func() wordList {
+	var words []string
+	for i := range signs {
+		words = append(words, signs[i].text)
+	}
+	return newWordList(words...)
+}()
