@@ -154,6 +154,9 @@ var ofDevice = map[int]string{
 // at now and then.
 const soon = trace.Time(120e9)
 
+// nonfatal is what the driver calls an error of a link behind which the GPU goes on.
+const nonfatal = "Nonfatal "
+
 // Errors returns findings of GPUs, of the switches between them, and of network devices and PCIe, that report errors.
 func Errors(set *series.Set) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "errors that drivers report of GPUs and networks", Of: "error", Needed: 0}
@@ -187,7 +190,7 @@ func Errors(set *series.Set) ([]finding.Finding, finding.Check) {
 			k = len(list)
 			first[key{x.Place, x.Text}] = k
 			f := xid(set, x, code, text)
-			if fatal[code] != "" && !ofSwitch && x.Time != 0 && to > from { // it is lost from then on
+			if fatal[code] != "" && !ofSwitch && !strings.Contains(text, nonfatal) && x.Time != 0 && to > from { // it is lost from then on
 				f.Cost = float64(to-x.Time) / float64(to-from) / float64(max(1, devices))
 			}
 			list = append(list, f)
@@ -251,7 +254,7 @@ func xid(set *series.Set, x *series.Instant, code int, text string) finding.Find
 		f.Text += " at " + words.At(x.Time, "15:04:05")
 	}
 	switch means := fatal[code]; {
-	case strings.Contains(text, "Nonfatal "):
+	case strings.Contains(text, nonfatal):
 		f.Evidence = append(f.Evidence, finding.Sentence("the driver calls it nonfatal: the GPU goes on"))
 		f.Confidence = finding.Likely
 	case kind == "SXid" && strings.Contains(strings.ToLower(text), ": fatal"):

@@ -5,7 +5,7 @@ import (
 	"regexp"
 )
 
-// A deviceSign is a line of the kernel about a network device or PCIe that reports a fault: what of it names the
+// A deviceSign is a line of the kernel about a network device, PCIe, or a GPU of AMD that reports a fault: what of it names the
 // device, and what it says.
 type deviceSign struct {
 	has  string // which the line has, before the expression is tried
@@ -20,10 +20,14 @@ var deviceSigns = []deviceSign{
 	{"AER: ", regexp.MustCompile(`AER: (?:Multiple )?(Uncorrect(?:ed|able) \((?:Non-)?Fatal\)) error (?:message )?received(?: from)?:? ([0-9a-f:.]+)`), "PCIe error of $2: $1"},
 	{"PCIe Bus Error", regexp.MustCompile(`([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): PCIe Bus Error: severity=(Uncorrect(?:ed|able) \((?:Non-)?Fatal\))`), "PCIe error of $1: $2"},
 	{"RmInitAdapter failed", regexp.MustCompile(`NVRM: GPU ([0-9A-Fa-f:.]+): RmInitAdapter failed()`), "the driver cannot start GPU $1"},
+	{"amdgpu", regexp.MustCompile(`amdgpu ([0-9a-f:.]+): (?:amdgpu: )?\[\w+\] (?:no-)?retry (page fault)`), "$2 of GPU $1"},
+	{"amdgpu", regexp.MustCompile(`amdgpu ([0-9a-f:.]+): (?:amdgpu: )?(?:\[drm\] )?(?:\*ERROR\* )?(ring \S+ timeout)`), "hang of GPU $1: $2"},
+	{"amdgpu", regexp.MustCompile(`amdgpu ([0-9a-f:.]+): (?:amdgpu: )?GPU (reset)(?: begin|\(\d+\) succeeded)`), "$2 of GPU $1"},
+	{"amdgpu", regexp.MustCompile(`amdgpu ([0-9a-f:.]+): (?:amdgpu: )?.*?([1-9]\d*) uncorrectable hardware errors detected in`), "uncorrectable errors of GPU $1: $2 of its memory or logic"},
 	{"[Hardware Error]", regexp.MustCompile(`\[Hardware Error\]: (?:event severity: (fatal|recoverable))()`), "the machine reports a $1 hardware error"},
 }
 
-// ofDevice says what a line reports of a network device or PCIe; "" if it does not.
+// ofDevice says what a line reports of a network device, PCIe, or a GPU of AMD; "" if it does not.
 func ofDevice(line []byte) string {
 	for i := range deviceSigns {
 		s := &deviceSigns[i]

@@ -34,7 +34,7 @@ import (
 var Kernel = &format.Format{
 	Name:   "kernel log",
 	Noun:   "kernel log",
-	Doc:    "errors of GPUs (Xid), network devices, and PCIe, and killed processes in dmesg, the journal, or syslog; errors of NVIDIA's fabric manager",
+	Doc:    "errors of GPUs (Xid; page faults, hangs, and resets of AMD's), network devices, and PCIe, and killed processes in dmesg, the journal, or syslog; errors of NVIDIA's fabric manager",
 	For:    "'sgtrace report'",
 	Sniff:  isKernelLog,
 	Index:  indexKernel,

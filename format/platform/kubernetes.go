@@ -42,6 +42,8 @@ var Kubernetes = &format.Format{
 
 var (
 	header = regexp.MustCompile(`(?m)^(?:NAMESPACE +)?(?:LAST SEEN +)?(?:FIRST SEEN +)?(?:COUNT +)?(?:NAME +)?(?:KIND +)?(?:SUBOBJECT +)?TYPE +REASON +OBJECT\b|^ *Type +Reason +Age +From +Message`)
+	// bare is a row of kubectl describe whose header was cut off: type, reason, age, from, message.
+	bare   = regexp.MustCompile(`(?m)^ *(Warning|Normal)  +([A-Z][A-Za-z]+)  +(\d\S*(?: \(x\d+ over \S+\))?)  +(\S+(?:, \S+)?)  +(\S.*)$`)
 	yamls  = regexp.MustCompile(`(?m)^(?:- )?apiVersion: `)
 	events = regexp.MustCompile(`(?m)^[ -]*(?:involvedObject|regarding):\s*$`)
 	kinds  = regexp.MustCompile(`"kind": ?"Event(?:List)?"|"involvedObject": ?\{|"regarding": ?\{`)
@@ -52,6 +54,9 @@ func isEvents(head []byte) bool {
 		return bytes.Contains(head, []byte(`"apiVersion"`)) && bytes.Contains(head, []byte(`"reason"`)) && kinds.Match(head)
 	}
 	if bytes.Contains(head, []byte("apiVersion: ")) && yamls.Match(head) && events.Match(head) {
+		return true
+	}
+	if (bytes.Contains(head, []byte("Warning  ")) || bytes.Contains(head, []byte("Normal  "))) && bare.Match(head) {
 		return true
 	}
 	return (bytes.Contains(head, []byte("REASON")) || bytes.Contains(head, []byte("Reason"))) && header.Match(head)

@@ -50,6 +50,9 @@ func (r *eventReader) table(content io.Reader) error {
 			case "Node":
 				r.of.host, _, _ = strings.Cut(m[2], "/")
 			}
+		case len(columns) == 0 && bare.MatchString(line):
+			m := bare.FindStringSubmatch(line)
+			r.cells(map[string]string{"TYPE": m[1], "REASON": m[2], "AGE": m[3], "FROM": m[4], "MESSAGE": m[5]}, n)
 		case len(columns) == 0 || line == "" || strings.Trim(line, "- ") == "":
 		default:
 			r.row(columns, line, n)
@@ -74,6 +77,11 @@ func (r *eventReader) row(columns []column, line string, n int64) {
 		}
 		cells[c.name] = strings.TrimSpace(line[c.from:to])
 	}
+	r.cells(cells, n)
+}
+
+// cells adds the event of a row, given its cells by what stands above them.
+func (r *eventReader) cells(cells map[string]string, n int64) {
 	e := event{reason: cells["REASON"], message: cells["MESSAGE"], warning: cells["TYPE"] == "Warning", count: 1, line: n}
 	if e.reason == "" || cells["TYPE"] != "Warning" && cells["TYPE"] != "Normal" {
 		return

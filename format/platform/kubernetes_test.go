@@ -101,6 +101,12 @@ llm         58s (x2 over 2m22s)    Warning   BackOff    pod/decode-0   Back-off 
 `, `14:08:05 node1/ 6 Unhealthy: Liveness probe failed: statuscode: 500 (until 14:09:40)
 14:09:40 /events 1 Killing: Container webapp failed liveness probe, will be restarted
 `},
+		{`pod/decode-0   0/1     Running   6 (118s ago)   20m
+  Warning  Unhealthy               25m (x3 over 26m)     kubelet                  Liveness probe failed: HTTP probe failed with statuscode: 404
+  Normal   Killing                 25m                   kubelet                  Container vllm failed liveness probe, will be restarted
+`, `13:44:00 /events 3 Unhealthy: Liveness probe failed: HTTP probe failed with statuscode: 404 (until 13:45:00)
+13:45:00 /events 1 Killing: Container vllm failed liveness probe, will be restarted
+`},
 	} {
 		if !isEvents([]byte(c.text)) {
 			t.Errorf("not recognized:\n%s", c.text)
