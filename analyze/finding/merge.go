@@ -26,10 +26,10 @@ func Merge(found []Finding, consequences []Consequence) []Finding {
 	return takeConsequences(out, consequences)
 }
 
-// Sort orders findings by cost.
+// Sort orders findings by cost; of the same cost, what is certain leads.
 func Sort(found []Finding) {
 	slices.SortStableFunc(found, func(x, y Finding) int {
-		return cmp.Or(cmp.Compare(y.Cost, x.Cost), strings.Compare(x.Text, y.Text))
+		return cmp.Or(cmp.Compare(y.Cost, x.Cost), cmp.Compare(x.Confidence, y.Confidence), strings.Compare(x.Text, y.Text))
 	})
 }
 

@@ -106,7 +106,7 @@ func (e *Event) when() string {
 	if e.First == 0 {
 		return "at a time that is not told"
 	}
-	if e.N > 1 && e.Last > e.First {
+	if e.N > 1 && words.TimeOfDay(e.Last) != words.TimeOfDay(e.First) {
 		return fmt.Sprintf("between %s and %s", words.TimeOfDay(e.First), words.TimeOfDay(e.Last))
 	}
 	return "at " + words.TimeOfDay(e.First)
