@@ -1,9 +1,11 @@
 package telemetry
 
 import (
+	"maps"
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -56,6 +58,36 @@ func (l *Logged) stretches(place int32, opt Options) (list []Stretch, n int) {
 		last, sum, running, prompts, prefills = x, 0, 0, 0, 0
 	}
 	return out.list, n
+}
+
+// scrapedStretches are what scrapes tell of a rank of which there are no lines: each has the numbers of the last line of a
+// decode batch. Where few requests run, or what they say is what the one before said, part of the time may be idle. Of prompts they
+// do not tell.
+func (l *Logged) scrapedStretches(place int32, opt Options) []Stretch {
+	const few = 4
+	values := map[trace.Time]*[3]float64{} // running, throughput, tokens in the KV cache
+	for i := range l.Set.List {
+		s := &l.Set.List[i]
+		k := slices.Index([]series.MetricID{series.Running, series.Generation, series.KVTokens}, s.Metric)
+		if s.Place != place || s.Label != 0 || k < 0 {
+			continue
+		}
+		for x := range l.Set.Each(i) {
+			if x.Line() == 0 && opt.Inside(x.Time) {
+				order.Memo(values, x.Time, func() *[3]float64 { return &[3]float64{} })[k] = x.Value
+			}
+		}
+	}
+	out := thinned{each: 1}
+	var last [3]float64
+	for _, at := range slices.Sorted(maps.Keys(values)) {
+		x := *values[at]
+		if x[0] >= few && last[0] >= few && x[1] > 0 && x != last {
+			out.add(Stretch{At: at, Token: x[0] / x[1], Running: x[0], KV: x[2] / 1000})
+		}
+		last = x
+	}
+	return out.list
 }
 
 // thinned is a list of stretches that does not grow beyond [maxStretches]: then two that follow each other become

@@ -27,6 +27,7 @@ import (
 //     2024-11 they were others, with a label "name" for the model, and the hit rate was in percent.
 //   - Shares are 0 to 1 in the metrics of SGLang, vLLM, LMDeploy, and TensorRT-LLM (trtllm-serve with return_perf_metrics,
 //     from /prometheus/metrics), whose names begin with "trtllm_", and those of TGI with "tgi_".
+//   - SGLang sets its hit rate to 0 with each batch of a decode: a rate of 0 says nothing.
 //   - DCGM_FI_DEV_XID_ERRORS keeps the last code until the driver is loaded again: its change is
 //     the event, and a code that was there at first says nothing.
 //   - Values are text in the API: "NaN", "+Inf".

@@ -152,6 +152,9 @@ func (d *reader) place(engine, name string, labels map[string]string) int32 {
 
 // add adds a value. A code of an error that was not there before is an event, too.
 func (d *reader) add(id int32, at trace.Time, value float64) {
+	if value == 0 && d.Set.List[id].Metric == series.HitRate {
+		return // SGLang writes that beside each batch of a decode, too
+	}
 	d.Add(id, at, value*d.times[id])
 	place, ok := d.xidOf[id]
 	if !ok || math.IsNaN(value) {

@@ -165,3 +165,100 @@ func TestServersThatStandStill(t *testing.T) {
 		}
 	}
 }
+
+// A vLLM whose lines tell of requests and of no token stands still; where the log goes on without lines, too, as that of an idle
+// one does, nobody is sure. One that runs no request has nothing to do.
+func TestVLLMThatComputesNothing(t *testing.T) {
+	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
+	for _, c := range []struct {
+		name    string
+		running float64 // in lines without tokens
+		lines   int     // of these
+		goesOn  bool
+		ends    trace.Time // s behind the last line
+		want    string
+	}{
+		{"lines to the end", 9, 8, false, 0, "DP0 stands still since 22:14:50, with 9 requests in its batch and 2 waiting: until 22:16:10, when the log ends, it computes no token certain"},
+		{"one line, and the log goes on", 9, 1, false, 300, "DP0 stands still since 22:14:50, with 9 requests in its batch and 2 waiting: until 22:20:00, when the log ends, it computes no token likely"},
+		{"it goes on itself", 9, 8, true, 0, "DP0 stood still since 22:14:50, with 9 requests in its batch and 2 waiting: until 22:16:10, it computes no token certain"},
+		{"fewer requests: those that decoded have ended", 1, 8, false, 0, "DP0 stands still since 22:14:50, with 1 request in its batch and 2 waiting: until 22:16:10, when the log ends, it computes no token likely"},
+		{"nothing runs", 0, 8, false, 300, ""},
+		{"the log ends", 9, 2, false, 0, ""},
+	} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f := set.Fill("a.log", "server log")
+		p := f.Place(series.Place{Server: f.Server(series.Server{Name: "a", Engine: "vLLM"}), Rank: trace.Rank{DP: 0, PP: -1, TP: -1, EP: -1}, GPU: series.NoGPU})
+		at, line := trace.Time(begin), int64(0)
+		add := func(tokens, prompts, running float64) {
+			line++
+			f.Line(line)
+			for _, v := range []struct {
+				of    series.MetricID
+				value float64
+			}{{series.PrefillRate, prompts}, {series.Generation, tokens}, {series.Running, running}, {series.Queued, 2}} {
+				f.Add(f.Series(v.of, p), at, v.value)
+			}
+			at += 10 * sec
+		}
+		for range 10 {
+			add(100, 40, 9)
+		}
+		for range c.lines {
+			add(0, 0, c.running)
+		}
+		if c.goesOn {
+			for range 10 {
+				add(100, 40, 9)
+			}
+		}
+		f.Saw(at + (c.ends-10)*sec)
+		set.Finish(series.Known{})
+		var got string
+		found, _ := Lives(telemetry.Measure(set, telemetry.Options{}))
+		for _, f := range found {
+			got += f.Text + " " + string(f.Confidence)
+		}
+		if got != c.want {
+			t.Errorf("%s: %q", c.name, got)
+		}
+	}
+}
+
+// Levels alone tell that a server stands still, where decoding would change them; SGLang without ranks in its labels may be idle.
+func TestLevelsThatStandStill(t *testing.T) {
+	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
+	for _, c := range []struct {
+		engine string
+		tp     int16
+		stops  int // at this scrape
+		want   string
+	}{
+		{"SGLang", 0, 20, "a stands still since 22:18:10, with 5 requests in its batch: in 20 scrapes until 22:23:10, neither its batch nor its KV cache changed certain"},
+		{"SGLang", -1, 20, "a stands still since 22:18:10, with 5 requests in its batch: in 20 scrapes until 22:23:10, neither its batch nor its KV cache changed likely"},
+		{"vLLM", -1, 20, "a stands still since 22:18:10, with 5 requests in its batch: in 20 scrapes until 22:23:10, neither its batch nor its KV cache changed likely"},
+		{"SGLang", 0, 40, ""},
+		{"SGLang", 0, 37, ""}, // within a minute
+	} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f := set.Fill("m", "Prometheus text")
+		p := f.Place(series.Place{Server: f.Server(series.Server{Name: "a", Engine: c.engine}), Rank: trace.Rank{DP: -1, PP: -1, TP: c.tp, EP: -1}, GPU: series.NoGPU})
+		for k := range 40 {
+			at := begin + trace.Time(k)*15*sec + 5*sec
+			n := min(k, c.stops-1)
+			f.Add(f.Series(series.Running, p), at, 5)
+			f.Add(f.Series(series.KVUsage, p), at, float64(n)/100)
+			if c.engine == "SGLang" {
+				f.Add(f.Series(series.KVTokens, p), at, float64(1000+n))
+			}
+		}
+		set.Finish(series.Known{})
+		var got string
+		found, _ := Restarts(telemetry.Measure(set, telemetry.Options{}))
+		for _, f := range found {
+			got += f.Text + " " + string(f.Confidence)
+		}
+		if got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}

@@ -449,6 +449,9 @@ func Lives(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		if f, ok := all[i].stands(l); ok {
 			out = append(out, f)
 		}
+		if f, ok := all[i].standsStill(l); ok {
+			out = append(out, f)
+		}
 	}
 	out = append(out, slowStarts(l)...)
 	return out, check

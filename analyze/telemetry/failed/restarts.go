@@ -40,6 +40,7 @@ type life struct {
 	server  int32
 	scrapes []scrape // in order
 	usual   trace.Time
+	levels  bool // it has no counters: its scrapes are those of its levels
 }
 
 // Restarts finds servers that were started again as only their counters tell, and those that answer no scrapes while
@@ -78,13 +79,39 @@ const fewCounted = 10
 // lived compares the counters of a server from scrape to scrape. A server of which two sets of counts are scraped in turn
 // did not begin anew: a counter that soon has its old value again is none that fell.
 func lived(l *telemetry.Logged, server int32) life {
+	x := life{server: server}
 	of := map[trace.Time]*scrape{}
+	x.compare(l, of, func(m *series.Metric, s *series.Series) bool {
+		// A sum of seconds may soon be larger than ever: what waited for the start has waited long.
+		return (m.Kind == series.Counter || m.Kind == series.Bucket && math.IsInf(s.Most, 1)) && !strings.HasSuffix(m.Name, "_sum")
+	})
+	if len(of) == 0 {
+		x.levels = true
+		x.compare(l, of, func(_ *series.Metric, s *series.Series) bool { return isLevel(s.Metric) })
+	}
+	var gaps []float64
+	for _, e := range of {
+		x.scrapes = append(x.scrapes, *e)
+		gaps = append(gaps, float64(e.at-e.before))
+	}
+	slices.SortFunc(x.scrapes, func(a, b scrape) int { return cmp.Compare(a.at, b.at) })
+	x.usual = trace.Time(telemetry.Middle(gaps))
+	return x
+}
+
+// isLevel reports whether decoding changes a level, or requests that come and go.
+func isLevel(m series.MetricID) bool {
+	return m == series.Running || m == series.KVUsage || m == series.KVTokens
+}
+
+// compare adds what became of some series of a server from scrape to scrape.
+func (x *life) compare(l *telemetry.Logged, of map[trace.Time]*scrape, is func(*series.Metric, *series.Series) bool) {
 	for i := range l.Set.List {
-		x := &l.Set.List[i]
-		m := l.Set.Metric(x.Metric)
-		all := m.Kind == series.Bucket && math.IsInf(x.Most, 1)
-		if l.Set.Places[x.Place].Server != server || m.Kind != series.Counter && !all || strings.HasSuffix(m.Name, "_sum") {
-			continue // a sum of seconds may soon be larger than ever: what waited for the start has waited long
+		s := &l.Set.List[i]
+		m := l.Set.Metric(s.Metric)
+		all := m.Kind == series.Bucket
+		if l.Set.Places[s.Place].Server != x.server || !is(m, s) {
+			continue
 		}
 		var samples [3]series.Sample // the last ones
 		n := 0
@@ -96,7 +123,7 @@ func lived(l *telemetry.Logged, server int32) life {
 			e.before = max(e.before, old.Time)
 			e.grew = e.grew || s.Value != old.Value
 			switch {
-			case old.Value <= 0:
+			case old.Value <= 0, x.levels:
 			case s.Value < old.Value/2 && (next.Time == 0 || next.Value < old.Value):
 				e.fell[family(m.Name)] = true
 				if old.Value > e.value && !all {
@@ -116,15 +143,6 @@ func lived(l *telemetry.Logged, server int32) life {
 			compare(samples[1], samples[2], series.Sample{})
 		}
 	}
-	x := life{server: server}
-	var gaps []float64
-	for _, e := range of {
-		x.scrapes = append(x.scrapes, *e)
-		gaps = append(gaps, float64(e.at-e.before))
-	}
-	slices.SortFunc(x.scrapes, func(a, b scrape) int { return cmp.Compare(a.at, b.at) })
-	x.usual = trace.Time(telemetry.Middle(gaps))
-	return x
 }
 
 // family is what several counters of one thing have in common in their names.
@@ -218,7 +236,12 @@ func (x *life) silence(l *telemetry.Logged, all []life) (f finding.Finding, ok b
 		return f, false
 	}
 	f.Since, f.Until = from, to
-	f.Text = fmt.Sprintf("%s has no scrapes between %s and %s, while %s: what it counts went on, so that it was not started again", x.name(l), words.TimeOfDay(from), words.TimeOfDay(to), othersHave(others))
+	f.Text = fmt.Sprintf("%s has no scrapes between %s and %s, while %s", x.name(l), words.TimeOfDay(from), words.TimeOfDay(to), othersHave(others))
+	if x.levels {
+		f.Text += ": nothing tells whether it was started again"
+	} else {
+		f.Text += ": what it counts went on, so that it was not started again"
+	}
 	return f, true
 }
 
@@ -234,13 +257,23 @@ func (x *life) hang(l *telemetry.Logged) (f finding.Finding, ok bool) {
 		return f, false // it never did anything, or may just have paused
 	}
 	from, to := x.scrapes[k-1].at, x.scrapes[len(x.scrapes)-1].at
+	if to-from <= together {
+		return f, false // SGLang tells every half a minute that it has nothing to do
+	}
+	engine := l.Set.Servers[x.server].Engine
 	steps := false // something changes with every step of decoding: other engines count tokens once a request ends
+	current := engine == "SGLang"
 	for i := range l.Set.List {
 		s := &l.Set.List[i]
-		steps = steps || l.Set.Places[s.Place].Server == x.server && (s.Metric == series.KVTokens || l.Set.Metric(s.Metric).Name == "vllm:generation_tokens_total")
-		if l.Set.Places[s.Place].Server != x.server || s.Metric != series.Running && s.Metric != series.KVUsage && s.Metric != series.KVTokens {
+		p := &l.Set.Places[s.Place]
+		if p.Server != x.server {
 			continue
 		}
+		steps = steps || s.Metric == series.KVTokens || l.Set.Metric(s.Metric).Name == "vllm:generation_tokens_total" || s.Metric == series.KVUsage && engine == "vLLM"
+		if !isLevel(s.Metric) {
+			continue
+		}
+		current = current && p.Rank.TP >= 0
 		first := math.NaN()
 		for p := range l.Set.Each(i) {
 			switch {
@@ -259,8 +292,16 @@ func (x *life) hang(l *telemetry.Logged) (f finding.Finding, ok bool) {
 	begin, end, _ := l.Set.Bounds()
 	f = finding.Finding{Subkind: Hang, At: x.place(l), Since: from, Within: x.usual, Severity: finding.Critical, Confidence: finding.Certain, Cost: min(1, float64(to-from)/max(1, float64(end-begin))/float64(serversOf(l))),
 		Metric: finding.Metric{Name: "requests that run", Before: math.NaN(), After: running}}
-	f.Text = fmt.Sprintf("%s stands still since %s, with %s in its batch: in %d scrapes until %s, nothing that it counts grew", x.name(l), words.TimeOfDay(from), words.Counted(int(running), "request"), len(x.scrapes)-k, words.TimeOfDay(to))
+	what := "nothing that it counts grew"
+	if x.levels {
+		what = "neither its batch nor its KV cache changed"
+	}
+	f.Text = fmt.Sprintf("%s stands still since %s, with %s in its batch: in %d scrapes until %s, %s", x.name(l), words.TimeOfDay(from), words.Counted(int(running), "request"), len(x.scrapes)-k, words.TimeOfDay(to), what)
 	f.Evidence = append(f.Evidence, finding.Sentence("every decode step changes tokens that it counts, or has in its KV cache"))
+	if !current { // and ranks in their labels came later
+		f.Confidence = finding.Likely
+		f.Evidence = append(f.Evidence, finding.Sentence("or it has had nothing to do since: SGLang until 0.4.4, and vLLM when all clients go away at once, may keep their last numbers"))
+	}
 	return f, true
 }
 

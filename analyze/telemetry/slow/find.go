@@ -78,7 +78,7 @@ func groups(l *telemetry.Logged) (list [][]*telemetry.Rank) {
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
 		key := fmt.Sprint(r.Server)
-		if r.Where.Rank.DP < 0 {
+		if !isOfSeveral(l, r) {
 			key = "role " + r.Where.Role.String()
 		}
 		if by[key] == nil {
@@ -93,6 +93,9 @@ func groups(l *telemetry.Logged) (list [][]*telemetry.Rank) {
 	}
 	return list
 }
+
+// isOfSeveral reports whether a rank is one of several DP ranks of a server. vLLM counts them from 0, even if there is one.
+func isOfSeveral(l *telemetry.Logged, r *telemetry.Rank) bool { return r.Where.Rank.DP >= 0 && !isAlone(l, r) }
 
 // muchMore is by how much a rank's load must exceed its share, to be more than uneven requests
 // explain; it is what reports on requests ask for, too.
@@ -119,7 +122,7 @@ func Imbalances(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 
 func imbalance(l *telemetry.Logged, ranks []*telemetry.Rank) (f finding.Finding, ok bool) {
 	buckets := busy(l, ranks)
-	if ranks[0].Where.Rank.DP < 0 { // a server that says nothing does not say that it has nothing to do
+	if !isOfSeveral(l, ranks[0]) { // a server that says nothing does not say that it has nothing to do
 		buckets = slices.DeleteFunc(buckets, func(b int) bool {
 			return slices.ContainsFunc(ranks, func(r *telemetry.Rank) bool { return !speaks(r, b) })
 		})
@@ -162,10 +165,16 @@ func imbalance(l *telemetry.Logged, ranks []*telemetry.Rank) (f finding.Finding,
 		return f, false
 	}
 	of := "its"
-	if r.Where.Rank.DP < 0 {
+	holds := ""
+	if !isOfSeveral(l, r) {
 		of = "the"
-		if f.Since == 0 || mean(share[:from]) > muchMore/n || !sharedBefore(l, shares, from) || !gets(l, ranks, worst, buckets, from, to) {
-			return f, false // nobody knows whether they share work, or it is only slower
+		if f.Since == 0 || mean(share[:from]) > muchMore/n || !sharedBefore(l, shares, from) {
+			return f, false // nobody knows whether they share work
+		}
+		if !gets(l, ranks, worst, buckets, from, to) {
+			if holds = keeps(l, ranks, worst, buckets[from:to]); holds == "" {
+				return f, false // it is only slower
+			}
 		}
 	} else if len(peers(l, r)) > 0 && isSlow(l, r) {
 		return f, false
@@ -176,7 +185,10 @@ func imbalance(l *telemetry.Logged, ranks []*telemetry.Rank) (f finding.Finding,
 		what = "prompt tokens"
 	}
 	f.Text = fmt.Sprintf("%s has %s %% of the %s of %s %d ranks, an equal share is %s %%", r.Where.String(), words.InPercent(part), what, of, len(ranks), words.InPercent(1/n))
-	f.Text += sinceOrAlways(f.Since)
+	f.Text += sinceOrAlways(f.Since) + holds
+	if holds != "" {
+		f.Confidence = finding.Likely
+	}
 	f.At, f.P = r.Where, finding.Chance(p)
 	f.Metric = finding.Metric{Name: "share of " + what, Unit: table.Share, Before: 1 / n, After: part}
 	f.Cost = waits
@@ -187,7 +199,11 @@ func imbalance(l *telemetry.Logged, ranks []*telemetry.Rank) (f finding.Finding,
 		f.Evidence = append(f.Evidence, finding.Sentence("for %s %% of the time, requests wait there while none waits on %s", words.InPercent(waits), idle))
 	}
 	if longer > 0 {
-		f.Evidence = append(f.Evidence, finding.Sentence("a token takes %s there, %s on the others: its batches are larger", words.Nearly(int64(here*1e9)), words.Nearly(int64(there*1e9))))
+		why := ": its batches are larger"
+		if holds != "" {
+			why = ""
+		}
+		f.Evidence = append(f.Evidence, finding.Sentence("a token takes %s there, %s on the others%s", words.Nearly(int64(here*1e9)), words.Nearly(int64(there*1e9)), why))
 	}
 	return f, true
 }
@@ -225,7 +241,32 @@ func gets(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int, fr
 		return own*n > muchMore*all
 	}
 	own, all := share(series.Generation, telemetry.Point.Mean) // who only has them for longer makes no more of them
-	return (all == 0 || own*n > muchLonger*all) && !isSlow(l, ranks[i])
+	return (all == 0 && !ranks[i].Scraped || own*n > muchLonger*all) && !isSlow(l, ranks[i])
+}
+
+// keeps says why a rank of which only scrapes tell has more in its batch than others that share work with it: how many run is how
+// many come times how long each stays, and who makes no more tokens of them got no more. "" is not told, or it is told elsewhere.
+func keeps(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int) string {
+	if !ranks[i].Scraped || isSlow(l, ranks[i]) {
+		return ""
+	}
+	var own, others []float64
+	for k, r := range ranks {
+		for _, b := range buckets {
+			if p := r.Points[series.Generation]; p != nil && p[b].N > 0 && k == i {
+				own = append(own, p[b].Mean())
+			} else if p != nil && p[b].N > 0 {
+				others = append(others, p[b].Mean())
+			}
+		}
+	}
+	switch x, y := mean(own), mean(others); {
+	case math.IsNaN(x), math.IsNaN(y):
+		return ": more come to it, or each stays longer, of which these metrics do not tell"
+	case x <= noMore*y:
+		return fmt.Sprintf(", and generates no more than they do (%s tokens a second, %s on each of them): each stays longer there", words.ThreeDigits(x), words.ThreeDigits(y))
+	}
+	return ""
 }
 
 // isSlow reports whether the tokens of a rank take longer than those of its peers for what it has to do.
@@ -355,6 +396,13 @@ func Retractions(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			during[l.Grid.Of(x.Time)] = true
 		}
 		if n == 0 {
+			f, counted, ok := retractionsCounted(l, int32(i))
+			if ok {
+				out = append(out, f)
+			}
+			if counted && check.Reason != "" {
+				check = finding.Check{What: check.What, Of: "server", N: 1, Needed: 1}
+			}
 			continue
 		}
 		s := &l.Set.Servers[i]
@@ -386,6 +434,38 @@ func Retractions(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		out = append(out, f)
 	}
 	return alike(l, out), check
+}
+
+// retractionsCounted finds a server whose metrics count requests that it threw out, as its log would tell; counted is whether they do.
+func retractionsCounted(l *telemetry.Logged, server int32) (f finding.Finding, counted, ok bool) {
+	for _, name := range [...]string{"num_preemptions_total", "num_retracted_requests_total"} {
+		list := l.Counted(server, name)
+		counted = counted || list != nil
+		n, buckets, first, last := 0.0, 0, -1, 0
+		for b, grown := range list {
+			if grown > 0 {
+				if n, buckets, last = n+grown, buckets+1, b; first < 0 {
+					first = b
+				}
+			}
+		}
+		if first < 0 {
+			continue
+		}
+		s := &l.Set.Servers[server]
+		f = finding.Finding{At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Since: l.Start(first), Until: l.Start(last + 1), Metric: finding.Metric{Name: Retracted, Before: math.NaN(), After: n},
+			Brief: "requests are thrown out of full KV caches", Cost: max(0.001, float64(buckets)/float64(max(1, l.Grid.N())))}
+		who := telemetry.Host(s)
+		for i := range l.Ranks {
+			if r := &l.Ranks[i]; r.Server == server && isAlone(l, r) {
+				f.At, who = r.Where, r.Where.String()
+			}
+		}
+		f.Text = fmt.Sprintf("%s retracts %s between %s and %s, as it counts itself: its KV cache is full", who, words.Counted(int(n), "request"), words.TimeOfDay(f.Since), words.TimeOfDay(f.Until))
+		f.Evidence = append(f.Evidence, finding.Sentence("in %s of %s; what a retracted request had computed is computed again", words.Counted(buckets, "interval"), words.Nearly(l.Grid.Bucket)))
+		return f, true, true
+	}
+	return f, counted, false
 }
 
 // computedAgain is about how many tokens each of n retracted requests had, by what batches have, and which part that is of

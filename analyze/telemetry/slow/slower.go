@@ -55,7 +55,9 @@ func Slower(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			again = append(again, f)
 		} else if f, ok := slowerThanPeers(l, r); ok {
 			slow = append(slow, f)
-		} else if f, ok := becameSlower(l, r); ok {
+		} else if f, ok := longerForSame(l, r); ok {
+			slower = append(slower, f)
+		} else if f, ok := becameSlower(l, r); ok && !r.Scraped { // scrapes are too few to tell before from behind
 			slower = append(slower, f)
 		} else if x, ok := risingQueue(l, r); ok && x.doesLess() {
 			slower = append(slower, x.lessDone(l, r))
@@ -236,9 +238,9 @@ func slowerThanPeers(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding,
 	if len(peers) == 1 {
 		others = "the other one of its role"
 	}
-	f.Text = fmt.Sprintf("%sa token takes %s on %s, %s times as long as on %s with as much to do", since(f.Since), words.Nearly(int64(took*1e9)), r.Where.String(), words.ThreeDigits(ratio), others)
+	f.Text = fmt.Sprintf("%sa token takes %s on %s, %s times as long as on %s with %s", since(f.Since), words.Nearly(int64(took*1e9)), r.Where.String(), words.ThreeDigits(ratio), others, asMuch(r))
 	f.Brief = fmt.Sprintf("a token takes %s times as long on %s as on %s", words.ThreeDigits(ratio), r.Where.String(), others)
-	f.Evidence = append(f.Evidence, finding.Sentence("it takes longer in %d of %d pieces of %d lines; compared by running requests, tokens in the KV cache, and prompts computed meanwhile", long, len(part), fewStretches))
+	f.Evidence = append(f.Evidence, finding.Sentence("it takes longer in %d of %d pieces of %d lines; compared by %s", long, len(part), fewStretches, comparedBy(&f, r)))
 	if from > 0 {
 		f.Evidence = append(f.Evidence, finding.Sentence("before, it took %s times as long as there", words.ThreeDigits(telemetry.Middle(ratios(list[:from])))))
 	}
@@ -339,6 +341,23 @@ func becameSlower(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok
 	return f, false
 }
 
+// asMuch is what a rank has as much of where its tokens are compared: of scrapes, nobody knows what it computes of prompts meanwhile.
+func asMuch(r *telemetry.Rank) string {
+	if r.Scraped {
+		return "as many in its batch"
+	}
+	return "as much to do"
+}
+
+// comparedBy is what tokens are compared by. A finding of scrapes is not certain: prompts may be longer, or come more often.
+func comparedBy(f *finding.Finding, r *telemetry.Rank) string {
+	if r.Scraped {
+		f.Confidence = finding.Likely
+		return "running requests and tokens in the KV cache; these metrics do not tell how many prompts are computed meanwhile"
+	}
+	return "running requests, tokens in the KV cache, and prompts computed meanwhile"
+}
+
 // slowAgain finds a rank whose tokens take longer than they would otherwise, as long each time, and at equal intervals.
 func slowAgain(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
 	p, _, ok := measuredOf(r.Stretches)
@@ -372,8 +391,8 @@ func slowAgain(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bo
 	last := len(pulses.Seen) - 1
 	f = finding.Finding{At: r.Where, Since: times(0), P: finding.Chance(pulses.P), Cost: (1 - usual/slow) * pulses.Length * float64(pulses.Count) / l.Seconds() / float64(len(l.Ranks)),
 		Metric: finding.Metric{Name: "time per token", Unit: table.Duration, Before: usual * 1e9, After: slow * 1e9}}
-	f.Brief = fmt.Sprintf("a token takes %s on %s for about %s every %s, %s otherwise with as much to do", words.Nearly(int64(slow*1e9)), r.Where.String(),
-		words.Nearly(int64(pulses.Length*1e9)), words.Nearly(int64(pulses.Every*1e9)), words.Nearly(int64(usual*1e9)))
+	f.Brief = fmt.Sprintf("a token takes %s on %s for about %s every %s, %s otherwise with %s", words.Nearly(int64(slow*1e9)), r.Where.String(),
+		words.Nearly(int64(pulses.Length*1e9)), words.Nearly(int64(pulses.Every*1e9)), words.Nearly(int64(usual*1e9)), asMuch(r))
 	f.Text = fmt.Sprintf("%s: %d times between %s and %s", f.Brief, len(pulses.Seen), words.TimeOfDay(f.Since), words.TimeOfDay(times(last)))
 	return f, true
 }

@@ -1,0 +1,98 @@
+package slow
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/series"
+)
+
+// noMore is the part of what was done before that is no more: rates of intervals differ by some percent.
+const noMore = 1.1
+
+// longerForSame finds since when tokens of a rank take longer although as many come out, by its scrapes. How many run is how many
+// come times how long each stays: where no more come out, no more are asked for, and none waits, a batch is larger because its
+// tokens take longer, and not the other way round. Then the pace of before holds for larger batches, too.
+func longerForSame(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
+	generated := generatedBy(l, r)
+	if !r.Scraped || generated == nil {
+		return f, false
+	}
+	var tokens []float64
+	var buckets []int
+	for b, t := range stepTime(l, r) {
+		if !math.IsNaN(t) && !math.IsNaN(generated[b]) {
+			tokens, buckets = append(tokens, t), append(buckets, b)
+		}
+	}
+	if len(tokens) < 2*fewBuckets {
+		return f, false
+	}
+	bucket := func(k int) int {
+		if k == len(buckets) {
+			return l.Grid.N()
+		}
+		return buckets[k]
+	}
+	changes := changepoint.Levels(tokens, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
+		return telemetry.Middle(tokens[k:to]) >= muchLonger*telemetry.Middle(tokens[from:k])
+	}})
+	for _, c := range changes {
+		from, at, to := bucket(c.From), bucket(c.At), bucket(c.To)
+		x, y := ratesOf(l, r, generated, from, at), ratesOf(l, r, generated, at, to)
+		if c.At-c.From < fewBuckets || c.To-c.At < fewBuckets || y.generated > noMore*x.generated || y.running < muchLonger*x.running || y.context > noMore*x.context {
+			continue
+		}
+		if queue := r.Points[series.Queued]; queue == nil || mean(l.Curve(r, series.Queued)[at:to]) >= 1 {
+			continue // it has more to do than it can
+		}
+		if prompts := l.Counted(r.Server, "prompt_tokens_total"); prompts != nil && mean(prompts[at:to]) > noMore*mean(prompts[from:at]) {
+			continue
+		}
+		ratio := beyondPace(r, int64(l.Start(at)), int64(l.Start(to)))
+		if !(ratio >= muchLonger) {
+			continue
+		}
+		before, took := telemetry.Middle(tokens[c.From:c.At]), telemetry.Middle(tokens[c.At:c.To])
+		f = finding.Finding{At: r.Where, Since: l.Start(at), P: finding.Chance(c.P), Confidence: finding.Likely, Cost: (1 - before/took) * float64(to-at) / float64(l.Grid.N()) / float64(len(l.Ranks)),
+			Metric: finding.Metric{Name: "time per token", Unit: table.Duration, Before: before * 1e9, After: took * 1e9}}
+		if to < l.Grid.N() {
+			f.Until = l.Start(to)
+		}
+		f.Brief = fmt.Sprintf("a token takes %s on %s, %s before", words.Nearly(int64(took*1e9)), r.Where.String(), words.Nearly(int64(before*1e9)))
+		f.Text = fmt.Sprintf("%s%s, although no more come out: %s a second (%s before), for which %s requests run (%s before)", since(f.Since), f.Brief,
+			words.ThreeDigits(y.generated), words.ThreeDigits(x.generated), words.ThreeDigits(y.running), words.ThreeDigits(x.running))
+		f.Evidence = append(f.Evidence, finding.Sentence("that is %s times as long as such a batch would take by what batches took before", words.ThreeDigits(ratio)))
+		if l.Counted(r.Server, "prompt_tokens_total") == nil {
+			f.Evidence = append(f.Evidence, finding.Sentence("the server is slower, or computes longer prompts between its steps, of which these metrics do not tell"))
+		}
+		return f, true
+	}
+	return f, false
+}
+
+// beyondPace is how many times as long tokens take in a time as they would at the pace of before.
+func beyondPace(r *telemetry.Rank, from, to int64) float64 {
+	var before []*telemetry.Stretch
+	var ratios []float64
+	for i := range r.Stretches {
+		if x := &r.Stretches[i]; int64(x.At) < from {
+			before = append(before, x)
+		}
+	}
+	p, ok := paceOf(before)
+	if !ok {
+		return math.NaN()
+	}
+	for i := range r.Stretches {
+		if x := &r.Stretches[i]; int64(x.At) >= from && int64(x.At) < to {
+			ratios = append(ratios, x.Token/p.takes(x))
+		}
+	}
+	return telemetry.Middle(ratios)
+}
