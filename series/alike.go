@@ -11,9 +11,9 @@ import (
 const (
 	// fewLevels are how many scrapes it takes to compare a log with metrics.
 	fewLevels = 12
-	// near is how far apart a log and metrics of one server are at most, and nearAlone where there is nothing else to compare
-	// them with; others are as many times as far at least. See [apart].
-	near, nearAlone, others = 0.8, 0.5, 1.5
+	// near is how far apart a log and metrics of one server are at most; others, and the same two at other times, are as many times as
+	// far at least. See [apart].
+	near, others = 0.8, 1.5
 )
 
 // levels are what a server says of its load: what nearly every step changes.
@@ -47,14 +47,14 @@ func (s *Set) alike(same map[int32]int32) {
 	distance := make([][]float64, len(logs))
 	for i := range logs {
 		for k := range scraped {
-			distance[i] = append(distance[i], apart(&logs[i], &scraped[k]))
+			distance[i] = append(distance[i], apart(&logs[i], &scraped[k], 0))
 		}
 	}
 	for i := range logs {
 		for k := range scraped {
-			d, most, alone := distance[i][k], near, true
+			d, alone := distance[i][k], true
 			if len(logs) == 1 && len(scraped) == 1 {
-				most = nearAlone
+				alone = alignedOnly(&logs[i], &scraped[k], d)
 			}
 			for o := range scraped {
 				alone = alone && (o == k || !(distance[i][o] < others*d))
@@ -62,11 +62,26 @@ func (s *Set) alike(same map[int32]int32) {
 			for o := range logs {
 				alone = alone && (o == i || !(distance[o][k] < others*d))
 			}
-			if d < most && alone {
+			if d < near && alone {
 				same[scraped[k].server] = logs[i].server
 			}
 		}
 	}
+}
+
+// alignedOnly reports whether a log and metrics that there is nothing else to compare with are alike only at the same times: the
+// load of two servers that share it goes up and down together, but what one of their batches does from a scrape to the next says
+// nothing of the other.
+func alignedOnly(log, scrapes *levels, d float64) bool {
+	const few = 3 // scrapes, earlier and later
+	list := scrapes.of[0]
+	step := (list[len(list)-1].Time - list[0].Time) / trace.Time(len(list)-1)
+	for k := -few; k <= few; k++ {
+		if k != 0 && apart(log, scrapes, trace.Time(k)*step) < others*d {
+			return false
+		}
+	}
+	return true
 }
 
 // levelsOf are those of the first rank of a server that tells any.
@@ -88,8 +103,8 @@ func (s *Set) levelsOf(server int32) (x levels) {
 // apart is how far what a log says is from what scrapes say at the same times, by how much that changes from one scrape to
 // the next, beside what it does all along: much less than 1 for one server, and about 1 or more for two, however alike their
 // load is.
-// It is NaN of too few.
-func apart(log, scrapes *levels) float64 {
+// It is NaN of too few. The scrapes may be put later.
+func apart(log, scrapes *levels, later trace.Time) float64 {
 	const soon = trace.Time(2e9)
 	sum, all := 0.0, 0.0
 	for k := range loads {
@@ -97,6 +112,7 @@ func apart(log, scrapes *levels) float64 {
 		var n, far, turns float64
 		var last [2]float64 // scrapes before
 		for _, y := range scrapes.of[k] {
+			y.Time += later
 			i, _ := slices.BinarySearchFunc(lines, y.Time+1, func(l Sample, t trace.Time) int { return cmp.Compare(l.Time, t) })
 			if i == 0 || y.Time-lines[i-1].Time > soon+trace.Time(lines[i-1].Within()) {
 				continue

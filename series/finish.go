@@ -18,6 +18,7 @@ func (s *Set) Finish(k Known) {
 			s.shift(uint32(i), -trace.Time(z.East))
 		}
 	}
+	s.unnamed(same)
 	s.alike(same)
 	moved := s.join(same)
 	s.shorten()

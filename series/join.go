@@ -152,6 +152,7 @@ func (s *Set) join(same map[int32]int32) (moved []int32) {
 	for i := range s.List {
 		moved = append(moved, int32(i))
 	}
+	kinds := s.kinds()
 	logged := map[Series]bool{}
 	for _, x := range s.List {
 		logged[x] = true
@@ -165,7 +166,7 @@ func (s *Set) join(same map[int32]int32) (moved []int32) {
 		}
 		p.Server = to
 		p.Rank = s.rankAs(p.Rank, to)
-		if x.Place = indexOf(s.placeOf, &s.Places, p); logged[x] {
+		if x.Place = indexOf(s.placeOf, &s.Places, p); logged[x] && kinds[to] != 2 {
 			moved[i] = -1
 			continue
 		}

@@ -43,6 +43,7 @@ type Source struct {
 	Lines, Read, Other int
 	FirstOther         int  // the first line that Other counts; 0 is none
 	OnlyRecords        bool // nothing else than records of requests is in it
+	Unnamed            bool // of metrics: no label names their server, which is called by its file
 	Bytes              int64
 	Samples            int
 	Zone               Zone

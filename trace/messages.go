@@ -46,6 +46,9 @@ var (
 var (
 	MetricsBadLine    = message("metrics-bad-line", DataLoss, "lines that are not samples were skipped: {n}, the first is line {n}", copyAgain)
 	MetricsUntimed    = message("metrics-untimed", Notice, "values without a time: {n}, taken as of {time}, when the file was written", "if the file was copied, its time may be that of the copy: save metrics with `query_range` of Prometheus, which has times")
+	MetricsSummed     = message("metrics-summed", Notice, "no label names a server: what counts as one may be the sum or the mean of several", "ask for the series themselves, without `sum` or `avg`: `sglang:num_running_reqs`")
+	MetricsLegend     = message("metrics-legend", Notice, "nothing says which metric a column shows: {name}", "set the legend to Auto, so that columns are called by their series, or call the panel by its metric: Running requests, Queued requests, Token usage, or Generation throughput")
+	MetricsUnnamed    = message("metrics-unnamed", Notice, "no label says which server its values are of: each such file counts as one, {n} in all", "if files are of one server, put the time into their names: `a-2026-08-17T205320.prom`")
 	LogZoneUnknown    = message("log-zone-unknown", Notice, "timestamps have no time zone; read as UTC", "give `--tz`, such as `--tz America/New_York` or `--tz -4`; or add an input that has Unix times")
 	LogNoYear         = message("log-no-year", Notice, "stamps have no year; taken for {year%d}, the last one before the file was written", "touch the file with the right date if that is wrong: `touch -d 2025-12-31 FILE`")
 	LogNoDate         = message("log-no-date", Notice, "stamps have no date; the last one is taken for {date}, the last such time before the file was written", "touch the file with the right time if that is wrong: `touch -d '2024-08-31 05:00' FILE`")

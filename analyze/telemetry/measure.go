@@ -211,7 +211,6 @@ func (l *Logged) measureRanks(opt Options) {
 				r := Rank{Where: l.Where(s.Place), Server: l.Set.Places[s.Place].Server, Points: map[series.MetricID][]Point{}, Place: s.Place, Scraped: true}
 				if r.Stretches, r.Decodes = l.stretches(s.Place, opt); r.Decodes == 0 {
 					r.Stretches = l.scrapedStretches(s.Place, opt)
-					r.Decodes = len(r.Stretches)
 				}
 				l.Ranks = append(l.Ranks, r)
 			}

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/trace"
@@ -21,8 +23,11 @@ import (
 //   - Times of the API and of OpenMetrics are seconds with a fraction, those of the older text
 //     milliseconds. Text that was saved from /metrics has none: then its values are as of when the
 //     file was written, or of the last line before them that says when, as a loop of date and curl writes them.
-//   - Nothing in such text says which server it is of: the name of its file does, where that has a time in it.
-//   - Grafana's CSV has times of the browser, without a zone. A column is a series if it is called as one: a legend is not.
+//   - Nothing in such text says which server it is of: each file counts as one. Files whose names differ in nothing but a time are
+//     of one, and so are those of one process, whose _created are equal, or that are called before and after and count on.
+//   - Labels that name servers are missing where a query added values up: shares of more than all are left out.
+//   - Grafana's CSV has times of the browser, without a zone. A column that is
+//     called by a legend shows what the legend or the panel is called by, in words that dashboards have; shares may be in percent.
 //   - SGLang's names begin with "sglang:", and with "sglang_" from /v1/loads and from gateways. In
 //     2024-11 they were others, with a label "name" for the model, and the hit rate was in percent.
 //   - Shares are 0 to 1 in the metrics of SGLang, vLLM, LMDeploy, and TensorRT-LLM (trtllm-serve with return_perf_metrics,
@@ -87,7 +92,9 @@ func indexPrometheus(in *format.Input, opt *format.Options) (*format.Source, err
 	case other != nil:
 		err = other.read(d, b)
 	default:
-		d.speaker = speaker(in.Name)
+		if d.speaker = speaker(in.Name); d.speaker == "" {
+			d.byFile = strings.TrimSuffix(filepath.ToSlash(in.Name), filepath.Ext(in.Name))
+		}
 		err = d.readText(b, func() trace.Time { return written(in.Path) })
 	}
 	if errors.Is(err, errUntimed) {

@@ -18,7 +18,9 @@ type reader struct {
 	*series.Filler
 	name    string
 	speaker string // the server whose metrics have no label that tells it; "" is not known
+	byFile  string // what such a server is called for want of anything else; "" where labels are missing because values were added up
 	diags   *trace.Diags
+	summed  bool             // values of several servers were added up, it seems
 	known   map[string]int32 // series by name and labels, as the file has them
 	keys    map[int32]string // the same, the other way
 	xids    map[int32]float64
@@ -109,6 +111,20 @@ func labelOf(labels map[string]string) string {
 	return ""
 }
 
+// nameless is what a server is called that no label names. A server's own text has none. In what was asked of a store, labels are
+// missing where values of several servers were added up, by job, or by model.
+func (d *reader) nameless(labels map[string]string) string {
+	if d.byFile != "" {
+		d.Source().Unnamed = true
+		return d.byFile
+	}
+	if !d.summed {
+		d.summed = true
+		d.diags.Add(trace.MetricsSummed.Of(d.name))
+	}
+	return cmp.Or(labels["job"], labels["service"], labels["namespace"])
+}
+
 // place returns where the labels of a name say that something is.
 func (d *reader) place(engine, name string, labels map[string]string) int32 {
 	number := func(key string) int16 {
@@ -134,6 +150,9 @@ func (d *reader) place(engine, name string, labels map[string]string) int32 {
 		}
 	} else {
 		server.Name, server.Engine = cmp.Or(labelOf(labels), d.speaker), engine
+		if server.Name == "" {
+			server.Name = d.nameless(labels)
+		}
 		server.Role = "unified" // or another input says more
 		if role := labels["engine_type"]; role == "prefill" || role == "decode" {
 			server.Role = role
@@ -155,7 +174,11 @@ func (d *reader) add(id int32, at trace.Time, value float64) {
 	if value == 0 && d.Set.List[id].Metric == series.HitRate {
 		return // SGLang writes that beside each batch of a decode, too
 	}
-	d.Add(id, at, value*d.times[id])
+	const whole = 100.5 // in percent, with what rounding adds
+	if value *= d.times[id]; value > whole && d.Set.Metric(d.Set.List[id].Metric).Unit == "%" {
+		return // the sum of several servers is no part of anything
+	}
+	d.Add(id, at, value)
 	place, ok := d.xidOf[id]
 	if !ok || math.IsNaN(value) {
 		return

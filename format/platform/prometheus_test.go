@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,11 +25,25 @@ func read(t testing.TB, text string) (*series.Set, []trace.Diag) {
 	return set, diags
 }
 
-func tryRead(text string) (*series.Set, []trace.Diag, error) {
+func tryRead(text string) (*series.Set, []trace.Diag, error) { return readFiles("metrics", text) }
+
+func readNamed(t testing.TB, name, text string) (*series.Set, []trace.Diag) {
+	t.Helper()
+	set, diags, err := readFiles(name, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set, diags
+}
+
+// readFiles reads several files, each given by its name and its text.
+func readFiles(files ...string) (set *series.Set, all []trace.Diag, err error) {
 	syms, diags := trace.NewSymbols(), &trace.Diags{}
-	set := series.New(syms, diags)
-	in := &format.Input{Name: "metrics", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
-	_, err := indexPrometheus(in, &format.Options{Syms: syms, Diags: diags, Series: set})
+	set = series.New(syms, diags)
+	for k := 0; k < len(files) && err == nil; k += 2 {
+		in := &format.Input{Name: files[k], Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(files[k+1])), nil }}
+		_, err = indexPrometheus(in, &format.Options{Syms: syms, Diags: diags, Series: set})
+	}
 	set.Finish(series.Known{})
 	return set, diags.All(), err
 }
@@ -86,10 +101,10 @@ sglang:per_stage_req_latency_seconds_sum{stage="prefill_forward"} NaN 1787000001
 this is not a sample
 `
 	set, diags := read(t, text)
-	const want = `queued //unified DP-1 TP0 GPU-1  500000000=655
-E2E //unified DP-1 TP-1 GPU-1  le +Inf 250000000=12
-KV usage //unified DP2 TP-1 GPU-1  1000000000=2.6
-sglang:per_stage_req_latency_seconds_sum //unified DP-1 TP-1 GPU-1 stage=prefill_forward
+	const want = `queued /metrics/unified DP-1 TP0 GPU-1  500000000=655
+E2E /metrics/unified DP-1 TP-1 GPU-1  le +Inf 250000000=12
+KV usage /metrics/unified DP2 TP-1 GPU-1  1000000000=2.6
+sglang:per_stage_req_latency_seconds_sum /metrics/unified DP-1 TP-1 GPU-1 stage=prefill_forward
 `
 	if got := show(set); got != want || len(diags) != 1 || !strings.Contains(diags[0].Msg, "lines that are not samples were skipped: 1, the first is line 8") {
 		t.Errorf("%v\n%s\nwant\n%s", diags, got, want)
@@ -223,6 +238,89 @@ func TestSpeakers(t *testing.T) {
 	} {
 		if got := speaker(path); got != want {
 			t.Errorf("%s: server %q, want %q", path, got, want)
+		}
+	}
+}
+
+// Legends say which metric a column shows, or what the panel is called does; then they name servers. One that says nothing is told.
+func TestLegends(t *testing.T) {
+	for _, c := range []struct{ file, text, want string }{
+		{"x/Running Requests-data-2026-08-17 20_53_20.csv", "Time,decode-0,decode-1\n2026-08-17 20:53:20,3,4\n", `running decode-0/decode-0/unified DP-1 TP-1 GPU-1  0=3
+running decode-1/decode-1/unified DP-1 TP-1 GPU-1  0=4
+`},
+		{"panel.csv", "\"Time\",\"Num Running\",\"Num Waiting\",\"GPU Cache Usage\"\n1787000000000,3,4,50\n", `running //unified DP-1 TP-1 GPU-1  0=3
+queued //unified DP-1 TP-1 GPU-1  0=4
+KV usage //unified DP-1 TP-1 GPU-1  0=50
+`},
+		{"panel.csv", "Time,p99\n1787000000000,3\n", ""},
+	} {
+		if !Prometheus.Sniff([]byte(c.text)) {
+			t.Errorf("%s: not recognized", c.text)
+		}
+		set, diags := readNamed(t, c.file, c.text)
+		if got := show(set); got != c.want {
+			t.Errorf("%s: got\n%swant\n%s", c.file, got, c.want)
+		}
+		if (c.want == "") != slices.ContainsFunc(diags, func(d trace.Diag) bool { return d.Code == "metrics-legend" }) {
+			t.Errorf("%s: %v", c.file, diags)
+		}
+	}
+	if Prometheus.Sniff([]byte("Time,Temperature\nnoon,3\n")) {
+		t.Error("any table is taken for a panel")
+	}
+}
+
+// Values that a query added up name no server, which is said; a share of more than all is none.
+func TestSums(t *testing.T) {
+	set, diags := read(t, `{"status":"success","data":{"resultType":"matrix","result":[
+{"metric":{"__name__":"sglang:num_running_reqs","job":"decode"},"values":[[1787000000,"90"]]},
+{"metric":{"__name__":"sglang:token_usage","job":"decode"},"values":[[1787000000,"2.4"],[1787000015,"0.9"]]}]}}`)
+	if got := show(set); got != "running /decode/unified DP-1 TP-1 GPU-1  0=90\nKV usage /decode/unified DP-1 TP-1 GPU-1  15000000000=90\n" {
+		t.Error(got)
+	}
+	if len(diags) != 1 || diags[0].Code != "metrics-summed" {
+		t.Errorf("%v", diags)
+	}
+}
+
+// Files of text that no label tells apart are of a server each, unless they show that they are of one process.
+func TestFilesWithoutLabels(t *testing.T) {
+	text := func(at, counted, created int) string {
+		return fmt.Sprintf("# TYPE vllm:prompt_tokens_total counter\nvllm:prompt_tokens_total{engine=\"0\"} %d %d000\nvllm:prompt_tokens_created{engine=\"0\"} %d %d000\n", counted, at, created, at)
+	}
+	bare := func(at, counted int) string {
+		all, _, _ := strings.Cut(text(at, counted, 0), "vllm:prompt_tokens_created")
+		return all
+	}
+	for _, c := range []struct {
+		name    string
+		files   []string
+		servers int
+		told    bool
+	}{
+		{"of two servers", []string{"n1/a.prom", bare(1787000000, 5), "n1/b.prom", bare(1787000005, 9)}, 2, true},
+		{"at the same time", []string{"x-before.prom", bare(1787000000, 5), "x-after.prom", bare(1787000000, 9)}, 2, true},
+		{"before and after", []string{"x-before.prom", bare(1787000000, 5), "x-after.prom", bare(1787000600, 9)}, 1, false},
+		{"before and after, of which one counts less", []string{"x-before.prom", bare(1787000000, 9), "x-after.prom", bare(1787000600, 5)}, 2, true},
+		{"of one process", []string{"1.prom", text(1787000000, 5, 77), "2.prom", text(1787000600, 9, 77)}, 1, false},
+		{"of two processes, which count on by chance", []string{"x-before.prom", text(1787000000, 5, 77), "x-after.prom", text(1787000600, 9, 78)}, 2, true},
+	} {
+		set, diags, err := readFiles(c.files...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := map[int32]int{}
+		for i, x := range set.List {
+			if set.N(i) > 0 && strings.HasSuffix(set.Metric(x.Metric).Name, "_total") {
+				of[set.Places[x.Place].Server] += set.N(i)
+			}
+		}
+		n := 0
+		for _, k := range of {
+			n += k
+		}
+		if told := slices.ContainsFunc(diags, func(d trace.Diag) bool { return d.Code == "metrics-unnamed" }); len(of) != c.servers || n != 2 || told != c.told {
+			t.Errorf("%s: %v, %t", c.name, of, told)
 		}
 	}
 }

@@ -134,6 +134,9 @@ func (x *life) compare(l *telemetry.Logged, of map[trace.Time]*scrape, is func(*
 			}
 		}
 		for s := range l.Set.Each(i) {
+			if s.Line() != 0 {
+				continue // of a log
+			}
 			samples[0], samples[1], samples[2] = samples[1], samples[2], s
 			if n++; n >= 3 {
 				compare(samples[0], samples[1], s)

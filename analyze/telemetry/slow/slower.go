@@ -70,12 +70,13 @@ func Slower(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 }
 
 // peers are the ranks that would take as long as r for the same: those of its role, on other
-// machines or with other batches, whose KV cache is as large. One of another model is hardly ever.
+// machines or with other batches, whose KV cache is as large. One of another model is hardly ever. Lines tell of prompts that
+// are computed between steps, and scrapes do not: they are not compared with each other.
 func peers(l *telemetry.Logged, r *telemetry.Rank) (list []*telemetry.Rank) {
 	least, most := poolSize(r)
 	for k := range l.Ranks {
 		o := &l.Ranks[k]
-		if o == r || o.Where.Role != r.Where.Role || len(o.Stretches) == 0 || l.Set.Servers[o.Server].Engine != l.Set.Servers[r.Server].Engine {
+		if o == r || o.Where.Role != r.Where.Role || len(o.Stretches) == 0 || o.Scraped != r.Scraped || l.Set.Servers[o.Server].Engine != l.Set.Servers[r.Server].Engine {
 			continue
 		}
 		if from, to := poolSize(o); from <= most && least <= to {

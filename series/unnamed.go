@@ -1,0 +1,104 @@
+package series
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// unnamed adds to same those files of metrics without the name of a server that are of one: of one process, which says when
+// it created its counters; or that are called before and after, where all that counts went on. All others are of a server each.
+func (s *Set) unnamed(same map[int32]int32) {
+	type file struct {
+		source, server int32
+	}
+	var files []file
+	for i := range s.Sources {
+		if !s.Sources[i].Unnamed {
+			continue
+		}
+		for p := range s.Sources[i].About() {
+			if server := s.Places[p].Server; s.Servers[server].Engine != "" {
+				files = append(files, file{int32(i), server})
+				break
+			}
+		}
+	}
+	slices.SortStableFunc(files, func(a, b file) int {
+		return cmp.Compare(s.Sources[a.source].First, s.Sources[b.source].First)
+	})
+	separate := min(1, len(files))
+	for k := 1; k < len(files); k++ {
+		a, b := files[k-1], files[k]
+		if a.server == b.server || s.Sources[a.source].Last >= s.Sources[b.source].First || !s.goesOn(a.source, a.server, b.source, b.server) {
+			separate++
+			continue
+		}
+		to := a.server
+		if root, ok := same[to]; ok {
+			to = root
+		}
+		same[b.server] = to
+	}
+	if separate > 1 {
+		s.Diags.Add(trace.MetricsUnnamed.Of(s.Sources[files[0].source].Name, separate))
+	}
+}
+
+// moment is what a file is called by that was saved before or after something.
+var moment = regexp.MustCompile(`(?i)[-_.]?(?:before|after|start|end|begin|first|last|pre|post)[-_.]?`)
+
+// goesOn reports whether a file of metrics is of the process that an earlier one is of.
+func (s *Set) goesOn(a, serverA, b, serverB int32) bool {
+	type key struct {
+		metric MetricID
+		label  trace.Sym
+		rank   trace.Rank
+		most   float64
+	}
+	last := map[key]float64{}
+	values := func(source, server int32, do func(k key, first, last float64)) {
+		for i := range s.List {
+			x := &s.List[i]
+			if s.Places[x.Place].Server != server {
+				continue
+			}
+			first, end, n := 0.0, 0.0, 0
+			for v := range s.from(uint32(source), i) {
+				if end = v.Value; n == 0 {
+					first = v.Value
+				}
+				n++
+			}
+			if n > 0 {
+				do(key{x.Metric, x.Label, s.Places[x.Place].Rank, x.Most}, first, end)
+			}
+		}
+	}
+	values(a, serverA, func(k key, _, end float64) { last[k] = end })
+	created, other, grew, fell := 0, 0, 0, 0
+	values(b, serverB, func(k key, first, _ float64) {
+		before, ok := last[k]
+		m := s.Metric(k.metric)
+		switch {
+		case !ok:
+		case strings.HasSuffix(m.Name, "_created"):
+			if created++; first != before {
+				other++
+			}
+		case m.Kind != Counter && m.Kind != Bucket:
+		case first > before:
+			grew++
+		case first < before:
+			fell++
+		}
+	})
+	if created > 0 {
+		return other == 0
+	}
+	name := func(source int32) string { return moment.ReplaceAllString(s.Sources[source].Name, "") }
+	return name(a) == name(b) && grew > 0 && fell == 0
+}
