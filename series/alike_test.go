@@ -48,5 +48,14 @@ func TestServersThatSayTheSame(t *testing.T) {
 				t.Errorf("seed %d: server %d is %s, not %s", seed, i, got, want)
 			}
 		}
+		for server, want := range map[int]string{0: "a.log", 3: "10.0.0.1"} { // with nothing else to compare with
+			set = New(trace.NewSymbols(), &trace.Diags{})
+			add("a.log", "server log", 0, 0)
+			add("10.0.0.1", "Prometheus range", server, 1e9)
+			set.Finish(Known{})
+			if got := set.Servers[1].Name; got != want {
+				t.Errorf("seed %d: metrics of server %d alone are of %s", seed, server, got)
+			}
+		}
 	}
 }

@@ -38,7 +38,11 @@ func (r *reader) died(b []byte) bool {
 		if w.begins == "Killed" && len(bytes.TrimSpace(b)) != len(w.begins) || !bytes.HasPrefix(b, []byte(w.begins)) || !bytes.HasSuffix(bytes.TrimSpace(b), []byte(w.ends)) {
 			continue
 		}
-		r.f.Instant(series.Instant{Time: r.now, Kind: w.kind, Place: r.unranked(), Line: uint32(r.line), Count: 1}, w.says)
+		says := w.says
+		if of, _, ok := bytes.Cut(behind(b, "throwing an instance of '"), []byte("'")); ok && len(of) < 80 {
+			says += ": " + string(of)
+		}
+		r.f.Instant(series.Instant{Time: r.now, Kind: w.kind, Place: r.unranked(), Line: uint32(r.line), Count: 1}, says)
 		return true
 	}
 	return bytes.HasPrefix(b, []byte("  what():  ")) // of the exception that ended it, which PyTorch logs, too

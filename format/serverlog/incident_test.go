@@ -158,7 +158,7 @@ terminate called after throwing an instance of 'c10::DistBackendError'
 Fatal Python error: Aborted
 [2026-03-04 10:22:14] Subprocess scheduler_0 (pid=4451) crashed with exit code -6. Triggering SIGQUIT for cleanup...
 `, `exception rank 1 1: PyTorch ends it: CUDA error: an illegal memory access was encountered
-crash - 1: an exception in C++ that nobody caught ended it
+crash - 1: an exception in C++ that nobody caught ended it: c10::DistBackendError
 crash - 1: Python ended at once
 crash - 1: scheduler_ crashed with exit code -6 (aborted)`},
 		{"a scheduler is killed", `[2026-03-04 10:22:10 TP0] Init torch distributed ends.

@@ -16,9 +16,9 @@ const Demand = "demand"
 
 // What demands say, given the mean, the place, and the mean before.
 const (
-	askedMore     = "%s requests come a second on %s, %s before"
-	longerPrompts = "a request brings %s tokens of prompt on %s, %s before"
-	longerAnswers = "a request is answered with %s tokens on %s, %s before"
+	askedMore     = "%s requests a second come to %s, %s before"
+	longerPrompts = "a prompt has %s tokens on %s, %s before"
+	longerAnswers = "an answer has %s tokens on %s, %s before"
 )
 
 // A demand is what is asked of a rank by bucket: n of something, by what it is a mean over; 0 of that is not known.

@@ -139,7 +139,7 @@ func TestSteadyLatencies(t *testing.T) {
 func TestDemandInMetrics(t *testing.T) {
 	s := scrapedServer{requests: jumpsBack(20, 27, 90, 120), ttft: jumps(20, 0.15, 9), sum: true, waits: func(k int) float64 { return 200 * max(0, min(float64(k-20), 7)) }}
 	_, demands := s.found(60)
-	if len(demands) != 1 || !strings.Contains(demands[0].Text, "21.3 requests come a second on unified, 6 before") {
+	if len(demands) != 1 || !strings.Contains(demands[0].Text, "21.3 requests a second come to unified, 6 before") {
 		t.Fatalf("%v", demands)
 	}
 	// Intervals of reports begin at even times, up to 15 s before a scrape.
