@@ -3,6 +3,7 @@ package series
 import (
 	"cmp"
 	"math"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -133,6 +134,22 @@ func (f *Filler) Instant(x Instant, text string) {
 	x.Source, x.Within, x.Count, x.Text = f.source, f.within, max(1, x.Count), f.Set.Syms.Intern(text)
 	f.Set.Instants = append(f.Set.Instants, x)
 	f.Source().part.instants++
+}
+
+// Explain adds to the text of the last instant what a later line says of it, if its text has a word.
+func (f *Filler) Explain(word, more string) (ok bool) {
+	if f.Source().part.instants == 0 {
+		return false
+	}
+	x := &f.Set.Instants[len(f.Set.Instants)-1]
+	text := f.Set.Syms.Name(x.Text)
+	if !strings.Contains(text, word) {
+		return false
+	}
+	if !strings.HasSuffix(text, more) {
+		x.Text = f.Set.Syms.Intern(text + ": " + more)
+	}
+	return true
 }
 
 // Shift puts all that the input has said so far later: what a log is dated by may follow its lines.

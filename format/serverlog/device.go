@@ -23,10 +23,13 @@ var deviceWords = []deviceWord{
 	{"HW Exception by GPU node-", series.Exception, func(b []byte) string {
 		return "a hardware exception of GPU node " + beginning(b, "", 4) + because(b, "reason :")
 	}},
-	{"[Error]: ", series.Exception, func(b []byte) string { return "its NPU: " + logline.Message(bytes.TrimRight(b, ". ")) }},
+	{ofNPU, series.Exception, func(b []byte) string { return "its NPU: " + logline.Message(bytes.TrimRight(b, ". ")) }},
 	{"The error from device(", series.Timeout, stuckNotify},
 	{"EI0", series.Communication, failedLink},
 }
+
+// ofNPU begins what CANN says of an error, behind the exception of Python that has only its number.
+const ofNPU = "[Error]: "
 
 // because is the reason that a message gives behind a key, ": GPU Hang".
 func because(b []byte, key string) string {
@@ -91,6 +94,9 @@ func (r *reader) ofDevice(b []byte) bool {
 		says := w.says(rest[:min(len(rest), lookedAt)])
 		if says == "" {
 			return false
+		}
+		if w.begins == ofNPU && r.f.Explain("NPU function error", strings.TrimPrefix(says, "its NPU: ")) {
+			return true
 		}
 		r.f.Instant(series.Instant{Time: r.now, Kind: w.kind, Place: r.unranked(), Line: uint32(r.line), Count: 1}, says)
 		return true

@@ -34,6 +34,13 @@ The error from device(chipId:2, dieId:0), serial number is 17, hccl fftsplus tas
 exception - 1: its NPU: The aicore execution times out
 timeout - 1: a collective of HCCL timed out after 1836 s
 communication - 1: HCCL: Transport init error, to 172.16.0.114`},
+		{"an exception of Python has the number of an error of an NPU, and what follows says what it is", `[2026-01-15 13:43:22 DP2 TP10 EP10] Scheduler hit an exception: Traceback (most recent call last):
+  File "/sgl/srt/managers/scheduler.py", line 3015, in run_scheduler_process
+    scheduler.event_loop_overlap()
+RuntimeError: NPU function error: c10_npu::acl::Synchronize(stream), error code is 507035
+[ERROR] 2026-01-15-13:43:22 (PID:337412, Device:10, RankID:-1) ERR00100 PTA call acl api failed
+[Error]: The vector core execution is abnormal. 
+`, `exception DP2 TP10 EP10 1: Scheduler: RuntimeError: NPU function error: c10_npu::acl::Synchronize(stream), error code is 507035: The vector core execution is abnormal in run_scheduler_process (scheduler.py:3015)`},
 		{"Mooncake does not find the other side, and LMCache has no room", `[2025-04-14 03:56:38 TP0] Prefill batch. #new-seq: 1, #new-token: 10, #cached-token: 0, token usage: 0.00, #running-req: 0, #queue-req: 0, 
 E0414 03:56:41.856248 77969 transfer_metadata_plugin.cpp:173] Unexpected code in http response, GET http://10.6.1.5:8998/metadata response code: 404 response body: metadata not found
 W0414 03:56:41.856264 77969 transfer_metadata.cpp:153] Failed to retrieve segment descriptor, name 10.6.1.6_58f33e4e-7c3e

@@ -95,7 +95,9 @@ func groups(l *telemetry.Logged) (list [][]*telemetry.Rank) {
 }
 
 // isOfSeveral reports whether a rank is one of several DP ranks of a server. vLLM counts them from 0, even if there is one.
-func isOfSeveral(l *telemetry.Logged, r *telemetry.Rank) bool { return r.Where.Rank.DP >= 0 && !isAlone(l, r) }
+func isOfSeveral(l *telemetry.Logged, r *telemetry.Rank) bool {
+	return r.Where.Rank.DP >= 0 && !isAlone(l, r)
+}
 
 // muchMore is by how much a rank's load must exceed its share, to be more than uneven requests
 // explain; it is what reports on requests ask for, too.
