@@ -18,7 +18,7 @@ type reader struct {
 	*series.Filler
 	name    string
 	speaker string // the server whose metrics have no label that tells it; "" is not known
-	byFile  string // what such a server is called for want of anything else; "" where labels are missing because values were added up
+	byFile  string // what such a server is called where nothing else names it; "" where labels are missing because values were added up
 	diags   *trace.Diags
 	summed  bool             // values of several servers were added up, it seems
 	known   map[string]int32 // series by name and labels, as the file has them

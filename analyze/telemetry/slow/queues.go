@@ -290,10 +290,12 @@ func suffer(l *telemetry.Logged, ranks []*telemetry.Rank, c changepoint.Change, 
 }
 
 // tokenTimes returns how long a token took before a change and since then, in s, as lines of batches have it, or
-// else histograms; NaN where nothing tells.
+// else histograms, or else levels; NaN where nothing tells.
 func tokenTimes(l *telemetry.Logged, r *telemetry.Rank, c changepoint.Change) (before, after float64) {
-	if len(r.Stretches) == 0 {
-		return scrapedMeans(l, r, series.ITL, c)
+	if r.Scraped {
+		if before, after = scrapedMeans(l, r, series.ITL, c); !math.IsNaN(before) && !math.IsNaN(after) {
+			return before, after
+		}
 	}
 	steps := stepTime(l, r)
 	return telemetry.Middle(steps[c.From:c.At]), telemetry.Middle(steps[c.At:c.To])
