@@ -36,6 +36,7 @@ var (
 	OTLPLostValue     = message("otlp-lost-value", DataLoss, "an attribute or event has a value that cannot be represented; left out", "nothing, unless you need the attribute")
 	OTLPOddValue      = message("otlp-odd-value", Notice, "an attribute's value does not match its type; kept as text", nothing)
 	OTLPUnknownKey    = message("otlp-unknown-key", Notice, "key {name%q} is not part of OTLP; skipped", tellProject)
+	OTLPGivenTwice    = message("otlp-given-twice", Notice, "all of its {n} spans are in {file}, too; counted once", "nothing, or leave out one of the two")
 	OTLPDuplicateSpan = message("otlp-duplicate-span", Notice, "span {id%016x} {name%q} was exported more than once; counted once", "nothing: exporters resend what was not acknowledged; or you gave a file twice")
 	OTLPIDCollision   = message("otlp-id-collision", Notice, "span {id%016x} {name%q} has the same ID as another span of its trace; both are kept, and children go to the first", "nothing, unless you combined dumps of several deployments")
 	OTLPCycle         = message("otlp-cycle", DataLoss, "span {id%016x} {name%q} is its own ancestor; treated as a root", "check what wrote the spans, or whether dumps were spliced together")

@@ -122,15 +122,32 @@ func (t *Tree) findRepeated() {
 		return repeated
 	})
 	slices.Sort(repeated)
-	for _, at := range repeated {
+	type copies struct{ file, of uint32 }
+	found := map[copies]int{}
+	fileOf := func(i int) uint32 { return t.dump.Origins[t.dump.Span(i).Origin].File }
+	again := make([]copies, len(repeated)) // of which files a duplicate is in
+	for k, at := range repeated {
 		i := int(at)
-		s, first := t.dump.Span(i), t.dump.Span(t.First(i))
-		if s.Start == first.Start && s.End == first.End && s.Name == first.Name && s.Parent == first.Parent {
+		first := t.First(i)
+		if x, y := t.dump.Span(i), t.dump.Span(first); x.Start == y.Start && x.End == y.End && x.Name == y.Name && x.Parent == y.Parent {
 			t.duplicate[i/64] |= 1 << (i % 64)
-			t.report(trace.OTLPDuplicateSpan, i)
+			again[k] = copies{fileOf(i), fileOf(first)}
+			found[again[k]]++
 			continue
 		}
 		t.report(trace.OTLPIDCollision, i)
+	}
+	files, told := t.dump.Files, map[copies]bool{}
+	for k, at := range repeated {
+		i, c := int(at), again[k]
+		switch {
+		case !t.Duplicate(i) || told[c]:
+		case c.file != c.of && found[c] == files[c.file].Spans:
+			told[c] = true
+			t.dump.Diags.Add(trace.OTLPGivenTwice.Of(files[c.file].Name, files[c.file].Spans, files[c.of].Name))
+		default:
+			t.report(trace.OTLPDuplicateSpan, i)
+		}
 	}
 }
 
