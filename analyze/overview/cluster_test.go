@@ -207,3 +207,18 @@ func TestWhatLeads(t *testing.T) {
 		}
 	}
 }
+
+// Where KV caches take longer from every prefill server to one of several decode servers, that one is named, and no pair.
+func TestSlowReceiverIsNamed(t *testing.T) {
+	s := cluster.Find("slow_pair")
+	c := s.Config(1)
+	receiver, other := c.Faults[0].Other, c.Faults[0]
+	other.Server = 1 - other.Server
+	c.Faults = append(c.Faults, other)
+	set, truth := testset.ClusteredAs(t, s, c)
+	f := &New(Input{Requests: set}).Findings[0]
+	host := truth.Lives[receiver].Host
+	if f.Kind != finding.Transfer || f.At.Host != host || !strings.Contains(f.Text, "go to decode TP0 ("+host+"), from all of the prefill ranks") {
+		t.Errorf("%s is slow to receive: %v at %q: %q", host, f.Kind, f.At.Host, f.Text)
+	}
+}

@@ -48,18 +48,29 @@ func (t *Tail) TransferFindings(b *cause.Costs) ([]finding.Finding, finding.Chec
 	}
 	worst := slices.MaxFunc(x.Pairs, func(p, q TransferPair) int { return p.Slow - q.Slow })
 	from, to := t.rankName(worst.From), t.rankName(worst.To)
+	evidence := finding.Sentence("%d of the slow ones go from %s to %s", worst.Slow, from, to)
 	pair, where := "", x.Where.nearlyAll()
-	if float64(worst.Slow) >= nearlyAll*float64(len(x.Slow)) && 2*worst.N <= x.N {
+	there, elsewhere := x.to(worst.To)
+	const apart = 5 // times as large a part of them is slow
+	at := request.None
+	switch slow := float64(len(x.Slow)); {
+	case float64(worst.Slow) >= nearlyAll*slow && 2*worst.N <= x.N:
 		pair = fmt.Sprintf("%d of %d slow KV transfers go from %s to %s", worst.Slow, len(x.Slow), from, to)
 		where = fmt.Sprintf("; %d of them go from %s to %s", worst.Slow, from, to)
+	case float64(there.Slow) >= nearlyAll*slow && where == "" && elsewhere.N >= finding.FewCompared && there.share() >= apart*elsewhere.share(): // whoever sends: the link of one that receives
+		where, at = fmt.Sprintf("; %d of them go to %s, from all of the prefill ranks", there.Slow, to), int(worst.To)
+		evidence = finding.Sentence("%d of the %s to %s are slow, and %d of the %d to the others",
+			there.Slow, words.Counted(there.N, "KV transfer"), to, elsewhere.Slow, elsewhere.N)
 	}
 	f := t.finding(cause.Transfer, x.Where, b.Beyond(x.requests(), cause.Transfer), x.Verdict()+where)
+	if at != request.None {
+		f.At = t.placeOf(int32(at))
+	}
 	f.Brief, f.Since = pair, x.Since
 	f.Affected = finding.AffectedOf(t.set, x.requests())
 	f.Show = showTable("slowtransfers")
 	f.Metric = finding.Metric{Name: "longest KV transfer", Unit: table.Duration, Before: float64(x.Median), After: float64(x.Longest)}
-	f.Evidence = []finding.Evidence{finding.Sentence("%d of the slow ones go from %s to %s", worst.Slow, from, to).
-		In("transfers", finding.Row("from", from, "to", to), "slow", float64(worst.Slow))}
+	f.Evidence = []finding.Evidence{evidence.In("transfers", finding.Row("from", from, "to", to), "slow", float64(worst.Slow))}
 	return b.Price([]finding.Finding{f}), check
 }
 

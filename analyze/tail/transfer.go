@@ -145,6 +145,30 @@ func (x *Transfers) requests() []int {
 	return list
 }
 
+// to sums up the transfers to a rank, and those to others. That the first are of one rank that sends is no reason to
+// look at the one that receives: then there are none of them.
+func (x *Transfers) to(rank int32) (there, elsewhere TransferPair) {
+	senders := 0
+	for i := range x.Pairs {
+		p, sum := &x.Pairs[i], &elsewhere
+		if p.To == rank {
+			sum = &there
+			senders++
+			if p.Slow == 0 {
+				return TransferPair{}, elsewhere
+			}
+		}
+		sum.N, sum.Slow = sum.N+p.N, sum.Slow+p.Slow
+	}
+	if senders < 2 {
+		return TransferPair{}, elsewhere
+	}
+	return there, elsewhere
+}
+
+// share is the part of the transfers that is slow.
+func (p *TransferPair) share() float64 { return distribution.Ratio(float64(p.Slow), float64(p.N)) }
+
 // Verdict says in one sentence whether transfers are slow, and how much.
 func (x *Transfers) Verdict() string {
 	if len(x.Slow) == 0 {
