@@ -89,7 +89,6 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Load, Effect: finding.Limit, Subkinds: serverlimit.Subkinds, Later: true},
 	{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Load, Subkinds: []string{serverlimit.LongPrompts}, Costs: true},
 	{Cause: finding.Load, CauseSubkind: serverlimit.LongPrompts, Effect: finding.Load, Subkinds: []string{cause.Queue.String()}},
-	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Around: true, Enough: asSlower, Costs: true},
 	{Cause: finding.Limit, CauseSubkind: serverlimit.Room.String(), Effect: finding.Memory, Subkinds: []string{""}},
 	{Cause: finding.Limit, CauseSubkind: serverlimit.Prefills.String(), Effect: finding.Tail, Subkinds: []string{cause.Interference.String(), tail.CrowdSubkind}},
 	{Cause: finding.Limit, CauseSubkind: serverlimit.Transfers.String(), Effect: finding.Transfer, Subkinds: []string{"", finding.Waits}},
@@ -181,11 +180,19 @@ func (m *Measured) overloaded() []finding.Consequence {
 		kind string
 	}
 	suffices := map[asked]bool{} // what looks at all requests
+	// What is slow for a while has no part in what requests wait for later.
+	meanwhile := func(limit, slow *finding.Finding) bool {
+		return slow.Until == 0 || m.Limits.MostlyBefore(slow.At.Role, limit.Subkind, slow.Until)
+	}
 	by := func(limit, slow *finding.Finding) bool {
-		return (slow.Since == 0 || limit.Since+soon+slow.Within >= slow.Since) &&
+		return meanwhile(limit, slow) && (slow.Since == 0 || limit.Since+soon+slow.Within >= slow.Since) &&
 			order.Memo(suffices, asked{slow.At, limit.Subkind}, func() bool { return m.Limits.WouldSuffice(&slow.At, limit.Subkind) })
 	}
-	return []finding.Consequence{{Cause: finding.Slower, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Enough: by, Costs: true}}
+	became := func(limit, slow *finding.Finding) bool { return asSlower(limit, slow) && meanwhile(limit, slow) }
+	return []finding.Consequence{
+		{Cause: finding.Slower, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Enough: by, Costs: true},
+		{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Around: true, Enough: became, Costs: true},
+	}
 }
 
 // asTheClock reports whether a server may be slower for the clock of one of its GPUs: it became so

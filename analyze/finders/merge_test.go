@@ -158,6 +158,7 @@ func TestLimitsOfSlowerServers(t *testing.T) {
 	more := finding.Finding{Kind: finding.Load, Since: 28e9, Cost: 0.2, CostBasis: finding.RequestTime, Text: "arrivals", Metric: finding.Metric{Name: change.Arrivals, Before: 1, After: 2}}
 	elsewhere, earlier := slower, limit
 	elsewhere.At, earlier.Since = rankAt(request.Unified, "b", 0, -1), 10e9
+	rules := slices.Concat(consequences, (&Measured{Limits: &serverlimit.Limits{}}).overloaded())
 	for _, test := range []struct {
 		found []finding.Finding
 		want  []string
@@ -168,7 +169,7 @@ func TestLimitsOfSlowerServers(t *testing.T) {
 		{[]finding.Finding{slower, more, limit}, []string{"slower", "arrivals"}},
 	} {
 		var texts []string
-		for _, f := range finding.Merge(test.found, consequences) {
+		for _, f := range finding.Merge(test.found, rules) {
 			texts = append(texts, f.Text)
 		}
 		if !slices.Equal(texts, test.want) {

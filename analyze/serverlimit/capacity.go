@@ -5,6 +5,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // WouldSuffice reports whether nobody had waited at a limit of some kind if the servers at a place
@@ -42,6 +43,25 @@ func (l *Limits) WouldSuffice(slow *place.Location, kind string) bool {
 		}
 	}
 	return came*len(others) <= served*servers
+}
+
+// MostlyBefore reports whether half or more of what requests of a role wait at limits of some kind is of those that came
+// before a time.
+func (l *Limits) MostlyBefore(role request.Role, kind string, at trace.Time) bool {
+	before, all := int64(0), int64(0)
+	for i := range l.List {
+		x := &l.List[i]
+		if x.Location.Role != role || x.Kind.String() != kind {
+			continue
+		}
+		for r, ns := range x.waits {
+			all += ns
+			if l.set.Requests[r].Start < at {
+				before += ns
+			}
+		}
+	}
+	return 2*before >= all
 }
 
 // flow counts the requests that came to a server in a time, and those that it was done with.

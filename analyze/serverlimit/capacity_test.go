@@ -39,3 +39,16 @@ func TestWouldSuffice(t *testing.T) {
 		}
 	}
 }
+
+// Of 10 s that requests waited, those of the first two are 5 s: half of it. Other limits do not count.
+func TestMostlyBefore(t *testing.T) {
+	l := &Limits{set: &request.Set{Requests: []request.Request{{Start: 1}, {Start: 2}, {Start: 10}, {Start: 11}}}}
+	at := place.Location{Scope: place.OneRank, Role: request.Unified}
+	l.List = []Limit{{Location: at, Kind: Running, waits: map[int]int64{0: 4, 2: 5}}, {Location: at, Kind: Running, waits: map[int]int64{1: 1}},
+		{Location: at, Kind: Prefills, waits: map[int]int64{3: 100}}}
+	for until, want := range map[trace.Time]bool{2: false, 3: true, 20: true} {
+		if got := l.MostlyBefore(request.Unified, Running.String(), until); got != want {
+			t.Errorf("before %d: %v", until, got)
+		}
+	}
+}
