@@ -333,3 +333,18 @@ var (
 	spansOf     = regexp.MustCompile(`\{"traceId":"([0-9a-f]+)"[^\n]*?"status":\{[^}]*\}\}`)
 	prefillRoot = regexp.MustCompile(`\{"traceId":"([0-9a-f]+)"[^{}]*"name":"prefill Req`)
 )
+
+// A request took 60 and 30 of two causes, 45 of them for nothing: 30 and 15, and what another claim has of that counts once.
+func TestEvenly(t *testing.T) {
+	b := &Costs{list: []Attribution{{Request: 7}}}
+	b.list[0].E2E[Decode], b.list[0].E2E[Interference] = 60, 30
+	claim := b.Evenly(map[int]int64{7: 45}, Decode, Interference)
+	for _, x := range [][2]int64{{60, 30}, {20, 30}} {
+		left := b.list[0].E2E
+		left[Decode] = x[0]
+		claim(0, left[:])
+		if left[Decode] != min(30, x[0]) || left[Interference] != 15 {
+			t.Errorf("%v are left: %v and %v then", x, left[Decode], left[Interference])
+		}
+	}
+}

@@ -152,6 +152,22 @@ func (b *Costs) Amounts(ns map[int]int64, causes ...Cause) finding.Claim {
 	}
 }
 
+// Evenly claims a time in ns of each of some requests, of each cause of a list by its part of what they took.
+func (b *Costs) Evenly(ns map[int]int64, causes ...Cause) finding.Claim {
+	causes = wholes(causes)
+	return func(i int, left []int64) {
+		a, all := &b.list[i], int64(0)
+		for _, c := range causes {
+			all += a.spentOn(c)
+		}
+		part := min(1, max(0, distribution.Fraction(ns[a.Request], all)))
+		for _, c := range causes {
+			spent := a.spentOn(c)
+			left[c] = min(left[c], spent-int64(part*float64(spent)))
+		}
+	}
+}
+
 // setOf tells of every request of the set whether it is one of some.
 func (b *Costs) setOf(requests []int) []bool {
 	in := memory.Make[bool](len(b.set.Requests))

@@ -85,6 +85,9 @@ type Shift struct {
 	Sized bool
 	// Extra is by how much longer requests took for it, ns, by index; less is negative.
 	Extra map[int]float64
+	whole bool // Extra has what prefills hold up
+	// Kept is, of cached tokens, what part of the requests that had most of them there still have.
+	Kept float64
 }
 
 // A PaceStep is when one of several servers became slower or faster.

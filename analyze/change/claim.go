@@ -30,10 +30,14 @@ func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 	over := all.until(first) // with it what follows
 	var claim finding.Claim
 	if c.Time > all.From && !first.isSeen() { // else nobody knows what it was before
-		claim = b.Risen(cause.Span{From: c.Time, Until: over, At: behind}, b.BySize, all.behind(first)...)
+		claim = b.Risen(cause.Span{From: c.Time, Until: over, At: behind}, b.BySize, all.behind(c)...)
 	}
 	for i := range c.Shifts {
-		if f := &c.Shifts[i]; f.costs() && (i == 0 || !first.knowsWhoSees() || !f.isSeen()) {
+		f := &c.Shifts[i]
+		if i > 0 && first.Metric == ArrivalsChanged && (f.Metric.saves() || f.Metric.isLength()) {
+			continue // that is what the others ask for
+		}
+		if f.costs() && (i == 0 || !first.knowsWhoSees() || !f.isSeen()) {
 			claim = claim.And(f.claim(b, cause.Span{From: c.Time, Until: cmp.Or(all.until(f), over), At: f.Location}))
 		}
 	}
@@ -48,15 +52,19 @@ func (f *Shift) knowsWhoSees() bool {
 
 // behind returns what takes longer behind a change. That batches are fuller when more requests
 // arrive is how servers work, and costs nothing that anyone could spare; and where servers
-// became slower at the same load, steps take longer for that.
-func (all *Changes) behind(first *Shift) []cause.Cause {
+// became slower at the same load, steps take longer for that. Whoever waits for a transfer is in no batch, and
+// makes no step longer; and a pace may know what steps take.
+func (all *Changes) behind(c *Change) []cause.Cause {
+	first := &c.Shifts[0]
+	var not []cause.Cause
 	slower := slices.ContainsFunc(all.List, func(c Change) bool { return c.Shifts[0].Metric == PaceChanged && c.Shifts[0].costs() })
-	if !first.Metric.isLoad() || first.Metric != ArrivalsChanged && !slower {
-		return cause.OverloadCauses
+	switch {
+	case slices.ContainsFunc(c.Shifts, func(f Shift) bool { return f.whole }):
+		not = []cause.Cause{cause.Decode, cause.Interference}
+	case first.Metric.isLoad() && (first.Metric == ArrivalsChanged || slower), first.Stage != "" && first.Means.Phase() == request.TransferPhase:
+		not = []cause.Cause{cause.Decode, cause.Interference, cause.SharedBatch}
 	}
-	return slices.DeleteFunc(slices.Clone(cause.OverloadCauses), func(c cause.Cause) bool {
-		return c == cause.Decode || c == cause.Interference || c == cause.SharedBatch
-	})
+	return slices.DeleteFunc(slices.Clone(cause.OverloadCauses), func(c cause.Cause) bool { return slices.Contains(not, c) })
 }
 
 // claim returns what the shift itself made longer in a span.
@@ -71,6 +79,9 @@ func (f *Shift) claim(b *cause.Costs, span cause.Span) finding.Claim {
 	case PromptChanged:
 		return b.Risen(span, cause.ByRequest, cause.Prefill)
 	case PaceChanged:
+		if f.whole {
+			return b.Evenly(f.extraTimes(), append(f.causes(), cause.Interference)...)
+		}
 		return b.Amounts(f.extraTimes(), f.causes()...)
 	case LatenessChanged:
 		claim, _ := b.WaitsFor(&f.Location)
@@ -394,6 +405,12 @@ func (s *savings) searchAll(level float64) []Shift {
 			return factor(odds(long(from, k)), odds(long(k, to))) >= minTailFactor && factor(before, after) >= minMeanFactor
 		}}), at, s.level, like)
 	}
+	if s.metric == CachedChanged {
+		for i := range found {
+			c := &changes[i]
+			found[i].Kept = keptOf(values[c.From:c.At], values[c.At:c.To], float64(at(c.At)-at(c.From)), float64(at(c.To)-at(c.At)))
+		}
+	}
 	date(found, changes, s.values[0].at, func(k int) changepoint.Observation {
 		v, y := &s.values[k], values[k]
 		switch s.metric {
@@ -405,6 +422,23 @@ func (s *savings) searchAll(level float64) []Shift {
 		return observation(s.values[0].at, v.at, v.until, y)
 	})
 	return falls(found)
+}
+
+// keptOf returns how many requests there are after a change that have as large a share of their tokens cached as three of
+// four had before it, in comparison to these, by time: 1 if only others came in addition, and 0 if nobody has that any more.
+func keptOf(before, after []float64, ns, nsAfter float64) float64 {
+	most := 0.75
+	sorted := slices.Sorted(slices.Values(before))
+	limit := sorted[int((1-most)*float64(len(sorted)))]
+	n := func(values []float64) (n float64) {
+		for _, v := range values {
+			if v >= limit {
+				n++
+			}
+		}
+		return n
+	}
+	return distribution.Ratio(n(after)/nsAfter, n(before)/ns)
 }
 
 // falls leaves out where more is cached, which only ends a time in which less is.

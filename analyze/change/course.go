@@ -278,6 +278,7 @@ func (w *observer) paceShift(of []*pace, c *paceCourse, role request.Role, all i
 	for _, p := range of {
 		usual += p.usual / float64(len(of))
 		f.Ranks = append(f.Ranks, p.rank)
+		f.whole = f.whole || p.whole
 	}
 	if len(of) == 1 && all > 1 {
 		f.Location = w.ranks.Places[of[0].rank]

@@ -81,10 +81,14 @@ func groupShifts(found []Shift, lag int64) []Change {
 func follows(lead, f *Shift, lag trace.Time) bool {
 	early := lag / 4 // clocks of hosts differ, and places are not that certain
 	switch {
+	case lead.Back && f.Back && lead.Metric == ArrivalsChanged && f.Metric.isLength():
+		return f.around(lead, early) // those that came in addition are gone
 	case lead.rises() && (f.Metric == CachedChanged && (lead.Metric == ShareChanged || lead.Metric == ArrivalsChanged) || f.Metric.isLength() && lead.Metric == ArrivalsChanged):
 		// Those that come in addition are other requests, and a cache has less for each of more.
 		// Who gets as many as before has a cache for as many.
-		return !lead.Back && f.First <= lead.Last+early && f.Last >= lead.First-early && f.work() < factor(lead.Before.value(lead.Metric), lead.After.value(lead.Metric))
+		const stillMost = 0.7
+		return !lead.Back && f.around(lead, early) && (f.work() < factor(lead.Before.value(lead.Metric), lead.After.value(lead.Metric)) ||
+			f.Metric == CachedChanged && lead.Metric == ArrivalsChanged && f.Kept >= stillMost)
 	case f.Metric.saves() || f.Metric.isLength():
 		return false // a cause of its own
 	case f.Metric == PaceChanged && lead.Metric != PaceChanged && lead.Metric != LatenessChanged:
@@ -96,13 +100,18 @@ func follows(lead, f *Shift, lag trace.Time) bool {
 	case lead.Metric == PaceChanged && lead.isSlow():
 		return true // whenever it is that the series got over a limit
 	case f.Metric.isLoad():
-		return lead.Metric.isLoad() && f.First <= lead.Last+early && f.Last >= lead.First-early
+		return lead.Metric.isLoad() && f.around(lead, early)
 	case lead.Metric == ArrivalsChanged && lead.rises() != f.rises():
 		return false // more load makes nothing faster
 	case lead.Metric == ShareChanged && lead.rises() && f.rises() && f.Location.Scope == place.OneRank && f.Location.Role == lead.Location.Role && f.Location != lead.Location:
 		return false // nor does more on one server make others of its role slower: they get less
 	}
 	return f.First <= lead.Last+lag && f.Last >= lead.First-early
+}
+
+// around reports whether f may have changed when lead did.
+func (f *Shift) around(lead *Shift, early trace.Time) bool {
+	return f.First <= lead.Last+early && f.Last >= lead.First-early
 }
 
 // work is by which factor there is more to do for a request; below 1 is less.

@@ -2,8 +2,10 @@ package change
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -61,6 +63,55 @@ func TestKnowsWhoSees(t *testing.T) {
 	} {
 		if x.shift.knowsWhoSees() != x.want {
 			t.Errorf("%+v: want %v", x.shift, x.want)
+		}
+	}
+}
+
+// Requests of somebody who has nothing in the cache come in addition: those who had their prompts cached still have them, and the
+// arrivals are what changed. Where nobody has them any more, the cache is.
+func TestOthersHaveNothingCached(t *testing.T) {
+	const early, second = trace.Time(1e9), trace.Time(1e9)
+	old, others := []float64{0.9, 0.85, 0.95, 0.9}, []float64{0, 0, 0, 0, 0, 0, 0, 0}
+	more := Shift{Metric: ArrivalsChanged, Before: Level{Rate: 4}, After: Level{Rate: 12}, Time: 60 * second, First: 59 * second, Last: 61 * second}
+	for _, x := range []struct {
+		after []float64
+		kept  float64
+		want  bool
+	}{{append(old, others...), 1, true}, {append([]float64{0.1, 0.1, 0, 0.1}, others...), 0, false}} {
+		kept := keptOf(old, x.after, 1e9, 1e9)
+		f := Shift{Metric: CachedChanged, Before: Level{Share: 0.9}, After: Level{Share: 0.3}, Time: 60 * second, First: 59 * second, Last: 61 * second, Kept: kept}
+		if kept != x.kept || follows(&more, &f, 4*early) != x.want {
+			t.Errorf("%v: %v kept, follows: %v", x.after, kept, !x.want)
+		}
+	}
+}
+
+// When those that came in addition are gone, answers are as long as before: that is no change by itself.
+func TestLengthsComeBack(t *testing.T) {
+	const second = trace.Time(1e9)
+	fewer := Shift{Metric: ArrivalsChanged, Before: Level{Rate: 12}, After: Level{Rate: 4}, Time: 90 * second, First: 89 * second, Last: 91 * second, Back: true}
+	longer := Shift{Metric: OutputChanged, Before: Level{Rate: 30}, After: Level{Rate: 80}, Time: 90 * second, First: 89 * second, Last: 91 * second}
+	for _, back := range []bool{false, true} {
+		if longer.Back = back; follows(&fewer, &longer, 4*second) != back {
+			t.Errorf("back: %v", back)
+		}
+	}
+}
+
+// Slow transfers make no step longer, and a pace of batches that compute both knows what prefills hold up.
+func TestBehind(t *testing.T) {
+	all := &Changes{}
+	for _, x := range []struct {
+		shifts []Shift
+		steps  bool
+	}{
+		{[]Shift{{Metric: MedianChanged, Stage: "decode_transferred", Means: request.Receiving}}, false},
+		{[]Shift{{Metric: PaceChanged, Means: request.Answering, whole: true}}, false},
+		{[]Shift{{Metric: PaceChanged, Means: request.Answering}}, true},
+	} {
+		of := all.behind(&Change{Shifts: x.shifts})
+		if slices.Contains(of, cause.Interference) != x.steps || !slices.Contains(of, cause.Queue) {
+			t.Errorf("%+v: %v", x.shifts, of)
 		}
 	}
 }

@@ -22,6 +22,8 @@ type pace struct {
 	// usual is how long a piece of usual work takes, ns.
 	usual float64
 	asked []asked
+	// whole tells that what prefills hold up is part of its pieces: servers compute both in one batch.
+	whole bool
 }
 
 // Asked is how many tokens a request asks a rank for, whether or not its pieces are looked at.
@@ -114,7 +116,12 @@ func (w *observer) pacesOf(rank int, x *workload) (decode, prefill []pace) {
 	slices.SortStableFunc(all, func(a, b load.Prefill) int { return cmp.Compare(a.From, b.From) })
 	x.end()
 	if list, alone := w.decodeWork(x.decodes, x.otherDecodes, all); len(list) >= minPieces {
-		decode = []pace{likelier(newPace(rank, list, 0), newPace(rank, alone, 0))}
+		without, whole := newPace(rank, list, 0), newPace(rank, alone, 0)
+		whole.whole = true
+		for i := range whole.work { // prefills are as many, however many requests are there at a time
+			whole.work[i].shared = without.work[i].shared
+		}
+		decode = []pace{likelier(without, whole)}
 		decode[0].asked = x.asked
 	}
 	if list := w.prefillWork(batches, x.decodes); len(list) >= minPieces {
