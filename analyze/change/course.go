@@ -321,13 +321,13 @@ func perMinute(before, after, seconds float64) float64 {
 }
 
 // oneAfterAnother makes one shift of those of several servers that went the same way by
-// about as much: a deployment that went from one to the next.
+// about as much: a deployment that went from one to the next, or what made all of them slow for the same time.
 func oneAfterAnother(found []Shift, role request.Role) []Shift {
 	const about = 2 // as much
 	var out []Shift
 	for _, f := range found {
 		k := slices.IndexFunc(out, func(g Shift) bool {
-			return f.Shape == changepoint.Stepped && g.Shape == f.Shape && g.rises() == f.rises() && factor(math.Abs(f.relative()), math.Abs(g.relative())) <= about
+			return (f.Shape == changepoint.Stepped || f.sameSpell(&g)) && g.Shape == f.Shape && g.rises() == f.rises() && factor(math.Abs(f.relative()), math.Abs(g.relative())) <= about
 		})
 		if k < 0 {
 			f.Steps = []PaceStep{{f.Location, f.Time, f.First, f.Last}}
@@ -350,6 +350,13 @@ func oneAfterAnother(found []Shift, role request.Role) []Shift {
 		g.Time, g.First, g.Last = g.Steps[0].Time, g.Steps[0].First, g.Steps[0].Last
 	}
 	return out
+}
+
+// sameSpell reports whether two spells began at one time, for all that is known, and ended about as long afterward.
+func (f *Shift) sameSpell(g *Shift) bool {
+	const about = 10 // one part of the time in so many
+	off := max(f.Until-g.Until, g.Until-f.Until)
+	return f.Shape == changepoint.Spell && g.Shape == f.Shape && f.First <= g.Last && g.First <= f.Last && off*about <= f.Until-f.Time
 }
 
 // relative returns by which part a pace became longer.

@@ -1,0 +1,23 @@
+package change
+
+import (
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Servers that are slow for the same time are so together; one that is for another time is by itself.
+func TestSpellsAtOneTime(t *testing.T) {
+	const second = trace.Time(1e9)
+	spell := func(host string, rank int32, from, until trace.Time) Shift {
+		return Shift{Metric: PaceChanged, Shape: changepoint.Spell, Location: place.Location{Scope: place.OneRank, Role: request.Unified, Host: host}, Ranks: []int32{rank}, Peers: 3,
+			Before: Level{P50: 16}, After: Level{P50: 48}, Time: from, First: from - second/5, Last: from + second/5, Until: until, Extra: map[int]float64{int(rank): 7}}
+	}
+	found := oneAfterAnother([]Shift{spell("a", 0, 40*second, 69*second), spell("b", 1, 40*second+second/10, 70*second), spell("c", 2, 75*second, 99*second)}, request.Unified)
+	if len(found) != 2 || len(found[0].Ranks) != 2 || found[0].Location.Scope != place.WholeRole || found[0].rolls() || len(found[0].Extra) != 2 || found[1].Location.Host != "c" {
+		t.Errorf("%+v", found)
+	}
+}
