@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -97,6 +98,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Lifecycle, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}},
 	{Cause: finding.Slower, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}},
 	{Cause: finding.Straggler, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}},
+	{Cause: finding.Imbalance, CauseSubkind: rank.IdleSubkind, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: onThatServer, Costs: true},
 	{Cause: finding.Imbalance, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}},
 	{Cause: finding.Load, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}},
 	{Cause: finding.Limit, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}},
@@ -282,6 +284,11 @@ func showsIn(seen, load *finding.Finding) bool {
 // onThatRank reports whether a limit is reached where the load is, and nowhere else.
 func onThatRank(reached, skewed *finding.Finding) bool {
 	return reached.At.Scope == place.OneRank && skewed.At.Scope == place.OneRank && reached.At.Overlaps(&skewed.At)
+}
+
+// onThatServer reports whether a DP rank may get more because another one of its server gets nothing.
+func onThatServer(more, idle *finding.Finding) bool {
+	return more.At.Host == idle.At.Host && more.At.Server == idle.At.Server && more.At.Role == idle.At.Role && more.Metric.After > more.Metric.Before
 }
 
 // asTokensTakeLonger reports whether requests may pile up on a server because its tokens take longer: since about then,

@@ -122,6 +122,7 @@ func (r *Ranks) Imbalances(b *cause.Costs) ([]finding.Finding, finding.Check) {
 			out = append(out, d.finding(b))
 		}
 	}
+	out = append(out, r.idleRanks()...)
 	if len(balances) == 0 {
 		check.Reason = "no role has several ranks that a request could go to"
 	}
