@@ -237,7 +237,7 @@ func (r *reader) spied(d *recorder.FlightDump) {
 // dumped reads a line of the stacks that Python's faulthandler prints, innermost frame first and the main thread last,
 // and keeps where the last one stands.
 func (r *reader) dumped(b []byte) bool {
-	if bytes.HasSuffix(b, []byte("(most recent call first):")) {
+	if stack := bytes.HasPrefix(b, []byte("Thread 0x")) || bytes.HasPrefix(b, []byte("Current thread 0x")); stack && bytes.HasSuffix(b, []byte("(most recent call first):")) {
 		r.stands = ""
 		return true
 	}
