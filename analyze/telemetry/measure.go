@@ -223,6 +223,7 @@ func (l *Logged) measureRanks(opt Options) {
 		}
 	}
 	l.Ranks = slices.DeleteFunc(l.Ranks, func(r Rank) bool { return r.Lines == 0 })
+	l.Ranks = slices.DeleteFunc(slices.Clone(l.Ranks), l.repeats)
 	slices.SortStableFunc(l.Ranks, func(a, b Rank) int {
 		return cmp.Or(cmp.Compare(a.Where.Role, b.Where.Role), strings.Compare(a.Where.Host, b.Where.Host), a.Where.Rank.Compare(b.Where.Rank))
 	})
@@ -230,6 +231,14 @@ func (l *Logged) measureRanks(opt Options) {
 		r := &l.Ranks[i]
 		r.TakenIn = sync.OnceValues(func() (seqs, tokens []float64) { return l.takenIn(r) })
 	}
+}
+
+// repeats reports whether a scraped rank tells of the same batches as another one, of which it is a TP or PP rank
+// (--enable-metrics-for-all-schedulers): one for each DP rank is enough.
+func (l *Logged) repeats(r Rank) bool {
+	return r.Scraped && slices.ContainsFunc(l.Ranks, func(o Rank) bool {
+		return o.Scraped && o.Server == r.Server && o.Where.Rank.DP == r.Where.Rank.DP && o.Where.Rank.Compare(r.Where.Rank) < 0
+	})
 }
 
 // sum adds the samples of a series to a rank.

@@ -3,7 +3,6 @@ package slow
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -82,7 +81,7 @@ func workBetween(l *telemetry.Logged, r *telemetry.Rank, c changepoint.Change) (
 	return list
 }
 
-// asMuchBetween says that a scheduler spends about as much of its time between batches as before, since a time
+// asMuchBetween says that a scheduler spends no more of its time between batches than before, since a time
 // from which on its tokens take longer, until another one; 0 is the end.
 func asMuchBetween(l *telemetry.Logged, r *telemetry.Rank, since, until trace.Time) []finding.Evidence {
 	const about = 0.03
@@ -95,7 +94,7 @@ func asMuchBetween(l *telemetry.Logged, r *telemetry.Rank, since, until trace.Ti
 		end = min(end, l.Grid.Of(until))
 	}
 	before, after := share(n, of, 0, at), share(n, of, at, end)
-	if !(math.Abs(after-before) <= about) {
+	if !(after-before <= about) {
 		return nil
 	}
 	return []finding.Evidence{finding.Sentence("its scheduler spends %s %% of its time on work between batches, %s %% before: the batches themselves take longer", words.InPercent(after), words.InPercent(before))}

@@ -144,6 +144,11 @@ func latency(l *telemetry.Logged, server, at int32, rises []rise, all float64) f
 			f.Evidence = append(f.Evidence, finding.Sentence("requests wait %s in the queue, %s before", seconds(after), seconds(before)))
 		}
 	}
+	for i := range l.Ranks {
+		if x := &l.Ranks[i]; x.Server == server && r.metric == series.ITL && isAlone(l, x) {
+			f.Evidence = append(f.Evidence, asMuchBetween(l, x, f.Since, f.Until)...)
+		}
+	}
 	beside, asked, same := goesWith(l, server, f.Since, until)
 	f.Evidence = append(f.Evidence, beside...)
 	if asked != "" {

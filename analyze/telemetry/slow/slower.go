@@ -215,7 +215,8 @@ func slowerThanPeers(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding,
 	}
 	slow := 0
 	for _, o := range peers { // of as many slow ones as others, nobody knows what is usual
-		if other := blocks(o.Stretches, &p, &of); len(other) > 0 && telemetry.Middle(ratios(other)) > ratio/muchLonger {
+		other := slices.DeleteFunc(blocks(o.Stretches, &p, &of), func(b block) bool { return b.at < f.Since || f.Until != 0 && b.at >= f.Until })
+		if len(other) > 0 && telemetry.Middle(ratios(other)) > ratio/muchLonger {
 			slow++
 		}
 	}
