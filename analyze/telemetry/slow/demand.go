@@ -51,7 +51,7 @@ func Demands(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	if check.N == 0 {
 		check.Reason = "no log says which requests are taken in"
 	}
-	return alike(l, out), check
+	return alike(out, math.Max), check
 }
 
 // demands are the requests that come a second, the prompt tokens of each, and the tokens of its answer.

@@ -435,7 +435,7 @@ func Retractions(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		}
 		out = append(out, f)
 	}
-	return alike(l, out), check
+	return alike(out, math.Max), check
 }
 
 // retractionsCounted finds a server whose metrics count requests that it threw out, as its log would tell; counted is whether they do.

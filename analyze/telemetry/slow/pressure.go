@@ -47,7 +47,7 @@ func Limits(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			}
 		}
 	}
-	return alike(l, out), check
+	return alike(out, math.Max), check
 }
 
 // Subkinds of findings of limits.
@@ -60,24 +60,31 @@ const (
 // LimitSubkinds are the subkinds of findings of limits.
 var LimitSubkinds = []string{KVCache, runningSubkind, prefillSubkind}
 
-// alike makes one finding of those of one subkind on several ranks of a role.
-func alike(l *telemetry.Logged, list []finding.Finding) (out []finding.Finding) {
+// sum adds up costs that are parts of the time of all ranks, or of all requests.
+func sum(a, b float64) float64 { return min(1, a+b) }
+
+// alike makes one finding of those of one subkind on several ranks of a role, led by the one that costs most. What
+// two of them cost together is up to cost: [sum], or the larger one.
+func alike(list []finding.Finding, cost func(a, b float64) float64) (out []finding.Finding) {
+	most := map[int]float64{} // what the one costs that leads
 	for _, f := range list {
 		k := slices.IndexFunc(out, func(o finding.Finding) bool { return o.Subkind == f.Subkind && o.At.Role == f.At.Role })
 		if k < 0 {
+			most[len(out)] = f.Cost
 			out = append(out, f)
 			continue
 		}
 		o := &out[k]
-		if f.Cost > o.Cost {
+		together := cost(o.Cost, f.Cost)
+		if f.Cost > most[k] {
+			most[k] = f.Cost
 			f.Evidence = append(f.Evidence, finding.Sentence("%s", o.Text))
 			f.Evidence = append(f.Evidence, o.Evidence...)
-			f.At.Scope = place.WholeRole
 			*o = f
-			continue
+		} else {
+			o.Evidence = append(o.Evidence, finding.Sentence("%s", f.Text))
 		}
-		o.At.Scope = place.WholeRole
-		o.Evidence = append(o.Evidence, finding.Sentence("%s", f.Text))
+		o.At.Scope, o.Cost = place.WholeRole, together
 	}
 	return out
 }

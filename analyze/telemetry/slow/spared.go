@@ -118,7 +118,7 @@ func Worsened(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 				list = append(list, f)
 			}
 		}
-		out = append(out, alike(l, list)...)
+		out = append(out, alike(list, sum)...)
 	}
 	if check.N == 0 {
 		check.Reason = "no log says how much is cached, accepted, or run as a graph"
@@ -187,6 +187,7 @@ func worsened(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (f fi
 			f.Severity = finding.Info
 			f.Evidence = []finding.Evidence{finding.Sentence("its tokens do not take longer, and no more requests wait")}
 		}
+		f.Cost /= float64(len(l.Ranks))
 		if levels != nil {
 			var list []string
 			for _, v := range levels {

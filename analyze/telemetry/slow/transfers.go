@@ -49,7 +49,7 @@ func PiledUp(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	if check.N == 0 {
 		check.Reason = "no log is of a prefill server that sends KV caches"
 	}
-	return alike(l, out), check
+	return alike(out, math.Max), check
 }
 
 // sentBy sums up the lines of a prefill server by fewLines.
