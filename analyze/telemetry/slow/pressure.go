@@ -67,6 +67,7 @@ func sum(a, b float64) float64 { return min(1, a+b) }
 // two of them cost together is up to cost: [sum], or the larger one.
 func alike(list []finding.Finding, cost func(a, b float64) float64) (out []finding.Finding) {
 	most := map[int]float64{} // what the one costs that leads
+	others := map[int]int{}
 	for _, f := range list {
 		k := slices.IndexFunc(out, func(o finding.Finding) bool { return o.Subkind == f.Subkind && o.At.Role == f.At.Role })
 		if k < 0 {
@@ -85,6 +86,10 @@ func alike(list []finding.Finding, cost func(a, b float64) float64) (out []findi
 			o.Evidence = append(o.Evidence, finding.Sentence("%s", f.Text))
 		}
 		o.At.Scope, o.Cost = place.WholeRole, together
+		others[k]++
+	}
+	for k, n := range others {
+		out[k].Text += fmt.Sprintf("; the same goes for %s of its role", words.Counted(n, "other"))
 	}
 	return out
 }
