@@ -358,13 +358,7 @@ func (b *band) within(los, his []point) (lo, hi []point) {
 }
 
 func filter(list []point, keep func(point) bool) []point {
-	var kept []point
-	for _, p := range list {
-		if keep(p) {
-			kept = append(kept, p)
-		}
-	}
-	return kept
+	return order.Only(list, func(p point) bool { return keep(p) })
 }
 
 // stride returns at most n points of list, evenly.
@@ -416,10 +410,7 @@ func mostKept(los, his []point, slope float64) (from, to float64) {
 		v  float64
 		up bool
 	}
-	steps := make([]step, 0, len(los)+len(his))
-	for _, p := range los {
-		steps = append(steps, step{p.v - slope*p.t, true})
-	}
+	steps := order.Each(los, func(p point) step { return step{p.v - slope*p.t, true} })
 	for _, p := range his {
 		steps = append(steps, step{p.v - slope*p.t, false})
 	}

@@ -112,10 +112,7 @@ func fitRank(d []float64) RankFit {
 	}
 	center := order.SortedMedian(d)
 	f := RankFit{Matches: len(d), Offset: int64(math.Round(center))}
-	away := make([]float64, len(d))
-	for i := range d {
-		away[i] = math.Abs(d[i] - center)
-	}
+	away := order.Each(d, func(f float64) float64 { return math.Abs(f - center) })
 	mad := order.SortedMedian(away)
 	f.Apart = math.Abs(center) > max(apartFloor, 5*mad/math.Sqrt(float64(len(d))))
 	return f
@@ -126,10 +123,7 @@ func p95(d []float64) int64 {
 	if len(d) == 0 {
 		return 0
 	}
-	away := make([]float64, len(d))
-	for i := range d {
-		away[i] = math.Abs(d[i])
-	}
+	away := order.Each(d, math.Abs)
 	slices.Sort(away)
 	return int64(math.Round(away[(len(away)*95+99)/100-1]))
 }

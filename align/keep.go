@@ -3,6 +3,7 @@ package align
 import (
 	"unsafe"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -38,10 +39,7 @@ func (sol *Solution) keepClaims(p *Problem) {
 		found[i] = k.fits[c]
 		k.fits[c] = found[i].unchanged()
 	}
-	agree := make([]bool, len(candidates))
-	for i, c := range candidates {
-		agree[i] = k.agrees(c)
-	}
+	agree := order.Each(candidates, k.agrees)
 	for i, c := range candidates {
 		if !agree[i] {
 			k.fits[c] = found[i]

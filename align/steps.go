@@ -2,6 +2,7 @@ package align
 
 import (
 	"cmp"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"math"
 	"slices"
 )
@@ -148,10 +149,7 @@ func second(list []crossed, sign int64) int64 {
 
 // spread returns how far the limits are apart that limit most, times sign the lowest, in ns.
 func spread(list []crossed, sign int64) float64 {
-	values := make([]int64, len(list))
-	for i, x := range list {
-		values[i] = sign * x.v
-	}
+	values := order.Each(list, func(x crossed) int64 { return sign * x.v })
 	slices.Sort(values)
 	return float64(values[min(len(values), 2*fewBounds)-1] - values[0])
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -253,10 +254,7 @@ type joiner struct {
 // joined returns the table of all batches, with every record fixed; those for
 // which fix returns false are left out. Batches are freed on the way.
 func joined[T any](j joiner, of func(*parse.Tables) *[]T, fix func(x *T, k *keptBatch) bool) []T {
-	n := 0
-	for i := range j.kept {
-		n += len(*of(&j.kept[i].Tables))
-	}
+	n := order.Sum(j.kept, func(k *keptBatch) int { return len(*of(&k.Tables)) })
 	if n == 0 {
 		return nil
 	}

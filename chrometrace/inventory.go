@@ -51,10 +51,7 @@ func (e *extent) cover(from, to trace.Time) {
 func processOf(p *profile.Profile, is profile.Identity) inventory.Process {
 	name, pid, n := p.ProcessOf(is.Part)
 	row := inventory.Process{File: p.Name, Name: name, Is: is, N: int64(max(1, n)), PID: pid, World: p.Meta.WorldSize}
-	in := make([]bool, len(p.Rows))
-	for i := range p.Rows {
-		in[i] = p.Rows[i].Part == is.Part
-	}
+	in := order.EachRow(p.Rows, func(r *profile.Row) bool { return r.Part == is.Part })
 	var e extent
 	for i := range p.Events {
 		if s := &p.Events[i]; in[s.Place.Row()] {

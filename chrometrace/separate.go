@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -56,12 +57,7 @@ func (c *collector) separate(d *document, members []parse.Member) {
 
 // documentsOf counts the documents of a rank so far.
 func (c *collector) documentsOf(rank int32) (n int) {
-	for i := range c.ranks {
-		if c.ranks[i].rank == rank {
-			n++
-		}
-	}
-	return n
+	return order.Count(c.ranks, func(d docRank) bool { return d.rank == rank })
 }
 
 // nameParts gives the first document its part, if there are several, and tells the ranks

@@ -2,6 +2,7 @@ package nsysexport
 
 import (
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -35,10 +36,7 @@ func (f *process) add(pieces []*piece) {
 }
 
 func (f *process) addPiece(p *piece) {
-	rows := make([]int32, len(p.rows))
-	for i, row := range p.rows {
-		rows[i] = f.row(row)
-	}
+	rows := order.Each(p.rows, f.row)
 	events, launches, samples, prints := len(f.Profile.Events), len(f.launches), len(f.Profile.Samples), len(f.Profile.Fingerprint)
 	f.Profile.Events = p.events.appendTo(f.Profile.Events)
 	for i := events; i < len(f.Profile.Events); i++ {

@@ -1,5 +1,7 @@
 package perfetto
 
+import "github.com/sgtrace/sgtrace/internal/order"
+
 // typedArgs are the arguments that millions of events have. A DebugAnnotation takes five
 // bytes around each value, and the importer a third longer; as fields of one message they take
 // a byte or two. The message is an extension of TrackEvent called "debug", so
@@ -121,11 +123,7 @@ func typedFields(names []string) []typedField {
 	for i, a := range typedArgs {
 		byName[a.name] = typedField{uint8(i + 1), a.as}
 	}
-	fields := make([]typedField, len(names))
-	for sym, name := range names {
-		fields[sym] = byName[name]
-	}
-	return fields
+	return order.Each(names, func(name string) typedField { return byName[name] })
 }
 
 // appendSchema appends the packet that declares the fields of typed arguments, those that

@@ -1,6 +1,9 @@
 package profile
 
-import "math"
+import (
+	"github.com/sgtrace/sgtrace/internal/order"
+	"math"
+)
 
 // A Join finds rows of a table by their correlation id. Profilers count ids up, so that a
 // table of all of them is hardly larger than the rows; where they do not, it is a map.
@@ -45,10 +48,7 @@ func NewJoin(n int, of func(i int) int64) *Join {
 
 // JoinLaunches returns the join of the calls among the events that are on the given rows.
 func (p *Profile) JoinLaunches(on func(r *Row) bool) *Join {
-	rows := make([]bool, len(p.Rows))
-	for i := range p.Rows {
-		rows[i] = on(&p.Rows[i])
-	}
+	rows := order.EachRow(p.Rows, on)
 	return NewJoin(len(p.Events), func(i int) int64 {
 		if e := &p.Events[i]; e.IsLaunch() && rows[e.Place.Row()] {
 			return e.Correlation

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/align"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -142,12 +143,7 @@ func (s *Set) place(x *setting, clockOf func(int) int) bool {
 
 // Unstepped returns what the clock of a proc would have shown, had it not been set.
 func Unstepped(steps []ClockStep, key ClockKey) func(trace.Time) trace.Time {
-	var own []ClockStep
-	for _, x := range steps {
-		if x.Clock == key {
-			own = append(own, x)
-		}
-	}
+	own := order.Only(steps, func(x ClockStep) bool { return x.Clock == key })
 	return func(t trace.Time) trace.Time {
 		by := trace.Time(0)
 		for _, x := range own {

@@ -136,10 +136,7 @@ func (s *Set) selectRequests(sel *Selection) error {
 		filter(match)
 	}
 	if len(sel.Rooms) > 0 {
-		rooms := make([]string, len(sel.Rooms))
-		for i, room := range sel.Rooms {
-			rooms[i] = RoomText(room)
-		}
+		rooms := order.Each(sel.Rooms, RoomText)
 		filter(func(r *Request) bool { return slices.Contains(rooms, s.Text(r.Room)) })
 	}
 	if len(sel.Traces) > 0 {

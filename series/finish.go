@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -68,10 +69,7 @@ func (s *Set) gather(moved []int32) {
 
 // shorten cuts the folders off the names of servers, as far as names stay different.
 func (s *Set) shorten() {
-	paths := make([][]string, len(s.Servers))
-	for i := range s.Servers {
-		paths[i] = strings.Split(s.Servers[i].Name, "/")
-	}
+	paths := order.EachRow(s.Servers, func(x *Server) []string { return strings.Split(x.Name, "/") })
 	tail := func(i, n int) string { return strings.Join(paths[i][max(0, len(paths[i])-n):], "/") }
 	for i := range s.Servers {
 		n := 1

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -70,10 +71,7 @@ func (s *Set) InSeconds(m MetricID) bool {
 // them, by bucket: at most so much, as the buckets have it. With one scrape only, it is all since
 // the server started, and from is 0.
 func (s *Set) Grown(h *Histogram, f func(from, to trace.Time, counts []float64)) {
-	columns := make([][]Sample, len(h.list))
-	for k, i := range h.list {
-		columns[k] = slices.Collect(s.Each(i))
-	}
+	columns := order.Each(h.list, func(i int) []Sample { return slices.Collect(s.Each(i)) })
 	last := columns[len(columns)-1]
 	at := make([]int, len(columns))
 	before, now := make([]float64, len(columns)), make([]float64, len(columns))

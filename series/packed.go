@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -253,10 +254,7 @@ func (s *Set) Extent(series int) (from, to trace.Time, within int64) {
 
 // Len returns how many samples there are.
 func (s *Set) Len() (n int) {
-	for i := range s.columns {
-		n += s.columns[i].n
-	}
-	return n
+	return order.Sum(s.columns, func(c *column) int { return c.n })
 }
 
 // sort puts samples in the order of their times; those of one time stay as they came. Most are in order

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -111,12 +112,7 @@ func (g *Growth) untilTwice() float64 {
 // keeps returns the blocks of a place that are kept, from when on they are at an even rate through to the end; nil where they
 // are not, or where others of that place are freed as they come. Time is counted in entries, as a pause is no work.
 func keeps(lives []recorder.Life, of []int, end int) []int {
-	var kept []int
-	for _, i := range of {
-		if lives[i].Kept {
-			kept = append(kept, i)
-		}
-	}
+	kept := order.Only(of, func(i int) bool { return lives[i].Kept })
 	kept = evenly(lives, kept, end)
 	if kept == nil {
 		return nil

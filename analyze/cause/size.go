@@ -5,6 +5,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -43,12 +44,7 @@ func SplitSizes(s *request.Set, list []Attribution, groups int) Sizes {
 
 // several reports whether more than one group has requests.
 func several(groups [][]distribution.Sized) bool {
-	n := 0
-	for _, list := range groups {
-		if len(list) > 0 {
-			n++
-		}
-	}
+	n := order.Count(groups, func(list []distribution.Sized) bool { return len(list) > 0 })
 	return n > 1
 }
 

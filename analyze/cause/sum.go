@@ -5,6 +5,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 )
 
@@ -127,10 +128,7 @@ func (b *Costs) Price(found []finding.Finding) []finding.Finding {
 	if !slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Claim != nil }) {
 		return found
 	}
-	claims := make([]finding.Claim, len(found))
-	for i := range found {
-		claims[i] = found[i].Claim
-	}
+	claims := order.EachRow(found, func(f *finding.Finding) finding.Claim { return f.Claim })
 	costs := b.alone(claims)
 	for i, cost := range costs {
 		if f := &found[i]; f.Claim != nil {

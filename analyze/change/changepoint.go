@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -31,10 +32,7 @@ type Changes struct {
 
 // Times returns when load or latency changed.
 func (c *Changes) Times() (list []trace.Time) {
-	for i := range c.List {
-		list = append(list, c.List[i].Time)
-	}
-	return list
+	return order.EachRow(c.List, func(x *Change) trace.Time { return x.Time })
 }
 
 // A Change is a moment, with everything that happened then.

@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -392,12 +393,7 @@ func (s *savings) searchAll(level float64) []Shift {
 	if len(found) == 0 && s.metric.isLength() { // those of one tenant may be longer, and not most
 		limit := changepoint.Limit(values)
 		long := func(from, to int) float64 {
-			n := 0
-			for _, v := range values[from:to] {
-				if v >= limit {
-					n++
-				}
-			}
+			n := order.Count(values[from:to], func(v float64) bool { return v >= limit })
 			return distribution.Ratio(float64(n), float64(to-from))
 		}
 		return shifts(changepoint.Excesses(values, limit, changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -95,10 +96,7 @@ func (w *observer) coursesOf(of []*pace, role request.Role, level float64) []Shi
 	level *= paceLevel / 2 // two searches
 	for _, ofTimes := range [...]bool{false, true} {
 		found, together := w.searchCourses(of, ofTimes, level)
-		var shifts []Shift
-		for i := range found {
-			shifts = append(shifts, w.paceShift(found[i].of, &found[i].paceCourse, role, len(of)))
-		}
+		shifts := order.EachRow(found, func(f *foundCourse) Shift { return w.paceShift(f.of, &f.paceCourse, role, len(of)) })
 		switch {
 		case together:
 			return shifts
@@ -117,10 +115,7 @@ type foundCourse struct {
 
 // searchCourses finds the course that all paces have together, or those that each has alone.
 func (w *observer) searchCourses(of []*pace, ofTimes bool, level float64) (found []foundCourse, joint bool) {
-	series := make([][]changepoint.Observation, len(of))
-	for i, p := range of {
-		series[i] = w.speeds(p, ofTimes)
-	}
+	series := order.Each(of, func(p *pace) []changepoint.Observation { return w.speeds(p, ofTimes) })
 	together, each := changepoint.Courses(series)
 	is := func(c changepoint.Course, of []*pace) bool {
 		x := foundCourse{paceCourse{c, ofTimes}, of}

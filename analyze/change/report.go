@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -138,10 +139,7 @@ func (c *Changes) notes() []string {
 	if c.Series == 0 {
 		return []string{fmt.Sprintf("nothing was searched: %s, and %d are the least", words.Counted(c.Requests, "request"), Fewest)}
 	}
-	var list []string
-	for i := range c.Stallings {
-		list = append(list, c.Stallings[i].sentence())
-	}
+	list := order.EachRow(c.Stallings, (*Stalling).sentence)
 	return append(list,
 		fmt.Sprintf("%d series were searched from %s to %s %s: before that, the deployment fills up; after that, it drains or the dump ends",
 			c.Series, words.At(c.From, words.ClockLayout), words.At(c.To, words.ClockLayout), words.ZoneAt(c.To)),

@@ -293,12 +293,7 @@ func (d *durations) level(from, to int) Level {
 
 // beyond returns the part of the durations [from, to) that exceed a limit.
 func (d *durations) beyond(from, to int, limit int64) float64 {
-	n := 0
-	for _, v := range d.values[from:to] {
-		if v.ns >= limit {
-			n++
-		}
-	}
+	n := order.Count(d.values[from:to], func(v observed) bool { return v.ns >= limit })
 	return distribution.Ratio(float64(n), float64(to-from))
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -117,10 +118,7 @@ func containsAll(a, b []int32) bool {
 }
 
 func newPeerGroup(set *profile.Set, ranks []int32, spread int64) *peerGroup {
-	names := make([]string, len(ranks))
-	for i, r := range ranks {
-		names[i] = set.Ranks[r]
-	}
+	names := order.Each(ranks, func(r int32) string { return set.Ranks[r] })
 	c := &peerGroup{ranks: ranks, gathering: straggler.NewSyncSamples(names, spread)}
 	c.gathering.What, c.gathering.Verb = (&Collectives{OfHosts: spread == hostSpread}).what(), straggler.Arrives
 	return c

@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // Stragglers returns the ranks that others wait for in collectives, the one that
@@ -43,11 +44,7 @@ func (c *Collectives) Histories(parts int) []*straggler.History {
 	slices.SortStableFunc(groups, func(a, b *peerGroup) int {
 		return cmp.Compare(len(b.gathering.SyncPoints), len(a.gathering.SyncPoints))
 	})
-	var list []*straggler.History
-	for _, g := range groups {
-		list = append(list, g.gathering.History(parts))
-	}
-	return list
+	return order.Each(groups, func(g *peerGroup) *straggler.History { return g.gathering.History(parts) })
 }
 
 // explain completes what a gathering has found of one of its ranks.
@@ -96,19 +93,11 @@ func (c *Collectives) Verdict(found []straggler.Straggler) []string {
 		if len(likely) == 0 {
 			return []string{c.nobody()}
 		}
-		var out []string
-		for i := range likely {
-			out = append(out, likely[i].LikelyText())
-		}
-		return out
+		return order.EachRow(likely, (*straggler.Straggler).LikelyText)
 	case c.Counts.all > 0:
 		return []string{fmt.Sprintf("stragglers cannot be found: in none of %d %s are ranks known to wait for all others (dispatches, combines and broadcasts do not)", c.Counts.all, c.what())}
 	}
-	var out []string
-	for i := range found {
-		out = append(out, found[i].Text())
-	}
-	return out
+	return order.EachRow(found, (*straggler.Straggler).Text)
 }
 
 // Late returns the ranks that others wait for, or those of which that is likely.

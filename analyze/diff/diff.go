@@ -190,10 +190,7 @@ const families = 2
 
 // correctFamily pays for the questions of one of n families.
 func correctFamily(changes []*Change, n float64) {
-	p := make([]float64, len(changes))
-	for i, c := range changes {
-		p[i] = n * c.Change.P
-	}
+	p := order.Each(changes, func(c *Change) float64 { return n * c.Change.P })
 	discoveries := significance.FalseDiscoveries(p)
 	for i, v := range significance.Holm(p) {
 		c := changes[i]

@@ -182,10 +182,7 @@ func (r *diffRows) where(of *Row) string {
 // paid for.
 func (r *diffRows) only(of *Row) []string {
 	ranks := r.ranks(of)
-	p := make([]float64, len(ranks))
-	for i := range ranks {
-		p[i] = ranks[i].Mean.Change.P
-	}
+	p := order.EachRow(ranks, func(r *Row) float64 { return r.Mean.Change.P })
 	var names []string
 	least, most := math.Inf(1), 0.0
 	for i, p := range significance.Holm(p) {

@@ -114,10 +114,7 @@ func requestPieces(s *request.Set, list []request.Request) *diffPieces {
 
 // cutRequests makes at most so many pieces with the same number of requests.
 func cutRequests(list []request.Request, most int64) *diffPieces {
-	starts := make([]trace.Time, len(list))
-	for i := range list {
-		starts[i] = list[i].Start
-	}
+	starts := order.EachRow(list, func(r *request.Request) trace.Time { return r.Start })
 	return cutEvenly(starts, int(max(1, min(maxPieces, int64(len(starts)/minRequests), most))))
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/redact"
@@ -74,10 +75,7 @@ func (d *Document) AddMain(t *table.Table) { d.Tables, d.Main = append(d.Tables,
 
 // names lists the names of the tables, sorted.
 func (d *Document) names() string {
-	var names []string
-	for _, t := range d.Tables {
-		names = append(names, t.Name())
-	}
+	names := order.Each(d.Tables, (*table.Table).Name)
 	slices.Sort(names)
 	return strings.Join(names, ", ")
 }

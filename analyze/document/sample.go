@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -19,12 +20,7 @@ func SampleNotes(diags *trace.Diags) (notes []string) {
 		return nil
 	}
 	for _, m := range []*trace.Message{trace.RecordsSlowOnly, trace.RecordsFailedOnly} {
-		var of []trace.Diag
-		for _, d := range diags.All() {
-			if d.Message == m {
-				of = append(of, d)
-			}
-		}
+		of := order.Only(diags.All(), func(d trace.Diag) bool { return d.Message == m })
 		if len(of) == 0 {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/hardware"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/series"
 )
@@ -49,11 +50,7 @@ func SMClocks(metrics *series.Set, set *profile.Set, opt gpu.Options) []float64 
 		return nil
 	}
 	byRank := hardware.ClocksOf(metrics, usesOf(set, gpu.Measure(set, opt)))
-	clocks := make([]float64, len(set.Ranks))
-	for i, rank := range set.Ranks {
-		clocks[i] = byRank[rank]
-	}
-	return clocks
+	return order.Each(set.Ranks, func(rank string) float64 { return byRank[rank] })
 }
 
 // besideClocks adds to ranks that come late what metrics have of the clocks of their GPUs: a cause that

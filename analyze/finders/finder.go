@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -224,9 +225,5 @@ func (r *Result) In(state finding.State) []string {
 			list[k].What += ", " + c.What
 		}
 	}
-	out := make([]string, len(list))
-	for i := range list {
-		out[i] = list[i].String()
-	}
-	return out
+	return order.EachRow(list, (*finding.Check).String)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
@@ -184,12 +185,7 @@ func ofLogs(find func(*telemetry.Logged) ([]finding.Finding, finding.Check)) fun
 
 // OfWeeks are the finders that look at what several runs say together.
 func OfWeeks() (list []Finder) {
-	for i := range All {
-		if All[i].Needs == Weeks {
-			list = append(list, All[i])
-		}
-	}
-	return list
+	return order.Only(All, func(f Finder) bool { return f.Needs == Weeks })
 }
 
 // changes looks for changes of one kind.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/similar"
 )
 
@@ -17,10 +18,7 @@ func Kinds() []string { return KindsOf(All) }
 
 // KindsOf are the names of the kinds that some finders look for, sorted.
 func KindsOf(all []Finder) []string {
-	var list []string
-	for i := range all {
-		list = append(list, string(all[i].Kind))
-	}
+	list := order.EachRow(all, func(f *Finder) string { return string(f.Kind) })
 	slices.Sort(list)
 	return slices.Compact(list)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
@@ -210,10 +211,7 @@ func (w *waits) because(told []*lateRank) string {
 
 // told are the spells that cost most, by group and in the order of time.
 func (w *waits) told() []*lateRank {
-	var list []*lateRank
-	for i := range w.late {
-		list = append(list, &w.late[i])
-	}
+	list := order.EachRow(w.late, func(l *lateRank) *lateRank { return l })
 	slices.SortStableFunc(list, func(a, b *lateRank) int { return cmp.Compare(b.spell.Lost, a.spell.Lost) })
 	list = list[:min(len(list), maxNamed)]
 	list = slices.DeleteFunc(list, func(l *lateRank) bool { return toldOf*l.spell.Lost < list[0].spell.Lost })

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -158,12 +159,7 @@ func (a *Affected) mostly(of *Affected) bool {
 	for _, i := range of.requests {
 		others[i] = true
 	}
-	n := 0
-	for _, i := range a.requests {
-		if others[i] {
-			n++
-		}
-	}
+	n := order.Count(a.requests, func(i int) bool { return others[i] })
 	return n > 0 && float64(n) >= most*float64(len(a.requests))
 }
 
@@ -207,11 +203,7 @@ func (e Evidence) In(table string, row []Key, column string, value float64) Evid
 
 // Sentences returns the texts of some evidence.
 func Sentences(list []Evidence) []string {
-	out := make([]string, len(list))
-	for i := range list {
-		out[i] = list[i].Text
-	}
-	return out
+	return order.EachRow(list, func(e *Evidence) string { return e.Text })
 }
 
 // Waits is the subkind of findings of load that tell how long requests wait, and not why.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // CostText says in words what f costs: "accounts for 42 % of total request time".
@@ -41,11 +42,7 @@ func CommandLine(show []string) []string {
 // commands returns the command lines that show more of f, as arguments. The arguments again
 // select and read the same inputs once more: "--from", "+10s", "dumps/".
 func (f *Finding) commands(again []string) [][]string {
-	var out [][]string
-	for _, show := range f.Show {
-		out = append(out, slices.Concat(CommandLine(show), again))
-	}
-	return out
+	return order.Each(f.Show, func(show []string) []string { return slices.Concat(CommandLine(show), again) })
 }
 
 // Command returns the first of the commands, ready to paste into a shell.

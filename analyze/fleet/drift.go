@@ -125,10 +125,7 @@ func levelsOf(steps [][]hostStep) []float64 {
 	const turns = 50
 	ofDay, ofHost := make([]float64, len(steps)), map[string]float64{}
 	rest := func(day int) (list []float64) {
-		for _, h := range steps[day] {
-			list = append(list, h.y-ofHost[h.host])
-		}
-		return list
+		return order.Each(steps[day], func(h hostStep) float64 { return h.y - ofHost[h.host] })
 	}
 	for range turns {
 		left := map[string][]float64{}
@@ -157,10 +154,7 @@ func levelsOf(steps [][]hostStep) []float64 {
 
 // findDrifts finds the days on which the level of a series changed.
 func findDrifts(list []Day, versions []VersionUse) {
-	levels := make([]float64, len(list))
-	for i := range list {
-		levels[i] = list[i].Level
-	}
+	levels := order.EachRow(list, func(d *Day) float64 { return d.Level })
 	ratio := func(from, k, to int) float64 {
 		return distribution.LowerMedian(slices.Clone(levels[k:to])) / distribution.LowerMedian(slices.Clone(levels[from:k]))
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -64,10 +65,7 @@ func between(first, last trace.Time) string {
 }
 
 func kindList(kinds []finding.Kind) string {
-	texts := make([]string, len(kinds))
-	for i, kind := range kinds {
-		texts[i] = string(kind)
-	}
+	texts := order.Each(kinds, func(kind finding.Kind) string { return string(kind) })
 	return strings.Join(texts, ", ")
 }
 
@@ -195,10 +193,7 @@ func (d *Drift) versions() string {
 	if d == nil {
 		return ""
 	}
-	var parts []string
-	for _, u := range d.Versions {
-		parts = append(parts, u.String())
-	}
+	parts := order.Each(d.Versions, func(u VersionUse) string { return u.String() })
 	return strings.Join(parts, ", ")
 }
 

@@ -132,10 +132,7 @@ func compareKernels(rows []RankKernel, captured []int64) (sorted []RankKernel, p
 // relate compares the ranks that ran one kernel.
 func relate(rows []RankKernel) {
 	median := func(of func(*RankKernel) int64) int64 {
-		values := make([]int64, len(rows))
-		for i := range rows {
-			values[i] = of(&rows[i])
-		}
+		values := order.EachRow(rows, of)
 		return distribution.LowerMedian(values)
 	}
 	total := median(func(r *RankKernel) int64 { return r.Summary.Total })
@@ -162,10 +159,7 @@ func relatePerSecond(rows []RankKernel, captured []int64) {
 	if len(rows) == 1 {
 		return
 	}
-	rates := make([]float64, len(rows))
-	for i := range rows {
-		rates[i] = float64(rows[i].Summary.Total) / float64(captured[rows[i].RankIndex])
-	}
+	rates := order.EachRow(rows, func(r *RankKernel) float64 { return float64(r.Summary.Total) / float64(captured[r.RankIndex]) })
 	median := distribution.LowerMedian(slices.Clone(rates))
 	for i := range rows {
 		r := &rows[i]

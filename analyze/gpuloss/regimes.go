@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -99,9 +100,6 @@ func (p *largePart) inRegimes(regimes []regime) finding.Evidence {
 	part := func(r *regime) float64 { return p.share(&r.gpuTime) }
 	regimes = slices.Clone(regimes)
 	slices.SortStableFunc(regimes, func(a, b regime) int { return cmp.Compare(part(&b), part(&a)) })
-	var parts []string
-	for i := range regimes {
-		parts = append(parts, fmt.Sprintf("in %s %.0f %%", regimes[i].name, 100*part(&regimes[i])))
-	}
+	parts := order.EachRow(regimes, func(r *regime) string { return fmt.Sprintf("in %s %.0f %%", r.name, 100*part(r)) })
 	return finding.Sentence("%s", strings.Join(parts, ", "))
 }

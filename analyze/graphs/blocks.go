@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -111,10 +112,7 @@ func (l *Layers) BlockReport() *table.Table {
 	slices.SortFunc(rows, func(a, b *placeTime) int {
 		return cmp.Or(cmp.Compare(b.period, a.period), cmp.Compare(a.place, b.place), cmp.Compare(b.total, a.total), cmp.Compare(a.kernel, b.kernel))
 	})
-	list := make([]placeTime, len(rows))
-	for i, p := range rows {
-		list[i] = *p
-	}
+	list := order.Each(rows, func(p *placeTime) placeTime { return *p })
 	kernel := table.TextColumn("kernel", "name of the kernel", func(p *placeTime) string { return p.kernel })
 	kernel.Most = table.MaxName
 	return table.New("sgtrace.report.kernels.blocks/v1", "Blocks that CUDA graphs repeat", list, []table.Field[placeTime]{

@@ -297,12 +297,7 @@ func (c *chooser) refined(l *Launch, x *Capture) *Pairs {
 
 // ofRank returns the captures of a rank, or all if there is none of it: all ranks capture the same.
 func ofRank(all []*Capture, rank string) []*Capture {
-	var list []*Capture
-	for _, x := range all {
-		if x.Rank == rank {
-			list = append(list, x)
-		}
-	}
+	list := order.Only(all, func(x *Capture) bool { return x.Rank == rank })
 	if list == nil {
 		return all
 	}
@@ -331,12 +326,7 @@ const maxAligned = 8
 // shortlist returns the captures that may be of a replay: those of its size and length if there are
 // any, else those that come nearest.
 func (c *chooser) shortlist(l *Launch, list []*Capture, want int64) []*Capture {
-	var exact []*Capture
-	for _, x := range list {
-		if len(x.Launches) == len(l.Nodes) && c.pairs(l, x, false) != nil {
-			exact = append(exact, x)
-		}
-	}
+	exact := order.Only(list, func(x *Capture) bool { return len(x.Launches) == len(l.Nodes) && c.pairs(l, x, false) != nil })
 	ofSize := func(x *Capture) bool { return want != Unknown && x.Tokens == want }
 	if slices.ContainsFunc(exact, ofSize) || exact != nil && (want == Unknown || c.pairs(l, exact[0], false).proven > 0) {
 		return exact

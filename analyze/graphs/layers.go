@@ -206,10 +206,7 @@ func period(nodes []Node) (p, from, to int) {
 	if len(nodes) > maxPeriod {
 		return 0, 0, 0
 	}
-	names := make([]trace.Sym, len(nodes))
-	for i := range nodes {
-		names[i] = nodes[i].Name
-	}
+	names := order.EachRow(nodes, func(n *Node) trace.Sym { return n.Name })
 	const repeats = 3
 	for q := 1; q*repeats <= len(names); q++ {
 		run := 0
@@ -229,12 +226,7 @@ func period(nodes []Node) (p, from, to int) {
 // compare looks for the layer that differs most from the others of one replay. times are ns, by layer; 0 is
 // not in the replay.
 func (l *Layers) compare(times []int64, layers []string) {
-	var all []int64
-	for _, t := range times {
-		if t > 0 {
-			all = append(all, t)
-		}
-	}
+	all := order.Only(times, func(t int64) bool { return t > 0 })
 	if len(all) < 4 {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -170,10 +171,7 @@ func (r *Replays) readSteps(set *profile.Set, s profile.Stream) {
 			threads[a.Rank].Add(a, label)
 		}
 	}
-	steps := make([][]profilewalk.Step, len(threads))
-	for i := range threads {
-		steps[i] = threads[i].Settle()
-	}
+	steps := order.EachRow(threads, (*profilewalk.StepThreads).Settle)
 	type place struct{ rank, step int32 }
 	count, in := map[place]int{}, make([]place, len(r.Launches))
 	for i := range r.Launches {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile/recorder"
 )
 
@@ -11,12 +12,7 @@ import (
 // recorder, and without one, what its watchdog printed. Both count collectives alike. Of several jobs with equal ranks,
 // it is about the last one; the others are returned beside it. mixed tells that nothing tells them apart.
 func pytorch(set *recorder.InFlight) (dumps []*recorder.FlightDump, others []*job, mixed bool) {
-	var all []*recorder.FlightDump
-	for _, d := range set.Dumps {
-		if d.By == recorder.FlightRecorder && d.Rank >= 0 {
-			all = append(all, d)
-		}
-	}
+	all := order.Only(set.Dumps, func(d *recorder.FlightDump) bool { return d.By == recorder.FlightRecorder && d.Rank >= 0 })
 	jobs, apart := jobsOf(all)
 	recorded, watched := last(jobs[0].dumps, recorder.FlightRecorder), last(set.Dumps, recorder.Watchdog)
 	for rank, d := range watched {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile/recorder"
 )
 
@@ -260,21 +261,13 @@ func (h *Hang) place(stack []recorder.Frame) string {
 
 // whole returns a stack in one line, innermost first.
 func (h *Hang) whole(stack []recorder.Frame) string {
-	parts := make([]string, len(stack))
-	for i, f := range stack {
-		parts[i] = h.frame(f)
-	}
+	parts := order.Each(stack, h.frame)
 	return strings.Join(parts, " < ")
 }
 
 // Words says in one line who said something, and how many wait.
 func (h *Hang) Words() string {
-	waiting := 0
-	for i := range h.Ranks {
-		if h.Ranks[i].Pending > 0 {
-			waiting++
-		}
-	}
+	waiting := order.Count(h.Ranks, func(r Rank) bool { return r.Pending > 0 })
 	unnamed := h.unnamed()
 	var parts []string
 	if n := len(h.World) - len(h.Silent); n > 0 {
@@ -310,12 +303,7 @@ func (h *Hang) Words() string {
 
 // unnamed returns how many ranks count collectives that have not ended, and say nothing else of them.
 func (h *Hang) unnamed() (n int) {
-	for i := range h.Ranks {
-		if h.Ranks[i].Unnamed > 0 {
-			n++
-		}
-	}
-	return n
+	return order.Count(h.Ranks, func(r Rank) bool { return r.Unnamed > 0 })
 }
 
 // severalJobs says that there are dumps of several jobs; "" if there are not.
@@ -342,10 +330,5 @@ func (h *Hang) severalJobs() string {
 
 // looked returns how many processes py-spy looked at.
 func (h *Hang) looked() (n int) {
-	for _, d := range h.Set.Dumps {
-		if d.By == recorder.PySpy {
-			n++
-		}
-	}
-	return n
+	return order.Count(h.Set.Dumps, func(d *recorder.FlightDump) bool { return d.By == recorder.PySpy })
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -237,12 +238,7 @@ func (o *observer) eachURL(q *request.Request, f func(role request.Role, url str
 	if q.Gateway == request.None || q.Flags&request.SharedGateway != 0 {
 		return
 	}
-	var sent []request.Instant
-	for _, e := range o.set.InstantsOf(q.Gateway) {
-		if e.Kind == request.HandedOn {
-			sent = append(sent, e)
-		}
-	}
+	sent := order.Only(o.set.InstantsOf(q.Gateway), func(e request.Instant) bool { return e.Kind == request.HandedOn })
 	if len(sent) != 1 {
 		return
 	}

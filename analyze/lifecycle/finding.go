@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
@@ -18,10 +19,7 @@ import (
 // Findings tells what happened to servers: of hangs, deaths, and restarts, which are the subkinds.
 func (l *Lives) Findings() ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "starts, restarts, hangs, and deaths of servers", Of: "request", N: len(l.set.Requests), Needed: 1}
-	var out []finding.Finding
-	for i := range l.hangs {
-		out = append(out, l.hung(&l.hangs[i]))
-	}
+	out := order.EachRow(l.hangs, l.hung)
 	for _, x := range l.observed.servers {
 		if list := l.deathsOf(x); len(list) > 0 {
 			out = append(out, l.died(list))
@@ -147,12 +145,7 @@ func (l *Lives) restartedIn(role request.Role, list []restart) (out []finding.Fi
 
 // rolled tells of servers of which each was started anew once.
 func (l *Lives) rolled(role request.Role, list []restart) finding.Finding {
-	all := 0
-	for _, s := range l.observed.servers {
-		if s.role == role {
-			all++
-		}
-	}
+	all := order.Count(l.observed.servers, func(s *server) bool { return s.role == role })
 	const few = 4
 	var each []string
 	for _, r := range list[:min(few, len(list))] {

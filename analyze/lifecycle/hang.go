@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
@@ -117,10 +118,7 @@ func (t *team) inFlight(pause int64, blocked bool) []int {
 
 // requestsOf returns the requests of jobs, each once, ascending.
 func requestsOf(jobs []*job) []int {
-	var list []int
-	for _, j := range jobs {
-		list = append(list, j.request)
-	}
+	list := order.Each(jobs, func(j *job) int { return j.request })
 	slices.Sort(list)
 	return slices.Compact(list)
 }

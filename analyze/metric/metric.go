@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -124,10 +125,7 @@ func Named(name string) *Metric {
 
 // Names returns those of some metrics.
 func Names(list []*Metric) (names []string) {
-	for _, m := range list {
-		names = append(names, m.Name)
-	}
-	return names
+	return order.Each(list, func(m *Metric) string { return m.Name })
 }
 
 // All returns all metrics, in the order of help.

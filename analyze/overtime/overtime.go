@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/internal/order"
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -271,10 +272,7 @@ func (c *Collector) Timeline(g *gpu.GPUs) *Timeline {
 	if c.opt.Everything {
 		t.Counters = c.counters()
 	}
-	rows := int64(0)
-	for i := range g.GPUs {
-		rows += g.GPUs[i].Rows
-	}
+	rows := order.Sum(g.GPUs, func(x *gpu.GPU) int64 { return x.Rows })
 	t.findChanges(append(c.paces(t, rows), c.copyPaces(t, g)...))
 	c.addKernels(t)
 	return t

@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -232,11 +233,7 @@ type Fact struct{ Name, Text string }
 
 // Facts returns the head of the overview.
 func (o *Overview) Facts() []Fact {
-	var list []Fact
-	for _, f := range o.facts() {
-		list = append(list, Fact{f.name, f.text})
-	}
-	return list
+	return order.Each(o.facts(), func(f fact) Fact { return Fact{f.name, f.text} })
 }
 
 // list is what was found, as people and programs see it.

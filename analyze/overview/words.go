@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/tokens"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
@@ -30,10 +31,7 @@ func (o *Overview) facts() []fact {
 	add("time", o.timeText())
 	if o.Requests != nil {
 		add("requests", o.requestsText())
-		var servers []string
-		for i := range o.Servers {
-			servers = append(servers, o.Servers[i].String())
-		}
+		servers := order.EachRow(o.Servers, (*Server).String)
 		add("servers", strings.Join(servers, "; "))
 		add("load", o.loadText())
 		if o.Goodput != nil {
@@ -103,10 +101,7 @@ func (o *Overview) timeText() string {
 	}
 	const most = 4
 	runs := o.GPUs.Runs
-	var parts []string
-	for _, r := range runs[:min(most, len(runs))] {
-		parts = append(parts, periodText(r.From, r.To))
-	}
+	parts := order.Each(runs[:min(most, len(runs))], func(r request.Interval) string { return periodText(r.From, r.To) })
 	text := fmt.Sprintf("%d runs: %s", len(runs), strings.Join(parts, "; "))
 	if more := len(runs) - most; more > 0 {
 		text += fmt.Sprintf("; and %d more", more)

@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // Collectives makes the section about who comes late to collectives, and who waits.
@@ -26,10 +27,7 @@ func Collectives(m *finders.Measured, src Source) Section {
 	} else {
 		s.Points = verdict
 	}
-	var names []string
-	for i := range c.Ranks {
-		names = append(names, c.Ranks[i].Rank)
-	}
+	names := order.EachRow(c.Ranks, func(r *collective.Rank) string { return r.Rank })
 	if len(c.Waits) > 0 {
 		waits := c.WaitMatrix()
 		f := WaitMatrix(names, waits, src)
@@ -121,11 +119,7 @@ func Stragglers(m *finders.Measured, src Source) Section {
 func stepHistories(r *rank.Ranks) []*straggler.History {
 	groups := slices.Clone(r.Groups)
 	slices.SortStableFunc(groups, func(a, b *rank.StepGroup) int { return int(a.Kind) - int(b.Kind) })
-	var list []*straggler.History
-	for _, g := range groups {
-		list = append(list, g.History(latenessParts))
-	}
-	return list
+	return order.Each(groups, func(g *rank.StepGroup) *straggler.History { return g.History(latenessParts) })
 }
 
 // addLateness adds a figure of how late ranks were over time, if any met.

@@ -27,11 +27,7 @@ func hostsOf(set *profile.Set, ranks []string) []string {
 			of[set.Ranks[i]] = set.Placements[i].Host
 		}
 	}
-	hosts := make([]string, len(ranks))
-	for i, rank := range ranks {
-		hosts[i] = of[rank]
-	}
-	return hosts
+	return order.Each(ranks, func(rank string) string { return of[rank] })
 }
 
 // byHost makes one column of the ranks of each host if there are very many ranks: each cell is
@@ -102,11 +98,7 @@ func largest(values []float64, n int) []int {
 }
 
 func chosen[T any](list []T, at []int) []T {
-	out := make([]T, len(at))
-	for i, k := range at {
-		out[i] = list[k]
-	}
-	return out
+	return order.Each(at, func(k int) T { return list[k] })
 }
 
 // maxWaiting is how many hosts, or ranks, a matrix of the waits of a crowd has on a side.

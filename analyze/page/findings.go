@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -133,10 +134,7 @@ func (t *Table) Draw() (chart.Drawing, error) {
 	}
 	v.Rows = make([][]cellView, len(rows))
 	for c, column := range rendered.Columns {
-		texts := make([]string, len(rows))
-		for i, row := range rows {
-			texts[i] = row[c]
-		}
+		texts := order.Each(rows, func(row []string) string { return row[c] })
 		for i, short := range table.Shorten(texts, maxName) {
 			cell := cellView{Text: short, Right: column.Right, Href: t.Links[texts[i]]}
 			if short != texts[i] {

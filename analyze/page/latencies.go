@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -165,10 +166,7 @@ func distributions(lines []*line) []chart.Distribution {
 func packLines(pack *Packer, lines []*line) (notes []string) {
 	var left []string
 	for _, l := range lines {
-		owners := make([]int32, len(l.requests))
-		for i, r := range l.requests {
-			owners[i] = r + 1
-		}
+		owners := order.Each(l.requests, func(r int32) int32 { return r + 1 })
 		if l.packed = pack.Durations(l.ns, owners); l.packed == "" {
 			left = append(left, l.name)
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -218,12 +219,7 @@ func nameOf(group []*server, groups [][]*server) string {
 	own := describe(group)
 	for _, parts := range [][]string{own[:1], own[:2], own} {
 		name := strings.Join(slices.DeleteFunc(slices.Clone(parts), func(s string) bool { return s == "" }), ", ")
-		same := 0
-		for _, other := range groups {
-			if slices.Equal(describe(other)[:len(parts)], parts) {
-				same++
-			}
-		}
+		same := order.Count(groups, func(other []*server) bool { return slices.Equal(describe(other)[:len(parts)], parts) })
 		if same == 1 && name != "" {
 			return name
 		}

@@ -175,10 +175,7 @@ func (r *Results) Errors() []int32 {
 // String lists how many calls failed with which error, the most frequent first:
 // "558 cudaErrorLaunchOutOfResources (701)".
 func (r *Results) String() string {
-	var list []string
-	for _, result := range r.Errors() {
-		list = append(list, fmt.Sprintf("%d %s", r.failed[result], ErrorName(result)))
-	}
+	list := order.Each(r.Errors(), func(result int32) string { return fmt.Sprintf("%d %s", r.failed[result], ErrorName(result)) })
 	return strings.Join(list, ", ")
 }
 

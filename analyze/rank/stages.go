@@ -164,10 +164,7 @@ type StagePart struct {
 
 // Compare compares the engines with each other: by engine, and by part of the time.
 func (s *StageHistory) Compare() [][]StagePart {
-	var parts [][]tally
-	for _, e := range s.Engines {
-		parts = append(parts, s.parts(e))
-	}
+	parts := order.Each(s.Engines, s.parts)
 	list := make([][]StagePart, len(parts))
 	for p := range parts[0] {
 		var here []*tally

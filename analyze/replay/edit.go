@@ -8,6 +8,7 @@ import (
 	"sort"
 
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -146,12 +147,7 @@ func (r *Run) AsBefore(p *Plan, at *place.Location, since, until trace.Time) (n 
 		}
 		n++
 		for k := range kinds {
-			var before []Step
-			for _, st := range r.Engines[s.Engine].Steps {
-				if st.Kind == k && st.Done <= since {
-					before = append(before, st)
-				}
-			}
+			before := order.Only(r.Engines[s.Engine].Steps, func(st Step) bool { return st.Kind == k && st.Done <= since })
 			if len(before) < FewSteps {
 				continue
 			}

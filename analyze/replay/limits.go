@@ -193,12 +193,7 @@ func (p *pool) size() (kv int64, sure bool) {
 	slices.SortFunc(p.rooms, func(x, y roomNeeded) int {
 		return cmp.Or(cmp.Compare(x.tokens, y.tokens), order.Bool(x.given, y.given))
 	})
-	refused := 0
-	for _, x := range p.rooms {
-		if !x.given {
-			refused++
-		}
-	}
+	refused := order.Count(p.rooms, func(x roomNeeded) bool { return !x.given })
 	above, explained, best := refused, refused, -1 // refused ones with more tokens than kv; all that kv explains
 	next := false                                  // kv is what was given; who is refused next says how much more there can be, a little if few ask
 	for _, x := range p.rooms {

@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -45,10 +46,7 @@ func fitModel(steps []Step) Model {
 		}
 		if at < 0 {
 			m := Model{Base: beta[0], New: beta[1], Requests: beta[2], Context: beta[3], Joined: beta[4], Steps: len(steps)}
-			off := make([]float64, len(steps))
-			for i := range steps {
-				off[i] = math.Abs(float64(steps[i].took())/m.Of(steps[i].Features) - 1)
-			}
+			off := order.EachRow(steps, func(s *Step) float64 { return math.Abs(float64(s.took())/m.Of(s.Features) - 1) })
 			slices.Sort(off)
 			m.Off = off[len(off)/2]
 			return m
@@ -66,10 +64,7 @@ func solve(steps []Step, used [5]bool) [5]float64 {
 		weights[i] = 1
 	}
 	var beta [5]float64
-	all := make([]int64, len(steps))
-	for i := range steps {
-		all[i] = steps[i].took()
-	}
+	all := order.EachRow(steps, (*Step).took)
 	floor := float64(distribution.LowerMedian(all)) / 4 // shorter ones are not known better
 	const rounds = 8
 	for range rounds {
@@ -152,12 +147,7 @@ func newTiming(steps []Step) timing {
 // fit makes the timings of an engine.
 func (e *Engine) fit() {
 	for k := range kinds {
-		var steps []Step
-		for i := range e.Steps {
-			if e.Steps[i].Kind == k {
-				steps = append(steps, e.Steps[i])
-			}
-		}
+		steps := order.Only(e.Steps, func(s Step) bool { return s.Kind == k })
 		e.timing[k] = newTiming(steps)
 	}
 }

@@ -249,11 +249,7 @@ func (r *Run) Whole() []int {
 		}
 	}
 	keys, _ = order.ByTime(keys, memory.Make[order.Key](len(keys)))
-	list := make([]int, len(keys))
-	for k := range keys {
-		list[k] = int(keys[k].Index)
-	}
-	return list
+	return order.EachRow(keys, func(x *order.Key) int { return int(x.Index) })
 }
 
 // Find returns a request of the set in Run.Requests, if it has a path; None else.

@@ -63,11 +63,7 @@ func ParseDimensions(list string) ([]Dimension, error) {
 }
 
 func dimensionNames() []string {
-	names := make([]string, len(Dimensions))
-	for i, d := range Dimensions {
-		names[i] = d.Name
-	}
-	return names
+	return order.Each(Dimensions, func(d Dimension) string { return d.Name })
 }
 
 // A Spot is where a span was met: all that a dimension can go by. None is
@@ -163,10 +159,7 @@ func requestAxis(s *request.Set) *Axis {
 func requestTextAxis(property func(*request.Set, *request.Request) string) func(*request.Set) *Axis {
 	return func(s *request.Set) *Axis {
 		c := newCoder()
-		codes := make([]int32, len(s.Requests))
-		for i := range s.Requests {
-			codes[i] = c.code(property(s, &s.Requests[i]))
-		}
+		codes := order.EachRow(s.Requests, func(r *request.Request) int32 { return c.code(property(s, r)) })
 		unknown := c.code("")
 		return &Axis{Text: c.text, compare: strings.Compare, Code: func(p Spot) int32 {
 			if p.Request == request.None {

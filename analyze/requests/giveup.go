@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -94,10 +95,7 @@ func (t *timeOut) date(s *request.Set, f *finding.Finding) {
 	}
 	end := func(i int) trace.Time { return s.Requests[ended[i]].End }
 	slices.SortFunc(ended, func(x, y int) int { return cmp.Compare(s.Requests[x].End, s.Requests[y].End) })
-	is := make([]bool, len(ended))
-	for k, i := range ended {
-		is[k] = gone[i]
-	}
+	is := order.Each(ended, func(i int) bool { return gone[i] })
 	last := end(len(ended) - 1)
 	rate := func(n int, from, to trace.Time) float64 { return distribution.Ratio(float64(n), float64(to-from)/1e9) }
 	f.Metric.After = rate(len(t.gone), end(0), last)

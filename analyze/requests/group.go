@@ -161,16 +161,13 @@ func (g *grouper) cover(r *request.Request) {
 
 // finish orders the groups and summarizes them.
 func (g *grouper) finish() *Stages {
-	order := g.order()
+	inOrder := g.order()
 	durations := g.byGroup()
-	texts := make([][]string, len(g.axes))
-	for i, a := range g.axes {
-		texts[i] = a.Text()
-	}
-	g.out.Groups = make([]Group, len(order))
-	keys := make([]string, 0, len(order)*len(g.axes))
+	texts := order.Each(g.axes, func(a *Axis) []string { return a.Text() })
+	g.out.Groups = make([]Group, len(inOrder))
+	keys := make([]string, 0, len(inOrder)*len(g.axes))
 	var s distribution.Summarizer
-	for i, id := range order {
+	for i, id := range inOrder {
 		for k := range g.axes {
 			keys = append(keys, texts[k][g.codes[k][id]])
 		}
@@ -182,10 +179,7 @@ func (g *grouper) finish() *Stages {
 
 // order returns the groups in the order of display.
 func (g *grouper) order() []int32 {
-	ranks := make([][]int32, len(g.axes))
-	for i, a := range g.axes {
-		ranks[i] = a.ranks()
-	}
+	ranks := order.Each(g.axes, (*Axis).ranks)
 	return order.Sorted(len(g.covered), func(x, y int32) int {
 		for i, rank := range ranks {
 			if c := cmp.Compare(rank[g.codes[i][x]], rank[g.codes[i][y]]); c != 0 {

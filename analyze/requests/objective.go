@@ -9,6 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/similar"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -55,19 +56,13 @@ func (o *Objective) String() string { return o.Metric + " <= " + words.Nearly(o.
 
 // ObjectivesInWords lists objectives: "ttft <= 500 ms, itl <= 50 ms".
 func ObjectivesInWords(list []Objective) string {
-	var texts []string
-	for i := range list {
-		texts = append(texts, list[i].String())
-	}
+	texts := order.EachRow(list, (*Objective).String)
 	return strings.Join(texts, ", ")
 }
 
 // FormatObjectives writes objectives as [ParseObjectives] reads them: "ttft=500ms,itl=50ms".
 func FormatObjectives(list []Objective) string {
-	var texts []string
-	for i := range list {
-		texts = append(texts, list[i].Metric+"="+time.Duration(list[i].Limit).String())
-	}
+	texts := order.EachRow(list, func(o *Objective) string { return o.Metric + "=" + time.Duration(o.Limit).String() })
 	return strings.Join(texts, ",")
 }
 

@@ -6,16 +6,14 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
 // List is Requests, with some of them: indexes into s.Requests.
 func List(s *request.Set, some []int) *table.Table {
-	rows := make([]request.Request, len(some))
-	for i, r := range some {
-		rows[i] = s.Requests[r]
-	}
+	rows := order.Each(some, func(r int) request.Request { return s.Requests[r] })
 	return listOf(s, rows)
 }
 

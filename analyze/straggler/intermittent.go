@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -106,10 +107,7 @@ func widest(sorted []float64) float64 {
 // least at least.
 func spread(sorted []float64, least float64) (median, deviation float64) {
 	median = sorted[len(sorted)/2]
-	off := make([]float64, len(sorted))
-	for i, v := range sorted {
-		off[i] = math.Abs(v - median)
-	}
+	off := order.Each(sorted, func(v float64) float64 { return math.Abs(v - median) })
 	return median, max(least, distribution.LowerMedian(off))
 }
 

@@ -201,10 +201,7 @@ func (g *SyncSamples) straggler(rank int, run slowRun) Straggler {
 
 // meanTook returns how long the sync points [from, to) took on average, in ns.
 func (g *SyncSamples) meanTook(from, to int) float64 {
-	sum := 0.0
-	for _, m := range g.SyncPoints[from:to] {
-		sum += float64(m.Took)
-	}
+	sum := order.Sum(g.SyncPoints[from:to], func(m *syncPoint) float64 { return float64(m.Took) })
 	return sum / float64(to-from)
 }
 
@@ -241,10 +238,7 @@ func (g *SyncSamples) hasItsPart(s *Straggler, run slowRun) bool {
 	if part(math.MaxInt64) {
 		return true
 	}
-	losses := make([]int64, len(points))
-	for i := range points {
-		losses[i] = points[i].lost
-	}
+	losses := order.EachRow(points, func(s *syncPoint) int64 { return s.lost })
 	return part(order.Nth(losses, len(losses)-1-len(losses)/fewOf))
 }
 
@@ -264,12 +258,7 @@ func (g *SyncSamples) always(s *Straggler) bool {
 // nothing is searched.
 func (g *SyncSamples) suspect(rank int, blocks []block) bool {
 	const part, fewest = 8, 3
-	n := 0
-	for i := range blocks {
-		if blocks[i].excess(rank) >= max(float64(g.Floor), g.Share*blocks[i].took) {
-			n++
-		}
-	}
+	n := order.Count(blocks, func(b block) bool { return b.excess(rank) >= max(float64(g.Floor), g.Share*b.took) })
 	return n >= max(fewest, len(blocks)/part)
 }
 

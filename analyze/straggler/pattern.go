@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // A Trait is something about sync points that lateness may come with.
@@ -86,13 +87,7 @@ func (l *lateSteps) starts() []int {
 }
 
 func (l *lateSteps) count() int {
-	n := 0
-	for _, late := range l.late {
-		if late {
-			n++
-		}
-	}
-	return n
+	return order.Count(l.late, func(late bool) bool { return late })
 }
 
 // burst returns how many late sync points follow each other on average, if that is more
@@ -176,10 +171,7 @@ func (g *SyncSamples) trait(l *lateSteps) Pattern {
 	var best Pattern
 	most := minTelling
 	for t := range g.Traits {
-		values := make([]float64, len(l.at))
-		for i, at := range l.at {
-			values[i] = g.traits[g.SyncPoints[at].row/len(g.Names)*len(g.Traits)+t]
-		}
+		values := order.Each(l.at, func(at int) float64 { return g.traits[g.SyncPoints[at].row/len(g.Names)*len(g.Traits)+t] })
 		c := newContrasts(values)
 		least, telling := c.best(l.late, 0)
 		if telling < most {

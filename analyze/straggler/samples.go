@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -90,12 +91,7 @@ func (g *SyncSamples) Grow(n int) {
 // took is how long the group was at it, in ns; 0 is unknown, and any part of it
 // matters. traits are the values of g.Traits.
 func (g *SyncSamples) Meet(at trace.Time, arrivals []int64, took int64, traits ...float64) {
-	here := 0
-	for _, a := range arrivals {
-		if a != NoArrival {
-			here++
-		}
-	}
+	here := order.Count(arrivals, func(a int64) bool { return a != NoArrival })
 	if here < 2 {
 		return
 	}

@@ -13,16 +13,14 @@ import (
 	"github.com/bytedance/sonic"
 
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // writeCSV writes all columns, unscaled, with an empty cell for unknown. Names
 // are made safe for terminals as elsewhere; JSON has them exactly.
 func (r *Table) writeCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	record := make([]string, len(r.Columns))
-	for c, column := range r.Columns {
-		record[c] = column.Key()
-	}
+	record := order.Each(r.Columns, Column.Key)
 	if err := out.Write(record); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace/naming"
 	"github.com/sgtrace/sgtrace/trace/redact"
 )
@@ -125,12 +126,7 @@ func (s *textTable) leaveOut(widths, least []int, width int) (_, _ []int) {
 // no column may. A text stays if rows would look alike without it, and names are worth
 // nothing without at least one column beside them.
 func (s *textTable) leastImportant() int {
-	others := 0
-	for _, importance := range s.importance {
-		if importance != nameOfRow {
-			others++
-		}
-	}
+	others := order.Count(s.importance, func(importance Importance) bool { return importance != nameOfRow })
 	next, least := -1, Importance(math.MaxInt8)
 	for c := len(s.header) - 1; c > 0; c-- {
 		name := s.importance[c] == nameOfRow
@@ -170,11 +166,7 @@ func (s *textTable) remove(c int) {
 
 // column returns the texts of column c.
 func (s *textTable) column(c int) []string {
-	texts := make([]string, len(s.rows))
-	for i, row := range s.rows {
-		texts[i] = row[c]
-	}
-	return texts
+	return order.Each(s.rows, func(row []string) string { return row[c] })
 }
 
 // different counts texts that are not equal.
@@ -379,10 +371,7 @@ func (r *Table) Render() *Rendered {
 // width characters: the ends of a kernel's or a request's name tell more. Different
 // names that would look the same show where they differ.
 func Shorten(names []string, width int) []string {
-	clean := make([]string, len(names))
-	for i, name := range names {
-		clean[i] = words.Clean(name)
-	}
+	clean := order.Each(names, words.Clean)
 	return shortened(clean, width, Style{})
 }
 
@@ -393,11 +382,7 @@ func Printable(s string) string { return words.Clean(s) }
 
 // PrintableAll makes strings safe to show, each as [Printable] does.
 func PrintableAll(list []string) []string {
-	out := make([]string, len(list))
-	for i, s := range list {
-		out[i] = Printable(s)
-	}
-	return out
+	return order.Each(list, Printable)
 }
 
 // Redact gives the texts of a report the names of r. Most were made of what has them

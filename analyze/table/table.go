@@ -193,10 +193,7 @@ type noColumnError struct {
 }
 
 func (e *noColumnError) Error() string {
-	names := make([]string, len(e.of))
-	for i, c := range e.of {
-		names[i] = c.Name
-	}
+	names := order.Each(e.of, func(c Column) string { return c.Name })
 	return fmt.Sprintf("no column %q%s There are %s", e.name, cmp.Or(similar.Hint(e.name, names), "."), strings.Join(names, ", "))
 }
 
@@ -224,10 +221,7 @@ func (r *Table) Sort(column string, descending bool) error {
 		key Cell
 		row int32
 	}
-	rows := make([]keyed, len(r.order))
-	for i, row := range r.order {
-		rows[i] = keyed{r.cell(int(row), c), row}
-	}
+	rows := order.Each(r.order, func(row int32) keyed { return keyed{r.cell(int(row), c), row} })
 	slices.SortStableFunc(rows, func(x, y keyed) int {
 		a, b := x.key, y.key
 		switch {

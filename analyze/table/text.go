@@ -14,6 +14,7 @@ import (
 	"github.com/olekukonko/tablewriter/tw"
 
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // writeText writes title, aligned table and notes. A table without rows is left out
@@ -100,10 +101,7 @@ func (s *textTable) writeAligned(out *bufio.Writer, style Style, ruled bool) err
 
 // widths returns how wide the columns are.
 func (s *textTable) widths() []int {
-	widths := make([]int, len(s.header))
-	for c, text := range s.header {
-		widths[c] = textWidth(text)
-	}
+	widths := order.Each(s.header, textWidth)
 	for _, row := range s.rows {
 		for c, text := range row {
 			widths[c] = max(widths[c], textWidth(text))

@@ -169,10 +169,7 @@ func chance(p float64) float64 {
 
 // correct pays for all comparisons at once, and finds those that stand out.
 func (t *Traits) correct() {
-	p := make([]float64, len(t.List))
-	for i := range t.List {
-		p[i] = t.List[i].P
-	}
+	p := order.EachRow(t.List, func(x *TraitComparison) float64 { return x.P })
 	for i, p := range significance.Holm(p) {
 		c := &t.List[i]
 		if c.P, c.StandsOut = p, p <= surely && c.matters(); c.StandsOut {

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // Findings tells what slow requests have in common, and whether there are enough of them to
@@ -78,10 +79,7 @@ func (c *TraitComparison) sentence() string {
 		text += fmt.Sprintf("; %.0f %% of the difference is %s", 100*min(1, c.Part), c.Main.Phrase())
 	}
 	if len(c.Also) > 0 {
-		var also []string
-		for _, t := range c.Also {
-			also = append(also, t.String())
-		}
+		also := order.Each(c.Also, (*Trait).String)
 		text += "; they also have " + strings.Join(also, ", ")
 	}
 	return text

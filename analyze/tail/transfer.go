@@ -137,10 +137,7 @@ func (t *Tail) collectTransfers(x *Transfers, list []int32, beyond []int64) {
 
 // requests returns those with slow transfers, by start.
 func (x *Transfers) requests() []int {
-	list := make([]int, len(x.Slow))
-	for i := range x.Slow {
-		list[i] = x.Slow[i].Request
-	}
+	list := order.EachRow(x.Slow, func(s *SlowTransfer) int { return s.Request })
 	slices.Sort(list)
 	return list
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -55,10 +56,7 @@ var Fixes = []Fix{
 
 // FixNames lists what --fix knows: "straggler, routing".
 func FixNames() string {
-	names := make([]string, len(Fixes))
-	for i := range Fixes {
-		names[i] = Fixes[i].Name
-	}
+	names := order.EachRow(Fixes, func(f *Fix) string { return f.Name })
 	return strings.Join(names, ", ")
 }
 

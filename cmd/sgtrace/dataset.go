@@ -19,6 +19,7 @@ import (
 	"github.com/sgtrace/sgtrace/dataset"
 	"github.com/sgtrace/sgtrace/dataset/tasks"
 	"github.com/sgtrace/sgtrace/dataset/views"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -216,10 +217,7 @@ func (c *command) verifyDataset(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	var problems []string
-	for _, text := range tasks.Missing(dir) {
-		problems = append(problems, dir+": "+text)
-	}
+	problems := order.Each(tasks.Missing(dir), func(text string) string { return dir + ": " + text })
 	for _, name := range foreign {
 		problems = append(problems, name+": not a capture")
 	}
@@ -306,10 +304,7 @@ Examples:
 
 // dialects lists what --dialect takes.
 func dialects() (names []string) {
-	for _, d := range views.Dialects {
-		names = append(names, d.Name)
-	}
-	return names
+	return order.Each(views.Dialects, func(d *views.Dialect) string { return d.Name })
 }
 
 func (c *command) sql(ctx *cli.Context) error {

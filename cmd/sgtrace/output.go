@@ -25,6 +25,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -45,10 +46,7 @@ func format(ctx *cli.Context, more []table.Format) (table.Format, error) {
 	case f == table.FormatFolded:
 		return "", commandline.Usage("--format folded is for 'sgtrace report --stacks'")
 	}
-	var names []string
-	for _, f := range slices.Concat(table.Formats, more) {
-		names = append(names, string(f))
-	}
+	names := order.Each(slices.Concat(table.Formats, more), func(f table.Format) string { return string(f) })
 	return "", commandline.OneOf("--format", string(f), names...)
 }
 
@@ -235,11 +233,7 @@ func (c *command) now() time.Time {
 
 // given returns inputs as they were given, for command lines.
 func (c *command) given(ctx *cli.Context, args []string) []string {
-	var list []string
-	for _, arg := range shortInputs(args, ctx.StringSlice("exclude")) {
-		list = append(list, c.redactedInput(arg))
-	}
-	return list
+	return order.Each(shortInputs(args, ctx.StringSlice("exclude")), c.redactedInput)
 }
 
 // A pageDrawer draws what was read for a report. failed is the error of its gate, if that did not pass.

@@ -17,6 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/convert"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 )
@@ -196,10 +197,7 @@ func (c *command) request(ctx *cli.Context) error {
 	if len(found) > maxWaterfalls && how.format != table.FormatCSV && how.format != table.FormatJSON {
 		return c.write(candidates(set, found, id), how)
 	}
-	var list []*requests.Waterfall
-	for _, r := range found {
-		list = append(list, requests.NewWaterfall(set, r))
-	}
+	list := order.Each(found, func(r int) *requests.Waterfall { return requests.NewWaterfall(set, r) })
 	d := &document.Document{Schema: "sgtrace.request/v2"}
 	d.AddMain(requests.WaterfallTable(list))
 	d.Text = func(w io.Writer, style table.Style) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -373,10 +374,7 @@ func (m *aligner) reportConflicts() {
 
 // RequestClocks returns how the clocks of the hosts of requests relate, for reports.
 func (m *Alignment) RequestClocks(requests *request.Set) *request.HostClocks {
-	fits := make([]align.ClockFit, len(m.HostClocks))
-	for i, c := range m.HostClocks {
-		fits[i] = c.Fit
-	}
+	fits := order.Each(m.HostClocks, func(c *HostClock) align.ClockFit { return c.Fit })
 	return requests.NewHostClocks(func(p int) int { return m.ClockOfProc(requests, p) }, fits)
 }
 

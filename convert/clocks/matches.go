@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/align/matching"
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -311,17 +312,9 @@ type callKind struct {
 
 // met returns how each call of each rank met others that are wanted.
 func (m *collectiveMatches) met() [][]uint8 {
-	met := make([][]uint8, len(m.calls))
-	for r, calls := range m.calls {
-		met[r] = memory.Make[uint8](calls.Len())
-	}
+	met := order.Each(m.calls, func(calls *rankCalls) []uint8 { return memory.Make[uint8](calls.Len()) })
 	for i, match := range m.matches.All() {
-		wanted := 0
-		for _, x := range match.Members {
-			if m.rank[x.Rank] >= 0 {
-				wanted++
-			}
-		}
+		wanted := order.Count(match.Members, func(x matching.Member) bool { return m.rank[x.Rank] >= 0 })
 		how := uint8(isAlone)
 		switch {
 		case m.refused[i]:

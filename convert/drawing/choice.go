@@ -78,11 +78,7 @@ func chooseRequests(set *request.Set, opt Options) []requestGroup {
 
 // named are the requests that each finding names.
 func named(findings []Finding) [][]int {
-	lists := make([][]int, len(findings))
-	for i := range findings {
-		lists[i] = findings[i].Requests
-	}
-	return lists
+	return order.EachRow(findings, func(f *Finding) []int { return f.Requests })
 }
 
 // take chooses the first n requests of a list that are not chosen yet.
@@ -116,11 +112,7 @@ func (c *chooser) slowest(n int, of func(*request.Request) int64) []int {
 	for _, g := range c.groups {
 		n += len(g.requests)
 	}
-	var list []int
-	for _, k := range keys[:min(n, len(keys))] {
-		list = append(list, int(k.Index))
-	}
-	return list
+	return order.Each(keys[:min(n, len(keys))], func(k order.Key) int { return int(k.Index) })
 }
 
 // takeOthers chooses the requests that no reason has chosen: all by arrival if there is

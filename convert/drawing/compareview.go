@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
@@ -182,10 +183,7 @@ func (m *merging) comparedEvents(c *ranks.Capture) (events [roles][]uint32) {
 
 // drawCompared draws the rows of rank number n in the group "Side by side".
 func (m *merging) drawCompared(r *ranks.Track, n int) {
-	all := make([][roles][]uint32, len(r.Captures))
-	for c, capture := range r.Captures {
-		all[c] = m.comparedEvents(capture)
-	}
+	all := order.Each(r.Captures, m.comparedEvents)
 	for k := stepRole; k < roles; k++ {
 		if m.compare[k] == 0 {
 			continue

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/internal/similar"
 	"github.com/sgtrace/sgtrace/request"
@@ -270,10 +271,7 @@ func describe(b *trace.Builder, set *request.Set, said *series.Set, files []*inp
 
 // spansOf is how many spans the files of a set hold, read or not.
 func spansOf(set *request.Set) (n int) {
-	for i := range set.Files {
-		n += set.Files[i].Rows
-	}
-	return n
+	return order.Sum(set.Files, func(f *request.File) int { return f.Rows })
 }
 
 // drawn reports whether span i becomes slices.

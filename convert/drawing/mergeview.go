@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/similar"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -144,12 +145,7 @@ func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, op
 // room returns how many rows the ranks will take, as far as that is known before.
 func (m *merging) room() (r trace.Capacity) {
 	for _, f := range m.of.Files {
-		work := 0
-		for i := range f.Events {
-			if f.Events[i].IsWork() {
-				work++
-			}
-		}
+		work := order.Count(f.Events, func(s profile.Slice) bool { return s.IsWork() })
 		if m.layout != LayoutCompare {
 			r.Slices += len(f.Events)
 			r.Flows += work + len(f.Arrows)/2

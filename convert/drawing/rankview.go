@@ -108,10 +108,7 @@ func (m *merging) sources() string {
 			by[f] = true
 		}
 	}
-	var names []string
-	for _, f := range format.Sorted(by) {
-		names = append(names, f.Noun+"s")
-	}
+	names := order.Each(format.Sorted(by), func(f *format.Format) string { return f.Noun + "s" })
 	if last := len(names) - 1; last > 0 {
 		return strings.Join(names[:last], ", ") + " and " + names[last]
 	}

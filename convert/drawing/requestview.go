@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -62,10 +63,7 @@ func (l *layout) reportLeftOut() {
 
 // requestsDrawn counts the requests of the view by request.
 func (l *layout) requestsDrawn() (n int) {
-	for g := range l.groups {
-		n += len(l.groups[g].requests)
-	}
-	return n
+	return order.Sum(l.groups, func(r *requestGroup) int { return len(r.requests) })
 }
 
 // rootSlice is what the outermost slice of a request is called, and its subject.

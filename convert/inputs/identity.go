@@ -1,6 +1,7 @@
 package inputs
 
 import (
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
@@ -13,10 +14,7 @@ func (x *Source) Identities() (all [][]profile.Identity) {
 		if !x.Format.Machine {
 			f = NewProcessProfile(p, x)
 		}
-		var parts []profile.Identity
-		for _, name := range f.Parts() {
-			parts = append(parts, identify(f, name))
-		}
+		parts := order.Each(f.Parts(), func(name string) profile.Identity { return identify(f, name) })
 		all = append(all, parts)
 	}
 	return all

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/inventory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/recorder"
@@ -227,10 +228,7 @@ func (m *Loaded) KeepsKinds() bool { return m.opt.Filter.KeepsKinds() }
 
 // Close closes what rows are read from.
 func (m *Loaded) Close() error {
-	var errs []error
-	for _, x := range m.Sources {
-		errs = append(errs, x.close())
-	}
+	errs := order.Each(m.Sources, (*Source).close)
 	return errors.Join(errs...)
 }
 

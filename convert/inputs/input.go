@@ -91,11 +91,7 @@ func Exists(path string) bool {
 
 // Names returns the names of inputs.
 func Names(inputs []Input) []string {
-	var names []string
-	for _, in := range inputs {
-		names = append(names, in.Name)
-	}
-	return names
+	return order.Each(inputs, func(in Input) string { return in.Name })
 }
 
 // Unique sorts inputs. Of several that name one file, one that has a label and
@@ -178,11 +174,7 @@ func unfound(arg string, err error) error {
 // directory.
 func filesIn(dir string) []string {
 	entries, _ := os.ReadDir(cmp.Or(dir, "."))
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name()
-	}
-	return names
+	return order.Each(entries, os.DirEntry.Name)
 }
 
 func HasSuffix(name, suffix string) bool { return strings.HasSuffix(strings.ToLower(name), suffix) }

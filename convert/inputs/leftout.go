@@ -3,6 +3,7 @@ package inputs
 import (
 	"cmp"
 	"fmt"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -116,10 +117,7 @@ func (l leftOut) clause() string {
 // someOf names the first files of a list without their folders.
 func someOf(names []string) string {
 	const most = 3
-	var bases []string
-	for _, name := range names[:min(most, len(names))] {
-		bases = append(bases, filepath.Base(name))
-	}
+	bases := order.Each(names[:min(most, len(names))], filepath.Base)
 	text := strings.Join(bases, ", ")
 	if more := len(names) - most; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)

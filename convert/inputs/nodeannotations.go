@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format/envelope"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -67,12 +68,7 @@ func annotationsIn(dir string) (found []Input) {
 
 // Annotations returns those of some inputs that have annotations of nodes.
 func Annotations(files []Input) (list []Input) {
-	for _, in := range files {
-		if in.annotates() {
-			list = append(list, in)
-		}
-	}
-	return list
+	return order.Only(files, func(in Input) bool { return in.annotates() })
 }
 
 // ReadAnnotations reads the annotations of nodes among recordings of captures, and returns the other files.

@@ -180,10 +180,7 @@ func (r *recognition) account(s *Search) *account {
 
 // String says what was taken, by kind, and what was left out and why.
 func (a *account) String() string {
-	var parts []string
-	for _, f := range format.Sorted(a.took) {
-		parts = append(parts, several(a.took[f], f.Noun))
-	}
+	parts := order.Each(format.Sorted(a.took), func(f *format.Format) string { return several(a.took[f], f.Noun) })
 	if len(parts) == 0 {
 		parts = []string{"no captures"}
 	}

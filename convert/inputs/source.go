@@ -9,6 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // Source is an input that was recognized, and what its format made of it.
@@ -132,10 +133,7 @@ func (x *Source) open() (io.ReadCloser, error) {
 
 // paths are those of the files in a folder; nil of a file.
 func (x *Source) paths() (paths []string) {
-	for _, name := range x.names {
-		paths = append(paths, filepath.Join(x.Input.Path(), name))
-	}
-	return paths
+	return order.Each(x.names, func(name string) string { return filepath.Join(x.Input.Path(), name) })
 }
 
 // name is what messages call the input.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -209,12 +210,7 @@ func workOf(p *profile.Profile, part string, names *trace.PerName[trace.Sym]) mo
 		m, _ := momentsOf(p, part, profile.KernelSlice, profile.CopySlice, names)
 		return m
 	}
-	var prints []profile.Fingerprint
-	for _, x := range p.Fingerprint {
-		if p.Rows[x.Row].Part == part {
-			prints = append(prints, x)
-		}
-	}
+	prints := order.Only(p.Fingerprint, func(x profile.Fingerprint) bool { return p.Rows[x.Row].Part == part })
 	slices.SortStableFunc(prints, func(a, b profile.Fingerprint) int { return cmp.Compare(a.Time, b.Time) })
 	var m moments
 	for _, x := range prints {

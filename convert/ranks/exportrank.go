@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
@@ -169,10 +170,7 @@ func hostPrefix(c *Capture) string {
 
 // pidsOf returns the processes of captures, in order.
 func pidsOf(captures []*Capture) []int64 {
-	var pids []int64
-	for _, c := range captures {
-		pids = append(pids, c.File.Meta.PID)
-	}
+	pids := order.Each(captures, func(c *Capture) int64 { return c.File.Meta.PID })
 	slices.Sort(pids)
 	return slices.Compact(pids)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -168,10 +169,7 @@ func (m *Assignment) reportNames(captures []*Capture, conflicts []naming.Conflic
 
 // groupCaptures makes ranks of captures.
 func (m *Assignment) groupCaptures(captures []*Capture) {
-	resolved := make([]naming.Resolved, len(captures))
-	for i, c := range captures {
-		resolved[i] = c.known
-	}
+	resolved := order.Each(captures, func(c *Capture) naming.Resolved { return c.known })
 	grouped := make([]bool, len(captures))
 	for _, g := range naming.Captures(resolved) {
 		var files []*Capture

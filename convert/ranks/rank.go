@@ -285,10 +285,7 @@ func (r *Track) Source() string {
 			by[f.Source.Format] = append(by[f.Source.Format], f.Name)
 		}
 	}
-	var parts []string
-	for _, f := range format.Sorted(by) {
-		parts = append(parts, f.Noun+" "+strings.Join(by[f], ", "))
-	}
+	parts := order.Each(format.Sorted(by), func(f *format.Format) string { return f.Noun + " " + strings.Join(by[f], ", ") })
 	if r.Host != "" {
 		parts = append(parts, "host "+r.Host)
 	}

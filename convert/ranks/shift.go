@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -121,10 +122,7 @@ func (t *comparison) guesses(number int) []guess {
 			continue
 		}
 		taken = append(taken, s)
-		diffs := make([]int64, 0, s.to-s.from)
-		for _, x := range pairs[s.from:s.to] {
-			diffs = append(diffs, x.diff)
-		}
+		diffs := order.Each(pairs[s.from:s.to], func(x pair) int64 { return x.diff })
 		middle, spread := medians(diffs)
 		found = append(found, guess{number, middle, spread, s.score})
 	}

@@ -13,6 +13,7 @@ import (
 	"text/template"
 
 	"github.com/sgtrace/sgtrace/dataset"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
@@ -73,10 +74,7 @@ func Write(w io.Writer, d *Dialect, folder, solved string) error {
 
 // names lists columns.
 func names(columns []dataset.Column) string {
-	var list []string
-	for _, c := range columns {
-		list = append(list, c.Name)
-	}
+	list := order.Each(columns, func(c dataset.Column) string { return c.Name })
 	return strings.Join(list, ", ")
 }
 

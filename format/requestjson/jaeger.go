@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -182,12 +183,7 @@ func (r *jaegerReader) add(s *jaegerSpan, resource trace.ArgList, at int64) {
 		}
 		to.Links = append(to.Links, spantable.Link{TraceHi: hi, TraceLo: lo, ID: id})
 	}
-	var rest []jaegerTag
-	for _, t := range s.Tags {
-		if !jaegerField(&to, t) {
-			rest = append(rest, t)
-		}
-	}
+	rest := order.Only(s.Tags, func(t jaegerTag) bool { return !jaegerField(&to, t) })
 	to.Attrs = r.attributes(nil, rest, at)
 	for _, l := range s.Logs {
 		if r.Filler.Prescans() {

@@ -2,6 +2,7 @@ package changepoint
 
 import (
 	"cmp"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"math"
 	"slices"
 )
@@ -198,11 +199,7 @@ func localMedians(list []Observation) []float64 {
 func (t *track) levels(list []Observation) []float64 {
 	f := &t.fits[t.best]
 	c := t.level(t.best)
-	levels := make([]float64, len(list))
-	for i := range list {
-		levels[i] = c + f.size*t.basis(t.best, &list[i], f.at, f.end)
-	}
-	return levels
+	return order.EachRow(list, func(o *Observation) float64 { return c + f.size*t.basis(t.best, o, f.at, f.end) })
 }
 
 // clipped pulls observations that are far from what they should be closer to that.

@@ -1,6 +1,7 @@
 package changepoint
 
 import (
+	"github.com/sgtrace/sgtrace/internal/order"
 	"math"
 	"slices"
 )
@@ -94,10 +95,7 @@ type contrast struct {
 // counts.
 func compare(before, after []float64) contrast {
 	b, a := side(before), side(after)
-	left := make([]float64, 0, len(before)+len(after))
-	for _, v := range before {
-		left = append(left, v-b.value)
-	}
+	left := order.Each(before, func(v float64) float64 { return v - b.value })
 	for _, v := range after {
 		left = append(left, v-a.value)
 	}

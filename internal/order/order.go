@@ -1,4 +1,4 @@
-// Package order sorts large tables by time, merges sorted lists, groups values in the order in which
+// Package order sorts large tables by time, merges sorted lists, makes lists of lists, groups values in the order in which
 // their keys come, hashes keys, and adds selection and comparisons that packages slices and cmp lack.
 package order
 

@@ -3,6 +3,7 @@ package significance
 import (
 	"math"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -100,11 +101,7 @@ func (q Quantity) times(factor float64) Quantity {
 
 // times returns pieces that have more by a factor.
 func times(pieces []Piece, factor float64) []Piece {
-	out := make([]Piece, len(pieces))
-	for i, p := range pieces {
-		out[i] = Piece{factor * p.Sum, p.Of}
-	}
-	return out
+	return order.Each(pieces, func(p Piece) Piece { return Piece{factor * p.Sum, p.Of} })
 }
 
 // compareCaptures tells how a quantity changed of which each piece is what one capture has,

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
@@ -44,10 +45,7 @@ func openFolder(path string) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
+	names := order.Each(entries, os.DirEntry.Name)
 	if !IsFolder(names) {
 		return nil, fmt.Errorf("a folder without Nsight Systems tables: %w", ErrForeign)
 	}

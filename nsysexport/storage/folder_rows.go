@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
@@ -113,9 +114,6 @@ func (r *folderRows) Bytes(i int, buf []byte) []byte {
 
 // Close closes the file.
 func (r *folderRows) Close() error {
-	var errs []error
-	for i := range r.columns {
-		errs = append(errs, r.columns[i].reader.Close())
-	}
+	errs := order.EachRow(r.columns, func(f *folderColumn) error { return f.reader.Close() })
 	return errors.Join(append(errs, r.file.Close())...)
 }

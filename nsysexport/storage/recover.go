@@ -11,6 +11,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/tablefile"
 )
 
@@ -32,10 +33,7 @@ func (d *database) recover(cause error) error {
 		d.header.page = commonPage
 	}
 	tables, lost := d.findTables()
-	var names []string
-	for _, t := range tables {
-		names = append(names, t.name)
-	}
+	names := order.Each(tables, func(t recoveredTable) string { return t.name })
 	if !slices.ContainsFunc(tables, func(t recoveredTable) bool {
 		return strings.HasPrefix(t.name, "CUPTI_ACTIVITY_KIND_") || t.name == "NVTX_EVENTS"
 	}) {

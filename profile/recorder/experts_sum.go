@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // ExpertCounts are what a server counted at one time: the dumps of its ranks, added up.
@@ -31,12 +32,7 @@ func (s *Experts) Recordings() []*ExpertCounts {
 		layers, experts int
 		physical        bool
 	}
-	var list []*ExpertDump
-	for _, d := range s.Dumps {
-		if len(d.Passes) > 0 {
-			list = append(list, d)
-		}
-	}
+	list := order.Only(s.Dumps, func(d *ExpertDump) bool { return len(d.Passes) > 0 })
 	slices.SortStableFunc(list, func(a, b *ExpertDump) int { return cmp.Compare(a.Time, b.Time) })
 	var groups [][]*ExpertDump
 	last := map[key]int{}

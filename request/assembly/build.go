@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/spantable"
@@ -356,12 +357,7 @@ func (b *builder) findStages() {
 		return list
 	})
 	for _, t := range apart {
-		var stages []uint32
-		for _, c := range b.tree.Children(b.Threads[t].Row) {
-			if b.Rows[c].Kind == request.Stage {
-				stages = append(stages, c)
-			}
-		}
+		stages := order.Only(b.tree.Children(b.Threads[t].Row), func(c uint32) bool { return b.Rows[c].Kind == request.Stage })
 		b.SetStages(int(t), stages)
 	}
 }

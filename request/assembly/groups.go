@@ -128,10 +128,7 @@ func sharing(n int, hash func(i int) (h uint64, ok bool), same func(i, j int) bo
 
 // appendGroups adds the groups of numbers that have one hash: how many are in each, and which.
 func appendGroups(groups []int32, keys []order.Key, same func(i, j int) bool) []int32 {
-	rest := make([]int, len(keys))
-	for k, x := range keys {
-		rest[k] = int(x.Index)
-	}
+	rest := order.Each(keys, func(x order.Key) int { return int(x.Index) })
 	for len(rest) > 1 {
 		at, others := len(groups), rest[:0]
 		groups = append(groups, 1, int32(rest[0]))

@@ -80,13 +80,7 @@ func (b *builder) joinRooms(g groups, flags []request.Flags) {
 }
 
 func (b *builder) count(parts []int, role request.Role) int {
-	n := 0
-	for _, p := range parts {
-		if b.Parts[p].Role == role {
-			n++
-		}
-	}
-	return n
+	return order.Count(parts, func(p int) bool { return b.Parts[p].Role == role })
 }
 
 // joinTraces joins the halves that have no room to go by.

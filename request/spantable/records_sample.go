@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -70,12 +71,7 @@ func (t *RequestRecords) judgeSamples() {
 // that lasts could have: before until.
 func lacking(received, starts []trace.Time, until trace.Time, fastest int64) string {
 	early := func(list []trace.Time) (n int) {
-		for _, at := range list {
-			if at < until {
-				n++
-			}
-		}
-		return n
+		return order.Count(list, func(at trace.Time) bool { return at < until })
 	}
 	came, recorded := early(received), early(starts)
 	if came < fewRequests || 2*recorded > came {

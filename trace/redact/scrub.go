@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"github.com/sgtrace/sgtrace/internal/order"
 	"regexp"
 	"strings"
 	"sync"
@@ -42,10 +43,7 @@ var shapes = []shape{
 }
 
 var anyShape = sync.OnceValue(func() *regexp.Regexp {
-	var all []string
-	for _, s := range shapes {
-		all = append(all, "("+s.pattern+")")
-	}
+	all := order.Each(shapes, func(s shape) string { return "(" + s.pattern + ")" })
 	return regexp.MustCompile(strings.Join(all, "|"))
 })
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // Bars are horizontal bars made of parts, such as a time divided by cause.
@@ -191,10 +192,7 @@ func (c *Cascade) bounds() (least, most float64) {
 func (c *Cascade) svg(width float64) template.HTML {
 	const high, gap = 20, 6
 	rows := append(append([]CascadeRow{c.From}, c.Rows...), c.To)
-	names := make([]string, len(rows))
-	for i, r := range rows {
-		names[i] = r.Name
-	}
+	names := order.Each(rows, func(r CascadeRow) string { return r.Name })
 	short := table.Shorten(names, lettersIn(width))
 	f := frame{left: float64(longestName(short))*letter + 18, top: 6, height: float64(len(rows))*(high+gap) + gap}
 	f.width = width - f.left - 84

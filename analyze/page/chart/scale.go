@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -124,12 +125,7 @@ func (l logarithmic) ticks() []tick {
 
 // thinLabels leaves every second, third, ... label.
 func thinLabels(list []tick, count int) []tick {
-	labels := 0
-	for _, t := range list {
-		if t.label != "" {
-			labels++
-		}
-	}
+	labels := order.Count(list, func(t tick) bool { return t.label != "" })
 	every, seen := (labels+count-1)/count, 0
 	for i := range list {
 		if list[i].label != "" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -83,10 +84,7 @@ func (c *Scatter) numbers() *Numbers {
 	for _, g := range c.Groups {
 		row := []string{g.Name, strconv.Itoa(g.All), strconv.Itoa(len(g.Dots)), "-", "-"}
 		if len(g.Dots) > 0 {
-			values := make([]int64, len(g.Dots))
-			for i, dot := range g.Dots {
-				values[i] = dot.Dur
-			}
+			values := order.Each(g.Dots, func(dot Dot) int64 { return dot.Dur })
 			slices.Sort(values)
 			row[3], row[4] = trace.FormatDuration(nearestRank(values, 50_000)), trace.FormatDuration(values[len(values)-1])
 		}

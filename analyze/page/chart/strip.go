@@ -74,10 +74,7 @@ func (c *Strip) span() int64 {
 
 func (c *Strip) svg(width float64) template.HTML {
 	const high = 11
-	names := make([]string, len(c.Rows))
-	for i, r := range c.Rows {
-		names[i] = r.Name
-	}
+	names := order.Each(c.Rows, func(r StripRow) string { return r.Name })
 	names = table.Shorten(names, lettersIn(width))
 	f := frame{left: float64(longestName(names))*letter + 18, top: 8, height: float64(len(c.Rows)) * high}
 	f.width = width - f.left - 24

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -35,11 +36,7 @@ type Span struct{ From, To trace.Time }
 
 // Rows counts the rows of all lanes.
 func (w *Waterfall) Rows() int {
-	n := 0
-	for i := range w.Lanes {
-		n += len(w.Lanes[i].Rows)
-	}
-	return n
+	return order.Sum(w.Lanes, func(l *Lane) int { return len(l.Rows) })
 }
 
 // Sizes of waterfalls, in pixels.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/urfave/cli/v2"
 )
 
@@ -212,8 +213,5 @@ func (c *Completer) choicesAt(p place, last string) (all []choice) {
 }
 
 func commandChoices(commands []*cli.Command) (all []choice) {
-	for _, c := range commands {
-		all = append(all, choice{c.Name, c.Usage})
-	}
-	return all
+	return order.Each(commands, func(c *cli.Command) choice { return choice{c.Name, c.Usage} })
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/urfave/cli/v2"
 )
 
@@ -136,10 +137,7 @@ func flagsByCategory(flags []cli.Flag) (names []string, byCategory map[string][]
 // describeFlag returns the names of a flag with the value it takes, which stands in
 // backquotes in what it does, and what it does.
 func describeFlag(f cli.DocGenerationFlag) (head, what string) {
-	var names []string
-	for _, name := range f.Names() {
-		names = append(names, Dashed(name))
-	}
+	names := order.Each(f.Names(), Dashed)
 	slices.SortFunc(names, func(a, b string) int { return len(a) - len(b) })
 	head = strings.Join(names, ", ") // -o, --output
 	what = f.GetUsage()

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/similar"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
@@ -43,12 +44,7 @@ func Choose(ctx *cli.Context) (*Report, error) {
 // askedFor returns the one report whose flag is given, or that takes the flags of the
 // others as options.
 func askedFor(ctx *cli.Context) (*Report, error) {
-	var asked []*Report
-	for _, r := range All {
-		if r.isGiven(ctx) {
-			asked = append(asked, r)
-		}
-	}
+	asked := order.Only(All, func(r *Report) bool { return r.isGiven(ctx) })
 	if len(asked) == 0 {
 		return All[0], nil
 	}
@@ -139,11 +135,7 @@ func takers(flag string) string {
 }
 
 func dashedAll(names []string) []string {
-	var flags []string
-	for _, name := range names {
-		flags = append(flags, commandline.Dashed(name))
-	}
-	return flags
+	return order.Each(names, commandline.Dashed)
 }
 
 // listed returns "--a", "--a and --b", or "--a, --b and --c".
@@ -157,9 +149,6 @@ func listed(names []string) string {
 
 // Refusable returns the flags that some reports do not take, besides those of reports.
 func Refusable() []string {
-	var names []string
-	for _, o := range options() {
-		names = append(names, o.Names()[0])
-	}
+	names := order.Each(options(), func(o cli.Flag) string { return o.Names()[0] })
 	return slices.Concat(names, AboutRequests)
 }

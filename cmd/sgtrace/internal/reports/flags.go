@@ -9,15 +9,13 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // Flags returns the flags of the reports and of what they take, new ones with each call.
 // Those that all reports take are the program's.
 func Flags() []cli.Flag {
-	var flags []cli.Flag
-	for _, r := range All {
-		flags = append(flags, r.flag())
-	}
+	flags := order.Each(All, (*Report).flag)
 	return slices.Concat(flags, options(), MuteFlags(with("mute")))
 }
 

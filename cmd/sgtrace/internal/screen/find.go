@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/similar"
 )
 
@@ -120,10 +121,7 @@ var (
 
 // terms returns the terms that the first cell of a row explains: all that is code, or all of it.
 func terms(cell string) []string {
-	var out []string
-	for _, m := range code.FindAllStringSubmatch(cell, -1) {
-		out = append(out, fold(m[1]))
-	}
+	out := order.Each(code.FindAllStringSubmatch(cell, -1), func(m []string) string { return fold(m[1]) })
 	if out == nil {
 		for term := range strings.SplitSeq(plain(cell), ",") {
 			out = append(out, fold(term))

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/docs"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
@@ -55,10 +56,7 @@ func All() []Topic {
 
 // Known returns what package commandline has to know of the topics.
 func Known() (known []commandline.Topic) {
-	for _, t := range All() {
-		known = append(known, t.Topic)
-	}
-	return known
+	return order.Each(All(), func(t Topic) commandline.Topic { return t.Topic })
 }
 
 // Find returns the topic of a name, or nil.

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"fmt"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -94,10 +95,7 @@ func writeTable(b *strings.Builder, rows [][]string, width int) {
 		for i, row := range rows {
 			writeRow(b, row, widths)
 			if i == 0 {
-				rule := make([]string, len(widths))
-				for c, w := range widths {
-					rule[c] = strings.Repeat("-", w)
-				}
+				rule := order.Each(widths, func(w int) string { return strings.Repeat("-", w) })
 				writeRow(b, rule, widths)
 			}
 		}
