@@ -148,6 +148,9 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Imbalance, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, OnRanks: true, Later: true, Enough: onThatRank, Costs: true},
 	{Cause: finding.Memory, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: asMemoryFills, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Change, Subkinds: []string{""}, Enough: asTheClock},
+	{Cause: finding.Change, CauseSubkind: change.OutputLength, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since},
+	{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since},
+	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since},
 	{Cause: finding.Load, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
 	{Cause: finding.Limit, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
 	{Cause: finding.Slower, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
@@ -211,8 +214,8 @@ func asTheClock(slower, clock *finding.Finding) bool {
 // since reports whether requests may take longer for something: since about when that began, as scrapes tell it, and not after
 // it is over.
 func since(longer, of *finding.Finding) bool {
-	const soon = trace.Time(60e9) // a request counts when it ends
-	return of.Since != 0 && of.Subkind != failed.Silent && longer.Since >= of.Since-longer.Within-of.Within-soon && (of.Until == 0 || longer.Since <= of.Until+soon)
+	const about, soon = trace.Time(15e9), trace.Time(60e9) // a request counts when it ends: later
+	return of.Since != 0 && of.Subkind != failed.Silent && longer.Since >= of.Since-longer.Within-of.Within-about && (of.Until == 0 || longer.Since <= of.Until+soon)
 }
 
 // withEmptyCache reports whether fewer tokens are cached for a restart: there, and as soon as the server has requests.
