@@ -1,0 +1,175 @@
+package slow
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Retracted is the metric of findings of retractions.
+const Retracted = "retracted requests"
+
+// Retractions finds servers that throw requests out of a full KV cache.
+func Retractions(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
+	check := l.JudgedLogs("logged retractions")
+	var out []finding.Finding
+	for i := range l.Set.Servers {
+		n := 0
+		var first, last trace.Time
+		places, during := map[int32]int{}, map[int]bool{} // during are buckets
+		for k := range l.Set.Instants {
+			x := &l.Set.Instants[k]
+			if p := &l.Set.Places[x.Place]; x.Kind != series.Retraction || int(p.Server) != i || x.Time == 0 {
+				continue
+			}
+			if first == 0 {
+				first = x.Time
+			}
+			n, last = n+int(x.Count), x.Time
+			places[x.Place] += int(x.Count)
+			during[l.Grid.Of(x.Time)] = true
+		}
+		if n == 0 {
+			f, counted, ok := retractionsCounted(l, int32(i))
+			if ok {
+				out = append(out, f)
+			}
+			if counted && check.Reason != "" {
+				check = finding.Check{What: check.What, Of: "server", N: 1, Needed: 1}
+			}
+			continue
+		}
+		s := &l.Set.Servers[i]
+		f := finding.Finding{At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Since: first, Until: last, Metric: finding.Metric{Name: Retracted, Before: math.NaN(), After: float64(n)},
+			Brief: "requests are thrown out of full KV caches"}
+		who := telemetry.Host(s)
+		if len(places) == 1 {
+			for p := range places {
+				f.At = l.Where(p)
+				who = f.At.String()
+			}
+		}
+		from, to := words.TimeOfDay(first), words.TimeOfDay(last)
+		f.Text = fmt.Sprintf("%s retracts %s between %s and %s: its KV cache is full", who, words.Counted(n, "request"), from, to)
+		if n == 1 || first == last {
+			f.Text = fmt.Sprintf("%s retracts %s at %s: its KV cache is full", who, words.Counted(n, "request"), from)
+		}
+		f.Cost = max(0.001, min(1, float64(last-first)/max(1, float64(l.To-l.From)), float64(len(during))/float64(max(1, l.Grid.N()))))
+		again := finding.Sentence("what a retracted request had computed is computed again")
+		if each, part, ok := computedAgain(l, int32(i), n); ok {
+			again = finding.Sentence("what a retracted request had computed is computed again: about %s tokens each, which are %s %% of all that were computed of prompts at most", words.Thousands(int64(each)), words.InPercent(part))
+			f.Cost = max(0.001, min(f.Cost, part))
+		}
+		f.Evidence = append(f.Evidence, again)
+		if slow, ok := slowBehind(l, places, first); ok {
+			f.Evidence = slices.Insert(f.Evidence, 0, finding.Sentence("a token takes %s before the first one, and %s from then until %s", words.Nearly(int64(slow.before*1e9)), words.Nearly(int64(slow.after*1e9)), words.TimeOfDay(slow.until)))
+			f.Cost = max(f.Cost, float64(slow.until-first)/float64(l.To-l.From)*(1-slow.before/slow.after))
+		}
+		out = append(out, f)
+	}
+	return alike(out, math.Max), check
+}
+
+// retractionsCounted finds a server whose metrics count requests that it threw out, as its log would tell; counted is whether they do.
+func retractionsCounted(l *telemetry.Logged, server int32) (f finding.Finding, counted, ok bool) {
+	for _, name := range [...]string{"num_preemptions_total", "num_retracted_requests_total"} {
+		list := l.Counted(server, name)
+		counted = counted || list != nil
+		n, buckets, first, last := 0.0, 0, -1, 0
+		for b, grown := range list {
+			if grown > 0 {
+				if n, buckets, last = n+grown, buckets+1, b; first < 0 {
+					first = b
+				}
+			}
+		}
+		if first < 0 {
+			continue
+		}
+		s := &l.Set.Servers[server]
+		f = finding.Finding{At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Since: l.Start(first), Until: l.Start(last + 1), Metric: finding.Metric{Name: Retracted, Before: math.NaN(), After: n},
+			Brief: "requests are thrown out of full KV caches", Cost: max(0.001, float64(buckets)/float64(max(1, l.Grid.N())))}
+		who := telemetry.Host(s)
+		for i := range l.Ranks {
+			if r := &l.Ranks[i]; r.Server == server && isAlone(l, r) {
+				f.At, who = r.Where, r.Where.String()
+			}
+		}
+		f.Text = fmt.Sprintf("%s retracts %s between %s and %s, as it counts itself: its KV cache is full", who, words.Counted(int(n), "request"), words.TimeOfDay(f.Since), words.TimeOfDay(f.Until))
+		f.Evidence = append(f.Evidence, finding.Sentence("in %s of %s; what a retracted request had computed is computed again", words.Counted(buckets, "interval"), words.Nearly(l.Grid.Bucket)))
+		return f, true, true
+	}
+	return f, counted, false
+}
+
+// computedAgain is about how many tokens each of n retracted requests had, by what batches have, and which part that is of
+// all prompt tokens that the server computed.
+func computedAgain(l *telemetry.Logged, server int32, n int) (each, part float64, ok bool) {
+	kv, running, computed := 0.0, 0.0, 0.0
+	for k := range l.Ranks {
+		if r := &l.Ranks[k]; r.Server == server {
+			kv, running = kv+telemetry.Zero(r.Mean(series.KVTokens)), running+telemetry.Zero(r.Mean(series.Running))
+			computed += telemetry.Zero(r.Total(series.NewTokens))
+		}
+	}
+	each = kv / running
+	return each, min(1, float64(n)*each/computed), kv > 0 && running > 0 && computed > 0
+}
+
+// muchSlower is by how much tokens take longer behind something, to be told with it: the load may change that by less.
+const muchSlower = 3
+
+// A slowdown is what a token of a request took before and behind a time, in s, and until when it did.
+type slowdown struct {
+	before, after float64
+	until         trace.Time
+}
+
+// slowBehind finds that tokens on some places take much longer behind a time than before it, by the lines of batches.
+func slowBehind(l *telemetry.Logged, places map[int32]int, at trace.Time) (s slowdown, ok bool) {
+	const (
+		few, most = 3, 20
+		alike     = 1.5 // that two are enough
+	)
+	type line struct {
+		at    trace.Time
+		token float64
+	}
+	var lines []line
+	for place := range places {
+		var x telemetry.LoggedLine
+		for all := l.LinesOf(place, l.Opt); all.Next(&x); {
+			if rate, running := x.Values[telemetry.RateOf], x.Values[telemetry.RunningOf]; rate > 0 && running >= 1 {
+				lines = append(lines, line{x.At, running / rate})
+			}
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.at, b.at) })
+	k, _ := slices.BinarySearchFunc(lines, at+1, func(x line, at trace.Time) int { return cmp.Compare(x.at, at) })
+	tokens := func(list []line) (out []float64) {
+		for _, x := range list {
+			out = append(out, x.token)
+		}
+		return out
+	}
+	before := tokens(lines[max(0, k-most):k])
+	enough := k >= few || k == few-1 && slices.Max(before) <= alike*slices.Min(before)
+	s.before = telemetry.Middle(before)
+	end := k
+	for end < len(lines) && lines[end].token >= muchSlower*s.before {
+		end++
+	}
+	if !enough || end-k < few {
+		return s, false
+	}
+	s.after, s.until = telemetry.Middle(tokens(lines[k:end])), lines[end-1].at
+	return s, true
+}
