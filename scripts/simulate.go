@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"os"
 )
@@ -60,6 +61,9 @@ func simulate(args []string) error {
 			flags := flag.NewFlagSet(name, flag.ExitOnError)
 			write := kind(flags)
 			flags.Parse(args)
+			if flags.Arg(0) == "" && name != "scenarios" {
+				return errors.New("say into which folder, or of what")
+			}
 			return write(flags.Arg(0))
 		}
 	}
