@@ -44,9 +44,6 @@ func DefaultWeeks(days, servers int) Weeks {
 // isSlow reports whether the GPU is slow on a day.
 func (c *Weeks) isSlow(day int) bool { return c.SlowEvery > 0 && day%c.SlowEvery == 0 }
 
-// SlowHost returns the name of the host with the slow GPU.
-func (c *Weeks) SlowHost() string { return fmt.Sprintf("unified-%d", c.SlowServer) }
-
 // DayDir returns the folder of a day.
 func DayDir(dir string, day int) string { return filepath.Join(dir, fmt.Sprintf("day%02d", day)) }
 
