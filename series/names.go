@@ -3,6 +3,8 @@ package series
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
@@ -62,6 +64,11 @@ func (s *Set) NameOf(i int32, names *naming.Names) string {
 		return p.User
 	}
 	return x.Called()
+}
+
+// HasLabel reports whether a label, of several, is "category=idle".
+func (s *Set) HasLabel(label trace.Sym, is string) bool {
+	return slices.Contains(strings.Split(s.Syms.Name(label), ","), is)
 }
 
 // Labeled returns a name with the labels that tell it apart from others, in parentheses.

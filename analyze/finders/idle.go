@@ -3,7 +3,6 @@ package finders
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -78,11 +77,10 @@ const muchAvoidable = 1.0 / 5
 // time, and costs nothing beside.
 func (m *Measured) addAvoidable(f *finding.Finding, toldHost bool) {
 	for _, a := range m.avoidable(inSteps) {
-		_, part, _ := strings.Cut(a.Text, " idle ") // for 4 % of the time
 		if a.Cost >= muchAvoidable*f.Cost && !toldHost {
-			f.Text, toldHost = fmt.Sprintf("%s; %s", f.Text, part), true
+			f.Text, toldHost = fmt.Sprintf("%s; %s", f.Text, a.Brief), true
 		} else {
-			f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), finding.Sentence("of that, %s", part))
+			f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), finding.Sentence("of that, %s", a.Brief))
 		}
 		f.Evidence = append(f.Evidence, a.Evidence...)
 	}

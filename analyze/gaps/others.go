@@ -176,9 +176,9 @@ func (g *Gaps) avoid(a *avoidable, length, cold int64, of func(gpu.Reason) bool)
 	if worst := g.worst(); share < ofThing || worst.stands(length, wait) && worst.rows[0].Activity == a.did {
 		return nil, check // the worst is told anyway
 	}
-	f := finding.Finding{Subkind: a.subkind, Cost: share,
-		Text:   fmt.Sprintf("%s idle for %.0f %% of the time, %s, %s", g.areIdle(), 100*share, words.Nearly(s.time), a.while),
+	f := finding.Finding{Subkind: a.subkind, Cost: share, Brief: fmt.Sprintf("for %.0f %% of the time, %s, %s", 100*share, words.Nearly(s.time), a.while),
 		Metric: finding.Metric{Name: a.metric, Unit: table.Share, Before: math.NaN(), After: share}}
+	f.Text = g.areIdle() + " idle " + f.Brief
 	f.Evidence = append(s.evidence(g.export), finding.Sentence("%s", a.about))
 	return []finding.Finding{f}, check
 }

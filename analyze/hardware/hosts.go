@@ -72,7 +72,7 @@ func growth(set *series.Set, of counter) map[hostOrPod][]step {
 	by := map[hostOrPod]map[trace.Time]*step{}
 	for i := range set.List {
 		x := &set.List[i]
-		if set.Metric(x.Metric).Name != of.name || of.label != "" && !slices.Contains(strings.Split(set.Syms.Name(x.Label), ","), of.label) {
+		if set.Metric(x.Metric).Name != of.name || of.label != "" && !set.HasLabel(x.Label, of.label) {
 			continue
 		}
 		p := &set.Places[x.Place]

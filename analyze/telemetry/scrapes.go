@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -45,6 +46,11 @@ type Scraped struct {
 }
 
 func byEnd(a, b Scraped) int { return cmp.Compare(a.To, b.To) }
+
+// CountOf is how many observations several intervals have.
+func CountOf(list []Scraped) float64 {
+	return order.Sum(list, func(x *Scraped) float64 { return x.N })
+}
 
 // MeanOf is that of several intervals, in s; NaN without an observation.
 func MeanOf(list []Scraped) float64 {
@@ -235,7 +241,7 @@ func (l *Logged) Counted(server int32, name string) (out []float64) {
 // CountedAt is Counted of one place, and of the counters that have a label, "category=idle"; "" is all.
 func (l *Logged) CountedAt(place int32, name, label string) (out []float64) {
 	return l.byBucket(l.counter(l.Set.Places[place].Server, func(x *series.Series) bool {
-		return x.Place == place && bare(l.Set.Metric(x.Metric).Name) == name && (label == "" || slices.Contains(strings.Split(l.Set.Syms.Name(x.Label), ","), label))
+		return x.Place == place && bare(l.Set.Metric(x.Metric).Name) == name && (label == "" || l.Set.HasLabel(x.Label, label))
 	}))
 }
 

@@ -22,6 +22,9 @@ const HostWork = "time between batches"
 // slow GPU holds it up.
 var hostStages = []string{"recv_requests", "process_input_requests", "get_next_batch_to_run", "process_queue", "sanity_check_cache", "other"}
 
+// noticeable is by which part of its time more a scheduler does something that is told.
+const noticeable = 0.03
+
 // busyWith returns, by bucket, the seconds that a scheduler spent in each of some stages, and those of all its
 // stages; nil without them. A loop without a batch spins through all stages: buckets in which that is more than
 // a tenth of the time are left out.
@@ -68,7 +71,7 @@ func workBetween(l *telemetry.Logged, r *telemetry.Rank, c changepoint.Change) (
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.after-b.before, a.after-a.before) })
 	var text []string
 	for _, p := range parts[:2] {
-		if p.after-p.before >= 0.03 {
+		if p.after-p.before >= noticeable {
 			text = append(text, fmt.Sprintf("%s %% in %s, %s %% before", words.InPercent(p.after), p.stage, words.InPercent(p.before)))
 		}
 	}
@@ -84,7 +87,6 @@ func workBetween(l *telemetry.Logged, r *telemetry.Rank, c changepoint.Change) (
 // asMuchBetween says that a scheduler spends no more of its time between batches than before, since a time
 // from which on its tokens take longer, until another one; 0 is the end.
 func asMuchBetween(l *telemetry.Logged, r *telemetry.Rank, since, until trace.Time) []finding.Evidence {
-	const about = 0.03
 	n, of := busyWith(l, r, hostStages...)
 	if of == nil {
 		return nil
@@ -94,7 +96,7 @@ func asMuchBetween(l *telemetry.Logged, r *telemetry.Rank, since, until trace.Ti
 		end = min(end, l.Grid.Of(until))
 	}
 	before, after := share(n, of, 0, at), share(n, of, at, end)
-	if !(after-before <= about) {
+	if !(after-before <= noticeable) {
 		return nil
 	}
 	return []finding.Evidence{finding.Sentence("its scheduler spends %s %% of its time on work between batches, %s %% before: the batches themselves take longer", words.InPercent(after), words.InPercent(before))}

@@ -38,14 +38,9 @@ type rise struct {
 // rose finds since when the mean of a histogram is much higher than before.
 func rose(list []telemetry.Scraped) (c changepoint.Change, ok bool) {
 	const fewRequests = 20
-	n := func(from, to int) (n float64) {
-		for _, x := range list[from:to] {
-			n += x.N
-		}
-		return n
-	}
+	enough := func(from, to int) bool { return telemetry.CountOf(list[from:to]) >= fewRequests }
 	higher := func(from, k, to int) bool {
-		return telemetry.MeanOf(list[k:to]) >= muchMore*telemetry.MeanOf(list[from:k]) && n(from, k) >= fewRequests && n(k, to) >= fewRequests
+		return telemetry.MeanOf(list[k:to]) >= muchMore*telemetry.MeanOf(list[from:k]) && enough(from, k) && enough(k, to)
 	}
 	values := make([]float64, len(list))
 	for i := range list {
@@ -167,11 +162,7 @@ func mostlyIn(l *telemetry.Logged, server int32, since, until trace.Time, more f
 	for _, p := range l.Parts(server) {
 		behind := telemetry.Within(p.List, since, until)
 		before, after := telemetry.MeanOf(telemetry.Within(p.List, 0, since)), telemetry.MeanOf(behind)
-		n := 0.0
-		for i := range behind {
-			n += behind[i].N
-		}
-		if x := (after - before) * n / more; x >= most && x <= all && x > part {
+		if x := (after - before) * telemetry.CountOf(behind) / more; x >= most && x <= all && x > part {
 			part, text = x, fmt.Sprintf("%s takes %s%s on average on %%s, %s before", p.Name, about(p.About), seconds(after), seconds(before))
 		}
 	}
@@ -193,12 +184,7 @@ func placeOf(l *telemetry.Logged, server, histogram int32) place.Location {
 }
 
 // count is how many observations there were since a rise.
-func (r *rise) count() (n float64) {
-	for _, x := range r.list[r.c.At:r.c.To] {
-		n += x.N
-	}
-	return n
-}
+func (r *rise) count() float64 { return telemetry.CountOf(r.list[r.c.At:r.c.To]) }
 
 // seconds says a duration that is in s.
 func seconds(s float64) string { return words.Nearly(int64(s * 1e9)) }

@@ -66,13 +66,12 @@ func sum(a, b float64) float64 { return min(1, a+b) }
 // alike makes one finding of those of one subkind on several ranks of a role, led by the one that costs most. What
 // two of them cost together is up to cost: [sum], or the larger one.
 func alike(list []finding.Finding, cost func(a, b float64) float64) (out []finding.Finding) {
-	most := map[int]float64{} // what the one costs that leads
-	others := map[int]int{}
+	var most []float64 // what the one costs that leads
+	var others []int
 	for _, f := range list {
 		k := slices.IndexFunc(out, func(o finding.Finding) bool { return o.Subkind == f.Subkind && o.At.Role == f.At.Role })
 		if k < 0 {
-			most[len(out)] = f.Cost
-			out = append(out, f)
+			out, most, others = append(out, f), append(most, f.Cost), append(others, 0)
 			continue
 		}
 		o := &out[k]
@@ -89,6 +88,9 @@ func alike(list []finding.Finding, cost func(a, b float64) float64) (out []findi
 		others[k]++
 	}
 	for k, n := range others {
+		if n == 0 {
+			continue
+		}
 		out[k].Text += fmt.Sprintf("; the same goes for %s of its role", words.Counted(n, "other"))
 	}
 	return out

@@ -196,10 +196,10 @@ func worsened(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (f fi
 			f.Confidence, f.Text = finding.Likely, fmt.Sprintf("falling bit by bit since %s, %s", words.TimeOfDay(f.Since), f.Brief)
 			f.Evidence = append(f.Evidence, finding.Sentence("in tenths of the time: %s", strings.Join(list, ", ")))
 		}
-		switch w.Name {
-		case GraphedSteps:
+		switch {
+		case w.Name == GraphedSteps:
 			f.Evidence = append(f.Evidence, largestGraph(l, r)...)
-		case HostWork:
+		case w.BetweenBatches:
 			f.Evidence = append(workBetween(l, r, c.Of(bucket)), f.Evidence...)
 			f.Show = [][]string{{"--timeline", "--table", "metrics.timeline"}}
 		}
