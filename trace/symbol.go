@@ -2,6 +2,7 @@ package trace
 
 import (
 	"encoding/binary"
+	"hash/maphash"
 	"sync"
 )
 
@@ -13,16 +14,30 @@ type Sym uint32
 // Symbols interns strings. It is safe for concurrent use; a goroutine that
 // interns a lot puts a [SymbolCache] in front of it.
 type Symbols struct {
-	mu    sync.RWMutex
-	index map[string]Sym
-	names []string
+	seed   maphash.Seed
+	shards [64]symbolShard // by hash, so that goroutines seldom wait for each other
+	mu     sync.RWMutex    // of what follows; a shard is locked before it
+	names  []string
 	// rename tells what strings are called; nil is as they are.
 	rename func(string) string
 }
 
+// A symbolShard has the symbols of some of the strings.
+type symbolShard struct {
+	mu    sync.Mutex
+	index map[string]Sym
+}
+
 // NewSymbols returns a table that holds only the empty string.
 func NewSymbols() *Symbols {
-	return &Symbols{index: map[string]Sym{"": 0}, names: []string{""}}
+	t := &Symbols{seed: maphash.MakeSeed()}
+	t.intern("")
+	return t
+}
+
+// shard returns the one of s.
+func (t *Symbols) shard(s string) *symbolShard {
+	return &t.shards[maphash.String(t.seed, s)%uint64(len(t.shards))]
 }
 
 // Intern returns the symbol of s.
@@ -33,24 +48,29 @@ func (t *Symbols) Intern(s string) Sym {
 
 // intern is Intern; known tells that s was interned before.
 func (t *Symbols) intern(s string) (sym Sym, known bool) {
-	t.mu.RLock()
-	sym, ok := t.index[s]
-	t.mu.RUnlock()
-	if ok {
+	shard := t.shard(s)
+	shard.mu.Lock()
+	defer shard.mu.Unlock()
+	if sym, ok := shard.index[s]; ok {
 		return sym, true
 	}
+	if shard.index == nil {
+		shard.index = make(map[string]Sym)
+	}
+	sym = t.add(s)
+	shard.index[s] = sym
+	return sym, false
+}
+
+// add gives a string that is new the next symbol.
+func (t *Symbols) add(s string) Sym {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if sym, ok := t.index[s]; ok {
-		return sym, true
-	}
-	sym = Sym(len(t.names))
-	t.index[s] = sym
 	if t.rename != nil {
 		s = t.rename(s)
 	}
 	t.names = append(t.names, s)
-	return sym, false
+	return Sym(len(t.names) - 1)
 }
 
 // Rename makes Name and Names return what rename makes of strings, of those that were
@@ -81,9 +101,10 @@ func (t *Symbols) Name(sym Sym) string {
 
 // Lookup returns the symbol of s if it was interned before.
 func (t *Symbols) Lookup(s string) (Sym, bool) {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	sym, ok := t.index[s]
+	shard := t.shard(s)
+	shard.mu.Lock()
+	defer shard.mu.Unlock()
+	sym, ok := shard.index[s]
 	return sym, ok
 }
 
