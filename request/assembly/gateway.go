@@ -38,33 +38,34 @@ func (b *builder) findGatewaysOfHeadless() {
 	if !slices.ContainsFunc(b.Parts, func(p request.Part) bool { return p.Root == request.None }) {
 		return
 	}
-	const several = -2
-	spans := map[spantable.TraceID]int{} // of gateways, by trace
+	var rows []int // one for each thread of a part without a root
+	const none, several = -1, -2
+	spans := map[spantable.TraceID]int{} // of gateways, by the traces of these
+	for t := range b.AllThreads() {
+		row := b.Threads[t].Row
+		if stages := b.StagesOf(t); row == request.None && len(stages) > 0 {
+			row = int(stages[0])
+		}
+		if row != request.None && b.Parts[b.Rows[row].Part].Root == request.None {
+			rows = append(rows, row)
+			spans[b.dump.TraceOf(row)] = none
+		}
+	}
 	for _, row := range b.gateways {
 		i := int(row)
-		if b.insideGateway(i) {
+		id := b.dump.TraceOf(i)
+		before, wanted := spans[id]
+		if !wanted || b.insideGateway(i) {
 			continue
 		}
-		id := b.dump.TraceOf(i)
-		if _, there := spans[id]; there {
+		if before != none {
 			i = several
 		}
 		spans[id] = i
 	}
-	of := func(i int) {
-		part := &b.Parts[b.Rows[i].Part]
-		if part.Root != request.None {
-			return
-		}
-		if span, there := spans[b.dump.TraceOf(i)]; there && span != several {
-			part.Gateway = span
-		}
-	}
-	for t := range b.AllThreads() {
-		if row := b.Threads[t].Row; row != request.None {
-			of(row)
-		} else if stages := b.StagesOf(t); len(stages) > 0 {
-			of(int(stages[0]))
+	for _, row := range rows {
+		if span := spans[b.dump.TraceOf(row)]; span >= 0 {
+			b.Parts[b.Rows[row].Part].Gateway = span
 		}
 	}
 }

@@ -27,7 +27,7 @@ func (b *builder) adoptOrphans() {
 	for _, row := range orphans {
 		i := int(row)
 		if homes == nil {
-			homes = b.newOrphanHomes()
+			homes = b.newOrphanHomes(orphans)
 		}
 		s := b.dump.Identity(i)
 		key := spanKey{b.dump.TraceOf(i), s.Parent}
@@ -57,10 +57,17 @@ type orphanHomes struct {
 // A partProc is what a part has one thread for.
 type partProc struct{ part, proc int }
 
-func (b *builder) newOrphanHomes() *orphanHomes {
-	h := &orphanHomes{parts: b.partsByTrace(), threads: make(map[partProc]int, len(b.Threads))}
+// newOrphanHomes finds those of the traces of orphans.
+func (b *builder) newOrphanHomes(orphans []int32) *orphanHomes {
+	h := &orphanHomes{parts: map[spantable.TraceID][]int{}, threads: map[partProc]int{}}
+	for _, i := range orphans {
+		h.parts[b.dump.TraceOf(int(i))] = nil
+	}
+	near := b.addPartsByTrace(h.parts)
 	for t := range b.AllThreads() {
-		h.threads[partProc{b.Threads[t].Part, b.Threads[t].Proc}] = t
+		if part := b.Threads[t].Part; near[part] {
+			h.threads[partProc{part, b.Threads[t].Proc}] = t
+		}
 	}
 	return h
 }
@@ -76,26 +83,26 @@ func (b *builder) isOrphanStage(i int) bool {
 	return b.tree.Orphan(i) && strings.HasPrefix(b.symName(b.resource(i).Service), "sglang")
 }
 
-func (b *builder) partsByTrace() map[spantable.TraceID][]int {
-	m := map[spantable.TraceID][]int{}
+// addPartsByTrace adds the parts of the traces that are in m, and returns which these are.
+func (b *builder) addPartsByTrace(m map[spantable.TraceID][]int) (added []bool) {
+	added = make([]bool, len(b.Parts))
 	add := func(span, part int) {
-		key := b.dump.TraceOf(span)
-		m[key] = append(m[key], part)
+		id := b.dump.TraceOf(span)
+		if before, wanted := m[id]; wanted {
+			m[id], added[part] = append(before, part), true
+		}
 	}
-	seen := make([]bool, len(b.Parts))
 	for p := range b.AllParts() {
 		if b.Parts[p].Root != request.None {
 			add(b.Parts[p].Root, p)
-			seen[p] = true
 		}
 	}
 	for t := range b.AllThreads() {
-		if p := b.Threads[t].Part; !seen[p] {
+		if p := b.Threads[t].Part; b.Parts[p].Root == request.None && !added[p] {
 			add(b.Threads[t].Row, p)
-			seen[p] = true
 		}
 	}
-	return m
+	return added
 }
 
 // orphanThread returns the thread for the orphan stage i: the one that its process has in
