@@ -33,13 +33,17 @@ func (l *layout) drawThreads(b *trace.Builder, rooms []trace.Capacity) *drawing 
 		own = append(own, rooms[units[0].proc])
 	})
 	forks := b.Fork(trace.Capacity{}, own...)
-	largest := make([]int, len(procs)) // first, so that no core has to draw it alone
-	for k := range largest {
-		largest[k] = k
+	longest := make([]int, len(procs)) // first, so that no core has to draw it alone
+	work := make([]int, len(procs))
+	for k, units := range procs {
+		longest[k], work[k] = k, own[k].Slices
+		if l.set.Kind(int(units[0].span)) == request.Root {
+			work[k] *= 2 // the spans of requests say more
+		}
 	}
-	slices.SortStableFunc(largest, func(x, y int) int { return cmp.Compare(own[y].Slices, own[x].Slices) })
+	slices.SortStableFunc(longest, func(x, y int) int { return cmp.Compare(work[y], work[x]) })
 	parallel.Each(len(procs), func(i int) {
-		k := largest[i]
+		k := longest[i]
 		forks[k].Under = hosts[procs[k][0].proc]
 		d.on(forks[k].Builder).drawProcess(procs[k])
 	})
