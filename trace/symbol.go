@@ -14,7 +14,6 @@ type Sym uint32
 // Symbols interns strings. It is safe for concurrent use; a goroutine that
 // interns a lot puts a [SymbolCache] in front of it.
 type Symbols struct {
-	seed   maphash.Seed
 	shards [64]symbolShard // by hash, so that goroutines seldom wait for each other
 	mu     sync.RWMutex    // of what follows; a shard is locked before it
 	names  []string
@@ -30,14 +29,16 @@ type symbolShard struct {
 
 // NewSymbols returns a table that holds only the empty string.
 func NewSymbols() *Symbols {
-	t := &Symbols{seed: maphash.MakeSeed()}
+	t := &Symbols{}
 	t.intern("")
 	return t
 }
 
+var shardSeed = maphash.MakeSeed()
+
 // shard returns the one of s.
 func (t *Symbols) shard(s string) *symbolShard {
-	return &t.shards[maphash.String(t.seed, s)%uint64(len(t.shards))]
+	return &t.shards[maphash.String(shardSeed, s)%uint64(len(t.shards))]
 }
 
 // Intern returns the symbol of s.
