@@ -51,7 +51,7 @@ func Demands(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	if check.N == 0 {
 		check.Reason = "no log says which requests are taken in"
 	}
-	return alike(out, math.Max), check
+	return alike(out), check
 }
 
 // demands are the requests that come a second, the prompt tokens of each, and the tokens of its answer.
@@ -180,7 +180,7 @@ func grew(l *telemetry.Logged, r *telemetry.Rank, d demand) (f finding.Finding, 
 		if shows == nil {
 			continue // it is asked more, and does it
 		}
-		f = finding.Finding{Subkind: Demand, At: r.Where, Since: l.Start(bucket(c.At)), P: finding.Chance(c.P), Cost: cost, Evidence: shows,
+		f = finding.Finding{Subkind: Demand, At: r.Where, Since: l.Start(bucket(c.At)), P: finding.Chance(c.P), Cost: cost * part(l, r), Evidence: shows,
 			Metric: finding.Metric{Name: d.name, Before: before, After: after}}
 		if math.IsNaN(c.P) {
 			f.Confidence = finding.Likely

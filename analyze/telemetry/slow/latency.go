@@ -96,7 +96,7 @@ func Latencies(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	if check.N == 0 {
 		check.Reason = "no metrics have histograms of several scrapes"
 	}
-	return alike(out, sum), check
+	return alike(out), check
 }
 
 // latency says which latencies of a server rose, first the one that makes up most of what a request takes longer.

@@ -128,7 +128,7 @@ func (x *rising) doesLess() bool {
 // overload says that more is asked of a rank than it does.
 func (x *rising) overload(l *telemetry.Logged, r *telemetry.Rank) finding.Finding {
 	from, top := l.Start(x.from), l.Start(x.top)
-	f := finding.Finding{Subkind: Demand, At: r.Where, Since: from, P: finding.Chance(x.p), Confidence: finding.Likely, Cost: float64(x.to-x.from) / float64(l.Grid.N()),
+	f := finding.Finding{Subkind: Demand, At: r.Where, Since: from, P: finding.Chance(x.p), Confidence: finding.Likely, Cost: float64(x.to-x.from) / float64(l.Grid.N()) * part(l, r),
 		Metric: finding.Metric{Name: l.Set.Metric(series.Queued).Name, Before: telemetry.Zero(x.short), After: x.long}}
 	if x.to < l.Grid.N() {
 		f.Until = l.Start(x.to)

@@ -57,7 +57,7 @@ func Pauses(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	if check.N == 0 {
 		check.Reason = "no log of SGLang has lines of prefills and decoding"
 	}
-	return alike(out, sum), check
+	return alike(out), check
 }
 
 // sglang is how a server is called whose lines come as [Pauses] says.

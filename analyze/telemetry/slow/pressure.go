@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
 )
@@ -47,7 +48,7 @@ func Limits(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			}
 		}
 	}
-	return alike(out, math.Max), check
+	return alike(out), check
 }
 
 // Subkinds of findings of limits.
@@ -60,12 +61,14 @@ const (
 // LimitSubkinds are the subkinds of findings of limits.
 var LimitSubkinds = []string{KVCache, runningSubkind, prefillSubkind}
 
-// sum adds up costs that are parts of the time of all ranks, or of all requests.
-func sum(a, b float64) float64 { return min(1, a+b) }
+// part returns which part of the requests a rank serves: each goes to one of its role.
+func part(l *telemetry.Logged, r *telemetry.Rank) float64 {
+	return 1 / float64(order.Count(l.Ranks, func(o telemetry.Rank) bool { return o.Where.Role == r.Where.Role }))
+}
 
-// alike makes one finding of those of one subkind on several ranks of a role, led by the one that costs most. What
-// two of them cost together is up to cost: [sum], or the larger one.
-func alike(list []finding.Finding, cost func(a, b float64) float64) (out []finding.Finding) {
+// alike makes one finding of those of one subkind on several ranks of a role, led by the one that costs most. Their costs,
+// which are parts of the time of all ranks or of all requests, add up.
+func alike(list []finding.Finding) (out []finding.Finding) {
 	var most []float64 // what the one costs that leads
 	var others []int
 	for _, f := range list {
@@ -75,7 +78,7 @@ func alike(list []finding.Finding, cost func(a, b float64) float64) (out []findi
 			continue
 		}
 		o := &out[k]
-		together := cost(o.Cost, f.Cost)
+		together := min(1, o.Cost+f.Cost)
 		if f.Cost > most[k] {
 			most[k] = f.Cost
 			f.Evidence = append(f.Evidence, finding.Sentence("%s", o.Text))
@@ -163,7 +166,7 @@ func noRoom(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool)
 	for first > d.first && holds(first-1) {
 		first--
 	}
-	f = finding.Finding{Subkind: KVCache, At: r.Where, Since: l.Start(first), Cost: float64(d.n) / float64(l.Grid.N()),
+	f = finding.Finding{Subkind: KVCache, At: r.Where, Since: l.Start(first), Cost: float64(d.n) / float64(l.Grid.N()) * part(l, r),
 		Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: math.NaN(), After: r.Most(series.KVUsage) / 100}}
 	f.Text = fmt.Sprintf("the KV cache of %s is full (%s %% and more) in %d of %d intervals of %s while up to %.0f requests wait, %s",
 		r.Where.String(), words.InPercent(telemetry.Full/100.0), d.n, d.all, words.Nearly(l.Grid.Bucket), most, span(l, d))
@@ -215,7 +218,7 @@ func stuck(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) 
 		}
 		limit = "max running requests, or does the next one need more KV cache than is free?"
 	}
-	f = finding.Finding{Subkind: runningSubkind, At: r.Where, Since: l.Start(waitsSince(l, r, d)), Cost: float64(d.n) / float64(l.Grid.N()),
+	f = finding.Finding{Subkind: runningSubkind, At: r.Where, Since: l.Start(waitsSince(l, r, d)), Cost: float64(d.n) / float64(l.Grid.N()) * part(l, r),
 		Metric: finding.Metric{Name: "running requests", Before: math.NaN(), After: most}}
 	f.Text = fmt.Sprintf("running is stuck at %.0f on %s (%s) in %d of %d intervals of %s while up to %.0f wait, %s",
 		most, r.Where.String(), limit, d.n, d.all, words.Nearly(l.Grid.Bucket), r.MostQueued(), span(l, d))
@@ -235,7 +238,7 @@ func prefillBound(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok
 	if d.all < fewBuckets || d.inARow < fewLimited {
 		return f, false
 	}
-	f = finding.Finding{Subkind: prefillSubkind, At: r.Where, Since: l.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()),
+	f = finding.Finding{Subkind: prefillSubkind, At: r.Where, Since: l.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()) * part(l, r),
 		Metric: finding.Metric{Name: "requests waiting for prefill", Before: math.NaN(), After: r.MostQueued()}}
 	f.Text = fmt.Sprintf("%s is prefill-bound: up to %.0f requests wait for it in %d of %d intervals of %s, %s",
 		r.Where.String(), r.MostQueued(), d.n, d.all, words.Nearly(l.Grid.Bucket), span(l, d))

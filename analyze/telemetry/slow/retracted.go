@@ -40,6 +40,7 @@ func Retractions(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		if n == 0 {
 			f, counted, ok := retractionsCounted(l, int32(i))
 			if ok {
+				f.Cost *= partOfServer(l, int32(i))
 				out = append(out, f)
 			}
 			if counted && check.Reason != "" {
@@ -73,9 +74,23 @@ func Retractions(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			f.Evidence = slices.Insert(f.Evidence, 0, finding.Sentence("a token takes %s before the first one, and %s from then until %s", words.Nearly(int64(slow.before*1e9)), words.Nearly(int64(slow.after*1e9)), words.TimeOfDay(slow.until)))
 			f.Cost = max(f.Cost, float64(slow.until-first)/float64(l.To-l.From)*(1-slow.before/slow.after))
 		}
+		f.Cost *= partOfServer(l, int32(i))
 		out = append(out, f)
 	}
-	return alike(out, math.Max), check
+	return alike(out), check
+}
+
+// partOfServer returns which part of the requests a server serves; all where it has no ranks.
+func partOfServer(l *telemetry.Logged, server int32) (sum float64) {
+	for i := range l.Ranks {
+		if r := &l.Ranks[i]; r.Server == server {
+			sum += part(l, r)
+		}
+	}
+	if sum == 0 {
+		return 1
+	}
+	return sum
 }
 
 // retractionsCounted finds a server whose metrics count requests that it threw out, as its log would tell; counted is whether they do.

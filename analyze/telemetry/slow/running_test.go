@@ -3,6 +3,7 @@ package slow_test
 import (
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -225,6 +226,32 @@ func TestWhatRequestsOfDecodeServersWaitFor(t *testing.T) {
 		found, _ := slow.Changes(measured(t, text.String()))
 		if len(found) != 1 || !strings.Contains(found[0].Text, test.want) {
 			t.Errorf("usage %v: found %+v", test.usage, found)
+		}
+	}
+}
+
+// A server that is at its limit costs as much as the requests that it serves: of two servers, half.
+func TestLimitsCostTheirPart(t *testing.T) {
+	for _, full := range []int{1, 2} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		for k, name := range []string{"a", "b"} {
+			f := set.Fill(name+".log", "server log")
+			p := f.Place(series.Place{Server: f.Server(series.Server{Name: name, Role: "unified", Engine: "SGLang"}), Rank: trace.NoRank, GPU: series.NoGPU})
+			for s := range 600 {
+				f.Line(int64(s) + 1)
+				at, usage, queued := trace.Time(1_700_000_000e9)+trace.Time(s)*1e9, 40.0, 0.0
+				if k < full {
+					usage, queued = 99.5, 7
+				}
+				f.Add(f.Series(series.Running, p), at, 10)
+				f.Add(f.Series(series.KVUsage, p), at, usage)
+				f.Add(f.Series(series.Queued, p), at, queued)
+			}
+		}
+		set.Finish(series.Known{})
+		found, _ := slow.Limits(telemetry.Measure(set, telemetry.Options{}))
+		if want := float64(full) / 2; len(found) != 1 || found[0].Subkind != slow.KVCache || math.Abs(found[0].Cost-want) > 0.01 {
+			t.Errorf("%d full: found %+v", full, found)
 		}
 	}
 }

@@ -66,7 +66,7 @@ func Slower(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	if check.N == 0 {
 		check.Reason = "no log has lines of decoding"
 	}
-	return slices.Concat(again, slow, withHalts(l, alike(slower, sum))), check
+	return slices.Concat(again, slow, withHalts(l, alike(slower))), check
 }
 
 // peers are the ranks that would take as long as r for the same: those of its role, on other

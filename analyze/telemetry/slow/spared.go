@@ -118,7 +118,7 @@ func Worsened(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 				list = append(list, f)
 			}
 		}
-		out = append(out, alike(list, sum)...)
+		out = append(out, alike(list)...)
 	}
 	if check.N == 0 {
 		check.Reason = "no log says how much is cached, accepted, or run as a graph"

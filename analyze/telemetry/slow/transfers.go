@@ -49,7 +49,7 @@ func PiledUp(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	if check.N == 0 {
 		check.Reason = "no log is of a prefill server that sends KV caches"
 	}
-	return alike(out, math.Max), check
+	return alike(out), check
 }
 
 // sentBy sums up the lines of a prefill server by fewLines.
@@ -121,7 +121,7 @@ func slowLink(l *telemetry.Logged, r *telemetry.Rank, list []sent) (f finding.Fi
 		case rate > muchLonger*usual && many < 2*batch:
 			continue // what a batch computed is on its way when the next one is logged
 		}
-		f = finding.Finding{Subkind: SlowLink, At: r.Where, Since: list[c.At].at, P: finding.Chance(c.P), Cost: float64(c.To-c.At) / float64(len(list)),
+		f = finding.Finding{Subkind: SlowLink, At: r.Where, Since: list[c.At].at, P: finding.Chance(c.P), Cost: float64(c.To-c.At) / float64(len(list)) * part(l, r),
 			Metric: finding.Metric{Name: "KV transfer", Unit: table.Duration, Before: before * 1e9, After: after * 1e9}, Confidence: finding.Likely}
 		if c.To < len(list) {
 			f.Until = list[c.To].at
