@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -186,6 +187,22 @@ func TestSlowSinceItBecame(t *testing.T) {
 		became := finding.Finding{Kind: finding.Change, Subkind: change.Pace, At: at, Since: 60e9, Text: "became", Metric: finding.Metric{Before: 20, After: after}}
 		if got := finding.Merge([]finding.Finding{slow, became}, consequences); len(got) != 1 || got[0].Text != want {
 			t.Errorf("to %v: %+v, want %s", after, got, want)
+		}
+	}
+}
+
+// A server that ended answers with errors: those are evidence, unless they came before, or others gave them.
+func TestAnswersOfDeadServers(t *testing.T) {
+	at, other := rankAt(request.Unified, "a", -1, -1), rankAt(request.Unified, "b", -1, -1)
+	died := finding.Finding{Kind: finding.Errors, Subkind: failed.Died, At: at, Since: 100e9, Text: "died"}
+	for _, test := range []struct {
+		at    place.Location
+		since trace.Time
+		want  int
+	}{{at, 101e9, 1}, {at, 60e9, 2}, {other, 101e9, 2}} {
+		answers := finding.Finding{Kind: finding.Errors, Subkind: failed.HTTP, At: test.at, Since: test.since, Text: "answers with errors"}
+		if got := finding.Merge([]finding.Finding{answers, died}, consequences); len(got) != test.want || test.want == 1 && got[0].Text != "died" {
+			t.Errorf("answers at %v of %s: %+v", test.since, test.at.Host, got)
 		}
 	}
 }

@@ -34,8 +34,14 @@ func (r *Unwrapper) Bare(b []byte) []byte {
 	if rest, ok := bytes.CutPrefix(b, frame); ok {
 		b = bytes.TrimRight(bytes.TrimSuffix(bytes.TrimPrefix(rest, []byte(" ")), frame), " ")
 	}
+	if rest, ok := bytes.CutPrefix(b, bold); ok {
+		b = bytes.TrimSuffix(rest, bold)
+	}
 	return unlabeled(b)
 }
+
+// bold is what people put around a line that they quote in Markdown.
+var bold = []byte("**")
 
 // frame is what viewers in a terminal draw at both ends of a line that is copied out of them.
 var frame = []byte("│")

@@ -35,6 +35,7 @@ func (r *reader) event(b []byte, at trace.Time, place int32) bool {
 		text = s.more(r, b, &x)
 	}
 	if text != "" {
+		r.lost = r.lost || x.Kind == series.TransferFailed || x.Kind == series.PeerLost
 		r.f.Instant(x, text)
 	}
 	return true

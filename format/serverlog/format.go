@@ -49,14 +49,14 @@ var signOf = sync.OnceValue(func() *regexp.Regexp {
 		`^(?:.{0,200} )?\[ ?(?:(?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d+ ?)+\] (?:Scheduler|Prefill|Decode|Load weight|Received|KV)|` +
 		`^\W*(?:.{0,200} )?\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: (?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d+)+\]|ReqTimeStats\(rid=|` +
 		`\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[^\]]*\].*(?:sglang|Scheduler hit an exception|The server is fired up|torch distributed|Load weight|KVTransferError\(|LMCache (?:DEBUG|INFO|WARNING|ERROR):)|^Unexpected transfer worker error for room|` +
-		`^(?:.{0,200}[ )])?(?:INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w/]+\.py:\d+\]|"event": ?"request\.(?:finished|received)|Workers \(tasks / actors\) killed due to memory pressure|` +
+		`^(?:.{0,200}[ )])?(?:DEBUG|INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w/.]+\.py:\d+\]|"event": ?"request\.(?:finished|received)|Workers \(tasks / actors\) killed due to memory pressure|` +
 		`^(?:.{0,100} )?INFO:     [\d.]+:\d+ - "POST /(?:v1/(?:chat/)?completions|generate) HTTP|\((?:ServeController|ServeReplica:\S+) pid=\d+|` +
-		`^(?:.{0,100} )?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ (?:transfer_|tcp_transport|rdma_|ascend_direct_|client\.cpp)|WorkHCCL\(SeqNum=|HCCL watchdog thread|^(?:\[Error\]: |E[EH]9999|Memory access fault by GPU node-|:0:rocdevice\.cpp)`)
+		`^(?:.{0,100} )?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +(?:\d+ )?(?:transfer_|tcp_transport|rdma_|ascend_direct_|nixl_|client\.cpp)|WorkHCCL\(SeqNum=|HCCL watchdog thread|^(?:\[Error\]: |E[EH]9999|Memory access fault by GPU node-|:0:rocdevice\.cpp)`)
 })
 
 // signWords are those of which each sign of a log has one, but for stamps.
-var signWords = [...]string{"#running-req", "Avg prompt throughput", "server_args=ServerArgs(", "RT-LLM]", "ReqTimeStats(rid=", `"event":`, "INFO ", "WARNING ", "ERROR ", "killed due to memory pressure", "transfer worker error for room",
-	"] Scheduler", "] Prefill", "] Decode", "] Load weight", "] Received", "] KV", "\"POST /", "(Serve", "transfer_", "_transport", "client.cpp", "HCCL", "9999", "[Error]: ", "Memory access fault", "rocdevice"}
+var signWords = [...]string{"#running-req", "Avg prompt throughput", "server_args=ServerArgs(", "RT-LLM]", "ReqTimeStats(rid=", `"event":`, "DEBUG ", "INFO ", "WARNING ", "ERROR ", "killed due to memory pressure", "transfer worker error for room",
+	"] Scheduler", "] Prefill", "] Decode", "] Load weight", "] Received", "] KV", "\"POST /", "(Serve", "transfer_", "_transport", "nixl_", "client.cpp", "HCCL", "9999", "[Error]: ", "Memory access fault", "rocdevice"}
 
 // isSigned looks for words, or for the year of a stamp, before it tries the expression, which takes 20 ms of a head without any.
 func isSigned(head []byte) bool {

@@ -53,6 +53,24 @@ transfer failed - 1: cannot connect to 172.16.1.9 for a transfer
 transfer failed - 1: a transfer of Mooncake timed out after 33 s
 transfer failed - 1: sending over TCP failed: nothing takes connections at the other side
 transfer failed - 1: LMCache has no room in its own memory: what it should load or keep is lost`},
+		{"Mooncake finds no port to connect from, in a line that somebody set in bold", `p-0  | [2026-04-03 16:02:25] Prefill batch, #new-seq: 1, #new-token: 27, #cached-token: 8, token usage: 0.25, #running-req: 0, #queue-req: 8, #prealloc-req: 2, #inflight-req: 8, cuda graph: False, input throughput (token/s): 47.00
+**p-0  | E0403 16:02:26.014493   391 tcp_transport.cpp:542] TcpTransport::startTransfer encountered an ASIO exception. Slice details - length: 56, opcode: 1. Exception: connect: Cannot assign requested address**
+`, `transfer failed - 1: sending over TCP failed: its host has no port left to connect from`},
+		{"only the advice behind requests that were given up is there", `[2026-08-03 07:32:08 TP6 EP6] Some requests fail to receive KV Cache transfer done signal after bootstrapping.
+[2026-08-03 07:32:08 TP1 EP1] Some requests fail to receive KV Cache transfer done signal after bootstrapping.
+`, `transfer failed - 1: requests did not get their KV cache in time`},
+		{"vLLM releases what no decode server fetched, and cannot shake hands", `(EngineCore_DP0 pid=37) WARNING 09-04 16:35:21 [nixl_connector.py:1048] Releasing expired KV blocks for request cmpl-3d which were retrieved by 0 decode worker(s) within 120 seconds.
+(EngineCore_DP0 pid=38) ERROR 09-04 16:35:22 [distributed/.../v1/nixl_connector.py:820] zmq.error.Again: Resource temporarily unavailable
+(EngineCore_DP0 pid=38) ERROR 09-04 16:35:22 [distributed/.../v1/nixl_connector.py:832] Handshake failed for request cmpl-6e, marking blocks as invalid
+E0904 16:35:23.494601 nixl_agent.cpp:631] prepXferDlist: failed to prepare the descriptors for any of the specified or potential backends for agent ''
+`, `transfer failed - 1: no decode server fetched a KV cache within 120 s: it is lost
+traceback - 1: zmq.error.Again
+transfer failed - 1: a transfer of NIXL failed: handshake failed
+transfer failed - 1: a transfer of NIXL failed: no backend takes the memory of both sides`},
+		{"the excerpt has the last line of an exception only", `ERROR 06-03 08:28:11 [core.py:517] nixl._bindings.nixlBackendError: NIXL_ERR_BACKEND
+ERROR 06-03 08:28:11 [async_llm.py:420] AsyncLLM output_handler failed.
+`, `traceback - 1: nixl._bindings.nixlBackendError: NIXL_ERR_BACKEND
+crash - 1: its engine is dead; see what happened before`},
 		{"vLLM until 0.8, whose workers and server end, and PyTorch until 2.1", `[rank1]:[F ProcessGroupNCCL.cpp:1169] [PG 2 Rank 1] [PG 2 Rank 1] ProcessGroupNCCL's watchdog got stuck for 600 seconds without making progress in monitoring enqueued collectives.
 ERROR 08-07 18:42:46 multiproc_worker_utils.py:120] Worker VllmWorkerProcess pid 160 died, exit code: -6
 CRITICAL 08-07 18:42:47 launcher.py:72] AsyncLLMEngine has failed, terminating server process

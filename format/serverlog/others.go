@@ -128,7 +128,7 @@ func (r *reader) vllm(b []byte) bool {
 	var level int
 	var w logline.Wrapping
 	process := ""
-	for _, l := range [...]string{"INFO ", "WARNING ", "ERROR ", "CRITICAL "} {
+	for _, l := range [...]string{"INFO ", "WARNING ", "ERROR ", "CRITICAL ", "DEBUG "} {
 		i := bytes.Index(b[:min(len(b), 300)], []byte(l))
 		if i >= 0 && isMonthDay(b[i+len(l):]) {
 			level = i + len(l)
@@ -182,6 +182,8 @@ func (r *reader) vllm(b []byte) bool {
 			kind = series.Traceback
 		}
 		r.raise(series.Instant{Time: at, Kind: kind, Place: place, Line: uint32(r.line), Count: 1}, engineWords[word([]byte(process))], process)
+	case bytes.HasSuffix(b[:level], []byte("ERROR ")) && r.lastOf(body, at, place):
+		r.read++
 	default:
 		r.unknown(body)
 	}

@@ -64,6 +64,8 @@ type reader struct {
 	timedOut    bool                    // a collective did
 	asked       asked                   // since the last batch
 	rooms       map[string]transferring // by what failed, and the room
+	advised     advice                  // of transfers that were given up
+	lost        bool                    // a line tells of a transfer that failed
 	retracted   map[dpRank]retracted
 	preemptions float64
 	stopping    bool

@@ -54,6 +54,7 @@ var signs = []sign{
 	{text: "Failed to retrieve segment descriptor, name ", kind: series.TransferFailed, more: unknownSegment},
 	{text: "Unexpected code in http response, GET "}, // before that
 	{text: "TcpTransport: ASIO exception: ", kind: series.TransferFailed, more: failedTCP},
+	{text: "encountered an ASIO exception", kind: series.TransferFailed, more: failedTCP}, // since 2025
 	{text: "Transfer failed for task", kind: series.TransferFailed, says: "a transfer of Mooncake failed"},
 	{text: "Transfer incomplete, retrying"},
 	{text: "Session::writeBody failed", kind: series.TransferFailed, more: failedTCP},
@@ -61,9 +62,12 @@ var signs = []sign{
 	{text: "Failed to complete transfers after", kind: series.TransferFailed, more: unfinishedTransfers},
 	{text: "Decode instance could be dead", kind: series.PeerLost, says: "a decode server may be dead"},
 	{text: "Error fetching prefill parallel info from bootstrap", kind: series.PeerLost, more: (*reader).unreachable},
-	{text: "Some requests fail to receive KV Cache transfer done signal"}, // advice behind those that failed
-	{text: "Some requests timed out when bootstrapping"},
+	{text: "Some requests fail to receive KV Cache transfer done signal", kind: series.TransferFailed, more: givenUp("decode", "did not get their KV cache in time")},
+	{text: "Some requests timed out when bootstrapping", kind: series.TransferFailed, more: givenUp("prefill", "were not told in time where their KV cache goes")},
 	{text: "NIXL transfer failure: ", kind: series.TransferFailed, more: (*reader).failedNIXL},
+	{text: "Releasing expired KV blocks for request", kind: series.TransferFailed, more: unfetched},
+	{text: "marking blocks as invalid", kind: series.TransferFailed, says: "a transfer of NIXL failed: handshake failed"},
+	{text: "prepXferDlist: failed to prepare", kind: series.TransferFailed, says: "a transfer of NIXL failed: no backend takes the memory of both sides"},
 	{text: "Mooncake transfer failed for request", kind: series.TransferFailed, says: "a transfer of Mooncake failed"},
 	{text: "The number of retrieved tokens is less than the expected number", kind: series.TransferFailed, says: "LMCache gave back less than it had said it holds"},
 	{text: "Num retrieved tokens: "},

@@ -55,7 +55,7 @@ func isTraceback(b []byte) bool {
 
 // harmless are exceptions whose messages are about the machine, and never quote a request.
 var harmless = []string{"RuntimeError", "OutOfMemoryError", "MemoryError", "OSError", "ConnectionError", "ConnectionResetError", "ConnectionRefusedError", "BrokenPipeError",
-	"TimeoutError", "ActorDiedError", "RayActorError", "AcceleratorError", "DistBackendError", "DistNetworkError", "DistStoreError", "ChildProcessError"}
+	"TimeoutError", "ActorDiedError", "RayActorError", "AcceleratorError", "DistBackendError", "DistNetworkError", "DistStoreError", "ChildProcessError", "nixlBackendError"}
 
 // plain are pieces of messages that are about the machine or its settings, of exceptions of other types.
 var plain = []string{"No free slots", "memory leak detected", "To serve at least one request with", "The model's max seq len (", "No available memory for the cache blocks",
@@ -140,19 +140,7 @@ func (r *reader) traced(b []byte, from string) bool {
 	if name == "" {
 		return false
 	}
-	text := name
-	_, message, _ := bytes.Cut(b, []byte(": "))
-	for _, known := range plain {
-		if bytes.Contains(message, []byte(known)) && !strings.Contains(text, ": ") {
-			text += ": " + logline.Message(message)
-		}
-	}
-	for _, h := range harmless {
-		if strings.HasSuffix(name, h) && len(message) > 0 {
-			text += ": " + logline.Message(message)
-			break
-		}
-	}
+	text := errorText(name, b)
 	first := r.raised[at]
 	if bytes.Contains(b, []byte("out of memory")) && first.x.Kind == series.Exception && ofPool.in(b) == 0 {
 		first.x.Kind = series.OutOfMemory
@@ -161,6 +149,28 @@ func (r *reader) traced(b []byte, from string) bool {
 	if !(first.x.Kind == series.Traceback && r.stopping) { // they all raise something as they end
 		r.settle(first, text)
 	}
+	return true
+}
+
+// errorText returns the name of the exception of a line, and its message, if that never quotes a request.
+func errorText(name string, b []byte) string {
+	_, message, _ := bytes.Cut(b, []byte(": "))
+	quotesNothing := slices.ContainsFunc(plain, func(known string) bool { return bytes.Contains(message, []byte(known)) }) ||
+		len(message) > 0 && slices.ContainsFunc(harmless, func(end string) bool { return strings.HasSuffix(name, end) })
+	if !quotesNothing {
+		return name
+	}
+	return name + ": " + logline.Message(message)
+}
+
+// lastOf reads the last line of an exception of a module, "nixl._bindings.nixlBackendError: ..", of which the log has no other line:
+// nothing tells whether the process ended.
+func (r *reader) lastOf(b []byte, at trace.Time, place int32) bool {
+	name := errorName(b)
+	if !strings.Contains(name, ".") {
+		return false
+	}
+	r.f.Instant(series.Instant{Time: at, Kind: series.Traceback, Place: place, Line: uint32(r.line), Count: 1}, strings.TrimSuffix(errorText(name, b), "."))
 	return true
 }
 

@@ -53,8 +53,28 @@ func failedTransfer(role, what string) func(*reader, []byte, *series.Instant) st
 // unexplained is what is said of a transfer of which no rank says why it failed.
 const unexplained = " failed, and the line does not say why"
 
-// explain adds the transfers that failed without a reason.
+// givenUp reads the advice that a server of a role gives behind requests that it gave up.
+func givenUp(role, why string) func(*reader, []byte, *series.Instant) string {
+	return func(r *reader, _ []byte, x *series.Instant) string {
+		if r.roleIs(x.Place, role); r.advised.says == "" {
+			x.Place = r.unranked()
+			r.advised = advice{*x, "requests " + why}
+		}
+		return ""
+	}
+}
+
+// An advice is the first one that the log has.
+type advice struct {
+	x    series.Instant
+	says string
+}
+
+// explain adds the transfers that failed without a reason, and what is known of them only from advice.
 func (r *reader) explain() {
+	if r.advised.says != "" && len(r.rooms) == 0 && !r.lost {
+		r.f.Instant(r.advised.x, r.advised.says)
+	}
 	for _, room := range slices.Sorted(maps.Keys(r.rooms)) {
 		if t := r.rooms[room]; !t.told {
 			r.f.Instant(t.x, t.what+unexplained)
@@ -149,6 +169,21 @@ func (r *reader) failedNIXL(b []byte, x *series.Instant) string {
 	return "a transfer of NIXL failed: " + strings.ReplaceAll(beginning(behind(b, "failure: "), "_", 40), "_", " ")
 }
 
+// unfetched reads "Releasing expired KV blocks for request R which were retrieved by 0 decode worker(s) within 120 seconds.",
+// which a prefill server of vLLM writes.
+func unfetched(r *reader, b []byte, x *series.Instant) string {
+	r.roleIs(x.Place, "prefill")
+	workers, ok := after(b, "retrieved by ")
+	s, timed := after(b, "within ")
+	switch {
+	case !ok || !timed:
+		return "a KV cache was not fetched in time, and is lost"
+	case workers > 0:
+		return fmt.Sprintf("only %.0f decode workers fetched a KV cache within %g s: it is lost", workers, s)
+	}
+	return fmt.Sprintf("no decode server fetched a KV cache within %g s: it is lost", s)
+}
+
 func slowTransfer(_ *reader, b []byte, _ *series.Instant) string {
 	if ns, ok := after(b, "timeout after "); ok {
 		return fmt.Sprintf("a transfer of Mooncake timed out after %.0f s", ns/1e9)
@@ -177,6 +212,8 @@ func failedTCP(_ *reader, b []byte, _ *series.Instant) string {
 		return "sending over TCP failed: the kernel cannot read the memory, as it is with that of a device"
 	case bytes.Contains(b, []byte("Connection refused")):
 		return "sending over TCP failed: nothing takes connections at the other side"
+	case bytes.Contains(b, []byte("Cannot assign requested address")):
+		return "sending over TCP failed: its host has no port left to connect from"
 	}
 	return "sending over TCP failed"
 }

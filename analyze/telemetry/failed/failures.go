@@ -81,7 +81,7 @@ func ofTransfer(e *telemetry.Event) bool {
 func lowest(group []*telemetry.Event) *telemetry.Event {
 	rank := func(e *telemetry.Event) int {
 		switch {
-		case strings.Contains(e.Text, "RDMA"), strings.Contains(e.Text, "over TCP"):
+		case strings.Contains(e.Text, "RDMA"), strings.Contains(e.Text, "over TCP"), strings.HasPrefix(e.Text, "cannot connect to"), strings.HasPrefix(e.Text, "no memory of"):
 			return 0
 		case ofTransfer(e), strings.Contains(e.Text, "NIXL failed"):
 			return 1

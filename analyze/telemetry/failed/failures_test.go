@@ -2,6 +2,7 @@ package failed
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
@@ -61,5 +62,20 @@ func TestServersThatEndCostTheirPart(t *testing.T) {
 				t.Errorf("costs %g of %q, want %g of %q: %s", f.Cost, f.BasisText, test.want, test.basis, f.Text)
 			}
 		})
+	}
+}
+
+// What is nearest to the wires leads, whatever stamp of whole seconds comes first.
+func TestWhyTransfersFailLeads(t *testing.T) {
+	set := series.New(trace.NewSymbols(), &trace.Diags{})
+	f, p := fillServer(set, 0)
+	const at = trace.Time(1_700_000_000e9)
+	f.Line(1)
+	f.Instant(series.Instant{Time: at, Kind: series.TransferFailed, Place: p, Line: 1, Count: 1}, "a transfer of Mooncake failed")
+	f.Instant(series.Instant{Time: at + 8e8, Kind: series.TransferFailed, Place: p, Line: 2, Count: 1}, "cannot connect to 10.0.0.9 for a transfer")
+	set.Finish(series.Known{})
+	found, _ := Failures(telemetry.Measure(set, telemetry.Options{}))
+	if len(found) != 1 || !strings.Contains(found[0].Text, "cannot connect") {
+		t.Fatalf("found %v", found)
 	}
 }
