@@ -70,7 +70,7 @@ type advice struct {
 	says string
 }
 
-// explain adds the transfers that failed without a reason, and what is known of them only from advice.
+// explain adds the transfers that failed without a reason, and those that only advice tells of.
 func (r *reader) explain() {
 	if r.advised.says != "" && len(r.rooms) == 0 && !r.lost {
 		r.f.Instant(r.advised.x, r.advised.says)
