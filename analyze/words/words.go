@@ -45,7 +45,10 @@ func Nearly(ns int64) string {
 	case size >= 1000e9:
 		return amount(float64(ns)/minute, "min")
 	}
-	unit, of := UnitFor(size)
+	if _, of := UnitFor(size); size+int64(of)/2 >= 1000*int64(of) { // to three digits, one of the next unit
+		ns = ns / size * 1000 * int64(of)
+	}
+	unit, of := UnitFor(max(ns, -ns))
 	return amount(float64(ns)/of, unit)
 }
 

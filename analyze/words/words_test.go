@@ -32,7 +32,7 @@ func TestQuoteShell(t *testing.T) {
 
 func TestNearly(t *testing.T) {
 	for ns, want := range map[int64]string{
-		1500: "1.50 us", 13e6: "13 ms", 12960000: "13 ms", 13040000: "13 ms", 13060000: "13.1 ms", 999e9: "999 s", 1000e9: "16.7 min", 7199e9: "120 min",
+		1500: "1.50 us", 13e6: "13 ms", 12960000: "13 ms", 13040000: "13 ms", 13060000: "13.1 ms", 999_499: "999 us", 999_500: "1 ms", 999_999_999: "1 s", -999_900: "-1 ms", 999e9: "999 s", 1000e9: "16.7 min", 7199e9: "120 min",
 		7200e9: "2 h", 172799e9: "48 h", 1791011e9: "20.7 days", -172800e9: "-2 days",
 	} {
 		if got := Nearly(ns); got != want {
