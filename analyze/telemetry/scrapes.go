@@ -233,19 +233,20 @@ func (l *Logged) named(server int32, name string) []Scraped {
 	return l.counter(server, func(x *series.Series) bool { return bare(l.Set.Metric(x.Metric).Name) == name })
 }
 
-// Counted adds up by bucket of the grid, of the scrape before, by how much the counters of a server grew that are called so; nil without any.
+// Counted is [Logged.ByBucket] of by how much the counters of a server grew that are called so.
 func (l *Logged) Counted(server int32, name string) (out []float64) {
-	return l.byBucket(l.named(server, name))
+	return l.ByBucket(l.named(server, name))
 }
 
 // CountedAt is Counted of one place, and of the counters that have a label, "category=idle"; "" is all.
 func (l *Logged) CountedAt(place int32, name, label string) (out []float64) {
-	return l.byBucket(l.counter(l.Set.Places[place].Server, func(x *series.Series) bool {
+	return l.ByBucket(l.counter(l.Set.Places[place].Server, func(x *series.Series) bool {
 		return x.Place == place && bare(l.Set.Metric(x.Metric).Name) == name && (label == "" || l.Set.HasLabel(x.Label, label))
 	}))
 }
 
-func (l *Logged) byBucket(list []Scraped) (out []float64) {
+// ByBucket adds up what intervals count by bucket of the grid, of the scrape before; nil without any on the grid.
+func (l *Logged) ByBucket(list []Scraped) (out []float64) {
 	for _, x := range list {
 		if b := l.Grid.Of(x.From); b >= 0 && b < l.Grid.N() {
 			if out == nil {

@@ -3,6 +3,7 @@ package failed
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
@@ -29,15 +30,14 @@ func stills(l *telemetry.Logged, r *telemetry.Rank, until trace.Time) (x still) 
 	const few = 4
 	var lines [len(saidByVLLM)][]series.Sample
 	for i := range l.Set.List {
-		if s := &l.Set.List[i]; s.Place == r.Place && s.Label == 0 {
-			for k, m := range saidByVLLM {
-				if s.Metric == m {
-					for p := range l.Set.Each(i) {
-						if l.Opt.Inside(p.Time) {
-							lines[k] = append(lines[k], p)
-						}
-					}
-				}
+		s := &l.Set.List[i]
+		k := slices.Index(saidByVLLM[:], s.Metric)
+		if s.Place != r.Place || s.Label != 0 || k < 0 {
+			continue
+		}
+		for p := range l.Set.Each(i) {
+			if l.Opt.Inside(p.Time) {
+				lines[k] = append(lines[k], p)
 			}
 		}
 	}

@@ -237,15 +237,9 @@ func goesWith(l *telemetry.Logged, server int32, at, until trace.Time) (list []f
 		s, last := float64(l.Grid.Bucket)/1e9, max(k+1, min(end, len(of)-1)) // nothing is known behind the last scrape
 		return mean(of[:k]) / s, mean(of[k:last])/s + more/s/float64(last-k)
 	}
-	first := l.Scrapes(server, series.TTFT).List
-	came := make([]float64, l.Grid.N())
-	for _, x := range first {
-		if b := l.Grid.Of(x.From); b >= 0 && b < len(came) {
-			came[b] += x.N
-		}
-	}
+	came := l.ByBucket(l.Scrapes(server, series.TTFT).List)
 	prompts := l.Counted(server, "prompt_tokens_total")
-	if len(first) == 0 || prompts == nil {
+	if came == nil || prompts == nil {
 		return list, "", false
 	}
 	before, after := rate(came, queued)
