@@ -297,3 +297,14 @@ func (r *CollectiveReader) desync(b []byte) bool {
 func (r *CollectiveReader) Unheaded(b []byte) bool {
 	return bytes.Contains(b, []byte("collective #")) && r.desync(b)
 }
+
+// LastWords reads what the runtime of C++ prints of the timeout that ended a rank, "what():  [PG 3 Rank 5] .. [Rank 5] Watchdog caught ..".
+func (r *CollectiveReader) LastWords(b []byte, at trace.Time) bool {
+	const begins = "[Rank "
+	i := bytes.LastIndex(b, []byte(begins))
+	if i < 0 || !bytes.Contains(b[i:], []byte("Watchdog caught collective operation timeout: ")) {
+		return false
+	}
+	rank, ok := leading(b[i+len(begins):])
+	return ok && rank >= 0 && rank < 1<<20 && r.Watchdog(b[i:], int32(rank), at)
+}

@@ -71,6 +71,18 @@ transfer failed - 1: a transfer of NIXL failed: no backend takes the memory of b
 ERROR 06-03 08:28:11 [async_llm.py:420] AsyncLLM output_handler failed.
 `, `traceback - 1: nixl._bindings.nixlBackendError: NIXL_ERR_BACKEND
 crash - 1: its engine is dead; see what happened before`},
+		{"a worker of vLLM tells its rank by its name", `(Worker_DP0_TP5_EP5 pid=25) ERROR 12-03 03:24:54 [mooncake_connector.py:410] Mooncake transfer failed for request cmpl-09
+(VllmWorker TP1 pid=75) ERROR 12-03 03:24:55 [mooncake_connector.py:410] Mooncake transfer failed for request cmpl-0a
+(EngineCore_DP0 pid=20) ERROR 12-03 03:24:56 [mooncake_connector.py:410] Mooncake transfer failed for request cmpl-0b
+`, `transfer failed DP0 TP5 EP5 1: a transfer of Mooncake failed
+transfer failed TP1 1: a transfer of Mooncake failed
+transfer failed - 1: a transfer of Mooncake failed`},
+		{"an excerpt begins with the last line of an exception", `ValueError: token_to_kv_pool_allocator memory leak detected! full_available_size=60, full_evictable_size=39
+KeyError: 'a prompt'
+[2026-01-04 10:57:43 TP3] Scheduler hit an exception: Traceback (most recent call last):
+`, `traceback - 1: ValueError: token_to_kv_pool_allocator memory leak detected! full_available_size=60, full_evictable_size=39
+exception TP3 1: Scheduler: an exception without an end
+1 unknown lines from line 2 on`},
 		{"vLLM until 0.8, whose workers and server end, and PyTorch until 2.1", `[rank1]:[F ProcessGroupNCCL.cpp:1169] [PG 2 Rank 1] [PG 2 Rank 1] ProcessGroupNCCL's watchdog got stuck for 600 seconds without making progress in monitoring enqueued collectives.
 ERROR 08-07 18:42:46 multiproc_worker_utils.py:120] Worker VllmWorkerProcess pid 160 died, exit code: -6
 CRITICAL 08-07 18:42:47 launcher.py:72] AsyncLLMEngine has failed, terminating server process
@@ -80,7 +92,7 @@ crash - 1: its engine failed, and the server ends`},
 		{"Ray says why an actor is dead", `(Handler pid=97598) ray.exceptions.RayActorError: The actor died unexpectedly before finishing this task.
 (Handler pid=97598) The actor is dead because it was killed by ` + "`ray.kill`" + `.
 (ServeController pid=97521) 2022-05-03 02:02:01,531     INFO deployment_state.py:1211 -- Adding 1 replicas to deployment 'LongCall'.
-`, "exception - 1: an actor of Ray is dead: it was killed by `ray.kill`\n1 unknown lines from line 1 on"},
+`, "traceback - 1: ray.exceptions.RayActorError: The actor died unexpectedly before finishing this task\nexception - 1: an actor of Ray is dead: it was killed by `ray.kill`"},
 		{"only Ray tells of a worker", `(EngineCore pid=1879) INFO 03-29 12:59:40 [ray_utils.py:402] Creating a new placement group.
 (EngineCore pid=1879) (raylet) A worker died or was killed while executing a task by an unexpected system error. To troubleshoot the problem, check the logs for the dead worker. Worker IP address: 10.0.13.226 Worker port: 10002 Worker PID: 442 Worker exit type: SYSTEM_ERROR Worker exit detail: Worker unexpectedly exits with a connection error code 2. End of file.
 (raylet, ip=10.0.13.227) A worker died or was killed while executing a task by an unexpected system error. Worker IP address: 10.0.13.227 Worker port: 10002 Worker PID: 443 Worker exit type: SYSTEM_ERROR
@@ -229,9 +241,9 @@ exception - 1: Scheduler: RuntimeError: Decode out of memory. Try to lower your 
 (Worker_TP0 pid=8) ERROR 05-01 15:00:23 [nixl_connector.py:1263]   File "/vllm/nixl_connector.py", line 1261, in done_callback
 (Worker_TP0 pid=8) ERROR 05-01 15:00:23 [nixl_connector.py:1263] zmq.error.Again: Resource temporarily unavailable
 (Worker_TP0 pid=8) ERROR 05-01 15:00:29 [mooncake_connector.py:547] Mooncake transfer failed for request chatcmpl-1
-`, `transfer failed - 1: a transfer of NIXL failed: handshake setup failed
-traceback - 1: a worker: zmq.error.Again in done_callback (nixl_connector.py:1261)
-transfer failed - 1: a transfer of Mooncake failed`},
+`, `transfer failed TP0 1: a transfer of NIXL failed: handshake setup failed
+traceback TP0 1: a worker: zmq.error.Again in done_callback (nixl_connector.py:1261)
+transfer failed TP0 1: a transfer of Mooncake failed`},
 		{"an engine of vLLM dies without a word", `(APIServer pid=4) ERROR 10-14 13:42:23 [core_client.py:564] Engine core proc EngineCore_DP0 died unexpectedly, shutting down client.
 `, `exception - 1: its engine EngineCore_DP0 died`},
 		{"engines of vLLM before V1 die", `ERROR 12-01 13:05:02 client.py:282] RuntimeError('Engine process (pid 76) died.')

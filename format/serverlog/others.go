@@ -3,6 +3,7 @@ package serverlog
 import (
 	"bytes"
 	"cmp"
+	"strings"
 	"time"
 
 	"github.com/sgtrace/sgtrace/format/logline"
@@ -155,7 +156,7 @@ func (r *reader) vllm(b []byte) bool {
 	if i := bytes.Index(body, []byte("] ")); i > 0 && i < 60 {
 		body = body[i+2:]
 	}
-	rank := trace.NoRank
+	rank := rankOfWorker(process)
 	if bytes.HasPrefix(body, []byte("Engine ")) {
 		if n, ok := logline.Digits(body[7:], 3); ok {
 			rank.DP = int16(n)
@@ -188,6 +189,14 @@ func (r *reader) vllm(b []byte) bool {
 		r.unknown(body)
 	}
 	return true
+}
+
+// rankOfWorker reads which rank a worker of vLLM is, by its name: "Worker_DP0_TP5_EP5 pid=12", before 2025-09 "VllmWorker TP0 pid=12".
+func rankOfWorker(process string) trace.Rank {
+	if !strings.HasPrefix(process, "Worker_") && !strings.HasPrefix(process, "VllmWorker ") {
+		return trace.NoRank
+	}
+	return rankOf([]byte(strings.ReplaceAll(process, "_", " ")))
 }
 
 // isOfEngine reports whether a line of statistics comes behind the one of the batches of the same engine.

@@ -70,11 +70,9 @@ func (r *reader) unstamped(b, around []byte) bool {
 	if r.printed.Spied(b, r.spy.Time) || r.printed.Unheaded(b) {
 		return true
 	}
-	r.printed.Mismatch(b)                                                                                                                     // and an exception
-	if i := bytes.LastIndex(b, []byte("[Rank ")); i >= 0 && bytes.Contains(b[i:], []byte("Watchdog caught collective operation timeout: ")) { // PyTorch's last words
-		if rank, ok := after(b[i:], "[Rank "); ok && rank >= 0 && rank < 1<<20 && r.printed.Watchdog(b[i:], int32(rank), r.now) {
-			return true
-		}
+	r.printed.Mismatch(b) // and an exception
+	if r.printed.LastWords(b, r.now) {
+		return true
 	}
 	if warning, ok := r.printed.NCCL(b); ok {
 		if text, failed := logline.FailureOf(b, warning); warning != nil && failed {
@@ -96,7 +94,7 @@ func (r *reader) unstamped(b, around []byte) bool {
 	if bytes.HasPrefix(b, []byte("Exception in thread ")) || bytes.HasPrefix(b, []byte("Unexpected transfer worker error for room")) { // its traceback follows
 		return true
 	}
-	if r.died(b) {
+	if r.died(b) || r.lastOf(b, r.now, r.unranked()) {
 		return true
 	}
 	if isTraceback(b) {
@@ -163,14 +161,18 @@ func errorText(name string, b []byte) string {
 	return name + ": " + logline.Message(message)
 }
 
-// lastOf reads the last line of an exception of a module, "nixl._bindings.nixlBackendError: ..", of which the log has no other line:
-// nothing tells whether the process ended.
+// lastOf reads the last line of an exception of which the log has no other line, of a module, "nixl._bindings.nixlBackendError: ..", or with
+// a message that is known: nothing tells whether the process ended.
 func (r *reader) lastOf(b []byte, at trace.Time, place int32) bool {
 	name := errorName(b)
-	if !strings.Contains(name, ".") {
+	if name == "" {
 		return false
 	}
-	r.f.Instant(series.Instant{Time: at, Kind: series.Traceback, Place: place, Line: uint32(r.line), Count: 1}, strings.TrimSuffix(errorText(name, b), "."))
+	text := errorText(name, b)
+	if text == name && !strings.Contains(name, ".") {
+		return false
+	}
+	r.f.Instant(series.Instant{Time: at, Kind: series.Traceback, Place: place, Line: uint32(r.line), Count: 1}, strings.TrimSuffix(text, "."))
 	return true
 }
 

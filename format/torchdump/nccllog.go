@@ -39,9 +39,12 @@ var logSign = regexp.MustCompile(`[^\s:]+:\d+:\d+ \[\d+\] (?:\S+ )?NCCL (?:INFO|
 // isLog looks for words of a line before it tries the expression: at every byte of files of other
 // formats, that takes longer than all else that is done to recognize them.
 func isLog(head []byte) bool {
-	return bytes.Contains(head, []byte("Detected mismatch between collectives on ranks. ")) || (bytes.Contains(head, []byte("NCCL INFO ")) || bytes.Contains(head, []byte("NCCL WARN ")) || bytes.Contains(head, []byte("ProcessGroupNCCL.cpp:"))) &&
+	return bytes.Contains(head, []byte("Detected mismatch between collectives on ranks. ")) || bytes.Contains(head, lastWords) || (bytes.Contains(head, []byte("NCCL INFO ")) || bytes.Contains(head, []byte("NCCL WARN ")) || bytes.Contains(head, []byte("ProcessGroupNCCL.cpp:"))) &&
 		logSign.Match(head)
 }
+
+// lastWords are in what the runtime of C++ prints of the exception that ended a rank.
+var lastWords = []byte("] Watchdog caught collective operation timeout: WorkNCCL(")
 
 // A logReader reads one log.
 type logReader struct {
@@ -98,7 +101,7 @@ func (r *logReader) take(b []byte, n int64) {
 		}
 		return
 	}
-	if r.Spied(b, 0) || r.Unheaded(b) || r.Mismatch(b) {
+	if r.Spied(b, 0) || r.LastWords(b, 0) || r.Unheaded(b) || r.Mismatch(b) {
 		r.read++
 	}
 }

@@ -131,3 +131,18 @@ func BenchmarkLog(b *testing.B) {
 		}
 	}
 }
+
+// The runtime of C++ tells last of the timeout that ended a rank, without a time.
+func TestLastWords(t *testing.T) {
+	const text = `terminate called after throwing an instance of 'c10::DistBackendError'
+  what():  [PG 3 Rank 5] Process group watchdog thread terminated with exception: [Rank 5] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=91, OpType=_ALLGATHER_BASE, NumelIn=19, NumelOut=152, Timeout(ms)=600000) ran for 600020 milliseconds before timing out.
+`
+	set, _, err := readLog(strings.NewReader(text))
+	if err != nil || !isLog([]byte(text)) {
+		t.Fatal(err)
+	}
+	h := hang.Find(set)
+	if words := h.Words(); !strings.Contains(words, "of 1 rank, 1 of which wait") {
+		t.Error(words)
+	}
+}

@@ -64,6 +64,9 @@ func Retractions(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			f.Text = fmt.Sprintf("%s retracts %s at %s: its KV cache is full", who, words.Counted(n, "request"), from)
 		}
 		f.Cost = max(0.001, min(1, float64(last-first)/max(1, float64(l.To-l.From)), float64(len(during))/float64(max(1, l.Grid.N()))))
+		if !slices.ContainsFunc(l.Ranks, func(r telemetry.Rank) bool { return int(r.Server) == i }) {
+			f.Cost = 0 // no batch tells what it meant
+		}
 		again := finding.Sentence("what a retracted request had computed is computed again")
 		if each, part, ok := computedAgain(l, int32(i), n); ok {
 			again = finding.Sentence("what a retracted request had computed is computed again: about %s tokens each, which are %s %% of all that were computed of prompts at most", words.Thousands(int64(each)), words.InPercent(part))

@@ -255,3 +255,12 @@ func TestLimitsCostTheirPart(t *testing.T) {
 		}
 	}
 }
+
+// Two retractions of a log without batches span all of its time, and that is no cost: nothing tells what ran meanwhile.
+func TestRetractionsAloneTellNoCost(t *testing.T) {
+	const line = "[2026-06-06 13:44:%02d TP0] KV cache pool is full. Retract requests. #retracted_reqs: 1, #new_token_ratio: 0.0980 -> 0.3487\n"
+	found, _ := slow.Retractions(measured(t, fmt.Sprintf(line, 3)+fmt.Sprintf(line, 15)))
+	if len(found) != 1 || found[0].Cost != 0 || !strings.Contains(found[0].Text, "retracts 2 requests") {
+		t.Errorf("%+v", found)
+	}
+}
