@@ -329,8 +329,8 @@ func (b *band) consistent(los, his []point) (lo, hi []point) {
 	from, to := mostKept(los, his, slope)
 	// Those that are kept by the offset that keeps most. Twice: with the band that they
 	// leave, those come back that only the slope was wrong for.
-	lo = filter(los, func(p point) bool { return p.v-slope*p.t <= from })
-	hi = filter(his, func(p point) bool { return p.v-slope*p.t >= to })
+	lo = order.Only(los, func(p point) bool { return p.v-slope*p.t <= from })
+	hi = order.Only(his, func(p point) bool { return p.v-slope*p.t >= to })
 	for range 2 {
 		b.lo, b.hi = hull(lo, 1), hull(hi, -1)
 		if len(lo) == 0 || len(hi) == 0 || !b.slopes() {
@@ -338,8 +338,8 @@ func (b *band) consistent(los, his []point) (lo, hi []point) {
 		}
 		kept := *b
 		mid := (kept.minSlope + kept.maxSlope) / 2 // most limits are kept by any slope
-		lo = filter(los, func(p point) bool { return p.v <= kept.highest(mid, p.t) || p.v <= kept.top(p.t) })
-		hi = filter(his, func(p point) bool { return p.v >= kept.lowest(mid, p.t) || p.v >= kept.bottom(p.t) })
+		lo = order.Only(los, func(p point) bool { return p.v <= kept.highest(mid, p.t) || p.v <= kept.top(p.t) })
+		hi = order.Only(his, func(p point) bool { return p.v >= kept.lowest(mid, p.t) || p.v >= kept.bottom(p.t) })
 		b.lo, b.hi = hull(lo, 1), hull(hi, -1)
 		if !b.slopes() { // they do not all fit together: as before
 			*b = kept
@@ -352,13 +352,9 @@ func (b *band) consistent(los, his []point) (lo, hi []point) {
 // within returns the limits that every line of the band keeps.
 func (b *band) within(los, his []point) (lo, hi []point) {
 	mid := (b.minSlope + b.maxSlope) / 2
-	lo = filter(los, func(p point) bool { return p.v <= b.lowest(mid, p.t) })
-	hi = filter(his, func(p point) bool { return p.v >= b.highest(mid, p.t) })
+	lo = order.Only(los, func(p point) bool { return p.v <= b.lowest(mid, p.t) })
+	hi = order.Only(his, func(p point) bool { return p.v >= b.highest(mid, p.t) })
 	return lo, hi
-}
-
-func filter(list []point, keep func(point) bool) []point {
-	return order.Only(list, func(p point) bool { return keep(p) })
 }
 
 // stride returns at most n points of list, evenly.

@@ -40,7 +40,9 @@ func Retractions(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		if n == 0 {
 			f, counted, ok := retractionsCounted(l, int32(i))
 			if ok {
-				f.Cost *= partOfServer(l, int32(i))
+				if part := partOfServer(l, int32(i)); part > 0 {
+					f.Cost *= part
+				}
 				out = append(out, f)
 			}
 			if counted && check.Reason != "" {
@@ -64,9 +66,6 @@ func Retractions(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			f.Text = fmt.Sprintf("%s retracts %s at %s: its KV cache is full", who, words.Counted(n, "request"), from)
 		}
 		f.Cost = max(0.001, min(1, float64(last-first)/max(1, float64(l.To-l.From)), float64(len(during))/float64(max(1, l.Grid.N()))))
-		if !slices.ContainsFunc(l.Ranks, func(r telemetry.Rank) bool { return int(r.Server) == i }) {
-			f.Cost = 0 // no batch tells what it meant
-		}
 		again := finding.Sentence("what a retracted request had computed is computed again")
 		if each, part, ok := computedAgain(l, int32(i), n); ok {
 			again = finding.Sentence("what a retracted request had computed is computed again: about %s tokens each, which are %s %% of all that were computed of prompts at most", words.Thousands(int64(each)), words.InPercent(part))
@@ -77,21 +76,18 @@ func Retractions(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			f.Evidence = slices.Insert(f.Evidence, 0, finding.Sentence("a token takes %s before the first one, and %s from then until %s", words.Nearly(int64(slow.before*1e9)), words.Nearly(int64(slow.after*1e9)), words.TimeOfDay(slow.until)))
 			f.Cost = max(f.Cost, float64(slow.until-first)/float64(l.To-l.From)*(1-slow.before/slow.after))
 		}
-		f.Cost *= partOfServer(l, int32(i))
+		f.Cost *= partOfServer(l, int32(i)) // without ranks, no batch tells what it meant
 		out = append(out, f)
 	}
 	return alike(out), check
 }
 
-// partOfServer returns which part of the requests a server serves; all where it has no ranks.
+// partOfServer returns which part of the requests a server serves; 0 where it has no ranks.
 func partOfServer(l *telemetry.Logged, server int32) (sum float64) {
 	for i := range l.Ranks {
 		if r := &l.Ranks[i]; r.Server == server {
 			sum += part(l, r)
 		}
-	}
-	if sum == 0 {
-		return 1
 	}
 	return sum
 }
