@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 )
 
@@ -54,7 +55,7 @@ func (b *blocks) get() []byte {
 	if p, ok := b.pool.Get().(*[]byte); ok {
 		return (*p)[:cap(*p)]
 	}
-	return make([]byte, 2*b.size)
+	return memory.Huge(make([]byte, 2*b.size))
 }
 
 // put takes a buffer back, unless it is of another size.

@@ -138,7 +138,7 @@ func (p *ArgsAppender) next() {
 		}
 	}
 	if fresh == nil {
-		fresh = make([]byte, argsBlock)
+		fresh = memory.Huge(make([]byte, argsBlock))
 	}
 	a.lock(p)
 	defer a.unlock(p)

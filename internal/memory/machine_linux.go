@@ -44,6 +44,9 @@ var space = []byte(" ")
 // read often.
 var statm = sync.OnceValues(func() (*os.File, error) { return os.Open("/proc/self/statm") })
 
+// adviseHuge asks for a huge page. Where the kernel has none, everything is as it was.
+func adviseHuge(page []byte) { unix.Madvise(page, unix.MADV_HUGEPAGE) }
+
 // Machine returns how much memory there is, that of the machine or of the container if it has
 // less, and how much of it is available to a new process, or may be by "ulimit -d"; 0 is unknown.
 func Machine() (total, available int64) {

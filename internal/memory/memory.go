@@ -76,7 +76,7 @@ func Make[T any](n int) []T {
 			return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 		}
 	}
-	return make([]T, n)
+	return Huge(make([]T, n))
 }
 
 // mustHoldNoPointers panics if values of T hold pointers: what they point to would be collected
@@ -150,7 +150,7 @@ func widen[T any](s []T, n int) []T {
 			return wide[:len(s)]
 		}
 	}
-	return append(make([]T, 0, wider), s...)
+	return append(Huge(make([]T, 0, wider)), s...)
 }
 
 // Free gives up a table that nobody uses any more, nor a part of it: another one may take its place

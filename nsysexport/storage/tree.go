@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"io"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/internal/memory"
 )
 
 // A tree passes the rows of a table straight from the pages of a file, in the order of their
@@ -183,7 +185,7 @@ func (f *pageFile) read(number, along uint32) []byte {
 	f.first = 0
 	n := int(along) * f.size
 	if n+slack > cap(f.data) {
-		f.data = make([]byte, n+slack)
+		f.data = memory.Huge(make([]byte, n+slack))
 	}
 	f.data = f.data[:n]
 	if _, err := f.ReadAt(f.data, int64(number-1)*int64(f.size)); err != nil {

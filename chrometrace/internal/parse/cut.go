@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/internal/memory"
 )
 
 // Limits are the sizes that bound memory. No result depends on them, but that an
@@ -69,7 +70,7 @@ func (b *blocks) get() []byte {
 	if buf, ok := b.pool.Get().(*[]byte); ok {
 		return (*buf)[:0]
 	}
-	return make([]byte, 0, b.size+b.size/8)
+	return memory.Huge(make([]byte, 0, b.size+b.size/8))
 }
 
 // put gives back a buffer that nobody uses any more.
