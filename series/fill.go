@@ -152,6 +152,16 @@ func (f *Filler) Explain(word, more string) (ok bool) {
 	return true
 }
 
+// Date gives what the input says before its first stamp the time of that.
+func (f *Filler) Date() {
+	src := f.Source()
+	for i := range f.Set.Instants[len(f.Set.Instants)-src.part.instants:] {
+		if x := &f.Set.Instants[len(f.Set.Instants)-src.part.instants+i]; x.Time == 0 {
+			x.Time = src.First
+		}
+	}
+}
+
 // Shift puts all that the input has said so far later: what a log is dated by may follow its lines.
 func (f *Filler) Shift(by trace.Time) {
 	f.Set.shift(f.source, by)

@@ -168,12 +168,13 @@ const (
 	Traceback                         // an exception that need not be the end of anything
 	Halt                              // a scheduler does something that no batch runs beside
 	Communication                     // a library of collectives says that it failed
+	Complaint                         // a line that its program calls an error, in words that nothing here knows; Count of them
 )
 
 // String returns the word that tables print.
 func (k InstantKind) String() string {
 	return [...]string{"note", "ready", "start", "stop", "retraction", "out of memory", "peer lost", "transfer failed", "timeout", "unhealthy", "exception",
-		"crash", "hardware", "cluster", "client gone", "unrouted", "routed", "refusal", "traceback", "halt", "communication"}[k]
+		"crash", "hardware", "cluster", "client gone", "unrouted", "routed", "refusal", "traceback", "halt", "communication", "complaint"}[k]
 }
 
 // An Instant is something that happened.

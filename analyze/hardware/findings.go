@@ -187,16 +187,23 @@ func Errors(set *series.Set) ([]finding.Finding, finding.Check) {
 				first[key{x.Place, x.Text}] = k
 				continue
 			}
+			f := xid(set, x, code, text)
+			if k, ok = lostBefore(x, text, list); ok {
+				list[k].Evidence = append(list[k].Evidence, finding.Sentence("then: %s", f.Text))
+				first[key{x.Place, x.Text}] = -1
+				continue
+			}
 			k = len(list)
 			first[key{x.Place, x.Text}] = k
-			f := xid(set, x, code, text)
 			if fatal[code] != "" && !ofSwitch && !strings.Contains(text, nonfatal) && x.Time != 0 && to > from { // it is lost from then on
 				f.Cost = float64(to-x.Time) / float64(to-from) / float64(max(1, devices))
 			}
 			list = append(list, f)
 			counts = append(counts, 0)
 		}
-		counts[k] += int(max(1, x.Count))
+		if k >= 0 {
+			counts[k] += int(max(1, x.Count))
+		}
 	}
 	watched := slices.ContainsFunc(set.List, func(x series.Series) bool { return x.Metric == series.Xid })
 	if check.N == 0 && !watched && !slices.ContainsFunc(set.Instants, func(x series.Instant) bool { return x.Kind == series.Hardware }) {
@@ -210,6 +217,22 @@ func Errors(set *series.Set) ([]finding.Finding, finding.Check) {
 	others := faults(set)
 	check.N += len(others)
 	return append(list, others...), check
+}
+
+// lostBefore looks for the error with which a GPU was lost: what the driver says of it within some minutes follows from that.
+func lostBefore(x *series.Instant, text string, list []finding.Finding) (k int, ok bool) {
+	const minutes = trace.Time(600e9)
+	_, of, named := strings.Cut(text, " of GPU ")
+	of, _, _ = strings.Cut(of, ": ")
+	for k := range list {
+		f := &list[k]
+		code := 0
+		_, err := fmt.Sscanf(f.Subkind, "Xid %d", &code)
+		if named && err == nil && fatal[code] != "" && !strings.Contains(f.Text, nonfatal) && x.Time-f.Since <= minutes && strings.Contains(f.Text+" ", " of GPU "+of) {
+			return k, true
+		}
+	}
+	return 0, false
 }
 
 // saidBefore looks for what the kernel of a host said by the bus of a GPU, of which metrics have the same

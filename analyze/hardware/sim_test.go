@@ -1,6 +1,7 @@
 package hardware
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -126,6 +127,26 @@ func TestSwitches(t *testing.T) {
 	found, check := Errors(set)
 	if len(found) != 2 || check.N != 2 || found[0].Confidence != finding.Likely || found[1].Confidence != finding.Certain || found[1].Subkind != "SXid 20034" || found[1].Cost != 0 {
 		t.Errorf("%+v, %+v", found, check)
+	}
+}
+
+// A GPU is lost once: what the driver says of it within minutes is evidence of that, and not what it says of another one, or of a switch.
+func TestWhatFollowsALostGPU(t *testing.T) {
+	set := series.New(trace.NewSymbols(), &trace.Diags{})
+	f := set.Fill("dmesg", "kernel log")
+	place := f.Place(series.Place{Server: f.Server(series.Server{Host: "node3"}), Rank: trace.NoRank, GPU: series.NoGPU})
+	for i, text := range []string{"SXid 24007 of switch 0000:aa:00.0", "Xid 62 of GPU 0000:48:00", "Xid 45 of GPU 0000:48:00", "Xid 119 of GPU 0000:0b:00", "Xid 74 of GPU 0000:48:00: link 8"} {
+		f.Instant(series.Instant{Time: begin + trace.Time(i)*sec, Place: place, Kind: series.Hardware}, text)
+	}
+	f.Instant(series.Instant{Time: begin + 3600*sec, Place: place, Kind: series.Hardware}, "Xid 48 of GPU 0000:48:00")
+	set.Finish(series.Known{})
+	found, _ := Errors(set)
+	var got []string
+	for _, x := range found {
+		got = append(got, fmt.Sprintf("%s+%d", x.Subkind, len(x.Evidence)))
+	}
+	if text := strings.Join(got, " "); text != "SXid 24007+1 Xid 62+2 Xid 119+0 Xid 48+0" {
+		t.Errorf("found %s: %v", text, found)
 	}
 }
 

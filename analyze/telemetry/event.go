@@ -55,7 +55,11 @@ func (l *Logged) group(opt Options) {
 				File: pos.File, Line: pos.Line})
 		}
 		e := &l.Events[at]
-		e.Last, e.N, e.Requests = x.Time, e.N+1, e.Requests+int(x.Count)
+		n := 1
+		if x.Kind == series.Complaint { // the first one stands for all
+			n = int(x.Count)
+		}
+		e.Last, e.N, e.Requests = x.Time, e.N+n, e.Requests+int(x.Count)
 		if !slices.Contains(e.Places, x.Place) {
 			e.Places = append(e.Places, x.Place)
 		}

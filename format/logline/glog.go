@@ -13,6 +13,7 @@ import (
 // Until 2.1 it was "[E ProcessGroupNCCL.cpp:828] ": then Month is 0.
 type Glog struct {
 	Rank       int32 // in the job; -1 is not told
+	Level      byte  // I, W, E, or F
 	Month, Day int
 	Clock      trace.Time // since midnight
 	Grain      int64      // ns that the last decimal of it stands for
@@ -34,7 +35,7 @@ func GlogOf(b []byte) (g Glog, rest []byte, ok bool) {
 			continue
 		}
 		if g, rest, ok = glogAt(b[at+2:]); ok {
-			g.Rank = rankBefore(b[:at])
+			g.Rank, g.Level = rankBefore(b[:at]), level
 			return g, rest, true
 		}
 	}
@@ -46,7 +47,7 @@ func PlainGlogOf(b []byte) (g Glog, rest []byte, ok bool) {
 		return g, nil, false
 	}
 	g, rest, ok = glogAt(b[1:])
-	g.Rank = -1
+	g.Rank, g.Level = -1, b[0]
 	return g, rest, ok
 }
 

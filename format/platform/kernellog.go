@@ -226,7 +226,9 @@ func (d *kernelReader) tell() {
 var (
 	rfc3339 = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:?\d\d)) (?:(\S+) kernel:)?`)
 	human   = regexp.MustCompile(`^\[((?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z][a-z] [ \d]\d \d\d:\d\d:\d\d \d{4})\]`)
-	syslog  = regexp.MustCompile(`^([A-Z][a-z][a-z] [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) (\S+) kernel:`)
+	// bracketed is how Talos prints it: its host, the facility, and the level.
+	bracketed = regexp.MustCompile(`^(?:([\w.-]+): kern: +\w+: )?\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z)\]`)
+	syslog    = regexp.MustCompile(`^([A-Z][a-z][a-z] [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) (\S+) kernel:`)
 )
 
 // stamp returns when a line was written, 0 if it does not say, and by which host; local tells that the
@@ -248,6 +250,11 @@ func (d *kernelReader) stamp(line string) (at trace.Time, host string, local boo
 	if m := fabric.FindStringSubmatch(line); m != nil {
 		if t, err := time.Parse("Jan _2 2006 15:04:05", m[1]); err == nil {
 			return trace.Time(t.UnixNano()), "", true
+		}
+	}
+	if m := bracketed.FindStringSubmatch(line); m != nil {
+		if t, err := time.Parse(time.RFC3339Nano, m[2]); err == nil {
+			return trace.Time(t.UnixNano()), m[1], false
 		}
 	}
 	if m := syslog.FindStringSubmatch(line); m != nil {

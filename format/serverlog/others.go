@@ -21,10 +21,10 @@ func (r *reader) without(b []byte, w logline.Wrapping) {
 		}
 	case r.clocked(rest, b[:len(b)-len(rest)]), r.vllm(b), r.tensorRT(b), r.dynamo(b), r.ownFormat(b):
 	case len(b) > 0 && b[0] == '{' && r.json(b, 0, r.placeOf(nil, w)):
-	case bytes.HasPrefix(rest, []byte("[TensorRT-LLM][ERROR]")) && r.event(rest, r.now, r.placeOf(nil, w)):
+	case bytes.HasPrefix(rest, ofTensorRT) && (r.event(rest, r.now, r.placeOf(nil, w)) || r.complain(bytes.TrimLeft(rest[len(ofTensorRT):], " "), r.now, r.placeOf(nil, w), "C++")):
 		r.read++
 	case r.stampless(rest):
-	case r.glog(b, rest), r.unstamped(rest, b[:len(b)-len(rest)]), r.ofDevice(rest), r.ofCANN(rest):
+	case r.glog(b, rest), r.unstamped(rest, b[:len(b)-len(rest)]), r.ofDevice(rest), r.ofCANN(rest), r.ofTool(rest):
 		r.read++
 	case bytes.HasPrefix(rest, decodeBatch), bytes.HasPrefix(rest, prefillBatch):
 		r.untimed++
@@ -32,6 +32,9 @@ func (r *reader) without(b []byte, w logline.Wrapping) {
 		r.unknown(b)
 	}
 }
+
+// ofTensorRT begins the errors of TensorRT-LLM's C++ code.
+var ofTensorRT = []byte("[TensorRT-LLM][ERROR]")
 
 // stampless reads a line from which somebody cut the stamp, "[TP0] Decode batch.. ". Of its events, nobody knows
 // when; batches are counted.
@@ -78,13 +81,15 @@ func (r *reader) glog(b, bare []byte) bool {
 			at -= trace.Time(r.f.Source().Zone.East)
 		}
 		r.f.Within(g.Grain)
+		r.f.Saw(at)
 		r.now = at
 	}
 	rank := trace.NoRank
 	rank.Global = max(rank.Global, g.Rank)
 	said := r.printed.Watchdog(rest, g.Rank, at)
 	w := r.around.Unwrap(b[:len(b)-len(rest)])
-	return r.event(rest, at, r.f.Place(series.Place{Server: r.server(w), Rank: rank, GPU: series.NoGPU})) || said
+	place := r.f.Place(series.Place{Server: r.server(w), Rank: rank, GPU: series.NoGPU})
+	return r.event(rest, at, place) || said || (g.Level == 'E' || g.Level == 'F') && r.complain(rest, at, place, "C++")
 }
 
 // dynamo reads a line as Dynamo's workers write it: `2026-04-27T23:03:15.250907Z  INFO
@@ -100,13 +105,14 @@ func (r *reader) dynamo(b []byte) bool {
 		return false
 	}
 	r.process = r.wrapped(b[:i])
-	rest := unleveled(bytes.TrimLeft(b[i+n:], " "))
+	said := bytes.TrimLeft(b[i+n:], " ")
+	rest := unleveled(said)
 	zone := &r.f.Source().Zone
 	if zone.By == "" && !zone.Local {
 		zone.By = "stamps with a zone"
 	}
 	r.f.Within(1000)
-	r.body(bytes.TrimLeft(rest, " "), at, r.placeOf(nil, w))
+	r.leveled(bytes.TrimLeft(rest, " "), logline.LevelOf(said), at, r.placeOf(nil, w))
 	return true
 }
 
@@ -152,9 +158,9 @@ func (r *reader) vllm(b []byte) bool {
 		r.f.Source().Zone.Beside(at, w.At)
 	}
 	r.f.Saw(at)
-	body := b[level+len("01-02 15:04:05 "):]
+	body, source := b[level+len("01-02 15:04:05 "):], ""
 	if i := bytes.Index(body, []byte("] ")); i > 0 && i < 60 {
-		body = body[i+2:]
+		body, source = body[i+2:], string(body[:i])
 	}
 	rank := rankOfWorker(process)
 	if bytes.HasPrefix(body, []byte("Engine ")) {
@@ -183,7 +189,7 @@ func (r *reader) vllm(b []byte) bool {
 			kind = series.Traceback
 		}
 		r.raise(series.Instant{Time: at, Kind: kind, Place: place, Line: uint32(r.line), Count: 1}, engineWords[word([]byte(process))], process)
-	case bytes.HasSuffix(b[:level], []byte("ERROR ")) && r.lastOf(body, at, place):
+	case isError(b[max(0, level-len("CRITICAL ")):level]) && (r.lastOf(body, at, place) || r.complain(body, at, place, source)):
 		r.read++
 	default:
 		r.unknown(body)
@@ -331,6 +337,8 @@ func (r *reader) tensorRT(b []byte) bool {
 		case failed && isTraceback(said):
 			r.read++
 			r.raise(series.Instant{Time: at, Kind: series.Traceback, Place: place, Line: uint32(r.line), Count: 1}, "", r.process)
+		case failed && r.complain(said, at, place, ""):
+			r.read++
 		default:
 			r.unknown(body)
 		}

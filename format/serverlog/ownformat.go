@@ -19,16 +19,37 @@ func (r *reader) ownFormat(b []byte) bool {
 		return false
 	}
 	ns, n, grain := logline.Fraction(b[i+logline.DateTime:])
-	rest := message(b[i+logline.DateTime+n:])
-	known := bytes.HasPrefix(rest, decodeBatch) || bytes.HasPrefix(rest, prefillBatch) || isTraceback(rest) || eventWords.first(rest[:min(len(rest), lookedAt)]) >= 0
-	if !known {
-		return false
-	}
+	behind := b[i+logline.DateTime+n:]
+	rest := message(behind)
+	head := behind[:len(behind)-len(rest)]
+	known := bytes.HasPrefix(rest, decodeBatch) || bytes.HasPrefix(rest, prefillBatch) || isTraceback(rest) || isOfVLLM(rest) || isError(head) || eventWords.first(rest[:min(len(rest), lookedAt)]) >= 0
 	w := r.around.Unwrap(b[:i])
-	at := r.place(stamp+ns, w, grain)
-	r.process = r.wrapped(b[:i])
-	r.body(rest, at, r.placeOf(nil, w))
-	return true
+	switch {
+	case known:
+		at := r.place(stamp+ns, w, grain)
+		r.process = r.wrapped(b[:i])
+		r.leveled(rest, head, at, r.placeOf(nil, w))
+	case hasLevel(head):
+		r.now = r.place(stamp+ns, w, grain)
+		r.f.Saw(r.now)
+		r.around.Learn(b[:len(b)-len(rest)-indent(head)])
+	}
+	return known
+}
+
+// isOfVLLM reports whether b is a line of vLLM's statistics.
+func isOfVLLM(b []byte) bool {
+	return bytes.HasPrefix(b, []byte("Avg prompt throughput: ")) || bytes.HasPrefix(b, []byte("Engine 0")) && bytes.Contains(b, []byte("Avg prompt throughput: "))
+}
+
+// hasLevel reports whether the head of a line names a level.
+func hasLevel(head []byte) bool {
+	return bytes.Contains(head, []byte("INFO")) || bytes.Contains(head, []byte("WARN")) || bytes.Contains(head, []byte("DEBUG")) || isError(head)
+}
+
+// indent is how many blanks at the end of a head are of the message: a head ends in one.
+func indent(head []byte) int {
+	return max(0, len(head)-len(bytes.TrimRight(head, " "))-1)
 }
 
 // localStampIn returns where the first stamp without a zone begins near the beginning of a line; -1 without.
@@ -54,15 +75,23 @@ func localStampIn(b []byte) int {
 // modules, with dashes, bars, or brackets.
 func message(b []byte) []byte {
 	const most = 8
+	leveled := false
 	for range most {
+		before := len(b)
 		b = bytes.TrimLeft(b, " \t-|:")
+		dashed := before-len(b) > 1
 		end := bytes.IndexAny(b, " \t")
 		if len(b) > 0 && b[0] == '[' {
 			end = bytes.IndexByte(b, ']') + 1
 		}
-		if end <= 0 || !isHead(bytes.Trim(b[:end], "[]:()")) {
+		if end <= 0 {
 			return b
 		}
+		named := dashed && !leveled && (bytes.HasPrefix(b[end:], []byte(" - ")) || bytes.HasPrefix(b[end:], []byte(" | "))) // a logger, which may be "__main__"
+		if !named && !isHead(bytes.Trim(b[:end], "[]:()")) {
+			return b
+		}
+		leveled = leveled || hasLevel(b[:end])
 		b = b[end:]
 	}
 	return b

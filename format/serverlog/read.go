@@ -51,6 +51,7 @@ type reader struct {
 	here     int32        // whose the last line with a stamp was; noPlace before the first one
 	told     series.Place // whose batches vLLM told of last, at toldAt
 	toldAt   trace.Time
+	nested   bool   // the line was in a record
 	alone    bool   // it is no log, but what a program printed as it ended: nothing tells when
 	process  string // that wrote the line, as vLLM's and Ray's say; "" is not told
 	raised   []*raised
@@ -65,7 +66,9 @@ type reader struct {
 	asked       asked                   // since the last batch
 	rooms       map[string]transferring // by what failed, and the room
 	advised     advice                  // of transfers that were given up
-	lost        bool                    // a line tells of a transfer that failed
+	complaints  []complaint
+	shapes      map[string]int // indexes into complaints
+	lost        bool           // a line tells of a transfer that failed
 	retracted   map[dpRank]retracted
 	preemptions float64
 	stopping    bool
@@ -83,7 +86,7 @@ type wrappedServer struct{ host, name string }
 func newReader(in *format.Input, opt *format.Options) *reader {
 	f := opt.Series.Fill(in.Name, "server log")
 	r := &reader{in: in, f: f, rows: opt.Records.Fill(f), base: serverName(in.Name), around: logline.New(), printed: logline.NewCollectiveReader(opt.Flight, in.Name, len(opt.Series.Sources)-1),
-		places: map[string]int32{}, servers: map[wrappedServer]int32{}, roles: map[int32]string{}, rooms: map[string]transferring{}, retracted: map[dpRank]retracted{}}
+		places: map[string]int32{}, servers: map[wrappedServer]int32{}, roles: map[int32]string{}, rooms: map[string]transferring{}, shapes: map[string]int{}, retracted: map[dpRank]retracted{}}
 	r.printed.Spy.Done = r.spied
 	r.here = noPlace
 	return r
@@ -147,6 +150,9 @@ func (r *reader) take(b []byte) {
 	r.f.Line(r.line)
 	var w logline.Wrapping
 	at := 0
+	if len(b) > 0 && b[0] == '{' && recordOf(b) == noRecord && r.inJSON(b) {
+		return
+	}
 	if len(b) < 22 || b[0] != '[' || !logline.IsStamp(b[1:]) {
 		if at = stampIn(b); at < 0 {
 			r.without(b, w)
@@ -335,14 +341,20 @@ var (
 
 // body reads what follows a stamp.
 func (r *reader) body(b []byte, at trace.Time, place int32) {
-	r.f.Saw(at)
-	r.now, r.here = at, place
+	level := logline.LevelOf(b)
 	switch {
 	case len(b) > 0 && levels[b[0]]:
 		b = unleveled(b)
 	case len(b) > 0 && b[0] == '[': // "[metrics.py:424][INFO]: ", of a format of one's own
 		b = message(b)
 	}
+	r.leveled(b, level, at, place)
+}
+
+// leveled reads what follows a stamp and a level; nil is no level.
+func (r *reader) leveled(b, level []byte, at trace.Time, place int32) {
+	r.f.Saw(at)
+	r.now, r.here = at, place
 	switch {
 	case bytes.HasPrefix(b, decodeBatch):
 		r.batch(b[len(decodeBatch):], at, place, false)
@@ -363,6 +375,8 @@ func (r *reader) body(b []byte, at trace.Time, place int32) {
 	case isTraceback(b):
 		r.read++
 		r.raise(series.Instant{Time: at, Kind: series.Traceback, Place: place, Line: uint32(r.line), Count: 1}, "", r.process)
+	case isError(level) && r.complain(b, at, place, ""):
+		r.read++
 	default:
 		r.unknown(b)
 	}
@@ -429,6 +443,8 @@ func (r *reader) end() {
 		r.settle(e, "an exception without an end")
 	}
 	r.explain()
+	r.tellComplaints()
+	r.f.Date()
 	if x := &r.asked; x.requests > 0 {
 		r.f.Instant(series.Instant{Time: x.first, Kind: series.Note, Place: x.place, Line: uint32(x.line), Count: x.requests}, series.NoBatch)
 	}

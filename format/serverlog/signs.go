@@ -48,6 +48,7 @@ var signs = []sign{
 	{text: "Process failed for slice", kind: series.TransferFailed, more: failedSlice}, // Mooncake's transfer engine, and so on
 	{text: "mark it inactive", kind: series.TransferFailed, more: inactiveDevice},
 	{text: "Context is not active"},
+	{text: "Received context async event ", kind: series.TransferFailed, more: asyncEvent},
 	{text: "Transfer Engine Return Error", kind: series.TransferFailed, says: "Mooncake's transfer engine failed"},
 	{text: "Failed to connect to target: ", kind: series.TransferFailed, more: unconnected},
 	{text: "Failed to connect to segment: "},
@@ -110,6 +111,7 @@ var signs = []sign{
 	{text: "died unexpectedly", kind: series.Exception, more: deadWorker},
 	{text: " died, exit code: ", kind: series.Exception, more: exitedWorker}, // V0 of vLLM
 	{text: "Executor loop crashed on this rank", kind: series.Crash, says: "its executor loop crashed, and ends all ranks"},
+	{text: "Scheduler debug info:", kind: series.Timeout, says: "takes long for a batch, which its watchdog prints"},
 	{text: "Pyspy dump for PID", more: (*reader).stacks},
 	{text: "Pyspy failed"},
 	{text: "All pyspy dump attempts failed"},
@@ -125,6 +127,7 @@ var signs = []sign{
 	{text: "but the state was deleted"}, // a health check that took too long: harmless
 	{text: "out of memory", kind: series.OutOfMemory, more: (*reader).outOfMemory},
 
+	{text: "Error with model object='error'"}, // a client named a model that is not there
 	{text: "EngineCore failed to start", kind: series.Crash, says: "its engine did not start"},
 	{text: "EngineCore encountered a fatal error", kind: series.Crash, says: "its engine failed"},
 	{text: "RuntimeError('Engine process (pid ", kind: series.Crash, says: "its engine process died"}, // V0, and so on

@@ -158,8 +158,14 @@ func errorText(name string, b []byte) string {
 	if !quotesNothing {
 		return name
 	}
+	if inner, _, ok := bytes.Cut(bytes.TrimPrefix(message, []byte(workerFailed)), []byte("', please check the stack trace")); ok && bytes.HasPrefix(message, []byte(workerFailed)) {
+		return "a worker failed: " + logline.Message(inner)
+	}
 	return name + ": " + logline.Message(message)
 }
+
+// workerFailed is how vLLM's engine tells what a worker raised.
+const workerFailed = "Worker failed with error '"
 
 // lastOf reads the last line of an exception of which the log has no other line, of a module, "nixl._bindings.nixlBackendError: ..", or with
 // a message that is known: nothing tells whether the process ended.

@@ -139,6 +139,20 @@ func inactiveDevice(_ *reader, b []byte, _ *series.Instant) string {
 	return "an RDMA device had too many errors and is used no longer"
 }
 
+// asyncEvent reads what an RDMA device reports by itself, "Worker: Received context async event local access violation work queue
+// error for context mlx5_bond_0": of verbs' fixed list. Others than errors say that a port, or who may use it, changed.
+func asyncEvent(_ *reader, b []byte, _ *series.Instant) string {
+	what, nic, _ := bytes.Cut(behind(b, "context async event "), []byte(" for context "))
+	if len(what) > 60 || !bytes.Contains(what, []byte("error")) && !bytes.Contains(what, []byte("fatal")) {
+		return ""
+	}
+	text := "an RDMA device"
+	if name := device(nic); name != "" {
+		text = "RDMA device " + name
+	}
+	return text + " reports: " + string(what)
+}
+
 // device returns the name of a device that b begins with, "mlx5_9".
 func device(b []byte) string { return beginning(b, "_", 40) }
 

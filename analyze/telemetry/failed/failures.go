@@ -20,6 +20,8 @@ const (
 	HTTP      = "http"
 	// Communication is what a library of collectives says of itself.
 	Communication = "communication"
+	// Complaint is what a program calls an error, in words that nothing here knows.
+	Complaint = "complaint"
 )
 
 // Failures finds what failed: processes that ended by an exception or ran out of memory, transfers
@@ -27,6 +29,7 @@ const (
 func Failures(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := l.JudgedLogs("logged failures" + l.UnknownWords())
 	out := slices.Concat(exceptions(l), tracebacks(l), transfers(l), serverErrors(l))
+	out = append(out, complaints(l)...)
 	return out, check
 }
 
@@ -56,10 +59,13 @@ func transfers(l *telemetry.Logged) (out []finding.Finding) {
 	return out
 }
 
+// unended ends the text of an exception whose type the log does not have.
+const unended = "without an end"
+
 // others tells of the events of a group beside the one that leads it.
 func others(l *telemetry.Logged, lead *telemetry.Event, group []*telemetry.Event) (list []finding.Evidence) {
 	for _, e := range group {
-		if e != lead && !strings.HasSuffix(e.Text, "without an end") {
+		if e != lead && e.Kind != series.Complaint && !strings.HasSuffix(e.Text, unended) {
 			list = append(list, finding.Sentence("with it: %s", l.Sentence(e)))
 		}
 	}
@@ -194,7 +200,7 @@ func exceptions(l *telemetry.Logged) (out []finding.Finding) {
 		switch e := &l.Events[i]; e.Kind {
 		case series.Exception, series.OutOfMemory, series.Crash, series.Communication:
 			failed = append(failed, e)
-		case series.Traceback:
+		case series.Traceback, series.Complaint:
 			if ended(l, e) {
 				failed = append(failed, e)
 			}
@@ -223,10 +229,13 @@ func exceptions(l *telemetry.Logged) (out []finding.Finding) {
 			continue
 		}
 		f := down(l, lead, failure(l, lead, Died))
+		if lead.Kind == series.Complaint {
+			f.Confidence = finding.Likely
+		}
 		if lead.Kind == series.OutOfMemory || ofPool(lead.Text) {
 			more = append(besidePool(l, lead), more...)
 		}
-		f.Evidence = slices.Concat(waited(l, lead), more, f.Evidence, lostBefore(l, lead))
+		f.Evidence = slices.Concat(waited(l, lead), more, f.Evidence, complained(l, lead, group), lostBefore(l, lead))
 		if lead.Kind == series.Crash || lead.Stack == "" && strings.HasSuffix(lead.Text, " died") {
 			f.Evidence = append(f.Evidence, finding.Sentence("the log has no exception of it: the reason may be in the log of another node, or the process was killed"))
 		}
@@ -237,7 +246,7 @@ func exceptions(l *telemetry.Logged) (out []finding.Finding) {
 
 // waited tells whom a process blames that ended, and for how long it had done nothing.
 func waited(l *telemetry.Logged, lead *telemetry.Event) (list []finding.Evidence) {
-	if isVictim(lead.Text) && !strings.Contains(lead.Text, "without an end") {
+	if isVictim(lead.Text) && !strings.HasSuffix(lead.Text, unended) {
 		list = append(list, finding.Sentence("that is how a process learns that another one failed or stands still: the log of that one tells why"))
 	}
 	if last := lastBatch(l, lead.Server, lead.First); last > 0 && lead.First-last > together {
@@ -271,20 +280,6 @@ func warned(l *telemetry.Logged, lead *telemetry.Event, group []*telemetry.Event
 	f := failure(l, lead, Communication)
 	f.Evidence = append(others(l, lead, group), f.Evidence...)
 	return f
-}
-
-// tracebacks finds exceptions that a server went on after, as far as its log tells. What they cost is not told.
-func tracebacks(l *telemetry.Logged) (out []finding.Finding) {
-	for i := range l.Events {
-		e := &l.Events[i]
-		if e.Kind != series.Traceback || ended(l, e) || ofTransfer(e) && near(l, e, isLostTransfer) {
-			continue
-		}
-		f := failure(l, e, Raised)
-		f.Severity = finding.Info
-		out = append(out, f)
-	}
-	return out
 }
 
 // near reports whether something happened to the server of an event about then.
@@ -324,17 +319,21 @@ func leading(group []*telemetry.Event) *telemetry.Event {
 		case e.Kind == series.Communication && learned && !isVictim(e.Text):
 			return 0
 		case e.Kind == series.Communication:
-			return 6
+			return 8
+		case strings.HasSuffix(e.Text, unended), e.Kind == series.Exception && strings.HasSuffix(e.Text, " died"):
+			return 6 // which says nothing of why
 		case e.Kind == series.Exception && !isVictim(e.Text):
 			return 1
 		case e.Kind == series.Exception:
 			return 2
 		case e.Kind == series.Traceback && isVictim(e.Text):
-			return 5
+			return 7
 		case e.Kind == series.Traceback:
 			return 3
+		case e.Kind == series.Complaint:
+			return 4
 		}
-		return 4
+		return 5
 	}
 	for _, e := range group[1:] {
 		if rank(e) < rank(best) || rank(e) == rank(best) && len(e.Places) < len(best.Places) && e.First <= best.First+1e9 {

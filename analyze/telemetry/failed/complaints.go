@@ -1,0 +1,56 @@
+package failed
+
+import (
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/series"
+)
+
+// tracebacks finds exceptions that a server went on after, as far as its log tells. What they cost is not told.
+func tracebacks(l *telemetry.Logged) (out []finding.Finding) {
+	for i := range l.Events {
+		e := &l.Events[i]
+		if e.Kind != series.Traceback || ended(l, e) || ofTransfer(e) && near(l, e, isLostTransfer) ||
+			strings.HasSuffix(e.Text, unended) && near(l, e, func(o *telemetry.Event) bool { return o.Kind == series.Complaint }) {
+			continue
+		}
+		f := failure(l, e, Raised)
+		f.Severity = finding.Info
+		out = append(out, f)
+	}
+	return out
+}
+
+// complaints finds what servers call errors, in words that nothing here knows, where nothing that is known happened about then: what
+// a server complains of at one time is one finding, and the first one leads.
+func complaints(l *telemetry.Logged) (out []finding.Finding) {
+	var list []*telemetry.Event
+	for i := range l.Events {
+		e := &l.Events[i]
+		if e.Kind == series.Complaint && !near(l, e, func(o *telemetry.Event) bool {
+			return ends(o) || isLostTransfer(o) || o.Kind == series.Traceback && !strings.HasSuffix(o.Text, unended) || o.Kind == series.Communication || o.Kind == series.Timeout
+		}) {
+			list = append(list, e)
+		}
+	}
+	for _, group := range atOnce(list, func(e *telemetry.Event) int32 { return e.Server }) {
+		f := failure(l, group[0], Complaint)
+		f.Severity, f.Confidence = finding.Info, finding.Likely
+		f.Evidence = append(complained(l, group[0], group), f.Evidence...)
+		f.Evidence = append(f.Evidence, finding.Sentence("its program calls it an error: the log does not tell what came of it"))
+		out = append(out, f)
+	}
+	return out
+}
+
+// complained tells what else was called an error when a process ended.
+func complained(l *telemetry.Logged, lead *telemetry.Event, group []*telemetry.Event) (list []finding.Evidence) {
+	for _, e := range group {
+		if e != lead && e.Kind == series.Complaint {
+			list = append(list, finding.Sentence("with it: %s", l.Sentence(e)))
+		}
+	}
+	return list
+}

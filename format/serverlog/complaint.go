@@ -1,0 +1,119 @@
+package serverlog
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A complaint is a line that its program calls an error, in words that nothing here knows.
+type complaint struct {
+	x    series.Instant
+	text string
+}
+
+// mostComplaints is how many shapes of complaints of a log are told apart: what comes behind them follows from these.
+const mostComplaints = 64
+
+// complain keeps a line that its program calls an error, and reports whether it did: lines that differ in digits only are one.
+// What source names is the file or module that wrote it; "" is not told.
+func (r *reader) complain(b []byte, at trace.Time, place int32, source string) bool {
+	if len(b) == 0 || b[0] == ' ' || b[0] == '\t' || r.stopping || soundsWorse.in(b) != 0 || slices.ContainsFunc(continues, func(text string) bool { return bytes.HasPrefix(b, []byte(text)) }) {
+		return false // a piece of what stood before, or how it ends
+	}
+	text := saidBy(b, source)
+	if text == "" {
+		return false
+	}
+	shape := shapeOf(text)
+	k, ok := r.shapes[shape]
+	if !ok {
+		if len(r.complaints) == mostComplaints {
+			return false
+		}
+		k = len(r.complaints)
+		r.shapes[shape] = k
+		r.complaints = append(r.complaints, complaint{series.Instant{Time: at, Kind: series.Complaint, Place: place, Line: uint32(r.line)}, text})
+	}
+	r.complaints[k].x.Count++
+	return true
+}
+
+// continues are how lines begin that go on with a traceback, or lead to one.
+var continues = []string{"The above exception was ", "During handling of the above ", "Traceback (most recent call last)", "+ Exception Group", "| "}
+
+// shapeOf is a text with one digit for every number.
+func shapeOf(text string) string {
+	var shape strings.Builder
+	digit := false
+	for i := range len(text) {
+		c := text[i] | 0x20
+		is := text[i] >= '0' && text[i] <= '9' || digit && (c >= 'a' && c <= 'f' || c == 'x') // of 0x7f35a
+		switch {
+		case !is:
+			shape.WriteByte(text[i])
+		case !digit:
+			shape.WriteByte('0')
+		}
+		digit = is
+	}
+	return shape.String()
+}
+
+// ofRequests are in the names of files that handle what requests contain: their messages may quote it.
+var ofRequests = []string{"serving", "protocol", "parser", "chat_utils", "logger.py", "async_llm", "tokeniz", "detokeniz", "http_server", "exception_handlers", "api_server", "renderer", "preprocess", "grammar", "structured_output"}
+
+// saidBy returns what a message says, without what it may quote: all of it, if it is from code that knows no prompts.
+func saidBy(b []byte, source string) string {
+	if source != "" && !slices.ContainsFunc(ofRequests, func(of string) bool { return strings.Contains(source, of) }) {
+		return logline.Message(b)
+	}
+	if i := bytes.IndexAny(b, "\"'`{[<"); i >= 0 {
+		b = b[:i]
+	}
+	lower := bytes.ToLower(b)
+	for _, word := range [...]string{"prompt", "text", "input", "content", "message", "request", "body", "payload", "output", "response", "arguments"} {
+		if i := bytes.Index(lower, []byte(word)); i >= 0 {
+			if k := bytes.IndexAny(lower[i:], ":="); k >= 0 { // what follows is its value
+				b = b[:i+k]
+				lower = lower[:i+k]
+			}
+		}
+	}
+	return logline.Message(bytes.TrimRight(b, " :=(,.-"))
+}
+
+// A toolError is what programs say on their standard error that compile, link, or start others.
+type toolError struct{ begins, has string }
+
+var toolErrors = []toolError{
+	{"/usr/bin/ld: ", "cannot find "}, {"", ": fatal error: "}, {"", "): error: "}, {"ptxas fatal ", ""}, {"nvcc fatal ", ""}, {"collect2: error: ", ""}, {"ninja: error: ", ""},
+	{"srun: error: ", ""}, {"slurmstepd: error: ", ""}, {"docker: Error ", ""}, {"exec ", ": no such file or directory"}, {"bash: ", ": command not found"}, {"/bin/sh: ", ": not found"},
+	{"[TM][ERROR]", ""}, {"[TM][FATAL]", ""}, {"(raylet", "failed"}, {"", "error while loading shared libraries: "}, {"OSError: ", "cannot open shared object file"},
+	{"FATAL: ", ""}, {"Fatal error", ""}, {"fatal error: ", ""}, {"[FATAL] ", ""}, {"[ERROR] ", ""}, {"NotImplementedError: ", ""},
+}
+
+// ofTool reads such a line.
+func (r *reader) ofTool(b []byte) bool {
+	return slices.ContainsFunc(toolErrors, func(x toolError) bool {
+		return bytes.HasPrefix(b, []byte(x.begins)) && bytes.Contains(b, []byte(x.has))
+	}) && r.complain(b, r.now, r.unranked(), "tool")
+}
+
+// isError reports whether a level is that of an error.
+func isError(level []byte) bool {
+	return bytes.Contains(level, []byte("ERROR")) || bytes.Contains(level, []byte("CRITICAL")) || bytes.Contains(level, []byte("FATAL"))
+}
+
+// tellComplaints adds what the log complains of.
+func (r *reader) tellComplaints() {
+	for i := range r.complaints {
+		c := &r.complaints[i]
+		r.f.Line(int64(c.x.Line))
+		r.f.Instant(c.x, "an error: "+c.text)
+	}
+}

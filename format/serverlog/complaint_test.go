@@ -1,0 +1,89 @@
+package serverlog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// What a program calls an error is kept in its words, whoever wraps the line; what it may quote is not.
+func TestComplaints(t *testing.T) {
+	for _, test := range []struct{ name, text, want string }{
+		{"an engine of vLLM", `(EngineCore pid=7) INFO 03-11 17:57:09 [core.py:12] starts
+(EngineCore pid=7) ERROR 03-11 17:57:10 [executor.py:7] Disk 3 of 'pool' is gone
+(EngineCore pid=7) ERROR 03-11 17:57:12 [executor.py:7] Disk 14 of 'pool' is gone
+(EngineCore pid=7) ERROR 03-11 17:57:12 [executor.py:7]     at a place
+`, "17:57:10 complaint 2: an error: Disk 3 of 'pool' is gone"},
+		{"what handles requests", `(APIServer pid=7) ERROR 03-11 17:57:10 [serving_chat.py:7] Cannot render 'CANARY'
+(APIServer pid=7) ERROR 03-11 17:57:11 [serving_chat.py:7] Bad prompt: CANARY
+`, "17:57:10 complaint 1: an error: Cannot render\n17:57:11 complaint 1: an error: Bad prompt"},
+		{"a library in C++", `I0325 09:33:40.551047  8274 transfer_engine.cpp:1] starts
+E0325 09:33:41.551047  8274 transfer_engine.cpp:9] Cannot bind 0x7fa3
+E0325 09:33:41.651047  8274 transfer_engine.cpp:9] Cannot bind 0x8fb4
+`, "09:33:41 complaint 2: an error: Cannot bind 0x7fa3"},
+		{"a linker, before an engine ends", `(EngineCore pid=7) INFO 03-11 17:57:09 [core.py:12] compiles
+/usr/bin/ld: cannot find -lnothing: No such file or directory
+(EngineCore pid=7) ERROR 03-11 17:57:10 [core.py:12] EngineCore failed to start.
+`, "17:57:10 crash 1: its engine did not start\n17:57:09 complaint 1: an error: /usr/bin/ld: cannot find -lnothing: No such file or directory"},
+		{"records in JSON", `{"time":"2026-03-11T17:57:09.5Z","level":"INFO","message":"registers","target":"dynamo_runtime::x"}
+{"time":"2026-03-11T17:57:10.5Z","level":"ERROR","message":"lease 5 is gone: prompt=CANARY","target":"dynamo_runtime::x"}
+{"time":"2026-03-11T17:57:11.5Z","level":"INFO","message":"Scheduler hit an exception: Traceback (most recent call last):\n","target":"dynamo_runtime::x"}
+`, "17:57:11 exception 1: Scheduler: an exception without an end\n17:57:10 complaint 1: an error: lease 5 is gone: prompt"},
+		{"Python's logging, with a name", `2026-06-27 12:57:50,690 - __main__ - INFO - Traceback (most recent call last):
+2026-06-27 12:57:51,690 - __main__ - INFO -   File "/x/vllm/v1/utils.py", line 494, in wait
+2026-06-27 12:57:51,690 - __main__ - INFO -     raise RuntimeError("It is gone")
+2026-06-27 12:57:51,690 - __main__ - INFO - RuntimeError: It is gone
+`, "12:57:50 traceback 1: RuntimeError: It is gone"},
+		{"the end of a traceback", `(Worker_TP1 pid=404)   File "/x/lmcache/adapter.py", line 8, in register
+(Worker_TP1 pid=404)     raise ConnectionError(
+(Worker_TP1 pid=404) ConnectionError: Nobody answers
+[rank0]:[W519 02:22:44.186903210 Types.cpp:16] over
+`, "02:22:44 traceback 1: ConnectionError: Nobody answers"},
+		{"a raylet", `(raylet) Task f failed. It is tried again
+2026-02-02 12:53:27,515 ERROR exceptions.py:73 -- The node is gone
+`, "12:53:27 complaint 1: an error: (raylet) Task f failed. It is tried again\n12:53:27 complaint 1: an error: The node is gone"},
+		{"LMDeploy", `2026-05-06 08:31:27,135 - lmdeploy - WARNING - no flash attention
+[TM][FATAL] kernels/a.cu(212): Check failed: a == b
+`, "08:31:27 complaint 1: an error: [TM][FATAL] kernels/a.cu(212): Check failed: a == b"},
+		{"a worker, as the engine has it", `ERROR 05-28 13:20:51 [core.py:9] RuntimeError: Worker failed with error 'the device is full', please check the stack trace above for the root cause
+`, "13:20:51 traceback 1: a worker failed: the device is full"},
+		{"what sounds worse than it is", `(EngineCore pid=7) ERROR 03-11 17:57:10 [core.py:7] CUDA kernel errors might be asynchronously reported at some other API call
+(APIServer pid=7) ERROR 03-11 17:57:10 [serving_chat.py:7] Error with model object='error' message='The model does not exist.'
+(EngineCore pid=7) WARNING 03-11 17:57:10 [core.py:7] A timeout of 3 s is set
+`, ""},
+	} {
+		if !sniff([]byte(test.text)) {
+			t.Errorf("%s: not recognized", test.name)
+		}
+		set, _, _ := readText(t, "a.log", strings.NewReader(test.text))
+		var got []string
+		for _, x := range set.Instants {
+			got = append(got, fmt.Sprintf("%s %s %d: %s", clockText(x.Time), x.Kind, x.Count, set.Syms.Name(x.Text)))
+		}
+		if text := strings.Join(got, "\n"); !sameLines(text, test.want) {
+			t.Errorf("%s:\n%s\nwant\n%s", test.name, text, test.want)
+		}
+		for _, name := range set.Syms.Names() {
+			if strings.Contains(name, canary) {
+				t.Errorf("%s: a prompt is kept: %q", test.name, name)
+			}
+		}
+	}
+}
+
+// clockText is the time of day of t.
+func clockText(t trace.Time) string {
+	s := int64(t / 1e9 % 86400)
+	return fmt.Sprintf("%02d:%02d:%02d", s/3600, s/60%60, s%60)
+}
+
+// sameLines reports whether two texts have the same lines, in any order.
+func sameLines(a, b string) bool {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	slices.Sort(x)
+	slices.Sort(y)
+	return slices.Equal(x, y)
+}
