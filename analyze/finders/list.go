@@ -140,7 +140,7 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.Requests, finding.AtPlace, []string{"--timeline", "--table", "summary.events"}, lives},
 	{finding.Errors, "processes that ended by an exception or ran out of memory, communication that failed, transfers that did not arrive, and server errors, as logs have them", Logs,
 		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs(failed.Failures)},
-	{finding.Lifecycle, "servers whose watchdogs or health checks say that they hang, or that take requests and log no batch any more, servers that took far longer for their weights than others, and servers that were told to end, as logs have them", Logs,
+	{finding.Lifecycle, "servers whose watchdogs or health checks say that they hang, or that take requests and log no batch any more, or take in nothing of what waits, servers that took far longer for their weights than others, and servers that were told to end, as logs have them", Logs,
 		finding.Critical, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs(failed.Lives)},
 	{finding.Lifecycle, "servers whose logs end with requests in their batches while those of others go on for minutes, and whether what they did goes to the others since then, as logs have it", Logs,
 		finding.Critical, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.ranks"}, ofLogs(failed.Endings)},

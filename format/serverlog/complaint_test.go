@@ -50,6 +50,21 @@ E0325 09:33:41.651047  8274 transfer_engine.cpp:9] Cannot bind 0x8fb4
 `, "08:31:27 complaint 1: an error: [TM][FATAL] kernels/a.cu(212): Check failed: a == b"},
 		{"a worker, as the engine has it", `ERROR 05-28 13:20:51 [core.py:9] RuntimeError: Worker failed with error 'the device is full', please check the stack trace above for the root cause
 `, "13:20:51 traceback 1: a worker failed: the device is full"},
+		{"what NCCL says last", `(EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7] RuntimeError: Worker failed with error 'NCCL error in: /x/NCCLUtils.cpp:77, unhandled system error (run with NCCL_DEBUG=INFO for details), NCCL version 2.26
+(EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7] Last error:
+(EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7] No space for /dev/shm/nccl-1', please check the stack trace above
+`, "10:18:36 traceback 1: a worker failed: NCCL error: unhandled system error: No space for /dev/shm/nccl-1"},
+		{"an exception before it serves", `(EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7] Traceback (most recent call last):
+(EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7]   File "/x/worker.py", line 5, in load_model
+(EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7]   File "/x/loader.py", line 7, in check
+(EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7] ValueError: 3 weights are not there
+`, "10:18:36 exception 1: the engine: ValueError: 3 weights are not there"},
+		{"one that may quote a request", `(EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7] Traceback (most recent call last):
+(EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7]   File "/x/core.py", line 5, in step
+(EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7] ValueError: CANARY
+`, "10:18:36 exception 1: the engine: ValueError"},
+		{"a store of KV caches alone", `I0522 07:37:01.540355 28222 rpc_service.cpp:265] Metrics: 97 %
+`, ""},
 		{"what sounds worse than it is", `(EngineCore pid=7) ERROR 03-11 17:57:10 [core.py:7] CUDA kernel errors might be asynchronously reported at some other API call
 (APIServer pid=7) ERROR 03-11 17:57:10 [serving_chat.py:7] Error with model object='error' message='The model does not exist.'
 (EngineCore pid=7) WARNING 03-11 17:57:10 [core.py:7] A timeout of 3 s is set

@@ -28,9 +28,25 @@ func (r *reader) without(b []byte, w logline.Wrapping) {
 		r.read++
 	case bytes.HasPrefix(rest, decodeBatch), bytes.HasPrefix(rest, prefillBatch):
 		r.untimed++
+	case r.lastError(rest):
+		r.read++
 	default:
 		r.unknown(b)
 	}
+}
+
+// lastError reads what NCCL says behind "Last error:", which is why the exception before it was raised.
+func (r *reader) lastError(b []byte) bool {
+	if bytes.Equal(bytes.TrimSpace(b), []byte("Last error:")) {
+		r.asks = true
+		return true
+	}
+	if !r.asks {
+		return false
+	}
+	r.asks = false
+	why, _, _ := bytes.Cut(b, []byte("', please check"))
+	return len(bytes.TrimSpace(b)) > 0 && r.f.Explain("NCCL error", logline.Message(why))
 }
 
 // ofTensorRT begins the errors of TensorRT-LLM's C++ code.
@@ -180,7 +196,7 @@ func (r *reader) vllm(b []byte) bool {
 	r.now, r.here, r.process = at, place, process
 	switch {
 	case r.statistics(body, at, place):
-	case r.event(body, at, place), r.traced(body, process):
+	case r.lastError(body), r.event(body, at, place), r.traced(body, process):
 		r.read++
 	case isTraceback(body):
 		r.read++

@@ -52,6 +52,7 @@ type reader struct {
 	told     series.Place // whose batches vLLM told of last, at toldAt
 	toldAt   trace.Time
 	nested   bool   // the line was in a record
+	asks     bool   // the line before announces what NCCL says of an error
 	alone    bool   // it is no log, but what a program printed as it ended: nothing tells when
 	process  string // that wrote the line, as vLLM's and Ray's say; "" is not told
 	raised   []*raised

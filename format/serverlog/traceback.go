@@ -55,11 +55,26 @@ func isTraceback(b []byte) bool {
 
 // harmless are exceptions whose messages are about the machine, and never quote a request.
 var harmless = []string{"RuntimeError", "OutOfMemoryError", "MemoryError", "OSError", "ConnectionError", "ConnectionResetError", "ConnectionRefusedError", "BrokenPipeError",
-	"TimeoutError", "ActorDiedError", "RayActorError", "AcceleratorError", "DistBackendError", "DistNetworkError", "DistStoreError", "ChildProcessError", "nixlBackendError"}
+	"TimeoutError", "ActorDiedError", "RayActorError", "AcceleratorError", "ImportError", "ModuleNotFoundError", "FileNotFoundError", "PermissionError",
+	"AttributeError", "NameError", "TypeError", "NotImplementedError", "ZMQError", "CompilationError", "InductorError", "BackendCompilerFailed", "DistBackendError", "DistNetworkError", "DistStoreError", "ChildProcessError", "nixlBackendError"}
 
 // plain are pieces of messages that are about the machine or its settings, of exceptions of other types.
 var plain = []string{"No free slots", "memory leak detected", "To serve at least one request with", "The model's max seq len (", "No available memory for the cache blocks",
-	"User-specified max_model_len", "Free memory on device", "could finish the model loading, but there are other ranks", "Capture cuda graph failed", "Capture CUDA graph failed"}
+	"User-specified max_model_len", "Free memory on device", "could finish the model loading, but there are other ranks", "Capture cuda graph failed", "Capture CUDA graph failed", "process exited with code "}
+
+// starting are functions in which no request is handled yet: what is raised in them quotes none.
+var starting = []string{"load_model", "load_weights", "init_device", "init_worker", "create_engine_config", "from_engine_args", "from_vllm_config", "build_async_engine_client", "build_async_engine_client_from_engine_args",
+	"determine_available_memory", "determine_num_available_blocks", "initialize_from_config", "initialize_cache", "initialize_kv_cache", "_initialize_kv_caches", "compile_or_warm_up_model", "capture_model", "profile_run",
+	"launch_core_engines", "wait_for_engine_startup", "get_model", "init_model_worker", "init_torch_distributed", "init_memory_pool", "init_cuda_graphs", "init_attention_backend", "_launch_subprocesses", "launch_subprocesses",
+	"prepare_server_args", "__post_init__", "_build_model", "_start_executor_workers", "_start_engine", "init_tp_model_worker", "init_weights", "initialize_model"}
+
+// startsUp reports whether a stack is of the start of a server.
+func startsUp(frames []string) bool {
+	return slices.ContainsFunc(frames, func(frame string) bool {
+		name, _, _ := strings.Cut(frame, " (")
+		return slices.Contains(starting, name)
+	})
+}
 
 // ofPool are in messages that something of the server has no room that is called memory: no device ran out of that.
 var ofPool = newWordSet("ecode out of memory", "refill out of memory", "alloc_req_slots")
@@ -140,6 +155,9 @@ func (r *reader) traced(b []byte, from string) bool {
 	}
 	text := errorText(name, b)
 	first := r.raised[at]
+	if _, message, ok := bytes.Cut(b, []byte(": ")); ok && text == name && startsUp(first.frames) {
+		text += ": " + logline.Message(message)
+	}
 	if bytes.Contains(b, []byte("out of memory")) && first.x.Kind == series.Exception && ofPool.in(b) == 0 {
 		first.x.Kind = series.OutOfMemory
 	}
@@ -157,6 +175,11 @@ func errorText(name string, b []byte) string {
 		len(message) > 0 && slices.ContainsFunc(harmless, func(end string) bool { return strings.HasSuffix(name, end) })
 	if !quotesNothing {
 		return name
+	}
+	if inner, ok := bytes.CutPrefix(message, []byte(workerFailed+"NCCL error in: ")); ok { // what it is stands in a line behind it
+		_, inner, _ = bytes.Cut(inner, []byte(", "))
+		inner, _, _ = bytes.Cut(inner, []byte(" (run with"))
+		return "a worker failed: NCCL error: " + logline.Message(inner)
 	}
 	if inner, _, ok := bytes.Cut(bytes.TrimPrefix(message, []byte(workerFailed)), []byte("', please check the stack trace")); ok && bytes.HasPrefix(message, []byte(workerFailed)) {
 		return "a worker failed: " + logline.Message(inner)

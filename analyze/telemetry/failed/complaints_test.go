@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What a program calls an error leads where the log only has that something ended, is evidence of what is known to end it, and is a
+// What a program calls an error leads where the log only has that something ended, is evidence of the exception that ended it, and is a
 // finding of its own where nothing ended.
 func TestWhatComplaintsTell(t *testing.T) {
 	type said struct {
@@ -51,5 +51,37 @@ func TestWhatComplaintsTell(t *testing.T) {
 				t.Errorf("confidence %v", got)
 			}
 		})
+	}
+}
+
+// A vLLM of which all lines tell that requests wait, and none has a token of a prompt, takes in nothing; one of which the last line is cut
+// off, or of which some lines have no token at all, stands still.
+func TestShortLogsOfVLLM(t *testing.T) {
+	for _, test := range []struct {
+		name                             string
+		tokens, prompts, running, queued []float64
+		want                             string
+	}{
+		{"nothing is taken in", []float64{5, 5, 5}, []float64{0, 0, 0}, []float64{1, 1, 1}, []float64{14, 14, 15}, "14 requests wait on "},
+		{"a prompt is computed", []float64{5, 5, 5}, []float64{0, 9, 0}, []float64{1, 1, 1}, []float64{14, 14, 15}, ""},
+		{"one ends", []float64{5, 5, 5}, []float64{0, 0, 0}, []float64{2, 1, 1}, []float64{14, 14, 15}, ""},
+		{"two lines", []float64{5, 5}, []float64{0, 0}, []float64{1, 1}, []float64{14, 14}, ""},
+		{"no token comes, and the last line is cut off", []float64{0, 0, 0, 0, 0}, []float64{0, 0, 0, 0, 0, 0}, []float64{1, 1, 1, 1, 1}, []float64{0, 0, 0, 0, 0}, " stands still since "},
+		{"no token comes for 20 s", []float64{5, 0, 0}, []float64{0, 0, 0}, []float64{1, 1, 1}, []float64{0, 0, 0}, ""},
+	} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f := set.Fill("a.log", "server log")
+		p := f.Place(series.Place{Server: f.Server(series.Server{Name: "a", Role: "unified", Engine: "vLLM"}), Rank: trace.NoRank, GPU: series.NoGPU})
+		for metric, values := range map[series.MetricID][]float64{series.Generation: test.tokens, series.PrefillRate: test.prompts, series.Running: test.running, series.Queued: test.queued} {
+			for i, v := range values {
+				f.Line(int64(i + 1))
+				f.Add(f.Series(metric, p), 1_700_000_000e9+trace.Time(i)*10e9, v)
+			}
+		}
+		set.Finish(series.Known{})
+		found, _ := Lives(telemetry.Measure(set, telemetry.Options{}))
+		if len(found) > 1 || len(found) == 1 != (test.want != "") || len(found) == 1 && !strings.Contains(found[0].Text, test.want) {
+			t.Errorf("%s: found %v", test.name, found)
+		}
 	}
 }

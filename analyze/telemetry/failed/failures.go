@@ -347,7 +347,7 @@ func leading(group []*telemetry.Event) *telemetry.Event {
 func isVictim(text string) bool {
 	for _, sign := range [...]string{"onnection reset", "onnection closed", "roken pipe", "remote process exited", "EOFError", "without an end", "The process exits for this inner error", "EngineDead", "TimeoutError: RPC call to ", "losed by remote peer",
 		"reset by peer", "recv failed", "Engine loop has died", "there are other ranks that didn't", "Failed to execute operation", "Error encountered progressing", "Failed to CUDA", "flushed, as",
-		"DeepEP error: CPU recv timeout", "DeepEP error: timeout"} {
+		"process exited with code ", "DeepEP error: CPU recv timeout", "DeepEP error: timeout"} {
 		if strings.Contains(text, sign) {
 			return true
 		}
@@ -384,8 +384,9 @@ func besidePool(l *telemetry.Logged, e *telemetry.Event) []finding.Evidence {
 
 // Subkinds of findings of the lives of servers.
 const (
-	Hang = "hang"
-	Stop = "stop"
+	Hang    = "hang"
+	Stop    = "stop"
+	Blocked = "blocked"
 )
 
 // Lives finds servers that hang, were told to end, or came back.
@@ -449,6 +450,9 @@ func Lives(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			out = append(out, f)
 		}
 		if f, ok := all[i].standsStill(l); ok {
+			out = append(out, f)
+		}
+		if f, ok := all[i].blocked(l); ok {
 			out = append(out, f)
 		}
 	}
