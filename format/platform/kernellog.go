@@ -228,7 +228,7 @@ var (
 	human   = regexp.MustCompile(`^\[((?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z][a-z] [ \d]\d \d\d:\d\d:\d\d \d{4})\]`)
 	// bracketed is how Talos prints it: its host, the facility, and the level.
 	bracketed = regexp.MustCompile(`^(?:([\w.-]+): kern: +\w+: )?\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z)\]`)
-	syslog    = regexp.MustCompile(`^([A-Z][a-z][a-z] [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) (\S+) kernel:`)
+	syslog    = regexp.MustCompile(`^(\pL{3,5}\.?) ([ \d]?\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) (\S+) kernel:`)
 )
 
 // stamp returns when a line was written, 0 if it does not say, and by which host; local tells that the
@@ -258,15 +258,16 @@ func (d *kernelReader) stamp(line string) (at trace.Time, host string, local boo
 		}
 	}
 	if m := syslog.FindStringSubmatch(line); m != nil {
-		t, err := time.Parse("Jan _2 15:04:05", m[1])
-		if err != nil {
-			return 0, m[2], false
+		t, err := time.Parse("_2 15:04:05", m[2])
+		month := monthOf(m[1])
+		if err != nil || month == 0 {
+			return 0, m[3], false
 		}
 		if d.year == 0 {
-			d.year = logline.LastYear(d.in.Path, t.Month(), t.Day())
+			d.year = logline.LastYear(d.in.Path, month, t.Day())
 			d.Set.Diags.Add(trace.LogNoYear.Of(d.in.Name, d.year))
 		}
-		return trace.Time(t.AddDate(d.year, 0, 0).UnixNano()), m[2], true
+		return trace.Time(t.AddDate(d.year, int(month)-1, 0).UnixNano()), m[3], true
 	}
 	return 0, "", false
 }

@@ -16,13 +16,16 @@ type complaint struct {
 	text string
 }
 
+// dumped is the source in which vLLM prints what it had scheduled when its engine failed.
+const dumped = "dump_input.py"
+
 // mostComplaints is how many shapes of complaints of a log are told apart: what comes behind them follows from these.
 const mostComplaints = 64
 
 // complain keeps a line that its program calls an error, and reports whether it did: lines that differ in digits only are one.
 // What source names is the file or module that wrote it; "" is not told.
 func (r *reader) complain(b []byte, at trace.Time, place int32, source string) bool {
-	if len(b) == 0 || b[0] == ' ' || b[0] == '\t' || r.stopping || soundsWorse.in(b) != 0 || slices.ContainsFunc(continues, func(text string) bool { return bytes.HasPrefix(b, []byte(text)) }) {
+	if len(b) == 0 || strings.Contains(source, dumped) || b[0] == ' ' || b[0] == '\t' || r.stopping || soundsWorse.in(b) != 0 || slices.ContainsFunc(continues, func(text string) bool { return bytes.HasPrefix(b, []byte(text)) }) {
 		return false // a piece of what stood before, or how it ends
 	}
 	text := saidBy(b, source)

@@ -41,7 +41,14 @@ E0325 09:33:41.651047  8274 transfer_engine.cpp:9] Cannot bind 0x8fb4
 (Worker_TP1 pid=404)     raise ConnectionError(
 (Worker_TP1 pid=404) ConnectionError: Nobody answers
 [rank0]:[W519 02:22:44.186903210 Types.cpp:16] over
-`, "02:22:44 traceback 1: ConnectionError: Nobody answers"},
+`, "02:22:44 exception 1: a worker: ConnectionError: Nobody answers"},
+		{"a traceback of a process that said something before", `(EngineCore pid=7) INFO 11-27 10:18:35 [core.py:7] starts
+(EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7]   File "/x/core.py", line 5, in step
+`, ""},
+		{"a dead engine, as Ray Serve has it", `(ServeReplica:a:b pid=14)     raise self._format_exception(outputs) from None
+(ServeReplica:a:b pid=14) vllm.v1.engine.exceptions.EngineDeadError: it is dead
+(ServeReplica:a:b pid=14) ERROR 2025-05-23 00:42:04,876 a_b r1 700823bf -- A failure
+`, "00:42:04 traceback 1: vllm.v1.engine.exceptions.EngineDeadError\n00:42:04 complaint 1: an error: A failure"},
 		{"a raylet", `(raylet) Task f failed. It is tried again
 2026-02-02 12:53:27,515 ERROR exceptions.py:73 -- The node is gone
 `, "12:53:27 complaint 1: an error: (raylet) Task f failed. It is tried again\n12:53:27 complaint 1: an error: The node is gone"},
@@ -63,6 +70,10 @@ E0325 09:33:41.651047  8274 transfer_engine.cpp:9] Cannot bind 0x8fb4
 (EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7]   File "/x/core.py", line 5, in step
 (EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7] ValueError: CANARY
 `, "10:18:36 exception 1: the engine: ValueError"},
+		{"what an engine had scheduled as it failed", `(EngineCore pid=7) 2025-11-27 10:18:35 NIXL INFO starts
+(EngineCore pid=7) ERROR 11-27 10:18:36 [dump_input.py:82] SchedulerStats(num_running_reqs=0)
+(EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7] EngineCore encountered a fatal error.
+`, "10:18:36 crash 1: its engine failed"},
 		{"a store of KV caches alone", `I0522 07:37:01.540355 28222 rpc_service.cpp:265] Metrics: 97 %
 `, ""},
 		{"what sounds worse than it is", `(EngineCore pid=7) ERROR 03-11 17:57:10 [core.py:7] CUDA kernel errors might be asynchronously reported at some other API call

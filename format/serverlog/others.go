@@ -194,6 +194,10 @@ func (r *reader) vllm(b []byte) bool {
 	}
 	place := r.f.Place(of)
 	r.now, r.here, r.process = at, place, process
+	if isError(b[max(0, level-len("CRITICAL ")):level]) {
+		r.within(body, process, series.Instant{Time: at, Place: place})
+	}
+	r.begun(process)
 	switch {
 	case r.statistics(body, at, place):
 	case r.lastError(body), r.event(body, at, place), r.traced(body, process):
@@ -229,7 +233,7 @@ func isOfEngine(body []byte) bool {
 var specMetrics, transferMetrics = []byte("SpecDecoding metrics: "), []byte("KV Transfer metrics: ")
 
 // engineWords are what processes of vLLM are, by their names, as far as an exception in them ends the server.
-var engineWords = map[string]string{"EngineCore": "the engine", "EngineCore_DP": "the engine", "Worker": "a worker", "Worker_TP": "a worker", "Worker_PP": "a worker", "Worker_DP": "a worker", "VllmWorkerProcess": "a worker"}
+var engineWords = map[string]string{"EngineCore": "the engine", "EngineCore_DP": "the engine", "EngineCore_": "the engine", "VllmWorker": "a worker", "RayWorkerWrapper": "a worker", "Worker": "a worker", "Worker_TP": "a worker", "Worker_PP": "a worker", "Worker_DP": "a worker", "VllmWorkerProcess": "a worker"}
 
 // kindOf is what an exception in a process of vLLM is: that of an engine or a worker is its end.
 func kindOf(process string) series.InstantKind {

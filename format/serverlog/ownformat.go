@@ -22,6 +22,9 @@ func (r *reader) ownFormat(b []byte) bool {
 	behind := b[i+logline.DateTime+n:]
 	rest := message(behind)
 	head := behind[:len(behind)-len(rest)]
+	if before := bytes.TrimRight(b[:i], " "); isError(before[max(0, len(before)-len("CRITICAL")):]) { // of Ray, before the stamp
+		head = before
+	}
 	known := bytes.HasPrefix(rest, decodeBatch) || bytes.HasPrefix(rest, prefillBatch) || isTraceback(rest) || isOfVLLM(rest) || isError(head) || eventWords.first(rest[:min(len(rest), lookedAt)]) >= 0
 	w := r.around.Unwrap(b[:i])
 	switch {
@@ -74,7 +77,10 @@ func localStampIn(b []byte) int {
 // message returns a message without what stands between it and a stamp: levels, numbers of processes and lines, and names of
 // modules, with dashes, bars, or brackets.
 func message(b []byte) []byte {
-	const most = 8
+	const most, looked = 8, 200
+	if _, said, ok := bytes.Cut(b[:min(len(b), looked)], []byte(" -- ")); ok { // of Ray
+		return b[min(len(b), looked)-len(said):]
+	}
 	leveled := false
 	for range most {
 		before := len(b)

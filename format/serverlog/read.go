@@ -56,6 +56,7 @@ type reader struct {
 	alone    bool   // it is no log, but what a program printed as it ended: nothing tells when
 	process  string // that wrote the line, as vLLM's and Ray's say; "" is not told
 	raised   []*raised
+	began    map[string]bool           // processes that printed a line
 	printed  *logline.CollectiveReader // of what NCCL, its watchdog, and py-spy print
 	spy      series.Instant            // when and by whom py-spy was run last; Line is 0 before
 	stands   string                    // where the last stack that faulthandler printed stands
@@ -87,7 +88,7 @@ type wrappedServer struct{ host, name string }
 func newReader(in *format.Input, opt *format.Options) *reader {
 	f := opt.Series.Fill(in.Name, "server log")
 	r := &reader{in: in, f: f, rows: opt.Records.Fill(f), base: serverName(in.Name), around: logline.New(), printed: logline.NewCollectiveReader(opt.Flight, in.Name, len(opt.Series.Sources)-1),
-		places: map[string]int32{}, servers: map[wrappedServer]int32{}, roles: map[int32]string{}, rooms: map[string]transferring{}, shapes: map[string]int{}, retracted: map[dpRank]retracted{}}
+		places: map[string]int32{}, servers: map[wrappedServer]int32{}, roles: map[int32]string{}, rooms: map[string]transferring{}, shapes: map[string]int{}, began: map[string]bool{}, retracted: map[dpRank]retracted{}}
 	r.printed.Spy.Done = r.spied
 	r.here = noPlace
 	return r
@@ -101,11 +102,27 @@ const noPlace = -1
 func (r *reader) begin(head []byte) {
 	i := stampIn(head)
 	if i < 0 {
+		r.headYear = yearIn(head)
 		return
 	}
 	r.headYear, _ = logline.Digits(head[i+1:], 4)
 	if i == 0 || head[i-1] == '\n' { // and nothing around it tells a zone
 		r.now, _ = r.stamps.Read(head[i+1:])
+	}
+}
+
+// yearIn returns the year of the first stamp of a head that has one, wherever it stands in a line; 0 without any.
+func yearIn(head []byte) int {
+	for from := 0; ; from++ {
+		i := bytes.Index(head[from:], []byte("20"))
+		if i < 0 {
+			return 0
+		}
+		if from += i; logline.IsStamp(head[from:]) {
+			if year, ok := logline.Digits(head[from:], 4); ok {
+				return year
+			}
+		}
 	}
 }
 
@@ -161,7 +178,9 @@ func (r *reader) take(b []byte) {
 		}
 		w = r.around.Unwrap(b[:at])
 	}
-	r.process = r.wrapped(b[:at])
+	if r.process = r.wrapped(b[:at]); r.process != "" {
+		r.begun(r.process)
+	}
 	r.stamped(b[at+1:], w)
 }
 

@@ -97,6 +97,7 @@ func (r *reader) unstamped(b, around []byte) bool {
 	}
 	process, _ := logline.Process(around)
 	from := string(process)
+	r.within(b, from, series.Instant{Time: r.now, Place: r.spot()})
 	if r.traced(b, from) || r.dumped(b) {
 		return true
 	}
@@ -120,6 +121,26 @@ func (r *reader) unstamped(b, around []byte) bool {
 		r.raise(series.Instant{Time: r.now, Kind: kind, Place: r.spot(), Line: uint32(r.line), Count: 1}, "", from)
 		return true
 	}
+	return false
+}
+
+// within begins an exception whose traceback the log has from the middle on: the first line that it has of a process is a piece of one.
+func (r *reader) within(b []byte, from string, x series.Instant) {
+	piece := bytes.HasPrefix(b, []byte("  File ")) && frameOf(b) != "" || r.line == 1 && bytes.HasPrefix(b, []byte("    ")) && len(bytes.TrimSpace(b)) > 0
+	if r.begun(from) || !piece || r.line > 1 && from == "" || slices.ContainsFunc(r.raised, func(e *raised) bool { return e.from == from }) {
+		return
+	}
+	x.Kind, x.Line, x.Count = kindOf(from), uint32(r.line), 1
+	r.raise(x, engineWords[word([]byte(from))], from)
+}
+
+// begun reports whether the log has a line of a process already, and notes that it has.
+func (r *reader) begun(process string) bool {
+	const most = 1024
+	if r.began[process] || len(r.began) == most {
+		return true
+	}
+	r.began[process] = true
 	return false
 }
 
@@ -207,7 +228,7 @@ func (r *reader) lastOf(b []byte, at trace.Time, place int32) bool {
 
 // errorName returns the name of the exception that a line begins with, "" if it does not.
 func errorName(b []byte) string {
-	name := word(b)
+	name := dotted(b)
 	if rest := b[min(len(b), len(name)):]; len(rest) > 0 && rest[0] != ':' {
 		return ""
 	}
@@ -218,6 +239,14 @@ func errorName(b []byte) string {
 	}
 	if strings.Contains(name, ".error.") { // zmq.error.Again
 		return name
+	}
+	return ""
+}
+
+// dotted returns the name that b begins with, of letters, digits, and dots, "vllm.v1.engine.exceptions.EngineDeadError".
+func dotted(b []byte) string {
+	if name := beginning(b, "._", 120); name != "" && (name[0] < '0' || name[0] > '9') && name[0] != '.' {
+		return strings.TrimRight(name, ".")
 	}
 	return ""
 }

@@ -54,3 +54,16 @@ func complained(l *telemetry.Logged, lead *telemetry.Event, group []*telemetry.E
 	}
 	return list
 }
+
+// unexplained tells that the log does not say why a process ended: it has no exception, or only the beginning of one.
+func unexplained(lead *telemetry.Event, group []*telemetry.Event) []finding.Evidence {
+	if lead.Kind != series.Crash && (lead.Stack != "" || !strings.HasSuffix(lead.Text, " died")) {
+		return nil
+	}
+	for _, e := range group {
+		if frame, _, _ := strings.Cut(e.Stack, "\n"); frame != "" && strings.HasSuffix(e.Text, unended) {
+			return []finding.Evidence{finding.Sentence("of its exception, the log has only the beginning, down to %s", frame)}
+		}
+	}
+	return []finding.Evidence{finding.Sentence("the log has no exception of it: the reason may be in the log of another node, or the process was killed")}
+}

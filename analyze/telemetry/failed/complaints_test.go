@@ -28,6 +28,8 @@ func TestWhatComplaintsTell(t *testing.T) {
 		{"beside an exception", []said{{0, series.Complaint, "an error: it fails"}, {2, series.Exception, "the engine: RuntimeError: no lib"}}, []string{"a: the engine: RuntimeError: no lib"}, finding.Certain},
 		{"beside one that nobody can read", []said{{0, series.Complaint, "an error: no lib"}, {0, series.Exception, "the engine: an exception without an end"}}, []string{"a: an error: no lib"}, finding.Likely},
 		{"alone", []said{{0, series.Complaint, "an error: no lib"}, {9, series.Complaint, "an error: so what"}, {600, series.Complaint, "an error: no port"}}, []string{"a: an error: no lib", "a: an error: no port"}, finding.Likely},
+		{"an exception in an engine that nobody can read", []said{{0, series.Crash, "its engine failed"}, {0, series.Exception, "the engine: an exception without an end"}}, []string{"a: the engine: an exception without an end"}, finding.Certain},
+		{"one in any process that nobody can read", []said{{0, series.Crash, "its engine failed"}, {0, series.Traceback, "an exception without an end"}}, []string{"a: its engine failed"}, finding.Certain},
 		{"an hour before an end", []said{{0, series.Complaint, "an error: no lib"}, {3600, series.Crash, "its engine failed"}}, []string{"a: its engine failed", "a: an error: no lib"}, finding.Certain},
 		{"what a worker died of", []said{{0, series.Traceback, "a worker failed: the device is full"}, {7, series.Exception, "worker VllmWorker-1 died"}}, []string{"a: a worker failed: the device is full"}, finding.Certain},
 	} {

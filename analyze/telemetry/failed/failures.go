@@ -236,9 +236,7 @@ func exceptions(l *telemetry.Logged) (out []finding.Finding) {
 			more = append(besidePool(l, lead), more...)
 		}
 		f.Evidence = slices.Concat(waited(l, lead), more, f.Evidence, complained(l, lead, group), lostBefore(l, lead))
-		if lead.Kind == series.Crash || lead.Stack == "" && strings.HasSuffix(lead.Text, " died") {
-			f.Evidence = append(f.Evidence, finding.Sentence("the log has no exception of it: the reason may be in the log of another node, or the process was killed"))
-		}
+		f.Evidence = append(f.Evidence, unexplained(lead, group)...)
 		out = append(out, f)
 	}
 	return out
@@ -320,8 +318,10 @@ func leading(group []*telemetry.Event) *telemetry.Event {
 			return 0
 		case e.Kind == series.Communication:
 			return 8
-		case strings.HasSuffix(e.Text, unended), e.Kind == series.Exception && strings.HasSuffix(e.Text, " died"):
-			return 6 // which says nothing of why
+		case e.Kind == series.Exception && strings.HasSuffix(e.Text, unended):
+			return 5 // which says nothing of why, but where
+		case e.Kind == series.Exception && strings.HasSuffix(e.Text, " died"):
+			return 6
 		case e.Kind == series.Exception && !isVictim(e.Text):
 			return 1
 		case e.Kind == series.Exception:
@@ -333,7 +333,7 @@ func leading(group []*telemetry.Event) *telemetry.Event {
 		case e.Kind == series.Complaint:
 			return 4
 		}
-		return 5
+		return 6
 	}
 	for _, e := range group[1:] {
 		if rank(e) < rank(best) || rank(e) == rank(best) && len(e.Places) < len(best.Places) && e.First <= best.First+1e9 {

@@ -1,0 +1,24 @@
+package platform
+
+import (
+	"strings"
+	"time"
+)
+
+// months are how journalctl and syslog abbreviate months, by the locale of who read them: English, German, French, Spanish, Italian,
+// Portuguese, Polish, Dutch.
+var months = func() map[string]time.Month {
+	of := map[string]time.Month{}
+	for i, names := range [...]string{"jan janv ene gen sty", "feb févr fév fev lut", "mar mars mär mrz mrt", "apr avr avril abr kwi", "may mai mag mei maj", "jun juin giu cze", "jul juil lug lip", "aug août aoû ago sie",
+		"sep sept set wrz", "oct okt ott out paź", "nov lis", "dec déc dez dic gru"} {
+		for _, name := range strings.Fields(names) {
+			of[name] = time.Month(i + 1)
+		}
+	}
+	return of
+}()
+
+// monthOf returns the month of an abbreviation, of any of these languages; 0 is none.
+func monthOf(name string) time.Month {
+	return months[strings.TrimSuffix(strings.ToLower(name), ".")]
+}
