@@ -19,11 +19,11 @@ func Huge[T any](s []T) []T {
 	if size < smallest {
 		return s
 	}
-	at := unsafe.Pointer(unsafe.SliceData(s))
-	for page := uintptr(at) / hugePage; page <= (uintptr(at)+size-1)/hugePage; page++ {
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(s)))
+	for page := at / hugePage; page <= (at+size-1)/hugePage; page++ {
 		if known := &advised[page%uintptr(len(advised))]; !known.Load() && !Tight(hugePage) {
 			known.Store(true)
-			adviseHuge(unsafe.Slice((*byte)(unsafe.Add(at, int(page*hugePage)-int(uintptr(at)))), hugePage))
+			adviseHuge(page * hugePage) // and no pointer: a page may begin where the heap has no object, which stops the collector
 		}
 	}
 	return s

@@ -45,7 +45,9 @@ var space = []byte(" ")
 var statm = sync.OnceValues(func() (*os.File, error) { return os.Open("/proc/self/statm") })
 
 // adviseHuge asks for a huge page. Where the kernel has none, everything is as it was.
-func adviseHuge(page []byte) { unix.Madvise(page, unix.MADV_HUGEPAGE) }
+func adviseHuge(page uintptr) {
+	unix.Syscall(unix.SYS_MADVISE, page, hugePage, unix.MADV_HUGEPAGE)
+}
 
 // Machine returns how much memory there is, that of the machine or of the container if it has
 // less, and how much of it is available to a new process, or may be by "ulimit -d"; 0 is unknown.
