@@ -7,6 +7,20 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
+// follow finds ranks for which a collective ended that does not on others, and whose first one in flight is a later one of that
+// group: its collectives run one after another, so that they wait for the others, too.
+func (h *Hang) follow() {
+	for i := range h.Stuck {
+		s := &h.Stuck[i]
+		for _, r := range s.Ended {
+			if x := h.ranks[r]; x.Stuck < 0 && x.Head != nil && x.head == s.of && !x.Head.IsP2P() {
+				x.Stuck = i
+				s.heads = append(s.heads, r)
+			}
+		}
+	}
+}
+
 // relate finds who of those that are waited for waits in what: ranks that are missing, and those
 // that are in it, but behind something else. Of ranks without a dump nobody knows.
 func (h *Hang) relate() {

@@ -60,8 +60,12 @@ func (h *Hang) evidence(i int) (list []finding.Evidence) {
 	say := func(format string, args ...any) { list = append(list, finding.Sentence(format, args...)) }
 	h.sayPython(slices.Concat(s.Absent, s.Differ), say)
 	h.sayAbsent(s, say)
-	if s.Kind == AllEntered && len(s.Ended) == 0 {
-		say("nobody is missing and nobody entered anything else: look for a link or a device that hangs, in NCCL's log and for Xid in dmesg")
+	if s.Kind == AllEntered {
+		if len(s.Ended) == 0 {
+			say("nobody is missing and nobody entered anything else: look for a link or a device that hangs, in NCCL's log and for Xid in dmesg")
+		} else {
+			say("it ended for others, so that it had what all send: look at the device of %s, for Xid in dmesg of the host", named(s.Waiting))
+		}
 	}
 	if s.Kind == Alone {
 		h.sayPython(h.idle(), say)

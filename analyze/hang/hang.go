@@ -86,7 +86,7 @@ type Stuck struct {
 	Unnamed int
 
 	of    *group
-	heads []int32 // of Waiting, those for whom it is the first in flight
+	heads []int32 // those for whom it is the first in flight, or behind which it is
 	next  []int   // stuck ones in which those wait that it waits for
 	free  bool    // some of those do not wait in any
 }
@@ -135,6 +135,7 @@ func (h *Hang) find(dumps []*recorder.FlightDump) {
 		h.collectives(g)
 		h.pairs(g)
 	}
+	h.follow()
 	h.relate()
 	h.settle()
 }
