@@ -12,19 +12,20 @@ type collector struct {
 	name string
 	opt  Options
 
-	Diags  parse.Diags
-	docs   []document
-	ranks  []docRank // of the documents that tell theirs
-	kept   []keptBatch
-	rowIDs []*parse.RowID
-	rows   map[rowKey]int32
-	names  []parse.RowName
-	open   map[int32][]openSlice
-	paired bool // there are slices whose end came later
-	linked bool // there are correlations
-	chrome bool
-	total  int
-	header int // how many members the headers of docs have
+	Diags    parse.Diags
+	docs     []document
+	ranks    []docRank // of the documents that tell theirs
+	kept     []keptBatch
+	rowIDs   []*parse.RowID
+	rows     map[rowKey]int32
+	names    []parse.RowName
+	open     map[int32][]openSlice
+	paired   bool // there are slices whose end came later
+	linked   bool // there are correlations
+	external bool // there are some of [parse.ByExternal]
+	chrome   bool
+	total    int
+	header   int // how many members the headers of docs have
 }
 
 // maxMembers bounds the members of the headers of a file. Kineto writes a dozen,
@@ -120,6 +121,7 @@ func (c *collector) keep(b *parse.Batch) {
 		return // nothing in it refers to anything
 	}
 	c.spans(b, k.rows)
+	c.external = c.external || b.External
 	if !c.linked && b.Linked {
 		c.linked = true
 		for i := range c.kept {

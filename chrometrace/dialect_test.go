@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -230,6 +231,30 @@ func TestArrows(t *testing.T) {
 	for _, data := range []string{`[` + launch + `,` + flows + `]`, `[` + flows + `,` + launch + `]`} {
 		if r := parsed(t, data); len(r.Arrows) != 2 || !r.Events[0].IsLaunch() {
 			t.Errorf("%q", r.records())
+		}
+	}
+}
+
+// Where nothing has a correlation, an "External id" that one call has is that of what it launched; one that several
+// have is an operator's.
+func TestExternalIDs(t *testing.T) {
+	event := func(cat, id string) string {
+		return `{"ph":"X","cat":"` + cat + `","name":"x","pid":1,"tid":1,` + abs + `,"dur":1,"args":{` + id + `}}`
+	}
+	for _, c := range []struct {
+		events string
+		want   []int64
+	}{
+		{event("cuda_runtime", `"External id":4`) + "," + event("kernel", `"External id":4`) + "," + event("cuda_runtime", `"External id":5`) + "," + event("kernel", `"External id":6`), []int64{4, 4, 0, 0}},
+		{event("cuda_runtime", `"External id":4`) + "," + event("kernel", `"External id":4`) + "," + event("cuda_runtime", `"External id":4`), []int64{0, 0, 0}},
+		{event("cuda_runtime", `"External id":4`) + "," + event("kernel", `"External id":4`) + "," + event("kernel", `"External id":4,"correlation":9`), []int64{0, 0, 9}},
+	} {
+		r, got := parsed(t, "["+c.events+"]"), []int64{}
+		for i := range r.Events {
+			got = append(got, r.Events[i].Correlation)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%v, want %v", got, c.want)
 		}
 	}
 }

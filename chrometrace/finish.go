@@ -51,7 +51,9 @@ func (c *collector) finish() *profile.Profile {
 		return !redrawn(x) && j.time(&x.Time, k)
 	}
 	f.Arrows = joined(j, func(t *parse.Tables) *[]profile.Arrow { return &t.Arrows }, arrow)
-	f.Arrows = append(f.Arrows, joined(j, func(t *parse.Tables) *[]profile.Arrow { return &t.Redundant }, arrow)...)
+	if !c.joinExternal(f) {
+		f.Arrows = append(f.Arrows, joined(j, func(t *parse.Tables) *[]profile.Arrow { return &t.Redundant }, arrow)...)
+	}
 	c.joinCANN(f)
 	f.Collectives = profile.CollectivesOf(joined(j, func(t *parse.Tables) *[]profile.Collective { return &t.Collectives }, func(x *profile.Collective, k *keptBatch) bool {
 		x.Event = j.event(x.Event, k)

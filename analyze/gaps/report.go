@@ -30,7 +30,7 @@ func (g *Gaps) causeReport() *table.Table {
 	t.Stay("time", "share", "did").Leave("gaps", "max")
 	if len(g.Causes) == 0 {
 		if g.none {
-			t.Note("no kernels or copies are in the inputs, so nothing tells when a GPU was idle; 'sgtrace inspect' lists what there is")
+			t.Note("no GPU ran two kernels or copies, so nothing tells when one was idle; 'sgtrace inspect' lists what there is")
 		} else {
 			t.Note("no GPU was idle between kernels or copies; 'sgtrace inspect' lists what is in the inputs")
 		}

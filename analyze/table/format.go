@@ -258,11 +258,12 @@ type clock struct {
 	layout string
 	day    string // that all times are on; "" is several, and then it stands beside each
 	zone   string // of all times; "" is several, and then it stands beside each
+	counts bool   // they are no dates, but count from something that nobody tells, in seconds
 }
 
 // clock decides how times are written: what is the same for all of them is said once.
 func (r *Table) clock() clock {
-	c, known := clock{layout: words.DateLayout, zone: words.ZoneAt(0)}, false
+	c, known, dates := clock{layout: words.DateLayout, zone: words.ZoneAt(0)}, false, false
 	for i, column := range r.Columns {
 		if column.Unit != Instant || column.Detail {
 			continue
@@ -273,6 +274,7 @@ func (r *Table) clock() clock {
 				continue
 			}
 			at := trace.Time(cell.N)
+			dates = dates || words.IsDate(at)
 			day, zone := words.Clock(at).Format(time.DateOnly), words.ZoneAt(at)
 			if !known {
 				c.day, c.zone, known = day, zone, true
@@ -285,6 +287,9 @@ func (r *Table) clock() clock {
 			}
 		}
 	}
+	if known && !dates {
+		return clock{zone: "s", counts: true}
+	}
 	if c.day != "" {
 		c.layout = words.ClockLayout
 	}
@@ -292,6 +297,15 @@ func (r *Table) clock() clock {
 		c.layout += " -07:00"
 	}
 	return c
+}
+
+// count writes a time that is no date, in seconds.
+func (c *clock) count(ns int64) string {
+	sign, us := "", ns/1000
+	if us < 0 {
+		sign, us = "-", -us
+	}
+	return fmt.Sprintf("%s%d.%06d", sign, us/1e6, us%1e6)
 }
 
 // A formatter prints the cells of one column.
@@ -330,6 +344,9 @@ func (f *formatter) format(c Cell) string {
 	case Duration, Bytes:
 		return f.scale.Format(c.N, f.column.Tenths)
 	case Instant:
+		if f.clock.counts {
+			return f.clock.count(c.N)
+		}
 		return words.Clock(trace.Time(c.N)).Format(f.clock.layout)
 	case Number, Factor:
 		return words.ShortNumber(c.Share)

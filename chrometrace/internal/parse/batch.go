@@ -21,9 +21,10 @@ type Batch struct {
 	Tables
 	Open []Span // begin and end events, in order
 	Diags
-	Total  int
-	Linked bool // there are correlations
-	Drawn  bool // there are arrows from launches, if our writer wrote the document
+	Total    int
+	Linked   bool // there are correlations
+	External bool // there are some of [ByExternal]
+	Drawn    bool // there are arrows from launches, if our writer wrote the document
 	// Bounds of events whose time is absolute, relative, and exactly 0, which in
 	// a file of Kineto is no time.
 	Absolute, Relative, Zero Bounds

@@ -2,11 +2,11 @@ package parse
 
 // What is particular to the PyTorch profiler (libkineto) and its back-ends.
 //
-// A trap that does not matter here, since launches and work are joined by
-// correlation: in traces of PyTorch 1.13 to 2.3 the argument "External id" of
-// runtime calls and kernels repeats the correlation and does not name the
-// operator around the call (kineto#873, #978, #1001). A reader that wants the
-// operator must look for the one that encloses the launch on its thread.
+// In traces of PyTorch 1.13 to 2.3 the argument "External id" of runtime calls
+// and kernels repeats the correlation and does not name the operator around the
+// call (kineto#873, #978, #1001). A reader that wants the operator must look for
+// the one that encloses the launch on its thread. Those of ROCm may have nothing
+// else that joins calls to what they launched: see [ByExternal].
 
 // Lane says on which of the rows that share a pid and a tid an event lies.
 //
@@ -97,6 +97,7 @@ type argRole uint8
 const (
 	argNone argRole = iota
 	argCorrelation
+	argExternal
 	argCommsID
 	argSeq
 	argOp
@@ -125,6 +126,7 @@ const collectiveArgs = 1<<argOp | 1<<argGroup | 1<<argCommsID
 
 var argNames = map[string]argRole{
 	"correlation":         argCorrelation,
+	"External id":         argExternal,
 	"Collective name":     argOp,
 	"Process Group Name":  argGroup,
 	"Process Group ID":    argGroup, // March to April 2024

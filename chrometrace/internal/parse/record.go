@@ -189,7 +189,7 @@ func (p *parser) complete() {
 	}
 	switch cat.role {
 	case RoleLaunch:
-		if correlation != 0 {
+		if correlation != 0 && correlation < ByExternal {
 			p.out.Launches = append(p.out.Launches, profile.Launch{Time: ev.ts, Correlation: correlation, Row: row})
 		}
 		if !bytes.Equal(ev.pid, ev.tid) && strings.HasSuffix(nm.text, "Synchronize") {
@@ -260,9 +260,17 @@ func volume(list []byte) int64 {
 	return product
 }
 
+// ByExternal is added to an "External id" that is in the place of a correlation, if the event has none: what it is is known
+// once all events were read.
+const ByExternal = 1 << 62
+
 // correlation returns what joins the event to others, 0 if it has nothing of that.
 func (p *parser) correlation() int64 {
 	if p.found&(1<<argCorrelation) == 0 {
+		if n := p.intArg(argExternal); n > 0 && n < ByExternal {
+			p.out.External = true
+			return ByExternal + n
+		}
 		return 0
 	}
 	n, ok := jsonscan.Int(p.got[argCorrelation].text())
