@@ -11,57 +11,56 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 )
 
-// idleTime finds that devices are idle, in each run.
-func (m *Measured) idleTime() ([]finding.Finding, finding.Check) {
-	return m.GPUs.EachRun(func(g *gpu.GPUs) ([]finding.Finding, finding.Check) { return gpuloss.Idle(g, m.Gaps.Paused) })
+// idleTime finds that devices are idle, in each run, and of each what tell adds.
+func (m *Measured) idleTime(tell func(g *gpu.GPUs, found []finding.Finding)) ([]finding.Finding, finding.Check) {
+	return m.GPUs.EachRun(func(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
+		found, check := gpuloss.Idle(g, m.Gaps.Paused)
+		if len(found) > 0 {
+			tell(g, found)
+		}
+		return found, check
+	})
 }
+
+// plainly adds nothing.
+func plainly(*gpu.GPUs, []finding.Finding) {}
 
 // idleGPUs says in one sentence that devices wait for the host, and what the host does.
 func idleGPUs(m *Measured) ([]finding.Finding, finding.Check) {
-	found, check := m.idleTime()
-	host, _ := m.Gaps.Findings(m.GPUs.Length())
+	found, check := m.idleTime(m.tellHost)
 	m.tellMeetings(found)
-	if m.tellsOfRuns(found, host) {
-		for i := range found {
-			if f := &found[i]; f.Subkind == gpuloss.HostSubkind {
-				f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), finding.Sentence("in all runs together, %s", host[0].Text))
-			}
-		}
+	return found, check
+}
+
+// tellHost adds to findings that devices of a run are idle what hosts do then.
+func (m *Measured) tellHost(g *gpu.GPUs, found []finding.Finding) {
+	of := m.Gaps
+	if len(g.GPUs) > 0 {
+		of = m.Gaps.Of(g.GPUs[0].RankIndex)
 	}
+	host, _ := of.Findings(g.Length())
 	toldHost := false
-	for i := range found {
-		if f := &found[i]; m.tellsHost(f, host) {
-			if f.Subkind == gpuloss.HostSubkind {
-				f.Text += ": " + host[0].Text
-				f.Confidence = host[0].Confidence
-			}
-			f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), host[0].Evidence...)
-			toldHost = true
-			break // it is told once
+	if i := slices.IndexFunc(found, func(f finding.Finding) bool { return tellsHost(&f, host) }); i >= 0 { // it is told once
+		f := &found[i]
+		if f.Subkind == gpuloss.HostSubkind {
+			f.Text += ": " + host[0].Text
+			f.Confidence = host[0].Confidence
 		}
+		f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), host[0].Evidence...)
+		toldHost = true
 	}
 	if i := slices.IndexFunc(found, tellsAvoidable); i >= 0 {
-		m.addAvoidable(&found[i], toldHost)
+		addAvoidable(&found[i], avoidable(g, of, inSteps), toldHost)
 	}
-	return found, check
 }
 
 // tellsHost reports whether a finding that devices are idle also says what the host does:
 // what is found of that is about the same time.
-func (m *Measured) tellsHost(idle *finding.Finding, host []finding.Finding) bool {
-	if len(host) == 0 || len(m.GPUs.Runs) > 1 {
+func tellsHost(idle *finding.Finding, host []finding.Finding) bool {
+	if len(host) == 0 {
 		return false
 	}
-	if host[0].Subkind == gaps.ColdSubkind && idle.Subkind == gpuloss.StartSubkind {
-		return true
-	}
-	return idle.Subkind == gpuloss.HostSubkind
-}
-
-// tellsOfRuns reports whether findings of several runs, that devices are idle for their hosts, say what hosts
-// do: that is known of all runs together, and is no time beside that of the runs.
-func (m *Measured) tellsOfRuns(idle, host []finding.Finding) bool {
-	return len(host) > 0 && len(m.GPUs.Runs) > 1 && slices.ContainsFunc(idle, func(f finding.Finding) bool { return f.Subkind == gpuloss.HostSubkind })
+	return host[0].Subkind == gaps.ColdSubkind && idle.Subkind == gpuloss.StartSubkind || idle.Subkind == gpuloss.HostSubkind
 }
 
 // tellsAvoidable reports whether a finding that devices are idle is about all of the time in which hosts
@@ -75,8 +74,8 @@ const muchAvoidable = 1.0 / 5
 
 // addAvoidable adds to a finding that devices are idle what hosts do then that they need not: it is a part of that
 // time, and costs nothing beside.
-func (m *Measured) addAvoidable(f *finding.Finding, toldHost bool) {
-	for _, a := range m.avoidable(inSteps) {
+func addAvoidable(f *finding.Finding, avoidable []finding.Finding, toldHost bool) {
+	for _, a := range avoidable {
 		if a.Cost >= muchAvoidable*f.Cost && !toldHost {
 			f.Text, toldHost = fmt.Sprintf("%s; %s", f.Text, a.Brief), true
 		} else {
@@ -86,10 +85,10 @@ func (m *Measured) addAvoidable(f *finding.Finding, toldHost bool) {
 	}
 }
 
-// avoidable finds what hosts do that they need not while devices are idle for some reasons.
-func (m *Measured) avoidable(of func(gpu.Reason) bool) []finding.Finding {
-	pageable, _ := m.Gaps.Pageable(m.GPUs.Length(), of)
-	allocated, _ := m.Gaps.Allocations(m.GPUs.Length(), m.coldAllocations(), of)
+// avoidable finds what hosts of a run do that they need not while devices are idle for some reasons.
+func avoidable(g *gpu.GPUs, gaps *gaps.Gaps, of func(gpu.Reason) bool) []finding.Finding {
+	pageable, _ := gaps.Pageable(g.Length(), of)
+	allocated, _ := gaps.Allocations(g.Length(), coldAllocations(g), of)
 	return append(pageable, allocated...)
 }
 
@@ -98,7 +97,7 @@ func inSteps(r gpu.Reason) bool { return r != gpu.BetweenSteps }
 
 // apart reports whether idle time for a reason is in no finding that devices are idle.
 func (m *Measured) apart() func(gpu.Reason) bool {
-	idle, _ := m.idleTime()
+	idle, _ := m.idleTime(plainly)
 	told := slices.ContainsFunc(idle, tellsAvoidable)
 	return func(r gpu.Reason) bool { return !told || !inSteps(r) }
 }
@@ -106,8 +105,8 @@ func (m *Measured) apart() func(gpu.Reason) bool {
 // hostCauses says what the host does where that is not told with the idle time.
 func hostCauses(m *Measured) ([]finding.Finding, finding.Check) {
 	found, check := m.Gaps.Findings(m.GPUs.Length())
-	idle, _ := m.idleTime()
-	if m.tellsOfRuns(idle, found) || slices.ContainsFunc(idle, func(f finding.Finding) bool { return m.tellsHost(&f, found) }) {
+	idle, _ := m.idleTime(plainly)
+	if slices.ContainsFunc(idle, func(f finding.Finding) bool { return tellsHost(&f, found) }) {
 		return nil, check
 	}
 	return found, check
@@ -118,13 +117,13 @@ func pageableCopies(m *Measured) ([]finding.Finding, finding.Check) {
 }
 
 func allocatingHosts(m *Measured) ([]finding.Finding, finding.Check) {
-	return m.Gaps.Allocations(m.GPUs.Length(), m.coldAllocations(), m.apart())
+	return m.Gaps.Allocations(m.GPUs.Length(), coldAllocations(m.GPUs), m.apart())
 }
 
 // coldAllocations returns the idle time for allocations while processes start, ns.
-func (m *Measured) coldAllocations() (cold int64) {
-	for i := range m.GPUs.GPUs {
-		cold = distribution.AddTimes(cold, m.GPUs.GPUs[i].Cold.Time[gpu.Allocation])
+func coldAllocations(g *gpu.GPUs) (cold int64) {
+	for i := range g.GPUs {
+		cold = distribution.AddTimes(cold, g.GPUs[i].Cold.Time[gpu.Allocation])
 	}
 	return cold
 }

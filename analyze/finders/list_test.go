@@ -6,11 +6,10 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/hardware"
 	"github.com/sgtrace/sgtrace/docs"
-	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
@@ -55,17 +54,11 @@ func TestRanksOnOneGPU(t *testing.T) {
 	}
 }
 
-// What hosts did is known of all runs together: it is told with the idle time of runs, and costs nothing beside it.
-func TestHostsOfSeveralRuns(t *testing.T) {
-	late, copied := finding.Finding{Subkind: gpuloss.HostSubkind, Cost: 0.2}, finding.Finding{Subkind: "copies", Cost: 0.2}
-	host := []finding.Finding{{Text: "half of host wait is a lock", Cost: 0.1}}
-	for runs, want := range map[int]bool{1: false, 2: true} {
-		m := &Measured{GPUs: &gpu.GPUs{Runs: make([]request.Interval, runs)}}
-		if got := m.tellsOfRuns([]finding.Finding{copied, late}, host); got != want {
-			t.Errorf("%d runs: %v", runs, got)
-		}
-		if m.tellsOfRuns([]finding.Finding{copied}, host) || m.tellsOfRuns([]finding.Finding{late}, nil) {
-			t.Errorf("%d runs: told where there is nothing to tell", runs)
-		}
+// What hosts did is told with the idle time that is theirs, and costs nothing beside it.
+func TestTellsHost(t *testing.T) {
+	late, copied, start := finding.Finding{Subkind: gpuloss.HostSubkind}, finding.Finding{Subkind: "copies"}, finding.Finding{Subkind: gpuloss.StartSubkind}
+	host, cold := []finding.Finding{{Text: "half of host wait is a lock"}}, []finding.Finding{{Subkind: gaps.ColdSubkind}}
+	if !tellsHost(&late, host) || !tellsHost(&start, cold) || tellsHost(&start, host) || tellsHost(&copied, host) || tellsHost(&late, nil) {
+		t.Error("told where there is nothing to tell, or not where there is")
 	}
 }

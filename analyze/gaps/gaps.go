@@ -32,6 +32,8 @@ type Options struct {
 	Around func(rank string, device int32, from, to trace.Time) (before, after string)
 	// Keep keeps the parts of late gaps for [Collector.Late].
 	Keep bool
+	// Runs are the ranks of each of several runs, for [Gaps.Of].
+	Runs [][]int32
 }
 
 // Gaps are the gaps of some devices by what the host did. Times are ns, sums over devices.
@@ -56,6 +58,16 @@ type Gaps struct {
 	used   int                      // ranks that used devices
 
 	byRank, several, none bool // none of several devices, or of any
+
+	runs map[int32]*Gaps // of the run of a rank
+}
+
+// Of returns the gaps of the run that a rank is of, which are all where there are no several runs.
+func (g *Gaps) Of(rank int32) *Gaps {
+	if run := g.runs[rank]; run != nil {
+		return run
+	}
+	return g
 }
 
 // A Cause is why devices were idle, and what the thread did that kept them waiting. Names are
@@ -127,7 +139,29 @@ func (c *Collector) Measure(opt Options) *Gaps {
 	for _, of := range streams {
 		g.Recorded.Join(&of.has)
 	}
+	if len(opt.Runs) > 1 {
+		g.runs = map[int32]*Gaps{}
+		for _, run := range opt.Runs {
+			part := c.sumUpRun(ranks, run, &opt)
+			part.Recorded = g.Recorded
+			for _, rank := range run {
+				g.runs[rank] = part
+			}
+		}
+	}
 	return g
+}
+
+// sumUpRun lists what was found of the ranks of a run.
+func (c *Collector) sumUpRun(all []rankWork, run []int32, opt *Options) *Gaps {
+	of, ranks, nobody := &Collector{set: c.set, ranks: make([][]*deviceGaps, len(c.ranks))}, make([]rankWork, len(all)), new(rankHost)
+	for i := range ranks {
+		ranks[i].host = nobody
+		if slices.Contains(run, int32(i)) {
+			ranks[i], of.ranks[i] = all[i], c.ranks[i]
+		}
+	}
+	return of.sumUp(ranks, opt)
 }
 
 // late is the time of all gaps that late launches ended, in ns.

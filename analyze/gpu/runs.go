@@ -144,6 +144,20 @@ func (g *GPUs) EachRun(find func(*GPUs) ([]finding.Finding, finding.Check)) (fou
 	return found, check
 }
 
+// RunRanks returns the ranks of each run that is judged by itself; nil is one run.
+func (g *GPUs) RunRanks() (runs [][]int32) {
+	for _, part := range g.parts {
+		var ranks []int32
+		for i := range part.GPUs {
+			if r := part.GPUs[i].RankIndex; !slices.Contains(ranks, r) {
+				ranks = append(ranks, r)
+			}
+		}
+		runs = append(runs, ranks)
+	}
+	return runs
+}
+
 // A rankEnd is when the recordings of a rank with devices began and ended, by the clock of the reference.
 type rankEnd struct {
 	rank     string

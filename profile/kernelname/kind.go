@@ -45,7 +45,7 @@ type kindRule struct {
 // "cutlass", and what it reads, "kvcache".
 var kindRules = []kindRule{
 	{"reshape_and_cache", KindKVWrite}, {"concat_and_cache", KindKVWrite}, {"set_kv_buffer", KindKVWrite}, {"set_mla_kv", KindKVWrite}, {"store_kv", KindKVWrite},
-	{"store_cache", KindKVWrite}, {"appendpagedkv", KindKVWrite}, {"write_kv", KindKVWrite}, {"kv_cache_write", KindKVWrite},
+	{"store_cache", KindKVWrite}, {"appendpagedkv", KindKVWrite}, {"pakvcache", KindKVWrite}, {"write_kv", KindKVWrite}, {"kv_cache_write", KindKVWrite},
 	{"rotary", KindRope}, {"rope", KindRope},
 	{"flash", KindAttention}, {"fmha", KindAttention}, {"attention", KindAttention}, {"attn", KindAttention}, {"paged", KindAttention}, {"batchdecode", KindAttention},
 	{"batchprefill", KindAttention}, {"reduce_segments", KindAttention}, {"sage_fwd", KindAttention}, {"merge_state", KindAttention}, {"splitkv", KindAttention},
@@ -64,10 +64,12 @@ var kindRules = []kindRule{
 	{"softmax", KindSoftmax}, {"argmax", KindSampling}, {"sampl", KindSampling}, {"top_p", KindSampling}, {"multinomial", KindSampling},
 	{"embedding", KindEmbedding}, {"gather", KindEmbedding}, {"index_select", KindEmbedding},
 	{"sort", KindSort}, {"radix", KindSort}, {"scan", KindSort},
+	{"transdata", KindCopy}, {"aclnncast", KindCopy}, {"trans_cast", KindCopy}, // of CANN: into other layouts and types
 	{"copy", KindCopy}, {"memcpy", KindCopy}, {"transpose", KindCopy}, {"concat", KindCopy}, {"catarray", KindCopy}, {"aten::cat", KindCopy}, {"contiguous", KindCopy},
 	{"fill", KindFill}, {"memset", KindFill}, {"zero_", KindFill},
-	{"reduce", KindReduction},
-	{"elementwise", KindElementwise}, {"aten::", KindElementwise},
+	{"reduce", KindReduction}, {"pool_", KindReduction}, {"average_pool", KindReduction}, {"maxpool", KindReduction}, {"avgpool", KindReduction},
+	{"elementwise", KindElementwise}, {"multi_tensor_apply", KindElementwise}, {"subtensorop", KindElementwise}, {"residual", KindElementwise},
+	{"aten::", KindElementwise}, {"aclnn", KindElementwise},
 }
 
 // compiledRules are those of kernels that Inductor compiled, whose names list what was fused, and
@@ -99,5 +101,8 @@ func KindOf(name string) Kind {
 // kindHead returns what of a name says what it computes: a signature goes on with types.
 func kindHead(name string) string {
 	name = Demangle(name)
+	if i := strings.LastIndexByte(name, '_'); i > 0 && strings.HasPrefix(name, "aclnn") { // an operator of CANN, and what of it runs
+		name = "aclnn" + name[i+1:]
+	}
 	return strings.ReplaceAll(name[:min(len(name), headBytes)], "flashinfer", "") // a library of more than attention
 }

@@ -19,6 +19,10 @@ func TestKindOf(t *testing.T) {
 		"triton_poi_fused_constant_pad_nd_moe_forward_0":                                               KindElementwise,
 		"void vllm::rotary_embedding_kernel<c10::BFloat16, true>(long const*)":                         KindRope,
 		"void (anonymous namespace)::fused_rope_store_kernel<true, 128l, true, __nv_bfloat16>":         KindRope,
+		"aclnnMm_MatMulCommon_MatMulV2":                                                                KindGEMM,
+		"aclnnMm_TransData_TransData":                                                                  KindCopy, // what runs comes last
+		"aclnnAddmm_AddAiCore_Add":                                                                     KindElementwise,
+		"aclnnMoeDistributeDispatch":                                                                   KindCommunication,
 		"void vllm::reshape_and_cache_flash_kernel<__nv_bfloat16>":                                     KindKVWrite,
 		"_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1_swiglu":                                          KindExperts,
 		"_topk_forward": KindRouting,

@@ -74,6 +74,8 @@ var commRules = []nameRule{
 	{"mori::", false, "MORI of AMD"},
 	{"epdispatch", false, "MORI of AMD"}, // compiled on the spot: EpDispatchIntraNodeKernel_bf16
 	{"epcombine", false, "MORI of AMD"},
+	{"moedistributedispatch", false, "CANN"},
+	{"moedistributecombine", false, "CANN"},
 	{"pplx::", false, "pplx-kernels of Perplexity"},
 	{"a2a_dispatch_", false, "pplx-garden of Perplexity"}, // a2a_dispatch_send_kernel
 	{"a2a_combine_", false, "pplx-garden of Perplexity"},
