@@ -122,6 +122,9 @@ func TestMeta(t *testing.T) {
 	if r.Meta.Rank != -1 || r.Meta.WorldSize != 8 || r.codes() != "trace-header@20" {
 		t.Errorf("%+v %v", r.Meta, r.diags)
 	}
+	if r := parsed(t, `{"distributedInfo": {"rank": ""}, "traceEvents":[]}`); r.Meta.Rank != -1 || len(r.diags) > 0 {
+		t.Errorf("%+v %v", r.Meta, r.diags)
+	}
 	if r := parsed(t, dialects[14].data); r.Meta.Rank != -1 {
 		t.Errorf("a merged file is of rank %d", r.Meta.Rank)
 	}

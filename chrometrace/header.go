@@ -44,7 +44,7 @@ func (d *distributedInfo) hostGroup() int32 {
 	return int32(len(only))
 }
 
-// A number may also be the text of one.
+// A number may also be the text of one, or null or "" where nobody knows it.
 type number struct {
 	value      int32
 	known, odd bool
@@ -53,7 +53,7 @@ type number struct {
 func (n *number) UnmarshalJSON(text []byte) error {
 	v, ok := jsonscan.Int(parse.Unquoted(text))
 	n.known = ok && v >= 0 && v <= math.MaxInt32
-	n.value, n.odd = int32(v), !n.known && string(text) != "null"
+	n.value, n.odd = int32(v), !n.known && string(text) != "null" && string(text) != `""`
 	return nil
 }
 

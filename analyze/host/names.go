@@ -42,7 +42,7 @@ const (
 
 var didWords = [numDid]string{
 	NotRecorded: "not recorded", InRange: "range", InPython: "Python", InOperator: "operator", Launching: "launch", Syncing: "sync call",
-	Copying: "copy call", CopyingPageable: "pageable copy", Allocating: "memory call", LoadingModule: "module load", OtherCall: "CUDA call", SystemCall: "OS call", Locked: "lock",
+	Copying: "copy call", CopyingPageable: "pageable copy", Allocating: "memory call", LoadingModule: "module load", OtherCall: "runtime call", SystemCall: "OS call", Locked: "lock",
 	Sleeping: "waiting", Collecting: "garbage collection", LoadingData: "data loader", OtherThread: "other thread",
 	InNative: "native code", OffCPU: "off CPU", OnDevice: "device",
 }
