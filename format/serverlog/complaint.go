@@ -47,7 +47,7 @@ func (r *reader) complain(b []byte, at trace.Time, place int32, source string) b
 }
 
 // continues are how lines begin that go on with a traceback, or lead to one.
-var continues = []string{"The above exception was ", "During handling of the above ", "Traceback (most recent call last)", "+ Exception Group", "| "}
+var continues = []string{"The above exception was ", "During handling of the above ", "Traceback (most recent call last)", "+ Exception Group", "| ", "frame #", "Exception raised from "}
 
 // shapeOf is a text with one digit for every number.
 func shapeOf(text string) string {

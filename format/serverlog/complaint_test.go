@@ -66,6 +66,17 @@ E0325 09:33:41.651047  8274 transfer_engine.cpp:9] Cannot bind 0x8fb4
 (EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7]   File "/x/loader.py", line 7, in check
 (EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7] ValueError: 3 weights are not there
 `, "10:18:36 exception 1: the engine: ValueError: 3 weights are not there"},
+		{"a process that only the first line names", `(EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7] Traceback (most recent call last):
+  File "/x/core.py", line 5, in step
+KeyError: None
+`, "10:18:36 exception 1: the engine: KeyError"},
+		{"a stack in C++", `(EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7] frame #15: VLLM::Worker_TP1() [0x5551f6]
+`, ""},
+		{"Dynamo, as it is told to end", `2026-05-15T08:05:11.136Z  INFO worker.graceful_shutdown: [VllmWorker:1] Received shutdown signal, shutting down
+2026-05-15T08:05:11.136Z ERROR dynamo_runtime::a: it is gone
+`, "08:05:11 stop 1: was told to shut down"},
+		{"what waits for a server", `2026-03-18 10:24:40,134 - __main__ - WARNING - Attempt 56: Please wait for sglang server to become ready...
+`, ""},
 		{"one that may quote a request", `(EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7] Traceback (most recent call last):
 (EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7]   File "/x/core.py", line 5, in step
 (EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7] ValueError: CANARY

@@ -122,6 +122,7 @@ var signs = []sign{
 	{text: "Dumping requests before crash", kind: series.Note, says: "dumps its requests, as it crashes"},
 	{text: "SIGTERM received", kind: series.Stopping, says: "was told to shut down (SIGTERM)"},
 	{text: "Finished server process [", kind: series.Stopping, says: "its HTTP server has ended"},
+	{text: "Received shutdown signal", kind: series.Stopping, more: (*reader).shutdown}, // of Dynamo
 	{text: "Gracefully exiting", kind: series.Stopping, says: "shuts down, as it was told"},
 	{text: "Request is disconnected from the client side", kind: series.ClientGone, says: "a client went away"},
 	{text: "but the state was deleted"}, // a health check that took too long: harmless

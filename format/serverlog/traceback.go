@@ -97,6 +97,9 @@ func (r *reader) unstamped(b, around []byte) bool {
 	}
 	process, _ := logline.Process(around)
 	from := string(process)
+	if from == "" && len(r.raised) == 1 { // of a traceback of which only the first line names its process
+		from = r.raised[0].from
+	}
 	r.within(b, from, series.Instant{Time: r.now, Place: r.spot()})
 	if r.traced(b, from) || r.dumped(b) {
 		return true
