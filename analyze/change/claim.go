@@ -30,13 +30,19 @@ func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 	}
 	over := all.until(first) // with it what follows
 	var claim finding.Claim
-	if c.Time > all.From && !first.isSeen() { // else nobody knows what it was before
+	if c.Time > all.From && !first.isSeen() && first.Metric != LatenessChanged { // else nobody knows what it was before, or who is late knows who waits
 		claim = b.Risen(cause.Span{From: c.Time, Until: over, At: behind}, b.BySize, all.behind(c)...)
 	}
 	for i := range c.Shifts {
 		f := &c.Shifts[i]
-		if i > 0 && first.Metric == ArrivalsChanged && (f.Metric.saves() || f.Metric.isLength()) {
+		switch {
+		case i > 0 && first.Metric == ArrivalsChanged && (f.Metric.saves() || f.Metric.isLength()):
 			continue // that is what the others ask for
+		case slices.ContainsFunc(c.Shifts, func(g Shift) bool { return g.knows(f) }):
+			continue
+		case first.Metric == LatenessChanged && f.Metric == PaceChanged: // the wait at the end of a step is part of it
+			claim = claim.And(b.Amounts(f.extraTimes(), append([]cause.Cause{cause.SlowRank}, append(f.causes(), cause.Interference)...)...))
+			continue
 		}
 		if f.costs() && (i == 0 || !first.knowsWhoSees() || !f.isSeen()) {
 			claim = claim.And(f.claim(b, cause.Span{From: c.Time, Until: cmp.Or(all.until(f), over), At: f.Location}))
@@ -49,6 +55,13 @@ func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 // server takes longer, those of the others see nothing of it.
 func (f *Shift) knowsWhoSees() bool {
 	return f.Metric == PaceChanged || f.Location.Scope == place.OneRank && !f.Metric.isLoad()
+}
+
+// knows reports whether a pace that became longer has all that a shift made longer there: steps take longer
+// for a rank that ends them late, too.
+func (f *Shift) knows(of *Shift) bool {
+	return f.Metric == PaceChanged && f.costs() && of.Metric != PaceChanged && of.Stage != "" && !of.isSeen() &&
+		(of.Metric == LatenessChanged || of.Means.Phase() == f.Means.Phase()) && of.Location.Overlaps(&f.Location)
 }
 
 // behind returns what takes longer behind a change. That batches are fuller when more requests

@@ -93,6 +93,8 @@ func follows(lead, f *Shift, lag trace.Time) bool {
 		return false // a cause of its own
 	case f.Metric == PaceChanged && lead.Metric != PaceChanged && lead.Metric != LatenessChanged:
 		return false // it is not because of the load
+	case f.Metric == LatenessChanged && lead.Metric != LatenessChanged && f.Before.P50 < minLateness:
+		return false // its peers do as much, and none of it makes a rank late that was not
 	case lead.Metric == PaceChanged && f.Metric == PaceChanged && lead.Location.Scope == place.OneRank && f.Location.Scope == place.OneRank && lead.Location != f.Location:
 		return false // nor does one server slow down another one that has no more to do
 	case lead.Metric == PaceChanged && f.Metric != PaceChanged && (lead.rises() != f.rises() || f.Metric.isLoad()):

@@ -85,7 +85,11 @@ func (f *Finding) take(g *Finding) {
 	if f.Affected.N == 0 {
 		f.Affected = g.Affected
 	}
-	if f.isLoad() && g.Kind != Common && g.CostBasis == f.CostBasis && g.Cost > f.Cost { // what load costs shows elsewhere: in queues
+	switch {
+	case f.Kind == Straggler && g.Kind == Straggler && g.CostBasis == f.CostBasis && g.Cost > f.Cost:
+		// Steps take longer by more than the rank ends them late where it begins them late, too.
+		f.Cost, f.Claim = g.Cost, f.Claim.And(g.Claim)
+	case f.isLoad() && g.Kind != Common && g.CostBasis == f.CostBasis && g.Cost > f.Cost: // what load costs shows elsewhere: in queues
 		f.Cost, f.CostBasis, f.Severity, f.Claim = g.Cost, g.CostBasis, g.Severity, g.Claim
 	}
 }
