@@ -110,6 +110,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Slower, Effect: finding.Change, Subkinds: []string{change.Pace}, OnRanks: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Later: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Load, Subkinds: []string{finding.Waits}, Later: true, Costs: true},
+	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Common, Enough: ofCachedTokens, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Slower, Subkinds: []string{""}, Later: true},
 	{Cause: finding.Change, CauseSubkind: finding.StepYield, Effect: finding.Slower, Subkinds: []string{""}, Later: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.StepYield, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Later: true, Costs: true},
@@ -313,6 +314,12 @@ func asMemoryFills(pace, retracted *finding.Finding) bool {
 // mostlyOf reports whether most of what requests with something in common take longer is of one cause.
 func mostlyOf(c cause.Cause) func(common, _ *finding.Finding) bool {
 	return func(common, _ *finding.Finding) bool { return common.Mostly == c.String() }
+}
+
+// ofCachedTokens reports whether slow requests have in common how many of their tokens are cached: since these are
+// fewer, for every request.
+func ofCachedTokens(common, fewer *finding.Finding) bool {
+	return strings.HasPrefix(common.Subkind, tail.CachedTokens) && fewer.Metric.After < fewer.Metric.Before
 }
 
 // afterXid reports whether a server may have failed for an error of a GPU: soon after it.

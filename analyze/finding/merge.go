@@ -86,7 +86,7 @@ func (f *Finding) take(g *Finding) {
 		f.Affected = g.Affected
 	}
 	switch {
-	case f.Kind == Straggler && g.Kind == Straggler && g.CostBasis == f.CostBasis && g.Cost > f.Cost:
+	case f.Kind == Straggler && g.Kind == Straggler && g.CostBasis == f.CostBasis && f.Claim != nil && g.Claim != nil && g.Cost > f.Cost:
 		// Steps take longer by more than the rank ends them late where it begins them late, too.
 		f.Cost, f.Claim = g.Cost, f.Claim.And(g.Claim)
 	case f.isLoad() && g.Kind != Common && g.CostBasis == f.CostBasis && g.Cost > f.Cost: // what load costs shows elsewhere: in queues

@@ -43,6 +43,9 @@ func (c *TraitComparison) claim(b *cause.Costs) finding.Claim {
 // PlaceSubkind is the subkind of findings about where requests were computed.
 const PlaceSubkind = "place"
 
+// CachedTokens is how many tokens of its prompt a request found in a cache, as the subkinds of findings name it.
+const CachedTokens = "cached tokens"
+
 func (t *Traits) finding(c *TraitComparison, b *cause.Costs) finding.Finding {
 	f := finding.Finding{
 		Subkind: c.String(), At: c.At, Text: c.sentence(), P: finding.Chance(c.P), Claim: c.claim(b), Affected: finding.AffectedOf(t.set, c.requests()),

@@ -61,7 +61,7 @@ func traitsOf(s *request.Set, list []cause.Attribution) (traits, rules []Trait) 
 	c.addAttributes()
 	c.texts("a request ID that begins with", Asked, c.beginning())
 	c.numbers("prompt tokens", Size, func(a *cause.Attribution) float64 { return count(c.request(a).Metrics.PromptTokens) })
-	c.numbers("cached tokens", Size, func(a *cause.Attribution) float64 { return count(c.request(a).Metrics.CachedTokens) })
+	c.numbers(CachedTokens, Size, func(a *cause.Attribution) float64 { return count(c.request(a).Metrics.CachedTokens) })
 	c.places()
 	return c.traits, c.rules
 }
