@@ -115,3 +115,14 @@ func TestBehind(t *testing.T) {
 		}
 	}
 }
+
+// Load makes no rank late that was not: its peers do as much. One that was late may be so by more.
+func TestLatenessAndLoad(t *testing.T) {
+	lead := Shift{Metric: ArrivalsChanged, Time: 10e9, First: 8e9, Last: 12e9, Before: Level{Rate: 1}, After: Level{Rate: 2}}
+	for before, want := range map[int64]bool{2_000: false, 1_000_000: true} {
+		late := Shift{Metric: LatenessChanged, Stage: "decode_loop", Time: 10e9, First: 9e9, Last: 11e9, Before: Level{P50: before}, After: Level{P50: 3_000_000}}
+		if got := follows(&lead, &late, 5e9); got != want {
+			t.Errorf("late by %d ns before: a consequence of load: %v, want %v", before, got, want)
+		}
+	}
+}

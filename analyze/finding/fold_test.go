@@ -25,3 +25,16 @@ func TestFold(t *testing.T) {
 		}
 	}
 }
+
+// A rank that ends steps late and makes them longer by more than that costs the longer time, once.
+func TestMergeStragglers(t *testing.T) {
+	leave := func(ns int64) Claim { return func(_ int, left []int64) { left[0] = min(left[0], ns) } }
+	ends, longer := late(), late()
+	ends.Kind, ends.CostBasis, ends.Cost, ends.Claim = Straggler, RequestTime, 0.1, leave(90)
+	longer.Kind, longer.CostBasis, longer.Cost, longer.Claim = Straggler, RequestTime, 0.3, leave(70)
+	got := Merge([]Finding{ends, longer}, nil)
+	left := []int64{100}
+	if got[0].Claim(0, left); len(got) != 1 || got[0].Cost != 0.3 || left[0] != 70 {
+		t.Errorf("%d findings, the first costs %v and leaves %d of 100 ns", len(got), got[0].Cost, left[0])
+	}
+}
