@@ -40,19 +40,24 @@ func Overview(o *overview.Overview, made Provenance, shorten func([]*table.Table
 	if o.GPUs != nil {
 		sections = joinOverTime(sections, GPUsOverTime(o.OverTime, timeline, src))
 	}
+	if o.Series != nil {
+		sections = joinOverTime(sections, LogsOverTime(o, src))
+	}
 	if s := Stragglers(&o.Measured, src); len(s.Figures) > 0 {
 		sections = append(sections, s)
 	}
-	if o.GPUs != nil {
+	ran := o.Heap == nil || o.GPUs != nil && len(o.GPUs.GPUs) > 0 // a snapshot of memory is of a rank, and not of what it ran
+	if o.GPUs != nil && ran {
 		sections = append(sections, Ranks(&o.Measured, src)...)
 	}
-	if o.Profiles != nil {
+	if o.Profiles != nil && ran {
 		replays := graphs.Read(o.Profiles)
 		if s := Opportunities(o, replays, src); len(s.Figures) > 0 {
 			sections = append(sections, s)
 		}
 		sections = append(sections, Stacks(host.Sum(o.Profiles, profilewalk.Options{From: o.Devices.From, To: o.Devices.To}, replays.Captured()), src))
 	}
+	sections = append(sections, Dumps(&o.Measured, src)...)
 	if shorten != nil {
 		shortenTables(sections, shorten)
 	}

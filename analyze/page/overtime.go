@@ -12,7 +12,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/internal/order"
-	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -27,7 +26,7 @@ func GPUsOverTime(t *overtime.Timeline, requests *load.Timeline, src Source) Sec
 	b := newOvertimeBuilder(t)
 	f := &Figure{ID: "gpus-over-time", Shows: []finding.Kind{finding.GPU}, Title: "GPUs", Defined: "GPUs over time", Command: src.Command("--timeline", "--table=timeline.gpus"),
 		Caption: fmt.Sprintf("Each point is %s. Busy and communication are shares of the time that was recorded.", durationText(t.Bucket))}
-	body := &chart.Panels{From: b.span.Start, To: t.Start(b.span.First+b.span.N-1) + trace.Time(t.Bucket), Times: b.times(), Panels: b.panels()}
+	body := &chart.Panels{From: b.span.Start, To: t.Start(b.span.First+b.span.N-1) + trace.Time(t.Bucket), Times: middles(&t.Grid, b.span), Panels: b.panels()}
 	// A recording of a small part of the time of the requests would be a stroke on their axis.
 	if requests != nil && b.Under != nil && 4*int64(b.span.N)*b.Bucket >= int64(requests.To-requests.From) {
 		body.From = min(body.From, requests.Start(0))
@@ -85,12 +84,7 @@ type overtimeBuilder struct {
 }
 
 func newOvertimeBuilder(t *overtime.Timeline) *overtimeBuilder {
-	b := &overtimeBuilder{Timeline: t}
-	for _, s := range t.Spans {
-		if s.N > b.span.N {
-			b.span = s
-		}
-	}
+	b := &overtimeBuilder{Timeline: t, span: longest(t.Spans)}
 	const most = 8
 	for i := range t.Devices[:min(most, len(t.Devices))] {
 		b.devices = append(b.devices, &t.Devices[i])
@@ -100,11 +94,21 @@ func newOvertimeBuilder(t *overtime.Timeline) *overtimeBuilder {
 	return b
 }
 
-// times returns the middles of the buckets.
-func (b *overtimeBuilder) times() []trace.Time {
-	times := make([]trace.Time, b.span.N)
+// longest returns the span with most buckets.
+func longest(spans []load.Span) (span load.Span) {
+	for _, s := range spans {
+		if s.N > span.N {
+			span = s
+		}
+	}
+	return span
+}
+
+// middles returns the middles of the buckets of a span.
+func middles(g *load.Grid, span load.Span) []trace.Time {
+	times := make([]trace.Time, span.N)
 	for i := range times {
-		times[i] = b.Start(b.span.First+i) + trace.Time(b.Bucket/2)
+		times[i] = g.Start(span.First+i) + trace.Time(g.Bucket/2)
 	}
 	return times
 }
@@ -156,15 +160,7 @@ func (b *overtimeBuilder) counterPanels() []chart.Panel {
 		if !c.IsMain() {
 			continue
 		}
-		title, unit, size := c.Name, table.Number, 1.0
-		switch {
-		case c.Unit == "%":
-			unit, size = table.Share, 100
-		case c.Unit == "bytes" && c.Kind == profile.MemoryCounter:
-			title, size = title+", GB", 1e9
-		case c.Unit != "":
-			title += ", " + c.Unit
-		}
+		title, unit, size := axisOf(c.Name, c.Unit)
 		p := panels.Of(title)
 		if p.Title, p.Unit = title, unit; len(p.Curves) < chart.Hues {
 			p.Curves = append(p.Curves, b.counterCurve(c, size, len(p.Curves)))

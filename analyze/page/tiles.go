@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -17,8 +18,10 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/overview"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
 )
 
 // A Tile is a number of the first screen.
@@ -44,7 +47,7 @@ const (
 )
 
 // Tiles returns the numbers that tell how bad it is: how requests ended, how long they took,
-// how many met the SLO, how busy devices were, and whether the clocks can be trusted.
+// how many met the SLO, the most load that servers logged, how busy devices were, and whether the clocks can be trusted.
 func Tiles(o *overview.Overview) []Tile {
 	var list []Tile
 	if o.Requests != nil {
@@ -55,6 +58,9 @@ func Tiles(o *overview.Overview) []Tile {
 	}
 	if o.Goodput != nil {
 		list = append(list, goodputTile(o.Goodput))
+	}
+	if o.Requests == nil && o.Logged != nil {
+		list = append(list, loggedTiles(o.Logged)...)
 	}
 	if o.GPUs != nil && len(o.GPUs.GPUs) > 0 {
 		list = append(list, busyTile(o.GPUs))
@@ -95,6 +101,27 @@ func latencyTile(o *overview.Overview, m *metric.Metric) Tile {
 		}
 	}
 	return t
+}
+
+// loggedTiles return the most of what servers log of their load, each with the rank that has it.
+func loggedTiles(l *telemetry.Logged) (list []Tile) {
+	for _, x := range []struct {
+		name   string
+		metric series.MetricID
+	}{{"Running", series.Running}, {"Waiting", series.Queued}, {"KV cache", series.KVUsage}} {
+		most, at := math.Inf(-1), -1
+		for i := range l.Ranks {
+			if v := l.Ranks[i].Most(x.metric); v > most {
+				most, at = v, i
+			}
+		}
+		if at < 0 {
+			continue
+		}
+		_, unit, size := axisOf("", l.Set.Metric(x.metric).Unit)
+		list = append(list, Tile{Name: x.name, Value: chart.InUnit(unit, most/size), Unit: "at most", Detail: "on " + l.Ranks[at].Where.String(), State: Neutral, Href: "#time"})
+	}
+	return list
 }
 
 // busyTile returns the part of their time in which devices ran anything.

@@ -200,8 +200,26 @@ const fewOthers = 6
 
 // Write draws what metrics say over time as text, and percentiles of histograms.
 func (m *Metrics) Write(w io.Writer, style table.Style) error {
-	d := load.Drawing{Buckets: m.Grid.N(), Time: func(b int) string { return words.At(m.Grid.Start(b), "15:04:05") }}
-	left := 0
+	d, left := m.Drawing()
+	if len(d.Blocks) > 0 {
+		if err := d.Write(w, style); err != nil {
+			return err
+		}
+	}
+	if left > 0 {
+		if _, err := fmt.Fprintf(w, "%s more: --table metrics.timeline\n", words.Counted(left, "metric")); err != nil {
+			return err
+		}
+	}
+	if t := m.Percentiles(); t.Len() > 0 {
+		return t.Write(w, table.FormatText, style)
+	}
+	return nil
+}
+
+// Drawing has a block for each place with metrics, and tells how many of them it leaves out.
+func (m *Metrics) Drawing() (d *load.Drawing, left int) {
+	d = &load.Drawing{Buckets: m.Grid.N(), Time: func(b int) string { return words.At(m.Grid.Start(b), "15:04:05") }}
 	for from := 0; from < len(m.list); {
 		to, place := from, m.Set.List[m.list[from]].Place
 		var list []load.Curve
@@ -225,20 +243,7 @@ func (m *Metrics) Write(w io.Writer, style table.Style) error {
 		}
 		from = to
 	}
-	if len(d.Blocks) > 0 {
-		if err := d.Write(w, style); err != nil {
-			return err
-		}
-	}
-	if left > 0 {
-		if _, err := fmt.Fprintf(w, "%s more: --table metrics.timeline\n", words.Counted(left, "metric")); err != nil {
-			return err
-		}
-	}
-	if t := m.Percentiles(); t.Len() > 0 {
-		return t.Write(w, table.FormatText, style)
-	}
-	return nil
+	return d, left
 }
 
 // curve is a series by bucket, and whether it changes.
@@ -259,5 +264,39 @@ func (m *Metrics) curve(i int) (c load.Curve, changes bool) {
 		}
 		changes = changes || c.Values[b] != first
 	}
+	holdBetween(c.Values)
 	return c, changes
+}
+
+// holdBetween lets values hold until the next ones, where they come less often than in every bucket: a scrape
+// stands for the time up to the next. Where they are missing for longer than usual, nothing is known.
+func holdBetween(values []float64) {
+	var apart []float64
+	last := -1
+	for b, v := range values {
+		if math.IsNaN(v) {
+			continue
+		}
+		if last >= 0 {
+			apart = append(apart, float64(b-last))
+		}
+		last = b
+	}
+	const few, longer = 3, 2
+	if len(apart) < few {
+		return // nothing is usual
+	}
+	most := longer * usual(apart)
+	last = -1
+	for b, v := range values {
+		if math.IsNaN(v) {
+			continue
+		}
+		if last >= 0 && float64(b-last) <= most {
+			for k := last + 1; k < b; k++ {
+				values[k] = values[last]
+			}
+		}
+		last = b
+	}
 }

@@ -1,6 +1,8 @@
 package telemetry
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,6 +37,23 @@ func TestEveryLevelIsDrawnOnce(t *testing.T) {
 		name := "  " + series.Metrics[id].Name + " "
 		if n := strings.Count(ranks.String(), name) + strings.Count(others.String(), name); n != 1 {
 			t.Errorf("%s is drawn %d times:\n%s%s", series.Metrics[id].Name, n, ranks.String(), others.String())
+		}
+	}
+}
+
+// A value holds until the next one, if that comes no later than usual.
+func TestValuesHoldBetweenScrapes(t *testing.T) {
+	no := math.NaN()
+	for _, c := range []struct{ is, want []float64 }{
+		{[]float64{1, no, no, 2, no, no, 3, no, no, 4, no, no}, []float64{1, 1, 1, 2, 2, 2, 3, 3, 3, 4, no, no}},
+		{[]float64{1, no, no, 2}, []float64{1, no, no, 2}},
+		{[]float64{no, 1, 2, 3, no, no, no, 4, 5}, []float64{no, 1, 2, 3, no, no, no, 4, 5}},
+		{[]float64{no, no}, []float64{no, no}},
+	} {
+		got := slices.Clone(c.is)
+		holdBetween(got)
+		if !slices.EqualFunc(got, c.want, func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }) {
+			t.Errorf("%v: %v, want %v", c.is, got, c.want)
 		}
 	}
 }

@@ -176,8 +176,11 @@ func (l *Logged) TimeReport() *table.Table {
 }
 
 // Write draws what ranks log over time as text.
-func (l *Logged) Write(w io.Writer, style table.Style) error {
-	d := load.Drawing{Buckets: l.Grid.N(), Time: func(b int) string { return words.TimeOfDay(l.Grid.Start(b)) }}
+func (l *Logged) Write(w io.Writer, style table.Style) error { return l.Drawing().Write(w, style) }
+
+// Drawing has a block for each of Ranks, with what it logs over time.
+func (l *Logged) Drawing() *load.Drawing {
+	d := &load.Drawing{Buckets: l.Grid.N(), Time: func(b int) string { return words.TimeOfDay(l.Grid.Start(b)) }}
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
 		var list []load.Curve
@@ -197,7 +200,7 @@ func (l *Logged) Write(w io.Writer, style table.Style) error {
 		}
 		d.Add(r.Where.String(), list)
 	}
-	return d.Write(w, style)
+	return d
 }
 
 // Words say in one line what was logged.

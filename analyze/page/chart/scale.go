@@ -52,9 +52,24 @@ func (l linear) ticks() []tick {
 	step := roundStep((l.high - l.low) / float64(l.count))
 	var list []tick
 	for i := math.Ceil(l.low / step); i*step <= l.high*(1+1e-9); i++ {
-		list = append(list, tick{i * step, InUnit(l.unit, i*step)})
+		list = append(list, tick{i * step, tickLabel(l.unit, i*step)})
 	}
 	return list
+}
+
+// tickLabel is a value in the room left of an axis: seven digits.
+func tickLabel(unit table.Unit, v float64) string {
+	if unit == table.Number {
+		for _, of := range []struct {
+			size float64
+			name string
+		}{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}} {
+			if math.Abs(v) >= of.size {
+				return strconv.FormatFloat(v/of.size, 'g', 3, 64) + of.name
+			}
+		}
+	}
+	return InUnit(unit, v)
 }
 
 // roundStep returns the smallest of 1, 2 or 5 times a power of ten that is not less

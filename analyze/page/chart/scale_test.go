@@ -69,3 +69,12 @@ func TestTickLabels(t *testing.T) {
 		}
 	}
 }
+
+// Large numbers have a letter, as an axis has room for seven digits.
+func TestLargeTickLabels(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 150: "150", 500_000: "500000", 1.5e6: "1.5M", -2e9: "-2G", 4e12: "4T"} {
+		if got := tickLabel(table.Number, v); got != want {
+			t.Errorf("%g: %q, want %q", v, got, want)
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/overview"
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// LogsOverTime makes the section about what servers, GPUs, and hosts say of themselves over time, in logs
+// and metrics, with the moments of findings.
+func LogsOverTime(o *overview.Overview, src Source) Section {
+	s := Section{ID: "time", Title: overTime}
+	for _, ranks := range byRole(o.Logged) {
+		s.addSeries(loggedFigure(o, ranks, src))
+	}
+	s.addSeries(metricsFigure(o, src))
+	if len(s.Figures) == 0 && !o.Metrics.Empty() {
+		s.addTables(src, "--timeline", "Summary", o.Metrics.Report())
+	}
+	s.addTables(src, "--by-rank", "Summary", o.Logged.RankReport())
+	s.addTables(src, "--timeline", "Summary", o.Logged.EventReport(), o.Metrics.Percentiles())
+	return s
+}
+
+// addSeries adds a figure with curves, if there is anything to see.
+func (s *Section) addSeries(f *Figure) {
+	if len(f.Body.(*chart.Panels).Panels) > 0 {
+		s.Figures = append(s.Figures, f)
+	}
+}
+
+// byRole divides the ranks that log batches, as numbers, by their role.
+func byRole(l *telemetry.Logged) [][]int {
+	var roles order.Groups[string, []int]
+	for i := range l.Ranks {
+		role, _, _ := l.Ranks[i].Where.Parts()
+		list := roles.Of(role)
+		*list = append(*list, i)
+	}
+	return roles.List
+}
+
+// ofLogs are the findings that can be seen in what servers log.
+var ofLogs = []finding.Kind{finding.Load, finding.Limit, finding.Memory, finding.Imbalance, finding.Lifecycle, finding.Change, finding.Slower, finding.Transfer, finding.Errors}
+
+// loggedFigure is about the ranks of a role.
+func loggedFigure(o *overview.Overview, ranks []int, src Source) *Figure {
+	l := o.Logged
+	d := l.Drawing()
+	busy := func(i int) (running, tokens float64) {
+		r := &l.Ranks[i]
+		return telemetry.Zero(r.Mean(series.Running)), telemetry.Zero(r.Total(series.NewTokens))
+	}
+	shown := slices.SortedStableFunc(slices.Values(ranks), func(x, y int) int {
+		runningX, tokensX := busy(x)
+		runningY, tokensY := busy(y)
+		return cmp.Or(cmp.Compare(runningY, runningX), cmp.Compare(tokensY, tokensX))
+	})
+	shown = slices.Sorted(slices.Values(shown[:min(len(shown), chart.Hues)]))
+	var blocks []load.Block
+	for _, i := range shown {
+		blocks = append(blocks, d.Blocks[i])
+	}
+	f := seriesFigure(o, l.Grid, blocks, src.Command("--timeline", "--table=logs.timeline"))
+	f.Role, _, _ = l.Ranks[ranks[0]].Where.Parts()
+	f.ID, f.Shows = "logs-"+f.Role, ofLogs
+	f.Title = fmt.Sprintf("Logs of %s, %s", f.Role, words.Counted(len(ranks), "rank"))
+	if len(shown) < len(ranks) {
+		f.Notes = append(f.Notes, fmt.Sprintf("%d of %d ranks are drawn, those with most running requests; the command prints all", len(shown), len(ranks)))
+	}
+	return f
+}
+
+// maxPanels is how many panels a figure of metrics has: a page is for people.
+const maxPanels = 24
+
+// metricsFigure is about all other metrics.
+func metricsFigure(o *overview.Overview, src Source) *Figure {
+	d, left := o.Metrics.Drawing()
+	f := seriesFigure(o, o.Metrics.Grid, d.Blocks, src.Command("--timeline", "--table=metrics.timeline"))
+	f.ID, f.Title, f.Shows = "metrics", "Other metrics", append([]finding.Kind{finding.GPU, finding.Host}, ofLogs...)
+	body := f.Body.(*chart.Panels)
+	if n := len(body.Panels) - maxPanels; n > 0 {
+		body.Panels, left = body.Panels[:maxPanels], left+n
+	}
+	if left > 0 {
+		f.Notes = append(f.Notes, fmt.Sprintf("%s more: the command prints all", words.Counted(left, "metric")))
+	}
+	return f
+}
+
+// seriesFigure has a panel for each metric, with a curve for each place, over the longest time without a
+// long pause.
+func seriesFigure(o *overview.Overview, grid *load.Grid, blocks []load.Block, command string) *Figure {
+	span := longest(grid.Spans)
+	body := &chart.Panels{From: span.Start, To: span.Start + trace.Time(int64(span.N)*grid.Bucket), Times: middles(grid, span)}
+	f := &Figure{Defined: "Summary", Command: command, Body: body, Caption: fmt.Sprintf("Each point is %s.", durationText(grid.Bucket))}
+	if span.N < 2 {
+		return f // one scrape is no curve
+	}
+	body.Panels = seriesPanels(blocks, span)
+	for i := range o.Findings {
+		if at := &o.Findings[i]; at.Since > body.From && at.Since < body.To {
+			body.Marks = append(body.Marks, chart.Mark{First: at.Since - at.Within, Time: at.Since, Last: at.Since + at.Within, Label: strconv.Itoa(i + 1), Text: at.Text})
+		}
+	}
+	slices.SortStableFunc(body.Marks, func(x, y chart.Mark) int { return cmp.Compare(x.Time, y.Time) })
+	if len(body.Marks) > 0 {
+		f.Caption += " Bands are findings, by number, as wide as their beginning is uncertain."
+	}
+	if n := len(grid.Spans) - 1; n > 0 {
+		f.Notes = append(f.Notes, fmt.Sprintf("the longest of %d parts of the time is drawn, which are far apart; the command prints all", n+1))
+	}
+	return f
+}
+
+func seriesPanels(blocks []load.Block, span load.Span) []chart.Panel {
+	var titles []string
+	for i := range blocks {
+		titles = append(titles, blocks[i].Title)
+	}
+	titles = chart.ShortNames(titles)
+	var panels order.Groups[string, chart.Panel] // by title
+	for i := range blocks {
+		for _, c := range blocks[i].Curves {
+			title, unit, size := axisOf(c.Name, c.Unit)
+			p := panels.Of(title)
+			if p.Title, p.Unit = title, unit; len(p.Curves) == chart.Hues {
+				continue
+			}
+			curve := chart.Curve{Name: titles[i], Color: i % chart.Hues}
+			for _, v := range c.Values[span.First : span.First+span.N] {
+				curve.Values = append(curve.Values, v/size)
+			}
+			p.Curves = append(p.Curves, curve)
+		}
+	}
+	return slices.DeleteFunc(panels.List, func(p chart.Panel) bool { return len(appendPanel(nil, p)) == 0 })
+}
+
+// axisOf returns the title and the unit of the panel of a number in some unit, and by what it is divided there.
+func axisOf(name, of string) (title string, unit table.Unit, size float64) {
+	switch {
+	case of == "%":
+		return name, table.Share, 100
+	case of == "ns":
+		return name, table.Duration, 1
+	case of == "s":
+		return name, table.Duration, 1e-9
+	case of == "bytes":
+		return name + ", GB", table.Number, 1e9
+	case of == "/s":
+		return name + " per second", table.Number, 1
+	case strings.HasSuffix(name, of): // "KV tokens"
+		return name, table.Number, 1
+	}
+	return name + ", " + of, table.Number, 1
+}
