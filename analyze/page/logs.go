@@ -23,8 +23,9 @@ import (
 // and metrics, with the moments of findings.
 func LogsOverTime(o *overview.Overview, src Source) Section {
 	s := Section{ID: "time", Title: overTime}
+	drawn := o.Logged.Drawing().Blocks
 	for _, ranks := range byRole(o.Logged) {
-		s.addSeries(loggedFigure(o, ranks, src))
+		s.addSeries(loggedFigure(o, drawn, ranks, src))
 	}
 	s.addSeries(metricsFigure(o, src))
 	if len(s.Figures) == 0 && !o.Metrics.Empty() {
@@ -56,10 +57,9 @@ func byRole(l *telemetry.Logged) [][]int {
 // ofLogs are the findings that can be seen in what servers log.
 var ofLogs = []finding.Kind{finding.Load, finding.Limit, finding.Memory, finding.Imbalance, finding.Lifecycle, finding.Change, finding.Slower, finding.Transfer, finding.Errors}
 
-// loggedFigure is about the ranks of a role.
-func loggedFigure(o *overview.Overview, ranks []int, src Source) *Figure {
+// loggedFigure is about the ranks of a role, given what is drawn of each rank.
+func loggedFigure(o *overview.Overview, drawn []load.Block, ranks []int, src Source) *Figure {
 	l := o.Logged
-	d := l.Drawing()
 	busy := func(i int) (running, tokens float64) {
 		r := &l.Ranks[i]
 		return telemetry.Zero(r.Mean(series.Running)), telemetry.Zero(r.Total(series.NewTokens))
@@ -72,12 +72,12 @@ func loggedFigure(o *overview.Overview, ranks []int, src Source) *Figure {
 	shown = slices.Sorted(slices.Values(shown[:min(len(shown), chart.Hues)]))
 	var blocks []load.Block
 	for _, i := range shown {
-		blocks = append(blocks, d.Blocks[i])
+		blocks = append(blocks, drawn[i])
 	}
 	f := seriesFigure(o, l.Grid, blocks, src.Command("--timeline", "--table=logs.timeline"))
 	f.Role, _, _ = l.Ranks[ranks[0]].Where.Parts()
 	f.ID, f.Shows = "logs-"+f.Role, ofLogs
-	f.Title = fmt.Sprintf("Logs of %s, %s", f.Role, words.Counted(len(ranks), "rank"))
+	f.Title = fmt.Sprintf("Logs of %s, %s", cmp.Or(f.Role, "servers"), words.Counted(len(ranks), "rank"))
 	if len(shown) < len(ranks) {
 		f.Notes = append(f.Notes, fmt.Sprintf("%d of %d ranks are drawn, those with most running requests; the command prints all", len(shown), len(ranks)))
 	}
