@@ -158,7 +158,38 @@ func (w *observer) isPace(of []*pace, c *paceCourse) bool {
 		least = minFasterFactor
 	}
 	by := func(x *piece) float64 { return c.by(x, w) }
+	if c.faster() && !alike(of, by) {
+		return false
+	}
 	return w.outweighs(of, by, least) && (c.faster() || c.Shape == changepoint.Settling || !w.courseFollowsLoad(of, c, by))
+}
+
+// alike reports whether work had about the same size while it was faster and else, where pieces have a size of their
+// own: the middle of one is among nine tenths of the other. What no piece of the other size tells is not known to be the
+// same load: while prompts are cached, prefills compute a few tokens, and else thousands.
+func alike(of []*pace, by func(*piece) float64) bool {
+	var sizes [2][]float64 // while it was faster, and else
+	for _, p := range of {
+		for i := range p.work {
+			k := 0
+			if by(&p.work[i]) <= 0 {
+				k = 1
+			}
+			if p.sized {
+				sizes[k] = memory.Append(sizes[k], p.work[i].burden[0])
+			}
+		}
+	}
+	if len(sizes[0]) == 0 || len(sizes[1]) == 0 {
+		return true
+	}
+	among := func(x, y []float64) bool {
+		middle := x[len(x)/2]
+		return middle >= y[len(y)/20] && middle <= y[len(y)-1-len(y)/20]
+	}
+	slices.Sort(sizes[0])
+	slices.Sort(sizes[1])
+	return among(sizes[0], sizes[1]) || among(sizes[1], sizes[0])
 }
 
 // outweighs reports whether work is faster or slower by a factor, given the part by which each piece of it is, and

@@ -24,6 +24,8 @@ type pace struct {
 	asked []asked
 	// whole tells that what prefills hold up is part of its pieces: servers compute both in one batch.
 	whole bool
+	// sized tells that the first burden of a piece is its own size, and not what others have there.
+	sized bool
 }
 
 // Asked is how many tokens a request asks a rank for, whether or not its pieces are looked at.
@@ -353,7 +355,7 @@ func (l *levelOver) mean(from, to trace.Time) float64 {
 // newPace compares pieces with what such work takes usually. The burdens from others on are
 // what others have there.
 func newPace(rank int, list []piece, others int) pace {
-	p := pace{rank: int32(rank), work: list}
+	p := pace{rank: int32(rank), work: list, sized: others > 0}
 	by := p.burdens()
 	sum, burden, n := 0.0, [2]float64{}, 0.0
 	for _, x := range list {
