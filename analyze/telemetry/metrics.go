@@ -271,32 +271,27 @@ func (m *Metrics) curve(i int) (c load.Curve, changes bool) {
 // holdBetween lets values hold until the next ones, where they come less often than in every bucket: a scrape
 // stands for the time up to the next. Where they are missing for longer than usual, nothing is known.
 func holdBetween(values []float64) {
+	var known []int
 	var apart []float64
-	last := -1
 	for b, v := range values {
 		if math.IsNaN(v) {
 			continue
 		}
-		if last >= 0 {
-			apart = append(apart, float64(b-last))
+		if n := len(known); n > 0 {
+			apart = append(apart, float64(b-known[n-1]))
 		}
-		last = b
+		known = append(known, b)
 	}
 	const few, longer = 3, 2
 	if len(apart) < few {
 		return // nothing is usual
 	}
 	most := longer * usual(apart)
-	last = -1
-	for b, v := range values {
-		if math.IsNaN(v) {
-			continue
-		}
-		if last >= 0 && float64(b-last) <= most {
-			for k := last + 1; k < b; k++ {
-				values[k] = values[last]
+	for k := 1; k < len(known); k++ {
+		if from, to := known[k-1], known[k]; float64(to-from) <= most {
+			for b := from + 1; b < to; b++ {
+				values[b] = values[from]
 			}
 		}
-		last = b
 	}
 }
