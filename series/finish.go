@@ -24,8 +24,9 @@ func (s *Set) Finish(k Known) {
 	moved := s.join(same)
 	s.shorten()
 	s.gather(moved)
+	s.reported()
 	slices.SortStableFunc(s.Instants, func(a, b Instant) int {
-		return cmp.Or(cmp.Compare(a.Time, b.Time), strings.Compare(s.Sources[a.Source].Name, s.Sources[b.Source].Name), cmp.Compare(a.Line, b.Line))
+		return cmp.Or(cmp.Compare(a.Time, b.Time), strings.Compare(s.Sources[a.Source].Name, s.Sources[b.Source].Name), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Place, b.Place))
 	})
 }
 

@@ -2,6 +2,7 @@ package hardware
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -166,6 +167,7 @@ func Errors(set *series.Set) ([]finding.Finding, finding.Check) {
 	}
 	from, to, _ := set.Bounds()
 	devices := len(devices(set))
+	scraped := set.LastErrors()
 	first := map[key]int{}
 	var list []finding.Finding
 	var counts []int
@@ -188,6 +190,7 @@ func Errors(set *series.Set) ([]finding.Finding, finding.Check) {
 				continue
 			}
 			f := xid(set, x, code, text)
+			f.Evidence = append(f.Evidence, notBefore(x, scraped[x.Place])...)
 			if k, ok = lostBefore(x, text, list); ok {
 				list[k].Evidence = append(list[k].Evidence, finding.Sentence("then: %s", f.Text))
 				first[key{x.Place, x.Text}] = -1
@@ -214,9 +217,37 @@ func Errors(set *series.Set) ([]finding.Finding, finding.Check) {
 			list[i].Evidence = append(list[i].Evidence, finding.Sentence("it was reported %d times", counts[i]))
 		}
 	}
-	others := faults(set)
+	others := append(kept(set, scraped), faults(set)...)
 	check.N += len(others)
 	return append(list, others...), check
+}
+
+// notBefore tells when metrics did not yet have an error, where that is long before they had it.
+func notBefore(x *series.Instant, scraped []series.Sample) []finding.Evidence {
+	k := slices.IndexFunc(scraped, func(s series.Sample) bool { return s.Time >= x.Time })
+	if k < 1 || scraped[k].Time != x.Time || x.Time-scraped[k-1].Time <= soon {
+		return nil
+	}
+	return []finding.Evidence{finding.Sentence("it happened since %s: that scrape does not have it", words.At(scraped[k-1].Time, "15:04:05"))}
+}
+
+// kept returns findings of fatal errors that metrics have from their first scrape on.
+func kept(set *series.Set, scraped map[int32][]series.Sample) (list []finding.Finding) {
+	for _, place := range slices.Sorted(maps.Keys(scraped)) {
+		if len(scraped[place]) == 0 {
+			continue
+		}
+		s := scraped[place][0]
+		if fatal[int(s.Value)] == "" {
+			continue
+		}
+		f := xid(set, &series.Instant{Place: place}, int(s.Value), fmt.Sprintf("Xid %.0f", s.Value))
+		f.Text += ", before " + words.At(s.Time, "15:04:05")
+		f.Confidence = finding.Likely
+		f.Evidence = append(f.Evidence, finding.Sentence("the first scrape has it already: metrics keep the last error until the driver is loaded again, so it may be long past"))
+		list = append(list, f)
+	}
+	return list
 }
 
 // lostBefore looks for the error with which a GPU was lost: what the driver says of it within some minutes follows from that.

@@ -166,3 +166,21 @@ func TestErrors(t *testing.T) {
 		t.Errorf("%+v, %+v", found, check)
 	}
 }
+
+// Metrics keep the last error. It came where its code changes, also from one file to the next, and what the first scrape has came before it.
+func TestScrapedErrors(t *testing.T) {
+	set := series.New(trace.NewSymbols(), &trace.Diags{})
+	for i, codes := range [][2]float64{{0, 95}, {79, 95}} {
+		f := set.Fill(fmt.Sprintf("scrape%d.prom", i), "Prometheus text")
+		for gpu, code := range codes {
+			place := f.Place(series.Place{Server: f.Server(series.Server{Host: "node3"}), Rank: trace.NoRank, GPU: int32(gpu)})
+			f.Add(f.Series(series.Xid, place), begin+trace.Time(i)*600*sec, code)
+		}
+	}
+	set.Finish(series.Known{})
+	found, check := Errors(set)
+	if len(found) != 2 || check.N != 2 || found[0].Since != begin+600*sec || found[0].Confidence != finding.Certain || !strings.Contains(fmt.Sprint(found[0].Evidence), "since 15:33:20") ||
+		found[1].Since != 0 || found[1].Confidence != finding.Likely || !strings.Contains(found[1].Text, "before 15:33:20") {
+		t.Errorf("%+v, %+v", found, check)
+	}
+}

@@ -85,7 +85,7 @@ func indexPrometheus(in *format.Input, opt *format.Options) (*format.Source, err
 	case other != nil:
 		encoding = other.encoding
 	}
-	d := &reader{Filler: opt.Series.Fill(in.Name, encoding), name: in.Name, diags: opt.Diags, known: map[string]int32{}, xids: map[int32]float64{}}
+	d := &reader{Filler: opt.Series.Fill(in.Name, encoding), name: in.Name, diags: opt.Diags, known: map[string]int32{}}
 	switch {
 	case isRange(head):
 		err = d.readRange(b)

@@ -2,7 +2,6 @@ package platform
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -23,9 +22,7 @@ type reader struct {
 	summed  bool             // values of several servers were added up, it seems
 	known   map[string]int32 // series by name and labels, as the file has them
 	keys    map[int32]string // the same, the other way
-	xids    map[int32]float64
 	times   map[int32]float64 // what values of a series are multiplied by
-	xidOf   map[int32]int32   // place by series of Xid
 }
 
 // places are labels that say where something is, and not what it is.
@@ -66,12 +63,9 @@ func (d *reader) seriesOf(key, name, kind string, labels map[string]string) (id 
 	d.keys[id] = key
 	d.known[key] = id
 	if d.times == nil {
-		d.times, d.xidOf = map[int32]float64{}, map[int32]int32{}
+		d.times = map[int32]float64{}
 	}
 	d.times[id] = m.times
-	if m.known && m.metric == series.Xid {
-		d.xidOf[id] = s.Place
-	}
 	return id
 }
 
@@ -169,7 +163,7 @@ func (d *reader) place(engine, name string, labels map[string]string) int32 {
 	return d.Place(p)
 }
 
-// add adds a value. A code of an error that was not there before is an event, too.
+// add adds a value.
 func (d *reader) add(id int32, at trace.Time, value float64) {
 	if value == 0 && d.Set.List[id].Metric == series.HitRate {
 		return // SGLang writes that beside each batch of a decode, too
@@ -179,15 +173,6 @@ func (d *reader) add(id int32, at trace.Time, value float64) {
 		return // the sum of several servers is no part of anything
 	}
 	d.Add(id, at, value)
-	place, ok := d.xidOf[id]
-	if !ok || math.IsNaN(value) {
-		return
-	}
-	last, seen := d.xids[id]
-	d.xids[id] = value
-	if seen && value != last && value > 0 {
-		d.Instant(series.Instant{Time: at, Place: place, Kind: series.Hardware, Count: 1}, fmt.Sprintf("Xid %.0f", value))
-	}
 }
 
 // seconds reads a time in seconds, digit by digit.
