@@ -14,11 +14,13 @@ const (
 	Bucket
 	// Mean is a rate or a mean over the time since the sample before it.
 	Mean
+	// Shown is what someone chose to export under a name that says nothing here.
+	Shown
 )
 
 // String returns the word that tables print.
 func (k Kind) String() string {
-	return [...]string{"gauge", "counter", "amount", "bucket", "mean"}[k]
+	return [...]string{"gauge", "counter", "amount", "bucket", "mean", "shown"}[k]
 }
 
 // A Metric is what is measured.
@@ -77,8 +79,11 @@ const (
 	KnownMetrics // how many there are
 )
 
-// Batches are the metrics that only who runs batches has: what makes a place a rank.
-var Batches = []MetricID{Running, NewTokens, NewSeqs, Generation}
+// Batches are the metrics of those who run batches, and Ranked those that make a place a rank: an export may have nothing else than a queue.
+var (
+	Batches = []MetricID{Running, NewTokens, NewSeqs, Generation}
+	Ranked  = append(Batches[:len(Batches):len(Batches)], Queued, KVUsage)
+)
 
 // Metrics are the metrics that reports know.
 var Metrics = [KnownMetrics]Metric{

@@ -172,6 +172,8 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs(slow.PiledUp)},
 	{finding.Load, "queues that grow since some time, and whether more requests came, as logs have it", Logs,
 		finding.Warning, finding.Likely, finding.ServerTime, finding.InRole, []string{"--timeline", "--table", "logs.timeline"}, ofLogs(slow.Changes)},
+	{finding.Change, "a curve of an export that has little else, such as a panel of Grafana, which becomes much higher or lower at some time", Logs,
+		finding.Info, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "metrics.timeline"}, ofLogs(slow.Shown)},
 	{finding.Loss, "spans that were lost on their way to the dump", Requests,
 		finding.Info, finding.Certain, finding.Requests, finding.Everywhere, []string{"--by-rank", "--table", "ranks"}, lostSpans},
 	{finding.Load, "arrivals that fell, and other changes of load that cost nothing", Requests,

@@ -179,8 +179,8 @@ func TestScrapedErrors(t *testing.T) {
 	}
 	set.Finish(series.Known{})
 	found, check := Errors(set)
-	if len(found) != 2 || check.N != 2 || found[0].Since != begin+600*sec || found[0].Confidence != finding.Certain || !strings.Contains(fmt.Sprint(found[0].Evidence), "since 15:33:20") ||
-		found[1].Since != 0 || found[1].Confidence != finding.Likely || !strings.Contains(found[1].Text, "before 15:33:20") {
+	if len(found) != 2 || check.N != 2 || found[0].Since != begin+600*sec || found[0].Confidence != finding.Certain || !strings.Contains(fmt.Sprint(found[0].Evidence), "since 20:53:20") ||
+		found[1].Since != 0 || found[1].Confidence != finding.Likely || !strings.Contains(found[1].Text, "before 20:53:20") {
 		t.Errorf("%+v, %+v", found, check)
 	}
 }

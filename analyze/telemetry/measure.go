@@ -100,7 +100,7 @@ func (o *Options) Inside(t trace.Time) bool {
 
 func (l *Logged) bounds(opt Options) {
 	for i := range l.Set.List {
-		if !slices.Contains(series.Batches, l.Set.List[i].Metric) {
+		if !slices.Contains(series.Ranked, l.Set.List[i].Metric) {
 			continue
 		}
 		if from, to, within := l.Set.Extent(i); from != 0 && opt.Inside(from) && opt.Inside(to) {
@@ -148,7 +148,7 @@ func (l *Logged) period() time.Duration {
 	const few, most = 4, 1000
 	shortest := time.Duration(0)
 	for i := range l.Set.List {
-		if !slices.Contains(series.Batches, l.Set.List[i].Metric) || l.Set.N(i) <= few {
+		if !slices.Contains(series.Ranked, l.Set.List[i].Metric) || l.Set.N(i) <= few {
 			continue
 		}
 		var gaps []float64
@@ -205,7 +205,7 @@ func (l *Logged) Where(i int32) place.Location {
 func (l *Logged) measureRanks(opt Options) {
 	of := map[int32]int{}
 	for i := range l.Set.List {
-		if s := &l.Set.List[i]; slices.Contains(series.Batches, s.Metric) && l.Set.N(i) > 0 && s.Label == 0 {
+		if s := &l.Set.List[i]; slices.Contains(series.Ranked, s.Metric) && l.Set.N(i) > 0 && s.Label == 0 {
 			if _, ok := of[s.Place]; !ok {
 				of[s.Place] = len(l.Ranks)
 				r := Rank{Where: l.Where(s.Place), Server: l.Set.Places[s.Place].Server, Points: map[series.MetricID][]Point{}, Place: s.Place, Scraped: true}
@@ -221,6 +221,9 @@ func (l *Logged) measureRanks(opt Options) {
 		if k, ok := of[s.Place]; ok && s.Label == 0 && l.Set.Metric(s.Metric).Kind != series.Bucket {
 			l.sum(&l.Ranks[k], i, opt)
 		}
+	}
+	for i := range l.Ranks {
+		l.Ranks[i].countLines()
 	}
 	l.Ranks = slices.DeleteFunc(l.Ranks, func(r Rank) bool { return r.Lines == 0 })
 	l.Ranks = slices.DeleteFunc(slices.Clone(l.Ranks), l.repeats)
@@ -245,7 +248,6 @@ func (l *Logged) repeats(r Rank) bool {
 func (l *Logged) sum(r *Rank, i int, opt Options) {
 	metric := l.Set.List[i].Metric
 	points := order.Memo(r.Points, metric, func() []Point { return make([]Point, l.Grid.N()) })
-	line := slices.Contains(series.Batches[:2], metric)
 	for x := range l.Set.Each(i) {
 		if !opt.Inside(x.Time) {
 			continue
@@ -258,9 +260,6 @@ func (l *Logged) sum(r *Rank, i int, opt Options) {
 				r.Plain++
 			}
 		}
-		if line && (metric == series.Running || r.Points[series.Running] == nil) {
-			r.Lines++
-		}
 		if r.From == 0 || x.Time < r.From {
 			r.From = x.Time
 		}
@@ -272,6 +271,16 @@ func (l *Logged) sum(r *Rank, i int, opt Options) {
 			if p.N == 1 || x.Value > p.Most {
 				p.Most = x.Value
 			}
+		}
+	}
+}
+
+// countLines counts lines of batches, or else scrapes, by what each of them has.
+func (r *Rank) countLines() {
+	for _, m := range [...]series.MetricID{series.Running, series.NewTokens, series.Queued, series.KVUsage} {
+		if _, n := r.total(m); n > 0 {
+			r.Lines = int64(n)
+			return
 		}
 	}
 }

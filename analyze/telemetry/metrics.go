@@ -32,7 +32,7 @@ func MeasureMetrics(set *series.Set, opt Options) *Metrics {
 	m := &Metrics{Set: set, opt: opt, names: set.Names()}
 	ranks := map[int32]bool{} // places of which [Logged] tells the metrics in its timeline
 	for i := range set.List {
-		if x := &set.List[i]; slices.Contains(series.Batches, x.Metric) && set.N(i) > 0 {
+		if x := &set.List[i]; slices.Contains(series.Ranked, x.Metric) && set.N(i) > 0 {
 			ranks[x.Place] = true
 		}
 	}

@@ -137,7 +137,7 @@ func (l *Logged) TimeReport() *table.Table {
 	for b := range l.Grid.N() {
 		for i := range l.Ranks {
 			r := &l.Ranks[i]
-			for _, m := range series.Batches {
+			for _, m := range series.Ranked {
 				if p := r.Points[m]; p != nil && p[b].N > 0 {
 					rows = append(rows, timeRow{r, b})
 					break

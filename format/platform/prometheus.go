@@ -26,8 +26,10 @@ import (
 //   - Nothing in such text says which server it is of: each file counts as one. Files whose names differ in nothing but a time are
 //     of one, and so are those of one process, whose _created are equal, or that are called before and after and count on.
 //   - Labels that name servers are missing where a query added values up: shares of more than all are left out.
-//   - Grafana's CSV has times of the browser, without a zone. A column that is
-//     called by a legend shows what the legend or the panel is called by, in words that dashboards have; shares may be in percent.
+//   - Grafana's CSV has times of the browser, without a zone, and the newest line first or last; for Excel, "sep=," is the first line. A
+//     column that is called by a legend shows what the legend or the panel is called by, in words that dashboards have; shares may be in
+//     percent, and values as the panel shows them: "1.25 K". Of any other legend, and of queries whose functions leave no name, only how
+//     values change is told.
 //   - SGLang's names begin with "sglang:", and with "sglang_" from /v1/loads and from gateways. In
 //     2024-11 they were others, with a label "name" for the model, and the hit rate was in percent.
 //   - Shares are 0 to 1 in the metrics of SGLang, vLLM, LMDeploy, and TensorRT-LLM (trtllm-serve with return_perf_metrics,
@@ -96,6 +98,9 @@ func indexPrometheus(in *format.Input, opt *format.Options) (*format.Source, err
 			d.byFile = strings.TrimSuffix(filepath.ToSlash(in.Name), filepath.Ext(in.Name))
 		}
 		err = d.readText(b, func() trace.Time { return written(in.Path) })
+	}
+	if len(d.known) == 0 { // else they are beside the point
+		d.panels(d.unnamed)
 	}
 	if errors.Is(err, errUntimed) {
 		return nil, errors.Join(err, r.Close())

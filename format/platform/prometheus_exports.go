@@ -2,16 +2,12 @@ package platform
 
 import (
 	"bytes"
-	"cmp"
-	"encoding/csv"
 	"encoding/json"
 	"io"
 	"math"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"sort"
-	"strconv"
 	"strings"
 	"time"
 
@@ -58,12 +54,15 @@ type point struct {
 	value float64
 }
 
-// points adds a series, in the order of its times; one without a name is of a function of metrics, and nobody knows what
-// that means.
+// points adds a series, in the order of its times. One without a name is of a function of metrics.
 func (d *reader) points(labels map[string]string, list []point) {
 	name := labels["__name__"]
 	key, err := json.Marshal(labels)
-	if name == "" || err != nil {
+	switch {
+	case err != nil:
+		return
+	case name == "":
+		d.unnamed = append(d.unnamed, &panelSeries{labels: labels, list: list})
 		return
 	}
 	id := d.seriesOf(string(key), name, "", labels)
@@ -167,137 +166,6 @@ func (d *reader) readFrames(r io.Reader) error {
 		}
 	}
 	return err
-}
-
-// named is a series as a column calls it: `sglang:token_usage{instance="a"}`, or `{__name__="sglang:token_usage", instance="a"}`.
-var named = regexp.MustCompile(`^(?:[a-zA-Z_][a-zA-Z0-9_:]*)?\{.*\}$|^(?:sglang|vllm):[a-z_]+$`)
-
-// isPanel reports whether a file is a panel of Grafana as CSV. Its columns are called by their series, or by legends.
-func isPanel(head []byte) bool {
-	line, rest, _ := bytes.Cut(head, []byte("\n"))
-	columns, err := csv.NewReader(bytes.NewReader(line)).Read()
-	if err != nil || len(columns) < 2 || !strings.EqualFold(columns[0], "time") {
-		return false
-	}
-	first, _, _ := strings.Cut(string(rest[:min(len(rest), 64)]), ",")
-	_, _, dated := panelStamp(strings.Trim(first, `"`))
-	return named.MatchString(columns[1]) || dated
-}
-
-// A title is what panels and their legends are called that show a metric, as the dashboards of SGLang and vLLM have it, and others.
-type title struct {
-	says *regexp.Regexp
-	name string // of the metric
-}
-
-// usageTitle is the only one whose values are shares.
-const usageTitle = "sglang:token_usage"
-
-var panelTitles = []title{
-	{regexp.MustCompile(`(?i)num(?:ber)?[ _](?:of )?running|running[ _]re?q`), "sglang:num_running_reqs"},
-	{regexp.MustCompile(`(?i)waiting|queued|queue[ _](?:length|re?q)`), "sglang:num_queue_reqs"},
-	{regexp.MustCompile(`(?i)token usage|(?:kv|gpu)[ _-]?cache (?:usage|utili[sz]ation)|cache utili[sz]ation`), usageTitle},
-	{regexp.MustCompile(`(?i)generation throughput|gen[ _]throughput`), "sglang:gen_throughput"},
-}
-
-// legend returns which metric a column shows, as its legend tells, or else what the panel is called, which Grafana calls the file by:
-// "Running requests-data-2026-08-17 20_53_20.csv"; and what the server is called: the legend, where it names no metric.
-func legend(file, column string) (metric, server string, ok bool) {
-	panel, _, _ := strings.Cut(bareName(file), "-data")
-	for i, text := range [...]string{column, panel} {
-		for _, t := range panelTitles {
-			if t.says.MatchString(text) {
-				if i == 0 {
-					return t.name, "", true
-				}
-				return t.name, column, true
-			}
-		}
-	}
-	return "", "", false
-}
-
-// readPanel reads a panel of Grafana: a line a time, a column a series. Times are those of the browser, unless they have a
-// zone.
-func (d *reader) readPanel(r io.Reader) error {
-	c := csv.NewReader(r)
-	c.FieldsPerRecord = -1
-	columns, err := c.Read()
-	if err != nil {
-		return err
-	}
-	columns[0] = strings.TrimPrefix(columns[0], "\xef\xbb\xbf")
-	lists := make([][]point, len(columns))
-	for {
-		row, err := c.Read()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		at, ok := d.panelTime(row[0])
-		for i := 1; ok && i < min(len(row), len(columns)); i++ {
-			if v, err := strconv.ParseFloat(row[i], 64); err == nil {
-				lists[i] = append(lists[i], point{at, v})
-			}
-		}
-	}
-	unknown := ""
-	for i := 1; i < len(columns); i++ {
-		if !named.MatchString(columns[i]) {
-			metric, server, ok := legend(d.name, columns[i])
-			if !ok {
-				unknown = cmp.Or(unknown, columns[i])
-				continue
-			}
-			labels := map[string]string{"__name__": metric}
-			if server != "" {
-				labels["instance"] = server
-			}
-			if metric == usageTitle && slices.ContainsFunc(lists[i], func(p point) bool { return p.value > 1.5 }) { // in percent
-				for k := range lists[i] {
-					lists[i][k].value /= 100
-				}
-			}
-			d.points(labels, lists[i])
-			continue
-		}
-		if s, ok := parseSample(columns[i] + " 0"); ok {
-			labels := map[string]string{"__name__": s.name}
-			for k, v := range s.labels {
-				labels[k] = v
-			}
-			d.points(labels, lists[i])
-		}
-	}
-	if unknown != "" {
-		d.diags.Add(trace.MetricsLegend.Of(d.name, unknown))
-	}
-	return nil
-}
-
-// panelTime reads a time of a panel.
-func (d *reader) panelTime(text string) (trace.Time, bool) {
-	at, local, ok := panelStamp(text)
-	d.Source().Zone.Local = d.Source().Zone.Local || local
-	return at, ok
-}
-
-// panelStamp reads such a time; local tells that its zone is not known.
-func panelStamp(text string) (at trace.Time, local, ok bool) {
-	if at, ok := unixStamp(text); ok && at > trace.Time(1e18) {
-		return at, false, true
-	}
-	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		return trace.Time(t.UnixNano()), false, true
-	}
-	for _, layout := range [...]string{"2006-01-02 15:04:05.999", "2006-01-02T15:04:05.999", "01/02/2006 15:04:05"} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return trace.Time(t.UnixNano()), true, true
-		}
-	}
-	return 0, false, false
 }
 
 // Layouts of `date`, which loops print between scrapes.

@@ -19,10 +19,11 @@ type reader struct {
 	speaker string // the server whose metrics have no label that tells it; "" is not known
 	byFile  string // what such a server is called where nothing else names it; "" where labels are missing because values were added up
 	diags   *trace.Diags
-	summed  bool             // values of several servers were added up, it seems
-	known   map[string]int32 // series by name and labels, as the file has them
-	keys    map[int32]string // the same, the other way
+	summed  bool              // values of several servers were added up, it seems
+	known   map[string]int32  // series by name and labels, as the file has them
+	keys    map[int32]string  // the same, the other way
 	times   map[int32]float64 // what values of a series are multiplied by
+	unnamed []*panelSeries    // what a query without names answers
 }
 
 // places are labels that say where something is, and not what it is.

@@ -242,17 +242,29 @@ func TestSpeakers(t *testing.T) {
 	}
 }
 
-// Legends say which metric a column shows, or what the panel is called does; then they name servers. One that says nothing is told.
+// Legends say which metric a column shows, or what the panel is called does; then they name servers. One that says nothing is told, and has
+// the name of its panel.
 func TestLegends(t *testing.T) {
-	for _, c := range []struct{ file, text, want string }{
+	for _, c := range []struct {
+		file, text, want string
+		unknown          bool
+	}{
 		{"x/Running Requests-data-2026-08-17 20_53_20.csv", "Time,decode-0,decode-1\n2026-08-17 20:53:20,3,4\n", `running decode-0/decode-0/unified DP-1 TP-1 GPU-1  0=3
 running decode-1/decode-1/unified DP-1 TP-1 GPU-1  0=4
-`},
+`, false},
 		{"panel.csv", "\"Time\",\"Num Running\",\"Num Waiting\",\"GPU Cache Usage\"\n1787000000000,3,4,50\n", `running //unified DP-1 TP-1 GPU-1  0=3
 queued //unified DP-1 TP-1 GPU-1  0=4
 KV usage //unified DP-1 TP-1 GPU-1  0=50
-`},
-		{"panel.csv", "Time,p99\n1787000000000,3\n", ""},
+`, false},
+		{"x/TTFT-data-as-joinbyfield.csv", "Time,p99\n1787000000000,3\n", "TTFT // DP-1 TP-1 GPU-1 p99 0=3\n", true},
+		{"x/KV Cache Utilization-data.csv", "\ufeffsep=,\r\nTime,a,b\r\n2026-08-17 20:53:35,99.5%,1%\r\n2026-08-17 20:53:20,20%,\r\n", `KV usage a/a/unified DP-1 TP-1 GPU-1  0=20 15000000000=99.5
+KV usage b/b/unified DP-1 TP-1 GPU-1  15000000000=1
+`, false},
+		{"x/Queued requests-data-as-seriestorows.csv", "Time,Metric,Value\n2026-08-17T20:53:20Z,a,1.5 K\n2026-08-17T20:53:20Z,b,2\n2026-08-17T20:53:35Z,a,7\n", `queued a/a/unified DP-1 TP-1 GPU-1  0=1500 15000000000=7
+queued b/b/unified DP-1 TP-1 GPU-1  0=2
+`, false},
+		{"q.csv", "Time,__name__,instance,Value #A\n2026-08-17T20:53:20Z,sglang:num_queue_reqs,a:1,4\n", "queued a/a:1/unified DP-1 TP-1 GPU-1  0=4\n", false},
+		{"rate.json", `{"data":{"resultType":"matrix","result":[{"metric":{"pod":"a"},"values":[[1787000000,"4"]]}]}}`, "rate // DP-1 TP-1 GPU-1 pod=a 0=4\n", true},
 	} {
 		if !Prometheus.Sniff([]byte(c.text)) {
 			t.Errorf("%s: not recognized", c.text)
@@ -261,7 +273,7 @@ KV usage //unified DP-1 TP-1 GPU-1  0=50
 		if got := show(set); got != c.want {
 			t.Errorf("%s: got\n%swant\n%s", c.file, got, c.want)
 		}
-		if (c.want == "") != slices.ContainsFunc(diags, func(d trace.Diag) bool { return d.Code == "metrics-legend" }) {
+		if c.unknown != slices.ContainsFunc(diags, func(d trace.Diag) bool { return d.Code == "metrics-legend" }) {
 			t.Errorf("%s: %v", c.file, diags)
 		}
 	}

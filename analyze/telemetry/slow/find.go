@@ -40,7 +40,7 @@ func spoken(l *telemetry.Logged) (n int) {
 
 // speaks reports whether a rank logged a batch in a bucket.
 func speaks(r *telemetry.Rank, b int) bool {
-	return slices.ContainsFunc(series.Batches, func(m series.MetricID) bool { p := r.Points[m]; return p != nil && p[b].N > 0 })
+	return slices.ContainsFunc(series.Ranked, func(m series.MetricID) bool { p := r.Points[m]; return p != nil && p[b].N > 0 })
 }
 
 // busy are the buckets in which any of some ranks had something to do.

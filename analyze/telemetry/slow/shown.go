@@ -1,0 +1,212 @@
+package slow
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+	"gonum.org/v1/gonum/stat/combin"
+)
+
+// A curve is a series that is shown by itself: nothing else of it, or of its server, is known.
+type curve struct {
+	name, unit string
+	at         place.Location
+	times      []trace.Time
+	values     []float64
+	// How it changes first, if it does.
+	change        changepoint.Change
+	before, after float64
+	rises         bool
+}
+
+// Shown finds curves of an export that become much higher or lower at some time. What they measure, only their names tell: it is no cost.
+func Shown(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
+	check := finding.Check{What: "curves of exports", Of: "curve", Needed: 1}
+	by := map[string][]*curve{}
+	var names []string
+	alone := !slices.ContainsFunc(l.Set.List, func(s series.Series) bool { return s.Metric != l.Set.List[0].Metric })
+	for i := range l.Set.List {
+		c := shownCurve(l, i, alone)
+		if c == nil {
+			continue
+		}
+		check.N++
+		key := l.Set.Metric(l.Set.List[i].Metric).Name
+		if by[key] == nil {
+			names = append(names, key)
+		}
+		by[key] = append(by[key], c)
+	}
+	if check.N == 0 {
+		check.Reason = "no input is an export of a few curves alone"
+	}
+	var out []finding.Finding
+	for _, name := range names {
+		if f, ok := changed(by[name]); ok {
+			out = append(out, f)
+		}
+	}
+	return out, check
+}
+
+// shownCurve returns a series if it is such a one: of an unknown name, of the only metric of all inputs, or of how full a KV cache is
+// without what it holds. Of a counter, it is how much that grows in a second.
+func shownCurve(l *telemetry.Logged, i int, alone bool) *curve {
+	s := &l.Set.List[i]
+	m := l.Set.Metric(s.Metric)
+	where := l.Set.NameOf(s.Place, l.Names)
+	c := &curve{name: l.Set.Labeled(m.Name, s.Label), unit: m.Unit, at: place.Device(cmp.Or(where, m.Name))}
+	switch k := slices.IndexFunc(l.Ranks, func(r telemetry.Rank) bool { return r.Place == s.Place }); {
+	case m.Kind == series.Shown:
+	case s.Metric == series.KVUsage && k >= 0 && !l.Ranks[k].Has(series.Running) && !l.Ranks[k].Has(series.Queued):
+		c.at = l.Ranks[k].Where
+		c.name = "the KV cache of " + c.at.String()
+	case alone && where != "" && !slices.Contains(series.Ranked, s.Metric) && slices.Contains([]series.Kind{series.Gauge, series.Mean, series.Counter}, m.Kind) && s.Metric != series.Throttling && s.Metric != series.Xid:
+		c.name += " of " + where
+	default:
+		return nil
+	}
+	var last series.Sample
+	for x := range l.Set.Each(i) {
+		before := last
+		if last = x; !l.Opt.Inside(x.Time) || m.Kind == series.Counter && (before.Time == 0 || x.Time <= before.Time) {
+			continue
+		}
+		value := x.Value
+		if m.Kind == series.Counter {
+			if value -= before.Value; value < 0 { // it began again
+				value = x.Value
+			}
+			value /= float64(x.Time-before.Time) / 1e9
+		}
+		c.times, c.values = append(c.times, x.Time), append(c.values, value)
+	}
+	if m.Kind == series.Counter {
+		c.unit += "/s"
+	}
+	if len(c.values) < fewBuckets {
+		return nil
+	}
+	c.look()
+	return c
+}
+
+// look finds how a curve changes: from when on it leaves all that it was at first, and comes to stay far above or far below, or else
+// when its level changes.
+func (c *curve) look() {
+	for k := fewBuckets; k < len(c.values) && c.change.At == 0; k *= 2 {
+		high, low := slices.Max(c.values[:k]), slices.Min(c.values[:k])
+		spread := high - low
+		c.leaves(k, func(v float64) bool { return v <= high+spread }, func(v float64) bool { return v > muchMore*high && v > 0 })
+		c.leaves(k, func(v float64) bool { return v >= low-spread }, func(v float64) bool { return v < low/muchMore && v >= 0 })
+	}
+	if c.change.At == 0 {
+		list := changepoint.Levels(c.values, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
+			x, y := mean(c.values[from:k]), mean(c.values[k:to])
+			return min(x, y) >= 0 && max(x, y) > muchMore*min(x, y)
+		}})
+		if len(list) == 0 {
+			return
+		}
+		c.change = list[0]
+	}
+	c.levels()
+}
+
+// leaves finds the first values behind k that are far from those before it, some in a row, and from when on none is within these.
+func (c *curve) leaves(k int, within, far func(float64) bool) {
+	n := 0
+	for i := k; i < len(c.values) && c.change.At == 0; i++ {
+		if n++; !far(c.values[i]) {
+			n = 0
+		}
+		if n < fewLimited {
+			continue
+		}
+		at, to := i-n+1, i+1
+		for at > k && !within(c.values[at-1]) {
+			at--
+		}
+		for to < len(c.values) && far(c.values[to]) {
+			to++
+		}
+		c.change = changepoint.Change{At: at, To: to, P: math.Exp(-combin.LogGeneralizedBinomial(float64(k+n), float64(n)))}
+	}
+}
+
+// levels are those before a change and behind it: of what becomes ever more, or less, how far it comes.
+func (c *curve) levels() {
+	then := c.values[c.change.At:c.change.To]
+	c.before, c.after = mean(c.values[c.change.From:c.change.At]), mean(then)
+	if c.rises = c.after > c.before; c.rises {
+		c.after = slices.Max(then)
+	} else {
+		c.after = slices.Min(then)
+	}
+}
+
+// changed tells of curves of one name that change: the one that does the most leads.
+func changed(list []*curve) (f finding.Finding, ok bool) {
+	var found []*curve
+	for _, c := range list {
+		if c.change.At > 0 {
+			found = append(found, c)
+		}
+	}
+	if len(found) == 0 {
+		return f, false
+	}
+	part := func(c *curve) float64 {
+		return max(c.before, c.after) / (min(c.before, c.after) + max(c.before, c.after)/1e3)
+	}
+	slices.SortStableFunc(found, func(a, b *curve) int { return cmp.Compare(part(b), part(a)) })
+	c := found[0]
+	f = finding.Finding{Subkind: "shown", Severity: finding.Info, At: c.at, Since: c.times[c.change.At], P: finding.Chance(c.change.P),
+		Metric: finding.Metric{Name: c.name, Before: c.before, After: c.after}, Text: c.sentence()}
+	if c.change.To < len(c.times) {
+		f.Until = c.times[c.change.To]
+	}
+	const few = 3
+	for _, o := range found[1:min(len(found), 1+few)] {
+		f.Evidence = append(f.Evidence, finding.Sentence("%s", o.sentence()))
+	}
+	if n := len(found) - 1 - few; n > 0 {
+		f.Evidence = append(f.Evidence, finding.Sentence("%s of its name change, too", words.Counted(n, "more")))
+	}
+	if n := len(list) - len(found); n > 0 {
+		f.Evidence = append(f.Evidence, finding.Sentence("%s of its name did not change so", words.Counted(n, "other")))
+	}
+	f.Evidence = append(f.Evidence, finding.Sentence("its name is all that is known of it: why, and what it costs, is not told"))
+	return f, true
+}
+
+// sentence tells how a curve changes.
+func (c *curve) sentence() string {
+	verb := "falls"
+	if c.rises {
+		verb = "rises"
+	}
+	number := func(v float64) string {
+		if c.unit == "%" {
+			return words.InPercent(v/100) + " %"
+		}
+		if c.unit != "" {
+			return words.ThreeDigits(v) + " " + c.unit
+		}
+		return words.ThreeDigits(v)
+	}
+	until := ""
+	if c.change.To < len(c.times) {
+		until = " until " + words.TimeOfDay(c.times[c.change.To])
+	}
+	return fmt.Sprintf("%s %s since %s%s, to %s (%s before)", c.name, verb, words.TimeOfDay(c.times[c.change.At]), until, number(c.after), number(c.before))
+}
