@@ -72,10 +72,10 @@ func (w *observer) findStallings() (out []Stalling) {
 	out = w.addPulses(out, w.paces.prefill, prefillPace, prefillStalls)
 	for i := range w.paces.decode {
 		p := &w.paces.decode[i]
-		stalls := p.stalls()
+		stalls, ends := p.stalls(), p.ends()
 		var rest []stall // that are not told by themselves
 		for k := range stalls {
-			if x := &stalls[k]; x.length < shortStall || !p.standsStill(x) {
+			if x := &stalls[k]; x.length < shortStall || !ends.noneIn(x) {
 				continue
 			}
 			if stalls[k].length >= longStall {
@@ -135,6 +135,7 @@ func (w *observer) addPrefillStalls(out []Stalling) []Stalling {
 	const beyond = 8 // times what as many tokens take usually: no prompt is long enough for that
 	for i := range w.paces.prefill {
 		p := &w.paces.prefill[i]
+		ends := p.ends()
 		for k := range p.work {
 			x := &p.work[k]
 			if x.ratio < beyond || x.extra() < longStall {
@@ -144,7 +145,7 @@ func (w *observer) addPrefillStalls(out []Stalling) []Stalling {
 			told := func(o Stalling) bool {
 				return slices.Contains(o.shift.Ranks, p.rank) && slices.ContainsFunc(o.Times, func(t trace.Time) bool { return t <= x.to && x.from <= t+trace.Time(o.Length) })
 			}
-			if slices.ContainsFunc(out, told) || !p.standsStill(&one) {
+			if slices.ContainsFunc(out, told) || !ends.noneIn(&one) {
 				continue
 			}
 			s := w.stalling(p, []stall{one})
@@ -156,11 +157,23 @@ func (w *observer) addPrefillStalls(out []Stalling) []Stalling {
 	return out
 }
 
-// standsStill reports whether no such work ends in a stall, wherever it lies: what begins there, if it can, is held up, too.
-func (p *pace) standsStill(x *stall) bool {
+// endTimes are when the pieces of work of a rank ended, the first one first.
+type endTimes []trace.Time
+
+func (p *pace) ends() endTimes {
+	ends := memory.Make[trace.Time](len(p.work))
+	for i := range p.work {
+		ends[i] = p.work[i].to
+	}
+	slices.Sort(ends)
+	return ends
+}
+
+// noneIn reports whether no such work ends in a stall, wherever it lies: what begins there, if it can, is held up, too.
+func (e endTimes) noneIn(x *stall) bool {
 	from, to := x.last+request.SameBatch, x.first+trace.Time(x.length)-request.SameBatch
-	within := func(t trace.Time) bool { return t > from && t < to }
-	return from < to && !slices.ContainsFunc(p.work, func(o piece) bool { return within(o.to) })
+	k, _ := slices.BinarySearch(e, from+1)
+	return from < to && (k == len(e) || e[k] >= to)
 }
 
 // takeStalls takes stalls out of the pieces of work that they held up: how fast servers are
