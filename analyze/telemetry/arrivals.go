@@ -34,7 +34,7 @@ func (l *Logged) fullBatches(r *Rank) []float64 {
 	counts := make([]float64, l.Grid.N())
 	most, all := r.Most(series.NewTokens), 0.0
 	var x LoggedLine
-	for lines := l.LinesOf(r.Place, l.Opt); lines.Next(&x); {
+	for lines := l.LinesOf(r.Place); lines.Next(&x); {
 		if b := l.Grid.Of(x.At); x.Values[NewTokensOf] == most && b >= 0 && b < len(counts) {
 			counts[b]++
 			all++

@@ -28,11 +28,11 @@ const maxStretches = 1 << 16
 
 // stretches are those of a rank, in order, but for those in which it may have had nothing to do: how
 // long it did not is part of what its line calls its throughput; n is how many there were.
-func (l *Logged) stretches(place int32, opt Options) (list []Stretch, n int) {
+func (l *Logged) stretches(place int32) (list []Stretch, n int) {
 	out := thinned{each: 1}
 	var last, x LoggedLine
 	var sum, running, prompts, prefills float64
-	for lines := l.LinesOf(place, opt); lines.Next(&x); {
+	for lines := l.LinesOf(place); lines.Next(&x); {
 		if x.Has(RunningOf) {
 			sum, running = sum+x.Values[RunningOf], running+1
 		}
@@ -63,7 +63,7 @@ func (l *Logged) stretches(place int32, opt Options) (list []Stretch, n int) {
 // scrapedStretches are what scrapes tell of a rank of which there are no lines: each has the numbers of the last line of a
 // decode batch. Where few requests run, or what they say is what the one before said, part of the time may be idle. Of prompts they
 // do not tell.
-func (l *Logged) scrapedStretches(place int32, opt Options) []Stretch {
+func (l *Logged) scrapedStretches(place int32) []Stretch {
 	const few = 4
 	values := map[trace.Time]*[3]float64{} // running, throughput, tokens in the KV cache
 	for i := range l.Set.List {
@@ -73,7 +73,7 @@ func (l *Logged) scrapedStretches(place int32, opt Options) []Stretch {
 			continue
 		}
 		for x := range l.Set.Each(i) {
-			if x.Line() == 0 && opt.Inside(x.Time) {
+			if x.Line() == 0 && l.Opt.Inside(x.Time) {
 				order.Memo(values, x.Time, func() *[3]float64 { return &[3]float64{} })[k] = x.Value
 			}
 		}
@@ -128,16 +128,21 @@ const (
 	kvOf
 	NewTokensOf
 	GraphedOf
+	PrefillRateOf
+	QueuedOf
 	valuesOfLine
 )
 
-var MetricsOfLine = [valuesOfLine]series.MetricID{series.Running, series.Generation, series.KVTokens, series.NewTokens, series.Graphed}
+var MetricsOfLine = [valuesOfLine]series.MetricID{series.Running, series.Generation, series.KVTokens, series.NewTokens, series.Graphed, series.PrefillRate, series.Queued}
 
-// A LoggedLine is what a line says; NaN is what it does not.
+// LineValues are the values of the metrics of a line; NaN is what it does not say.
+type LineValues [valuesOfLine]float64
+
+// A LoggedLine is what a line says.
 type LoggedLine struct {
 	At     trace.Time
 	number uint32
-	Values [valuesOfLine]float64
+	Values LineValues
 }
 
 func (x *LoggedLine) Has(value int) bool { return !math.IsNaN(x.Values[value]) }
@@ -156,8 +161,9 @@ type linePart struct {
 	ok    bool
 }
 
-func (l *Logged) LinesOf(place int32, opt Options) *loggedLines {
-	x := &loggedLines{opt: opt}
+// LinesOf returns the lines of a place that are in the window of time, in order.
+func (l *Logged) LinesOf(place int32) *loggedLines {
+	x := &loggedLines{opt: l.Opt}
 	for i := range l.Set.List {
 		if value := slices.Index(MetricsOfLine[:], l.Set.List[i].Metric); value >= 0 && l.Set.List[i].Place == place {
 			p := linePart{value: value, rest: l.Set.Walk(i)}

@@ -209,8 +209,8 @@ func (l *Logged) measureRanks(opt Options) {
 			if _, ok := of[s.Place]; !ok {
 				of[s.Place] = len(l.Ranks)
 				r := Rank{Where: l.Where(s.Place), Server: l.Set.Places[s.Place].Server, Points: map[series.MetricID][]Point{}, Place: s.Place, Scraped: true}
-				if r.Stretches, r.Decodes = l.stretches(s.Place, opt); r.Decodes == 0 {
-					r.Stretches = l.scrapedStretches(s.Place, opt)
+				if r.Stretches, r.Decodes = l.stretches(s.Place); r.Decodes == 0 {
+					r.Stretches = l.scrapedStretches(s.Place)
 				}
 				l.Ranks = append(l.Ranks, r)
 			}

@@ -145,7 +145,7 @@ func (x *ending) held(l *telemetry.Logged) (requests float64, silent trace.Time)
 	for _, r := range x.ranks {
 		var last, line telemetry.LoggedLine
 		has := 0.0
-		for lines := l.LinesOf(r.Place, l.Opt); lines.Next(&line); last = line {
+		for lines := l.LinesOf(r.Place); lines.Next(&line); last = line {
 			if last.At != 0 {
 				silent = max(silent, line.At-last.At)
 			}

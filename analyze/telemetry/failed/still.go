@@ -12,34 +12,19 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// saidByVLLM are what each of vLLM's lines says of a batch.
-var saidByVLLM = [...]series.MetricID{series.Generation, series.PrefillRate, series.Running, series.Queued}
-
-// linesOfVLLM returns what the lines of a rank say, in the order of saidByVLLM, and how many lines there are: 0 where some say less than
-// others, but for the last one, which may be cut off.
-func linesOfVLLM(l *telemetry.Logged, r *telemetry.Rank) (lines [len(saidByVLLM)][]series.Sample, n int) {
-	for i := range l.Set.List {
-		s := &l.Set.List[i]
-		k := slices.Index(saidByVLLM[:], s.Metric)
-		if s.Place != r.Place || s.Label != 0 || k < 0 {
-			continue
+// linesOfVLLM returns the lines of a rank; none where one says less than others and is not the last one, which may be cut off.
+func linesOfVLLM(l *telemetry.Logged, r *telemetry.Rank) (list []telemetry.LoggedLine) {
+	var x telemetry.LoggedLine
+	whole := true
+	for lines := l.LinesOf(r.Place); lines.Next(&x); {
+		if !whole {
+			return nil
 		}
-		for p := range l.Set.Each(i) {
-			if l.Opt.Inside(p.Time) {
-				lines[k] = append(lines[k], p)
-			}
+		if whole = x.Has(telemetry.RateOf) && x.Has(telemetry.PrefillRateOf) && x.Has(telemetry.RunningOf) && x.Has(telemetry.QueuedOf); whole {
+			list = append(list, x)
 		}
 	}
-	n = len(lines[0])
-	for k := range lines {
-		n = min(n, len(lines[k]))
-	}
-	for k := range lines {
-		if len(lines[k]) > n+1 || n > 0 && lines[k][n-1].Time != lines[0][n-1].Time {
-			return lines, 0
-		}
-	}
-	return lines, n
+	return list
 }
 
 // A still is a time in which lines of vLLM say that requests are in the batch, and that no token was computed of any.
@@ -60,28 +45,31 @@ const few = 4
 // stills returns the longest such time of a rank. Since its V1, an idle vLLM logs one line without tokens, and then none, and
 // does not know that it is not idle: until is when its log ends.
 func stills(l *telemetry.Logged, r *telemetry.Rank, until trace.Time) (x still) {
-	lines, n := linesOfVLLM(l, r)
-	tokens, prompts, running, queued := lines[0], lines[1], lines[2], lines[3]
-	if n < 2 {
+	lines := linesOfVLLM(l, r)
+	if len(lines) < 2 {
 		return x
 	}
 	var gaps []float64
-	for k := 1; k < n; k++ {
-		gaps = append(gaps, float64(tokens[k].Time-tokens[k-1].Time))
+	for k := range lines[1:] {
+		gaps = append(gaps, float64(lines[k+1].At-lines[k].At))
 	}
 	usual := trace.Time(telemetry.Middle(gaps))
-	stands := func(k int) bool { return tokens[k].Value == 0 && prompts[k].Value == 0 && running[k].Value >= 1 }
-	for k := 1; k < n; k++ {
-		if !stands(k) {
+	stands := func(v *telemetry.LineValues) bool {
+		return v[telemetry.RateOf] == 0 && v[telemetry.PrefillRateOf] == 0 && v[telemetry.RunningOf] >= 1
+	}
+	for k := 1; k < len(lines); k++ {
+		if !stands(&lines[k].Values) {
 			continue
 		}
-		first, steady := k, tokens[k-1].Value > 0
-		for ; k < n && stands(k); k++ {
-			steady = steady && running[k].Value == running[first-1].Value
+		before, first := &lines[k-1], k
+		steady := before.Values[telemetry.RateOf] > 0
+		for ; k < len(lines) && stands(&lines[k].Values); k++ {
+			steady = steady && lines[k].Values[telemetry.RunningOf] == before.Values[telemetry.RunningOf]
 		}
-		y := still{from: tokens[first-1].Time, to: until, lines: k - first, running: running[k-1].Value, queued: queued[k-1].Value, goesOn: k < n}
+		last := &lines[k-1]
+		y := still{from: before.At, to: until, lines: k - first, running: last.Values[telemetry.RunningOf], queued: last.Values[telemetry.QueuedOf], goesOn: k < len(lines)}
 		if y.goesOn {
-			y.to = max(tokens[k-1].Time, tokens[k].Time-usual)
+			y.to = max(last.At, lines[k].At-usual)
 		}
 		if y.sure = steady && y.lines >= few; y.to-y.from > x.to-x.from {
 			x = y
@@ -127,23 +115,23 @@ func (x *ending) blocked(l *telemetry.Logged) (f finding.Finding, ok bool) {
 		return f, false
 	}
 	for _, r := range x.ranks {
-		lines, n := linesOfVLLM(l, r)
-		tokens, prompts, running, queued := lines[0], lines[1], lines[2], lines[3]
-		if n < least || slices.ContainsFunc(prompts[:n], func(x series.Sample) bool { return x.Value > 0 }) {
+		lines := linesOfVLLM(l, r)
+		if len(lines) < least || lines[0].Values[telemetry.RunningOf] < 1 {
 			continue
 		}
-		k := 0
-		for k < n && queued[k].Value >= max(1, queued[0].Value) && tokens[k].Value > 0 && running[k].Value == running[0].Value {
-			k++
-		}
-		if k < n || running[0].Value < 1 {
+		first := &lines[0]
+		waits, runs := first.Values[telemetry.QueuedOf], first.Values[telemetry.RunningOf]
+		if slices.ContainsFunc(lines, func(x telemetry.LoggedLine) bool {
+			v := &x.Values
+			return v[telemetry.PrefillRateOf] > 0 || v[telemetry.QueuedOf] < max(1, waits) || !(v[telemetry.RateOf] > 0) || v[telemetry.RunningOf] != runs
+		}) {
 			continue
 		}
-		f = finding.Finding{Subkind: Blocked, At: r.Where, Since: queued[0].Time, Severity: finding.Warning, Confidence: finding.Certain,
-			Metric: finding.Metric{Name: "requests that wait", Before: math.NaN(), After: queued[0].Value}}
-		f.Text = fmt.Sprintf("%s wait on %s from %s to %s, and none of them is taken in, while %s", words.Counted(int(queued[0].Value), "request"), r.Where.String(),
-			words.TimeOfDay(queued[0].Time), words.TimeOfDay(queued[n-1].Time), runs(int(running[0].Value)))
-		f.Evidence = append(f.Evidence, finding.Sentence("none of its %d lines has a token of a prompt", n))
+		f = finding.Finding{Subkind: Blocked, At: r.Where, Since: first.At, Severity: finding.Warning, Confidence: finding.Certain,
+			Metric: finding.Metric{Name: "requests that wait", Before: math.NaN(), After: waits}}
+		f.Text = fmt.Sprintf("%s wait on %s from %s to %s, and none of them is taken in, while %s", words.Counted(int(waits), "request"), r.Where.String(),
+			words.TimeOfDay(first.At), words.TimeOfDay(lines[len(lines)-1].At), manyRun(int(runs)))
+		f.Evidence = append(f.Evidence, finding.Sentence("none of its %d lines has a token of a prompt", len(lines)))
 		if usage := r.Most(series.KVUsage); usage >= 0 {
 			f.Evidence = append(f.Evidence, finding.Sentence("its KV cache is %s %% full: what waits does not fit beside what runs, or a limit of running requests keeps it out", words.InPercent(usage/100)))
 		}
@@ -152,8 +140,8 @@ func (x *ending) blocked(l *telemetry.Logged) (f finding.Finding, ok bool) {
 	return f, false
 }
 
-// runs says how many requests run.
-func runs(n int) string {
+// manyRun says how many requests run.
+func manyRun(n int) string {
 	if n == 1 {
 		return "1 runs"
 	}

@@ -108,7 +108,7 @@ func demandsInMetrics(l *telemetry.Logged, r *telemetry.Rank) []demand {
 }
 
 // cameTo adds up the requests that some ranks take in; nil where none says so.
-func cameTo(l *telemetry.Logged, ranks []*telemetry.Rank) (came []float64) {
+func cameTo(ranks []*telemetry.Rank) (came []float64) {
 	for _, r := range ranks {
 		if !r.Has(series.NewSeqs) {
 			continue

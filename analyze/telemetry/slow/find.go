@@ -168,7 +168,7 @@ func imbalance(l *telemetry.Logged, ranks []*telemetry.Rank) (f finding.Finding,
 	holds := ""
 	if !isOfSeveral(l, r) {
 		of = "the"
-		if f.Since == 0 || mean(share[:from]) > muchMore/n || !sharedBefore(l, shares, from) {
+		if f.Since == 0 || mean(share[:from]) > muchMore/n || !sharedBefore(shares, from) {
 			return f, false // nobody knows whether they share work
 		}
 		if !gets(l, ranks, worst, buckets, from, to) {
@@ -209,7 +209,7 @@ func imbalance(l *telemetry.Logged, ranks []*telemetry.Rank) (f finding.Finding,
 }
 
 // sharedBefore reports whether ranks had about the same to do before some bucket: then they share work.
-func sharedBefore(l *telemetry.Logged, shares [][]float64, from int) bool {
+func sharedBefore(shares [][]float64, from int) bool {
 	n := float64(len(shares))
 	for _, s := range shares {
 		if part := mean(s[:from]); from < fewBuckets || part > muchMore/n || part < 1/muchMore/n {

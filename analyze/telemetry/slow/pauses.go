@@ -74,7 +74,7 @@ func pauses(l *telemetry.Logged, r *telemetry.Rank) (list []pause, n int) {
 	var took [2][]float64 // by what came before
 	var time, prompts float64
 	var before, last, x telemetry.LoggedLine
-	for lines := l.LinesOf(r.Place, l.Opt); lines.Next(&x); before, last = last, x {
+	for lines := l.LinesOf(r.Place); lines.Next(&x); before, last = last, x {
 		after, tokens := 0, 0.0
 		if last.Has(telemetry.NewTokensOf) {
 			after, tokens = 1, last.Values[telemetry.NewTokensOf]

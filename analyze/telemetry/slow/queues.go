@@ -108,7 +108,7 @@ func growth(l *telemetry.Logged, ranks []*telemetry.Rank, q queue, length []floa
 	if q.onlyRamps {
 		return f, false
 	}
-	came := cameTo(l, ranks)
+	came := cameTo(ranks)
 	list := changepoint.Levels(length, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
 		before, after := mean(length[from:k]), mean(length[k:to])
 		return isMuchLonger(min(before, after), max(before, after))
@@ -175,7 +175,7 @@ func grows(l *telemetry.Logged, ranks []*telemetry.Rank, q queue, length []float
 		f.Until = l.Start(c.To)
 	}
 	f.Text = fmt.Sprintf("ever more requests %s on %s: %s at %s, %s at %s", q.of, f.At.String(), words.ThreeDigits(first), words.TimeOfDay(f.Since), words.ThreeDigits(last), words.TimeOfDay(l.Start(c.To)))
-	if came := cameTo(l, ranks); came != nil {
+	if came := cameTo(ranks); came != nil {
 		f.Evidence = append(f.Evidence, finding.Sentence("%s a second are taken in", words.ThreeDigits(mean(came[c.From:c.To])/(float64(l.Grid.Bucket)/1e9))))
 	}
 	return f

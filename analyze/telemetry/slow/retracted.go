@@ -160,7 +160,7 @@ func slowBehind(l *telemetry.Logged, places map[int32]int, at trace.Time) (s slo
 	var lines []line
 	for place := range places {
 		var x telemetry.LoggedLine
-		for all := l.LinesOf(place, l.Opt); all.Next(&x); {
+		for all := l.LinesOf(place); all.Next(&x); {
 			if rate, running := x.Values[telemetry.RateOf], x.Values[telemetry.RunningOf]; rate > 0 && running >= 1 {
 				lines = append(lines, line{x.At, running / rate})
 			}

@@ -87,7 +87,7 @@ func besideOthers(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (
 	n, of = make([]float64, l.Grid.N()), make([]float64, l.Grid.N())
 	value := slices.Index(telemetry.MetricsOfLine[:], w.Metric)
 	var x telemetry.LoggedLine
-	for lines := l.LinesOf(r.Place, l.Opt); lines.Next(&x); {
+	for lines := l.LinesOf(r.Place); lines.Next(&x); {
 		says := x.Has(value) && !slices.ContainsFunc(w.Beside, func(m series.MetricID) bool { return !x.Has(slices.Index(telemetry.MetricsOfLine[:], m)) })
 		if b := l.Grid.Of(x.At); says && b >= 0 && b < len(n) {
 			n[b] += x.Values[value]
@@ -261,7 +261,7 @@ func falls(values []float64) (c changepoint.Change, levels []float64) {
 func largestGraph(l *telemetry.Logged, r *telemetry.Rank) []finding.Evidence {
 	with, without := 0.0, math.Inf(1)
 	var x telemetry.LoggedLine
-	for lines := l.LinesOf(r.Place, l.Opt); lines.Next(&x); {
+	for lines := l.LinesOf(r.Place); lines.Next(&x); {
 		switch running := x.Values[telemetry.RunningOf]; {
 		case !x.Has(telemetry.RateOf) || !x.Has(telemetry.GraphedOf) || !x.Has(telemetry.RunningOf):
 		case x.Values[telemetry.GraphedOf] == 1:
