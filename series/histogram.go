@@ -105,18 +105,19 @@ func (s *Set) Grown(h *Histogram, f func(from, to trace.Time, counts []float64))
 
 // Between returns the bounds of a percentile p of n observations, of counts by bucket: it is above
 // least and at most most. All that is known of one above the last bound is that; most is +Inf then.
-func Between(bounds, counts []float64, p float64) (least, most, n float64) {
-	if n = counts[len(counts)-1]; n <= 0 {
-		return math.NaN(), math.NaN(), 0
+func Between(bounds, counts []float64, p float64) (least, most float64) {
+	n := counts[len(counts)-1]
+	if n <= 0 {
+		return math.NaN(), math.NaN()
 	}
 	rank := math.Ceil(p / 100 * n)
 	for k, c := range counts {
 		if c >= rank {
-			return least, bounds[k], n
+			return least, bounds[k]
 		}
 		least = bounds[k]
 	}
-	return least, math.Inf(1), n
+	return least, math.Inf(1)
 }
 
 // Nanoseconds returns a bound of a histogram of seconds, in ns; -1 is one without an end.

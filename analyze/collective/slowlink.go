@@ -200,10 +200,7 @@ func (c *Collectives) SlowLinks(set *profile.Set, g *gpu.GPUs) ([]finding.Findin
 	case check.N == 0:
 		check.Reason = "how fast the links between the accelerators are is not known"
 	}
-	exposed := int64(0)
-	for i := range g.GPUs {
-		exposed = distribution.AddTimes(exposed, g.GPUs[i].Exposed(kernelname.ClassCommunication))
-	}
+	exposed := g.Total(func(d *gpu.GPU) int64 { return d.Exposed(kernelname.ClassCommunication) })
 	share := distribution.Fraction(min(took, exposed), g.Length())
 	if len(slow) == 0 || share < muchSlow {
 		return nil, check

@@ -298,6 +298,6 @@ func (d *Diff) Percentiles() *table.Table {
 }
 
 func (h *histogramSum) between(p float64) (least, most float64) {
-	least, most, _ = series.Between(h.bounds, h.counts, p)
+	least, most = series.Between(h.bounds, h.counts, p)
 	return least, most
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
@@ -121,9 +120,6 @@ func allocatingHosts(m *Measured) ([]finding.Finding, finding.Check) {
 }
 
 // coldAllocations returns the idle time for allocations while processes start, ns.
-func coldAllocations(g *gpu.GPUs) (cold int64) {
-	for i := range g.GPUs {
-		cold = distribution.AddTimes(cold, g.GPUs[i].Cold.Time[gpu.Allocation])
-	}
-	return cold
+func coldAllocations(g *gpu.GPUs) int64 {
+	return g.Total(func(d *gpu.GPU) int64 { return d.Cold.Time[gpu.Allocation] })
 }

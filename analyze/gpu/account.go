@@ -130,7 +130,7 @@ type timeOf struct {
 // Times of devices.
 var (
 	busyTime     = timeOf{metric.Busy, (*Activity).Busy}
-	idleTime     = timeOf{metric.Idle, func(a *Activity) int64 { return a.Idle.Total() }}
+	idleTime     = timeOf{metric.Idle, (*Activity).IdleTime}
 	computeTime  = timeOf{metric.Compute, ran(kernelname.ClassCompute)}
 	commTime     = timeOf{metric.Comm, ran(kernelname.ClassCommunication)}
 	exposedComm  = timeOf{metric.ExposedComm, exposed(kernelname.ClassCommunication)}

@@ -128,6 +128,9 @@ type Activity struct {
 // Busy returns how long anything ran.
 func (g *Activity) Busy() int64 { return g.Sum(func(r Running) bool { return r != 0 }) }
 
+// IdleTime returns how long nothing ran, in gaps for any cause.
+func (g *Activity) IdleTime() int64 { return g.Idle.Total() }
+
 // Total returns how long it is: busy and idle.
 func (g *Activity) Total() int64 { return g.Sum(func(Running) bool { return true }) }
 
@@ -348,10 +351,12 @@ func (r *rankWork) measure(opt *Options) {
 }
 
 // Length returns the sum of the lengths of all devices, in ns: GPU time.
-func (g *GPUs) Length() int64 {
-	total := int64(0)
+func (g *GPUs) Length() int64 { return g.Total((*GPU).Length) }
+
+// Total returns the sum of a time of each device, in ns.
+func (g *GPUs) Total(of func(*GPU) int64) (total int64) {
 	for i := range g.GPUs {
-		total = distribution.AddTimes(total, g.GPUs[i].Length())
+		total = distribution.AddTimes(total, of(&g.GPUs[i]))
 	}
 	return total
 }

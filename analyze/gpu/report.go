@@ -90,14 +90,9 @@ func (g *GPUs) any(is func(*GPU) bool) bool {
 
 // noteGraphs tells where the classes of kernels are not known.
 func (g *GPUs) noteGraphs(r *table.Table) {
-	busy, other := int64(0), int64(0)
-	for i := range g.GPUs {
-		busy = distribution.AddTimes(busy, g.GPUs[i].Busy())
-		other = distribution.AddTimes(other, g.GPUs[i].Time(kernelname.ClassOther))
-	}
-	if other > 0 {
+	if other := g.Total(func(d *GPU) int64 { return d.Time(kernelname.ClassOther) }); other > 0 {
 		r.Note("%.1f %% of the busy time has no known class: CUDA graphs whose kernels were not recorded "+
-			"(--cuda-graph-trace=node of nsys records them), or what rules call other", 100*distribution.Fraction(other, busy))
+			"(--cuda-graph-trace=node of nsys records them), or what rules call other", 100*distribution.Fraction(other, g.Total((*GPU).Busy)))
 	}
 }
 
@@ -113,7 +108,7 @@ var causeDocs = [NumCauses]string{
 // IdleReport makes a table of why devices were idle and how work reached them.
 func (g *GPUs) IdleReport() *table.Table {
 	c := gpuColumns{g}
-	fields := append(c.first(), table.NsColumn(metric.Idle.Name, metric.Idle.Doc+", between the first kernel or copy and the end of the last", func(g *GPU) int64 { return g.Idle.Total() }))
+	fields := append(c.first(), table.NsColumn(metric.Idle.Name, metric.Idle.Doc+", between the first kernel or copy and the end of the last", (*GPU).IdleTime))
 	for cause, name := range causeNames {
 		fields = append(fields, c.part(name, causeDocs[cause], func(g *GPU) int64 { return g.Idle.Time[cause] })...)
 		fields = append(fields, table.CountColumn(name+" gaps", "how many gaps of this cause", func(g *GPU) int64 { return g.Idle.Gaps[cause] }).InDetail())
@@ -166,10 +161,7 @@ func (g *GPUs) OverlapReport() *table.Table {
 	var rows []runningRow
 	all := int64(0)
 	for running := Running(1); running < numRunning; running++ {
-		row := runningRow{what: running.String()}
-		for i := range g.GPUs {
-			row.time = distribution.AddTimes(row.time, g.GPUs[i].Running[running])
-		}
+		row := runningRow{what: running.String(), time: g.Total(func(d *GPU) int64 { return d.Running[running] })}
 		if row.time > 0 {
 			rows = append(rows, row)
 			all = distribution.AddTimes(all, row.time)

@@ -21,10 +21,7 @@ const muchSingle = muchIdle
 // time, and which.
 func SingleBlocks(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	t, check := total(g, "kernels of one block")
-	single := int64(0)
-	for i := range g.GPUs {
-		single = distribution.AddTimes(single, g.GPUs[i].Single)
-	}
+	single := g.Total(func(d *gpu.GPU) int64 { return d.Single })
 	if single == 0 && check.Reason == "" {
 		check.Reason = "no kernel of one block was recorded" // the producer may record no sizes of grids
 	}

@@ -28,10 +28,7 @@ func coldStart(g *gpu.GPUs, t *gpuTime) []finding.Finding {
 		f.Severity = finding.Info
 		return []finding.Finding{f}
 	}
-	idle := int64(0)
-	for i := range g.GPUs {
-		idle = distribution.AddTimes(idle, g.GPUs[i].Activity.Idle.Total())
-	}
+	idle := g.Total((*gpu.GPU).IdleTime)
 	where := ""
 	if t.cold.AtStart() {
 		where = " at the start"
@@ -125,10 +122,7 @@ func longestCold(t *gpuTime) finding.Evidence {
 
 // busyApart tells how busy devices are apart from the start.
 func busyApart(g *gpu.GPUs, t *gpuTime) finding.Evidence {
-	busy := int64(0)
-	for i := range g.GPUs {
-		busy = distribution.AddTimes(busy, g.GPUs[i].Busy())
-	}
+	busy := g.Total((*gpu.GPU).Busy)
 	return finding.Sentence("for the rest of the time, %s, %s %s busy", words.Nearly(t.warm()), are(g), percent(busy, t.warm()))
 }
 

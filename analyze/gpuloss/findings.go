@@ -115,7 +115,7 @@ func Idle(g *gpu.GPUs, paused Paused) ([]finding.Finding, finding.Check) {
 		return nil, check
 	}
 	return append(coldStart(g, &t), judge(g, &t, &largePart{of: (*gpuTime).idle, time: (*gpuTime).warm, least: muchIdle, avoidable: (*gpuTime).late, tell: idleFinding(paused),
-		devices: spread(g, "idle_ns", func(g *gpu.GPU) int64 { return g.Activity.Idle.Total() })})...), check
+		devices: spread(g, "idle_ns", (*gpu.GPU).IdleTime)})...), check
 }
 
 // IdleBetweenSteps tells whether devices are idle between steps for most of the time.
@@ -313,10 +313,7 @@ func (t *gpuTime) idleInWords() string {
 // clauseOf ends the sentence that devices are idle for a reason. Where most of it is at the
 // edges of steps, no launch is late: there is none before, or behind.
 func clauseOf(g *gpu.GPUs, t *gpuTime, r gpu.Reason) string {
-	lead, trail := int64(0), int64(0)
-	for i := range g.GPUs {
-		lead, trail = distribution.AddTimes(lead, g.GPUs[i].Lead), distribution.AddTimes(trail, g.GPUs[i].Trail)
-	}
+	lead, trail := g.Total(func(d *gpu.GPU) int64 { return d.Lead }), g.Total(func(d *gpu.GPU) int64 { return d.Trail })
 	switch {
 	case r != gpu.HostWork:
 	case 2*lead > t.waits[r]:
@@ -366,7 +363,7 @@ func (t *gpuTime) largest() []gpu.Reason {
 // spent the largest part of its time on that, and the kind of work that shows it. "" is no rank.
 func Worst(g *gpu.GPUs, subkind string) (rank string, shows kernelname.Class) {
 	shows = kernelname.ClassCompute
-	of := func(d *gpu.GPU) int64 { return d.Activity.Idle.Total() }
+	of := (*gpu.GPU).IdleTime
 	switch subkind {
 	case "communication":
 		shows = kernelname.ClassCommunication

@@ -150,6 +150,20 @@ func TestWhatFollowsALostGPU(t *testing.T) {
 	}
 }
 
+// GPUs of two hosts have the same bus: what is lost on one does not explain an error on the other.
+func TestSameBusOfTwoHosts(t *testing.T) {
+	set := series.New(trace.NewSymbols(), &trace.Diags{})
+	f := set.Fill("journal", "kernel log")
+	for i, host := range []string{"node3", "node4"} {
+		place := f.Place(series.Place{Server: f.Server(series.Server{Host: host}), Rank: trace.NoRank, GPU: series.NoGPU})
+		f.Instant(series.Instant{Time: begin + trace.Time(i)*sec, Place: place, Kind: series.Hardware}, []string{"Xid 79 of GPU 0000:48:00", "Xid 45 of GPU 0000:48:00"}[i])
+	}
+	set.Finish(series.Known{})
+	if found, _ := Errors(set); len(found) != 2 || found[1].Subkind != "Xid 45" {
+		t.Errorf("%+v", found)
+	}
+}
+
 // An Xid is told once, with how often it came; one that ends a GPU is certain.
 func TestErrors(t *testing.T) {
 	syms := trace.NewSymbols()

@@ -127,13 +127,8 @@ func loggedTiles(l *telemetry.Logged) (list []Tile) {
 // busyTile returns the part of their time in which devices ran anything.
 func busyTile(g *gpu.GPUs) Tile {
 	t := Tile{Name: metric.Busy.Long, State: Neutral, Href: "#gpus"}
-	var busy, length int64
 	share := func(d *gpu.GPU) float64 { return distribution.Fraction(d.Busy(), d.Length()) }
-	for i := range g.GPUs {
-		busy = distribution.AddTimes(busy, g.GPUs[i].Busy())
-		length = distribution.AddTimes(length, g.GPUs[i].Length())
-	}
-	t.Value = chart.InUnit(table.Share, wholePercent(distribution.Fraction(busy, length)))
+	t.Value = chart.InUnit(table.Share, wholePercent(distribution.Fraction(g.Total((*gpu.GPU).Busy), g.Length())))
 	least := slices.MinFunc(g.GPUs, func(a, b gpu.GPU) int { return cmp.Compare(share(&a), share(&b)) })
 	if len(g.GPUs) > 1 {
 		t.Unit = "mean"

@@ -178,12 +178,10 @@ func (t timing) repeated(before timing, since, until trace.Time) timing {
 }
 
 // Reroute spreads the requests of the groups of some engines in another way, from a time on.
-func (r *Run) Reroute(p *Plan, engines []int, how Route, since trace.Time) (n int) {
+func (r *Run) Reroute(p *Plan, engines []int, how Route, since trace.Time) {
 	for _, i := range engines {
 		p.Routes[r.Engines[i].Group] = Routing{how, since}
-		n++
 	}
-	return n
 }
 
 // Routed tells which way of spreading requests over a group explains best where they went before

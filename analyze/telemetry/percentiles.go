@@ -68,7 +68,7 @@ func (c *bucketCounts) N() int64 { return int64(c.counts[len(c.counts)-1] + 0.5)
 
 // between returns the bounds of a percentile in s; most is +Inf above the last bucket.
 func (c *bucketCounts) between(p float64) (least, most float64) {
-	least, most, _ = series.Between(c.Bounds, c.counts, p)
+	least, most = series.Between(c.Bounds, c.counts, p)
 	return least, most
 }
 

@@ -60,12 +60,8 @@ func (s *Steps) without(f *finding.Finding) (*Answer, error) {
 
 // hidden returns the part of the communication that other work hides.
 func (s *Steps) hidden() float64 {
-	all, exposed := int64(0), int64(0)
-	for i := range s.gpus.GPUs {
-		g := &s.gpus.GPUs[i]
-		all = distribution.AddTimes(all, g.Time(kernelname.ClassCommunication))
-		exposed = distribution.AddTimes(exposed, g.Exposed(kernelname.ClassCommunication))
-	}
+	all := s.gpus.Total(func(g *gpu.GPU) int64 { return g.Time(kernelname.ClassCommunication) })
+	exposed := s.gpus.Total(func(g *gpu.GPU) int64 { return g.Exposed(kernelname.ClassCommunication) })
 	return distribution.Fraction(all-exposed, all)
 }
 

@@ -173,7 +173,7 @@ func (v *loggedView) percentile(h *series.Histogram, p float64) (above, most sha
 		if from == 0 {
 			return
 		}
-		a, b, _ := series.Between(h.Bounds, counts, p)
+		a, b := series.Between(h.Bounds, counts, p)
 		if math.IsNaN(a) {
 			a, b = 0, 0
 		}

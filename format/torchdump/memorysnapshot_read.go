@@ -69,7 +69,7 @@ func (r *snapshotReader) take(d pickle.Value) bool {
 
 func (r *snapshotReader) block(d pickle.Value) {
 	b := recorder.Block{Size: d.Get("size").Int64(0)}
-	b.Address, _ = d.Get("address").Uint64()
+	b.Address = d.Get("address").Uint64()
 	b.Requested = d.Get("requested_size").Int64(-1)
 	frames := d.Get("frames")
 	if history := d.Get("history"); history.Len() > 0 {
@@ -114,9 +114,9 @@ func (r *snapshotReader) entry(d pickle.Value) {
 	if us := d.Get("time_us").Int64(0); us > 0 && us < 1<<53 {
 		e.Time = trace.Time(us * 1000)
 	}
-	e.Address, _ = d.Get("addr").Uint64()
+	e.Address = d.Get("addr").Uint64()
 	if e.Action == recorder.OutOfMemory {
-		e.Address, _ = d.Get("device_free").Uint64()
+		e.Address = d.Get("device_free").Uint64()
 	}
 	e.Where = r.innermost(d.Get("frames"))
 	r.entries = memory.Append(r.entries, e)

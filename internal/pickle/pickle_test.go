@@ -123,7 +123,7 @@ func show(v Value, depth int) string {
 	case Int:
 		return fmt.Sprint(v.Int64(0))
 	case Uint:
-		n, _ := v.Uint64()
+		n := v.Uint64()
 		return fmt.Sprint(n)
 	case Big:
 		return "big"

@@ -52,9 +52,12 @@ func (v Value) Int64(otherwise int64) int64 {
 	return otherwise
 }
 
-// Uint64 returns an integer that is not negative, such as an address.
-func (v Value) Uint64() (n uint64, ok bool) {
-	return v.bits, v.Kind == Uint || v.Kind == Int && int64(v.bits) >= 0
+// Uint64 returns an integer that is not negative, such as an address; 0 of any other value.
+func (v Value) Uint64() uint64 {
+	if v.Kind == Uint || v.Kind == Int && int64(v.bits) >= 0 {
+		return v.bits
+	}
+	return 0
 }
 
 // Float64 returns a number; an integer is one, too.

@@ -1,0 +1,245 @@
+package hardware
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// fatal are Xid codes after which a GPU, or what runs on it, does not go on; others are mostly of
+// the program itself.
+var fatal = map[int]string{
+	48: "double-bit ECC error", 62: "internal micro-controller halt", 64: "ECC page retirement failed", 74: "NVLink error", 79: "GPU has fallen off the bus", 94: "contained ECC error",
+	95: "uncontained ECC error", 119: "GSP timeout", 120: "GSP error", 140: "unrecovered ECC error", 143: "GPU initialization failed", 144: "NVLink error", 145: "NVLink error", 146: "NVLink error",
+	147: "NVLink error", 148: "NVLink error", 149: "NVLink error", 150: "NVLink error",
+}
+
+// ofDevice are Xid codes that are of the GPU, too, but after which it goes on, and what they mean.
+var ofDevice = map[int]string{
+	63:  "a row of its memory is replaced, which takes effect when the GPU is reset",
+	92:  "its memory has many errors that are corrected",
+	154: "the driver says what the GPU needs to recover",
+}
+
+// soon is how much later metrics may have what a kernel said: they keep the last error, and are looked
+// at now and then.
+const soon = trace.Time(120e9)
+
+// nonfatal is what the driver calls an error of a link behind which the GPU goes on.
+const nonfatal = "Nonfatal "
+
+// A driverError is an error of a GPU that its driver numbers (an Xid), or of a switch between GPUs (an SXid).
+type driverError struct {
+	at       trace.Time // Unix ns; 0 is unknown
+	code     int
+	ofSwitch bool
+	text     string // as the driver says it, from its number on
+	bus      string // the PCI bus of the GPU, as a kernel names it; "" in metrics
+	server   int32  // that reports it, an index into [series.Set.Servers]
+	device   Device // without a number and a UUID, where only its bus is known
+}
+
+// driverErrorOf reads what an instant says of an error; it reports false where that is something else.
+func driverErrorOf(set *series.Set, x *series.Instant) (e driverError, ok bool) {
+	e = newDriverError(set, x.Place)
+	e.at, e.text = x.Time, set.Syms.Name(x.Text)
+	rest, ofSwitch := strings.CutPrefix(e.text, "S")
+	e.ofSwitch = ofSwitch
+	_, err := fmt.Sscanf(rest, "Xid %d", &e.code)
+	_, of, _ := strings.Cut(e.text, " of GPU ")
+	e.bus, _, _ = strings.Cut(of, ": ")
+	return e, x.Kind == series.Hardware && err == nil
+}
+
+// newDriverError is an error that is reported of a place.
+func newDriverError(set *series.Set, place int32) driverError {
+	p := &set.Places[place]
+	return driverError{server: p.Server, device: Device{Host: set.Servers[p.Server].Host, UUID: p.UUID, User: p.User, GPU: p.GPU}}
+}
+
+// isNonfatal reports whether the driver says that the GPU goes on.
+func (e *driverError) isNonfatal() bool { return strings.Contains(e.text, nonfatal) }
+
+// isLoss reports whether the GPU does not go on.
+func (e *driverError) isLoss() bool { return fatal[e.code] != "" && !e.ofSwitch && !e.isNonfatal() }
+
+// known reports whether it is known which GPU of its host it is, and not only its bus.
+func (e *driverError) known() bool { return e.device.GPU >= 0 || e.device.UUID != "" }
+
+// A reported is an error, and what is found of it.
+type reported struct {
+	driverError
+	finding finding.Finding
+	times   int // that it was reported
+}
+
+// Errors returns findings of GPUs, of the switches between them, and of network devices and PCIe, that report errors.
+func Errors(set *series.Set) ([]finding.Finding, finding.Check) {
+	check := finding.Check{What: "errors that drivers report of GPUs and networks", Of: "error", Needed: 0}
+	type key struct {
+		place int32
+		text  trace.Sym
+	}
+	from, to, _ := set.Bounds()
+	devices := len(devices(set))
+	scraped := set.LastErrors()
+	first := map[key]int{} // indexes into list; -1 is a consequence of another one
+	var list []reported
+	for i := range set.Instants {
+		x := &set.Instants[i]
+		e, ok := driverErrorOf(set, x)
+		if !ok {
+			continue
+		}
+		check.N++
+		said := key{x.Place, x.Text}
+		k, ok := first[said]
+		if !ok {
+			if k, ok = saidBefore(list, &e); ok {
+				first[said] = k
+				continue
+			}
+			f := e.finding()
+			f.Evidence = append(f.Evidence, notBefore(x, scraped[x.Place])...)
+			if k, ok = lostBefore(list, &e); ok {
+				list[k].finding.Evidence = append(list[k].finding.Evidence, finding.Sentence("then: %s", f.Text))
+				first[said] = -1
+				continue
+			}
+			k = len(list)
+			first[said] = k
+			if e.isLoss() && e.at != 0 && to > from { // it is lost from then on
+				f.Cost = float64(to-e.at) / float64(to-from) / float64(max(1, devices))
+			}
+			list = append(list, reported{driverError: e, finding: f})
+		}
+		if k >= 0 {
+			list[k].times += int(max(1, x.Count))
+		}
+	}
+	watched := slices.ContainsFunc(set.List, func(x series.Series) bool { return x.Metric == series.Xid })
+	if check.N == 0 && !watched && !slices.ContainsFunc(set.Instants, func(x series.Instant) bool { return x.Kind == series.Hardware }) {
+		check.Reason = "no input reports errors of GPUs"
+	}
+	var found []finding.Finding
+	for i := range list {
+		if n := list[i].times; n > 1 {
+			list[i].finding.Evidence = append(list[i].finding.Evidence, finding.Sentence("it was reported %d times", n))
+		}
+		found = append(found, list[i].finding)
+	}
+	others := append(kept(set, scraped), faults(set)...)
+	check.N += len(others)
+	return append(found, others...), check
+}
+
+// notBefore tells when metrics did not yet have an error, where that is long before they had it.
+func notBefore(x *series.Instant, scraped []series.Sample) []finding.Evidence {
+	k := slices.IndexFunc(scraped, func(s series.Sample) bool { return s.Time >= x.Time })
+	if k < 1 || scraped[k].Time != x.Time || x.Time-scraped[k-1].Time <= soon {
+		return nil
+	}
+	return []finding.Evidence{finding.Sentence("it happened since %s: that scrape does not have it", words.At(scraped[k-1].Time, "15:04:05"))}
+}
+
+// kept returns findings of fatal errors that metrics have from their first scrape on.
+func kept(set *series.Set, scraped map[int32][]series.Sample) (list []finding.Finding) {
+	for _, place := range slices.Sorted(maps.Keys(scraped)) {
+		if len(scraped[place]) == 0 {
+			continue
+		}
+		s := scraped[place][0]
+		e := newDriverError(set, place)
+		if e.code = int(s.Value); fatal[e.code] == "" {
+			continue
+		}
+		e.text = e.subkind()
+		f := e.finding()
+		f.Text += ", before " + words.At(s.Time, "15:04:05")
+		f.Confidence = finding.Likely
+		f.Evidence = append(f.Evidence, finding.Sentence("the first scrape has it already: metrics keep the last error until the driver is loaded again, so it may be long past"))
+		list = append(list, f)
+	}
+	return list
+}
+
+// lostBefore looks for the error with which a GPU was lost: what the driver says of it within some minutes follows from that.
+func lostBefore(list []reported, e *driverError) (k int, ok bool) {
+	const minutes = trace.Time(600e9)
+	k = slices.IndexFunc(list, func(o reported) bool {
+		return e.bus != "" && o.bus == e.bus && o.server == e.server && o.isLoss() && e.at-o.at <= minutes
+	})
+	return k, k >= 0
+}
+
+// saidBefore looks for what the kernel of a host said by the bus of a GPU, of which metrics have the same
+// by its number: of one such, it is that one.
+func saidBefore(list []reported, e *driverError) (k int, ok bool) {
+	if e.device.GPU < 0 {
+		return 0, false
+	}
+	n := 0
+	for i := range list {
+		if o := &list[i]; o.code == e.code && o.ofSwitch == e.ofSwitch && !o.known() && o.device.Host == e.device.Host && e.at >= o.at && e.at-o.at <= soon {
+			k, n = i, n+1
+		}
+	}
+	if n != 1 {
+		return 0, false
+	}
+	if f := &list[k].finding; f.At.Host == "" {
+		f.At.Host = e.device.User
+		f.Evidence = append(f.Evidence, finding.Sentence("metrics have it, too: it is %s", e.device.name()))
+	}
+	return k, true
+}
+
+// subkind is what people call an error: "Xid 79".
+func (e *driverError) subkind() string {
+	if e.ofSwitch {
+		return fmt.Sprintf("SXid %d", e.code)
+	}
+	return fmt.Sprintf("Xid %d", e.code)
+}
+
+// finding is about an error: what it means, and whether what runs on the GPU goes on.
+func (e *driverError) finding() finding.Finding {
+	where := e.device.name()
+	if !e.known() {
+		where = e.device.Host
+	}
+	f := finding.Finding{Subkind: e.subkind(), Since: e.at, CostBasis: finding.GPUTime, Confidence: finding.Certain, At: place.Device(where)}
+	f.At.Host = e.device.User
+	f.Text = e.text
+	if where != "" {
+		f.Text += " on " + where
+	}
+	if e.at != 0 {
+		f.Text += " at " + words.At(e.at, "15:04:05")
+	}
+	switch means := fatal[e.code]; {
+	case e.isNonfatal():
+		f.Evidence = append(f.Evidence, finding.Sentence("the driver calls it nonfatal: the GPU goes on"))
+		f.Confidence = finding.Likely
+	case e.ofSwitch && strings.Contains(strings.ToLower(e.text), ": fatal"):
+		f.Text += ": the switch and its GPUs need a reset"
+	case e.ofSwitch:
+		f.Evidence = append(f.Evidence, finding.Sentence("the driver does not call it fatal: the switch goes on"))
+		f.Confidence = finding.Likely
+	case means != "" && !strings.Contains(e.text, means):
+		f.Text += ": " + means
+	case ofDevice[e.code] != "":
+		f.Evidence = append(f.Evidence, finding.Sentence("%s", ofDevice[e.code]))
+	case means == "":
+		f.Evidence = append(f.Evidence, finding.Sentence("such an error is mostly of the program itself, or follows from another one"))
+		f.Confidence = finding.Likely
+	}
+	return f
+}
