@@ -21,10 +21,10 @@ type Content struct {
 	Syms  *trace.Symbols
 	Args  *trace.Args
 	Diags *trace.Diags // about the input; walks add to it
-	// Spans are those of a dump; nil of a recording.
+	// Spans are those of a dump; nil for a recording.
 	Spans *spantable.Table
 	// Source is a recording that was read with [format.Options.Walk], with all events and with
-	// [Arguments]; its Profiles have the ranks that Are tells. nil of a dump.
+	// [Arguments]; its Profiles have the ranks that Are names; nil for a dump.
 	Source *format.Source
 	Are    [][]profile.Identity
 	// Collectives are the profiles once more, with the collectives, of recordings that are walked.
@@ -32,8 +32,8 @@ type Content struct {
 	// Series holds the data of logs and metrics, and Flight the collectives that processes have in flight; nil is nothing.
 	Series *series.Set
 	Flight *recorder.InFlight
-	// Pseudonyms are given to all texts; nil leaves them as they are. Of what [About] says they
-	// were given before.
+	// Pseudonyms are given to all texts; nil leaves them as they are. What [About] says already
+	// has them.
 	Pseudonyms *redact.Maker
 
 	noted diagLog
@@ -131,7 +131,7 @@ func (l *lazy[T]) write(row T) {
 		l.to = &t
 	}
 	if m := l.of.content.Pseudonyms; m != nil {
-		named := row // which m keeps row from being one of the stack
+		named := row // a copy, so that only rows with pseudonyms move to the heap
 		m.Row(&named)
 		row = named
 	}
@@ -198,21 +198,21 @@ func (c *Content) Bounds() (first, last trace.Time) {
 // A diagKey tells diagnostics apart, as [trace.Diags] does.
 type diagKey struct{ code, file string }
 
-// A diagLog notes which reading met what.
+// A diagLog holds which diagnostics came up in which reading of the input.
 type diagLog struct {
 	before map[diagKey]int // counts
 	rows   []diagRow
 }
 
-// Readings that meet what is wrong, beside walks over rows: of the input as such, and for lists
-// of what it holds, with and without ranks and sizes.
+// Readings of an input that diagnostics may come up in, beside walks over its rows: when it is indexed, and when what it holds is
+// listed, with and without ranks and sizes.
 const (
 	DuringIndex   = "index"
 	DuringInspect = "inspect"
 	DuringList    = "list"
 )
 
-// Note notes that what diagnostics say beyond what was noted before was met during a reading.
+// Note notes that the diagnostics since the last Note came up during a reading.
 func (c *Content) Note(during string) {
 	if c.noted.before == nil {
 		c.noted.before = map[diagKey]int{}

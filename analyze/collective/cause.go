@@ -11,15 +11,15 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What makes up this part of a lateness is called its cause, or is said at all.
 const (
-	explains    = 0.5
-	worthSaying = 0.01
+	explains    = 0.5  // of a lateness: what makes up that much of it is its cause
+	worthSaying = 0.01 // of a lateness: less is not worth a word
 )
 
 // A lateCause looks for what a rank does longer than the others of its peer group. What
@@ -70,9 +70,12 @@ type kernelExcess struct {
 // kernels compares what the ranks compute: all of it, and by name the largest
 // difference first.
 func (l *lateCause) kernels() (all excess, by []kernelExcess) {
+	type named struct {
+		kernelExcess
+		times map[int32]int64 // by rank, ns
+	}
 	total := map[int32]int64{}
-	times := map[trace.Sym]map[int32]int64{}
-	names, longest, longestElse := map[trace.Sym]string{}, map[trace.Sym]int64{}, map[trace.Sym]int64{}
+	list := map[trace.Sym]*named{}
 	for i := range l.gpus.Kernels {
 		k := &l.gpus.Kernels[i]
 		if _, ok := l.syncPoints[k.RankIndex]; !ok || k.Class != kernelname.ClassCompute {
@@ -80,18 +83,17 @@ func (l *lateCause) kernels() (all excess, by []kernelExcess) {
 		}
 		computed := k.Summary.Total - k.Waited
 		total[k.RankIndex] = distribution.AddTimes(total[k.RankIndex], computed)
-		if times[k.Sym] == nil {
-			times[k.Sym], names[k.Sym] = map[int32]int64{}, k.Name
-		}
-		times[k.Sym][k.RankIndex] = distribution.AddTimes(times[k.Sym][k.RankIndex], computed)
+		of := order.Memo(list, k.Sym, func() *named { return &named{kernelExcess{name: k.Name}, map[int32]int64{}} })
+		of.times[k.RankIndex] = distribution.AddTimes(of.times[k.RankIndex], computed)
 		if k.RankIndex == l.rank {
-			longest[k.Sym] = max(longest[k.Sym], k.Summary.Max)
+			of.longest = max(of.longest, k.Summary.Max)
 		} else {
-			longestElse[k.Sym] = max(longestElse[k.Sym], k.Summary.Max)
+			of.longestElse = max(of.longestElse, k.Summary.Max)
 		}
 	}
-	for name, t := range times {
-		by = append(by, kernelExcess{names[name], l.over(t), longest[name], longestElse[name]})
+	for _, x := range list {
+		x.excess = l.over(x.times)
+		by = append(by, x.kernelExcess)
 	}
 	slices.SortFunc(by, func(a, b kernelExcess) int { return cmp.Or(cmp.Compare(b.ns, a.ns), strings.Compare(a.name, b.name)) })
 	return l.over(total), by

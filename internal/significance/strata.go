@@ -62,8 +62,8 @@ func (s *Strata) Higher(in []bool) float64 {
 }
 
 // HigherInPieces is Higher for a group whose observations depend on each other, such as
-// requests that wait in one queue: a stratum is one observation. NaN is that too few strata
-// have some of the group, and some of the rest.
+// requests that wait in one queue: a stratum is one observation. It returns NaN if too few strata
+// have some of the group and some of the rest.
 func (s *Strata) HigherInPieces(in []bool) float64 {
 	var apart []float64
 	s.each(in, func(_ int, of, n, all float64) {

@@ -120,19 +120,10 @@ func Imbalances(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	return out, check
 }
 
-func imbalance(l *telemetry.Logged, ranks []*telemetry.Rank) (f finding.Finding, ok bool) {
-	buckets := busy(l, ranks)
-	if !isOfSeveral(l, ranks[0]) { // a server that says nothing does not say that it has nothing to do
-		buckets = slices.DeleteFunc(buckets, func(b int) bool {
-			return slices.ContainsFunc(ranks, func(r *telemetry.Rank) bool { return !speaks(r, b) })
-		})
-	}
-	if len(buckets) < fewBuckets {
-		return f, false
-	}
-	n := float64(len(ranks))
-	worst, highest := -1, 0.0
-	shares := make([][]float64, len(ranks))
+// sharesOf returns the share that each rank has of the load of all in some buckets, and which of them has the most on average.
+func sharesOf(ranks []*telemetry.Rank, buckets []int) (shares [][]float64, worst int) {
+	highest := 0.0
+	shares = make([][]float64, len(ranks))
 	for i, r := range ranks {
 		for _, b := range buckets {
 			sum := 0.0
@@ -145,19 +136,42 @@ func imbalance(l *telemetry.Logged, ranks []*telemetry.Rank) (f finding.Finding,
 			worst, highest = i, m
 		}
 	}
-	r, share := ranks[worst], shares[worst]
-	from, to := 0, len(share)
-	change := changepoint.Levels(share, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
+	return shares, worst
+}
+
+// unequal returns from where to where in its shares a rank of n has much more than an equal one, if that begins somewhere; else all of it.
+func unequal(share []float64, n float64) (from, to int) {
+	changes := changepoint.Levels(share, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
 		return mean(share[k:to]) > muchMore/n && mean(share[from:k]) < (1+muchMore)/2/n || mean(share[from:k]) > muchMore/n && mean(share[k:to]) < (1+muchMore)/2/n
 	}})
-	for _, c := range change {
+	for _, c := range changes {
 		if mean(share[c.At:c.To]) > muchMore/n && mean(share[c.From:c.At]) <= mean(share[c.At:c.To]) {
-			f.Since, from, to = l.Start(buckets[c.At]), c.At, c.To
-			if c.To < len(share) {
-				f.Until = l.Start(buckets[c.To])
-			}
-			break
+			return c.At, c.To
 		}
+	}
+	return 0, len(share)
+}
+
+// imbalance finds the rank of some that share work which has much more than an equal share of it, since when, and what that costs.
+func imbalance(l *telemetry.Logged, ranks []*telemetry.Rank) (f finding.Finding, ok bool) {
+	buckets := busy(l, ranks)
+	if !isOfSeveral(l, ranks[0]) { // a server that says nothing does not say that it has nothing to do
+		buckets = slices.DeleteFunc(buckets, func(b int) bool {
+			return slices.ContainsFunc(ranks, func(r *telemetry.Rank) bool { return !speaks(r, b) })
+		})
+	}
+	if len(buckets) < fewBuckets {
+		return f, false
+	}
+	n := float64(len(ranks))
+	shares, worst := sharesOf(ranks, buckets)
+	r, share := ranks[worst], shares[worst]
+	from, to := unequal(share, n)
+	if from > 0 {
+		f.Since = l.Start(buckets[from])
+	}
+	if to < len(share) {
+		f.Until = l.Start(buckets[to])
 	}
 	part := mean(share[from:to])
 	p := highestByChance(shares, worst, from, to)
@@ -179,7 +193,6 @@ func imbalance(l *telemetry.Logged, ranks []*telemetry.Rank) (f finding.Finding,
 	} else if len(peers(l, r)) > 0 && isSlow(l, r) {
 		return f, false
 	}
-	waits, idle := waitsAlone(l, ranks, worst, buckets[from:to])
 	what := "running requests"
 	if r.Where.Role == request.Prefill {
 		what = "prompt tokens"
@@ -191,21 +204,28 @@ func imbalance(l *telemetry.Logged, ranks []*telemetry.Rank) (f finding.Finding,
 	}
 	f.At, f.P = r.Where, finding.Chance(p)
 	f.Metric = finding.Metric{Name: "share of " + what, Unit: table.Share, Before: 1 / n, After: part}
-	f.Cost = waits
-	longer, here, there := longerThere(l, ranks, worst, buckets[from:to])
-	f.Cost = max(f.Cost, longer*float64(to-from)/float64(l.Grid.N())/n)
 	f.Evidence = []finding.Evidence{finding.Sentence("it has the most in %d of %d intervals of %s", wins(shares, worst, from, to), to-from, words.Nearly(l.Grid.Bucket))}
+	why := ": its batches are larger"
+	if holds != "" {
+		why = ""
+	}
+	cost, shows := suffers(l, ranks, worst, buckets[from:to], why)
+	f.Cost, f.Evidence = cost, append(f.Evidence, shows...)
+	return f, true
+}
+
+// suffers returns what it costs, as a part of the time of all servers, that rank i has more to do than the others in some buckets, and what
+// shows that: requests that wait on it alone, and tokens that take longer there. why ends the sentence about those.
+func suffers(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int, why string) (cost float64, shows []finding.Evidence) {
+	waits, idle := waitsAlone(l, ranks, i, buckets)
+	longer, here, there := longerThere(l, ranks, i, buckets)
 	if waits > 0 {
-		f.Evidence = append(f.Evidence, finding.Sentence("for %s %% of the time, requests wait there while none waits on %s", words.InPercent(waits), idle))
+		shows = append(shows, finding.Sentence("for %s %% of the time, requests wait there while none waits on %s", words.InPercent(waits), idle))
 	}
 	if longer > 0 {
-		why := ": its batches are larger"
-		if holds != "" {
-			why = ""
-		}
-		f.Evidence = append(f.Evidence, finding.Sentence("a token takes %s there, %s on the others%s", words.Nearly(int64(here*1e9)), words.Nearly(int64(there*1e9)), why))
+		shows = append(shows, finding.Sentence("a token takes %s there, %s on the others%s", words.Nearly(int64(here*1e9)), words.Nearly(int64(there*1e9)), why))
 	}
-	return f, true
+	return max(waits, longer*float64(len(buckets))/float64(l.Grid.N())/float64(len(ranks))), shows
 }
 
 // sharedBefore reports whether ranks had about the same to do before some bucket: then they share work.

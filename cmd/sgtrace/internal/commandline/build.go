@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Version tells which source this program is built of, and by which Go.
+// Version tells from which source this program is built, and by which Go.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -51,9 +51,8 @@ func versionOf(info *debug.BuildInfo) string {
 	return strings.Join(append(words, info.GoVersion), " ")
 }
 
-// Licenses are those of all that the program is linked of, which whoever hands it out has to
-// hand out, too: each once, below the names and versions of the modules that have it. 'make
-// docs' writes them.
+// Licenses has the license of every module that is linked into the program, each once, below the names and versions of the modules
+// that have it. Whoever distributes the program must distribute them, too. 'make docs' writes them.
 //
 //go:embed licenses.txt
 var Licenses string
