@@ -176,6 +176,23 @@ func measuredOf(lists ...[]telemetry.Stretch) (p pace, of batches, ok bool) {
 	return p, of, ok
 }
 
+// longerTokens returns from which block to which one tokens of a rank take much longer than before, or all of them if that begins nowhere.
+func longerTokens(list []block) (from, to int) {
+	changes := changepoint.Levels(ratios(list), changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
+		before, after := telemetry.Middle(ratios(list[from:k])), telemetry.Middle(ratios(list[k:to]))
+		return max(before, after) > muchLonger*min(before, after)
+	}})
+	for _, c := range changes {
+		if telemetry.Middle(ratios(list[c.At:c.To])) > muchLonger*telemetry.Middle(ratios(list[c.From:c.At])) {
+			return c.At, c.To
+		}
+	}
+	if k, ok := parted(ratios(list), muchLonger); ok && len(changes) == 0 {
+		return k, len(list)
+	}
+	return 0, len(list)
+}
+
 // slowerThanPeers finds a rank whose tokens take longer than those of its peers would.
 func slowerThanPeers(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
 	peers := peers(l, r)
@@ -191,22 +208,12 @@ func slowerThanPeers(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding,
 	if !ok || len(list) < fewBuckets {
 		return f, false
 	}
-	from, to := 0, len(list)
-	changes := changepoint.Levels(ratios(list), changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
-		before, after := telemetry.Middle(ratios(list[from:k])), telemetry.Middle(ratios(list[k:to]))
-		return max(before, after) > muchLonger*min(before, after)
-	}})
-	for _, c := range changes {
-		if telemetry.Middle(ratios(list[c.At:c.To])) > muchLonger*telemetry.Middle(ratios(list[c.From:c.At])) {
-			f.Since, from, to = list[c.At].at, c.At, c.To
-			if c.To < len(list) {
-				f.Until = list[c.To].at
-			}
-			break
-		}
+	from, to := longerTokens(list)
+	if from > 0 {
+		f.Since = list[from].at
 	}
-	if k, ok := parted(ratios(list), muchLonger); ok && len(changes) == 0 {
-		f.Since, from = list[k].at, k
+	if to < len(list) {
+		f.Until = list[to].at
 	}
 	part := list[from:to]
 	ratio := telemetry.Middle(ratios(part))
