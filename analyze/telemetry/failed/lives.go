@@ -1,0 +1,128 @@
+package failed
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Subkinds of findings of the lives of servers.
+const (
+	Hang    = "hang"
+	Stop    = "stop"
+	Blocked = "blocked"
+)
+
+// Lives finds servers that hang, were told to end, or came back.
+func Lives(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
+	check := l.JudgedLogs("logged hangs and ends")
+	var out []finding.Finding
+	hung := map[int32]int{} // the finding of a server
+	for i := range l.Events {
+		e := &l.Events[i]
+		switch e.Kind {
+		case series.Timeout, series.Unhealthy:
+			if k, ok := hung[e.Server]; ok {
+				out[k].Evidence = append(out[k].Evidence, finding.Sentence("%s", l.Sentence(e)))
+				if e.Stack != "" {
+					out[k].Evidence = append(out[k].Evidence, finding.Sentence("stack: %s", strings.ReplaceAll(e.Stack, "\n", " < ")))
+				}
+				continue
+			}
+			hung[e.Server] = len(out)
+			out = append(out, hang(l, e))
+		case series.Stopping:
+			if strings.HasSuffix(e.Text, "has ended") && ended(l, e) {
+				continue // it is how a server ends that failed, too
+			}
+			if !slices.ContainsFunc(out, func(f finding.Finding) bool { return f.Subkind == Stop && f.At == l.At(e) }) {
+				f := failure(l, e, Stop)
+				f.Severity = finding.Info
+				out = append(out, f)
+			}
+		}
+	}
+	all := endings(l)
+	for i := range all {
+		if f, ok := all[i].stands(l); ok {
+			out = append(out, f)
+		}
+		if f, ok := all[i].standsStill(l); ok {
+			out = append(out, f)
+		}
+		if f, ok := all[i].blocked(l); ok {
+			out = append(out, f)
+		}
+	}
+	out = append(out, slowStarts(l)...)
+	return out, check
+}
+
+// hang is about a server that a watchdog or a health check says does not come back: since its last batch, with what happened around that.
+func hang(l *telemetry.Logged, e *telemetry.Event) finding.Finding {
+	f := failure(l, e, Hang)
+	last := lastBatch(l, e.Server, e.First)
+	if last > 0 {
+		f.Since = last
+	}
+	f = down(l, e, f)
+	if n := batchesBetween(l, e); n > 0 {
+		f.Evidence = append(f.Evidence, finding.Sentence("it logged %s between the first and the last of these: it was busy, and did not hang", words.Counted(n, "batch")))
+		f.Cost = 0 // it served
+	}
+	if last > 0 {
+		f.Evidence = append(f.Evidence, finding.Sentence("its last batch was logged at %s", words.TimeOfDay(last)))
+	}
+	for k := range l.Events {
+		if o := &l.Events[k]; o.Kind == series.Halt && o.Server == e.Server && o.First <= e.First && max(o.First, o.Last) >= f.Since-together {
+			f.Evidence = append(f.Evidence, finding.Sentence("before that: %s", l.Sentence(o)))
+		}
+		if o := &l.Events[k]; e.Kind == series.Timeout && (o.Kind == series.Crash || o.Kind == series.Exception && isVictim(o.Text)) && endsSoon(e, o) {
+			f.Evidence = append(f.Evidence, finding.Sentence("then: %s", l.Sentence(o)))
+		}
+	}
+	for k := range l.Events {
+		if o := &l.Events[k]; isLostTransfer(o) && o.Server == e.Server && max(o.First-e.First, e.First-o.First) <= together {
+			f.Evidence = append(f.Evidence, finding.Sentence("beside it, %s", l.Sentence(o)))
+		}
+	}
+	return f
+}
+
+// batchesBetween is how many batches a server logged while an event repeated itself.
+func batchesBetween(l *telemetry.Logged, e *telemetry.Event) (n int) {
+	for i := range l.Set.List {
+		s := &l.Set.List[i]
+		if l.Set.Places[s.Place].Server != e.Server || s.Metric != series.Generation && s.Metric != series.NewTokens {
+			continue
+		}
+		for x := range l.Set.Each(i) {
+			if x.Time > e.First && x.Time < e.Last && x.Value > 0 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// lastBatch is when a server logged its last batch before a time.
+func lastBatch(l *telemetry.Logged, server int32, before trace.Time) (last trace.Time) {
+	for i := range l.Set.List {
+		s := &l.Set.List[i]
+		if l.Set.Places[s.Place].Server != server || !slices.Contains(series.Batches, s.Metric) {
+			continue
+		}
+		told := l.Set.Servers[server].Engine == "vLLM" // every 10 s, whether or not it runs anything
+		for x := range l.Set.Each(i) {
+			if x.Time <= before && !(told && (s.Metric == series.Running || x.Value == 0)) {
+				last = max(last, x.Time)
+			}
+		}
+	}
+	return last
+}
