@@ -60,7 +60,7 @@ func (c *crossings) add(x *Bound) {
 	key := [2]int{min(a, b), max(a, b)}
 	l := order.Memo(c.pairs, key, func() *limits { return &limits{a: key[0], b: key[1]} })
 	l.asked = l.asked || !x.OfHosts
-	l.add(c.state, *x, a < b)
+	l.add(c.state, *x)
 }
 
 // ordered returns the limits in the order of their roots.
@@ -138,8 +138,9 @@ func (s *state) connect(l *limits) {
 	}
 }
 
-// add converts x to the times of the roots. straight tells that A's root is l.a.
-func (l *limits) add(s *state, x Bound, straight bool) {
+// add converts x to the times of the roots.
+func (l *limits) add(s *state, x Bound) {
+	straight := s.root[x.A] == l.a
 	rb := s.toRoot(x.B, x.At)
 	for _, side := range [...]struct {
 		v     int64

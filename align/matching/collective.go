@@ -38,7 +38,7 @@ var kinds = []struct {
 	{prefix: "dispatch", kind: KindRooted}, {prefix: "combine", kind: KindRooted},
 
 	{prefix: "broadcast", kind: KindRooted},
-	{prefix: "sendrecv", kind: KindRooted}, // one kernel for both directions: it says which, nowhere
+	{prefix: "sendrecv", kind: KindRooted}, // one kernel for both directions: nothing says which
 	{prefix: "send", kind: KindSend}, {prefix: "isend", kind: KindSend}, {prefix: "recv", kind: KindRecv}, {prefix: "irecv", kind: KindRecv},
 
 	// Names of kernels have words before that: multimem_one_shot_all_reduce_kernel,

@@ -19,8 +19,8 @@ import (
 // that all of them together cost no more than there was. The scale is the sum of the E2E of
 // the finished requests.
 //
-// This is what requests would have saved to first order: nothing is replayed. Of a nil ledger,
-// nothing is claimed.
+// This is what requests would have saved to first order: nothing is replayed. A nil ledger
+// claims nothing.
 type Costs struct {
 	set   *request.Set
 	list  []Attribution // of the finished requests
@@ -28,7 +28,7 @@ type Costs struct {
 	total float64 // ns
 }
 
-// NewCosts makes a ledger of the attributed requests of a set, of which is known what is usual.
+// NewCosts makes a ledger of the attributed requests of a set, with what each cause usually takes of them.
 func NewCosts(s *request.Set, list []Attribution, usual Usual) *Costs {
 	b := &Costs{set: s, list: list, usual: usual}
 	for i := range Each(list) {

@@ -16,17 +16,17 @@ type gemmRule struct {
 // gemms are the operators that launch multiplications of matrices. aten::linear and
 // aten::matmul are not among them: they call those that are.
 var gemms = map[string]gemmRule{
-	"aten::mm": {0, 1, false, false, 0}, "aten::bmm": {0, 1, false, false, 0}, "aten::_scaled_mm": {0, 1, false, false, 0}, "aten::_int_mm": {0, 1, false, false, 4},
-	"aten::addmm": {1, 2, true, false, 0}, "aten::baddbmm": {1, 2, true, false, 0}, "aten::_addmm_activation": {1, 2, true, false, 0},
+	"aten::mm": {right: 1}, "aten::bmm": {right: 1}, "aten::_scaled_mm": {right: 1}, "aten::_int_mm": {right: 1, out: 4},
+	"aten::addmm": {left: 1, right: 2, added: true}, "aten::baddbmm": {left: 1, right: 2, added: true}, "aten::_addmm_activation": {left: 1, right: 2, added: true},
 
-	"sgl_kernel::fp8_scaled_mm": {0, 1, false, false, 0}, "sgl_kernel::int8_scaled_mm": {0, 1, false, false, 0}, "sgl_kernel::fp8_blockwise_scaled_mm": {0, 1, false, false, 0},
-	"sgl_kernel::cutlass_scaled_fp4_mm": {1, 2, false, true, 0}, // the product is its first input
-	"sglang::deep_gemm_fp8_fp8_bf16_nt": {0, 2, false, false, 0},
-	"_C::cutlass_scaled_mm":             {1, 2, false, false, 0}, "_C::cutlass_scaled_fp4_mm": {1, 2, false, true, 0},
-	"vllm::w8a8_triton_block_scaled_mm_func": {0, 1, false, false, 0}, "vllm::gemm_with_dynamic_quant": {0, 1, false, false, 0},
-	"trtllm::cublas_scaled_mm": {0, 1, false, false, 0},
-	"aiter::gemm_a8w8":         {0, 1, false, false, 0}, "aiter::gemm_a8w8_blockscale": {0, 1, false, false, 0}, "aiter::gemm_a8w8_bpreshuffle": {0, 1, false, false, 0},
-	"aiter::gemm_a4w4": {0, 1, false, true, 0}, "aiter::_gemm_a4w4_asm": {0, 1, false, true, 0},
+	"sgl_kernel::fp8_scaled_mm": {right: 1}, "sgl_kernel::int8_scaled_mm": {right: 1}, "sgl_kernel::fp8_blockwise_scaled_mm": {right: 1},
+	"sgl_kernel::cutlass_scaled_fp4_mm": {left: 1, right: 2, four: true}, // the product is its first input
+	"sglang::deep_gemm_fp8_fp8_bf16_nt": {right: 2},
+	"_C::cutlass_scaled_mm":             {left: 1, right: 2}, "_C::cutlass_scaled_fp4_mm": {left: 1, right: 2, four: true},
+	"vllm::w8a8_triton_block_scaled_mm_func": {right: 1}, "vllm::gemm_with_dynamic_quant": {right: 1},
+	"trtllm::cublas_scaled_mm": {right: 1},
+	"aiter::gemm_a8w8":         {right: 1}, "aiter::gemm_a8w8_blockscale": {right: 1}, "aiter::gemm_a8w8_bpreshuffle": {right: 1},
+	"aiter::gemm_a4w4": {right: 1, four: true}, "aiter::_gemm_a4w4_asm": {right: 1, four: true},
 }
 
 // A gemmWork is a product of matrices: M x K by K x N, for each of a batch.

@@ -101,8 +101,8 @@ type roofs struct {
 	known  map[modelKey]modeled
 	model  map[class]bool // whether a formula may be known
 	names  *trace.PerName[kernelFacts]
-	eager  map[[2]int32]*instance
-	ends   map[laneID]trace.Time // of the last kernel of each stream
+	eager  map[[2]int32]*instance // by thread and frame of the operator
+	ends   map[laneID]trace.Time  // of the last kernel of each stream
 	parts  *graphs.Parts
 	part   map[launchID]class // what calls launched parts of operators
 }
@@ -131,7 +131,8 @@ type laneID struct {
 }
 
 func newRoofs(set *profile.Set, steps *profilewalk.KernelSteps, routed *RoutedTokens, clocks []float64) *roofs {
-	return &roofs{set, routed, clocks, steps, map[roofKey]*roofSum{}, map[class]inputs{}, map[modelKey]modeled{}, map[class]bool{}, trace.EachName(set.Syms, factsOf), map[[2]int32]*instance{}, map[laneID]trace.Time{}, graphs.NewParts(set.Syms), map[launchID]class{}}
+	return &roofs{set: set, routed: routed, clocks: clocks, steps: steps, sums: map[roofKey]*roofSum{}, inputs: map[class]inputs{}, known: map[modelKey]modeled{}, model: map[class]bool{},
+		names: trace.EachName(set.Syms, factsOf), eager: map[[2]int32]*instance{}, ends: map[laneID]trace.Time{}, parts: graphs.NewParts(set.Syms), part: map[launchID]class{}}
 }
 
 // alone returns how long a kernel ran after the one before it on its stream had ended: programmatic

@@ -8,12 +8,11 @@ import (
 	"github.com/sgtrace/sgtrace/internal/parallel"
 )
 
-// ReadCollectives reads the collectives of inputs whose rows are walked, of which
-// nothing is known so far. Those of a process that a PyTorch trace has too stay that trace's, which
-// tells more about them.
+// ReadCollectives reads the collectives of inputs whose rows are walked: no index has them. A process that a PyTorch trace has, too, keeps
+// the collectives of that trace, which tells more about them.
 func ReadCollectives(in *inputs.Loaded, of *ranks.Assignment) {
 	if len(of.Tracks) == 1 && of.Tracks[0].Captures[0].File.Meta.Backend == "" {
-		return // nobody to meet, and no sizes
+		return // there is no other rank, and nothing tells sizes
 	}
 	type process struct {
 		source *inputs.Source
