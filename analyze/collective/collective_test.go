@@ -249,7 +249,7 @@ func TestBusBandwidthOfWholeGroups(t *testing.T) {
 	if k := c.Kinds[0]; len(c.Kinds) != 1 || k.Whole != 3 || k.Transfer.P50 != 60 || math.Abs(k.BusBandwidth()-400.0/3) > 1e-9 {
 		t.Errorf("%+v, %v GB/s", c.Kinds, k.BusBandwidth())
 	}
-	if out := testset.Text(t, c.KindReport(), table.FormatText, table.Style{Width: 200}); !strings.Contains(out, "at 4 of 7 collectives, not all ranks of the group were seen") {
+	if out := testset.Text(t, c.kindReport(), table.FormatText, table.Style{Width: 200}); !strings.Contains(out, "at 4 of 7 collectives, not all ranks of the group were seen") {
 		t.Error(out)
 	}
 }

@@ -16,19 +16,19 @@ import (
 func (c *Collectives) Reports() []*table.Table {
 	var out []*table.Table
 	if len(c.Ranks) > 0 {
-		out = append(out, c.RankReport(), c.WaitReport())
+		out = append(out, c.RankReport(), c.waitReport())
 	}
 	if len(c.Kinds) > 0 {
-		out = append(out, c.KindReport())
+		out = append(out, c.kindReport())
 	}
 	if len(c.ByStep) > 0 && !c.OfHosts {
 		out = append(out, c.StepReport())
 	}
 	if len(c.Parts) > 0 {
-		out = append(out, c.PartReport())
+		out = append(out, c.partReport())
 	}
 	if len(c.AllToAlls) > 0 {
-		out = append(out, c.AllToAllReport())
+		out = append(out, c.allToAllReport())
 	}
 	return out
 }
@@ -115,8 +115,8 @@ type waitRow struct {
 	wait, all  int64
 }
 
-// WaitReport makes a table of who waited for whom, the longest wait first.
-func (c *Collectives) WaitReport() *table.Table {
+// waitReport makes a table of who waited for whom, the longest wait first.
+func (c *Collectives) waitReport() *table.Table {
 	var rows []waitRow
 	all := int64(0)
 	for _, w := range c.Waits {
@@ -135,8 +135,8 @@ func (c *Collectives) WaitReport() *table.Table {
 	})
 }
 
-// KindReport makes a table of collectives by operation, type, size and group.
-func (c *Collectives) KindReport() *table.Table {
+// kindReport makes a table of collectives by operation, type, size and group.
+func (c *Collectives) kindReport() *table.Table {
 	var columns kindColumns
 	fields := append(columns.what(c.Kinds), columns.times()...)
 	fields = append(fields,
@@ -247,9 +247,9 @@ func (c *Collectives) StepReport() *table.Table {
 	}).Stay("wait share", "blame").Leave("last", "transfer")
 }
 
-// PartReport makes a table of the kernels of collectives on each rank, whether others were
+// partReport makes a table of the kernels of collectives on each rank, whether others were
 // seen or not.
-func (c *Collectives) PartReport() *table.Table {
+func (c *Collectives) partReport() *table.Table {
 	type row = PartKind
 	ns := func(name, doc string, of func(*row) int64) table.Field[row] {
 		f := table.NsColumn(name, doc, of)
@@ -286,8 +286,8 @@ func (c *Collectives) PartReport() *table.Table {
 	return r
 }
 
-// AllToAllReport makes a table of what ranks send to each of their group in all-to-alls.
-func (c *Collectives) AllToAllReport() *table.Table {
+// allToAllReport makes a table of what ranks send to each of their group in all-to-alls.
+func (c *Collectives) allToAllReport() *table.Table {
 	type row = AllToAll
 	return table.New("sgtrace.report.collectives.alltoall/v1", "Who sends how much to whom in all-to-alls", c.AllToAlls, []table.Field[row]{
 		table.TextColumn("rank", "rank that sends", func(r *row) string { return r.Rank }),

@@ -200,7 +200,7 @@ func TestAllReduce(t *testing.T) {
 	if n := gpusOf("void vllm::cross_device_reduce_1stage<__nv_bfloat16, 4>(vllm::RankData*)"); !ok || n != 4 {
 		t.Fatalf("%v %+v, %d GPUs", ok, w, n)
 	}
-	w = w.AmongGPUs(4)
+	w = w.amongGPUs(4)
 	if ns, by := w.Roof(&g); by != ByLink || math.Abs(ns-4096*2048*2*1.5/450) > 1 {
 		t.Errorf("%.0f ns by %s", ns, by)
 	}

@@ -185,7 +185,7 @@ func (r *roofs) modeled(i *instance) modeled {
 	if key.name != 0 {
 		if w, ok := workOf(r.set.Syms.Name(key.name), r.inputsOf(key.class), setting{Lengths: i.lengths, Mask: key.mask, Values: nameOf(r.set, key.values), Routed: r.routed}); ok {
 			if key.among > 0 {
-				w = w.AmongGPUs(key.among)
+				w = w.amongGPUs(key.among)
 			}
 			if key.kernel != 0 {
 				w = w.On(r.set.Syms.Name(key.kernel))

@@ -191,9 +191,9 @@ func allReduce(_ string, in *inputs) Work {
 	return Work{Bytes: math.NaN()}
 }
 
-// AmongGPUs returns the work of an all-reduce over so many GPUs: 2 (n-1)/n of the tensor is sent, of which two
+// amongGPUs returns the work of an all-reduce over so many GPUs: 2 (n-1)/n of the tensor is sent, of which two
 // GPUs have one half each.
-func (w Work) AmongGPUs(n int) Work {
+func (w Work) amongGPUs(n int) Work {
 	w.Sent *= 2 * float64(n-1) / float64(n)
 	return w
 }

@@ -26,7 +26,7 @@ func (o *Overview) Document() *document.Document {
 		Schema: "sgtrace.report.summary/v2", Inputs: o.Files, Warnings: o.Warnings, Findings: o.Findings, Again: list.Again(),
 		Text: o.writeText, Markdown: o.writeMarkdown,
 	}
-	d.Add(o.loadReport(), o.serverReport(), o.profileReport(), o.kernelReport(), o.clockReport(), latencyReport(o.Latencies), o.Lives.Report(), list.SumReport(), list.FinderReport())
+	d.Add(o.loadReport(), o.serverReport(), o.profileReport(), o.kernelReport(), o.clockReport(), latencyReport(o.Latencies), o.Lives.Report(), list.sumReport(), list.FinderReport())
 	if o.Logged != nil {
 		d.Add(o.Logged.Reports()...)
 		d.Add(o.Metrics.Percentiles(), o.Metrics.Runs())

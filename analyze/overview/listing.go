@@ -35,9 +35,9 @@ func (l *List) Again() []string { return slices.Concat(l.Select, l.Inputs) }
 // Command is the command line that shows more of a finding, as one can paste it into a shell.
 func (l *List) Command(f *finding.Finding) string { return f.Command(l.Again()) }
 
-// CommandFor is the command of some arguments of 'sgtrace report' for the same inputs, with the
+// commandFor is the command of some arguments of 'sgtrace report' for the same inputs, with the
 // word INPUT for long ones.
-func (l *List) CommandFor(show []string) string {
+func (l *List) commandFor(show []string) string {
 	return words.QuoteShell(slices.Concat(finding.CommandLine(show), l.shortAgain()))
 }
 
@@ -157,9 +157,9 @@ func listed(out *bufio.Writer, sentences []string) {
 	}
 }
 
-// MarkdownCommands lists the commands that repeat a report, given by their arguments, and those
+// markdownCommands lists the commands that repeat a report, given by their arguments, and those
 // that show more of its findings, each once.
-func (l *List) MarkdownCommands(w io.Writer, repeat ...[]string) error {
+func (l *List) markdownCommands(w io.Writer, repeat ...[]string) error {
 	if len(l.Inputs) == 0 {
 		return nil
 	}
@@ -371,8 +371,8 @@ func (l *List) SumText() string {
 	return fmt.Sprintf("Extra: %.1f %% of request time = %s", sum, strings.Join(parts, " + "))
 }
 
-// SumReport makes a table of it.
-func (l *List) SumReport() *table.Table {
+// sumReport makes a table of it.
+func (l *List) sumReport() *table.Table {
 	t := table.New("sgtrace.report.summary.costs/v1", "Extra time of requests", l.shares(), []table.Field[share]{
 		table.TextColumn("what", "finding, muted finding, or unexplained", func(s *share) string { return s.what }),
 		table.TextColumn("id", "of the finding", func(s *share) string {

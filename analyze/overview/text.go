@@ -101,7 +101,7 @@ func (p *overviewPrinter) shares() error {
 	if err := kernels.WriteBare(p.Out, style); err != nil {
 		return err
 	}
-	p.Printf("$ %s\n", p.list().CommandFor([]string{"--kernels"}))
+	p.Printf("$ %s\n", p.list().commandFor([]string{"--kernels"}))
 	return nil
 }
 
@@ -126,7 +126,7 @@ func (o *Overview) writeMarkdown(w io.Writer) error {
 	if err := list.Markdown(w); err != nil {
 		return err
 	}
-	return list.MarkdownCommands(w, nil, []string{"-o", "report.html"})
+	return list.markdownCommands(w, nil, []string{"-o", "report.html"})
 }
 
 // markdownSummary says what was read, how far it can be trusted, and how requests did.

@@ -15,7 +15,7 @@ import (
 
 // Reports are the tables of what servers log, by rank and by input.
 func (l *Logged) Reports() []*table.Table {
-	return []*table.Table{l.RankReport(), l.EventReport(), l.InputReport()}
+	return []*table.Table{l.RankReport(), l.EventReport(), l.inputReport()}
 }
 
 // RankReport has a row for each rank that logs batches.
@@ -83,8 +83,8 @@ func (l *Logged) EventReport() *table.Table {
 	return table.New("sgtrace.report.logs.events/v1", "What logs say that happened", l.Events, fields).Stay("time", "where", "text").Leave("stack", "place", "requests")
 }
 
-// InputReport has a row for each log.
-func (l *Logged) InputReport() *table.Table {
+// inputReport has a row for each log.
+func (l *Logged) inputReport() *table.Table {
 	fields := []table.Field[series.Source]{
 		table.TextColumn("input", "its name", func(s *series.Source) string { return s.Name }),
 		table.TextColumn("format", "what it is", func(s *series.Source) string { return s.Encoding }),

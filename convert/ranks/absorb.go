@@ -357,7 +357,7 @@ func (a *absorption) window(held inputs.Extent) inputs.Extent {
 		if t == 0 {
 			return 0
 		}
-		return t + trace.Time(a.pairs[0].shift.OffsetAt(t))
+		return t + trace.Time(a.pairs[0].shift.offsetAt(t))
 	}
 	return inputs.Extent{From: local(held.From), To: local(held.To)}
 }

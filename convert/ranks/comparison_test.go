@@ -129,7 +129,7 @@ func TestDuplicates(t *testing.T) {
 			}
 			middle := held.Start[held.len()/2]
 			truth := c.other.offset - c.held.offset + int64(c.other.drift*float64(middle-all.Start[0]))
-			if by := shift.OffsetAt(middle) - truth; max(by, -by) > shift.Bound {
+			if by := shift.offsetAt(middle) - truth; max(by, -by) > shift.Bound {
 				t.Errorf("the shift is %d ns off, more than %d", by, shift.Bound)
 			}
 		})

@@ -48,7 +48,7 @@ func (t *comparison) settle() (Shift, bool) {
 		shift.DriftPPB = int64(math.Round(t.drift * 1e9))
 	}
 	for _, k := range t.knots {
-		off := k.offset - shift.OffsetAt(k.at)
+		off := k.offset - shift.offsetAt(k.at)
 		shift.Bound = max(shift.Bound, off, -off)
 	}
 	noise := 3*spread + t.rounding()
@@ -58,8 +58,8 @@ func (t *comparison) settle() (Shift, bool) {
 	return shift, true
 }
 
-// OffsetAt returns the offset at a time of the held events' clock.
-func (s *Shift) OffsetAt(at trace.Time) int64 {
+// offsetAt returns the offset at a time of the held events' clock.
+func (s *Shift) offsetAt(at trace.Time) int64 {
 	return s.Offset + int64(math.Round(float64(s.DriftPPB)*float64(at-s.At)/1e9))
 }
 
