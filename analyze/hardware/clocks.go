@@ -2,6 +2,7 @@ package hardware
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -18,6 +19,7 @@ type Device struct {
 	clock      []series.Sample // by time
 	util       []series.Sample
 	reasons    []series.Sample
+	heat       []series.Sample
 	use        *Use   // of the rank that it works for; nil is unknown
 	by         string // what that is known by
 	shared     bool   // several ranks say that it is theirs
@@ -36,6 +38,8 @@ type Slow struct {
 	Reasons uint64
 	Known   bool
 	Work    bool // it is known that it worked
+	// Heat and PeersHeat are medians of temperatures in °C meanwhile; NaN is not known.
+	Heat, PeersHeat float64
 }
 
 const (
@@ -63,6 +67,8 @@ func devices(set *series.Set) []*Device {
 			to = func(d *Device) *[]series.Sample { return &d.util }
 		case series.Throttling:
 			to = func(d *Device) *[]series.Sample { return &d.reasons }
+		case series.GPUTemperature:
+			to = func(d *Device) *[]series.Sample { return &d.heat }
 		default:
 			continue
 		}
@@ -127,7 +133,7 @@ func slower(d *Device, all []*Device) (list []Slow) {
 	var run []at
 	last := trace.Time(0)
 	end := func(over bool) {
-		if len(run) >= fewest {
+		if len(run) >= fewest || len(run) == 1 && len(d.clock) == 1 && len(d.util) > 0 { // of one moment, that is all
 			var own, peers []float64
 			for _, x := range run {
 				own, peers = append(own, x.sample.Value), append(peers, x.peers)
@@ -138,6 +144,7 @@ func slower(d *Device, all []*Device) (list []Slow) {
 			}
 			s.Reasons, s.Known = d.reasonsBetween(s.Since, run[len(run)-1].sample.Time)
 			s.Work = len(d.util) > 0
+			s.Heat, s.PeersHeat = heatBetween(s.Since, run[len(run)-1].sample.Time, d), heatBetween(s.Since, run[len(run)-1].sample.Time, all...)
 			list = append(list, s)
 		}
 		run = run[:0]
@@ -167,6 +174,22 @@ func slower(d *Device, all []*Device) (list []Slow) {
 	}
 	end(false)
 	return list
+}
+
+// heatBetween returns the median of the temperatures of GPUs between two times; NaN without any.
+func heatBetween(from, to trace.Time, devices ...*Device) float64 {
+	var list []float64
+	for _, d := range devices {
+		for _, s := range d.heat {
+			if s.Time >= from && s.Time <= to {
+				list = append(list, s.Value)
+			}
+		}
+	}
+	if len(list) == 0 {
+		return math.NaN()
+	}
+	return order.Median(list)
 }
 
 // works reports whether a GPU works at a time, as far as anybody knows.

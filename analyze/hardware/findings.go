@@ -80,7 +80,7 @@ func (s *Slow) finding(devices int, from, to trace.Time) finding.Finding {
 			f.At.Host = host
 		}
 	}
-	f.Text = fmt.Sprintf("the SM clock of %s was %s MHz, %s %s, since %s", of, number(s.Clock), peers(s.Others), number(s.Peers), words.At(s.Since, "15:04:05"))
+	f.Text = fmt.Sprintf("the SM clock of %s was %s MHz, %s %s, %s %s", of, number(s.Clock), peers(s.Others), number(s.Peers), map[bool]string{true: "at", false: "since"}[s.N == 1], words.At(s.Since, "15:04:05"))
 	if s.Until != 0 {
 		f.Text += " until " + words.At(s.Until, "15:04:05")
 	}
@@ -92,10 +92,16 @@ func (s *Slow) finding(devices int, from, to trace.Time) finding.Finding {
 		f.Cost = (1 - s.Clock/s.Peers) * float64(last-s.Since) / float64(to-from) / float64(devices)
 	}
 	say := func(format string, args ...any) { f.Evidence = append(f.Evidence, finding.Sentence(format, args...)) }
-	say("%s in a row, one every %s; it may have begun that much earlier", words.Counted(s.N, "scrape"), s.Every)
+	if s.N == 1 {
+		say("there is one scrape: since when is not known")
+	} else {
+		say("%s in a row, one every %s; it may have begun that much earlier", words.Counted(s.N, "scrape"), s.Every)
+	}
 	switch {
 	case s.Known && why(s.Reasons) == "":
 		say("its throttle reasons name none: an application may have set its clock, or it is another model")
+	case !s.Known && s.Heat > s.PeersHeat:
+		say("it is at %s °C, and its peers at %s: no metrics have its throttle reasons, which would tell whether heat slows it down", number(s.Heat), number(s.PeersHeat))
 	case !s.Known:
 		say("no metrics have its throttle reasons: DCGM_FI_DEV_CLOCKS_EVENT_REASONS would tell why")
 	}

@@ -136,6 +136,7 @@ func Hosts(set *series.Set) ([]finding.Finding, finding.Check) {
 			}
 		}
 	}
+	list = append(list, lefts(set)...)
 	from, to, _ := set.Bounds()
 	for i := range list {
 		f := &list[i]

@@ -28,7 +28,7 @@ var Formats = []*format.Format{
 	rocm.RPD, rocm.Rocpd, rocm.Rocprof, rocm.RocprofPerfetto, nsysexport.Format, torchdump.FlightRecorder,
 	otlpjson.Format, requestjson.Jaeger, requestjson.Zipkin, sglang.RequestDump, sglang.ExpertDump, torchdump.PySpy,
 	torchdump.MemorySnapshot, platform.Kubernetes, torchdump.Inspector, requestjson.Clients, sglang.ServerState,
-	serverlog.Format, serverlog.Router, torchdump.Log, platform.Prometheus, platform.NvidiaSMI, platform.Kernel, chrometrace.Format,
+	serverlog.Format, serverlog.Router, torchdump.Log, platform.Prometheus, platform.NvidiaSMI, platform.Printed, platform.Kernel, chrometrace.Format,
 	serverlog.Alone, // others may quote a traceback
 }
 

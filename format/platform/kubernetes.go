@@ -29,10 +29,12 @@ import (
 //   - An event that repeats is one, with a count and its first and last time. Events of events.k8s.io have a series instead.
 //   - OOMKilling, Evicted and NodeNotReady may be of type Normal. No event says that a pod is healthy again.
 //   - The same event is listed for the pod and, by another controller, for its set.
+//   - How a container ended last, and that it waits to be started again, is no event, but in the status of its pod: kubectl get pods, and
+//     describe pod.
 var Kubernetes = &format.Format{
 	Name:   "Kubernetes events",
 	Noun:   "Kubernetes event list",
-	Doc:    "what Kubernetes says of pods and nodes: kubectl get events, as JSON, as YAML, or as a table; the events of kubectl describe",
+	Doc:    "what Kubernetes says of pods and nodes: kubectl get events and get pods, as JSON, as YAML, or as a table; kubectl describe",
 	For:    "'sgtrace report'",
 	Sniff:  isEvents,
 	Index:  indexEvents,
@@ -41,17 +43,17 @@ var Kubernetes = &format.Format{
 }
 
 var (
-	header = regexp.MustCompile(`(?m)^(?:NAMESPACE +)?(?:LAST SEEN +)?(?:FIRST SEEN +)?(?:COUNT +)?(?:NAME +)?(?:KIND +)?(?:SUBOBJECT +)?TYPE +REASON +OBJECT\b|^ *Type +Reason +Age +From +Message`)
+	header = regexp.MustCompile(`(?m)^(?:NAMESPACE +)?(?:LAST SEEN +)?(?:FIRST SEEN +)?(?:COUNT +)?(?:NAME +)?(?:KIND +)?(?:SUBOBJECT +)?TYPE +REASON +OBJECT\b|^ *Type +Reason +Age +From +Message|^(?:NAMESPACE +)?NAME +READY +STATUS +RESTARTS +AGE\b|^    Last State: +Terminated`)
 	// bare is a row of kubectl describe whose header was cut off: type, reason, age, from, message.
 	bare   = regexp.MustCompile(`(?m)^ *(Warning|Normal)  +([A-Z][A-Za-z]+)  +(\d\S*(?: \(x\d+ over \S+\))?)  +(\S+(?:, \S+)?)  +(\S.*)$`)
 	yamls  = regexp.MustCompile(`(?m)^(?:- )?apiVersion: `)
-	events = regexp.MustCompile(`(?m)^[ -]*(?:involvedObject|regarding):\s*$`)
-	kinds  = regexp.MustCompile(`"kind": ?"Event(?:List)?"|"involvedObject": ?\{|"regarding": ?\{`)
+	events = regexp.MustCompile(`(?m)^[ -]*(?:involvedObject|regarding|containerStatuses):\s*$`)
+	kinds  = regexp.MustCompile(`"kind": ?"(?:Event(?:List)?|Pod)"|"involvedObject": ?\{|"regarding": ?\{`)
 )
 
 func isEvents(head []byte) bool {
 	if text := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"); len(text) > 0 && text[0] == '{' {
-		return bytes.Contains(head, []byte(`"apiVersion"`)) && bytes.Contains(head, []byte(`"reason"`)) && kinds.Match(head)
+		return bytes.Contains(head, []byte(`"apiVersion"`)) && (bytes.Contains(head, []byte(`"reason"`)) || bytes.Contains(head, []byte(`"Pod"`))) && kinds.Match(head)
 	}
 	if bytes.Contains(head, []byte("apiVersion: ")) && yamls.Match(head) && events.Match(head) {
 		return true
@@ -59,7 +61,7 @@ func isEvents(head []byte) bool {
 	if (bytes.Contains(head, []byte("Warning  ")) || bytes.Contains(head, []byte("Normal  "))) && bare.Match(head) {
 		return true
 	}
-	return (bytes.Contains(head, []byte("REASON")) || bytes.Contains(head, []byte("Reason"))) && header.Match(head)
+	return slices.ContainsFunc([]string{"REASON", "Reason", "RESTARTS"}, func(word string) bool { return bytes.Contains(head, []byte(word)) }) && header.Match(head)
 }
 
 // An event is one, as any form has it.
@@ -79,6 +81,7 @@ type eventReader struct {
 	n, kept int
 	of      event  // what a table is about that does not say so in its rows
 	file    string // what events are about of which nothing is known
+	pod     describedPod
 }
 
 // indexEvents reads a file.

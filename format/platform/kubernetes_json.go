@@ -31,7 +31,15 @@ type object struct {
 	Source    source
 	OldSource source `json:"deprecatedSource"`
 	Metadata  struct {
+		Name    string
 		Created stamp `json:"creationTimestamp"`
+	}
+	// Of a pod.
+	Kind   string
+	Spec   struct{ NodeName string }
+	Status struct {
+		Reason, Message   string
+		ContainerStatuses []containerStatus
 	}
 }
 
@@ -79,7 +87,7 @@ func (r *eventReader) json(content io.Reader) error {
 				seen = true
 				return json.Unmarshal(raw, &one)
 			}
-			seen = seen || key == "reason"
+			seen = seen || key == "reason" || key == "status"
 			return json.Unmarshal(append(append([]byte("{"+strconv.Quote(key)+":"), raw...), '}'), &one)
 		}, nil)
 		if seen {
@@ -96,6 +104,14 @@ func (r *eventReader) json(content io.Reader) error {
 
 // object adds an event.
 func (r *eventReader) object(o *object) {
+	if len(o.Status.ContainerStatuses) > 0 || o.Kind == "Pod" {
+		of := event{name: o.Metadata.Name, host: o.Spec.NodeName}
+		r.state(of, "", o.Status.Reason, o.Status.Message, 0, 0)
+		for i := range o.Status.ContainerStatuses {
+			r.container(of, &o.Status.ContainerStatuses[i])
+		}
+		return
+	}
 	first := firstOf(o.First, o.OldFirst, o.At, o.Metadata.Created)
 	last := firstOf(o.Last, o.OldLast, o.At)
 	e := event{kind: o.About.Kind + o.OfNew.Kind, name: o.About.Name + o.OfNew.Name, reason: o.Reason, message: o.Message + o.Note, warning: o.Type == "Warning",

@@ -33,6 +33,7 @@ func (r *eventReader) table(content io.Reader) error {
 	_, _, err := logline.Lines(content, func(b []byte, n int64) {
 		r.f.Source().Lines = int(n)
 		line := strings.TrimRight(string(b[:min(len(b), 4096)]), "\r ")
+		r.describedLine(line, n)
 		switch {
 		case header.MatchString(line):
 			columns = columns[:0]
@@ -82,6 +83,16 @@ func (r *eventReader) row(columns []column, line string, n int64) {
 
 // cells adds the event of a row, given its cells by what stands above them.
 func (r *eventReader) cells(cells map[string]string, n int64) {
+	if status, ok := cells["STATUS"]; ok && cells["READY"] != "" { // of kubectl get pods
+		count, since, _ := strings.Cut(cells["RESTARTS"], " (")
+		restarts, _ := strconv.ParseInt(count, 10, 64)
+		at := trace.Time(0)
+		if restarts > 0 {
+			at = r.ago(strings.TrimSuffix(since, " ago)"))
+		}
+		r.state(event{name: cells["NAME"], host: cells["NODE"], line: n}, "", status, "", at, restarts)
+		return
+	}
 	e := event{reason: cells["REASON"], message: cells["MESSAGE"], warning: cells["TYPE"] == "Warning", count: 1, line: n}
 	if e.reason == "" || cells["TYPE"] != "Warning" && cells["TYPE"] != "Normal" {
 		return

@@ -223,3 +223,31 @@ func TestKubernetesMutants(t *testing.T) {
 		}
 	}
 }
+
+// The status of a pod tells how its container ended and that it waits, in all forms; what goes well, and what ended as it should, is nothing.
+func TestPodStatus(t *testing.T) {
+	const died = "pod: OOMKilled: container llm: exit code 137, started again 3 times"
+	for _, c := range []struct{ name, text, want string }{
+		{"describe", "Name:             d-0\nNode:             n1/10.0.0.1\nContainers:\n  llm:\n    Image:          x\n    State:          Running\n      Started:      Mon, 17 Aug 2026 20:53:22 +0000\n    Last State:     Terminated\n      Reason:       OOMKilled\n      Exit Code:    137\n      Finished:     Mon, 17 Aug 2026 20:53:20 +0000\n    Restart Count:  3\n  done:\n    State:          Terminated\n      Reason:       Completed\n      Exit Code:    0\n    Last State:     Terminated\n      Reason:       Completed\n    Restart Count:  1\nConditions:\n  Type  Status\n", "1787000000 n1/d-0 " + died + "\n"},
+		{"JSON", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"d-0"},"spec":{"nodeName":"n1"},"status":{"containerStatuses":[{"name":"llm","restartCount":3,"lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled","finishedAt":"2026-08-17T20:53:20Z"}},"state":{"running":{}}}]}}`, "1787000000 n1/d-0 " + died + "\n"},
+		{"a table", "NAME   READY   STATUS             RESTARTS   AGE\na-0    1/1     Running            0          3d\nb-0    0/1     CrashLoopBackOff   0          3d\n", "0 /b-0 pod: BackOff: restarting failed container\n"},
+	} {
+		if !Kubernetes.Sniff([]byte(c.text)) {
+			t.Errorf("%s: not recognized", c.name)
+		}
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		in := &format.Input{Name: "x", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(c.text)), nil }}
+		if _, err := indexEvents(in, &format.Options{Syms: set.Syms, Diags: set.Diags, Series: set}); err != nil {
+			t.Fatal(err)
+		}
+		set.Finish(series.Known{})
+		got := ""
+		for _, x := range set.Instants {
+			s := &set.Servers[set.Places[x.Place].Server]
+			got += fmt.Sprintf("%d %s/%s %s\n", x.Time/1e9, s.Host, s.Name, set.Syms.Name(x.Text))
+		}
+		if got != c.want {
+			t.Errorf("%s:\n%s\nwant\n%s", c.name, got, c.want)
+		}
+	}
+}

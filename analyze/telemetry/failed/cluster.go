@@ -20,8 +20,8 @@ var Gone = []string{Unrouted, Taken + " Unhealthy", Taken + " BackOff", Taken + 
 // removals are reasons of events of Kubernetes after which a pod is gone or its node is lost.
 var removals = []string{"Evicted", "OOMKilling", "OOMKilled", "SystemOOM", "NodeNotReady", "Preempted", "Preempting", "Rebooted", "TaintManagerEviction", "NodeShutdown", "DeletingAllPods"}
 
-// startFailures are reasons of events of Kubernetes after which a pod does not start, as long as nothing changes.
-var startFailures = []string{"FailedScheduling", "FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "BackOff", "Failed", "ErrImagePull", "ImagePullBackOff"}
+// startFailures are reasons of events of Kubernetes after which a pod does not start, as long as nothing changes, or is started again.
+var startFailures = []string{"FailedScheduling", "FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "BackOff", "Failed", "ErrImagePull", "ImagePullBackOff", "Terminated"}
 
 // reason is what Kubernetes calls an event, "pod: Evicted: .."; "" is none.
 func reason(e *telemetry.Event) string {
@@ -89,7 +89,7 @@ func Cluster(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		if !ok {
 			by[reason] = len(out)
 			f := failure(l, e, Taken+" "+reason)
-			if f.Severity = severity; severity != finding.Info {
+			if f.Severity = severity; severity != finding.Info && !strings.Contains(e.Text, ", started again ") { // or how long it was gone, a status does not tell
 				f = down(l, e, f)
 			}
 			out = append(out, f)

@@ -14,6 +14,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
+// thrownOut are counters of requests that were thrown out of the KV cache, without the prefix of the engine.
+var thrownOut = []string{"num_preemptions_total", "num_retracted_requests_total"}
+
 // Retracted is the metric of findings of retractions.
 const Retracted = "retracted requests"
 
@@ -94,7 +97,7 @@ func partOfServer(l *telemetry.Logged, server int32) (sum float64) {
 
 // retractionsCounted finds a server whose metrics count requests that it threw out, as its log would tell; counted is whether they do.
 func retractionsCounted(l *telemetry.Logged, server int32) (f finding.Finding, counted, ok bool) {
-	for _, name := range [...]string{"num_preemptions_total", "num_retracted_requests_total"} {
+	for _, name := range thrownOut {
 		list := l.Counted(server, name)
 		counted = counted || list != nil
 		n, buckets, first, last := 0.0, 0, -1, 0

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -25,7 +26,7 @@ type curve struct {
 	// How it changes first, if it does.
 	change        changepoint.Change
 	before, after float64
-	rises         bool
+	rises, found  bool
 }
 
 // Shown finds curves of an export that become much higher or lower at some time. What they measure, only their names tell: it is no cost.
@@ -58,8 +59,8 @@ func Shown(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	return out, check
 }
 
-// shownCurve returns a series if it is such a one: of an unknown name, of the only metric of all inputs, or of how full a KV cache is
-// without what it holds. Of a counter, it is how much that grows in a second.
+// shownCurve returns a series if it is such a one: of an unknown name, of the only metric of all inputs, of memory, or of how full a KV cache
+// is without what it holds. Of a counter, it is how much that grows in a second.
 func shownCurve(l *telemetry.Logged, i int, alone bool) *curve {
 	s := &l.Set.List[i]
 	m := l.Set.Metric(s.Metric)
@@ -70,6 +71,8 @@ func shownCurve(l *telemetry.Logged, i int, alone bool) *curve {
 	case s.Metric == series.KVUsage && k >= 0 && !l.Ranks[k].Has(series.Running) && !l.Ranks[k].Has(series.Queued):
 		c.at = l.Ranks[k].Where
 		c.name = "the KV cache of " + c.at.String()
+	case slices.Contains(memories, m.Name) && where != "":
+		c.name += " of " + where
 	case alone && where != "" && !slices.Contains(series.Ranked, s.Metric) && slices.Contains([]series.Kind{series.Gauge, series.Mean, series.Counter}, m.Kind) && s.Metric != series.Throttling && s.Metric != series.Xid:
 		c.name += " of " + where
 	default:
@@ -96,36 +99,46 @@ func shownCurve(l *telemetry.Logged, i int, alone bool) *curve {
 	if len(c.values) < fewBuckets {
 		return nil
 	}
-	c.look()
+	if c.look(); slices.Contains(memories, m.Name) && (!c.rises || c.change.To < len(c.values)) {
+		c.found = false // what is given back is none that runs out
+	}
 	return c
 }
+
+// memories are metrics of memory that processes hold, which are looked at beside any others.
+var memories = []string{"container_memory_working_set_bytes", "process_resident_memory_bytes"}
 
 // look finds how a curve changes: from when on it leaves all that it was at first, and comes to stay far above or far below, or else
 // when its level changes.
 func (c *curve) look() {
-	for k := fewBuckets; k < len(c.values) && c.change.At == 0; k *= 2 {
+	for k := fewBuckets; k < len(c.values) && !c.found; k *= 2 {
 		high, low := slices.Max(c.values[:k]), slices.Min(c.values[:k])
 		spread := high - low
 		c.leaves(k, func(v float64) bool { return v <= high+spread }, func(v float64) bool { return v > muchMore*high && v > 0 })
 		c.leaves(k, func(v float64) bool { return v >= low-spread }, func(v float64) bool { return v < low/muchMore && v >= 0 })
 	}
-	if c.change.At == 0 {
-		list := changepoint.Levels(c.values, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
-			x, y := mean(c.values[from:k]), mean(c.values[k:to])
-			return min(x, y) >= 0 && max(x, y) > muchMore*min(x, y)
-		}})
-		if len(list) == 0 {
-			return
-		}
-		c.change = list[0]
+	if c.found {
+		return
 	}
-	c.levels()
+	n := len(c.values)
+	down := slices.IsSortedFunc(c.values, func(a, b float64) int { return cmp.Compare(b, a) })
+	if first, last := c.values[0], c.values[n-1]; (down || slices.IsSorted(c.values)) && min(first, last) >= 0 && max(first, last) > muchMore*min(first, last) {
+		c.is(changepoint.Change{To: n, P: math.NaN()})
+		return
+	}
+	list := changepoint.Levels(c.values, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
+		x, y := mean(c.values[from:k]), mean(c.values[k:to])
+		return min(x, y) >= 0 && max(x, y) > muchMore*min(x, y)
+	}})
+	if len(list) > 0 {
+		c.is(list[0])
+	}
 }
 
 // leaves finds the first values behind k that are far from those before it, some in a row, and from when on none is within these.
 func (c *curve) leaves(k int, within, far func(float64) bool) {
 	n := 0
-	for i := k; i < len(c.values) && c.change.At == 0; i++ {
+	for i := k; i < len(c.values) && !c.found; i++ {
 		if n++; !far(c.values[i]) {
 			n = 0
 		}
@@ -139,15 +152,18 @@ func (c *curve) leaves(k int, within, far func(float64) bool) {
 		for to < len(c.values) && far(c.values[to]) {
 			to++
 		}
-		c.change = changepoint.Change{At: at, To: to, P: math.Exp(-combin.LogGeneralizedBinomial(float64(k+n), float64(n)))}
+		c.is(changepoint.Change{At: at, To: to, P: math.Exp(-combin.LogGeneralizedBinomial(float64(k+n), float64(n)))})
 	}
 }
 
-// levels are those before a change and behind it: of what becomes ever more, or less, how far it comes.
-func (c *curve) levels() {
-	then := c.values[c.change.At:c.change.To]
-	c.before, c.after = mean(c.values[c.change.From:c.change.At]), mean(then)
-	if c.rises = c.after > c.before; c.rises {
+// is says how a curve changes: of what becomes ever more, or less, how far it comes.
+func (c *curve) is(change changepoint.Change) {
+	c.change, c.found = change, true
+	then := c.values[change.At:change.To]
+	if c.before = mean(c.values[change.From:change.At]); change.At == 0 {
+		c.before = then[0]
+	}
+	if c.rises = mean(then) > c.before; c.rises {
 		c.after = slices.Max(then)
 	} else {
 		c.after = slices.Min(then)
@@ -158,7 +174,7 @@ func (c *curve) levels() {
 func changed(list []*curve) (f finding.Finding, ok bool) {
 	var found []*curve
 	for _, c := range list {
-		if c.change.At > 0 {
+		if c.found {
 			found = append(found, c)
 		}
 	}
@@ -185,7 +201,11 @@ func changed(list []*curve) (f finding.Finding, ok bool) {
 	if n := len(list) - len(found); n > 0 {
 		f.Evidence = append(f.Evidence, finding.Sentence("%s of its name did not change so", words.Counted(n, "other")))
 	}
-	f.Evidence = append(f.Evidence, finding.Sentence("its name is all that is known of it: why, and what it costs, is not told"))
+	if slices.ContainsFunc(memories, func(name string) bool { return strings.HasPrefix(c.name, name) }) {
+		f.Evidence = append(f.Evidence, finding.Sentence("what holds it, and when it runs out, is not told"))
+	} else {
+		f.Evidence = append(f.Evidence, finding.Sentence("its name is all that is known of it: why, and what it costs, is not told"))
+	}
 	return f, true
 }
 
@@ -196,13 +216,13 @@ func (c *curve) sentence() string {
 		verb = "rises"
 	}
 	number := func(v float64) string {
-		if c.unit == "%" {
+		switch {
+		case c.unit == "%":
 			return words.InPercent(v/100) + " %"
+		case c.unit == "bytes" || c.unit == "B" || strings.Contains(c.name, "_bytes"):
+			return words.Size(int64(v))
 		}
-		if c.unit != "" {
-			return words.ThreeDigits(v) + " " + c.unit
-		}
-		return words.ThreeDigits(v)
+		return strings.TrimSpace(words.ThreeDigits(v) + " " + c.unit)
 	}
 	until := ""
 	if c.change.To < len(c.times) {

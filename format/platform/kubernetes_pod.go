@@ -1,0 +1,134 @@
+package platform
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A containerStatus is what the status of a pod says of one of its containers: kubectl get pod -o json.
+type containerStatus struct {
+	Name         string
+	RestartCount int64
+	State        containerState
+	LastState    containerState
+}
+
+type containerState struct {
+	Waiting    *struct{ Reason, Message string }
+	Terminated *struct {
+		Reason     string
+		ExitCode   int
+		FinishedAt stamp
+	}
+}
+
+// podStates are what a status says that is wrong, by what events call the same.
+var podStates = map[string]string{"CrashLoopBackOff": "BackOff", "ImagePullBackOff": "ImagePullBackOff", "ErrImagePull": "ErrImagePull", "OOMKilled": "OOMKilled", "Error": "Terminated", "ContainerCannotRun": "Terminated",
+	"CreateContainerError": "Failed", "CreateContainerConfigError": "Failed", "Evicted": "Evicted", "ContainerStatusUnknown": "Terminated"}
+
+// container adds what the status of a container says: how it ended last, and why it waits.
+func (r *eventReader) container(of event, c *containerStatus) {
+	for _, s := range [...]*containerState{&c.State, &c.LastState} {
+		switch {
+		case s.Terminated != nil:
+			r.state(of, c.Name, s.Terminated.Reason, fmt.Sprintf("exit code %d", s.Terminated.ExitCode), trace.Time(s.Terminated.FinishedAt), c.RestartCount)
+		case s.Waiting != nil:
+			r.state(of, c.Name, s.Waiting.Reason, s.Waiting.Message, 0, c.RestartCount)
+		}
+	}
+}
+
+// state adds an event of what a container came to, and how often it was started again.
+func (r *eventReader) state(of event, container, state, more string, at trace.Time, restarts int64) {
+	reason := podStates[state]
+	if reason == "" {
+		return
+	}
+	message := state
+	if reason == state {
+		message = ""
+	}
+	switch {
+	case state == "CrashLoopBackOff":
+		message = "restarting failed container"
+	case more != "":
+		message = strings.TrimPrefix(message+", "+more, ", ")
+	}
+	if container != "" {
+		message = strings.TrimSuffix("container "+container+": "+message, ": ")
+	}
+	if restarts > 0 {
+		message += fmt.Sprintf(", started again %d times", restarts)
+	}
+	of.kind, of.reason, of.message, of.warning, of.first, of.last, of.count = "pod", reason, message, true, at, at, 1
+	r.add(&of)
+}
+
+// A describedPod is what kubectl describe says of a container, line by line.
+type describedPod struct {
+	inside                  bool   // of its containers
+	section                 string // "Last State Terminated"
+	container, state, more  string // how it ended last
+	finished                trace.Time
+	waiting, waitingMessage string
+}
+
+var (
+	describedContainer = regexp.MustCompile(`^  ([a-z0-9][a-z0-9.-]*):$`)
+	describedField     = regexp.MustCompile(`^ +(State|Last State|Reason|Message|Exit Code|Finished|Restart Count): +(\S.*)$`)
+)
+
+// describedLine reads a line of kubectl describe about a container.
+func (r *eventReader) describedLine(line string, n int64) {
+	d := &r.pod
+	if line == "Containers:" || line == "Init Containers:" {
+		*d = describedPod{inside: true}
+		return
+	}
+	if line != "" && line[0] != ' ' {
+		d.inside = false
+	}
+	if !d.inside {
+		return
+	}
+	if m := describedContainer.FindStringSubmatch(line); m != nil {
+		*d = describedPod{inside: true, container: m[1]}
+		return
+	}
+	m := describedField.FindStringSubmatch(line)
+	if m == nil {
+		return
+	}
+	switch m[1] {
+	case "State", "Last State":
+		d.section = m[1] + " " + m[2]
+	case "Reason":
+		switch {
+		case strings.HasSuffix(d.section, "Terminated"):
+			d.state = m[2]
+		case strings.HasSuffix(d.section, "Waiting"):
+			d.waiting = m[2]
+		}
+	case "Message":
+		if strings.HasSuffix(d.section, "Waiting") {
+			d.waitingMessage = m[2]
+		}
+	case "Exit Code":
+		d.more = "exit code " + m[2]
+	case "Finished":
+		if t, err := time.Parse(time.RFC1123Z, m[2]); err == nil {
+			d.finished = trace.Time(t.UnixNano())
+		}
+	case "Restart Count":
+		var restarts int64
+		_, _ = fmt.Sscan(m[2], &restarts)
+		of := r.of
+		of.line = n
+		r.state(of, d.container, d.state, d.more, d.finished, restarts)
+		r.state(of, d.container, d.waiting, d.waitingMessage, 0, restarts)
+	}
+}

@@ -1,0 +1,84 @@
+package platform
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Tables are read by the places of their columns, with the time that stands before them; of a file without times, the last one counts.
+func TestPrinted(t *testing.T) {
+	const when = "Mon Aug 17 20:53:20 UTC 2026\n"
+	for _, c := range []struct{ name, text, want, code string }{
+		{"docker stats", when + `CONTAINER ID   NAME     CPU %     MEM USAGE / LIMIT   MEM %
+0a1b2c3d4e5f   engine   310.50%   3GiB / 4GiB         75.00%
+`, "container CPU engine GPU-1 0=310.5\ncontainer_memory_working_set_bytes engine GPU-1 0=3221225472\ncontainer_spec_memory_limit_bytes engine GPU-1 0=4294967296\n", ""},
+		{"kubectl top", "2026-08-17T20:53:20Z\nNAME            CPU(cores)   MEMORY(bytes)\nengine-0   4100m        2Mi\n2026-08-17T20:53:35Z\nNAME            CPU(cores)   MEMORY(bytes)\nengine-0   2            3Mi\n",
+			"container cores engine-0 GPU-1 0=4.1 15=2\ncontainer_memory_working_set_bytes engine-0 GPU-1 0=2097152 15=3145728\n", ""},
+		{"rocm-smi", when + `
+=================== ROCm System Management Interface ===================
+Device  Node  IDs            Temp        Power   SCLK     MCLK     Fan  GPU%
+              (DID,   GUID)  (Junction)  (Socket)
+========================================================================
+1       3     0x1,    4711   45.0°C      152.0W  133Mhz   900Mhz   0%   7%
+`, "SM clock  GPU1 0=133\nmemory clock  GPU1 0=900\ntemperature  GPU1 0=45\npower  GPU1 0=152\nGPU busy  GPU1 0=7\n", ""},
+		{"dcgmi dmon", "#Entity   SMCLK  TMPTR\nID                     C\nGPU 0     1980   60\nGPU 1     600    88\n#Entity   SMCLK  TMPTR\nID                     C\nGPU 0     1980   61\n", "SM clock  GPU0 0=1980\nSM clock  GPU1\ntemperature  GPU0 0=61\ntemperature  GPU1\n", "tables-untimed"},
+		{"nvidia-smi", when + `+---------------------------------------------------------------------------------------+
+| NVIDIA-SMI 550.90.07              Driver Version: 550.90.07      CUDA Version: 12.4     |
+|   3  NVIDIA H200                    On  | 00000000:19:00.0 Off |                    0 |
+| N/A   38C    P0            72W /  700W |     10MiB /  20MiB |     99%      Default |
+|   4  NVIDIA H200                    On  | 00000000:2A:00.0 Off |                    0 |
+| N/A   ERR!   P0            N/A /  700W |     10MiB /  20MiB |     ERR!      Default |
+`, "temperature  GPU3 0=38\npower  GPU3 0=72\nGPU memory used  GPU3 0=10485760\nGPU memory used  GPU4 0=10485760\nGPU memory  GPU3 0=20971520\nGPU memory  GPU4 0=20971520\nGPU busy  GPU3 0=99\n" + gpuIsLost + "\n", ""},
+	} {
+		if !Printed.Sniff([]byte(c.text)) {
+			t.Errorf("%s: not recognized", c.name)
+		}
+		syms, diags := trace.NewSymbols(), &trace.Diags{}
+		set := series.New(syms, diags)
+		in := &format.Input{Name: "x", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(c.text)), nil }}
+		if _, err := indexPrinted(in, &format.Options{Syms: syms, Diags: diags, Series: set}); err != nil {
+			t.Fatal(err)
+		}
+		set.Finish(series.Known{})
+		got, code := showPrinted(set), ""
+		if list := diags.All(); len(list) > 0 {
+			code = list[0].Code
+		}
+		if !sameLines(got, c.want) || code != c.code {
+			t.Errorf("%s: %s\n%s\nwant\n%s", c.name, code, got, c.want)
+		}
+	}
+}
+
+// showPrinted writes all samples, with times in s from the first one.
+func showPrinted(s *series.Set) string {
+	var b strings.Builder
+	first, _, _ := s.Bounds()
+	for i, x := range s.List {
+		p := &s.Places[x.Place]
+		fmt.Fprintf(&b, "%s %s GPU%d", s.Metric(x.Metric).Name, p.User, p.GPU)
+		for v := range s.Each(i) {
+			fmt.Fprintf(&b, " %d=%.10g", (v.Time-first)/1e9, v.Value)
+		}
+		b.WriteByte('\n')
+	}
+	for _, x := range s.Instants {
+		b.WriteString(s.Syms.Name(x.Text) + "\n")
+	}
+	return b.String()
+}
+
+// sameLines compares texts but for the order of their lines.
+func sameLines(a, b string) bool {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	slices.Sort(x)
+	slices.Sort(y)
+	return slices.Equal(x, y)
+}
