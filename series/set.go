@@ -190,6 +190,9 @@ type Instant struct {
 	Stack  trace.Sym // frames, innermost first, divided by newlines; 0 is none
 }
 
+// Warns begins the text of a Complaint that its program calls a warning.
+const Warns = "a warning: "
+
 // NoBatch is what a Note says of requests that a server took without a batch behind its last one.
 const NoBatch = "takes requests, and logs no batch any more"
 

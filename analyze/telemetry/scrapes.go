@@ -228,14 +228,14 @@ func (l *Logged) counter(server int32, is func(*series.Series) bool) (list []Scr
 // bare is the name of a metric behind what begins the names of its engine, "sglang:" or "trtllm_".
 func bare(name string) string { return name[strings.IndexAny(name, ":_")+1:] }
 
-// named are the intervals between scrapes of the counters of a server that are called so, behind what begins the names of its engine.
-func (l *Logged) named(server int32, name string) []Scraped {
+// Intervals are those between scrapes of the counters of a server that are called so, behind what begins the names of its engine.
+func (l *Logged) Intervals(server int32, name string) []Scraped {
 	return l.counter(server, func(x *series.Series) bool { return bare(l.Set.Metric(x.Metric).Name) == name })
 }
 
 // Counted is [Logged.ByBucket] of by how much the counters of a server grew that are called so.
 func (l *Logged) Counted(server int32, name string) (out []float64) {
-	return l.ByBucket(l.named(server, name))
+	return l.ByBucket(l.Intervals(server, name))
 }
 
 // CountedAt is Counted of one place, and of the counters that have a label, "category=idle"; "" is all.
@@ -274,7 +274,7 @@ func Within(list []Scraped, from, to trace.Time) []Scraped {
 // Rates are by how much the counters of a server grew in a second whose names end so, by bucket of the grid; NaN where
 // nothing tells, nil without any.
 func (l *Logged) Rates(server int32, name string) (out []float64) {
-	for _, x := range l.named(server, name) {
+	for _, x := range l.Intervals(server, name) {
 		if out == nil {
 			out = slices.Repeat([]float64{math.NaN()}, l.Grid.N())
 		}

@@ -29,7 +29,8 @@ var Formats = []*format.Format{
 	otlpjson.Format, requestjson.Jaeger, requestjson.Zipkin, sglang.RequestDump, sglang.ExpertDump, torchdump.PySpy,
 	torchdump.MemorySnapshot, platform.Kubernetes, torchdump.Inspector, requestjson.Clients, sglang.ServerState,
 	serverlog.Format, serverlog.Router, torchdump.Log, platform.Prometheus, platform.NvidiaSMI, platform.Printed, platform.Kernel, chrometrace.Format,
-	serverlog.Alone, // others may quote a traceback
+	serverlog.Alone,   // others may quote a traceback
+	serverlog.Program, // and any of them may have lines with a level
 }
 
 // notRead is the error of a command that does not read a format.

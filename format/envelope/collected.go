@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sgtrace/sgtrace/internal/jsonscan"
 )
 
 // collectors are stores of logs, each by keys that the first of its entries has.
@@ -343,14 +345,5 @@ func timeOf(v any) int64 {
 			return at.UnixNano()
 		}
 	}
-	whole, decimals, _ := strings.Cut(text, ".")
-	const digits = 19 // of ns, since 2001
-	if len(whole) < 10 || len(whole) > digits {
-		return 0
-	}
-	at, err := strconv.ParseInt((whole + decimals + strings.Repeat("0", digits))[:digits], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return at
+	return jsonscan.UnixNano(text)
 }

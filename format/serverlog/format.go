@@ -79,7 +79,7 @@ func isSigned(head []byte) bool {
 // sniff goes by what only servers write. A dump of spans or a trace may quote a log; it begins
 // as JSON.
 func sniff(head []byte) bool {
-	text := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n")
+	text := logline.New().Bare(bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"))
 	if len(text) == 0 {
 		return false
 	}

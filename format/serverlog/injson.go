@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Keys of records that programs and stores of logs make of lines: Dynamo and others that log in JSON, Loki, Google's and
@@ -14,6 +15,8 @@ var (
 	keysOfTime    = []string{"time", "timestamp", "ts", "@timestamp", "asctime", "date"}
 	keysOfLevel   = []string{"level", "severity", "levelname", "log.level"}
 	keysOfMessage = []string{"message", "msg", "log", "line", "textPayload", "@message", "body"}
+	keysOfError   = []string{"error", "err"} // what a message is about, in Go
+	keysOfSource  = []string{"caller"}       // the file that wrote it, in Go
 )
 
 // isInJSON reports whether b begins with a record of a line: an object with a message, and a time or a level.
@@ -30,13 +33,17 @@ func (r *reader) inJSON(b []byte) bool {
 	if r.nested || !isInJSON(b) {
 		return false
 	}
-	var stamp, level, message []byte
+	var stamp, level, message, about, source []byte
 	_, err := jsonscan.Members(b, 0, func(key, value []byte) {
 		for _, x := range [...]struct {
 			keys []string
 			to   *[]byte
-		}{{keysOfTime, &stamp}, {keysOfLevel, &level}, {keysOfMessage, &message}} {
-			if text := jsonscan.Quoted(value); text != nil && *x.to == nil && slices.Contains(x.keys, string(key)) {
+		}{{keysOfTime, &stamp}, {keysOfLevel, &level}, {keysOfMessage, &message}, {keysOfError, &about}, {keysOfSource, &source}} {
+			text := jsonscan.Quoted(value)
+			if text == nil && x.to == &stamp {
+				text = value // a number
+			}
+			if text != nil && *x.to == nil && slices.Contains(x.keys, string(key)) {
 				*x.to = text
 			}
 		}
@@ -44,7 +51,11 @@ func (r *reader) inJSON(b []byte) bool {
 	if err != nil || message == nil {
 		return false
 	}
-	if at, _, ok := r.around.Outer.Zoned(stamp); ok {
+	at, _, ok := r.around.Outer.Zoned(stamp)
+	if n := jsonscan.UnixNano(string(stamp)); !ok && n != 0 {
+		at, ok = trace.Time(n), true
+	}
+	if ok {
 		zone := &r.f.Source().Zone
 		if zone.By == "" && !zone.Local {
 			zone.By = "stamps with a zone"
@@ -55,7 +66,10 @@ func (r *reader) inJSON(b []byte) bool {
 	}
 	said := bytes.TrimRight(jsonscan.Unescape(nil, message), "\r\n")
 	if level = bytes.ToUpper(level); isError(level) && eventWords.first(said[:min(len(said), lookedAt)]) < 0 && !isTraceback(said) {
-		r.complain(said, r.now, r.spot(), "")
+		if about != nil {
+			said = append(append(said, ": "...), jsonscan.Unescape(nil, about)...)
+		}
+		r.complain(said, r.now, r.spot(), string(source))
 		r.read++
 		return true
 	}

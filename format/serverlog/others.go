@@ -19,7 +19,7 @@ func (r *reader) without(b []byte, w logline.Wrapping) {
 		if r.now != 0 {
 			r.access(rest, r.now, r.spot())
 		}
-	case r.clocked(rest, b[:len(b)-len(rest)]), r.vllm(b), r.tensorRT(b), r.dynamo(b), r.ownFormat(b):
+	case r.clocked(rest, b[:len(b)-len(rest)]), r.vllm(b), r.tensorRT(b), r.logfmt(rest), r.dynamo(b), r.ownFormat(b):
 	case len(b) > 0 && b[0] == '{' && r.json(b, 0, r.placeOf(nil, w)):
 	case bytes.HasPrefix(rest, ofTensorRT) && (r.event(rest, r.now, r.placeOf(nil, w)) || r.complain(bytes.TrimLeft(rest[len(ofTensorRT):], " "), r.now, r.placeOf(nil, w), "C++")):
 		r.read++
@@ -90,6 +90,7 @@ func (r *reader) glog(b, bare []byte) bool {
 	if !ok {
 		return false
 	}
+	before := b[:len(b)-len(rest)]
 	at := r.now // until 2.1, they had none
 	if g.Month != 0 {
 		at = g.Time(r.yearOf(time.Month(g.Month), g.Day))
@@ -100,10 +101,13 @@ func (r *reader) glog(b, bare []byte) bool {
 		r.f.Saw(at)
 		r.now = at
 	}
+	if len(rest) > 0 && rest[0] == '"' {
+		rest = structured(rest)
+	}
 	rank := trace.NoRank
 	rank.Global = max(rank.Global, g.Rank)
 	said := r.printed.Watchdog(rest, g.Rank, at)
-	w := r.around.Unwrap(b[:len(b)-len(rest)])
+	w := r.around.Unwrap(before)
 	place := r.f.Place(series.Place{Server: r.server(w), Rank: rank, GPU: series.NoGPU})
 	return r.event(rest, at, place) || said || (g.Level == 'E' || g.Level == 'F') && r.complain(rest, at, place, "C++")
 }
@@ -212,7 +216,7 @@ func (r *reader) vllm(b []byte) bool {
 	case isError(b[max(0, level-len("CRITICAL ")):level]) && (r.lastOf(body, at, place) || r.complain(body, at, place, source)):
 		r.read++
 	default:
-		r.unknown(body)
+		r.unknownOf(bytes.TrimLeft(b[max(0, level-len("WARNING ")):level], " "), body, at, place, source)
 	}
 	return true
 }

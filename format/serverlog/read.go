@@ -68,9 +68,8 @@ type reader struct {
 	asked       asked                   // since the last batch
 	rooms       map[string]transferring // by what failed, and the room
 	advised     advice                  // of transfers that were given up
-	complaints  []complaint
-	shapes      map[string]int // indexes into complaints
-	lost        bool           // a line tells of a transfer that failed
+	complaints  complaints
+	lost        bool // a line tells of a transfer that failed
 	retracted   map[dpRank]retracted
 	preemptions float64
 	stopping    bool
@@ -88,7 +87,7 @@ type wrappedServer struct{ host, name string }
 func newReader(in *format.Input, opt *format.Options) *reader {
 	f := opt.Series.Fill(in.Name, "server log")
 	r := &reader{in: in, f: f, rows: opt.Records.Fill(f), base: serverName(in.Name), around: logline.New(), printed: logline.NewCollectiveReader(opt.Flight, in.Name, len(opt.Series.Sources)-1),
-		places: map[string]int32{}, servers: map[wrappedServer]int32{}, roles: map[int32]string{}, rooms: map[string]transferring{}, shapes: map[string]int{}, began: map[string]bool{}, retracted: map[dpRank]retracted{}}
+		places: map[string]int32{}, servers: map[wrappedServer]int32{}, roles: map[int32]string{}, rooms: map[string]transferring{}, complaints: newComplaints(opt.Series), began: map[string]bool{}, retracted: map[dpRank]retracted{}}
 	r.printed.Spy.Done = r.spied
 	r.here = noPlace
 	return r
@@ -168,7 +167,7 @@ func (r *reader) take(b []byte) {
 	r.f.Line(r.line)
 	var w logline.Wrapping
 	at := 0
-	if len(b) > 0 && b[0] == '{' && recordOf(b) == noRecord && r.inJSON(b) {
+	if len(b) > 0 && b[0] == '{' && recordOf(b) == noRecord && (r.inJSON(b) || r.answer(b)) {
 		return
 	}
 	if len(b) < 22 || b[0] != '[' || !logline.IsStamp(b[1:]) {
@@ -398,7 +397,7 @@ func (r *reader) leveled(b, level []byte, at trace.Time, place int32) {
 	case isError(level) && r.complain(b, at, place, ""):
 		r.read++
 	default:
-		r.unknown(b)
+		r.unknownOf(level, b, at, place, "")
 	}
 }
 
@@ -463,7 +462,7 @@ func (r *reader) end() {
 		r.settle(e, "an exception without an end")
 	}
 	r.explain()
-	r.tellComplaints()
+	r.complaints.tell(r.f)
 	r.f.Date()
 	if x := &r.asked; x.requests > 0 {
 		r.f.Instant(series.Instant{Time: x.first, Kind: series.Note, Place: x.place, Line: uint32(x.line), Count: x.requests}, series.NoBatch)

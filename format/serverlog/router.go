@@ -80,6 +80,7 @@ func indexRouter(in *format.Input, opt *format.Options) (*format.Source, error) 
 		r.line = n
 		r.take(b)
 	})
+	r.complaints.tell(r.f)
 	src := r.f.Source()
 	src.Bytes, src.Lines, src.Read, src.Other, src.FirstOther = size, int(r.line), r.read, r.other, r.first
 	return &format.Source{}, err
@@ -98,13 +99,14 @@ type routerReader struct {
 	places  map[string]int32
 	errors  map[int32]int32 // series of failed requests, by place
 	pending []byte
+	complaints
 }
 
 func newRouterReader(name string, opt *format.Options) *routerReader {
 	f := opt.Series.Fill(name, "router log")
 	zone := &f.Source().Zone
 	zone.By = "stamps of the router, which are UTC"
-	return &routerReader{f: f, around: logline.New(), name: name, places: map[string]int32{}, errors: map[int32]int32{}}
+	return &routerReader{f: f, around: logline.New(), name: name, places: map[string]int32{}, errors: map[int32]int32{}, complaints: newComplaints(opt.Series)}
 }
 
 // place is that of the router, or of a server that it calls by its URL.

@@ -104,6 +104,10 @@ func (r *routerReader) says(x *said) {
 		return
 	}
 	if l := string(x.level); l == "WARN" || l == "ERROR" {
+		if l == "ERROR" && r.complaints.add(saidBy(x.message, ""), series.Instant{Time: x.at, Place: r.router(), Line: uint32(r.line)}, false) {
+			r.read++
+			return
+		}
 		r.strange()
 	}
 }

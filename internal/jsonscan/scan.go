@@ -16,6 +16,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/bits"
+	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -142,6 +144,20 @@ func Quoted(value []byte) []byte {
 		return value[1 : len(value)-1]
 	}
 	return nil
+}
+
+// UnixNano reads a time since 1970 in s, ms, µs, or ns, which its digits tell apart; 0 is none.
+func UnixNano(text string) int64 {
+	whole, decimals, _ := strings.Cut(text, ".")
+	const digits = 19 // of ns, since 2001
+	if len(whole) < 10 || len(whole) > digits {
+		return 0
+	}
+	at, err := strconv.ParseInt((whole + decimals + strings.Repeat("0", digits))[:digits], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return at
 }
 
 // Text returns the text of a value that is a string, nil of any other.

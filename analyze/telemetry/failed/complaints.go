@@ -39,7 +39,11 @@ func complaints(l *telemetry.Logged) (out []finding.Finding) {
 		f := failure(l, group[0], Complaint)
 		f.Severity, f.Confidence = finding.Info, finding.Likely
 		f.Evidence = append(complained(l, group[0], group), f.Evidence...)
-		f.Evidence = append(f.Evidence, finding.Sentence("its program calls it an error: the log does not tell what came of it"))
+		calls := "an error"
+		if strings.HasPrefix(group[0].Text, series.Warns) {
+			calls = "a warning"
+		}
+		f.Evidence = append(f.Evidence, finding.Sentence("its program calls it %s: the log does not tell what came of it", calls))
 		out = append(out, f)
 	}
 	return out

@@ -98,22 +98,20 @@ func partOfServer(l *telemetry.Logged, server int32) (sum float64) {
 // retractionsCounted finds a server whose metrics count requests that it threw out, as its log would tell; counted is whether they do.
 func retractionsCounted(l *telemetry.Logged, server int32) (f finding.Finding, counted, ok bool) {
 	for _, name := range thrownOut {
-		list := l.Counted(server, name)
-		counted = counted || list != nil
-		n, buckets, first, last := 0.0, 0, -1, 0
-		for b, grown := range list {
-			if grown > 0 {
-				if n, buckets, last = n+grown, buckets+1, b; first < 0 {
-					first = b
-				}
+		n, took := 0.0, trace.Time(0)
+		var in []telemetry.Scraped
+		all := l.Intervals(server, name)
+		for _, x := range all {
+			if counted = true; x.N > 0 {
+				in, n, took = append(in, x), n+x.N, took+x.To-x.From
 			}
 		}
-		if first < 0 {
+		if len(in) == 0 {
 			continue
 		}
 		s := &l.Set.Servers[server]
-		f = finding.Finding{At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Since: l.Start(first), Until: l.Start(last + 1), Metric: finding.Metric{Name: Retracted, Before: math.NaN(), After: n},
-			Brief: "requests are thrown out of full KV caches", Cost: max(0.001, float64(buckets)/float64(max(1, l.Grid.N())))}
+		f = finding.Finding{At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Since: in[0].From, Until: in[len(in)-1].To, Metric: finding.Metric{Name: Retracted, Before: math.NaN(), After: n},
+			Brief: "requests are thrown out of full KV caches", Cost: min(1, max(0.001, float64(took)/float64(max(1, l.To-l.From))))}
 		who := telemetry.Host(s)
 		for i := range l.Ranks {
 			if r := &l.Ranks[i]; r.Server == server && isAlone(l, r) {
@@ -121,7 +119,10 @@ func retractionsCounted(l *telemetry.Logged, server int32) (f finding.Finding, c
 			}
 		}
 		f.Text = fmt.Sprintf("%s retracts %s between %s and %s, as it counts itself: its KV cache is full", who, words.Counted(int(n), "request"), words.TimeOfDay(f.Since), words.TimeOfDay(f.Until))
-		f.Evidence = append(f.Evidence, finding.Sentence("in %s of %s; what a retracted request had computed is computed again", words.Counted(buckets, "interval"), words.Nearly(l.Grid.Bucket)))
+		f.Evidence = append(f.Evidence, finding.Sentence("in %s between scrapes, %s in all; what a retracted request had computed is computed again", words.Counted(len(in), "interval"), words.Nearly(int64(took))))
+		if len(all) < fewBuckets { // in which part of them it did is not told
+			f.Cost = 0
+		}
 		return f, true, true
 	}
 	return f, counted, false

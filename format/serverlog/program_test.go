@@ -1,0 +1,46 @@
+package serverlog
+
+import (
+	"strings"
+	"testing"
+)
+
+// Logs of other programs are told by their lines, as far as a third have a stamp and a level; other texts are not.
+func TestPrograms(t *testing.T) {
+	for text, want := range map[string]bool{
+		"E0817 20:53:20.123456       1 gate.go:12] \"no pod\" err=\"none is ready\"\n":                                             true,
+		"2026-08-17T20:53:20.123Z  INFO keeper: it begins\nand goes on\n":                                                          true,
+		"time=\"2026-08-17T20:53:20Z\" level=error msg=\"cannot mount\" error=\"no such disk\"\n":                                  true,
+		`{"level":"error","ts":1787000000.5,"caller":"gate/gate.go:1","msg":"lost","error":"no peer"}` + "\n":                      true,
+		`{"start_time":"2026-08-17T20:53:20Z","method":"POST","response_code":"504"}` + "\n":                                       true,
+		"The server printed:\n\n2026-08-17T20:53:20.123Z  INFO keeper: it begins\n\nWhat does it mean?\nI do not know.\nDo you?\n": false,
+		`{"name":"a","version":"1.0","message":"hello"}` + "\n":                                                                    false,
+		"time,level\n1,2\n": false,
+	} {
+		if got := Program.Sniff([]byte(text)); got != want {
+			t.Errorf("%t, want %t: %s", got, want, text)
+		}
+	}
+}
+
+// What other programs call errors is told with what they say it is about, and not what they quote of requests; answers that failed are
+// counted, with the reason of a gateway.
+func TestProgramsComplain(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"E0817 20:53:20.123456       1 gate.go:12] \"no pod\" err=\"none is ready\" requestBody=\"a secret\"\n", "an error: no pod: none is ready"},
+		{"time=\"2026-08-17T20:53:20Z\" level=error msg=\"cannot mount\" error=\"no such disk\"\n", "an error: cannot mount: no such disk"},
+		{`{"level":"error","ts":1787000000.5,"caller":"gate/gate.go:1","msg":"lost","error":"peer \"b\" is gone"}` + "\n", "an error: lost: peer \"b\" is gone"},
+		{`{"start_time":"2026-08-17T20:53:20Z","method":"POST","response_code":"504","response_code_details":"ext_timeout"}` + "\n", "an error: requests are answered with an error by the gateway itself: ext_timeout"},
+		{"2026-08-17T20:53:20.123Z  WARN keeper: cannot renew: Connection refused by the store, failed\n", "a warning: cannot renew: Connection refused by the store, failed"},
+		{"2026-08-17T20:53:20.123Z  WARN keeper: it failed once\n2026-08-17T20:53:21.123Z ERROR keeper: it is lost\n", "an error: it is lost"},
+	} {
+		set, _, _ := readText(t, "x", strings.NewReader(c.text))
+		got := ""
+		for _, x := range set.Instants {
+			got += set.Syms.Name(x.Text)
+		}
+		if got != c.want || len(set.Instants) != 1 || set.Instants[0].Time/60e9 != 1787000000/60 {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
