@@ -34,7 +34,7 @@ var All = []Finder{
 		finding.Critical, finding.Certain, finding.Ranks, finding.AtPlace, []string{"--hang"}, hangs},
 	{finding.GPU, "a GPU or a switch that reports an error (Xid, SXid), a network device, or PCIe, as kernel logs and metrics have it", Logs,
 		finding.Critical, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--timeline"}, ofSeries(hardware.Errors)},
-	{finding.GPU, "a GPU with a lower clock than the others of its host, or that heat or a brake slows down, as metrics have it, why, and the rank of recordings that it is of", Logs,
+	{finding.GPU, "a GPU with a lower clock than the others of its host, or that heat or a brake slows down, or that does nothing while the others are busy, as metrics have it, why, and the rank of recordings that it is of", Logs,
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--timeline"}, slowClocks},
 	{finding.Host, "a host that is short of CPU, memory, or disk, that loses what it sends, or whose links go down, and a pod that its CPU limit holds back, as metrics of node exporter and cAdvisor have it", Logs,
 		finding.Warning, finding.Certain, finding.HostTime, finding.AtPlace, []string{"--timeline"}, ofSeries(hardware.Hosts)},

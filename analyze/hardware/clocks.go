@@ -20,6 +20,7 @@ type Device struct {
 	util       []series.Sample
 	reasons    []series.Sample
 	heat       []series.Sample
+	power      []series.Sample
 	use        *Use   // of the rank that it works for; nil is unknown
 	by         string // what that is known by
 	shared     bool   // several ranks say that it is theirs
@@ -69,6 +70,8 @@ func devices(set *series.Set) []*Device {
 			to = func(d *Device) *[]series.Sample { return &d.reasons }
 		case series.GPUTemperature:
 			to = func(d *Device) *[]series.Sample { return &d.heat }
+		case series.Power:
+			to = func(d *Device) *[]series.Sample { return &d.power }
 		default:
 			continue
 		}
@@ -178,14 +181,7 @@ func slower(d *Device, all []*Device) (list []Slow) {
 
 // heatBetween returns the median of the temperatures of GPUs between two times; NaN without any.
 func heatBetween(from, to trace.Time, devices ...*Device) float64 {
-	var list []float64
-	for _, d := range devices {
-		for _, s := range d.heat {
-			if s.Time >= from && s.Time <= to {
-				list = append(list, s.Value)
-			}
-		}
-	}
+	list := between(from, to, devices, func(d *Device) []series.Sample { return d.heat })
 	if len(list) == 0 {
 		return math.NaN()
 	}

@@ -43,14 +43,14 @@ const ClockSubkind = "clock"
 func Clocks(set *series.Set, uses []Use) ([]finding.Finding, finding.Check) {
 	devices := devices(set)
 	join(devices, uses)
-	check := finding.Check{What: "clocks of GPUs against those of their peers", Of: "GPU", Needed: fewPeers + 1}
+	check := finding.Check{What: "clocks and use of GPUs against those of their peers", Of: "GPU", Needed: fewPeers + 1}
 	for _, d := range devices {
-		if len(d.clock) > 0 {
+		if len(d.clock) > 0 || len(d.util) > 0 {
 			check.N++
 		}
 	}
 	if check.N == 0 {
-		check.Reason = "no metrics have the clocks of GPUs"
+		check.Reason = "no metrics have the clocks of GPUs, or how busy they are"
 	}
 	from, to, _ := set.Bounds()
 	var list []finding.Finding
@@ -61,7 +61,7 @@ func Clocks(set *series.Set, uses []Use) ([]finding.Finding, finding.Check) {
 	for _, b := range Brakes(devices, slow) {
 		list = append(list, b.finding(len(devices), from, to))
 	}
-	return list, check
+	return append(list, idlers(devices, from, to)...), check
 }
 
 func (s *Slow) finding(devices int, from, to trace.Time) finding.Finding {

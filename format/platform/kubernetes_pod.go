@@ -62,7 +62,7 @@ func (r *eventReader) state(of event, container, state, more string, at trace.Ti
 		message = strings.TrimSuffix("container "+container+": "+message, ": ")
 	}
 	if restarts > 0 {
-		message += fmt.Sprintf(", started again %d times", restarts)
+		message = strings.TrimPrefix(fmt.Sprintf("%s, started again %d times", message, restarts), ", ")
 	}
 	of.kind, of.reason, of.message, of.warning, of.first, of.last, of.count = "pod", reason, message, true, at, at, 1
 	r.add(&of)

@@ -19,12 +19,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Printed is tables that tools print of GPUs and containers, once or in a loop: "docker stats", "kubectl top", rocm-smi, "dcgmi dmon", and
-// the box of nvidia-smi.
+// Printed is tables that tools print of GPUs and containers, once or in a loop: "docker stats", "kubectl top", rocm-smi, "amd-smi
+// monitor", "dcgmi dmon", and the box of nvidia-smi.
 //
 // # What is odd
 //
-//   - Only nvidia-smi prints a time. In a loop, what "date" prints between two tables is that of the second one; a file without any has the
+//   - Only nvidia-smi prints a time, and amd-smi in a column. In a loop, what "date" prints between two tables is that of the second one; a file without any has the
 //     last table as of when it was written, and the others at no time.
 //   - Cells begin below the names of their columns, and may be as wide as to leave one blank.
 //   - docker counts caches of files as used, kubectl does not. A container without a limit has the memory of its host for one.
@@ -33,7 +33,7 @@ import (
 var Printed = &format.Format{
 	Name:   "printed tables",
 	Noun:   "printout of tables",
-	Doc:    "tables that are printed once or in a loop with `date`: docker stats, kubectl top, rocm-smi, dcgmi dmon, nvidia-smi",
+	Doc:    "tables that are printed once or in a loop with `date`: docker stats, kubectl top, rocm-smi, amd-smi monitor, dcgmi dmon, nvidia-smi",
 	For:    "'sgtrace report'",
 	Sniff:  func(head []byte) bool { return printedHead(head) != nil },
 	Index:  indexPrinted,
@@ -66,16 +66,18 @@ var (
 func known(id series.MetricID) printedColumn { return printedColumn{metric: series.Metrics[id]} }
 
 var printedTables = []printedTable{
-	{"docker stats", []string{"CONTAINER ID", "MEM USAGE / LIMIT"}, "NAME", false, map[string]printedColumn{"CPU %": {metric: cpuPercent}, "MEM USAGE / LIMIT": {memoryUsed, memoryLimit}}},
+	{"docker stats", []string{"NAME", "MEM USAGE / LIMIT"}, "NAME", false, map[string]printedColumn{"CPU %": {metric: cpuPercent}, "MEM USAGE / LIMIT": {memoryUsed, memoryLimit}}},
 	{"docker stats", []string{"CONTAINER", "MEM USAGE / LIMIT"}, "CONTAINER", false, map[string]printedColumn{"CPU %": {metric: cpuPercent}, "MEM USAGE / LIMIT": {memoryUsed, memoryLimit}}},
 	{"kubectl top", []string{"CPU(cores)", "MEMORY(bytes)", "NAME"}, "NAME", false, map[string]printedColumn{"CPU(cores)": {metric: cores}, "MEMORY(bytes)": {metric: memoryUsed}}},
 	{"kubectl top", []string{"CPU(cores)", "MEMORY(bytes)", "POD"}, "POD", false, map[string]printedColumn{"CPU(cores)": {metric: cores}, "MEMORY(bytes)": {metric: memoryUsed}}},
 	{"rocm-smi", []string{"Device", "SCLK", "MCLK"}, "Device", true, rocmColumns}, {"rocm-smi", []string{"GPU", "SCLK", "MCLK"}, "GPU", true, rocmColumns},
+	{"amd-smi monitor", []string{"GPU", "GPU_T", "GFX_CLK"}, "GPU", true, amdColumns},
 	{"dcgmi dmon", []string{"#Entity"}, "#Entity", true, dcgmColumns}, {"dcgmi dmon", []string{"# Entity"}, "# Entity", true, dcgmColumns},
 }
 
 var (
 	rocmColumns = map[string]printedColumn{"SCLK": known(series.SMClock), "MCLK": known(series.MemoryClock), "Temp": known(series.GPUTemperature), "Temp (DieEdge)": known(series.GPUTemperature), "Power": known(series.Power), "AvgPwr": known(series.Power), "GPU%": known(series.GPUUtil)}
+	amdColumns  = map[string]printedColumn{"GFX_CLK": known(series.SMClock), "MEM_CLOCK": known(series.MemoryClock), "GPU_T": known(series.GPUTemperature), "POWER": known(series.Power), "GFX%": known(series.GPUUtil)}
 	dcgmColumns = map[string]printedColumn{"SMCLK": known(series.SMClock), "MMCLK": known(series.MemoryClock), "TMPTR": known(series.GPUTemperature), "POWER": known(series.Power), "GPUTL": known(series.GPUUtil)}
 )
 
@@ -243,6 +245,9 @@ func (r *printedReader) begin(t *printedTable, cells []cellAt) {
 // row reads a row of the table.
 func (r *printedReader) row(text string) {
 	cells := under(r.cells, text)
+	if at, ok := unixStamp(cells["TIMESTAMP"]); ok && at > trace.Time(1e18) { // of amd-smi
+		r.at = at
+	}
 	who := cells[r.table.who]
 	p := series.Place{Rank: trace.NoRank, GPU: series.NoGPU}
 	if r.table.ofGPUs {

@@ -82,3 +82,24 @@ func sameLines(a, b string) bool {
 	slices.Sort(y)
 	return slices.Equal(x, y)
 }
+
+// amd-smi has the time in a column, and aligns to the right; promtool prints the values of a series below its name.
+func TestPrintedElsewhere(t *testing.T) {
+	set := series.New(trace.NewSymbols(), &trace.Diags{})
+	const text = "TIMESTAMP   GPU  POWER   GPU_T   GFX_CLK   GFX%\n1787000000    1   72 W   45 °C   900 MHz   99 %\n1787000005    1   73 W   46 °C   901 MHz   98 %\n"
+	in := &format.Input{Name: "x", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
+	if _, err := indexPrinted(in, &format.Options{Syms: set.Syms, Diags: set.Diags, Series: set}); err != nil {
+		t.Fatal(err)
+	}
+	set.Finish(series.Known{})
+	if got, want := showPrinted(set), "SM clock  GPU1 0=900 5=901\ntemperature  GPU1 0=45 5=46\npower  GPU1 0=72 5=73\nGPU busy  GPU1 0=99 5=98\n"; !sameLines(got, want) {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	const query = "vllm:num_requests_waiting{pod=\"a\", engine=\"0\"} =>\n3 @[1787000000]\n4 @[1787000015.5]\n"
+	if !Prometheus.Sniff([]byte(query)) {
+		t.Error("promtool: not recognized")
+	}
+	if set, _ := read(t, query); show(set) != "queued /a/unified DP0 TP-1 GPU-1  0=3 15500000000=4\n" {
+		t.Errorf("promtool: %s", show(set))
+	}
+}

@@ -55,7 +55,7 @@ func isRange(head []byte) bool {
 }
 
 // sample is how a line of text looks, at the start of a file that has no comments.
-var sampleLine = regexp.MustCompile(`^(?:\{__name__="|sglang[:_]|vllm:|DCGM_FI_|dynamo_|node_)[A-Za-z0-9_:]*(?:(?:\{|", )[^\n]*\})? [-+0-9.eENaInf]+(?: [0-9.]+)?\r?\n`)
+var sampleLine = regexp.MustCompile(`^(?:\{__name__="|sglang[:_]|vllm:|DCGM_FI_|dynamo_|node_)[A-Za-z0-9_:]*(?:(?:\{|", )[^\n]*\})? (?:[-+0-9.eENaInf]+(?: [0-9.]+)?|=>.*)\r?\n`)
 
 func isText(head []byte) bool {
 	const few = 3 // lines that say when the first scrape is

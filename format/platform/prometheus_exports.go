@@ -169,7 +169,7 @@ func (d *reader) readFrames(r io.Reader) error {
 }
 
 // Layouts of `date`, which loops print between scrapes.
-var dateLayouts = [...]string{time.UnixDate, "Mon Jan _2 15:04:05 MST 2006", "Mon Jan _2 03:04:05 PM MST 2006", time.RFC3339Nano, "2006-01-02T15:04:05Z0700", "2006-01-02 15:04:05"}
+var dateLayouts = [...]string{time.UnixDate, "Mon Jan _2 15:04:05 MST 2006", "Mon Jan _2 03:04:05 PM MST 2006", time.RFC3339Nano, "2006-01-02T15:04:05Z0700", "2006-01-02 15:04:05", time.ANSIC}
 
 // dateOf reads a line between two scrapes that says when the second one is: what `date` prints, perhaps with something
 // around it. local tells that its zone is not known.

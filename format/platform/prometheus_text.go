@@ -17,7 +17,7 @@ import (
 // was written.
 func (d *reader) readText(r *bufio.Reader, written func() trace.Time) error {
 	kinds := map[string]string{}
-	untimed, bad, firstBad, line := 0, 0, 0, 0
+	untimed, bad, firstBad, line, of := 0, 0, 0, 0, ""
 	var at, clock trace.Time // when the file was written, and what it says itself
 	for {
 		text, err := readLine(r)
@@ -49,6 +49,13 @@ func (d *reader) readText(r *bufio.Reader, written func() trace.Time) error {
 		}
 		if len(text) == 0 || text[0] == '#' {
 			continue
+		}
+		if head, ok := bytes.CutSuffix(text, []byte(" =>")); ok { // of promtool query range: values follow
+			of = string(head)
+			continue
+		}
+		if value, rest, ok := bytes.Cut(text, []byte(" @[")); ok && of != "" {
+			text = []byte(of + " " + string(value) + " " + string(bytes.TrimSuffix(rest, []byte("]"))))
 		}
 		s, ok := parseSample(string(text))
 		if !ok {

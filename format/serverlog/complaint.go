@@ -154,7 +154,7 @@ type toolError struct{ begins, has string }
 var toolErrors = []toolError{
 	{"/usr/bin/ld: ", "cannot find "}, {"", ": fatal error: "}, {"", "): error: "}, {"ptxas fatal ", ""}, {"nvcc fatal ", ""}, {"collect2: error: ", ""}, {"ninja: error: ", ""},
 	{"srun: error: ", ""}, {"slurmstepd: error: ", ""}, {"docker: Error ", ""}, {"exec ", ": no such file or directory"}, {"bash: ", ": command not found"}, {"/bin/sh: ", ": not found"},
-	{"[TM][ERROR]", ""}, {"[TM][FATAL]", ""}, {"(raylet", "failed"}, {"", "error while loading shared libraries: "}, {"OSError: ", "cannot open shared object file"},
+	{"[TM][ERROR]", ""}, {"[TM][FATAL]", ""}, {"(raylet", "failed"}, {"(raylet", "marked dead"}, {"(raylet", "is unexpected"}, {"", "error while loading shared libraries: "}, {"OSError: ", "cannot open shared object file"},
 	{"FATAL: ", ""}, {"Fatal error", ""}, {"fatal error: ", ""}, {"[FATAL] ", ""}, {"[ERROR] ", ""}, {"NotImplementedError: ", ""},
 }
 

@@ -8,16 +8,18 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 )
 
-// A lastWord is what the runtime of a process, or its shell, prints as it ends, without a stamp. It begins a line, or
-// ends it.
+// A lastWord is what the runtime of a process, or its shell, prints as it ends, without a stamp. It begins a line, is
+// in it, or ends it.
 type lastWord struct {
-	begins, ends string
-	kind         series.InstantKind
-	says         string
+	begins, has, ends string
+	kind              series.InstantKind
+	says              string
 }
 
 // lastWords are tried in this order. One that says why is an exception; others only learn of it.
 var lastWords = []lastWord{
+	{has: "] Caught signal 11 (Segmentation fault", kind: series.Exception, says: "a segmentation fault"}, // of UCX, "[node1:12796:1:13303] Caught"
+	{has: "] Caught signal 7 (Bus error", kind: series.Exception, says: "a bus error: shared memory (/dev/shm) may be too small"},
 	{begins: "!!!!!!! Segfault encountered", kind: series.Exception, says: "a segmentation fault"},
 	{begins: "Fatal Python error: Segmentation fault", kind: series.Exception, says: "a segmentation fault"},
 	{begins: "Fatal Python error: Bus error", kind: series.Exception, says: "a bus error: shared memory (/dev/shm) may be too small"},
@@ -35,7 +37,7 @@ var lastWords = []lastWord{
 func (r *reader) died(b []byte) bool {
 	for i := range lastWords {
 		w := &lastWords[i]
-		if w.begins == "Killed" && len(bytes.TrimSpace(b)) != len(w.begins) || !bytes.HasPrefix(b, []byte(w.begins)) || !bytes.HasSuffix(bytes.TrimSpace(b), []byte(w.ends)) {
+		if w.begins == "Killed" && len(bytes.TrimSpace(b)) != len(w.begins) || !bytes.HasPrefix(b, []byte(w.begins)) || !bytes.Contains(b[:min(len(b), lookedAt)], []byte(w.has)) || !bytes.HasSuffix(bytes.TrimSpace(b), []byte(w.ends)) {
 			continue
 		}
 		says := w.says

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -24,7 +25,7 @@ func (r *reader) without(b []byte, w logline.Wrapping) {
 	case bytes.HasPrefix(rest, ofTensorRT) && (r.event(rest, r.now, r.placeOf(nil, w)) || r.complain(bytes.TrimLeft(rest[len(ofTensorRT):], " "), r.now, r.placeOf(nil, w), "C++")):
 		r.read++
 	case r.stampless(rest):
-	case r.glog(b, rest), r.unstamped(rest, b[:len(b)-len(rest)]), r.ofDevice(rest), r.ofCANN(rest), r.ofTool(rest):
+	case r.ucx(b), r.glog(b, rest), r.unstamped(rest, b[:len(b)-len(rest)]), r.ofDevice(rest), r.ofCANN(rest), r.ofTool(rest):
 		r.read++
 	case bytes.HasPrefix(rest, decodeBatch), bytes.HasPrefix(rest, prefillBatch):
 		r.untimed++
@@ -109,7 +110,26 @@ func (r *reader) glog(b, bare []byte) bool {
 	said := r.printed.Watchdog(rest, g.Rank, at)
 	w := r.around.Unwrap(before)
 	place := r.f.Place(series.Place{Server: r.server(w), Rank: rank, GPU: series.NoGPU})
+	if isTraceback(bytes.TrimPrefix(rest, []byte(`"`))) { // of Triton, which quotes it
+		r.raise(series.Instant{Time: at, Kind: series.Traceback, Place: place, Line: uint32(r.line), Count: 1}, "", r.process)
+		return true
+	}
 	return r.event(rest, at, place) || said || (g.Level == 'E' || g.Level == 'F') && r.complain(rest, at, place, "C++")
+}
+
+// ucx reads an error of UCX, "[1787000000.684686] [node1:994396:0]  ib_mlx5_dv.c:452  UCX  ERROR failed on mlx5_1": its stamp is Unix time.
+func (r *reader) ucx(b []byte) bool {
+	head, said, ok := bytes.Cut(b, []byte(" UCX  ERROR "))
+	if !ok || b[0] != '[' {
+		return false
+	}
+	stamp, _, _ := bytes.Cut(head[1:], []byte("]"))
+	if n := jsonscan.UnixNano(string(stamp)); n != 0 {
+		r.f.Within(1000)
+		r.now = trace.Time(n)
+		r.f.Saw(r.now)
+	}
+	return r.complain(bytes.TrimLeft(said, " "), r.now, r.unranked(), "UCX")
 }
 
 // dynamo reads a line as Dynamo's workers write it: `2026-04-27T23:03:15.250907Z  INFO

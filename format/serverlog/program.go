@@ -59,6 +59,16 @@ func isLeveled(line []byte, around *logline.Unwrapper) bool {
 	if i := logline.Leveled(line); i >= 0 && logline.LevelOf(bytes.TrimLeft(line[i+logline.DateTime:], ".,0123456789Z ")) != nil {
 		return true
 	}
+	if line[0] == '[' && logline.IsStamp(line[1:]) {
+		head, _, _ := bytes.Cut(line[1+logline.DateTime:], []byte("]"))
+		_, n, _ := logline.Fraction(head)
+		if rayLevel(head[n:]) != nil {
+			return true
+		}
+	}
+	if bytes.Contains(line, []byte(" UCX  ")) {
+		return true
+	}
 	_, _, glog := logline.PlainGlogOf(around.Rest(line))
 	i := localStampIn(line)
 	return glog || i >= 0 && hasLevel(line[i:min(len(line), i+100)])

@@ -221,7 +221,28 @@ func (r *reader) stamped(b []byte, w logline.Wrapping) {
 	ns, n, grain := logline.Fraction(b[logline.DateTime:end])
 	header := b[logline.DateTime+n : end]
 	at := r.place(stamp+ns, w, grain)
+	if level := rayLevel(header); level != nil {
+		_, said, _ := bytes.Cut(b[end+1:], colon) // behind "node_manager.cc:170: "
+		r.leveled(said, level, at, r.placeOf(nil, w))
+		return
+	}
 	r.body(bytes.TrimLeft(b[end+1:], " "), at, r.placeOf(header, w))
+}
+
+// rayLevel returns the level of a line of Ray's C++ code, "[2026-08-17 20:53:20,907 W 149 199] ", by what follows its stamp; nil of any other.
+func rayLevel(header []byte) []byte {
+	if len(header) < 4 || header[0] != ' ' || header[2] != ' ' || header[3] < '0' || header[3] > '9' {
+		return nil
+	}
+	switch header[1] {
+	case 'W':
+		return []byte("WARNING")
+	case 'E', 'C', 'F':
+		return []byte("ERROR")
+	case 'I', 'D':
+		return []byte("INFO")
+	}
+	return nil
 }
 
 // place returns the time of a line. A stamp with a zone that whatever collected the log added

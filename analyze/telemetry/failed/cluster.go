@@ -89,7 +89,7 @@ func Cluster(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		if !ok {
 			by[reason] = len(out)
 			f := failure(l, e, Taken+" "+reason)
-			if f.Severity = severity; severity != finding.Info && !strings.Contains(e.Text, ", started again ") { // or how long it was gone, a status does not tell
+			if f.Severity = severity; severity != finding.Info && !strings.Contains(e.Text, "started again ") { // or how long it was gone, a status does not tell
 				f = down(l, e, f)
 			}
 			out = append(out, f)

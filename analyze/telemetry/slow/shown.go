@@ -178,7 +178,7 @@ func changed(list []*curve) (f finding.Finding, ok bool) {
 			found = append(found, c)
 		}
 	}
-	if len(found) == 0 {
+	if len(found) == 0 || len(found) == 1 && strings.HasPrefix(found[0].name, series.Metrics[series.GPUUtil].Name) { // one GPU of several: hardware tells
 		return f, false
 	}
 	part := func(c *curve) float64 {
