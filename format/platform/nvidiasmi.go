@@ -30,7 +30,7 @@ import (
 //   - The name of the host is not in it: the name of the file stands for it.
 var NvidiaSMI = &format.Format{
 	Name:   "nvidia-smi",
-	Noun:   "log of nvidia-smi",
+	Noun:   "nvidia-smi log",
 	Doc:    "clocks, power, temperature, and use of GPUs over time: 'nvidia-smi --query-gpu=timestamp,.. --format=csv -l 1', 'nvidia-smi dmon -o DT'; faults at one moment: 'nvidia-smi -q'",
 	For:    "'sgtrace report'",
 	Sniff:  isSMI,

@@ -32,7 +32,7 @@ import (
 //   - A GPU that is gone has "ERR!" in the box of nvidia-smi.
 var Printed = &format.Format{
 	Name:   "printed tables",
-	Noun:   "printout of tables",
+	Noun:   "table printout",
 	Doc:    "tables that are printed once or in a loop with `date`: docker stats, kubectl top, rocm-smi, amd-smi monitor, dcgmi dmon, nvidia-smi",
 	For:    "'sgtrace report'",
 	Sniff:  func(head []byte) bool { return printedHead(head) != nil },

@@ -18,8 +18,8 @@ import (
 //   - It is tried last: a third of the first lines must have a stamp and a level, as Go, Rust, Python and glog write them, or be records.
 //   - Envoy writes codes of HTTP as text, and why it answered itself in response_code_details.
 var Program = &format.Format{
-	Name:     "log of a program",
-	Noun:     "log of a program",
+	Name:     "program log",
+	Noun:     "program log",
 	Doc:      "logs of gateways and other programs around servers, as text, logfmt or JSON: what they call errors, and requests that they answered with one",
 	For:      "'sgtrace report'",
 	Sniff:    sniffProgram,
