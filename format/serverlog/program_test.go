@@ -48,9 +48,9 @@ func TestProgramsComplain(t *testing.T) {
 // Lines of Ray's and UCX's C++ code have stamps of their own; a signal that UCX caught ends a process.
 func TestNativeComplaints(t *testing.T) {
 	for text, want := range map[string]string{
-		"[2026-08-17 20:53:20,907 C 149 199] node.cc:170: This node was lost.\n":                           "an error: This node was lost.",
-		"[2026-08-17 20:53:20,907 W 149 199] node.cc:170: It was killed.\n":                                "a warning: It was killed.",
-		"[1787000000.684686] [n1:99:0]  dv.c:452  UCX  ERROR create(CQ) failed on mlx5_1\n":                "an error: create(CQ) failed on mlx5_1",
+		"[2026-08-17 20:53:20,907 C 149 199] node.cc:170: This node was lost.\n":                              "an error: This node was lost.",
+		"[2026-08-17 20:53:20,907 W 149 199] node.cc:170: It was killed.\n":                                   "a warning: It was killed.",
+		"[1787000000.684686] [n1:99:0]  dv.c:452  UCX  ERROR create(CQ) failed on mlx5_1\n":                   "an error: create(CQ) failed on mlx5_1",
 		"[n1:12796:1:13303] Caught signal 11 (Segmentation fault: address not mapped)\n==== backtrace ====\n": "a segmentation fault",
 	} {
 		set, _, _ := readText(t, "x", strings.NewReader(text))
