@@ -178,7 +178,10 @@ func (d *reader) readPanel(r io.Reader) error {
 // panels adds series of a panel, or of a query whose answer does not name them, and says so of which nothing tells what they are: these
 // are kept where all that was asked for is such.
 func (d *reader) panels(list []*panelSeries) {
-	beside, unknown := slices.ContainsFunc(list, func(s *panelSeries) bool { return named.MatchString(s.column) }), ""
+	beside, unknown := slices.ContainsFunc(list, func(s *panelSeries) bool { // labels alone are what functions leave
+		_, ok := parseSample(s.column + " 0")
+		return ok && named.MatchString(s.column)
+	}), ""
 	for _, s := range list {
 		if d.panelPoints(s) {
 			continue

@@ -264,6 +264,7 @@ KV usage b/b/unified DP-1 TP-1 GPU-1  15000000000=1
 queued b/b/unified DP-1 TP-1 GPU-1  0=2
 `, false},
 		{"q.csv", "Time,__name__,instance,Value #A\n2026-08-17T20:53:20Z,sglang:num_queue_reqs,a:1,4\n", "queued a/a:1/unified DP-1 TP-1 GPU-1  0=4\n", false},
+		{"x/Rate-data.csv", "Time,\"{pod=\"\"a\"\"}\"\n2026-08-17T20:53:20Z,4\n", "Rate // DP-1 TP-1 GPU-1 {pod=\"a\"} 0=4\n", true},
 		{"rate.json", `{"data":{"resultType":"matrix","result":[{"metric":{"pod":"a"},"values":[[1787000000,"4"]]}]}}`, "rate // DP-1 TP-1 GPU-1 pod=a 0=4\n", true},
 	} {
 		if !Prometheus.Sniff([]byte(c.text)) {
