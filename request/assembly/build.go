@@ -145,11 +145,11 @@ func (a *Assembly) build(rows []request.Row, links []request.Link, instants []re
 	b.findThreads(b.findRoots())
 	b.findStages()
 	b.findVLLMStages()
+	b.resolveStrays()
 	b.adoptOrphans()
 	b.findGatewaysOfHeadless()
 	b.addRejected()
 	b.finishParts()
-	b.resolveStrays()
 	b.assignProcs()
 	b.describe()
 	<-filled

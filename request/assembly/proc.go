@@ -58,14 +58,19 @@ func (b *builder) procOf(i int, part request.Role) int {
 		b.HostNames.Learn(p.Host, string(a.Bytes()))
 	}
 	proc := b.addProc(p)
-	if other, ok := b.instances[p.Instance]; !ok {
-		b.instances[p.Instance] = proc
-	} else if other != proc {
-		b.instances[p.Instance] = request.None
-	}
+	b.noteInstance(p.Instance, proc)
 	key.attributes = strings.Clone(key.attributes)
 	b.known[key] = proc
 	return proc
+}
+
+// noteInstance notes that an instance wrote spans of a proc.
+func (b *builder) noteInstance(instance string, proc int) {
+	if other, ok := b.instances[instance]; !ok {
+		b.instances[instance] = proc
+	} else if other != proc {
+		b.instances[instance] = request.None
+	}
 }
 
 // resourceHost reads the host from a resource; "" is unknown.

@@ -6,7 +6,7 @@ import (
 
 // resolveStrays gives the threads whose role nobody tells, as the span of their request is
 // missing, to the proc that is the same but for the role. If there is none yet, the role
-// is that of all other schedulers, if they have one.
+// is that of all other schedulers, if they have one. What else an instance wrote is of that proc, too.
 func (b *builder) resolveStrays() {
 	known := map[request.Proc]int{}
 	only, several := request.Other, false
@@ -25,21 +25,20 @@ func (b *builder) resolveStrays() {
 	if several {
 		only = request.Other
 	}
-	for t := range b.AllThreads() {
-		th := &b.Threads[t]
-		p := &b.Procs[th.Proc]
-		if p.Role != request.Other {
-			continue
+	same := make([]int, len(b.Procs)) // which one a proc is
+	clear(b.instances)
+	for i := range b.Procs {
+		same[i] = i
+		if p := &b.Procs[i]; p.Role == request.Other {
+			if k, ok := known[*p]; ok {
+				same[i] = k
+			} else if p.Schedules {
+				p.Role = only
+			}
 		}
-		if i, ok := known[*p]; ok {
-			th.Proc = i
-		} else if p.Schedules {
-			p.Role = only
-		}
+		b.noteInstance(b.Procs[i].Instance, same[i])
 	}
-	for i := range b.AllParts() {
-		if p := &b.Parts[i]; p.Root == request.None {
-			b.finishHeadless(p)
-		}
+	for t := range b.AllThreads() {
+		b.Threads[t].Proc = same[b.Threads[t].Proc]
 	}
 }
