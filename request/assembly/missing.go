@@ -30,6 +30,7 @@ type lossFinder struct {
 	scheduled [request.Other + 1]bool
 	ends      roleMeanings // stages that there are
 	broken    []int32      // requests of which rows are missing
+	losses    []loss
 }
 
 // A lossCount is what some requests show: how many rows are there, and which are missing.
@@ -60,6 +61,7 @@ func (b *builder) findMissing() (broken []int32) {
 	f.look()
 	f.checkRequests()
 	f.checkLinks()
+	f.countLosses()
 	if len(f.Missing) > 0 && !f.joined && f.scheduled[request.Prefill] && f.scheduled[request.Decode] {
 		f.addPrefillHalves()
 	}
@@ -162,16 +164,29 @@ func (f *lossFinder) add(key spanKey, at trace.Time, proc int) {
 	f.lose(at, proc, 1)
 }
 
-// lose notes n missing rows of a proc, unless the head of the input is cut off there, or
-// the proc was near its end: what a process still holds when it dies, or when the input
-// ends, is not lost on the way. One that wrote later has handed on what it held.
+// lose notes n missing rows of a proc.
 func (f *lossFinder) lose(at trace.Time, proc, n int) {
-	if at <= f.cut || at > f.last[proc]-exportDelay {
-		return
+	f.losses = append(f.losses, loss{at: at, proc: proc, n: n})
+}
+
+// countLosses lists the rows that are missing, unless the head of the input is cut off there, or
+// the proc was near its end: what a process still holds when it dies, or when the input
+// ends, is not lost on the way. One that wrote later has handed on what it held. Where anything
+// is missing from before the head, this is where a file was cut, and processes handed on what they
+// had held for different times.
+func (f *lossFinder) countLosses() {
+	from := f.cut
+	if slices.ContainsFunc(f.losses, func(x loss) bool { return x.at <= f.cut }) {
+		from += exportDelay
 	}
-	f.Shown[proc] += n
-	for range n {
-		f.Missing = append(f.Missing, request.Missing{Time: at, Proc: int32(proc)})
+	for _, x := range f.losses {
+		if x.at <= from || x.at > f.last[x.proc]-exportDelay {
+			continue
+		}
+		f.Shown[x.proc] += x.n
+		for range x.n {
+			f.Missing = append(f.Missing, request.Missing{Time: x.at, Proc: int32(x.proc)})
+		}
 	}
 }
 
@@ -238,7 +253,8 @@ func (c *lossCount) checkThread(r *request.Request, p *request.Part, t int) bool
 		parent := c.dump.Identity(int(i)).Parent
 		whole = false
 		if p.Root != request.None || th.Row != request.None || r.Status == request.Finished {
-			c.lost(c.Rows[i].End, th.Proc, 1, spanKey{c.dump.TraceOf(int(i)), parent})
+			// It may have gone on to the end of what it lies in, and nobody writes a span before that.
+			c.lost(max(c.Rows[i].End, th.End, p.End), th.Proc, 1, spanKey{c.dump.TraceOf(int(i)), parent})
 		}
 	}
 	return whole
