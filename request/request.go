@@ -134,7 +134,7 @@ func ParseStatus(s string) (Status, bool) {
 }
 
 // Flags mark what is doubtful about a request.
-type Flags uint8
+type Flags uint16
 
 const (
 	RIDCollision  Flags = 1 << iota // other requests have the same rid
@@ -145,6 +145,7 @@ const (
 	DerivedTTFT                     // the server reports no TTFT; it was taken from stages
 	SharedGateway                   // the gateway's span also covers other requests
 	MissingRows                     // spans of it are missing, so that its times may not add up
+	MissingSteps                    // spans of its steps, or of ranks beside the leading one, are missing: its times add up all the same
 )
 
 // A Request is all parts of one request. It holds no pointers, as a [Thread]: its parts are
@@ -205,6 +206,9 @@ type Missing struct {
 // add up. What its end or the beginning of the input cuts off is missing, too.
 func (r *Request) Complete() bool { return r.Flags&MissingRows == 0 }
 
+// HasAllSteps reports whether nothing shows that any row of r is missing.
+func (r *Request) HasAllSteps() bool { return r.Flags&(MissingRows|MissingSteps) == 0 }
+
 // flagWords are the words that reports print.
 var flagWords = []struct {
 	flag Flags
@@ -218,10 +222,11 @@ var flagWords = []struct {
 	{DerivedTTFT, "derived-ttft"},
 	{SharedGateway, "shared-gateway"},
 	{MissingRows, "missing-spans"},
+	{MissingSteps, "missing-steps"},
 }
 
 // AllFlags is everything that can be doubtful.
-const AllFlags = RIDCollision | RoomCollision | Unjoined | MissingRoot | MissingThread | DerivedTTFT | SharedGateway | MissingRows
+const AllFlags = RIDCollision | RoomCollision | Unjoined | MissingRoot | MissingThread | DerivedTTFT | SharedGateway | MissingRows | MissingSteps
 
 // Words returns the words of f that reports print.
 func (f Flags) Words() []string {

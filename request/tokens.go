@@ -60,33 +60,92 @@ func (s *Set) LastStage(t int, m Meaning) *Row {
 	return nil
 }
 
-// TokenTimes returns when the tokens of a part came out on its lead rank, in order: with
-// the end of a prefill, of a decode step, or of a batch that takes over a token from
+// A Token is what came out of a prefill, of a decode step, or of a batch that takes over a token from
 // the prefill server. A prefill that follows a retraction gives one, too.
+type Token struct {
+	End  trace.Time
+	Step int32 // how many decode steps precede this one; NoStep of other stages
+	Lost int32 // how many steps are missing between the token before and this one
+	// Handed tells that nothing was computed: a batch takes over what the prefill
+	// server, or the time before a retraction, has left.
+	Handed bool
+}
+
+// NoStep is the number of what is no decode step.
+const NoStep = -1
+
+// Tokens fills a list with the tokens that thread t shows, in order.
+func (s *Set) Tokens(list []Token, t int) []Token {
+	list = list[:0]
+	s.EachStage(s.StagesOf(t), func(i int) {
+		if row := &s.Rows[i]; row.Means.GivesToken() && !s.Implausible(i) && Plausible(row.End) {
+			x := Token{End: row.End, Step: NoStep, Handed: row.Means == Prebuilt}
+			if row.Means == Stepping {
+				x.Step = max(0, row.Step)
+			}
+			list = append(list, x)
+		}
+	})
+	slices.SortStableFunc(list, func(x, y Token) int { return cmp.Or(cmp.Compare(x.End, y.End), cmp.Compare(x.Step, y.Step)) })
+	numberSteps(list)
+	return list
+}
+
+// numberSteps counts the steps of a list where their own numbers don't increase, and says which are missing where they do.
+func numberSteps(list []Token) {
+	last, increase := int32(NoStep), true
+	for i := range list {
+		if x := &list[i]; x.Step != NoStep {
+			x.Lost, increase = x.Step-last-1, increase && x.Step > last
+			last = x.Step
+		}
+	}
+	if increase {
+		return
+	}
+	last = 0
+	for i := range list {
+		if x := &list[i]; x.Step != NoStep {
+			x.Step, x.Lost = last, 0
+			last++
+		}
+	}
+}
+
+// tokenThread returns the thread that shows the tokens of a part, None if none does.
+func (s *Set) tokenThread(p *Part) int {
+	if p.Role == Prefill || p.Role == Sender {
+		return None
+	}
+	return s.Lead(p)
+}
+
+// TokenTimes returns when the tokens of a part came out on its lead rank, in order.
 func (s *Set) TokenTimes(p *Part) []trace.Time {
-	lead := s.Lead(p)
-	if lead == None || p.Role == Prefill || p.Role == Sender {
+	lead := s.tokenThread(p)
+	if lead == None {
 		return nil
 	}
 	var times []trace.Time
-	s.EachStage(s.StagesOf(lead), func(i int) {
-		if row := &s.Rows[i]; row.Means.GivesToken() && !s.Implausible(i) {
-			times = append(times, row.End)
-		}
-	})
-	slices.Sort(times)
+	for _, x := range s.Tokens(nil, lead) {
+		times = append(times, x.End)
+	}
 	return times
 }
 
-// Gaps returns the times between consecutive tokens of r in ns, in order.
+// Gaps returns the times between consecutive tokens of r in ns, in order. Where steps between two of them are
+// missing, nobody knows any.
 func (s *Set) Gaps(r *Request) []int64 {
-	tokens := s.TokenTimes(&s.Parts[s.Answering(r)])
-	if len(tokens) < 2 {
+	lead := s.tokenThread(&s.Parts[s.Answering(r)])
+	if lead == None {
 		return nil
 	}
-	gaps := make([]int64, len(tokens)-1)
-	for i := range gaps {
-		gaps[i] = int64(tokens[i+1] - tokens[i])
+	tokens := s.Tokens(nil, lead)
+	var gaps []int64
+	for i := 1; i < len(tokens); i++ {
+		if tokens[i].Lost == 0 {
+			gaps = append(gaps, int64(tokens[i].End-tokens[i-1].End))
+		}
 	}
 	return gaps
 }

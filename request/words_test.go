@@ -130,7 +130,7 @@ func TestWords(t *testing.T) {
 		t.Error("nobody is a role")
 	}
 	words := AllFlags.Words()
-	if len(words) != 8 || AllFlags.String() != strings.Join(words, ",") || Flags(0).String() != "" {
+	if len(words) != 9 || AllFlags.String() != strings.Join(words, ",") || Flags(0).String() != "" {
 		t.Errorf("flags are %v", words)
 	}
 	for i := range words {

@@ -224,7 +224,7 @@ func (w *CauseWalk) GapsOf(r int, wanted func(ns int64) bool, f func(g *GapSplit
 		return
 	}
 	w.eachGap(lead, w.set.Requests[r].Metrics.Retractions > 0, func(g *GapSplit) {
-		if g.To-g.From <= request.LongestRequest {
+		if g.To-g.From <= request.LongestRequest && g.Lost == 0 {
 			f(g)
 		}
 	})
@@ -236,9 +236,9 @@ func (w *CauseWalk) GapLengthsOf(r int, f func(ns int64)) (lead int, ok bool) {
 	if lead, ok = w.SteppingRank(r); !ok {
 		return lead, false
 	}
-	w.readTokens(lead)
+	w.tokens = w.set.Tokens(w.tokens, lead)
 	for k := 1; k < len(w.tokens); k++ {
-		if ns := int64(w.tokens[k].end - w.tokens[k-1].end); ns <= request.LongestRequest {
+		if ns := int64(w.tokens[k].End - w.tokens[k-1].End); ns <= request.LongestRequest && w.tokens[k].Lost == 0 {
 			f(ns)
 		}
 	}

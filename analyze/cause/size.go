@@ -115,11 +115,11 @@ func (a *Attributor) loadRanks() {
 		if !ok {
 			continue
 		}
-		w.readTokens(lead)
+		w.tokens = a.set.Tokens(w.tokens, lead)
 		proc := a.set.Threads[lead].Proc
 		for k := 1; k < len(w.tokens); k++ {
-			from, to := w.tokens[k-1].end, w.tokens[k].end
-			if !a.set.Window.Has(from, to) {
+			from, to := w.tokens[k-1].End, w.tokens[k].End
+			if w.tokens[k].Lost > 0 || !a.set.Window.Has(from, to) {
 				continue
 			}
 			gaps[proc] = memory.Append(gaps[proc], int64(to-from)-a.ranks[proc].prefills.Overlap(from, to))

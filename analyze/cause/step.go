@@ -1,7 +1,6 @@
 package cause
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
@@ -9,49 +8,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A tokenTime is when a token came out on the lead rank of the answering part, by
-// the same stages as request.Set.TokenTimes.
-type tokenTime struct {
-	end  trace.Time
-	step int32 // how many decode steps precede this one; noLoop of other stages
-	// handed tells that nothing was computed: a batch takes over what the prefill
-	// server, or the time before a retraction, has left.
-	handed bool
-}
-
-const noLoop = -1
-
-// readTokens fills w.tokens with those of thread t, in order.
-func (w *CauseWalk) readTokens(t int) {
-	w.tokens = w.tokens[:0]
-	w.set.EachStage(w.set.StagesOf(t), func(i int) {
-		span := w.set.Row(i)
-		if !request.Plausible(span.End) {
-			return
-		}
-		switch span.Means {
-		case request.Stepping:
-			w.tokens = append(w.tokens, tokenTime{end: span.End})
-		case request.Prefilling:
-			w.tokens = append(w.tokens, tokenTime{end: span.End, step: noLoop})
-		case request.Prebuilt:
-			w.tokens = append(w.tokens, tokenTime{end: span.End, step: noLoop, handed: true})
-		}
-	})
-	slices.SortFunc(w.tokens, func(x, y tokenTime) int { return cmp.Compare(x.end, y.end) })
-	steps := int32(0)
-	for i := range w.tokens {
-		if w.tokens[i].step != noLoop {
-			w.tokens[i].step = steps
-			steps++
-		}
-	}
-}
-
 // A GapSplit is the time between two consecutive tokens, and what of it has which
 // cause, in ns.
 type GapSplit struct {
 	From, To                                   trace.Time
+	Lost                                       int32 // steps that are missing in between
 	Decode, Interference, SlowRank, Retraction int64
 }
 
@@ -77,7 +38,7 @@ func (w *CauseWalk) eachGap(t int, retractions bool, f func(g *GapSplit)) {
 	out, next := false, 0 // whether it is thrown out; the first retract event to come
 	for k := 1; k < len(w.tokens); k++ {
 		before, token := &w.tokens[k-1], &w.tokens[k]
-		g := GapSplit{From: before.end, To: token.end}
+		g := GapSplit{From: before.End, To: token.End, Lost: token.Lost}
 		normal := g.To // where retraction begins
 		if out {
 			normal = g.From
@@ -87,11 +48,11 @@ func (w *CauseWalk) eachGap(t int, retractions bool, f func(g *GapSplit)) {
 			out = true
 		}
 		g.Retraction = int64(g.To - normal)
-		g.SlowRank = w.waited(before.step, token.step, g.From, normal)
+		g.SlowRank = w.waited(before, token, g.From, normal)
 		rest := int64(normal-g.From) - g.SlowRank
-		g.Interference = min(load.prefills.Overlap(g.From, normal), max(0, rest-load.usual))
+		g.Interference = min(load.prefills.Overlap(g.From, normal), max(0, rest-load.usual*int64(1+g.Lost)))
 		g.Decode = rest - g.Interference
-		out = out && token.handed
+		out = out && token.Handed
 		f(&g)
 	}
 }
@@ -112,13 +73,15 @@ func (w *CauseWalk) readRetracts(t int) {
 // A tpPeer is a TP rank that takes the same steps as others.
 type tpPeer struct {
 	proc int
-	ends []trace.Time // of the steps, in order
+	ends []trace.Time // of the steps, by their numbers; 0 where one is missing
 	sum  int64        // for how long the others waited for it, ns
+	// numbered tells that the steps have numbers of their own.
+	numbered bool
 }
 
 // readPeers fills w.peers with when the steps of the given meanings ended on the TP
-// ranks that work beside thread t, t first. A step is the same by its number:
-// where a rank has more or fewer of them, spans are missing and nothing is
+// ranks that work beside thread t, t first. A step is the same by its number. Those without
+// are counted: where a rank has more or fewer of them, spans are missing and nothing is
 // compared. Ranks of other hosts are left out; their clocks are not good enough.
 func (w *CauseWalk) readPeers(t int, means ...request.Meaning) {
 	w.peers = w.peers[:0]
@@ -132,7 +95,7 @@ func (w *CauseWalk) readPeers(t int, means ...request.Meaning) {
 			continue
 		}
 		w.addPeer(u, means)
-		if len(w.peers[len(w.peers)-1].ends) != len(w.peers[0].ends) {
+		if x, lead := &w.peers[len(w.peers)-1], &w.peers[0]; x.numbered != lead.numbered || !x.numbered && len(x.ends) != len(lead.ends) {
 			w.peers = w.peers[:1]
 			return
 		}
@@ -144,43 +107,61 @@ func (w *CauseWalk) addPeer(u int, means []request.Meaning) {
 	n := len(w.peers)
 	w.peers = slices.Grow(w.peers, 1)[:n+1]
 	p := &w.peers[n]
-	*p = tpPeer{proc: w.set.Threads[u].Proc, ends: p.ends[:0]}
+	*p = tpPeer{proc: w.set.Threads[u].Proc, ends: p.ends[:0], numbered: true}
+	most := int32(0)
 	w.set.EachStage(w.set.StagesOf(u), func(i int) {
 		if span := w.set.Row(i); slices.Contains(means, span.Means) {
 			p.ends = append(p.ends, span.End)
+			p.numbered, most = p.numbered && span.Step != request.Unknown, max(most, span.Step)
 		}
 	})
-	slices.Sort(p.ends)
+	const believable = 1 << 20 // steps; a forged number shows nothing
+	if p.numbered = p.numbered && len(p.ends) > 0 && most < believable; !p.numbered {
+		slices.Sort(p.ends)
+		return
+	}
+	p.ends = slices.Grow(p.ends[:0], int(most)+1)[:most+1]
+	clear(p.ends)
+	w.set.EachStage(w.set.StagesOf(u), func(i int) {
+		if span := w.set.Row(i); slices.Contains(means, span.Means) {
+			p.ends[span.Step] = span.End
+		}
+	})
 }
 
 // late returns between which instants step k was over on half of the other ranks,
 // but not on the last one, and which of w.peers that is; None without others.
 func (w *CauseWalk) late(k int32) (iv request.Interval, last int) {
-	if k < 0 || len(w.peers) < 2 || int(k) >= len(w.peers[0].ends) {
+	if k < 0 || len(w.peers) < 2 {
 		return request.Interval{}, request.None
 	}
+	last = request.None
+	w.times = w.times[:0]
 	for i := range w.peers {
-		if w.peers[i].ends[k] > w.peers[last].ends[k] {
+		ends := w.peers[i].ends
+		if int(k) >= len(ends) || ends[k] == 0 {
+			continue
+		}
+		if w.times = append(w.times, ends[k]); last == request.None || ends[k] > w.peers[last].ends[k] {
 			last = i
 		}
 	}
-	w.times = w.times[:0]
-	for i := range w.peers {
-		if i != last {
-			w.times = append(w.times, w.peers[i].ends[k])
-		}
+	if len(w.times) < 2 {
+		return request.Interval{}, request.None
 	}
-	return request.Interval{From: distribution.LowerMedian(w.times), To: w.peers[last].ends[k]}, last
+	slices.Sort(w.times)
+	others := w.times[:len(w.times)-1]
+	return request.Interval{From: distribution.LowerMedian(others), To: w.peers[last].ends[k]}, last
 }
 
-// waited returns for how much of [from, to) a rank was late, with the step before
-// or with this one, in ns.
-func (w *CauseWalk) waited(before, step int32, from, to trace.Time) int64 {
+// waited returns for how much of [from, to) a rank was late, with the step before, with this one,
+// or with one in between of which the lead shows nothing, in ns.
+func (w *CauseWalk) waited(before, token *request.Token, from, to trace.Time) int64 {
 	sum := int64(0)
-	for _, k := range [...]int32{before, step} {
+	add := func(k int32) {
 		iv, last := w.late(k)
 		if last == request.None {
-			continue
+			return
 		}
 		if d := within(iv.From, iv.To, from, to); d > 0 {
 			sum += d
@@ -188,6 +169,11 @@ func (w *CauseWalk) waited(before, step int32, from, to trace.Time) int64 {
 			from = min(iv.To, to) // what both steps are late by counts once
 		}
 	}
+	add(before.Step)
+	for k := token.Step - token.Lost; k < token.Step; k++ {
+		add(k)
+	}
+	add(token.Step)
 	return sum
 }
 

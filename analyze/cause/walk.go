@@ -14,7 +14,7 @@ type CauseWalk struct {
 	waitedFor int64 // for the rank out.Slow, ns
 
 	canvas   canvas
-	tokens   []tokenTime
+	tokens   []request.Token
 	peers    []tpPeer
 	retracts []trace.Time
 	chunks   []int
@@ -142,12 +142,12 @@ func (w *CauseWalk) beforeArrival(p, decode *placed) {
 func (w *CauseWalk) findTokens(p *placed, ttft int64) {
 	w.tokens = w.tokens[:0]
 	if p.lead != request.None && p.part.Role != request.Prefill && p.part.Role != request.Sender {
-		w.readTokens(p.lead)
+		w.tokens = w.set.Tokens(w.tokens, p.lead)
 	}
 	switch n := len(w.tokens); {
 	case n > 0:
 		shift := w.shiftOfThread(p.lead) + p.nudge
-		w.first, w.last = w.tokens[0].end+shift, w.tokens[n-1].end+shift
+		w.first, w.last = w.tokens[0].End+shift, w.tokens[n-1].End+shift
 	case ttft >= 0:
 		w.first, w.last = w.told, w.told
 	default:
@@ -206,7 +206,7 @@ func within(from, to, lo, hi trace.Time) int64 {
 func (w *CauseWalk) fillGaps(t int, shift trace.Time, retractions bool) {
 	e2e := &w.out.E2E
 	w.eachGap(t, retractions, func(g *GapSplit) {
-		w.out.Gaps++
+		w.out.Gaps += 1 + g.Lost
 		left := within(g.From+shift, g.To+shift, w.start, w.end)
 		outside := distribution.Fraction(left-within(g.From+shift, g.To+shift, w.in.From, w.in.To), left)
 		for _, part := range [...]struct {

@@ -260,7 +260,7 @@ func (o *partObserver) observeStages(t int, kind sampleKind, place int32) {
 // of its tensor parallel group, or not. Steps are the same by their number. Those
 // without one are counted, which goes wrong where spans are missing.
 func (o *partObserver) observeLateness(p *request.Part) {
-	whole := o.set.Requests[p.Request].Complete()
+	whole := o.set.Requests[p.Request].HasAllSteps()
 	steps := o.steps[:0]
 	for _, t := range o.set.ThreadsOf(p) {
 		rank := o.ranks.Of[o.set.Threads[t].Proc]

@@ -190,10 +190,10 @@ func (r *Run) addRequest(i int) {
 	} else if out.jobs[0] == None {
 		out.Measured = false // nothing tells when its KV cache was there
 	}
-	out.whole = out.Measured && q.Complete()
+	out.whole = out.Measured && q.HasAllSteps()
 	out.Measured = out.Measured && r.jobs[at].tokens > 0
 	out.first, out.last = r.jobs[at].first, r.jobs[at].last
-	if !q.Complete() && out.Measured {
+	if !q.HasAllSteps() && out.Measured {
 		r.Missing.Incomplete++
 		out.Measured = false
 	}

@@ -164,9 +164,10 @@ func (a *Assembly) build(rows []request.Row, links []request.Link, instants []re
 
 // measureRequests finds out what each request took, and of which rows are missing.
 func (b *builder) measureRequests() {
-	var missing, derived []int32
-	parallel.All(func() { missing = b.findMissing() }, func() { derived = b.measureAll() })
+	var missing, stepless, derived []int32
+	parallel.All(func() { missing, stepless = b.findMissing() }, func() { derived = b.measureAll() })
 	b.flag(missing, request.MissingRows)
+	b.flag(stepless, request.MissingSteps)
 	b.flag(derived, request.DerivedTTFT)
 }
 

@@ -30,6 +30,7 @@ type lossFinder struct {
 	scheduled [request.Other + 1]bool
 	ends      roleMeanings // stages that there are
 	broken    []int32      // requests of which rows are missing
+	stepless  []int32      // those of which steps are, or rows of ranks beside the leading one
 	losses    []loss
 }
 
@@ -40,6 +41,7 @@ type lossCount struct {
 	shown      []int // rows that are there, by proc
 	losses     []loss
 	broken     []int32
+	stepless   []int32
 	stepNumber map[int32]bool // scratch space
 }
 
@@ -54,8 +56,9 @@ type loss struct {
 // roleMeanings are stages of servers of roles.
 type roleMeanings [request.Other + 1][request.Caching + 1]bool
 
-// findMissing lists the rows that are missing. It returns the requests of which some are.
-func (b *builder) findMissing() (broken []int32) {
+// findMissing lists the rows that are missing. It returns the requests of which some are, and those of which steps
+// are, or rows of ranks that compute the same as the leading one.
+func (b *builder) findMissing() (broken, stepless []int32) {
 	f := &lossFinder{builder: b, known: map[spanKey]bool{}, gateways: map[int]bool{}, last: make([]trace.Time, len(b.Procs))}
 	b.Shown = make([]int, len(b.Procs))
 	f.look()
@@ -65,7 +68,7 @@ func (b *builder) findMissing() (broken []int32) {
 	if len(f.Missing) > 0 && !f.joined && f.scheduled[request.Prefill] && f.scheduled[request.Decode] {
 		f.addPrefillHalves()
 	}
-	return f.broken
+	return f.broken, f.stepless
 }
 
 // checkRequests looks for what parts, threads, and stages of requests show to be missing.
@@ -75,12 +78,17 @@ func (f *lossFinder) checkRequests() {
 		return &lossCount{lossFinder: f, shown: make([]int, len(f.Procs)), stepNumber: map[int32]bool{}}
 	}, func(c *lossCount, from, to int) {
 		for r := from; r < to; r++ {
-			if c.request = int32(r); !c.isComplete(&f.Requests[r]) {
+			c.request = int32(r)
+			whole, steps := c.isComplete(&f.Requests[r])
+			if !whole {
 				c.broken = append(c.broken, c.request)
+			}
+			if !steps {
+				c.stepless = append(c.stepless, c.request)
 			}
 		}
 	}, func(c *lossCount) {
-		losses, f.broken = append(losses, c.losses...), append(f.broken, c.broken...)
+		losses, f.broken, f.stepless = append(losses, c.losses...), append(f.broken, c.broken...), append(f.stepless, c.stepless...)
 		for p, n := range c.shown {
 			f.Shown[p] += n
 		}
@@ -195,17 +203,22 @@ func (c *lossCount) lost(at trace.Time, proc, n int, key spanKey) {
 	c.losses = append(c.losses, loss{c.request, at, proc, n, key})
 }
 
-// isComplete reports whether the parts of a request show no loss. What has not ended at the end
+// isComplete reports whether the parts of a request show no loss, but for steps, and of ranks that compute
+// the same as the leading one; and whether those do. What has not ended at the end
 // of the input is not missing.
-func (c *lossCount) isComplete(r *request.Request) bool {
-	whole := true
+func (c *lossCount) isComplete(r *request.Request) (whole, steps bool) {
+	whole, steps = true, true
 	for _, p := range c.PartsOf(r) {
 		part := &c.Parts[p]
 		whole = c.checkRoot(r, part) && whole
 		most := c.lastStep(part)
 		for _, t := range c.ThreadsOf(part) {
-			whole = c.checkThread(r, part, t) && whole
-			whole = c.checkSteps(r, t, most) && whole
+			if is := c.checkThread(r, part, t); c.isBeside(t) {
+				steps = steps && is
+			} else {
+				whole = whole && is
+			}
+			steps = c.checkSteps(r, t, most) && steps
 		}
 		if r.Status == request.Finished && part.Serves() {
 			whole = whole && c.isWhole(part)
@@ -214,7 +227,12 @@ func (c *lossCount) isComplete(r *request.Request) bool {
 	if r.Status == request.Finished {
 		whole = whole && !(r.Flags&request.Unjoined != 0 && c.joined) && (c.Parts[c.Answering(r)].Serves() || !c.served)
 	}
-	return whole
+	return whole, steps
+}
+
+// isBeside reports whether thread t is of a rank that computes the same as the leading one of its part.
+func (f *lossFinder) isBeside(t int) bool {
+	return f.OnScheduler(t) && f.Lead(&f.Parts[f.Threads[t].Part]) != t
 }
 
 // checkRoot reports whether the span of a part is there, and the gateway's around it.
@@ -387,7 +405,11 @@ func (f *lossFinder) checkLinks() {
 	for _, n := range missing {
 		i := int(f.Links[n].To)
 		if r := f.RequestOf(i); r != request.None {
-			f.broken = append(f.broken, int32(r))
+			of := &f.broken
+			if t := f.Rows[i].Thread; t != request.None && f.isBeside(int(t)) {
+				of = &f.stepless
+			}
+			*of = append(*of, int32(r))
 		}
 		l := f.dump.Link(n)
 		f.add(spanKey{spantable.TraceID{l.TraceHi, l.TraceLo}, l.ID}, f.Rows[i].Start, int(f.Rows[i].Proc))

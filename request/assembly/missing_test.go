@@ -73,29 +73,31 @@ var missingRules = []struct {
 	lost func(v victim) []int // rows
 	// shown is how many of them are known to be lost; the request is incomplete anyway.
 	shown func(lost int) int
+	// beside tells that the times of the request add up all the same.
+	beside bool
 }{
-	{"the request span of a server", func(v victim) []int { p, _ := v.part(request.Decode); return []int{p.Root} }, all},
-	{"the gateway's span", func(v victim) []int { return []int{v.Requests[v.request].Gateway} }, none},
-	{"a thread span", func(v victim) []int { _, ranks := v.part(request.Decode); return []int{v.Threads[ranks[0]].Row} }, all},
-	{"a step in the middle, on one rank", func(v victim) []int { return v.stages(request.Decode, 1, request.Stepping)[2:3] }, all},
-	{"the last steps, on one rank", func(v victim) []int { s := v.stages(request.Decode, 1, request.Stepping); return s[len(s)-2:] }, all},
+	{"the request span of a server", func(v victim) []int { p, _ := v.part(request.Decode); return []int{p.Root} }, all, false},
+	{"the gateway's span", func(v victim) []int { return []int{v.Requests[v.request].Gateway} }, none, false},
+	{"a thread span", func(v victim) []int { _, ranks := v.part(request.Decode); return []int{v.Threads[ranks[0]].Row} }, all, false},
+	{"a step in the middle, on one rank", func(v victim) []int { return v.stages(request.Decode, 1, request.Stepping)[2:3] }, all, true},
+	{"the last steps, on one rank", func(v victim) []int { s := v.stages(request.Decode, 1, request.Stepping); return s[len(s)-2:] }, all, true},
 	{"the last steps, on all ranks", func(v victim) []int {
 		s, o := v.stages(request.Decode, 0, request.Stepping), v.stages(request.Decode, 1, request.Stepping)
 		return append(s[len(s)-3:], o[len(o)-3:]...)
-	}, none}, // nothing after them names their numbers
-	{"the stage that decodes", func(v victim) []int { return v.stages(request.Decode, 0, request.Answering) }, all}, // steps lie in it
-	{"the stage that prefills", func(v victim) []int { return v.stages(request.Prefill, 0, request.Prefilling) }, all},
-	{"the stage that sends", func(v victim) []int { return v.stages(request.Prefill, 0, request.Sending) }, none}, // nothing follows it
+	}, none, false}, // nothing after them names their numbers
+	{"the stage that decodes", func(v victim) []int { return v.stages(request.Decode, 0, request.Answering) }, all, false}, // steps lie in it
+	{"the stage that prefills", func(v victim) []int { return v.stages(request.Prefill, 0, request.Prefilling) }, all, false},
+	{"the stage that sends", func(v victim) []int { return v.stages(request.Prefill, 0, request.Sending) }, none, false}, // nothing follows it
 }
 
 func all(lost int) int { return lost }
 func none(int) int     { return 0 }
 
-// Each rule finds what it is for, and blames the request and the process that lost it;
-// nothing else is told to be lost.
-func TestRulesOfMissingSpans(t *testing.T) {
+// dumpWith returns the spans of a simulated dump, and a request of it with several steps.
+func dumpWith(t *testing.T, mode simulator.Mode, rate float64, role request.Role) (*spantable.Table, victim) {
+	t.Helper()
 	c := simulator.DefaultConfig(3)
-	c.Requests, c.Rate, c.Incident, c.Straggler = 60, 6, simulator.Incident{Onset: 1}, simulator.Straggler{}
+	c.Mode, c.Requests, c.Rate, c.Incident, c.Straggler = mode, 60, rate, simulator.Incident{Onset: 1}, simulator.Straggler{}
 	c.SlowTransfers, c.FailedTransfers, c.Cancels, c.Impatient, c.KVTokens = 0, 0, 0, 0, 16384
 	dump, _ := testinput.Simulate(t, c)
 	d := spantable.New(&trace.Diags{})
@@ -104,18 +106,28 @@ func TestRulesOfMissingSpans(t *testing.T) {
 	}
 	spantable.NewTree(d) // numbers the spans as rows will be
 	v := victim{without(d, func(int) bool { return false }), 20}
-	for len(v.stages(request.Decode, 1, request.Stepping)) < 8 {
+	for len(v.stages(role, 1, request.Stepping)) < 8 {
 		v.request++
 	}
 	if n := incomplete(v.Set); len(v.Missing) > 0 || len(n) > 0 {
 		t.Fatalf("%d spans of a whole dump are missing, %d requests incomplete", len(v.Missing), len(n))
 	}
+	return d, v
+}
+
+// Each rule finds what it is for, and blames the request and the process that lost it;
+// nothing else is told to be lost.
+func TestRulesOfMissingSpans(t *testing.T) {
+	d, v := dumpWith(t, simulator.PDGateway, 6, request.Decode)
 	id := v.TraceID(&v.Requests[v.request])
 	for _, rule := range missingRules {
 		lost := rule.lost(v)
 		got := without(d, func(i int) bool { return slices.Contains(lost, i) })
 		if ids := incomplete(got); !slices.Equal(ids, []string{id}) {
 			t.Errorf("%s is lost: requests %q are incomplete, want %s", rule.name, ids, id)
+		}
+		if got.Requests[v.request].Complete() != rule.beside {
+			t.Errorf("%s is lost: %v", rule.name, got.Requests[v.request].Flags)
 		}
 		if want := rule.shown(len(lost)); len(got.Missing) != want {
 			t.Errorf("%s is lost: %d spans are told to be missing, want %d", rule.name, len(got.Missing), want)
@@ -145,10 +157,22 @@ func checkLostRank(t *testing.T, d *spantable.Table, v victim) {
 	}
 }
 
+// Where the span of a part is lost, which alone tells its role, and the stage that the steps of a rank lie in, the
+// steps are of that rank, and not lost besides.
+func TestStepsOfLostRole(t *testing.T) {
+	d, v := dumpWith(t, simulator.Unified, 3, request.Unified)
+	p, _ := v.part(request.Unified)
+	rows := append(v.stages(request.Unified, 1, request.Answering), p.Root)
+	got := without(d, func(i int) bool { return slices.Contains(rows, i) })
+	if n := len(got.Missing); n != len(rows) {
+		t.Errorf("%d spans are lost, %d are told to be missing", len(rows), n)
+	}
+}
+
 // incomplete returns the trace ids of the requests that miss spans.
 func incomplete(s *request.Set) (ids []string) {
 	for i := range s.Requests {
-		if r := &s.Requests[i]; !r.Complete() {
+		if r := &s.Requests[i]; !r.HasAllSteps() {
 			ids = append(ids, s.TraceID(r))
 		}
 	}
