@@ -181,6 +181,8 @@ func (b *Costs) setOf(requests []int) []bool {
 type Span struct {
 	From, Until trace.Time // 0 is from the beginning, and to the end
 	At          place.Location
+	// Only are the ranks that it is of, where that is some of several; nil is all that are at the place.
+	Only []place.Location
 }
 
 // Slowed claims a part of what some causes took in a span.
@@ -344,11 +346,18 @@ func (b *Costs) window(span Span) *window {
 	if w.Until == 0 {
 		w.Until = math.MaxInt64
 	}
+	only := span.Only
 	if span.At.Scope == place.OneRank {
-		team := span.At.Team()
-		w.procs = make([]bool, len(b.set.Procs))
+		only = []place.Location{span.At}
+	}
+	if len(only) == 0 {
+		return w
+	}
+	w.procs = make([]bool, len(b.set.Procs))
+	for i := range only {
+		team := only[i].Team()
 		for p := range w.procs {
-			w.procs[p] = team.Overlaps(new(place.NewLocation(b.set, p)))
+			w.procs[p] = w.procs[p] || team.Overlaps(new(place.NewLocation(b.set, p)))
 		}
 	}
 	return w

@@ -31,7 +31,7 @@ func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 	over := all.until(first) // with it what follows
 	var claim finding.Claim
 	if c.Time > all.From && !first.isSeen() && first.Metric != LatenessChanged { // else nobody knows what it was before, or who is late knows who waits
-		claim = b.Risen(cause.Span{From: c.Time, Until: over, At: behind}, b.BySize, all.behind(c)...)
+		claim = b.Risen(cause.Span{From: c.Time, Until: over, At: behind, Only: first.only()}, b.BySize, all.behind(c)...)
 	}
 	for i := range c.Shifts {
 		f := &c.Shifts[i]
@@ -45,7 +45,7 @@ func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 			continue
 		}
 		if f.costs() && (i == 0 || !first.knowsWhoSees() || !f.isSeen()) {
-			claim = claim.And(f.claim(b, cause.Span{From: c.Time, Until: cmp.Or(all.until(f), over), At: f.Location}))
+			claim = claim.And(f.claim(b, cause.Span{From: c.Time, Until: cmp.Or(all.until(f), over), At: f.Location, Only: f.only()}))
 		}
 	}
 	return claim
@@ -115,6 +115,14 @@ func (f *Shift) costs() bool {
 		return false
 	}
 	return f.rises() || f.Metric == ShareChanged || f.settles()
+}
+
+// only returns the ranks that have a pace, where others of their role do not.
+func (f *Shift) only() []place.Location {
+	if len(f.Ranks) >= f.Peers {
+		return nil
+	}
+	return order.EachRow(f.Steps, func(s *PaceStep) place.Location { return s.Location })
 }
 
 // isSeen reports whether a shift is of what users see: the time to the first token, or from one to

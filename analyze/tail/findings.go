@@ -66,12 +66,16 @@ func (t *Tail) TransferFindings(b *cause.Costs) ([]finding.Finding, finding.Chec
 	if at != request.None {
 		f.At = t.placeOf(int32(at))
 	}
-	f.Brief, f.Since = pair, x.Since
+	f.Brief, f.Since, f.Until = pair, x.Since, x.Until
 	f.Affected = finding.AffectedOf(t.set, x.requests())
 	f.Show = showTable("slowtransfers")
 	f.Metric = finding.Metric{Name: "longest KV transfer", Unit: table.Duration, Before: float64(x.Median), After: float64(x.Longest)}
 	f.Evidence = []finding.Evidence{evidence.In("transfers", finding.Row("from", from, "to", to), "slow", float64(worst.Slow))}
-	return b.Price([]finding.Finding{f}), check
+	found := b.Price([]finding.Finding{f})
+	if len(x.Slow) < finding.FewDelayed && found[0].Cost < 1.0/finding.DelayedOneIn {
+		return nil, check // a link is busy now and then
+	}
+	return found, check
 }
 
 // showTable returns the command that shows one table of the tail.

@@ -28,8 +28,9 @@ type Transfers struct {
 	Longest int64                // ns that the slowest one took
 	Where   Place                // the rank that has most time of slow ones
 	Pairs   []TransferPair
-	// Since is when they became slow, with its bounds of 95 %; zero if some were now and then.
-	Since, Earliest, Latest trace.Time
+	// Since is when they became slow, with its bounds of 95 %; zero if some were now and then. Until is when that was over, zero if
+	// it was not.
+	Since, Earliest, Latest, Until trace.Time
 }
 
 // A TransferPair is the transfers between two lead ranks, indexes into Set.Procs.
@@ -83,7 +84,7 @@ func (t *Tail) transfers() *Transfers {
 	return x
 }
 
-// dateTransfers finds since when transfers are slow: more of them than before, or most and none before.
+// dateTransfers finds since when transfers are slow, and until when: far more of them than at other times, or most and none before.
 func (t *Tail) dateTransfers(x *Transfers, list []int32, beyond []int64) {
 	const surely = 0.001
 	start := func(i int) trace.Time { return t.set.Requests[t.List[list[i]].Request].Start }
@@ -92,14 +93,51 @@ func (t *Tail) dateTransfers(x *Transfers, list []int32, beyond []int64) {
 		slow[k] = beyond[i] >= x.Limit
 	}
 	at := func(k int) trace.Time { return start(byStart[max(0, k)]) }
-	count := changepoint.Count(slow)
-	changes := changepoint.Shares(slow, changepoint.Options{Alpha: surely})
-	if len(changes) > 0 && count.Share(changes[0].At, changes[0].To) > count.Share(0, changes[0].At) {
-		c := &changes[0]
-		x.Since, x.Earliest, x.Latest = at(c.At), at(c.First-1), at(c.Last)
-	} else if first, _, ok := changepoint.Crowd(slow, finding.FewCompared); ok {
+	since, until := most(changepoint.Shares(slow, changepoint.Options{Alpha: surely}), changepoint.Count(slow))
+	if since != nil {
+		x.Since, x.Earliest, x.Latest = at(since.At), at(since.First-1), at(since.Last)
+		if until != nil {
+			x.Until = at(until.At)
+		}
+	} else if first, last, ok := changepoint.Crowd(slow, finding.FewCompared); ok {
 		x.Since, x.Earliest, x.Latest = at(first), at(first-1), at(first)
+		if last+finding.FewCompared < len(slow) {
+			x.Until = at(last + 1)
+		}
 	}
+}
+
+// most returns the changes between which there is most of what is counted: of the stretches in a row whose share is above half of the
+// whole one, those that have most beyond that. It returns nil for the beginning and for the end.
+func most(changes []changepoint.Change, count changepoint.Trues) (since, until *changepoint.Change) {
+	if len(changes) == 0 {
+		return nil, nil
+	}
+	n := changes[len(changes)-1].To
+	half := count.Share(0, n) / 2
+	sum, best, from := 0.0, 0.0, 0
+	for i := range len(changes) + 1 {
+		begin, end := 0, n
+		if i > 0 {
+			begin = changes[i-1].At
+		}
+		if i < len(changes) {
+			end = changes[i].At
+		}
+		if sum <= 0 {
+			sum, from = 0, i
+		}
+		if sum += (count.Share(begin, end) - half) * float64(end-begin); sum > best {
+			best, since, until = sum, nil, nil
+			if from > 0 {
+				since = &changes[from-1]
+			}
+			if i < len(changes) {
+				until = &changes[i]
+			}
+		}
+	}
+	return since, until
 }
 
 // collectTransfers sorts the transfers by where they went from and to, given what
@@ -178,6 +216,9 @@ func (x *Transfers) Verdict() string {
 	since := ""
 	if x.Since != 0 {
 		since = " since " + words.When(x.Since, x.Earliest, x.Latest)
+	}
+	if x.Until != 0 {
+		since += " until " + words.TimeOfDay(x.Until)
 	}
 	return fmt.Sprintf("%d of %d KV transfers %s slow%s: %s; the median is %s", len(x.Slow), x.N, words.IsOrAre(len(x.Slow)), since, took, words.Nearly(x.Median))
 }
