@@ -126,3 +126,18 @@ func TestLatenessAndLoad(t *testing.T) {
 		}
 	}
 }
+
+// Where some of several servers are slow, what others take is not theirs.
+func TestOnlyThoseThatAreSlow(t *testing.T) {
+	at := func(host string) place.Location { return place.Location{Scope: place.OneRank, Host: host} }
+	f := Shift{Metric: PaceChanged, Ranks: []int32{1, 4}, Peers: 8, Steps: []PaceStep{{Location: at("b")}, {Location: at("e")}}}
+	if got := f.only(); len(got) != 2 || got[0] != at("b") || got[1] != at("e") {
+		t.Errorf("two of eight are %v", got)
+	}
+	if f.Peers = 2; f.only() != nil {
+		t.Errorf("both are %v", f.only())
+	}
+	if f = (Shift{Metric: ArrivalsChanged}); f.only() != nil {
+		t.Errorf("arrivals are of %v", f.only())
+	}
+}
