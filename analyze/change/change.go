@@ -3,6 +3,7 @@ package change
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -33,13 +34,17 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 	for i := range c.Stallings {
 		out = append(out, c.Stallings[i].finding(b))
 	}
+	told := map[int]int{} // which finding tells of a change that is no cause
 	for i := range c.List {
 		change := &c.List[i]
 		if change.IsCause() {
 			continue
 		}
 		said := finding.Evidence{Text: change.Sentence()}
-		if k := c.nearest(out, change); k >= 0 {
+		if k, ok := told[c.undone(change)]; ok {
+			out[k].Evidence = append(out[k].Evidence, said)
+			out[k].Until = max(out[k].Until, change.Time)
+		} else if k := c.nearest(out, change); k >= 0 {
 			out[k].Evidence = append(out[k].Evidence, said)
 			if out[k].Subkind != Pace || !change.Shifts[0].isSeen() { // a pace knows what users see of it
 				out[k].Claim = out[k].Claim.And(claims[i])
@@ -47,6 +52,7 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 		} else if k := c.nearest(falls, change); k >= 0 {
 			falls[k].Evidence = append(falls[k].Evidence, said)
 		} else {
+			told[i] = len(out)
 			out = append(out, change.finding(b, claims[i]))
 		}
 	}
@@ -90,6 +96,15 @@ func (c *Changes) nearest(causes []finding.Finding, of *Change) int {
 		}
 	}
 	return nearest
+}
+
+// undone returns the index of the change that another one only ends, -1 if it does not.
+func (c *Changes) undone(of *Change) int {
+	back := &of.Shifts[0]
+	if !back.Back || back.rises() {
+		return -1
+	}
+	return slices.IndexFunc(c.List, func(o Change) bool { return o.Time < of.Time && o.Shifts[0].rises() && o.has(back) })
 }
 
 // relieves reports whether a server gets more of the requests while another one of its role becomes slower: that has
