@@ -2,6 +2,7 @@ package finders
 
 import (
 	"strings"
+	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/change"
@@ -106,7 +107,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Transfer, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}},
 	{Cause: finding.Common, Effect: finding.Tail, Subkinds: cause.Names(), SameRequests: true},
 	{Cause: finding.Change, CauseSubkind: finding.StepYield, Effect: finding.Tail, Subkinds: []string{cause.Decode.String()}},
-	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Slower, Subkinds: []string{""}, OnRanks: true, Enough: wasAsFast, Costs: true},
+	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Slower, Subkinds: []string{""}, OnRanks: true, Enough: func(slow, became *finding.Finding) bool { return wasAsFast(slow, became) || costsMore(slow, became) }, Costs: true},
 	{Cause: finding.Slower, Effect: finding.Change, Subkinds: []string{change.Pace}, OnRanks: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Later: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Load, Subkinds: []string{finding.Waits}, Later: true, Costs: true},
@@ -263,6 +264,20 @@ func wasAsFast(slow, became *finding.Finding) bool {
 	const most = 0.5
 	x, y := &slow.Metric, &became.Metric
 	return slow.Since == 0 && became.Since != 0 && became.Until == 0 && became.At.Scope == place.OneRank && y.After > y.Before && x.After/x.Before-1 <= (y.After/y.Before-1)/most
+}
+
+// workOf is which work the metric of a pace is of.
+func workOf(m *finding.Metric) string {
+	work, _, _ := strings.Cut(m.Name, " ")
+	return work
+}
+
+// costsMore reports whether a server that is slower than its peers since some time became so then at what costs more: where it
+// takes longer for all that it does, prefills are the least of it.
+func costsMore(slow, became *finding.Finding) bool {
+	off := trace.Time(2*time.Second) + slow.Within + became.Within
+	return slow.Since != 0 && slow.Until == 0 && became.Until == 0 && max(slow.Since-became.Since, became.Since-slow.Since) <= off &&
+		workOf(&slow.Metric) != workOf(&became.Metric) && became.At.Scope == place.OneRank && became.Metric.After > became.Metric.Before && became.Cost > slow.Cost
 }
 
 // asTransfers reports whether what takes longer may be transfers, by how much they do: a part of a request that
