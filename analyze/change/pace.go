@@ -75,7 +75,7 @@ type paces struct {
 type workload struct {
 	decodes, otherDecodes   []piece
 	prefills, otherPrefills load.Pieces
-	asked                   []asked
+	asked, askedPrefills    []asked
 }
 
 // observePaces collects the work of all lead ranks.
@@ -94,13 +94,15 @@ func (w *observer) observePaces() {
 			if rank == request.None || !w.ranks.Leads[rank] || !part.Serves() {
 				continue
 			}
-			work[rank].asked = memory.Append(work[rank].asked, asked{r.Start, float64(max(0, r.Metrics.DecodeTokens()))})
+			x := &work[rank]
+			x.asked = memory.Append(x.asked, asked{r.Start, float64(max(0, r.Metrics.DecodeTokens()))})
+			x.askedPrefills = memory.Append(x.askedPrefills, asked{r.Start, float64(max(0, r.Metrics.PrefillTokens()))})
 			var decode piece
 			pieces, decode = w.workOf(part, thread, pieces[:0])
 			if compared {
-				work[rank].add(pieces, decode)
+				x.add(pieces, decode)
 			} else {
-				work[rank].addOther(pieces, decode)
+				x.addOther(pieces, decode)
 			}
 		}
 	}
@@ -131,7 +133,7 @@ func (w *observer) pacesOf(rank int, x *workload) (decode, prefill []pace) {
 		if len(batches) > len(x.prefills) || slices.ContainsFunc(batches, func(b load.Prefill) bool { return b.Requests > 1 }) {
 			prefill[0] = likelier(prefill[0], newPace(rank, w.prefillWork(x.prefills, x.decodes), 1))
 		}
-		prefill[0].asked = x.asked
+		prefill[0].asked = x.askedPrefills
 	}
 	return decode, prefill
 }
