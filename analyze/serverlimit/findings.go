@@ -55,6 +55,9 @@ func (l *Limits) finding(same []*Limit, b *cause.Costs) finding.Finding {
 	for _, x := range same {
 		requests = append(requests, x.Requests...)
 		f.Claim = f.Claim.And(b.Amounts(x.waits, x.causes()...))
+		if x.Kind == Prefills { // behind the batch under way, too, and with the other prompts of their own
+			f.Claim = f.Claim.And(b.AllOf(x.Requests, cause.Intake)).And(b.Amounts(x.shared, cause.Prefill))
+		}
 		if x.From < first.From {
 			first = x
 		}
@@ -62,6 +65,9 @@ func (l *Limits) finding(same []*Limit, b *cause.Costs) finding.Finding {
 			last = x
 		}
 		f.Evidence = append(f.Evidence, x.evidence())
+		if together := x.together(); together > 0 {
+			f.Evidence = append(f.Evidence, finding.Sentence("beside that, other prompts of their batches were computed for %s on average", words.Nearly(together)))
+		}
 	}
 	if !first.Always {
 		f.Since = first.From
@@ -116,6 +122,15 @@ func (l *Limit) evidence() finding.Evidence {
 	return finding.Sentence("%s waited, for %s on average; that is %s %% of the time of the requests of %s",
 		words.Counted(len(l.Requests), "request"), words.Nearly(mean), words.InPercent(l.Share), l.Location.DP()).
 		In("limits", l.row(), "waited_ns", float64(l.Waited))
+}
+
+// together is for how long other prompts were computed in the batches of those that shared one, in ns on average.
+func (l *Limit) together() int64 {
+	sum := int64(0)
+	for _, ns := range l.shared {
+		sum += ns
+	}
+	return sum / int64(max(1, len(l.shared)))
 }
 
 // metric returns the number that is stuck, or was reached.

@@ -149,7 +149,7 @@ func (v *server) retractions(p *spell) int {
 // measure sums up the spells of a limit.
 func (v *server) measure(h *phase) Limit {
 	l := Limit{Location: v.location, Kind: h.kind, Spells: len(h.spells), From: h.spells[0].from(), To: h.spells[len(h.spells)-1].to()}
-	l.waits = map[int]int64{}
+	l.waits, l.shared = map[int]int64{}, map[int]int64{}
 	whole := spell{wait: h.wait}
 	for i := range h.spells {
 		p := &h.spells[i]
@@ -159,6 +159,9 @@ func (v *server) measure(h *phase) Limit {
 		for _, h := range v.within(p) {
 			l.Requests = append(l.Requests, int(h.request))
 			l.waits[int(h.request)] += int64(h.time.To - h.time.From)
+		}
+		if h.kind == Prefills {
+			v.addShared(l.shared, p)
 		}
 		whole.segments = append(whole.segments, p.segments...)
 	}
@@ -174,6 +177,24 @@ func (v *server) measure(h *phase) Limit {
 		l.StuckAt = whole.weigh(of).usual()
 	}
 	return l
+}
+
+// addShared adds, by request, what of the prefills that begin in a spell is computed for other prompts of a batch: those that
+// pile up are computed together, and none has a token before all of them have.
+func (v *server) addShared(shared map[int]int64, p *spell) {
+	list := v.intervals[prefilling]
+	k, _ := slices.BinarySearchFunc(list, p.from(), compareStart)
+	for k < len(list) && list[k].time.From <= p.to()+request.SameBatch {
+		first, tokens := k, int64(0)
+		for ; k < len(list) && list[k].time.From <= list[first].time.From+request.SameBatch; k++ {
+			tokens += list[k].tokens
+		}
+		for _, h := range list[first:k] {
+			if tokens > 0 {
+				shared[int(h.request)] += int64(float64(h.time.To-h.time.From) * (1 - float64(h.tokens)/float64(tokens)))
+			}
+		}
+	}
 }
 
 // join adds what requests wait for the same thing in another state: for room, and then for

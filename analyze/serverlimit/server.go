@@ -28,7 +28,7 @@ const (
 type stateInterval struct {
 	time    request.Interval
 	request int32 // index into Set.Requests
-	tokens  int64 // of the prompt; 0 is unknown
+	tokens  int64 // of the prompt, of a prefill those that it computes; 0 is unknown
 }
 
 // A server is the lead rank of some ranks that schedule together, with what requests did
@@ -105,7 +105,9 @@ func (v *server) add(s *request.Set, p *request.Part, thread int) {
 		}
 		h := stateInterval{time: request.Interval{From: row.Start, To: row.End}, request: int32(p.Request), tokens: max(0, p.PromptTokens)}
 		if row.Means == request.Prefilling {
-			v.intervals[prefilling] = memory.Append(v.intervals[prefilling], h)
+			of := h
+			of.tokens = max(0, s.Requests[p.Request].Metrics.PrefillTokens())
+			v.intervals[prefilling] = memory.Append(v.intervals[prefilling], of)
 		}
 		if outermost {
 			v.intervals[of] = memory.Append(v.intervals[of], h)
@@ -169,6 +171,8 @@ type Limit struct {
 	Slowdown float64
 
 	waits map[int]int64 // ns that each of Requests waited
+	// shared is for how many ns of their prefills, by request, other prompts of their batches were computed.
+	shared map[int]int64
 }
 
 // Limits are the limits that keep requests waiting.
