@@ -20,6 +20,7 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 	claims := make([]finding.Claim, len(c.List))
 	parallel.Each(len(claims), func(i int) { claims[i] = c.claim(&c.List[i], b) })
 	var out, falls []finding.Finding
+	told := map[int]int{} // which finding tells of a change
 	for i := range c.List {
 		switch change := &c.List[i]; {
 		case !change.IsCause():
@@ -28,22 +29,25 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 		case change.Shifts[0].Metric == ArrivalsChanged && !change.Shifts[0].rises():
 			falls = append(falls, change.finding(b, claims[i])) // leads nothing: less to do costs nothing
 		default:
+			told[i] = len(out)
 			out = append(out, change.finding(b, claims[i]))
 		}
 	}
 	for i := range c.Stallings {
 		out = append(out, c.Stallings[i].finding(b))
 	}
-	told := map[int]int{} // which finding tells of a change that is no cause
 	for i := range c.List {
 		change := &c.List[i]
 		if change.IsCause() {
 			continue
 		}
 		said := finding.Evidence{Text: change.Sentence()}
-		if k, ok := told[c.undone(change)]; ok {
+		undone := c.undone(change)
+		if k, ok := told[undone]; ok {
 			out[k].Evidence = append(out[k].Evidence, said)
-			out[k].Until = max(out[k].Until, change.Time)
+			if !c.List[undone].IsCause() { // that is over when it is, and not when users see it
+				out[k].Until = max(out[k].Until, change.Time)
+			}
 		} else if k := c.nearest(out, change); k >= 0 {
 			out[k].Evidence = append(out[k].Evidence, said)
 			if out[k].Subkind != Pace || !change.Shifts[0].isSeen() { // a pace knows what users see of it

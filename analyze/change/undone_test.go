@@ -1,0 +1,25 @@
+package change
+
+import "testing"
+
+// What only ends a change is told with it: where its series rose, whatever led that.
+func TestUndone(t *testing.T) {
+	waits := Shift{Stage: "decode_transferred", Metric: MedianChanged, Before: Level{P50: 10}, After: Level{P50: 900}}
+	fell := Shift{Stage: "decode_transferred", Metric: TailChanged, Back: true, Before: Level{Share: 0.5}, After: Level{Share: 0.01}}
+	c := Changes{List: []Change{
+		{Time: 100, Shifts: []Shift{{Metric: ArrivalsChanged, Before: Level{Rate: 1}, After: Level{Rate: 4}}, waits}},
+		{Time: 150, Shifts: []Shift{{Metric: ArrivalsChanged, Back: true, Before: Level{Rate: 4}, After: Level{Rate: 1}}}},
+		{Time: 160, Shifts: []Shift{fell}},
+	}}
+	if k := c.undone(&c.List[2]); k != 0 {
+		t.Errorf("it ends change %d, want 0", k)
+	}
+	if k := c.undone(&c.List[0]); k != -1 {
+		t.Errorf("what rises ends change %d", k)
+	}
+	fell.Stage = "prefill_waiting"
+	c.List[2].Shifts[0] = fell
+	if k := c.undone(&c.List[2]); k != -1 {
+		t.Errorf("another series ends change %d", k)
+	}
+}
