@@ -71,7 +71,7 @@ type Token struct {
 	Handed bool
 }
 
-// NoStep is the number of what is no decode step.
+// NoStep is the number of what is not a decode step.
 const NoStep = -1
 
 // Tokens fills a list with the tokens that thread t shows, in order.

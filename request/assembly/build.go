@@ -145,8 +145,9 @@ func (a *Assembly) build(rows []request.Row, links []request.Link, instants []re
 	b.findThreads(b.findRoots())
 	b.findStages()
 	b.findVLLMStages()
-	b.resolveStrays()
+	b.resolveStrays() // whom orphans belong to
 	b.adoptOrphans()
+	b.resolveStrays() // who wrote them, as they say it
 	b.findGatewaysOfHeadless()
 	b.addRejected()
 	b.finishParts()
