@@ -13,6 +13,9 @@ type flowRef struct {
 	end flowEnd
 }
 
+// LiesApart implements [memory.Apart].
+func (flowRef) LiesApart() {}
+
 // flowEnd says on which event of the slice the end is written, and how.
 type flowEnd uint32
 

@@ -82,7 +82,7 @@ func isTrace(text string, traces []string) bool {
 func (s *Set) Similar(id string) string {
 	const lettersPerSlip = 6
 	best, least := "", max(1, len(id)/lettersPerSlip)+1
-	for i := range s.Requests {
+	for i := range s.AllRequests() {
 		for _, have := range s.IDs(&s.Requests[i]) {
 			have = have[:min(len(have), len(id))]
 			if d := similar.Distance(id, have); d < least {

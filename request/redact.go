@@ -13,7 +13,7 @@ func (s *Set) Learn(r *redact.Redactor) {
 		r.LearnRequest(s.Text(s.Parts[i].RID))
 		r.LearnRequest(s.Text(s.Parts[i].FullID))
 	}
-	for i := range s.Requests {
+	for i := range s.AllRequests() {
 		r.LearnRequest(s.Text(s.Requests[i].RID))
 	}
 	for _, f := range s.Files {
@@ -35,7 +35,7 @@ func (s *Set) Redact(r *redact.Redactor) {
 		p.RID, p.FullID = s.NewText(r.Request(s.Text(p.RID))), s.NewText(r.Request(s.Text(p.FullID)))
 		p.Model = s.Syms.Intern(r.Scrub(s.Syms.Name(p.Model)))
 	}
-	for i := range s.Requests {
+	for i := range s.AllRequests() {
 		q := &s.Requests[i]
 		q.RID, q.Reason = s.NewText(r.Request(s.Text(q.RID))), s.Syms.Intern(r.Reason(s.Syms.Name(q.Reason)))
 	}

@@ -177,7 +177,7 @@ func (sel *Selection) OnlySlowest() int {
 // there are fewer.
 func (s *Set) SlowestE2E(n int) int64 {
 	took := memory.Make[int64](len(s.Requests))
-	for i := range s.Requests {
+	for i := range s.AllRequests() {
 		took[i] = s.Requests[i].Metrics.E2E
 	}
 	if len(took) < n {

@@ -47,6 +47,13 @@ type Sample struct {
 	Track TrackID
 }
 
+// Each track is a place of its own in the tables of its rows, and what writes a timeline is at all
+// tracks at once: see [memory.Apart].
+func (Slice) LiesApart()     {}
+func (SubjectID) LiesApart() {}
+func (Instant) LiesApart()   {}
+func (Sample) LiesApart()    {}
+
 // A Flow is an arrow from one slice to another. Every edge is its own flow;
 // ids of the inputs never survive, so that inputs cannot be cross-linked.
 type Flow struct {

@@ -64,8 +64,9 @@ func (b *Costs) fold(n int, add func(sums []float64, i int)) []float64 {
 	parts := make([][]float64, (len(b.list)+together-1)/together)
 	parallel.Each(len(parts), func(p int) {
 		parts[p] = make([]float64, n)
-		for i := p * together; i < min((p+1)*together, len(b.list)); i++ {
-			add(parts[p], i)
+		first := p * together
+		for i := range Each(b.list[first:min(first+together, len(b.list))]) {
+			add(parts[p], first+i)
 		}
 	})
 	sums := make([]float64, n)

@@ -1,8 +1,11 @@
 package change
 
 import (
+	"unsafe"
+
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -166,7 +169,7 @@ func (w *observer) haltOf(p *pace, pulses *changepoint.Pulses) halt {
 // speeds returns how fast the pieces of work of a rank went, or how long they took in comparison to what is usual.
 func (w *observer) speeds(p *pace, ofTimes bool) []changepoint.Observation {
 	list := make([]changepoint.Observation, 0, len(p.work))
-	for k := range p.work {
+	for k := range memory.Each(len(p.work), int(unsafe.Sizeof(piece{}))) {
 		x := &p.work[k]
 		value := x.speed()
 		if ofTimes {

@@ -67,7 +67,7 @@ func stepsOfRequests(s *request.Set) []stepTime {
 	for p := range of {
 		of[p] = stepTime{Series: Series{ofRequests, profilewalk.StepKinds[profile.StepDecode]}, host: knownHost(s, int32(p))}
 	}
-	for r := range s.Requests {
+	for r := range s.AllRequests() {
 		s.EachRowOf(r, func(i, proc int) {
 			if proc == request.None || of[proc].host == "" || s.Row(i).Means != request.Stepping || s.Implausible(i) || s.Again(i) {
 				return

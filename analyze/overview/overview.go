@@ -152,7 +152,7 @@ func (o *Overview) measureRequests() {
 	s := o.Requests
 	e := load.BulkOf(s)
 	o.From, o.To = e.From, e.To
-	for i := range s.Requests {
+	for i := range s.AllRequests() {
 		o.Statuses[s.Requests[i].Status]++
 	}
 	o.Latencies = headlines(requests.MeasureLatencies(s).Rows)
@@ -203,7 +203,7 @@ func LatencyName(l *requests.Latency) string {
 // sumKnown adds up a count over the finished requests that have it; NaN if none has.
 func sumKnown(s *request.Set, of func(*request.Metrics) int64) float64 {
 	sum, known := int64(0), false
-	for i := range s.Requests {
+	for i := range s.AllRequests() {
 		if r := &s.Requests[i]; r.Status == request.Finished && of(&r.Metrics) >= 0 {
 			sum, known = distribution.AddTimes(sum, of(&r.Metrics)), true
 		}

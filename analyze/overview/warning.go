@@ -132,7 +132,7 @@ func (o *Overview) requestWarnings() []document.Warning {
 	}
 	flagged := func(f request.Flags) int {
 		n := 0
-		for i := range s.Requests {
+		for i := range s.AllRequests() {
 			if s.Requests[i].Flags&f != 0 {
 				n++
 			}

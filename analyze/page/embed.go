@@ -80,7 +80,7 @@ func requestTimes(set *request.Set) *RequestTimes {
 		return nil
 	}
 	first := set.Requests[0].Start
-	for i := range set.Requests {
+	for i := range set.AllRequests() {
 		first = min(first, set.Requests[i].Start)
 	}
 	t := &RequestTimes{From: int64(first) / 1000}
@@ -89,7 +89,7 @@ func requestTimes(set *request.Set) *RequestTimes {
 	}
 	var list []int64
 	ended := make([]byte, len(set.Requests))
-	for i := range set.Requests {
+	for i := range set.AllRequests() {
 		r := &set.Requests[i]
 		if r.Start < 0 || r.End < r.Start {
 			return nil

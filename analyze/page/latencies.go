@@ -92,7 +92,7 @@ func requestLines(set *request.Set) []*line {
 			m = m.AsSeen()
 		}
 		l := &line{name: m.Title}
-		for i := range set.Requests {
+		for i := range set.AllRequests() {
 			if r := &set.Requests[i]; r.Status == request.Finished {
 				values = m.Values(values[:0], set, r)
 				for _, v := range values {

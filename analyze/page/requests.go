@@ -162,7 +162,7 @@ type chosenRequest struct {
 // findings name.
 func chooseRequests(set *request.Set, found []finding.Finding) []chosenRequest {
 	var slow []int
-	for i := range set.Requests {
+	for i := range set.AllRequests() {
 		if set.Requests[i].Metrics.E2E >= 0 && set.Requests[i].Status == request.Finished {
 			slow = append(slow, i)
 		}
@@ -180,7 +180,7 @@ func chooseRequests(set *request.Set, found []finding.Finding) []chosenRequest {
 			byRID[rid] = request.None
 		}
 	}
-	for i := range set.Requests {
+	for i := range set.AllRequests() {
 		rid := set.Text(set.Requests[i].RID)
 		if before, named := byRID[rid]; named && before == request.None {
 			byRID[rid] = i

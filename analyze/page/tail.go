@@ -215,7 +215,7 @@ func thin(points []tail.Point, most int) []bool {
 
 func unfinished(set *request.Set) int {
 	n := 0
-	for i := range set.Requests {
+	for i := range set.AllRequests() {
 		if set.Requests[i].Status != request.Finished {
 			n++
 		}

@@ -203,7 +203,7 @@ func (r *Run) Routed(group int32, before trace.Time) Route {
 		after[s] = make([]int, len(servers)) // how often each other one was next
 	}
 	last, least, n := -1, 0, 0
-	for i := range r.Requests {
+	for i := range r.allRequests() {
 		q := &r.Requests[i]
 		if before != 0 && q.Arrival >= before {
 			break
@@ -258,7 +258,7 @@ func inTurn(after [][]int) (turns int) {
 
 // TypicalTransfers lets no KV cache take longer than its size explains. It returns how many do.
 func (r *Run) TypicalTransfers(p *Plan, at *place.Location, since trace.Time) (n int) {
-	for i := range r.jobs {
+	for i := range r.allJobs() {
 		j := &r.jobs[i]
 		if j.role != request.Decode || j.peer == None || r.Requests[j.request].Arrival < since {
 			continue

@@ -39,7 +39,7 @@ func (r *Run) findChunks() {
 				continue
 			}
 			whole := int64(0)
-			for _, m := range r.marks[st.marks[0]:st.marks[1]] {
+			for _, m := range r.marksOf(st) {
 				j := &r.jobs[m.job]
 				switch {
 				case m.kind == chunkEnd:
@@ -73,7 +73,7 @@ func (r *Run) findChunks() {
 // overlap scheduler): what has come at a boundary is then in the step after the next one.
 func (r *Run) findLag() {
 	early, late := map[int32]int{}, map[int32]int{}
-	for i := range r.jobs {
+	for i := range r.allJobs() {
 		j, e := &r.jobs[i], &r.Engines[r.jobs[i].engine]
 		if j.from == None {
 			continue
@@ -292,7 +292,7 @@ func (r *Run) findBlocking(e *Engine, list []asking) {
 // look counts for each step who waited meanwhile, and what was taken. It returns who asked for room.
 func (r *Run) look(e *Engine, engine int, p *pool) (list []asking) {
 	waits, books := make([]int32, len(e.Steps)+1), make([]int64, len(e.Steps)+1)
-	for i := range r.jobs {
+	for i := range r.allJobs() {
 		j := &r.jobs[i]
 		if int(j.engine) != engine {
 			continue

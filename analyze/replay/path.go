@@ -243,7 +243,7 @@ func (w *pathWalk) decode(j *job) {
 // but for those of decode steps.
 func (r *Run) Whole() []int {
 	var keys []order.Key
-	for i := range r.Requests {
+	for i := range r.allRequests() {
 		if r.Requests[i].whole {
 			keys = memory.Append(keys, order.Key{Time: order.Descending(r.E2E(i)), Index: uint32(i)})
 		}

@@ -60,10 +60,10 @@ func (r *Run) Plan(seed uint64) *Plan {
 		e := &r.Engines[i]
 		p.Servers = append(p.Servers, Server{Engine: i, Group: e.Group, Role: e.Role, timing: e.timing, limits: e.limits, lag: e.lag})
 	}
-	for i := range r.jobs {
+	for i := range r.allJobs() {
 		p.Sent[i] = r.jobs[i].sent
 	}
-	for i := range r.Requests {
+	for i := range r.allRequests() {
 		p.Arrivals[i] = r.Requests[i].Arrival
 	}
 	return p
@@ -79,7 +79,7 @@ type Latency struct {
 // request.Unknown where nothing tells it.
 func (r *Run) Recorded() []Latency {
 	var out []Latency
-	for i := range r.Requests {
+	for i := range r.allRequests() {
 		if q := &r.Requests[i]; q.Measured {
 			m := &r.set.Requests[q.Index].Metrics
 			out = append(out, Latency{i, m.E2E, m.UserTTFT})
@@ -93,7 +93,7 @@ func (r *Run) Recorded() []Latency {
 func (r *Run) Play(plan *Plan) (out []Latency, ok bool) {
 	p := newPlayer(r, plan)
 	p.run()
-	for i := range r.Requests {
+	for i := range r.allRequests() {
 		q := &r.Requests[i]
 		if !q.Measured {
 			continue

@@ -141,7 +141,7 @@ func newPlayer(r *Run, plan *Plan) *player {
 			p.groups[s.Group] = append(p.groups[s.Group], int32(i))
 		}
 	}
-	for i := range r.jobs {
+	for i := range r.allJobs() {
 		p.jobs[i] = playing{server: r.jobs[i].engine, left: r.jobs[i].fresh}
 	}
 	for i, at := range plan.Arrivals {

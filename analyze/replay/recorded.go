@@ -2,8 +2,10 @@ package replay
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
+	"unsafe"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -98,6 +100,25 @@ type mark struct {
 	job  int32
 	kind markKind
 	late
+}
+
+const (
+	jobSize  = int(unsafe.Sizeof(job{}))
+	markSize = int(unsafe.Sizeof(mark{}))
+)
+
+// allRequests and allJobs yield the indexes of all there are: see [memory.Each].
+func (r *Run) allRequests() iter.Seq[int] {
+	return memory.Each(len(r.Requests), int(unsafe.Sizeof(Request{})))
+}
+
+func (r *Run) allJobs() iter.Seq[int] { return memory.Each(len(r.jobs), jobSize) }
+
+// marksOf returns the marks of a step.
+func (r *Run) marksOf(st *Step) []mark {
+	marks := r.marks[st.marks[0]:st.marks[1]]
+	memory.Touch(len(marks) * markSize)
+	return marks
 }
 
 // A late says when the ranks of an engine ended a step, in ns after its lead rank.
@@ -396,7 +417,7 @@ func tidy(own []mark) []mark {
 func (r *Run) sortRequests() {
 	slices.SortStableFunc(r.Requests, func(x, y Request) int { return cmp.Compare(x.Arrival, y.Arrival) })
 	r.places = slices.Repeat([]int32{None}, len(r.set.Requests))
-	for i := range r.Requests {
+	for i := range r.allRequests() {
 		q := &r.Requests[i]
 		r.places[q.Index] = int32(i)
 		for _, j := range q.jobs {

@@ -9,7 +9,7 @@ import (
 // findMissed lets jobs come after the boundary that they missed: their scheduler told of them soon after it,
 // and computed without them, with room for more.
 func (r *Run) findMissed() {
-	for i := range r.jobs {
+	for i := range r.allJobs() {
 		j, e := &r.jobs[i], &r.Engines[r.jobs[i].engine]
 		if j.from < 1 || j.role == request.Decode || e.lag > 0 {
 			continue
@@ -24,7 +24,7 @@ func (r *Run) findMissed() {
 // until it can have memory, and whether it gets that at a boundary only.
 func (r *Run) shake() {
 	var free, polled, busy []int64
-	for i := range r.jobs {
+	for i := range r.allJobs() {
 		j, e := &r.jobs[i], &r.Engines[r.jobs[i].engine]
 		if j.role != request.Decode || j.booked == 0 {
 			continue
@@ -51,7 +51,7 @@ const nearNs = 300_000
 // fitShakes sets the handshakes of requests that got memory at a boundary, or that waited for it: it
 // is over by then, and takes what it usually takes as far as that explains it.
 func (r *Run) fitShakes() {
-	for i := range r.jobs {
+	for i := range r.allJobs() {
 		j, e := &r.jobs[i], &r.Engines[r.jobs[i].engine]
 		if j.role != request.Decode || j.booked == 0 {
 			continue

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -81,7 +82,8 @@ func (r *Run) gather() {
 
 func (r *Run) gatherEngine(e *Engine, batch []int32) {
 	last := None // mark of the last step
-	for i := e.marks[0]; i < e.marks[1]; i++ {
+	for at := range memory.Each(e.marks[1]-e.marks[0], markSize) {
+		i := e.marks[0] + at
 		m := &r.marks[i]
 		if !m.kind.computed() {
 			continue
@@ -188,7 +190,7 @@ const maxStep = 60_000_000_000
 // settle works out what steps were about, when they began, and what requests waited for.
 func (r *Run) settle() {
 	r.couple()
-	for i := range r.jobs {
+	for i := range r.allJobs() {
 		j, e := &r.jobs[i], &r.Engines[r.jobs[i].engine]
 		j.enter = e.arrived(j.enter, j.queued)
 	}
@@ -198,7 +200,7 @@ func (r *Run) settle() {
 	for i := range r.Engines {
 		r.walk(&r.Engines[i])
 	}
-	for i := range r.jobs {
+	for i := range r.allJobs() {
 		if j := &r.jobs[i]; j.left != 0 {
 			j.left = r.Engines[j.engine].noticed(j.left)
 		}
@@ -224,7 +226,7 @@ func (r *Run) FitSteps() {
 func (r *Run) couple() {
 	var hops []int64
 	early, pairs := 0, 0
-	for i := range r.jobs {
+	for i := range r.allJobs() {
 		j := &r.jobs[i]
 		j.reach = r.Engines[j.engine].arrived(j.reach, r.set.Threads[j.thread].Start)
 		j.enter = j.reach
@@ -246,7 +248,7 @@ func (r *Run) couple() {
 	}
 	slices.Sort(hops)
 	hop := trace.Time(request.NearestRank(hops, 10))
-	for i := range r.jobs {
+	for i := range r.allJobs() {
 		if j := &r.jobs[i]; j.role == request.Prefill && j.peer != None && r.jobs[j.peer].booked != 0 {
 			j.enter = max(j.reach, r.jobs[j.peer].booked+hop)
 		}
@@ -263,7 +265,7 @@ func (r *Run) fitTransfers() {
 	}
 	var all []transfer
 	noticed, busy := 0, 0 // at a boundary, and while the server computed
-	for i := range r.jobs {
+	for i := range r.allJobs() {
 		j := &r.jobs[i]
 		if j.role != request.Decode || j.peer == None || r.jobs[j.peer].ended == 0 || j.tokens == 0 {
 			continue
@@ -311,7 +313,7 @@ func (r *Run) fitTransfers() {
 // computedAt reports whether a step computed at a time after the boundary before it: a job of it was there by
 // then. It is for when steps do not know yet when they began.
 func (r *Run) computedAt(e *Engine, k int, at trace.Time) bool {
-	for _, m := range r.marks[e.Steps[k].marks[0]:e.Steps[k].marks[1]] {
+	for _, m := range r.marksOf(&e.Steps[k]) {
 		if j := &r.jobs[m.job]; m.kind.computed() && (j.from != int32(k) || j.queued < at) {
 			return true
 		}
@@ -339,7 +341,7 @@ func (r *Run) keepOrder() {
 // keep works out what the replay does not change: how long the way to a scheduler takes, the
 // handshake, the transfer, the join.
 func (r *Run) keep() {
-	for i := range r.jobs {
+	for i := range r.allJobs() {
 		j := &r.jobs[i]
 		arrival := r.Requests[j.request].Arrival
 		switch {

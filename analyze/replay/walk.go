@@ -34,7 +34,7 @@ func (r *Run) walk(e *Engine) {
 		for ; i < int(st.marks[0]); i++ {
 			w.change(&r.marks[i], st)
 		}
-		for _, m := range r.marks[st.marks[0]:st.marks[1]] {
+		for _, m := range r.marksOf(st) {
 			if j := &r.jobs[m.job]; m.kind.computed() && j.from == int32(k) {
 				wake = min(wake, j.enter)
 			}

@@ -144,7 +144,7 @@ func ProcAxis(s *request.Set, name func(s *request.Set, proc int) string) *Axis 
 // requestAxis keeps requests apart that have the same rid.
 func requestAxis(s *request.Set) *Axis {
 	text := make([]string, len(s.Requests)+1)
-	for i := range s.Requests {
+	for i := range s.AllRequests() {
 		text[i] = s.Text(s.Requests[i].RID)
 	}
 	return &Axis{Text: func() []string { return text }, Code: func(p Spot) int32 {

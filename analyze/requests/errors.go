@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -69,7 +70,7 @@ func RetractionFindings(s *request.Set, b *cause.Costs) ([]finding.Finding, find
 // requestsThat returns the indexes of the requests for which is holds.
 func requestsThat(s *request.Set, is func(*request.Request) bool) []int {
 	var list []int
-	for i := range s.Requests {
+	for i := range s.AllRequests() {
 		if is(&s.Requests[i]) {
 			list = append(list, i)
 		}
@@ -118,7 +119,8 @@ func failedFinding(s *request.Set, failed []int) finding.Finding {
 // first, and says in words which one had most of them; "" is none, or nobody knows.
 func failingServers(s *request.Set, failed []int) (list []reason, most string) {
 	by := map[string][]int{}
-	for _, i := range failed {
+	for k := range memory.Each(len(failed), request.RequestSize) {
+		i := failed[k]
 		if proc := failingProc(s, &s.Requests[i]); proc != request.None {
 			name := serverOf(s, proc)
 			by[name] = append(by[name], i)
@@ -148,8 +150,8 @@ func serverOf(s *request.Set, proc int) string {
 // role: what fails between two servers may be the fault of either.
 func commonServers(s *request.Set, list []int) []string {
 	on := map[string]int{}
-	for _, i := range list {
-		for _, p := range s.PartsOf(&s.Requests[i]) {
+	for k := range memory.Each(len(list), request.RequestSize) {
+		for _, p := range s.PartsOf(&s.Requests[list[k]]) {
 			if part := &s.Parts[p]; part.Proc != request.None && (part.Role == request.Prefill || part.Role == request.Decode) {
 				on[serverOf(s, part.Proc)]++
 			}

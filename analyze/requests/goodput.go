@@ -54,7 +54,7 @@ func MeasureGoodput(s *request.Set, objectives []Objective) *Goodput {
 		set: s, states: make([]State, len(s.Requests))}
 	ranks := place.NewRankSet(s)
 	counts := make([]Count, len(ranks.Places))
-	for i := range s.Requests {
+	for i := range s.AllRequests() {
 		r := &s.Requests[i]
 		g.states[i] = Judge(objectives, r)
 		g.All.Add(g.states[i])
@@ -94,7 +94,7 @@ func (g *Goodput) Mark(t *load.Timeline) {
 		return
 	}
 	counts := make([]load.Good, t.N())
-	for i := range g.set.Requests {
+	for i := range g.set.AllRequests() {
 		if r := &g.set.Requests[i]; r.Start >= t.From && r.End <= t.To {
 			switch at := t.At(r.Start); g.states[i] {
 			case Met:

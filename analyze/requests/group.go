@@ -14,7 +14,7 @@ import (
 // those of services without rules. It holds 20 B per span while it works.
 func GroupStages(s *request.Set, by []Dimension) *Stages {
 	g := newGrouper(s, by)
-	for r := range s.Requests {
+	for r := range s.AllRequests() {
 		g.addRequest(r)
 	}
 	s.EachRowBeside(func(i, proc int) { g.add(Spot{Span: i, Proc: proc, Request: request.None}) })

@@ -42,7 +42,7 @@ var doing = []request.Phase{
 // At finds what was under way at a time. A request without an end goes on.
 func At(s *request.Set, at trace.Time) *Moment {
 	m := &Moment{At: at, set: s}
-	for i := range s.Requests {
+	for i := range s.AllRequests() {
 		r := &s.Requests[i]
 		if r.Start > at || r.End <= at && r.Status != request.Unfinished {
 			continue

@@ -24,7 +24,7 @@ func Requests(s *request.Set) *table.Table {
 		r.Note("%s", NoRequests)
 	}
 	few := 0
-	for i := range s.Requests {
+	for i := range s.AllRequests() {
 		if n := s.Requests[i].Metrics.ITL.N; n > 0 && n < 100 {
 			few++
 		}
@@ -96,7 +96,7 @@ func Find(s *request.Set, id string) []int {
 		return nil
 	}
 	var exact, begin []int
-	for i := range s.Requests {
+	for i := range s.AllRequests() {
 		r := &s.Requests[i]
 		names := RequestIDs(s, r)
 		switch {

@@ -228,8 +228,11 @@ func (t *Tail) compareRequests(a *cause.Attributor, m *metric.Metric) *Compariso
 	}
 	side := func(list []int32) *tailGroup {
 		g := new(tailGroup)
+		if len(list) > fewResample { // else the order decides which are drawn
+			list = slices.Sorted(slices.Values(list)) // as they lie in the table, which may be in the file
+		}
 		for _, owner := range list {
-			memory.Touch(attributed) // in no order
+			memory.Touch(attributed)
 			g.add(tailUnit{owner: owner, n: 1, sum: *timeOf(&t.List[owner], m)})
 		}
 		return g

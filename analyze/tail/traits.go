@@ -208,7 +208,10 @@ func (c *collector) places() {
 	}
 	answer := func(a *cause.Attribution) int32 { return a.Answer }
 	prefill := func(a *cause.Attribution) int32 { return a.Prefill }
-	apart := slices.ContainsFunc(c.list, func(a cause.Attribution) bool { return a.Prefill != a.Answer })
+	apart := false
+	for i := range cause.Each(c.list) {
+		apart = apart || c.list[i].Prefill != c.list[i].Answer
+	}
 	onRank("rank", answer)
 	c.texts("host", Where, func(a *cause.Attribution) string { return host(a.Answer) })
 	if apart {

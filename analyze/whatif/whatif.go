@@ -75,7 +75,7 @@ func (r *Run) judgeOthers() {
 	for i := range r.recorded {
 		played[r.Requests[r.recorded[i].Request].Index] = true
 	}
-	for i := range r.set.Requests {
+	for i := range r.set.AllRequests() {
 		if !played[i] && r.slo != nil {
 			r.others.Add(requests.Judge(r.slo, &r.set.Requests[i]))
 		}
@@ -112,7 +112,7 @@ func (r *Run) fitKV() {
 // thin says what is missing, and reports whether something is.
 func (r *Run) thin() bool {
 	finished, untraced := 0, 0
-	for i := range r.set.Requests {
+	for i := range r.set.AllRequests() {
 		if q := &r.set.Requests[i]; q.Status == request.Finished && q.Metrics.E2E >= 0 {
 			finished++
 		}

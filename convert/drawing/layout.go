@@ -327,7 +327,7 @@ func (d *drawing) on(b *trace.Builder) *drawing {
 
 // unitSize is about how many bytes the drawing of a unit looks at: some rows, their places in the
 // tree, and their arguments, and what the kernel maps with them.
-const unitSize = 4 << 10
+const unitSize = 128 << 10
 
 // draw draws units on the given track.
 func (d *drawing) draw(units []unit, track trace.TrackID) {

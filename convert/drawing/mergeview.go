@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/similar"
 	"github.com/sgtrace/sgtrace/profile"
@@ -172,7 +173,7 @@ func leaveOutStrays(set *request.Set) inputs.Extent {
 	const samples = 1001
 	n := set.Len()
 	var starts []trace.Time
-	for k := range min(n, samples) {
+	for k := range memory.Each(min(n, samples), memory.FarApart) {
 		starts = append(starts, set.Row(k*n/min(n, samples)).Start)
 	}
 	slices.Sort(starts)

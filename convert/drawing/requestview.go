@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
@@ -46,7 +47,8 @@ func (l *layout) requestRoom() (room trace.Capacity) {
 			}
 		}
 	}, func(sum *trace.Capacity) { room = room.Plus(*sum) })
-	for _, e := range l.edges {
+	for i := range memory.Each(len(l.edges), edgeSize) {
+		e := l.edges[i]
 		if l.byRequest(int(e.from)) && l.byRequest(int(e.to)) {
 			room.Flows++
 		}
@@ -122,7 +124,7 @@ func (l *layout) drawRequests(b *trace.Builder, spans int) *drawing {
 // rootSlices names the outermost spans of requests by rid and outcome.
 func (d *drawing) rootSlices(outermost []int) map[int]rootSlice {
 	roots := map[int]rootSlice{}
-	for r := range d.set.Requests {
+	for r := range d.set.AllRequests() {
 		if i := outermost[r]; d.places[r].drawn && i != request.None {
 			req := &d.set.Requests[r]
 			name := d.b.Intern("Req " + shorten(strings.TrimPrefix(d.set.Text(req.RID), healthCheck)) + naming.Separator + req.Status.String())

@@ -10,9 +10,9 @@ type spillFile struct{}
 
 var file = &spillFile{}
 
-func (*spillFile) table(int64) []byte { return nil }
+func (*spillFile) table(int64, bool) []byte { return nil }
 
-func (*spillFile) wide(int64) []byte { return nil }
+func (*spillFile) wide(int64, bool) []byte { return nil }
 
 func (*spillFile) giveUp(unsafe.Pointer, int) {}
 

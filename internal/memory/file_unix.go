@@ -19,10 +19,9 @@ type spillFile struct {
 	file   *os.File
 	failed bool // no file, or a full disk: everything stays in memory from then on
 	size   int64
-	region []byte // a mapping of which tables have not taken all yet
 
-	given map[unsafe.Pointer]int // how large tables are, by where they begin
-	free  areas                  // that tables gave up: a page that was written to before has its place on the disk
+	inOrder, apart room // see [Apart]
+	given          map[unsafe.Pointer]givenTable
 
 	// By itself, since making room for a table may wait for the disk.
 	mappedMu sync.Mutex
@@ -36,10 +35,46 @@ const regionSize = 16 << 20
 
 var file = &spillFile{}
 
+// A room is the part of the file whose tables lie in pages of one size.
+type room struct {
+	region []byte // a mapping of which tables have not taken all yet
+	free   areas  // that tables gave up: a page that was written to before has its place on the disk
+}
+
+// A givenTable is one that somebody has, by where it begins.
+type givenTable struct {
+	size int
+	in   *room
+}
+
+// What is written to the file at once the kernel keeps together, up to a large page, and maps all of it where
+// one byte is touched. On a virtual machine, to map a page costs microseconds, whatever its size: a walk in
+// order wants them large. One in no order would hold many of them within moments, for a few rows of each.
+const (
+	largePage = FarApart
+	smallPage = 64 << 10
+)
+
+// room returns where tables lie that are looked at in order, or apart.
+func (s *spillFile) room(apart bool) *room {
+	if apart {
+		return &s.apart
+	}
+	return &s.inOrder
+}
+
+// pageOf returns how large the pages of a room are, in bytes.
+func (s *spillFile) pageOf(in *room) int64 {
+	if in == &s.apart {
+		return smallPage
+	}
+	return largePage
+}
+
 // table returns a mapping of so many zero bytes, nil if there is no room for it.
-func (s *spillFile) table(size int64) []byte {
+func (s *spillFile) table(size int64, apart bool) []byte {
 	s.mu.Lock()
-	table, used := s.cut(size)
+	table, used := s.cut(size, s.room(apart))
 	s.mu.Unlock()
 	if used {
 		for part := range slices.Chunk(table, smallPage) {
@@ -52,10 +87,10 @@ func (s *spillFile) table(size int64) []byte {
 
 // wide returns a mapping of so many bytes for a table that grows, nil if there is no
 // room for it. It may hold anything.
-func (s *spillFile) wide(size int64) []byte {
+func (s *spillFile) wide(size int64, apart bool) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	table, _ := s.cut(size)
+	table, _ := s.cut(size, s.room(apart))
 	return table
 }
 
@@ -67,9 +102,9 @@ func (s *spillFile) giveUp(table unsafe.Pointer, size int) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.given[table] == size {
+	if given := s.given[table]; given.size == size {
 		delete(s.given, table)
-		s.free.add(table, aligned(size))
+		given.in.free.add(table, aligned(size))
 	}
 }
 
@@ -79,34 +114,34 @@ func aligned(size int) int {
 	return (size + align - 1) / align * align
 }
 
-// cut returns a part of the mapping, and whether it may hold something, for who holds the lock.
-func (s *spillFile) cut(size int64) (table []byte, used bool) {
+// cut returns a part of a room, and whether it may hold something, for who holds the lock.
+func (s *spillFile) cut(size int64, in *room) (table []byte, used bool) {
 	whole := int64(aligned(int(size)))
-	if at := s.free.take(int(whole)); at != nil {
+	if at := in.free.take(int(whole)); at != nil {
 		table, used = unsafe.Slice((*byte)(at), size), true
 	} else {
-		if whole > int64(len(s.region)) {
-			region := s.addRegion(max(whole, regionSize))
+		if whole > int64(len(in.region)) {
+			region := s.addRegion(max(whole, regionSize), s.pageOf(in))
 			if region == nil {
 				return nil, false
 			}
-			if len(s.region) > 0 {
-				s.free.add(unsafe.Pointer(unsafe.SliceData(s.region)), len(s.region))
+			if len(in.region) > 0 {
+				in.free.add(unsafe.Pointer(unsafe.SliceData(in.region)), len(in.region))
 			}
-			s.region = region
+			in.region = region
 		}
-		table, s.region = s.region[:size:size], s.region[whole:]
+		table, in.region = in.region[:size:size], in.region[whole:]
 	}
 	if s.given == nil {
-		s.given = map[unsafe.Pointer]int{}
+		s.given = map[unsafe.Pointer]givenTable{}
 	}
-	s.given[unsafe.Pointer(unsafe.SliceData(table))] = int(size)
+	s.given[unsafe.Pointer(unsafe.SliceData(table))] = givenTable{int(size), in}
 	return table, used
 }
 
 // addRegion maps more of the file.
-func (s *spillFile) addRegion(size int64) []byte {
-	return s.add(size, unix.PROT_READ|unix.PROT_WRITE, func(offset int64) error { return zero(s.file, offset, size) })
+func (s *spillFile) addRegion(size, page int64) []byte {
+	return s.add(size, unix.PROT_READ|unix.PROT_WRITE, func(offset int64) error { return zero(s.file, offset, size, page) })
 }
 
 // Spill moves a block to the file and returns it mapped into memory, to be read only;
@@ -115,8 +150,13 @@ func Spill(block []byte) []byte {
 	file.mu.Lock()
 	defer file.mu.Unlock()
 	return file.add(int64(len(block)), unix.PROT_READ, func(offset int64) error {
-		_, err := file.file.WriteAt(block, offset)
-		return err
+		for part := range slices.Chunk(block, smallPage) { // blocks are looked at in no order
+			if _, err := file.file.WriteAt(part, offset); err != nil {
+				return err
+			}
+			offset += int64(len(part))
+		}
+		return nil
 	})
 }
 
@@ -174,28 +214,12 @@ func (s *spillFile) relax() {
 	}
 }
 
-// What is written to the file at once the kernel keeps together, up to a large page, and maps all of it
-// where one byte is touched.
-const (
-	largePage = 2 << 20
-	smallPage = 64 << 10
-)
-
-// isRoomy reports whether the budget has room for large pages. One fault in place of 32 maps them, and
-// a walk over a table that is far larger than the budget takes a third less of the kernel's time; but a
-// walk in no order holds many of them within moments.
-func isRoomy() bool { return budget.Load() >= 1000*largePage }
-
 // zeros is what a part of the file holds at first.
 var zeros [largePage]byte
 
 // zero fills a part of a file, so that its blocks are there: without them, a full disk
 // would show as a signal when a page is written.
-func zero(f *os.File, offset, size int64) error {
-	page := int64(smallPage)
-	if isRoomy() {
-		page = largePage
-	}
+func zero(f *os.File, offset, size, page int64) error {
 	for end := offset + size; offset < end; offset += page {
 		if _, err := f.WriteAt(zeros[:min(page, end-offset)], offset); err != nil {
 			return err

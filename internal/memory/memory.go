@@ -71,12 +71,22 @@ func Make[T any](n int) []T {
 	}
 	mustHoldNoPointers[T]() // whether or not it goes to the file: every run shows the mistake
 	if Tight(size) {
-		if b := file.table(size); b != nil {
+		if b := file.table(size, liesApart[T]()); b != nil {
 			spilled.Add(size)
 			return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 		}
 	}
 	return Huge(make([]T, n))
+}
+
+// Apart is what rows are whose tables are looked at in no order, or in many places at once. Others
+// are walked over, row by row, now on one core, now on the other.
+type Apart interface{ LiesApart() }
+
+func liesApart[T any]() bool {
+	var zero T
+	_, ok := any(zero).(Apart)
+	return ok
 }
 
 // mustHoldNoPointers panics if values of T hold pointers: what they point to would be collected
@@ -142,7 +152,7 @@ func widen[T any](s []T, n int) []T {
 		wider = len(s) + max(len(s)/4, n)
 	}
 	if Tight(int64(wider) * size) {
-		if b := file.wide(int64(max(2*len(s), len(s)+n)) * size); b != nil {
+		if b := file.wide(int64(max(2*len(s), len(s)+n))*size, liesApart[T]()); b != nil {
 			wide := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(size))
 			copy(wide, s)
 			Free(s)
@@ -221,6 +231,9 @@ const (
 	minStride     = 32 << 10
 	longestStride = 1 << 20
 )
+
+// FarApart is how many bytes the kernel may map for a row that is far from those looked at before.
+const FarApart = 2 << 20
 
 // Each yields the numbers of the n rows of a large table, and says to [Touch] that a walk over
 // them looks at so many bytes in each.

@@ -183,8 +183,8 @@ func TestAppendTakesWhatWasGivenUp(t *testing.T) {
 		return table
 	}
 	taken := func() (bytes int) {
-		for _, size := range file.given {
-			bytes += size
+		for _, given := range file.given {
+			bytes += given.size
 		}
 		return bytes
 	}
@@ -254,7 +254,7 @@ func TestFree(t *testing.T) {
 		t.Errorf("a file of %d bytes for %d at a time, %d in all", file.size, most, asked)
 	}
 	free := 0
-	for _, size := range file.free.size {
+	for _, size := range file.inOrder.free.size {
 		free += size
 	}
 	for _, of := range tables {
@@ -289,6 +289,31 @@ func TestEachGivesPagesBack(t *testing.T) {
 		if table[i*page] != uint64(i) {
 			t.Fatalf("page %d is lost", i)
 		}
+	}
+}
+
+type rowApart uint64
+
+func (rowApart) LiesApart() {}
+
+// A row of a table whose rows lie apart comes with few others.
+func TestApart(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the kernel does not say how many pages there are")
+	}
+	defer SetBudget(0)
+	SetBudget(1)
+	const rows, apart = 8 << 20, 1 << 20 / 8
+	table := Make[rowApart](rows)
+	Relax()
+	_, before := held()
+	for i := 0; i < rows; i += apart {
+		table[i]++
+	}
+	_, after := held()
+	Free(table)
+	if most := int64(rows / apart * smallPage); after-before > most {
+		t.Errorf("%d rows map %d kB, not %d at most", rows/apart, (after-before)>>10, most>>10)
 	}
 }
 
@@ -363,7 +388,7 @@ func TestSpill(t *testing.T) {
 func TestNoTemporaryDirectory(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
 	var f spillFile
-	if b := f.table(1 << 20); b != nil {
+	if b := f.table(1<<20, false); b != nil {
 		t.Error("a table in a directory that does not exist")
 	}
 	if !f.failed {
@@ -376,7 +401,7 @@ func TestNoNameIsLeft(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	var f spillFile
-	if f.table(1<<20) == nil {
+	if f.table(1<<20, false) == nil {
 		t.Fatal("no room")
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
@@ -145,8 +146,8 @@ func (b *builder) assignProcs() {
 	serviceProc := func(i int, role request.Role) int32 {
 		return int32(order.Memo(known, emitter{b.resource(i), role}, func() int { return b.serviceProc(i, role) }))
 	}
-	for _, row := range beside {
-		i := int(row)
+	for k := range memory.Each(len(beside), request.RequestSize) { // one of each request, or two
+		i := int(beside[k])
 		switch b.Rows[i].Kind {
 		case request.Envelope:
 			b.Rows[i].Proc = int32(b.envelopeProc(i))

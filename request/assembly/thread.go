@@ -40,7 +40,7 @@ func (b *builder) findThreads(others []int32) {
 		}
 		return list
 	})
-	for k := range threads {
+	for k := range memory.Each(len(threads), threadSize) {
 		if t := &threads[k]; t.like != 0 {
 			t.proc = threads[k-int(t.like)].proc
 		} else {
@@ -60,8 +60,8 @@ func (b *builder) findThreads(others []int32) {
 		}
 		return list
 	})
-	for _, t := range failed {
-		b.failThread(int(t))
+	for k := range memory.Each(len(failed), threadSize) {
+		b.failThread(int(failed[k]))
 	}
 }
 
