@@ -47,12 +47,18 @@ type Sample struct {
 	Track TrackID
 }
 
-// Each track is a place of its own in the tables of its rows, and what writes a timeline is at all
-// tracks at once: see [memory.Apart].
-func (Slice) LiesApart()     {}
+// LiesApart implements [memory.Apart]: each track is a place of its own in the tables of its rows, and
+// what writes a timeline is at all tracks at once.
+func (Slice) LiesApart() {}
+
+// LiesApart is that of the slice that has the subject.
 func (SubjectID) LiesApart() {}
-func (Instant) LiesApart()   {}
-func (Sample) LiesApart()    {}
+
+// LiesApart is like that of slices.
+func (Instant) LiesApart() {}
+
+// LiesApart is like that of slices.
+func (Sample) LiesApart() {}
 
 // A Flow is an arrow from one slice to another. Every edge is its own flow;
 // ids of the inputs never survive, so that inputs cannot be cross-linked.
