@@ -34,6 +34,8 @@ type Joiner struct {
 
 const (
 	joinBatch = 512 // kernels
+	// firstBatch is what a batch has room for before it grows: there may be thousands of streams of few kernels.
+	firstBatch = 16
 	joinAhead = 32  // batches that are read before they are needed
 	// maxWaiting is how many kernels may wait. Beyond, calls seem to be missing, and all
 	// are read first.
@@ -75,7 +77,7 @@ func (j *Joiner) read(stream profile.Stream) {
 			select {
 			case batch = <-j.free:
 			default:
-				batch = make([]profile.Kernel, 0, j.batch)
+				batch = make([]profile.Kernel, 0, min(j.batch, firstBatch))
 			}
 		}
 		if batch = append(batch, *k); len(batch) == j.batch {

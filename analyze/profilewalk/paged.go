@@ -89,26 +89,32 @@ func (p *Paged[T]) distant(i int64) *T {
 // which may be thousands: a T for all of them would take memory by streams times ranks. The
 // zero value is empty.
 type PerRank[T any] struct {
-	at    Paged[*T]
+	at    map[int32]*T
 	ranks []int32 // that were asked for
+	last  int32   // the rank of lastT: work of one comes in a row
+	lastT *T
 }
 
 // At returns what belongs to a rank, which begins as zero.
 func (p *PerRank[T]) At(rank int32) *T {
-	at := p.at.At(int64(rank))
-	if *at == nil {
-		*at = new(T)
-		p.ranks = append(p.ranks, rank)
+	if p.lastT != nil && rank == p.last {
+		return p.lastT
 	}
-	return *at
+	at := p.at[rank]
+	if at == nil {
+		if p.at == nil {
+			p.at = map[int32]*T{}
+		}
+		at = new(T)
+		p.at[rank], p.ranks = at, append(p.ranks, rank)
+	}
+	p.last, p.lastT = rank, at
+	return at
 }
 
 // Find returns what belongs to a rank, nil if it was not asked for.
 func (p *PerRank[T]) Find(rank int32) *T {
-	if at := p.at.Find(int64(rank)); at != nil {
-		return *at
-	}
-	return nil
+	return p.at[rank]
 }
 
 // All passes the ranks that were asked for, in order.
