@@ -36,7 +36,7 @@ const (
 	joinBatch = 512 // kernels
 	// firstBatch is what a batch has room for before it grows: there may be thousands of streams of few kernels.
 	firstBatch = 16
-	joinAhead = 32  // batches that are read before they are needed
+	joinAhead  = 32 // batches that are read before they are needed
 	// maxWaiting is how many kernels may wait. Beyond, calls seem to be missing, and all
 	// are read first.
 	maxWaiting = 1 << 16

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -284,9 +285,9 @@ type stepRow struct {
 // add adds a row and returns its ends, which are to be filled in.
 func (s *stepRows) add(p *request.Part, step rankStep) []int64 {
 	row := len(s.list)
-	s.list = append(s.list, stepRow{step.to, int64(step.to - step.from), int32(p.Request), int32(row)})
+	s.list = memory.Append(s.list, stepRow{step.to, int64(step.to - step.from), int32(p.Request), int32(row)})
 	for range s.width {
-		s.ends = append(s.ends, straggler.NoArrival)
+		s.ends = memory.Append(s.ends, straggler.NoArrival)
 	}
 	return s.ends[row*s.width:]
 }

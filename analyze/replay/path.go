@@ -109,6 +109,8 @@ type pathWalk struct {
 // Path returns the critical path of a request of Run.Requests that has one, see [Run.Whole]: what it waited
 // for, from its arrival to its end. Its pieces add up to E2E.
 func (r *Run) Path(q int) []Segment {
+	const tables = 4 // requests, jobs, steps, and marks
+	memory.Touch(tables * memory.FarApart)
 	req := &r.Requests[q]
 	w := &pathWalk{Run: r, at: req.Arrival, request: q, from: None}
 	w.end = req.Arrival + trace.Time(r.E2E(q))

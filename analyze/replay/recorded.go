@@ -109,7 +109,7 @@ const (
 
 // allRequests and allJobs yield the indexes of all there are: see [memory.Each].
 func (r *Run) allRequests() iter.Seq[int] {
-	return memory.Each(len(r.Requests), int(unsafe.Sizeof(Request{})))
+	return memory.Each(len(r.Requests), int(unsafe.Sizeof(Request{}))+len(Request{}.jobs)*jobSize)
 }
 
 func (r *Run) allJobs() iter.Seq[int] { return memory.Each(len(r.jobs), jobSize) }

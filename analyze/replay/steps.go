@@ -94,7 +94,7 @@ func (r *Run) gatherEngine(e *Engine, batch []int32) {
 		}
 		n := int32(len(e.Steps))
 		if n == 0 || e.Steps[n-1].Kind != kind || !m.follows(&r.marks[last], e.Steps) || batch[m.job] == n {
-			e.Steps = append(e.Steps, Step{Kind: kind, marks: [2]int32{int32(i), int32(i)}})
+			e.Steps = memory.Append(e.Steps, Step{Kind: kind, marks: [2]int32{int32(i), int32(i)}})
 			n++
 		}
 		last = i

@@ -2,6 +2,7 @@ package tail
 
 import (
 	"cmp"
+	"iter"
 	"math/rand/v2"
 	"slices"
 
@@ -106,6 +107,19 @@ func (g *tailGroup) eachUnit(yield func(u *tailUnit) bool) {
 	}
 }
 
+// eachOwner yields the units, each with the request that it is of.
+func (t *Tail) eachOwner(g *tailGroup) iter.Seq2[*tailUnit, *cause.Attribution] {
+	picked := memory.Picked(len(g.units), len(t.List), attributed)
+	return func(yield func(*tailUnit, *cause.Attribution) bool) {
+		for u := range g.eachUnit {
+			memory.Touch(picked)
+			if !yield(u, &t.List[u.owner]) {
+				return
+			}
+		}
+	}
+}
+
 // countMain counts of how many slow requests each cause is the main one.
 func (c *Comparison) countMain(slow *tailGroup) {
 	for i := range c.Rows {
@@ -189,6 +203,7 @@ func (t *Tail) meanBatch(a *cause.Attributor, g *tailGroup) float64 {
 	}
 	slices.Sort(owners) // as their rows lie, in large tables
 	for _, owner := range owners {
+		memory.Touch(memory.FarApart)
 		lead, ok := a.SteppingRank(t.List[owner].Request)
 		if !ok {
 			continue
@@ -212,8 +227,8 @@ func (t *Tail) noteBeyond(c *Comparison, slow *tailGroup) {
 			continue
 		}
 		d.beyond = map[int]int64{}
-		for u := range slow.eachUnit {
-			d.beyond[t.List[u.owner].Request] = max(0, u.sum[d.Cause]-u.n*d.Around)
+		for u, owner := range t.eachOwner(slow) {
+			d.beyond[owner.Request] = max(0, u.sum[d.Cause]-u.n*d.Around)
 		}
 	}
 }
@@ -222,8 +237,8 @@ func (t *Tail) noteBeyond(c *Comparison, slow *tailGroup) {
 func (t *Tail) where(c cause.Cause, g *tailGroup) Place {
 	byProc := map[int32]int64{}
 	whole := int64(0)
-	for u := range g.eachUnit {
-		if proc := t.List[u.owner].ProcOf(c); proc != request.None && u.sum[c] > 0 {
+	for u, owner := range t.eachOwner(g) {
+		if proc := owner.ProcOf(c); proc != request.None && u.sum[c] > 0 {
 			byProc[proc] += u.sum[c]
 			whole += u.sum[c]
 		}

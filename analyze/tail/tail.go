@@ -231,8 +231,9 @@ func (t *Tail) compareRequests(a *cause.Attributor, m *metric.Metric) *Compariso
 		if len(list) > fewResample { // else the order decides which are drawn
 			list = slices.Sorted(slices.Values(list)) // as they lie in the table, which may be in the file
 		}
+		picked := memory.Picked(len(list), len(t.List), attributed)
 		for _, owner := range list {
-			memory.Touch(attributed)
+			memory.Touch(picked)
 			g.add(tailUnit{owner: owner, n: 1, sum: *timeOf(&t.List[owner], m)})
 		}
 		return g

@@ -214,26 +214,28 @@ func Touch(bytes int) {
 }
 
 func touch(bytes int64) {
-	if n := touched.Add(bytes); n >= stride.Load() && touched.CompareAndSwap(n, 0) {
+	if touched.Add(bytes) >= stride.Load() {
 		relaxEarly()
 	}
 }
 
-// touched counts the bytes that Touch was told of since it looked at what the process holds,
-// which it does once in a stride: that takes microseconds.
+// touched counts the bytes that Touch was told of since somebody looked at what the process holds,
+// which Touch does once in a stride: that takes microseconds.
 var touched, stride atomic.Int64
 
-// A stride is a small part of the room that there was: the kernel maps sixteen pages where one
-// is read, and what is read may lie far apart. Far from the budget, more of them do no harm.
+// A stride is a part of the room that there was, smaller where what was touched lay far apart: the kernel
+// maps many pages where one is read.
 const (
-	partOfRoom    = 128
-	partFarOff    = 32
+	partOfRoom    = 24
 	minStride     = 32 << 10
-	longestStride = 1 << 20
+	longestStride = 4 << 20
 )
 
 // FarApart is how many bytes the kernel may map for a row that is far from those looked at before.
 const FarApart = 2 << 20
+
+// Picked is how many bytes a walk over some of the rows of a large table, in order, has the kernel map for each.
+func Picked(some, rows, size int) int { return min(max(rows/max(some, 1), 1)*size, FarApart) }
 
 // Each yields the numbers of the n rows of a large table, and says to [Touch] that a walk over
 // them looks at so many bytes in each.
@@ -304,7 +306,6 @@ const (
 	minHeap      = 160 << 20 // which is not worth an early collection
 	minPages     = 48 << 20  // of which 30 are the program's
 	minRoom      = 100 << 20 // below the budget, which fills while a busy machine lets nobody look
-	comfortable  = 360 << 20 // with less room than that, to look often pays
 	partOfHeap   = 16        // beside a large heap, so much of it in pages does not matter
 	partAtEase   = 4         // of the budget: with less, the collector takes its time
 	partOfBudget = 3         // that is worth an early collection, where that is less
@@ -318,19 +319,24 @@ func relaxEarly() {
 	}
 	relaxing.Lock()
 	defer relaxing.Unlock()
-	most, part := min(budget.Load()/4*3, budget.Load()-minRoom), int64(partFarOff)
-	if most < comfortable {
-		part = partOfRoom
-	}
+	most := min(budget.Load()/4*3, budget.Load()-minRoom)
 	all, pages := held()
+	if n := touched.Swap(0); n >= minStride {
+		mapped.each = max((pages-mapped.before)/n, mapped.each/2, 1)
+	}
 	mostPages := max(minPages, (all-pages)/partOfHeap)
 	if all > most && pages > mostPages {
 		Relax()
 		all, pages = held()
 	}
+	mapped.before = pages
 	room := max(most-all, mostPages-pages)
-	stride.Store(min(max(room/part, minStride), longestStride))
+	stride.Store(min(max(room/partOfRoom/mapped.each, minStride), longestStride))
 }
+
+// mapped is what the kernel mapped of the file for each byte touched of late, and how much of it there was
+// after the last look. Whoever holds relaxing has it.
+var mapped = struct{ each, before int64 }{each: 16}
 
 // relaxing is held by whoever is at it, so that others wait until there is room.
 var relaxing sync.Mutex
