@@ -66,7 +66,9 @@ var layers = []layer{
 	{of: []string{"perfetto/reader"}, may: []string{"trace"}, reason: "it shares no code with the writer"},
 	{of: []string{"perfetto"}, may: []string{"profile", "trace", "internal/..."}, reason: "a writer knows timelines, and no reader"},
 
-	{of: []string{"format/envelope"}, may: []string{"internal/jsonscan", "internal/memory"}, reason: "it does not know what it is around"},
+	{of: []string{"format/envelope"}, may: []string{"format/logline", "internal/jsonscan", "internal/memory"}, reason: "it does not know what it is around, but for lines of logs in a store of them"},
+	{of: []string{"format/serverlog/errortext"}, may: []string{"format/logline", "series", "trace"}, reason: "what may be kept of an error depends on no kind of log"},
+	{of: []string{"format/serverlog", "format/serverlog/router"}, may: slices.Concat(filled, []string{"format/serverlog/errortext"}), reason: alone + "; and what may be kept of an error is below what logs say"},
 	{of: []string{"format/rocm"}, may: slices.Concat(filled, []string{"perfetto/reader"}), reason: alone + "; and how Perfetto files are read is in perfetto/reader"},
 	{of: []string{"otlpjson", "format/..."}, may: filled, reason: alone},
 	{of: []string{"chrometrace/..."}, may: slices.Concat(filled, []string{"chrometrace/internal/parse"}), reason: alone},

@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/format/requestjson"
 	"github.com/sgtrace/sgtrace/format/rocm"
 	"github.com/sgtrace/sgtrace/format/serverlog"
+	"github.com/sgtrace/sgtrace/format/serverlog/router"
 	"github.com/sgtrace/sgtrace/format/sglang"
 	"github.com/sgtrace/sgtrace/format/torchdump"
 	"github.com/sgtrace/sgtrace/nsysexport"
@@ -28,7 +29,7 @@ var Formats = []*format.Format{
 	rocm.RPD, rocm.Rocpd, rocm.Rocprof, rocm.RocprofPerfetto, nsysexport.Format, torchdump.FlightRecorder,
 	otlpjson.Format, requestjson.Jaeger, requestjson.Zipkin, sglang.RequestDump, sglang.ExpertDump, torchdump.PySpy,
 	torchdump.MemorySnapshot, platform.Kubernetes, torchdump.Inspector, requestjson.Clients, sglang.ServerState,
-	serverlog.Format, serverlog.Router, torchdump.Log, platform.Prometheus, platform.NvidiaSMI, platform.Printed, platform.Kernel, chrometrace.Format,
+	serverlog.Format, router.Format, torchdump.Log, platform.Prometheus, platform.NvidiaSMI, platform.Printed, platform.Kernel, chrometrace.Format,
 	serverlog.Alone,   // others may quote a traceback
 	serverlog.Program, // and any of them may have lines with a level
 }

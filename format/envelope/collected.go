@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 )
 
@@ -33,12 +34,8 @@ var collectors = [...][]string{
 	{"LogEntry", "TimeGenerated"},
 }
 
-// texts, stamps, and pods are the keys of what an entry says, when, and who said it; the first one counts.
-var (
-	texts  = []string{"line", "log", "textPayload", "MESSAGE", "@message", "LogMessage", "LogEntry", "message"}
-	stamps = []string{"__REALTIME_TIMESTAMP", "@timestamp", "timestamp", "time", "TimeGenerated", "date"}
-	pods   = []string{"pod", "pod_name", "PodName", "kubernetes.pod.name", "logStreamName", "@logStream", "container", "container_name", "ContainerName"}
-)
+// pods are the keys of who said an entry; the first one counts.
+var pods = []string{"pod", "pod_name", "PodName", "kubernetes.pod.name", "logStreamName", "@logStream", "container", "container_name", "ContainerName"}
 
 // isCollected reports whether head begins with JSON of what stores logs. A quotation of it, in a trace, has
 // backslashes before its quotes.
@@ -256,13 +253,13 @@ func fields(list []any) (entry, bool) {
 
 // entryOf returns the entry that has these members.
 func entryOf(l leavesOf) (e entry, ok bool) {
-	for _, key := range texts {
+	for _, key := range logline.MessageKeys {
 		if v, found := l[key]; found {
 			e.text, ok = textOf(v), true
 			break
 		}
 	}
-	for _, key := range stamps {
+	for _, key := range logline.TimeKeys {
 		if e.at = timeOf(l[key]); e.at != 0 {
 			break
 		}

@@ -78,3 +78,23 @@ func Message(b []byte) string {
 	}
 	return text
 }
+
+// Beginning returns the letters, digits, and bytes of also that b begins with, at most some.
+func Beginning(b []byte, also string, most int) string {
+	end := bytes.IndexFunc(b, func(r rune) bool {
+		return (r|0x20 < 'a' || r|0x20 > 'z') && (r < '0' || r > '9') && !strings.ContainsRune(also, r)
+	})
+	if end < 0 {
+		end = len(b)
+	}
+	return string(b[:min(end, most)])
+}
+
+// Word returns the letters that b begins with.
+func Word(b []byte) string {
+	end := 0
+	for end < len(b) && (b[end]|0x20 >= 'a' && b[end]|0x20 <= 'z' || b[end] == '_' || b[end] == '.' && end > 0) {
+		end++
+	}
+	return strings.TrimRight(string(b[:min(end, 80)]), ".")
+}

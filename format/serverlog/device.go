@@ -19,9 +19,9 @@ type deviceWord struct {
 
 var deviceWords = []deviceWord{
 	{":0:rocdevice.cpp", series.Exception, abortedQueue},
-	{"Memory access fault by GPU node-", series.Exception, func(b []byte) string { return "a memory access fault of GPU node " + beginning(b, "", 4) }},
+	{"Memory access fault by GPU node-", series.Exception, func(b []byte) string { return "a memory access fault of GPU node " + logline.Beginning(b, "", 4) }},
 	{"HW Exception by GPU node-", series.Exception, func(b []byte) string {
-		return "a hardware exception of GPU node " + beginning(b, "", 4) + because(b, "reason :")
+		return "a hardware exception of GPU node " + logline.Beginning(b, "", 4) + because(b, "reason :")
 	}},
 	{ofNPU, series.Exception, func(b []byte) string { return "its NPU: " + logline.Message(bytes.TrimRight(b, ". ")) }},
 	{"The error from device(", series.Timeout, stuckNotify},
@@ -57,7 +57,7 @@ func stuckNotify(b []byte) string {
 	if !bytes.Contains(b, []byte("task timeout")) {
 		return ""
 	}
-	if s := beginning(behind(b, "timeout="), "", 10); s != "" {
+	if s := logline.Beginning(behind(b, "timeout="), "", 10); s != "" {
 		return "a collective of HCCL timed out after " + strings.TrimSuffix(s, "s") + " s"
 	}
 	return "a collective of HCCL timed out"
@@ -74,7 +74,7 @@ func failedLink(b []byte) string {
 		return ""
 	}
 	says := "HCCL: " + logline.Message(bytes.TrimRight(text, ". "))
-	if to := beginning(behind(b, "remote_ip_addr["), ".:", 40); to != "" {
+	if to := logline.Beginning(behind(b, "remote_ip_addr["), ".:", 40); to != "" {
 		says += ", to " + to
 	}
 	return says

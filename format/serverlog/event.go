@@ -119,26 +119,6 @@ func (r *reader) retraction(b []byte, x *series.Instant) string {
 	return "the KV cache is full: retracts requests"
 }
 
-// beginning returns the letters, digits, and bytes of also that b begins with, at most some.
-func beginning(b []byte, also string, most int) string {
-	end := bytes.IndexFunc(b, func(r rune) bool {
-		return (r|0x20 < 'a' || r|0x20 > 'z') && (r < '0' || r > '9') && !strings.ContainsRune(also, r)
-	})
-	if end < 0 {
-		end = len(b)
-	}
-	return string(b[:min(end, most)])
-}
-
-// word returns the letters that b begins with.
-func word(b []byte) string {
-	end := 0
-	for end < len(b) && (b[end]|0x20 >= 'a' && b[end]|0x20 <= 'z' || b[end] == '_' || b[end] == '.' && end > 0) {
-		end++
-	}
-	return strings.TrimRight(string(b[:min(end, 80)]), ".")
-}
-
 func (r *reader) lostPeer(b []byte, x *series.Instant) string {
 	if i := bytes.LastIndex(b, []byte("), ")); i >= 0 {
 		if n, ok := after(b[i+3:], ""); ok && n >= 0 {
@@ -177,7 +157,7 @@ func (r *reader) garbage(b []byte, x *series.Instant) string {
 func (r *reader) watchdog(b []byte, _ *series.Instant) string {
 	who := "Scheduler"
 	if i := bytes.Index(b, []byte(" watchdog timeout (")); i > 0 {
-		who = word(b[bytes.LastIndexByte(b[:i], ' ')+1 : i])
+		who = logline.Word(b[bytes.LastIndexByte(b[:i], ' ')+1 : i])
 	}
 	s, ok := after(b, "watchdog_timeout=")
 	if !ok {
@@ -190,7 +170,7 @@ func (r *reader) collective(b []byte, _ *series.Instant) string {
 	r.timedOut = true
 	text := "a collective timed out"
 	if i := bytes.Index(b, []byte("OpType=")); i >= 0 {
-		text += ": " + word(b[i+len("OpType="):])
+		text += ": " + logline.Word(b[i+len("OpType="):])
 	}
 	if n, ok := after(b, "SeqNum="); ok {
 		text += fmt.Sprintf(" number %.0f", n)
@@ -223,7 +203,7 @@ func killedByRay(_ *reader, b []byte, x *series.Instant) string {
 func (r *reader) crashed(b []byte, _ *series.Instant) string {
 	text := "a process of the server crashed"
 	if i := bytes.Index(b, []byte("Subprocess ")); i >= 0 {
-		text = word(b[i+len("Subprocess "):]) + " crashed"
+		text = logline.Word(b[i+len("Subprocess "):]) + " crashed"
 	}
 	if code, ok := after(b, "exit code "); ok {
 		text += " with exit code " + strconv.Itoa(int(code)) + meant(strconv.Itoa(int(code)))
@@ -279,7 +259,7 @@ func deadRayWorker(_ *reader, b []byte, _ *series.Instant) string {
 	if n, ok := after(b, "Worker PID: "); ok {
 		text += fmt.Sprintf(", process %.0f", n)
 	}
-	if ip := beginning(behind(b, "Worker IP address: "), ".:", 40); ip != "" {
+	if ip := logline.Beginning(behind(b, "Worker IP address: "), ".:", 40); ip != "" {
 		text += " on " + ip
 	}
 	return text + ": it was killed, or crashed"
@@ -372,5 +352,5 @@ func argument(b []byte, key string) string {
 	if i < 0 || i > 0 && b[i-1] != ' ' && b[i-1] != '(' && b[i-1] != ',' {
 		return ""
 	}
-	return beginning(bytes.Trim(b[i+len(key)+1:min(len(b), i+len(key)+40)], "'\""), ".-_", 32)
+	return logline.Beginning(bytes.Trim(b[i+len(key)+1:min(len(b), i+len(key)+40)], "'\""), ".-_", 32)
 }

@@ -84,7 +84,7 @@ func sniff(head []byte) bool {
 		return false
 	}
 	if text[0] == '{' {
-		return recordOf(text) != noRecord || isInJSON(text) && (isSigned(head) || bytes.Contains(head, []byte("dynamo")) || bytes.Contains(head, []byte("vllm")))
+		return recordOf(text) != noRecord || logline.IsRecord(text) && (isSigned(head) || bytes.Contains(head, []byte("dynamo")) || bytes.Contains(head, []byte("vllm")))
 	}
 	return isSigned(head)
 }

@@ -2,57 +2,24 @@ package serverlog
 
 import (
 	"bytes"
-	"slices"
 
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Keys of records that programs and stores of logs make of lines: Dynamo and others that log in JSON, Loki, Google's and
-// Amazon's, and docker.
-var (
-	keysOfTime    = []string{"time", "timestamp", "ts", "@timestamp", "asctime", "date"}
-	keysOfLevel   = []string{"level", "severity", "levelname", "log.level"}
-	keysOfMessage = []string{"message", "msg", "log", "line", "textPayload", "@message", "body"}
-	keysOfError   = []string{"error", "err"} // what a message is about, in Go
-	keysOfSource  = []string{"caller"}       // the file that wrote it, in Go
-)
-
-// isInJSON reports whether b begins with a record of a line: an object with a message, and a time or a level.
-func isInJSON(b []byte) bool {
-	const looked = 1000
-	has := func(keys []string) bool {
-		return slices.ContainsFunc(keys, func(key string) bool { return bytes.Contains(b[:min(len(b), looked)], []byte(`"`+key+`":`)) })
-	}
-	return len(b) > 0 && b[0] == '{' && has(keysOfMessage) && (has(keysOfTime) || has(keysOfLevel))
-}
-
 // inJSON reads a line that a record in JSON has, with its time where the line has none of its own.
 func (r *reader) inJSON(b []byte) bool {
-	if r.nested || !isInJSON(b) {
+	if r.nested || !logline.IsRecord(b) {
 		return false
 	}
-	var stamp, level, message, about, source []byte
-	_, err := jsonscan.Members(b, 0, func(key, value []byte) {
-		for _, x := range [...]struct {
-			keys []string
-			to   *[]byte
-		}{{keysOfTime, &stamp}, {keysOfLevel, &level}, {keysOfMessage, &message}, {keysOfError, &about}, {keysOfSource, &source}} {
-			text := jsonscan.Quoted(value)
-			if text == nil && x.to == &stamp {
-				text = value // a number
-			}
-			if text != nil && *x.to == nil && slices.Contains(x.keys, string(key)) {
-				*x.to = text
-			}
-		}
-	})
-	if err != nil || message == nil {
+	x, ok := logline.RecordOf(b)
+	if !ok {
 		return false
 	}
-	at, _, ok := r.around.Outer.Zoned(stamp)
-	if n := jsonscan.UnixNano(string(stamp)); !ok && n != 0 {
+	at, _, ok := r.around.Outer.Zoned(x.Time)
+	if n := jsonscan.UnixNano(string(x.Time)); !ok && n != 0 {
 		at, ok = trace.Time(n), true
 	}
 	if ok {
@@ -64,12 +31,13 @@ func (r *reader) inJSON(b []byte) bool {
 		r.now = at
 		r.f.Saw(at)
 	}
-	said := bytes.TrimRight(jsonscan.Unescape(nil, message), "\r\n")
-	if level = bytes.ToUpper(level); isError(level) && eventWords.first(said[:min(len(said), lookedAt)]) < 0 && !isTraceback(said) {
-		if about != nil {
-			said = append(append(said, ": "...), jsonscan.Unescape(nil, about)...)
+	said := bytes.TrimRight(jsonscan.Unescape(nil, x.Message), "\r\n")
+	level := bytes.ToUpper(x.Level)
+	if errortext.IsErrorLevel(level) && eventWords.first(said[:min(len(said), lookedAt)]) < 0 && !errortext.IsTraceback(said) {
+		if x.Error != nil {
+			said = append(append(said, ": "...), jsonscan.Unescape(nil, x.Error)...)
 		}
-		r.complain(said, r.now, r.spot(), string(source))
+		r.complain(said, r.now, r.spot(), string(x.Source))
 		r.read++
 		return true
 	}

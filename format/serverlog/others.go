@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -71,7 +72,7 @@ func (r *reader) stampless(b []byte) bool {
 		r.untimed++
 	case r.event(b, r.now, r.here):
 		r.read++
-	case isTraceback(b):
+	case errortext.IsTraceback(b):
 		r.read++
 		r.raise(series.Instant{Time: r.now, Kind: series.Traceback, Place: r.here, Line: uint32(r.line), Count: 1}, "", r.process)
 	default:
@@ -110,7 +111,7 @@ func (r *reader) glog(b, bare []byte) bool {
 	said := r.printed.Watchdog(rest, g.Rank, at)
 	w := r.around.Unwrap(before)
 	place := r.f.Place(series.Place{Server: r.server(w), Rank: rank, GPU: series.NoGPU})
-	if isTraceback(bytes.TrimPrefix(rest, []byte(`"`))) { // of Triton, which quotes it
+	if errortext.IsTraceback(bytes.TrimPrefix(rest, []byte(`"`))) { // of Triton, which quotes it
 		r.raise(series.Instant{Time: at, Kind: series.Traceback, Place: place, Line: uint32(r.line), Count: 1}, "", r.process)
 		return true
 	}
@@ -218,7 +219,7 @@ func (r *reader) vllm(b []byte) bool {
 	}
 	place := r.f.Place(of)
 	r.now, r.here, r.process = at, place, process
-	if isError(b[max(0, level-len("CRITICAL ")):level]) {
+	if errortext.IsErrorLevel(b[max(0, level-len("CRITICAL ")):level]) {
 		r.within(body, process, series.Instant{Time: at, Place: place})
 	}
 	r.begun(process)
@@ -226,14 +227,14 @@ func (r *reader) vllm(b []byte) bool {
 	case r.statistics(body, at, place):
 	case r.lastError(body), r.event(body, at, place), r.traced(body, process):
 		r.read++
-	case isTraceback(body):
+	case errortext.IsTraceback(body):
 		r.read++
 		kind := kindOf(process)
 		if r.survives.process == process && r.survives.at == at {
 			kind = series.Traceback
 		}
-		r.raise(series.Instant{Time: at, Kind: kind, Place: place, Line: uint32(r.line), Count: 1}, engineWords[word([]byte(process))], process)
-	case isError(b[max(0, level-len("CRITICAL ")):level]) && (r.lastOf(body, at, place) || r.complain(body, at, place, source)):
+		r.raise(series.Instant{Time: at, Kind: kind, Place: place, Line: uint32(r.line), Count: 1}, engineWords[logline.Word([]byte(process))], process)
+	case errortext.IsErrorLevel(b[max(0, level-len("CRITICAL ")):level]) && (r.lastOf(body, at, place) || r.complain(body, at, place, source)):
 		r.read++
 	default:
 		r.unknownOf(bytes.TrimLeft(b[max(0, level-len("WARNING ")):level], " "), body, at, place, source)
@@ -261,7 +262,7 @@ var engineWords = map[string]string{"EngineCore": "the engine", "EngineCore_DP":
 
 // kindOf is what an exception in a process of vLLM is: that of an engine or a worker is its end.
 func kindOf(process string) series.InstantKind {
-	if engineWords[word([]byte(process))] != "" {
+	if engineWords[logline.Word([]byte(process))] != "" {
 		return series.Exception
 	}
 	return series.Traceback
@@ -378,7 +379,7 @@ func (r *reader) tensorRT(b []byte) bool {
 		switch {
 		case r.event(body, at, place), failed && r.traced(said, r.process):
 			r.read++
-		case failed && isTraceback(said):
+		case failed && errortext.IsTraceback(said):
 			r.read++
 			r.raise(series.Instant{Time: at, Kind: series.Traceback, Place: place, Line: uint32(r.line), Count: 1}, "", r.process)
 		case failed && r.complain(said, at, place, ""):

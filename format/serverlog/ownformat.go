@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
 )
 
 // ownFormat reads a line of SGLang as a deployment that configured Python's logging itself has it: a local stamp and
@@ -22,10 +23,10 @@ func (r *reader) ownFormat(b []byte) bool {
 	behind := b[i+logline.DateTime+n:]
 	rest := message(behind)
 	head := behind[:len(behind)-len(rest)]
-	if before := bytes.TrimRight(b[:i], " "); isError(before[max(0, len(before)-len("CRITICAL")):]) { // of Ray, before the stamp
+	if before := bytes.TrimRight(b[:i], " "); errortext.IsErrorLevel(before[max(0, len(before)-len("CRITICAL")):]) { // of Ray, before the stamp
 		head = before
 	}
-	known := bytes.HasPrefix(rest, decodeBatch) || bytes.HasPrefix(rest, prefillBatch) || isTraceback(rest) || isOfVLLM(rest) || isError(head) || eventWords.first(rest[:min(len(rest), lookedAt)]) >= 0
+	known := bytes.HasPrefix(rest, decodeBatch) || bytes.HasPrefix(rest, prefillBatch) || errortext.IsTraceback(rest) || isOfVLLM(rest) || errortext.IsErrorLevel(head) || eventWords.first(rest[:min(len(rest), lookedAt)]) >= 0
 	w := r.around.Unwrap(b[:i])
 	switch {
 	case known:
@@ -47,7 +48,7 @@ func isOfVLLM(b []byte) bool {
 
 // hasLevel reports whether the head of a line names a level.
 func hasLevel(head []byte) bool {
-	return bytes.Contains(head, []byte("INFO")) || bytes.Contains(head, []byte("WARN")) || bytes.Contains(head, []byte("DEBUG")) || isError(head)
+	return bytes.Contains(head, []byte("INFO")) || bytes.Contains(head, []byte("WARN")) || bytes.Contains(head, []byte("DEBUG")) || errortext.IsErrorLevel(head)
 }
 
 // indent is how many blanks at the end of a head are of the message: a head ends in one.

@@ -51,7 +51,7 @@ func sniffProgram(head []byte) bool {
 // isLeveled reports whether a line has a stamp and a level, or is a record of one, or of a request.
 func isLeveled(line []byte, around *logline.Unwrapper) bool {
 	if line[0] == '{' {
-		return isInJSON(line) && line[len(line)-1] == '}' || isAnswer(line)
+		return logline.IsRecord(line) && line[len(line)-1] == '}' || isAnswer(line)
 	}
 	if _, _, _, ok := logfmtOf(line); ok {
 		return true
@@ -89,7 +89,7 @@ func logfmtOf(line []byte) (stamp, level string, said []byte, ok bool) {
 
 // aboutOf is what fields of a line say of an error, behind a colon; "" is nothing.
 func aboutOf(line []byte) string {
-	for _, key := range keysOfError {
+	for _, key := range logline.ErrorKeys {
 		if about := logfmtField(line, key+"="); about != "" {
 			return ": " + about
 		}
@@ -195,7 +195,7 @@ func (r *reader) answer(b []byte) bool {
 	case code >= 500:
 		r.f.Add(r.series(series.ServerErrors, place), r.now, 1)
 		if details != "" && !strings.ContainsAny(details, " {") && details != "via_upstream" {
-			r.complaints.add("requests are answered with an error by the gateway itself: "+details, series.Instant{Time: r.now, Place: place, Line: uint32(r.line)}, false)
+			r.complaints.Add("requests are answered with an error by the gateway itself: "+details, series.Instant{Time: r.now, Place: place, Line: uint32(r.line)})
 		}
 	}
 	return true

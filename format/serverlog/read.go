@@ -2,14 +2,11 @@ package serverlog
 
 import (
 	"bytes"
-	"math"
-	"path/filepath"
-	"regexp"
-	"strings"
 	"time"
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -68,7 +65,7 @@ type reader struct {
 	asked       asked                   // since the last batch
 	rooms       map[string]transferring // by what failed, and the room
 	advised     advice                  // of transfers that were given up
-	complaints  complaints
+	complaints  errortext.Complaints
 	lost        bool // a line tells of a transfer that failed
 	retracted   map[dpRank]retracted
 	preemptions float64
@@ -81,13 +78,10 @@ type reader struct {
 	undated     undated
 }
 
-// A wrappedServer is what a wrapping says of a server.
-type wrappedServer struct{ host, name string }
-
 func newReader(in *format.Input, opt *format.Options) *reader {
 	f := opt.Series.Fill(in.Name, "server log")
 	r := &reader{in: in, f: f, rows: opt.Records.Fill(f), base: serverName(in.Name), around: logline.New(), printed: logline.NewCollectiveReader(opt.Flight, in.Name, len(opt.Series.Sources)-1),
-		places: map[string]int32{}, servers: map[wrappedServer]int32{}, roles: map[int32]string{}, rooms: map[string]transferring{}, complaints: newComplaints(opt.Series), began: map[string]bool{}, retracted: map[dpRank]retracted{}}
+		places: map[string]int32{}, servers: map[wrappedServer]int32{}, roles: map[int32]string{}, rooms: map[string]transferring{}, complaints: errortext.NewComplaints(opt.Series), began: map[string]bool{}, retracted: map[dpRank]retracted{}}
 	r.printed.Spy.Done = r.spied
 	r.here = noPlace
 	return r
@@ -124,42 +118,6 @@ func yearIn(head []byte) int {
 		}
 	}
 }
-
-// spot is whose a line without a stamp is: that of the line before it, or the server's.
-func (r *reader) spot() int32 {
-	if r.here == noPlace {
-		r.here = r.placeOf(nil, logline.Wrapping{})
-	}
-	return r.here
-}
-
-// unranked is the server of [reader.spot]: any of its processes may have written the line.
-func (r *reader) unranked() int32 {
-	p := r.f.Set.Places[r.spot()]
-	p.Rank = trace.NoRank
-	return r.f.Place(p)
-}
-
-// rotated is what rotation and compression add to the name of a log. A number behind a dash before
-// them is none: pods of a set are called decode-0 and decode-1.
-var rotated = regexp.MustCompile(`(?:[-.](?:20\d{6}(?:[-_]?\d{2,6})?|\d{4}-\d\d-\d\d(?:[-_T]?\d\d(?:[-_:]?\d\d){0,2})?|gz|zst|(?:log|txt|out|err|jsonl?)(?:-\d{1,3})?)|\.\d{1,3})+$`)
-
-// serverName is what a server is called by the path of its log: pieces of one log that was rotated
-// have one name. The set shortens it.
-func serverName(path string) string {
-	path = filepath.ToSlash(path)
-	dir, name := filepath.Split(path)
-	if short := rotated.ReplaceAllString(name, ""); short != "" {
-		name = short
-	}
-	if dir != "" && anyServers.MatchString(name) {
-		return strings.TrimRight(dir, "/")
-	}
-	return dir + name
-}
-
-// anyServers are names that the logs of all servers have: their folders tell them apart.
-var anyServers = regexp.MustCompile(`^(?:sglang-request-metrics|(?:sglang|vllm|server|worker)?[-_.]?(?:server|stdout|stderr|out|err|log|current)?|\d+)$`)
 
 // take reads one line, in whatever it is wrapped.
 func (r *reader) take(b []byte) {
@@ -278,100 +236,6 @@ func (r *reader) place(stamp trace.Time, w logline.Wrapping, grain int64) trace.
 	return stamp - east
 }
 
-// placeOf returns the place that a header names, " DP4 TP0 EP0".
-func (r *reader) placeOf(header []byte, w logline.Wrapping) int32 {
-	server := r.server(w)
-	if r.last.server == server+1 && bytes.Equal(r.last.header, header) {
-		return r.last.place
-	}
-	key := append(append(r.placeKey[:0], byte(server), byte(server>>8), byte(server>>16)), header...)
-	r.placeKey = key
-	place, ok := r.places[string(key)]
-	if !ok {
-		place = r.f.Place(series.Place{Server: server, Rank: rankOf(header), GPU: series.NoGPU})
-		if len(r.places) < 1<<14 {
-			r.places[string(key)] = place
-		}
-	}
-	r.last.header, r.last.server, r.last.place = append(r.last.header[:0], header...), server+1, place
-	return place
-}
-
-// rankOf reads " DP4 TP0 EP0"; what else stands there is no part of a rank.
-func rankOf(header []byte) trace.Rank {
-	rank := trace.NoRank
-	for len(header) > 0 {
-		var piece []byte
-		piece, header, _ = bytes.Cut(bytes.TrimLeft(header, " "), []byte(" "))
-		if len(piece) < 3 {
-			continue
-		}
-		n, ok := logline.Digits(piece[2:], len(piece)-2)
-		if !ok || n > math.MaxInt16 {
-			continue
-		}
-		switch string(piece[:2]) {
-		case "DP":
-			rank.DP = int16(n)
-		case "PP":
-			rank.PP = int16(n)
-		case "TP":
-			rank.TP = int16(n)
-		case "EP":
-			rank.EP = int16(n)
-		}
-	}
-	return rank
-}
-
-// server returns the server that a line is of.
-func (r *reader) server(w logline.Wrapping) int32 {
-	key := wrappedServer{w.Host, w.Server}
-	if l := &r.lastServer; l.id > 0 && l.of == key {
-		return l.id - 1
-	}
-	id, ok := r.servers[key]
-	if !ok {
-		name := r.base
-		if w.Server != "" {
-			name = w.Server
-		}
-		id = r.f.Server(series.Server{Host: w.Host, Name: name})
-		r.servers[key] = id
-	}
-	r.lastServer.of, r.lastServer.id = key, id+1
-	return id
-}
-
-// roleIs says what the server of a place does.
-func (r *reader) roleIs(place int32, role string) {
-	server := r.f.Set.Places[place].Server
-	if r.roles[server] != role {
-		r.roles[server] = role
-	}
-}
-
-// batches says that the server of a place runs batches: one that does both without a word of
-// disaggregation is unified.
-func (r *reader) batches(place int32) {
-	server := r.f.Set.Places[place].Server
-	if _, ok := r.roles[server]; !ok {
-		r.roles[server] = "unified"
-	}
-}
-
-// series returns the series of a metric at a place.
-func (r *reader) series(metric series.MetricID, place int32) int32 {
-	for int(place) >= len(r.ids) {
-		r.ids = append(r.ids, [series.KnownMetrics]int32{})
-	}
-	id := &r.ids[place][metric]
-	if *id == 0 {
-		*id = r.f.Series(metric, place) + 1
-	}
-	return *id - 1
-}
-
 var (
 	prefillBatch = []byte("Prefill batch")
 	decodeBatch  = []byte("Decode batch")
@@ -412,10 +276,10 @@ func (r *reader) leveled(b, level []byte, at trace.Time, place int32) {
 		// Python's text of a request, with its prompt
 	case r.event(b, at, place):
 		r.read++
-	case isTraceback(b):
+	case errortext.IsTraceback(b):
 		r.read++
 		r.raise(series.Instant{Time: at, Kind: series.Traceback, Place: place, Line: uint32(r.line), Count: 1}, "", r.process)
-	case isError(level) && r.complain(b, at, place, ""):
+	case errortext.IsErrorLevel(level) && r.complain(b, at, place, ""):
 		r.read++
 	default:
 		r.unknownOf(level, b, at, place, "")
@@ -483,7 +347,7 @@ func (r *reader) end() {
 		r.settle(e, "an exception without an end")
 	}
 	r.explain()
-	r.complaints.tell(r.f)
+	r.complaints.Tell(r.f)
 	r.f.Date()
 	if x := &r.asked; x.requests > 0 {
 		r.f.Instant(series.Instant{Time: x.first, Kind: series.Note, Place: x.place, Line: uint32(x.line), Count: x.requests}, series.NoBatch)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
 	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -28,7 +29,7 @@ const maxFrames = 12
 func (r *reader) exception(b []byte, x *series.Instant) string {
 	who := "the server"
 	if i := bytes.Index(b, []byte(" hit an exception")); i > 0 {
-		who = word(b[bytes.LastIndexByte(b[:i], ' ')+1 : i])
+		who = logline.Word(b[bytes.LastIndexByte(b[:i], ' ')+1 : i])
 	}
 	r.raise(*x, who, r.process)
 	return ""
@@ -45,35 +46,6 @@ func (r *reader) raise(x series.Instant, who, from string) {
 		who += ": "
 	}
 	r.raised = append(r.raised, &raised{x: x, who: who, from: from})
-}
-
-// isTraceback reports whether a traceback follows b, which may say where.
-func isTraceback(b []byte) bool {
-	const text = "Traceback (most recent call last)"
-	return bytes.HasPrefix(b, []byte(text)) || bytes.HasSuffix(b, []byte(text+":"))
-}
-
-// harmless are exceptions whose messages are about the machine, and never quote a request.
-var harmless = []string{"RuntimeError", "OutOfMemoryError", "MemoryError", "OSError", "ConnectionError", "ConnectionResetError", "ConnectionRefusedError", "BrokenPipeError",
-	"TimeoutError", "ActorDiedError", "RayActorError", "AcceleratorError", "ImportError", "ModuleNotFoundError", "FileNotFoundError", "PermissionError",
-	"AttributeError", "NameError", "TypeError", "NotImplementedError", "ZMQError", "CompilationError", "InductorError", "BackendCompilerFailed", "DistBackendError", "DistNetworkError", "DistStoreError", "ChildProcessError", "nixlBackendError"}
-
-// plain are pieces of messages that are about the machine or its settings, of exceptions of other types.
-var plain = []string{"No free slots", "memory leak detected", "To serve at least one request with", "The model's max seq len (", "No available memory for the cache blocks",
-	"User-specified max_model_len", "Free memory on device", "could finish the model loading, but there are other ranks", "Capture cuda graph failed", "Capture CUDA graph failed", "process exited with code "}
-
-// starting are functions in which no request is handled yet: what is raised in them quotes none.
-var starting = []string{"load_model", "load_weights", "init_device", "init_worker", "create_engine_config", "from_engine_args", "from_vllm_config", "build_async_engine_client", "build_async_engine_client_from_engine_args",
-	"determine_available_memory", "determine_num_available_blocks", "initialize_from_config", "initialize_cache", "initialize_kv_cache", "_initialize_kv_caches", "compile_or_warm_up_model", "capture_model", "profile_run",
-	"launch_core_engines", "wait_for_engine_startup", "get_model", "init_model_worker", "init_torch_distributed", "init_memory_pool", "init_cuda_graphs", "init_attention_backend", "_launch_subprocesses", "launch_subprocesses",
-	"prepare_server_args", "__post_init__", "_build_model", "_start_executor_workers", "_start_engine", "init_tp_model_worker", "init_weights", "initialize_model"}
-
-// startsUp reports whether a stack is of the start of a server.
-func startsUp(frames []string) bool {
-	return slices.ContainsFunc(frames, func(frame string) bool {
-		name, _, _ := strings.Cut(frame, " (")
-		return slices.Contains(starting, name)
-	})
 }
 
 // ofPool are in messages that something of the server has no room that is called memory: no device ran out of that.
@@ -116,7 +88,7 @@ func (r *reader) unstamped(b, around []byte) bool {
 	if r.died(b) || r.lastOf(b, r.now, r.unranked()) {
 		return true
 	}
-	if isTraceback(b) {
+	if errortext.IsTraceback(b) {
 		kind := series.Traceback
 		if r.alone {
 			kind = series.Exception // nobody caught it
@@ -129,12 +101,12 @@ func (r *reader) unstamped(b, around []byte) bool {
 
 // within begins an exception whose traceback the log has from the middle on: the first line that it has of a process is a piece of one.
 func (r *reader) within(b []byte, from string, x series.Instant) {
-	piece := bytes.HasPrefix(b, []byte("  File ")) && frameOf(b) != "" || r.line == 1 && bytes.HasPrefix(b, []byte("    ")) && len(bytes.TrimSpace(b)) > 0
+	piece := bytes.HasPrefix(b, []byte("  File ")) && errortext.FrameOf(b) != "" || r.line == 1 && bytes.HasPrefix(b, []byte("    ")) && len(bytes.TrimSpace(b)) > 0
 	if r.begun(from) || !piece || r.line > 1 && from == "" || slices.ContainsFunc(r.raised, func(e *raised) bool { return e.from == from }) {
 		return
 	}
 	x.Kind, x.Line, x.Count = kindOf(from), uint32(r.line), 1
-	r.raise(x, engineWords[word([]byte(from))], from)
+	r.raise(x, engineWords[logline.Word([]byte(from))], from)
 }
 
 // begun reports whether the log has a line of a process already, and notes that it has.
@@ -166,20 +138,20 @@ func (r *reader) traced(b []byte, from string) bool {
 		for r.raised[last].from != from {
 			last--
 		}
-		if f := frameOf(b); f != "" {
+		if f := errortext.FrameOf(b); f != "" {
 			r.raised[last].frames = append(r.raised[last].frames, f)
 		}
 		return true
-	case b[0] == ' ' || isTraceback(b):
+	case b[0] == ' ' || errortext.IsTraceback(b):
 		return true
 	}
-	name := errorName(b)
+	name := errortext.ExceptionName(b)
 	if name == "" {
 		return false
 	}
-	text := errorText(name, b)
+	text := errortext.ExceptionText(name, b)
 	first := r.raised[at]
-	if _, message, ok := bytes.Cut(b, []byte(": ")); ok && text == name && startsUp(first.frames) {
+	if _, message, ok := bytes.Cut(b, []byte(": ")); ok && text == name && errortext.StartsUp(first.frames) {
 		text += ": " + logline.Message(message)
 	}
 	if bytes.Contains(b, []byte("out of memory")) && first.x.Kind == series.Exception && ofPool.in(b) == 0 {
@@ -192,77 +164,19 @@ func (r *reader) traced(b []byte, from string) bool {
 	return true
 }
 
-// errorText returns the name of the exception of a line, and its message, if that never quotes a request.
-func errorText(name string, b []byte) string {
-	_, message, _ := bytes.Cut(b, []byte(": "))
-	quotesNothing := slices.ContainsFunc(plain, func(known string) bool { return bytes.Contains(message, []byte(known)) }) ||
-		len(message) > 0 && slices.ContainsFunc(harmless, func(end string) bool { return strings.HasSuffix(name, end) })
-	if !quotesNothing {
-		return name
-	}
-	if inner, ok := bytes.CutPrefix(message, []byte(workerFailed+"NCCL error in: ")); ok { // what it is stands in a line behind it
-		_, inner, _ = bytes.Cut(inner, []byte(", "))
-		inner, _, _ = bytes.Cut(inner, []byte(" (run with"))
-		return "a worker failed: NCCL error: " + logline.Message(inner)
-	}
-	if inner, _, ok := bytes.Cut(bytes.TrimPrefix(message, []byte(workerFailed)), []byte("', please check the stack trace")); ok && bytes.HasPrefix(message, []byte(workerFailed)) {
-		return "a worker failed: " + logline.Message(inner)
-	}
-	return name + ": " + logline.Message(message)
-}
-
-// workerFailed is how vLLM's engine tells what a worker raised.
-const workerFailed = "Worker failed with error '"
-
 // lastOf reads the last line of an exception of which the log has no other line, of a module, "nixl._bindings.nixlBackendError: ..", or with
 // a message that is known: nothing tells whether the process ended.
 func (r *reader) lastOf(b []byte, at trace.Time, place int32) bool {
-	name := errorName(b)
+	name := errortext.ExceptionName(b)
 	if name == "" {
 		return false
 	}
-	text := errorText(name, b)
+	text := errortext.ExceptionText(name, b)
 	if text == name && !strings.Contains(name, ".") {
 		return false
 	}
 	r.f.Instant(series.Instant{Time: at, Kind: series.Traceback, Place: place, Line: uint32(r.line), Count: 1}, strings.TrimSuffix(text, "."))
 	return true
-}
-
-// errorName returns the name of the exception that a line begins with, "" if it does not.
-func errorName(b []byte) string {
-	name := dotted(b)
-	if rest := b[min(len(b), len(name)):]; len(rest) > 0 && rest[0] != ':' {
-		return ""
-	}
-	for _, end := range [...]string{"Error", "Exception", "Interrupt", "Timeout", "Exit"} {
-		if strings.HasSuffix(name, end) {
-			return name
-		}
-	}
-	if strings.Contains(name, ".error.") { // zmq.error.Again
-		return name
-	}
-	return ""
-}
-
-// dotted returns the name that b begins with, of letters, digits, and dots, "vllm.v1.engine.exceptions.EngineDeadError".
-func dotted(b []byte) string {
-	if name := beginning(b, "._", 120); name != "" && (name[0] < '0' || name[0] > '9') && name[0] != '.' {
-		return strings.TrimRight(name, ".")
-	}
-	return ""
-}
-
-// frameOf returns "run_batch (scheduler.py:3232)" of `  File "/x/scheduler.py", line 3232, in run_batch`.
-func frameOf(b []byte) string {
-	_, rest, ok := bytes.Cut(b, []byte(`File "`))
-	path, rest, ok2 := bytes.Cut(rest, []byte(`", line `))
-	number, function, ok3 := bytes.Cut(rest, []byte(", in "))
-	if !ok || !ok2 || !ok3 || len(number) > 8 {
-		return ""
-	}
-	return strings.Trim(word(bytes.Trim(function, "<>")), ".") + " (" + string(path[bytes.LastIndexByte(path, '/')+1:]) + ":" + string(number) + ")"
 }
 
 // settle adds an exception.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
 	"github.com/sgtrace/sgtrace/series"
 )
 
@@ -105,7 +107,7 @@ func transferReason(b []byte) string {
 			reason = fmt.Sprintf("it timed out after %g s", s)
 		}
 		if i := bytes.Index(b, []byte("KVPoll.")); i >= 0 {
-			reason += " in " + word(b[i+len("KVPoll."):])
+			reason += " in " + logline.Word(b[i+len("KVPoll."):])
 		}
 		return reason
 	}
@@ -154,7 +156,7 @@ func asyncEvent(_ *reader, b []byte, _ *series.Instant) string {
 }
 
 // device returns the name of a device that b begins with, "mlx5_9".
-func device(b []byte) string { return beginning(b, "_", 40) }
+func device(b []byte) string { return logline.Beginning(b, "_", 40) }
 
 // failedSession reads "Session 10.0.0.1:15867 failed.".
 func failedSession(_ *reader, b []byte, _ *series.Instant) string {
@@ -170,7 +172,7 @@ func failedSession(_ *reader, b []byte, _ *series.Instant) string {
 func (r *reader) unreachable(b []byte, x *series.Instant) string {
 	r.roleIs(x.Place, "decode")
 	text := "a prefill server does not tell where it takes transfers"
-	if why := reason(b, "from bootstrap"); why != "" {
+	if why := errortext.Reason(b, "from bootstrap"); why != "" {
 		text += ": " + why
 	}
 	return text
@@ -180,7 +182,7 @@ func (r *reader) unreachable(b []byte, x *series.Instant) string {
 // the process goes on.
 func (r *reader) failedNIXL(b []byte, x *series.Instant) string {
 	r.survives.process, r.survives.at = r.process, x.Time
-	return "a transfer of NIXL failed: " + strings.ReplaceAll(beginning(behind(b, "failure: "), "_", 40), "_", " ")
+	return "a transfer of NIXL failed: " + strings.ReplaceAll(logline.Beginning(behind(b, "failure: "), "_", 40), "_", " ")
 }
 
 // unfetched reads "Releasing expired KV blocks for request R which were retrieved by 0 decode worker(s) within 120 seconds.",
@@ -235,7 +237,7 @@ func failedTCP(_ *reader, b []byte, _ *series.Instant) string {
 // unconnected reads to which host there is no connection, "Failed to connect to target: 10.0.0.1:25389, status: 103900":
 // each rank has a port of its own.
 func unconnected(_ *reader, b []byte, _ *series.Instant) string {
-	if host, _, _ := strings.Cut(beginning(behind(b, "target: "), ".:-_", 60), ":"); host != "" {
+	if host, _, _ := strings.Cut(logline.Beginning(behind(b, "target: "), ".:-_", 60), ":"); host != "" {
 		return "cannot connect to " + host + " for a transfer"
 	}
 	return "cannot connect to the other side of a transfer"
@@ -243,6 +245,6 @@ func unconnected(_ *reader, b []byte, _ *series.Instant) string {
 
 // unknownSegment reads of which host Mooncake's metadata server has no memory that takes transfers, "name 10.0.0.1_58f33e4e-..".
 func unknownSegment(_ *reader, b []byte, _ *series.Instant) string {
-	host, _, _ := strings.Cut(beginning(behind(b, "descriptor, name "), ".:-_", 60), "_")
+	host, _, _ := strings.Cut(logline.Beginning(behind(b, "descriptor, name "), ".:-_", 60), "_")
 	return "no memory of " + host + " takes transfers, says Mooncake's metadata server: has it ended, or does it use another one?"
 }

@@ -1,15 +1,16 @@
-package serverlog
+package router
 
 import (
 	"bytes"
 
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/series"
 )
 
 // A sign is a text in a message by which it is recognized; the first one counts.
-type routerSign struct {
+type sign struct {
 	text string
 	kind series.InstantKind
 	// says is about the server that the message names, or about the router where it names none. "" keeps
@@ -19,7 +20,7 @@ type routerSign struct {
 	why bool
 }
 
-var routerSigns = []routerSign{
+var signs = []sign{
 	{text: "request failed with server error"}, // counted: see says
 	{text: "finished processing request"},
 	{text: "started processing request"},
@@ -87,9 +88,9 @@ var routerSigns = []routerSign{
 }
 
 // says keeps what a line says.
-func (r *routerReader) says(x *said) {
-	for i := range routerSigns {
-		s := &routerSigns[i]
+func (r *reader) says(x *said) {
+	for i := range signs {
+		s := &signs[i]
 		at := bytes.Index(x.message, []byte(s.text))
 		if at < 0 || at > longestLead {
 			continue
@@ -104,7 +105,7 @@ func (r *routerReader) says(x *said) {
 		return
 	}
 	if l := string(x.level); l == "WARN" || l == "ERROR" {
-		if l == "ERROR" && r.complaints.add(saidBy(x.message, ""), series.Instant{Time: x.at, Place: r.router(), Line: uint32(r.line)}, false) {
+		if l == "ERROR" && r.complaints.Add(errortext.Said(x.message, ""), series.Instant{Time: x.at, Place: r.router(), Line: uint32(r.line)}) {
 			r.read++
 			return
 		}
@@ -116,20 +117,20 @@ func (r *routerReader) says(x *said) {
 const longestLead = 120
 
 // failed counts a request that the router answered with an error.
-func (r *routerReader) failed(x *said) {
+func (r *reader) failed(x *said) {
 	place := r.router()
 	id := order.Memo(r.errors, place, func() int32 { return r.f.Series(series.ServerErrors, place) })
 	r.f.Add(id, x.at, 1)
 }
 
-func (r *routerReader) router() int32 { return r.place([]byte(r.name), "router") }
+func (r *reader) router() int32 { return r.place([]byte(r.name), "router") }
 
 // instant adds what a sign says, at the server that the message names.
-func (r *routerReader) instant(x *said, s *routerSign) {
+func (r *reader) instant(x *said, s *sign) {
 	kind, text := s.kind, s.says
 	of := url(x.message)
 	if _, id, ok := bytes.Cut(x.message, []byte("removing worker ")); ok && of == nil {
-		of = []byte("worker " + beginning(id, "", 40))
+		of = []byte("worker " + logline.Beginning(id, "", 40))
 	}
 	place := int32(0)
 	switch {
@@ -142,36 +143,9 @@ func (r *routerReader) instant(x *said, s *routerSign) {
 		place = r.router()
 	}
 	if s.why {
-		if why := reason(x.message, s.text); why != "" {
+		if why := errortext.Reason(x.message, s.text); why != "" {
 			text += ": " + why
 		}
 	}
 	r.f.Instant(series.Instant{Time: x.at, Place: place, Kind: kind, Line: uint32(r.line), Count: 1}, text)
-}
-
-// reasons are what stands in reasons that people know, and what it means. Nothing else of them is kept: an
-// answer of a server may quote a request.
-var routerReasons = []struct{ text, says string }{
-	{"onnection refused", "connection refused"}, {"onnection reset", "connection reset"}, {"onnection closed", "connection closed"},
-	{"imed out", "timed out"}, {"imeout", "timed out"}, {"deadline", "timed out"}, {"dns error", "its name is not found"}, {"No route to host", "no route to the host"},
-	{"nreachable", "unreachable"}, {"roken pipe", "broken pipe"}, {"error trying to connect", "cannot connect"}, {"incomplete", "the answer broke off"},
-}
-
-// reason is why a server failed; "" is not known.
-func reason(message []byte, sign string) string {
-	rest := message[bytes.Index(message, []byte(sign))+len(sign):]
-	for _, x := range routerReasons {
-		if bytes.Contains(rest, []byte(x.text)) {
-			return x.says
-		}
-	}
-	if i := bytes.Index(rest, []byte("status")); i >= 0 {
-		rest = rest[i:]
-	}
-	for i := range rest { // "status: 503 Service Unavailable", "http://w:1: 503"
-		if n, ok := logline.Digits(rest[i:], 3); ok && n >= 400 && n < 600 && (i == 0 || rest[i-1] == ' ' || rest[i-1] == '=') && (i+3 == len(rest) || rest[i+3] == ' ' || rest[i+3] == ',') {
-			return "HTTP status " + string(rest[i:i+3])
-		}
-	}
-	return ""
 }

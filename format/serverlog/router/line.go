@@ -1,4 +1,4 @@
-package serverlog
+package router
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 
 // text reads a line of the text form: "2026-02-26 13:00:06  WARN http_request{method=POST uri=/generate
 // request_id="r1" status_code=503}: smg::core::worker: src/core/worker.rs:978: ", and what follows.
-func (r *routerReader) text(b []byte, x *said) bool {
+func (r *reader) text(b []byte, x *said) bool {
 	const looked = 1200
 	i := logline.Leveled(b)
 	if i < 0 {
@@ -35,7 +35,7 @@ func (r *routerReader) text(b []byte, x *said) bool {
 
 // old reads a line as routers wrote it until 2025-06: "[Router (Rust)] 2025-03-08 02:33:09 - INFO - All workers are
 // healthy". Its time is local.
-func (r *routerReader) old(b []byte, x *said) bool {
+func (r *reader) old(b []byte, x *said) bool {
 	const looked = 400
 	_, rest, ok := bytes.Cut(b[:min(len(b), looked)], []byte("[Router ("))
 	_, rest, ok2 := bytes.Cut(rest, []byte(")] "))
@@ -87,7 +87,7 @@ func behindSource(b []byte) []byte {
 }
 
 // stamp reads a stamp and its decimals.
-func (r *routerReader) stamp(b, decimals []byte) (trace.Time, bool) {
+func (r *reader) stamp(b, decimals []byte) (trace.Time, bool) {
 	at, ok := r.stamps.Read(b)
 	ns, _, grain := logline.Fraction(decimals)
 	r.f.Within(grain)
@@ -95,7 +95,7 @@ func (r *routerReader) stamp(b, decimals []byte) (trace.Time, bool) {
 }
 
 // object reads a line of the JSON form. Its fields are beside the message, or in "fields".
-func (r *routerReader) object(b []byte, x *said) bool {
+func (r *reader) object(b []byte, x *said) bool {
 	var message, fields []byte
 	ours, timed := true, false // some of Dynamo's have no target
 	end, err := jsonscan.Members(b, 0, func(key, value []byte) {
@@ -137,7 +137,7 @@ func (r *routerReader) object(b []byte, x *said) bool {
 var target = regexp.MustCompile(`^` + modules + `(?:::|$)`)
 
 // keep puts a field behind the message, as the text form has it.
-func (r *routerReader) keep(key, value []byte) {
+func (r *reader) keep(key, value []byte) {
 	const longest = 400
 	if len(value) > longest {
 		return

@@ -1,4 +1,6 @@
-package serverlog
+// Package router reads logs of the router in front of servers: which servers it took out and put back, and which requests failed. Each
+// such line becomes an instant of [series.Set].
+package router
 
 import (
 	"bytes"
@@ -9,11 +11,12 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Router is a log of SGLang's router: sgl-router, which became sgl-model-gateway (smg), or of the frontend of Dynamo. It
+// Format is a log of SGLang's router: sgl-router, which became sgl-model-gateway (smg), or of the frontend of Dynamo. It
 // says when the router took servers out and put them back, and which requests failed.
 //
 // # What is odd
@@ -27,19 +30,19 @@ import (
 //   - The name of the module was sglang_router_rs until 2025-11, then sgl_model_gateway, then smg.
 //   - Until 2025-06, lines begin with "[Router (Rust)]", and their stamps are local.
 //   - Dynamo calls a worker by a number, and never says where it runs.
-var Router = &format.Format{
+var Format = &format.Format{
 	Name:   "router log",
 	Noun:   "router log",
 	Doc:    "what SGLang's router (sgl-router, sgl-model-gateway, smg) or Dynamo's frontend says of servers that it took out, and of requests that failed",
 	For:    "'sgtrace report'",
-	Sniff:  sniffRouter,
-	Index:  indexRouter,
+	Sniff:  sniff,
+	Index:  index,
 	Series: true,
 	Text:   true,
 }
 
-// sign is a line of the router, as text or as JSON. Few runs need it, and it takes half a millisecond.
-var routerHead = sync.OnceValue(func() *regexp.Regexp {
+// signOf is a line of the router, as text or as JSON. Few runs need it, and it takes half a millisecond.
+var signOf = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z? +(?:TRACE|DEBUG|INFO|WARN|ERROR) .{0,400}?\b` + heads + `[\w:-]*: |"target": ?"` + heads + `(?:::|")|"span_name": ?"http_request"|` + oldHead + `(?:Rust|Python)\)\] 20\d\d-`)
 })
 
@@ -49,13 +52,13 @@ const (
 	oldHead = `\[Router \(`
 )
 
-// routerWords are those of which each log of a router has one.
-var routerWords = []string{"smg", "sgl_model_gateway", "sglang_router_rs", "[Router (", "dynamo_llm::", `"http_request"`}
+// signWords are those of which each log of a router has one.
+var signWords = []string{"smg", "sgl_model_gateway", "sglang_router_rs", "[Router (", "dynamo_llm::", `"http_request"`}
 
 // sniff looks for the words before it tries the expression, which takes longer. Of JSON, the first line
 // must be a whole record of a log: traces of the router have its names, too.
-func sniffRouter(head []byte) bool {
-	if !slices.ContainsFunc(routerWords, func(word string) bool { return bytes.Contains(head, []byte(word)) }) {
+func sniff(head []byte) bool {
+	if !slices.ContainsFunc(signWords, func(word string) bool { return bytes.Contains(head, []byte(word)) }) {
 		return false
 	}
 	if text := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"); len(text) > 0 && (text[0] == '{' || text[0] == '[' && bytes.HasPrefix(bytes.TrimLeft(text[1:], " \r\n"), []byte("{"))) {
@@ -65,52 +68,52 @@ func sniffRouter(head []byte) bool {
 			return false
 		}
 	}
-	return routerHead().Match(head)
+	return signOf().Match(head)
 }
 
 // index reads a log.
-func indexRouter(in *format.Input, opt *format.Options) (*format.Source, error) {
+func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	content, err := in.Open()
 	if err != nil {
 		return nil, err
 	}
-	r := newRouterReader(in.Name, opt)
+	r := newReader(in.Name, opt)
 	size, err := logline.Read(content, in.Name, opt.Diags, func(b []byte, n int64) {
 		r.f.Line(n)
 		r.line = n
 		r.take(b)
 	})
-	r.complaints.tell(r.f)
+	r.complaints.Tell(r.f)
 	src := r.f.Source()
 	src.Bytes, src.Lines, src.Read, src.Other, src.FirstOther = size, int(r.line), r.read, r.other, r.first
 	return &format.Source{}, err
 }
 
 // A reader reads one log.
-type routerReader struct {
-	f       *series.Filler
-	around  *logline.Unwrapper
-	stamps  logline.Stamper
-	name    string
-	line    int64
-	read    int // lines of which something was kept
-	other   int // warnings and errors that nothing here knows
-	first   int // line of the first of these; 0 is none
-	places  map[string]int32
-	errors  map[int32]int32 // series of failed requests, by place
-	pending []byte
-	complaints
+type reader struct {
+	f          *series.Filler
+	around     *logline.Unwrapper
+	stamps     logline.Stamper
+	name       string
+	line       int64
+	read       int // lines of which something was kept
+	other      int // warnings and errors that nothing here knows
+	first      int // line of the first of these; 0 is none
+	places     map[string]int32
+	errors     map[int32]int32 // series of failed requests, by place
+	pending    []byte
+	complaints errortext.Complaints
 }
 
-func newRouterReader(name string, opt *format.Options) *routerReader {
+func newReader(name string, opt *format.Options) *reader {
 	f := opt.Series.Fill(name, "router log")
 	zone := &f.Source().Zone
 	zone.By = "stamps of the router, which are UTC"
-	return &routerReader{f: f, around: logline.New(), name: name, places: map[string]int32{}, errors: map[int32]int32{}, complaints: newComplaints(opt.Series)}
+	return &reader{f: f, around: logline.New(), name: name, places: map[string]int32{}, errors: map[int32]int32{}, complaints: errortext.NewComplaints(opt.Series)}
 }
 
 // place is that of the router, or of a server that it calls by its URL.
-func (r *routerReader) place(of []byte, role string) int32 {
+func (r *reader) place(of []byte, role string) int32 {
 	key := role + " " + string(of)
 	place, ok := r.places[key]
 	if !ok {
@@ -131,7 +134,7 @@ type said struct {
 }
 
 // take reads a line.
-func (r *routerReader) take(b []byte) {
+func (r *reader) take(b []byte) {
 	b = r.around.Bare(b)
 	var x said
 	ok := false
@@ -149,14 +152,14 @@ func (r *routerReader) take(b []byte) {
 }
 
 // strange counts a line that tells of trouble in words that nothing here knows.
-func (r *routerReader) strange() {
+func (r *reader) strange() {
 	if r.other++; r.first == 0 {
 		r.first = int(r.line)
 	}
 }
 
 // unknown counts a line of something else.
-func (r *routerReader) unknown(b []byte) {
+func (r *reader) unknown(b []byte) {
 	if bytes.Contains(b, []byte("panicked at")) {
 		r.strange()
 	}

@@ -1,4 +1,4 @@
-package serverlog
+package router
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/format/serverlog"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
@@ -17,7 +18,7 @@ func read(text string) (*series.Set, error) {
 	diags := &trace.Diags{}
 	set := series.New(trace.NewSymbols(), diags)
 	in := &format.Input{Name: "router", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
-	_, err := Router.Index(in, &format.Options{Syms: set.Syms, Diags: diags, Series: set})
+	_, err := Format.Index(in, &format.Options{Syms: set.Syms, Diags: diags, Series: set})
 	set.Finish(series.Known{})
 	return set, err
 }
@@ -66,9 +67,9 @@ const (
 )
 
 // Until 2025-06, stamps of the router are local.
-func TestRouterBeforeTracing(t *testing.T) {
+func TestBeforeTracing(t *testing.T) {
 	set, err := read(beforeTracing)
-	if !sniffRouter([]byte(beforeTracing)) || err != nil || !set.Sources[0].Zone.Local {
+	if !sniff([]byte(beforeTracing)) || err != nil || !set.Sources[0].Zone.Local {
 		t.Errorf("%v, not recognized or not local", err)
 	}
 	if got, want := described(set), `02:41:09.000 10.0.0.1:31000 unrouted does not take requests of the router
@@ -84,13 +85,13 @@ func TestWorkersOfDynamo(t *testing.T) {
 2026-06-12T17:28:04.242899Z  INFO _core: Registered base model
 2026-06-12T17:28:05.000000Z  INFO metrics_reporter.report_decode_stats: Decode batch, #running-req: 1, #token: 9, token usage: 0.01, cuda graph: True, gen throughput (token/s): 1.00, #queue-req: 0
 `
-	if sniffRouter([]byte(text)) || !sniff([]byte(text)) {
+	if sniff([]byte(text)) || !serverlog.Format.Sniff([]byte(text)) {
 		t.Error("taken for a log of the frontend")
 	}
 }
 
 // The layouts are those of tracing-subscriber, with the messages of the sources of each time.
-func TestRouterLayouts(t *testing.T) {
+func TestLayouts(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"2025": {of2025, "14:02:10.000 10.0.0.1:30000 unrouted is removed from the router as failed\n14:02:10.000 10.0.0.1:30000 unrouted is removed from the router\n"},
 		"Ray":  {ofRay, "1 failed requests\n"},
@@ -110,7 +111,7 @@ func TestRouterLayouts(t *testing.T) {
 14:23:14.500 router refusal the router has no server for a request
 `},
 	} {
-		if !sniffRouter([]byte(c.text)) {
+		if !sniff([]byte(c.text)) {
 			t.Errorf("%s: not recognized", name)
 		}
 		set, err := read(c.text)
@@ -124,14 +125,14 @@ func TestRouterLayouts(t *testing.T) {
 }
 
 // What stands around lines changes nothing.
-func TestRouterWrappings(t *testing.T) {
+func TestWrappings(t *testing.T) {
 	bare, err := read(of2026)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, before := range []string{"2026-02-26T14:03:05.123456789Z ", "[pod/router-0/main] ", "[pod/router-0/main] 2026-02-26T14:03:05.1Z ", "2026-02-26T14:03:05.1Z stderr F ", "router-0 main ", "2026-02-26T14:03:05.123Z\t"} {
 		text := before + strings.ReplaceAll(strings.TrimSuffix(of2026, "\n"), "\n", "\n"+before)
-		if !sniffRouter([]byte(text)) {
+		if !sniff([]byte(text)) {
 			t.Errorf("%q: not recognized", before)
 		}
 		set, err := read(text)
@@ -142,7 +143,7 @@ func TestRouterWrappings(t *testing.T) {
 }
 
 // Prompts and keys in answers of servers, in spans, and in lines that nobody knows are not kept.
-func TestRouterCanaries(t *testing.T) {
+func TestCanaries(t *testing.T) {
 	const canary = "the secret recipe, sk-abcdefghijklmnopqrstuvwx"
 	for _, text := range []string{of2026, asJSON} {
 		for _, at := range []string{"error sending request", "operation timed out", "HTTP status 503", "chatcmpl-ab", "gnt-1", "closed -> open", "a1", "PrefillDecode"} {
@@ -159,7 +160,7 @@ func TestRouterCanaries(t *testing.T) {
 	}
 }
 
-func TestRouterMutants(t *testing.T) {
+func TestMutants(t *testing.T) {
 	s := testinput.Subject{Data: []byte(strings.Repeat(of2026+asJSON+of2025, 3)), Other: []byte(ofRay + asJSON)}
 	for i, b := range s.Data {
 		if b == '\n' {
@@ -175,7 +176,7 @@ func TestRouterMutants(t *testing.T) {
 	}
 }
 
-func BenchmarkReadRouter(b *testing.B) {
+func BenchmarkRead(b *testing.B) {
 	text := strings.Repeat(of2026+"2026-02-26 14:02:12.000  INFO smg::response: src/middleware.rs:360: finished processing request\n", 2000)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {

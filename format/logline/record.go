@@ -1,0 +1,57 @@
+package logline
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/internal/jsonscan"
+)
+
+// Keys of records that programs and stores of logs make of lines: Dynamo, Go's and others that log in JSON, journald, Loki, Google's,
+// Amazon's and Microsoft's, Elasticsearch, and docker. Where an object has several, the first one of the list counts for a store.
+var (
+	TimeKeys    = []string{"__REALTIME_TIMESTAMP", "@timestamp", "timestamp", "time", "TimeGenerated", "date", "ts", "asctime"}
+	LevelKeys   = []string{"level", "severity", "levelname", "log.level"}
+	MessageKeys = []string{"line", "log", "textPayload", "MESSAGE", "@message", "LogMessage", "LogEntry", "message", "msg", "body"}
+	ErrorKeys   = []string{"error", "err"} // what a message is about, in Go
+	sourceKeys  = []string{"caller"}       // the file that wrote it, in Go
+)
+
+// A Record is a line as JSON has it. All of it is as it stands there, strings without their quotes; nil is what it does not say.
+type Record struct {
+	Time    []byte // a stamp, or a number since 1970
+	Level   []byte
+	Message []byte
+	Error   []byte // what the message is about
+	Source  []byte // the file that wrote it
+}
+
+// IsRecord reports whether b begins with a record of a line: an object with a message, and a time or a level.
+func IsRecord(b []byte) bool {
+	const looked = 1000
+	has := func(keys []string) bool {
+		return slices.ContainsFunc(keys, func(key string) bool { return bytes.Contains(b[:min(len(b), looked)], []byte(`"`+key+`":`)) })
+	}
+	return len(b) > 0 && b[0] == '{' && has(MessageKeys) && (has(TimeKeys) || has(LevelKeys))
+}
+
+// RecordOf reads such a record; of several members of one kind, the first one of the object counts.
+func RecordOf(b []byte) (x Record, ok bool) {
+	_, err := jsonscan.Members(b, 0, func(key, value []byte) {
+		text := jsonscan.Quoted(value)
+		for _, member := range [...]struct {
+			keys []string
+			to   *[]byte
+		}{{LevelKeys, &x.Level}, {MessageKeys, &x.Message}, {ErrorKeys, &x.Error}, {sourceKeys, &x.Source}} {
+			if text != nil && *member.to == nil && slices.Contains(member.keys, string(key)) {
+				*member.to = text
+			}
+		}
+		if x.Time == nil && slices.Contains(TimeKeys, string(key)) {
+			if x.Time = text; text == nil {
+				x.Time = value // a number
+			}
+		}
+	})
+	return x, err == nil && x.Message != nil
+}

@@ -1,0 +1,23 @@
+package logline
+
+import "testing"
+
+// A record has a message, and a time or a level, by whatever names; of two of one kind, the first one counts.
+func TestRecordOf(t *testing.T) {
+	for _, test := range []struct {
+		line     string
+		is       bool
+		at, says string
+	}{
+		{`{"ts":1756000000.5,"level":"error","msg":"dial","error":"refused"}`, true, "1756000000.5", "dial"},
+		{`{"MESSAGE":"ends","__REALTIME_TIMESTAMP":"17"}`, true, "17", "ends"},
+		{`{"severity":"INFO","msg":"first","message":"second"}`, true, "", "first"},
+		{`{"level":"info","text":"no message"}`, false, "", ""},
+		{`{"msg":"neither time nor level"}`, false, "", "neither time nor level"},
+	} {
+		x, _ := RecordOf([]byte(test.line))
+		if is := IsRecord([]byte(test.line)); is != test.is || string(x.Time) != test.at || string(x.Message) != test.says {
+			t.Errorf("%s: record %v, at %q says %q", test.line, is, x.Time, x.Message)
+		}
+	}
+}

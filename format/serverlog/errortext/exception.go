@@ -1,0 +1,96 @@
+package errortext
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/format/logline"
+)
+
+// IsTraceback reports whether a traceback follows b, which may say where.
+func IsTraceback(b []byte) bool {
+	const text = "Traceback (most recent call last)"
+	return bytes.HasPrefix(b, []byte(text)) || bytes.HasSuffix(b, []byte(text+":"))
+}
+
+// ExceptionName returns the name of the exception that a line begins with, "" if it does not.
+func ExceptionName(b []byte) string {
+	name := dotted(b)
+	if rest := b[min(len(b), len(name)):]; len(rest) > 0 && rest[0] != ':' {
+		return ""
+	}
+	for _, end := range [...]string{"Error", "Exception", "Interrupt", "Timeout", "Exit"} {
+		if strings.HasSuffix(name, end) {
+			return name
+		}
+	}
+	if strings.Contains(name, ".error.") { // zmq.error.Again
+		return name
+	}
+	return ""
+}
+
+// dotted returns the name that b begins with, of letters, digits, and dots, "vllm.v1.engine.exceptions.EngineDeadError".
+func dotted(b []byte) string {
+	if name := logline.Beginning(b, "._", 120); name != "" && (name[0] < '0' || name[0] > '9') && name[0] != '.' {
+		return strings.TrimRight(name, ".")
+	}
+	return ""
+}
+
+// FrameOf returns "run_batch (scheduler.py:3232)" of `  File "/x/scheduler.py", line 3232, in run_batch`.
+func FrameOf(b []byte) string {
+	_, rest, ok := bytes.Cut(b, []byte(`File "`))
+	path, rest, ok2 := bytes.Cut(rest, []byte(`", line `))
+	number, function, ok3 := bytes.Cut(rest, []byte(", in "))
+	if !ok || !ok2 || !ok3 || len(number) > 8 {
+		return ""
+	}
+	return strings.Trim(logline.Word(bytes.Trim(function, "<>")), ".") + " (" + string(path[bytes.LastIndexByte(path, '/')+1:]) + ":" + string(number) + ")"
+}
+
+// ExceptionText returns the name of the exception of a line, and its message, if that never quotes a request.
+func ExceptionText(name string, b []byte) string {
+	_, message, _ := bytes.Cut(b, []byte(": "))
+	quotesNothing := slices.ContainsFunc(plain, func(known string) bool { return bytes.Contains(message, []byte(known)) }) ||
+		len(message) > 0 && slices.ContainsFunc(harmless, func(end string) bool { return strings.HasSuffix(name, end) })
+	if !quotesNothing {
+		return name
+	}
+	if inner, ok := bytes.CutPrefix(message, []byte(workerFailed+"NCCL error in: ")); ok { // what it is stands in a line behind it
+		_, inner, _ = bytes.Cut(inner, []byte(", "))
+		inner, _, _ = bytes.Cut(inner, []byte(" (run with"))
+		return "a worker failed: NCCL error: " + logline.Message(inner)
+	}
+	if inner, _, ok := bytes.Cut(bytes.TrimPrefix(message, []byte(workerFailed)), []byte("', please check the stack trace")); ok && bytes.HasPrefix(message, []byte(workerFailed)) {
+		return "a worker failed: " + logline.Message(inner)
+	}
+	return name + ": " + logline.Message(message)
+}
+
+// workerFailed is how vLLM's engine tells what a worker raised.
+const workerFailed = "Worker failed with error '"
+
+// harmless are exceptions whose messages are about the machine, and never quote a request.
+var harmless = []string{"RuntimeError", "OutOfMemoryError", "MemoryError", "OSError", "ConnectionError", "ConnectionResetError", "ConnectionRefusedError", "BrokenPipeError",
+	"TimeoutError", "ActorDiedError", "RayActorError", "AcceleratorError", "ImportError", "ModuleNotFoundError", "FileNotFoundError", "PermissionError",
+	"AttributeError", "NameError", "TypeError", "NotImplementedError", "ZMQError", "CompilationError", "InductorError", "BackendCompilerFailed", "DistBackendError", "DistNetworkError", "DistStoreError", "ChildProcessError", "nixlBackendError"}
+
+// plain are pieces of messages that are about the machine or its settings, of exceptions of other types.
+var plain = []string{"No free slots", "memory leak detected", "To serve at least one request with", "The model's max seq len (", "No available memory for the cache blocks",
+	"User-specified max_model_len", "Free memory on device", "could finish the model loading, but there are other ranks", "Capture cuda graph failed", "Capture CUDA graph failed", "process exited with code "}
+
+// starting are functions in which no request is handled yet: what is raised in them quotes none.
+var starting = []string{"load_model", "load_weights", "init_device", "init_worker", "create_engine_config", "from_engine_args", "from_vllm_config", "build_async_engine_client", "build_async_engine_client_from_engine_args",
+	"determine_available_memory", "determine_num_available_blocks", "initialize_from_config", "initialize_cache", "initialize_kv_cache", "_initialize_kv_caches", "compile_or_warm_up_model", "capture_model", "profile_run",
+	"launch_core_engines", "wait_for_engine_startup", "get_model", "init_model_worker", "init_torch_distributed", "init_memory_pool", "init_cuda_graphs", "init_attention_backend", "_launch_subprocesses", "launch_subprocesses",
+	"prepare_server_args", "__post_init__", "_build_model", "_start_executor_workers", "_start_engine", "init_tp_model_worker", "init_weights", "initialize_model"}
+
+// StartsUp reports whether a stack is of the start of a server.
+func StartsUp(frames []string) bool {
+	return slices.ContainsFunc(frames, func(frame string) bool {
+		name, _, _ := strings.Cut(frame, " (")
+		return slices.Contains(starting, name)
+	})
+}
