@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -75,7 +74,7 @@ func isPanel(head []byte) bool {
 	if err != nil || len(row) <= h.time {
 		return h.value < 0 && slices.ContainsFunc(columns, named.MatchString)
 	}
-	_, _, dated := panelStamp(row[h.time])
+	_, _, dated := stampOf(row[h.time])
 	return dated && slices.ContainsFunc(row, func(text string) bool { _, _, ok := amountOf(text); return ok })
 }
 
@@ -294,23 +293,7 @@ func amountOf(text string) (v float64, unit string, ok bool) {
 
 // panelTime reads a time of a panel.
 func (d *reader) panelTime(text string) (trace.Time, bool) {
-	at, local, ok := panelStamp(text)
+	at, local, ok := stampOf(text)
 	d.Source().Zone.Local = d.Source().Zone.Local || local
 	return at, ok
-}
-
-// panelStamp reads such a time; local tells that its zone is not known.
-func panelStamp(text string) (at trace.Time, local, ok bool) {
-	if at, ok := unixStamp(text); ok && at > trace.Time(1e18) {
-		return at, false, true
-	}
-	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		return trace.Time(t.UnixNano()), false, true
-	}
-	for _, layout := range [...]string{"2006-01-02 15:04:05.999", "2006-01-02T15:04:05.999", "01/02/2006 15:04:05"} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return trace.Time(t.UnixNano()), true, true
-		}
-	}
-	return 0, false, false
 }

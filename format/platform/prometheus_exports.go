@@ -168,8 +168,24 @@ func (d *reader) readFrames(r io.Reader) error {
 	return err
 }
 
-// Layouts of `date`, which loops print between scrapes.
-var dateLayouts = [...]string{time.UnixDate, "Mon Jan _2 15:04:05 MST 2006", "Mon Jan _2 03:04:05 PM MST 2006", time.RFC3339Nano, "2006-01-02T15:04:05Z0700", "2006-01-02 15:04:05", time.ANSIC}
+// stampLayouts are those of `date`, which loops print between scrapes, and of panels. Decimals may follow the seconds of each.
+var stampLayouts = [...]string{time.UnixDate, "Mon Jan _2 03:04:05 PM MST 2006", time.RFC3339, "2006-01-02T15:04:05Z0700", time.DateTime, "2006-01-02T15:04:05", "01/02/2006 15:04:05", time.ANSIC}
+
+// stampOf reads a time that is written for people, or since 1970; local tells that its zone is not known.
+func stampOf(text string) (at trace.Time, local, ok bool) {
+	if at, ok := unixStamp(text); ok && at > trace.Time(1e18) { // since 2001: others are no times
+		return at, false, true
+	}
+	for _, layout := range stampLayouts {
+		t, err := time.Parse(layout, text)
+		if err != nil {
+			continue
+		}
+		name, _ := t.Zone() // an abbreviation may be of several zones
+		return trace.Time(t.UnixNano()), !strings.Contains(layout, "Z0") && (name != "UTC" || !strings.Contains(layout, "MST")), true
+	}
+	return 0, false, false
+}
 
 // dateOf reads a line between two scrapes that says when the second one is: what `date` prints, perhaps with something
 // around it. local tells that its zone is not known.
@@ -182,18 +198,7 @@ func dateOf(line []byte) (at trace.Time, local, ok bool) {
 	if len(text) < len("1787000000") || text[0] < '1' || text[0] > '9' && !strings.Contains("MTWFS", text[:1]) {
 		return 0, false, false
 	}
-	if at, ok := unixStamp(text); ok && at > trace.Time(1e18) {
-		return at, false, true
-	}
-	for _, layout := range dateLayouts {
-		t, err := time.Parse(layout, text)
-		if err != nil {
-			continue
-		}
-		name, _ := t.Zone() // an abbreviation may be of several zones
-		return trace.Time(t.UnixNano()), !strings.Contains(layout, "Z0") && (name != "UTC" || !strings.Contains(layout, "MST")), true
-	}
-	return 0, false, false
+	return stampOf(text)
 }
 
 // clockIn is what stands in the name of a file that was saved at some time: a date, a time of day, or seconds since 1970.

@@ -126,36 +126,17 @@ func cameTo(ranks []*telemetry.Rank) (came []float64) {
 
 // grew finds since when the mean of a demand is higher than it ever was before; intervals is how many there were.
 func grew(l *telemetry.Logged, r *telemetry.Rank, d demand) (f finding.Finding, intervals int, ok bool) {
-	var values []float64
-	var buckets []int
-	for b := range d.of {
-		if d.of[b] > 0 {
-			values, buckets = append(values, d.n[b]/d.of[b]), append(buckets, b)
-		}
+	x := quotients(l, d.n, d.of)
+	if len(x.values) < 2*fewBuckets {
+		return f, len(x.values), false
 	}
-	if len(values) < 2*fewBuckets {
-		return f, len(values), false
-	}
-	bucket := func(k int) int {
-		if k == len(buckets) {
-			return l.Grid.N()
-		}
-		return buckets[k]
-	}
-	level := func(from, to int) float64 {
-		n, of := 0.0, 0.0
-		for _, b := range buckets[from:to] {
-			n, of = n+d.n[b], of+d.of[b]
-		}
-		return n / of
-	}
-	changes := changepoint.Levels(values, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
-		before, after := level(from, k), level(k, to)
+	changes := changepoint.Levels(x.values, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
+		before, after := x.level(from, k), x.level(k, to)
 		return max(before, after) >= muchMore*min(before, after)
 	}})
 	if len(changes) == 0 && d.says == askedMore {
-		counts := make([]float64, len(buckets))
-		for k, b := range buckets {
+		counts := make([]float64, len(x.buckets))
+		for k, b := range x.buckets {
 			counts[k] = d.n[b]
 		}
 		if c, ok := episode(counts); ok {
@@ -163,37 +144,37 @@ func grew(l *telemetry.Logged, r *telemetry.Rank, d demand) (f finding.Finding, 
 		}
 	}
 	for _, c := range changes {
-		before, after := level(0, c.At), level(c.At, c.To)
-		if c.At < fewBuckets || !(before > 0) || after < muchMore*max(before, level(c.From, c.At)) {
+		before, after := x.level(0, c.At), x.level(c.At, c.To)
+		if c.At < fewBuckets || !(before > 0) || after < muchMore*max(before, x.level(c.From, c.At)) {
 			continue
 		}
 		if running := r.Points[series.Running]; d.answers && running != nil {
 			taken := 0.0
-			for _, b := range buckets[c.At:c.To] {
+			for _, b := range x.buckets[c.At:c.To] {
 				taken += d.of[b]
 			}
-			if taken < 3*running[buckets[c.At]].Mean() {
+			if taken < 3*running[x.buckets[c.At]].Mean() {
 				continue // it answers those that ran before
 			}
 		}
-		cost, shows := suffer(l, []*telemetry.Rank{r}, c.Of(bucket), muchLonger)
+		cost, shows := suffer(l, []*telemetry.Rank{r}, c.Of(x.bucket), muchLonger)
 		if shows == nil {
 			continue // it is asked more, and does it
 		}
-		f = finding.Finding{Subkind: Demand, At: r.Where, Since: l.Start(bucket(c.At)), P: finding.Chance(c.P), Cost: cost * part(l, r), Evidence: shows,
+		f = finding.Finding{Subkind: Demand, At: r.Where, Since: l.Start(x.bucket(c.At)), P: finding.Chance(c.P), Cost: cost * part(l, r), Evidence: shows,
 			Metric: finding.Metric{Name: d.name, Before: before, After: after}}
 		if math.IsNaN(c.P) {
 			f.Confidence = finding.Likely
 		}
-		if c.To < len(values) {
-			f.Until = l.Start(bucket(c.To))
+		if c.To < len(x.values) {
+			f.Until = l.Start(x.bucket(c.To))
 		}
 		f.Brief = fmt.Sprintf(d.says, words.ThreeDigits(after), r.Where.String(), words.ThreeDigits(before))
 		f.Text = since(f.Since) + f.Brief
 		if f.Until != 0 {
 			f.Text = fmt.Sprintf("from %s to %s, %s", words.TimeOfDay(f.Since), words.TimeOfDay(f.Until), f.Brief)
 		}
-		return f, len(values), true
+		return f, len(x.values), true
 	}
-	return f, len(values), false
+	return f, len(x.values), false
 }

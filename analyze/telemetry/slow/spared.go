@@ -129,94 +129,92 @@ func Worsened(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 // worsened finds since when a rank is spared less; intervals is in how many it said how much.
 func worsened(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (f finding.Finding, intervals int, ok bool) {
 	n, of := values(l, r, w)
-	var values []float64
-	var buckets []int
-	for b := range of {
-		if of[b] > 0 {
-			values, buckets = append(values, n[b]/of[b]), append(buckets, b)
+	x := quotients(l, n, of)
+	if len(x.values) < fewBuckets {
+		return f, len(x.values), false
+	}
+	for _, c := range x.losses(w) {
+		if f, ok = lost(l, r, w, x, &c); ok {
+			return f, len(x.values), true
 		}
 	}
-	if len(values) < fewBuckets {
-		return f, len(values), false
-	}
-	bucket := func(k int) int {
-		if k == len(buckets) {
-			return l.Grid.N()
-		}
-		return buckets[k]
-	}
-	part := func(from, to int) float64 { return share(n, of, bucket(from), bucket(to)) }
-	changes := changepoint.Levels(values, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
-		before, after := part(from, k), part(k, to)
+	return f, len(x.values), false
+}
+
+// A loss is a change of a course to the worse.
+type loss struct {
+	changepoint.Change
+	before, after float64
+	levels        []float64 // of tenths of the time, of what falls all the time; nil of others
+}
+
+// losses are the changes of a course to the worse that matter.
+func (x *course) losses(w *series.Worsening) (list []loss) {
+	changes := changepoint.Levels(x.values, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
+		before, after := x.level(from, k), x.level(k, to)
 		return w.Matters(before, after) || w.Matters(after, before) // that it is as before ends it
 	}})
-	if c, ok := slides(values); ok && w.Name == finding.CachedTokens && len(changes) == 0 {
+	if c, ok := slides(x.values); ok && w.Name == finding.CachedTokens && len(changes) == 0 {
 		changes = append(changes, c)
 	}
 	var levels []float64
 	if len(changes) == 0 && !w.Part {
 		var c changepoint.Change
-		if c, levels = falls(values); levels != nil {
+		if c, levels = falls(x.values); levels != nil {
 			changes = append(changes, c)
 		}
 	}
-	unit := table.Number
-	if w.Part {
-		unit = table.Share
-	}
 	for _, c := range changes {
-		before, after := part(c.From, c.At), part(c.At, c.To)
+		before, after := x.level(c.From, c.At), x.level(c.At, c.To)
 		switch {
 		case levels != nil:
 			before, after = slices.Max(levels), levels[len(levels)-1]
 		case math.IsNaN(c.P) && w.Matters(before, after):
-			before, after = part(0, c.At), values[len(values)-1]
+			before, after = x.level(0, c.At), x.values[len(x.values)-1]
 		}
-		if !w.Matters(before, after) {
-			continue
+		if w.Matters(before, after) {
+			list = append(list, loss{c, before, after, levels})
 		}
-		f = finding.Finding{Subkind: w.Name, At: r.Where, Since: l.Start(bucket(c.At)), P: finding.Chance(c.P), Metric: finding.Metric{Name: w.Name, Unit: unit, Before: before, After: after}}
-		if c.To < len(values) {
-			f.Until = l.Start(bucket(c.To))
-		}
-		f.Brief = sentence(w, r.Where.String(), before, after)
-		f.Text = since(f.Since) + f.Brief
-		if f.Cost, f.Evidence = suffer(l, []*telemetry.Rank{r}, c.Of(bucket), 1.1); w.BetweenBatches && (f.Evidence == nil || !explains(l, r, c.Of(bucket), before, after)) {
-			continue
-		} else if f.Evidence == nil {
-			f.Severity = finding.Info
-			f.Evidence = []finding.Evidence{finding.Sentence("its tokens do not take longer, and no more requests wait")}
-		}
-		f.Cost /= float64(len(l.Ranks))
-		if levels != nil {
-			var list []string
-			for _, v := range levels {
-				list = append(list, words.ThreeDigits(v))
-			}
-			f.Confidence, f.Text = finding.Likely, fmt.Sprintf("falling bit by bit since %s, %s", words.TimeOfDay(f.Since), f.Brief)
-			f.Evidence = append(f.Evidence, finding.Sentence("in tenths of the time: %s", strings.Join(list, ", ")))
-		}
-		switch {
-		case w.Name == GraphedSteps:
-			f.Evidence = append(f.Evidence, largestGraph(l, r)...)
-		case w.BetweenBatches:
-			f.Evidence = append(workBetween(l, r, c.Of(bucket)), f.Evidence...)
-			f.Show = [][]string{{"--timeline", "--table", "metrics.timeline"}}
-		}
-		return f, len(values), true
 	}
-	return f, len(values), false
+	return list
 }
 
-// share is what some buckets have of a sum of theirs together; n is 0 where that is.
-func share(n, of []float64, from, to int) float64 {
-	sum, all := 0.0, 0.0
-	for b := from; b < to; b++ {
-		if of[b] > 0 {
-			sum, all = sum+n[b], all+of[b]
-		}
+// lost says what a rank lost; false if that is no reason for what its tokens take.
+func lost(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening, x *course, c *loss) (f finding.Finding, ok bool) {
+	unit := table.Number
+	if w.Part {
+		unit = table.Share
 	}
-	return sum / all
+	during := c.Of(x.bucket)
+	f = finding.Finding{Subkind: w.Name, At: r.Where, Since: l.Start(x.bucket(c.At)), P: finding.Chance(c.P), Metric: finding.Metric{Name: w.Name, Unit: unit, Before: c.before, After: c.after}}
+	if c.To < len(x.values) {
+		f.Until = l.Start(x.bucket(c.To))
+	}
+	f.Brief = sentence(w, r.Where.String(), c.before, c.after)
+	f.Text = since(f.Since) + f.Brief
+	if f.Cost, f.Evidence = suffer(l, []*telemetry.Rank{r}, during, 1.1); w.BetweenBatches && (f.Evidence == nil || !explains(l, r, during, c.before, c.after)) {
+		return f, false
+	} else if f.Evidence == nil {
+		f.Severity = finding.Info
+		f.Evidence = []finding.Evidence{finding.Sentence("its tokens do not take longer, and no more requests wait")}
+	}
+	f.Cost /= float64(len(l.Ranks))
+	if c.levels != nil {
+		var list []string
+		for _, v := range c.levels {
+			list = append(list, words.ThreeDigits(v))
+		}
+		f.Confidence, f.Text = finding.Likely, fmt.Sprintf("falling bit by bit since %s, %s", words.TimeOfDay(f.Since), f.Brief)
+		f.Evidence = append(f.Evidence, finding.Sentence("in tenths of the time: %s", strings.Join(list, ", ")))
+	}
+	switch {
+	case w.Name == GraphedSteps:
+		f.Evidence = append(f.Evidence, largestGraph(l, r)...)
+	case w.BetweenBatches:
+		f.Evidence = append(workBetween(l, r, during), f.Evidence...)
+		f.Show = [][]string{{"--timeline", "--table", "metrics.timeline"}}
+	}
+	return f, true
 }
 
 // slides finds since when a share falls bit by bit to a much lower level, as that of the last thousand requests does, which

@@ -23,27 +23,21 @@ func longerForSame(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, o
 	if !r.Scraped || generated == nil {
 		return f, false
 	}
-	var tokens []float64
-	var buckets []int
+	times := &course{end: l.Grid.N()}
 	for b, t := range stepTime(l, r) {
 		if !math.IsNaN(t) && !math.IsNaN(generated[b]) {
-			tokens, buckets = append(tokens, t), append(buckets, b)
+			times.add(b, t)
 		}
 	}
+	tokens := times.values
 	if len(tokens) < 2*fewBuckets {
 		return f, false
-	}
-	bucket := func(k int) int {
-		if k == len(buckets) {
-			return l.Grid.N()
-		}
-		return buckets[k]
 	}
 	changes := changepoint.Levels(tokens, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
 		return telemetry.Middle(tokens[k:to]) >= muchLonger*telemetry.Middle(tokens[from:k])
 	}})
 	for _, c := range changes {
-		from, at, to := bucket(c.From), bucket(c.At), bucket(c.To)
+		from, at, to := times.bucket(c.From), times.bucket(c.At), times.bucket(c.To)
 		x, y := ratesOf(l, r, generated, from, at), ratesOf(l, r, generated, at, to)
 		if c.At-c.From < fewBuckets || c.To-c.At < fewBuckets || y.generated > noMore*x.generated || y.running < muchLonger*x.running || y.context > noMore*x.context {
 			continue
