@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/host"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -23,53 +24,13 @@ const layerShare = 0.1
 
 // describe finds out what captures of one file say of their launches.
 func describe(syms *trace.Symbols, captures []*Capture) {
-	names := host.NewNames(syms)
-	modules := map[trace.Sym]trace.Sym{} // by name of a frame: without the prefix; 0 is none
-	classes := map[trace.Sym]string{}
-	instances, launches := map[string]map[trace.Sym]bool{}, map[string]int{}
-	all := 0
-	moduleOf := func(f *Frame) trace.Sym {
-		switch f.Kind {
-		case profile.OperatorFrame:
-			return 0
-		case profile.RangeFrame:
-			classes[f.Name] = strings.TrimRight(syms.Name(f.Name), "0123456789")
-			return f.Name
-		}
-		m, ok := modules[f.Name]
-		if !ok {
-			if name, is := strings.CutPrefix(syms.Name(f.Name), profile.ModulePrefix); is {
-				m = syms.Intern(name)
-				classes[m] = profile.ModuleClass(syms.Name(f.Name))
-			}
-			modules[f.Name] = m
-		}
-		return m
-	}
+	m := moduleNames{syms: syms, names: map[trace.Sym]trace.Sym{}, classes: map[trace.Sym]string{}, instances: map[string]map[trace.Sym]bool{}, launches: map[string]int{}}
 	for _, c := range captures {
-		all += len(c.Launches)
-		for i := range c.Launches {
-			seen := map[string]bool{}
-			for at := c.Launches[i].Frame; at != none; at = c.Frames[at].Around {
-				m := moduleOf(&c.Frames[at])
-				if m == 0 {
-					continue
-				}
-				class := classes[m]
-				if instances[class] == nil {
-					instances[class] = map[trace.Sym]bool{}
-				}
-				instances[class][m] = true
-				if !seen[class] {
-					seen[class] = true
-					launches[class]++
-				}
-			}
-		}
+		m.count(c)
 	}
-	isLayer := func(m trace.Sym) bool {
-		class := classes[m]
-		return len(instances[class]) > 1 && float64(launches[class]) >= layerShare*float64(all)
+	names := host.NewNames(syms)
+	isOwn := func(f *Frame) bool {
+		return f.Kind == profile.PythonFrame && names.Of(host.PythonFrame, f.Name).Own && !strings.HasPrefix(syms.Name(f.Name), "<")
 	}
 	for _, c := range captures {
 		c.places, c.modules = make([]Place, len(c.Launches)), make([]int32, len(c.Launches))
@@ -81,20 +42,74 @@ func describe(syms *trace.Symbols, captures []*Capture) {
 				if f.Kind == profile.OperatorFrame && p.Operator == 0 {
 					p.Operator, p.Shapes, p.Types = f.Name, f.Shapes, f.Types
 				}
-				if f.Kind == profile.PythonFrame && p.Source == 0 && names.Of(host.PythonFrame, f.Name).Own && !strings.HasPrefix(syms.Name(f.Name), "<") {
+				if p.Source == 0 && isOwn(f) {
 					p.Source = f.Name
 				}
-				if m := moduleOf(f); m != 0 {
+				if module := m.of(f); module != 0 {
 					if p.Module == 0 {
-						p.Module, c.modules[i] = m, at
+						p.Module, c.modules[i] = module, at
 					}
-					if isLayer(m) {
-						p.Layer = m // the outermost one stays
+					if m.isLayer(module) {
+						p.Layer = module // the outermost one stays
 					}
 				}
 			}
 		}
 	}
+}
+
+// moduleNames are the modules that are around launches.
+type moduleNames struct {
+	syms      *trace.Symbols
+	names     map[trace.Sym]trace.Sym // by name of a frame: without the prefix; 0 is none
+	classes   map[trace.Sym]string
+	instances map[string]map[trace.Sym]bool // by class
+	launches  map[string]int                // by class
+	all       int                           // launches
+}
+
+// of returns the module that a frame is of; 0 is none.
+func (m *moduleNames) of(f *Frame) trace.Sym {
+	switch f.Kind {
+	case profile.OperatorFrame:
+		return 0
+	case profile.RangeFrame:
+		m.classes[f.Name] = strings.TrimRight(m.syms.Name(f.Name), "0123456789")
+		return f.Name
+	}
+	return order.Memo(m.names, f.Name, func() (module trace.Sym) {
+		if name, is := strings.CutPrefix(m.syms.Name(f.Name), profile.ModulePrefix); is {
+			module = m.syms.Intern(name)
+			m.classes[module] = profile.ModuleClass(m.syms.Name(f.Name))
+		}
+		return module
+	})
+}
+
+// count counts the modules of each class around launches, and the launches in any of them.
+func (m *moduleNames) count(c *Capture) {
+	m.all += len(c.Launches)
+	for i := range c.Launches {
+		seen := map[string]bool{}
+		for at := c.Launches[i].Frame; at != none; at = c.Frames[at].Around {
+			module := m.of(&c.Frames[at])
+			if module == 0 {
+				continue
+			}
+			class := m.classes[module]
+			order.Memo(m.instances, class, func() map[trace.Sym]bool { return map[trace.Sym]bool{} })[module] = true
+			if !seen[class] {
+				seen[class] = true
+				m.launches[class]++
+			}
+		}
+	}
+}
+
+// isLayer reports whether a module is a layer of the model.
+func (m *moduleNames) isLayer(module trace.Sym) bool {
+	class := m.classes[module]
+	return len(m.instances[class]) > 1 && float64(m.launches[class]) >= layerShare*float64(m.all)
 }
 
 // describeAll describes captures, file by file.
