@@ -31,14 +31,30 @@ func (c *collector) finish() *profile.Profile {
 	f.Samples = joined(j, func(t *parse.Tables) *[]profile.CounterSample { return &t.Samples }, func(x *profile.CounterSample, k *keptBatch) bool {
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
-	launches := joined(j, func(t *parse.Tables) *[]profile.Launch { return &t.Launches }, func(x *profile.Launch, k *keptBatch) bool {
-		return !j.docs[k.doc].unlinked && j.row(&x.Row, k) && j.time(&x.Time, k)
-	})
 	f.OneBlock = joined(j, func(t *parse.Tables) *[]profile.OneBlock { return &t.OneBlock }, func(x *profile.OneBlock, k *keptBatch) bool {
 		x.Event = j.event(x.Event, k)
 		return x.Event != profile.NoEvent
 	})
-	redrawn := c.redrawn(f)
+	j.arrows(f)
+	c.joinCANN(f)
+	f.Steps = joined(j, func(t *parse.Tables) *[]profile.Step { return &t.Steps }, func(x *profile.Step, k *keptBatch) bool {
+		x.Event = j.event(x.Event, k)
+		return j.row(&x.Row, k) && j.time(&x.Time, k)
+	})
+	j.collectives(f)
+	f.Steps = profile.WholeSteps(f.Steps, c.opt.Syms)
+	f.Fingerprint = joined(j, func(t *parse.Tables) *[]profile.Fingerprint { return &t.Prints }, func(x *profile.Fingerprint, k *keptBatch) bool {
+		return j.row(&x.Row, k) && j.time(&x.Time, k)
+	})
+	for _, x := range c.Diags {
+		c.opt.Diags.Add(trace.Diag{Message: x.Message, Pos: trace.Pos{File: c.name, Offset: x.Offset}, Msg: x.Msg, Count: x.Count})
+	}
+	return f
+}
+
+// arrows fills in what calls led to.
+func (j joiner) arrows(f *profile.Profile) {
+	redrawn := j.redrawn(f)
 	arrow := func(x *profile.Arrow, k *keptBatch) bool {
 		if !j.row(&x.Row, k) {
 			return false
@@ -51,18 +67,20 @@ func (c *collector) finish() *profile.Profile {
 		return !redrawn(x) && j.time(&x.Time, k)
 	}
 	f.Arrows = joined(j, func(t *parse.Tables) *[]profile.Arrow { return &t.Arrows }, arrow)
-	if !c.joinExternal(f) {
+	if !j.joinExternal(f) {
 		f.Arrows = append(f.Arrows, joined(j, func(t *parse.Tables) *[]profile.Arrow { return &t.Redundant }, arrow)...)
 	}
-	c.joinCANN(f)
+}
+
+// collectives fills in the collectives, and what annotations of frameworks and launches tell of them.
+func (j joiner) collectives(f *profile.Profile) {
+	launches := joined(j, func(t *parse.Tables) *[]profile.Launch { return &t.Launches }, func(x *profile.Launch, k *keptBatch) bool {
+		return !j.docs[k.doc].unlinked && j.row(&x.Row, k) && j.time(&x.Time, k)
+	})
 	f.Collectives = profile.CollectivesOf(joined(j, func(t *parse.Tables) *[]profile.Collective { return &t.Collectives }, func(x *profile.Collective, k *keptBatch) bool {
 		x.Event = j.event(x.Event, k)
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})...)
-	f.Steps = joined(j, func(t *parse.Tables) *[]profile.Step { return &t.Steps }, func(x *profile.Step, k *keptBatch) bool {
-		x.Event = j.event(x.Event, k)
-		return j.row(&x.Row, k) && j.time(&x.Time, k)
-	})
 	asked := joined(j, func(t *parse.Tables) *[]profile.CollectiveAnnotation { return &t.Asked }, func(x *profile.CollectiveAnnotation, k *keptBatch) bool {
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
@@ -73,15 +91,7 @@ func (c *collector) finish() *profile.Profile {
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})
 	f.PlaceCollectives(launches, asked)
-	f.SettleHosts(c.opt.Syms, launches, callers, syncs)
-	f.Steps = profile.WholeSteps(f.Steps, c.opt.Syms)
-	f.Fingerprint = joined(j, func(t *parse.Tables) *[]profile.Fingerprint { return &t.Prints }, func(x *profile.Fingerprint, k *keptBatch) bool {
-		return j.row(&x.Row, k) && j.time(&x.Time, k)
-	})
-	for _, x := range c.Diags {
-		c.opt.Diags.Add(trace.Diag{Message: x.Message, Pos: trace.Pos{File: c.name, Offset: x.Offset}, Msg: x.Msg, Count: x.Count})
-	}
-	return f
+	f.SettleHosts(j.opt.Syms, launches, callers, syncs)
 }
 
 // readHeaders reads what the documents say about themselves.

@@ -217,13 +217,24 @@ var offsets = func() (list []time.Duration) {
 	return list
 }()
 
+// A level is a value from some time on.
+type level struct {
+	at    trace.Time
+	value float64
+}
+
+// lastBefore is the last value up to a time; false before the first one, and behind the last one.
+func lastBefore(list []level, at trace.Time) (value float64, ok bool) {
+	i, _ := slices.BinarySearchFunc(list, at+1, func(l level, t trace.Time) int { return int(min(1, max(-1, l.at-t))) })
+	if i == 0 || i == len(list) {
+		return 0, false
+	}
+	return list[i-1].value, true
+}
+
 // agrees finds the zone in which a log says of its server what its metrics say. Prometheus looks at
 // what the last line of the log said, so that in another zone they differ wherever load changes.
 func (s *Set) agrees(src *Source, same map[int32]int32) (east time.Duration, ok bool) {
-	type level struct {
-		at    trace.Time
-		value float64
-	}
 	type key struct {
 		server int32
 		dp     int16
@@ -263,13 +274,10 @@ func (s *Set) agrees(src *Source, same map[int32]int32) (east time.Duration, ok 
 		apart, n := 0.0, 0
 		for at, list := range lines {
 			for _, m := range scrapes[at] {
-				at := m.at + trace.Time(off)
-				i, _ := slices.BinarySearchFunc(list, at+1, func(l level, t trace.Time) int { return int(min(1, max(-1, l.at-t))) })
-				if i == 0 || i == len(list) {
-					continue // before its first line, or behind its last one
+				if said, ok := lastBefore(list, m.at+trace.Time(off)); ok {
+					apart += math.Abs(m.value - said)
+					n++
 				}
-				apart += math.Abs(m.value - list[i-1].value)
-				n++
 			}
 		}
 		if n < few {

@@ -326,6 +326,11 @@ func (r *Run) readStages(j *job) {
 	for _, t := range thrown {
 		r.marks = memory.Append(r.marks, mark{from: t, end: t, job: at, kind: thrownOut})
 	}
+	r.countTokens(j, before)
+}
+
+// countTokens puts the marks of a job in order, which begin at one, and counts its tokens by them.
+func (r *Run) countTokens(j *job, before int) {
 	own := r.marks[before:]
 	slices.SortFunc(own, func(x, y mark) int { return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(y.kind, x.kind)) })
 	r.marks = r.marks[:before+len(tidy(own))]

@@ -200,12 +200,7 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 		return nil, err
 	}
 	if windowed {
-		c.screen.Doing("reading the window of time")
-		first, last := bounds(aligned, in.Series)
-		if err := flags.resolve(first, last, in.Requests, ctx.String("around")); err != nil {
-			return nil, err
-		}
-		if err := convert.ReadWindow(in, of, aligned, flags.sel.Selection.From, flags.sel.Selection.To); err != nil {
+		if err := c.readWindow(in, of, aligned, flags, ctx.String("around")); err != nil {
 			return nil, err
 		}
 	}
@@ -235,6 +230,16 @@ func (c *command) mergeInputs(ctx *cli.Context, files []inputs.Input, flags *mer
 		return nil, nothingLeft(ctx)
 	}
 	return t, nil
+}
+
+// readWindow reads the events of the window of time, which is known now that clocks are.
+func (c *command) readWindow(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, flags *mergeFlags, around string) error {
+	c.screen.Doing("reading the window of time")
+	first, last := bounds(aligned, in.Series)
+	if err := flags.resolve(first, last, in.Requests, around); err != nil {
+		return err
+	}
+	return convert.ReadWindow(in, of, aligned, flags.sel.Selection.From, flags.sel.Selection.To)
 }
 
 // readMerged reads the inputs of a timeline; of a window of time, only what decides where it is.

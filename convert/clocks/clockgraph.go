@@ -84,25 +84,7 @@ func (m *aligner) findClocks() {
 	}
 	for _, r := range m.of.Tracks {
 		for _, c := range r.Captures {
-			synced := m.of.ExportClock(c)
-			switch {
-			case synced != nil:
-				c.Clock = add("session "+c.File.Name, synced.Name, "unix", true)
-			case c.File.Meta.Parts != nil: // its hosts were put on one clock when it was written
-				c.Clock = add("file "+c.File.Name, naming.File(c.File.Name), "unix", true)
-			case c.File.Meta.Origin == profile.OriginUnknown && c.File.Meta.Epoch != "":
-				c.Clock = add("epoch "+c.File.Meta.Epoch, cmp.Or(r.Host, r.Name), "unknown", false)
-			case c.File.Meta.Origin == profile.OriginUnknown:
-				c.Clock = add("file "+c.File.Name, r.Name, "unknown", false)
-			case r.Proc != request.None && m.in.Requests.Procs[r.Proc].Host != "":
-				c.Clock = m.clockOfProc(r.Proc)
-			case r.Host != "":
-				c.Clock = add("host "+r.Host, r.Host, "unix", true)
-			case c.IsOfMachine(): // all of its processes are of one host
-				c.Clock = add("file "+c.File.Name, r.Name, "unix", false)
-			default:
-				c.Clock = add("rank "+r.Name, r.Name, "unix", false)
-			}
+			c.Clock = m.clockOfCapture(r, c, add)
 		}
 		r.Clock = r.Captures[0].Clock
 	}
@@ -110,6 +92,29 @@ func (m *aligner) findClocks() {
 		x.Clock = add("host "+x.Host, x.Host, "unix", true)
 	}
 	m.noteTimes()
+}
+
+// clockOfCapture returns the clock that a capture of a rank is on, which add adds by a key if there is none yet.
+func (m *aligner) clockOfCapture(r *ranks.Track, c *ranks.Capture, add func(key, name, domain string, known bool) int) int {
+	synced := m.of.ExportClock(c)
+	switch {
+	case synced != nil:
+		return add("session "+c.File.Name, synced.Name, "unix", true)
+	case c.File.Meta.Parts != nil: // its hosts were put on one clock when it was written
+		return add("file "+c.File.Name, naming.File(c.File.Name), "unix", true)
+	case c.File.Meta.Origin == profile.OriginUnknown && c.File.Meta.Epoch != "":
+		return add("epoch "+c.File.Meta.Epoch, cmp.Or(r.Host, r.Name), "unknown", false)
+	case c.File.Meta.Origin == profile.OriginUnknown:
+		return add("file "+c.File.Name, r.Name, "unknown", false)
+	case r.Proc != request.None && m.in.Requests.Procs[r.Proc].Host != "":
+		return m.clockOfProc(r.Proc)
+	case r.Host != "":
+		return add("host "+r.Host, r.Host, "unix", true)
+	case c.IsOfMachine(): // all of its processes are of one host
+		return add("file "+c.File.Name, r.Name, "unix", false)
+	default:
+		return add("rank "+r.Name, r.Name, "unix", false)
+	}
 }
 
 // indexKey tells a clock of requests apart from those that files are on.

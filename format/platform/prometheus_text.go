@@ -36,9 +36,8 @@ func (d *reader) readText(r *bufio.Reader, written func() trace.Time) error {
 		}
 		line++
 		if kind, ok := bytes.CutPrefix(text, []byte("# TYPE ")); ok {
-			if name, of, ok := strings.Cut(strings.TrimSpace(string(kind)), " "); ok {
-				kinds[name] = of
-			}
+			name, of, _ := strings.Cut(strings.TrimSpace(string(kind)), " ")
+			kinds[name] = of
 			continue
 		}
 		text = bytes.TrimSpace(text)
@@ -64,23 +63,17 @@ func (d *reader) readText(r *bufio.Reader, written func() trace.Time) error {
 			}
 			continue
 		}
-		if s.at == 0 {
-			s.at = clock
-		}
+		s.at = cmp.Or(s.at, clock)
 		if s.at == 0 {
 			if untimed++; untimed == 1 {
 				at = written()
 			}
 			s.at = at
 		}
-		if s.at == 0 || math.IsInf(s.value, 0) {
-			continue
+		if s.at != 0 && !math.IsInf(s.value, 0) {
+			family, _ := strings.CutSuffix(s.name, "_bucket")
+			d.add(d.seriesOf(s.key, s.name, kinds[family], s.labels), s.at, s.value)
 		}
-		kind := kinds[s.name]
-		if family, ok := strings.CutSuffix(s.name, "_bucket"); ok {
-			kind = kinds[family]
-		}
-		d.add(d.seriesOf(s.key, s.name, kind, s.labels), s.at, s.value)
 	}
 }
 

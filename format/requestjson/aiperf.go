@@ -45,14 +45,7 @@ func (r *clientReader) aiperf(b []byte) bool {
 				}
 			})
 		case "error":
-			if len(value) > 0 && value[0] == '{' {
-				failed = "failed"
-				jsonscan.Members(value, 0, func(key, value []byte) {
-					if code := whole(value); string(key) == "code" && code > 0 {
-						failed = "failed with status " + strconv.FormatInt(code, 10)
-					}
-				})
-			}
+			failed = failure(value)
 		}
 	})
 	if err != nil || start <= 0 {
@@ -72,6 +65,20 @@ func (r *clientReader) aiperf(b []byte) bool {
 		row.ID = r.rows.Text(strconv.AppendInt([]byte("line "), int64(r.at), 10))
 	}
 	return r.rows.Add(row)
+}
+
+// failure says how a request failed, by what {"code":503,"message":".."} has; "" is of anything else.
+func failure(b []byte) (says string) {
+	if len(b) == 0 || b[0] != '{' {
+		return ""
+	}
+	says = "failed"
+	jsonscan.Members(b, 0, func(key, value []byte) {
+		if code := whole(value); string(key) == "code" && code > 0 {
+			says += " with status " + strconv.FormatInt(code, 10)
+		}
+	})
+	return says
 }
 
 // measured reads {"value":4.9,"unit":"ms"} in ns; Unknown of anything else.

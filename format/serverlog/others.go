@@ -173,18 +173,7 @@ var statsOfVLLM = map[string]field{
 
 // vllm reads a line of vLLM: `(APIServer pid=1) INFO 06-18 09:55:08 [loggers.py:271] Engine 000: ..`.
 func (r *reader) vllm(b []byte) bool {
-	var level int
-	var w logline.Wrapping
-	process := ""
-	for _, l := range [...]string{"INFO ", "WARNING ", "ERROR ", "CRITICAL ", "DEBUG "} {
-		i := bytes.Index(b[:min(len(b), 300)], []byte(l))
-		if i >= 0 && isMonthDay(b[i+len(l):]) {
-			level = i + len(l)
-			_, before := logline.Process(b[:i])
-			w, process = r.around.Unwrap(before), r.wrapped(b[:i])
-			break
-		}
-	}
+	level, w, process := r.levelOfVLLM(b)
 	if level == 0 {
 		return false
 	}
@@ -240,6 +229,19 @@ func (r *reader) vllm(b []byte) bool {
 		r.unknownOf(bytes.TrimLeft(b[max(0, level-len("WARNING ")):level], " "), body, at, place, source)
 	}
 	return true
+}
+
+// levelOfVLLM returns where the level of a line of vLLM ends, 0 without, what is around the line, and the process that it names.
+func (r *reader) levelOfVLLM(b []byte) (end int, w logline.Wrapping, process string) {
+	const looked = 300
+	for _, l := range [...]string{"INFO ", "WARNING ", "ERROR ", "CRITICAL ", "DEBUG "} {
+		i := bytes.Index(b[:min(len(b), looked)], []byte(l))
+		if i >= 0 && isMonthDay(b[i+len(l):]) {
+			_, before := logline.Process(b[:i])
+			return i + len(l), r.around.Unwrap(before), r.wrapped(b[:i])
+		}
+	}
+	return 0, w, ""
 }
 
 // rankOfWorker reads which rank a worker of vLLM is, by its name: "Worker_DP0_TP5_EP5 pid=12", before 2025-09 "VllmWorker TP0 pid=12".

@@ -25,21 +25,7 @@ func Retractions(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := l.JudgedLogs("logged retractions")
 	var out []finding.Finding
 	for i := range l.Set.Servers {
-		n := 0
-		var first, last trace.Time
-		places, during := map[int32]int{}, map[int]bool{} // during are buckets
-		for k := range l.Set.Instants {
-			x := &l.Set.Instants[k]
-			if p := &l.Set.Places[x.Place]; x.Kind != series.Retraction || int(p.Server) != i || x.Time == 0 {
-				continue
-			}
-			if first == 0 {
-				first = x.Time
-			}
-			n, last = n+int(x.Count), x.Time
-			places[x.Place] += int(x.Count)
-			during[l.Grid.Of(x.Time)] = true
-		}
+		n, first, last, places, during := retractedBy(l, int32(i))
 		if n == 0 {
 			f, counted, ok := retractionsCounted(l, int32(i))
 			if ok {
@@ -68,7 +54,7 @@ func Retractions(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		if n == 1 || first == last {
 			f.Text = fmt.Sprintf("%s retracts %s at %s: its KV cache is full", who, words.Counted(n, "request"), from)
 		}
-		f.Cost = max(0.001, min(1, float64(last-first)/max(1, float64(l.To-l.From)), float64(len(during))/float64(max(1, l.Grid.N()))))
+		f.Cost = max(0.001, min(1, float64(last-first)/max(1, float64(l.To-l.From)), float64(during)/float64(max(1, l.Grid.N()))))
 		again := finding.Sentence("what a retracted request had computed is computed again")
 		if each, part, ok := computedAgain(l, int32(i), n); ok {
 			again = finding.Sentence("what a retracted request had computed is computed again: about %s tokens each, which are %s %% of all that were computed of prompts at most", words.Thousands(int64(each)), words.InPercent(part))
@@ -83,6 +69,22 @@ func Retractions(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		out = append(out, f)
 	}
 	return alike(out), check
+}
+
+// retractedBy adds up what the log of a server says: requests, the first and last time, requests by place, and in how many buckets that was.
+func retractedBy(l *telemetry.Logged, server int32) (n int, first, last trace.Time, places map[int32]int, buckets int) {
+	places, during := map[int32]int{}, map[int]bool{}
+	for k := range l.Set.Instants {
+		x := &l.Set.Instants[k]
+		if p := &l.Set.Places[x.Place]; x.Kind != series.Retraction || p.Server != server || x.Time == 0 {
+			continue
+		}
+		first = cmp.Or(first, x.Time)
+		n, last = n+int(x.Count), x.Time
+		places[x.Place] += int(x.Count)
+		during[l.Grid.Of(x.Time)] = true
+	}
+	return n, first, last, places, len(during)
 }
 
 // partOfServer returns which part of the requests a server serves; 0 where it has no ranks.

@@ -220,19 +220,11 @@ func slowerThanPeers(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding,
 	if ratio < muchLonger || len(part) < 3 {
 		return f, false
 	}
-	slow := 0
-	for _, o := range peers { // of as many slow ones as others, nobody knows what is usual
+	slow := order.Count(peers, func(o *telemetry.Rank) bool { // of as many slow ones as others, nobody knows what is usual
 		other := slices.DeleteFunc(blocks(o.Stretches, &p, &of), func(b block) bool { return b.at < f.Since || f.Until != 0 && b.at >= f.Until })
-		if len(other) > 0 && telemetry.Middle(ratios(other)) > ratio/muchLonger {
-			slow++
-		}
-	}
-	long := 0
-	for _, b := range part {
-		if b.ratio > 1 {
-			long++
-		}
-	}
+		return len(other) > 0 && telemetry.Middle(ratios(other)) > ratio/muchLonger
+	})
+	long := order.Count(part, func(b block) bool { return b.ratio > 1 })
 	n := min(20, len(part))
 	chance := min(1, float64(len(peers)+1)*significance.AtLeastOf(long*n/len(part), n, 0.5))
 	if 2*slow > len(peers) || chance > surely && len(part) > 7 || long < len(part) && len(part) <= 7 {

@@ -108,15 +108,7 @@ func compareRanks(in *Reading, opt gpu.Options, objectives []requests.Objective)
 		d.Add(hosts.Reports()...)
 	}
 	if gpus != nil {
-		d.Add(gpus.TimeReport(), gpus.Report(), gpus.IdleReport())
-		if len(gpus.StepShares()) > 0 {
-			d.Add(gpus.StepShareReport())
-		}
-		d.Add(gpus.OverlapReport(), gpus.StreamReport(), gpus.StepReport())
-		if t := tokens.Measure(gpus); len(t.Rows) > 0 {
-			d.Add(t.Report())
-		}
-		d.AddMain(gpus.KernelReport())
+		addDevices(d, gpus)
 	}
 	if in.Series != nil {
 		l := telemetry.Measure(in.Series, telemetry.Options{From: in.From, To: in.To})
@@ -138,6 +130,19 @@ func compareRanks(in *Reading, opt gpu.Options, objectives []requests.Objective)
 		d.AddMain(requests.GroupStages(in.Requests, by).Report())
 	}
 	return d, nil
+}
+
+// addDevices adds what profilers saw of devices.
+func addDevices(d *document.Document, gpus *gpu.GPUs) {
+	d.Add(gpus.TimeReport(), gpus.Report(), gpus.IdleReport())
+	if len(gpus.StepShares()) > 0 {
+		d.Add(gpus.StepShareReport())
+	}
+	d.Add(gpus.OverlapReport(), gpus.StreamReport(), gpus.StepReport())
+	if t := tokens.Measure(gpus); len(t.Rows) > 0 {
+		d.Add(t.Report())
+	}
+	d.AddMain(gpus.KernelReport())
 }
 
 // classes returns the classes of kernels that --classes names: "hta" are those of
