@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/internal/order"
@@ -139,8 +140,20 @@ func (f *Finder) find(m *Measured) ([]finding.Finding, finding.Check) {
 	for i := range found {
 		f.complete(&found[i])
 		m.doubt(&found[i])
+		m.tellHidden(&found[i])
 	}
 	return found, check
+}
+
+// tellHidden adds what would show which part of a slow server is slow.
+func (m *Measured) tellHidden(f *finding.Finding) {
+	if m.RankLoads == nil || f.Kind != finding.Slower && (f.Subkind != change.Pace || f.Metric.After <= f.Metric.Before) {
+		return
+	}
+	if stages := m.RankLoads.HiddenStages(&f.At); stages > 0 {
+		f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), // where the summary shows it
+			finding.Sentence("the dump does not show which of its %d pipeline stages is slow: that takes trace level 4 (SGLANG_TRACE_LEVEL=4)", stages))
+	}
 }
 
 // doubt lowers the confidence of a finding about GPU time where the profiler or the file lost

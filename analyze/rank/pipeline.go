@@ -100,6 +100,24 @@ func (r *Ranks) measurePipelines(of *place.RankSet, all load.Bulk) {
 	r.unequalBatches, r.unlaunched = w.unequal, w.unlaunched
 }
 
+// HiddenStages returns of how many pipeline stages the dump does not show what each did, most of one server
+// at the place; 0 if it does, or there is one.
+func (r *Ranks) HiddenStages(at *place.Location) int {
+	if !r.unlaunched {
+		return 0
+	}
+	last := int16(0)
+	for i := range r.Loads {
+		if of := &r.Loads[i].Location; at.Overlaps(of) {
+			last = max(last, of.Rank.PP)
+		}
+	}
+	if last == 0 {
+		return 0
+	}
+	return int(last) + 1
+}
+
 // addPart adds the micro-batches that a part was in: the same ones on every stage,
 // in the same order.
 func (w *pipeWalk) addPart(p *request.Part) {
