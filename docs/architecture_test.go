@@ -80,7 +80,7 @@ var layers = []layer{
 	{of: []string{"dataset/views"}, may: []string{"dataset", "internal/..."}, reason: "it knows the tables, and not who fills them"},
 	{of: []string{"request/assembly"}, may: []string{"request/spantable", "request", "trace", "trace/naming", "internal/..."}, reason: "it makes requests of spans, and of nothing else"},
 
-	{of: []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing"}, chain: true,
+	{of: []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing/counters", "convert/drawing"}, chain: true,
 		may: slices.Concat(filled, []string{"align", "align/matching", "trace/naming", "otlpjson", "chrometrace", "nsysexport", "format/...", "dataset", "dataset/tasks", "request", "request/assembly", "perfetto"}),
 		// perfetto: inputs says of what we wrote that it is no input.
 		reason: "inputs, ranks, clocks and drawing follow each other, and no report"},

@@ -7,5 +7,5 @@
 // events, so that it can be done once. Package output writes the result.
 //
 // It is one long package on purpose: the views, one file each, share the layout (units, lanes, scopes)
-// and draw into one set of tracks, between which arrows lead.
+// and draw into one set of tracks, between which arrows lead. What logs and metrics say shares nothing of that: see package counters.
 package drawing

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sgtrace/sgtrace/convert/drawing/counters"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/internal/memory"
@@ -19,12 +20,6 @@ import (
 )
 
 const (
-	// loadPieces is into how many pieces of time counters of load are divided at most:
-	// more than a screen tells apart. Of a few requests, a piece has perRate or more on
-	// average, so that rates are no noise; but there are fewPieces at least.
-	loadPieces = 500
-	perRate    = 10
-	fewPieces  = 20
 	// manyRows is from where on the rows of single ranks are in a group of their own,
 	// and those of servers are put together by role.
 	manyRows = 8
@@ -58,59 +53,21 @@ func (v *loadView) group() trace.TrackID {
 	return v.top
 }
 
-// pieces are the values of a counter, one for each piece of time; NaN keeps the one
-// before.
-type pieces struct {
-	extent inputs.Extent
-	width  trace.Time
-	values []float64
-}
-
-// newPieces divides an extent into so many pieces at most, of a round length.
-func newPieces(e inputs.Extent, most int, first float64) pieces {
-	width := roundUp(max(1, (e.To-e.From)/trace.Time(most)))
-	s := pieces{extent: e, width: width, values: make([]float64, (e.To-e.From)/width+1)}
-	for i := range s.values {
-		s.values[i] = first
-	}
-	return s
-}
-
-// ratePieces is into how many pieces the time of n requests is divided.
-func ratePieces(n int) int { return min(max(n/perRate, fewPieces), loadPieces) }
-
-// roundUp returns the next 1, 2 or 5 times a power of ten.
-func roundUp(t trace.Time) trace.Time {
-	for unit := trace.Time(1); ; unit *= 10 {
-		for _, n := range [...]trace.Time{1, 2, 5} {
-			if n*unit >= t {
-				return n * unit
-			}
-		}
-	}
-}
-
-// piece returns the piece that a time is in.
-func (s *pieces) piece(t trace.Time) int { return int((t - s.extent.From) / s.width) }
-
-// text says how long a piece is.
-func (s *pieces) text() string { return trace.FormatDuration(int64(s.width)) }
-
 // draw adds a row with the values, to a tenth; a rate is over at the end.
-func (v *loadView) draw(s *pieces, parent trace.TrackID, name, unit, desc string) {
+func (v *loadView) draw(s *counters.Pieces, parent trace.TrackID, name, unit, desc string) {
 	track := v.b.Track(trace.Track{Parent: parent, Kind: trace.KindCounter, Name: v.b.Intern(name), Order: v.rows, Rank: trace.NoRank,
 		Unit: v.b.Intern(unit), Desc: v.b.Intern(desc)})
 	v.rows++
 	last := math.NaN()
-	for i, value := range s.values {
+	for i, value := range s.Values {
 		value = math.Round(10*value) / 10
 		if !math.IsNaN(value) && value != last {
-			v.b.Sample(trace.Sample{Time: s.extent.From + trace.Time(i)*s.width, Value: value, Track: track})
+			v.b.Sample(trace.Sample{Time: s.Extent.From + trace.Time(i)*s.Width, Value: value, Track: track})
 			last = value
 		}
 	}
-	if last != 0 && !slices.ContainsFunc(s.values, math.IsNaN) {
-		v.b.Sample(trace.Sample{Time: s.extent.To, Value: 0, Track: track})
+	if last != 0 && !slices.ContainsFunc(s.Values, math.IsNaN) {
+		v.b.Sample(trace.Sample{Time: s.Extent.To, Value: 0, Track: track})
 	}
 }
 
@@ -137,14 +94,14 @@ func (v *loadView) drawServers(l *layout) {
 	l.loads = nil // they hold times of all requests
 	for _, s := range servers {
 		of := naming.Separator + l.set.Names.Rank(s.place)
-		arrivals := newPieces(e, ratePieces(len(s.starts)), 0)
+		arrivals := counters.NewPieces(e, counters.RatePieces(len(s.starts)), 0)
 		for _, t := range s.starts {
-			arrivals.values[arrivals.piece(t)] += float64(time.Second) / float64(arrivals.width)
+			arrivals.Values[arrivals.At(t)] += float64(time.Second) / float64(arrivals.Width)
 		}
-		v.draw(&arrivals, v.group(), "arrivals"+of, "requests/s", "requests that reached this server, in each "+arrivals.text())
+		v.draw(&arrivals, v.group(), "arrivals"+of, "requests/s", "requests that reached this server, in each "+arrivals.Text())
 		if len(s.firsts) > 0 {
 			firsts := tokensPieces(e, s.firsts)
-			v.draw(&firsts, v.group(), "TTFT p90"+of, "ms", "time to the first token, of the requests that got theirs in each "+firsts.text())
+			v.draw(&firsts, v.group(), "TTFT p90"+of, "ms", "time to the first token, of the requests that got theirs in each "+firsts.Text())
 		}
 		for _, level := range []struct {
 			name, desc string
@@ -155,7 +112,7 @@ func (v *loadView) drawServers(l *layout) {
 		} {
 			if len(level.steps) > 0 {
 				most := levelPieces(e, level.steps)
-				v.draw(&most, v.group(), level.name+of, "requests", level.desc+most.text())
+				v.draw(&most, v.group(), level.name+of, "requests", level.desc+most.Text())
 			}
 		}
 	}
@@ -207,38 +164,38 @@ func (s *serverLoad) add(l *layout, part *request.Part, t int) {
 }
 
 // tokensPieces is the p90 of what first tokens took, in ms.
-func tokensPieces(e inputs.Extent, firsts []firstToken) pieces {
+func tokensPieces(e inputs.Extent, firsts []firstToken) counters.Pieces {
 	e.To = max(e.To, slices.MaxFunc(firsts, func(a, b firstToken) int { return cmp.Compare(a.at, b.at) }).at)
-	s := newPieces(e, ratePieces(len(firsts)), math.NaN())
-	took := make([][]int64, len(s.values))
+	s := counters.NewPieces(e, counters.RatePieces(len(firsts)), math.NaN())
+	took := make([][]int64, len(s.Values))
 	for _, f := range firsts {
-		took[s.piece(f.at)] = append(took[s.piece(f.at)], f.took)
+		took[s.At(f.at)] = append(took[s.At(f.at)], f.took)
 	}
 	for i, list := range took {
 		if slices.Sort(list); len(list) > 0 {
-			s.values[i] = float64(request.NearestRank(list, 90)) / 1e6
+			s.Values[i] = float64(request.NearestRank(list, 90)) / 1e6
 		}
 	}
 	return s
 }
 
 // levelPieces is the highest level in each piece, of steps in order.
-func levelPieces(e inputs.Extent, steps []change) pieces {
-	s := newPieces(e, loadPieces, 0)
+func levelPieces(e inputs.Extent, steps []change) counters.Pieces {
+	s := counters.NewPieces(e, counters.MostPieces, 0)
 	level, done := int64(0), 0 // up to piece done, all pieces know their level
 	for len(steps) > 0 {
 		at := steps[0].at
-		i := s.piece(at)
+		i := s.At(at)
 		for ; done < i; done++ {
-			s.values[done+1] = float64(level)
+			s.Values[done+1] = float64(level)
 		}
-		if at == s.extent.From+trace.Time(i)*s.width {
-			s.values[i] = 0 // what was under way before may be over
+		if at == s.Extent.From+trace.Time(i)*s.Width {
+			s.Values[i] = 0 // what was under way before may be over
 		}
 		for len(steps) > 0 && steps[0].at == at {
 			level, steps = level+steps[0].value, steps[1:]
 		}
-		s.values[i] = max(s.values[i], float64(level))
+		s.Values[i] = max(s.Values[i], float64(level))
 	}
 	return s
 }
@@ -264,15 +221,15 @@ func (v *loadView) drawBusy(m *merging) {
 	if len(all) == 0 {
 		return
 	}
-	parent, mean := v.group(), newPieces(e, loadPieces, 0)
-	desc := "part of the time for which a device did something, in each " + mean.text()
+	parent, mean := v.group(), counters.NewPieces(e, counters.MostPieces, 0)
+	desc := "part of the time for which a device did something, in each " + mean.Text()
 	if len(all) > manyRows {
 		parent = v.b.Track(trace.Track{Parent: v.group(), Name: v.b.Intern("GPU busy by rank"), Order: math.MaxInt32, Rank: trace.NoRank, Desc: v.b.Intern(desc)})
 	}
 	for _, r := range all {
 		s := busyPieces(e, r.busy)
-		for i, value := range s.values {
-			mean.values[i] += value / float64(len(all))
+		for i, value := range s.Values {
+			mean.Values[i] += value / float64(len(all))
 		}
 		v.draw(&s, parent, "GPU busy"+naming.Separator+r.name, "%", desc)
 	}
@@ -282,13 +239,13 @@ func (v *loadView) drawBusy(m *merging) {
 }
 
 // busyPieces is how much of each piece is busy, in percent.
-func busyPieces(e inputs.Extent, busy []inputs.Extent) pieces {
-	s := newPieces(e, loadPieces, 0)
+func busyPieces(e inputs.Extent, busy []inputs.Extent) counters.Pieces {
+	s := counters.NewPieces(e, counters.MostPieces, 0)
 	for _, b := range busy {
 		for from := b.From; from < b.To; {
-			i := s.piece(from)
-			to := min(b.To, s.extent.From+trace.Time(i+1)*s.width)
-			s.values[i] += 100 * float64(to-from) / float64(s.width)
+			i := s.At(from)
+			to := min(b.To, s.Extent.From+trace.Time(i+1)*s.Width)
+			s.Values[i] += 100 * float64(to-from) / float64(s.Width)
 			from = to
 		}
 	}

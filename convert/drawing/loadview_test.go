@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/convert/drawing/counters"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/testkit/readback"
 	"github.com/sgtrace/sgtrace/trace"
@@ -39,22 +40,22 @@ func TestSeries(t *testing.T) {
 		}
 		sortSteps(steps)
 		gotBusy, gotLevel := busyPieces(e, union(slices.Concat(lanes[:]...))), levelPieces(e, steps)
-		width := int(gotBusy.width)
-		if width*loadPieces < length || length/width*10 < loadPieces || gotLevel.width != gotBusy.width {
+		width := int(gotBusy.Width)
+		if width*counters.MostPieces < length || length/width*10 < counters.MostPieces || gotLevel.Width != gotBusy.Width {
 			t.Fatalf("pieces of %d of %d ns", width, length)
 		}
-		for i := range gotBusy.values {
+		for i := range gotBusy.Values {
 			n, most := 0, 0
 			for k := i * width; k < min((i+1)*width, length); k++ {
 				if most = max(most, level[k]); busy[k] {
 					n++
 				}
 			}
-			if want := 100 * float64(n) / float64(width); math.Abs(gotBusy.values[i]-want) > 1e-9 {
-				t.Fatalf("piece %d is busy for %g %%, want %g", i, gotBusy.values[i], want)
+			if want := 100 * float64(n) / float64(width); math.Abs(gotBusy.Values[i]-want) > 1e-9 {
+				t.Fatalf("piece %d is busy for %g %%, want %g", i, gotBusy.Values[i], want)
 			}
 			// A piece behind the last step has no level, as nothing is under way.
-			if got := gotLevel.values[i]; int(got) != most {
+			if got := gotLevel.Values[i]; int(got) != most {
 				t.Fatalf("piece %d has level %g, want %d", i, got, most)
 			}
 		}

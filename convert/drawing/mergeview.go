@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/convert/clocks"
+	"github.com/sgtrace/sgtrace/convert/drawing/counters"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/internal/memory"
@@ -119,7 +120,7 @@ func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, op
 	if in.Requests == nil {
 		drawFindings(b, &opt, nil, said, cmp.Or(profiles, said))
 		drawLoad(b, nil, d)
-		drawLogged(b, in.Series, aligned, &opt)
+		counters.Draw(b, in.Series, aligned, &opt.Chosen, loggedOrder)
 		room := d.room()
 		b.Grow(room)
 		if len(of.Tracks) > 0 {
@@ -132,7 +133,7 @@ func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, op
 	drawFindings(b, &opt, in.Requests, l.during, cmp.Or(profiles, l.during))
 	l.waits = drawPaths(b, opt.Paths)
 	drawLoad(b, l, d)
-	drawLogged(b, in.Series, aligned, &opt)
+	counters.Draw(b, in.Series, aligned, &opt.Chosen, loggedOrder)
 	t := l.drawViews(b, opt.View, d.room(), func(requests *drawing) {
 		if len(of.Tracks) > 0 {
 			d.drawRanks()

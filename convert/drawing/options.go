@@ -5,10 +5,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/drawing/counters"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
-	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // Options say what a timeline shows.
@@ -26,11 +25,7 @@ type Options struct {
 	Events []Event
 	// Nested are what the kernels of graphs were launched in, by file of the ranks.
 	Nested [][]Nested
-	// Window is of which time logs and metrics are drawn, on the common clock; 0 is no bound.
-	Window inputs.Extent
-	// Hosts and Want choose of whom they are drawn; nil is everybody.
-	Hosts []string
-	Want  []naming.Want
+	counters.Chosen
 	// Zone is in which the minutes of groups of requests are; nil is UTC.
 	Zone *time.Location
 }

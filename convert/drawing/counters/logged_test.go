@@ -1,4 +1,4 @@
-package drawing
+package counters
 
 import (
 	"fmt"
@@ -91,7 +91,7 @@ func TestLoggedWindow(t *testing.T) {
 	}
 	set.Finish(series.Known{})
 	b := trace.NewBuilder(set.Syms, trace.NewArgs(), set.Diags)
-	drawLogged(b, set, &clocks.Alignment{}, &Options{Window: inputs.Extent{From: 125 * second, To: 140 * second}, Hosts: []string{"b"}})
+	Draw(b, set, &clocks.Alignment{}, &Chosen{Window: inputs.Extent{From: 125 * second, To: 140 * second}, Hosts: []string{"b"}}, 0)
 	out := b.Finish()
 	got := ""
 	for _, s := range out.Samples {

@@ -1,4 +1,4 @@
-package drawing
+package counters
 
 import (
 	"cmp"
@@ -15,6 +15,15 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
+// Chosen is what is drawn of logs and metrics.
+type Chosen struct {
+	// Window is of which time they are drawn, on the common clock; 0 is no bound.
+	Window inputs.Extent
+	// Hosts and Want choose of whom they are drawn; nil is everybody.
+	Hosts []string
+	Want  []naming.Want
+}
+
 // loggedView is the group of what logs and metrics say over time, as they say it: below each server
 // or host its ranks and GPUs, and what happened there.
 type loggedView struct {
@@ -22,14 +31,14 @@ type loggedView struct {
 	set    *series.Set
 	names  *naming.Names
 	clocks *clocks.Alignment
-	opt    *Options
+	opt    *Chosen
 	rows   int32 // of the places so far
 	// histograms are those of each place that reports know.
 	histograms [][]series.Histogram
 }
 
-// drawLogged adds the group of what logs and metrics say, as far as that is chosen.
-func drawLogged(b *trace.Builder, set *series.Set, aligned *clocks.Alignment, opt *Options) {
+// Draw adds the group of what logs and metrics say, as far as that is chosen, at a place among other groups.
+func Draw(b *trace.Builder, set *series.Set, aligned *clocks.Alignment, opt *Chosen, order int32) {
 	if set.Empty() {
 		return
 	}
@@ -59,7 +68,7 @@ func drawLogged(b *trace.Builder, set *series.Set, aligned *clocks.Alignment, op
 			continue
 		}
 		if top == 0 {
-			top = b.Track(trace.Track{Name: b.Intern(profile.Logged), Order: loggedOrder, Rank: trace.NoRank,
+			top = b.Track(trace.Track{Name: b.Intern(profile.Logged), Order: order, Rank: trace.NoRank,
 				Desc: b.Intern("what servers, hosts and GPUs say of themselves in logs and metrics; stamps of logs are often of whole seconds")})
 		}
 		x := &set.Servers[server]
@@ -281,15 +290,15 @@ func sums(points []series.Sample) (out []series.Sample, width string) {
 	if len(points) == 0 {
 		return nil, ""
 	}
-	pieces := newPieces(inputs.Extent{From: points[0].Time, To: points[len(points)-1].Time}, ratePieces(len(points)), 0)
-	pieces.width = max(pieces.width, trace.Time(1e9)) // stamps are of seconds
+	pieces := NewPieces(inputs.Extent{From: points[0].Time, To: points[len(points)-1].Time}, RatePieces(len(points)), 0)
+	pieces.Width = max(pieces.Width, trace.Time(1e9)) // stamps are of seconds
 	for _, p := range points {
-		pieces.values[pieces.piece(p.Time)] += p.Value
+		pieces.Values[pieces.At(p.Time)] += p.Value
 	}
-	for i := range pieces.piece(pieces.extent.To) + 1 {
-		out = append(out, series.Sample{Time: pieces.extent.From + trace.Time(i)*pieces.width, Value: pieces.values[i] / (float64(pieces.width) / 1e9)})
+	for i := range pieces.At(pieces.Extent.To) + 1 {
+		out = append(out, series.Sample{Time: pieces.Extent.From + trace.Time(i)*pieces.Width, Value: pieces.Values[i] / (float64(pieces.Width) / 1e9)})
 	}
-	return append(out, series.Sample{Time: pieces.extent.From + trace.Time(len(out))*pieces.width}), pieces.text()
+	return append(out, series.Sample{Time: pieces.Extent.From + trace.Time(len(out))*pieces.Width}), pieces.Text()
 }
 
 // drawSeries adds the row of a series, with the values of a window of time.
