@@ -321,22 +321,35 @@ func relaxEarly() {
 	defer relaxing.Unlock()
 	most := min(budget.Load()/4*3, budget.Load()-minRoom)
 	all, pages := held()
-	if n := touched.Swap(0); n >= minStride {
-		mapped.each = max((pages-mapped.before)/n, mapped.each/2, 1)
-	}
+	mapped.look(touched.Swap(0), pages)
 	mostPages := max(minPages, (all-pages)/partOfHeap)
 	if all > most && pages > mostPages {
 		Relax()
 		all, pages = held()
 	}
 	mapped.before = pages
-	room := max(most-all, mostPages-pages)
-	stride.Store(min(max(room/partOfRoom/mapped.each, minStride), longestStride))
+	stride.Store(mapped.stride(max(most-all, mostPages-pages)))
 }
 
-// mapped is what the kernel mapped of the file for each byte touched of late, and how much of it there was
-// after the last look. Whoever holds relaxing has it.
-var mapped = struct{ each, before int64 }{each: 16}
+// A mapping is what the kernel mapped of the file for each byte touched of late, and how much of it there was
+// after the last look.
+type mapping struct{ each, before int64 }
+
+// mapped is that of the process. Whoever holds relaxing has it.
+var mapped = mapping{each: 16}
+
+// look takes in that so many bytes were touched, and how much is mapped now. One walk of many places
+// is remembered for some looks: the next one may be like it.
+func (m *mapping) look(touched, now int64) {
+	if touched >= minStride {
+		m.each = max((now-m.before)/touched, m.each/2, 1)
+	}
+}
+
+// stride returns how many bytes may be touched until the next look, given the room that there is.
+func (m *mapping) stride(room int64) int64 {
+	return min(max(room/partOfRoom/m.each, minStride), longestStride)
+}
 
 // relaxing is held by whoever is at it, so that others wait until there is room.
 var relaxing sync.Mutex

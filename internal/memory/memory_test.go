@@ -365,6 +365,42 @@ func TestWatchLeavesLimit(t *testing.T) {
 	}
 }
 
+// Where what is touched lies apart, the next look at memory comes at once, and far later where it does not.
+func TestStride(t *testing.T) {
+	const room = 48 << 20
+	m := mapping{each: 1}
+	if got, want := m.stride(room), int64(room/partOfRoom); got != want {
+		t.Errorf("in order: a stride of %d bytes, want %d", got, want)
+	}
+	m.look(1<<20, 64<<20)
+	if got, want := m.stride(room), int64(minStride); got != want {
+		t.Errorf("64 bytes are mapped for each: a stride of %d bytes, want %d", got, want)
+	}
+	m.before = 64 << 20
+	m.look(minStride-1, 512<<20) // too little to tell
+	for range 6 {
+		m.look(1<<20, 64<<20) // nothing new is mapped
+	}
+	if m.each != 1 {
+		t.Errorf("%d bytes for each are remembered, want 1", m.each)
+	}
+	if got := m.stride(1 << 40); got != longestStride {
+		t.Errorf("far from the budget: a stride of %d bytes", got)
+	}
+	if got := m.stride(-1); got != minStride {
+		t.Errorf("beyond the budget: a stride of %d bytes", got)
+	}
+}
+
+// A walk over few of many rows has pages mapped for each, and never more than one.
+func TestPicked(t *testing.T) {
+	for _, c := range []struct{ some, rows, want int }{{100, 100, 32}, {10, 100, 320}, {0, 100, 3200}, {1, 1 << 30, FarApart}, {100, 10, 32}} {
+		if got := Picked(c.some, c.rows, 32); got != c.want {
+			t.Errorf("%d of %d rows: %d bytes, want %d", c.some, c.rows, got, c.want)
+		}
+	}
+}
+
 func TestSpill(t *testing.T) {
 	var blocks [][]byte
 	for i := range 8 {
