@@ -306,6 +306,19 @@ func (s *Set) Bounds() (from, to trace.Time, ok bool) {
 	return from, to, true
 }
 
+// OuterSpan returns the gateway's or router's span around a request, or None.
+func (s *Set) OuterSpan(r *Request) int {
+	if r.Gateway != None {
+		return r.Gateway
+	}
+	for _, p := range s.PartsOf(r) {
+		if s.Parts[p].Role == Router && s.Parts[p].Root != None {
+			return s.Parts[p].Root
+		}
+	}
+	return None
+}
+
 // HasGateway reports whether any request came through a gateway.
 func (s *Set) HasGateway() bool {
 	return slices.ContainsFunc(s.Requests, func(r Request) bool { return r.Gateway != None })

@@ -37,19 +37,6 @@ type placed struct {
 	nudge trace.Time
 }
 
-// outerSpan returns the gateway's or router's span around r, or None.
-func outerSpan(s *request.Set, r *request.Request) int {
-	if r.Gateway != request.None {
-		return r.Gateway
-	}
-	for _, p := range s.PartsOf(r) {
-		if s.Parts[p].Role == request.Router && s.Parts[p].Root != request.None {
-			return s.Parts[p].Root
-		}
-	}
-	return request.None
-}
-
 // attribute divides the time of request r, an index:
 //
 //  1. Everything is put on the clock of the outermost span.
@@ -62,7 +49,7 @@ func (w *CauseWalk) attribute(r int) Attribution {
 	w.out = Attribution{Request: r, Prefill: request.None, Answer: request.None, Slow: request.None}
 	w.waitedFor = 0
 	answer := &s.Parts[s.Answering(req)]
-	outer := outerSpan(s, req)
+	outer := s.OuterSpan(req)
 	if outer == request.None {
 		outer = answer.Root
 	}

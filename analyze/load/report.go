@@ -178,38 +178,44 @@ func (p *printer) blocks() {
 // roleBlocks draws a role and its lead ranks, or both in one if there is only
 // one.
 func (p *printer) roleBlocks(role *Series, ranks []Series) {
-	var leads []*Series
-	for i := range ranks {
-		if ranks[i].Lead {
-			leads = append(leads, &ranks[i])
-		}
-	}
+	leads, left := Busiest(ranks)
 	if len(leads) == 1 {
 		p.drawing.Add(fmt.Sprintf("%s, %s", &leads[0].Location, words.Counted(len(ranks), "rank")), p.rankCurves(role, true))
 		return
 	}
-	p.drawing.Add(fmt.Sprintf("%s, %d lead ranks of %s", &role.Location, len(leads), words.Counted(len(ranks), "rank")), p.rankCurves(role, true))
-	if len(leads) > maxRanks {
-		busiest := slices.Clone(leads)
-		slices.SortStableFunc(busiest, func(x, y *Series) int { return cmp.Compare(sumOfRunning(y), sumOfRunning(x)) })
+	all := len(leads) + left
+	p.drawing.Add(fmt.Sprintf("%s, %d lead ranks of %s", &role.Location, all, words.Counted(len(ranks), "rank")), p.rankCurves(role, true))
+	if left > 0 {
 		p.drawing.Notes = append(p.drawing.Notes, fmt.Sprintf("of the %d lead ranks of %s the %d with most running requests are drawn; CSV and JSON have all",
-			len(leads), &role.Location, maxRanks))
-		leads = slices.DeleteFunc(leads, func(s *Series) bool { return !slices.Contains(busiest[:maxRanks], s) })
+			all, &role.Location, len(leads)))
 	}
 	for _, s := range leads {
 		p.drawing.Add(s.Location.String(), p.rankCurves(s, false))
 	}
 }
 
-// sumOfRunning says how busy a place was in all.
-func sumOfRunning(s *Series) float64 {
-	sum := 0.0
-	for i := range s.Points {
-		if v := s.Points[i].Running; !math.IsNaN(v) {
-			sum += v
+// Busiest returns the lead ranks, or those that a figure has room for, which had most running requests, and how many are left out.
+func Busiest(ranks []Series) (leads []*Series, left int) {
+	for i := range ranks {
+		if ranks[i].Lead {
+			leads = append(leads, &ranks[i])
 		}
 	}
-	return sum
+	if len(leads) <= maxRanks {
+		return leads, 0
+	}
+	running := func(s *Series) (sum float64) {
+		for i := range s.Points {
+			if v := s.Points[i].Running; !math.IsNaN(v) {
+				sum += v
+			}
+		}
+		return sum
+	}
+	busiest := slices.Clone(leads)
+	slices.SortStableFunc(busiest, func(x, y *Series) int { return cmp.Compare(running(y), running(x)) })
+	left = len(leads) - maxRanks
+	return slices.DeleteFunc(leads, func(s *Series) bool { return !slices.Contains(busiest[:maxRanks], s) }), left
 }
 
 func (p *printer) wholeCurves(s *Series) []Curve {

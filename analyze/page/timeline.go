@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -112,7 +111,7 @@ func spreadPanel(name string, list []load.Spread) chart.Panel {
 // roleFigure is about the servers of a role, with a curve for each lead rank if there
 // are several.
 func (b *timelineBuilder) roleFigure(role *load.Series, ranks []load.Series) *Figure {
-	leads, left := busiestLeads(ranks)
+	leads, left := load.Busiest(ranks)
 	var panels []chart.Panel
 	level := func(title string, unit table.Unit, of func(*load.Point) float64) {
 		panels = appendPanel(panels, chart.Panel{Title: title, Unit: unit, Curves: placeCurves(leads, func(s *load.Series) []float64 { return levels(s, of) })})
@@ -154,33 +153,6 @@ func stageOf(s *load.Series, stage int) []load.Spread {
 		return nil
 	}
 	return s.Stages[stage]
-}
-
-// busiestLeads returns the lead ranks, or as many of the busiest ones as a figure has
-// curves for, and how many are left.
-func busiestLeads(ranks []load.Series) (leads []*load.Series, left int) {
-	const most = 8
-	for i := range ranks {
-		if ranks[i].Lead {
-			leads = append(leads, &ranks[i])
-		}
-	}
-	if len(leads) <= most {
-		return leads, 0
-	}
-	runningIn := func(s *load.Series) float64 {
-		sum := 0.0
-		for i := range s.Points {
-			if v := s.Points[i].Running; !math.IsNaN(v) {
-				sum += v
-			}
-		}
-		return sum
-	}
-	busiest := slices.Clone(leads)
-	slices.SortStableFunc(busiest, func(x, y *load.Series) int { return cmp.Compare(runningIn(y), runningIn(x)) })
-	left = len(leads) - most
-	return slices.DeleteFunc(leads, func(s *load.Series) bool { return !slices.Contains(busiest[:most], s) }), left
 }
 
 // placeCurves makes a curve for each place.

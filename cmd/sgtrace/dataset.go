@@ -254,11 +254,7 @@ Examples:
   sgtrace dataset solve --quiet week
   sgtrace dataset solve ./week`,
 		Action: func(ctx *cli.Context) error {
-			dir, err := datasetOf(ctx)
-			if err != nil {
-				return err
-			}
-			solved, err := c.solve(dir)
+			_, solved, err := c.solve(ctx)
 			if err != nil {
 				return err
 			}
@@ -273,10 +269,14 @@ Examples:
 }
 
 // solve brings the solved tables of a dataset up to date.
-func (c *command) solve(dir string) (convert.Solved, error) {
+func (c *command) solve(ctx *cli.Context) (dir string, solved convert.Solved, err error) {
+	if dir, err = datasetOf(ctx); err != nil {
+		return "", solved, err
+	}
 	meter := c.screen.Reading(-1)
 	c.collectEarly(50)
-	return convert.Solve(dir, commandline.Version(), meter, &c.diags)
+	solved, err = convert.Solve(dir, commandline.Version(), meter, &c.diags)
+	return dir, solved, err
 }
 
 func (c *command) sqlCommand() *cli.Command {
@@ -312,11 +312,7 @@ func (c *command) sql(ctx *cli.Context) error {
 	if d == nil {
 		return commandline.Usage("--dialect %q: want %s", ctx.String("dialect"), strings.Join(dialects(), ", "))
 	}
-	dir, err := datasetOf(ctx)
-	if err != nil {
-		return err
-	}
-	solved, err := c.solve(dir)
+	dir, solved, err := c.solve(ctx)
 	if err != nil {
 		return err
 	}

@@ -28,15 +28,15 @@ const (
 
 // ParseView reads the value of --view.
 func ParseView(s string) (View, error) {
-	switch s {
-	case "both":
-		return ViewBoth, nil
-	case "thread":
-		return ViewThread, nil
-	case "request":
-		return ViewRequest, nil
+	return chosenBy[View]("--view", s, "both", "thread", "request")
+}
+
+// chosenBy returns which of three values a flag has, of which the first one stands for both others.
+func chosenBy[T ~uint8](flag, s, both, one, other string) (T, error) {
+	if k := slices.Index([]string{both, one, other}, s); k >= 0 {
+		return T(k), nil
 	}
-	return 0, fmt.Errorf("--view %q%s want thread, request, or both", s, cmp.Or(similar.Hint(s, []string{"thread", "request", "both"}), ":"))
+	return 0, fmt.Errorf("%s %q%s want %s, %s, or %s", flag, s, cmp.Or(similar.Hint(s, []string{one, other, both}), ":"), one, other, both)
 }
 
 // A layout is what both views of a Set have in common. One span becomes one

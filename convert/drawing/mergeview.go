@@ -2,7 +2,6 @@ package drawing
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
-	"github.com/sgtrace/sgtrace/internal/similar"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -31,15 +29,7 @@ const (
 
 // ParseRankLayout reads the value of --layout.
 func ParseRankLayout(s string) (RankLayout, error) {
-	switch s {
-	case "both":
-		return LayoutBoth, nil
-	case "ranks":
-		return LayoutRanks, nil
-	case "compare":
-		return LayoutCompare, nil
-	}
-	return 0, fmt.Errorf("--layout %q%s want ranks, compare, or both", s, cmp.Or(similar.Hint(s, []string{"ranks", "compare", "both"}), ":"))
+	return chosenBy[RankLayout]("--layout", s, "both", "ranks", "compare")
 }
 
 // merging is ranks being drawn.

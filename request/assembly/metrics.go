@@ -144,13 +144,8 @@ func (b *builder) e2e(r *request.Request, answer *request.Part) int64 {
 // outermost is the gateway's span, the router's, or else that of the answering server; None is
 // none.
 func (b *builder) outermost(r *request.Request, answer *request.Part) int {
-	if r.Gateway != request.None {
-		return r.Gateway
-	}
-	for _, p := range b.PartsOf(r) {
-		if b.Parts[p].Role == request.Router && b.Parts[p].Root != request.None {
-			return b.Parts[p].Root
-		}
+	if outer := b.OuterSpan(r); outer != request.None {
+		return outer
 	}
 	return answer.Root
 }
