@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/series"
@@ -58,6 +59,27 @@ var families = []family{
 	{"request_queue_time_seconds_bucket", series.QueueTime, 1},
 }
 
+// labeled are metrics of Triton's backend for TensorRT-LLM, which tell by a label what they are: what that is called else. Its
+// "active" requests are those that wait, too.
+var labeled = []struct{ name, label, is, plain string }{
+	{"nv_trt_llm_request_metrics", "request_type", "waiting", "trtllm_num_requests_waiting"},
+	{"nv_trt_llm_request_metrics", "request_type", "scheduled", "trtllm_num_requests_running"},
+	{"nv_trt_llm_kv_cache_block_metrics", "kv_cache_block_type", "fraction", "trtllm_kv_cache_utilization"},
+}
+
+// plainOf returns what a metric is called with its labels, and those that say where it is.
+func plainOf(name string, labels map[string]string) (string, map[string]string) {
+	for _, x := range labeled {
+		if name == x.name && labels[x.label] == x.is {
+			where := maps.Clone(labels)
+			where["model_name"] = labels["model"]
+			maps.DeleteFunc(where, func(key, _ string) bool { return key == x.label || key == "model" || key == "version" })
+			return x.plain, where
+		}
+	}
+	return name, labels
+}
+
 // devices are the metrics of DCGM that reports know.
 var devices = []family{
 	{"DCGM_FI_DEV_SM_CLOCK", series.SMClock, 1},
@@ -105,7 +127,7 @@ func meaningOf(name, kind string) (m meaning) {
 	switch {
 	case strings.HasSuffix(name, "_bucket") && (kind == "" || kind == "histogram"):
 		m.named.Kind, m.bucket = series.Bucket, true
-	case kind == "counter" || kind == "" && strings.HasSuffix(name, "_total") || strings.HasSuffix(name, "_count") || strings.HasSuffix(name, "_sum"):
+	case kind == "counter" || kind == "" && strings.HasSuffix(name, "_total") || kind != "gauge" && (strings.HasSuffix(name, "_count") || strings.HasSuffix(name, "_sum")):
 		m.named.Kind = series.Counter
 	}
 	return m

@@ -38,6 +38,7 @@ func (d *reader) seriesOf(key, name, kind string, labels map[string]string) (id 
 	if id, ok := d.known[key]; ok {
 		return id
 	}
+	name, labels = plainOf(name, labels)
 	m := meaningOf(name, kind)
 	if m.known && m.metric == series.HitRate && labels["name"] != "" && labels["model_name"] == "" {
 		m.times = 1 // in percent, until 2024-12

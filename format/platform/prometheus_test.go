@@ -136,6 +136,32 @@ func TestNamesOfEngines(t *testing.T) {
 	}
 }
 
+// Triton tells by labels what a metric is; one that ends in "_count" is no counter if its type says so.
+func TestTriton(t *testing.T) {
+	const text = `# TYPE nv_inference_pending_request_count gauge
+nv_inference_pending_request_count{model="m",version="1"} 2 1787000000
+nv_trt_llm_request_metrics{model="m",request_type="waiting",version="1"} 4 1787000000
+nv_trt_llm_request_metrics{model="m",request_type="scheduled",version="1"} 3 1787000000
+nv_trt_llm_request_metrics{model="m",request_type="max",version="1"} 64 1787000000
+nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="fraction",model="m",version="1"} 0.5 1787000000
+`
+	set, _ := read(t, text)
+	var said []string
+	for i := range set.List {
+		m := set.Metric(set.List[i].Metric)
+		for v := range set.Each(i) {
+			said = append(said, fmt.Sprint(m.Name, " ", m.Kind == series.Counter, " ", set.Syms.Name(set.List[i].Label), " ", v.Value))
+		}
+	}
+	const want = "running false  3, queued false  4, KV usage false  50, nv_inference_pending_request_count false model=m,version=1 2, nv_trt_llm_request_metrics false model=m,request_type=max,version=1 64"
+	slices.Sort(said)
+	wanted := strings.Split(want, ", ")
+	slices.Sort(wanted)
+	if !slices.Equal(said, wanted) {
+		t.Errorf("%q", said)
+	}
+}
+
 // What has no time is as of when the file was written, which is said; of a pipe nobody knows.
 func TestUntimed(t *testing.T) {
 	const text = "# TYPE queue gauge\nqueue 5\n"
