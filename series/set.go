@@ -196,6 +196,9 @@ const Warns = "a warning: "
 // NoBatch is what a Note says of requests that a server took without a batch behind its last one.
 const NoBatch = "takes requests, and logs no batch any more"
 
+// Untold begins what a PeerLost says of a prefill server that does not answer the first question of a decode server.
+const Untold = "a prefill server does not tell where it takes transfers"
+
 // Metric returns what series s is of.
 func (s *Set) Metric(id MetricID) *Metric {
 	if id < KnownMetrics {

@@ -3,6 +3,7 @@ package logline
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -26,6 +27,17 @@ const (
 	TimedOut     = "Timeout at NCCL work"
 	SaysTimedOut = "a collective timed out"
 )
+
+// Failed is in a line of the watchdog of a collective that failed or timed out.
+const Failed = "failure detected by watchdog at work sequence id: "
+
+// SaysFailed is what an instant says of such a line.
+func SaysFailed(b []byte) string {
+	if n, ok := number(b, "sequence id:"); ok {
+		return fmt.Sprintf("PyTorch's watchdog met a failure in collective %d", n)
+	}
+	return "PyTorch's watchdog met a failure in a collective"
+}
 
 // Watchdog reads what follows the head of a line of PyTorch's C++ code: rank is that of the head,
 // recorder.Unknown without, and at when it was written. It reports whether the line is of ProcessGroupNCCL

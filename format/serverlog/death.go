@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
 	"github.com/sgtrace/sgtrace/series"
 )
 
@@ -35,6 +36,10 @@ var lastWords = []lastWord{
 
 // died reads what a process prints as it ends.
 func (r *reader) died(b []byte) bool {
+	if text, kind := errortext.Panic(b); text != "" {
+		r.f.Instant(series.Instant{Time: r.now, Kind: kind, Place: r.unranked(), Line: uint32(r.line), Count: 1}, text)
+		return true
+	}
 	for i := range lastWords {
 		w := &lastWords[i]
 		if w.begins == "Killed" && len(bytes.TrimSpace(b)) != len(w.begins) || !bytes.HasPrefix(b, []byte(w.begins)) || !bytes.Contains(b[:min(len(b), lookedAt)], []byte(w.has)) || !bytes.HasSuffix(bytes.TrimSpace(b), []byte(w.ends)) {
@@ -48,6 +53,17 @@ func (r *reader) died(b []byte) bool {
 		return true
 	}
 	return bytes.HasPrefix(b, []byte("  what():  ")) // of the exception that ended it, which PyTorch logs, too
+}
+
+// unloaded reads why Triton did not load a model, of one that needs it, too: "Model 'm' loading failed with error: version 1 is at
+// UNAVAILABLE state: Internal: ..". What a backend says of a model quotes no request.
+func unloaded(_ *reader, b []byte, _ *series.Instant) string {
+	before, why, _ := bytes.Cut(b, []byte("' loading failed with error: "))
+	name := before[bytes.LastIndexByte(before, '\'')+1:]
+	if _, reason, ok := bytes.Cut(why, []byte(" state: ")); ok {
+		why = reason
+	}
+	return "its model " + logline.Beginning(name, "._-", 80) + " did not load: " + strings.TrimRight(logline.Message(why), ";. ")
 }
 
 // exits are what ended a process, by its exit code.

@@ -183,10 +183,7 @@ func (r *reader) failedCollective(b []byte, _ *series.Instant) string {
 	if r.timedOut {
 		return ""
 	}
-	if n, ok := after(b, "sequence id: "); ok {
-		return fmt.Sprintf("PyTorch's watchdog met a failure in collective %.0f", n)
-	}
-	return "PyTorch's watchdog met a failure in a collective"
+	return logline.SaysFailed(b)
 }
 
 // killedByRay reads how many workers Ray ended: it says so of none, too.

@@ -294,6 +294,26 @@ refused 2`},
 [2026-03-04 10:24:11] INFO:     10.0.0.1:1 - "POST /v1/chat/completions HTTP/1.1" 200 OK
 [2026-03-04 10:24:12 TP0] Prefill batch, #new-seq: 1, #new-token: 1, #cached-token: 0, token usage: 0.01, #running-req: 0, #queue-req: 1
 `, ``},
+		{"an adapter that the engine does not take", `(EngineCore pid=8) ERROR 06-01 13:18:12 [core.py:1341]   File "/x/vllm/lora/worker_manager.py", line 122, in _load_adapter
+(EngineCore pid=8) ERROR 06-01 13:18:12 [core.py:1341]     helper.validate_legal(self.config)
+(EngineCore pid=8) ERROR 06-01 13:18:12 [core.py:1341] ValueError: LoRA rank 8 is greater than max_lora_rank 4.
+`, `exception - 1: the engine: ValueError: LoRA rank 8 is greater than max_lora_rank 4 in _load_adapter (worker_manager.py:122)`},
+		{"an iteration of vLLM's V0", `ERROR 08-29 02:12:22 async_llm_engine.py:658] Engine iteration timed out. This should never happen!
+`, `timeout - 1: an iteration of its engine did not come back in time`},
+		{"Triton does not load a model, and one that needs it", `I0617 07:26:20.000001 24 backend.cpp:12] Loading
+E0617 07:26:21.000001 24 model_repository_manager.cc:563] Invalid argument: ensemble 'all' depends on 'llm' which has no loaded version. Model 'llm' loading failed with error: version 1 is at UNAVAILABLE state: Internal: no such engine;
+`, `exception - 1: its model llm did not load: Internal: no such engine`},
+		{"requests of LMDeploy", `2026-07-07 09:01:18,519 - lmdeploy - ERROR - async_engine.py:791 - session 1 finished, reason "error"
+2026-07-07 09:01:18,520 - lmdeploy - ERROR - async_engine.py:791 - session 2 finished, reason "error"
+`, `complaint - 1: an error: a request failed in its engine
+complaint - 1: an error: a request failed in its engine`},
+		{"a thread in Rust", `[2026-03-04 10:22:10 TP0] Decode batch, #running-req: 1, #token: 9, token usage: 0.01, cuda graph: True, gen throughput (token/s): 1.00, #queue-req: 0
+thread 'tokio-runtime-worker' panicked at lib/runtime/src/pipe.rs:41:13:
+thread 'main' panicked at src/main.rs:7:5:
+thread 'main' panicked at 'what a client asked', src/main.rs:7:5
+`, `traceback - 1: a thread of it panicked at lib/runtime/src/pipe.rs:41:13
+exception - 1: panicked at src/main.rs:7:5
+1 unknown lines from line 4 on`},
 		{"an engine of TensorRT-LLM in C++", `[TensorRT-LLM][INFO] MPI size: 4, MPI local size: 4, rank: 2
 [TensorRT-LLM][ERROR] Encountered an error in forwardAsync function: [TensorRT-LLM][ERROR] Assertion failed: blocks.empty() (/src/kvCacheManager.cpp:256)
 `, `exception - 1: its forward pass failed`},

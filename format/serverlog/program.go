@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/series"
 )
@@ -39,6 +40,9 @@ func sniffProgram(head []byte) bool {
 		line, head, _ = bytes.Cut(head, []byte("\n"))
 		if line = around.Bare(line); len(bytes.TrimSpace(line)) == 0 {
 			continue
+		}
+		if text, _ := errortext.Panic(line); text != "" {
+			break // stacks follow
 		}
 		lines++
 		if isLeveled(line, around) {

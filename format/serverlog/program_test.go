@@ -8,13 +8,14 @@ import (
 // Logs of other programs are told by their lines, as far as a third have a stamp and a level; other texts are not.
 func TestPrograms(t *testing.T) {
 	for text, want := range map[string]bool{
-		"E0817 20:53:20.123456       1 gate.go:12] \"no pod\" err=\"none is ready\"\n":                                             true,
-		"2026-08-17T20:53:20.123Z  INFO keeper: it begins\nand goes on\n":                                                          true,
-		"time=\"2026-08-17T20:53:20Z\" level=error msg=\"cannot mount\" error=\"no such disk\"\n":                                  true,
-		`{"level":"error","ts":1787000000.5,"caller":"gate/gate.go:1","msg":"lost","error":"no peer"}` + "\n":                      true,
-		`{"start_time":"2026-08-17T20:53:20Z","method":"POST","response_code":"504"}` + "\n":                                       true,
-		"The server printed:\n\n2026-08-17T20:53:20.123Z  INFO keeper: it begins\n\nWhat does it mean?\nI do not know.\nDo you?\n": false,
-		`{"name":"a","version":"1.0","message":"hello"}` + "\n":                                                                    false,
+		"E0817 20:53:20.123456       1 gate.go:12] \"no pod\" err=\"none is ready\"\n":                                                                                                                            true,
+		"2026-08-17T20:53:20.123Z  INFO keeper: it begins\nand goes on\n":                                                                                                                                         true,
+		"time=\"2026-08-17T20:53:20Z\" level=error msg=\"cannot mount\" error=\"no such disk\"\n":                                                                                                                 true,
+		`{"level":"error","ts":1787000000.5,"caller":"gate/gate.go:1","msg":"lost","error":"no peer"}` + "\n":                                                                                                     true,
+		`{"start_time":"2026-08-17T20:53:20Z","method":"POST","response_code":"504"}` + "\n":                                                                                                                      true,
+		"The server printed:\n\n2026-08-17T20:53:20.123Z  INFO keeper: it begins\n\nWhat does it mean?\nI do not know.\nDo you?\n":                                                                                false,
+		`{"level":"info","ts":"2026-08-17T20:53:20Z","msg":"begins"}` + "\npanic: runtime error: index out of range [3] with length 3\n\ngoroutine 1 [running]:\nmain.pick(0xc0004a2000)\n\t/w/pick.go:5 +0x31\n": true,
+		`{"name":"a","version":"1.0","message":"hello"}` + "\n":                                                                                                                                                   false,
 		"time,level\n1,2\n": false,
 	} {
 		if got := Program.Sniff([]byte(text)); got != want {
@@ -32,6 +33,8 @@ func TestProgramsComplain(t *testing.T) {
 		{`{"level":"error","ts":1787000000.5,"caller":"gate/gate.go:1","msg":"lost","error":"peer \"b\" is gone"}` + "\n", "an error: lost: peer \"b\" is gone"},
 		{`{"start_time":"2026-08-17T20:53:20Z","method":"POST","response_code":"504","response_code_details":"ext_timeout"}` + "\n", "an error: requests are answered with an error by the gateway itself: ext_timeout"},
 		{"2026-08-17T20:53:20.123Z  WARN keeper: cannot renew: Connection refused by the store, failed\n", "a warning: cannot renew: Connection refused by the store, failed"},
+		{`{"level":"info","ts":"2026-08-17T20:53:20Z","msg":"begins"}` + "\npanic: runtime error: index out of range [3] with length 3\n\ngoroutine 1 [running]:\n", "panicked: runtime error: index out of range [3] with length 3"},
+		{`{"level":"info","ts":"2026-08-17T20:53:20Z","msg":"begins"}` + "\npanic: what a client asked\n", "panicked"},
 		{"2026-08-17T20:53:20.123Z  WARN keeper: it failed once\n2026-08-17T20:53:21.123Z ERROR keeper: it is lost\n", "an error: it is lost"},
 	} {
 		set, _, _ := readText(t, "x", strings.NewReader(c.text))

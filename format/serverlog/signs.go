@@ -95,7 +95,7 @@ var signs = []sign{
 	{text: "Error in event loop", kind: series.Exception, more: (*reader).eventLoop},
 	{text: "Encountered an error in forward", kind: series.Exception, says: "its forward pass failed"},
 	{text: "Watchdog caught collective operation timeout", kind: series.Timeout, more: (*reader).collective},
-	{text: "failure detected by watchdog at work sequence id: ", kind: series.Communication, more: (*reader).failedCollective},
+	{text: logline.Failed, kind: series.Communication, more: (*reader).failedCollective},
 	{text: "ProcessGroupNCCL's watchdog got stuck", kind: series.Timeout, says: "the watchdog of NCCL is stuck itself: a call of CUDA or NCCL does not come back"},
 	{text: "Heartbeat monitor timed out!"},
 	{text: "thread terminated with exception:", kind: series.Exception, more: ncclEnds},
@@ -137,6 +137,9 @@ var signs = []sign{
 	{text: "terminating server process", kind: series.Crash, says: "its engine failed, and the server ends"},
 	{text: "Engine is already dead", kind: series.Crash, says: "its engine is dead; see what happened before"},
 	{text: "No available shared memory broadcast block found in", kind: series.Timeout, more: silentWorkers},
+	{text: "Engine iteration timed out", kind: series.Timeout, says: "an iteration of its engine did not come back in time"}, // V0 of vLLM
+	{text: "' loading failed with error: ", kind: series.Exception, more: unloaded},
+	{text: `finished, reason "error"`, kind: series.Complaint, says: "an error: a request failed in its engine"}, // of LMDeploy
 	{text: "JIT compilation during inference", kind: series.Halt, says: "a kernel is compiled while it serves"},
 	{text: "[shutdown]", kind: series.Stopping, more: (*reader).shutdown},
 	{text: "EngineDeadError", more: (*reader).deadEngine},

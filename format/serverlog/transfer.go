@@ -171,7 +171,7 @@ func failedSession(_ *reader, b []byte, _ *series.Instant) string {
 // unreachable reads that a decode server does not get at the bootstrap server of a prefill server.
 func (r *reader) unreachable(b []byte, x *series.Instant) string {
 	r.roleIs(x.Place, "decode")
-	text := "a prefill server does not tell where it takes transfers"
+	text := series.Untold
 	if why := errortext.Reason(b, "from bootstrap"); why != "" {
 		text += ": " + why
 	}

@@ -57,6 +57,8 @@ type logReader struct {
 	place  int32
 	name   string
 	read   int
+
+	timedOut bool // a line tells of a collective that did
 }
 
 // indexLog reads a log.
@@ -92,11 +94,12 @@ func (r *logReader) take(b []byte, n int64) {
 		if at := r.at(&g, r.around.Unwrap(b)); r.Watchdog(rest, g.Rank, at) {
 			r.f.Saw(at)
 			r.read++
-			if bytes.Contains(rest, []byte(logline.TimedOut)) {
-				rank := trace.NoRank
-				rank.Global = max(rank.Global, g.Rank)
-				place := r.f.Place(series.Place{Server: r.f.Set.Places[r.place].Server, Rank: rank, GPU: series.NoGPU})
-				r.f.Instant(series.Instant{Time: at, Kind: series.Timeout, Place: place, Line: uint32(n), Count: 1}, logline.SaysTimedOut)
+			r.timedOut = r.timedOut || bytes.Contains(rest, timedOut) || bytes.Contains(rest, []byte(logline.TimedOut))
+			switch {
+			case bytes.Contains(rest, []byte(logline.TimedOut)):
+				r.of(g.Rank, series.Instant{Time: at, Kind: series.Timeout, Line: uint32(n), Count: 1}, logline.SaysTimedOut)
+			case bytes.Contains(rest, []byte(logline.Failed)) && !r.timedOut:
+				r.of(g.Rank, series.Instant{Time: at, Kind: series.Communication, Line: uint32(n), Count: 1}, logline.SaysFailed(rest))
 			}
 		}
 		return
@@ -104,6 +107,17 @@ func (r *logReader) take(b []byte, n int64) {
 	if r.Spied(b, 0) || r.LastWords(b, 0) || r.Unheaded(b) || r.Mismatch(b) {
 		r.read++
 	}
+}
+
+// timedOut is in a line of a collective that timed out: it tells which one, and the lines behind it say the same.
+var timedOut = []byte("Watchdog caught collective operation timeout")
+
+// of adds what a line says of a rank.
+func (r *logReader) of(global int32, x series.Instant, text string) {
+	rank := trace.NoRank
+	rank.Global = max(rank.Global, global)
+	x.Place = r.f.Place(series.Place{Server: r.f.Set.Places[r.place].Server, Rank: rank, GPU: series.NoGPU})
+	r.f.Instant(x, text)
 }
 
 // at returns when a line with the head of PyTorch's C++ code was written; 0 is unknown.

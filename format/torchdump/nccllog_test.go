@@ -70,6 +70,23 @@ func TestTimedOut(t *testing.T) {
 	}
 }
 
+// A collective that failed is an instant; one that timed out is told by itself.
+func TestFailed(t *testing.T) {
+	const (
+		late = "[rank3]:[E1001 16:06:03.500000000 ProcessGroupNCCL.cpp:683] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=78, OpType=BROADCAST, NumelIn=80, NumelOut=80, Timeout(ms)=600000) ran for 600000 milliseconds before timing out.\n"
+		fail = "[rank3]:[E1001 16:06:04.500000000 ProcessGroupNCCL.cpp:2252] [PG ID 2 PG GUID 3 Rank 3]  failure detected by watchdog at work sequence id: 78 PG status: last enqueued work: 90, last completed work: 77\n"
+	)
+	for text, want := range map[string]int{fail: 1, late + fail: 0} {
+		_, metrics, err := readLog(strings.NewReader(text))
+		if err != nil || len(metrics.Instants) != want {
+			t.Fatalf("%d instants, %v", len(metrics.Instants), err)
+		}
+		if want == 1 && (metrics.Instants[0].Kind != series.Communication || metrics.Syms.Name(metrics.Instants[0].Text) != "PyTorch's watchdog met a failure in collective 78") {
+			t.Errorf("%+v", metrics.Instants[0])
+		}
+	}
+}
+
 // A zone that a collector adds is that of the watchdog's own stamps; warnings of NCCL are instants.
 func TestTimes(t *testing.T) {
 	const text = `2026-03-03T12:11:38.100000000Z [2026-03-03 13:11:38] n1:7:9 [1] transport/net_ib.cc:2453 NCCL WARN NET/IB: Got completion from peer 10.0.0.1<5> with status=12

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/series"
 )
 
 // IsTraceback reports whether a traceback follows b, which may say where.
@@ -79,13 +80,14 @@ var harmless = []string{"RuntimeError", "OutOfMemoryError", "MemoryError", "OSEr
 
 // plain are pieces of messages that are about the machine or its settings, of exceptions of other types.
 var plain = []string{"No free slots", "memory leak detected", "To serve at least one request with", "The model's max seq len (", "No available memory for the cache blocks",
-	"User-specified max_model_len", "Free memory on device", "could finish the model loading, but there are other ranks", "Capture cuda graph failed", "Capture CUDA graph failed", "process exited with code "}
+	"User-specified max_model_len", "Free memory on device", "onnect to etcd", "onnect to NATS", "Not enough host memory", "could finish the model loading, but there are other ranks", "Capture cuda graph failed", "Capture CUDA graph failed", "process exited with code "}
 
-// starting are functions in which no request is handled yet: what is raised in them quotes none.
+// starting are functions in which no request is handled yet, and those that load an adapter: what is raised in them quotes none.
 var starting = []string{"load_model", "load_weights", "init_device", "init_worker", "create_engine_config", "from_engine_args", "from_vllm_config", "build_async_engine_client", "build_async_engine_client_from_engine_args",
 	"determine_available_memory", "determine_num_available_blocks", "initialize_from_config", "initialize_cache", "initialize_kv_cache", "_initialize_kv_caches", "compile_or_warm_up_model", "capture_model", "profile_run",
 	"launch_core_engines", "wait_for_engine_startup", "get_model", "init_model_worker", "init_torch_distributed", "init_memory_pool", "init_cuda_graphs", "init_attention_backend", "_launch_subprocesses", "launch_subprocesses",
-	"prepare_server_args", "__post_init__", "_build_model", "_start_executor_workers", "_start_engine", "init_tp_model_worker", "init_weights", "initialize_model"}
+	"prepare_server_args", "__post_init__", "_build_model", "_start_executor_workers", "_start_engine", "init_tp_model_worker", "init_weights", "initialize_model",
+	"add_lora", "_load_adapter", "validate_legal", "load_lora_adapter", "load_lora_adapter_from_tensors", "validate_new_adapter"}
 
 // StartsUp reports whether a stack is of the start of a server.
 func StartsUp(frames []string) bool {
@@ -93,4 +95,25 @@ func StartsUp(frames []string) bool {
 		name, _, _ := strings.Cut(frame, " (")
 		return slices.Contains(starting, name)
 	})
+}
+
+// Panic reads how Go or Rust say that a thread panicked, and whether that ends the program: in Rust, only where it is the first thread. Of
+// Go's own reasons, all is told; others may quote a request.
+func Panic(b []byte) (text string, kind series.InstantKind) {
+	if why, ok := bytes.CutPrefix(b, []byte("panic: ")); ok {
+		if bytes.HasPrefix(why, []byte("runtime error: ")) {
+			return "panicked: " + logline.Message(why), series.Exception
+		}
+		return "panicked", series.Exception
+	}
+	_, rest, _ := bytes.Cut(b, []byte("thread '"))
+	thread, at, ok := bytes.Cut(rest, []byte("' panicked at "))
+	if !ok || bytes.HasPrefix(at, []byte("'")) || bytes.ContainsAny(thread, "' ") { // until 1.72, the message came first
+		return "", 0
+	}
+	where, _, _ := bytes.Cut(at, []byte(": "))
+	if text = "a thread of it panicked at " + strings.TrimSuffix(string(where), ":"); string(thread) == "main" {
+		return "panicked at " + strings.TrimSuffix(string(where), ":"), series.Exception
+	}
+	return text, series.Traceback
 }

@@ -5,6 +5,7 @@ package router
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"regexp"
 	"slices"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -83,6 +85,7 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 		r.line = n
 		r.take(b)
 	})
+	r.tellAwaited()
 	r.complaints.Tell(r.f)
 	src := r.f.Source()
 	src.Bytes, src.Lines, src.Read, src.Other, src.FirstOther = size, int(r.line), r.read, r.other, r.first
@@ -102,6 +105,8 @@ type reader struct {
 	places     map[string]int32
 	errors     map[int32]int32 // series of failed requests, by place
 	pending    []byte
+	now        trace.Time         // of the last line with a stamp
+	awaited    map[int32]*awaited // servers that were not healthy yet, by place
 	complaints errortext.Complaints
 }
 
@@ -109,7 +114,7 @@ func newReader(name string, opt *format.Options) *reader {
 	f := opt.Series.Fill(name, "router log")
 	zone := &f.Source().Zone
 	zone.By = "stamps of the router, which are UTC"
-	return &reader{f: f, around: logline.New(), name: name, places: map[string]int32{}, errors: map[int32]int32{}, complaints: errortext.NewComplaints(opt.Series)}
+	return &reader{f: f, around: logline.New(), name: name, places: map[string]int32{}, errors: map[int32]int32{}, awaited: map[int32]*awaited{}, complaints: errortext.NewComplaints(opt.Series)}
 }
 
 // place is that of the router, or of a server that it calls by its URL.
@@ -148,7 +153,40 @@ func (r *reader) take(b []byte) {
 		return
 	}
 	r.f.Saw(x.at)
+	r.now = x.at
 	r.says(&x)
+}
+
+// An awaited is a server that a router waits for as it starts.
+type awaited struct {
+	first, last trace.Time
+	line, times int
+	why         string
+}
+
+// await notes that the server of a line is not healthy yet.
+func (r *reader) await(x *said, s *sign) {
+	of := url(x.message)
+	if of == nil {
+		return
+	}
+	a := order.Memo(r.awaited, r.place(of, ""), func() *awaited {
+		return &awaited{first: x.at, line: int(r.line), why: errortext.Reason(x.message, s.text)}
+	})
+	a.last, a.times = x.at, a.times+1
+}
+
+// tellAwaited tells of servers that a router waited for to the end of its log.
+func (r *reader) tellAwaited() {
+	for _, place := range slices.Sorted(maps.Keys(r.awaited)) {
+		a := r.awaited[place]
+		text := "is not healthy for the router, which waits for it since its start"
+		if a.why != "" {
+			text += ": " + a.why
+		}
+		r.f.Line(int64(a.line))
+		r.f.Instant(series.Instant{Time: a.first, Place: place, Kind: series.Unrouted, Line: uint32(a.line), Count: int32(a.times)}, text)
+	}
 }
 
 // strange counts a line that tells of trouble in words that nothing here knows.
@@ -160,7 +198,8 @@ func (r *reader) strange() {
 
 // unknown counts a line of something else.
 func (r *reader) unknown(b []byte) {
-	if bytes.Contains(b, []byte("panicked at")) {
-		r.strange()
+	if text, kind := errortext.Panic(b); text != "" {
+		r.f.Instant(series.Instant{Place: r.router(), Kind: kind, Line: uint32(r.line), Count: 1, Time: r.now}, text)
+		r.read++
 	}
 }

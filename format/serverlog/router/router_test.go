@@ -79,6 +79,24 @@ func TestBeforeTracing(t *testing.T) {
 	}
 }
 
+// A server that the router waits for to the end of its log is told of once, since the first time; once all are healthy, none is.
+func TestRouterAwaits(t *testing.T) {
+	const waits = `[Router (Rust)] 2025-03-08 02:33:09 - INFO - Worker http://10.0.0.1:31000 health check is pending with error: connection refused
+[Router (Rust)] 2025-03-08 02:33:09 - INFO - Worker http://10.0.0.2:31000 health check is pending with error: error sending request
+[Router (Rust)] 2025-03-08 02:33:19 - INFO - Worker http://10.0.0.1:31000 health check is pending with error: connection refused
+`
+	for text, want := range map[string]string{
+		waits: `02:33:09.000 10.0.0.1:31000 unrouted is not healthy for the router, which waits for it since its start: connection refused
+02:33:09.000 10.0.0.2:31000 unrouted is not healthy for the router, which waits for it since its start
+`,
+		waits + "[Router (Rust)] 2025-03-08 02:33:29 - INFO - All workers are healthy\n": "",
+	} {
+		if set, err := read(text); err != nil || described(set) != want {
+			t.Errorf("%v\n%swant\n%s", err, described(set), want)
+		}
+	}
+}
+
 // A worker of Dynamo has lines of dynamo_llm, too, and batches: its log is that of a server.
 func TestWorkersOfDynamo(t *testing.T) {
 	const text = `2026-06-12T17:28:04.143858Z  INFO dynamo_llm::hub: download completed

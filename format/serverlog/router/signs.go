@@ -37,8 +37,8 @@ var signs = []sign{
 	{"Removed prefill worker", series.Unrouted, "is removed from the router", false},
 	{"Removed decode worker", series.Unrouted, "is removed from the router", false},
 	{"DP-aware workers", series.Unrouted, "is removed from the router", false},
-	{"health check is pending", 0, "", false},
-	{"is not ready yet", 0, "", false},
+	{text: awaits},
+	{text: "is not ready yet"},
 	{"health check failed", series.Unrouted, "fails a health check of the router", true},
 	{"health check returned non-success", series.Unrouted, "fails a health check of the router", true},
 	{"health RPC error for", series.Unrouted, "fails a health check of the router", true},
@@ -81,11 +81,14 @@ var signs = []sign{
 	{"Drain timed out", series.Stopping, "ends, with requests still in flight", false},
 	{"Beginning graceful shutdown", series.Stopping, "was told to shut down", false},
 	{"Initializing router", series.Starting, "starts", false},
-	{"All workers are healthy", 0, "", false},
+	{text: allHealthy},
 	{"Serving router", series.Ready, "is ready", false},
 	{"Starting router", series.Starting, "starts", false},
 	{"Router ready", series.Ready, "is ready", false},
 }
+
+// awaits is in a line about a server that is not healthy yet as the router starts, until 2025-10, and allHealthy in one that all are.
+const awaits, allHealthy = "health check is pending", "All workers are healthy"
 
 // says keeps what a line says.
 func (r *reader) says(x *said) {
@@ -99,6 +102,10 @@ func (r *reader) says(x *said) {
 		switch {
 		case i == 0:
 			r.failed(x)
+		case s.text == awaits:
+			r.await(x, s)
+		case s.text == allHealthy:
+			clear(r.awaited)
 		case s.says != "":
 			r.instant(x, s)
 		}
