@@ -54,9 +54,32 @@ func transfers(l *telemetry.Logged) (out []finding.Finding) {
 		}
 		f.Cost = lost(l, lead.Server, n, takenIn(l), within)
 		f.Evidence = append(others(l, lead, group), f.Evidence...)
+		if slices.ContainsFunc(group, stalls) {
+			f = stalled(l, lead, f)
+		}
 		out = append(out, f)
 	}
 	return out
+}
+
+// stalls reports whether an event is that a scheduler asked a prefill server in vain. Until 2026, SGLang's decode server does nothing else
+// while it waits for that answer.
+func stalls(e *telemetry.Event) bool {
+	return e.Kind == series.PeerLost && strings.HasPrefix(e.Text, series.Untold)
+}
+
+// stalled adds to a finding that health checks failed about then: what waits for an answer takes part in none.
+func stalled(l *telemetry.Logged, e *telemetry.Event, f finding.Finding) finding.Finding {
+	for i := range l.Events {
+		o := &l.Events[i]
+		if o.Kind != series.Unhealthy || o.Server != e.Server || max(o.First-e.First, e.First-o.First) > together {
+			continue
+		}
+		f.Since, f.Confidence = min(f.Since, o.First), finding.Likely
+		f = down(l, o, f)
+		f.Evidence = append([]finding.Evidence{finding.Sentence("%s: until 2026, SGLang does nothing else while it waits for that answer", l.Sentence(o))}, f.Evidence...)
+	}
+	return f
 }
 
 // unended ends the text of an exception whose type the log does not have.

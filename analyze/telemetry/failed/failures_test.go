@@ -2,9 +2,11 @@ package failed
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -62,6 +64,26 @@ func TestServersThatEndCostTheirPart(t *testing.T) {
 				t.Errorf("costs %g of %q, want %g of %q: %s", f.Cost, f.BasisText, test.want, test.basis, f.Text)
 			}
 		})
+	}
+}
+
+// A health check fails where a decode server waits for an answer of a prefill server: that is why, and costs what it costs.
+func TestUnansweredQuestionsLead(t *testing.T) {
+	const at = trace.Time(1_700_000_000e9)
+	for told, want := range map[string]string{series.Untold + ": timed out": "does not tell where it takes transfers: timed out", "a decode server may be dead": "a health check failed"} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f, p := fillServer(set, 0)
+		f.Line(1)
+		f.Instant(series.Instant{Time: at, Kind: series.Unhealthy, Place: p, Line: 1, Count: 1}, "a health check failed")
+		f.Instant(series.Instant{Time: at + 23e9, Kind: series.PeerLost, Place: p, Line: 2, Count: 2}, told)
+		set.Finish(series.Known{})
+		l := telemetry.Measure(set, telemetry.Options{})
+		hung, _ := Lives(l)
+		found, _ := Failures(l)
+		found = slices.DeleteFunc(append(hung, found...), func(f finding.Finding) bool { return f.Cost < 0.5 })
+		if len(found) != 1 || !strings.Contains(found[0].Text, want) {
+			t.Errorf("%s: found %v", told, found)
+		}
 	}
 }
 

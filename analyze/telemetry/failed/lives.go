@@ -16,6 +16,7 @@ const (
 	Hang    = "hang"
 	Stop    = "stop"
 	Blocked = "blocked"
+	Crowded = "crowded"
 )
 
 // Lives finds servers that hang, were told to end, or came back.
@@ -27,6 +28,9 @@ func Lives(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		e := &l.Events[i]
 		switch e.Kind {
 		case series.Timeout, series.Unhealthy:
+			if e.Kind == series.Unhealthy && near(l, e, stalls) {
+				continue // told of with the transfers
+			}
 			if k, ok := hung[e.Server]; ok {
 				out[k].Evidence = append(out[k].Evidence, finding.Sentence("%s", l.Sentence(e)))
 				if e.Stack != "" {
@@ -56,6 +60,9 @@ func Lives(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			out = append(out, f)
 		}
 		if f, ok := all[i].blocked(l); ok {
+			out = append(out, f)
+		}
+		if f, ok := all[i].crowded(l); ok {
 			out = append(out, f)
 		}
 	}

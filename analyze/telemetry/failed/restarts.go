@@ -89,6 +89,11 @@ func lived(l *telemetry.Logged, server int32) life {
 		x.levels = true
 		x.compare(l, of, func(_ *series.Metric, s *series.Series) bool { return isLevel(s.Metric) })
 	}
+	if len(of) == 0 { // one panel of a dashboard
+		x.compare(l, of, func(_ *series.Metric, s *series.Series) bool {
+			return s.Metric == series.Queued || s.Metric == series.Generation
+		})
+	}
 	var gaps []float64
 	for _, e := range of {
 		x.scrapes = append(x.scrapes, *e)
@@ -232,7 +237,9 @@ func (x *life) silence(l *telemetry.Logged, all []life) (f finding.Finding, ok b
 	if n := answered(last, math.MaxInt64); n > 0 {
 		f.Severity, f.Since = finding.Warning, last
 		f.Text = fmt.Sprintf("%s has no scrapes since %s, while %s: nothing tells whether it ended, or was only not scraped", x.name(l), words.TimeOfDay(last), othersHave(n))
-		f.Evidence = append(f.Evidence, finding.Sentence("%.0f requests ran and %.0f waited on it at its last scrape", x.level(l, series.Running, last), x.level(l, series.Queued, last)))
+		if running, queued := x.level(l, series.Running, last), x.level(l, series.Queued, last); !x.levels || running+queued > 0 {
+			f.Evidence = append(f.Evidence, finding.Sentence("%.0f requests ran and %.0f waited on it at its last scrape", running, queued))
+		}
 		return f, true
 	}
 	if gaps == 0 {

@@ -105,3 +105,21 @@ func TestRestarts(t *testing.T) {
 		})
 	}
 }
+
+// One panel of a dashboard tells that a server has no values any more.
+func TestOnePanelThatEnds(t *testing.T) {
+	const begin = trace.Time(1_700_000_000e9)
+	set := series.New(trace.NewSymbols(), &trace.Diags{})
+	for server, n := range []int{40, 20} {
+		f := set.Fill("m", "panel")
+		p := f.Place(series.Place{Server: f.Server(series.Server{Name: string(rune('a' + server)), Engine: "SGLang"}), Rank: trace.NoRank, GPU: series.NoGPU})
+		for k := range n {
+			f.Add(f.Series(series.Generation, p), begin+trace.Time(k)*30e9, 2000+float64(k%3))
+		}
+	}
+	set.Finish(series.Known{})
+	found, _ := Restarts(telemetry.Measure(set, telemetry.Options{}))
+	if len(found) != 1 || !strings.HasPrefix(found[0].Text, "b has no scrapes since 22:22:50, while 1 other server has") || len(found[0].Evidence) != 0 {
+		t.Errorf("found %v", found)
+	}
+}
