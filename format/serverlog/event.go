@@ -294,6 +294,19 @@ func (r *reader) eventLoop(b []byte, x *series.Instant) string {
 	return ""
 }
 
+// failedTask begins the traceback of a task of LMDeploy, "Task <EngineMainLoop> failed": without its loops, an engine does nothing any more.
+func (r *reader) failedTask(b []byte, x *series.Instant) string {
+	name, _, ok := bytes.Cut(behind(b, "Task <"), []byte("> failed"))
+	if !ok || len(name) > 60 {
+		return ""
+	}
+	if x.Kind = series.Traceback; bytes.Contains(name, []byte("Loop")) {
+		x.Kind = series.Exception
+	}
+	r.raise(*x, "task "+string(name), r.process)
+	return ""
+}
+
 func (r *reader) preempted(b []byte, x *series.Instant) string {
 	if n, ok := after(b, "total_num_cumulative_preemption="); ok {
 		x.Count = int32(max(1, min(n-r.preemptions, 1e6)))

@@ -307,6 +307,16 @@ E0617 07:26:21.000001 24 model_repository_manager.cc:563] Invalid argument: ense
 2026-07-07 09:01:18,520 - lmdeploy - ERROR - async_engine.py:791 - session 2 finished, reason "error"
 `, `complaint - 1: an error: a request failed in its engine
 complaint - 1: an error: a request failed in its engine`},
+		{"a loop of LMDeploy", `2026-04-21 10:43:58,013 - lmdeploy - ERROR - engine.py:781 - Task <EngineMainLoop> failed
+Traceback (most recent call last):
+  File "/x/lmdeploy/pytorch/engine/engine.py", line 827, in async_loop
+    await self.run()
+RuntimeError: no more blocks
+`, `exception - 1: task EngineMainLoop: RuntimeError: no more blocks in async_loop (engine.py:827)`},
+		{"nobody takes what TensorRT-LLM sends", `[03/18/2026-09:12:01] [TRT-LLM] [I] begins
+[TensorRT-LLM][WARNING] Timed out waiting for context KV cache transfer after 1000 milliseconds.
+[TensorRT-LLM][WARNING] Something else.
+`, `complaint - 1: a warning: no generation server takes the KV cache of a prompt in time`},
 		{"a thread in Rust", `[2026-03-04 10:22:10 TP0] Decode batch, #running-req: 1, #token: 9, token usage: 0.01, cuda graph: True, gen throughput (token/s): 1.00, #queue-req: 0
 thread 'tokio-runtime-worker' panicked at lib/runtime/src/pipe.rs:41:13:
 thread 'main' panicked at src/main.rs:7:5:

@@ -23,6 +23,8 @@ func (r *reader) without(b []byte, w logline.Wrapping) {
 		}
 	case r.clocked(rest, b[:len(b)-len(rest)]), r.vllm(b), r.tensorRT(b), r.logfmt(rest), r.dynamo(b), r.ownFormat(b):
 	case len(b) > 0 && b[0] == '{' && r.json(b, 0, r.placeOf(nil, w)):
+	case bytes.HasPrefix(rest, warnsTensorRT) && r.event(rest, r.now, r.placeOf(nil, w)):
+		r.read++
 	case bytes.HasPrefix(rest, ofTensorRT) && (r.event(rest, r.now, r.placeOf(nil, w)) || r.complain(bytes.TrimLeft(rest[len(ofTensorRT):], " "), r.now, r.placeOf(nil, w), "C++")):
 		r.read++
 	case r.stampless(rest):
@@ -51,8 +53,8 @@ func (r *reader) lastError(b []byte) bool {
 	return len(bytes.TrimSpace(b)) > 0 && r.f.Explain("NCCL error", logline.Message(why))
 }
 
-// ofTensorRT begins the errors of TensorRT-LLM's C++ code.
-var ofTensorRT = []byte("[TensorRT-LLM][ERROR]")
+// ofTensorRT begins the errors of TensorRT-LLM's C++ code, and warnsTensorRT its warnings.
+var ofTensorRT, warnsTensorRT = []byte("[TensorRT-LLM][ERROR]"), []byte("[TensorRT-LLM][WARNING]")
 
 // stampless reads a line from which somebody cut the stamp, "[TP0] Decode batch.. ". Of its events, nobody knows
 // when; batches are counted.

@@ -93,6 +93,7 @@ var signs = []sign{
 	{text: "Watchdog timeout (", kind: series.Timeout, more: (*reader).watchdog},
 	{text: logline.TimedOut, kind: series.Timeout, says: logline.SaysTimedOut},
 	{text: "Error in event loop", kind: series.Exception, more: (*reader).eventLoop},
+	{text: "Timed out waiting for context KV cache transfer", kind: series.Complaint, says: series.Warns + "no generation server takes the KV cache of a prompt in time"},
 	{text: "Encountered an error in forward", kind: series.Exception, says: "its forward pass failed"},
 	{text: "Watchdog caught collective operation timeout", kind: series.Timeout, more: (*reader).collective},
 	{text: logline.Failed, kind: series.Communication, more: (*reader).failedCollective},
@@ -139,6 +140,7 @@ var signs = []sign{
 	{text: "No available shared memory broadcast block found in", kind: series.Timeout, more: silentWorkers},
 	{text: "Engine iteration timed out", kind: series.Timeout, says: "an iteration of its engine did not come back in time"}, // V0 of vLLM
 	{text: "' loading failed with error: ", kind: series.Exception, more: unloaded},
+	{text: "Task <", more: (*reader).failedTask},
 	{text: `finished, reason "error"`, kind: series.Complaint, says: "an error: a request failed in its engine"}, // of LMDeploy
 	{text: "JIT compilation during inference", kind: series.Halt, says: "a kernel is compiled while it serves"},
 	{text: "[shutdown]", kind: series.Stopping, more: (*reader).shutdown},
