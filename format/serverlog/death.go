@@ -55,15 +55,34 @@ func (r *reader) died(b []byte) bool {
 	return bytes.HasPrefix(b, []byte("  what():  ")) // of the exception that ended it, which PyTorch logs, too
 }
 
-// unloaded reads why Triton did not load a model, of one that needs it, too: "Model 'm' loading failed with error: version 1 is at
-// UNAVAILABLE state: Internal: ..". What a backend says of a model quotes no request.
-func unloaded(_ *reader, b []byte, _ *series.Instant) string {
-	before, why, _ := bytes.Cut(b, []byte("' loading failed with error: "))
+// unloaded reads why Triton did not load a model: "failed to load 'm' version 1: Internal: ..", or, of one that needs it, "Model 'm' loading
+// failed with error: version 1 is at UNAVAILABLE state: Internal: ..". What a backend says of a model quotes no request.
+func unloaded(r *reader, b []byte, _ *series.Instant) string {
+	before, why, ok := bytes.Cut(b, []byte("' loading failed with error: "))
 	name := before[bytes.LastIndexByte(before, '\'')+1:]
-	if _, reason, ok := bytes.Cut(why, []byte(" state: ")); ok {
+	if _, reason, stated := bytes.Cut(why, []byte(" state: ")); stated {
 		why = reason
 	}
+	if !ok {
+		name, why, ok = bytes.Cut(behind(b, "failed to load '"), []byte("' version "))
+		_, why, _ = bytes.Cut(why, colon)
+	}
+	if !ok {
+		r.unknown(b)
+		return ""
+	}
 	return "its model " + logline.Beginning(name, "._-", 80) + " did not load: " + strings.TrimRight(logline.Message(why), ";. ")
+}
+
+// failedModel reads what a model raised for which Triton's backend runs Python: "Failed to process the request(s) for model 'm_0_0', message: ValueError: ..".
+func failedModel(_ *reader, b []byte, _ *series.Instant) string {
+	name := logline.Beginning(behind(b, "for model '"), "._-", 80)
+	why := behind(b, "message: ")
+	text := "its model " + name + " fails requests"
+	if of := errortext.ExceptionName(why); of != "" {
+		text += ": " + errortext.ExceptionText(of, why)
+	}
+	return text
 }
 
 // exits are what ended a process, by its exit code.

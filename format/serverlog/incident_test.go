@@ -303,6 +303,10 @@ refused 2`},
 		{"Triton does not load a model, and one that needs it", `I0617 07:26:20.000001 24 backend.cpp:12] Loading
 E0617 07:26:21.000001 24 model_repository_manager.cc:563] Invalid argument: ensemble 'all' depends on 'llm' which has no loaded version. Model 'llm' loading failed with error: version 1 is at UNAVAILABLE state: Internal: no such engine;
 `, `exception - 1: its model llm did not load: Internal: no such engine`},
+		{"Triton's backend for Python, which quotes", `E0617 07:26:20.000001 24 pb_stub.cc:72] "Failed to process the request(s) for model 'pre_0_0', message: ValueError: what a client asked\n\nAt:\n  /m/pre/1/model.py(2): execute\n"
+E0617 07:26:21.000001 24 model_lifecycle.cc:65] "failed to load 'pre' version 1: Internal: ModuleNotFoundError: No module named 'x'\n\nAt:\n  /m/pre/1/model.py(3): <module>\n"
+`, `traceback - 1: its model pre_0_0 fails requests: ValueError
+exception - 1: its model pre did not load: Internal: ModuleNotFoundError: No module named 'x'`},
 		{"requests of LMDeploy", `2026-07-07 09:01:18,519 - lmdeploy - ERROR - async_engine.py:791 - session 1 finished, reason "error"
 2026-07-07 09:01:18,520 - lmdeploy - ERROR - async_engine.py:791 - session 2 finished, reason "error"
 `, `complaint - 1: an error: a request failed in its engine

@@ -2,6 +2,8 @@ package serverlog
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
@@ -33,17 +35,84 @@ func (r *reader) inJSON(b []byte) bool {
 	}
 	said := bytes.TrimRight(jsonscan.Unescape(nil, x.Message), "\r\n")
 	level := bytes.ToUpper(x.Level)
+	var about []byte
+	if x.Error != nil {
+		about = jsonscan.Unescape(nil, x.Error)
+	}
+	r.recorded(said, level, about, string(x.Source))
+	return true
+}
+
+// recorded reads what a record says, which keeps its level, what it is about, and its source apart.
+func (r *reader) recorded(said, level, about []byte, source string) {
 	if errortext.IsErrorLevel(level) && eventWords.first(said[:min(len(said), lookedAt)]) < 0 && !errortext.IsTraceback(said) {
-		if x.Error != nil {
-			said = append(append(said, ": "...), jsonscan.Unescape(nil, x.Error)...)
+		if len(about) > 0 {
+			said = append(append(said, ": "...), about...)
 		}
-		r.complain(said, r.now, r.spot(), string(x.Source))
+		r.complain(said, r.now, r.spot(), source)
 		r.read++
-		return true
+		return
 	}
 	r.nested = true
 	r.takeNested(said, level)
 	r.nested = false
+}
+
+// A tabbed is a line of zap for people, "2026-08-17T20:53:20.123Z<tab>ERROR<tab>setup<tab>runner.go:12<tab>cannot start<tab>{"error": "no pod"}".
+type tabbed struct {
+	stamp, level, source string
+	said, about          []byte
+}
+
+func tabbedOf(line []byte) (x tabbed, ok bool) {
+	const most = 64 // bytes of a stamp
+	if i := bytes.IndexByte(line[:min(len(line), most)], '\t'); i < 0 || line[0] < '0' || line[0] > '9' {
+		return x, false
+	}
+	parts := bytes.Split(line, []byte("\t"))
+	if len(parts) < 3 {
+		return x, false
+	}
+	x.stamp, x.level = string(parts[0]), strings.ToUpper(string(parts[1]))
+	if rest := parts[2:]; zapLevels[x.level] {
+		if fields := rest[len(rest)-1]; len(rest) > 1 && bytes.HasPrefix(fields, []byte("{")) {
+			_, _ = jsonscan.Members(fields, 0, func(key, value []byte) {
+				if slices.Contains(logline.ErrorKeys, string(key)) && x.about == nil {
+					x.about = jsonscan.Text(value)
+				}
+			})
+			rest = rest[:len(rest)-1]
+		}
+		x.said = slices.Clone(rest[len(rest)-1])
+		if len(rest) > 1 {
+			x.source = string(rest[len(rest)-2])
+		}
+	}
+	if strings.HasSuffix(x.level, "PANIC") {
+		x.level = "FATAL"
+	}
+	return x, len(x.said) > 0
+}
+
+// zapLevels are its levels.
+var zapLevels = map[string]bool{"DEBUG": true, "INFO": true, "WARN": true, "ERROR": true, "DPANIC": true, "PANIC": true, "FATAL": true}
+
+// tabs reads such a line.
+func (r *reader) tabs(b []byte) bool {
+	x, ok := tabbedOf(b)
+	if !ok {
+		return false
+	}
+	at, _, zoned := r.around.Outer.Zoned([]byte(x.stamp))
+	if n := jsonscan.UnixNano(x.stamp); !zoned && n != 0 {
+		at, zoned = trace.Time(n), true
+	}
+	if zoned {
+		r.f.Within(1e6)
+		r.now = at
+		r.f.Saw(at)
+	}
+	r.recorded(x.said, []byte(x.level), x.about, x.source)
 	return true
 }
 

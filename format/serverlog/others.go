@@ -21,7 +21,7 @@ func (r *reader) without(b []byte, w logline.Wrapping) {
 		if r.now != 0 {
 			r.access(rest, r.now, r.spot())
 		}
-	case r.clocked(rest, b[:len(b)-len(rest)]), r.vllm(b), r.tensorRT(b), r.logfmt(rest), r.dynamo(b), r.ownFormat(b):
+	case r.clocked(rest, b[:len(b)-len(rest)]), r.vllm(b), r.tensorRT(b), r.logfmt(rest), r.tabs(b), r.tabs(rest), r.dynamo(b), r.ownFormat(b):
 	case len(b) > 0 && b[0] == '{' && r.json(b, 0, r.placeOf(nil, w)):
 	case bytes.HasPrefix(rest, warnsTensorRT) && r.event(rest, r.now, r.placeOf(nil, w)):
 		r.read++

@@ -44,6 +44,10 @@ func sniffProgram(head []byte) bool {
 		if text, _ := errortext.Panic(line); text != "" {
 			break // stacks follow
 		}
+		if line[0] == '\t' { // of Go's stacks, behind the name of a function
+			lines = max(0, lines-1)
+			continue
+		}
 		lines++
 		if isLeveled(line, around) {
 			leveled++
@@ -58,6 +62,9 @@ func isLeveled(line []byte, around *logline.Unwrapper) bool {
 		return logline.IsRecord(line) && line[len(line)-1] == '}' || isAnswer(line)
 	}
 	if _, _, _, ok := logfmtOf(line); ok {
+		return true
+	}
+	if _, ok := tabbedOf(line); ok {
 		return true
 	}
 	if i := logline.Leveled(line); i >= 0 && logline.LevelOf(bytes.TrimLeft(line[i+logline.DateTime:], ".,0123456789Z ")) != nil {
@@ -107,7 +114,8 @@ func structured(b []byte) []byte {
 	if err != nil {
 		return b
 	}
-	return append(jsonscan.Unescape(nil, text), aboutOf(b)...)
+	said, _, _ := bytes.Cut(jsonscan.Unescape(nil, text), []byte("\n")) // a stack of Python follows where Triton quotes what a model raised
+	return append(bytes.TrimSpace(said), aboutOf(b)...)
 }
 
 // logfmtField returns the value of a field of a line; "" without.

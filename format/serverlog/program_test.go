@@ -16,7 +16,9 @@ func TestPrograms(t *testing.T) {
 		"The server printed:\n\n2026-08-17T20:53:20.123Z  INFO keeper: it begins\n\nWhat does it mean?\nI do not know.\nDo you?\n":                                                                                false,
 		`{"level":"info","ts":"2026-08-17T20:53:20Z","msg":"begins"}` + "\npanic: runtime error: index out of range [3] with length 3\n\ngoroutine 1 [running]:\nmain.pick(0xc0004a2000)\n\t/w/pick.go:5 +0x31\n": true,
 		`{"name":"a","version":"1.0","message":"hello"}` + "\n":                                                                                                                                                   false,
-		"time,level\n1,2\n": false,
+		"2026-08-17T20:53:20.123Z\tERROR\tsetup\tgate.go:12\tcannot start\t{\"error\": \"no pod\"}\nmain.main\n\t/w/gate.go:12\nruntime.main\n\t/go/proc.go:283\n":                                                true,
+		"2026-08-17\t12\tx\n": false,
+		"time,level\n1,2\n":   false,
 	} {
 		if got := Program.Sniff([]byte(text)); got != want {
 			t.Errorf("%t, want %t: %s", got, want, text)
@@ -35,6 +37,8 @@ func TestProgramsComplain(t *testing.T) {
 		{"2026-08-17T20:53:20.123Z  WARN keeper: cannot renew: Connection refused by the store, failed\n", "a warning: cannot renew: Connection refused by the store, failed"},
 		{`{"level":"info","ts":"2026-08-17T20:53:20Z","msg":"begins"}` + "\npanic: runtime error: index out of range [3] with length 3\n\ngoroutine 1 [running]:\n", "panicked: runtime error: index out of range [3] with length 3"},
 		{`{"level":"info","ts":"2026-08-17T20:53:20Z","msg":"begins"}` + "\npanic: what a client asked\n", "panicked"},
+		{"2026-08-17T20:53:20.123Z\tERROR\tsetup\tgate.go:12\tcannot start\t{\"ns\": \"a\", \"error\": \"no \\\"b\\\" here\"}\nmain.main\n\t/w/gate.go:12\n", "an error: cannot start: no \"b\" here"},
+		{"1787000000.25\tpanic\tcannot go on\n", "an error: cannot go on"},
 		{"2026-08-17T20:53:20.123Z  WARN keeper: it failed once\n2026-08-17T20:53:21.123Z ERROR keeper: it is lost\n", "an error: it is lost"},
 	} {
 		set, _, _ := readText(t, "x", strings.NewReader(c.text))

@@ -140,6 +140,8 @@ var signs = []sign{
 	{text: "No available shared memory broadcast block found in", kind: series.Timeout, more: silentWorkers},
 	{text: "Engine iteration timed out", kind: series.Timeout, says: "an iteration of its engine did not come back in time"}, // V0 of vLLM
 	{text: "' loading failed with error: ", kind: series.Exception, more: unloaded},
+	{text: "failed to load '", kind: series.Exception, more: unloaded},
+	{text: "Failed to process the request(s) for model", kind: series.Traceback, more: failedModel},
 	{text: "Task <", more: (*reader).failedTask},
 	{text: `finished, reason "error"`, kind: series.Complaint, says: "an error: a request failed in its engine"}, // of LMDeploy
 	{text: "JIT compilation during inference", kind: series.Halt, says: "a kernel is compiled while it serves"},
