@@ -46,6 +46,9 @@ func transfers(l *telemetry.Logged) (out []finding.Finding) {
 		if !slices.ContainsFunc(group, func(e *telemetry.Event) bool { return !ofTransfer(e) }) {
 			continue // told of with other tracebacks
 		}
+		if !slices.ContainsFunc(group, func(e *telemetry.Event) bool { return !ruined(l, e) }) {
+			continue // told of with what it ended
+		}
 		lead := lowest(group)
 		f := failure(l, lead, Transfers)
 		n, within := 0.0, 0.0
@@ -258,6 +261,11 @@ func exceptions(l *telemetry.Logged) (out []finding.Finding) {
 		if lead.Kind == series.OutOfMemory || ofPool(lead.Text) {
 			more = append(besidePool(l, lead), more...)
 		}
+		if needsTransfer(lead) {
+			if k := slices.IndexFunc(l.Events, func(o telemetry.Event) bool { return o.Server == lead.Server && ruined(l, &o) }); k >= 0 {
+				f.Text += ", after " + l.Events[k].Text
+			}
+		}
 		f.Evidence = slices.Concat(waited(l, lead), more, f.Evidence, complained(l, lead, group), lostBefore(l, lead))
 		f.Evidence = append(f.Evidence, unexplained(lead, group)...)
 		out = append(out, f)
@@ -274,6 +282,18 @@ func waited(l *telemetry.Logged, lead *telemetry.Event) (list []finding.Evidence
 		list = append(list, finding.Sentence("its last batch was logged at %s, %s before", words.TimeOfDay(last), words.Nearly(int64(lead.First-last))))
 	}
 	return list
+}
+
+// needsTransfer reports whether a process ended in code that moves KV caches between servers or stores.
+func needsTransfer(e *telemetry.Event) bool {
+	return e.Kind == series.Exception && slices.ContainsFunc([]string{"transfer", "mooncake", "nixl", "hicache", "_connector.py", "storage"}, func(of string) bool { return strings.Contains(e.Stack, of) })
+}
+
+// ruined reports whether all that an event tells of is a transfer that failed right before code that needs it ended its process.
+func ruined(l *telemetry.Logged, e *telemetry.Event) bool {
+	return isLostTransfer(e) && slices.ContainsFunc(l.Events, func(o telemetry.Event) bool {
+		return needsTransfer(&o) && o.Server == e.Server && e.First >= o.First-together && max(e.First, e.Last) <= o.First+exact
+	})
 }
 
 // lostBefore tells of transfers that failed right before a process ended: what needs them may not go on without.

@@ -67,6 +67,28 @@ func TestServersThatEndCostTheirPart(t *testing.T) {
 	}
 }
 
+// A transfer that failed right before code that needs it ended a process is told of with that; one long before, or beside other code, is
+// a finding of its own.
+func TestTransfersThatEndProcesses(t *testing.T) {
+	const at = trace.Time(1_700_000_000e9)
+	for _, c := range []struct {
+		before trace.Time // s
+		stack  string
+		want   int
+	}{{2, "warmup (mooncake_store.py:2)", 1}, {200, "warmup (mooncake_store.py:2)", 2}, {2, "run_batch (scheduler.py:2)", 2}} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f, p := fillServer(set, 0)
+		f.Line(1)
+		f.Instant(series.Instant{Time: at - c.before*1e9, Kind: series.TransferFailed, Place: p, Line: 1, Count: 1}, "a transfer of Mooncake timed out")
+		f.Instant(series.Instant{Time: at, Kind: series.Exception, Place: p, Line: 2, Count: 1, Stack: set.Syms.Intern(c.stack)}, "Scheduler: AssertionError")
+		set.Finish(series.Known{})
+		found, _ := Failures(telemetry.Measure(set, telemetry.Options{}))
+		if len(found) != c.want || c.want == 1 && found[0].Text != "a: Scheduler: AssertionError at 22:13:20, after a transfer of Mooncake timed out" {
+			t.Errorf("%+v: found %v", c, found)
+		}
+	}
+}
+
 // A health check fails where a decode server waits for an answer of a prefill server: that is why, and costs what it costs.
 func TestUnansweredQuestionsLead(t *testing.T) {
 	const at = trace.Time(1_700_000_000e9)
