@@ -52,7 +52,7 @@ var signOf = sync.OnceValue(func() *regexp.Regexp {
 		`^(?:.{0,200}[ )])?(?:DEBUG|INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w/.]+\.py:\d+\]|"event": ?"request\.(?:finished|received)|Workers \(tasks / actors\) killed due to memory pressure|` +
 		`^(?:.{0,100} )?INFO:     [\d.]+:\d+ - "POST /(?:v1/(?:chat/)?completions|generate) HTTP|\((?:ServeController|ServeReplica:\S+) pid=\d+|` +
 		`^(?:.{0,100} )?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +(?:\d+ )?(?:transfer_|tcp_transport|rdma_|ascend_direct_|nixl_|client\.cpp)|^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [\w./-]+\.(?:cpp|cc|cu|h):\d+\] |WorkHCCL\(SeqNum=|ProcessGroupNCCL's watchdog got stuck|watchdog thread terminated with exception: CUDA|Heartbeat monitor timed out!|\] Caught signal \d+ \(|HCCL watchdog thread|^(?:\[Error\]: |E[EH]9999|Memory access fault by GPU node-|:0:rocdevice\.cpp)|` +
-		`\((?:EngineCore|APIServer|ApiServer|Worker|VllmWorker)\w*(?: \w+)? pid=\d+\) |File "[^"\n]{1,200}/(?:vllm|sglang|tensorrt_llm|lmdeploy|lmcache|dynamo|ray/(?:serve|data|llm))/[^"\n]{1,200}\.py", line \d+, in |` +
+		`\((?:EngineCore|APIServer|ApiServer|Worker|VllmWorker)\w*(?: \w+)? pid=\d+\) |File "[^"\n]{1,200}/(?:vllm|sglang|tensorrt_llm|lmdeploy|lmcache|dynamo|ray/(?:serve|data|llm))/[^"\n]{1,200}\.py", line \d+,? in |` +
 		`(?m)^\(raylet|^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\s+(?:INFO|WARNING|ERROR|CRITICAL) \w+\.py:\d+ -- |lmdeploy - (?:INFO|WARNING|ERROR) - |^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - .{0,200}(?:sglang|vllm|lmdeploy)|\[TM\]\[(?:DEBUG|INFO|WARNING|ERROR|FATAL)\]|` +
 		` - vllm\.[\w.]+ - |^20\S{17,30}Z +(?:INFO|WARN|ERROR) dynamo`)
 })

@@ -321,6 +321,11 @@ RuntimeError: no more blocks
 [TensorRT-LLM][WARNING] Timed out waiting for context KV cache transfer after 1000 milliseconds.
 [TensorRT-LLM][WARNING] Something else.
 `, `complaint - 1: a warning: no generation server takes the KV cache of a prompt in time`},
+		{"faulthandler tells of a server that was aborted", `Fatal Python error: Aborted
+
+Thread 0x00007ee43dfff640 (most recent call first):
+  File "/x/sglang/srt/managers/scheduler.py", line 14 in watchdog_thread
+`, `crash - 1: Python ended at once`},
 		{"a thread in Rust", `[2026-03-04 10:22:10 TP0] Decode batch, #running-req: 1, #token: 9, token usage: 0.01, cuda graph: True, gen throughput (token/s): 1.00, #queue-req: 0
 thread 'tokio-runtime-worker' panicked at lib/runtime/src/pipe.rs:41:13:
 thread 'main' panicked at src/main.rs:7:5:

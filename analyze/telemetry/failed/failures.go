@@ -379,15 +379,23 @@ func leading(group []*telemetry.Event) *telemetry.Event {
 		return 6
 	}
 	for _, e := range group[1:] {
-		if rank(e) < rank(best) || rank(e) == rank(best) && len(e.Places) < len(best.Places) && e.First <= best.First+1e9 {
+		if rank(e) < rank(best) || rank(e) == rank(best) && isBare(best.Text) && !isBare(e.Text) && e.First <= best.First+1e9 || rank(e) == rank(best) && len(e.Places) < len(best.Places) && e.First <= best.First+1e9 {
 			best = e
 		}
 	}
 	return best
 }
 
+// isBare reports whether an exception is told of by its name alone.
+func isBare(text string) bool {
+	return strings.HasSuffix(text, "Error") || strings.HasSuffix(text, "Exception")
+}
+
 // isVictim reports whether an exception is how a process learns that another one failed.
 func isVictim(text string) bool {
+	if strings.HasSuffix(text, "TimeoutError") {
+		return true
+	}
 	for _, sign := range [...]string{"onnection reset", "onnection closed", "roken pipe", "remote process exited", "EOFError", "without an end", "The process exits for this inner error", "EngineDead", "TimeoutError: RPC call to ", "losed by remote peer",
 		"reset by peer", "recv failed", "Engine loop has died", "there are other ranks that didn't", "Failed to execute operation", "Error encountered progressing", "Failed to CUDA", "flushed, as",
 		"process exited with code ", "DeepEP error: CPU recv timeout", "DeepEP error: timeout"} {

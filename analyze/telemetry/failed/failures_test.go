@@ -67,6 +67,22 @@ func TestServersThatEndCostTheirPart(t *testing.T) {
 	}
 }
 
+// Of exceptions of one time that say as much, one that is more than a name leads.
+func TestBareExceptionsFollow(t *testing.T) {
+	const at = trace.Time(1_700_000_000e9)
+	for first, second := range map[string]string{"TimeoutError": "TimeoutError: RPC call to execute_model timed out", "AssertionError": "RuntimeError: no pages are left"} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f, p := fillServer(set, 0)
+		f.Line(1)
+		f.Instant(series.Instant{Time: at, Kind: series.Exception, Place: p, Line: 1, Count: 1}, "the engine: "+first)
+		f.Instant(series.Instant{Time: at, Kind: series.Exception, Place: p, Line: 2, Count: 1}, "the engine: "+second)
+		set.Finish(series.Known{})
+		if found, _ := Failures(telemetry.Measure(set, telemetry.Options{})); len(found) != 1 || !strings.HasPrefix(found[0].Text, "a: the engine: "+second) {
+			t.Errorf("%s: found %v", first, found)
+		}
+	}
+}
+
 // A transfer that failed right before code that needs it ended a process is told of with that; one long before, or beside other code, is
 // a finding of its own.
 func TestTransfersThatEndProcesses(t *testing.T) {
