@@ -72,11 +72,6 @@ func (r *reader) unstamped(b, around []byte) bool {
 	if from == "" && len(r.raised) == 1 { // of a traceback of which only the first line names its process
 		from = r.raised[0].from
 	}
-	if r.here == noPlace && len(around) > 0 { // what stands around it names the server, as it does for lines with a stamp
-		if w := r.around.Unwrap(around); w.Server != "" {
-			r.here = r.placeOf(nil, w)
-		}
-	}
 	r.within(b, from, series.Instant{Time: r.now, Place: r.spot()})
 	if r.traced(b, from) || r.dumped(b) {
 		return true
