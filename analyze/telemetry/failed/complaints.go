@@ -59,14 +59,21 @@ func complained(l *telemetry.Logged, lead *telemetry.Event, group []*telemetry.E
 	return list
 }
 
-// unexplained tells that the log does not say why a process ended: it has no exception, or only the beginning of one.
-func unexplained(lead *telemetry.Event, group []*telemetry.Event) []finding.Evidence {
+// unexplained tells that the log does not say why a process ended: it has no exception, or only the beginning of one, or
+// one of which it does not tell whose it is.
+func unexplained(l *telemetry.Logged, lead *telemetry.Event, group []*telemetry.Event) []finding.Evidence {
 	if lead.Kind != series.Crash && (lead.Stack != "" || !strings.HasSuffix(lead.Text, " died")) {
 		return nil
 	}
 	for _, e := range group {
 		if frame, _, _ := strings.Cut(e.Stack, "\n"); frame != "" && strings.HasSuffix(e.Text, unended) {
 			return []finding.Evidence{finding.Sentence("of its exception, the log has only the beginning, down to %s", frame)}
+		}
+	}
+	for i := range l.Events {
+		e := &l.Events[i]
+		if e.File == lead.File && e.Stack != "" && e.Server != lead.Server && max(e.First-lead.First, lead.First-e.First) <= together {
+			return []finding.Evidence{finding.Sentence("the log has an exception at that time, which may be of it: %s", l.Sentence(e))}
 		}
 	}
 	return []finding.Evidence{finding.Sentence("the log has no exception of it: the reason may be in the log of another node, or the process was killed")}

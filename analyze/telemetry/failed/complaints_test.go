@@ -1,6 +1,7 @@
 package failed
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +54,34 @@ func TestWhatComplaintsTell(t *testing.T) {
 				t.Errorf("confidence %v", got)
 			}
 		})
+	}
+}
+
+// That a log has no exception is said only where it has none, whoever's: lines of a process may lack its name.
+func TestNoExceptionIsDenied(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		after int // s, of an exception of another server
+		want  string
+	}{
+		{"none", -1, "the log has no exception of it"},
+		{"one of nobody knows whom", 1, "which may be of it: b: RuntimeError: no device"},
+		{"one that is an hour apart", 3600, "the log has no exception of it"},
+	} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f, a := fillServer(set, 0)
+		b := f.Place(series.Place{Server: f.Server(series.Server{Name: "b", Role: "unified", Engine: "SGLang"}), Rank: trace.NoRank, GPU: series.NoGPU})
+		f.Instant(series.Instant{Time: 1_700_000_000e9, Kind: series.Crash, Place: a, Line: 1, Count: 1}, "a process failed, and all end")
+		if test.after >= 0 {
+			at := 1_700_000_000e9 + trace.Time(test.after)*1e9
+			f.Instant(series.Instant{Time: at, Kind: series.Exception, Place: b, Line: 2, Count: 1, Stack: set.Syms.Intern("run (x.py:3)")}, "RuntimeError: no device")
+		}
+		set.Finish(series.Known{})
+		found, _ := Failures(telemetry.Measure(set, telemetry.Options{}))
+		k := slices.IndexFunc(found, func(f finding.Finding) bool { return strings.HasPrefix(f.Text, "a: ") || len(found) == 1 })
+		if k < 0 || !slices.ContainsFunc(found[k].Evidence, func(e finding.Evidence) bool { return strings.Contains(e.Text, test.want) }) {
+			t.Errorf("%s: found %v", test.name, found)
+		}
 	}
 }
 

@@ -267,7 +267,7 @@ func exceptions(l *telemetry.Logged) (out []finding.Finding) {
 			}
 		}
 		f.Evidence = slices.Concat(waited(l, lead), more, f.Evidence, complained(l, lead, group), lostBefore(l, lead))
-		f.Evidence = append(f.Evidence, unexplained(lead, group)...)
+		f.Evidence = append(f.Evidence, unexplained(l, lead, group)...)
 		out = append(out, f)
 	}
 	return out
