@@ -214,8 +214,8 @@ func Touch(bytes int) {
 }
 
 func touch(bytes int64) {
-	if touched.Add(bytes) >= stride.Load() {
-		relaxEarly()
+	if due := stride.Load(); touched.Add(bytes) >= due {
+		relaxEarly(due)
 	}
 }
 
@@ -265,7 +265,7 @@ func Watch(exceeded func()) (stop func()) {
 	}
 	done := make(chan struct{})
 	var watchers sync.WaitGroup
-	watchers.Go(func() { every(2*time.Millisecond, done, relaxEarly) })
+	watchers.Go(func() { every(2*time.Millisecond, done, func() { relaxEarly(0) }) })
 	// By itself, since a change of the limit waits for the collector.
 	var limit int64
 	watchers.Go(func() {
@@ -312,13 +312,17 @@ const (
 )
 
 // relaxEarly gives back the pages of the file if the process holds much. Pages come back one
-// by one, so that it pays to keep them as long as there is room.
-func relaxEarly() {
+// by one, so that it pays to keep them as long as there is room. It does nothing if fewer bytes than are due were touched
+// since somebody else has looked.
+func relaxEarly(due int64) {
 	if file.isEmpty() {
 		return // without asking the kernel what the process holds
 	}
 	relaxing.Lock()
 	defer relaxing.Unlock()
+	if touched.Load() < due {
+		return
+	}
 	most := min(budget.Load()/4*3, budget.Load()-minRoom)
 	all, pages := held()
 	mapped.look(touched.Swap(0), pages)
