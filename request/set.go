@@ -447,6 +447,9 @@ func (s *Set) Free() {
 // ReserveRequests makes room for so many requests, of so many parts in all.
 func (s *Set) ReserveRequests(requests, parts int) {
 	s.Requests, s.parts = memory.Grow(s.Requests, requests), memory.Grow(s.parts, parts)
+	room := s.Requests[len(s.Requests):cap(s.Requests)]
+	// The first write to a page costs most of what adding a request does: all cores share that.
+	parallel.Rows(len(room), RequestSize, func(from, to int) { clear(room[from:to]) })
 }
 
 // AddRequest adds a request of some parts.

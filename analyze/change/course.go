@@ -30,9 +30,9 @@ const (
 	fullUnits = 10
 )
 
-// searchPaces finds when servers became slower or faster at what they do, given how much that
+// paceSearches returns what finds when servers became slower or faster at what they do, given how much that
 // is: at one time, one after the other, slowly, or for a while.
-func (w *observer) searchPaces(level float64) (found []Shift) {
+func (w *observer) paceSearches(level float64) (searches []func() []Shift) {
 	for _, kind := range []struct {
 		stage string
 		means request.Meaning
@@ -45,13 +45,16 @@ func (w *observer) searchPaces(level float64) (found []Shift) {
 					of = append(of, &kind.list[i])
 				}
 			}
-			for _, f := range w.coursesOf(of, role, level) {
-				f.Stage, f.Means = kind.stage, kind.means
-				found = append(found, f)
-			}
+			searches = append(searches, func() []Shift {
+				found := w.coursesOf(of, role, level)
+				for i := range found {
+					found[i].Stage, found[i].Means = kind.stage, kind.means
+				}
+				return found
+			})
 		}
 	}
-	return found
+	return searches
 }
 
 // A paceCourse is how the paces of some ranks went on: their speeds, or, ofTimes, how long a piece of

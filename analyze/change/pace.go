@@ -116,26 +116,42 @@ func (w *observer) pacesOf(rank int, x *workload) (decode, prefill []pace) {
 	memory.Touch(len(x.decodes)*int(unsafe.Sizeof(piece{})) + len(x.prefills)*int(unsafe.Sizeof(load.Prefill{})))
 	slices.SortStableFunc(x.decodes, byStart)
 	batches := load.Batches(x.prefills)
+	x.end()
+	parallel.All(func() { decode = w.decodePacesOf(rank, x, batches) }, func() { prefill = w.prefillPacesOf(rank, x, batches) })
+	return decode, prefill
+}
+
+// decodePacesOf returns how fast a rank decoded.
+func (w *observer) decodePacesOf(rank int, x *workload, batches load.Pieces) []pace {
 	all := slices.Concat(batches, x.otherPrefills)
 	slices.SortStableFunc(all, func(a, b load.Prefill) int { return cmp.Compare(a.From, b.From) })
-	x.end()
-	if list, alone := w.decodeWork(x.decodes, x.otherDecodes, all); len(list) >= minPieces {
-		without, whole := newPace(rank, list, 0), newPace(rank, alone, 0)
-		whole.whole = true
-		for i := range whole.work { // prefills are as many, however many requests are there at a time
-			whole.work[i].shared = without.work[i].shared
-		}
-		decode = []pace{likelier(without, whole)}
-		decode[0].asked = x.asked
+	list, alone := w.decodeWork(x.decodes, x.otherDecodes, all)
+	if len(list) < minPieces {
+		return nil
 	}
-	if list := w.prefillWork(batches, x.decodes); len(list) >= minPieces {
-		prefill = []pace{newPace(rank, list, 1)}
-		if len(batches) > len(x.prefills) || slices.ContainsFunc(batches, func(b load.Prefill) bool { return b.Requests > 1 }) {
-			prefill[0] = likelier(prefill[0], newPace(rank, w.prefillWork(x.prefills, x.decodes), 1))
-		}
-		prefill[0].asked = x.askedPrefills
+	without, whole := newPace(rank, list, 0), newPace(rank, alone, 0)
+	whole.whole = true
+	for i := range whole.work { // prefills are as many, however many requests are there at a time
+		whole.work[i].shared = without.work[i].shared
 	}
-	return decode, prefill
+	p := likelier(without, whole)
+	p.asked = x.asked
+	return []pace{p}
+}
+
+// prefillPacesOf returns how fast a rank prefilled.
+func (w *observer) prefillPacesOf(rank int, x *workload, batches load.Pieces) []pace {
+	running := newLevelOver(x.decodes, one)
+	list := w.prefillWork(batches, running)
+	if len(list) < minPieces {
+		return nil
+	}
+	p := newPace(rank, list, 1)
+	if len(batches) > len(x.prefills) || slices.ContainsFunc(batches, func(b load.Prefill) bool { return b.Requests > 1 }) {
+		p = likelier(p, newPace(rank, w.prefillWork(x.prefills, running), 1))
+	}
+	p.asked = x.askedPrefills
+	return []pace{p}
 }
 
 // likelier returns p, unless other describes what pieces take with clearly less scatter. Servers compute prompts in
@@ -255,13 +271,15 @@ func (w *observer) decodeWork(decodes, others []piece, prefills []load.Prefill) 
 		usual += tokens(&decodes[i]) / float64(len(decodes))
 	}
 	all := slices.Concat(decodes, others)
-	running, context, computing := newLevelOver(all, func(*piece) float64 { return 1 }),
-		newLevelOver(all, func(p *piece) float64 {
+	var running, context, computing *levelOver
+	parallel.All(func() { running = newLevelOver(all, one) }, func() {
+		context = newLevelOver(all, func(p *piece) float64 {
 			if p.units == 0 {
 				return usual
 			}
 			return tokens(p)
-		}), newLevelOver(union(prefills), func(*piece) float64 { return 1 })
+		})
+	}, func() { computing = newLevelOver(union(prefills), one) })
 	for _, p := range decodes {
 		if !w.inside(p.from) {
 			continue
@@ -279,9 +297,8 @@ func (w *observer) decodeWork(decodes, others []piece, prefills []load.Prefill) 
 }
 
 // prefillWork says of every batch of prefills how many tokens it computes, and how many requests are
-// decoded meanwhile.
-func (w *observer) prefillWork(batches []load.Prefill, decodes []piece) (list []piece) {
-	running := newLevelOver(decodes, func(*piece) float64 { return 1 })
+// running meanwhile, which are decoded.
+func (w *observer) prefillWork(batches []load.Prefill, running *levelOver) (list []piece) {
 	for _, b := range batches {
 		if !w.inside(b.From) || b.Tokens <= 0 {
 			continue
@@ -291,6 +308,9 @@ func (w *observer) prefillWork(batches []load.Prefill, decodes []piece) (list []
 	}
 	return list
 }
+
+// one is the weight of a piece where pieces are counted.
+func one(*piece) float64 { return 1 }
 
 // union returns the times that some prefills, ordered by start, cover.
 func union(list []load.Prefill) (out []piece) {

@@ -27,11 +27,9 @@ func (h halt) agrees(o halt) bool { return h == o || h == unclear || o == unclea
 const minPulseFactor = 1.15
 
 // addPulses adds the ranks whose work is slow, or stands still, at equal intervals, and takes that out of the
-// pieces of work: how fast they are otherwise is another question.
-func (w *observer) addPulses(out []Stalling, paces []pace, slow, stalls string) []Stalling {
+// pieces of work: how fast they are otherwise is another question. Found are the pulses of each.
+func (w *observer) addPulses(out []Stalling, paces []pace, found []changepoint.Pulses, slow, stalls string) []Stalling {
 	const surely = 0.001
-	found := make([]changepoint.Pulses, len(paces))
-	parallel.Each(len(paces), func(i int) { found[i] = changepoint.FindPulses(w.speeds(&paces[i], false)) })
 	is, surest := make([]bool, len(paces)), map[request.Role]int{} // of a role, the rank
 	for i := range paces {
 		pulses, role := &found[i], w.ranks.Places[paces[i].rank].Role
@@ -59,6 +57,13 @@ func (w *observer) addPulses(out []Stalling, paces []pace, slow, stalls string) 
 		out = w.addStalling(out, s)
 	}
 	return out
+}
+
+// pulsesOf returns the likeliest pulses of each pace.
+func (w *observer) pulsesOf(paces []pace) []changepoint.Pulses {
+	found := make([]changepoint.Pulses, len(paces))
+	parallel.Each(len(paces), func(i int) { found[i] = changepoint.FindPulses(w.speeds(&paces[i], false)) })
+	return found
 }
 
 // follows returns the pulses of another rank of the role, if a rank has them, too: it takes less to see that than to find

@@ -104,7 +104,7 @@ func (w *observer) search(load, latency float64) []Shift {
 	for _, e := range w.ends.searched() {
 		searches = append(searches, func() []Shift { return e.search(w, latency) })
 	}
-	searches = append(searches, func() []Shift { return w.searchPaces(latency) })
+	searches = append(searches, w.paceSearches(latency)...)
 	for _, d := range w.series() {
 		if len(d.values) >= Fewest {
 			searches = append(searches, func() []Shift { return d.search(w, latency) })

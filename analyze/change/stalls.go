@@ -14,7 +14,9 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -68,8 +70,10 @@ type heldUp struct {
 // findStallings finds the ranks that are slow periodically, or stand still, periodically or once for long.
 // Those that do so together are one.
 func (w *observer) findStallings() (out []Stalling) {
-	out = w.addPulses(out, w.paces.decode, decodePace, decodeStalls)
-	out = w.addPulses(out, w.paces.prefill, prefillPace, prefillStalls)
+	var decode, prefill []changepoint.Pulses
+	parallel.All(func() { decode = w.pulsesOf(w.paces.decode) }, func() { prefill = w.pulsesOf(w.paces.prefill) })
+	out = w.addPulses(out, w.paces.decode, decode, decodePace, decodeStalls)
+	out = w.addPulses(out, w.paces.prefill, prefill, prefillPace, prefillStalls)
 	for i := range w.paces.decode {
 		p := &w.paces.decode[i]
 		stalls, ends := p.stalls(), p.ends()

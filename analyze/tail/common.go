@@ -272,15 +272,15 @@ func newSample(s *request.Set, list []cause.Attribution, m *traitMetric, populat
 
 // measured makes a sample of the given requests of a list.
 func measured(s *request.Set, list []cause.Attribution, m *traitMetric, population int32, of []int) *sample {
-	out := &sample{set: s, list: list, metric: m, population: population, of: of}
-	for k := range memory.Each(len(of), request.RequestSize) {
+	n := len(of)
+	out := &sample{set: s, list: list, metric: m, population: population, of: of,
+		took: memory.Make[float64](n), beyond: memory.Make[float64](n), weight: memory.Make[float64](n)}
+	for k := range memory.Each(n, request.RequestSize) {
 		a := &list[of[k]]
 		metrics := &s.Requests[a.Request].Metrics
-		out.took = memory.Append(out.took, m.took(metrics, a))
-		out.beyond = memory.Append(out.beyond, m.beyond(metrics, a))
-		out.weight = memory.Append(out.weight, float64(max(0, m.weight(metrics))))
+		out.took[k], out.beyond[k], out.weight[k] = m.took(metrics, a), m.beyond(metrics, a), float64(max(0, m.weight(metrics)))
 	}
-	if n := len(of); n > 0 {
+	if n > 0 {
 		took := memory.Make[float64](n)
 		copy(took, out.took)
 		out.limit = order.Nth(took, min(request.PercentileIndex(n, 95), max(0, n-fewest)))

@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -56,14 +57,27 @@ type collector struct {
 
 // traitsOf returns all traits of the requests of a list, and those that most of them have.
 func traitsOf(s *request.Set, list []cause.Attribution) (traits, rules []Trait) {
-	c := &collector{set: s, list: list}
-	c.texts("model", Asked, func(a *cause.Attribution) string { return s.ModelOf(c.request(a)) })
-	c.addAttributes()
-	c.texts("a request ID that begins with", Asked, c.beginning())
-	c.numbers("prompt tokens", Size, func(a *cause.Attribution) float64 { return count(c.request(a).Metrics.PromptTokens) })
-	c.numbers(CachedTokens, Size, func(a *cause.Attribution) float64 { return count(c.request(a).Metrics.CachedTokens) })
-	c.places()
-	return c.traits, c.rules
+	looks := []func(*collector){
+		func(c *collector) {
+			c.texts("model", Asked, func(a *cause.Attribution) string { return s.ModelOf(c.request(a)) })
+		},
+		(*collector).addAttributes,
+		func(c *collector) { c.texts("a request ID that begins with", Asked, c.beginning()) },
+		func(c *collector) {
+			c.numbers("prompt tokens", Size, func(a *cause.Attribution) float64 { return count(c.request(a).Metrics.PromptTokens) })
+			c.numbers(CachedTokens, Size, func(a *cause.Attribution) float64 { return count(c.request(a).Metrics.CachedTokens) })
+		},
+		(*collector).places,
+	}
+	each := make([]collector, len(looks))
+	parallel.Each(len(looks), func(i int) {
+		each[i] = collector{set: s, list: list}
+		looks[i](&each[i])
+	})
+	for i := range each {
+		traits, rules = append(traits, each[i].traits...), append(rules, each[i].rules...)
+	}
+	return traits, rules
 }
 
 func (c *collector) request(a *cause.Attribution) *request.Request { return &c.set.Requests[a.Request] }

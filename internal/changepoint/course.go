@@ -2,9 +2,11 @@ package changepoint
 
 import (
 	"cmp"
-	"github.com/sgtrace/sgtrace/internal/order"
 	"math"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/internal/parallel"
 )
 
 // An Observation is what was measured from From to To, on average: how long a token took of
@@ -71,10 +73,12 @@ func (c *Course) Of(from, to float64) float64 {
 // single observations that are far off count as being less far off.
 func Courses(series [][]Observation) (together Course, each []Course) {
 	each = make([]Course, len(series))
+	tracks := make([]*track, len(series))
+	parallel.Each(len(series), func(i int) { tracks[i] = newTrack(series[i]) })
 	var all []*track
 	var of []int
-	for i, list := range series {
-		if t := newTrack(list); t != nil {
+	for i, t := range tracks {
+		if t != nil {
 			all, of = append(all, t), append(of, i)
 		}
 		each[i].P = 1
@@ -176,22 +180,22 @@ func fitted(list []Observation) *track {
 func localMedians(list []Observation) []float64 {
 	const window = 25
 	local := make([]float64, len(list))
-	near := make([]float64, 0, window) // in order
-	for _, o := range list[:min(len(list), window)] {
-		near = append(near, o.Value)
-	}
-	slices.Sort(near)
-	first := 0 // of those that are near
-	for i := range list {
-		if from := min(max(0, i-window/2), max(0, len(list)-window)); from > first {
-			out, _ := slices.BinarySearch(near, list[first].Value)
-			near = slices.Delete(near, out, out+1)
-			in, _ := slices.BinarySearch(near, list[first+window].Value)
-			near = slices.Insert(near, in, list[first+window].Value)
-			first = from
+	begin := func(i int) int { return min(max(0, i-window/2), max(0, len(list)-window)) } // of those that are near
+	parallel.Rows(len(list), window*8, func(from, to int) {
+		first := begin(from)
+		near := order.EachRow(list[first:min(len(list), first+window)], func(o *Observation) float64 { return o.Value }) // in order
+		slices.Sort(near)
+		for i := from; i < to; i++ {
+			if begin(i) > first {
+				out, _ := slices.BinarySearch(near, list[first].Value)
+				near = slices.Delete(near, out, out+1)
+				in, _ := slices.BinarySearch(near, list[first+window].Value)
+				near = slices.Insert(near, in, list[first+window].Value)
+				first++
+			}
+			local[i] = near[len(near)/2]
 		}
-		local[i] = near[len(near)/2]
-	}
+	})
 	return local
 }
 
@@ -204,19 +208,15 @@ func (t *track) levels(list []Observation) []float64 {
 
 // clipped pulls observations that are far from what they should be closer to that.
 func clipped(list []Observation, levels []float64, least, most float64) []Observation {
-	off := make([]float64, len(list))
+	off, mean := make([]float64, len(list)), 0.0
 	for i := range list {
 		off[i] = math.Abs(list[i].Value - levels[i])
+		mean += off[i] / float64(len(off))
 	}
-	slices.Sort(off)
 	// Of a normal distribution the median is that part of a standard deviation, and so is the
 	// mean. Where the mean is far larger, many are off, and not few by accident: values of two
 	// kinds.
-	mean := 0.0
-	for _, d := range off {
-		mean += d / float64(len(off))
-	}
-	limit := far * max(1.4826*off[len(off)/2], 1.2533*mean/2)
+	limit := far * max(1.4826*order.Nth(off, len(off)/2), 1.2533*mean/2)
 	out := slices.Clone(list)
 	for i := range out {
 		// What is between levels of the course may be there because it changes elsewhere.
