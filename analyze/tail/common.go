@@ -123,21 +123,22 @@ func findTraits(s *request.Set, list []cause.Attribution, groups *place.Groups) 
 	if len(list) < finding.FewCompared {
 		return t
 	}
-	traits, rules := traitsOf(s, list)
+	populations := max(1, groups.Populations())
+	samples := make([]*sample, len(metrics)*populations)
+	found := make([][]TraitComparison, len(samples))
+	var traits, rules []Trait
+	parallel.All(func() { traits, rules = traitsOf(s, list) }, func() {
+		parallel.Each(len(samples), func(k int) { samples[k] = newSample(s, list, metrics[k/populations], int32(k%populations)) })
+	})
 	for _, x := range slices.Concat(traits, rules) {
 		if x.Of == Asked {
 			t.asked = append(t.asked, x)
 		}
 	}
-	populations := max(1, groups.Populations())
-	samples := make([]*sample, len(metrics)*populations)
-	found := make([][]TraitComparison, len(samples))
 	parallel.Each(len(samples), func(k int) { // which do not touch each other
-		population := k % populations
-		samples[k] = newSample(s, list, metrics[k/populations], int32(population))
 		found[k] = samples[k].compareAll(traits)
 		for i := range found[k] {
-			found[k][i].Population = groups.PopulationName(population)
+			found[k][i].Population = groups.PopulationName(k % populations)
 		}
 	})
 	t.List = slices.Concat(found...)
