@@ -72,6 +72,7 @@ func why(a, b call) Kind {
 // most. If there is no most, those with the lowest rank are the others' measure.
 func (h *Hang) compareAt(g *group, s *Stuck) {
 	byCall := map[call][]int32{}
+	var ids, guessed bool // the log tells of some, or of others not, of which group their collective is
 	by := h.comparable(g, s)
 	for _, r := range s.Waiting {
 		ops := g.members[r].ops[s.Seq]
@@ -80,6 +81,8 @@ func (h *Hang) compareAt(g *group, s *Stuck) {
 		}
 		c := h.callOf(ops)
 		byCall[c] = append(byCall[c], r)
+		ids = ids || g.members[r].of.ID != recorder.Unknown
+		guessed = guessed || g.members[r].of.ID == recorder.Unknown
 	}
 	if len(byCall) < 2 {
 		h.compareSums(g, s)
@@ -103,6 +106,7 @@ func (h *Hang) compareAt(g *group, s *Stuck) {
 		s.Differ = append(s.Differ, ranks...)
 	}
 	slices.Sort(s.Differ)
+	s.Certain = s.Certain && !(ids && guessed)
 	s.Waiting = slices.DeleteFunc(s.Waiting, func(r int32) bool { return slices.Contains(s.Differ, r) })
 	s.Kind = why(most, other)
 	s.Other = g.members[slices.Min(byCall[other])].ops[s.Seq][0]

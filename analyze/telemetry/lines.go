@@ -130,10 +130,11 @@ const (
 	GraphedOf
 	PrefillRateOf
 	QueuedOf
+	NewSeqsOf
 	valuesOfLine
 )
 
-var MetricsOfLine = [valuesOfLine]series.MetricID{series.Running, series.Generation, series.KVTokens, series.NewTokens, series.Graphed, series.PrefillRate, series.Queued}
+var MetricsOfLine = [valuesOfLine]series.MetricID{series.Running, series.Generation, series.KVTokens, series.NewTokens, series.Graphed, series.PrefillRate, series.Queued, series.NewSeqs}
 
 // LineValues are the values of the metrics of a line; NaN is what it does not say.
 type LineValues [valuesOfLine]float64

@@ -40,12 +40,12 @@ func NewCollectiveReader(set *recorder.InFlight, file string, source int) *Colle
 // End adds a dump for each process that the file tells of.
 func (r *CollectiveReader) End() {
 	ranks := slices.Sorted(maps.Keys(r.watched))
-	named := map[caught]head{}
+	known := map[caught]named{}
 	for _, rank := range ranks {
-		r.watched[rank].namesIn(named)
+		r.watched[rank].namesIn(known)
 	}
 	for _, rank := range ranks {
-		r.set.Add(r.watched[rank].finish(named))
+		r.set.Add(r.watched[rank].finish(known))
 	}
 	r.endNCCL()
 	r.endSpy()

@@ -111,6 +111,14 @@ func TestWatchdog(t *testing.T) {
 PyTorch watchdog rank 2 :0  [1 () 2/-1 id 1, -1 -1; all_reduce #15 4 elements  03-21 01:57:08.000]
 PyTorch watchdog rank 6 :0  [? () -1/-1 id -1, -1 -1; all_reduce #15 4 elements  03-21 01:57:08.000]
 `},
+		{"a rank that does something else at that number: it is of the same group if that began at the same time", `[rank0]:[E321 02:07:08.000000000 ProcessGroupNCCL.cpp:607] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=15, OpType=ALLREDUCE, NumelIn=4, NumelOut=4, Timeout(ms)=600000) ran for 600000 milliseconds before timing out.
+[rank2]:[E321 02:07:08.900000000 ProcessGroupNCCL.cpp:607] [Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=15, OpType=BROADCAST, NumelIn=9, NumelOut=9, Timeout(ms)=600000) ran for 600000 milliseconds before timing out.
+[rank3]:[E321 02:07:09.900000000 ProcessGroupNCCL.cpp:607] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=15, OpType=BROADCAST, NumelIn=9, NumelOut=9, Timeout(ms)=600000) ran for 600000 milliseconds before timing out.
+[rank0]:[E321 02:07:08.000000000 ProcessGroupNCCL.cpp:1664] [PG 1 Rank 0] Exception (either an error or timeout) detected by watchdog at work: 15, last enqueued NCCL work: 17, last completed NCCL work: 14.
+`, `PyTorch watchdog rank 0 :0  [1 () 0/-1 id 1, 17 14; all_reduce #15 4 elements  03-21 01:57:08.000]
+PyTorch watchdog rank 2 :0  [1 () 2/-1 id -1, -1 -1; broadcast #15 9 elements  03-21 01:57:08.900]
+PyTorch watchdog rank 3 :0  [? () -1/-1 id -1, -1 -1; broadcast #15 9 elements  03-21 01:57:09.900]
+`},
 		{"what others cause", `[rank0]:[E810 03:04:12.061827749 ProcessGroupNCCL.cpp:1858] [PG ID 0 PG GUID 0(default_pg) Rank 0] Received a dump signal due to a collective timeout from  rank 1 and we will try our best to dump the debug info. Last enqueued NCCL work: 77, last completed NCCL work: 77.This is most likely caused by
 `, "PyTorch watchdog rank 0 :0  [0 (default_pg) 0/-1 id 0, 77 77]\n"},
 		{"a report of several lines", `[rank2]:[E810 03:04:12.061827749 ProcessGroupNCCL.cpp:1858] [PG ID 0 PG GUID 0(default_pg) Rank 2] Timeout at NCCL work: 78, last enqueued NCCL work: 79, last completed NCCL work: 77.

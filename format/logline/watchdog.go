@@ -229,34 +229,52 @@ type caught struct {
 	in   int64 // elements
 }
 
+// A named is the group of a collective, of several if it has no name, and when that began.
+type named struct {
+	head
+	created trace.Time
+}
+
+// lockstep is how far apart ranks begin a collective at most, in ns, of which the number alone tells that it is the same: one that they
+// disagree about. Numbers of groups differ, and so does when they hang.
+const lockstep = trace.Time(1e9)
+
+// numbered is what is known of all collectives of a number.
+func numbered(seq int64) caught { return caught{seq: seq, in: recorder.Unknown} }
+
 // isFirst reports whether a group has the ranks of the job from the first one on, as far as this rank knows: it has the same
 // number in both.
 func (w *watched) isFirst(member int32) bool { return member >= 0 && member == w.dump.Rank }
 
 // namesIn adds of which group what timed out on this rank is.
-func (w *watched) namesIn(named map[caught]head) {
+func (w *watched) namesIn(known map[caught]named) {
 	for i := range w.dump.Ops {
 		op := &w.dump.Ops[i]
 		if op.Group < 0 {
 			continue
 		}
 		if g := &w.dump.Groups[op.Group]; w.isFirst(g.Member) {
-			of := caught{op.Seq, op.Name, op.In.Elements}
-			if h, known := named[of]; known && h.guid != g.Name {
-				named[of] = head{} // of several
-			} else if !known {
-				named[of] = head{id: g.ID, guid: g.Name, desc: g.Desc, member: w.dump.Rank}
+			for _, of := range [...]caught{{op.Seq, op.Name, op.In.Elements}, numbered(op.Seq)} {
+				if h, ok := known[of]; ok && h.guid != g.Name {
+					known[of] = named{}
+				} else if !ok {
+					known[of] = named{head{id: g.ID, guid: g.Name, desc: g.Desc, member: w.dump.Rank}, op.Created}
+				}
 			}
 		}
 	}
 }
 
-// finish puts what no line of this rank named a group of into that which lines of others name of the same collective, else into one
-// without a name.
-func (w *watched) finish(named map[caught]head) *recorder.FlightDump {
+// finish puts what no line of this rank named a group of into that which lines of others name of the same collective, or of another one that
+// began there at the same time with the same number, but without the ID of the group; else into one without a name.
+func (w *watched) finish(known map[caught]named) *recorder.FlightDump {
 	for i := range w.dump.Ops {
 		if op := &w.dump.Ops[i]; op.Group < 0 {
-			h := named[caught{op.Seq, op.Name, op.In.Elements}]
+			h := known[caught{op.Seq, op.Name, op.In.Elements}].head
+			if of := known[numbered(op.Seq)]; h.guid == "" && max(of.created-op.Created, op.Created-of.created) <= lockstep {
+				h = of.head
+				h.id = recorder.Unknown // of nothing but the number
+			}
 			if h.guid == "" || !w.isFirst(w.member) {
 				h = head{id: recorder.Unknown}
 			}

@@ -262,36 +262,3 @@ func TestLevelsThatStandStill(t *testing.T) {
 		}
 	}
 }
-
-// A vLLM that takes in more and more of what waits, with room in its KV cache, has too many prompts to compute; where as many run, or it
-// is full, something else keeps them out.
-func TestVLLMWithManyPrompts(t *testing.T) {
-	const begin = trace.Time(1_700_000_000e9)
-	for _, c := range []struct {
-		more, full float64
-		want       string
-	}{
-		{4, 50, "DP0 is prefill-bound: 40 requests wait at 22:13:20 and 28 at 22:13:50, while it computes 8,000 tokens of prompts a second and more"},
-		{0, 50, ""},
-		{4, 97, ""},
-	} {
-		set := series.New(trace.NewSymbols(), &trace.Diags{})
-		f := set.Fill("a.log", "server log")
-		p := f.Place(series.Place{Server: f.Server(series.Server{Name: "a", Engine: "vLLM"}), Rank: trace.Rank{DP: 0, PP: -1, TP: -1, EP: -1}, GPU: series.NoGPU})
-		for k := range 4 {
-			f.Line(int64(k) + 1)
-			for m, v := range map[series.MetricID]float64{series.PrefillRate: 8000 + float64(k), series.Generation: 50, series.Running: 8 + c.more*float64(k), series.Queued: 40 - c.more*float64(k), series.KVUsage: c.full} {
-				f.Add(f.Series(m, p), begin+trace.Time(k)*10e9, v)
-			}
-		}
-		set.Finish(series.Known{})
-		var got string
-		found, _ := Lives(telemetry.Measure(set, telemetry.Options{}))
-		for _, f := range found {
-			got += f.Text
-		}
-		if got != c.want {
-			t.Errorf("%+v: %q", c, got)
-		}
-	}
-}

@@ -13,10 +13,8 @@ import (
 
 // Subkinds of findings of the lives of servers.
 const (
-	Hang    = "hang"
-	Stop    = "stop"
-	Blocked = "blocked"
-	Crowded = "crowded"
+	Hang = "hang"
+	Stop = "stop"
 )
 
 // Lives finds servers that hang, were told to end, or came back.
@@ -57,12 +55,6 @@ func Lives(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			out = append(out, f)
 		}
 		if f, ok := all[i].standsStill(l); ok {
-			out = append(out, f)
-		}
-		if f, ok := all[i].blocked(l); ok {
-			out = append(out, f)
-		}
-		if f, ok := all[i].crowded(l); ok {
 			out = append(out, f)
 		}
 	}

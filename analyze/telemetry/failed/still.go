@@ -3,12 +3,10 @@ package failed
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -105,80 +103,4 @@ func (x *ending) standsStill(l *telemetry.Logged) (f finding.Finding, ok bool) {
 		ok = true
 	}
 	return f, ok
-}
-
-// blocked finds a vLLM of whose log all lines tell that requests wait, and that none is taken in: none has a token of a prompt, as many run
-// in each, and they get tokens.
-func (x *ending) blocked(l *telemetry.Logged) (f finding.Finding, ok bool) {
-	const least = 3 // lines
-	if l.Set.Servers[x.server].Engine != "vLLM" {
-		return f, false
-	}
-	for _, r := range x.ranks {
-		lines := linesOfVLLM(l, r)
-		if len(lines) < least || lines[0].Values[telemetry.RunningOf] < 1 {
-			continue
-		}
-		first := &lines[0]
-		waits, runs := first.Values[telemetry.QueuedOf], first.Values[telemetry.RunningOf]
-		if slices.ContainsFunc(lines, func(x telemetry.LoggedLine) bool {
-			v := &x.Values
-			return v[telemetry.PrefillRateOf] > 0 || v[telemetry.QueuedOf] < max(1, waits) || !(v[telemetry.RateOf] > 0) || v[telemetry.RunningOf] != runs
-		}) {
-			continue
-		}
-		f = finding.Finding{Subkind: Blocked, At: r.Where, Since: first.At, Severity: finding.Warning, Confidence: finding.Certain,
-			Metric: finding.Metric{Name: "requests that wait", Before: math.NaN(), After: waits}}
-		f.Text = fmt.Sprintf("%s wait on %s from %s to %s, and none of them is taken in, while %s", words.Counted(int(waits), "request"), r.Where.String(),
-			words.TimeOfDay(first.At), words.TimeOfDay(lines[len(lines)-1].At), manyRun(int(runs)))
-		f.Evidence = append(f.Evidence, finding.Sentence("none of its %d lines has a token of a prompt", len(lines)))
-		if usage := r.Most(series.KVUsage); usage >= 0 {
-			f.Evidence = append(f.Evidence, finding.Sentence("its KV cache is %s %% full: what waits does not fit beside what runs, or a limit of running requests keeps it out", words.InPercent(usage/100)))
-		}
-		return f, true
-	}
-	return f, false
-}
-
-// crowded finds a vLLM of whose log all lines tell that requests wait, that it computes prompts, that its KV cache has room, and that more run
-// than in the line before: no limit of running requests keeps out what waits.
-func (x *ending) crowded(l *telemetry.Logged) (f finding.Finding, ok bool) {
-	const least = 3 // lines
-	if l.Set.Servers[x.server].Engine != "vLLM" {
-		return f, false
-	}
-	for _, r := range x.ranks {
-		lines := linesOfVLLM(l, r)
-		if len(lines) < least || !(r.Most(series.KVUsage) < telemetry.Full) {
-			continue
-		}
-		slowest, before := math.Inf(1), -1.0
-		if slices.ContainsFunc(lines, func(x telemetry.LoggedLine) bool {
-			v := &x.Values
-			more := v[telemetry.RunningOf] > before
-			slowest, before = min(slowest, v[telemetry.PrefillRateOf]), v[telemetry.RunningOf]
-			return !more || v[telemetry.QueuedOf] < 1 || !(v[telemetry.PrefillRateOf] > 0)
-		}) {
-			continue
-		}
-		first, last := &lines[0], &lines[len(lines)-1]
-		waits := first.Values[telemetry.QueuedOf]
-		f = finding.Finding{Subkind: Crowded, At: r.Where, Since: first.At, Until: last.At, Severity: finding.Warning, Confidence: finding.Likely,
-			Metric: finding.Metric{Name: "requests that wait", Before: math.NaN(), After: last.Values[telemetry.QueuedOf]}}
-		f.Text = fmt.Sprintf("%s is prefill-bound: %s wait at %s and %.0f at %s, while it computes %s tokens of prompts a second and more", r.Where.String(), words.Counted(int(waits), "request"),
-			words.TimeOfDay(first.At), last.Values[telemetry.QueuedOf], words.TimeOfDay(last.At), words.Thousands(int64(slowest)))
-		f.Evidence = append(f.Evidence, finding.Sentence("%.0f run in the first of its %d lines, and %.0f in the last one: each has more than the one before, so that no limit of running requests keeps out what waits",
-			first.Values[telemetry.RunningOf], len(lines), last.Values[telemetry.RunningOf]),
-			finding.Sentence("its KV cache is %s %% full at most", words.InPercent(r.Most(series.KVUsage)/100)))
-		return f, true
-	}
-	return f, false
-}
-
-// manyRun says how many requests run.
-func manyRun(n int) string {
-	if n == 1 {
-		return "1 runs"
-	}
-	return fmt.Sprintf("%d run", n)
 }

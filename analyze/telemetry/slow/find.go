@@ -38,6 +38,16 @@ func spoken(l *telemetry.Logged) (n int) {
 	return n
 }
 
+// spokenBy is in how many intervals a rank logged a batch.
+func spokenBy(l *telemetry.Logged, r *telemetry.Rank) (n int) {
+	for b := range l.Grid.N() {
+		if speaks(r, b) {
+			n++
+		}
+	}
+	return n
+}
+
 // speaks reports whether a rank logged a batch in a bucket.
 func speaks(r *telemetry.Rank, b int) bool {
 	return slices.ContainsFunc(series.Ranked, func(m series.MetricID) bool { p := r.Points[m]; return p != nil && p[b].N > 0 })

@@ -1,6 +1,7 @@
 package slow
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -10,49 +11,174 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
-// moments finds KV caches that are full while requests wait, at the last of the few moments that there are, often one scrape: what is so then,
+// atLast finds a KV cache that is full while requests wait, at the last of the few moments that there are, often one scrape: what is so then,
 // and not what it costs.
-func moments(l *telemetry.Logged) (out []finding.Finding) {
-	for i := range l.Ranks {
-		r := &l.Ranks[i]
-		usage, n, all, since := r.Points[series.KVUsage], 0, 0, r.From
-		for b := range l.Grid.N() {
-			if !speaks(r, b) {
-				continue
-			}
-			if all++; usage == nil || usage[b].N == 0 || usage[b].Most < telemetry.Full || queued(r, b) < 1 {
-				n = 0
-				continue
-			}
-			if n++; n == 1 {
-				since = max(r.From, l.Grid.Start(b))
-			}
-		}
-		if n == 0 {
+func atLast(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
+	usage, n, all, since := r.Points[series.KVUsage], 0, 0, r.From
+	for b := range l.Grid.N() {
+		if !speaks(r, b) {
 			continue
 		}
-		f := finding.Finding{Subkind: KVCache, At: r.Where, Since: since, Confidence: finding.Likely, Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: math.NaN(), After: r.Most(series.KVUsage) / 100}}
-		f.Text = fmt.Sprintf("the KV cache of %s is full (%s %%) while %.0f requests wait, at %s", r.Where.String(), words.InPercent(r.Most(series.KVUsage)/100), r.MostQueued(), words.TimeOfDay(since))
-		if n > 1 {
-			f.Text += fmt.Sprintf(" and until %s, in the last %d of %d intervals", words.TimeOfDay(r.To), n, all)
+		if all++; usage == nil || usage[b].N == 0 || usage[b].Most < telemetry.Full || queued(r, b) < 1 {
+			n = 0
+			continue
 		}
-		for k := range l.Set.List {
-			s := &l.Set.List[k]
-			if l.Set.Places[s.Place].Server != r.Server || !slices.ContainsFunc(thrownOut, func(name string) bool { return strings.HasSuffix(l.Set.Metric(s.Metric).Name, name) }) {
-				continue
-			}
-			for x := range l.Set.Each(k) {
-				if x.Value > 0 {
-					f.Evidence = append(f.Evidence, finding.Sentence("it has thrown requests out of it %.0f times since it was started", x.Value))
-				}
-				break
-			}
+		if n++; n == 1 {
+			since = max(r.From, l.Grid.Start(b))
 		}
-		f.Evidence = append(f.Evidence, finding.Sentence("there are too few moments to say what it costs"))
-		out = append(out, f)
 	}
-	return out
+	if n == 0 {
+		return f, false
+	}
+	f = finding.Finding{Subkind: KVCache, At: r.Where, Since: since, Confidence: finding.Likely, Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: math.NaN(), After: r.Most(series.KVUsage) / 100}}
+	f.Text = fmt.Sprintf("the KV cache of %s is full (%s %%) while %.0f requests wait, at %s", r.Where.String(), words.InPercent(r.Most(series.KVUsage)/100), r.MostQueued(), words.TimeOfDay(since))
+	if n > 1 {
+		f.Text += fmt.Sprintf(" and until %s, in the last %d of %d intervals", words.TimeOfDay(r.To), n, all)
+	}
+	for k := range l.Set.List {
+		s := &l.Set.List[k]
+		if l.Set.Places[s.Place].Server != r.Server || !slices.ContainsFunc(thrownOut, func(name string) bool { return strings.HasSuffix(l.Set.Metric(s.Metric).Name, name) }) {
+			continue
+		}
+		for x := range l.Set.Each(k) {
+			if x.Value > 0 {
+				f.Evidence = append(f.Evidence, finding.Sentence("it has thrown requests out of it %.0f times since it was started", x.Value))
+			}
+			break
+		}
+	}
+	f.Evidence = append(f.Evidence, finding.Sentence("there are too few moments to say what it costs"))
+	return f, true
+}
+
+// A said is what a line tells of a rank, behind what it tells of.
+type said struct {
+	at              trace.Time
+	waits, runs     float64
+	rate            float64 // of prompts, in tokens a second; NaN is not told
+	prompts, tokens bool    // that it computes, and generates
+	whole           bool    // runs is how many the batch has, and not how many it has at some moment
+}
+
+// saidBy returns what the lines of a rank tell that have all of it: the last one may be cut off.
+func saidBy(l *telemetry.Logged, r *telemetry.Rank) (list []said) {
+	var x telemetry.LoggedLine
+	for lines := l.LinesOf(r.Place); lines.Next(&x); {
+		v := &x.Values
+		prefill := x.Has(telemetry.NewTokensOf) && x.Has(telemetry.NewSeqsOf)
+		if !x.Has(telemetry.QueuedOf) || !x.Has(telemetry.RunningOf) || !x.Has(telemetry.RateOf) && !prefill {
+			continue
+		}
+		s := said{at: x.At, waits: v[telemetry.QueuedOf], runs: v[telemetry.RunningOf], rate: v[telemetry.PrefillRateOf], prompts: v[telemetry.PrefillRateOf] > 0, tokens: v[telemetry.RateOf] > 0}
+		if prefill { // of SGLang, which tells what ran before
+			s.runs, s.prompts, s.whole = s.runs+v[telemetry.NewSeqsOf], true, true
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// waiting finds requests that wait in all of the last lines of a rank, which are half of them or more, and what keeps them out, as far as these
+// tell: a batch that is as large as it gets, prompts that take all of its time, or that none is taken in.
+func waiting(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
+	const least = 3 // lines
+	lines := saidBy(l, r)
+	from := len(lines)
+	for from > 0 && lines[from-1].waits >= 1 {
+		from--
+	}
+	if all := len(lines); all-from < least || 2*(all-from) < all {
+		return f, false
+	}
+	lines = lines[from:]
+	first, last, full := &lines[0], &lines[len(lines)-1], r.Most(series.KVUsage)
+	f = finding.Finding{At: r.Where, Since: first.at, Until: last.at, Severity: finding.Warning, Confidence: finding.Likely, Metric: finding.Metric{Name: "requests that wait", Before: math.NaN(), After: last.waits}}
+	room := func() {
+		if !math.IsNaN(full) {
+			f.Evidence = append(f.Evidence, finding.Sentence("its KV cache is %s %% full at most", words.InPercent(full/100)))
+		}
+	}
+	switch n := atMost(lines); {
+	case isBlocked(lines):
+		f.Subkind, f.Confidence, f.Until, f.Metric.After = blockedSubkind, finding.Certain, 0, first.waits
+		f.Text = fmt.Sprintf("%s wait on %s from %s to %s, and none of them is taken in, while %s", words.Counted(int(first.waits), "request"), r.Where.String(),
+			words.TimeOfDay(first.at), words.TimeOfDay(last.at), manyRun(int(first.runs)))
+		f.Evidence = append(f.Evidence, finding.Sentence("none of its %d lines has a token of a prompt", len(lines)))
+		if !math.IsNaN(full) {
+			f.Evidence = append(f.Evidence, finding.Sentence("its KV cache is %s %% full: what waits does not fit beside what runs, or a limit of running requests keeps it out", words.InPercent(full/100)))
+		}
+		return f, true
+	case full >= telemetry.Full:
+	case n >= least:
+		f.Subkind = runningSubkind
+		f.Text = fmt.Sprintf("running is stuck at %.0f on %s (max running requests?): each of its %d batches of prompts from %s on makes it that many, while %.0f requests wait at %s and %.0f at %s", mostRun(lines), r.Where.String(),
+			n, words.TimeOfDay(first.at), first.waits, words.TimeOfDay(first.at), last.waits, words.TimeOfDay(last.at))
+		room()
+		return f, true
+	case isCrowded(lines, r.Where.Role == request.Prefill):
+		slowest := math.Inf(1)
+		for i := range lines {
+			slowest = min(slowest, lines[i].rate)
+		}
+		f.Subkind = prefillSubkind
+		f.Text = fmt.Sprintf("%s is prefill-bound: %s wait at %s and %.0f at %s", r.Where.String(), words.Counted(int(first.waits), "request"),
+			words.TimeOfDay(first.at), last.waits, words.TimeOfDay(last.at))
+		if slowest > 0 && !math.IsInf(slowest, 0) {
+			f.Text += fmt.Sprintf(", while it computes %s tokens of prompts a second and more", words.Thousands(int64(slowest)))
+		}
+		if r.Where.Role != request.Prefill {
+			f.Evidence = append(f.Evidence, finding.Sentence("%.0f run in the first of its %d lines, and %.0f in the last one: no limit of running requests keeps out what waits", first.runs, len(lines), last.runs))
+		}
+		room()
+		return f, true
+	}
+	return f, false
+}
+
+// isBlocked reports whether none of what waits is taken in: no line has a token of a prompt, as many run in each, and they get tokens.
+func isBlocked(lines []said) bool {
+	return lines[0].runs >= 1 && !slices.ContainsFunc(lines, func(x said) bool {
+		return x.prompts || !x.tokens || x.runs != lines[0].runs || x.waits < lines[0].waits
+	})
+}
+
+// atMost is how many lines of prompts tell that their batch makes as many run as all others do, and as run at most; 0 is that some do not.
+func atMost(lines []said) (n int) {
+	most := mostRun(lines)
+	for i := range lines {
+		if x := &lines[i]; x.whole && x.runs < most {
+			return 0
+		} else if x.whole {
+			n++
+		}
+	}
+	return n
+}
+
+func mostRun(lines []said) (most float64) {
+	for i := range lines {
+		most = max(most, lines[i].runs)
+	}
+	return most
+}
+
+// isCrowded reports whether a rank computes prompts all the time, and more run at last than ever before, so that no limit keeps out what
+// waits. How many run on a server that only prefills says nothing.
+func isCrowded(lines []said, prefills bool) bool {
+	last := len(lines) - 1
+	return !slices.ContainsFunc(lines, func(x said) bool { return !x.prompts }) && (prefills || lines[last].runs > mostRun(lines[:last]) &&
+		slices.IsSortedFunc(lines, func(a, b said) int { return cmp.Compare(a.runs, b.runs) }))
+}
+
+// manyRun says how many requests run.
+func manyRun(n int) string {
+	if n == 1 {
+		return "1 runs"
+	}
+	return fmt.Sprintf("%d run", n)
 }

@@ -23,14 +23,18 @@ const fewLimited = 4
 func Limits(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := check(l, "logged limits of servers")
 	var out []finding.Finding
-	if l.Grid.N() < fewBuckets {
-		if out = moments(l); len(out) > 0 {
-			check.Needed = check.N
-		}
-		return out, check
-	}
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
+		if spokenBy(l, r) < fewBuckets {
+			f, ok := atLast(l, r)
+			if !ok {
+				f, ok = waiting(l, r)
+			}
+			if ok {
+				out, check.Needed = append(out, f), min(check.Needed, check.N)
+			}
+			continue
+		}
 		full, noRoom := noRoom(l, r)
 		most, stuck := stuck(l, r)
 		switch {
@@ -46,6 +50,9 @@ func Limits(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			if !ok {
 				f, ok = fills(l, r)
 			}
+			if !ok {
+				f, ok = waiting(l, r)
+			}
 			if ok {
 				out = append(out, f)
 			}
@@ -59,10 +66,11 @@ const (
 	KVCache        = "KV cache"
 	runningSubkind = "running requests"
 	prefillSubkind = "prefill"
+	blockedSubkind = "blocked"
 )
 
 // LimitSubkinds are the subkinds of findings of limits.
-var LimitSubkinds = []string{KVCache, runningSubkind, prefillSubkind}
+var LimitSubkinds = []string{KVCache, runningSubkind, prefillSubkind, blockedSubkind}
 
 // part returns which part of the requests a rank serves: each goes to one of its role.
 func part(l *telemetry.Logged, r *telemetry.Rank) float64 {

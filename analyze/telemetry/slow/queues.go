@@ -324,7 +324,7 @@ func arrivals(l *telemetry.Logged, f *finding.Finding, came []float64, c changep
 	}
 }
 
-// added adds up a metric over ranks, by bucket; nil where none has it.
+// added adds up a metric over ranks, by bucket; nil where none has it. Between two lines of a rank it is the less of what these say.
 func added(l *telemetry.Logged, ranks []*telemetry.Rank, m series.MetricID) []float64 {
 	var out []float64
 	for _, r := range ranks {
@@ -334,10 +334,16 @@ func added(l *telemetry.Logged, ranks []*telemetry.Rank, m series.MetricID) []fl
 		if out == nil {
 			out = make([]float64, l.Grid.N())
 		}
-		for b, v := range l.Curve(r, m) {
-			if !math.IsNaN(v) {
-				out[b] += v
+		level, last := l.Curve(r, m), 0
+		for b, v := range level {
+			if math.IsNaN(v) {
+				continue
 			}
+			out[b] += v
+			for gap := last + 1; gap < b; gap++ { // of which no line tells: it may have had nothing to do, if it has not now
+				out[gap] += min(telemetry.Zero(level[last]), v)
+			}
+			last = b
 		}
 	}
 	return out

@@ -1,0 +1,135 @@
+package slow
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A vLLM that takes in more and more of what waits, with room in its KV cache, has too many prompts to compute; where as many run, or it
+// is full, something else keeps them out: the cache is what it is told of then.
+func TestVLLMWithManyPrompts(t *testing.T) {
+	const begin = trace.Time(1_700_000_000e9)
+	for _, c := range []struct {
+		more, full float64
+		want       string
+	}{
+		{4, 50, "DP0 is prefill-bound: 40 requests wait at 22:13:20 and 28 at 22:13:50, while it computes 8,000 tokens of prompts a second and more"},
+		{0, 50, ""},
+		{4, 97, "the KV cache of DP0 is full (97 %) while 40 requests wait, at 22:13:20 and until 22:13:50, in the last 4 of 4 intervals"},
+	} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f := set.Fill("a.log", "server log")
+		p := f.Place(series.Place{Server: f.Server(series.Server{Name: "a", Engine: "vLLM"}), Rank: trace.Rank{DP: 0, PP: -1, TP: -1, EP: -1}, GPU: series.NoGPU})
+		for k := range 4 {
+			f.Line(int64(k) + 1)
+			for m, v := range map[series.MetricID]float64{series.PrefillRate: 8000 + float64(k), series.Generation: 50, series.Running: 8 + c.more*float64(k), series.Queued: 40 - c.more*float64(k), series.KVUsage: c.full} {
+				f.Add(f.Series(m, p), begin+trace.Time(k)*10e9, v)
+			}
+		}
+		set.Finish(series.Known{})
+		var got string
+		found, _ := Limits(telemetry.Measure(set, telemetry.Options{}))
+		for _, f := range found {
+			got += f.Text
+		}
+		if got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
+// Few lines of SGLang tell what keeps waiting requests out: a batch that every prefill makes as large, prompts that take all of the time, or that
+// nothing is taken in. A queue that is gone at the end is told of by none of them.
+func TestFewLinesOfWaiting(t *testing.T) {
+	const begin = trace.Time(1_700_000_000e9)
+	no := math.NaN()
+	type line struct{ seqs, runs, waits float64 } // seqs is NaN in a line of a decode batch
+	for _, c := range []struct {
+		name, want string
+		lines      []line
+	}{
+		{"limit", "running is stuck at 8 on TP0 (max running requests?): each of its 3 batches of prompts from 22:13:22 on makes it that many, while 20 requests wait at 22:13:22 and 14 at 22:13:28",
+			[]line{{1, 0, 0}, {7, 1, 20}, {no, 8, 20}, {4, 4, 16}, {2, 6, 14}}},
+		{"one batch is smaller", "", []line{{7, 1, 20}, {no, 8, 20}, {3, 4, 16}, {2, 6, 14}}},
+		{"prefill", "TP0 is prefill-bound: 9 requests wait at 22:13:20 and 7 at 22:13:24, while it computes 4,000 tokens of prompts a second and more", []line{{1, 0, 9}, {1, 0, 8}, {1, 1, 7}}},
+		{"blocked", "5 requests wait on TP0 from 22:13:20 to 22:13:24, and none of them is taken in, while 3 run", []line{{no, 3, 5}, {no, 3, 5}, {no, 3, 5}}},
+		{"gone", "", []line{{1, 0, 9}, {1, 0, 8}, {1, 1, 7}, {7, 2, 0}}},
+	} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f := set.Fill("a.log", "server log")
+		p := f.Place(series.Place{Server: f.Server(series.Server{Name: "a", Role: "unified", Engine: "SGLang"}), Rank: trace.Rank{DP: -1, PP: -1, TP: 0, EP: -1}, GPU: series.NoGPU})
+		for k, x := range c.lines {
+			f.Line(int64(k) + 1)
+			values := map[series.MetricID]float64{series.Generation: 50, series.Running: x.runs, series.Queued: x.waits, series.KVUsage: 30}
+			if !math.IsNaN(x.seqs) {
+				delete(values, series.Generation)
+				values[series.NewSeqs], values[series.NewTokens], values[series.PrefillRate] = x.seqs, 100*x.seqs, 4000
+			}
+			for m, v := range values {
+				f.Add(f.Series(m, p), begin+trace.Time(k)*2e9, v)
+			}
+		}
+		set.Finish(series.Known{})
+		var got string
+		found, _ := Limits(telemetry.Measure(set, telemetry.Options{}))
+		for _, f := range found {
+			got += f.Text
+		}
+		if got != c.want {
+			t.Errorf("%s: %q", c.name, got)
+		}
+	}
+}
+
+// Between two lines, as many wait as both of them say: a queue that came before the first one grows then.
+func TestQueueBetweenLines(t *testing.T) {
+	set := series.New(trace.NewSymbols(), &trace.Diags{})
+	f := set.Fill("a.log", "server log")
+	p := f.Place(series.Place{Server: f.Server(series.Server{Name: "a", Role: "unified", Engine: "SGLang"}), Rank: trace.NoRank, GPU: series.NoGPU})
+	for k, n := range []float64{5, 7, 0, 3} {
+		f.Line(int64(k) + 1)
+		f.Add(f.Series(series.Queued, p), 1_700_000_000e9+trace.Time(k)*6e9, n)
+	}
+	set.Finish(series.Known{})
+	l := telemetry.Measure(set, telemetry.Options{})
+	got := added(l, []*telemetry.Rank{&l.Ranks[0]}, series.Queued)
+	for b, want := range []float64{5, 5, 5, 7, 0, 0, 0, 0, 0, 3} {
+		if got[b] != want {
+			t.Errorf("bucket %d: %g, want %g", b, got[b], want)
+		}
+	}
+}
+
+// A vLLM of which all lines tell that requests wait, and none has a token of a prompt, takes in nothing.
+func TestShortLogsOfVLLM(t *testing.T) {
+	for _, test := range []struct {
+		name                             string
+		tokens, prompts, running, queued []float64
+		want                             string
+	}{
+		{"nothing is taken in", []float64{5, 5, 5}, []float64{0, 0, 0}, []float64{1, 1, 1}, []float64{14, 14, 15}, "14 requests wait on "},
+		{"a prompt is computed", []float64{5, 5, 5}, []float64{0, 9, 0}, []float64{1, 1, 1}, []float64{14, 14, 15}, ""},
+		{"one ends", []float64{5, 5, 5}, []float64{0, 0, 0}, []float64{2, 1, 1}, []float64{14, 14, 15}, ""},
+		{"two lines", []float64{5, 5}, []float64{0, 0}, []float64{1, 1}, []float64{14, 14}, ""},
+	} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f := set.Fill("a.log", "server log")
+		p := f.Place(series.Place{Server: f.Server(series.Server{Name: "a", Role: "unified", Engine: "vLLM"}), Rank: trace.NoRank, GPU: series.NoGPU})
+		for metric, values := range map[series.MetricID][]float64{series.Generation: test.tokens, series.PrefillRate: test.prompts, series.Running: test.running, series.Queued: test.queued} {
+			for i, v := range values {
+				f.Line(int64(i + 1))
+				f.Add(f.Series(metric, p), 1_700_000_000e9+trace.Time(i)*10e9, v)
+			}
+		}
+		set.Finish(series.Known{})
+		found, _ := Limits(telemetry.Measure(set, telemetry.Options{}))
+		if len(found) > 1 || len(found) == 1 != (test.want != "") || len(found) == 1 && !strings.Contains(found[0].Text, test.want) {
+			t.Errorf("%s: found %v", test.name, found)
+		}
+	}
+}
