@@ -102,6 +102,15 @@ func threadOf(b []byte) *recorder.Thread {
 	return t
 }
 
+// IsSpyFrame reports whether a line is a frame of a stack as py-spy prints them, "    run_batch (scheduler.py:3232)", which the code of a traceback
+// does not end like.
+func IsSpyFrame(b []byte) bool {
+	i := bytes.LastIndex(b, []byte(" ("))
+	file, line, ok := bytes.Cut(bytes.TrimSuffix(b[max(i, 0):], []byte(")")), []byte(":"))
+	_, digits := Digits(line, len(line))
+	return i > 0 && (ok && digits && bytes.HasSuffix(file, []byte(".py")) || bytes.HasSuffix(file, []byte(".so")))
+}
+
 // frame reads "run_batch (scheduler.py:3232)", or "at::_ops::copy_::call (libtorch_cpu.so)".
 func (r *CollectiveReader) frame(b []byte) {
 	s := &r.Spy

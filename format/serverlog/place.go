@@ -5,6 +5,7 @@ import (
 	"math"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format/logline"
@@ -21,6 +22,21 @@ func (r *reader) spot() int32 {
 		r.here = r.placeOf(nil, logline.Wrapping{})
 	}
 	return r.here
+}
+
+// comesFrom notes whose a line is that has no stamp, where what stands around it names the server, as it does for lines with one.
+func (r *reader) comesFrom(around []byte) {
+	w := r.around.Unwrap(around)
+	if w.Server == "" {
+		return
+	}
+	id, known := r.servers[wrappedServer{w.Host, w.Server}]
+	if known && r.here != noPlace && r.f.Set.Places[r.here].Server == id {
+		return // which may be of a rank
+	}
+	if known || r.line <= r.headLines && bytes.Contains(r.head, append(slices.Clone(around), "[20"...)) {
+		r.here = r.placeOf(nil, w)
+	}
 }
 
 // unranked is the server of [reader.spot]: any of its processes may have written the line.

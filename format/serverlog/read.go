@@ -70,6 +70,8 @@ type reader struct {
 	retracted   map[dpRank]retracted
 	preemptions float64
 	stopping    bool
+	head        []byte // the first lines of the log, and how many these are
+	headLines   int64
 	headYear    int // that the first stamps of the log name; 0 is not told
 	year        int // of stamps without one; 0 is not known yet
 	damaged     int // pieces of lines that others wrote over
@@ -94,6 +96,7 @@ const noPlace = -1
 // year.
 func (r *reader) begin(head []byte) {
 	i := stampIn(head)
+	r.head, r.headLines = head, int64(bytes.Count(head, []byte("\n")))
 	if i < 0 {
 		r.headYear = yearIn(head)
 		return

@@ -72,6 +72,7 @@ func (r *reader) unstamped(b, around []byte) bool {
 	if from == "" && len(r.raised) == 1 { // of a traceback of which only the first line names its process
 		from = r.raised[0].from
 	}
+	r.comesFrom(around)
 	r.within(b, from, series.Instant{Time: r.now, Place: r.spot()})
 	if r.traced(b, from) || r.dumped(b) {
 		return true
@@ -101,7 +102,7 @@ func (r *reader) unstamped(b, around []byte) bool {
 
 // within begins an exception whose traceback the log has from the middle on: the first line that it has of a process is a piece of one.
 func (r *reader) within(b []byte, from string, x series.Instant) {
-	piece := bytes.HasPrefix(b, []byte("  File ")) && errortext.FrameOf(b) != "" || r.line == 1 && bytes.HasPrefix(b, []byte("    ")) && len(bytes.TrimSpace(b)) > 0
+	piece := bytes.HasPrefix(b, []byte("  File ")) && errortext.FrameOf(b) != "" || r.line == 1 && bytes.HasPrefix(b, []byte("    ")) && len(bytes.TrimSpace(b)) > 0 && !logline.IsSpyFrame(b)
 	if r.begun(from) || !piece || r.line > 1 && from == "" || slices.ContainsFunc(r.raised, func(e *raised) bool { return e.from == from }) {
 		return
 	}

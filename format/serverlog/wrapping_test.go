@@ -114,3 +114,20 @@ func TestPodsOfOneFile(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// What stands around lines without a stamp names their server if that stands around lines with one, of whatever process the line before is.
+func TestWrappedTracebackWithoutStamp(t *testing.T) {
+	const text = `(WorkerDict pid=7)   File "/x/sglang/srt/managers/schedule_batch.py", line 16, in get_batch
+(WorkerDict pid=7)     self.lens.cpu()
+(WorkerDict pid=7) RuntimeError: CUDA error: it is gone
+(WorkerDict pid=7) [2026-05-23 18:02:42] Received sigquit from a child process. It usually means the child failed.
+`
+	const other = `(WorkerDict pid=8) [2026-05-23 18:02:40 TP0] Prefill batch. #new-seq: 1, #new-token: 16, #cached-token: 0, token usage: 0.00, #running-req: 0, #queue-req: 0
+`
+	for _, text := range []string{text, other + text} {
+		set, _, _ := readText(t, "a.log", strings.NewReader(text))
+		if !sniff([]byte(text)) || len(set.Instants) != 2 || set.Places[set.Instants[0].Place].Server != set.Places[set.Instants[1].Place].Server {
+			t.Errorf("%v of %v", set.Instants, set.Servers)
+		}
+	}
+}
