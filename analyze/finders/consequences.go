@@ -60,6 +60,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Imbalance, Subkinds: []string{""}, Enough: asTheClock},
 	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Lifecycle, Subkinds: failed.Gone, Elsewhere: true, Enough: afterItDied},
 	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Errors, Subkinds: []string{failed.HTTP}, Later: true, Enough: afterItDied, Costs: true},
+	{Cause: finding.Errors, CauseSubkind: failed.Transfers, Effect: finding.Errors, Subkinds: []string{failed.HTTP}, Later: true, Enough: afterItDied, Costs: true},
 	{Cause: finding.GPU, Effect: finding.Errors, Subkinds: []string{failed.Died, failed.Transfers}, Enough: afterXid, Costs: true},
 	{Cause: finding.GPU, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Hang, failed.Hang}, Enough: afterXid, Costs: true},
 	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", finding.Waits, cause.Transfer.String()}, Around: true, Costs: true},

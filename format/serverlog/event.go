@@ -19,6 +19,9 @@ const lookedAt = 400
 // ofRaylet begins lines of Ray's daemon, which have no stamp.
 var ofRaylet = []byte("(raylet")
 
+// ofSlurm begins lines of Slurm's daemon on a node, which have none either.
+var ofSlurm = []byte("slurmstepd: error: ")
+
 // deadBecause begins the line in which Ray says why an actor is dead.
 var deadBecause = []byte("The actor is dead because ")
 
@@ -240,6 +243,34 @@ var memoryParts = []struct {
 	{regexp.MustCompile(`(?:of which |; )([\d.]+ [KMG]?i?B)(?:ytes)?(?: is)? free`), " free"},
 	{regexp.MustCompile(`(?:; |memory )([\d.]+ [KMG]?i?B)(?:ytes)?(?: is| already) allocated(?: by PyTorch)?`), " used by PyTorch"},
 	{regexp.MustCompile(`([\d.]+ [KMG]?i?B)(?:ytes)? is reserved by PyTorch but unallocated`), " reserved and unused"},
+}
+
+// stuckWatchdog reads for how long PyTorch's watchdog of NCCL did not come back: it ends its process then.
+func stuckWatchdog(_ *reader, b []byte, _ *series.Instant) string {
+	text := "the watchdog of NCCL is stuck itself"
+	if s, ok := after(b, "stuck for "); ok {
+		text += fmt.Sprintf(" for %g s", s)
+	}
+	return text + ": a call of CUDA or NCCL does not come back"
+}
+
+// lostReplica reads which replica Ray Serve lost, and says what happened to it: "Actor for replica D#abc crashed", or since 2.10 "Replica(id='abc',
+// deployment='D', app='default') failed health check, stopping it.".
+func lostReplica(key, what string) func(*reader, []byte, *series.Instant) string {
+	return func(_ *reader, b []byte, _ *series.Instant) string {
+		name := bytes.TrimPrefix(bytes.TrimLeft(behind(b, key), " "), []byte("(id='"))
+		return "Ray Serve's replica " + logline.Beginning(name, "#_-.:", 100) + " " + what
+	}
+}
+
+// killedBySlurm reads "slurmstepd: error: Detected 2 oom_kill events in StepId=7.0.": of the cgroup of a step, whose processes are of any program.
+func killedBySlurm(_ *reader, b []byte, x *series.Instant) string {
+	n, ok := after(b, "Detected ")
+	if !ok {
+		return ""
+	}
+	x.Count = int32(max(1, min(n, 1e6)))
+	return fmt.Sprintf("memory of Slurm's step %s ran out, and the kernel killed %.0f of its processes", strings.TrimRight(logline.Beginning(behind(bytes.ReplaceAll(b, []byte("in step "), []byte("StepId=")), "StepId="), ".", 40), "."), n)
 }
 
 // silentWorkers reads that no worker of vLLM took what its engine had to say for some time.

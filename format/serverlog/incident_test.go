@@ -86,7 +86,7 @@ exception TP3 1: Scheduler: an exception without an end
 		{"vLLM until 0.8, whose workers and server end, and PyTorch until 2.1", `[rank1]:[F ProcessGroupNCCL.cpp:1169] [PG 2 Rank 1] [PG 2 Rank 1] ProcessGroupNCCL's watchdog got stuck for 600 seconds without making progress in monitoring enqueued collectives.
 ERROR 08-07 18:42:46 multiproc_worker_utils.py:120] Worker VllmWorkerProcess pid 160 died, exit code: -6
 CRITICAL 08-07 18:42:47 launcher.py:72] AsyncLLMEngine has failed, terminating server process
-`, `timeout rank 1 1: the watchdog of NCCL is stuck itself: a call of CUDA or NCCL does not come back
+`, `timeout rank 1 1: the watchdog of NCCL is stuck itself for 600 s: a call of CUDA or NCCL does not come back
 exception - 1: a worker died with exit code -6 (aborted)
 crash - 1: its engine failed, and the server ends`},
 		{"Ray says why an actor is dead", `(Handler pid=97598) ray.exceptions.RayActorError: The actor died unexpectedly before finishing this task.
@@ -267,6 +267,25 @@ timeout rank 2 1: a collective timed out: BROADCAST number 78`},
 		{"Ray kills workers, or tells that it did not", `(raylet) [2026-04-02 15:02:00,117 E 1 1] (raylet) node_manager.cc:3069: 2 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons at node (ID: 3, IP: 10.0.0.6) over the last time period.
 (raylet) [2026-04-02 15:03:00,117 E 1 1] (raylet) node_manager.cc:3069: 0 Workers (tasks / actors) killed due to memory pressure (OOM), 1 Workers crashed due to other reasons at node (ID: 3, IP: 10.0.0.6) over the last time period.
 `, `exception - 2: Ray killed 2 of its workers, as memory of the host ran out`},
+		{"Ray Serve loses replicas", `2026-03-10 09:14:57,180 INFO controller 979 deployment_state.py:625 - Actor for replica A#x crashed, marking it unhealthy immediately.
+2026-03-10 09:15:57,187 WARNING controller 979 deployment_state.py:1506 - Replica(id='c2', deployment='A', app='default') failed health check, stopping it.
+`, "exception - 1: Ray Serve's replica A#x crashed\ncrash - 1: Ray Serve's replica c2 is stopped, as its health check failed"},
+		{"Slurm tells of memory, and of a task", `slurmstepd: error: Detected 2 oom_kill events in StepId=71.4. Some of the step tasks have been OOM Killed.
+slurmstepd: error: Detected 1 oom-kill event(s) in step 72.batch cgroup.
+srun: error: n3: task 0: Out Of Memory
+`, `exception - 2: memory of Slurm's step 71.4 ran out, and the kernel killed 2 of its processes
+exception - 1: memory of Slurm's step 72.batch ran out, and the kernel killed 1 of its processes
+complaint - 1: an error: srun: error: n3: task 0: Out Of Memory`},
+		{"experts are moved, and a connection ends", `[2026-04-10 15:39:20 TP0 EP0] [EPLBManager] rebalance start
+[2026-04-10 15:39:21 TP0 EP0] [EPLBManager] rebalance end time=1.2s
+E0410 15:39:26.325699  5796 tcp_transport.cpp:172] Session::readBody failed. Error: End of file (value: 2), total_transferred_bytes_: 0
+`, `halt TP0 EP0 1: begins to move experts between its devices (EPLB)
+halt TP0 EP0 1: has moved experts between its devices (EPLB)
+transfer failed - 1: receiving over TCP failed: the other side closed the connection`},
+		{"a piece of py-spy's dump, which is no traceback", `    run (threading.py:1012)
+    _bootstrap (threading.py:1032)
+[2026-10-29 11:25:58 TP3] Watchdog timeout (self.watchdog_timeout=300)
+`, `timeout TP3 1: Scheduler did not come back for 300 to 450 s, says its watchdog`},
 		{"weights, and adapters", `[2026-03-04 10:22:10 TP0] Load weight end. elapsed=240.31 s, type=X, avail mem=107.42 GB, mem usage=30.64 GB.
 [2026-03-04 10:23:10 TP0] LoRA adapter loading starts: LoRARef(lora_id=4, lora_name=a). avail mem=5.12 GB
 [2026-03-04 10:23:11 TP0] LoRA adapter loading completes: LoRARef(lora_id=4, lora_name=a). avail mem=5.02 GB

@@ -59,6 +59,7 @@ var signs = []sign{
 	{text: "Transfer failed for task", kind: series.TransferFailed, says: "a transfer of Mooncake failed"},
 	{text: "Transfer incomplete, retrying"},
 	{text: "Session::writeBody failed", kind: series.TransferFailed, more: failedTCP},
+	{text: "Session::readBody failed", kind: series.TransferFailed, more: failedTCP},
 	{text: "Session ", kind: series.TransferFailed, more: failedSession},
 	{text: "Failed to complete transfers after", kind: series.TransferFailed, more: unfinishedTransfers},
 	{text: "Decode instance could be dead", kind: series.PeerLost, says: "a decode server may be dead"},
@@ -88,6 +89,8 @@ var signs = []sign{
 	{text: "LoRA adapter loading completes"},
 	{text: "Update engine weights online from", kind: series.Halt, says: "other weights are loaded"},
 	{text: "Update weights end"},
+	{text: "[EPLBManager] rebalance start", kind: series.Halt, says: "begins to move experts between its devices (EPLB)"},
+	{text: "[EPLBManager] rebalance end", kind: series.Halt, says: "has moved experts between its devices (EPLB)"},
 	{text: "Health check failed.", kind: series.Unhealthy, more: (*reader).unhealthy},
 	{text: "watchdog timeout (", kind: series.Timeout, more: (*reader).watchdog},
 	{text: "Watchdog timeout (", kind: series.Timeout, more: (*reader).watchdog},
@@ -97,7 +100,7 @@ var signs = []sign{
 	{text: "Encountered an error in forward", kind: series.Exception, says: "its forward pass failed"},
 	{text: "Watchdog caught collective operation timeout", kind: series.Timeout, more: (*reader).collective},
 	{text: logline.Failed, kind: series.Communication, more: (*reader).failedCollective},
-	{text: "ProcessGroupNCCL's watchdog got stuck", kind: series.Timeout, says: "the watchdog of NCCL is stuck itself: a call of CUDA or NCCL does not come back"},
+	{text: "ProcessGroupNCCL's watchdog got stuck", kind: series.Timeout, more: stuckWatchdog},
 	{text: "Heartbeat monitor timed out!"},
 	{text: "thread terminated with exception:", kind: series.Exception, more: ncclEnds},
 	{text: "scheduler is dead. Please check", kind: series.Crash, says: "a scheduler died"},
@@ -108,7 +111,12 @@ var signs = []sign{
 	{text: "A worker died or was killed while executing a task", kind: series.Exception, more: deadRayWorker},
 	{text: "Worker exit type: "}, // behind "died unexpectedly"
 	{text: "The actor is dead because ", kind: series.Exception, more: deadActor},
-	{text: "The actor died unexpectedly before finishing"}, // before that
+	{text: "The actor died unexpectedly before finishing"},                                                   // before that
+	{text: "Actor for replica ", kind: series.Exception, more: lostReplica("Actor for replica ", "crashed")}, // of Ray Serve
+	{text: "Actor for Replica(", kind: series.Exception, more: lostReplica("Actor for Replica(id='", "crashed")},
+	{text: "failed health check, stopping it", kind: series.Crash, more: lostReplica("Replica", "is stopped, as its health check failed")},
+	{text: "oom_kill event", kind: series.Exception, more: killedBySlurm},
+	{text: "oom-kill event", kind: series.Exception, more: killedBySlurm}, // until 2022
 	{text: "died unexpectedly", kind: series.Exception, more: deadWorker},
 	{text: " died, exit code: ", kind: series.Exception, more: exitedWorker}, // V0 of vLLM
 	{text: "Executor loop crashed on this rank", kind: series.Crash, says: "its executor loop crashed, and ends all ranks"},

@@ -77,7 +77,7 @@ func (r *reader) unstamped(b, around []byte) bool {
 	if r.traced(b, from) || r.dumped(b) {
 		return true
 	}
-	if (bytes.HasPrefix(b, ofRaylet) || bytes.HasPrefix(b, deadBecause)) && r.event(b, r.now, r.unranked()) {
+	if (bytes.HasPrefix(b, ofRaylet) || bytes.HasPrefix(b, deadBecause) || bytes.HasPrefix(b, ofSlurm)) && r.event(b, r.now, r.unranked()) {
 		return true
 	}
 	if r.alone && bytes.Contains(b, noMemory) {

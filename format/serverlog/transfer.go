@@ -231,7 +231,14 @@ func failedTCP(_ *reader, b []byte, _ *series.Instant) string {
 	case bytes.Contains(b, []byte("Cannot assign requested address")):
 		return "sending over TCP failed: its host has no port left to connect from"
 	}
-	return "sending over TCP failed"
+	what := "sending over TCP failed"
+	if bytes.Contains(b, []byte("readBody")) {
+		what = "receiving over TCP failed"
+	}
+	if bytes.Contains(b, []byte("End of file")) || bytes.Contains(b, []byte("Connection reset")) || bytes.Contains(b, []byte("Broken pipe")) {
+		what += ": the other side closed the connection"
+	}
+	return what
 }
 
 // unconnected reads to which host there is no connection, "Failed to connect to target: 10.0.0.1:25389, status: 103900":

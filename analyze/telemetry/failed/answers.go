@@ -3,6 +3,7 @@ package failed
 import (
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -92,6 +93,9 @@ func serverErrors(l *telemetry.Logged) (out []finding.Finding) {
 				f.Since, f.Until = min(errors.first, many.first), max(errors.last, many.last)
 			}
 		}
+		if f.Until == f.Since {
+			f.Until = 0
+		}
 		if taken := taken(); taken > 0 {
 			f.Evidence = append(f.Evidence, finding.Sentence("servers took in %s", words.Counted(int(taken), "request")))
 		}
@@ -99,6 +103,43 @@ func serverErrors(l *telemetry.Logged) (out []finding.Finding) {
 		for _, e := range turned {
 			f.Evidence = append(f.Evidence, finding.Sentence("%s", l.Sentence(e)))
 		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// abortions finds servers that aborted more requests than not, of all that they counted since they were started, even if there is one scrape.
+func abortions(l *telemetry.Logged) (out []finding.Finding) {
+	type count struct {
+		n  float64
+		at trace.Time
+	}
+	last := func(server int32, name string) (sum count) {
+		for i := range l.Set.List {
+			s := &l.Set.List[i]
+			if l.Set.Places[s.Place].Server != server || l.Set.Metric(s.Metric).Kind != series.Counter || !strings.HasSuffix(l.Set.Metric(s.Metric).Name, name) {
+				continue
+			}
+			var x count
+			for v := range l.Set.Each(i) {
+				if l.Opt.Inside(v.Time) {
+					x = count{v.Value, v.Time}
+				}
+			}
+			sum = count{sum.n + x.n, max(sum.at, x.at)}
+		}
+		return sum
+	}
+	for server := range l.Set.Servers {
+		aborted := last(int32(server), "num_aborted_requests_total")
+		all := last(int32(server), "num_requests_total")
+		if 2*aborted.n <= all.n || all.n == 0 {
+			continue
+		}
+		s := &l.Set.Servers[server]
+		f := finding.Finding{Subkind: Aborted, At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Severity: finding.Warning, Metric: finding.Metric{Name: "aborted requests", Before: math.NaN(), After: aborted.n}}
+		f.Text = fmt.Sprintf("%s aborted %s since it was started, and counts %s in all, at %s", telemetry.Host(s), words.Counted(int(aborted.n), "request"), words.Thousands(int64(all.n)), words.TimeOfDay(aborted.at))
+		f.Evidence = append(f.Evidence, finding.Sentence("who goes away before the answer aborts a request, and so does a server that gives one up"))
 		out = append(out, f)
 	}
 	return out

@@ -62,3 +62,38 @@ func every(s, end int) (list []int) {
 	}
 	return list
 }
+
+// One scrape tells of a server that aborted more requests than not, and of none that aborted few.
+func TestOneScrapeOfAborts(t *testing.T) {
+	for aborted, want := range map[float64]string{157: "a aborted 157 requests since it was started, and counts 217 in all, at 22:13:20", 100: ""} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f, p := fillServer(set, 0)
+		for name, n := range map[string]float64{"sglang:num_requests_total": 217, "sglang:num_aborted_requests_total": aborted} {
+			f.Add(f.Series(f.Metric(series.Metric{Name: name, Kind: series.Counter}), p), 1_700_000_000e9, n)
+		}
+		set.Finish(series.Known{})
+		found, _ := Failures(telemetry.Measure(set, telemetry.Options{}))
+		var got string
+		for _, f := range found {
+			got += f.Text
+		}
+		if got != want {
+			t.Errorf("%g: %q", aborted, got)
+		}
+	}
+}
+
+// A watchdog that gives up says since when nothing came back at the latest; a process that aborts itself behind it is told of there.
+func TestSinceAWatchdogWaits(t *testing.T) {
+	set := series.New(trace.NewSymbols(), &trace.Diags{})
+	f, p := fillServer(set, 0)
+	f.Instant(series.Instant{Time: 1_700_000_600e9, Kind: series.Timeout, Place: p, Line: 1, Count: 1}, "the watchdog of NCCL is stuck itself for 600 s: a call of CUDA or NCCL does not come back")
+	f.Instant(series.Instant{Time: 1_700_000_601e9, Kind: series.Exception, Place: p, Line: 2, Count: 1}, "a worker died with exit code -6 (aborted)")
+	set.Finish(series.Known{})
+	l := telemetry.Measure(set, telemetry.Options{})
+	ends, _ := Failures(l)
+	hangs, _ := Lives(l)
+	if len(ends) != 0 || len(hangs) != 1 || hangs[0].Since != 1_700_000_000e9 || !strings.HasSuffix(hangs[0].Text, "at 22:23:20, so it stands still since 22:13:20 or before") {
+		t.Errorf("ends %v, hangs %v", ends, hangs)
+	}
+}

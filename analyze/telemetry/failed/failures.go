@@ -18,6 +18,7 @@ const (
 	Raised    = "raised"
 	Transfers = "transfers"
 	HTTP      = "http"
+	Aborted   = "aborted"
 	// Communication is what a library of collectives says of itself.
 	Communication = "communication"
 	// Complaint is what a program calls an error, in words that nothing here knows.
@@ -28,7 +29,7 @@ const (
 // that did not arrive, answers that are server errors.
 func Failures(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := l.JudgedLogs("logged failures" + l.UnknownWords())
-	out := slices.Concat(exceptions(l), tracebacks(l), transfers(l), serverErrors(l))
+	out := slices.Concat(exceptions(l), tracebacks(l), transfers(l), serverErrors(l), abortions(l))
 	out = append(out, complaints(l)...)
 	return out, check
 }
@@ -244,7 +245,7 @@ func exceptions(l *telemetry.Logged) (out []finding.Finding) {
 			out = append(out, warned(l, lead, group))
 			continue
 		}
-		if (lead.Kind == series.Crash || isVictim(lead.Text)) && watched(l, lead) {
+		if (byWatchdog(lead) || isVictim(lead.Text)) && watched(l, lead) {
 			continue // told of there
 		}
 		more := others(l, lead, group)
@@ -337,6 +338,11 @@ func ended(l *telemetry.Logged, e *telemetry.Event) bool { return near(l, e, end
 // watched reports whether a watchdog of a server ended it: then that it ended is told with what hung.
 func watched(l *telemetry.Logged, crash *telemetry.Event) bool {
 	return slices.ContainsFunc(l.Events, func(o telemetry.Event) bool { return o.Kind == series.Timeout && endsSoon(&o, crash) })
+}
+
+// byWatchdog reports whether a process may have ended because a watchdog of it gave up: nothing else tells why, or it aborted itself.
+func byWatchdog(e *telemetry.Event) bool {
+	return e.Kind == series.Crash || e.Kind == series.Exception && strings.HasSuffix(e.Text, " died with exit code -6 (aborted)")
 }
 
 // endsSoon reports whether a crash comes with a hang of its server: vLLM's engine waits for 5 minutes until it gives up

@@ -2,6 +2,7 @@ package failed
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -68,6 +69,9 @@ func hang(l *telemetry.Logged, e *telemetry.Event) finding.Finding {
 	last := lastBatch(l, e.Server, e.First)
 	if last > 0 {
 		f.Since = last
+	} else if s := gaveUpAfter(e); s > 0 && e.First != 0 {
+		f.Since -= s
+		f.Text += ", so it stands still since " + words.TimeOfDay(f.Since) + " or before"
 	}
 	f = down(l, e, f)
 	if n := batchesBetween(l, e); n > 0 {
@@ -79,9 +83,9 @@ func hang(l *telemetry.Logged, e *telemetry.Event) finding.Finding {
 	}
 	for k := range l.Events {
 		if o := &l.Events[k]; o.Kind == series.Halt && o.Server == e.Server && o.First <= e.First && max(o.First, o.Last) >= f.Since-together {
-			f.Evidence = append(f.Evidence, finding.Sentence("before that: %s", l.Sentence(o)))
+			f.Evidence = slices.Insert(f.Evidence, 0, finding.Sentence("before that: %s", l.Sentence(o)))
 		}
-		if o := &l.Events[k]; e.Kind == series.Timeout && (o.Kind == series.Crash || o.Kind == series.Exception && isVictim(o.Text)) && endsSoon(e, o) {
+		if o := &l.Events[k]; e.Kind == series.Timeout && (byWatchdog(o) || o.Kind == series.Exception && isVictim(o.Text)) && endsSoon(e, o) {
 			f.Evidence = append(f.Evidence, finding.Sentence("then: %s", l.Sentence(o)))
 		}
 	}
@@ -91,6 +95,20 @@ func hang(l *telemetry.Logged, e *telemetry.Event) finding.Finding {
 		}
 	}
 	return f
+}
+
+// gaveUpAfter is for how long nothing had come back when an event was logged, at least; 0 is not told.
+func gaveUpAfter(e *telemetry.Event) trace.Time {
+	if e.Kind != series.Timeout {
+		return 0 // a health check tells of the last answer
+	}
+	_, rest, _ := strings.Cut(e.Text, " for ")
+	number, _, _ := strings.Cut(rest, " ")
+	s, err := strconv.ParseFloat(number, 64)
+	if err != nil || !(s > 0 && s < 1e6) {
+		return 0
+	}
+	return trace.Time(s * 1e9)
 }
 
 // batchesBetween is how many batches a server logged while an event repeated itself.
