@@ -239,7 +239,7 @@ type named struct {
 // disagree about. Numbers of groups differ, and so does when they hang.
 const lockstep = trace.Time(1e9)
 
-// numbered is what is known of all collectives of a number.
+// numbered stands for any collective of a number.
 func numbered(seq int64) caught { return caught{seq: seq, in: recorder.Unknown} }
 
 // isFirst reports whether a group has the ranks of the job from the first one on, as far as this rank knows: it has the same
