@@ -120,6 +120,9 @@ type foundCourse struct {
 func (w *observer) searchCourses(of []*pace, ofTimes bool, level float64) (found []foundCourse, joint bool) {
 	series := order.Each(of, func(p *pace) []changepoint.Observation { return w.speeds(p, ofTimes) })
 	together, each := changepoint.Courses(series)
+	for _, speeds := range series {
+		memory.Free(speeds)
+	}
 	is := func(c changepoint.Course, of []*pace) bool {
 		x := foundCourse{paceCourse{c, ofTimes}, of}
 		if c.P > level || ofTimes && !isGradual(c.Shape) || !w.isPace(of, &x.paceCourse) {

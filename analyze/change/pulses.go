@@ -62,7 +62,11 @@ func (w *observer) addPulses(out []Stalling, paces []pace, found []changepoint.P
 // pulsesOf returns the likeliest pulses of each pace.
 func (w *observer) pulsesOf(paces []pace) []changepoint.Pulses {
 	found := make([]changepoint.Pulses, len(paces))
-	parallel.Each(len(paces), func(i int) { found[i] = changepoint.FindPulses(w.speeds(&paces[i], false)) })
+	parallel.Each(len(paces), func(i int) {
+		speeds := w.speeds(&paces[i], false)
+		found[i] = changepoint.FindPulses(speeds)
+		memory.Free(speeds)
+	})
 	return found
 }
 
@@ -173,14 +177,14 @@ func (w *observer) haltOf(p *pace, pulses *changepoint.Pulses) halt {
 
 // speeds returns how fast the pieces of work of a rank went, or how long they took in comparison to what is usual.
 func (w *observer) speeds(p *pace, ofTimes bool) []changepoint.Observation {
-	list := make([]changepoint.Observation, 0, len(p.work))
+	list := memory.Make[changepoint.Observation](len(p.work))
 	for k := range memory.Each(len(p.work), int(unsafe.Sizeof(piece{}))) {
 		x := &p.work[k]
 		value := x.speed()
 		if ofTimes {
 			value = x.ratio
 		}
-		list = append(list, changepoint.Observation{From: w.seconds(x.from), To: w.seconds(x.to), Value: value, Weight: x.units / (x.units + fullUnits)})
+		list[k] = changepoint.Observation{From: w.seconds(x.from), To: w.seconds(x.to), Value: value, Weight: x.units / (x.units + fullUnits)}
 	}
 	return list
 }

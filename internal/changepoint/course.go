@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 )
@@ -151,11 +152,20 @@ func newTrack(list []Observation) *track {
 	if len(list) < fewestObserved {
 		return nil
 	}
-	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b Observation) int { return cmp.Compare(a.middle(), b.middle()) })
-	first := fitted(clipped(list, localMedians(list), math.Inf(1), math.Inf(-1)))
-	levels := first.levels(list)
-	return fitted(clipped(list, levels, slices.Min(levels), slices.Max(levels)))
+	own := memory.Make[Observation](len(list))
+	defer memory.Free(own)
+	copy(own, list)
+	slices.SortStableFunc(own, func(a, b Observation) int { return cmp.Compare(a.middle(), b.middle()) })
+	first := fittedAround(own, localMedians(own), math.Inf(1), math.Inf(-1))
+	levels := first.levels(own)
+	return fittedAround(own, levels, slices.Min(levels), slices.Max(levels))
+}
+
+// fittedAround fits all shapes to a series, once what is far from what it should be is closer to that: see clipped.
+func fittedAround(list []Observation, levels []float64, least, most float64) *track {
+	pulled := clipped(list, levels, least, most)
+	defer memory.Free(pulled)
+	return fitted(pulled)
 }
 
 // fitted fits all shapes to a series.
@@ -206,9 +216,10 @@ func (t *track) levels(list []Observation) []float64 {
 	return order.EachRow(list, func(o *Observation) float64 { return c + f.size*t.basis(t.best, o, f.at, f.end) })
 }
 
-// clipped pulls observations that are far from what they should be closer to that.
+// clipped returns observations of which those are pulled closer that are far from what they should be.
 func clipped(list []Observation, levels []float64, least, most float64) []Observation {
-	off, mean := make([]float64, len(list)), 0.0
+	off, mean := memory.Make[float64](len(list)), 0.0
+	defer memory.Free(off)
 	for i := range list {
 		off[i] = math.Abs(list[i].Value - levels[i])
 		mean += off[i] / float64(len(off))
@@ -217,19 +228,20 @@ func clipped(list []Observation, levels []float64, least, most float64) []Observ
 	// mean. Where the mean is far larger, many are off, and not few by accident: values of two
 	// kinds.
 	limit := far * max(1.4826*order.Nth(off, len(off)/2), 1.2533*mean/2)
-	out := slices.Clone(list)
-	for i := range out {
+	out := memory.Make[Observation](len(list))
+	for i, o := range list {
 		// What is between levels of the course may be there because it changes elsewhere.
-		out[i].Value = min(max(out[i].Value, min(levels[i], least)-limit), max(levels[i], most)+limit)
+		o.Value = min(max(o.Value, min(levels[i], least)-limit), max(levels[i], most)+limit)
+		out[i] = o
 	}
 	return out
 }
 
-// thin takes neighbors together until there are few enough.
+// thin takes neighbors together until there are few enough, in a list of its own.
 func thin(list []Observation) []Observation {
 	size := (len(list) + maxObserved - 1) / maxObserved
 	if size <= 1 {
-		return list
+		return slices.Clone(list)
 	}
 	var out []Observation
 	for some := range slices.Chunk(list, size) {
