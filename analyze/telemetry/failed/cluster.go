@@ -73,7 +73,7 @@ func Cluster(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "what Kubernetes did", Of: "event", Needed: 1, Reason: "the input has no events of Kubernetes"}
 	const few = 4
 	by := map[string]int{}
-	var out []finding.Finding
+	var out []told
 	for i := range l.Events {
 		e := &l.Events[i]
 		reason := reason(e)
@@ -92,15 +92,88 @@ func Cluster(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			if f.Severity = severity; severity != finding.Info && !strings.Contains(e.Text, "started again ") { // or how long it was gone, a status does not tell
 				f = down(l, e, f)
 			}
-			out = append(out, f)
+			out = append(out, told{Finding: f, reason: reason, of: []*telemetry.Event{e}})
 			continue
 		}
 		if f := &out[k]; len(f.Evidence) < few {
 			f.Evidence = append(f.Evidence, finding.Sentence("likewise %s", l.Sentence(e)))
 		}
 		out[k].Metric.After += float64(e.N)
+		out[k].of = append(out[k].of, e)
 	}
-	return out, check
+	return whyFirst(l, out), check
+}
+
+// A told is a finding about what Kubernetes did for a reason, and to whom.
+type told struct {
+	finding.Finding
+	reason string
+	of     []*telemetry.Event
+}
+
+// about reports whether all that a finding is about is among what another one is about.
+func (t *told) about(o *told) bool {
+	return !slices.ContainsFunc(t.of, func(e *telemetry.Event) bool {
+		return !slices.ContainsFunc(o.of, func(x *telemetry.Event) bool { return x.Server == e.Server })
+	})
+}
+
+// whyFirst makes what follows of how containers ended evidence of that: that they are started again and again, and that they do not answer
+// probes. Who took away their memory or killed them tells more than how they ended.
+func whyFirst(l *telemetry.Logged, list []told) (out []finding.Finding) {
+	rank := func(reason string) int {
+		switch {
+		case slices.Contains(removals, reason):
+			return 0
+		case reason == "Killed":
+			return 1
+		case reason == "Terminated":
+			return 2
+		}
+		return 3
+	}
+	follows := []string{"Terminated", "Unhealthy", "Crash loop", "BackOff"}
+	taken := make([]bool, len(list))
+	for i := range list {
+		x := &list[i]
+		lead := -1
+		for k := range list {
+			if o := &list[k]; k != i && rank(o.reason) < rank(x.reason) && x.about(o) && (lead < 0 || rank(o.reason) < rank(list[lead].reason)) {
+				lead = k
+			}
+		}
+		if lead < 0 || !slices.Contains(follows, x.reason) {
+			continue
+		}
+		o := &list[lead]
+		taken[i] = true
+		with := len(o.Evidence)
+		if x.reason == "Unhealthy" && o.reason == "Terminated" && killedByProbe(x, o) {
+			o.Text += ", after its probes failed, for which Kubernetes kills it"
+			o.Confidence, with = finding.Likely, 0
+		}
+		if o.Evidence = slices.Insert(o.Evidence, with, finding.Sentence("with it: %s", x.Text)); x.Cost > o.Cost {
+			o.Cost, o.BasisText = x.Cost, x.BasisText
+		}
+		if x.Severity == finding.Critical {
+			o.Severity = finding.Critical
+		}
+	}
+	for i := range list {
+		if !taken[i] {
+			out = append(out, list[i].Finding)
+		}
+	}
+	return out
+}
+
+// killedByProbe reports whether containers ended by a signal that the kubelet sends, and failed probes of the kind for which it does so.
+func killedByProbe(probes, ended *told) bool {
+	return slices.ContainsFunc(probes.of, func(e *telemetry.Event) bool {
+		return strings.Contains(e.Text, "Liveness probe failed") || strings.Contains(e.Text, "Startup probe failed")
+	}) && slices.ContainsFunc(ended.of, func(e *telemetry.Event) bool {
+		return strings.Contains(e.Text, "exit code 137") || strings.Contains(e.Text, "exit code 143")
+	})
 }
 
 // beside says what Kubernetes, or a driver of the host, said about the server of an event within a few minutes of it.
