@@ -2,11 +2,13 @@ package serverlog
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
 	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A lastWord is what the runtime of a process, or its shell, prints as it ends, without a stamp. It begins a line, is
@@ -53,6 +55,57 @@ func (r *reader) died(b []byte) bool {
 		return true
 	}
 	return bytes.HasPrefix(b, []byte("  what():  ")) // of the exception that ended it, which PyTorch logs, too
+}
+
+// A launched is a process that torchrun started, as its report of failures tells of it, field by field:
+//
+//	[1]:
+//	  time      : 2026-06-03_22:45:52
+//	  host      : n1
+//	  rank      : 3 (local_rank: 3)
+//	  exitcode  : -9 (pid: 19418)
+//
+// Times are local, and the one that failed first is apart from the others, behind "Root Cause".
+type launched struct {
+	at   trace.Time
+	rank int32
+}
+
+// failedOf reads a line of such a report. What it says of a traceback is where to enable them.
+func (r *reader) failedOf(b []byte) bool {
+	if bytes.HasPrefix(b, []byte("Root Cause (first observed failure):")) {
+		return true
+	}
+	field, ok := bytes.CutPrefix(b, []byte("  "))
+	name, value, found := bytes.Cut(field, []byte(": "))
+	if !ok || !found || len(name) != len("exitcode  ") {
+		return false
+	}
+	switch x := &r.launched; string(bytes.TrimRight(name, " ")) {
+	case "time":
+		*x = launched{rank: trace.NoRank.Global}
+		if at, ok := r.stamps.Read(bytes.Replace(value, []byte("_"), []byte(" "), 1)); ok {
+			x.at = at
+			r.f.Within(1e9)
+			r.f.Saw(at)
+			r.f.Source().Zone.Local = true
+		}
+	case "rank":
+		if n, ok := after(b, ": "); ok && n >= 0 && n < 1<<20 {
+			x.rank = int32(n)
+		}
+	case "exitcode":
+		rank := trace.NoRank
+		rank.Global = x.rank
+		code := logline.Beginning(value, "-", 8)
+		pid, _ := after(value, "pid: ")
+		server := r.f.Set.Places[r.unranked()].Server
+		r.f.Instant(series.Instant{Time: x.at, Kind: series.Crash, Place: r.f.Place(series.Place{Server: server, Rank: rank, GPU: series.NoGPU}), Line: uint32(r.line), Count: 1}, fmt.Sprintf("process %.0f ended with exit code %s%s, says torchrun", pid, code, meant(code)))
+	case "host", "error_file", "traceback":
+	default:
+		return false
+	}
+	return true
 }
 
 // unloaded reads why Triton did not load a model: "failed to load 'm' version 1: Internal: ..", or, of one that needs it, "Model 'm' loading

@@ -61,6 +61,7 @@ type reader struct {
 		process string
 		at      trace.Time
 	}
+	launched    launched
 	timedOut    bool                    // a collective did
 	asked       asked                   // since the last batch
 	rooms       map[string]transferring // by what failed, and the room

@@ -97,3 +97,15 @@ func TestSinceAWatchdogWaits(t *testing.T) {
 		t.Errorf("ends %v, hangs %v", ends, hangs)
 	}
 }
+
+// A transfer that was given up says since when its request had waited.
+func TestSinceATransferWaits(t *testing.T) {
+	set := series.New(trace.NewSymbols(), &trace.Diags{})
+	f, p := fillServer(set, 0)
+	f.Instant(series.Instant{Time: 1_700_000_600e9, Kind: series.TransferFailed, Place: p, Line: 1, Count: 1}, "receiving the KV cache failed: it timed out after 600 s in WaitingForInput")
+	set.Finish(series.Known{})
+	found, _ := Failures(telemetry.Measure(set, telemetry.Options{}))
+	if len(found) != 1 || found[0].Since != 1_700_000_000e9 || !strings.HasSuffix(found[0].Text, "at 22:23:20, so its request had waited since 22:13:20") {
+		t.Errorf("%v", found)
+	}
+}

@@ -57,6 +57,10 @@ func transfers(l *telemetry.Logged) (out []finding.Finding) {
 			n, within = max(n, float64(e.N)), max(within, lasted(l, e)) // the lines of a group are of the same requests
 		}
 		f.Cost = lost(l, lead.Server, n, takenIn(l), within)
+		if s := gaveUpAfter(lead); s > 0 && lead.First != 0 {
+			f.Since -= s
+			f.Text += ", so its request had waited since " + words.TimeOfDay(f.Since)
+		}
 		f.Evidence = append(others(l, lead, group), f.Evidence...)
 		if slices.ContainsFunc(group, stalls) {
 			f = stalled(l, lead, f)
@@ -404,7 +408,7 @@ func isVictim(text string) bool {
 	}
 	for _, sign := range [...]string{"onnection reset", "onnection closed", "roken pipe", "remote process exited", "EOFError", "without an end", "The process exits for this inner error", "EngineDead", "TimeoutError: RPC call to ", "losed by remote peer",
 		"reset by peer", "recv failed", "Engine loop has died", "there are other ranks that didn't", "Failed to execute operation", "Error encountered progressing", "Failed to CUDA", "flushed, as",
-		"process exited with code ", "DeepEP error: CPU recv timeout", "DeepEP error: timeout"} {
+		"process exited with code ", "DeepEP error: CPU recv timeout", "DeepEP error: timeout", "ChildFailedError"} {
 		if strings.Contains(text, sign) {
 			return true
 		}

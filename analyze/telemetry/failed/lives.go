@@ -99,10 +99,14 @@ func hang(l *telemetry.Logged, e *telemetry.Event) finding.Finding {
 
 // gaveUpAfter is for how long nothing had come back when an event was logged, at least; 0 is not told.
 func gaveUpAfter(e *telemetry.Event) trace.Time {
-	if e.Kind != series.Timeout {
+	key := " for "
+	switch {
+	case isLostTransfer(e):
+		key = " timed out after "
+	case e.Kind != series.Timeout:
 		return 0 // a health check tells of the last answer
 	}
-	_, rest, _ := strings.Cut(e.Text, " for ")
+	_, rest, _ := strings.Cut(e.Text, key)
 	number, _, _ := strings.Cut(rest, " ")
 	s, err := strconv.ParseFloat(number, 64)
 	if err != nil || !(s > 0 && s < 1e6) {

@@ -52,6 +52,7 @@ func atLast(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool)
 			break
 		}
 	}
+	f.Evidence = append(f.Evidence, keptFor(r)...)
 	f.Evidence = append(f.Evidence, finding.Sentence("there are too few moments to say what it costs"))
 	return f, true
 }

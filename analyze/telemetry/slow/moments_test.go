@@ -133,3 +133,20 @@ func TestShortLogsOfVLLM(t *testing.T) {
 		}
 	}
 }
+
+// A prefill server whose KV cache is full tells of what is computed and not sent yet.
+func TestWhatPrefillKeeps(t *testing.T) {
+	for _, role := range []string{"prefill", "unified"} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f := set.Fill("a.log", "server log")
+		p := f.Place(series.Place{Server: f.Server(series.Server{Name: "a", Role: role, Engine: "SGLang"}), Rank: trace.NoRank, GPU: series.NoGPU})
+		for m, v := range map[series.MetricID]float64{series.KVUsage: 95, series.Queued: 105, series.Sending: 990} {
+			f.Add(f.Series(m, p), 1_700_000_000e9, v)
+		}
+		set.Finish(series.Known{})
+		found, _ := Limits(telemetry.Measure(set, telemetry.Options{}))
+		if len(found) != 1 || strings.HasPrefix(found[0].Evidence[0].Text, "up to 990 requests whose prompts are computed keep ") != (role == "prefill") {
+			t.Errorf("%s: %v", role, found)
+		}
+	}
+}

@@ -182,10 +182,19 @@ func noRoom(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool)
 	f.Text = fmt.Sprintf("the KV cache of %s is full (%s %% and more) in %d of %d intervals of %s while up to %.0f requests wait, %s",
 		r.Where.String(), words.InPercent(telemetry.Full/100.0), d.n, d.all, words.Nearly(l.Grid.Bucket), most, span(l, d))
 	f.Evidence = append(f.Evidence, finding.Sentence("its highest usage is %s %%", words.InPercent(r.Most(series.KVUsage)/100)))
+	f.Evidence = append(f.Evidence, keptFor(r)...)
 	if then, otherwise := tokensDuring(l, r, holds); then >= muchSlower*otherwise {
 		f.Evidence = append(f.Evidence, finding.Sentence("a token takes %s then, %s otherwise", words.Nearly(int64(then*1e9)), words.Nearly(int64(otherwise*1e9))))
 	}
 	return f, true
+}
+
+// keptFor tells of requests that keep their part of the KV cache of a prefill server although their prompts are computed.
+func keptFor(r *telemetry.Rank) (list []finding.Evidence) {
+	if n := r.Most(series.Sending); n >= 1 && r.Where.Role == request.Prefill {
+		list = append(list, finding.Sentence("up to %.0f requests whose prompts are computed keep their part of it until that is sent to their decode server", n))
+	}
+	return list
 }
 
 // tokensDuring returns what a token of a request takes in the intervals in which something holds and in the others, in s;
