@@ -19,8 +19,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Printed is tables that tools print of GPUs and containers, once or in a loop: "docker stats", "kubectl top", rocm-smi, "amd-smi
-// monitor", "dcgmi dmon", and the box of nvidia-smi.
+// Printed is tables that tools print of GPUs, containers, and hosts, once or in a loop: "docker stats", "kubectl top", rocm-smi, "amd-smi
+// monitor", "dcgmi dmon", the box of nvidia-smi, and free.
 //
 // # What is odd
 //
@@ -29,11 +29,12 @@ import (
 //   - Cells begin below the names of their columns, and may be as wide as to leave one blank.
 //   - docker counts caches of files as used, kubectl does not. A container without a limit has the memory of its host for one.
 //   - Kubernetes writes cores as "4100m" and memory as "90000Mi".
+//   - free writes KiB, unless it is asked for something else, which its table does not tell: all that a host has is at least 1 GiB.
 //   - A GPU that is gone has "ERR!" in the box of nvidia-smi.
 var Printed = &format.Format{
 	Name:   "printed tables",
 	Noun:   "table printout",
-	Doc:    "tables that are printed once or in a loop with `date`: docker stats, kubectl top, rocm-smi, amd-smi monitor, dcgmi dmon, nvidia-smi",
+	Doc:    "tables that are printed once or in a loop with `date`: docker stats, kubectl top, rocm-smi, amd-smi monitor, dcgmi dmon, nvidia-smi, free",
 	For:    "'sgtrace report'",
 	Sniff:  func(head []byte) bool { return printedHead(head) != nil },
 	Index:  indexPrinted,
@@ -60,8 +61,13 @@ var (
 	cores       = series.Metric{Name: "container cores", Kind: series.Gauge, Doc: "CPU cores that a container uses"}
 	cpuPercent  = series.Metric{Name: "container CPU", Unit: "%", Kind: series.Gauge, Doc: "part of a core that a container uses"}
 	gpuMemory   = series.Metric{Name: "GPU memory used", Unit: "bytes", Kind: series.Gauge, Doc: "memory of a GPU in use"}
+	hostFree    = series.Metric{Name: "node_memory_MemAvailable_bytes", Unit: "bytes", Kind: series.Gauge, Doc: "memory of a host that programs can get"}
+	hostMemory  = series.Metric{Name: "node_memory_MemTotal_bytes", Unit: "bytes", Kind: series.Gauge, Doc: "memory of a host"}
 	gpuTotal    = series.Metric{Name: "GPU memory", Unit: "bytes", Kind: series.Gauge, Doc: "memory of a GPU"}
 )
+
+// ofHost is the tool whose table has a row of memory, "Mem:", and one of swap.
+const ofHost = "free"
 
 func known(id series.MetricID) printedColumn { return printedColumn{metric: series.Metrics[id]} }
 
@@ -72,6 +78,7 @@ var printedTables = []printedTable{
 	{"kubectl top", []string{"CPU(cores)", "MEMORY(bytes)", "POD"}, "POD", false, map[string]printedColumn{"CPU(cores)": {metric: cores}, "MEMORY(bytes)": {metric: memoryUsed}}},
 	{"rocm-smi", []string{"Device", "SCLK", "MCLK"}, "Device", true, rocmColumns}, {"rocm-smi", []string{"GPU", "SCLK", "MCLK"}, "GPU", true, rocmColumns},
 	{"amd-smi monitor", []string{"GPU", "GPU_T", "GFX_CLK"}, "GPU", true, amdColumns},
+	{tool: ofHost, has: []string{"total", "used", "free", "available"}},
 	{"dcgmi dmon", []string{"#Entity"}, "#Entity", true, dcgmColumns}, {"dcgmi dmon", []string{"# Entity"}, "# Entity", true, dcgmColumns},
 }
 
@@ -230,6 +237,8 @@ func (r *printedReader) line(b []byte, n int64) {
 	case r.table == nil:
 	case r.table == &boxTable:
 		r.boxLine(text, n)
+	case r.table.tool == ofHost:
+		r.hostLine(text)
 	default:
 		r.row(text)
 	}
@@ -274,6 +283,29 @@ func (r *printedReader) row(text string) {
 			r.add(place, column.second, second)
 		}
 	}
+}
+
+// hostLine reads "Mem:  503Gi  120Gi  ..", or the same in KiB or what free was asked for.
+func (r *printedReader) hostLine(text string) {
+	if !strings.HasPrefix(text, "Mem:") {
+		return
+	}
+	cells := under(r.cells, text)
+	place := r.Place(series.Place{Server: r.Server(series.Server{Host: r.host}), Rank: trace.NoRank, GPU: series.NoGPU})
+	total, all := cells["total"], cells["available"]
+	unit := ""
+	if v, err := strconv.ParseFloat(total, 64); err == nil {
+		const least, most = 1 << 30, 1 << 46 // bytes that a host has
+		for _, x := range [...]string{"KiB", "MiB", "B", "GiB"} {
+			if bytes := v * cmp.Or(amounts[x].times, 1); unit == "" && bytes >= least && bytes < most {
+				unit = x
+			}
+		}
+	} else if strings.HasSuffix(total, "G") || strings.HasSuffix(total, "T") || strings.HasSuffix(total, "M") { // of -h until 2018
+		unit = "iB"
+	}
+	r.add(place, hostMemory, total+unit)
+	r.add(place, hostFree, all+unit)
 }
 
 // boxLine reads a line of the box of nvidia-smi.

@@ -28,6 +28,9 @@ Device  Node  IDs            Temp        Power   SCLK     MCLK     Fan  GPU%
 ========================================================================
 1       3     0x1,    4711   45.0°C      152.0W  133Mhz   900Mhz   0%   7%
 `, "SM clock  GPU1 0=133\nmemory clock  GPU1 0=900\ntemperature  GPU1 0=45\npower  GPU1 0=152\nGPU busy  GPU1 0=7\n", ""},
+		{"free", when + "               total        used        free      shared  buff/cache   available\nMem:           503Gi       120Gi       300Gi       2.0Gi        83Gi         2Gi\nSwap:             0B          0B          0B\n",
+			"node_memory_MemAvailable_bytes  GPU-1 0=2147483648\nnode_memory_MemTotal_bytes  GPU-1 0=5.400921375e+11\n", ""},
+		{"free, in MiB", when + "       total   used   free  available\nMem:   65536   60000  5000  1024\n", "node_memory_MemAvailable_bytes  GPU-1 0=1073741824\nnode_memory_MemTotal_bytes  GPU-1 0=6.871947674e+10\n", ""},
 		{"dcgmi dmon", "#Entity   SMCLK  TMPTR\nID                     C\nGPU 0     1980   60\nGPU 1     600    88\n#Entity   SMCLK  TMPTR\nID                     C\nGPU 0     1980   61\n", "SM clock  GPU0 0=1980\nSM clock  GPU1\ntemperature  GPU0 0=61\ntemperature  GPU1\n", "tables-untimed"},
 		{"nvidia-smi", when + `+---------------------------------------------------------------------------------------+
 | NVIDIA-SMI 550.90.07              Driver Version: 550.90.07      CUDA Version: 12.4     |
