@@ -8,7 +8,7 @@
 //  1. Package parse reads the input on all cores, and passes on what it says in
 //     batches, in the order of the file.
 //  2. A collector takes the batches: it numbers rows, and puts together slices that
-//     begin and end in different pieces (collect.go, pairs.go).
+//     begin and end in different pieces (collect.go, finish.go).
 //  3. What only the whole file tells is settled at the end: the base of its times,
 //     names and numbers of rows, ranks (finish.go, header.go, own.go).
 //
@@ -23,7 +23,7 @@
 // times count from a base that the header tells; nothing holds the color of a
 // subject or the description of a track. The native format keeps all of that. Names
 // of rows of a rank tell what is true beside the numbers that were made up, so that
-// Read makes the same rank of them (write_rank.go).
+// Read makes the same rank of them (write_layout.go).
 //
 // Three things make importers lose or distort data, and are avoided here:
 //

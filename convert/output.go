@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -9,12 +10,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
-
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/convert/verify"
+	"github.com/sgtrace/sgtrace/format/envelope"
 	"github.com/sgtrace/sgtrace/perfetto"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -281,4 +285,87 @@ func (o *Output) Abandon() {
 		}
 		o.done = true
 	}
+}
+
+// headSize is how far into a file its attributes reach at most: they name all inputs.
+const headSize = 1 << 20
+
+// OpeningOf returns what a file says about how to open it, in the times that the viewer
+// counts in. A file of another program says nothing.
+func OpeningOf(name string) (trace.Opening, error) {
+	head, err := headOf(name)
+	if err != nil {
+		return trace.Opening{}, err
+	}
+	if perfetto.Sniff(head) {
+		return trace.OpeningOf(perfetto.Attributes(head)), nil
+	}
+	attributes := chrometrace.Attributes(head)
+	o := trace.OpeningOf(attributes)
+	base, err := strconv.ParseInt(attributes[chrometrace.BaseAttribute], 10, 64)
+	if o.From, o.To = o.From-trace.Time(base), o.To-trace.Time(base); err != nil || o.From < 0 {
+		o.From, o.To = 0, 0
+	}
+	for i, path := range o.Pin { // Chrome JSON has no tracks within others
+		parts := strings.Split(path, trace.PathSeparator)
+		o.Pin[i] = parts[len(parts)-1]
+	}
+	return o, nil
+}
+
+// headOf returns the beginning of a file, uncompressed.
+func headOf(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	buffered := bufio.NewReaderSize(f, 1<<16)
+	var in io.Reader = buffered
+	if magic, _ := buffered.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		if in, err = envelope.NewGzip(buffered); err != nil {
+			return nil, err
+		}
+	}
+	head, err := io.ReadAll(io.LimitReader(in, headSize))
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // the viewer will say so
+	}
+	return head, err
+}
+
+// WriteVerified is like Write, but reads the file back and compares it with t, event
+// by event, before the file gets its name. It returns what was found equal, too; the
+// error tells the first difference, and then there is no output.
+//
+// What is read back is what the operating system holds: a disk that forgets it later is
+// another matter.
+func (o *Output) WriteVerified(t *trace.Trace) (size int64, equal verify.Counts, err error) {
+	check := func() (err error) {
+		equal, err = o.verify(t)
+		return err
+	}
+	size, err = o.writeChecked(func(w io.Writer) error { return o.write(w, t) }, check)
+	return size, equal, err
+}
+
+// verify compares the file, which has been written, with t.
+func (o *Output) verify(t *trace.Trace) (equal verify.Counts, err error) {
+	if _, err := o.file.Seek(0, io.SeekStart); err != nil {
+		return equal, err
+	}
+	var in io.Reader = o.file
+	if o.gzip {
+		if in, err = envelope.NewGzip(bufio.NewReaderSize(o.file, 1<<16)); err != nil {
+			return equal, fmt.Errorf("%w: %w", ErrDiffers, err)
+		}
+	}
+	compare := verify.Perfetto
+	if o.IsJSON() {
+		compare = verify.ChromeJSON
+	}
+	if equal, err = compare(in, t); err != nil {
+		return equal, fmt.Errorf("%w: %w", ErrDiffers, err)
+	}
+	return equal, nil
 }

@@ -3,8 +3,10 @@ package dataset
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/tablefile"
@@ -236,3 +238,123 @@ func (w *writer) diagnostics() {
 	}
 	l.close()
 }
+
+// A file is one of a table that has rows of one kind, so that a report opens those that it
+// needs.
+type file struct {
+	name      string
+	kind      string // of its rows
+	of        profile.SliceKind
+	operators bool // the table operators, not slices
+}
+
+// Files of events.
+var (
+	kernelsFile   = &file{name: "slices-kernels", kind: "kernel", of: profile.KernelSlice}
+	copiesFile    = &file{name: "slices-copies", kind: "copy", of: profile.CopySlice}
+	callsFile     = &file{name: "slices-calls", kind: "call", of: profile.CallSlice}
+	rangesFile    = &file{name: "slices-ranges", kind: "range", of: profile.RangeSlice}
+	otherFile     = &file{name: "slices-other", kind: "other"}
+	operatorsFile = &file{name: "operators-operators", kind: "operator", of: profile.OperatorSlice, operators: true}
+	pythonFile    = &file{name: "operators-python", kind: "python", of: profile.PythonSlice, operators: true}
+	systemFile    = &file{name: "operators-system", kind: "system", of: profile.SystemSlice, operators: true}
+)
+
+// eventFiles are the files of events, in the order in which events are read.
+var eventFiles = []*file{kernelsFile, copiesFile, callsFile, rangesFile, operatorsFile, pythonFile, systemFile, otherFile}
+
+// fileOf returns the file of events of a kind.
+func fileOf(kind profile.SliceKind) *file {
+	return eventFiles[slices.IndexFunc(eventFiles, func(f *file) bool { return f.of == kind })]
+}
+
+// wants reports whether a filter may keep events of the file.
+func (f *file) wants(filter *profile.Filter) bool {
+	return filter.Cats == nil || f == otherFile || slices.ContainsFunc(f.of.Categories(), filter.KeepsCategory)
+}
+
+// words are the texts that stand in a column, by number.
+type words []string
+
+// number returns the number of a word, 0 if there is none.
+func (w words) number(word []byte) int { return max(0, slices.Index(w, string(word))) }
+
+var (
+	rowKinds     = words{profile.RowThread: "thread", profile.RowStream: "stream", profile.RowAsync: "async", profile.RowCounter: "counter", profile.RowOther: "other"}
+	stepKinds    = words{profile.StepOther: "other", profile.StepPrefill: "prefill", profile.StepDecode: "decode"}
+	frameKinds   = words{profile.OperatorFrame: "operator", profile.PythonFrame: "python", profile.SystemFrame: "system"}
+	counterKinds = words{profile.MemoryCounter: "memory", profile.DeviceCounter: "device", profile.NetworkCounter: "network"}
+	rangeStyles  = words{profile.PushPop: profile.PushPop.String(), profile.StartEnd: profile.StartEnd.String()}
+)
+
+// StepKind returns the word for a kind of step.
+func StepKind(k profile.StepKind) string { return stepKinds[k] }
+
+// KernelKind returns the word for what a kernel is.
+func KernelKind(k *profile.Kernel) string {
+	if k.Graph {
+		return graphKind
+	}
+	return kernelsFile.kind
+}
+
+// Words that tell rows of one kind from others of their table.
+const (
+	graphKind       = "graph"
+	sampleKind      = "sample"
+	backtraceKind   = "backtrace"
+	runKind         = "run"
+	traceCounter    = "trace"       // a counter of a trace
+	collectivesView = "collectives" // of a process
+)
+
+// spans writes what a dump holds.
+func (w *writer) spans() {
+	d := w.content.Spans
+	if d == nil {
+		return
+	}
+	w.resources()
+	names := d.Syms.Names()
+	spans, events, links := lazy[spanRow]{of: w, name: "spans-0"}, lazy[eventRow]{of: w, name: "events-0"}, lazy[linkRow]{of: w, name: "links-0"}
+	attributes := func(id trace.ArgsID) string {
+		w.text = w.json.attributes(w.text[:0], d.Args.All(id))
+		return string(w.text)
+	}
+	for i := range d.Len() {
+		s := d.Span(i)
+		o := d.Origins[s.Origin]
+		row := spanRow{Start: int64(s.Start), Dur: s.Dur(), TraceID: traceID(s.TraceHi, s.TraceLo), SpanID: s.ID, ParentID: s.Parent,
+			Name: names[s.Name], Resource: int32(o.Resource), Scope: names[o.Scope], Status: int32(s.Status), Kind: int32(s.Kind),
+			Line: int64(s.Line), Attributes: attributes(s.Args)}
+		if s.Line == 0 {
+			row.Offset = d.Pos(i).Offset
+		}
+		spans.write(row)
+		for e := range d.Events(i) {
+			events.write(eventRow{Span: int64(i), Time: int64(e.Time), Name: names[e.Name], Attributes: attributes(e.Args)})
+		}
+		for l := range d.Links(i) {
+			links.write(linkRow{Span: int64(i), TraceID: traceID(l.TraceHi, l.TraceLo), SpanID: l.ID})
+		}
+	}
+	spans.close()
+	events.close()
+	links.close()
+}
+
+// resources writes the processes that emitted spans; number 0 is the unknown one.
+func (w *writer) resources() {
+	d := w.content.Spans
+	names := d.Syms.Names()
+	l := lazy[resourceRow]{of: w, name: "resources-0"}
+	for i, r := range d.Resources {
+		if i > 0 {
+			l.write(resourceRow{Resource: int32(i), Service: names[r.Service], Instance: names[r.Instance],
+				Attributes: string(w.json.attributes(nil, d.Args.All(r.Args)))})
+		}
+	}
+	l.close()
+}
+
+func traceID(hi, lo uint64) string { return fmt.Sprintf("%016x%016x", hi, lo) }

@@ -3,8 +3,10 @@ package nsysexport
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/inventory"
@@ -118,4 +120,151 @@ func printOf(src *rows.Source) string {
 	}
 	m := &src.Meta
 	return fmt.Sprintf("%t %d %d %q %d", m.Absolute, m.SessionStart, m.Duration, m.Host, counts)
+}
+
+// Inventory adds an export, of size bytes, to an inventory, and the processes that it
+// names with what they are. Of its events only messages of the profiler are read.
+func Inventory(v *inventory.Inventory, src *rows.Source, size int64, processes []*profile.Profile, are []profile.Identity) {
+	m := &src.Meta
+	v.Exports = append(v.Exports, inventory.Export{
+		File: src.Name, Size: size, Product: m.Product, Schema: m.Schema, Host: m.Host, Absolute: m.Absolute,
+		Start: m.SessionStart, Duration: m.Duration, GraphMode: m.GraphMode, Driver: m.Driver,
+		PartialTables: m.PartialTables, PartialTimes: m.PartialTimes,
+	})
+	listProcesses(v, src, processes, are)
+	for _, g := range m.GPUs {
+		v.AddDevice(src.Name, g.Name, g.ID)
+	}
+	for _, t := range src.EventTables() {
+		v.Tables = append(v.Tables, inventory.Table{File: src.Name, Name: t.Name, Rows: t.Rows, Read: true,
+			First: t.First, Last: t.Last, Timed: t.Timed && m.Absolute})
+	}
+	for _, t := range src.Unread {
+		v.Tables = append(v.Tables, inventory.Table{File: src.Name, Name: t.Name, Rows: t.Rows})
+	}
+	for x := range src.Messages {
+		v.Messages = append(v.Messages, inventory.Message{File: src.Name, Time: x.Time, Timed: m.Absolute,
+			Severity: severityWords[x.Severity], PID: int64(x.PID), Text: x.Text})
+	}
+}
+
+// severityWords are nsys's names of severities, by number.
+var severityWords = map[uint8]string{2: "warning", 3: "error"}
+
+// listProcesses adds the processes of which a pid or a rank is known.
+func listProcesses(v *inventory.Inventory, src *rows.Source, processes []*profile.Profile, are []profile.Identity) {
+	gpus := map[int64][]int64{} // by pid
+	for _, d := range src.Meta.Devices {
+		gpus[int64(d.PID)] = append(gpus[int64(d.PID)], d.GPU)
+	}
+	events := src.Active()
+	for i, p := range processes {
+		name, _, _ := p.ProcessOf("")
+		row := inventory.Process{File: src.Name, Name: name, Is: are[i], N: 1, PID: p.Meta.PID,
+			World: p.Meta.WorldSize, GPUs: gpus[p.Meta.PID], Events: events[int32(p.Meta.PID)], Steps: -1, Collectives: -1}
+		switch {
+		case row.Events == 0 && len(row.GPUs) == 0 && row.Is.RankFrom == rows.FromEnvironment:
+			row.Is.Rank, row.Is.RankFrom = trace.NoRank, "" // a process that nsys did not start
+		case row.World < 0 && len(p.Meta.Hints) > 0:
+			row.World = p.Meta.Hints[0].Size
+		}
+		if row.PID > 0 || row.Is.Rank != trace.NoRank {
+			v.AddProcess(row)
+		}
+	}
+}
+
+// reportMessages reports what the profiler warned about: data that it lost, rights that it
+// did not have, but not what the program does not use.
+func reportMessages(src *rows.Source) {
+	type place struct {
+		message *trace.Message
+		text    string
+	}
+	counts := map[place]int{}
+	var order []place
+	for m := range src.Messages {
+		p := place{trace.NsysWarning, strings.TrimSpace(m.Text)}
+		if m.Severity > 2 && !isAboutSamples(p.text) || losesWork(p.text) {
+			p.message = trace.NsysError
+		}
+		if isUnused(p.text) {
+			continue
+		}
+		if counts[p]++; counts[p] == 1 {
+			order = append(order, p)
+		}
+	}
+	texts := map[*trace.Message][]string{}
+	for _, p := range order {
+		text := strings.Join(strings.Fields(p.text), " ")
+		texts[p.message] = append(texts[p.message], text)
+	}
+	for _, m := range []*trace.Message{trace.NsysError, trace.NsysWarning} {
+		if list := texts[m]; len(list) > 0 {
+			src.Diag(m, "", 0, strings.Join(list, " | "))
+		}
+	}
+}
+
+// isUnused reports whether a message says that a process makes no calls to a library: nothing is
+// missing then. Of CUDA it may be.
+func isUnused(text string) bool {
+	of, question := strings.CutPrefix(text, "No ")
+	return question && strings.Contains(of, " events collected. Does the process use ") && !strings.HasPrefix(of, "CUDA ")
+}
+
+// isAboutSamples reports whether a message is about samples of threads, without which nothing that
+// devices did is missing.
+func isAboutSamples(text string) bool {
+	return strings.Contains(text, "CPU IP/backtrace sample") || strings.Contains(text, "CPU kernel IP/backtrace sample")
+}
+
+// losesWork reports whether a message says that work of devices may be missing, however severe it is
+// called.
+func losesWork(text string) bool {
+	return strings.Contains(text, "CUPTI events might be missing") || strings.Contains(text, "Not all CUDA events might have been collected")
+}
+
+// Outline returns the facts about the processes of an export without reading
+// what they did: profiles without events, by process id, which last from the first event of
+// the export to the last.
+func Outline(src *rows.Source) []*profile.Profile {
+	r := newProfiler(src)
+	for _, p := range src.Processes {
+		r.file(p.PID)
+	}
+	for _, t := range src.Threads {
+		r.file(t.PID)
+	}
+	for pid := range src.StreamUsers {
+		r.file(pid)
+	}
+	for _, rank := range src.Ranks {
+		r.file(rank.PID)
+	}
+	if len(r.profiles) == 0 {
+		strangers(src, func(pid int32) { r.file(pid) })
+	}
+	var outlines []*profile.Profile
+	first, last := src.Extent()
+	for _, pid := range slices.Sorted(maps.Keys(r.profiles)) {
+		p := r.profiles[pid]
+		p.Profile.First, p.Profile.Last, p.Profile.Total = first, last, 1
+		outlines = append(outlines, p.Profile)
+	}
+	return outlines
+}
+
+// strangers calls f for the processes of rows. It reads whole tables, which is for
+// exports that name no process at all.
+func strangers(src *rows.Source, f func(pid int32)) {
+	st := NewStream(src, func(pid int32) int32 {
+		f(pid)
+		return -1
+	})
+	st.Kernels(func(*profile.Kernel) bool { return true })
+	st.Copies(func(*profile.Copy) bool { return true })
+	st.Calls(func(*profile.Call) bool { return true })
+	st.Ranges(func(*profile.Range) bool { return true })
 }

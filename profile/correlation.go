@@ -1,8 +1,11 @@
 package profile
 
 import (
-	"github.com/sgtrace/sgtrace/internal/order"
+	"iter"
 	"math"
+
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A Join finds rows of a table by their correlation id. Profilers count ids up, so that a
@@ -66,4 +69,133 @@ func (j *Join) Of(correlation int64) int32 {
 		return j.dense[at] - 1
 	}
 	return -1
+}
+
+// A GraphNode is a node of a CUDA graph, and the call that made it, which begins at Start.
+type GraphNode struct {
+	Event
+	TID int64
+	// Node is its number, as [Kernel.Node] has it. Original is that of the node that it was copied from
+	// when a graph was made executable; 0 is none.
+	Node, Original int64
+}
+
+// GraphNodes yields the nodes of graphs that were made while a stream was recorded, in no certain
+// order. Only exports of Nsight Systems have them.
+func GraphNodes(s Stream) iter.Seq[*GraphNode] {
+	return func(yield func(*GraphNode) bool) {
+		if n, ok := s.(interface {
+			GraphNodes(yield func(*GraphNode) bool)
+		}); ok {
+			n.GraphNodes(yield)
+		}
+	}
+}
+
+// NodeRanges yields the ranges of a stream that threads may have been in while they made nodes of graphs.
+func NodeRanges(s Stream) iter.Seq[*Range] {
+	if n, ok := s.(interface {
+		NodeRanges(yield func(*Range) bool)
+	}); ok {
+		return n.NodeRanges
+	}
+	return s.Ranges
+}
+
+// NodeAnnotations are the names that a program gave the nodes of its CUDA graphs while it captured them.
+type NodeAnnotations struct {
+	File string
+	Rank int32 // in its world; -1 is unknown
+	// Names are by number of the node in the graph that is run, as [Kernel.Node] has it.
+	Names map[int64]string
+}
+
+// A LaunchShape is how a kernel is launched. What is 0 was not recorded.
+type LaunchShape struct {
+	Blocks    int64 // of the grid
+	Threads   int32 // of a block
+	Registers int32 // of a thread
+	Shared    int32 // bytes of shared memory of a block
+}
+
+// LaunchArguments are the arguments of kernels, and of the calls that launch them, which tell
+// what is launched, how, and which node of a graph it is.
+var LaunchArguments = []string{launchedKernel, "grid", "block", registersArgument, sharedArgument, NodeArgument}
+
+// NodeArgument is the argument of kernels that tells which node of a graph they are.
+const NodeArgument = "graph node id"
+
+const (
+	launchedKernel    = "kernel" // of calls into HIP
+	registersArgument = "registers per thread"
+	sharedArgument    = "shared memory"
+)
+
+// threadCalls are the calls that give the sizes of grids in threads, and not in blocks.
+var threadCalls = []string{"hipExtModuleLaunchKernel", "hipHccModuleLaunchKernel"}
+
+// inBlocks returns the shape where the size of the grid is given in threads.
+func (s LaunchShape) inBlocks() LaunchShape {
+	if s.Threads > 0 {
+		s.Blocks = (s.Blocks + int64(s.Threads) - 1) / int64(s.Threads)
+	}
+	return s
+}
+
+// launchArgs read the arguments of launches.
+type launchArgs struct {
+	args                                              *trace.Args
+	kernel, grid, block, registers, shared, graphNode trace.Sym
+}
+
+func newLaunchArgs(syms *trace.Symbols, args *trace.Args) launchArgs {
+	find := func(name string) trace.Sym {
+		sym, _ := syms.Lookup(name)
+		return sym
+	}
+	return launchArgs{args, find(launchedKernel), find("grid"), find("block"), find(registersArgument), find(sharedArgument), find(NodeArgument)}
+}
+
+// A launched is what arguments say of a launch.
+type launched struct {
+	shape LaunchShape
+	name  []byte // of the kernel; nil is unknown
+	node  int64
+}
+
+func (l *launchArgs) shapeOf(id trace.ArgsID) (out launched) {
+	if id == 0 {
+		return out
+	}
+	for a := range l.args.All(id) {
+		switch {
+		case a.Key == 0:
+		case a.Key == l.kernel && a.Kind == trace.ArgString:
+			out.name = a.Bytes()
+		case a.Key == l.grid && a.Kind == trace.ArgArray:
+			out.shape.Blocks = product(a)
+		case a.Key == l.block && a.Kind == trace.ArgArray:
+			out.shape.Threads = int32(min(product(a), 1<<16))
+		case a.Kind != trace.ArgInt && a.Kind != trace.ArgUint:
+		case a.Key == l.registers:
+			out.shape.Registers = int32(a.Int())
+		case a.Key == l.shared:
+			out.shape.Shared = int32(a.Int())
+		case a.Key == l.graphNode:
+			out.node = a.Int()
+		}
+	}
+	return out
+}
+
+// product multiplies the numbers of a list; 0 if it is none.
+func product(list trace.Arg) int64 {
+	n := int64(1)
+	for e := range list.Elems {
+		if e.Kind != trace.ArgInt || e.Int() <= 0 || n > 1<<40 {
+			return 0
+		}
+		n *= e.Int()
+	}
+	return n
 }

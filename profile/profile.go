@@ -1,6 +1,11 @@
 package profile
 
 import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -230,3 +235,79 @@ const (
 	SideBySide   = "Side by side"
 	Logged       = "Logs and metrics"
 )
+
+// A Version is that of some software by which a rank ran, as its profiler noted it.
+type Version struct{ Of, Is string }
+
+// DriverVersion is the key of [Meta.Attributes] under which an export has the version of the
+// driver of the GPUs.
+const DriverVersion = "driver_version"
+
+// versionSuffix ends the keys of versions: those of PyTorch's profiler, and what servers add,
+// such as vllm_version.
+const versionSuffix = "_version"
+
+// versionNames are the usual names of software of which the key does not say it well. CUDA
+// counts versions in one number: 12090 is 12.9.
+var versionNames = map[string]struct {
+	name  string
+	count bool
+}{
+	"cuda_runtime_version": {"CUDA runtime", true}, "cuda_driver_version": {"CUDA driver", true},
+	"hip_runtime_version": {"HIP runtime", false}, "hip_driver_version": {"HIP driver", false},
+	"cupti_version": {"CUPTI", false}, DriverVersion: {"GPU driver", false},
+}
+
+// Versions returns those that the file tells, in its order. Users add what they like to a trace, so
+// a long value is none.
+func (m *Meta) Versions() (list []Version) {
+	const long = 40
+	for _, a := range m.Attributes {
+		of, ok := strings.CutSuffix(a.Key, versionSuffix)
+		if !ok || of == "" || a.Value == "" || len(a.Value) > long {
+			continue
+		}
+		v := Version{of, a.Value}
+		if known, ok := versionNames[a.Key]; ok {
+			v.Of = known.name
+			if n, err := strconv.Atoi(a.Value); known.count && err == nil {
+				v.Is = fmt.Sprintf("%d.%d", n/1000, n%1000/10)
+			}
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+// An Identity is which rank of which host a profile is of, or one of its parts.
+type Identity struct {
+	Part     string // of a merged file, "" of others
+	Rank     trace.Rank
+	RankFrom string // what tells: "label", "header", "process", "name"; "" is nothing
+	Host     string // "" is unknown
+}
+
+// ProcessOf returns the name and the number of the process that a part of p is of. Both
+// are "" and 0 if they are unknown, or there are n processes, more than one. Processes
+// without a name do not count beside those that have one: producers give events numbers of
+// threads, or those of another container.
+func (p *Profile) ProcessOf(part string) (name string, pid int64, n int) {
+	numbers := map[bool]map[string]int64{false: {}, true: {}} // by text, of those with a name and of the others
+	for i := range p.Rows {
+		r := &p.Rows[i]
+		isDevice := r.Kind != RowThread || r.PIDText == "0" && r.Process == "" || strings.HasPrefix(r.Labels, "GPU") || r.Labels == "NPU"
+		if r.Part != part || isDevice {
+			continue
+		}
+		numbers[r.Process != ""][r.PIDText] = r.PID
+		name = cmp.Or(name, r.Process)
+	}
+	processes := numbers[name != ""]
+	if len(processes) > 1 {
+		return "", 0, len(processes)
+	}
+	for _, number := range processes {
+		pid = number
+	}
+	return name, cmp.Or(p.Meta.PID, pid), len(processes)
+}

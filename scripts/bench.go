@@ -1,13 +1,18 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // measure measures the commands that people run, at three sizes of each kind of input, beside what
@@ -142,4 +147,109 @@ func (b *bench) measureTable(t *section, sizes []size, dirs []string) error {
 	}
 	fmt.Println()
 	return nil
+}
+
+// A report is what bench needs of the program's JSON.
+type report struct {
+	Tables []struct {
+		Rows []struct {
+			From int64  `json:"from_unix_ns"`
+			To   int64  `json:"to_unix_ns"`
+			RID  string `json:"rid"`
+		} `json:"rows"`
+	} `json:"tables"`
+}
+
+// ask returns the first benchRow of the table that a command prints.
+func (b *bench) ask(dir string, args ...string) (r report, err error) {
+	cmd := exec.Command(b.program, append(args, "--quiet", "--format", "json")...)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(out, &r); err != nil {
+		return r, err
+	}
+	if len(r.Tables) == 0 || len(r.Tables[0].Rows) == 0 {
+		return r, fmt.Errorf("%v printed no rows", args)
+	}
+	return r, nil
+}
+
+// window returns flags for a twelfth of what an input recorded, from its middle on.
+func (b *bench) window(dir, input string) (string, error) {
+	r, err := b.ask(dir, "report", "--table", "summary.load", input)
+	if err != nil {
+		return "", err
+	}
+	from, to := time.Unix(0, r.Tables[0].Rows[0].From), time.Unix(0, r.Tables[0].Rows[0].To)
+	middle := from.Add(to.Sub(from) / 2)
+	return fmt.Sprintf(" --from %s --to %s", middle.UTC().Format(time.RFC3339Nano), middle.Add(to.Sub(from)/12).UTC().Format(time.RFC3339Nano)), nil
+}
+
+// slowest returns the ID of the slowest request of a dump, of those that flags leave.
+func (b *bench) slowest(dir, input string, flags ...string) (string, error) {
+	r, err := b.ask(dir, append([]string{"requests", "--sort", "-e2e", "--limit", "1", input}, flags...)...)
+	if err != nil {
+		return "", err
+	}
+	return r.Tables[0].Rows[0].RID, nil
+}
+
+// A cost is what a run of a command took.
+type cost struct {
+	wall, cpu time.Duration
+	peak      int64 // bytes, of the largest process
+}
+
+func (c cost) String() string {
+	return fmt.Sprintf("%s, %s, %d MB", seconds(c.wall), seconds(c.cpu), c.peak/1e6)
+}
+
+// seconds prints two digits of a duration, at least.
+func seconds(d time.Duration) string {
+	s := d.Seconds()
+	switch {
+	case s < 1:
+		return fmt.Sprintf("%.2f s", s)
+	case s < 100:
+		return fmt.Sprintf("%.1f s", s)
+	}
+	return fmt.Sprintf("%.0f s", s)
+}
+
+// best runs a command several times and returns the cost of the fastest run. One that takes more
+// than ten seconds runs half as often.
+func (b *bench) best(dir, shell string) (best cost, err error) {
+	for i := 0; i < b.runs; i++ {
+		c, err := b.once(dir, shell)
+		if err != nil {
+			return best, err
+		}
+		if i == 0 || c.wall < best.wall {
+			best = c
+		}
+		if c.wall > 10*time.Second {
+			i++
+		}
+	}
+	return best, nil
+}
+
+// once runs a command. Status 3 is fine: windows cut requests off.
+func (b *bench) once(dir, shell string) (cost, error) {
+	cmd := exec.Command("sh", "-c", shell)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "SGTRACE="+b.program)
+	start := time.Now()
+	out, err := cmd.CombinedOutput()
+	wall := time.Since(start)
+	exit := (*exec.ExitError)(nil)
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 3) {
+		return cost{}, fmt.Errorf("%s: %v\n%s", shell, err, out)
+	}
+	used := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	return cost{wall, cpu, used.Maxrss * 1024}, nil
 }

@@ -1,11 +1,14 @@
 package series
 
 import (
+	"cmp"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // A Set is what all inputs say. The zero value is not ready: see [New].
@@ -228,4 +231,106 @@ func (s *Set) Bounds() (from, to trace.Time, ok bool) {
 		to, ok = max(to, x.Last), true
 	}
 	return from, to, ok
+}
+
+// LastErrors returns the samples of the metrics that keep the last error of a device, by place. Some exporters have the code in a label,
+// too: then each code is a series of its own.
+func (s *Set) LastErrors() map[int32][]Sample {
+	of := map[int32][]Sample{}
+	for i := range s.List {
+		if x := &s.List[i]; x.Metric == Xid {
+			of[x.Place] = slices.AppendSeq(of[x.Place], s.Each(i))
+		}
+	}
+	for _, list := range of {
+		slices.SortStableFunc(list, func(a, b Sample) int { return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(b.Value, a.Value)) })
+	}
+	return of
+}
+
+// reported makes instants of them: where the code changes from one scrape to the next, whatever files these are in. The one that the
+// first scrape has was there before it.
+func (s *Set) reported() {
+	source := map[int32]uint32{}
+	for i := range s.List {
+		if x := &s.List[i]; x.Metric == Xid && s.columns[i].n > 0 {
+			source[x.Place] = s.columns[i].blocks[0].source
+		}
+	}
+	for place, list := range s.LastErrors() {
+		for k := 1; k < len(list); k++ {
+			if code := list[k].Value; code > 0 && code != list[k-1].Value && list[k].Time != list[k-1].Time {
+				s.Instants = append(s.Instants, Instant{Time: list[k].Time, Place: place, Kind: Hardware, Count: 1, Source: source[place], Text: s.Syms.Intern(fmt.Sprintf("Xid %.0f", code))})
+			}
+		}
+	}
+}
+
+// Called returns the name that people have for a server: logs tell servers apart, and not hosts.
+func (x *Server) Called() string { return cmp.Or(x.Name, x.Host) }
+
+// At returns the place of an index of Places, of a role that naming knows, as its names need it.
+func (s *Set) At(i int32) naming.Place {
+	p := &s.Places[i]
+	x := &s.Servers[p.Server]
+	return naming.Place{Role: cmp.Or(x.Role, "other"), Host: x.Called(), Rank: p.Rank}
+}
+
+// Names returns the names of all ranks: where ranks of a server speak, what else speaks there is none.
+func (s *Set) Names() *naming.Names {
+	ranked := map[int32]bool{}
+	for _, p := range s.Places {
+		ranked[p.Server] = ranked[p.Server] || p.Rank.Known() > 0
+	}
+	var places []naming.Place
+	for i, p := range s.Places {
+		if p.GPU == NoGPU && p.UUID == "" && (p.Rank.Known() > 0 || !ranked[p.Server]) {
+			places = append(places, s.At(int32(i)))
+		}
+	}
+	return naming.New(places, naming.HostNames{})
+}
+
+// IsDevice reports whether a place is a GPU.
+func (p *Place) IsDevice() bool { return p.GPU != NoGPU || p.UUID != "" }
+
+// Device returns the name of a host's GPU: its number and host, or its UUID where that is all
+// there is.
+func Device(host, uuid string, gpu int32) string {
+	switch {
+	case gpu == NoGPU && uuid != "":
+		return uuid
+	case host == "":
+		return fmt.Sprintf("GPU %d", gpu)
+	}
+	return fmt.Sprintf("GPU %d of %s", gpu, host)
+}
+
+// NameOf returns the name that people have for a place: a GPU of a host, a rank, or else a server. names are those of
+// the set.
+func (s *Set) NameOf(i int32, names *naming.Names) string {
+	p := &s.Places[i]
+	x := &s.Servers[p.Server]
+	switch {
+	case p.IsDevice():
+		return Device(x.Host, p.UUID, p.GPU)
+	case p.Rank != trace.NoRank:
+		return names.Rank(s.At(i))
+	case p.User != "": // a pod of which its host tells
+		return p.User
+	}
+	return x.Called()
+}
+
+// HasLabel reports whether a label, of several, is "category=idle".
+func (s *Set) HasLabel(label trace.Sym, is string) bool {
+	return slices.Contains(strings.Split(s.Syms.Name(label), ","), is)
+}
+
+// Labeled returns a name with the labels that tell it apart from others, in parentheses.
+func (s *Set) Labeled(name string, label trace.Sym) string {
+	if label == 0 {
+		return name
+	}
+	return name + " (" + s.Syms.Name(label) + ")"
 }

@@ -15,7 +15,7 @@ import (
 //     looked up among the gaps of a peer; each pair of equal ones votes for a shift;
 //  2. the shifts with most votes are judged by how even the difference of the ends
 //     is over the whole overlap, and by whether the calls are equal;
-//  3. along the best one, the two sequences are followed by time (track.go), so that
+//  3. along the best one, the two sequences are followed by time (shift.go), so that
 //     calls lost on one side do not shift the rest.
 //
 // If a second shift is about as good, the sequence repeats itself so exactly that

@@ -14,7 +14,7 @@
 //     the first one could not go on is in others.go.
 //  4. Stretches in which a thread does nothing that was recorded are pauses, if they are far
 //     longer than it takes to launch (pause.go), or look like waiting for the interpreter
-//     lock (lock.go).
+//     lock (others.go).
 //
 // All parts add up to the time of the gaps.
 package gaps

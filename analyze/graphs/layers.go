@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -259,4 +260,133 @@ func (l *Layers) Report() *table.Table {
 		t.Note("in one replay, %s takes %s, and half of the others less than %s", s.layer, words.Nearly(s.time), words.Nearly(s.median))
 	}
 	return t
+}
+
+// A Neighbors finds what ran in a replay before and after some time.
+type Neighbors struct {
+	*Graphs
+	extents [][]extent // of the replays, by stream
+}
+
+// An extent is when the nodes of a replay ran.
+type extent struct{ from, to trace.Time }
+
+// Neighbors prepares a search for what ran in replays.
+func (g *Graphs) Neighbors() *Neighbors {
+	n := &Neighbors{g, make([][]extent, len(g.Streams))}
+	for s, r := range g.Streams {
+		for i := range r.Launches {
+			nodes := r.Launches[i].Nodes
+			e := extent{nodes[0].Start, nodes[0].Start}
+			for k := range nodes {
+				e.from, e.to = min(e.from, nodes[k].Start), max(e.to, nodes[k].Start+trace.Time(nodes[k].Dur))
+			}
+			n.extents[s] = append(n.extents[s], e)
+		}
+	}
+	return n
+}
+
+// Around names what a device ran before and after a time in which it ran nothing: the operator and its module at
+// capture, or else the kernel. Both are "" if that is not in one replay.
+func (n *Neighbors) Around(rank string, device int32, from, to trace.Time) (before, after string) {
+	at := int32(slices.Index(n.set.Ranks, rank))
+	for s, r := range n.Streams {
+		for i := range r.Launches {
+			l := &r.Launches[i]
+			if e := n.extents[s][i]; l.Rank != at || from <= e.from || e.to <= to {
+				continue
+			}
+			last, next := none, none
+			for k := range l.Nodes {
+				switch x := &l.Nodes[k]; {
+				case x.Device != device:
+				case x.Start < to && (last == none || x.Start > l.Nodes[last].Start):
+					last = k
+				case x.Start >= to && (next == none || x.Start < l.Nodes[next].Start):
+					next = k
+				}
+			}
+			if last != none && next != none {
+				return n.nameOf(l, last), n.nameOf(l, next)
+			}
+		}
+	}
+	return "", ""
+}
+
+// nameOf names a node: "aten::mm in Qwen3MLP_7".
+func (n *Neighbors) nameOf(l *Launch, node int) string {
+	place, _ := l.Place(node)
+	if place.Operator == 0 && place.Module == 0 {
+		return n.name(l.Nodes[node].Name)
+	}
+	return words.JoinNonEmpty(" in ", n.name(place.Operator), n.name(place.Module))
+}
+
+// A LayerKernel is a kernel of a layer in one replay.
+type LayerKernel struct {
+	Layer    string
+	Kind     kernelname.Kind
+	Name     string
+	From, To int64 // ns since the layer began
+}
+
+// minLayers is how many layers are a model.
+const minLayers = 4
+
+// OneReplay returns the kernels of the layers of one replay, layer by layer: of the sequence that took most time, that
+// replay of which half took longer. It also says what that is: "634 kernels in 1.37 ms". It is empty where no
+// sequence has layers.
+func (g *Graphs) OneReplay() (list []LayerKernel, what string) {
+	bySequence, times := map[int32][]*Launch{}, map[int32]int64{}
+	for _, s := range g.Streams {
+		for i := range s.Launches {
+			l := &s.Launches[i]
+			bySequence[l.Sequence] = append(bySequence[l.Sequence], l)
+			times[l.Sequence] += l.span()
+		}
+	}
+	m := newMatcher(g.set.Syms)
+	for _, sequence := range order.Largest(times) {
+		replays := bySequence[sequence]
+		slices.SortFunc(replays, func(a, b *Launch) int { return cmp.Or(cmp.Compare(a.span(), b.span()), cmp.Compare(a.At, b.At)) })
+		l := replays[len(replays)/2]
+		if list = g.layersIn(m, l); list != nil {
+			return list, fmt.Sprintf("%d kernels in %.2f ms", len(l.Nodes), float64(l.span())/1e6)
+		}
+	}
+	return nil, ""
+}
+
+// span returns how long the kernels of a replay ran, from the first to the last.
+func (l *Launch) span() int64 {
+	end := int64(l.Nodes[0].Start) + l.Nodes[0].Dur
+	for i := range l.Nodes {
+		end = max(end, int64(l.Nodes[i].Start)+l.Nodes[i].Dur)
+	}
+	return end - int64(l.Nodes[0].Start)
+}
+
+// layersIn returns the kernels of the layers of a replay; nil if it has few layers.
+func (g *Graphs) layersIn(m *matcher, l *Launch) (list []LayerKernel) {
+	byOrder := m.layersOf(l)
+	begins := map[string]int64{}
+	for node := range l.Nodes {
+		n := &l.Nodes[node]
+		layer := ""
+		if place, ok := l.Place(node); ok && place.Layer != 0 {
+			layer = g.name(place.Layer)
+		} else if byOrder[node] >= 0 {
+			layer = fmt.Sprintf("layer %d", byOrder[node])
+		} else {
+			continue
+		}
+		begin := order.Memo(begins, layer, func() int64 { return int64(n.Start) })
+		list = append(list, LayerKernel{layer, m.kind(n.Name), profile.BareName(g.name(n.Name)), int64(n.Start) - begin, int64(n.Start) + n.Dur - begin})
+	}
+	if len(begins) < minLayers {
+		return nil
+	}
+	return list
 }

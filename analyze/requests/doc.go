@@ -7,5 +7,5 @@
 // [Objective] is a limit for one latency of a request; a request meets the objective if it finished and keeps all
 // limits. docs/METRICS.md has the definitions.
 //
-// It also tells which spans were lost on their way to a dump, as far as others show it (loss.go).
+// It also tells which spans were lost on their way to a dump, as far as others show it (errors.go).
 package requests

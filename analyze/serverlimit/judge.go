@@ -2,9 +2,13 @@ package serverlimit
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -242,4 +246,134 @@ func (l *Limit) dateWithin(during request.Interval) {
 	const edge = 20 // one part of the time in so many
 	margin := (during.To - during.From) / edge
 	l.Always, l.Open = l.From <= during.From+margin, l.To >= during.To-margin
+}
+
+// WouldSuffice reports whether nobody had waited at a limit of some kind if the servers at a place
+// had worked like the others of their role. What waits is what came less what was served: either only
+// they have waiting requests, and the others serve as many without; or where others
+// have some, too, as they get what these cannot take, all of them at the rate of those others serve
+// what came. If more came than that, requests wait whoever is slow.
+func (l *Limits) WouldSuffice(slow *place.Location, kind string) bool {
+	var own, others []*Limit
+	for i := range l.List {
+		switch x := &l.List[i]; {
+		case x.Location.Role != slow.Role || x.Kind.String() != kind:
+		case x.Location.Overlaps(slow):
+			own = append(own, x)
+		default:
+			others = append(others, x)
+		}
+	}
+	if len(own) == 0 || len(others) == 0 {
+		return len(own) > 0
+	}
+	during := request.Interval{From: own[0].From, To: own[0].To}
+	came, servers := 0, 0
+	for _, v := range l.servers {
+		if v.location.Role == slow.Role {
+			n, _ := v.flow(l.set, during)
+			came, servers = came+n, servers+1
+		}
+	}
+	served := 0
+	for _, v := range l.servers {
+		if slices.ContainsFunc(others, func(x *Limit) bool { return x.Location == v.location }) {
+			_, n := v.flow(l.set, during)
+			served += n
+		}
+	}
+	return came*len(others) <= served*servers
+}
+
+// MostlyBefore reports whether half or more of what requests of a role wait at limits of some kind is of those that came
+// before a time.
+func (l *Limits) MostlyBefore(role request.Role, kind string, at trace.Time) bool {
+	before, all := int64(0), int64(0)
+	for i := range l.List {
+		x := &l.List[i]
+		if x.Location.Role != role || x.Kind.String() != kind {
+			continue
+		}
+		for r, ns := range x.waits {
+			all += ns
+			if l.set.Requests[r].Start < at {
+				before += ns
+			}
+		}
+	}
+	return 2*before >= all
+}
+
+// flow counts the requests that came to a server in a time, and those that it was done with.
+func (v *server) flow(s *request.Set, during request.Interval) (came, served int) {
+	for _, i := range v.served {
+		r := &s.Requests[i]
+		if r.Start >= during.From && r.Start < during.To {
+			came++
+		}
+		if v.location.Role != request.Prefill && r.End >= during.From && r.End < during.To {
+			served++
+		}
+	}
+	if v.location.Role == request.Prefill {
+		for _, h := range v.intervals[prefilling] {
+			if h.time.To >= during.From && h.time.To < during.To {
+				served++
+			}
+		}
+	}
+	return came, served
+}
+
+// A period is the time in which more observations are long than at other times.
+type period struct {
+	from, to                int        // observations [from, to)
+	since, earliest, latest trace.Time // when it began, with bounds of 95 %; 0 is from the beginning on
+	p                       float64    // by chance; NaN if that is not known
+	over                    bool       // before the last of the observations
+	crowd                   bool       // all long ones are in it, and no test found it
+}
+
+// when says when it was; "" is from the beginning to the end. It was over at until, 0 is never.
+func (p *period) when(until trace.Time) string {
+	switch {
+	case p.since == 0:
+		return ""
+	case until != 0:
+		from, to := words.Tenths(p.since, until)
+		return " between " + from + " and " + to
+	}
+	return " since " + words.When(p.since, p.earliest, p.latest)
+}
+
+// findPeriod finds it in observations, by time, of which some are long, and of which is known where that changes.
+func findPeriod(long []bool, changes []changepoint.Change, at func(k int) trace.Time) period {
+	n, count := len(long), changepoint.Count(long)
+	p := period{to: n, p: math.NaN()}
+	largest, most := -1, 0.0
+	for k := range changes {
+		c := &changes[k]
+		if rise := count.Share(c.At, c.To) - count.Share(c.From, c.At); rise > most {
+			largest, most = k, rise
+		}
+	}
+	if largest >= 0 {
+		c := &changes[largest]
+		p.from, p.to, p.p = c.At, c.To, c.P
+		// It began after the last observation before it, and before the first one that is long.
+		p.since = at(c.At-1) + (at(c.At)-at(c.At-1))/2
+		p.earliest, p.latest = at(max(0, c.First-1)), at(c.Last)
+		for _, later := range changes[largest+1:] {
+			if count.Share(later.At, later.To)*2 > count.Share(p.from, p.to) {
+				p.to = later.To
+			}
+		}
+	}
+	const hardly = 0.1 // of what it was
+	if p.from > 0 {
+		p.over = p.to < n && count.Share(p.to, n) <= hardly*count.Share(p.from, p.to)
+	} else if first, last, ok := changepoint.Crowd(long, fewVisits); ok {
+		p = period{from: first, to: last + 1, since: at(first), earliest: at(first - 1), latest: at(first), p: math.NaN(), crowd: true, over: n-1-last >= fewVisits}
+	}
+	return p
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -148,4 +149,71 @@ func (r *rocprofReader) marker(p *process, x *rocprofRecord) {
 	default:
 		p.Range(x.Thread, text, from, to)
 	}
+}
+
+// allocatedMemory is the counter of what calls allocated on a device.
+const allocatedMemory = "memory allocated through HIP"
+
+// A block is memory of a device that was allocated.
+type block struct {
+	size   int64
+	device int32
+}
+
+// allocate adds memory of a device that was allocated.
+func (p *process) allocate(device int32, address, size int64, at trace.Time) {
+	p.release(address)
+	p.blocks[address] = block{size, device}
+	p.sums[device] += size
+	p.allocated(device, at)
+}
+
+// free notes that memory is free again. What frees it says where it was, and not how large; what was
+// allocated before the recording, or on the host, is unknown.
+func (p *process) free(address int64, at trace.Time) {
+	if b, known := p.release(address); known {
+		p.allocated(b.device, at)
+	}
+}
+
+func (p *process) release(address int64) (b block, known bool) {
+	if b, known = p.blocks[address]; known {
+		delete(p.blocks, address)
+		p.sums[b.device] -= b.size
+	}
+	return b, known
+}
+
+func (p *process) allocated(device int32, at trace.Time) {
+	p.counter(device, p.r.opt.Syms.Intern(allocatedMemory), p.r.opt.Syms.Intern("bytes"), at, float64(p.sums[device]), profile.MemoryCounter)
+}
+
+// numbers is a set of numbers, which producers mostly count from 1 on.
+type numbers struct {
+	dense []uint64 // a bit each
+	far   map[int64]bool
+}
+
+// sparse is how far beyond twice those that there are a number may be without leaving most bits empty.
+const sparse = 1 << 16
+
+func (s *numbers) add(n int64) {
+	if n < 0 || n > int64(128*len(s.dense)+sparse) {
+		if s.far == nil {
+			s.far = map[int64]bool{}
+		}
+		s.far[n] = true
+		return
+	}
+	for int64(len(s.dense)) <= n/64 {
+		s.dense = memory.Append(s.dense, 0)
+	}
+	s.dense[n/64] |= 1 << (n % 64)
+}
+
+func (s *numbers) has(n int64) bool {
+	if n >= 0 && n/64 < int64(len(s.dense)) && s.dense[n/64]>>(n%64)&1 != 0 {
+		return true
+	}
+	return s.far[n]
 }

@@ -2,10 +2,14 @@ package torchdump
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -85,4 +89,107 @@ func (d *recorderReader) read(r io.Reader) error {
 		return d.readPickle(all)
 	}
 	return d.readJSON(all)
+}
+
+// A recorderJSON is an entry of the JSON form.
+type recorderJSON struct {
+	RecordID  int64    `json:"record_id"`
+	ID        *int64   `json:"id"`
+	PGID      *int64   `json:"pg_id"`
+	Group     []string `json:"process_group"`
+	Seq       *int64   `json:"collective_seq_id"`
+	OldSeq    *int64   `json:"seq_id"`
+	P2P       *int64   `json:"p2p_seq_id"`
+	Name      string   `json:"profiling_name"`
+	State     string
+	Created   int64     `json:"time_created_ns"`
+	Completed *int64    `json:"time_discovered_completed_ns"`
+	Retired   bool      `json:"retired"`
+	In        [][]int64 `json:"input_sizes"`
+	Out       [][]int64 `json:"output_sizes"`
+	InT       []string  `json:"input_dtypes"`
+	OutT      []string  `json:"output_dtypes"`
+	Frames    []struct {
+		Name, Filename string
+		Line           int32
+	}
+}
+
+// readJSON reads a dump as _dump_nccl_trace_json gives it.
+func (d *recorderReader) readJSON(r io.Reader) error {
+	j := json.NewDecoder(r)
+	_, _, err := jsonscan.Each(j, func(key string) error { return d.jsonMember(j, key) }, func() error { return d.jsonEntry(j) })
+	return err
+}
+
+// jsonMember reads a field of the whole.
+func (d *recorderReader) jsonMember(j *json.Decoder, key string) error {
+	switch key {
+	case "entries":
+		_, _, err := jsonscan.Each(j, nil, func() error { return d.jsonEntry(j) })
+		return err
+	case "version":
+		return j.Decode(&d.dump.Version)
+	case "nccl_version", "comm_lib_version":
+		return j.Decode(&d.dump.NCCL)
+	case "pg_config":
+		var groups map[string]struct{ Desc, Ranks string }
+		if err := j.Decode(&groups); err != nil {
+			return err
+		}
+		for _, name := range slices.Sorted(maps.Keys(groups)) {
+			d.config(name, groups[name].Desc, groups[name].Ranks)
+		}
+		return nil
+	case "pg_status":
+		var groups map[string]struct {
+			Enqueued  int64 `json:"last_enqueued_collective"`
+			Completed int64 `json:"last_completed_collective"`
+		}
+		if err := j.Decode(&groups); err != nil {
+			return err
+		}
+		for id, s := range groups {
+			d.addProgress(id, s.Enqueued, s.Completed)
+		}
+		return nil
+	}
+	_, _, err := jsonscan.Next(j)
+	return err
+}
+
+// jsonEntry adds an entry.
+func (d *recorderReader) jsonEntry(j *json.Decoder) error {
+	var x recorderJSON
+	if err := j.Decode(&x); err != nil {
+		return err
+	}
+	e := recorderEntry{name: x.Name, state: x.State, pgID: first(x.PGID), completedNs: max(0, first(x.Completed))}
+	if len(x.Group) == 2 {
+		e.group, e.desc = x.Group[0], x.Group[1]
+	}
+	e.op = recorder.Op{Seq: first(x.Seq, x.OldSeq, x.ID), P2P: first(x.P2P), Record: x.RecordID, Created: trace.Time(x.Created),
+		Retired: x.Retired, In: d.set.Shape(x.In), Out: d.set.Shape(x.Out), InT: d.types(len(x.InT), func(i int) string { return x.InT[i] }), OutT: d.types(len(x.OutT), func(i int) string { return x.OutT[i] })}
+	if x.ID != nil {
+		e.op.Record = *x.ID
+	}
+	var frames []recorder.Frame
+	var key []byte
+	for _, f := range x.Frames {
+		frame := recorder.Frame{Name: d.symbols.Intern([]byte(f.Name)), File: d.symbols.Intern([]byte(f.Filename)), Line: f.Line}
+		frames, key = append(frames, frame), appendFrame(key, frame)
+	}
+	e.op.Stack = d.stack(key, frames)
+	d.add(&e)
+	return nil
+}
+
+// first returns the first number that there is; recorder.Unknown is none.
+func first(of ...*int64) int64 {
+	for _, n := range of {
+		if n != nil {
+			return *n
+		}
+	}
+	return recorder.Unknown
 }

@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -175,4 +177,85 @@ func (r *builder) event(c *profile.Collective, x *op) int32 {
 	}
 	r.p.Events = append(r.p.Events, s)
 	return int32(len(r.p.Events) - 1)
+}
+
+// together is how far apart two records are stamped, at most, that the Inspector wrote in one go: it looks at
+// the clock before it prints each, and printing one takes microseconds.
+const together = 200 * time.Microsecond
+
+// place finds out when the collectives of a communicator were of which that is not told. What was written
+// in one go ended since what was written before, and one after another; it is put evenly in between. If all
+// was written in one go, nothing is known but the order: it is put right before that.
+func (r *inspectorReader) place(m *member) {
+	before := trace.Time(0) // when the batch before was written; 0 is none
+	for from := 0; from < len(m.ops); {
+		if m.ops[from].timed {
+			before = m.ops[from].end
+			from++
+			continue
+		}
+		to := from + 1
+		for to < len(m.ops) && !m.ops[to].timed && m.ops[to].end-m.ops[to-1].end <= trace.Time(together) {
+			to++
+		}
+		written := m.ops[from].end
+		m.ops[from:to].spread(before, written)
+		switch {
+		case from == 0 && to == len(m.ops) && to > 1:
+			m.blur = math.MaxInt64
+			r.undated += int64(to)
+		case before != 0:
+			m.blur = max(m.blur, int64(written-before))
+		}
+		before, from = written, to
+	}
+}
+
+// spread puts collectives evenly into a time, one after another; an unknown beginning of it, 0, or one in which
+// they have no room, leaves no time between them.
+func (list ops) spread(from, to trace.Time) {
+	took := trace.Time(0)
+	for i := range list {
+		took += list[i].took()
+	}
+	gap := trace.Time(0)
+	if from != 0 && to-from > took {
+		gap = (to - from - took) / trace.Time(len(list))
+	}
+	for i := len(list) - 1; i >= 0; i-- {
+		list[i].end = to
+		to -= list[i].took() + gap
+	}
+}
+
+func (x *op) took() trace.Time { return trace.Time(x.micros * 1000) }
+
+// ended returns what each process says of the collectives that ended last: the last one of each communicator.
+func (r *inspectorReader) ended(file string, profiles []*profile.Profile) (list []*recorder.FlightDump) {
+	of := map[process]*recorder.FlightDump{}
+	for _, p := range profiles {
+		if len(p.Meta.Hints) == 0 {
+			continue
+		}
+		d := &recorder.FlightDump{File: file, By: recorder.Inspector, Rank: p.Meta.Hints[0].Rank, Of: trace.NoRank, Host: p.Meta.Host, PID: p.Meta.PID}
+		list = append(list, d)
+		of[process{d.Host, d.PID, -1}] = d
+		of[process{d.Host, d.PID, d.Rank}] = d
+	}
+	for _, m := range r.order {
+		d := of[process{m.host, m.pid, m.rank}]
+		if d == nil {
+			d = of[process{m.host, m.pid, -1}]
+		}
+		if d == nil || len(m.ops) == 0 {
+			continue
+		}
+		g := recorder.NewGroup(m.id, m.name)
+		g.Size, g.Member = m.size, m.rank
+		x := &m.ops[len(m.ops)-1]
+		d.Ops = append(d.Ops, recorder.Op{Group: int32(len(d.Groups)), Seq: x.seq, Record: recorder.Unknown, Name: x.name, Src: -1, Dst: -1, State: recorder.Completed, Stack: recorder.Unknown})
+		d.Groups = append(d.Groups, g)
+		d.Time = max(d.Time, x.end)
+	}
+	return list
 }

@@ -1,5 +1,13 @@
 package testexport
 
+import (
+	"errors"
+	"fmt"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
 // rpdTables are those of version 2, as rpd_tracer makes them.
 var rpdTables = []string{
 	`CREATE TABLE "rocpd_string" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "string" varchar(4096) NOT NULL)`,
@@ -63,4 +71,37 @@ func (r *ROCm) WriteRPD(path string) error {
 		db.run("INSERT INTO rocpd_monitor VALUES (?, 'gpu', ?, 'sclk', ?, ?, '2100')", n+1, n, p.Begin, p.End)
 	}
 	return db.close()
+}
+
+// A database is one that is written. The first error stays.
+type database struct {
+	conn *sqlite.Conn
+	err  error
+}
+
+func create(path string) *database {
+	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
+	d := &database{conn, err}
+	if err == nil {
+		d.run("PRAGMA journal_mode=OFF")
+		d.run("BEGIN")
+	}
+	return d
+}
+
+func (d *database) run(sql string, args ...any) {
+	if d.err != nil {
+		return
+	}
+	if err := sqlitex.Execute(d.conn, sql, &sqlitex.ExecOptions{Args: args}); err != nil {
+		d.err = fmt.Errorf("%s: %w", sql, err)
+	}
+}
+
+func (d *database) close() error {
+	d.run("COMMIT")
+	if d.conn == nil {
+		return d.err
+	}
+	return errors.Join(d.err, d.conn.Close())
 }

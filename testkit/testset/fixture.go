@@ -1,12 +1,25 @@
 package testset
 
 import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"io"
+	"iter"
+	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/chrometrace"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/request/spantable"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A Dump writes an OTLP dump by hand. Times are us from the epoch below.
@@ -184,4 +197,111 @@ func (d *Dump) AddEvent(i int, name string, at float64, a Attrs) {
 		panic(err)
 	}
 	d.Lines[i] = strings.Replace(d.Lines[i], `"status":{}`, `"events":[`+string(event)+`],"status":{}`, 1)
+}
+
+// CheckSpans reads data for a fuzz test of a reader, whose spans are objects of JSON: a span that was added has an identity
+// and a time and stands where the table says, and what is wrong is reported within the
+// file.
+func CheckSpans(t *testing.T, read func(to *spantable.Filler, in io.Reader), data string) {
+	t.Helper()
+	table := spantable.New(&trace.Diags{})
+	read(table.Fill("f", "fuzz"), strings.NewReader(data))
+	for i := range table.Len() {
+		s := table.Span(i)
+		if s.TraceHi|s.TraceLo == 0 || s.ID == 0 || s.Start <= 0 || s.End < s.Start {
+			t.Errorf("%+v", s)
+		}
+		if at := table.Pos(i).Offset; at < 0 || at >= int64(len(data)) || data[at] != '{' {
+			t.Errorf("span %d stands at %d", i, at)
+		}
+	}
+	if table.Files[0].Spans != table.Len() {
+		t.Errorf("%d spans in the file, %d in the table", table.Files[0].Spans, table.Len())
+	}
+	for _, d := range table.Diags.All() {
+		if d.Pos.File != "f" || d.Pos.Offset > int64(len(data)) {
+			t.Errorf("%+v", d)
+		}
+	}
+}
+
+// Text renders a report, failing the test on any error.
+func Text(t testing.TB, r *table.Table, f table.Format, s table.Style) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := r.Write(&b, f, s); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// CSV renders a report as CSV, which has all columns and rows.
+func CSV(t *testing.T, r *table.Table) string {
+	t.Helper()
+	return Text(t, r, table.FormatCSV, table.Style{})
+}
+
+// TorchSet reads PyTorch traces, the ranks of a set.
+func TorchSet(t testing.TB, paths ...string) (*profile.Set, []*profile.Profile) {
+	t.Helper()
+	set := &profile.Set{Syms: trace.NewSymbols()}
+	args := trace.NewArgs()
+	var profiles []*profile.Profile
+	for i, path := range paths {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		var r io.Reader = f
+		if strings.HasSuffix(path, ".gz") {
+			if r, err = gzip.NewReader(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p, err := chrometrace.Read(path, r, chrometrace.Options{Syms: set.Syms, Args: args})
+		if err != nil {
+			t.Fatal(err)
+		}
+		profiles = append(profiles, p)
+		set.Ranks = append(set.Ranks, strconv.Itoa(i))
+		set.Streams = append(set.Streams, p.Stream(set.Syms, args, func(string) (int32, int32) { return int32(i), -1 }))
+	}
+	return set, profiles
+}
+
+// Rank reads a rank as producers and truths have it: "TP0-PP0-DP1".
+func Rank(t testing.TB, text string) trace.Rank {
+	t.Helper()
+	r, err := trace.ParseRank(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// CollectiveMatches are collectives that are held.
+type CollectiveMatches struct {
+	Points  []profile.CollectiveMatch // by first arrival
+	Kernels []profile.Part            // by rank and start
+}
+
+// Matches implements [profile.CollectiveMatches].
+func (m *CollectiveMatches) Matches(bool) iter.Seq[*profile.CollectiveMatch] {
+	return each(m.Points)
+}
+
+// Parts implements [profile.CollectiveMatches].
+func (m *CollectiveMatches) Parts() iter.Seq[*profile.Part] {
+	return each(slices.SortedStableFunc(slices.Values(m.Kernels), func(a, b profile.Part) int { return cmp.Compare(a.Rank, b.Rank) }))
+}
+
+func each[T any](list []T) iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		for i := range list {
+			if !yield(&list[i]) {
+				return
+			}
+		}
+	}
 }

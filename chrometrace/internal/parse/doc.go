@@ -8,7 +8,7 @@
 //     event ended and another began (cut.go).
 //  2. Parsers read pieces (document.go, event.go, value.go), supposing that they
 //     begin between two events, and record what they find in a [Batch] (record.go,
-//     collective.go, async.go).
+//     async.go).
 //  3. A piece counts if the one before ended exactly where it begins; otherwise the
 //     input is read on from there (sequence.go).
 //
@@ -16,6 +16,6 @@
 // Kineto is known to fail (string.go). If that does not help, it is lost, and
 // reading goes on at the next thing that looks like an event (resync.go).
 //
-// The quirks of producers are in tables: kineto.go, collective.go. Package chrometrace
+// The quirks of producers are in tables: kineto.go. Package chrometrace
 // describes them all.
 package parse
