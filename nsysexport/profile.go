@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/nsysexport/rows"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -168,13 +169,7 @@ func (r *profiler) file(pid int32) *process {
 }
 
 func (f *process) row(row profile.Row) int32 {
-	i, ok := f.rows[row]
-	if !ok {
-		i = int32(len(f.Profile.Rows))
-		f.rows[row] = i
-		f.Profile.Rows = append(f.Profile.Rows, row)
-	}
-	return i
+	return order.At(f.rows, &f.Profile.Rows, row, func() profile.Row { return row })
 }
 
 // launcher is what nsys lists a process as that it started, before that ran the

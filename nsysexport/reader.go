@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
@@ -126,12 +127,7 @@ func (p *piece) row(key rowKey, fresh func() profile.Row) int32 {
 	if p.lastKey == key {
 		return p.lastRow
 	}
-	i, ok := p.rowOf[key]
-	if !ok {
-		i = int32(len(p.rows))
-		p.rowOf[key] = i
-		p.rows = append(p.rows, fresh())
-	}
+	i := order.At(p.rowOf, &p.rows, key, fresh)
 	p.lastKey, p.lastRow = key, i
 	return i
 }

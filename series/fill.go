@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -44,12 +45,7 @@ func (f *Filler) Line(n int64) { f.line = uint32(n) & (1<<lineBits - 1) }
 // and name.
 func (f *Filler) Server(x Server) int32 {
 	key := Server{Host: x.Host, Name: x.Name}
-	i, ok := f.Set.serverOf[key]
-	if !ok {
-		i = int32(len(f.Set.Servers))
-		f.Set.serverOf[key] = i
-		f.Set.Servers = append(f.Set.Servers, key)
-	}
+	i := order.At(f.Set.serverOf, &f.Set.Servers, key, func() Server { return key })
 	f.SetServer(i, x.Role, x.Engine)
 	return i
 }
@@ -103,13 +99,7 @@ func (f *Filler) Metric(m Metric) MetricID {
 }
 
 func indexOf[T comparable](of map[T]int32, list *[]T, x T) int32 {
-	i, ok := of[x]
-	if !ok {
-		i = int32(len(*list))
-		*list = append(*list, x)
-		of[x] = i
-	}
-	return i
+	return order.At(of, list, x, func() T { return x })
 }
 
 // Add adds a sample. A value that is no number is left out: nothing was measured.

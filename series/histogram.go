@@ -34,12 +34,7 @@ func (s *Set) Histograms() (all []Histogram) {
 			continue
 		}
 		k := key{x.Metric, x.Place, x.Label}
-		n, ok := at[k]
-		if !ok {
-			n = len(all)
-			at[k] = n
-			all = append(all, Histogram{Metric: x.Metric, Place: x.Place, Label: x.Label})
-		}
+		n := order.At(at, &all, k, func() Histogram { return Histogram{Metric: x.Metric, Place: x.Place, Label: x.Label} })
 		all[n].list = append(all[n].list, i)
 	}
 	all = slices.DeleteFunc(all, func(h Histogram) bool {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -121,15 +122,12 @@ func (t *kindTable) find(x *profile.CollectiveMatch, first int32) *kindTimes {
 	if key.size == 0 {
 		key.size = -1
 	}
-	i, ok := t.index[key]
-	if !ok {
-		i = len(t.kinds)
-		t.index[key] = i
-		t.kinds = append(t.kinds, &kindTimes{last: map[int32]int{}, Kind: Kind{
+	i := order.At(t.index, &t.kinds, key, func() *kindTimes {
+		return &kindTimes{last: map[int32]int{}, Kind: Kind{
 			Op: op, Kernel: name(key.kernel), Dtype: dtype, Bytes: key.bytes, Group: name(x.Group), GroupSize: key.size,
 			First: t.set.Ranks[first],
-		}})
-	}
+		}}
+	})
 	return t.kinds[i]
 }
 

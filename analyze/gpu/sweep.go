@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/request"
@@ -332,12 +333,7 @@ func (s *gpuSweep) ofStream(id int64) *GPUStream {
 	if n := len(s.streams); n > 0 && s.streams[n-1].Stream == id {
 		return &s.streams[n-1]
 	}
-	at, ok := s.stream[id]
-	if !ok {
-		at = len(s.streams)
-		s.stream[id] = at
-		s.streams = append(s.streams, GPUStream{Stream: id})
-	}
+	at := order.At(s.stream, &s.streams, id, func() GPUStream { return GPUStream{Stream: id} })
 	return &s.streams[at]
 }
 

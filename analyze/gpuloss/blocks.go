@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // muchSingle is the part of the time for which a device runs kernels of one block alone from
@@ -67,12 +68,7 @@ func singleKernels(g *gpu.GPUs) (list []singleKernel) {
 		if k.Single == 0 {
 			continue
 		}
-		n, ok := at[k.Name]
-		if !ok {
-			n = len(list)
-			at[k.Name] = n
-			list = append(list, singleKernel{name: k.Name})
-		}
+		n := order.At(at, &list, k.Name, func() singleKernel { return singleKernel{name: k.Name} })
 		list[n].time = distribution.AddTimes(list[n].time, k.Single)
 		list[n].threads = max(list[n].threads, k.Threads)
 	}

@@ -53,12 +53,7 @@ func (h *Hang) listStacks() {
 func (h *Hang) stand(by map[string]int, d *recorder.FlightDump, t *recorder.Thread, rank int32, main bool) {
 	stack := d.Stacks[t.Stack]
 	key := t.Name + "\x00" + h.whole(stack)
-	i, ok := by[key]
-	if !ok {
-		i = len(h.standing)
-		by[key] = i
-		h.standing = append(h.standing, standing{name: t.Name, state: t.State, stack: stack, at: d.Time, main: main})
-	}
+	i := order.At(by, &h.standing, key, func() standing { return standing{name: t.Name, state: t.State, stack: stack, at: d.Time, main: main} })
 	s := &h.standing[i]
 	s.processes++
 	if s.state != t.State {

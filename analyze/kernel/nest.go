@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -73,12 +74,7 @@ func (x *threadIndex) of(e *profile.Event, tid int64) int32 {
 	if last := x.last[e.Rank]; last > 0 && x.keys[last-1] == key {
 		return last - 1
 	}
-	n, ok := x.number[key]
-	if !ok {
-		n = int32(len(x.keys))
-		x.number[key] = n
-		x.keys = append(x.keys, key)
-	}
+	n := order.At(x.number, &x.keys, key, func() threadKey { return key })
 	x.last[e.Rank] = n + 1
 	return n
 }

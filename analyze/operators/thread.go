@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -141,11 +142,5 @@ func (t *threads) add(f *profile.Frame, name trace.Sym) {
 
 // classOf returns the number of a class.
 func (t *threads) classOf(c class) int32 {
-	at, ok := t.index[c]
-	if !ok {
-		at = int32(len(t.classes))
-		t.index[c] = at
-		t.classes = append(t.classes, c)
-	}
-	return at
+	return order.At(t.index, &t.classes, c, func() class { return c })
 }

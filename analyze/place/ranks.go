@@ -131,12 +131,7 @@ func NewRankSet(s *request.Set) *RankSet {
 			continue
 		}
 		place := NewLocation(s, i)
-		id, ok := r.At[place]
-		if !ok {
-			id = int32(len(r.Places))
-			r.At[place] = id
-			r.Places = append(r.Places, place)
-		}
+		id := order.At(r.At, &r.Places, place, func() Location { return place })
 		r.Of[i] = id
 	}
 	r.findLeads()

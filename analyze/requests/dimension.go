@@ -106,13 +106,7 @@ func (c *coder) text() []string { return c.texts }
 func newCoder() *coder { return &coder{codes: map[string]int32{}} }
 
 func (c *coder) code(s string) int32 {
-	code, ok := c.codes[s]
-	if !ok {
-		code = int32(len(c.texts))
-		c.texts = append(c.texts, s)
-		c.codes[s] = code
-	}
-	return code
+	return order.At(c.codes, &c.texts, s, func() string { return s })
 }
 
 // procAxis makes an axis of what procs are called.

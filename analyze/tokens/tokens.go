@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -75,12 +76,9 @@ func (t *Tokens) add(served *gpu.RankSteps) {
 	for i := range served.Steps {
 		s := &served.Steps[i]
 		from, to := profilewalk.BatchBucket(s.StepName.Batch)
-		at, ok := index[key{s.StepName.Kind, from}]
-		if !ok {
-			at = len(t.Rows)
-			index[key{s.StepName.Kind, from}] = at
-			t.Rows = append(t.Rows, Row{Rank: served.Rank, Kind: s.StepName.Kind, MinBatch: from, MaxBatch: to, Captured: served.Captured})
-		}
+		at := order.At(index, &t.Rows, key{s.StepName.Kind, from}, func() Row {
+			return Row{Rank: served.Rank, Kind: s.StepName.Kind, MinBatch: from, MaxBatch: to, Captured: served.Captured}
+		})
 		t.Rows[at].Count.add(s)
 		rank.ByKind[s.StepName.Kind].add(s)
 	}

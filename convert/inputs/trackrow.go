@@ -44,12 +44,7 @@ func sortTracks(f *profile.Profile, tolerance trace.Time) (lines []TrackRow, lin
 	index := map[TrackKey]int32{}
 	for r := range f.Rows {
 		key := keyOf(&f.Rows[r])
-		l, ok := index[key]
-		if !ok {
-			l = int32(len(lines))
-			index[key] = l
-			lines = append(lines, TrackRow{Key: key, Row: f.Rows[r]})
-		}
+		l := order.At(index, &lines, key, func() TrackRow { return TrackRow{Key: key, Row: f.Rows[r]} })
 		lineOf[r] = l
 	}
 	sortEvents(f, lines, lineOf, tolerance)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/trace"
@@ -342,13 +343,7 @@ func (p *process) add(row int32, category string, name trace.Sym, from, to trace
 }
 
 func (p *process) row(key rowKey, fresh func() profile.Row) int32 {
-	i, ok := p.rows[key]
-	if !ok {
-		i = int32(len(p.p.Rows))
-		p.rows[key] = i
-		p.p.Rows = append(p.p.Rows, fresh())
-	}
-	return i
+	return order.At(p.rows, &p.p.Rows, key, fresh)
 }
 
 func (p *process) thread(tid int64) int32 {

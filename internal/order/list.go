@@ -84,3 +84,13 @@ func Memo[K comparable, V any](m map[K]V, key K, make func() V) V {
 	}
 	return v
 }
+
+// At returns the place of a key's row in a list, as index has it. A new key's row, which row makes, is the next one.
+func At[K comparable, I ~int | ~int32 | ~uint32, V any](index map[K]I, list *[]V, key K, row func() V) I {
+	i, known := index[key]
+	if !known {
+		i = I(len(*list))
+		index[key], *list = i, append(*list, row())
+	}
+	return i
+}

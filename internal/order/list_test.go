@@ -25,3 +25,15 @@ func TestLists(t *testing.T) {
 		t.Error("a list of nothing")
 	}
 }
+
+// A key's row is made once, and its place is that of the first time.
+func TestAt(t *testing.T) {
+	index, list, made := map[string]int32{}, []string{}, 0
+	var got []int32
+	for _, key := range []string{"a", "b", "a", "c", "b"} {
+		got = append(got, At(index, &list, key, func() string { made++; return key + "!" }))
+	}
+	if !slices.Equal(got, []int32{0, 1, 0, 2, 1}) || !slices.Equal(list, []string{"a!", "b!", "c!"}) || made != 3 {
+		t.Error(got, list, made)
+	}
+}

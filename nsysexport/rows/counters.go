@@ -1,6 +1,9 @@
 package rows
 
-import "github.com/sgtrace/sgtrace/trace"
+import (
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/trace"
+)
 
 // A Metric is something that was sampled.
 type Metric struct {
@@ -60,12 +63,7 @@ func (s *Source) Samples(yield func(*Sample, []Metric) bool) {
 			return true // of the time between two captures
 		}
 		key := [2]int64{c.int(sampleType), c.int(sampleMetric)}
-		at, ok := index[key]
-		if !ok {
-			at = int32(len(metrics))
-			index[key] = at
-			metrics = append(metrics, Metric{GPU: int32(key[0] & 0xff), typeID: key[0], id: key[1]})
-		}
+		at := order.At(index, &metrics, key, func() Metric { return Metric{GPU: int32(key[0] & 0xff), typeID: key[0], id: key[1]} })
 		x = Sample{Time: c.time(sampleTime), Value: c.float(sampleValue), Metric: at}
 		return yield(&x, metrics)
 	})

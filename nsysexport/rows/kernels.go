@@ -158,13 +158,7 @@ func newLaunches() launches {
 func (l *launches) id(launch Launch) LaunchID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	id, ok := l.index[launch]
-	if !ok {
-		id = LaunchID(len(l.list))
-		l.list = append(l.list, launch)
-		l.index[launch] = id
-	}
-	return id
+	return order.At(l.index, &l.list, launch, func() Launch { return launch })
 }
 
 // Launches returns the launches of the kernels that were yielded so far.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/spantable"
@@ -120,13 +121,7 @@ func (b *builder) orphanThread(i int, homes *orphanHomes) int {
 		proc = b.serviceProc(i, b.Parts[part].Role)
 	}
 	key := partProc{part, proc}
-	t, ok := homes.threads[key]
-	if !ok {
-		t = len(b.Threads)
-		b.Threads = append(b.Threads, request.Thread{Row: request.None, Part: part, Proc: proc})
-		homes.threads[key] = t
-	}
-	return t
+	return order.At(homes.threads, &b.Threads, key, func() request.Thread { return request.Thread{Row: request.None, Part: part, Proc: proc} })
 }
 
 // orphanProc returns the proc that wrote the orphan stage i, None if neither the stage

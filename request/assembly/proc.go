@@ -86,13 +86,7 @@ func (b *builder) resourceHost(res *spantable.Resource) string {
 
 func (b *builder) addProc(p request.Proc) int {
 	p.Schedules = isScheduler(p.Label)
-	id, ok := b.procIDs[p]
-	if !ok {
-		id = len(b.Procs)
-		b.Procs = append(b.Procs, p)
-		b.procIDs[p] = id
-	}
-	return id
+	return order.At(b.procIDs, &b.Procs, p, func() request.Proc { return p })
 }
 
 // rootProc finds the proc that emitted the root of p: the tokenizer thread of

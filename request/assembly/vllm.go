@@ -3,6 +3,7 @@ package assembly
 import (
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/trace"
@@ -123,12 +124,7 @@ func (b *builder) findVLLMStages() {
 			continue
 		}
 		at := key{part, b.serviceProc(i, request.Unified)}
-		t, ok := threads[at]
-		if !ok {
-			t = len(b.Threads)
-			threads[at] = t
-			b.Threads = append(b.Threads, request.Thread{Row: request.None, Part: part, Proc: at.proc})
-		}
+		t := order.At(threads, &b.Threads, at, func() request.Thread { return request.Thread{Row: request.None, Part: part, Proc: at.proc} })
 		b.markStages(i, t)
 		stages[t] = append(stages[t], uint32(i))
 	}

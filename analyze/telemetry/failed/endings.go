@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -38,12 +39,7 @@ func endings(l *telemetry.Logged) (list []ending) {
 		if r.Scraped {
 			continue
 		}
-		k, ok := at[r.Server]
-		if !ok {
-			k = len(list)
-			at[r.Server] = k
-			list = append(list, ending{server: r.Server})
-		}
+		k := order.At(at, &list, r.Server, func() ending { return ending{server: r.Server} })
 		list[k].ranks, list[k].last = append(list[k].ranks, r), max(list[k].last, r.To)
 	}
 	for i := range l.Set.Sources {
