@@ -45,7 +45,7 @@ func (r *CollectiveReader) End() {
 		r.watched[rank].namesIn(known)
 	}
 	for _, rank := range ranks {
-		r.set.Add(r.watched[rank].finish(known))
+		r.set.Add(r.watched[rank].finish(known, r.set.Syms))
 	}
 	r.endNCCL()
 	r.endSpy()

@@ -100,7 +100,7 @@ func TestWatchdog(t *testing.T) {
 `, "PyTorch watchdog rank 1 :0  [0 (default_pg) 1/-1 id 0, 811 807; all_reduce #808 98 elements  06-26 06:14:44.903]\n"},
 		{"2.4", `[rank4]:[E1016 03:31:38.000000000 ProcessGroupNCCL.cpp:607] [Rank 4] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=91, OpType=_ALLGATHER_BASE, NumelIn=19, NumelOut=152, Timeout(ms)=600000) ran for 600000 milliseconds before timing out.
 [rank4]:[E1016 03:31:38.000000000 ProcessGroupNCCL.cpp:1709] [PG 3 Rank 4] Timeout at NCCL work: 91, last enqueued NCCL work: 91, last completed NCCL work: 90.
-`, "PyTorch watchdog rank 4 :0  [3 () 4/-1 id 3, 91 90; _all_gather_base #91 19 elements  10-16 03:21:38.000]\n"},
+`, "PyTorch watchdog rank 4 :0  [3 () 4/8 id 3, 91 90; _all_gather_base #91 19 elements  10-16 03:21:38.000]\n"},
 		{"1.13, without a group and a time", "[E ProcessGroupNCCL.cpp:828] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5, OpType=BROADCAST, Timeout(ms)=1800000) ran for 1800500 milliseconds before timing out.\n",
 			"PyTorch watchdog rank 3 :0  [? () -1/-1 id -1, -1 -1; broadcast #5  ]\n"},
 		{"a rank whose group only the line of another one names: both have one number in the group and in the job", `[rank0]:[E321 02:07:08.000000000 ProcessGroupNCCL.cpp:607] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=15, OpType=ALLREDUCE, NumelIn=4, NumelOut=4, Timeout(ms)=600000) ran for 600000 milliseconds before timing out.

@@ -176,7 +176,7 @@ func (r *CollectiveReader) elements(b []byte, key string) recorder.Shape {
 	if !ok || n < 0 {
 		return recorder.Shape{Elements: recorder.Unknown}
 	}
-	return recorder.Shape{Text: r.names.Intern(append(token(b, key, ",) "), " elements"...)), Elements: n}
+	return recorder.Shape{Text: r.names.Intern(append(slices.Clip(token(b, key, ",) ")), " elements"...)), Elements: n}
 }
 
 // status reads how far a group is: "detected by watchdog at work: 78, last enqueued NCCL work: 79, last completed NCCL
@@ -267,7 +267,7 @@ func (w *watched) namesIn(known map[caught]named) {
 
 // finish puts what no line of this rank named a group of into that which lines of others name of the same collective, or of another one that
 // began there at the same time with the same number, but without the ID of the group; else into one without a name.
-func (w *watched) finish(known map[caught]named) *recorder.FlightDump {
+func (w *watched) finish(known map[caught]named, names *trace.Symbols) *recorder.FlightDump {
 	for i := range w.dump.Ops {
 		if op := &w.dump.Ops[i]; op.Group < 0 {
 			h := known[caught{op.Seq, op.Name, op.In.Elements}].head
@@ -284,12 +284,32 @@ func (w *watched) finish(known map[caught]named) *recorder.FlightDump {
 			op.Group = w.group(h)
 		}
 	}
+	for i := range w.dump.Ops {
+		if op := &w.dump.Ops[i]; w.dump.Groups[op.Group].Name != recorder.Nameless {
+			g := &w.dump.Groups[op.Group]
+			g.Size = max(g.Size, membersOf(names.Name(op.Name), op.In.Elements, op.Out.Elements))
+		}
+	}
 	byTime := func(a, b recorder.Op) int { return cmp.Compare(a.Created, b.Created) }
 	slices.SortStableFunc(w.dump.Ops, byTime) // not that in which the watchdog came upon them
 	for i := range w.dump.Ops {
 		w.dump.Ops[i].Record = int64(i)
 	}
 	return w.dump
+}
+
+// membersOf is how many ranks a collective is of in which each gives, or gets, an equal part of all elements; recorder.Unknown of others.
+func membersOf(name string, in, out int64) int32 {
+	if strings.Contains(name, "reduce_scatter") {
+		in, out = out, in
+	} else if name != "all_gather" && name != "_all_gather_base" {
+		return recorder.Unknown
+	}
+	const most = 1 << 20
+	if in <= 0 || out <= in || out%in != 0 || out/in > most {
+		return recorder.Unknown
+	}
+	return int32(out / in)
 }
 
 // desync reads a line of a report of TORCH_NCCL_DESYNC_DEBUG: "[0, 2] finished collective #77, but didn't
