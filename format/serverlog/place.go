@@ -26,6 +26,11 @@ func (r *reader) spot() int32 {
 
 // comesFrom notes whose a line is that has no stamp, where what stands around it names the server, as it does for lines with one.
 func (r *reader) comesFrom(around []byte) {
+	process, before := logline.Process(around)
+	if rank := rankOfWorker(string(process)); rank != trace.NoRank { // of vLLM, of which a process is no server
+		r.here = r.f.Place(series.Place{Server: r.server(r.around.Unwrap(before)), Rank: rank, GPU: series.NoGPU})
+		return
+	}
 	w := r.around.Unwrap(around)
 	if w.Server == "" {
 		return

@@ -86,7 +86,11 @@ func (r *reader) unstamped(b, around []byte) bool {
 	if bytes.HasPrefix(b, []byte("Exception in thread ")) || bytes.HasPrefix(b, []byte("Unexpected transfer worker error for room")) { // its traceback follows
 		return true
 	}
-	if r.died(b) || r.failedOf(b) || r.lastOf(b, r.now, r.unranked()) {
+	whose := r.unranked()
+	if rankOfWorker(from) != trace.NoRank {
+		whose = r.spot()
+	}
+	if r.died(b) || r.failedOf(b) || r.lastOf(b, r.now, whose) {
 		return true
 	}
 	if errortext.IsTraceback(b) {

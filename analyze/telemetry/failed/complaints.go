@@ -18,6 +18,7 @@ func tracebacks(l *telemetry.Logged) (out []finding.Finding) {
 		}
 		f := failure(l, e, Raised)
 		f.Severity = finding.Info
+		f.Evidence = append(waited(l, e), f.Evidence...)
 		out = append(out, f)
 	}
 	return out
