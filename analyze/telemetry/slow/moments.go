@@ -62,6 +62,7 @@ type said struct {
 	at              trace.Time
 	waits, runs     float64
 	rate            float64 // of prompts, in tokens a second; NaN is not told
+	batch           float64 // tokens of prompts in its batch, 0 where it is of several
 	prompts, tokens bool    // that it computes, and generates
 	whole           bool    // runs is how many the batch has, and not how many it has at some moment
 }
@@ -77,7 +78,7 @@ func saidBy(l *telemetry.Logged, r *telemetry.Rank) (list []said) {
 		}
 		s := said{at: x.At, waits: v[telemetry.QueuedOf], runs: v[telemetry.RunningOf], rate: v[telemetry.PrefillRateOf], prompts: v[telemetry.PrefillRateOf] > 0, tokens: v[telemetry.RateOf] > 0}
 		if prefill { // of SGLang, which tells what ran before
-			s.runs, s.prompts, s.whole = s.runs+v[telemetry.NewSeqsOf], true, true
+			s.runs, s.prompts, s.whole, s.batch = s.runs+v[telemetry.NewSeqsOf], true, true, v[telemetry.NewTokensOf]
 		}
 		list = append(list, s)
 	}
@@ -114,8 +115,15 @@ func waiting(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool
 			f.Evidence = append(f.Evidence, finding.Sentence("its KV cache is %s %% full: what waits does not fit beside what runs, or a limit of running requests keeps it out", words.InPercent(full/100)))
 		}
 		return f, true
+	case takesNone(lines) > 0:
+		idle := lines[len(lines)-takesNone(lines):]
+		f.Subkind, f.Since, f.Until = blockedSubkind, idle[0].at, 0
+		f.Text = fmt.Sprintf("%.0f requests wait on %s at %s, and none of them is taken in, although none runs since %s", last.waits, r.Where.String(), words.TimeOfDay(last.at), words.TimeOfDay(idle[0].at))
+		f.Evidence = append(f.Evidence, finding.Sentence("none of its last %d lines has a token", len(idle)), finding.Sentence("what waits for its KV cache from another server looks the same"))
+		room()
+		return f, true
 	case full >= telemetry.Full:
-	case n >= least:
+	case n >= least && !areFull(lines):
 		f.Subkind = runningSubkind
 		f.Text = fmt.Sprintf("running is stuck at %.0f on %s (max running requests?): each of its %d batches of prompts from %s on makes it that many, while %.0f requests wait at %s and %.0f at %s", mostRun(lines), r.Where.String(),
 			n, words.TimeOfDay(first.at), first.waits, words.TimeOfDay(first.at), last.waits, words.TimeOfDay(last.at))
@@ -132,7 +140,10 @@ func waiting(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool
 		if slowest > 0 && !math.IsInf(slowest, 0) {
 			f.Text += fmt.Sprintf(", while it computes %s tokens of prompts a second and more", words.Thousands(int64(slowest)))
 		}
-		if r.Where.Role != request.Prefill {
+		switch {
+		case areFull(lines):
+			f.Evidence = append(f.Evidence, finding.Sentence("each of its %d batches has %s tokens of prompts: no more fit in", len(lines), words.Thousands(int64(first.batch))))
+		case r.Where.Role != request.Prefill:
 			f.Evidence = append(f.Evidence, finding.Sentence("%.0f run in the first of its %d lines, and %.0f in the last one: no limit of running requests keeps out what waits", first.runs, len(lines), last.runs))
 		}
 		room()
@@ -146,6 +157,27 @@ func isBlocked(lines []said) bool {
 	return lines[0].runs >= 1 && !slices.ContainsFunc(lines, func(x said) bool {
 		return x.prompts || !x.tokens || x.runs != lines[0].runs || x.waits < lines[0].waits
 	})
+}
+
+// takesNone is how many lines at the end tell that nothing runs, and no token is computed, while requests wait; 0 of one line, which may be of a
+// moment. A server that logs no line while it has nothing to do has none.
+func takesNone(lines []said) (n int) {
+	const least = 2
+	for n < len(lines) && func(x *said) bool { return x.runs == 0 && !x.prompts && !x.tokens }(&lines[len(lines)-1-n]) {
+		n++
+	}
+	if n < least {
+		return 0
+	}
+	return n
+}
+
+// areFull reports whether all lines are of batches of prompts with as many tokens as fit in: each may be a piece of the same long prompt. That many
+// are a multiple of 1,024 with SGLang's own sizes of a chunk; as many in each otherwise are of prompts of one length, as benchmarks have them.
+func areFull(lines []said) bool {
+	const chunk = 1024 // tokens
+	most := lines[0].batch
+	return most > chunk && math.Mod(most, chunk) == 0 && !slices.ContainsFunc(lines, func(x said) bool { return x.batch != most })
 }
 
 // atMost is how many lines of prompts tell that their batch makes as many run as all others do, and as run at most; 0 is that some do not.
@@ -168,11 +200,11 @@ func mostRun(lines []said) (most float64) {
 	return most
 }
 
-// isCrowded reports whether a rank computes prompts all the time, and more run at last than ever before, so that no limit keeps out what
-// waits. How many run on a server that only prefills says nothing.
+// isCrowded reports whether a rank computes prompts all the time, in batches that are full, or more run at last than ever before, so that no limit
+// keeps out what waits. How many run on a server that only prefills says nothing.
 func isCrowded(lines []said, prefills bool) bool {
 	last := len(lines) - 1
-	return !slices.ContainsFunc(lines, func(x said) bool { return !x.prompts }) && (prefills || lines[last].runs > mostRun(lines[:last]) &&
+	return !slices.ContainsFunc(lines, func(x said) bool { return !x.prompts }) && (prefills || areFull(lines) || lines[last].runs > mostRun(lines[:last]) &&
 		slices.IsSortedFunc(lines, func(a, b said) int { return cmp.Compare(a.runs, b.runs) }))
 }
 
@@ -182,4 +214,41 @@ func manyRun(n int) string {
 		return "1 runs"
 	}
 	return fmt.Sprintf("%d run", n)
+}
+
+// risesOf finds queues of which each of few lines has more than the one before.
+func risesOf(l *telemetry.Logged) (out []finding.Finding) {
+	const least = 5 // lines, which are in this order by chance in less than one of 100 cases
+	for i := range l.Ranks {
+		r := &l.Ranks[i]
+		for _, q := range queues {
+			if q.metric == series.Running || q.role != request.Other && q.role != r.Where.Role {
+				continue
+			}
+			n, rises := 0, true
+			var first, last series.Sample
+			for k := range l.Set.List {
+				if s := &l.Set.List[k]; s.Place != r.Place || s.Metric != q.metric {
+					continue
+				}
+				for x := range l.Set.Each(k) {
+					if !l.Opt.Inside(x.Time) {
+						continue
+					}
+					if n++; n == 1 {
+						first = x
+					}
+					rises, last = rises && (n == 1 || x.Value > last.Value), x
+				}
+			}
+			if n < least || !rises {
+				continue
+			}
+			f := finding.Finding{Subkind: finding.Waits, At: r.Where, Since: first.Time, Severity: finding.Warning, Confidence: finding.Likely, Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: first.Value, After: last.Value}}
+			f.Text = fmt.Sprintf("ever more requests %s on %s: %.0f at %s, %.0f at %s", q.of, r.Where.String(), first.Value, words.TimeOfDay(first.Time), last.Value, words.TimeOfDay(last.Time))
+			f.Evidence = append(f.Evidence, finding.Sentence("each of %d lines has more than the one before", n), finding.Sentence("there are too few moments to say what it costs"))
+			out = append(out, f)
+		}
+	}
+	return out
 }

@@ -51,14 +51,18 @@ func TestFewLinesOfWaiting(t *testing.T) {
 	type line struct{ seqs, runs, waits float64 } // seqs is NaN in a line of a decode batch
 	for _, c := range []struct {
 		name, want string
+		tokens     float64 // of each prompt, or piece of one
 		lines      []line
 	}{
-		{"limit", "running is stuck at 8 on TP0 (max running requests?): each of its 3 batches of prompts from 22:13:22 on makes it that many, while 20 requests wait at 22:13:22 and 14 at 22:13:28",
+		{"limit", "running is stuck at 8 on TP0 (max running requests?): each of its 3 batches of prompts from 22:13:22 on makes it that many, while 20 requests wait at 22:13:22 and 14 at 22:13:28", 100,
 			[]line{{1, 0, 0}, {7, 1, 20}, {no, 8, 20}, {4, 4, 16}, {2, 6, 14}}},
-		{"one batch is smaller", "", []line{{7, 1, 20}, {no, 8, 20}, {3, 4, 16}, {2, 6, 14}}},
-		{"prefill", "TP0 is prefill-bound: 9 requests wait at 22:13:20 and 7 at 22:13:24, while it computes 4,000 tokens of prompts a second and more", []line{{1, 0, 9}, {1, 0, 8}, {1, 1, 7}}},
-		{"blocked", "5 requests wait on TP0 from 22:13:20 to 22:13:24, and none of them is taken in, while 3 run", []line{{no, 3, 5}, {no, 3, 5}, {no, 3, 5}}},
-		{"gone", "", []line{{1, 0, 9}, {1, 0, 8}, {1, 1, 7}, {7, 2, 0}}},
+		{"one batch is smaller", "", 100, []line{{7, 1, 20}, {no, 8, 20}, {3, 4, 16}, {2, 6, 14}}},
+		{"prefill", "TP0 is prefill-bound: 9 requests wait at 22:13:20 and 7 at 22:13:24, while it computes 4,000 tokens of prompts a second and more", 100, []line{{1, 0, 9}, {1, 0, 8}, {1, 1, 7}}},
+		{"one long prompt in pieces", "TP0 is prefill-bound: 3 requests wait at 22:13:20 and 2 at 22:13:26, while it computes 4,000 tokens of prompts a second and more", 4096, []line{{1, 3, 3}, {1, 3, 3}, {1, 3, 3}, {1, 3, 2}}},
+		{"prompts of one length", "running is stuck at 4 on TP0 (max running requests?): each of its 4 batches of prompts from 22:13:20 on makes it that many, while 3 requests wait at 22:13:20 and 2 at 22:13:26", 100, []line{{1, 3, 3}, {1, 3, 3}, {1, 3, 3}, {1, 3, 2}}},
+		{"more and more", "", 100, []line{{no, 3, 1}, {no, 4, 2}, {no, 5, 3}, {no, 6, 4}, {no, 7, 5}}},
+		{"blocked", "5 requests wait on TP0 from 22:13:20 to 22:13:24, and none of them is taken in, while 3 run", 100, []line{{no, 3, 5}, {no, 3, 5}, {no, 3, 5}}},
+		{"gone", "", 100, []line{{1, 0, 9}, {1, 0, 8}, {1, 1, 7}, {7, 2, 0}}},
 	} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
 		f := set.Fill("a.log", "server log")
@@ -68,7 +72,7 @@ func TestFewLinesOfWaiting(t *testing.T) {
 			values := map[series.MetricID]float64{series.Generation: 50, series.Running: x.runs, series.Queued: x.waits, series.KVUsage: 30}
 			if !math.IsNaN(x.seqs) {
 				delete(values, series.Generation)
-				values[series.NewSeqs], values[series.NewTokens], values[series.PrefillRate] = x.seqs, 100*x.seqs, 4000
+				values[series.NewSeqs], values[series.NewTokens], values[series.PrefillRate] = x.seqs, c.tokens*x.seqs, 4000
 			}
 			for m, v := range values {
 				f.Add(f.Series(m, p), begin+trace.Time(k)*2e9, v)
@@ -115,6 +119,7 @@ func TestShortLogsOfVLLM(t *testing.T) {
 		{"nothing is taken in", []float64{5, 5, 5}, []float64{0, 0, 0}, []float64{1, 1, 1}, []float64{14, 14, 15}, "14 requests wait on "},
 		{"a prompt is computed", []float64{5, 5, 5}, []float64{0, 9, 0}, []float64{1, 1, 1}, []float64{14, 14, 15}, ""},
 		{"one ends", []float64{5, 5, 5}, []float64{0, 0, 0}, []float64{2, 1, 1}, []float64{14, 14, 15}, ""},
+		{"nothing runs", []float64{5, 0, 0}, []float64{9, 0, 0}, []float64{0, 0, 0}, []float64{12, 22, 22}, "22 requests wait on "},
 		{"two lines", []float64{5, 5}, []float64{0, 0}, []float64{1, 1}, []float64{14, 14}, ""},
 	} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
@@ -147,6 +152,27 @@ func TestWhatPrefillKeeps(t *testing.T) {
 		found, _ := Limits(telemetry.Measure(set, telemetry.Options{}))
 		if len(found) != 1 || strings.HasPrefix(found[0].Evidence[0].Text, "up to 990 requests whose prompts are computed keep ") != (role == "prefill") {
 			t.Errorf("%s: %v", role, found)
+		}
+	}
+}
+
+// A queue that is longer in each of 5 lines is told of; one that is once shorter, or has fewer lines, is not.
+func TestQueueThatRises(t *testing.T) {
+	for want, queue := range map[string][]float64{"ever more requests wait for their decode server on prefill: 18 at 22:13:20, 35 at 22:13:24": {18, 22, 27, 28, 35}, "": {18, 22, 21, 28, 35}} {
+		for _, n := range []int{4, 5} {
+			set := series.New(trace.NewSymbols(), &trace.Diags{})
+			f := set.Fill("a.log", "server log")
+			p := f.Place(series.Place{Server: f.Server(series.Server{Name: "a", Role: "prefill", Engine: "SGLang"}), Rank: trace.NoRank, GPU: series.NoGPU})
+			for k, v := range queue[:n] {
+				f.Line(int64(k) + 1)
+				f.Add(f.Series(series.Bootstrapping, p), 1_700_000_000e9+trace.Time(k)*1e9, v)
+				f.Add(f.Series(series.Queued, p), 1_700_000_000e9+trace.Time(k)*1e9, 0)
+			}
+			set.Finish(series.Known{})
+			found, _ := Changes(telemetry.Measure(set, telemetry.Options{}))
+			if told := want != "" && n == 5; len(found) != 0 != told || told && found[0].Text != want {
+				t.Errorf("%v: %v", queue[:n], found)
+			}
 		}
 	}
 }

@@ -18,7 +18,11 @@ import (
 func Changes(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := check(l, "logged waits")
 	if l.Grid.N() < fewBuckets {
-		return nil, check
+		out := risesOf(l)
+		if len(out) > 0 {
+			check.Needed = min(check.Needed, check.N)
+		}
+		return out, check
 	}
 	var out []finding.Finding
 	for _, role := range []request.Role{request.Unified, request.Prefill, request.Decode, request.Other} {
