@@ -351,6 +351,18 @@ func (l *Logged) Seconds() float64 { return float64(l.To-l.From) / 1e9 }
 // MostQueued is how many requests wait at most.
 func (r *Rank) MostQueued() float64 { return r.Most(series.Queued) }
 
+// Pool names the pool that is meant where the fullest one of a KV cache is as full as it gets. A model that keeps states, or windows, of
+// sequences has pools for these.
+func (r *Rank) Pool() string {
+	switch most := r.Most(series.KVUsage); {
+	case r.Most(series.MambaUsage) >= most:
+		return "pool of states (Mamba)"
+	case r.Most(series.SwaUsage) >= most:
+		return "KV cache for sliding windows"
+	}
+	return "KV cache"
+}
+
 func Zero(v float64) float64 {
 	if math.IsNaN(v) {
 		return 0

@@ -303,7 +303,7 @@ func (l *Logged) LoadWords() string {
 		tokens += Zero(r.Total(series.NewTokens))
 		running.most(r.Most(series.Running))
 		queued.most(r.MostQueued())
-		usage.most(r.Most(series.KVUsage))
+		usage.usageOf(r)
 	}
 	var parts []string
 	if tokens > 0 {
@@ -315,10 +315,18 @@ func (l *Logged) LoadWords() string {
 	return strings.Join(parts, "; ")
 }
 
-// A known is a number that something may have told.
+// A known is a number that something may have told, and of what.
 type known struct {
 	v  float64
 	is bool
+	of string
+}
+
+// usageOf takes in how full the fullest pool of a rank is.
+func (k *known) usageOf(r *Rank) {
+	if u := r.Most(series.KVUsage); !math.IsNaN(u) && (!k.is || u > k.v) {
+		*k = known{u, true, r.Pool()}
+	}
 }
 
 // most takes in a number, NaN is none.
@@ -346,7 +354,7 @@ func loadWords(running, queued, usage known, where string) string {
 		parts = append(parts, fmt.Sprintf("%.0f waiting", queued.v)+where)
 	}
 	if usage.is {
-		parts = append(parts, fmt.Sprintf("KV cache %s %% full", words.InPercent(usage.v/100)))
+		parts = append(parts, fmt.Sprintf("%s %s %% full", usage.of, words.InPercent(usage.v/100)))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -359,7 +367,7 @@ func (l *Logged) momentWords() string {
 		r := &l.Ranks[i]
 		running.add(r.Most(series.Running))
 		queued.add(r.MostQueued())
-		usage.most(r.Most(series.KVUsage))
+		usage.usageOf(r)
 		if Zero(r.MostQueued()) > Zero(top.MostQueued()) {
 			top = r
 		}

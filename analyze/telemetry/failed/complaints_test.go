@@ -93,6 +93,7 @@ func TestShortLogsOfVLLM(t *testing.T) {
 		want                             string
 	}{
 		{"no token comes, and the last line is cut off", []float64{0, 0, 0, 0, 0}, []float64{0, 0, 0, 0, 0, 0}, []float64{1, 1, 1, 1, 1}, []float64{0, 0, 0, 0, 0}, " stands still since "},
+		{"no token comes from the first line on", []float64{0, 0, 0}, []float64{0, 0, 0}, []float64{1, 1, 1}, []float64{0, 0, 0}, " stands still since 22:13:10, with 1 request in its batch and 0 waiting: until 22:13:40, when the log ends, it computes no token"},
 		{"no token comes for 20 s", []float64{5, 0, 0}, []float64{0, 0, 0}, []float64{1, 1, 1}, []float64{0, 0, 0}, ""},
 	} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})

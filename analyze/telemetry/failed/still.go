@@ -27,18 +27,18 @@ func linesOfVLLM(l *telemetry.Logged, r *telemetry.Rank) (list []telemetry.Logge
 
 // A still is a time in which lines of vLLM say that requests are in the batch, and that no token was computed of any.
 type still struct {
-	from, to        trace.Time // of the last line with tokens, and of the last one without, or of what else the log says behind it
+	from, to        trace.Time // of the last line with tokens, or when the time began that the first one is of; and of the last one without, or of what else the log says behind it
 	lines           int
 	running, queued float64
 	// sure tells that no prompt that takes long looks the same: as many requests are there as when tokens came.
 	sure, goesOn bool
 }
 
-// long is how long lines without tokens may last, of at least [few] lines, until a server likely stands still: most prompts take less.
+// long is how long lines without tokens may last, of at least [fewest] lines, until a server likely stands still: most prompts take less.
 const long = trace.Time(30e9)
 
-// few is how many lines without tokens say that a server stands still.
-const few = 4
+// few is how many lines without tokens say that a server stands still, and fewest how many say so of the time before each.
+const few, fewest = 4, 3
 
 // stills returns the longest such time of a rank. Since its V1, an idle vLLM logs one line without tokens, and then none, and
 // does not know that it is not idle: until is when its log ends.
@@ -55,11 +55,14 @@ func stills(l *telemetry.Logged, r *telemetry.Rank, until trace.Time) (x still) 
 	stands := func(v *telemetry.LineValues) bool {
 		return v[telemetry.RateOf] == 0 && v[telemetry.PrefillRateOf] == 0 && v[telemetry.RunningOf] >= 1
 	}
-	for k := 1; k < len(lines); k++ {
+	for k := 0; k < len(lines); k++ {
 		if !stands(&lines[k].Values) {
 			continue
 		}
-		before, first := &lines[k-1], k
+		before, first := &telemetry.LoggedLine{At: lines[0].At - usual}, k // a line is of the time since the one before
+		if k > 0 {
+			before = &lines[k-1]
+		}
 		steady := before.Values[telemetry.RateOf] > 0
 		for ; k < len(lines) && stands(&lines[k].Values); k++ {
 			steady = steady && lines[k].Values[telemetry.RunningOf] == before.Values[telemetry.RunningOf]
@@ -83,7 +86,7 @@ func (x *ending) standsStill(l *telemetry.Logged) (f finding.Finding, ok bool) {
 	}
 	for _, r := range x.ranks {
 		y := stills(l, r, x.last)
-		if y.to-y.from <= together && (y.lines < few || y.to-y.from < long) || x.told(l, y.from) || y.to-y.from <= f.Until-f.Since {
+		if y.to-y.from <= together && (y.lines < fewest || y.to-y.from < long) || x.told(l, y.from) || y.to-y.from <= f.Until-f.Since {
 			continue
 		}
 		from, to, _ := l.Set.Bounds()

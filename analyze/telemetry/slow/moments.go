@@ -3,6 +3,7 @@ package slow
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -16,29 +17,69 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// atLast finds a KV cache that is full while requests wait, at the last of the few moments that there are, often one scrape: what is so then,
-// and not what it costs.
-func atLast(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
-	usage, n, all, since := r.Points[series.KVUsage], 0, 0, r.From
-	for b := range l.Grid.N() {
-		if !speaks(r, b) {
+// A moment is what a line or a scrape tells of a rank: how full its fullest pool is, in %, and how many requests wait.
+type moment struct {
+	at          trace.Time
+	full, waits float64
+}
+
+// momentsOf returns the moments of a rank, in their order, that tell both.
+func momentsOf(l *telemetry.Logged, r *telemetry.Rank) []moment {
+	by := map[trace.Time]moment{}
+	for k := range l.Set.List {
+		s := &l.Set.List[k]
+		if s.Place != r.Place || s.Metric != series.KVUsage && s.Metric != series.Queued {
 			continue
 		}
-		if all++; usage == nil || usage[b].N == 0 || usage[b].Most < telemetry.Full || queued(r, b) < 1 {
-			n = 0
-			continue
-		}
-		if n++; n == 1 {
-			since = max(r.From, l.Grid.Start(b))
+		for x := range l.Set.Each(k) {
+			if !l.Opt.Inside(x.Time) {
+				continue
+			}
+			m, ok := by[x.Time]
+			if !ok {
+				m = moment{at: x.Time, full: -1, waits: -1}
+			}
+			if s.Metric == series.KVUsage {
+				m.full = max(m.full, x.Value)
+			} else {
+				m.waits = max(m.waits, x.Value)
+			}
+			by[x.Time] = m
 		}
 	}
-	if n == 0 {
+	list := slices.SortedFunc(maps.Values(by), func(a, b moment) int { return cmp.Compare(a.at, b.at) })
+	return slices.DeleteFunc(list, func(m moment) bool { return m.full < 0 || m.waits < 0 })
+}
+
+// atLast finds a KV cache that is full while requests wait, at the last of the few moments that there are, often one scrape: what is so then,
+// and not what it costs. It is so since they wait, where it was full in half of the moments since, and else since it has been full.
+func atLast(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
+	list := momentsOf(l, r)
+	last := len(list) - 1
+	isFull := func(m moment) bool { return m.full >= telemetry.Full }
+	if last < 0 || !isFull(list[last]) || list[last].waits < 1 {
 		return f, false
 	}
-	f = finding.Finding{Subkind: KVCache, At: r.Where, Since: since, Confidence: finding.Likely, Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: math.NaN(), After: r.Most(series.KVUsage) / 100}}
-	f.Text = fmt.Sprintf("the KV cache of %s is full (%s %%) while %.0f requests wait, at %s", r.Where.String(), words.InPercent(r.Most(series.KVUsage)/100), r.MostQueued(), words.TimeOfDay(since))
-	if n > 1 {
-		f.Text += fmt.Sprintf(" and until %s, in the last %d of %d intervals", words.TimeOfDay(r.To), n, all)
+	from, n, unbroken := last, 1, true
+	for k, full := last-1, 1; k >= 0 && list[k].waits >= 1; k-- {
+		if !isFull(list[k]) {
+			unbroken = false
+			continue
+		}
+		if full++; unbroken || 2*full >= last-k+1 {
+			from, n = k, full
+		}
+	}
+	since, most := list[from].at, slices.MaxFunc(list[from:], func(a, b moment) int { return cmp.Compare(a.full, b.full) }).full
+	f = finding.Finding{Subkind: KVCache, At: r.Where, Since: since, Confidence: finding.Likely, Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: math.NaN(), After: most / 100}}
+	f.Text = fmt.Sprintf("the %s of %s is full (%s %%) while %s, at %s", r.Pool(), r.Where.String(), words.InPercent(most/100), whoWait(list[from].waits), words.TimeOfDay(since))
+	if until := list[last].at; until > since {
+		of := "lines"
+		if r.Scraped {
+			of = "scrapes"
+		}
+		f.Text = fmt.Sprintf("the %s of %s is full (%s %% at most) while %s at %s and %.0f at %s, in %d of its last %d %s", r.Pool(), r.Where.String(), words.InPercent(most/100),
+			whoWait(list[from].waits), words.TimeOfDay(since), list[last].waits, words.TimeOfDay(until), n, last-from+1, of)
 	}
 	for k := range l.Set.List {
 		s := &l.Set.List[k]
@@ -62,7 +103,7 @@ type said struct {
 	at              trace.Time
 	waits, runs     float64
 	rate            float64 // of prompts, in tokens a second; NaN is not told
-	batch           float64 // tokens of prompts in its batch, 0 where it is of several
+	batch, takes    float64 // tokens and requests of prompts in its batch, 0 where it is of several
 	prompts, tokens bool    // that it computes, and generates
 	whole           bool    // runs is how many the batch has, and not how many it has at some moment
 }
@@ -79,6 +120,7 @@ func saidBy(l *telemetry.Logged, r *telemetry.Rank) (list []said) {
 		s := said{at: x.At, waits: v[telemetry.QueuedOf], runs: v[telemetry.RunningOf], rate: v[telemetry.PrefillRateOf], prompts: v[telemetry.PrefillRateOf] > 0, tokens: v[telemetry.RateOf] > 0}
 		if prefill { // of SGLang, which tells what ran before
 			s.runs, s.prompts, s.whole, s.batch = s.runs+v[telemetry.NewSeqsOf], true, true, v[telemetry.NewTokensOf]
+			s.takes = v[telemetry.NewSeqsOf]
 		}
 		list = append(list, s)
 	}
@@ -88,13 +130,13 @@ func saidBy(l *telemetry.Logged, r *telemetry.Rank) (list []said) {
 // waiting finds requests that wait in all of the last lines of a rank, which are half of them or more, and what keeps them out, as far as these
 // tell: a batch that is as large as it gets, prompts that take all of its time, or that none is taken in.
 func waiting(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
-	const least = 3 // lines
+	const least = 3 // lines, or two of batches that each take in a small part of what waits
 	lines := saidBy(l, r)
 	from := len(lines)
 	for from > 0 && lines[from-1].waits >= 1 {
 		from--
 	}
-	if all := len(lines); all-from < least || 2*(all-from) < all {
+	if n, all := len(lines)-from, len(lines); 2*n < all || n < least && (n < 2 || slices.ContainsFunc(lines[from:], takesMuch)) {
 		return f, false
 	}
 	lines = lines[from:]
@@ -152,6 +194,12 @@ func waiting(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool
 	return f, false
 }
 
+// takesMuch reports whether few more batches take in all that waits, or nobody knows.
+func takesMuch(x said) bool {
+	const few = 4
+	return x.takes == 0 || x.waits < few*x.takes
+}
+
 // isBlocked reports whether none of what waits is taken in: no line has a token of a prompt, as many run in each, and they get tokens.
 func isBlocked(lines []said) bool {
 	return lines[0].runs >= 1 && !slices.ContainsFunc(lines, func(x said) bool {
@@ -206,6 +254,14 @@ func isCrowded(lines []said, prefills bool) bool {
 	last := len(lines) - 1
 	return !slices.ContainsFunc(lines, func(x said) bool { return !x.prompts }) && (prefills || areFull(lines) || lines[last].runs > mostRun(lines[:last]) &&
 		slices.IsSortedFunc(lines, func(a, b said) int { return cmp.Compare(a.runs, b.runs) }))
+}
+
+// whoWait says how many requests wait.
+func whoWait(n float64) string {
+	if n == 1 {
+		return "1 request waits"
+	}
+	return fmt.Sprintf("%.0f requests wait", n)
 }
 
 // manyRun says how many requests run.

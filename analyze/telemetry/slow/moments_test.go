@@ -20,7 +20,7 @@ func TestVLLMWithManyPrompts(t *testing.T) {
 	}{
 		{4, 50, "DP0 is prefill-bound: 40 requests wait at 22:13:20 and 28 at 22:13:50, while it computes 8,000 tokens of prompts a second and more"},
 		{0, 50, ""},
-		{4, 97, "the KV cache of DP0 is full (97 %) while 40 requests wait, at 22:13:20 and until 22:13:50, in the last 4 of 4 intervals"},
+		{4, 97, "the KV cache of DP0 is full (97 % at most) while 40 requests wait at 22:13:20 and 28 at 22:13:50, in 4 of its last 4 lines"},
 	} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
 		f := set.Fill("a.log", "server log")
@@ -62,6 +62,8 @@ func TestFewLinesOfWaiting(t *testing.T) {
 		{"prompts of one length", "running is stuck at 4 on TP0 (max running requests?): each of its 4 batches of prompts from 22:13:20 on makes it that many, while 3 requests wait at 22:13:20 and 2 at 22:13:26", 100, []line{{1, 3, 3}, {1, 3, 3}, {1, 3, 3}, {1, 3, 2}}},
 		{"more and more", "", 100, []line{{no, 3, 1}, {no, 4, 2}, {no, 5, 3}, {no, 6, 4}, {no, 7, 5}}},
 		{"blocked", "5 requests wait on TP0 from 22:13:20 to 22:13:24, and none of them is taken in, while 3 run", 100, []line{{no, 3, 5}, {no, 3, 5}, {no, 3, 5}}},
+		{"two batches of many", "TP0 is prefill-bound: 40 requests wait at 22:13:20 and 56 at 22:13:22, while it computes 4,000 tokens of prompts a second and more", 5000, []line{{3, 7, 40}, {3, 10, 56}}},
+		{"two batches that take in much", "", 5000, []line{{3, 7, 9}, {3, 10, 6}}},
 		{"gone", "", 100, []line{{1, 0, 9}, {1, 0, 8}, {1, 1, 7}, {7, 2, 0}}},
 	} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
@@ -173,6 +175,41 @@ func TestQueueThatRises(t *testing.T) {
 			if told := want != "" && n == 5; len(found) != 0 != told || told && found[0].Text != want {
 				t.Errorf("%v: %v", queue[:n], found)
 			}
+		}
+	}
+}
+
+// A full KV cache keeps requests waiting since they wait, where it was full in half of the lines since, with as many as waited then; and else since
+// it became full. A pool of states may be full while the one for tokens is not.
+func TestFullWhileWaiting(t *testing.T) {
+	const begin = trace.Time(1_700_000_000e9)
+	type line struct{ full, waits, mamba float64 }
+	for _, c := range []struct {
+		want  string
+		lines []line
+	}{
+		{"the KV cache of unified is full (96 % at most) while 9 requests wait at 22:13:20 and 5 at 22:13:50, in 3 of its last 4 lines", []line{{95, 9, 0}, {80, 7, 0}, {94, 6, 0}, {96, 5, 0}}},
+		{"the KV cache of unified is full (96 %) while 1 request waits, at 22:13:50", []line{{60, 9, 0}, {61, 7, 0}, {62, 6, 0}, {96, 1, 0}}},
+		{"the pool of states (Mamba) of unified is full (100 %) while 6 requests wait, at 22:13:30", []line{{50, 0, 50}, {100, 6, 100}}},
+		{"", []line{{96, 5, 0}, {80, 5, 0}}},
+	} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f := set.Fill("a.log", "server log")
+		p := f.Place(series.Place{Server: f.Server(series.Server{Name: "a", Engine: "SGLang"}), Rank: trace.NoRank, GPU: series.NoGPU})
+		for k, x := range c.lines {
+			f.Line(int64(k) + 1)
+			for m, v := range map[series.MetricID]float64{series.Generation: 50, series.Running: 8 + float64(k%2), series.Queued: x.waits, series.KVUsage: x.full, series.MambaUsage: x.mamba} {
+				f.Add(f.Series(m, p), begin+trace.Time(k)*10e9, v)
+			}
+		}
+		set.Finish(series.Known{})
+		var got string
+		found, _ := Limits(telemetry.Measure(set, telemetry.Options{}))
+		for _, f := range found {
+			got += f.Text
+		}
+		if got != c.want {
+			t.Errorf("%q, not %q", got, c.want)
 		}
 	}
 }

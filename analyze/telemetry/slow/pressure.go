@@ -179,8 +179,8 @@ func noRoom(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool)
 	}
 	f = finding.Finding{Subkind: KVCache, At: r.Where, Since: l.Start(first), Cost: float64(d.n) / float64(l.Grid.N()) * part(l, r),
 		Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: math.NaN(), After: r.Most(series.KVUsage) / 100}}
-	f.Text = fmt.Sprintf("the KV cache of %s is full (%s %% and more) in %d of %d intervals of %s while up to %.0f requests wait, %s",
-		r.Where.String(), words.InPercent(telemetry.Full/100.0), d.n, d.all, words.Nearly(l.Grid.Bucket), most, span(l, d))
+	f.Text = fmt.Sprintf("the %s of %s is full (%s %% and more) in %d of %d intervals of %s while up to %.0f requests wait, %s",
+		r.Pool(), r.Where.String(), words.InPercent(telemetry.Full/100.0), d.n, d.all, words.Nearly(l.Grid.Bucket), most, span(l, d))
 	f.Evidence = append(f.Evidence, finding.Sentence("its highest usage is %s %%", words.InPercent(r.Most(series.KVUsage)/100)))
 	f.Evidence = append(f.Evidence, keptFor(r)...)
 	if then, otherwise := tokensDuring(l, r, holds); then >= muchSlower*otherwise {
