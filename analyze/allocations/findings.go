@@ -33,7 +33,7 @@ func (m *Memory) Findings() (list []finding.Finding, check finding.Check) {
 		list[i].Cost = 1 / float64(len(m.Devices))
 	}
 	if check.N == 0 {
-		check.Reason = "snapshots say nothing of what was before them"
+		check.Reason = "snapshots say nothing about what came before them"
 	}
 	return list, check
 }

@@ -32,7 +32,7 @@ func (m *Memory) deviceTable() *table.Table {
 		bytesOf("reserved", "what the allocator has of the device: in use or not", func(d *Device) int64 { return d.Reserved }, nil),
 		bytesOf("peak", "the most that was in use since the first entry", func(d *Device) int64 { return d.Replay.Peak.Allocated }, told),
 		table.TimeField("peak_at", "when that was", when(func(d *Device) trace.Time { return d.PeakTime })),
-		bytesOf("before", "was in use before the first entry: weights and KV caches, if recording began behind loading", func(d *Device) int64 { return d.Replay.Start.Allocated }, told),
+		bytesOf("before", "was in use before the first entry: weights and KV caches, if recording began after loading", func(d *Device) int64 { return d.Replay.Start.Allocated }, told),
 		bytesOf("grown", "was allocated by some entry and is in use at the end", func(d *Device) int64 { return d.Replay.Grown }, told),
 		bytesOf("free", "reserved, and in no use", func(d *Device) int64 { return d.Free }, nil),
 		bytesOf("largest_free", "the largest block of that: a larger allocation needs more of the device", func(d *Device) int64 { return d.LargestFree }, nil),

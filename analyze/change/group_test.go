@@ -11,7 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Where requests wait since some time, a rise of arrivals that is too small to be found in all of the time leads
+// Where requests wait from some point on, a rise of arrivals that is too small to be found in all of the time leads
 // that, since when it is there; without a rise, the wait leads.
 func TestDemandLeadsTheWait(t *testing.T) {
 	const seconds, seeds = trace.Time(1e9), 100

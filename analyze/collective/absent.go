@@ -61,14 +61,14 @@ func (c *Collectives) together(g *gpu.GPUs) []finding.Finding {
 	}
 	f := finding.Finding{
 		Subkind: AbsentSubkind, Cost: share, Confidence: finding.Likely,
-		Text:   fmt.Sprintf("the ranks that were recorded wait %.0f %% of their GPU time in collectives when all of them have come: likely for those that are not in the files", 100*share),
+		Text:   fmt.Sprintf("the recorded ranks spend %.0f %% of their GPU time in collectives waiting after all of them have come: likely for ranks that are not in the files", 100*share),
 		Metric: finding.Metric{Name: "wait for ranks that are not in the files", Unit: table.Share, Before: math.NaN(), After: share},
 	}
 	long := slices.DeleteFunc(slices.Clone(c.Kinds), func(k Kind) bool { return k.Long == 0 })
 	slices.SortStableFunc(long, func(a, b Kind) int { return cmp.Compare(b.LongWait, a.LongWait) })
 	for i := range long[:min(len(long), maxLongTold)] {
 		k := &long[i]
-		f.Evidence = append(f.Evidence, finding.Sentence("%d of %d `%s` of %s took %s longer in sum than usual (median %s) behind the last of these ranks",
+		f.Evidence = append(f.Evidence, finding.Sentence("%d of %d `%s` of %s took %s longer in total than usual (median %s) after the last of these ranks came",
 			k.Long, k.N, k.Name(), words.Counted(k.Ranks, "rank"), words.Nearly(k.LongWait), words.Nearly(k.Transfer.P50)))
 	}
 	return []finding.Finding{f}
@@ -100,7 +100,7 @@ const maxLongTold = 3
 func tellLong(long []*PartKind) []finding.Evidence {
 	var out []finding.Evidence
 	for _, p := range long[:min(len(long), maxLongTold)] {
-		out = append(out, finding.Sentence("%s likely waited for ranks that are not in the files: %d of its %d `%s` took %s longer in sum than usual (median %s); all %s waited %s at most",
+		out = append(out, finding.Sentence("%s likely waited for ranks that are not in the files: %d of its %d `%s` took %s longer in total than usual (median %s); all %s waited %s at most",
 			p.Rank, p.Long, p.Took.N, p.Name(), words.Nearly(p.LongWait), words.Nearly(p.Took.P50), words.Counted(p.Alone, "kernel"), words.Nearly(p.MostWait)))
 	}
 	return out

@@ -432,6 +432,6 @@ func (c *Collectives) Begin() []finding.Evidence {
 	if c.Counts.begin == 0 {
 		return nil
 	}
-	return []finding.Evidence{finding.Sentence("%s of the waiting in %s is in %s with which the recording of a rank begins: the others wait for its profiler, which a run without one does not",
+	return []finding.Evidence{finding.Sentence("%s of the waiting in %s is in %s with which a rank's recording begins: the others wait for its profiler, which does not happen without one",
 		words.Nearly(c.Counts.beginWait), c.what(), words.Counted(c.Counts.begin, "collective"))}
 }

@@ -98,7 +98,7 @@ func (c *Collectives) noteClocks(r *table.Table) {
 		r.Note("at %d of %d collectives, not all ranks of the group were seen: the last rank is the last of those seen", n, c.Counts.Sync)
 	}
 	if n := c.Counts.begin; n > 0 {
-		r.Note("left out: %s, with which the recording of a rank begins: the others wait for its profiler, %s in all", words.Counted(n, "collective"), words.Nearly(c.Counts.beginWait))
+		r.Note("left out: %s, with which a rank's recording begins: the others wait for its profiler, %s in all", words.Counted(n, "collective"), words.Nearly(c.Counts.beginWait))
 	}
 	if n := c.Counts.all - c.Counts.Sync - c.Counts.begin; n > 0 {
 		r.Note("at %d of %d collectives, ranks do not wait for each other, or it is unknown whether they do, as in a broadcast or a dispatch: only their transfer counts, by kind", n, c.Counts.all)

@@ -198,7 +198,7 @@ func (c *Collectives) SlowLinks(set *profile.Set, g *gpu.GPUs) ([]finding.Findin
 	case len(sizes) == 0:
 		check.Reason = "no collectives of 1 MB or more and of known size were recorded"
 	case check.N == 0:
-		check.Reason = "how fast the links between the accelerators are is not known"
+		check.Reason = "the speed of the links between the accelerators is not known"
 	}
 	exposed := g.Total(func(d *gpu.GPU) int64 { return d.Exposed(kernelname.ClassCommunication) })
 	share := distribution.Fraction(min(took, exposed), g.Length())

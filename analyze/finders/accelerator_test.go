@@ -47,7 +47,7 @@ func TestWordsOfDevices(t *testing.T) {
 	}
 }
 
-// What changes on devices when a rank becomes late is that, and what communicates more since some time is what communicates.
+// What changes on devices when a rank becomes late is that, and what communicates more from some point on is what communicates.
 func TestChangesOfDevicesAreEvidence(t *testing.T) {
 	late := func(since trace.Time, text string) finding.Finding {
 		return finding.Finding{Kind: finding.Straggler, At: rankAt(request.Other, "", 1, -1), Since: since, Text: text, Cost: 0.1}

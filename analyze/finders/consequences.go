@@ -273,7 +273,7 @@ func workOf(m *finding.Metric) string {
 	return work
 }
 
-// costsMore reports whether a server that is slower than its peers since some time became so then at what costs more: where it
+// costsMore reports whether a server that is slower than its peers from some point on became so then at what costs more: where it
 // takes longer for all that it does, prefills are the least of it.
 func costsMore(slow, became *finding.Finding) bool {
 	off := trace.Time(2*time.Second) + slow.Within + became.Within

@@ -322,7 +322,7 @@ func clauseOf(g *gpu.GPUs, t *gpuTime, r gpu.Reason) string {
 	case 2*lead > t.waits[r]:
 		return fmt.Sprintf("because the host works for %s from the beginning of a step to its first launch", words.Nearly(lead))
 	case 2*trail > t.waits[r]:
-		return fmt.Sprintf("because the step goes on for %s behind the last work for the GPU", words.Nearly(trail))
+		return fmt.Sprintf("because the step goes on for %s after the last work for the GPU", words.Nearly(trail))
 	}
 	return reasonClauses[r]
 }

@@ -290,7 +290,7 @@ func idlers(devices []*Device, from, to trace.Time) (list []finding.Finding) {
 			continue
 		}
 		f := finding.Finding{Subkind: IdleSubkind, Since: since, At: at(d), CostBasis: finding.GPUTime, Confidence: finding.Likely, Metric: finding.Metric{Name: "GPU busy in %", Before: order.Median(before), After: 0}}
-		f.Text = fmt.Sprintf("%s does nothing since %s, while its %d peers are busy all the time; before, it was at %s %%", d.name(), words.At(since, "15:04:05"), len(peers), words.InPercent(order.Median(before)/100))
+		f.Text = fmt.Sprintf("%s has done nothing since %s, while its %d peers are busy all the time; before, it was at %s %%", d.name(), words.At(since, "15:04:05"), len(peers), words.InPercent(order.Median(before)/100))
 		f.Cost = float64(to-since) / float64(max(1, to-from)) / float64(len(devices))
 		f.Evidence = append(f.Evidence, finding.Sentence("%s in a row, until the end", words.Counted(n, "scrape")))
 		if then, now := medianOf(peers, from, since-1), medianOf(peers, since, to); then > now/lower {

@@ -238,7 +238,7 @@ func (e *driverError) finding() finding.Finding {
 	case ofDevice[e.code] != "":
 		f.Evidence = append(f.Evidence, finding.Sentence("%s", ofDevice[e.code]))
 	case means == "":
-		f.Evidence = append(f.Evidence, finding.Sentence("such an error is mostly of the program itself, or follows from another one"))
+		f.Evidence = append(f.Evidence, finding.Sentence("such an error usually comes from the program itself, or follows another one"))
 		f.Confidence = finding.Likely
 	}
 	return f

@@ -347,13 +347,13 @@ func (x *level) find(set *series.Set, of, all int) (f finding.Finding, ok bool) 
 	f.Text = strings.TrimSuffix(f.Text, " on ")
 	if n == 1 {
 		f.Text += " at " + words.At(since, "15:04:05")
-		f.Evidence = append(f.Evidence, finding.Sentence("its metrics are of one moment: since when is not known"))
+		f.Evidence = append(f.Evidence, finding.Sentence("its metrics are from one moment: they do not say since when"))
 		return f, true
 	}
 	f.Text += ", since " + words.At(since, "15:04:05")
 	f.Evidence = append(f.Evidence, finding.Sentence("it had %s %% left at first, and has %s %% at last", words.InPercent(first), words.InPercent(last)))
 	if _, to, _ := set.Bounds(); to-end > 2*trace.Time(spacing(most)) && len(most) > 1 {
-		f.Evidence = append(f.Evidence, finding.Sentence("it has no metrics since %s, while others go on: it ended, or was ended", words.At(end, "15:04:05")))
+		f.Evidence = append(f.Evidence, finding.Sentence("it has no metrics since %s, while others go on: it ended or was killed", words.At(end, "15:04:05")))
 	}
 	return f, true
 }

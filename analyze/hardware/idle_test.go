@@ -16,7 +16,7 @@ func TestIdlers(t *testing.T) {
 		before, then [3]float64 // of three GPUs, in %
 		want         string     // "" is nothing
 	}{
-		{"the others wait for it", [3]float64{80, 90, 85}, [3]float64{100, 0, 100}, "GPU 1 of x does nothing since 20:55:00, while its 2 peers are busy all the time; before, it was at 90 %"},
+		{"the others wait for it", [3]float64{80, 90, 85}, [3]float64{100, 0, 100}, "GPU 1 of x has done nothing since 20:55:00, while its 2 peers are busy all the time; before, it was at 90 %"},
 		{"it never worked", [3]float64{80, 0, 85}, [3]float64{100, 0, 100}, ""},
 		{"none works", [3]float64{80, 90, 85}, [3]float64{0, 0, 0}, ""},
 		{"the others are busy now and then", [3]float64{80, 90, 85}, [3]float64{60, 0, 70}, ""},

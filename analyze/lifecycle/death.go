@@ -48,7 +48,7 @@ func (l *Lives) died(deaths []*end) finding.Finding {
 	case first.refused:
 		f.Text = fmt.Sprintf("%s died at %s: %s %s", name(&f.At), first.when(), silence, l.became(lost))
 	default:
-		f.Text = fmt.Sprintf("%s died or hangs since %s: %s %s", name(&f.At), first.when(), silence, l.became(lost))
+		f.Text = fmt.Sprintf("%s died or has hung since %s: %s %s", name(&f.At), first.when(), silence, l.became(lost))
 	}
 	for _, r := range l.restarts {
 		if r.old.server == first.life.server {

@@ -69,7 +69,7 @@ func (l *Lives) hung(e *end) finding.Finding {
 	if n := len(e.waiting); n > 0 {
 		what = append(what, words.Counted(n, "request")+" sent to it later")
 	}
-	f.Text = fmt.Sprintf("%s hangs since %s: %s never ended", name(&f.At), e.when(), strings.Join(what, " and "))
+	f.Text = fmt.Sprintf("%s has hung since %s: %s never ended", name(&f.At), e.when(), strings.Join(what, " and "))
 	f.Evidence = append(f.Evidence, l.lastStage(e.team)...)
 	if pause := l.observed.pauses[e.life.server.role]; pause > 0 {
 		f.Evidence = append(f.Evidence, finding.Sentence("it did nothing for %s, while others went on; with requests in flight, no %s server ever paused for longer than %s",
@@ -195,13 +195,13 @@ func (l *Lives) cameAndWent() (out []finding.Finding) {
 		switch e.What {
 		case Start:
 			f.Until = e.At
-			f.Text = fmt.Sprintf("%s serves since %s: it shows no sign before", name(&e.Server), at)
+			f.Text = fmt.Sprintf("%s has served since %s: nothing shows it before that", name(&e.Server), at)
 		case Stop:
-			f.Text = fmt.Sprintf("%s serves nothing since %s: it was stopped, died, or is not sent any requests", name(&e.Server), words.When(e.At+(e.by-e.At)/2, e.At, e.by))
+			f.Text = fmt.Sprintf("%s has served nothing since %s: it was stopped, died, or is not sent any requests", name(&e.Server), words.When(e.At+(e.by-e.At)/2, e.At, e.by))
 			f.Evidence = append(f.Evidence, finding.Sentence("all requests that were on it have ended, and others of its role went on"))
 			if n := l.unseen(e); n > 0 {
 				f.Subkind = Unseen
-				f.Text = fmt.Sprintf("the dump has nothing of %s since %s, but it goes on: gateways answered %s since then of which no %s server has a span", name(&e.Server),
+				f.Text = fmt.Sprintf("the dump has nothing from %s since %s, but it still runs: since then, gateways answered %s that no %s server has a span for", name(&e.Server),
 					words.When(e.At+(e.by-e.At)/2, e.At, e.by), words.Counted(n, "request"), e.Server.Role)
 				f.Evidence = nil
 			}
@@ -288,7 +288,7 @@ func (l *Lives) outcome(list []restart) finding.Evidence {
 		parts = append(parts, again)
 	}
 	if len(parts) == 0 {
-		return finding.Sentence("all of its requests that are in the files had ended before")
+		return finding.Sentence("all of its requests in the files had ended before that")
 	}
 	return finding.Sentence("%s", strings.Join(parts, " and "))
 }

@@ -300,7 +300,7 @@ func Largest(set *profile.Set, opt profilewalk.Options) ([]finding.Finding, find
 	f := finding.Finding{Subkind: "operators", Cost: share,
 		Text:   fmt.Sprintf("no work of a device was recorded, and %d %s %.0f %% of the time of all operators on processors: %s", n, takes, 100*share, strings.Join(parts, ", ")),
 		Metric: finding.Metric{Name: "time of operators", Unit: table.Share, Before: math.NaN(), After: share}}
-	f.Evidence = []finding.Evidence{finding.Sentence("%s in all, in %s; the time of an operator is without those that it calls", words.Nearly(total), words.Counted(calls, "call"))}
+	f.Evidence = []finding.Evidence{finding.Sentence("%s in all, in %s; the time of an operator excludes those that it calls", words.Nearly(total), words.Counted(calls, "call"))}
 	return []finding.Finding{f}, check
 }
 

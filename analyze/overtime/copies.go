@@ -37,7 +37,7 @@ type sizedCopy struct {
 	took  int64      // ns
 }
 
-// A copySum is how many copies of a size there are, and how long they took, ns, before and since some time.
+// A copySum is how many copies of a size there are, and how long they took, ns, before and after some point.
 type copySum struct{ n, took [2]int64 }
 
 // copyPaces returns since when copies of devices take longer, where these spend much of their time on copies that nothing hides.

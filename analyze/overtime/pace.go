@@ -169,7 +169,7 @@ func (c *Collector) paceOf(t *Timeline, d *Device, w *pacedWork) *Change {
 	return c.paceSince(t, d, w, &lead)
 }
 
-// paceSince compares kernels of a device before and since some time; nil if others were launched.
+// paceSince compares kernels of a device before and after some point; nil if others were launched.
 func (c *Collector) paceSince(t *Timeline, d *Device, w *pacedWork, lead *slowing) *Change {
 	judged := int64(0)
 	first, last := lead.of.kernels[0].start, lead.of.kernels[len(lead.of.kernels)-1].start

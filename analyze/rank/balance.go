@@ -259,7 +259,7 @@ func (d *loadBalance) claim(b *cause.Costs) finding.Claim {
 // IdleSubkind is that of findings of DP ranks without requests.
 const IdleSubkind = "idle DP rank"
 
-// idleRanks tells of DP ranks that get no request, or none since some time, while the other DP ranks of their server do: so many
+// idleRanks tells of DP ranks that get no request, or none from some point on, while the other DP ranks of their server do: so many
 // that chance would have sent it some. Ranks are numbered without gaps, so that a number between others that
 // no request names is a rank that never had one. Requests of which nobody knows the rank may have gone there.
 func (r *Ranks) idleRanks() (out []finding.Finding) {

@@ -88,11 +88,11 @@ func (s *Source) sure(f *finding.Finding) (list []finding.Evidence) {
 		words.InPercent(s.waits()), words.InPercent(s.chance())).In("experts", finding.Row("file", s.Name), "waits", s.waits()))
 	if s.By == assumedSize {
 		f.Confidence = finding.Likely
-		list = append(list, finding.Sentence("that %d GPUs share the experts is assumed, as so many ranks left files: --ep-size says otherwise", s.EP))
+		list = append(list, finding.Sentence("that %d GPUs share the experts is an assumption, because that many ranks left files: --ep-size overrides it", s.EP))
 	}
 	if !s.Recording.Physical && s.Recording.Map == nil {
 		f.Confidence = finding.Likely
-		list = append(list, finding.Sentence("where experts are is not in the file: they are taken to be in order, as without EPLB"))
+		list = append(list, finding.Sentence("the file does not say where experts are: they are assumed to be in order, as without EPLB"))
 	}
 	return list
 }
@@ -151,7 +151,7 @@ func (s *Source) uneven(cost float64) finding.Finding {
 	return f
 }
 
-// logged says what a log tells: that passes are less even since some time, or all the time, if more than chance
+// logged says what a log tells: that passes are less even from some point on, or all the time, if more than chance
 // explains with as many layers as a model can have.
 func (s *Source) logged() (list []finding.Finding) {
 	if s.Passes < fewPasses {
@@ -169,7 +169,7 @@ func (s *Source) logged() (list []finding.Finding) {
 			f.Until = s.times[c.To]
 		}
 		f.Metric = finding.Metric{Name: "balancedness", Unit: table.Share, Before: before, After: after}
-		f.Text = fmt.Sprintf("experts are less evenly loaded since %s: the busiest of %d GPUs gets %s the mean tokens, %s before", words.At(f.Since, "15:04:05"), s.EP, times(1/after), times(1/before))
+		f.Text = fmt.Sprintf("experts have been less evenly loaded since %s: the busiest of %d GPUs gets %s the mean tokens, %s before", words.At(f.Since, "15:04:05"), s.EP, times(1/after), times(1/before))
 		f.Evidence = append(f.Evidence, finding.Sentence("the log of %s has a balancedness of %.3f in %s, and %.3f before", s.Name, after, words.Counted(c.To-c.At, "pass"), before))
 		list = append(list, f)
 	}
@@ -180,7 +180,7 @@ func (s *Source) logged() (list []finding.Finding) {
 	byChance := 1 - perPass/float64(s.EP)/newChance(s.EP).busiest(int64(math.Max(1, perPass)))
 	if cost := 1 - s.Logged - math.Max(0, byChance); s.Tokens > 0 && cost >= minCost {
 		f.Cost, f.Metric = cost, finding.Metric{Name: "balancedness", Unit: table.Share, Before: 1, After: s.Logged}
-		f.Text = fmt.Sprintf("experts are unevenly loaded: in the mean layer, the busiest of %d GPUs gets %s the mean tokens, as the log has it", s.EP, times(1/s.Logged))
+		f.Text = fmt.Sprintf("experts are unevenly loaded: in the mean layer, the busiest of %d GPUs gets %s the mean tokens, according to the log", s.EP, times(1/s.Logged))
 		f.Evidence = append(f.Evidence, finding.Sentence("the mean balancedness of %s is %.3f; dumps of the recorder tell which GPU and which experts (POST dump_expert_distribution_record)", words.Counted(s.Passes, "pass"), s.Logged))
 		list = append(list, f)
 	}

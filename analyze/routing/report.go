@@ -130,7 +130,7 @@ func (s *Source) notes(t *table.Table) {
 		t.Note("%s: %s without tokens: they have no experts", s.Name, words.Counted(n, "layer"))
 	}
 	if !rec.Physical && rec.Map == nil && s.EP > 0 {
-		t.Note("%s: where experts are is not in the file: they are taken to be in order, as without EPLB", s.Name)
+		t.Note("%s: the file does not say where experts are: they are assumed to be in order, as without EPLB", s.Name)
 	}
 	if rec.Whole && rec.Ring {
 		t.Note("%s: passes are added up: single ones were less even", s.Name)

@@ -169,7 +169,7 @@ func TestLikelySince(t *testing.T) {
 	}
 }
 
-// Ranks that are alike are hardly ever found to be slow since some time, however their noise is.
+// Ranks that are alike are hardly ever found to be slow from some point on, however their noise is.
 func TestLikelySinceOfHealthyRanks(t *testing.T) {
 	const runs, most = 300, 3
 	for name, n := range noises {

@@ -54,7 +54,7 @@ func TestCourse(t *testing.T) {
 	}
 }
 
-// A rank that is a little late at first and much later since some time is a straggler since then: the two are no one state.
+// A rank that is a little late at first and much later from some point on is a straggler since then: the two are no one state.
 func TestMuchLaterSince(t *testing.T) {
 	const n, from = 80, 40
 	g := NewSyncSamples([]string{"TP0", "TP1", "TP2", "TP3"}, 50)

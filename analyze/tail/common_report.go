@@ -65,7 +65,7 @@ func (t *Traits) finding(c *TraitComparison, b *cause.Costs) finding.Finding {
 	f.Evidence = []finding.Evidence{
 		finding.Sentence("%.0f %% of the slowest twentieth have it, and %s %% of all requests%s", 100*c.Slowest, words.InPercent(float64(c.N)/float64(c.All)), among).
 			In("common", row, "of_slowest", c.Slowest),
-		finding.Sentence("%s if it made no difference, with all that was compared", words.Chance(c.P)).In("common", row, "p", c.P),
+		finding.Sentence("%s if it made no difference, over all that was compared", words.Chance(c.P)).In("common", row, "p", c.P),
 		finding.Sentence("for example %s", place.SomeRequests(t.set, c.requests())),
 	}
 	return f

@@ -133,7 +133,7 @@ func TestTablesOfGloo(t *testing.T) {
 	}
 	r = sgtrace(t, dir, "report", "--by-rank", ".")
 	for _, want := range []string{"Straggler: rank 2 arrives last in 59 of 59 gloo collectives", "Gloo collectives by rank\n", "Who waits for whom in gloo collectives", "Calls of gloo collectives by rank and kind",
-		"left out: 1 collective, with which the recording of a rank begins"} {
+		"left out: 1 collective, with which a rank's recording begins"} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("%q is missing in\n%s", want, r.out)
 		}

@@ -126,7 +126,7 @@ var Evident = []Scenario{
 		c.mixed(vary, 2+vary.IntN(5))
 		c.Faults = []Fault{{Name: "wave", Server: All, Size: 0.8, Every: c.Length}}
 	}},
-	{Name: "fine_more", Doc: "half as many requests more since some time, which the servers can carry", Healthy: true, plant: func(c *Config, vary *rand.Rand) {
+	{Name: "fine_more", Doc: "half as many requests more from some point on, which the servers can carry", Healthy: true, plant: func(c *Config, vary *rand.Rand) {
 		c.mixed(vary, 2+vary.IntN(5))
 		c.Faults = []Fault{{Name: "burst", Server: All, At: since(c, vary), Every: c.Length, Size: c.Pools[0].Rate / 2}}
 	}},
@@ -141,7 +141,7 @@ var Evident = []Scenario{
 		c.mixed(vary, 3+vary.IntN(4))
 		c.Faults = []Fault{{Name: "skewed routing", Server: vary.IntN(c.Pools[0].Servers), At: since(c, vary), Share: 0.5 + 0.2*vary.Float64()}}
 	}},
-	{Name: "slow_server", Doc: "all steps of a server take 40 to 80 % longer since some time", Lead: Lead{"slower change", "HOST"}, plant: func(c *Config, vary *rand.Rand) {
+	{Name: "slow_server", Doc: "all steps of a server take 40 to 80 % longer from some point on", Lead: Lead{"slower change", "HOST"}, plant: func(c *Config, vary *rand.Rand) {
 		c.mixed(vary, 3+vary.IntN(4))
 		c.Faults = []Fault{{Name: "slow steps", Server: vary.IntN(c.Pools[0].Servers), At: since(c, vary), Size: 1.4 + 0.4*vary.Float64()}}
 	}},
@@ -154,11 +154,11 @@ var Evident = []Scenario{
 		bits := []float64{0x48, 0x20, 0x88}[vary.IntN(3)]
 		c.Faults = []Fault{{Name: "throttling", Server: vary.IntN(c.Pools[0].Servers), At: since(c, vary), Size: 1.4 + 0.4*vary.Float64(), Share: bits}}
 	}},
-	{Name: "kv_full", Doc: "the KV cache is too small for what comes since some time", Lead: Lead{"limit memory load change", "KV cache|length of prompts"}, plant: func(c *Config, vary *rand.Rand) {
+	{Name: "kv_full", Doc: "the KV cache is too small for what comes from some point on", Lead: Lead{"limit memory load change", "KV cache|length of prompts"}, plant: func(c *Config, vary *rand.Rand) {
 		c.tight(vary)
 		c.Faults = []Fault{{Name: "long prompts", Server: All, At: since(c, vary), Size: 4}}
 	}},
-	{Name: "retraction", Doc: "answers are five times as long since some time, and requests are thrown out of full KV caches", Lead: Lead{"limit memory load change", "KV cache|length of answers"}, plant: func(c *Config, vary *rand.Rand) {
+	{Name: "retraction", Doc: "answers are five times as long from some point on, and requests are thrown out of full KV caches", Lead: Lead{"limit memory load change", "KV cache|length of answers"}, plant: func(c *Config, vary *rand.Rand) {
 		c.tight(vary)
 		c.Faults = []Fault{{Name: "long outputs", Server: All, At: since(c, vary), Size: 5}}
 	}},

@@ -30,7 +30,7 @@ type demand struct {
 	answers bool
 }
 
-// Demands finds ranks to which more requests come since some time, or that get longer prompts or give longer answers,
+// Demands finds ranks to which more requests come from some point on, or that get longer prompts or give longer answers,
 // where somebody suffers from it.
 func Demands(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "logged arrivals, prompts, and answers", Of: "interval", Needed: 2 * fewBuckets}
