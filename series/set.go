@@ -202,6 +202,9 @@ const NoBatch = "takes requests, and logs no batch any more"
 // Untold begins what a PeerLost says of a prefill server that does not answer the first question of a decode server.
 const Untold = "a prefill server does not tell where it takes transfers"
 
+// AbortedWaiting begins what a ClientGone says of a request that was aborted while it waited for something of a KV cache.
+const AbortedWaiting = "a request was aborted while it waited "
+
 // Metric returns what series s is of.
 func (s *Set) Metric(id MetricID) *Metric {
 	if id < KnownMetrics {

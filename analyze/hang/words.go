@@ -162,7 +162,11 @@ func (h *Hang) describe(s *Stuck) string {
 		if !slices.ContainsFunc(s.Silent, func(r int32) bool { return h.ranks[r].Dump == nil }) {
 			return fmt.Sprintf("the log does not say whether %s entered %s, and %s", named(s.Silent), s.call(), waiting)
 		}
-		return fmt.Sprintf("nothing is told of %s, and %s %s for %s in %s%s", named(s.Silent), counted(s.Waiting), verb(s.Waiting, "waits"), itOrThem(s.Silent), s.call(), s.since())
+		silent, them := named(s.Silent), itOrThem(s.Silent)
+		if s.Unnamed > 0 { // of the group, whose size is known
+			silent, them = fmt.Sprintf("%s and %d more", silent, s.Unnamed), "them"
+		}
+		return fmt.Sprintf("nothing is told of %s, and %s %s for %s in %s%s", silent, counted(s.Waiting), verb(s.Waiting, "waits"), them, s.call(), s.since())
 	case Alone:
 		others := "nobody tells of other ranks of the group"
 		if idle := h.idle(); len(idle) > 0 {

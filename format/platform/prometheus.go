@@ -58,19 +58,29 @@ func isRange(head []byte) bool {
 var sampleLine = regexp.MustCompile(`^(?:\{__name__="|sglang[:_]|vllm:|DCGM_FI_|dynamo_|node_)[A-Za-z0-9_:]*(?:(?:\{|", )[^\n]*\})? (?:[-+0-9.eENaInf]+(?: [0-9.]+)?|=>.*)\r?\n`)
 
 func isText(head []byte) bool {
-	const few = 3 // lines that say when the first scrape is
+	const few = 6 // lines that say when the first scrape is, or what asked for it
 	for range few {
 		if bytes.HasPrefix(head, []byte("# HELP ")) || bytes.HasPrefix(head, []byte("# TYPE ")) || sampleLine.Match(head) {
 			return true
 		}
 		line, rest, _ := bytes.Cut(head, []byte("\n"))
-		if _, _, ok := dateOf(bytes.TrimSpace(line)); !ok && len(bytes.TrimSpace(line)) > 0 {
-			return false
+		if line = bytes.TrimSpace(line); len(line) > 0 && !asks(line) {
+			if _, _, ok := dateOf(line); !ok {
+				return false
+			}
 		}
 		head = rest
 	}
 	return false
 }
+
+// asks reports whether a line of what somebody copied from a terminal is the command that asked for metrics, or how that came along.
+func asks(line []byte) bool {
+	return bytes.Contains(line, []byte("curl ")) || bytes.Contains(line, []byte("/metrics")) || progress.Match(line)
+}
+
+// progress is the meter that curl prints: its head, and numbers with the time that is left, which is unknown where that is over.
+var progress = regexp.MustCompile(`^% Total +% Received|^Dload +Upload|^\d+ +[\d.]+[kMG]? +\d+ .*--:--:--`)
 
 func indexPrometheus(in *format.Input, opt *format.Options) (*format.Source, error) {
 	r, err := in.Open()

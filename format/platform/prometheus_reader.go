@@ -153,7 +153,7 @@ func (d *reader) place(engine, name string, labels map[string]string) int32 {
 		if role := labels["engine_type"]; role == "prefill" || role == "decode" {
 			server.Role = role
 		}
-		p.Rank = trace.Rank{DP: number("dp_rank"), PP: number("pp_rank"), TP: number("tp_rank"), EP: number("moe_ep_rank")}
+		p.Rank = trace.Rank{DP: number("dp_rank"), PP: number("pp_rank"), TP: number("tp_rank"), EP: number("moe_ep_rank"), Global: trace.NoRank.Global}
 		if engine == "vLLM" && p.Rank.DP < 0 {
 			p.Rank.DP = number("engine")
 		}

@@ -231,6 +231,28 @@ running 10.0.0.8/10.0.0.8:30000/unified DP-1 TP0 GPU-1  0=4
 	}
 }
 
+// What somebody copied from a terminal begins with the command, and may have curl's meter.
+func TestCopiedScrape(t *testing.T) {
+	text := `Mon Aug 17 20:53:20 UTC 2026
+root@gpu7:~# curl http://127.0.0.1:30000/metrics | grep req
+  % Total    % Received % Xferd  Average Speed   Time    Time     Time  Current
+                                 Dload  Upload   Total   Spent    Left  Speed
+100 53210    0 53210    0     0  1443k      0 --:--:-- --:--:-- --:--:-- 1443k
+# TYPE sglang:num_queue_reqs gauge
+sglang:num_queue_reqs{model_name="m"} 7
+`
+	if !Prometheus.Sniff([]byte(text)) {
+		t.Fatal("not recognized")
+	}
+	set, diags := read(t, text)
+	if got := show(set); got != "queued /metrics/unified DP-1 TP-1 GPU-1  0=7\n" || set.Places[0].Rank != trace.NoRank {
+		t.Error(got, set.Places)
+	}
+	if slices.ContainsFunc(diags, func(d trace.Diag) bool { return d.Code == "metrics-bad-line" }) {
+		t.Error(diags)
+	}
+}
+
 // A loop of date and curl says itself when each scrape was, and one file of it is of one server.
 func TestDatesBetweenScrapes(t *testing.T) {
 	for _, dates := range [][2]string{

@@ -57,6 +57,9 @@ func (d *reader) readText(r *bufio.Reader, written func() trace.Time) error {
 			text = []byte(of + " " + string(value) + " " + string(bytes.TrimSuffix(rest, []byte("]"))))
 		}
 		s, ok := parseSample(string(text))
+		if !ok && asks(text) {
+			continue
+		}
 		if !ok {
 			if bad++; bad == 1 {
 				firstBad = line

@@ -189,6 +189,19 @@ func (r *reader) failedCollective(b []byte, _ *series.Instant) string {
 	return logline.SaysFailed(b)
 }
 
+// failedForward reads why a pass of TensorRT-LLM failed, "Encountered an error in forwardAsync function: [TensorRT-LLM][ERROR] CUDA runtime error in
+// ::cudaMalloc(ptr): no such device (/src/a.h:7)": its code says so, and no request.
+func failedForward(_ *reader, b []byte, _ *series.Instant) string {
+	why := bytes.TrimPrefix(behind(b, "function: "), []byte("[TensorRT-LLM][ERROR] "))
+	if i := bytes.LastIndex(why, []byte(" (/")); i >= 0 {
+		why = why[:i]
+	}
+	if len(why) == 0 {
+		return "its forward pass failed"
+	}
+	return "its forward pass failed: " + logline.Message(why)
+}
+
 // killedByRay reads how many workers Ray ended: it says so of none, too.
 func killedByRay(_ *reader, b []byte, x *series.Instant) string {
 	before, _, _ := bytes.Cut(b, []byte(" Workers (tasks"))

@@ -182,6 +182,9 @@ E0304 10:22:09.563210  8274 rdma_context.cpp:319] Context is not active: mlx5_9
 `, `transfer failed - 1: an RDMA transfer over mlx5_9 failed: transport retry counter exceeded
 transfer failed - 1: the RDMA device mlx5_9 had too many errors and is used no longer
 transfer failed TP3 1: the session of transfers to 10.0.0.7:15867 failed`},
+		{"a request is aborted, as all its ranks say", `[2026-03-04 10:22:10 TP0] Decode transfer failed for request rank=0 decode_req.req.rid='a' decode_req.req.bootstrap_room=7 with exception KVTransferError(bootstrap_room=7): Aborted by AbortReq.
+[2026-03-04 10:22:10 TP1] Decode transfer failed for request rank=1 decode_req.req.rid='a' decode_req.req.bootstrap_room=7 with exception KVTransferError(bootstrap_room=7): Aborted by AbortReq.
+`, `client gone TP0 1: a request was aborted while it waited for its KV cache`},
 		{"NCCL says why before the first stamp", `n5:240:240 [6] misc/socket.cc:533 NCCL WARN socketPollConnect: Connect to 10.0.0.4<56849> returned 113(No route to host) errno 115(Operation now in progress)
 [2025-02-24 14:09:34 TP14] Scheduler hit an exception: Traceback (most recent call last):
   File "/sgl/pynccl_wrapper.py", line 243, in NCCL_CHECK
@@ -365,7 +368,7 @@ exception - 1: panicked at src/main.rs:7:5
 1 unknown lines from line 4 on`},
 		{"an engine of TensorRT-LLM in C++", `[TensorRT-LLM][INFO] MPI size: 4, MPI local size: 4, rank: 2
 [TensorRT-LLM][ERROR] Encountered an error in forwardAsync function: [TensorRT-LLM][ERROR] Assertion failed: blocks.empty() (/src/kvCacheManager.cpp:256)
-`, `exception - 1: its forward pass failed`},
+`, `exception - 1: its forward pass failed: Assertion failed: blocks.empty()`},
 	} {
 		if !sniff([]byte(test.text)) {
 			t.Errorf("%s: not recognized", test.name)

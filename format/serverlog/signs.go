@@ -97,7 +97,7 @@ var signs = []sign{
 	{text: logline.TimedOut, kind: series.Timeout, says: logline.SaysTimedOut},
 	{text: "Error in event loop", kind: series.Exception, more: (*reader).eventLoop},
 	{text: "Timed out waiting for context KV cache transfer", kind: series.Complaint, says: series.Warns + "no generation server takes the KV cache of a prompt in time"},
-	{text: "Encountered an error in forward", kind: series.Exception, says: "its forward pass failed"},
+	{text: "Encountered an error in forward", kind: series.Exception, more: failedForward},
 	{text: "Watchdog caught collective operation timeout", kind: series.Timeout, more: (*reader).collective},
 	{text: logline.Failed, kind: series.Communication, more: (*reader).failedCollective},
 	{text: "ProcessGroupNCCL's watchdog got stuck", kind: series.Timeout, more: stuckWatchdog},

@@ -44,13 +44,16 @@ func failedTransfer(role, what string) func(*reader, []byte, *series.Instant) st
 		}
 		switch {
 		case x.Kind == series.ClientGone:
-			return "a client went away"
+			return series.AbortedWaiting + waitingFor[what]
 		case reason == "":
 			return what + unexplained
 		}
 		return what + " failed: " + reason
 	}
 }
+
+// waitingFor is what a request waits for while something of its transfer goes on.
+var waitingFor = map[string]string{"a bootstrap": "to be told where its KV cache goes", "sending the KV cache": "for its KV cache to be sent", "a handshake": "for its KV cache", "receiving the KV cache": "for its KV cache"}
 
 // unexplained is what is said of a transfer of which no rank says why it failed.
 const unexplained = " failed, and the line does not say why"

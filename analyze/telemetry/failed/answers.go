@@ -109,7 +109,8 @@ func serverErrors(l *telemetry.Logged) (out []finding.Finding) {
 }
 
 // abortions finds servers that aborted more requests than not, of all that they counted since they were started, even if there is one scrape.
-func abortions(l *telemetry.Logged) (out []finding.Finding) {
+func abortions(l *telemetry.Logged) []finding.Finding {
+	out := abortedWaiting(l)
 	type count struct {
 		n  float64
 		at trace.Time
@@ -140,6 +141,28 @@ func abortions(l *telemetry.Logged) (out []finding.Finding) {
 		f := finding.Finding{Subkind: Aborted, At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Severity: finding.Warning, Metric: finding.Metric{Name: "aborted requests", Before: math.NaN(), After: aborted.n}}
 		f.Text = fmt.Sprintf("%s aborted %s since it was started, and counts %s in all, at %s", telemetry.Host(s), words.Counted(int(aborted.n), "request"), words.Thousands(int64(all.n)), words.TimeOfDay(aborted.at))
 		f.Evidence = append(f.Evidence, finding.Sentence("who goes away before the answer aborts a request, and so does a server that gives one up"))
+		out = append(out, f)
+	}
+	return out
+}
+
+// abortedWaiting finds requests that were aborted while they waited for a KV cache, where nothing says that this did not arrive.
+func abortedWaiting(l *telemetry.Logged) (out []finding.Finding) {
+	var list []*telemetry.Event
+	for i := range l.Events {
+		e := &l.Events[i]
+		if e.Kind == series.ClientGone && strings.HasPrefix(e.Text, series.AbortedWaiting) && !near(l, e, func(o *telemetry.Event) bool { return ends(o) || isLostTransfer(o) }) {
+			list = append(list, e)
+		}
+	}
+	for _, group := range atOnce(list, func(e *telemetry.Event) int32 { return e.Server }) {
+		f, n, within := failure(l, group[0], Aborted), 0.0, 0.0
+		for _, e := range group {
+			n, within = n+float64(e.N), max(within, lasted(l, e))
+		}
+		f.Severity, f.Metric.After = finding.Info, n
+		f.Cost = lost(l, group[0].Server, n, takenIn(l), within)
+		f.Evidence = append([]finding.Evidence{finding.Sentence("who aborts a request is its client, or a router that gave it up: the log does not tell which")}, f.Evidence...)
 		out = append(out, f)
 	}
 	return out

@@ -266,7 +266,7 @@ func exceptions(l *telemetry.Logged) (out []finding.Finding) {
 		if lead.Kind == series.OutOfMemory || ofPool(lead.Text) {
 			more = append(besidePool(l, lead), more...)
 		}
-		if needsTransfer(lead) {
+		if needsTransfer(lead) || strings.HasSuffix(lead.Text, unended) {
 			if k := slices.IndexFunc(l.Events, func(o telemetry.Event) bool { return o.Server == lead.Server && ruined(l, &o) }); k >= 0 {
 				f.Text += ", after " + l.Events[k].Text
 			}
@@ -294,10 +294,17 @@ func needsTransfer(e *telemetry.Event) bool {
 	return e.Kind == series.Exception && slices.ContainsFunc([]string{"transfer", "mooncake", "nixl", "hicache", "_connector.py", "storage"}, func(of string) bool { return strings.Contains(e.Stack, of) })
 }
 
-// ruined reports whether all that an event tells of is a transfer that failed right before code that needs it ended its process.
+// ruined reports whether all that an event tells of is a transfer that failed right before code that needs it ended its process. Of an exception
+// without an end, the log does not have that code.
 func ruined(l *telemetry.Logged, e *telemetry.Event) bool {
 	return isLostTransfer(e) && slices.ContainsFunc(l.Events, func(o telemetry.Event) bool {
-		return needsTransfer(&o) && o.Server == e.Server && e.First >= o.First-together && max(e.First, e.Last) <= o.First+exact
+		before := exact
+		if needsTransfer(&o) {
+			before = together
+		} else if o.Kind != series.Exception || !strings.HasSuffix(o.Text, unended) {
+			return false
+		}
+		return o.Server == e.Server && e.First >= o.First-before && max(e.First, e.Last) <= o.First+exact
 	})
 }
 

@@ -89,17 +89,40 @@ func TestTransfersThatEndProcesses(t *testing.T) {
 	const at = trace.Time(1_700_000_000e9)
 	for _, c := range []struct {
 		before trace.Time // s
+		raised string
 		stack  string
 		want   int
-	}{{2, "warmup (mooncake_store.py:2)", 1}, {200, "warmup (mooncake_store.py:2)", 2}, {2, "run_batch (scheduler.py:2)", 2}} {
+	}{{2, "AssertionError", "warmup (mooncake_store.py:2)", 1}, {200, "AssertionError", "warmup (mooncake_store.py:2)", 2}, {2, "AssertionError", "run_batch (scheduler.py:2)", 2},
+		{1, "an exception without an end", "__init__ (scheduler.py:2)", 1}, {20, "an exception without an end", "__init__ (scheduler.py:2)", 2}} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
 		f, p := fillServer(set, 0)
 		f.Line(1)
 		f.Instant(series.Instant{Time: at - c.before*1e9, Kind: series.TransferFailed, Place: p, Line: 1, Count: 1}, "a transfer of Mooncake timed out")
-		f.Instant(series.Instant{Time: at, Kind: series.Exception, Place: p, Line: 2, Count: 1, Stack: set.Syms.Intern(c.stack)}, "Scheduler: AssertionError")
+		f.Instant(series.Instant{Time: at, Kind: series.Exception, Place: p, Line: 2, Count: 1, Stack: set.Syms.Intern(c.stack)}, "Scheduler: "+c.raised)
 		set.Finish(series.Known{})
 		found, _ := Failures(telemetry.Measure(set, telemetry.Options{}))
-		if len(found) != c.want || c.want == 1 && found[0].Text != "a: Scheduler: AssertionError at 22:13:20, after a transfer of Mooncake timed out" {
+		if len(found) != c.want || c.want == 1 && found[0].Text != "a: Scheduler: "+c.raised+" at 22:13:20, after a transfer of Mooncake timed out" {
+			t.Errorf("%+v: found %v", c, found)
+		}
+	}
+}
+
+// Requests that were aborted while they waited for their KV cache are told of, without who did it; not beside a KV cache that did not arrive.
+func TestAbortedWhileWaiting(t *testing.T) {
+	const at = trace.Time(1_700_000_000e9)
+	for _, c := range []struct {
+		lost bool
+		want string
+	}{{false, "a: a request was aborted while it waited for its KV cache at 22:13:20"}, {true, "a: receiving the KV cache failed at 22:13:20"}} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f, p := fillServer(set, 0)
+		f.Line(1)
+		f.Instant(series.Instant{Time: at, Kind: series.ClientGone, Place: p, Line: 1, Count: 1}, series.AbortedWaiting+"for its KV cache")
+		if c.lost {
+			f.Instant(series.Instant{Time: at, Kind: series.TransferFailed, Place: p, Line: 2, Count: 1}, "receiving the KV cache failed")
+		}
+		set.Finish(series.Known{})
+		if found, _ := Failures(telemetry.Measure(set, telemetry.Options{})); len(found) != 1 || found[0].Text != c.want {
 			t.Errorf("%+v: found %v", c, found)
 		}
 	}

@@ -256,6 +256,27 @@ func isCrowded(lines []said, prefills bool) bool {
 		slices.IsSortedFunc(lines, func(a, b said) int { return cmp.Compare(a.runs, b.runs) }))
 }
 
+// manyWait finds a server with several times as many requests that wait as run, by the last of few scrapes: those that run must end as often before
+// the last of the others is taken in.
+func manyWait(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
+	const times = 4
+	running, list := r.Points[series.Running], momentsOf(l, r)
+	if !r.Scraped || running == nil || len(list) == 0 {
+		return f, false
+	}
+	last := list[len(list)-1]
+	p := running[l.Grid.Of(last.at)]
+	runs := p.Most
+	if p.N == 0 || runs < 1 || last.waits < times*runs {
+		return f, false
+	}
+	f = finding.Finding{Subkind: runningSubkind, At: r.Where, Since: last.at, Confidence: finding.Likely, Metric: finding.Metric{Name: "requests that wait", Before: math.NaN(), After: last.waits}}
+	f.Text = fmt.Sprintf("%s requests wait on %s at %s while %s: as many as run must end %.0f times before the last of them is taken in", words.Thousands(int64(last.waits)), r.Where.String(), words.TimeOfDay(last.at), manyRun(int(runs)), last.waits/runs)
+	f.Evidence = append(f.Evidence, finding.Sentence("its KV cache is %s %% full: that does not keep them out, but a limit of running requests, or prompts that take all of its time", words.InPercent(last.full/100)),
+		finding.Sentence("there are too few moments to say what it costs"))
+	return f, true
+}
+
 // whoWait says how many requests wait.
 func whoWait(n float64) string {
 	if n == 1 {

@@ -213,3 +213,24 @@ func TestFullWhileWaiting(t *testing.T) {
 		}
 	}
 }
+
+// Of one scrape, several times as many requests that wait as run are told of, although the KV cache has room: a few are not.
+func TestManyWaitInOneScrape(t *testing.T) {
+	for waiting, want := range map[float64]string{60: "60 requests wait on unified at 20:53:20 while 3 run: as many as run must end 20 times before the last of them is taken in", 7: ""} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f := set.Fill("x", "Prometheus text")
+		place := f.Place(series.Place{Server: f.Server(series.Server{Name: "a"}), Rank: trace.NoRank, GPU: series.NoGPU})
+		for m, v := range map[series.MetricID]float64{series.Running: 3, series.Queued: waiting, series.KVUsage: 28} {
+			f.Add(f.Series(m, place), 1787000000e9, v)
+		}
+		set.Finish(series.Known{})
+		got := ""
+		found, _ := Limits(telemetry.Measure(set, telemetry.Options{}))
+		for _, f := range found {
+			got += f.Text
+		}
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

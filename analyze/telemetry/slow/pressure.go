@@ -30,6 +30,9 @@ func Limits(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			if !ok {
 				f, ok = waiting(l, r)
 			}
+			if !ok {
+				f, ok = manyWait(l, r)
+			}
 			if ok {
 				out, check.Needed = append(out, f), min(check.Needed, check.N)
 			}
