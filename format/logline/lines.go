@@ -69,6 +69,9 @@ func Lines(in io.Reader, do func(line []byte, n int64)) (size int64, long int, e
 	}
 }
 
+// DynamoFrontend is an expression for the modules of Dynamo's frontend: its workers have the others.
+const DynamoFrontend = `dynamo_llm::(?:http|migration|discovery|kv_router::(?:indexer|scheduler))`
+
 // Message returns the first line of a message, cut where it is long.
 func Message(b []byte) string {
 	const most = 160

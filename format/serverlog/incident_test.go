@@ -191,6 +191,15 @@ transfer failed TP3 1: the session of transfers to 10.0.0.7:15867 failed`},
 RuntimeError: NCCL error: unhandled system error
 `, `communication - 1: NCCL warns: socketPollConnect: Connect to 10.0.0.4<56849> returned 113(No route to host) errno 115(Operation now in progress) (n5, GPU 6)
 exception TP14 1: Scheduler: RuntimeError: NCCL error: unhandled system error in NCCL_CHECK (pynccl_wrapper.py:243)`},
+		{"a transfer without a stamp", `Prefill bootstrap failed for request rank=2 req.rid='a' req.bootstrap_room=7 with exception KVTransferError(bootstrap_room=7): Request 7 timed out after 300.0s in KVPoll.Bootstrapping
+`, `transfer failed - 1: a bootstrap failed: it timed out after 300 s in Bootstrapping`},
+		{"weights leave nothing", `[2026-03-04 10:22:10 TP0] max_total_tokens=4096 is larger than the profiled value 2048. Use the profiled value instead.
+[2026-03-04 10:22:10 TP1] max_total_tokens=4096 is larger than the profiled value -20. Use the profiled value instead.
+`, `complaint TP1 1: a warning: no memory of the device is left for its KV cache, as its weights take that`},
+		{"NCCL says why behind a stamp of its own", `[2026-03-04 10:22:10 TP0] Decode batch, #running-req: 1, #token: 9, token usage: 0.01, cuda graph: True, gen throughput (token/s): 1.00, #queue-req: 0
+[2026-03-04 10:22:12] n5:240:251 [6] ibvwrap.c:262 NCCL WARN Call to ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_1:1
+[2026-03-04 10:22:13] n5:240:251 [6] NCCL INFO transport/net.cc:1298 -> 6
+`, `communication - 1: NCCL warns: Call to ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_1:1 (n5, GPU 6)`},
 		{"C++ ends a process, and Python tells of it", `[2026-03-04 10:22:10 TP0] Decode batch, #running-req: 1, #token: 9, token usage: 0.01, cuda graph: True, gen throughput (token/s): 1.00, #queue-req: 0
 [rank1]:[E304 10:22:12.020753201 ProcessGroupNCCL.cpp:1895] [PG ID 2 PG GUID 3 Rank 1] Process group watchdog thread terminated with exception: CUDA error: an illegal memory access was encountered
 terminate called after throwing an instance of 'c10::DistBackendError'

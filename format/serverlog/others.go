@@ -246,9 +246,10 @@ func (r *reader) levelOfVLLM(b []byte) (end int, w logline.Wrapping, process str
 	return 0, w, ""
 }
 
-// rankOfWorker reads which rank a worker of vLLM is, by its name: "Worker_DP0_TP5_EP5 pid=12", before 2025-09 "VllmWorker TP0 pid=12".
+// rankOfWorker reads which rank a worker of vLLM is, by its name: "Worker_DP0_TP5_EP5 pid=12", before 2025-09 "VllmWorker TP0 pid=12"; and
+// of which an engine is, "EngineCore_DP1 pid=12". An engine that is alone was called DP0, too.
 func rankOfWorker(process string) trace.Rank {
-	if !strings.HasPrefix(process, "Worker_") && !strings.HasPrefix(process, "VllmWorker ") {
+	if !strings.HasPrefix(process, "Worker_") && !strings.HasPrefix(process, "VllmWorker ") && (!strings.HasPrefix(process, "EngineCore_DP") || strings.HasPrefix(process, "EngineCore_DP0 ")) {
 		return trace.NoRank
 	}
 	return rankOf([]byte(strings.ReplaceAll(process, "_", " ")))

@@ -245,6 +245,7 @@ var (
 	decodeBatch  = []byte("Decode batch")
 	accessLine   = []byte("INFO:     ")
 	requestStats = []byte("ReqTimeStats(")
+	ncclLine     = []byte(" NCCL ")
 )
 
 // body reads what follows a stamp.
@@ -278,7 +279,7 @@ func (r *reader) leveled(b, level []byte, at trace.Time, place int32) {
 		r.json(b, at, place)
 	case bytes.HasPrefix(b, []byte("Receive: obj=")), bytes.HasPrefix(b, []byte("Finish: obj=")):
 		// Python's text of a request, with its prompt
-	case r.event(b, at, place):
+	case bytes.Contains(b, ncclLine) && r.ofNCCL(b), r.event(b, at, place):
 		r.read++
 	case errortext.IsTraceback(b):
 		r.read++

@@ -26,6 +26,7 @@ var signs = []sign{
 	{text: "Load weight begin", kind: series.Starting, says: "loads weights"},
 	{text: "Load weight end", kind: series.Starting, more: (*reader).weights},
 	{text: "KV Cache is allocated", kind: series.Starting, more: (*reader).pool},
+	{text: "is larger than the profiled value -", kind: series.Complaint, says: series.Warns + "no memory of the device is left for its KV cache, as its weights take that"},
 	{text: "Memory pool end"},
 	{text: "Capture cuda graph begin", kind: series.Starting, says: "captures graphs"},
 	{text: "Capture cuda graph end", kind: series.Starting, says: "has its graphs"},

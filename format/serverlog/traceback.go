@@ -61,10 +61,7 @@ func (r *reader) unstamped(b, around []byte) bool {
 	if r.printed.LastWords(b, r.now) {
 		return true
 	}
-	if warning, ok := r.printed.NCCL(b); ok {
-		if text, failed := logline.FailureOf(b, warning); warning != nil && failed {
-			r.f.Instant(series.Instant{Time: r.now, Kind: series.Communication, Place: r.unranked(), Line: uint32(r.line), Count: 1}, logline.SaysNCCL+text)
-		}
+	if r.ofNCCL(b) {
 		return true
 	}
 	process, _ := logline.Process(around)
@@ -77,7 +74,7 @@ func (r *reader) unstamped(b, around []byte) bool {
 	if r.traced(b, from) || r.dumped(b) {
 		return true
 	}
-	if (bytes.HasPrefix(b, ofRaylet) || bytes.HasPrefix(b, deadBecause) || bytes.HasPrefix(b, ofSlurm)) && r.event(b, r.now, r.unranked()) {
+	if (bytes.HasPrefix(b, ofRaylet) || bytes.HasPrefix(b, deadBecause) || bytes.HasPrefix(b, ofSlurm) || bytes.Contains(b, ofTransfer)) && r.event(b, r.now, r.unranked()) {
 		return true
 	}
 	if r.alone && bytes.Contains(b, noMemory) {
@@ -102,6 +99,15 @@ func (r *reader) unstamped(b, around []byte) bool {
 		return true
 	}
 	return false
+}
+
+// ofNCCL reads a line of NCCL, which puts a stamp before its warnings since 2.26.
+func (r *reader) ofNCCL(b []byte) bool {
+	warning, ok := r.printed.NCCL(b)
+	if text, failed := logline.FailureOf(b, warning); warning != nil && failed {
+		r.f.Instant(series.Instant{Time: r.now, Kind: series.Communication, Place: r.unranked(), Line: uint32(r.line), Count: 1}, logline.SaysNCCL+text)
+	}
+	return ok
 }
 
 // within begins an exception whose traceback the log has from the middle on: the first line that it has of a process is a piece of one.

@@ -19,6 +19,9 @@ type transferring struct {
 	told bool   // why
 }
 
+// ofTransfer is in a line of [failedTransfer], which loggers of one's own print without a stamp.
+var ofTransfer = []byte(" failed for request rank=")
+
 // failedTransfer reads why a transfer of a server of a role failed. Every TP rank says it of each request, but often
 // only one knows why: a room counts once, with the reason.
 func failedTransfer(role, what string) func(*reader, []byte, *series.Instant) string {

@@ -56,7 +56,9 @@ func transfers(l *telemetry.Logged) (out []finding.Finding) {
 		for _, e := range group {
 			n, within = max(n, float64(e.N)), max(within, lasted(l, e)) // the lines of a group are of the same requests
 		}
-		f.Cost = lost(l, lead.Server, n, takenIn(l), within)
+		if lead.First != 0 {
+			f.Cost = lost(l, lead.Server, n, takenIn(l), within)
+		}
 		if s := gaveUpAfter(lead); s > 0 && lead.First != 0 {
 			f.Since -= s
 			f.Text += ", so its request had waited since " + words.TimeOfDay(f.Since)

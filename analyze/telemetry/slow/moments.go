@@ -144,7 +144,7 @@ func waiting(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool
 	f = finding.Finding{At: r.Where, Since: first.at, Until: last.at, Severity: finding.Warning, Confidence: finding.Likely, Metric: finding.Metric{Name: "requests that wait", Before: math.NaN(), After: last.waits}}
 	room := func() {
 		if !math.IsNaN(full) {
-			f.Evidence = append(f.Evidence, finding.Sentence("its KV cache is %s %% full at most", words.InPercent(full/100)))
+			f.Evidence = append(f.Evidence, finding.Sentence("its %s is %s %% full at most", r.Pool(), words.InPercent(full/100)))
 		}
 	}
 	switch n := atMost(lines); {
@@ -154,7 +154,7 @@ func waiting(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool
 			words.TimeOfDay(first.at), words.TimeOfDay(last.at), manyRun(int(first.runs)))
 		f.Evidence = append(f.Evidence, finding.Sentence("none of its %d lines has a token of a prompt", len(lines)))
 		if !math.IsNaN(full) {
-			f.Evidence = append(f.Evidence, finding.Sentence("its KV cache is %s %% full: what waits does not fit beside what runs, or a limit of running requests keeps it out", words.InPercent(full/100)))
+			f.Evidence = append(f.Evidence, finding.Sentence("its %s is %s %% full: what waits does not fit beside what runs, or a limit of running requests keeps it out", r.Pool(), words.InPercent(full/100)))
 		}
 		return f, true
 	case takesNone(lines) > 0:
@@ -272,7 +272,7 @@ func manyWait(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok boo
 	}
 	f = finding.Finding{Subkind: runningSubkind, At: r.Where, Since: last.at, Confidence: finding.Likely, Metric: finding.Metric{Name: "requests that wait", Before: math.NaN(), After: last.waits}}
 	f.Text = fmt.Sprintf("%s requests wait on %s at %s while %s: as many as run must end %.0f times before the last of them is taken in", words.Thousands(int64(last.waits)), r.Where.String(), words.TimeOfDay(last.at), manyRun(int(runs)), last.waits/runs)
-	f.Evidence = append(f.Evidence, finding.Sentence("its KV cache is %s %% full: that does not keep them out, but a limit of running requests, or prompts that take all of its time", words.InPercent(last.full/100)),
+	f.Evidence = append(f.Evidence, finding.Sentence("its %s is %s %% full: that does not keep them out, but a limit of running requests, or prompts that take all of its time", r.Pool(), words.InPercent(last.full/100)),
 		finding.Sentence("there are too few moments to say what it costs"))
 	return f, true
 }

@@ -234,3 +234,34 @@ func TestManyWaitInOneScrape(t *testing.T) {
 		}
 	}
 }
+
+// One batch of prompts that takes a minute and a half in a short log is told of, unless decoding is as slow.
+func TestSlowBatchOfFew(t *testing.T) {
+	const begin = trace.Time(1_700_000_000e9)
+	for rate, want := range map[float64]string{50: "TP0 took 90 s for a batch of 8,000 tokens of prompts, from 22:13:20 to 22:14:50", 0.5: ""} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f := set.Fill("a.log", "server log")
+		p := f.Place(series.Place{Server: f.Server(series.Server{Name: "a", Role: "unified", Engine: "SGLang"}), Rank: trace.Rank{DP: -1, PP: -1, TP: 0, EP: -1}, GPU: series.NoGPU})
+		line := int64(0)
+		add := func(at trace.Time, values map[series.MetricID]float64) {
+			line++
+			f.Line(line)
+			for m, v := range values {
+				f.Add(f.Series(m, p), begin+at*1e9, v)
+			}
+		}
+		add(0, map[series.MetricID]float64{series.NewSeqs: 1, series.NewTokens: 8000, series.Running: 0, series.Queued: 0})
+		for k := range trace.Time(4) {
+			add(90+k, map[series.MetricID]float64{series.Generation: rate, series.Running: 1, series.Queued: 0})
+		}
+		set.Finish(series.Known{})
+		got := ""
+		found, _ := Pauses(telemetry.Measure(set, telemetry.Options{}))
+		for _, f := range found {
+			got += f.Text
+		}
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -52,6 +52,8 @@ func Pauses(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		list, n := pauses(l, r)
 		if check.N += n; len(list) > 0 {
 			out = append(out, pausing(l, r, list))
+		} else if f, ok := slowBatch(l, r); ok {
+			out, check.Needed = append(out, f), min(check.Needed, check.N)
 		}
 	}
 	if check.N == 0 {
@@ -118,6 +120,43 @@ func pauses(l *telemetry.Logged, r *telemetry.Rank) (list []pause, n int) {
 		}
 	}
 	return list, n
+}
+
+// slowBatch finds the batch of prompts that takes longest, of a rank with so few that nothing tells what is usual, if it takes much longer than most
+// do: no chunk that SGLang computes at once by default takes half a minute. The line that follows tells that its requests run on, and comes
+// behind 40 steps of decoding at most, which other lines tell the pace of.
+func slowBatch(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
+	const long, most, steps = trace.Time(30e9), 16384, 40 // most tokens
+	var last, x, slow telemetry.LoggedLine
+	var paces []float64
+	n, took := 0, trace.Time(0)
+	for lines := l.LinesOf(r.Place); lines.Next(&x); last = x {
+		running, rate := x.Values[telemetry.RunningOf], x.Values[telemetry.RateOf]
+		if last.At == 0 || !x.Has(telemetry.RateOf) || !(running >= 1) {
+			continue
+		}
+		if !last.Has(telemetry.NewTokensOf) {
+			paces = append(paces, running/rate)
+			continue
+		}
+		if n++; x.At-last.At > took && last.Values[telemetry.NewTokensOf] <= most && !restarted(l, r, &pause{from: last.At, to: x.At}) {
+			slow, took = last, x.At-last.At
+		}
+	}
+	decoding := steps * telemetry.Middle(paces) * 1e9 // NaN without any
+	if n >= fewTimes || !(float64(took)-decoding >= float64(long)+float64(l.Within)) {
+		return f, false
+	}
+	tokens := slow.Values[telemetry.NewTokensOf]
+	f = finding.Finding{Subkind: finding.Stalls, At: r.Where, Since: slow.At, Until: slow.At + took, Confidence: finding.Likely, Cost: min(1, float64(took)/max(1, float64(l.To-l.From))/float64(len(l.Ranks))),
+		Metric: finding.Metric{Name: "length of stalls", Unit: table.Duration, Before: math.NaN(), After: float64(took)}}
+	f.Text = fmt.Sprintf("%s took %s for a batch of %s tokens of prompts, from %s to %s", r.Where.String(), words.Nearly(int64(took)), words.Thousands(int64(tokens)), words.TimeOfDay(f.Since), words.TimeOfDay(f.Until))
+	if why := meanwhile(l, r, &pause{from: f.Since, to: f.Until}); why != "" {
+		f.Text += ": " + why
+	} else {
+		f.Evidence = append(f.Evidence, finding.Sentence("its log does not tell why: a kernel that is compiled when it is used first looks like that, and so does a rank that the others wait for"))
+	}
+	return f, true
 }
 
 // meanwhile is what a server says that it did in a pause.

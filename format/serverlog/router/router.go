@@ -50,7 +50,7 @@ var signOf = sync.OnceValue(func() *regexp.Regexp {
 
 const (
 	modules = `(?:sglang_router_rs|sgl_model_gateway|smg|dynamo_llm|dynamo_runtime)`
-	heads   = `(?:sglang_router_rs|sgl_model_gateway|smg|dynamo_llm::(?:http|migration|discovery|kv_router::(?:indexer|scheduler)))` // Dynamo's workers have the others
+	heads   = `(?:sglang_router_rs|sgl_model_gateway|smg|` + logline.DynamoFrontend + `)`
 	oldHead = `\[Router \(`
 )
 

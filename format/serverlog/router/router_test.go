@@ -106,6 +106,9 @@ func TestWorkersOfDynamo(t *testing.T) {
 	if sniff([]byte(text)) || !serverlog.Format.Sniff([]byte(text)) {
 		t.Error("taken for a log of the frontend")
 	}
+	if serverlog.Format.Sniff([]byte(ofDynamo)) || !sniff([]byte(ofDynamo)) {
+		t.Error("the log of a frontend is taken for one of a worker")
+	}
 }
 
 // The layouts are those of tracing-subscriber, with the messages of the sources of each time.
