@@ -31,6 +31,7 @@ const (
 	argsBlock     = 1 << argsBlockBits // a list never crosses a block
 	argsMaxBlocks = argsAlign << 32 >> argsBlockBits
 	maxInBlock    = argsBlock - argsAlign - binary.MaxVarintLen64
+	argsFirst     = argsBlock / 16 // bytes of an appender's first block: most files are small
 )
 
 // NewArgs returns an empty arena.
@@ -109,8 +110,8 @@ func (p *ArgsAppender) Put(list []byte) ArgsID {
 	if len(list) > maxInBlock {
 		inBlock = nil // kept beside the blocks, under the id of an empty list
 	}
-	if len(p.buf)+binary.MaxVarintLen64+len(inBlock) > cap(p.buf) {
-		p.next()
+	if need := binary.MaxVarintLen64 + len(inBlock); len(p.buf)+need > cap(p.buf) {
+		p.next(need)
 	}
 	if p.block >= argsMaxBlocks {
 		p.args.dropped.Add(1)
@@ -125,12 +126,15 @@ func (p *ArgsAppender) Put(list []byte) ArgsID {
 	return id
 }
 
-// next takes a new block. The full one moves to the temporary file where the budget has no
-// room for another; its memory then becomes the new block's.
-func (p *ArgsAppender) next() {
+// next takes a new block, for a list that needs so many bytes. The full one moves to the temporary file where the
+// budget has no room for another; its memory then becomes the new block's.
+func (p *ArgsAppender) next(need int) {
 	a := p.args
 	var fresh []byte
-	if full := p.buf[:cap(p.buf)]; len(full) > 0 && memory.Tight(argsBlock) && p.block < argsMaxBlocks {
+	switch full := p.buf[:cap(p.buf)]; {
+	case len(full) == 0 && need <= argsFirst-argsAlign:
+		fresh = make([]byte, argsFirst)
+	case len(full) == argsBlock && memory.Tight(argsBlock) && p.block < argsMaxBlocks:
 		if mapped := memory.Spill(full); mapped != nil {
 			a.lock(p)
 			a.blocks[p.block], fresh = mapped, full

@@ -73,8 +73,12 @@ func (b *blocks) get() []byte {
 	return memory.Huge(make([]byte, 0, b.size+b.size/8))
 }
 
-// put gives back a buffer that nobody uses any more.
-func (b *blocks) put(buf []byte) { b.pool.Put(&buf) }
+// put gives back a buffer that nobody uses any more; one for a small file is not kept.
+func (b *blocks) put(buf []byte) {
+	if cap(buf) >= b.size {
+		b.pool.Put(&buf)
+	}
+}
 
 // A cutter cuts an input into pieces where it looks as if one event ended and
 // another began. To make sure of it would take as long as to parse, so that is
@@ -93,7 +97,7 @@ type cutter struct {
 // run cuts the input; start is the state at its beginning.
 func (c *cutter) run(start state) {
 	p := &piece{guess: true, begin: start}
-	data := c.blocks.get()
+	data := make([]byte, 0, c.blocks.size/16) // most files are small
 	for {
 		n := c.in.fill(data[len(data):cap(data)])
 		data = data[:len(data)+n]
@@ -101,6 +105,10 @@ func (c *cutter) run(start state) {
 			p.data, p.last, p.failed = data, true, c.in.failed()
 			c.send(p)
 			return
+		}
+		if cap(data) < c.blocks.size {
+			data = append(c.blocks.get(), data...)
+			continue
 		}
 		cut := lastCut(data)
 		next := &piece{guess: cut > 0, begin: p.begin}
