@@ -23,6 +23,7 @@ import (
 //   - Times of the API and of OpenMetrics are seconds with a fraction, those of the older text
 //     milliseconds. Text that was saved from /metrics has none: then its values are as of when the
 //     file was written, or of the last line before them that says when, as a loop of date and curl writes them.
+//   - What somebody copied from a terminal begins with the command, and may have curl's meter.
 //   - Nothing in such text says which server it is of: each file counts as one. Files whose names differ in nothing but a time are
 //     of one, and so are those of one process, whose _created are equal, or that are called before and after and count on.
 //   - Labels that name servers are missing where a query added values up: shares of more than all are left out.

@@ -259,7 +259,7 @@ func isCrowded(lines []said, prefills bool) bool {
 // manyWait finds a server with several times as many requests that wait as run, by the last of few scrapes: those that run must end as often before
 // the last of the others is taken in.
 func manyWait(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
-	const times = 4
+	const times, deviations = 4, 6 // of requests that come and go by themselves
 	running, list := r.Points[series.Running], momentsOf(l, r)
 	if !r.Scraped || running == nil || len(list) == 0 {
 		return f, false
@@ -267,7 +267,7 @@ func manyWait(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok boo
 	last := list[len(list)-1]
 	p := running[l.Grid.Of(last.at)]
 	runs := p.Most
-	if p.N == 0 || runs < 1 || last.waits < times*runs {
+	if p.N == 0 || runs < 1 || last.waits < times*runs+deviations*math.Sqrt(runs+1) {
 		return f, false
 	}
 	f = finding.Finding{Subkind: runningSubkind, At: r.Where, Since: last.at, Confidence: finding.Likely, Metric: finding.Metric{Name: "requests that wait", Before: math.NaN(), After: last.waits}}

@@ -216,7 +216,7 @@ func TestFullWhileWaiting(t *testing.T) {
 
 // Of one scrape, several times as many requests that wait as run are told of, although the KV cache has room: a few are not.
 func TestManyWaitInOneScrape(t *testing.T) {
-	for waiting, want := range map[float64]string{60: "60 requests wait on unified at 20:53:20 while 3 run: as many as run must end 20 times before the last of them is taken in", 7: ""} {
+	for waiting, want := range map[float64]string{60: "60 requests wait on unified at 20:53:20 while 3 run: as many as run must end 20 times before the last of them is taken in", 20: ""} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
 		f := set.Fill("x", "Prometheus text")
 		place := f.Place(series.Place{Server: f.Server(series.Server{Name: "a"}), Rank: trace.NoRank, GPU: series.NoGPU})
