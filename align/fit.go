@@ -260,10 +260,7 @@ func misfit(r []float64) float64 {
 	for b := range blocks {
 		part := r[b*len(r)/blocks : (b+1)*len(r)/blocks]
 		m := mean(part)
-		var ss float64
-		for _, v := range part {
-			ss += (v - m) * (v - m)
-		}
+		ss := order.Sum(part, func(v float64) float64 { return (v - m) * (v - m) })
 		n := float64(len(part))
 		worst = max(worst, math.Abs(m)-3*math.Sqrt(ss/(n-1)/n))
 	}
@@ -271,10 +268,7 @@ func misfit(r []float64) float64 {
 }
 
 func mean(x []float64) float64 {
-	var sum float64
-	for _, v := range x {
-		sum += v
-	}
+	sum := order.Total(x)
 	return sum / float64(max(len(x), 1))
 }
 

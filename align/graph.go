@@ -2,6 +2,7 @@ package align
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -90,11 +91,7 @@ func newForest(edges []*edge, order []int, better func(a, b int) int) *forest {
 		root := better(ra, rb)
 		set[ra], set[rb] = root, root
 	}
-	var ends []int
-	for n := range tree {
-		ends = append(ends, n)
-	}
-	slices.Sort(ends)
+	ends := slices.Sorted(maps.Keys(tree))
 	for _, n := range ends {
 		if find(n) == n {
 			f.nodes[n] = &node{root: n}

@@ -1,6 +1,7 @@
 package chrometrace
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -145,9 +146,7 @@ func (c *collector) clocks(f *profile.Profile) {
 		told = told && d.window.Told != 0
 		switch {
 		case d.known:
-			if f.Meta.Base == 0 {
-				f.Meta.Base = d.base
-			}
+			f.Meta.Base = cmp.Or(f.Meta.Base, d.base)
 			f.Meta.Origin = profile.OriginUnix
 		case d.absolute.N > 0:
 			f.Meta.Origin = profile.OriginUnix
@@ -209,10 +208,7 @@ const maxParts = 1024
 // joinParts makes one rank of a file that has more parts than anybody merges: what is
 // written in front of its pids are no ranks.
 func (c *collector) joinParts(rows []profile.Row) {
-	parts := map[string]bool{}
-	for i := range rows {
-		parts[rows[i].Part] = true
-	}
+	parts := order.Set(order.EachRow(rows, func(r *profile.Row) string { return r.Part }))
 	if len(parts) <= maxParts {
 		return
 	}
@@ -266,7 +262,7 @@ type joiner struct {
 // joined returns the table of all batches, with every record fixed; those for
 // which fix returns false are left out. Batches are freed on the way.
 func joined[T any](j joiner, of func(*parse.Tables) *[]T, fix func(x *T, k *keptBatch) bool) []T {
-	n := order.Sum(j.kept, func(k *keptBatch) int { return len(*of(&k.Tables)) })
+	n := order.SumRows(j.kept, func(k *keptBatch) int { return len(*of(&k.Tables)) })
 	if n == 0 {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package chrometrace
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"math"
@@ -63,9 +64,7 @@ func readHeader(m *profile.Meta, key string, value []byte) error {
 	case "distributedInfo":
 		var info distributedInfo
 		err := json.Unmarshal(value, &info)
-		if m.Backend == "" {
-			m.Backend = info.Backend
-		}
+		m.Backend = cmp.Or(m.Backend, info.Backend)
 		if m.Rank < 0 && info.Rank.known {
 			m.Rank = info.Rank.value
 		}

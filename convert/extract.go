@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/dataset"
 	"github.com/sgtrace/sgtrace/dataset/tasks"
 	"github.com/sgtrace/sgtrace/format/inventory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 	"github.com/sgtrace/sgtrace/trace/redact"
@@ -145,8 +146,7 @@ func hostsOf(files []inputs.Input) (hosts []string) {
 			hosts = append(hosts, host)
 		}
 	}
-	slices.Sort(hosts)
-	return slices.Compact(hosts)
+	return order.Distinct(hosts)
 }
 
 func (e *extraction) run() error {

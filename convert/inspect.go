@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -109,9 +110,7 @@ func listFlights(in *inventory.Inventory, set *recorder.InFlight) {
 		case recorder.NCCL:
 			l.Pending = -1 // it never tells what ended
 		}
-		if l.First == 0 {
-			l.First = l.Last
-		}
+		l.First = cmp.Or(l.First, l.Last)
 		if d.Rank >= 0 {
 			l.Ranks = []string{fmt.Sprintf("rank %d", d.Rank)}
 		} else {

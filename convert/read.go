@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/recorder"
@@ -124,10 +125,7 @@ func unlessEmpty[T interface{ Empty() bool }](table T) (none T) {
 
 // extend makes first and last those of what is from and to, too.
 func (p *ReportData) extend(from, to trace.Time) {
-	if p.First == 0 || from < p.First {
-		p.First = from
-	}
-	p.Last = max(p.Last, to)
+	p.First, p.Last = order.Earlier(p.First, from), max(p.Last, to)
 }
 
 // walk adds the inputs of which rows are walked: all, or those that ranks have captures of.

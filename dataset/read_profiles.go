@@ -193,10 +193,7 @@ func (r *restoring) categoryOf(file *file, in *rows) func() trace.Sym {
 	if file == copiesFile {
 		from = in.column("memory_from")
 	}
-	var own []trace.Sym // by number in the file
-	for _, name := range file.of.Categories() {
-		own = append(own, r.opt.Syms.Intern(name))
-	}
+	own := order.Each(file.of.Categories(), r.opt.Syms.Intern) // by number in the file
 	none, fills := r.opt.Syms.Intern(""), profile.NoMemory.String()
 	return func() trace.Sym {
 		switch sym := category.sym(); {

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/sgtrace/sgtrace/profile/recorder"
@@ -124,9 +125,7 @@ func (w *writer) enteredRow(d *recorder.FlightDump, o *recorder.Op) enteredRow {
 	g := &d.Groups[o.Group]
 	row := enteredRow{By: d.By.String(), Rank: d.Rank, Host: d.Host, PID: d.PID, Group: g.Desc, Members: g.Size, Seq: o.Seq, P2P: o.P2P, Op: w.name(o.Name), Src: o.Src, Dst: o.Dst,
 		Sizes: w.name(o.In.Text), Type: w.name(o.InT), State: o.State.String(), Pending: o.Pending(), Time: int64(max(0, o.Created))}
-	if row.Group == "" {
-		row.Group = g.Name
-	}
+	row.Group = cmp.Or(row.Group, g.Name)
 	if n := len(g.Ranks); n > 0 {
 		row.Members = int32(n)
 	}

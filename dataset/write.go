@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/tablefile"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/recorder"
@@ -177,10 +178,7 @@ func (w *writer) about(a *About) {
 // Bounds returns when what was recorded begins and ends; 0 is unknown.
 func (c *Content) Bounds() (first, last trace.Time) {
 	cover := func(from, to trace.Time) {
-		if first == 0 || from < first {
-			first = from
-		}
-		last = max(last, to)
+		first, last = order.Earlier(first, from), max(last, to)
 	}
 	if d := c.Spans; d != nil {
 		for i := range d.Len() {

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/sgtrace/sgtrace/profile"
@@ -114,9 +115,7 @@ func (r *recording) threadsOf(number int32, p *profile.Profile, are []profile.Id
 	parts := map[string]Place{}
 	for _, is := range are {
 		_, pid, _ := p.ProcessOf(is.Part)
-		if pid == 0 {
-			pid = -1
-		}
+		pid = cmp.Or(pid, -1)
 		parts[is.Part] = Place{Host: is.Host, Rank: is.Rank.String(), Process: number, PID: pid}
 	}
 	places := make([]Place, len(p.Rows))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -14,12 +15,8 @@ func (r *profiler) findGPUSteps(f *process) {
 	if len(f.Profile.Steps) == 0 || len(f.launches) == 0 {
 		return
 	}
-	steps := make([]int32, len(f.Profile.Steps)) // by thread and start
-	for i := range steps {
-		steps[i] = int32(i)
-	}
 	tid := func(row int32) int64 { return f.Profile.Rows[row].TID }
-	slices.SortStableFunc(steps, func(a, b int32) int {
+	steps := order.Sorted(len(f.Profile.Steps), func(a, b int32) int { // by thread and start
 		x, y := &f.Profile.Steps[a], &f.Profile.Steps[b]
 		return cmp.Or(cmp.Compare(tid(x.Row), tid(y.Row)), cmp.Compare(x.Time, y.Time))
 	})

@@ -1,6 +1,7 @@
 package perfetto
 
 import (
+	"cmp"
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
@@ -53,9 +54,7 @@ func (n *argNames) get(sym trace.Sym) nameRef { return nameRef(n.refs[sym].Load(
 func (n *argNames) define(defs []byte, sym trace.Sym, name string) (nameRef, []byte) {
 	n.last++
 	n.refs[sym].Store(n.last << 1)
-	if name == "" {
-		name = "_" // trace_processor refuses an argument without a name
-	}
+	name = cmp.Or(name, "_") // trace_processor refuses an argument without a name
 	return nameRef(n.last << 1), appendDefinition(defs, internedArgNames, n.last, name)
 }
 

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"math"
@@ -106,9 +107,7 @@ func (s *Set) HandedOn(row int) (first, last trace.Time) {
 		if e.Kind != HandedOn || e.Time < span.Start || e.Time > span.End {
 			continue
 		}
-		if first == 0 {
-			first = e.Time
-		}
+		first = cmp.Or(first, e.Time)
 		last = e.Time
 	}
 	for _, c := range s.Tree.Children(row) {

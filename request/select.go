@@ -107,9 +107,7 @@ func (sel *Selection) wholeRequests() bool {
 // window is the time that is selected.
 func (sel *Selection) window() Interval {
 	w := Interval{sel.From, sel.To}
-	if w.To == 0 {
-		w.To = math.MaxInt64
-	}
+	w.To = cmp.Or(w.To, math.MaxInt64)
 	return w
 }
 

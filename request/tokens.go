@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -126,11 +127,7 @@ func (s *Set) TokenTimes(p *Part) []trace.Time {
 	if lead == None {
 		return nil
 	}
-	var times []trace.Time
-	for _, x := range s.Tokens(nil, lead) {
-		times = append(times, x.End)
-	}
-	return times
+	return order.Each(s.Tokens(nil, lead), func(x Token) trace.Time { return x.End })
 }
 
 // Gaps returns the times between consecutive tokens of r in ns, in order. Where steps between two of them are

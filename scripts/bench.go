@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // measure measures the commands that people run, at three sizes of each kind of input, beside what
@@ -67,10 +69,7 @@ type benchRow struct {
 }
 
 func groupNames() string {
-	var names []string
-	for _, g := range groups {
-		names = append(names, g.name)
-	}
+	names := order.Each(groups, func(g group) string { return g.name })
 	return strings.Join(names, ", ")
 }
 

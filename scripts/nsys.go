@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/golden/nsys"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // What the export of one host with eight ranks looks like: launches in lockstep,
@@ -108,10 +109,9 @@ func exportCalls(db *nsys.DB, launches int) {
 // exportKernels writes a kernel for each launch.
 func exportKernels(db *nsys.DB, launches int) {
 	names := kernelNames()
-	var ids [][3]int64
-	for _, n := range names {
-		ids = append(ids, [3]int64{db.StringID(n.demangled), db.StringID(n.short), db.StringID(n.mangled)})
-	}
+	ids := order.Each(names, func(n kernelName) [3]int64 {
+		return [3]int64{db.StringID(n.demangled), db.StringID(n.short), db.StringID(n.mangled)}
+	})
 	t := db.Table("CUPTI_ACTIVITY_KIND_KERNEL")
 	for column, v := range map[string]int64{
 		"contextId": 1, "greenContextId": 0, "launchType": 1, "cacheConfig": 1, "gridY": 1, "gridZ": 1, "blockY": 1,

@@ -5,6 +5,8 @@ import (
 	"go/ast"
 	"regexp/syntax"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // forms prints the ways in which producers name their files.
@@ -75,10 +77,7 @@ func show(re *syntax.Regexp) string {
 		}
 		return b.String()
 	case syntax.OpAlternate:
-		var parts []string
-		for _, s := range re.Sub {
-			parts = append(parts, show(s))
-		}
+		parts := order.Each(re.Sub, show)
 		return "(" + strings.Join(parts, " or ") + ")"
 	case syntax.OpQuest:
 		return "[" + sub() + "]"

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -185,10 +186,7 @@ func (p *pkg) cell(e ast.Expr) string {
 		return text
 	}
 	if lit, ok := e.(*ast.CompositeLit); ok {
-		var parts []string
-		for _, e := range lit.Elts {
-			parts = append(parts, p.cell(e))
-		}
+		parts := order.Each(lit.Elts, p.cell)
 		return strings.Join(parts, ", ")
 	}
 	if b, ok := e.(*ast.BinaryExpr); ok && b.Op == token.OR {

@@ -164,8 +164,5 @@ func (f *Filler) Saw(at trace.Time) {
 	if at == 0 {
 		return
 	}
-	if src.First == 0 || at < src.First {
-		src.First = at
-	}
-	src.Last = max(src.Last, at)
+	src.First, src.Last = order.Earlier(src.First, at), max(src.Last, at)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -153,10 +154,7 @@ func (s *Set) join(same map[int32]int32) (moved []int32) {
 		moved = append(moved, int32(i))
 	}
 	kinds := s.kinds()
-	logged := map[Series]bool{}
-	for _, x := range s.List {
-		logged[x] = true
-	}
+	logged := order.Set(s.List)
 	for i := range moved {
 		x := s.List[i]
 		p := s.Places[x.Place]

@@ -254,7 +254,7 @@ func (s *Set) Extent(series int) (from, to trace.Time, within int64) {
 
 // Len returns how many samples there are.
 func (s *Set) Len() (n int) {
-	return order.Sum(s.columns, func(c *column) int { return c.n })
+	return order.SumRows(s.columns, func(c *column) int { return c.n })
 }
 
 // sort puts samples in the order of their times; those of one time stay as they came. Most are in order

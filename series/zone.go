@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -87,10 +88,7 @@ type Known struct {
 func (s *Set) zones(k Known, same map[int32]int32) {
 	for i := range s.Sources { // what has Unix times says when it was, too
 		if src := &s.Sources[i]; !src.Zone.Local && src.First != 0 {
-			if k.From == 0 || src.First < k.From {
-				k.From = src.First
-			}
-			k.To = max(k.To, src.Last)
+			k.From, k.To = order.Earlier(k.From, src.First), max(k.To, src.Last)
 		}
 	}
 	var open []*Source

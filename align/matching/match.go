@@ -3,7 +3,6 @@ package matching
 import (
 	"cmp"
 	"iter"
-	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
@@ -80,11 +79,8 @@ type matcher struct {
 }
 
 func newMatcher(ranks []Rank, names *Names) *matcher {
-	m := &matcher{ranks: ranks, names: names, order: make([]int, len(ranks))}
-	for i := range m.order {
-		m.order[i] = i
-	}
-	slices.SortStableFunc(m.order, func(a, b int) int { return Compare(&ranks[a], &ranks[b]) })
+	m := &matcher{ranks: ranks, names: names}
+	m.order = order.Sorted(len(ranks), func(a, b int) int { return Compare(&ranks[a], &ranks[b]) })
 	jobs := map[int]uint64{}
 	for _, r := range m.order {
 		rank := &ranks[r]

@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -343,9 +344,7 @@ type window struct {
 
 func (b *Costs) window(span Span) *window {
 	w := &window{Costs: b, Span: span}
-	if w.Until == 0 {
-		w.Until = math.MaxInt64
-	}
+	w.Until = cmp.Or(w.Until, math.MaxInt64)
 	only := span.Only
 	if span.At.Scope == place.OneRank {
 		only = []place.Location{span.At}

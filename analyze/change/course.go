@@ -432,9 +432,6 @@ func (f *Shift) extraTimes() map[int]int64 {
 
 // extraTime returns how much longer all requests took for a change of a pace, ns.
 func (f *Shift) extraTime() float64 {
-	sum := 0.0
-	for _, r := range slices.Sorted(maps.Keys(f.Extra)) { // sums of floats depend on the order
-		sum += f.Extra[r]
-	}
-	return sum
+	sorted := slices.Sorted(maps.Keys(f.Extra)) // sums of floats depend on the order
+	return order.Sum(sorted, func(r int) float64 { return f.Extra[r] })
 }

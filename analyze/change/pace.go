@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -242,10 +243,7 @@ func (w *observer) workOf(part *request.Part, thread int, prefill load.Pieces) (
 			case request.DecodeQueueing:
 				decode.from = max(decode.from, row.End)
 			case request.Stepping:
-				if decode.from == 0 || row.Start < decode.from {
-					decode.from = row.Start
-				}
-				decode.to = max(decode.to, row.End)
+				decode.from, decode.to = order.Earlier(decode.from, row.Start), max(decode.to, row.End)
 			}
 		})
 	}
@@ -266,10 +264,8 @@ func (w *observer) decodeWork(decodes, others []piece, prefills []load.Prefill) 
 		memory.Touch(request.RequestSize)
 		return float64(max(0, w.set.Requests[p.request].Metrics.PromptTokens)) + p.units/2
 	}
-	usual := 0.0 // of others that is not known
-	for i := range decodes {
-		usual += tokens(&decodes[i]) / float64(len(decodes))
-	}
+	// Of others, it is not known.
+	usual := order.SumRows(decodes, func(p *piece) float64 { return tokens(p) / float64(len(decodes)) })
 	all := slices.Concat(decodes, others)
 	var running, context, computing *levelOver
 	parallel.All(func() { running = newLevelOver(all, one) }, func() {

@@ -16,6 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -357,9 +358,7 @@ func (s *Stalling) join(o *Stalling) {
 
 // finding tells of stalls, and what they cost those that were held up and those that waited.
 func (s *Stalling) finding(b *cause.Costs) finding.Finding {
-	requests := slices.Concat(slices.Collect(maps.Keys(s.held)), slices.Collect(maps.Keys(s.waiting)))
-	slices.Sort(requests)
-	requests = slices.Compact(requests)
+	requests := order.Distinct(slices.Concat(slices.Collect(maps.Keys(s.held)), slices.Collect(maps.Keys(s.waiting))))
 	until := trace.Time(0)
 	if s.Period == 0 {
 		until = s.Last + trace.Time(s.Length)

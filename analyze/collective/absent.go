@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -47,10 +48,7 @@ func lacks(set *profile.Set, x *profile.CollectiveMatch) bool {
 // waitTogether is how long ranks waited for others that are not in the files when all that are had come,
 // in sum, ns.
 func (c *Collectives) waitTogether() (ns int64) {
-	for i := range c.Kinds {
-		ns = distribution.AddTimes(ns, c.Kinds[i].LongWait*int64(c.Kinds[i].Ranks))
-	}
-	return ns
+	return distribution.SumTimes(order.EachRow(c.Kinds, func(k *Kind) int64 { return k.LongWait * int64(k.Ranks) }))
 }
 
 // together finds that ranks spend much of their GPU time like that.
@@ -129,10 +127,7 @@ func (c *Collectives) Absent(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	}
 	found := c.together(g)
 	for rank, long := range byRank {
-		wait := int64(0)
-		for _, p := range long {
-			wait = distribution.AddTimes(wait, p.LongWait)
-		}
+		wait := distribution.SumTimes(order.Each(long, func(p *PartKind) int64 { return p.LongWait }))
 		share := min(1, distribution.Fraction(wait, lengths[rank]))
 		if share < muchAbsent {
 			continue

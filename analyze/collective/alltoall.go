@@ -63,10 +63,7 @@ func (x *exchange) splits(p *profile.Part) []int64 {
 	rows := order.Memo(x.split, p.Splits, func() []int64 { return parseSplits(x.set.Syms.Name(p.Splits)) })
 	n := int(p.GroupSize)
 	out := make([]int64, n)
-	sum := int64(0)
-	for _, r := range rows {
-		sum = distribution.AddTimes(sum, r)
-	}
+	sum := distribution.SumTimes(rows)
 	for i := range out {
 		switch {
 		case len(rows) != n:

@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -60,10 +61,8 @@ type collectiveCounts struct {
 // coverage is how much of the time in collectives went by in those at which it is known who
 // waits for whom.
 func (c *Collectives) coverage() finding.Coverage {
-	known := c.Counts.beginTook // nobody asks who was late there
-	for i := range c.Ranks {
-		known = distribution.AddTimes(known, c.Ranks[i].Took)
-	}
+	known := distribution.SumTimes(order.EachRow(c.Ranks, func(r *Rank) int64 { return r.Took }))
+	known = distribution.AddTimes(known, c.Counts.beginTook) // nobody asks who was late there
 	return finding.Coverage{Of: "communication time", Known: known, All: c.Counts.ran}
 }
 

@@ -119,9 +119,7 @@ func (t *kindTable) find(x *profile.CollectiveMatch, first int32) *kindTimes {
 	name := t.set.Syms.Name
 	op, dtype := name(x.Op), name(x.Dtype)
 	key := kindKey{x.Op, t.bare.Of(x.Name), x.Dtype, x.Group, profile.CollectiveBytes(op, dtype, x.In, x.Out, x.GroupSize), max(-1, x.GroupSize), first}
-	if key.size == 0 {
-		key.size = -1
-	}
+	key.size = cmp.Or(key.size, -1)
 	i := order.At(t.index, &t.kinds, key, func() *kindTimes {
 		return &kindTimes{last: map[int32]int{}, Kind: Kind{
 			Op: op, Kernel: name(key.kernel), Dtype: dtype, Bytes: key.bytes, Group: name(x.Group), GroupSize: key.size,

@@ -128,8 +128,7 @@ func (c *Collectives) sizes() []*sized {
 	}
 	var list []*sized
 	for _, s := range all {
-		slices.Sort(s.seen)
-		s.seen = slices.Compact(s.seen)
+		s.seen = order.Distinct(s.seen)
 		list = append(list, s)
 	}
 	slices.SortFunc(list, func(a, b *sized) int {

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -33,10 +34,7 @@ type Side struct {
 }
 
 func (s *Side) widen(first, last trace.Time) {
-	if s.First == 0 || first < s.First {
-		s.First = first
-	}
-	s.Last = max(s.Last, last)
+	s.First, s.Last = order.Earlier(s.First, first), max(s.Last, last)
 }
 
 // A Collected is what a comparison needs of a capture.

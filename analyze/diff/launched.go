@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -69,9 +70,7 @@ func findWork(set *profile.Set, window *profilewalk.Options, steps []diffStep, o
 		}
 		found[i] = func() {
 			for _, r := range rows {
-				if earliest == 0 || r.from < earliest {
-					earliest = r.from
-				}
+				earliest = order.Earlier(earliest, r.from)
 				w.place(&r, steps, byRank[r.rank], spans, begins)
 			}
 			memory.Free(rows)
@@ -119,13 +118,9 @@ func (w *stepWork) place(r *workRow, steps []diffStep, of []int32, spans []stepS
 		return
 	}
 	span := &spans[of[at-1]]
-	if span.from == 0 || r.from < span.from {
-		span.from = r.from
-	}
-	span.to = max(span.to, r.to)
-	if piece := w.host.at(r.launch) - w.host.first; begins[piece] == 0 || r.from < begins[piece] {
-		begins[piece] = r.from
-	}
+	span.from, span.to = order.Earlier(span.from, r.from), max(span.to, r.to)
+	piece := w.host.at(r.launch) - w.host.first
+	begins[piece] = order.Earlier(begins[piece], r.from)
 }
 
 // settle makes the pieces of devices follow each other.

@@ -162,8 +162,7 @@ func (d *Collected) ranksOfRequests(o *Collected) []string {
 		return nil
 	}
 	names := slices.AppendSeq(slices.Collect(maps.Keys(d.requests)), maps.Keys(o.requests))
-	slices.Sort(names)
-	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
+	return slices.DeleteFunc(order.Distinct(names), func(name string) bool { return name == "" })
 }
 
 // appeared tells how likely it is that only one of two captures has something, if both are

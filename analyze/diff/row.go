@@ -324,7 +324,7 @@ func quantilesOf(t *distribution.Tally, groups []*diffGroup, n int) (medians, ta
 // every piece are at most that.
 func quantileOf(t *distribution.Tally, share float64, value int64, groups []*diffGroup, n int) significance.Quantity {
 	pieces := piecesOf(groups, n, func(s *distribution.Sample) float64 { return float64(s.AtMost(value)) })
-	all := order.Sum(pieces, func(p *significance.Piece) float64 { return p.Of })
+	all := order.SumRows(pieces, func(p *significance.Piece) float64 { return p.Of })
 	return significance.Quantile(share, pieces, int(all), func(i int) float64 {
 		return float64(max(1, t.At(uint64(i)))) // 0 ns has no logarithm
 	})

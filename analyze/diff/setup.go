@@ -27,8 +27,7 @@ func describe(c *Capture, ranks int) []Setting {
 	var list []Setting
 	add := func(name string, values ...string) {
 		values = slices.DeleteFunc(values, func(v string) bool { return v == "" })
-		slices.Sort(values)
-		if values = slices.Compact(values); len(values) > 0 {
+		if values = order.Distinct(values); len(values) > 0 {
 			list = append(list, Setting{Name: name, Before: strings.Join(values, ", ")})
 		}
 	}

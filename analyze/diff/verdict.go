@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // minWeight is the part of the time of a request, or of a step, that a stage or kernel must
@@ -50,10 +51,9 @@ func (d *Diff) words(rows *diffRows) string {
 
 // setupInWords tells what differs in the setup.
 func (d *Diff) setupInWords() []string {
-	var list []string
-	for _, s := range d.Setup {
-		list = append(list, fmt.Sprintf("%s %s -> %s", s.Name, words.Clean(s.Before), words.Clean(s.After)))
-	}
+	list := order.Each(d.Setup, func(s Setting) string {
+		return fmt.Sprintf("%s %s -> %s", s.Name, words.Clean(s.Before), words.Clean(s.After))
+	})
 	if len(list) == 0 {
 		return nil
 	}

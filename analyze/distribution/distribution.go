@@ -301,14 +301,6 @@ func FitSize(v []Sized) SizeFit {
 	return f
 }
 
-// Sum adds numbers up, in their order.
-func Sum(list []float64) (total float64) {
-	for _, v := range list {
-		total += v
-	}
-	return total
-}
-
 // Ratio is NaN where there is nothing to divide by.
 func Ratio(a, b float64) float64 {
 	if b == 0 {

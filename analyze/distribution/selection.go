@@ -151,6 +151,14 @@ func AddTimes(x, y int64) int64 {
 	return x + y
 }
 
+// SumTimes is [AddTimes] for all of a list.
+func SumTimes(list []int64) (sum int64) {
+	for _, ns := range list {
+		sum = AddTimes(sum, ns)
+	}
+	return sum
+}
+
 // stdDev leaves the moments to gonum, which works on float64: exact to the ns
 // for durations below 2^53 ns (104 days).
 func (s *Summarizer) stdDev(v []int64) int64 {

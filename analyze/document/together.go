@@ -56,10 +56,7 @@ func (c *Ranks) CompleteGroups(ranks []Rank) (list []Group) {
 // withHosts is Together, and the groups of hosts of which each has a named rank.
 func (c *Ranks) withHosts(ranks []Rank) []Group {
 	list := c.CompleteGroups(ranks)
-	told := map[string]bool{}
-	for i := range list {
-		told[list[i].title] = true
-	}
+	told := order.Set(order.EachRow(list, func(g *Group) string { return g.title }))
 	onHosts := &Ranks{Hosts: c.Hosts, Named: map[string]bool{}}
 	var hosts []Rank
 	seen := map[string]bool{}
@@ -103,9 +100,7 @@ func (h *Hosts) Annotate(found []finding.Finding, ranks []Rank) {
 	}
 	var kinds []finding.Kind
 	for i := range found {
-		if !slices.Contains(kinds, found[i].Kind) {
-			kinds = append(kinds, found[i].Kind)
-		}
+		kinds = order.With(kinds, found[i].Kind)
 	}
 	for _, kind := range kinds {
 		c := &Ranks{Hosts: h, Named: map[string]bool{}}
@@ -129,9 +124,7 @@ func (g *Group) tell(kind finding.Kind, of map[string][]*finding.Finding) {
 	var about []*finding.Finding
 	for _, member := range g.Members {
 		for _, f := range of[member] {
-			if !slices.Contains(about, f) {
-				about = append(about, f)
-			}
+			about = order.With(about, f)
 		}
 	}
 	if g.level == 0 && len(about) < 2 {

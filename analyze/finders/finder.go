@@ -196,19 +196,14 @@ func (m *Measured) lostWork() (ranks []string) {
 			ranks = append(ranks, l.Rank)
 		}
 	}
-	slices.Sort(ranks)
-	return slices.Compact(ranks)
+	return order.Distinct(ranks)
 }
 
 // complete fills in what the row says of all that it finds.
 func (f *Finder) complete(x *finding.Finding) {
 	x.Kind, x.Scope = f.Kind, f.Scope
-	if x.CostBasis == "" {
-		x.CostBasis = f.CostOf
-	}
-	if x.Severity == "" {
-		x.Severity = f.Severity
-	}
+	x.CostBasis = cmp.Or(x.CostBasis, f.CostOf)
+	x.Severity = cmp.Or(x.Severity, f.Severity)
 	if x.Cost <= 0 || comesAndGoes(x) && free(x) || hardlyCosts(x) {
 		x.Severity = finding.Info
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
@@ -161,10 +162,7 @@ const absentSubkind = "waits for absent ranks"
 // absentExplain reports whether most of exposed communication is waiting for ranks that are not in
 // the files.
 func (m *Measured) absentExplain() bool {
-	exposed := int64(0)
-	for i := range m.GPUs.GPUs {
-		exposed = distribution.AddTimes(exposed, m.GPUs.GPUs[i].Exposed(kernelname.ClassCommunication))
-	}
+	exposed := distribution.SumTimes(order.EachRow(m.GPUs.GPUs, func(g *gpu.GPU) int64 { return g.Exposed(kernelname.ClassCommunication) }))
 	return float64(m.Collectives.AbsentWait()) >= mostlyWaiting*float64(exposed)
 }
 

@@ -18,9 +18,7 @@ func Kinds() []string { return KindsOf(All) }
 
 // KindsOf are the names of the kinds that some finders look for, sorted.
 func KindsOf(all []Finder) []string {
-	list := order.EachRow(all, func(f *Finder) string { return string(f.Kind) })
-	slices.Sort(list)
-	return slices.Compact(list)
+	return order.Distinct(order.EachRow(all, func(f *Finder) string { return string(f.Kind) }))
 }
 
 // A Mute says which findings somebody knows already and need not be told of.

@@ -186,9 +186,7 @@ func (w *waits) because(told []*lateRank) string {
 		}
 	}
 	all := len(late) == len(told)
-	slices.Sort(late) // one may have several spells
-	slices.Sort(bound)
-	late, bound = slices.Compact(late), slices.Compact(bound)
+	late, bound = order.Distinct(late), order.Distinct(bound) // one may have several spells
 	switch {
 	case all:
 		text, during := "whose hosts launch late: their GPUs wait %s for them then", "while the hosts are "

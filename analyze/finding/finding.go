@@ -159,10 +159,7 @@ func (a *Affected) Named() []int { return a.requests[:min(MaxRIDs, len(a.request
 // mostly reports whether most of some requests are among others.
 func (a *Affected) mostly(of *Affected) bool {
 	const most = 0.8
-	others := map[int]bool{}
-	for _, i := range of.requests {
-		others[i] = true
-	}
+	others := order.Set(of.requests)
 	n := order.Count(a.requests, func(i int) bool { return others[i] })
 	return n > 0 && float64(n) >= most*float64(len(a.requests))
 }

@@ -79,9 +79,7 @@ func (f *Finding) take(g *Finding) {
 	if g.Severity == Critical {
 		f.Severity = Critical // what fails is no less so for its cause
 	}
-	if f.Since == 0 {
-		f.Since = g.Since
-	}
+	f.Since = cmp.Or(f.Since, g.Since)
 	if f.Affected.N == 0 {
 		f.Affected = g.Affected
 	}

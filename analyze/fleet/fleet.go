@@ -176,9 +176,7 @@ func (r *Run) look(m *finders.Measured, found *finders.Result, ranks *ranks) {
 			}
 			x := r.note(s, true)
 			x.gpuTime, x.requestTime = max(x.gpuTime, r.gpuTime(f)), max(x.requestTime, r.requestTime(f))
-			if !slices.Contains(x.kinds, f.Kind) {
-				x.kinds = append(x.kinds, f.Kind)
-			}
+			x.kinds = order.With(x.kinds, f.Kind)
 			if level == GPU {
 				gpu = &s
 			}

@@ -139,7 +139,7 @@ func apart(list []*finding.Finding, ranks *ranks, cost func(*finding.Finding) fl
 		}
 		places[i].cost = max(places[i].cost, c)
 	}
-	sum := order.Sum(places, func(a *at) float64 { return a.cost })
+	sum := order.SumRows(places, func(a *at) float64 { return a.cost })
 	return min(most, max(sum, widest))
 }
 

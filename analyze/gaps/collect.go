@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/host"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -170,10 +171,7 @@ type spans []gpu.Gap
 
 // lateSpans returns when some device of a rank was in a late gap.
 func lateSpans(devices []*deviceGaps) spans {
-	n := 0
-	for _, d := range devices {
-		n += d.packed.gaps
-	}
+	n := order.Sum(devices, func(d *deviceGaps) int { return d.packed.gaps })
 	all := make(spans, 0, n)
 	for _, d := range devices {
 		all = d.packed.spans(all)

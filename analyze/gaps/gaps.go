@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -178,10 +179,7 @@ func (c *Collector) late() (ns int64) {
 
 // devices counts the devices: processes that used none are ranks, too.
 func (c *Collector) devices() (n int) {
-	for _, devices := range c.ranks {
-		n += len(devices)
-	}
-	return n
+	return order.Sum(c.ranks, func(devices []*deviceGaps) int { return len(devices) })
 }
 
 // sumUp lists what was found of all ranks.

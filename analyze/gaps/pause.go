@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -39,12 +40,7 @@ func (d *deviceGaps) pauseFrom() int64 {
 		return never
 	}
 	from := max(farLonger*distribution.LowerMedian(late), waitsForOthers)
-	long := 0
-	for _, ns := range late {
-		if ns >= from {
-			long++
-		}
-	}
+	long := order.Count(late, func(ns int64) bool { return ns >= from })
 	if float64(long) > fewPauses*float64(len(late)) {
 		return never
 	}
@@ -342,9 +338,6 @@ func beginAt(pauses []pause) finding.Evidence {
 	if n < 2 || n >= manyPauses || pauses[0].gap <= gpu.Absolute {
 		return finding.Evidence{}
 	}
-	var list []string
-	for i := range pauses {
-		list = append(list, words.At(pauses[i].gap, words.ClockLayout))
-	}
+	list := order.EachRow(pauses, func(p *pause) string { return words.At(p.gap, words.ClockLayout) })
 	return finding.Sentence("pauses begin at %s", strings.Join(list, ", "))
 }

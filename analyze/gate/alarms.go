@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // Alarms lists what a report must not show: kinds of findings, and a goodput that is too small.
@@ -46,9 +47,7 @@ func ParseAlarms(text string) (*Alarms, error) {
 		if !slices.Contains(all, word) {
 			return nil, unknown("kind of finding", word, append(all, goodputAlarm))
 		}
-		if kind := finding.Kind(word); !slices.Contains(list.kinds, kind) {
-			list.kinds = append(list.kinds, kind)
-		}
+		list.kinds = order.With(list.kinds, finding.Kind(word))
 	}
 	return list, nil
 }
@@ -152,9 +151,7 @@ func lookedFor(kind finding.Kind, of *finders.Result) (looked bool, short []stri
 		case finding.TooLittle:
 			short = append(short, strings.Replace(c.Check.String(), "Not judged: ", "not enough data for ", 1))
 		case finding.NotApplicable:
-			if !slices.Contains(reasons, c.Check.Reason) {
-				reasons = append(reasons, c.Check.Reason)
-			}
+			reasons = order.With(reasons, c.Check.Reason)
 		}
 	}
 	return looked, short, strings.Join(reasons, "; ")

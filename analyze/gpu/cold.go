@@ -24,8 +24,7 @@ func (l *codeLoad) join(o *codeLoad) {
 // the host loads code, compiles, or records a CUDA graph. Time is by reason, ns.
 type Cold struct {
 	Time [NumReasons]int64
-	Gaps int64      // of which some part is cold
-	Last trace.Time // when the last of these ended; 0 if there is none
+	Gaps int64 // of which some part is cold
 	// Spread tells that some of these come after the device has been busy for long.
 	Spread bool
 	// longest is the longest of these gaps.
@@ -51,7 +50,7 @@ func (c *Cold) Join(o *Cold) {
 		c.Time[reason] = distribution.AddTimes(c.Time[reason], t)
 	}
 	c.Gaps += o.Gaps
-	c.Last, c.Spread = max(c.Last, o.Last), c.Spread || o.Spread
+	c.Spread = c.Spread || o.Spread
 	c.Loads.join(&o.Loads)
 	if o.Longest.Length() > c.Longest.Length() {
 		c.Longest = o.Longest
@@ -188,7 +187,6 @@ func (c *Cold) addCold(g *gapSum) {
 
 func (c *Cold) addGap(g *gapSum) {
 	c.Gaps++
-	c.Last = max(c.Last, g.To)
 	if g.Length() > c.Longest.Length() {
 		c.Longest = g.Gap
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
@@ -355,10 +356,7 @@ func (g *GPUs) Length() int64 { return g.Total((*GPU).Length) }
 
 // Total returns the sum of a time of each device, in ns.
 func (g *GPUs) Total(of func(*GPU) int64) (total int64) {
-	for i := range g.GPUs {
-		total = distribution.AddTimes(total, of(&g.GPUs[i]))
-	}
-	return total
+	return distribution.SumTimes(order.EachRow(g.GPUs, func(x *GPU) int64 { return of(x) }))
 }
 
 // Ran reports whether any device ran kernels or copies.

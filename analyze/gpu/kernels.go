@@ -112,16 +112,11 @@ func compareKernels(rows []RankKernel, captured []int64) (sorted []RankKernel, p
 	slices.SortFunc(rows, func(a, b RankKernel) int {
 		return cmp.Or(cmp.Compare(a.Sym, b.Sym), cmp.Compare(a.RankIndex, b.RankIndex))
 	})
-	for from := 0; from < len(rows); {
-		to := from + 1
-		for to < len(rows) && rows[to].Sym == rows[from].Sym {
-			to++
-		}
-		relate(rows[from:to])
+	for same := range order.Runs(rows, func(a, b *RankKernel) bool { return a.Sym == b.Sym }) {
+		relate(same)
 		if perSecond {
-			relatePerSecond(rows[from:to], captured)
+			relatePerSecond(same, captured)
 		}
-		from = to
 	}
 	slices.SortFunc(rows, func(a, b RankKernel) int {
 		return cmp.Or(cmp.Compare(distribution.Abs(b.Excess), distribution.Abs(a.Excess)), cmp.Compare(b.Summary.Total, a.Summary.Total), strings.Compare(a.Name, b.Name), cmp.Compare(a.RankIndex, b.RankIndex))

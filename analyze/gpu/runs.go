@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -149,9 +150,7 @@ func (g *GPUs) RunRanks() (runs [][]int32) {
 	for _, part := range g.parts {
 		var ranks []int32
 		for i := range part.GPUs {
-			if r := part.GPUs[i].RankIndex; !slices.Contains(ranks, r) {
-				ranks = append(ranks, r)
-			}
+			ranks = order.With(ranks, part.GPUs[i].RankIndex)
 		}
 		runs = append(runs, ranks)
 	}
@@ -248,11 +247,7 @@ func (r recordings) union() recordings {
 
 // length returns how long all of them lasted, in ns.
 func (r recordings) length() int64 {
-	total := int64(0)
-	for _, span := range r {
-		total = distribution.AddTimes(total, distribution.Between(span.from, span.to))
-	}
-	return total
+	return distribution.SumTimes(order.Each(r, func(span recordedSpan) int64 { return distribution.Between(span.from, span.to) }))
 }
 
 // end reports whether a recording ends in [from, to], and the next one begins there.

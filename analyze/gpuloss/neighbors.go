@@ -82,13 +82,8 @@ func seek(set *profile.Set, s profile.Stream, steps *profilewalk.KernelSteps, of
 		slices.SortFunc(all, func(a, b ran) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.stream, b.stream)) })
 		x.findOverlaps(set, all)
 		slices.SortFunc(all, func(a, b ran) int { return cmp.Or(cmp.Compare(a.stream, b.stream), cmp.Compare(a.start, b.start)) })
-		for from := 0; from < len(all); {
-			to := from + 1
-			for to < len(all) && all[to].stream == all[from].stream {
-				to++
-			}
-			x.seekOn(all[from:to])
-			from = to
+		for on := range order.Runs(all, func(a, b *ran) bool { return a.stream == b.stream }) {
+			x.seekOn(on)
 		}
 		memory.Free(all)
 	}

@@ -46,10 +46,7 @@ func (x *seeker) addOverlap(all []ran, from, to int, set *profile.Set) {
 	if len(shared) == 0 {
 		return
 	}
-	computing := int64(0)
-	for _, i := range shared {
-		computing += alone(all, from+i)
-	}
+	computing := order.Sum(shared, func(i int) int64 { return alone(all, from+i) })
 	waiting := int64(0)
 	for i := range layer {
 		k := x.kinds.Of(layer[i].name)

@@ -114,13 +114,8 @@ func (m *moduleNames) isLayer(module trace.Sym) bool {
 
 // describeAll describes captures, file by file.
 func (g *Graphs) describeAll(list []*Capture) {
-	for from := 0; from < len(list); {
-		to := from
-		for to < len(list) && list[to].File == list[from].File {
-			to++
-		}
-		describe(g.set.Syms, list[from:to])
-		from = to
+	for of := range order.Runs(list, func(a, b **Capture) bool { return (*a).File == (*b).File }) {
+		describe(g.set.Syms, of)
 	}
 }
 

@@ -109,8 +109,7 @@ func (h *Hang) blame() {
 		}
 		lead := &h.Stuck[leads[k]]
 		lead.HeldUp = slices.Concat(lead.HeldUp, s.HeldUp)
-		slices.Sort(lead.HeldUp)
-		lead.HeldUp = slices.Compact(lead.HeldUp)
+		lead.HeldUp = order.Distinct(lead.HeldUp)
 		s.Cause, s.Kind, s.HeldUp = false, Behind, nil
 	}
 }
@@ -178,7 +177,6 @@ func (h *Hang) heldUp() {
 			s.HeldUp = append(s.HeldUp, h.Stuck[k].heads...)
 			todo = append(todo, waitsFor[k]...)
 		}
-		slices.Sort(s.HeldUp)
-		s.HeldUp = slices.Compact(s.HeldUp)
+		s.HeldUp = order.Distinct(s.HeldUp)
 	}
 }

@@ -119,8 +119,7 @@ func (g *group) infer() {
 		}
 		before, memberBefore = r, member
 	}
-	slices.Sort(g.ranks)
-	g.ranks = slices.Compact(g.ranks)
+	g.ranks = order.Distinct(g.ranks)
 	g.unnamed = max(0, int(size)-len(g.ranks))
 }
 
@@ -225,9 +224,7 @@ func pytorch(set *recorder.InFlight) (dumps []*recorder.FlightDump, others []*jo
 	jobs, apart := jobsOf(all)
 	recorded, watched := last(jobs[0].dumps, recorder.FlightRecorder), last(set.Dumps, recorder.Watchdog)
 	for rank, d := range watched {
-		if recorded[rank] == nil {
-			recorded[rank] = d
-		}
+		recorded[rank] = cmp.Or(recorded[rank], d)
 	}
 	dumps = inOrder(recorded)
 	nameRanks(dumps)

@@ -3,6 +3,7 @@ package hang
 import (
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile/recorder"
 )
 
@@ -15,19 +16,13 @@ func ncclDumps(set *recorder.InFlight) []*recorder.FlightDump {
 		d *recorder.FlightDump
 		g int32
 	}
-	of := map[string][]member{}
-	var names []string
+	var of order.Groups[string, []member]
 	for _, d := range list {
 		for i := range d.Groups {
-			name := d.Groups[i].Name
-			if of[name] == nil {
-				names = append(names, name)
-			}
-			of[name] = append(of[name], member{d, int32(i)})
+			order.Add(&of, d.Groups[i].Name, member{d, int32(i)})
 		}
 	}
-	for _, name := range names {
-		members := of[name]
+	for _, members := range of.List {
 		from := int64(1) << 62 // the first that may not have ended
 		ended := false
 		tails := make([][]*recorder.Op, len(members))

@@ -1,6 +1,7 @@
 package hang
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/document"
@@ -133,10 +134,7 @@ func (h *Hang) rankTable() *table.Table {
 		table.CountColumn("pending", "operations that it has in flight", func(r *Rank) int64 { return int64(r.Pending) }),
 		table.TextColumn("last", "the last operation that it entered, if its dump has any", op(last, name)),
 		table.TextColumn("at", "where it entered the first in flight, or else the last", func(r *Rank) string {
-			o := r.Head
-			if o == nil {
-				o = r.Last
-			}
+			o := cmp.Or(r.Head, r.Last)
 			if o == nil || o.Stack < 0 {
 				return ""
 			}

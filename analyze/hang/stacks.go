@@ -114,24 +114,18 @@ func (h *Hang) pythonOf(rank int32) string {
 // sayPython says where Python stands in ranks, alike ones together.
 func (h *Hang) sayPython(ranks []int32, say func(string, ...any)) {
 	const most = 3
-	by := map[string][]int32{}
-	var places []string
+	var by order.Groups[string, []int32]
 	for _, r := range ranks {
-		at := h.pythonOf(r)
-		if at == "" {
-			continue
+		if at := h.pythonOf(r); at != "" {
+			order.Add(&by, at, r)
 		}
-		if by[at] == nil {
-			places = append(places, at)
-		}
-		by[at] = append(by[at], r)
 	}
-	for i, at := range places {
+	for i, at := range by.Keys {
 		if i == most {
-			say("Python stands in %s more in other ranks", words.Counted(len(places)-most, "place"))
+			say("Python stands in %s more in other ranks", words.Counted(len(by.Keys)-most, "place"))
 			return
 		}
-		say("Python of %s stands in %s, as py-spy saw it", named(by[at]), at)
+		say("Python of %s stands in %s, as py-spy saw it", named(by.List[i]), at)
 	}
 }
 

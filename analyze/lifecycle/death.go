@@ -31,8 +31,7 @@ func (l *Lives) died(deaths []*end) finding.Finding {
 	for _, e := range deaths {
 		lost = append(lost, e.requests()...)
 	}
-	slices.Sort(lost)
-	lost = slices.Compact(lost)
+	lost = order.Distinct(lost)
 	f := l.finding(first, Death, lost)
 	f.Metric.Name = "requests lost"
 	if next := l.next(last.life); next != nil {

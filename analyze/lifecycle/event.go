@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -134,10 +135,7 @@ func (o *observer) restarts() (list []restart) {
 // first one on; 0 is never.
 func (l *Lives) Restarted() (from, to trace.Time) {
 	for _, r := range l.restarts {
-		if from == 0 || r.old.last < from {
-			from = r.old.last
-		}
-		to = max(to, r.new.first)
+		from, to = order.Earlier(from, r.old.last), max(to, r.new.first)
 	}
 	return from, to
 }

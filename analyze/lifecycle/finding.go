@@ -107,37 +107,28 @@ func (l *Lives) lastStage(t *team) []finding.Evidence {
 // restarted tells of servers that were started anew: of those of a role together, where each
 // was at another time, and of one that was again and again.
 func (l *Lives) restarted() (out []finding.Finding) {
-	by := map[request.Role][]restart{}
-	var roles []request.Role
+	var by order.Groups[request.Role, []restart]
 	for _, r := range l.restarts {
-		role := r.new.server.role
-		if by[role] == nil {
-			roles = append(roles, role)
-		}
-		by[role] = append(by[role], r)
+		order.Add(&by, r.new.server.role, r)
 	}
-	for _, role := range roles {
-		out = append(out, l.restartedIn(role, by[role])...)
+	for i, role := range by.Keys {
+		out = append(out, l.restartedIn(role, by.List[i])...)
 	}
 	return out
 }
 
 // restartedIn tells of the restarts of a role, which are in order.
 func (l *Lives) restartedIn(role request.Role, list []restart) (out []finding.Finding) {
-	by := map[*server][]restart{}
-	var servers []*server
+	var by order.Groups[*server, []restart]
 	for _, r := range list {
-		if by[r.new.server] == nil {
-			servers = append(servers, r.new.server)
-		}
-		by[r.new.server] = append(by[r.new.server], r)
+		order.Add(&by, r.new.server, r)
 	}
-	if len(servers) > 1 && len(list) == len(servers) {
+	if len(by.Keys) > 1 && len(list) == len(by.Keys) {
 		return []finding.Finding{l.rolled(role, list)}
 	}
-	for _, s := range servers {
+	for i, s := range by.Keys {
 		if len(l.deathsOf(s)) == 0 { // else they are told with these
-			out = append(out, l.again(s, by[s]))
+			out = append(out, l.again(s, by.List[i]))
 		}
 	}
 	return out

@@ -37,9 +37,7 @@ type end struct {
 
 // requests returns all that never ended.
 func (e *end) requests() []int {
-	list := slices.Concat(e.inFlight, e.waiting)
-	slices.Sort(list)
-	return slices.Compact(list)
+	return order.Distinct(slices.Concat(e.inFlight, e.waiting))
 }
 
 // hangs finds the teams that show no sign any more though they have something to do, while
@@ -118,9 +116,7 @@ func (t *team) inFlight(pause int64, blocked bool) []int {
 
 // requestsOf returns the requests of jobs, each once, ascending.
 func requestsOf(jobs []*job) []int {
-	list := order.Each(jobs, func(j *job) int { return j.request })
-	slices.Sort(list)
-	return slices.Compact(list)
+	return order.Distinct(order.Each(jobs, func(j *job) int { return j.request }))
 }
 
 // waiting returns the jobs that were sent to a team after its last sign and that no rank has
@@ -218,8 +214,7 @@ func (o *observer) death(l *life) (end, bool) {
 	refused := o.refusedBy(l)
 	e.refused = len(refused) > 0
 	e.inFlight = slices.Concat(requestsOf(jobs), refused, o.brokenOff(l.last))
-	slices.Sort(e.inFlight)
-	e.inFlight = slices.Compact(e.inFlight)
+	e.inFlight = order.Distinct(e.inFlight)
 	e.by = min(l.until, l.last+heldBack) // what it did last was never exported
 	if own {
 		e.by = min(l.until, e.by+trace.Time(o.nextSign(l.server.role)))

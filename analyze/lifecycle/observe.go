@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -142,20 +143,15 @@ func (o *observer) findLives() {
 			serves[s.Threads[t].Proc] = serves[s.Threads[t].Proc] || s.OnScheduler(t)
 		}
 	}
-	of := map[serverKey][]int{}
-	var keys []serverKey
+	var of order.Groups[serverKey, []int]
 	for p := range s.Procs {
 		if !serves[p] || last[p] == 0 {
 			continue
 		}
-		key := serverKey{s.Procs[p].Host, s.Procs[p].Role, s.Server(p)}
-		if of[key] == nil {
-			keys = append(keys, key)
-		}
-		of[key] = append(of[key], p)
+		order.Add(&of, serverKey{s.Procs[p].Host, s.Procs[p].Role, s.Server(p)}, p)
 	}
-	for _, key := range keys {
-		procs := of[key]
+	for i, key := range of.Keys {
+		procs := of.List[i]
 		at := place.NewLocation(s, procs[0]).Team()
 		at.Rank.DP = -1
 		x := &server{at: at, host: s.HostOf(procs[0]), role: key.role}
@@ -321,9 +317,7 @@ func (t *team) hear(s *request.Set, thread int, j *job) (last *request.Row) {
 		if !takesIn(row.Means) && row.End >= t.worked {
 			t.worked, t.work = row.End, i
 		}
-		if j.last = max(j.last, row.End); j.first == 0 || row.End < j.first {
-			j.first = row.End
-		}
+		j.first, j.last = order.Earlier(j.first, row.End), max(j.last, row.End)
 		if row.End >= t.last {
 			t.last, t.stage = row.End, i
 		}

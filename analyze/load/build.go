@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -217,10 +218,7 @@ func (p Pieces) Of(request int, tokens int64) {
 
 // Took is how long all of them take.
 func (p Pieces) Took() (ns trace.Time) {
-	for i := range p {
-		ns += p[i].To - p[i].From
-	}
-	return ns
+	return order.SumRows(p, func(x *Prefill) trace.Time { return x.To - x.From })
 }
 
 // Batches makes batches of the prefills of single requests on one server, and orders both by time. The requests

@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -128,10 +129,7 @@ func (t *Timeline) Write(out io.Writer, style table.Style, marks ...trace.Time) 
 		p.drawing.Marks = append(p.drawing.Marks, t.Of(at))
 	}
 	p.drawing.Notes = append(p.drawing.Notes, t.Notes()...)
-	requests := int64(0)
-	for i := range t.Series[0].Points {
-		requests += t.Series[0].Points[i].Arrivals
-	}
+	requests := order.SumRows(t.Series[0].Points, func(p *Point) int64 { return p.Arrivals })
 	table.WriteFilled(out, style, "Timeline: ", fmt.Sprintf("%s from %s, %s of %s", words.Counted(int(requests), "request"),
 		words.Between(t.From, t.To), words.Counted(n, "bucket"), words.Nearly(t.Bucket)))
 	if _, err := fmt.Fprintln(out); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -178,10 +179,7 @@ func nameOf(set *profile.Set, sym trace.Sym) string {
 
 // finish finds the shares of rows and orders them.
 func finish(rows []Row) {
-	all := int64(0)
-	for i := range rows {
-		all = distribution.AddTimes(all, rows[i].SelfGPU)
-	}
+	all := distribution.SumTimes(order.EachRow(rows, func(r *Row) int64 { return r.SelfGPU }))
 	for i := range rows {
 		rows[i].Share = distribution.Fraction(rows[i].SelfGPU, all)
 	}
@@ -272,10 +270,7 @@ type ownTime struct {
 func Largest(set *profile.Set, opt profilewalk.Options) ([]finding.Finding, finding.Check) {
 	list, calls := ownTimes(set, opt)
 	check := finding.Check{What: "operators that take most of the time", Of: "call", N: calls, Needed: 1}
-	total := int64(0)
-	for _, o := range list {
-		total = distribution.AddTimes(total, o.time)
-	}
+	total := distribution.SumTimes(order.Each(list, func(o ownTime) int64 { return o.time }))
 	if total == 0 {
 		check.Reason = "no operators were recorded"
 		return nil, check

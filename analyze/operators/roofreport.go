@@ -1,6 +1,7 @@
 package operators
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -111,11 +112,7 @@ func (o *Rooflines) note(t *table.Table) {
 			far += r.Share
 		}
 	}
-	names := map[string]bool{}
-	for _, name := range o.gpus {
-		names[name] = true
-	}
-	for name := range names {
+	for _, name := range order.Distinct(slices.Clone(o.gpus)) {
 		if g, ok := GPUOf(name); ok {
 			t.Note("%s: %g TFLOP/s of 16-bit numbers, %g TB/s, by its data sheet (%s)%s", name, g.Half, g.Bandwidth, g.Source, o.atClock(name, &g))
 		} else if name == "" {
@@ -167,9 +164,7 @@ func clocksOf(set *profile.Set, beside []float64, opt *profilewalk.Options) []fl
 			if c.Rank < 0 || c.Value <= 0 || c.Unit != mega || !slices.Contains(names, c.Name) || opt.From != 0 && c.Time < opt.From || opt.To != 0 && c.Time > opt.To {
 				continue
 			}
-			if source[c.Rank] == 0 {
-				source[c.Rank] = c.Source
-			}
+			source[c.Rank] = cmp.Or(source[c.Rank], c.Source)
 			if source[c.Rank] == c.Source {
 				sampled[c.Rank] = append(sampled[c.Rank], c.Value)
 			} else {

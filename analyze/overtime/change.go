@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -71,10 +72,7 @@ func (t *Timeline) findChanges(found []Change) {
 // changesOf looks for changes of a series.
 func (t *Timeline) changesOf(s *series, level float64) []Change {
 	mean := func(from, to int) float64 {
-		sum := 0.0
-		for _, v := range s.values[from:to] {
-			sum += v
-		}
+		sum := order.Total(s.values[from:to])
 		return sum / float64(to-from)
 	}
 	var list []changepoint.Change
@@ -122,10 +120,7 @@ func (t *Timeline) changesOf(s *series, level float64) []Change {
 
 // squares returns the sum of the squares of how far values are from their mean.
 func squares(values []float64, mean float64) (sum float64) {
-	for _, v := range values {
-		sum += (v - mean) * (v - mean)
-	}
-	return sum
+	return order.Sum(values, func(v float64) float64 { return (v - mean) * (v - mean) })
 }
 
 // within returns the buckets of some observations of a series.
@@ -369,10 +364,7 @@ func (c *Cell) prefill() float64 { return distribution.Ratio(float64(c.prefilled
 func differ(x, y float64) bool { return max(x, y) > otherFactor*min(x, y) }
 
 func average(values []float64, of []int) float64 {
-	sum := 0.0
-	for _, b := range of {
-		sum += values[b]
-	}
+	sum := order.Sum(of, func(b int) float64 { return values[b] })
 	return sum / float64(len(of))
 }
 

@@ -272,7 +272,7 @@ func (c *Collector) Timeline(g *gpu.GPUs) *Timeline {
 	if c.opt.Everything {
 		t.Counters = c.counters()
 	}
-	rows := order.Sum(g.GPUs, func(x *gpu.GPU) int64 { return x.Rows })
+	rows := order.SumRows(g.GPUs, func(x *gpu.GPU) int64 { return x.Rows })
 	t.findChanges(append(c.paces(t, rows), c.copyPaces(t, g)...))
 	c.addKernels(t)
 	return t

@@ -149,12 +149,7 @@ func (c *Collector) pacedWork(kernels []pacedKernel) *pacedWork {
 
 // paceOf returns since when the kernels of a device take longer, nil if they do not.
 func (c *Collector) paceOf(t *Timeline, d *Device, w *pacedWork) *Change {
-	var much []*paced
-	for _, p := range w.equal {
-		if len(p.kernels) >= fewest && float64(p.total) >= muchPaced*float64(w.total) {
-			much = append(much, p)
-		}
-	}
+	much := order.Only(w.equal, func(p *paced) bool { return len(p.kernels) >= fewest && float64(p.total) >= muchPaced*float64(w.total) })
 	tests := float64(len(much) * len(t.Devices))
 	var lead slowing
 	for _, p := range much {

@@ -27,7 +27,7 @@ func (t *Timeline) ofSteps(d *Device) series {
 	}
 	s.metric = &observed{perStep: true, metric: &metric.Metric{Long: "GPU time per " + d.step, Unit: table.Duration, Better: metric.Less}}
 	for i := range len(d.rounds) / s.size {
-		sum := order.Sum(s.steps(i, i+1), func(r *round) int64 { return r.busy })
+		sum := order.SumRows(s.steps(i, i+1), func(r *round) int64 { return r.busy })
 		s.values = append(s.values, float64(sum)/float64(s.size))
 	}
 	return s

@@ -266,9 +266,7 @@ func (o *Overview) severalRuns() bool {
 		if last != 0 && (r.Start-last >= farApart || r.End-first > day) {
 			return true
 		}
-		if first == 0 {
-			first = r.Start
-		}
+		first = cmp.Or(first, r.Start)
 		last = max(last, r.End)
 	}
 	return false

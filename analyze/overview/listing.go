@@ -16,6 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // A List is what finders found in some inputs.
@@ -168,9 +169,7 @@ func (l *List) markdownCommands(w io.Writer, repeat ...[]string) error {
 		commands = append(commands, words.QuoteShell(slices.Concat([]string{"sgtrace", "report"}, args, l.Again())))
 	}
 	for i := range l.Result.Findings {
-		if c := l.Command(&l.Result.Findings[i]); !slices.Contains(commands, c) {
-			commands = append(commands, c)
-		}
+		commands = order.With(commands, l.Command(&l.Result.Findings[i]))
 	}
 	out := bufio.NewWriter(w)
 	out.WriteString("### Commands to repeat this\n\n")

@@ -15,6 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -191,10 +192,7 @@ func (o *Overview) kernelReport() *table.Table {
 	if o.GPUs != nil {
 		list = kernelTotals(o.GPUs.Kernels)
 	}
-	all := int64(0)
-	for i := range list {
-		all = distribution.AddTimes(all, list[i].total)
-	}
+	all := distribution.SumTimes(order.EachRow(list, func(x *K) int64 { return x.total }))
 	total := table.NsColumn("total", "sum over all ranks", func(k *K) int64 { return k.total })
 	count := table.CountColumn("n", "how many ran", func(k *K) int64 { return k.n })
 	name := table.TextColumn("kernel", "its name", func(k *K) string { return k.name })
@@ -221,12 +219,8 @@ type Server struct {
 // serversOf lists the roles of some ranks, in the order of display.
 func serversOf(r *place.RankSet) []Server {
 	var out []Server
-	for i := 0; i < len(r.Places); {
-		from := i
-		for i < len(r.Places) && r.Places[i].Role == r.Places[from].Role {
-			i++
-		}
-		out = append(out, serverOf(r.Places[from:i]))
+	for places := range order.Runs(r.Places, func(a, b *place.Location) bool { return a.Role == b.Role }) {
+		out = append(out, serverOf(places))
 	}
 	if slices.ContainsFunc(r.Set.Requests, func(r request.Request) bool { return r.Gateway != request.None }) {
 		out = slices.Insert(out, 0, Server{Role: request.Router, Ranks: request.Unknown})

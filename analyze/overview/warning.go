@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 	"github.com/sgtrace/sgtrace/request"
@@ -99,19 +100,14 @@ func (o *Overview) profilerWarnings() (d []document.Warning) {
 		return nil
 	}
 	for _, m := range []*trace.Message{trace.NsysError, trace.NsysWarning, trace.RecordsSlowOnly, trace.RecordsFailedOnly} {
-		var texts []string
-		said := map[string][]string{} // of which inputs, by text
+		var said order.Groups[string, []string] // of which inputs, by text
 		for _, x := range o.Diags.All() {
-			if x.Message != m {
-				continue
+			if x.Message == m {
+				order.Add(&said, x.Msg, x.Pos.String())
 			}
-			if said[x.Msg] == nil {
-				texts = append(texts, x.Msg)
-			}
-			said[x.Msg] = append(said[x.Msg], x.Pos.String())
 		}
-		for _, text := range texts {
-			of := said[text]
+		for i, text := range said.Keys {
+			of := said.List[i]
 			if n := len(of); n > maxNamed {
 				of = []string{of[0], fmt.Sprintf("and %d more", n-1)}
 			}

@@ -41,9 +41,7 @@ type kernelRow struct {
 func kernelFigure(g *gpu.GPUs, set *profile.Set, src Source) *Figure {
 	var ranks []string
 	for i := range g.GPUs {
-		if rank := g.GPUs[i].Rank; !slices.Contains(ranks, rank) {
-			ranks = append(ranks, rank)
-		}
+		ranks = order.With(ranks, g.GPUs[i].Rank)
 	}
 	rows, small := kernelRows(g)
 	if len(ranks) < 2 || len(rows) == 0 {

@@ -146,11 +146,7 @@ func stageLines(set *request.Set) [request.Other + 1][]*line {
 
 // total adds up durations; in floating point, as forged ones would wrap around.
 func total(durations []int64) float64 {
-	sum := 0.0
-	for _, d := range durations {
-		sum += float64(d)
-	}
-	return sum
+	return order.Sum(durations, func(d int64) float64 { return float64(d) })
 }
 
 // distributions gives every line its color.

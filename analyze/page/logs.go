@@ -71,10 +71,7 @@ func loggedFigure(o *overview.Overview, drawn []load.Block, ranks []int, src Sou
 		return cmp.Or(cmp.Compare(runningY, runningX), cmp.Compare(tokensY, tokensX))
 	})
 	shown = slices.Sorted(slices.Values(shown[:min(len(shown), chart.Hues)]))
-	var blocks []load.Block
-	for _, i := range shown {
-		blocks = append(blocks, drawn[i])
-	}
+	blocks := order.Each(shown, func(i int) load.Block { return drawn[i] })
 	f := seriesFigure(o, l.Grid, blocks, src.Command("--timeline", "--table=logs.timeline"))
 	f.Role, _, _ = l.Ranks[ranks[0]].Where.Parts()
 	f.ID, f.Shows = "logs-"+f.Role, ofLogs
@@ -129,10 +126,7 @@ func seriesFigure(o *overview.Overview, grid *load.Grid, blocks []load.Block, co
 }
 
 func seriesPanels(blocks []load.Block, span load.Span) []chart.Panel {
-	var titles []string
-	for i := range blocks {
-		titles = append(titles, blocks[i].Title)
-	}
+	titles := order.EachRow(blocks, func(b *load.Block) string { return b.Title })
 	titles = chart.ShortNames(titles)
 	var panels order.Groups[string, chart.Panel] // by title
 	for i := range blocks {

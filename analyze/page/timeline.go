@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/page/chart"
-
 	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -157,10 +157,7 @@ func stageOf(s *load.Series, stage int) []load.Spread {
 
 // placeCurves makes a curve for each place.
 func placeCurves(places []*load.Series, of func(*load.Series) []float64) []chart.Curve {
-	var names []string
-	for _, s := range places {
-		names = append(names, s.Location.String())
-	}
+	names := order.Each(places, func(s *load.Series) string { return s.Location.String() })
 	var curves []chart.Curve
 	for i, s := range places {
 		curves = append(curves, chart.Curve{Name: chart.ShortNames(names)[i], Color: i % chart.Hues, Values: of(s)})

@@ -3,6 +3,7 @@ package place
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -192,12 +193,8 @@ func sharing(of func(*server) map[string]bool) func([]*server) [][]*server {
 		first := make([]string, len(servers))
 		for i, x := range servers {
 			for v := range of(x) {
-				if root[v] == "" {
-					root[v] = v
-				}
-				if first[i] == "" {
-					first[i] = v
-				}
+				root[v] = cmp.Or(root[v], v)
+				first[i] = cmp.Or(first[i], v)
 				root[find(v)] = find(first[i])
 			}
 		}
@@ -250,11 +247,7 @@ func describe(group []*server) []string {
 // firstValues names up to two values.
 func firstValues(values map[string]bool) string {
 	const few = 2
-	var list []string
-	for v := range values {
-		list = append(list, v)
-	}
-	slices.Sort(list)
+	list := slices.Sorted(maps.Keys(values))
 	text := strings.Join(list[:min(few, len(list))], " and ")
 	if n := len(list) - few; n > 0 {
 		text += fmt.Sprintf(" and %d more", n)

@@ -6,6 +6,9 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -14,10 +17,9 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // A LoadBalance is how the requests that servers of one kind could have are divided among their
@@ -72,10 +74,7 @@ func (r *Ranks) balances() []loadBalance {
 // newBalance judges a division. Requests of which nobody knows the rank went to the
 // others, for all that is known.
 func (r *Ranks) newBalance(leads []*Load, unrouted int) loadBalance {
-	requests := unrouted
-	for _, l := range leads {
-		requests += int(l.Requests)
-	}
+	requests := unrouted + order.Sum(leads, func(l *Load) int { return int(l.Requests) })
 	d := loadBalance{Ranks: leads, Most: slices.MaxFunc(leads, func(a, b *Load) int { return cmp.Compare(a.Requests, b.Requests) })}
 	all := d.routes()
 	for i := range all {
@@ -229,10 +228,7 @@ func (d *loadBalance) evidence() []finding.Evidence {
 		list = append(list, finding.Sentence("its decode steps take %s (p50), those of the other ranks %s", words.Nearly(int64(own)), words.Nearly(int64(others))).
 			In("ranks", row, "step_ns", float64(d.Most.Step)))
 	}
-	running := 0.0
-	for _, l := range d.Ranks {
-		running += l.Running
-	}
+	running := order.Sum(d.Ranks, func(l *Load) float64 { return l.Running })
 	return append(list, finding.Sentence("it runs %s requests at a time on average; the %d ranks together run %s",
 		words.ThreeDigits(d.Most.Running), len(d.Ranks), words.ThreeDigits(running)).In("ranks", row, "running", d.Most.Running))
 }

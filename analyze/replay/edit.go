@@ -95,10 +95,7 @@ func (r *Run) pooled(engines []int, k Kind) timing {
 	if t, ok := r.pools[key]; ok {
 		return t
 	}
-	n := 0
-	for _, i := range engines {
-		n += len(r.Engines[i].Steps)
-	}
+	n := order.Sum(engines, func(i int) int { return len(r.Engines[i].Steps) })
 	steps := make([]Step, 0, n)
 	for _, i := range engines {
 		for _, st := range r.Engines[i].Steps {

@@ -36,8 +36,7 @@ type Run struct {
 	pools  map[string]timing    // of engines together, by kind and engines
 	ends   []trace.Time         // scratch
 	sizes  distribution.SizeFit // of KV caches
-	// From and To are the first arrival and the last end.
-	From, To trace.Time
+	From   trace.Time           // the first arrival
 }
 
 // Missing counts what keeps requests from being replayed.
@@ -300,16 +299,12 @@ func (r *Run) readStages(j *job) {
 				j.queued = row.Start
 			}
 		case request.ReceiveConnecting:
-			if j.booked == 0 {
-				j.booked = row.End
-			}
+			j.booked = cmp.Or(j.booked, row.End)
 		case request.PrefillingChunk:
 			add(row, chunkEnd)
 		case request.Prefilling:
 			add(row, prefillEnd)
-			if j.ended == 0 {
-				j.ended = row.End
-			}
+			j.ended = cmp.Or(j.ended, row.End)
 		case request.Prebuilt:
 			add(row, joinEnd)
 		case request.Stepping:
@@ -430,9 +425,6 @@ func (r *Run) sortRequests() {
 				r.jobs[j].request = int32(i)
 			}
 		}
-		if r.From == 0 {
-			r.From = q.Arrival
-		}
-		r.To = max(r.To, r.set.Requests[q.Index].End)
+		r.From = cmp.Or(r.From, q.Arrival)
 	}
 }

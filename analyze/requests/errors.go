@@ -15,6 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -103,10 +104,7 @@ func failedFinding(s *request.Set, failed []int) finding.Finding {
 	}
 	if len(where) > 1 {
 		const few = 4
-		var counts []string
-		for _, x := range where[:min(few, len(where))] {
-			counts = append(counts, fmt.Sprintf("%d on %s", len(x.requests), x.text))
-		}
+		counts := order.Each(where[:min(few, len(where))], func(x reason) string { return fmt.Sprintf("%d on %s", len(x.requests), x.text) })
 		f.Evidence = append(f.Evidence, finding.Sentence("the servers with most of them: %s", strings.Join(counts, ", ")))
 	}
 	full := slices.DeleteFunc(slices.Clone(failed), func(i int) bool { return s.Requests[i].Status == request.Failed })
@@ -240,10 +238,7 @@ func mainReasons(reasons []reason) string {
 	if len(reasons) == 1 {
 		return reasons[0].text
 	}
-	var told []string
-	for _, r := range reasons[:min(most, len(reasons))] {
-		told = append(told, fmt.Sprintf("%d %s", len(r.requests), r.text))
-	}
+	told := order.Each(reasons[:min(most, len(reasons))], func(r reason) string { return fmt.Sprintf("%d %s", len(r.requests), r.text) })
 	if n := len(reasons) - most; n > 0 {
 		told = append(told, fmt.Sprintf("%s more", words.Counted(n, "reason")))
 	}

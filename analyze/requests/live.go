@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -108,12 +109,7 @@ func (m *Moment) title() string {
 	var parts []string
 	known := 0
 	for _, phase := range slices.Backward(doing) {
-		n := 0
-		for i := range m.Live {
-			if m.state(&m.Live[i]) == phase.String() {
-				n++
-			}
-		}
+		n := order.CountRows(m.Live, func(l *Live) bool { return m.state(l) == phase.String() })
 		if known += n; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, phase))
 		}

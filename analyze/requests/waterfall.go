@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -222,9 +223,7 @@ func holes(s *request.Set, r *request.Request) []request.Interval {
 func clockNotes(s *request.Set, r *request.Request) []string {
 	var notes []string
 	note := func(format string, args ...any) {
-		if text := fmt.Sprintf(format, args...); !slices.Contains(notes, text) {
-			notes = append(notes, text)
-		}
+		notes = order.With(notes, fmt.Sprintf(format, args...))
 	}
 	host := func(proc int) string {
 		if proc == request.None {

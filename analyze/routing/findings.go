@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // A rank stands out with so many times the mean of all, if chance is ruled out; uneven layers do if
@@ -187,7 +187,7 @@ func (s *Source) logged() (list []finding.Finding) {
 	return list
 }
 
-func mean(list []float64) float64 { return distribution.Sum(list) / float64(len(list)) }
+func mean(list []float64) float64 { return order.Total(list) / float64(len(list)) }
 
 // Even reports whether the tokens of a rank are no more than the mean, as far as anybody counted.
 func (r *Routing) Even(name string) (text string, ok bool) {

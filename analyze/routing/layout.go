@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile/recorder"
 )
@@ -82,7 +81,7 @@ func (s *Source) place() {
 			for e, c := range rec.Of(p, x.Layer) {
 				loads[to[e]] += float64(c)
 			}
-			w.add(distribution.Sum(loads)/float64(s.EP), slices.Max(loads), 0)
+			w.add(order.Total(loads)/float64(s.EP), slices.Max(loads), 0)
 		}
 	}
 	s.Placed = min(w.waits(), s.waits())

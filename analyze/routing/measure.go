@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/series"
@@ -277,7 +277,7 @@ func top(loads []float64) (at int, second float64) {
 func (x *Layer) finish(ep int) {
 	if ep > 0 {
 		x.Hot, _ = top(x.ranks)
-		x.Times = x.ranks[x.Hot] * float64(ep) / distribution.Sum(x.ranks)
+		x.Times = x.ranks[x.Hot] * float64(ep) / order.Total(x.ranks)
 	}
 	at, _ := top(x.total)
 	x.Top = x.expert(at, ep)
@@ -285,7 +285,7 @@ func (x *Layer) finish(ep int) {
 
 // expert describes an expert by its place in the counts.
 func (x *Layer) expert(e, ep int) Expert {
-	out := Expert{Of: x.Of, Layer: x.Layer, Expert: x.place.logical(e), Rank: -1, Tokens: x.total[e], Times: x.total[e] * float64(len(x.total)) / distribution.Sum(x.total)}
+	out := Expert{Of: x.Of, Layer: x.Layer, Expert: x.place.logical(e), Rank: -1, Tokens: x.total[e], Times: x.total[e] * float64(len(x.total)) / order.Total(x.total)}
 	if ep > 0 {
 		out.Rank = x.place.rankOf(e)
 	}
@@ -307,7 +307,7 @@ func (s *Source) ranks() {
 		}
 		s.ByRank[x.Hot].Busiest++
 		for e := range x.total {
-			if g := x.place.rankOf(e); g >= 0 && x.total[e]*float64(len(x.total)) > s.ByRank[g].Top.Times*distribution.Sum(x.total) {
+			if g := x.place.rankOf(e); g >= 0 && x.total[e]*float64(len(x.total)) > s.ByRank[g].Top.Times*order.Total(x.total) {
 				s.ByRank[g].Top = x.expert(e, s.EP)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -20,10 +21,7 @@ func (l *Limits) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	if l.Requests < finding.FewCompared {
 		return nil, check
 	}
-	var out []finding.Finding
-	for _, same := range l.groups() {
-		out = append(out, l.finding(same, b))
-	}
+	out := order.Each(l.groups(), func(same []*Limit) finding.Finding { return l.finding(same, b) })
 	return b.Price(out), check
 }
 
@@ -76,8 +74,7 @@ func (l *Limits) finding(same []*Limit, b *cause.Costs) finding.Finding {
 	if !last.Open {
 		f.Until = last.To
 	}
-	slices.Sort(requests)
-	f.Affected = finding.AffectedOf(l.set, slices.Compact(requests))
+	f.Affected = finding.AffectedOf(l.set, order.Distinct(requests))
 	return f
 }
 

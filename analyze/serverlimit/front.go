@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -260,10 +261,7 @@ func (d *FrontProcess) findUsual() {
 	n := len(d.visits)
 	count := min(blocks, n/(fewVisits/4))
 	for b := range count {
-		var list []int64
-		for _, v := range d.visits[b*n/count : (b+1)*n/count] {
-			list = append(list, v.ns())
-		}
+		list := order.Each(d.visits[b*n/count:(b+1)*n/count], func(v visit) int64 { return v.ns() })
 		slices.Sort(list)
 		middle := request.NearestRank(list, 50)
 		if b == 0 || middle < d.Usual {

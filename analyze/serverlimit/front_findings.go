@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -118,11 +119,7 @@ func (d *FrontProcess) join(o *FrontProcess) {
 
 // extra returns how many ns a desk kept requests beyond what is usual, all together.
 func (d *FrontProcess) extra() int64 {
-	sum := int64(0)
-	for i := range d.kept {
-		sum += d.kept[i].ns() - d.Usual
-	}
-	return sum
+	return order.SumRows(d.kept, func(v *visit) int64 { return v.ns() - d.Usual })
 }
 
 // again reports whether a desk kept requests again and again, or for long.
@@ -298,12 +295,7 @@ func (f *Front) toOne(d *FrontProcess) string {
 			most = proc
 		}
 	}
-	all := 0
-	for i := range d.visits {
-		if serverOf(&d.visits[i]) == most {
-			all++
-		}
-	}
+	all := order.CountRows(d.visits, func(v *visit) bool { return serverOf(v) == most })
 	if float64(count[most]) < mostly*float64(len(d.kept)) || 3*all > 2*len(d.visits) {
 		return ""
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -134,13 +135,7 @@ func compareStart(h stateInterval, t trace.Time) int { return cmp.Compare(h.time
 
 // countLeft counts how often requests wait no longer before a spell is over.
 func (v *server) countLeft(p *spell) int {
-	n := 0
-	for _, h := range v.within(p) {
-		if h.time.To < p.to() {
-			n++
-		}
-	}
-	return n
+	return order.Count(v.within(p), func(h stateInterval) bool { return h.time.To < p.to() })
 }
 
 // retractions counts how often requests are thrown out in a spell.
@@ -169,8 +164,7 @@ func (v *server) measure(h *phase) Limit {
 		}
 		whole.segments = append(whole.segments, p.segments...)
 	}
-	slices.Sort(l.Requests)
-	l.Requests = slices.Compact(l.Requests)
+	l.Requests = order.Distinct(l.Requests)
 	most, at := whole.most(func(s *segment) int32 { return s.n[h.wait] })
 	l.Most, l.At = int(most), at
 	l.Prefilling = whole.share(func(s *segment) bool { return s.n[prefilling] > 0 })
@@ -210,8 +204,7 @@ func (l *Limit) join(o *Limit) {
 	l.From, l.To = min(l.From, o.From), max(l.To, o.To)
 	l.Waited += o.Waited
 	l.Requests = append(l.Requests, o.Requests...)
-	slices.Sort(l.Requests)
-	l.Requests = slices.Compact(l.Requests)
+	l.Requests = order.Distinct(l.Requests)
 	for r, ns := range o.waits {
 		l.waits[r] += ns
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -234,19 +235,12 @@ func (w weights) beyond(n int) float64 {
 
 // whole returns the weight of all numbers.
 func (w weights) whole() float64 {
-	sum := 0.0
-	for _, n := range w.numbers() {
-		sum += w[n]
-	}
-	return sum
+	return order.Sum(w.numbers(), func(n int) float64 { return w[n] })
 }
 
 // mean returns the weighted mean of the numbers.
 func (w weights) mean() float64 {
-	sum := 0.0
-	for _, n := range w.numbers() {
-		sum += float64(n) * w[n]
-	}
+	sum := order.Sum(w.numbers(), func(n int) float64 { return float64(n) * w[n] })
 	return sum / w.whole()
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -150,9 +151,5 @@ func (p *spell) most(of func(s *segment) int32) (most int32, at trace.Time) {
 
 // waited returns how long requests waited in all, in ns.
 func (p *spell) waited() int64 {
-	sum := int64(0)
-	for i := range p.segments {
-		sum += int64(p.segments[i].to-p.segments[i].from) * int64(p.segments[i].n[p.wait])
-	}
-	return sum
+	return order.SumRows(p.segments, func(s *segment) int64 { return int64(s.to-s.from) * int64(s.n[p.wait]) })
 }

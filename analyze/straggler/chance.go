@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/significance"
 )
 
@@ -78,10 +79,7 @@ func (o *ranking) chance(rank int) float64 {
 	if float64(len(places))*o.worth < minWorth {
 		return 1
 	}
-	sum := 0.0
-	for _, p := range places {
-		sum += p
-	}
+	sum := order.Total(places)
 	least := chernoff(sum, func(theta float64) float64 {
 		exponent, one := 0.0, 0.0
 		for i, n := range here {

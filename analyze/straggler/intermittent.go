@@ -255,11 +255,7 @@ func (g *SyncSamples) chanceOfLate(rank int, limit float64, run slowRun) float64
 		return 1
 	}
 	least := chernoff(sum, func(theta float64) float64 {
-		exponent := 0.0
-		for _, block := range shares {
-			exponent += logMeanExp(theta, block)
-		}
-		return exponent
+		return order.Sum(shares, func(block []float64) float64 { return logMeanExp(theta, block) })
 	})
 	return min(1, float64(len(g.Names))*math.Exp(least*worth/float64(n)))
 }

@@ -201,7 +201,7 @@ func (g *SyncSamples) straggler(rank int, run slowRun) Straggler {
 
 // meanTook returns how long the sync points [from, to) took on average, in ns.
 func (g *SyncSamples) meanTook(from, to int) float64 {
-	sum := order.Sum(g.SyncPoints[from:to], func(m *syncPoint) float64 { return float64(m.Took) })
+	sum := order.SumRows(g.SyncPoints[from:to], func(m *syncPoint) float64 { return float64(m.Took) })
 	return sum / float64(to-from)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -66,10 +67,10 @@ func WithoutWorker(set *profile.Set, f *finding.Finding, model float64) (out []f
 			took[i] = float64(w.steps[s.step])
 		}
 		before := p.time(took)
-		idle += (1 - distribution.Sum(took)/float64(len(took))/s.passing) / n
+		idle += (1 - order.Total(took)/float64(len(took))/s.passing) / n
 		change(took)
 		after := p.time(took) * s.passing / before
-		idleChanged += (1 - distribution.Sum(took)/float64(len(took))/after) / n
+		idleChanged += (1 - order.Total(took)/float64(len(took))/after) / n
 		recorded, whole, played, changed = recorded+s.passing/n, whole+s.whole/n, played+before/n, changed+after/n
 	}
 	if off := math.Abs(played/recorded - 1); off > maxOff {

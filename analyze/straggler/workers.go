@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -186,10 +187,7 @@ func Workers(set *profile.Set) ([]finding.Finding, finding.Check) {
 
 // timesSlowest returns in how many steps one of some workers is the slowest.
 func (p *pace) timesSlowest(of []int) (n int) {
-	for _, i := range of {
-		n += p.slowest[i]
-	}
-	return n
+	return order.Sum(of, func(i int) int { return p.slowest[i] })
 }
 
 // slow returns the workers of the stage, or the one worker, that is slowest too often for chance; nil

@@ -65,11 +65,7 @@ func (s *textTable) fit(style Style) {
 
 // total returns the width of a table with columns of these widths.
 func total(widths []int) int {
-	sum := 2 * (len(widths) - 1)
-	for _, width := range widths {
-		sum += width
-	}
-	return sum
+	return 2*(len(widths)-1) + order.Total(widths)
 }
 
 // leastWidths returns how narrow columns can be with names that are readable and differ
@@ -171,11 +167,7 @@ func (s *textTable) column(c int) []string {
 
 // different counts texts that are not equal.
 func different(texts []string) int {
-	seen := make(map[string]bool, len(texts))
-	for _, text := range texts {
-		seen[text] = true
-	}
-	return len(seen)
+	return len(order.Set(texts))
 }
 
 // shortened returns texts cut to a width. Those that would look the same show where they

@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -269,9 +270,7 @@ func dispatched(s *request.Set, p *request.Part) trace.Time {
 		if len(stages) == 0 || s.OnScheduler(t) {
 			continue
 		}
-		if end := s.Row(int(stages[len(stages)-1])).End; sent == 0 || end < sent {
-			sent = end
-		}
+		sent = order.Earlier(sent, s.Row(int(stages[len(stages)-1])).End)
 	}
 	return sent
 }
@@ -281,10 +280,7 @@ func dispatched(s *request.Set, p *request.Part) trace.Time {
 func (l *sideLoad) measure(proc int, during request.Interval, most int) SideRank {
 	r := SideRank{Role: l.role, Proc: proc, Requests: len(l.perRequest)}
 	whole := float64(max(1, during.To-during.From))
-	running := int64(0)
-	for _, iv := range l.busy {
-		running += int64(min(iv.To, during.To) - max(iv.From, during.From))
-	}
+	running := order.Sum(l.busy, func(iv request.Interval) int64 { return int64(min(iv.To, during.To) - max(iv.From, during.From)) })
 	covered := request.NewCoverage(l.busy)
 	r.Busy = load.Busy(l.role, float64(running)/whole, float64(covered.Overlap(during.From, during.To))/whole, most)
 	edges := memory.Make[cause.LayerEdge](2 * len(l.waits))[:0]

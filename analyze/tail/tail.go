@@ -88,16 +88,12 @@ type Tail struct {
 
 // New compares the slow requests of some with those around the median.
 func New(peers *place.Groups, o Options) *Tail {
-	if o.Percent == 0 {
-		o.Percent = 99
-	}
+	o.Percent = cmp.Or(o.Percent, 99)
 	o.Percent = min(max(o.Percent, minPercent), 99)
 	if o.Metrics == nil {
 		o.Metrics = Metrics
 	}
-	if o.Slowest == 0 {
-		o.Slowest = 10
-	}
+	o.Slowest = cmp.Or(o.Slowest, 10)
 	s, a := peers.Ranks.Set, cause.NewAttributor(peers)
 	t := &Tail{Options: o, ClocksMoved: s.Clocks.Moves(), set: s, List: a.All()}
 	for i := range s.AllRequests() {

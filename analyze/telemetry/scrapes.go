@@ -49,7 +49,7 @@ func byEnd(a, b Scraped) int { return cmp.Compare(a.To, b.To) }
 
 // CountOf is how many observations several intervals have.
 func CountOf(list []Scraped) float64 {
-	return order.Sum(list, func(x *Scraped) float64 { return x.N })
+	return order.SumRows(list, func(x *Scraped) float64 { return x.N })
 }
 
 // MeanOf is that of several intervals, in s; NaN without an observation.

@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
@@ -119,10 +120,7 @@ type stepCounts [profile.StepDecode + 1]int64
 
 // count counts the steps of some ranks. Where none are known, all that a rank did counts as one.
 func (s *Steps) count(ranks []int) (n stepCounts, known bool) {
-	of := map[string]bool{}
-	for _, rank := range ranks {
-		of[s.chain.Name(rank)] = true
-	}
+	of := order.Set(order.Each(ranks, s.chain.Name))
 	for i := range s.gpus.Served {
 		r := &s.gpus.Served[i]
 		for k := range r.Steps {

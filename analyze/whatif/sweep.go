@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/replay"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 )
 
@@ -64,10 +65,7 @@ type Point struct {
 
 // total returns how many servers a point has.
 func (p *Point) total() (n int) {
-	for _, k := range p.Servers {
-		n += k
-	}
-	return n
+	return order.Total(p.Servers)
 }
 
 // Sweep plays all deployments of some axes.

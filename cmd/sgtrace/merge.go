@@ -24,6 +24,7 @@ import (
 	"github.com/sgtrace/sgtrace/convert/drawing"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/otlpjson"
 	"github.com/sgtrace/sgtrace/profile"
@@ -274,10 +275,7 @@ func (f *mergeFlags) choose(set *request.Set) error {
 func bounds(aligned *clocks.Alignment, said *series.Set) (first, last trace.Time) {
 	first, last = aligned.Bounds()
 	if from, to, ok := said.Bounds(); ok {
-		if first == 0 || from < first {
-			first = from
-		}
-		last = max(last, to)
+		first, last = order.Earlier(first, from), max(last, to)
 	}
 	return first, last
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/redact"
@@ -164,11 +165,7 @@ func (c *command) inputsRead() []document.Input {
 
 // warnings returns the messages about the inputs.
 func (c *command) warnings() []document.Warning {
-	var list []document.Warning
-	for _, d := range c.diags.All() {
-		list = append(list, document.Warning{Severity: d.Severity, Text: d.String()})
-	}
-	return list
+	return order.Each(c.diags.All(), func(d trace.Diag) document.Warning { return document.Warning{Severity: d.Severity, Text: d.String()} })
 }
 
 // printDiags prints what was found wrong with the inputs and reports whether any

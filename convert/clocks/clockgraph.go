@@ -151,10 +151,7 @@ func (m *aligner) clockOfProc(p int) int { return m.ClockOfProc(m.in.Requests, p
 // noteTimes notes which times each clock was read at.
 func (m *aligner) noteTimes() {
 	extend := func(c *HostClock, from, to trace.Time) {
-		if c.First == 0 || from < c.First {
-			c.First = from
-		}
-		c.Last = max(c.Last, to)
+		c.First, c.Last = order.Earlier(c.First, from), max(c.Last, to)
 	}
 	if m.in.Requests != nil {
 		clocks := make([]*HostClock, len(m.in.Requests.Procs))

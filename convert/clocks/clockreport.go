@@ -13,6 +13,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/align"
 	"github.com/sgtrace/sgtrace/convert/ranks"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -199,10 +200,7 @@ func abbreviate(names []string) string {
 // those of which the user has said it.
 func (m *aligner) exportsFixed(given []align.Fixed) []align.Fixed {
 	var fixed []align.Fixed
-	known := map[int]bool{}
-	for _, g := range given {
-		known[g.B] = true
-	}
+	known := order.Set(order.Each(given, func(g align.Fixed) int { return g.B }))
 	relate := func(a, b int, at trace.Time, offset int64, s *ranks.Shift, drift int64) {
 		if !known[b] && a != b {
 			known[b] = true

@@ -244,8 +244,7 @@ func (m *collectiveMatches) apart(clocks []int, t int64) int64 {
 	if len(clocks) < 2 {
 		return 0
 	}
-	slices.Sort(clocks)
-	clocks = slices.Compact(clocks)
+	clocks = order.Distinct(clocks)
 	if len(clocks) < 2 {
 		return 0
 	}
@@ -277,14 +276,10 @@ const (
 func (m *collectiveMatches) Parts() iter.Seq[*profile.Part] {
 	return func(yield func(*profile.Part) bool) {
 		met := m.met()
-		order := make([]int, len(m.calls))
-		for i := range order {
-			order[i] = i
-		}
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(m.rank[a], m.rank[b]) })
+		byRank := order.Sorted(len(m.calls), func(a, b int) int { return cmp.Compare(m.rank[a], m.rank[b]) })
 		var p profile.Part
 		var like callKind // whose kind p has
-		for _, r := range order {
+		for _, r := range byRank {
 			if m.rank[r] < 0 {
 				continue
 			}

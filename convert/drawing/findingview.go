@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/convert/ranks"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -133,10 +134,7 @@ func (l *layout) extentOf() (e inputs.Extent) {
 			continue
 		}
 		s := l.set.Row(i)
-		if e.From == 0 || s.Start < e.From {
-			e.From = s.Start
-		}
-		e.To = max(e.To, s.End)
+		e.From, e.To = order.Earlier(e.From, s.Start), max(e.To, s.End)
 	}
 	return e
 }
@@ -161,10 +159,7 @@ func around(e inputs.Extent, c *ranks.Capture, l *inputs.TrackRow) inputs.Extent
 	for _, lane := range l.Lanes {
 		for _, i := range lane {
 			event := &c.File.Events[i]
-			if from := c.Time(event.Time); e.From == 0 || from < e.From {
-				e.From = from
-			}
-			e.To = max(e.To, c.Time(event.End()))
+			e.From, e.To = order.Earlier(e.From, c.Time(event.Time)), max(e.To, c.Time(event.End()))
 		}
 	}
 	return e

@@ -249,16 +249,12 @@ func describe(b *trace.Builder, set *request.Set, said *series.Set, files []*inp
 	}
 	if said != nil {
 		for i := range said.Sources {
-			if name := said.Sources[i].Name; !slices.Contains(names, name) { // records are requests, too
-				names = append(names, name)
-			}
+			names = order.With(names, said.Sources[i].Name) // records are requests, too
 		}
 	}
 	for _, f := range files {
 		for _, x := range append([]*inputs.ProcessProfile{f}, f.Duplicates...) {
-			if !slices.Contains(names, x.Name) { // an export is one recording for every process
-				names = append(names, x.Name)
-			}
+			names = order.With(names, x.Name) // an export is one recording for every process
 		}
 	}
 	b.Attribute("sgtrace.inputs", strings.Join(names, ", "))
@@ -271,7 +267,7 @@ func describe(b *trace.Builder, set *request.Set, said *series.Set, files []*inp
 
 // spansOf is how many spans the files of a set hold, read or not.
 func spansOf(set *request.Set) (n int) {
-	return order.Sum(set.Files, func(f *request.File) int { return f.Rows })
+	return order.SumRows(set.Files, func(f *request.File) int { return f.Rows })
 }
 
 // drawn reports whether span i becomes slices.

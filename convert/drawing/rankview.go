@@ -45,9 +45,7 @@ func rowsOf(r *ranks.Track) []*row {
 				l = joinLines(capture.File, have.lines[c], l)
 			}
 			have.lines[c] = l
-			if have.first.Folder == "" {
-				have.first.Folder = l.Row.Folder
-			}
+			have.first.Folder = cmp.Or(have.first.Folder, l.Row.Folder)
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b *row) int {
@@ -268,9 +266,7 @@ func (m *merging) rowName(r *ranks.Track, row *row) string {
 	name := strings.TrimSpace(row.first.Name)
 	switch row.key.Kind {
 	case profile.RowStream:
-		if name == "" {
-			name = "stream " + row.first.TIDText
-		}
+		name = cmp.Or(name, "stream "+row.first.TIDText)
 		if r.Devices > 1 && row.first.Folder == "" {
 			name = fmt.Sprintf("GPU %s %s", row.first.PIDText, name)
 		}
@@ -278,9 +274,7 @@ func (m *merging) rowName(r *ranks.Track, row *row) string {
 			name = strings.TrimSuffix(name, " ("+role+")") + " (" + role + ")"
 		}
 	case profile.RowThread:
-		if name == "" {
-			name = "thread " + row.first.TIDText
-		}
+		name = cmp.Or(name, "thread "+row.first.TIDText)
 	case profile.RowOther:
 		name = cmp.Or(name, row.first.TIDText, row.first.PIDText, "profiler")
 	}

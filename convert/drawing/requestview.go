@@ -65,7 +65,7 @@ func (l *layout) reportLeftOut() {
 
 // requestsDrawn counts the requests of the view by request.
 func (l *layout) requestsDrawn() (n int) {
-	return order.Sum(l.groups, func(r *requestGroup) int { return len(r.requests) })
+	return order.SumRows(l.groups, func(r *requestGroup) int { return len(r.requests) })
 }
 
 // rootSlice is what the outermost slice of a request is called, and its subject.
@@ -108,13 +108,8 @@ func (l *layout) drawRequests(b *trace.Builder, spans int) *drawing {
 			units = slices.Delete(units, i, i+1)
 		}
 		slices.SortStableFunc(units, func(x, y unit) int { return cmp.Compare(x.proc, y.proc) })
-		for from := 0; from < len(units); {
-			to := from + 1
-			for to < len(units) && units[to].proc == units[from].proc {
-				to++
-			}
-			d.drawProc(units[from:to], track, &labels[units[from].proc])
-			from = to
+		for of := range order.Runs(units, func(a, b *unit) bool { return a.proc == b.proc }) {
+			d.drawProc(of, track, &labels[of[0].proc])
 		}
 	})
 	d.link()

@@ -1,11 +1,11 @@
 package inputs
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
@@ -13,15 +13,10 @@ import (
 
 // Parts returns the parts that a file has events of, in order.
 func (f *ProcessProfile) Parts() []string {
-	seen := map[string]bool{}
-	for i := range f.Rows {
-		seen[f.Rows[i].Part] = true
-	}
-	parts := slices.Collect(maps.Keys(seen))
+	parts := order.Distinct(order.EachRow(f.Rows, func(r *profile.Row) string { return r.Part }))
 	if len(parts) > 1 { // rows without a part are nobody's: the merger writes all pids with one
 		parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" && !f.hasEvents(p) })
 	}
-	slices.Sort(parts)
 	if len(parts) == 0 {
 		parts = []string{""}
 	}

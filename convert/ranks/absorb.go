@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -13,16 +14,12 @@ import (
 // joinPairs puts what only an export has of a process into the trace of the same
 // process, so that it is one rank, and what both have is drawn once.
 func (m *Assignment) joinPairs(captures []*Capture, joined []*pair) []*Capture {
-	byExport := map[*Capture][]*pair{}
-	var exports []*Capture
+	var exports order.Groups[*Capture, []*pair]
 	for _, p := range joined {
-		if byExport[p.export] == nil {
-			exports = append(exports, p.export)
-		}
-		byExport[p.export] = append(byExport[p.export], p)
+		order.Add(&exports, p.export, p)
 	}
-	for _, n := range exports {
-		pairs := byExport[n]
+	for i, n := range exports.Keys {
+		pairs := exports.List[i]
 		slices.SortStableFunc(pairs, func(a, b *pair) int { return cmp.Compare(b.hits, a.hits) })
 		into := pairs[0].trace
 		a := &absorption{into: into.File, part: into.Part, from: n.File, pairs: pairs, syms: m.syms}
@@ -38,11 +35,10 @@ func (m *Assignment) joinPairs(captures []*Capture, joined []*pair) []*Capture {
 		}
 		m.noteExportClock(n, into, pairs[0])
 	}
-	gone := func(c *Capture) bool { return byExport[c] != nil }
 	m.Files = slices.DeleteFunc(m.Files, func(f *inputs.ProcessProfile) bool {
-		return slices.ContainsFunc(exports, func(c *Capture) bool { return c.File == f })
+		return slices.ContainsFunc(exports.Keys, func(c *Capture) bool { return c.File == f })
 	})
-	return slices.DeleteFunc(captures, gone)
+	return slices.DeleteFunc(captures, func(c *Capture) bool { return slices.Contains(exports.Keys, c) })
 }
 
 // heldPairs divides pairs into those whose events are held on clocks that are related, and others.

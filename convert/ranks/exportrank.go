@@ -85,12 +85,10 @@ func applyGiven(g *GivenRank, exports []*Capture) error {
 		c.known.Rank, c.known.From, c.known.NotRank = g.Rank, fromUser, false
 		hosts = append(hosts, c.known.Host)
 	}
-	slices.Sort(hosts)
-	hosts = slices.Compact(hosts)
+	hosts = order.Distinct(hosts)
 	switch {
 	case len(hosts) == 0:
-		slices.Sort(pids)
-		return fmt.Errorf("%w: %d; there are %s", ErrNoProcess, g.PID, cmp.Or(strings.Join(slices.Compact(pids), ", "), "none"))
+		return fmt.Errorf("%w: %d; there are %s", ErrNoProcess, g.PID, cmp.Or(strings.Join(order.Distinct(pids), ", "), "none"))
 	case len(hosts) > 1:
 		return fmt.Errorf("%w: %d exists on each of %s; say which one, such as %s:%[2]d=RANK", ErrNoProcess, g.PID, strings.Join(hosts, ", "), hosts[0])
 	}
@@ -172,9 +170,7 @@ func hostPrefix(c *Capture) string {
 
 // pidsOf returns the processes of captures, in order.
 func pidsOf(captures []*Capture) []int64 {
-	pids := order.Each(captures, func(c *Capture) int64 { return c.File.Meta.PID })
-	slices.Sort(pids)
-	return slices.Compact(pids)
+	return order.Distinct(order.Each(captures, func(c *Capture) int64 { return c.File.Meta.PID }))
 }
 
 // count numbers the processes of a host.

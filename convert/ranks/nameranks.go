@@ -182,9 +182,7 @@ func (m *Assignment) Placements() []profile.Placement {
 		for _, c := range r.Captures {
 			meta := &c.File.Meta
 			for _, v := range meta.Versions() {
-				if !slices.Contains(h.Versions, v) {
-					h.Versions = append(h.Versions, v)
-				}
+				h.Versions = order.With(h.Versions, v)
 			}
 			h.Devices = max(h.Devices, len(meta.Devices))
 			if meta.GPU < 0 || h.GPU >= 0 {

@@ -25,10 +25,7 @@ func leaveOutRepetitions(captures []*Capture, diags *trace.Diags) []*Capture {
 
 // inOrder returns the captures that are kept, in their order.
 func inOrder(captures, kept []*Capture) []*Capture {
-	stay := make(map[*Capture]bool, len(kept))
-	for _, c := range kept {
-		stay[c] = true
-	}
+	stay := order.Set(kept)
 	return slices.DeleteFunc(captures, func(c *Capture) bool { return !stay[c] })
 }
 

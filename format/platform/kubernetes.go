@@ -135,10 +135,7 @@ func (r *eventReader) add(e *event) {
 	if strings.EqualFold(e.kind, "node") {
 		server = series.Server{Host: e.name}
 	}
-	at := e.first
-	if at == 0 {
-		at = e.last
-	}
+	at := cmp.Or(e.first, e.last)
 	text := e.reason
 	if e.kind != "" {
 		text = strings.ToLower(e.kind) + ": " + text

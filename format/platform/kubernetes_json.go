@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"strconv"
@@ -116,9 +117,7 @@ func (r *eventReader) object(o *object) {
 	last := firstOf(o.Last, o.OldLast, o.At)
 	e := event{kind: o.About.Kind + o.OfNew.Kind, name: o.About.Name + o.OfNew.Name, reason: o.Reason, message: o.Message + o.Note, warning: o.Type == "Warning",
 		count: max(o.N, o.OldN, 1), first: first, last: max(last, first), host: o.Source.Host}
-	if e.host == "" {
-		e.host = o.OldSource.Host
-	}
+	e.host = cmp.Or(e.host, o.OldSource.Host)
 	if s := o.Series; s != nil {
 		e.count, e.last = max(e.count, s.Count), max(e.last, trace.Time(s.Last))
 	}

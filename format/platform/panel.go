@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -210,10 +211,7 @@ func (s *panelSeries) called() string {
 	if s.column != "" {
 		return s.column
 	}
-	var parts []string
-	for _, k := range slices.Sorted(maps.Keys(s.labels)) {
-		parts = append(parts, k+"="+s.labels[k])
-	}
+	parts := order.Each(slices.Sorted(maps.Keys(s.labels)), func(k string) string { return k + "=" + s.labels[k] })
 	return strings.Join(parts, ",")
 }
 

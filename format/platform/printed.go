@@ -182,7 +182,6 @@ func under(head []cellAt, row string) map[string]string {
 // A printedReader reads one file.
 type printedReader struct {
 	*series.Filler
-	name   string
 	host   string
 	table  *printedTable
 	cells  []cellAt
@@ -198,7 +197,7 @@ func indexPrinted(in *format.Input, opt *format.Options) (*format.Source, error)
 	if err != nil {
 		return nil, err
 	}
-	r := &printedReader{Filler: opt.Series.Fill(in.Name, "printed tables"), name: in.Name, gpu: -1, ids: map[series.Metric]series.MetricID{}, last: map[int32]float64{}}
+	r := &printedReader{Filler: opt.Series.Fill(in.Name, "printed tables"), gpu: -1, ids: map[series.Metric]series.MetricID{}, last: map[int32]float64{}}
 	r.host, _, _ = strings.Cut(filepath.Base(in.Name), ".")
 	if _, err = logline.Read(file, in.Name, opt.Diags, r.line); err != nil {
 		opt.Diags.Add(trace.InputDamaged.Of(in.Name, err))

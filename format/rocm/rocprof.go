@@ -1,6 +1,7 @@
 package rocm
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -192,9 +193,7 @@ func (r *rocprofReader) agent(a *struct {
 	if is.gpu {
 		name := a.Product
 		for _, other := range []string{a.Model, a.Name} {
-			if name == "" {
-				name = other
-			}
+			name = cmp.Or(name, other)
 		}
 		r.processOf().Device(is.number, name, "")
 	}

@@ -2,6 +2,7 @@ package rocm
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -145,9 +146,7 @@ func (r *perfettoReader) packet(p *pftrace.Packet) {
 	case p.Unix != nil && r.p == nil:
 		r.shift, r.unix = trace.Time(*p.Unix), true
 	case p.Track != nil:
-		if r.pid == 0 {
-			r.pid = p.Track.PID
-		}
+		r.pid = cmp.Or(r.pid, p.Track.PID)
 		if m := memoryOf.FindStringSubmatch(p.Track.Name); p.Track.Counter && m != nil && m[3] == "GPU" {
 			r.meters[p.Track.UUID] = &memoryTrack{agent: agentLabel{m[1], number(m[2])}, unit: r.sym(p.Track.Unit), scale: p.Track.Scale}
 		}

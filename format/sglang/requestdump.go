@@ -236,10 +236,7 @@ func (r *requestReader) row(v pickle.Value, row *spantable.RequestRecord, to *sp
 	if out == nil {
 		out = &answered{prompt: spantable.Unknown, completion: spantable.Unknown, cached: spantable.Unknown, dp: spantable.Unknown}
 	}
-	id := obj.id
-	if id == "" {
-		id = out.id
-	}
+	id := cmp.Or(obj.id, out.id)
 	row.ID, row.Room = to.Text([]byte(id)), to.Text([]byte(obj.room))
 	row.Start, row.End = seconds(v.At(2)), seconds(v.At(3))
 	if row.Prompt = out.prompt; row.Prompt < 0 {

@@ -2,6 +2,7 @@ package sglang
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -200,9 +201,7 @@ func (r *stateReader) loads(s *serverInfo) {
 		rank.DP = l.DP
 		place := r.f.Place(series.Place{Server: r.server, Rank: rank, GPU: series.NoGPU})
 		d := &l.Disaggregation
-		if d.Bootstrap == nil {
-			d.Bootstrap = d.OldBootstrap
-		}
+		d.Bootstrap = cmp.Or(d.Bootstrap, d.OldBootstrap)
 		for _, x := range []struct {
 			metric series.MetricID
 			value  *float64

@@ -1,11 +1,13 @@
 package torchdump
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/pickle"
 	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
@@ -92,8 +94,7 @@ func ranksOf(text string) []int32 {
 		}
 		ranks = append(ranks, int32(n))
 	}
-	slices.Sort(ranks)
-	return slices.Compact(ranks)
+	return order.Distinct(ranks)
 }
 
 // add adds an entry.
@@ -170,11 +171,7 @@ func (d *recorderReader) finish() {
 
 // nameless adds the groups of which there is a status only.
 func (d *recorderReader) nameless() {
-	var ids []int64
-	for id := range d.status {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
+	ids := slices.Sorted(maps.Keys(d.status))
 	for _, id := range ids {
 		s := d.status[id]
 		g := recorder.NewGroup("", "")

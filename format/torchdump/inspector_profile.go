@@ -38,24 +38,20 @@ func (r *inspectorReader) profiles(name string) []*profile.Profile {
 			several[process{key.host, key.pid, 0}] = true
 		}
 	}
-	by := map[process][]*member{}
-	var order []process
+	var by order.Groups[process, []*member]
 	for _, m := range r.order {
 		of := process{m.host, m.pid, -1}
 		if several[process{m.host, m.pid, 0}] {
 			of.rank = m.rank
 		}
-		if by[of] == nil {
-			order = append(order, of)
-		}
-		by[of] = append(by[of], m)
+		order.Add(&by, of, m)
 	}
 	var list []*profile.Profile
-	for _, of := range order {
-		for _, m := range by[of] {
+	for i, of := range by.Keys {
+		for _, m := range by.List[i] {
 			r.place(m)
 		}
-		list = append(list, newBuilder(r.opt, name, of).record(by[of]))
+		list = append(list, newBuilder(r.opt, name, of).record(by.List[i]))
 	}
 	return list
 }

@@ -2,6 +2,7 @@ package torchdump
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"regexp"
@@ -160,10 +161,7 @@ func addThread(d *recorder.FlightDump, t *pySpyThread, set *recorder.InFlight) {
 	}
 	frames := make([]recorder.Frame, 0, len(t.Frames))
 	for _, f := range t.Frames {
-		file := f.Short
-		if file == "" {
-			file = f.Filename
-		}
+		file := cmp.Or(f.Short, f.Filename)
 		frames = append(frames, recorder.Frame{Name: set.Syms.Intern(f.Name), File: set.Syms.Intern(file), Line: f.Line})
 	}
 	name := t.Name

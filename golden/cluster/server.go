@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 )
@@ -291,13 +292,9 @@ func (v *server) decode() {
 	batch := slices.Clone(v.running)
 	for _, j := range batch {
 		base += float64(c.PerJob) + float64(c.PerKV)*float64(j.req.Prompt+j.half.Produced)/1000
-		if j.half.Scheduled == 0 {
-			j.half.Scheduled = v.sim.Agenda.Now
-		}
+		j.half.Scheduled = cmp.Or(j.half.Scheduled, v.sim.Agenda.Now)
 	}
-	if v.given0 == 0 {
-		v.given0 = v.sim.Agenda.Now
-	}
+	v.given0 = cmp.Or(v.given0, v.sim.Agenda.Now)
 	v.after(v.takes(base, true), func() {
 		given := 0
 		for _, j := range batch {

@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"strconv"
 )
@@ -14,10 +15,7 @@ type Gateway struct {
 
 // Span returns the span of a request at the gateway, without events.
 func (g *Gateway) Span(rng *rand.Rand, trace TraceID, id uint64) *Span {
-	answered := g.Answered
-	if answered == 0 {
-		answered = g.End
-	}
+	answered := cmp.Or(g.Answered, g.End)
 	busy := 200*us + rng.Int64N(600*us)
 	out := &Span{Trace: trace, ID: id, Flags: FlagSampled, Name: "http_request", Start: g.Start, End: g.End}
 	a := &out.Attributes

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -240,10 +241,7 @@ func (c *Config) serving() Parallel {
 
 // SchedulersPerHost returns how many of the schedulers of an instance share a host.
 func (c *Config) SchedulersPerHost(ranks int) int {
-	if c.RanksPerHost == 0 {
-		return ranks
-	}
-	return c.RanksPerHost
+	return cmp.Or(c.RanksPerHost, ranks)
 }
 
 // check returns the first thing in c that cannot be played.

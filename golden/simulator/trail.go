@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 )
@@ -220,9 +221,7 @@ func (t *trail) comeUp(at int64, waiting, forward stageKind) {
 		t.add(waiting, t.half.ranks[t.rank].waiting, at)
 		t.open(forward, at)
 	}
-	if t.forward == 0 {
-		t.forward = at
-	}
+	t.forward = cmp.Or(t.forward, at)
 }
 
 func (t *trail) prefill(at int, last bool) {
@@ -231,10 +230,7 @@ func (t *trail) prefill(at int, last bool) {
 	t.schedule(at)
 	chunked := t.chunk != 0
 	if chunked || !last {
-		start := t.chunk
-		if start == 0 {
-			start = t.forward
-		}
+		start := cmp.Or(t.chunk, t.forward)
 		t.add(chunkedPrefill, start, k.done)
 		t.chunk = k.done
 	}
@@ -267,10 +263,7 @@ func (t *trail) decode(at int) {
 	}
 	t.scheduled = k.Scheduled
 	t.schedule(at)
-	start := t.token
-	if start == 0 {
-		start = t.prebuiltAt
-	}
+	start := cmp.Or(t.token, t.prebuiltAt)
 	t.add(decodeLoop, start, k.done).Number = t.tokens
 	t.token = k.done
 	t.tokens++

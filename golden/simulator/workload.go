@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -29,9 +30,7 @@ func (r *Run) plan(rng *rand.Rand) {
 		at += int64(rng.ExpFloat64() / rate * 1e9)
 		r.Requests = append(r.Requests, r.draw(rng, at))
 	}
-	if r.Onset == 0 {
-		r.Onset = at + 1
-	}
+	r.Onset = cmp.Or(r.Onset, at+1)
 }
 
 // draw makes the request that arrives at a time.

@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -162,9 +163,7 @@ func (c *Capture) gpuAnnotations(t *writer, p *Pass) {
 			if OpTable[k.Op].Stream != stream {
 				continue
 			}
-			if start == 0 {
-				start = k.Start
-			}
+			start = cmp.Or(start, k.Start)
 			end = k.End
 			if row, from := &OpTable[k.Op], &p.Calls[k.Call]; from.Seq != 0 {
 				t.gpuAnnotation(row.annotation, from.external+2, stream, k.Start-1, k.End+1)

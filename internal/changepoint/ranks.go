@@ -146,10 +146,7 @@ func inBlocks(x []float64, size int) []float64 {
 }
 
 func average(x []float64) float64 {
-	sum := 0.0
-	for _, v := range x {
-		sum += v
-	}
+	sum := order.Total(x)
 	return sum / float64(len(x))
 }
 

@@ -16,6 +16,33 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// Runs are what is alike side by side, also the last one, and stop when asked to.
+func TestRuns(t *testing.T) {
+	var got [][]int
+	for run := range Runs([]int{11, 12, 21, 13, 14}, func(a, b *int) bool { return *a/10 == *b/10 }) {
+		got = append(got, run)
+	}
+	if len(got) != 3 || !slices.Equal(got[0], []int{11, 12}) || !slices.Equal(got[1], []int{21}) || !slices.Equal(got[2], []int{13, 14}) {
+		t.Error(got)
+	}
+	for run := range Runs([]int{1, 2, 3}, func(*int, *int) bool { return false }) {
+		if run[0] == 2 {
+			break
+		}
+		got = append(got, run)
+	}
+	if len(got) != 4 {
+		t.Error(got)
+	}
+	var of Groups[string, []int]
+	for i, key := range []string{"b", "a", "b"} {
+		Add(&of, key, i)
+	}
+	if !slices.Equal(of.Keys, []string{"b", "a"}) || !slices.Equal(of.List[0], []int{0, 2}) || !slices.Equal(of.List[1], []int{1}) {
+		t.Error(of)
+	}
+}
+
 // A value is made once, also one that is zero.
 func TestMemo(t *testing.T) {
 	made, m := 0, map[int]bool{}

@@ -1,5 +1,11 @@
 package order
 
+import (
+	"cmp"
+	"iter"
+	"slices"
+)
+
 // Each returns what of gives for each of a list, in order; nil of nothing.
 func Each[X, Y any](list []X, of func(X) Y) []Y {
 	if len(list) == 0 {
@@ -44,12 +50,74 @@ func Count[X any](list []X, is func(X) bool) (n int) {
 	return n
 }
 
-// Sum adds up what of gives for the rows of a table, in order.
-func Sum[X any, N int | int32 | int64 | float64](rows []X, of func(*X) N) (sum N) {
+// CountRows is [Count] for the rows of a table, which stay where they are.
+func CountRows[X any](rows []X, is func(*X) bool) (n int) {
+	for i := range rows {
+		if is(&rows[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// A Number is what can be added up.
+type Number interface {
+	~int | ~int32 | ~int64 | ~float32 | ~float64
+}
+
+// Total adds numbers up, in their order.
+func Total[N Number](list []N) (sum N) {
+	for _, v := range list {
+		sum += v
+	}
+	return sum
+}
+
+// Sum adds up what of gives for each of a list, in order.
+func Sum[X any, N Number](list []X, of func(X) N) (sum N) {
+	for _, x := range list {
+		sum += of(x)
+	}
+	return sum
+}
+
+// SumRows is [Sum] for the rows of a table, which stay where they are.
+func SumRows[X any, N Number](rows []X, of func(*X) N) (sum N) {
 	for i := range rows {
 		sum += of(&rows[i])
 	}
 	return sum
+}
+
+// Earlier returns the earlier of two times, of which the known one is 0 as long as there is none.
+func Earlier[T ~int64](known, t T) T {
+	if known == 0 || t < known {
+		return t
+	}
+	return known
+}
+
+// Set returns a map in which those of a list are true.
+func Set[K comparable](list []K) map[K]bool {
+	set := make(map[K]bool, len(list))
+	for _, k := range list {
+		set[k] = true
+	}
+	return set
+}
+
+// With returns a list with x, which is appended unless the list has it.
+func With[X comparable](list []X, x X) []X {
+	if slices.Contains(list, x) {
+		return list
+	}
+	return append(list, x)
+}
+
+// Distinct sorts a list and returns each of its values once, in the place of the list.
+func Distinct[X cmp.Ordered](list []X) []X {
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // Groups are values by key, in the order in which their keys came. The zero value has none.
@@ -73,6 +141,28 @@ func (g *Groups[K, V]) At(key K) int {
 		g.index[key], g.Keys, g.List = i, append(g.Keys, key), append(g.List, *new(V))
 	}
 	return i
+}
+
+// Add appends a value to those of a key.
+func Add[K comparable, V any](g *Groups[K, []V], key K, v V) {
+	of := g.Of(key)
+	*of = append(*of, v)
+}
+
+// Runs yields the parts of a list whose rows are all like their first one, in order.
+func Runs[X any](list []X, alike func(first, x *X) bool) iter.Seq[[]X] {
+	return func(yield func([]X) bool) {
+		for from := 0; from < len(list); {
+			to := from + 1
+			for to < len(list) && alike(&list[from], &list[to]) {
+				to++
+			}
+			if !yield(list[from:to]) {
+				return
+			}
+			from = to
+		}
+	}
 }
 
 // Memo returns m[key], which make makes when it is first asked for.

@@ -18,8 +18,23 @@ func TestLists(t *testing.T) {
 	if got := Only(list, odd); !slices.Equal(got, []int{3, 1, 5}) {
 		t.Error(got)
 	}
-	if n, sum := Count(list, odd), Sum(list, func(x *int) int { return *x }); n != 3 || sum != 11 {
+	if n, sum := Count(list, odd), SumRows(list, func(x *int) int { return *x }); n != 3 || sum != 11 {
 		t.Error(n, sum)
+	}
+	if n, sum, all := CountRows(list, func(x *int) bool { return odd(*x) }), Sum(list, func(x int) int { return 2 * x }), Total(list); n != 3 || sum != 22 || all != 11 {
+		t.Error(n, sum, all)
+	}
+	if got := Set([]int{3, 1, 3}); len(got) != 2 || !got[1] || !got[3] || got[2] {
+		t.Error(got)
+	}
+	if got := With(With([]int{3, 1}, 1), 2); !slices.Equal(got, []int{3, 1, 2}) {
+		t.Error(got)
+	}
+	if got := Distinct([]int{3, 1, 3, 2, 1}); !slices.Equal(got, []int{1, 2, 3}) {
+		t.Error(got)
+	}
+	if a, b, c := Earlier(0, int64(5)), Earlier(5, int64(7)), Earlier(5, int64(-1)); a != 5 || b != 5 || c != -1 {
+		t.Error(a, b, c)
 	}
 	if Each([]int{}, odd) != nil || EachRow([]int{}, func(*int) bool { return true }) != nil || Only(list, func(int) bool { return false }) != nil {
 		t.Error("a list of nothing")

@@ -1,6 +1,7 @@
 package pickle
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -54,9 +55,7 @@ func Read(r io.Reader, opt Options) (Value, error) {
 	if d.in.longText = opt.LongText; d.in.longText == 0 {
 		d.in.longText = longText
 	}
-	if d.limit == 0 {
-		d.limit = limit
-	}
+	d.limit = cmp.Or(d.limit, limit)
 	if d.opt.Refs != nil {
 		d.sparse = map[uint32]Value{}
 	}

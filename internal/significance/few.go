@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // Few is below how many values of a capture compareFew says more than compare: nobody
@@ -115,10 +117,7 @@ func twiceRanks(x, y []float64) (ranks []int, ofX int) {
 
 // subsetSums returns how many subsets of n ranks add up to every sum.
 func subsetSums(ranks []int, n int) []float64 {
-	most := 0
-	for _, r := range ranks {
-		most += r
-	}
+	most := order.Total(ranks)
 	counts := make([][]float64, n+1) // by size of the subset
 	for i := range counts {
 		counts[i] = make([]float64, most+1)

@@ -2,6 +2,7 @@ package rows
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -178,15 +179,10 @@ func (r *ncclReader) create(comm Comm) {
 }
 
 func (r *ncclReader) comms() []Comm {
-	var all []Comm
-	for c := range r.seen {
-		all = append(all, c)
-	}
-	slices.SortFunc(all, func(a, b Comm) int {
+	return slices.SortedFunc(maps.Keys(r.seen), func(a, b Comm) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.PID, b.PID),
 			cmp.Compare(a.Device, b.Device), cmp.Compare(a.Size, b.Size))
 	})
-	return all
 }
 
 // number orders the calls of a process by thread and start, and counts those that

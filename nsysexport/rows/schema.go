@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -90,9 +91,7 @@ func (s *Source) choose(c *connection, spec *tableSpec) (*selection, error) {
 		if sel.missing == "" {
 			return sel, nil
 		}
-		if found == nil {
-			found = sel
-		}
+		found = cmp.Or(found, sel)
 	}
 	return found, nil
 }

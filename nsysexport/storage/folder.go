@@ -103,10 +103,9 @@ func (c folderConn) Columns(table string) ([]Column, error) {
 	if err != nil {
 		return nil, err
 	}
-	var columns []Column
-	for _, x := range file.Columns() {
-		columns = append(columns, Column{Name: x.Name, Kind: kinds[x.Kind], NotNull: !x.Optional})
-	}
+	columns := order.Each(file.Columns(), func(x tablefile.Column) Column {
+		return Column{Name: x.Name, Kind: kinds[x.Kind], NotNull: !x.Optional}
+	})
 	return columns, file.Close()
 }
 

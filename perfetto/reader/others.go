@@ -161,9 +161,7 @@ func (d *others) defaults(s *sequence, b []byte) {
 // at returns the time of a packet, in ns on the clock of the trace.
 func (s *sequence) at(f fields) int64 {
 	ticks, id := int64(f.number(8)), f.number(58)
-	if id == 0 {
-		id = s.clock
-	}
+	id = cmp.Or(id, s.clock)
 	c := s.clocks[id]
 	switch {
 	case c == nil:

@@ -254,8 +254,7 @@ func (b *builder) flagCollisions() {
 		for k, p := range parts {
 			parts[k] = b.Parts[p].Request
 		}
-		slices.Sort(parts)
-		of := slices.Compact(parts)
+		of := order.Distinct(parts)
 		if len(of) < 2 {
 			continue
 		}

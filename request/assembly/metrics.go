@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -203,10 +204,7 @@ func summarizeITL(gaps []int64) request.ITL {
 		return request.ITL{Mean: request.Unknown, P50: request.Unknown, P90: request.Unknown, P99: request.Unknown, Max: request.Unknown}
 	}
 	slices.Sort(gaps)
-	sum := int64(0)
-	for _, g := range gaps {
-		sum += g
-	}
+	sum := order.Total(gaps)
 	n := len(gaps)
 	return request.ITL{N: n, Mean: sum / int64(n), P50: request.NearestRank(gaps, 50), P90: request.NearestRank(gaps, 90), P99: request.NearestRank(gaps, 99), Max: gaps[n-1]}
 }

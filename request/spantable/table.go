@@ -13,6 +13,7 @@ import (
 	"iter"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -160,10 +161,7 @@ func (d *Table) Numbers() iter.Seq[int] { return memory.Each(d.Len(), spanSize) 
 func (d *Table) Bounds() (from, to trace.Time) {
 	for i := range d.Numbers() {
 		b := d.bodies.At(i)
-		if from == 0 || b.Start < from {
-			from = b.Start
-		}
-		to = max(to, b.End)
+		from, to = order.Earlier(from, b.Start), max(to, b.End)
 	}
 	return from, to
 }

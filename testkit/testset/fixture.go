@@ -57,10 +57,7 @@ func (d *Dump) Add(s Span) string {
 	if s.schedule > 0 {
 		span["events"] = []any{map[string]any{"timeUnixNano": at(s.From), "name": "schedule", "attributes": keyValues(Attrs{"batch_size": s.schedule})}}
 	}
-	service := s.Service
-	if service == "" {
-		service = "sglang"
-	}
+	service := cmp.Or(s.Service, "sglang")
 	resource := Attrs{"service.name": service, "telemetry.sdk.language": "python", "telemetry.sdk.name": "opentelemetry", "telemetry.sdk.version": "1.44.0"}
 	line, err := json.Marshal(map[string]any{"resourceSpans": []any{map[string]any{
 		"resource":   map[string]any{"attributes": keyValues(resource)},

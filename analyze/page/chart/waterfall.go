@@ -42,7 +42,7 @@ type Span struct{ From, To trace.Time }
 
 // Rows counts the rows of all lanes.
 func (w *Waterfall) Rows() int {
-	return order.Sum(w.Lanes, func(l *Lane) int { return len(l.Rows) })
+	return order.SumRows(w.Lanes, func(l *Lane) int { return len(l.Rows) })
 }
 
 // Sizes of waterfalls, in pixels.

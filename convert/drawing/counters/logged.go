@@ -9,6 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/inputs"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -99,15 +100,10 @@ func (v *loggedView) group(parent trace.TrackID, name, desc string) trace.TrackI
 
 // servers are the indexes of all servers, in the order of display.
 func (v *loggedView) servers() []int32 {
-	list := make([]int32, len(v.set.Servers))
-	for i := range list {
-		list[i] = int32(i)
-	}
-	slices.SortStableFunc(list, func(a, b int32) int {
+	return order.Sorted(len(v.set.Servers), func(a, b int32) int {
 		x, y := &v.set.Servers[a], &v.set.Servers[b]
 		return cmp.Or(strings.Compare(x.Called(), y.Called()), strings.Compare(x.Host, y.Host))
 	})
-	return list
 }
 
 // placesOf are the places of a server of which there is anything to draw, in order: the server

@@ -2,6 +2,7 @@ package live
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,9 +59,7 @@ const minRead = 64 << 10
 // OpenGrowing opens the regular file at path, which has to exist. An interval of zero
 // is [DefaultInterval].
 func OpenGrowing(ctx context.Context, path string, interval time.Duration) (*GrowingFile, error) {
-	if interval == 0 {
-		interval = DefaultInterval
-	}
+	interval = cmp.Or(interval, DefaultInterval)
 	r := &GrowingFile{ctx: ctx, path: path, interval: interval}
 	if err := r.open(); err != nil {
 		return nil, err

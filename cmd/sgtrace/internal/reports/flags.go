@@ -75,8 +75,7 @@ func TableNames() []string {
 			names = append(names, r.Tables...)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return order.Distinct(names)
 }
 
 // readNamed reads the file that a flag names.

@@ -21,6 +21,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -204,18 +205,13 @@ func groupsChanged(changes *change.Changes, hosts *document.Hosts, ranks []docum
 	}
 	for i := range changes.List {
 		c := &changes.List[i]
-		places := map[string][]place.Location{}
-		var what []string
+		var places order.Groups[string, []place.Location]
 		for k := range c.Shifts {
 			shift := &c.Shifts[k]
-			name := words.JoinNonEmpty(" ", shift.Stage, shift.Metric.String())
-			if places[name] == nil {
-				what = append(what, name)
-			}
-			places[name] = append(places[name], shift.Location)
+			order.Add(&places, words.JoinNonEmpty(" ", shift.Stage, shift.Metric.String()), shift.Location)
 		}
-		for _, name := range what {
-			for _, group := range hosts.Covered(places[name], ranks) {
+		for i, name := range places.Keys {
+			for _, group := range hosts.Covered(places.List[i], ranks) {
 				sentences = append(sentences, fmt.Sprintf("%s changed on %s at %s", name, &group, words.At(c.Time, words.TenthLayout)))
 			}
 		}

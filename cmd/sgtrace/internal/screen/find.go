@@ -70,8 +70,7 @@ func (p *Page) Words() []string {
 			}
 		}
 	}
-	slices.Sort(words)
-	return slices.Compact(words)
+	return order.Distinct(words)
 }
 
 // similar returns a few words that the page defines and that look like the given one.
@@ -132,11 +131,7 @@ func terms(cell string) []string {
 
 // introduced returns the words that a text sets off: *lead rank*, **Percentiles are nearest rank**.
 func introduced(text string) []string {
-	var out []string
-	for _, m := range introduces.FindAllStringSubmatch(text, -1) {
-		out = append(out, fold(strings.TrimRight(m[1], ".:")))
-	}
-	return out
+	return order.Each(introduces.FindAllStringSubmatch(text, -1), func(m []string) string { return fold(strings.TrimRight(m[1], ".:")) })
 }
 
 // titleWords returns the words of a heading that tell what is below, and all of it.

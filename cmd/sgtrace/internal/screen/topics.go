@@ -2,7 +2,6 @@ package screen
 
 import (
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -75,8 +74,7 @@ func definedIn(texts ...string) func() []string {
 		for _, text := range texts {
 			words = append(words, Parse(text).Words()...)
 		}
-		slices.Sort(words)
-		return slices.Compact(words)
+		return order.Distinct(words)
 	}
 }
 

@@ -114,10 +114,7 @@ func columnWidths(rows [][]string, width int) (widths []int, fit bool) {
 			widths[c] = max(widths[c], utf8.RuneCountInString(plain(row[c])))
 		}
 	}
-	all := 2 * (len(widths) - 1)
-	for _, w := range widths {
-		all += w
-	}
+	all := 2*(len(widths)-1) + order.Total(widths)
 	return widths, all <= width
 }
 
