@@ -140,7 +140,7 @@ func abortions(l *telemetry.Logged) []finding.Finding {
 		s := &l.Set.Servers[server]
 		f := finding.Finding{Subkind: Aborted, At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Severity: finding.Warning, Metric: finding.Metric{Name: "aborted requests", Before: math.NaN(), After: aborted.n}}
 		f.Text = fmt.Sprintf("%s aborted %s since it was started, and counts %s in all, at %s", telemetry.Host(s), words.Counted(int(aborted.n), "request"), words.Thousands(int64(all.n)), words.TimeOfDay(aborted.at))
-		f.Evidence = append(f.Evidence, finding.Sentence("who goes away before the answer aborts a request, and so does a server that gives one up"))
+		f.Evidence = append(f.Evidence, finding.Sentence("a request is aborted when its client leaves before the answer, or when the server gives it up"))
 		out = append(out, f)
 	}
 	return out

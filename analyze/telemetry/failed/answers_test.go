@@ -93,7 +93,7 @@ func TestSinceAWatchdogWaits(t *testing.T) {
 	l := telemetry.Measure(set, telemetry.Options{})
 	ends, _ := Failures(l)
 	hangs, _ := Lives(l)
-	if len(ends) != 0 || len(hangs) != 1 || hangs[0].Since != 1_700_000_000e9 || !strings.HasSuffix(hangs[0].Text, "at 22:23:20, so it stands still since 22:13:20 or before") {
+	if len(ends) != 0 || len(hangs) != 1 || hangs[0].Since != 1_700_000_000e9 || !strings.HasSuffix(hangs[0].Text, "at 22:23:20, so it has stood still since 22:13:20 or before") {
 		t.Errorf("ends %v, hangs %v", ends, hangs)
 	}
 }

@@ -68,14 +68,14 @@ func unexplained(l *telemetry.Logged, lead *telemetry.Event, group []*telemetry.
 	}
 	for _, e := range group {
 		if frame, _, _ := strings.Cut(e.Stack, "\n"); frame != "" && strings.HasSuffix(e.Text, unended) {
-			return []finding.Evidence{finding.Sentence("of its exception, the log has only the beginning, down to %s", frame)}
+			return []finding.Evidence{finding.Sentence("the log has only the beginning of its exception, down to %s", frame)}
 		}
 	}
 	for i := range l.Events {
 		e := &l.Events[i]
 		if e.File == lead.File && e.Stack != "" && e.Server != lead.Server && max(e.First-lead.First, lead.First-e.First) <= together {
-			return []finding.Evidence{finding.Sentence("the log has an exception at that time, which may be of it: %s", l.Sentence(e))}
+			return []finding.Evidence{finding.Sentence("the log has an exception at that time that may be the reason: %s", l.Sentence(e))}
 		}
 	}
-	return []finding.Evidence{finding.Sentence("the log has no exception of it: the reason may be in the log of another node, or the process was killed")}
+	return []finding.Evidence{finding.Sentence("the log has no exception for it: the reason may be in the log of another node, or the process was killed")}
 }

@@ -64,9 +64,9 @@ func TestNoExceptionIsDenied(t *testing.T) {
 		after int // s, of an exception of another server
 		want  string
 	}{
-		{"none", -1, "the log has no exception of it"},
-		{"one of nobody knows whom", 1, "which may be of it: b: RuntimeError: no device"},
-		{"one that is an hour apart", 3600, "the log has no exception of it"},
+		{"none", -1, "the log has no exception for it"},
+		{"one of nobody knows whom", 1, "that may be the reason: b: RuntimeError: no device"},
+		{"one that is an hour apart", 3600, "the log has no exception for it"},
 	} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
 		f, a := fillServer(set, 0)
@@ -92,8 +92,8 @@ func TestShortLogsOfVLLM(t *testing.T) {
 		tokens, prompts, running, queued []float64
 		want                             string
 	}{
-		{"no token comes, and the last line is cut off", []float64{0, 0, 0, 0, 0}, []float64{0, 0, 0, 0, 0, 0}, []float64{1, 1, 1, 1, 1}, []float64{0, 0, 0, 0, 0}, " stands still since "},
-		{"no token comes from the first line on", []float64{0, 0, 0}, []float64{0, 0, 0}, []float64{1, 1, 1}, []float64{0, 0, 0}, " stands still since 22:13:10, with 1 request in its batch and 0 waiting: until 22:13:40, when the log ends, it computes no token"},
+		{"no token comes, and the last line is cut off", []float64{0, 0, 0, 0, 0}, []float64{0, 0, 0, 0, 0, 0}, []float64{1, 1, 1, 1, 1}, []float64{0, 0, 0, 0, 0}, " has stood still since "},
+		{"no token comes from the first line on", []float64{0, 0, 0}, []float64{0, 0, 0}, []float64{1, 1, 1}, []float64{0, 0, 0}, " has stood still since 22:13:10, with 1 request in its batch and 0 waiting: until 22:13:40, when the log ends, it computes no token"},
 		{"no token comes for 20 s", []float64{5, 0, 0}, []float64{0, 0, 0}, []float64{1, 1, 1}, []float64{0, 0, 0}, ""},
 	} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})

@@ -172,11 +172,11 @@ func (x *ending) finding(l *telemetry.Logged, on []ending) (f finding.Finding, o
 	f.Evidence = append(f.Evidence, finding.Sentence("it was never silent for more than %s before", words.Nearly(int64(silent))))
 	shown, moved := x.moved(l, beside)
 	if !moved {
-		f.Text += ": nothing tells whether it ended, stands still, or its log was collected earlier"
+		f.Text += ": it may have ended, it may be stuck, or its log was collected earlier"
 		return f, true
 	}
 	f.Severity, f.Cost = finding.Critical, x.cost(l, x.last)
-	f.Text += ": what it had to do goes to them since then, so that it ended or stands still"
+	f.Text += ": its work has gone to them since then, so it ended or stands still"
 	f.Evidence = append(f.Evidence, shown)
 	return f, true
 }
@@ -214,9 +214,9 @@ func (x *ending) stands(l *telemetry.Logged) (f finding.Finding, ok bool) {
 	e := &l.Events[came]
 	f = finding.Finding{Subkind: Hang, At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Since: batch, Confidence: finding.Likely, Cost: x.cost(l, batch),
 		Metric: finding.Metric{Name: "requests without a batch", Before: math.NaN(), After: float64(e.Requests)}}
-	f.Text = fmt.Sprintf("%s stands still since %s, with %s in its batch and %.0f waiting: its log goes on until %s, and has no batch, although %s came", telemetry.Host(s), words.TimeOfDay(batch),
+	f.Text = fmt.Sprintf("%s has stood still since %s, with %s in its batch and %.0f waiting: its log goes on until %s without a batch, although %s came", telemetry.Host(s), words.TimeOfDay(batch),
 		words.Counted(int(requests), "request"), waiting, words.TimeOfDay(x.last), words.Counted(e.Requests, "more request"))
-	f.Evidence = append(f.Evidence, finding.Sentence("%s:%d", e.File, e.Line), finding.Sentence("what it takes in has a line of a prefill"))
+	f.Evidence = append(f.Evidence, finding.Sentence("%s:%d", e.File, e.Line), finding.Sentence("it logs a prefill for each request it takes in"))
 	return f, true
 }
 

@@ -39,8 +39,8 @@ func TestLogsThatEnd(t *testing.T) {
 	}{
 		{"all go on", []log{healthy, healthy, healthy}, 0, "", "", false},
 		{"what it did goes to others", []log{{until: 300, rate: steady, runs: 7}, {until: end, rate: moved, runs: 7}, {until: end, rate: moved, runs: 7}}, 0,
-			"the log of a ends at 22:18:19 with 7 requests in its batch, while those of 2 others go on until 22:23:19: what it had to do goes to them since then", finding.Critical, true},
-		{"nothing tells", []log{{until: 300, rate: steady, runs: 7}, healthy, healthy}, 0, "nothing tells whether it ended, stands still, or its log was collected earlier", finding.Info, false},
+			"the log of a ends at 22:18:19 with 7 requests in its batch, while those of 2 others go on until 22:23:19: its work has gone to them since then", finding.Critical, true},
+		{"nothing tells", []log{{until: 300, rate: steady, runs: 7}, healthy, healthy}, 0, "it may have ended, it may be stuck, or its log was collected earlier", finding.Info, false},
 		{"a moment earlier", []log{{until: 570, rate: steady, runs: 7}, healthy, healthy}, 0, "", "", false},
 		{"collected one after the other", []log{{until: 400, rate: steady, runs: 7}, {until: 500, rate: steady, runs: 7}, healthy}, 0, "", "", false},
 		{"nothing to do", []log{{until: 300, rate: steady}, healthy, healthy}, 0, "", "", false},
@@ -131,7 +131,7 @@ func TestLogsThatEndAtDifferentTimes(t *testing.T) {
 			t.Fatalf("%v: %d findings: %v", test.until, len(found), found)
 		}
 		for i, want := range test.want {
-			if !strings.HasPrefix(found[i].Text, want) || !strings.Contains(found[i].Text, "so that it ended or stands still") {
+			if !strings.HasPrefix(found[i].Text, want) || !strings.Contains(found[i].Text, "so it ended or stands still") {
 				t.Errorf("says %s, want %s", found[i].Text, want)
 			}
 		}
@@ -142,7 +142,7 @@ func TestLogsThatEndAtDifferentTimes(t *testing.T) {
 // those that wait gave up does not.
 func TestServersThatStandStill(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
-	for came, want := range map[int32]string{2: "a stands still since 22:13:39, with 3 requests in its batch and 1 waiting: its log goes on until 22:19:59, and has no batch, although 2 more requests came", 0: ""} {
+	for came, want := range map[int32]string{2: "a has stood still since 22:13:39, with 3 requests in its batch and 1 waiting: its log goes on until 22:19:59 without a batch, although 2 more requests came", 0: ""} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
 		f, p := fillServer(set, 0)
 		for at := range 20 {
@@ -178,10 +178,10 @@ func TestVLLMThatComputesNothing(t *testing.T) {
 		ends    trace.Time // s behind the last line
 		want    string
 	}{
-		{"lines to the end", 9, 8, false, 0, "DP0 stands still since 22:14:50, with 9 requests in its batch and 2 waiting: until 22:16:10, when the log ends, it computes no token certain"},
-		{"one line, and the log goes on", 9, 1, false, 300, "DP0 stands still since 22:14:50, with 9 requests in its batch and 2 waiting: until 22:20:00, when the log ends, it computes no token likely"},
-		{"it goes on itself", 9, 8, true, 0, "DP0 stood still since 22:14:50, with 9 requests in its batch and 2 waiting: until 22:16:10, it computes no token certain"},
-		{"fewer requests: those that decoded have ended", 1, 8, false, 0, "DP0 stands still since 22:14:50, with 1 request in its batch and 2 waiting: until 22:16:10, when the log ends, it computes no token likely"},
+		{"lines to the end", 9, 8, false, 0, "DP0 has stood still since 22:14:50, with 9 requests in its batch and 2 waiting: until 22:16:10, when the log ends, it computes no token certain"},
+		{"one line, and the log goes on", 9, 1, false, 300, "DP0 has stood still since 22:14:50, with 9 requests in its batch and 2 waiting: until 22:20:00, when the log ends, it computes no token likely"},
+		{"it goes on itself", 9, 8, true, 0, "DP0 stood still from 22:14:50, with 9 requests in its batch and 2 waiting: until 22:16:10, it computes no token certain"},
+		{"fewer requests: those that decoded have ended", 1, 8, false, 0, "DP0 has stood still since 22:14:50, with 1 request in its batch and 2 waiting: until 22:16:10, when the log ends, it computes no token likely"},
 		{"nothing runs", 0, 8, false, 300, ""},
 		{"the log ends", 9, 2, false, 0, ""},
 	} {
@@ -233,9 +233,9 @@ func TestLevelsThatStandStill(t *testing.T) {
 		stops  int // at this scrape
 		want   string
 	}{
-		{"SGLang", 0, 20, "a stands still since 22:18:10, with 5 requests in its batch: in 20 scrapes until 22:23:10, neither its batch nor its KV cache changed certain"},
-		{"SGLang", -1, 20, "a stands still since 22:18:10, with 5 requests in its batch: in 20 scrapes until 22:23:10, neither its batch nor its KV cache changed likely"},
-		{"vLLM", -1, 20, "a stands still since 22:18:10, with 5 requests in its batch: in 20 scrapes until 22:23:10, neither its batch nor its KV cache changed likely"},
+		{"SGLang", 0, 20, "a has stood still since 22:18:10, with 5 requests in its batch: in 20 scrapes until 22:23:10, neither its batch nor its KV cache changed certain"},
+		{"SGLang", -1, 20, "a has stood still since 22:18:10, with 5 requests in its batch: in 20 scrapes until 22:23:10, neither its batch nor its KV cache changed likely"},
+		{"vLLM", -1, 20, "a has stood still since 22:18:10, with 5 requests in its batch: in 20 scrapes until 22:23:10, neither its batch nor its KV cache changed likely"},
 		{"SGLang", 0, 40, ""},
 		{"SGLang", 0, 37, ""}, // within a minute
 	} {

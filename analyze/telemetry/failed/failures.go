@@ -447,7 +447,7 @@ func besidePool(l *telemetry.Logged, e *telemetry.Event) []finding.Evidence {
 	case math.IsNaN(usage):
 		return nil
 	case usage < telemetry.Full && !ofPool(e.Text):
-		return []finding.Evidence{finding.Sentence("its KV cache was %s %% full then, %s %% at most: it is memory outside of that, which --mem-fraction-static leaves", words.InPercent(usage/100), words.InPercent(most/100))}
+		return []finding.Evidence{finding.Sentence("its KV cache was %s %% full then, %s %% at most: what ran out is the memory that --mem-fraction-static leaves outside of it", words.InPercent(usage/100), words.InPercent(most/100))}
 	}
 	return []finding.Evidence{finding.Sentence("its KV cache was %s %% full then", words.InPercent(usage/100))}
 }

@@ -94,7 +94,7 @@ func killing(l *telemetry.Logged, e *telemetry.Event, killed map[*telemetry.Even
 	case len(l.Ranks) > 0:
 		f := failure(l, e, Died)
 		f.Severity = finding.Warning
-		f.Evidence = append(f.Evidence, finding.Sentence("no server whose log there is ended then"))
+		f.Evidence = append(f.Evidence, finding.Sentence("no server with a log here ended then"))
 		return f
 	}
 	f := down(l, e, failure(l, e, Died))

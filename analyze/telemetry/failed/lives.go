@@ -71,7 +71,7 @@ func hang(l *telemetry.Logged, e *telemetry.Event) finding.Finding {
 		f.Since = last
 	} else if s := gaveUpAfter(e); s > 0 && e.First != 0 {
 		f.Since -= s
-		f.Text += ", so it stands still since " + words.TimeOfDay(f.Since) + " or before"
+		f.Text += ", so it has stood still since " + words.TimeOfDay(f.Since) + " or before"
 	}
 	f = down(l, e, f)
 	if n := batchesBetween(l, e); n > 0 {

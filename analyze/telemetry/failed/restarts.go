@@ -181,20 +181,20 @@ func (x *life) restarts(l *telemetry.Logged) (f finding.Finding, ok bool) {
 	f = finding.Finding{Subkind: Restarted, At: x.place(l), Since: first.before, Until: last.at, Within: x.usual, Severity: finding.Warning, Confidence: finding.Certain,
 		Cost: share(away, to-from, serversOf(l)), Metric: finding.Metric{Name: "restarts", Before: math.NaN(), After: float64(len(list))}}
 	f.Brief = fmt.Sprintf("%s was started again", x.name(l))
-	f.Text = fmt.Sprintf("%s between %s and %s: all that it counts began anew", f.Brief, words.TimeOfDay(first.before), words.TimeOfDay(first.at))
+	f.Text = fmt.Sprintf("%s between %s and %s: all of its counters started over", f.Brief, words.TimeOfDay(first.before), words.TimeOfDay(first.at))
 	if len(list) > 1 {
-		f.Text = fmt.Sprintf("%s %d times between %s and %s: all that it counts began anew", f.Brief, len(list), words.TimeOfDay(first.before), words.TimeOfDay(last.at))
+		f.Text = fmt.Sprintf("%s %d times between %s and %s: all of its counters started over", f.Brief, len(list), words.TimeOfDay(first.before), words.TimeOfDay(last.at))
 	}
 	for _, s := range list[:min(3, len(list))] {
 		if s.name != "" {
 			f.Evidence = append(f.Evidence, finding.Sentence("%s was %s at %s, and %s at %s", s.name, words.Thousands(int64(s.value)), words.TimeOfDay(s.before), words.Thousands(int64(s.now)), words.TimeOfDay(s.at)))
 		}
 		if 2*(s.at-s.before) > 3*x.usual {
-			f.Evidence = append(f.Evidence, finding.Sentence("it has no scrape between %s and %s, which are %s apart otherwise", words.TimeOfDay(s.before), words.TimeOfDay(s.at), words.Nearly(int64(x.usual))))
+			f.Evidence = append(f.Evidence, finding.Sentence("it has no scrape between %s and %s; its scrapes are usually %s apart", words.TimeOfDay(s.before), words.TimeOfDay(s.at), words.Nearly(int64(x.usual))))
 		}
 		running, queued := x.level(l, series.Running, s.before), x.level(l, series.Queued, s.before)
 		if running+queued > 0 {
-			f.Evidence = append(f.Evidence, finding.Sentence("%s ran and %.0f waited on it at %s: what had not ended by then was lost", words.Counted(int(running), "request"), queued, words.TimeOfDay(s.before)))
+			f.Evidence = append(f.Evidence, finding.Sentence("%s ran and %.0f waited on it at %s: those that had not ended by then were lost", words.Counted(int(running), "request"), queued, words.TimeOfDay(s.before)))
 		}
 	}
 	return f, true
@@ -236,7 +236,7 @@ func (x *life) silence(l *telemetry.Logged, all []life) (f finding.Finding, ok b
 	last := x.scrapes[len(x.scrapes)-1].at
 	if n := answered(last, math.MaxInt64); n > 0 {
 		f.Severity, f.Since = finding.Warning, last
-		f.Text = fmt.Sprintf("%s has no scrapes since %s, while %s: nothing tells whether it ended, or was only not scraped", x.name(l), words.TimeOfDay(last), othersHave(n))
+		f.Text = fmt.Sprintf("%s has no scrapes since %s, while %s: it may have ended, or only the scrapes stopped", x.name(l), words.TimeOfDay(last), othersHave(n))
 		if running, queued := x.level(l, series.Running, last), x.level(l, series.Queued, last); !x.levels || running+queued > 0 {
 			f.Evidence = append(f.Evidence, finding.Sentence("%.0f requests ran and %.0f waited on it at its last scrape", running, queued))
 		}
@@ -248,9 +248,9 @@ func (x *life) silence(l *telemetry.Logged, all []life) (f finding.Finding, ok b
 	f.Since, f.Until = from, to
 	f.Text = fmt.Sprintf("%s has no scrapes between %s and %s, while %s", x.name(l), words.TimeOfDay(from), words.TimeOfDay(to), othersHave(others))
 	if x.levels {
-		f.Text += ": nothing tells whether it was started again"
+		f.Text += ": nothing tells whether it was restarted"
 	} else {
-		f.Text += ": what it counts went on, so that it was not started again"
+		f.Text += ": its counters went on, so it was not restarted"
 	}
 	return f, true
 }
@@ -306,8 +306,8 @@ func (x *life) hang(l *telemetry.Logged) (f finding.Finding, ok bool) {
 	if x.levels {
 		what = "neither its batch nor its KV cache changed"
 	}
-	f.Text = fmt.Sprintf("%s stands still since %s, with %s in its batch: in %d scrapes until %s, %s", x.name(l), words.TimeOfDay(from), words.Counted(int(running), "request"), len(x.scrapes)-k, words.TimeOfDay(to), what)
-	f.Evidence = append(f.Evidence, finding.Sentence("every decode step changes tokens that it counts, or has in its KV cache"))
+	f.Text = fmt.Sprintf("%s has stood still since %s, with %s in its batch: in %d scrapes until %s, %s", x.name(l), words.TimeOfDay(from), words.Counted(int(running), "request"), len(x.scrapes)-k, words.TimeOfDay(to), what)
+	f.Evidence = append(f.Evidence, finding.Sentence("every decode step changes its counter of tokens, or how many its KV cache holds"))
 	if !current { // and ranks in their labels came later
 		f.Confidence = finding.Likely
 		f.Evidence = append(f.Evidence, finding.Sentence("or it has had nothing to do since: SGLang until 0.4.4, and vLLM when all clients go away at once, may keep their last numbers"))
@@ -336,7 +336,7 @@ func asOne(list []finding.Finding) []finding.Finding {
 	}
 	f.Metric.After = float64(len(list))
 	f.Brief = fmt.Sprintf("%d servers were started again", len(list))
-	f.Text = fmt.Sprintf("%s between %s and %s: all that they count began anew", f.Brief, words.TimeOfDay(f.Since), words.TimeOfDay(f.Until))
+	f.Text = fmt.Sprintf("%s between %s and %s: all of their counters started over", f.Brief, words.TimeOfDay(f.Since), words.TimeOfDay(f.Until))
 	return []finding.Finding{f}
 }
 

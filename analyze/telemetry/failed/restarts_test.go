@@ -38,16 +38,16 @@ func TestRestarts(t *testing.T) {
 		}, on, nil, true},
 		{"counts of two processes come in turn", func(_, k int) (float64, bool) { return went(k) * (0.2 + 0.8*float64(k%2)), true }, nil, nil, true},
 		{"a server has no scrapes for a while", func(server, k int) (float64, bool) { return went(k), server != 0 || k < 20 || k > 28 }, nil,
-			[]string{"a has no scrapes between 20:58:05 and 21:00:35, while 1 other server has: what it counts went on"}, false},
+			[]string{"a has no scrapes between 20:58:05 and 21:00:35, while 1 other server has: its counters went on"}, false},
 		{"nobody has scrapes for a while", func(_, k int) (float64, bool) { return went(k), k < 20 || k > 28 }, nil, nil, true},
 		{"a server has no scrapes any more", func(server, k int) (float64, bool) { return went(k), server != 0 || k < 20 }, nil,
-			[]string{"a has no scrapes since 20:58:05, while 1 other server has: nothing tells whether it ended"}, false},
+			[]string{"a has no scrapes since 20:58:05, while 1 other server has: it may have ended"}, false},
 		{"nothing grows any more, with requests in the batch", func(server, k int) (float64, bool) {
 			if server == 0 {
 				return went(min(k, 20)), true
 			}
 			return went(k), true
-		}, nil, []string{"a stands still since 20:58:20, with 7 requests in its batch: in 19 scrapes until 21:03:05, nothing that it counts grew"}, false},
+		}, nil, []string{"a has stood still since 20:58:20, with 7 requests in its batch: in 19 scrapes until 21:03:05, nothing that it counts grew"}, false},
 		{"nothing ever grew", func(int, int) (float64, bool) { return 0, true }, nil, nil, true},
 		{"one of its counters grows", func(server, k int) (float64, bool) { return went(min(k, 20)), true }, on, nil, true},
 		{"a counter of seconds is soon larger than ever", func(server, k int) (float64, bool) {

@@ -85,7 +85,7 @@ func takenOut(l *telemetry.Logged, o *outage) finding.Finding {
 		f.Evidence = append(f.Evidence, finding.Sentence("nothing says that it came back"))
 	case isChecked(o):
 		f.Cost, f.Confidence = part(to), finding.Likely
-		f.Evidence = append(f.Evidence, finding.Sentence("nothing says that it came back; a router goes on with a server of which few checks fail, and does not say so"))
+		f.Evidence = append(f.Evidence, finding.Sentence("nothing says that it came back, but a router keeps using a server that fails only a few checks, and does not log that"))
 	default: // single requests, and the router still sends to it
 		f.Severity, f.Confidence = finding.Warning, finding.Likely
 	}

@@ -92,14 +92,14 @@ func (x *ending) standsStill(l *telemetry.Logged) (f finding.Finding, ok bool) {
 		from, to, _ := l.Set.Bounds()
 		f = finding.Finding{Subkind: Hang, At: r.Where, Since: y.from, Until: y.to, Severity: finding.Critical, Confidence: finding.Likely, Cost: share(y.to-y.from, to-from, len(l.Ranks)),
 			Metric: finding.Metric{Name: "requests that run", Before: math.NaN(), After: y.running}}
-		verb, until := "stands", "until "+words.TimeOfDay(y.to)+", when the log ends"
+		verb, until := "has stood still since", "until "+words.TimeOfDay(y.to)+", when the log ends"
 		if y.goesOn {
-			verb, until = "stood", "until "+words.TimeOfDay(y.to)
+			verb, until = "stood still from", "until "+words.TimeOfDay(y.to)
 		}
-		f.Text = fmt.Sprintf("%s %s still since %s, with %s in its batch and %.0f waiting: %s, it computes no token", r.Where.String(), verb, words.TimeOfDay(y.from), words.Counted(int(y.running), "request"), y.queued, until)
+		f.Text = fmt.Sprintf("%s %s %s, with %s in its batch and %.0f waiting: %s, it computes no token", r.Where.String(), verb, words.TimeOfDay(y.from), words.Counted(int(y.running), "request"), y.queued, until)
 		if f.Evidence = nil; y.sure {
 			f.Confidence = finding.Certain
-			f.Evidence = append(f.Evidence, finding.Sentence("%s tell of no token, and of as many requests as when tokens came", words.Counted(y.lines, "line")))
+			f.Evidence = append(f.Evidence, finding.Sentence("%s have no tokens, and as many requests as when tokens came", words.Counted(y.lines, "line")))
 		} else {
 			f.Evidence = append(f.Evidence, finding.Sentence("a prompt that takes so long to compute would look the same"))
 		}

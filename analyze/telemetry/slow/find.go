@@ -292,7 +292,7 @@ func keeps(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int) s
 	}
 	switch x, y := mean(own), mean(others); {
 	case math.IsNaN(x), math.IsNaN(y):
-		return ": more come to it, or each stays longer, of which these metrics do not tell"
+		return ": more come to it, or each stays longer, which these metrics do not show"
 	case x <= noMore*y:
 		return fmt.Sprintf(", and generates no more than they do (%s tokens a second, %s on each of them): each stays longer there", words.ThreeDigits(x), words.ThreeDigits(y))
 	}

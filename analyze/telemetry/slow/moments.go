@@ -94,7 +94,7 @@ func atLast(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool)
 		}
 	}
 	f.Evidence = append(f.Evidence, keptFor(r)...)
-	f.Evidence = append(f.Evidence, finding.Sentence("there are too few moments to say what it costs"))
+	f.Evidence = append(f.Evidence, finding.Sentence("there are too few samples to say what it costs"))
 	return f, true
 }
 
@@ -152,22 +152,22 @@ func waiting(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool
 		f.Subkind, f.Confidence, f.Until, f.Metric.After = blockedSubkind, finding.Certain, 0, first.waits
 		f.Text = fmt.Sprintf("%s wait on %s from %s to %s, and none of them is taken in, while %s", words.Counted(int(first.waits), "request"), r.Where.String(),
 			words.TimeOfDay(first.at), words.TimeOfDay(last.at), manyRun(int(first.runs)))
-		f.Evidence = append(f.Evidence, finding.Sentence("none of its %d lines has a token of a prompt", len(lines)))
+		f.Evidence = append(f.Evidence, finding.Sentence("none of its %d lines has a prompt token", len(lines)))
 		if !math.IsNaN(full) {
-			f.Evidence = append(f.Evidence, finding.Sentence("its %s is %s %% full: what waits does not fit beside what runs, or a limit of running requests keeps it out", r.Pool(), words.InPercent(full/100)))
+			f.Evidence = append(f.Evidence, finding.Sentence("its %s is %s %% full: the waiting requests do not fit beside the running ones, or a limit on running requests keeps them out", r.Pool(), words.InPercent(full/100)))
 		}
 		return f, true
 	case takesNone(lines) > 0:
 		idle := lines[len(lines)-takesNone(lines):]
 		f.Subkind, f.Since, f.Until = blockedSubkind, idle[0].at, 0
 		f.Text = fmt.Sprintf("%.0f requests wait on %s at %s, and none of them is taken in, although none runs since %s", last.waits, r.Where.String(), words.TimeOfDay(last.at), words.TimeOfDay(idle[0].at))
-		f.Evidence = append(f.Evidence, finding.Sentence("none of its last %d lines has a token", len(idle)), finding.Sentence("what waits for its KV cache from another server looks the same"))
+		f.Evidence = append(f.Evidence, finding.Sentence("none of its last %d lines has a token", len(idle)), finding.Sentence("requests that wait for their KV cache from another server look the same"))
 		room()
 		return f, true
 	case full >= telemetry.Full:
 	case n >= least && !areFull(lines):
 		f.Subkind = runningSubkind
-		f.Text = fmt.Sprintf("running is stuck at %.0f on %s (max running requests?): each of its %d batches of prompts from %s on makes it that many, while %.0f requests wait at %s and %.0f at %s", mostRun(lines), r.Where.String(),
+		f.Text = fmt.Sprintf("running is stuck at %.0f on %s (max running requests?): each of its %d prefill batches from %s on brings it to that many, while %.0f requests wait at %s and %.0f at %s", mostRun(lines), r.Where.String(),
 			n, words.TimeOfDay(first.at), first.waits, words.TimeOfDay(first.at), last.waits, words.TimeOfDay(last.at))
 		room()
 		return f, true
@@ -180,13 +180,13 @@ func waiting(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool
 		f.Text = fmt.Sprintf("%s is prefill-bound: %s wait at %s and %.0f at %s", r.Where.String(), words.Counted(int(first.waits), "request"),
 			words.TimeOfDay(first.at), last.waits, words.TimeOfDay(last.at))
 		if slowest > 0 && !math.IsInf(slowest, 0) {
-			f.Text += fmt.Sprintf(", while it computes %s tokens of prompts a second and more", words.Thousands(int64(slowest)))
+			f.Text += fmt.Sprintf(", while it computes %s prompt tokens a second or more", words.Thousands(int64(slowest)))
 		}
 		switch {
 		case areFull(lines):
-			f.Evidence = append(f.Evidence, finding.Sentence("each of its %d batches has %s tokens of prompts: no more fit in", len(lines), words.Thousands(int64(first.batch))))
+			f.Evidence = append(f.Evidence, finding.Sentence("each of its %d batches has %s prompt tokens: no more fit in", len(lines), words.Thousands(int64(first.batch))))
 		case r.Where.Role != request.Prefill:
-			f.Evidence = append(f.Evidence, finding.Sentence("%.0f run in the first of its %d lines, and %.0f in the last one: no limit of running requests keeps out what waits", first.runs, len(lines), last.runs))
+			f.Evidence = append(f.Evidence, finding.Sentence("%.0f run in the first of its %d lines, and %.0f in the last one: no limit on running requests keeps the others out", first.runs, len(lines), last.runs))
 		}
 		room()
 		return f, true
@@ -200,7 +200,7 @@ func takesMuch(x said) bool {
 	return x.takes == 0 || x.waits < few*x.takes
 }
 
-// isBlocked reports whether none of what waits is taken in: no line has a token of a prompt, as many run in each, and they get tokens.
+// isBlocked reports whether none of what waits is taken in: no line has a prompt token, as many run in each, and they get tokens.
 func isBlocked(lines []said) bool {
 	return lines[0].runs >= 1 && !slices.ContainsFunc(lines, func(x said) bool {
 		return x.prompts || !x.tokens || x.runs != lines[0].runs || x.waits < lines[0].waits
@@ -273,7 +273,7 @@ func manyWait(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok boo
 	f = finding.Finding{Subkind: runningSubkind, At: r.Where, Since: last.at, Confidence: finding.Likely, Metric: finding.Metric{Name: "requests that wait", Before: math.NaN(), After: last.waits}}
 	f.Text = fmt.Sprintf("%s requests wait on %s at %s while %s: as many as run must end %.0f times before the last of them is taken in", words.Thousands(int64(last.waits)), r.Where.String(), words.TimeOfDay(last.at), manyRun(int(runs)), last.waits/runs)
 	f.Evidence = append(f.Evidence, finding.Sentence("its %s is %s %% full: that does not keep them out, but a limit of running requests, or prompts that take all of its time", r.Pool(), words.InPercent(last.full/100)),
-		finding.Sentence("there are too few moments to say what it costs"))
+		finding.Sentence("there are too few samples to say what it costs"))
 	return f, true
 }
 
@@ -323,7 +323,7 @@ func risesOf(l *telemetry.Logged) (out []finding.Finding) {
 			}
 			f := finding.Finding{Subkind: finding.Waits, At: r.Where, Since: first.Time, Severity: finding.Warning, Confidence: finding.Likely, Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: first.Value, After: last.Value}}
 			f.Text = fmt.Sprintf("ever more requests %s on %s: %.0f at %s, %.0f at %s", q.of, r.Where.String(), first.Value, words.TimeOfDay(first.Time), last.Value, words.TimeOfDay(last.Time))
-			f.Evidence = append(f.Evidence, finding.Sentence("each of %d lines has more than the one before", n), finding.Sentence("there are too few moments to say what it costs"))
+			f.Evidence = append(f.Evidence, finding.Sentence("each of %d lines has more than the one before", n), finding.Sentence("there are too few samples to say what it costs"))
 			out = append(out, f)
 		}
 	}

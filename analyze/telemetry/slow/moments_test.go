@@ -18,7 +18,7 @@ func TestVLLMWithManyPrompts(t *testing.T) {
 		more, full float64
 		want       string
 	}{
-		{4, 50, "DP0 is prefill-bound: 40 requests wait at 22:13:20 and 28 at 22:13:50, while it computes 8,000 tokens of prompts a second and more"},
+		{4, 50, "DP0 is prefill-bound: 40 requests wait at 22:13:20 and 28 at 22:13:50, while it computes 8,000 prompt tokens a second or more"},
 		{0, 50, ""},
 		{4, 97, "the KV cache of DP0 is full (97 % at most) while 40 requests wait at 22:13:20 and 28 at 22:13:50, in 4 of its last 4 lines"},
 	} {
@@ -54,15 +54,15 @@ func TestFewLinesOfWaiting(t *testing.T) {
 		tokens     float64 // of each prompt, or piece of one
 		lines      []line
 	}{
-		{"limit", "running is stuck at 8 on TP0 (max running requests?): each of its 3 batches of prompts from 22:13:22 on makes it that many, while 20 requests wait at 22:13:22 and 14 at 22:13:28", 100,
+		{"limit", "running is stuck at 8 on TP0 (max running requests?): each of its 3 prefill batches from 22:13:22 on brings it to that many, while 20 requests wait at 22:13:22 and 14 at 22:13:28", 100,
 			[]line{{1, 0, 0}, {7, 1, 20}, {no, 8, 20}, {4, 4, 16}, {2, 6, 14}}},
 		{"one batch is smaller", "", 100, []line{{7, 1, 20}, {no, 8, 20}, {3, 4, 16}, {2, 6, 14}}},
-		{"prefill", "TP0 is prefill-bound: 9 requests wait at 22:13:20 and 7 at 22:13:24, while it computes 4,000 tokens of prompts a second and more", 100, []line{{1, 0, 9}, {1, 0, 8}, {1, 1, 7}}},
-		{"one long prompt in pieces", "TP0 is prefill-bound: 3 requests wait at 22:13:20 and 2 at 22:13:26, while it computes 4,000 tokens of prompts a second and more", 4096, []line{{1, 3, 3}, {1, 3, 3}, {1, 3, 3}, {1, 3, 2}}},
-		{"prompts of one length", "running is stuck at 4 on TP0 (max running requests?): each of its 4 batches of prompts from 22:13:20 on makes it that many, while 3 requests wait at 22:13:20 and 2 at 22:13:26", 100, []line{{1, 3, 3}, {1, 3, 3}, {1, 3, 3}, {1, 3, 2}}},
+		{"prefill", "TP0 is prefill-bound: 9 requests wait at 22:13:20 and 7 at 22:13:24, while it computes 4,000 prompt tokens a second or more", 100, []line{{1, 0, 9}, {1, 0, 8}, {1, 1, 7}}},
+		{"one long prompt in pieces", "TP0 is prefill-bound: 3 requests wait at 22:13:20 and 2 at 22:13:26, while it computes 4,000 prompt tokens a second or more", 4096, []line{{1, 3, 3}, {1, 3, 3}, {1, 3, 3}, {1, 3, 2}}},
+		{"prompts of one length", "running is stuck at 4 on TP0 (max running requests?): each of its 4 prefill batches from 22:13:20 on brings it to that many, while 3 requests wait at 22:13:20 and 2 at 22:13:26", 100, []line{{1, 3, 3}, {1, 3, 3}, {1, 3, 3}, {1, 3, 2}}},
 		{"more and more", "", 100, []line{{no, 3, 1}, {no, 4, 2}, {no, 5, 3}, {no, 6, 4}, {no, 7, 5}}},
 		{"blocked", "5 requests wait on TP0 from 22:13:20 to 22:13:24, and none of them is taken in, while 3 run", 100, []line{{no, 3, 5}, {no, 3, 5}, {no, 3, 5}}},
-		{"two batches of many", "TP0 is prefill-bound: 40 requests wait at 22:13:20 and 56 at 22:13:22, while it computes 4,000 tokens of prompts a second and more", 5000, []line{{3, 7, 40}, {3, 10, 56}}},
+		{"two batches of many", "TP0 is prefill-bound: 40 requests wait at 22:13:20 and 56 at 22:13:22, while it computes 4,000 prompt tokens a second or more", 5000, []line{{3, 7, 40}, {3, 10, 56}}},
 		{"two batches that take in much", "", 5000, []line{{3, 7, 9}, {3, 10, 6}}},
 		{"gone", "", 100, []line{{1, 0, 9}, {1, 0, 8}, {1, 1, 7}, {7, 2, 0}}},
 	} {
@@ -111,7 +111,7 @@ func TestQueueBetweenLines(t *testing.T) {
 	}
 }
 
-// A vLLM of which all lines tell that requests wait, and none has a token of a prompt, takes in nothing.
+// A vLLM of which all lines tell that requests wait, and none has a prompt token, takes in nothing.
 func TestShortLogsOfVLLM(t *testing.T) {
 	for _, test := range []struct {
 		name                             string

@@ -141,7 +141,7 @@ func (x *rising) overload(l *telemetry.Logged, r *telemetry.Rank) finding.Findin
 			words.ThreeDigits(x.long), words.TimeOfDay(top), words.ThreeDigits(telemetry.Zero(x.short)), words.ThreeDigits(x.after.generated))
 	}
 	if seconds := float64(top-from) / 1e9; seconds > 0 {
-		f.Evidence = append(f.Evidence, finding.Sentence("its queue grows by %s requests a second: so much more comes than it can do", words.ThreeDigits((x.long-telemetry.Zero(x.short))/seconds)))
+		f.Evidence = append(f.Evidence, finding.Sentence("its queue grows by %s requests a second: that much more comes in than it can handle", words.ThreeDigits((x.long-telemetry.Zero(x.short))/seconds)))
 	}
 	return f
 }
@@ -156,6 +156,6 @@ func (x *rising) lessDone(l *telemetry.Logged, r *telemetry.Rank) finding.Findin
 	}
 	f.Brief = fmt.Sprintf("%s generates %s tokens a second, %s before, although requests wait", r.Where.String(), words.ThreeDigits(a.generated), words.ThreeDigits(b.generated))
 	f.Text = since(f.Since) + f.Brief
-	f.Evidence = append(f.Evidence, finding.Sentence("it computes no more of prompts (%s tokens a second, %s before), and %s requests run, %s before", words.ThreeDigits(a.prompts), words.ThreeDigits(b.prompts), words.ThreeDigits(a.running), words.ThreeDigits(b.running)))
+	f.Evidence = append(f.Evidence, finding.Sentence("it computes no more prompt tokens (%s a second, %s before), and %s requests run, %s before", words.ThreeDigits(a.prompts), words.ThreeDigits(b.prompts), words.ThreeDigits(a.running), words.ThreeDigits(b.running)))
 	return f
 }

@@ -208,9 +208,9 @@ func pausing(l *telemetry.Logged, r *telemetry.Rank, list []pause) finding.Findi
 	if long.usual > l.Within {
 		usual = words.Nearly(long.usual)
 	}
-	f.Evidence = append(f.Evidence, finding.Sentence("it logged no batch from %s to %s, and no prefill brought the requests of the line behind; otherwise, %s lies between two lines", words.TimeOfDay(long.from), words.TimeOfDay(long.to), usual))
+	f.Evidence = append(f.Evidence, finding.Sentence("it logged no batch from %s to %s, and no prefill explains the requests in its next line; its lines are usually %s apart", words.TimeOfDay(long.from), words.TimeOfDay(long.to), usual))
 	if told < len(list) {
-		f.Evidence = append(f.Evidence, finding.Sentence("its log says nothing of what it did in %d of %d: a part of the log that is missing looks the same", len(list)-told, len(list)))
+		f.Evidence = append(f.Evidence, finding.Sentence("its log does not say what it did in %d of %d: a missing part of the log would look the same", len(list)-told, len(list)))
 	}
 	return f
 }

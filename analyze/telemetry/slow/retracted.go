@@ -120,7 +120,7 @@ func retractionsCounted(l *telemetry.Logged, server int32) (f finding.Finding, c
 				f.At, who = r.Where, r.Where.String()
 			}
 		}
-		f.Text = fmt.Sprintf("%s retracts %s between %s and %s, as it counts itself: its KV cache is full", who, words.Counted(int(n), "request"), words.TimeOfDay(f.Since), words.TimeOfDay(f.Until))
+		f.Text = fmt.Sprintf("%s retracts %s between %s and %s, by its own count: its KV cache is full", who, words.Counted(int(n), "request"), words.TimeOfDay(f.Since), words.TimeOfDay(f.Until))
 		f.Evidence = append(f.Evidence, finding.Sentence("in %s between scrapes, %s in all; what a retracted request had computed is computed again", words.Counted(len(in), "interval"), words.Nearly(int64(took))))
 		if len(all) < fewBuckets { // in which part of them it did is not told
 			f.Cost = 0

@@ -81,8 +81,8 @@ func TestMoreInTheBatchOfOne(t *testing.T) {
 		want   string
 	}{
 		{"slow", "SGLang", true, slow, "each stays longer there"},
-		{"slow, of which nothing tells", "vLLM", false, slow, "more come to it, or each stays longer, of which these metrics do not tell"},
-		{"gets more, of which nothing tells", "vLLM", false, more, "more come to it, or each stays longer, of which these metrics do not tell"},
+		{"slow, of which nothing tells", "vLLM", false, slow, "more come to it, or each stays longer, which these metrics do not show"},
+		{"gets more, of which nothing tells", "vLLM", false, more, "more come to it, or each stays longer, which these metrics do not show"},
 		{"gets more", "SGLang", true, more, "since"},
 		{"like the others", "vLLM", false, usual, ""},
 	} {

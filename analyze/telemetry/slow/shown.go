@@ -196,15 +196,15 @@ func changed(list []*curve) (f finding.Finding, ok bool) {
 		f.Evidence = append(f.Evidence, finding.Sentence("%s", o.sentence()))
 	}
 	if n := len(found) - 1 - few; n > 0 {
-		f.Evidence = append(f.Evidence, finding.Sentence("%s of its name change, too", words.Counted(n, "more")))
+		f.Evidence = append(f.Evidence, finding.Sentence("%s with its name change, too", words.Counted(n, "more")))
 	}
 	if n := len(list) - len(found); n > 0 {
-		f.Evidence = append(f.Evidence, finding.Sentence("%s of its name did not change so", words.Counted(n, "other")))
+		f.Evidence = append(f.Evidence, finding.Sentence("%s with its name did not change that way", words.Counted(n, "other")))
 	}
 	if slices.ContainsFunc(memories, func(name string) bool { return strings.HasPrefix(c.name, name) }) {
-		f.Evidence = append(f.Evidence, finding.Sentence("what holds it, and when it runs out, is not told"))
+		f.Evidence = append(f.Evidence, finding.Sentence("nothing says what holds it, or when it runs out"))
 	} else {
-		f.Evidence = append(f.Evidence, finding.Sentence("its name is all that is known of it: why, and what it costs, is not told"))
+		f.Evidence = append(f.Evidence, finding.Sentence("only its name is known: neither why nor what it costs"))
 	}
 	return f, true
 }

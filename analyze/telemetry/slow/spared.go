@@ -271,5 +271,5 @@ func largestGraph(l *telemetry.Logged, r *telemetry.Rank) []finding.Evidence {
 	if with == 0 || without <= with {
 		return nil
 	}
-	return []finding.Evidence{finding.Sentence("batches of up to %.0f requests run as a graph, those of %.0f and more do not: --cuda-graph-max-bs bounds for how many graphs are captured", with, without)}
+	return []finding.Evidence{finding.Sentence("batches of up to %.0f requests run as a graph, those of %.0f and more do not: --cuda-graph-max-bs limits the sizes that are captured", with, without)}
 }

@@ -63,7 +63,7 @@ func longerForSame(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, o
 			words.ThreeDigits(y.generated), words.ThreeDigits(x.generated), words.ThreeDigits(y.running), words.ThreeDigits(x.running))
 		f.Evidence = append(f.Evidence, finding.Sentence("that is %s times as long as such a batch would take by what batches took before", words.ThreeDigits(ratio)))
 		if l.Counted(r.Server, "prompt_tokens_total") == nil {
-			f.Evidence = append(f.Evidence, finding.Sentence("the server is slower, or computes longer prompts between its steps, of which these metrics do not tell"))
+			f.Evidence = append(f.Evidence, finding.Sentence("the server is slower, or computes longer prompts between its steps, which these metrics do not show"))
 		}
 		return f, true
 	}
