@@ -26,14 +26,7 @@ func Limits(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
 		if spokenBy(l, r) < fewBuckets {
-			f, ok := atLast(l, r)
-			if !ok {
-				f, ok = waiting(l, r)
-			}
-			if !ok {
-				f, ok = manyWait(l, r)
-			}
-			if ok {
+			if f, ok := firstOf(l, r, atLast, waiting, manyWait); ok {
 				out, check.Needed = append(out, f), min(check.Needed, check.N)
 			}
 			continue
@@ -49,19 +42,22 @@ func Limits(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		case stuck:
 			out = append(out, most)
 		default:
-			f, ok := prefillBound(l, r)
-			if !ok {
-				f, ok = fills(l, r)
-			}
-			if !ok {
-				f, ok = waiting(l, r)
-			}
-			if ok {
+			if f, ok := firstOf(l, r, prefillBound, fills, waiting); ok {
 				out = append(out, f)
 			}
 		}
 	}
 	return alike(out), check
+}
+
+// firstOf returns what the first of some rules that finds something of a rank finds.
+func firstOf(l *telemetry.Logged, r *telemetry.Rank, rules ...func(*telemetry.Logged, *telemetry.Rank) (finding.Finding, bool)) (f finding.Finding, ok bool) {
+	for _, rule := range rules {
+		if f, ok = rule(l, r); ok {
+			return f, true
+		}
+	}
+	return f, false
 }
 
 // Subkinds of findings of limits.
