@@ -165,8 +165,8 @@ type linePart struct {
 // LinesOf returns the lines of a place that are in the window of time, in order.
 func (l *Logged) LinesOf(place int32) *loggedLines {
 	x := &loggedLines{opt: l.Opt}
-	for i := range l.Set.List {
-		if value := slices.Index(MetricsOfLine[:], l.Set.List[i].Metric); value >= 0 && l.Set.List[i].Place == place {
+	for _, i := range l.SeriesOf(place) {
+		if value := slices.Index(MetricsOfLine[:], l.Set.List[i].Metric); value >= 0 {
 			p := linePart{value: value, rest: l.Set.Walk(i)}
 			x.advance(&p)
 			x.parts = append(x.parts, p)

@@ -27,8 +27,9 @@ type Logged struct {
 	Ranks    []Rank
 	Events   []Event
 
-	Names *naming.Names
-	Opt   Options
+	Names   *naming.Names
+	Opt     Options
+	byPlace [][]int // series, by their indexes in Set.List
 	// counts are what each server counts, which several findings look at.
 	counts func() []counts
 	// scraped is what the histograms of each server counted.
@@ -88,10 +89,18 @@ func Measure(set *series.Set, opt Options) *Logged {
 	l.bounds(opt)
 	l.grid(opt)
 	l.Names = set.Names()
+	l.byPlace = make([][]int, len(set.Places))
+	for i := range set.List {
+		p := set.List[i].Place
+		l.byPlace[p] = append(l.byPlace[p], i)
+	}
 	l.measureRanks(opt)
 	l.group(opt)
 	return l
 }
+
+// SeriesOf returns the series of a place, by their indexes in Set.List.
+func (l *Logged) SeriesOf(place int32) []int { return l.byPlace[place] }
 
 // Inside reports whether a time is one that is looked at.
 func (o *Options) Inside(t trace.Time) bool {

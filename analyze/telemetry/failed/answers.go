@@ -115,10 +115,11 @@ func abortions(l *telemetry.Logged) []finding.Finding {
 		n  float64
 		at trace.Time
 	}
-	last := func(server int32, name string) (sum count) {
+	last := func(name string) []count { // by server
+		sums := make([]count, len(l.Set.Servers))
 		for i := range l.Set.List {
 			s := &l.Set.List[i]
-			if l.Set.Places[s.Place].Server != server || l.Set.Metric(s.Metric).Kind != series.Counter || !strings.HasSuffix(l.Set.Metric(s.Metric).Name, name) {
+			if m := l.Set.Metric(s.Metric); m.Kind != series.Counter || !strings.HasSuffix(m.Name, name) {
 				continue
 			}
 			var x count
@@ -127,13 +128,14 @@ func abortions(l *telemetry.Logged) []finding.Finding {
 					x = count{v.Value, v.Time}
 				}
 			}
-			sum = count{sum.n + x.n, max(sum.at, x.at)}
+			sum := &sums[l.Set.Places[s.Place].Server]
+			*sum = count{sum.n + x.n, max(sum.at, x.at)}
 		}
-		return sum
+		return sums
 	}
+	abortedBy, allOf := last("num_aborted_requests_total"), last("num_requests_total")
 	for server := range l.Set.Servers {
-		aborted := last(int32(server), "num_aborted_requests_total")
-		all := last(int32(server), "num_requests_total")
+		aborted, all := abortedBy[server], allOf[server]
 		if 2*aborted.n <= all.n || all.n == 0 {
 			continue
 		}

@@ -26,9 +26,9 @@ type moment struct {
 // momentsOf returns the moments of a rank, in their order, that tell both.
 func momentsOf(l *telemetry.Logged, r *telemetry.Rank) []moment {
 	by := map[trace.Time]moment{}
-	for k := range l.Set.List {
+	for _, k := range l.SeriesOf(r.Place) {
 		s := &l.Set.List[k]
-		if s.Place != r.Place || s.Metric != series.KVUsage && s.Metric != series.Queued {
+		if s.Metric != series.KVUsage && s.Metric != series.Queued {
 			continue
 		}
 		for x := range l.Set.Each(k) {
@@ -304,8 +304,8 @@ func risesOf(l *telemetry.Logged) (out []finding.Finding) {
 			}
 			n, rises := 0, true
 			var first, last series.Sample
-			for k := range l.Set.List {
-				if s := &l.Set.List[k]; s.Place != r.Place || s.Metric != q.metric {
+			for _, k := range l.SeriesOf(r.Place) {
+				if l.Set.List[k].Metric != q.metric {
 					continue
 				}
 				for x := range l.Set.Each(k) {
