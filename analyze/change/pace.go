@@ -264,7 +264,7 @@ func (w *observer) decodeWork(decodes, others []piece, prefills []load.Prefill) 
 		memory.Touch(request.RequestSize)
 		return float64(max(0, w.set.Requests[p.request].Metrics.PromptTokens)) + p.units/2
 	}
-	// Of others, it is not known.
+	// The mean stands for pieces of which nobody knows how many tokens they have.
 	usual := order.SumRows(decodes, func(p *piece) float64 { return tokens(p) / float64(len(decodes)) })
 	all := slices.Concat(decodes, others)
 	var running, context, computing *levelOver
