@@ -42,8 +42,20 @@ func (d *database) connect() (*sqlite.Conn, error) {
 // longest returns how long a value may be, in bytes.
 func (d *database) longest() int64 { return min(max(d.header.size, 1<<10), tablefile.MaxValue) }
 
-// Columns returns the columns of a table.
+// Columns returns the columns of a table. SQLite is asked once for each table.
 func (c *conn) Columns(table string) ([]Column, error) {
+	if known, ok := c.of.columns.Load(table); ok {
+		return known.([]Column), nil
+	}
+	columns, err := c.declared(table)
+	if err == nil {
+		c.of.columns.Store(table, columns)
+	}
+	return columns, err
+}
+
+// declared asks SQLite for the columns of a table.
+func (c *conn) declared(table string) ([]Column, error) {
 	const name, kind, notNull, byDefault, key = 1, 2, 3, 4, 5
 	stmt, _, err := c.Conn.PrepareTransient("PRAGMA table_info(" + tablefile.Quote(table) + ")")
 	if err != nil {

@@ -39,6 +39,8 @@ type database struct {
 	state  State
 	remove func() error // removes a repaired copy; nil if there is none
 
+	columns sync.Map // []Column by table
+
 	zonesMu sync.Mutex
 	zones   map[zoneKey]*zones // of tables that were passed with a window
 }

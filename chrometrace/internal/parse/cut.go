@@ -73,6 +73,14 @@ func (b *blocks) get() []byte {
 	return memory.Huge(make([]byte, 0, b.size+b.size/8))
 }
 
+// larger is get for what may be the rest of a small file.
+func (b *blocks) larger(size int) []byte {
+	if size >= b.size {
+		return b.get()
+	}
+	return make([]byte, 0, size)
+}
+
 // put gives back a buffer that nobody uses any more; one for a small file is not kept.
 func (b *blocks) put(buf []byte) {
 	if cap(buf) >= b.size {
@@ -107,7 +115,7 @@ func (c *cutter) run(start state) {
 			return
 		}
 		if cap(data) < c.blocks.size {
-			data = append(c.blocks.get(), data...)
+			data = append(c.blocks.larger(4*cap(data)+1), data...)
 			continue
 		}
 		cut := lastCut(data)
