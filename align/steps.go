@@ -126,6 +126,58 @@ func (l *pairLimits) jump(at func(crossed) int64) (best Jump, ok bool) {
 	return best, ok
 }
 
+// Refuting counts the other clocks that contradict that one was set forward by ns after it showed one time, and before it
+// showed another one: what it has to do with them before and afterward leaves no room for that.
+func Refuting(bounds []Bound, clock int, before, after, by int64) (n int) {
+	sides := map[int]*[2]window{} // of another clock minus this one
+	for i := range bounds {
+		x := &bounds[i]
+		other := x.A + x.B - clock
+		if x.A == x.B || x.A != clock && x.B != clock || !x.sound() {
+			continue
+		}
+		var l pairLimits
+		y := *x
+		y.A, y.B = 0, 1
+		if l.add(&y); x.B == clock {
+			l.lo, l.hi = flipped(l.hi), flipped(l.lo)
+		}
+		if sides[other] == nil {
+			sides[other] = &[2]window{}
+		}
+		for side, in := range [2]func(int64) bool{func(t int64) bool { return t <= before }, func(t int64) bool { return t >= after }} {
+			w, is := &sides[other][side], func(c crossed) bool { return in(c.a) }
+			w.lo, w.hi = append(w.lo, order.Only(l.lo, is)...), append(w.hi, order.Only(l.hi, is)...)
+		}
+	}
+	byTime := func(x, y crossed) int { return cmp.Compare(x.a, y.a) }
+	for _, w := range sides {
+		for _, list := range [...]*[]crossed{&w[0].lo, &w[0].hi, &w[1].lo, &w[1].hi} {
+			slices.SortStableFunc(*list, byTime)
+		}
+		was := window{last(w[0].lo), last(w[0].hi)}
+		is := window{first(w[1].lo), first(w[1].hi)}
+		if min(len(was.lo), len(was.hi), len(is.lo), len(is.hi)) < fewBounds {
+			continue
+		}
+		lo1, hi1 := was.extremes()
+		lo2, hi2 := is.extremes()
+		if float64(lo2)+float64(by)-float64(hi1) > minJump || float64(lo1)-float64(hi2)-float64(by) > minJump {
+			n++
+		}
+	}
+	return n
+}
+
+// first and last are the bounds next to an instant that they follow, or precede.
+func first(list []crossed) []crossed { return list[:min(len(list), jumpWindow)] }
+func last(list []crossed) []crossed  { return list[max(0, len(list)-jumpWindow):] }
+
+// flipped has bounds of B minus A as those of A minus B, by the times of B.
+func flipped(list []crossed) []crossed {
+	return order.Each(list, func(c crossed) crossed { return crossed{c.b, c.a, -c.v} })
+}
+
 // A window is some bounds that follow each other.
 type window struct{ lo, hi []crossed }
 

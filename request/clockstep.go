@@ -2,6 +2,7 @@ package request
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/align"
@@ -38,10 +39,10 @@ func (s *Set) ClockSteps() (list []ClockStep) {
 	}
 	clockOf := func(p int) int { return index[s.ClockKey(p)] }
 	bounds := s.ClockBounds(clockOf)
+	defer memory.Free(bounds)
 	jumps := align.Jumps(bounds)
-	memory.Free(bounds)
 	for len(jumps) > 0 {
-		x := s.blame(jumps, len(keys), clockOf)
+		x := s.blame(jumps, bounds, len(keys), clockOf)
 		step := ClockStep{Clock: keys[x.clock], At: x.at, By: x.by, Err: x.err}
 		for p := range s.Procs {
 			if s.ClockKey(p) == step.Clock {
@@ -82,9 +83,9 @@ func (x *setting) explains(j *align.Jump) bool {
 		ok && o.before == x.before && o.after == x.after
 }
 
-// blame chooses the clock that explains the first of some jumps, and most others.
-func (s *Set) blame(jumps []align.Jump, clocks int, clockOf func(int) int) (best setting) {
-	most := -1
+// blame chooses the clock that explains the first of some jumps, and most others, with as few as possible that contradict it.
+func (s *Set) blame(jumps []align.Jump, bounds []align.Bound, clocks int, clockOf func(int) int) (best setting) {
+	most := math.MinInt
 	for c := range clocks {
 		x, ok := on(&jumps[0], c)
 		if !ok {
@@ -101,6 +102,7 @@ func (s *Set) blame(jumps []align.Jump, clocks int, clockOf func(int) int) (best
 				}
 			}
 		}
+		n -= 2 * align.Refuting(bounds, c, int64(x.before), int64(x.after), x.by)
 		if s.place(&x, clockOf) {
 			n++
 		}
