@@ -41,6 +41,7 @@ const (
 	SlowRank
 	Retraction
 	Return
+	Siblings // other answers to the same call, which ends with the last one
 	Other
 	Unaccounted
 	Count
@@ -69,6 +70,7 @@ var causeTexts = [Count]struct{ name, phrase string }{
 	SlowRank:         {"slow rank", "waiting for a slow rank"},
 	Retraction:       {"retraction", "retraction"},
 	Return:           {"return", "answering after the last step"},
+	Siblings:         {"other answers", "waiting for other answers to the same call"},
 	Other:            {"other stages", "other stages"},
 	Unaccounted:      {"unaccounted", "unaccounted"},
 }
@@ -88,9 +90,9 @@ func Names() []string {
 // Phrase names c in a sentence.
 func (c Cause) Phrase() string { return causeTexts[c].phrase }
 
-// BySize reports whether longer requests have more of c by nature, so that nobody
-// has to look for a reason.
-func (c Cause) BySize() bool { return c == PromptSize || c == OutputLength }
+// BySize reports whether longer requests, or calls for several answers, have more of c by nature, so that
+// nobody has to look for a reason.
+func (c Cause) BySize() bool { return c == PromptSize || c == OutputLength || c == Siblings }
 
 // PerToken reports whether c grows with every token that is decoded.
 func (c Cause) PerToken() bool {

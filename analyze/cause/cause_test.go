@@ -98,6 +98,29 @@ func TestDecodeWithoutFirstToken(t *testing.T) {
 	compareCauses(t, "e2e", &a.E2E, &want)
 }
 
+// A call for two answers ends with the longer one: the gateway holds up the other only after that.
+func TestOtherAnswersOfACall(t *testing.T) {
+	var d testset.Dump
+	const id = "00000000000000000000000000000004"
+	call := d.Add(testset.Span{Service: "smg", Trace: id, Name: "http_request", From: 0, To: 100_000, Attrs: testset.Attrs{"module": "smg", "status_code": "200"}})
+	answer := func(rid string, from, to float64) {
+		root := testset.Span{Trace: id, Parent: call, Name: " Req " + rid, From: from, To: to, Attrs: testset.Attrs{"rid": rid, "module": "sglang::request"}}
+		d.Thread(root, d.Add(root), testset.DecodeHost, "Scheduler", 0, 245, testset.Span{Name: "decode_forward", From: from, To: to})
+	}
+	answer("11111111", 1000, 40_000)
+	answer("22222222", 2000, 99_000)
+	list := NewAttributor(place.Of(d.Set(t))).All()
+	if len(list) != 2 {
+		t.Fatalf("%d requests, want 2", len(list))
+	}
+	for i, want := range []Causes{
+		inMicros(map[Cause]int64{Router: 2000, Decode: 39_000, Siblings: 59_000}),
+		inMicros(map[Cause]int64{Router: 2000, Siblings: 1000, Decode: 97_000}),
+	} {
+		compareCauses(t, "e2e", &list[i].E2E, &want)
+	}
+}
+
 // A chunk waits until its batch is scheduled.
 func TestChunkWaitByHand(t *testing.T) {
 	var d testset.Dump

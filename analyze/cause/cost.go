@@ -101,6 +101,8 @@ func (b *Costs) usualFor(c Cause, a *Attribution) int64 {
 		usual += a.E2E[PromptSize]
 	case Decode:
 		usual = max(0, usual) + a.E2E[OutputLength]
+	case Siblings: // it asks for them
+		usual = a.E2E[Siblings]
 	}
 	if a.Partly {
 		all := a.spentOn(c) + a.Outside[c]
@@ -139,6 +141,9 @@ func (b *Costs) AllOf(requests []int, causes ...Cause) finding.Claim {
 // Amounts claims a time in ns of each of some requests, of the first causes of a list that
 // have it: what is gone of these already is part of it.
 func (b *Costs) Amounts(ns map[int]int64, causes ...Cause) finding.Claim {
+	if b == nil {
+		return nil
+	}
 	causes = wholes(causes)
 	return func(i int, left []int64) {
 		rest := ns[b.list[i].Request]

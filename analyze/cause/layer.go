@@ -16,6 +16,7 @@ type layer uint8
 const (
 	layerNone        layer = iota
 	layerOutside           // the whole request: the gateway's span, if there is one
+	layerSiblings          // the servers have others of the call
 	layerRoute             // stages of a router, which go on while it waits for servers
 	layerInside            // a server's request span
 	layerKVWait            // the wait for the KV cache: the other half tells more
@@ -42,6 +43,7 @@ const (
 var layerCauses = [layerCount]struct{ before, after Cause }{
 	layerNone:             {Unaccounted, Return},
 	layerOutside:          {Router, Router},
+	layerSiblings:         {Siblings, Siblings},
 	layerRoute:            {Router, Router},
 	layerInside:           {Unaccounted, Return},
 	layerKVWait:           {Transfer, Return},

@@ -71,6 +71,9 @@ func (w *CauseWalk) attribute(r int) Attribution {
 	if _, sent := s.HandedOn(outer); sent != 0 && req.Flags&request.SharedGateway == 0 {
 		w.canvas.paint(layerDispatch, sent, w.asked) // the tokenizer is too busy to begin
 	}
+	for _, iv := range w.siblings(r) {
+		w.canvas.paint(layerSiblings, iv.From, iv.To)
+	}
 	w.paintPart(&first, true)
 	for _, p := range s.PartsOf(req) {
 		if part := &s.Parts[p]; part != answer {
@@ -84,6 +87,34 @@ func (w *CauseWalk) attribute(r int) Attribution {
 		w.fillGaps(first.lead, w.shiftOfThread(first.lead)+first.nudge, req.Metrics.Retractions > 0)
 	}
 	return w.out
+}
+
+// siblings returns when servers had the other requests of the call of request r: several answers to one prompt, several
+// prompts, or another attempt. They share the gateway's span, so that they begin with it, too.
+func (w *CauseWalk) siblings(r int) (list []request.Interval) {
+	s := w.set
+	if s.Requests[r].Flags&request.SharedGateway == 0 {
+		return nil
+	}
+	add := func(q int) bool {
+		if q < 0 || q >= len(s.Requests) || s.Requests[q].Start != s.Requests[r].Start {
+			return false
+		}
+		if s.Requests[q].Gateway == s.Requests[r].Gateway {
+			for _, p := range s.PartsOf(&s.Requests[q]) {
+				if part := &s.Parts[p]; part.Serves() && part.Root != request.None {
+					shift := w.shift(s.ProcOf(part.Root))
+					list = append(list, request.Interval{From: part.Start + shift, To: part.End + shift})
+				}
+			}
+		}
+		return true
+	}
+	for q := r - 1; add(q); q-- {
+	}
+	for q := r + 1; add(q); q++ {
+	}
+	return list
 }
 
 // shift returns what to add to the times of a proc to have them on the clock of the
@@ -225,7 +256,9 @@ func (w *CauseWalk) fromMetrics(r *request.Request, answer *request.Part) {
 		c[Unaccounted] += left
 	}
 	own := min(max(0, int64(answer.End-answer.Start)), m.E2E)
-	w.out.E2E[Router] = m.E2E - own
+	served := request.NewCoverage(append(w.siblings(w.out.Request), request.Interval{From: answer.Start, To: answer.Start + trace.Time(own)}))
+	w.out.E2E[Siblings] = min(m.E2E-own, max(0, served.Overlap(w.start, w.end)-own))
+	w.out.E2E[Router] = m.E2E - own - w.out.E2E[Siblings]
 	fill(&w.out.E2E, own, Queue, Prefill, Decode)
 	if w.out.Partly { // nothing tells when each was
 		part := distribution.Fraction(m.E2E-int64(w.in.To-w.in.From), m.E2E)
@@ -236,6 +269,6 @@ func (w *CauseWalk) fromMetrics(r *request.Request, answer *request.Part) {
 	if m.TTFT >= 0 {
 		fill(&w.out.TTFT, m.TTFT, Queue, Prefill)
 		w.out.First = w.out.TTFT
-		w.out.First[Router] = max(0, min(int64(answer.Start-w.start), m.E2E-own))
+		w.out.First[Router] = max(0, min(int64(answer.Start-w.start), w.out.E2E[Router]))
 	}
 }
