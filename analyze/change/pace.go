@@ -57,10 +57,6 @@ type piece struct {
 	shared   float64    // the part of what it takes usually that is for what others have there
 }
 
-// maxHeld is how much of its time a request may wait for the prefills of others, so that the
-// rest tells how long a token takes.
-const maxHeld = 0.9
-
 // minPieces is how many pieces of work a pace has that is looked at.
 const minPieces = 40
 
@@ -281,7 +277,7 @@ func (w *observer) decodeWork(decodes, others []piece, prefills []load.Prefill) 
 			continue
 		}
 		held := computing.mean(p.from, p.to)
-		if held > maxHeld {
+		if held > load.MaxHeld {
 			continue
 		}
 		p.ns, p.burden = float64(p.to-p.from)/p.units, [2]float64{running.mean(p.from, p.to), context.mean(p.from, p.to)}

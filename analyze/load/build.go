@@ -187,6 +187,10 @@ func (b *timelineBuilder) addStages(p *request.Part, t int, m *meter, onRank boo
 	}
 }
 
+// MaxHeld is how much of its time a request may wait for the prefills of others, so that the
+// rest tells how long a token takes.
+const MaxHeld = 0.9
+
 // A Prefill is when a server computed the prompt of a request, or those of a batch.
 type Prefill struct {
 	Request  int // the last one that began

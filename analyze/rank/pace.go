@@ -36,6 +36,9 @@ type SlowServer struct {
 	Cost, OwnCost float64
 
 	judged straggler.Straggler
+	// held is how long the answers that it decoded waited for its prefills meanwhile, by request, in ns; nil if
+	// decode steps tell that, or if they did not.
+	held map[int]int64
 }
 
 // minSlower is the part of a step by which a server has to be slower before that is
@@ -54,9 +57,16 @@ type paced struct {
 	at    trace.Time
 	ns    int64
 	cost  int64 // of all its requests, ns
+	held  int64 // beside cost, how long the answer waited for prefills on its rank; only of whole ones
 	size  int64 // tokens of prefills that were computed, or requests that were decoded
 	rank  int32 // among those that are compared
+	of    int32 // the request, of a whole one
 	whole bool  // an answer of which steps are not traced
+}
+
+// gross is what a step takes with prefills meanwhile, in ns.
+func (x *paced) gross() int64 {
+	return int64(float64(x.ns) * (1 + distribution.Fraction(x.held, x.cost)))
 }
 
 func (x *paced) end() trace.Time { return x.at + trace.Time(x.ns) }
@@ -77,6 +87,9 @@ func (r *Ranks) comparePaces(of *place.RankSet, steps [len(rankSteps)][][]paced,
 	})
 	for _, s := range slices.Concat(slow...) {
 		s.Like = r.ofGroup(s.Load)
+		if s.Kind == PrefillStep {
+			s.heldUp(steps[DecodeStep][of.At[s.Location]])
+		}
 		r.Slow = append(r.Slow, s)
 	}
 	for _, ofRanks := range steps {
@@ -116,12 +129,13 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 		steps[kind] = make([][]paced, len(of.Places))
 	}
 	answers, prefills := make([][]paced, len(of.Places)), make([][]load.Prefill, len(of.Places))
+	computing := make([][]request.Interval, len(of.Places))
 	var prefill load.Pieces // of a request
 	s := of.Set
 	for p := range s.ServingParts {
 		req := &s.Requests[p.Request]
 		thread, rank := of.Lead(p)
-		if thread == request.None || rank == request.None || !all.Holds(req) {
+		if thread == request.None || rank == request.None {
 			continue
 		}
 		prefill = prefill[:0]
@@ -134,6 +148,9 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 			}
 			switch span.Means {
 			case request.Stepping:
+				if !all.Holds(req) {
+					return
+				}
 				ns := int64(span.End - span.Start)
 				steps[DecodeStep][rank] = memory.Append(steps[DecodeStep][rank], paced{at: span.Start, ns: ns, cost: ns, size: 1})
 				stepped = true
@@ -141,9 +158,14 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 				answer = answerOf(span.Start, span.End, &req.Metrics)
 			case request.Prefilling, request.PrefillingChunk:
 				prefill.Add(span.Start, span.End)
+				computing[rank] = memory.Append(computing[rank], request.Interval{From: span.Start, To: span.End})
 			}
 		})
+		if !all.Holds(req) {
+			continue
+		}
 		if !stepped && answer.ns > 0 && req.Metrics.Retractions <= 0 {
+			answer.of = int32(p.Request)
 			answers[rank] = memory.Append(answers[rank], answer)
 		}
 		if tokens := req.Metrics.PrefillTokens(); tokens > 0 && req.Metrics.Retractions <= 0 {
@@ -156,13 +178,31 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 	parallel.Each(len(answers), func(i int) {
 		list := steps[DecodeStep][i]
 		if steps[DecodeStep][i] = batches(list); len(list) == 0 {
-			steps[DecodeStep][i] = answers[i]
+			steps[DecodeStep][i] = withoutPrefills(answers[i], computing[i])
 		}
 		memory.Free(list)
+		memory.Free(computing[i])
 		steps[PrefillStep][i] = prefillSteps(prefills[i])
 		memory.Free(prefills[i])
 	})
 	return steps
+}
+
+// withoutPrefills takes out of the steps of answers what their server prefilled meanwhile, of which decoding takes no part:
+// one whose prefills take longer does not decode more slowly. An answer of which little is left is left out.
+func withoutPrefills(answers []paced, prefills []request.Interval) []paced {
+	covered := request.NewCoverage(prefills)
+	kept := answers[:0]
+	for _, x := range answers {
+		held := covered.Overlap(x.at, x.at+trace.Time(x.cost))
+		part := distribution.Fraction(held, x.cost)
+		if part > load.MaxHeld {
+			continue
+		}
+		x.ns, x.cost, x.held = int64((1-part)*float64(x.ns)), x.cost-held, held
+		kept = append(kept, x)
+	}
+	return kept
 }
 
 // prefillSteps makes steps of the prefills of requests: one of each batch.
@@ -326,7 +366,9 @@ func (p *pace) slow(e2e e2eSum) []SlowServer {
 			continue
 		}
 		// The fastest steps are those of few requests: there load makes no difference.
-		percentiles := p.percentiles(&found, 50, 10)
+		// Servers that prefill and decode in one batch decode meanwhile, too: with prefills, answers must take longer as well.
+		percentiles := append(p.percentiles(&found, func(x *paced) int64 { return x.ns }, 50, 10),
+			p.percentiles(&found, (*paced).gross, 50)...)
 		if slices.ContainsFunc(percentiles, func(of compared) bool { return float64(of.own-of.others) < g.Share*float64(of.others) }) {
 			continue
 		}
@@ -336,6 +378,16 @@ func (p *pace) slow(e2e e2eSum) []SlowServer {
 		out = append(out, s)
 	}
 	return out
+}
+
+// heldUp notes which answers waited for the prefills of a slow server, and how long.
+func (s *SlowServer) heldUp(answers []paced) {
+	s.held = map[int]int64{}
+	for i := range answers {
+		if x := &answers[i]; x.whole && x.held > 0 && x.at >= s.Since && (s.judged.Until == 0 || x.at < s.judged.Until) {
+			s.held[int(x.of)] += x.held
+		}
+	}
 }
 
 // comparable returns how many steps the busiest rank has that another one has, too; -1 if there
@@ -399,13 +451,13 @@ func (p *pace) gather() *straggler.SyncSamples {
 // compared is a percentile of the steps of a slow server, and the median of those of the others, in ns.
 type compared struct{ own, others int64 }
 
-// percentiles compares some percentiles of a slow server with those of the others, in the time
+// percentiles compares some percentiles of what the steps of a slow server take with those of the others, in the time
 // in which it is slow.
-func (p *pace) percentiles(s *straggler.Straggler, percents ...int) []compared {
+func (p *pace) percentiles(s *straggler.Straggler, take func(*paced) int64, percents ...int) []compared {
 	lists := make([][]int64, len(p.ranks))
-	for _, x := range p.steps {
-		if x.at >= s.Since && (s.Until == 0 || x.at < s.Until) {
-			lists[x.rank] = append(lists[x.rank], x.ns)
+	for i := range p.steps {
+		if x := &p.steps[i]; x.at >= s.Since && (s.Until == 0 || x.at < s.Until) {
+			lists[x.rank] = append(lists[x.rank], take(x))
 		}
 	}
 	out := make([]compared, len(percents))

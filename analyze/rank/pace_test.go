@@ -205,3 +205,30 @@ func TestBatchesOfServers(t *testing.T) {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
 }
+
+// What a server prefills meanwhile is no part of what a token takes there, and an answer of which hardly anything is left
+// has no information.
+func TestAnswersWithoutPrefills(t *testing.T) {
+	const ms = 1_000_000
+	answers := []paced{
+		{at: 100 * ms, ns: 10 * ms, cost: 100 * ms, of: 7, whole: true},
+		{at: 300 * ms, ns: 5 * ms, cost: 50 * ms, of: 8, whole: true},
+		{at: 400 * ms, ns: 10 * ms, cost: 100 * ms, of: 9, whole: true},
+	}
+	got := withoutPrefills(answers, []request.Interval{{From: 402 * ms, To: 500 * ms}, {From: 90 * ms, To: 120 * ms}, {From: 110 * ms, To: 140 * ms}})
+	want := []paced{{at: 100 * ms, ns: 6 * ms, cost: 60 * ms, held: 40 * ms, of: 7, whole: true}, {at: 300 * ms, ns: 5 * ms, cost: 50 * ms, of: 8, whole: true}}
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v\nwant %+v", got, want)
+	}
+	if gross := got[0].gross(); gross != 10*ms {
+		t.Errorf("with prefills, a step takes %d ns, want 10 ms", gross)
+	}
+	s := SlowServer{Since: 250 * ms}
+	if s.heldUp(got); len(s.held) != 0 {
+		t.Errorf("%v was held up, and nothing since then", s.held)
+	}
+	s.Since = 0
+	if s.heldUp(got); len(s.held) != 1 || s.held[7] != 40*ms {
+		t.Errorf("%v was held up, want 40 ms of request 7", s.held)
+	}
+}

@@ -38,6 +38,9 @@ func (s *SlowServer) text() string {
 	}
 	if s.OwnCost > 0 {
 		text += fmt.Sprintf("; the requests on it spend %s %% of their time on that", words.InPercent(s.OwnCost))
+		if s.Kind == PrefillStep {
+			text += " alone, beside waits for it"
+		}
 	}
 	return text
 }
@@ -104,14 +107,23 @@ func (r *Ranks) SlowServers(b *cause.Costs) ([]finding.Finding, finding.Check) {
 }
 
 // claim returns by how much longer the server takes than the others for its own work, and what waits for that alone:
-// decode servers do nothing else, and prefill servers neither.
+// decode servers do nothing else, and prefill servers neither. A server that does both prefills first: what is
+// decoded there waits for that.
 func (s *SlowServer) claim(b *cause.Costs) finding.Claim {
 	of := []cause.Cause{cause.Decode}
 	if s.Kind == PrefillStep {
 		of = []cause.Cause{cause.Prefill}
 	}
-	if s.Location.Role != request.Unified {
+	switch {
+	case s.Location.Role != request.Unified:
 		of = append(of, cause.QueueCauses...)
+	case s.Kind == PrefillStep:
+		of = append(of, cause.DecodeQueue, cause.Interference)
+		longer := make(map[int]int64, len(s.held))
+		for r, ns := range s.held {
+			longer[r] = int64(s.slower() * float64(ns))
+		}
+		return b.Slowed(s.span(), s.slower(), of...).And(b.Amounts(longer, cause.Decode))
 	}
 	return b.Slowed(s.span(), s.slower(), of...)
 }
