@@ -146,8 +146,10 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Limit, Effect: finding.Errors, Subkinds: []string{requests.GivenUp}, NotBefore: true},
 	{Cause: finding.Slower, Effect: finding.Change, Subkinds: []string{""}, OnRanks: true},
 	{Cause: finding.Slower, Effect: finding.Tail, Subkinds: []string{cause.Decode.String()}, OnRanks: true},
+	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Tail, Subkinds: []string{cause.Decode.String()}, Enough: there},
 	{Cause: finding.Slower, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: avoided},
 	{Cause: finding.Transfer, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: avoided},
+	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: func(share, became *finding.Finding) bool { return avoided(share, became) && asSlower(share, became) }},
 	{Cause: finding.Imbalance, Effect: finding.Limit, Subkinds: serverlimit.Subkinds, OnRanks: true, Later: true, Enough: onThatRank, Costs: true},
 	{Cause: finding.Imbalance, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, OnRanks: true, Later: true, Enough: onThatRank, Costs: true},
 	{Cause: finding.Memory, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: asMemoryFills, Costs: true},
@@ -313,10 +315,10 @@ func onThatServer(more, idle *finding.Finding) bool {
 }
 
 // asTokensTakeLonger reports whether requests may pile up on a server because its tokens take longer: since about then,
-// as pieces of some lines tell.
+// as pieces of some lines tell, or always.
 func asTokensTakeLonger(waits, slower *finding.Finding) bool {
 	const pieces = trace.Time(15e9)
-	return slower.Since != 0 && slower.At.Scope == place.OneRank && waits.At.Scope == place.OneRank && waits.Since+pieces >= slower.Since
+	return slower.At.Scope == place.OneRank && waits.At.Scope == place.OneRank && (slower.Since == 0 || waits.Since+pieces >= slower.Since)
 }
 
 // asMemoryFills reports whether tokens may take longer because requests are thrown out of a full KV cache:
