@@ -272,7 +272,7 @@ func (l *Logged) zoneWords() string {
 		if z.By == series.Assumed {
 			text = "timestamps without a zone are read as UTC (--tz sets another)"
 		}
-		if !z.Local && z.By == "" || seen[text] {
+		if z.By == "" || seen[text] {
 			continue
 		}
 		seen[text] = true

@@ -85,6 +85,21 @@ func rankBefore(b []byte) int32 {
 	return -1
 }
 
+// OfRank reads the rank that PyTorch puts before each line of a traceback of an exception that nobody caught, "[rank0]:     param = ..".
+// A progress bar may stand before the first one.
+func OfRank(b []byte) (rank int32, rest []byte, ok bool) {
+	const most = len("[rank1234567]:")
+	line := b
+	if bytes.HasSuffix(line, []byte(" (most recent call last):")) {
+		line = line[max(0, bytes.LastIndex(line, []byte("[rank"))):]
+	}
+	end := bytes.IndexByte(line[:min(len(line), most)], ':') + 1
+	if rank = rankBefore(line[:end]); rank < 0 || line[0] != '[' || end < len(line) && line[end] != ' ' {
+		return 0, b, false
+	}
+	return rank, bytes.TrimPrefix(line[end:], []byte(" ")), true
+}
+
 // Time returns when a line was written in a year, as if its clock were UTC.
 func (g *Glog) Time(year int) trace.Time {
 	at, _ := At(year, g.Month, g.Day, g.Clock)

@@ -18,13 +18,14 @@ type Unwrapper struct {
 	Outer     Stamper // of the stamps that collectors add
 	words     map[string]string
 	uncolored []byte
+	bare      []byte   // the line without brackets around its stamp
 	learned   []string // what stood before lines, the last one first
 }
 
 // New returns an unwrapper, for the lines of one file.
 func New() *Unwrapper { return &Unwrapper{words: map[string]string{}} }
 
-// Bare returns a line without colors, without the frame of k9s, and without the label of Slurm, until the next line.
+// Bare returns a line without colors, without the frame of k9s, and without the label of Slurm or RunPod, until the next line.
 func (r *Unwrapper) Bare(b []byte) []byte {
 	b = bytes.TrimRight(b, "\r")
 	if bytes.IndexByte(b, 0x1b) >= 0 {
@@ -37,7 +38,32 @@ func (r *Unwrapper) Bare(b []byte) []byte {
 	if rest, ok := bytes.CutPrefix(b, bold); ok {
 		b = bytes.TrimSuffix(rest, bold)
 	}
-	return unlabeled(b)
+	return r.unboxed(unworked(unlabeled(b)))
+}
+
+// unboxed removes the brackets around the stamp that Buildkite puts before lines, "[2025-05-21T15:50:19Z] ".
+func (r *Unwrapper) unboxed(b []byte) []byte {
+	const end = len("[2025-05-21T15:50:19")
+	if len(b) < end+3 || b[0] != '[' || b[end] != 'Z' || b[end+1] != ']' || b[end+2] != ' ' || !IsStamp(b[1:]) {
+		return b
+	}
+	r.bare = append(append(r.bare[:0], b[1:end+1]...), b[end+2:]...)
+	return r.bare
+}
+
+// unworked removes what RunPod puts around lines of a worker: its ID and a level, "j6zswihe185nfq[info]", and the newline as two letters.
+func unworked(b []byte) []byte {
+	const longest = 20
+	i := bytes.IndexByte(b[:min(len(b), longest)], '[')
+	if i < 8 || bytes.ContainsAny(b[:i], "-.") || !isName(b[:i]) {
+		return b
+	}
+	for _, level := range [...]string{"[info]", "[error]", "[warning]", "[debug]"} {
+		if rest, ok := bytes.CutPrefix(b[i:], []byte(level)); ok {
+			return bytes.TrimSuffix(rest, []byte(`\n`))
+		}
+	}
+	return b
 }
 
 // bold is what people put around a line that they quote in Markdown.
@@ -145,10 +171,8 @@ func (r *Unwrapper) Rest(b []byte) []byte {
 			return rest
 		}
 	default:
-		if name, rest, ok := bytes.Cut(b, []byte(" | ")); ok {
-			if name = bytes.TrimRight(name, " "); len(name) > 0 && bytes.IndexByte(name, ' ') < 0 {
-				return rest
-			}
+		if name, rest, ok := ofService(b); ok && name != nil {
+			return rest
 		}
 	}
 	return b
@@ -157,8 +181,8 @@ func (r *Unwrapper) Rest(b []byte) []byte {
 // named reads the rest of a Wrapping: the line of a container of docker compose, or of a unit; or the words that
 // stern and "aws logs tail" put before lines.
 func (r *Unwrapper) named(b []byte, w Wrapping) Wrapping {
-	if name, _, ok := bytes.Cut(b, []byte(" | ")); ok {
-		if name = bytes.TrimRight(name, " "); len(name) > 0 && bytes.IndexByte(name, ' ') < 0 {
+	if name, _, ok := ofService(b); ok {
+		if name != nil {
 			w.Server = r.intern(name)
 		}
 		return w
@@ -175,6 +199,16 @@ func (r *Unwrapper) named(b []byte, w Wrapping) Wrapping {
 		w.Server = r.intern(bytes.ReplaceAll(bytes.Trim(words[0], "[]:"), []byte("/"), []byte(".")))
 	}
 	return w
+}
+
+// ofService cuts a line of docker compose, "sglang-1  | ..", behind the bar: the name of its container is nil where what stands there is none,
+// but a progress bar.
+func ofService(b []byte) (name, rest []byte, ok bool) {
+	name, rest, ok = bytes.Cut(b, []byte(" | "))
+	if name = bytes.TrimRight(name, " "); len(name) == 0 || bytes.ContainsAny(name, " %") {
+		name = nil
+	}
+	return name, rest, ok
 }
 
 // isStream reports whether b is the name of a stream that a program writes to.

@@ -36,7 +36,7 @@ func (r *reader) unknownOf(level, b []byte, at trace.Time, place int32, source s
 }
 
 // continues are how lines begin that go on with a traceback, or lead to one.
-var continues = []string{"The above exception was ", "During handling of the above ", "Traceback (most recent call last)", "+ Exception Group", "| ", "frame #", "Exception raised from "}
+var continues = []string{"The above exception was ", "During handling of the above ", "Traceback (most recent call last)", "+ Exception Group", "| ", "frame #", "Exception raised from ", "NoneType: None", "PC: @", "@ "}
 
 // A toolError is what programs say on their standard error that compile, link, or start others.
 type toolError struct{ begins, has string }

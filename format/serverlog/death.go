@@ -160,10 +160,10 @@ func meant(code string) string {
 
 // ncclEnds reads why PyTorch's watchdog ends a process: messages of CUDA and NCCL quote nothing. That a collective
 // timed out is told by itself.
-func ncclEnds(_ *reader, b []byte, _ *series.Instant) string {
+func ncclEnds(r *reader, b []byte, _ *series.Instant) string {
 	why := bytes.TrimLeft(behind(b, "thread terminated with exception:"), " ")
 	switch {
-	case bytes.Contains(why, []byte("Watchdog caught collective")):
+	case bytes.Contains(why, []byte("Watchdog caught collective")), r.timedOut && bytes.HasPrefix(why, []byte("[Rank ")): // cut off
 		return ""
 	case bytes.HasPrefix(why, []byte("CUDA error: ")), bytes.HasPrefix(why, []byte("NCCL error")):
 		return "PyTorch ends it: " + logline.Message(why)

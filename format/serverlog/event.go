@@ -224,7 +224,13 @@ func (r *reader) crashed(b []byte, _ *series.Instant) string {
 	return text
 }
 
+// outOfMemory reads that a device had no memory, and what PyTorch says of it. What only might happen is passed over: vLLM advises everybody
+// what to do "If you are running out of memory".
 func (r *reader) outOfMemory(b []byte, _ *series.Instant) string {
+	before := b[:max(0, bytes.Index(b, []byte("out of memory")))]
+	if before = before[bytes.LastIndex(before, []byte(". "))+1:]; supposed.in(before) != 0 {
+		return ""
+	}
 	text := "memory of the device ran out"
 	if i := bytes.Index(b, []byte("ried to allocate ")); i >= 0 {
 		if n, ok := after(b[i:], "ried to allocate "); ok {
@@ -246,6 +252,9 @@ func (r *reader) outOfMemory(b []byte, _ *series.Instant) string {
 	}
 	return text
 }
+
+// supposed are words of a sentence about what did not happen, or not yet.
+var supposed = newWordSet("If ", " if ", " may ", " might ", " could ", "avoid", "prevent", "in case")
 
 // memoryParts are what else PyTorch says of a device without memory. Until 2023, it put these numbers between semicolons:
 // "(GPU 0; 79.15 GiB total capacity; 70.13 GiB already allocated; 1.25 GiB free; ...)".

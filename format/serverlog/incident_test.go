@@ -89,6 +89,47 @@ CRITICAL 08-07 18:42:47 launcher.py:72] AsyncLLMEngine has failed, terminating s
 `, `timeout rank 1 1: the watchdog of NCCL is stuck itself for 600 s: a call of CUDA or NCCL does not come back
 exception - 1: a worker died with exit code -6 (aborted)
 crash - 1: its engine failed, and the server ends`},
+		{"nobody caught what a rank raised, behind a progress bar, and a class is called as no other", `[2026-04-13 10:11:03 TP1] Load weight end. type=A, dtype=torch.bfloat16, avail mem=63.72 GB
+Processed prompts:   0%|      | 0/4 [00:00<?, ?it/s][rank1]: Traceback (most recent call last):
+[rank1]:   File "/x/vllm/loader.py", line 3, in load_weights
+[rank1]:     param = params[name]
+[rank1]: KeyError: 'layers.0.mlp'
+[rank3]: Traceback (most recent call last):
+[rank3]:   File "/x/triton/compiler.py", line 5, in run
+[rank3]: triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 9, Hardware limit: 8
+`, `start TP1 1: has its weights
+exception rank 1 1: KeyError: 'layers.0.mlp' in load_weights (loader.py:3)
+exception rank 3 1: triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 9, Hardware limit: 8 in run (compiler.py:5)`},
+		{"each line of a traceback has a stamp", `[2026-04-13 10:11:03] Traceback (most recent call last):
+[2026-04-13 10:11:03]   File "/x/sglang/parser.py", line 3, in structure_info
+[2026-04-13 10:11:03]     raise NotImplementedError()
+[2026-04-13 10:11:03] NotImplementedError
+`, `traceback - 1: NotImplementedError in structure_info (parser.py:3)`},
+		{"exceptions come as a group, and Ray prints that of a task behind that of who waits for it", `(ServeReplica:a:b pid=14) ERROR 2026-05-23 00:42:04,876 a_b r1 700823bf -- Exception in ASGI application
+  + Exception Group Traceback (most recent call last):
+  |   File "/x/starlette/_utils.py", line 8, in collapse
+  | ExceptionGroup: unhandled errors in a TaskGroup (1 sub-exception)
+  +-+---------------- 1 ----------------
+    | Traceback (most recent call last):
+    |   File "/x/vllm/protocol.py", line 5, in check
+    | AttributeError: 'bytes' object has no attribute 'get'
+    +------------------------------------
+Traceback (most recent call last):
+  File "/x/ray/worker.py", line 2, in get
+    raise value.as_instanceof_cause()
+ray.exceptions.RayTaskError(ValueError): ray::init() (pid=9, ip=10.0.0.1)
+  File "/x/vllm/ray_utils.py", line 3, in load_model
+    raise ValueError(
+ValueError: Current node has no TPU
+`, `complaint - 1: an error: Exception in ASGI application
+traceback - 1: AttributeError: 'bytes' object has no attribute 'get' in check (protocol.py:5)
+traceback - 1: ValueError: Current node has no TPU in load_model (ray_utils.py:3)`},
+		{"vLLM only advises what to do without memory, quotes a prompt, and PyTorch cut off why it ends a process", `INFO 08-29 19:17:16 model_runner.py:12] CUDA graphs take more. If you are running out of memory, consider to enforce eager mode.
+ERROR 08-29 19:17:17 [core.py:5] RuntimeError: Failed to apply AProcessor on data={'text': 'CANARY'} with kwargs={}
+[rank6]:[E829 19:18:36.730311765 ProcessGroupNCCL.cpp:616] [Rank 6] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600050 milliseconds before timing out.
+[rank6]:[E829 19:18:36.732277782 ProcessGroupNCCL.cpp:1595] [PG ID 0 PG GUID 0(default_pg) Rank 6] Process group watchdog thread terminated with exception: [Rank 6] W
+`, `traceback - 1: RuntimeError: Failed to apply AProcessor
+timeout rank 6 1: a collective timed out: ALLREDUCE number 2`},
 		{"Ray says why an actor is dead", `(Handler pid=97598) ray.exceptions.RayActorError: The actor died unexpectedly before finishing this task.
 (Handler pid=97598) The actor is dead because it was killed by ` + "`ray.kill`" + `.
 (ServeController pid=97521) 2022-05-03 02:02:01,531     INFO deployment_state.py:1211 -- Adding 1 replicas to deployment 'LongCall'.

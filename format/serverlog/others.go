@@ -267,7 +267,7 @@ var engineWords = map[string]string{"EngineCore": "the engine", "EngineCore_DP":
 
 // kindOf is what an exception in a process of vLLM is: that of an engine or a worker is its end.
 func kindOf(process string) series.InstantKind {
-	if engineWords[logline.Word([]byte(process))] != "" {
+	if engineWords[logline.Word([]byte(process))] != "" || strings.HasSuffix(process, "]") { // of a rank whose exception nobody caught
 		return series.Exception
 	}
 	return series.Traceback

@@ -188,7 +188,10 @@ func (r *reader) stamped(b []byte, w logline.Wrapping) {
 		r.leveled(said, level, at, r.placeOf(nil, w))
 		return
 	}
-	r.body(bytes.TrimLeft(b[end+1:], " "), at, r.placeOf(header, w))
+	said := bytes.TrimPrefix(b[end+1:], []byte(" "))
+	if place := r.placeOf(header, w); !r.tracedBehind(said) {
+		r.body(bytes.TrimLeft(said, " "), at, place)
+	}
 }
 
 // rayLevel returns the level of a line of Ray's C++ code, "[2026-08-17 20:53:20,907 W 149 199] ", by what follows its stamp; nil of any other.
@@ -308,9 +311,9 @@ func (r *reader) engineLine(b []byte, at trace.Time, place int32) {
 var trouble = newWordSet("rror", "RROR", "ailed", "ailure", "xception", "imeout", "imed out", "bort", "atal", "FATAL", "illed", "OOM", "ut of memory", "anic", "efused", "orrupt", "raceback",
 	"egmentation", "rashed", "isconnect")
 
-// soundsWorse are in lines that sound worse than they are: warnings of Python, and models that lack a
-// library, which SGLang tries all of.
-var soundsWorse = newWordSet("Warning: ", "Ignore import error when loading ", "CUDA kernel errors might be asynchronously reported", "Search for `cudaError", "Rectify the fault based on")
+// soundsWorse are in lines that sound worse than they are: warnings of Python, models that lack a library, which
+// SGLang tries all of, and what Triton 3.1 says of its own passes. A watchdog's exception is told elsewhere.
+var soundsWorse = newWordSet("Warning: ", "[DEPRECATED]", "Ignore import error when loading ", "CUDA kernel errors might be asynchronously reported", "Search for `cudaError", "Rectify the fault based on", "operation scheduled before its operands", "Exception (either an error or timeout) detected by watchdog")
 
 // unknown reads a line of which nothing is kept: what the server or its libraries say of their start,
 // of weights, or of progress is passed over. One that tells of trouble is of a kind that is missing here.

@@ -58,6 +58,7 @@ func (r *reader) unstamped(b, around []byte) bool {
 		return true
 	}
 	r.printed.Mismatch(b) // and an exception
+	b, grouped := errortext.InGroup(b)
 	if r.printed.LastWords(b, r.now) {
 		return true
 	}
@@ -66,10 +67,19 @@ func (r *reader) unstamped(b, around []byte) bool {
 	}
 	process, _ := logline.Process(around)
 	from := string(process)
+	r.comesFrom(around)
+	n, b, ofRank := logline.OfRank(b)
+	if ofRank {
+		from = fmt.Sprintf("%s[rank%d]", from, n)
+		if p := r.f.Set.Places[r.spot()]; rankOfWorker(string(process)) == trace.NoRank {
+			p.Rank = trace.NoRank
+			p.Rank.Global = n
+			r.here = r.f.Place(p)
+		}
+	}
 	if from == "" && len(r.raised) == 1 { // of a traceback of which only the first line names its process
 		from = r.raised[0].from
 	}
-	r.comesFrom(around)
 	r.within(b, from, series.Instant{Time: r.now, Place: r.spot()})
 	if r.traced(b, from) || r.dumped(b) {
 		return true
@@ -92,13 +102,13 @@ func (r *reader) unstamped(b, around []byte) bool {
 	}
 	if errortext.IsTraceback(b) {
 		kind := series.Traceback
-		if r.alone {
-			kind = series.Exception // nobody caught it
+		if r.alone || ofRank {
+			kind = series.Exception
 		}
 		r.raise(series.Instant{Time: r.now, Kind: kind, Place: r.spot(), Line: uint32(r.line), Count: 1}, "", from)
 		return true
 	}
-	return false
+	return grouped
 }
 
 // ofNCCL reads a line of NCCL, which puts a stamp before its warnings since 2.26.
@@ -153,12 +163,15 @@ func (r *reader) traced(b []byte, from string) bool {
 			r.raised[last].frames = append(r.raised[last].frames, f)
 		}
 		return true
-	case b[0] == ' ' || errortext.IsTraceback(b):
+	case b[0] == ' ' || errortext.IsTraceback(b), bytes.HasPrefix(b, ofRemote):
 		return true
 	}
-	name := errortext.ExceptionName(b)
-	if name == "" {
+	name := errortext.RaisedName(b)
+	switch {
+	case name == "":
 		return false
+	case strings.HasSuffix(name, "ExceptionGroup"), bytes.HasSuffix(b, []byte(": Traceback (most recent call last):")): // those inside of it follow
+		return true
 	}
 	text := errortext.ExceptionText(name, b)
 	first := r.raised[at]
@@ -173,6 +186,14 @@ func (r *reader) traced(b []byte, from string) bool {
 		r.settle(first, text)
 	}
 	return true
+}
+
+// ofRemote begins the line between the traceback of who waited for a task of Ray and the one of the task.
+var ofRemote = []byte("ray.exceptions.RayTaskError(")
+
+// tracedBehind reads a line of a traceback of which each line has a stamp.
+func (r *reader) tracedBehind(said []byte) bool {
+	return len(r.raised) > 0 && (bytes.HasPrefix(said, []byte("  ")) || errortext.RaisedName(said) != "") && r.traced(said, r.process)
 }
 
 // lastOf reads the last line of an exception of which the log has no other line, of a module, "nixl._bindings.nixlBackendError: ..", or with

@@ -24,6 +24,8 @@ var wrappings = map[string]string{
 	"aws logs tail":                 "2026-03-04T10:22:12.123000+00:00 llm/main/0ab1 ",
 	"Grafana":                       "2026-03-04T10:22:12.123Z\t",
 	"a viewer of its own":           "10:22:12.123 <decode-0> ",
+	"RunPod":                        "a0b1c2d3e4f5g6[info]",
+	"Buildkite":                     "[2026-03-04T10:22:12Z] ",
 }
 
 // What a log says does not depend on what is around its lines: tracebacks, too, whose lines have no stamp.

@@ -39,6 +39,8 @@ var PySpy = &format.Format{
 
 var (
 	pySpyText = regexp.MustCompile(`(?m)^Process \d+: .*\r?\nPython v\d`)
+	// ofLog is the stamp of a line of a log, in which a dump may stand.
+	ofLog = regexp.MustCompile(`(?m)^.{0,200}\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d`)
 	// rankInFile is the rank in the name of a file that people give it.
 	rankInFile = regexp.MustCompile(`(?i)rank[-_]?(\d{1,6})`)
 )
@@ -47,7 +49,11 @@ func sniffPySpy(head []byte) bool {
 	if trimmed := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n"); len(trimmed) > 0 && trimmed[0] == '[' {
 		return bytes.Contains(head, []byte(`"owns_gil"`)) && bytes.Contains(head, []byte(`"frames"`))
 	}
-	return bytes.Contains(head, []byte("\nPython v")) && pySpyText.Match(head)
+	if !bytes.Contains(head, []byte("\nPython v")) {
+		return false
+	}
+	at := pySpyText.FindIndex(head)
+	return at != nil && !ofLog.Match(head[:at[0]])
 }
 
 // indexPySpy reads a file.

@@ -106,3 +106,16 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// A dump that a server printed into its log does not make the log a dump.
+func TestSniffPySpy(t *testing.T) {
+	for head, want := range map[string]bool{
+		asText:                     true,
+		"$ py-spy dump\n" + asText: true,
+		"[2026-04-03 20:06:34 DP1 TP0] Watchdog timeout (self.watchdog_timeout=300)\n[2026-04-03 20:06:34 DP0 TP0] Pyspy dump for PID 309:\n" + asText: false,
+	} {
+		if got := sniffPySpy([]byte(head)); got != want {
+			t.Errorf("%.60q: %v, want %v", head, got, want)
+		}
+	}
+}

@@ -251,7 +251,7 @@ func exceptions(l *telemetry.Logged) (out []finding.Finding) {
 			out = append(out, warned(l, lead, group))
 			continue
 		}
-		if (byWatchdog(lead) || isVictim(lead.Text)) && watched(l, lead) {
+		if (byWatchdog(lead) || follows(lead.Text)) && watched(l, lead) {
 			continue // told of there
 		}
 		more := others(l, lead, group)
@@ -368,7 +368,7 @@ func endsSoon(hang, crash *telemetry.Event) bool {
 func leading(group []*telemetry.Event) *telemetry.Event {
 	best := group[0]
 	learned := !slices.ContainsFunc(group, func(e *telemetry.Event) bool {
-		return e.Kind == series.Exception && !isVictim(e.Text) && !strings.Contains(e.Text, "NCCL")
+		return e.Kind == series.Exception && !follows(e.Text) && !strings.Contains(e.Text, "NCCL")
 	})
 	rank := func(e *telemetry.Event) int {
 		switch {
@@ -379,23 +379,25 @@ func leading(group []*telemetry.Event) *telemetry.Event {
 		case e.Kind == series.Communication && learned && !isVictim(e.Text):
 			return 0
 		case e.Kind == series.Communication:
-			return 8
+			return 9
 		case e.Kind == series.Exception && strings.HasSuffix(e.Text, unended):
-			return 5 // which says nothing of why, but where
+			return 6 // which says nothing of why, but where
 		case e.Kind == series.Exception && strings.HasSuffix(e.Text, " died"):
-			return 6
-		case e.Kind == series.Exception && !isVictim(e.Text):
-			return 1
-		case e.Kind == series.Exception:
-			return 2
-		case e.Kind == series.Traceback && isVictim(e.Text):
 			return 7
+		case e.Kind == series.Exception && !follows(e.Text):
+			return 1
+		case e.Kind == series.Exception && isVictim(e.Text):
+			return 2
+		case e.Kind == series.Exception:
+			return 4
+		case e.Kind == series.Traceback && follows(e.Text):
+			return 8
 		case e.Kind == series.Traceback:
 			return 3
 		case e.Kind == series.Complaint:
-			return 4
+			return 5
 		}
-		return 6
+		return 7
 	}
 	for _, e := range group[1:] {
 		if rank(e) < rank(best) || rank(e) == rank(best) && isBare(best.Text) && !isBare(e.Text) && e.First <= best.First+1e9 || rank(e) == rank(best) && len(e.Places) < len(best.Places) && e.First <= best.First+1e9 {
@@ -409,6 +411,19 @@ func leading(group []*telemetry.Event) *telemetry.Event {
 func isBare(text string) bool {
 	return strings.HasSuffix(text, "Error") || strings.HasSuffix(text, "Exception")
 }
+
+// follows reports whether an exception, or how a process died, tells nothing of why: another one did before it.
+func follows(text string) bool {
+	for _, sign := range [...]string{"root cause", "worker died", " died with exit code 1", " died with exit code -15"} {
+		if at := strings.Index(text, sign); at >= 0 && !isDigit(text[at+len(sign):]) {
+			return true
+		}
+	}
+	return isVictim(text) || strings.HasSuffix(text, "KeyboardInterrupt") || strings.HasSuffix(text, "CancelledError")
+}
+
+// isDigit reports whether a text begins with a digit.
+func isDigit(text string) bool { return text != "" && text[0] >= '0' && text[0] <= '9' }
 
 // isVictim reports whether an exception is how a process learns that another one failed.
 func isVictim(text string) bool {

@@ -83,6 +83,23 @@ func TestBareExceptionsFollow(t *testing.T) {
 	}
 }
 
+// What only follows from an exception does not lead: who learns that a worker died, who is told to end, or what a keyboard interrupts.
+func TestWhatFollowsDoesNotLead(t *testing.T) {
+	const at = trace.Time(1_700_000_000e9)
+	for _, after := range []string{"a worker died with exit code 1", "a worker died with exit code -15 (told to end)", "KeyboardInterrupt", "asyncio.exceptions.CancelledError",
+		"RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}"} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f, p := fillServer(set, 0)
+		f.Line(1)
+		f.Instant(series.Instant{Time: at, Kind: series.Exception, Place: p, Line: 1, Count: 1}, after)
+		f.Instant(series.Instant{Time: at, Kind: series.Traceback, Place: p, Line: 2, Count: 1}, "RuntimeError: It is gone")
+		set.Finish(series.Known{})
+		if found, _ := Failures(telemetry.Measure(set, telemetry.Options{})); len(found) != 1 || found[0].Text != "a: RuntimeError: It is gone at 22:13:20" {
+			t.Errorf("%s: found %v", after, found)
+		}
+	}
+}
+
 // A transfer that failed right before code that needs it ended a process is told of with that; one long before, or beside other code, is
 // a finding of its own.
 func TestTransfersThatEndProcesses(t *testing.T) {

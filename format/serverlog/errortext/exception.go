@@ -32,6 +32,33 @@ func ExceptionName(b []byte) string {
 	return ""
 }
 
+// RaisedName returns the name of the exception of the last line of a traceback, of which no other line may stand there: its class may be called
+// anything, "triton.runtime.errors.OutOfResources: ..".
+func RaisedName(b []byte) string {
+	name := dotted(b)
+	class, rest := name[strings.LastIndexByte(name, '.')+1:], b[min(len(b), len(name)):]
+	if len(class) < len(name) && class[0] >= 'A' && class[0] <= 'Z' && (len(rest) == 0 || bytes.HasPrefix(rest, []byte(": "))) {
+		return name
+	}
+	return ExceptionName(b)
+}
+
+// InGroup returns what stands behind the bar of a line of a group of exceptions, "  |   File ..", nothing of one that divides them, and
+// whether the line is of a group.
+func InGroup(b []byte) ([]byte, bool) {
+	line := bytes.TrimLeft(b, " ")
+	rest, ok := bytes.CutPrefix(line, []byte("| "))
+	switch {
+	case len(line) == len(b):
+		return b, false
+	case ok:
+		return rest, true
+	case bytes.HasPrefix(line, []byte("+ Exception Group ")), bytes.HasPrefix(line, []byte("+-")):
+		return nil, true
+	}
+	return b, false
+}
+
 // dotted returns the name that b begins with, of letters, digits, and dots, "vllm.v1.engine.exceptions.EngineDeadError".
 func dotted(b []byte) string {
 	if name := logline.Beginning(b, "._", 120); name != "" && (name[0] < '0' || name[0] > '9') && name[0] != '.' {
@@ -54,6 +81,7 @@ func FrameOf(b []byte) string {
 // ExceptionText returns the name of the exception of a line, and its message, if that never quotes a request.
 func ExceptionText(name string, b []byte) string {
 	_, message, _ := bytes.Cut(b, []byte(": "))
+	message, _, _ = bytes.Cut(message, []byte(" on data={")) // the text of a request: "Failed to apply Qwen2AudioProcessor on data={'text': .."
 	quotesNothing := slices.ContainsFunc(plain, func(known string) bool { return bytes.Contains(message, []byte(known)) }) ||
 		len(message) > 0 && slices.ContainsFunc(harmless, func(end string) bool { return strings.HasSuffix(name, end) })
 	if !quotesNothing {
@@ -76,7 +104,7 @@ const workerFailed = "Worker failed with error '"
 // harmless are exceptions whose messages are about the machine, and never quote a request.
 var harmless = []string{"RuntimeError", "OutOfMemoryError", "MemoryError", "OSError", "ConnectionError", "ConnectionResetError", "ConnectionRefusedError", "BrokenPipeError",
 	"TimeoutError", "ActorDiedError", "RayActorError", "AcceleratorError", "ImportError", "ModuleNotFoundError", "FileNotFoundError", "PermissionError",
-	"AttributeError", "NameError", "TypeError", "NotImplementedError", "ZMQError", "CompilationError", "InductorError", "BackendCompilerFailed", "DistBackendError", "DistNetworkError", "DistStoreError", "ChildProcessError", "nixlBackendError"}
+	"AttributeError", "NameError", "TypeError", "NotImplementedError", "ZMQError", "CompilationError", "InductorError", "BackendCompilerFailed", "DistBackendError", "DistNetworkError", "DistStoreError", "ChildProcessError", "nixlBackendError", "OutOfResources"}
 
 // plain are pieces of messages that are about the machine or its settings, of exceptions of other types.
 var plain = []string{"No free slots", "memory leak detected", "To serve at least one request with", "The model's max seq len (", "No available memory for the cache blocks",
