@@ -13,6 +13,7 @@ import (
 // after that.
 func (s *Set) Finish(k Known) {
 	same := s.same()
+	s.dates(k)
 	s.zones(k, same)
 	for i := range s.Sources {
 		if z := &s.Sources[i].Zone; z.Local {

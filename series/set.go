@@ -47,6 +47,7 @@ type Source struct {
 	FirstOther         int  // the first line that Other counts; 0 is none
 	OnlyRecords        bool // nothing else than records of requests is in it
 	Unnamed            bool // of metrics: no label names their server, which is called by its file
+	Undated            bool // stamps have no date: the last one is taken for the last such time before the file was written
 	Bytes              int64
 	Samples            int
 	Zone               Zone

@@ -54,6 +54,7 @@ var (
 	LogZoneUnknown    = message("log-zone-unknown", Notice, "timestamps have no time zone; read as UTC", "give `--tz`, such as `--tz America/New_York` or `--tz -4`; or add an input that has Unix times")
 	LogNoYear         = message("log-no-year", Notice, "stamps have no year; taken for {year%d}, the last one before the file was written", "touch the file with the right date if that is wrong: `touch -d 2025-12-31 FILE`")
 	LogNoDate         = message("log-no-date", Notice, "stamps have no date; the last one is taken for {date}, the last such time before the file was written", "touch the file with the right time if that is wrong: `touch -d '2024-08-31 05:00' FILE`")
+	LogDate           = message("log-date", Notice, "stamps have no date; the last one is taken for {date}, the only day on which they are of the time of other inputs", "give stamps with a date if that is wrong: `-o DT` of nvidia-smi dmon")
 	LogNoTime         = message("log-no-time", DataLoss, "lines of batches do not say when they were written; left out: {n%d}", "give the log as the server wrote it, or with the stamps of `kubectl logs --timestamps`")
 	EventAges         = message("event-ages", Notice, "events have ages and no times; they count from {written}, when the file was written", "give the events as JSON: `kubectl get events -o json`")
 	LogLineLong       = message("log-line-long", Notice, "a line is longer than {n} MiB; the rest of it was passed over", "nothing: such a line holds a prompt")

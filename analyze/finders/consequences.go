@@ -63,6 +63,9 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Errors, CauseSubkind: failed.Transfers, Effect: finding.Errors, Subkinds: []string{failed.HTTP}, Later: true, Enough: afterItDied, Costs: true},
 	{Cause: finding.GPU, Effect: finding.Errors, Subkinds: []string{failed.Died, failed.Transfers}, Enough: afterXid, Costs: true},
 	{Cause: finding.GPU, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Hang, failed.Hang}, Enough: afterXid, Costs: true},
+	{Cause: finding.GPU, CauseSubkind: hardware.Network, Effect: finding.Errors, Subkinds: []string{failed.Died, failed.Transfers, failed.Communication}, Enough: afterFault, Elsewhere: true, Costs: true},
+	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Errors, Subkinds: []string{failed.Transfers}, Enough: afterPeer, Elsewhere: true, Costs: true},
+	{Cause: finding.Lifecycle, CauseSubkind: failed.Taken + " Killed", Effect: finding.Lifecycle, Subkinds: []string{failed.Stop, failed.Hang}, Enough: forProbe, Elsewhere: true},
 	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", finding.Waits, cause.Transfer.String()}, Around: true, Costs: true},
 	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", finding.Waits, cause.Transfer.String()}},
 	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: asTransfers},
@@ -177,6 +180,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Load, Effect: finding.Common, Enough: mostlyOf(cause.Queue)},
 	{Cause: finding.Load, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: showsIn, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Straggler, Subkinds: []string{""}, OnRanks: true, Enough: asItsClock, Costs: true},
+	{Cause: finding.Lifecycle, CauseSubkind: failed.Router, Effect: finding.Change, Subkinds: []string{finding.CachedTokens}, Enough: withEmptyRouter, Elsewhere: true, Costs: true},
 }
 
 // overloaded: requests wait at a limit because a server is slow if without that the servers would
@@ -344,6 +348,33 @@ func ofCachedTokens(common, fewer *finding.Finding) bool {
 func afterXid(failed, xid *finding.Finding) bool {
 	const before, soon = trace.Time(5e9), trace.Time(120e9) // clocks differ, and a stamp of a log is of a second
 	return strings.HasPrefix(xid.Subkind, "Xid ") && failed.Since != 0 && failed.Since >= xid.Since-before && failed.Since <= xid.Since+soon
+}
+
+// afterFault reports whether processes wait for each other, or transfers fail, for a fault of the network: since about then.
+func afterFault(of, fault *finding.Finding) bool {
+	const before, soon = trace.Time(30e9), trace.Time(60e9) // the last batch before it may have been logged a while ago
+	return (of.Subkind != failed.Died || failed.Waited(of)) && of.Since != 0 && fault.Since != 0 && of.Since >= fault.Since-before && of.Since <= fault.Since+soon
+}
+
+// afterPeer reports whether a server lost the other side of its transfers as that died, which heartbeats tell it.
+func afterPeer(lost, died *finding.Finding) bool {
+	const before, soon = trace.Time(5e9), trace.Time(120e9)
+	return failed.LostPeer(lost) && lost.At.Role != died.At.Role && died.Since != 0 && lost.Since >= died.Since-before && lost.Since <= died.Since+soon
+}
+
+// forProbe reports whether a server was told to shut down because a probe of it failed: right then, by who says so. That it did not
+// answer before, being busy, is why.
+func forProbe(told, killed *finding.Finding) bool {
+	const exact, patience = trace.Time(5e9), trace.Time(900e9)
+	if told.Subkind == failed.Hang {
+		return told.Cost == 0 && told.Since != 0 && told.Since <= killed.Since && killed.Since-max(told.Since, told.Until) <= patience
+	}
+	return killed.Since != 0 && max(told.Since-killed.Since, killed.Since-told.Since) <= exact
+}
+
+// withEmptyRouter reports whether fewer tokens are cached as a router began anew, which knows no longer which server has what.
+func withEmptyRouter(cached, router *finding.Finding) bool {
+	return cached.Metric.After < cached.Metric.Before && since(cached, router) && cached.Since <= router.Since+trace.Time(60e9)
 }
 
 // afterItDied reports whether what an orchestrator and a router do to a server is for its end: soon after that.

@@ -7,11 +7,13 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/hardware"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -203,6 +205,46 @@ func TestAnswersOfDeadServers(t *testing.T) {
 		answers := finding.Finding{Kind: finding.Errors, Subkind: failed.HTTP, At: test.at, Since: test.since, Text: "answers with errors"}
 		if got := finding.Merge([]finding.Finding{answers, died}, consequences); len(got) != test.want || test.want == 1 && got[0].Text != "died" {
 			t.Errorf("answers at %v of %s: %+v", test.since, test.at.Host, got)
+		}
+	}
+}
+
+// What a fault of the network, the end of the other side, a probe, or a router that began anew brings about is part of it.
+func TestFollowsAtOtherPlaces(t *testing.T) {
+	const second = 1_000_000_000
+	at := func(role request.Role, host string) place.Location {
+		return place.At(role, host, trace.NoRank, nil)
+	}
+	lost := finding.Finding{Kind: finding.Errors, Subkind: failed.Transfers, At: at(request.Decode, "d"), Since: 109 * second, Text: "lost", Metric: finding.Metric{Name: series.PeerLost.String()}}
+	other := lost
+	other.Metric.Name, other.Text, other.At = series.TransferFailed.String(), "timed out", at(request.Decode, "e")
+	fewer := finding.Finding{Kind: finding.Change, Subkind: finding.CachedTokens, At: at(request.Unified, "a"), Since: 103 * second, Text: "fewer cached", Metric: finding.Metric{Before: 0.8, After: 0.2}}
+	for _, x := range []struct {
+		name  string
+		found []finding.Finding
+		want  []string
+	}{
+		{"the other side ended", []finding.Finding{{Kind: finding.Errors, Subkind: failed.Died, At: at(request.Prefill, "p"), Since: 100 * second, Text: "died"}, lost, other}, []string{"died", "timed out"}},
+		{"one of its role ended", []finding.Finding{{Kind: finding.Errors, Subkind: failed.Died, At: at(request.Decode, "e"), Since: 100 * second, Text: "died"}, lost}, []string{"died", "lost"}},
+		{"a link went down", []finding.Finding{{Kind: finding.GPU, Subkind: hardware.Network, Since: 100 * second, Text: "link down"},
+			{Kind: finding.Errors, Subkind: failed.Died, At: at(request.Unified, "s"), Since: 99 * second, Text: "RuntimeError: DeepEP error: timeout (dispatch CPU)"},
+			{Kind: finding.Errors, Subkind: failed.Died, At: at(request.Unified, "t"), Since: 99 * second, Text: "ValueError: no"}}, []string{"link down", "ValueError: no"}},
+		{"a probe", []finding.Finding{{Kind: finding.Lifecycle, Subkind: failed.Taken + " Killed", Since: 100 * second, Text: "killed"},
+			{Kind: finding.Lifecycle, Subkind: failed.Stop, At: at(request.Unified, "s"), Since: 101 * second, Text: "was told"},
+			{Kind: finding.Lifecycle, Subkind: failed.Stop, At: at(request.Unified, "t"), Since: 301 * second, Text: "was told later"},
+			{Kind: finding.Lifecycle, Subkind: failed.Hang, At: at(request.Unified, "s"), Since: 70 * second, Text: "was busy"},
+			{Kind: finding.Lifecycle, Subkind: failed.Hang, At: at(request.Unified, "t"), Since: 70 * second, Cost: 0.1, Text: "hung"}}, []string{"killed", "was told later", "hung"}},
+		{"a router began anew", []finding.Finding{{Kind: finding.Lifecycle, Subkind: failed.Router, Since: 100 * second, Text: "anew"}, fewer}, []string{"anew"}},
+		{"a router began anew later", []finding.Finding{{Kind: finding.Lifecycle, Subkind: failed.Router, Since: 200 * second, Text: "anew"}, fewer}, []string{"anew", "fewer cached"}},
+	} {
+		var got []string
+		for _, f := range finding.Merge(x.found, consequences) {
+			got = append(got, f.Text)
+		}
+		slices.Sort(got)
+		slices.Sort(x.want)
+		if !slices.Equal(got, x.want) {
+			t.Errorf("%s: %q, want %q", x.name, got, x.want)
 		}
 	}
 }

@@ -109,16 +109,24 @@ func Errors(set *series.Set) ([]finding.Finding, finding.Check) {
 			f := e.finding()
 			f.Evidence = append(f.Evidence, notBefore(x, scraped[x.Place])...)
 			if k, ok = lostBefore(list, &e); ok {
+				if list[k].code == e.code { // said of another channel
+					first[said], list[k].times = k, list[k].times+int(max(1, x.Count))
+					continue
+				}
 				list[k].finding.Evidence = append(list[k].finding.Evidence, finding.Sentence("then: %s", f.Text))
 				first[said] = -1
 				continue
 			}
-			k = len(list)
-			first[said] = k
-			if e.isLoss() && e.at != 0 && to > from { // it is lost from then on
-				f.Cost = float64(to-e.at) / float64(to-from) / float64(max(1, devices))
+			f.Cost = e.loss(from, to, devices)
+			if k, ok = announced(list, &e); ok {
+				f.Evidence = append(f.Evidence, finding.Sentence("with it: %s", list[k].finding.Text))
+				maps.DeleteFunc(first, func(_ key, of int) bool { return of == k })
+				list[k] = reported{driverError: e, finding: f}
+			} else {
+				k = len(list)
+				list = append(list, reported{driverError: e, finding: f})
 			}
-			list = append(list, reported{driverError: e, finding: f})
+			first[said] = k
 		}
 		if k >= 0 {
 			list[k].times += int(max(1, x.Count))
@@ -128,16 +136,20 @@ func Errors(set *series.Set) ([]finding.Finding, finding.Check) {
 	if check.N == 0 && !watched && !slices.ContainsFunc(set.Instants, func(x series.Instant) bool { return x.Kind == series.Hardware }) {
 		check.Reason = "no input reports errors of GPUs"
 	}
-	var found []finding.Finding
+	others := append(kept(set, scraped), faults(set)...)
+	check.N += len(others)
+	return append(told(list), others...), check
+}
+
+// told returns the findings of errors, which say how often these were reported.
+func told(list []reported) (found []finding.Finding) {
 	for i := range list {
 		if n := list[i].times; n > 1 {
 			list[i].finding.Evidence = append(list[i].finding.Evidence, finding.Sentence("it was reported %d times", n))
 		}
 		found = append(found, list[i].finding)
 	}
-	others := append(kept(set, scraped), faults(set)...)
-	check.N += len(others)
-	return append(found, others...), check
+	return found
 }
 
 // notBefore tells when metrics did not yet have an error, where that is long before they had it.
@@ -177,6 +189,27 @@ func lostBefore(list []reported, e *driverError) (k int, ok bool) {
 		return e.bus != "" && o.bus == e.bus && o.server == e.server && o.isLoss() && e.at-o.at <= minutes
 	})
 	return k, k >= 0
+}
+
+// announced looks for what the driver says of a GPU as it loses it, right before the error itself: that a row of its memory
+// is replaced follows from the error that made it fail.
+func announced(list []reported, e *driverError) (k int, ok bool) {
+	const exact = trace.Time(2e9)
+	if !e.isLoss() || e.bus == "" || e.at == 0 {
+		return 0, false
+	}
+	k = slices.IndexFunc(list, func(o reported) bool {
+		return o.bus == e.bus && o.server == e.server && ofDevice[o.code] != "" && !o.ofSwitch && e.at-o.at <= exact
+	})
+	return k, k >= 0
+}
+
+// loss is the part of the time of all GPUs that is lost with one from an error on.
+func (e *driverError) loss(from, to trace.Time, devices int) float64 {
+	if !e.isLoss() || e.at == 0 || to <= from {
+		return 0
+	}
+	return float64(to-e.at) / float64(to-from) / float64(max(1, devices))
 }
 
 // saidBefore looks for what the kernel of a host said by the bus of a GPU, of which metrics have the same
@@ -244,6 +277,17 @@ func (e *driverError) finding() finding.Finding {
 	return f
 }
 
+// Network is the subkind of findings of faults of network devices.
+const Network = "network"
+
+// subkindOf is that of a fault of a device without an Xid.
+func subkindOf(text string) string {
+	if strings.HasPrefix(text, "RDMA device ") || strings.Contains(text, "network device ") {
+		return Network
+	}
+	return "device"
+}
+
 // otherDevices are what hosts report of devices without an Xid, by how it begins.
 var otherDevices = []string{"RDMA device ", "the link of network device ", "network device ", "PCIe error ", "the machine reports ", "the clocks of GPU ", "memory of GPU ", "the driver asks of GPU ", "the driver cannot start GPU ",
 	"page fault of GPU ", "hang of GPU ", "hang of a GPU ", "reset of GPU ", "uncorrectable errors of GPU "} // of AMD
@@ -264,6 +308,7 @@ func faults(set *series.Set) (list []finding.Finding) {
 		if x.Kind != series.Hardware || !isOther(text) {
 			continue
 		}
+		subkind := subkindOf(text)
 		host := set.Servers[set.Places[x.Place].Server].Host
 		if host != "" {
 			text += " on " + host
@@ -280,7 +325,7 @@ func faults(set *series.Set) (list []finding.Finding) {
 		}
 		last[x.Place] = len(list)
 		pos := set.Pos(x)
-		list = append(list, finding.Finding{Subkind: "device", Since: x.Time, CostBasis: finding.GPUTime, Confidence: finding.Certain, At: place.Device(host), Text: text,
+		list = append(list, finding.Finding{Subkind: subkind, Since: x.Time, CostBasis: finding.GPUTime, Confidence: finding.Certain, At: place.Device(host), Text: text,
 			Evidence: []finding.Evidence{finding.Sentence("%s:%d", pos.File, pos.Line)}})
 	}
 	return list

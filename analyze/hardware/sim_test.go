@@ -150,6 +150,23 @@ func TestWhatFollowsALostGPU(t *testing.T) {
 	}
 }
 
+// What a GPU says of its memory as an error of that ends what runs on it is part of that error, whichever it says first, and the same
+// of several channels is one.
+func TestWhatComesWithALostGPU(t *testing.T) {
+	set := series.New(trace.NewSymbols(), &trace.Diags{})
+	f := set.Fill("dmesg", "kernel log")
+	place := f.Place(series.Place{Server: f.Server(series.Server{Host: "node3"}), Rank: trace.NoRank, GPU: series.NoGPU})
+	for i, text := range []string{"Xid 63 of GPU 0000:0b:00", "Xid 63 of GPU 0000:48:00", "Xid 94 of GPU 0000:48:00: Contained", "Xid 94 of GPU 0000:48:00"} {
+		f.Instant(series.Instant{Time: begin + trace.Time(max(0, i-1))*sec/2, Place: place, Kind: series.Hardware}, text)
+	}
+	set.Finish(series.Known{})
+	found, _ := Errors(set)
+	if len(found) != 2 || found[0].Subkind != "Xid 63" || found[1].Subkind != "Xid 94" || len(found[1].Evidence) != 2 ||
+		found[1].Evidence[0].Text != "with it: Xid 63 of GPU 0000:48:00 on node3 at "+found[1].Text[strings.LastIndex(found[1].Text, " at ")+4:][:8] || found[1].Evidence[1].Text != "it was reported 2 times" {
+		t.Errorf("%+v", found)
+	}
+}
+
 // GPUs of two hosts have the same bus: what is lost on one does not explain an error on the other.
 func TestSameBusOfTwoHosts(t *testing.T) {
 	set := series.New(trace.NewSymbols(), &trace.Diags{})

@@ -76,17 +76,20 @@ func indexKernel(in *format.Input, opt *format.Options) (*format.Source, error) 
 		return nil, err
 	}
 	f := opt.Series.Fill(in.Name, "kernel log")
-	d := &kernelReader{Filler: f, in: in, seen: map[fault]int{}}
-	_, err = logline.Read(r, in.Name, opt.Diags, d.line)
-	d.tell()
+	d := NewKernelReader(f, in)
+	_, err = logline.Read(r, in.Name, opt.Diags, func(line []byte, n int64) {
+		f.Source().Lines = int(n)
+		d.Take(line, n)
+	})
+	d.Tell()
 	if err != nil {
 		opt.Diags.Add(trace.InputDamaged.Of(in.Name, err))
 	}
 	return &format.Source{}, nil
 }
 
-// A kernelReader reads one log.
-type kernelReader struct {
+// A KernelReader reads the lines of a kernel: a log of these, or those among others.
+type KernelReader struct {
 	*series.Filler
 	in   *format.Input
 	year int // of stamps without one; 0 is not known yet
@@ -94,8 +97,19 @@ type kernelReader struct {
 		bus  string // of the GPU that a line names which may have fallen off the bus
 		line int
 	}
-	seen  map[fault]int // indexKernel into found
+	seen  map[fault]int // index into found
 	found []found
+}
+
+// NewKernelReader returns a reader of lines of an input.
+func NewKernelReader(f *series.Filler, in *format.Input) *KernelReader {
+	return &KernelReader{Filler: f, in: in, seen: map[fault]int{}}
+}
+
+// OfKernel reports whether a line of a journal is one of the kernel.
+func OfKernel(line []byte) bool {
+	const looked = 200
+	return bytes.Contains(line[:min(len(line), looked)], []byte(" kernel:")) || human.Match(line)
 }
 
 // A found is a fault, with when it came first, and how often it came.
@@ -104,10 +118,9 @@ type found struct {
 	series.Instant
 }
 
-// line takes a line that is looked for.
-func (d *kernelReader) line(line []byte, number int64) {
+// Take reads a line, and reports whether it is looked for.
+func (d *KernelReader) Take(line []byte, number int64) bool {
 	n := int(number)
-	d.Source().Lines = n
 	kind, text := series.Hardware, ""
 	switch {
 	case bytes.Contains(line, isFabric):
@@ -138,7 +151,7 @@ func (d *kernelReader) line(line []byte, number int64) {
 		text = ofDevice(line)
 	}
 	if text == "" {
-		return
+		return false
 	}
 	at, host, local := d.stamp(string(line[:min(len(line), 200)]))
 	if local {
@@ -148,10 +161,11 @@ func (d *kernelReader) line(line []byte, number int64) {
 	key := fault{place, text}
 	if i, ok := d.seen[key]; ok {
 		d.found[i].Count++
-		return
+		return true
 	}
 	d.seen[key] = len(d.found)
 	d.found = append(d.found, found{key, series.Instant{Time: at, Place: place, Kind: kind, Line: uint32(n), Count: 1}})
+	return true
 }
 
 // had says how much memory a process had, given in kB of 1024 bytes: who was killed need not be who took it.
@@ -168,7 +182,7 @@ func had(kilobytes []byte) string {
 
 // ofFabric says what a message of the fabric manager reports, "" if that is no error; errors of
 // switches as the kernel says them.
-func (d *kernelReader) ofFabric(line []byte) string {
+func (d *KernelReader) ofFabric(line []byte) string {
 	const head, most = 200, 160
 	m := fabric.FindSubmatch(line)
 	if m == nil {
@@ -216,8 +230,8 @@ func words(format string, m [][]byte) string {
 	return text + ": " + about
 }
 
-// tell adds what was found: each once, with how often it came.
-func (d *kernelReader) tell() {
+// Tell adds what was found: each once, with how often it came.
+func (d *KernelReader) Tell() {
 	for i := range d.found {
 		d.Instant(d.found[i].Instant, d.found[i].text)
 	}
@@ -233,7 +247,7 @@ var (
 
 // stamp returns when a line was written, 0 if it does not say, and by which host; local tells that the
 // time is that of a wall clock.
-func (d *kernelReader) stamp(line string) (at trace.Time, host string, local bool) {
+func (d *KernelReader) stamp(line string) (at trace.Time, host string, local bool) {
 	if m := rfc3339.FindStringSubmatch(line); m != nil {
 		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700"} {
 			if t, err := time.Parse(layout, strings.Replace(m[1], ",", ".", 1)); err == nil {

@@ -148,9 +148,8 @@ func indexSMI(in *format.Input, opt *format.Options) (*format.Source, error) {
 		opt.Diags.Add(trace.MetricsBadLine.Of(in.Name, r.bad, r.firstBad))
 	}
 	if r.days >= 0 && r.clock != 0 {
-		last := logline.LastDay(r.path, r.clock)
-		f.Shift(last - r.days*day)
-		opt.Diags.Add(trace.LogNoDate.Of(in.Name, time.Unix(0, int64(last)).UTC().Format(time.DateOnly)))
+		f.Shift(logline.LastDay(r.path, r.clock) - r.days*day)
+		f.Source().Undated = true
 	}
 	return &format.Source{}, nil
 }

@@ -68,7 +68,6 @@ func (r *reader) dated() {
 	if u.midnight == 0 {
 		return
 	}
-	last := logline.LastDay(r.in.Path, u.clock)
-	r.f.Shift(last - u.midnight)
-	r.f.Set.Diags.Add(trace.LogNoDate.Of(r.in.Name, time.Unix(0, int64(last)).UTC().Format(time.DateOnly)))
+	r.f.Shift(logline.LastDay(r.in.Path, u.clock) - u.midnight)
+	r.f.Source().Undated = true
 }

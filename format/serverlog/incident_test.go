@@ -278,6 +278,16 @@ crash TP2 1: a process of the server failed, and all end`},
     raise ValueError("No free slots")
 ValueError: No free slots
 `, `exception - 1: the event loop: ValueError: No free slots in add_slot (resource_manager.py:742)`},
+		{"an executor of TensorRT-LLM hangs", `[12/02/2025-09:12:02] [TRT-LLM] [RANK 1] [E] Hang detected on rank 1 in PyExecutor.
+[12/02/2025-09:12:03] [TRT-LLM] [RANK 1] [E] Encountered an error in forward function: Hang detected on rank 1 in PyExecutor.
+`, `timeout - 1: its executor loop did not come back, says its hang detector`},
+		{"a journal has the lines of the kernel, too", `Mar 04 10:22:49 n7 kernel: NVRM: Xid (PCI:0000:4e:00): 79, pid=1, name=x, GPU has fallen off the bus.
+Mar 04 10:22:49 n7 kernel: audit: type=1400 failed
+Mar 04 10:22:51 n7 docker[2211]: [2026-03-04 10:22:51 TP4] Received sigquit from a child process. It usually means the child failed.
+`, `hardware - 1: Xid 79 of GPU 0000:4e:00: GPU has fallen off the bus
+crash TP4 1: a process of the server failed, and all end`},
+		{"a prefill server is lost", `[2026-03-04 10:22:51 TP0] Decode transfer failed for request rank=0 decode_req.req.rid='a' decode_req.req.bootstrap_room=7 with exception KVTransferError(bootstrap_room=7): Losing connection with prefill instance (bootstrap_addr: 10.0.0.1:8998)
+`, `transfer failed TP0 1: receiving the KV cache failed: the connection to the prefill server was lost`},
 		{"a KV cache without room is no device without memory", `[2026-01-05 06:12:41] Prefill batch. #new-seq: 1, #new-token: 1024, #cached-token: 0, token usage: 0.98, #running-req: 7, #queue-req: 8,
 [2026-01-05 06:12:41] Decode out of memory. Try to lower your batch size.
 Try to allocate 8 tokens.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/format/platform"
 	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/series"
@@ -20,6 +21,10 @@ func (r *reader) without(b []byte, w logline.Wrapping) {
 	case isAccess(rest): // of vLLM: when it was, the line before tells
 		if r.now != 0 {
 			r.access(rest, r.now, r.spot())
+		}
+	case platform.OfKernel(b):
+		if r.kernel.Take(b, r.line) {
+			r.read++
 		}
 	case r.clocked(rest, b[:len(b)-len(rest)]), r.vllm(b), r.tensorRT(b), r.logfmt(rest), r.tabs(b), r.tabs(rest), r.dynamo(b), r.ownFormat(b):
 	case len(b) > 0 && b[0] == '{' && r.json(b, 0, r.placeOf(nil, w)):

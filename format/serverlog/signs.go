@@ -98,6 +98,8 @@ var signs = []sign{
 	{text: logline.TimedOut, kind: series.Timeout, says: logline.SaysTimedOut},
 	{text: "Error in event loop", kind: series.Exception, more: (*reader).eventLoop},
 	{text: "Timed out waiting for context KV cache transfer", kind: series.Complaint, says: series.Warns + "no generation server takes the KV cache of a prompt in time"},
+	{text: "function: Hang detected on rank "},                                                                                  // behind the next one
+	{text: "Hang detected on rank ", kind: series.Timeout, says: "its executor loop did not come back, says its hang detector"}, // of TensorRT-LLM, since 2026-01
 	{text: "Encountered an error in forward", kind: series.Exception, more: failedForward},
 	{text: "Watchdog caught collective operation timeout", kind: series.Timeout, more: (*reader).collective},
 	{text: logline.Failed, kind: series.Communication, more: (*reader).failedCollective},

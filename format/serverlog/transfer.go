@@ -105,6 +105,8 @@ func transferReason(b []byte) string {
 		return "the prefill server may be dead"
 	case bytes.Contains(b, []byte("Decode instance could be dead")):
 		return "the decode server may be dead"
+	case bytes.Contains(b, []byte("Losing connection with prefill instance")):
+		return "the connection to the prefill server was lost"
 	case bytes.Contains(b, []byte("Failed to send kv chunk")):
 		return "a part of it could not be sent"
 	case bytes.Contains(b, []byte(" timed out after ")):

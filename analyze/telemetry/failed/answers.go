@@ -73,6 +73,7 @@ func serverErrors(l *telemetry.Logged) (out []finding.Finding) {
 			for _, e := range turned {
 				f := failure(l, e, HTTP)
 				f.Cost = lost(l, e.Server, float64(e.N), taken(), lasted(l, e))
+				f.Evidence = append(f.Evidence, complained(l, e, complaintsWith(l, e))...)
 				out = append(out, f)
 			}
 			continue

@@ -1,6 +1,7 @@
 package failed
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -30,7 +31,7 @@ func complaints(l *telemetry.Logged) (out []finding.Finding) {
 	var list []*telemetry.Event
 	for i := range l.Events {
 		e := &l.Events[i]
-		if e.Kind == series.Complaint && !near(l, e, func(o *telemetry.Event) bool {
+		if e.Kind == series.Complaint && !slices.ContainsFunc(l.Events, func(o telemetry.Event) bool { return isRefusal(&o, e) }) && !near(l, e, func(o *telemetry.Event) bool {
 			return ends(o) || isLostTransfer(o) || o.Kind == series.Traceback && !strings.HasSuffix(o.Text, unended) || o.Kind == series.Communication || o.Kind == series.Timeout
 		}) {
 			list = append(list, e)
@@ -48,6 +49,21 @@ func complaints(l *telemetry.Logged) (out []finding.Finding) {
 		out = append(out, f)
 	}
 	return out
+}
+
+// isRefusal reports whether an event is that a router turned a request down of which it complains right then.
+func isRefusal(e, complaint *telemetry.Event) bool {
+	return e.Kind == series.Refusal && e.Server == complaint.Server && max(e.First-complaint.First, complaint.First-e.First) <= exact
+}
+
+// complaintsWith are what a router complains of as it turns a request down.
+func complaintsWith(l *telemetry.Logged, e *telemetry.Event) (list []*telemetry.Event) {
+	for i := range l.Events {
+		if o := &l.Events[i]; o.Kind == series.Complaint && isRefusal(e, o) {
+			list = append(list, o)
+		}
+	}
+	return list
 }
 
 // complained tells what else was called an error when a process ended.

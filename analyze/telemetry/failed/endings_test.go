@@ -49,6 +49,8 @@ func TestLogsThatEnd(t *testing.T) {
 			"a: the kernel killed process 7 (sglang::schedul), as memory of the host ran out at 22:18:21", finding.Critical, true},
 		{"killed by the kernel, who knows when", []log{{until: 300, rate: steady, runs: 7}, healthy, healthy}, -1,
 			"a: the kernel killed process 7 (sglang::schedul), as memory of the host ran out at a time that is not told", finding.Critical, true},
+		{"killed by the kernel as all ends", []log{healthy}, end + 1, "a: the kernel killed process 7 (sglang::schedul), as memory of the host ran out at 22:23:21", finding.Critical, true},
+		{"all end as the kernel kills a process", []log{healthy, healthy}, end + 1, "dmesg: the kernel killed process 7 (sglang::schedul)", finding.Critical, false},
 		{"a process that no server misses, who knows when", []log{healthy, healthy, healthy}, -1, "dmesg: the kernel killed process 7 (sglang::schedul)", finding.Warning, false},
 		{"a process that no server misses", []log{healthy, healthy, healthy}, 301, "dmesg: the kernel killed process 7 (sglang::schedul)", finding.Warning, false},
 	} {
@@ -82,7 +84,7 @@ func TestLogsThatEnd(t *testing.T) {
 			l := telemetry.Measure(set, telemetry.Options{})
 			found, check := Endings(l)
 			killed, _ := Failures(l)
-			if check.Reason != "" || check.N != len(test.logs) {
+			if (check.Reason != "") != (len(test.logs) < 2) || check.N != len(test.logs) {
 				t.Errorf("%+v", check)
 			}
 			found = append(found, killed...)
@@ -92,7 +94,7 @@ func TestLogsThatEnd(t *testing.T) {
 				t.Fatalf("%d findings: %v", len(found), found)
 			case !strings.Contains(found[0].Text, test.want) || found[0].Severity != test.severity && found[0].Severity != "" || (found[0].Cost > 0) != test.cost:
 				t.Errorf("%s, costs %g: %s", found[0].Severity, found[0].Cost, found[0].Text)
-			case test.cost && (found[0].Cost < 0.15 || found[0].Cost > 0.18): // half of the time of one of three
+			case test.cost && found[0].BasisText != sinceThen && (found[0].Cost < 0.15 || found[0].Cost > 0.18): // half of the time of one of three
 				t.Errorf("costs %g", found[0].Cost)
 			}
 		})

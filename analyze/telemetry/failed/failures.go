@@ -275,9 +275,37 @@ func exceptions(l *telemetry.Logged) (out []finding.Finding) {
 		}
 		f.Evidence = slices.Concat(waited(l, lead), more, f.Evidence, complained(l, lead, group), lostBefore(l, lead))
 		f.Evidence = append(f.Evidence, unexplained(l, lead, group)...)
-		out = append(out, f)
+		out = withPeers(l, out, lead, f)
 	}
 	return out
+}
+
+// withPeers adds a finding to others, of which it is evidence if both are of processes that waited for each other.
+func withPeers(l *telemetry.Logged, out []finding.Finding, lead *telemetry.Event, f finding.Finding) []finding.Finding {
+	if isVictim(lead.Text) {
+		if last := lastBatch(l, lead.Server, lead.First); last > 0 && lead.First-last > together {
+			f.Since = last // it has waited since then
+		}
+		if k := slices.IndexFunc(out, func(o finding.Finding) bool { return ofOneJob(&o, &f, lead) }); k >= 0 {
+			out[k].Evidence = append(out[k].Evidence, finding.Sentence("likewise %s", f.Text))
+			return out
+		}
+	}
+	return append(out, f)
+}
+
+// ofOneJob reports whether what ended a process, as others did not answer it, is what ended some of another server about then: their
+// processes communicate with each other.
+func ofOneJob(o, f *finding.Finding, e *telemetry.Event) bool {
+	return !strings.HasSuffix(e.Text, unended) && strings.Contains(o.Text, e.Text) && max(o.Since-f.Since, f.Since-o.Since) <= together
+}
+
+// Waited reports whether a finding is of processes that ended because others did not answer them.
+func Waited(f *finding.Finding) bool { return f.Subkind == Died && isVictim(f.Text) }
+
+// LostPeer reports whether a finding is that a server lost the one that it exchanges KV caches with.
+func LostPeer(f *finding.Finding) bool {
+	return f.Subkind == Transfers && f.Metric.Name == series.PeerLost.String()
 }
 
 // waited tells whom a process blames that ended, and for how long it had done nothing.

@@ -179,3 +179,57 @@ func TestWhyTransfersFailLeads(t *testing.T) {
 		t.Fatalf("found %v", found)
 	}
 }
+
+// What ends processes of several servers at once, as others did not answer them, is one finding, since their last batch; other ends are
+// several.
+func TestServersOfOneJob(t *testing.T) {
+	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
+	for text, want := range map[string]int{"Scheduler: RuntimeError: DeepEP error: timeout (dispatch CPU)": 1, "Scheduler: ValueError: no": 2} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		for i := range 2 {
+			f, p := fillServer(set, i)
+			for at := range 300 {
+				f.Add(f.Series(series.Running, p), begin+trace.Time(at)*sec, 7)
+			}
+			f.Instant(series.Instant{Time: begin + 400*sec, Kind: series.Exception, Place: p}, text)
+		}
+		set.Finish(series.Known{})
+		found, _ := Failures(telemetry.Measure(set, telemetry.Options{}))
+		if len(found) != want || want == 1 && found[0].Since != begin+299*sec {
+			t.Errorf("%s: %+v", text, found)
+		}
+	}
+}
+
+// What a router complains of as it gives a request up is part of that; a router that begins amid the work of servers is told of.
+func TestRouterGivesUpAndBeginsAnew(t *testing.T) {
+	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
+	set := series.New(trace.NewSymbols(), &trace.Diags{})
+	f, p := fillServer(set, 0)
+	for at := range 300 {
+		f.Add(f.Series(series.Running, p), begin+trace.Time(at)*sec, 7)
+	}
+	f = set.Fill("r.log", "router log")
+	router := f.Place(series.Place{Server: f.Server(series.Server{Name: "r.log", Role: "router"}), Rank: trace.NoRank, GPU: series.NoGPU})
+	say := func(at int, kind series.InstantKind, text string) {
+		f.Instant(series.Instant{Time: begin + trace.Time(at)*sec, Kind: kind, Place: router, Count: 1}, text)
+	}
+	say(1, series.Starting, "starts")
+	say(100, series.Refusal, "gives up a request")
+	say(101, series.Complaint, "an error: a stream ended")
+	say(140, series.Complaint, "an error: something else")
+	say(150, series.Starting, "starts")
+	set.Finish(series.Known{})
+	l := telemetry.Measure(set, telemetry.Options{})
+	var got []string
+	for _, find := range []func(*telemetry.Logged) ([]finding.Finding, finding.Check){Failures, Routing} {
+		found, _ := find(l)
+		for _, f := range found {
+			got = append(got, f.Text)
+		}
+	}
+	want := []string{"r.log: gives up a request at 22:15:00", "r.log: an error: something else at 22:15:40", "the router of r.log began anew at 22:15:50"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,6 +1,7 @@
 package failed
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -27,33 +28,49 @@ func byKernel(e *telemetry.Event) bool {
 // ends then. A kernel knows its host at best, and no server.
 func victims(l *telemetry.Logged) map[*telemetry.Event]victim {
 	of := map[*telemetry.Event]victim{}
-	var ended []ending
+	var all, ended []ending
 	for i := range l.Events {
 		e := &l.Events[i]
 		if !byKernel(e) {
 			continue
 		}
-		if len(of) == 0 && ended == nil {
-			ended, _ = early(endings(l))
+		if all == nil {
+			all = endings(l)
+			ended, _ = early(all)
 		}
-		if v, ok := victimOf(l, e, ended); ok {
+		about := slices.DeleteFunc(slices.Clone(ended), func(x ending) bool { return !then(e, x.last) })
+		if v, ok := victimOf(l, e, about); ok {
+			of[e] = v
+		} else if v, ok = victimOf(l, e, endsThere(l, e, all)); ok && len(about) == 0 {
 			of[e] = v
 		}
 	}
 	return of
 }
 
+// endsThere returns the logs that have lines until the kernel killed a process, as far as they ever had any, and none behind that.
+func endsThere(l *telemetry.Logged, e *telemetry.Event, all []ending) (list []ending) {
+	for _, x := range all {
+		if _, silent := x.held(l); e.First != 0 && x.last <= e.First+exact && e.First-x.last <= max(exact, manyTimes*silent) {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// then reports whether something was when the kernel killed a process, or soon after.
+func then(e *telemetry.Event, at trace.Time) bool {
+	return e.First == 0 || at >= e.First-exact && at <= e.First+together
+}
+
 func victimOf(l *telemetry.Logged, e *telemetry.Event, ended []ending) (v victim, ok bool) {
 	host := l.Set.Servers[e.Server].Host
 	servers := map[int32]*ending{}
-	then := func(at trace.Time) bool { return e.First == 0 || at >= e.First-exact && at <= e.First+together }
 	for i := range ended {
-		if then(ended[i].last) {
-			servers[ended[i].server] = &ended[i]
-		}
+		servers[ended[i].server] = &ended[i]
 	}
 	for i := range l.Events {
-		if o := &l.Events[i]; ends(o) && !byKernel(o) && then(o.First) {
+		if o := &l.Events[i]; ends(o) && !byKernel(o) && then(e, o.First) {
 			servers[o.Server] = nil
 		}
 	}
@@ -88,13 +105,17 @@ func killing(l *telemetry.Logged, e *telemetry.Event, killed map[*telemetry.Even
 		}
 		if v.ending != nil {
 			f.Evidence = append(f.Evidence, finding.Sentence("the log of %s ends at %s", telemetry.Host(&l.Set.Servers[v.server]), words.TimeOfDay(v.ending.last)))
-			f.Since, f.Cost, f.BasisText = v.ending.last, v.ending.cost(l, v.ending.last), ""
+			if f.Since = v.ending.last; l.To-f.Since > together {
+				f.Cost, f.BasisText = v.ending.cost(l, f.Since), ""
+			}
 		}
 		return f
 	case len(l.Ranks) > 0:
 		f := failure(l, e, Died)
-		f.Severity = finding.Warning
-		f.Evidence = append(f.Evidence, finding.Sentence("no server with a log here ended then"))
+		if len(endsThere(l, e, endings(l))) == 0 {
+			f.Severity = finding.Warning
+			f.Evidence = append(f.Evidence, finding.Sentence("no server with a log here ended then"))
+		}
 		return f
 	}
 	f := down(l, e, failure(l, e, Died))

@@ -1,6 +1,7 @@
 package failed
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,6 +70,9 @@ func hang(l *telemetry.Logged, e *telemetry.Event) finding.Finding {
 	last := lastBatch(l, e.Server, e.First)
 	if last > 0 {
 		f.Since = last
+		if e.Kind == series.Timeout && e.First-last > together {
+			f.Text += fmt.Sprintf(", and logged no batch since %s", words.TimeOfDay(last))
+		}
 	} else if s := gaveUpAfter(e); s > 0 && e.First != 0 {
 		f.Since -= s
 		f.Text += ", so it has stood still since " + words.TimeOfDay(f.Since) + " or before"
@@ -77,8 +81,9 @@ func hang(l *telemetry.Logged, e *telemetry.Event) finding.Finding {
 	if n := batchesBetween(l, e); n > 0 {
 		f.Evidence = append(f.Evidence, finding.Sentence("it logged %s between the first and the last of these: it was busy, and did not hang", words.Counted(n, "batch")))
 		f.Cost = 0 // it served
+		f.Brief = "its health checks failed while it was busy"
 	}
-	if last > 0 {
+	if last > 0 && !strings.Contains(f.Text, "no batch since") {
 		f.Evidence = append(f.Evidence, finding.Sentence("its last batch was logged at %s", words.TimeOfDay(last)))
 	}
 	for k := range l.Events {

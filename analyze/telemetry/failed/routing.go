@@ -1,6 +1,7 @@
 package failed
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -13,6 +14,9 @@ import (
 
 // Unrouted is the subkind of findings of servers that a router sends nothing to.
 const Unrouted = "unrouted"
+
+// Router is the subkind of findings of routers that begin anew.
+const Router = "router"
 
 // An outage is what a router says of a server until it sends to it again.
 type outage struct {
@@ -47,7 +51,22 @@ func Routing(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	for _, o := range all {
 		out = append(out, takenOut(l, o))
 	}
+	for i := range l.Events {
+		if e := &l.Events[i]; e.Kind == series.Starting && l.Set.Servers[e.Server].Role == "router" && amid(l, e.Last) {
+			check.N, check.Reason = check.N+1, ""
+			f := failure(l, e, Router)
+			f.Severity, f.Since, f.Until = finding.Info, e.Last, 0
+			f.Text = fmt.Sprintf("the router of %s began anew at %s", l.Name(e), words.TimeOfDay(e.Last))
+			f.Evidence = append(f.Evidence, finding.Sentence("servers had run for long by then: what a router knew of them is gone"))
+			out = append(out, f)
+		}
+	}
 	return out, check
+}
+
+// amid reports whether servers logged batches long before a time, and go on behind it.
+func amid(l *telemetry.Logged, at trace.Time) bool {
+	return slices.ContainsFunc(l.Ranks, func(r telemetry.Rank) bool { return r.From < at-together && r.To > at+together })
 }
 
 // takenOut is about a server. What took it out leads, and what came before is why.

@@ -33,7 +33,13 @@ func Limits(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		}
 		full, noRoom := noRoom(l, r)
 		most, stuck := stuck(l, r)
+		starves, starved := starved(l, r)
 		switch {
+		case starved && !noRoom:
+			if stuck { // what gets no tokens does not end
+				starves.Evidence = append(starves.Evidence, finding.Sentence("%s", most.Text))
+			}
+			out = append(out, starves)
 		case stuck && noRoom && most.Cost > 2*full.Cost: // it became full on the way
 			most.Evidence = []finding.Evidence{finding.Sentence("%s", full.Text)}
 			out = append(out, most)
@@ -80,15 +86,21 @@ func part(l *telemetry.Logged, r *telemetry.Rank) float64 {
 // which are parts of the time of all ranks or of all requests, add up.
 func alike(list []finding.Finding) (out []finding.Finding) {
 	var most []float64 // what the one costs that leads
-	var others []int
+	var ranks [][]place.Location
 	for _, f := range list {
 		k := slices.IndexFunc(out, func(o finding.Finding) bool { return o.Subkind == f.Subkind && o.At.Role == f.At.Role })
 		if k < 0 {
-			out, most, others = append(out, f), append(most, f.Cost), append(others, 0)
+			out, most, ranks = append(out, f), append(most, f.Cost), append(ranks, []place.Location{f.At})
 			continue
 		}
 		o := &out[k]
 		together := min(1, o.Cost+f.Cost)
+		again := f.At.Scope == place.OneRank && slices.Contains(ranks[k], f.At) // such as longer prompts beside more requests
+		if again {
+			together = max(o.Cost, f.Cost)
+		} else {
+			ranks[k] = append(ranks[k], f.At)
+		}
 		if f.Cost > most[k] {
 			most[k] = f.Cost
 			f.Evidence = append(f.Evidence, finding.Sentence("%s", o.Text))
@@ -97,14 +109,14 @@ func alike(list []finding.Finding) (out []finding.Finding) {
 		} else {
 			o.Evidence = append(o.Evidence, finding.Sentence("%s", f.Text))
 		}
-		o.At.Scope, o.Cost = place.WholeRole, together
-		others[k]++
-	}
-	for k, n := range others {
-		if n == 0 {
-			continue
+		if o.Cost = together; len(ranks[k]) > 1 {
+			o.At.Scope = place.WholeRole
 		}
-		out[k].Text += fmt.Sprintf("; the same goes for %s of its role", words.Counted(n, "other"))
+	}
+	for k := range out {
+		if n := len(ranks[k]) - 1; n > 0 {
+			out[k].Text += fmt.Sprintf("; the same goes for %s of its role", words.Counted(n, "other"))
+		}
 	}
 	return out
 }
@@ -253,7 +265,10 @@ func prefillBound(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok
 	if r.Where.Role != request.Prefill {
 		return f, false
 	}
-	d := during(l, r, func(b int) bool { return r.Points[series.Queued][b].Mean() >= 1 && load(r, b) > 0 })
+	d := during(l, r, func(b int) bool {
+		waits := r.Points[series.Queued][b].Mean()
+		return waits >= 1 && load(r, b) > 0 && (r.Points[series.NewSeqs] == nil || !(waits <= r.Points[series.NewSeqs][b].Mean())) // or the next batch takes them all
+	})
 	if d.all < fewBuckets || d.inARow < fewLimited {
 		return f, false
 	}

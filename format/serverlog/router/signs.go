@@ -72,6 +72,7 @@ var signs = []sign{
 	{"no instances found for endpoint", series.Refusal, "the router has no server for a request", false},
 	{"no responders", series.Refusal, "the router has no server for a request", false},
 	{"waiting for workers", series.Exception, "ends: its servers were not healthy in time", false},
+	{"Cannot recreate stream", series.Refusal, "the router gives up a request whose stream broke off", true},
 	{"recreating stream", series.Note, "a stream of a server broke off: its request goes on elsewhere", false},
 	{"Unable to refresh lease", series.Exception, "lost its lease of etcd, and ends: see whether etcd and the network to it were well", false},
 	{"No healthy", series.Refusal, "the router has no healthy server for a request", false},
