@@ -64,7 +64,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.GPU, Effect: finding.Errors, Subkinds: []string{failed.Died, failed.Transfers}, Enough: afterXid, Costs: true},
 	{Cause: finding.GPU, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Hang, failed.Hang}, Enough: afterXid, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.Network, Effect: finding.Errors, Subkinds: []string{failed.Died, failed.Transfers, failed.Communication}, Enough: afterFault, Elsewhere: true, Costs: true},
-	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Errors, Subkinds: []string{failed.Transfers}, Enough: afterPeer, Elsewhere: true, Costs: true},
+	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Errors, Subkinds: []string{failed.Transfers, failed.Died}, Enough: afterPeer, Elsewhere: true, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: failed.Taken + " Killed", Effect: finding.Lifecycle, Subkinds: []string{failed.Stop, failed.Hang}, Enough: forProbe, Elsewhere: true},
 	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", finding.Waits, cause.Transfer.String()}, Around: true, Costs: true},
 	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", finding.Waits, cause.Transfer.String()}},
@@ -356,9 +356,13 @@ func afterFault(of, fault *finding.Finding) bool {
 	return (of.Subkind != failed.Died || failed.Waited(of)) && of.Since != 0 && fault.Since != 0 && of.Since >= fault.Since-before && of.Since <= fault.Since+soon
 }
 
-// afterPeer reports whether a server lost the other side of its transfers as that died, which heartbeats tell it.
+// afterPeer reports whether a server lost the other side of its transfers as that died, which heartbeats tell it, or processes ended that
+// waited for those of a server that died.
 func afterPeer(lost, died *finding.Finding) bool {
 	const before, soon = trace.Time(5e9), trace.Time(120e9)
+	if lost.Subkind == failed.Died {
+		return failed.Waited(lost) && !failed.Waited(died) && died.Since != 0 && max(lost.Since-died.Since, died.Since-lost.Since) <= soon/2
+	}
 	return failed.LostPeer(lost) && lost.At.Role != died.At.Role && died.Since != 0 && lost.Since >= died.Since-before && lost.Since <= died.Since+soon
 }
 

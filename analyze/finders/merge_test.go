@@ -226,6 +226,9 @@ func TestFollowsAtOtherPlaces(t *testing.T) {
 	}{
 		{"the other side ended", []finding.Finding{{Kind: finding.Errors, Subkind: failed.Died, At: at(request.Prefill, "p"), Since: 100 * second, Text: "died"}, lost, other}, []string{"died", "timed out"}},
 		{"one of its role ended", []finding.Finding{{Kind: finding.Errors, Subkind: failed.Died, At: at(request.Decode, "e"), Since: 100 * second, Text: "died"}, lost}, []string{"died", "lost"}},
+		{"a process that others waited for ended", []finding.Finding{{Kind: finding.Errors, Subkind: failed.Died, At: at(request.Unified, "s"), Since: 100 * second, Text: "killed"},
+			{Kind: finding.Errors, Subkind: failed.Died, At: at(request.Unified, "t"), Since: 102 * second, Text: "NCCL error: remote process exited"},
+			{Kind: finding.Errors, Subkind: failed.Died, At: at(request.Unified, "u"), Since: 300 * second, Text: "later: remote process exited"}}, []string{"killed", "later: remote process exited"}},
 		{"a link went down", []finding.Finding{{Kind: finding.GPU, Subkind: hardware.Network, Since: 100 * second, Text: "link down"},
 			{Kind: finding.Errors, Subkind: failed.Died, At: at(request.Unified, "s"), Since: 99 * second, Text: "RuntimeError: DeepEP error: timeout (dispatch CPU)"},
 			{Kind: finding.Errors, Subkind: failed.Died, At: at(request.Unified, "t"), Since: 99 * second, Text: "ValueError: no"}}, []string{"link down", "ValueError: no"}},

@@ -30,8 +30,9 @@ var Formats = []*format.Format{
 	otlpjson.Format, requestjson.Jaeger, requestjson.Zipkin, sglang.RequestDump, sglang.ExpertDump, torchdump.PySpy,
 	torchdump.MemorySnapshot, platform.Kubernetes, torchdump.Inspector, requestjson.Clients, sglang.ServerState,
 	serverlog.Format, router.Format, torchdump.Log, platform.Prometheus, platform.NvidiaSMI, platform.Printed, platform.Kernel, chrometrace.Format,
-	serverlog.Alone,   // others may quote a traceback
-	serverlog.Program, // and any of them may have lines with a level
+	requestjson.Summary, // a log of a server may have one
+	serverlog.Alone,     // others may quote a traceback
+	serverlog.Program,   // and any of them may have lines with a level
 }
 
 // notRead is the error of a command that does not read a format.

@@ -62,18 +62,18 @@ func TestKernelForms(t *testing.T) {
 		if got := readKernel(t, text); got != want+"\n" {
 			t.Errorf("%q:\n%s\nwant\n%s", text, got, want)
 		}
-		if !isKernelLog([]byte(text)) {
+		if !logline.IsKernelLog([]byte(text)) {
 			t.Errorf("%q is not recognized", text)
 		}
 	}
 	healthy := "[Mar 03 2025 08:15:29] [INFO] [tid 7] multicast group 0 is freed.\nMessage payload details: NVSwitch fatal error 1 pci bus id 0:1\n"
-	if got := readKernel(t, healthy); got != "" || !isKernelLog([]byte(healthy)) {
+	if got := readKernel(t, healthy); got != "" || !logline.IsKernelLog([]byte(healthy)) {
 		t.Errorf("a fabric manager without errors: %q", got)
 	}
 	if up := "[Wed Jul 29 14:41:02 2026] mlx5_core 0000:5e:00.0 ens6f0np0: Link up\n"; readKernel(t, up) != "" {
 		t.Error("a link that comes up is taken for a fault")
 	}
-	if isKernelLog([]byte("[2026-08-22 14:03:05 TP0] Decode batch, #running-req: 1\n")) {
+	if logline.IsKernelLog([]byte("[2026-08-22 14:03:05 TP0] Decode batch, #running-req: 1\n")) {
 		t.Error("the log of a server is taken for that of a kernel")
 	}
 }

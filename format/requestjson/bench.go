@@ -9,42 +9,29 @@ import (
 	"github.com/sgtrace/sgtrace/series"
 )
 
+// newRun returns a run of which nothing is known, at a line of the input that is read.
+func newRun(set *series.Set, line int) series.Run {
+	unknown := series.Spread{Mean: math.NaN(), Median: math.NaN(), P90: math.NaN(), P99: math.NaN()}
+	return series.Run{Source: uint32(len(set.Sources) - 1), Line: uint32(line), Rate: math.NaN(), Duration: math.NaN(), Input: math.NaN(), Output: math.NaN(),
+		TTFT: unknown, ITL: unknown, TPOT: unknown, E2E: unknown}
+}
+
 // bench reads what bench_serving says of a run.
 func (r *clientReader) bench(b []byte) bool {
-	unknown := series.Spread{Mean: math.NaN(), Median: math.NaN(), P90: math.NaN(), P99: math.NaN()}
-	x := series.Run{Source: uint32(len(r.f.Set.Sources) - 1), Line: uint32(r.at), Rate: math.NaN(), Duration: math.NaN(), Input: math.NaN(), Output: math.NaN(),
-		TTFT: unknown, ITL: unknown, TPOT: unknown, E2E: unknown}
+	x := newRun(r.f.Set, r.at)
 	known := false
 	_, err := jsonscan.Members(b, 0, func(key, value []byte) {
-		name := string(key)
-		number := func() float64 {
-			v, err := strconv.ParseFloat(strings.Trim(string(value), `"`), 64) // NaN, Infinity, and "inf" are among them
-			if err != nil || math.IsNaN(v) {
-				return math.NaN()
-			}
-			return v
-		}
-		switch name {
+		switch name := string(key); name {
 		case "backend", "endpoint_type":
 			x.Backend = short(value)
 		case "dataset_name":
 			x.Dataset = short(value)
-		case "request_rate":
-			x.Rate = number()
-		case "max_concurrency":
-			x.Concurrency = int(max(0, whole(value)))
-		case "completed":
-			x.Completed, known = int(max(0, whole(value))), true
-		case "failed":
-			x.Failed = int(max(0, whole(value)))
-		case "duration":
-			x.Duration = number()
-		case "total_input_tokens":
-			x.Input = number()
-		case "total_output_tokens":
-			x.Output = number()
+		case "server_info", "generated_texts":
 		default:
-			setSpread(&x, name, number)
+			known = known || name == "completed"
+			if v, err := strconv.ParseFloat(strings.Trim(string(value[:min(len(value), longestNumber)]), `"`), 64); err == nil { // NaN, Infinity, and "inf" are among them
+				setNumber(&x, name, v)
+			}
 		}
 	})
 	if err != nil || !known {
@@ -54,15 +41,42 @@ func (r *clientReader) bench(b []byte) bool {
 	return true
 }
 
-// setSpread reads "median_ttft_ms" and the like.
-func setSpread(x *series.Run, name string, number func() float64) {
+// longestNumber is how many digits a number may have.
+const longestNumber = 40
+
+// setNumber sets a number of a run by its key, "completed" or "median_ttft_ms".
+func setNumber(x *series.Run, name string, v float64) {
+	const most = 1 << 40
+	count := int(max(0, min(v, most))) // of NaN, it is not used
+	switch {
+	case math.IsNaN(v):
+	case name == "request_rate":
+		x.Rate = v
+	case name == "max_concurrency":
+		x.Concurrency = count
+	case name == "completed":
+		x.Completed = count
+	case name == "failed":
+		x.Failed = count
+	case name == "duration":
+		x.Duration = v
+	case name == "total_input_tokens":
+		x.Input = v
+	case name == "total_output_tokens":
+		x.Output = v
+	default:
+		setSpread(x, name, v/1e3)
+	}
+}
+
+// setSpread sets what "median_ttft_ms" and the like name, in s.
+func setSpread(x *series.Run, name string, seconds float64) {
 	which, rest, _ := strings.Cut(name, "_")
 	what, ms := strings.CutSuffix(rest, "_ms")
 	to := map[string]*series.Spread{"ttft": &x.TTFT, "itl": &x.ITL, "tpot": &x.TPOT, "e2e_latency": &x.E2E, "e2el": &x.E2E}[what]
 	if to == nil || !ms {
 		return
 	}
-	seconds := number() / 1e3
 	switch which {
 	case "mean":
 		to.Mean = seconds

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/format/logline"
-	"github.com/sgtrace/sgtrace/format/platform"
 	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/series"
@@ -22,10 +21,8 @@ func (r *reader) without(b []byte, w logline.Wrapping) {
 		if r.now != 0 {
 			r.access(rest, r.now, r.spot())
 		}
-	case platform.OfKernel(b):
-		if r.kernel.Take(b, r.line) {
-			r.read++
-		}
+	case logline.OfKernel(b):
+		r.ofKernel(b)
 	case r.clocked(rest, b[:len(b)-len(rest)]), r.vllm(b), r.tensorRT(b), r.logfmt(rest), r.tabs(b), r.tabs(rest), r.dynamo(b), r.ownFormat(b):
 	case len(b) > 0 && b[0] == '{' && r.json(b, 0, r.placeOf(nil, w)):
 	case bytes.HasPrefix(rest, warnsTensorRT) && r.event(rest, r.now, r.placeOf(nil, w)):
@@ -42,6 +39,28 @@ func (r *reader) without(b []byte, w logline.Wrapping) {
 	default:
 		r.unknown(b)
 	}
+}
+
+// ofKernel reads a line of the kernel in the journal of a host.
+func (r *reader) ofKernel(b []byte) {
+	before := r.kernel.Year
+	x, ok := r.kernel.Read(b, int(r.line))
+	if r.kernel.Year != before && before == 0 {
+		r.f.Set.Diags.Add(trace.LogNoYear.Of(r.in.Name, r.kernel.Year))
+	}
+	if !ok {
+		return
+	}
+	r.read++
+	if zone := &r.f.Source().Zone; x.Local && !zone.Local && x.At != 0 {
+		x.At -= trace.Time(zone.East)
+	}
+	kind := series.Hardware
+	if x.Killed {
+		kind = series.Crash
+	}
+	place := r.f.Place(series.Place{Server: r.f.Server(series.Server{Host: x.Host}), Rank: trace.NoRank, GPU: series.NoGPU})
+	r.f.Instant(series.Instant{Time: x.At, Kind: kind, Place: place, Line: uint32(r.line), Count: 1}, x.Text)
 }
 
 // lastError reads what NCCL says behind "Last error:", which is why the exception before it was raised.

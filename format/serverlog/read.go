@@ -6,7 +6,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/logline"
-	"github.com/sgtrace/sgtrace/format/platform"
 	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
@@ -55,7 +54,7 @@ type reader struct {
 	process  string // that wrote the line, as vLLM's and Ray's say; "" is not told
 	raised   []*raised
 	began    map[string]bool           // processes that printed a line
-	kernel   *platform.KernelReader    // of the host, in the same journal
+	kernel   logline.Kernel            // of the host, in the same journal
 	printed  *logline.CollectiveReader // of what NCCL, its watchdog, and py-spy print
 	spy      series.Instant            // when and by whom py-spy was run last; Line is 0 before
 	stands   string                    // where the last stack that faulthandler printed stands
@@ -88,7 +87,7 @@ func newReader(in *format.Input, opt *format.Options) *reader {
 	r := &reader{in: in, f: f, rows: opt.Records.Fill(f), base: serverName(in.Name), around: logline.New(), printed: logline.NewCollectiveReader(opt.Flight, in.Name, len(opt.Series.Sources)-1),
 		places: map[string]int32{}, servers: map[wrappedServer]int32{}, roles: map[int32]string{}, rooms: map[string]transferring{}, complaints: errortext.NewComplaints(opt.Series), began: map[string]bool{}, retracted: map[dpRank]retracted{}}
 	r.printed.Spy.Done = r.spied
-	r.kernel = platform.NewKernelReader(f, in)
+	r.kernel.Path = in.Path
 	r.here = noPlace
 	return r
 }
@@ -359,7 +358,6 @@ func (r *reader) end() {
 	}
 	r.explain()
 	r.complaints.Tell(r.f)
-	r.kernel.Tell()
 	r.f.Date()
 	if x := &r.asked; x.requests > 0 {
 		r.f.Instant(series.Instant{Time: x.first, Kind: series.Note, Place: x.place, Line: uint32(x.line), Count: x.requests}, series.NoBatch)

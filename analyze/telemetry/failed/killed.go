@@ -70,8 +70,13 @@ func victimOf(l *telemetry.Logged, e *telemetry.Event, ended []ending) (v victim
 		servers[ended[i].server] = &ended[i]
 	}
 	for i := range l.Events {
-		if o := &l.Events[i]; ends(o) && !byKernel(o) && then(e, o.First) {
+		if o := &l.Events[i]; ends(o) && !byKernel(o) && then(e, o.First) && !learns(l, o) {
 			servers[o.Server] = nil
+		}
+	}
+	for _, x := range starts(l) {
+		if x.around(e) && e.First-x.last <= together {
+			servers[x.event.Server] = nil
 		}
 	}
 	for server := range servers {
@@ -83,9 +88,16 @@ func victimOf(l *telemetry.Logged, e *telemetry.Event, ended []ending) (v victim
 		return v, false
 	}
 	for server, x := range servers {
-		v = victim{server, host != "" && l.Set.Servers[server].Host == host, x}
+		s := &l.Set.Servers[server]
+		v = victim{server, host != "" && (s.Host == host || s.Name == host), x}
 	}
 	return v, true
+}
+
+// learns reports whether an event is only how a server ends that lost another one.
+func learns(l *telemetry.Logged, e *telemetry.Event) bool {
+	return isVictim(e.Text) || e.Kind == series.Crash && near(l, e, func(o *telemetry.Event) bool { return o.Kind == series.Exception && isVictim(o.Text) }) &&
+		!near(l, e, func(o *telemetry.Event) bool { return o.Kind == series.Exception && !isVictim(o.Text) })
 }
 
 // killing is about a process that the kernel killed, of a server if that is known. A process that no server misses costs nothing.
@@ -112,7 +124,12 @@ func killing(l *telemetry.Logged, e *telemetry.Event, killed map[*telemetry.Even
 		return f
 	case len(l.Ranks) > 0:
 		f := failure(l, e, Died)
-		if len(endsThere(l, e, endings(l))) == 0 {
+		all := endings(l)
+		switch {
+		case e.First == 0 && len(all) == 1:
+			f.Severity = finding.Warning
+			f.Evidence = append(f.Evidence, finding.Sentence("nothing tells whether it was of the server whose log ends at %s", words.TimeOfDay(all[0].last)))
+		case len(endsThere(l, e, all)) == 0:
 			f.Severity = finding.Warning
 			f.Evidence = append(f.Evidence, finding.Sentence("no server with a log here ended then"))
 		}

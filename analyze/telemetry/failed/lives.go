@@ -60,7 +60,7 @@ func Lives(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			out = append(out, f)
 		}
 	}
-	out = append(out, slowStarts(l)...)
+	out = append(append(out, slowStarts(l)...), again(l)...)
 	return out, check
 }
 

@@ -1,0 +1,205 @@
+package logline
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+var (
+	xid    = regexp.MustCompile(`NVRM: Xid \((?:PCI:)?([0-9A-Fa-f:.]+)\): ([0-9]{1,4}),? ?(.*)`)
+	sxid   = regexp.MustCompile(`SXid \((?:PCI:)?([0-9A-Fa-f:.]+)\): ([0-9]{1,6}),? ?(.*)`)
+	lost   = regexp.MustCompile(`NVRM: The NVIDIA GPU ([0-9A-Fa-f:]+)\.[0-7]\b`)
+	killed = regexp.MustCompile(`(Out|cgroup out) of memory: Killed process ([0-9]+) \(([^)]*)\)(?:.*? anon-rss:([0-9]{1,15})kB)?`)
+	// started is how the log of a host begins.
+	started = regexp.MustCompile(`^(?:<[0-9]+>)?\[ *[0-9]+\.[0-9]{6}\] (?:Linux version|Command line)`)
+	// fabric is a message of the fabric manager: when, how bad, what.
+	fabric = regexp.MustCompile(`(?m)^\[([A-Z][a-z][a-z] [ \d]\d \d{4} \d\d:\d\d:\d\d)\] \[([A-Z]+)\] \[tid \d+\] (.*)`)
+	// nvswitch is such a message of a switch: how bad, the SXid, the bus, and where.
+	nvswitch = regexp.MustCompile(`NVSwitch (fatal|non-fatal) error (\d{1,6}) .*pci bus id ([0-9A-Fa-f:.]+)(?:.*(port \d+))?`)
+)
+
+// isFabric is in every message of the fabric manager.
+var isFabric = []byte("] [tid ")
+
+// IsKernelLog reports whether a text has a line of a kernel, or of the fabric manager, that tells of a fault, or begins as dmesg does.
+func IsKernelLog(head []byte) bool {
+	return ofDevice(head) != "" || lost.Match(head) || xid.Match(head) || sxid.Match(head) ||
+		bytes.Contains(head, []byte("Killed process")) && killed.Match(head) || started.Match(head) || bytes.Contains(head, isFabric) && fabric.Match(head)
+}
+
+// OfKernel reports whether a line of a journal is one of the kernel.
+func OfKernel(line []byte) bool {
+	const looked = 200
+	return bytes.Contains(line[:min(len(line), looked)], []byte(" kernel:")) || human.Match(line)
+}
+
+// A Kernel reads the lines of a kernel, in a log of these or among others.
+type Kernel struct {
+	Path string // of the file
+	// Year is that of stamps without one: the last one before the file was written; 0 is that none was read.
+	Year int
+	lost struct {
+		bus  string // of the GPU that a line names which may have fallen off the bus
+		line int
+	}
+}
+
+// A KernelFault is what a line says of a GPU, a switch, a network device, PCIe, or a process that was killed.
+type KernelFault struct {
+	At     trace.Time // Unix ns; 0 is not told
+	Host   string     // "" is not told
+	Text   string
+	Local  bool // At is that of a wall clock without a zone
+	Killed bool // a process was
+}
+
+// Read reads a line; ok is false of one that is not looked for, which may tell what time it is.
+func (k *Kernel) Read(line []byte, n int) (x KernelFault, ok bool) {
+	switch {
+	case bytes.Contains(line, isFabric):
+		x.Text = ofFabric(line)
+	case bytes.Contains(line, []byte("SXid (")):
+		if m := sxid.FindSubmatch(line); m != nil {
+			x.Text = faultWords("SXid %s of switch %s", m)
+		}
+	case bytes.Contains(line, []byte("NVRM: The NVIDIA GPU")):
+		if m := lost.FindSubmatch(line); m != nil {
+			k.lost.bus, k.lost.line = string(m[1]), n
+		}
+	case bytes.Contains(line, []byte("fallen off the bus and is not responding")) && k.lost.bus != "" && n-k.lost.line <= 4:
+		x.Text = "Xid 79 of GPU " + k.lost.bus + ": GPU has fallen off the bus"
+	case bytes.Contains(line, []byte("NVRM: Xid")):
+		if m := xid.FindSubmatch(line); m != nil {
+			x.Text = faultWords("Xid %s of GPU %s", m)
+		}
+	case bytes.Contains(line, []byte("Killed process ")):
+		if m := killed.FindSubmatch(line); m != nil {
+			whose := "the host"
+			if m[1][0] == 'c' {
+				whose = "its container"
+			}
+			x.Killed, x.Text = true, fmt.Sprintf("the kernel killed process %s (%s%s), as memory of %s ran out", m[2], m[3], had(m[4]), whose)
+		}
+	default:
+		x.Text = ofDevice(line)
+	}
+	if x.Text == "" && !bytes.Contains(line, isFabric) {
+		return x, false
+	}
+	const looked = 200
+	x.At, x.Host, x.Local = k.stamp(string(line[:min(len(line), looked)]))
+	return x, x.Text != ""
+}
+
+// had says how much memory a process had, given in kB of 1024 bytes: who was killed need not be who took it.
+func had(kilobytes []byte) string {
+	n, err := strconv.ParseInt(string(kilobytes), 10, 64)
+	switch {
+	case err != nil:
+		return ""
+	case n >= 1<<20:
+		return fmt.Sprintf(", which had %.1f GiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf(", which had %d MiB", n>>10)
+}
+
+// ofFabric says what a message of the fabric manager reports, "" if that is no error; errors of
+// switches as the kernel says them.
+func ofFabric(line []byte) string {
+	const most = 160
+	m := fabric.FindSubmatch(line)
+	if m == nil {
+		return ""
+	}
+	if level := string(m[2]); level != "ERROR" && level != "CRITICAL" && level != "FATAL" {
+		return ""
+	}
+	message := m[3]
+	if m = nvswitch.FindSubmatch(message); m == nil {
+		return "fabric manager: " + strings.ToValidUTF8(string(message[:min(len(message), most)]), "")
+	}
+	bus := string(m[3])
+	if domain, rest, ok := strings.Cut(bus, ":"); ok && len(domain) == 8 { // the kernel writes four digits
+		bus = strings.TrimPrefix(domain, "0000") + ":" + rest
+	}
+	text := fmt.Sprintf("SXid %s of switch %s: %s", m[2], bus, m[1])
+	if len(m[4]) > 0 {
+		text += fmt.Sprintf(", %s", m[4])
+	}
+	return text
+}
+
+// faultWords says what an error is, without who met it.
+func faultWords(format string, m [][]byte) string {
+	text := fmt.Sprintf(format, m[2], m[1])
+	about := string(m[3])
+	for _, key := range []string{"pid=", "name=", "Ch ", "channel "} {
+		if i := strings.Index(about, key); i >= 0 {
+			if end := strings.Index(about[i:], ", "); end >= 0 {
+				about = about[:i] + about[i+end+2:]
+			} else {
+				about = about[:i]
+			}
+		}
+	}
+	const most = 80
+	about, _, _ = strings.Cut(about, " (0x") // registers
+	if about = strings.Trim(about, " ,."); about == "" || len(about) > most {
+		return text
+	}
+	return text + ": " + about
+}
+
+var (
+	rfc3339 = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:?\d\d)) (?:(\S+) kernel:)?`)
+	human   = regexp.MustCompile(`^\[((?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z][a-z] [ \d]\d \d\d:\d\d:\d\d \d{4})\]`)
+	// bracketed is how Talos prints it: its host, the facility, and the level.
+	bracketed = regexp.MustCompile(`^(?:([\w.-]+): kern: +\w+: )?\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z)\]`)
+	syslog    = regexp.MustCompile(`^(\pL{3,5}\.?) ([ \d]?\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) (\S+) kernel:`)
+)
+
+// stamp returns when a line was written, 0 if it does not say, and by which host; local tells that the
+// time is that of a wall clock.
+func (k *Kernel) stamp(line string) (at trace.Time, host string, local bool) {
+	if m := rfc3339.FindStringSubmatch(line); m != nil {
+		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700"} {
+			if t, err := time.Parse(layout, strings.Replace(m[1], ",", ".", 1)); err == nil {
+				return trace.Time(t.UnixNano()), m[2], false
+			}
+		}
+		return 0, m[2], false
+	}
+	if m := human.FindStringSubmatch(line); m != nil {
+		if t, err := time.Parse("Mon Jan _2 15:04:05 2006", m[1]); err == nil {
+			return trace.Time(t.UnixNano()), "", true
+		}
+	}
+	if m := fabric.FindStringSubmatch(line); m != nil {
+		if t, err := time.Parse("Jan _2 2006 15:04:05", m[1]); err == nil {
+			return trace.Time(t.UnixNano()), "", true
+		}
+	}
+	if m := bracketed.FindStringSubmatch(line); m != nil {
+		if t, err := time.Parse(time.RFC3339Nano, m[2]); err == nil {
+			return trace.Time(t.UnixNano()), m[1], false
+		}
+	}
+	if m := syslog.FindStringSubmatch(line); m != nil {
+		t, err := time.Parse("_2 15:04:05", m[2])
+		month := monthOf(m[1])
+		if err != nil || month == 0 {
+			return 0, m[3], false
+		}
+		if k.Year == 0 {
+			k.Year = LastYear(k.Path, month, t.Day())
+		}
+		return trace.Time(t.AddDate(k.Year, int(month)-1, 0).UnixNano()), m[3], true
+	}
+	return 0, "", false
+}

@@ -1,0 +1,99 @@
+package requestjson
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/series"
+)
+
+// Summary is what bench_serving prints of a run, as somebody copied it from a terminal: a line for each number, between a
+// title and a line of equals signs.
+//
+// # What is odd
+//
+//   - SGLang says "Traffic request rate", vLLM "Request rate configured (RPS)", and leaves it out where it is infinite.
+//   - A limit that is not set reads "not set".
+//   - It tells no times of day.
+var Summary = &format.Format{
+	Name:   "client summary",
+	Noun:   "summary of a load generator",
+	Doc:    "what bench_serving of SGLang and vLLM prints of a run",
+	For:    "'sgtrace report'",
+	Sniff:  func(head []byte) bool { return has(head, summaryTitle, "\n"+summaryDuration+":") },
+	Index:  indexSummary,
+	Series: true,
+	Text:   true,
+}
+
+// summaryTitle is above a summary. Without a duration, it says nothing of how many requests a second there were.
+const summaryTitle, summaryDuration = "= Serving Benchmark Result =", "Benchmark duration (s)"
+
+// summaryNames are keys of results in JSON by what a summary calls them.
+var summaryNames = map[string]string{
+	"Backend": "backend", "Traffic request rate": "request_rate", "Request rate configured (RPS)": "request_rate", "Max request concurrency": "max_concurrency", "Maximum request concurrency": "max_concurrency",
+	"Successful requests": "completed", "Failed requests": "failed", summaryDuration: "duration", "Total input tokens": "total_input_tokens", "Total generated tokens": "total_output_tokens",
+}
+
+// indexSummary reads a file.
+func indexSummary(in *format.Input, opt *format.Options) (*format.Source, error) {
+	content, err := in.Open()
+	if err != nil {
+		return nil, err
+	}
+	f := opt.Series.Fill(in.Name, "bench_serving summary")
+	src := f.Source()
+	var run series.Run
+	open := false
+	end := func() {
+		if open && run.Completed > 0 && run.Duration > 0 {
+			f.Set.Runs = append(f.Set.Runs, run)
+		}
+		open = false
+	}
+	src.Bytes, err = logline.Read(content, in.Name, opt.Diags, func(b []byte, n int64) {
+		b = bytes.TrimSpace(b)
+		name, value, ok := strings.Cut(string(b), ":")
+		switch {
+		case bytes.Contains(b, []byte(summaryTitle)):
+			end()
+			run, open = newRun(f.Set, int(n)), true
+		case open && len(b) > 0 && len(bytes.Trim(b, "=")) == 0:
+			end()
+		case open && ok:
+			src.Read++
+			set(&run, summaryKey(name), strings.TrimSpace(value))
+		}
+		src.Lines = int(n)
+	})
+	end()
+	return &format.Source{}, err
+}
+
+// summaryKey is what results in JSON call a number, "mean_ttft_ms" of "Mean TTFT (ms)"; "" is not looked for.
+func summaryKey(name string) string {
+	if key := summaryNames[name]; key != "" {
+		return key
+	}
+	which, what, _ := strings.Cut(strings.ToLower(name), " ")
+	what, ms := strings.CutSuffix(what, " (ms)")
+	if !ms {
+		return ""
+	}
+	return which + "_" + strings.ReplaceAll(what, " ", "_") + "_ms"
+}
+
+// set sets what a summary says of a run.
+func set(x *series.Run, key, value string) {
+	if key == "backend" {
+		const longest = 64
+		x.Backend = value[:min(len(value), longest)]
+		return
+	}
+	if v, err := strconv.ParseFloat(value, 64); err == nil {
+		setNumber(x, key, v)
+	}
+}
