@@ -225,6 +225,8 @@ func TestFollowsAtOtherPlaces(t *testing.T) {
 		want  []string
 	}{
 		{"the other side ended", []finding.Finding{{Kind: finding.Errors, Subkind: failed.Died, At: at(request.Prefill, "p"), Since: 100 * second, Text: "died"}, lost, other}, []string{"died", "timed out"}},
+		{"the other side ended, as a request tells", []finding.Finding{{Kind: finding.Errors, Subkind: failed.Died, At: at(request.Decode, "d"), Since: 100 * second, Text: "died"},
+			{Kind: finding.Errors, Subkind: failed.Transfers, At: at(request.Prefill, "p"), Since: 101 * second, Text: "sending failed: the decode server may be dead"}}, []string{"died"}},
 		{"one of its role ended", []finding.Finding{{Kind: finding.Errors, Subkind: failed.Died, At: at(request.Decode, "e"), Since: 100 * second, Text: "died"}, lost}, []string{"died", "lost"}},
 		{"a process that others waited for ended", []finding.Finding{{Kind: finding.Errors, Subkind: failed.Died, At: at(request.Unified, "s"), Since: 100 * second, Text: "killed"},
 			{Kind: finding.Errors, Subkind: failed.Died, At: at(request.Unified, "t"), Since: 102 * second, Text: "NCCL error: remote process exited"},

@@ -305,7 +305,7 @@ func Waited(f *finding.Finding) bool { return f.Subkind == Died && isVictim(f.Te
 
 // LostPeer reports whether a finding is that a server lost the one that it exchanges KV caches with.
 func LostPeer(f *finding.Finding) bool {
-	return f.Subkind == Transfers && f.Metric.Name == series.PeerLost.String()
+	return f.Subkind == Transfers && (f.Metric.Name == series.PeerLost.String() || strings.Contains(f.Text, " server may be dead"))
 }
 
 // waited tells whom a process blames that ended, and for how long it had done nothing.
