@@ -440,7 +440,7 @@ func isBare(text string) bool {
 	return strings.HasSuffix(text, "Error") || strings.HasSuffix(text, "Exception")
 }
 
-// follows reports whether an exception, or how a process died, tells nothing of why: another one did before it.
+// follows reports whether an exception, or how a process died, does not say why: another one did before it.
 func follows(text string) bool {
 	for _, sign := range [...]string{"root cause", "worker died", " died with exit code 1", " died with exit code -15"} {
 		if at := strings.Index(text, sign); at >= 0 && !isDigit(text[at+len(sign):]) {
