@@ -14,8 +14,10 @@ import (
 type Stretch struct {
 	At trace.Time // of its end
 	// Token is how long a token of one request took, in s: running requests by tokens per second.
-	// It is the time of a step, and of the prefills between two of them.
+	// It is the time of a step, and of the prefills between two of them, by how many tokens a step gives.
 	Token float64
+	// Accepted is how many tokens a step gives each request, with drafts that it accepts; 1 where that is not told.
+	Accepted float64
 	// Running and KV are the requests and the thousands of tokens of its batches, on average.
 	Running, KV float64
 	// Prompts are the thousands of prompt tokens that were computed between its steps, and Prefills
@@ -53,7 +55,11 @@ func (l *Logged) stretches(place int32) (list []Stretch, n int) {
 			if math.IsNaN(kv) {
 				kv = 0
 			}
-			out.add(Stretch{x.At, mean / rate, mean, kv, prompts, prefills})
+			accepted := 1.0
+			if x.Has(acceptedOf) {
+				accepted = max(1, x.Values[acceptedOf])
+			}
+			out.add(Stretch{x.At, mean / rate, accepted, mean, kv, prompts, prefills})
 		}
 		last, sum, running, prompts, prefills = x, 0, 0, 0, 0
 	}
@@ -83,7 +89,7 @@ func (l *Logged) scrapedStretches(place int32) []Stretch {
 	for _, at := range slices.Sorted(maps.Keys(values)) {
 		x := *values[at]
 		if x[0] >= few && last[0] >= few && x[1] > 0 && x != last {
-			out.add(Stretch{At: at, Token: x[0] / x[1], Running: x[0], KV: x[2] / 1000})
+			out.add(Stretch{At: at, Token: x[0] / x[1], Accepted: 1, Running: x[0], KV: x[2] / 1000})
 		}
 		last = x
 	}
@@ -116,7 +122,7 @@ func (t *thinned) add(x Stretch) {
 // join makes a stretch the mean of itself and a later one, which counts as a part of both.
 func (x *Stretch) join(o *Stretch, part float64) {
 	x.At = o.At
-	for _, v := range [...][2]*float64{{&x.Token, &o.Token}, {&x.Running, &o.Running}, {&x.KV, &o.KV}, {&x.Prompts, &o.Prompts}, {&x.Prefills, &o.Prefills}} {
+	for _, v := range [...][2]*float64{{&x.Token, &o.Token}, {&x.Accepted, &o.Accepted}, {&x.Running, &o.Running}, {&x.KV, &o.KV}, {&x.Prompts, &o.Prompts}, {&x.Prefills, &o.Prefills}} {
 		*v[0] += part * (*v[1] - *v[0])
 	}
 }
@@ -131,10 +137,11 @@ const (
 	PrefillRateOf
 	QueuedOf
 	NewSeqsOf
+	acceptedOf
 	valuesOfLine
 )
 
-var MetricsOfLine = [valuesOfLine]series.MetricID{series.Running, series.Generation, series.KVTokens, series.NewTokens, series.Graphed, series.PrefillRate, series.Queued, series.NewSeqs}
+var MetricsOfLine = [valuesOfLine]series.MetricID{series.Running, series.Generation, series.KVTokens, series.NewTokens, series.Graphed, series.PrefillRate, series.Queued, series.NewSeqs, series.AcceptLength}
 
 // LineValues are the values of the metrics of a line; NaN is what it does not say.
 type LineValues [valuesOfLine]float64

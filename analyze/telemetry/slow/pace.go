@@ -6,12 +6,14 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 )
 
-// A pace is what a token takes by how much there is to do: a + b·running + c·kv + d·prompts +
-// e·prefills, in s. All of these only add time.
+// A pace is what a decode step takes by how much there is to do: a + b·running + c·kv + d·prompts +
+// e·prefills, in s. All of these only add time. Which drafts are accepted is up to the text: a token takes
+// its part of the step.
 type pace [5]float64
 
 func parts(x *telemetry.Stretch) [5]float64 {
-	return [5]float64{1, x.Running, x.KV, x.Prompts, x.Prefills}
+	a := x.Accepted
+	return [5]float64{1 / a, x.Running / a, x.KV / a, x.Prompts / a, x.Prefills / a}
 }
 
 // takes is what a token takes at a pace.

@@ -356,6 +356,9 @@ func comparedBy(f *finding.Finding, r *telemetry.Rank) string {
 		f.Confidence = finding.Likely
 		return "running requests and tokens in the KV cache; these metrics do not tell how many prompts are computed meanwhile"
 	}
+	if slices.ContainsFunc(r.Stretches, func(x telemetry.Stretch) bool { return x.Accepted > 1 }) {
+		return "running requests, tokens in the KV cache, prompts computed meanwhile, and accepted drafts"
+	}
 	return "running requests, tokens in the KV cache, and prompts computed meanwhile"
 }
 

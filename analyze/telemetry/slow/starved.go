@@ -29,7 +29,8 @@ func starved(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool
 	}
 	for i := 1; i < len(r.Stretches); i++ {
 		x := &r.Stretches[i]
-		takes, prompts := p.takes(x), p[3]*x.Prompts+p[4]*x.Prefills
+		takes, of := p.takes(x), parts(x)
+		prompts := p[3]*of[3] + p[4]*of[4]
 		if prompts < starving*takes || takes > far*x.Token || x.Token > far*takes {
 			run.n = 0
 			continue
