@@ -233,7 +233,8 @@ func (r *reader) vllm(b []byte) bool {
 		of = r.told // an engine names itself in the first of its lines only
 	}
 	place := r.f.Place(of)
-	r.now, r.here, r.process = at, place, process
+	of.Rank = rankOfWorker(process) // what comes behind statistics is not of the engine that they are about
+	r.now, r.here, r.process = at, r.f.Place(of), process
 	if errortext.IsErrorLevel(b[max(0, level-len("CRITICAL ")):level]) {
 		r.within(body, process, series.Instant{Time: at, Place: place})
 	}
