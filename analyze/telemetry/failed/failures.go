@@ -251,7 +251,7 @@ func exceptions(l *telemetry.Logged) (out []finding.Finding) {
 			out = append(out, warned(l, lead, group))
 			continue
 		}
-		if (byWatchdog(lead) || follows(lead.Text)) && watched(l, lead) {
+		if (byWatchdog(lead) || follows(lead.Text)) && watched(l, lead) || toldToEnd(l, lead) {
 			continue // told of there
 		}
 		more := others(l, lead, group)
@@ -379,6 +379,13 @@ func ended(l *telemetry.Logged, e *telemetry.Event) bool { return near(l, e, end
 // watched reports whether a watchdog of a server ended it: then that it ended is told with what hung.
 func watched(l *telemetry.Logged, crash *telemetry.Event) bool {
 	return slices.ContainsFunc(l.Events, func(o telemetry.Event) bool { return o.Kind == series.Timeout && endsSoon(&o, crash) })
+}
+
+// toldToEnd reports whether an event is only how the processes of a server ended that was told to: SGLang calls that a crash.
+func toldToEnd(l *telemetry.Logged, e *telemetry.Event) bool {
+	return strings.HasSuffix(e.Text, " exit code -15 (told to end)") && near(l, e, func(o *telemetry.Event) bool {
+		return o.Kind == series.Stopping && o.First <= e.First && !strings.HasSuffix(o.Text, "has ended")
+	})
 }
 
 // byWatchdog reports whether a process may have ended because a watchdog of it gave up: nothing else tells why, or it aborted itself.

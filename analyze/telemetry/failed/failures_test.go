@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -96,6 +97,29 @@ func TestWhatFollowsDoesNotLead(t *testing.T) {
 		set.Finish(series.Known{})
 		if found, _ := Failures(telemetry.Measure(set, telemetry.Options{})); len(found) != 1 || found[0].Text != "a: RuntimeError: It is gone at 22:13:20" {
 			t.Errorf("%s: found %v", after, found)
+		}
+	}
+}
+
+// A server that was told to end did not crash: SGLang says so of its processes, whoever told them to.
+func TestToldToEnd(t *testing.T) {
+	const at = trace.Time(1_700_000_000e9)
+	for _, c := range []struct {
+		told bool
+		code string
+		want string
+	}{{true, "-15 (told to end)", ""}, {false, "-15 (told to end)", "a: detokenizer crashed with exit code -15 (told to end) at 22:13:20"}, {true, "-11 (segmentation fault)", "a: detokenizer crashed with exit code -11 (segmentation fault) at 22:13:20"}} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f, p := fillServer(set, 0)
+		f.Line(1)
+		if c.told {
+			f.Instant(series.Instant{Time: at, Kind: series.Stopping, Place: p, Line: 1, Count: 1}, "was told to shut down (SIGTERM)")
+		}
+		f.Instant(series.Instant{Time: at, Kind: series.Crash, Place: p, Line: 2, Count: 1}, "detokenizer crashed with exit code "+c.code)
+		set.Finish(series.Known{})
+		found, _ := Failures(telemetry.Measure(set, telemetry.Options{}))
+		if got := order.Each(found, func(f finding.Finding) string { return f.Text }); strings.Join(got, "; ") != c.want {
+			t.Errorf("%+v: found %q", c, got)
 		}
 	}
 }
