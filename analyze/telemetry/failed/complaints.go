@@ -1,12 +1,14 @@
 package failed
 
 import (
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // tracebacks finds exceptions that a server went on after, as far as its log tells. What they cost is not told.
@@ -26,14 +28,14 @@ func tracebacks(l *telemetry.Logged) (out []finding.Finding) {
 }
 
 // complaints finds what servers call errors, in words that nothing here knows, where nothing that is known happened about then: what
-// a server complains of at one time is one finding, and the first one leads.
+// a server complains of at one time is one finding, and the first one leads. What a server only warns of before it serves has come to nothing.
 func complaints(l *telemetry.Logged) (out []finding.Finding) {
 	var list []*telemetry.Event
 	for i := range l.Events {
 		e := &l.Events[i]
 		if e.Kind == series.Complaint && !slices.ContainsFunc(l.Events, func(o telemetry.Event) bool { return isRefusal(&o, e) }) && !near(l, e, func(o *telemetry.Event) bool {
 			return ends(o) || isLostTransfer(o) || o.Kind == series.Traceback && !strings.HasSuffix(o.Text, unended) || o.Kind == series.Communication || o.Kind == series.Timeout
-		}) {
+		}) && !(strings.HasPrefix(e.Text, series.Warns) && servesLater(l, e)) {
 			list = append(list, e)
 		}
 	}
@@ -64,6 +66,17 @@ func complaintsWith(l *telemetry.Logged, e *telemetry.Event) (list []*telemetry.
 		}
 	}
 	return list
+}
+
+// servesLater reports whether the first batch of a server comes behind an event.
+func servesLater(l *telemetry.Logged, e *telemetry.Event) bool {
+	first := trace.Time(math.MaxInt64)
+	for i := range l.Ranks {
+		if r := &l.Ranks[i]; r.Server == e.Server {
+			first = min(first, r.From)
+		}
+	}
+	return first < math.MaxInt64 && first > max(e.First, e.Last)
 }
 
 // complained tells what else was called an error when a process ended.

@@ -57,6 +57,25 @@ func TestWhatComplaintsTell(t *testing.T) {
 	}
 }
 
+// What a server warned of before its first batch came to nothing; what it warns of later is told.
+func TestWarnedBeforeItServed(t *testing.T) {
+	const at = trace.Time(1_700_000_000e9)
+	for after, want := range map[trace.Time]int{-60: 0, 60: 1} { // s
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f, p := fillServer(set, 0)
+		f.Line(1)
+		f.Instant(series.Instant{Time: at + after*1e9, Kind: series.Complaint, Place: p, Line: 1, Count: 1}, series.Warns+"no P2P")
+		for i := range trace.Time(200) {
+			f.Line(int64(i) + 2)
+			f.Add(f.Series(series.Running, p), at+i*1e9, 3)
+		}
+		set.Finish(series.Known{})
+		if found, _ := Failures(telemetry.Measure(set, telemetry.Options{})); len(found) != want {
+			t.Errorf("%d s behind the first batch: found %v", after, found)
+		}
+	}
+}
+
 // That a log has no exception is said only where it has none, whoever's: lines of a process may lack its name.
 func TestNoExceptionIsDenied(t *testing.T) {
 	for _, test := range []struct {
