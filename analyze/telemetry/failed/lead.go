@@ -1,0 +1,85 @@
+package failed
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/series"
+)
+
+// leading is the event that tells most of why processes ended.
+func leading(group []*telemetry.Event) *telemetry.Event {
+	best := group[0]
+	learned := !slices.ContainsFunc(group, func(e *telemetry.Event) bool {
+		return e.Kind == series.Exception && !follows(e.Text) && !strings.Contains(e.Text, "NCCL")
+	})
+	rank := func(e *telemetry.Event) int {
+		switch {
+		case byKernel(e):
+			return -1
+		case e.Kind == series.OutOfMemory:
+			return 0
+		case e.Kind == series.Communication && learned && !isVictim(e.Text):
+			return 0
+		case e.Kind == series.Communication:
+			return 9
+		case e.Kind == series.Exception && strings.HasSuffix(e.Text, unended):
+			return 6 // which says nothing of why, but where
+		case e.Kind == series.Exception && strings.HasSuffix(e.Text, " died"):
+			return 7
+		case e.Kind == series.Exception && !follows(e.Text):
+			return 1
+		case e.Kind == series.Exception && isVictim(e.Text):
+			return 2
+		case e.Kind == series.Exception:
+			return 4
+		case e.Kind == series.Traceback && follows(e.Text):
+			return 8
+		case e.Kind == series.Traceback:
+			return 3
+		case e.Kind == series.Complaint:
+			return 5
+		}
+		return 7
+	}
+	for _, e := range group[1:] {
+		if rank(e) < rank(best) || rank(e) == rank(best) && isBare(best.Text) && !isBare(e.Text) && e.First <= best.First+1e9 || rank(e) == rank(best) && len(e.Places) < len(best.Places) && e.First <= best.First+1e9 {
+			best = e
+		}
+	}
+	return best
+}
+
+// isBare reports whether an exception is told of by its name alone.
+func isBare(text string) bool {
+	return strings.HasSuffix(text, "Error") || strings.HasSuffix(text, "Exception")
+}
+
+// follows reports whether an exception, or how a process died, does not say why: another one did before it.
+func follows(text string) bool {
+	for _, sign := range [...]string{"root cause", "worker died", " died with exit code 1", " died with exit code -15"} {
+		if at := strings.Index(text, sign); at >= 0 && !isDigit(text[at+len(sign):]) {
+			return true
+		}
+	}
+	return isVictim(text) || strings.HasSuffix(text, "KeyboardInterrupt") || strings.HasSuffix(text, "CancelledError")
+}
+
+// isDigit reports whether a text begins with a digit.
+func isDigit(text string) bool { return text != "" && text[0] >= '0' && text[0] <= '9' }
+
+// isVictim reports whether an exception is how a process learns that another one failed.
+func isVictim(text string) bool {
+	if strings.HasSuffix(text, "TimeoutError") {
+		return true
+	}
+	for _, sign := range [...]string{"onnection reset", "onnection closed", "roken pipe", "remote process exited", "EOFError", "without an end", "The process exits for this inner error", "EngineDead", "TimeoutError: RPC call to ", "losed by remote peer",
+		"reset by peer", "recv failed", "Engine loop has died", "there are other ranks that didn't", "Failed to execute operation", "Error encountered progressing", "Failed to CUDA", "flushed, as",
+		"process exited with code ", "DeepEP error: CPU recv timeout", "DeepEP error: timeout", "ChildFailedError"} {
+		if strings.Contains(text, sign) {
+			return true
+		}
+	}
+	return false
+}
