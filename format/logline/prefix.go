@@ -116,6 +116,10 @@ func (r *Unwrapper) Unwrap(b []byte) (w Wrapping) {
 				return w
 			}
 			inner := b[1:end]
+			if bytes.HasPrefix(inner, rayWorker) {
+				b = b[end+1:]
+				continue
+			}
 			if name, ip, ok := bytes.Cut(inner, []byte(", ip=")); ok {
 				w.Host, inner = r.intern(ip), name
 			}
@@ -238,6 +242,9 @@ func (r *Unwrapper) unit(b []byte, w *Wrapping) []byte {
 	w.Host, w.Server = r.intern(host), r.intern(name)
 	return rest
 }
+
+// rayWorker begins what vLLM calls the actors that have the ranks of a server, on whatever hosts: none is a server of its own.
+var rayWorker = []byte("RayWorker")
 
 // pid is in what processes are called in front of lines, "(EngineCore pid=12) ".
 var pid = []byte("pid=")

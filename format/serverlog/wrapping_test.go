@@ -103,6 +103,22 @@ func saidIn(t *testing.T, text string) string {
 	return b.String()
 }
 
+// Workers that Ray runs for an engine of vLLM are of one server, on whatever hosts; actors of SGLang are servers.
+func TestActorsOfRay(t *testing.T) {
+	for actor, want := range map[string]int{"RayWorkerWrapper": 1, "SGLangEngine": 2} {
+		set, _, _ := readText(t, "a.log", strings.NewReader(strings.ReplaceAll(`(Actor pid=7, ip=10.0.0.1) [2026-03-04 10:22:10 TP0] Scheduler hit an exception: Traceback (most recent call last):
+(Actor pid=8, ip=10.0.0.2) [2026-03-04 10:22:10 TP1] Scheduler hit an exception: Traceback (most recent call last):
+`, "Actor", actor)))
+		servers := map[int32]bool{}
+		for _, x := range set.Instants {
+			servers[set.Places[x.Place].Server] = true
+		}
+		if len(set.Instants) != 2 || len(servers) != want {
+			t.Errorf("%s: %d events of %d servers, want %d", actor, len(set.Instants), len(servers), want)
+		}
+	}
+}
+
 // Pods whose lines are mixed stay apart.
 func TestPodsOfOneFile(t *testing.T) {
 	const line = `(APIServer pid=1) INFO 03-04 10:22:10 [loggers.py:273] Engine 000: Avg prompt throughput: 532.2 tokens/s, Avg generation throughput: 20.5 tokens/s, Running: 3 reqs, Waiting: 0 reqs
