@@ -104,6 +104,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Lifecycle, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}},
 	{Cause: finding.Slower, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}},
 	{Cause: finding.Straggler, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}},
+	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}, Enough: there},
 	{Cause: finding.Imbalance, CauseSubkind: rank.IdleSubkind, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: onThatServer, Costs: true},
 	{Cause: finding.Transfer, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}, Enough: mostlyOf(cause.Transfer)},
 	{Cause: finding.Imbalance, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}},

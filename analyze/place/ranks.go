@@ -1,6 +1,8 @@
 package place
 
 import (
+	"slices"
+
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -110,7 +112,7 @@ func NewRankSet(s *request.Set) *RankSet {
 	alone := make([][request.Other + 1]bool, len(s.Procs)) // working for parts of a role without threads
 	for p := range r.Set.ServingParts {
 		threads := s.ThreadsOf(p)
-		if len(threads) == 0 && p.Proc != request.None {
+		if !r.hasThreads(p) && p.Proc != request.None {
 			alone[p.Proc][p.Role] = true
 		}
 		for _, t := range threads {
@@ -183,13 +185,18 @@ func (r *RankSet) Route(p *request.Part) int {
 
 // isBare reports whether a part is all that its server tells, as vLLM's are. Where
 // other servers of its role tell of their ranks it has lost its threads.
-func (r *RankSet) isBare(p *request.Part) bool { return len(r.Set.ThreadsOf(p)) == 0 && r.bare[p.Role] }
+func (r *RankSet) isBare(p *request.Part) bool { return r.bare[p.Role] && !r.hasThreads(p) }
+
+// hasThreads reports whether a part has threads with spans of their own: vLLM's stages have one without.
+func (r *RankSet) hasThreads(p *request.Part) bool {
+	return slices.ContainsFunc(r.Set.ThreadsOf(p), func(t int) bool { return r.Set.Threads[t].Row != request.None })
+}
 
 // Lead returns the thread and the rank that stand for part p: the lowest of the
 // scheduler ranks that did its work side by side. Both may be None.
 func (r *RankSet) Lead(p *request.Part) (thread, rank int) {
 	if r.isBare(p) && p.Proc != request.None {
-		return request.None, int(r.Of[p.Proc])
+		return r.Set.Lead(p), int(r.Of[p.Proc])
 	}
 	thread = r.Set.Lead(p)
 	if thread == request.None {

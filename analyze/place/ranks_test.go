@@ -1,0 +1,35 @@
+package place
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/testkit/testset"
+)
+
+// A server of vLLM is a rank though its requests have stages, which are on no
+// thread that tells whose it is.
+func TestServersOfStagesOnly(t *testing.T) {
+	var d testset.Dump
+	for i := range 8 {
+		at := float64(100_000 * i)
+		d.Add(testset.Span{Service: fmt.Sprint("vllm-", i%2), Trace: fmt.Sprintf("%032x", i+1), Name: "llm_request", From: at, To: at + 500_000, Attrs: testset.Attrs{
+			"gen_ai.request.id": fmt.Sprint("cmpl-", i), "gen_ai.latency.time_to_first_token": 0.1, "gen_ai.latency.time_in_queue": 0.01,
+			"gen_ai.latency.time_in_model_prefill": 0.08, "gen_ai.latency.time_in_model_decode": 0.3, "gen_ai.usage.completion_tokens": 31}})
+	}
+	s := d.Set(t)
+	ranks, n := NewRankSet(s), 0
+	if len(ranks.Places) != 2 {
+		t.Fatalf("%d ranks, want 2: %+v", len(ranks.Places), ranks.Places)
+	}
+	for p := range s.ServingParts {
+		thread, rank := ranks.Lead(p)
+		if n++; rank < 0 || !ranks.Leads[rank] || thread < 0 || len(s.StagesOf(thread)) != 3 {
+			t.Errorf("part %d: rank %d, thread %d", n, rank, thread)
+			continue
+		}
+		if got, want := ranks.Places[rank].String(), fmt.Sprint("vllm-", (n-1)%2); got != want {
+			t.Errorf("part %d is on %q, want %q", n, got, want)
+		}
+	}
+}
