@@ -294,8 +294,8 @@ func withPeers(l *telemetry.Logged, out []finding.Finding, lead *telemetry.Event
 	return append(out, f)
 }
 
-// ofOneJob reports whether what ended a process, as others did not answer it, is what ended some of another server about then: their
-// processes communicate with each other.
+// ofOneJob reports whether a process ended for the reason that a finding about another server gives at about the same time, because others did
+// not answer: the processes of both servers communicate with each other.
 func ofOneJob(o, f *finding.Finding, e *telemetry.Event) bool {
 	return !strings.HasSuffix(e.Text, unended) && strings.Contains(o.Text, e.Text) && max(o.Since-f.Since, f.Since-o.Since) <= together
 }

@@ -101,6 +101,15 @@ func TestWhatFollowsDoesNotLead(t *testing.T) {
 	}
 }
 
+// How a worker was killed says more than what another process raised then.
+func TestKilledWorkerLeads(t *testing.T) {
+	for text, want := range map[string]bool{"a worker died with exit code -9 (killed)": false, "a worker died with exit code 137 (killed)": false, "a worker died with exit code 1": true, "ChildProcessError: worker died": true} {
+		if got := follows(text); got != want {
+			t.Errorf("%s: only follows %v, want %v", text, got, want)
+		}
+	}
+}
+
 // A server that was told to end did not crash: SGLang says so of its processes, whoever told them to.
 func TestToldToEnd(t *testing.T) {
 	const at = trace.Time(1_700_000_000e9)

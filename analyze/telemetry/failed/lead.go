@@ -58,16 +58,10 @@ func isBare(text string) bool {
 
 // follows reports whether an exception, or how a process died, does not say why: another one did before it.
 func follows(text string) bool {
-	for _, sign := range [...]string{"root cause", "worker died", " died with exit code 1", " died with exit code -15"} {
-		if at := strings.Index(text, sign); at >= 0 && !isDigit(text[at+len(sign):]) {
-			return true
-		}
-	}
-	return isVictim(text) || strings.HasSuffix(text, "KeyboardInterrupt") || strings.HasSuffix(text, "CancelledError")
+	return isVictim(text) || strings.Contains(text, "root cause") || slices.ContainsFunc(
+		[]string{": worker died", " died with exit code 1", " died with exit code -15 (told to end)", "KeyboardInterrupt", "CancelledError"},
+		func(end string) bool { return strings.HasSuffix(text, end) })
 }
-
-// isDigit reports whether a text begins with a digit.
-func isDigit(text string) bool { return text != "" && text[0] >= '0' && text[0] <= '9' }
 
 // isVictim reports whether an exception is how a process learns that another one failed.
 func isVictim(text string) bool {
