@@ -63,10 +63,10 @@
 //   - Spans are missing: the queue of an OpenTelemetry SDK holds 2048 spans and
 //     silently drops the rest, and a file begins or ends in the middle of
 //     requests. Children and links of missing spans reveal it.
-//   - What a span tells beside attributes is an attribute on timelines: `span.kind`
-//     unless it is internal, `w3c.tracestate`, `dropped_attributes_count`,
-//     `dropped_events_count`, `dropped_links_count`, `link_attributes`, and
-//     `otel.scope.name` where the spans of a process have several scopes.
+//   - What a span tells beside attributes is an attribute on timelines: span.kind
+//     unless it is internal, w3c.tracestate, dropped_attributes_count,
+//     dropped_events_count, dropped_links_count, link_attributes, and
+//     otel.scope.name where the spans of a process have several scopes.
 //   - Logs and metrics are in the same file. They are skipped and counted.
 //   - Between documents there may be a byte order mark, CRLF, blank lines, or
 //     blocks of zeros from a file system that crashed.
