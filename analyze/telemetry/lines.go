@@ -21,7 +21,7 @@ type Stretch struct {
 	// Running and KV are the requests and the thousands of tokens of its batches, on average.
 	Running, KV float64
 	// Prompts are the thousands of prompt tokens that were computed between its steps, and Prefills
-	// in how many batches.
+	// in how many batches. Where lines tell only how many were computed a second, they are those.
 	Prompts, Prefills float64
 }
 
@@ -34,6 +34,7 @@ func (l *Logged) stretches(place int32) (list []Stretch, n int) {
 	out := thinned{each: 1}
 	var last, x LoggedLine
 	var sum, running, prompts, prefills float64
+	var ahead Stretch // the last one: a prompt counts when all of it is computed, which may have begun in the stretch before
 	for lines := l.LinesOf(place); lines.Next(&x); {
 		if x.Has(RunningOf) {
 			sum, running = sum+x.Values[RunningOf], running+1
@@ -59,9 +60,19 @@ func (l *Logged) stretches(place int32) (list []Stretch, n int) {
 			if x.Has(acceptedOf) {
 				accepted = max(1, x.Values[acceptedOf])
 			}
-			out.add(Stretch{x.At, mean / rate, accepted, mean, kv, prompts, prefills})
+			if x.Has(PrefillRateOf) {
+				prompts = x.Values[PrefillRateOf] / 1000
+				ahead.Prompts = max(ahead.Prompts, prompts)
+			}
+			if ahead.At != 0 {
+				out.add(ahead)
+			}
+			ahead = Stretch{x.At, mean / rate, accepted, mean, kv, prompts, prefills}
 		}
 		last, sum, running, prompts, prefills = x, 0, 0, 0, 0
+	}
+	if ahead.At != 0 {
+		out.add(ahead)
 	}
 	return out.list, n
 }

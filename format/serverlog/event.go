@@ -22,6 +22,9 @@ var ofRaylet = []byte("(raylet")
 // ofSlurm begins lines of Slurm's daemon on a node, which have none either.
 var ofSlurm = []byte("slurmstepd: error: ")
 
+// isServing begins the line in which uvicorn tells that a server is ready.
+var isServing = []byte("INFO:     Application startup complete")
+
 // deadBecause begins the line in which Ray says why an actor is dead.
 var deadBecause = []byte("The actor is dead because ")
 
@@ -38,6 +41,7 @@ func (r *reader) event(b []byte, at trace.Time, place int32) bool {
 		text = s.more(r, b, &x)
 	}
 	if text != "" {
+		r.stopping = r.stopping && x.Kind != series.Starting && x.Kind != series.Ready // it starts again
 		r.lost = r.lost || x.Kind == series.TransferFailed || x.Kind == series.PeerLost
 		r.f.Instant(x, text)
 	}
@@ -84,7 +88,11 @@ func (r *reader) pool(b []byte, _ *series.Instant) string {
 
 // weights reads how long a server took for its weights.
 func (r *reader) weights(b []byte, _ *series.Instant) string {
-	if s, ok := after(b, "elapsed="); ok && s >= 1 {
+	s, ok := after(b, "elapsed=")
+	if vllm := behind(b, " and "); vllm != nil { // "took 15.08 GiB memory and 13.4 seconds"
+		s, ok = after(vllm, "")
+	}
+	if ok && s >= 1 {
 		return fmt.Sprintf("has its weights, after %.0f s", s)
 	}
 	return "has its weights"
@@ -295,6 +303,25 @@ func killedBySlurm(_ *reader, b []byte, x *series.Instant) string {
 	return fmt.Sprintf("memory of Slurm's step %s ran out, and the kernel killed %.0f of its processes", strings.TrimRight(logline.Beginning(behind(bytes.ReplaceAll(b, []byte("in step "), []byte("StepId=")), "StepId="), ".", 40), "."), n)
 }
 
+// endedBySlurm reads why Slurm ends a job, behind "slurmstepd: error: *** JOB 7 ON node1 CANCELLED AT 2026-01-07T10:29:37 DUE TO TIME LIMIT ***".
+// Its stamp is in the zone of its node, and not always that of the log.
+func (r *reader) endedBySlurm(b []byte, x *series.Instant) string {
+	if !bytes.HasPrefix(b, ofSlurm) {
+		return ""
+	}
+	r.stopping = true
+	switch why, _, _ := bytes.Cut(behind(b, " DUE TO "), []byte(" ***")); {
+	case bytes.HasPrefix(why, []byte("TIME LIMIT")):
+		return "Slurm ended its job at the time limit"
+	case bytes.HasPrefix(why, []byte("PREEMPTION")):
+		return "Slurm ended its job for one of higher priority (preemption)"
+	case bytes.HasPrefix(why, []byte("NODE FAILURE")):
+		x.Kind = series.Crash
+		return "Slurm ended its job, as a node failed"
+	}
+	return "its Slurm job was canceled"
+}
+
 // silentWorkers reads that no worker of vLLM took what its engine had to say for some time.
 func silentWorkers(_ *reader, b []byte, _ *series.Instant) string {
 	if s, ok := after(b, "found in "); ok {
@@ -368,7 +395,11 @@ func (r *reader) preempted(b []byte, x *series.Instant) string {
 	return "the KV cache is full: preempts requests"
 }
 
+// shutdown reads the first of the lines in which a server tells how it shuts down.
 func (r *reader) shutdown(_ []byte, x *series.Instant) string {
+	if r.stopping {
+		return ""
+	}
 	r.stopping = true
 	return "was told to shut down"
 }

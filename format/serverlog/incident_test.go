@@ -339,6 +339,46 @@ srun: error: n3: task 0: Out Of Memory
 `, `exception - 2: memory of Slurm's step 71.4 ran out, and the kernel killed 2 of its processes
 exception - 1: memory of Slurm's step 72.batch ran out, and the kernel killed 1 of its processes
 complaint - 1: an error: srun: error: n3: task 0: Out Of Memory`},
+		{"Slurm ends a job, for several reasons", `INFO 03-04 10:22:10 [core.py:69] Initializing
+slurmstepd: error: *** JOB 71 ON n3 CANCELLED AT 2026-03-04T18:22:10 DUE TO TIME LIMIT ***
+slurmstepd: error: *** STEP 72.0 ON n3 CANCELLED AT 2026-03-04T18:22:10 DUE TO PREEMPTION ***
+slurmstepd: error: *** JOB 73 ON n3 CANCELLED AT 2026-03-04T18:22:10 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***
+slurmstepd: error: *** JOB 74 ON n3 CANCELLED AT 2026-03-04T18:22:10 ***
+`, `stop - 1: Slurm ended its job at the time limit
+stop - 1: Slurm ended its job for one of higher priority (preemption)
+crash - 1: Slurm ended its job, as a node failed
+stop - 1: its Slurm job was canceled`},
+		{"vLLM starts, is told to shut down in many words, and starts again, where an error is one again", `(EngineCore pid=5) INFO 03-04 10:21:00 [gpu_model_runner.py:41] Starting to load model /m...
+(EngineCore pid=5) INFO 03-04 10:21:20 [gpu_model_runner.py:44] Model loading took 14.99 GiB memory and 18.2 seconds
+(EngineCore pid=5) INFO 03-04 10:21:30 [backends.py:11] Dynamo bytecode transform time: 5.6 s
+(EngineCore pid=5) INFO 03-04 10:21:50 [monitor.py:5] torch.compile took 30.6 s in total
+(EngineCore pid=5) INFO 03-04 10:22:00 [gpu_model_runner.py:91] Graph capturing finished in 9 secs, took 0.4 GiB
+(EngineCore pid=5) INFO 03-04 10:22:01 [core.py:21] init engine (profile, create kv cache, warmup model) took 60.2 s
+(APIServer pid=4) INFO:     Application startup complete.
+(EngineCore pid=5) INFO 03-04 10:30:00 [core.py:12] [shutdown] EngineCore: trigger received signal=SIGTERM
+(APIServer pid=4) INFO 03-04 10:30:00 [launcher.py:10] [shutdown] API server: shutdown triggered
+(APIServer pid=4) ERROR 03-04 10:30:00 [launcher.py:10] what goes wrong then does not matter
+(EngineCore pid=6) INFO 03-04 10:31:00 [gpu_model_runner.py:41] Starting to load model /m...
+(APIServer pid=7) ERROR 03-04 10:32:00 [launcher.py:10] no such adapter
+(APIServer pid=7) INFO 03-04 10:33:00 [launcher.py:10] Shutting down FastAPI HTTP server.
+`, `start - 1: loads weights
+start - 1: has its weights, after 18 s
+start - 1: compiles its model
+start - 1: has compiled its model
+start - 1: has its graphs
+start - 1: has its engine
+ready - 1: is ready
+stop - 1: was told to shut down
+start - 1: loads weights
+complaint - 1: an error: no such adapter
+stop - 1: was told to shut down`},
+		{"an exception that Python ignores", `INFO 03-04 10:22:10 [core.py:69] Initializing
+Exception ignored in: <function Socket.__del__ at 0x14b>
+Traceback (most recent call last):
+  File "/x/vllm/engine.py", line 351, in signal_handler
+    raise KeyboardInterrupt("ends")
+KeyboardInterrupt: ends
+`, ``},
 		{"experts are moved, and a connection ends", `[2026-04-10 15:39:20 TP0 EP0] [EPLBManager] rebalance start
 [2026-04-10 15:39:21 TP0 EP0] [EPLBManager] rebalance end time=1.2s
 E0410 15:39:26.325699  5796 tcp_transport.cpp:172] Session::readBody failed. Error: End of file (value: 2), total_transferred_bytes_: 0

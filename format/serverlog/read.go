@@ -71,7 +71,7 @@ type reader struct {
 	lost        bool // a line tells of a transfer that failed
 	retracted   map[dpRank]retracted
 	preemptions float64
-	stopping    bool
+	stopping    bool   // it was told to shut down
 	head        []byte // the first lines of the log, and how many these are
 	headLines   int64
 	headYear    int // that the first stamps of the log name; 0 is not told

@@ -27,11 +27,18 @@ var signs = []sign{
 	{text: "Load weight end", kind: series.Starting, more: (*reader).weights},
 	{text: "KV Cache is allocated", kind: series.Starting, more: (*reader).pool},
 	{text: "is larger than the profiled value -", kind: series.Complaint, says: series.Warns + "no memory of the device is left for its KV cache, as its weights take that"},
-	{text: "Memory pool end"},
+	{text: "Memory pool end", kind: series.Starting, says: "has its KV cache"},
 	{text: "Capture cuda graph begin", kind: series.Starting, says: "captures graphs"},
 	{text: "Capture cuda graph end", kind: series.Starting, says: "has its graphs"},
 	{text: "CUDA graph begin", kind: series.Starting, says: "captures graphs"},
 	{text: "CUDA graph end", kind: series.Starting, says: "has its graphs"},
+	{text: "Starting to load model ", kind: series.Starting, says: "loads weights"}, // of vLLM, and so on
+	{text: "Model loading took ", kind: series.Starting, more: (*reader).weights},
+	{text: "Dynamo bytecode transform time", kind: series.Starting, says: "compiles its model"},
+	{text: "torch.compile took ", kind: series.Starting, says: "has compiled its model"},
+	{text: "torch.compile takes ", kind: series.Starting, says: "has compiled its model"}, // until 2026
+	{text: "Graph capturing finished in ", kind: series.Starting, says: "has its graphs"},
+	{text: "init engine (profile, ", kind: series.Starting, says: "has its engine"},
 	{text: "[Expert Balancedness]", more: (*reader).balancedness},
 	{text: "Retract requests.", kind: series.Retraction, more: (*reader).retraction},
 	{text: "Decode out of memory happened.", kind: series.Retraction, more: (*reader).retraction}, // until 2025-02
@@ -120,6 +127,7 @@ var signs = []sign{
 	{text: "failed health check, stopping it", kind: series.Crash, more: lostReplica("Replica", "is stopped, as its health check failed")},
 	{text: "oom_kill event", kind: series.Exception, more: killedBySlurm},
 	{text: "oom-kill event", kind: series.Exception, more: killedBySlurm}, // until 2022
+	{text: " CANCELLED AT ", kind: series.Stopping, more: (*reader).endedBySlurm},
 	{text: "died unexpectedly", kind: series.Exception, more: deadWorker},
 	{text: " died, exit code: ", kind: series.Exception, more: exitedWorker}, // V0 of vLLM
 	{text: "Executor loop crashed on this rank", kind: series.Crash, says: "its executor loop crashed, and ends all ranks"},
@@ -157,6 +165,7 @@ var signs = []sign{
 	{text: `finished, reason "error"`, kind: series.Complaint, says: "an error: a request failed in its engine"}, // of LMDeploy
 	{text: "JIT compilation during inference", kind: series.Halt, says: "a kernel is compiled while it serves"},
 	{text: "[shutdown]", kind: series.Stopping, more: (*reader).shutdown},
+	{text: "Shutting down FastAPI HTTP server", kind: series.Stopping, more: (*reader).shutdown}, // of vLLM, at a signal
 	{text: "EngineDeadError", more: (*reader).deadEngine},
 	{text: "AsyncLLM output_handler failed", more: (*reader).deadEngine},
 	{text: "failed (engine dead)"},

@@ -20,6 +20,8 @@ type raised struct {
 	who    string // "Scheduler: ", "" is only the server
 	from   string // the process that prints it, as its lines say; "" where they do not
 	frames []string
+	// ignored: Python prints it, and goes on ("Exception ignored in: <function Socket.__del__>").
+	ignored bool
 }
 
 // maxFrames are kept of a stack, innermost first: what is around them is the same for all.
@@ -84,11 +86,16 @@ func (r *reader) unstamped(b, around []byte) bool {
 	if r.traced(b, from) || r.dumped(b) {
 		return true
 	}
-	if (bytes.HasPrefix(b, ofRaylet) || bytes.HasPrefix(b, deadBecause) || bytes.HasPrefix(b, ofSlurm) || bytes.Contains(b, ofTransfer)) && r.event(b, r.now, r.unranked()) {
+	if (bytes.HasPrefix(b, ofRaylet) || bytes.HasPrefix(b, deadBecause) || bytes.HasPrefix(b, ofSlurm) || bytes.HasPrefix(b, isServing) || bytes.Contains(b, ofTransfer)) && r.event(b, r.now, r.unranked()) {
 		return true
 	}
 	if r.alone && bytes.Contains(b, noMemory) {
 		return r.event(b, r.now, r.spot())
+	}
+	if bytes.HasPrefix(b, []byte("Exception ignored in")) {
+		r.raise(series.Instant{Time: r.now, Kind: series.Traceback, Place: r.spot(), Line: uint32(r.line), Count: 1}, "", from)
+		r.raised[len(r.raised)-1].ignored = true
+		return true
 	}
 	if bytes.HasPrefix(b, []byte("Exception in thread ")) || bytes.HasPrefix(b, []byte("Unexpected transfer worker error for room")) { // its traceback follows
 		return true
@@ -213,6 +220,9 @@ func (r *reader) lastOf(b []byte, at trace.Time, place int32) bool {
 
 // settle adds an exception.
 func (r *reader) settle(e *raised, text string) {
+	if e.ignored {
+		return
+	}
 	frames := e.frames[max(0, len(e.frames)-maxFrames):]
 	turned := make([]string, 0, len(frames))
 	for i := len(frames) - 1; i >= 0; i-- {

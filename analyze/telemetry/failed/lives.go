@@ -19,7 +19,7 @@ const (
 	Stop = "stop"
 )
 
-// Lives finds servers that hang, were told to end, or came back.
+// Lives finds servers that hang, were told to end, came back, or did not become ready.
 func Lives(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := l.JudgedLogs("logged hangs and ends")
 	var out []finding.Finding
@@ -60,7 +60,7 @@ func Lives(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			out = append(out, f)
 		}
 	}
-	out = append(append(out, slowStarts(l)...), again(l)...)
+	out = slices.Concat(out, slowStarts(l), again(l), notReady(l))
 	return out, check
 }
 

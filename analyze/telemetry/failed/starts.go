@@ -2,7 +2,9 @@ package failed
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -75,6 +77,48 @@ func slowStarts(l *telemetry.Logged) (out []finding.Finding) {
 			Metric: finding.Metric{Name: "time for weights", Unit: table.Duration, Before: usual * 1e9, After: x.took * 1e9}}
 		f.Text = fmt.Sprintf("%s took %s for its weights, until %s, and the others %s", telemetry.Host(s), words.Nearly(int64(x.took*1e9)), words.TimeOfDay(f.Until), words.Nearly(int64(math.Round(usual)*1e9)))
 		f.Evidence = append(f.Evidence, finding.Sentence("that is the median of %s", words.Counted(len(others), "other server")))
+		out = append(out, f)
+	}
+	return out
+}
+
+// NotReady is the subkind of findings of servers whose logs end before they are ready.
+const NotReady = "not ready"
+
+// amidStart are the steps of a start that more have to follow, and when in its start a server is behind each.
+var amidStart = map[string]string{
+	"sets up communication":  "while it sets up communication",
+	"loads weights":          "while it loads its weights",
+	"has its weights":        "after it loaded its weights",
+	"compiles its model":     "while it compiles its model",
+	"has compiled its model": "after it compiled its model",
+	"captures graphs":        "while it captures graphs",
+}
+
+// notReady finds servers whose logs end amid their start, and say nothing of why.
+func notReady(l *telemetry.Logged) (out []finding.Finding) {
+	last := map[int32]*telemetry.Event{} // of what each server says of itself
+	for i := range l.Events {
+		e := &l.Events[i]
+		if o := last[e.Server]; e.Kind != series.Complaint && e.Kind != series.Note && (o == nil || e.Last >= o.Last) {
+			last[e.Server] = e
+		}
+	}
+	killed := victims(l)
+	for i := range l.Set.Sources {
+		src := &l.Set.Sources[i]
+		e := last[onlyServer(l, src)]
+		if e == nil || l.Opt.To != 0 || src.Encoding != "server log" || e.Kind != series.Starting || src.Last-e.Last > together || batchAfter(l, e) {
+			continue
+		}
+		step, _, _ := strings.Cut(e.Text, ",")
+		amid := amidStart[step]
+		if amid == "" || slices.ContainsFunc(slices.Collect(maps.Values(killed)), func(v victim) bool { return v.server == e.Server }) {
+			continue
+		}
+		f := failure(l, e, NotReady)
+		f.Text = fmt.Sprintf("the log of %s ends at %s %s, before it was ready", telemetry.Host(&l.Set.Servers[e.Server]), words.TimeOfDay(src.Last), amid)
+		f.Evidence = append(f.Evidence, finding.Sentence("the log does not say why: its processes were killed, or somebody copied it while the server started"))
 		out = append(out, f)
 	}
 	return out

@@ -49,3 +49,54 @@ func TestSlowStarts(t *testing.T) {
 		}
 	}
 }
+
+// A server whose log ends amid a step of its start is told of, unless it was ready, told to end, or runs batches; a log that goes on is of one
+// that never says that it is ready.
+func TestNotReady(t *testing.T) {
+	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
+	type said struct {
+		kind series.InstantKind
+		text string
+	}
+	loads, graphs, done := said{series.Starting, "loads weights"}, said{series.Starting, "captures graphs"}, said{series.Starting, "has its graphs"}
+	for _, test := range []struct {
+		name  string
+		said  []said // one each 10 s
+		after trace.Time
+		batch bool
+		want  string
+	}{
+		{"killed", []said{loads, {series.Starting, "has its weights, after 9 s"}, graphs}, 1, false, "the log of a ends at 22:13:51 while it captures graphs, before it was ready"},
+		{"without weights", []said{loads}, 30, false, "the log of a ends at 22:14:00 while it loads its weights, before it was ready"},
+		{"the other node of a server", []said{loads, graphs, done}, 1, false, ""},
+		{"a failure tells more", []said{loads, {series.Exception, "ValueError: no"}}, 1, false, ""},
+		{"told to end", []said{loads, {series.Stopping, "was told to shut down"}}, 1, false, ""},
+		{"its log goes on", []said{loads}, 300, false, ""},
+		{"it serves", []said{graphs}, 2, true, ""},
+	} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f := set.Fill("a.log", "server log")
+		p := f.Place(series.Place{Server: f.Server(series.Server{Name: "a", Engine: "SGLang"}), Rank: trace.NoRank, GPU: series.NoGPU})
+		at := begin
+		for _, x := range test.said {
+			at += 10 * sec
+			f.Instant(series.Instant{Time: at, Kind: x.kind, Place: p, Line: 1}, x.text)
+		}
+		f.Saw(at + test.after*sec)
+		if test.batch {
+			f.Line(9)
+			f.Add(f.Series(series.Running, p), at+sec, 3)
+		}
+		set.Finish(series.Known{})
+		found, _ := Lives(telemetry.Measure(set, telemetry.Options{}))
+		got := ""
+		for _, x := range found {
+			if x.Subkind == NotReady {
+				got += x.Text
+			}
+		}
+		if got != test.want {
+			t.Errorf("%s: %q", test.name, got)
+		}
+	}
+}

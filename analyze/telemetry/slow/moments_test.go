@@ -265,3 +265,40 @@ func TestSlowBatchOfFew(t *testing.T) {
 		}
 	}
 }
+
+// Lines of vLLM tell how many prompt tokens are computed a second, and count a prompt when all of it is. Where far more are than ever before,
+// nothing tells what a token would have taken; where as many are as before, the server is slower.
+func TestTokensOfVLLMBesidePrompts(t *testing.T) {
+	const begin = trace.Time(1_700_000_000e9)
+	for _, c := range []struct {
+		name          string
+		prompts, rate float64 // since the middle
+		slower        bool
+	}{
+		{"long prompts", 1500, 10, false},
+		{"a slower server", 20, 50, true},
+		{"nothing changes", 20, 200, false},
+	} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f := set.Fill("a.log", "server log")
+		p := f.Place(series.Place{Server: f.Server(series.Server{Name: "a", Engine: "vLLM"}), Rank: trace.Rank{DP: 0, PP: -1, TP: -1, EP: -1}, GPU: series.NoGPU})
+		for k := range 240 {
+			prompts, rate := 20.0, 200.0
+			if k >= 120 {
+				prompts, rate = c.prompts, c.rate
+			}
+			if k%2 == 1 {
+				prompts = 0 // counted with the next line
+			}
+			f.Line(int64(k) + 1)
+			for m, v := range map[series.MetricID]float64{series.PrefillRate: prompts, series.Generation: rate + float64(k%3), series.Running: 4 + float64(k%2), series.Queued: 0, series.KVUsage: 5} {
+				f.Add(f.Series(m, p), begin+trace.Time(k)*10e9, v)
+			}
+		}
+		set.Finish(series.Known{})
+		found, _ := Slower(telemetry.Measure(set, telemetry.Options{}))
+		if (len(found) > 0) != c.slower {
+			t.Errorf("%s: %v", c.name, found)
+		}
+	}
+}

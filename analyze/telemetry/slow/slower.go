@@ -105,13 +105,13 @@ type block struct {
 }
 
 // blocks compares stretches with a pace, where their batches are no larger than those that it was measured
-// of. Smaller ones may take as long as the smallest of these.
+// of, and no more prompts are computed. Smaller ones may take as long as the smallest of these.
 func blocks(list []telemetry.Stretch, p *pace, of *batches) (out []block) {
 	var ratios, took []float64
 	var at trace.Time
 	for i := range list {
 		x := list[i]
-		if x.Running > beyond*of.most {
+		if x.Running > beyond*of.most || x.Prompts > beyond*of.prompts {
 			continue
 		}
 		x.Running, x.KV = max(x.Running, of.least), max(x.KV, of.kv)
@@ -150,8 +150,8 @@ func taken(list []block) (out []float64) {
 }
 
 // A batches is how large the batches were that a pace was measured of: how many requests ran at least and
-// at most, and how much of the KV cache they had at least.
-type batches struct{ least, most, kv float64 }
+// at most, how much of the KV cache they had at least, and how many thousands of prompt tokens came between them at most, in some of them.
+type batches struct{ least, most, kv, prompts float64 }
 
 // measuredOf returns the pace of some stretches, and of which batches it is.
 func measuredOf(lists ...[]telemetry.Stretch) (p pace, of batches, ok bool) {
@@ -172,7 +172,14 @@ func measuredOf(lists ...[]telemetry.Stretch) (p pace, of batches, ok bool) {
 			}
 		}
 	}
-	p, ok = paceOf(use)
+	if p, ok = paceOf(use); ok {
+		prompts := make([]float64, len(use))
+		for i, x := range use {
+			prompts[i] = x.Prompts
+		}
+		slices.Sort(prompts)
+		of.prompts = prompts[len(prompts)-fewStretches]
+	}
 	return p, of, ok
 }
 

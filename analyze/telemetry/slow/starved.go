@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -18,7 +19,7 @@ const starving = 2.0 / 3
 // What prompts take, the pace of the rank tells, where that explains what its tokens took.
 func starved(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
 	p, _, ok := measuredOf(r.Stretches)
-	if r.Where.Role != request.Unified || !ok {
+	if r.Where.Role != request.Unified || !ok || !r.Has(series.NewTokens) { // others compute them in the steps that decode
 		return f, false
 	}
 	const far, least = 1.5, trace.Time(60e9)
