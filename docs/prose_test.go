@@ -59,7 +59,7 @@ func TestProse(t *testing.T) {
 		}
 		content, err := os.ReadFile(path)
 		if err == nil {
-			names := strings.NewReplacer("was_cancelled", "", "cancellederror", "") // what AIPerf and Python call it
+			names := strings.NewReplacer("was_cancelled", "", "cancellederror", "", " cancelled at ", "") // what AIPerf, Python, and Slurm call it
 			checkProse(t, path, names.Replace(strings.ToLower(string(content))))
 		}
 		return err
