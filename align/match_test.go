@@ -138,6 +138,55 @@ func TestPeriodicIsAmbiguous(t *testing.T) {
 	}
 }
 
+// Steps of decoding whose gaps are alike but for a few us are told apart by these.
+func TestStepsThatAreAlike(t *testing.T) {
+	s := newSimulation(6, simClock{}, simClock{offset: 3_400_000, drift: 20e-6, t0: simBase})
+	g := s.group("x", true, append(s.addRanks(0, 1), s.addRanks(1, 1)...)...)
+	at := int64(simBase)
+	for range 24 {
+		for range 32 {
+			at += 86_000 + s.rng.Int64N(4000)
+			s.run(g, at, 15_000)
+		}
+		at += 200_000
+	}
+	truth := s.stripped(nil)
+	sol, matches, report := s.solve(nil)
+	checkMatches(t, s, truth, matches)
+	if e := s.err(sol.Clocks[1], simBase); len(matches) != 24*32 || max(e, -e) > 1000 {
+		t.Errorf("%d matches, off by %d: %+v", len(matches), e, report)
+	}
+}
+
+// Of shifts that fit as well, the one that leaves clocks within 1 us is right: another one leaves them 1 ms apart.
+func TestClocksThatAgree(t *testing.T) {
+	s := newSimulation(5, simClock{}, simClock{})
+	g := s.group("x", true, append(s.addRanks(0, 1), s.addRanks(1, 1)...)...)
+	for k := range int64(400) {
+		s.run(g, simBase+k*1_000_000, 800_000)
+	}
+	truth := s.stripped(func(r, i, n int) bool { return i >= 10*r && i < n-20*(1-r) })
+	_, matches, report := s.solve(nil)
+	checkMatches(t, s, truth, matches)
+	if len(matches) != 370 {
+		t.Errorf("%d matches, %+v", len(matches), report)
+	}
+}
+
+// Ranks that leave a dispatch at the same times have one clock, unless a step of theirs comes later or earlier.
+func TestOnOneClock(t *testing.T) {
+	for offset, want := range map[int64]bool{0: true, 5000: true, 130_000: false, -2_000_000: false} {
+		s := newSimulation(8, simClock{}, simClock{offset: offset})
+		g := s.group("x", false, append(s.addRanks(0, 1), s.addRanks(1, 1)...)...)
+		g.call = s.names.Call(matching.Call{Family: "deep_ep::intranode::dispatch"})
+		s.steps(g, simBase, 6, 20, 4_000_000)
+		ranks := s.sorted()
+		if got := matching.OnOneClock(&ranks[0], &ranks[1], s.names); got != want {
+			t.Errorf("%d ns apart: %v", offset, got)
+		}
+	}
+}
+
 // Steps that are numbered decide as well.
 func TestStepsAnchor(t *testing.T) {
 	s := newSimulation(5, simClock{}, simClock{offset: 77_000_000, t0: simBase})

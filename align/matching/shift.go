@@ -12,13 +12,14 @@ const (
 	landmarks    = 64     // gaps of a sequence that are looked up
 	perLandmark  = 64     // gaps of the peer that may be equal to one of them
 	voteWeight   = 1000   // of a gap that only one is equal to
-	voted        = 16     // shifts that are looked at
-	judged       = 5      // shifts that are judged
+	voted        = 16     // shifts that much speaks for
+	judged       = 5      // shifts that are judged of these, and of the others
 	probes       = 128    // pairs of calls that a shift is judged by
 	gapTolerance = 20_000 // ns; ends of a collective are up to 7 us apart, a gap has two
 	evenSpread   = 30_000 // ns; ends that are more uneven than this are not of one collective
 	driftLimit   = 1e-4   // of clocks relative to each other
 	SameClock    = 30_000 // ns; ends on one clock that are further apart are not of one collective
+	nearEnds     = 10_000 // ns; most ends of a collective that ranks leave one by one are nearer on one clock
 )
 
 // A shift says that call i of a is call i+by of b, from call at on as far as it goes.
@@ -101,11 +102,22 @@ func votes(a, b *sequence) []shift {
 	slices.SortFunc(list, func(x, y shift) int {
 		return cmp.Or(cmp.Compare(y.votes, x.votes), cmp.Compare(x.by, y.by))
 	})
-	list = list[:min(len(list), voted)]
-	slices.SortStableFunc(list, func(x, y shift) int {
-		return cmp.Compare(x.gapDifference(a, b), y.gapDifference(a, b))
-	})
-	return list[:min(len(list), judged)]
+	// Where gaps are all alike, as in decoding, votes say little: the differences of a few us decide.
+	list, others := list[:min(len(list), voted)], list[min(len(list), voted):]
+	if list = alike(a, b, list); a.loose == 1 {
+		list = append(list, alike(a, b, others)...)
+	}
+	return list
+}
+
+// alike returns the shifts of a list whose gaps differ least, the best first.
+func alike(a, b *sequence, list []shift) []shift {
+	difference := make(map[int32]int64, len(list))
+	for _, s := range list {
+		difference[s.by] = s.gapDifference(a, b)
+	}
+	slices.SortStableFunc(list, func(x, y shift) int { return cmp.Compare(difference[x.by], difference[y.by]) })
+	return slices.Clip(list[:min(len(list), judged)])
 }
 
 // gapDifference returns the sum of the differences between some gaps of a and b,
@@ -165,19 +177,26 @@ func bestShift(a, b *sequence) (shift, outcome) {
 	slices.SortStableFunc(list, func(x, y shift) int {
 		return cmp.Or(cmp.Compare(x.cost(a), y.cost(a)), cmp.Compare(y.votes, x.votes), cmp.Compare(x.by, y.by))
 	})
-	for _, rival := range list[1:] {
-		if rival.cost(a) < 3*list[0].cost(a) && !rival.agrees(list[0], a) {
-			return shift{}, ambiguous
-		}
+	rivals := order.Only(list[1:], func(s shift) bool { return s.cost(a) < 3*list[0].cost(a) && !s.agrees(list[0], a) })
+	if len(rivals) == 0 {
+		return list[0], fits
 	}
-	return list[0], fits
+	// Of shifts that fit as well, one may leave the clocks so near together as those of two hosts are by
+	// chance once in a hundred times, and no other one does.
+	rivals = append(rivals, list[0])
+	slices.SortFunc(rivals, func(x, y shift) int { return cmp.Compare(max(x.skew, -x.skew), max(y.skew, -y.skew)) })
+	if nearest, next := rivals[0], rivals[1]; 100*max(nearest.skew, -nearest.skew) < max(next.skew, -next.skew) {
+		return nearest, fits
+	}
+	return shift{}, ambiguous
 }
 
-// cost returns how much speaks against s. Ends are never more even than about 1 us, so
-// what is better than that is no better. Of calls that are not equal, one in
+// cost returns how much speaks against s. Ends of a few calls are even by chance, and those of many never more
+// than about 100 ns: what is better than that is no better. Of calls that are not equal, one in
 // twenty counts as much as it takes to prefer another shift.
 func (s shift) cost(a *sequence) float64 {
-	return max(s.spread, float64(1000*a.loose)) * (1 + 8/float64(s.overlap)) * (1 + 60*(1-s.agree))
+	floor := min(max(8000/float64(s.overlap), 100), 1000) * float64(a.loose)
+	return max(s.spread, floor) * (1 + 8/float64(s.overlap)) * (1 + 60*(1-s.agree))
 }
 
 // agrees reports whether two shifts are the same answer: calls that were lost between
@@ -271,6 +290,48 @@ func shiftByTime(a, b *sequence) (shift, bool) {
 	}
 	s.judge(a, b)
 	return s, s.overlap >= minRun && s.spread <= a.even() && max(s.skew, -s.skew) < a.loose*SameClock
+}
+
+// OnOneClock reports whether two ranks, of which nothing relates the clocks, end all of the collectives that both
+// have at the same times, as ranks on one clock do.
+func OnOneClock(a, b *Rank, names *Names) bool {
+	of, here := sequencesOf(a, names), 0
+	for token, s := range sequencesOf(b, names) {
+		peer := of[token]
+		if peer == nil || len(s.ends) < minRun || len(peer.ends) < minRun {
+			continue
+		}
+		// By chance, clocks are that near to another collective in one of five.
+		near := min(nearEnds, (s.ends[len(s.ends)-1]-s.ends[0])/int64(10*(len(s.ends)-1)))
+		if x, ok := shiftByTime(peer, s); !ok || max(x.skew, -x.skew) > near || x.spread > float64(near) {
+			return false
+		}
+		here++
+	}
+	return here > 0
+}
+
+// sequencesOf returns the collectives of a rank that all wait in, by what they do.
+func sequencesOf(r *Rank, names *Names) map[uint32]*sequence {
+	of := map[uint32]*sequence{}
+	for i := range r.Calls.Len() {
+		c := r.Calls.At(i)
+		info := names.Of(c.Call)
+		if info.Kind != KindSync && info.Kind != KindMeet || !c.Timed() {
+			continue
+		}
+		s := of[info.Seq]
+		if s == nil {
+			s = &sequence{loose: 1}
+			of[info.Seq] = s
+		}
+		s.calls, s.ends = append(s.calls, int32(i)), append(s.ends, c.End)
+		s.token, s.step = append(s.token, info.Seq), append(s.step, c.Step)
+	}
+	for _, s := range of {
+		slices.Sort(s.ends)
+	}
+	return of
 }
 
 // followTolerance is how far the end of a call may be from where the calls before it

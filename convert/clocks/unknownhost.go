@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/align"
+	"github.com/sgtrace/sgtrace/align/matching"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -40,11 +41,15 @@ func (m *aligner) joinHosts(unknown []int, s align.Solution) bool {
 	for i := range to {
 		to[i] = i
 	}
+	isLone := func(i int) bool { return s.Clocks[i].Matches == 0 && i != m.reference() }
+	if r := m.reference(); m.loneReference(unknown, s) {
+		isLone = func(i int) bool { return s.Clocks[i].Matches == 0 || i == r }
+	}
 	lone := -1
 	for k, i := range unknown {
 		prev := -1
 		switch {
-		case s.Clocks[i].Matches == 0 && i != m.reference() && lone >= 0:
+		case isLone(i) && lone >= 0:
 			prev = lone
 		case s.Clocks[i].By == align.ByHosts || k > 0 && s.Clocks[unknown[k-1]].By == align.ByHosts: // known too loosely
 		case k > 0 && s.Clocks[i].Component == s.Clocks[unknown[k-1]].Component && offset(i)-offset(unknown[k-1]) <= sameHostOffset:
@@ -53,11 +58,39 @@ func (m *aligner) joinHosts(unknown []int, s align.Solution) bool {
 		if prev >= 0 {
 			to[i] = to[prev]
 		}
-		if s.Clocks[i].Matches == 0 && i != m.reference() && lone < 0 {
+		if isLone(i) && lone < 0 {
 			lone = i
 		}
 	}
 	return m.renumberClocks(to)
+}
+
+// loneReference reports whether nothing is known of the reference either, and its ranks end their collectives
+// when those of the other clocks of which nothing is known do.
+func (m *aligner) loneReference(unknown []int, s align.Solution) bool {
+	ref := m.reference()
+	if !slices.Contains(unknown, ref) {
+		return false
+	}
+	for i := range s.Clocks {
+		if i != ref && s.Clocks[i].Component == s.Clocks[ref].Component {
+			return false
+		}
+	}
+	met := false
+	for i := range m.ranks {
+		for k := range m.ranks {
+			x, y := &m.ranks[i], &m.ranks[k]
+			if x.Clock != ref || x.Job != y.Job || y.Clock == ref || s.Clocks[y.Clock].Matches > 0 || !slices.Contains(unknown, y.Clock) {
+				continue
+			}
+			if !matching.OnOneClock(x, y, m.names) {
+				return false
+			}
+			met = true
+		}
+	}
+	return met
 }
 
 // renumberClocks makes clock to[i] of clock i and reports whether that joined any.
