@@ -75,9 +75,13 @@ type ClockKey struct {
 
 // ClockKey tells which clock a proc reads.
 func (s *Set) ClockKey(proc int) ClockKey {
-	key := ClockKey{Host: s.Procs[proc].Host}
-	if key.Host == "" {
-		key.Role = s.Procs[proc].Role
+	p := &s.Procs[proc]
+	key := ClockKey{Host: p.Host}
+	switch {
+	case p.Instance == trace.ByFrontend:
+		key.Host = p.Instance
+	case p.Host == "":
+		key.Role = p.Role
 	}
 	return key
 }

@@ -33,3 +33,7 @@ func AppendDuration(b []byte, ns int64) []byte {
 		return append(strconv.AppendInt(b, ns/1e9, 10), "s"...)
 	}
 }
+
+// ByFrontend is the service.instance.id of the servers of which only a frontend tells, as Dynamo's does of its workers: all times of them
+// are by its clock.
+const ByFrontend = "as its frontend has it"

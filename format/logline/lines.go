@@ -72,6 +72,20 @@ func Lines(in io.Reader, do func(line []byte, n int64)) (size int64, long int, e
 // DynamoFrontend is an expression for the modules of Dynamo's frontend: its workers have the others.
 const DynamoFrontend = `dynamo_llm::(?:http|migration|discovery|kv_router::(?:indexer|scheduler))`
 
+// DynamoWorker is what a worker of Dynamo is called here that answered a request, by the numbers of those that prefilled and decoded it; "" of
+// none. Its logs do not name it.
+func DynamoWorker(prefill, decode string) string {
+	switch {
+	case decode == prefill && decode != "":
+		return "worker-" + decode
+	case decode != "":
+		return "decode-" + decode
+	case prefill != "":
+		return "prefill-" + prefill
+	}
+	return ""
+}
+
 // Message returns the first line of a message, cut where it is long.
 func Message(b []byte) string {
 	const most = 160

@@ -3,6 +3,7 @@ package requestjson
 import (
 	"strconv"
 
+	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
@@ -58,16 +59,12 @@ func (r *clientReader) dynamo(b []byte) bool {
 		row.TTFT = int64(at(x.ttft))
 	}
 	x.phases(&row)
-	// One row has one place: that of the server that answers.
-	worker, rank := "decode-"+x.decodeWorker, x.decodeRank
+	rank := x.decodeRank // one row has one place: that of the server that answers
 	if x.decodeWorker == "" {
-		worker, rank = "prefill-"+x.prefillWorker, x.prefillRank
+		rank = x.prefillRank
 	}
-	if x.decodeWorker+x.prefillWorker != "" {
-		if x.decodeWorker == x.prefillWorker {
-			worker = "worker-" + x.decodeWorker
-		}
-		row.Server = r.f.Server(series.Server{Name: worker, Engine: "Dynamo"})
+	if name := logline.DynamoWorker(x.prefillWorker, x.decodeWorker); name != "" {
+		row.Server = r.f.Server(series.Server{Name: name, Engine: "Dynamo"})
 	}
 	if rank >= 0 && rank < 1<<15 {
 		row.DP = int16(rank)

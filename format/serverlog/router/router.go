@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
 	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -31,16 +32,18 @@ import (
 //   - A circuit breaker that opens does not say whose it is.
 //   - The name of the module was sglang_router_rs until 2025-11, then sgl_model_gateway, then smg.
 //   - Until 2025-06, lines begin with "[Router (Rust)]", and their stamps are local.
-//   - Dynamo calls a worker by a number, and never says where it runs.
+//   - Dynamo calls a worker by a number, and never says where it runs. Its frontend tells of each request that it is done with: of what
+//     came back, in fields of a span. What its workers say of requests has no times, and is not read.
 var Format = &format.Format{
-	Name:   "router log",
-	Noun:   "router log",
-	Doc:    "what SGLang's router (sgl-router, sgl-model-gateway, smg) or Dynamo's frontend says of servers that it took out, and of requests that failed",
-	For:    "'sgtrace report'",
-	Sniff:  sniff,
-	Index:  index,
-	Series: true,
-	Text:   true,
+	Name:     "router log",
+	Noun:     "router log",
+	Doc:      "what SGLang's router (sgl-router, sgl-model-gateway, smg) or Dynamo's frontend says of servers that it took out, and of requests that failed; of Dynamo, also what each request took",
+	For:      "'sgtrace report'",
+	Sniff:    sniff,
+	Index:    index,
+	Requests: true,
+	Series:   true,
+	Text:     true,
 }
 
 // signOf is a line of the router, as text or as JSON. Few runs need it, and it takes half a millisecond.
@@ -104,6 +107,7 @@ type reader struct {
 	first      int // line of the first of these; 0 is none
 	places     map[string]int32
 	errors     map[int32]int32 // series of failed requests, by place
+	rows       *spantable.RequestFiller
 	pending    []byte
 	now        trace.Time         // of the last line with a stamp
 	awaited    map[int32]*awaited // servers that were not healthy yet, by place
@@ -114,7 +118,7 @@ func newReader(name string, opt *format.Options) *reader {
 	f := opt.Series.Fill(name, "router log")
 	zone := &f.Source().Zone
 	zone.By = "stamps of the router, which are UTC"
-	return &reader{f: f, around: logline.New(), name: name, places: map[string]int32{}, errors: map[int32]int32{}, awaited: map[int32]*awaited{}, complaints: errortext.NewComplaints(opt.Series)}
+	return &reader{f: f, rows: opt.Records.Fill(f), around: logline.New(), name: name, places: map[string]int32{}, errors: map[int32]int32{}, awaited: map[int32]*awaited{}, complaints: errortext.NewComplaints(opt.Series)}
 }
 
 // place is that of the router, or of a server that it calls by its URL.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/serverlog"
+	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/trace"
@@ -18,7 +19,7 @@ func read(text string) (*series.Set, error) {
 	diags := &trace.Diags{}
 	set := series.New(trace.NewSymbols(), diags)
 	in := &format.Input{Name: "router", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
-	_, err := Format.Index(in, &format.Options{Syms: set.Syms, Diags: diags, Series: set})
+	_, err := Format.Index(in, &format.Options{Syms: set.Syms, Diags: diags, Series: set, Records: spantable.NewRequestRecords(set)})
 	set.Finish(series.Known{})
 	return set, err
 }
@@ -166,8 +167,8 @@ func TestWrappings(t *testing.T) {
 // Prompts and keys in answers of servers, in spans, and in lines that nobody knows are not kept.
 func TestCanaries(t *testing.T) {
 	const canary = "the secret recipe, sk-abcdefghijklmnopqrstuvwx"
-	for _, text := range []string{of2026, asJSON} {
-		for _, at := range []string{"error sending request", "operation timed out", "HTTP status 503", "chatcmpl-ab", "gnt-1", "closed -> open", "a1", "PrefillDecode"} {
+	for _, text := range []string{of2026, asJSON, requestsOfDynamo} {
+		for _, at := range []string{"no backend worker available", "response_timeout", "status=error", "error sending request", "operation timed out", "HTTP status 503", "chatcmpl-ab", "gnt-1", "closed -> open", "a1", "PrefillDecode"} {
 			set, err := read(strings.ReplaceAll(text, at, at+" "+canary) + "2026-02-26 14:02:12.000  WARN smg::x: src/x.rs:1: " + canary + "\n")
 			if err != nil {
 				t.Fatal(err)
@@ -182,7 +183,7 @@ func TestCanaries(t *testing.T) {
 }
 
 func TestMutants(t *testing.T) {
-	s := testinput.Subject{Data: []byte(strings.Repeat(of2026+asJSON+of2025, 3)), Other: []byte(ofRay + asJSON)}
+	s := testinput.Subject{Data: []byte(strings.Repeat(of2026+asJSON+of2025+requestsOfDynamo, 3)), Other: []byte(ofRay + asJSON)}
 	for i, b := range s.Data {
 		if b == '\n' {
 			s.Cuts = append(s.Cuts, i+1)

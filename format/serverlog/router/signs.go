@@ -25,6 +25,8 @@ var signs = []sign{
 	{text: "finished processing request"},
 	{text: "started processing request"},
 	{text: "request failed with client error"},
+	{text: received},
+	{text: completed},
 
 	{"endpoint instance removed, removing worker", series.Unrouted, "is removed from the router: its registration is gone", false},
 	{"Removing failed worker", series.Unrouted, "is removed from the router as failed", false},
@@ -103,6 +105,12 @@ func (r *reader) says(x *said) {
 		switch {
 		case i == 0:
 			r.failed(x)
+		case s.text == received:
+			if fieldOf(x.message, "model") != nil { // workers receive it, too
+				r.rows.Received(x.at)
+			}
+		case s.text == completed:
+			r.complete(x)
 		case s.text == awaits:
 			r.await(x, s)
 		case s.text == allHealthy:
