@@ -30,7 +30,8 @@ import (
 //   - Tracebacks of ranks interleave, line by line.
 //   - Since 2.26, NCCL puts a stamp of its own before its warnings.
 //   - A model with pools for states (Mamba) or for sliding windows logs how full each one is: the fullest one keeps requests waiting.
-//   - Since 2024, a watchdog prints the requests that it saw, with their token IDs; with --log-requests, lines hold whole prompts. Neither is read.
+//   - Since 2024, a watchdog prints the requests that it saw, with their token IDs, which are not read. With --log-requests, lines hold whole
+//     prompts as Python prints them: of a request that is finished, what SGLang measured is read, and nothing else.
 //   - vLLM's stamps have no year. vLLM prints no line while it is idle, and "EngineDeadError" when it is stopped.
 //   - TensorRT-LLM's stamps begin with the month. Its prev_device_step_time belongs to the iteration before.
 var Format = &format.Format{

@@ -75,15 +75,15 @@ func (r *reader) json(b []byte, at trace.Time, place int32) bool {
 
 // rowOf is a record that is being read.
 type rowOf struct {
-	row                                        spantable.RequestRecord
-	event                                      []byte
-	stamp                                      trace.Time // of the log, local
-	received, sent, finished, forward, prefill trace.Time
-	queue, e2e                                 int64
-	rate                                       float64 // tokens/s behind the first one
-	stream                                     bool
-	status                                     int64
-	started                                    bool
+	row                                                spantable.RequestRecord
+	event                                              []byte
+	stamp                                              trace.Time // of the log, local
+	received, sentOn, sent, finished, forward, prefill trace.Time
+	queue, e2e                                         int64
+	rate                                               float64 // tokens/s behind the first one
+	stream                                             bool
+	status                                             int64
+	started                                            bool
 }
 
 // member reads a member of a record, or of its meta_info.
@@ -139,8 +139,10 @@ func (x *rowOf) member(r *reader, key, value []byte) {
 		x.rate, _ = number(value)
 	case "forward_entry_time":
 		x.forward = unixSeconds(value)
-	case "prefill_finished_time":
+	case "prefill_finished_time", "prefill_finished_ts": // the name of 2026-02
 		x.prefill = unixSeconds(value)
+	case "request_sent_to_scheduler_ts": // of 2026-02, which has no forward_entry_time
+		x.sentOn = unixSeconds(value)
 	case "request_received_ts":
 		x.received = unixSeconds(value)
 	case "response_sent_to_client_ts":
@@ -265,12 +267,17 @@ func (x *rowOf) firstToken() {
 		}
 	case x.sent > 0 && x.received > 0 && x.sent >= x.received && row.Completion <= 1:
 		row.TTFT = int64(x.sent - x.received)
+	case x.received > 0 && x.prefill > x.received: // it is computed then
+		row.TTFT = int64(x.prefill - x.received)
 	}
 }
 
 // phases places what the scheduler did, by its own clock.
 func (x *rowOf) phases() {
 	row := &x.row
+	if x.forward == 0 && x.sentOn > 0 && x.queue >= 0 {
+		x.forward = x.sentOn + trace.Time(x.queue)
+	}
 	if row.Local || x.forward == 0 {
 		return
 	}

@@ -282,8 +282,10 @@ func (r *reader) leveled(b, level []byte, at trace.Time, place int32) {
 		r.engineLine(b, at, place)
 	case len(b) > 0 && b[0] == '{':
 		r.json(b, at, place)
-	case bytes.HasPrefix(b, []byte("Receive: obj=")), bytes.HasPrefix(b, []byte("Finish: obj=")):
-		// Python's text of a request, with its prompt
+	case bytes.HasPrefix(b, received):
+		r.rows.Received(at)
+	case bytes.HasPrefix(b, finished):
+		r.finish(b, at, place)
 	case bytes.Contains(b, ncclLine) && r.ofNCCL(b), r.event(b, at, place):
 		r.read++
 	case errortext.IsTraceback(b):

@@ -43,6 +43,7 @@ Thread 309 (idle): "MainThread"
     run_scheduler (scheduler.py:2000)
 [2025-07-18 15:33:28] INFO:     10.0.0.1:5000 - "POST /generate HTTP/1.1" 500 Internal Server Error
 [2025-07-18 15:33:29] Receive: obj=GenerateReqInput(rid='r1', text='CANARY Decode batch, #running-req: 9')
+[2025-07-18 15:33:30] Finish: obj=GenerateReqInput(rid='r3', text='CANARY'), out={'text': 'CANARY', 'meta_info': {'id': 'r3', 'finish_reason': {'type': 'stop', 'matched': 'CANARY'}, 'prompt_tokens': 3, 'completion_tokens': 9, 'e2e_latency': 1.5}}
 {"timestamp":"2025-07-18T15:33:30.123456","event":"request.finished","rid":"r1","obj":{"rid":"r1","text":"CANARY","bootstrap_room":7},"out":{"text":"CANARY","meta_info":{"id":"r1","finish_reason":{"type":"abort","message":"CANARY","status_code":500},"prompt_tokens":3,"completion_tokens":9,"cached_tokens":1,"e2e_latency":1.5}}}
 {"log":"[2025-07-18 15:33:31 TP0] ReqTimeStats(rid=r2, bootstrap_room=None, input_len=4, cached_input_len=0, output_len=8, attempts=1, type=unified): queue_duration=1.64ms, initial_prefill_elapsed=85.09ms, post_prefill_elapsed=2270.33ms, forward_duration=2355.41ms, entry_time=1752852808.500\n","stream":"stderr","time":"2025-07-18T15:33:31.9Z"}
 2026-04-27T23:03:15.250907Z  INFO metrics_reporter.report_decode_stats: Decode batch, #running-req: 5, #token: 9, token usage: 0.12, cuda graph: True, gen throughput (token/s): 1.00, #queue-req: 0
@@ -61,8 +62,8 @@ func TestEveryLayout(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", series.Metrics[metric].Name, got, want)
 		}
 	}
-	if rows.Len() != 2 {
-		t.Errorf("%d requests, want 2", rows.Len())
+	if rows.Len() != 3 {
+		t.Errorf("%d requests, want 3", rows.Len())
 	}
 	var said []string
 	for _, x := range set.Instants {

@@ -1,0 +1,122 @@
+package serverlog
+
+import (
+	"bytes"
+
+	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// received and finished begin what --log-requests writes unless --log-requests-format says json: a request as Python prints it, with its
+// prompt, and behind ", out=" its answer, which ends with its meta_info.
+var (
+	received = []byte("Receive: obj=")
+	finished = []byte("Finish: obj=")
+	outcome  = []byte(", out={")
+	metaInfo = []byte("'meta_info': ")
+)
+
+// finish reads a request that SGLang is done with. Of the line, only the meta_info is read, which is that of records in JSON, and how the
+// request is joined with others.
+func (r *reader) finish(b []byte, at trace.Time, place int32) {
+	i := bytes.LastIndex(b, metaInfo)
+	if i < 0 {
+		return // a server of images, or the end of a long line is missing
+	}
+	var x rowOf
+	r.unquoted = appendJSON(r.unquoted[:0], b[i+len(metaInfo):])
+	if _, err := jsonscan.Members(r.unquoted, 0, func(key, value []byte) { x.member(r, key, value) }); err != nil || !x.started {
+		r.strange()
+		return
+	}
+	asked := b[:i]
+	if k := bytes.LastIndex(asked, outcome); k >= 0 {
+		asked = asked[:k]
+	}
+	x.stream = bytes.Contains(asked[max(0, bytes.LastIndex(asked, []byte(", stream="))):], []byte(", stream=True"))
+	if k := bytes.LastIndex(asked, []byte(", bootstrap_room=")); k >= 0 {
+		room := []byte(logline.Beginning(asked[k+len(", bootstrap_room="):], "", 24))
+		x.parameter(r, []byte("bootstrap_room"), room)
+	}
+	r.jsonRow(&x, at, place)
+}
+
+// appendJSON appends to dst the first value of b, which Python prints, as JSON. Of a text that is cut in the middle, 'so .. ' ... ' on', its
+// beginning is kept.
+func appendJSON(dst, b []byte) []byte {
+	depth := 0
+	for len(b) > 0 {
+		switch c := b[0]; {
+		case c == '\'' || c == '"':
+			dst, b = appendText(dst, b[1:], c)
+			continue
+		case bytes.HasPrefix(b, []byte(" ... ")):
+			if b = b[len(" ... "):]; len(b) > 0 && (b[0] == '\'' || b[0] == '"') {
+				_, b = appendText(nil, b[1:], b[0])
+			}
+			continue
+		case c == '{' || c == '[':
+			depth++
+			dst = append(dst, c)
+		case c == '}' || c == ']':
+			depth--
+			dst = append(dst, c)
+		case c == '(':
+			depth++
+			dst = append(dst, '[')
+		case c == ')':
+			depth--
+			dst = append(dst, ']')
+		case c|0x20 >= 'a' && c|0x20 <= 'z':
+			word := logline.Word(b)
+			dst, b = append(dst, constantOf(word)...), b[len(word):]
+			continue
+		default:
+			dst = append(dst, c)
+		}
+		if b = b[1:]; depth == 0 {
+			return dst
+		}
+	}
+	return dst
+}
+
+// constantOf is JSON's word for a constant of Python's. What JSON has no word for, as for nan, is null.
+func constantOf(word string) string {
+	switch word {
+	case "True":
+		return "true"
+	case "False":
+		return "false"
+	case "e", "E": // of a number
+		return word
+	}
+	return "null"
+}
+
+// appendText appends a text of Python's, of which the first quote is read, as one of JSON, and returns what follows it.
+func appendText(dst, b []byte, quote byte) (text, rest []byte) {
+	dst = append(dst, '"')
+	for len(b) > 0 && b[0] != quote {
+		switch {
+		case b[0] == '"':
+			dst = append(dst, '\\', '"')
+		case b[0] != '\\' || len(b) == 1:
+			dst = append(dst, b[0])
+		default:
+			switch b = b[1:]; b[0] {
+			case 'x':
+				dst = append(dst, '\\', 'u', '0', '0')
+			case '\'':
+				dst = append(dst, '\'')
+			case '\\', '"', 'n', 'r', 't', 'u':
+				dst = append(dst, '\\', b[0])
+			default:
+				dst = append(dst, '\\', '\\', b[0])
+			}
+		}
+		b = b[1:]
+	}
+	return append(dst, '"'), b[min(1, len(b)):]
+}
