@@ -45,7 +45,9 @@ var Kubernetes = &format.Format{
 var (
 	header = regexp.MustCompile(`(?m)^(?:NAMESPACE +)?(?:LAST SEEN +)?(?:FIRST SEEN +)?(?:COUNT +)?(?:NAME +)?(?:KIND +)?(?:SUBOBJECT +)?TYPE +REASON +OBJECT\b|^ *Type +Reason +Age +From +Message|^(?:NAMESPACE +)?NAME +READY +STATUS +RESTARTS +AGE\b|^    Last State: +Terminated`)
 	// bare is a row of kubectl describe whose header was cut off: type, reason, age, from, message.
-	bare   = regexp.MustCompile(`(?m)^ *(Warning|Normal)  +([A-Z][A-Za-z]+)  +(\d\S*(?: \(x\d+ over \S+\))?)  +(\S+(?:, \S+)?)  +(\S.*)$`)
+	bare = regexp.MustCompile(`(?m)^ *(Warning|Normal)  +([A-Z][A-Za-z]+)  +(\d\S*(?: \(x\d+ over \S+\))?)  +(\S+(?:, \S+)?)  +(\S.*)$`)
+	// logs is a line of a log behind a table: somebody wrote down what several commands printed, and the log tells more.
+	logs   = regexp.MustCompile(`(?m)^.{0,60}?(?:20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,]*Z?(?:\x1b\[\d+m)? +(?:\x1b\[\d+m ?)?(?:INFO|WARN|WARNING|ERROR)\b|(?:INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d |\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[^\]\n]{0,40}\] )`)
 	yamls  = regexp.MustCompile(`(?m)^(?:- )?apiVersion: `)
 	events = regexp.MustCompile(`(?m)^[ -]*(?:involvedObject|regarding|containerStatuses):\s*$`)
 	kinds  = regexp.MustCompile(`"kind": ?"(?:Event(?:List)?|Pod)"|"involvedObject": ?\{|"regarding": ?\{`)
@@ -59,9 +61,9 @@ func isEvents(head []byte) bool {
 		return true
 	}
 	if (bytes.Contains(head, []byte("Warning  ")) || bytes.Contains(head, []byte("Normal  "))) && bare.Match(head) {
-		return true
+		return !logs.Match(head)
 	}
-	return slices.ContainsFunc([]string{"REASON", "Reason", "RESTARTS"}, func(word string) bool { return bytes.Contains(head, []byte(word)) }) && header.Match(head)
+	return slices.ContainsFunc([]string{"REASON", "Reason", "RESTARTS"}, func(word string) bool { return bytes.Contains(head, []byte(word)) }) && header.Match(head) && !logs.Match(head)
 }
 
 // An event is one, as any form has it.

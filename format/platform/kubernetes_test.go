@@ -251,3 +251,18 @@ func TestPodStatus(t *testing.T) {
 		}
 	}
 }
+
+// Behind a table there may be a log, where somebody wrote down what several commands printed: that tells more, and a reader of logs takes it.
+func TestLogsBehindTables(t *testing.T) {
+	const table = "NAME      READY   STATUS    RESTARTS   AGE\ndecode-0  1/1     Running   6          20m\n"
+	for text, want := range map[string]bool{
+		table: true, table + "\n2026-07-24 is no line of a log\n": true,
+		table + "=== decode\n(EngineCore pid=102) INFO 07-23 06:59:56 [connector.py:127] Initialized\n":    false,
+		table + "\x1b[2m2026-07-23T07:00:02.284910Z\x1b[0m \x1b[32m INFO\x1b[0m dynamo_runtime: Started\n": false,
+		table + "[2026-07-24 10:00:00 TP0] Decode batch, #running-req: 1\n":                                false,
+	} {
+		if got := isEvents([]byte(text)); got != want {
+			t.Errorf("%v, want %v:\n%s", got, want, text)
+		}
+	}
+}

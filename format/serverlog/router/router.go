@@ -33,7 +33,7 @@ import (
 //   - The name of the module was sglang_router_rs until 2025-11, then sgl_model_gateway, then smg.
 //   - Until 2025-06, lines begin with "[Router (Rust)]", and their stamps are local.
 //   - Dynamo calls a worker by a number, and never says where it runs. Its frontend tells of each request that it is done with: of what
-//     came back, in fields of a span. What its workers say of requests has no times, and is not read.
+//     came back, in fields of a span. What its workers log of requests is not read.
 var Format = &format.Format{
 	Name:     "router log",
 	Noun:     "router log",
