@@ -38,7 +38,7 @@ func (r *clientReader) dynamo(b []byte) bool {
 	at := func(ms float64) trace.Time { return trace.Time(ms * 1e6) }
 	row := spantable.NewRequestRecord()
 	row.Who, row.Line, row.ID, row.Model = spantable.Server, uint32(r.at), x.id, x.model
-	row.Role, row.Prompt, row.Completion, row.Cached = spantable.Unified, x.prompt, x.completion, x.cached
+	row.Role, row.Fronted, row.Prompt, row.Completion, row.Cached = spantable.Unified, true, x.prompt, x.completion, x.cached
 	if x.received > 0 {
 		row.Start = at(x.received)
 	}

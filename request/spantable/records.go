@@ -64,6 +64,7 @@ type RequestRecord struct {
 	Who        Viewpoint
 	Role       Role
 	Local      bool
+	Fronted    bool // a frontend says so of its server: all times are by its own clock
 }
 
 // Role is which part of a request a server did.

@@ -364,9 +364,9 @@ func (e *emitter) resource(f *Filler, r *RequestRecord) trace.ArgList {
 	}
 	if s := e.server(r); s != nil {
 		list = f.Attribute(list, "host.name", s.Called(), 0)
-		if s.Engine == "Dynamo" {
-			list = f.Attribute(list, "service.instance.id", trace.ByFrontend, 0)
-		}
+	}
+	if r.Fronted {
+		list = f.Attribute(list, "service.instance.id", trace.ByFrontend, 0)
 	}
 	return list
 }

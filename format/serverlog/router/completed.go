@@ -24,7 +24,7 @@ const received, completed = "request received", "request completed"
 func (r *reader) complete(x *said) {
 	fields := x.message[bytes.Index(x.message, []byte(completed)):]
 	row := spantable.NewRequestRecord()
-	row.Who, row.Role, row.Line = spantable.Server, spantable.Unified, uint32(r.line)
+	row.Who, row.Role, row.Fronted, row.Line = spantable.Server, spantable.Unified, true, uint32(r.line)
 	row.ID, row.End = r.rows.Text(fieldOf(fields, "request_id")), x.at
 	elapsed, ok := number(fields, "elapsed_ms")
 	if !ok {
