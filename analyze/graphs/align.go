@@ -1,9 +1,9 @@
 package graphs
 
 import (
-	"regexp"
 	"strconv"
 
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -206,8 +206,8 @@ func (r *resizer) resized(x *Capture, tokens, batch int64) *Capture {
 }
 
 var (
-	firstSize  = regexp.MustCompile(`\[\d+`)
-	otherSizes = regexp.MustCompile(`, ?(\d+)`)
+	firstSize  = lazyregexp.New(`\[\d+`)
+	otherSizes = lazyregexp.New(`, ?(\d+)`)
 )
 
 // isClear reports whether no size behind the first one of any input is a multiple of the tokens of the
@@ -238,7 +238,7 @@ func (r *resizer) isClear(x *Capture) bool {
 // resize puts the tokens and sequences of one step in place of those of another, where inputs begin
 // with them: "[[15360, 4096], [4096, 6144]]" to "[[32, 4096], [4096, 6144]]".
 func resize(shapes string, tokens, batch, toTokens, toBatch int64) string {
-	return firstSize.ReplaceAllStringFunc(shapes, func(text string) string {
+	return firstSize.Compiled().ReplaceAllStringFunc(shapes, func(text string) string {
 		n, err := strconv.ParseInt(text[1:], 10, 64)
 		switch {
 		case err != nil:

@@ -2,12 +2,12 @@ package graphs
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -190,7 +190,7 @@ func (r *captureReader) overlapping(e *profile.Event) func(yield func(*window) b
 }
 
 // captureName is how servers annotate a capture: "capture_32_FULL".
-var captureName = regexp.MustCompile(`^capture_(\d+)_([A-Za-z]+)$`)
+var captureName = lazyregexp.New(`^capture_(\d+)_([A-Za-z]+)$`)
 
 // readSizes reads the annotations around captures.
 func (r *captureReader) readSizes(s profile.Stream) {

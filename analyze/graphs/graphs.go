@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"math"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/analyze/host"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -107,7 +107,7 @@ func capturesOf(set *profile.Set) []*Capture {
 }
 
 // captureFile matches SGLang's name for the file of one capture: "bs_32_rank0.json.gz".
-var captureFile = regexp.MustCompile(`^bs_(\d+)_rank\d+`)
+var captureFile = lazyregexp.New(`^bs_(\d+)_rank\d+`)
 
 // size finds out for how many tokens a capture is, if its annotations do not tell: from its file, or
 // from what is written beside it. As a last resort it is what most inputs of operators begin with.

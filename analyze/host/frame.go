@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"encoding/binary"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
@@ -252,13 +252,13 @@ func pythonFunction(name, file string) Function {
 
 // nativeLibrary matches files whose functions are of no program: shared objects, what the
 // kernel maps, the launcher of nsys.
-var nativeLibrary = regexp.MustCompile(`\.so(\.|$|\d)|^\[|^anon$|^\.$|^nsys|\.dll$`)
+var nativeLibrary = lazyregexp.New(`\.so(\.|$|\d)|^\[|^anon$|^\.$|^nsys|\.dll$`)
 
 // staticRuntime begins the names of functions of the CUDA runtime in a program.
 const staticRuntime = "libcudart_static_"
 
 // inlined matches functions of libraries that compilers put into programs.
-var inlined = regexp.MustCompile(`\bstd::|\b__|^_start$|\bcu(da|blas|dnn|fft)?[A-Z]\w*$`)
+var inlined = lazyregexp.New(`\bstd::|\b__|^_start$|\bcu(da|blas|dnn|fft)?[A-Z]\w*$`)
 
 // packedFrames are frames as bytes: of each, the differences to the one before it, which are small.
 type packedFrames struct {

@@ -3,12 +3,12 @@ package host
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -200,10 +200,10 @@ var functions = []nameRule{
 const collectorName = "Python GC"
 
 // address matches where an object lies.
-var address = regexp.MustCompile(`(?: object)? at 0x[0-9a-fA-F]+`)
+var address = lazyregexp.New(`(?: object)? at 0x[0-9a-fA-F]+`)
 
 // generated matches the file of code that torch.fx made, which has a number for each piece.
-var generated = regexp.MustCompile(`^<eval_with_key>\.\d+\(`)
+var generated = lazyregexp.New(`^<eval_with_key>\.\d+\(`)
 
 // lookPython says what a frame of Python is: a function, with its file and line, something
 // built in, or a module of PyTorch.

@@ -4,16 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
-
-	"github.com/sgtrace/sgtrace/analyze/gpu"
 )
 
 // maxKernels is how many kernels are compared in color.
@@ -126,15 +125,15 @@ func kernelCells(r *kernelRow, ranks []string, peers []string) []chart.HeatCell 
 // Words of a rank's name that differ between peers: tensor and expert parallel ranks do
 // the same work at the same time, and data parallel ones other work of the same kind.
 var (
-	together = regexp.MustCompile(`\b(TP|EP)\d+`)
-	alike    = regexp.MustCompile(`\b(TP|EP|DP)\d+|\(.*\)`)
+	together = lazyregexp.New(`\b(TP|EP)\d+`)
+	alike    = lazyregexp.New(`\b(TP|EP|DP)\d+|\(.*\)`)
 )
 
 // peersOf names the peers of each rank: those with which it computes each step, else those
 // of its role, else all.
 func peersOf(ranks []string) []string {
 	peers := make([]string, len(ranks))
-	for _, drop := range []*regexp.Regexp{regexp.MustCompile(`.*`), alike, together} {
+	for _, drop := range []*lazyregexp.Regexp{lazyregexp.New(`.*`), alike, together} {
 		count := map[string]int{}
 		for _, rank := range ranks {
 			count[drop.ReplaceAllString(rank, "")]++

@@ -2,12 +2,12 @@ package page
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 )
 
 // A links knows where on a page things are shown.
@@ -40,7 +40,7 @@ func newLinks(sections []Section) *links {
 }
 
 // word matches what may be the ID of a request.
-var word = regexp.MustCompile(`[\w.:-]{4,}`)
+var word = lazyregexp.New(`[\w.:-]{4,}`)
 
 // text makes the IDs of requests in a sentence lead to their waterfalls.
 func (l *links) text(sentence string) Text {

@@ -5,7 +5,6 @@ import (
 	"html/template"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/page/chart"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -156,9 +156,7 @@ var glossary = sync.OnceValue(func() map[string]string {
 })
 
 // defined matches the words of the glossary; TP0 stands for all of its kind.
-var defined = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\b(` + strings.Join(slices.Sorted(maps.Keys(glossary())), "|") + `|[TD]P\d+)\b`)
-})
+var defined = lazyregexp.New(`\b(` + strings.Join(slices.Sorted(maps.Keys(glossary())), "|") + `|[TD]P\d+)\b`)
 
 // explained returns a text in which the first of each defined word has its definition, for the
 // pointer and for screen readers.
@@ -166,7 +164,7 @@ func explained(text string) template.HTML {
 	text = table.Printable(text)
 	var b strings.Builder
 	from, seen := 0, map[string]bool{}
-	for _, at := range defined().FindAllStringIndex(text, -1) {
+	for _, at := range defined.FindAllStringIndex(text, -1) {
 		word := text[at[0]:at[1]]
 		meaning := glossary()[word]
 		if len(word) > 2 && word[1] == 'P' && (word[0] == 'T' || word[0] == 'D') && meaning == "" {

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -244,7 +244,7 @@ func durationOrDash(ns int64) string {
 }
 
 // plainRID are IDs that can be anchors as they are.
-var plainRID = regexp.MustCompile(`^[\w.:-]{1,128}$`)
+var plainRID = lazyregexp.New(`^[\w.:-]{1,128}$`)
 
 // anchorOf returns the anchor of the request at an index. The script finds requests by their
 // IDs alone, too.

@@ -6,11 +6,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"sync"
 
 	"github.com/sgtrace/sgtrace/format/envelope"
 	"github.com/sgtrace/sgtrace/format/sglang"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -47,7 +47,7 @@ func RemoveUnpacked() error {
 
 // archiveName matches what archives are called. Only those in folders are known by their
 // names as well: a program's own files may be archives, too.
-var archiveName = regexp.MustCompile(`(?i)\.(tar|tgz|tzst|zip|tar\.(gz|zst|zstd))$`)
+var archiveName = lazyregexp.New(`(?i)\.(tar|tgz|tzst|zip|tar\.(gz|zst|zstd))$`)
 
 // isArchive reports whether a file is an archive that people pack folders into.
 func isArchive(path string) bool {

@@ -3,9 +3,9 @@ package inputs
 import (
 	"bytes"
 	"errors"
-	"regexp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/perfetto"
 )
 
@@ -56,7 +56,7 @@ func contains(text string) func(head []byte) bool {
 }
 
 // source is how source code, scripts, and pages of text begin. They may quote a dump.
-var source = regexp.MustCompile(`^\x{feff}?\s*(package \w+|import \w|from \w+ import|//|/\*|#!|#include|# |## |"""|use \w+::|<!DOCTYPE|<html)`)
+var source = lazyregexp.New(`^\x{feff}?\s*(package \w+|import \w|from \w+ import|//|/\*|#!|#include|# |## |"""|use \w+::|<!DOCTYPE|<html)`)
 
 // errSource is about files of which a part may look like a dump.
 var errSource = foreignError{what: "source file", advice: "is source code or text, and no dump, whatever it quotes: give the dump as a file of its own", common: true}
@@ -65,11 +65,11 @@ var errSource = foreignError{what: "source file", advice: "is source code or tex
 var damagedReport = foreignError{what: "damaged report of Nsight Systems", advice: "has the name of a report of Nsight Systems, but does not begin as one: copy it again, or record anew"}
 
 // collapsed is how a list of collapsed stacks begins: frames between semicolons, and a count.
-var collapsed = regexp.MustCompile(`^[^\n{};]+(;[^\n;]+)+ \d+\r?\n`)
+var collapsed = lazyregexp.New(`^[^\n{};]+(;[^\n;]+)+ \d+\r?\n`)
 
 // xplane is how recordings of XLA begin: a message whose first member is a plane, of which the number
 // may come first, and then the name.
-var xplane = regexp.MustCompile(`^(?s:\x0a[^/#T]{1,24}\x12.)(?:/host:|/device:|#Chip|Task Environment)`)
+var xplane = lazyregexp.New(`^(?s:\x0a[^/#T]{1,24}\x12.)(?:/host:|/device:|#Chip|Task Environment)`)
 
 // A foreignError says what an input is, and what to do about it. It is an
 // errUnknownFormat.

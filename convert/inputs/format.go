@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/format"
@@ -15,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/format/serverlog/router"
 	"github.com/sgtrace/sgtrace/format/sglang"
 	"github.com/sgtrace/sgtrace/format/torchdump"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/nsysexport"
 	"github.com/sgtrace/sgtrace/otlpjson"
 )
@@ -69,7 +69,7 @@ func sniff(head []byte) *format.Format {
 }
 
 // firstKey is how an object of JSON begins.
-var firstKey = regexp.MustCompile(`^\s*\{\s*"(\w+)"`)
+var firstKey = lazyregexp.New(`^\s*\{\s*"(\w+)"`)
 
 // sniffFolder returns the format that a folder with files of these names is one input of, or nil.
 func sniffFolder(files []string) *format.Format {

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/profile"
 )
 
@@ -18,7 +18,7 @@ var (
 	captureFolders = []string{"capture_traces", "capture_torch_profiler"}
 	// captureFiles matches the files: "bs_32_rank0.json.gz", "graph_capture_rank_0.1773.pt.trace.json.gz",
 	// "cuda_graph_capture-decode-TP-0.json.gz".
-	captureFiles = regexp.MustCompile(`^(bs_\d+_rank\d+|graph_capture_rank_?\d+|cuda_graph_capture)\b`)
+	captureFiles = lazyregexp.New(`^(bs_\d+_rank\d+|graph_capture_rank_?\d+|cuda_graph_capture)\b`)
 )
 
 // captureList is the file of vLLM that says for how many tokens each capture is.

@@ -8,12 +8,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format/envelope"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -24,9 +24,9 @@ import (
 // node. Files of the first versions have bare texts in the lists.
 var (
 	// annotationFiles are what these files are called: "kernel_annotations_rank0_17.json".
-	annotationFiles = regexp.MustCompile(`^kernel_annotations_rank(\d+)(_[^/]*)?\.json(\.gz|\.zst)?$`)
+	annotationFiles = lazyregexp.New(`^kernel_annotations_rank(\d+)(_[^/]*)?\.json(\.gz|\.zst)?$`)
 	// annotationHead is how they begin, whatever they are called.
-	annotationHead = regexp.MustCompile(`^\s*\{\s*"[0-9]+"\s*:\s*\[`)
+	annotationHead = lazyregexp.New(`^\s*\{\s*"[0-9]+"\s*:\s*\[`)
 )
 
 // annotates reports whether an input has annotations of nodes.

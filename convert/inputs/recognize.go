@@ -6,12 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/perfetto"
 	"github.com/sgtrace/sgtrace/trace"
@@ -215,7 +215,7 @@ var own = []struct {
 	{ownFile("page"), func(head []byte) bool {
 		return bytes.Contains(head, []byte(`<meta name="generator" content="sgtrace">`))
 	}},
-	{ownFile("JSON file"), regexp.MustCompile(`^\s*\[?\s*\{\s*"schema"\s*:\s*"sgtrace\.`).Match},
+	{ownFile("JSON file"), lazyregexp.New(`^\s*\[?\s*\{\s*"schema"\s*:\s*"sgtrace\.`).Match},
 }
 
 // ownOf returns what to say of a file with this head if sgtrace wrote it, nil if not.

@@ -2,31 +2,32 @@ package logline
 
 import (
 	"bytes"
-	"regexp"
+
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 )
 
 // A deviceSign is a line of the kernel about a network device, PCIe, or a GPU of AMD that reports a fault: what of it names the
 // device, and what it says.
 type deviceSign struct {
 	has  string // which the line has, before the expression is tried
-	line *regexp.Regexp
+	line *lazyregexp.Regexp
 	says string // $1 and $2 are those of the expression
 }
 
 var deviceSigns = []deviceSign{
-	{"mlx5_", regexp.MustCompile(`(mlx5_\w+)/\d+: QP \d+ error: ([a-z ]+[a-z]) ?\(`), "RDMA device $1: $2"},
-	{"mlx5_core", regexp.MustCompile(`mlx5_core [0-9a-f:.]+ (\w+): (?:Port: \d+ )?Link (?:down|DOWN)`), "the link of network device $1 went down"},
-	{"mlx5_core", regexp.MustCompile(`mlx5_core ([0-9a-f:.]+).*(device's health compromised|[Cc]able error|[Ff]atal error|High temperature)`), "network device $1: $2"},
-	{"AER: ", regexp.MustCompile(`AER: (?:Multiple )?(Uncorrect(?:ed|able) \((?:Non-)?Fatal\)) error (?:message )?received(?: from)?:? ([0-9a-f:.]+)`), "PCIe error of $2: $1"},
-	{"PCIe Bus Error", regexp.MustCompile(`([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): PCIe Bus Error: severity=(Uncorrect(?:ed|able) \((?:Non-)?Fatal\))`), "PCIe error of $1: $2"},
-	{"RmInitAdapter failed", regexp.MustCompile(`NVRM: GPU ([0-9A-Fa-f:.]+): RmInitAdapter failed()`), "the driver cannot start GPU $1"},
-	{"amdgpu", regexp.MustCompile(`amdgpu ([0-9a-f:.]+): (?:amdgpu: )?\[\w+\] (?:(?:no-)?retry )?(page fault)`), "$2 of GPU $1"},
-	{"amdgpu", regexp.MustCompile(`amdgpu ([0-9a-f:.]+): (?:amdgpu: )?(?:\[drm\] )?(?:\*ERROR\* )?(ring \S+ timeout)`), "hang of GPU $1: $2"},
-	{"MES failed to respon", regexp.MustCompile(`amdgpu ([0-9a-f:.]+): .*(MES failed to respond)`), "hang of GPU $1: its scheduler (MES) does not respond"},
-	{"amdgpu_job_timedout", regexp.MustCompile(`amdgpu_job_timedout(?:\]| \[amdgpu\]\])?:? ?(?:\*ERROR\* )?(ring \S+ timeout)()`), "hang of a GPU of AMD: $1"},
-	{"amdgpu", regexp.MustCompile(`amdgpu ([0-9a-f:.]+): (?:amdgpu: )?GPU (reset)(?: begin|\(\d+\) succeeded)`), "$2 of GPU $1"},
-	{"amdgpu", regexp.MustCompile(`amdgpu ([0-9a-f:.]+): (?:amdgpu: )?.*?([1-9]\d*) uncorrectable hardware errors detected in`), "uncorrectable errors of GPU $1: $2 of its memory or logic"},
-	{"[Hardware Error]", regexp.MustCompile(`\[Hardware Error\]: (?:event severity: (fatal|recoverable))()`), "the machine reports a $1 hardware error"},
+	{"mlx5_", lazyregexp.New(`(mlx5_\w+)/\d+: QP \d+ error: ([a-z ]+[a-z]) ?\(`), "RDMA device $1: $2"},
+	{"mlx5_core", lazyregexp.New(`mlx5_core [0-9a-f:.]+ (\w+): (?:Port: \d+ )?Link (?:down|DOWN)`), "the link of network device $1 went down"},
+	{"mlx5_core", lazyregexp.New(`mlx5_core ([0-9a-f:.]+).*(device's health compromised|[Cc]able error|[Ff]atal error|High temperature)`), "network device $1: $2"},
+	{"AER: ", lazyregexp.New(`AER: (?:Multiple )?(Uncorrect(?:ed|able) \((?:Non-)?Fatal\)) error (?:message )?received(?: from)?:? ([0-9a-f:.]+)`), "PCIe error of $2: $1"},
+	{"PCIe Bus Error", lazyregexp.New(`([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): PCIe Bus Error: severity=(Uncorrect(?:ed|able) \((?:Non-)?Fatal\))`), "PCIe error of $1: $2"},
+	{"RmInitAdapter failed", lazyregexp.New(`NVRM: GPU ([0-9A-Fa-f:.]+): RmInitAdapter failed()`), "the driver cannot start GPU $1"},
+	{"amdgpu", lazyregexp.New(`amdgpu ([0-9a-f:.]+): (?:amdgpu: )?\[\w+\] (?:(?:no-)?retry )?(page fault)`), "$2 of GPU $1"},
+	{"amdgpu", lazyregexp.New(`amdgpu ([0-9a-f:.]+): (?:amdgpu: )?(?:\[drm\] )?(?:\*ERROR\* )?(ring \S+ timeout)`), "hang of GPU $1: $2"},
+	{"MES failed to respon", lazyregexp.New(`amdgpu ([0-9a-f:.]+): .*(MES failed to respond)`), "hang of GPU $1: its scheduler (MES) does not respond"},
+	{"amdgpu_job_timedout", lazyregexp.New(`amdgpu_job_timedout(?:\]| \[amdgpu\]\])?:? ?(?:\*ERROR\* )?(ring \S+ timeout)()`), "hang of a GPU of AMD: $1"},
+	{"amdgpu", lazyregexp.New(`amdgpu ([0-9a-f:.]+): (?:amdgpu: )?GPU (reset)(?: begin|\(\d+\) succeeded)`), "$2 of GPU $1"},
+	{"amdgpu", lazyregexp.New(`amdgpu ([0-9a-f:.]+): (?:amdgpu: )?.*?([1-9]\d*) uncorrectable hardware errors detected in`), "uncorrectable errors of GPU $1: $2 of its memory or logic"},
+	{"[Hardware Error]", lazyregexp.New(`\[Hardware Error\]: (?:event severity: (fatal|recoverable))()`), "the machine reports a $1 hardware error"},
 }
 
 // ofDevice says what a line reports of a network device, PCIe, or a GPU of AMD; "" if it does not.
@@ -37,7 +38,7 @@ func ofDevice(line []byte) string {
 			continue
 		}
 		if m := s.line.FindSubmatchIndex(line); m != nil {
-			return string(s.line.Expand(nil, []byte(s.says), line, m))
+			return string(s.line.Compiled().Expand(nil, []byte(s.says), line, m))
 		}
 	}
 	return ""

@@ -3,7 +3,8 @@ package logline
 import (
 	"bytes"
 	"fmt"
-	"regexp"
+
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 )
 
 // SaysNCCL begins what is said of a warning.
@@ -19,9 +20,9 @@ var failures = [...][]byte{
 
 var (
 	// device is who writes a line: host, process, and thread, and the CUDA device.
-	device = regexp.MustCompile(`([^\s:\[\]]+):\d+:\d+ \[(\d+)\]`)
+	device = lazyregexp.New(`([^\s:\[\]]+):\d+:\d+ \[(\d+)\]`)
 	// completion is a warning of RDMA: from whom, the status, and the device of the host since NCCL 2.20.
-	completion = regexp.MustCompile(`Got completion from peer ([^\s<]+)\S* with (?:error |status=)(?:\w+\()?(\d+)(?:.* hca (\w+))?`)
+	completion = lazyregexp.New(`Got completion from peer ([^\s<]+)\S* with (?:error |status=)(?:\w+\()?(\d+)(?:.* hca (\w+))?`)
 )
 
 // statuses are those of verbs that tell something, by their numbers.

@@ -8,13 +8,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -43,14 +43,14 @@ var Kubernetes = &format.Format{
 }
 
 var (
-	header = regexp.MustCompile(`(?m)^(?:NAMESPACE +)?(?:LAST SEEN +)?(?:FIRST SEEN +)?(?:COUNT +)?(?:NAME +)?(?:KIND +)?(?:SUBOBJECT +)?TYPE +REASON +OBJECT\b|^ *Type +Reason +Age +From +Message|^(?:NAMESPACE +)?NAME +READY +STATUS +RESTARTS +AGE\b|^    Last State: +Terminated`)
+	header = lazyregexp.New(`(?m)^(?:NAMESPACE +)?(?:LAST SEEN +)?(?:FIRST SEEN +)?(?:COUNT +)?(?:NAME +)?(?:KIND +)?(?:SUBOBJECT +)?TYPE +REASON +OBJECT\b|^ *Type +Reason +Age +From +Message|^(?:NAMESPACE +)?NAME +READY +STATUS +RESTARTS +AGE\b|^    Last State: +Terminated`)
 	// bare is a row of kubectl describe whose header was cut off: type, reason, age, from, message.
-	bare = regexp.MustCompile(`(?m)^ *(Warning|Normal)  +([A-Z][A-Za-z]+)  +(\d\S*(?: \(x\d+ over \S+\))?)  +(\S+(?:, \S+)?)  +(\S.*)$`)
+	bare = lazyregexp.New(`(?m)^ *(Warning|Normal)  +([A-Z][A-Za-z]+)  +(\d\S*(?: \(x\d+ over \S+\))?)  +(\S+(?:, \S+)?)  +(\S.*)$`)
 	// logs is a line of a log behind a table: somebody wrote down what several commands printed, and the log tells more.
-	logs   = regexp.MustCompile(`(?m)^.{0,60}?(?:20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,]*Z?(?:\x1b\[\d+m)? +(?:\x1b\[\d+m ?)?(?:INFO|WARN|WARNING|ERROR)\b|(?:INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d |\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[^\]\n]{0,40}\] )`)
-	yamls  = regexp.MustCompile(`(?m)^(?:- )?apiVersion: `)
-	events = regexp.MustCompile(`(?m)^[ -]*(?:involvedObject|regarding|containerStatuses):\s*$`)
-	kinds  = regexp.MustCompile(`"kind": ?"(?:Event(?:List)?|Pod)"|"involvedObject": ?\{|"regarding": ?\{`)
+	logs   = lazyregexp.New(`(?m)^.{0,60}?(?:20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,]*Z?(?:\x1b\[\d+m)? +(?:\x1b\[\d+m ?)?(?:INFO|WARN|WARNING|ERROR)\b|(?:INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d |\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[^\]\n]{0,40}\] )`)
+	yamls  = lazyregexp.New(`(?m)^(?:- )?apiVersion: `)
+	events = lazyregexp.New(`(?m)^[ -]*(?:involvedObject|regarding|containerStatuses):\s*$`)
+	kinds  = lazyregexp.New(`"kind": ?"(?:Event(?:List)?|Pod)"|"involvedObject": ?\{|"regarding": ?\{`)
 )
 
 func isEvents(head []byte) bool {

@@ -2,10 +2,10 @@ package platform
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -78,8 +78,8 @@ type describedPod struct {
 }
 
 var (
-	describedContainer = regexp.MustCompile(`^  ([a-z0-9][a-z0-9.-]*):$`)
-	describedField     = regexp.MustCompile(`^ +(State|Last State|Reason|Message|Exit Code|Finished|Restart Count): +(\S.*)$`)
+	describedContainer = lazyregexp.New(`^  ([a-z0-9][a-z0-9.-]*):$`)
+	describedField     = lazyregexp.New(`^ +(State|Last State|Reason|Message|Exit Code|Finished|Restart Count): +(\S.*)$`)
 )
 
 // describedLine reads a line of kubectl describe about a container.

@@ -2,12 +2,12 @@ package platform
 
 import (
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -19,12 +19,12 @@ type column struct {
 
 var (
 	// titles are those of columns: two blanks and more are between them, "LAST SEEN" has one inside.
-	titles = regexp.MustCompile(`\S+(?: \S+)*`)
+	titles = lazyregexp.New(`\S+(?: \S+)*`)
 	// age is "2m37s", or "2m37s (x22 over 6m45s)".
-	age = regexp.MustCompile(`^(\S+)(?: \(x(\d+) over (\S+)\))?`)
+	age = lazyregexp.New(`^(\S+)(?: \(x(\d+) over (\S+)\))?`)
 	// described is a line of kubectl describe that says what is described.
-	described = regexp.MustCompile(`^(Name|Roles|Node):\s+(\S+)`)
-	unit      = regexp.MustCompile(`(\d+)([ydhms])`)
+	described = lazyregexp.New(`^(Name|Roles|Node):\s+(\S+)`)
+	unit      = lazyregexp.New(`(\d+)([ydhms])`)
 )
 
 // table reads a table of kubectl, or several.

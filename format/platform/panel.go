@@ -7,11 +7,11 @@ import (
 	"encoding/csv"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -24,7 +24,7 @@ import (
 var timeNames = []string{"time", "timestamp", "date", "datetime", "ts"}
 
 // named is a series as a column calls it: `sglang:token_usage{instance="a"}`, or `{__name__="sglang:token_usage", instance="a"}`.
-var named = regexp.MustCompile(`^(?:[a-zA-Z_][a-zA-Z0-9_:]*)?\{.*\}$|^(?:sglang|vllm):[a-z_]+$`)
+var named = lazyregexp.New(`^(?:[a-zA-Z_][a-zA-Z0-9_:]*)?\{.*\}$|^(?:sglang|vllm):[a-z_]+$`)
 
 // A panelHead is what the columns of a panel are.
 type panelHead struct {
@@ -81,7 +81,7 @@ func isPanel(head []byte) bool {
 
 // A title is what panels and their legends are called that show a metric, as the dashboards of SGLang and vLLM have it, and others.
 type title struct {
-	says *regexp.Regexp
+	says *lazyregexp.Regexp
 	name string // of the metric
 }
 
@@ -89,10 +89,10 @@ type title struct {
 const usageTitle = "sglang:token_usage"
 
 var panelTitles = []title{
-	{regexp.MustCompile(`(?i)num(?:ber)?[ _](?:of )?running|running[ _]re?q`), "sglang:num_running_reqs"},
-	{regexp.MustCompile(`(?i)waiting|queued|queue[ _](?:length|re?q)`), "sglang:num_queue_reqs"},
-	{regexp.MustCompile(`(?i)token usage|(?:kv|gpu)[ _-]?cache (?:usage|utili[sz]ation)|cache utili[sz]ation`), usageTitle},
-	{regexp.MustCompile(`(?i)generation throughput|gen[ _]throughput`), "sglang:gen_throughput"},
+	{lazyregexp.New(`(?i)num(?:ber)?[ _](?:of )?running|running[ _]re?q`), "sglang:num_running_reqs"},
+	{lazyregexp.New(`(?i)waiting|queued|queue[ _](?:length|re?q)`), "sglang:num_queue_reqs"},
+	{lazyregexp.New(`(?i)token usage|(?:kv|gpu)[ _-]?cache (?:usage|utili[sz]ation)|cache utili[sz]ation`), usageTitle},
+	{lazyregexp.New(`(?i)generation throughput|gen[ _]throughput`), "sglang:gen_throughput"},
 }
 
 // legend returns which metric a column shows, as its legend tells, or else what the panel is called, which Grafana calls the file by:

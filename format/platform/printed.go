@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -91,8 +91,8 @@ var (
 // The two lines of a GPU in the box of nvidia-smi: "|   0  NVIDIA H200   On  | 00000000:19:00.0 Off |", "| N/A   38C  P0  72W / 700W |  1MiB / 143771MiB |  0%".
 var (
 	boxHead = []byte("| NVIDIA-SMI ")
-	boxGPU  = regexp.MustCompile(`^\| +(\d+) .*\| +([0-9A-Fa-f]{8}:[0-9A-Fa-f:.]+) `)
-	boxRow  = regexp.MustCompile(`^\|.*?(?:(\d+)C|ERR!) .*?(?:([\d.]+)W|N/A|ERR!|Unknown\S*) / +(?:[\d.]+W|N/A|ERR!) +\| +(\d+)MiB / +(\d+)MiB \| +(?:(\d+)%|N/A|ERR!)`)
+	boxGPU  = lazyregexp.New(`^\| +(\d+) .*\| +([0-9A-Fa-f]{8}:[0-9A-Fa-f:.]+) `)
+	boxRow  = lazyregexp.New(`^\|.*?(?:(\d+)C|ERR!) .*?(?:([\d.]+)W|N/A|ERR!|Unknown\S*) / +(?:[\d.]+W|N/A|ERR!) +\| +(\d+)MiB / +(\d+)MiB \| +(?:(\d+)%|N/A|ERR!)`)
 )
 
 // printedHead returns which table a text begins with, behind what a loop prints between tables.

@@ -7,10 +7,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -56,7 +56,7 @@ func isRange(head []byte) bool {
 }
 
 // sample is how a line of text looks, at the start of a file that has no comments.
-var sampleLine = regexp.MustCompile(`^(?:\{__name__="|sglang[:_]|vllm:|DCGM_FI_|dynamo_|node_)[A-Za-z0-9_:]*(?:(?:\{|", )[^\n]*\})? (?:[-+0-9.eENaInf]+(?: [0-9.]+)?|=>.*)\r?\n`)
+var sampleLine = lazyregexp.New(`^(?:\{__name__="|sglang[:_]|vllm:|DCGM_FI_|dynamo_|node_)[A-Za-z0-9_:]*(?:(?:\{|", )[^\n]*\})? (?:[-+0-9.eENaInf]+(?: [0-9.]+)?|=>.*)\r?\n`)
 
 func isText(head []byte) bool {
 	const few = 6 // lines that say when the first scrape is, or what asked for it
@@ -81,7 +81,7 @@ func asks(line []byte) bool {
 }
 
 // progress is the meter that curl prints: its head, and numbers with the time that is left, which is unknown where that is over.
-var progress = regexp.MustCompile(`^% Total +% Received|^Dload +Upload|^\d+ +[\d.]+[kMG]? +\d+ .*--:--:--`)
+var progress = lazyregexp.New(`^% Total +% Received|^Dload +Upload|^\d+ +[\d.]+[kMG]? +\d+ .*--:--:--`)
 
 func indexPrometheus(in *format.Input, opt *format.Options) (*format.Source, error) {
 	r, err := in.Open()

@@ -6,11 +6,11 @@ import (
 	"io"
 	"math"
 	"path/filepath"
-	"regexp"
 	"sort"
 	"strings"
 	"time"
 
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -35,7 +35,7 @@ var exports = []export{
 	{"Grafana CSV", isPanel, (*reader).readPanel},
 }
 
-var lineOfMetric = regexp.MustCompile(`^\{"metric": ?\{(?:"[^\n]*)?"__name__"`)
+var lineOfMetric = lazyregexp.New(`^\{"metric": ?\{(?:"[^\n]*)?"__name__"`)
 
 // exportOf returns what wrote a file; nil for Prometheus itself.
 func exportOf(head []byte) *export {
@@ -202,7 +202,7 @@ func dateOf(line []byte) (at trace.Time, local, ok bool) {
 }
 
 // clockIn is what stands in the name of a file that was saved at some time: a date, a time of day, or seconds since 1970.
-var clockIn = regexp.MustCompile(`[-_.T ]?(?:20\d\d[-_]?\d\d[-_]?\d\d(?:[-_.T ]?\d\d[-_:]?\d\d(?:[-_:]?\d\d)?)?Z?|1[5-9]\d{8}(?:\d{3})?|\d{6}|\d\d[-_:]\d\d[-_:]\d\d)$`)
+var clockIn = lazyregexp.New(`[-_.T ]?(?:20\d\d[-_]?\d\d[-_]?\d\d(?:[-_.T ]?\d\d[-_:]?\d\d(?:[-_:]?\d\d)?)?Z?|1[5-9]\d{8}(?:\d{3})?|\d{6}|\d\d[-_:]\d\d[-_:]\d\d)$`)
 
 // speaker is what the server is called whose metrics were saved again and again, by the name of the file or of its
 // folder without the time; "" where the name has none, as it may be of one server, or of any.

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"zombiezen.com/go/sqlite"
 
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/internal/tablefile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -50,7 +50,7 @@ func isDatabase(head []byte, names ...string) bool {
 }
 
 // endsName matches the end of a table's name: nothing more, or the number of a recording.
-var endsName = regexp.MustCompile(`^(_?[0-9a-fA-F]{8}|[^\w])`)
+var endsName = lazyregexp.New(`^(_?[0-9a-fA-F]{8}|[^\w])`)
 
 // openDatabase opens a file without locking, journals or writing. The caller closes it.
 func openDatabase(path, name string, diags *trace.Diags) (*database, error) {

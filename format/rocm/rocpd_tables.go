@@ -1,12 +1,13 @@
 package rocm
 
 import (
-	"regexp"
 	"strings"
 
+	"zombiezen.com/go/sqlite"
+
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/trace"
-	"zombiezen.com/go/sqlite"
 )
 
 // rocpdBases are the tables that are read, without "rocpd_" in front and a UUID behind.
@@ -14,7 +15,7 @@ var rocpdBases = []string{"metadata", "string", "info_node", "info_process", "in
 	"event", "pmc_event", "kernel_dispatch", "memory_copy", "memory_allocate", "region", "sample", "track"}
 
 // rocpdSuffix matches what may follow the name of a table: the UUID of the recording.
-var rocpdSuffix = regexp.MustCompile(`^_?[0-9a-fA-F]{8}(_?[0-9a-fA-F]{4}){3}_?[0-9a-fA-F]{12}$`)
+var rocpdSuffix = lazyregexp.New(`^_?[0-9a-fA-F]{8}(_?[0-9a-fA-F]{4}){3}_?[0-9a-fA-F]{12}$`)
 
 // rocpdTables are the rocpdTables of a database by what they hold, each with the UUID behind its name.
 type rocpdTables struct {

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"regexp"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/inventory"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -39,7 +39,7 @@ var Rocprof = &format.Format{
 	Machine: true,
 }
 
-var rocprofBegins = regexp.MustCompile(`^\s*\{\s*"rocprofiler-sdk-tool"\s*:`)
+var rocprofBegins = lazyregexp.New(`^\s*\{\s*"rocprofiler-sdk-tool"\s*:`)
 
 // rocprofReader reads one document, with the tables of the process that it is at.
 type rocprofReader struct {

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	pftrace "github.com/sgtrace/sgtrace/perfetto/reader"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -47,7 +47,7 @@ func isPerfetto(head []byte) bool {
 		(bytes.Contains(head, []byte("begin_ns")) && bytes.Contains(head, []byte("corr_id")) || trackNames.Match(head))
 }
 
-var trackNames = regexp.MustCompile(`STREAM \[" \d+ "\] |COMPUTE \w+ \[\d+\] QUEUE \[\d+\]`)
+var trackNames = lazyregexp.New(`STREAM \[" \d+ "\] |COMPUTE \w+ \[\d+\] QUEUE \[\d+\]`)
 
 // perfettoReader reads one trace.
 type perfettoReader struct {
@@ -157,7 +157,7 @@ func (r *perfettoReader) packet(p *pftrace.Packet) {
 }
 
 // memoryOf matches names of tracks of memory: "ALLOCATE BYTES on Agent [4] (GPU)".
-var memoryOf = regexp.MustCompile(`^ALLOCATE BYTES on (\w+) \[(\d+)\] \((\w+)\)$`)
+var memoryOf = lazyregexp.New(`^ALLOCATE BYTES on (\w+) \[(\d+)\] \((\w+)\)$`)
 
 func number(text string) int32 {
 	n, err := strconv.ParseInt(text, 10, 32)

@@ -3,12 +3,12 @@ package serverlog
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -267,12 +267,12 @@ var supposed = newWordSet("If ", " if ", " may ", " might ", " could ", "avoid",
 // memoryParts are what else PyTorch says of a device without memory. Until 2023, it put these numbers between semicolons:
 // "(GPU 0; 79.15 GiB total capacity; 70.13 GiB already allocated; 1.25 GiB free; ...)".
 var memoryParts = []struct {
-	of *regexp.Regexp
+	of *lazyregexp.Regexp
 	is string
 }{
-	{regexp.MustCompile(`(?:of which |; )([\d.]+ [KMG]?i?B)(?:ytes)?(?: is)? free`), " free"},
-	{regexp.MustCompile(`(?:; |memory )([\d.]+ [KMG]?i?B)(?:ytes)?(?: is| already) allocated(?: by PyTorch)?`), " used by PyTorch"},
-	{regexp.MustCompile(`([\d.]+ [KMG]?i?B)(?:ytes)? is reserved by PyTorch but unallocated`), " reserved and unused"},
+	{lazyregexp.New(`(?:of which |; )([\d.]+ [KMG]?i?B)(?:ytes)?(?: is)? free`), " free"},
+	{lazyregexp.New(`(?:; |memory )([\d.]+ [KMG]?i?B)(?:ytes)?(?: is| already) allocated(?: by PyTorch)?`), " used by PyTorch"},
+	{lazyregexp.New(`([\d.]+ [KMG]?i?B)(?:ytes)? is reserved by PyTorch but unallocated`), " reserved and unused"},
 }
 
 // stuckWatchdog reads for how long PyTorch's watchdog of NCCL did not come back: it ends its process then.

@@ -3,12 +3,11 @@ package serverlog
 import (
 	"bytes"
 	"io"
-	"regexp"
 	"slices"
-	"sync"
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 )
 
 // Format is the log of an LLM server.
@@ -47,23 +46,21 @@ var Format = &format.Format{
 }
 
 // signOf is in the log of a server: a line of a batch, of its start, or of one of its ranks.
-var signOf = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)(?:Prefill|Decode) batch[,. [].*#(?:running|queue)-req|Avg prompt throughput: [\d.]+ tokens/s|server_args=ServerArgs\(|\[TRT-LLM\]|\[TensorRT-LLM\]\[(?:INFO|WARNING|ERROR)\]|` +
-		`^(?:.{0,200} )?\[ ?(?:(?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d+ ?)+\] (?:Scheduler|Prefill|Decode|Load weight|Received|KV)|` +
-		`^\W*(?:.{0,200} )?\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: (?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d+)+\]|ReqTimeStats\(rid=|` +
-		`\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[^\]]*\].*(?:sglang|Scheduler hit an exception|The server is fired up|torch distributed|Load weight|KVTransferError\(|LMCache (?:DEBUG|INFO|WARNING|ERROR):)|^Unexpected transfer worker error for room|^(?:Prefill|Decode) \w+ failed for request rank=\d|` +
-		`^(?:.{0,200}[ )\]])?(?:DEBUG|INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w/.]+\.py:\d+\]|"event": ?"request\.(?:finished|received)|Workers \(tasks / actors\) killed due to memory pressure|` +
-		`^(?:.{0,100} )?INFO:     [\d.]+:\d+ - "POST /(?:v1/(?:chat/)?completions|generate) HTTP|\((?:ServeController|ServeReplica:\S+) pid=\d+|` +
-		`^(?:.{0,100} )?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +(?:\d+ )?(?:transfer_|tcp_transport|rdma_|ascend_direct_|nixl_|client\.cpp)|^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [\w./-]+\.(?:cpp|cc|cu|h):\d+\] |WorkHCCL\(SeqNum=|ProcessGroupNCCL's watchdog got stuck|watchdog thread terminated with exception: CUDA|Heartbeat monitor timed out!|\] Caught signal \d+ \(|HCCL watchdog thread|^(?:\[Error\]: |E[EH]9999|Memory access fault by GPU node-|:0:rocdevice\.cpp)|` +
-		`\((?:EngineCore|APIServer|ApiServer|Worker|VllmWorker)\w*(?: \w+)? pid=\d+\) |File "[^"\n]{1,200}/(?:vllm|sglang|tensorrt_llm|lmdeploy|lmcache|dynamo|ray/(?:serve|data|llm))/[^"\n]{1,200}\.py", line \d+,? in |` +
-		`(?m)^\(raylet|^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\s+(?:INFO|WARNING|ERROR|CRITICAL) \w+\.py:\d+ -- |lmdeploy - (?:INFO|WARNING|ERROR) - |^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - .{0,200}(?:sglang|vllm|lmdeploy)|\[TM\]\[(?:DEBUG|INFO|WARNING|ERROR|FATAL)\]|` +
-		` - vllm\.[\w.]+ - |^(?:.{0,60} )?(?:slurmstepd|srun): error: |^(?:.{0,60} )?Root Cause \(first observed failure\):| deployment_state\.py:\d+ - |^(?:.{0,60} )?ERROR: {4}Exception in ASGI application`)
-})
+var signOf = lazyregexp.New(`(?m)(?:Prefill|Decode) batch[,. [].*#(?:running|queue)-req|Avg prompt throughput: [\d.]+ tokens/s|server_args=ServerArgs\(|\[TRT-LLM\]|\[TensorRT-LLM\]\[(?:INFO|WARNING|ERROR)\]|` +
+	`^(?:.{0,200} )?\[ ?(?:(?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d+ ?)+\] (?:Scheduler|Prefill|Decode|Load weight|Received|KV)|` +
+	`^\W*(?:.{0,200} )?\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: (?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d+)+\]|ReqTimeStats\(rid=|` +
+	`\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[^\]]*\].*(?:sglang|Scheduler hit an exception|The server is fired up|torch distributed|Load weight|KVTransferError\(|LMCache (?:DEBUG|INFO|WARNING|ERROR):)|^Unexpected transfer worker error for room|^(?:Prefill|Decode) \w+ failed for request rank=\d|` +
+	`^(?:.{0,200}[ )\]])?(?:DEBUG|INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w/.]+\.py:\d+\]|"event": ?"request\.(?:finished|received)|Workers \(tasks / actors\) killed due to memory pressure|` +
+	`^(?:.{0,100} )?INFO:     [\d.]+:\d+ - "POST /(?:v1/(?:chat/)?completions|generate) HTTP|\((?:ServeController|ServeReplica:\S+) pid=\d+|` +
+	`^(?:.{0,100} )?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +(?:\d+ )?(?:transfer_|tcp_transport|rdma_|ascend_direct_|nixl_|client\.cpp)|^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [\w./-]+\.(?:cpp|cc|cu|h):\d+\] |WorkHCCL\(SeqNum=|ProcessGroupNCCL's watchdog got stuck|watchdog thread terminated with exception: CUDA|Heartbeat monitor timed out!|\] Caught signal \d+ \(|HCCL watchdog thread|^(?:\[Error\]: |E[EH]9999|Memory access fault by GPU node-|:0:rocdevice\.cpp)|` +
+	`\((?:EngineCore|APIServer|ApiServer|Worker|VllmWorker)\w*(?: \w+)? pid=\d+\) |File "[^"\n]{1,200}/(?:vllm|sglang|tensorrt_llm|lmdeploy|lmcache|dynamo|ray/(?:serve|data|llm))/[^"\n]{1,200}\.py", line \d+,? in |` +
+	`(?m)^\(raylet|^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\s+(?:INFO|WARNING|ERROR|CRITICAL) \w+\.py:\d+ -- |lmdeploy - (?:INFO|WARNING|ERROR) - |^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - .{0,200}(?:sglang|vllm|lmdeploy)|\[TM\]\[(?:DEBUG|INFO|WARNING|ERROR|FATAL)\]|` +
+	` - vllm\.[\w.]+ - |^(?:.{0,60} )?(?:slurmstepd|srun): error: |^(?:.{0,60} )?Root Cause \(first observed failure\):| deployment_state\.py:\d+ - |^(?:.{0,60} )?ERROR: {4}Exception in ASGI application`)
 
 // A log of Dynamo is that of a worker, if it has no line that only its frontend writes, which is a router.
 var (
-	ofDynamo   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^20\S{17,30}Z +(?:INFO|WARN|ERROR) dynamo`) })
-	ofFrontend = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b` + logline.DynamoFrontend) })
+	ofDynamo   = lazyregexp.New(`(?m)^20\S{17,30}Z +(?:INFO|WARN|ERROR) dynamo`)
+	ofFrontend = lazyregexp.New(`\b` + logline.DynamoFrontend)
 )
 
 // signWords are those of which each sign of a log has one, but for stamps.
@@ -82,7 +79,7 @@ func isSigned(head []byte) bool {
 		has = i+year < len(rest) && rest[i+year] == '-'
 		rest = rest[i+1:]
 	}
-	return signOf().Match(head) || bytes.Contains(head, []byte(" dynamo")) && ofDynamo().Match(head) && !ofFrontend().Match(head)
+	return signOf.Match(head) || bytes.Contains(head, []byte(" dynamo")) && ofDynamo.Match(head) && !ofFrontend.Match(head)
 }
 
 // sniff goes by what only servers write. A dump of spans or a trace may quote a log; it begins

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"math"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -53,7 +53,7 @@ func (r *reader) unranked() int32 {
 
 // rotated is what rotation and compression add to the name of a log. A number behind a dash before
 // them is none: pods of a set are called decode-0 and decode-1.
-var rotated = regexp.MustCompile(`(?:[-.](?:20\d{6}(?:[-_]?\d{2,6})?|\d{4}-\d\d-\d\d(?:[-_T]?\d\d(?:[-_:]?\d\d){0,2})?|gz|zst|(?:log|txt|out|err|jsonl?)(?:-\d{1,3})?)|\.\d{1,3})+$`)
+var rotated = lazyregexp.New(`(?:[-.](?:20\d{6}(?:[-_]?\d{2,6})?|\d{4}-\d\d-\d\d(?:[-_T]?\d\d(?:[-_:]?\d\d){0,2})?|gz|zst|(?:log|txt|out|err|jsonl?)(?:-\d{1,3})?)|\.\d{1,3})+$`)
 
 // serverName is what a server is called by the path of its log: pieces of one log that was rotated
 // have one name. The set shortens it.
@@ -70,7 +70,7 @@ func serverName(path string) string {
 }
 
 // anyServers are names that the logs of all servers have: their folders tell them apart.
-var anyServers = regexp.MustCompile(`^(?:sglang-request-metrics|(?:sglang|vllm|server|worker)?[-_.]?(?:server|stdout|stderr|out|err|log|current)?|\d+)$`)
+var anyServers = lazyregexp.New(`^(?:sglang-request-metrics|(?:sglang|vllm|server|worker)?[-_.]?(?:server|stdout|stderr|out|err|log|current)?|\d+)$`)
 
 // placeOf returns the place that a header names, " DP4 TP0 EP0".
 func (r *reader) placeOf(header []byte, w logline.Wrapping) int32 {

@@ -7,12 +7,12 @@ import (
 	"io"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -103,9 +103,9 @@ func readExperts(r io.Reader, path string) (*recorder.ExpertDump, error) {
 }
 
 // expertNames are those of dumps: the time, and the rank if they are of one.
-var expertNames = []*regexp.Regexp{
-	regexp.MustCompile(`^expert_distribution_recorder_(?P<time>\d{9,11}(?:\.\d+)?)(?:_(?P<rank>\d+))?\.pt`),
-	regexp.MustCompile(`^expert_distribution_rank(?P<rank>\d+)_timestamp(?P<time>\d{9,11}(?:\.\d+)?)\.csv`),
+var expertNames = []*lazyregexp.Regexp{
+	lazyregexp.New(`^expert_distribution_recorder_(?P<time>\d{9,11}(?:\.\d+)?)(?:_(?P<rank>\d+))?\.pt`),
+	lazyregexp.New(`^expert_distribution_rank(?P<rank>\d+)_timestamp(?P<time>\d{9,11}(?:\.\d+)?)\.csv`),
 }
 
 // nameExperts takes what the name of a file tells.
@@ -117,11 +117,11 @@ func nameExperts(d *recorder.ExpertDump, name string) {
 		if m == nil {
 			continue
 		}
-		whole, part, _ := strings.Cut(m[re.SubexpIndex("time")], ".")
+		whole, part, _ := strings.Cut(m[re.Compiled().SubexpIndex("time")], ".")
 		s, _ := strconv.ParseInt(whole, 10, 64)
 		ns, _ := strconv.ParseInt((part + "000000000")[:9], 10, 64)
 		d.Time = trace.Time(s*1e9 + ns)
-		if text := m[re.SubexpIndex("rank")]; text != "" && d.Rank < 0 && (!d.Ring || d.Whole) {
+		if text := m[re.Compiled().SubexpIndex("rank")]; text != "" && d.Rank < 0 && (!d.Ring || d.Whole) {
 			rank, err := strconv.ParseInt(text, 10, 31)
 			if err == nil {
 				d.Rank = int32(rank)

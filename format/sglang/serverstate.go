@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -41,9 +41,9 @@ var ServerState = &format.Format{
 }
 
 var (
-	wrapped = regexp.MustCompile(`^\s*\{\s*"ok": ?(?:true|false),\s*"status": ?-?\d+,\s*"path": ?"/`)
-	bundle  = regexp.MustCompile(`"artifact_type": ?"incident_bundle"`)
-	stamp   = regexp.MustCompile(`incident_bundle_(\d{8}_\d{6})`)
+	wrapped = lazyregexp.New(`^\s*\{\s*"ok": ?(?:true|false),\s*"status": ?-?\d+,\s*"path": ?"/`)
+	bundle  = lazyregexp.New(`"artifact_type": ?"incident_bundle"`)
+	stamp   = lazyregexp.New(`incident_bundle_(\d{8}_\d{6})`)
 )
 
 func isState(head []byte) bool {

@@ -2,11 +2,11 @@ package torchdump
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/pickle"
 	"github.com/sgtrace/sgtrace/profile/recorder"
@@ -46,7 +46,7 @@ type recorderEntry struct {
 }
 
 // rankInName is at the end of the name of a dump.
-var rankInName = regexp.MustCompile(`(?:^|[^0-9])([0-9]{1,6})(?:\.[A-Za-z]+)*$`)
+var rankInName = lazyregexp.New(`(?:^|[^0-9])([0-9]{1,6})(?:\.[A-Za-z]+)*$`)
 
 // rankOf returns the rank that the name of a file ends with.
 func rankOf(name string) int32 {

@@ -2,11 +2,11 @@ package torchdump
 
 import (
 	"bytes"
-	"regexp"
 	"time"
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -33,7 +33,7 @@ var Log = &format.Format{
 }
 
 // logSign is a line of NCCL, or of PyTorch's watchdog.
-var logSign = regexp.MustCompile(`[^\s:]+:\d+:\d+ \[\d+\] (?:\S+ )?NCCL (?:INFO|WARN) |` +
+var logSign = lazyregexp.New(`[^\s:]+:\d+:\d+ \[\d+\] (?:\S+ )?NCCL (?:INFO|WARN) |` +
 	`\[[EF](?:\d{3,4} \d\d:\d\d:\d\d\.\d+)? ProcessGroupNCCL\.cpp:\d+\] `)
 
 // isLog looks for words of a line before it tries the expression: at every byte of files of other

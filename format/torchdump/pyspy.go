@@ -5,12 +5,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"io"
-	"regexp"
 	"strconv"
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
@@ -38,11 +38,11 @@ var PySpy = &format.Format{
 }
 
 var (
-	pySpyText = regexp.MustCompile(`(?m)^Process \d+: .*\r?\nPython v\d`)
+	pySpyText = lazyregexp.New(`(?m)^Process \d+: .*\r?\nPython v\d`)
 	// ofLog is the stamp of a line of a log, in which a dump may stand.
-	ofLog = regexp.MustCompile(`(?m)^.{0,200}\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d`)
+	ofLog = lazyregexp.New(`(?m)^.{0,200}\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d`)
 	// rankInFile is the rank in the name of a file that people give it.
-	rankInFile = regexp.MustCompile(`(?i)rank[-_]?(\d{1,6})`)
+	rankInFile = lazyregexp.New(`(?i)rank[-_]?(\d{1,6})`)
 )
 
 func sniffPySpy(head []byte) bool {

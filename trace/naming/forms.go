@@ -1,11 +1,10 @@
 package naming
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -22,7 +21,7 @@ type form struct {
 	ext  string
 	what string // why a file of this form is no rank's trace
 	role string
-	re   func() *regexp.Regexp
+	re   *lazyregexp.Regexp
 }
 
 const (
@@ -39,8 +38,8 @@ const (
 
 // pattern is compiled when it is first needed: all of them are a tenth of what the program
 // would allocate to start.
-func pattern(s string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?is)^` + s + `$`) })
+func pattern(s string) *lazyregexp.Regexp {
+	return lazyregexp.New(`(?is)^` + s + `$`)
 }
 
 // forms is searched from the top; the first row that matches is taken.
@@ -113,12 +112,12 @@ func (f *form) match(stem, ext string) (Name, bool) {
 	if !strings.HasSuffix(ext, f.ext) || f.producer == "trtllm" && ext != f.ext {
 		return Name{}, false
 	}
-	m := f.re().FindStringSubmatch(stem)
+	m := f.re.FindStringSubmatch(stem)
 	if m == nil {
 		return Name{}, false
 	}
 	n := Name{Rank: trace.NoRank, Producer: f.producer, Role: f.role, NotRank: f.what != "", What: f.what}
-	for i, group := range f.re().SubexpNames() {
+	for i, group := range f.re.Compiled().SubexpNames() {
 		if group != "" && m[i] != "" && !n.set(group, m[i]) {
 			return Name{}, false
 		}
@@ -162,7 +161,7 @@ func (n *Name) set(group, text string) bool {
 	return true
 }
 
-var profileID = regexp.MustCompile(`(?:^|[-_.])(` + seconds + `)$`)
+var profileID = lazyregexp.New(`(?:^|[-_.])(` + seconds + `)$`)
 
 // notHost are words that a number follows in names of workers; what stands
 // before the number is then no host, and the number no pid.

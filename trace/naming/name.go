@@ -1,9 +1,9 @@
 package naming
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -52,13 +52,13 @@ func ParseFile(path string) Name {
 }
 
 // ascendFolder finds the folder that Ascend's profiler names, while the traces in it are all named alike.
-var ascendFolder = regexp.MustCompile(`([^/\\]+_ascend_pt)[/\\](?:ASCEND_PROFILER_OUTPUT[/\\])?trace_view\.json`)
+var ascendFolder = lazyregexp.New(`([^/\\]+_ascend_pt)[/\\](?:ASCEND_PROFILER_OUTPUT[/\\])?trace_view\.json`)
 
 var (
 	compressed = [...]string{".gz", ".gzip", ".zst", ".zstd", ".lz4", ".xz", ".bz2", ".br"}
 	extensions = [...]string{".json", ".jsonl", ".trace", ".pt", ".pickle", ".pkl", ".tmp", ".txt", ".pftrace", ".pb", ".sqlite", ".sqlite3"}
 	// copied is what browsers and file managers add to a second download.
-	copied = regexp.MustCompile(` ?\(\d{1,4}\)$`)
+	copied = lazyregexp.New(` ?\(\d{1,4}\)$`)
 )
 
 // IsCompressed reports whether a file is called as compressed ones are.
@@ -100,7 +100,7 @@ func cutExt(s string, exts []string) (rest, ext string, ok bool) {
 
 // worker is the title of a process that runs a model. SGLang leaves the parts
 // of size 1 out, and all of them with one GPU: "sglang::scheduler".
-var worker = regexp.MustCompile(`(?i)^(?:sglang::scheduler|vllm::worker|vllm::enginecore|worker)((?:[-_ ][a-z]+\d*)*)$`)
+var worker = lazyregexp.New(`(?i)^(?:sglang::scheduler|vllm::worker|vllm::enginecore|worker)((?:[-_ ][a-z]+\d*)*)$`)
 
 // parseProcess reads the title that SGLang ("sglang::scheduler_DP1_TP0_EP0")
 // and vLLM ("VLLM::Worker_TP1_EP1") give their processes; other names know no

@@ -2,9 +2,9 @@ package naming
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -126,9 +126,9 @@ func ParseLabel(label string) (host string, rank trace.Rank, err error) {
 }
 
 var (
-	partsLabel  = regexp.MustCompile(`(?i)^(?:tp|pp|dp|ep)-?\d+(?:[-_, ](?:tp|pp|dp|ep)-?\d+)*$`)
-	onePart     = regexp.MustCompile(`(?i)(tp|pp|dp|ep)-?(\d+)`)
-	globalLabel = regexp.MustCompile(`(?i)^(?:rank[-_= ]?)?(\d+)$`)
+	partsLabel  = lazyregexp.New(`(?i)^(?:tp|pp|dp|ep)-?\d+(?:[-_, ](?:tp|pp|dp|ep)-?\d+)*$`)
+	onePart     = lazyregexp.New(`(?i)(tp|pp|dp|ep)-?(\d+)`)
+	globalLabel = lazyregexp.New(`(?i)^(?:rank[-_= ]?)?(\d+)$`)
 )
 
 // labelRank reads a rank; isRank is false when text does not look like one.

@@ -1,10 +1,10 @@
 package naming
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -34,12 +34,12 @@ func setRank(r *trace.Rank, part, digits string) bool {
 }
 
 var (
-	rankWord = regexp.MustCompile(`(?i)rank[-_= ]?\[?(\d{1,9})`)
+	rankWord = lazyregexp.New(`(?i)rank[-_= ]?\[?(\d{1,9})`)
 	// sizeOrRank is a name that begins with parts. Further back "tp8" is the
 	// size of a deployment more often than a rank: "llama-tp8.json".
-	sizeOrRank = regexp.MustCompile(`(?i)^(?:(?:trace|profile|sampled)[-_])?((?:[-_]?(?:tp|pp|dp|ep)\d{1,5})+)(?:[^a-z0-9]|$)`)
-	part       = regexp.MustCompile(`(?i)(tp|pp|dp|ep)(\d+)`)
-	timeWord   = regexp.MustCompile(`(?:^|[^0-9A-Za-z])(\d{19}|\d{16}|\d{13}|\d{10}(?:\.\d{1,9})?)(?:[^0-9A-Za-z]|$)`)
+	sizeOrRank = lazyregexp.New(`(?i)^(?:(?:trace|profile|sampled)[-_])?((?:[-_]?(?:tp|pp|dp|ep)\d{1,5})+)(?:[^a-z0-9]|$)`)
+	part       = lazyregexp.New(`(?i)(tp|pp|dp|ep)(\d+)`)
+	timeWord   = lazyregexp.New(`(?:^|[^0-9A-Za-z])(\d{19}|\d{16}|\d{13}|\d{10}(?:\.\d{1,9})?)(?:[^0-9A-Za-z]|$)`)
 )
 
 // otherRank are words before "rank" that make it another thing than a place in

@@ -1,9 +1,10 @@
 package redact
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 )
 
 // Masked replaces a credential.
@@ -11,7 +12,7 @@ const Masked = "[secret]"
 
 // A credentialShape is how credentials look. The last group of the pattern is what is masked.
 type credentialShape struct {
-	pattern func() *regexp.Regexp
+	pattern *lazyregexp.Regexp
 	random  bool // only what has a letter and a digit
 }
 
@@ -21,20 +22,20 @@ const secretName = `(?:api[_-]?key|access[_-]?key(?:[_-]?id)?|secret(?:[_-]?key)
 // credentialShapes are in the order of the constants of type set.
 var credentialShapes = []credentialShape{
 	// --api-key X, api_key=X, "api_key": "X", X-Api-Key: X, ?token=X, but not token::X of C++
-	{pattern(`(?i)` + secretName + `["']?\s*[=:]\s*["']?((?:(?:bearer|basic|token)\s+)?[^\s"'&;,)}\]\[:=][^\s"'&;,)}\]]*)`), false},
-	{pattern(`(?i)--[a-z-]*` + secretName + `\s+["']?([^\s"'-][^\s"']*)`), false},
-	{pattern(`(?i)\bbearer\s+([A-Za-z0-9._~+/=-]{8,})`), true},
-	{pattern(`(?i)\bbasic\s+([A-Za-z0-9+/=]{12,})`), true},
-	{pattern(`(?i)[?&](?:key|sig|signature|auth|code|pwd|pass)=([^\s"'&#]+)`), false},
-	{pattern(`://[^\s/:@"']*:([^\s/@"']+)@`), false},
+	{lazyregexp.New(`(?i)` + secretName + `["']?\s*[=:]\s*["']?((?:(?:bearer|basic|token)\s+)?[^\s"'&;,)}\]\[:=][^\s"'&;,)}\]]*)`), false},
+	{lazyregexp.New(`(?i)--[a-z-]*` + secretName + `\s+["']?([^\s"'-][^\s"']*)`), false},
+	{lazyregexp.New(`(?i)\bbearer\s+([A-Za-z0-9._~+/=-]{8,})`), true},
+	{lazyregexp.New(`(?i)\bbasic\s+([A-Za-z0-9+/=]{12,})`), true},
+	{lazyregexp.New(`(?i)[?&](?:key|sig|signature|auth|code|pwd|pass)=([^\s"'&#]+)`), false},
+	{lazyregexp.New(`://[^\s/:@"']*:([^\s/@"']+)@`), false},
 	// What services begin their keys with.
-	{pattern(`\b((?:sk-|sk_live_|sk_test_|nvapi-|glpat-|github_pat_|xai-)[A-Za-z0-9_-]{16,})`), true},
-	{pattern(`\b((?:hf_|gh[pousr]_|gsk_)[A-Za-z0-9]{20,})`), false},
-	{pattern(`\b(xox[abprs]-[A-Za-z0-9-]{10,})`), true},
-	{pattern(`\b((?:AKIA|ASIA)[A-Z0-9]{16})\b`), true},
-	{pattern(`\b(AIza[A-Za-z0-9_-]{35})`), true},
-	{pattern(`\b(eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)`), false}, // JSON Web Token
-	{pattern(`-----BEGIN [A-Z ]*PRIVATE KEY-----([^"']+)`), false},
+	{lazyregexp.New(`\b((?:sk-|sk_live_|sk_test_|nvapi-|glpat-|github_pat_|xai-)[A-Za-z0-9_-]{16,})`), true},
+	{lazyregexp.New(`\b((?:hf_|gh[pousr]_|gsk_)[A-Za-z0-9]{20,})`), false},
+	{lazyregexp.New(`\b(xox[abprs]-[A-Za-z0-9-]{10,})`), true},
+	{lazyregexp.New(`\b((?:AKIA|ASIA)[A-Z0-9]{16})\b`), true},
+	{lazyregexp.New(`\b(AIza[A-Za-z0-9_-]{35})`), true},
+	{lazyregexp.New(`\b(eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)`), false}, // JSON Web Token
+	{lazyregexp.New(`-----BEGIN [A-Z ]*PRIVATE KEY-----([^"']+)`), false},
 }
 
 // A hint is in all that some shapes find, in lower case.
@@ -184,7 +185,7 @@ func Mask(text string) string {
 func (s *credentialShape) mask(text string) string {
 	var out strings.Builder
 	done := 0
-	for _, m := range s.pattern().FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range s.pattern.FindAllStringSubmatchIndex(text, -1) {
 		from, to := m[len(m)-2], m[len(m)-1]
 		if !s.is(text[from:to]) {
 			continue

@@ -2,9 +2,9 @@ package redact
 
 import (
 	"encoding/hex"
-	"regexp"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
@@ -52,7 +52,7 @@ func (m *Maker) LearnAttribute(key, text string) {
 }
 
 // hostKeys are attributes that name hosts.
-var hostKeys = regexp.MustCompile(`host|node|pod|peer|address`)
+var hostKeys = lazyregexp.New(`host|node|pod|peer|address`)
 
 // A rule makes the pseudonym of a text.
 type rule func(m *Maker, text string) string
@@ -94,7 +94,7 @@ func (m *Maker) cached(kind, text string, make rule) string {
 
 // requestName matches the names of spans that end with the beginning of an id: "decode Req
 // 7ca07386". A bootstrap room is none.
-var requestName = regexp.MustCompile(`^(.*[Rr]eq )([^0].*|0[^x].*)$`)
+var requestName = lazyregexp.New(`^(.*[Rr]eq )([^0].*|0[^x].*)$`)
 
 // span makes the name of a span.
 func (m *Maker) span(name string) string {

@@ -135,7 +135,7 @@ func (r *Redactor) Path(path string) string {
 // extension returns the last one or two extensions of a path, if they are usual ones.
 func extension(path string) string {
 	base := path[strings.LastIndexAny(path, `/\`)+1:]
-	loc := knownExtension().FindStringIndex(base)
+	loc := knownExtension.FindStringIndex(base)
 	if loc == nil || loc[0] == 0 {
 		return ""
 	}

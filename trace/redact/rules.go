@@ -3,6 +3,8 @@ package redact
 import (
 	"slices"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 )
 
 // A SecretRule says which attributes may hold a secret.
@@ -280,19 +282,19 @@ func (r *Redactor) LearnAttribute(key, text string) {
 	}
 }
 
-var numbers = pattern(`^(?:0x[0-9a-fA-F]{1,16}|[0-9+\-.,:;x*%/ ()\[\]{}'"]|[eE][+-]?[0-9]|True|False|true|false|None|null|nan|inf|ns|us|ms|s|bytes)*$`)
+var numbers = lazyregexp.New(`^(?:0x[0-9a-fA-F]{1,16}|[0-9+\-.,:;x*%/ ()\[\]{}'"]|[eE][+-]?[0-9]|True|False|true|false|None|null|nan|inf|ns|us|ms|s|bytes)*$`)
 
-func isNumbers(text string) bool { return len(text) < 4096 && numbers().MatchString(text) }
+func isNumbers(text string) bool { return len(text) < 4096 && numbers.MatchString(text) }
 
 // reasons are why servers end requests, and why we say that they ended; what servers add to these
 // is free text.
-var reasons = pattern(`^(?:aborted while running|client closed the connection \(HTTP 499\)|error|HTTP [0-9]+|Aborted|abort|have unclosed span, auto closed|The request queue is full\.?|` +
+var reasons = lazyregexp.New(`^(?:aborted while running|client closed the connection \(HTTP 499\)|error|HTTP [0-9]+|Aborted|abort|have unclosed span, auto closed|The request queue is full\.?|` +
 	`The request is aborted by a higher priority request\.?|(?:Prefill bootstrap|Prefill transfer|Decode transfer) failed)`)
 
 // Reason returns what stands for the reason why a request failed: what servers are
 // known to say stays.
 func (r *Redactor) Reason(text string) string {
-	known := reasons().FindString(text)
+	known := reasons.FindString(text)
 	if rest := text[len(known):]; rest != "" {
 		return strings.TrimLeft(known+" "+r.Text(rest), " ")
 	}

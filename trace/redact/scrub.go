@@ -1,12 +1,11 @@
 package redact
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
@@ -16,17 +15,11 @@ type shape struct {
 	name    func(r *Redactor, text string) string
 }
 
-// pattern is compiled when it is first needed: few runs redact, and few inputs hold
-// credentials of every shape.
-func pattern(s string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(s) })
-}
-
 // extensions are those of files that paths lead to in traces, so that a name without
 // a directory is known as a file.
 const extensions = `py|pyc|pyx|pyi|so|cc|cpp|cxx|cu|cuh|hpp|cubin|ptx|sh|json|jsonl|ndjson|yaml|yml|toml|txt|csv|pt|pth|safetensors|gguf|gz|zst|sqlite|nsys-rep|qdrep|pftrace`
 
-var knownExtension = pattern(`(?:\.(?:` + extensions + `))+(?:\.[0-9]+)*$`)
+var knownExtension = lazyregexp.New(`(?:\.(?:` + extensions + `))+(?:\.[0-9]+)*$`)
 
 // shapes are tried together; of two that begin at one place the first counts.
 var shapes = []shape{
@@ -44,17 +37,14 @@ var shapes = []shape{
 	{`(?:[\w.@%+~-]+[/\\])*[\w@%+~.-]*[\w@%+~-]\.(?:` + extensions + `)(?:\.[0-9]+)*\b`, (*Redactor).Path},
 }
 
-var anyShape = sync.OnceValue(func() *regexp.Regexp {
-	all := order.Each(shapes, func(s shape) string { return "(" + s.pattern + ")" })
-	return regexp.MustCompile(strings.Join(all, "|"))
-})
+var anyShape = lazyregexp.New(strings.Join(order.Each(shapes, func(s shape) string { return "(" + s.pattern + ")" }), "|"))
 
 // routes matches addresses of an HTTP server, which are no files.
-var routes = pattern(`^/(?:v[0-9]+/|(?:generate|encode|classify|health|health_generate|get_\w+|metrics|flush_cache|start_profile|stop_profile|inference/|workers|readiness|liveness)\b)`)
+var routes = lazyregexp.New(`^/(?:v[0-9]+/|(?:generate|encode|classify|health|health_generate|get_\w+|metrics|flush_cache|start_profile|stop_profile|inference/|workers|readiness|liveness)\b)`)
 
 // absolute names a path, unless it is the route of a request, or a unit: 12 /s.
 func (r *Redactor) absolute(path string) string {
-	if routes().MatchString(path) || !strings.ContainsFunc(path, unicode.IsLetter) || path[0] == '/' && len(strings.TrimRight(path, ".")) == 2 {
+	if routes.MatchString(path) || !strings.ContainsFunc(path, unicode.IsLetter) || path[0] == '/' && len(strings.TrimRight(path, ".")) == 2 {
 		return path
 	}
 	return r.Path(path)
@@ -92,7 +82,7 @@ func (r *Redactor) scrubShapes(s string, between func(string) string) string {
 	var out strings.Builder
 	done := 0
 	for done < len(s) {
-		m := anyShape().FindStringSubmatchIndex(s[done:])
+		m := anyShape.FindStringSubmatchIndex(s[done:])
 		if m == nil {
 			break
 		}

@@ -2,11 +2,11 @@ package redact
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -94,7 +94,7 @@ func wordsOf(name string) string {
 
 // member is the beginning of a member of an object within a text, as JSON or Python
 // write it, if its value is no number.
-var member = regexp.MustCompile(`["']([^"'\n]{1,80})["']\s*:\s*["'\[{]`)
+var member = lazyregexp.New(`["']([^"'\n]{1,80})["']\s*:\s*["'\[{]`)
 
 // inObject reports whether an object in a text has a member which may be a secret.
 func inObject(text string) bool {

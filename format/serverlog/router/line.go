@@ -2,10 +2,10 @@ package router
 
 import (
 	"bytes"
-	"regexp"
 
 	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -134,7 +134,7 @@ func (r *reader) object(b []byte, x *said) bool {
 	return err == nil && ours && timed && message != nil
 }
 
-var target = regexp.MustCompile(`^` + modules + `(?:::|$)`)
+var target = lazyregexp.New(`^` + modules + `(?:::|$)`)
 
 // keep puts a field behind the message, as the text form has it.
 func (r *reader) keep(key, value []byte) {

@@ -6,13 +6,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
-	"sync"
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
@@ -47,9 +46,7 @@ var Format = &format.Format{
 }
 
 // signOf is a line of the router, as text or as JSON. Few runs need it, and it takes half a millisecond.
-var signOf = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z? +(?:TRACE|DEBUG|INFO|WARN|ERROR) .{0,400}?\b` + heads + `[\w:-]*: |"target": ?"` + heads + `(?:::|")|"span_name": ?"http_request"|` + oldHead + `(?:Rust|Python)\)\] 20\d\d-`)
-})
+var signOf = lazyregexp.New(`20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z? +(?:TRACE|DEBUG|INFO|WARN|ERROR) .{0,400}?\b` + heads + `[\w:-]*: |"target": ?"` + heads + `(?:::|")|"span_name": ?"http_request"|` + oldHead + `(?:Rust|Python)\)\] 20\d\d-`)
 
 const (
 	modules = `(?:sglang_router_rs|sgl_model_gateway|smg|dynamo_llm|dynamo_runtime)`
@@ -73,7 +70,7 @@ func sniff(head []byte) bool {
 			return false
 		}
 	}
-	return signOf().Match(head)
+	return signOf.Match(head)
 }
 
 // index reads a log.

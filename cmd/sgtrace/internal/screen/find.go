@@ -1,10 +1,10 @@
 package screen
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/similar"
 )
@@ -114,8 +114,8 @@ func fold(word string) string {
 }
 
 var (
-	code       = regexp.MustCompile("`([^`]+)`")
-	introduces = regexp.MustCompile(`(?:^|[\s(])\*{1,2}([A-Za-z][^*]*)\*{1,2}`)
+	code       = lazyregexp.New("`([^`]+)`")
+	introduces = lazyregexp.New(`(?:^|[\s(])\*{1,2}([A-Za-z][^*]*)\*{1,2}`)
 )
 
 // terms returns the terms that the first cell of a row explains: all that is code, or all of it.

@@ -1,9 +1,10 @@
 package screen
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 )
 
 // A Page is a page in pieces.
@@ -26,8 +27,8 @@ type Block struct {
 }
 
 var (
-	heading = regexp.MustCompile(`^(#+) +(.*)$`)
-	item    = regexp.MustCompile(`^( *)([-*]|[0-9]+\.) +(.*)$`)
+	heading = lazyregexp.New(`^(#+) +(.*)$`)
+	item    = lazyregexp.New(`^( *)([-*]|[0-9]+\.) +(.*)$`)
 )
 
 // Parse takes a page apart.
@@ -93,8 +94,8 @@ func isRule(cells []string) bool {
 }
 
 var (
-	link     = regexp.MustCompile(`\[([^\]]+)\]\(([^)]+)\)`)
-	emphasis = regexp.MustCompile(`(^|[\s("])(\*\*?)([^*]+)(\*\*?)`)
+	link     = lazyregexp.New(`\[([^\]]+)\]\(([^)]+)\)`)
+	emphasis = lazyregexp.New(`(^|[\s("])(\*\*?)([^*]+)(\*\*?)`)
 )
 
 // plain takes the markup out of a text.

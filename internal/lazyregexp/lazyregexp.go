@@ -1,0 +1,61 @@
+// Package lazyregexp has regular expressions that are compiled when they are first used. Few commands need many of the expressions of this
+// program, and compiling all of them is a good part of what it takes to start.
+package lazyregexp
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// A Regexp is a regular expression. Its methods are those of [regexp.Regexp].
+type Regexp struct {
+	text string
+	once sync.Once
+	re   *regexp.Regexp
+}
+
+// New returns an expression, which must be valid: it panics when it is first used if not, and in a test at once.
+func New(text string) *Regexp {
+	r := &Regexp{text: text}
+	if strings.HasSuffix(strings.TrimSuffix(os.Args[0], ".exe"), ".test") {
+		r.Compiled()
+	}
+	return r
+}
+
+// Compiled returns the expression itself.
+func (r *Regexp) Compiled() *regexp.Regexp {
+	r.once.Do(func() { r.re = regexp.MustCompile(r.text) })
+	return r.re
+}
+
+// String returns the text of the expression.
+func (r *Regexp) String() string { return r.text }
+
+func (r *Regexp) Match(b []byte) bool                  { return r.Compiled().Match(b) }
+func (r *Regexp) MatchString(s string) bool            { return r.Compiled().MatchString(s) }
+func (r *Regexp) Find(b []byte) []byte                 { return r.Compiled().Find(b) }
+func (r *Regexp) FindString(s string) string           { return r.Compiled().FindString(s) }
+func (r *Regexp) FindIndex(b []byte) []int             { return r.Compiled().FindIndex(b) }
+func (r *Regexp) FindStringIndex(s string) []int       { return r.Compiled().FindStringIndex(s) }
+func (r *Regexp) FindSubmatch(b []byte) [][]byte       { return r.Compiled().FindSubmatch(b) }
+func (r *Regexp) FindSubmatchIndex(b []byte) []int     { return r.Compiled().FindSubmatchIndex(b) }
+func (r *Regexp) FindStringSubmatch(s string) []string { return r.Compiled().FindStringSubmatch(s) }
+func (r *Regexp) FindStringSubmatchIndex(s string) []int {
+	return r.Compiled().FindStringSubmatchIndex(s)
+}
+func (r *Regexp) FindAllStringIndex(s string, n int) [][]int {
+	return r.Compiled().FindAllStringIndex(s, n)
+}
+func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
+	return r.Compiled().FindAllStringSubmatch(s, n)
+}
+func (r *Regexp) FindAllStringSubmatchIndex(s string, n int) [][]int {
+	return r.Compiled().FindAllStringSubmatchIndex(s, n)
+}
+func (r *Regexp) ReplaceAll(src, repl []byte) []byte { return r.Compiled().ReplaceAll(src, repl) }
+func (r *Regexp) ReplaceAllString(src, repl string) string {
+	return r.Compiled().ReplaceAllString(src, repl)
+}
