@@ -86,16 +86,22 @@ func (r *reader) pool(b []byte, _ *series.Instant) string {
 	return "has its KV cache"
 }
 
-// weights reads how long a server took for its weights.
+// weights reads how long a server took for its weights, and how large they are on a device: `elapsed=240.31 s, .. mem usage=30.64 GB`,
+// and of vLLM "took 15.08 GiB memory and 13.4 seconds".
 func (r *reader) weights(b []byte, _ *series.Instant) string {
 	s, ok := after(b, "elapsed=")
-	if vllm := behind(b, " and "); vllm != nil { // "took 15.08 GiB memory and 13.4 seconds"
+	size, sized := after(b, "mem usage=")
+	if vllm := behind(b, " and "); vllm != nil {
 		s, ok = after(vllm, "")
+		size, sized = after(b, "took ")
 	}
-	if ok && s >= 1 {
-		return fmt.Sprintf("has its weights, after %.0f s", s)
+	switch {
+	case !ok || s < 1:
+		return "has its weights"
+	case sized && size > 0:
+		return fmt.Sprintf("has its weights, after %.0f s (%.3g GB)", s, size)
 	}
-	return "has its weights"
+	return fmt.Sprintf("has its weights, after %.0f s", s)
 }
 
 // A dpRank is a scheduler, of which each TP rank is a process.

@@ -362,7 +362,7 @@ stop - 1: its Slurm job was canceled`},
 (APIServer pid=7) ERROR 03-04 10:32:00 [launcher.py:10] no such adapter
 (APIServer pid=7) INFO 03-04 10:33:00 [launcher.py:10] Shutting down FastAPI HTTP server.
 `, `start - 1: loads weights
-start - 1: has its weights, after 18 s
+start - 1: has its weights, after 18 s (15 GB)
 start - 1: compiles its model
 start - 1: has compiled its model
 start - 1: has its graphs
@@ -403,7 +403,7 @@ transfer failed - 1: receiving over TCP failed: the other side closed the connec
 		{"weights, and adapters", `[2026-03-04 10:22:10 TP0] Load weight end. elapsed=240.31 s, type=X, avail mem=107.42 GB, mem usage=30.64 GB.
 [2026-03-04 10:23:10 TP0] LoRA adapter loading starts: LoRARef(lora_id=4, lora_name=a). avail mem=5.12 GB
 [2026-03-04 10:23:11 TP0] LoRA adapter loading completes: LoRARef(lora_id=4, lora_name=a). avail mem=5.02 GB
-`, `start TP0 1: has its weights, after 240 s
+`, `start TP0 1: has its weights, after 240 s (30.6 GB)
 halt TP0 1: a LoRA adapter is loaded`},
 		{"requests that are too many", `[2026-03-04 10:22:10 TP0] Decode batch, #running-req: 1, #token: 9, token usage: 0.01, cuda graph: True, gen throughput (token/s): 1.00, #queue-req: 0
 [2026-03-04 10:22:11] INFO:     10.0.0.1:1 - "POST /generate HTTP/1.1" 429 Too Many Requests

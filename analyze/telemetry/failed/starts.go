@@ -20,11 +20,16 @@ import (
 // SlowStart is the subkind of findings of servers that took long to start.
 const SlowStart = "slow start"
 
-// A load is what a server took for its weights, in s, and since when.
+// A load is what a server took for its weights, in s, since when, and how large they are on a device, in GB; 0 is unknown.
 type load struct {
-	server int32
-	since  trace.Time
-	took   float64
+	server     int32
+	since      trace.Time
+	took, size float64
+}
+
+// alike reports whether the weights of two servers may be of one model: as far as is known, they are as large.
+func (x *load) alike(o *load) bool {
+	return x.size == 0 || o.size == 0 || max(x.size, o.size) <= 1.1*min(x.size, o.size)
 }
 
 // loads are those of the servers that say how long it took, of each the longest one.
@@ -36,7 +41,7 @@ func loads(l *telemetry.Logged) (list []load) {
 		if e.Kind != series.Starting || !strings.HasPrefix(e.Text, "has its weights, after ") {
 			continue
 		}
-		if _, err := fmt.Sscanf(e.Text, "has its weights, after %f s", &x.took); err != nil {
+		if n, _ := fmt.Sscanf(e.Text, "has its weights, after %f s (%f GB)", &x.took, &x.size); n == 0 {
 			continue
 		}
 		x.since = e.First - trace.Time(x.took*1e9)
@@ -52,7 +57,7 @@ func loads(l *telemetry.Logged) (list []load) {
 	return list
 }
 
-// slowStarts finds servers that took far longer for their weights than most of those of their role.
+// slowStarts finds servers that took far longer for their weights than most of those of their role whose weights are as large.
 func slowStarts(l *telemetry.Logged) (out []finding.Finding) {
 	const few, muchMore = 3, 60 // servers, s
 	all := loads(l)
@@ -60,7 +65,7 @@ func slowStarts(l *telemetry.Logged) (out []finding.Finding) {
 		s := &l.Set.Servers[x.server]
 		var others []float64
 		for _, o := range all {
-			if o.server != x.server && telemetry.Role(&l.Set.Servers[o.server]) == telemetry.Role(s) {
+			if o.server != x.server && x.alike(&o) && telemetry.Role(&l.Set.Servers[o.server]) == telemetry.Role(s) {
 				others = append(others, o.took)
 			}
 		}

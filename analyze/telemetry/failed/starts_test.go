@@ -2,6 +2,7 @@ package failed
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
@@ -13,17 +14,24 @@ import (
 func TestSlowStarts(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
 	for _, test := range []struct {
-		took []float64
-		want string
+		took  []float64
+		sizes string
+		want  string
 	}{
-		{[]float64{27, 26, 240, 28}, "c took 240 s for its weights, until 22:17:20, and the others 27 s"},
-		{[]float64{27, 26, 70, 28}, ""},
-		{[]float64{27, 240}, ""},
-		{[]float64{270, 260, 400, 280}, ""},
+		{[]float64{27, 26, 240, 28}, "", "c took 240 s for its weights, until 22:17:20, and the others 27 s"},
+		{[]float64{27, 26, 240, 28}, " (30.6 GB)", "c took 240 s for its weights, until 22:17:20, and the others 27 s"},
+		{[]float64{27, 26, 240, 28}, " (3%[1]d.5 GB)", "c took 240 s for its weights, until 22:17:20, and the others 27 s"},
+		{[]float64{27, 26, 240, 28}, " (%[1]d1 GB)", ""}, // of other models
+		{[]float64{27, 26, 70, 28}, "", ""},
+		{[]float64{27, 240}, "", ""},
+		{[]float64{270, 260, 400, 280}, "", ""},
 	} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
 		for i, took := range test.took {
-			name := string(rune('a' + i))
+			name, size := string(rune('a'+i)), test.sizes
+			if strings.Contains(size, "%") {
+				size = fmt.Sprintf(size, i)
+			}
 			f := set.Fill(name+".log", "server log")
 			server := f.Server(series.Server{Name: name, Role: "unified", Engine: "SGLang"})
 			for tp := range 2 {
@@ -31,7 +39,7 @@ func TestSlowStarts(t *testing.T) {
 				rank.TP = int16(tp)
 				p := f.Place(series.Place{Server: server, Rank: rank, GPU: series.NoGPU})
 				f.Instant(series.Instant{Time: begin, Kind: series.Starting, Place: p}, "loads weights")
-				f.Instant(series.Instant{Time: begin + trace.Time(took)*sec, Kind: series.Starting, Place: p}, fmt.Sprintf("has its weights, after %.0f s", took))
+				f.Instant(series.Instant{Time: begin + trace.Time(took)*sec, Kind: series.Starting, Place: p}, fmt.Sprintf("has its weights, after %.0f s", took)+size)
 			}
 			f.Saw(begin + 1000*sec)
 		}
