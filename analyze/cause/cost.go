@@ -186,7 +186,9 @@ func (b *Costs) setOf(requests []int) []bool {
 // A Span is when and where something is different.
 type Span struct {
 	From, Until trace.Time // 0 is from the beginning, and to the end
-	At          place.Location
+	// Alone is until when nothing else makes requests take longer, so that what does can be measured; 0 is Until.
+	Alone trace.Time
+	At    place.Location
 	// Only are the ranks that it is of, where that is some of several; nil is all that are at the place.
 	Only []place.Location
 }
@@ -294,7 +296,7 @@ func (w *window) addTo(s *sides, a *Attribution, work Work, causes []Cause) {
 	sums := &s.after
 	if r.End <= w.From {
 		sums = &s.before
-	} else if r.Start < w.From || r.Start >= w.Until {
+	} else if r.Start < w.From || r.Start >= min(w.Until, w.Alone) {
 		return
 	}
 	if a.Partly {
@@ -349,7 +351,7 @@ type window struct {
 
 func (b *Costs) window(span Span) *window {
 	w := &window{Costs: b, Span: span}
-	w.Until = cmp.Or(w.Until, math.MaxInt64)
+	w.Until, w.Alone = cmp.Or(w.Until, math.MaxInt64), cmp.Or(w.Alone, math.MaxInt64)
 	only := span.Only
 	if span.At.Scope == place.OneRank {
 		only = []place.Location{span.At}

@@ -87,9 +87,11 @@ func (c *Change) IsCause() bool {
 	return m.isLoad() || m.saves() || m.isLength() || m == LatenessChanged || m == PaceChanged
 }
 
+// part is one of so many of the time that was searched: changes that are as near may be one.
+const part = 20
+
 // nearest returns the index of the cause that is next to a change, -1 if none is near.
 func (c *Changes) nearest(causes []finding.Finding, of *Change) int {
-	const part = 20 // of the time that was searched
 	nearest, away, t := -1, (c.To-c.From)/part, of.Time
 	for k := range causes {
 		if relieves(&causes[k], &of.Shifts[0]) {

@@ -28,15 +28,15 @@ func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 	if first.Metric.isLoad() {
 		behind = place.Location{Scope: place.Everywhere}
 	}
-	over := all.until(first) // with it what follows
+	over, alone := all.until(first), all.alone(c) // with it what follows
 	var claim finding.Claim
 	if c.Time > all.From && !first.isSeen() && first.Metric != LatenessChanged { // else nobody knows what it was before, or who is late knows who waits
-		claim = b.Risen(cause.Span{From: c.Time, Until: over, At: behind, Only: first.only()}, b.BySize, all.behind(c)...)
+		claim = b.Risen(cause.Span{From: c.Time, Until: over, Alone: alone, At: behind, Only: first.only()}, b.BySize, all.behind(c)...)
 	}
 	for i := range c.Shifts {
 		f := &c.Shifts[i]
 		switch {
-		case i > 0 && first.Metric == ArrivalsChanged && (f.Metric.saves() || f.Metric.isLength()):
+		case i > 0 && (first.Metric == ArrivalsChanged || first.Metric == PromptChanged) && (f.Metric.saves() || f.Metric.isLength()):
 			continue // that is what the others ask for
 		case slices.ContainsFunc(c.Shifts, func(g Shift) bool { return g.knows(f) }):
 			continue
@@ -45,10 +45,21 @@ func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 			continue
 		}
 		if f.costs() && (i == 0 || !first.knowsWhoSees() || !f.isSeen()) {
-			claim = claim.And(f.claim(b, cause.Span{From: c.Time, Until: cmp.Or(all.until(f), over), At: f.Location, Only: f.only()}))
+			claim = claim.And(f.claim(b, cause.Span{From: c.Time, Until: cmp.Or(all.until(f), over), Alone: alone, At: f.Location, Only: f.only()}))
 		}
 	}
 	return claim
+}
+
+// alone returns until when a change may be why requests take longer, and no other cause that came clearly later; 0 is to the end.
+func (all *Changes) alone(c *Change) trace.Time {
+	clearly := (all.To - all.From) / part
+	for i := range all.List {
+		if o := &all.List[i]; o.IsCause() && o.Shifts[0].costs() && o.First > c.Last && o.Time-c.Time > clearly {
+			return o.Time
+		}
+	}
+	return 0
 }
 
 // knowsWhoSees reports whether what users see of a change is part of what it claims where it is: a pace knows, and where one

@@ -25,28 +25,30 @@ func (f *Shift) cause() int {
 		return 1
 	case f.Metric.isLoad():
 		return 2
-	case f.Metric.saves(), f.Metric.isLength():
+	case f.Metric.isLength():
 		return 3
-	case f.Metric == LatenessChanged:
+	case f.Metric.saves():
 		return 4
-	case f.Metric == PaceChanged:
+	case f.Metric == LatenessChanged:
 		return 5
+	case f.Metric == PaceChanged:
+		return 6
 	case f.Metric.isEnd():
-		return 11
-	case f.Location.Scope == place.Everywhere:
 		return 12
+	case f.Location.Scope == place.Everywhere:
+		return 13
 	}
 	switch f.Means.Phase() {
 	case request.PrefillPhase, request.DecodePhase:
-		return 6
-	case request.TransferPhase:
 		return 7
-	case request.QueuePhase:
+	case request.TransferPhase:
 		return 8
-	case request.BootstrapPhase:
+	case request.QueuePhase:
 		return 9
+	case request.BootstrapPhase:
+		return 10
 	}
-	return 10
+	return 11
 }
 
 // groupShifts puts together what happened at one time. What changes within lag
@@ -77,6 +79,9 @@ func groupShifts(found []Shift, lag int64) []Change {
 	return changes
 }
 
+// stillMost is how many requests have as much cached as before, of those that had, where others came in addition.
+const stillMost = 0.7
+
 // follows reports whether f may have changed when lead did, or because of it.
 func follows(lead, f *Shift, lag trace.Time) bool {
 	early := lag / 4 // clocks of hosts differ, and places are not that certain
@@ -86,9 +91,10 @@ func follows(lead, f *Shift, lag trace.Time) bool {
 	case lead.rises() && (f.Metric == CachedChanged && (lead.Metric == ShareChanged || lead.Metric == ArrivalsChanged) || f.Metric.isLength() && lead.Metric == ArrivalsChanged):
 		// Those that come in addition are other requests, and a cache has less for each of more.
 		// Who gets as many as before has a cache for as many.
-		const stillMost = 0.7
-		return !lead.Back && f.around(lead, early) && (f.work() < factor(lead.Before.value(lead.Metric), lead.After.value(lead.Metric)) ||
+		return f.around(lead, early) && (!lead.Back && f.work() < factor(lead.Before.value(lead.Metric), lead.After.value(lead.Metric)) ||
 			f.Metric == CachedChanged && lead.Metric == ArrivalsChanged && f.Kept >= stillMost)
+	case lead.Metric == PromptChanged && f.Metric == CachedChanged && lead.rises() && f.Kept >= stillMost:
+		return !lead.Back && f.around(lead, early) // the longer ones come in addition, and nobody has them
 	case f.Metric.saves() || f.Metric.isLength():
 		return false // a cause of its own
 	case f.Metric == PaceChanged && lead.Metric != PaceChanged && lead.Metric != LatenessChanged:

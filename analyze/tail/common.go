@@ -251,7 +251,7 @@ type sample struct {
 	strata     *significance.Strata
 
 	in []bool     // scratch space: which of these have a trait,
-	ns [2][]int64 // and times of them
+	ns [2][]int64 // and times of them, apart
 }
 
 func newSample(s *request.Set, list []cause.Attribution, m *traitMetric, population int32) *sample {
@@ -317,15 +317,13 @@ func (s *sample) compare(t *Trait) TraitComparison {
 	if s.in == nil {
 		s.in, s.ns = memory.Make[bool](n), [2][]int64{memory.Make[int64](n), memory.Make[int64](n)}
 	}
-	in, took, beyond := s.in, s.ns[0], s.ns[1] // of those that have it at the front, of the others at the back
-	slowest, slow := 0, 0
+	in, slowest, slow := s.in, 0, 0
 	for k, i := range s.of {
-		side, at := 0, n-1-(k-c.N)
+		side := 0
 		if in[k] = t.in[i]; in[k] {
-			side, at = 1, c.N
+			side = 1
 			c.N++
 		}
-		took[at], beyond[at] = int64(s.took[k]), int64(s.beyond[k])
 		if s.took[k] >= s.limit {
 			slowest++
 			slow += side
@@ -334,14 +332,43 @@ func (s *sample) compare(t *Trait) TraitComparison {
 	if c.N < fewest || c.N == c.All {
 		return c
 	}
-	c.With, c.Others = distribution.LowerMedian(took[:c.N]), distribution.LowerMedian(took[c.N:])
-	c.usual = distribution.LowerMedian(beyond[c.N:])
-	c.more = float64(distribution.LowerMedian(beyond[:c.N]) - c.usual)
+	with, others := s.divide(s.took, 0, n)
+	c.With, c.Others = distribution.LowerMedian(with), distribution.LowerMedian(others)
+	_, others = s.divide(s.beyond, 0, n)
+	c.usual = distribution.LowerMedian(others)
+	c.more = s.apart()
 	c.Slowest = distribution.Ratio(float64(slow), float64(slowest))
 	if c.P = s.strata.Higher(in); t.Of == Where {
 		c.P = s.strata.HigherInPieces(in)
 	}
 	return c
+}
+
+// divide returns those of the values [from, to) in ns that are of requests in s.in, and of the others.
+func (s *sample) divide(values []float64, from, to int) (with, others []int64) {
+	with, others = s.ns[0][:0], s.ns[1][:0]
+	for k := from; k < to; k++ {
+		if s.in[k] {
+			with = append(with, int64(values[k]))
+		} else {
+			others = append(others, int64(values[k]))
+		}
+	}
+	return with, others
+}
+
+// apart returns by how much the medians of the requests in s.in and of the others are apart beyond size, ns: of those that
+// came at about the same time, as what servers take for a token, or how long their queues are, is of all that they have then.
+func (s *sample) apart() float64 {
+	sum, n := 0.0, 0.0
+	bounds := s.strata.Bounds()
+	for i := range bounds[1:] {
+		with, others := s.divide(s.beyond, bounds[i], bounds[i+1])
+		if weight := float64(min(len(with), len(others))); weight > 0 {
+			sum, n = sum+weight*float64(distribution.LowerMedian(with)-distribution.LowerMedian(others)), n+weight
+		}
+	}
+	return distribution.Ratio(sum, n)
 }
 
 // mainCause returns the cause of which those that have the trait have most more than the others
@@ -385,23 +412,29 @@ func (c *TraitComparison) requests() (of []int) {
 }
 
 // longer calls f with how many ns the requests that have the trait, indexes into Set.Requests, take beyond
-// what is usual for others, and returns the sum: as much as the means are apart. Those that are slow by
-// nature are in both groups.
+// what is usual for others, and returns the sum: as much as the means of those that came at about the same time
+// are apart. Those that are slow by nature are in both groups.
 func (c *TraitComparison) longer(f func(request int, ns int64)) (sum float64) {
 	s := c.sample
 	more := func(k int) int64 {
 		return int64(max(0, s.beyond[k]-float64(c.usual)) * s.weight[k])
 	}
-	var n, beyond [2]float64
-	for k, i := range s.of {
-		weight, side := s.weight[k], 0
-		if c.Trait.in[i] {
-			side = 1
-			sum += float64(more(k))
+	apart := 0.0
+	bounds := s.strata.Bounds()
+	for i := range bounds[1:] {
+		var n, beyond [2]float64
+		for k := bounds[i]; k < bounds[i+1]; k++ {
+			weight, side := s.weight[k], 0
+			if c.Trait.in[s.of[k]] {
+				side = 1
+				sum += float64(more(k))
+			}
+			n[side], beyond[side] = n[side]+weight, beyond[side]+s.beyond[k]*weight
 		}
-		n[side], beyond[side] = n[side]+weight, beyond[side]+s.beyond[k]*weight
+		if n[0] > 0 {
+			apart += beyond[1] - n[1]*beyond[0]/n[0]
+		}
 	}
-	apart := beyond[1] - n[1]*distribution.Ratio(beyond[0], n[0])
 	part := min(1, max(0, distribution.Ratio(apart, sum)))
 	for k := range memory.Each(len(s.of), attributed) {
 		if i := s.of[k]; c.Trait.in[i] {

@@ -32,6 +32,9 @@ func NewStrata(values []float64, n int) *Strata {
 	return s
 }
 
+// Bounds are where strata begin: each has the observations from one bound up to the next.
+func (s *Strata) Bounds() []int { return s.bounds }
+
 // rankWithin fills in the ranks of values and returns their variance. Equal values have the
 // mean of their ranks.
 func rankWithin(values, ranks []float64) (spread float64) {
