@@ -58,7 +58,7 @@ type piece struct {
 }
 
 // minPieces is how many pieces of work a pace has that is looked at.
-const minPieces = 40
+const minPieces = Fewest
 
 // paces are searched, by what a piece is of.
 type paces struct {

@@ -32,7 +32,7 @@ const (
 )
 
 // Fewest observations that are searched.
-const Fewest = 40
+const Fewest = 12
 
 // tests returns how many searches of load and of latencies there are.
 func (w *observer) tests() (loads, latencies int) {

@@ -138,7 +138,7 @@ type fit struct {
 }
 
 const (
-	fewestObserved = 20
+	fewestObserved = 12
 	// maxObserved is into how many a series is thinned: neighbors are taken together.
 	maxObserved = 1200
 	// far is how many standard deviations an observation is off at most.
@@ -313,7 +313,7 @@ func (t *track) explained(s Shape) float64 { return t.fits[s].gain / (t.noise * 
 func (t *track) course(s Shape, tracks float64) Course {
 	f := &t.fits[s]
 	c := Course{Shape: s, from: t.from, At: f.at, First: f.at, Last: f.at, End: f.end, Size: f.size}
-	c.P = min(1, tracks*t.chance(s))
+	c.P = min(1, tracks*t.least())
 	c.Level = t.level(s)
 	if s == Stepped || s == Spell || s == Bent || s == Sloped {
 		c.At, c.First, c.Last = t.bounds(s)
@@ -390,13 +390,15 @@ func newFamily(tracks []*track) *family {
 }
 
 // choose returns the shape that explains most, and whether all have it in common; Steady if
-// none explains more than chance does.
+// none explains more than chance does: any other one tells that, and then the best may be one for
+// which too few observations are independent to tell it alone.
 func (f *family) choose() (best Shape, joint bool) {
 	const surely = 0.001
+	together := f.all.least() <= surely
 	most := 0.0
 	for s := Stepped; s < shapes; s++ {
 		if f.all.fits[s].ok {
-			if score := f.all.score(s); score > most && f.all.chance(s) <= surely {
+			if score := f.all.score(s); score > most && together {
 				best, joint, most = s, true, score
 			}
 		}
@@ -404,7 +406,7 @@ func (f *family) choose() (best Shape, joint bool) {
 		for _, t := range f.tracks {
 			if t.fits[s].ok {
 				apart += max(0, t.score(s))
-				likely = likely || t.score(s) > 0 && float64(len(f.tracks))*t.chance(s) <= surely
+				likely = likely || t.score(s) > 0 && float64(len(f.tracks))*t.least() <= surely
 			}
 		}
 		if likely && apart > most {
@@ -412,6 +414,17 @@ func (f *family) choose() (best Shape, joint bool) {
 		}
 	}
 	return best, joint
+}
+
+// least bounds the probability that a steady level seems to be another one: chance pays for all shapes.
+func (t *track) least() float64 {
+	least := 1.0
+	for s := Stepped; s < shapes; s++ {
+		if t.fits[s].ok {
+			least = min(least, t.chance(s))
+		}
+	}
+	return least
 }
 
 // together describes what all tracks did alike.

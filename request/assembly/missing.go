@@ -24,6 +24,7 @@ type lossFinder struct {
 	known     map[spanKey]bool // missing ones that have been counted
 	cut       trace.Time       // before it nobody wrote
 	last      []trace.Time     // sign of each proc: the end of its life, or of the input
+	lag       []trace.Time     // how long answers of a proc were out at most after the schedulers were done
 	gateways  map[int]bool     // procs of whose requests some come through a gateway
 	joined    bool             // prefill and decode parts are
 	served    bool             // parts of servers are there, not only of routers
@@ -51,6 +52,7 @@ type loss struct {
 	at      trace.Time
 	proc, n int
 	key     spanKey // of the one that is; the zero value is unknown
+	answers bool    // it ends when the answer is out
 }
 
 // roleMeanings are stages of servers of roles.
@@ -59,7 +61,7 @@ type roleMeanings [request.Other + 1][request.Caching + 1]bool
 // findMissing lists the rows that are missing. It returns the requests of which some are, and those of which steps
 // are, or rows of ranks that compute the same as the leading one.
 func (b *builder) findMissing() (broken, stepless []int32) {
-	f := &lossFinder{builder: b, known: map[spanKey]bool{}, gateways: map[int]bool{}, last: make([]trace.Time, len(b.Procs))}
+	f := &lossFinder{builder: b, known: map[spanKey]bool{}, gateways: map[int]bool{}, last: make([]trace.Time, len(b.Procs)), lag: make([]trace.Time, len(b.Procs))}
 	b.Shown = make([]int, len(b.Procs))
 	f.look()
 	f.checkRequests()
@@ -97,7 +99,7 @@ func (f *lossFinder) checkRequests() {
 	slices.SortStableFunc(losses, func(x, y loss) int { return cmp.Compare(x.request, y.request) })
 	for _, x := range losses {
 		if x.key == (spanKey{}) {
-			f.lose(x.at, x.proc, x.n)
+			f.losses = append(f.losses, x)
 		} else {
 			f.add(x.key, x.at, x.proc)
 		}
@@ -158,6 +160,9 @@ func (f *lossFinder) look() {
 			}
 			if role := f.Parts[p].Role; f.Lead(&f.Parts[p]) != request.None {
 				f.scheduled[role] = true
+				if part := &f.Parts[p]; part.Root != request.None {
+					f.lag[part.Proc] = max(f.lag[part.Proc], part.End-f.lastThread(part))
+				}
 			}
 		}
 	}
@@ -169,17 +174,12 @@ func (f *lossFinder) add(key spanKey, at trace.Time, proc int) {
 		return
 	}
 	f.known[key] = true
-	f.lose(at, proc, 1)
-}
-
-// lose notes n missing rows of a proc.
-func (f *lossFinder) lose(at trace.Time, proc, n int) {
-	f.losses = append(f.losses, loss{at: at, proc: proc, n: n})
+	f.losses = append(f.losses, loss{at: at, proc: proc, n: 1})
 }
 
 // countLosses lists the rows that are missing, unless the head of the input is cut off there, or
 // the proc was near its end: what a process still holds when it dies, or when the input
-// ends, is not lost on the way. One that wrote later has handed on what it held. Where anything
+// ends, is not lost on the way, nor is what ends with an answer that may not have been out. One that wrote later has handed on what it held. Where anything
 // is missing from before the head, this is where a file was cut, and processes handed on what they
 // had held for different times.
 func (f *lossFinder) countLosses() {
@@ -188,7 +188,11 @@ func (f *lossFinder) countLosses() {
 		from += exportDelay
 	}
 	for _, x := range f.losses {
-		if x.at <= from || x.at > f.last[x.proc]-exportDelay {
+		until := f.last[x.proc] - exportDelay
+		if x.answers {
+			until -= f.lag[x.proc]
+		}
+		if x.at <= from || x.at > until {
 			continue
 		}
 		f.Shown[x.proc] += x.n
@@ -200,7 +204,7 @@ func (f *lossFinder) countLosses() {
 
 // lost notes n rows of a proc that are missing.
 func (c *lossCount) lost(at trace.Time, proc, n int, key spanKey) {
-	c.losses = append(c.losses, loss{c.request, at, proc, n, key})
+	c.losses = append(c.losses, loss{request: c.request, at: at, proc: proc, n: n, key: key})
 }
 
 // isComplete reports whether the parts of a request show no loss, but for steps, and of ranks that compute
@@ -244,16 +248,23 @@ func (c *lossCount) checkRoot(r *request.Request, p *request.Part) bool {
 	if p.Proc == request.None {
 		return false
 	}
-	// It has ended if the work of a scheduler has, or the user was answered.
-	ended, at := r.Status == request.Finished, p.End
+	// It has ended if the user was answered, or soon after the work of a scheduler has.
+	answered, ended := r.Status == request.Finished, false
 	for _, t := range c.ThreadsOf(p) {
 		ended = ended || c.Threads[t].Row != request.None && c.OnScheduler(t)
-		at = max(at, c.Threads[t].End)
 	}
-	if ended {
-		c.lost(at, p.Proc, 1, spanKey{})
+	if answered || ended {
+		c.losses = append(c.losses, loss{request: c.request, at: max(p.End, c.lastThread(p)), proc: p.Proc, n: 1, answers: !answered})
 	}
 	return false
+}
+
+// lastThread returns when the last thread of a part ended.
+func (f *lossFinder) lastThread(p *request.Part) (end trace.Time) {
+	for _, t := range f.ThreadsOf(p) {
+		end = max(end, f.Threads[t].End)
+	}
+	return end
 }
 
 // checkThread reports whether the span of a thread is there, and the stages that its
