@@ -3,8 +3,9 @@ package changepoint
 import "math"
 
 const (
-	// edge is the part of the observations that either side of a change has at least.
-	edge = 0.02
+	// edge is the part of the observations that either side of a change has at least, and beside how many of few: what
+	// one or two are may be of these alone.
+	edge, beside = 0.02, 3
 	// lasting is the part of the observations, and of the time, that a spell and a bend have at
 	// least: in a shorter one is a single crowd, or a hiccup.
 	lasting = 0.05
@@ -116,11 +117,12 @@ func (t *track) bestOf(s Shape, scale func(k int) float64) (best fit) {
 func (t *track) fitTime(s Shape, end float64) (best fit) {
 	n := len(t.list)
 	place := func(part float64) float64 { return t.list[min(n-1, max(0, int(part*float64(n))))].middle() }
-	first, last := place(edge), min(place(1-edge), end)
+	least := max(edge, beside/float64(n))
+	first, last := place(least), min(place(1-least), end)
 	// Both by the clock and by the number of observations, of which nights have few.
 	for k := range places {
 		part := (float64(k) + 0.5) / places
-		for _, at := range [...]float64{first + part*(last-first), place(edge + part*(1-2*edge))} {
+		for _, at := range [...]float64{first + part*(last-first), place(least + part*(1-2*least))} {
 			if at > last {
 				continue
 			}
@@ -165,7 +167,7 @@ func (t *track) fitSpell() fit {
 	n := len(t.list)
 	from, to := min(up, down), max(up, down)
 	fewest := max(5, int(lasting*float64(n)))
-	if to-from < fewest || n-(to-from) < fewest || from == 0 || to >= n {
+	if to-from < fewest || n-(to-from) < fewest || from < beside || n-to < beside {
 		return fit{}
 	}
 	shortest := lasting * (t.to - t.from)
