@@ -134,6 +134,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.GPU, CauseSubkind: waitSubkind, Effect: finding.Straggler, Subkinds: []string{""}},
 	{Cause: finding.Straggler, Effect: finding.Change, Subkinds: []string{overtime.PaceSubkind}, OnRanks: true, Enough: asItComputes},
 	{Cause: finding.Straggler, Effect: finding.Change, Subkinds: []string{metric.ExposedComm.Long}, Enough: asItIsLate},
+	{Cause: finding.Straggler, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: asItsServer, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: waitSubkind, Effect: finding.Change, Subkinds: []string{metric.ExposedComm.Long}},
 	{Cause: finding.GPU, CauseSubkind: "communication", Effect: finding.Change, Subkinds: []string{metric.ExposedComm.Long}},
 	{Cause: finding.GPU, CauseSubkind: "copies", Effect: finding.Change, Subkinds: []string{overtime.CopySubkind}},
@@ -257,7 +258,13 @@ func asItComputes(pace, late *finding.Finding) bool {
 // asItIsLate reports whether something may have changed for a rank that is late since about then.
 func asItIsLate(changed, late *finding.Finding) bool {
 	const soon = trace.Time(2e9)
-	return late.Since != 0 && changed.Since >= late.Since-late.Within-soon && changed.Since <= late.Since+late.Within+soon
+	off := soon + late.Within + changed.Within
+	return late.Since != 0 && changed.Since >= late.Since-off && changed.Since <= late.Since+off
+}
+
+// asItsServer reports whether a server became slower for a rank of it that is late since about then.
+func asItsServer(pace, late *finding.Finding) bool {
+	return new(pace.At.Team()).Overlaps(&late.At) && pace.Metric.After > pace.Metric.Before && asItIsLate(pace, late)
 }
 
 // asSlower reports whether requests may wait at a limit because the servers there became slower, and not because

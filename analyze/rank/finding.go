@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,16 +13,22 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// Stragglers returns the ranks that others wait for at the end of steps; what costs
+// Stragglers returns the ranks that others wait for at the end of steps, or at their beginning; what costs
 // most comes first.
 func (r *Ranks) Stragglers() []straggler.Straggler {
-	var all []straggler.Straggler
-	for _, g := range r.Groups {
-		all = append(all, g.Stragglers...)
+	return order.EachRow(r.lateRanks(), func(s *lateRank) straggler.Straggler { return s.Straggler })
+}
+
+func (r *Ranks) lateRanks() (all []lateRank) {
+	for _, g := range slices.Concat(r.Groups, r.starts) {
+		for _, s := range g.Stragglers {
+			all = append(all, lateRank{s, g.Kind})
+		}
 	}
-	straggler.Sort(all)
+	slices.SortStableFunc(all, func(x, y lateRank) int { return cmp.Compare(y.Lost, x.Lost) })
 	return all
 }
 
@@ -83,12 +90,7 @@ func (r *Ranks) StragglerFindings(b *cause.Costs) ([]finding.Finding, finding.Ch
 	for _, s := range r.stragglerRanks() {
 		f := s.Finding(s.LostShare * s.Part)
 		if f.At.Scope == place.OneRank {
-			var waiting finding.Affected
-			if f.Claim, waiting = b.WaitsFor(&f.At); waiting.N > 0 {
-				f.Affected = waiting
-			}
-			// What else the ranks do beside it takes as much longer, and so does what waits for them.
-			f.Claim = f.Claim.And(b.Slowed(cause.Span{From: s.Since, Until: s.Until, At: s.Location}, s.LostShare*s.Part, cause.QueueCauses...))
+			f.Claim, f.Affected = s.claim(b, f.Affected)
 		}
 		out = append(out, f)
 	}
@@ -146,12 +148,34 @@ func (r *Ranks) SlowStages() ([]finding.Finding, finding.Check) {
 	return out, check
 }
 
+// A lateRank is a straggler, and a kind of step in which it is one.
+type lateRank struct {
+	straggler.Straggler
+	kind StepKind
+}
+
+// claim is the time that requests wait for it, and which do. What else the ranks do beside it takes as much longer, and
+// so does what waits for them.
+func (s *lateRank) claim(b *cause.Costs, known finding.Affected) (finding.Claim, finding.Affected) {
+	span := cause.Span{From: s.Since, Until: s.Until, At: s.Location}
+	switch s.kind {
+	case prefillStart:
+		return b.Slowed(span, s.LostShare, append([]cause.Cause{cause.Prefill}, cause.QueueCauses...)...), known
+	case decodeStart:
+		return b.Slowed(span, s.LostShare, append([]cause.Cause{cause.Decode}, cause.QueueCauses...)...), known
+	}
+	claim, waiting := b.WaitsFor(&s.Location)
+	if waiting.N > 0 {
+		known = waiting
+	}
+	return claim.And(b.Slowed(span, s.LostShare*s.Part, cause.QueueCauses...)), known
+}
+
 // stragglerRanks returns the stragglers, each rank once: what else it is late at is
 // evidence.
-func (r *Ranks) stragglerRanks() []straggler.Straggler {
-	var all []straggler.Straggler
+func (r *Ranks) stragglerRanks() (all []lateRank) {
 	index := map[place.Location]int{}
-	for _, s := range r.Stragglers() {
+	for _, s := range r.lateRanks() {
 		if i, ok := index[s.Location]; ok {
 			all[i].Evidence = append(slices.Clip(all[i].Evidence), finding.Evidence{Text: s.Text()})
 			continue

@@ -141,7 +141,7 @@ func (s *SlowServer) slower() float64 {
 // explained reports whether a rank of the same server keeps others waiting.
 func (r *Ranks) explained(at *place.Location) bool {
 	same := func(o *place.Location) bool { return o.Role == at.Role && o.Host == at.Host && o.Server == at.Server }
-	for _, g := range r.Groups {
+	for _, g := range slices.Concat(r.Groups, r.starts) {
 		for i := range g.Stragglers {
 			if same(&g.Stragglers[i].Location) {
 				return true

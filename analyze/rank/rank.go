@@ -22,6 +22,7 @@ type Ranks struct {
 	Pipes  []*Pipeline
 	Slow   []SlowServer
 
+	starts         []*StepGroup // by when ranks begin steps
 	peers          *place.Groups
 	e2e            int64 // mean of the finished requests, ns; request.Unknown
 	skipped        skippedSteps

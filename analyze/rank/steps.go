@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
@@ -41,6 +42,10 @@ type StepKind uint8
 const (
 	DecodeStep StepKind = iota
 	PrefillStep
+	// The same, by when ranks begin them: a host that is late keeps the others waiting in the first collective, and then
+	// all ranks end together.
+	decodeStart
+	prefillStart
 )
 
 // String returns the word that reports print.
@@ -51,12 +56,15 @@ func (k StepKind) Pace() string { return k.String() + " step" }
 
 // rankSteps tell which stage of a request ends with a step.
 var rankSteps = [...]struct {
-	word  string
-	stage request.Meaning
-	one   string
+	word   string
+	stage  request.Meaning
+	one    string
+	begins bool // what counts is when ranks begin it, and not when they end it
 }{
-	DecodeStep:  {"decode", request.Stepping, "decode step"},
-	PrefillStep: {"prefill", request.Prefilling, "prefill"},
+	DecodeStep:   {"decode", request.Stepping, "decode step", false},
+	PrefillStep:  {"prefill", request.Prefilling, "prefill", false},
+	decodeStart:  {"decode start", request.Stepping, "decode step", true},
+	prefillStart: {"prefill start", request.Prefilling, "prefill", true},
 }
 
 // minStepLateness is the least that counts, in ns: the scheduler of TP0 has the
@@ -103,6 +111,10 @@ func (r *Ranks) measureSteps(of *place.RankSet, all load.Bulk) {
 		}
 	})
 	r.Groups = slices.DeleteFunc(r.Groups, func(g *StepGroup) bool { return g == nil })
+	ends := slices.IndexFunc(r.Groups, func(g *StepGroup) bool { return rankSteps[g.Kind].begins })
+	if ends >= 0 {
+		r.Groups, r.starts = r.Groups[:ends:ends], r.Groups[ends:]
+	}
 	w.skipped.apart = len(w.apart)
 	r.skipped = w.skipped
 }
@@ -132,6 +144,7 @@ type rankStep struct {
 	number   int64 // request.Unknown
 	again    int32 // how many with that number precede it
 	from, to trace.Time
+	met      trace.Time // when it began, or ended, whichever counts
 }
 
 func (x *rankStep) before(y *rankStep) bool {
@@ -157,7 +170,7 @@ func (w *stepWalk) addSteps(p *request.Part, members []teamRank) {
 // comparable reports whether steps of threads are the same by what they say, or by how many there are.
 func (w *stepWalk) comparable(spans [][]rankStep, kind StepKind) bool {
 	numbered := !slices.ContainsFunc(spans, func(of []rankStep) bool { return len(of) > 0 && of[0].number == request.Unknown })
-	if numbered && kind != PrefillStep {
+	if numbered && rankSteps[kind].stage != request.Prefilling {
 		return true
 	}
 	return !slices.ContainsFunc(spans, func(of []rankStep) bool { return len(of) != len(spans[0]) })
@@ -181,8 +194,8 @@ func (w *stepWalk) readSpans(i int, m teamRank) {
 			return
 		}
 		for kind := range rankSteps {
-			if span.Means == rankSteps[kind].stage {
-				w.spans[kind][i] = append(w.spans[kind][i], rankStep{number: int64(span.Step), from: span.Start, to: span.End})
+			if met := w.meets(row, StepKind(kind)); met != 0 {
+				w.spans[kind][i] = append(w.spans[kind][i], rankStep{number: int64(span.Step), from: span.Start, to: span.End, met: met})
 			}
 		}
 	})
@@ -195,6 +208,32 @@ func (w *stepWalk) readSpans(i int, m teamRank) {
 			}
 		}
 	}
+}
+
+// meets returns when the others need the rank of a row for a step; 0 is that it is none of that kind, or that nobody knows. It
+// begins when the scheduler notes that, which it may do a while after the row begins: that of a decode step does where the
+// one before ended.
+func (w *stepWalk) meets(row int, kind StepKind) trace.Time {
+	span, of := w.ranks.Set.Row(row), &rankSteps[kind]
+	switch {
+	case span.Means != of.stage:
+		return 0
+	case !of.begins:
+		return span.End
+	}
+	mode := request.DecodeMode
+	if of.stage == request.Prefilling {
+		mode = request.PrefillMode
+	}
+	for _, e := range w.ranks.Set.InstantsOf(row) {
+		if _, ok := cause.BatchOf(&e, mode); ok {
+			return e.Time
+		}
+	}
+	if mode == request.DecodeMode {
+		return 0
+	}
+	return span.Start
 }
 
 // join makes a row of every step that several members have.
@@ -215,7 +254,7 @@ func (w *stepWalk) join(p *request.Part, members []teamRank, spans [][]rankStep,
 		row := rows.add(p, step)
 		for i := range spans {
 			if len(spans[i]) > 0 && !step.before(&spans[i][0]) {
-				row[members[i].slot] = int64(spans[i][0].to)
+				row[members[i].slot] = int64(spans[i][0].met)
 				spans[i] = spans[i][1:]
 				here++
 			}
@@ -237,11 +276,17 @@ func (w *stepWalk) newGroup(team int, kind StepKind, rows *stepRows) *StepGroup 
 	}
 	syncPoints := straggler.NewSyncSamples(names, minStepLateness)
 	syncPoints.Group, syncPoints.Verb, syncPoints.What = g.Name, "ends", rankSteps[kind].one+"s"
+	if rankSteps[kind].begins {
+		syncPoints.Verb = "begins"
+	}
 	syncPoints.Intermittent, syncPoints.Traits = true, stepTraits
 	rows.gather(syncPoints, w.prefills[team])
 	g.gathering = syncPoints
 	g.Steps, g.Late, g.Stragglers = len(syncPoints.SyncPoints), syncPoints.Measure(), syncPoints.Stragglers()
 	g.likely = syncPoints.Likely()
+	if rankSteps[kind].begins {
+		g.Stragglers = slices.DeleteFunc(g.Stragglers, func(s straggler.Straggler) bool { return !syncPoints.Lengthens(&s) })
+	}
 	g.enough = syncPoints.Matters()
 	for i := range g.Stragglers {
 		s := &g.Stragglers[i]

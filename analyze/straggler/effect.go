@@ -76,6 +76,30 @@ func effectOn(rank int, blocks []block) effect {
 	return e
 }
 
+// Lengthens reports whether sync points take longer where a straggler is late, by half of that or more: where ranks are ahead
+// of their devices, one may be late and nobody waits for it. It notes in s where it is late in nearly all of them, so that
+// nothing tells.
+func (g *SyncSamples) Lengthens(s *Straggler) bool {
+	const fewest = 8 // of either
+	g.settle()
+	defer g.unsettle()
+	var late, took [2][]int64 // where it is not late, and where it is
+	for i := range g.SyncPoints {
+		if d := g.late[i*len(g.Names)+s.Rank]; d != NoArrival {
+			is := 0
+			if 2*d >= s.LastMean {
+				is = 1
+			}
+			late[is], took[is] = append(late[is], d), append(took[is], g.SyncPoints[i].Took)
+		}
+	}
+	if s.Slack = len(late[0]) < fewest || len(late[1]) < fewest; s.Slack {
+		return true
+	}
+	apart := func(of [2][]int64) int64 { return distribution.LowerMedian(of[1]) - distribution.LowerMedian(of[0]) }
+	return 2*apart(took) >= apart(late)
+}
+
 // Matters returns of every rank whether its lateness is large enough, over all sync points.
 func (g *SyncSamples) Matters() []bool {
 	g.settle()

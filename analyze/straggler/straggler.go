@@ -49,6 +49,8 @@ type Straggler struct {
 	// Counted tells that P is of how often it came last, as there are too few sync points to
 	// judge by blocks of time; then Blocks is 0.
 	Counted bool
+	// Slack tells that the others may have had as much time to spare as it is late.
+	Slack bool
 	// Part is the part of the sync points that is in the time in which it is slow.
 	Part float64
 	// Intermittent tells when it is late, if it is so in some of its steps only.
@@ -173,7 +175,7 @@ func (s *Straggler) Finding(cost float64) finding.Finding {
 	if o := s.Intermittent; o != nil {
 		f.Metric.Name, f.Metric.After = "lateness in some "+s.What, float64(o.High)
 	}
-	if s.Counted {
+	if s.Counted || s.Slack {
 		f.Confidence = finding.Likely // however small P is: see LikelyOfFew
 	}
 	return f
