@@ -12,7 +12,7 @@ func TestAlike(t *testing.T) {
 			if i >= 50 {
 				size = large
 			}
-			p.work = append(p.work, piece{from: 1, burden: [2]float64{size + float64(i%50), 1}, shared: float64(i / 50)})
+			p.work = append(p.work, piece{from: 1, burden: burden{size + float64(i%50), 1}, shared: float64(i / 50)})
 		}
 		return []*pace{p}
 	}

@@ -50,11 +50,11 @@ func meanAsked(list []asked) float64 {
 type piece struct {
 	request  int
 	from, to trace.Time
-	ns       float64    // of a token, or of the prefill; without the prefills of others
-	units    float64    // how many tokens
-	burden   [2]float64 // what makes it longer; see decodePaces and prefillPaces
-	ratio    float64    // to what such work takes usually
-	shared   float64    // the part of what it takes usually that is for what others have there
+	ns       float64 // of a token, or of the prefill; without the prefills of others
+	units    float64 // how many tokens
+	burden   burden  // what makes it longer; see decodeWork and prefillWork
+	ratio    float64 // to what such work takes usually
+	shared   float64 // the part of what it takes usually that is for what others have there
 }
 
 // minPieces is how many pieces of work a pace has that is looked at.
@@ -143,9 +143,9 @@ func (w *observer) prefillPacesOf(rank int, x *workload, batches load.Pieces) []
 	if len(list) < minPieces {
 		return nil
 	}
-	p := newPace(rank, list, 1)
+	p := newPace(rank, list, 2)
 	if len(batches) > len(x.prefills) || slices.ContainsFunc(batches, func(b load.Prefill) bool { return b.Requests > 1 }) {
-		p = likelier(p, newPace(rank, w.prefillWork(x.prefills, running), 1))
+		p = likelier(p, newPace(rank, w.prefillWork(x.prefills, running), 2))
 	}
 	p.asked = x.askedPrefills
 	return []pace{p}
@@ -243,7 +243,7 @@ func (w *observer) workOf(part *request.Part, thread int, prefill load.Pieces) (
 			}
 		})
 	}
-	prefill.Of(part.Request, max(0, m.PrefillTokens()))
+	prefill.Of(part.Request, m)
 	decode.units = float64(m.DecodeTokens())
 	if _, steps := m.StepYield(); steps > 0 {
 		decode.units = float64(steps)
@@ -280,7 +280,7 @@ func (w *observer) decodeWork(decodes, others []piece, prefills []load.Prefill) 
 		if held > load.MaxHeld {
 			continue
 		}
-		p.ns, p.burden = float64(p.to-p.from)/p.units, [2]float64{running.mean(p.from, p.to), context.mean(p.from, p.to)}
+		p.ns, p.burden = float64(p.to-p.from)/p.units, burden{running.mean(p.from, p.to), context.mean(p.from, p.to)}
 		alone = memory.Append(alone, p)
 		p.ns *= 1 - held
 		list = memory.Append(list, p)
@@ -288,15 +288,15 @@ func (w *observer) decodeWork(decodes, others []piece, prefills []load.Prefill) 
 	return list, alone
 }
 
-// prefillWork says of every batch of prefills how many tokens it computes, and how many requests are
-// running meanwhile, which are decoded.
+// prefillWork says of every batch of prefills how many tokens it computes, to how many pairs of tokens it attends, and how
+// many requests are running meanwhile, which are decoded.
 func (w *observer) prefillWork(batches []load.Prefill, running *levelOver) (list []piece) {
 	for _, b := range batches {
 		if !w.inside(b.From) || b.Tokens <= 0 {
 			continue
 		}
 		list = memory.Append(list, piece{request: b.Request, from: b.From, to: b.To, ns: float64(b.To - b.From), units: 1,
-			burden: [2]float64{b.Tokens, running.mean(b.From, b.To)}})
+			burden: burden{b.Tokens, b.Pairs, running.mean(b.From, b.To)}})
 	}
 	return list
 }
@@ -371,19 +371,25 @@ func (l *levelOver) mean(from, to trace.Time) float64 {
 func newPace(rank int, list []piece, others int) pace {
 	p := pace{rank: int32(rank), work: list, sized: others > 0}
 	by := p.burdens()
-	sum, burden, n := 0.0, [2]float64{}, 0.0
+	sum, mean, n := 0.0, burden{}, 0.0
 	for _, x := range list {
 		sum, n = sum+x.units*x.ns, n+x.units
 		for k, v := range x.burden {
-			burden[k] += x.units * v
+			mean[k] += x.units * v
 		}
 	}
 	p.usual = sum / n
 	// What more work costs is what is beyond a part that is there anyway.
 	const part = 0.05
-	extra := by[0]*burden[0]/n + by[1]*burden[1]/n
+	extra := 0.0
+	for k := range by {
+		extra += by[k] * mean[k] / n
+	}
 	if most := (1 - part) * p.usual; extra > most {
-		by[0], by[1], extra = by[0]*most/extra, by[1]*most/extra, most
+		for k := range by {
+			by[k] *= most / extra
+		}
+		extra = most
 	}
 	for i := range list {
 		x := &p.work[i]
@@ -402,7 +408,7 @@ func newPace(rank int, list []piece, others int) pace {
 // between pieces at about the same time: what takes longer at a later time may do so for
 // other reasons. At a time at which it changes, pieces differ for that reason, too: what
 // varies more than at half of the times counts less by as much. More work takes no less time.
-func (p *pace) burdens() (by [2]float64) {
+func (p *pace) burdens() (by burden) {
 	const blocks, fewest = 24, 12
 	size := max(fewest, (len(p.work)+blocks-1)/blocks)
 	var list []covariances
@@ -413,48 +419,72 @@ func (p *pace) burdens() (by [2]float64) {
 	}
 	slices.Sort(variances)
 	usual := variances[len(variances)/2]
-	var normal [2][2]float64
-	var right [2]float64
+	var sum covariances
 	for _, c := range list {
 		weight := 1 / max(c.variance, usual, math.SmallestNonzeroFloat64)
-		for k := range right {
-			right[k] += weight * c.right[k]
-			for j := range right {
-				normal[k][j] += weight * c.normal[k][j]
+		for k := range sum.right {
+			sum.right[k] += weight * c.right[k]
+			for j := range sum.right {
+				sum.normal[k][j] += weight * c.normal[k][j]
 			}
 		}
 	}
-	// By Cramer's rule, unless both say nearly the same.
-	const apart = 1e-9
-	all, shared := normal[0][0]*normal[1][1], normal[0][1]*normal[1][0]
-	if det := all - shared; det > apart*all {
-		first, second := (right[0]*normal[1][1]-normal[0][1]*right[1])/det, (normal[0][0]*right[1]-right[0]*normal[1][0])/det
-		if first >= 0 && second >= 0 {
-			return [2]float64{first, second}
+	most := 0.0
+	for some := 1; some < 1<<len(by); some++ { // those that explain most, of which none takes less time for more
+		if x, explains := sum.solve(some); explains > most {
+			by, most = x, explains
 		}
-	}
-	// One of them alone, the one that explains more.
-	best := -1
-	for k := range by {
-		if normal[k][k] > 0 && right[k] > 0 && (best < 0 || right[k]*right[k]/normal[k][k] > right[best]*right[best]/normal[best][best]) {
-			best = k
-		}
-	}
-	if best >= 0 {
-		by[best] = right[best] / normal[best][best]
 	}
 	return by
 }
 
+// A burden is what makes a piece of work longer, each by as much for one more of it; what a pace has less of is 0.
+type burden [3]float64
+
+// solve returns what a unit of each of some burdens costs, by bits, and how much they explain; nothing if two of them say
+// nearly the same, or one of them costs nothing.
+func (c *covariances) solve(some int) (by burden, explains float64) {
+	const apart = 1e-9
+	a, b := c.normal, c.right
+	for k := range b {
+		if some>>k&1 == 0 {
+			continue
+		}
+		if !(a[k][k] > apart*c.normal[k][k]) {
+			return burden{}, 0
+		}
+		for j := range b {
+			if j == k || some>>j&1 == 0 {
+				continue
+			}
+			factor := a[j][k] / a[k][k]
+			b[j] -= factor * b[k]
+			for i := range b {
+				a[j][i] -= factor * a[k][i]
+			}
+		}
+	}
+	for k := range b {
+		if some>>k&1 == 0 {
+			continue
+		}
+		if by[k] = b[k] / a[k][k]; !(by[k] > 0) {
+			return burden{}, 0
+		}
+		explains += by[k] * c.right[k]
+	}
+	return by, explains
+}
+
 // Covariances are how what pieces take goes with their burdens, and these with each other; sums over tokens.
 type covariances struct {
-	normal   [2][2]float64
-	right    [2]float64
+	normal   [len(burden{})]burden
+	right    burden
 	variance float64 // of what a token takes
 }
 
 func covariancesOf(block []piece) (c covariances) {
-	mean, y, n := [2]float64{}, 0.0, 0.0
+	mean, y, n := burden{}, 0.0, 0.0
 	for _, x := range block {
 		y, n = y+x.units*x.ns, n+x.units
 		for k, v := range x.burden {
@@ -464,7 +494,10 @@ func covariancesOf(block []piece) (c covariances) {
 	for _, x := range block {
 		off := x.ns - y/n
 		c.variance += x.units * off * off / n
-		d := [2]float64{x.burden[0] - mean[0]/n, x.burden[1] - mean[1]/n}
+		d := x.burden
+		for k := range d {
+			d[k] -= mean[k] / n
+		}
 		for k := range d {
 			c.right[k] += x.units * d[k] * off
 			for j := range d {

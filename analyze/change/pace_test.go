@@ -91,7 +91,7 @@ func TestFollowsPulses(t *testing.T) {
 		pulses := changepoint.Pulses{Every: 30, At: 10, Length: 1, Size: 0.9, Level: 1, Count: 6}
 		var list []piece
 		for at := trace.Time(0); at < 175e9; at += trace.Time(2.5e9 + 2e9*r.Float64()) {
-			x := piece{from: at, to: at + 4e9, units: 50, ns: 80e6 * math.Exp(0.05*r.NormFloat64()), burden: [2]float64{1, 1}}
+			x := piece{from: at, to: at + 4e9, units: 50, ns: 80e6 * math.Exp(0.05*r.NormFloat64()), burden: burden{1, 1}}
 			if over := pulses.Over(w.seconds(x.from), w.seconds(x.to)); slow && over > 0 {
 				x.ns *= 1.25
 			}

@@ -197,10 +197,14 @@ type Prefill struct {
 	Requests int
 	From, To trace.Time // To is later
 	Tokens   float64    // that were computed
+	Pairs    float64    // of such a token, and one that it attends to: cached ones, and those before it
 }
 
-// perNs is how many tokens were computed in a nanosecond.
-func (p *Prefill) perNs() float64 { return p.Tokens / float64(p.To-p.From) }
+// perNs is how many tokens, and pairs of them, were computed in a nanosecond.
+func (p *Prefill) perNs() (tokens, pairs float64) {
+	took := float64(p.To - p.From)
+	return p.Tokens / took, p.Pairs / took
+}
 
 // Pieces are the prefill of one request: one, or chunks with other work between them.
 type Pieces []Prefill
@@ -212,11 +216,13 @@ func (p *Pieces) Add(from, to trace.Time) {
 	}
 }
 
-// Of says whose pieces they are: each has as much of the tokens as of the time.
-func (p Pieces) Of(request int, tokens int64) {
-	took := p.Took()
+// Of says whose pieces they are: each has as much of the tokens of its prompt that are computed as of the time.
+func (p Pieces) Of(of int, m *request.Metrics) {
+	took, tokens := p.Took(), float64(max(0, m.PrefillTokens()))
+	pairs := tokens * (max(tokens, float64(m.PromptTokens)) - tokens/2)
 	for i := range p {
-		p[i].Request, p[i].Tokens = request, float64(tokens)*float64(p[i].To-p[i].From)/float64(took)
+		part := float64(p[i].To-p[i].From) / float64(took)
+		p[i].Request, p[i].Tokens, p[i].Pairs = of, part*tokens, part*pairs
 	}
 }
 
@@ -237,10 +243,15 @@ func Batches(prefills []Prefill) (out []Prefill) {
 	slices.SortFunc(ends, func(a, b uint32) int { return cmp.Or(cmp.Compare(prefills[a].To, prefills[b].To), cmp.Compare(a, b)) })
 	var batch Prefill // under way
 	var now trace.Time
-	started, running, perNs := 0, 0, 0.0
+	started, running, perNs, pairs := 0, 0, 0.0, 0.0
 	pass := func(until trace.Time) {
 		batch.Tokens += perNs * float64(until-now)
+		batch.Pairs += pairs * float64(until-now)
 		now = until
+	}
+	add := func(p *Prefill, sign float64) {
+		x, y := p.perNs()
+		perNs, pairs = perNs+sign*x, pairs+sign*y
 	}
 	for i, ended := range ends {
 		p := &prefills[ended]
@@ -250,11 +261,13 @@ func Batches(prefills []Prefill) (out []Prefill) {
 				batch.From = now
 			}
 			batch.Request, batch.Requests = s.Request, batch.Requests+1
-			running, perNs = running+1, perNs+s.perNs()
+			running++
+			add(s, 1)
 		}
 		pass(p.To)
-		if running, perNs = running-1, perNs-p.perNs(); running == 0 {
-			perNs = 0 // without what rounding left
+		add(p, -1)
+		if running--; running == 0 {
+			perNs, pairs = 0, 0 // without what rounding left
 		}
 		if i+1 < len(ends) && prefills[ends[i+1]].To-p.To <= request.SameBatch {
 			continue

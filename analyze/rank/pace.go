@@ -168,8 +168,8 @@ func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
 			answer.of = int32(p.Request)
 			answers[rank] = memory.Append(answers[rank], answer)
 		}
-		if tokens := req.Metrics.PrefillTokens(); tokens > 0 && req.Metrics.Retractions <= 0 {
-			prefill.Of(p.Request, tokens)
+		if req.Metrics.PrefillTokens() > 0 && req.Metrics.Retractions <= 0 {
+			prefill.Of(p.Request, &req.Metrics)
 			for _, x := range prefill {
 				prefills[rank] = memory.Append(prefills[rank], x)
 			}
