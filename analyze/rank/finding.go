@@ -24,8 +24,12 @@ func (r *Ranks) Stragglers() []straggler.Straggler {
 
 func (r *Ranks) lateRanks() (all []lateRank) {
 	for _, g := range slices.Concat(r.Groups, r.starts) {
-		for _, s := range g.Stragglers {
-			all = append(all, lateRank{s, g.Kind})
+		for i, s := range g.Stragglers {
+			late := lateRank{Straggler: s, kind: g.Kind}
+			if i < len(g.held) {
+				late.held = g.held[i]
+			}
+			all = append(all, late)
 		}
 	}
 	slices.SortStableFunc(all, func(x, y lateRank) int { return cmp.Compare(y.Lost, x.Lost) })
@@ -152,6 +156,7 @@ func (r *Ranks) SlowStages() ([]finding.Finding, finding.Check) {
 type lateRank struct {
 	straggler.Straggler
 	kind StepKind
+	held map[int]int64 // see StepGroup
 }
 
 // claim is the time that requests wait for it, and which do. What else the ranks do beside it takes as much longer, and
@@ -160,7 +165,7 @@ func (s *lateRank) claim(b *cause.Costs, known finding.Affected) (finding.Claim,
 	span := cause.Span{From: s.Since, Until: s.Until, At: s.Location}
 	switch s.kind {
 	case prefillStart:
-		return b.Slowed(span, s.LostShare, append([]cause.Cause{cause.Prefill}, cause.QueueCauses...)...), known
+		return b.Slowed(span, s.LostShare, append([]cause.Cause{cause.Prefill}, cause.QueueCauses...)...).And(b.Amounts(s.held, cause.Decode)), known
 	case decodeStart:
 		return b.Slowed(span, s.LostShare, append([]cause.Cause{cause.Decode}, cause.QueueCauses...)...), known
 	}

@@ -36,7 +36,7 @@ type SlowServer struct {
 	Cost, OwnCost float64
 
 	judged straggler.Straggler
-	// held is how long the answers that it decoded waited for its prefills meanwhile, by request, in ns; nil if
+	// held is by how much longer the answers that it decoded waited for its prefills, by request, in ns; nil if
 	// decode steps tell that, or if they did not.
 	held map[int]int64
 }
@@ -72,26 +72,27 @@ func (x *paced) gross() int64 {
 func (x *paced) end() trace.Time { return x.at + trace.Time(x.ns) }
 
 // comparePaces compares how long peers take for their work.
-func (r *Ranks) comparePaces(of *place.RankSet, steps [len(rankSteps)][][]paced, e2e e2eSum) {
+func (r *Ranks) comparePaces(of *place.RankSet, steps [timed][][]paced, e2e e2eSum) {
 	groups := r.peerLeads()
-	slow := make([][]SlowServer, len(groups)*len(rankSteps))
+	slow := make([][]SlowServer, len(groups)*timed)
 	for _, leads := range groups {
-		for kind := range rankSteps {
+		for kind := range timed {
 			r.paced = max(r.paced, comparable(of, leads, steps[kind]))
 		}
 	}
 	parallel.Each(len(slow), func(i int) {
-		p := paceOf(StepKind(i%len(rankSteps)), of, groups[i/len(rankSteps)], steps)
+		p := paceOf(StepKind(i%timed), of, groups[i/timed], steps)
 		slow[i] = p.slow(e2e)
 		memory.Free(p.steps)
 	})
 	for _, s := range slices.Concat(slow...) {
 		s.Like = r.ofGroup(s.Load)
 		if s.Kind == PrefillStep {
-			s.heldUp(steps[DecodeStep][of.At[s.Location]])
+			s.held = heldUp(steps[DecodeStep][of.At[s.Location]], s.Since, s.judged.Until, s.slower())
 		}
 		r.Slow = append(r.Slow, s)
 	}
+	r.heldBy(of, steps[DecodeStep])
 	for _, ofRanks := range steps {
 		for _, list := range ofRanks {
 			memory.Free(list)
@@ -123,8 +124,8 @@ func finishedE2E(of *place.RankSet, all load.Bulk) e2eSum {
 
 // collectPaces returns the steps of the lead threads, by kind and place. Below the trace level
 // that shows decode steps they are those that answers take on average.
-func collectPaces(of *place.RankSet, all load.Bulk) [len(rankSteps)][][]paced {
-	var steps [len(rankSteps)][][]paced
+func collectPaces(of *place.RankSet, all load.Bulk) [timed][][]paced {
+	var steps [timed][][]paced
 	for kind := range steps {
 		steps[kind] = make([][]paced, len(of.Places))
 	}
@@ -257,7 +258,7 @@ type pace struct {
 }
 
 // paceOf collects the steps of the lead ranks that have enough of them.
-func paceOf(kind StepKind, of *place.RankSet, leads []*Load, steps [len(rankSteps)][][]paced) *pace {
+func paceOf(kind StepKind, of *place.RankSet, leads []*Load, steps [timed][][]paced) *pace {
 	p := &pace{kind: kind}
 	for _, l := range leads {
 		list := steps[kind][of.At[l.Location]]
@@ -380,12 +381,30 @@ func (p *pace) slow(e2e e2eSum) []SlowServer {
 	return out
 }
 
-// heldUp notes which answers waited for the prefills of a slow server, and how long.
-func (s *SlowServer) heldUp(answers []paced) {
-	s.held = map[int]int64{}
+// heldUp tells which answers waited for the prefills of a server, and by how much longer as these took longer by a part.
+func heldUp(answers []paced, since, until trace.Time, part float64) map[int]int64 {
+	held := map[int]int64{}
 	for i := range answers {
-		if x := &answers[i]; x.whole && x.held > 0 && x.at >= s.Since && (s.judged.Until == 0 || x.at < s.judged.Until) {
-			s.held[int(x.of)] += x.held
+		if x := &answers[i]; x.whole && x.held > 0 && x.at >= since && (until == 0 || x.at < until) {
+			held[int(x.of)] += int64(part * float64(x.held))
+		}
+	}
+	return held
+}
+
+// heldBy tells that of ranks that are late in prefills.
+func (r *Ranks) heldBy(of *place.RankSet, answers [][]paced) {
+	for _, g := range r.starts {
+		if g.Kind != prefillStart {
+			continue
+		}
+		for i := range g.Stragglers {
+			s := &g.Stragglers[i]
+			team := s.Location.Team()
+			lead := slices.IndexFunc(of.Places, func(at place.Location) bool { return at.Team() == team && of.Leads[of.At[at]] })
+			if lead >= 0 {
+				g.held = append(g.held, heldUp(answers[lead], s.Since, s.Until, s.LostShare))
+			}
 		}
 	}
 }

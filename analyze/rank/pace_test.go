@@ -223,12 +223,10 @@ func TestAnswersWithoutPrefills(t *testing.T) {
 	if gross := got[0].gross(); gross != 10*ms {
 		t.Errorf("with prefills, a step takes %d ns, want 10 ms", gross)
 	}
-	s := SlowServer{Since: 250 * ms}
-	if s.heldUp(got); len(s.held) != 0 {
-		t.Errorf("%v was held up, and nothing since then", s.held)
+	if held := heldUp(got, 250*ms, 0, 1); len(held) != 0 {
+		t.Errorf("%v was held up, and nothing since then", held)
 	}
-	s.Since = 0
-	if s.heldUp(got); len(s.held) != 1 || s.held[7] != 40*ms {
-		t.Errorf("%v was held up, want 40 ms of request 7", s.held)
+	if held := heldUp(got, 0, 0, 1); len(held) != 1 || held[7] != 40*ms {
+		t.Errorf("%v was held up, want 40 ms of request 7", held)
 	}
 }

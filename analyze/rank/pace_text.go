@@ -119,11 +119,7 @@ func (s *SlowServer) claim(b *cause.Costs) finding.Claim {
 		of = append(of, cause.QueueCauses...)
 	case s.Kind == PrefillStep:
 		of = append(of, cause.DecodeQueue, cause.Interference)
-		longer := make(map[int]int64, len(s.held))
-		for r, ns := range s.held {
-			longer[r] = int64(s.slower() * float64(ns))
-		}
-		return b.Slowed(s.span(), s.slower(), of...).And(b.Amounts(longer, cause.Decode))
+		return b.Slowed(s.span(), s.slower(), of...).And(b.Amounts(s.held, cause.Decode))
 	}
 	return b.Slowed(s.span(), s.slower(), of...)
 }

@@ -43,7 +43,7 @@ func Measure(peers *place.Groups) *Ranks {
 	all := load.BulkOf(s)
 	out := &Ranks{Length: int64(all.To - all.From), paced: -1, peers: peers}
 	out.e2e = meanE2E(s)
-	var steps [len(rankSteps)][][]paced
+	var steps [timed][][]paced
 	var e2e e2eSum
 	parallel.All(
 		func() { out.measureSteps(of, all) },

@@ -31,6 +31,7 @@ type StepGroup struct {
 	gathering *straggler.SyncSamples
 	likely    []straggler.Straggler // who may be one
 	enough    []bool                // of every rank: it is late enough to matter, chance or not
+	held      []map[int]int64       // by how much longer answers waited for each straggler, if it is late in prefills, by request, in ns
 }
 
 // History returns how late the ranks were in equal parts of the time.
@@ -47,6 +48,9 @@ const (
 	decodeStart
 	prefillStart
 )
+
+// timed is how many kinds are compared between servers, by what they take.
+const timed = int(PrefillStep) + 1
 
 // String returns the word that reports print.
 func (k StepKind) String() string { return rankSteps[k].word }
