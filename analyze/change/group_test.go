@@ -86,6 +86,50 @@ func TestOthersHaveNothingCached(t *testing.T) {
 	}
 }
 
+// Long prompts that come in addition and that nobody has cached make the part of tokens smaller that is cached, and no cache
+// is worse. Where those who had theirs cached have them no more, that is a cause of its own.
+func TestLongPromptsHaveNothingCached(t *testing.T) {
+	const second = trace.Time(1e9)
+	at := func(m Metric, before, after Level) Shift {
+		return Shift{Metric: m, Before: before, After: after, Time: 60 * second, First: 58 * second, Last: 62 * second}
+	}
+	longer := at(PromptChanged, Level{Rate: 1000}, Level{Rate: 5000})
+	for _, kept := range []float64{0.1, 1} {
+		fewer := at(CachedChanged, Level{Share: 0.5}, Level{Share: 0.1})
+		fewer.Kept = kept
+		found := groupShifts([]Shift{fewer, longer}, int64(4*second))
+		if one := len(found) == 1; one != (kept == 1) || found[0].Shifts[0].Metric != PromptChanged {
+			t.Errorf("%v kept: %+v", kept, found)
+		}
+	}
+}
+
+// What a change makes longer is measured until the next cause is there, unless that came at about the same time.
+func TestAlone(t *testing.T) {
+	const second = trace.Time(1e9)
+	cause := func(m Metric, at trace.Time, before, after float64) Change {
+		f := Shift{Metric: m, Before: Level{Rate: before, Share: before}, After: Level{Rate: after, Share: after}, Time: at, First: at - second, Last: at + second}
+		return Change{Time: at, First: f.First, Last: f.Last, Shifts: []Shift{f}}
+	}
+	first := cause(PromptChanged, 50*second, 100, 200)
+	for _, x := range []struct {
+		next Change
+		want trace.Time
+	}{
+		{cause(CachedChanged, 120*second, 0.9, 0.2), 120 * second},
+		{cause(CachedChanged, 120*second, 0.2, 0.9), 0}, // saves time
+		{cause(CachedChanged, 54*second, 0.9, 0.2), 0},  // nearly at once
+		{cause(AbortsChanged, 120*second, 0, 0.5), 0},   // a consequence
+		{cause(ArrivalsChanged, 20*second, 1, 5), 0},    // was there before
+		{cause(ArrivalsChanged, 90*second, 1, 5), 90e9},
+	} {
+		all := &Changes{From: 0, To: 200 * second, List: []Change{first, x.next}}
+		if got := all.alone(&all.List[0]); got != x.want {
+			t.Errorf("%+v: until %d, want %d", x.next.Shifts[0], got, x.want)
+		}
+	}
+}
+
 // When those that came in addition are gone, answers are as long as before: that is no change by itself.
 func TestLengthsComeBack(t *testing.T) {
 	const second = trace.Time(1e9)

@@ -103,3 +103,25 @@ func TestFollowsPulses(t *testing.T) {
 		}
 	}
 }
+
+// Three burdens are told from each other where they vary, and one that makes nothing longer has no part.
+func TestBurdensOfAPace(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	want := burden{20_000, 0.5, 0}
+	var p pace
+	for i := range 400 {
+		tokens, context, running := 100+900*rnd.Float64(), 20_000*rnd.Float64(), 8*rnd.Float64()
+		x := piece{from: trace.Time(i) * 1e9, units: 1, burden: burden{tokens, tokens * context, running}}
+		x.ns = 5e6 - 1e4*running // more of that takes no time: it is not less
+		for k := range want {
+			x.ns += want[k] * x.burden[k]
+		}
+		p.work = append(p.work, x)
+	}
+	got := p.burdens()
+	for k := range want {
+		if math.Abs(got[k]-want[k]) > 0.02*want[k] {
+			t.Errorf("burden %d costs %v, want %v", k, got[k], want[k])
+		}
+	}
+}

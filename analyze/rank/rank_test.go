@@ -2,6 +2,7 @@ package rank
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -381,5 +382,51 @@ func TestVerdictOnDPAttention(t *testing.T) {
 		if got := strings.Contains(c.ranks.Verdict(), "each DP rank has one scheduler"); got != c.want {
 			t.Errorf("%s of %d ranks", c.ranks.Verdict(), len(c.ranks.Loads))
 		}
+	}
+}
+
+// startedLate are 120 requests of a server of four ranks. From the 50th on TP2 begins each prefill 30 ms late, and if that is waited
+// for, all end it as much later. It decodes with the others.
+func startedLate(t *testing.T, waited float64) *Ranks {
+	var d testset.Dump
+	for i := range 120 {
+		id, at := fmt.Sprintf("%032x", i+1), 1_000_000*float64(i)
+		root := testset.Span{Trace: id, Name: " Req " + id[24:], From: at, To: at + 400_000,
+			Attrs: testset.Attrs{"rid": id, "module": "sglang::request", "gen_ai.usage.completion_tokens": 4, "gen_ai.usage.prompt_tokens": 1000}}
+		rootID := d.Add(root)
+		for tp := range 4 {
+			late, end := float64(3*tp), at+82_000+float64(i*7%11*100) // us
+			if i >= 50 {
+				if end += 30_000 * waited; tp == 2 {
+					late = 30_000
+				}
+			}
+			d.Thread(root, rootID, testset.DecodeHost, "Scheduler", tp, 100+tp,
+				testset.Span{Name: "prefill_waiting", From: at + 1000, To: at + 2000 + late},
+				testset.Span{Name: "prefill_forward", From: at + 2000 + late, To: end + float64((i+tp)%4)},
+				testset.Span{Name: "decode_forward", From: end + float64((i+tp)%4), To: at + 390_000})
+		}
+	}
+	return Measure(place.Of(d.Set(t)))
+}
+
+// A rank that begins prefills late keeps the others waiting, though all end together; where steps take no longer, it
+// keeps nobody.
+func TestRankBeginsLate(t *testing.T) {
+	r := startedLate(t, 1)
+	late := r.Stragglers()
+	if len(late) != 1 {
+		t.Fatalf("%d stragglers, want TP2: %+v", len(late), late)
+	}
+	const want = "begins last in 70 of 70 prefills"
+	s := &late[0]
+	if text := s.Text(); s.Location.Rank.TP != 2 || !strings.Contains(text, want) || s.LastMean < 29_900_000 || s.LastMean > 30_000_000 || s.Slack {
+		t.Errorf("%s, by %d ns", text, s.LastMean)
+	}
+	if begun := s.Since - late[0].Earliest; begun < 0 || s.Latest < s.Since || math.Abs(s.LostShare-30.0/110) > 0.01 {
+		t.Errorf("since %d (%d to %d), lost %v", s.Since, s.Earliest, s.Latest, s.LostShare)
+	}
+	if late := startedLate(t, 0).Stragglers(); len(late) != 0 {
+		t.Errorf("nobody waits: %+v", late)
 	}
 }

@@ -185,3 +185,30 @@ func TestLikelySinceOfHealthyRanks(t *testing.T) {
 		}
 	}
 }
+
+// Steps that take as long however late a rank begins them wait for nobody: its devices had work to do. Where it
+// is always late, nothing tells.
+func TestLateWithoutWaits(t *testing.T) {
+	const ms = 1_000_000
+	for _, x := range []struct {
+		every       int
+		longer      bool
+		want, slack bool
+	}{{3, true, true, false}, {3, false, false, false}, {1, false, true, true}} {
+		g := NewSyncSamples([]string{"a", "b", "c", "d"}, ms)
+		for i := range 60 {
+			late, took := int64(0), int64(20*ms+i%5*1000)
+			if i%x.every == 0 {
+				late = 6 * ms
+				if x.longer {
+					took += late
+				}
+			}
+			g.Meet(trace.Time(i)*1e9, []int64{1000, 0, late, 2000}, took)
+		}
+		s := Straggler{Rank: 2, Lateness: Lateness{LastMean: 6 * ms}}
+		if got := g.Lengthens(&s); got != x.want || s.Slack != x.slack {
+			t.Errorf("late in one of %d, longer %v: lengthens %v, slack %v", x.every, x.longer, got, s.Slack)
+		}
+	}
+}

@@ -112,3 +112,35 @@ func TestTraitsOfVLLM(t *testing.T) {
 		t.Errorf("%d requests: %+v", traits.N, traits.List)
 	}
 }
+
+// A batch job comes while servers are full: its requests take as long for a token as all that come then, which is more than others
+// took before. One that takes longer than these at the same time stands out, by that alone.
+func TestTraitsAtTheSameTime(t *testing.T) {
+	const n, ms = 400, 1_000_000
+	for _, slower := range []int64{0, 10 * ms} {
+		s := &request.Set{Requests: make([]request.Request, n)}
+		list, of, in := make([]cause.Attribution, n), make([]int, n), make([]bool, n)
+		sum := int64(0)
+		for i := range n {
+			m := &s.Requests[i].Metrics
+			full := i >= n/2
+			in[i] = i%8 == 0 || full && i%8 != 1
+			m.TPOT, m.CompletionTokens = 10*ms+int64(i%7)*1000, 11
+			if full {
+				m.TPOT += 15 * ms
+			}
+			if in[i] {
+				m.TPOT += slower
+				sum += slower * 10
+			}
+			list[i], of[i] = cause.Attribution{Request: i}, i
+		}
+		c := measured(s, list, metrics[1], 0, of).compare(&Trait{in: in})
+		if apart := c.more - float64(slower); apart > ms/10 || apart < -ms/10 || c.matters() != (slower > 0) {
+			t.Errorf("%d ns slower: %v ns apart at the same time, matters: %v", slower, c.more, c.matters())
+		}
+		if cost := c.longer(func(int, int64) {}); cost < 0.95*float64(sum) || cost > 1.05*float64(sum)+10*ms {
+			t.Errorf("%d ns slower: costs %v ns, want %d", slower, cost, sum)
+		}
+	}
+}

@@ -162,3 +162,28 @@ func TestMoments(t *testing.T) {
 		}
 	}
 }
+
+// A step is a step, though what is left beside it goes up and down so slowly that few observations are worth much: that
+// the level is not steady, a line tells, too, and not better. One or two observations are no level.
+func TestStepBesideSlowNoise(t *testing.T) {
+	list := func(n, at int) []Observation {
+		out := make([]Observation, n)
+		for i := range out {
+			y := 1 + []float64{0.01, -0.006, 0.002, -0.009, 0.004, 0.008, -0.003}[i/5%7]
+			if i >= at {
+				y *= 0.6
+			}
+			out[i] = Observation{From: float64(i), To: float64(i) + 1, Value: y, Weight: 1}
+		}
+		return out
+	}
+	c, _ := Courses([][]Observation{list(70, 46)})
+	if c.Shape != Stepped || math.Abs(c.At-46) > 1 || c.P > 1e-4 {
+		t.Errorf("%+v, want a step at 46", c)
+	}
+	for _, at := range []int{1, 2, 14, 15} {
+		if c, _ := Courses([][]Observation{list(16, at)}); c.Shape == Stepped || c.Shape == Spell {
+			t.Errorf("%d of 16 observations are no level: %+v", min(at, 16-at), c)
+		}
+	}
+}

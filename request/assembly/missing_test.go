@@ -169,6 +169,46 @@ func TestStepsOfLostRole(t *testing.T) {
 	}
 }
 
+// What a server answers late may not have been out when the dump ends: its span is not lost. That of a request which
+// would have been answered by then is.
+func TestAnswersThatAreNotOut(t *testing.T) {
+	d, v := dumpWith(t, simulator.Unified, 3, request.Unified)
+	behind := func(lost func(part *request.Part) bool, slow trace.Time) *request.Set {
+		late, roots := spantable.New(&trace.Diags{}), map[int]bool{}
+		late.Syms, late.Args, late.Files, late.Origins, late.Resources = d.Syms, d.Args, d.Files, d.Origins, d.Resources
+		end := trace.Time(0)
+		for i := range d.Len() {
+			end = max(end, d.Span(i).End)
+		}
+		for i := range v.Parts {
+			roots[v.Parts[i].Root] = lost(&v.Parts[i])
+		}
+		for i := range d.Len() {
+			span := d.Span(i)
+			if is, root := roots[i]; root {
+				if span.End += slow; is || span.End > end {
+					continue
+				}
+			}
+			var links []spantable.Link
+			for l := range d.Links(i) {
+				links = append(links, l)
+			}
+			late.Add(&span, nil, links)
+		}
+		return Build(late).Set
+	}
+	none := func(*request.Part) bool { return false }
+	if n := len(behind(none, 8e9).Missing); n > 0 {
+		t.Errorf("%d spans are told to be missing that are not out", n)
+	}
+	middle := &v.Requests[v.request]
+	one := func(part *request.Part) bool { return &v.Requests[part.Request] == middle }
+	if n := len(behind(one, 1e9).Missing); n != 1 {
+		t.Errorf("%d spans are told to be missing, want 1", n)
+	}
+}
+
 // incomplete returns the trace ids of the requests that miss spans.
 func incomplete(s *request.Set) (ids []string) {
 	for i := range s.Requests {
