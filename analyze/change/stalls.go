@@ -77,10 +77,10 @@ func (w *observer) findStallings() (out []Stalling) {
 	out = w.addPulses(out, w.paces.prefill, prefill, prefillPace, prefillStalls)
 	for i := range w.paces.decode {
 		p := &w.paces.decode[i]
-		stalls, ends := p.stalls(), p.ends()
+		stalls, ends := p.stalls(), w.endsOn(p.rank)
 		var rest []stall // that are not told by themselves
 		for k := range stalls {
-			if x := &stalls[k]; x.length < shortStall || !ends.noneIn(x) {
+			if x := &stalls[k]; x.length < shortStall || !ends.haveGap(x) {
 				continue
 			}
 			if stalls[k].length >= longStall {
@@ -140,7 +140,7 @@ func (w *observer) addPrefillStalls(out []Stalling) []Stalling {
 	const beyond = 8 // times what as many tokens take usually: no prompt is long enough for that
 	for i := range w.paces.prefill {
 		p := &w.paces.prefill[i]
-		ends := p.ends()
+		ends := w.endsOn(p.rank)
 		for k := range p.work {
 			x := &p.work[k]
 			if x.ratio < beyond || x.extra() < longStall {
@@ -150,7 +150,7 @@ func (w *observer) addPrefillStalls(out []Stalling) []Stalling {
 			told := func(o Stalling) bool {
 				return slices.Contains(o.shift.Ranks, p.rank) && slices.ContainsFunc(o.Times, func(t trace.Time) bool { return t <= x.to && x.from <= t+trace.Time(o.Length) })
 			}
-			if slices.ContainsFunc(out, told) || !ends.noneIn(&one) {
+			if slices.ContainsFunc(out, told) || !ends.haveGap(&one) {
 				continue
 			}
 			s := w.stalling(p, []stall{one})
@@ -165,20 +165,35 @@ func (w *observer) addPrefillStalls(out []Stalling) []Stalling {
 // endTimes are when the pieces of work of a rank ended, the first one first.
 type endTimes []trace.Time
 
-func (p *pace) ends() endTimes {
-	ends := memory.Make[trace.Time](len(p.work))
-	for i := range p.work {
-		ends[i] = p.work[i].to
+// endsOn are those of a rank that decodes and prefills: a scheduler that stands still does neither.
+func (w *observer) endsOn(rank int32) (ends endTimes) {
+	for _, list := range [...][]pace{w.paces.decode, w.paces.prefill} {
+		for i := range list {
+			if list[i].rank != rank {
+				continue
+			}
+			for k := range list[i].work {
+				ends = memory.Append(ends, list[i].work[k].to)
+			}
+		}
 	}
 	slices.Sort(ends)
 	return ends
 }
 
-// noneIn reports whether no such work ends in a stall, wherever it lies: what begins there, if it can, is held up, too.
-func (e endTimes) noneIn(x *stall) bool {
-	from, to := x.last+request.SameBatch, x.first+trace.Time(x.length)-request.SameBatch
+// haveGap reports whether nothing ends for about as long as a stall, wherever it lies: what begins there, if it can, is held up, too.
+func (e endTimes) haveGap(x *stall) bool {
+	const about = 0.8 // of its length, which follows from what is usual
+	least := trace.Time(about * float64(x.length))
+	from, until := x.first, x.last+trace.Time(x.length)
 	k, _ := slices.BinarySearch(e, from+1)
-	return from < to && (k == len(e) || e[k] >= to)
+	for ; k < len(e) && e[k] < until; k++ {
+		if e[k]-from >= least {
+			return true
+		}
+		from = e[k]
+	}
+	return until-from >= least
 }
 
 // takeStalls takes stalls out of the pieces of work that they held up: how fast servers are

@@ -360,15 +360,23 @@ func (s *sample) divide(values []float64, from, to int) (with, others []int64) {
 // apart returns by how much the medians of the requests in s.in and of the others are apart beyond size, ns: of those that
 // came at about the same time, as what servers take for a token, or how long their queues are, is of all that they have then.
 func (s *sample) apart() float64 {
-	sum, n := 0.0, 0.0
+	type difference struct{ ns, weight float64 }
+	var list []difference
+	all := 0.0
 	bounds := s.strata.Bounds()
 	for i := range bounds[1:] {
 		with, others := s.divide(s.beyond, bounds[i], bounds[i+1])
 		if weight := float64(min(len(with), len(others))); weight > 0 {
-			sum, n = sum+weight*float64(distribution.LowerMedian(with)-distribution.LowerMedian(others)), n+weight
+			list, all = append(list, difference{float64(distribution.LowerMedian(with) - distribution.LowerMedian(others)), weight}), all+weight
 		}
 	}
-	return distribution.Ratio(sum, n)
+	slices.SortFunc(list, func(x, y difference) int { return cmp.Compare(x.ns, y.ns) })
+	for _, d := range list {
+		if all -= 2 * d.weight; all <= 0 { // the weighted median
+			return d.ns
+		}
+	}
+	return 0
 }
 
 // mainCause returns the cause of which those that have the trait have most more than the others
