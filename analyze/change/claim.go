@@ -51,11 +51,13 @@ func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 	return claim
 }
 
-// alone returns until when a change may be why requests take longer, and no other cause that came clearly later; 0 is to the end.
+// alone returns until when a change may be why requests take longer, and nothing else that they ask for or are spared since
+// clearly later, which no queue changes; 0 is to the end.
 func (all *Changes) alone(c *Change) trace.Time {
 	clearly := (all.To - all.From) / part
 	for i := range all.List {
-		if o := &all.List[i]; o.IsCause() && o.Shifts[0].costs() && o.First > c.Last && o.Time-c.Time > clearly {
+		o := &all.List[i]
+		if f := &o.Shifts[0]; (f.Metric.saves() || f.Metric.isLength()) && f.costs() && o.First > c.Last && o.Time-c.Time > clearly {
 			return o.Time
 		}
 	}

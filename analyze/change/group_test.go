@@ -120,8 +120,9 @@ func TestAlone(t *testing.T) {
 		{cause(CachedChanged, 120*second, 0.2, 0.9), 0}, // saves time
 		{cause(CachedChanged, 54*second, 0.9, 0.2), 0},  // nearly at once
 		{cause(AbortsChanged, 120*second, 0, 0.5), 0},   // a consequence
-		{cause(ArrivalsChanged, 20*second, 1, 5), 0},    // was there before
-		{cause(ArrivalsChanged, 90*second, 1, 5), 90e9},
+		{cause(OutputChanged, 20*second, 1, 5), 0},      // was there before
+		{cause(OutputChanged, 90*second, 1, 5), 90e9},
+		{cause(ArrivalsChanged, 90*second, 1, 5), 0}, // of clients that ask again
 	} {
 		all := &Changes{From: 0, To: 200 * second, List: []Change{first, x.next}}
 		if got := all.alone(&all.List[0]); got != x.want {

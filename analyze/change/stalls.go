@@ -80,7 +80,7 @@ func (w *observer) findStallings() (out []Stalling) {
 		stalls, ends := p.stalls(), w.endsOn(p.rank)
 		var rest []stall // that are not told by themselves
 		for k := range stalls {
-			if x := &stalls[k]; x.length < shortStall || !ends.haveGap(x) {
+			if x := &stalls[k]; x.length < shortStall || !ends.noneIn(x) {
 				continue
 			}
 			if stalls[k].length >= longStall {
@@ -150,7 +150,7 @@ func (w *observer) addPrefillStalls(out []Stalling) []Stalling {
 			told := func(o Stalling) bool {
 				return slices.Contains(o.shift.Ranks, p.rank) && slices.ContainsFunc(o.Times, func(t trace.Time) bool { return t <= x.to && x.from <= t+trace.Time(o.Length) })
 			}
-			if slices.ContainsFunc(out, told) || !ends.haveGap(&one) {
+			if slices.ContainsFunc(out, told) || !ends.noneIn(&one) {
 				continue
 			}
 			s := w.stalling(p, []stall{one})
@@ -181,19 +181,26 @@ func (w *observer) endsOn(rank int32) (ends endTimes) {
 	return ends
 }
 
-// haveGap reports whether nothing ends for about as long as a stall, wherever it lies: what begins there, if it can, is held up, too.
-func (e endTimes) haveGap(x *stall) bool {
-	const about = 0.8 // of its length, which follows from what is usual
-	least := trace.Time(about * float64(x.length))
-	from, until := x.first, x.last+trace.Time(x.length)
+// noneIn reports whether no such work ends in a stall, wherever it lies: what begins there, if it can, is held up, too. Where that is
+// open, there is a time as long in which nothing does.
+func (e endTimes) noneIn(x *stall) bool {
+	from, to := x.last+request.SameBatch, x.first+trace.Time(x.length)-request.SameBatch
 	k, _ := slices.BinarySearch(e, from+1)
-	for ; k < len(e) && e[k] < until; k++ {
+	return from < to && (k == len(e) || e[k] >= to) && e.haveGap(x.first, x.last+trace.Time(x.length), trace.Time(x.length))
+}
+
+// haveGap reports whether nothing ends for about as long as that between two times.
+func (e endTimes) haveGap(from, to, length trace.Time) bool {
+	const about = 0.8 // the length follows from what is usual
+	least := trace.Time(about * float64(length))
+	k, _ := slices.BinarySearch(e, from+1)
+	for ; k < len(e) && e[k] < to; k++ {
 		if e[k]-from >= least {
 			return true
 		}
 		from = e[k]
 	}
-	return until-from >= least
+	return to-from >= least
 }
 
 // takeStalls takes stalls out of the pieces of work that they held up: how fast servers are
