@@ -163,7 +163,7 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// A step is a step, though what is left beside it goes up and down so slowly that few observations are worth much: that
+// A step is a step, though the rest beside it goes up and down so slowly that few observations are worth much: that
 // the level is not steady, a line tells, too, and not better. One or two observations are no level.
 func TestStepBesideSlowNoise(t *testing.T) {
 	list := func(n, at int) []Observation {
