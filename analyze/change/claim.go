@@ -30,7 +30,7 @@ func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 	}
 	over, alone := all.until(first), all.alone(c) // with it what follows
 	var claim finding.Claim
-	if c.Time > all.From && !first.isSeen() && first.Metric != LatenessChanged { // else nobody knows what it was before, or who is late knows who waits
+	if c.Time > all.From && !first.isSeen() && first.Metric != LatenessChanged && first.Means != request.Tokenizing { // else nobody knows what it was before, who is late knows who waits, and schedulers only get requests later
 		claim = b.Risen(cause.Span{From: c.Time, Until: over, Alone: alone, At: behind, Only: first.only()}, b.BySize, all.behind(c)...)
 	}
 	for i := range c.Shifts {

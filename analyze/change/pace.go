@@ -92,7 +92,11 @@ func (w *observer) observePaces() {
 				continue
 			}
 			x := &work[rank]
-			x.asked = memory.Append(x.asked, asked{r.Start, float64(max(0, r.Metrics.DecodeTokens()))})
+			decodes := int64(0) // that it asks for; those that were given up, got only a part of that
+			if r.Status == request.Finished {
+				decodes = max(0, r.Metrics.DecodeTokens())
+			}
+			x.asked = memory.Append(x.asked, asked{r.Start, float64(decodes)})
 			x.askedPrefills = memory.Append(x.askedPrefills, asked{r.Start, float64(max(0, r.Metrics.PrefillTokens()))})
 			var decode piece
 			pieces, decode = w.workOf(part, thread, pieces[:0])

@@ -84,6 +84,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Front, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}, SameRequests: true},
 	{Cause: finding.Front, CauseSubkind: serverlimit.Tokenizer, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}, Enough: mostlyOf(cause.Dispatch)},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Around: true, Enough: there, Costs: true},
+	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Later: true, Around: true, Enough: reachedThere, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Imbalance, Subkinds: []string{""}, OnRanks: true, Around: true, Enough: onThatRank},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Change, Subkinds: []string{finding.CachedTokens}, Around: true, Enough: there},
 	{Cause: finding.Load, CauseSubkind: slow.Demand, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Later: true, Costs: true},
@@ -134,7 +135,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.GPU, CauseSubkind: waitSubkind, Effect: finding.Straggler, Subkinds: []string{""}},
 	{Cause: finding.Straggler, Effect: finding.Change, Subkinds: []string{overtime.PaceSubkind}, OnRanks: true, Enough: asItComputes},
 	{Cause: finding.Straggler, Effect: finding.Change, Subkinds: []string{metric.ExposedComm.Long}, Enough: asItIsLate},
-	{Cause: finding.Straggler, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: asItsServer, Costs: true},
+	{Cause: finding.Straggler, Effect: finding.Change, Subkinds: []string{change.Pace}, Elsewhere: true, Enough: asItsServer, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: waitSubkind, Effect: finding.Change, Subkinds: []string{metric.ExposedComm.Long}},
 	{Cause: finding.GPU, CauseSubkind: "communication", Effect: finding.Change, Subkinds: []string{metric.ExposedComm.Long}},
 	{Cause: finding.GPU, CauseSubkind: "copies", Effect: finding.Change, Subkinds: []string{overtime.CopySubkind}},
@@ -238,6 +239,12 @@ func withEmptyCache(cached, restart *finding.Finding) bool {
 // there reports whether something is at the place of another finding, and nowhere else.
 func there(f, of *finding.Finding) bool { return f.At.Scope == place.OneRank && of.At.Overlaps(&f.At) }
 
+// reachedThere reports whether requests wait at a limit of servers that stood still, since then: what piled up may not go away, as clients
+// ask again for what they gave up.
+func reachedThere(limit, stall *finding.Finding) bool {
+	return limit.Since != 0 && stall.At.Overlaps(&limit.At)
+}
+
 // asTheHost reports whether what runs on a host, and nowhere else, may be slower for what the host is short of:
 // since about when a scrape saw that first.
 func asTheHost(slower, host *finding.Finding) bool {
@@ -262,9 +269,11 @@ func asItIsLate(changed, late *finding.Finding) bool {
 	return late.Since != 0 && changed.Since >= late.Since-off && changed.Since <= late.Since+off
 }
 
-// asItsServer reports whether a server became slower for a rank of it that is late since about then.
+// asItsServer reports whether a server became slower for a rank of it that is late since about then: by no more than twice as much.
 func asItsServer(pace, late *finding.Finding) bool {
-	return new(pace.At.Team()).Overlaps(&late.At) && pace.Metric.After > pace.Metric.Before && asItIsLate(pace, late)
+	const most = 2
+	slower := pace.Metric.After - pace.Metric.Before
+	return new(pace.At.Team()).Overlaps(&late.At) && slower > 0 && slower <= most*late.Metric.After && asItIsLate(pace, late)
 }
 
 // asSlower reports whether requests may wait at a limit because the servers there became slower, and not because

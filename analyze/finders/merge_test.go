@@ -181,6 +181,42 @@ func TestLimitsOfSlowerServers(t *testing.T) {
 	}
 }
 
+// Servers stand still, clients give up and ask again, and there is more than can be done from then on: the stall leads. A limit that
+// was reached before, much later, or elsewhere is not of it. A rank that begins steps late since its server is slower leads that.
+func TestWhatStaysAfterAStall(t *testing.T) {
+	all := place.Location{Scope: place.WholeRole, Role: request.Unified}
+	at := rankAt(request.Unified, "a", 0, -1)
+	stall := finding.Finding{Kind: finding.Change, Subkind: finding.Stalls, At: all, Since: 100e9, Until: 114e9, Text: "stall"}
+	limit := finding.Finding{Kind: finding.Limit, Subkind: serverlimit.Running.String(), At: at, Since: 114e9, Cost: 0.3, CostBasis: finding.RequestTime, Text: "effect"}
+	late := finding.Finding{Kind: finding.Straggler, At: rankAt(request.Unified, "a", 5, -1), Since: 100e9, Text: "late", Metric: finding.Metric{After: 30}}
+	slower := finding.Finding{Kind: finding.Change, Subkind: change.Pace, At: at, Since: 101e9, Text: "effect", Metric: finding.Metric{Before: 20, After: 55}}
+	changed := func(f finding.Finding, how func(*finding.Finding)) finding.Finding {
+		how(&f)
+		return f
+	}
+	oneHost := changed(stall, func(f *finding.Finding) { f.At = rankAt(request.Unified, "b", 0, -1) })
+	for name, x := range map[string]struct {
+		cause, effect finding.Finding
+		one           bool
+	}{
+		"since the stall":  {stall, limit, true},
+		"before the stall": {stall, changed(limit, func(f *finding.Finding) { f.Since = 60e9 }), false},
+		"always":           {stall, changed(limit, func(f *finding.Finding) { f.Since = 0 }), false},
+		"much later":       {stall, changed(limit, func(f *finding.Finding) { f.Since = 200e9 }), false},
+		"elsewhere":        {oneHost, limit, false},
+		"a rank":           {late, slower, true},
+		"of another host":  {late, changed(slower, func(f *finding.Finding) { f.At.Host = "b" }), false},
+		"at another time":  {late, changed(slower, func(f *finding.Finding) { f.Since = 130e9 }), false},
+		"by far more":      {late, changed(slower, func(f *finding.Finding) { f.Metric.After = 120 }), false},
+		"faster":           {late, changed(slower, func(f *finding.Finding) { f.Metric.After = 10 }), false},
+	} {
+		got := finding.Merge([]finding.Finding{x.effect, x.cause}, consequences)
+		if one := len(got) == 1; one != x.one || one && got[0].Text != x.cause.Text {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 // What seems to have been slow all the time became so, if that is about as much.
 func TestSlowSinceItBecame(t *testing.T) {
 	at := rankAt(request.Unified, "a", 0, -1)

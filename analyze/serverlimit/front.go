@@ -19,6 +19,7 @@ type Front struct {
 
 	set   *request.Set
 	index map[desk]*FrontProcess
+	busy  map[int]*request.Coverage // when procs that tokenize do
 }
 
 // A duty is what a process in front of schedulers does for requests.
@@ -84,6 +85,7 @@ const (
 // FindFront looks at the requests of a set.
 func FindFront(s *request.Set) *Front {
 	f := &Front{set: s, index: map[desk]*FrontProcess{}}
+	f.findBusy()
 	for i := range s.AllRequests() {
 		if r := &s.Requests[i]; r.Status == request.Finished && r.Complete() {
 			f.add(i, r)
@@ -101,13 +103,14 @@ func FindFront(s *request.Set) *Front {
 func (f *Front) add(i int, r *request.Request) {
 	s := f.set
 	var sent trace.Time // 0 is unknown
+	var atServer int64  // what the gateway seems to keep it, and the server that answers does
 	outer := r.Gateway
 	if outer != request.None && r.Flags&request.SharedGateway == 0 && !s.Implausible(outer) {
 		var first trace.Time
 		if first, sent = s.HandedOn(outer); sent != 0 {
 			f.desk(s.ProcOf(outer), sends).add(visit{at: r.Start, request: i, work: int64(first - s.Row(outer).Start)})
 		} else {
-			f.addAround(i, r, outer)
+			atServer = f.addAround(i, r, outer)
 		}
 	}
 	for _, p := range s.PartsOf(r) {
@@ -119,6 +122,8 @@ func (f *Front) add(i int, r *request.Request) {
 		v := visit{at: r.Start, request: i, work: work}
 		if sent != 0 {
 			v.wait = waited(s, part, outer, sent)
+		} else if p == s.Answering(r) {
+			v.wait = atServer
 		}
 		f.desk(part.Proc, tokenizes).add(v)
 	}
@@ -126,22 +131,44 @@ func (f *Front) add(i int, r *request.Request) {
 }
 
 // addAround notes how much longer a gateway had a request than the server that answered it, whatever their clocks
-// show. A gateway that asked several servers of a role, one after the other, waited for those.
-func (f *Front) addAround(i int, r *request.Request, outer int) {
+// show. A gateway that asked several servers of a role, one after the other, waited for those. It returns how long the
+// request waited at the server before that began, ns: where the one process that tokenizes there did so for others all the while.
+func (f *Front) addAround(i int, r *request.Request, outer int) (atServer int64) {
 	s := f.set
 	part := &s.Parts[s.Answering(r)]
 	if !part.Serves() || part.Root == request.None || s.Implausible(part.Root) {
-		return
+		return 0
 	}
 	for _, p := range s.PartsOf(r) {
 		if o := &s.Parts[p]; o != part && o.Role == part.Role {
-			return
+			return 0
 		}
 	}
 	span := s.Row(outer)
-	if left := span.Dur() - s.Row(part.Root).Dur(); left >= 0 {
-		before := waited(s, part, outer, span.Start)
-		f.desk(s.ProcOf(outer), around).add(visit{at: r.Start, request: i, wait: before, work: left - before})
+	left := span.Dur() - s.Row(part.Root).Dur()
+	if left < 0 {
+		return 0
+	}
+	before := waited(s, part, outer, span.Start)
+	busy := f.busy[part.Proc]
+	if before >= minKept && busy != nil && float64(busy.Overlap(part.Start-trace.Time(before), part.Start)) >= nearlyAll*float64(before) {
+		atServer = before
+	}
+	f.desk(s.ProcOf(outer), around).add(visit{at: r.Start, request: i, wait: before - atServer, work: left - before})
+	return atServer
+}
+
+// findBusy notes when procs tokenize.
+func (f *Front) findBusy() {
+	s, times := f.set, map[int][]request.Interval{}
+	for p := range s.ServingParts {
+		if ns, ok := f.work(p); ok && ns > 0 {
+			times[p.Proc] = memory.Append(times[p.Proc], request.Interval{From: p.Start, To: p.Start + trace.Time(ns)})
+		}
+	}
+	f.busy = map[int]*request.Coverage{}
+	for proc, list := range times {
+		f.busy[proc] = new(request.NewCoverage(list))
 	}
 }
 

@@ -111,6 +111,29 @@ func silentGateway(t *testing.T, keep func(s *request.Set, r *request.Request, l
 	return found, s, half
 }
 
+// Requests wait for a tokenizer that is busy with others before their span begins there: that is not the gateway, though it does not
+// say when it sends them.
+func TestTokenizerBehindSilentGateway(t *testing.T) {
+	c := cluster.Find("slow_tokenizer").Config(1)
+	run, err := cluster.Play(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dump bytes.Buffer
+	if err := cluster.Write(&dump, run); err != nil {
+		t.Fatal(err)
+	}
+	s := testset.BuildSet(t, "cluster", &dump)
+	for i := range s.Instants {
+		s.Instants[i].Kind = request.OtherInstant
+	}
+	list := cause.NewAttributor(place.Of(s)).All()
+	found, _ := FindFront(s).Findings(cause.NewCosts(s, list, cause.UsualOf(list)))
+	if len(found) != 1 || found[0].Subkind != Tokenizer || !strings.Contains(found[0].Text, run.Name(c.Faults[0].Server)) {
+		t.Errorf("%v", found)
+	}
+}
+
 // A gateway that holds requests and does not say when it sends them shows by how much longer than its servers it has
 // them, since when, and whether that is for one of them.
 func TestGatewayWithoutEvents(t *testing.T) {

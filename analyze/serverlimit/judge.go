@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -100,6 +101,8 @@ func (v *server) judge(p *spell) (kind Kind, ok bool) {
 		return Slots, true
 	case p.share(func(s *segment) bool { return s.n[running]+s.n[queued]+s.n[transferring] > 0 }) < nearlyAll:
 		return 0, false
+	case p.wait == awaitingCache && !v.areFreed(p): // they wait for their other half
+		return 0, false
 	case p.wait == awaitingCache || v.retractions(p) > 0 || prefills < muchOf:
 		return Room, true
 	}
@@ -111,6 +114,33 @@ func (v *server) judge(p *spell) (kind Kind, ok bool) {
 var takenBy = map[Kind]func(s *segment) int32{
 	Running: func(s *segment) int32 { return s.n[running] },
 	Slots:   func(s *segment) int32 { return s.n[running] + s.n[queued] + s.n[transferring] },
+}
+
+// areFreed reports whether requests wait in a spell until others leave what they need: for most of the waiting until soon after
+// one did, and more often than at any time.
+func (v *server) areFreed(p *spell) bool {
+	const soon = trace.Time(100e6) // a scheduler looks once a step
+	var left []trace.Time
+	for _, h := range v.intervals[running] {
+		left = memory.Append(left, h.time.To)
+	}
+	slices.Sort(left)
+	covered, last := trace.Time(0), p.from() // of the spell
+	for _, t := range left {
+		if from, to := max(t, last), min(t+soon, p.to()); from < to {
+			covered, last = covered+to-from, to
+		}
+	}
+	chance := float64(covered) / float64(p.to()-p.from())
+	ended, after := 0.0, 0.0 // waiting
+	for _, h := range v.within(p) {
+		k, _ := slices.BinarySearch(left, h.time.To+request.SameBatch) // a step ends for both
+		waited := float64(h.time.To - h.time.From)
+		if ended += waited; k > 0 && h.time.To-left[k-1] <= soon {
+			after += waited
+		}
+	}
+	return after/ended-chance >= halfOf*(1-chance)
 }
 
 // keepMain drops spells that hardly matter beside the longest one; and of those in which

@@ -1,7 +1,9 @@
 package serverlimit
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/request"
@@ -27,5 +29,29 @@ func TestSharedPrefills(t *testing.T) {
 	want := map[int]int64{3: 25_000_000, 4: 74_985_000, 5: 0}
 	if !maps.Equal(shared, want) {
 		t.Errorf("other prompts are computed for %v, want %v", shared, want)
+	}
+}
+
+// Who waits for room in a cache gets it when another request leaves. One that takes as long to connect whatever the others do
+// does not wait for that.
+func TestWaitsForRoom(t *testing.T) {
+	const ms = trace.Time(1_000_000)
+	for _, room := range []bool{true, false} {
+		v := &server{}
+		for i := range trace.Time(40) {
+			left := 500*i*ms + 137*ms*(i%3)
+			v.intervals[running] = append(v.intervals[running], stateInterval{time: request.Interval{From: left - 900*ms, To: left}})
+			until := left + 2*ms // a step later
+			if !room {
+				until = 500*i*ms + 311*ms + 29*ms*(i%5)
+			}
+			v.intervals[awaitingCache] = append(v.intervals[awaitingCache],
+				stateInterval{time: request.Interval{From: until - 700*ms, To: until}}, stateInterval{time: request.Interval{From: until - 3*ms, To: until - 2*ms}})
+		}
+		slices.SortFunc(v.intervals[awaitingCache], func(x, y stateInterval) int { return cmp.Compare(x.time.From, y.time.From) })
+		list := spells(v.segments(), awaitingCache)
+		if len(list) != 1 || v.areFreed(&list[0]) != room {
+			t.Errorf("%d spells, they wait for room: want %v", len(list), room)
+		}
 	}
 }
