@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Findings tells what changed, and which ranks were late all the time. Durations that
@@ -102,6 +103,19 @@ func (c *Changes) nearest(causes []finding.Finding, of *Change) int {
 		}
 	}
 	return nearest
+}
+
+// alone returns until when a change may be why requests take longer, and nothing else that they ask for or are spared since
+// clearly later, which no queue changes; 0 is to the end.
+func (all *Changes) alone(c *Change) trace.Time {
+	clearly := (all.To - all.From) / part
+	for i := range all.List {
+		o := &all.List[i]
+		if f := &o.Shifts[0]; (f.Metric.saves() || f.Metric.isLength()) && f.costs() && o.First > c.Last && o.Time-c.Time > clearly {
+			return o.Time
+		}
+	}
+	return 0
 }
 
 // undone returns the index of the change that another one only ends, -1 if it does not.

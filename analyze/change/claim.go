@@ -51,19 +51,6 @@ func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 	return claim
 }
 
-// alone returns until when a change may be why requests take longer, and nothing else that they ask for or are spared since
-// clearly later, which no queue changes; 0 is to the end.
-func (all *Changes) alone(c *Change) trace.Time {
-	clearly := (all.To - all.From) / part
-	for i := range all.List {
-		o := &all.List[i]
-		if f := &o.Shifts[0]; (f.Metric.saves() || f.Metric.isLength()) && f.costs() && o.First > c.Last && o.Time-c.Time > clearly {
-			return o.Time
-		}
-	}
-	return 0
-}
-
 // knowsWhoSees reports whether what users see of a change is part of what it claims where it is: a pace knows, and where one
 // server takes longer, those of the others see nothing of it.
 func (f *Shift) knowsWhoSees() bool {
