@@ -21,9 +21,10 @@ import (
 // waits follow exposed communication to its end: how much of it is waiting in collectives, for
 // whom, and what keeps that rank. Times are ns.
 type waits struct {
-	waited                   collective.Waited
-	length, exposed, waiting int64 // of all devices; waiting is the part of exposed that is certain
-	late                     []lateRank
+	waited          collective.Waited
+	length, exposed int64 // of all devices
+	waiting, atMost int64 // the part of exposed that is certain, and that which is possible: nobody knows which of it is hidden
+	late            []lateRank
 }
 
 // A lateRank is why a rank was late in a spell.
@@ -54,7 +55,7 @@ func newWaits(m *Measured, collector *gaps.Collector) *waits {
 		hidden = distribution.AddTimes(hidden, g.Time(kernelname.ClassCommunication)-exposed)
 	}
 	// Even if all that is hidden were waiting, the rest of it is exposed.
-	w.waiting = min(max(0, w.waited.Wait-hidden), w.exposed)
+	w.waiting, w.atMost = min(max(0, w.waited.Wait-hidden), w.exposed), min(w.waited.Wait, w.exposed)
 	much := distribution.Fraction(w.exposed, w.length) >= gpuloss.MuchExposed(m.GPUs)
 	if !much || !w.waited.Covered.Enough() || float64(w.waiting) < mostlyWaiting*float64(w.exposed) || len(w.waited.Groups) == 0 {
 		return nil
@@ -168,7 +169,15 @@ func (w *waits) text(devices string) string {
 			list = append(list, part)
 		}
 	}
-	return fmt.Sprintf("%s %.0f %% of the time in collectives, %s%s%s", devices, 100*distribution.Fraction(w.waiting, w.length), w.howMuch(), strings.Join(list, ", "), w.because(told))
+	return fmt.Sprintf("%s %s%.0f %% of the time in collectives, %s%s%s", devices, w.atLeast(), 100*distribution.Fraction(w.waiting, w.length), w.howMuch(), strings.Join(list, ", "), w.because(told))
+}
+
+// atLeast says whether more of exposed communication may be waiting, by 1 % of the time or more.
+func (w *waits) atLeast() string {
+	if 100*(w.atMost-w.waiting) >= w.length {
+		return "at least "
+	}
+	return ""
 }
 
 // because says what keeps those who are waited for, each by itself if it is not the same.
@@ -266,8 +275,8 @@ func inPlaces(causes []gaps.Work, few int) string {
 // evidence are the numbers of the chain.
 func (w *waits) evidence(all *gaps.Gaps) []finding.Evidence {
 	part := func(ns int64) float64 { return 100 * distribution.Fraction(ns, w.length) }
-	list := []finding.Evidence{finding.Sentence("communication that does not overlap with compute is %.0f %% of the time: %.0f %% waits for ranks that come late, %.0f %% transfers data%s",
-		part(w.exposed), part(w.waiting), part(w.exposed-w.waiting), orAbsent(&w.waited))}
+	list := []finding.Evidence{finding.Sentence("communication that does not overlap with compute is %.0f %% of the time: %s%.0f %% waits for ranks that come late, %s%.0f %% transfers data%s",
+		part(w.exposed), w.atLeast(), part(w.waiting), w.atLeast(), part(w.exposed-w.atMost), orAbsent(&w.waited))}
 	if at := inPlaces(all.Busiest(), maxNamed); at != "" {
 		list = append(list, finding.Sentence("over the whole capture, while GPUs of any rank wait for launches, hosts are %s", at))
 	}
@@ -305,7 +314,7 @@ func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
 		f.Subkind = waitSubkind
 		f.Text += w.beside(m)
 	}
-	if rest := distribution.Fraction(w.exposed-w.waiting, w.length); rest >= gpuloss.MuchExposed(m.GPUs) {
+	if rest := distribution.Fraction(w.exposed-w.atMost, w.length); rest >= gpuloss.MuchExposed(m.GPUs) {
 		transfer.Cost, transfer.Metric.After = rest, rest
 		transfer.Metric.Name, transfer.Subkind = "exposed transfers", transferSubkind
 		transfer.Text = fmt.Sprintf("%s %.0f %% of the time on transfers of collectives that do not overlap with compute%s", gpuloss.Spend(m.GPUs), 100*rest, orAbsent(&w.waited))
