@@ -114,3 +114,22 @@ func enclosing(events []profile.Slice, in []int32, at trace.Time) int32 {
 	}
 	return profile.NoEvent
 }
+
+// addHCCL adds the collectives of HCCL, the library of Ascend: "hcom_allReduce__868_0_1" is one of the group 868, which
+// its ranks call so, and the first that was recorded of it.
+func (c *collector) addHCCL(f *profile.Profile) {
+	for i := range f.Events {
+		e := &f.Events[i]
+		if e.Place.Kind() != profile.KernelSlice {
+			continue
+		}
+		call, ok := strings.CutPrefix(c.opt.Syms.Name(e.Name), "hcom_")
+		op, of, named := strings.Cut(call, "__")
+		group, _, numbered := strings.Cut(of, "_")
+		if !ok || !named || !numbered {
+			continue
+		}
+		f.Collectives.Add(&profile.Collective{Event: int32(i), Row: e.Place.Row(), Time: e.Time, Dur: e.Dur, OnGPU: true, Seq: -1, In: -1, Out: -1, GroupSize: -1,
+			Name: c.opt.Syms.Intern("hcom_" + op), Op: c.opt.Syms.Intern(strings.ToLower(op)), Group: c.opt.Syms.Intern("HCCL " + group), Correlation: e.Correlation})
+	}
+}

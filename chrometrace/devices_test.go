@@ -86,6 +86,14 @@ func TestCollectivesOfAscend(t *testing.T) {
 	if want := map[string]bool{"0 0": true, "0 5": true, "1 0": true, "1 5": true}; !maps.Equal(streams, want) {
 		t.Errorf("devices and streams with work are %v, want %v", streams, want)
 	}
+	for i := range p.Collectives.Len() {
+		if c := p.Collectives.At(i); syms.Name(c.Op) != "allreduce" || syms.Name(c.Group) != "HCCL 586" || c.Dur != 40_000 || !c.OnGPU {
+			t.Errorf("collective %+v", c)
+		}
+	}
+	if n := p.Collectives.Len(); n != 2 {
+		t.Errorf("%d collectives", n)
+	}
 	if name, pid, n := p.ProcessOf(""); name != "Python" || pid != 437 || n != 1 {
 		t.Errorf("the process is %q %d of %d", name, pid, n)
 	}

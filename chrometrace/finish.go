@@ -82,6 +82,7 @@ func (j joiner) collectives(f *profile.Profile) {
 		x.Event = j.event(x.Event, k)
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})...)
+	j.addHCCL(f)
 	asked := joined(j, func(t *parse.Tables) *[]profile.CollectiveAnnotation { return &t.Asked }, func(x *profile.CollectiveAnnotation, k *keptBatch) bool {
 		return j.row(&x.Row, k) && j.time(&x.Time, k)
 	})

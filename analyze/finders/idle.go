@@ -60,6 +60,26 @@ func (m *Measured) tellHost(g *gpu.GPUs, found []finding.Finding) {
 	}
 }
 
+// idleBetweenSteps finds that devices of a run are idle between steps, and where their hosts are then for most of it: in a
+// loop that asks for requests, or in what they do for a step before it is annotated.
+func (m *Measured) idleBetweenSteps(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
+	found, check := gpuloss.IdleBetweenSteps(g)
+	if len(found) == 0 {
+		return found, check
+	}
+	f, all := &found[0], int64(0)
+	for i := range g.GPUs {
+		all = distribution.AddTimes(all, g.GPUs[i].Waits.Time[gpu.BetweenSteps])
+	}
+	places := m.Gaps.Of(g.GPUs[0].RankIndex).Busiest(func(r gpu.Reason) bool { return r == gpu.BetweenSteps })
+	if len(places) > 0 && 2*places[0].Time >= all {
+		f.Text += fmt.Sprintf("; for %.0f %% of that, hosts are in %s", 100*distribution.Fraction(places[0].Time, all), places[0].Where)
+	} else if at := inPlaces(places, maxNamed); at != "" {
+		f.Evidence = append(f.Evidence, finding.Sentence("hosts are %s then", at))
+	}
+	return found, check
+}
+
 // tellsHost reports whether a finding that devices are idle also says what the host does:
 // what is found of that is about the same time.
 func tellsHost(idle *finding.Finding, host []finding.Finding) bool {

@@ -384,7 +384,7 @@ func onOneGPU(uses []hardware.Use) (shared [][]string) {
 	return shared
 }
 func betweenSteps(m *Measured) ([]finding.Finding, finding.Check) {
-	return m.GPUs.EachRun(gpuloss.IdleBetweenSteps)
+	return m.GPUs.EachRun(m.idleBetweenSteps)
 }
 func exposedCopies(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.GPUs.EachRun(gpuloss.ExposedCopies)

@@ -277,7 +277,7 @@ func (w *waits) evidence(all *gaps.Gaps) []finding.Evidence {
 	part := func(ns int64) float64 { return 100 * distribution.Fraction(ns, w.length) }
 	list := []finding.Evidence{finding.Sentence("communication that does not overlap with compute is %.0f %% of the time: %s%.0f %% waits for ranks that come late, %s%.0f %% transfers data%s",
 		part(w.exposed), w.atLeast(), part(w.waiting), w.atLeast(), part(w.exposed-w.atMost), orAbsent(&w.waited))}
-	if at := inPlaces(all.Busiest(), maxNamed); at != "" {
+	if at := inPlaces(all.Busiest(func(gpu.Reason) bool { return true }), maxNamed); at != "" {
 		list = append(list, finding.Sentence("over the whole capture, while GPUs of any rank wait for launches, hosts are %s", at))
 	}
 	for _, l := range w.told() {

@@ -200,11 +200,11 @@ func (c *Collector) Late(windows []Window) []Late {
 	return out
 }
 
-// Busiest are the places where hosts were while devices waited for late launches, over all ranks.
-func (g *Gaps) Busiest() []Work {
+// Busiest are the places where hosts were while devices waited for late launches for some reasons, over all ranks.
+func (g *Gaps) Busiest(of func(gpu.Reason) bool) []Work {
 	sums := map[string]int64{}
 	for i := range g.Causes {
-		if c := &g.Causes[i]; c.Activity != host.OnDevice && c.Where() != "" {
+		if c := &g.Causes[i]; c.Activity != host.OnDevice && c.Where() != "" && of(c.Reason) {
 			sums[c.Where()] = distribution.AddTimes(sums[c.Where()], c.Time)
 		}
 	}
