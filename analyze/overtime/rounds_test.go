@@ -25,6 +25,7 @@ type program struct {
 	outside bool                            // other threads launch as much, between the steps
 	other   bool                            // the large kernel is another one from longerAt on
 	waves   bool                            // the clock of the device rises and falls
+	beside  bool                            // until longerAt, half of the large kernel runs on another stream at the same time
 }
 
 const (
@@ -55,6 +56,9 @@ func (p *program) record(seed uint64) (set *profile.Set, longer trace.Time) {
 			out.CallRows = append(out.CallRows, profile.Call{Event: e})
 			e.Start, e.End, e.Name = trace.Time(device), trace.Time(device+took), name
 			out.KernelRows = append(out.KernelRows, profile.Kernel{Event: e})
+			if p.beside && i < longerAt && name == large {
+				out.KernelRows = append(out.KernelRows, profile.Kernel{Event: e, Stream: 1})
+			}
 			device += took
 			ends = append(ends, device)
 		}
@@ -182,6 +186,15 @@ func (p *program) check(t *testing.T, name string, f *finding.Finding, longer tr
 	}
 	if still, ahead := strings.Contains(f.Text, "still takes"), p.step(0, rand.New(rand.NewPCG(1, 1))) > hostStep; still == ahead {
 		t.Errorf("%s: %s", name, f.Text)
+	}
+}
+
+// TestStepsThatOverlapLess: where kernels take as long as before, but no longer at the same time, that is told.
+func TestStepsThatOverlapLess(t *testing.T) {
+	set, _ := (&program{step: suddenly, kernels: fifteen, name: trainStep, beside: true}).record(1)
+	found, _ := timelineOf(set, Options{}).Findings()
+	if len(found) != 1 || !strings.HasPrefix(found[0].Evidence[1].Text, "kernels and copies add up to 1.70 ms per step before, and 1.70 ms after: what ran at the same time") {
+		t.Errorf("%v", found)
 	}
 }
 

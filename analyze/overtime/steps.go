@@ -137,6 +137,9 @@ type kernelShare struct {
 	n, later      float64
 }
 
+// mostlyTogether is the part of a change from which on it is that less runs at the same time.
+const mostlyTogether = 0.5
+
 // addKernels says which kernels changes of steps are of, and whether there are as many: if not, there is more or less to do.
 func (c *Collector) addKernels(t *Timeline) {
 	for i := range t.Changes {
@@ -146,19 +149,26 @@ func (c *Collector) addKernels(t *Timeline) {
 		}
 		rank, shares := x.ranks[0], map[trace.Sym]*kernelShare{}
 		var all kernelShare
+		add := func(s *kernelShare, from trace.Time, took int64) {
+			if from < x.middle {
+				s.before, s.n = s.before+float64(took)/x.rounds[0], s.n+1/x.rounds[0]
+			} else {
+				s.after, s.later = s.after+float64(took)/x.rounds[1], s.later+1/x.rounds[1]
+			}
+		}
+		copies := kernelShare{}
 		for _, st := range c.set.Streams {
 			st.Kernels(func(k *profile.Kernel) bool {
 				from, _ := c.place(rank, k.Start, k.End)
-				if k.Rank != rank || from < x.from || from >= x.to {
-					return true
+				if k.Rank == rank && from >= x.from && from < x.to {
+					add(order.Memo(shares, k.Name, func() *kernelShare { return &kernelShare{name: k.Name} }), from, k.Dur())
+					add(&all, from, k.Dur())
 				}
-				s := order.Memo(shares, k.Name, func() *kernelShare { return &kernelShare{name: k.Name} })
-				for _, s := range []*kernelShare{s, &all} {
-					if from < x.middle {
-						s.before, s.n = s.before+float64(k.Dur())/x.rounds[0], s.n+1/x.rounds[0]
-					} else {
-						s.after, s.later = s.after+float64(k.Dur())/x.rounds[1], s.later+1/x.rounds[1]
-					}
+				return true
+			})
+			st.Copies(func(k *profile.Copy) bool {
+				if from, _ := c.place(rank, k.Start, k.End); k.Rank == rank && from >= x.from && from < x.to {
+					add(&copies, from, k.Dur())
 				}
 				return true
 			})
@@ -173,6 +183,10 @@ func (c *Collector) addKernels(t *Timeline) {
 		slices.SortFunc(list, func(a, b *kernelShare) int {
 			return cmp.Or(cmp.Compare(math.Abs(b.after-b.before), math.Abs(a.after-a.before)), strings.Compare(c.set.Syms.Name(a.name), c.set.Syms.Name(b.name)))
 		})
+		summed := [2]float64{all.before + copies.before, all.after + copies.after}
+		if together := (x.After - x.Before) - (summed[1] - summed[0]); together >= mostlyTogether*math.Abs(x.After-x.Before) {
+			x.kernels = append(x.kernels, fmt.Sprintf("kernels and copies add up to %s per step %s, and %s %s: what ran at the same time runs one after the other", nearly(summed[0]), before, nearly(summed[1]), after))
+		}
 		for _, s := range list[:min(2, len(list))] {
 			x.kernels = append(x.kernels, fmt.Sprintf("%s: %s per step %s, and %s %s", words.Clean(c.set.Syms.Name(s.name)), nearly(s.before), before, nearly(s.after), after))
 		}
