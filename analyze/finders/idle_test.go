@@ -57,3 +57,28 @@ func TestAvoidableIsIdleTime(t *testing.T) {
 		}
 	}
 }
+
+// Where hosts are for most of the time between steps is told with it; of several places, in the evidence.
+func TestHostsBetweenSteps(t *testing.T) {
+	const ms = 1_000_000
+	device := gpu.GPU{Rank: "TP0", Last: 1000 * ms, Rows: 1000, Kernels: 1000}
+	device.Waits.Time[gpu.BetweenSteps] = 600 * ms
+	at := func(reason gpu.Reason, frame string, n int64) gaps.Cause {
+		return gaps.Cause{Reason: reason, Activity: host.InPython, Frame: frame, Time: n * ms, Gaps: 40}
+	}
+	for prepare, want := range map[int64]string{
+		590: "the GPU is idle 60 % of the time between steps: no batch to run, or a slow scheduler; for 98 % of that, hosts are in prepare() (a.py:1)",
+		200: "the GPU is idle 60 % of the time between steps: no batch to run, or a slow scheduler",
+	} {
+		m := &Measured{GPUs: &gpu.GPUs{GPUs: []gpu.GPU{device}, Steps: make([]gpu.StepTime, 1)},
+			Gaps: &gaps.Gaps{Causes: []gaps.Cause{at(gpu.BetweenSteps, "a.py(1): prepare", prepare), at(gpu.HostWork, "a.py(9): launch", 700)}}}
+		found, _ := betweenSteps(m)
+		if len(found) != 1 || found[0].Text != want {
+			t.Errorf("%+v, want %s", found, want)
+			continue
+		}
+		if told := slices.Contains(finding.Sentences(found[0].Evidence), "hosts are in prepare() (a.py:1) for 200 ms then"); told != (prepare == 200) {
+			t.Errorf("%q", finding.Sentences(found[0].Evidence))
+		}
+	}
+}

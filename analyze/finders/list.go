@@ -304,8 +304,11 @@ func slowStages(m *Measured) ([]finding.Finding, finding.Check) { return m.RankL
 func lateInCollectives(m *Measured) ([]finding.Finding, finding.Check) {
 	found, check := m.Collectives.Findings(m.GPUs)
 	for i := range found {
+		if m.withoutGraphs(found[i].At.RankName()) {
+			found[i].Text += "; its decode steps ran without a graph, and those of the others with one"
+		}
 		if m.Routing == nil {
-			break
+			continue
 		}
 		if text, ok := m.Routing.Even(found[i].At.RankName()); ok {
 			found[i].Evidence = append(found[i].Evidence, finding.Sentence("%s", text))
@@ -313,6 +316,31 @@ func lateInCollectives(m *Measured) ([]finding.Finding, finding.Check) {
 	}
 	m.besideClocks(found)
 	return found, check
+}
+
+// withoutGraphs reports whether a rank launched all of its decode steps kernel by kernel, and the others launched none
+// of those with as many requests so.
+func (m *Measured) withoutGraphs(rank string) bool {
+	type batch struct{ from, to int32 }
+	eager, others := map[batch]bool{}, map[batch]bool{}
+	for i := range m.GPUs.Graphs {
+		u := &m.GPUs.Graphs[i]
+		at := batch{u.MinBatch, u.MaxBatch}
+		switch {
+		case u.Rank == rank && u.Graph.N > 0 || u.Rank != rank && u.Eager.N > 0:
+			return false
+		case u.Rank == rank:
+			eager[at] = true
+		default:
+			others[at] = true
+		}
+	}
+	for at := range eager {
+		if others[at] {
+			return true
+		}
+	}
+	return false
 }
 
 func unevenExperts(m *Measured) ([]finding.Finding, finding.Check) { return m.Routing.Findings() }

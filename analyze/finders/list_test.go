@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/hardware"
 	"github.com/sgtrace/sgtrace/docs"
@@ -60,5 +61,30 @@ func TestTellsHost(t *testing.T) {
 	host, cold := []finding.Finding{{Text: "half of host wait is a lock"}}, []finding.Finding{{Subkind: gaps.ColdSubkind}}
 	if !tellsHost(&late, host) || !tellsHost(&start, cold) || tellsHost(&start, host) || tellsHost(&copied, host) || tellsHost(&late, nil) {
 		t.Error("told where there is nothing to tell, or not where there is")
+	}
+}
+
+// A rank whose decode steps are all launched kernel by kernel is told, where those of as many requests are graphs on all others.
+func TestWithoutGraphs(t *testing.T) {
+	use := func(rank string, batch int32, graph, eager int) gpu.GraphUse {
+		u := gpu.GraphUse{Rank: rank, MinBatch: batch, MaxBatch: batch}
+		u.Graph.N, u.Eager.N = graph, eager
+		return u
+	}
+	for name, c := range map[string]struct {
+		uses []gpu.GraphUse
+		want bool
+	}{
+		"one rank":            {[]gpu.GraphUse{use("TP0", 32, 9, 0), use("TP1", 32, 0, 9), use("TP2", 32, 9, 0)}, true},
+		"some of its steps":   {[]gpu.GraphUse{use("TP0", 32, 9, 0), use("TP1", 32, 1, 8)}, false},
+		"another one, too":    {[]gpu.GraphUse{use("TP0", 32, 8, 1), use("TP1", 32, 0, 9)}, false},
+		"larger batches":      {[]gpu.GraphUse{use("TP0", 32, 9, 0), use("TP1", 64, 0, 9)}, false},
+		"nobody has a graph":  {[]gpu.GraphUse{use("TP0", 32, 0, 9), use("TP1", 32, 0, 9)}, false},
+		"it has nothing else": {[]gpu.GraphUse{use("TP1", 32, 0, 9)}, false},
+	} {
+		m := &Measured{GPUs: &gpu.GPUs{Graphs: c.uses}}
+		if got := m.withoutGraphs("TP1"); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }

@@ -203,7 +203,10 @@ func (w *waits) because(told []*lateRank) string {
 			text, during = "whose host launches late: its GPU waits %s for it then", "while the host is "
 		}
 		text = fmt.Sprintf(", "+text, words.Nearly(host))
-		if at := inPlaces(gaps.Sum(there), 2); at != "" {
+		if there = gaps.Sum(there); !mostlyKnown(there, host) {
+			return text + ", for most of that with nothing recorded of what it does"
+		}
+		if at := inPlaces(there, 2); at != "" {
 			text += ", " + during + at
 		}
 		return text
@@ -214,6 +217,15 @@ func (w *waits) because(told []*lateRank) string {
 	}
 	are := map[bool]string{true: "the host of %s launches late, ", false: "the hosts of %s launch late, "}[len(late) == 1]
 	return fmt.Sprintf("; "+are+"%s %s compute-bound", strings.Join(late, " and "), strings.Join(bound, " and "), words.IsOrAre(len(bound)))
+}
+
+// transfers says how much of exposed communication transfers data: all that does not wait, or what can do nothing else.
+func (w *waits) transfers() string {
+	part := 100 * distribution.Fraction(w.exposed-w.atMost, w.length)
+	if w.atLeast() != "" && part < 1 {
+		return ", and some of the rest may, too"
+	}
+	return fmt.Sprintf(", %s%.0f %% transfers data", w.atLeast(), part)
 }
 
 // told are the spells that cost most, by group and in the order of time.
@@ -255,10 +267,22 @@ func (l *lateRank) reason() string {
 		return "neither its host nor its kernels explain why"
 	}
 	text := fmt.Sprintf("its GPU waited %s for its host to launch, those of the other ranks %s", words.Nearly(l.host.Time), words.Nearly(l.others))
-	if at := inPlaces(l.host.Causes, maxNamed); at != "" {
+	if at := inPlaces(l.host.Causes, maxNamed); at != "" && mostlyKnown(l.host.Causes, l.host.Time) {
 		text += "; its host was " + at
 	}
 	return text
+}
+
+// mostlyKnown reports whether the places where hosts were make up half of the time that devices waited for them, or
+// none is known: where little is, it tells nothing of the rest.
+func mostlyKnown(places []gaps.Work, waited int64) bool {
+	known := order.SumRows(places, func(w *gaps.Work) int64 {
+		if w.Where == "" {
+			return 0
+		}
+		return w.Time
+	})
+	return known == 0 || 2*known >= waited
 }
 
 // inPlaces tells where hosts were, the longest time first; "" if that is not known.
@@ -275,8 +299,8 @@ func inPlaces(causes []gaps.Work, few int) string {
 // evidence are the numbers of the chain.
 func (w *waits) evidence(all *gaps.Gaps) []finding.Evidence {
 	part := func(ns int64) float64 { return 100 * distribution.Fraction(ns, w.length) }
-	list := []finding.Evidence{finding.Sentence("communication that does not overlap with compute is %.0f %% of the time: %s%.0f %% waits for ranks that come late, %s%.0f %% transfers data%s",
-		part(w.exposed), w.atLeast(), part(w.waiting), w.atLeast(), part(w.exposed-w.atMost), orAbsent(&w.waited))}
+	list := []finding.Evidence{finding.Sentence("communication that does not overlap with compute is %.0f %% of the time: %s%.0f %% waits for ranks that come late%s%s",
+		part(w.exposed), w.atLeast(), part(w.waiting), w.transfers(), orAbsent(&w.waited))}
 	if at := inPlaces(all.Busiest(func(gpu.Reason) bool { return true }), maxNamed); at != "" {
 		list = append(list, finding.Sentence("over the whole capture, while GPUs of any rank wait for launches, hosts are %s", at))
 	}

@@ -120,6 +120,31 @@ func TestOneLongWait(t *testing.T) {
 	}
 }
 
+// Where some communication is hidden, nobody knows whether that waits or transfers data: 32 ms of waiting and 15 ms of
+// transfers, of which 12 ms are hidden, leave at least 20 ms and 3 ms.
+func TestWaitingMayBeHidden(t *testing.T) {
+	w := &waits{waiting: 20, atMost: 32, exposed: 35, length: 100, waited: collective.Waited{Wait: 32}}
+	if got := w.text("the GPUs wait"); !strings.HasPrefix(got, "the GPUs wait at least 20 % of the time in collectives") {
+		t.Error(got)
+	}
+	if got := w.evidence(&gaps.Gaps{})[0].Text; !strings.HasSuffix(got, "is 35 % of the time: at least 20 % waits for ranks that come late, at least 3 % transfers data") {
+		t.Error(got)
+	}
+	if w.atMost = 35; !strings.HasSuffix(w.evidence(&gaps.Gaps{})[0].Text, ", and some of the rest may, too") {
+		t.Error(w.evidence(&gaps.Gaps{})[0].Text)
+	}
+}
+
+// Calls that make up a thousandth of the time that a host is late are not where it is.
+func TestLittleIsKnownOfHosts(t *testing.T) {
+	for known, want := range map[int64]string{1e5: ", for most of that with nothing recorded of what it does", 9e7: ", while the host is in cudaGraphLaunch for 90 ms"} {
+		l := &lateRank{spell: &straggler.Spell{Rank: 1}, name: "TP1", host: gaps.Late{Time: 1e8, Causes: []gaps.Work{{Where: "cudaGraphLaunch", Time: known}}}}
+		if got := (&waits{}).because([]*lateRank{l}); got != ", whose host launches late: its GPU waits 100 ms for it then"+want {
+			t.Errorf("%d: %s", known, got)
+		}
+	}
+}
+
 // In steps of one kind that wait, the finding says so, though the whole does not communicate much.
 func TestWaitingInSteps(t *testing.T) {
 	m := plantedWaits(50, false, 0)

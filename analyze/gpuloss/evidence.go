@@ -2,6 +2,7 @@ package gpuloss
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
@@ -102,6 +103,10 @@ func spread(g *gpu.GPUs, column string, of func(*gpu.GPU) int64) finding.Evidenc
 			most = device
 		}
 	}
-	return finding.Sentence("from %.0f %% on %s to %.0f %% on %s", 100*part(least), g.Label(least), 100*part(most), g.Label(most)).
+	text := fmt.Sprintf("from %.0f %% on %s to %.0f %% on %s", 100*part(least), g.Label(least), 100*part(most), g.Label(most))
+	if math.Round(100*part(least)) == math.Round(100*part(most)) {
+		text = fmt.Sprintf("%.0f %% on each of them", 100*part(most))
+	}
+	return finding.Sentence("%s", text).
 		In("gpu", finding.Row("rank", g.Label(most)), column, float64(of(most)))
 }
