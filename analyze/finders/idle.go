@@ -166,8 +166,12 @@ func exposure(m *Measured) ([]finding.Finding, finding.Check) {
 				found[i].Subkind = absentSubkind
 			}
 		}
-		if m.waits != nil && len(found) > 0 {
+		switch {
+		case len(found) == 0:
+		case m.waits != nil:
 			found = m.waits.lead(found, m)
+		case found[0].Metric.Name == gpuloss.ExposedMetric:
+			m.tellPipeline(&found[0])
 		}
 		return found, check
 	})

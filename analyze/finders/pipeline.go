@@ -1,0 +1,91 @@
+package finders
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/collective"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
+)
+
+// Ranks that send and receive are stages of a pipeline. What one sends is not there before it computed that, and a step is over
+// when the last stage is: stages wait for each other, and all of them for the one that computes longest. Nobody is late.
+const (
+	// mostlyPassed is the part of the time of communication, from which on it is that of a pipeline.
+	mostlyPassed = 0.8
+	// longerStage is how many times as long as any other one a stage computes that the others wait for.
+	longerStage = 1.2
+	// pipelineSubkind is that of findings about them.
+	pipelineSubkind = "pipeline"
+)
+
+// passes reports whether collectives of a kind pass something to another rank: several at once are one kernel for both directions.
+func passes(p *collective.PartKind) bool {
+	return p.Op == "send" || p.Op == "recv" || p.Op == "coalesced" && strings.Contains(p.Kernel, "SendRecv")
+}
+
+// stages returns how long each rank that passes something computes, as a part of its time, the longest first; nil if
+// communication is not mostly that.
+func (m *Measured) stages() (list []stage) {
+	passed, all := int64(0), int64(0)
+	ranks := map[string]bool{}
+	for i := range m.Collectives.Parts {
+		p := &m.Collectives.Parts[i]
+		all = distribution.AddTimes(all, p.Took.Total)
+		if passes(p) {
+			passed, ranks[p.Rank] = distribution.AddTimes(passed, p.Took.Total), true
+		}
+	}
+	if len(ranks) < 2 || float64(passed) < mostlyPassed*float64(all) {
+		return nil
+	}
+	for i := range m.GPUs.GPUs {
+		if g := &m.GPUs.GPUs[i]; ranks[g.Rank] {
+			list = append(list, stage{g.Rank, distribution.Fraction(g.Time(kernelname.ClassCompute), g.Length())})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b stage) int { return cmp.Compare(b.computes, a.computes) })
+	return list
+}
+
+// A stage is a rank, and the part of its time in which it computes.
+type stage struct {
+	rank     string
+	computes float64
+}
+
+// tellPipeline says of exposed communication that it is between stages of a pipeline, and whether one of them computes longer
+// than the others.
+func (m *Measured) tellPipeline(f *finding.Finding) {
+	list := m.stages()
+	if len(list) < 2 || len(list) != len(m.GPUs.GPUs) {
+		return
+	}
+	f.Subkind = pipelineSubkind
+	f.Text += ", in send and recv between stages of a pipeline"
+	most, next, least := &list[0], &list[1], &list[len(list)-1]
+	if most.computes >= longerStage*next.computes {
+		f.Confidence, f.At = finding.Likely, place.Named(most.rank)
+		f.Text += fmt.Sprintf("; %s computes %.0f %% of the time, and %s, as they wait for it", most.rank, 100*most.computes, between(list[1:]))
+		return
+	}
+	f.Text += fmt.Sprintf(", which all compute about as long, %.0f %% to %.0f %% of the time", 100*least.computes, 100*most.computes)
+}
+
+// between says which part of their time other stages compute.
+func between(list []stage) string {
+	most, least := 100*list[0].computes, 100*list[len(list)-1].computes
+	switch {
+	case len(list) == 1:
+		return fmt.Sprintf("the other one %.0f %%", most)
+	case math.Round(least) == math.Round(most):
+		return fmt.Sprintf("the others %.0f %%", most)
+	}
+	return fmt.Sprintf("the others %.0f %% to %.0f %%", least, most)
+}

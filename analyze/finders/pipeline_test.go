@@ -1,0 +1,43 @@
+package finders
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/collective"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
+)
+
+// Stages of a pipeline that send and receive while they compute nothing wait for the one that computes longest, or for each
+// other; where most of the communication is something else, nobody says so.
+func TestStagesOfPipelines(t *testing.T) {
+	const ms = 1_000_000
+	const in = "the 3 GPUs spend 45 % of the time on communication that does not overlap with compute"
+	for name, c := range map[string]struct {
+		computes [3]int64 // ms of 1 s, the rest is communication
+		op       string
+		kernel   string
+		want     string
+		at       string
+	}{
+		"one is slower":   {[3]int64{450, 750, 450}, "recv", "SendRecv", in + ", in send and recv between stages of a pipeline; PP1 computes 75 % of the time, and the others 45 %, as they wait for it", "PP1"},
+		"all are as long": {[3]int64{530, 570, 550}, "coalesced", "ncclDevKernel_SendRecv", in + ", in send and recv between stages of a pipeline, which all compute about as long, 53 % to 57 % of the time", ""},
+		"all-reduces":     {[3]int64{450, 750, 450}, "allreduce", "AllReduce", in, ""},
+		"gathers at once": {[3]int64{450, 750, 450}, "coalesced", "AllGather", in, ""},
+	} {
+		m := &Measured{GPUs: &gpu.GPUs{}, Collectives: &collective.Collectives{}}
+		for i, computes := range c.computes {
+			g := gpu.GPU{Rank: "PP" + string(rune('0'+i)), RankIndex: int32(i), Last: 1000 * ms, Rows: 1000, Kernels: 1000}
+			g.Running[1<<kernelname.ClassCompute], g.Running[1<<kernelname.ClassCommunication] = computes*ms, (1000-computes)*ms
+			m.GPUs.GPUs = append(m.GPUs.GPUs, g)
+			m.Collectives.Parts = append(m.Collectives.Parts, collective.PartKind{Rank: g.Rank, Op: c.op, Kernel: c.kernel, Took: distribution.Summary{N: 100, Total: (1000 - computes) * ms}})
+		}
+		found, _ := exposure(m)
+		if len(found) != 1 || found[0].Text != c.want || c.at != "" && found[0].At.RankName() != c.at || (found[0].Confidence == finding.Likely) != (c.at != "") {
+			t.Errorf("%s: %+v, want %s", name, found, strings.TrimPrefix(c.want, in))
+		}
+	}
+}
