@@ -95,8 +95,8 @@ type GPU struct {
 	// GraphKernels, which launches of CUDA graphs started.
 	KernelTime, GraphTime, GraphKernels int64
 	// UnknownTime is the part of KernelTime of kernels that no rule of the classes knows.
-	// They count as computation.
-	UnknownTime int64
+	// They count as computation. OutsideTime is the part of those that were launched in no annotated step.
+	UnknownTime, OutsideTime int64
 	// Single is how long nothing but kernels of one block ran, which leave all of the device but
 	// one multiprocessor idle.
 	Single  int64

@@ -168,6 +168,9 @@ func (s *gpuSweep) add(r *gpuRow) {
 		if r.flags&rowUnknown != 0 {
 			g.UnknownTime = distribution.AddTimes(g.UnknownTime, r.dur)
 		}
+		if r.called() && r.inStep == 0 {
+			g.OutsideTime = distribution.AddTimes(g.OutsideTime, r.dur)
+		}
 		s.kernels.add(r)
 	}
 	if r.flags&rowSingle == 0 {

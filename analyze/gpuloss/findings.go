@@ -26,6 +26,7 @@ const (
 	muchIdle    = 1.0 / 4  // all of it: a device needs a microsecond or two between any two kernels
 	muchLate    = 1.0 / 10 // without the gaps between kernels that were launched
 	muchBetween = 1.0 / 2  // between steps, where there may be no requests
+	muchOutside = 1.0 / 10 // of the time of kernels, in no step: annotations do not say then when there is work
 	muchCopied  = 1.0 / 10 // copies: serving copies tokens, and no weights
 	muchCold    = 1.0 / 10 // while a process starts
 	// Communication that nothing hides: training computes beside it, but tensor parallel serving
@@ -121,22 +122,30 @@ func Idle(g *gpu.GPUs, paused Paused) ([]finding.Finding, finding.Check) {
 		devices: spread(g, "idle_ns", (*gpu.GPU).IdleTime)})...), check
 }
 
-// IdleBetweenSteps tells whether devices are idle between steps for most of the time.
+// IdleBetweenSteps tells whether devices are idle between steps for most of the time, or for much of it where kernels
+// are launched there.
 func IdleBetweenSteps(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	t, check := total(g, "time between steps")
 	if len(g.Steps) == 0 && check.Reason == "" {
 		check.Reason = "no steps are annotated"
 	}
-	share := t.part(t.waits[gpu.BetweenSteps])
-	if check.State() != finding.LookedAt || share < muchBetween {
+	share, least := t.part(t.waits[gpu.BetweenSteps]), muchBetween
+	outside := distribution.Fraction(order.SumRows(g.GPUs, func(g *gpu.GPU) int64 { return g.OutsideTime }), order.SumRows(g.GPUs, func(g *gpu.GPU) int64 { return g.KernelTime }))
+	if outside >= muchOutside {
+		least = muchIdle
+	}
+	if check.State() != finding.LookedAt || share < least {
 		return nil, check
 	}
 	between := func(g *gpu.GPU) int64 { return g.Waits.Time[gpu.BetweenSteps] }
 	who, own := are(g), share
-	if lone := lone(g, between, muchBetween); lone != nil {
+	if lone := lone(g, between, least); lone != nil {
 		who, own = g.Label(lone)+" alone is", distribution.Fraction(between(lone), lone.Length())
 	}
 	text := fmt.Sprintf("%s idle %.0f %% of the time between steps: no batch to run, or a slow scheduler", who, 100*own)
+	if outside >= muchOutside {
+		text = fmt.Sprintf("%s idle %.0f %% of the time outside of annotated steps, where hosts launch %.0f %% of the kernels' time", who, 100*own, 100*outside)
+	}
 	return []finding.Finding{shareFinding(stepsSubkind, "time between steps", share, text, longestGap(g, &t, gpu.BetweenSteps))}, check
 }
 

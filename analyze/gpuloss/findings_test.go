@@ -217,6 +217,18 @@ func TestLongestGap(t *testing.T) {
 	}
 }
 
+// Where a tenth of the time of kernels is launched outside of annotated steps, there is work, and less idle time is told.
+func TestIdleOutsideOfSteps(t *testing.T) {
+	for outside, want := range map[int64]string{5: "", 20: "the GPU is idle 30 % of the time outside of annotated steps, where hosts launch 20 % of the kernels' time"} {
+		g := gpuOf(0, 0, map[gpu.Reason]int64{gpu.BetweenSteps: 30})
+		g.KernelTime, g.OutsideTime = 100, outside
+		found, _ := IdleBetweenSteps(&gpu.GPUs{GPUs: []gpu.GPU{g}, Steps: make([]gpu.StepTime, 1)})
+		if len(found) != 0 && want == "" || want != "" && (len(found) != 1 || found[0].Text != want || found[0].Cost != 0.3) {
+			t.Errorf("%d %% outside: %+v, want %q", outside, found, want)
+		}
+	}
+}
+
 // A device that waits alone is named: its peers do something else.
 func TestIdleAlone(t *testing.T) {
 	waits, works := gpuOf(0, 0, map[gpu.Reason]int64{gpu.BetweenSteps: 90}), gpuOf(0, 0, map[gpu.Reason]int64{gpu.BetweenSteps: 20})
