@@ -274,7 +274,7 @@ func (l *lateRank) reason() string {
 }
 
 // mostlyKnown reports whether the places where hosts were make up half of the time that devices waited for them, or
-// none is known: where little is, it tells nothing of the rest.
+// none is known: where little is, the rest is elsewhere.
 func mostlyKnown(places []gaps.Work, waited int64) bool {
 	known := order.SumRows(places, func(w *gaps.Work) int64 {
 		if w.Where == "" {
