@@ -20,15 +20,17 @@ import (
 const (
 	explains    = 0.5  // of a lateness: what makes up that much of it is its cause
 	worthSaying = 0.01 // of a lateness: less is not worth a word
+	carried     = 0.8  // of a lateness: where the others wait less with nothing beside it, it carries over from one collective to the next
 )
 
 // A lateCause looks for what a rank does longer than the others of its peer group. What
 // ranks do is counted per collective: recordings need not be equally long.
 //
 // All ranks leave a collective together. So a rank comes to the next one as much
-// later as it computes longer in between, or is longer idle: the others do not idle
+// later as it computes or copies longer in between, or is longer idle: the others do not idle
 // instead, but wait in the collective, which is busy. Where hosts wait in one, that is no
-// idle time of this kind.
+// idle time of this kind. If collectives run beside what ranks compute, those that follow each other find it as late
+// again: then it is as much as the others wait with nothing beside it that it computes or idles longer.
 type lateCause struct {
 	gpus       *gpu.GPUs
 	syncPoints map[int32]int // of each rank of the peer group
@@ -113,6 +115,16 @@ func (l *lateCause) idle() (host, meets, other excess) {
 	return l.over(launches), l.over(meetings), l.over(rest)
 }
 
+// alone compares how long the devices of the ranks did something of a class with nothing beside it.
+func (l *lateCause) alone(class kernelname.Class) excess {
+	times := map[int32]int64{}
+	for i := range l.gpus.GPUs {
+		g := &l.gpus.GPUs[i]
+		times[g.RankIndex] = distribution.AddTimes(times[g.RankIndex], g.Exposed(class))
+	}
+	return l.over(times)
+}
+
 const (
 	hostBound = "host-bound"
 	// ComputeBound begins the cause of a rank whose kernels take longer.
@@ -132,21 +144,28 @@ const unexplained = "neither compute nor idle time explains it"
 func (l *lateCause) explain(late float64) (cause, evidence string) {
 	compute, kernels := l.kernels()
 	host, meets, other := l.idle()
+	copies := l.alone(kernelname.ClassMemory)
 	meets.ns = max(0, meets.ns) // where ranks wait on their hosts, the late one does so for a shorter time
 	evidence = fmt.Sprintf("per collective it arrives %s later than the median of the other ranks", words.Nearly(int64(late)))
+	if waits := -l.alone(kernelname.ClassCommunication).ns; waits > 0 && waits < carried*late {
+		evidence += fmt.Sprintf("; these wait %s longer with nothing beside it", words.Nearly(int64(waits)))
+		late = waits
+	}
 	for _, part := range []struct {
 		format string
 		ns     float64
-	}{{"; it computes %s", compute.ns}, {"; it idles %s while it waits for a launch", host.ns}, {"; it idles %s while its host is in gloo collectives", meets.ns}, {"; it idles %s for other reasons", other.ns}} {
+	}{{"; it computes %s", compute.ns}, {"; it copies memory %s with nothing beside it", copies.ns}, {"; it idles %s while it waits for a launch", host.ns}, {"; it idles %s while its host is in gloo collectives", meets.ns}, {"; it idles %s for other reasons", other.ns}} {
 		if math.Abs(part.ns) >= worthSaying*late {
 			evidence += fmt.Sprintf(part.format, moreOrLess(part.ns))
 		}
 	}
-	switch most := max(compute.ns, host.ns, meets.ns, other.ns); {
+	switch most := max(compute.ns, copies.ns, host.ns, meets.ns, other.ns); {
 	case most < explains*late:
 		cause = unexplained
 	case most == compute.ns:
 		cause = ComputeBound + ": " + kernelCause(compute, kernels, l.syncPoints[l.rank])
+	case most == copies.ns:
+		cause = "its GPU copies memory longer while no kernel runs"
 	case most == host.ns:
 		cause = hostBound + ": its GPU idles longer because the host launches work later"
 	case most == meets.ns:

@@ -423,6 +423,35 @@ func (c *Collectives) Waiting() []finding.Evidence {
 	return append([]finding.Evidence{waiting}, c.longWaits()...)
 }
 
+// mostlyStood is the part of what transfers take, from which on those that stood still are told.
+const mostlyStood = 0.5
+
+// Stood says that transfers stood still, "" if they did not: all ranks had come, and yet a few collectives take many times as long
+// as others of their kind and size. A link or the network between hosts does that, or whoever shares it.
+func (c *Collectives) Stood() string {
+	all, beyond := int64(0), int64(0)
+	var worst *Kind
+	for i := range c.Kinds {
+		k := &c.Kinds[i]
+		all = distribution.AddTimes(all, k.Transfer.Total)
+		usual := k.Transfer.P50
+		if k.Bytes < 0 || k.GroupSize < 0 || k.Whole != k.N || k.N < fewestLong || k.Transfer.Max < longTimes*usual || k.Transfer.Max < usual+longFloor {
+			continue
+		}
+		if more := k.Transfer.Total - int64(k.N)*usual; more > 0 {
+			beyond = distribution.AddTimes(beyond, more)
+			if worst == nil || k.Transfer.Max > worst.Transfer.Max {
+				worst = k
+			}
+		}
+	}
+	if worst == nil || float64(beyond) < mostlyStood*float64(all) {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %% of what transfers take is beyond the median of their kind and size, %s at most instead of %s, though all ranks had come, as if a link or the network stood still",
+		100*distribution.Fraction(beyond, all), words.Nearly(worst.Transfer.Max), words.Nearly(worst.Transfer.P50))
+}
+
 // lacking reports whether ranks that are not in the files may have come to collectives after all that are.
 func (c *Collectives) lacking() bool { return c.Counts.partial+c.Counts.unsure > 0 }
 

@@ -328,3 +328,28 @@ func TestPeerGroupPeers(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// Transfers stand still where a few take far longer than others of their kind and size at which all ranks are, and where those
+// make up most of what is transferred.
+func TestTransfersStandStill(t *testing.T) {
+	const ms = 1_000_000
+	kind := func(bytes int64, whole int, long int64) Kind { // of 50, that take 1 ms, but for one
+		k := Kind{Op: "allreduce", Bytes: bytes, GroupSize: 8, N: 50, Whole: whole}
+		k.Transfer.N, k.Transfer.P50, k.Transfer.Max, k.Transfer.Total = 50, ms, long, 49*ms+long
+		return k
+	}
+	for name, c := range map[string]struct {
+		kinds []Kind
+		want  string
+	}{
+		"one stands":      {[]Kind{kind(1<<20, 50, 100*ms)}, "66 % of what transfers take is beyond the median of their kind and size, 100 ms at most instead of 1 ms, though all ranks had come, as if a link or the network stood still"},
+		"a little longer": {[]Kind{kind(1<<20, 50, 3*ms)}, ""},
+		"less than half":  {[]Kind{kind(1<<20, 50, 40*ms)}, ""},
+		"some are absent": {[]Kind{kind(1<<20, 49, 100*ms)}, ""},
+		"unknown sizes":   {[]Kind{kind(-1, 50, 100*ms)}, ""},
+	} {
+		if got := (&Collectives{Kinds: c.kinds}).Stood(); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -171,7 +171,11 @@ func exposure(m *Measured) ([]finding.Finding, finding.Check) {
 		case m.waits != nil:
 			found = m.waits.lead(found, m)
 		case found[0].Metric.Name == gpuloss.ExposedMetric:
-			m.tellPipeline(&found[0])
+			if stood := m.Collectives.Stood(); stood != "" {
+				found[0].Text += "; " + stood
+			} else {
+				m.tellPipeline(&found[0])
+			}
 		}
 		return found, check
 	})

@@ -315,7 +315,7 @@ func lateInCollectives(m *Measured) ([]finding.Finding, finding.Check) {
 		}
 	}
 	m.besideClocks(found)
-	return found, check
+	return m.joinHost(found), check
 }
 
 // withoutGraphs reports whether a rank launched all of its decode steps kernel by kernel, and the others launched none

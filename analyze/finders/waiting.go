@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/order"
@@ -382,6 +383,42 @@ const oneExplains = 0.75
 
 func longPrompts(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.Limits.PromptFindings(m.Costs)
+}
+
+// joinHost makes one finding of ranks that come late, if they are all ranks of one host, and no others: it is the host that is slow,
+// or what its ranks share. The rank that costs most is told.
+func (m *Measured) joinHost(found []finding.Finding) []finding.Finding {
+	set := m.Of.Profiles
+	if len(found) < 2 || set == nil || len(set.Placements) != len(set.Ranks) {
+		return found
+	}
+	late := order.Set(order.EachRow(found, func(f *finding.Finding) string { return f.Rank }))
+	host, elsewhere := "", false
+	for i, name := range set.Ranks {
+		switch at := set.Placements[i].Host; {
+		case !late[name]:
+			elsewhere = elsewhere || at != ""
+		case at == "" || host != "" && at != host:
+			return found
+		default:
+			host = at
+		}
+	}
+	for i, name := range set.Ranks {
+		if set.Placements[i].Host == host && !late[name] {
+			return found
+		}
+	}
+	if !elsewhere || len(late) != len(found) || slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Since != found[0].Since || f.Until != found[0].Until }) {
+		return found
+	}
+	f := found[0]
+	f.Text, f.At = fmt.Sprintf("all %d ranks of %s keep those of other hosts waiting: %s", len(found), host, f.Text), place.Device(host)
+	for i := range found[1:] {
+		f.Cost += found[1+i].Cost
+		f.Evidence = append(f.Evidence, finding.Sentence("%s", found[1+i].Text))
+	}
+	return []finding.Finding{f}
 }
 
 // lateOnHosts finds ranks that come late to collectives of hosts.

@@ -135,6 +135,36 @@ func TestWaitingMayBeHidden(t *testing.T) {
 	}
 }
 
+// All ranks of one host that come late are one finding; not some of them, those of two hosts, or all that there are.
+func TestRanksOfOneHost(t *testing.T) {
+	for name, c := range map[string]struct {
+		hosts, late []string
+		want        string
+		cost        float64
+	}{
+		"one host":      {[]string{"a", "b", "b"}, []string{"TP1", "TP2"}, "all 2 ranks of b keep those of other hosts waiting: TP1 is late", 0.15},
+		"some of it":    {[]string{"a", "b", "b"}, []string{"TP1"}, "TP1 is late", 0.1},
+		"two hosts":     {[]string{"a", "b", "b"}, []string{"TP0", "TP1"}, "TP0 is late", 0.1},
+		"no other host": {[]string{"b", "b", ""}, []string{"TP0", "TP1"}, "TP0 is late", 0.1},
+		"nobody knows":  {[]string{"a", "", ""}, []string{"TP1", "TP2"}, "TP1 is late", 0.1},
+	} {
+		set := &profile.Set{Ranks: []string{"TP0", "TP1", "TP2"}}
+		for _, host := range c.hosts {
+			set.Placements = append(set.Placements, profile.Placement{Host: host})
+		}
+		var found []finding.Finding
+		for i, rank := range c.late {
+			found = append(found, finding.Finding{Rank: rank, Text: rank + " is late", Cost: 0.1 / float64(1+i)})
+		}
+		m := &Measured{}
+		m.Of.Profiles = set
+		got := m.joinHost(found)
+		if got[0].Text != c.want || math.Abs(got[0].Cost-c.cost) > 1e-9 || len(got) != len(found) && !strings.HasPrefix(got[0].Text, "all") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 // Calls that make up a thousandth of the time that a host is late are not where it is.
 func TestLittleIsKnownOfHosts(t *testing.T) {
 	for known, want := range map[int64]string{1e5: ", for most of that with nothing recorded of what it does", 9e7: ", while the host is in cudaGraphLaunch for 90 ms"} {
