@@ -181,7 +181,7 @@ func TestOnOneClock(t *testing.T) {
 		g.call = s.names.Call(matching.Call{Family: "deep_ep::intranode::dispatch"})
 		s.steps(g, simBase, 6, 20, 4_000_000)
 		ranks := s.sorted()
-		if got := matching.OnOneClock(&ranks[0], &ranks[1], s.names); got != want {
+		if got := matching.EndsOf(&ranks[0], s.names).OnOneClock(matching.EndsOf(&ranks[1], s.names)); got != want {
 			t.Errorf("%d ns apart: %v", offset, got)
 		}
 	}

@@ -292,28 +292,12 @@ func shiftByTime(a, b *sequence) (shift, bool) {
 	return s, s.overlap >= minRun && s.spread <= a.even() && max(s.skew, -s.skew) < a.loose*SameClock
 }
 
-// OnOneClock reports whether two ranks, of which nothing relates the clocks, end all of the collectives that both
-// have at the same times, as ranks on one clock do.
-func OnOneClock(a, b *Rank, names *Names) bool {
-	of, here := sequencesOf(a, names), 0
-	for token, s := range sequencesOf(b, names) {
-		peer := of[token]
-		if peer == nil || len(s.ends) < minRun || len(peer.ends) < minRun {
-			continue
-		}
-		// By chance, clocks are that near to another collective in one of five.
-		near := min(nearEnds, (s.ends[len(s.ends)-1]-s.ends[0])/int64(10*(len(s.ends)-1)))
-		if x, ok := shiftByTime(peer, s); !ok || max(x.skew, -x.skew) > near || x.spread > float64(near) {
-			return false
-		}
-		here++
-	}
-	return here > 0
-}
+// Ends are when a rank ended its collectives that all wait in, by what they do.
+type Ends map[uint32]*sequence
 
-// sequencesOf returns the collectives of a rank that all wait in, by what they do.
-func sequencesOf(r *Rank, names *Names) map[uint32]*sequence {
-	of := map[uint32]*sequence{}
+// EndsOf returns the ends of a rank.
+func EndsOf(r *Rank, names *Names) Ends {
+	of := Ends{}
 	for i := range r.Calls.Len() {
 		c := r.Calls.At(i)
 		info := names.Of(c.Call)
@@ -332,6 +316,25 @@ func sequencesOf(r *Rank, names *Names) map[uint32]*sequence {
 		slices.Sort(s.ends)
 	}
 	return of
+}
+
+// OnOneClock reports whether two ranks, of which nothing relates the clocks, end all of the collectives that both
+// have at the same times, as ranks on one clock do.
+func (e Ends) OnOneClock(o Ends) bool {
+	here := 0
+	for token, s := range o {
+		peer := e[token]
+		if peer == nil || len(s.ends) < minRun || len(peer.ends) < minRun {
+			continue
+		}
+		// By chance, clocks are that near to another collective in one of five.
+		near := min(nearEnds, (s.ends[len(s.ends)-1]-s.ends[0])/int64(10*(len(s.ends)-1)))
+		if x, ok := shiftByTime(peer, s); !ok || max(x.skew, -x.skew) > near || x.spread > float64(near) {
+			return false
+		}
+		here++
+	}
+	return here > 0
 }
 
 // followTolerance is how far the end of a call may be from where the calls before it

@@ -77,17 +77,18 @@ func (m *aligner) loneReference(unknown []int, s align.Solution) bool {
 			return false
 		}
 	}
-	met := false
+	at, met := slices.IndexFunc(m.ranks, func(r matching.Rank) bool { return r.Clock == ref }), false
+	if at < 0 {
+		return false
+	}
+	of := matching.EndsOf(&m.ranks[at], m.names)
 	for i := range m.ranks {
-		for k := range m.ranks {
-			x, y := &m.ranks[i], &m.ranks[k]
-			if x.Clock != ref || x.Job != y.Job || y.Clock == ref || s.Clocks[y.Clock].Matches > 0 || !slices.Contains(unknown, y.Clock) {
-				continue
-			}
-			if !matching.OnOneClock(x, y, m.names) {
-				return false
-			}
-			met = true
+		r := &m.ranks[i]
+		if r.Job != m.ranks[at].Job || r.Clock == ref || s.Clocks[r.Clock].Matches > 0 || !slices.Contains(unknown, r.Clock) {
+			continue
+		}
+		if met = of.OnOneClock(matching.EndsOf(r, m.names)); !met {
+			return false
 		}
 	}
 	return met
