@@ -125,9 +125,13 @@ func (s *Straggler) whole() string {
 	return "their time"
 }
 
-// UntilText returns when it was over, as precisely as when it began where that is less than a minute before.
+// UntilText returns when it was over, as precisely as when it began where that is less than a minute before, as far as is known.
 func (s *Straggler) UntilText() string {
-	if s.Since != 0 && s.Until-s.Since < trace.Time(time.Minute) {
+	lasted := s.took * float64(s.SyncPoints)
+	if s.Since != 0 {
+		lasted = float64(s.Until - s.Since)
+	}
+	if lasted > 0 && lasted < float64(time.Minute) {
 		return words.At(s.Until, words.ClockLayout)
 	}
 	return words.At(s.Until, "15:04:05")

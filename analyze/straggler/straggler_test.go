@@ -283,3 +283,24 @@ func TestSlowAllAlong(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+// When it was over is as precise as what was recorded is long: of a tenth of a second, seconds say too little.
+func TestUntil(t *testing.T) {
+	const second = 1_000_000_000
+	for _, c := range []struct {
+		since, until trace.Time
+		took         float64 // ns, of each of 500 sync points; 0 is unknown
+		want         string
+	}{
+		{0, 41 * second / 10, 200_000, "00:00:04.100"},
+		{0, 41 * second / 10, second, "00:00:04"},
+		{0, 41 * second / 10, 0, "00:00:04"},
+		{3 * second, 41 * second / 10, second, "00:00:04.100"},
+		{3 * second, 300 * second, 0, "00:05:00"},
+	} {
+		s := Straggler{Since: c.since, Until: c.until, took: c.took}
+		if s.SyncPoints = 500; s.UntilText() != c.want {
+			t.Errorf("%+v: %s", c, s.UntilText())
+		}
+	}
+}
