@@ -54,7 +54,10 @@ type Change struct {
 
 // findChanges looks for changes in all series, and adds those that were found without one.
 func (t *Timeline) findChanges(found []Change) {
-	all := t.allSeries()
+	// Kernels in the same place tell more than the few steps that they are of.
+	all := slices.DeleteFunc(t.allSeries(), func(s series) bool {
+		return s.metric.perStep && slices.ContainsFunc(found, func(c Change) bool { return c.metric == paceMetric && c.Where[0] == s.place })
+	})
 	devices := map[string]bool{}
 	for i := range all {
 		if all[i].metric.of != nil {

@@ -20,8 +20,9 @@ import (
 // thread makes it again and again, and nearly all that the GPU computes was launched meanwhile, by any thread of the process: that of
 // autograd launches what is backward. Of several, which lie in each other, it is the one with the fewest.
 const (
-	fewestRounds  = 2 * fewest
-	mostOf        = 0.8 // of the time of the rank's kernels and copies
+	fewestRounds  = 2 * fewest // from which on kernels in the same place are not looked at
+	fewestSteps   = 12         // in which changes are looked for: profilers record few of a training run
+	mostOf        = 0.8        // of the time of the rank's kernels and copies
 	maxNames      = 10_000
 	maxCandidates = 8       // of a rank: those of the most host time
 	maxRounds     = 100_000 // of what is called a step; what is made more often is a part of one
@@ -177,7 +178,7 @@ func (c *Collector) candidates(of map[int32]bool) map[int32][]candidate {
 	list := map[int32][]candidate{}
 	for key, of := range tallies {
 		// Those that overlap take longer than the time that they are in.
-		if of.n >= fewestRounds && of.n <= maxRounds && of.total <= int64(of.last-of.first) {
+		if of.n >= fewestSteps && of.n <= maxRounds && of.total <= int64(of.last-of.first) {
 			list[key.rank] = append(list[key.rank], candidate{key: key})
 		}
 	}

@@ -198,6 +198,24 @@ func TestStepsThatOverlapLess(t *testing.T) {
 	}
 }
 
+// TestFewSteps: 15 steps show a change, where all before it are shorter; kernels in the same place are told instead if there are enough.
+func TestFewSteps(t *testing.T) {
+	for name, c := range map[string]struct {
+		program
+		says string
+	}{
+		"enough kernels":      {program{step: suddenly, kernels: fifteen, name: trainStep, beside: true}, "kernels take 1.5"},
+		"a kernel is longer":  {program{step: suddenly, kernels: fifteen, name: trainStep}, "GPU time per train_step on TP0 rises from"},
+		"as long as the rest": {program{step: func(_ int, r *rand.Rand) int64 { return varied(900_000, r) }, kernels: fifteen, name: trainStep}, ""},
+	} {
+		set, longer := c.record(3)
+		found, _ := timelineOf(set, Options{From: longer - 7*hostStep, To: longer + 9*hostStep}).Findings()
+		if len(found) != min(1, len(c.says)) || len(found) == 1 && !strings.HasPrefix(found[0].Text, c.says) {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+}
+
 // TestStepsWithoutLaunches: where calls were not recorded, nobody knows what a step launched, only that a kernel takes twice as long.
 func TestStepsWithoutLaunches(t *testing.T) {
 	set, _ := (&program{step: suddenly, kernels: fifteen, name: trainStep}).record(1)

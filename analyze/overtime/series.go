@@ -77,7 +77,7 @@ func (t *Timeline) allSeries() []series {
 				all = append(all, s)
 			}
 		}
-		if s := t.ofSteps(&t.Devices[i]); len(s.values) >= fewest {
+		if s := t.ofSteps(&t.Devices[i]); len(s.values) >= fewestSteps {
 			all = append(all, s)
 		}
 	}

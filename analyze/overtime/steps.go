@@ -22,7 +22,7 @@ const mostObservations = 1000
 // ofSteps returns how long a device is busy with what each step launched, of a few steps together where there are many.
 func (t *Timeline) ofSteps(d *Device) series {
 	s := series{place: t.Name(d), rank: d.RankIndex, rounds: d.rounds, size: (len(d.rounds) + mostObservations - 1) / mostObservations}
-	if len(d.rounds) < fewestRounds {
+	if len(d.rounds) < fewestSteps {
 		return series{}
 	}
 	s.metric = &observed{perStep: true, metric: &metric.Metric{Long: "GPU time per " + d.step, Unit: table.Duration, Better: metric.Less}}
