@@ -1,0 +1,159 @@
+package rank
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/parallel"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A paced is a step on a lead rank: of a batch that is decoded, or prefilled.
+type paced struct {
+	at    trace.Time
+	ns    int64
+	cost  int64 // of all its requests, ns
+	held  int64 // beside cost, how long the answer waited for prefills on its rank; only of whole ones
+	size  int64 // tokens of prefills that were computed, or requests that were decoded
+	rank  int32 // among those that are compared
+	of    int32 // the request, of a whole one
+	whole bool  // an answer of which steps are not traced
+}
+
+// gross is what a step takes with prefills meanwhile, in ns.
+func (x *paced) gross() int64 {
+	return int64(float64(x.ns) * (1 + distribution.Fraction(x.held, x.cost)))
+}
+
+func (x *paced) end() trace.Time { return x.at + trace.Time(x.ns) }
+
+// collectPaces returns the steps of the lead threads, by kind and place. Below the trace level
+// that shows decode steps they are those that answers take on average.
+func collectPaces(of *place.RankSet, all load.Bulk) [timed][][]paced {
+	var steps [timed][][]paced
+	for kind := range steps {
+		steps[kind] = make([][]paced, len(of.Places))
+	}
+	answers, prefills := make([][]paced, len(of.Places)), make([][]load.Prefill, len(of.Places))
+	computing := make([][]request.Interval, len(of.Places))
+	var prefill load.Pieces // of a request
+	s := of.Set
+	for p := range s.ServingParts {
+		req := &s.Requests[p.Request]
+		thread, rank := of.Lead(p)
+		if thread == request.None || rank == request.None {
+			continue
+		}
+		prefill = prefill[:0]
+		var answer paced
+		stepped := false
+		s.EachSelectedStage(s.StagesOf(thread), true, func(i int, _ bool) {
+			span := s.Row(i)
+			if span.End <= span.Start || !request.Plausible(span.Start, span.End) {
+				return
+			}
+			switch span.Means {
+			case request.Stepping:
+				if !all.Holds(req) {
+					return
+				}
+				ns := int64(span.End - span.Start)
+				steps[DecodeStep][rank] = memory.Append(steps[DecodeStep][rank], paced{at: span.Start, ns: ns, cost: ns, size: 1})
+				stepped = true
+			case request.Answering:
+				answer = answerOf(span.Start, span.End, &req.Metrics)
+			case request.Prefilling, request.PrefillingChunk:
+				prefill.Add(span.Start, span.End)
+				computing[rank] = memory.Append(computing[rank], request.Interval{From: span.Start, To: span.End})
+			}
+		})
+		if !all.Holds(req) {
+			continue
+		}
+		if !stepped && answer.ns > 0 && req.Metrics.Retractions <= 0 {
+			answer.of = int32(p.Request)
+			answers[rank] = memory.Append(answers[rank], answer)
+		}
+		if req.Metrics.PrefillTokens() > 0 && req.Metrics.Retractions <= 0 {
+			prefill.Of(p.Request, &req.Metrics)
+			for _, x := range prefill {
+				prefills[rank] = memory.Append(prefills[rank], x)
+			}
+		}
+	}
+	parallel.Each(len(answers), func(i int) {
+		list := steps[DecodeStep][i]
+		if steps[DecodeStep][i] = batches(list); len(list) == 0 {
+			steps[DecodeStep][i] = withoutPrefills(answers[i], computing[i])
+		}
+		memory.Free(list)
+		memory.Free(computing[i])
+		steps[PrefillStep][i] = prefillSteps(prefills[i])
+		memory.Free(prefills[i])
+	})
+	return steps
+}
+
+// withoutPrefills takes out of the steps of answers what their server prefilled meanwhile, of which decoding takes no part:
+// one whose prefills take longer does not decode more slowly. An answer of which little is left is left out.
+func withoutPrefills(answers []paced, prefills []request.Interval) []paced {
+	covered := request.NewCoverage(prefills)
+	kept := answers[:0]
+	for _, x := range answers {
+		held := covered.Overlap(x.at, x.at+trace.Time(x.cost))
+		part := distribution.Fraction(held, x.cost)
+		if part > load.MaxHeld {
+			continue
+		}
+		x.ns, x.cost, x.held = int64((1-part)*float64(x.ns)), x.cost-held, held
+		kept = append(kept, x)
+	}
+	return kept
+}
+
+// prefillSteps makes steps of the prefills of requests: one of each batch.
+func prefillSteps(prefills []load.Prefill) (steps []paced) {
+	batches := load.Batches(prefills)
+	defer memory.Free(batches)
+	for _, b := range batches {
+		ns := int64(b.To - b.From)
+		steps = memory.Append(steps, paced{at: b.From, ns: ns, cost: ns * int64(b.Requests), size: max(1, int64(b.Tokens))})
+	}
+	return steps
+}
+
+// answerOf returns the average duration of a step of a whole answer; 0 ns without steps.
+func answerOf(from, to trace.Time, m *request.Metrics) paced {
+	n := int64(m.DecodeTokens())
+	if _, steps := m.StepYield(); steps > 0 {
+		n = steps
+	}
+	if n <= 0 {
+		return paced{}
+	}
+	return paced{at: from, ns: int64(to-from) / n, cost: int64(to - from), whole: true}
+}
+
+// batches makes one step of the decode steps of requests that end together. It takes as
+// long as the shortest: others include the prefill of a request that joined.
+func batches(steps []paced) []paced {
+	slices.SortFunc(steps, func(x, y paced) int { return cmp.Compare(x.end(), y.end()) })
+	var out []paced
+	for i, x := range steps {
+		if i == 0 || x.end()-steps[i-1].end() > request.SameBatch {
+			out = memory.Append(out, x)
+			continue
+		}
+		last := &out[len(out)-1]
+		last.cost, last.size = last.cost+x.cost, last.size+x.size
+		if x.ns < last.ns {
+			last.at, last.ns = x.at, x.ns
+		}
+	}
+	return out
+}
