@@ -310,22 +310,23 @@ func killedBySlurm(_ *reader, b []byte, x *series.Instant) string {
 }
 
 // endedBySlurm reads why Slurm ends a job, behind "slurmstepd: error: *** JOB 7 ON node1 CANCELLED AT 2026-01-07T10:29:37 DUE TO TIME LIMIT ***".
-// Its stamp is in the zone of its node, and not always that of the log.
+// Its stamp is in the zone of its node, and not always in that of the log: when it was is told by the last line before it.
 func (r *reader) endedBySlurm(b []byte, x *series.Instant) string {
+	const lastWords = ", after its last line"
 	if !bytes.HasPrefix(b, ofSlurm) {
 		return ""
 	}
 	r.stopping = true
 	switch why, _, _ := bytes.Cut(behind(b, " DUE TO "), []byte(" ***")); {
 	case bytes.HasPrefix(why, []byte("TIME LIMIT")):
-		return "Slurm ended its job at the time limit"
+		return "Slurm ended its job at the time limit" + lastWords
 	case bytes.HasPrefix(why, []byte("PREEMPTION")):
-		return "Slurm ended its job for one of higher priority (preemption)"
+		return "Slurm ended its job for one of higher priority (preemption)" + lastWords
 	case bytes.HasPrefix(why, []byte("NODE FAILURE")):
 		x.Kind = series.Crash
-		return "Slurm ended its job, as a node failed"
+		return "Slurm ended its job, as a node failed" + lastWords
 	}
-	return "its Slurm job was canceled"
+	return "its Slurm job was canceled" + lastWords
 }
 
 // silentWorkers reads that no worker of vLLM took what its engine had to say for some time.

@@ -344,10 +344,10 @@ slurmstepd: error: *** JOB 71 ON n3 CANCELLED AT 2026-03-04T18:22:10 DUE TO TIME
 slurmstepd: error: *** STEP 72.0 ON n3 CANCELLED AT 2026-03-04T18:22:10 DUE TO PREEMPTION ***
 slurmstepd: error: *** JOB 73 ON n3 CANCELLED AT 2026-03-04T18:22:10 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***
 slurmstepd: error: *** JOB 74 ON n3 CANCELLED AT 2026-03-04T18:22:10 ***
-`, `stop - 1: Slurm ended its job at the time limit
-stop - 1: Slurm ended its job for one of higher priority (preemption)
-crash - 1: Slurm ended its job, as a node failed
-stop - 1: its Slurm job was canceled`},
+`, `stop - 1: Slurm ended its job at the time limit, after its last line
+stop - 1: Slurm ended its job for one of higher priority (preemption), after its last line
+crash - 1: Slurm ended its job, as a node failed, after its last line
+stop - 1: its Slurm job was canceled, after its last line`},
 		{"vLLM starts, is told to shut down in many words, and starts again, where an error is one again", `(EngineCore pid=5) INFO 03-04 10:21:00 [gpu_model_runner.py:41] Starting to load model /m...
 (EngineCore pid=5) INFO 03-04 10:21:20 [gpu_model_runner.py:44] Model loading took 14.99 GiB memory and 18.2 seconds
 (EngineCore pid=5) INFO 03-04 10:21:30 [backends.py:11] Dynamo bytecode transform time: 5.6 s
