@@ -252,12 +252,13 @@ func (r *Ranks) heldBy(of *place.RankSet, answers [][]paced) {
 		if g.Kind != prefillStart {
 			continue
 		}
+		g.held = make([]map[int]int64, len(g.Stragglers))
 		for i := range g.Stragglers {
 			s := &g.Stragglers[i]
 			team := s.Location.Team()
 			lead := slices.IndexFunc(of.Places, func(at place.Location) bool { return at.Team() == team && of.Leads[of.At[at]] })
 			if lead >= 0 {
-				g.held = append(g.held, heldUp(answers[lead], s.Since, s.Until, s.LostShare))
+				g.held[i] = heldUp(answers[lead], s.Since, s.Until, s.LostShare)
 			}
 		}
 	}
