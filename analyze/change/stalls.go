@@ -75,9 +75,10 @@ func (w *observer) findStallings() (out []Stalling) {
 	parallel.All(func() { decode = w.pulsesOf(w.paces.decode) }, func() { prefill = w.pulsesOf(w.paces.prefill) })
 	out = w.addPulses(out, w.paces.decode, decode, decodePace, decodeStalls)
 	out = w.addPulses(out, w.paces.prefill, prefill, prefillPace, prefillStalls)
+	endsOf := w.endsByRank()
 	for i := range w.paces.decode {
 		p := &w.paces.decode[i]
-		stalls, ends := p.stalls(), w.endsOn(p.rank)
+		stalls, ends := p.stalls(), endsOf[p.rank]
 		var rest []stall // that are not told by themselves
 		for k := range stalls {
 			if x := &stalls[k]; x.length < shortStall || !ends.noneIn(x) {
@@ -97,7 +98,7 @@ func (w *observer) findStallings() (out []Stalling) {
 			}
 		}
 	}
-	out = joinRepeated(w.addPrefillStalls(out))
+	out = joinRepeated(w.addPrefillStalls(out, endsOf))
 	for i := range out {
 		out[i].shift.Peers = len(slices.DeleteFunc(slices.Clone(w.paces.decode), func(p pace) bool { return w.ranks.Places[p.rank].Role != out[i].shift.Location.Role }))
 	}
@@ -136,11 +137,11 @@ func (s *Stalling) repeat(o *Stalling) {
 
 // addPrefillStalls adds those of prefills that held up no decoding: where there was none, or on
 // servers that only prefill.
-func (w *observer) addPrefillStalls(out []Stalling) []Stalling {
+func (w *observer) addPrefillStalls(out []Stalling, endsOf map[int32]endTimes) []Stalling {
 	const beyond = 8 // times what as many tokens take usually: no prompt is long enough for that
 	for i := range w.paces.prefill {
 		p := &w.paces.prefill[i]
-		ends := w.endsOn(p.rank)
+		ends := endsOf[p.rank]
 		for k := range p.work {
 			x := &p.work[k]
 			if x.ratio < beyond || x.extra() < longStall {
@@ -165,20 +166,23 @@ func (w *observer) addPrefillStalls(out []Stalling) []Stalling {
 // endTimes are when the pieces of work of a rank ended, the first one first.
 type endTimes []trace.Time
 
-// endsOn are those of a rank that decodes and prefills: a scheduler that stands still does neither.
-func (w *observer) endsOn(rank int32) (ends endTimes) {
+// endsByRank are those of each rank, of what it decodes and of what it prefills: a scheduler that stands still does neither.
+func (w *observer) endsByRank() map[int32]endTimes {
+	of := map[int32]endTimes{}
 	for _, list := range [...][]pace{w.paces.decode, w.paces.prefill} {
 		for i := range list {
-			if list[i].rank != rank {
-				continue
+			p := &list[i]
+			ends := of[p.rank]
+			for k := range p.work {
+				ends = memory.Append(ends, p.work[k].to)
 			}
-			for k := range list[i].work {
-				ends = memory.Append(ends, list[i].work[k].to)
-			}
+			of[p.rank] = ends
 		}
 	}
-	slices.Sort(ends)
-	return ends
+	for _, ends := range of {
+		slices.Sort(ends)
+	}
+	return of
 }
 
 // noneIn reports whether no such work ends in a stall, wherever it lies: what begins there, if it can, is held up, too. Where that is

@@ -34,7 +34,9 @@ func (r *reader) finish(b []byte, at trace.Time, place int32) {
 	if k := bytes.LastIndex(asked, outcome); k >= 0 {
 		asked = asked[:k]
 	}
-	x.stream = bytes.Contains(asked[max(0, bytes.LastIndex(asked, []byte(", stream="))):], []byte(", stream=True"))
+	if k := bytes.LastIndex(asked, []byte(", stream=")); k >= 0 {
+		x.stream = bytes.HasPrefix(asked[k:], []byte(", stream=True"))
+	}
 	if k := bytes.LastIndex(asked, []byte(", bootstrap_room=")); k >= 0 {
 		room := []byte(logline.Beginning(asked[k+len(", bootstrap_room="):], "", 24))
 		x.parameter(r, []byte("bootstrap_room"), room)

@@ -109,10 +109,7 @@ func Endings(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		return nil, check
 	}
 	var out []finding.Finding
-	killed := map[int32]bool{}
-	for _, v := range victims(l) {
-		killed[v.server] = true
-	}
+	killed := killedServers(l)
 	for i := range ended {
 		x := &ended[i]
 		if x.told(l, x.last) || killed[x.server] {

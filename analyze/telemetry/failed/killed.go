@@ -48,6 +48,15 @@ func victims(l *telemetry.Logged) map[*telemetry.Event]victim {
 	return of
 }
 
+// killedServers are those of the victims.
+func killedServers(l *telemetry.Logged) map[int32]bool {
+	killed := map[int32]bool{}
+	for _, v := range victims(l) {
+		killed[v.server] = true
+	}
+	return killed
+}
+
 // endsThere returns the logs that have lines until the kernel killed a process, as far as they ever had any, and none behind that.
 func endsThere(l *telemetry.Logged, e *telemetry.Event, all []ending) (list []ending) {
 	for _, x := range all {

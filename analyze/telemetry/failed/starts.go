@@ -2,9 +2,7 @@ package failed
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -109,7 +107,7 @@ func notReady(l *telemetry.Logged) (out []finding.Finding) {
 			last[e.Server] = e
 		}
 	}
-	killed := victims(l)
+	killed := killedServers(l)
 	for i := range l.Set.Sources {
 		src := &l.Set.Sources[i]
 		e := last[onlyServer(l, src)]
@@ -118,7 +116,7 @@ func notReady(l *telemetry.Logged) (out []finding.Finding) {
 		}
 		step, _, _ := strings.Cut(e.Text, ",")
 		amid := amidStart[step]
-		if amid == "" || slices.ContainsFunc(slices.Collect(maps.Values(killed)), func(v victim) bool { return v.server == e.Server }) {
+		if amid == "" || killed[e.Server] {
 			continue
 		}
 		f := failure(l, e, NotReady)

@@ -198,9 +198,11 @@ func lost(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening, x *course
 		f.Severity = finding.Info
 		f.Evidence = []finding.Evidence{finding.Sentence("its tokens do not take longer, and no more requests wait")}
 	}
-	if times := moreComes(l, r, during, c); w.Name == finding.CachedTokens && times > (1-c.after)/(1-c.before) {
-		f.Severity, f.Cost = finding.Info, 0
-		f.Evidence = slices.Insert(f.Evidence, 0, finding.Sentence("%s times as many tokens of prompts come, which is most of what it computes more", words.ThreeDigits(times)))
+	if w.Name == finding.CachedTokens {
+		if times := moreComes(l, r, during, c); times > (1-c.after)/(1-c.before) {
+			f.Severity, f.Cost = finding.Info, 0
+			f.Evidence = slices.Insert(f.Evidence, 0, finding.Sentence("%s times as many tokens of prompts come, which is most of what it computes more", words.ThreeDigits(times)))
+		}
 	}
 	f.Cost /= float64(len(l.Ranks))
 	if c.levels != nil {
@@ -224,10 +226,11 @@ func lost(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening, x *course
 // moreComes is how many times as many tokens of prompts come since a change, by how many are computed and the share that is cached; NaN
 // where no line tells how many are computed.
 func moreComes(l *telemetry.Logged, r *telemetry.Rank, during changepoint.Change, c *loss) float64 {
-	computed := l.Curve(r, series.PrefillRate)
+	metric := series.PrefillRate
 	if r.Has(series.NewTokens) {
-		computed = l.Curve(r, series.NewTokens)
+		metric = series.NewTokens
 	}
+	computed := l.Curve(r, metric)
 	return mean(computed[during.At:during.To]) / mean(computed[during.From:during.At]) * (1 - c.before) / (1 - c.after)
 }
 
