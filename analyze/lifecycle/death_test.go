@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"bytes"
-	"encoding/json"
 	"regexp"
 	"slices"
 	"strconv"
@@ -26,17 +25,13 @@ func TestDeathsAreOneFinding(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var dump bytes.Buffer
-			if err := cluster.Write(&dump, run); err != nil {
-				t.Fatal(err)
-			}
 			lost := 0
 			for i := range run.Requests {
 				if run.Requests[i].Outcome == cluster.Broken {
 					lost++
 				}
 			}
-			l := Find(testset.BuildSet(t, "cluster", &dump))
+			l := Find(testset.OfCluster(t, run))
 			var found []finding.Finding
 			list, _ := l.Findings()
 			for _, f := range list {
@@ -57,10 +52,6 @@ func TestRestarted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var dump bytes.Buffer
-	if err := cluster.Write(&dump, run); err != nil {
-		t.Fatal(err)
-	}
 	first, last := int64(0), int64(0) // planted
 	for i := range run.Servers {
 		for k, l := range run.Servers[i].Lives {
@@ -73,7 +64,7 @@ func TestRestarted(t *testing.T) {
 		}
 	}
 	const slack = 10_000_000_000 // ns: nobody sees servers that have nothing to do
-	from, to := Find(testset.BuildSet(t, "cluster", &dump)).Restarted()
+	from, to := Find(testset.OfCluster(t, run)).Restarted()
 	if d := int64(from) - first; max(d, -d) > slack {
 		t.Errorf("restarts from %v, %d ns off", from, d)
 	}
@@ -156,48 +147,23 @@ func TestUnseen(t *testing.T) {
 	}
 	at := run.Start + int64(60*time.Second)
 	host := run.Name(1)
-	of := map[string]bool{} // instances of the server, as their threads name the host
-	lines := make([]map[string]any, 0)
-	for line := range bytes.Lines(dump.Bytes()) {
-		var x map[string]any
-		if err := json.Unmarshal(line, &x); err != nil {
-			t.Fatal(err)
-		}
-		lines = append(lines, x)
-	}
-	each := func(visit func(instance string, span map[string]any) bool) {
-		for _, x := range lines {
-			for _, r := range x["resourceSpans"].([]any) {
-				resource, _ := json.Marshal(r.(map[string]any)["resource"])
-				for _, s := range r.(map[string]any)["scopeSpans"].([]any) {
-					s := s.(map[string]any)
-					s["spans"] = slices.DeleteFunc(s["spans"].([]any), func(span any) bool { return visit(string(resource), span.(map[string]any)) })
-				}
-			}
-		}
-	}
-	each(func(instance string, span map[string]any) bool {
-		if strings.Contains(span["name"].(string), "(host:"+host) {
-			of[instance] = true
+	of := map[string]bool{} // resources of the server, as their threads name the host
+	testset.KeepSpans(dump.Bytes(), func(resource, span []byte) bool {
+		if bytes.Contains(span, []byte("(host:"+host)) {
+			of[string(resource)] = true
 		}
 		return false
 	})
 	missing := 0
-	each(func(instance string, span map[string]any) bool {
-		end, _ := strconv.ParseInt(span["endTimeUnixNano"].(string), 10, 64)
-		gone := of[instance] && end >= at
-		if gone && strings.Contains(span["name"].(string), " Req ") {
+	cut := testset.KeepSpans(dump.Bytes(), func(resource, span []byte) bool {
+		_, end, _ := bytes.Cut(span, []byte(`"endTimeUnixNano":"`))
+		gone := of[string(resource)] && string(end[:19]) >= strconv.FormatInt(at, 10) // ns, 19 digits until 2286
+		if gone && bytes.Contains(span, []byte(` Req `)) {
 			missing++
 		}
-		return gone
+		return !gone
 	})
-	var cut bytes.Buffer
-	for _, x := range lines {
-		if err := json.NewEncoder(&cut).Encode(x); err != nil {
-			t.Fatal(err)
-		}
-	}
-	found, _ := Find(testset.BuildSet(t, "cluster", &cut)).Findings()
+	found, _ := Find(testset.BuildSet(t, "cluster", bytes.NewReader(cut))).Findings()
 	if len(found) != 1 || found[0].Subkind != Unseen || !strings.Contains(found[0].Text, host) || found[0].Since < trace.Time(at-5e9) || found[0].Since > trace.Time(at+5e9) {
 		t.Fatalf("%d requests of %s are missing: %+v", missing, host, found)
 	}

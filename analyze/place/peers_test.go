@@ -1,7 +1,6 @@
 package place
 
 import (
-	"bytes"
 	"fmt"
 	"testing"
 
@@ -17,15 +16,11 @@ func played(t *testing.T, c cluster.Config) (*request.Set, map[string]int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var dump bytes.Buffer
-	if err := cluster.Write(&dump, run); err != nil {
-		t.Fatal(err)
-	}
 	servers := map[string]int{}
 	for _, p := range c.Pools {
 		servers[p.Model] += p.Servers
 	}
-	return testset.BuildSet(t, "cluster", &dump), servers
+	return testset.OfCluster(t, run), servers
 }
 
 // leads counts the lead ranks of every group.

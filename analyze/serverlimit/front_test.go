@@ -1,7 +1,6 @@
 package serverlimit
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 	"time"
@@ -22,11 +21,7 @@ func foundIn(t *testing.T, c cluster.Config) ([]finding.Finding, *cluster.Run) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var dump bytes.Buffer
-	if err := cluster.Write(&dump, run); err != nil {
-		t.Fatal(err)
-	}
-	s := testset.BuildSet(t, "cluster", &dump)
+	s := testset.OfCluster(t, run)
 	list := cause.NewAttributor(place.Of(s)).All()
 	found, check := FindFront(s).Findings(cause.NewCosts(s, list, cause.UsualOf(list)))
 	if check.State() != finding.LookedAt {
@@ -80,11 +75,7 @@ func silentGateway(t *testing.T, keep func(s *request.Set, r *request.Request, l
 	if err != nil {
 		t.Fatal(err)
 	}
-	var dump bytes.Buffer
-	if err := cluster.Write(&dump, run); err != nil {
-		t.Fatal(err)
-	}
-	s := testset.BuildSet(t, "cluster", &dump)
+	s := testset.OfCluster(t, run)
 	for i := range s.Instants {
 		s.Instants[i].Kind = request.OtherInstant
 	}
@@ -119,11 +110,7 @@ func TestTokenizerBehindSilentGateway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var dump bytes.Buffer
-	if err := cluster.Write(&dump, run); err != nil {
-		t.Fatal(err)
-	}
-	s := testset.BuildSet(t, "cluster", &dump)
+	s := testset.OfCluster(t, run)
 	for i := range s.Instants {
 		s.Instants[i].Kind = request.OtherInstant
 	}

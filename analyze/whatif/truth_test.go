@@ -1,7 +1,6 @@
 package whatif
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"os"
@@ -59,11 +58,7 @@ func clustered(scenario string, set func(c *cluster.Config), fault cluster.Fault
 		if err != nil {
 			t.Fatal(err)
 		}
-		var dump bytes.Buffer
-		if err := cluster.Write(&dump, run); err != nil {
-			t.Fatal(err)
-		}
-		return testset.BuildSet(t, fault.Name, &dump)
+		return testset.OfCluster(t, run)
 	}
 }
 

@@ -77,22 +77,15 @@ func ReadZstd(t testing.TB, path string) []byte {
 // Simulate runs the simulator and returns its OTLP dump and the truth about it.
 func Simulate(t testing.TB, c simulator.Config) ([]byte, *simulator.Truth) {
 	t.Helper()
-	var dump bytes.Buffer
-	truth := SimulateTo(t, &dump, c)
-	return dump.Bytes(), truth
-}
-
-// SimulateTo does so, and writes the dump to w.
-func SimulateTo(t testing.TB, w io.Writer, c simulator.Config) *simulator.Truth {
-	t.Helper()
 	run, err := simulator.Play(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := otlp.Write(w, run); err != nil {
+	var dump bytes.Buffer
+	if err := otlp.Write(&dump, run); err != nil {
 		t.Fatal(err)
 	}
-	return run.Truth()
+	return dump.Bytes(), run.Truth()
 }
 
 // EveryMode returns a dump of a few requests of each kind of deployment, with short

@@ -3,18 +3,18 @@ package testset
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"path/filepath"
 	"regexp"
-	"sync"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/golden/cluster"
+	"github.com/sgtrace/sgtrace/golden/otlp"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
-	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // DisaggregatedRequest is one request through gateway, prefill and decode server,
@@ -65,44 +65,59 @@ func Deployment(seed uint64, c simulator.Config) simulator.Config {
 	return c
 }
 
-// dumps are buffers of simulated dumps: they have many megabytes.
-var dumps = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
 // Simulated runs the simulator and returns the requests of its dump and the truth about them.
 func Simulated(t testing.TB, c simulator.Config) (*request.Set, *simulator.Truth) {
 	t.Helper()
-	dump := dumps.Get().(*bytes.Buffer)
-	defer dumps.Put(dump)
-	dump.Reset()
-	truth := testinput.SimulateTo(t, dump, c)
-	return BuildSet(t, "sim", dump), truth
+	run, err := simulator.Play(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read(t, "sim", func(w io.Writer) error { return otlp.Write(w, run) }), run.Truth()
+}
+
+// read returns the requests of a dump, which is read while it is written: it has many
+// megabytes.
+func read(t testing.TB, name string, write func(io.Writer) error) *request.Set {
+	t.Helper()
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(write(w)) }()
+	return BuildSet(t, name, r)
 }
 
 // WithoutSpans leaves out every tenth span of a dump.
 func WithoutSpans(dump []byte, seed uint64) []byte {
-	const begin, status = `{"traceId":"`, `"status":{`
 	rng := rand.New(rand.NewPCG(seed, 0))
+	return KeepSpans(dump, func(_, _ []byte) bool { return rng.IntN(10) != 0 })
+}
+
+// KeepSpans returns a dump of the simulators with the spans that keep wants; it gets the JSON of
+// a resource and of a span of it.
+func KeepSpans(dump []byte, keep func(resource, span []byte) bool) []byte {
+	const resource, begin, status = `{"resource":`, `{"traceId":"`, `"status":{`
 	kept := make([]byte, 0, len(dump))
+	var of []byte
 	for {
 		before, span, ok := bytes.Cut(dump, []byte(begin))
 		kept = append(kept, before...)
 		if !ok {
 			break
 		}
+		if i := bytes.Index(before, []byte(resource)); i >= 0 {
+			of = before[i:]
+		}
 		end := bytes.Index(span, []byte(status))
 		end += bytes.Index(span[end:], []byte("}}")) + len("}}")
-		if rng.IntN(10) != 0 {
+		if keep(of, span[:end]) {
 			kept = append(append(kept, begin...), span[:end]...)
 		}
 		dump = span[end:]
 	}
-	dump = kept
 	for _, list := range [...]struct{ from, to string }{{",,", ","}, {"[,", "["}, {",]", "]"}} {
-		for bytes.Contains(dump, []byte(list.from)) {
-			dump = bytes.ReplaceAll(dump, []byte(list.from), []byte(list.to))
+		for bytes.Contains(kept, []byte(list.from)) {
+			kept = bytes.ReplaceAll(kept, []byte(list.from), []byte(list.to))
 		}
 	}
-	return dump
+	return kept
 }
 
 var TimeText = regexp.MustCompile(`imeUnixNano":"(\d+)"`)
@@ -121,17 +136,17 @@ func ClusteredAs(t testing.TB, s *cluster.Scenario, c cluster.Config) (*request.
 	if err != nil {
 		t.Fatal(err)
 	}
-	dump := dumps.Get().(*bytes.Buffer)
-	defer dumps.Put(dump)
-	dump.Reset()
-	if err := cluster.Write(dump, run); err != nil {
-		t.Fatal(err)
-	}
 	truth, err := s.Truth(run)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return BuildSet(t, s.Name, dump), truth
+	return OfCluster(t, run), truth
+}
+
+// OfCluster returns the requests of the dump of a run.
+func OfCluster(t testing.TB, run *cluster.Run) *request.Set {
+	t.Helper()
+	return read(t, "cluster", func(w io.Writer) error { return cluster.Write(w, run) })
 }
 
 // A ServedBy is a request: when it began, in ms, and the threads that worked on it.
