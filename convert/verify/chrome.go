@@ -20,7 +20,7 @@ func ChromeJSON(r io.Reader, t *trace.Trace) (Counts, error) {
 		return Counts{}, err
 	}
 	c := newChromeFile(m)
-	in := bufio.NewReaderSize(r, 1<<20)
+	in := bufio.NewReaderSize(r, 1<<17)
 	for n := 1; ; n++ {
 		line, err := readLine(in)
 		if err == io.EOF {

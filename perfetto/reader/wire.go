@@ -22,7 +22,7 @@ type packets struct {
 }
 
 // packetBuffer is the size up to which packets are not copied.
-const packetBuffer = 1 << 20
+const packetBuffer = 1 << 17
 
 func newPackets(r io.Reader) *packets { return &packets{in: bufio.NewReaderSize(r, packetBuffer)} }
 
