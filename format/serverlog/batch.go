@@ -2,8 +2,8 @@ package serverlog
 
 import (
 	"bytes"
-	"math"
 
+	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -97,55 +97,6 @@ func nextPair(b []byte) (key, value, rest []byte) {
 
 var comma, colon = []byte(", "), []byte(": ")
 
-// decimal reads a number without an exponent, "0.12" or "93.10%", times a scale of whole units; ok is false for
-// anything else.
-func decimal(b []byte, scale float64) (v float64, ok bool) {
-	if n := len(b); n > 0 && b[n-1] == '%' {
-		b = b[:n-1]
-	}
-	neg := len(b) > 0 && b[0] == '-'
-	if neg {
-		b = b[1:]
-	}
-	v, n := leadingDecimal(b, scale)
-	if n == 0 || n < len(b) {
-		return 0, false
-	}
-	if neg {
-		v = -v
-	}
-	return v, true
-}
-
-// leadingDecimal reads the digits that b begins with, and a point among them; n is how many bytes they take.
-// It multiplies before it divides, so that 57 % of "0.57" is exact.
-func leadingDecimal(b []byte, scale float64) (v float64, n int) {
-	const most = 18
-	whole, point := int64(0), -1
-	for ; n < len(b) && n < most; n++ {
-		switch c := b[n]; {
-		case c >= '0' && c <= '9':
-			whole = 10*whole + int64(c-'0')
-			continue
-		case c == '.' && point < 0 && n > 0:
-			point = n
-			continue
-		}
-		break
-	}
-	if v = float64(whole) * scale; point >= 0 {
-		v /= powers[n-1-point]
-	}
-	return v, n
-}
-
-var powers = func() (p [19]float64) {
-	for i := range p {
-		p[i] = math.Pow10(i)
-	}
-	return p
-}()
-
 // A layoutField is a key at its place in a line, and what it becomes.
 type layoutField struct {
 	label string // the key, with its colon and blank
@@ -178,7 +129,7 @@ func fieldOf(layout *[]layoutField, nth int, key []byte) field {
 func (f *field) leading(b []byte) (v float64, n int) {
 	switch {
 	case f.scale != 0 || f.use == unused:
-		return leadingDecimal(b, f.scale)
+		return logline.LeadingDecimal(b, f.scale)
 	case bytes.HasPrefix(b, []byte("True")):
 		return 1, len("True")
 	case bytes.HasPrefix(b, []byte("False")):

@@ -48,7 +48,7 @@ func (r *reader) died(b []byte) bool {
 			continue
 		}
 		says := w.says
-		if of, _, ok := bytes.Cut(behind(b, "throwing an instance of '"), []byte("'")); ok && len(of) < 80 {
+		if of, _, ok := bytes.Cut(logline.Behind(b, "throwing an instance of '"), []byte("'")); ok && len(of) < 80 {
 			says += ": " + string(of)
 		}
 		r.f.Instant(series.Instant{Time: r.now, Kind: w.kind, Place: r.unranked(), Line: uint32(r.line), Count: 1}, says)
@@ -91,16 +91,16 @@ func (r *reader) failedOf(b []byte) bool {
 			r.f.Source().Zone.Local = true
 		}
 	case "rank":
-		if n, ok := after(b, ": "); ok && n >= 0 && n < 1<<20 {
+		if n, ok := logline.After(b, ": "); ok && n >= 0 && n < 1<<20 {
 			x.rank = int32(n)
 		}
 	case "exitcode":
 		rank := trace.NoRank
 		rank.Global = x.rank
 		code := logline.Beginning(value, "-", 8)
-		pid, _ := after(value, "pid: ")
+		pid, _ := logline.After(value, "pid: ")
 		server := r.f.Set.Places[r.unranked()].Server
-		r.f.Instant(series.Instant{Time: x.at, Kind: series.Crash, Place: r.f.Place(series.Place{Server: server, Rank: rank, GPU: series.NoGPU}), Line: uint32(r.line), Count: 1}, fmt.Sprintf("process %.0f ended with exit code %s%s, says torchrun", pid, code, meant(code)))
+		r.f.Instant(series.Instant{Time: x.at, Kind: series.Crash, Place: r.f.Place(series.Place{Server: server, Rank: rank, GPU: series.NoGPU}), Line: uint32(r.line), Count: 1}, fmt.Sprintf("process %.0f ended with exit code %s%s, says torchrun", pid, code, errortext.Meant(code)))
 	case "host", "error_file", "traceback":
 	default:
 		return false
@@ -117,7 +117,7 @@ func unloaded(r *reader, b []byte, _ *series.Instant) string {
 		why = reason
 	}
 	if !ok {
-		name, why, ok = bytes.Cut(behind(b, "failed to load '"), []byte("' version "))
+		name, why, ok = bytes.Cut(logline.Behind(b, "failed to load '"), []byte("' version "))
 		_, why, _ = bytes.Cut(why, colon)
 	}
 	if !ok {
@@ -127,41 +127,10 @@ func unloaded(r *reader, b []byte, _ *series.Instant) string {
 	return "its model " + logline.Beginning(name, "._-", 80) + " did not load: " + strings.TrimRight(logline.Message(why), ";. ")
 }
 
-// failedModel reads what a model raised for which Triton's backend runs Python: "Failed to process the request(s) for model 'm_0_0', message: ValueError: ..".
-func failedModel(_ *reader, b []byte, _ *series.Instant) string {
-	name := logline.Beginning(behind(b, "for model '"), "._-", 80)
-	why := behind(b, "message: ")
-	text := "its model " + name + " fails requests"
-	if of := errortext.ExceptionName(why); of != "" {
-		text += ": " + errortext.ExceptionText(of, why)
-	}
-	return text
-}
-
-// exits are what ended a process, by its exit code.
-var exits = map[string]string{"-6": "aborted", "-7": "bus error", "-9": "killed, often as memory of the host ran out", "-11": "segmentation fault", "-15": "told to end"}
-
-// exited reads "Exit code: -9".
-func exited(_ *reader, b []byte, _ *series.Instant) string {
-	code := string(bytes.TrimSpace(behind(b, "Exit code: ")))
-	if len(code) > 4 || strings.Trim(code, "-0123456789") != "" || code == "0" {
-		return ""
-	}
-	return "a process ended with exit code " + code + meant(code)
-}
-
-// meant says what an exit code means.
-func meant(code string) string {
-	if text := exits[code]; text != "" {
-		return " (" + text + ")"
-	}
-	return ""
-}
-
 // ncclEnds reads why PyTorch's watchdog ends a process: messages of CUDA and NCCL quote nothing. That a collective
 // timed out is told by itself.
 func ncclEnds(r *reader, b []byte, _ *series.Instant) string {
-	why := bytes.TrimLeft(behind(b, "thread terminated with exception:"), " ")
+	why := bytes.TrimLeft(logline.Behind(b, "thread terminated with exception:"), " ")
 	switch {
 	case bytes.Contains(why, []byte("Watchdog caught collective")), r.timedOut && bytes.HasPrefix(why, []byte("[Rank ")): // cut off
 		return ""

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -18,67 +19,18 @@ type deviceWord struct {
 }
 
 var deviceWords = []deviceWord{
-	{":0:rocdevice.cpp", series.Exception, abortedQueue},
+	{":0:rocdevice.cpp", series.Exception, errortext.AbortedQueue},
 	{"Memory access fault by GPU node-", series.Exception, func(b []byte) string { return "a memory access fault of GPU node " + logline.Beginning(b, "", 4) }},
 	{"HW Exception by GPU node-", series.Exception, func(b []byte) string {
-		return "a hardware exception of GPU node " + logline.Beginning(b, "", 4) + because(b, "reason :")
+		return "a hardware exception of GPU node " + logline.Beginning(b, "", 4) + errortext.Because(b, "reason :")
 	}},
 	{ofNPU, series.Exception, func(b []byte) string { return "its NPU: " + logline.Message(bytes.TrimRight(b, ". ")) }},
-	{"The error from device(", series.Timeout, stuckNotify},
-	{"EI0", series.Communication, failedLink},
+	{"The error from device(", series.Timeout, errortext.StuckNotify},
+	{"EI0", series.Communication, errortext.FailedLink},
 }
 
 // ofNPU begins what CANN says of an error, behind the exception of Python that has only its number.
 const ofNPU = "[Error]: "
-
-// because is the reason that a message gives behind a key, ": GPU Hang".
-func because(b []byte, key string) string {
-	if why := logline.Message(bytes.TrimRight(behind(b, key), ". ")); why != "" {
-		return ": " + why
-	}
-	return ""
-}
-
-// abortedQueue reads "Callback: Queue 0x7f35 aborting with error : HSA_STATUS_ERROR_EXCEPTION: An HSAIL operation resulted in a
-// hardware exception. code: 0x1016".
-func abortedQueue(b []byte) string {
-	why := behind(b, "aborting with error : ")
-	code, text, _ := bytes.Cut(why, []byte(": "))
-	if len(code) == 0 || len(code) > 80 {
-		return ""
-	}
-	text, _, _ = bytes.Cut(text, []byte(". code"))
-	return "a queue of its GPU was aborted: " + logline.Message(text) + " (" + string(code) + ")"
-}
-
-// stuckNotify reads "hccl fftsplus task timeout occurred during task execution, .., stuck notify num:1, timeout=1836s.": a rank
-// waits for another one.
-func stuckNotify(b []byte) string {
-	if !bytes.Contains(b, []byte("task timeout")) {
-		return ""
-	}
-	if s := logline.Beginning(behind(b, "timeout="), "", 10); s != "" {
-		return "a collective of HCCL timed out after " + strings.TrimSuffix(s, "s") + " s"
-	}
-	return "a collective of HCCL timed out"
-}
-
-// failedLink reads an error of HCCL that says why ranks cannot talk, "EI0009: [PID: 22] 2025-09-24-20:59:48.119.066 Transport init
-// error. Reason: .. remote_ip_addr[172.16.0.114]".
-func failedLink(b []byte) string {
-	text, _, ok := bytes.Cut(b, []byte(" Reason: "))
-	if i := bytes.LastIndex(text, []byte("] 20")); ok && i >= 0 {
-		_, text, _ = bytes.Cut(text[i+2:], []byte(" "))
-	}
-	if !ok || len(text) == 0 || len(text) > 80 {
-		return ""
-	}
-	says := "HCCL: " + logline.Message(bytes.TrimRight(text, ". "))
-	if to := logline.Beginning(behind(b, "remote_ip_addr["), ".:", 40); to != "" {
-		says += ", to " + to
-	}
-	return says
-}
 
 // ofDevice reads such a line.
 func (r *reader) ofDevice(b []byte) bool {

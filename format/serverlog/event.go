@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
 	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -37,7 +38,10 @@ func (r *reader) event(b []byte, at trace.Time, place int32) bool {
 	s := &signs[found]
 	x := series.Instant{Time: at, Kind: s.kind, Place: place, Line: uint32(r.line), Count: 1}
 	text := s.says
-	if s.more != nil {
+	switch {
+	case s.reads != nil:
+		text = s.reads(b)
+	case s.more != nil:
 		text = s.more(r, b, &x)
 	}
 	if text != "" {
@@ -48,39 +52,25 @@ func (r *reader) event(b []byte, at trace.Time, place int32) bool {
 	return true
 }
 
-// after returns the number behind a key, "" and -1 if it is not there.
-func after(b []byte, key string) (float64, bool) {
-	i := bytes.Index(b, []byte(key))
-	if i < 0 {
-		return 0, false
-	}
-	b = bytes.TrimLeft(b[i+len(key):], " ")
-	end := 0
-	for end < len(b) && (b[end] >= '0' && b[end] <= '9' || b[end] == '.' || b[end] == '-') {
-		end++
-	}
-	return decimal(bytes.TrimRight(b[:end], "."), 1)
-}
-
 // balancedness reads how evenly the experts of GPUs got tokens: in one pass, or in several that one
 // line sums up.
 func (r *reader) balancedness(b []byte, x *series.Instant) string {
-	v, ok := after(b, " current_pass_balancedness=")
+	v, ok := logline.After(b, " current_pass_balancedness=")
 	if !ok {
-		v, ok = after(b, " average_balancedness=")
+		v, ok = logline.After(b, " average_balancedness=")
 	}
 	if !ok {
 		return ""
 	}
 	r.f.Add(r.series(series.Balancedness, x.Place), x.Time, v*share)
-	if n, ok := after(b, " gpu_physical_count_sum="); ok {
+	if n, ok := logline.After(b, " gpu_physical_count_sum="); ok {
 		r.f.Add(r.series(series.ExpertTokens, x.Place), x.Time, n)
 	}
 	return ""
 }
 
 func (r *reader) pool(b []byte, _ *series.Instant) string {
-	if n, ok := after(b, "#tokens: "); ok {
+	if n, ok := logline.After(b, "#tokens: "); ok {
 		return fmt.Sprintf("has a KV cache for %.0f tokens", n)
 	}
 	return "has its KV cache"
@@ -89,11 +79,11 @@ func (r *reader) pool(b []byte, _ *series.Instant) string {
 // weights reads how long a server took for its weights, and how large they are on a device: `elapsed=240.31 s, .. mem usage=30.64 GB`,
 // and of vLLM "took 15.08 GiB memory and 13.4 seconds".
 func (r *reader) weights(b []byte, _ *series.Instant) string {
-	s, ok := after(b, "elapsed=")
-	size, sized := after(b, "mem usage=")
-	if vllm := behind(b, " and "); vllm != nil {
-		s, ok = after(vllm, "")
-		size, sized = after(b, "took ")
+	s, ok := logline.After(b, "elapsed=")
+	size, sized := logline.After(b, "mem usage=")
+	if vllm := logline.Behind(b, " and "); vllm != nil {
+		s, ok = logline.After(vllm, "")
+		size, sized = logline.After(b, "took ")
 	}
 	switch {
 	case !ok || s < 1:
@@ -127,10 +117,10 @@ func (r *reader) retraction(b []byte, x *series.Instant) string {
 		return ""
 	}
 	r.retracted[key] = retracted{x.Place, x.Time, string(b)}
-	if n, ok := after(b, "#retracted_reqs: "); ok {
+	if n, ok := logline.After(b, "#retracted_reqs: "); ok {
 		x.Count = int32(max(1, min(n, 1e6)))
 	}
-	if n, ok := after(b, "#aborted_retracted_reqs: "); ok && n > 0 {
+	if n, ok := logline.After(b, "#aborted_retracted_reqs: "); ok && n > 0 {
 		return "the KV cache is full: retracts requests, and aborts some of them"
 	}
 	return "the KV cache is full: retracts requests"
@@ -138,7 +128,7 @@ func (r *reader) retraction(b []byte, x *series.Instant) string {
 
 func (r *reader) lostPeer(b []byte, x *series.Instant) string {
 	if i := bytes.LastIndex(b, []byte("), ")); i >= 0 {
-		if n, ok := after(b[i+3:], ""); ok && n >= 0 {
+		if n, ok := logline.After(b[i+3:], ""); ok && n >= 0 {
 			x.Count = int32(max(1, min(n, 1e6)))
 			return fmt.Sprintf("lost the connection to a prefill server, with %.0f requests", n)
 		}
@@ -148,7 +138,7 @@ func (r *reader) lostPeer(b []byte, x *series.Instant) string {
 
 func (r *reader) unhealthy(b []byte, _ *series.Instant) string {
 	text := "a health check failed"
-	if s, ok := after(b, "for last "); ok {
+	if s, ok := logline.After(b, "for last "); ok {
 		text += fmt.Sprintf(": no answer for %g s", s)
 	}
 	if i := bytes.Index(b, []byte("last_heartbeat time: ")); i >= 0 {
@@ -163,7 +153,7 @@ func (r *reader) unhealthy(b []byte, _ *series.Instant) string {
 
 // garbage reads how long Python collected garbage, which stops all threads of the process.
 func (r *reader) garbage(b []byte, x *series.Instant) string {
-	s, ok := after(b, "Duration: ")
+	s, ok := logline.After(b, "Duration: ")
 	if !ok {
 		return "garbage was collected for long"
 	}
@@ -176,7 +166,7 @@ func (r *reader) watchdog(b []byte, _ *series.Instant) string {
 	if i := bytes.Index(b, []byte(" watchdog timeout (")); i > 0 {
 		who = logline.Word(b[bytes.LastIndexByte(b[:i], ' ')+1 : i])
 	}
-	s, ok := after(b, "watchdog_timeout=")
+	s, ok := logline.After(b, "watchdog_timeout=")
 	if !ok {
 		return who + " did not come back in time, says its watchdog"
 	}
@@ -189,7 +179,7 @@ func (r *reader) collective(b []byte, _ *series.Instant) string {
 	if i := bytes.Index(b, []byte("OpType=")); i >= 0 {
 		text += ": " + logline.Word(b[i+len("OpType="):])
 	}
-	if n, ok := after(b, "SeqNum="); ok {
+	if n, ok := logline.After(b, "SeqNum="); ok {
 		text += fmt.Sprintf(" number %.0f", n)
 	}
 	return text
@@ -203,23 +193,10 @@ func (r *reader) failedCollective(b []byte, _ *series.Instant) string {
 	return logline.SaysFailed(b)
 }
 
-// failedForward reads why a pass of TensorRT-LLM failed, "Encountered an error in forwardAsync function: [TensorRT-LLM][ERROR] CUDA runtime error in
-// ::cudaMalloc(ptr): no such device (/src/a.h:7)": its code says so, and no request.
-func failedForward(_ *reader, b []byte, _ *series.Instant) string {
-	why := bytes.TrimPrefix(behind(b, "function: "), []byte("[TensorRT-LLM][ERROR] "))
-	if i := bytes.LastIndex(why, []byte(" (/")); i >= 0 {
-		why = why[:i]
-	}
-	if len(why) == 0 {
-		return "its forward pass failed"
-	}
-	return "its forward pass failed: " + logline.Message(why)
-}
-
 // killedByRay reads how many workers Ray ended: it says so of none, too.
 func killedByRay(_ *reader, b []byte, x *series.Instant) string {
 	before, _, _ := bytes.Cut(b, []byte(" Workers (tasks"))
-	n, ok := after(before[bytes.LastIndexByte(before, ' ')+1:], "")
+	n, ok := logline.After(before[bytes.LastIndexByte(before, ' ')+1:], "")
 	if !ok || n < 1 {
 		return ""
 	}
@@ -232,8 +209,8 @@ func (r *reader) crashed(b []byte, _ *series.Instant) string {
 	if i := bytes.Index(b, []byte("Subprocess ")); i >= 0 {
 		text = logline.Word(b[i+len("Subprocess "):]) + " crashed"
 	}
-	if code, ok := after(b, "exit code "); ok {
-		text += " with exit code " + strconv.Itoa(int(code)) + meant(strconv.Itoa(int(code)))
+	if code, ok := logline.After(b, "exit code "); ok {
+		text += " with exit code " + strconv.Itoa(int(code)) + errortext.Meant(strconv.Itoa(int(code)))
 	}
 	return text
 }
@@ -247,7 +224,7 @@ func (r *reader) outOfMemory(b []byte, _ *series.Instant) string {
 	}
 	text := "memory of the device ran out"
 	if i := bytes.Index(b, []byte("ried to allocate ")); i >= 0 {
-		if n, ok := after(b[i:], "ried to allocate "); ok {
+		if n, ok := logline.After(b[i:], "ried to allocate "); ok {
 			unit := "MiB"
 			if bytes.Contains(b[i:min(len(b), i+40)], []byte("GiB")) {
 				unit = "GiB"
@@ -281,32 +258,23 @@ var memoryParts = []struct {
 	{lazyregexp.New(`([\d.]+ [KMG]?i?B)(?:ytes)? is reserved by PyTorch but unallocated`), " reserved and unused"},
 }
 
-// stuckWatchdog reads for how long PyTorch's watchdog of NCCL did not come back: it ends its process then.
-func stuckWatchdog(_ *reader, b []byte, _ *series.Instant) string {
-	text := "the watchdog of NCCL is stuck itself"
-	if s, ok := after(b, "stuck for "); ok {
-		text += fmt.Sprintf(" for %g s", s)
-	}
-	return text + ": a call of CUDA or NCCL does not come back"
-}
-
 // lostReplica reads which replica Ray Serve lost, and says what happened to it: "Actor for replica D#abc crashed", or since 2.10 "Replica(id='abc',
 // deployment='D', app='default') failed health check, stopping it.".
 func lostReplica(key, what string) func(*reader, []byte, *series.Instant) string {
 	return func(_ *reader, b []byte, _ *series.Instant) string {
-		name := bytes.TrimPrefix(bytes.TrimLeft(behind(b, key), " "), []byte("(id='"))
+		name := bytes.TrimPrefix(bytes.TrimLeft(logline.Behind(b, key), " "), []byte("(id='"))
 		return "Ray Serve's replica " + logline.Beginning(name, "#_-.:", 100) + " " + what
 	}
 }
 
 // killedBySlurm reads "slurmstepd: error: Detected 2 oom_kill events in StepId=7.0.": of the cgroup of a step, whose processes are of any program.
 func killedBySlurm(_ *reader, b []byte, x *series.Instant) string {
-	n, ok := after(b, "Detected ")
+	n, ok := logline.After(b, "Detected ")
 	if !ok {
 		return ""
 	}
 	x.Count = int32(max(1, min(n, 1e6)))
-	return fmt.Sprintf("memory of Slurm's step %s ran out, and the kernel killed %.0f of its processes", strings.TrimRight(logline.Beginning(behind(bytes.ReplaceAll(b, []byte("in step "), []byte("StepId=")), "StepId="), ".", 40), "."), n)
+	return fmt.Sprintf("memory of Slurm's step %s ran out, and the kernel killed %.0f of its processes", strings.TrimRight(logline.Beginning(logline.Behind(bytes.ReplaceAll(b, []byte("in step "), []byte("StepId=")), "StepId="), ".", 40), "."), n)
 }
 
 // endedBySlurm reads why Slurm ends a job, behind "slurmstepd: error: *** JOB 7 ON node1 CANCELLED AT 2026-01-07T10:29:37 DUE TO TIME LIMIT ***".
@@ -317,7 +285,7 @@ func (r *reader) endedBySlurm(b []byte, x *series.Instant) string {
 		return ""
 	}
 	r.stopping = true
-	switch why, _, _ := bytes.Cut(behind(b, " DUE TO "), []byte(" ***")); {
+	switch why, _, _ := bytes.Cut(logline.Behind(b, " DUE TO "), []byte(" ***")); {
 	case bytes.HasPrefix(why, []byte("TIME LIMIT")):
 		return "Slurm ended its job at the time limit" + lastWords
 	case bytes.HasPrefix(why, []byte("PREEMPTION")):
@@ -329,52 +297,6 @@ func (r *reader) endedBySlurm(b []byte, x *series.Instant) string {
 	return "its Slurm job was canceled" + lastWords
 }
 
-// silentWorkers reads that no worker of vLLM took what its engine had to say for some time.
-func silentWorkers(_ *reader, b []byte, _ *series.Instant) string {
-	if s, ok := after(b, "found in "); ok {
-		return fmt.Sprintf("its workers did not come back for %g s", s)
-	}
-	return "its workers did not come back"
-}
-
-// deadRayWorker reads of which host and process Ray lost a worker. It does not know why.
-func deadRayWorker(_ *reader, b []byte, _ *series.Instant) string {
-	text := "Ray lost a worker"
-	if n, ok := after(b, "Worker PID: "); ok {
-		text += fmt.Sprintf(", process %.0f", n)
-	}
-	if ip := logline.Beginning(behind(b, "Worker IP address: "), ".:", 40); ip != "" {
-		text += " on " + ip
-	}
-	return text + ": it was killed, or crashed"
-}
-
-// deadActor reads why an actor of Ray is dead: Ray's own words, up to the end of the sentence.
-func deadActor(_ *reader, b []byte, _ *series.Instant) string {
-	why, _, _ := bytes.Cut(behind(b, string(deadBecause)), []byte(". "))
-	return "an actor of Ray is dead: " + strings.TrimSuffix(logline.Message(why), ".")
-}
-
-// exitedWorker reads "Worker VllmWorkerProcess pid 160 died, exit code: -6".
-func exitedWorker(_ *reader, b []byte, _ *series.Instant) string {
-	code, ok := after(b, " died, exit code: ")
-	if !ok {
-		return "a worker died"
-	}
-	return "a worker died with exit code " + strconv.Itoa(int(code)) + meant(strconv.Itoa(int(code)))
-}
-
-// deadWorker reads "Worker proc VllmWorker-3 died unexpectedly", and "Engine core proc EngineCore_DP0" so.
-func deadWorker(_ *reader, b []byte, _ *series.Instant) string {
-	if name, _, ok := bytes.Cut(behind(b, "Engine core proc "), []byte(" ")); ok && len(name) < 60 {
-		return "its engine " + string(name) + " died"
-	}
-	if name, _, ok := bytes.Cut(behind(b, "Worker proc "), []byte(" ")); ok && len(name) < 60 {
-		return "worker " + string(name) + " died"
-	}
-	return "a worker died"
-}
-
 // eventLoop begins the traceback of TensorRT-LLM's event loop, which ends so, while the server goes on answering.
 func (r *reader) eventLoop(b []byte, x *series.Instant) string {
 	r.raise(*x, "the event loop", r.process)
@@ -383,7 +305,7 @@ func (r *reader) eventLoop(b []byte, x *series.Instant) string {
 
 // failedTask begins the traceback of a task of LMDeploy, "Task <EngineMainLoop> failed": without its loops, an engine does nothing any more.
 func (r *reader) failedTask(b []byte, x *series.Instant) string {
-	name, _, ok := bytes.Cut(behind(b, "Task <"), []byte("> failed"))
+	name, _, ok := bytes.Cut(logline.Behind(b, "Task <"), []byte("> failed"))
 	if !ok || len(name) > 60 {
 		return ""
 	}
@@ -395,7 +317,7 @@ func (r *reader) failedTask(b []byte, x *series.Instant) string {
 }
 
 func (r *reader) preempted(b []byte, x *series.Instant) string {
-	if n, ok := after(b, "total_num_cumulative_preemption="); ok {
+	if n, ok := logline.After(b, "total_num_cumulative_preemption="); ok {
 		x.Count = int32(max(1, min(n-r.preemptions, 1e6)))
 		r.preemptions = n
 	}
@@ -432,7 +354,7 @@ func (r *reader) arguments(b []byte, x *series.Instant) string {
 			parts = append(parts, key+" "+v)
 		}
 	}
-	if n, ok := after([]byte(argument(b, "ep_size")), ""); ok && n > 0 && n < 1<<14 {
+	if n, ok := logline.After([]byte(argument(b, "ep_size")), ""); ok && n > 0 && n < 1<<14 {
 		r.f.Set.Servers[r.f.Set.Places[x.Place].Server].EP = int32(n)
 	}
 	switch host, port := argument(b, "host"), argument(b, "port"); {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/format/serverlog/requestlog"
 	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 )
 
@@ -90,7 +91,7 @@ func sniff(head []byte) bool {
 		return false
 	}
 	if text[0] == '{' {
-		return recordOf(text) != noRecord || logline.IsRecord(text) && (isSigned(head) || bytes.Contains(head, []byte("dynamo")) || bytes.Contains(head, []byte("vllm")))
+		return requestlog.IsRecord(text) || logline.IsRecord(text) && (isSigned(head) || bytes.Contains(head, []byte("dynamo")) || bytes.Contains(head, []byte("vllm")))
 	}
 	return isSigned(head)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
+	"github.com/sgtrace/sgtrace/format/serverlog/requestlog"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -24,7 +25,8 @@ func (r *reader) without(b []byte, w logline.Wrapping) {
 	case logline.OfKernel(b):
 		r.ofKernel(b)
 	case r.clocked(rest, b[:len(b)-len(rest)]), r.vllm(b), r.tensorRT(b), r.logfmt(rest), r.tabs(b), r.tabs(rest), r.dynamo(b), r.ownFormat(b):
-	case len(b) > 0 && b[0] == '{' && r.json(b, 0, r.placeOf(nil, w)):
+	case requestlog.IsRecord(b):
+		r.requests.JSON(b, r.requestLine(0, r.placeOf(nil, w)))
 	case bytes.HasPrefix(rest, warnsTensorRT) && r.event(rest, r.now, r.placeOf(nil, w)):
 		r.read++
 	case bytes.HasPrefix(rest, ofTensorRT) && (r.event(rest, r.now, r.placeOf(nil, w)) || r.complain(bytes.TrimLeft(rest[len(ofTensorRT):], " "), r.now, r.placeOf(nil, w), "C++")):
@@ -309,7 +311,7 @@ func (r *reader) statistics(b []byte, at trace.Time, place int32) bool {
 	case bytes.HasPrefix(b, transferMetrics):
 		r.read++
 		for _, key := range [...]string{"Num failed transfers=", "Num failed recvs="} {
-			if n, ok := after(b, key); ok && n >= 1 {
+			if n, ok := logline.After(b, key); ok && n >= 1 {
 				r.f.Instant(series.Instant{Time: at, Kind: series.TransferFailed, Place: place, Line: uint32(r.line), Count: int32(min(n, 1e6))}, "transfers of KV caches failed, as its metrics say")
 			}
 		}
@@ -327,7 +329,7 @@ func (r *reader) stats(b []byte, at trace.Time, place int32) {
 		var key, value []byte
 		key, value, b = nextPair(b)
 		if f, known := statsOfVLLM[string(key)]; known {
-			if v, ok := decimal(bytes.TrimRight(value, "."), f.scale); ok {
+			if v, ok := logline.Decimal(bytes.TrimRight(value, "."), f.scale); ok {
 				r.f.Add(r.series(f.metric, place), at, v)
 				if f.metric == series.Preemptions && v >= 1 {
 					r.f.Instant(series.Instant{Time: at, Kind: series.Retraction, Place: place, Line: uint32(r.line), Count: int32(min(v, 1e6))}, "the KV cache is full: preempts requests")
@@ -398,7 +400,7 @@ func (r *reader) tensorRT(b []byte) bool {
 	r.f.Source().Zone.Local = true
 	r.f.Saw(at)
 	rank := trace.NoRank
-	if n, ok := after(b, ", rank = "); ok && n >= 0 && n < 1<<15 {
+	if n, ok := logline.After(b, ", rank = "); ok && n >= 0 && n < 1<<15 {
 		rank.Global = int32(n)
 	}
 	place := r.f.Place(series.Place{Server: r.server(w), Rank: rank, GPU: series.NoGPU})
@@ -451,7 +453,7 @@ func (r *reader) iteration(b []byte, at trace.Time, place int32) {
 	if i := bytes.Index(b, []byte("states = ")); i >= 0 {
 		states, rest, _ := bytes.Cut(b[i:], []byte("}"))
 		for _, x := range statesOfTensorRT {
-			if v, ok := after(states, x.key); ok {
+			if v, ok := logline.After(states, x.key); ok {
 				r.f.Add(r.series(x.metric, place), at, v)
 			}
 		}
@@ -474,7 +476,7 @@ func (r *reader) iterationValues(b []byte, at trace.Time, place int32) {
 		if !ok || !known {
 			continue
 		}
-		if v, ok := decimal(bytes.TrimSuffix(bytes.TrimRight(value, ", "), []byte("ms")), f.scale); ok {
+		if v, ok := logline.Decimal(bytes.TrimSuffix(bytes.TrimRight(value, ", "), []byte("ms")), f.scale); ok {
 			r.f.Add(r.series(f.metric, place), at, v)
 		}
 	}

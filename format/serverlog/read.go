@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
+	"github.com/sgtrace/sgtrace/format/serverlog/requestlog"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -25,7 +26,7 @@ type reader struct {
 
 	stamps   logline.Stamper
 	around   *logline.Unwrapper
-	unquoted []byte
+	requests *requestlog.Reader
 
 	places   map[string]int32
 	placeKey []byte   // of places, used again
@@ -76,8 +77,6 @@ type reader struct {
 	headLines   int64
 	headYear    int // that the first stamps of the log name; 0 is not told
 	year        int // of stamps without one; 0 is not known yet
-	damaged     int // pieces of lines that others wrote over
-	timeless    int // records that say only how long, and not when
 	untimed     int // lines of batches without a stamp
 	undated     undated
 }
@@ -87,6 +86,7 @@ func newReader(in *format.Input, opt *format.Options) *reader {
 	r := &reader{in: in, f: f, rows: opt.Records.Fill(f), base: serverName(in.Name), around: logline.New(), printed: logline.NewCollectiveReader(opt.Flight, in.Name, len(opt.Series.Sources)-1),
 		places: map[string]int32{}, servers: map[wrappedServer]int32{}, roles: map[int32]string{}, rooms: map[string]transferring{}, complaints: errortext.NewComplaints(opt.Series), began: map[string]bool{}, retracted: map[dpRank]retracted{}}
 	r.printed.Spy.Done = r.spied
+	r.requests = requestlog.New(f, r.rows, &r.stamps, r.strange)
 	r.kernel.Path = in.Path
 	r.here = noPlace
 	return r
@@ -131,7 +131,7 @@ func (r *reader) take(b []byte) {
 	r.f.Line(r.line)
 	var w logline.Wrapping
 	at := 0
-	if len(b) > 0 && b[0] == '{' && recordOf(b) == noRecord && (r.inJSON(b) || r.answer(b)) {
+	if len(b) > 0 && b[0] == '{' && !requestlog.IsRecord(b) && (r.inJSON(b) || r.answer(b)) {
 		return
 	}
 	if len(b) < 22 || b[0] != '[' || !logline.IsStamp(b[1:]) {
@@ -249,7 +249,6 @@ var (
 	prefillBatch = []byte("Prefill batch")
 	decodeBatch  = []byte("Decode batch")
 	accessLine   = []byte("INFO:     ")
-	requestStats = []byte("ReqTimeStats(")
 	ncclLine     = []byte(" NCCL ")
 )
 
@@ -274,18 +273,25 @@ func (r *reader) leveled(b, level []byte, at trace.Time, place int32) {
 		r.batch(b[len(decodeBatch):], at, place, false)
 	case bytes.HasPrefix(b, prefillBatch):
 		r.batch(b[len(prefillBatch):], at, place, true)
-	case bytes.HasPrefix(b, requestStats):
-		r.requestStats(b[len(requestStats):], at, place)
+	case bytes.HasPrefix(b, requestlog.StatsBegin):
+		switch r.requests.Stats(b[len(requestlog.StatsBegin):], r.requestLine(at, place)) {
+		case spantable.PrefillRole:
+			r.roleIs(place, "prefill")
+		case spantable.DecodeRole:
+			r.roleIs(place, "decode")
+		}
 	case isAccess(b):
 		r.access(b, at, place)
 	case bytes.HasPrefix(b, []byte("Engine ")) || bytes.HasPrefix(b, []byte("Avg prompt throughput")): // vLLM under Dynamo
 		r.engineLine(b, at, place)
+	case requestlog.IsRecord(b):
+		r.requests.JSON(b, r.requestLine(at, place))
 	case len(b) > 0 && b[0] == '{':
-		r.json(b, at, place)
-	case bytes.HasPrefix(b, received):
+		r.strange()
+	case bytes.HasPrefix(b, requestlog.Received):
 		r.rows.Received(at)
-	case bytes.HasPrefix(b, finished):
-		r.finish(b, at, place)
+	case bytes.HasPrefix(b, requestlog.Finished):
+		r.requests.Finish(b, r.requestLine(at, place))
 	case bytes.Contains(b, ncclLine) && r.ofNCCL(b), r.event(b, at, place):
 		r.read++
 	case errortext.IsTraceback(b):
@@ -296,6 +302,11 @@ func (r *reader) leveled(b, level []byte, at trace.Time, place int32) {
 	default:
 		r.unknownOf(level, b, at, place, "")
 	}
+}
+
+// requestLine is the line that is read, for what reads requests.
+func (r *reader) requestLine(at trace.Time, place int32) requestlog.Line {
+	return requestlog.Line{At: at, Place: place, N: uint32(r.line)}
 }
 
 // engineLine reads a line of vLLM's statistics that another program logs.
@@ -368,13 +379,14 @@ func (r *reader) end() {
 		r.f.SetServer(server, role, r.engine)
 	}
 	src := r.f.Source()
+	r.read += r.requests.Read
 	src.Lines, src.Read, src.Other, src.FirstOther = int(r.line), r.read, r.other, int(r.first)
 	src.OnlyRecords = r.rows.N > 0 && r.read == r.rows.N
-	if r.damaged > 0 {
-		r.f.Set.Diags.Add(trace.LogDamaged.Of(r.in.Name).Times(r.damaged))
+	if n := r.requests.Damaged; n > 0 {
+		r.f.Set.Diags.Add(trace.LogDamaged.Of(r.in.Name).Times(n))
 	}
-	if r.timeless > 0 {
-		r.f.Set.Diags.Add(trace.RecordTimeless.Of(r.in.Name).Times(r.timeless))
+	if n := r.requests.Timeless; n > 0 {
+		r.f.Set.Diags.Add(trace.RecordTimeless.Of(r.in.Name).Times(n))
 	}
 	r.dated()
 	if r.untimed > 0 {

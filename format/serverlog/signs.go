@@ -2,6 +2,7 @@ package serverlog
 
 import (
 	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
 	"github.com/sgtrace/sgtrace/series"
 )
 
@@ -11,8 +12,9 @@ type sign struct {
 	kind series.InstantKind
 	// says is what the instant says; "" keeps nothing but that the line is known.
 	says string
-	// more reads more of the line, and returns what the instant says, or "" for nothing.
-	more func(r *reader, b []byte, x *series.Instant) string
+	// reads returns what the instant says by the line alone, and more by what else the log says; "" is nothing.
+	reads func(b []byte) string
+	more  func(r *reader, b []byte, x *series.Instant) string
 }
 
 // signs are the lines that are events, as SGLang, vLLM, and TensorRT-LLM write them. The first one
@@ -53,23 +55,23 @@ var signs = []sign{
 	{text: "Decode handshake failed", kind: series.TransferFailed, more: failedTransfer("decode", "a handshake")},
 	{text: "Decode transfer failed", kind: series.TransferFailed, more: failedTransfer("decode", "receiving the KV cache")},
 	{text: "transfer worker error for room", kind: series.TransferFailed, says: "a worker for transfers failed"},
-	{text: "Process failed for slice", kind: series.TransferFailed, more: failedSlice}, // Mooncake's transfer engine, and so on
-	{text: "mark it inactive", kind: series.TransferFailed, more: inactiveDevice},
+	{text: "Process failed for slice", kind: series.TransferFailed, reads: errortext.FailedSlice}, // Mooncake's transfer engine, and so on
+	{text: "mark it inactive", kind: series.TransferFailed, reads: errortext.InactiveDevice},
 	{text: "Context is not active"},
-	{text: "Received context async event ", kind: series.TransferFailed, more: asyncEvent},
+	{text: "Received context async event ", kind: series.TransferFailed, reads: errortext.AsyncEvent},
 	{text: "Transfer Engine Return Error", kind: series.TransferFailed, says: "Mooncake's transfer engine failed"},
-	{text: "Failed to connect to target: ", kind: series.TransferFailed, more: unconnected},
+	{text: "Failed to connect to target: ", kind: series.TransferFailed, reads: errortext.Unconnected},
 	{text: "Failed to connect to segment: "},
-	{text: "Failed to retrieve segment descriptor, name ", kind: series.TransferFailed, more: unknownSegment},
+	{text: "Failed to retrieve segment descriptor, name ", kind: series.TransferFailed, reads: errortext.UnknownSegment},
 	{text: "Unexpected code in http response, GET "}, // before that
-	{text: "TcpTransport: ASIO exception: ", kind: series.TransferFailed, more: failedTCP},
-	{text: "encountered an ASIO exception", kind: series.TransferFailed, more: failedTCP}, // since 2025
+	{text: "TcpTransport: ASIO exception: ", kind: series.TransferFailed, reads: errortext.FailedTCP},
+	{text: "encountered an ASIO exception", kind: series.TransferFailed, reads: errortext.FailedTCP}, // since 2025
 	{text: "Transfer failed for task", kind: series.TransferFailed, says: "a transfer of Mooncake failed"},
 	{text: "Transfer incomplete, retrying"},
-	{text: "Session::writeBody failed", kind: series.TransferFailed, more: failedTCP},
-	{text: "Session::readBody failed", kind: series.TransferFailed, more: failedTCP},
-	{text: "Session ", kind: series.TransferFailed, more: failedSession},
-	{text: "Failed to complete transfers after", kind: series.TransferFailed, more: unfinishedTransfers},
+	{text: "Session::writeBody failed", kind: series.TransferFailed, reads: errortext.FailedTCP},
+	{text: "Session::readBody failed", kind: series.TransferFailed, reads: errortext.FailedTCP},
+	{text: "Session ", kind: series.TransferFailed, reads: errortext.FailedSession},
+	{text: "Failed to complete transfers after", kind: series.TransferFailed, reads: errortext.UnfinishedTransfers},
 	{text: "Decode instance could be dead", kind: series.PeerLost, says: "a decode server may be dead"},
 	{text: "Error fetching prefill parallel info from bootstrap", kind: series.PeerLost, more: (*reader).unreachable},
 	{text: "Some requests fail to receive KV Cache transfer done signal", kind: series.TransferFailed, more: givenUp("decode", "did not get their KV cache in time")},
@@ -84,7 +86,7 @@ var signs = []sign{
 	{text: "because no memory is available", kind: series.TransferFailed, says: "LMCache has no room in its own memory: what it should load or keep is lost"},
 	{text: "Memory allocation failed during"},
 	{text: "but it can't be retrieved"}, // that follows it
-	{text: "Sync batch data transfer timeout after", kind: series.TransferFailed, more: slowTransfer},
+	{text: "Sync batch data transfer timeout after", kind: series.TransferFailed, reads: errortext.SlowTransfer},
 	{text: "Losing connection with prefill instance", kind: series.PeerLost, says: "lost the connection to a prefill server"},
 	{text: "Lost connection with prefill instance", kind: series.PeerLost, more: (*reader).lostPeer},
 	{text: "Attempting to reconnect to", kind: series.PeerLost, says: "tries to reconnect to a prefill server"},
@@ -107,20 +109,20 @@ var signs = []sign{
 	{text: "Timed out waiting for context KV cache transfer", kind: series.Complaint, says: series.Warns + "no generation server takes the KV cache of a prompt in time"},
 	{text: "function: Hang detected on rank "},                                                                                  // behind the next one
 	{text: "Hang detected on rank ", kind: series.Timeout, says: "its executor loop did not come back, says its hang detector"}, // of TensorRT-LLM, since 2026-01
-	{text: "Encountered an error in forward", kind: series.Exception, more: failedForward},
+	{text: "Encountered an error in forward", kind: series.Exception, reads: errortext.FailedForward},
 	{text: "Watchdog caught collective operation timeout", kind: series.Timeout, more: (*reader).collective},
 	{text: logline.Failed, kind: series.Communication, more: (*reader).failedCollective},
-	{text: "ProcessGroupNCCL's watchdog got stuck", kind: series.Timeout, more: stuckWatchdog},
+	{text: "ProcessGroupNCCL's watchdog got stuck", kind: series.Timeout, reads: errortext.StuckWatchdog},
 	{text: "Heartbeat monitor timed out!"},
 	{text: "thread terminated with exception:", kind: series.Exception, more: ncclEnds},
 	{text: "scheduler is dead. Please check", kind: series.Crash, says: "a scheduler died"},
-	{text: "Exit code: ", kind: series.Crash, more: exited},
+	{text: "Exit code: ", kind: series.Crash, reads: errortext.Exited},
 	{text: "error while attempting to bind on address", kind: series.Crash, says: "its port is in use"},
 	{text: "The request queue is full", kind: series.Refusal, says: "refuses a request: its queue is full"},
 	{text: "killed due to memory pressure (OOM)", kind: series.Exception, more: killedByRay},
-	{text: "A worker died or was killed while executing a task", kind: series.Exception, more: deadRayWorker},
+	{text: "A worker died or was killed while executing a task", kind: series.Exception, reads: errortext.DeadRayWorker},
 	{text: "Worker exit type: "}, // behind "died unexpectedly"
-	{text: "The actor is dead because ", kind: series.Exception, more: deadActor},
+	{text: "The actor is dead because ", kind: series.Exception, reads: errortext.DeadActor},
 	{text: "The actor died unexpectedly before finishing"},                                                   // before that
 	{text: "Actor for replica ", kind: series.Exception, more: lostReplica("Actor for replica ", "crashed")}, // of Ray Serve
 	{text: "Actor for Replica(", kind: series.Exception, more: lostReplica("Actor for Replica(id='", "crashed")},
@@ -128,8 +130,8 @@ var signs = []sign{
 	{text: "oom_kill event", kind: series.Exception, more: killedBySlurm},
 	{text: "oom-kill event", kind: series.Exception, more: killedBySlurm}, // until 2022
 	{text: " CANCELLED AT ", kind: series.Stopping, more: (*reader).endedBySlurm},
-	{text: "died unexpectedly", kind: series.Exception, more: deadWorker},
-	{text: " died, exit code: ", kind: series.Exception, more: exitedWorker}, // V0 of vLLM
+	{text: "died unexpectedly", kind: series.Exception, reads: errortext.DeadWorker},
+	{text: " died, exit code: ", kind: series.Exception, reads: errortext.ExitedWorker}, // V0 of vLLM
 	{text: "Executor loop crashed on this rank", kind: series.Crash, says: "its executor loop crashed, and ends all ranks"},
 	{text: "Scheduler debug info:", kind: series.Timeout, says: "takes long for a batch, which its watchdog prints"},
 	{text: "Pyspy dump for PID", more: (*reader).stacks},
@@ -156,11 +158,11 @@ var signs = []sign{
 	{text: "Engine background task failed", kind: series.Crash, says: "its engine failed"},
 	{text: "terminating server process", kind: series.Crash, says: "its engine failed, and the server ends"},
 	{text: "Engine is already dead", kind: series.Crash, says: "its engine is dead; see what happened before"},
-	{text: "No available shared memory broadcast block found in", kind: series.Timeout, more: silentWorkers},
+	{text: "No available shared memory broadcast block found in", kind: series.Timeout, reads: errortext.SilentWorkers},
 	{text: "Engine iteration timed out", kind: series.Timeout, says: "an iteration of its engine did not come back in time"}, // V0 of vLLM
 	{text: "' loading failed with error: ", kind: series.Exception, more: unloaded},
 	{text: "failed to load '", kind: series.Exception, more: unloaded},
-	{text: "Failed to process the request(s) for model", kind: series.Traceback, more: failedModel},
+	{text: "Failed to process the request(s) for model", kind: series.Traceback, reads: errortext.FailedModel},
 	{text: "Task <", more: (*reader).failedTask},
 	{text: `finished, reason "error"`, kind: series.Complaint, says: "an error: a request failed in its engine"}, // of LMDeploy
 	{text: "JIT compilation during inference", kind: series.Halt, says: "a kernel is compiled while it serves"},

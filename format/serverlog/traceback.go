@@ -287,7 +287,7 @@ func (r *reader) dumped(b []byte) bool {
 func slowPass(r *reader, b []byte, x *series.Instant) string {
 	_, rest, _ := bytes.Cut(b, []byte("slow scheduler pass: "))
 	name, _, _ := bytes.Cut(rest, []byte(" took "))
-	ms, ok := after(rest, " took ")
+	ms, ok := logline.After(rest, " took ")
 	if !ok {
 		return "a turn of its loop took long"
 	}

@@ -92,7 +92,7 @@ func (r *reader) explain() {
 
 // roomOf returns the bootstrap room that a line names; "" without.
 func roomOf(b []byte) string {
-	room := behind(b, "bootstrap_room=")
+	room := logline.Behind(b, "bootstrap_room=")
 	return string(room[:len(room)-len(bytes.TrimLeft(room, "0123456789"))])
 }
 
@@ -111,67 +111,13 @@ func transferReason(b []byte) string {
 		return "a part of it could not be sent"
 	case bytes.Contains(b, []byte(" timed out after ")):
 		reason := "it timed out"
-		if s, ok := after(b, "timed out after "); ok {
+		if s, ok := logline.After(b, "timed out after "); ok {
 			reason = fmt.Sprintf("it timed out after %g s", s)
 		}
 		if i := bytes.Index(b, []byte("KVPoll.")); i >= 0 {
 			reason += " in " + logline.Word(b[i+len("KVPoll."):])
 		}
 		return reason
-	}
-	return ""
-}
-
-// failedSlice reads why RDMA failed: what the device says stands behind the last colon, and is of verbs' fixed list.
-func failedSlice(_ *reader, b []byte, _ *series.Instant) string {
-	text := "an RDMA transfer failed"
-	if nic := device(behind(b, "local_nic: ")); nic != "" {
-		text = "an RDMA transfer over " + nic + " failed"
-	}
-	const longest = 60
-	if i := bytes.LastIndex(b, []byte("): ")); i >= 0 {
-		why := bytes.TrimSpace(b[i+len("): "):])
-		if len(why) <= longest && bytes.Trim(bytes.ToLower(why), "abcdefghijklmnopqrstuvwxyz -") != nil {
-			return text
-		}
-		text += ": " + string(why)
-	}
-	return text
-}
-
-// inactiveDevice reads which device Mooncake uses no longer, "local RNIC 10.0.0.1:16077@mlx5_9".
-func inactiveDevice(_ *reader, b []byte, _ *series.Instant) string {
-	if i := bytes.LastIndexByte(b, '@'); i >= 0 {
-		if nic := device(b[i+1:]); nic != "" {
-			return "the RDMA device " + nic + " had too many errors and is used no longer"
-		}
-	}
-	return "an RDMA device had too many errors and is used no longer"
-}
-
-// asyncEvent reads what an RDMA device reports by itself, "Worker: Received context async event local access violation work queue
-// error for context mlx5_bond_0": of verbs' fixed list. Others than errors say that a port, or who may use it, changed.
-func asyncEvent(_ *reader, b []byte, _ *series.Instant) string {
-	what, nic, _ := bytes.Cut(behind(b, "context async event "), []byte(" for context "))
-	if len(what) > 60 || !bytes.Contains(what, []byte("error")) && !bytes.Contains(what, []byte("fatal")) {
-		return ""
-	}
-	text := "an RDMA device"
-	if name := device(nic); name != "" {
-		text = "RDMA device " + name
-	}
-	return text + " reports: " + string(what)
-}
-
-// device returns the name of a device that b begins with, "mlx5_9".
-func device(b []byte) string { return logline.Beginning(b, "_", 40) }
-
-// failedSession reads "Session 10.0.0.1:15867 failed.".
-func failedSession(_ *reader, b []byte, _ *series.Instant) string {
-	if rest, ok := bytes.CutPrefix(b, []byte("Session ")); ok {
-		if to, ok := bytes.CutSuffix(rest, []byte(" failed.")); ok && len(to) < 60 && bytes.IndexByte(to, ' ') < 0 {
-			return "the session of transfers to " + string(to) + " failed"
-		}
 	}
 	return ""
 }
@@ -190,15 +136,15 @@ func (r *reader) unreachable(b []byte, x *series.Instant) string {
 // the process goes on.
 func (r *reader) failedNIXL(b []byte, x *series.Instant) string {
 	r.survives.process, r.survives.at = r.process, x.Time
-	return "a transfer of NIXL failed: " + strings.ReplaceAll(logline.Beginning(behind(b, "failure: "), "_", 40), "_", " ")
+	return "a transfer of NIXL failed: " + strings.ReplaceAll(logline.Beginning(logline.Behind(b, "failure: "), "_", 40), "_", " ")
 }
 
 // unfetched reads "Releasing expired KV blocks for request R which were retrieved by 0 decode worker(s) within 120 seconds.",
 // which a prefill server of vLLM writes.
 func unfetched(r *reader, b []byte, x *series.Instant) string {
 	r.roleIs(x.Place, "prefill")
-	workers, ok := after(b, "retrieved by ")
-	s, timed := after(b, "within ")
+	workers, ok := logline.After(b, "retrieved by ")
+	s, timed := logline.After(b, "within ")
 	switch {
 	case !ok || !timed:
 		return "a KV cache was not fetched in time, and is lost"
@@ -206,60 +152,4 @@ func unfetched(r *reader, b []byte, x *series.Instant) string {
 		return fmt.Sprintf("only %.0f decode workers fetched a KV cache within %g s: it is lost", workers, s)
 	}
 	return fmt.Sprintf("no decode server fetched a KV cache within %g s: it is lost", s)
-}
-
-func slowTransfer(_ *reader, b []byte, _ *series.Instant) string {
-	if ns, ok := after(b, "timeout after "); ok {
-		return fmt.Sprintf("a transfer of Mooncake timed out after %.0f s", ns/1e9)
-	}
-	return "a transfer of Mooncake timed out"
-}
-
-func unfinishedTransfers(_ *reader, b []byte, _ *series.Instant) string {
-	if s, ok := after(b, "transfers after "); ok {
-		return fmt.Sprintf("transfers of Mooncake were not done after %g s", s)
-	}
-	return "transfers of Mooncake were not done in time"
-}
-
-// behind returns what follows a text in b; nil where it is not.
-func behind(b []byte, text string) []byte {
-	_, rest, _ := bytes.Cut(b, []byte(text))
-	return rest
-}
-
-// failedTCP reads that Mooncake could not send over TCP, as it does without RDMA: a bad address is memory that the
-// kernel cannot read, such as that of a device.
-func failedTCP(_ *reader, b []byte, _ *series.Instant) string {
-	switch {
-	case bytes.Contains(b, []byte("Bad address")):
-		return "sending over TCP failed: the kernel cannot read the memory, as it is with that of a device"
-	case bytes.Contains(b, []byte("Connection refused")):
-		return "sending over TCP failed: nothing takes connections at the other side"
-	case bytes.Contains(b, []byte("Cannot assign requested address")):
-		return "sending over TCP failed: its host has no port left to connect from"
-	}
-	what := "sending over TCP failed"
-	if bytes.Contains(b, []byte("readBody")) {
-		what = "receiving over TCP failed"
-	}
-	if bytes.Contains(b, []byte("End of file")) || bytes.Contains(b, []byte("Connection reset")) || bytes.Contains(b, []byte("Broken pipe")) {
-		what += ": the other side closed the connection"
-	}
-	return what
-}
-
-// unconnected reads to which host there is no connection, "Failed to connect to target: 10.0.0.1:25389, status: 103900":
-// each rank has a port of its own.
-func unconnected(_ *reader, b []byte, _ *series.Instant) string {
-	if host, _, _ := strings.Cut(logline.Beginning(behind(b, "target: "), ".:-_", 60), ":"); host != "" {
-		return "cannot connect to " + host + " for a transfer"
-	}
-	return "cannot connect to the other side of a transfer"
-}
-
-// unknownSegment reads of which host Mooncake's metadata server has no memory that takes transfers, "name 10.0.0.1_58f33e4e-..".
-func unknownSegment(_ *reader, b []byte, _ *series.Instant) string {
-	host, _, _ := strings.Cut(logline.Beginning(behind(b, "descriptor, name "), ".:-_", 60), "_")
-	return "no memory of " + host + " takes transfers, says Mooncake's metadata server: has it ended, or does it use another one?"
 }

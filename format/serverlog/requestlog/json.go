@@ -1,4 +1,4 @@
-package serverlog
+package requestlog
 
 import (
 	"bytes"
@@ -10,46 +10,29 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A recordKind is a kind of line in JSON.
-type recordKind uint8
-
-const (
-	noRecord recordKind = iota
-	exported            // of --export-metrics-to-file
-	logged              // of --log-requests-format json
-)
-
 // parameters begins a record of --export-metrics-to-file: two of them may be in one line.
 var parameters = []byte(`{"request_parameters"`)
 
-// recordOf returns what kind of record the beginning of a line is of.
-func recordOf(b []byte) recordKind {
-	head := b[:min(len(b), 400)]
-	switch {
-	case bytes.HasPrefix(b, parameters), bytes.Contains(b, []byte(`"request_parameters"`)) && bytes.Contains(b, []byte(`"e2e_latency"`)):
-		return exported
-	case bytes.Contains(head, []byte(`"event"`)) && (bytes.Contains(head, []byte(`"request.`)) || bytes.Contains(head, []byte(`"scheduler.status"`))):
-		return logged
-	}
-	return noRecord
-}
-
-// json reads a line in JSON, which may stand behind a stamp, and reports whether it is a record.
-// Before 2026-02, processes wrote over each other: such a line is cut where a record begins.
-func (r *reader) json(b []byte, at trace.Time, place int32) bool {
-	kind := recordOf(b)
-	if kind == noRecord {
-		if at != 0 {
-			r.strange()
-		}
+// IsRecord reports whether a line, or what follows its stamp, begins a record in JSON: of --export-metrics-to-file, or of
+// --log-requests-format json.
+func IsRecord(b []byte) bool {
+	if len(b) == 0 || b[0] != '{' {
 		return false
 	}
+	head := b[:min(len(b), 400)]
+	return bytes.HasPrefix(b, parameters) || bytes.Contains(b, []byte(`"request_parameters"`)) && bytes.Contains(b, []byte(`"e2e_latency"`)) ||
+		bytes.Contains(head, []byte(`"event"`)) && (bytes.Contains(head, []byte(`"request.`)) || bytes.Contains(head, []byte(`"scheduler.status"`)))
+}
+
+// JSON reads what IsRecord tells; At is 0 where no stamp stands before it.
+// Before 2026-02, processes wrote over each other: such a line is cut where a record begins.
+func (r *Reader) JSON(b []byte, of Line) {
 	read := 0
 	for len(b) > 0 {
 		var row rowOf
 		end, err := jsonscan.Members(b, 0, func(key, value []byte) { row.member(r, key, value) })
 		if err == nil {
-			r.jsonRow(&row, at, place)
+			r.add(&row, of)
 			read++
 			b = bytes.TrimLeft(b[end:], " \t")
 			if len(b) == 0 {
@@ -60,7 +43,7 @@ func (r *reader) json(b []byte, at trace.Time, place int32) bool {
 		}
 		next := bytes.Index(b, parameters)
 		if err != nil || next != 0 {
-			r.damaged++
+			r.Damaged++
 		}
 		if next < 0 {
 			break
@@ -70,7 +53,6 @@ func (r *reader) json(b []byte, at trace.Time, place int32) bool {
 	if read == 0 {
 		r.strange()
 	}
-	return true
 }
 
 // rowOf is a record that is being read.
@@ -87,7 +69,7 @@ type rowOf struct {
 }
 
 // member reads a member of a record, or of its meta_info.
-func (x *rowOf) member(r *reader, key, value []byte) {
+func (x *rowOf) member(r *Reader, key, value []byte) {
 	if !x.started {
 		x.row, x.queue, x.e2e, x.started = spantable.NewRequestRecord(), spantable.Unknown, spantable.Unknown, true
 	}
@@ -104,8 +86,8 @@ func (x *rowOf) member(r *reader, key, value []byte) {
 		x.stamp = localStamp(r, jsonscan.Quoted(value))
 	case "request_parameters":
 		if raw := jsonscan.Quoted(value); len(raw) > 0 {
-			r.unquoted = jsonscan.Unescape(r.unquoted[:0], raw)
-			jsonscan.Members(r.unquoted, 0, func(key, value []byte) { x.parameter(r, key, value) })
+			r.text = jsonscan.Unescape(r.text[:0], raw)
+			jsonscan.Members(r.text, 0, func(key, value []byte) { x.parameter(r, key, value) })
 		}
 	case "obj":
 		jsonscan.Members(value, 0, func(key, value []byte) { x.parameter(r, key, value) })
@@ -153,7 +135,7 @@ func (x *rowOf) member(r *reader, key, value []byte) {
 }
 
 // parameter reads what a client asked for: nothing of it but how requests are joined.
-func (x *rowOf) parameter(r *reader, key, value []byte) {
+func (x *rowOf) parameter(r *Reader, key, value []byte) {
 	switch string(key) {
 	case "bootstrap_room":
 		if n, ok := logline.Digits(value, len(value)); ok && n > 0 {
@@ -173,7 +155,7 @@ func (x *rowOf) parameter(r *reader, key, value []byte) {
 var reasons = []string{"The request queue is full", "The request is aborted by a higher priority request", "Aborted", "Prefill bootstrap failed", "Prefill transfer failed", "Decode transfer failed"}
 
 // finish reads {"type":"abort","message":..,"status_code":500}, or a word.
-func (x *rowOf) finish(r *reader, value []byte) {
+func (x *rowOf) finish(r *Reader, value []byte) {
 	kind, message := jsonscan.Quoted(value), []byte(nil)
 	if len(value) > 0 && value[0] == '{' {
 		jsonscan.Members(value, 0, func(key, value []byte) {
@@ -208,8 +190,9 @@ func (x *rowOf) finish(r *reader, value []byte) {
 	}
 }
 
-// jsonRow adds a record.
-func (r *reader) jsonRow(x *rowOf, at trace.Time, place int32) {
+// add adds a record.
+func (r *Reader) add(x *rowOf, of Line) {
+	at := of.At
 	if at == 0 {
 		at = x.stamp
 	}
@@ -220,8 +203,8 @@ func (r *reader) jsonRow(x *rowOf, at trace.Time, place int32) {
 		return
 	}
 	row := &x.row
-	row.Who, row.Line = spantable.Server, uint32(r.line)
-	row.Server = r.f.Set.Places[place].Server
+	row.Who, row.Line = spantable.Server, of.N
+	row.Server = r.f.Set.Places[of.Place].Server
 	zone := &r.f.Source().Zone
 	switch {
 	case x.received > 0:
@@ -238,7 +221,7 @@ func (r *reader) jsonRow(x *rowOf, at trace.Time, place int32) {
 	case at != 0:
 		row.End, row.Local = at, zone.Local
 	default:
-		r.timeless++
+		r.Timeless++
 		return
 	}
 	row.E2E = x.e2e
@@ -248,7 +231,7 @@ func (r *reader) jsonRow(x *rowOf, at trace.Time, place int32) {
 	x.firstToken()
 	x.phases()
 	if r.rows.Add(*row) {
-		r.read++
+		r.Read++
 	} else {
 		r.strange()
 	}
@@ -294,7 +277,7 @@ func (x *rowOf) phases() {
 
 // number reads a number that may have an exponent.
 func number(b []byte) (float64, bool) {
-	if v, ok := decimal(b, 1); ok {
+	if v, ok := logline.Decimal(b, 1); ok {
 		return v, true
 	}
 	if len(b) == 0 || len(b) > 40 {
@@ -305,7 +288,7 @@ func number(b []byte) (float64, bool) {
 }
 
 // localStamp reads "2026-08-22T14:03:05.123456", a local time, and says that it is one.
-func localStamp(r *reader, b []byte) trace.Time {
+func localStamp(r *Reader, b []byte) trace.Time {
 	at, ok := r.stamps.Read(b)
 	if !ok {
 		return 0

@@ -1,32 +1,31 @@
-package serverlog
+package requestlog
 
 import (
 	"bytes"
 
 	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
-	"github.com/sgtrace/sgtrace/trace"
 )
 
-// received and finished begin what --log-requests writes unless --log-requests-format says json: a request as Python prints it, with its
+// Received and Finished begin what --log-requests writes unless --log-requests-format says json: a request as Python prints it, with its
 // prompt, and behind ", out=" its answer, which ends with its meta_info.
 var (
-	received = []byte("Receive: obj=")
-	finished = []byte("Finish: obj=")
+	Received = []byte("Receive: obj=")
+	Finished = []byte("Finish: obj=")
 	outcome  = []byte(", out={")
 	metaInfo = []byte("'meta_info': ")
 )
 
-// finish reads a request that SGLang is done with. Of the line, only the meta_info is read, which is that of records in JSON, and how the
+// Finish reads what follows Finished: a request that SGLang is done with. Of the line, only the meta_info is read, which is that of records in JSON, and how the
 // request is joined with others.
-func (r *reader) finish(b []byte, at trace.Time, place int32) {
+func (r *Reader) Finish(b []byte, of Line) {
 	i := bytes.LastIndex(b, metaInfo)
 	if i < 0 {
 		return // a server of images, or the end of a long line is missing
 	}
 	var x rowOf
-	r.unquoted = appendJSON(r.unquoted[:0], b[i+len(metaInfo):])
-	if _, err := jsonscan.Members(r.unquoted, 0, func(key, value []byte) { x.member(r, key, value) }); err != nil || !x.started {
+	r.text = appendJSON(r.text[:0], b[i+len(metaInfo):])
+	if _, err := jsonscan.Members(r.text, 0, func(key, value []byte) { x.member(r, key, value) }); err != nil || !x.started {
 		r.strange()
 		return
 	}
@@ -41,7 +40,7 @@ func (r *reader) finish(b []byte, at trace.Time, place int32) {
 		room := []byte(logline.Beginning(asked[k+len(", bootstrap_room="):], "", 24))
 		x.parameter(r, []byte("bootstrap_room"), room)
 	}
-	r.jsonRow(&x, at, place)
+	r.add(&x, of)
 }
 
 // appendJSON appends to dst the first value of b, which Python prints, as JSON. Of a text that is cut in the middle, 'so .. ' ... ' on', its

@@ -1,4 +1,4 @@
-package serverlog
+package requestlog
 
 import (
 	"bytes"
@@ -8,19 +8,22 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// requestStats reads what follows "ReqTimeStats(": what a scheduler says of a request that it
-// has finished. Times are durations but for that of its entry, which is Unix time.
+// StatsBegin is what Stats reads the rest of.
+var StatsBegin = []byte("ReqTimeStats(")
+
+// Stats reads what follows "ReqTimeStats(": what a scheduler says of a request that it
+// has finished, and returns what its server does, as far as that is told. Times are durations but for that of its entry, which is Unix time.
 //
 //	rid=.., bootstrap_room=.., input_len=.., cached_input_len=.., output_len=.., attempts=1, type=unified): queue_duration=1.23ms, ..
-func (r *reader) requestStats(b []byte, at trace.Time, place int32) {
+func (r *Reader) Stats(b []byte, of Line) (role spantable.Role) {
 	head, tail, ok := bytes.Cut(b, []byte("): "))
 	if !ok {
 		r.strange()
-		return
+		return role
 	}
 	row := spantable.NewRequestRecord()
-	row.Who, row.Line, row.Server = spantable.Scheduler, uint32(r.line), r.f.Set.Places[place].Server
-	row.DP = r.f.Set.Places[place].Rank.DP
+	row.Who, row.Line, row.Server = spantable.Scheduler, of.N, r.f.Set.Places[of.Place].Server
+	row.DP = r.f.Set.Places[of.Place].Rank.DP
 	assignments(head, func(key, value []byte) {
 		switch string(key) {
 		case "rid":
@@ -50,25 +53,23 @@ func (r *reader) requestStats(b []byte, at trace.Time, place int32) {
 	})
 	if entry == 0 {
 		r.strange()
-		return
+		return role
 	}
 	d.place(&row, entry)
 	if zone := &r.f.Source().Zone; zone.Local {
-		zone.Beside(at, row.End)
-	}
-	if row.Role == spantable.PrefillRole || row.Role == spantable.DecodeRole {
-		r.roleIs(place, map[spantable.Role]string{spantable.PrefillRole: "prefill", spantable.DecodeRole: "decode"}[row.Role])
+		zone.Beside(of.At, row.End)
 	}
 	if !r.rows.Add(row) {
 		r.strange()
 	}
+	return row.Role
 }
 
 // assignments yields the pairs of a list "a=1, b=2".
 func assignments(b []byte, yield func(key, value []byte)) {
 	for len(b) > 0 {
 		piece := b
-		if i := bytes.Index(b, comma); i >= 0 {
+		if i := bytes.Index(b, []byte(", ")); i >= 0 {
 			piece, b = b[:i], b[i+2:]
 		} else {
 			b = nil
@@ -88,11 +89,11 @@ type durations struct {
 func (d *durations) set(key string, value []byte) {
 	switch amount, unit, _ := bytes.Cut(value, []byte(" ")); {
 	case key == "transfer_speed" && string(unit) == "GB/s":
-		d.speed, _ = decimal(amount, 1)
+		d.speed, _ = logline.Decimal(amount, 1)
 	case key == "transfer_total" && string(unit) == "MB":
-		d.total, _ = decimal(amount, 1)
+		d.total, _ = logline.Decimal(amount, 1)
 	}
-	v, ok := decimal(bytes.TrimSuffix(value, []byte("ms")), 1)
+	v, ok := logline.Decimal(bytes.TrimSuffix(value, []byte("ms")), 1)
 	if !ok || v < 0 || v > 1e9 {
 		return
 	}
@@ -162,7 +163,7 @@ func (d *durations) place(r *spantable.RequestRecord, entry trace.Time) {
 
 // count reads a number of tokens.
 func count(b []byte) int64 {
-	if v, ok := decimal(b, 1); ok && v >= 0 && v < 1e12 {
+	if v, ok := logline.Decimal(b, 1); ok && v >= 0 && v < 1e12 {
 		return int64(v)
 	}
 	return spantable.Unknown

@@ -1,7 +1,6 @@
 package serverlog
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,25 +8,6 @@ import (
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
-
-// What Python prints is JSON after that, with the same values; of a text that is cut in the middle, the beginning is kept.
-func TestJSONOfPython(t *testing.T) {
-	for python, want := range map[string]string{
-		`{'id': 'r1', 'n': -1.5e-05, 'no': None, 'yes': [True, False], 'of': ()}, and so on`: `{"id":"r1","n":-0.000015,"no":null,"of":[],"yes":[true,false]}`,
-		`{'a': "it's \"so\" \\ \n\t", 'b': 'say "so" \'x\'', 'c': '\xe9\u2026\x00'}`:         `{"a":"it's \"so\" \\ \n\t","b":"say \"so\" 'x'","c":"é…\u0000"}`,
-		`{'message': 'a } long' ... 'text {', 'x': nan, 'y': inf}`:                           `{"message":"a } long","x":null,"y":null}`,
-	} {
-		var v any
-		if err := json.Unmarshal(appendJSON(nil, []byte(python)), &v); err != nil {
-			t.Errorf("%s: %v: %s", python, err, appendJSON(nil, []byte(python)))
-			continue
-		}
-		if got, _ := json.Marshal(v); string(got) != want {
-			t.Errorf("%s is %s, want %s", python, got, want)
-		}
-	}
-	appendJSON(nil, []byte(`{'a': 'no end`))
-}
 
 // Of what --log-requests prints, a request that is finished is read, whatever stands in its prompt and its answer: when it was received, its first
 // token, its tokens, and its end; and nothing that a user wrote.

@@ -1,0 +1,109 @@
+package errortext
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/format/logline"
+)
+
+// exits are what ended a process, by its exit code.
+var exits = map[string]string{"-6": "aborted", "-7": "bus error", "-9": "killed, often as memory of the host ran out", "-11": "segmentation fault", "-15": "told to end"}
+
+// Exited reads "Exit code: -9".
+func Exited(b []byte) string {
+	code := string(bytes.TrimSpace(logline.Behind(b, "Exit code: ")))
+	if len(code) > 4 || strings.Trim(code, "-0123456789") != "" || code == "0" {
+		return ""
+	}
+	return "a process ended with exit code " + code + Meant(code)
+}
+
+// Meant says what an exit code means.
+func Meant(code string) string {
+	if text := exits[code]; text != "" {
+		return " (" + text + ")"
+	}
+	return ""
+}
+
+// StuckWatchdog reads for how long PyTorch's watchdog of NCCL did not come back: it ends its process then.
+func StuckWatchdog(b []byte) string {
+	text := "the watchdog of NCCL is stuck itself"
+	if s, ok := logline.After(b, "stuck for "); ok {
+		text += fmt.Sprintf(" for %g s", s)
+	}
+	return text + ": a call of CUDA or NCCL does not come back"
+}
+
+// SilentWorkers reads that no worker of vLLM took what its engine had to say for some time.
+func SilentWorkers(b []byte) string {
+	if s, ok := logline.After(b, "found in "); ok {
+		return fmt.Sprintf("its workers did not come back for %g s", s)
+	}
+	return "its workers did not come back"
+}
+
+// DeadRayWorker reads of which host and process Ray lost a worker. It does not know why.
+func DeadRayWorker(b []byte) string {
+	text := "Ray lost a worker"
+	if n, ok := logline.After(b, "Worker PID: "); ok {
+		text += fmt.Sprintf(", process %.0f", n)
+	}
+	if ip := logline.Beginning(logline.Behind(b, "Worker IP address: "), ".:", 40); ip != "" {
+		text += " on " + ip
+	}
+	return text + ": it was killed, or crashed"
+}
+
+// DeadActor reads why an actor of Ray is dead: Ray's own words, up to the end of the sentence.
+func DeadActor(b []byte) string {
+	why, _, _ := bytes.Cut(logline.Behind(b, "The actor is dead because "), []byte(". "))
+	return "an actor of Ray is dead: " + strings.TrimSuffix(logline.Message(why), ".")
+}
+
+// ExitedWorker reads "Worker VllmWorkerProcess pid 160 died, exit code: -6".
+func ExitedWorker(b []byte) string {
+	code, ok := logline.After(b, " died, exit code: ")
+	if !ok {
+		return "a worker died"
+	}
+	return "a worker died with exit code " + strconv.Itoa(int(code)) + Meant(strconv.Itoa(int(code)))
+}
+
+// DeadWorker reads "Worker proc VllmWorker-3 died unexpectedly", and "Engine core proc EngineCore_DP0" so.
+func DeadWorker(b []byte) string {
+	if name, _, ok := bytes.Cut(logline.Behind(b, "Engine core proc "), []byte(" ")); ok && len(name) < 60 {
+		return "its engine " + string(name) + " died"
+	}
+	if name, _, ok := bytes.Cut(logline.Behind(b, "Worker proc "), []byte(" ")); ok && len(name) < 60 {
+		return "worker " + string(name) + " died"
+	}
+	return "a worker died"
+}
+
+// FailedForward reads why a pass of TensorRT-LLM failed, "Encountered an error in forwardAsync function: [TensorRT-LLM][ERROR] CUDA runtime error in
+// ::cudaMalloc(ptr): no such device (/src/a.h:7)": its code says so, and no request.
+func FailedForward(b []byte) string {
+	why := bytes.TrimPrefix(logline.Behind(b, "function: "), []byte("[TensorRT-LLM][ERROR] "))
+	if i := bytes.LastIndex(why, []byte(" (/")); i >= 0 {
+		why = why[:i]
+	}
+	if len(why) == 0 {
+		return "its forward pass failed"
+	}
+	return "its forward pass failed: " + logline.Message(why)
+}
+
+// FailedModel reads what a model raised for which Triton's backend runs Python: "Failed to process the request(s) for model 'm_0_0', message: ValueError: ..".
+func FailedModel(b []byte) string {
+	name := logline.Beginning(logline.Behind(b, "for model '"), "._-", 80)
+	why := logline.Behind(b, "message: ")
+	text := "its model " + name + " fails requests"
+	if of := ExceptionName(why); of != "" {
+		text += ": " + ExceptionText(of, why)
+	}
+	return text
+}
