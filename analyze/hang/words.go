@@ -318,18 +318,12 @@ func (h *Hang) severalJobs() string {
 	case len(h.others) == 0:
 		return ""
 	}
-	const few = 3
 	left, names := 0, []string{}
 	for _, j := range h.others {
-		if left += len(j.dumps); len(names) < few {
-			names = append(names, j.name())
-		}
+		left += len(j.dumps)
+		names = append(names, j.name())
 	}
-	text := strings.Join(names, ", ")
-	if n := len(h.others) - len(names); n > 0 {
-		text += fmt.Sprintf(" and %d more", n)
-	}
-	return fmt.Sprintf("ranks of equal numbers are of %d jobs, or hangs: this is the last one, and %s of the others are left out (%s); give them alone", len(h.others)+1, words.Counted(left, "dump"), text)
+	return fmt.Sprintf("ranks of equal numbers are of %d jobs, or hangs: this is the last one, and %s of the others are left out (%s); give them alone", len(h.others)+1, words.Counted(left, "dump"), words.Some(names, 3))
 }
 
 // looked returns how many processes py-spy looked at.

@@ -147,12 +147,7 @@ func Hosts(set *series.Set) ([]finding.Finding, finding.Check) {
 			f.At.Host = pods[0] // as logs call what runs there
 			f.Evidence = append(f.Evidence, finding.Sentence("on it is %s", pods[0]))
 		} else if len(pods) > 1 {
-			const few = 8
-			text := strings.Join(pods[:min(few, len(pods))], ", ")
-			if n := len(pods) - few; n > 0 {
-				text += fmt.Sprintf(" and %d more", n)
-			}
-			f.Evidence = append(f.Evidence, finding.Sentence("on it are %s", text))
+			f.Evidence = append(f.Evidence, finding.Sentence("on it are %s", words.Some(pods, 8)))
 		}
 	}
 	if check.N = len(seen); check.N == 0 {

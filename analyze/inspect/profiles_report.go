@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/format/inventory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -160,8 +161,8 @@ func reportLogs(rows []inventory.Log) *table.Table {
 	return table.New("sgtrace.inspect.logs/v1", "Logs, metrics, and collectives in flight", rows, []table.Field[L]{
 		table.FileField(func(l *L) string { return l.File }),
 		table.TextColumn("format", "what wrote it, and its versions", func(l *L) string { return l.Format }),
-		table.TextColumn("servers", "that it is about: host, name, engine, role", func(l *L) string { return firstNames(l.Servers) }),
-		table.TextColumn("ranks", "and GPUs that it is about", func(l *L) string { return firstNames(l.Ranks) }),
+		table.TextColumn("servers", "that it is about: host, name, engine, role", func(l *L) string { return words.Some(l.Servers, 4) }),
+		table.TextColumn("ranks", "and GPUs that it is about", func(l *L) string { return words.Some(l.Ranks, 4) }),
 		table.CountColumn("lines", "in all", func(l *L) int64 { return l.Lines }),
 		table.CountColumn("strange", "warnings and errors that sgtrace does not recognize", func(l *L) int64 { return l.Strange }),
 		table.CountColumn("samples", "values of metrics", func(l *L) int64 { return l.Samples }),
@@ -172,15 +173,6 @@ func reportLogs(rows []inventory.Log) *table.Table {
 		table.TimeField("last", "latest stamp, Unix time", func(l *L) (trace.Time, bool) { return l.Last, l.Timed }),
 		table.TextColumn("not known", "what the file does not say", func(l *L) string { return strings.Join(l.NotKnown, "; ") }),
 	}).Stay("not known")
-}
-
-// firstNames names the first of a list.
-func firstNames(names []string) string {
-	const few = 4
-	if len(names) > few {
-		return strings.Join(names[:few], ", ") + fmt.Sprintf(" and %d more", len(names)-few)
-	}
-	return strings.Join(names, ", ")
 }
 
 // list returns numbers as text, with a dash for three and more in a row: "0-7, 9".

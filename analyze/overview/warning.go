@@ -155,7 +155,7 @@ func (o *Overview) rankWarnings() []document.Warning {
 	var d []document.Warning
 	for i := range o.Servers {
 		if s := &o.Servers[i]; len(s.Missing) > 0 && !slices.Contains(o.Select, "--rank") {
-			d = append(d, notice(fmt.Sprintf("spans of %s of the %s servers are missing: nothing is known of those ranks", some(s.Missing), s.Role)))
+			d = append(d, notice(fmt.Sprintf("spans of %s of the %s servers are missing: nothing is known of those ranks", words.Some(s.Missing, 4), s.Role)))
 		}
 	}
 	return d
@@ -259,10 +259,10 @@ func (o *Overview) clockWarnings() []document.Warning {
 	}
 	d := o.stepWarnings()
 	if most >= much {
-		d = append(d, notice("clocks of hosts differ and were put on one: "+some(off)))
+		d = append(d, notice("clocks of hosts differ and were put on one: "+words.Some(off, 4)))
 	}
 	if len(alone) > 0 {
-		d = append(d, notice("nothing relates these clocks to the others, so their times are as recorded: "+some(alone)))
+		d = append(d, notice("nothing relates these clocks to the others, so their times are as recorded: "+words.Some(alone, 4)))
 	}
 	return d
 }
@@ -281,16 +281,6 @@ func (o *Overview) stepWarnings() (d []document.Warning) {
 			x.Host, way, words.Nearly(by), words.Nearly(x.Err), words.At(x.At, words.TenthLayout))))
 	}
 	return d
-}
-
-// some lists a few of many.
-func some(list []string) string {
-	const few = 4
-	text := strings.Join(list[:min(few, len(list))], ", ")
-	if n := len(list) - few; n > 0 {
-		text += fmt.Sprintf(" and %d more", n)
-	}
-	return text
 }
 
 // Trusted reports whether anything tells how the clock relates to the others.
@@ -391,7 +381,7 @@ func deviceWarnings(g *gpu.GPUs, more, windowed bool) []document.Warning {
 			of.Launches, of.Lost, ranks = of.Launches+c.Launches, of.Lost+c.Lost, append(ranks, c.Rank)
 		}
 		d = append(d, notice(fmt.Sprintf("%s of %s of %s launched kernels that are not in the files: the profiler lost them, or ended before it had them; what these ranks did then is not known",
-			words.Thousands(of.Lost), words.Counted(int(of.Launches), "call"), some(ranks))))
+			words.Thousands(of.Lost), words.Counted(int(of.Launches), "call"), words.Some(ranks, 4))))
 	}
 	if 10*missing >= rows && missing > 0 {
 		which, known := fmt.Sprintf("%.0f %% of", 100*distribution.Fraction(missing, rows)), "known in part only"
@@ -405,7 +395,7 @@ func deviceWarnings(g *gpu.GPUs, more, windowed bool) []document.Warning {
 		if len(ranks) > 1 {
 			text = "the recordings of %s end up to %s before those of most others, from %s on: what these did afterward is not known"
 		}
-		d = append(d, notice(fmt.Sprintf(text, some(ranks), words.Nearly(before), words.At(at, words.ClockLayout))))
+		d = append(d, notice(fmt.Sprintf(text, words.Some(ranks, 4), words.Nearly(before), words.At(at, words.ClockLayout))))
 	}
 	if part, which := g.Unclassified(); part >= muchUnclassified && (more || communicates(g)) {
 		d = append(d, notice(which+"; the split between compute and communication may be wrong (--classes FILE)"))

@@ -159,7 +159,7 @@ func (s *Source) logged() (list []finding.Finding) {
 	}
 	f := finding.Finding{Subkind: "log " + s.Name, CostBasis: finding.MoETime, Confidence: finding.Likely}
 	for _, c := range changepoint.Levels(s.balance, changepoint.Options{Alpha: rarely / 10}) {
-		before, after := mean(s.balance[c.From:c.At]), mean(s.balance[c.At:c.To])
+		before, after := order.Mean(s.balance[c.From:c.At]), order.Mean(s.balance[c.At:c.To])
 		if before-after < minCost {
 			continue
 		}
@@ -186,8 +186,6 @@ func (s *Source) logged() (list []finding.Finding) {
 	}
 	return list
 }
-
-func mean(list []float64) float64 { return order.Total(list) / float64(len(list)) }
 
 // Even reports whether the tokens of a rank are no more than the mean, as far as anybody counted.
 func (r *Routing) Even(name string) (text string, ok bool) {

@@ -115,6 +115,15 @@ const (
 	DateLayout  = "2006-01-02 15:04:05.000"
 )
 
+// Some names the first few of a list, "a, b and 3 more".
+func Some(names []string, few int) string {
+	text := strings.Join(names[:min(few, len(names))], ", ")
+	if n := len(names) - few; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
+}
+
 // Aside returns a text in brackets behind another one; "" is none.
 func Aside(text string) string {
 	if text == "" {

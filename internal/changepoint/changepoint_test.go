@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // In sequences without a change one is found about as rarely as was asked for,
@@ -171,7 +173,7 @@ func TestBurst(t *testing.T) {
 func TestKeepRejectsSmallChanges(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 4))
 	x := shifted(shifted(autoregressive(r, 900, 0), 300, 3), 600, 30)
-	large := func(from, k, to int) bool { return average(x[k:to])-average(x[from:k]) > 10 }
+	large := func(from, k, to int) bool { return order.Mean(x[k:to])-order.Mean(x[from:k]) > 10 }
 	all, kept := Levels(x, Options{Alpha: 0.01}), Levels(x, Options{Alpha: 0.01, Keep: large})
 	if len(all) != 2 || len(kept) != 1 {
 		t.Fatalf("%d changes, %d of them large; want 2 and 1", len(all), len(kept))

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // Either side of a change of a rate or a share has minEvents events, and a window
@@ -150,7 +151,7 @@ func dispersion(n int, cells func(size int, offset float64) []float64) float64 {
 			}
 		}
 		slices.Sort(squares)
-		most = max(most, average(squares[:int(kept*float64(len(squares)))])/mean)
+		most = max(most, order.Mean(squares[:int(kept*float64(len(squares)))])/mean)
 	}
 	return most
 }

@@ -102,7 +102,7 @@ func Compare(before, after []float64) (p, delta float64) {
 	}
 	worth := float64(other) / (float64(n) / steady.worth) // of the other side, were it as steady
 	deviation := math.Sqrt(steady.variance * (steady.worth - 1) * (1/steady.worth + 1/worth))
-	shift := average(scores[len(before):]) - average(scores[:len(before)])
+	shift := order.Mean(scores[len(before):]) - order.Mean(scores[:len(before)])
 	if shift == 0 {
 		return 1, 0 // all values may be the same, and their deviation zero
 	}
@@ -140,14 +140,9 @@ func inBlocks(x []float64, size int) []float64 {
 	}
 	var means []float64
 	for block := range slices.Chunk(x, size) {
-		means = append(means, average(block))
+		means = append(means, order.Mean(block))
 	}
 	return means
-}
-
-func average(x []float64) float64 {
-	sum := order.Total(x)
-	return sum / float64(len(x))
 }
 
 // scores is a sequence whose mean may change.

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // The formula bounds what is simulated, and is not far from it.
@@ -89,7 +91,7 @@ func TestCorrelationTime(t *testing.T) {
 		for seed := range uint64(runs) {
 			r := rand.New(rand.NewPCG(seed, 9))
 			x := autoregressive(r, 1000, phi)
-			m := average(x)
+			m := order.Mean(x)
 			for i := range x {
 				x[i] -= m
 			}

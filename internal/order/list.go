@@ -73,6 +73,9 @@ func Total[N Number](list []N) (sum N) {
 	return sum
 }
 
+// Mean returns the mean of a list; NaN of none.
+func Mean(list []float64) float64 { return Total(list) / float64(len(list)) }
+
 // Sum adds up what of gives for each of a list, in order.
 func Sum[X any, N Number](list []X, of func(X) N) (sum N) {
 	for _, x := range list {

@@ -103,7 +103,7 @@ func (o *Choices) none(flag string, n int, has func(i, proc int) bool, value fun
 			names = append(names, text)
 		}
 	}
-	return fmt.Errorf("no %s; there are %s", strings.Join(given, ", "), fewOf(names))
+	return fmt.Errorf("no %s; there are %s", strings.Join(given, ", "), cmp.Or(words.Some(names, 20), "none"))
 }
 
 func (o *Choices) noStage(sel *Selected) error {
@@ -111,17 +111,7 @@ func (o *Choices) noStage(sel *Selected) error {
 		return nil
 	}
 	word := sel.Selection.Stages[0]
-	return fmt.Errorf("no --stage %s%s (there are %s)", word, similar.Hint(word, o.stages), fewOf(o.stages))
-}
-
-// fewOf lists some of many.
-func fewOf(names []string) string {
-	const few = 20
-	text := strings.Join(names[:min(few, len(names))], ", ")
-	if more := len(names) - few; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return cmp.Or(text, "none")
+	return fmt.Errorf("no --stage %s%s (there are %s)", word, similar.Hint(word, o.stages), cmp.Or(words.Some(o.stages, 20), "none"))
 }
 
 // ZoneFlag chooses the zone of times that are printed for people, and of those that are
