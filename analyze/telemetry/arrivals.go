@@ -28,6 +28,34 @@ func (l *Logged) takenIn(r *Rank) (seqs, tokens []float64) {
 	return seqs, tokens
 }
 
+// Arrivals are the requests that come to a server of one rank by bucket, and the seconds in which they did, by its scrapes: what comes waits, or
+// gets a first token, or is given up. They are nil where nothing counts those.
+func (l *Logged) Arrivals(r *Rank) (came, seconds []float64) {
+	first, queue := l.Scrapes(r.Server, series.TTFT).List, r.Points[series.Queued]
+	if len(first) == 0 || queue == nil {
+		return nil, nil
+	}
+	came, seconds = make([]float64, l.Grid.N()), make([]float64, l.Grid.N())
+	for _, x := range first {
+		if b, end := l.Grid.Of(x.From), l.Grid.Of(x.To); b >= 0 && end < len(came) && queue[b].N > 0 && queue[end].N > 0 {
+			came[b] += x.N + queue[end].Mean() - queue[b].Mean()
+			seconds[b] += float64(x.To-x.From) / 1e9
+		}
+	}
+	for b, n := range l.Aborted(r.Server) {
+		came[b] += n
+	}
+	return came, seconds
+}
+
+// Aborted counts the requests of a server that ended because nobody waits for them any more, by bucket; nil where nothing does.
+func (l *Logged) Aborted(server int32) []float64 {
+	return l.ByBucket(l.counter(server, func(x *series.Series) bool {
+		name := bare(l.Set.Metric(x.Metric).Name)
+		return name == "num_aborted_requests_total" || name == "request_success_total" && l.Set.HasLabel(x.Label, "finished_reason=abort")
+	}))
+}
+
 // fullBatches counts the prefill batches that are as large as batches get; none if all are of one request and as large: then
 // it is the prompts that are.
 func (l *Logged) fullBatches(r *Rank) []float64 {

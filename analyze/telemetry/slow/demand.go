@@ -7,12 +7,15 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Demand is the subkind of findings that more is asked of a server: more requests come, or longer prompts.
 const Demand = "demand"
+
+// RequestRate is the metric of those that more requests come.
+const RequestRate = "requests a second"
 
 // What demands say, given the mean, the place, and the mean before.
 const (
@@ -39,10 +42,9 @@ func Demands(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		r := &l.Ranks[i]
 		told := false
 		for _, d := range demands(l, r) {
-			f, n, ok := grew(l, r, d)
-			if check.N = max(check.N, n); ok {
-				out, told = append(out, f), true
-			}
+			list, n := grew(l, r, d)
+			check.N = max(check.N, n)
+			out, told = append(out, list...), told || len(list) > 0
 		}
 		if x, ok := risingQueue(l, r); ok && !told && x.asksMore() {
 			out = append(out, x.overload(l, r))
@@ -73,7 +75,7 @@ func demands(l *telemetry.Logged, r *telemetry.Rank) []demand {
 		came[b], waiting, seconds[b] = seqs[b]+queue[b].Mean()-waiting, queue[b].Mean(), bucket
 	}
 	return []demand{
-		{came, seconds, "requests a second", askedMore, false},
+		{came, seconds, RequestRate, askedMore, false},
 		{tokens, seqs, "prompt tokens of a request", longerPrompts, false},
 		{generated, seqs, "tokens of an answer", longerAnswers, true},
 	}
@@ -81,27 +83,21 @@ func demands(l *telemetry.Logged, r *telemetry.Rank) []demand {
 
 // demandsInMetrics are those of a server of one rank, by its histograms and counters: what comes waits, or gets a first token.
 func demandsInMetrics(l *telemetry.Logged, r *telemetry.Rank) []demand {
-	first := l.Scrapes(r.Server, series.TTFT).List
-	queue, prompts, answers := r.Points[series.Queued], l.Counted(r.Server, "prompt_tokens_total"), l.Counted(r.Server, "generation_tokens_total")
-	if len(first) == 0 || queue == nil || prompts == nil || answers == nil || !isAlone(l, r) {
+	came, seconds := l.Arrivals(r)
+	prompts, answers := l.Counted(r.Server, "prompt_tokens_total"), l.Counted(r.Server, "generation_tokens_total")
+	if came == nil || prompts == nil || answers == nil || !isAlone(l, r) {
 		n, of := sums(r.Points[series.PrefillRate], 1) // which lines of vLLM have
 		return []demand{{n, of, "prompt tokens a second", "prompts of %s tokens a second are computed on %s, %s before", false}}
 	}
 	n := l.Grid.N()
-	came, time, seqs, ended := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
-	for _, x := range first {
-		if b, end := l.Grid.Of(x.From), l.Grid.Of(x.To); b >= 0 && end < n && queue[b].N > 0 && queue[end].N > 0 {
-			came[b] += x.N + queue[end].Mean() - queue[b].Mean()
-			time[b], seqs[b] = time[b]+float64(x.To-x.From)/1e9, seqs[b]+x.N
-		}
-	}
+	seqs, ended := l.ByBucket(l.Scrapes(r.Server, series.TTFT).List), make([]float64, n)
 	for _, x := range l.Scrapes(r.Server, series.E2E).List {
 		if b := l.Grid.Of(x.From); b >= 0 && b < n {
 			ended[b] += x.N
 		}
 	}
 	return []demand{
-		{came, time, "requests a second", askedMore, false},
+		{came, seconds, RequestRate, askedMore, false},
 		{prompts, seqs, "prompt tokens of a request", longerPrompts, false},
 		{answers, ended, "tokens of an answer", longerAnswers, true},
 	}
@@ -124,16 +120,16 @@ func cameTo(ranks []*telemetry.Rank) (came []float64) {
 	return came
 }
 
-// grew finds since when the mean of a demand is higher than it ever was before; intervals is how many there were.
-func grew(l *telemetry.Logged, r *telemetry.Rank, d demand) (f finding.Finding, intervals int, ok bool) {
+// grew finds from when to when the mean of a demand is higher than it usually was before; intervals is how many there were.
+func grew(l *telemetry.Logged, r *telemetry.Rank, d demand) (out []finding.Finding, intervals int) {
 	x := quotients(l, d.n, d.of)
 	if len(x.values) < 2*fewBuckets {
-		return f, len(x.values), false
+		return nil, len(x.values)
 	}
-	changes := changepoint.Levels(x.values, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
+	changes := levels(x.values, func(from, k, to int) bool {
 		before, after := x.level(from, k), x.level(k, to)
 		return max(before, after) >= muchMore*min(before, after)
-	}})
+	})
 	if len(changes) == 0 && d.says == askedMore {
 		counts := make([]float64, len(x.buckets))
 		for k, b := range x.buckets {
@@ -143,11 +139,8 @@ func grew(l *telemetry.Logged, r *telemetry.Rank, d demand) (f finding.Finding, 
 			changes = append(changes, c)
 		}
 	}
-	for _, c := range changes {
-		before, after := x.level(0, c.At), x.level(c.At, c.To)
-		if c.At < fewBuckets || !(before > 0) || after < muchMore*max(before, x.level(c.From, c.At)) {
-			continue
-		}
+	for _, s := range higher(changes, x.levels, func(_, to int) bool { return to >= fewBuckets }) {
+		c, before, after := s.c, s.before, s.after
 		if running := r.Points[series.Running]; d.answers && running != nil {
 			taken := 0.0
 			for _, b := range x.buckets[c.At:c.To] {
@@ -161,7 +154,7 @@ func grew(l *telemetry.Logged, r *telemetry.Rank, d demand) (f finding.Finding, 
 		if shows == nil {
 			continue // it is asked more, and does it
 		}
-		f = finding.Finding{Subkind: Demand, At: r.Where, Since: l.Start(x.bucket(c.At)), P: finding.Chance(c.P), Cost: cost * part(l, r), Evidence: shows,
+		f := finding.Finding{Subkind: Demand, At: r.Where, Since: l.Start(x.bucket(c.At)), Within: trace.Time(l.Grid.Bucket), P: finding.Chance(c.P), Cost: cost * part(l, r), Evidence: shows,
 			Metric: finding.Metric{Name: d.name, Before: before, After: after}}
 		if math.IsNaN(c.P) {
 			f.Confidence = finding.Likely
@@ -170,11 +163,8 @@ func grew(l *telemetry.Logged, r *telemetry.Rank, d demand) (f finding.Finding, 
 			f.Until = l.Start(x.bucket(c.To))
 		}
 		f.Brief = fmt.Sprintf(d.says, words.ThreeDigits(after), r.Where.String(), words.ThreeDigits(before))
-		f.Text = since(f.Since) + f.Brief
-		if f.Until != 0 {
-			f.Text = fmt.Sprintf("from %s to %s, %s", words.TimeOfDay(f.Since), words.TimeOfDay(f.Until), f.Brief)
-		}
-		return f, len(x.values), true
+		f.Text = lasts(f.Since, f.Until) + f.Brief
+		out = append(out, f)
 	}
-	return f, len(x.values), false
+	return out, len(x.values)
 }

@@ -1,6 +1,7 @@
 package slow
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -26,49 +27,65 @@ const (
 // LatencySubkinds are both.
 var LatencySubkinds = []string{Latency, Slowed}
 
-// A rise is since when requests of a server take longer.
+// A rise is from when to when requests of a server take longer.
 type rise struct {
-	metric        series.MetricID
-	list          []telemetry.Scraped
-	about         bool
-	c             changepoint.Change
-	before, after float64 // means, in s
+	metric series.MetricID
+	list   []telemetry.Scraped
+	about  bool
+	spell  // of its mean, in s
 }
 
-// rose finds since when the mean of a histogram is much higher than before.
-func rose(list []telemetry.Scraped) (c changepoint.Change, ok bool) {
+func (r *rise) from() trace.Time { return r.list[r.c.At].From }
+
+// until is when it is over, MaxInt64 where it is not.
+func (r *rise) until() trace.Time {
+	if r.c.To < len(r.list) {
+		return r.list[r.c.To].From
+	}
+	return math.MaxInt64
+}
+
+// rose finds from when to when the mean of a histogram is much higher than it usually was before. It may end, and rise again.
+func rose(list []telemetry.Scraped) (out []rise) {
 	const fewRequests = 20
 	enough := func(from, to int) bool { return telemetry.CountOf(list[from:to]) >= fewRequests }
-	higher := func(from, k, to int) bool {
-		return telemetry.MeanOf(list[k:to]) >= muchMore*telemetry.MeanOf(list[from:k]) && enough(from, k) && enough(k, to)
-	}
 	values := make([]float64, len(list))
 	for i := range list {
 		values[i] = telemetry.MeanOf(list[i : i+1])
 	}
-	changes := changepoint.Levels(values, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
+	changes := levels(values, func(from, k, to int) bool {
 		before, after := telemetry.MeanOf(list[from:k]), telemetry.MeanOf(list[k:to])
 		return max(before, after) >= muchMore*min(before, after)
-	}})
-	for _, c := range changes {
-		if higher(c.From, c.At, c.To) && higher(0, c.At, c.To) {
-			return c, true
+	})
+	if len(changes) == 0 {
+		changes = peaks(values, muchMore)
+	}
+	if k, ok := parted(values, muchMore); len(changes) == 0 && (ok || len(list) < fewBuckets) { // neighbors resemble each other
+		for i := 2; i+2 <= len(list) && len(list) < fewBuckets; i++ {
+			if slices.Min(values[i:]) >= muchMore*slices.Max(values[:i]) {
+				k, ok = i, true
+			}
+		}
+		if ok {
+			changes = []changepoint.Change{{At: k, To: len(list), P: math.NaN()}}
+			sharpen(values, &changes[0])
 		}
 	}
-	if len(changes) > 0 {
-		return c, false
-	}
-	k, ok := parted(values, muchMore) // neighbors resemble each other
-	for i := 2; i+2 <= len(list) && len(list) < fewBuckets; i++ {
-		if slices.Min(values[i:]) >= muchMore*slices.Max(values[:i]) {
-			k, ok = i, true
+	for _, s := range higher(changes, func(times [][2]int) float64 {
+		var all []telemetry.Scraped
+		for _, t := range times {
+			all = append(all, list[t[0]:t[1]]...)
 		}
+		return telemetry.MeanOf(all)
+	}, enough) {
+		out = append(out, rise{list: list, spell: s})
 	}
-	return changepoint.Change{At: k, To: len(list), P: math.NaN()}, ok && higher(0, k, len(list))
+	return out
 }
 
 // Latencies finds since when requests of a server take longer, by histograms of several scrapes.
 func Latencies(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
+	const least = 0.005 // of the time of requests: a few that came together cost less
 	check := finding.Check{What: "latencies in metrics", Of: "interval", Needed: 4}
 	var out []finding.Finding
 	all := 0.0                                                                         // seconds of all requests
@@ -83,14 +100,19 @@ func Latencies(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 					all += list[i].Took
 				}
 			}
-			if c, ok := rose(list); ok {
-				at[server], rises[server] = x.Place, append(rises[server], rise{metric, list, x.About, c, telemetry.MeanOf(list[:c.At]), telemetry.MeanOf(list[c.At:c.To])})
+			for _, r := range rose(list) {
+				r.metric, r.about = metric, x.About
+				at[server], rises[server] = x.Place, append(rises[server], r)
 			}
 		}
 	}
 	for server := range rises {
-		if len(rises[server]) > 0 {
-			out = append(out, latency(l, int32(server), at[server], rises[server], all))
+		ended := trace.Time(0) // the rises before
+		for _, together := range spells(rises[server]) {
+			f := latency(l, int32(server), at[server], together, all, ended)
+			if f.P.Known || f.Cost >= least {
+				out, ended = append(out, f), f.Until
+			}
 		}
 	}
 	if check.N == 0 {
@@ -99,24 +121,49 @@ func Latencies(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	return alike(out), check
 }
 
-// latency says which latencies of a server rose, first the one that makes up most of what a request takes longer.
-func latency(l *telemetry.Logged, server, at int32, rises []rise, all float64) finding.Finding {
+// spells puts rises together that meet in time, in the order of their metrics: of one metric that which lasts longest.
+func spells(rises []rise) (out [][]rise) {
+	slices.SortStableFunc(rises, func(a, b rise) int { return cmp.Compare(a.from(), b.from()) })
+	until := trace.Time(0)
+	for _, r := range rises {
+		if n := len(out) - 1; n >= 0 && r.from() <= until {
+			out[n], until = append(out[n], r), max(until, r.until())
+		} else {
+			out, until = append(out, []rise{r}), r.until()
+		}
+	}
+	for i, together := range out {
+		slices.SortStableFunc(together, func(a, b rise) int {
+			return cmp.Or(cmp.Compare(a.metric, b.metric), cmp.Compare(b.c.To-b.c.At, a.c.To-a.c.At))
+		})
+		out[i] = slices.CompactFunc(together, func(a, b rise) bool { return a.metric == b.metric })
+	}
+	return out
+}
+
+// latency says which latencies of a server rose, first the one that makes up most of what a request takes longer. Others rose until ended.
+func latency(l *telemetry.Logged, server, at int32, rises []rise, all float64, ended trace.Time) finding.Finding {
+	const few = 3 // intervals
 	lead := 0
 	if last := &rises[len(rises)-1]; last.metric == series.E2E && len(rises) > 1 && rises[0].metric == series.TTFT && rises[0].after-rises[0].before < (last.after-last.before)/2 {
 		lead = 1 // it is the tokens behind the first one
 	}
 	rises[0], rises[lead] = rises[lead], rises[0]
-	r := &rises[0]
+	r, first := &rises[0], &rises[0] // requests wait for what was slow before
+	for i := range rises {
+		if x := &rises[i]; x.metric != series.E2E && x.from()+few*(x.list[x.c.At].To-x.from()) <= first.from() {
+			first = x
+		}
+	}
 	c := r.c
-	f := finding.Finding{Subkind: Latency, At: placeOf(l, server, at), Since: r.list[c.At].From, Within: r.list[c.At].To - r.list[c.At].From, P: finding.Chance(c.P),
+	f := finding.Finding{Subkind: Latency, At: placeOf(l, server, at), Since: first.from(), Within: r.list[c.At].To - r.list[c.At].From, P: finding.Chance(c.P),
 		Metric: finding.Metric{Name: l.Set.Metric(r.metric).Name, Unit: table.Duration, Before: r.before * 1e9, After: r.after * 1e9}}
 	if math.IsNaN(c.P) {
 		f.Confidence = finding.Likely
 	}
-	until := trace.Time(math.MaxInt64)
-	if c.To < len(r.list) {
-		f.Until = r.list[c.To].From
-		until = f.Until
+	until := r.until()
+	if until != math.MaxInt64 {
+		f.Until = until
 	}
 	more := (r.after - r.before) * r.count()
 	if last := &rises[len(rises)-1]; last.metric == series.E2E {
@@ -125,17 +172,27 @@ func latency(l *telemetry.Logged, server, at int32, rises []rise, all float64) f
 	if f.Cost = more / all; !(f.Cost <= 1) { // nobody knows how long all took
 		f.Cost = (1 - r.before/r.after) * float64(c.To-c.At) / float64(len(r.list)) / float64(len(l.Set.Servers))
 	}
-	f.Brief = r.says(l.Set, f.At.String())
-	f.Text = since(f.Since) + f.Brief
-	for i := 1; i < len(rises); i++ {
-		f.Evidence = append(f.Evidence, finding.Sentence("%s", rises[i].says(l.Set, "")))
+	f.Brief = first.says(l.Set, f.At.String())
+	if first != r {
+		f.Brief += fmt.Sprintf(", and %s%s", since(r.from()), r.says(l.Set, ""))
 	}
-	if text, part := mostlyIn(l, server, f.Since, until, more); part > 0 {
+	f.Text = lasts(f.Since, f.Until) + f.Brief
+	for i := range rises {
+		if &rises[i] == r || &rises[i] == first {
+			continue
+		}
+		later := ""
+		if rises[i].from() > f.Since+few*f.Within {
+			later = since(rises[i].from())
+		}
+		f.Evidence = append(f.Evidence, finding.Sentence("%s%s", later, rises[i].says(l.Set, "")))
+	}
+	if text, part := mostlyIn(l, server, ended, f.Since, until, more); part > 0 {
 		f.Brief = fmt.Sprintf(text, f.At.String())
-		f.Text = fmt.Sprintf("%s%s; %s: %s %% of the difference is that", since(f.Since), f.Brief, r.says(l.Set, ""), words.InPercent(min(1, part)))
+		f.Text = fmt.Sprintf("%s%s; %s: %s %% of the difference is that", lasts(f.Since, f.Until), f.Brief, r.says(l.Set, ""), words.InPercent(min(1, part)))
 	}
 	if list := l.Scrapes(server, series.QueueTime).List; len(list) > 0 && r.metric != series.ITL {
-		if before, after := telemetry.MeanOf(telemetry.Within(list, 0, f.Since)), telemetry.MeanOf(telemetry.Within(list, f.Since, until)); after > before {
+		if before, after := telemetry.MeanOf(telemetry.Within(list, ended, f.Since)), telemetry.MeanOf(telemetry.Within(list, f.Since, until)); after > before {
 			f.Evidence = append(f.Evidence, finding.Sentence("requests wait %s in the queue, %s before", seconds(after), seconds(before)))
 		}
 	}
@@ -144,7 +201,12 @@ func latency(l *telemetry.Logged, server, at int32, rises []rise, all float64) f
 			f.Evidence = append(f.Evidence, asMuchBetween(l, x, f.Since, f.Until)...)
 		}
 	}
-	beside, asked, same := goesWith(l, server, f.Since, until)
+	queues := longerQueues(l, server, ended, f.Since, until)
+	for _, q := range queues {
+		f.Text += "; " + q
+		f.Evidence = append(f.Evidence, finding.Sentence("%s", q))
+	}
+	beside, asked, same := goesWith(l, server, ended, f.Since, until)
 	f.Evidence = append(f.Evidence, beside...)
 	if asked != "" {
 		f.Text += "; " + asked
@@ -157,16 +219,42 @@ func latency(l *telemetry.Logged, server, at int32, rises []rise, all float64) f
 
 // mostlyIn finds the part of requests that most of some seconds are of that they take more since a time, if any: what to
 // say of it, with %s for the server, and how much of them that is.
-func mostlyIn(l *telemetry.Logged, server int32, since, until trace.Time, more float64) (text string, part float64) {
+func mostlyIn(l *telemetry.Logged, server int32, from, since, until trace.Time, more float64) (text string, part float64) {
 	const most, all = 0.5, 1.2 // of them; each rank may count what all do together
 	for _, p := range l.Parts(server) {
 		behind := telemetry.Within(p.List, since, until)
-		before, after := telemetry.MeanOf(telemetry.Within(p.List, 0, since)), telemetry.MeanOf(behind)
+		before, after := telemetry.MeanOf(telemetry.Within(p.List, from, since)), telemetry.MeanOf(behind)
 		if x := (after - before) * telemetry.CountOf(behind) / more; x >= most && x <= all && x > part {
 			part, text = x, fmt.Sprintf("%s takes %s%s on average on %%s, %s before", p.Name, about(p.About), seconds(after), seconds(before))
 		}
 	}
 	return text, part
+}
+
+// longerQueues tells of queues of a server that only its producer knows, and that are much longer from some time on: requests wait in
+// them, too.
+func longerQueues(l *telemetry.Logged, server int32, from, at, until trace.Time) (list []string) {
+	for i := range l.Set.List {
+		s := &l.Set.List[i]
+		m := l.Set.Metric(s.Metric)
+		if s.Metric < series.KnownMetrics || m.Kind != series.Gauge || !strings.Contains(m.Name, "queue_req") || l.Set.Places[s.Place].Server != server {
+			continue
+		}
+		var before, after []float64
+		for x := range l.Set.Each(i) {
+			switch {
+			case x.Time < from || x.Time >= until || !l.Opt.Inside(x.Time):
+			case x.Time < at:
+				before = append(before, x.Value)
+			default:
+				after = append(after, x.Value)
+			}
+		}
+		if x, y := mean(before), mean(after); isMuchLonger(x, y) {
+			list = append(list, fmt.Sprintf("%s is %s on average, %s before", m.Name, words.ThreeDigits(y), words.ThreeDigits(x)))
+		}
+	}
+	return list
 }
 
 // placeOf is that of a server: of the only rank that it tells of, else that of its histograms.
@@ -205,20 +293,20 @@ func about(it bool) string {
 	return ""
 }
 
-// goesWith says what else a server's metrics say before and behind a time, and whether more is asked of it, or about
+// goesWith says what else a server's metrics say from a time on before and behind another one, and whether more is asked of it, or about
 // the same: that is known if they count requests.
-func goesWith(l *telemetry.Logged, server int32, at, until trace.Time) (list []finding.Evidence, asked string, same bool) {
+func goesWith(l *telemetry.Logged, server int32, from, at, until trace.Time) (list []finding.Evidence, asked string, same bool) {
 	var ranks []*telemetry.Rank
 	for i := range l.Ranks {
 		if l.Ranks[i].Server == server {
 			ranks = append(ranks, &l.Ranks[i])
 		}
 	}
-	k, end := l.Grid.Of(at), l.Grid.N()
+	first, k, end := max(0, l.Grid.Of(from)), l.Grid.Of(at), l.Grid.N()
 	if until < l.Grid.Start(end) {
 		end = l.Grid.Of(until)
 	}
-	if k <= 0 || k >= end {
+	if k <= first || k >= end {
 		return nil, "", false
 	}
 	queued := 0.0 // more than before, at the end
@@ -231,24 +319,34 @@ func goesWith(l *telemetry.Logged, server int32, at, until trace.Time) (list []f
 			queued = curve[end-1] - curve[k-1]
 		}
 		of := l.Set.Metric(m)
-		list = append(list, finding.Sentence("%s: %s on average, %s before", strings.TrimSpace(of.Name+" "+of.Unit), words.ThreeDigits(mean(curve[k:end])), words.ThreeDigits(mean(curve[:k]))))
+		list = append(list, finding.Sentence("%s: %s on average, %s before", strings.TrimSpace(of.Name+" "+of.Unit), words.ThreeDigits(mean(curve[k:end])), words.ThreeDigits(mean(curve[first:k]))))
 	}
 	rate := func(of []float64, more float64) (before, after float64) {
 		s, last := float64(l.Grid.Bucket)/1e9, max(k+1, min(end, len(of)-1)) // nothing is known behind the last scrape
-		return mean(of[:k]) / s, mean(of[k:last])/s + more/s/float64(last-k)
+		return mean(of[first:k]) / s, mean(of[k:last])/s + more/s/float64(last-k)
 	}
 	came := l.ByBucket(l.Scrapes(server, series.TTFT).List)
 	prompts := l.Counted(server, "prompt_tokens_total")
 	if came == nil || prompts == nil {
 		return list, "", false
 	}
+	if aborted := l.Aborted(server); aborted != nil { // most of what nobody waits for any more has no first token
+		if x, y := rate(aborted, 0); y > muchMore*x {
+			list = append([]finding.Evidence{finding.Sentence("%s requests a second are aborted, %s before", words.ThreeDigits(y), words.ThreeDigits(x))}, list...)
+			for b, n := range aborted {
+				came[b] += n
+			}
+		}
+	}
 	before, after := rate(came, queued)
 	tokensBefore, tokens := rate(prompts, 0)
-	list = append(list, finding.Sentence("%s tokens of prompts a second, %s before", words.ThreeDigits(tokens), words.ThreeDigits(tokensBefore)))
+	if tokensBefore > 0 {
+		list = append(list, finding.Sentence("%s tokens of prompts a second, %s before", words.ThreeDigits(tokens), words.ThreeDigits(tokensBefore)))
+	}
 	switch {
 	case after >= muchLonger*before:
 		return list, fmt.Sprintf("more requests come: %s a second, %s before", words.ThreeDigits(after), words.ThreeDigits(before)), false
-	case tokens >= muchLonger*tokensBefore:
+	case tokensBefore > 0 && tokens >= muchLonger*tokensBefore:
 		return list, fmt.Sprintf("prompts have more tokens: %s a second, %s before", words.ThreeDigits(tokens), words.ThreeDigits(tokensBefore)), false
 	}
 	return list, fmt.Sprintf("about as many requests come as before: %s a second, %s before", words.ThreeDigits(after), words.ThreeDigits(before)), true

@@ -3,6 +3,7 @@ package slow
 import (
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -168,5 +169,40 @@ func TestLatencyOfAStage(t *testing.T) {
 		if len(found) != 1 || strings.Contains(found[0].Text, "prefill_transfer_kv_cache takes about 700 ms on average on unified, 50 ms before; TTFT is ") != test.want || strings.Contains(found[0].Text, "prefill_forward") {
 			t.Errorf("says %v", found)
 		}
+	}
+}
+
+// Of two spells, each is told with its time, against what is usual outside of both, although waits of one resemble each other.
+func TestTwoSpells(t *testing.T) {
+	took := func(k int) float64 {
+		switch {
+		case k >= 40 && k < 52:
+			return 2 + float64(k-40)
+		case k >= 80 && k < 90:
+			return 8
+		}
+		return 0.5
+	}
+	list, _ := scrapedServer{requests: func(int) int { return 40 }, ttft: took, waits: func(int) float64 { return 0 }, sum: true}.found(120)
+	if len(list) != 2 {
+		t.Fatalf("%d findings: %+v", len(list), list)
+	}
+	for i, want := range []struct{ from, to int }{{40, 52}, {80, 90}} {
+		f := &list[i]
+		at := func(k int) trace.Time { return trace.Time(1787000000+15*k) * second }
+		if f.Since != at(want.from) || f.Until != at(want.to) || math.Abs(f.Metric.Before/0.5e9-1) > 0.06 || !strings.HasPrefix(f.Text, "from ") {
+			t.Errorf("%d: from %v to %v, %+v: %s", i, f.Since, f.Until, f.Metric, f.Text)
+		}
+	}
+}
+
+// Where something holds more often than not are runs; moments far from them are none.
+func TestRunsOf(t *testing.T) {
+	var hits []hit
+	for b, c := range "..x.........xxxx.xxx.........xxxxxxx...x.." {
+		hits = append(hits, hit{b, c == 'x'})
+	}
+	if got := runsOf(hits); !reflect.DeepEqual(got, [][2]int{{12, 19}, {29, 39}}) {
+		t.Errorf("%v", got)
 	}
 }

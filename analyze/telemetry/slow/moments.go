@@ -166,7 +166,7 @@ func waiting(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool
 		return f, true
 	case full >= telemetry.Full:
 	case n >= least && !areFull(lines):
-		f.Subkind = runningSubkind
+		f.Subkind = Batch
 		f.Text = fmt.Sprintf("running is stuck at %.0f on %s (max running requests?): each of its %d prefill batches from %s on brings it to that many, while %.0f requests wait at %s and %.0f at %s", mostRun(lines), r.Where.String(),
 			n, words.TimeOfDay(first.at), first.waits, words.TimeOfDay(first.at), last.waits, words.TimeOfDay(last.at))
 		room()
@@ -270,7 +270,7 @@ func manyWait(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok boo
 	if p.N == 0 || runs < 1 || last.waits < times*runs+deviations*math.Sqrt(runs+1) {
 		return f, false
 	}
-	f = finding.Finding{Subkind: runningSubkind, At: r.Where, Since: last.at, Confidence: finding.Likely, Metric: finding.Metric{Name: "requests that wait", Before: math.NaN(), After: last.waits}}
+	f = finding.Finding{Subkind: Batch, At: r.Where, Since: last.at, Confidence: finding.Likely, Metric: finding.Metric{Name: "requests that wait", Before: math.NaN(), After: last.waits}}
 	f.Text = fmt.Sprintf("%s requests wait on %s at %s while %s: as many as run must end %.0f times before the last of them is taken in", words.Thousands(int64(last.waits)), r.Where.String(), words.TimeOfDay(last.at), manyRun(int(runs)), last.waits/runs)
 	f.Evidence = append(f.Evidence, finding.Sentence("its %s is %s %% full: that does not keep them out, but a limit of running requests, or prompts that take all of its time", r.Pool(), words.InPercent(last.full/100)),
 		finding.Sentence("there are too few samples to say what it costs"))

@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A rising is a queue of a rank that grows, and what the rank does meanwhile. What waits was asked for and not done: if it
@@ -128,7 +129,7 @@ func (x *rising) doesLess() bool {
 // overload says that more is asked of a rank than it does.
 func (x *rising) overload(l *telemetry.Logged, r *telemetry.Rank) finding.Finding {
 	from, top := l.Start(x.from), l.Start(x.top)
-	f := finding.Finding{Subkind: Demand, At: r.Where, Since: from, P: finding.Chance(x.p), Confidence: finding.Likely, Cost: float64(x.to-x.from) / float64(l.Grid.N()) * part(l, r),
+	f := finding.Finding{Subkind: Demand, At: r.Where, Since: from, Within: trace.Time(l.Grid.Bucket), P: finding.Chance(x.p), Confidence: finding.Likely, Cost: float64(x.to-x.from) / float64(l.Grid.N()) * part(l, r),
 		Metric: finding.Metric{Name: l.Set.Metric(series.Queued).Name, Before: telemetry.Zero(x.short), After: x.long}}
 	if x.to < l.Grid.N() {
 		f.Until = l.Start(x.to)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -13,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // fewLimited is in how many intervals that follow each other a queue must be there to be more than a few requests
@@ -69,26 +71,26 @@ func firstOf(l *telemetry.Logged, r *telemetry.Rank, rules ...func(*telemetry.Lo
 // Subkinds of findings of limits.
 const (
 	KVCache        = "KV cache"
-	runningSubkind = "running requests"
+	Batch          = "running requests"
 	prefillSubkind = "prefill"
 	blockedSubkind = "blocked"
 )
 
 // LimitSubkinds are the subkinds of findings of limits.
-var LimitSubkinds = []string{KVCache, runningSubkind, prefillSubkind, blockedSubkind}
+var LimitSubkinds = []string{KVCache, Batch, prefillSubkind, blockedSubkind}
 
 // part returns which part of the requests a rank serves: each goes to one of its role.
 func part(l *telemetry.Logged, r *telemetry.Rank) float64 {
 	return 1 / float64(order.Count(l.Ranks, func(o telemetry.Rank) bool { return o.Where.Role == r.Where.Role }))
 }
 
-// alike makes one finding of those of one subkind on several ranks of a role, led by the one that costs most. Their costs,
+// alike makes one finding of those of one subkind and time on several ranks of a role, led by the one that costs most. Their costs,
 // which are parts of the time of all ranks or of all requests, add up.
 func alike(list []finding.Finding) (out []finding.Finding) {
 	var most []float64 // what the one costs that leads
 	var ranks [][]place.Location
 	for _, f := range list {
-		k := slices.IndexFunc(out, func(o finding.Finding) bool { return o.Subkind == f.Subkind && o.At.Role == f.At.Role })
+		k := slices.IndexFunc(out, func(o finding.Finding) bool { return o.Subkind == f.Subkind && o.At.Role == f.At.Role && meet(&o, &f) })
 		if k < 0 {
 			out, most, ranks = append(out, f), append(most, f.Cost), append(ranks, []place.Location{f.At})
 			continue
@@ -122,47 +124,112 @@ func alike(list []finding.Finding) (out []finding.Finding) {
 }
 
 // A lasting says in how many buckets something holds, of those that had lines at all, how many of
-// them follow each other, and which are the first and the last one.
-type lasting struct{ n, all, inARow, first, last int }
+// them follow each other, and in which runs of buckets, [from, to], it mostly holds.
+type lasting struct {
+	n, all, inARow int
+	runs           [][2]int
+	within         int // those of n that are in runs
+}
 
 func during(l *telemetry.Logged, r *telemetry.Rank, holds func(b int) bool) (d lasting) {
 	row := 0
+	var hits []hit
 	for b := range l.Grid.N() {
 		if p := r.Points[series.Queued]; p == nil || p[b].N == 0 {
 			continue
 		}
 		d.all++
-		if !holds(b) {
+		hits = append(hits, hit{b, holds(b)})
+		if !hits[len(hits)-1].holds {
 			row = 0
 			continue
 		}
-		if d.n == 0 {
-			d.first = b
-		}
 		row++
-		d.n, d.last, d.inARow = d.n+1, b, max(d.inARow, row)
+		d.n, d.inARow = d.n+1, max(d.inARow, row)
+	}
+	d.runs = runsOf(hits)
+	for _, h := range hits {
+		if h.holds && slices.ContainsFunc(d.runs, func(run [2]int) bool { return run[0] <= h.bucket && h.bucket <= run[1] }) {
+			d.within++
+		}
 	}
 	return d
 }
 
-// waitsSince is from which bucket on a limit keeps requests waiting: before it, less than a twentieth of all that wait did.
-func waitsSince(l *telemetry.Logged, r *telemetry.Rank, d lasting) int {
-	queue, all, before := l.Curve(r, series.Queued), 0.0, 0.0
-	for _, n := range queue[d.first : d.last+1] {
-		all += telemetry.Zero(n)
+// over is when something no longer holds; 0 is not before the end.
+func (d *lasting) over(l *telemetry.Logged) trace.Time {
+	if last := d.runs[len(d.runs)-1][1] + 1; last < l.Grid.N() {
+		return l.Start(last)
 	}
-	for b := d.first; b < d.last; b++ {
-		if before += telemetry.Zero(queue[b]); before >= all/20 {
-			return b
-		}
-	}
-	return d.first
+	return 0
 }
 
-// span says when buckets were.
+// A hit says whether something holds in a bucket.
+type hit struct {
+	bucket int
+	holds  bool
+}
+
+// runsOf returns the runs of buckets in which something holds more often than not, and of which no part, and no longer run, does so by more
+// buckets (Ruzzo and Tompa, 1999). It leaves out those in which it holds for a moment beside others.
+func runsOf(hits []hit) (runs [][2]int) {
+	type run struct{ from, to, left, right int } // places in hits, and by how many it held more often before it, and with it
+	var list []run
+	sum, most := 0, 0
+	for i, h := range hits {
+		if !h.holds {
+			sum--
+			continue
+		}
+		x := run{i, i, sum, sum + 1}
+		sum++
+		for {
+			k := len(list) - 1
+			for k >= 0 && list[k].left >= x.left {
+				k--
+			}
+			if k < 0 || list[k].right >= x.right {
+				break
+			}
+			x.from, x.left = list[k].from, list[k].left
+			list = list[:k]
+		}
+		list = append(list, x)
+		most = max(most, x.right-x.left)
+	}
+	for _, x := range list {
+		if x.right-x.left >= min(fewLimited, most) {
+			runs = append(runs, [2]int{hits[near(hits, x.from, -1)].bucket, hits[near(hits, x.to, 1)].bucket})
+		}
+	}
+	return runs
+}
+
+// near goes on from a hit to others that are a few places farther each.
+func near(hits []hit, at, step int) int {
+	for k := at + step; k >= 0 && k < len(hits) && max(k-at, at-k) <= fewLimited; k += step {
+		if hits[k].holds {
+			at = k
+		}
+	}
+	return at
+}
+
+// span says when something mostly holds.
 func span(l *telemetry.Logged, d lasting) string {
-	from, to := words.TimeOfDay(l.Start(d.first)), words.TimeOfDay(l.Start(d.last+1))
-	return fmt.Sprintf("between %s and %s", from, to)
+	const few = 3
+	var list []string
+	for _, run := range d.runs {
+		list = append(list, fmt.Sprintf("between %s and %s", words.TimeOfDay(l.Start(run[0])), words.TimeOfDay(l.Start(run[1]+1))))
+	}
+	if len(list) > few {
+		list = append(list[:few-1], fmt.Sprintf("%d times more until %s", len(list)-few+1, words.TimeOfDay(l.Start(d.runs[len(d.runs)-1][1]+1))))
+	}
+	most := ""
+	if d.within < d.n {
+		most = "most of them "
+	}
+	return most + strings.Join(list, ", and ")
 }
 
 // noRoom finds a KV cache that is full while requests wait.
@@ -184,11 +251,7 @@ func noRoom(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool)
 		return f, false
 	}
 	most := max(r.MostQueued(), telemetry.Zero(r.Most(series.Preallocated)))
-	first := waitsSince(l, r, d)
-	for first > d.first && holds(first-1) {
-		first--
-	}
-	f = finding.Finding{Subkind: KVCache, At: r.Where, Since: l.Start(first), Cost: float64(d.n) / float64(l.Grid.N()) * part(l, r),
+	f = finding.Finding{Subkind: KVCache, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: trace.Time(l.Grid.Bucket), Cost: float64(d.n) / float64(l.Grid.N()) * part(l, r),
 		Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: math.NaN(), After: r.Most(series.KVUsage) / 100}}
 	f.Text = fmt.Sprintf("the %s of %s is full (%s %% and more) in %d of %d intervals of %s while up to %.0f requests wait, %s",
 		r.Pool(), r.Where.String(), words.InPercent(telemetry.Full/100.0), d.n, d.all, words.Nearly(l.Grid.Bucket), most, span(l, d))
@@ -249,7 +312,7 @@ func stuck(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) 
 		}
 		limit = "max running requests, or does the next one need more KV cache than is free?"
 	}
-	f = finding.Finding{Subkind: runningSubkind, At: r.Where, Since: l.Start(waitsSince(l, r, d)), Cost: float64(d.n) / float64(l.Grid.N()) * part(l, r),
+	f = finding.Finding{Subkind: Batch, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: trace.Time(l.Grid.Bucket), Cost: float64(d.n) / float64(l.Grid.N()) * part(l, r),
 		Metric: finding.Metric{Name: "running requests", Before: math.NaN(), After: most}}
 	f.Text = fmt.Sprintf("running is stuck at %.0f on %s (%s) in %d of %d intervals of %s while up to %.0f wait, %s",
 		most, r.Where.String(), limit, d.n, d.all, words.Nearly(l.Grid.Bucket), r.MostQueued(), span(l, d))
@@ -272,7 +335,7 @@ func prefillBound(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok
 	if d.all < fewBuckets || d.inARow < fewLimited {
 		return f, false
 	}
-	f = finding.Finding{Subkind: prefillSubkind, At: r.Where, Since: l.Start(d.first), Cost: float64(d.n) / float64(l.Grid.N()) * part(l, r),
+	f = finding.Finding{Subkind: prefillSubkind, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: trace.Time(l.Grid.Bucket), Cost: float64(d.n) / float64(l.Grid.N()) * part(l, r),
 		Metric: finding.Metric{Name: "requests waiting for prefill", Before: math.NaN(), After: r.MostQueued()}}
 	f.Text = fmt.Sprintf("%s is prefill-bound: up to %.0f requests wait for it in %d of %d intervals of %s, %s",
 		r.Where.String(), r.MostQueued(), d.n, d.all, words.Nearly(l.Grid.Bucket), span(l, d))

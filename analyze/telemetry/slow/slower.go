@@ -246,7 +246,7 @@ func slowerThanPeers(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding,
 	if len(peers) == 1 {
 		others = "the other one of its role"
 	}
-	f.Text = fmt.Sprintf("%sa token takes %s on %s, %s times as long as on %s with %s", since(f.Since), words.Nearly(int64(took*1e9)), r.Where.String(), words.ThreeDigits(ratio), others, asMuch(r))
+	f.Text = fmt.Sprintf("%sa token takes %s on %s, %s times as long as on %s with %s", lasts(f.Since, f.Until), words.Nearly(int64(took*1e9)), r.Where.String(), words.ThreeDigits(ratio), others, asMuch(r))
 	f.Brief = fmt.Sprintf("a token takes %s times as long on %s as on %s", words.ThreeDigits(ratio), r.Where.String(), others)
 	f.Evidence = append(f.Evidence, finding.Sentence("it takes longer in %d of %d pieces of %d lines; compared by %s", long, len(part), fewStretches, comparedBy(&f, r)))
 	if from > 0 {
@@ -296,11 +296,17 @@ func parted(list []float64, times float64) (k int, ok bool) {
 }
 
 // since begins a sentence that says since when.
-func since(t trace.Time) string {
-	if t == 0 {
+func since(t trace.Time) string { return lasts(t, 0) }
+
+// lasts begins a sentence that says from when to when; 0 is not known, or not over.
+func lasts(from, to trace.Time) string {
+	switch {
+	case from == 0:
 		return ""
+	case to == 0:
+		return "since " + words.TimeOfDay(from) + ", "
 	}
-	return "since " + words.TimeOfDay(t) + ", "
+	return fmt.Sprintf("from %s to %s, ", words.TimeOfDay(from), words.TimeOfDay(to))
 }
 
 // becameSlower finds a rank whose tokens take longer from some time on than they would have before.

@@ -53,7 +53,7 @@ func starved(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool
 		Metric: finding.Metric{Name: "time per token", Unit: table.Duration, Before: best.without / n * 1e9, After: best.token / n * 1e9}}
 	f.Brief = fmt.Sprintf("prompts take %s %% of the time of %s, as they go before decoding: a token takes %s, %s without them",
 		words.InPercent(share), r.Where.String(), words.Nearly(int64(f.Metric.After)), words.Nearly(int64(f.Metric.Before)))
-	f.Text = fmt.Sprintf("from %s to %s, %s", words.TimeOfDay(f.Since), words.TimeOfDay(f.Until), f.Brief)
+	f.Text = lasts(f.Since, f.Until) + f.Brief
 	f.Evidence = append(f.Evidence, finding.Sentence("SGLang decodes only when no prompt can be computed, unless --enable-mixed-chunk or --prefill-decode-interval says otherwise"))
 	return f, true
 }
