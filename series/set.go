@@ -100,6 +100,12 @@ type Server struct {
 	EP      int32 // GPUs that share the experts, as it was told; 0 is unknown
 }
 
+// On reports whether a server runs on a host, as far as names tell.
+func (s *Server) On(host string) bool {
+	at, _, _ := strings.Cut(s.Address, ":")
+	return host != "" && (s.Host == host || at == host)
+}
+
 // NoGPU is the GPU of what is not about one.
 const NoGPU = -1
 

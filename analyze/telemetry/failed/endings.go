@@ -167,12 +167,16 @@ func (x *ending) finding(l *telemetry.Logged, on []ending) (f finding.Finding, o
 	f.Brief = fmt.Sprintf("the log of %s ends at %s", telemetry.Host(s), words.TimeOfDay(x.last))
 	f.Text = fmt.Sprintf("%s with %s in its batch, while %s until %s", f.Brief, words.Counted(int(requests), "request"), othersGoOn(len(beside)), words.TimeOfDay(end))
 	f.Evidence = append(f.Evidence, finding.Sentence("it was never silent for more than %s before", words.Nearly(int64(silent))))
-	shown, moved := x.moved(l, beside)
-	if !moved {
+	var others []*telemetry.Rank
+	for _, o := range beside {
+		others = append(others, o.ranks...)
+	}
+	shown, gone := moved(l, x.ranks, others, l.Grid.Of(x.last))
+	if !gone {
 		f.Text += ": it may have ended, it may be stuck, or its log was collected earlier"
 		return f, true
 	}
-	f.Severity, f.Cost = finding.Critical, x.cost(l, x.last)
+	f.Subkind, f.Severity, f.Cost = Ended, finding.Critical, x.cost(l, x.last)
 	f.Text += ": its work has gone to them since then, so it ended or stands still"
 	f.Evidence = append(f.Evidence, shown)
 	return f, true
@@ -251,16 +255,23 @@ func othersGoOn(n int) string {
 	return fmt.Sprintf("those of %d others go on", n)
 }
 
-// moved reports whether what a server did goes to others since its log ends: they take in more requests from then on, or have more in
-// their batches where lines do not tell how many they take in, by at least half of what it did.
-func (x *ending) moved(l *telemetry.Logged, others []ending) (shown finding.Evidence, ok bool) {
-	comes := x.ranks[0].Has(series.NewSeqs)
+// moved reports whether what a server did goes to others since some bucket: they get more requests from then on, or have more in
+// their batches where nothing tells how many they get, by at least half of what it did.
+func moved(l *telemetry.Logged, own, others []*telemetry.Rank, end int) (shown finding.Evidence, ok bool) {
+	gets := func(r *telemetry.Rank) []float64 {
+		came, _ := l.Arrivals(r)
+		if r.Has(series.NewSeqs) {
+			came, _ = r.TakenIn()
+		}
+		return came
+	}
+	comes := len(own) > 0 && gets(own[0]) != nil
 	curve := func(ranks []*telemetry.Rank) []float64 {
 		sum := make([]float64, l.Grid.N())
 		for _, r := range ranks {
-			list, _ := r.TakenIn()
-			if !comes {
-				list = l.Curve(r, series.Running)
+			list := l.Curve(r, series.Running)
+			if comes {
+				list = gets(r)
 			}
 			for b, n := range list {
 				sum[b] += telemetry.Zero(n)
@@ -268,16 +279,12 @@ func (x *ending) moved(l *telemetry.Logged, others []ending) (shown finding.Evid
 		}
 		return sum
 	}
-	var ranks []*telemetry.Rank
-	for _, o := range others {
-		ranks = append(ranks, o.ranks...)
-	}
 	const near = 2 // buckets
-	own, theirs, end := curve(x.ranks), curve(ranks), l.Grid.Of(x.last)
-	if end < 1 || end >= len(own) {
+	was, theirs := curve(own), curve(others)
+	if end < 1 || end >= len(was) {
 		return shown, false
 	}
-	lost := level(own[:end])
+	lost := level(was[:end])
 	changes := changepoint.Levels(theirs, changepoint.Options{Alpha: 0.01, Keep: func(from, k, to int) bool {
 		return lost > 0 && k >= end-near && k <= end+near && level(theirs[k:to])-level(theirs[from:k]) >= lost/2
 	}})
@@ -290,7 +297,7 @@ func (x *ending) moved(l *telemetry.Logged, others []ending) (shown finding.Evid
 		return finding.Sentence("the others have %s requests in their batches since then, %s before", words.ThreeDigits(after), words.ThreeDigits(before)), true
 	}
 	seconds := float64(l.Grid.Bucket) / 1e9
-	return finding.Sentence("the others take in %s requests a second since then, %s before", words.ThreeDigits(after/seconds), words.ThreeDigits(before/seconds)), true
+	return finding.Sentence("the others get %s requests a second since then, %s before", words.ThreeDigits(after/seconds), words.ThreeDigits(before/seconds)), true
 }
 
 // level is the mean of a curve.

@@ -22,6 +22,8 @@ const (
 	Restarted = "restart"
 	// Silent is the subkind of findings of servers that answer no scrapes while others do.
 	Silent = "silent"
+	// Ended is that of servers whose work went to others when their logs, or their scrapes, ended: the word of package lifecycle.
+	Ended = "death"
 )
 
 // A scrape is what became of the counters of a server from the scrape before.
@@ -70,7 +72,7 @@ func Restarts(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			silent = append(silent, f)
 		}
 	}
-	return append(asOne(again), silent...), check
+	return append(asOne(again), inOne(silent)...), check
 }
 
 // fewCounted is how many of something a server may have again soon after it began anew.
@@ -211,9 +213,14 @@ func (x *life) between(from, to trace.Time) int {
 // silence tells since when a server has no scrapes while others have.
 func (x *life) silence(l *telemetry.Logged, all []life) (f finding.Finding, ok bool) {
 	const few = 3 // scrapes of others
+	server := func(x *life) *series.Server { return &l.Set.Servers[x.server] }
+	engine := server(x).Engine != ""
+	if !engine && slices.ContainsFunc(all, func(o life) bool { return server(&o).Engine != "" && server(&o).On(server(x).Host) }) {
+		return f, false // what is told of the server there is enough
+	}
 	answered := func(from, to trace.Time) (others int) {
 		for i := range all {
-			if all[i].server != x.server && all[i].between(from, to) >= few {
+			if all[i].server != x.server && (server(&all[i]).Engine != "" || !engine) && all[i].between(from, to) >= few {
 				others++
 			}
 		}
@@ -232,11 +239,25 @@ func (x *life) silence(l *telemetry.Logged, all []life) (f finding.Finding, ok b
 			}
 		}
 	}
-	f = finding.Finding{Subkind: Silent, At: x.place(l), Confidence: finding.Certain, Severity: finding.Info, Metric: finding.Metric{Name: "scrapes", Before: math.NaN(), After: 0}}
+	f = finding.Finding{Subkind: Silent, At: x.place(l), Confidence: finding.Certain, Severity: finding.Info, Within: x.usual, Metric: finding.Metric{Name: "scrapes", Before: math.NaN(), After: 0}}
 	last := x.scrapes[len(x.scrapes)-1].at
 	if n := answered(last, math.MaxInt64); n > 0 {
 		f.Severity, f.Since = finding.Warning, last
-		f.Text = fmt.Sprintf("%s has no scrapes since %s, while %s: it may have ended, or only the scrapes stopped", x.name(l), words.TimeOfDay(last), othersHave(n))
+		f.Brief = fmt.Sprintf("%s has no scrapes since %s", x.name(l), words.TimeOfDay(last))
+		f.Text = fmt.Sprintf("%s, while %s: ", f.Brief, othersHave(n))
+		shown, gone := x.moved(l, last)
+		switch down := x.isDown(l, last); {
+		case gone:
+			begin, end, _ := l.Set.Bounds()
+			f.Subkind, f.Severity, f.Confidence, f.Cost = Ended, finding.Critical, finding.Likely, share(end-last, end-begin, serversOf(l))
+			f.Metric = finding.Metric{Name: "servers that are gone", Before: math.NaN(), After: 1}
+			f.Text += "its work has gone to them since then, so it ended, or nobody reaches it"
+			f.Evidence = append(f.Evidence, shown)
+		case down:
+			f.Text += "it does not answer (up is 0)"
+		default:
+			f.Text += "it may have ended, or only the scrapes stopped"
+		}
 		if running, queued := x.level(l, series.Running, last), x.level(l, series.Queued, last); !x.levels || running+queued > 0 {
 			f.Evidence = append(f.Evidence, finding.Sentence("%.0f requests ran and %.0f waited on it at its last scrape", running, queued))
 		}
@@ -247,26 +268,77 @@ func (x *life) silence(l *telemetry.Logged, all []life) (f finding.Finding, ok b
 	}
 	f.Since, f.Until = from, to
 	f.Text = fmt.Sprintf("%s has no scrapes between %s and %s, while %s", x.name(l), words.TimeOfDay(from), words.TimeOfDay(to), othersHave(others))
-	if x.levels {
-		f.Text += ": nothing tells whether it was restarted"
-	} else {
+	if slices.ContainsFunc(x.scrapes, func(s scrape) bool { return s.before == from && s.held }) {
 		f.Text += ": its counters went on, so it was not restarted"
+	} else {
+		f.Text += ": nothing tells whether it was restarted"
 	}
 	return f, true
 }
 
-// hang tells that a server answers scrapes to the end, and has requests in its batch, but that nothing that it counts grows,
+// moved reports whether what a server did goes to others of its role since a time.
+func (x *life) moved(l *telemetry.Logged, since trace.Time) (finding.Evidence, bool) {
+	var own, others []*telemetry.Rank
+	for i := range l.Ranks {
+		r := &l.Ranks[i]
+		switch {
+		case !r.Scraped:
+		case r.Server == x.server:
+			own = append(own, r)
+		case r.Where.Role == telemetry.Role(&l.Set.Servers[x.server]) && r.To > since:
+			others = append(others, r)
+		}
+	}
+	if len(own) == 0 || len(others) == 0 {
+		return finding.Evidence{}, false
+	}
+	return moved(l, own, others, l.Grid.Of(since))
+}
+
+// isDown reports whether Prometheus says of all scrapes of a server after a time that they failed.
+func (x *life) isDown(l *telemetry.Logged, after trace.Time) bool {
+	n := 0
+	for i := range l.Set.List {
+		s := &l.Set.List[i]
+		if l.Set.Places[s.Place].Server != x.server || l.Set.Metric(s.Metric).Name != "up" {
+			continue
+		}
+		for p := range l.Set.Each(i) {
+			if p.Time > after && p.Value != 0 {
+				return false
+			} else if p.Time > after {
+				n++
+			}
+		}
+	}
+	return n > 0
+}
+
+// stood returns the scrapes [from, to) in which nothing that a server counts grew any more, of the longest time in which it did not.
+func (x *life) stood() (from, to int) {
+	long := trace.Time(0)
+	for k := 1; k < len(x.scrapes); k++ {
+		n := k
+		for x.scrapes[k-1].grew && n < len(x.scrapes) && !x.scrapes[n].grew {
+			n++
+		}
+		if n > k && x.scrapes[n-1].at-x.scrapes[k-1].at > long {
+			from, to, long = k, n, x.scrapes[n-1].at-x.scrapes[k-1].at
+		}
+		k = max(k, n)
+	}
+	return from, to
+}
+
+// hang tells that a server answers scrapes, and has requests in its batch, but that nothing that it counts grows,
 // and no level of it changes.
 func (x *life) hang(l *telemetry.Logged) (f finding.Finding, ok bool) {
 	const least = 4 // scrapes
-	k := len(x.scrapes)
-	for k > 0 && !x.scrapes[k-1].grew {
-		k--
+	k, n := x.stood()
+	if k == 0 || k+least > n {
+		return f, false // it may just have paused
 	}
-	if k == 0 || k+least > len(x.scrapes) {
-		return f, false // it never did anything, or may just have paused
-	}
-	from, to := x.scrapes[k-1].at, x.scrapes[len(x.scrapes)-1].at
+	from, to := x.scrapes[k-1].at, x.scrapes[n-1].at
 	if to-from <= together {
 		return f, false // SGLang tells every half a minute that it has nothing to do
 	}
@@ -287,7 +359,7 @@ func (x *life) hang(l *telemetry.Logged) (f finding.Finding, ok bool) {
 		first := math.NaN()
 		for p := range l.Set.Each(i) {
 			switch {
-			case p.Time < from:
+			case p.Time < from, p.Time > to:
 			case math.IsNaN(first):
 				first = p.Value
 			case p.Value != first:
@@ -306,13 +378,36 @@ func (x *life) hang(l *telemetry.Logged) (f finding.Finding, ok bool) {
 	if x.levels {
 		what = "neither its batch nor its KV cache changed"
 	}
-	f.Text = fmt.Sprintf("%s has stood still since %s, with %s in its batch: in %d scrapes until %s, %s", x.name(l), words.TimeOfDay(from), words.Counted(int(running), "request"), len(x.scrapes)-k, words.TimeOfDay(to), what)
+	verb := "has stood still since"
+	if n < len(x.scrapes) {
+		verb, f.Until = "stood still from", to
+	}
+	f.Text = fmt.Sprintf("%s %s %s, with %s in its batch: in %d scrapes until %s, %s", x.name(l), verb, words.TimeOfDay(from), words.Counted(int(running), "request"), n-k, words.TimeOfDay(to), what)
+	if asleep := x.asleep(l, from, to); asleep != "" {
+		f.Text += "; " + asleep
+	}
 	f.Evidence = append(f.Evidence, finding.Sentence("every decode step changes its counter of tokens, or how many its KV cache holds"))
 	if !current { // and ranks in their labels came later
 		f.Confidence = finding.Likely
 		f.Evidence = append(f.Evidence, finding.Sentence("or it has had nothing to do since: SGLang until 0.4.4, and vLLM when all clients go away at once, may keep their last numbers"))
 	}
 	return f, true
+}
+
+// asleep tells that a vLLM was put to sleep in a time, as it says itself.
+func (x *life) asleep(l *telemetry.Logged, from, to trace.Time) string {
+	for i := range l.Set.List {
+		s := &l.Set.List[i]
+		if l.Set.Places[s.Place].Server != x.server || l.Set.Metric(s.Metric).Name != "vllm:engine_sleep_state" || !l.Set.HasLabel(s.Label, "sleep_state=awake") {
+			continue
+		}
+		for p := range l.Set.Each(i) {
+			if p.Time >= from && p.Time <= to && p.Value == 0 {
+				return "it was put to sleep then"
+			}
+		}
+	}
+	return ""
 }
 
 func othersHave(n int) string {
@@ -338,6 +433,30 @@ func asOne(list []finding.Finding) []finding.Finding {
 	f.Brief = fmt.Sprintf("%d servers were started again", len(list))
 	f.Text = fmt.Sprintf("%s between %s and %s: all of their counters started over", f.Brief, words.TimeOfDay(f.Since), words.TimeOfDay(f.Until))
 	return []finding.Finding{f}
+}
+
+// inOne makes one finding of servers that are gone since about the same scrape.
+func inOne(list []finding.Finding) (out []finding.Finding) {
+	for i := range list {
+		x := &list[i]
+		k := slices.IndexFunc(out, func(f finding.Finding) bool {
+			return f.Subkind == Ended && x.Subkind == Ended && f.At.Role == x.At.Role && max(f.Since-x.Since, x.Since-f.Since) <= f.Within
+		})
+		if k < 0 {
+			out = append(out, *x)
+			continue
+		}
+		f := &out[k]
+		first := finding.Sentence("%s", f.Text)
+		if f.At.Scope != place.WholeRole {
+			f.Evidence = append([]finding.Evidence{first}, f.Evidence...)
+		}
+		f.At.Scope, f.Cost, f.Metric.After = place.WholeRole, min(1, f.Cost+x.Cost), f.Metric.After+1
+		f.Evidence = append(f.Evidence, finding.Sentence("%s", x.Text))
+		f.Brief = fmt.Sprintf("%.0f servers have no scrapes since %s", f.Metric.After, words.TimeOfDay(f.Since))
+		f.Text = fmt.Sprintf("%s, %s among them: their work has gone to others since then, so they ended, or nobody reaches them", f.Brief, f.At.Host)
+	}
+	return out
 }
 
 // level is a gauge of a server at a scrape, of all of its ranks.

@@ -2,9 +2,11 @@ package failed
 
 import (
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -121,5 +123,51 @@ func TestOnePanelThatEnds(t *testing.T) {
 	found, _ := Restarts(telemetry.Measure(set, telemetry.Options{}))
 	if len(found) != 1 || !strings.HasPrefix(found[0].Text, "b has no scrapes since 22:22:50, while 1 other server has") || len(found[0].Evidence) != 0 {
 		t.Errorf("found %v", found)
+	}
+}
+
+// What a server did goes to the other one once it has no scrapes, or only its scrapes stop; one that stands still for a while goes on.
+func TestServersThatGoAway(t *testing.T) {
+	const sec, begin, away, n = trace.Time(1e9), trace.Time(1_700_000_000e9), 40, 60
+	for _, c := range []struct {
+		name  string
+		rate  func(server, k int) float64 // requests from scrape k to the next one
+		ends  bool
+		want  string
+		found finding.Confidence
+	}{
+		{"its work goes to the other", func(server, k int) float64 { return 60 + 60*float64(k/away*(1-server)) }, true,
+			"b has no scrapes since 22:23:05, while 1 other server has: its work has gone to them since then, so it ended, or nobody reaches it", finding.Likely},
+		{"the other has as much to do", func(int, int) float64 { return 60 }, true,
+			"b has no scrapes since 22:23:05, while 1 other server has: it may have ended, or only the scrapes stopped", finding.Certain},
+		{"it stands still", func(server, k int) float64 { return 60 * float64(1-server*(k/20%2)) }, false,
+			"b stood still from 22:18:20, with 5 requests in its batch: in 20 scrapes until 22:23:20, nothing that it counts grew", finding.Likely},
+	} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f := set.Fill("m", "test")
+		random := rand.New(rand.NewPCG(1, 2))
+		for server, name := range []string{"a", "b"} {
+			p := f.Place(series.Place{Server: f.Server(series.Server{Name: name, Engine: "vLLM"}), Rank: trace.NoRank, GPU: series.NoGPU})
+			came := 100.
+			for k := range n {
+				if c.ends && server == 1 && k >= away {
+					break
+				}
+				at := begin + trace.Time(k)*15*sec
+				f.Add(f.Series(series.Running, p), at, 5)
+				f.Add(f.Series(series.Queued, p), at, 0)
+				f.Add(f.Series(series.KVUsage, p), at, 30)
+				for _, most := range []float64{1, math.Inf(1)} {
+					f.Add(f.SeriesOf(series.Series{Metric: series.TTFT, Place: p, Most: most}), at, came)
+				}
+				f.Add(f.Series(f.Metric(series.Metric{Name: "vllm:generation_tokens_total", Kind: series.Counter}), p), at, 100*came)
+				came += math.Round(c.rate(server, k) * (0.9 + 0.2*random.Float64()))
+			}
+		}
+		set.Finish(series.Known{})
+		found, _ := Restarts(telemetry.Measure(set, telemetry.Options{}))
+		if len(found) != 1 || found[0].Text != c.want || found[0].Confidence != c.found {
+			t.Errorf("%s: %+v", c.name, found)
+		}
 	}
 }
