@@ -124,3 +124,29 @@ func TestKilledProcesses(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+// CPUs that are busy nearly all of the time are told, and not those that wait for disks.
+func TestBusyHosts(t *testing.T) {
+	for mode, want := range map[string]string{"user": "the CPUs of node1 are busy for 95 % of the time, since ", "iowait": ""} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f := set.Fill("node.om", "OpenMetrics")
+		place := f.Place(series.Place{Server: f.Server(series.Server{Host: "node1"}), Rank: trace.NoRank, GPU: series.NoGPU})
+		for name, rates := range map[string][2]float64{mode: {0.2, 0.95}, "idle": {0.8, 0.05}} {
+			id := f.SeriesOf(series.Series{Metric: f.Metric(series.Metric{Name: "node_cpu_seconds_total", Kind: series.Counter}), Place: place, Label: set.Syms.Intern("cpu=0,mode=" + name)})
+			sum := 0.0
+			for k := range 80 {
+				f.Add(id, begin+trace.Time(15*k)*sec, sum)
+				sum += 15 * rates[k/40]
+			}
+		}
+		set.Finish(series.Known{})
+		found, _ := Hosts(set)
+		var got string
+		for _, f := range found {
+			got += f.Text
+		}
+		if !strings.HasPrefix(got, want) || (got == "") != (want == "") {
+			t.Errorf("%s: %q", mode, got)
+		}
+	}
+}
