@@ -22,6 +22,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -87,6 +88,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Later: true, Around: true, Enough: reachedThere, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Imbalance, Subkinds: []string{""}, OnRanks: true, Around: true, Enough: onThatRank},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Change, Subkinds: []string{finding.CachedTokens}, Around: true, Enough: there},
+	{Cause: finding.Limit, CauseSubkind: slow.KVCache, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Elsewhere: true, Enough: behindDecode, Costs: true},
 	{Cause: finding.Load, CauseSubkind: slow.Demand, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Later: true, Costs: true},
 	{Cause: finding.Limit, CauseSubkind: slow.KVCache, Effect: finding.Change, Subkinds: []string{finding.CachedTokens}, Later: true, Enough: there, Costs: true},
 	{Cause: finding.Load, CauseSubkind: slow.Demand, Effect: finding.Errors, Subkinds: []string{failed.HTTP}, Later: true, Enough: there},
@@ -163,7 +165,9 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Change, CauseSubkind: change.OutputLength, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since},
 	{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since},
 	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since},
+	{Cause: finding.Change, CauseSubkind: slow.Slowed, Effect: finding.Limit, Subkinds: []string{slow.Batch}, Enough: asTokensTakeLonger, Costs: true},
 	{Cause: finding.Load, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
+	{Cause: finding.Load, CauseSubkind: slow.Demand, Effect: finding.Load, Subkinds: []string{slow.Demand}, Elsewhere: true, Enough: throughPrefill, Costs: true},
 	{Cause: finding.Limit, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
 	{Cause: finding.Slower, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
 	{Cause: finding.Memory, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
@@ -172,6 +176,10 @@ var consequences = []finding.Consequence{
 	{Cause: finding.GPU, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
 	{Cause: finding.Transfer, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
+	{Cause: finding.Change, CauseSubkind: finding.StepYield, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
+	{Cause: finding.Change, CauseSubkind: slow.GraphedSteps, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
+	{Cause: finding.Imbalance, Effect: finding.Change, Subkinds: slow.LatencySubkinds, OnRanks: true, Enough: since, Costs: true},
+	{Cause: finding.Host, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: func(longer, host *finding.Finding) bool { return asTheHost(longer, host) && since(longer, host) }, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
 	{Cause: finding.Change, CauseSubkind: slow.HostWork, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
 	{Cause: finding.Change, CauseSubkind: slow.Slowed, Effect: finding.Imbalance, Subkinds: []string{""}, OnRanks: true, Around: true, Enough: onThatRank},
@@ -228,7 +236,18 @@ func asTheClock(slower, clock *finding.Finding) bool {
 // it is over.
 func since(longer, of *finding.Finding) bool {
 	const about, soon = trace.Time(15e9), trace.Time(60e9) // a request counts when it ends: later
-	return of.Since != 0 && of.Subkind != failed.Silent && longer.Since >= of.Since-longer.Within-of.Within-about && (of.Until == 0 || longer.Since <= of.Until+soon)
+	return of.Since != 0 && of.Subkind != failed.Silent && longer.Since >= of.Since-2*longer.Within-of.Within-about && (of.Until == 0 || longer.Since <= of.Until+soon)
+}
+
+// behindDecode reports whether requests take longer on a prefill server as decode servers have no room: a prompt is computed, and sent, only
+// where there is.
+func behindDecode(longer, full *finding.Finding) bool {
+	return longer.At.Role == request.Prefill && full.At.Role == request.Decode && since(longer, full)
+}
+
+// throughPrefill reports whether more requests come to decode servers as more come to prefill servers: they are the same ones.
+func throughPrefill(more, first *finding.Finding) bool {
+	return more.At.Role == request.Decode && first.At.Role == request.Prefill && more.Metric.Name == first.Metric.Name && more.Metric.Name == slow.RequestRate && since(more, first)
 }
 
 // withEmptyCache reports whether fewer tokens are cached for a restart: there, and as soon as the server has requests.

@@ -87,15 +87,23 @@ func (f *Finding) take(g *Finding) {
 	case f.Kind == Straggler && g.Kind == Straggler && g.CostBasis == f.CostBasis && f.Claim != nil && g.Claim != nil && g.Cost > f.Cost:
 		// Steps take longer by more than the rank ends them late where it begins them late, too.
 		f.Cost, f.Claim = g.Cost, f.Claim.And(g.Claim)
-	case f.isLoad() && g.Kind != Common && g.CostBasis == f.CostBasis && g.Cost > f.Cost: // what load costs shows elsewhere: in queues
+	case f.isLoad() && g.Kind != Common && (g.CostBasis == f.CostBasis && g.Cost > f.Cost || g.pays(f)): // what load costs shows elsewhere: in queues
 		f.Cost, f.CostBasis, f.Severity, f.Claim = g.Cost, g.CostBasis, g.Severity, g.Claim
 	}
+}
+
+// pays reports whether f tells what requests take longer, and g how long servers were in a state that is why: what that costs is what they do.
+func (f *Finding) pays(g *Finding) bool {
+	return f.CostBasis == RequestTime && g.CostBasis == ServerTime && f.Claim == nil && (g.isLoad() || g.Kind == Limit || g.Kind == Change)
 }
 
 // say adds to the sentence of f what it should say of g.
 func (f *Finding) say(g *Finding) {
 	if g.Brief != "" && !strings.Contains(f.Text, g.Brief) {
 		f.Text += "; " + g.Brief
+		if f.Brief != "" {
+			f.Brief += "; " + g.Brief
+		}
 	}
 }
 
@@ -197,7 +205,7 @@ func (c *Consequence) take(cause, f *Finding) {
 		if f.Cost > cause.Cost {
 			cause.Cost, cause.Severity = f.Cost, f.Severity
 		}
-	case f.Cost > cause.Cost:
+	case f.Cost > cause.Cost || f.pays(cause):
 		cause.Cost, cause.CostBasis, cause.Severity, cause.Claim = f.Cost, f.CostBasis, f.Severity, f.Claim
 	}
 }
@@ -218,7 +226,7 @@ func takeConsequences(found []Finding, consequences []Consequence) []Finding {
 		}
 		effect := make([]bool, len(found))
 		for k := range found {
-			by := slices.IndexFunc(causes, func(by int) bool { return c.isEffect(&found[k], &found[by]) })
+			by := slices.IndexFunc(causes, func(by int) bool { return by != k && c.isEffect(&found[k], &found[by]) })
 			if effect[k] = by >= 0; effect[k] {
 				c.take(&found[causes[by]], &found[k])
 			}

@@ -1,0 +1,58 @@
+package finders
+
+import (
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// away are findings of servers that are away, or stand still.
+var away = []struct {
+	kind    finding.Kind
+	subkind string
+}{{finding.Errors, failed.Died}, {finding.Lifecycle, failed.Ended}, {finding.Lifecycle, failed.Hang}, {finding.Lifecycle, failed.Restarted}, {finding.Lifecycle, failed.Stop}}
+
+// tookOver: while a server is away, or stands still, what would come to it comes to others of its role, as their logs and metrics have it, with all
+// that this brings about there.
+func tookOver(found []finding.Finding) (list []finding.Consequence) {
+	for _, of := range away {
+		if !slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Kind == of.kind && f.Subkind == of.subkind }) {
+			continue
+		}
+		list = append(list,
+			finding.Consequence{Cause: of.kind, CauseSubkind: of.subkind, Effect: finding.Lifecycle, Subkinds: []string{failed.Silent, failed.Ended}, Around: true, Enough: sameServer, Costs: true},
+			finding.Consequence{Cause: of.kind, CauseSubkind: of.subkind, Effect: finding.Load, Subkinds: []string{slow.Demand, finding.Waits}, Around: true, Enough: forAnother, Costs: true},
+			finding.Consequence{Cause: of.kind, CauseSubkind: of.subkind, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Around: true, Enough: forAnother, Costs: true},
+			finding.Consequence{Cause: of.kind, CauseSubkind: of.subkind, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Around: true, Enough: forAnother, Costs: true})
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return append([]finding.Consequence{
+		{Cause: finding.Lifecycle, CauseSubkind: failed.Restarted, Effect: finding.Lifecycle, Subkinds: []string{failed.Stop}, Around: true, Enough: onThatHost},
+		{Cause: finding.Load, CauseSubkind: slow.Demand, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Around: true, Enough: onThatHost, Costs: true},
+		{Cause: finding.Load, CauseSubkind: slow.Demand, Effect: finding.Change, Subkinds: []string{slow.Latency}, Around: true, Enough: onThatHost, Costs: true},
+		{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Lifecycle, Subkinds: []string{failed.Ended}, Around: true, Enough: func(gone, _ *finding.Finding) bool { return gone.CostBasis == finding.ServerTime }, Costs: true},
+	}, list...)
+}
+
+// onThatHost reports whether two findings are of one server, or both of several.
+func onThatHost(f, of *finding.Finding) bool {
+	return f.At.Overlaps(&of.At) && (f.At.Host == of.At.Host || f.At.Scope == place.WholeRole && of.At.Scope == place.WholeRole)
+}
+
+// sameServer reports whether a server has no scrapes as it is away: what its log, or its counters, tell of that is more.
+func sameServer(silent, away *finding.Finding) bool {
+	const soon = trace.Time(60e9)
+	return onThatHost(silent, away) && silent.CostBasis != finding.Requests && (away.Until == 0 || silent.Since <= away.Until+soon+silent.Within)
+}
+
+// forAnother reports whether a server has more to do for another one of its role: since that is away, or itself, as soon as it is back.
+func forAnother(more, away *finding.Finding) bool {
+	const soon = trace.Time(30e9) // until those in front of them notice
+	return more.At.Role == away.At.Role && more.Since != 0 && more.Since <= max(away.Since, away.Until)+soon+more.Within+away.Within
+}
