@@ -66,6 +66,17 @@ func TestEqualRanksOfTwoServers(t *testing.T) {
 	}
 }
 
+// Two servers, whose pids differ, were captured one after the other, and do different work: they are not one rank.
+func TestRanksOfTwoServersInTurn(t *testing.T) {
+	a, b := fakeRank{rank: 0, steps: 5}, fakeRank{rank: 0, steps: 7, first: 500_000_000}
+	m, _ := mergeAll(t, writeFiles(t, map[string]string{
+		"1758600000.5-TP-0.trace.json": strings.ReplaceAll(a.write(), "DECODE bs", "EXTEND bs"), "1758600007.5-TP-0.trace.json": strings.ReplaceAll(b.write(), `"pid": 700, "tid": 700`, `"pid": 711, "tid": 711`),
+	}))
+	if names := rankNames(m); !slices.Equal(names, []string{"prefill TP0", "decode TP0"}) {
+		t.Fatalf("ranks: %v", names)
+	}
+}
+
 // rankOf returns the group of a rank that slice s is drawn in.
 func rankOf(tr *trace.Trace, s trace.SliceID) trace.TrackID {
 	id := tr.Slices[s].Track

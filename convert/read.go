@@ -97,7 +97,7 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 		}
 	}
 	p.Profiles.Recorded, p.Profiles.GraphCapture = of.ProfilerOverhead()
-	p.Profiles.GPUs, p.Profiles.Placements = of.GPUs(), of.Placements()
+	p.Profiles.GPUs, p.Profiles.Placements = of.GPUs(), of.Placements(in.Requests)
 	if opt.MatchCollectives {
 		p.Profiles.ClockOffsets = p.aligned.ClockOffsets(of)
 	}

@@ -41,7 +41,7 @@ func Assign(in *inputs.Loaded, opt Options) (*Assignment, error) {
 	m.countRanks(captures)
 	captures = leaveOutRepetitions(captures, m.diags)
 	m.reportNames(captures, conflicts)
-	m.groupCaptures(captures)
+	m.groupCaptures(captures, in.Requests)
 	if in.OnlyRecordings() && len(m.Tracks) == 0 {
 		return nil, ErrNothing
 	}
@@ -168,7 +168,13 @@ func (m *Assignment) reportNames(captures []*Capture, conflicts []naming.Conflic
 }
 
 // groupCaptures makes ranks of captures.
-func (m *Assignment) groupCaptures(captures []*Capture) {
+func (m *Assignment) groupCaptures(captures []*Capture, requests *request.Set) {
+	schedulers := map[int64]bool{}
+	if requests != nil {
+		for p := range requests.Procs {
+			schedulers[requests.Procs[p].PID] = schedulers[requests.Procs[p].PID] || requests.Procs[p].Schedules
+		}
+	}
 	resolved := order.Each(captures, func(c *Capture) naming.Resolved { return c.known })
 	grouped := make([]bool, len(captures))
 	for _, g := range naming.Captures(resolved) {
@@ -177,7 +183,7 @@ func (m *Assignment) groupCaptures(captures []*Capture) {
 			grouped[i] = true
 			files = append(files, captures[i])
 		}
-		m.addRanks(files)
+		m.addRanks(files, schedulers)
 	}
 	for i, c := range captures {
 		if !grouped[i] {
@@ -203,14 +209,14 @@ func (m *Assignment) isWanted(r *Track, requests *request.Set) bool {
 	return (len(opt.Ranks) == 0 || slices.ContainsFunc(opt.Ranks, isRank)) && (len(opt.Hosts) == 0 || slices.ContainsFunc(opt.Hosts, isHost))
 }
 
-// addRanks adds the captures of one rank. Captures that overlap in time cannot
-// be of one process: each then begins a rank of its own.
-func (m *Assignment) addRanks(captures []*Capture) {
+// addRanks adds the captures of one rank. Captures that overlap in time, or are of two of the schedulers that a dump
+// has, cannot be of one process: each then begins a rank of its own.
+func (m *Assignment) addRanks(captures []*Capture, schedulers map[int64]bool) {
 	slices.SortStableFunc(captures, func(a, b *Capture) int { return cmp.Compare(a.First, b.First) })
 	var open []*Track
 	for _, c := range captures {
 		at := slices.IndexFunc(open, func(r *Track) bool {
-			return r.takes(c)
+			return r.takes(c) && !r.isAnother(c, schedulers)
 		})
 		if at >= 0 {
 			open[at].Captures = append(open[at].Captures, c)
@@ -220,7 +226,9 @@ func (m *Assignment) addRanks(captures []*Capture) {
 		}
 		next := newRankTrack(c)
 		// Of several servers, whose hosts are not known? Their runs or roles may tell.
-		if duplicate := slices.IndexFunc(open, func(r *Track) bool { return r.Run == next.Run && r.kinds.role() == next.kinds.role() }); duplicate >= 0 {
+		if duplicate := slices.IndexFunc(open, func(r *Track) bool {
+			return r.Run == next.Run && r.kinds.role() == next.kinds.role() && !r.isAnother(c, schedulers)
+		}); duplicate >= 0 {
 			m.diags.Add(trace.RankOverlap.Of(c.File.Name,
 				c.label(), open[duplicate].Captures[0].File.Name, cmp.Or(next.Rank.String(), "one rank"), c.File.Name))
 		}
@@ -239,6 +247,16 @@ func (r *Track) takes(c *Capture) bool {
 		}
 	}
 	return true
+}
+
+// isAnother reports whether a capture is of another process than r, which is called alike: both schedule, of two servers, or
+// they do different work. A server that was started again may go on as the rank that it was.
+func (r *Track) isAnother(c *Capture, schedulers map[int64]bool) bool {
+	pid, does := c.pid(), c.stepKinds().role()
+	if r.PID == 0 || pid == 0 || r.PID == pid {
+		return false
+	}
+	return schedulers[r.PID] && schedulers[pid] || does != "" && r.kinds.role() != "" && does != r.kinds.role()
 }
 
 // continues reports whether c and o are exports of the same process and follow each

@@ -170,14 +170,14 @@ func (m *Assignment) rankList() string {
 	return text
 }
 
-// Placements returns where each rank ran.
-func (m *Assignment) Placements() []profile.Placement {
+// Placements returns where each rank ran: of one that is a process of the dump, requests tell its host.
+func (m *Assignment) Placements(requests *request.Set) []profile.Placement {
 	homes := make([]profile.Placement, len(m.Tracks))
 	for i, r := range m.Tracks {
 		h := &homes[i]
 		h.GPU = -1
-		if r.Host != "" {
-			h.Host = m.Names.Host(r.Host)
+		if host := m.placeOf(r, requests).Host; host != "" {
+			h.Host = m.Names.Host(host)
 		}
 		for _, c := range r.Captures {
 			meta := &c.File.Meta
