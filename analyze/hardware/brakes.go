@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -17,7 +18,14 @@ import (
 // of power is none: under load, GPUs reach it.
 const brakes = 0x8 | 0x20 | 0x40 | 0x80
 
-// A Brake is that GPUs of a host say that heat or a brake slows them down while they work.
+// powerLimit is the reason that a GPU has as much power as it may. One that drew clearly more before, at work and without it, may
+// have less than before.
+const (
+	powerLimit = 0x4
+	lessPower  = 0.9
+)
+
+// A Brake is that GPUs of a host say that heat, a brake, or a lower limit of power slows them down while they work.
 type Brake struct {
 	Devices      []*Device
 	Since, Until trace.Time // of the first and the last sample
@@ -25,6 +33,31 @@ type Brake struct {
 	Reasons      uint64
 	// Clock is the median in MHz, and Free that while nothing slowed them down; NaN is unknown.
 	Clock, Free float64
+	// Power and Drawn are the same of what they draw, in W.
+	Power, Drawn float64
+}
+
+// slowed returns the reasons of a sample that slow a GPU down, which drew so many W at work without any.
+func (d *Device) slowed(x series.Sample, drawn float64, every time.Duration) uint64 {
+	bits := uint64(x.Value) & brakes
+	if power, ok := valueAt(d.power, x.Time, every); ok && uint64(x.Value)&powerLimit != 0 && power < lessPower*drawn {
+		bits |= powerLimit
+	}
+	return bits
+}
+
+// drawn returns how many W a GPU draws at work while nothing slows it down; NaN is unknown.
+func (d *Device) drawn(every time.Duration) float64 {
+	var list []float64
+	for _, x := range d.reasons {
+		if power, ok := valueAt(d.power, x.Time, every); ok && x.Value >= 0 && uint64(x.Value)&(brakes|powerLimit) == 0 && d.works(x.Time, every) {
+			list = append(list, power)
+		}
+	}
+	if len(list) < fewest {
+		return math.NaN()
+	}
+	return order.Median(list)
 }
 
 // Brakes returns the times in which GPUs were slowed down, but for those in which they are told to be slower than their peers. GPUs
@@ -46,7 +79,8 @@ func Brakes(devices []*Device, told []Slow) (list []Brake) {
 			}
 			o := &list[k]
 			n := float64(len(o.Devices))
-			o.Clock, o.Free = (n*o.Clock+b.Clock)/(n+1), (n*o.Free+b.Free)/(n+1)
+			mean := func(a, b float64) float64 { return (n*a + b) / (n + 1) }
+			o.Clock, o.Free, o.Power, o.Drawn = mean(o.Clock, b.Clock), mean(o.Free, b.Free), mean(o.Power, b.Power), mean(o.Drawn, b.Drawn)
 			o.Devices, o.N, o.Reasons = append(o.Devices, d), o.N+b.N, o.Reasons|b.Reasons
 			o.Since, o.Until = min(o.Since, b.Since), max(o.Until, b.Until)
 		}
@@ -57,32 +91,40 @@ func Brakes(devices []*Device, told []Slow) (list []Brake) {
 // brakes returns the runs of samples in which a GPU that works names a brake.
 func (d *Device) brakes() (list []Brake) {
 	every := spacing(d.reasons)
-	var free, slow []float64
+	drawn, bits := d.drawn(every), uint64(0)
+	var free, slow, power []float64
 	var run []series.Sample
 	end := func() {
 		if len(run) >= fewest {
-			b := Brake{Devices: []*Device{d}, Since: run[0].Time, Until: run[len(run)-1].Time, N: len(run), Clock: math.NaN(), Free: math.NaN()}
-			b.Reasons, _ = d.reasonsBetween(b.Since, b.Until)
+			b := Brake{Devices: []*Device{d}, Since: run[0].Time, Until: run[len(run)-1].Time, N: len(run), Clock: math.NaN(), Free: math.NaN(), Power: math.NaN(), Drawn: drawn, Reasons: bits}
 			if len(slow) > 0 {
 				b.Clock = order.Median(slow)
 			}
+			if len(power) > 0 {
+				b.Power = order.Median(power)
+			}
 			list = append(list, b)
 		}
-		run, slow = nil, nil
+		run, slow, power, bits = nil, nil, nil, 0
 	}
 	for _, x := range d.reasons {
 		if !d.works(x.Time, every) || x.Value < 0 {
 			continue
 		}
 		clock, known := valueAt(d.clock, x.Time, every)
-		if uint64(x.Value)&brakes == 0 {
+		why := d.slowed(x, drawn, every)
+		if why == 0 {
 			if end(); known {
 				free = append(free, clock)
 			}
 			continue
 		}
+		bits |= why
 		if run = append(run, x); known {
 			slow = append(slow, clock)
+		}
+		if draws, ok := valueAt(d.power, x.Time, every); ok {
+			power = append(power, draws)
 		}
 	}
 	end()
@@ -102,7 +144,7 @@ func (b *Brake) finding(devices int, from, to trace.Time) finding.Finding {
 		of, was, its = fmt.Sprintf("%d GPUs of %s", n, b.Devices[0].Host), "were", "their"
 		f.At = place.Device(b.Devices[0].Host)
 	}
-	f.Text = fmt.Sprintf("%s %s slowed down from %s to %s: %s", of, was, words.At(b.Since, "15:04:05"), words.At(b.Until, "15:04:05"), why(b.Reasons&brakes))
+	f.Text = fmt.Sprintf("%s %s slowed down from %s to %s: %s", of, was, words.At(b.Since, "15:04:05"), words.At(b.Until, "15:04:05"), why(b.Reasons))
 	switch {
 	case !math.IsNaN(b.Clock) && !math.IsNaN(b.Free):
 		f.Text += fmt.Sprintf("; %s SM clock was %s MHz, %s at work without that", its, number(b.Clock), number(b.Free))
@@ -113,5 +155,8 @@ func (b *Brake) finding(devices int, from, to trace.Time) finding.Finding {
 		f.Text += fmt.Sprintf("; %s SM clock was %s MHz", its, number(b.Clock))
 	}
 	f.Evidence = append(f.Evidence, finding.Sentence("%s throttle reasons say so in %s of work", its, words.Counted(b.N, "sample")))
+	if b.Reasons&powerLimit != 0 {
+		f.Evidence = append(f.Evidence, finding.Sentence("%s power is %s W then, and was %s W at work without that: the limit is lower than it was", its, number(b.Power), number(b.Drawn)))
+	}
 	return f
 }

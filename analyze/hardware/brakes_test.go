@@ -4,7 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/testkit/testset"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // Heat that slows down all GPUs of a host shows in no comparison with peers, but each of them says so: that is one finding.
@@ -39,6 +42,39 @@ func TestAllGPUsOfAHostBrake(t *testing.T) {
 		}
 		if found, _ := Clocks(scraped(seed, nil, true, true), nil); len(found) > 0 {
 			t.Errorf("seed %d: nothing is wrong: %v", seed, found)
+		}
+	}
+}
+
+// GPUs that are at a limit of power below what they drew before have less of it; at the one that they always had, they are under load.
+func TestLowerLimitOfPower(t *testing.T) {
+	for watts, lower := range map[float64]bool{350: true, 690: false} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f := set.Fill("metrics.json", "Prometheus range")
+		server := f.Server(series.Server{Host: "node1"})
+		for gpu := range 4 {
+			p := f.Place(series.Place{Server: server, Rank: trace.NoRank, GPU: int32(gpu)})
+			clock, util, why, power := f.Series(series.SMClock, p), f.Series(series.GPUUtil, p), f.Series(series.Throttling, p), f.Series(series.Power, p)
+			for n := range 20 {
+				at, mhz, bits, draws := begin+5*sec*trace.Time(n), 1980.0, 0.0, 610.0
+				if n >= 10 {
+					mhz, bits, draws = 1250, 4, watts
+				}
+				f.Add(clock, at, mhz)
+				f.Add(util, at, 97)
+				f.Add(why, at, bits)
+				f.Add(power, at, draws)
+			}
+		}
+		set.Finish(series.Known{})
+		found, _ := Clocks(set, nil)
+		if (len(found) == 1) != lower {
+			t.Fatalf("%v W: %+v", watts, found)
+		}
+		const text = "4 GPUs of node1 were slowed down from 20:54:10 to 20:54:55: limit of power; their SM clock was 1,250 MHz, 1,980 at work without that"
+		const why = "their power is 350 W then, and was 610 W at work without that: the limit is lower than it was"
+		if lower && (found[0].Text != text || finding.Sentences(found[0].Evidence)[1] != why) {
+			t.Errorf("%+v", found[0])
 		}
 	}
 }

@@ -27,6 +27,7 @@ type Use struct {
 // has, or else its host and its number there. Where no recording names a host, and metrics have one
 // only, its number alone has to do.
 func join(devices []*Device, uses []Use) {
+	uses = named(devices, uses)
 	for i := range uses {
 		u := &uses[i]
 		var found []*Device
@@ -48,6 +49,21 @@ func join(devices []*Device, uses []Use) {
 			}
 		}
 	}
+}
+
+// named returns uses without the name of their host where they have one host, and metrics call none so: it may be an ID.
+func named(devices []*Device, uses []Use) []Use {
+	for i := range uses {
+		u := &uses[i]
+		if u.Host != uses[0].Host || slices.ContainsFunc(devices, func(d *Device) bool { return sameHost(d.Host, u.Host) }) {
+			return uses
+		}
+	}
+	bare := slices.Clone(uses)
+	for i := range bare {
+		bare[i].Host = ""
+	}
+	return bare
 }
 
 // byIndex finds the GPU of a rank by its number on its host. A process that saw some of the GPUs of a
@@ -103,8 +119,11 @@ func Beside(set *series.Set, uses []Use, rank place.Location) (text string, equa
 		return "", false
 	}
 	d := devices[i]
-	own, peers := d.clockIn(d.use), []float64{}
-	for _, o := range d.peers(devices) {
+	own, peers, others := d.clockIn(d.use), []float64{}, order.Only(devices, func(o *Device) bool { return o != d && o.use != nil })
+	if len(others) == 0 { // of the ranks that it is late beside, nothing is known
+		others = d.peers(devices)
+	}
+	for _, o := range others {
 		if v := o.clockIn(d.use); v > 0 {
 			peers = append(peers, v)
 		}

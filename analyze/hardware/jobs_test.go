@@ -38,6 +38,17 @@ func TestJoin(t *testing.T) {
 	if got := joined(one); !strings.HasPrefix(got, "TP0 index alone") || !strings.Contains(got, ", TP1 index alone") {
 		t.Errorf("one host: %q", got)
 	}
+	// A dump may call the one host that there is by its ID.
+	one = gpus()[2:]
+	join(one, []Use{{Rank: "TP0", Host: "5c9d15ce", GPU: 0}, {Rank: "TP1", Host: "5c9d15ce", GPU: 1}})
+	if got := joined(one); !strings.HasPrefix(got, "TP0 index alone") || !strings.Contains(got, ", TP1 index alone") {
+		t.Errorf("one host by its ID: %q", got)
+	}
+	one = gpus()[2:]
+	join(one, []Use{{Rank: "TP0", Host: "5c9d15ce", GPU: 0}, {Rank: "TP1", Host: "a1", GPU: 1}})
+	if got := joined(one); got != ", " {
+		t.Errorf("two hosts by their IDs: %q", got)
+	}
 }
 
 func joined(list []*Device) string {
