@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -156,12 +157,14 @@ func (c *Change) finding(b *cause.Costs, claim finding.Claim) finding.Finding {
 	case first.Metric.saves(), first.Metric.isLength(), first.Metric.isEnd():
 		f.Subkind, f.Until = first.metric().Name, first.Until
 	case first.Metric == PaceChanged:
-		f.Subkind, f.Until = Pace, first.Until
+		f.Subkind, f.Until, f.Brief = Pace, first.Until, first.paceSubject()+" "+first.paceChange()
 		if first.settles() {
 			f.Severity = finding.Info // whatever it costs
 		}
 	case first.Means == request.Tokenizing:
 		f.Subkind = TokenizingSubkind
+	case f.Kind == finding.Transfer:
+		f.Brief, _, _ = strings.Cut(f.Text, "; ")
 	}
 	return f
 }

@@ -162,9 +162,7 @@ func (m *Measured) besideClocks(late []finding.Finding) {
 		if text == "" {
 			continue
 		}
-		late[i].Brief = late[i].At.RankName() + " is late in its collectives"
 		if equal {
-			late[i].Brief = ""
 			late[i].Text = strings.Replace(late[i].Text, collective.AsLowClock, ", but metrics have its clock as high as others", 1)
 		}
 		late[i].Evidence = append(late[i].Evidence, finding.Sentence("%s", text))

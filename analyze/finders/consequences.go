@@ -126,6 +126,9 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Change, CauseSubkind: finding.StepYield, Effect: finding.Load, Subkinds: []string{finding.Waits}, Later: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: slow.GraphedSteps, Effect: finding.Slower, Subkinds: []string{""}, Later: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: slow.HostWork, Effect: finding.Slower, Subkinds: []string{""}, Later: true, Costs: true},
+	{Cause: finding.Change, CauseSubkind: finding.StepYield, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: asTheYield, Costs: true},
+	{Cause: finding.Change, CauseSubkind: slow.GraphedSteps, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: sinceThen, Costs: true},
+	{Cause: finding.Change, CauseSubkind: slow.HostWork, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: sinceThen, Costs: true},
 	{Cause: finding.Change, CauseSubkind: slow.HostWork, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Later: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Tail, Subkinds: cause.Names()},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Change, Subkinds: []string{change.Pace}, Around: true, Enough: worksOff},
@@ -162,35 +165,14 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Imbalance, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, OnRanks: true, Later: true, Enough: onThatRank, Costs: true},
 	{Cause: finding.Memory, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: asMemoryFills, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Change, Subkinds: []string{""}, Enough: asTheClock},
-	{Cause: finding.Change, CauseSubkind: change.OutputLength, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since},
-	{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since},
-	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since},
 	{Cause: finding.Change, CauseSubkind: slow.Slowed, Effect: finding.Limit, Subkinds: []string{slow.Batch}, Enough: asTokensTakeLonger, Costs: true},
-	{Cause: finding.Load, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
 	{Cause: finding.Load, CauseSubkind: slow.Demand, Effect: finding.Load, Subkinds: []string{slow.Demand}, Elsewhere: true, Enough: throughPrefill, Costs: true},
-	{Cause: finding.Limit, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
-	{Cause: finding.Slower, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
-	{Cause: finding.Memory, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
-	{Cause: finding.Errors, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
-	{Cause: finding.Lifecycle, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
-	{Cause: finding.GPU, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
-	{Cause: finding.Transfer, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
-	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
-	{Cause: finding.Change, CauseSubkind: finding.StepYield, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
-	{Cause: finding.Change, CauseSubkind: slow.GraphedSteps, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
-	{Cause: finding.Imbalance, Effect: finding.Change, Subkinds: slow.LatencySubkinds, OnRanks: true, Enough: since, Costs: true},
-	{Cause: finding.Host, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: func(longer, host *finding.Finding) bool { return asTheHost(longer, host) && since(longer, host) }, Costs: true},
-	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
-	{Cause: finding.Change, CauseSubkind: slow.HostWork, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true},
 	{Cause: finding.Change, CauseSubkind: slow.Slowed, Effect: finding.Imbalance, Subkinds: []string{""}, OnRanks: true, Around: true, Enough: onThatRank},
 	{Cause: finding.Change, CauseSubkind: slow.Slowed, Effect: finding.Load, Subkinds: []string{finding.Waits}, Later: true, Costs: true},
-	{Cause: finding.Host, Effect: finding.Slower, Subkinds: []string{""}, Enough: asTheHost},
-	{Cause: finding.Host, Effect: finding.Straggler, Subkinds: []string{""}, Enough: asTheHost},
-	{Cause: finding.Host, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: asTheHost},
 	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Common, Elsewhere: true, Enough: mostlyOf(cause.Transfer)},
 	{Cause: finding.Load, Effect: finding.Common, Enough: mostlyOf(cause.Queue)},
 	{Cause: finding.Load, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: showsIn, Costs: true},
-	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Straggler, Subkinds: []string{""}, OnRanks: true, Enough: asItsClock, Costs: true},
+	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Straggler, Subkinds: []string{""}, OnRanks: true, Elsewhere: true, Enough: asItsClock, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: failed.Router, Effect: finding.Change, Subkinds: []string{finding.CachedTokens}, Enough: withEmptyRouter, Elsewhere: true, Costs: true},
 }
 
@@ -264,16 +246,11 @@ func reachedThere(limit, stall *finding.Finding) bool {
 	return limit.Since != 0 && stall.At.Overlaps(&limit.At)
 }
 
-// asTheHost reports whether what runs on a host, and nowhere else, may be slower for what the host is short of:
-// since about when a scrape saw that first.
-func asTheHost(slower, host *finding.Finding) bool {
-	return slower.At.Host != "" && slower.At.Host == host.At.Host && asTheClock(slower, host)
-}
-
-// asItsClock reports whether a rank may be late for the clock of its GPU: of that very rank, and since
-// about then if it was not late all the time.
+// asItsClock reports whether a rank may be late for the clock of its GPU: of that very rank, or of all GPUs of a host for those of all
+// its ranks, and since about then if it was not late all the time.
 func asItsClock(late, clock *finding.Finding) bool {
-	return clock.At.Rank != trace.NoRank && clock.At.Rank == late.At.Rank && (late.Since == 0 || asTheClock(late, clock))
+	same := clock.At.Rank != trace.NoRank && clock.At.Rank == late.At.Rank || clock.At.Label != "" && clock.At == late.At // all of one host
+	return same && (late.Since == 0 || asTheClock(late, clock))
 }
 
 // asItComputes reports whether kernels of a rank take longer since about when it is late for what it computes.
@@ -313,6 +290,24 @@ func wasAsFast(slow, became *finding.Finding) bool {
 func workOf(m *finding.Metric) string {
 	work, _, _ := strings.Cut(m.Name, " ")
 	return work
+}
+
+// asLogsTell reports whether logs tell of tokens what requests do.
+func asLogsTell(logs, became *finding.Finding) bool {
+	return logs.Metric.Name == slow.TimePerToken && logs.Metric.After > logs.Metric.Before && sinceThen(became, logs)
+}
+
+// sinceThen reports whether tokens take longer since about when logs tell of something, as pieces of some lines do.
+func sinceThen(became, logs *finding.Finding) bool {
+	const pieces = trace.Time(30e9)
+	return workOf(&became.Metric) == "decode" && became.Metric.After > became.Metric.Before && logs.Since != 0 && became.Since != 0 &&
+		max(logs.Since-became.Since, became.Since-logs.Since) <= pieces+became.Within
+}
+
+// asTheYield reports whether tokens take longer because fewer of them come out of a step: by no more than that.
+func asTheYield(became, fewer *finding.Finding) bool {
+	const about = 1.2
+	return sinceThen(became, fewer) && became.Metric.After/became.Metric.Before <= about*fewer.Metric.Before/fewer.Metric.After
 }
 
 // costsMore reports whether a server that is slower than its peers from some point on became so then at what costs more: where it

@@ -1,6 +1,7 @@
 package finders
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,8 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // idleTime finds that devices are idle, in each run, and of each what tell adds.
@@ -67,9 +70,12 @@ func (m *Measured) idleBetweenSteps(g *gpu.GPUs) ([]finding.Finding, finding.Che
 	if len(found) == 0 {
 		return found, check
 	}
-	f, all := &found[0], int64(0)
+	f, all, free := &found[0], int64(0), int64(0)
 	for i := range g.GPUs {
-		all = distribution.AddTimes(all, g.GPUs[i].Waits.Time[gpu.BetweenSteps])
+		all, free = distribution.AddTimes(all, g.GPUs[i].Waits.Time[gpu.BetweenSteps]), distribution.AddTimes(free, m.withoutRequests(&g.GPUs[i]))
+	}
+	if 2*(all-free) < all {
+		return nil, check // there was nothing to do
 	}
 	places := m.Gaps.Of(g.GPUs[0].RankIndex).Busiest(func(r gpu.Reason) bool { return r == gpu.BetweenSteps })
 	if len(places) > 0 && 2*places[0].Time >= all {
@@ -78,6 +84,37 @@ func (m *Measured) idleBetweenSteps(g *gpu.GPUs) ([]finding.Finding, finding.Che
 		f.Evidence = append(f.Evidence, finding.Sentence("hosts are %s then", at))
 	}
 	return found, check
+}
+
+// withoutRequests returns for how long no request waited for a rank or was computed on it while it was recorded, as far as the
+// requests of its server tell.
+func (m *Measured) withoutRequests(g *gpu.GPU) int64 {
+	set := m.Of.Requests
+	if set == nil || set.Names == nil || !slices.ContainsFunc(set.Procs, func(p request.Proc) bool { return p.Schedules }) {
+		return 0
+	}
+	own := map[int32]bool{}
+	for p := range set.Procs {
+		own[int32(p)] = set.Procs[p].Schedules && set.Names.Rank(set.Place(p)) == g.Rank
+	}
+	type piece struct{ from, to trace.Time }
+	var busy []piece
+	for i := range set.Rows {
+		r := &set.Rows[i]
+		if (r.Phase == request.QueuePhase || r.Phase == request.PrefillPhase || r.Phase == request.DecodePhase) && r.Kind == request.Stage && own[r.Proc] && r.End > g.First && r.Start < g.Last {
+			busy = append(busy, piece{max(r.Start, g.First), min(r.End, g.Last)})
+		}
+	}
+	if len(busy) == 0 {
+		return 0 // nobody traced them
+	}
+	slices.SortFunc(busy, func(a, b piece) int { return cmp.Compare(a.from, b.from) })
+	free, last := int64(0), g.First
+	for _, p := range busy {
+		free += int64(max(0, p.from-last))
+		last = max(last, p.to)
+	}
+	return free + int64(max(0, g.Last-last))
 }
 
 // tellsHost reports whether a finding that devices are idle also says what the host does:

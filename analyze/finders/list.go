@@ -157,7 +157,7 @@ var All = []Finder{
 	{finding.Change, "fewer cached tokens, fewer drafts that are accepted, decode steps without a CUDA graph, or a scheduler that does more between batches, from some point on, according to logs or metrics", Logs,
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs(slow.Worsened)},
 	{finding.Change, "requests that take longer from some point on, according to histograms of several scrapes", Logs,
-		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline", "--table", "metrics.percentiles"}, ofLogs(slow.Latencies)},
+		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline", "--table", "metrics.percentiles"}, longerLatencies},
 	{finding.Load, "more requests, or longer prompts or answers, from some point on, where requests take longer for it, according to logs", Logs,
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs(slow.Demands)},
 	{finding.Limit, "a KV cache without room, a batch that cannot grow, or a prefill server that cannot keep up, while requests wait, according to logs", Logs,
@@ -183,6 +183,20 @@ var All = []Finder{
 // ofLogs asks what logs and metrics say.
 func ofLogs(find func(*telemetry.Logged) ([]finding.Finding, finding.Check)) func(*Measured) ([]finding.Finding, finding.Check) {
 	return func(m *Measured) ([]finding.Finding, finding.Check) { return find(m.Logged) }
+}
+
+// longerLatencies finds what requests take longer by histograms. It costs nothing beside what requests tell of that time themselves.
+func longerLatencies(m *Measured) ([]finding.Finding, finding.Check) {
+	found, check := slow.Latencies(m.Logged)
+	if m.Costs != nil {
+		from, to, _ := m.Of.Requests.Bounds()
+		for i := range found {
+			if f := &found[i]; f.Since >= from-f.Within && f.Since <= to {
+				f.Cost = 0
+			}
+		}
+	}
+	return found, check
 }
 
 // OfWeeks are the finders that look at what several runs say together.
@@ -304,6 +318,7 @@ func slowStages(m *Measured) ([]finding.Finding, finding.Check) { return m.RankL
 func lateInCollectives(m *Measured) ([]finding.Finding, finding.Check) {
 	found, check := m.Collectives.Findings(m.GPUs)
 	for i := range found {
+		found[i].Brief = found[i].At.RankName() + " is late in its collectives"
 		if m.withoutGraphs(found[i].At.RankName()) {
 			found[i].Text += "; its decode steps ran without a graph, and those of the others with one"
 		}

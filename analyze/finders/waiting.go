@@ -416,6 +416,7 @@ func (m *Measured) joinHost(found []finding.Finding) []finding.Finding {
 	f.Text, f.At = fmt.Sprintf("all %d ranks of %s keep those of other hosts waiting: %s", len(found), host, f.Text), place.Device(host)
 	for i := range found[1:] {
 		f.Cost += found[1+i].Cost
+		f.Lost += found[1+i].Lost
 		f.Evidence = append(f.Evidence, finding.Sentence("%s", found[1+i].Text))
 	}
 	return []finding.Finding{f}

@@ -59,6 +59,8 @@ type Finding struct {
 	Without   []Without
 	Assumed   []string
 	NoWithout string
+	// Lost is the part of the time of its peers that these wait for a rank; 0 is nothing, or nobody knows.
+	Lost float64
 	// Mostly is the cause that most of what it costs is of; "" is none, or nobody knows.
 	Mostly string
 	// Claim is the time of requests that it costs, until that is settled; nil is none.

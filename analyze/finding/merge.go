@@ -97,9 +97,9 @@ func (f *Finding) pays(g *Finding) bool {
 	return f.CostBasis == RequestTime && g.CostBasis == ServerTime && f.Claim == nil && (g.isLoad() || g.Kind == Limit || g.Kind == Change)
 }
 
-// say adds to the sentence of f what it should say of g.
+// say adds to the sentence of f what it should say of g. Of what is the same elsewhere, evidence says enough.
 func (f *Finding) say(g *Finding) {
-	if g.Brief != "" && !strings.Contains(f.Text, g.Brief) {
+	if same := f.Kind == g.Kind && f.Subkind == g.Subkind; g.Brief != "" && !same && !strings.Contains(f.Text, g.Brief) {
 		f.Text += "; " + g.Brief
 		if f.Brief != "" {
 			f.Brief += "; " + g.Brief
@@ -168,6 +168,10 @@ type Consequence struct {
 	Elsewhere bool
 	// Costs tells that the cause costs what the effect does.
 	Costs bool
+	// Dates tells that the cause began when the effect did, where nothing saw it begin.
+	Dates bool
+	// Same tells that the effect is what the cause says, seen by others: the sentence says it once.
+	Same bool
 }
 
 // isEffect reports whether f is brought about by a cause.
@@ -195,17 +199,23 @@ func (f *Finding) beginsIn(cause *Finding) bool {
 
 // take makes an effect evidence of its cause.
 func (c *Consequence) take(cause, f *Finding) {
-	since := cause.Since
-	cause.take(f)
-	cause.Since = since // an effect may begin later
-	switch {
+	before := *cause
+	if cause.take(f); c.Same {
+		cause.Text = before.Text
+	}
+	if cause.Since = before.Since; c.Dates && before.Since == 0 {
+		if cause.Since, cause.Within = f.Since, f.Within; cause.Brief != "" && f.Brief != "" {
+			cause.Brief += "; " + f.Brief
+		}
+	} // else an effect may begin later
+	switch ofRequests := f.CostBasis == RequestTime && f.Claim != nil; {
 	case !c.Costs:
 	case f.CostBasis == cause.CostBasis && f.Claim != nil && cause.Claim != nil:
 		cause.Claim = cause.Claim.And(f.Claim)
 		if f.Cost > cause.Cost {
 			cause.Cost, cause.Severity = f.Cost, f.Severity
 		}
-	case f.Cost > cause.Cost || f.pays(cause):
+	case ofRequests || f.pays(cause) || f.Cost > cause.Cost && (cause.CostBasis != RequestTime || cause.Claim == nil): // what users wait for is the cost
 		cause.Cost, cause.CostBasis, cause.Severity, cause.Claim = f.Cost, f.CostBasis, f.Severity, f.Claim
 	}
 }

@@ -146,7 +146,7 @@ func IdleBetweenSteps(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	if outside >= muchOutside {
 		text = fmt.Sprintf("%s idle %.0f %% of the time outside of annotated steps, where hosts launch %.0f %% of the kernels' time", who, 100*own, 100*outside)
 	}
-	return []finding.Finding{shareFinding(stepsSubkind, "time between steps", share, text, longestGap(g, &t, gpu.BetweenSteps))}, check
+	return []finding.Finding{shareFinding(BetweenSubkind, "time between steps", share, text, longestGap(g, &t, gpu.BetweenSteps))}, check
 }
 
 // Exposure tells whether devices spend much of their time on communication that nothing
@@ -229,11 +229,11 @@ var reasonClauses = [gpu.NumReasons]string{
 
 // Subkinds of findings about idle time that others add to.
 const (
-	HostSubkind  = "host"  // the host is late
-	StartSubkind = "start" // a process starts
-	MeetSubkind  = "meet"  // the host waits for other ranks
-	idleSubkind  = "idle"
-	stepsSubkind = "steps" // between them
+	HostSubkind    = "host"  // the host is late
+	StartSubkind   = "start" // a process starts
+	MeetSubkind    = "meet"  // the host waits for other ranks
+	idleSubkind    = "idle"
+	BetweenSubkind = "steps" // between them
 )
 
 // subkind is what findings of a reason are about.
@@ -256,7 +256,7 @@ type Paused func(rank, device int32) int64
 // AboutIdle reports whether a finding tells of idle time of devices.
 func AboutIdle(f *finding.Finding) bool {
 	switch f.Subkind {
-	case HostSubkind, StartSubkind, MeetSubkind, idleSubkind, stepsSubkind:
+	case HostSubkind, StartSubkind, MeetSubkind, idleSubkind, BetweenSubkind:
 		return f.Kind == finding.GPU
 	}
 	return false

@@ -19,6 +19,9 @@ import (
 // HostSubkind begins the subkinds of findings of hosts.
 const HostSubkind = "host "
 
+// LossyNetwork is the subkind of findings of hosts whose network loses what they send.
+const LossyNetwork = HostSubkind + "network"
+
 // A counter is one of node exporter or cAdvisor: of all series of its name, those whose labels have one, and none of the others, between commas.
 type counter struct{ name, label, but string }
 
@@ -241,7 +244,7 @@ func (s *shortage) finding(w hostOrPod, run []step, part float64, until trace.Ti
 		known += x.to - x.from
 	}
 	share := part / float64(known)
-	f := finding.Finding{Subkind: HostSubkind + s.subkind, At: w.at(), Since: from, Until: until, Cost: part, Confidence: finding.Certain,
+	f := finding.Finding{Subkind: HostSubkind + s.subkind, At: w.at(), Since: from, Within: run[0].to - run[0].from, Until: until, Cost: part, Confidence: finding.Certain,
 		Metric: finding.Metric{Name: s.of.name, After: share}}
 	f.Text = fmt.Sprintf(s.text, w.called(), words.InPercent(share)) + ", since " + words.At(from, "15:04:05")
 	if until != 0 {

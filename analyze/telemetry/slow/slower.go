@@ -241,7 +241,7 @@ func slowerThanPeers(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding,
 	usual := took / ratio
 	f.At, f.P = r.Where, finding.Chance(chance)
 	f.Cost = (1 - 1/ratio) * float64(len(part)) / float64(len(list)) / float64(len(l.Ranks))
-	f.Metric = finding.Metric{Name: "time per token", Unit: table.Duration, Before: usual * 1e9, After: took * 1e9}
+	f.Metric = finding.Metric{Name: TimePerToken, Unit: table.Duration, Before: usual * 1e9, After: took * 1e9}
 	others := fmt.Sprintf("the other %d of its role", len(peers))
 	if len(peers) == 1 {
 		others = "the other one of its role"
@@ -309,6 +309,9 @@ func lasts(from, to trace.Time) string {
 	return fmt.Sprintf("from %s to %s, ", words.TimeOfDay(from), words.TimeOfDay(to))
 }
 
+// TimePerToken is the metric of findings of how long tokens take.
+const TimePerToken = "time per token"
+
 // becameSlower finds a rank whose tokens take longer from some time on than they would have before.
 func becameSlower(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
 	p, of, ok := measuredOf(r.Stretches)
@@ -338,7 +341,7 @@ func becameSlower(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok
 		}
 		took := telemetry.Middle(taken(after))
 		f = finding.Finding{At: r.Where, Since: at, P: finding.Chance(c.P), Cost: (1 - 1/ratio) * float64(c.To-c.At) / float64(len(list)) / float64(len(l.Ranks)),
-			Metric: finding.Metric{Name: "time per token", Unit: table.Duration, Before: took / ratio * 1e9, After: took * 1e9}}
+			Metric: finding.Metric{Name: TimePerToken, Unit: table.Duration, Before: took / ratio * 1e9, After: took * 1e9}}
 		if c.To < len(list) {
 			f.Until = list[c.To].at
 		}
@@ -407,7 +410,7 @@ func slowAgain(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bo
 	times := func(k int) trace.Time { return r.Stretches[0].At + trace.Time(pulses.Begin(pulses.Seen[k])*1e9) }
 	last := len(pulses.Seen) - 1
 	f = finding.Finding{At: r.Where, Since: times(0), P: finding.Chance(pulses.P), Cost: (1 - usual/slow) * pulses.Length * float64(pulses.Count) / l.Seconds() / float64(len(l.Ranks)),
-		Metric: finding.Metric{Name: "time per token", Unit: table.Duration, Before: usual * 1e9, After: slow * 1e9}}
+		Metric: finding.Metric{Name: TimePerToken, Unit: table.Duration, Before: usual * 1e9, After: slow * 1e9}}
 	f.Brief = fmt.Sprintf("a token takes %s on %s for about %s every %s, %s otherwise with %s", words.Nearly(int64(slow*1e9)), r.Where.String(),
 		words.Nearly(int64(pulses.Length*1e9)), words.Nearly(int64(pulses.Every*1e9)), words.Nearly(int64(usual*1e9)), asMuch(r))
 	f.Text = fmt.Sprintf("%s: %d times between %s and %s", f.Brief, len(pulses.Seen), words.TimeOfDay(f.Since), words.TimeOfDay(times(last)))

@@ -50,7 +50,7 @@ func starved(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool
 	}
 	share, n := best.prompts/best.token, float64(best.n)
 	f = finding.Finding{Subkind: prefillSubkind, At: r.Where, Since: best.from, Until: best.to, Cost: share * float64(best.to-best.from) / float64(l.To-l.From) * part(l, r),
-		Metric: finding.Metric{Name: "time per token", Unit: table.Duration, Before: best.without / n * 1e9, After: best.token / n * 1e9}}
+		Metric: finding.Metric{Name: TimePerToken, Unit: table.Duration, Before: best.without / n * 1e9, After: best.token / n * 1e9}}
 	f.Brief = fmt.Sprintf("prompts take %s %% of the time of %s, as they go before decoding: a token takes %s, %s without them",
 		words.InPercent(share), r.Where.String(), words.Nearly(int64(f.Metric.After)), words.Nearly(int64(f.Metric.Before)))
 	f.Text = lasts(f.Since, f.Until) + f.Brief

@@ -54,7 +54,7 @@ func longerForSame(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, o
 		}
 		before, took := telemetry.Middle(tokens[c.From:c.At]), telemetry.Middle(tokens[c.At:c.To])
 		f = finding.Finding{At: r.Where, Since: l.Start(at), P: finding.Chance(c.P), Confidence: finding.Likely, Cost: (1 - before/took) * float64(to-at) / float64(l.Grid.N()) / float64(len(l.Ranks)),
-			Metric: finding.Metric{Name: "time per token", Unit: table.Duration, Before: before * 1e9, After: took * 1e9}}
+			Metric: finding.Metric{Name: TimePerToken, Unit: table.Duration, Before: before * 1e9, After: took * 1e9}}
 		if to < l.Grid.N() {
 			f.Until = l.Start(to)
 		}

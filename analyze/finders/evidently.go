@@ -1,0 +1,117 @@
+package finders
+
+import (
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/collective"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/gpuloss"
+	"github.com/sgtrace/sgtrace/analyze/hardware"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// seenTwice: logs tell of tokens and of transfers what requests do.
+var seenTwice = []finding.Consequence{
+	{Cause: finding.Transfer, Effect: finding.Transfer, Subkinds: []string{slow.SlowLink}, Elsewhere: true, Enough: asRequestsTell, Same: true},
+	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Slower, Subkinds: []string{""}, OnRanks: true, Enough: asLogsTell, Same: true},
+}
+
+// longer: requests take longer, as histograms of scrapes tell, for what was found since about then.
+func longer() []finding.Consequence {
+	whole := []finding.Kind{finding.Load, finding.Limit, finding.Slower, finding.Memory, finding.Errors, finding.Lifecycle, finding.GPU, finding.Transfer, finding.Front, finding.Straggler, finding.Host}
+	parts := []string{change.OutputLength, change.PromptLength, change.Pace, finding.CachedTokens, finding.StepYield, finding.Stalls, slow.GraphedSteps, slow.HostWork}
+	of := func(kind finding.Kind, subkind string) finding.Consequence {
+		return finding.Consequence{Cause: kind, CauseSubkind: subkind, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Elsewhere: kind == finding.Host, Enough: since, Costs: true}
+	}
+	return slices.Concat(order.Each(parts, func(subkind string) finding.Consequence { return of(finding.Change, subkind) }),
+		order.Each(whole, func(kind finding.Kind) finding.Consequence { return of(kind, "") }))
+}
+
+// recorded: a server takes longer for a rank that was late in collectives, or for links that were slow, when it was recorded. Requests tell since when.
+func (m *Measured) recorded() []finding.Consequence {
+	if m.GPUs == nil {
+		return nil
+	}
+	return []finding.Consequence{
+		{Cause: finding.Straggler, Effect: finding.Change, Subkinds: []string{change.Pace}, Elsewhere: true, Enough: m.asLong, Costs: true, Dates: true},
+		{Cause: finding.Straggler, Effect: finding.Slower, Subkinds: []string{""}, Elsewhere: true, Enough: m.asLong, Costs: true, Dates: true},
+		{Cause: finding.Change, CauseSubkind: slow.GraphedSteps, Effect: finding.GPU, Subkinds: []string{gpuloss.HostSubkind}, Elsewhere: true, Enough: func(_, eager *finding.Finding) bool { return m.recordedIn(eager, "") }},
+		{Cause: finding.GPU, CauseSubkind: collective.LinkSubkind, Effect: finding.Change, Subkinds: []string{change.Pace}, Elsewhere: true, Enough: m.asTheLink, Costs: true, Dates: true},
+		{Cause: finding.GPU, CauseSubkind: collective.LinkSubkind, Effect: finding.Slower, Subkinds: []string{""}, Elsewhere: true, Enough: m.asTheLink, Costs: true, Dates: true},
+	}
+}
+
+// asLong reports whether a server takes longer since before a rank of it was recorded, by about what the others lost then to that one,
+// which is late.
+func (m *Measured) asLong(pace, late *finding.Finding) bool {
+	const about = 2
+	longer := 1 - pace.Metric.Before/pace.Metric.After
+	return late.Since == 0 && longer > 0 && late.Lost >= longer/about && late.Lost <= longer*about && new(pace.At.Team()).Overlaps(&late.At) && m.recordedIn(pace, late.Rank)
+}
+
+// asTheLink reports whether a server takes longer since before its ranks were recorded, by no more than they communicated then, and
+// computed nothing meanwhile.
+func (m *Measured) asTheLink(pace, _ *finding.Finding) bool {
+	exposed := m.GPUs.Total(func(g *gpu.GPU) int64 { return g.Exposed(kernelname.ClassCommunication) })
+	longer := 1 - pace.Metric.Before/pace.Metric.After
+	return longer > 0 && longer <= distribution.Fraction(exposed, m.GPUs.Length()) && m.recordedIn(pace, "")
+}
+
+// recordedIn reports whether a rank was recorded while something lasted, and at no other time; "" is any rank.
+func (m *Measured) recordedIn(f *finding.Finding, rank string) bool {
+	within, n := true, 0
+	for i := range m.GPUs.GPUs {
+		if g := &m.GPUs.GPUs[i]; rank == "" || g.Rank == rank {
+			n++
+			within = within && g.First >= f.Since-f.Within && (f.Until == 0 || g.Last <= f.Until+f.Within)
+		}
+	}
+	return f.Since != 0 && within && n > 0
+}
+
+// onHosts: what runs on a host is slower for what that is short of, and transfers for what its network loses.
+func (m *Measured) onHosts() []finding.Consequence {
+	if m.Of.Series == nil {
+		return nil
+	}
+	list := []finding.Consequence{{Cause: finding.Host, CauseSubkind: hardware.LossyNetwork, Effect: finding.Transfer, Elsewhere: true, Enough: m.asTheHost, Costs: true}}
+	for _, e := range []struct {
+		kind     finding.Kind
+		subkinds []string
+	}{
+		{finding.Slower, []string{""}}, {finding.Straggler, []string{""}}, {finding.Change, []string{change.Pace, finding.Stalls, slow.HostWork}},
+		{finding.GPU, []string{gpuloss.BetweenSubkind}}, {finding.Load, []string{finding.Waits}},
+	} {
+		list = append(list, finding.Consequence{Cause: finding.Host, Effect: e.kind, Subkinds: e.subkinds, Elsewhere: true, Enough: m.asTheHost, Costs: true})
+	}
+	return list
+}
+
+// asRequestsTell reports whether logs tell of transfers what requests do, since about then.
+func asRequestsTell(logs, traced *finding.Finding) bool {
+	const about = trace.Time(15e9)
+	return traced.Subkind != slow.SlowLink && traced.Metric.After > traced.Metric.Before && traced.Since != 0 && max(logs.Since-traced.Since, traced.Since-logs.Since) <= about+traced.Within
+}
+
+// asTheHost reports whether something may be slower for what a host is short of: since then. Where nothing tells which host it is on, both begin
+// from one scrape to the next.
+func (m *Measured) asTheHost(slower, host *finding.Finding) bool {
+	if slower.Kind == finding.GPU {
+		return m.recordedIn(host, "")
+	}
+	if slower.At.Host != "" && slower.At.Host == host.At.Host {
+		return asTheClock(slower, host)
+	}
+	known := func(at *place.Location) bool {
+		return slices.ContainsFunc(m.Of.Series.Servers, func(s series.Server) bool { return at.Host != "" && s.Host == at.Host })
+	}
+	return !known(&slower.At) && slower.Since != 0 && max(slower.Since-host.Since, host.Since-slower.Since) <= host.Within+slower.Within+trace.Time(2e9)
+}
