@@ -66,6 +66,8 @@ var consequences = []finding.Consequence{
 	{Cause: finding.GPU, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Hang, failed.Hang}, Enough: afterXid, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.Network, Effect: finding.Errors, Subkinds: []string{failed.Died, failed.Transfers, failed.Communication}, Enough: afterFault, Elsewhere: true, Costs: true},
 	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Errors, Subkinds: []string{failed.Transfers, failed.Died}, Enough: afterPeer, Elsewhere: true, Costs: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Hang, Effect: finding.Errors, Subkinds: []string{failed.Transfers}, Enough: afterPeer, Elsewhere: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Errors, Subkinds: []string{failed.Transfers}, Enough: afterPeer, Elsewhere: true},
 	{Cause: finding.Lifecycle, CauseSubkind: failed.Taken + " Killed", Effect: finding.Lifecycle, Subkinds: []string{failed.Stop, failed.Hang}, Enough: forProbe, Elsewhere: true},
 	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", finding.Waits, cause.Transfer.String()}, Around: true, Costs: true},
 	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", finding.Waits, cause.Transfer.String()}},

@@ -10,7 +10,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/hardware"
-	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
@@ -20,19 +19,37 @@ import (
 
 // seenTwice: logs tell of tokens and of transfers what requests do.
 var seenTwice = []finding.Consequence{
-	{Cause: finding.Transfer, Effect: finding.Transfer, Subkinds: []string{slow.SlowLink}, Elsewhere: true, Enough: asRequestsTell, Same: true},
+	{Cause: finding.Transfer, Effect: finding.Transfer, Subkinds: []string{slow.SlowLink}, Elsewhere: true, Around: true, Enough: asRequestsTell, Same: true},
+	{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Load, Subkinds: []string{slow.Demand}, Elsewhere: true, Enough: lengthOf(slow.PromptTokens), Same: true},
+	{Cause: finding.Change, CauseSubkind: change.OutputLength, Effect: finding.Load, Subkinds: []string{slow.Demand}, Elsewhere: true, Enough: lengthOf(slow.AnswerTokens), Same: true},
 	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Slower, Subkinds: []string{""}, OnRanks: true, Enough: asLogsTell, Same: true},
 }
 
-// longer: requests take longer, as histograms of scrapes tell, for what was found since about then.
-func longer() []finding.Consequence {
-	whole := []finding.Kind{finding.Load, finding.Limit, finding.Slower, finding.Memory, finding.Errors, finding.Lifecycle, finding.GPU, finding.Transfer, finding.Front, finding.Straggler, finding.Host}
+// longer: requests take longer, as histograms of scrapes tell, for what was found since about then. What is about a rank, a host, or what
+// is in front of a server is at another place than the histograms of the server, if only nothing tells that it is of another one.
+func (m *Measured) longer() []finding.Consequence {
+	whole := []finding.Kind{finding.Load, finding.Limit, finding.Slower, finding.Memory, finding.Errors, finding.Lifecycle, finding.Transfer, finding.GPU, finding.Front, finding.Straggler, finding.Host}
 	parts := []string{change.OutputLength, change.PromptLength, change.Pace, finding.CachedTokens, finding.StepYield, finding.Stalls, slow.GraphedSteps, slow.HostWork}
 	of := func(kind finding.Kind, subkind string) finding.Consequence {
-		return finding.Consequence{Cause: kind, CauseSubkind: subkind, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Elsewhere: kind == finding.Host, Enough: since, Costs: true}
+		return finding.Consequence{Cause: kind, CauseSubkind: subkind, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true}
 	}
-	return slices.Concat(order.Each(parts, func(subkind string) finding.Consequence { return of(finding.Change, subkind) }),
-		order.Each(whole, func(kind finding.Kind) finding.Consequence { return of(kind, "") }))
+	list := order.Each(parts, func(subkind string) finding.Consequence { return of(finding.Change, subkind) })
+	for _, kind := range whole {
+		c := of(kind, "")
+		if slices.Contains([]finding.Kind{finding.GPU, finding.Front, finding.Straggler, finding.Host}, kind) {
+			c.Elsewhere, c.Enough = true, func(longer, of *finding.Finding) bool { return since(longer, of) && !m.onOtherHost(longer, of) }
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// onOtherHost reports whether two things are on two hosts, as metrics call them: what else a host is called, they may not know.
+func (m *Measured) onOtherHost(x, y *finding.Finding) bool {
+	known := func(host string) bool {
+		return host != "" && slices.ContainsFunc(m.Of.Series.Servers, func(s series.Server) bool { return s.Host == host })
+	}
+	return x.At.Host != y.At.Host && known(x.At.Host) && known(y.At.Host)
 }
 
 // recorded: a server takes longer for a rank that was late in collectives, or for links that were slow, when it was recorded. Requests tell since when.
@@ -95,6 +112,14 @@ func (m *Measured) onHosts() []finding.Consequence {
 	return list
 }
 
+// lengthOf reports whether logs tell of a length what requests do, since about then.
+func lengthOf(metric string) func(logs, traced *finding.Finding) bool {
+	return func(logs, traced *finding.Finding) bool {
+		const pieces = trace.Time(30e9)
+		return logs.Metric.Name == metric && traced.Metric.After > traced.Metric.Before && max(logs.Since-traced.Since, traced.Since-logs.Since) <= pieces+traced.Within
+	}
+}
+
 // asRequestsTell reports whether logs tell of transfers what requests do, since about then.
 func asRequestsTell(logs, traced *finding.Finding) bool {
 	const about = trace.Time(15e9)
@@ -110,8 +135,5 @@ func (m *Measured) asTheHost(slower, host *finding.Finding) bool {
 	if slower.At.Host != "" && slower.At.Host == host.At.Host {
 		return asTheClock(slower, host)
 	}
-	known := func(at *place.Location) bool {
-		return slices.ContainsFunc(m.Of.Series.Servers, func(s series.Server) bool { return at.Host != "" && s.Host == at.Host })
-	}
-	return !known(&slower.At) && slower.Since != 0 && max(slower.Since-host.Since, host.Since-slower.Since) <= host.Within+slower.Within+trace.Time(2e9)
+	return !m.onOtherHost(slower, host) && slower.Since != 0 && max(slower.Since-host.Since, host.Since-slower.Since) <= host.Within+slower.Within+trace.Time(2e9)
 }

@@ -76,8 +76,8 @@ func demands(l *telemetry.Logged, r *telemetry.Rank) []demand {
 	}
 	return []demand{
 		{came, seconds, RequestRate, askedMore, false},
-		{tokens, seqs, "prompt tokens of a request", longerPrompts, false},
-		{generated, seqs, "tokens of an answer", longerAnswers, true},
+		{tokens, seqs, PromptTokens, longerPrompts, false},
+		{generated, seqs, AnswerTokens, longerAnswers, true},
 	}
 }
 
@@ -102,6 +102,12 @@ func demandsInMetrics(l *telemetry.Logged, r *telemetry.Rank) []demand {
 		{answers, ended, "tokens of an answer", longerAnswers, true},
 	}
 }
+
+// Metrics of findings about what requests ask for.
+const (
+	PromptTokens = "prompt tokens of a request"
+	AnswerTokens = "tokens of an answer"
+)
 
 // cameTo adds up the requests that some ranks take in; nil where none says so.
 func cameTo(ranks []*telemetry.Rank) (came []float64) {
