@@ -120,7 +120,7 @@ func containsAll(a, b []int32) bool {
 func newPeerGroup(set *profile.Set, ranks []int32, spread int64) *peerGroup {
 	names := order.Each(ranks, func(r int32) string { return set.Ranks[r] })
 	c := &peerGroup{ranks: ranks, gathering: straggler.NewSyncSamples(names, spread)}
-	c.gathering.What, c.gathering.Verb = (&Collectives{OfHosts: spread == hostSpread}).what(), straggler.Arrives
+	c.gathering.Recorded, c.gathering.What, c.gathering.Verb = true, (&Collectives{OfHosts: spread == hostSpread}).what(), straggler.Arrives
 	return c
 }
 

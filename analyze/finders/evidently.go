@@ -66,12 +66,13 @@ func (m *Measured) recorded() []finding.Consequence {
 	}
 }
 
-// asLong reports whether a server takes longer since before a rank of it was recorded, by about what the others lost then to that one,
-// which is late.
+// asLong reports whether a server takes longer since before a rank of it was recorded, or since about when that was late, by about what
+// the others lost to it.
 func (m *Measured) asLong(pace, late *finding.Finding) bool {
 	const about = 2
 	longer := 1 - pace.Metric.Before/pace.Metric.After
-	return late.Since == 0 && longer > 0 && late.Lost >= longer/about && late.Lost <= longer*about && new(pace.At.Team()).Overlaps(&late.At) && m.recordedIn(pace, late.Rank)
+	then := late.Since != 0 && asItIsLate(pace, late)
+	return (then || late.Since == 0 && m.recordedIn(pace, late.Rank)) && longer > 0 && late.Lost >= longer/about && late.Lost <= longer*about && new(pace.At.Team()).Overlaps(&late.At)
 }
 
 // asTheLink reports whether a server takes longer since before its ranks were recorded, by no more than they communicated then, and

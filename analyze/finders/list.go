@@ -318,7 +318,7 @@ func slowStages(m *Measured) ([]finding.Finding, finding.Check) { return m.RankL
 func lateInCollectives(m *Measured) ([]finding.Finding, finding.Check) {
 	found, check := m.Collectives.Findings(m.GPUs)
 	for i := range found {
-		found[i].Brief = found[i].At.RankName() + " is late in its collectives"
+		found[i].Brief = found[i].Rank + " is late in its collectives"
 		if m.withoutGraphs(found[i].At.RankName()) {
 			found[i].Text += "; its decode steps ran without a graph, and those of the others with one"
 		}

@@ -168,7 +168,7 @@ type Consequence struct {
 	Elsewhere bool
 	// Costs tells that the cause costs what the effect does.
 	Costs bool
-	// Dates tells that the cause began when the effect did, where nothing saw it begin.
+	// Dates tells that the cause began when the effect did, where nothing saw it begin, or not as exactly.
 	Dates bool
 	// Same tells that the effect is what the cause says, seen by others: the sentence says it once.
 	Same bool
@@ -203,7 +203,7 @@ func (c *Consequence) take(cause, f *Finding) {
 	if cause.take(f); c.Same {
 		cause.Text = before.Text
 	}
-	if cause.Since = before.Since; c.Dates && before.Since == 0 {
+	if cause.Since = before.Since; c.Dates && (before.Since == 0 || before.Within > f.Within) {
 		if cause.Since, cause.Within = f.Since, f.Within; cause.Brief != "" && f.Brief != "" {
 			cause.Brief += "; " + f.Brief
 		}

@@ -73,9 +73,16 @@ func byIndex(devices []*Device, u *Use, uses []Use) (found []*Device, by string)
 	for _, d := range devices {
 		hosts[d.Host]++
 	}
+	if u.Host == "" { // GPUs that did nothing then are none of its
+		for host := range hosts {
+			if !slices.ContainsFunc(devices, func(d *Device) bool { return d.Host == host && d.workedIn(u) }) {
+				delete(hosts, host)
+			}
+		}
+	}
 	by = "host and index"
 	if u.Host == "" {
-		by = "index alone: no recording names a host, and metrics have one"
+		by = "index alone: no recording names a host, and metrics have one with GPUs that worked then"
 		if len(hosts) > 1 || slices.ContainsFunc(uses, func(u Use) bool { return u.Host != "" }) {
 			return nil, ""
 		}
@@ -83,11 +90,19 @@ func byIndex(devices []*Device, u *Use, uses []Use) (found []*Device, by string)
 	for _, d := range devices {
 		known := u.UUID != "" && d.UUID != "" // and they differ
 		all := u.Sees == 0 || u.Sees >= hosts[d.Host]
-		if !known && all && u.GPU >= 0 && int(d.GPU) == u.GPU && (u.Host == "" || sameHost(u.Host, d.Host)) {
+		if !known && all && u.GPU >= 0 && int(d.GPU) == u.GPU && (u.Host == "" && hosts[d.Host] > 0 || sameHost(u.Host, d.Host)) {
 			found = append(found, d)
 		}
 	}
 	return found, by
+}
+
+// workedIn reports whether a GPU worked while a rank was recorded, as far as anybody knows.
+func (d *Device) workedIn(u *Use) bool {
+	every := spacing(d.util)
+	return len(d.util) == 0 || slices.ContainsFunc(d.util, func(x series.Sample) bool {
+		return x.Time >= u.From-trace.Time(every) && x.Time <= u.To+trace.Time(every) && x.Value >= busy
+	})
 }
 
 // bareUUID returns the part of a UUID that all producers have: DCGM writes GPU-, others leave that out.

@@ -1,6 +1,7 @@
 package hardware
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -61,6 +62,20 @@ func joined(list []*Device) string {
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// A host whose GPUs do nothing is not the one that ranks ran on.
+func TestJoinWithIdleHosts(t *testing.T) {
+	var list []*Device
+	for host := range 3 {
+		for gpu := range 2 {
+			list = append(list, &Device{Host: fmt.Sprintf("node%d", host), GPU: int32(gpu), util: []series.Sample{{Time: begin, Value: 90 * float64(host%2)}}})
+		}
+	}
+	join(list, []Use{{Rank: "TP0", GPU: 0, Sees: 2, From: begin, To: begin + sec}, {Rank: "TP1", GPU: 1, Sees: 2, From: begin, To: begin + sec}})
+	if got := joined(list); !strings.HasPrefix(got, ", , TP0 index alone") || !strings.Contains(got, ", TP1 index alone") || !strings.HasSuffix(got, ", , ") {
+		t.Errorf("%q", got)
+	}
 }
 
 // A clock that is lower while a rank is recorded is at that rank; at another time it is not, and the

@@ -50,6 +50,7 @@ type Change struct {
 	every            [2]float64 // ns from one to the next
 	kernels          []string
 	gradual          bool // by as much in every step
+	between          bool // First and Last: nothing is recorded then
 }
 
 // findChanges looks for changes in all series, and adds those that were found without one.
@@ -96,10 +97,15 @@ func (t *Timeline) changesOf(s *series, level float64) []Change {
 	}
 	var out []Change
 	for _, x := range list {
+		x.At, x.First, x.Last = t.betweenRecordings(s, x)
 		from, to := x.From, x.To
 		c := Change{What: s.metric.metric.Long, Where: []string{s.place}, ranks: []int32{s.rank}, metric: s.metric,
 			Time: t.start(s, x.At), First: t.start(s, x.First), Last: t.start(s, x.Last),
 			Before: mean(from, x.At), After: mean(x.At, to), P: min(1, x.P*alpha/level)}
+		if t.unknownBefore(s, x.At) {
+			c.First, c.between = t.fine.Start(s.buckets[x.At-1])+trace.Time(t.fine.Bucket), true
+			c.Time = c.First + (c.Last-c.First)/2
+		}
 		before, after := t.within(s, from, x.At), t.within(s, x.At, to)
 		if s.rounds != nil {
 			c.setRounds(s.steps(from, x.At), s.steps(x.At, to))
@@ -151,6 +157,32 @@ func (t *Timeline) start(s *series, i int) trace.Time {
 
 // leastSteps is how many steps there are at least before and after a change.
 const leastSteps = 5
+
+// betweenRecordings returns where a change is, and may be. One that may be from one recording to the next is there: nothing is known
+// of a time in between that is longer than all that is of the series.
+func (t *Timeline) betweenRecordings(s *series, x changepoint.Change) (at, first, last int) {
+	if s.rounds == nil {
+		for k := max(1, x.First); k <= min(x.Last, len(s.values)-1); k++ {
+			if t.unknownBefore(s, k) {
+				return k, k, k
+			}
+		}
+	}
+	return x.At, x.First, x.Last
+}
+
+func (t *Timeline) unknownBefore(s *series, k int) bool {
+	return k > 0 && k < len(s.buckets) && s.rounds == nil &&
+		t.fine.Start(s.buckets[k])-t.fine.Start(s.buckets[k-1]) > trace.Time(int64(len(s.buckets))*t.fine.Bucket)
+}
+
+// within is by how much the time of a change may be off where nothing is recorded around it; else buckets are short.
+func (c *Change) within() trace.Time {
+	if !c.between {
+		return 0
+	}
+	return c.Last - c.Time
+}
 
 // isLong reports whether some buckets are more than a few steps: parts of a step differ. Where
 // nobody knows of steps, they are half a second.
@@ -264,12 +296,14 @@ func (t *Timeline) Sentence(c *Change) string {
 		verb = "rises"
 	}
 	text := fmt.Sprintf("%s on %s %s from %s to %s ", c.What, c.where(len(t.Devices)), verb, c.metric.text(c.Before), c.metric.text(c.After))
-	if c.gradual {
-		text += "bit by bit since "
-	} else {
-		text += "at "
+	switch {
+	case c.gradual:
+		text += "bit by bit since " + t.clock(c.Time)
+	case c.between:
+		text += "between " + t.clock(c.First) + " and " + t.clock(c.Last) + ", of which nothing is recorded"
+	default:
+		text += "at " + t.clock(c.Time)
 	}
-	text += t.clock(c.Time)
 	switch {
 	case c.gradual:
 	case c.back:
@@ -385,7 +419,7 @@ func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
 			continue
 		}
 		f := finding.Finding{
-			Kind: finding.Change, Subkind: c.What, Since: c.Time, Until: c.Until, Text: t.Sentence(c), P: finding.Chance(c.P),
+			Kind: finding.Change, Subkind: c.What, Since: c.Time, Within: c.within(), Until: c.Until, Text: t.Sentence(c), P: finding.Chance(c.P),
 			Metric: finding.Metric{Name: c.What, Unit: c.metric.unit(), Before: c.Before, After: c.After},
 			Cost:   min(1, c.lost/float64(t.length)),
 			Evidence: []finding.Evidence{finding.Sentence("%s if nothing had changed", words.Chance(c.P)).
@@ -409,7 +443,7 @@ func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
 		case c.metric.pace != "" && len(c.ranks) == 1:
 			f.Brief = fmt.Sprintf("since %s, its kernels take %s times as long", t.clock(c.Time), words.ThreeDigits(c.After))
 		case c.What == metric.ExposedComm.Long && c.Until == 0:
-			f.Brief = fmt.Sprintf("since %s, it is %s on %s, and was %s before", t.clock(c.Time), c.metric.text(c.After), c.where(len(t.Devices)), c.metric.text(c.Before))
+			f.Brief = fmt.Sprintf("since %s, it is %s on %s, and was %s before", t.clock(c.Last), c.metric.text(c.After), c.where(len(t.Devices)), c.metric.text(c.Before))
 		}
 		found = append(found, f)
 	}

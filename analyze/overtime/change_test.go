@@ -21,6 +21,7 @@ type server struct {
 	gap     func(at int64, rank int32) int64 // behind a kernel at a time, ns
 	rest    func(at int64) int64             // behind a step, ns
 	unnamed bool                             // steps are not annotated
+	away    trace.Time                       // from then on all is a minute later, as nothing was recorded meanwhile; 0 is never
 }
 
 // length is how long servers are recorded, ns.
@@ -52,7 +53,42 @@ func (s *server) record(seed uint64) *profile.Set {
 			at += s.rest(at)
 		}
 	}
-	return testset.SetOf(syms, []string{"TP0", "TP1", "TP2", "TP3"}, out)
+	second := &testset.RowStream{}
+	if s.away != 0 {
+		out.CallRows, second.CallRows = split(out.CallRows, s.away, func(x *profile.Call) *profile.Event { return &x.Event })
+		out.KernelRows, second.KernelRows = split(out.KernelRows, s.away, func(x *profile.Kernel) *profile.Event { return &x.Event })
+		out.RangeRows, second.RangeRows = split(out.RangeRows, s.away, func(x *profile.Range) *profile.Event { return &x.Event })
+	}
+	return testset.SetOf(syms, []string{"TP0", "TP1", "TP2", "TP3"}, out, second)
+}
+
+// split returns the rows before a time, and those from then on, which are a minute later.
+func split[T any](rows []T, at trace.Time, of func(*T) *profile.Event) (before, after []T) {
+	for _, x := range rows {
+		if e := of(&x); e.Start >= at {
+			e.Start, e.End = e.Start+minute, e.End+minute
+			after = append(after, x)
+		} else if e.End < at {
+			before = append(before, x)
+		}
+	}
+	return before, after
+}
+
+const minute = trace.Time(60_000_000_000)
+
+// What is another one in the second of two recordings changed in between, and nobody knows when.
+func TestChangeBetweenRecordings(t *testing.T) {
+	s := server{gap: lateFrom(2, lateAt, length), rest: none, away: lateAt}
+	timeline := timelineOf(s.record(1), Options{Everything: true})
+	found, _ := timeline.Findings()
+	if len(found) != 1 {
+		t.Fatalf("%+v", timeline.Changes)
+	}
+	const want = " between 00:00:01.6 and 00:01:01.7, of which nothing is recorded, and stays there"
+	if f := &found[0]; !strings.Contains(f.Text, want) || f.Since-f.Within > lateAt+trace.Time(timeline.Bucket) || f.Since+f.Within < lateAt+minute {
+		t.Errorf("%s, since %v ± %v", f.Text, f.Since, f.Within)
+	}
 }
 
 func none(int64) int64 { return 0 }

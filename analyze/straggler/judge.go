@@ -365,7 +365,24 @@ func (g *SyncSamples) changes(rank int) []changepoint.Change {
 	for i := range found {
 		found[i] = found[i].Of(func(k int) int { return min(n, k*size) })
 	}
+	if g.Recorded {
+		found = g.divide(found)
+	}
 	return found
+}
+
+// divide adds to changes that were found those from one recording to the next, if nothing is known of a time in between that is
+// longer than all that was recorded: what a rank is in each is told of each.
+func (g *SyncSamples) divide(changes []changepoint.Change) []changepoint.Change {
+	recorded := order.SumRows(g.SyncPoints, func(m *syncPoint) int64 { return m.Took })
+	for k := 1; k < len(g.SyncPoints); k++ {
+		known := slices.ContainsFunc(changes, func(c changepoint.Change) bool { return c.First <= k && k <= c.Last })
+		if gap := distribution.Between(g.SyncPoints[k-1].At, g.SyncPoints[k].At); gap > recorded && !known {
+			changes = append(changes, changepoint.Change{At: k, First: k - 1, Last: k + 1})
+		}
+	}
+	slices.SortFunc(changes, func(a, b changepoint.Change) int { return cmp.Compare(a.At, b.At) })
+	return changes
 }
 
 // time returns the time between the sync points k-1 and k.

@@ -29,6 +29,8 @@ type SyncSamples struct {
 	// Apart tells that nobody waits for the ranks: they do the same work side by side, and
 	// arrivals are how long it took them. A slow one costs its own time.
 	Apart bool
+	// Recorded tells that profilers saw the sync points: where there are none for long, nothing was recorded.
+	Recorded bool
 	// Blur is how far sync points may be off their times, ns; math.MaxInt64 where only their order is
 	// known. Then they took what the ranks were there.
 	Blur int64

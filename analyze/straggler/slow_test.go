@@ -2,6 +2,7 @@ package straggler
 
 import (
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -91,5 +92,36 @@ func TestIntervalWhereStepsGrow(t *testing.T) {
 	// Steps take 20 ms on average.
 	if low, high := s.delayNs(s.DelayLow), s.delayNs(s.DelayHigh); low < 1_900_000 || high > 2_100_000 {
 		t.Errorf("%d to %d ns", low, high)
+	}
+}
+
+// Of two recordings, each tells of itself: who is late in the second alone, in a few steps that are as late each, became so in between.
+func TestLateInOneOfTwoRecordings(t *testing.T) {
+	const before, after, away = 480_000, 690_000, 70_000_000_000
+	rng := rand.New(rand.NewPCG(1, 2))
+	g := NewSyncSamples([]string{"TP0", "TP1", "TP2", "TP3"}, 1000)
+	g.Recorded = true
+	at, offset := int64(1_000_000_000), int64(0)
+	for k := range 960 {
+		took, late := int64(before), int64(0)
+		if k >= 480 {
+			took, late = after, 208_000
+		}
+		if k%20 == 0 { // steps differ, and what is in one does not
+			offset = rng.Int64N(10_000)
+		}
+		if at += took; k == 480 {
+			at += away
+		}
+		arrivals := []int64{at, at + late + offset, at + rng.Int64N(1000), at + rng.Int64N(1000)}
+		g.Meet(trace.Time(at), arrivals, took)
+	}
+	found := g.Stragglers()
+	if len(found) != 1 || found[0].Name != "TP1" {
+		t.Fatalf("%+v", found)
+	}
+	const end = 1_000_000_000 + 480*before
+	if s := &found[0]; s.Last != 480 || s.SyncPoints != 480 || s.Earliest > end || s.Latest < end+away || s.Since < end || s.Since > end+away {
+		t.Errorf("%+v", s)
 	}
 }

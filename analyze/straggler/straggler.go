@@ -176,6 +176,9 @@ func (s *Straggler) Finding(cost float64) finding.Finding {
 		At: s.Location, Since: s.Since, Until: s.Until, Text: s.Text(), Evidence: s.Evidence, Cost: cost, P: finding.Chance(s.P),
 		Metric: finding.Metric{Name: "lateness in " + s.What, Unit: table.Duration, Before: math.NaN(), After: float64(s.LastMean)},
 	}
+	if s.Earliest != 0 {
+		f.Within = max(s.Since-s.Earliest, s.Latest-s.Since)
+	}
 	if s.LostShare > 0 {
 		f.Lost = s.LostShare
 	}
