@@ -141,7 +141,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.GPU, CauseSubkind: collective.AbsentSubkind, Effect: finding.GPU, Subkinds: []string{absentSubkind}},
 	{Cause: finding.GPU, CauseSubkind: waitSubkind, Effect: finding.Straggler, Subkinds: []string{""}},
 	{Cause: finding.Straggler, Effect: finding.Change, Subkinds: []string{overtime.PaceSubkind}, OnRanks: true, Enough: asItComputes},
-	{Cause: finding.Straggler, Effect: finding.Change, Subkinds: []string{metric.ExposedComm.Long}, Enough: asItIsLate, Same: true},
+	{Cause: finding.Straggler, Effect: finding.Change, Subkinds: []string{metric.ExposedComm.Long}, Enough: asItIsLate},
 	{Cause: finding.Straggler, Effect: finding.Change, Subkinds: []string{change.Pace}, Elsewhere: true, Enough: asItsServer, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: waitSubkind, Effect: finding.Change, Subkinds: []string{metric.ExposedComm.Long}},
 	{Cause: finding.GPU, CauseSubkind: "communication", Effect: finding.Change, Subkinds: []string{metric.ExposedComm.Long}},

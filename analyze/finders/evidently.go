@@ -28,7 +28,7 @@ var seenTwice = []finding.Consequence{
 // longer: requests take longer, as histograms of scrapes tell, for what was found since about then. What is about a rank, a host, or what
 // is in front of a server is at another place than the histograms of the server, if only nothing tells that it is of another one.
 func (m *Measured) longer() []finding.Consequence {
-	whole := []finding.Kind{finding.Load, finding.Limit, finding.Slower, finding.Memory, finding.Errors, finding.Lifecycle, finding.Transfer, finding.GPU, finding.Front, finding.Straggler, finding.Host}
+	whole := []finding.Kind{finding.Load, finding.Limit, finding.Slower, finding.Memory, finding.Errors, finding.Lifecycle, finding.Transfer, finding.Imbalance, finding.GPU, finding.Front, finding.Straggler, finding.Host}
 	parts := []string{change.OutputLength, change.PromptLength, change.Pace, finding.CachedTokens, finding.StepYield, finding.Stalls, slow.GraphedSteps, slow.HostWork}
 	of := func(kind finding.Kind, subkind string) finding.Consequence {
 		return finding.Consequence{Cause: kind, CauseSubkind: subkind, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true}
@@ -36,6 +36,7 @@ func (m *Measured) longer() []finding.Consequence {
 	list := order.Each(parts, func(subkind string) finding.Consequence { return of(finding.Change, subkind) })
 	for _, kind := range whole {
 		c := of(kind, "")
+		c.OnRanks = kind == finding.Imbalance
 		if slices.Contains([]finding.Kind{finding.GPU, finding.Front, finding.Straggler, finding.Host}, kind) {
 			c.Elsewhere, c.Enough = true, func(longer, of *finding.Finding) bool { return since(longer, of) && !m.onOtherHost(longer, of) }
 		}

@@ -94,7 +94,7 @@ func (f *Finding) take(g *Finding) {
 
 // pays reports whether f tells what requests take longer, and g how long servers were in a state that is why: what that costs is what they do.
 func (f *Finding) pays(g *Finding) bool {
-	return f.CostBasis == RequestTime && g.CostBasis == ServerTime && f.Claim == nil && (g.isLoad() || g.Kind == Limit || g.Kind == Change)
+	return f.Cost > 0 && f.CostBasis == RequestTime && g.CostBasis == ServerTime && f.Claim == nil && (g.isLoad() || g.Kind == Limit || g.Kind == Change)
 }
 
 // say adds to the sentence of f what it should say of g. Of what is the same elsewhere, evidence says enough.
@@ -201,12 +201,10 @@ func (f *Finding) beginsIn(cause *Finding) bool {
 func (c *Consequence) take(cause, f *Finding) {
 	before := *cause
 	if cause.take(f); c.Same {
-		cause.Text = before.Text
+		cause.Text, cause.Brief = before.Text, before.Brief
 	}
 	if cause.Since = before.Since; c.Dates && (before.Since == 0 || before.Within > f.Within) {
-		if cause.Since, cause.Within = f.Since, f.Within; cause.Brief != "" && f.Brief != "" {
-			cause.Brief += "; " + f.Brief
-		}
+		cause.Since, cause.Within = f.Since, f.Within
 	} // else an effect may begin later
 	switch ofRequests := f.CostBasis == RequestTime && f.Claim != nil; {
 	case !c.Costs:

@@ -443,7 +443,7 @@ func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
 		case c.metric.pace != "" && len(c.ranks) == 1:
 			f.Brief = fmt.Sprintf("since %s, its kernels take %s times as long", t.clock(c.Time), words.ThreeDigits(c.After))
 		case c.What == metric.ExposedComm.Long && c.Until == 0:
-			f.Brief = fmt.Sprintf("since %s, it is %s on %s, and was %s before", t.clock(c.Last), c.metric.text(c.After), c.where(len(t.Devices)), c.metric.text(c.Before))
+			f.Brief = fmt.Sprintf("since %s, %s is %s on %s, and was %s before", t.clock(c.Last), c.What, c.metric.text(c.After), c.where(len(t.Devices)), c.metric.text(c.Before))
 		}
 		found = append(found, f)
 	}
