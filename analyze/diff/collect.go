@@ -51,6 +51,7 @@ type Collected struct {
 	requests, finished diffUnits
 	loads              map[*metric.Metric]*diffLoad
 	measured           measuredLoads // by logs and metrics
+	paces              map[paceKey]*pacedSteps
 	// What profilers recorded can be divided by: seconds, and steps of every kind, by piece;
 	// and how long the steps took.
 	work         [numPer]diffUnits
@@ -70,7 +71,7 @@ type Collected struct {
 // It holds 4 bytes a duration, of at most 32 million of them; beyond, percentiles of rows with many
 // are off by 0.4 % at most.
 func NewCollected(n int) *Collected {
-	return &Collected{in: &distribution.Store{Limit: distribution.MaxHeld / 2}, captures: n, groups: map[diffKey][]*diffGroup{}, loads: map[*metric.Metric]*diffLoad{},
+	return &Collected{in: &distribution.Store{Limit: distribution.MaxHeld / 2}, captures: n, groups: map[diffKey][]*diffGroup{}, loads: map[*metric.Metric]*diffLoad{}, paces: map[paceKey]*pacedSteps{},
 		requests: diffUnits{}, finished: diffUnits{},
 		side: Side{Requests: request.Unknown, Finished: request.Unknown, Ranks: request.Unknown, Steps: request.Unknown}}
 }

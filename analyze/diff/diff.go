@@ -30,6 +30,8 @@ type Capture struct {
 	// Operators and Gaps ask for what takes longer: operators of PyTorch, and what the host did
 	// while devices waited.
 	Operators, Gaps bool
+	// Some tells that Requests are only some of those that ran, so that nobody knows what was in a step.
+	Some bool
 	// From and To bound what is compared to requests that begin in [From, To), and events of
 	// Profiles that overlap [From, To]; 0 is open.
 	From, To trace.Time
@@ -48,9 +50,10 @@ type Diff struct {
 	Before, After Side
 	Setup         []Setting // that differ
 	Load          []Load
-	Rows          []Row // of requests first; of those what changed, what moved the total most
-	Operators     []Row // where asked for, in the same order
-	Gaps          []Row // the same
+	Paces         []Pace // of servers, decode first
+	Rows          []Row  // of requests first; of those what changed, what moved the total most
+	Operators     []Row  // where asked for, in the same order
+	Gaps          []Row  // the same
 
 	per         perStep // what totals of Profiles are divided by
 	onDevice    bool    // steps take as long as their work on devices
@@ -114,6 +117,7 @@ func Compare(before, after *Collected, opt Options) *Diff {
 	d.Before, d.After = before.side, after.side
 	d.Setup = compareSetups(before.setup, after.setup)
 	d.Load = slices.Concat(compareLoads(before, after, metric.Loads), compareShares(before, after), compareLoads(before, after, metric.Speeds[:]), compareMeasured(before, after))
+	d.Paces = comparePaces(before, after)
 	d.locate = newDiffRows(sides, &d.approximate)
 	d.Rows = d.locate.rows(opt.ByRank)
 	d.divide()
@@ -151,6 +155,10 @@ func (d *Diff) correct() {
 	var lead, rest []*Change
 	for i := range d.Load {
 		lead = append(lead, &d.Load[i].Change)
+	}
+	for i := range d.Paces {
+		p := &d.Paces[i]
+		lead = append(lead, &p.Change, &p.work.Change)
 	}
 	for i := range d.Rows {
 		r := &d.Rows[i]

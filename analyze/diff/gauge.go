@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/metric"
+	"github.com/sgtrace/sgtrace/analyze/replay"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/significance"
@@ -193,7 +194,7 @@ func (d *Collected) addBatch(s *diffStep, per perStep, piece, pieces int) {
 // gaugeDecodeSteps gauges how long a decode step takes, like for like: each step after is
 // compared with what a step with as many requests took before. The load of two captures is
 // never quite the same, and moves the mean of all steps by more than a regression does. It is
-// nil where there are no batch sizes that both sides have.
+// nil where there are no batch sizes that both sides have, and requests do not show their steps either.
 func (d *Diff) gaugeDecodeSteps() *Gauge {
 	sides := [2]map[int32][]significance.Piece{d.locate.sides[0].batches[d.per], d.locate.sides[1].batches[d.per]}
 	usual := map[int32]float64{} // ns before, by batch size
@@ -206,7 +207,7 @@ func (d *Diff) gaugeDecodeSteps() *Gauge {
 		}
 	}
 	if len(usual) == 0 || all.Sum == 0 {
-		return nil
+		return d.gaugePace()
 	}
 	mean := all.Sum / all.Of
 	g := &Gauge{Time: true, counted: "decode step", perPiece: 1}
@@ -222,6 +223,21 @@ func (d *Diff) gaugeDecodeSteps() *Gauge {
 	g.how = howToCompare(g.samples[0].Pieces, g.samples[1].Pieces, captures)
 	g.Before, g.After = g.samples[0].Quantity.Value, g.samples[1].Quantity.Value
 	g.Change = g.how.Compare(g.samples[0], g.samples[1])
+	return g
+}
+
+// gaugePace gauges how long a decode step takes for the same work, as requests show it; nil where they do not.
+func (d *Diff) gaugePace() *Gauge {
+	i := slices.IndexFunc(d.Paces, func(p Pace) bool { return p.kind == replay.Decode && p.n[0] > 0 })
+	if i < 0 {
+		return nil
+	}
+	p := &d.Paces[i]
+	g := &Gauge{Before: p.Before, After: p.After, Time: true, Change: p.Change.Change, how: p.how, samples: p.samples, counted: "decode step", perPiece: minRequests, n: p.n,
+		pieces: [2]int{len(p.samples[0].Pieces), len(p.samples[1].Pieces)}}
+	if d.locate.captures() {
+		g.count(d, Request, "", p.n)
+	}
 	return g
 }
 

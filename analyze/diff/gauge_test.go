@@ -43,8 +43,11 @@ func TestGaugesOfRows(t *testing.T) {
 			t.Errorf("%s: %+v, the load has %+v", l.Name, g, l)
 		}
 	}
-	if d.gaugeRows(Kernel, "", "total") != nil || d.gaugeRows(Stage, "no such stage", "p50") != nil || d.Gauge(metric.GoodShare, "", "") != nil || d.gaugeDecodeSteps() != nil {
+	if d.gaugeRows(Kernel, "", "total") != nil || d.gaugeRows(Stage, "no such stage", "p50") != nil || d.Gauge(metric.GoodShare, "", "") != nil {
 		t.Error("something is gauged that is not there")
+	}
+	if g, p := d.gaugeDecodeSteps(), &d.Paces[0]; g.Before != p.Before || g.After != p.After {
+		t.Errorf("decode steps: %+v, requests show %+v", g, p)
 	}
 }
 

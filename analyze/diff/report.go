@@ -274,8 +274,11 @@ func (d *Diff) SideReport() *table.Table {
 
 // LoadReport makes a table of how many requests there are, and how long, and of tokens per second.
 func (d *Diff) LoadReport() *table.Table {
-
-	return table.New("sgtrace.report.diff.load/v1", "Load", d.Load, []table.Field[Load]{
+	rows := slices.Clone(d.Load)
+	for i := range d.Paces {
+		rows = append(rows, d.Paces[i].loads()...)
+	}
+	return table.New("sgtrace.report.diff.load/v1", "Load", rows, []table.Field[Load]{
 		table.TextColumn("of", "what is compared", func(l *Load) string { return l.Name }),
 		table.NumberColumn("before", "mean", func(l *Load) float64 { return l.Before }),
 		table.NumberColumn("after", "mean", func(l *Load) float64 { return l.After }),

@@ -64,6 +64,9 @@ func (d *Collected) collectRequests(s *request.Set, window *Capture) {
 		d.put(diffKey{Stage, stages[codes>>32], ranks[uint32(codes)]}, g)
 	}
 	d.measureLoads(s.Requests[first:next], pieces, window.SLO)
+	if !window.Some {
+		d.addPaces(s, pieces, window)
+	}
 }
 
 // requestsIn returns the bounds of the requests that begin in [from, to), or of all where

@@ -26,16 +26,22 @@ func (d *Diff) words(rows *diffRows) string {
 		return strings.Join(append(says, "No difference"), "; ")
 	}
 	if !d.tested() {
-		says = append(says, "Not enough data to tell a change from noise; rows are sorted by how much they moved the total")
+		paces, which := d.paces((*Pace).slower), "a"
+		if len(paces) > 0 {
+			which = "another"
+		}
+		says = append(append(says, paces...), "Not enough data to tell "+which+" change from noise; rows are sorted by how much they moved the total")
 		says = slices.Concat(says, d.within(), d.large(nil))
 		return strings.Join(append(says, d.visible()...), "; ")
 	}
 	setup := len(says)
+	says = append(says, d.paces((*Pace).slower)...)
 	for i := range d.Load {
 		if l := &d.Load[i]; l.Change.matters() {
 			says = append(says, fmt.Sprintf("%s %s -> %s%s", l.Name, words.ThreeDigits(l.Before), words.ThreeDigits(l.After), l.Change.inBrackets()))
 		}
 	}
+	says = append(says, d.paces((*Pace).busier)...)
 	told := d.toldRows()
 	says = append(says, d.large(told)...)
 	for _, r := range told {
@@ -47,6 +53,16 @@ func (d *Diff) words(rows *diffRows) string {
 	}
 	says = append(says, d.visible()...)
 	return strings.Join(append(says, d.countOthers(slices.Concat(told, d.muted), len(says) > setup)...), "; ")
+}
+
+// paces tells what there is to say of the paces of servers.
+func (d *Diff) paces(say func(*Pace) string) (says []string) {
+	for i := range d.Paces {
+		if text := say(&d.Paces[i]); text != "" {
+			says = append(says, text)
+		}
+	}
+	return says
 }
 
 // setupInWords tells what differs in the setup.
@@ -141,7 +157,7 @@ func (d *Diff) countOthers(told []*Row, any bool) (says []string) {
 	}
 	switch {
 	case !any && others+small+fresh+gone == 0:
-		says = append(says, "No significant difference")
+		says = append(append(says, "No significant difference"), d.paces((*Pace).same)...)
 	case others+small+fresh+gone == 0 && len(d.Before.Within)+len(d.After.Within) > 0:
 		says = append(says, "no other significant difference over all of both")
 	case !any && others+fresh+gone == 0:
@@ -415,10 +431,13 @@ func (r *Row) telling() (what string, c *Change, before, after int64) {
 
 // inBrackets gives the change with its interval: " (+16.1 %, CI +14.2 to +18.0)".
 func (c *Change) inBrackets() string {
-	if math.IsNaN(c.Change.Ratio) {
+	sure := string(c.Sure)
+	switch {
+	case math.IsNaN(c.Change.Ratio) && c.significant():
+		return " (" + sure + ")"
+	case math.IsNaN(c.Change.Ratio):
 		return ""
 	}
-	sure := string(c.Sure)
 	switch {
 	case c.vague():
 		return " (" + c.bare() + "; too few to tell)"

@@ -256,6 +256,11 @@ var Loads = []*Metric{
 		Ratio: func(a *Arrival) (sum, of float64, ok bool) { return 1, float64(a.Since) / 1e9, a.Since >= 0 }},
 	{Name: "prompt.mean", Title: "prompt tokens per request", Unit: table.Number, Doc: "prompt tokens per request",
 		Ratio: func(a *Arrival) (sum, of float64, ok bool) { return perRequest(a.Request.Metrics.PromptTokens) }},
+	{Name: "prompt.cached", Title: "cached share of prompt tokens", Unit: table.Share, Better: More, Doc: "share of prompt tokens that were in the cache",
+		Ratio: func(a *Arrival) (sum, of float64, ok bool) {
+			m := &a.Request.Metrics
+			return float64(m.CachedTokens), float64(m.PromptTokens), m.CachedTokens >= 0 && m.PromptTokens > 0
+		}},
 	{Name: "output.mean", Title: "output tokens per request", Unit: table.Number, Doc: "output tokens per request",
 		Ratio: func(a *Arrival) (sum, of float64, ok bool) { return perRequest(a.Request.Metrics.CompletionTokens) }},
 	{Name: "requests.unfinished", Title: "share of requests that did not finish", Unit: table.Share, Better: Less, During: true,

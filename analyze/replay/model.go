@@ -29,9 +29,20 @@ func (f Features) row() [5]float64 {
 	return [5]float64{1, float64(f.New), float64(f.Requests), float64(f.Context), float64(min(1, f.Joined))}
 }
 
-// fitModel fits a model to steps by least squares of relative errors, in rounds in which steps
+// A Timed is what was in a step, and how long it took, in ns.
+type Timed struct {
+	Features
+	Took int64
+}
+
+// Timed returns what a model is fitted to.
+func (s *Step) Timed() Timed { return Timed{s.Features, s.took()} }
+
+func (s *Step) took() int64 { return max(1, int64(s.Done-s.Start)) }
+
+// FitModel fits a model to steps by least squares of relative errors, in rounds in which steps
 // that are far off count less (Huber). No coefficient is negative: more work takes no less time.
-func fitModel(steps []Step) Model {
+func FitModel(steps []Timed) Model {
 	used := [5]bool{true, true, true, true, true}
 	if len(steps) == 0 {
 		return Model{}
@@ -46,7 +57,7 @@ func fitModel(steps []Step) Model {
 		}
 		if at < 0 {
 			m := Model{Base: beta[0], New: beta[1], Requests: beta[2], Context: beta[3], Joined: beta[4], Steps: len(steps)}
-			off := order.EachRow(steps, func(s *Step) float64 { return math.Abs(float64(s.took())/m.Of(s.Features) - 1) })
+			off := order.EachRow(steps, func(s *Timed) float64 { return math.Abs(float64(s.Took)/m.Of(s.Features) - 1) })
 			slices.Sort(off)
 			m.Off = off[len(off)/2]
 			return m
@@ -55,22 +66,20 @@ func fitModel(steps []Step) Model {
 	}
 }
 
-func (s *Step) took() int64 { return max(1, int64(s.Done-s.Start)) }
-
 // solve is weighted least squares.
-func solve(steps []Step, used [5]bool) [5]float64 {
+func solve(steps []Timed, used [5]bool) [5]float64 {
 	weights := make([]float64, len(steps))
 	for i := range weights {
 		weights[i] = 1
 	}
 	var beta [5]float64
-	all := order.EachRow(steps, (*Step).took)
+	all := order.EachRow(steps, func(s *Timed) int64 { return s.Took })
 	floor := float64(distribution.LowerMedian(all)) / 4 // shorter ones are not known better
 	const rounds = 8
 	for range rounds {
 		var a [5][6]float64
 		for i := range steps {
-			x, y := steps[i].row(), float64(steps[i].took())
+			x, y := steps[i].row(), float64(steps[i].Took)
 			w := weights[i] / max(y*y, floor*floor)
 			for p := range x {
 				for q := range x {
@@ -83,7 +92,7 @@ func solve(steps []Step, used [5]bool) [5]float64 {
 		errs := make([]float64, len(steps))
 		m := Model{Base: beta[0], New: beta[1], Requests: beta[2], Context: beta[3], Joined: beta[4]}
 		for i := range steps {
-			errs[i] = math.Abs(m.Of(steps[i].Features)-float64(steps[i].took())) / max(float64(steps[i].took()), floor)
+			errs[i] = math.Abs(m.Of(steps[i].Features)-float64(steps[i].Took)) / max(float64(steps[i].Took), floor)
 		}
 		sorted := slices.Clone(errs)
 		slices.Sort(sorted)
@@ -135,11 +144,12 @@ type timing struct {
 
 // newTiming makes the timing of steps of one kind.
 func newTiming(steps []Step) timing {
-	t := timing{model: fitModel(steps), scale: 1}
+	timed := order.EachRow(steps, (*Step).Timed)
+	t := timing{model: FitModel(timed), scale: 1}
 	for i := range steps {
 		t.starts = append(t.starts, steps[i].Start)
 		t.lead = append(t.lead, int64(steps[i].Done-steps[i].End))
-		t.off = append(t.off, float64(steps[i].took())/t.model.Of(steps[i].Features))
+		t.off = append(t.off, float64(timed[i].Took)/t.model.Of(steps[i].Features))
 	}
 	return t
 }

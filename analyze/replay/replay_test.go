@@ -10,7 +10,6 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/testkit/testset"
-	"github.com/sgtrace/sgtrace/trace"
 )
 
 // off is how far a replay without a change is from the recording, at worst, in p50 and p99.
@@ -113,16 +112,16 @@ func TestFollows(t *testing.T) {
 
 // A model finds the costs that steps were made with, whatever a few of them are.
 func TestFitModel(t *testing.T) {
-	var steps []Step
+	var steps []Timed
 	for i := range 400 {
 		f := Features{New: int64(100 + i*7%900), Requests: int64(1 + i%5), Context: int64(1000 * (i % 11))}
 		took := 6e6 + 70e3*float64(f.New) + 45e4*float64(f.Requests) + 200*float64(f.Context)
 		if i%20 == 0 {
 			took *= 4
 		}
-		steps = append(steps, Step{Features: f, Done: trace.Time(took)})
+		steps = append(steps, Timed{f, int64(took)})
 	}
-	m := fitModel(steps)
+	m := FitModel(steps)
 	got := fmt.Sprintf("%.1f ms, %.0f, %.0f, %.0f", m.Base/1e6, m.New/1e3, m.Requests/1e3, m.Context)
 	if want := "6.0 ms, 70, 450, 200"; got != want {
 		t.Errorf("%s, want %s", got, want)

@@ -46,6 +46,7 @@ type Step struct {
 	Features
 	late
 
+	Prefix  int64    // tokens before those that are computed of its prompts: cached, or of chunks before
 	marks   [2]int32 // of Run.marks
 	held    int64    // tokens of the KV cache that are taken: all of a request but its last one, and prompts that are on their way
 	running int64    // requests that decode, before it

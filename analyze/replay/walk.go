@@ -117,6 +117,7 @@ func (w *walk) count(st *Step) {
 			continue
 		case prefillEnd:
 			budget += w.tokensLeft(k.job)
+			st.Prefix += max(0, int64(j.prompt)-w.tokensLeft(k.job))
 			delete(w.left, k.job)
 		}
 		was := w.done[k.job]
@@ -142,6 +143,7 @@ func (w *walk) count(st *Step) {
 	}
 	if partly != None {
 		n := w.tokensLeft(partly)
+		st.Prefix += max(0, int64(w.jobs[partly].prompt)-n)
 		part := max(1, min(n-1, w.limits.chunk-budget))
 		w.left[partly] = int32(n - part)
 		budget += part

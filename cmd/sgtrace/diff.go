@@ -269,6 +269,9 @@ func mixedBy(s *request.Set) string {
 		words.At(from, words.TenthLayout), words.At(to, words.TenthLayout), words.At(from, time.TimeOnly), words.At(to+second, time.TimeOnly))
 }
 
+// requestFlags choose some of the requests.
+var requestFlags = []string{"rid", "room", "trace", "status", "slowest", "sample"}
+
 // A readCapture is an input of a comparison.
 type readCapture struct {
 	label      string
@@ -276,6 +279,7 @@ type readCapture struct {
 	inventory  *inventory.Inventory // what files say about themselves
 	objectives []requests.Objective
 	ops, gaps  bool // asked for
+	some       bool // requests are selected
 	zone       *time.Location
 }
 
@@ -301,7 +305,7 @@ func (c *command) readCapture(ctx *cli.Context, arg string, within commandline.W
 	if err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	return &readCapture{cmp.Or(label, c.redactedInput(path)), e, files, objectives, ops, gaps, c.zone}, nil
+	return &readCapture{cmp.Or(label, c.redactedInput(path)), e, files, objectives, ops, gaps, commandline.Given(ctx, requestFlags...) != nil, c.zone}, nil
 }
 
 // add adds a window of time of the capture to a side; offsets count from the beginning of the
@@ -312,7 +316,7 @@ func (r *readCapture) add(side *diff.Collected, window commandline.Window) error
 	if err != nil {
 		return err
 	}
-	if !side.Add(diff.Capture{Label: r.label, Requests: e.Requests, Profiles: &e.Profiles, Series: e.Series, Inventory: r.inventory, SLO: r.objectives, Operators: r.ops, Gaps: r.gaps,
+	if !side.Add(diff.Capture{Label: r.label, Requests: e.Requests, Profiles: &e.Profiles, Series: e.Series, Inventory: r.inventory, SLO: r.objectives, Operators: r.ops, Gaps: r.gaps, Some: r.some,
 		From: from, To: to}) {
 		return fmt.Errorf("%s has nothing to compare%s", r.label, window.Words())
 	}

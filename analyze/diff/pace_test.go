@@ -1,0 +1,73 @@
+package diff
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/replay"
+	"github.com/sgtrace/sgtrace/internal/significance"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// stepsOf makes decode steps that take (8 ms + 0.4 ms for each request + 0.1 us for each token of context), times a factor,
+// within 3 %. A server has about so many requests, which come and go.
+func stepsOf(rng *rand.Rand, n int, requests, slower float64) *pacedSteps {
+	const pieces = 20
+	s := &pacedSteps{pieces: pieces, work: make([]significance.Piece, pieces), tokens: 1, steps: 1}
+	running := requests
+	for i := range n {
+		running = max(1, running+0.1*(requests-running)+rng.NormFloat64())
+		st := replay.Step{Kind: replay.Decode}
+		st.Requests = int64(running)
+		st.Context = st.Requests * (500 + rng.Int64N(500))
+		took := (8e6 + 4e5*float64(st.Requests) + 100*float64(st.Context)) * slower * (1 + 0.03*rng.NormFloat64())
+		st.Done = trace.Time(took)
+		piece := i * pieces / n
+		s.list = append(s.list, pacedStep{st.Timed(), sizeOf(&st), int16(piece)})
+		s.work[piece].Sum, s.work[piece].Of = s.work[piece].Sum+float64(st.Requests), s.work[piece].Of+1
+	}
+	return s
+}
+
+func TestPaces(t *testing.T) {
+	for _, c := range []struct {
+		what             string
+		requests, slower float64
+		slow, busy       string
+	}{
+		{"the same", 6, 1, "", ""},
+		{"slower", 6, 1.08, "decode steps take longer for the same work", ""},
+		{"faster", 6, 0.9, "decode steps take less time for the same work", ""},
+		{"busier", 12, 1, "", "for the same work they take as long"},
+		{"slower under less load, so that all steps take as long as before", 3, 1.13, ", and all of them 1", ""},
+	} {
+		for seed := range uint64(10) {
+			rng := rand.New(rand.NewPCG(seed, 1))
+			p := comparePace(paceKey{replay.Decode, request.Unified}, [2]*pacedSteps{stepsOf(rng, 1500, 6, 1), stepsOf(rng, 1500, c.requests, c.slower)}, false)
+			for _, x := range []*Change{&p.Change, &p.work.Change} {
+				if x.Change.P < 0.001 {
+					x.Sure = finding.Certain
+				}
+			}
+			slow, busy := p.slower(), p.busier()
+			if !strings.Contains(slow, c.slow) || !strings.Contains(busy, c.busy) || (slow == "") != (c.slow == "") || (busy == "") != (c.busy == "") {
+				t.Errorf("%s, seed %d: %q, %q", c.what, seed, slow, busy)
+			}
+			if ratio := p.Change.Change.Ratio; ratio < c.slower-0.01 || ratio > c.slower+0.01 {
+				t.Errorf("%s, seed %d: steps take %.3f times as long, want %.3f", c.what, seed, ratio, c.slower)
+			}
+		}
+	}
+}
+
+// Nobody can tell where no step of one side has as much to do as one of the other.
+func TestPacesOfOtherWork(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	p := comparePace(paceKey{replay.Decode, request.Unified}, [2]*pacedSteps{stepsOf(rng, 500, 5, 1), stepsOf(rng, 500, 60, 1)}, false)
+	if p.Change.tested() || p.slower()+p.busier() != "" {
+		t.Errorf("%v, %q", p.Change.Change, p.slower()+p.busier())
+	}
+}
