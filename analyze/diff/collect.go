@@ -11,7 +11,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/internal/order"
-	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -56,9 +55,8 @@ type Collected struct {
 	// and how long the steps took.
 	work         [numPer]diffUnits
 	steps        [numPer]map[diffKey]*diffGroup
-	periods      [numPer]map[diffKey]*diffGroup         // of steps where their work runs
-	hostAhead    bool                                   // and that is what counts: see stepWork
-	batches      [numPer]map[int32][]significance.Piece // decode steps by batch size and piece: ns and steps
+	periods      [numPer]map[diffKey]*diffGroup // of steps where their work runs
+	hostAhead    bool                           // and that is what counts: see stepWork
 	per          perStep
 	profileRanks []string // that have any rows
 }

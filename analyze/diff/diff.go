@@ -62,6 +62,7 @@ type Diff struct {
 	whole       map[diffKey]int64 // see addUp
 	approximate int               // rows
 	verdict     string
+	swapped     [2][]*Row // kernels that only one capture has, of each
 	muted       []*Row    // that the verdict only counts
 	mutedWithin int       // changes within captures
 	locate      *diffRows // what rows are made of
@@ -117,7 +118,7 @@ func Compare(before, after *Collected, opt Options) *Diff {
 	d.Before, d.After = before.side, after.side
 	d.Setup = compareSetups(before.setup, after.setup)
 	d.Load = slices.Concat(compareLoads(before, after, metric.Loads), compareShares(before, after), compareLoads(before, after, metric.Speeds[:]), compareMeasured(before, after))
-	d.Paces = comparePaces(before, after)
+	d.Paces = comparePaces(before, after, d.per, d.onDevice)
 	d.locate = newDiffRows(sides, &d.approximate)
 	d.Rows = d.locate.rows(opt.ByRank)
 	d.divide()
@@ -127,6 +128,7 @@ func Compare(before, after *Collected, opt Options) *Diff {
 		sortRows(rows)
 	}
 	d.addUp()
+	d.swapped = d.onlyKernels()
 	d.keepWithin()
 	d.verdict = d.words(d.locate)
 	return d

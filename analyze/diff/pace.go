@@ -7,25 +7,29 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/replay"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/significance"
+	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A paceKey says which steps of servers are compared with each other: those of a kind, in a role.
+// A paceKey says which steps of servers are compared with each other: those of a kind, in a role, as requests show
+// them; or as profilers annotated them at a level, on the host or on its device.
 type paceKey struct {
-	kind replay.Kind
-	role request.Role
+	kind     replay.Kind
+	role     request.Role
+	per      perStep // perSecond: requests show them
+	onDevice bool
 }
 
 // pacedSteps are the steps of a key on one side.
 type pacedSteps struct {
-	list   []pacedStep
-	pieces int
-	work   []significance.Piece // what steps have to do, and how many these are, in pieces that are longer than requests
+	list []pacedStep
+	work []significance.Piece // what steps have to do, and how many these are, in pieces that are longer than requests
 	// tokens came out in so many steps of the requests that tell: more than one of each if drafts are accepted.
 	tokens, steps float64
 }
@@ -36,19 +40,32 @@ type pacedStep struct {
 	piece int16
 }
 
+// paced returns the steps of a key, of which there is room for work in so many pieces.
+func (d *Collected) paced(key paceKey, pieces int) *pacedSteps {
+	return order.Memo(d.paces, key, func() *pacedSteps { return &pacedSteps{work: make([]significance.Piece, pieces)} })
+}
+
+// add adds a step of one piece, of which what there was to do belongs to another.
+func (p *pacedSteps) add(st *pacedStep, work int, amount int64) {
+	p.list = append(p.list, *st)
+	of := &p.work[work]
+	of.Sum, of.Of = of.Sum+float64(amount), of.Of+1
+}
+
 // kindsOfWork say what there is to do in steps.
 var kindsOfWork = [...]struct {
 	unit string
-	of   func(*replay.Step) int64
-}{replay.Prefill: {"prompt tokens", func(st *replay.Step) int64 { return st.New }}, replay.Decode: {"requests", func(st *replay.Step) int64 { return st.Requests }}}
+	of   func(*replay.Features) int64
+}{replay.Prefill: {"prompt tokens", func(f *replay.Features) int64 { return f.New }}, replay.Decode: {"requests", func(f *replay.Features) int64 { return f.Requests }}}
 
-// sizeOf tells how large a step is. Tokens are alike within a fifth, those that decode steps attend to within two fifths.
-func sizeOf(st *replay.Step) [2]int16 {
+// sizeOf tells how large a step is, as compared: requests that decode, or tokens that are computed within a fifth; and the tokens that
+// they attend to, of decode steps within two fifths.
+func sizeOf(kind replay.Kind, f *replay.Features, attended int64) [2]int16 {
 	octaves := func(tokens int64, parts float64) int16 { return int16(parts * math.Log2(float64(max(1, tokens)))) }
-	if st.Kind == replay.Decode {
-		return [2]int16{int16(min(st.Requests, math.MaxInt16)), octaves(st.Context, 2)}
+	if kind == replay.Decode {
+		return [2]int16{int16(min(f.Requests, math.MaxInt16)), octaves(attended, 2)}
 	}
-	return [2]int16{octaves(st.New, 4), octaves(st.New+st.Prefix, 4)}
+	return [2]int16{octaves(f.New, 4), octaves(attended, 4)}
 }
 
 // addPaces adds the steps of all servers, as requests show when each began and ended, and what was in it. What a
@@ -60,7 +77,7 @@ func (d *Collected) addPaces(s *request.Set, overlapping *diffPieces, window *Ca
 		e := &run.Engines[i]
 		for k := range e.Steps {
 			if st := &e.Steps[k]; st.Start >= window.From && (window.To == 0 || st.Start < window.To) {
-				key := paceKey{st.Kind, e.Role}
+				key := paceKey{kind: st.Kind, role: e.Role}
 				found[key] = append(found[key], st)
 			}
 		}
@@ -73,16 +90,37 @@ func (d *Collected) addPaces(s *request.Set, overlapping *diffPieces, window *Ca
 	for key, list := range found {
 		starts := order.Each(list, func(st *replay.Step) trace.Time { return st.Start })
 		cut := d.pieces(cutEvenly(starts, min(maxPieces, len(starts)/minRequests)))
-		of := order.Memo(d.paces, key, func() *pacedSteps {
-			return &pacedSteps{pieces: cut.n(), work: make([]significance.Piece, overlapping.n())}
-		})
+		of := d.paced(key, overlapping.n())
 		of.tokens, of.steps = of.tokens+tokens, of.steps+steps
 		for _, st := range list {
-			of.list = append(of.list, pacedStep{st.Timed(), sizeOf(st), int16(cut.at(st.Start))})
-			p := &of.work[overlapping.at(st.Start)]
-			p.Sum, p.Of = p.Sum+float64(kindsOfWork[key.kind].of(st)), p.Of+1
+			attended := st.Context
+			if st.Kind == replay.Prefill {
+				attended = st.New + st.Prefix
+			}
+			x := pacedStep{st.Timed(), sizeOf(st.Kind, &st.Features, attended), int16(cut.at(st.Start))}
+			of.add(&x, overlapping.at(st.Start), kindsOfWork[st.Kind].of(&st.Features))
 		}
 	}
+}
+
+// addPaced adds an annotated step whose name says what was in it, and that took so long on the host or on its device.
+func (d *Collected) addPaced(s *diffStep, took int64, onDevice bool, piece, pieces int) {
+	n := &s.kind.StepName
+	f := replay.Features{New: int64(max(0, n.Prefilled)), Requests: int64(n.Batch)}
+	kind := replay.Prefill
+	switch {
+	case n.Kind == profile.StepDecode && n.Batch >= 0:
+		kind = replay.Decode
+	case n.Kind != profile.StepPrefill || n.Prefilled <= 0 || n.Decoded > 0:
+		return
+	}
+	attended := f.New
+	if n.Lengths != nil {
+		f.Context = max(0, n.Lengths.ContextKeys) + max(0, n.Lengths.GenerationKeys)
+		attended = f.Context
+	}
+	x := pacedStep{replay.Timed{Features: f, Took: max(1, took)}, sizeOf(kind, &f, attended), int16(piece)}
+	d.paced(paceKey{kind: kind, per: levelOf(&s.kind), onDevice: onDevice}, pieces).add(&x, piece, kindsOfWork[kind].of(&f))
 }
 
 // A Pace tells whether steps of servers take longer for the same work, or because there is more of it.
@@ -96,25 +134,30 @@ type Pace struct {
 	kind          replay.Kind
 	how           significance.How
 	samples       [2]significance.Sample
+	annotated     bool
 	n             [2]int64   // steps that are compared
 	yield         [2]float64 // tokens that a decode step gives to a request, as drafts are accepted; 1 of others
 }
 
-// comparePaces compares what both sides know of steps.
-func comparePaces(before, after *Collected) (paces []Pace) {
-	keys := slices.SortedFunc(maps.Keys(before.paces), func(a, b paceKey) int {
-		return cmp.Or(cmp.Compare(b.kind, a.kind), cmp.Compare(a.role, b.role)) // decode first, which is most of the time
+// comparePaces compares what both sides know of steps: as profilers annotated them, where both have that.
+func comparePaces(before, after *Collected, per perStep, onDevice bool) (paces []Pace) {
+	keys := slices.SortedFunc(maps.Keys(before.paces), func(a, b paceKey) int { // decode first, which is most of the time
+		return cmp.Or(cmp.Compare(b.kind, a.kind), cmp.Compare(b.per, a.per), cmp.Compare(a.role, b.role))
 	})
+	annotated := map[replay.Kind]bool{}
 	for _, key := range keys {
-		if a := after.paces[key]; a != nil {
-			paces = append(paces, comparePace(key, [2]*pacedSteps{before.paces[key], a}, before.captures > 0))
+		a := after.paces[key]
+		if of := key.per != perSecond; a == nil || of && (key.per != per || key.onDevice != onDevice) || !of && annotated[key.kind] {
+			continue
 		}
+		annotated[key.kind] = key.per != perSecond
+		paces = append(paces, comparePace(key, [2]*pacedSteps{before.paces[key], a}, before.captures > 0))
 	}
 	return paces
 }
 
 func comparePace(key paceKey, sides [2]*pacedSteps, captures bool) Pace {
-	p := Pace{kind: key.kind, steps: key.kind.String() + " steps", Before: math.NaN(), After: math.NaN(), Change: Change{Change: unknownChange}}
+	p := Pace{kind: key.kind, annotated: key.per != perSecond, steps: key.kind.String() + " steps", Before: math.NaN(), After: math.NaN(), Change: Change{Change: unknownChange}}
 	p.unit = kindsOfWork[key.kind].unit
 	p.work = compareLoad(&diffLoad{p.unit + " per " + key.kind.String() + " step", sides[0].work}, &diffLoad{"", sides[1].work}, captures)
 	for side, of := range sides {
@@ -126,8 +169,8 @@ func comparePace(key paceKey, sides [2]*pacedSteps, captures bool) Pace {
 	}
 	var common [2][]pacedStep
 	for side, of := range sides {
-		own, others := sizesOf(of.list), sizesOf(sides[1-side].list)
-		common[side] = order.Only(of.list, func(st pacedStep) bool { return min(own[st.size], others[st.size]) >= significance.Enough })
+		others := sizesOf(sides[1-side].list)
+		common[side] = order.Only(of.list, func(st pacedStep) bool { return others[st.size] > 0 })
 	}
 	if min(len(common[0]), len(common[1])) == 0 {
 		return p
@@ -139,7 +182,7 @@ func comparePace(key paceKey, sides [2]*pacedSteps, captures bool) Pace {
 	for model := range by {
 		usual := newUsual(common[model])
 		for side := range samples[model] {
-			samples[model][side] = usual.sample(common[side], sides[side].pieces)
+			samples[model][side] = usual.sample(common[side])
 		}
 		s := &samples[model]
 		p.how = howToCompare(s[0].Pieces, s[1].Pieces, captures)
@@ -188,7 +231,11 @@ func newUsual(list []pacedStep) *usual {
 }
 
 // sample counts every step as the part of a mean step that one of its work usually is.
-func (u *usual) sample(list []pacedStep, n int) significance.Sample {
+func (u *usual) sample(list []pacedStep) significance.Sample {
+	n := int16(0)
+	for i := range list {
+		n = max(n, list[i].piece+1)
+	}
 	pieces := make([]significance.Piece, n)
 	for i := range list {
 		st := &list[i]
@@ -198,6 +245,14 @@ func (u *usual) sample(list []pacedStep, n int) significance.Sample {
 		p.Of += u.model.Of(st.Features) * size.Sum / size.Of / u.mean
 	}
 	return significance.Sample{Quantity: significance.Mean(pieces), Pieces: pieces}
+}
+
+// apart tells of steps of which none of one side has as much to do as one of the other.
+func (p *Pace) apart() string {
+	if p.n[0] > 0 || !p.work.Change.matters() {
+		return ""
+	}
+	return fmt.Sprintf("%s have %s (%s) and take %s: none of one capture has as much to do as one of the other", p.steps, p.works(), p.work.Change.Sure, pairInWords(int64(p.all[0]), int64(p.all[1])))
 }
 
 // asLong is how much longer or shorter steps may be, by the ends of the interval, of which it is said that they take
@@ -256,4 +311,24 @@ func (p *Pace) works() string {
 // loads are the rows of a pace in the table of the load.
 func (p *Pace) loads() []Load {
 	return []Load{p.work, {"ms of " + p.steps + " for the same work", p.Before / 1e6, p.After / 1e6, p.Change}}
+}
+
+// paces tells what there is to say of the paces of servers.
+func (d *Diff) paces(say func(*Pace) string) (says []string) {
+	for i := range d.Paces {
+		if text := say(&d.Paces[i]); text != "" {
+			says = append(says, text)
+		}
+	}
+	return says
+}
+
+// pacesTell reports whether paces say what a load does: tokens per second in steps are more where steps are larger.
+func (d *Diff) pacesTell(l *Load) bool {
+	return slices.ContainsFunc(metric.Speeds[:], func(m *metric.Metric) bool { return m.Title == l.Name }) && d.annotated((*Change).tested)
+}
+
+// annotated reports whether a pace of steps that profilers annotated is as asked.
+func (d *Diff) annotated(is func(*Change) bool) bool {
+	return slices.ContainsFunc(d.Paces, func(p Pace) bool { return p.annotated && is(&p.Change) })
 }

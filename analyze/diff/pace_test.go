@@ -8,7 +8,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/replay"
 	"github.com/sgtrace/sgtrace/internal/significance"
-	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -16,7 +15,7 @@ import (
 // within 3 %. A server has about so many requests, which come and go.
 func stepsOf(rng *rand.Rand, n int, requests, slower float64) *pacedSteps {
 	const pieces = 20
-	s := &pacedSteps{pieces: pieces, work: make([]significance.Piece, pieces), tokens: 1, steps: 1}
+	s := &pacedSteps{work: make([]significance.Piece, pieces), tokens: 1, steps: 1}
 	running := requests
 	for i := range n {
 		running = max(1, running+0.1*(requests-running)+rng.NormFloat64())
@@ -26,7 +25,7 @@ func stepsOf(rng *rand.Rand, n int, requests, slower float64) *pacedSteps {
 		took := (8e6 + 4e5*float64(st.Requests) + 100*float64(st.Context)) * slower * (1 + 0.03*rng.NormFloat64())
 		st.Done = trace.Time(took)
 		piece := i * pieces / n
-		s.list = append(s.list, pacedStep{st.Timed(), sizeOf(&st), int16(piece)})
+		s.list = append(s.list, pacedStep{st.Timed(), sizeOf(replay.Decode, &st.Features, st.Context), int16(piece)})
 		s.work[piece].Sum, s.work[piece].Of = s.work[piece].Sum+float64(st.Requests), s.work[piece].Of+1
 	}
 	return s
@@ -46,7 +45,7 @@ func TestPaces(t *testing.T) {
 	} {
 		for seed := range uint64(10) {
 			rng := rand.New(rand.NewPCG(seed, 1))
-			p := comparePace(paceKey{replay.Decode, request.Unified}, [2]*pacedSteps{stepsOf(rng, 1500, 6, 1), stepsOf(rng, 1500, c.requests, c.slower)}, false)
+			p := comparePace(paceKey{kind: replay.Decode}, [2]*pacedSteps{stepsOf(rng, 1500, 6, 1), stepsOf(rng, 1500, c.requests, c.slower)}, false)
 			for _, x := range []*Change{&p.Change, &p.work.Change} {
 				if x.Change.P < 0.001 {
 					x.Sure = finding.Certain
@@ -66,7 +65,7 @@ func TestPaces(t *testing.T) {
 // Nobody can tell where no step of one side has as much to do as one of the other.
 func TestPacesOfOtherWork(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	p := comparePace(paceKey{replay.Decode, request.Unified}, [2]*pacedSteps{stepsOf(rng, 500, 5, 1), stepsOf(rng, 500, 60, 1)}, false)
+	p := comparePace(paceKey{kind: replay.Decode}, [2]*pacedSteps{stepsOf(rng, 500, 5, 1), stepsOf(rng, 500, 60, 1)}, false)
 	if p.Change.tested() || p.slower()+p.busier() != "" {
 		t.Errorf("%v, %q", p.Change.Change, p.slower()+p.busier())
 	}

@@ -102,7 +102,11 @@ func (d *Collected) collectProfiles(capture *Capture, window *profilewalk.Option
 	d.side.StepPieces = pieces.n()
 	d.side.widen(own.First, own.Last)
 	streams := make([]*profilewalk.ByName[diffGroup], len(set.Streams))
-	profilewalk.EachStream(set, func(i int, s profile.Stream) { streams[i] = d.readWork(set, i, s, window, pieces, work) })
+	launches := make([]launching, len(set.Streams))
+	profilewalk.EachStream(set, func(i int, s profile.Stream) {
+		streams[i] = d.readWork(set, i, s, window, pieces, work, &launches[i])
+	})
+	d.setup = joinSetups(d.setup, graphSetting(launches))
 	names, seen := withoutHosts(set.Ranks), make([]bool, len(set.Ranks))
 	for _, by := range streams {
 		for i, key := range by.Keys {
@@ -136,8 +140,22 @@ func (d *Collected) collectProfiles(capture *Capture, window *profilewalk.Option
 	return len(ranks)
 }
 
+// launching tells whether a stream launched CUDA graphs, and kernels one by one.
+type launching struct{ graphs, kernels bool }
+
+// graphSetting tells whether work was launched as CUDA graphs; nothing where no launches were recorded.
+func graphSetting(streams []launching) []Setting {
+	switch {
+	case slices.ContainsFunc(streams, func(l launching) bool { return l.graphs }):
+		return []Setting{{Name: "CUDA graphs", Before: "launched"}}
+	case slices.ContainsFunc(streams, func(l launching) bool { return l.kernels }):
+		return []Setting{{Name: "CUDA graphs", Before: "none"}}
+	}
+	return nil
+}
+
 // readWork reads the kernels and copies of one stream, and the calls that wait for them.
-func (d *Collected) readWork(set *profile.Set, number int, s profile.Stream, window *profilewalk.Options, pieces *diffPieces, work *stepWork) *profilewalk.ByName[diffGroup] {
+func (d *Collected) readWork(set *profile.Set, number int, s profile.Stream, window *profilewalk.Options, pieces *diffPieces, work *stepWork, launches *launching) *profilewalk.ByName[diffGroup] {
 	by := profilewalk.NewByName[diffGroup](set, window)
 	put := func(e *profile.Event, kind uint8, piece int) {
 		by.Of(e.Rank, e.Name, kind).add(piece, pieces.n(), e.Dur(), d.in)
@@ -160,7 +178,12 @@ func (d *Collected) readWork(set *profile.Set, number int, s profile.Stream, win
 		add(&c.Event, workCopy)
 	}
 	waits := map[trace.Sym]bool{}
+	whole, single := profilewalk.GraphLaunches(set.Syms), profilewalk.NamesWith(set.Syms, "LaunchKernel")
 	for c := range s.Calls {
+		if window.Keeps(&c.Event) {
+			launches.graphs = launches.graphs || whole.Of(c.Name)
+			launches.kernels = launches.kernels || single.Of(c.Name)
+		}
 		holds := order.Memo(waits, c.Name, func() bool { return gpu.Holds(set.Syms.Name(c.Name)) })
 		if holds && window.Keeps(&c.Event) && (work == nil || c.Start >= work.first && c.Start <= work.last) {
 			put(&c.Event, workCall, pieces.at(c.Start))
@@ -233,6 +256,7 @@ func (d *Collected) addPeriod(s *diffStep, period int64, rank string, pieces *di
 	if d.periods[per] == nil {
 		d.periods[per] = map[diffKey]*diffGroup{}
 	}
+	d.addPaced(s, period, true, pieces.at(s.start), pieces.n())
 	addTo(d.periods[per], diffKey{Step, s.kind.Words(), rank}).add(pieces.at(s.start), pieces.n(), period, d.in)
 }
 
@@ -244,7 +268,7 @@ func (d *Collected) addStep(s *diffStep, rank string, pieces *diffPieces) {
 	}
 	d.work[per].add("", piece, pieces.n(), 1)
 	d.work[per].add(rank, piece, pieces.n(), 1)
-	d.addBatch(s, per, piece, pieces.n())
+	d.addPaced(s, s.dur, false, piece, pieces.n())
 	addTo(d.steps[per], diffKey{Step, s.kind.Words(), rank}).add(piece, pieces.n(), s.dur, d.in)
 }
 
@@ -271,6 +295,9 @@ func (d *Collected) addGPUs(set *profile.Set, window *profilewalk.Options, piece
 	d.addTokens(measured.Served, pieces)
 }
 
+// lateness names how much later than the median of the ranks a rank comes to collectives.
+const lateness = "lateness"
+
 // addCollectives adds how long each rank waited for the last one in collectives, and how
 // much later than the median of the ranks it came.
 func (d *Collected) addCollectives(set *profile.Set, window *profilewalk.Options, pieces *diffPieces, names []string) {
@@ -292,7 +319,7 @@ func (d *Collected) addCollectives(set *profile.Set, window *profilewalk.Options
 		piece := pieces.at(first)
 		for _, a := range x.Arrivals {
 			addTo(groups, diffKey{Collective, "wait for the last rank", names[a.Rank]}).add(piece, pieces.n(), distribution.Between(a.Start, last), d.in)
-			addTo(groups, diffKey{Collective, "lateness", names[a.Rank]}).add(piece, pieces.n(), distribution.Between(median, max(median, a.Start)), d.in)
+			addTo(groups, diffKey{Collective, lateness, names[a.Rank]}).add(piece, pieces.n(), distribution.Between(median, max(median, a.Start)), d.in)
 		}
 	}
 	d.putAll(groups)

@@ -1,7 +1,6 @@
 package diff
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -37,32 +36,24 @@ func (d *Diff) words(rows *diffRows) string {
 	setup := len(says)
 	says = append(says, d.paces((*Pace).slower)...)
 	for i := range d.Load {
-		if l := &d.Load[i]; l.Change.matters() {
+		if l := &d.Load[i]; l.Change.matters() && !d.pacesTell(l) {
 			says = append(says, fmt.Sprintf("%s %s -> %s%s", l.Name, words.ThreeDigits(l.Before), words.ThreeDigits(l.After), l.Change.inBrackets()))
 		}
 	}
 	says = append(says, d.paces((*Pace).busier)...)
+	says = append(says, d.paces((*Pace).apart)...)
 	told := d.toldRows()
 	says = append(says, d.large(told)...)
 	for _, r := range told {
 		says = append(says, d.sentence(r, rows))
 	}
+	says = append(says, d.replacements()...)
 	says = append(says, d.within()...)
 	if n := len(d.muted) + d.mutedWithin; n > 0 {
 		says = append(says, words.Counted(n, "change")+" muted")
 	}
 	says = append(says, d.visible()...)
 	return strings.Join(append(says, d.countOthers(slices.Concat(told, d.muted), len(says) > setup)...), "; ")
-}
-
-// paces tells what there is to say of the paces of servers.
-func (d *Diff) paces(say func(*Pace) string) (says []string) {
-	for i := range d.Paces {
-		if text := say(&d.Paces[i]); text != "" {
-			says = append(says, text)
-		}
-	}
-	return says
 }
 
 // setupInWords tells what differs in the setup.
@@ -100,7 +91,7 @@ func (d *Diff) large(told []*Row) (says []string) {
 			}
 		}
 		mixture := kind == Step && kinds > 1 // how often each kind ran is the load
-		if best == nil || mixture || best.Changed() || slices.Contains(d.muted, best) {
+		if best == nil || mixture || d.annotated((*Change).matters) || best.Changed() || slices.Contains(d.muted, best) {
 			continue
 		}
 		moved := distribution.Abs(best.Moved())
@@ -182,7 +173,7 @@ func (d *Diff) untested() (most *Row, n int) {
 	for i := range d.Rows {
 		r := &d.Rows[i]
 		known := r.Mean.tells() || (r.only() || r.Kind == GPU) && r.Total.tells()
-		if known || r.Changed() || d.part(r, r.Moved()) < minWeight {
+		if known || r.Changed() || r.Kind == Step && d.annotated((*Change).tested) || d.part(r, r.Moved()) < minWeight {
 			continue
 		}
 		if n++; most == nil || distribution.Abs(r.Moved()) > distribution.Abs(most.Moved()) {
@@ -190,41 +181,6 @@ func (d *Diff) untested() (most *Row, n int) {
 		}
 	}
 	return most, n
-}
-
-// toldRows returns the rows that the verdict tells of.
-func (d *Diff) toldRows() []*Row {
-	return slices.DeleteFunc(d.main(), func(r *Row) bool { return slices.Contains(d.muted, r) })
-}
-
-// main returns the rows that matter most: what users notice, and what of each kind
-// says most about why.
-func (d *Diff) main() []*Row {
-	var told []*Row
-	for _, m := range metric.At(metric.Noticed) {
-		if r := d.changed(func(r *Row) bool { return r.Kind == Request && r.metricOf() == m }); r != nil {
-			told = append(told, r)
-		}
-	}
-	for _, kind := range []Kind{Stage, Step, GPU} {
-		if r := d.cause(kind); r != nil {
-			told = append(told, r)
-		}
-	}
-	var work []*Row
-	for _, kind := range []Kind{Kernel, Copy, HostWait, Collective} {
-		if r := d.cause(kind); r != nil {
-			work = append(work, r)
-		}
-	}
-	slices.SortStableFunc(work, func(a, b *Row) int { return cmp.Compare(distribution.Abs(b.Effect()), distribution.Abs(a.Effect())) })
-	told = append(told, work...)
-	if told == nil { // other metrics
-		if r := d.changed(func(r *Row) bool { return r.Kind == Request }); r != nil {
-			told = append(told, r)
-		}
-	}
-	return told
 }
 
 // same reports whether both captures are the same in all numbers.
@@ -247,54 +203,6 @@ func (d *Diff) tested() bool {
 		}
 	}
 	return false
-}
-
-// changed returns the first row that is meant, and changed.
-func (d *Diff) changed(is func(*Row) bool) *Row {
-	for i := range d.Rows {
-		if r := &d.Rows[i]; is(r) && r.Changed() {
-			return r
-		}
-	}
-	return nil
-}
-
-// cause returns the row of a kind that says most about why totals moved: of what profilers
-// recorded, the one that moved the total most. Stages lie in each
-// other: of those that moved at least half as much as the one that moved most, the cause is
-// the one that grew by the largest factor, since what is around it has other parts that did
-// not.
-func (d *Diff) cause(kind Kind) *Row {
-	most := d.changed(func(r *Row) bool { return r.Kind == kind && d.weight(r) >= minWeight })
-	if most == nil || kind.profiled() {
-		return most
-	}
-	best := most
-	for i := range d.Rows {
-		r := &d.Rows[i]
-		if r.Kind == kind && r.Changed() && 2*distribution.Abs(r.Effect()) >= distribution.Abs(most.Effect()) && r.size() > best.size() {
-			best = r
-		}
-	}
-	return best
-}
-
-// size returns how large the change of the number is that tells most; 0 of what only one
-// capture has.
-func (r *Row) size() float64 {
-	if r.only() {
-		return 0
-	}
-	_, c, _, _ := r.telling()
-	return c.size()
-}
-
-// size returns by which factor the number changed, in either direction, as a logarithm.
-func (c *Change) size() float64 {
-	if c.Change.Ratio > 0 {
-		return math.Abs(math.Log(c.Change.Ratio))
-	}
-	return 0
 }
 
 // weight returns the part of the time of a request, or of the work of a step, that the
@@ -353,7 +261,7 @@ func (d *Diff) sentence(r *Row, rows *diffRows) string {
 
 // plain tells how a row changed.
 func (d *Diff) plain(r *Row) string {
-	text := table.CutMiddle(words.Clean(r.Name), maxVerdictName, table.Style{ASCII: true})
+	text := nameInWords(r)
 	switch r.Kind {
 	case Step:
 		text = strings.TrimPrefix(text+" steps", "other ")
@@ -381,6 +289,10 @@ func (d *Diff) plain(r *Row) string {
 		}
 	}
 	return text
+}
+
+func nameInWords(r *Row) string {
+	return table.CutMiddle(words.Clean(r.Name), maxVerdictName, table.Style{ASCII: true})
 }
 
 // maxVerdictName is how many characters of a name the verdict has.
