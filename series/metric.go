@@ -76,6 +76,7 @@ const (
 	QueueTime
 	Balancedness
 	ExpertTokens
+	TransferSpeed
 	KnownMetrics // how many there are
 )
 
@@ -126,6 +127,7 @@ var Metrics = [KnownMetrics]Metric{
 	QueueTime:         {"queue time", "s", Bucket, "time that a request waits to be scheduled, in buckets"},
 	Balancedness:      {"expert balancedness", "%", Gauge, "mean tokens of a GPU with experts, by those of the busiest one"},
 	ExpertTokens:      {"expert tokens", "tokens", Amount, "tokens that experts got, in all layers"},
+	TransferSpeed:     {"transfer speed", "GB/s", Gauge, "how fast a server sends or gets the KV cache of a request, that of the last one"},
 	GPUUtil:           {"GPU busy", "%", Gauge, "part of the time in which any kernel ran"},
 }
 
@@ -162,6 +164,9 @@ var Worsenings = []Worsening{
 	{Name: "share of steps with graphs", Metric: Graphed, Part: true, Beside: []MetricID{Generation},
 		Matters: func(before, after float64) bool { return before-after >= 0.5 },
 		Says:    "{after} % of the decode steps of {at} run as a CUDA graph, {before} % before"},
+	{Name: "speed of KV transfers", Metric: TransferSpeed,
+		Matters: func(before, after float64) bool { return after > 0 && before >= 2*after },
+		Says:    "KV transfers of {at} run at {after} GB/s, {before} before"},
 	{Name: "time between batches", BetweenBatches: true, Part: true,
 		Matters: func(before, after float64) bool { return after-before >= 0.1 },
 		Says:    "the scheduler of {at} spends {after} % of its time on work between batches, {before} % before"},

@@ -25,6 +25,7 @@ func tookOver(found []finding.Finding) (list []finding.Consequence) {
 		}
 		list = append(list,
 			finding.Consequence{Cause: of.kind, CauseSubkind: of.subkind, Effect: finding.Lifecycle, Subkinds: []string{failed.Silent, failed.Ended}, Around: true, Enough: sameServer, Costs: true},
+			finding.Consequence{Cause: of.kind, CauseSubkind: of.subkind, Effect: finding.Imbalance, Subkinds: []string{""}, Around: true, Enough: forAnother, Costs: true},
 			finding.Consequence{Cause: of.kind, CauseSubkind: of.subkind, Effect: finding.Load, Subkinds: []string{slow.Demand, finding.Waits}, Around: true, Enough: forAnother, Costs: true},
 			finding.Consequence{Cause: of.kind, CauseSubkind: of.subkind, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Around: true, Enough: forAnother, Costs: true},
 			finding.Consequence{Cause: of.kind, CauseSubkind: of.subkind, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Around: true, Enough: forAnother, Costs: true})
@@ -34,6 +35,7 @@ func tookOver(found []finding.Finding) (list []finding.Consequence) {
 	}
 	return append([]finding.Consequence{
 		{Cause: finding.Lifecycle, CauseSubkind: failed.Restarted, Effect: finding.Lifecycle, Subkinds: []string{failed.Stop}, Around: true, Enough: onThatHost},
+		{Cause: finding.Lifecycle, CauseSubkind: failed.Hang, Effect: finding.Lifecycle, Subkinds: []string{failed.Hang}, Around: true, Enough: sameMoment},
 		{Cause: finding.Load, CauseSubkind: slow.Demand, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Around: true, Enough: onThatHost, Costs: true},
 		{Cause: finding.Load, CauseSubkind: slow.Demand, Effect: finding.Change, Subkinds: []string{slow.Latency}, Around: true, Enough: onThatHost, Costs: true},
 		{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Lifecycle, Subkinds: []string{failed.Ended}, Around: true, Enough: func(gone, _ *finding.Finding) bool { return gone.CostBasis == finding.ServerTime }, Costs: true},
@@ -49,6 +51,11 @@ func onThatHost(f, of *finding.Finding) bool {
 func sameServer(silent, away *finding.Finding) bool {
 	const soon = trace.Time(60e9)
 	return onThatHost(silent, away) && silent.CostBasis != finding.Requests && (away.Until == 0 || silent.Since <= away.Until+soon+silent.Within)
+}
+
+// sameMoment reports whether a log and scrapes tell of one server that stands still, which they may call by two names: since the same moment.
+func sameMoment(f, of *finding.Finding) bool {
+	return f.Within > 0 && of.Within == 0 && f.At.Role == of.At.Role && max(f.Since-of.Since, of.Since-f.Since) <= f.Within
 }
 
 // forAnother reports whether a server has more to do for another one of its role: since that is away, or itself, as soon as it is back.

@@ -17,12 +17,11 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/rank"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
-	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/internal/order"
-	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -168,7 +167,9 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Memory, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: asMemoryFills, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Change, Subkinds: []string{""}, Enough: asTheClock},
 	{Cause: finding.Change, CauseSubkind: slow.Slowed, Effect: finding.Limit, Subkinds: []string{slow.Batch}, Enough: asTokensTakeLonger, Costs: true},
+	{Cause: finding.Change, CauseSubkind: slow.Slowed, Effect: finding.Load, Subkinds: []string{slow.Demand}, Later: true, Enough: asQueued, Costs: true},
 	{Cause: finding.Load, CauseSubkind: slow.Demand, Effect: finding.Load, Subkinds: []string{slow.Demand}, Elsewhere: true, Enough: throughPrefill, Costs: true},
+	{Cause: finding.Change, CauseSubkind: slow.TransferSpeed, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Elsewhere: true, Enough: behindTransfers, Costs: true},
 	{Cause: finding.Change, CauseSubkind: slow.Slowed, Effect: finding.Imbalance, Subkinds: []string{""}, OnRanks: true, Around: true, Enough: onThatRank},
 	{Cause: finding.Change, CauseSubkind: slow.Slowed, Effect: finding.Load, Subkinds: []string{finding.Waits}, Later: true, Costs: true},
 	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Common, Elsewhere: true, Enough: mostlyOf(cause.Transfer)},
@@ -223,15 +224,10 @@ func since(longer, of *finding.Finding) bool {
 	return of.Since != 0 && of.Subkind != failed.Silent && longer.Since >= of.Since-2*longer.Within-of.Within-about && (of.Until == 0 || longer.Since <= of.Until+soon)
 }
 
-// behindDecode reports whether requests take longer on a prefill server as decode servers have no room: a prompt is computed, and sent, only
-// where there is.
-func behindDecode(longer, full *finding.Finding) bool {
-	return longer.At.Role == request.Prefill && full.At.Role == request.Decode && since(longer, full)
-}
-
-// throughPrefill reports whether more requests come to decode servers as more come to prefill servers: they are the same ones.
-func throughPrefill(more, first *finding.Finding) bool {
-	return more.At.Role == request.Decode && first.At.Role == request.Prefill && more.Metric.Name == first.Metric.Name && more.Metric.Name == slow.RequestRate && since(more, first)
+// asQueued reports whether a queue grows, by which more seems to be asked of a server than it does, while no more requests come than before:
+// there, for what takes longer.
+func asQueued(more, slowed *finding.Finding) bool {
+	return there(more, slowed) && more.Metric.Name == series.Metrics[series.Queued].Name
 }
 
 // withEmptyCache reports whether fewer tokens are cached for a restart: there, and as soon as the server has requests.
@@ -318,13 +314,6 @@ func costsMore(slow, became *finding.Finding) bool {
 	off := trace.Time(2*time.Second) + slow.Within + became.Within
 	return slow.Since != 0 && slow.Until == 0 && became.Until == 0 && max(slow.Since-became.Since, became.Since-slow.Since) <= off &&
 		workOf(&slow.Metric) != workOf(&became.Metric) && became.At.Scope == place.OneRank && became.Metric.After > became.Metric.Before && became.Cost > slow.Cost
-}
-
-// asTransfers reports whether what takes longer may be transfers, by how much they do: a part of a request that
-// contains one, or waits for it, takes longer by no more.
-func asTransfers(slower, link *finding.Finding) bool {
-	x, y := &slower.Metric, &link.Metric
-	return x.Unit == table.Duration && y.Unit == table.Duration && x.After > x.Before && x.After-x.Before <= 1.5*(y.After-y.Before)
 }
 
 // avoided reports whether routers send less to a server because it is slow, and so more to another one of

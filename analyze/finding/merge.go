@@ -179,7 +179,7 @@ func (c *Consequence) isEffect(f, cause *Finding) bool {
 	return f.Kind == c.Effect && (c.Subkinds == nil || slices.Contains(c.Subkinds, f.Subkind)) && (f.meets(cause) || c.Around || c.Elsewhere) &&
 		(!c.OnRanks || f.At.Scope == place.OneRank) &&
 		(!c.SameRequests || f.Affected.mostly(&cause.Affected)) &&
-		(!c.Later || cause.Since != 0 && f.Since+slack >= cause.Since) &&
+		(!c.Later || cause.Since != 0 && f.Since+slack+f.Within+cause.Within >= cause.Since) &&
 		(!c.AtPlaces || f.At.Scope != place.Everywhere) &&
 		(!c.NotBefore || f.Since+slack >= cause.Since) &&
 		(c.Enough == nil || c.Enough(f, cause)) &&
@@ -234,7 +234,7 @@ func takeConsequences(found []Finding, consequences []Consequence) []Finding {
 		}
 		effect := make([]bool, len(found))
 		for k := range found {
-			by := slices.IndexFunc(causes, func(by int) bool { return by != k && c.isEffect(&found[k], &found[by]) })
+			by := slices.IndexFunc(causes, func(by int) bool { return by != k && !effect[by] && c.isEffect(&found[k], &found[by]) })
 			if effect[k] = by >= 0; effect[k] {
 				c.take(&found[causes[by]], &found[k])
 			}

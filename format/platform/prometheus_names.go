@@ -46,6 +46,7 @@ var families = []family{
 	{"num_decode_prealloc_queue_reqs", series.Preallocated, 1},
 	{"num_decode_transfer_queue_reqs", series.Receiving, 1},
 	{"num_retracted_reqs", series.RetractedQueue, 1},
+	{"kv_transfer_speed_gb_s", series.TransferSpeed, 1},
 	{"spec_accept_length", series.AcceptLength, 1},
 	{"spec_accept_rate", series.AcceptRate, 100},
 	{"time_to_first_token_seconds_bucket", series.TTFT, 1},

@@ -57,9 +57,6 @@ func rose(list []telemetry.Scraped) (out []rise) {
 		before, after := telemetry.MeanOf(list[from:k]), telemetry.MeanOf(list[k:to])
 		return max(before, after) >= muchMore*min(before, after)
 	})
-	if len(changes) == 0 {
-		changes = peaks(values, muchMore)
-	}
 	if k, ok := parted(values, muchMore); len(changes) == 0 && (ok || len(list) < fewBuckets) { // neighbors resemble each other
 		for i := 2; i+2 <= len(list) && len(list) < fewBuckets; i++ {
 			if slices.Min(values[i:]) >= muchMore*slices.Max(values[:i]) {
@@ -70,6 +67,9 @@ func rose(list []telemetry.Scraped) (out []rise) {
 			changes = []changepoint.Change{{At: k, To: len(list), P: math.NaN()}}
 			sharpen(values, &changes[0])
 		}
+	}
+	if len(changes) == 0 {
+		changes = peaks(values, muchMore)
 	}
 	for _, s := range higher(changes, func(times [][2]int) float64 {
 		var all []telemetry.Scraped
@@ -145,7 +145,7 @@ func spells(rises []rise) (out [][]rise) {
 func latency(l *telemetry.Logged, server, at int32, rises []rise, all float64, ended trace.Time) finding.Finding {
 	const few = 3 // intervals
 	lead := 0
-	if last := &rises[len(rises)-1]; last.metric == series.E2E && len(rises) > 1 && rises[0].metric == series.TTFT && rises[0].after-rises[0].before < (last.after-last.before)/2 {
+	if last := &rises[len(rises)-1]; last.metric == series.E2E && len(rises) > 1 && rises[0].metric == series.TTFT && rises[0].after-rises[0].before < (last.after-last.before)/2 && 2*(last.c.To-last.c.At) > rises[0].c.To-rises[0].c.At {
 		lead = 1 // it is the tokens behind the first one
 	}
 	rises[0], rises[lead] = rises[lead], rises[0]
@@ -166,8 +166,15 @@ func latency(l *telemetry.Logged, server, at int32, rises []rise, all float64, e
 		f.Until = until
 	}
 	more := (r.after - r.before) * r.count()
-	if last := &rises[len(rises)-1]; last.metric == series.E2E {
-		more = (last.after - last.before) * last.count()
+	if list := l.Scrapes(server, series.E2E).List; len(list) > 0 { // with all that begins later, and ends
+		last := until
+		for i := range rises {
+			last = max(last, rises[i].until())
+		}
+		behind := telemetry.Within(list, f.Since, last)
+		if x := (telemetry.MeanOf(behind) - telemetry.MeanOf(telemetry.Within(list, ended, f.Since))) * telemetry.CountOf(behind); x > more || r.metric != series.TTFT {
+			more = x
+		}
 	}
 	if f.Cost = more / all; !(f.Cost <= 1) { // nobody knows how long all took
 		f.Cost = (1 - r.before/r.after) * float64(c.To-c.At) / float64(len(r.list)) / float64(len(l.Set.Servers))

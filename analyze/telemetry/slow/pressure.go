@@ -251,7 +251,7 @@ func noRoom(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool)
 		return f, false
 	}
 	most := max(r.MostQueued(), telemetry.Zero(r.Most(series.Preallocated)))
-	f = finding.Finding{Subkind: KVCache, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: trace.Time(l.Grid.Bucket), Cost: float64(d.n) / float64(l.Grid.N()) * part(l, r),
+	f = finding.Finding{Subkind: KVCache, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: fewLimited * trace.Time(l.Grid.Bucket), Cost: float64(d.n) / float64(l.Grid.N()) * part(l, r),
 		Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: math.NaN(), After: r.Most(series.KVUsage) / 100}}
 	f.Text = fmt.Sprintf("the %s of %s is full (%s %% and more) in %d of %d intervals of %s while up to %.0f requests wait, %s",
 		r.Pool(), r.Where.String(), words.InPercent(telemetry.Full/100.0), d.n, d.all, words.Nearly(l.Grid.Bucket), most, span(l, d))
@@ -312,7 +312,7 @@ func stuck(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) 
 		}
 		limit = "max running requests, or does the next one need more KV cache than is free?"
 	}
-	f = finding.Finding{Subkind: Batch, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: trace.Time(l.Grid.Bucket), Cost: float64(d.n) / float64(l.Grid.N()) * part(l, r),
+	f = finding.Finding{Subkind: Batch, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: fewLimited * trace.Time(l.Grid.Bucket), Cost: float64(d.n) / float64(l.Grid.N()) * part(l, r),
 		Metric: finding.Metric{Name: "running requests", Before: math.NaN(), After: most}}
 	f.Text = fmt.Sprintf("running is stuck at %.0f on %s (%s) in %d of %d intervals of %s while up to %.0f wait, %s",
 		most, r.Where.String(), limit, d.n, d.all, words.Nearly(l.Grid.Bucket), r.MostQueued(), span(l, d))
@@ -335,7 +335,7 @@ func prefillBound(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok
 	if d.all < fewBuckets || d.inARow < fewLimited {
 		return f, false
 	}
-	f = finding.Finding{Subkind: prefillSubkind, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: trace.Time(l.Grid.Bucket), Cost: float64(d.n) / float64(l.Grid.N()) * part(l, r),
+	f = finding.Finding{Subkind: prefillSubkind, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: fewLimited * trace.Time(l.Grid.Bucket), Cost: float64(d.n) / float64(l.Grid.N()) * part(l, r),
 		Metric: finding.Metric{Name: "requests waiting for prefill", Before: math.NaN(), After: r.MostQueued()}}
 	f.Text = fmt.Sprintf("%s is prefill-bound: up to %.0f requests wait for it in %d of %d intervals of %s, %s",
 		r.Where.String(), r.MostQueued(), d.n, d.all, words.Nearly(l.Grid.Bucket), span(l, d))

@@ -55,10 +55,10 @@ func Slower(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			again = append(again, f)
 		} else if f, ok := slowerThanPeers(l, r); ok {
 			slow = append(slow, f)
-		} else if f, ok := longerForSame(l, r); ok {
-			slower = append(slower, f)
 		} else if f, ok := becameSlower(l, r); ok && !r.Scraped { // scrapes are too few to tell before from behind
 			slower = append(slower, f)
+		} else if list := longerForSame(l, r); len(list) > 0 {
+			slower = append(slower, list...)
 		} else if x, ok := risingQueue(l, r); ok && x.doesLess() {
 			slower = append(slower, x.lessDone(l, r))
 		}

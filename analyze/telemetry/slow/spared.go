@@ -17,6 +17,9 @@ import (
 // GraphedSteps is the subkind of findings about decode steps that no longer run as a graph.
 const GraphedSteps = "share of steps with graphs"
 
+// TransferSpeed is the subkind of findings about KV transfers that became slower.
+const TransferSpeed = "speed of KV transfers"
+
 // values returns, by bucket, the sum of what is spared and what that is a part or a mean of; nil is not logged.
 func values(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (n, of []float64) {
 	switch {
@@ -194,7 +197,7 @@ func lost(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening, x *course
 	f.Text = since(f.Since) + f.Brief
 	if f.Cost, f.Evidence = suffer(l, []*telemetry.Rank{r}, during, 1.1); w.BetweenBatches && (f.Evidence == nil || !explains(l, r, during, c.before, c.after)) {
 		return f, false
-	} else if f.Evidence == nil {
+	} else if f.Evidence == nil && w.Name != TransferSpeed {
 		f.Severity = finding.Info
 		f.Evidence = []finding.Evidence{finding.Sentence("its tokens do not take longer, and no more requests wait")}
 	}

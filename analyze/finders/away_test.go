@@ -1,0 +1,57 @@
+package finders
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// What comes to a server once another one is away, and what that brings about, is told of that one, and costs what requests take longer; a server
+// of another role, and one that had more to do long before, is not.
+func TestWhatComesForAnother(t *testing.T) {
+	const second = trace.Time(1e9)
+	at := func(host string) place.Location {
+		return place.Location{Scope: place.OneRank, Role: request.Unified, Host: host, Rank: trace.NoRank}
+	}
+	for _, c := range []struct {
+		name  string
+		since trace.Time // when more comes
+		left  int
+		cost  float64
+	}{
+		{"soon", 104, 1, 0.4},
+		{"before", 50, 2, 0.1},
+	} {
+		found := []finding.Finding{
+			{Kind: finding.Lifecycle, Subkind: failed.Ended, At: at("a"), Since: 100 * second, Cost: 0.1, CostBasis: finding.ServerTime, Text: "a is gone"},
+			{Kind: finding.Load, Subkind: slow.Demand, At: at("b"), Since: c.since * second, Within: 2 * second, Cost: 0.3, CostBasis: finding.ServerTime, Text: "more comes to b"},
+			{Kind: finding.Limit, Subkind: slow.Batch, At: at("b"), Since: (c.since + 60) * second, Within: 2 * second, Cost: 0.2, CostBasis: finding.ServerTime, Text: "b is stuck"},
+			{Kind: finding.Change, Subkind: slow.Latency, At: at("b"), Since: (c.since + 5) * second, Within: 2 * second, Cost: 0.4, CostBasis: finding.RequestTime, Text: "b is slow"},
+		}
+		got := finding.Merge(found, slices.Concat(tookOver(found), consequences))
+		if len(got) != c.left || got[0].Text != "a is gone" || got[0].Cost != c.cost {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+}
+
+// Requests take longer on a decode server as what comes to it from a prefill server does.
+func TestSlowTransfers(t *testing.T) {
+	const second = trace.Time(1e9)
+	for role, left := range map[request.Role]int{request.Decode: 1, request.Unified: 2} {
+		found := []finding.Finding{
+			{Kind: finding.Change, Subkind: slow.TransferSpeed, At: place.Location{Scope: place.OneRank, Role: request.Prefill, Host: "a", Rank: trace.NoRank}, Since: 100 * second},
+			{Kind: finding.Change, Subkind: slow.Slowed, At: place.Location{Scope: place.OneRank, Role: role, Host: "b", Rank: trace.NoRank}, Since: 110 * second, Within: 5 * second,
+				Metric: finding.Metric{Name: "TTFT"}, Cost: 0.1, CostBasis: finding.RequestTime},
+		}
+		if got := finding.Merge(found, consequences); len(got) != left || left == 1 && got[0].Cost != 0.1 {
+			t.Errorf("%v: %+v", role, got)
+		}
+	}
+}
