@@ -25,7 +25,7 @@ func tookOver(found []finding.Finding) (list []finding.Consequence) {
 		}
 		list = append(list,
 			finding.Consequence{Cause: of.kind, CauseSubkind: of.subkind, Effect: finding.Lifecycle, Subkinds: []string{failed.Silent, failed.Ended}, Around: true, Enough: sameServer, Costs: true},
-			finding.Consequence{Cause: of.kind, CauseSubkind: of.subkind, Effect: finding.Imbalance, Subkinds: []string{""}, Around: true, Enough: forAnother, Costs: true},
+			finding.Consequence{Cause: of.kind, CauseSubkind: of.subkind, Effect: finding.Imbalance, Subkinds: []string{""}, Around: true, Enough: hasMoreLeft, Costs: true},
 			finding.Consequence{Cause: of.kind, CauseSubkind: of.subkind, Effect: finding.Load, Subkinds: []string{slow.Demand, finding.Waits}, Around: true, Enough: forAnother, Costs: true},
 			finding.Consequence{Cause: of.kind, CauseSubkind: of.subkind, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Around: true, Enough: forAnother, Costs: true},
 			finding.Consequence{Cause: of.kind, CauseSubkind: of.subkind, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Around: true, Enough: forAnother, Costs: true})
@@ -56,6 +56,11 @@ func sameServer(silent, away *finding.Finding) bool {
 // sameMoment reports whether a log and scrapes tell of one server that stands still, which they may call by two names: since the same moment.
 func sameMoment(f, of *finding.Finding) bool {
 	return f.Within > 0 && of.Within == 0 && f.At.Role == of.At.Role && max(f.Since-of.Since, of.Since-f.Since) <= f.Within
+}
+
+// hasMoreLeft reports whether a server has more than its share as another one of its role has none: sooner or later, as much as comes to it.
+func hasMoreLeft(share, away *finding.Finding) bool {
+	return share.At.Role == away.At.Role && share.At.Host != away.At.Host
 }
 
 // forAnother reports whether a server has more to do for another one of its role: since that is away, or itself, as soon as it is back.

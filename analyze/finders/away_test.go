@@ -26,13 +26,14 @@ func TestWhatComesForAnother(t *testing.T) {
 		cost  float64
 	}{
 		{"soon", 104, 1, 0.4},
-		{"before", 50, 2, 0.1},
+		{"before", 50, 2, 0.3}, // but its share is larger once the other one is gone
 	} {
 		found := []finding.Finding{
 			{Kind: finding.Lifecycle, Subkind: failed.Ended, At: at("a"), Since: 100 * second, Cost: 0.1, CostBasis: finding.ServerTime, Text: "a is gone"},
 			{Kind: finding.Load, Subkind: slow.Demand, At: at("b"), Since: c.since * second, Within: 2 * second, Cost: 0.3, CostBasis: finding.ServerTime, Text: "more comes to b"},
 			{Kind: finding.Limit, Subkind: slow.Batch, At: at("b"), Since: (c.since + 60) * second, Within: 2 * second, Cost: 0.2, CostBasis: finding.ServerTime, Text: "b is stuck"},
 			{Kind: finding.Change, Subkind: slow.Latency, At: at("b"), Since: (c.since + 5) * second, Within: 2 * second, Cost: 0.4, CostBasis: finding.RequestTime, Text: "b is slow"},
+			{Kind: finding.Imbalance, At: at("b"), Since: (c.since + 90) * second, Cost: 0.3, CostBasis: finding.ServerTime, Text: "b has more than its share"},
 		}
 		got := finding.Merge(found, slices.Concat(tookOver(found), consequences))
 		if len(got) != c.left || got[0].Text != "a is gone" || got[0].Cost != c.cost {
