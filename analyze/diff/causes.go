@@ -91,24 +91,19 @@ func (d *Diff) causeOf(is func(*Row) bool) *Row {
 	return d.changed(func(r *Row) bool { return is(r) && d.weight(r) >= minWeight })
 }
 
-// late returns the row of how late ranks come to collectives, if they come later: of the one rank that does most of that, or else of all.
+// late returns the row of how late ranks come to collectives, if they come later: of one rank if no other comes half as much later, else
+// of all.
 func (d *Diff) late() *Row {
 	all := d.causeOf(func(r *Row) bool { return r.Kind == Collective && r.Name == lateness && r.Moved() > 0 })
 	if all == nil || d.byRank {
 		return all
 	}
 	ranks := d.locate.ranks(all)
-	sum := int64(0)
-	var most *Row
-	for i := range ranks {
-		r := &ranks[i]
-		if sum += max(0, r.Moved()); most == nil || r.Moved() > most.Moved() {
-			most = r
-		}
-	}
-	if most == nil || 2*most.Moved() <= sum || !(most.Total.Change.P <= diffAlpha/float64(len(ranks))) {
+	slices.SortStableFunc(ranks, func(a, b Row) int { return cmp.Compare(b.Moved(), a.Moved()) })
+	if len(ranks) < 2 || 2*ranks[1].Moved() > ranks[0].Moved() || !(ranks[0].Total.Change.P <= diffAlpha/float64(len(ranks))) {
 		return all
 	}
+	most := &ranks[0]
 	most.Total.Sure = all.Total.Sure
 	return most
 }

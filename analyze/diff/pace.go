@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/replay"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -135,6 +136,8 @@ type Pace struct {
 	how           significance.How
 	samples       [2]significance.Sample
 	annotated     bool
+	most          [2]int64   // requests that a decode step has
+	atMost        [2]float64 // share of the decode steps that have as many
 	n             [2]int64   // steps that are compared
 	yield         [2]float64 // tokens that a decode step gives to a request, as drafts are accepted; 1 of others
 }
@@ -161,6 +164,7 @@ func comparePace(key paceKey, sides [2]*pacedSteps, captures bool) Pace {
 	p.unit = kindsOfWork[key.kind].unit
 	p.work = compareLoad(&diffLoad{p.unit + " per " + key.kind.String() + " step", sides[0].work}, &diffLoad{"", sides[1].work}, captures)
 	for side, of := range sides {
+		p.most[side], p.atMost[side] = of.fullest()
 		p.yield[side] = 1
 		if of.steps > 0 && key.kind == replay.Decode {
 			p.yield[side] = of.tokens / of.steps
@@ -252,12 +256,18 @@ func (p *Pace) apart() string {
 	if p.n[0] > 0 || !p.work.Change.matters() {
 		return ""
 	}
-	return fmt.Sprintf("%s have %s (%s) and take %s: none of one capture has as much to do as one of the other", p.steps, p.works(), p.work.Change.Sure, pairInWords(int64(p.all[0]), int64(p.all[1])))
+	return fmt.Sprintf("%s have %s (%s) and take %s: the steps of both are too different to tell what the same work takes", p.steps, p.works(), p.work.Change.Sure, pairInWords(int64(p.all[0]), int64(p.all[1])))
 }
 
 // asLong is how much longer or shorter steps may be, by the ends of the interval, of which it is said that they take
 // as long.
 const asLong = 0.05
+
+// waitsChanged reports whether requests wait longer or shorter than before, by a part of their time that everyone sees.
+func (d *Diff) waitsChanged() bool {
+	r := d.Row(Request, metric.Queue.Name)
+	return r != nil && r.Changed() && d.part(r, r.Effect()) >= visiblePart
+}
 
 // slower tells of steps that take longer or shorter for the same work, and of what their work makes of that.
 func (p *Pace) slower() string {
@@ -301,6 +311,38 @@ func (p *Pace) same() string {
 func (p *Pace) asLong() bool {
 	c := &p.Change.Change
 	return p.Change.tested() && !p.Change.matters() && c.Low >= 1-asLong && c.High <= 1+asLong
+}
+
+// capped tells that decode steps have a limit which they did not have, or had one, if requests wait longer or shorter than before:
+// most steps have exactly as many requests as any.
+func (p *Pace) capped(waits bool) string {
+	const mostly = 0.5
+	if p.kind != replay.Decode || !waits || p.most[0] == p.most[1] {
+		return ""
+	}
+	limited, when := 1, "have"
+	if p.most[0] < p.most[1] {
+		limited, when = 0, "had"
+	}
+	if p.atMost[limited] < mostly {
+		return ""
+	}
+	return fmt.Sprintf("%s have %d -> %d requests at most, and %.0f %% of them %s %d: a limit, for which requests wait (%s)",
+		p.steps, p.most[0], p.most[1], 100*p.atMost[limited], when, p.most[limited], finding.Likely)
+}
+
+// fullest returns how many requests a step has at most, and the share of the steps that have as many.
+func (p *pacedSteps) fullest() (most int64, share float64) {
+	n := 0
+	for i := range p.list {
+		switch of := p.list[i].Requests; {
+		case of > most:
+			most, n = of, 1
+		case of == most:
+			n++
+		}
+	}
+	return most, float64(n) / float64(len(p.list))
 }
 
 // works says how much there is to do in a step.

@@ -70,3 +70,32 @@ func TestPacesOfOtherWork(t *testing.T) {
 		t.Errorf("%v, %q", p.Change.Change, p.slower()+p.busier())
 	}
 }
+
+// A batch that is full for most of the time has a limit, and one that is so for a moment has none.
+func TestCapped(t *testing.T) {
+	filled := func(batches ...int64) *pacedSteps {
+		p := &pacedSteps{work: make([]significance.Piece, 1)}
+		for _, n := range batches {
+			f := replay.Features{Requests: n, Context: 100 * n}
+			p.add(&pacedStep{replay.Timed{Features: f, Took: 1e6}, sizeOf(replay.Decode, &f, f.Context), 0}, 0, n)
+		}
+		return p
+	}
+	free, full := filled(3, 9, 12, 5, 7), filled(7, 8, 8, 8)
+	key := paceKey{kind: replay.Decode}
+	for _, c := range []struct {
+		sides [2]*pacedSteps
+		waits bool
+		want  string
+	}{
+		{[2]*pacedSteps{free, full}, true, "decode steps have 12 -> 8 requests at most, and 75 % of them have 8: a limit, for which requests wait (likely)"},
+		{[2]*pacedSteps{full, free}, true, "decode steps have 8 -> 12 requests at most, and 75 % of them had 8: a limit, for which requests wait (likely)"},
+		{[2]*pacedSteps{free, full}, false, ""},
+		{[2]*pacedSteps{free, filled(3, 9, 11, 5)}, true, ""},
+	} {
+		p := comparePace(key, c.sides, false)
+		if got := p.capped(c.waits); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}

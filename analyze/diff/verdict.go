@@ -30,6 +30,7 @@ func (d *Diff) words(rows *diffRows) string {
 			which = "another"
 		}
 		says = append(append(says, paces...), "Not enough data to tell "+which+" change from noise; rows are sorted by how much they moved the total")
+		says = append(says, d.paces((*Pace).same)...)
 		says = slices.Concat(says, d.within(), d.large(nil))
 		return strings.Join(append(says, d.visible()...), "; ")
 	}
@@ -42,6 +43,8 @@ func (d *Diff) words(rows *diffRows) string {
 	}
 	says = append(says, d.paces((*Pace).busier)...)
 	says = append(says, d.paces((*Pace).apart)...)
+	waits := d.waitsChanged()
+	says = append(says, d.paces(func(p *Pace) string { return p.capped(waits) })...)
 	told := d.toldRows()
 	says = append(says, d.large(told)...)
 	for _, r := range told {
