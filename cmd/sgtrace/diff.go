@@ -305,7 +305,7 @@ func (c *command) readCapture(ctx *cli.Context, arg string, within commandline.W
 	if err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	return &readCapture{cmp.Or(label, c.redactedInput(path)), e, files, objectives, ops, gaps, commandline.Given(ctx, requestFlags...) != nil, c.zone}, nil
+	return &readCapture{cmp.Or(label, c.redactedInput(path)), e, files, objectives, ops, gaps, slices.ContainsFunc(requestFlags, ctx.IsSet), c.zone}, nil
 }
 
 // add adds a window of time of the capture to a side; offsets count from the beginning of the
