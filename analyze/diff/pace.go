@@ -76,6 +76,9 @@ func (d *Collected) addPaces(s *request.Set, overlapping *diffPieces, window *Ca
 	run := replay.Read(s)
 	for i := range run.Engines {
 		e := &run.Engines[i]
+		if e.Role == request.Unified && !slices.ContainsFunc(e.Steps, func(st replay.Step) bool { return st.Kind == replay.Decode }) {
+			continue // it decoded unseen, for which prefills waited
+		}
 		for k := range e.Steps {
 			if st := &e.Steps[k]; st.Start >= window.From && (window.To == 0 || st.Start < window.To) {
 				key := paceKey{kind: st.Kind, role: e.Role}
