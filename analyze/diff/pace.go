@@ -72,7 +72,7 @@ func sizeOf(kind replay.Kind, f *replay.Features, attended int64) [2]int16 {
 // addPaces adds the steps of all servers, as requests show when each began and ended, and what was in it. What a
 // step takes beyond its work does not depend on how long requests are, so that these pieces may be short.
 func (d *Collected) addPaces(s *request.Set, overlapping *diffPieces, window *Capture) {
-	found := map[paceKey][]*replay.Step{}
+	found, groups, mixed := map[paceKey][]*replay.Step{}, map[paceKey]int32{}, map[paceKey]bool{}
 	run := replay.Read(s)
 	for i := range run.Engines {
 		e := &run.Engines[i]
@@ -82,6 +82,9 @@ func (d *Collected) addPaces(s *request.Set, overlapping *diffPieces, window *Ca
 		for k := range e.Steps {
 			if st := &e.Steps[k]; st.Start >= window.From && (window.To == 0 || st.Start < window.To) {
 				key := paceKey{kind: st.Kind, role: e.Role}
+				if first := order.Memo(groups, key, func() int32 { return e.Group }); first != e.Group {
+					mixed[key] = true
+				}
 				found[key] = append(found[key], st)
 			}
 		}
@@ -92,6 +95,9 @@ func (d *Collected) addPaces(s *request.Set, overlapping *diffPieces, window *Ca
 		tokens, steps = tokens+float64(t), steps+float64(n)
 	}
 	for key, list := range found {
+		if mixed[key] {
+			continue // servers of several models, which other requests ask for at another time
+		}
 		starts := order.Each(list, func(st *replay.Step) trace.Time { return st.Start })
 		cut := d.pieces(cutEvenly(starts, min(maxPieces, len(starts)/minRequests)))
 		of := d.paced(key, overlapping.n())
