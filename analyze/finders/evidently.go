@@ -38,12 +38,16 @@ func (m *Measured) longer() []finding.Consequence {
 		c := of(kind, "")
 		c.OnRanks = kind == finding.Imbalance
 		if slices.Contains([]finding.Kind{finding.GPU, finding.Front, finding.Straggler, finding.Host}, kind) {
-			c.Elsewhere, c.Enough = true, func(longer, of *finding.Finding) bool { return since(longer, of) && !m.onOtherHost(longer, of) }
+			c.Elsewhere, c.Guessed = true, apart
+			c.Enough = func(longer, of *finding.Finding) bool { return since(longer, of) && !m.onOtherHost(longer, of) }
 		}
 		list = append(list, c)
 	}
 	return list
 }
+
+// apart reports whether nothing tells that two things are on one host.
+func apart(x, y *finding.Finding) bool { return x.At.Host == "" || x.At.Host != y.At.Host }
 
 // onOtherHost reports whether two things are on two hosts, as metrics call them: what else a host is called, they may not know.
 func (m *Measured) onOtherHost(x, y *finding.Finding) bool {
@@ -101,7 +105,7 @@ func (m *Measured) onHosts() []finding.Consequence {
 	if m.Of.Series == nil {
 		return nil
 	}
-	list := []finding.Consequence{{Cause: finding.Host, CauseSubkind: hardware.LossyNetwork, Effect: finding.Transfer, Elsewhere: true, Enough: m.asTheHost, Costs: true}}
+	list := []finding.Consequence{{Cause: finding.Host, CauseSubkind: hardware.LossyNetwork, Effect: finding.Transfer, Elsewhere: true, Enough: m.asTheHost, Guessed: apart, Costs: true}}
 	for _, e := range []struct {
 		kind     finding.Kind
 		subkinds []string
@@ -109,7 +113,7 @@ func (m *Measured) onHosts() []finding.Consequence {
 		{finding.Slower, []string{""}}, {finding.Straggler, []string{""}}, {finding.Change, []string{change.Pace, finding.Stalls, slow.HostWork}},
 		{finding.GPU, []string{gpuloss.BetweenSubkind}}, {finding.Load, []string{finding.Waits}},
 	} {
-		list = append(list, finding.Consequence{Cause: finding.Host, Effect: e.kind, Subkinds: e.subkinds, Elsewhere: true, Enough: m.asTheHost, Costs: true})
+		list = append(list, finding.Consequence{Cause: finding.Host, Effect: e.kind, Subkinds: e.subkinds, Elsewhere: true, Enough: m.asTheHost, Guessed: apart, Costs: true})
 	}
 	return list
 }

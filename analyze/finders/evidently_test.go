@@ -57,6 +57,14 @@ func TestKindsOfFilesTellOfOneCause(t *testing.T) {
 			t.Errorf("%s: it costs %v of %s, since %v", name, f.Cost, f.CostBasis, f.Since)
 		}
 	}
+	// A server on that host is slower for it for sure; of one that nothing tells where it is, only the time says so.
+	short.Confidence = finding.Certain
+	for host, want := range map[string]finding.Confidence{"node1": finding.Certain, "": finding.Likely, "10.0.0.7": finding.Likely} {
+		got := finding.Merge([]finding.Finding{short, of(pace, func(f *finding.Finding) { f.At.Host = host })}, m.onHosts())
+		if len(got) != 1 || got[0].Confidence != want {
+			t.Errorf("on %q: %d findings, %s, want one that is %s", host, len(got), got[0].Confidence, want)
+		}
+	}
 	// A host that metrics know by its name is another one.
 	m.Of.Series.Servers = []series.Server{{Host: "node1"}, {Host: "node2"}}
 	elsewhere := of(logs, func(f *finding.Finding) { f.At.Host = "node2" })

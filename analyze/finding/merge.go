@@ -172,6 +172,8 @@ type Consequence struct {
 	Dates bool
 	// Same tells that the effect is what the cause says, seen by others: the sentence says it once.
 	Same bool
+	// Guessed tells that only times relate the two: the cause is likely then. nil is never.
+	Guessed func(effect, cause *Finding) bool
 }
 
 // isEffect reports whether f is brought about by a cause.
@@ -200,6 +202,9 @@ func (f *Finding) beginsIn(cause *Finding) bool {
 // take makes an effect evidence of its cause.
 func (c *Consequence) take(cause, f *Finding) {
 	before := *cause
+	if c.Guessed != nil && c.Guessed(f, cause) {
+		cause.Confidence = Likely
+	}
 	if cause.take(f); c.Same {
 		cause.Text, cause.Brief = before.Text, before.Brief
 	}

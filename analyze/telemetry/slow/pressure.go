@@ -218,18 +218,22 @@ func near(hits []hit, at, step int) int {
 // span says when something mostly holds.
 func span(l *telemetry.Logged, d lasting) string {
 	const few = 3
-	var list []string
-	for _, run := range d.runs {
-		list = append(list, fmt.Sprintf("between %s and %s", words.TimeOfDay(l.Start(run[0])), words.TimeOfDay(l.Start(run[1]+1))))
+	at := func(b int) string { return words.TimeOfDay(l.Start(b)) }
+	list := order.Each(d.runs, func(run [2]int) string { return fmt.Sprintf("from %s to %s", at(run[0]), at(run[1]+1)) })
+	if len(list) == 1 {
+		list[0] = fmt.Sprintf("between %s and %s", at(d.runs[0][0]), at(d.runs[0][1]+1))
 	}
 	if len(list) > few {
-		list = append(list[:few-1], fmt.Sprintf("%d times more until %s", len(list)-few+1, words.TimeOfDay(l.Start(d.runs[len(d.runs)-1][1]+1))))
+		list = append(list[:few-1], fmt.Sprintf("%d times more until %s", len(list)-few+1, at(d.runs[len(d.runs)-1][1]+1)))
+	}
+	if n := len(list); n > 1 {
+		list[n-1] = "and " + list[n-1]
 	}
 	most := ""
 	if d.within < d.n {
 		most = "most of them "
 	}
-	return most + strings.Join(list, ", and ")
+	return most + strings.Join(list, ", ")
 }
 
 // noRoom finds a KV cache that is full while requests wait.
