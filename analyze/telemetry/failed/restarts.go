@@ -3,6 +3,7 @@ package failed
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -298,20 +299,31 @@ func (x *life) moved(l *telemetry.Logged, since trace.Time) (finding.Evidence, b
 // isDown reports whether Prometheus says of all scrapes of a server after a time that they failed.
 func (x *life) isDown(l *telemetry.Logged, after trace.Time) bool {
 	n := 0
-	for i := range l.Set.List {
-		s := &l.Set.List[i]
-		if l.Set.Places[s.Place].Server != x.server || l.Set.Metric(s.Metric).Name != "up" {
-			continue
-		}
-		for p := range l.Set.Each(i) {
-			if p.Time > after && p.Value != 0 {
-				return false
-			} else if p.Time > after {
-				n++
-			}
+	for p := range x.each(l, "up", "") {
+		if p.Time > after && p.Value != 0 {
+			return false
+		} else if p.Time > after {
+			n++
 		}
 	}
 	return n > 0
+}
+
+// each yields what scrapes of a server have of a metric, by its name, where that has a label; "" is any.
+func (x *life) each(l *telemetry.Logged, name, label string) iter.Seq[series.Sample] {
+	return func(yield func(series.Sample) bool) {
+		for i := range l.Set.List {
+			s := &l.Set.List[i]
+			if l.Set.Places[s.Place].Server != x.server || l.Set.Metric(s.Metric).Name != name || label != "" && !l.Set.HasLabel(s.Label, label) {
+				continue
+			}
+			for p := range l.Set.Each(i) {
+				if !yield(p) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // stood returns the scrapes [from, to) in which nothing that a server counts grew any more, of the longest time in which it did not.
@@ -396,15 +408,9 @@ func (x *life) hang(l *telemetry.Logged) (f finding.Finding, ok bool) {
 
 // asleep tells that a vLLM was put to sleep in a time, as it says itself.
 func (x *life) asleep(l *telemetry.Logged, from, to trace.Time) string {
-	for i := range l.Set.List {
-		s := &l.Set.List[i]
-		if l.Set.Places[s.Place].Server != x.server || l.Set.Metric(s.Metric).Name != "vllm:engine_sleep_state" || !l.Set.HasLabel(s.Label, "sleep_state=awake") {
-			continue
-		}
-		for p := range l.Set.Each(i) {
-			if p.Time >= from && p.Time <= to && p.Value == 0 {
-				return "it was put to sleep then"
-			}
+	for p := range x.each(l, "vllm:engine_sleep_state", "sleep_state=awake") {
+		if p.Time >= from && p.Time <= to && p.Value == 0 {
+			return "it was put to sleep then"
 		}
 	}
 	return ""

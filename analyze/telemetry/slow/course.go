@@ -5,6 +5,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // A course is a number in those buckets that have one.
@@ -71,10 +72,15 @@ func levels(values []float64, keep func(from, k, to int) bool) []changepoint.Cha
 // sharpen moves a change to where values before and behind it differ by the most times.
 func sharpen(values []float64, c *changepoint.Change) {
 	best, at := 0.0, c.At
-	for k := c.From + 1; k < c.To; k++ {
-		before, after := logsOf(values[c.From:k]), logsOf(values[k:c.To])
-		between := mean(before) - mean(after)
-		if gain := between * between * float64(len(before)*len(after)); gain > best {
+	logs := logsOf(values[c.From:c.To])
+	all, n, sum := order.Total(logs), len(logs), 0.0
+	for k, before := c.From+1, 0; k < c.To; k++ {
+		if values[k-1] > 0 {
+			sum, before = sum+logs[before], before+1
+		}
+		after := n - before
+		between := sum/float64(before) - (all-sum)/float64(after)
+		if gain := between * between * float64(before*after); gain > best {
 			best, at = gain, k
 		}
 	}
