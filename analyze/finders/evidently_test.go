@@ -86,7 +86,7 @@ func TestIdleWithoutRequests(t *testing.T) {
 			Rows: []request.Row{{Start: c.from, End: c.to, Kind: request.Stage, Phase: request.PrefillPhase}, {Start: 0, End: 1000 * ms, Kind: request.Stage, Phase: request.TransferPhase}}}
 		set.Names = naming.New(set.Places(), nil)
 		m := &Measured{Of: Inputs{Requests: set}}
-		if free := m.withoutRequests(&gpu.GPU{Rank: "prefill TP0", First: 0, Last: 1000 * ms}); free != int64(c.free) {
+		if free := m.withoutRequests(&gpu.GPU{Rank: "prefill TP0", First: 0, Last: 1000 * ms}, m.tracedWork(0, 1000*ms)); free != int64(c.free) {
 			t.Errorf("%s: nothing to do for %d ns, want %d", name, free, c.free)
 		}
 	}

@@ -71,8 +71,13 @@ func (m *Measured) idleBetweenSteps(g *gpu.GPUs) ([]finding.Finding, finding.Che
 		return found, check
 	}
 	f, all, free := &found[0], int64(0), int64(0)
+	from, to := g.GPUs[0].First, g.GPUs[0].Last
 	for i := range g.GPUs {
-		all, free = distribution.AddTimes(all, g.GPUs[i].Waits.Time[gpu.BetweenSteps]), distribution.AddTimes(free, m.withoutRequests(&g.GPUs[i]))
+		from, to = min(from, g.GPUs[i].First), max(to, g.GPUs[i].Last)
+	}
+	traced := m.tracedWork(from, to)
+	for i := range g.GPUs {
+		all, free = distribution.AddTimes(all, g.GPUs[i].Waits.Time[gpu.BetweenSteps]), distribution.AddTimes(free, m.withoutRequests(&g.GPUs[i], traced))
 	}
 	if 2*(all-free) < all {
 		return nil, check // there was nothing to do
@@ -86,22 +91,30 @@ func (m *Measured) idleBetweenSteps(g *gpu.GPUs) ([]finding.Finding, finding.Che
 	return found, check
 }
 
-// withoutRequests returns for how long no request waited for a rank or was computed on it while it was recorded, as far as the
-// requests of its server tell.
-func (m *Measured) withoutRequests(g *gpu.GPU) int64 {
+// tracedWork returns the stages in which requests waited for schedulers or were computed, of some time.
+func (m *Measured) tracedWork(from, to trace.Time) (rows []*request.Row) {
 	set := m.Of.Requests
 	if set == nil || set.Names == nil || !slices.ContainsFunc(set.Procs, func(p request.Proc) bool { return p.Schedules }) {
-		return 0
+		return nil
 	}
-	own := map[int32]bool{}
-	for p := range set.Procs {
-		own[int32(p)] = set.Procs[p].Schedules && set.Names.Rank(set.Place(p)) == g.Rank
-	}
-	type piece struct{ from, to trace.Time }
-	var busy []piece
 	for i := range set.Rows {
 		r := &set.Rows[i]
-		if (r.Phase == request.QueuePhase || r.Phase == request.PrefillPhase || r.Phase == request.DecodePhase) && r.Kind == request.Stage && own[r.Proc] && r.End > g.First && r.Start < g.Last {
+		if (r.Phase == request.QueuePhase || r.Phase == request.PrefillPhase || r.Phase == request.DecodePhase) && r.Kind == request.Stage && r.End > from && r.Start < to {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// withoutRequests returns for how long no request waited for a rank or was computed on it while it was recorded, as far as the
+// requests of its server tell.
+func (m *Measured) withoutRequests(g *gpu.GPU, traced []*request.Row) int64 {
+	set, own := m.Of.Requests, map[int32]bool{}
+	type piece struct{ from, to trace.Time }
+	var busy []piece
+	for _, r := range traced {
+		of := order.Memo(own, r.Proc, func() bool { return set.Procs[r.Proc].Schedules && set.Names.Rank(set.Place(int(r.Proc))) == g.Rank })
+		if of && r.End > g.First && r.Start < g.Last {
 			busy = append(busy, piece{max(r.Start, g.First), min(r.End, g.Last)})
 		}
 	}
