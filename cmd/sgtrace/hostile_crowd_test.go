@@ -25,14 +25,29 @@ func crowd() int {
 	return 20_000
 }
 
-// withTime bounds the seconds of CPU time that a child may take, where a crowd is what it
-// usually is: what grows with the square of a crowd takes more, whatever else the machine
-// does.
-func withTime(seconds int) child {
-	if os.Getenv("SGTRACE_BOMB_MB") != "" || withRace() {
-		return child{}
+// checkGrowth runs commands on two crowds, of which the second is eight times as large.
+// What grows with the square of a crowd takes 64 times the CPU time for it; what grows with
+// the crowd takes about 8 times as much, and less as a start is in both. It returns how the
+// commands ended on the large one.
+func checkGrowth(t *testing.T, n int, write func(path string, n int), commands ...[]string) []ending {
+	t.Helper()
+	var ends [2][]ending // by crowd and command
+	for i, n := range []int{n / 8, n} {
+		c := child{dir: t.TempDir(), env: []string{"GOMAXPROCS=2"}}
+		write(filepath.Join(c.dir, "in"), n)
+		for _, args := range commands {
+			r := c.run(t, append(args, "in")...)
+			r.check(t, exitOK)
+			ends[i] = append(ends[i], r)
+		}
 	}
-	return child{limits: fmt.Sprintf("ulimit -t %d", seconds)}
+	for k, args := range commands {
+		few, many := ends[0][k].cpu, ends[1][k].cpu
+		if few == 0 || many > 10*few {
+			t.Errorf("%v took %v of CPU time, and %v for a crowd eight times as large", args, few, many)
+		}
+	}
+	return ends[1]
 }
 
 // writeLines writes a file.
@@ -126,48 +141,49 @@ func requestLine(trace, id, parent int, name string, from, to int, attributes ..
 // Ranks that do one request each are compared in time that grows with their number, not
 // with its square.
 func TestCrowdOfRanks(t *testing.T) {
-	n := crowd() / 2
-	c := withTime(5)
-	c.dir = t.TempDir()
-	writeLines(t, filepath.Join(c.dir, "in.json"), func(w *bufio.Writer) {
-		for i := range n {
-			from, to, id := 1_000_000*i, 1_000_000*i+900_000, 3*i+1
-			w.WriteString(requestLine(i+1, id, 0, "Req 1", from, to, "rid", "rid"+strconv.Itoa(i), "module", "sglang::request"))
-			w.WriteString(requestLine(i+1, id+1, id, "Scheduler", from, to, "host_id", "h"+strconv.Itoa(i), "pid", "7", "thread_label", fmt.Sprintf("Scheduler%d [TP 0]", i)))
-			w.WriteString(requestLine(i+1, id+2, id+1, "decode_loop", from, to))
-		}
-	})
-	for _, args := range [][]string{{"report"}, {"report", "--by-rank"}, {"inspect"}} {
-		c.run(t, append(args, "in.json")...).check(t, exitOK)
+	write := func(path string, n int) {
+		writeLines(t, path, func(w *bufio.Writer) {
+			for i := range n {
+				from, to, id := 1_000_000*i, 1_000_000*i+900_000, 3*i+1
+				w.WriteString(requestLine(i+1, id, 0, "Req 1", from, to, "rid", "rid"+strconv.Itoa(i), "module", "sglang::request"))
+				w.WriteString(requestLine(i+1, id+1, id, "Scheduler", from, to, "host_id", "h"+strconv.Itoa(i), "pid", "7", "thread_label", fmt.Sprintf("Scheduler%d [TP 0]", i)))
+				w.WriteString(requestLine(i+1, id+2, id+1, "decode_loop", from, to))
+			}
+		})
 	}
+	checkGrowth(t, crowd()/2, write, []string{"report"}, []string{"report", "--by-rank"}, []string{"inspect"})
 }
 
 // Stages within each other, more than anybody has, are shown as what they are, in time
 // that grows with their number.
 func TestChainOfStages(t *testing.T) {
+	write := func(path string, n int) {
+		writeLines(t, path, func(w *bufio.Writer) {
+			w.WriteString(requestLine(1, 1, 0, "Req 1", 0, 2*n, "rid", "rid1", "module", "sglang::request"))
+			w.WriteString(requestLine(1, 2, 1, "Scheduler", 0, 2*n, "host_id", "h", "pid", "7", "thread_label", "Scheduler"))
+			for i := range n {
+				w.WriteString(requestLine(1, i+3, i+2, "stage"+strconv.Itoa(i), i, 2*n-i))
+			}
+		})
+	}
 	n := 2 * crowd()
-	c := withTime(5)
-	c.dir = t.TempDir()
-	writeLines(t, filepath.Join(c.dir, "in.json"), func(w *bufio.Writer) {
-		w.WriteString(requestLine(1, 1, 0, "Req 1", 0, 2*n, "rid", "rid1", "module", "sglang::request"))
-		w.WriteString(requestLine(1, 2, 1, "Scheduler", 0, 2*n, "host_id", "h", "pid", "7", "thread_label", "Scheduler"))
-		for i := range n {
-			w.WriteString(requestLine(1, i+3, i+2, "stage"+strconv.Itoa(i), i, 2*n-i))
+	for _, r := range checkGrowth(t, n, write, []string{"request", "rid1"}) {
+		if last := fmt.Sprintf("stage%d ", n-1); !strings.Contains(r.out, last) {
+			t.Errorf("%s is missing", last)
 		}
-	})
-	r := c.run(t, "request", "rid1", "in.json")
-	r.check(t, exitOK)
-	if last := fmt.Sprintf("stage%d ", n-1); !strings.Contains(r.out, last) {
-		t.Errorf("%s is missing", last)
 	}
 }
 
 // An export of a whole machine has more processes than anybody could compare in pairs.
 func TestCrowdOfProcesses(t *testing.T) {
-	n := crowd() / 2
-	c := withTime(4) // a merge looks for findings, too
-	c.dir = t.TempDir()
-	db, err := nsys.Create(filepath.Join(c.dir, "in.sqlite"), nsys.Schema2026)
+	write := func(path string, n int) { writeProcesses(t, path, n) }
+	checkGrowth(t, crowd()/2, write, []string{"inspect"}, []string{"report", "--kernels"}, []string{"merge", "-o", "out.pftrace"})
+}
+
+// writeProcesses writes an export of n processes with a kernel each.
+func writeProcesses(t *testing.T, path string, n int) {
+	t.Helper()
+	db, err := nsys.Create(path, nsys.Schema2026)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +206,4 @@ func TestCrowdOfProcesses(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	c.run(t, "inspect", "in.sqlite").check(t, exitOK)
-	c.run(t, "report", "--kernels", "in.sqlite").check(t, exitOK)
-	c.run(t, "merge", "in.sqlite", "-o", "out.pftrace").check(t, exitOK)
 }

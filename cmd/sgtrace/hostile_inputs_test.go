@@ -111,5 +111,5 @@ func TestFollowTellsDamage(t *testing.T) {
 	wait(after)
 	cmd.Process.Signal(syscall.SIGINT)
 	cmd.Wait()
-	ending{cmd.ProcessState.ExitCode(), "", errOut.String()}.check(t, exitPartial, "growing.jsonl:", "data loss")
+	ending{status: cmd.ProcessState.ExitCode(), err: errOut.String()}.check(t, exitPartial, "growing.jsonl:", "data loss")
 }

@@ -262,7 +262,7 @@ func TestNoPermission(t *testing.T) {
 		if err := cmd.Run(); cmd.ProcessState == nil {
 			t.Skipf("cannot run as nobody: %v", err)
 		}
-		return ending{cmd.ProcessState.ExitCode(), out.String(), errOut.String()}
+		return ending{status: cmd.ProcessState.ExitCode(), out: out.String(), err: errOut.String()}
 	}
 	for _, args := range readers(e) {
 		sgtrace(args...).check(t, exitOK)

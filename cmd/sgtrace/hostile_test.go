@@ -38,6 +38,7 @@ type child struct {
 type ending struct {
 	status   int // -1 if a signal ended it
 	out, err string
+	cpu      time.Duration // that a process of its own took
 }
 
 // patience is how long a child may take before it counts as hanging.
@@ -63,7 +64,7 @@ func (c child) run(t testing.TB, args ...string) ending {
 	if c.env == nil && c.limits == "" && c.redir == "" && c.in == nil && c.out == nil {
 		t.Chdir(c.dir)
 		status := run(append([]string{"sgtrace"}, args...), strings.NewReader(""), &out, &errOut)
-		return ending{status, out.String(), errOut.String()}
+		return ending{status: status, out: out.String(), err: errOut.String()}
 	}
 	cmd := c.command(t, args...)
 	cmd.Stdout, cmd.Stderr = &out, &errOut
@@ -74,7 +75,7 @@ func (c child) run(t testing.TB, args ...string) ending {
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	r := ending{cmd.ProcessState.ExitCode(), out.String(), errOut.String()}
+	r := ending{cmd.ProcessState.ExitCode(), out.String(), errOut.String(), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
 	if strings.Contains(r.err, "\ngoroutine ") {
 		t.Errorf("%v crashed: %.2000s", args, r.err)
 	}
