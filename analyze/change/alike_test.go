@@ -1,24 +1,28 @@
 package change
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/change/work"
+)
 
 // Prefills that are faster while they are far smaller are not faster at the same load; nor does it matter how many
 // others run where pieces have no size of their own.
 func TestAlike(t *testing.T) {
-	paceOf := func(sized bool, small, large float64) []*pace {
-		p := &pace{sized: sized}
+	paceOf := func(sized bool, small, large float64) []*work.Pace {
+		p := &work.Pace{Sized: sized}
 		for i := range 100 {
 			size := small
 			if i >= 50 {
 				size = large
 			}
-			p.work = append(p.work, piece{from: 1, burden: burden{size + float64(i%50), 1}, shared: float64(i / 50)})
+			p.Pieces = append(p.Pieces, work.Piece{From: 1, Burden: work.Burden{size + float64(i%50), 1}, Shared: float64(i / 50)})
 		}
-		return []*pace{p}
+		return []*work.Pace{p}
 	}
-	first := func(x *piece) float64 { return 1 - x.shared } // the first half is faster
+	first := func(x *work.Piece) float64 { return 1 - x.Shared } // the first half is faster
 	for _, c := range []struct {
-		of   []*pace
+		of   []*work.Pace
 		want bool
 	}{
 		{paceOf(true, 100, 6000), false},
@@ -28,7 +32,7 @@ func TestAlike(t *testing.T) {
 		{paceOf(false, 100, 6000), true},
 	} {
 		if got := alike(c.of, first); got != c.want {
-			t.Errorf("sizes from %v and %v: alike: %v", c.of[0].work[0].burden, c.of[0].work[99].burden, got)
+			t.Errorf("sizes from %v and %v: alike: %v", c.of[0].Pieces[0].Burden, c.of[0].Pieces[99].Burden, got)
 		}
 	}
 }

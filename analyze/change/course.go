@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/change/work"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
@@ -36,12 +37,12 @@ func (w *observer) paceSearches(level float64) (searches []func() []Shift) {
 	for _, kind := range []struct {
 		stage string
 		means request.Meaning
-		list  []pace
-	}{{decodePace, request.Answering, w.paces.decode}, {prefillPace, request.Prefilling, w.paces.prefill}} {
+		list  []work.Pace
+	}{{decodePace, request.Answering, w.paces.Decode}, {prefillPace, request.Prefilling, w.paces.Prefill}} {
 		for _, role := range request.ServingRoles {
-			var of []*pace
+			var of []*work.Pace
 			for i := range kind.list {
-				if w.ranks.Places[kind.list[i].rank].Role == role {
+				if w.ranks.Places[kind.list[i].Rank].Role == role {
 					of = append(of, &kind.list[i])
 				}
 			}
@@ -83,11 +84,11 @@ func (c *paceCourse) before() float64 {
 }
 
 // by returns the part by which work is faster than before, or slower.
-func (c *paceCourse) by(x *piece, w *observer) float64 {
-	if c.Of(w.seconds(x.from), w.seconds(x.to)) == 0 {
+func (c *paceCourse) by(x *work.Piece, w *observer) float64 {
+	if c.Of(w.seconds(x.From), w.seconds(x.To)) == 0 {
 		return 0
 	}
-	return c.speed(w.seconds(x.from), w.seconds(x.to))/c.before() - 1
+	return c.speed(w.seconds(x.From), w.seconds(x.To))/c.before() - 1
 }
 
 // faster reports whether what is about the course is a higher speed.
@@ -95,7 +96,7 @@ func (c *paceCourse) faster() bool { return c.Size > 0 != c.ofTimes }
 
 // coursesOf finds how the paces of the lead ranks of a role changed: their speeds, and if these say
 // nothing, how their times grow.
-func (w *observer) coursesOf(of []*pace, role request.Role, level float64) []Shift {
+func (w *observer) coursesOf(of []*work.Pace, role request.Role, level float64) []Shift {
 	level *= paceLevel / 2 // two searches
 	for _, ofTimes := range [...]bool{false, true} {
 		found, together := w.searchCourses(of, ofTimes, level)
@@ -113,17 +114,17 @@ func (w *observer) coursesOf(of []*pace, role request.Role, level float64) []Shi
 // A foundCourse is one that some paces have.
 type foundCourse struct {
 	paceCourse
-	of []*pace
+	of []*work.Pace
 }
 
 // searchCourses finds the course that all paces have together, or those that each has alone.
-func (w *observer) searchCourses(of []*pace, ofTimes bool, level float64) (found []foundCourse, joint bool) {
-	series := order.Each(of, func(p *pace) []changepoint.Observation { return w.speeds(p, ofTimes) })
+func (w *observer) searchCourses(of []*work.Pace, ofTimes bool, level float64) (found []foundCourse, joint bool) {
+	series := order.Each(of, func(p *work.Pace) []changepoint.Observation { return w.speeds(p, ofTimes) })
 	together, each := changepoint.Courses(series)
 	for _, speeds := range series {
 		memory.Free(speeds)
 	}
-	is := func(c changepoint.Course, of []*pace) bool {
+	is := func(c changepoint.Course, of []*work.Pace) bool {
 		x := foundCourse{paceCourse{c, ofTimes}, of}
 		if c.P > level || ofTimes && !isGradual(c.Shape) || !w.isPace(of, &x.paceCourse) {
 			return false
@@ -150,7 +151,7 @@ func (w *observer) time(s float64) trace.Time {
 
 // isPace reports whether a course is large enough, and not just what work of another size
 // takes that the model of it gets wrong.
-func (w *observer) isPace(of []*pace, c *paceCourse) bool {
+func (w *observer) isPace(of []*work.Pace, c *paceCourse) bool {
 	switch c.Shape {
 	case changepoint.Steady, changepoint.Waving: // as load does
 		return false
@@ -163,7 +164,7 @@ func (w *observer) isPace(of []*pace, c *paceCourse) bool {
 	if c.faster() {
 		least = minFasterFactor
 	}
-	by := func(x *piece) float64 { return c.by(x, w) }
+	by := func(x *work.Piece) float64 { return c.by(x, w) }
 	if c.faster() && !alike(of, by) {
 		return false
 	}
@@ -173,16 +174,16 @@ func (w *observer) isPace(of []*pace, c *paceCourse) bool {
 // alike reports whether work had about the same size while it was faster and else, where pieces have a size of their
 // own: the middle of one is among nine tenths of the other. What no piece of the other size tells is not known to be the
 // same load: while prompts are cached, prefills compute a few tokens, and else thousands.
-func alike(of []*pace, by func(*piece) float64) bool {
+func alike(of []*work.Pace, by func(*work.Piece) float64) bool {
 	var sizes [2][]float64 // while it was faster, and else
 	for _, p := range of {
-		for i := range p.work {
+		for i := range p.Pieces {
 			k := 0
-			if by(&p.work[i]) <= 0 {
+			if by(&p.Pieces[i]) <= 0 {
 				k = 1
 			}
-			if p.sized {
-				sizes[k] = memory.Append(sizes[k], p.work[i].burden[0])
+			if p.Sized {
+				sizes[k] = memory.Append(sizes[k], p.Pieces[i].Burden[0])
 			}
 		}
 	}
@@ -200,14 +201,14 @@ func alike(of []*pace, by func(*piece) float64) bool {
 
 // outweighs reports whether work is faster or slower by a factor, given the part by which each piece of it is, and
 // by more than work of another size seems to be.
-func (w *observer) outweighs(of []*pace, by func(*piece) float64, least float64) bool {
+func (w *observer) outweighs(of []*work.Pace, by func(*work.Piece) float64, least float64) bool {
 	speeds, burdens := 0.0, 0.0 // by how much either changes with the course
 	for _, p := range of {
-		ns, course := memory.Make[float64](len(p.work)), memory.Make[float64](len(p.work))
+		ns, course := memory.Make[float64](len(p.Pieces)), memory.Make[float64](len(p.Pieces))
 		sum, mean := 0.0, 0.0
-		for i := range p.work {
-			x := &p.work[i]
-			ns[i], course[i] = x.ns/x.ratio, by(x)
+		for i := range p.Pieces {
+			x := &p.Pieces[i]
+			ns[i], course[i] = x.NS/x.Ratio, by(x)
 			sum, mean = sum+ns[i], mean+course[i]
 		}
 		sum, mean = sum/float64(len(ns)), mean/float64(len(ns))
@@ -227,7 +228,7 @@ func (w *observer) outweighs(of []*pace, by func(*piece) float64, least float64)
 }
 
 // courseFollowsLoad tells that of the time in which a course is another one.
-func (w *observer) courseFollowsLoad(of []*pace, c *paceCourse, by func(*piece) float64) bool {
+func (w *observer) courseFollowsLoad(of []*work.Pace, c *paceCourse, by func(*work.Piece) float64) bool {
 	from, to := c.At, w.seconds(w.to)
 	switch c.Shape {
 	case changepoint.Spell:
@@ -241,22 +242,22 @@ func (w *observer) courseFollowsLoad(of []*pace, c *paceCourse, by func(*piece) 
 // followsLoad reports whether more work came since servers became slower, and by as large a factor or more:
 // a step takes no longer by a larger factor than the work in it is more. What comes does not depend on how fast
 // servers are, as what is there at a time does.
-func (w *observer) followsLoad(of []*pace, by func(*piece) float64, inside func(at float64) bool, length float64) bool {
+func (w *observer) followsLoad(of []*work.Pace, by func(*work.Piece) float64, inside func(at float64) bool, length float64) bool {
 	var before, after arrived
 	for _, p := range of {
-		for i := range p.work {
-			x := &p.work[i]
-			if inside(w.seconds(x.from)) {
+		for i := range p.Pieces {
+			x := &p.Pieces[i]
+			if inside(w.seconds(x.From)) {
 				after.run(x, 1+by(x))
 			} else {
 				before.run(x, 1+by(x))
 			}
 		}
-		unknown := meanAsked(p.asked)
-		for _, a := range p.asked {
-			switch tokens := cmp.Or(a.tokens, unknown); {
-			case !w.inside(a.at):
-			case inside(w.seconds(a.at)):
+		unknown := p.MeanAsked()
+		for _, a := range p.Asked {
+			switch tokens := cmp.Or(a.Tokens, unknown); {
+			case !w.inside(a.At):
+			case inside(w.seconds(a.At)):
 				after.ask(tokens)
 			default:
 				before.ask(tokens)
@@ -278,7 +279,9 @@ type arrived struct{ units, squares, ran, speed float64 }
 
 func (a *arrived) ask(tokens float64) { a.units, a.squares = a.units+tokens, a.squares+tokens*tokens }
 
-func (a *arrived) run(x *piece, speed float64) { a.ran, a.speed = a.ran+x.units, a.speed+x.units*speed }
+func (a *arrived) run(x *work.Piece, speed float64) {
+	a.ran, a.speed = a.ran+x.Units, a.speed+x.Units*speed
+}
 
 // scatter returns by which part the sum of units may be off, as they came by chance.
 func (a *arrived) scatter() float64 { return math.Sqrt(a.squares) / a.units }
@@ -286,16 +289,16 @@ func (a *arrived) scatter() float64 { return math.Sqrt(a.squares) / a.units }
 // hidesLoad reports whether requests that never end are on servers for as long as those that
 // do, while a pace changes slowly. Behind a hang, or at the end of the files, they add up:
 // nobody knows what they take of the steps, and short answers are those that end.
-func (w *observer) hidesLoad(of []*pace, c *paceCourse) bool {
+func (w *observer) hidesLoad(of []*work.Pace, c *paceCourse) bool {
 	from, known, hidden := w.from, trace.Time(0), trace.Time(0)
 	if c.Shape == changepoint.Bent || c.Shape == changepoint.Sloped {
 		from = w.time(c.At)
 	}
 	for _, p := range of {
-		for i := range p.work {
-			known += max(0, min(p.work[i].to, w.to)-max(p.work[i].from, from))
+		for i := range p.Pieces {
+			known += max(0, min(p.Pieces[i].To, w.to)-max(p.Pieces[i].From, from))
 		}
-		for _, since := range w.paces.endless[p.rank] {
+		for _, since := range w.paces.Endless[p.Rank] {
 			hidden += max(0, w.to-max(since, from))
 		}
 	}
@@ -303,17 +306,17 @@ func (w *observer) hidesLoad(of []*pace, c *paceCourse) bool {
 }
 
 // paceShift tells what a course means for the ranks that have it.
-func (w *observer) paceShift(of []*pace, c *paceCourse, role request.Role, all int) Shift {
+func (w *observer) paceShift(of []*work.Pace, c *paceCourse, role request.Role, all int) Shift {
 	f := Shift{Metric: PaceChanged, Location: place.Location{Scope: place.WholeRole, Role: role}, Searched: true, Shape: c.Shape, P: c.P, Peers: all,
 		Time: w.from, First: w.from, Last: w.from, Before: newLevel(0), After: newLevel(0)}
 	usual := 0.0
 	for _, p := range of {
-		usual += p.usual / float64(len(of))
-		f.Ranks = append(f.Ranks, p.rank)
-		f.whole = f.whole || p.whole
+		usual += p.Usual / float64(len(of))
+		f.Ranks = append(f.Ranks, p.Rank)
+		f.whole = f.whole || p.Whole
 	}
 	if len(of) == 1 && all > 1 {
-		f.Location = w.ranks.Places[of[0].rank]
+		f.Location = w.ranks.Places[of[0].Rank]
 	}
 	end := w.seconds(w.to)
 	before, after := c.before(), c.Level+c.Size
@@ -340,8 +343,8 @@ func (w *observer) paceShift(of []*pace, c *paceCourse, role request.Role, all i
 	least := 0.05 * c.before() // slower beyond that is no speed
 	f.Before.P50, f.After.P50 = int64(usual/max(before, least)), int64(usual/max(after, least))
 	for _, p := range of {
-		k, _ := slices.BinarySearchFunc(p.work, f.Time, func(x piece, t trace.Time) int { return cmp.Compare(x.from, t) })
-		f.Before.N, f.After.N = f.Before.N+k, f.After.N+len(p.work)-k
+		k, _ := slices.BinarySearchFunc(p.Pieces, f.Time, func(x work.Piece, t trace.Time) int { return cmp.Compare(x.From, t) })
+		f.Before.N, f.After.N = f.Before.N+k, f.After.N+len(p.Pieces)-k
 	}
 	f.Extra = w.extra(of, c)
 	return f
@@ -396,25 +399,15 @@ func (f *Shift) relative() float64 {
 	return distribution.Ratio(float64(f.After.P50-f.Before.P50), float64(f.Before.P50))
 }
 
-// otherwise returns the part of its time that a piece of work would have taken on a server that was not
-// slower by a factor, 1 or less of what it is. As many requests come, so the less each takes, the
-// fewer are there at a time (Little's law), and that makes all of them faster once more.
-func (x *piece) otherwise(speed float64) float64 {
-	if speed <= 0 || speed > 1 {
-		return speed
-	}
-	return speed * (1 - x.shared) / (1 - x.shared*speed)
-}
-
 // extra returns how much longer the pieces of work of requests took than without the change, by
 // request, ns.
-func (w *observer) extra(of []*pace, c *paceCourse) map[int]float64 {
+func (w *observer) extra(of []*work.Pace, c *paceCourse) map[int]float64 {
 	extra := map[int]float64{}
 	for _, p := range of {
-		for i := range p.work {
-			x := &p.work[i]
+		for i := range p.Pieces {
+			x := &p.Pieces[i]
 			if by := c.by(x, w); by != 0 {
-				extra[x.request] += (1 - x.otherwise(1+by)) * x.ns * x.units
+				extra[x.Request] += (1 - x.Otherwise(1+by)) * x.NS * x.Units
 			}
 		}
 	}

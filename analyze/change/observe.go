@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/change/work"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -34,7 +35,7 @@ type observer struct {
 	cut      []trace.Time // starts of requests that were given up
 	savings  [4]savings   // what is cached, what comes out of steps, and how long prompts and answers are
 	ends     ends
-	paces    paces
+	paces    work.Paces
 	all      []*durations
 	whole    durations                       // E2E, which is compared where something else changed
 	byRank   [][]*durations                  // by rank and request.Watched
@@ -95,7 +96,7 @@ func (w *observer) observe(from, to trace.Time) {
 	tpot := &durations{location: place.Location{Scope: place.Everywhere}, metric: MedianChanged, stage: "tpot"}
 	w.all = []*durations{ttft, tpot}
 	w.whole = durations{location: place.Location{Scope: place.Everywhere}, metric: MedianChanged, stage: "e2e"}
-	parallel.All(func() { w.observeRequests(ttft, tpot) }, w.observeParts, w.observePaces)
+	parallel.All(func() { w.observeRequests(ttft, tpot) }, w.observeParts, func() { w.paces = work.Observe(w.ranks, w.requests(), w.from, w.to) })
 	parallel.All(w.doubt.sort, w.sortSavings)
 	for _, routes := range w.routes {
 		slices.SortStableFunc(routes, func(x, y route) int { return cmp.Compare(x.at, y.at) })

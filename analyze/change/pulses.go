@@ -3,6 +3,7 @@ package change
 import (
 	"unsafe"
 
+	"github.com/sgtrace/sgtrace/analyze/change/work"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/memory"
@@ -28,11 +29,11 @@ const minPulseFactor = 1.15
 
 // addPulses adds the ranks whose work is slow, or stands still, at equal intervals, and takes that out of the
 // pieces of work: how fast they are otherwise is another question. Found are the pulses of each.
-func (w *observer) addPulses(out []Stalling, paces []pace, found []changepoint.Pulses, slow, stalls string) []Stalling {
+func (w *observer) addPulses(out []Stalling, paces []work.Pace, found []changepoint.Pulses, slow, stalls string) []Stalling {
 	const surely = 0.001
 	is, surest := make([]bool, len(paces)), map[request.Role]int{} // of a role, the rank
 	for i := range paces {
-		pulses, role := &found[i], w.ranks.Places[paces[i].rank].Role
+		pulses, role := &found[i], w.ranks.Places[paces[i].Rank].Role
 		if pulses.P *= float64(len(paces)); pulses.P > surely || !w.isPulsed(&paces[i], pulses) {
 			continue
 		}
@@ -43,7 +44,7 @@ func (w *observer) addPulses(out []Stalling, paces []pace, found []changepoint.P
 	}
 	for i := range paces {
 		p, pulses := &paces[i], &found[i]
-		if k, ok := surest[w.ranks.Places[p.rank].Role]; ok && !is[i] {
+		if k, ok := surest[w.ranks.Places[p.Rank].Role]; ok && !is[i] {
 			if pulses = w.follows(p, found[k], surely/float64(len(paces))); pulses == nil {
 				continue
 			}
@@ -60,7 +61,7 @@ func (w *observer) addPulses(out []Stalling, paces []pace, found []changepoint.P
 }
 
 // pulsesOf returns the likeliest pulses of each pace.
-func (w *observer) pulsesOf(paces []pace) []changepoint.Pulses {
+func (w *observer) pulsesOf(paces []work.Pace) []changepoint.Pulses {
 	found := make([]changepoint.Pulses, len(paces))
 	parallel.Each(len(paces), func(i int) {
 		speeds := w.speeds(&paces[i], false)
@@ -72,14 +73,14 @@ func (w *observer) pulsesOf(paces []pace) []changepoint.Pulses {
 
 // follows returns the pulses of another rank of the role, if a rank has them, too: it takes less to see that than to find
 // when they are. Otherwise it returns nil.
-func (w *observer) follows(p *pace, pulses changepoint.Pulses, level float64) *changepoint.Pulses {
+func (w *observer) follows(p *work.Pace, pulses changepoint.Pulses, level float64) *changepoint.Pulses {
 	var inside, outside []float64
-	for i := range p.work {
-		x := &p.work[i]
-		if from, to := w.seconds(x.from), w.seconds(x.to); pulses.Over(from, to) > 0 {
-			inside = append(inside, x.speed())
+	for i := range p.Pieces {
+		x := &p.Pieces[i]
+		if from, to := w.seconds(x.From), w.seconds(x.To); pulses.Over(from, to) > 0 {
+			inside = append(inside, x.Speed())
 		} else {
-			outside = append(outside, x.speed())
+			outside = append(outside, x.Speed())
 		}
 	}
 	if len(inside) == 0 || len(outside) == 0 {
@@ -93,47 +94,47 @@ func (w *observer) follows(p *pace, pulses changepoint.Pulses, level float64) *c
 }
 
 // isPulsed reports whether work is slow enough in pulses, and not because of what there is to do then.
-func (w *observer) isPulsed(p *pace, pulses *changepoint.Pulses) bool {
-	by := func(x *piece) float64 { return w.pulsed(x, pulses) }
+func (w *observer) isPulsed(p *work.Pace, pulses *changepoint.Pulses) bool {
+	by := func(x *work.Piece) float64 { return w.pulsed(x, pulses) }
 	least := pulses.Level * (1 - 1/minPulseFactor)
 	inside := func(at float64) bool { return pulses.Over(at, at) > 0 }
-	of := []*pace{p}
+	of := []*work.Pace{p}
 	return pulses.Size >= least && w.outweighs(of, by, minPaceFactor) &&
 		!w.followsLoad(of, by, inside, pulses.Length*float64(pulses.Count))
 }
 
 // pulsed returns the part by which a piece of work was slower for pulses, as a negative number.
-func (w *observer) pulsed(x *piece, pulses *changepoint.Pulses) float64 {
+func (w *observer) pulsed(x *work.Piece, pulses *changepoint.Pulses) float64 {
 	const slowest = 0.95
-	return -min(pulses.Size/pulses.Level, 1) * min(slowest, pulses.Over(w.seconds(x.from), w.seconds(x.to)))
+	return -min(pulses.Size/pulses.Level, 1) * min(slowest, pulses.Over(w.seconds(x.From), w.seconds(x.To)))
 }
 
 // pulsing describes what a rank does in pulses, and takes it out of its work.
-func (w *observer) pulsing(p *pace, pulses *changepoint.Pulses) Stalling {
-	at := w.ranks.Places[p.rank]
+func (w *observer) pulsing(p *work.Pace, pulses *changepoint.Pulses) Stalling {
+	at := w.ranks.Places[p.Rank]
 	s := Stalling{set: w.set, Period: pulses.Every, P: pulses.P, Length: int64(pulses.Length * 1e9), held: map[int]int64{}, waiting: map[int]bool{}, halt: w.haltOf(p, pulses),
-		shift: Shift{Location: at, Metric: PaceChanged, Ranks: []int32{p.rank}, Steps: []PaceStep{{Location: at}}, Before: newLevel(0), After: newLevel(0)}}
+		shift: Shift{Location: at, Metric: PaceChanged, Ranks: []int32{p.Rank}, Steps: []PaceStep{{Location: at}}, Before: newLevel(0), After: newLevel(0)}}
 	s.shift.Name = at.DP()
-	s.shift.Before.P50, s.shift.After.P50 = int64(p.usual/pulses.Level), int64(p.usual/max(pulses.Level-pulses.Size, 0.05*pulses.Level))
+	s.shift.Before.P50, s.shift.After.P50 = int64(p.Usual/pulses.Level), int64(p.Usual/max(pulses.Level-pulses.Size, 0.05*pulses.Level))
 	for _, k := range pulses.Seen {
 		s.Times = append(s.Times, w.time(pulses.Begin(k)))
 	}
 	s.First, s.Last = s.Times[0], s.Times[0]
 	var lengths []int64 // of those that were held up
-	for i := range p.work {
-		x := &p.work[i]
+	for i := range p.Pieces {
+		x := &p.Pieces[i]
 		by := w.pulsed(x, pulses)
 		switch {
 		case by == 0:
 		case s.halt == slowed:
-			s.held[x.request] += int64((1 - x.otherwise(1+by)) * x.ns * x.units)
-			x.ns, x.ratio = x.ns*(1+by), x.ratio*(1+by)
-		case x.extra() > 0:
-			if pulses.Over(w.seconds(x.from), w.seconds(x.to))*float64(x.to-x.from) >= 0.9e9*pulses.Length {
-				lengths = append(lengths, int64(x.extra()))
+			s.held[x.Request] += int64((1 - x.Otherwise(1+by)) * x.NS * x.Units)
+			x.NS, x.Ratio = x.NS*(1+by), x.Ratio*(1+by)
+		case x.Extra() > 0:
+			if pulses.Over(w.seconds(x.From), w.seconds(x.To))*float64(x.To-x.From) >= 0.9e9*pulses.Length {
+				lengths = append(lengths, int64(x.Extra()))
 			}
-			s.held[x.request] += int64(x.extra())
-			x.ns, x.ratio = x.ns/x.ratio, 1
+			s.held[x.Request] += int64(x.Extra())
+			x.NS, x.Ratio = x.NS/x.Ratio, 1
 		}
 	}
 	if s.halt != slowed {
@@ -147,7 +148,7 @@ func (w *observer) pulsing(p *pace, pulses *changepoint.Pulses) Stalling {
 
 // haltOf tells whether a rank stands still in pulses: then no piece of work begins or ends in them. Where it is
 // slow, they do about as often as otherwise, or as much less often as it is slow.
-func (w *observer) haltOf(p *pace, pulses *changepoint.Pulses) halt {
+func (w *observer) haltOf(p *work.Pace, pulses *changepoint.Pulses) halt {
 	const (
 		margin  = 0.2 // of a pulse, by which it may be off at its beginning and its end
 		enough  = 5   // that there would be
@@ -157,8 +158,8 @@ func (w *observer) haltOf(p *pace, pulses *changepoint.Pulses) halt {
 	inner := *pulses
 	inner.At, inner.Length = pulses.At+margin*pulses.Length, (1-2*margin)*pulses.Length
 	within, all := 0.0, 0.0
-	for i := range p.work {
-		for _, t := range [...]trace.Time{p.work[i].from, p.work[i].to} {
+	for i := range p.Pieces {
+		for _, t := range [...]trace.Time{p.Pieces[i].From, p.Pieces[i].To} {
 			at := w.seconds(t)
 			if all++; inner.Over(at, at) > 0 {
 				within++
@@ -176,15 +177,15 @@ func (w *observer) haltOf(p *pace, pulses *changepoint.Pulses) halt {
 }
 
 // speeds returns how fast the pieces of work of a rank went, or how long they took in comparison to what is usual.
-func (w *observer) speeds(p *pace, ofTimes bool) []changepoint.Observation {
-	list := memory.Make[changepoint.Observation](len(p.work))
-	for k := range memory.Each(len(p.work), int(unsafe.Sizeof(piece{}))) {
-		x := &p.work[k]
-		value := x.speed()
+func (w *observer) speeds(p *work.Pace, ofTimes bool) []changepoint.Observation {
+	list := memory.Make[changepoint.Observation](len(p.Pieces))
+	for k := range memory.Each(len(p.Pieces), int(unsafe.Sizeof(work.Piece{}))) {
+		x := &p.Pieces[k]
+		value := x.Speed()
 		if ofTimes {
-			value = x.ratio
+			value = x.Ratio
 		}
-		list[k] = changepoint.Observation{From: w.seconds(x.from), To: w.seconds(x.to), Value: value, Weight: x.units / (x.units + fullUnits)}
+		list[k] = changepoint.Observation{From: w.seconds(x.From), To: w.seconds(x.To), Value: value, Weight: x.Units / (x.Units + fullUnits)}
 	}
 	return list
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/sgtrace/sgtrace/analyze/change/work"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
@@ -32,7 +33,7 @@ const (
 )
 
 // Fewest observations that are searched.
-const Fewest = 12
+const Fewest = work.Fewest
 
 // tests returns how many searches of load and of latencies there are.
 func (w *observer) tests() (loads, latencies int) {
@@ -50,7 +51,7 @@ func (w *observer) tests() (loads, latencies int) {
 			}
 		}
 	}
-	latencies += len(w.ends.searched()) + len(w.paces.decode) + len(w.paces.prefill)
+	latencies += len(w.ends.searched()) + len(w.paces.Decode) + len(w.paces.Prefill)
 	for _, d := range w.series() {
 		if len(d.values) < Fewest {
 			continue
@@ -117,7 +118,7 @@ func (w *observer) search(load, latency float64) []Shift {
 		f := &found[i]
 		f.Name = f.name()
 		f.Sized = f.Location.Scope == place.OneRank && f.Means == request.Prefilling && (f.Metric == MedianChanged || f.Metric == TailChanged) &&
-			slices.ContainsFunc(w.paces.prefill, func(p pace) bool { return w.ranks.Places[p.rank] == f.Location })
+			slices.ContainsFunc(w.paces.Prefill, func(p work.Pace) bool { return w.ranks.Places[p.Rank] == f.Location })
 	}
 	return found
 }

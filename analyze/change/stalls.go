@@ -9,6 +9,7 @@ import (
 	"sort"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/change/work"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -64,7 +65,7 @@ const (
 )
 
 type heldUp struct {
-	piece *piece
+	piece *work.Piece
 	ns    int64
 }
 
@@ -72,13 +73,13 @@ type heldUp struct {
 // Those that do so together are one.
 func (w *observer) findStallings() (out []Stalling) {
 	var decode, prefill []changepoint.Pulses
-	parallel.All(func() { decode = w.pulsesOf(w.paces.decode) }, func() { prefill = w.pulsesOf(w.paces.prefill) })
-	out = w.addPulses(out, w.paces.decode, decode, decodePace, decodeStalls)
-	out = w.addPulses(out, w.paces.prefill, prefill, prefillPace, prefillStalls)
+	parallel.All(func() { decode = w.pulsesOf(w.paces.Decode) }, func() { prefill = w.pulsesOf(w.paces.Prefill) })
+	out = w.addPulses(out, w.paces.Decode, decode, decodePace, decodeStalls)
+	out = w.addPulses(out, w.paces.Prefill, prefill, prefillPace, prefillStalls)
 	endsOf := w.endsByRank()
-	for i := range w.paces.decode {
-		p := &w.paces.decode[i]
-		stalls, ends := p.stalls(), endsOf[p.rank]
+	for i := range w.paces.Decode {
+		p := &w.paces.Decode[i]
+		stalls, ends := stallsOf(p), endsOf[p.Rank]
 		var rest []stall // that are not told by themselves
 		for k := range stalls {
 			if x := &stalls[k]; x.length < shortStall || !ends.noneIn(x) {
@@ -100,7 +101,7 @@ func (w *observer) findStallings() (out []Stalling) {
 	}
 	out = joinRepeated(w.addPrefillStalls(out, endsOf))
 	for i := range out {
-		out[i].shift.Peers = len(slices.DeleteFunc(slices.Clone(w.paces.decode), func(p pace) bool { return w.ranks.Places[p.rank].Role != out[i].shift.Location.Role }))
+		out[i].shift.Peers = len(slices.DeleteFunc(slices.Clone(w.paces.Decode), func(p work.Pace) bool { return w.ranks.Places[p.Rank].Role != out[i].shift.Location.Role }))
 	}
 	return out
 }
@@ -139,17 +140,17 @@ func (s *Stalling) repeat(o *Stalling) {
 // servers that only prefill.
 func (w *observer) addPrefillStalls(out []Stalling, endsOf map[int32]endTimes) []Stalling {
 	const beyond = 8 // times what as many tokens take usually: no prompt is long enough for that
-	for i := range w.paces.prefill {
-		p := &w.paces.prefill[i]
-		ends := endsOf[p.rank]
-		for k := range p.work {
-			x := &p.work[k]
-			if x.ratio < beyond || x.extra() < longStall {
+	for i := range w.paces.Prefill {
+		p := &w.paces.Prefill[i]
+		ends := endsOf[p.Rank]
+		for k := range p.Pieces {
+			x := &p.Pieces[k]
+			if x.Ratio < beyond || x.Extra() < longStall {
 				continue
 			}
-			one := stall{at: x.from, first: x.from, last: x.to - trace.Time(x.extra()), length: int64(x.extra()), held: []heldUp{{x, int64(x.extra())}}}
+			one := stall{at: x.From, first: x.From, last: x.To - trace.Time(x.Extra()), length: int64(x.Extra()), held: []heldUp{{x, int64(x.Extra())}}}
 			told := func(o Stalling) bool {
-				return slices.Contains(o.shift.Ranks, p.rank) && slices.ContainsFunc(o.Times, func(t trace.Time) bool { return t <= x.to && x.from <= t+trace.Time(o.Length) })
+				return slices.Contains(o.shift.Ranks, p.Rank) && slices.ContainsFunc(o.Times, func(t trace.Time) bool { return t <= x.To && x.From <= t+trace.Time(o.Length) })
 			}
 			if slices.ContainsFunc(out, told) || !ends.noneIn(&one) {
 				continue
@@ -169,14 +170,14 @@ type endTimes []trace.Time
 // endsByRank are those of each rank, of what it decodes and of what it prefills: a scheduler that stands still does neither.
 func (w *observer) endsByRank() map[int32]endTimes {
 	of := map[int32]endTimes{}
-	for _, list := range [...][]pace{w.paces.decode, w.paces.prefill} {
+	for _, list := range [...][]work.Pace{w.paces.Decode, w.paces.Prefill} {
 		for i := range list {
 			p := &list[i]
-			ends := of[p.rank]
-			for k := range p.work {
-				ends = memory.Append(ends, p.work[k].to)
+			ends := of[p.Rank]
+			for k := range p.Pieces {
+				ends = memory.Append(ends, p.Pieces[k].To)
 			}
-			of[p.rank] = ends
+			of[p.Rank] = ends
 		}
 	}
 	for _, ends := range of {
@@ -214,18 +215,18 @@ func (w *observer) takeStalls(list []Stalling) {
 		if list[i].Period > 0 {
 			continue // see addPulses
 		}
-		paces := w.paces.decode
+		paces := w.paces.Decode
 		if list[i].prefills {
-			paces = w.paces.prefill
+			paces = w.paces.Prefill
 		}
 		for k := range paces {
 			p := &paces[k]
-			if !slices.Contains(list[i].shift.Ranks, p.rank) {
+			if !slices.Contains(list[i].shift.Ranks, p.Rank) {
 				continue
 			}
-			for j := range p.work {
-				if x := &p.work[j]; list[i].held[x.request] > 0 {
-					x.ns, x.ratio = x.ns/x.ratio, 1
+			for j := range p.Pieces {
+				if x := &p.Pieces[j]; list[i].held[x.Request] > 0 {
+					x.NS, x.Ratio = x.NS/x.Ratio, 1
 				}
 			}
 		}
@@ -251,43 +252,43 @@ func (w *observer) addStalling(out []Stalling, s Stalling) []Stalling {
 	return out
 }
 
-// stalls finds times at which a rank held up all that it decoded, by far longer than anything
+// stallsOf finds times at which a rank held up all that it decoded, by far longer than anything
 // usually is.
-func (p *pace) stalls() (out []stall) {
+func stallsOf(p *work.Pace) (out []stall) {
 	const (
 		noticed = 100_000_000 // ns
 		beyond  = 8           // times what requests vary by
 		alike   = 1.5         // that half of those it holds up are held up
 	)
 	var slow []heldUp
-	off := memory.Make[float64](len(p.work))[:0]
-	for i := range p.work {
-		off = append(off, math.Abs(p.work[i].extra()))
+	off := memory.Make[float64](len(p.Pieces))[:0]
+	for i := range p.Pieces {
+		off = append(off, math.Abs(p.Pieces[i].Extra()))
 	}
 	limit := max(noticed, beyond*1.4826*distribution.LowerMedian(off))
-	for i := range p.work {
-		if x := &p.work[i]; x.extra() >= limit {
-			slow = append(slow, heldUp{x, int64(x.extra())})
+	for i := range p.Pieces {
+		if x := &p.Pieces[i]; x.Extra() >= limit {
+			slow = append(slow, heldUp{x, int64(x.Extra())})
 		}
 	}
-	if 3*len(slow) > len(p.work) {
+	if 3*len(slow) > len(p.Pieces) {
 		return nil // it is slow, and does not stand still
 	}
-	slices.SortStableFunc(slow, func(a, b heldUp) int { return cmp.Compare(a.piece.to, b.piece.to) })
+	slices.SortStableFunc(slow, func(a, b heldUp) int { return cmp.Compare(a.piece.To, b.piece.To) })
 	for len(slow) > 0 { // all that were under way when the first of them ended
-		end := slow[0].piece.to
+		end := slow[0].piece.To
 		var of, rest []heldUp
 		for _, h := range slow {
-			if h.piece.from < end {
+			if h.piece.From < end {
 				of = append(of, h)
 			} else {
 				rest = append(rest, h)
 			}
 		}
 		slow = rest
-		lengths, from := make([]int64, len(of)), of[0].piece.from
+		lengths, from := make([]int64, len(of)), of[0].piece.From
 		for k, h := range of {
-			lengths[k], from = h.ns, max(from, h.piece.from)
+			lengths[k], from = h.ns, max(from, h.piece.From)
 		}
 		if slices.Sort(lengths); float64(lengths[len(of)*3/4]) > alike*float64(lengths[len(of)/4]) {
 			continue // who stands still holds up all for as long
@@ -301,21 +302,18 @@ func (p *pace) stalls() (out []stall) {
 	return out
 }
 
-// extra returns by how much longer a piece of work took than such work usually does, ns.
-func (x *piece) extra() float64 { return x.units * x.ns * (1 - 1/x.ratio) }
-
 // stalling describes the stalls of a rank.
-func (w *observer) stalling(p *pace, stalls []stall) Stalling {
-	at := w.ranks.Places[p.rank]
+func (w *observer) stalling(p *work.Pace, stalls []stall) Stalling {
+	at := w.ranks.Places[p.Rank]
 	s := Stalling{set: w.set, P: math.NaN(), First: stalls[0].first, Last: stalls[len(stalls)-1].last, held: map[int]int64{}, waiting: map[int]bool{},
-		shift: Shift{Location: at, Stage: decodeStalls, Ranks: []int32{p.rank}, Steps: []PaceStep{{Location: at}}}}
+		shift: Shift{Location: at, Stage: decodeStalls, Ranks: []int32{p.Rank}, Steps: []PaceStep{{Location: at}}}}
 	s.shift.Name = at.DP()
 	lengths := make([]int64, len(stalls))
 	for i := range stalls {
 		lengths[i] = stalls[i].length
 		s.Times = append(s.Times, stalls[i].at)
 		for _, h := range stalls[i].held {
-			s.held[h.piece.request] += h.ns
+			s.held[h.piece.Request] += h.ns
 		}
 	}
 	s.Length = slices.Max(lengths)
@@ -327,13 +325,13 @@ func (w *observer) stalling(p *pace, stalls []stall) Stalling {
 }
 
 // addWaiting adds the requests that came to a rank while it stood still, as meets tells of their starts.
-func (s *Stalling) addWaiting(w *observer, p *pace, meets func(trace.Time) bool) {
+func (s *Stalling) addWaiting(w *observer, p *work.Pace, meets func(trace.Time) bool) {
 	for _, r := range w.requests() {
 		if !meets(r.Start) {
 			continue
 		}
 		for _, part := range w.set.PartsOf(r) {
-			if w.ranks.Route(&w.set.Parts[part]) == int(p.rank) {
+			if w.ranks.Route(&w.set.Parts[part]) == int(p.Rank) {
 				s.waiting[w.set.Parts[part].Request] = true
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/change/work"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -15,7 +16,7 @@ func standing(rnd *rand.Rand, length trace.Time, at ...trace.Time) *observer {
 	const answers, second = 400, trace.Time(1e9)
 	w := &observer{from: 0, to: 120 * second, set: &request.Set{}, within: []*request.Request{}}
 	w.ranks = &place.RankSet{Set: w.set, Places: []place.Location{{Scope: place.OneRank, Role: request.Unified, Host: "a"}}}
-	p := pace{}
+	p := work.Pace{}
 	for i := range answers {
 		from := trace.Time(i) * 120 * second / answers
 		took := second + trace.Time(rnd.IntN(20_000_000))
@@ -29,9 +30,9 @@ func standing(rnd *rand.Rand, length trace.Time, at ...trace.Time) *observer {
 				to += length
 			}
 		}
-		p.work = append(p.work, piece{request: i, from: from, to: to, units: 50, ns: float64(to-from) / 50, ratio: float64(to-from) / usual})
+		p.Pieces = append(p.Pieces, work.Piece{Request: i, From: from, To: to, Units: 50, NS: float64(to-from) / 50, Ratio: float64(to-from) / usual})
 	}
-	w.paces.decode = []pace{p}
+	w.paces.Decode = []work.Pace{p}
 	return w
 }
 

@@ -1,4 +1,4 @@
-package change
+package work
 
 import (
 	"math"
@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/load"
-	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -42,7 +41,7 @@ func slotServer(holds bool) (*observer, *workload) {
 				to = p.To + took + trace.Time(covered.Overlap(p.To, to))
 			}
 		}
-		x.decodes = append(x.decodes, piece{request: i, from: p.To, to: to, units: 50})
+		x.decodes = append(x.decodes, Piece{Request: i, From: p.To, To: to, Units: 50})
 	}
 	return w, x
 }
@@ -56,50 +55,28 @@ func TestPaceOfSlots(t *testing.T) {
 		if len(decode) != 1 || len(prefill) != 1 {
 			t.Fatal("too little work")
 		}
-		mean := func(p *pace, of func(*piece) float64) (before, after float64) {
+		mean := func(p *Pace, of func(*Piece) float64) (before, after float64) {
 			var n [2]float64
 			var sum [2]float64
-			for i := range p.work {
+			for i := range p.Pieces {
 				half := 0
-				if p.work[i].request >= 300 {
+				if p.Pieces[i].Request >= 300 {
 					half = 1
 				}
-				sum[half], n[half] = sum[half]+of(&p.work[i]), n[half]+1
+				sum[half], n[half] = sum[half]+of(&p.Pieces[i]), n[half]+1
 			}
 			return sum[0] / n[0], sum[1] / n[1]
 		}
-		before, after := mean(&decode[0], func(x *piece) float64 { return x.ns })
+		before, after := mean(&decode[0], func(x *Piece) float64 { return x.NS })
 		if math.Abs(before/20e6-1) > 0.02 || math.Abs(after/20e6-1) > 0.02 {
 			t.Errorf("holds %v: %.1f and %.1f ms for a token, planted 20", holds, before/1e6, after/1e6)
 		}
 		if holds {
 			continue
 		}
-		before, after = mean(&prefill[0], func(x *piece) float64 { return x.ratio })
+		before, after = mean(&prefill[0], func(x *Piece) float64 { return x.Ratio })
 		if math.Abs(after/before-1) > 0.05 {
 			t.Errorf("prefills take %.2f times as long as longer prompts explain", after/before)
-		}
-	}
-}
-
-// A rank that is slow when another one stands still again and again does so with it, though its own times would not show when
-// that is; one that is not is left out.
-func TestFollowsPulses(t *testing.T) {
-	for _, slow := range []bool{true, false} {
-		r := rand.New(rand.NewPCG(5, 5))
-		w := &observer{from: 0, to: 180e9}
-		pulses := changepoint.Pulses{Every: 30, At: 10, Length: 1, Size: 0.9, Level: 1, Count: 6}
-		var list []piece
-		for at := trace.Time(0); at < 175e9; at += trace.Time(2.5e9 + 2e9*r.Float64()) {
-			x := piece{from: at, to: at + 4e9, units: 50, ns: 80e6 * math.Exp(0.05*r.NormFloat64()), burden: burden{1, 1}}
-			if over := pulses.Over(w.seconds(x.from), w.seconds(x.to)); slow && over > 0 {
-				x.ns *= 1.25
-			}
-			list = append(list, x)
-		}
-		p := newPace(0, list, 0)
-		if got := w.follows(&p, pulses, 0.001); (got != nil) != slow {
-			t.Errorf("slow %v: %v", slow, got)
 		}
 	}
 }
@@ -107,18 +84,18 @@ func TestFollowsPulses(t *testing.T) {
 // Three burdens are told from each other where they vary, and one that makes nothing longer has no part.
 func TestBurdensOfAPace(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
-	want := burden{20_000, 0.5, 0}
-	var p pace
+	want := Burden{20_000, 0.5, 0}
+	var p Pace
 	for i := range 400 {
 		tokens, context, running := 100+900*rnd.Float64(), 20_000*rnd.Float64(), 8*rnd.Float64()
-		x := piece{from: trace.Time(i) * 1e9, units: 1, burden: burden{tokens, tokens * context, running}}
-		x.ns = 5e6 - 1e4*running // more of that takes no time: it is not less
+		x := Piece{From: trace.Time(i) * 1e9, Units: 1, Burden: Burden{tokens, tokens * context, running}}
+		x.NS = 5e6 - 1e4*running // more of that takes no time: it is not less
 		for k := range want {
-			x.ns += want[k] * x.burden[k]
+			x.NS += want[k] * x.Burden[k]
 		}
-		p.work = append(p.work, x)
+		p.Pieces = append(p.Pieces, x)
 	}
-	got := p.burdens()
+	got := p.Burdens()
 	for k := range want {
 		if math.Abs(got[k]-want[k]) > 0.02*want[k] {
 			t.Errorf("burden %d costs %v, want %v", k, got[k], want[k])

@@ -1,4 +1,4 @@
-package change
+package work
 
 import (
 	"math"
@@ -9,12 +9,12 @@ import (
 // between pieces at about the same time: what takes longer at a later time may do so for
 // other reasons. At a time at which it changes, pieces differ for that reason, too: what
 // varies more than at half of the times counts less by as much. More work takes no less time.
-func (p *pace) burdens() (by burden) {
+func (p *Pace) Burdens() (by Burden) {
 	const blocks, fewest = 24, 12
-	size := max(fewest, (len(p.work)+blocks-1)/blocks)
+	size := max(fewest, (len(p.Pieces)+blocks-1)/blocks)
 	var list []covariances
 	var variances []float64
-	for block := range slices.Chunk(p.work, size) {
+	for block := range slices.Chunk(p.Pieces, size) {
 		c := covariancesOf(block)
 		list, variances = append(list, c), append(variances, c.variance)
 	}
@@ -40,11 +40,11 @@ func (p *pace) burdens() (by burden) {
 }
 
 // A burden is what makes a piece of work longer, each by as much for one more of it; what a pace has less of is 0.
-type burden [3]float64
+type Burden [3]float64
 
 // solve returns what a unit of each of some burdens costs, by bits, and how much they explain; nothing if two of them say
 // nearly the same, or one of them costs nothing.
-func (c *covariances) solve(some int) (by burden, explains float64) {
+func (c *covariances) solve(some int) (by Burden, explains float64) {
 	const apart = 1e-9
 	a, b := c.normal, c.right
 	for k := range b {
@@ -52,7 +52,7 @@ func (c *covariances) solve(some int) (by burden, explains float64) {
 			continue
 		}
 		if !(a[k][k] > apart*c.normal[k][k]) {
-			return burden{}, 0
+			return Burden{}, 0
 		}
 		for j := range b {
 			if j == k || some>>j&1 == 0 {
@@ -70,7 +70,7 @@ func (c *covariances) solve(some int) (by burden, explains float64) {
 			continue
 		}
 		if by[k] = b[k] / a[k][k]; !(by[k] > 0) {
-			return burden{}, 0
+			return Burden{}, 0
 		}
 		explains += by[k] * c.right[k]
 	}
@@ -79,30 +79,30 @@ func (c *covariances) solve(some int) (by burden, explains float64) {
 
 // Covariances are how what pieces take goes with their burdens, and these with each other; sums over tokens.
 type covariances struct {
-	normal   [len(burden{})]burden
-	right    burden
+	normal   [len(Burden{})]Burden
+	right    Burden
 	variance float64 // of what a token takes
 }
 
-func covariancesOf(block []piece) (c covariances) {
-	mean, y, n := burden{}, 0.0, 0.0
+func covariancesOf(block []Piece) (c covariances) {
+	mean, y, n := Burden{}, 0.0, 0.0
 	for _, x := range block {
-		y, n = y+x.units*x.ns, n+x.units
-		for k, v := range x.burden {
-			mean[k] += x.units * v
+		y, n = y+x.Units*x.NS, n+x.Units
+		for k, v := range x.Burden {
+			mean[k] += x.Units * v
 		}
 	}
 	for _, x := range block {
-		off := x.ns - y/n
-		c.variance += x.units * off * off / n
-		d := x.burden
+		off := x.NS - y/n
+		c.variance += x.Units * off * off / n
+		d := x.Burden
 		for k := range d {
 			d[k] -= mean[k] / n
 		}
 		for k := range d {
-			c.right[k] += x.units * d[k] * off
+			c.right[k] += x.Units * d[k] * off
 			for j := range d {
-				c.normal[k][j] += x.units * d[k] * d[j]
+				c.normal[k][j] += x.Units * d[k] * d[j]
 			}
 		}
 	}

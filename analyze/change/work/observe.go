@@ -1,0 +1,240 @@
+package work
+
+import (
+	"cmp"
+	"slices"
+	"unsafe"
+
+	"github.com/sgtrace/sgtrace/analyze/load"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/internal/parallel"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A workload is what a lead rank did: the pieces that are compared, and those of requests of
+// which too little is known, or that never ended, which are only in the way of others.
+type workload struct {
+	decodes, otherDecodes   []Piece
+	prefills, otherPrefills load.Pieces
+	asked, askedPrefills    []Asked
+}
+
+// An observer looks at the work of the ranks of a set that began from one time to another.
+type observer struct {
+	set      *request.Set
+	ranks    *place.RankSet
+	from, to trace.Time
+}
+
+func (w *observer) inside(t trace.Time) bool { return t >= w.from && t <= w.to }
+
+// Observe returns the paces of all lead ranks that did enough for requests from one time to another, which are some of the ranks' set.
+func Observe(ranks *place.RankSet, requests []*request.Request, from, to trace.Time) Paces {
+	w := &observer{ranks.Set, ranks, from, to}
+	work, endless := make([]workload, len(ranks.Places)), map[int32][]trace.Time{}
+	var pieces load.Pieces // of the prefill of a request
+	for _, r := range requests {
+		compared := r.Complete() && r.Metrics.Retractions == 0
+		for _, p := range w.set.PartsOf(r) {
+			part := &w.set.Parts[p]
+			if rank := w.ranks.Route(part); r.Status == request.Unfinished && rank != request.None && part.Serves() {
+				endless[int32(rank)] = memory.Append(endless[int32(rank)], part.Start)
+			}
+			thread, rank := w.ranks.Lead(part)
+			if rank == request.None || !w.ranks.Leads[rank] || !part.Serves() {
+				continue
+			}
+			x := &work[rank]
+			decodes := int64(0) // that it asks for; those that were given up, got only a part of that
+			if r.Status == request.Finished {
+				decodes = max(0, r.Metrics.DecodeTokens())
+			}
+			x.asked = memory.Append(x.asked, Asked{r.Start, float64(decodes)})
+			x.askedPrefills = memory.Append(x.askedPrefills, Asked{r.Start, float64(max(0, r.Metrics.PrefillTokens()))})
+			var decode Piece
+			pieces, decode = w.workOf(part, thread, pieces[:0])
+			if compared {
+				x.add(pieces, decode)
+			} else {
+				x.addOther(pieces, decode)
+			}
+		}
+	}
+	decode, prefill := make([][]Pace, len(work)), make([][]Pace, len(work)) // one of each rank, or none
+	parallel.Each(len(work), func(rank int) { decode[rank], prefill[rank] = w.pacesOf(rank, &work[rank]) })
+	return Paces{slices.Concat(decode...), slices.Concat(prefill...), endless}
+}
+
+// pacesOf returns how fast a rank worked, if it did enough.
+func (w *observer) pacesOf(rank int, x *workload) (decode, prefill []Pace) {
+	memory.Touch(len(x.decodes)*int(unsafe.Sizeof(Piece{})) + len(x.prefills)*int(unsafe.Sizeof(load.Prefill{})))
+	slices.SortStableFunc(x.decodes, byStart)
+	batches := load.Batches(x.prefills)
+	x.end()
+	parallel.All(func() { decode = w.decodePacesOf(rank, x, batches) }, func() { prefill = w.prefillPacesOf(rank, x, batches) })
+	return decode, prefill
+}
+
+// decodePacesOf returns how fast a rank decoded.
+func (w *observer) decodePacesOf(rank int, x *workload, batches load.Pieces) []Pace {
+	all := slices.Concat(batches, x.otherPrefills)
+	slices.SortStableFunc(all, func(a, b load.Prefill) int { return cmp.Compare(a.From, b.From) })
+	list, alone := w.decodeWork(x.decodes, x.otherDecodes, all)
+	if len(list) < Fewest {
+		return nil
+	}
+	without, whole := NewPace(rank, list, 0), NewPace(rank, alone, 0)
+	whole.Whole = true
+	for i := range whole.Pieces { // prefills are as many, however many requests are there at a time
+		whole.Pieces[i].Shared = without.Pieces[i].Shared
+	}
+	p := likelier(without, whole)
+	p.Asked = x.asked
+	return []Pace{p}
+}
+
+// prefillPacesOf returns how fast a rank prefilled.
+func (w *observer) prefillPacesOf(rank int, x *workload, batches load.Pieces) []Pace {
+	running := newLevelOver(x.decodes, one)
+	list := w.prefillWork(batches, running)
+	if len(list) < Fewest {
+		return nil
+	}
+	p := NewPace(rank, list, 2)
+	if len(batches) > len(x.prefills) || slices.ContainsFunc(batches, func(b load.Prefill) bool { return b.Requests > 1 }) {
+		p = likelier(p, NewPace(rank, w.prefillWork(x.prefills, running), 2))
+	}
+	p.Asked = x.askedPrefills
+	return []Pace{p}
+}
+
+// add adds what was done for a request that is compared.
+func (x *workload) add(prefill load.Pieces, decode Piece) {
+	for _, p := range prefill {
+		x.prefills = memory.Append(x.prefills, p)
+	}
+	if decode.To > decode.From && decode.Units > 0 {
+		x.decodes = memory.Append(x.decodes, decode)
+	}
+}
+
+// addOther adds what was done for another one. Where nobody knows until when it was decoded,
+// to is 0: see end.
+func (x *workload) addOther(prefill load.Pieces, decode Piece) {
+	prefilled := trace.Time(0)
+	for _, p := range prefill {
+		x.otherPrefills, prefilled = memory.Append(x.otherPrefills, p), p.To
+	}
+	decode.Units = 0
+	switch {
+	case decode.To > decode.From:
+		x.otherDecodes = memory.Append(x.otherDecodes, decode)
+	case prefilled != 0 || decode.From != 0:
+		x.otherDecodes = memory.Append(x.otherDecodes, Piece{Request: decode.Request, From: max(prefilled, decode.From)})
+	}
+}
+
+// end makes the decoding of requests that never end as long as the longest of others is, or
+// until the last of these ends: they share its steps.
+func (x *workload) end() {
+	longest, last := trace.Time(0), trace.Time(0)
+	for i := range x.decodes {
+		longest, last = max(longest, x.decodes[i].To-x.decodes[i].From), max(last, x.decodes[i].To)
+	}
+	for i := range x.otherDecodes {
+		if o := &x.otherDecodes[i]; o.To == 0 {
+			o.To = max(o.From, min(o.From+longest, last))
+		}
+	}
+}
+
+func byStart(a, b Piece) int { return cmp.Compare(a.From, b.From) }
+
+// workOf returns what a server did for a request: the prefill, with the tokens of the prompt
+// that were computed, which it adds to an empty list, and the decoding, with its steps.
+func (w *observer) workOf(part *request.Part, thread int, prefill load.Pieces) (_ load.Pieces, decode Piece) {
+	r := &w.set.Requests[part.Request]
+	m := &r.Metrics
+	decode.Request = part.Request
+	if thread == request.None {
+		if m.TTFT >= 0 && part.End > part.Start+trace.Time(m.TTFT) {
+			decode.From, decode.To = part.Start+trace.Time(m.TTFT), part.End
+		}
+	} else {
+		w.set.EachSelectedStage(w.set.StagesOf(thread), true, func(i int, _ bool) {
+			row := w.set.Row(i)
+			if w.set.Implausible(i) {
+				return
+			}
+			switch row.Means {
+			case request.Prefilling, request.PrefillingChunk:
+				prefill.Add(row.Start, row.End)
+			case request.Answering:
+				decode.From, decode.To = row.Start, row.End
+			case request.DecodeQueueing:
+				decode.From = max(decode.From, row.End)
+			case request.Stepping:
+				decode.From, decode.To = order.Earlier(decode.From, row.Start), max(decode.To, row.End)
+			}
+		})
+	}
+	prefill.Of(part.Request, m)
+	decode.Units = float64(m.DecodeTokens())
+	if _, steps := m.StepYield(); steps > 0 {
+		decode.Units = float64(steps)
+	}
+	return prefill, decode
+}
+
+// decodeWork says of every request that is decoded how long a token takes, without the
+// prefills of others, and with how many requests, and how many tokens of context, it shares
+// the steps on average. Others that are not compared are in the steps, too. alone is the same, as if
+// prefills held up nothing.
+func (w *observer) decodeWork(decodes, others []Piece, prefills []load.Prefill) (list, alone []Piece) {
+	tokens := func(p *Piece) float64 {
+		memory.Touch(request.RequestSize)
+		return float64(max(0, w.set.Requests[p.Request].Metrics.PromptTokens)) + p.Units/2
+	}
+	// The mean stands for pieces of which nobody knows how many tokens they have.
+	usual := order.SumRows(decodes, func(p *Piece) float64 { return tokens(p) / float64(len(decodes)) })
+	all := slices.Concat(decodes, others)
+	var running, context, computing *levelOver
+	parallel.All(func() { running = newLevelOver(all, one) }, func() {
+		context = newLevelOver(all, func(p *Piece) float64 {
+			if p.Units == 0 {
+				return usual
+			}
+			return tokens(p)
+		})
+	}, func() { computing = newLevelOver(union(prefills), one) })
+	for _, p := range decodes {
+		if !w.inside(p.From) {
+			continue
+		}
+		held := computing.mean(p.From, p.To)
+		if held > load.MaxHeld {
+			continue
+		}
+		p.NS, p.Burden = float64(p.To-p.From)/p.Units, Burden{running.mean(p.From, p.To), context.mean(p.From, p.To)}
+		alone = memory.Append(alone, p)
+		p.NS *= 1 - held
+		list = memory.Append(list, p)
+	}
+	return list, alone
+}
+
+// prefillWork says of every batch of prefills how many tokens it computes, to how many pairs of tokens it attends, and how
+// many requests are running meanwhile, which are decoded.
+func (w *observer) prefillWork(batches []load.Prefill, running *levelOver) (list []Piece) {
+	for _, b := range batches {
+		if !w.inside(b.From) || b.Tokens <= 0 {
+			continue
+		}
+		list = memory.Append(list, Piece{Request: b.Request, From: b.From, To: b.To, NS: float64(b.To - b.From), Units: 1,
+			Burden: Burden{b.Tokens, b.Pairs, running.mean(b.From, b.To)}})
+	}
+	return list
+}
