@@ -31,6 +31,8 @@ func TestForeignInputs(t *testing.T) {
 		{"out.prof", "{\xa9\x03 and more", "cProfile"},
 		{"host.xplane.pb", "\x0a\xa1\xf0\x08\x12\x0e/host:metadata\"\xbf\x14", "is an XPlane of JAX"},
 		{"tpu.xplane.pb", "\x0a\x85\x06\x08\x02\x12\x0d/device:TPU:0\x1a\x04", "is an XPlane of JAX"},
+		{"1_kernel_trace.csv", "\"Kind\",\"Agent_Id\",\"Queue_Id\"\n", "--output-format rocpd"},
+		{"kernels.csv", "Time (%),Total Time (ns),Instances\n", "give the .sqlite"},
 		{"StringIds.parquet", "PAR1 and more", "give the folder"},
 		{"notes.txt", "what we know so far", "not a format that sgtrace reads"},
 	} {

@@ -15,6 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/request"
@@ -113,10 +114,7 @@ func New(in Input) *Overview {
 		o.From, o.To = o.GPUs.Bounds()
 	}
 	if o.From == 0 && o.Logged != nil {
-		o.From, o.To = o.Logged.From, o.Logged.To
-		if o.From == 0 {
-			o.From, o.To, _ = o.Series.Bounds()
-		}
+		o.From, o.To = o.loggedPeriod(in.Devices.From != 0 || in.Devices.To != 0)
 	}
 	if o.From == 0 && o.Series != nil {
 		o.From, o.To, _ = o.Series.Bounds()
@@ -142,6 +140,21 @@ func New(in Input) *Overview {
 // onlyMeets reports whether of devices nothing is known but how ranks meet.
 func (o *Overview) onlyMeets() bool {
 	return o.Collectives != nil && o.Collectives.Some() && !o.GPUs.Ran()
+}
+
+// loggedPeriod is that of the batches of servers and, unless a part of the time is looked at, of what else their logs say: a server may
+// fail to start long before the first batch.
+func (o *Overview) loggedPeriod(part bool) (from, to trace.Time) {
+	if from, to = o.Logged.From, o.Logged.To; from == 0 {
+		from, to, _ = o.Series.Bounds()
+		return from, to
+	}
+	for i := range o.Series.Sources {
+		if x := &o.Series.Sources[i]; !part && x.Encoding == "server log" && !x.OnlyRecords {
+			from, to = order.Earlier(from, x.First), max(to, x.Last)
+		}
+	}
+	return from, to
 }
 
 // Empty reports whether there are no requests, and nothing that a device did or that was called.

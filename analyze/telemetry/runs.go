@@ -92,7 +92,7 @@ func (m *Metrics) RunWords() string {
 		}
 	}
 	text += ": " + one(&most)
-	if least.Line != most.Line || least.Source != most.Source {
+	if cmp.Compare(least.Rate, most.Rate) < 0 {
 		text += "; " + one(&least)
 	}
 	return text

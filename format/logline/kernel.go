@@ -29,7 +29,8 @@ var isFabric = []byte("] [tid ")
 
 // IsKernelLog reports whether a text has a line of a kernel, or of the fabric manager, that tells of a fault, or begins as dmesg does.
 func IsKernelLog(head []byte) bool {
-	return ofDevice(head) != "" || lost.Match(head) || xid.Match(head) || sxid.Match(head) ||
+	says, _ := ofDevice(head)
+	return says != "" || lost.Match(head) || xid.Match(head) || sxid.Match(head) ||
 		bytes.Contains(head, []byte("Killed process")) && killed.Match(head) || started.Match(head) || bytes.Contains(head, isFabric) && fabric.Match(head)
 }
 
@@ -57,6 +58,7 @@ type KernelFault struct {
 	Text   string
 	Local  bool // At is that of a wall clock without a zone
 	Killed bool // a process was
+	More   bool // it goes on with what a line before it said, unless that is missing
 }
 
 // Read reads a line; ok is false of one that is not looked for, which may tell what time it is.
@@ -87,7 +89,7 @@ func (k *Kernel) Read(line []byte, n int) (x KernelFault, ok bool) {
 			x.Killed, x.Text = true, fmt.Sprintf("the kernel killed process %s (%s%s), as memory of %s ran out", m[2], m[3], had(m[4]), whose)
 		}
 	default:
-		x.Text = ofDevice(line)
+		x.Text, x.More = ofDevice(line)
 	}
 	if x.Text == "" && !bytes.Contains(line, isFabric) {
 		return x, false

@@ -12,34 +12,37 @@ type deviceSign struct {
 	has  string // which the line has, before the expression is tried
 	line *lazyregexp.Regexp
 	says string // $1 and $2 are those of the expression
+	more bool   // what a line goes on with that says so itself
 }
 
 var deviceSigns = []deviceSign{
-	{"mlx5_", lazyregexp.New(`(mlx5_\w+)/\d+: QP \d+ error: ([a-z ]+[a-z]) ?\(`), "RDMA device $1: $2"},
-	{"mlx5_core", lazyregexp.New(`mlx5_core [0-9a-f:.]+ (\w+): (?:Port: \d+ )?Link (?:down|DOWN)`), "the link of network device $1 went down"},
-	{"mlx5_core", lazyregexp.New(`mlx5_core ([0-9a-f:.]+).*(device's health compromised|[Cc]able error|[Ff]atal error|High temperature)`), "network device $1: $2"},
-	{"AER: ", lazyregexp.New(`AER: (?:Multiple )?(Uncorrect(?:ed|able) \((?:Non-)?Fatal\)) error (?:message )?received(?: from)?:? ([0-9a-f:.]+)`), "PCIe error of $2: $1"},
-	{"PCIe Bus Error", lazyregexp.New(`([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): PCIe Bus Error: severity=(Uncorrect(?:ed|able) \((?:Non-)?Fatal\))`), "PCIe error of $1: $2"},
-	{"RmInitAdapter failed", lazyregexp.New(`NVRM: GPU ([0-9A-Fa-f:.]+): RmInitAdapter failed()`), "the driver cannot start GPU $1"},
-	{"amdgpu", lazyregexp.New(`amdgpu ([0-9a-f:.]+): (?:amdgpu: )?\[\w+\] (?:(?:no-)?retry )?(page fault)`), "$2 of GPU $1"},
-	{"amdgpu", lazyregexp.New(`amdgpu ([0-9a-f:.]+): (?:amdgpu: )?(?:\[drm\] )?(?:\*ERROR\* )?(ring \S+ timeout)`), "hang of GPU $1: $2"},
-	{"MES failed to respon", lazyregexp.New(`amdgpu ([0-9a-f:.]+): .*(MES failed to respond)`), "hang of GPU $1: its scheduler (MES) does not respond"},
-	{"amdgpu_job_timedout", lazyregexp.New(`amdgpu_job_timedout(?:\]| \[amdgpu\]\])?:? ?(?:\*ERROR\* )?(ring \S+ timeout)()`), "hang of a GPU of AMD: $1"},
-	{"amdgpu", lazyregexp.New(`amdgpu ([0-9a-f:.]+): (?:amdgpu: )?GPU (reset)(?: begin|\(\d+\) succeeded)`), "$2 of GPU $1"},
-	{"amdgpu", lazyregexp.New(`amdgpu ([0-9a-f:.]+): (?:amdgpu: )?.*?([1-9]\d*) uncorrectable hardware errors detected in`), "uncorrectable errors of GPU $1: $2 of its memory or logic"},
-	{"[Hardware Error]", lazyregexp.New(`\[Hardware Error\]: (?:event severity: (fatal|recoverable))()`), "the machine reports a $1 hardware error"},
+	{"mlx5_", lazyregexp.New(`(mlx5_\w+)/\d+: QP \d+ error: ([a-z ]+[a-z]) ?\(`), "RDMA device $1: $2", false},
+	{"mlx5_core", lazyregexp.New(`mlx5_core [0-9a-f:.]+ (\w+): (?:Port: \d+ )?Link (?:down|DOWN)`), "the link of network device $1 went down", false},
+	{"mlx5_core", lazyregexp.New(`mlx5_core ([0-9a-f:.]+).*(device's health compromised|[Cc]able error|[Ff]atal error|High temperature)`), "network device $1: $2", false},
+	{"AER: ", lazyregexp.New(`AER: (?:Multiple )?(Uncorrect(?:ed|able) \((?:Non-)?Fatal\)) error (?:message )?received(?: from)?:? ([0-9a-f:.]+)`), "PCIe error of $2: $1", false},
+	{"PCIe Bus Error", lazyregexp.New(`([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): PCIe Bus Error: severity=(Uncorrect(?:ed|able) \((?:Non-)?Fatal\))`), "PCIe error of $1: $2", false},
+	{"RmInitAdapter failed", lazyregexp.New(`NVRM: GPU ([0-9A-Fa-f:.]+): RmInitAdapter failed()`), "the driver cannot start GPU $1", false},
+	{"amdgpu", lazyregexp.New(`amdgpu ([0-9a-f:.]+): (?:amdgpu: )?\[\w+\] (?:(?:no-)?retry )?(page fault)`), "$2 of GPU $1", false},
+	{"VM_L2_PROTECTION_FAULT_STATUS", lazyregexp.New(`amdgpu ([0-9a-f:.]+): (?:amdgpu: )?VM_L2_PROTECTION_FAULT_STATUS:()`), "page fault of GPU $1", true},
+	{"amdgpu", lazyregexp.New(`amdgpu ([0-9a-f:.]+): (?:amdgpu: )?(?:\[drm\] )?(?:\*ERROR\* )?(ring \S+ timeout)`), "hang of GPU $1: $2", false},
+	{"MES failed to respon", lazyregexp.New(`amdgpu ([0-9a-f:.]+): .*(MES failed to respond)`), "hang of GPU $1: its scheduler (MES) does not respond", false},
+	{"amdgpu_job_timedout", lazyregexp.New(`amdgpu_job_timedout(?:\]| \[amdgpu\]\])?:? ?(?:\*ERROR\* )?(ring \S+ timeout)()`), "hang of a GPU of AMD: $1", false},
+	{"amdgpu", lazyregexp.New(`amdgpu ([0-9a-f:.]+): (?:amdgpu: )?GPU (reset)(?: begin|\(\d+\) succeeded)`), "$2 of GPU $1", false},
+	{"amdgpu", lazyregexp.New(`amdgpu ([0-9a-f:.]+): (?:amdgpu: )?.*?([1-9]\d*) uncorrectable hardware errors detected in`), "uncorrectable errors of GPU $1: $2 of its memory or logic", false},
+	{"[Hardware Error]", lazyregexp.New(`\[Hardware Error\]: (?:event severity: (fatal|recoverable))()`), "the machine reports a $1 hardware error", false},
 }
 
-// ofDevice says what a line reports of a network device, PCIe, or a GPU of AMD; "" if it does not.
-func ofDevice(line []byte) string {
+// ofDevice says what a line reports of a network device, PCIe, or a GPU of AMD, and whether it goes on with what another one said; "" if it
+// does not.
+func ofDevice(line []byte) (says string, more bool) {
 	for i := range deviceSigns {
 		s := &deviceSigns[i]
 		if !bytes.Contains(line, []byte(s.has)) {
 			continue
 		}
 		if m := s.line.FindSubmatchIndex(line); m != nil {
-			return string(s.line.Compiled().Expand(nil, []byte(s.says), line, m))
+			return string(s.line.Compiled().Expand(nil, []byte(s.says), line, m)), s.more
 		}
 	}
-	return ""
+	return "", false
 }

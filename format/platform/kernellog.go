@@ -62,7 +62,9 @@ func indexKernel(in *format.Input, opt *format.Options) (*format.Source, error) 
 		place := f.Place(series.Place{Server: f.Server(series.Server{Host: x.Host}), Rank: trace.NoRank, GPU: series.NoGPU})
 		key := fault{place, x.Text}
 		if i, ok := seen[key]; ok {
-			list[i].Count++
+			if !x.More {
+				list[i].Count++
+			}
 			return
 		}
 		seen[key] = len(list)

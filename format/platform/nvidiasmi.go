@@ -23,7 +23,7 @@ import (
 //
 //   - A column is asked for by a short name and has a long one in the header: clocks.sm is "clocks.current.sm [MHz]".
 //     Until driver 535, clocks_event_reasons is clocks_throttle_reasons.
-//   - Stamps are local times without a zone; those of dmon are whole seconds, and with "-o T" they have no date.
+//   - Stamps are local times without a zone, but for those that scripts put before rows of their own; those of dmon are whole seconds, and with "-o T" they have no date.
 //   - Without "timestamp", or "-o", rows have no time, and with "noheader" nothing says what they hold.
 //   - dmon repeats its header every 20 rows or so. Its pclk is the clock of the multiprocessors, and its sm their use.
 //   - What a GPU does not know is "-", "N/A", or "[Not Supported]"; all of a GPU that is gone is "[GPU is lost]".
@@ -293,9 +293,13 @@ func (r *smiReader) time(list []string) (at trace.Time, ok bool) {
 		if len(stamp) < logline.DateTime {
 			return 0, false
 		}
-		at, ok = r.stamps.Read(stamp)
 		ns, _, grain := logline.Fraction(stamp[logline.DateTime:])
 		r.Within(grain)
+		if at, _, ok = r.stamps.Zoned(stamp); ok {
+			r.Source().Zone.Local = false
+			return at, true
+		}
+		at, ok = r.stamps.Read(stamp)
 		return at + ns, ok
 	case date != "": // 20261127
 		if len(date) != len("20261127") || len(clock) != len("17:35:12") {

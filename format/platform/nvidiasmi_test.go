@@ -54,6 +54,8 @@ func TestNvidiaSMI(t *testing.T) {
 			[]string{"node7 0 : SM clock 11-27 17:35:12.308 = 345", "node7 0 : throttle reasons 11-27 17:35:12.308 = 0", "node7 1 : SM clock 11-27 17:35:12.310 = 1200", "node7 1 : throttle reasons 11-27 17:35:12.310 = 68"}},
 		{"a header again and again, and a GPU that is lost", "timestamp, index, clocks.current.sm [MHz]\n2026/11/27 17:35:12.308, 0, 1980 MHz\ntimestamp, index, clocks.current.sm [MHz]\n2026/11/27 17:35:13.308, 0, [GPU is lost]\n",
 			[]string{"node7 0 : SM clock 11-27 17:35:12.308 = 1980", "hardware: Xid 79: GPU has fallen off the bus, or cannot be reached"}},
+		{"a stamp with a zone that a script put there", "timestamp, index, power.draw\n2026-11-27T17:35:12+08:00, 0, 80\n2026-11-27T17:35:12.5-01:30, 0, 90\n",
+			[]string{"node7 0 : power 11-27 09:35:12.000 = 80", "node7 0 : power 11-27 19:05:12.500 = 90"}},
 		{"dmon", "#Date        Time         gpu    pwr  gtemp  mtemp     sm    mem   mclk   pclk \n#YYYYMMDD    HH:MM:SS     Idx      W      C      C      %      %    MHz    MHz \n" +
 			" 20261127    17:35:12       1     83     40      -     95      7   3201   1605 \n",
 			[]string{"node7 1 : power 11-27 17:35:12.000 = 83", "node7 1 : temperature 11-27 17:35:12.000 = 40", "node7 1 : GPU busy 11-27 17:35:12.000 = 95", "node7 1 : nvidia-smi mem 11-27 17:35:12.000 = 7",

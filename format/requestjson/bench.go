@@ -46,18 +46,16 @@ const longestNumber = 40
 
 // setNumber sets a number of a run by its key, "completed" or "median_ttft_ms".
 func setNumber(x *series.Run, name string, v float64) {
-	const most = 1 << 40
-	count := int(max(0, min(v, most))) // of NaN, it is not used
 	switch {
 	case math.IsNaN(v):
 	case name == "request_rate":
 		x.Rate = v
 	case name == "max_concurrency":
-		x.Concurrency = count
+		x.Concurrency = requests(v)
 	case name == "completed":
-		x.Completed = count
+		x.Completed = requests(v)
 	case name == "failed":
-		x.Failed = count
+		x.Failed = requests(v)
 	case name == "duration":
 		x.Duration = v
 	case name == "total_input_tokens":

@@ -15,7 +15,7 @@ import (
 
 // Clients is what load generators and frontends write of requests: one record in JSON a line. Of AIPerf that is
 // what a client saw, of Dynamo what its frontend did; bench_serving of SGLang and vLLM has one line for a
-// whole run.
+// whole run, and so do reports of GuideLLM, inference-perf, AIPerf, and GenAI-Perf, which are one document in JSON.
 //
 // # What is odd
 //
@@ -29,7 +29,7 @@ import (
 var Clients = &format.Format{
 	Name:     "client records",
 	Noun:     "file of client records",
-	Doc:      "records of AIPerf (profile_export.jsonl), Dynamo (dynamo.request.trace.v1), and bench_serving of SGLang and vLLM",
+	Doc:      "records of AIPerf (profile_export.jsonl), Dynamo (dynamo.request.trace.v1), and bench_serving of SGLang and vLLM; reports of runs of GuideLLM, inference-perf, AIPerf, and GenAI-Perf",
 	For:      "'sgtrace report'",
 	Sniff:    func(head []byte) bool { return kindOf(head) != nil },
 	Index:    indexClients,
@@ -57,6 +57,11 @@ var kinds = []clientKind{
 	{"bench_serving results", func(b []byte) bool {
 		return has(b, `"backend"`, `"request_rate"`) && (has(b, `"dataset_name"`) || has(b, `"num_prompts"`)) || has(b, `"request_rate"`, `"median_ttft_ms"`, `"completed"`)
 	}, (*clientReader).bench},
+	{"GuideLLM report", func(b []byte) bool {
+		return has(b, `"guidellm_version"`) || has(b, `"benchmarks"`, `"generative_benchmark"`)
+	}, (*clientReader).guideLLM},
+	{"inference-perf report", func(b []byte) bool { return has(b, `"load_summary"`, `"successes"`, `"failures"`) }, (*clientReader).inferencePerf},
+	{"AIPerf summary", func(b []byte) bool { return has(b, `"request_throughput"`, `"requests/sec"`, `"request_latency"`) }, (*clientReader).genAIPerf},
 }
 
 // kindOf returns who wrote a file that begins so; nil is somebody else.

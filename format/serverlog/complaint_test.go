@@ -66,6 +66,27 @@ E0325 09:33:41.651047  8274 transfer_engine.cpp:9] Cannot bind 0x8fb4
 (EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7]   File "/x/loader.py", line 7, in check
 (EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7] ValueError: 3 weights are not there
 `, "10:18:36 exception 1: the engine: ValueError: 3 weights are not there"},
+		{"a check of the engine's own state", `(EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7] Traceback (most recent call last):
+(EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7]   File "/x/scheduler.py", line 5, in step
+(EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7] AssertionError: 3 blocks are free twice
+`, "10:18:36 exception 1: the engine: AssertionError: 3 blocks are free twice"},
+		{"a check of a request", `(EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7] Traceback (most recent call last):
+(EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7]   File "/x/tokenizer_manager.py", line 5, in check
+(EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7] AssertionError: CANARY
+`, "10:18:36 exception 1: the engine: AssertionError"},
+		{"a traceback whose lines a store trimmed", `ERROR 2026-11-27T10:18:36.1Z [2026-11-27 10:18:36 TP7] Scheduler hit an exception: Traceback (most recent call last):
+ERROR 2026-11-27T10:18:36.1Z File "/x/scheduler.py", line 5, in step
+ERROR 2026-11-27T10:18:36.1Z self.check()
+ERROR 2026-11-27T10:18:36.1Z AssertionError: 3 blocks are free twice
+`, "10:18:36 exception 1: Scheduler: AssertionError: 3 blocks are free twice"},
+		{"Ray Serve, until 2.40", `ERROR 2026-11-27 10:18:36,862 TextRanker j28b73mh af31c081 /serve replica.py:359 - It is gone
+  File "/x/ray/serve/_private/utils.py", line 168, in wrap_to_ray_error
+`, "10:18:36 complaint 1: an error: It is gone"},
+		{"a container of a pod, by stern", `decode-6c8f-vh88z routing-proxy E1127 10:18:36.427556       1 proxy.go:268] "vLLM is not there" err="connection refused"
+decode-6c8f-vh88z vllm (APIServer pid=1) INFO:     Finished server process [1]
+`, "10:18:36 complaint 1: an error: vLLM is not there: connection refused"},
+		{"a fault behind a progress bar", ` 33%|████Memory access fault by GPU node-3 (Agent handle: 0x5a) on address 0x70. Reason: Write access to a read-only page.:54:01, 26.24s/it]
+`, "00:00:00 exception 1: a memory access fault of GPU node 3"},
 		{"a process that only the first line names", `(EngineCore pid=7) ERROR 11-27 10:18:36 [core.py:7] Traceback (most recent call last):
   File "/x/core.py", line 5, in step
 KeyError: None

@@ -16,17 +16,18 @@ type deviceWord struct {
 	begins string
 	kind   series.InstantKind
 	says   func(b []byte) string // of what follows; "" keeps nothing
+	amid   bool                  // it may stand behind a progress bar that has no end
 }
 
 var deviceWords = []deviceWord{
-	{":0:rocdevice.cpp", series.Exception, errortext.AbortedQueue},
-	{"Memory access fault by GPU node-", series.Exception, func(b []byte) string { return "a memory access fault of GPU node " + logline.Beginning(b, "", 4) }},
+	{":0:rocdevice.cpp", series.Exception, errortext.AbortedQueue, false},
+	{"Memory access fault by GPU node-", series.Exception, func(b []byte) string { return "a memory access fault of GPU node " + logline.Beginning(b, "", 4) }, true},
 	{"HW Exception by GPU node-", series.Exception, func(b []byte) string {
 		return "a hardware exception of GPU node " + logline.Beginning(b, "", 4) + errortext.Because(b, "reason :")
-	}},
-	{ofNPU, series.Exception, func(b []byte) string { return "its NPU: " + logline.Message(bytes.TrimRight(b, ". ")) }},
-	{"The error from device(", series.Timeout, errortext.StuckNotify},
-	{"EI0", series.Communication, errortext.FailedLink},
+	}, true},
+	{ofNPU, series.Exception, func(b []byte) string { return "its NPU: " + logline.Message(bytes.TrimRight(b, ". ")) }, false},
+	{"The error from device(", series.Timeout, errortext.StuckNotify, false},
+	{"EI0", series.Communication, errortext.FailedLink, false},
 }
 
 // ofNPU begins what CANN says of an error, behind the exception of Python that has only its number.
@@ -40,6 +41,9 @@ func (r *reader) ofDevice(b []byte) bool {
 	for i := range deviceWords {
 		w := &deviceWords[i]
 		rest, ok := bytes.CutPrefix(b, []byte(w.begins))
+		if i := bytes.Index(b, []byte(w.begins)); !ok && w.amid && i > 0 {
+			rest, ok = b[i+len(w.begins):], true
+		}
 		if !ok {
 			continue
 		}

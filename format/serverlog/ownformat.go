@@ -82,6 +82,9 @@ func message(b []byte) []byte {
 	if _, said, ok := bytes.Cut(b[:min(len(b), looked)], []byte(" -- ")); ok { // of Ray
 		return b[min(len(b), looked)-len(said):]
 	}
+	if i := behindSource(b[:min(len(b), looked)]); i > 0 { // of Ray, until 2.40
+		return b[i:]
+	}
 	leveled := false
 	for range most {
 		before := len(b)
@@ -102,6 +105,16 @@ func message(b []byte) []byte {
 		b = b[end:]
 	}
 	return b
+}
+
+// behindSource is where a message begins behind the file and the line that wrote it, "replica.py:359 - "; 0 without.
+func behindSource(b []byte) int {
+	before, rest, ok := bytes.Cut(b, []byte(".py:"))
+	number, said, dashed := bytes.Cut(rest, []byte(" - "))
+	if _, isLine := logline.Digits(number, len(number)); !ok || !dashed || len(before) == 0 || len(number) == 0 || !isLine {
+		return 0
+	}
+	return len(b) - len(said)
 }
 
 // isHead reports whether a word is a level, a number, or the name of a module, which has a dot and no other signs.

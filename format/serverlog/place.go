@@ -31,6 +31,11 @@ func (r *reader) comesFrom(around []byte) {
 		r.here = r.f.Place(series.Place{Server: r.server(r.around.Unwrap(before)), Rank: rank, GPU: series.NoGPU})
 		return
 	}
+	word := logline.Word(process)
+	ofServer := engineWords[word] != "" || strings.HasPrefix(strings.ToLower(word), "apiserver")
+	if ofServer {
+		around = before
+	}
 	w := r.around.Unwrap(around)
 	if w.Server == "" {
 		return
@@ -41,6 +46,8 @@ func (r *reader) comesFrom(around []byte) {
 	}
 	if known || r.line <= r.headLines && bytes.Contains(r.head, append(slices.Clone(around), "[20"...)) {
 		r.here = r.placeOf(nil, w)
+	} else if !ofServer && len(process) > 0 && r.here != noPlace && strings.Contains(r.f.Set.Servers[r.f.Set.Places[r.here].Server].Name, " pid=") {
+		r.here = r.placeOf(nil, w) // of an actor of Ray, beside others that are servers
 	}
 }
 

@@ -161,7 +161,7 @@ func (r *reader) traced(b []byte, from string) bool {
 	switch {
 	case len(b) == 0:
 		return true
-	case bytes.HasPrefix(b, []byte("  File ")):
+	case bytes.HasPrefix(b, []byte("  File ")), bytes.HasPrefix(b, []byte(`File "`)): // some stores of logs trim lines
 		last := len(r.raised) - 1
 		for r.raised[last].from != from {
 			last--
@@ -182,7 +182,7 @@ func (r *reader) traced(b []byte, from string) bool {
 	}
 	text := errortext.ExceptionText(name, b)
 	first := r.raised[at]
-	if _, message, ok := bytes.Cut(b, []byte(": ")); ok && text == name && errortext.StartsUp(first.frames) {
+	if _, message, ok := bytes.Cut(b, []byte(": ")); ok && text == name && (errortext.StartsUp(first.frames) || errortext.ChecksItself(name, first.frames)) {
 		text += ": " + logline.Message(message)
 	}
 	if bytes.Contains(b, []byte("out of memory")) && first.x.Kind == series.Exception && ofPool.in(b) == 0 {

@@ -149,3 +149,32 @@ func TestWrappedTracebackWithoutStamp(t *testing.T) {
 		}
 	}
 }
+
+// A traceback of an actor of Ray that writes no stamps is not of the server that wrote the line before.
+func TestTracebackOfAnotherActor(t *testing.T) {
+	const text = `(HttpServer pid=7) (EngineCore pid=9) INFO 03-04 10:22:10 [core.py:27] Waiting for init message from front-end.
+(Trainer pid=5) Traceback (most recent call last):
+(Trainer pid=5)   File "/x/train.py", line 3, in step
+(HttpServer pid=7) (EngineCore pid=9) INFO 03-04 10:22:11 [core.py:27] Waiting for init message from front-end.
+(Trainer pid=5) RuntimeError: it is gone
+`
+	set, _, _ := readText(t, "a.log", strings.NewReader(text))
+	if len(set.Instants) != 1 || set.Servers[set.Places[set.Instants[0].Place].Server].Name != "Trainer pid=5" {
+		t.Errorf("%v of %v", set.Instants, set.Servers)
+	}
+}
+
+// Triton's backend of TensorRT-LLM logs its iterations as JSON, which later releases quote.
+func TestIterationsOfTriton(t *testing.T) {
+	const old = `I1218 03:35:37.688135 7 libtensorrtllm.cc:1205] {"Active Request Count":9,"Context Requests per Iteration":1,"Free KV cache blocks":30,"Generation Requests per Iteration":3,"Max KV cache blocks":40,"Total Context Tokens":128,"Used KV cache blocks":10}
+`
+	const quoted = `I0831 18:57:08.685678 1 model_instance_state.cc:969] "{\"Active Request Count\":99,\"Iteration Counter\":392,\"Scheduled Requests\":5,\"Total Context Tokens\":0,\"Max KV cache blocks\":40,\"Used KV cache blocks\":31}"
+`
+	for text, want := range map[string][4]float64{old: {4, 5, 25, 128}, quoted: {5, 94, 77.5, 0}} {
+		set, _, all := readText(t, "a.log", strings.NewReader(text))
+		got := [4]float64{all[series.Running].sum, all[series.Queued].sum, all[series.KVUsage].sum, all[series.NewTokens].sum}
+		if !sniff([]byte(text)) || got != want || set.Servers[0].Engine != "TensorRT-LLM" {
+			t.Errorf("%v of %v, want %v", got, set.Servers, want)
+		}
+	}
+}

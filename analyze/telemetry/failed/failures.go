@@ -187,7 +187,9 @@ func down(l *telemetry.Logged, e *telemetry.Event, f finding.Finding) finding.Fi
 	if f.Cost = 1; l.To <= l.From || e.First == 0 {
 		return f
 	}
-	part := func(to trace.Time) float64 { return share(to-f.Since, l.To-l.From, serversOf(l)) }
+	part := func(to trace.Time) float64 { // of a time that has it all: a server may be away before the first batch
+		return share(to-f.Since, max(l.To, to)-min(l.From, f.Since), serversOf(l))
+	}
 	for i := range l.Events {
 		if o := &l.Events[i]; o.Kind == series.Ready && o.Server == e.Server && o.First > e.First {
 			f.Cost = part(o.First)

@@ -20,6 +20,23 @@ func fillServer(set *series.Set, i int) (f *series.Filler, place int32) {
 	return f, f.Place(series.Place{Server: f.Server(series.Server{Name: name, Role: "unified", Engine: "SGLang"}), Rank: trace.NoRank, GPU: series.NoGPU})
 }
 
+// A server that does not start, and is started again minutes later, is away for its part of all that is logged: 400 of 1000 s.
+func TestAwayBeforeTheFirstBatch(t *testing.T) {
+	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
+	set := series.New(trace.NewSymbols(), &trace.Diags{})
+	f, p := fillServer(set, 0)
+	f.Instant(series.Instant{Time: begin, Kind: series.Exception, Place: p}, "the engine: ValueError: no memory")
+	f.Instant(series.Instant{Time: begin + 400*sec, Kind: series.Ready, Place: p}, "is ready")
+	for at := 900; at <= 1000; at += 10 {
+		f.Line(int64(at))
+		f.Add(f.Series(series.Running, p), begin+trace.Time(at)*sec, 7)
+	}
+	set.Finish(series.Known{})
+	if found, _ := Failures(telemetry.Measure(set, telemetry.Options{})); len(found) != 1 || math.Abs(found[0].Cost-0.4) > 0.01 {
+		t.Errorf("%+v", found)
+	}
+}
+
 // A server that ends costs its part of the time of all servers while others go on, or until it is back; if no log goes on, nobody knows how
 // long it was away, and it is all of the time since then.
 func TestServersThatEndCostTheirPart(t *testing.T) {

@@ -38,6 +38,10 @@ func Lives(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 				}
 				continue
 			}
+			if f, ok := longStep(l, e); ok {
+				out = append(out, f)
+				continue
+			}
 			hung[e.Server] = len(out)
 			out = append(out, hang(l, e))
 		case series.Stopping:
@@ -62,6 +66,40 @@ func Lives(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	}
 	out = slices.Concat(out, slowStarts(l), again(l), notReady(l))
 	return out, check
+}
+
+// LongStep is the subkind of findings of steps of a start for which an engine waited.
+const LongStep = "long step"
+
+// longStep is about an engine that waited for its workers while they started, and went on: they compiled, or warmed up, and did not hang.
+// A step that the server was behind before is of another start.
+func longStep(l *telemetry.Logged, e *telemetry.Event) (f finding.Finding, ok bool) {
+	waited := gaveUpAfter(e)
+	if e.Kind != series.Timeout || waited == 0 || lastBatch(l, e.Server, e.First) > 0 {
+		return f, false
+	}
+	behind := map[string]bool{}
+	for i := range l.Events {
+		o := &l.Events[i]
+		if o.Server != e.Server || o == e {
+			continue
+		}
+		step, _, _ := strings.Cut(o.Text, ",")
+		switch before := o.First <= e.First; {
+		case o.Kind == series.Ready && before:
+			return f, false
+		case before:
+			behind[step] = behind[step] || o.Kind == series.Starting
+		case o.Kind == series.Stopping || o.Kind == series.Exception || o.Kind == series.Crash || o.Kind == series.OutOfMemory:
+			return f, false
+		case o.First >= e.Last && (o.Kind == series.Ready || o.Kind == series.Starting && !behind[step]):
+			f = failure(l, e, LongStep)
+			f.Since, f.Until, f.Severity = e.First-waited, o.First, finding.Info
+			f.Text += fmt.Sprintf(", while it started: it went on by %s, and did not hang", words.TimeOfDay(o.First))
+			return f, len(behind) > 0
+		}
+	}
+	return f, false
 }
 
 // hang is about a server that a watchdog or a health check says does not come back: since its last batch, with what happened around that.

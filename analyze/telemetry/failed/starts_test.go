@@ -10,6 +10,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
+// What a log said.
+type said struct {
+	kind series.InstantKind
+	text string
+}
+
 // A server that takes far longer for its weights than the others is told of; one of two, and one that takes a little longer, are not.
 func TestSlowStarts(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
@@ -62,10 +68,6 @@ func TestSlowStarts(t *testing.T) {
 // that never says that it is ready.
 func TestNotReady(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
-	type said struct {
-		kind series.InstantKind
-		text string
-	}
 	loads, graphs, done := said{series.Starting, "loads weights"}, said{series.Starting, "captures graphs"}, said{series.Starting, "has its graphs"}
 	for _, test := range []struct {
 		name  string
@@ -100,6 +102,44 @@ func TestNotReady(t *testing.T) {
 		got := ""
 		for _, x := range found {
 			if x.Subkind == NotReady {
+				got += x.Text
+			}
+		}
+		if got != test.want {
+			t.Errorf("%s: %q", test.name, got)
+		}
+	}
+}
+
+// Workers for which an engine waits while it starts did not hang if the start goes on; they did if it is started anew, or never was behind a step.
+func TestLongSteps(t *testing.T) {
+	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
+	weights, waits := said{series.Starting, "has its weights, after 9 s"}, said{series.Timeout, "its workers did not come back for 60 s"}
+	const went, stood = "a: its workers did not come back for 60 s at 22:15:00, while it started: it went on by 22:16:40, and did not hang", "a: its workers did not come back for 60 s at 22:15:00, so it has stood still since 22:14:00 or before"
+	for _, test := range []struct {
+		name string
+		said []said // one each 100 s
+		want string
+	}{
+		{"it goes on", []said{weights, waits, {series.Starting, "has its engine"}}, went},
+		{"it is ready", []said{weights, waits, {series.Ready, "is ready"}}, went},
+		{"another start", []said{weights, waits, weights}, stood},
+		{"it fails", []said{weights, waits, {series.Exception, "RuntimeError: it is gone"}, {series.Ready, "is ready"}}, stood},
+		{"it was ready", []said{{series.Ready, "is ready"}, waits, {series.Starting, "has its engine"}}, stood},
+		{"nothing follows", []said{weights, waits}, stood},
+	} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f := set.Fill("a.log", "server log")
+		p := f.Place(series.Place{Server: f.Server(series.Server{Name: "a", Engine: "vLLM"}), Rank: trace.NoRank, GPU: series.NoGPU})
+		for i, x := range test.said {
+			f.Instant(series.Instant{Time: begin + trace.Time(i)*100*sec, Kind: x.kind, Place: p, Line: uint32(i) + 1}, x.text)
+			f.Saw(begin + trace.Time(i)*100*sec)
+		}
+		set.Finish(series.Known{})
+		found, _ := Lives(telemetry.Measure(set, telemetry.Options{}))
+		got := ""
+		for _, x := range found {
+			if x.Subkind == Hang || x.Subkind == LongStep {
 				got += x.Text
 			}
 		}

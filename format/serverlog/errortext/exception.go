@@ -125,6 +125,14 @@ func StartsUp(frames []string) bool {
 	})
 }
 
+// ChecksItself reports whether an exception is a check of a program that its own state is as it should be: one that failed where no code handles
+// the text of a request quotes none.
+func ChecksItself(name string, frames []string) bool {
+	return name == "AssertionError" && len(frames) > 0 && !slices.ContainsFunc(frames, func(frame string) bool {
+		return slices.ContainsFunc(ofRequests, func(of string) bool { return strings.Contains(frame, of) })
+	})
+}
+
 // Panic reads how Go or Rust say that a thread panicked, and whether that ends the program: in Rust, only where it is the first thread. Of
 // Go's own reasons, all is told; others may quote a request.
 func Panic(b []byte) (text string, kind series.InstantKind) {
