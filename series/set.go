@@ -203,6 +203,9 @@ type Instant struct {
 // Warns begins the text of a Complaint that its program calls a warning.
 const Warns = "a warning: "
 
+// Sleeps and Wakes are what a Note says of an engine that gives its memory back until it is needed again.
+const Sleeps, Wakes = "sleeps: gave its memory back", "woke up: has its memory again"
+
 // NoBatch is what a Note says of requests that a server took without a batch behind its last one.
 const NoBatch = "takes requests, and logs no batch any more"
 

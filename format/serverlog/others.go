@@ -186,7 +186,8 @@ func (r *reader) dynamo(b []byte) bool {
 	if i < 0 {
 		return false
 	}
-	w := r.around.Unwrap(b[:i])
+	outer, _ := outside(b[:i])
+	w := r.around.Unwrap(outer)
 	at, n, ok := r.around.Outer.Zoned(b[i:])
 	if !ok {
 		return false

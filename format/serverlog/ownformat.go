@@ -27,7 +27,8 @@ func (r *reader) ownFormat(b []byte) bool {
 		head = before
 	}
 	known := bytes.HasPrefix(rest, decodeBatch) || bytes.HasPrefix(rest, prefillBatch) || errortext.IsTraceback(rest) || isOfVLLM(rest) || errortext.IsErrorLevel(head) || eventWords.first(rest[:min(len(rest), lookedAt)]) >= 0
-	w := r.around.Unwrap(b[:i])
+	outer, _ := outside(b[:i])
+	w := r.around.Unwrap(outer)
 	switch {
 	case known:
 		at := r.place(stamp+ns, w, grain)

@@ -31,11 +31,7 @@ func (r *reader) comesFrom(around []byte) {
 		r.here = r.f.Place(series.Place{Server: r.server(r.around.Unwrap(before)), Rank: rank, GPU: series.NoGPU})
 		return
 	}
-	word := logline.Word(process)
-	ofServer := engineWords[word] != "" || strings.HasPrefix(strings.ToLower(word), "apiserver")
-	if ofServer {
-		around = before
-	}
+	around, ofServer := outside(around)
 	w := r.around.Unwrap(around)
 	if w.Server == "" {
 		return
@@ -49,6 +45,16 @@ func (r *reader) comesFrom(around []byte) {
 	} else if !ofServer && len(process) > 0 && r.here != noPlace && strings.Contains(r.f.Set.Servers[r.f.Set.Places[r.here].Server].Name, " pid=") {
 		r.here = r.placeOf(nil, w) // of an actor of Ray, beside others that are servers
 	}
+}
+
+// outside returns what stands around a line without the process of vLLM that it names last, which is none but a part of its server, and whether
+// there is one.
+func outside(around []byte) (outer []byte, ofServer bool) {
+	process, before := logline.Process(around)
+	if word := logline.Word(process); engineWords[word] != "" || strings.HasPrefix(strings.ToLower(word), "apiserver") {
+		return before, true
+	}
+	return around, false
 }
 
 // unranked is the server of [reader.spot]: any of its processes may have written the line.

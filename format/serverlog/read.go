@@ -139,7 +139,8 @@ func (r *reader) take(b []byte) {
 			r.without(b, w)
 			return
 		}
-		w = r.around.Unwrap(b[:at])
+		outer, _ := outside(b[:at])
+		w = r.around.Unwrap(outer)
 	}
 	if r.process = r.wrapped(b[:at]); r.process != "" {
 		r.begun(r.process)
@@ -191,7 +192,12 @@ func (r *reader) stamped(b []byte, w logline.Wrapping) {
 		return
 	}
 	said := bytes.TrimPrefix(b[end+1:], []byte(" "))
-	if place := r.placeOf(header, w); !r.tracedBehind(said) {
+	place := r.placeOf(header, w)
+	if p := r.f.Set.Places[place]; p.Rank == trace.NoRank && rankOfWorker(r.process) != trace.NoRank {
+		p.Rank = rankOfWorker(r.process)
+		place = r.f.Place(p)
+	}
+	if !r.tracedBehind(said) {
 		r.body(bytes.TrimLeft(said, " "), at, place)
 	}
 }

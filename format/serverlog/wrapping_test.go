@@ -3,6 +3,7 @@ package serverlog
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -176,5 +177,25 @@ func TestIterationsOfTriton(t *testing.T) {
 		if !sniff([]byte(text)) || got != want || set.Servers[0].Engine != "TensorRT-LLM" {
 			t.Errorf("%v of %v, want %v", got, set.Servers, want)
 		}
+	}
+}
+
+// Lines that a library prints in a worker of vLLM, with a stamp of its own, are of the server, and of the rank of the worker.
+func TestLibrariesInWorkers(t *testing.T) {
+	const text = `(EngineCore_DP0 pid=9) INFO 03-10 20:08:20 [core.py:27] Waiting for init message from front-end.
+(Worker_TP2 pid=5) [2026-03-10 20:11:49] INFO file_baton.py:48: waiting for baton release at /x/lock_module_rmsnorm
+(Worker_TP3 pid=6) [2026-03-10 20:16:30] INFO core.py:863: finish build [module_rmsnorm], cost 281.1s
+(EngineCore_DP0 pid=9) INFO 03-10 20:18:20 [abstract.py:331] It took 0.555 seconds to fall asleep.
+(EngineCore_DP0 pid=9) INFO 03-10 20:19:20 [abstract.py:331] It took 0.4 seconds to wake up tags {'weights'}.
+`
+	set, _, _ := readText(t, "a.log", strings.NewReader(text))
+	var got []string
+	for _, x := range set.Instants {
+		p := set.Places[x.Place]
+		got = append(got, fmt.Sprintf("%s TP%d %s", set.Servers[p.Server].Name, p.Rank.TP, set.Syms.Name(x.Text)))
+	}
+	want := []string{"a TP2 waits until another process has built a kernel", "a TP3 has built a kernel, after 281 s", "a TP-1 " + series.Sleeps, "a TP-1 " + series.Wakes}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }

@@ -1,6 +1,7 @@
 package failed
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -217,12 +218,19 @@ func lasted(l *telemetry.Logged, e *telemetry.Event) float64 {
 // batchAfter reports whether a server logs batches behind an event.
 func batchAfter(l *telemetry.Logged, e *telemetry.Event) bool {
 	for i := range l.Ranks {
-		if r := &l.Ranks[i]; r.Server == e.Server && r.To > max(e.First, e.Last)+trace.Time(l.Within) {
+		within := trace.Time(l.Within)
+		if l.Set.Servers[e.Server].Engine == "vLLM" {
+			within = ofStats
+		}
+		if r := &l.Ranks[i]; r.Server == e.Server && r.To > max(e.First, e.Last)+within {
 			return true
 		}
 	}
 	return false
 }
+
+// ofStats is the time that a line of vLLM's statistics is about, in ns: that before it.
+const ofStats = trace.Time(10e9)
 
 // together is how near in time failures of a server are, in ns, to be of one cause.
 const together = trace.Time(60e9)
@@ -401,6 +409,27 @@ func endsSoon(hang, crash *telemetry.Event) bool {
 	return hang.Server == crash.Server && crash.First >= hang.First && crash.First-max(hang.First, hang.Last) <= telemetry.Apart
 }
 
+// forPool are the settings by which engines size what holds their KV cache.
+var forPool = map[string]string{"SGLang": "--mem-fraction-static", "vLLM": "--gpu-memory-utilization", "TensorRT-LLM": "free_gpu_memory_fraction"}
+
+// asleep is since when a server slept when something happened, and had given its memory back; 0 is that it did not.
+func asleep(l *telemetry.Logged, e *telemetry.Event) trace.Time {
+	last := map[string]trace.Time{}
+	for i := range l.Events {
+		if o := &l.Events[i]; o.Server == e.Server && o.First <= e.First {
+			at := o.First
+			if o.Last <= e.First {
+				at = max(at, o.Last)
+			}
+			last[o.Text] = max(last[o.Text], at)
+		}
+	}
+	if since := last[series.Sleeps]; since > last[series.Wakes] {
+		return since
+	}
+	return 0
+}
+
 // besidePool says whether the KV cache was full when memory ran out.
 func besidePool(l *telemetry.Logged, e *telemetry.Event) []finding.Evidence {
 	usage, most := math.NaN(), 0.0
@@ -422,8 +451,10 @@ func besidePool(l *telemetry.Logged, e *telemetry.Event) []finding.Evidence {
 	switch {
 	case math.IsNaN(usage):
 		return nil
+	case asleep(l, e) > 0:
+		return []finding.Evidence{finding.Sentence("it was asleep since %s: others may have taken the memory that it gave back", words.TimeOfDay(asleep(l, e)))}
 	case usage < telemetry.Full && !ofPool(e.Text):
-		return []finding.Evidence{finding.Sentence("its KV cache was %s %% full then, %s %% at most: what ran out is the memory that --mem-fraction-static leaves outside of it", words.InPercent(usage/100), words.InPercent(most/100))}
+		return []finding.Evidence{finding.Sentence("its KV cache was %s %% full then, %s %% at most: what ran out is the memory that %s leaves outside of it", words.InPercent(usage/100), words.InPercent(most/100), cmp.Or(forPool[l.Set.Servers[e.Server].Engine], "its KV cache"))}
 	}
 	return []finding.Evidence{finding.Sentence("its KV cache was %s %% full then", words.InPercent(usage/100))}
 }

@@ -37,6 +37,38 @@ func TestAwayBeforeTheFirstBatch(t *testing.T) {
 	}
 }
 
+// Memory that runs out as an engine wakes up was taken while it slept; else it is what is left beside the KV cache, by the setting of the engine.
+// A line of vLLM's statistics is of the 10 s before it: one right behind a failure is of no batch since then.
+func TestMemoryOfOneAsleep(t *testing.T) {
+	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
+	for _, test := range []struct {
+		said []said // one each 10 s, the last one runs out of memory
+		want string
+	}{
+		{[]said{{series.Note, series.Sleeps}}, "it was asleep since 22:13:30: others may have taken the memory that it gave back"},
+		{[]said{{series.Note, series.Sleeps}, {series.Note, series.Wakes}}, "its KV cache was 3.0 % full then, 3.0 % at most: what ran out is the memory that --gpu-memory-utilization leaves outside of it"},
+	} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f := set.Fill("a.log", "server log")
+		p := f.Place(series.Place{Server: f.Server(series.Server{Name: "a", Engine: "vLLM"}), Rank: trace.NoRank, GPU: series.NoGPU})
+		at := begin
+		for _, x := range append(test.said, said{series.OutOfMemory, "memory of the device ran out"}) {
+			at += 10 * sec
+			f.Instant(series.Instant{Time: at, Kind: x.kind, Place: p, Line: 1}, x.text)
+		}
+		for k, x := range []trace.Time{begin, begin + 5*sec, at + 2*sec} {
+			f.Line(int64(k) + 2)
+			f.Add(f.Series(series.KVUsage, p), x, 3)
+			f.Add(f.Series(series.Generation, p), x, 50)
+		}
+		set.Finish(series.Known{})
+		found, _ := Failures(telemetry.Measure(set, telemetry.Options{}))
+		if len(found) != 1 || found[0].BasisText != sinceThen || !slices.ContainsFunc(found[0].Evidence, func(e finding.Evidence) bool { return e.Text == test.want }) {
+			t.Errorf("%+v", found)
+		}
+	}
+}
+
 // A server that ends costs its part of the time of all servers while others go on, or until it is back; if no log goes on, nobody knows how
 // long it was away, and it is all of the time since then.
 func TestServersThatEndCostTheirPart(t *testing.T) {

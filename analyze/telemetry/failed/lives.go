@@ -85,17 +85,22 @@ func longStep(l *telemetry.Logged, e *telemetry.Event) (f finding.Finding, ok bo
 			continue
 		}
 		step, _, _ := strings.Cut(o.Text, ",")
-		switch before := o.First <= e.First; {
+		switch before := max(o.First, o.Last) <= e.First; {
 		case o.Kind == series.Ready && before:
 			return f, false
 		case before:
 			behind[step] = behind[step] || o.Kind == series.Starting
 		case o.Kind == series.Stopping || o.Kind == series.Exception || o.Kind == series.Crash || o.Kind == series.OutOfMemory:
 			return f, false
-		case o.First >= e.Last && (o.Kind == series.Ready || o.Kind == series.Starting && !behind[step]):
+		case max(o.First, o.Last) >= e.Last && (o.Kind == series.Ready || o.Kind == series.Halt || o.Kind == series.Starting && !behind[step]):
 			f = failure(l, e, LongStep)
-			f.Since, f.Until, f.Severity = e.First-waited, o.First, finding.Info
-			f.Text += fmt.Sprintf(", while it started: it went on by %s, and did not hang", words.TimeOfDay(o.First))
+			f.Since, f.Until, f.Severity = e.First-waited, max(o.First, o.Last), finding.Info
+			f.Text += fmt.Sprintf(", while it started: it went on by %s, and did not hang", words.TimeOfDay(f.Until))
+			for k := range l.Events {
+				if h := &l.Events[k]; h.Kind == series.Halt && h.Server == e.Server && h.First >= f.Since && h.First <= f.Until {
+					f.Evidence = append(f.Evidence, finding.Sentence("meanwhile: %s", l.Sentence(h)))
+				}
+			}
 			return f, len(behind) > 0
 		}
 	}

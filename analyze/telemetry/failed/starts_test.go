@@ -123,6 +123,7 @@ func TestLongSteps(t *testing.T) {
 	}{
 		{"it goes on", []said{weights, waits, {series.Starting, "has its engine"}}, went},
 		{"it is ready", []said{weights, waits, {series.Ready, "is ready"}}, went},
+		{"kernels are built", []said{weights, waits, {series.Halt, "has built a kernel, after 99 s"}}, went},
 		{"another start", []said{weights, waits, weights}, stood},
 		{"it fails", []said{weights, waits, {series.Exception, "RuntimeError: it is gone"}, {series.Ready, "is ready"}}, stood},
 		{"it was ready", []said{{series.Ready, "is ready"}, waits, {series.Starting, "has its engine"}}, stood},

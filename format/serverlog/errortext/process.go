@@ -46,6 +46,15 @@ func SilentWorkers(b []byte) string {
 	return "its workers did not come back"
 }
 
+// BuiltKernel reads how long AITER took to build kernels.
+func BuiltKernel(b []byte) string {
+	text := "has built a kernel"
+	if s, ok := logline.After(b, "cost "); ok {
+		text += fmt.Sprintf(", after %.0f s", s)
+	}
+	return text
+}
+
 // DeadRayWorker reads of which host and process Ray lost a worker. It does not know why.
 func DeadRayWorker(b []byte) string {
 	text := "Ray lost a worker"
