@@ -121,6 +121,12 @@ PyTorch watchdog rank 3 :0  [? () -1/-1 id -1, -1 -1; broadcast #15 9 elements  
 `},
 		{"what others cause", `[rank0]:[E810 03:04:12.061827749 ProcessGroupNCCL.cpp:1858] [PG ID 0 PG GUID 0(default_pg) Rank 0] Received a dump signal due to a collective timeout from  rank 1 and we will try our best to dump the debug info. Last enqueued NCCL work: 77, last completed NCCL work: 77.This is most likely caused by
 `, "PyTorch watchdog rank 0 :0  [0 (default_pg) 0/-1 id 0, 77 77]\n"},
+		{"two processes, the second of which timed out in two groups", `[rank1]:[E614 02:07:50.000000000 ProcessGroupNCCL.cpp:629] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=309, OpType=BARRIER, Timeout(ms)=1000) ran for 1000 milliseconds before timing out.
+[rank1]:[E614 02:07:51.000000000 ProcessGroupNCCL.cpp:2168] [PG ID 0 PG GUID 0(default_pg) Rank 1]  failure detected by watchdog at work sequence id: 309 PG status: last enqueued work: 309, last completed work: 308
+[rank1]:[E614 04:46:11.000000000 ProcessGroupNCCL.cpp:629] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=BARRIER, Timeout(ms)=1000) ran for 1000 milliseconds before timing out.
+[rank1]:[E614 04:46:11.000000000 ProcessGroupNCCL.cpp:629] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=12, OpType=ALLREDUCE, Timeout(ms)=1000) ran for 1000 milliseconds before timing out.
+[rank1]:[E614 04:46:11.000000000 ProcessGroupNCCL.cpp:2168] [PG ID 0 PG GUID 0(default_pg) Rank 1]  failure detected by watchdog at work sequence id: 7 PG status: last enqueued work: 7, last completed work: 6
+`, "PyTorch watchdog rank 1 :0  [0 (default_pg) 1/-1 id 0, 7 6; barrier #7   06-14 04:46:10.000] [? () -1/-1 id -1, -1 -1; all_reduce #12   06-14 04:46:10.000]\n"},
 		{"a report of several lines", `[rank2]:[E810 03:04:12.061827749 ProcessGroupNCCL.cpp:1858] [PG ID 0 PG GUID 0(default_pg) Rank 2] Timeout at NCCL work: 78, last enqueued NCCL work: 79, last completed NCCL work: 77.
 	 - To our best knowledge, the lagging/dead/mismatched ranks that caused the desync are:
 	   - [0, 1] finished collective #77, but didn't join collective #78 (count from 1)

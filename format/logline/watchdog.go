@@ -192,7 +192,7 @@ func (r *CollectiveReader) status(w *watched, h head, low []byte, at trace.Time)
 		return
 	}
 	if enqueued < g.Enqueued { // of a process that was started again
-		w.dump.Ops = slices.DeleteFunc(w.dump.Ops, func(op recorder.Op) bool { return op.Group == i })
+		w.forget(i)
 	}
 	g.Enqueued, g.Completed, g.Counted = enqueued, completed, true
 	for _, key := range []string{"at work:", "sequence id:", "at nccl work:"} {
@@ -200,6 +200,22 @@ func (r *CollectiveReader) status(w *watched, h head, low []byte, at trace.Time)
 			w.settle(i, seq)
 		}
 	}
+}
+
+// forget removes what timed out of a group.
+func (w *watched) forget(group int32) {
+	var kept []recorder.Op
+	var loose []int
+	for k := range w.dump.Ops {
+		if w.dump.Ops[k].Group == group {
+			continue
+		}
+		if slices.Contains(w.loose, k) {
+			loose = append(loose, len(kept))
+		}
+		kept = append(kept, w.dump.Ops[k])
+	}
+	w.dump.Ops, w.loose = kept, loose
 }
 
 // numberBehind reads the number behind the first colon after a text.

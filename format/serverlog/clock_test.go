@@ -64,3 +64,15 @@ func TestNoDateBesideOne(t *testing.T) {
 		t.Errorf("%v in %s", src.First, src.Zone.Name())
 	}
 }
+
+// A line of glog, of the day or of none, is as exact as the stamp that the container's log has beside it, from the first one on.
+func TestGlogBesideZones(t *testing.T) {
+	const text = `2026-03-24T12:06:11.850202858+08:00 stderr F [rank1]:[W324 12:06:11.712348372 socket.cpp:472] [c10d] timed out after 600000ms
+2026-03-24T12:06:12.850202858+08:00 stderr F [E ProcessGroupNCCL.cpp:828] [Rank 0] Some NCCL operations have failed or timed out.
+2026-03-24T12:06:13.86492314+08:00 stderr F [2026-03-24 12:06:13 TP1] Scheduler hit an exception: Traceback (most recent call last):
+`
+	set, _, _ := readText(t, "a.log", strings.NewReader(text))
+	if x := &set.Sources[0]; x.First/1e9 != 1774325171 || x.Last/1e9 != 1774325173 {
+		t.Errorf("%d to %d", x.First, x.Last)
+	}
+}

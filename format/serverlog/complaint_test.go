@@ -82,6 +82,12 @@ ERROR 2026-11-27T10:18:36.1Z AssertionError: 3 blocks are free twice
 		{"Ray Serve, until 2.40", `ERROR 2026-11-27 10:18:36,862 TextRanker j28b73mh af31c081 /serve replica.py:359 - It is gone
   File "/x/ray/serve/_private/utils.py", line 168, in wrap_to_ray_error
 `, "10:18:36 complaint 1: an error: It is gone"},
+		{"a child of torchrun, until 2.3", `WARNING:torch.distributed.elastic.multiprocessing.api:Sending process 2410413 closing signal SIGTERM
+ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -9) local_rank: 0 (pid: 2410412) of binary: /x/bin/python
+`, "00:00:00 crash 1: process 2410412 ended with exit code -9 (killed, often as memory of the host ran out), says torchrun"},
+		{"a module of Rust", `2023-10-16T03:01:17.366570Z ERROR infer:send_error: text_generation_router::infer: router/src/infer.rs:588: The shard is gone
+2023-10-16T03:01:17.466570Z ERROR dynamo_runtime::a: it is gone
+`, "03:01:17 complaint 1: an error: The shard is gone\n03:01:17 complaint 1: an error: it is gone"},
 		{"a container of a pod, by stern", `decode-6c8f-vh88z routing-proxy E1127 10:18:36.427556       1 proxy.go:268] "vLLM is not there" err="connection refused"
 decode-6c8f-vh88z vllm (APIServer pid=1) INFO:     Finished server process [1]
 `, "10:18:36 complaint 1: an error: vLLM is not there: connection refused"},

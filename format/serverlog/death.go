@@ -2,7 +2,6 @@ package serverlog
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/format/logline"
@@ -100,7 +99,7 @@ func (r *reader) failedOf(b []byte) bool {
 		code := logline.Beginning(value, "-", 8)
 		pid, _ := logline.After(value, "pid: ")
 		server := r.f.Set.Places[r.unranked()].Server
-		r.f.Instant(series.Instant{Time: x.at, Kind: series.Crash, Place: r.f.Place(series.Place{Server: server, Rank: rank, GPU: series.NoGPU}), Line: uint32(r.line), Count: 1}, fmt.Sprintf("process %.0f ended with exit code %s%s, says torchrun", pid, code, errortext.Meant(code)))
+		r.f.Instant(series.Instant{Time: x.at, Kind: series.Crash, Place: r.f.Place(series.Place{Server: server, Rank: rank, GPU: series.NoGPU}), Line: uint32(r.line), Count: 1}, errortext.EndedChild(pid, code))
 	case "host", "error_file", "traceback":
 	default:
 		return false

@@ -48,7 +48,7 @@ var Format = &format.Format{
 
 // signOf is in the log of a server: a line of a batch, of its start, or of one of its ranks.
 var signOf = lazyregexp.New(`(?m)(?:Prefill|Decode) batch[,. [].*#(?:running|queue)-req|Avg prompt throughput: [\d.]+ tokens/s|server_args=ServerArgs\(|\[TRT-LLM\]|\[TensorRT-LLM\]\[(?:INFO|WARNING|ERROR)\]|` +
-	`^(?:.{0,200} )?\[ ?(?:(?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d+ ?)+\] (?:Scheduler|Prefill|Decode|Load weight|Received|KV)|` +
+	`^\[rank\d+\]:\s{1,3}(?:Traceback \(most recent|  File ")|^(?:.{0,200} )?\[ ?(?:(?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d+ ?)+\] (?:Scheduler|Prefill|Decode|Load weight|Received|KV)|` +
 	`^\W*(?:.{0,200} )?\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: (?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d+)+\]|ReqTimeStats\(rid=|` +
 	`\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[^\]]*\].*(?:sglang|Scheduler hit an exception|The server is fired up|torch distributed|Load weight|KVTransferError\(|LMCache (?:DEBUG|INFO|WARNING|ERROR):)|^Unexpected transfer worker error for room|^(?:Prefill|Decode) \w+ failed for request rank=\d|` +
 	`^(?:.{0,200}[ )\]])?(?:DEBUG|INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w/.]+\.py:\d+\]|"event": ?"request\.(?:finished|received)|Workers \(tasks / actors\) killed due to memory pressure|` +
@@ -56,7 +56,7 @@ var signOf = lazyregexp.New(`(?m)(?:Prefill|Decode) batch[,. [].*#(?:running|que
 	`^(?:.{0,100} )?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +(?:\d+ )?(?:transfer_|tcp_transport|rdma_|ascend_direct_|nixl_|client\.cpp)|^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [\w./-]+\.(?:cpp|cc|cu|h):\d+\] |WorkHCCL\(SeqNum=|ProcessGroupNCCL's watchdog got stuck|watchdog thread terminated with exception: CUDA|Heartbeat monitor timed out!|\] Caught signal \d+ \(|HCCL watchdog thread|^(?:\[Error\]: |E[EH]9999|.{0,300}Memory access fault by GPU node-\d|:0:rocdevice\.cpp)|` +
 	`\((?:EngineCore|APIServer|ApiServer|Worker|VllmWorker)\w*(?: \w+)? pid=\d+\) |File "[^"\n]{1,200}/(?:vllm|sglang|tensorrt_llm|lmdeploy|lmcache|dynamo|ray/(?:serve|data|llm))/[^"\n]{1,200}\.py", line \d+,? in |` +
 	`(?m)^\(raylet|^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\s+(?:INFO|WARNING|ERROR|CRITICAL) \w+\.py:\d+ -- |lmdeploy - (?:INFO|WARNING|ERROR) - |^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - .{0,200}(?:sglang|vllm|lmdeploy)|\[TM\]\[(?:DEBUG|INFO|WARNING|ERROR|FATAL)\]|` +
-	` - vllm\.[\w.]+ - |^(?:.{0,60} )?(?:slurmstepd|srun): error: |^(?:.{0,60} )?Root Cause \(first observed failure\):| deployment_state\.py:\d+ - |^(?:.{0,60} )?ERROR: {4}Exception in ASGI application`)
+	` - vllm\.[\w.]+ - |^(?:.{0,60} )?(?:slurmstepd|srun): error: |^(?:.{0,60} )?Root Cause \(first observed failure\):|multiprocessing[./]api(?:\.py)?:(?:\d+\] )?failed \(exitcode: | deployment_state\.py:\d+ - |^(?:.{0,60} )?ERROR: {4}Exception in ASGI application`)
 
 // A log of Dynamo is that of a worker, if it has no line that only its frontend writes, which is a router.
 var (
@@ -66,7 +66,7 @@ var (
 
 // signWords are those of which each sign of a log has one, but for stamps.
 var signWords = [...]string{"#running-req", "#queue-req", "Avg prompt throughput", "server_args=ServerArgs(", "RT-LLM]", "ReqTimeStats(rid=", `"event":`, "DEBUG ", "INFO ", "WARNING ", "ERROR ", "killed due to memory pressure", "transfer worker error for room", "failed for request rank=",
-	"] Scheduler", "] Prefill", "] Decode", "] Load weight", "] Received", "] KV", "\"POST /", "(Serve", "transfer_", "_transport", "nixl_", "client.cpp", "HCCL", "watchdog got stuck", "terminated with exception", "Heartbeat monitor", "Caught signal ", ".cpp:", ".cc:", ".cu:", ".h:", "9999", "[Error]: ", "Memory access fault", "rocdevice", " pid=", "/vllm/", "/sglang/", "/tensorrt_llm/", "/lmdeploy/", "/lmcache/", "/dynamo/", "/ray/", "(raylet", ".py:", "lmdeploy - ", "sglang server", "vllm server", "[TM][", " - vllm.", " dynamo", "slurmstepd: ", "srun: error", "Root Cause (", "in ASGI application"}
+	"[rank", "] Scheduler", "] Prefill", "] Decode", "] Load weight", "] Received", "] KV", "\"POST /", "(Serve", "transfer_", "_transport", "nixl_", "client.cpp", "HCCL", "watchdog got stuck", "terminated with exception", "Heartbeat monitor", "Caught signal ", ".cpp:", ".cc:", ".cu:", ".h:", "9999", "[Error]: ", "Memory access fault", "rocdevice", " pid=", "/vllm/", "/sglang/", "/tensorrt_llm/", "/lmdeploy/", "/lmcache/", "/dynamo/", "/ray/", "(raylet", ".py:", "lmdeploy - ", "sglang server", "vllm server", "[TM][", " - vllm.", " dynamo", "slurmstepd: ", "srun: error", "Root Cause (", "(exitcode: ", "in ASGI application"}
 
 // isSigned looks for words, or for the year of a stamp, before it tries the expression, which takes 20 ms of a head without any.
 func isSigned(head []byte) bool {

@@ -126,13 +126,20 @@ func (r *reader) glog(b, bare []byte) bool {
 	if !ok {
 		return false
 	}
-	at := r.now // until 2.1, they had none
-	if g.Month != 0 {
+	outer, _ := outside(before)
+	w := r.around.Unwrap(outer)
+	at := cmp.Or(w.At, r.now) // until 2.1, they had none
+	switch {
+	case g.Month != 0 && w.At != 0:
+		at = r.place(g.Time(r.yearOf(time.Month(g.Month), g.Day)), w, g.Grain)
+	case g.Month != 0:
 		at = g.Time(r.yearOf(time.Month(g.Month), g.Day))
 		if !r.f.Source().Zone.Local {
 			at -= trace.Time(r.f.Source().Zone.East)
 		}
 		r.f.Within(g.Grain)
+	}
+	if at != r.now {
 		r.f.Saw(at)
 		r.now = at
 	}
@@ -142,7 +149,6 @@ func (r *reader) glog(b, bare []byte) bool {
 	rank := trace.NoRank
 	rank.Global = max(rank.Global, g.Rank)
 	said := r.printed.Watchdog(rest, g.Rank, at)
-	w := r.around.Unwrap(before)
 	place := r.f.Place(series.Place{Server: r.server(w), Rank: rank, GPU: series.NoGPU})
 	if errortext.IsTraceback(bytes.TrimPrefix(rest, []byte(`"`))) { // of Triton, which quotes it
 		r.raise(series.Instant{Time: at, Kind: series.Traceback, Place: place, Line: uint32(r.line), Count: 1}, "", r.process)

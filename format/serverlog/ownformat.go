@@ -83,7 +83,7 @@ func message(b []byte) []byte {
 	if _, said, ok := bytes.Cut(b[:min(len(b), looked)], []byte(" -- ")); ok { // of Ray
 		return b[min(len(b), looked)-len(said):]
 	}
-	if i := behindSource(b[:min(len(b), looked)]); i > 0 { // of Ray, until 2.40
+	if i := behindSource(b[:min(len(b), looked)], ".py:", " - "); i > 0 { // of Ray, until 2.40
 		return b[i:]
 	}
 	leveled := false
@@ -108,10 +108,10 @@ func message(b []byte) []byte {
 	return b
 }
 
-// behindSource is where a message begins behind the file and the line that wrote it, "replica.py:359 - "; 0 without.
-func behindSource(b []byte) int {
-	before, rest, ok := bytes.Cut(b, []byte(".py:"))
-	number, said, dashed := bytes.Cut(rest, []byte(" - "))
+// behindSource is where a message begins behind the file and the line that wrote it, such as "replica.py:359 - "; 0 without.
+func behindSource(b []byte, file, sign string) int {
+	before, rest, ok := bytes.Cut(b, []byte(file))
+	number, said, dashed := bytes.Cut(rest, []byte(sign))
 	if _, isLine := logline.Digits(number, len(number)); !ok || !dashed || len(before) == 0 || len(number) == 0 || !isLine {
 		return 0
 	}

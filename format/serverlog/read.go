@@ -360,6 +360,9 @@ func unleveled(b []byte) []byte {
 	for _, level := range [...]string{"INFO ", "WARNING ", "WARN ", "ERROR ", "DEBUG ", "CRITICAL "} {
 		if bytes.HasPrefix(b, []byte(level)) {
 			rest := b[len(level):]
+			if i := behindSource(rest[:min(len(rest), lookedAt)], ".rs:", ": "); i > 0 { // of TGI: spans and modules, "router/src/infer.rs:588: "
+				return rest[i:]
+			}
 			if i := bytes.Index(rest, colon); i > 0 && i < 80 && bytes.IndexByte(rest[:i], ' ') < 0 {
 				return rest[i+2:]
 			}

@@ -164,7 +164,8 @@ var signs = []sign{
 	{text: "failed to load '", kind: series.Exception, more: unloaded},
 	{text: "Failed to process the request(s) for model", kind: series.Traceback, reads: errortext.FailedModel},
 	{text: "Task <", more: (*reader).failedTask},
-	{text: `finished, reason "error"`, kind: series.Complaint, says: "an error: a request failed in its engine"},       // of LMDeploy
+	{text: `finished, reason "error"`, kind: series.Complaint, says: "an error: a request failed in its engine"}, // of LMDeploy
+	{text: "failed (exitcode: ", kind: series.Crash, reads: errortext.FailedChild},
 	{text: "waiting for baton release at ", kind: series.Halt, says: "waits until another process has built a kernel"}, // of AITER, and so on
 	{text: "finish build [", kind: series.Halt, reads: errortext.BuiltKernel},
 	{text: " seconds to fall asleep", kind: series.Note, says: series.Sleeps},

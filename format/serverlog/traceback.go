@@ -86,7 +86,7 @@ func (r *reader) unstamped(b, around []byte) bool {
 	if r.traced(b, from) || r.dumped(b) {
 		return true
 	}
-	if (bytes.HasPrefix(b, ofRaylet) || bytes.HasPrefix(b, deadBecause) || bytes.HasPrefix(b, ofSlurm) || bytes.HasPrefix(b, isServing) || bytes.Contains(b, ofTransfer)) && r.event(b, r.now, r.unranked()) {
+	if (bytes.HasPrefix(b, ofRaylet) || bytes.HasPrefix(b, deadBecause) || bytes.HasPrefix(b, ofSlurm) || bytes.HasPrefix(b, isServing) || bytes.Contains(b, ofTransfer) || bytes.Contains(b, ofTorchrun)) && r.event(b, r.now, r.unranked()) {
 		return true
 	}
 	if r.alone && bytes.Contains(b, noMemory) {
@@ -194,6 +194,9 @@ func (r *reader) traced(b []byte, from string) bool {
 	}
 	return true
 }
+
+// ofTorchrun is in a line about a process that torchrun started, which has no stamp until PyTorch 2.3.
+var ofTorchrun = []byte("multiprocessing.api:failed (exitcode: ")
 
 // ofRemote begins the line between the traceback of who waited for a task of Ray and the one of the task.
 var ofRemote = []byte("ray.exceptions.RayTaskError(")

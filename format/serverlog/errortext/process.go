@@ -46,6 +46,17 @@ func SilentWorkers(b []byte) string {
 	return "its workers did not come back"
 }
 
+// FailedChild reads which process torchrun saw end: "failed (exitcode: -9) local_rank: 0 (pid: 77) of binary: python".
+func FailedChild(b []byte) string {
+	pid, _ := logline.After(b, "(pid: ")
+	return EndedChild(pid, logline.Beginning(logline.Behind(b, "(exitcode: "), "-", 8))
+}
+
+// EndedChild says how a process ended that torchrun started.
+func EndedChild(pid float64, code string) string {
+	return fmt.Sprintf("process %.0f ended with exit code %s%s, says torchrun", pid, code, Meant(code))
+}
+
 // BuiltKernel reads how long AITER took to build kernels.
 func BuiltKernel(b []byte) string {
 	text := "has built a kernel"
