@@ -31,6 +31,9 @@ type Event struct {
 // Apart is how far apart repetitions of an event are, for them to be several.
 const Apart = 5 * 60 * 1e9
 
+// readyApart is that for servers that are ready: one that is so later was started again.
+const readyApart = 60e9
+
 // group makes events of instants.
 func (l *Logged) group(opt Options) {
 	type key struct {
@@ -47,7 +50,7 @@ func (l *Logged) group(opt Options) {
 		k := key{x.Kind, l.Set.Places[x.Place].Server, x.Text}
 		at, ok := last[k]
 		ends := x.Kind == series.Exception || x.Kind == series.OutOfMemory // once in each process
-		if !ok || x.Time-l.Events[at].Last > Apart && !ends {
+		if !ok || x.Time-l.Events[at].Last > Apart && !ends || x.Kind == series.Ready && x.Time-l.Events[at].Last > readyApart {
 			at = len(l.Events)
 			last[k] = at
 			pos := l.Set.Pos(x)

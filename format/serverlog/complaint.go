@@ -35,8 +35,8 @@ func (r *reader) unknownOf(level, b []byte, at trace.Time, place int32, source s
 	r.unknown(b)
 }
 
-// continues are how lines begin that go on with a traceback, or lead to one.
-var continues = []string{"The above exception was ", "During handling of the above ", "Traceback (most recent call last)", "+ Exception Group", "| ", "frame #", "Exception raised from ", "NoneType: None", "PC: @", "@ "}
+// continues are how lines begin that go on with a traceback, or with what PyTorch says below an error of a device, or lead to one.
+var continues = []string{"For debugging consider passing ", "Compile with `TORCH_USE_", "Search for `cuda", "CUDA kernel errors might be ", "HIP kernel errors might be ", "The above exception was ", "During handling of the above ", "Traceback (most recent call last)", "+ Exception Group", "| ", "frame #", "Exception raised from ", "NoneType: None", "PC: @", "@ "}
 
 // A toolError is what programs say on their standard error that compile, link, or start others.
 type toolError struct{ begins, has string }

@@ -97,9 +97,8 @@ func (r *reader) failedOf(b []byte) bool {
 		rank := trace.NoRank
 		rank.Global = x.rank
 		code := logline.Beginning(value, "-", 8)
-		pid, _ := logline.After(value, "pid: ")
 		server := r.f.Set.Places[r.unranked()].Server
-		r.f.Instant(series.Instant{Time: x.at, Kind: series.Crash, Place: r.f.Place(series.Place{Server: server, Rank: rank, GPU: series.NoGPU}), Line: uint32(r.line), Count: 1}, errortext.EndedChild(pid, code))
+		r.f.Instant(series.Instant{Time: x.at, Kind: series.Crash, Place: r.f.Place(series.Place{Server: server, Rank: rank, GPU: series.NoGPU}), Line: uint32(r.line), Count: 1}, errortext.EndedChild(code))
 	case "host", "error_file", "traceback":
 	default:
 		return false

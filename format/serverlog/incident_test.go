@@ -397,7 +397,7 @@ transfer failed - 1: receiving over TCP failed: the other side closed the connec
   exitcode  : -9 (pid: 194)
   error_file: <N/A>
   traceback : Signal 9 (SIGKILL) received by PID 194
-`, `crash rank 4 1: process 194 ended with exit code -9 (killed, often as memory of the host ran out), says torchrun`},
+`, `crash rank 4 1: its process ended with exit code -9 (killed, often as memory of the host ran out), says torchrun`},
 		{"a prefill server that tells of no running requests", `[2026-06-18 18:11:03] Prefill batch. #new-seq: 14, #new-token: 8192, #cached-token: 0, token usage: 0.92, #unbootstrapped-req: 0, #queue-req: 105, #transferring-req: 990, input throughput (token/s): 9.08
 `, ``},
 		{"weights, and adapters", `[2026-03-04 10:22:10 TP0] Load weight end. elapsed=240.31 s, type=X, avail mem=107.42 GB, mem usage=30.64 GB.

@@ -39,6 +39,7 @@ var signs = []sign{
 	{text: "Dynamo bytecode transform time", kind: series.Starting, says: "compiles its model"},
 	{text: "torch.compile took ", kind: series.Starting, says: "has compiled its model"},
 	{text: "torch.compile takes ", kind: series.Starting, says: "has compiled its model"}, // until 2026
+	{text: "Initial profiling/warmup run took ", kind: series.Starting, says: "has warmed up"},
 	{text: "Graph capturing finished in ", kind: series.Starting, says: "has its graphs"},
 	{text: "init engine (profile, ", kind: series.Starting, says: "has its engine"},
 	{text: "[Expert Balancedness]", more: (*reader).balancedness},

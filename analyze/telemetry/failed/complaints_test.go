@@ -26,6 +26,7 @@ func TestWhatComplaintsTell(t *testing.T) {
 		confidence finding.Confidence
 	}{
 		{"before an end", []said{{0, series.Complaint, "an error: no lib"}, {2, series.Crash, "its engine did not start"}}, []string{"a: an error: no lib"}, finding.Likely},
+		{"beside a fault of memory", []said{{0, series.Complaint, "an error: W0611 run.py"}, {2, series.Crash, "its process ended with exit code -11 (segmentation fault)"}}, []string{"a: its process ended with exit code -11 (segmentation fault)"}, finding.Certain},
 		{"beside an exception", []said{{0, series.Complaint, "an error: it fails"}, {2, series.Exception, "the engine: RuntimeError: no lib"}}, []string{"a: the engine: RuntimeError: no lib"}, finding.Certain},
 		{"beside one that nobody can read", []said{{0, series.Complaint, "an error: no lib"}, {0, series.Exception, "the engine: an exception without an end"}}, []string{"a: an error: no lib"}, finding.Likely},
 		{"alone", []said{{0, series.Complaint, "an error: no lib"}, {9, series.Complaint, "an error: so what"}, {600, series.Complaint, "an error: no port"}}, []string{"a: an error: no lib", "a: an error: no port"}, finding.Likely},

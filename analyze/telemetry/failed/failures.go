@@ -250,6 +250,7 @@ func exceptions(l *telemetry.Logged) (out []finding.Finding) {
 		}
 	}
 	killed := victims(l)
+	var told repeated
 	for _, group := range atOnce(failed, func(e *telemetry.Event) int32 {
 		if v, ok := killed[e]; ok {
 			return v.server
@@ -285,9 +286,15 @@ func exceptions(l *telemetry.Logged) (out []finding.Finding) {
 		}
 		f.Evidence = slices.Concat(waited(l, lead), more, f.Evidence, complained(l, lead, group), lostBefore(l, lead))
 		f.Evidence = append(f.Evidence, unexplained(l, lead, group)...)
-		out = withPeers(l, out, lead, f)
+		if told.again(l, out, lead, &f) {
+			continue
+		}
+		n := len(out)
+		if out = withPeers(l, out, lead, f); len(out) > n {
+			told = append(told, sameEnd{k: n, first: lead, last: lead})
+		}
 	}
-	return out
+	return told.counted(out)
 }
 
 // withPeers adds a finding to others, of which it is evidence if both are of processes that waited for each other.

@@ -38,6 +38,8 @@ func leading(group []*telemetry.Event) *telemetry.Event {
 			return 8
 		case e.Kind == series.Traceback:
 			return 3
+		case e.Kind == series.Crash && (strings.Contains(e.Text, "segmentation fault") || strings.Contains(e.Text, "bus error")):
+			return 4 // nothing that its program prints tells why
 		case e.Kind == series.Complaint:
 			return 5
 		}

@@ -72,13 +72,14 @@ func Lives(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 const LongStep = "long step"
 
 // longStep is about an engine that waited for its workers while they started, and went on: they compiled, or warmed up, and did not hang.
-// A step that the server was behind before is of another start.
+// A step that the server was behind before is of another start. What fails amid the start, after it went on, is another finding, and why it waits from then on.
 func longStep(l *telemetry.Logged, e *telemetry.Event) (f finding.Finding, ok bool) {
 	waited := gaveUpAfter(e)
 	if e.Kind != series.Timeout || waited == 0 || lastBatch(l, e.Server, e.First) > 0 {
 		return f, false
 	}
 	behind := map[string]bool{}
+	var on trace.Time // when it was seen to go on first
 	for i := range l.Events {
 		o := &l.Events[i]
 		if o.Server != e.Server || o == e {
@@ -90,6 +91,11 @@ func longStep(l *telemetry.Logged, e *telemetry.Event) (f finding.Finding, ok bo
 			return f, false
 		case before:
 			behind[step] = behind[step] || o.Kind == series.Starting
+		case on > 0 && o.First < e.Last && (o.Kind == series.Exception || o.Kind == series.OutOfMemory):
+			f = failure(l, e, LongStep)
+			f.Since, f.Until, f.Severity = e.First-waited, o.First, finding.Info
+			f.Text += fmt.Sprintf(", while it started: it went on by %s, and failed at %s", words.TimeOfDay(on), words.TimeOfDay(o.First))
+			return f, len(behind) > 0
 		case o.Kind == series.Stopping || o.Kind == series.Exception || o.Kind == series.Crash || o.Kind == series.OutOfMemory:
 			return f, false
 		case max(o.First, o.Last) >= e.Last && (o.Kind == series.Ready || o.Kind == series.Halt || o.Kind == series.Starting && !behind[step]):
@@ -102,6 +108,8 @@ func longStep(l *telemetry.Logged, e *telemetry.Event) (f finding.Finding, ok bo
 				}
 			}
 			return f, len(behind) > 0
+		case on == 0 && o.Kind == series.Starting && !behind[step]:
+			on = o.First
 		}
 	}
 	return f, false

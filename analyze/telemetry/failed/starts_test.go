@@ -126,6 +126,8 @@ func TestLongSteps(t *testing.T) {
 		{"kernels are built", []said{weights, waits, {series.Halt, "has built a kernel, after 99 s"}}, went},
 		{"another start", []said{weights, waits, weights}, stood},
 		{"it fails", []said{weights, waits, {series.Exception, "RuntimeError: it is gone"}, {series.Ready, "is ready"}}, stood},
+		{"it goes on, then fails", []said{weights, waits, {series.Starting, "has warmed up"}, {series.OutOfMemory, "memory of the device ran out"}, waits},
+			"a: its workers did not come back for 60 s between 22:15:00 and 22:20:00 (2 times), while it started: it went on by 22:16:40, and failed at 22:18:20"},
 		{"it was ready", []said{{series.Ready, "is ready"}, waits, {series.Starting, "has its engine"}}, stood},
 		{"nothing follows", []said{weights, waits}, stood},
 	} {

@@ -46,15 +46,14 @@ func SilentWorkers(b []byte) string {
 	return "its workers did not come back"
 }
 
-// FailedChild reads which process torchrun saw end: "failed (exitcode: -9) local_rank: 0 (pid: 77) of binary: python".
+// FailedChild reads how torchrun saw a process end: "failed (exitcode: -9) local_rank: 0 (pid: 77) of binary: python".
 func FailedChild(b []byte) string {
-	pid, _ := logline.After(b, "(pid: ")
-	return EndedChild(pid, logline.Beginning(logline.Behind(b, "(exitcode: "), "-", 8))
+	return EndedChild(logline.Beginning(logline.Behind(b, "(exitcode: "), "-", 8))
 }
 
-// EndedChild says how a process ended that torchrun started.
-func EndedChild(pid float64, code string) string {
-	return fmt.Sprintf("process %.0f ended with exit code %s%s, says torchrun", pid, code, Meant(code))
+// EndedChild says how a process ended that torchrun started. Which number it had is of no use then, and each of a job that ends again and again has another.
+func EndedChild(code string) string {
+	return "its process ended with exit code " + code + Meant(code) + ", says torchrun"
 }
 
 // BuiltKernel reads how long AITER took to build kernels.

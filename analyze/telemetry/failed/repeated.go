@@ -1,0 +1,73 @@
+package failed
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/series"
+)
+
+// Repeated are the findings of how servers ended, one for all the times that a server ended so: of a server that is started again and again,
+// they would hide all else.
+type repeated []sameEnd
+
+// A sameEnd is one of them.
+type sameEnd struct {
+	k           int // the finding
+	first, last *telemetry.Event
+	more        int // times
+}
+
+// again adds an ending to the finding of an earlier one, and reports whether it did: the words of both are the same, but for numbers.
+func (r repeated) again(l *telemetry.Logged, out []finding.Finding, lead *telemetry.Event, f *finding.Finding) bool {
+	for i := range r {
+		x := &r[i]
+		if lead.First == 0 || x.first.First == 0 || x.first.Server != lead.Server || x.first.Kind != lead.Kind || unnumbered(x.first.Text) != unnumbered(lead.Text) {
+			continue
+		}
+		o := &out[x.k]
+		o.Evidence = append(o.Evidence, finding.Sentence("again: %s, in %s:%d", l.Sentence(lead), lead.File, lead.Line))
+		if readyBetween(l, x.last, lead) {
+			o.Cost = min(1, o.Cost+f.Cost)
+		} else {
+			o.Cost = max(o.Cost, f.Cost)
+		}
+		x.last, x.more = lead, x.more+1
+		return true
+	}
+	return false
+}
+
+// counted says in each finding how often its server ended so.
+func (r repeated) counted(out []finding.Finding) []finding.Finding {
+	for _, x := range r {
+		if f := &out[x.k]; x.more > 0 {
+			f.Text += fmt.Sprintf(", and so again %s until %s", words.Counted(x.more, "time"), words.At(max(x.last.First, x.last.Last), "2006-01-02 15:04:05"))
+			f.Until = max(x.last.First, x.last.Last)
+		}
+	}
+	return out
+}
+
+// readyBetween reports whether a server was ready after an event, and before another.
+func readyBetween(l *telemetry.Logged, from, to *telemetry.Event) bool {
+	for i := range l.Events {
+		if o := &l.Events[i]; o.Kind == series.Ready && o.Server == from.Server && o.First > from.First && o.First < to.First {
+			return true
+		}
+	}
+	return false
+}
+
+// unnumbered is a text without its digits.
+func unnumbered(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= '0' && c <= '9' || c == '.' {
+			return -1
+		}
+		return c
+	}, text)
+}
