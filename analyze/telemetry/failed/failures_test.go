@@ -37,7 +37,7 @@ func TestAwayBeforeTheFirstBatch(t *testing.T) {
 	}
 }
 
-// Memory that runs out as an engine wakes up was taken while it slept; else it is what is left beside the KV cache, by the setting of the engine.
+// Memory that runs out as an engine wakes up was taken while it slept; else it is the memory beside the KV cache, by the setting of the engine.
 // A line of vLLM's statistics is of the 10 s before it: one right behind a failure is of no batch since then.
 func TestMemoryOfOneAsleep(t *testing.T) {
 	const sec, begin = trace.Time(1e9), trace.Time(1_700_000_000e9)
