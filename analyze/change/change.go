@@ -89,6 +89,22 @@ func (c *Change) IsCause() bool {
 	return m.isLoad() || m.saves() || m.isLength() || m == LatenessChanged || m == PaceChanged
 }
 
+// IsQueue reports whether a change is one that a queue makes by itself: it fills up and empties while nothing changes that it
+// is fed by, and what waits in it, and the batches behind it, take as long as that lasts.
+func (c *Change) IsQueue() bool {
+	first := &c.Shifts[0]
+	if c.IsCause() || first.Stage == "" {
+		return false
+	}
+	switch first.Means.Phase() {
+	case request.QueuePhase, request.BootstrapPhase, request.PrefillPhase, request.DecodePhase:
+		return true
+	case request.TransferPhase:
+		return first.Means == request.Receiving // it waits for the prefill, too
+	}
+	return first.isSeen() || first.Stage == "e2e"
+}
+
 // part is one of so many of the time that was searched: changes that are as near may be one.
 const part = 20
 

@@ -85,7 +85,7 @@ func (d *Collected) Add(c Capture) bool {
 	if c.Requests != nil {
 		d.collectRequests(c.Requests, &c)
 		if d.captures == 0 && c.From == 0 && c.To == 0 { // a window is of one piece, to whoever asks for it
-			d.side.Within = changesWithin(c.Requests)
+			d.side.Within = changesWithin(c.Requests, len(d.paces) > 0)
 		}
 	}
 	if c.Series != nil {

@@ -80,7 +80,10 @@ func (k diffKey) compare(o diffKey) int {
 }
 
 // A diffGroup is the durations of one key in one input, by piece of the capture.
-type diffGroup struct{ pieces []distribution.Sample }
+type diffGroup struct {
+	pieces    []distribution.Sample
+	neighbors significance.Neighbors
+}
 
 func (g *diffGroup) add(piece, pieces int, dur int64, in *distribution.Store) {
 	if g.pieces == nil {

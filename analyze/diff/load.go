@@ -108,7 +108,7 @@ func compareLoad(before, after *diffLoad, captures bool) Load {
 }
 
 func (l *diffLoad) sample() significance.Sample {
-	return significance.Sample{Quantity: significance.Mean(l.pieces), Pieces: l.pieces}
+	return significance.Sample{Quantity: significance.Apart.Mean(l.pieces), Pieces: l.pieces}
 }
 
 // howToCompare chooses the test for quantities that are made of such pieces.

@@ -257,7 +257,7 @@ func (u *usual) sample(list []pacedStep) significance.Sample {
 		p.Sum += float64(st.Took)
 		p.Of += u.model.Of(st.Features) * size.Sum / size.Of / u.mean
 	}
-	return significance.Sample{Quantity: significance.Mean(pieces), Pieces: pieces}
+	return significance.Sample{Quantity: significance.Apart.Mean(pieces), Pieces: pieces}
 }
 
 // apart tells of steps of which none of one side has as much to do as one of the other.

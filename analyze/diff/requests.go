@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -54,6 +55,9 @@ func (d *Collected) collectRequests(s *request.Set, window *Capture) {
 		m := metric.Requests[i]
 		if m == metric.Unaccounted && s.Clocks.Moves() {
 			continue // a millisecond that hosts are still apart would be news
+		}
+		if m != metric.ITL && m != metric.TPOT { // steps wait for nothing
+			metrics[i].neighbors = significance.Queued
 		}
 		if metrics[i].pieces != nil {
 			d.put(diffKey{Kind: Request, Name: m.Name}, &metrics[i])
@@ -160,13 +164,17 @@ func (c *diffSpans) addStages(stages []uint32, p requests.Spot, piece int) {
 
 // add counts the span at p, unless its times cannot be right.
 func (c *diffSpans) add(p requests.Spot, piece int) {
-	dur := c.set.Row(p.Span).Dur()
+	row := c.set.Row(p.Span)
 	if c.set.Implausible(p.Span) || c.set.Again(p.Span) {
 		return
 	}
 	rank := c.rank.Code(p)
 	key := uint64(c.stage.Code(p))<<32 | uint64(uint32(rank))
-	order.Memo(c.groups, key, func() *diffGroup { return &diffGroup{} }).add(piece, c.pieces, dur, c.in)
+	g := order.Memo(c.groups, key, func() *diffGroup { return &diffGroup{} })
+	if row.Means.Phase() != request.DecodePhase { // steps wait for nothing
+		g.neighbors = significance.Queued
+	}
+	g.add(piece, c.pieces, row.Dur(), c.in)
 	if p.Request == request.None {
 		return
 	}

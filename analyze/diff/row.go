@@ -248,8 +248,9 @@ func (r *diffRows) few() bool {
 func (r *diffRows) measure(side int, groups []*diffGroup, units []float64) (m diffMeasure, approximate bool) {
 	m.PerUnit = -1
 	var list []*distribution.Sample
-	pieces := len(units)
+	pieces, neighbors := len(units), significance.Apart
 	for _, g := range groups {
+		neighbors = max(neighbors, g.neighbors)
 		pieces = max(pieces, len(g.pieces))
 		for i := range g.pieces {
 			g.pieces[i].Settle(r.sides[side].in)
@@ -270,19 +271,19 @@ func (r *diffRows) measure(side int, groups []*diffGroup, units []float64) (m di
 	}
 	if all > 0 {
 		m.PerUnit = int64(math.Round(10 * float64(d.Total) / all))
-		m.total = significance.Mean(m.work)
+		m.total = neighbors.Mean(m.work)
 	}
 	if m.N = d.N; d.N == 0 {
 		return m, approximate
 	}
-	m.Mean, m.mean = d.Mean, significance.Mean(each)
+	m.Mean, m.mean = d.Mean, neighbors.Mean(each)
 	if r.few() || r.captures() {
 		m.medians, m.tails = quantilesOf(t, groups, pieces)
 		t.Of(list...)
 	}
 	m.P50, m.P99 = t.At(request.PercentileIndex(uint64(d.N), 50)), t.At(request.PercentileIndex(uint64(d.N), 99))
-	m.p50 = quantileOf(t, 0.50, m.P50, groups, pieces)
-	m.p99 = quantileOf(t, 0.99, m.P99, groups, pieces)
+	m.p50 = quantileOf(t, 0.50, m.P50, groups, pieces, neighbors)
+	m.p99 = quantileOf(t, 0.99, m.P99, groups, pieces, neighbors)
 	return m, approximate
 }
 
@@ -322,10 +323,10 @@ func quantilesOf(t *distribution.Tally, groups []*diffGroup, n int) (medians, ta
 
 // quantileOf tells how far off a quantile of the values of t may be, by how many values of
 // every piece are at most that.
-func quantileOf(t *distribution.Tally, share float64, value int64, groups []*diffGroup, n int) significance.Quantity {
+func quantileOf(t *distribution.Tally, share float64, value int64, groups []*diffGroup, n int, neighbors significance.Neighbors) significance.Quantity {
 	pieces := piecesOf(groups, n, func(s *distribution.Sample) float64 { return float64(s.AtMost(value)) })
 	all := order.SumRows(pieces, func(p *significance.Piece) float64 { return p.Of })
-	return significance.Quantile(share, pieces, int(all), func(i int) float64 {
+	return neighbors.Quantile(share, pieces, int(all), func(i int) float64 {
 		return float64(max(1, t.At(uint64(i)))) // 0 ns has no logarithm
 	})
 }

@@ -88,8 +88,9 @@ func collected(t *testing.T, config simulator.Config) *diff.Collected {
 	return d
 }
 
-// noneSignificant matches titles of captures that do not differ for sure.
-var noneSignificant = regexp.MustCompile(`(?i)^(.*\(.*may be chance\); )?no (other )?significant difference`)
+// noneSignificant matches titles of captures that do not differ for sure: what they tell says itself that it may be chance, or
+// that there is not enough data to tell.
+var noneSignificant = regexp.MustCompile(`(?i)^([^;]*\(.*(may be chance|not enough data to rule out chance|too few to tell)\); )?no (other )?significant difference`)
 
 func (d *difference) found(got *diff.Diff) bool {
 	if d.load == "" && d.rows == nil {

@@ -135,9 +135,13 @@ const (
 
 // countOthers tells how many rows changed besides those that were told of, if any were.
 func (d *Diff) countOthers(told []*Row, any bool) (says []string) {
-	others, small, fresh, gone := 0, 0, 0, 0
+	others, small, fresh, gone, slight := 0, 0, 0, 0, 0
 	for i := range d.Rows {
-		switch r := &d.Rows[i]; {
+		r := &d.Rows[i]
+		if !r.Changed() && slices.ContainsFunc(r.changes(), (*Change).significant) {
+			slight++
+		}
+		switch {
 		case !r.Changed() || slices.Contains(told, r):
 		case r.Before.N == 0:
 			fresh++
@@ -150,6 +154,8 @@ func (d *Diff) countOthers(told []*Row, any bool) (says []string) {
 		}
 	}
 	switch {
+	case !any && others+small+fresh+gone == 0 && slight > 0:
+		says = append(append(says, fmt.Sprintf("No difference that matters: %s changed, each by less than %.0f %%", words.Counted(slight, "row"), 100*minChange)), d.paces((*Pace).same)...)
 	case !any && others+small+fresh+gone == 0:
 		says = append(append(says, "No significant difference"), d.paces((*Pace).same)...)
 	case others+small+fresh+gone == 0 && len(d.Before.Within)+len(d.After.Within) > 0:

@@ -32,12 +32,13 @@ type whatChanged struct {
 	back   bool
 }
 
-// changesWithin returns what changed within a capture, in order of time.
-func changesWithin(s *request.Set) (list []Within) {
+// changesWithin returns what changed within a capture, in order of time. Where it is known what steps of servers take, a queue
+// that fills up and empties by itself is no change: it is what the capture is like all the time.
+func changesWithin(s *request.Set, paced bool) (list []Within) {
 	changes := change.Find(place.Of(s))
 	for i := range changes.List {
 		x := &changes.List[i]
-		if finding.Chance(x.P).Confidence(finding.Likely) == finding.Certain {
+		if finding.Chance(x.P).Confidence(finding.Likely) == finding.Certain && !(paced && x.IsQueue()) {
 			first := &x.Shifts[0]
 			list = append(list, Within{x.Sentence(), x.First, x.Time, x.Last, x.P, whatChanged{first.Name, first.Metric, first.Stage, first.Back}, x.IsCause()})
 		}

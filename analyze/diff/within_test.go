@@ -54,3 +54,16 @@ func TestWithin(t *testing.T) {
 		}
 	}
 }
+
+// A queue that fills up near its limit, while as many requests come as ever and steps take as long, is no change within a capture.
+func TestQueueIsNoChangeWithin(t *testing.T) {
+	config := simulator.DefaultConfig(107)
+	testset.Quiet(&config)
+	config.Mode = simulator.Unified
+	config.Rate *= 1.7
+	before := collected(t, config)
+	config.Seed += 1000
+	if d := diff.Compare(before, collected(t, config), diff.Options{}); len(d.Before.Within)+len(d.After.Within) > 0 {
+		t.Error(d.SideReport().Title)
+	}
+}

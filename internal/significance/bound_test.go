@@ -50,7 +50,7 @@ func TestCapturesAgainstABound(t *testing.T) {
 // that is 1.1 times as large.
 func TestBoundScales(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	sample := func(pieces []Piece) Sample { return Sample{Mean(pieces), pieces} }
+	sample := func(pieces []Piece) Sample { return Sample{Apart.Mean(pieces), pieces} }
 	for _, how := range []How{ByScatter, ByRanks, ByCapture} {
 		for range 50 {
 			before, after := days(rng, 6, 1, 0.05), days(rng, 5, 1.1, 0.05)
@@ -87,7 +87,7 @@ func TestFewest(t *testing.T) {
 		for i := range list {
 			list[i] = Piece{Sum: 99, Of: 100} // no piece differs
 		}
-		q := Quantile(share, list, n, func(i int) float64 { return float64(i + 1) })
+		q := Apart.Quantile(share, list, n, func(i int) float64 { return float64(i + 1) })
 		return leastOf(&q, &q) <= level
 	}
 	if n := FewestValues(share, level, pieces); !reaches(n+1) || reaches(n-2) {

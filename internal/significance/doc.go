@@ -8,7 +8,7 @@
 // observation (the method of batch means: Schmeiser, Operations Research 30, 1982,
 // which finds that more than 30 pieces gain nothing):
 //
-//  1. [Mean] and [Quantile] estimate a [Quantity] of each capture, and by the scatter of its
+//  1. [Neighbors.Mean] and [Neighbors.Quantile] estimate a [Quantity] of each capture, and by the scatter of its
 //     pieces how far off it may be.
 //  2. compare puts two of them together to the ratio after / before, an interval for
 //     it, and the probability that it is chance.

@@ -20,7 +20,7 @@ const Few = 10
 func compareFew(before, after []Piece) Change {
 	x, y := quotients(before), quotients(after)
 	c := Change{Ratio: math.NaN(), Low: math.NaN(), High: math.NaN(), P: math.NaN()}
-	if b, a := estimate(before).value, estimate(after).value; b > 0 && a > 0 {
+	if b, a := estimate(before, Apart).value, estimate(after, Apart).value; b > 0 && a > 0 {
 		c.Ratio = a / b
 	}
 	if len(x) == 0 || len(y) == 0 || 2/ways(len(x), len(y)) > 1-confidence {

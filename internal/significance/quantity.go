@@ -9,6 +9,17 @@ type Piece struct{ Sum, Of float64 }
 // Enough is how many pieces it takes to say how far off an estimate may be.
 const Enough = 3
 
+// Neighbors says how pieces that follow each other depend on each other.
+type Neighbors uint8
+
+const (
+	// Apart neighbors were made to be independent: pieces are longer than what makes observations alike.
+	Apart Neighbors = iota
+	// Queued ones have waits in queues, which outlast pieces of any length that anyone knows beforehand: the nearer a queue is to
+	// its limit, the longer it takes to forget.
+	Queued
+)
+
 // A Quantity is a number above zero that was estimated from the pieces of a capture.
 type Quantity struct {
 	Value float64
@@ -27,8 +38,8 @@ func (q *Quantity) known() bool { return q.bounds != nil && q.Value > 0 }
 // Mean estimates what the pieces have per Of: the sum of all Sum by that of all Of.
 // Pieces in which Of is 0 do not count. With fewer than [Enough] of the others, there is no
 // saying how far off it is.
-func Mean(pieces []Piece) Quantity {
-	r := estimate(pieces)
+func (n Neighbors) Mean(pieces []Piece) Quantity {
+	r := estimate(pieces, n)
 	q := Quantity{Value: r.value}
 	if r.pieces < Enough || r.value <= 0 {
 		return q
@@ -52,13 +63,13 @@ func Mean(pieces []Piece) Quantity {
 // carried over to the values that have these ranks. Of independent observations it is the
 // interval of order statistics that benchstat prints. The scatter is never taken for less
 // than that of independent values.
-func Quantile(share float64, pieces []Piece, n int, at func(i int) float64) Quantity {
+func (neighbors Neighbors) Quantile(share float64, pieces []Piece, n int, at func(i int) float64) Quantity {
 	if n == 0 {
 		return Quantity{}
 	}
 	size := float64(n)
 	q := Quantity{Value: at(int(max(1, math.Ceil(share*size-1e-9))) - 1)}
-	r := estimate(pieces)
+	r := estimate(pieces, neighbors)
 	if r.pieces < Enough {
 		return q
 	}
@@ -86,7 +97,7 @@ type ratio struct {
 
 // estimate divides the sums, and measures by how much the quotient would scatter: what
 // every piece has more than its part, squared (Cochran, Sampling Techniques, section 6.3).
-func estimate(pieces []Piece) ratio {
+func estimate(pieces []Piece, neighbors Neighbors) ratio {
 	var sum, of float64
 	n := 0
 	for _, p := range pieces {
@@ -112,7 +123,7 @@ func estimate(pieces []Piece) ratio {
 	if n < 2 {
 		return r
 	}
-	tau := correlationTime(left, power)
+	tau := correlationTime(left, power, neighbors)
 	r.err = math.Sqrt(tau*power*float64(n)/float64(n-1)) / of
 	r.freedom = max(1, float64(n)/tau-1)
 	return r
@@ -120,9 +131,9 @@ func estimate(pieces []Piece) ratio {
 
 // correlationTime returns how many neighboring pieces tell as much as one: (1+rho)/(1-rho)
 // of a first-order autoregression. Correlations of short series come out too small by
-// (1+3rho)/n (Kendall, Biometrika 41, 1954); that is put right. Pieces are made to be
-// independent: only what rho has beyond its own standard error counts.
-func correlationTime(left []float64, power float64) float64 {
+// (1+3rho)/n (Kendall, Biometrika 41, 1954); that is put right. Of [Apart] neighbors only what rho has beyond its
+// own standard error counts.
+func correlationTime(left []float64, power float64, neighbors Neighbors) float64 {
 	if power == 0 {
 		return 1
 	}
@@ -132,6 +143,10 @@ func correlationTime(left []float64, power float64) float64 {
 	}
 	rho /= power
 	n := float64(len(left))
-	rho = min(max(0, rho+(1+3*rho)/n-1/math.Sqrt(n)), 1-2/n)
+	rho += (1 + 3*rho) / n
+	if neighbors == Apart {
+		rho -= 1 / math.Sqrt(n)
+	}
+	rho = min(max(0, rho), 1-2/n)
 	return (1 + rho) / (1 - rho)
 }

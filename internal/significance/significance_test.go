@@ -26,23 +26,25 @@ func TestErrorsAreAsFrequentAsPromised(t *testing.T) {
 		name        string
 		n           int
 		spread, rho float64
+		neighbors   Neighbors
 		most        float64 // share of tests at 5 %
 	}{
-		{"independent", 20, 0.3, 0, 0.06},
-		{"few pieces", 6, 0.3, 0, 0.07},
-		{"very few pieces", 3, 0.3, 0, 0.07},
-		{"skewed", 20, 1, 0, 0.06},
-		{"neighbors alike", 20, 0.3, 0.4, 0.13}, // 20 % without a correction
+		{"independent", 20, 0.3, 0, Apart, 0.06},
+		{"few pieces", 6, 0.3, 0, Apart, 0.07},
+		{"very few pieces", 3, 0.3, 0, Apart, 0.07},
+		{"skewed", 20, 1, 0, Apart, 0.06},
+		{"neighbors alike", 20, 0.3, 0.4, Apart, 0.13},       // 20 % without a correction
+		{"neighbors in a queue", 20, 0.3, 0.4, Queued, 0.08}, // the same
 	} {
 		rng := rand.New(rand.NewPCG(1, 2))
 		const tries, ratio = 1500, 1.3
 		wrong, outside := 0, 0
 		for range tries {
-			same := compare(Mean(draw(rng, c.n, 1, c.spread, c.rho)), Mean(draw(rng, c.n, 1, c.spread, c.rho)))
+			same := compare(c.neighbors.Mean(draw(rng, c.n, 1, c.spread, c.rho)), c.neighbors.Mean(draw(rng, c.n, 1, c.spread, c.rho)))
 			if same.P <= 0.05 {
 				wrong++
 			}
-			more := compare(Mean(draw(rng, c.n, 1, c.spread, c.rho)), Mean(draw(rng, c.n, ratio, c.spread, c.rho)))
+			more := compare(c.neighbors.Mean(draw(rng, c.n, 1, c.spread, c.rho)), c.neighbors.Mean(draw(rng, c.n, ratio, c.spread, c.rho)))
 			if ratio < more.Low || ratio > more.High {
 				outside++
 			}
@@ -61,7 +63,7 @@ func TestIntervalAgreesWithP(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	different := 0
 	for range 500 {
-		a, b := Mean(draw(rng, 12, 1, 0.4, 0)), Mean(draw(rng, 9, 1.4, 0.6, 0))
+		a, b := Apart.Mean(draw(rng, 12, 1, 0.4, 0)), Apart.Mean(draw(rng, 9, 1.4, 0.6, 0))
 		c, back := compare(a, b), compare(b, a)
 		if outside := c.Low > 1 || c.High < 1; outside != (c.P < 0.05) || c.Low > c.Ratio || c.High < c.Ratio {
 			t.Fatalf("%+v", c)
@@ -91,7 +93,7 @@ func TestMeanIsWelchs(t *testing.T) {
 		return out
 	}
 	// Neighbors differ, so that the correlation time is 1.
-	c := compare(Mean(pieces(a)), Mean(pieces(b)))
+	c := compare(Apart.Mean(pieces(a)), Apart.Mean(pieces(b)))
 	const want = 0.02086
 	if math.Abs(c.P-want) > 0.0002 {
 		t.Errorf("P is %.5f, want %.5f", c.P, want)
@@ -105,7 +107,7 @@ func TestMedianIsOfOrderStatistics(t *testing.T) {
 	for i := range pieces { // scatter as little as independent values do at least
 		pieces[i] = Piece{Sum: float64(i % 2), Of: 1}
 	}
-	q := Quantile(0.5, pieces, 100, func(i int) float64 { return float64(i + 1) })
+	q := Apart.Quantile(0.5, pieces, 100, func(i int) float64 { return float64(i + 1) })
 	if low, high := q.bounds(1.96); q.Value != 50 || low != 40 || high != 60 {
 		t.Errorf("the median of 1 to 100 is %v, between %v and %v", q.Value, low, high)
 	}
@@ -125,7 +127,7 @@ func TestQuantileOfClusters(t *testing.T) {
 			}
 			pieces = append(pieces, p)
 		}
-		q := Quantile(0.5, pieces, 1000, func(i int) float64 { return float64(i + 1) })
+		q := Apart.Quantile(0.5, pieces, 1000, func(i int) float64 { return float64(i + 1) })
 		low, high := q.bounds(1)
 		return high - low
 	}
@@ -138,12 +140,12 @@ func TestQuantileOfClusters(t *testing.T) {
 func TestTooFewPieces(t *testing.T) {
 	few := draw(rand.New(rand.NewPCG(1, 1)), Enough-1, 1, 0.1, 0)
 	many := draw(rand.New(rand.NewPCG(1, 2)), 20, 5, 0.1, 0)
-	for _, q := range []Quantity{Mean(few), Mean(nil), Mean(append(few, make([]Piece, 30)...)), {}, Quantile(0.5, nil, 0, nil)} {
-		if c := compare(q, Mean(many)); !math.IsNaN(c.P) || !math.IsNaN(c.Low) {
+	for _, q := range []Quantity{Apart.Mean(few), Apart.Mean(nil), Apart.Mean(append(few, make([]Piece, 30)...)), {}, Apart.Quantile(0.5, nil, 0, nil)} {
+		if c := compare(q, Apart.Mean(many)); !math.IsNaN(c.P) || !math.IsNaN(c.Low) {
 			t.Errorf("%+v: %+v", q, c)
 		}
 	}
-	if c := compare(Mean(few), Mean(many)); !(c.Ratio > 4) {
+	if c := compare(Apart.Mean(few), Apart.Mean(many)); !(c.Ratio > 4) {
 		t.Errorf("the ratio is not told: %+v", c)
 	}
 }
