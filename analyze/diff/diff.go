@@ -65,7 +65,9 @@ type Diff struct {
 	swapped     [2][]*Row // kernels that only one capture has, of each
 	muted       []*Row    // that the verdict only counts
 	mutedWithin int       // changes within captures
-	locate      *diffRows // what rows are made of
+	// mutedReasons are subkinds of findings about paces and the load.
+	mutedReasons []string
+	locate       *diffRows // what rows are made of
 }
 
 // A diffKey says what a group of durations is of.

@@ -1,11 +1,9 @@
 package diff
 
 import (
-	"fmt"
 	"math"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
@@ -15,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/profile"
@@ -30,10 +29,48 @@ func (d *Diff) Findings() []finding.Finding {
 			list = append(list, x.finding(i))
 		}
 	}
+	reasons, _ := d.reasons()
+	list = append(list, reasons...)
 	for _, r := range d.toldRows() {
 		list = append(list, d.finding(r))
 	}
 	return list
+}
+
+// reasons are what changed about the pace of servers and the load, as the verdict tells it, but what is muted; follow is the load that
+// follows from such.
+func (d *Diff) reasons() (list []finding.Finding, follow []*Load) {
+	tell := func(f finding.Finding) {
+		f.Kind, f.Severity, f.CostBasis = finding.Change, finding.Info, finding.RequestTime
+		if f.Text != "" && !slices.Contains(d.mutedReasons, f.Subkind) {
+			list = append(list, f)
+		}
+	}
+	each := func(what string, text func(*Pace) string, sure func(*Pace) *Change) {
+		for i := range d.Paces {
+			p := &d.Paces[i]
+			c := sure(p)
+			tell(finding.Finding{Subkind: what + " of " + p.steps, Text: text(p), Confidence: c.Sure, P: finding.Chance(c.Change.P), At: p.only.at(),
+				Metric: finding.Metric{Name: p.steps + " for the same work", Unit: table.Duration, Before: p.Before, After: p.After}})
+		}
+	}
+	work := func(p *Pace) *Change { return &p.work.Change }
+	each("pace", (*Pace).slower, (*Pace).told)
+	for i := range d.Load {
+		switch l := &d.Load[i]; {
+		case !l.Change.matters() || d.pacesTell(l):
+		case l.follows:
+			follow = append(follow, l)
+		default:
+			tell(finding.Finding{Subkind: "load: " + l.Name, Text: l.words(), Confidence: l.Change.Sure, P: finding.Chance(l.Change.Change.P),
+				Metric: finding.Metric{Name: l.Name, Unit: table.Number, Before: l.Before, After: l.After}})
+		}
+	}
+	each("size", (*Pace).busier, work)
+	each("size", (*Pace).apart, work)
+	waits := d.waitsChanged()
+	each("limit", func(p *Pace) string { return p.capped(waits) }, func(*Pace) *Change { return &Change{Change: unknownChange, Sure: finding.Likely} })
+	return list, follow
 }
 
 // Mute takes the findings that covers holds for out of the findings and the verdict, which
@@ -47,6 +84,12 @@ func (d *Diff) Mute(covers func(*finding.Finding) bool) {
 	for _, r := range d.toldRows() {
 		if f := d.finding(r); covers(&f) {
 			d.muted = append(d.muted, r)
+		}
+	}
+	reasons, _ := d.reasons()
+	for i := range reasons {
+		if f := &reasons[i]; covers(f) {
+			d.mutedReasons = append(d.mutedReasons, f.Subkind)
 		}
 	}
 	d.verdict = d.words(d.locate)
@@ -170,12 +213,11 @@ func (r *diffRows) where(of *Row) string {
 	if names == nil {
 		return ""
 	}
-	const told = 3 // names in a sentence
-	if n := len(names) - told; n > 0 {
-		names = append(names[:told], fmt.Sprintf("%d more", n))
-	}
-	return " on " + strings.Join(names, ", ") + " only"
+	return " on " + words.Some(names, toldNames) + " only"
 }
+
+// toldNames is how many names a sentence has.
+const toldNames = 3
 
 // only names the ranks on which a row changed, if it did not on the others; nil if it did on
 // all, or nobody knows. It is asked of rows that changed, so that only the ranks of each are

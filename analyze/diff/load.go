@@ -21,6 +21,7 @@ type Load struct {
 	Name          string
 	Before, After float64 // NaN is unknown
 	Change        Change
+	follows       bool // from what is asked of servers, and what they take for it
 }
 
 // A diffLoad is one of them in one capture.

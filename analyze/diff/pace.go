@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/metric"
@@ -15,6 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -23,9 +25,19 @@ import (
 type paceKey struct {
 	kind     replay.Kind
 	role     request.Role
-	per      perStep // perSecond: requests show them
+	per      perStep // perSecond: requests show them, or logs and metrics
 	onDevice bool
+	said     said
 }
+
+// said tells who says what steps take, if neither requests nor profilers do.
+type said uint8
+
+const (
+	unsaid  said = iota
+	logged       // lines of batches
+	scraped      // metrics that repeat the last one of these
+)
 
 // pacedSteps are the steps of a key on one side.
 type pacedSteps struct {
@@ -33,12 +45,17 @@ type pacedSteps struct {
 	work []significance.Piece // what steps have to do, and how many these are, in pieces that are longer than requests
 	// tokens came out in so many steps of the requests that tell: more than one of each if drafts are accepted.
 	tokens, steps float64
+	servers       names
+	ranks         names // that may be the last to end a step
 }
 
 type pacedStep struct {
 	replay.Timed
-	size  [2]int16 // of what is compared: requests or tokens, and the tokens that they attend to
-	piece int16
+	size   [2]int16 // of what is compared: requests or tokens, and the tokens that they attend to
+	piece  int16
+	server int16 // of those of its side
+	last   int16 // rank that ended it last, while another waited; -1 is unknown
+	waited int32 // ns
 }
 
 // paced returns the steps of a key, of which there is room for work in so many pieces.
@@ -72,7 +89,11 @@ func sizeOf(kind replay.Kind, f *replay.Features, attended int64) [2]int16 {
 // addPaces adds the steps of all servers, as requests show when each began and ended, and what was in it. What a
 // step takes beyond its work does not depend on how long requests are, so that these pieces may be short.
 func (d *Collected) addPaces(s *request.Set, overlapping *diffPieces, window *Capture) {
-	found, groups, mixed := map[paceKey][]*replay.Step{}, map[paceKey]int32{}, map[paceKey]bool{}
+	type engineStep struct {
+		*replay.Step
+		of *replay.Engine
+	}
+	found, groups, mixed := map[paceKey][]engineStep{}, map[paceKey]int32{}, map[paceKey]bool{}
 	run := replay.Read(s)
 	for i := range run.Engines {
 		e := &run.Engines[i]
@@ -85,7 +106,7 @@ func (d *Collected) addPaces(s *request.Set, overlapping *diffPieces, window *Ca
 				if first := order.Memo(groups, key, func() int32 { return e.Group }); first != e.Group {
 					mixed[key] = true
 				}
-				found[key] = append(found[key], st)
+				found[key] = append(found[key], engineStep{st, e})
 			}
 		}
 	}
@@ -98,7 +119,7 @@ func (d *Collected) addPaces(s *request.Set, overlapping *diffPieces, window *Ca
 		if mixed[key] {
 			continue // servers of several models, which other requests ask for at another time
 		}
-		starts := order.Each(list, func(st *replay.Step) trace.Time { return st.Start })
+		starts := order.Each(list, func(st engineStep) trace.Time { return st.Start })
 		cut := d.pieces(cutEvenly(starts, min(maxPieces, len(starts)/minRequests)))
 		of := d.paced(key, overlapping.n())
 		of.tokens, of.steps = of.tokens+tokens, of.steps+steps
@@ -107,14 +128,17 @@ func (d *Collected) addPaces(s *request.Set, overlapping *diffPieces, window *Ca
 			if st.Kind == replay.Prefill {
 				attended = st.New + st.Prefix
 			}
-			x := pacedStep{st.Timed(), sizeOf(st.Kind, &st.Features, attended), int16(cut.at(st.Start))}
+			x := pacedStep{Timed: st.Timed(), size: sizeOf(st.Kind, &st.Features, attended), piece: int16(cut.at(st.Start)), server: of.servers.index(st.of.DP()), last: -1}
+			if at, waited, ok := run.Last(st.Step); ok {
+				x.last, x.waited = of.ranks.index(at.String()), int32(min(waited, math.MaxInt32))
+			}
 			of.add(&x, overlapping.at(st.Start), kindsOfWork[st.Kind].of(&st.Features))
 		}
 	}
 }
 
 // addPaced adds an annotated step whose name says what was in it, and that took so long on the host or on its device.
-func (d *Collected) addPaced(s *diffStep, took int64, onDevice bool, piece, pieces int) {
+func (d *Collected) addPaced(s *diffStep, rank string, took int64, onDevice bool, piece, pieces int) {
 	n := &s.kind.StepName
 	f := replay.Features{New: int64(max(0, n.Prefilled)), Requests: int64(n.Batch)}
 	kind := replay.Prefill
@@ -129,8 +153,10 @@ func (d *Collected) addPaced(s *diffStep, took int64, onDevice bool, piece, piec
 		f.Context = max(0, n.Lengths.ContextKeys) + max(0, n.Lengths.GenerationKeys)
 		attended = f.Context
 	}
-	x := pacedStep{replay.Timed{Features: f, Took: max(1, took)}, sizeOf(kind, &f, attended), int16(piece)}
-	d.paced(paceKey{kind: kind, per: levelOf(&s.kind), onDevice: onDevice}, pieces).add(&x, piece, kindsOfWork[kind].of(&f))
+	x := pacedStep{Timed: replay.Timed{Features: f, Took: max(1, took)}, size: sizeOf(kind, &f, attended), piece: int16(piece), last: -1}
+	of := d.paced(paceKey{kind: kind, per: levelOf(&s.kind), onDevice: onDevice}, pieces)
+	x.server = of.servers.index(rank)
+	of.add(&x, piece, kindsOfWork[kind].of(&f))
 }
 
 // A Pace tells whether steps of servers take longer for the same work, or because there is more of it.
@@ -149,27 +175,35 @@ type Pace struct {
 	atMost        [2]float64 // share of the decode steps that have as many
 	n             [2]int64   // steps that are compared
 	yield         [2]float64 // tokens that a decode step gives to a request, as drafts are accepted; 1 of others
+	only          onlyServers
+	late          string // for whom the others wait since
 }
+
+// withPrefills is what lines and scrapes count as part of a decode step.
+const withPrefills = " and the prefills between them"
 
 // comparePaces compares what both sides know of steps: as profilers annotated them, where both have that.
 func comparePaces(before, after *Collected, per perStep, onDevice bool) (paces []Pace) {
 	keys := slices.SortedFunc(maps.Keys(before.paces), func(a, b paceKey) int { // decode first, which is most of the time
-		return cmp.Or(cmp.Compare(b.kind, a.kind), cmp.Compare(b.per, a.per), cmp.Compare(a.role, b.role))
+		return cmp.Or(cmp.Compare(b.kind, a.kind), cmp.Compare(b.per, a.per), cmp.Compare(a.said, b.said), cmp.Compare(a.role, b.role))
 	})
-	annotated := map[replay.Kind]bool{}
+	annotated, known := map[replay.Kind]bool{}, map[replay.Kind]said{}
 	for _, key := range keys {
 		a := after.paces[key]
 		if of := key.per != perSecond; a == nil || of && (key.per != per || key.onDevice != onDevice) || !of && annotated[key.kind] {
 			continue
 		}
-		annotated[key.kind] = key.per != perSecond
+		if best, ok := known[key.kind]; ok && best != key.said {
+			continue
+		}
+		annotated[key.kind], known[key.kind] = key.per != perSecond, key.said
 		paces = append(paces, comparePace(key, [2]*pacedSteps{before.paces[key], a}, before.captures > 0))
 	}
 	return paces
 }
 
 func comparePace(key paceKey, sides [2]*pacedSteps, captures bool) Pace {
-	p := Pace{kind: key.kind, annotated: key.per != perSecond, steps: key.kind.String() + " steps", Before: math.NaN(), After: math.NaN(), Change: Change{Change: unknownChange}}
+	p := Pace{kind: key.kind, annotated: key.per != perSecond, steps: [...]string{"", "logged ", "scraped "}[key.said] + key.kind.String() + " steps" + [...]string{"", withPrefills, withPrefills}[key.said], Before: math.NaN(), After: math.NaN(), Change: Change{Change: unknownChange}}
 	p.unit = kindsOfWork[key.kind].unit
 	p.work = compareLoad(&diffLoad{p.unit + " per " + key.kind.String() + " step", sides[0].work}, &diffLoad{"", sides[1].work}, captures)
 	for side, of := range sides {
@@ -212,6 +246,10 @@ func comparePace(key paceKey, sides [2]*pacedSteps, captures bool) Pace {
 	if (by[0].Ratio > 1) != (by[1].Ratio > 1) {
 		c.P = max(c.P, 1)
 	}
+	if !captures {
+		p.only = findOnly(sides, common)
+	}
+	p.late = p.whoIsLate(sides, common)
 	return p
 }
 
@@ -274,25 +312,40 @@ const asLong = 0.05
 
 // waitsChanged reports whether requests wait longer or shorter than before, by a part of their time that everyone sees.
 func (d *Diff) waitsChanged() bool {
+	queued := func(l Load) bool {
+		return strings.HasPrefix(l.Name, series.Metrics[series.Queued].Name) && l.Change.matters()
+	}
 	r := d.Row(Request, metric.Queue.Name)
-	return r != nil && r.Changed() && d.part(r, r.Effect()) >= visiblePart
+	return r != nil && r.Changed() && d.part(r, r.Effect()) >= visiblePart || slices.ContainsFunc(d.Load, queued)
+}
+
+// told is the change that is told: that of some servers if it is theirs only.
+func (p *Pace) told() *Change {
+	if len(p.only.names) > 0 {
+		return &p.only.change
+	}
+	return &p.Change
 }
 
 // slower tells of steps that take longer or shorter for the same work, and of what their work makes of that.
 func (p *Pace) slower() string {
-	if !p.Change.matters() {
+	before, after, change, where := p.Before, p.After, p.told(), ""
+	if len(p.only.names) > 0 {
+		before, after, where = p.only.before, p.only.after, " on "+words.Some(p.only.names, toldNames)+" only"
+	}
+	if !change.matters() {
 		return ""
 	}
 	word := "longer"
-	if p.Change.Change.Ratio < 1 {
+	if change.Change.Ratio < 1 {
 		word = "less time"
 	}
 	same := "the same work"
 	if yield := p.yield[1] / p.yield[0]; math.Abs(yield-1) >= minChange {
-		same = fmt.Sprintf("as many requests, and give %s -> %s tokens to each, which makes %+.0f %% per token", words.ThreeDigits(p.yield[0]), words.ThreeDigits(p.yield[1]), 100*(p.Change.Change.Ratio/yield-1))
+		same = fmt.Sprintf("as many requests, and give %s -> %s tokens to each, which makes %+.0f %% per token", words.ThreeDigits(p.yield[0]), words.ThreeDigits(p.yield[1]), 100*(change.Change.Ratio/yield-1))
 	}
-	text := fmt.Sprintf("%s take %s for %s: %s%s", p.steps, word, same, pairInWords(int64(p.Before), int64(p.After)), p.Change.inBrackets())
-	if p.work.Change.matters() && math.Abs(p.all[1]/p.all[0]/p.Change.Change.Ratio-1) >= minChange {
+	text := fmt.Sprintf("%s take %s for %s%s: %s%s%s", p.steps, word, same, where, pairInWords(int64(before), int64(after)), change.inBrackets(), p.late)
+	if where == "" && p.work.Change.matters() && math.Abs(p.all[1]/p.all[0]/p.Change.Change.Ratio-1) >= minChange {
 		text += fmt.Sprintf(", and all of them %s with %s", pairInWords(int64(p.all[0]), int64(p.all[1])), p.works())
 	}
 	return text
@@ -319,7 +372,7 @@ func (p *Pace) same() string {
 // asLong reports whether steps take as long as they did for the same work, beyond doubt.
 func (p *Pace) asLong() bool {
 	c := &p.Change.Change
-	return p.Change.tested() && !p.Change.matters() && c.Low >= 1-asLong && c.High <= 1+asLong
+	return p.Change.tested() && !p.Change.matters() && len(p.only.names) == 0 && c.Low >= 1-asLong && c.High <= 1+asLong
 }
 
 // capped tells that decode steps have a limit which they did not have, or had one, if requests wait longer or shorter than before:
@@ -361,7 +414,7 @@ func (p *Pace) works() string {
 
 // loads are the rows of a pace in the table of the load.
 func (p *Pace) loads() []Load {
-	return []Load{p.work, {"ms of " + p.steps + " for the same work", p.Before / 1e6, p.After / 1e6, p.Change}}
+	return []Load{p.work, {Name: "ms of " + p.steps + " for the same work", Before: p.Before / 1e6, After: p.After / 1e6, Change: p.Change}}
 }
 
 // paces tells what there is to say of the paces of servers.

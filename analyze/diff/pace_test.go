@@ -25,7 +25,7 @@ func stepsOf(rng *rand.Rand, n int, requests, slower float64) *pacedSteps {
 		took := (8e6 + 4e5*float64(st.Requests) + 100*float64(st.Context)) * slower * (1 + 0.03*rng.NormFloat64())
 		st.Done = trace.Time(took)
 		piece := i * pieces / n
-		s.list = append(s.list, pacedStep{st.Timed(), sizeOf(replay.Decode, &st.Features, st.Context), int16(piece)})
+		s.list = append(s.list, pacedStep{Timed: st.Timed(), size: sizeOf(replay.Decode, &st.Features, st.Context), piece: int16(piece), last: -1})
 		s.work[piece].Sum, s.work[piece].Of = s.work[piece].Sum+float64(st.Requests), s.work[piece].Of+1
 	}
 	return s
@@ -77,7 +77,7 @@ func TestCapped(t *testing.T) {
 		p := &pacedSteps{work: make([]significance.Piece, 1)}
 		for _, n := range batches {
 			f := replay.Features{Requests: n, Context: 100 * n}
-			p.add(&pacedStep{replay.Timed{Features: f, Took: 1e6}, sizeOf(replay.Decode, &f, f.Context), 0}, 0, n)
+			p.add(&pacedStep{Timed: replay.Timed{Features: f, Took: 1e6}, size: sizeOf(replay.Decode, &f, f.Context), last: -1}, 0, n)
 		}
 		return p
 	}

@@ -256,7 +256,7 @@ func (d *Collected) addPeriod(s *diffStep, period int64, rank string, pieces *di
 	if d.periods[per] == nil {
 		d.periods[per] = map[diffKey]*diffGroup{}
 	}
-	d.addPaced(s, period, true, pieces.at(s.start), pieces.n())
+	d.addPaced(s, rank, period, true, pieces.at(s.start), pieces.n())
 	addTo(d.periods[per], diffKey{Step, s.kind.Words(), rank}).add(pieces.at(s.start), pieces.n(), period, d.in)
 }
 
@@ -268,7 +268,7 @@ func (d *Collected) addStep(s *diffStep, rank string, pieces *diffPieces) {
 	}
 	d.work[per].add("", piece, pieces.n(), 1)
 	d.work[per].add(rank, piece, pieces.n(), 1)
-	d.addPaced(s, s.dur, false, piece, pieces.n())
+	d.addPaced(s, rank, s.dur, false, piece, pieces.n())
 	addTo(d.steps[per], diffKey{Step, s.kind.Words(), rank}).add(piece, pieces.n(), s.dur, d.in)
 }
 

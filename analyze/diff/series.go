@@ -53,6 +53,7 @@ func (d *Collected) collectSeries(s *series.Set, window *Capture) {
 			c.add(i, id)
 		}
 	}
+	c.addRanks()
 	c.addInstants()
 	for _, h := range s.Histograms() {
 		if s.InSeconds(h.Metric) {
@@ -215,6 +216,7 @@ func compareMeasured(before, after *Collected) (out []Load) {
 	slices.SortFunc(names, func(x, y string) int { return cmp.Or(cmp.Compare(b.order[x], b.order[y]), cmp.Compare(x, y)) })
 	for _, name := range names {
 		if l := compareLoad(b.loads[name], a.loads[name], before.captures > 0); l.Before > 0 || l.After > 0 {
+			l.follows = slices.Contains(followers, series.MetricID(b.order[name]))
 			out = append(out, l)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -35,16 +36,9 @@ func (d *Diff) words(rows *diffRows) string {
 		return strings.Join(append(says, d.visible()...), "; ")
 	}
 	setup := len(says)
-	says = append(says, d.paces((*Pace).slower)...)
-	for i := range d.Load {
-		if l := &d.Load[i]; l.Change.matters() && !d.pacesTell(l) {
-			says = append(says, fmt.Sprintf("%s %s -> %s%s", l.Name, words.ThreeDigits(l.Before), words.ThreeDigits(l.After), l.Change.inBrackets()))
-		}
-	}
-	says = append(says, d.paces((*Pace).busier)...)
-	says = append(says, d.paces((*Pace).apart)...)
-	waits := d.waitsChanged()
-	says = append(says, d.paces(func(p *Pace) string { return p.capped(waits) })...)
+	reasons, follow := d.reasons()
+	says = append(says, order.Each(reasons, func(f finding.Finding) string { return f.Text })...)
+	says = append(says, d.following(follow, len(says) > 0)...)
 	told := d.toldRows()
 	says = append(says, d.large(told)...)
 	for _, r := range told {
@@ -52,11 +46,24 @@ func (d *Diff) words(rows *diffRows) string {
 	}
 	says = append(says, d.replacements()...)
 	says = append(says, d.within()...)
-	if n := len(d.muted) + d.mutedWithin; n > 0 {
+	if n := len(d.muted) + len(d.mutedReasons) + d.mutedWithin; n > 0 {
 		says = append(says, words.Counted(n, "change")+" muted")
 	}
 	says = append(says, d.visible()...)
 	return strings.Join(append(says, d.countOthers(slices.Concat(told, d.muted), len(says) > setup)...), "; ")
+}
+
+// following tells of the load that follows from other changes: by name only, if any of these are known.
+func (d *Diff) following(list []*Load, known bool) []string {
+	if len(list) == 0 || !known {
+		return order.Each(list, (*Load).words)
+	}
+	names := order.Each(list, func(l *Load) string { name, _, _ := strings.Cut(l.Name, ","); return name })
+	return []string{words.Some(names, toldNames) + " changed with that"}
+}
+
+func (l *Load) words() string {
+	return fmt.Sprintf("%s %s -> %s%s", l.Name, words.ThreeDigits(l.Before), words.ThreeDigits(l.After), l.Change.inBrackets())
 }
 
 // setupInWords tells what differs in the setup.

@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/hardware"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
@@ -20,8 +21,8 @@ import (
 // seenTwice: logs tell of tokens and of transfers what requests do.
 var seenTwice = []finding.Consequence{
 	{Cause: finding.Transfer, Effect: finding.Transfer, Subkinds: []string{slow.SlowLink}, Elsewhere: true, Around: true, Enough: asRequestsTell, Same: true},
-	{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Load, Subkinds: []string{slow.Demand}, Elsewhere: true, Enough: lengthOf(slow.PromptTokens), Same: true},
-	{Cause: finding.Change, CauseSubkind: change.OutputLength, Effect: finding.Load, Subkinds: []string{slow.Demand}, Elsewhere: true, Enough: lengthOf(slow.AnswerTokens), Same: true},
+	{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Load, Subkinds: []string{slow.Demand}, Elsewhere: true, Enough: lengthOf(telemetry.PromptTokens), Same: true},
+	{Cause: finding.Change, CauseSubkind: change.OutputLength, Effect: finding.Load, Subkinds: []string{slow.Demand}, Elsewhere: true, Enough: lengthOf(telemetry.AnswerTokens), Same: true},
 	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Slower, Subkinds: []string{""}, OnRanks: true, Enough: asLogsTell, Same: true},
 }
 

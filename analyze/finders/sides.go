@@ -3,14 +3,14 @@ package finders
 import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
 )
 
 // throughPrefill reports whether more requests come to decode servers as more come to prefill servers: they are the same ones.
 func throughPrefill(more, first *finding.Finding) bool {
-	return more.At.Role == request.Decode && first.At.Role == request.Prefill && more.Metric.Name == first.Metric.Name && more.Metric.Name == slow.RequestRate && since(more, first)
+	return more.At.Role == request.Decode && first.At.Role == request.Prefill && more.Metric.Name == first.Metric.Name && more.Metric.Name == telemetry.RequestRate && since(more, first)
 }
 
 // behindTransfers reports whether requests take longer on a server as the KV cache comes to it, or leaves it, more slowly.

@@ -372,6 +372,15 @@ func (r *Run) compare(j *job, own []mark) {
 	}
 }
 
+// Last returns the rank of an engine that ended a step last, and for how long the one before it waited then, in ns; ok is false
+// where only one told of it.
+func (r *Run) Last(st *Step) (at *place.Location, waited int64, ok bool) {
+	if st.second == math.MinInt32 {
+		return nil, 0, false
+	}
+	return &r.ranks.Places[st.worst], int64(st.last) - int64(st.second), true
+}
+
 // arrive takes in that a rank ended a step.
 func (l *late) arrive(after int32, rank int16) {
 	switch {

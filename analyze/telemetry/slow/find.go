@@ -104,7 +104,7 @@ func groups(l *telemetry.Logged) (list [][]*telemetry.Rank) {
 
 // isOfSeveral reports whether a rank is one of several DP ranks of a server. vLLM counts them from 0, even if there is one.
 func isOfSeveral(l *telemetry.Logged, r *telemetry.Rank) bool {
-	return r.Where.Rank.DP >= 0 && !isAlone(l, r)
+	return r.Where.Rank.DP >= 0 && !l.IsAlone(r)
 }
 
 // muchMore is by how much a rank's load must exceed its share, to be more than uneven requests

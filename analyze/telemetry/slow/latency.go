@@ -204,7 +204,7 @@ func latency(l *telemetry.Logged, server, at int32, rises []rise, all float64, e
 		}
 	}
 	for i := range l.Ranks {
-		if x := &l.Ranks[i]; x.Server == server && r.metric == series.ITL && isAlone(l, x) {
+		if x := &l.Ranks[i]; x.Server == server && r.metric == series.ITL && l.IsAlone(x) {
 			f.Evidence = append(f.Evidence, asMuchBetween(l, x, f.Since, f.Until)...)
 		}
 	}

@@ -88,7 +88,7 @@ func generatedBy(l *telemetry.Logged, r *telemetry.Rank) []float64 {
 	if r.Has(series.Generation) {
 		return l.Curve(r, series.Generation)
 	}
-	if !isAlone(l, r) {
+	if !l.IsAlone(r) {
 		return nil
 	}
 	return l.Rates(r.Server, "generation_tokens_total")

@@ -116,7 +116,7 @@ func retractionsCounted(l *telemetry.Logged, server int32) (f finding.Finding, c
 			Brief: "requests are thrown out of full KV caches", Cost: min(1, max(0.001, float64(took)/float64(max(1, l.To-l.From))))}
 		who := telemetry.Host(s)
 		for i := range l.Ranks {
-			if r := &l.Ranks[i]; r.Server == server && isAlone(l, r) {
+			if r := &l.Ranks[i]; r.Server == server && l.IsAlone(r) {
 				f.At, who = r.Where, r.Where.String()
 			}
 		}

@@ -30,13 +30,13 @@ func values(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (n, of 
 	case w.Name == GraphedSteps:
 		return countedGraphs(l, r)
 	case len(w.Of) == 0:
-		return sums(r.Points[w.Metric], 1)
+		return telemetry.Sums(r.Points[w.Metric], 1)
 	}
 	if slices.ContainsFunc(w.Of, func(m series.MetricID) bool { return !r.Has(m) }) {
 		for _, m := range w.Percent {
-			n, of = sums(r.Points[m], 1./100)
+			n, of = telemetry.Sums(r.Points[m], 1./100)
 		}
-		if w.Name == finding.CachedTokens && of == nil && isAlone(l, r) {
+		if w.Name == finding.CachedTokens && of == nil && l.IsAlone(r) {
 			return countedCached(l, r)
 		}
 		return n, of
@@ -68,19 +68,6 @@ func countedGraphs(l *telemetry.Logged, r *telemetry.Rank) (n, of []float64) {
 	}
 	for b := range of {
 		of[b] += n[b]
-	}
-	return n, of
-}
-
-// isAlone reports whether a rank is the only one of its server, so that what that counts is of it.
-func isAlone(l *telemetry.Logged, r *telemetry.Rank) bool {
-	return !slices.ContainsFunc(l.Ranks, func(o telemetry.Rank) bool { return o.Server == r.Server && o.Place != r.Place })
-}
-
-// sums adds up samples by bucket, times a scale, and counts them.
-func sums(points []telemetry.Point, scale float64) (n, of []float64) {
-	for _, p := range points {
-		n, of = append(n, p.Sum*scale), append(of, float64(p.N))
 	}
 	return n, of
 }

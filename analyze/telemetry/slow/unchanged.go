@@ -86,12 +86,12 @@ func longerIn(l *telemetry.Logged, r *telemetry.Rank, generated []float64, times
 
 // comeNoMore reports whether no more requests come to a rank, and no more tokens of their prompts, than before, as its lines or its scrapes tell.
 func comeNoMore(l *telemetry.Logged, r *telemetry.Rank, from, at, to int) bool {
-	list := demands(l, r)
+	list := l.Demands(r)
 	if len(list) < 2 {
 		return false
 	}
 	for _, d := range list[:2] {
-		if !(share(d.n, d.of, at, to) <= noMore*share(d.n, d.of, from, at)) {
+		if !(share(d.N, d.Of, at, to) <= noMore*share(d.N, d.Of, from, at)) {
 			return false
 		}
 	}

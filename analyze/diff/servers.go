@@ -1,0 +1,130 @@
+package diff
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/internal/significance"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// names are those of servers or ranks of one side, each once.
+type names []string
+
+// index returns the place of a name, which it adds where it is new.
+func (n *names) index(name string) int16 {
+	at := slices.Index(*n, name)
+	if at < 0 {
+		at = len(*n)
+		*n = append(*n, name)
+	}
+	return int16(at)
+}
+
+// onlyServers are those of several servers whose steps alone take longer, or less time, for the same work; none where all
+// changed, or it may be any of them.
+type onlyServers struct {
+	names         []string
+	before, after float64 // ns
+	change        Change  // of all of them together
+}
+
+// at is where that is; nothing of several.
+func (o *onlyServers) at() place.Location {
+	if len(o.names) != 1 || place.Named(o.names[0]).Role == request.Other {
+		return place.Location{}
+	}
+	return place.Named(o.names[0])
+}
+
+// certainlyOne is the probability of error of naming a server: nobody asked for it, so that a name must be sure.
+const certainlyOne = 0.01
+
+// findOnly compares each server with itself before. One that had another name is compared with all of them, as the servers of
+// a role do the same.
+func findOnly(sides [2]*pacedSteps, common [2][]pacedStep) (found onlyServers) {
+	names := sides[1].servers
+	if len(names) < 2 {
+		return found
+	}
+	usual := newUsual(common[0])
+	compare := func(was, is func(server int16) bool) (b, a significance.Sample, c significance.Change) {
+		of := func(list []pacedStep, is func(int16) bool) significance.Sample {
+			return usual.sample(order.Only(list, func(st pacedStep) bool { return is(st.server) }))
+		}
+		b, a = of(common[0], was), of(common[1], is)
+		return b, a, howToCompare(b.Pieces, a.Pieces, false).Compare(b, a)
+	}
+	before := func(server int16) func(int16) bool {
+		at := slices.Index(sides[0].servers, names[server])
+		return func(s int16) bool { return at < 0 || s == int16(at) }
+	}
+	list := make([]Change, len(names))
+	for i := range names {
+		_, _, list[i].Change = compare(before(int16(i)), func(s int16) bool { return s == int16(i) })
+	}
+	var own []int16
+	least, most := math.Inf(1), 0.0
+	for i, p := range significance.Holm(order.EachRow(list, func(c *Change) float64 { return c.Change.P })) {
+		c := &list[i]
+		c.Change.P = p
+		switch {
+		case !c.tested(): // it may have changed as much
+			return found
+		case p <= certainlyOne && c.size() >= math.Log1p(minChange):
+			own = append(own, int16(i))
+			least = min(least, c.size())
+			if (c.Change.Ratio > 1) != (list[own[0]].Change.Ratio > 1) {
+				return found
+			}
+		default:
+			most = max(most, c.size())
+		}
+	}
+	if len(own) == 0 || len(own) == len(names) || 2*most > least {
+		return found
+	}
+	b, a, c := compare(func(s int16) bool { return slices.ContainsFunc(own, func(o int16) bool { return before(o)(s) }) },
+		func(s int16) bool { return slices.Contains(own, s) })
+	for _, i := range own {
+		found.names = append(found.names, names[i])
+	}
+	found.before, found.after, found.change = b.Quantity.Value, a.Quantity.Value, Change{c, finding.Certain}
+	return found
+}
+
+// whoIsLate tells for which rank the others wait since, if that makes at least half of what steps take longer.
+func (p *Pace) whoIsLate(sides [2]*pacedSteps, common [2][]pacedStep) string {
+	grown := p.After - p.Before
+	if len(p.only.names) > 0 {
+		grown = p.only.after - p.only.before
+	}
+	var waits [2]map[string]float64 // ns in a step, by rank
+	for side, list := range common {
+		waits[side] = map[string]float64{}
+		n := 0.0
+		for i := range list {
+			st := &list[i]
+			if len(p.only.names) > 0 && !slices.Contains(p.only.names, sides[side].servers[st.server]) {
+				continue
+			}
+			if n++; st.last >= 0 {
+				waits[side][sides[side].ranks[st.last]] += float64(st.waited)
+			}
+		}
+		for rank := range waits[side] {
+			waits[side][rank] /= n
+		}
+	}
+	for _, rank := range sides[1].ranks {
+		if before, after := waits[0][rank], waits[1][rank]; grown > 0 && 2*(after-before) >= grown {
+			return fmt.Sprintf(", as its peers wait %s in each for %s, %s before", words.Nearly(int64(after)), rank, words.Nearly(int64(before)))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,90 @@
+package telemetry
+
+import (
+	"slices"
+
+	"github.com/sgtrace/sgtrace/series"
+)
+
+// What demands say, given the mean, the place, and the mean before.
+const (
+	AskedMore     = "%s requests a second come to %s, %s before"
+	longerPrompts = "a prompt has %s tokens on %s, %s before"
+	longerAnswers = "an answer has %s tokens on %s, %s before"
+)
+
+// A Demand is what is asked of a rank by bucket: n of something, by what it is a mean over; 0 of that is not known.
+type Demand struct {
+	N, Of []float64
+	Name  string
+	Says  string // of the mean, given place and the mean before
+	// Answers: those of requests that were taken in before are among them.
+	Answers bool
+}
+
+// Demands are the requests that come a second, the prompt tokens of each, and the tokens of its answer.
+func (l *Logged) Demands(r *Rank) []Demand {
+	if !r.Has(series.NewSeqs) || !r.Has(series.NewTokens) {
+		return l.demandsInMetrics(r)
+	}
+	seqs, tokens := r.TakenIn()
+	rate, queue := r.Points[series.Generation], r.Points[series.Queued]
+	came, seconds, generated := make([]float64, len(seqs)), make([]float64, len(seqs)), make([]float64, len(seqs))
+	waiting, bucket := 0.0, float64(l.Grid.Bucket)/1e9
+	for b := range seqs {
+		if rate != nil && rate[b].N > 0 {
+			generated[b] = rate[b].Mean() * bucket
+		}
+		if queue == nil || queue[b].N == 0 {
+			continue // nobody knows whether none came, or the log is missing
+		}
+		came[b], waiting, seconds[b] = seqs[b]+queue[b].Mean()-waiting, queue[b].Mean(), bucket
+	}
+	return []Demand{
+		{came, seconds, RequestRate, AskedMore, false},
+		{tokens, seqs, PromptTokens, longerPrompts, false},
+		{generated, seqs, AnswerTokens, longerAnswers, true},
+	}
+}
+
+// demandsInMetrics are those of a server of one rank, by its histograms and counters: what comes waits, or gets a first token.
+func (l *Logged) demandsInMetrics(r *Rank) []Demand {
+	came, seconds := l.Arrivals(r)
+	prompts, answers := l.Counted(r.Server, "prompt_tokens_total"), l.Counted(r.Server, "generation_tokens_total")
+	if came == nil || prompts == nil || answers == nil || !l.IsAlone(r) {
+		n, of := Sums(r.Points[series.PrefillRate], 1) // which lines of vLLM have
+		return []Demand{{n, of, "prompt tokens a second", "prompts of %s tokens a second are computed on %s, %s before", false}}
+	}
+	n := l.Grid.N()
+	seqs, ended := l.ByBucket(l.Scrapes(r.Server, series.TTFT).List), make([]float64, n)
+	for _, x := range l.Scrapes(r.Server, series.E2E).List {
+		if b := l.Grid.Of(x.From); b >= 0 && b < n {
+			ended[b] += x.N
+		}
+	}
+	return []Demand{
+		{came, seconds, RequestRate, AskedMore, false},
+		{prompts, seqs, PromptTokens, longerPrompts, false},
+		{answers, ended, AnswerTokens, longerAnswers, true},
+	}
+}
+
+// What demands are called.
+const (
+	RequestRate  = "requests a second"
+	PromptTokens = "prompt tokens of a request"
+	AnswerTokens = "tokens of an answer"
+)
+
+// IsAlone reports whether a rank is the only one of its server, so that what that counts is of it.
+func (l *Logged) IsAlone(r *Rank) bool {
+	return !slices.ContainsFunc(l.Ranks, func(o Rank) bool { return o.Server == r.Server && o.Place != r.Place })
+}
+
+// Sums adds up samples by bucket, times a scale, and counts them.
+func Sums(points []Point, scale float64) (n, of []float64) {
+	for _, p := range points {
+		n, of = append(n, p.Sum*scale), append(of, float64(p.N))
+	}
+	return n, of
+}
