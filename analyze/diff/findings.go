@@ -41,7 +41,7 @@ func (d *Diff) Findings() []finding.Finding {
 // follows from such.
 func (d *Diff) reasons() (list []finding.Finding, follow []*Load) {
 	tell := func(f finding.Finding) {
-		f.Kind, f.Severity, f.CostBasis = finding.Change, finding.Info, finding.RequestTime
+		f.Severity, f.CostBasis = finding.Info, finding.RequestTime
 		if f.Text != "" && !slices.Contains(d.mutedReasons, f.Subkind) {
 			list = append(list, f)
 		}
@@ -49,27 +49,30 @@ func (d *Diff) reasons() (list []finding.Finding, follow []*Load) {
 	each := func(what string, text func(*Pace) string, sure func(*Pace) *Change) {
 		for i := range d.Paces {
 			p := &d.Paces[i]
-			c := sure(p)
-			tell(finding.Finding{Subkind: what + " of " + p.steps, Text: text(p), Confidence: c.Sure, P: finding.Chance(c.Change.P), At: p.only.at(),
-				Metric: finding.Metric{Name: p.steps + " for the same work", Unit: table.Duration, Before: p.Before, After: p.After}})
+			c, before, after := sure(p), p.Before, p.After
+			if len(p.only.names) > 0 {
+				before, after = p.only.before, p.only.after
+			}
+			tell(finding.Finding{Kind: finding.Change, Subkind: what + " of " + p.steps, Text: text(p), Confidence: c.Sure, P: finding.Chance(c.Change.P), At: p.only.at(),
+				Metric: finding.Metric{Name: p.steps + " for the same work", Unit: table.Duration, Before: before, After: after}})
 		}
 	}
 	work := func(p *Pace) *Change { return &p.work.Change }
+	waits := d.waitsChanged()
 	each("pace", (*Pace).slower, (*Pace).told)
+	each("limit", func(p *Pace) string { return p.capped(waits) }, func(*Pace) *Change { return &Change{Change: unknownChange, Sure: finding.Likely} })
 	for i := range d.Load {
 		switch l := &d.Load[i]; {
 		case !l.Change.matters() || d.pacesTell(l):
 		case l.follows:
 			follow = append(follow, l)
 		default:
-			tell(finding.Finding{Subkind: "load: " + l.Name, Text: l.words(), Confidence: l.Change.Sure, P: finding.Chance(l.Change.Change.P),
+			tell(finding.Finding{Kind: finding.Load, Subkind: l.Name, Text: l.words(), Confidence: l.Change.Sure, P: finding.Chance(l.Change.Change.P),
 				Metric: finding.Metric{Name: l.Name, Unit: table.Number, Before: l.Before, After: l.After}})
 		}
 	}
 	each("size", (*Pace).busier, work)
 	each("size", (*Pace).apart, work)
-	waits := d.waitsChanged()
-	each("limit", func(p *Pace) string { return p.capped(waits) }, func(*Pace) *Change { return &Change{Change: unknownChange, Sure: finding.Likely} })
 	return list, follow
 }
 

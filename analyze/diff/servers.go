@@ -123,7 +123,7 @@ func (p *Pace) whoIsLate(sides [2]*pacedSteps, common [2][]pacedStep) string {
 	}
 	for _, rank := range sides[1].ranks {
 		if before, after := waits[0][rank], waits[1][rank]; grown > 0 && 2*(after-before) >= grown {
-			return fmt.Sprintf(", as its peers wait %s in each for %s, %s before", words.Nearly(int64(after)), rank, words.Nearly(int64(before)))
+			return fmt.Sprintf(", as others wait %s in each for %s (%s before)", words.Nearly(int64(after)), rank, words.Nearly(int64(before)))
 		}
 	}
 	return ""

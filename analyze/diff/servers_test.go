@@ -1,0 +1,63 @@
+package diff
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/replay"
+)
+
+// together puts the steps of servers into those of one side, and says who ended them last, by how many ns.
+func together(of map[string]*pacedSteps, last string, waited int32) *pacedSteps {
+	all := &pacedSteps{tokens: 1, steps: 1}
+	for _, name := range []string{"a", "b", "c"} {
+		s := of[name]
+		all.work = s.work
+		for _, st := range s.list {
+			st.server, st.last, st.waited = all.servers.index(name), all.ranks.index(last), waited
+			all.list = append(all.list, st)
+		}
+	}
+	return all
+}
+
+// Of three servers, the one that alone takes longer is named, and where all do, or none, none is.
+func TestServersThatAreSlowerAlone(t *testing.T) {
+	for _, c := range []struct {
+		what   string
+		slower [3]float64
+		want   []string
+		says   string
+	}{
+		{"none", [3]float64{1, 1, 1}, nil, ""},
+		{"one", [3]float64{1, 1.1, 1}, []string{"b"}, "for the same work on b only: "},
+		{"one is faster", [3]float64{1, 1, 0.9}, []string{"c"}, "take less time for the same work on c only: "},
+		{"two", [3]float64{1.1, 1.1, 1}, []string{"a", "b"}, "on a, b only: "},
+		{"all", [3]float64{1.1, 1.1, 1.1}, nil, "take longer for the same work: "},
+		{"all, one of them most", [3]float64{1.1, 1.1, 1.15}, nil, "take longer for the same work: "},
+	} {
+		for seed := range uint64(5) {
+			rng := rand.New(rand.NewPCG(seed, 2))
+			side := func(slower [3]float64, waited int32) *pacedSteps {
+				of := map[string]*pacedSteps{}
+				for i, name := range []string{"a", "b", "c"} {
+					of[name] = stepsOf(rng, 600, 6, slower[i])
+				}
+				return together(of, "TP1", waited)
+			}
+			p := comparePace(paceKey{kind: replay.Decode}, [2]*pacedSteps{side([3]float64{1, 1, 1}, 10_000), side(c.slower, 700_000)}, false)
+			if c.says != "" && p.Change.Change.P < 0.001 {
+				p.Change.Sure = "certain"
+			}
+			if !slices.Equal(p.only.names, c.want) || !strings.Contains(p.slower(), c.says) || (p.slower() == "") != (c.says == "") {
+				t.Errorf("%s, seed %d: %q: %q", c.what, seed, p.only.names, p.slower())
+			}
+			// 0.7 ms more are most of 10 % of steps of 11 ms, and none of what takes less time.
+			if late := strings.Contains(p.slower(), ", as others wait 700 us in each for TP1 (10 us before)"); late != strings.Contains(p.slower(), " longer ") {
+				t.Errorf("%s, seed %d: %q", c.what, seed, p.slower())
+			}
+		}
+	}
+}
