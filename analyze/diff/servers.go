@@ -45,8 +45,23 @@ func (o *onlyServers) at() place.Location {
 // certainlyOne is the probability of error of naming a server: nobody asked for it, so that a name must be sure.
 const certainlyOne = 0.01
 
+// apart returns by which factor at most one of several servers differs from all of them, as a logarithm; infinite of fewer than three,
+// which do not tell.
+func apart(side *pacedSteps, common []pacedStep, usual *usual) (most float64) {
+	if len(side.servers) < 3 {
+		return math.Inf(1)
+	}
+	all := usual.sample(common).Quantity.Value
+	for i := range side.servers {
+		if own := order.Only(common, func(st pacedStep) bool { return st.server == int16(i) }); len(own) > 0 {
+			most = max(most, math.Abs(math.Log(usual.sample(own).Quantity.Value/all)))
+		}
+	}
+	return most
+}
+
 // findOnly compares each server with itself before. One that had another name is compared with all of them, as the servers of
-// a role do the same.
+// a role do the same, but for how much these differ.
 func findOnly(sides [2]*pacedSteps, common [2][]pacedStep) (found onlyServers) {
 	names := sides[1].servers
 	if len(names) < 2 {
@@ -64,6 +79,7 @@ func findOnly(sides [2]*pacedSteps, common [2][]pacedStep) (found onlyServers) {
 		at := slices.Index(sides[0].servers, names[server])
 		return func(s int16) bool { return at < 0 || s == int16(at) }
 	}
+	differ := apart(sides[0], common[0], usual)
 	list := make([]Change, len(names))
 	for i := range names {
 		_, _, list[i].Change = compare(before(int16(i)), func(s int16) bool { return s == int16(i) })
@@ -76,7 +92,7 @@ func findOnly(sides [2]*pacedSteps, common [2][]pacedStep) (found onlyServers) {
 		switch {
 		case !c.tested(): // it may have changed as much
 			return found
-		case p <= certainlyOne && c.size() >= math.Log1p(minChange):
+		case p <= certainlyOne && c.size() >= math.Log1p(minChange) && (slices.Contains(sides[0].servers, names[i]) || c.size() > 2*differ):
 			own = append(own, int16(i))
 			least = min(least, c.size())
 			if (c.Change.Ratio > 1) != (list[own[0]].Change.Ratio > 1) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/replay"
 )
 
@@ -21,6 +22,22 @@ func together(of map[string]*pacedSteps, last string, waited int32) *pacedSteps 
 		}
 	}
 	return all
+}
+
+// What differs as much as servers do anyway is no change of one, if nobody knows which of them it was before.
+func TestServersWithOtherNames(t *testing.T) {
+	for _, c := range []struct {
+		slower float64
+		want   int
+	}{{1.06, 0}, {1.2, 1}} {
+		rng := rand.New(rand.NewPCG(3, 4))
+		before := together(map[string]*pacedSteps{"a": stepsOf(rng, 600, 6, 1), "b": stepsOf(rng, 600, 6, 1.06), "c": stepsOf(rng, 600, 6, 1)}, "TP1", 0)
+		after := together(map[string]*pacedSteps{"a": stepsOf(rng, 600, 6, 1), "b": stepsOf(rng, 600, 6, 1), "c": stepsOf(rng, 600, 6, c.slower)}, "TP1", 0)
+		after.servers = names{"x", "y", "z"}
+		if p := comparePace(paceKey{kind: replay.Decode}, [2]*pacedSteps{before, after}, false); len(p.only.names) != c.want || c.want > 0 && p.only.names[0] != "z" {
+			t.Errorf("%g times as long: %q", c.slower, p.only.names)
+		}
+	}
 }
 
 // Of three servers, the one that alone takes longer is named, and where all do, or none, none is.
@@ -59,5 +76,17 @@ func TestServersThatAreSlowerAlone(t *testing.T) {
 				t.Errorf("%s, seed %d: %q", c.what, seed, p.slower())
 			}
 		}
+	}
+}
+
+// Where requests take as long, load that changed within a capture hides nothing, and a server that is slower since is told all the same.
+func TestPaceWithin(t *testing.T) {
+	d := &Diff{}
+	for _, m := range []change.Metric{change.ArrivalsChanged, change.PaceChanged, change.MedianChanged} {
+		d.After.Within = append(d.After.Within, Within{Text: m.String(), what: whatChanged{metric: m}, cause: m != change.MedianChanged})
+	}
+	d.keepWithin()
+	if list := d.After.Within; len(list) != 1 || list[0].Text != "pace" {
+		t.Errorf("%+v", list)
 	}
 }

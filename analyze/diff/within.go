@@ -53,8 +53,8 @@ const (
 	movedAtAll   = 0.2
 )
 
-// keepWithin leaves out what changed within both captures, as that makes them no different, and all if requests take about as
-// long in both: there is nothing that it hides.
+// keepWithin leaves out what changed within both captures, as that makes them no different, and all but the pace of servers if requests
+// take about as long in both: there is nothing that it hides.
 func (d *Diff) keepWithin() {
 	moved := 0.0
 	for i := range d.Rows {
@@ -65,7 +65,7 @@ func (d *Diff) keepWithin() {
 	keep := func(list, other []Within) []Within {
 		return slices.DeleteFunc(slices.Clone(list), func(x Within) bool {
 			common := slices.ContainsFunc(other, func(y Within) bool { return y.what == x.what })
-			return common || !(moved >= movedAtAll || x.cause && moved >= movedByCause)
+			return common || !(moved >= movedAtAll || x.cause && moved >= movedByCause || x.what.metric == change.PaceChanged)
 		})
 	}
 	d.Before.Within, d.After.Within = keep(d.Before.Within, d.After.Within), keep(d.After.Within, d.Before.Within)
