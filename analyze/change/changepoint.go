@@ -83,7 +83,8 @@ type Shift struct {
 	Sized bool
 	// Extra is by how much longer requests took for it, ns, by index; less is negative.
 	Extra map[int]float64
-	whole bool // Extra has what prefills hold up
+	whole bool    // Extra has what prefills hold up
+	off   float64 // the part by which a pace changed may be off by, as a standard deviation
 	// Kept is, of cached tokens, what part of the requests that had most of them there still have.
 	Kept float64
 }

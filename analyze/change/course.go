@@ -99,46 +99,83 @@ func (c *paceCourse) faster() bool { return c.Size > 0 != c.ofTimes }
 func (w *observer) coursesOf(of []*work.Pace, role request.Role, level float64) []Shift {
 	level *= paceLevel / 2 // two searches
 	for _, ofTimes := range [...]bool{false, true} {
-		found, together := w.searchCourses(of, ofTimes, level)
-		shifts := order.EachRow(found, func(f *foundCourse) Shift { return w.paceShift(f.of, &f.paceCourse, role, len(of)) })
-		switch {
-		case together:
-			return shifts
-		case len(shifts) > 0:
-			return oneAfterAnother(shifts, role)
+		if found := w.searchCourses(of, ofTimes, level); len(found) > 0 {
+			return w.paceShifts(found, role, len(of))
 		}
 	}
 	return nil
 }
 
-// A foundCourse is one that some paces have.
+// A foundCourse is one that some paces have, all of them together or one alone.
 type foundCourse struct {
 	paceCourse
-	of []*work.Pace
+	of    []*work.Pace
+	joint bool
+}
+
+// begin is when a course begins to differ from the level at the beginning.
+func (f *foundCourse) begin() float64 {
+	switch f.Shape {
+	case changepoint.Ramped, changepoint.Settling:
+		return 0
+	}
+	return f.At
+}
+
+// paceShifts tells what courses mean for the ranks of a role that have them. Each costs what is left beside those before it.
+func (w *observer) paceShifts(found []foundCourse, role request.Role, all int) (joint []Shift) {
+	slices.SortStableFunc(found, func(a, b foundCourse) int { return cmp.Compare(a.begin(), b.begin()) })
+	var alone []Shift
+	for i := range found {
+		f := &found[i]
+		shift := w.paceShift(f.of, &f.paceCourse, role, all)
+		if f.joint {
+			joint = append(joint, shift)
+		} else {
+			alone = append(alone, shift)
+		}
+		if len(found) > 1 {
+			f.take(w)
+		}
+	}
+	return append(joint, oneAfterAnother(alone, role)...)
+}
+
+// take makes of pieces of work what they would be without a course.
+func (f *foundCourse) take(w *observer) {
+	for _, p := range f.of {
+		for i := range p.Pieces {
+			x := &p.Pieces[i]
+			left := 1 + f.by(x, w)
+			x.NS, x.Ratio = x.NS*left, x.Ratio*left
+		}
+	}
 }
 
 // searchCourses finds the course that all paces have together, or those that each has alone.
-func (w *observer) searchCourses(of []*work.Pace, ofTimes bool, level float64) (found []foundCourse, joint bool) {
+func (w *observer) searchCourses(of []*work.Pace, ofTimes bool, level float64) (found []foundCourse) {
 	series := order.Each(of, func(p *work.Pace) []changepoint.Observation { return w.speeds(p, ofTimes) })
 	together, each := changepoint.Courses(series)
 	for _, speeds := range series {
 		memory.Free(speeds)
 	}
-	is := func(c changepoint.Course, of []*work.Pace) bool {
-		x := foundCourse{paceCourse{c, ofTimes}, of}
+	is := func(c changepoint.Course, of []*work.Pace, joint bool) bool {
+		x := foundCourse{paceCourse{c, ofTimes}, of, joint}
 		if c.P > level || ofTimes && !isGradual(c.Shape) || !w.isPace(of, &x.paceCourse) {
 			return false
 		}
 		found = append(found, x)
 		return true
 	}
-	if is(together, of) {
-		return found, true
+	if is(together, of, true) {
+		return found
 	}
 	for i := range each {
-		is(each[i], of[i:i+1])
+		for _, c := range each[i] {
+			is(c, of[i:i+1], false)
+		}
 	}
-	return found, false
+	return found
 }
 
 // seconds returns the time since the beginning of what is searched.
@@ -227,65 +264,6 @@ func (w *observer) outweighs(of []*work.Pace, by func(*work.Piece) float64, leas
 	return speeds >= (1-1/least)*float64(len(of)) && speeds >= explained*burdens
 }
 
-// courseFollowsLoad tells that of the time in which a course is another one.
-func (w *observer) courseFollowsLoad(of []*work.Pace, c *paceCourse, by func(*work.Piece) float64) bool {
-	from, to := c.At, w.seconds(w.to)
-	switch c.Shape {
-	case changepoint.Spell:
-		to = c.End
-	case changepoint.Ramped:
-		from = to / 2
-	}
-	return w.followsLoad(of, by, func(at float64) bool { return at >= from && at < to }, to-from)
-}
-
-// followsLoad reports whether more work came since servers became slower, and by as large a factor or more:
-// a step takes no longer by a larger factor than the work in it is more. What comes does not depend on how fast
-// servers are, as what is there at a time does.
-func (w *observer) followsLoad(of []*work.Pace, by func(*work.Piece) float64, inside func(at float64) bool, length float64) bool {
-	var before, after arrived
-	for _, p := range of {
-		for i := range p.Pieces {
-			x := &p.Pieces[i]
-			if inside(w.seconds(x.From)) {
-				after.run(x, 1+by(x))
-			} else {
-				before.run(x, 1+by(x))
-			}
-		}
-		unknown := p.MeanAsked()
-		for _, a := range p.Asked {
-			switch tokens := cmp.Or(a.Tokens, unknown); {
-			case !w.inside(a.At):
-			case inside(w.seconds(a.At)):
-				after.ask(tokens)
-			default:
-				before.ask(tokens)
-			}
-		}
-	}
-	outside := w.seconds(w.to) - length
-	if before.units == 0 || after.units == 0 || before.speed == 0 || after.speed == 0 || length <= 0 || outside <= 0 {
-		return false
-	}
-	const deviations = 2
-	more := after.units / length / (before.units / outside)
-	surely := more * math.Exp(-deviations*math.Hypot(before.scatter(), after.scatter()))
-	return surely >= before.speed/before.ran/(after.speed/after.ran)
-}
-
-// arrived is the work that came in some time, in units, and the speed of what ran then.
-type arrived struct{ units, squares, ran, speed float64 }
-
-func (a *arrived) ask(tokens float64) { a.units, a.squares = a.units+tokens, a.squares+tokens*tokens }
-
-func (a *arrived) run(x *work.Piece, speed float64) {
-	a.ran, a.speed = a.ran+x.Units, a.speed+x.Units*speed
-}
-
-// scatter returns by which part the sum of units may be off, as they came by chance.
-func (a *arrived) scatter() float64 { return math.Sqrt(a.squares) / a.units }
-
 // hidesLoad reports whether requests that never end are on servers for as long as those that
 // do, while a pace changes slowly. Behind a hang, or at the end of the files, they add up:
 // nobody knows what they take of the steps, and short answers are those that end.
@@ -347,6 +325,9 @@ func (w *observer) paceShift(of []*work.Pace, c *paceCourse, role request.Role, 
 		f.Before.N, f.After.N = f.Before.N+k, f.After.N+len(p.Pieces)-k
 	}
 	f.Extra = w.extra(of, c)
+	if len(of) == 1 && (c.Shape == changepoint.Stepped || c.Shape == changepoint.Spell) {
+		f.off = w.offBy(of[0], f.Time, f.Until)
+	}
 	return f
 }
 
@@ -356,13 +337,12 @@ func perMinute(before, after, seconds float64) float64 {
 }
 
 // oneAfterAnother makes one shift of those of several servers that went the same way by
-// about as much: a deployment that went from one to the next, or what made all of them slow for the same time.
+// as much: a deployment that went from one to the next, or what made all of them slow for the same time.
 func oneAfterAnother(found []Shift, role request.Role) []Shift {
-	const about = 2 // as much
 	var out []Shift
 	for _, f := range found {
 		k := slices.IndexFunc(out, func(g Shift) bool {
-			return (f.Shape == changepoint.Stepped || f.sameSpell(&g)) && g.Shape == f.Shape && g.rises() == f.rises() && factor(math.Abs(f.relative()), math.Abs(g.relative())) <= about
+			return (f.Shape == changepoint.Stepped || f.sameSpell(&g)) && g.Shape == f.Shape && g.rises() == f.rises() && f.byAsMuch(&g) && !slices.Contains(g.Ranks, f.Ranks[0])
 		})
 		if k < 0 {
 			f.Steps = []PaceStep{{f.Location, f.Time, f.First, f.Last}}
@@ -392,6 +372,31 @@ func (f *Shift) sameSpell(g *Shift) bool {
 	const about = 10 // one part of the time in so many
 	off := max(f.Until-g.Until, g.Until-f.Until)
 	return f.Shape == changepoint.Spell && g.Shape == f.Shape && f.First <= g.Last && g.First <= f.Last && off*about <= f.Until-f.Time
+}
+
+// byAsMuch reports whether two paces changed by as much, for all that is known: what one deployment does to servers of the same kind, it
+// does to each, and the model of their work is off by a part of that.
+func (f *Shift) byAsMuch(g *Shift) bool {
+	const about, most, deviations = 1.25, 2, 3
+	x, y := math.Abs(f.relative()), math.Abs(g.relative())
+	return factor(x, y) <= about || factor(x, y) <= most && math.Abs(x-y) <= deviations*math.Hypot(f.off, g.off)
+}
+
+// offBy returns the standard deviation of the part by which a pace changed at a time.
+func (w *observer) offBy(p *work.Pace, at, until trace.Time) float64 {
+	var sides [2][]float64
+	for i := range p.Pieces {
+		x, k := &p.Pieces[i], 0
+		if x.From >= at && (until == 0 || x.From < until) {
+			k = 1
+		}
+		sides[k] = memory.Append(sides[k], x.Ratio)
+	}
+	relative := func(x []float64) float64 {
+		value, variance, _ := changepoint.Mean(x)
+		return math.Sqrt(variance) / value
+	}
+	return math.Hypot(relative(sides[0]), relative(sides[1]))
 }
 
 // relative returns by which part a pace became longer.

@@ -36,6 +36,7 @@ type observer struct {
 	savings  [4]savings   // what is cached, what comes out of steps, and how long prompts and answers are
 	ends     ends
 	paces    work.Paces
+	demands  []Shift // changes of what is asked for
 	all      []*durations
 	whole    durations                       // E2E, which is compared where something else changed
 	byRank   [][]*durations                  // by rank and request.Watched

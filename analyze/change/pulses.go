@@ -97,10 +97,16 @@ func (w *observer) follows(p *work.Pace, pulses changepoint.Pulses, level float6
 func (w *observer) isPulsed(p *work.Pace, pulses *changepoint.Pulses) bool {
 	by := func(x *work.Piece) float64 { return w.pulsed(x, pulses) }
 	least := pulses.Level * (1 - 1/minPulseFactor)
-	inside := func(at float64) bool { return pulses.Over(at, at) > 0 }
+	sideOf := func(at float64) side {
+		if pulses.Over(at, at) > 0 {
+			return after
+		}
+		return before
+	}
+	length := pulses.Length * float64(pulses.Count)
 	of := []*work.Pace{p}
 	return pulses.Size >= least && w.outweighs(of, by, minPaceFactor) &&
-		!w.followsLoad(of, by, inside, pulses.Length*float64(pulses.Count))
+		!w.followsLoad(of, by, sideOf, [...]float64{w.seconds(w.to) - length, length})
 }
 
 // pulsed returns the part by which a piece of work was slower for pulses, as a negative number.

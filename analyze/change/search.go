@@ -105,15 +105,14 @@ func (w *observer) search(load, latency float64) []Shift {
 	for _, e := range w.ends.searched() {
 		searches = append(searches, func() []Shift { return e.search(w, latency) })
 	}
-	searches = append(searches, w.paceSearches(latency)...)
 	for _, d := range w.series() {
 		if len(d.values) >= Fewest {
 			searches = append(searches, func() []Shift { return d.search(w, latency) })
 		}
 	}
-	each := make([][]Shift, len(searches))
-	parallel.Each(len(searches), func(i int) { each[i] = searches[i]() })
-	found := slices.Concat(each...)
+	found := searchAll(searches)
+	w.demands = order.Only(found, func(f Shift) bool { return f.Metric.isLoad() || f.Metric.isLength() })
+	found = append(found, searchAll(w.paceSearches(latency))...) // which depend on when others come
 	for i := range found {
 		f := &found[i]
 		f.Name = f.name()
@@ -121,6 +120,13 @@ func (w *observer) search(load, latency float64) []Shift {
 			slices.ContainsFunc(w.paces.Prefill, func(p work.Pace) bool { return w.ranks.Places[p.Rank] == f.Location })
 	}
 	return found
+}
+
+// searchAll returns what some searches find, in their order.
+func searchAll(searches []func() []Shift) []Shift {
+	each := make([][]Shift, len(searches))
+	parallel.Each(len(searches), func(i int) { each[i] = searches[i]() })
+	return slices.Concat(each...)
 }
 
 // searchArrivals finds changes of the rate of arrivals in a time that are there whether or not those

@@ -68,12 +68,13 @@ func (c *Course) Of(from, to float64) float64 {
 // Courses tells how the levels of several series went on that have a cause in common, if any:
 // servers that do the same work. One shape explains all that are not steady, and the one that
 // does best after it paid for its parameters (BIC). Together is what all did alike, at one
-// time and by as much; if it is Steady, each is what every one did on its own.
+// time and by as much; if it is Steady, each is what every one did on its own: steps and spells in turn, where they
+// explain more than one shape.
 //
 // The noise is what the best shape leaves; neighbors resemble each other (see serial.go), and
 // single observations that are far off count as being less far off.
-func Courses(series [][]Observation) (together Course, each []Course) {
-	each = make([]Course, len(series))
+func Courses(series [][]Observation) (together Course, each [][]Course) {
+	each = make([][]Course, len(series))
 	tracks := make([]*track, len(series))
 	parallel.Each(len(series), func(i int) { tracks[i] = newTrack(series[i]) })
 	var all []*track
@@ -82,13 +83,20 @@ func Courses(series [][]Observation) (together Course, each []Course) {
 		if t != nil {
 			all, of = append(all, t), append(of, i)
 		}
-		each[i].P = 1
 	}
 	if together.P = 1; len(all) == 0 {
 		return together, each
 	}
 	f := newFamily(all)
-	shape, joint := f.choose()
+	shape, joint, score := f.choose()
+	if f.inTurn() > score {
+		for k, t := range all {
+			if each[of[k]] = t.courses(float64(len(all))); t.turns.list == nil {
+				each[of[k]] = t.abruptly(float64(len(all)))
+			}
+		}
+		return together, each
+	}
 	if shape == Steady {
 		return together, each
 	}
@@ -97,7 +105,7 @@ func Courses(series [][]Observation) (together Course, each []Course) {
 	}
 	for k, t := range all {
 		if t.score(shape) > 0 {
-			each[of[k]] = t.course(shape, float64(len(all)))
+			each[of[k]] = []Course{t.course(shape, float64(len(all)))}
 		}
 	}
 	return together, each
@@ -127,6 +135,7 @@ type track struct {
 	from, to   float64
 	fits       [shapes]fit
 	best       Shape
+	turns      turns // that explain more than the best shape does
 }
 
 // A fit is the best that a shape does.
@@ -209,11 +218,21 @@ func localMedians(list []Observation) []float64 {
 	return local
 }
 
-// levels returns the values of the best shape for the observations.
+// levels returns the values of the best shape for the observations, or of changes in turn.
 func (t *track) levels(list []Observation) []float64 {
-	f := &t.fits[t.best]
-	c := t.level(t.best)
-	return order.EachRow(list, func(o *Observation) float64 { return c + f.size*t.basis(t.best, o, f.at, f.end) })
+	of := t.turns.list
+	if of == nil {
+		of = []turn{{t.best, t.fits[t.best]}}
+	}
+	rest := t.withoutAll(of, -1)
+	level := 0.0
+	for i, o := range rest.list {
+		level += rest.weight[i] * o.Value
+	}
+	level /= order.Sum(rest.weight, func(w float64) float64 { return w })
+	return order.EachRow(list, func(o *Observation) float64 {
+		return level + order.SumRows(of, func(x *turn) float64 { return x.fit.size * t.basis(x.shape, o, x.fit.at, x.fit.end) })
+	})
 }
 
 // clipped returns observations of which those are pulled closer that are far from what they should be.
@@ -271,30 +290,34 @@ func (t *track) center() {
 	}
 }
 
-// measure fits all shapes, and takes as noise what the best one leaves.
+// measure fits all shapes, and takes as noise what the best one leaves, or several changes in turn.
 func (t *track) measure() {
-	all, n := 0.0, 0.0
-	for i, v := range t.values {
-		all, n = all+t.weight[i]*v*v, n+t.weight[i]
-	}
+	all, n := t.squares(), order.Sum(t.weight, func(w float64) float64 { return w })
+	most, paid := 0.0, 0.0
 	for s := Stepped; s < shapes; s++ {
 		t.fits[s] = t.fit(s)
-		if t.fits[s].ok && t.fits[s].gain-parameters[s]*all/n > t.fits[t.best].gain-parameters[t.best]*all/n {
-			t.best = s
+		if gain := t.fits[s].gain - parameters[s]*all/n; t.fits[s].ok && gain > most {
+			t.best, most, paid = s, gain, parameters[s]
 		}
 	}
-	t.noise = max(all-t.fits[t.best].gain, 1e-12*all, 1e-300) / max(1, n-1-parameters[t.best])
-	t.tau = correlationTime(t.residuals(), 1+int(parameters[t.best]))
+	var left *track
+	if several, rest := t.findTurns(); rest != nil && several.gain-several.parameters*all/n > most {
+		t.turns, paid, left = several, several.parameters, rest
+	} else {
+		left = t.withoutAll([]turn{{t.best, t.fits[t.best]}}, -1)
+	}
+	t.noise = max(left.squares(), 1e-12*all, 1e-300) / max(1, n-1-paid)
+	t.tau = correlationTime(left.residuals(), 1+int(paid))
 	t.worth = n / t.tau
 }
 
-// residuals returns what the best shape leaves, in order of time.
+// residuals returns the values, each by its weight.
 func (t *track) residuals() []float64 {
-	left := t.levels(t.list)
-	for i := range left {
-		left[i] = (t.list[i].Value - left[i]) * math.Sqrt(t.weight[i])
+	list := make([]float64, len(t.values))
+	for i, v := range t.values {
+		list[i] = v * math.Sqrt(t.weight[i])
 	}
-	return left
+	return list
 }
 
 // score returns how much better than a steady level a shape explains a track, once it has paid for
@@ -392,10 +415,8 @@ func newFamily(tracks []*track) *family {
 // choose returns the shape that explains most, and whether all have it in common; Steady if
 // none explains more than chance does: any other one tells that, and then the best may be one for
 // which too few observations are independent to tell it alone.
-func (f *family) choose() (best Shape, joint bool) {
-	const surely = 0.001
+func (f *family) choose() (best Shape, joint bool, most float64) {
 	together := f.all.least() <= surely
-	most := 0.0
 	for s := Stepped; s < shapes; s++ {
 		if f.all.fits[s].ok {
 			if score := f.all.score(s); score > most && together {
@@ -413,8 +434,46 @@ func (f *family) choose() (best Shape, joint bool) {
 			best, joint, most = s, false, apart
 		}
 	}
-	return best, joint
+	return best, joint, most
 }
+
+// inTurn returns how much better than steady levels the changes in turn explain the tracks that have them, beside the best step or spell of
+// the others; 0 if none has them.
+func (f *family) inTurn() (score float64) {
+	several := false
+	for _, t := range f.tracks {
+		if t.turns.list != nil {
+			several = true
+			score += t.turns.gain/(t.noise*t.tau) - t.turns.parameters*math.Log(t.worth)
+		} else {
+			score += max(0, t.score(t.abrupt()))
+		}
+	}
+	if !several {
+		return 0
+	}
+	return score
+}
+
+// abrupt is the step or the spell that explains more.
+func (t *track) abrupt() Shape {
+	if t.score(Spell) > t.score(Stepped) {
+		return Spell
+	}
+	return Stepped
+}
+
+// abruptly describes a track by that, if it explains anything.
+func (t *track) abruptly(tracks float64) []Course {
+	s := t.abrupt()
+	if t.score(s) <= 0 {
+		return nil
+	}
+	return []Course{t.course(s, tracks)}
+}
+
+// surely is the probability of error with which a level is not steady.
+const surely = 0.001
 
 // least bounds the probability that a steady level seems to be another one: chance pays for all shapes.
 func (t *track) least() float64 {

@@ -112,7 +112,8 @@ func TestCoursesOfServers(t *testing.T) {
 			t.Errorf("seed %d: all at 40: %+v", seed, together)
 		}
 		together, each := Courses(servers(40, math.Inf(1), 70))
-		if together.Shape != Steady || each[0].Shape != Stepped || each[1].Shape != Steady || each[2].Shape != Stepped {
+		stepped := func(list []Course) bool { return len(list) == 1 && list[0].Shape == Stepped }
+		if together.Shape != Steady || !stepped(each[0]) || len(each[1]) > 0 || !stepped(each[2]) {
 			t.Errorf("seed %d: one at 40, one never, one at 70: %+v and %+v", seed, together, each)
 		}
 	}
@@ -184,6 +185,41 @@ func TestStepBesideSlowNoise(t *testing.T) {
 	for _, at := range []int{1, 2, 14, 15} {
 		if c, _ := Courses([][]Observation{list(16, at)}); c.Shape == Stepped || c.Shape == Spell {
 			t.Errorf("%d of 16 observations are no level: %+v", min(at, 16-at), c)
+		}
+	}
+}
+
+// Steps and spells of one series are told from each other, and from one shape.
+func TestChangesInTurn(t *testing.T) {
+	type change struct{ at, end, size float64 }
+	for _, c := range []struct {
+		name string
+		of   []change
+	}{
+		{"two spells", []change{{15, 28, 3}, {60, 73, 3}}},
+		{"two steps", []change{{30, math.Inf(1), 3}, {62, math.Inf(1), 3.5}}},
+		{"a spell, and a step", []change{{20, 33, 4}, {66, math.Inf(1), 2.5}}},
+		{"three spells", []change{{12, 20, 3}, {38, 50, 3}, {80, 86, 3}}},
+	} {
+		for seed := range uint64(3) {
+			r := rand.New(rand.NewPCG(seed, 9))
+			list := climate{n: 600, long: 1}.series(r, func(from, to float64) (sum float64) {
+				o := Observation{From: from, To: to}
+				for _, x := range c.of {
+					sum += x.size * (after(&o, x.at) - after(&o, x.end))
+				}
+				return sum
+			})
+			together, each := Courses([][]Observation{list})
+			slices.SortFunc(each[0], func(a, b Course) int { return cmp.Compare(a.At, b.At) })
+			right := together.Shape == Steady && len(each[0]) == len(c.of)
+			for k := range each[0] {
+				x := &each[0][k]
+				right = right && math.Abs(x.At-c.of[k].at) < 1 && math.Abs(x.Size/c.of[k].size-1) < 0.2 && (x.Shape == Spell) == !math.IsInf(c.of[k].end, 1) && x.P < surely
+			}
+			if !right {
+				t.Errorf("seed %d: %s: %+v, %+v", seed, c.name, together, each[0])
+			}
 		}
 	}
 }

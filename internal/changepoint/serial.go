@@ -1,9 +1,10 @@
 package changepoint
 
 import (
-	"github.com/sgtrace/sgtrace/internal/order"
 	"math"
 	"slices"
+
+	"github.com/sgtrace/sgtrace/internal/order"
 )
 
 // A mean is the mean of observations of which neighbors may resemble each

@@ -1,0 +1,265 @@
+package changepoint
+
+import (
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/internal/order"
+)
+
+const (
+	// maxTurns is how many times a level is another one at most; maxPieces between how many parts of a series.
+	maxTurns, maxPieces = 8, 240
+	// again is by which part of a step a level may differ from the one before it, and be that one again; smaller steps are none.
+	again = 0.2
+)
+
+// A turn is one of several changes of a level: a step, or a spell.
+type turn struct {
+	shape Shape
+	fit   fit
+}
+
+// Turns are several changes that explain a track together, what they take off the sum of squares, and how many numbers they have.
+type turns struct {
+	list             []turn
+	gain, parameters float64
+}
+
+// findTurns finds the times between which a level is constant, if it changes more than once: those that explain most after they
+// paid for themselves, by dynamic programming (Jackson and others, IEEE Signal Processing Letters 12, 2005). It returns what they leave,
+// too; nil is no such times. What goes from one level to the next three times in one direction is a slope, or fewer steps.
+func (t *track) findTurns() (found turns, left *track) {
+	c := newCuts(t)
+	n, of := c.useful(), noise{}
+	for fewer := n; ; n = fewer {
+		of = c.noise(c.bounds(n))
+		if fewer = c.best(n, of); fewer == n {
+			break
+		}
+	}
+	for ; n > 1 && found.list == nil; n-- {
+		found.list = c.turns(c.bounds(n), of)
+	}
+	if len(found.list) < 2 {
+		return turns{}, nil
+	}
+	for range 3 { // each beside the others
+		for k, x := range found.list {
+			if f := t.withoutAll(found.list, k).fit(x.shape); f.ok {
+				found.list[k].fit = f
+			}
+		}
+	}
+	left = t.withoutAll(found.list, -1)
+	found.gain = t.squares() - left.squares()
+	found.parameters = order.SumRows(found.list, func(x *turn) float64 { return parameters[x.shape] })
+	return found, left
+}
+
+// withoutAll returns what turns leave of a track, all but one.
+func (t *track) withoutAll(list []turn, but int) *track {
+	left := &track{weight: t.weight, from: t.from, to: t.to, noise: t.noise, tau: t.tau, worth: t.worth, list: slices.Clone(t.list)}
+	for i := range left.list {
+		o := &left.list[i]
+		for k, x := range list {
+			if k != but {
+				o.Value -= x.fit.size * t.basis(x.shape, o, x.fit.at, x.fit.end)
+			}
+		}
+	}
+	left.center()
+	left.series = []series{left.newSeries()}
+	return left
+}
+
+// squares returns the sum of the squares of the values.
+func (t *track) squares() float64 {
+	sum := 0.0
+	for i, v := range t.values {
+		sum += t.weight[i] * v * v
+	}
+	return sum
+}
+
+// courses describes the turns of a track, each by the level before it.
+func (t *track) courses(tracks float64) []Course {
+	list := t.turns.list
+	out := make([]Course, len(list))
+	for k, x := range list {
+		alone := t.withoutAll(list, k)
+		alone.fits[x.shape] = alone.try(x.shape, x.fit.at, x.fit.end)
+		c := alone.course(x.shape, tracks)
+		for j, o := range list {
+			if j != k {
+				c.Level += o.fit.size * t.basis(o.shape, &Observation{From: x.fit.at, To: x.fit.at}, o.fit.at, o.fit.end)
+			}
+		}
+		out[k] = c
+	}
+	return out
+}
+
+// Cuts are the best times between which a level is constant, by how many they are.
+type cuts struct {
+	t              *track
+	first          []int     // observation of each piece, and how many there are
+	weight, values []float64 // of the first 0, 1, 2, ... pieces
+	gain           [maxTurns + 1]float64
+	last           [maxTurns + 1][]int16 // cut, by the piece that the level ends with
+}
+
+func newCuts(t *track) *cuts {
+	c := &cuts{t: t, weight: []float64{0}, values: []float64{0}}
+	size := (len(t.list) + maxPieces - 1) / maxPieces
+	w, v := 0.0, 0.0
+	for i := range t.list {
+		if i%size == 0 && i > 0 {
+			c.weight, c.values = append(c.weight, w), append(c.values, v)
+		}
+		if i%size == 0 {
+			c.first = append(c.first, i)
+		}
+		w, v = w+t.weight[i], v+t.weight[i]*t.values[i]
+	}
+	c.first, c.weight, c.values = append(c.first, len(t.list)), append(c.weight, w), append(c.values, v)
+	n := len(c.first) - 1
+	before := make([]float64, n+1) // what the best cuts explain of the first pieces
+	for j := 1; j <= n; j++ {
+		before[j] = c.explained(0, j)
+	}
+	for m := 1; m <= maxTurns; m++ {
+		now := make([]float64, n+1)
+		c.last[m] = make([]int16, n+1)
+		for j := range now {
+			now[j] = math.Inf(-1)
+			for i := 1; i < j; i++ {
+				if x := before[i] + c.explained(i, j); x > now[j] && c.lasts(i, j) && (m > 1 || c.lasts(0, i)) {
+					now[j], c.last[m][j] = x, int16(i)
+				}
+			}
+		}
+		c.gain[m], before = now[n], now
+	}
+	return c
+}
+
+// explained is what the mean of some pieces takes off the sum of squares.
+func (c *cuts) explained(i, j int) float64 {
+	v := c.values[j] - c.values[i]
+	return v * v / (c.weight[j] - c.weight[i])
+}
+
+// lasts reports whether there are observations enough in some pieces, and time: as for a spell, or at the beginning and the end for a step.
+func (c *cuts) lasts(i, j int) bool {
+	n, list := len(c.first)-1, c.t.list
+	from, to := c.first[i], c.first[j]
+	if i == 0 || j == n {
+		return float64(to-from) >= max(beside, edge*float64(len(list)))
+	}
+	return float64(to-from) >= max(5, lasting*float64(len(list))) && list[to-1].middle()-list[from].middle() >= lasting*(c.t.to-c.t.from)
+}
+
+// useful is how many cuts there may be.
+func (c *cuts) useful() int {
+	for m := maxTurns; m > 0; m-- {
+		if !math.IsInf(c.gain[m], -1) {
+			return m
+		}
+	}
+	return 0
+}
+
+// best is how many of some cuts explain most after they paid for themselves.
+func (c *cuts) best(most int, noise noise) (best int) {
+	score := 0.0
+	for m := 1; m <= most; m++ {
+		if x := c.gain[m]/(noise.variance*noise.tau) - float64(m)*parameters[Stepped]*math.Log(noise.worth); x > score {
+			best, score = m, x
+		}
+	}
+	return best
+}
+
+// bounds returns the pieces before which the best m cuts are, the end included.
+func (c *cuts) bounds(m int) []int {
+	list := []int{len(c.first) - 1}
+	for ; m > 0; m-- {
+		list = append(list, int(c.last[m][list[len(list)-1]]))
+	}
+	slices.Reverse(list)
+	return list
+}
+
+// A noise is the variance of an observation of weight 1, and how many neighbors are worth one that is independent.
+type noise struct{ variance, tau, worth float64 }
+
+// noise is what the levels between cuts leave.
+func (c *cuts) noise(bounds []int) noise {
+	t, from, all, n := c.t, 0, 0.0, 0.0
+	left := make([]float64, 0, len(t.list))
+	for _, to := range bounds {
+		level := (c.values[to] - c.values[from]) / (c.weight[to] - c.weight[from])
+		for i := c.first[from]; i < c.first[to]; i++ {
+			x := t.values[i] - level
+			all, n = all+t.weight[i]*x*x, n+t.weight[i]
+			left = append(left, x*math.Sqrt(t.weight[i]))
+		}
+		from = to
+	}
+	tau := correlationTime(left, len(bounds))
+	return noise{max(all, 1e-300) / max(1, n-1-parameters[Stepped]*float64(len(bounds)-1)), tau, n / tau}
+}
+
+// turns makes steps of cuts, and spells of those after which the level is again what it was before; nil if they are a slope, or
+// one of them is so small beside another that it may be what that is not exactly.
+func (c *cuts) turns(bounds []int, noise noise) (list []turn) {
+	const deviations = 3
+	type level struct{ mean, variance float64 }
+	levels := make([]level, len(bounds))
+	from := 0
+	for k, to := range bounds {
+		w := c.weight[to] - c.weight[from]
+		levels[k], from = level{(c.values[to] - c.values[from]) / w, noise.variance * noise.tau / w}, to
+	}
+	var open []int // turns that are not over; the k-th turn is the k-th cut until one is over
+	steps := 0     // in one direction
+	var before []level
+	for k := 1; k < len(bounds); k++ {
+		was, is := levels[k-1], levels[k]
+		if steps++; k > 1 && (is.mean > was.mean) != (was.mean > levels[k-2].mean) {
+			steps = 1
+		}
+		if steps > 2 {
+			return nil
+		}
+		at := c.time(bounds[k-1])
+		over := -1
+		for j := len(open) - 1; j >= 0 && over < 0; j-- {
+			was := before[j]
+			if math.Abs(is.mean-was.mean) <= max(again*math.Abs(list[open[j]].fit.size), deviations*math.Sqrt(is.variance+was.variance)) {
+				over = j
+			}
+		}
+		if over < 0 {
+			open, before = append(open, len(list)), append(before, was)
+			list = append(list, turn{Stepped, fit{at: at, end: math.Inf(1), size: is.mean - was.mean, ok: true}})
+			continue
+		}
+		for _, j := range open[over:] {
+			list[j].shape, list[j].fit.end = Spell, at
+		}
+		open, before = open[:over], before[:over]
+	}
+	sizes := order.EachRow(list, func(x *turn) float64 { return math.Abs(x.fit.size) })
+	if len(sizes) > 0 && slices.Min(sizes) < again*slices.Max(sizes) {
+		return nil
+	}
+	return list
+}
+
+// time returns when a piece begins: midway between the observations beside that.
+func (c *cuts) time(piece int) float64 {
+	i := c.first[piece]
+	return (c.t.list[i-1].middle() + c.t.list[i].middle()) / 2
+}
