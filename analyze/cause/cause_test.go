@@ -357,17 +357,20 @@ var (
 	prefillRoot = regexp.MustCompile(`\{"traceId":"([0-9a-f]+)"[^{}]*"name":"prefill Req`)
 )
 
-// A request took 60 and 30 of two causes, 45 of them for nothing: 30 and 15, and what another claim has of that counts once.
-func TestEvenly(t *testing.T) {
+// A request took 60 and 30 of two causes, 45 of them for nothing: 30 and 15, and what another claim has of that counts once; but what
+// a server that was slower once more took of it adds up.
+func TestSlower(t *testing.T) {
 	b := &Costs{list: []Attribution{{Request: 7}}}
 	b.list[0].E2E[Decode], b.list[0].E2E[Interference] = 60, 30
-	claim := b.Evenly(map[int]int64{7: 45}, Decode, Interference)
-	for _, x := range [][2]int64{{60, 30}, {20, 30}} {
-		left := b.list[0].E2E
-		left[Decode] = x[0]
-		claim(0, left[:])
-		if left[Decode] != min(30, x[0]) || left[Interference] != 15 {
-			t.Errorf("%v are left: %v and %v then", x, left[Decode], left[Interference])
+	claim, once := b.Slower(map[int]int64{7: 45}, true, Decode, Interference), b.Slower(map[int]int64{7: 12}, false, Decode)
+	for _, x := range []struct{ before, after, again int64 }{{60, 30, 18}, {20, 20, 18}} {
+		left := budgetOf(&b.list[0].E2E)
+		left[Decode] = x.before
+		if claim(0, left[:]); left[Decode] != x.after || left[Interference] != 15 {
+			t.Errorf("of %v, %v are left, and %v", x.before, left[Decode], left[Interference])
+		}
+		if once(0, left[:]); left[Decode] != x.again || left[Interference] != 15 {
+			t.Errorf("of %v, %v are left at last, and %v", x.before, left[Decode], left[Interference])
 		}
 	}
 }

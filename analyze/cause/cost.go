@@ -158,18 +158,33 @@ func (b *Costs) Amounts(ns map[int]int64, causes ...Cause) finding.Claim {
 	}
 }
 
-// Evenly claims a time in ns of each of some requests, of each cause of a list by its part of what they took.
-func (b *Costs) Evenly(ns map[int]int64, causes ...Cause) finding.Claim {
+// Slower claims what longer work took of each of some requests, in ns, of each cause of a list by its part of what they took, or of the
+// first ones. Servers that became slower twice cost both: such claims add up, in any order, and what is gone for others is part of
+// them.
+func (b *Costs) Slower(ns map[int]int64, evenly bool, causes ...Cause) finding.Claim {
+	if b == nil {
+		return nil
+	}
 	causes = wholes(causes)
 	return func(i int, left []int64) {
-		a, all := &b.list[i], int64(0)
-		for _, c := range causes {
-			all += a.spentOn(c)
+		rest := ns[b.list[i].Request]
+		if rest <= 0 {
+			return
 		}
-		part := min(1, max(0, distribution.Fraction(ns[a.Request], all)))
+		spent, all := b.list[i].spent(), int64(0)
 		for _, c := range causes {
-			spent := a.spentOn(c)
-			left[c] = min(left[c], spent-int64(part*float64(spent)))
+			all += spent[c]
+		}
+		part := min(1, distribution.Fraction(rest, all))
+		for _, c := range causes {
+			longer := min(rest, spent[c])
+			if evenly {
+				longer = int64(part * float64(spent[c]))
+			}
+			rest -= longer
+			slower := &left[Count+c]
+			*slower = min(*slower+longer, spent[c])
+			left[c] = min(left[c], spent[c]-*slower)
 		}
 	}
 }

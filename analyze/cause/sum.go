@@ -38,6 +38,28 @@ func (s *Sum) Largest() (c Cause, part float64) {
 	return c, part
 }
 
+// A budget is what claims leave of the time of a request, by cause; and behind that, by cause, what those of slower servers have, see
+// [Costs.Slower].
+type budget [2 * Count]int64
+
+func budgetOf(spent *Causes) (b budget) {
+	copy(b[:], spent[:])
+	return b
+}
+
+// slower reports whether slower servers have anything.
+func (b *budget) slower() bool {
+	return slices.ContainsFunc(b[Count:], func(ns int64) bool { return ns > 0 })
+}
+
+func (b *budget) total() int64 {
+	sum := int64(0)
+	for _, ns := range b[:Count] {
+		sum += ns
+	}
+	return sum
+}
+
 // alone is what each claim costs by itself, as parts of all time.
 func (b *Costs) alone(claims []finding.Claim) []float64 {
 	costs := b.fold(len(claims), func(costs []float64, i int) {
@@ -45,9 +67,9 @@ func (b *Costs) alone(claims []finding.Claim) []float64 {
 		have := spent.Total()
 		for k, claim := range claims {
 			if claim != nil {
-				left := spent
+				left := budgetOf(&spent)
 				claim(i, left[:])
-				costs[k] += float64(have - left.Total())
+				costs[k] += float64(have - left.total())
 			}
 		}
 	})
@@ -79,20 +101,48 @@ func (b *Costs) fold(n int, add func(sums []float64, i int)) []float64 {
 }
 
 // cost is what claims cost, one after the other, as parts of all time; and what is beyond the
-// usual of what they leave, by cause.
-func (b *Costs) cost(claims []finding.Claim) (costs []float64, rest [Count]float64) {
+// usual of what they leave, by cause. Beside claims for more work those of slower servers come first, and the others have a part of
+// what these leave: twice the work at half the pace takes four times as long, of which the pace costs half, and the work half of
+// the rest.
+func (b *Costs) cost(claims []finding.Claim, moreWork []bool) (costs []float64, rest [Count]float64) {
+	beside := slices.Contains(moreWork, true)
 	sums := b.fold(len(claims)+int(Count), func(sums []float64, i int) {
 		spent := b.list[i].spent()
-		left := spent
-		have := left.Total()
-		for k, claim := range claims {
-			if claim == nil {
-				continue
-			}
-			claim(i, left[:])
-			now := left.Total()
+		all := budgetOf(&spent)
+		left, have := all, all.total()
+		settle := func(k int) {
+			now := left.total()
 			sums[k] += float64(have - now)
 			have = now
+		}
+		var first []bool
+		if beside {
+			first = make([]bool, len(claims))
+			for k, claim := range claims {
+				if alone := all; claim != nil && !moreWork[k] {
+					if claim(i, alone[:]); alone.slower() {
+						first[k] = true
+						claim(i, left[:])
+						settle(k)
+					}
+				}
+			}
+		}
+		slower := left
+		for k, claim := range claims {
+			switch {
+			case claim == nil || beside && first[k]:
+				continue
+			case moreWork[k]:
+				alone := all
+				claim(i, alone[:])
+				for c := range Count {
+					left[c] = min(left[c], int64(float64(slower[c])*distribution.Fraction(alone[c], spent[c])))
+				}
+			default:
+				claim(i, left[:])
+			}
+			settle(k)
 		}
 		b.addRest(sums[len(claims):], &b.list[i], &spent, &left)
 	})
@@ -110,7 +160,7 @@ func (b *Costs) cost(claims []finding.Claim) (costs []float64, rest [Count]float
 // addRest adds what is beyond the usual of what claims leave of a request. Requests that take longer
 // than usual and those that take less make up for each other; what a finding has claimed a part of
 // makes up for nothing.
-func (b *Costs) addRest(rest []float64, a *Attribution, spent, left *Causes) {
+func (b *Costs) addRest(rest []float64, a *Attribution, spent *Causes, left *budget) {
 	for c := range Count {
 		if whole(c) != c {
 			continue
@@ -145,7 +195,7 @@ func (b *Costs) Price(found []finding.Finding) []finding.Finding {
 // returns how that adds up.
 func (b *Costs) Settle(found []finding.Finding) Sum {
 	claims := claimsOf(found)
-	costs, rest := b.cost(claims)
+	costs, rest := b.cost(claims, order.EachRow(found, func(f *finding.Finding) bool { return f.MoreWork }))
 	sum := Sum{Ns: b.total, Rest: rest}
 	for i, cost := range costs {
 		if claims[i] != nil {
@@ -174,8 +224,9 @@ func (b *Costs) Taken(found []finding.Finding) []finding.Taken {
 	n := len(claims)
 	// Of claim k, sums[(n+1)*k+n] is all of it, and sums[(n+1)*k+j] what claim j has of that.
 	sums := b.fold(n*(n+1), func(sums []float64, i int) {
-		var before [8]Causes                           // of few claims
-		lefts := append(before[:0], b.list[i].spent()) // before each claim, and after the last one
+		var before [8]budget // of few claims
+		spent := b.list[i].spent()
+		lefts := append(before[:0], budgetOf(&spent)) // before each claim, and after the last one
 		for k, claim := range claims {
 			left := lefts[k]
 			if claim == nil {

@@ -171,6 +171,7 @@ func (c *Change) finding(b *cause.Costs, claim finding.Claim) finding.Finding {
 	case f.Kind == finding.Straggler:
 		_, f.Affected = b.WaitsFor(&f.At)
 	case first.Metric.saves(), first.Metric.isLength(), first.Metric.isEnd():
+		f.MoreWork = !first.Metric.isEnd()
 		f.Subkind, f.Until = first.metric().Name, first.Until
 	case first.Metric == PaceChanged:
 		f.Subkind, f.Until, f.Brief = Pace, first.Until, first.paceSubject()+" "+first.paceChange()

@@ -75,10 +75,20 @@ func (all *Changes) behind(c *Change) []cause.Cause {
 	switch {
 	case slices.ContainsFunc(c.Shifts, func(f Shift) bool { return f.whole }):
 		not = []cause.Cause{cause.Decode, cause.Interference}
+	case all.slowerOnceMore(first):
+		not = []cause.Cause{cause.Decode} // each knows what it made longer
 	case first.Metric.isLoad() && (first.Metric == ArrivalsChanged || slower), first.Stage != "" && first.Means.Phase() == request.TransferPhase:
 		not = []cause.Cause{cause.Decode, cause.Interference, cause.SharedBatch}
 	}
 	return slices.DeleteFunc(slices.Clone(cause.OverloadCauses), func(c cause.Cause) bool { return slices.Contains(not, c) })
+}
+
+// slowerOnceMore reports whether a place became slower for other reasons, too.
+func (all *Changes) slowerOnceMore(f *Shift) bool {
+	return slices.ContainsFunc(all.List, func(c Change) bool {
+		g := &c.Shifts[0]
+		return g.Metric == PaceChanged && g.Means == request.Answering && g.costs() && g.Time != f.Time && g.Location.Overlaps(&f.Location)
+	})
 }
 
 // claim returns what the shift itself made longer in a span.
@@ -93,10 +103,11 @@ func (f *Shift) claim(b *cause.Costs, span cause.Span) finding.Claim {
 	case PromptChanged:
 		return b.Risen(span, cause.ByRequest, cause.Prefill)
 	case PaceChanged:
+		causes := f.causes()
 		if f.whole {
-			return b.Evenly(f.extraTimes(), append(f.causes(), cause.Interference)...)
+			causes = append(causes, cause.Interference)
 		}
-		return b.Amounts(f.extraTimes(), f.causes()...)
+		return b.Slower(f.extraTimes(), f.whole, causes...)
 	case LatenessChanged:
 		claim, _ := b.WaitsFor(&f.Location)
 		return claim

@@ -122,7 +122,7 @@ func (f *foundCourse) begin() float64 {
 	return f.At
 }
 
-// paceShifts tells what courses mean for the ranks of a role that have them. Each costs what is left beside those before it.
+// paceShifts tells what courses mean for the ranks of a role that have them. Each costs what it adds to those before it.
 func (w *observer) paceShifts(found []foundCourse, role request.Role, all int) (joint []Shift) {
 	slices.SortStableFunc(found, func(a, b foundCourse) int { return cmp.Compare(a.begin(), b.begin()) })
 	var alone []Shift

@@ -63,8 +63,10 @@ type Finding struct {
 	Lost float64
 	// Mostly is the cause that most of what it costs is of; "" is none, or nobody knows.
 	Mostly string
-	// Claim is the time of requests that it costs, until that is settled; nil is none.
+	// Claim is the time of requests that it costs, until that is settled; nil is none. MoreWork tells that it is for more work, each
+	// piece of which takes as long as it does.
 	Claim    Claim
+	MoreWork bool
 	Affected Affected
 	Evidence []Evidence
 	// Show are commands that show more, each as the arguments of 'sgtrace report' if they

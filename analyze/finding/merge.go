@@ -39,7 +39,13 @@ func (f *Finding) sameAs(g *Finding) bool {
 	if f.isLoad() && g.isLoad() {
 		return f.meets(g)
 	}
-	return f.Kind == g.Kind && f.Subkind == g.Subkind && f.meets(g)
+	return f.Kind == g.Kind && f.Subkind == g.Subkind && f.meets(g) && !f.again(g)
+}
+
+// again reports whether one of two findings is of the same number as the other, which changed once more.
+func (f *Finding) again(g *Finding) bool {
+	return f.Kind == Change && f.Subkind != "" && f.Metric.Name == g.Metric.Name && f.Since != 0 && g.Since != 0 &&
+		max(f.Since-g.Since, g.Since-f.Since) > slack+f.Within+g.Within
 }
 
 func (f *Finding) isLoad() bool { return f.Kind == Load || f.Kind == Imbalance }
