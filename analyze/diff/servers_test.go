@@ -83,7 +83,7 @@ func TestServersThatAreSlowerAlone(t *testing.T) {
 func TestPaceWithin(t *testing.T) {
 	d := &Diff{}
 	for _, m := range []change.Metric{change.ArrivalsChanged, change.PaceChanged, change.MedianChanged} {
-		d.After.Within = append(d.After.Within, Within{Text: m.String(), what: whatChanged{metric: m}, cause: m != change.MedianChanged})
+		d.After.Within = append(d.After.Within, Within{Text: m.String(), what: whatChanged{metric: m}, cause: m != change.MedianChanged, stays: m == change.PaceChanged})
 	}
 	d.keepWithin()
 	if list := d.After.Within; len(list) != 1 || list[0].Text != "pace" {

@@ -3,6 +3,7 @@ package diff
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -10,6 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -22,6 +25,7 @@ type Within struct {
 	P                 float64
 	what              whatChanged
 	cause             bool // load, or pace: what takes longer under a load that comes and goes is none
+	stays             bool // a pace that is another one from then on, by enough to matter
 }
 
 // whatChanged tells whether the same changed within two captures.
@@ -40,7 +44,7 @@ func changesWithin(s *request.Set, paced bool) (list []Within) {
 		x := &changes.List[i]
 		if finding.Chance(x.P).Confidence(finding.Likely) == finding.Certain && !(paced && x.IsQueue()) {
 			first := &x.Shifts[0]
-			list = append(list, Within{x.Sentence(), x.First, x.Time, x.Last, x.P, whatChanged{first.Name, first.Metric, first.Stage, first.Back}, x.IsCause()})
+			list = append(list, Within{x.Sentence(), x.First, x.Time, x.Last, x.P, whatChanged{first.Name, first.Metric, first.Stage, first.Back}, x.IsCause(), stays(first)})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Within) int { return cmp.Compare(a.Time, b.Time) })
@@ -52,6 +56,15 @@ const (
 	movedByCause = 0.1
 	movedAtAll   = 0.2
 )
+
+// stays reports whether a pace is another one to the end, by enough to matter: no spell, and no warm-up.
+func stays(f *change.Shift) bool {
+	if f.Metric != change.PaceChanged || f.Until != 0 || f.Shape == changepoint.Settling {
+		return false
+	}
+	c := Change{Change: significance.Change{Ratio: float64(f.After.P50) / float64(f.Before.P50)}}
+	return c.size() >= math.Log1p(minChange)
+}
 
 // keepWithin leaves out what changed within both captures, as that makes them no different, and all but the pace of servers if requests
 // take about as long in both: there is nothing that it hides.
@@ -65,7 +78,7 @@ func (d *Diff) keepWithin() {
 	keep := func(list, other []Within) []Within {
 		return slices.DeleteFunc(slices.Clone(list), func(x Within) bool {
 			common := slices.ContainsFunc(other, func(y Within) bool { return y.what == x.what })
-			return common || !(moved >= movedAtAll || x.cause && moved >= movedByCause || x.what.metric == change.PaceChanged)
+			return common || !(moved >= movedAtAll || x.cause && moved >= movedByCause || x.stays)
 		})
 	}
 	d.Before.Within, d.After.Within = keep(d.Before.Within, d.After.Within), keep(d.After.Within, d.Before.Within)
