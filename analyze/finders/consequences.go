@@ -121,8 +121,8 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Later: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Load, Subkinds: []string{finding.Waits}, Later: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Common, Enough: ofCachedTokens, Costs: true},
-	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Slower, Subkinds: []string{""}, Later: true},
-	{Cause: finding.Change, CauseSubkind: finding.StepYield, Effect: finding.Slower, Subkinds: []string{""}, Later: true, Costs: true},
+	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Slower, Subkinds: []string{""}, Later: true, Enough: ofTokens},
+	{Cause: finding.Change, CauseSubkind: finding.StepYield, Effect: finding.Slower, Subkinds: []string{""}, Later: true, Enough: ofTokens, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.StepYield, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Later: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.StepYield, Effect: finding.Load, Subkinds: []string{finding.Waits}, Later: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: slow.GraphedSteps, Effect: finding.Slower, Subkinds: []string{""}, Later: true, Costs: true},
@@ -301,6 +301,10 @@ func sinceThen(became, logs *finding.Finding) bool {
 	return workOf(&became.Metric) == "decode" && became.Metric.After > became.Metric.Before && logs.Since != 0 && became.Since != 0 &&
 		max(logs.Since-became.Since, became.Since-logs.Since) <= pieces+became.Within
 }
+
+// ofTokens reports whether a server is slower for each token: what it takes for a step, beside its peers, depends on no cache, nor on how
+// many tokens come out of it.
+func ofTokens(f, _ *finding.Finding) bool { return f.Metric.Name == slow.TimePerToken }
 
 // asTheYield reports whether tokens take longer because fewer of them come out of a step: by no more than that.
 func asTheYield(became, fewer *finding.Finding) bool {
