@@ -205,8 +205,9 @@ func (f *Shift) paceChange() string {
 	return text + "at " + words.When(f.Time, f.First, f.Last)
 }
 
-// rolls reports whether servers changed one after the other, and not at one moment.
+// rolls reports whether servers changed one after the other, and not at one moment, for all that clocks of hosts and a second tell.
 func (f *Shift) rolls() bool {
+	const apart = trace.Time(1e9)
 	latest, earliest := trace.Time(0), trace.Time(0)
 	for i, s := range f.Steps {
 		if i == 0 || s.First > latest {
@@ -216,7 +217,7 @@ func (f *Shift) rolls() bool {
 			earliest = s.Last
 		}
 	}
-	return latest > earliest
+	return latest > earliest+apart
 }
 
 // name returns what people call the place of a shift: a lead rank by its DP

@@ -292,7 +292,8 @@ func workOf(m *finding.Metric) string {
 
 // asLogsTell reports whether logs tell of tokens what requests do.
 func asLogsTell(logs, became *finding.Finding) bool {
-	return logs.Metric.Name == slow.TimePerToken && logs.Metric.After > logs.Metric.Before && sinceThen(became, logs)
+	return logs.Metric.Name == slow.TimePerToken && logs.Metric.After > logs.Metric.Before && sinceThen(became, logs) &&
+		(logs.At.Scope == place.OneRank || logs.At.Scope == became.At.Scope)
 }
 
 // sinceThen reports whether tokens take longer since about when logs tell of something, as pieces of some lines do.

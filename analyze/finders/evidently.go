@@ -23,7 +23,7 @@ var seenTwice = []finding.Consequence{
 	{Cause: finding.Transfer, Effect: finding.Transfer, Subkinds: []string{slow.SlowLink}, Elsewhere: true, Around: true, Enough: asRequestsTell, Same: true},
 	{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Load, Subkinds: []string{slow.Demand}, Elsewhere: true, Enough: lengthOf(telemetry.PromptTokens), Same: true},
 	{Cause: finding.Change, CauseSubkind: change.OutputLength, Effect: finding.Load, Subkinds: []string{slow.Demand}, Elsewhere: true, Enough: lengthOf(telemetry.AnswerTokens), Same: true},
-	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Slower, Subkinds: []string{""}, OnRanks: true, Enough: asLogsTell, Same: true},
+	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Slower, Subkinds: []string{""}, Enough: asLogsTell, Same: true},
 }
 
 // longer: requests take longer, as histograms of scrapes tell, for what was found since about then. What is about a rank, a host, or what

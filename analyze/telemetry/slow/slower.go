@@ -183,21 +183,32 @@ func measuredOf(lists ...[]telemetry.Stretch) (p pace, of batches, ok bool) {
 	return p, of, ok
 }
 
-// longerTokens returns from which block to which one tokens of a rank take much longer than before, or all of them if that begins nowhere.
-func longerTokens(list []block) (from, to int) {
+// longerTokens returns the parts, one after the other, in which tokens of a rank take much longer than before, by as much in each; or all
+// of the blocks if that begins nowhere.
+func longerTokens(list []block) (parts [][]block) {
 	changes := changepoint.Levels(ratios(list), changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
 		before, after := telemetry.Middle(ratios(list[from:k])), telemetry.Middle(ratios(list[k:to]))
 		return max(before, after) > muchLonger*min(before, after)
 	}})
+	usual := 0.0 // before the first of them
 	for _, c := range changes {
-		if telemetry.Middle(ratios(list[c.At:c.To])) > muchLonger*telemetry.Middle(ratios(list[c.From:c.At])) {
-			return c.At, c.To
+		part := list[c.At:c.To]
+		if parts == nil {
+			usual = telemetry.Middle(ratios(list[c.From:c.At]))
+		}
+		if telemetry.Middle(ratios(part)) > muchLonger*usual {
+			parts = append(parts, part)
+		} else if parts != nil {
+			break
 		}
 	}
 	if k, ok := parted(ratios(list), muchLonger); ok && len(changes) == 0 {
-		return k, len(list)
+		return append(parts, list[k:])
 	}
-	return 0, len(list)
+	if parts == nil {
+		return append(parts, list)
+	}
+	return parts
 }
 
 // slowerThanPeers finds a rank whose tokens take longer than those of its peers would.
@@ -215,15 +226,17 @@ func slowerThanPeers(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding,
 	if !ok || len(list) < fewBuckets {
 		return f, false
 	}
-	from, to := longerTokens(list)
+	parts := longerTokens(list)
+	part := slices.Concat(parts...)
+	from := slices.IndexFunc(list, func(b block) bool { return b.at == part[0].at })
+	to := from + len(part)
 	if from > 0 {
 		f.Since = list[from].at
 	}
 	if to < len(list) {
 		f.Until = list[to].at
 	}
-	part := list[from:to]
-	ratio := telemetry.Middle(ratios(part))
+	ratio := telemetry.Middle(ratios(parts[0]))
 	if ratio < muchLonger || len(part) < 3 {
 		return f, false
 	}
@@ -237,16 +250,21 @@ func slowerThanPeers(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding,
 	if 2*slow > len(peers) || chance > surely && len(part) > 7 || long < len(part) && len(part) <= 7 {
 		return f, false
 	}
-	took := telemetry.Middle(taken(part))
+	took := telemetry.Middle(taken(parts[0]))
 	usual := took / ratio
 	f.At, f.P = r.Where, finding.Chance(chance)
-	f.Cost = (1 - 1/ratio) * float64(len(part)) / float64(len(list)) / float64(len(l.Ranks))
+	for _, part := range parts {
+		f.Cost += (1 - 1/telemetry.Middle(ratios(part))) * float64(len(part)) / float64(len(list)) / float64(len(l.Ranks))
+	}
 	f.Metric = finding.Metric{Name: TimePerToken, Unit: table.Duration, Before: usual * 1e9, After: took * 1e9}
 	others := fmt.Sprintf("the other %d of its role", len(peers))
 	if len(peers) == 1 {
 		others = "the other one of its role"
 	}
 	f.Text = fmt.Sprintf("%sa token takes %s on %s, %s times as long as on %s with %s", lasts(f.Since, f.Until), words.Nearly(int64(took*1e9)), r.Where.String(), words.ThreeDigits(ratio), others, asMuch(r))
+	for _, part := range parts[1:] {
+		f.Text += fmt.Sprintf(", %s times since %s", words.ThreeDigits(telemetry.Middle(ratios(part))), words.TimeOfDay(part[0].at))
+	}
 	f.Brief = fmt.Sprintf("a token takes %s times as long on %s as on %s", words.ThreeDigits(ratio), r.Where.String(), others)
 	f.Evidence = append(f.Evidence, finding.Sentence("it takes longer in %d of %d pieces of %d lines; compared by %s", long, len(part), fewStretches, comparedBy(&f, r)))
 	if from > 0 {
@@ -324,6 +342,11 @@ func becameSlower(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok
 		changes = append(changes, c)
 	}
 	for _, c := range changes {
+		for _, d := range changes { // it may become one that is slower still
+			if d.At == c.To && telemetry.Middle(ratios(list[d.At:d.To])) > muchLonger*telemetry.Middle(ratios(list[c.From:c.At])) {
+				c.To = d.To
+			}
+		}
 		at := list[c.At].at
 		k := slices.IndexFunc(r.Stretches, func(x telemetry.Stretch) bool { return x.At >= at })
 		before, of, ok := measuredOf(r.Stretches[:k])
