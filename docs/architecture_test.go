@@ -34,9 +34,9 @@ var (
 	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/metric", "analyze/place", "analyze/finding", "analyze/document",
 		"analyze/load", "analyze/straggler", "analyze/cause", "analyze/profilewalk", "analyze/replay"}
 	// single answer a question each from tables alone, asking with the answers of other packages, too.
-	single = []string{"analyze/requests", "analyze/change/work", "analyze/tail", "analyze/serverlimit", "analyze/lifecycle", "analyze/telemetry", "analyze/kernel", "analyze/gpu", "analyze/rank", "analyze/hang", "analyze/hardware",
+	single = []string{"analyze/requests", "analyze/change/work", "analyze/tail", "analyze/serverlimit", "analyze/lifecycle", "analyze/telemetry", "analyze/kernel", "analyze/gpu", "analyze/rank", "analyze/hang", "analyze/hardware", "analyze/diff/compare",
 		"analyze/allocations", "analyze/routing", "analyze/inspect"}
-	asking = []string{"analyze/change", "analyze/collective", "analyze/host", "analyze/gaps", "analyze/graphs", "analyze/operators", "analyze/gpuloss", "analyze/tokens", "analyze/overtime", "analyze/diff",
+	asking = []string{"analyze/change", "analyze/collective", "analyze/host", "analyze/gaps", "analyze/graphs", "analyze/operators", "analyze/gpuloss", "analyze/tokens", "analyze/overtime", "analyze/diff/pace", "analyze/diff/measured", "analyze/diff",
 		"analyze/critical", "analyze/telemetry/failed", "analyze/telemetry/slow"}
 	questions = slices.Concat(single, asking)
 	// filled is what the reader of a profiler's format fills and stands on.
@@ -100,7 +100,9 @@ var layers = []layer{
 	{of: []string{"analyze/gpuloss"}, may: slices.Concat(reported, base, []string{"analyze/gpu", "analyze/operators", "analyze/graphs"}), reason: sees + "; of the questions, it needs gpu (whose numbers it judges), operators (how far they are from the roof) and graphs"},
 	{of: []string{"analyze/tokens"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (steps, and how long devices worked for them)"},
 	{of: []string{"analyze/overtime"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (what ran, and in which steps)"},
-	{of: []string{"analyze/diff"}, may: slices.Concat(reported, base, []string{"analyze/replay", "analyze/requests", "analyze/change", "analyze/gpu", "analyze/gaps", "analyze/operators", "analyze/telemetry"}), reason: sees + "; of the questions, it needs replay (what was in the steps of servers), requests (what they are divided by), change (whether a capture is of one piece), telemetry (what is asked of servers that log) and those whose answers it compares: gpu, gaps, operators"},
+	{of: []string{"analyze/diff/pace"}, may: slices.Concat(reported, base, []string{"analyze/diff/compare"}), reason: sees + "; and how an amount differs between captures is below what steps take"},
+	{of: []string{"analyze/diff/measured"}, may: slices.Concat(reported, base, []string{"analyze/telemetry", "analyze/diff/compare", "analyze/diff/pace"}), reason: sees + "; of the questions, it needs telemetry (what is asked of servers that log), and hands what their steps take to pace"},
+	{of: []string{"analyze/diff"}, may: slices.Concat(reported, base, []string{"analyze/requests", "analyze/change", "analyze/gpu", "analyze/gaps", "analyze/operators", "analyze/diff/compare", "analyze/diff/pace", "analyze/diff/measured"}), reason: sees + "; of the questions, it needs requests (what they are divided by), change (whether a capture is of one piece) and those whose answers it compares: gpu, gaps, operators; and its rooms are below it"},
 	{of: []string{"analyze/critical"}, may: slices.Concat(reported, base, []string{"analyze/gpu", "analyze/collective", "analyze/gaps"}), reason: sees + "; of the questions, it needs collective (for whom ranks wait), gpu and gaps (what hosts did then)"},
 	{of: []string{"analyze/page/chart"}, may: []string{"analyze/words", "analyze/distribution", "analyze/table", "trace", "internal/..."}, reason: "it draws numbers, and does not know what they are about"},
 	{of: []string{"analyze/finders", "analyze/gate", "analyze/whatif", "analyze/overview", "analyze/page", "analyze/fleet"}, may: slices.Concat(reported, base, questions, []string{"analyze/page/chart"}), chain: true, reason: sees},

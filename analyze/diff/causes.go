@@ -2,9 +2,9 @@ package diff
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
@@ -29,7 +29,7 @@ func (d *Diff) main() []*Row {
 		told = append(told, late)
 	}
 	for _, kind := range []Kind{Stage, Step, GPU} {
-		if kind == Step && d.annotated((*Change).tested) {
+		if kind == Step && d.annotated((*compare.Change).Tested) {
 			continue // how often each kind ran is the load
 		}
 		if r := d.cause(kind); r != nil {
@@ -43,7 +43,7 @@ func (d *Diff) main() []*Row {
 			work = append(work, r)
 		}
 	}
-	if r := d.cause(HostWait); r != nil && len(told)+len(work) == 0 && !d.annotated((*Change).tested) { // the host waits as long as its device works
+	if r := d.cause(HostWait); r != nil && len(told)+len(work) == 0 && !d.annotated((*compare.Change).Tested) { // the host waits as long as its device works
 		work = append(work, r)
 	}
 	slices.SortStableFunc(work, func(a, b *Row) int { return cmp.Compare(distribution.Abs(b.Effect()), distribution.Abs(a.Effect())) })
@@ -100,7 +100,7 @@ func (d *Diff) late() *Row {
 	}
 	ranks := d.locate.ranks(all)
 	slices.SortStableFunc(ranks, func(a, b Row) int { return cmp.Compare(b.Moved(), a.Moved()) })
-	if len(ranks) < 2 || 2*ranks[1].Moved() > ranks[0].Moved() || !(ranks[0].Total.Change.P <= diffAlpha/float64(len(ranks))) {
+	if len(ranks) < 2 || 2*ranks[1].Moved() > ranks[0].Moved() || !(ranks[0].Total.Change.P <= compare.Alpha/float64(len(ranks))) {
 		return all
 	}
 	most := &ranks[0]
@@ -120,13 +120,5 @@ func (r *Row) size() float64 {
 		return 0
 	}
 	_, c, _, _ := r.telling()
-	return c.size()
-}
-
-// size returns by which factor the number changed, in either direction, as a logarithm.
-func (c *Change) size() float64 {
-	if c.Change.Ratio > 0 {
-		return math.Abs(math.Log(c.Change.Ratio))
-	}
-	return 0
+	return c.Size()
 }

@@ -64,7 +64,7 @@ func TestDiffOfOperators(t *testing.T) {
 	}
 	// Tokens per second: 8 of each step, which takes as long as its kernel.
 	if len(d.Load) != 1 || d.Load[0].Name != "tokens per second in decode steps" || math.Abs(d.Load[0].Change.Change.Ratio-2) > 0.01 ||
-		math.Abs(d.Load[0].Before-8/9002e-9) > 100 || !d.Load[0].Change.matters() {
+		math.Abs(d.Load[0].Before-8/9002e-9) > 100 || !d.Load[0].Change.Matters() {
 		t.Errorf("%+v", d.Load)
 	}
 	before.Operators, after.Operators = false, false

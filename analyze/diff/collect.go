@@ -3,21 +3,20 @@ package diff
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/diff/compare"
+	"github.com/sgtrace/sgtrace/analyze/diff/measured"
+	"github.com/sgtrace/sgtrace/analyze/diff/pace"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
-
-// maxPieces is how many pieces a capture is cut into: as many as tell apart noise and
-// change. More gain nothing, and become alike.
-const maxPieces = 20
 
 // A Side tells what a capture has.
 type Side struct {
@@ -38,19 +37,17 @@ func (s *Side) widen(first, last trace.Time) {
 
 // A Collected is what a comparison needs of a capture.
 type Collected struct {
-	in   *distribution.Store
-	side Side
-	// captures is how many captures it is made of if each counts as one observation; 0 is
-	// one that is cut into pieces. added is how many of them are in it.
-	captures, added int
+	in       *distribution.Store
+	side     Side
+	captures compare.Captures // that it is made of
 
 	setup  []Setting
 	groups map[diffKey][]*diffGroup // by rank; those of steps when it is known which count
 	// Requests and finished requests by piece.
 	requests, finished diffUnits
-	loads              map[*metric.Metric]*diffLoad
-	measured           measuredLoads // by logs and metrics
-	paces              map[paceKey]*pacedSteps
+	loads              map[*metric.Metric]*compare.Amount
+	measured           measured.Loads // by logs and metrics
+	paces              pace.Side
 	// What profilers recorded can be divided by: seconds, and steps of every kind, by piece;
 	// and how long the steps took.
 	work         [numPer]diffUnits
@@ -69,7 +66,7 @@ type Collected struct {
 // It holds 4 bytes a duration, of at most 32 million of them; beyond, percentiles of rows with many
 // are off by 0.4 % at most.
 func NewCollected(n int) *Collected {
-	return &Collected{in: &distribution.Store{Limit: distribution.MaxHeld / 2}, captures: n, groups: map[diffKey][]*diffGroup{}, loads: map[*metric.Metric]*diffLoad{}, paces: map[paceKey]*pacedSteps{},
+	return &Collected{in: &distribution.Store{Limit: distribution.MaxHeld / 2}, captures: compare.Captures{N: n}, groups: map[diffKey][]*diffGroup{}, loads: map[*metric.Metric]*compare.Amount{}, paces: pace.Side{},
 		requests: diffUnits{}, finished: diffUnits{},
 		side: Side{Requests: request.Unknown, Finished: request.Unknown, Ranks: request.Unknown, Steps: request.Unknown}}
 }
@@ -84,7 +81,7 @@ func (d *Collected) Add(c Capture) bool {
 	d.side.Label += c.Label
 	if c.Requests != nil {
 		d.collectRequests(c.Requests, &c)
-		if d.captures == 0 && c.From == 0 && c.To == 0 { // a window is of one piece, to whoever asks for it
+		if !d.captures.Whole() && c.From == 0 && c.To == 0 { // a window is of one piece, to whoever asks for it
 			d.side.Within = changesWithin(c.Requests, len(d.paces) > 0)
 		}
 	}
@@ -96,18 +93,30 @@ func (d *Collected) Add(c Capture) bool {
 		ranks = d.collectProfiles(&c, &profilewalk.Options{From: c.From, To: c.To})
 	}
 	d.setup = joinSetups(d.setup, describe(&c, ranks))
-	d.added++
+	d.captures.Added++
 	return d.size() > before
+}
+
+// collectSeries adds what logs and metrics say.
+func (d *Collected) collectSeries(s *series.Set, window *Capture) {
+	from, to, ok := s.Bounds()
+	if !ok {
+		return
+	}
+	from, to = max(from, window.From), min(to, cmp.Or(window.To, to))
+	if from >= to {
+		return
+	}
+	d.side.widen(from, to)
+	pieces := d.captures.Pieces(compare.CutTime(from, to, compare.MaxPieces))
+	if servers := d.measured.Add(s, from, to, pieces, d.paces); servers != "" {
+		d.setup = joinSetups(d.setup, []Setting{{Name: "servers in logs and metrics", Before: servers}})
+	}
 }
 
 // size counts what was collected: groups of durations, steps, and seconds that logs and metrics tell of.
 func (d *Collected) size() float64 {
-	n := 0.0
-	for _, l := range d.measured.loads {
-		for _, p := range l.pieces {
-			n += p.Of
-		}
-	}
+	n := d.measured.Extent()
 	for _, groups := range d.groups {
 		n += float64(len(groups))
 	}
@@ -117,15 +126,6 @@ func (d *Collected) size() float64 {
 		}
 	}
 	return n
-}
-
-// pieces returns the pieces that rows of the capture which is being added belong to: those
-// that it was cut into, or one for all of it.
-func (d *Collected) pieces(cut *diffPieces) *diffPieces {
-	if d.captures == 0 {
-		return cut
-	}
-	return &diffPieces{first: d.added, all: d.captures}
 }
 
 // settle decides what totals of kernels are divided by, and whether steps take as long as their
@@ -156,7 +156,7 @@ func (d *Collected) settle(per perStep, onDevice bool) {
 // Shares reports whether both captures have requests, or both have ranks that profilers recorded, or
 // both have logs or metrics.
 func (d *Collected) Shares(o *Collected) bool {
-	return d.measures() && o.measures() || min(d.side.Requests, o.side.Requests) >= 0 || min(d.side.Ranks, o.side.Ranks) >= 0
+	return d.measured.Any() && o.measured.Any() || min(d.side.Requests, o.side.Requests) >= 0 || min(d.side.Ranks, o.side.Ranks) >= 0
 }
 
 // Holds says what the capture has that another may share.
@@ -168,7 +168,7 @@ func (d *Collected) Holds() string {
 	if d.side.Ranks >= 0 {
 		list = append(list, "profiler data")
 	}
-	if d.measures() {
+	if d.measured.Any() {
 		list = append(list, "logs or metrics")
 	}
 	return cmp.Or(strings.Join(list, " and "), "none of requests, profiler data, and metrics")
@@ -230,57 +230,6 @@ func (d *Collected) renameRank(from, to string) {
 
 // keys returns all keys, in order.
 func (d *Collected) keys() []diffKey { return slices.SortedFunc(maps.Keys(d.groups), diffKey.compare) }
-
-// A diffPieces says which piece of a side an instant of a capture lies in.
-type diffPieces struct {
-	starts []trace.Time // of all pieces of the capture but the first
-	first  int          // number of the capture's first piece
-	all    int          // how many pieces the side has; 0 is those of the capture
-}
-
-// cuts returns where pieces begin, but the first; never nil where there is one piece only,
-// which then ends after all times.
-func (p *diffPieces) cuts() []trace.Time {
-	if len(p.starts) == 0 {
-		return []trace.Time{math.MaxInt64}
-	}
-	return p.starts
-}
-
-// n returns how many pieces the side has, and own how many of them the capture has.
-func (p *diffPieces) n() int   { return cmp.Or(p.all, p.own()) }
-func (p *diffPieces) own() int { return len(p.starts) + 1 }
-
-func (p *diffPieces) at(t trace.Time) int {
-	n, found := slices.BinarySearch(p.starts, t)
-	if found {
-		n++
-	}
-	return p.first + n
-}
-
-// cutEvenly makes n pieces that have about as many of the given instants each. It sorts
-// them.
-func cutEvenly(times []trace.Time, n int) *diffPieces {
-	slices.Sort(times)
-	p := &diffPieces{}
-	for i := 1; i < n; i++ {
-		// An empty piece is no observation.
-		if at := times[i*len(times)/n]; at > times[0] && (len(p.starts) == 0 || at > p.starts[len(p.starts)-1]) {
-			p.starts = append(p.starts, at)
-		}
-	}
-	return p
-}
-
-// cutTime makes n pieces of the same length.
-func cutTime(first, last trace.Time, n int) *diffPieces {
-	p := &diffPieces{}
-	for i := 1; i < n; i++ {
-		p.starts = append(p.starts, first+trace.Time(float64(last-first)*float64(i)/float64(n)))
-	}
-	return p
-}
 
 // withoutHosts returns the names of ranks without the hosts in brackets behind them, where
 // they still tell the ranks apart: the same rank is on another machine tomorrow.

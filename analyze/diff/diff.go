@@ -2,12 +2,13 @@ package diff
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/diff/compare"
+	"github.com/sgtrace/sgtrace/analyze/diff/measured"
+	"github.com/sgtrace/sgtrace/analyze/diff/pace"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/format/inventory"
@@ -49,11 +50,11 @@ type Options struct {
 type Diff struct {
 	Before, After Side
 	Setup         []Setting // that differ
-	Load          []Load
-	Paces         []Pace // of servers, decode first
-	Rows          []Row  // of requests first; of those what changed, what moved the total most
-	Operators     []Row  // where asked for, in the same order
-	Gaps          []Row  // the same
+	Load          []compare.Load
+	Paces         []pace.Pace // of servers, decode first
+	Rows          []Row       // of requests first; of those what changed, what moved the total most
+	Operators     []Row       // where asked for, in the same order
+	Gaps          []Row       // the same
 
 	per         perStep // what totals of Profiles are divided by
 	onDevice    bool    // steps take as long as their work on devices
@@ -122,8 +123,8 @@ func Compare(before, after *Collected, opt Options) *Diff {
 	}
 	d.Before, d.After = before.side, after.side
 	d.Setup = compareSetups(before.setup, after.setup)
-	d.Load = slices.Concat(compareLoads(before, after, metric.Loads), compareShares(before, after), compareLoads(before, after, metric.Speeds[:]), compareMeasured(before, after))
-	d.Paces = comparePaces(before, after, d.per, d.onDevice)
+	d.Load = slices.Concat(compareLoads(before, after, metric.Loads), compareShares(before, after), compareLoads(before, after, metric.Speeds[:]), measured.Compare(&before.measured, &after.measured, before.captures.Whole()))
+	d.Paces = pace.Compare(before.paces, after.paces, uint8(d.per), d.onDevice, before.captures.Whole())
 	d.locate = newDiffRows(sides, &d.approximate)
 	d.Rows = d.locate.rows(opt.ByRank)
 	d.divide()
@@ -159,13 +160,13 @@ func (d *Diff) divide() {
 // one family, all that may explain it the other, so that many kernels do not hide a change
 // that everyone sees. What was asked for besides is a comparison of its own.
 func (d *Diff) correct() {
-	var lead, rest []*Change
+	var lead, rest []*compare.Change
 	for i := range d.Load {
 		lead = append(lead, &d.Load[i].Change)
 	}
 	for i := range d.Paces {
 		p := &d.Paces[i]
-		lead = append(lead, &p.Change, &p.work.Change)
+		lead = append(lead, &p.Change, &p.Work.Change)
 	}
 	for i := range d.Rows {
 		r := &d.Rows[i]
@@ -177,78 +178,31 @@ func (d *Diff) correct() {
 			}
 		}
 	}
-	correctFamily(lead, families)
-	correctFamily(rest, families)
+	compare.Correct(lead, families)
+	compare.Correct(rest, families)
 	for _, rows := range [][]Row{d.Operators, d.Gaps} {
-		var all []*Change
+		var all []*compare.Change
 		for i := range rows {
 			all = append(all, rows[i].changes()...)
 		}
-		correctFamily(all, 1)
+		compare.Correct(all, 1)
 	}
 }
 
 // leading returns the numbers that lead a comparison, with the load: medians and means of
 // what users notice, how long steps take, and where the time of devices went.
-func (r *Row) leading() []*Change {
+func (r *Row) leading() []*compare.Change {
 	switch {
 	case r.noticed():
-		return []*Change{&r.P50, &r.Mean}
+		return []*compare.Change{&r.P50, &r.Mean}
 	case r.Kind == Step || r.Kind == GPU:
-		return []*Change{&r.Total}
+		return []*compare.Change{&r.Total}
 	}
 	return nil
 }
 
-// families is how many families of questions share diffAlpha.
+// families is how many families of questions share compare.Alpha.
 const families = 2
-
-// correctFamily pays for the questions of one of n families.
-func correctFamily(changes []*Change, n float64) {
-	p := order.Each(changes, func(c *Change) float64 { return n * c.Change.P })
-	discoveries := significance.FalseDiscoveries(p)
-	for i, v := range significance.Holm(p) {
-		c := changes[i]
-		switch c.Change.P = v; {
-		case v <= diffAlpha:
-			c.Sure = finding.Certain
-		case discoveries[i] <= diffAlpha:
-			c.Sure = finding.Likely
-		}
-	}
-}
-
-const (
-	// diffAlpha is the probability of finding any change at all where there is none.
-	diffAlpha = 0.05
-	// minChange is what a change must be to matter: less than that, captures of the same
-	// thing differ from day to day.
-	minChange = 0.03
-)
-
-// A Change is how a number of a row changed, and whether that is more than chance. P is
-// corrected for all numbers of its family.
-type Change struct {
-	Change significance.Change
-	// Sure is Certain if any change that P lets pass would be chance in one of 20 comparisons
-	// at most, Likely if one in 20 of such changes is; "" is that it may be chance, or that
-	// there is not enough data to tell.
-	Sure finding.Confidence
-}
-
-// significant reports whether the change is likely at least.
-func (c *Change) significant() bool { return c.Sure != "" }
-
-// matters reports whether the change is significant, and large enough to be told.
-func (c *Change) matters() bool {
-	return c.significant() && !(math.Abs(c.Change.Ratio-1) < minChange) // a ratio to nothing is NaN
-}
-
-// tested reports whether the captures are long enough to say anything.
-func (c *Change) tested() bool { return !math.IsNaN(c.Change.P) }
-
-// tells reports whether the number says anything: whether it changed, or by how much it may have at most.
-func (c *Change) tells() bool { return c.tested() && !c.vague() }
 
 // sortRows puts requests before devices, what changed before what did not, and of the former what
 // costs or saves most, of the latter what moved the total most.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
@@ -190,9 +191,9 @@ func TestDiffOfFewSteps(t *testing.T) {
 }
 
 func TestDiffWords(t *testing.T) {
-	change := func(ratio, low, high, p float64) *Change {
-		c := &Change{}
-		if p <= diffAlpha {
+	change := func(ratio, low, high, p float64) *compare.Change {
+		c := &compare.Change{}
+		if p <= compare.Alpha {
 			c.Sure = finding.Certain
 		}
 		c.Change.Ratio, c.Change.Low, c.Change.High, c.Change.P = ratio, low, high, p
@@ -200,7 +201,7 @@ func TestDiffWords(t *testing.T) {
 	}
 	nan := math.NaN()
 	for _, c := range []struct {
-		change *Change
+		change *compare.Change
 		want   string
 	}{
 		{change(1.161, 1.142, 1.18, 0.001), "+16.1 % (+14.2 to +18.0)"},
@@ -212,7 +213,7 @@ func TestDiffWords(t *testing.T) {
 		{change(1.161, nan, nan, nan), "? +16.1 %"},
 		{change(nan, nan, nan, nan), "-"},
 	} {
-		if got := c.change.words(); got != c.want {
+		if got := c.change.Words(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}

@@ -3,7 +3,8 @@
 // significance. Observations are pieces of time, not spans: spans of one batch share their
 // time, and a test over them would find everything significant.
 //
-// It is one long package on purpose: what is collected of each side, the rows that compare both, and
-// the verdict in words all work on the same pieces and rows. The setup, which stands alone, is a single
-// file.
+// Its rooms are below it and know nothing of it: compare tells how one amount differs, pace what steps of servers take for
+// their work, and measured what logs and metrics say. This package is still long on purpose: what it collects
+// of requests and profilers, the rows that compare both sides, and the verdict in words all work on the same rows. The setup,
+// which stands alone, is a single file.
 package diff

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/diff/compare"
+	"github.com/sgtrace/sgtrace/analyze/diff/pace"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
@@ -39,40 +41,40 @@ func (d *Diff) Findings() []finding.Finding {
 
 // reasons are what changed about the pace of servers and the load, as the verdict tells it, but what is muted; follow is the load that
 // follows from such.
-func (d *Diff) reasons() (list []finding.Finding, follow []*Load) {
+func (d *Diff) reasons() (list []finding.Finding, follow []*compare.Load) {
 	tell := func(f finding.Finding) {
 		f.Severity, f.CostBasis = finding.Info, finding.RequestTime
 		if f.Text != "" && !slices.Contains(d.mutedReasons, f.Subkind) {
 			list = append(list, f)
 		}
 	}
-	each := func(what string, text func(*Pace) string, sure func(*Pace) *Change) {
+	each := func(what string, text func(*pace.Pace) string, sure func(*pace.Pace) *compare.Change) {
 		for i := range d.Paces {
 			p := &d.Paces[i]
-			c, before, after := sure(p), p.Before, p.After
-			if len(p.only.names) > 0 {
-				before, after = p.only.before, p.only.after
-			}
-			tell(finding.Finding{Kind: finding.Change, Subkind: what + " of " + p.steps, Text: text(p), Confidence: c.Sure, P: finding.Chance(c.Change.P), At: p.only.at(),
-				Metric: finding.Metric{Name: p.steps + " for the same work", Unit: table.Duration, Before: before, After: after}})
+			before, after := p.Took()
+			c := sure(p)
+			tell(finding.Finding{Kind: finding.Change, Subkind: what + " of " + p.Steps, Text: text(p), Confidence: c.Sure, P: finding.Chance(c.Change.P), At: p.At(),
+				Metric: finding.Metric{Name: p.Steps + " for the same work", Unit: table.Duration, Before: before, After: after}})
 		}
 	}
-	work := func(p *Pace) *Change { return &p.work.Change }
+	work := func(p *pace.Pace) *compare.Change { return &p.Work.Change }
 	waits := d.waitsChanged()
-	each("pace", (*Pace).slower, (*Pace).told)
-	each("limit", func(p *Pace) string { return p.capped(waits) }, func(*Pace) *Change { return &Change{Change: unknownChange, Sure: finding.Likely} })
+	each("pace", (*pace.Pace).Slower, (*pace.Pace).Told)
+	each("limit", func(p *pace.Pace) string { return p.Capped(waits) }, func(*pace.Pace) *compare.Change {
+		return &compare.Change{Change: compare.UnknownChange, Sure: finding.Likely}
+	})
 	for i := range d.Load {
 		switch l := &d.Load[i]; {
-		case !l.Change.matters() || d.pacesTell(l):
-		case l.follows:
+		case !l.Change.Matters() || d.pacesTell(l):
+		case l.Follows:
 			follow = append(follow, l)
 		default:
-			tell(finding.Finding{Kind: finding.Load, Subkind: l.Name, Text: l.words(), Confidence: l.Change.Sure, P: finding.Chance(l.Change.Change.P),
+			tell(finding.Finding{Kind: finding.Load, Subkind: l.Name, Text: l.Words(), Confidence: l.Change.Sure, P: finding.Chance(l.Change.Change.P),
 				Metric: finding.Metric{Name: l.Name, Unit: table.Number, Before: l.Before, After: l.After}})
 		}
 	}
-	each("size", (*Pace).busier, work)
-	each("size", (*Pace).apart, work)
+	each("size", (*pace.Pace).Busier, work)
+	each("size", (*pace.Pace).Apart, work)
 	return list, follow
 }
 
@@ -120,17 +122,17 @@ var operatorKinds = [...]Kind{Operator, OperatorGPU}
 
 // addOperators adds how long threads were in every operator itself, call by call, and what
 // devices did for it.
-func (d *Collected) addOperators(set *profile.Set, window *profilewalk.Options, pieces *diffPieces, names []string) {
+func (d *Collected) addOperators(set *profile.Set, window *profilewalk.Options, pieces *compare.Pieces, names []string) {
 	streams := make([]*profilewalk.ByName[diffGroup], len(set.Streams))
 	operators.Each(set, *window, func(i int) operators.Visitor {
 		by := profilewalk.NewByName[diffGroup](set, window)
 		streams[i] = by
 		return operators.Visitor{
 			Call: func(rank int32, name trace.Sym, at trace.Time, self int64) {
-				by.Of(rank, name, 0).add(pieces.at(at), pieces.n(), self, d.in)
+				by.Of(rank, name, 0).add(pieces.At(at), pieces.N(), self, d.in)
 			},
 			Work: func(k *profile.Kernel, name trace.Sym) {
-				by.Of(k.Rank, name, 1).add(pieces.at(k.Start), pieces.n(), k.Dur(), d.in)
+				by.Of(k.Rank, name, 1).add(pieces.At(k.Start), pieces.N(), k.Dur(), d.in)
 			},
 		}
 	})
@@ -145,7 +147,7 @@ func (d *Collected) addOperators(set *profile.Set, window *profilewalk.Options, 
 type gapTimes map[string][]int64
 
 // addGaps adds what the host did while devices waited for it, a value for each piece.
-func (d *Collected) addGaps(set *profile.Set, window *profilewalk.Options, pieces *diffPieces, names []string) {
+func (d *Collected) addGaps(set *profile.Set, window *profilewalk.Options, pieces *compare.Pieces, names []string) {
 	collector := gaps.Collect(set)
 	gpu.Measure(set, gpu.Options{From: window.From, To: window.To, Gaps: collector.Add})
 	ranks := make([]gapTimes, len(set.Ranks))
@@ -154,7 +156,7 @@ func (d *Collected) addGaps(set *profile.Set, window *profilewalk.Options, piece
 			ranks[rank] = gapTimes{}
 		}
 		name := gapName(c)
-		at := &order.Memo(ranks[rank], name, func() []int64 { return make([]int64, pieces.n()) })[pieces.at(gap)]
+		at := &order.Memo(ranks[rank], name, func() []int64 { return make([]int64, pieces.N()) })[pieces.At(gap)]
 		*at = distribution.AddTimes(*at, ns)
 	}})
 	groups := map[diffKey]*diffGroup{}
@@ -162,7 +164,7 @@ func (d *Collected) addGaps(set *profile.Set, window *profilewalk.Options, piece
 		for name, byPiece := range times {
 			for piece, ns := range byPiece {
 				if ns > 0 {
-					addTo(groups, diffKey{HostCause, name, names[rank]}).add(piece, pieces.n(), ns, d.in)
+					addTo(groups, diffKey{HostCause, name, names[rank]}).add(piece, pieces.N(), ns, d.in)
 				}
 			}
 		}
@@ -216,11 +218,8 @@ func (r *diffRows) where(of *Row) string {
 	if names == nil {
 		return ""
 	}
-	return " on " + words.Some(names, toldNames) + " only"
+	return " on " + words.Some(names, compare.MaxNames) + " only"
 }
-
-// toldNames is how many names a sentence has.
-const toldNames = 3
 
 // only names the ranks on which a row changed, if it did not on the others; nil if it did on
 // all, or nobody knows. It is asked of rows that changed, so that only the ranks of each are
@@ -232,17 +231,17 @@ func (r *diffRows) only(of *Row) []string {
 	least, most := math.Inf(1), 0.0
 	for i, p := range significance.Holm(p) {
 		row := &ranks[i]
-		if row.Mean.Change.P = p; p <= diffAlpha {
+		if row.Mean.Change.P = p; p <= compare.Alpha {
 			row.Mean.Sure = finding.Certain
 		}
 		switch {
-		case !row.Mean.tested():
+		case !row.Mean.Tested():
 			return nil
-		case row.Mean.matters():
+		case row.Mean.Matters():
 			names = append(names, row.Rank)
-			least = min(least, row.Mean.size())
+			least = min(least, row.Mean.Size())
 		default:
-			most = max(most, row.Mean.size())
+			most = max(most, row.Mean.Size())
 		}
 	}
 	// A rank that nobody can tell anything about may have changed as much.

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/diff/compare"
+	"github.com/sgtrace/sgtrace/analyze/diff/pace"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/replay"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -66,9 +68,9 @@ func (g *Gauge) count(d *Diff, kind Kind, name string, values [2]int64) {
 	switch {
 	case d.locate.captures():
 		g.counted, g.perPiece = "capture", 1
-		g.n = [2]int64{int64(d.locate.sides[0].captures), int64(d.locate.sides[1].captures)}
+		g.n = [2]int64{int64(d.locate.sides[0].captures.N), int64(d.locate.sides[1].captures.N)}
 	case g.share > 0 && g.how == significance.ByScatter:
-		g.counted, g.perPiece, g.n = "request", minRequests, values
+		g.counted, g.perPiece, g.n = "request", compare.MinRequests, values
 		switch {
 		case kind.profiled():
 			g.counted, g.perPiece = kind.String(), 1
@@ -80,22 +82,22 @@ func (g *Gauge) count(d *Diff, kind Kind, name string, values [2]int64) {
 	case kind.profiled():
 		g.counted, g.perPiece, g.n = d.per.String(), 1, [2]int64{d.Before.Steps, d.After.Steps}
 	default:
-		g.counted, g.perPiece, g.n = "request", minRequests, [2]int64{d.Before.Requests, d.After.Requests}
+		g.counted, g.perPiece, g.n = "request", compare.MinRequests, [2]int64{d.Before.Requests, d.After.Requests}
 	}
 }
 
 // gaugeLoad gauges a mean; nil unless both sides have it.
 func (d *Diff) gaugeLoad(m *metric.Metric) *Gauge {
-	var of [2]*diffLoad
+	var of [2]*compare.Amount
 	for side, c := range d.locate.sides {
-		if of[side] = c.loads[m]; of[side] == nil || sumOf(of[side].pieces).Of == 0 {
+		if of[side] = c.loads[m]; of[side] == nil || sumOf(of[side].Pieces).Of == 0 {
 			return nil
 		}
 	}
-	l := compareLoad(of[0], of[1], d.locate.captures())
+	l := compare.Amounts(of[0], of[1], d.locate.captures())
 	g := &Gauge{Before: l.Before, After: l.After, Change: l.Change.Change,
-		how: howToCompare(of[0].pieces, of[1].pieces, d.locate.captures()), samples: [2]significance.Sample{of[0].sample(), of[1].sample()},
-		pieces: [2]int{len(of[0].pieces), len(of[1].pieces)}}
+		how: compare.How(of[0].Pieces, of[1].Pieces, d.locate.captures()), samples: [2]significance.Sample{of[0].Sample(), of[1].Sample()},
+		pieces: [2]int{len(of[0].Pieces), len(of[1].Pieces)}}
 	kind := Request
 	if m.Ratio == nil { // of what profilers recorded
 		kind = Step
@@ -125,7 +127,7 @@ func (g *Gauge) crossing(bound float64, test func(before, after significance.Sam
 		return significance.Crossing{P: 1}
 	}
 	without, with := g.samples[sides[0]].Pieces, g.samples[sides[1]].Pieces
-	p := appeared(without, with)
+	p := compare.Appeared(without, with)
 	return significance.Crossing{P: p, Least: min(p, significance.Appeared(len(with), len(with), len(without)))}
 }
 
@@ -157,7 +159,7 @@ func (g *Gauge) needed(level float64) int64 {
 	case g.how == significance.ByRanks:
 		return int64(g.perPiece * significance.FewestPieces(max(g.pieces[0], g.pieces[1]), level))
 	case g.share > 0:
-		return int64(max(g.perPiece*significance.Enough, significance.FewestValues(g.share, level, maxPieces)))
+		return int64(max(g.perPiece*significance.Enough, significance.FewestValues(g.share, level, compare.MaxPieces)))
 	}
 	return int64(g.perPiece * significance.Enough)
 }
@@ -166,30 +168,30 @@ func (g *Gauge) needed(level float64) int64 {
 func (g *Gauge) Words() string {
 	text := words.ThreeDigits(g.Before) + " -> " + words.ThreeDigits(g.After)
 	if g.Time {
-		text = pairInWords(int64(math.Round(g.Before)), int64(math.Round(g.After)))
+		text = compare.PairInWords(int64(math.Round(g.Before)), int64(math.Round(g.After)))
 	}
 	if math.IsNaN(g.Change.Ratio) {
 		return text
 	}
-	c := Change{Change: g.Change}
-	return text + ", " + c.interval(" (", ")")
+	c := compare.Change{Change: g.Change}
+	return text + ", " + c.Interval(" (", ")")
 }
 
 // gaugeDecodeSteps gauges how long a decode step takes for the same work. The load of two captures is never quite the same,
 // and moves the mean of all steps by more than a regression does. It is nil where no steps of both sides have as much to do.
 func (d *Diff) gaugeDecodeSteps() *Gauge {
-	i := slices.IndexFunc(d.Paces, func(p Pace) bool { return p.kind == replay.Decode && p.n[0] > 0 })
+	i := slices.IndexFunc(d.Paces, func(p pace.Pace) bool { return p.Kind == replay.Decode && p.N[0] > 0 })
 	if i < 0 {
 		return nil
 	}
 	p := &d.Paces[i]
-	g := &Gauge{Before: p.Before, After: p.After, Time: true, Change: p.Change.Change, how: p.how, samples: p.samples, counted: "decode step", perPiece: 1, n: p.n,
-		pieces: [2]int{len(p.samples[0].Pieces), len(p.samples[1].Pieces)}}
-	if !p.annotated {
-		g.perPiece = minRequests
+	g := &Gauge{Before: p.Before, After: p.After, Time: true, Change: p.Change.Change, how: p.How, samples: p.Samples, counted: "decode step", perPiece: 1, n: p.N,
+		pieces: [2]int{len(p.Samples[0].Pieces), len(p.Samples[1].Pieces)}}
+	if !p.Annotated {
+		g.perPiece = compare.MinRequests
 	}
 	if d.locate.captures() {
-		g.count(d, Request, "", p.n)
+		g.count(d, Request, "", p.N)
 	}
 	return g
 }

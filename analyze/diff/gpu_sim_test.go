@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/golden/torch"
 	"github.com/sgtrace/sgtrace/profile"
@@ -46,7 +47,7 @@ func TestDiffOfSimulatedProfiles(t *testing.T) {
 		same := collect(Capture{Profiles: recordServer(t, seed+100, 1), Operators: true, Gaps: true})
 		for _, byRank := range []bool{false, true} {
 			d := Compare(before, same, Options{ByRank: byRank})
-			if d.per != perServerStep || d.Before.StepPieces != maxPieces || len(d.Rows) < 10 || len(d.Operators) < 10 || len(d.Gaps) == 0 {
+			if d.per != perServerStep || d.Before.StepPieces != compare.MaxPieces || len(d.Rows) < 10 || len(d.Operators) < 10 || len(d.Gaps) == 0 {
 				t.Fatalf("%d rows by %v, %d pieces", len(d.Rows), d.per, d.Before.StepPieces)
 			}
 			for _, r := range slices.Concat(d.Rows, d.Operators, d.Gaps) {
@@ -58,7 +59,7 @@ func TestDiffOfSimulatedProfiles(t *testing.T) {
 		d := Compare(before, collect(Capture{Profiles: recordServer(t, seed+200, 1.2)}), Options{ByRank: true})
 		waits := func(rank string, longer bool) bool {
 			return slices.ContainsFunc(d.Rows, func(r Row) bool {
-				return r.Rank == rank && r.Mean.matters() && r.Mean.Change.Ratio > 1 == longer && kernelname.IsCommunication(r.Name)
+				return r.Rank == rank && r.Mean.Matters() && r.Mean.Change.Ratio > 1 == longer && kernelname.IsCommunication(r.Name)
 			})
 		}
 		if !waits("0", true) || waits("3", true) || !d.Rows[0].Changed() {

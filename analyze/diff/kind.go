@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 )
@@ -183,7 +184,7 @@ func (d *Diff) lengths() []string {
 	if d.per != perSecond || min(d.Before.Ranks, d.After.Ranks) <= 0 || d.locate.captures() {
 		return nil
 	}
-	text := "No steps in captures of " + pairInWords(distribution.Between(d.Before.First, d.Before.Last), distribution.Between(d.After.First, d.After.Last))
+	text := "No steps in captures of " + compare.PairInWords(distribution.Between(d.Before.First, d.Before.Last), distribution.Between(d.After.First, d.After.Last))
 	switch {
 	case !d.work.known:
 		text += ": totals are of all of each, and nothing shows how much work that is"
@@ -195,7 +196,7 @@ func (d *Diff) lengths() []string {
 	list := []string{text}
 	for _, name := range [...]string{"compute", "idle"} {
 		if r := d.Row(GPU, name); r != nil && !r.only() {
-			list = append(list, "GPU "+name+" "+pairInWords(r.Before.PerUnit/10, r.After.PerUnit/10))
+			list = append(list, "GPU "+name+" "+compare.PairInWords(r.Before.PerUnit/10, r.After.PerUnit/10))
 		}
 	}
 	return []string{strings.Join(list, ", ")}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/internal/memory"
@@ -18,7 +19,7 @@ import (
 // behind the last, is of no step. It is nil where there are no steps, or no launches.
 type stepWork struct {
 	launches    []profilewalk.PerRank[profilewalk.Launches] // by stream
-	host        *diffPieces
+	host        *compare.Pieces
 	first, last trace.Time   // of the steps, on the host
 	begins      []trace.Time // of each piece: when the first work began that the piece launched
 	foreign     bool         // work runs before that which no step launched
@@ -30,7 +31,7 @@ type stepWork struct {
 type stepSpan struct{ from, to trace.Time }
 
 // findWork finds when the work of steps ran. own are the bounds of the steps of the best kind.
-func findWork(set *profile.Set, window *profilewalk.Options, steps []diffStep, own Side, host *diffPieces) *stepWork {
+func findWork(set *profile.Set, window *profilewalk.Options, steps []diffStep, own Side, host *compare.Pieces) *stepWork {
 	w := &stepWork{launches: make([]profilewalk.PerRank[profilewalk.Launches], len(set.Streams)), host: host, first: own.First, last: own.Last}
 	best := perSecond
 	for i := range steps {
@@ -46,7 +47,7 @@ func findWork(set *profile.Set, window *profilewalk.Options, steps []diffStep, o
 		slices.SortFunc(of, func(a, b int32) int { return cmp.Compare(steps[a].start, steps[b].start) })
 	}
 	spans := make([]stepSpan, len(steps))
-	begins := make([]trace.Time, host.own())
+	begins := make([]trace.Time, host.Own())
 	earliest := trace.Time(0)
 	found := make([]func(), len(set.Streams)) // of what streams found, one after the other
 	profilewalk.EachStream(set, func(i int, s profile.Stream) {
@@ -119,7 +120,7 @@ func (w *stepWork) place(r *workRow, steps []diffStep, of []int32, spans []stepS
 	}
 	span := &spans[of[at-1]]
 	span.from, span.to = order.Earlier(span.from, r.from), max(span.to, r.to)
-	piece := w.host.at(r.launch) - w.host.first
+	piece := w.host.At(r.launch) - w.host.First
 	begins[piece] = order.Earlier(begins[piece], r.from)
 }
 
@@ -127,7 +128,7 @@ func (w *stepWork) place(r *workRow, steps []diffStep, of []int32, spans []stepS
 func (w *stepWork) settle(begins []trace.Time, earliest trace.Time) {
 	for i := range begins {
 		if begins[i] == 0 && i > 0 {
-			begins[i] = w.host.starts[i-1]
+			begins[i] = w.host.Starts[i-1]
 		}
 		if i > 0 {
 			begins[i] = max(begins[i], begins[i-1]+1)
@@ -165,34 +166,34 @@ func (w *stepWork) measure(steps []diffStep, byRank [][]int32, spans []stepSpan)
 }
 
 // pieceOf returns the piece that an event of stream i belongs to; ok is false if no step launched it.
-func (w *stepWork) pieceOf(i int, e *profile.Event, pieces *diffPieces) (piece int, ok bool) {
+func (w *stepWork) pieceOf(i int, e *profile.Event, pieces *compare.Pieces) (piece int, ok bool) {
 	launch := w.launched(i, e)
 	switch {
 	case launch == 0 && e.Start < w.begins[0]:
 		return 0, false
 	case launch == 0:
-		return w.device(pieces).at(e.Start), true
+		return w.device(pieces).At(e.Start), true
 	case launch < w.first || launch > w.last:
 		return 0, false
 	}
-	return pieces.at(launch), true
+	return pieces.At(launch), true
 }
 
 // device returns the pieces as they were on the device: each begins with the work it launched.
-func (w *stepWork) device(pieces *diffPieces) *diffPieces {
-	if pieces.own() == 1 { // a capture that is one observation
+func (w *stepWork) device(pieces *compare.Pieces) *compare.Pieces {
+	if pieces.Own() == 1 { // a capture that is one observation
 		return pieces
 	}
-	return &diffPieces{starts: w.begins[1:], first: pieces.first, all: pieces.all}
+	return &compare.Pieces{Starts: w.begins[1:], First: pieces.First, All: pieces.All}
 }
 
 // cuts returns where the pieces of devices begin, and how many of these come before the
 // first one.
-func (w *stepWork) cuts(pieces *diffPieces) (cuts []trace.Time, before int) {
+func (w *stepWork) cuts(pieces *compare.Pieces) (cuts []trace.Time, before int) {
 	if w == nil {
-		return pieces.cuts(), 0
+		return pieces.Cuts(), 0
 	}
-	cuts = w.device(pieces).cuts()
+	cuts = w.device(pieces).Cuts()
 	if w.foreign {
 		return slices.Concat([]trace.Time{w.begins[0]}, cuts), 1
 	}

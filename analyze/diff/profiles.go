@@ -3,6 +3,7 @@ package diff
 import (
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
@@ -92,14 +93,14 @@ func (d *Collected) collectProfiles(capture *Capture, window *profilewalk.Option
 	set := capture.Profiles
 	steps := readSteps(set, window)
 	own, cut := cutProfiles(set, window, steps)
-	pieces := d.pieces(cut)
+	pieces := d.captures.Pieces(cut)
 	var work *stepWork
 	if len(steps) > 0 {
 		if work = findWork(set, window, steps, own, cut); work != nil {
 			d.hostAhead = d.hostAhead || work.ahead
 		}
 	}
-	d.side.StepPieces = pieces.n()
+	d.side.StepPieces = pieces.N()
 	d.side.widen(own.First, own.Last)
 	streams := make([]*profilewalk.ByName[diffGroup], len(set.Streams))
 	launches := make([]launching, len(set.Streams))
@@ -155,16 +156,16 @@ func graphSetting(streams []launching) []Setting {
 }
 
 // readWork reads the kernels and copies of one stream, and the calls that wait for them.
-func (d *Collected) readWork(set *profile.Set, number int, s profile.Stream, window *profilewalk.Options, pieces *diffPieces, work *stepWork, launches *launching) *profilewalk.ByName[diffGroup] {
+func (d *Collected) readWork(set *profile.Set, number int, s profile.Stream, window *profilewalk.Options, pieces *compare.Pieces, work *stepWork, launches *launching) *profilewalk.ByName[diffGroup] {
 	by := profilewalk.NewByName[diffGroup](set, window)
 	put := func(e *profile.Event, kind uint8, piece int) {
-		by.Of(e.Rank, e.Name, kind).add(piece, pieces.n(), e.Dur(), d.in)
+		by.Of(e.Rank, e.Name, kind).add(piece, pieces.N(), e.Dur(), d.in)
 	}
 	add := func(e *profile.Event, kind uint8) {
 		switch {
 		case !window.Keeps(e):
 		case work == nil:
-			put(e, kind, pieces.at(e.Start))
+			put(e, kind, pieces.At(e.Start))
 		default:
 			if piece, ok := work.pieceOf(number, e, pieces); ok {
 				put(e, kind, piece)
@@ -186,7 +187,7 @@ func (d *Collected) readWork(set *profile.Set, number int, s profile.Stream, win
 		}
 		holds := order.Memo(waits, c.Name, func() bool { return gpu.Holds(set.Syms.Name(c.Name)) })
 		if holds && window.Keeps(&c.Event) && (work == nil || c.Start >= work.first && c.Start <= work.last) {
-			put(&c.Event, workCall, pieces.at(c.Start))
+			put(&c.Event, workCall, pieces.At(c.Start))
 		}
 	}
 	return by
@@ -195,10 +196,10 @@ func (d *Collected) readWork(set *profile.Set, number int, s profile.Stream, win
 // cutProfiles cuts a capture into pieces with about the same number of steps of the best
 // kind, or of the same length if there are none. Kernels belong to the piece in which they
 // begin: they may run a little after the step that launched them.
-func cutProfiles(set *profile.Set, window *profilewalk.Options, steps []diffStep) (own Side, cut *diffPieces) {
+func cutProfiles(set *profile.Set, window *profilewalk.Options, steps []diffStep) (own Side, cut *compare.Pieces) {
 	if len(steps) == 0 {
 		own.First, own.Last = boundsOfKernels(set, window)
-		return own, cutTime(own.First, own.Last, maxPieces)
+		return own, compare.CutTime(own.First, own.Last, compare.MaxPieces)
 	}
 	best := perSecond
 	for i := range steps {
@@ -213,7 +214,7 @@ func cutProfiles(set *profile.Set, window *profilewalk.Options, steps []diffStep
 			own.widen(s.start, s.start+trace.Time(s.dur))
 		}
 	}
-	return own, cutEvenly(starts, min(maxPieces, slices.Max(ofRank)))
+	return own, compare.CutEvenly(starts, min(compare.MaxPieces, slices.Max(ofRank)))
 }
 
 // boundsOfKernels returns when the first kernel began, and the last one.
@@ -236,45 +237,45 @@ func boundsOfKernels(set *profile.Set, window *profilewalk.Options) (first, last
 }
 
 // addShares adds the share of every piece in a capture: of all ranks together, and of each.
-func (d *Collected) addShares(own Side, cut, pieces *diffPieces, ranks []string) {
+func (d *Collected) addShares(own Side, cut, pieces *compare.Pieces, ranks []string) {
 	if d.work[perSecond] == nil {
 		d.work[perSecond] = diffUnits{}
 	}
-	bounds := slices.Concat([]trace.Time{own.First}, cut.starts, []trace.Time{own.Last})
-	for i := range cut.own() {
-		piece, length := pieces.at(bounds[i]), distribution.Fraction(int64(bounds[i+1]-bounds[i]), max(1, int64(own.Last-own.First)))
+	bounds := slices.Concat([]trace.Time{own.First}, cut.Starts, []trace.Time{own.Last})
+	for i := range cut.Own() {
+		piece, length := pieces.At(bounds[i]), distribution.Fraction(int64(bounds[i+1]-bounds[i]), max(1, int64(own.Last-own.First)))
 		for _, rank := range ranks {
-			d.work[perSecond].add(rank, piece, pieces.n(), length)
-			d.work[perSecond].add("", piece, pieces.n(), length)
+			d.work[perSecond].add(rank, piece, pieces.N(), length)
+			d.work[perSecond].add("", piece, pieces.N(), length)
 		}
 	}
 }
 
 // addPeriod adds how long a step takes where its work runs.
-func (d *Collected) addPeriod(s *diffStep, period int64, rank string, pieces *diffPieces) {
+func (d *Collected) addPeriod(s *diffStep, period int64, rank string, pieces *compare.Pieces) {
 	per := levelOf(&s.kind)
 	if d.periods[per] == nil {
 		d.periods[per] = map[diffKey]*diffGroup{}
 	}
-	d.addPaced(s, rank, period, true, pieces.at(s.start), pieces.n())
-	addTo(d.periods[per], diffKey{Step, s.kind.Words(), rank}).add(pieces.at(s.start), pieces.n(), period, d.in)
+	d.paces.AddAnnotated(&s.kind.StepName, uint8(per), rank, period, true, pieces.At(s.start), pieces.N())
+	addTo(d.periods[per], diffKey{Step, s.kind.Words(), rank}).add(pieces.At(s.start), pieces.N(), period, d.in)
 }
 
 // addStep adds a step, as a row and as what totals are divided by.
-func (d *Collected) addStep(s *diffStep, rank string, pieces *diffPieces) {
-	per, piece := levelOf(&s.kind), pieces.at(s.start)
+func (d *Collected) addStep(s *diffStep, rank string, pieces *compare.Pieces) {
+	per, piece := levelOf(&s.kind), pieces.At(s.start)
 	if d.work[per] == nil {
 		d.work[per], d.steps[per] = diffUnits{}, map[diffKey]*diffGroup{}
 	}
-	d.work[per].add("", piece, pieces.n(), 1)
-	d.work[per].add(rank, piece, pieces.n(), 1)
-	d.addPaced(s, rank, s.dur, false, piece, pieces.n())
-	addTo(d.steps[per], diffKey{Step, s.kind.Words(), rank}).add(piece, pieces.n(), s.dur, d.in)
+	d.work[per].add("", piece, pieces.N(), 1)
+	d.work[per].add(rank, piece, pieces.N(), 1)
+	d.paces.AddAnnotated(&s.kind.StepName, uint8(per), rank, s.dur, false, piece, pieces.N())
+	addTo(d.steps[per], diffKey{Step, s.kind.Words(), rank}).add(piece, pieces.N(), s.dur, d.in)
 }
 
 // addGPUs adds where the time of every device went, a value for each piece, and the tokens that
 // it computed.
-func (d *Collected) addGPUs(set *profile.Set, window *profilewalk.Options, pieces *diffPieces, work *stepWork, names []string) {
+func (d *Collected) addGPUs(set *profile.Set, window *profilewalk.Options, pieces *compare.Pieces, work *stepWork, names []string) {
 	cuts, before := work.cuts(pieces)
 	measured := gpu.Measure(set, gpu.Options{From: window.From, To: window.To, Cuts: cuts})
 	if from, to := measured.Bounds(); to > from {
@@ -286,7 +287,7 @@ func (d *Collected) addGPUs(set *profile.Set, window *profilewalk.Options, piece
 		for piece := range g.Pieces[min(before, len(g.Pieces)):] {
 			for _, amount := range g.Pieces[before+piece].Times() {
 				if amount.Time > 0 {
-					addTo(groups, diffKey{GPU, amount.Name, names[g.RankIndex]}).add(pieces.first+piece, pieces.n(), amount.Time, d.in)
+					addTo(groups, diffKey{GPU, amount.Name, names[g.RankIndex]}).add(pieces.First+piece, pieces.N(), amount.Time, d.in)
 				}
 			}
 		}
@@ -300,7 +301,7 @@ const lateness = "lateness"
 
 // addCollectives adds how long each rank waited for the last one in collectives, and how
 // much later than the median of the ranks it came.
-func (d *Collected) addCollectives(set *profile.Set, window *profilewalk.Options, pieces *diffPieces, names []string) {
+func (d *Collected) addCollectives(set *profile.Set, window *profilewalk.Options, pieces *compare.Pieces, names []string) {
 	groups := map[diffKey]*diffGroup{}
 	var starts []trace.Time
 	for x := range set.Matches(false) {
@@ -316,10 +317,10 @@ func (d *Collected) addCollectives(set *profile.Set, window *profilewalk.Options
 		if window.From != 0 && last < window.From || window.To != 0 && first > window.To {
 			continue
 		}
-		piece := pieces.at(first)
+		piece := pieces.At(first)
 		for _, a := range x.Arrivals {
-			addTo(groups, diffKey{Collective, "wait for the last rank", names[a.Rank]}).add(piece, pieces.n(), distribution.Between(a.Start, last), d.in)
-			addTo(groups, diffKey{Collective, lateness, names[a.Rank]}).add(piece, pieces.n(), distribution.Between(median, max(median, a.Start)), d.in)
+			addTo(groups, diffKey{Collective, "wait for the last rank", names[a.Rank]}).add(piece, pieces.N(), distribution.Between(a.Start, last), d.in)
+			addTo(groups, diffKey{Collective, lateness, names[a.Rank]}).add(piece, pieces.N(), distribution.Between(median, max(median, a.Start)), d.in)
 		}
 	}
 	d.putAll(groups)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/words"
 )
@@ -55,5 +56,5 @@ func (d *Diff) replacements() []string {
 	if d.part(of[0][0], max(took[0], took[1])) < minWeight {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s gave way to %s: %s%s (%s)", names[0], names[1], pairInWords(took[0]/10, took[1]/10), d.perUnit(of[0][0]), sure)}
+	return []string{fmt.Sprintf("%s gave way to %s: %s%s (%s)", names[0], names[1], compare.PairInWords(took[0]/10, took[1]/10), d.perUnit(of[0][0]), sure)}
 }

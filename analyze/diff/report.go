@@ -5,10 +5,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/diff/compare"
+	"github.com/sgtrace/sgtrace/analyze/diff/measured"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
-	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -69,19 +69,19 @@ type diffNumber struct {
 	tenths           bool
 	detail           bool // people see only how it changed
 	of               func(*Stat) int64
-	change           func(*Row) *Change
+	change           func(*Row) *compare.Change
 }
 
 // diffNumbers are in the order in which people read them: sums lead, means follow.
 var diffNumbers = []diffNumber{
 	{"total", "sum per request and rank; for steps, GPU time, kernels, copies, and waits per step", "total", true, false,
-		func(s *Stat) int64 { return s.PerUnit }, func(r *Row) *Change { return &r.Total }},
+		func(s *Stat) int64 { return s.PerUnit }, func(r *Row) *compare.Change { return &r.Total }},
 	{"p50", "median, nearest rank", "duration", false, false,
-		func(s *Stat) int64 { return s.P50 }, func(r *Row) *Change { return &r.P50 }},
+		func(s *Stat) int64 { return s.P50 }, func(r *Row) *compare.Change { return &r.P50 }},
 	{"p99", "99th percentile, nearest rank", "duration", false, false,
-		func(s *Stat) int64 { return s.P99 }, func(r *Row) *Change { return &r.P99 }},
+		func(s *Stat) int64 { return s.P99 }, func(r *Row) *compare.Change { return &r.P99 }},
 	{"mean", "arithmetic mean", "duration", true, true,
-		func(s *Stat) int64 { return s.Mean }, func(r *Row) *Change { return &r.Mean }},
+		func(s *Stat) int64 { return s.Mean }, func(r *Row) *compare.Change { return &r.Mean }},
 }
 
 // fields returns the columns of a number before and after.
@@ -93,7 +93,7 @@ func (n *diffNumber) fields() []table.Field[Row] {
 			return table.Cell{N: n.of(s), Unknown: n.of(s) < 0 || s.N == 0 || r.Kind.totalOnly() && n.name != "total"}
 		}}
 	}
-	real := func(what, doc string, of func(*Change) float64) table.Field[Row] {
+	real := func(what, doc string, of func(*compare.Change) float64) table.Field[Row] {
 		return table.NumberColumn(name+" "+what, doc, func(r *Row) float64 { return of(n.change(r)) }).InDetail()
 	}
 	return []table.Field[Row]{
@@ -101,15 +101,15 @@ func (n *diffNumber) fields() []table.Field[Row] {
 		side("after", func(r *Row) *Stat { return &r.After }),
 		{Column: table.Column{Name: name + " change", Doc: "change with its 95 % confidence interval; likely if up to one in 20 such changes is chance, ~ if it may be chance, ? if there is not enough data, new or gone if only one capture has it"},
 			Cell: func(r *Row) table.Cell { return table.Cell{Text: r.words(n.change(r)), Tone: r.tone(n.change(r))} }},
-		real("ratio", "after / before", func(c *Change) float64 { return c.Change.Ratio }),
-		real("ratio low", "lower end of the 95 % confidence interval of the ratio", func(c *Change) float64 { return c.Change.Low }),
-		real("ratio high", "upper end of the 95 % confidence interval of the ratio", func(c *Change) float64 { return c.Change.High }),
-		real("p", "probability of such a difference if nothing changed, corrected for all numbers of the table (Holm)", func(c *Change) float64 { return c.Change.P }),
+		real("ratio", "after / before", func(c *compare.Change) float64 { return c.Change.Ratio }),
+		real("ratio low", "lower end of the 95 % confidence interval of the ratio", func(c *compare.Change) float64 { return c.Change.Low }),
+		real("ratio high", "upper end of the 95 % confidence interval of the ratio", func(c *compare.Change) float64 { return c.Change.High }),
+		real("p", "probability of such a difference if nothing changed, corrected for all numbers of the table (Holm)", func(c *compare.Change) float64 { return c.Change.P }),
 	}
 }
 
 // words says how a number of a row changed.
-func (r *Row) words(c *Change) string {
+func (r *Row) words(c *compare.Change) string {
 	switch {
 	case r.Kind.totalOnly() && c != &r.Total:
 		return "-"
@@ -118,82 +118,18 @@ func (r *Row) words(c *Change) string {
 	case r.After.N == 0:
 		return "gone"
 	}
-	return c.words()
+	return c.Words()
 }
 
 // tone tells whether a number of a row became better or worse: less time is better.
-func (r *Row) tone(c *Change) table.Tone {
+func (r *Row) tone(c *compare.Change) table.Tone {
 	switch {
-	case r.Before.N == 0 || r.After.N == 0 || !c.tested() || !c.significant() || math.IsNaN(c.Change.Ratio) || r.Kind.totalOnly() && c != &r.Total:
+	case r.Before.N == 0 || r.After.N == 0 || !c.Tested() || !c.Significant() || math.IsNaN(c.Change.Ratio) || r.Kind.totalOnly() && c != &r.Total:
 		return table.Plain
 	case c.Change.Ratio > 1:
 		return table.Bad
 	}
 	return table.Good
-}
-
-// words says how a number changed: "+16.1 % (+14.2 to +18.0)".
-func (c *Change) words() string {
-	switch {
-	case !c.tested() && math.IsNaN(c.Change.Ratio):
-		return "-"
-	case !c.tested() || c.vague():
-		return "? " + c.bare()
-	case math.IsNaN(c.Change.Ratio) && c.significant():
-		return "from or to nothing"
-	case math.IsNaN(c.Change.Ratio):
-		return "~"
-	case !c.significant():
-		return "~ " + c.interval(" (", ")")
-	case c.Sure == finding.Likely:
-		return c.interval(" (", ")") + " likely"
-	}
-	return c.interval(" (", ")")
-}
-
-// vague reports whether the number may as well have halved as doubled, so that its interval would
-// only seem to say something: there are too few pieces, or they scatter too much.
-func (c *Change) vague() bool {
-	return !c.significant() && !math.IsNaN(c.Change.Ratio) && !math.IsNaN(c.Change.Low) && !math.IsNaN(c.Change.High) && c.Change.Low <= 0.5 && c.Change.High >= 2
-}
-
-// scale returns how ratios are written: as percent, or, where it more than doubled, as a
-// factor.
-func (c *Change) scale() (format func(ratio float64) string, unit string) {
-	if c.Change.Ratio >= 2 {
-		return func(ratio float64) string { return "x" + words.ThreeDigits(ratio) }, ""
-	}
-	return growth, " %"
-}
-
-// bare gives the change without its bounds.
-func (c *Change) bare() string {
-	format, unit := c.scale()
-	return format(c.Change.Ratio) + unit
-}
-
-// interval gives the change with its bounds.
-func (c *Change) interval(open, end string) string {
-	format, _ := c.scale()
-	text := c.bare() + open
-	switch {
-	case math.IsNaN(c.Change.Low) || math.IsNaN(c.Change.High):
-		return c.bare()
-	case math.IsInf(c.Change.High, 1):
-		return text + format(c.Change.Low) + " or more" + end
-	case c.Change.Low == 0:
-		return text + format(c.Change.High) + " or less" + end
-	}
-	return text + format(c.Change.Low) + " to " + format(c.Change.High) + end
-}
-
-// growth returns a ratio as percent: "+16.1".
-func growth(ratio float64) string {
-	percent := 100 * (ratio - 1)
-	if math.Abs(percent) >= 99.95 {
-		return fmt.Sprintf("%+.0f", percent)
-	}
-	return fmt.Sprintf("%+.1f", percent)
 }
 
 // note tells how to read the table, and what it does not tell.
@@ -211,7 +147,7 @@ func (d *Diff) note(r *table.Table) {
 	}
 	d.noteChance(r, requests, devices)
 	doubtful := func(r Row) bool {
-		return !r.only() && slices.ContainsFunc(r.changes(), func(c *Change) bool { return (!c.tested() || c.vague()) && !math.IsNaN(c.Change.Ratio) })
+		return !r.only() && slices.ContainsFunc(r.changes(), func(c *compare.Change) bool { return (!c.Tested() || c.Vague()) && !math.IsNaN(c.Change.Ratio) })
 	}
 	if slices.ContainsFunc(d.Rows, doubtful) {
 		r.Note("? is too few requests or pieces to tell: it may have halved or doubled, or there was nothing to test")
@@ -223,7 +159,7 @@ func (d *Diff) note(r *table.Table) {
 func (d *Diff) noteChance(r *table.Table, requests, devices bool) {
 	if d.locate.captures() {
 		r.Note("changes are tested on whole captures, %d before and %d after: how much those of one side differ shows how much days differ. likely: up to one in 20 such changes is chance; ~ may be chance",
-			d.locate.sides[0].captures, d.locate.sides[1].captures)
+			d.locate.sides[0].captures.N, d.locate.sides[1].captures.N)
 		return
 	}
 	const chance = "changes are tested on pieces of the captures, not on single requests or steps, because neighbors are alike: "
@@ -272,20 +208,25 @@ func (d *Diff) SideReport() *table.Table {
 	return t
 }
 
+// Percentiles has what buckets of metrics tell of latencies: between which bounds they are.
+func (d *Diff) Percentiles() *table.Table {
+	return measured.Percentiles(&d.locate.sides[0].measured, &d.locate.sides[1].measured)
+}
+
 // LoadReport makes a table of how many requests there are, and how long, and of tokens per second.
 func (d *Diff) LoadReport() *table.Table {
 	rows := slices.Clone(d.Load)
 	for i := range d.Paces {
-		rows = append(rows, d.Paces[i].loads()...)
+		rows = append(rows, d.Paces[i].Loads()...)
 	}
-	return table.New("sgtrace.report.diff.load/v1", "Load", rows, []table.Field[Load]{
-		table.TextColumn("of", "what is compared", func(l *Load) string { return l.Name }),
-		table.NumberColumn("before", "mean", func(l *Load) float64 { return l.Before }),
-		table.NumberColumn("after", "mean", func(l *Load) float64 { return l.After }),
-		table.TextColumn("change", "change with its 95 % confidence interval; likely if up to one in 20 such changes is chance, ~ if it may be chance", func(l *Load) string { return l.Change.words() }),
-		table.NumberColumn("ratio", "after / before", func(l *Load) float64 { return l.Change.Change.Ratio }).InDetail(),
-		table.NumberColumn("ratio low", "lower end of the 95 % confidence interval of the ratio", func(l *Load) float64 { return l.Change.Change.Low }).InDetail(),
-		table.NumberColumn("ratio high", "upper end of the 95 % confidence interval of the ratio", func(l *Load) float64 { return l.Change.Change.High }).InDetail(),
-		table.NumberColumn("p", "probability of such a difference if nothing changed, corrected for all numbers of the comparison (Holm)", func(l *Load) float64 { return l.Change.Change.P }).InDetail(),
+	return table.New("sgtrace.report.diff.load/v1", "Load", rows, []table.Field[compare.Load]{
+		table.TextColumn("of", "what is compared", func(l *compare.Load) string { return l.Name }),
+		table.NumberColumn("before", "mean", func(l *compare.Load) float64 { return l.Before }),
+		table.NumberColumn("after", "mean", func(l *compare.Load) float64 { return l.After }),
+		table.TextColumn("change", "change with its 95 % confidence interval; likely if up to one in 20 such changes is chance, ~ if it may be chance", func(l *compare.Load) string { return l.Change.Words() }),
+		table.NumberColumn("ratio", "after / before", func(l *compare.Load) float64 { return l.Change.Change.Ratio }).InDetail(),
+		table.NumberColumn("ratio low", "lower end of the 95 % confidence interval of the ratio", func(l *compare.Load) float64 { return l.Change.Change.Low }).InDetail(),
+		table.NumberColumn("ratio high", "upper end of the 95 % confidence interval of the ratio", func(l *compare.Load) float64 { return l.Change.Change.High }).InDetail(),
+		table.NumberColumn("p", "probability of such a difference if nothing changed, corrected for all numbers of the comparison (Holm)", func(l *compare.Load) float64 { return l.Change.Change.P }).InDetail(),
 	})
 }

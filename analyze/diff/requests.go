@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/internal/order"
@@ -12,9 +12,6 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
-
-// minRequests is how many requests a piece of a capture has at least.
-const minRequests = 10
 
 // A diffSpans collects the durations of spans.
 type diffSpans struct {
@@ -32,21 +29,21 @@ type diffSpans struct {
 func (d *Collected) collectRequests(s *request.Set, window *Capture) {
 	from, to := window.From, window.To
 	first, next := requestsIn(s, from, to)
-	pieces := d.pieces(requestPieces(s, s.Requests[first:next]))
+	pieces := d.captures.Pieces(compare.CutOverlapping(s, s.Requests[first:next]))
 	d.side.Requests, d.side.Finished = max(0, d.side.Requests)+int64(next-first), max(0, d.side.Finished)
-	d.side.RequestPieces = pieces.n()
-	c := &diffSpans{Collected: d, set: s, pieces: pieces.n(), groups: map[uint64]*diffGroup{}, last: map[int32]int{},
+	d.side.RequestPieces = pieces.N()
+	c := &diffSpans{Collected: d, set: s, pieces: pieces.N(), groups: map[uint64]*diffGroup{}, last: map[int32]int{},
 		stage: requests.StageAxis(s), rank: requests.ProcAxis(s, diffRank)}
 	metrics := make([]diffGroup, len(metric.Requests))
 	for i := first; i < next; i++ {
 		r := &s.Requests[i]
-		piece := pieces.at(r.Start)
+		piece := pieces.At(r.Start)
 		d.side.widen(r.Start, r.End)
-		d.requests.add("", piece, pieces.n(), 1)
+		d.requests.add("", piece, pieces.N(), 1)
 		c.addRequest(i, piece)
 		if r.Status == request.Finished {
 			d.side.Finished++
-			d.finished.add("", piece, pieces.n(), 1)
+			d.finished.add("", piece, pieces.N(), 1)
 			c.addMetrics(metrics, r, piece)
 		}
 	}
@@ -69,7 +66,7 @@ func (d *Collected) collectRequests(s *request.Set, window *Capture) {
 	}
 	d.measureLoads(s.Requests[first:next], pieces, window.SLO)
 	if !window.Some {
-		d.addPaces(s, pieces, window)
+		d.paces.AddServers(s, from, to, d.captures, pieces)
 	}
 }
 
@@ -99,30 +96,6 @@ func diffRank(s *request.Set, proc int) string {
 		return s.Names.Process(at, p.Label)
 	}
 	return s.Names.Rank(at)
-}
-
-// requestPieces cuts a capture into pieces that have the same number of requests. They
-// are longer than nine of ten requests, so that few lie in two of them, and what
-// a group of requests waited for is one observation.
-func requestPieces(s *request.Set, list []request.Request) *diffPieces {
-	n := len(list)
-	if n == 0 {
-		first, last, _ := s.Bounds()
-		return cutTime(first, last, maxPieces)
-	}
-	lengths := make([]int64, n)
-	for i := range list {
-		lengths[i] = max(1, int64(list[i].End-list[i].Start))
-	}
-	slices.Sort(lengths)
-	span := distribution.Between(list[0].Start, list[n-1].Start)
-	return cutRequests(list, span/request.NearestRank(lengths, 90))
-}
-
-// cutRequests makes at most so many pieces with the same number of requests.
-func cutRequests(list []request.Request, most int64) *diffPieces {
-	starts := order.EachRow(list, func(r *request.Request) trace.Time { return r.Start })
-	return cutEvenly(starts, int(max(1, min(maxPieces, int64(len(starts)/minRequests), most))))
 }
 
 func (c *diffSpans) addMetrics(metrics []diffGroup, r *request.Request, piece int) {
@@ -188,7 +161,7 @@ func (c *diffSpans) add(p requests.Spot, piece int) {
 
 // addOthers adds the spans that belong to no request. Without any requests, totals are
 // per second.
-func (c *diffSpans) addOthers(pieces *diffPieces, from, to trace.Time) {
+func (c *diffSpans) addOthers(pieces *compare.Pieces, from, to trace.Time) {
 	s := c.set
 	if len(s.Requests) == 0 {
 		first, last, _ := s.Bounds()
@@ -196,8 +169,8 @@ func (c *diffSpans) addOthers(pieces *diffPieces, from, to trace.Time) {
 			last = min(last, to)
 		}
 		c.side.widen(first, last)
-		for i := range pieces.own() {
-			c.requests.add("", pieces.first+i, c.pieces, float64(last-first)/1e9/float64(pieces.own()))
+		for i := range pieces.Own() {
+			c.requests.add("", pieces.First+i, c.pieces, float64(last-first)/1e9/float64(pieces.Own()))
 		}
 	}
 	for i := range s.All() {
@@ -205,7 +178,7 @@ func (c *diffSpans) addOthers(pieces *diffPieces, from, to trace.Time) {
 			continue
 		}
 		if k := s.Kind(i); k == request.Generic || k == request.Gateway && s.RequestOf(i) == request.None {
-			c.add(requests.Spot{Span: i, Proc: s.ProcOf(i), Request: request.None}, pieces.at(s.Row(i).Start))
+			c.add(requests.Spot{Span: i, Proc: s.ProcOf(i), Request: request.None}, pieces.At(s.Row(i).Start))
 		}
 	}
 }

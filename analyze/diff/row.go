@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/significance"
@@ -16,7 +17,7 @@ import (
 type Row struct {
 	diffKey
 	Before, After         Stat
-	P50, P99, Mean, Total Change // Total is by request or step
+	P50, P99, Mean, Total compare.Change // Total is by request or step
 	// Like is the name of a kernel that the other capture lacks in turn, and that may be the
 	// same; "" is none.
 	Like string
@@ -45,10 +46,12 @@ func (r *Row) only() bool { return r.Before.N == 0 || r.After.N == 0 }
 
 // Changed reports whether something about the row is other than before beyond doubt, and by
 // enough to matter.
-func (r *Row) Changed() bool { return slices.ContainsFunc(r.changes(), (*Change).matters) }
+func (r *Row) Changed() bool { return slices.ContainsFunc(r.changes(), (*compare.Change).Matters) }
 
 // changes returns the numbers that are compared.
-func (r *Row) changes() []*Change { return []*Change{&r.P50, &r.P99, &r.Mean, &r.Total} }
+func (r *Row) changes() []*compare.Change {
+	return []*compare.Change{&r.P50, &r.P99, &r.Mean, &r.Total}
+}
 
 // Effect returns by how much a request or step got longer because of what changed, in tenths
 // of ns: the most that one of the numbers that changed makes. It leaves out how much of the
@@ -63,8 +66,8 @@ func (r *Row) Effect() int64 {
 		return 0
 	}
 	most := 0.0
-	consider := func(c *Change, effect float64) {
-		if c.matters() && math.Abs(effect) > math.Abs(most) {
+	consider := func(c *compare.Change, effect float64) {
+		if c.Matters() && math.Abs(effect) > math.Abs(most) {
 			most = effect
 		}
 	}
@@ -182,13 +185,13 @@ func (r *Row) compare(before, after *diffMeasure, captures bool) {
 	for i := range diffNumbers {
 		n := &diffNumbers[i]
 		if r.Kind.totalOnly() && n.name != "total" {
-			n.change(r).Change = unknownChange
+			n.change(r).Change = compare.UnknownChange
 			continue
 		}
 		n.change(r).Change = n.compare(before, after, captures)
 	}
 	if (before.total.Value == 0) != (after.total.Value == 0) {
-		r.Total.Change.P = appeared(before.work, after.work)
+		r.Total.Change.P = compare.Appeared(before.work, after.work)
 	}
 }
 
@@ -210,7 +213,7 @@ func (n *diffNumber) compare(before, after *diffMeasure, captures bool) signific
 
 // how chooses the test for a number.
 func (n *diffNumber) how(before, after *diffMeasure, captures bool) significance.How {
-	how := howToCompare(before.work, after.work, captures)
+	how := compare.How(before.work, after.work, captures)
 	if n.name == "p99" && how == significance.ByRanks {
 		return significance.ByScatter
 	}
@@ -230,16 +233,13 @@ func (m *diffMeasure) sample(number string) significance.Sample {
 	return significance.Sample{Quantity: m.p99, Pieces: m.tails}
 }
 
-// unknownChange is that of a number that a row does not have.
-var unknownChange = significance.Change{Ratio: math.NaN(), Low: math.NaN(), High: math.NaN(), P: math.NaN()}
-
 // captures reports whether every piece is a capture.
-func (r *diffRows) captures() bool { return r.sides[0].captures > 0 }
+func (r *diffRows) captures() bool { return r.sides[0].captures.Whole() }
 
 // few reports whether one of the captures has few pieces.
 func (r *diffRows) few() bool {
 	return slices.ContainsFunc(r.sides[:], func(c *Collected) bool {
-		return min(cmp.Or(c.side.RequestPieces, maxPieces), cmp.Or(c.side.StepPieces, maxPieces)) < significance.Few
+		return min(cmp.Or(c.side.RequestPieces, compare.MaxPieces), cmp.Or(c.side.StepPieces, compare.MaxPieces)) < significance.Few
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -30,7 +31,7 @@ func TestDiffAcrossAnOnset(t *testing.T) {
 	}
 	shares := 0
 	for _, l := range d.Load {
-		if strings.HasPrefix(l.Name, "share of requests on ") && l.Change.matters() {
+		if strings.HasPrefix(l.Name, "share of requests on ") && l.Change.Matters() {
 			shares++
 			want := config.Incident.DPShare
 			if !strings.Contains(l.Name, "DP1") {
@@ -84,5 +85,17 @@ func TestEmptyWindow(t *testing.T) {
 	_, end, _ := set.Bounds()
 	if c := collect(Capture{Requests: set, From: end + 1}); c.size() != 0 || c.side.Requests != 0 {
 		t.Errorf("%+v", c.side)
+	}
+}
+
+// Where requests take as long, load that changed within a capture hides nothing, and a server that is slower since is told all the same.
+func TestPaceWithin(t *testing.T) {
+	d := &Diff{}
+	for _, m := range []change.Metric{change.ArrivalsChanged, change.PaceChanged, change.MedianChanged} {
+		d.After.Within = append(d.After.Within, Within{Text: m.String(), what: whatChanged{metric: m}, cause: m != change.MedianChanged, stays: m == change.PaceChanged})
+	}
+	d.keepWithin()
+	if list := d.After.Within; len(list) != 1 || list[0].Text != "pace" {
+		t.Errorf("%+v", list)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/diff"
+	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
@@ -97,7 +98,7 @@ func (d *difference) found(got *diff.Diff) bool {
 		// What everyone would see is told, as what it is: "may be chance".
 		return significant(got) == 0 && noneSignificant.MatchString(got.SideReport().Title)
 	}
-	within := func(c *diff.Change) bool { return c.Sure != "" && c.Change.Ratio > d.from && c.Change.Ratio < d.to }
+	within := func(c *compare.Change) bool { return c.Sure != "" && c.Change.Ratio > d.from && c.Change.Ratio < d.to }
 	for i := range got.Load {
 		if l := &got.Load[i]; l.Name == d.load && !within(&l.Change) {
 			return false
@@ -111,7 +112,7 @@ func (d *difference) found(got *diff.Diff) bool {
 // significant counts the numbers that are called changed.
 func significant(d *diff.Diff) int {
 	n := 0
-	count := func(c *diff.Change) {
+	count := func(c *compare.Change) {
 		if c.Sure != "" {
 			n++
 		}
@@ -121,7 +122,7 @@ func significant(d *diff.Diff) int {
 	}
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		for _, c := range []*diff.Change{&r.P50, &r.P99, &r.Mean, &r.Total} {
+		for _, c := range []*compare.Change{&r.P50, &r.P99, &r.Mean, &r.Total} {
 			count(c)
 		}
 	}

@@ -6,12 +6,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/diff/compare"
+	"github.com/sgtrace/sgtrace/analyze/diff/pace"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/series"
 )
 
 // minWeight is the part of the time of a request, or of a step, that a stage or kernel must
@@ -26,12 +29,12 @@ func (d *Diff) words(rows *diffRows) string {
 		return strings.Join(append(says, "No difference"), "; ")
 	}
 	if !d.tested() {
-		paces, which := d.paces((*Pace).slower), "a"
+		paces, which := d.paces((*pace.Pace).Slower), "a"
 		if len(paces) > 0 {
 			which = "another"
 		}
 		says = append(append(says, paces...), "Not enough data to tell "+which+" change from noise; rows are sorted by how much they moved the total")
-		says = append(says, d.paces((*Pace).same)...)
+		says = append(says, d.paces((*pace.Pace).Same)...)
 		says = slices.Concat(says, d.within(), d.large(nil))
 		return strings.Join(append(says, d.visible()...), "; ")
 	}
@@ -54,16 +57,12 @@ func (d *Diff) words(rows *diffRows) string {
 }
 
 // following tells of the load that follows from other changes: by name only, if any of these are known.
-func (d *Diff) following(list []*Load, known bool) []string {
+func (d *Diff) following(list []*compare.Load, known bool) []string {
 	if len(list) == 0 || !known {
-		return order.Each(list, (*Load).words)
+		return order.Each(list, (*compare.Load).Words)
 	}
-	names := order.Each(list, func(l *Load) string { name, _, _ := strings.Cut(l.Name, ","); return name })
-	return []string{words.Some(names, toldNames) + " changed with that"}
-}
-
-func (l *Load) words() string {
-	return fmt.Sprintf("%s %s -> %s%s", l.Name, words.ThreeDigits(l.Before), words.ThreeDigits(l.After), l.Change.inBrackets())
+	names := order.Each(list, func(l *compare.Load) string { name, _, _ := strings.Cut(l.Name, ","); return name })
+	return []string{words.Some(names, compare.MaxNames) + " changed with that"}
 }
 
 // setupInWords tells what differs in the setup.
@@ -101,7 +100,7 @@ func (d *Diff) large(told []*Row) (says []string) {
 			}
 		}
 		mixture := kind == Step && kinds > 1 // how often each kind ran is the load
-		if best == nil || mixture || d.annotated((*Change).matters) || best.Changed() || slices.Contains(d.muted, best) {
+		if best == nil || mixture || d.annotated((*compare.Change).Matters) || best.Changed() || slices.Contains(d.muted, best) {
 			continue
 		}
 		moved := distribution.Abs(best.Moved())
@@ -125,8 +124,8 @@ func (d *Diff) visible() []string {
 		if r.Changed() || r.Rank != "" || !r.noticed() && r.metricOf() != metric.Queue {
 			continue
 		}
-		if r.P50.size() >= math.Log(visibleFactor) && d.part(r, 10*(r.After.P50-r.Before.P50)) >= visiblePart {
-			list = append(list, fmt.Sprintf("%s p50 %s%s", r.Name, pairInWords(r.Before.P50, r.After.P50), r.P50.inBrackets()))
+		if r.P50.Size() >= math.Log(visibleFactor) && d.part(r, 10*(r.After.P50-r.Before.P50)) >= visiblePart {
+			list = append(list, fmt.Sprintf("%s p50 %s%s", r.Name, compare.PairInWords(r.Before.P50, r.After.P50), r.P50.InBrackets()))
 		}
 	}
 	return list
@@ -145,7 +144,7 @@ func (d *Diff) countOthers(told []*Row, any bool) (says []string) {
 	others, small, fresh, gone, slight := 0, 0, 0, 0, 0
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		if !r.Changed() && slices.ContainsFunc(r.changes(), (*Change).significant) {
+		if !r.Changed() && slices.ContainsFunc(r.changes(), (*compare.Change).Significant) {
 			slight++
 		}
 		switch {
@@ -162,9 +161,9 @@ func (d *Diff) countOthers(told []*Row, any bool) (says []string) {
 	}
 	switch {
 	case !any && others+small+fresh+gone == 0 && slight > 0:
-		says = append(append(says, fmt.Sprintf("No difference that matters: %s changed, each by less than %.0f %%", words.Counted(slight, "row"), 100*minChange)), d.paces((*Pace).same)...)
+		says = append(append(says, fmt.Sprintf("No difference that matters: %s changed, each by less than %.0f %%", words.Counted(slight, "row"), 100*compare.MinChange)), d.paces((*pace.Pace).Same)...)
 	case !any && others+small+fresh+gone == 0:
-		says = append(append(says, "No significant difference"), d.paces((*Pace).same)...)
+		says = append(append(says, "No significant difference"), d.paces((*pace.Pace).Same)...)
 	case others+small+fresh+gone == 0 && len(d.Before.Within)+len(d.After.Within) > 0:
 		says = append(says, "no other significant difference over all of both")
 	case !any && others+fresh+gone == 0:
@@ -188,8 +187,8 @@ func (d *Diff) countOthers(told []*Row, any bool) (says []string) {
 func (d *Diff) untested() (most *Row, n int) {
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		known := r.Mean.tells() || (r.only() || r.Kind == GPU) && r.Total.tells()
-		if known || r.Changed() || r.Kind == Step && d.annotated((*Change).tested) || d.part(r, r.Moved()) < minWeight {
+		known := r.Mean.Tells() || (r.only() || r.Kind == GPU) && r.Total.Tells()
+		if known || r.Changed() || r.Kind == Step && d.annotated((*compare.Change).Tested) || d.part(r, r.Moved()) < minWeight {
 			continue
 		}
 		if n++; most == nil || distribution.Abs(r.Moved()) > distribution.Abs(most.Moved()) {
@@ -202,19 +201,19 @@ func (d *Diff) untested() (most *Row, n int) {
 // same reports whether both captures are the same in all numbers.
 func (d *Diff) same() bool {
 	return !slices.ContainsFunc(d.Rows, func(r Row) bool { return r.Before != r.After }) &&
-		!slices.ContainsFunc(d.Load, func(l Load) bool { return l.Before != l.After })
+		!slices.ContainsFunc(d.Load, func(l compare.Load) bool { return l.Before != l.After })
 }
 
 // tested reports whether anything could be compared.
 func (d *Diff) tested() bool {
 	for i := range d.Load {
-		if d.Load[i].Change.tested() {
+		if d.Load[i].Change.Tested() {
 			return true
 		}
 	}
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		if slices.ContainsFunc(r.changes(), (*Change).tested) {
+		if slices.ContainsFunc(r.changes(), (*compare.Change).Tested) {
 			return true
 		}
 	}
@@ -299,8 +298,8 @@ func (d *Diff) plain(r *Row) string {
 		if unit := d.unit(r); what == "total" && unit != perSecond.String() {
 			what += " per " + unit
 		}
-		text += fmt.Sprintf(" %s %s%s", what, pairInWords(before, after), change.inBrackets())
-		if b, a := r.Before.rate(), r.After.rate(); r.Kind.profiled() && r.Kind != GPU && math.Abs(b-a) > minChange*b {
+		text += fmt.Sprintf(" %s %s%s", what, compare.PairInWords(before, after), change.InBrackets())
+		if b, a := r.Before.rate(), r.After.rate(); r.Kind.profiled() && r.Kind != GPU && math.Abs(b-a) > compare.MinChange*b {
 			text += fmt.Sprintf(", %s -> %s%s", words.ThreeDigits(b), words.ThreeDigits(a), d.perUnit(r))
 		}
 	}
@@ -335,7 +334,7 @@ func (d *Diff) unit(r *Row) string {
 
 // telling returns the number that tells most about the change: the total of what profilers
 // recorded; else the median, unless another one changed more than twice as much.
-func (r *Row) telling() (what string, c *Change, before, after int64) {
+func (r *Row) telling() (what string, c *compare.Change, before, after int64) {
 	most := 0.0
 	numbers := diffNumbers[:] // the total comes first
 	if !r.Kind.profiled() {
@@ -343,42 +342,45 @@ func (r *Row) telling() (what string, c *Change, before, after int64) {
 	}
 	for _, n := range numbers {
 		of := n.change(r)
-		if c != nil && (!of.matters() || of.size() <= 2*most || r.Kind.profiled() && most > 0) {
+		if c != nil && (!of.Matters() || of.Size() <= 2*most || r.Kind.profiled() && most > 0) {
 			continue
 		}
 		what, c, before, after, most = n.name, of, n.of(&r.Before), n.of(&r.After), 0
 		if n.tenths {
 			before, after = before/10, after/10
 		}
-		if of.matters() {
-			most = of.size()
+		if of.Matters() {
+			most = of.Size()
 		}
 	}
 	return what, c, before, after
 }
 
-// inBrackets gives the change with its interval: " (+16.1 %, CI +14.2 to +18.0)".
-func (c *Change) inBrackets() string {
-	sure := string(c.Sure)
-	switch {
-	case math.IsNaN(c.Change.Ratio) && c.significant():
-		return " (" + sure + ")"
-	case math.IsNaN(c.Change.Ratio):
-		return ""
+// waitsChanged reports whether requests wait longer or shorter than before, by a part of their time that everyone sees.
+func (d *Diff) waitsChanged() bool {
+	queued := func(l compare.Load) bool {
+		return strings.HasPrefix(l.Name, series.Metrics[series.Queued].Name) && l.Change.Matters()
 	}
-	switch {
-	case c.vague():
-		return " (" + c.bare() + "; too few to tell)"
-	case !c.tested():
-		sure = "not enough data to rule out chance"
-	case !c.significant():
-		sure = "may be chance"
-	}
-	return " (" + c.interval(", CI ", "") + "; " + sure + ")"
+	r := d.Row(Request, metric.Queue.Name)
+	return r != nil && r.Changed() && d.part(r, r.Effect()) >= visiblePart || slices.ContainsFunc(d.Load, queued)
 }
 
-// pairInWords writes two durations in one unit: "8.10 -> 9.40 ms".
-func pairInWords(before, after int64) string {
-	s := table.ScaleFor(table.Duration, []int64{before, after})
-	return s.Format(before, false) + " -> " + s.Format(after, false) + " " + s.Unit
+// paces tells what there is to say of the paces of servers.
+func (d *Diff) paces(say func(*pace.Pace) string) (says []string) {
+	for i := range d.Paces {
+		if text := say(&d.Paces[i]); text != "" {
+			says = append(says, text)
+		}
+	}
+	return says
+}
+
+// pacesTell reports whether paces say what a load does: tokens per second in steps are more where steps are larger.
+func (d *Diff) pacesTell(l *compare.Load) bool {
+	return slices.ContainsFunc(metric.Speeds[:], func(m *metric.Metric) bool { return m.Title == l.Name }) && d.annotated((*compare.Change).Tested)
+}
+
+// annotated reports whether a pace of steps that profilers annotated is as asked.
+func (d *Diff) annotated(is func(*compare.Change) bool) bool {
+	return slices.ContainsFunc(d.Paces, func(p pace.Pace) bool { return p.Annotated && is(&p.Change) })
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -62,8 +63,8 @@ func stays(f *change.Shift) bool {
 	if f.Metric != change.PaceChanged || f.Until != 0 || f.Shape == changepoint.Settling {
 		return false
 	}
-	c := Change{Change: significance.Change{Ratio: float64(f.After.P50) / float64(f.Before.P50)}}
-	return c.size() >= math.Log1p(minChange)
+	c := compare.Change{Change: significance.Change{Ratio: float64(f.After.P50) / float64(f.Before.P50)}}
+	return c.Size() >= math.Log1p(compare.MinChange)
 }
 
 // keepWithin leaves out what changed within both captures, as that makes them no different, and all but the pace of servers if requests

@@ -1,4 +1,4 @@
-package diff
+package measured
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/diff/pace"
 	"github.com/sgtrace/sgtrace/analyze/replay"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/internal/order"
@@ -28,9 +29,10 @@ var followers = []series.MetricID{series.Running, series.KVUsage, series.KVToken
 	series.NewSeqs, series.NewTokens, series.CachedTokens, series.PendingTokens}
 
 // addRanks adds what is asked of the ranks that log batches or are scraped, and what their steps take.
-func (c *seriesPieces) addRanks() {
+// It returns how many servers of each role these are.
+func (c *adder) addRanks() (servers string) {
 	l := telemetry.Measure(c.set, telemetry.Options{From: c.from, To: c.to})
-	piece := func(b int) int { return c.pieces.at(min(max(l.Start(b), c.from), c.to-1)) }
+	piece := func(b int) int { return c.pieces.At(min(max(l.Start(b), c.from), c.to-1)) }
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
 		if r.Where.Role != request.Decode { // which only gets what prefill servers send
@@ -45,50 +47,50 @@ func (c *seriesPieces) addRanks() {
 			c.addStretches(l, r)
 		}
 	}
-	c.setup = joinSetups(c.setup, loggedSetting(l))
+	return countServers(l)
 }
 
 // addDemand adds what is asked of a rank: requests per second are those of all ranks, anything else is a mean.
-func (c *seriesPieces) addDemand(d *telemetry.Demand, rank int, piece func(b int) int) {
+func (c *adder) addDemand(d *telemetry.Demand, rank int, piece func(b int) int) {
 	if d.Name == telemetry.RequestRate {
 		to := c.rate(d.Name, rank, 1)
 		for b, n := range d.N {
-			to.pieces[piece(b)].Sum += max(0, n)
+			to.Pieces[piece(b)].Sum += max(0, n)
 		}
 		return
 	}
 	to := c.named(d.Name, rank)
 	for b, n := range d.N {
 		if d.Of[b] > 0 && n >= 0 {
-			p := &to.pieces[piece(b)]
+			p := &to.Pieces[piece(b)]
 			p.Sum, p.Of = p.Sum+n, p.Of+d.Of[b]
 		}
 	}
 }
 
 // addCached adds the part of prompts that the cache had, of a rank whose lines tell of both.
-func (c *seriesPieces) addCached(l *telemetry.Logged, r *telemetry.Rank, piece func(b int) int) {
+func (c *adder) addCached(l *telemetry.Logged, r *telemetry.Rank, piece func(b int) int) {
 	if r.Has(series.HitRate) || !r.Has(series.CachedTokens) || !r.Has(series.NewTokens) {
 		return
 	}
 	to, fresh := c.named(withUnit(series.Metrics[series.HitRate].Name, series.Metrics[series.HitRate].Unit), sparedNext), l.Curve(r, series.NewTokens)
 	for b, n := range l.Curve(r, series.CachedTokens) {
-		p := &to.pieces[piece(b)]
+		p := &to.Pieces[piece(b)]
 		p.Sum, p.Of = p.Sum+100*n, p.Of+n+fresh[b]
 	}
 }
 
 // addStretches adds what decode steps take between two lines, with the prompts that are computed between them.
-func (c *seriesPieces) addStretches(l *telemetry.Logged, r *telemetry.Rank) {
+func (c *adder) addStretches(l *telemetry.Logged, r *telemetry.Rank) {
 	for i := range r.Stretches {
 		x := &r.Stretches[i]
-		c.addLogged(r, logged, x.At, x.Token*x.Accepted, x.Accepted, replay.Features{Requests: int64(math.Round(x.Running)), Context: int64(1000 * x.KV), New: int64(1000 * x.Prompts)})
+		c.addStep(r, pace.Logged, x.At, x.Token*x.Accepted, x.Accepted, replay.Features{Requests: int64(math.Round(x.Running)), Context: int64(1000 * x.KV), New: int64(1000 * x.Prompts)})
 	}
 }
 
 // addGaps adds how long tokens took from scrape to scrape, by a histogram of a server of one rank. As many requests decode, on average, as
 // their gaps are longer together than the time (Little's law): what levels say of one moment fits no mean.
-func (c *seriesPieces) addGaps(l *telemetry.Logged, r *telemetry.Rank) {
+func (c *adder) addGaps(l *telemetry.Logged, r *telemetry.Rank) {
 	gaps := l.Scrapes(r.Server, series.ITL)
 	if gaps.About || !l.IsAlone(r) {
 		return
@@ -102,23 +104,17 @@ func (c *seriesPieces) addGaps(l *telemetry.Logged, r *telemetry.Rank) {
 	}
 	for _, x := range gaps.List {
 		seconds, token := float64(x.To-x.From)/1e9, x.Took/x.N
-		c.addLogged(r, scraped, x.To, token, 1, replay.Features{Requests: int64(math.Round(x.Took / seconds)), New: int64(max(0, prompts[x.To]) * token / seconds)})
+		c.addStep(r, pace.Scraped, x.To, token, 1, replay.Features{Requests: int64(math.Round(x.Took / seconds)), New: int64(max(0, prompts[x.To]) * token / seconds)})
 	}
 }
 
-// addLogged adds a step of a rank that ended at some time, took so many s, and gave so many tokens to each request.
-func (c *seriesPieces) addLogged(r *telemetry.Rank, by said, end trace.Time, took, tokens float64, f replay.Features) {
-	if f.Requests < 1 {
-		return
-	}
-	of, at := c.paced(paceKey{kind: replay.Decode, role: r.Where.Role, said: by}, c.pieces.n()), c.pieces.at(min(max(end, c.from), c.to-1))
-	of.tokens, of.steps = of.tokens+tokens, of.steps+1
-	of.add(&pacedStep{Timed: replay.Timed{Features: f, Took: max(1, int64(1e9*took))}, size: sizeOf(replay.Decode, &f, f.Context),
-		piece: int16(at), server: of.servers.index(r.Where.String()), last: -1}, at, f.Requests)
+// addStep adds a step of a rank that ended at some time, took so many s, and gave so many tokens to each request.
+func (c *adder) addStep(r *telemetry.Rank, by pace.Said, end trace.Time, took, tokens float64, f replay.Features) {
+	c.paces.AddSaid(by, &r.Where, took, tokens, f, c.pieces.At(min(max(end, c.from), c.to-1)), c.pieces.N())
 }
 
-// loggedSetting tells how many servers of each role log batches, or are scraped.
-func loggedSetting(l *telemetry.Logged) []Setting {
+// countServers tells how many servers of each role log batches, or are scraped.
+func countServers(l *telemetry.Logged) string {
 	servers := map[request.Role]map[int32]bool{}
 	for i := range l.Ranks {
 		order.Memo(servers, l.Ranks[i].Where.Role, func() map[int32]bool { return map[int32]bool{} })[l.Ranks[i].Server] = true
@@ -131,8 +127,5 @@ func loggedSetting(l *telemetry.Logged) []Setting {
 		}
 		list = append(list, text)
 	}
-	if list == nil {
-		return nil
-	}
-	return []Setting{{Name: "servers in logs and metrics", Before: strings.Join(list, ", ")}}
+	return strings.Join(list, ", ")
 }

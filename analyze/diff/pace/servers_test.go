@@ -1,4 +1,4 @@
-package diff
+package pace
 
 import (
 	"math/rand/v2"
@@ -6,13 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/replay"
 )
 
 // together puts the steps of servers into those of one side, and says who ended them last, by how many ns.
-func together(of map[string]*pacedSteps, last string, waited int32) *pacedSteps {
-	all := &pacedSteps{tokens: 1, steps: 1}
+func together(of map[string]*steps, last string, waited int32) *steps {
+	all := &steps{tokens: 1, steps: 1}
 	for _, name := range []string{"a", "b", "c"} {
 		s := of[name]
 		all.work = s.work
@@ -31,10 +30,10 @@ func TestServersWithOtherNames(t *testing.T) {
 		want   int
 	}{{1.06, 0}, {1.2, 1}} {
 		rng := rand.New(rand.NewPCG(3, 4))
-		before := together(map[string]*pacedSteps{"a": stepsOf(rng, 600, 6, 1), "b": stepsOf(rng, 600, 6, 1.06), "c": stepsOf(rng, 600, 6, 1)}, "TP1", 0)
-		after := together(map[string]*pacedSteps{"a": stepsOf(rng, 600, 6, 1), "b": stepsOf(rng, 600, 6, 1), "c": stepsOf(rng, 600, 6, c.slower)}, "TP1", 0)
+		before := together(map[string]*steps{"a": stepsOf(rng, 600, 6, 1), "b": stepsOf(rng, 600, 6, 1.06), "c": stepsOf(rng, 600, 6, 1)}, "TP1", 0)
+		after := together(map[string]*steps{"a": stepsOf(rng, 600, 6, 1), "b": stepsOf(rng, 600, 6, 1), "c": stepsOf(rng, 600, 6, c.slower)}, "TP1", 0)
 		after.servers = names{"x", "y", "z"}
-		if p := comparePace(paceKey{kind: replay.Decode}, [2]*pacedSteps{before, after}, false); len(p.only.names) != c.want || c.want > 0 && p.only.names[0] != "z" {
+		if p := compareSteps(key{kind: replay.Decode}, [2]*steps{before, after}, false); len(p.only.names) != c.want || c.want > 0 && p.only.names[0] != "z" {
 			t.Errorf("%g times as long: %q", c.slower, p.only.names)
 		}
 	}
@@ -57,36 +56,24 @@ func TestServersThatAreSlowerAlone(t *testing.T) {
 	} {
 		for seed := range uint64(5) {
 			rng := rand.New(rand.NewPCG(seed, 2))
-			side := func(slower [3]float64, waited int32) *pacedSteps {
-				of := map[string]*pacedSteps{}
+			side := func(slower [3]float64, waited int32) *steps {
+				of := map[string]*steps{}
 				for i, name := range []string{"a", "b", "c"} {
 					of[name] = stepsOf(rng, 600, 6, slower[i])
 				}
 				return together(of, "TP1", waited)
 			}
-			p := comparePace(paceKey{kind: replay.Decode}, [2]*pacedSteps{side([3]float64{1, 1, 1}, 10_000), side(c.slower, 700_000)}, false)
+			p := compareSteps(key{kind: replay.Decode}, [2]*steps{side([3]float64{1, 1, 1}, 10_000), side(c.slower, 700_000)}, false)
 			if c.says != "" && p.Change.Change.P < 0.001 {
 				p.Change.Sure = "certain"
 			}
-			if !slices.Equal(p.only.names, c.want) || !strings.Contains(p.slower(), c.says) || (p.slower() == "") != (c.says == "") {
-				t.Errorf("%s, seed %d: %q: %q", c.what, seed, p.only.names, p.slower())
+			if !slices.Equal(p.only.names, c.want) || !strings.Contains(p.Slower(), c.says) || (p.Slower() == "") != (c.says == "") {
+				t.Errorf("%s, seed %d: %q: %q", c.what, seed, p.only.names, p.Slower())
 			}
 			// 0.7 ms more are most of 10 % of steps of 11 ms, and none of what takes less time.
-			if late := strings.Contains(p.slower(), ", as others wait 700 us in each for TP1 (10 us before)"); late != strings.Contains(p.slower(), " longer ") {
-				t.Errorf("%s, seed %d: %q", c.what, seed, p.slower())
+			if late := strings.Contains(p.Slower(), ", as others wait 700 us in each for TP1 (10 us before)"); late != strings.Contains(p.Slower(), " longer ") {
+				t.Errorf("%s, seed %d: %q", c.what, seed, p.Slower())
 			}
 		}
-	}
-}
-
-// Where requests take as long, load that changed within a capture hides nothing, and a server that is slower since is told all the same.
-func TestPaceWithin(t *testing.T) {
-	d := &Diff{}
-	for _, m := range []change.Metric{change.ArrivalsChanged, change.PaceChanged, change.MedianChanged} {
-		d.After.Within = append(d.After.Within, Within{Text: m.String(), what: whatChanged{metric: m}, cause: m != change.MedianChanged, stays: m == change.PaceChanged})
-	}
-	d.keepWithin()
-	if list := d.After.Within; len(list) != 1 || list[0].Text != "pace" {
-		t.Errorf("%+v", list)
 	}
 }

@@ -1,16 +1,15 @@
-package diff
+package pace
 
 import (
 	"fmt"
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/significance"
-	"github.com/sgtrace/sgtrace/request"
 )
 
 // names are those of servers or ranks of one side, each once.
@@ -30,16 +29,8 @@ func (n *names) index(name string) int16 {
 // changed, or it may be any of them.
 type onlyServers struct {
 	names         []string
-	before, after float64 // ns
-	change        Change  // of all of them together
-}
-
-// at is where that is; nothing of several.
-func (o *onlyServers) at() place.Location {
-	if len(o.names) != 1 || place.Named(o.names[0]).Role == request.Other {
-		return place.Location{}
-	}
-	return place.Named(o.names[0])
+	before, after float64        // ns
+	change        compare.Change // of all of them together
 }
 
 // certainlyOne is the probability of error of naming a server: nobody asked for it, so that a name must be sure.
@@ -47,13 +38,13 @@ const certainlyOne = 0.01
 
 // apart returns by which factor at most one of several servers differs from all of them, as a logarithm; infinite of fewer than three,
 // which do not tell.
-func apart(side *pacedSteps, common []pacedStep, usual *usual) (most float64) {
+func apart(side *steps, common []step, usual *usual) (most float64) {
 	if len(side.servers) < 3 {
 		return math.Inf(1)
 	}
 	all := usual.sample(common).Quantity.Value
 	for i := range side.servers {
-		if own := order.Only(common, func(st pacedStep) bool { return st.server == int16(i) }); len(own) > 0 {
+		if own := order.Only(common, func(st step) bool { return st.server == int16(i) }); len(own) > 0 {
 			most = max(most, math.Abs(math.Log(usual.sample(own).Quantity.Value/all)))
 		}
 	}
@@ -62,64 +53,62 @@ func apart(side *pacedSteps, common []pacedStep, usual *usual) (most float64) {
 
 // findOnly compares each server with itself before. One that had another name is compared with all of them, as the servers of
 // a role do the same, but for how much these differ.
-func findOnly(sides [2]*pacedSteps, common [2][]pacedStep) (found onlyServers) {
+func findOnly(sides [2]*steps, common [2][]step) (found onlyServers) {
 	names := sides[1].servers
 	if len(names) < 2 {
 		return found
 	}
 	usual := newUsual(common[0])
-	compare := func(was, is func(server int16) bool) (b, a significance.Sample, c significance.Change) {
-		of := func(list []pacedStep, is func(int16) bool) significance.Sample {
-			return usual.sample(order.Only(list, func(st pacedStep) bool { return is(st.server) }))
+	changed := func(was, is func(server int16) bool) (b, a significance.Sample, c significance.Change) {
+		of := func(list []step, is func(int16) bool) significance.Sample {
+			return usual.sample(order.Only(list, func(st step) bool { return is(st.server) }))
 		}
 		b, a = of(common[0], was), of(common[1], is)
-		return b, a, howToCompare(b.Pieces, a.Pieces, false).Compare(b, a)
+		return b, a, compare.How(b.Pieces, a.Pieces, false).Compare(b, a)
 	}
 	before := func(server int16) func(int16) bool {
 		at := slices.Index(sides[0].servers, names[server])
 		return func(s int16) bool { return at < 0 || s == int16(at) }
 	}
 	differ := apart(sides[0], common[0], usual)
-	list := make([]Change, len(names))
+	list := make([]compare.Change, len(names))
 	for i := range names {
-		_, _, list[i].Change = compare(before(int16(i)), func(s int16) bool { return s == int16(i) })
+		_, _, list[i].Change = changed(before(int16(i)), func(s int16) bool { return s == int16(i) })
 	}
 	var own []int16
 	least, most := math.Inf(1), 0.0
-	for i, p := range significance.Holm(order.EachRow(list, func(c *Change) float64 { return c.Change.P })) {
+	for i, p := range significance.Holm(order.EachRow(list, func(c *compare.Change) float64 { return c.Change.P })) {
 		c := &list[i]
 		c.Change.P = p
 		switch {
-		case !c.tested(): // it may have changed as much
+		case !c.Tested(): // it may have changed as much
 			return found
-		case p <= certainlyOne && c.size() >= math.Log1p(minChange) && (slices.Contains(sides[0].servers, names[i]) || c.size() > 2*differ):
+		case p <= certainlyOne && c.Size() >= math.Log1p(compare.MinChange) && (slices.Contains(sides[0].servers, names[i]) || c.Size() > 2*differ):
 			own = append(own, int16(i))
-			least = min(least, c.size())
+			least = min(least, c.Size())
 			if (c.Change.Ratio > 1) != (list[own[0]].Change.Ratio > 1) {
 				return found
 			}
 		default:
-			most = max(most, c.size())
+			most = max(most, c.Size())
 		}
 	}
 	if len(own) == 0 || len(own) == len(names) || 2*most > least {
 		return found
 	}
-	b, a, c := compare(func(s int16) bool { return slices.ContainsFunc(own, func(o int16) bool { return before(o)(s) }) },
+	b, a, c := changed(func(s int16) bool { return slices.ContainsFunc(own, func(o int16) bool { return before(o)(s) }) },
 		func(s int16) bool { return slices.Contains(own, s) })
 	for _, i := range own {
 		found.names = append(found.names, names[i])
 	}
-	found.before, found.after, found.change = b.Quantity.Value, a.Quantity.Value, Change{c, finding.Certain}
+	found.before, found.after, found.change = b.Quantity.Value, a.Quantity.Value, compare.Change{Change: c, Sure: finding.Certain}
 	return found
 }
 
 // whoIsLate tells for which rank the others wait since, if that makes at least half of what steps take longer.
-func (p *Pace) whoIsLate(sides [2]*pacedSteps, common [2][]pacedStep) string {
-	grown := p.After - p.Before
-	if len(p.only.names) > 0 {
-		grown = p.only.after - p.only.before
-	}
+func (p *Pace) whoIsLate(sides [2]*steps, common [2][]step) string {
+	was, is := p.Took()
+	grown := is - was
 	var waits [2]map[string]float64 // ns in a step, by rank
 	for side, list := range common {
 		waits[side] = map[string]float64{}

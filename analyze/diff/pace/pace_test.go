@@ -1,10 +1,11 @@
-package diff
+package pace
 
 import (
 	"math/rand/v2"
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/replay"
 	"github.com/sgtrace/sgtrace/internal/significance"
@@ -13,9 +14,9 @@ import (
 
 // stepsOf makes decode steps that take (8 ms + 0.4 ms for each request + 0.1 us for each token of context), times a factor,
 // within 3 %. A server has about so many requests, which come and go.
-func stepsOf(rng *rand.Rand, n int, requests, slower float64) *pacedSteps {
+func stepsOf(rng *rand.Rand, n int, requests, slower float64) *steps {
 	const pieces = 20
-	s := &pacedSteps{work: make([]significance.Piece, pieces), tokens: 1, steps: 1}
+	s := &steps{work: make([]significance.Piece, pieces), tokens: 1, steps: 1}
 	running := requests
 	for i := range n {
 		running = max(1, running+0.1*(requests-running)+rng.NormFloat64())
@@ -25,7 +26,7 @@ func stepsOf(rng *rand.Rand, n int, requests, slower float64) *pacedSteps {
 		took := (8e6 + 4e5*float64(st.Requests) + 100*float64(st.Context)) * slower * (1 + 0.03*rng.NormFloat64())
 		st.Done = trace.Time(took)
 		piece := i * pieces / n
-		s.list = append(s.list, pacedStep{Timed: st.Timed(), size: sizeOf(replay.Decode, &st.Features, st.Context), piece: int16(piece), last: -1})
+		s.list = append(s.list, step{Timed: st.Timed(), size: sizeOf(replay.Decode, &st.Features, st.Context), piece: int16(piece), last: -1})
 		s.work[piece].Sum, s.work[piece].Of = s.work[piece].Sum+float64(st.Requests), s.work[piece].Of+1
 	}
 	return s
@@ -45,13 +46,13 @@ func TestPaces(t *testing.T) {
 	} {
 		for seed := range uint64(10) {
 			rng := rand.New(rand.NewPCG(seed, 1))
-			p := comparePace(paceKey{kind: replay.Decode}, [2]*pacedSteps{stepsOf(rng, 1500, 6, 1), stepsOf(rng, 1500, c.requests, c.slower)}, false)
-			for _, x := range []*Change{&p.Change, &p.work.Change} {
+			p := compareSteps(key{kind: replay.Decode}, [2]*steps{stepsOf(rng, 1500, 6, 1), stepsOf(rng, 1500, c.requests, c.slower)}, false)
+			for _, x := range []*compare.Change{&p.Change, &p.Work.Change} {
 				if x.Change.P < 0.001 {
 					x.Sure = finding.Certain
 				}
 			}
-			slow, busy := p.slower(), p.busier()
+			slow, busy := p.Slower(), p.Busier()
 			if !strings.Contains(slow, c.slow) || !strings.Contains(busy, c.busy) || (slow == "") != (c.slow == "") || (busy == "") != (c.busy == "") {
 				t.Errorf("%s, seed %d: %q, %q", c.what, seed, slow, busy)
 			}
@@ -65,36 +66,36 @@ func TestPaces(t *testing.T) {
 // Nobody can tell where no step of one side has as much to do as one of the other.
 func TestPacesOfOtherWork(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	p := comparePace(paceKey{kind: replay.Decode}, [2]*pacedSteps{stepsOf(rng, 500, 5, 1), stepsOf(rng, 500, 60, 1)}, false)
-	if p.Change.tested() || p.slower()+p.busier() != "" {
-		t.Errorf("%v, %q", p.Change.Change, p.slower()+p.busier())
+	p := compareSteps(key{kind: replay.Decode}, [2]*steps{stepsOf(rng, 500, 5, 1), stepsOf(rng, 500, 60, 1)}, false)
+	if p.Change.Tested() || p.Slower()+p.Busier() != "" {
+		t.Errorf("%v, %q", p.Change.Change, p.Slower()+p.Busier())
 	}
 }
 
 // A batch that is full for most of the time has a limit, and one that is so for a moment has none.
 func TestCapped(t *testing.T) {
-	filled := func(batches ...int64) *pacedSteps {
-		p := &pacedSteps{work: make([]significance.Piece, 1)}
+	filled := func(batches ...int64) *steps {
+		p := &steps{work: make([]significance.Piece, 1)}
 		for _, n := range batches {
 			f := replay.Features{Requests: n, Context: 100 * n}
-			p.add(&pacedStep{Timed: replay.Timed{Features: f, Took: 1e6}, size: sizeOf(replay.Decode, &f, f.Context), last: -1}, 0, n)
+			p.add(&step{Timed: replay.Timed{Features: f, Took: 1e6}, size: sizeOf(replay.Decode, &f, f.Context), last: -1}, 0, n)
 		}
 		return p
 	}
 	free, full := filled(3, 9, 12, 5, 7), filled(7, 8, 8, 8)
-	key := paceKey{kind: replay.Decode}
+	at := key{kind: replay.Decode}
 	for _, c := range []struct {
-		sides [2]*pacedSteps
+		sides [2]*steps
 		waits bool
 		want  string
 	}{
-		{[2]*pacedSteps{free, full}, true, "decode steps have 12 -> 8 requests at most, and 75 % of them have 8: a limit, for which requests wait (likely)"},
-		{[2]*pacedSteps{full, free}, true, "decode steps have 8 -> 12 requests at most, and 75 % of them had 8: a limit, for which requests wait (likely)"},
-		{[2]*pacedSteps{free, full}, false, ""},
-		{[2]*pacedSteps{free, filled(3, 9, 11, 5)}, true, ""},
+		{[2]*steps{free, full}, true, "decode steps have 12 -> 8 requests at most, and 75 % of them have 8: a limit, for which requests wait (likely)"},
+		{[2]*steps{full, free}, true, "decode steps have 8 -> 12 requests at most, and 75 % of them had 8: a limit, for which requests wait (likely)"},
+		{[2]*steps{free, full}, false, ""},
+		{[2]*steps{free, filled(3, 9, 11, 5)}, true, ""},
 	} {
-		p := comparePace(key, c.sides, false)
-		if got := p.capped(c.waits); got != c.want {
+		p := compareSteps(at, c.sides, false)
+		if got := p.Capped(c.waits); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}

@@ -1,0 +1,102 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+)
+
+// MaxNames is how many names a sentence has.
+const MaxNames = 3
+
+// Words says how a number changed: "+16.1 % (+14.2 to +18.0)".
+func (c *Change) Words() string {
+	switch {
+	case !c.Tested() && math.IsNaN(c.Change.Ratio):
+		return "-"
+	case !c.Tested() || c.Vague():
+		return "? " + c.bare()
+	case math.IsNaN(c.Change.Ratio) && c.Significant():
+		return "from or to nothing"
+	case math.IsNaN(c.Change.Ratio):
+		return "~"
+	case !c.Significant():
+		return "~ " + c.Interval(" (", ")")
+	case c.Sure == finding.Likely:
+		return c.Interval(" (", ")") + " likely"
+	}
+	return c.Interval(" (", ")")
+}
+
+// scale returns how ratios are written: as percent, or, where it more than doubled, as a
+// factor.
+func (c *Change) scale() (format func(ratio float64) string, unit string) {
+	if c.Change.Ratio >= 2 {
+		return func(ratio float64) string { return "x" + words.ThreeDigits(ratio) }, ""
+	}
+	return growth, " %"
+}
+
+// bare gives the change without its bounds.
+func (c *Change) bare() string {
+	format, unit := c.scale()
+	return format(c.Change.Ratio) + unit
+}
+
+// Interval gives the change with its bounds.
+func (c *Change) Interval(open, end string) string {
+	format, _ := c.scale()
+	text := c.bare() + open
+	switch {
+	case math.IsNaN(c.Change.Low) || math.IsNaN(c.Change.High):
+		return c.bare()
+	case math.IsInf(c.Change.High, 1):
+		return text + format(c.Change.Low) + " or more" + end
+	case c.Change.Low == 0:
+		return text + format(c.Change.High) + " or less" + end
+	}
+	return text + format(c.Change.Low) + " to " + format(c.Change.High) + end
+}
+
+// growth returns a ratio as percent: "+16.1".
+func growth(ratio float64) string {
+	percent := 100 * (ratio - 1)
+	if math.Abs(percent) >= 99.95 {
+		return fmt.Sprintf("%+.0f", percent)
+	}
+	return fmt.Sprintf("%+.1f", percent)
+}
+
+// InBrackets gives the change with its interval: " (+16.1 %, CI +14.2 to +18.0)".
+func (c *Change) InBrackets() string {
+	sure := string(c.Sure)
+	switch {
+	case math.IsNaN(c.Change.Ratio) && c.Significant():
+		return " (" + sure + ")"
+	case math.IsNaN(c.Change.Ratio):
+		return ""
+	}
+	switch {
+	case c.Vague():
+		return " (" + c.bare() + "; too few to tell)"
+	case !c.Tested():
+		sure = "not enough data to rule out chance"
+	case !c.Significant():
+		sure = "may be chance"
+	}
+	return " (" + c.Interval(", CI ", "") + "; " + sure + ")"
+}
+
+// PairInWords writes two durations in one unit: "8.10 -> 9.40 ms".
+func PairInWords(before, after int64) string {
+	s := table.ScaleFor(table.Duration, []int64{before, after})
+	return s.Format(before, false) + " -> " + s.Format(after, false) + " " + s.Unit
+}
+
+// Words says how much there was before and after.
+func (l *Load) Words() string {
+	return fmt.Sprintf("%s %s -> %s%s", l.Name, words.ThreeDigits(l.Before), words.ThreeDigits(l.After), l.Change.InBrackets())
+}

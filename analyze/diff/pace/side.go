@@ -1,0 +1,182 @@
+package pace
+
+import (
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/diff/compare"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/replay"
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/internal/significance"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A Side has the steps of one side by which of them are compared with each other.
+type Side map[key]*steps
+
+// A key says which steps of servers are compared with each other: those of a kind, in a role, as requests show
+// them; or as profilers annotated them at a level, on the host or on its device.
+type key struct {
+	kind     replay.Kind
+	role     request.Role
+	level    uint8 // of annotations, as whoever adds them tells these apart; 0: requests show them, or logs and metrics
+	onDevice bool
+	said     Said
+}
+
+// Said tells who says what steps take, if neither requests nor profilers do.
+type Said uint8
+
+const (
+	unsaid  Said = iota
+	Logged       // lines of batches
+	Scraped      // metrics that repeat the last one of these
+)
+
+// steps are the steps of a key on one side.
+type steps struct {
+	list []step
+	work []significance.Piece // what steps have to do, and how many these are, in pieces that are longer than requests
+	// tokens came out in so many steps of the requests that tell: more than one of each if drafts are accepted.
+	tokens, steps float64
+	servers       names
+	ranks         names // that may be the last to end a step
+}
+
+type step struct {
+	replay.Timed
+	size   [2]int16 // of what is compared: requests or tokens, and the tokens that they attend to
+	piece  int16
+	server int16 // of those of its side
+	last   int16 // rank that ended it last, while another waited; -1 is unknown
+	waited int32 // ns
+}
+
+// steps returns the steps of a key, of which there is room for work in so many pieces.
+func (s Side) steps(of key, pieces int) *steps {
+	return order.Memo(s, of, func() *steps { return &steps{work: make([]significance.Piece, pieces)} })
+}
+
+// add adds a step of one piece, of which what there was to do belongs to another.
+func (p *steps) add(st *step, work int, amount int64) {
+	p.list = append(p.list, *st)
+	of := &p.work[work]
+	of.Sum, of.Of = of.Sum+float64(amount), of.Of+1
+}
+
+// kindsOfWork say what there is to do in steps.
+var kindsOfWork = [...]struct {
+	unit string
+	of   func(*replay.Features) int64
+}{replay.Prefill: {"prompt tokens", func(f *replay.Features) int64 { return f.New }}, replay.Decode: {"requests", func(f *replay.Features) int64 { return f.Requests }}}
+
+// sizeOf tells how large a step is, as compared: requests that decode, or tokens that are computed within a fifth; and the tokens that
+// they attend to, of decode steps within two fifths.
+func sizeOf(kind replay.Kind, f *replay.Features, attended int64) [2]int16 {
+	octaves := func(tokens int64, parts float64) int16 { return int16(parts * math.Log2(float64(max(1, tokens)))) }
+	if kind == replay.Decode {
+		return [2]int16{int16(min(f.Requests, math.MaxInt16)), octaves(attended, 2)}
+	}
+	return [2]int16{octaves(f.New, 4), octaves(attended, 4)}
+}
+
+// AddServers adds the steps of all servers that began in [from, to), as requests show when each began and ended, and what was in it;
+// to is open where it is 0. overlapping are pieces that are longer than requests: there is as much to do in steps as requests ask for.
+// What a step takes beyond its work does not depend on how long requests are, so that its pieces may be short.
+func (s Side) AddServers(set *request.Set, from, to trace.Time, captures compare.Captures, overlapping *compare.Pieces) {
+	type engineStep struct {
+		*replay.Step
+		of *replay.Engine
+	}
+	found, groups, mixed := map[key][]engineStep{}, map[key]int32{}, map[key]bool{}
+	run := replay.Read(set)
+	for i := range run.Engines {
+		e := &run.Engines[i]
+		if e.Role == request.Unified && !slices.ContainsFunc(e.Steps, func(st replay.Step) bool { return st.Kind == replay.Decode }) {
+			continue // it decoded unseen, for which prefills waited
+		}
+		for k := range e.Steps {
+			if st := &e.Steps[k]; st.Start >= from && (to == 0 || st.Start < to) {
+				at := key{kind: st.Kind, role: e.Role}
+				if first := order.Memo(groups, at, func() int32 { return e.Group }); first != e.Group {
+					mixed[at] = true
+				}
+				found[at] = append(found[at], engineStep{st, e})
+			}
+		}
+	}
+	tokens, steps := 0.0, 0.0
+	for i := range set.AllRequests() {
+		t, n := set.Requests[i].Metrics.StepYield()
+		tokens, steps = tokens+float64(t), steps+float64(n)
+	}
+	for at, list := range found {
+		if mixed[at] {
+			continue // servers of several models, which other requests ask for at another time
+		}
+		starts := order.Each(list, func(st engineStep) trace.Time { return st.Start })
+		cut := captures.Pieces(compare.CutEvenly(starts, min(compare.MaxPieces, len(starts)/compare.MinRequests)))
+		of := s.steps(at, overlapping.N())
+		of.tokens, of.steps = of.tokens+tokens, of.steps+steps
+		for _, st := range list {
+			attended := st.Context
+			if st.Kind == replay.Prefill {
+				attended = st.New + st.Prefix
+			}
+			x := step{Timed: st.Timed(), size: sizeOf(st.Kind, &st.Features, attended), piece: int16(cut.At(st.Start)), server: of.servers.index(st.of.DP()), last: -1}
+			if rank, waited, ok := run.Last(st.Step); ok {
+				x.last, x.waited = of.ranks.index(rank.String()), int32(min(waited, math.MaxInt32))
+			}
+			of.add(&x, overlapping.At(st.Start), kindsOfWork[st.Kind].of(&st.Features))
+		}
+	}
+}
+
+// AddAnnotated adds a step that profilers annotated at a level, whose name says what was in it, and that took so long on the host or on its device.
+func (s Side) AddAnnotated(n *profile.StepName, level uint8, rank string, took int64, onDevice bool, piece, pieces int) {
+	f := replay.Features{New: int64(max(0, n.Prefilled)), Requests: int64(n.Batch)}
+	kind := replay.Prefill
+	switch {
+	case n.Kind == profile.StepDecode && n.Batch >= 0:
+		kind = replay.Decode
+	case n.Kind != profile.StepPrefill || n.Prefilled <= 0 || n.Decoded > 0:
+		return
+	}
+	attended := f.New
+	if n.Lengths != nil {
+		f.Context = max(0, n.Lengths.ContextKeys) + max(0, n.Lengths.GenerationKeys)
+		attended = f.Context
+	}
+	x := step{Timed: replay.Timed{Features: f, Took: max(1, took)}, size: sizeOf(kind, &f, attended), piece: int16(piece), last: -1}
+	of := s.steps(key{kind: kind, level: level, onDevice: onDevice}, pieces)
+	x.server = of.servers.index(rank)
+	of.add(&x, piece, kindsOfWork[kind].of(&f))
+}
+
+// AddSaid adds a decode step as lines or metrics tell of it, which took so many s and gave so many tokens to each request.
+func (s Side) AddSaid(by Said, at *place.Location, took, tokens float64, f replay.Features, piece, pieces int) {
+	if f.Requests < 1 {
+		return
+	}
+	of := s.steps(key{kind: replay.Decode, role: at.Role, said: by}, pieces)
+	of.tokens, of.steps = of.tokens+tokens, of.steps+1
+	of.add(&step{Timed: replay.Timed{Features: f, Took: max(1, int64(1e9*took))}, size: sizeOf(replay.Decode, &f, f.Context),
+		piece: int16(piece), server: of.servers.index(at.String()), last: -1}, piece, f.Requests)
+}
+
+// fullest returns how many requests a step has at most, and the share of the steps that have as many.
+func (p *steps) fullest() (most int64, share float64) {
+	n := 0
+	for i := range p.list {
+		switch of := p.list[i].Requests; {
+		case of > most:
+			most, n = of, 1
+		case of == most:
+			n++
+		}
+	}
+	return most, float64(n) / float64(len(p.list))
+}
