@@ -1,0 +1,240 @@
+package change
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// What people call what saves work, and subkinds of findings.
+const (
+	Arrivals     = "arrivals per second"
+	OutputLength = "length of answers"
+	PromptLength = "length of prompts"
+)
+
+// savings holds what requests ask for, and what of it they are spared: how long prompts and
+// answers are, tokens of the prompt that are cached, and tokens that come out of a decode step
+// besides the first, as drafts of them were accepted.
+type savings struct {
+	metric Metric
+	values []saving  // by at
+	at     []savings // of the same, each of one rank that computes prompts, if it is cached tokens and there are several
+	place  place.Location
+	cut    []trace.Time // when answers began that were given up: nobody knows how long they would have been
+}
+
+// A saving is what one request has: n of all. What it says is about the time from at to until.
+type saving struct {
+	at, until trace.Time
+	n, all    int64
+}
+
+// observeSavings notes what a request is spared.
+func (w *observer) observeSavings(r *request.Request) {
+	add := func(k int, of Metric, from, until trace.Time, n, all int64) {
+		s := &w.savings[k]
+		s.metric = of
+		s.values = memory.Append(s.values, saving{from, max(from, until), n, all})
+	}
+	m := &r.Metrics
+	first := r.Start + trace.Time(max(0, m.TTFT))
+	if m.CachedTokens >= 0 && m.PromptTokens > 0 {
+		add(0, CachedChanged, r.Start, first, min(m.CachedTokens, m.PromptTokens), m.PromptTokens)
+		w.cached = memory.Append(w.cached, w.computes(r))
+	}
+	if tokens, steps := m.StepYield(); steps > 0 {
+		add(1, YieldChanged, first, r.End, tokens, steps)
+	}
+	if m.CompletionTokens > 0 && r.Status == request.Finished { // others are cut short
+		add(2, OutputChanged, r.Start, r.Start, m.CompletionTokens, 1)
+	}
+	if m.PromptTokens > 0 {
+		add(3, PromptChanged, r.Start, r.Start, m.PromptTokens, 1)
+	}
+}
+
+// computes returns the rank that computes the prompt of a request; request.None if that is not known.
+func (w *observer) computes(r *request.Request) int32 {
+	for _, p := range w.set.PartsOf(r) {
+		if part := &w.set.Parts[p]; part.Serves() && part.Role != request.Decode {
+			return int32(w.ranks.Route(part))
+		}
+	}
+	return request.None
+}
+
+// divideCached divides by rank what is cached: each has a cache of its own.
+func (w *observer) divideCached() {
+	s := &w.savings[0]
+	by := make([]savings, len(w.ranks.Places))
+	for i, rank := range w.cached {
+		if rank != request.None {
+			by[rank].values = memory.Append(by[rank].values, s.values[i])
+		}
+	}
+	for rank := range by {
+		if by[rank].metric, by[rank].place = CachedChanged, w.ranks.Places[rank]; by[rank].searched() {
+			s.at = append(s.at, by[rank])
+		}
+	}
+	if len(s.at) < 2 {
+		s.at = nil
+	}
+	for i := range s.at {
+		s.at[i].sort()
+	}
+}
+
+func (w *observer) sortSavings() {
+	w.divideCached()
+	slices.Sort(w.cut)
+	w.savings[2].cut = w.cut
+	for i := range w.savings {
+		w.savings[i].sort()
+	}
+}
+
+func (s *savings) sort() {
+	slices.SortStableFunc(s.values, func(x, y saving) int { return cmp.Compare(x.at, y.at) })
+}
+
+// searched reports whether there are enough requests to search, and any is spared anything.
+func (s *savings) searched() bool {
+	return len(s.values) >= Fewest && slices.ContainsFunc(s.values, func(v saving) bool {
+		return s.metric.isLength() || s.metric == CachedChanged && v.n > 0 || s.metric == YieldChanged && v.n > v.all
+	})
+}
+
+// search finds where requests ask for more or less than before, or less of it is spared: on a rank, if it is
+// on one of several, or on less than half of them.
+func (s *savings) search(level float64) []Shift {
+	var alone []Shift
+	ranks := 0
+	for i := range s.at {
+		found := s.at[i].searchAll(level)
+		alone, ranks = append(alone, found...), ranks+min(1, len(found))
+	}
+	if ranks == 1 || ranks > 0 && 2*ranks < len(s.at) {
+		return alone
+	}
+	return s.searchAll(level)
+}
+
+// searchAll is search of all values. That more is cached explains nothing that anyone would ask about: caches fill.
+func (s *savings) searchAll(level float64) []Shift {
+	values := memory.Make[float64](len(s.values))
+	for i, v := range s.values {
+		values[i] = float64(v.n) / float64(v.all)
+	}
+	at := func(k int) trace.Time {
+		return distribution.Midway(s.values, k, s.values[0].at, s.values[len(s.values)-1].at, func(v saving) trace.Time { return v.at })
+	}
+	longest := slices.Max(values)
+	means := func(from, k, to int) (before, after float64) {
+		// Those that were given up may have been as long as any: they make the shorter ones no longer than the others.
+		most := func(from, to int, other float64) float64 {
+			cut, n := within(s.cut, at(from), at(to)), float64(to-from)
+			return max(s.mean(from, to), min(other, distribution.Ratio(s.mean(from, to)*n+longest*cut, n+cut)))
+		}
+		before, after = s.mean(from, k), s.mean(k, to)
+		return most(from, k, after), most(k, to, before)
+	}
+	changes := changepoint.Levels(values, changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
+		before, after := means(from, k, to)
+		switch s.metric {
+		case OutputChanged, PromptChanged:
+			return factor(before, after) >= minLengthFactor
+		case CachedChanged:
+			return max(before-after, after-before) >= minCached && factor(odds(before), odds(after)) >= minOddsFactor
+		}
+		return before >= minYieldFactor*after
+	}})
+	like := Shift{Location: s.place, Metric: s.metric}
+	found := shifts(changes, at, s.level, like)
+	if len(found) == 0 && s.metric.isLength() { // those of one tenant may be longer, and not most
+		limit := changepoint.Limit(values)
+		long := func(from, to int) float64 {
+			n := order.Count(values[from:to], func(v float64) bool { return v >= limit })
+			return distribution.Ratio(float64(n), float64(to-from))
+		}
+		return shifts(changepoint.Excesses(values, limit, changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
+			before, after := means(from, k, to)
+			return factor(odds(long(from, k)), odds(long(k, to))) >= minTailFactor && factor(before, after) >= minMeanFactor
+		}}), at, s.level, like)
+	}
+	if s.metric == CachedChanged {
+		for i := range found {
+			c := &changes[i]
+			found[i].Kept = keptOf(values[c.From:c.At], values[c.At:c.To], float64(at(c.At)-at(c.From)), float64(at(c.To)-at(c.At)))
+		}
+	}
+	date(found, changes, s.values[0].at, func(k int) changepoint.Observation {
+		v, y := &s.values[k], values[k]
+		switch s.metric {
+		case OutputChanged, PromptChanged:
+			y = math.Log(y)
+		case CachedChanged: // a request has one share, and not that of part of its time
+			return observation(s.values[0].at, v.at, v.at, y)
+		}
+		return observation(s.values[0].at, v.at, v.until, y)
+	})
+	return falls(found)
+}
+
+// keptOf returns how many requests there are after a change that have as large a share of their tokens cached as three of
+// four had before it, in comparison to these, by time: 1 if only others came in addition, and 0 if nobody has that any more.
+func keptOf(before, after []float64, ns, nsAfter float64) float64 {
+	most := 0.75
+	sorted := slices.Sorted(slices.Values(before))
+	limit := sorted[int((1-most)*float64(len(sorted)))]
+	n := func(values []float64) (n float64) {
+		for _, v := range values {
+			if v >= limit {
+				n++
+			}
+		}
+		return n
+	}
+	return distribution.Ratio(n(after)/nsAfter, n(before)/ns)
+}
+
+// falls leaves out where more is cached, which only ends a time in which less is.
+func falls(found []Shift) (out []Shift) {
+	for i, f := range found {
+		switch {
+		case f.Metric != CachedChanged || !f.rises():
+			out = append(out, f)
+		case i > 0 && !found[i-1].rises():
+			out[len(out)-1].Until = f.Time
+		}
+	}
+	return out
+}
+
+// mean returns what the requests [from, to) are spared, of all of it.
+func (s *savings) mean(from, to int) float64 {
+	n, all := int64(0), int64(0)
+	for _, v := range s.values[from:to] {
+		n, all = n+v.n, all+v.all
+	}
+	return distribution.Ratio(float64(n), float64(all))
+}
+
+func (s *savings) level(from, to int) Level {
+	l := newLevel(to - from)
+	if s.metric == CachedChanged {
+		l.Share = s.mean(from, to)
+	} else {
+		l.Rate = s.mean(from, to)
+	}
+	return l
+}
