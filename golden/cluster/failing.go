@@ -167,11 +167,11 @@ var Evident = []Scenario{
 		c.apart(vary)
 		c.Faults = []Fault{{Name: "slow link", Server: vary.IntN(c.Pools[0].Prefill), At: since(c, vary), Size: 0.4 + 0.6*vary.Float64()}}
 	}},
-	{Name: "burst", Doc: "for some time far more requests come than the servers can carry", Lead: Lead{"load limit", "more|wait|KV cache|stuck|bound|arriv"}, plant: func(c *Config, vary *rand.Rand) {
+	{Name: "burst", Doc: "for some time far more requests come than the servers can carry", Lead: Lead{"load limit", "more|wait|KV cache|stuck|bound|arriv|requests a second come"}, plant: func(c *Config, vary *rand.Rand) {
 		c.mixed(vary, 2+vary.IntN(3))
 		c.overload(vary)
 	}},
-	{Name: "burst_pd", Doc: "for some time far more requests come than prefill and decode servers can carry", Lead: Lead{"load limit", "more|wait|KV cache|stuck|bound|arriv"}, plant: func(c *Config, vary *rand.Rand) {
+	{Name: "burst_pd", Doc: "for some time far more requests come than prefill and decode servers can carry", Lead: Lead{"load limit", "more|wait|KV cache|stuck|bound|arriv|requests a second come"}, plant: func(c *Config, vary *rand.Rand) {
 		c.mixed(vary, 3+vary.IntN(3))
 		c.apart(vary)
 		c.overload(vary)

@@ -140,9 +140,9 @@ type spell struct {
 	before, after float64
 }
 
-// higher returns the spells of a mean, given when it changes, and what it is over some times together. Where it goes on, on another level,
-// it is one spell.
-func higher(changes []changepoint.Change, mean func(times [][2]int) float64, enough func(from, to int) bool) (out []spell) {
+// higher returns the spells of a mean that is so many times what it was, given when it changes, and what it is over some times together.
+// Where it goes on, on another level, it is one spell.
+func higher(changes []changepoint.Change, many float64, mean func(times [][2]int) float64, enough func(from, to int) bool) (out []spell) {
 	if len(changes) == 0 {
 		return nil
 	}
@@ -150,12 +150,12 @@ func higher(changes []changepoint.Change, mean func(times [][2]int) float64, eno
 	for _, c := range changes {
 		during := [][2]int{{c.At, c.To}}
 		after := mean(during)
-		if n := len(out) - 1; n >= 0 && out[n].c.To == c.At && after >= muchMore*out[n].before {
+		if n := len(out) - 1; n >= 0 && out[n].c.To == c.At && after >= many*out[n].before {
 			out[n].c.To, out[n].after = c.To, mean([][2]int{{out[n].c.At, c.To}})
 			continue
 		}
 		before := mean(usual)
-		if before > 0 && after >= muchMore*before && after > mean([][2]int{{c.From, c.At}}) && enough(c.From, c.At) && enough(c.At, c.To) {
+		if before > 0 && after >= many*before && after > mean([][2]int{{c.From, c.At}}) && enough(c.From, c.At) && enough(c.At, c.To) {
 			out = append(out, spell{c, before, after})
 		} else {
 			usual = append(usual, during...)

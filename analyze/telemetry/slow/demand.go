@@ -73,7 +73,7 @@ func grew(l *telemetry.Logged, r *telemetry.Rank, d telemetry.Demand) (out []fin
 			changes = append(changes, c)
 		}
 	}
-	for _, s := range higher(changes, x.levels, func(_, to int) bool { return to >= fewBuckets }) {
+	for _, s := range higher(changes, muchMore, x.levels, func(_, to int) bool { return to >= fewBuckets }) {
 		c, before, after := s.c, s.before, s.after
 		if running := r.Points[series.Running]; d.Answers && running != nil {
 			taken := 0.0

@@ -45,8 +45,8 @@ func (r *rise) until() trace.Time {
 	return math.MaxInt64
 }
 
-// rose finds from when to when the mean of a histogram is much higher than it usually was before. It may end, and rise again.
-func rose(list []telemetry.Scraped) (out []rise) {
+// rose finds from when to when the mean of a histogram is so many times what it usually was before. It may end, and rise again.
+func rose(list []telemetry.Scraped, many float64) (out []rise) {
 	const fewRequests = 20
 	enough := func(from, to int) bool { return telemetry.CountOf(list[from:to]) >= fewRequests }
 	values := make([]float64, len(list))
@@ -55,11 +55,11 @@ func rose(list []telemetry.Scraped) (out []rise) {
 	}
 	changes := levels(values, func(from, k, to int) bool {
 		before, after := telemetry.MeanOf(list[from:k]), telemetry.MeanOf(list[k:to])
-		return max(before, after) >= muchMore*min(before, after)
+		return max(before, after) >= many*min(before, after)
 	})
-	if k, ok := parted(values, muchMore); len(changes) == 0 && (ok || len(list) < fewBuckets) { // neighbors resemble each other
+	if k, ok := parted(values, many); len(changes) == 0 && (ok || len(list) < fewBuckets) { // neighbors resemble each other
 		for i := 2; i+2 <= len(list) && len(list) < fewBuckets; i++ {
-			if slices.Min(values[i:]) >= muchMore*slices.Max(values[:i]) {
+			if slices.Min(values[i:]) >= many*slices.Max(values[:i]) {
 				k, ok = i, true
 			}
 		}
@@ -69,9 +69,9 @@ func rose(list []telemetry.Scraped) (out []rise) {
 		}
 	}
 	if len(changes) == 0 {
-		changes = peaks(values, muchMore)
+		changes = peaks(values, many)
 	}
-	for _, s := range higher(changes, func(times [][2]int) float64 {
+	for _, s := range higher(changes, many, func(times [][2]int) float64 {
 		var all []telemetry.Scraped
 		for _, t := range times {
 			all = append(all, list[t[0]:t[1]]...)
@@ -87,9 +87,10 @@ func rose(list []telemetry.Scraped) (out []rise) {
 func Latencies(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	const least = 0.005 // of the time of requests: a few that came together cost less
 	check := finding.Check{What: "latencies in metrics", Of: "interval", Needed: 4}
-	var out []finding.Finding
+	var out, own []finding.Finding
 	all := 0.0                                                                         // seconds of all requests
 	rises, at := make([][]rise, len(l.Set.Servers)), make([]int32, len(l.Set.Servers)) // by server
+	alone := make([]bool, len(l.Set.Servers))
 	for server := range rises {
 		for _, metric := range []series.MetricID{series.TTFT, series.ITL, series.TPOT, series.E2E} {
 			x := l.Scrapes(int32(server), metric)
@@ -100,25 +101,73 @@ func Latencies(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 					all += list[i].Took
 				}
 			}
-			for _, r := range rose(list) {
+			for _, r := range rose(list, muchMore) {
 				r.metric, r.about = metric, x.About
 				at[server], rises[server] = x.Place, append(rises[server], r)
 			}
+		}
+		if len(rises[server]) == 0 {
+			at[server], rises[server] = roseAlone(l, int32(server))
+			alone[server] = true
 		}
 	}
 	for server := range rises {
 		ended := trace.Time(0) // the rises before
 		for _, together := range spells(rises[server]) {
 			f := latency(l, int32(server), at[server], together, all, ended)
-			if f.P.Known || f.Cost >= least {
-				out, ended = append(out, f), f.Until
+			switch {
+			case !f.P.Known && f.Cost < least:
+				continue
+			case alone[server]:
+				own = append(own, f)
+			default:
+				out = append(out, f)
 			}
+			ended = f.Until
 		}
 	}
 	if check.N == 0 {
 		check.Reason = "no metrics have histograms of several scrapes"
 	}
-	return alike(out), check
+	return append(alike(out), own...), check
+}
+
+// roseAlone finds when a server takes longer for tokens, or for requests, in comparison to the others of its role at the same time: what all
+// are asked for makes none of that. It takes less than by itself.
+func roseAlone(l *telemetry.Logged, server int32) (at int32, out []rise) {
+	for _, metric := range []series.MetricID{series.ITL, series.TPOT, series.E2E} {
+		x := l.Scrapes(server, metric)
+		var others []telemetry.Scraped
+		for o := range l.Set.Servers {
+			if y := l.Scrapes(int32(o), metric); int32(o) != server && len(y.List) > 0 && l.Where(y.Place).Role == l.Where(x.Place).Role && l.Set.Servers[o].Engine == l.Set.Servers[server].Engine {
+				others = append(others, y.List...)
+			}
+		}
+		slices.SortStableFunc(others, func(a, b telemetry.Scraped) int { return cmp.Compare(a.From, b.From) })
+		usual, beside := telemetry.MeanOf(others), slices.Clone(x.List)
+		if !(usual > 0) {
+			continue
+		}
+		for i := range beside {
+			one := &beside[i]
+			length := one.To - one.From // they are scraped at other moments
+			if near := telemetry.MeanOf(telemetry.Within(others, one.From-length, one.To+length)); near > 0 {
+				one.Took *= usual / near
+			}
+		}
+		for _, r := range rose(beside, muchLonger) {
+			r.list, r.metric, r.about = x.List, metric, x.About
+			r.before, r.after = telemetry.MeanOf(x.List[r.c.From:r.c.At]), telemetry.MeanOf(x.List[r.c.At:r.c.To])
+			if telemetry.MeanOf(x.List[r.c.To:]) >= muchLonger*r.before { // it is the others that are another comparison then
+				r.c.To = len(x.List)
+				r.after = telemetry.MeanOf(x.List[r.c.At:])
+			}
+			if r.after >= muchLonger*r.before && r.c.To == len(x.List) && r.c.To-r.c.At >= fewBuckets { // shorter ones are crowds
+				at, out = x.Place, append(out, r)
+			}
+		}
+	}
+	return at, out
 }
 
 // spells puts rises together that meet in time, in the order of their metrics: of one metric that which lasts longest.
