@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// maxTurns is how many times a level is another one at most; maxPieces between how many parts of a series.
+	// maxTurns is how many times a level becomes another one at most, and maxPieces into how many pieces a series is cut for that.
 	maxTurns, maxPieces = 8, 240
 	// again is by which part of a step a level may differ from the one before it, and be that one again; smaller steps are none.
 	again = 0.2
@@ -31,15 +31,13 @@ type turns struct {
 // too; nil is no such times. What goes from one level to the next three times in one direction is a slope, or fewer steps.
 func (t *track) findTurns() (found turns, left *track) {
 	c := newCuts(t)
-	n, of := c.useful(), noise{}
-	for fewer := n; ; n = fewer {
-		of = c.noise(c.bounds(n))
-		if fewer = c.best(n, of); fewer == n {
-			break
-		}
+	n := c.useful()
+	noise := c.noise(c.bounds(n))
+	for fewer := c.best(n, noise); fewer < n; fewer = c.best(n, noise) {
+		n, noise = fewer, c.noise(c.bounds(fewer))
 	}
 	for ; n > 1 && found.list == nil; n-- {
-		found.list = c.turns(c.bounds(n), of)
+		found.list = c.turns(c.bounds(n), noise)
 	}
 	if len(found.list) < 2 {
 		return turns{}, nil
@@ -100,10 +98,10 @@ func (t *track) courses(tracks float64) []Course {
 	return out
 }
 
-// Cuts are the best times between which a level is constant, by how many they are.
+// Cuts are the best times between which a level is constant, by how many they are. A series is cut into pieces of as many observations.
 type cuts struct {
 	t              *track
-	first          []int     // observation of each piece, and how many there are
+	first          []int     // observation of each piece, and how many observations there are
 	weight, values []float64 // of the first 0, 1, 2, ... pieces
 	gain           [maxTurns + 1]float64
 	last           [maxTurns + 1][]int16 // cut, by the piece that the level ends with
@@ -222,9 +220,9 @@ func (c *cuts) turns(bounds []int, noise noise) (list []turn) {
 		w := c.weight[to] - c.weight[from]
 		levels[k], from = level{(c.values[to] - c.values[from]) / w, noise.variance * noise.tau / w}, to
 	}
-	var open []int // turns that are not over; the k-th turn is the k-th cut until one is over
-	steps := 0     // in one direction
-	var before []level
+	var open []int     // turns that are not over
+	var before []level // each of them
+	steps := 0         // in one direction
 	for k := 1; k < len(bounds); k++ {
 		was, is := levels[k-1], levels[k]
 		if steps++; k > 1 && (is.mean > was.mean) != (was.mean > levels[k-2].mean) {

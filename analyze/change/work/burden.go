@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// burdens returns how many ns a unit of each burden costs, by least squares of what differs
+// Burdens returns how many ns a unit of each burden costs, by least squares of what differs
 // between pieces at about the same time: what takes longer at a later time may do so for
 // other reasons. At a time at which it changes, pieces differ for that reason, too: what
 // varies more than at half of the times counts less by as much. More work takes no less time.
@@ -39,7 +39,7 @@ func (p *Pace) Burdens() (by Burden) {
 	return by
 }
 
-// A burden is what makes a piece of work longer, each by as much for one more of it; what a pace has less of is 0.
+// A Burden is what makes a piece of work longer, each by as much for one more of it; what a pace has less of is 0.
 type Burden [3]float64
 
 // solve returns what a unit of each of some burdens costs, by bits, and how much they explain; nothing if two of them say
