@@ -311,7 +311,7 @@ func TestDiffOfLogs(t *testing.T) {
 				Name, Title string
 				Rows        []struct {
 					Of            string
-					Before, After float64
+					Before, After any // text in the table of the setup
 				}
 			}
 		}
@@ -325,7 +325,9 @@ func TestDiffOfLogs(t *testing.T) {
 			}
 			for _, r := range table.Rows {
 				if table.Name == "diff.load" {
-					rows[r.Of] = [2]float64{r.Before, r.After}
+					before, _ := r.Before.(float64)
+					after, _ := r.After.(float64)
+					rows[r.Of] = [2]float64{before, after}
 				}
 			}
 		}
