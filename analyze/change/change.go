@@ -122,13 +122,13 @@ func (c *Changes) nearest(causes []finding.Finding, of *Change) int {
 	return nearest
 }
 
-// alone returns until when a change may be why requests take longer, and nothing else that they ask for or are spared since
-// clearly later, which no queue changes; 0 is to the end.
+// alone returns until when a change may be why requests take longer, and nothing else that they ask for or are spared, nor servers that
+// became slower, since clearly later, which no queue changes; 0 is to the end.
 func (all *Changes) alone(c *Change) trace.Time {
 	clearly := (all.To - all.From) / part
 	for i := range all.List {
 		o := &all.List[i]
-		if f := &o.Shifts[0]; (f.Metric.saves() || f.Metric.isLength()) && f.costs() && o.First > c.Last && o.Time-c.Time > clearly {
+		if f := &o.Shifts[0]; (f.Metric.saves() || f.Metric.isLength() || f.Metric == PaceChanged) && f.costs() && o.First > c.Last && o.Time-c.Time > clearly {
 			return o.Time
 		}
 	}

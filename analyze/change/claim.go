@@ -80,9 +80,9 @@ func (all *Changes) behind(c *Change) []cause.Cause {
 	return slices.DeleteFunc(slices.Clone(cause.OverloadCauses), func(c cause.Cause) bool { return slices.Contains(not, c) })
 }
 
-// slowerOnceMore reports whether a place became slower for other reasons, too.
+// slowerOnceMore reports whether servers that became slower did so once more.
 func (all *Changes) slowerOnceMore(f *Shift) bool {
-	return slices.ContainsFunc(all.List, func(c Change) bool {
+	return f.Metric == PaceChanged && slices.ContainsFunc(all.List, func(c Change) bool {
 		g := &c.Shifts[0]
 		return g.Metric == PaceChanged && g.Means == request.Answering && g.costs() && g.Time != f.Time && g.Location.Overlaps(&f.Location)
 	})
