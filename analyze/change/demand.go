@@ -14,7 +14,14 @@ import (
 // for: what came long before it, or later, does not explain it.
 func (w *observer) courseFollowsLoad(of []*work.Pace, c *paceCourse, by func(*work.Piece) float64) bool {
 	all := span{0, w.seconds(w.to)}
-	return w.followsWithin(of, c, by, all) && (c.Shape == changepoint.Ramped || w.followsWithin(of, c, by, w.sameDemand(of, c, all)))
+	if !w.followsWithin(of, c, by, all) {
+		return false
+	}
+	beside := all
+	if c.Shape != changepoint.Ramped {
+		beside = w.sameDemand(of, c, all)
+	}
+	return beside == all || w.followsWithin(of, c, by, beside)
 }
 
 // A span is a time, in seconds since the beginning of what is searched.

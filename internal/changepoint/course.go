@@ -218,21 +218,30 @@ func localMedians(list []Observation) []float64 {
 	return local
 }
 
-// levels returns the values of the best shape for the observations, or of changes in turn.
+// levels returns the values of what explains a track best, for the observations.
 func (t *track) levels(list []Observation) []float64 {
-	of := t.turns.list
-	if of == nil {
-		of = []turn{{t.best, t.fits[t.best]}}
-	}
-	rest := t.withoutAll(of, -1)
-	level := 0.0
-	for i, o := range rest.list {
-		level += rest.weight[i] * o.Value
-	}
-	level /= order.Sum(rest.weight, func(w float64) float64 { return w })
+	of := t.chosen()
+	level := t.withoutAll(of, -1).mean()
 	return order.EachRow(list, func(o *Observation) float64 {
 		return level + order.SumRows(of, func(x *turn) float64 { return x.fit.size * t.basis(x.shape, o, x.fit.at, x.fit.end) })
 	})
+}
+
+// chosen is what explains a track best: changes in turn, or one shape.
+func (t *track) chosen() []turn {
+	if t.turns.list != nil {
+		return t.turns.list
+	}
+	return []turn{{t.best, t.fits[t.best]}}
+}
+
+// mean returns that of the observations.
+func (t *track) mean() float64 {
+	mean, sum := 0.0, 0.0
+	for i, o := range t.list {
+		mean, sum = mean+t.weight[i]*o.Value, sum+t.weight[i]
+	}
+	return mean / sum
 }
 
 // clipped returns observations of which those are pulled closer that are far from what they should be.
@@ -279,14 +288,11 @@ func thin(list []Observation) []Observation {
 // center takes the mean out of the values.
 func (t *track) center() {
 	t.from, t.to = math.Inf(1), math.Inf(-1)
-	mean, sum := 0.0, 0.0
-	for i, o := range t.list {
-		mean, sum = mean+t.weight[i]*o.Value, sum+t.weight[i]
-		t.from, t.to = min(t.from, o.From), max(t.to, o.To)
-	}
+	mean := t.mean()
 	t.values = make([]float64, len(t.list))
 	for i, o := range t.list {
-		t.values[i] = o.Value - mean/sum
+		t.from, t.to = min(t.from, o.From), max(t.to, o.To)
+		t.values[i] = o.Value - mean
 	}
 }
 
@@ -300,12 +306,10 @@ func (t *track) measure() {
 			t.best, most, paid = s, gain, parameters[s]
 		}
 	}
-	var left *track
-	if several, rest := t.findTurns(); rest != nil && several.gain-several.parameters*all/n > most {
-		t.turns, paid, left = several, several.parameters, rest
-	} else {
-		left = t.withoutAll([]turn{{t.best, t.fits[t.best]}}, -1)
+	if several := t.findTurns(); several.gain-several.parameters*all/n > most {
+		t.turns, paid = several, several.parameters
 	}
+	left := t.withoutAll(t.chosen(), -1)
 	t.noise = max(left.squares(), 1e-12*all, 1e-300) / max(1, n-1-paid)
 	t.tau = correlationTime(left.residuals(), 1+int(paid))
 	t.worth = n / t.tau
@@ -345,15 +349,7 @@ func (t *track) course(s Shape, tracks float64) Course {
 }
 
 // level returns the mean of what a shape leaves.
-func (t *track) level(s Shape) float64 {
-	f := &t.fits[s]
-	mean, sum := 0.0, 0.0
-	for i := range t.list {
-		mean += t.weight[i] * (t.list[i].Value - f.size*t.basis(s, &t.list[i], f.at, f.end))
-		sum += t.weight[i]
-	}
-	return mean / sum
-}
+func (t *track) level(s Shape) float64 { return t.withoutAll([]turn{{s, t.fits[s]}}, -1).mean() }
 
 // chance bounds the probability that a steady level seems to have a shape to that degree,
 // somewhere. It is that of a supremum for shapes that were looked for at all places, and of

@@ -27,9 +27,8 @@ type turns struct {
 }
 
 // findTurns finds the times between which a level is constant, if it changes more than once: those that explain most after they
-// paid for themselves, by dynamic programming (Jackson and others, IEEE Signal Processing Letters 12, 2005). It returns what they leave,
-// too; nil is no such times. What goes from one level to the next three times in one direction is a slope, or fewer steps.
-func (t *track) findTurns() (found turns, left *track) {
+// paid for themselves, by dynamic programming (Jackson and others, IEEE Signal Processing Letters 12, 2005). What goes from one level to the next three times in one direction is a slope, or fewer steps.
+func (t *track) findTurns() (found turns) {
 	c := newCuts(t)
 	n := c.useful()
 	noise := c.noise(c.bounds(n))
@@ -40,7 +39,7 @@ func (t *track) findTurns() (found turns, left *track) {
 		found.list = c.turns(c.bounds(n), noise)
 	}
 	if len(found.list) < 2 {
-		return turns{}, nil
+		return turns{}
 	}
 	for range 3 { // each beside the others
 		for k, x := range found.list {
@@ -49,10 +48,9 @@ func (t *track) findTurns() (found turns, left *track) {
 			}
 		}
 	}
-	left = t.withoutAll(found.list, -1)
-	found.gain = t.squares() - left.squares()
+	found.gain = t.squares() - t.withoutAll(found.list, -1).squares()
 	found.parameters = order.SumRows(found.list, func(x *turn) float64 { return parameters[x.shape] })
-	return found, left
+	return found
 }
 
 // withoutAll returns what turns leave of a track, all but one.

@@ -191,11 +191,9 @@ func down(l *telemetry.Logged, e *telemetry.Event, f finding.Finding) finding.Fi
 	part := func(to trace.Time) float64 { // of a time that has it all: a server may be away before the first batch
 		return share(to-f.Since, max(l.To, to)-min(l.From, f.Since), serversOf(l))
 	}
-	for i := range l.Events {
-		if o := &l.Events[i]; o.Kind == series.Ready && o.Server == e.Server && o.First > e.First {
-			f.Cost = part(o.First)
-			return f
-		}
+	if o := ready(l, e.Server, e.First, math.MaxInt64); o != nil {
+		f.Cost = part(o.First)
+		return f
 	}
 	switch {
 	case batchAfter(l, e):
@@ -291,7 +289,7 @@ func exceptions(l *telemetry.Logged) (out []finding.Finding) {
 		}
 		n := len(out)
 		if out = withPeers(l, out, lead, f); len(out) > n {
-			told = append(told, sameEnd{k: n, first: lead, last: lead})
+			told = append(told, sameEnd{k: n, text: unnumbered(lead.Text), first: lead, last: lead})
 		}
 	}
 	return told.counted(out)

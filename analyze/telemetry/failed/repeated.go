@@ -8,29 +8,32 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Repeated are the findings of how servers ended, one for all the times that a server ended so: of a server that is started again and again,
-// they would hide all else.
+// A repeated list has one finding for all the times that a server ended in the same way. Without it, a server that crashes in a loop
+// would hide everything else.
 type repeated []sameEnd
 
 // A sameEnd is one of them.
 type sameEnd struct {
-	k           int // the finding
+	k           int    // the finding
+	text        string // of the first event, unnumbered
 	first, last *telemetry.Event
 	more        int // times
 }
 
 // again adds an ending to the finding of an earlier one, and reports whether it did: the words of both are the same, but for numbers.
 func (r repeated) again(l *telemetry.Logged, out []finding.Finding, lead *telemetry.Event, f *finding.Finding) bool {
+	text := unnumbered(lead.Text)
 	for i := range r {
 		x := &r[i]
-		if lead.First == 0 || x.first.First == 0 || x.first.Server != lead.Server || x.first.Kind != lead.Kind || unnumbered(x.first.Text) != unnumbered(lead.Text) {
+		if lead.First == 0 || x.first.First == 0 || x.first.Server != lead.Server || x.first.Kind != lead.Kind || x.text != text {
 			continue
 		}
 		o := &out[x.k]
 		o.Evidence = append(o.Evidence, finding.Sentence("again: %s, in %s:%d", l.Sentence(lead), lead.File, lead.Line))
-		if readyBetween(l, x.last, lead) {
+		if ready(l, lead.Server, x.last.First, lead.First) != nil {
 			o.Cost = min(1, o.Cost+f.Cost)
 		} else {
 			o.Cost = max(o.Cost, f.Cost)
@@ -41,7 +44,7 @@ func (r repeated) again(l *telemetry.Logged, out []finding.Finding, lead *teleme
 	return false
 }
 
-// counted says in each finding how often its server ended so.
+// counted adds to each finding how many more times its server ended that way.
 func (r repeated) counted(out []finding.Finding) []finding.Finding {
 	for _, x := range r {
 		if f := &out[x.k]; x.more > 0 {
@@ -52,14 +55,14 @@ func (r repeated) counted(out []finding.Finding) []finding.Finding {
 	return out
 }
 
-// readyBetween reports whether a server was ready after an event, and before another.
-func readyBetween(l *telemetry.Logged, from, to *telemetry.Event) bool {
+// ready returns the first event that says a server is ready, after one time and before another; nil is none.
+func ready(l *telemetry.Logged, server int32, from, to trace.Time) *telemetry.Event {
 	for i := range l.Events {
-		if o := &l.Events[i]; o.Kind == series.Ready && o.Server == from.Server && o.First > from.First && o.First < to.First {
-			return true
+		if o := &l.Events[i]; o.Kind == series.Ready && o.Server == server && o.First > from && o.First < to {
+			return o
 		}
 	}
-	return false
+	return nil
 }
 
 // unnumbered is a text without its digits.
