@@ -90,7 +90,7 @@ func Latencies(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	var out, own []finding.Finding
 	all := 0.0                                                                         // seconds of all requests
 	rises, at := make([][]rise, len(l.Set.Servers)), make([]int32, len(l.Set.Servers)) // by server
-	alone := make([]bool, len(l.Set.Servers))
+	alone, roles := make([]bool, len(l.Set.Servers)), sumsOfRoles(l)
 	for server := range rises {
 		for _, metric := range []series.MetricID{series.TTFT, series.ITL, series.TPOT, series.E2E} {
 			x := l.Scrapes(int32(server), metric)
@@ -107,7 +107,7 @@ func Latencies(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			}
 		}
 		if len(rises[server]) == 0 {
-			at[server], rises[server] = roseAlone(l, int32(server))
+			at[server], rises[server] = roseAlone(l, int32(server), roles)
 			alone[server] = true
 		}
 	}
@@ -130,44 +130,6 @@ func Latencies(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		check.Reason = "no metrics have histograms of several scrapes"
 	}
 	return append(alike(out), own...), check
-}
-
-// roseAlone finds when a server takes longer for tokens, or for requests, in comparison to the others of its role at the same time: what all
-// are asked for makes none of that. It takes less than by itself.
-func roseAlone(l *telemetry.Logged, server int32) (at int32, out []rise) {
-	for _, metric := range []series.MetricID{series.ITL, series.TPOT, series.E2E} {
-		x := l.Scrapes(server, metric)
-		var others []telemetry.Scraped
-		for o := range l.Set.Servers {
-			if y := l.Scrapes(int32(o), metric); int32(o) != server && len(y.List) > 0 && l.Where(y.Place).Role == l.Where(x.Place).Role && l.Set.Servers[o].Engine == l.Set.Servers[server].Engine {
-				others = append(others, y.List...)
-			}
-		}
-		slices.SortStableFunc(others, func(a, b telemetry.Scraped) int { return cmp.Compare(a.From, b.From) })
-		usual, beside := telemetry.MeanOf(others), slices.Clone(x.List)
-		if !(usual > 0) {
-			continue
-		}
-		for i := range beside {
-			one := &beside[i]
-			length := one.To - one.From // they are scraped at other moments
-			if near := telemetry.MeanOf(telemetry.Within(others, one.From-length, one.To+length)); near > 0 {
-				one.Took *= usual / near
-			}
-		}
-		for _, r := range rose(beside, muchLonger) {
-			r.list, r.metric, r.about = x.List, metric, x.About
-			r.before, r.after = telemetry.MeanOf(x.List[r.c.From:r.c.At]), telemetry.MeanOf(x.List[r.c.At:r.c.To])
-			if telemetry.MeanOf(x.List[r.c.To:]) >= muchLonger*r.before { // it is the others that are another comparison then
-				r.c.To = len(x.List)
-				r.after = telemetry.MeanOf(x.List[r.c.At:])
-			}
-			if r.after >= muchLonger*r.before && r.c.To == len(x.List) && r.c.To-r.c.At >= fewBuckets { // shorter ones are crowds
-				at, out = x.Place, append(out, r)
-			}
-		}
-	}
-	return at, out
 }
 
 // spells puts rises together that meet in time, in the order of their metrics: of one metric that which lasts longest.

@@ -1,0 +1,110 @@
+package slow
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A roleMetric is what servers are compared by that do the same.
+type roleMetric struct {
+	role   request.Role
+	engine string
+	metric series.MetricID
+}
+
+func roleMetricOf(l *telemetry.Logged, server, place int32, metric series.MetricID) roleMetric {
+	return roleMetric{l.Where(place).Role, l.Set.Servers[server].Engine, metric}
+}
+
+// Sums are intervals of histograms by when they begin, with how many observations those before each have, and how long these took.
+type sums struct {
+	from    []trace.Time
+	n, took []float64
+}
+
+func sumsOf(list []telemetry.Scraped) *sums {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b telemetry.Scraped) int { return cmp.Compare(a.From, b.From) })
+	s := &sums{n: []float64{0}, took: []float64{0}}
+	for i, one := range list {
+		s.from, s.n, s.took = append(s.from, one.From), append(s.n, s.n[i]+one.N), append(s.took, s.took[i]+one.Took)
+	}
+	return s
+}
+
+// within sums up the intervals that begin in [from, to).
+func (s *sums) within(from, to trace.Time) (n, took float64) {
+	a, _ := slices.BinarySearch(s.from, from)
+	b, _ := slices.BinarySearch(s.from, to)
+	return s.n[b] - s.n[a], s.took[b] - s.took[a]
+}
+
+// forTokens are the metrics in which a server is compared with the others of its role: what waits in queues comes and goes on each.
+var forTokens = []series.MetricID{series.ITL, series.TPOT, series.E2E}
+
+// sumsOfRoles are those of all servers of a role together.
+func sumsOfRoles(l *telemetry.Logged) map[roleMetric]*sums {
+	lists := map[roleMetric][]telemetry.Scraped{}
+	for server := range l.Set.Servers {
+		for _, metric := range forTokens {
+			if x := l.Scrapes(int32(server), metric); len(x.List) > 0 {
+				key := roleMetricOf(l, int32(server), x.Place, metric)
+				lists[key] = append(lists[key], x.List...)
+			}
+		}
+	}
+	all := map[roleMetric]*sums{}
+	for key, list := range lists {
+		all[key] = sumsOf(list)
+	}
+	return all
+}
+
+// roseAlone finds when a server takes longer for tokens, or for requests, in comparison to the others of its role at the same time: what all
+// are asked for makes none of that. It takes less than by itself.
+func roseAlone(l *telemetry.Logged, server int32, roles map[roleMetric]*sums) (at int32, out []rise) {
+	for _, metric := range forTokens {
+		x := l.Scrapes(server, metric)
+		if len(x.List) == 0 {
+			continue
+		}
+		role, own := roles[roleMetricOf(l, server, x.Place, metric)], sumsOf(x.List)
+		others := func(from, to trace.Time) (mean float64) {
+			n, took := role.within(from, to)
+			ownN, ownTook := own.within(from, to)
+			const some = 0.5 // of an observation; less is how sums are rounded
+			if n-ownN < some {
+				return 0
+			}
+			return (took - ownTook) / (n - ownN)
+		}
+		usual, beside := others(role.from[0], role.from[len(role.from)-1]+1), slices.Clone(x.List)
+		if !(usual > 0) {
+			continue
+		}
+		for i := range beside {
+			one := &beside[i]
+			length := one.To - one.From // they are scraped at other moments
+			if near := others(one.From-length, one.To+length); near > 0 {
+				one.Took *= usual / near
+			}
+		}
+		for _, r := range rose(beside, muchLonger) {
+			r.list, r.metric, r.about = x.List, metric, x.About
+			r.before, r.after = telemetry.MeanOf(x.List[r.c.From:r.c.At]), telemetry.MeanOf(x.List[r.c.At:r.c.To])
+			if telemetry.MeanOf(x.List[r.c.To:]) >= muchLonger*r.before { // it is the others that are another comparison then
+				r.c.To = len(x.List)
+				r.after = telemetry.MeanOf(x.List[r.c.At:])
+			}
+			if r.after >= muchLonger*r.before && r.c.To == len(x.List) && r.c.To-r.c.At >= fewBuckets { // shorter ones are crowds
+				at, out = x.Place, append(out, r)
+			}
+		}
+	}
+	return at, out
+}
