@@ -147,6 +147,9 @@ func (l *lateCause) explain(late float64) (cause, evidence string) {
 	copies := l.alone(kernelname.ClassMemory)
 	meets.ns = max(0, meets.ns) // where ranks wait on their hosts, the late one does so for a shorter time
 	evidence = fmt.Sprintf("per collective it arrives %s later than the median of the other ranks", words.Nearly(int64(late)))
+	if l.gpus.OnlyCommunication() {
+		return "what its GPU does between them was not recorded", evidence
+	}
 	if waits := -l.alone(kernelname.ClassCommunication).ns; waits > 0 && waits < carried*late {
 		evidence += fmt.Sprintf("; these wait %s longer with nothing beside it", words.Nearly(int64(waits)))
 		late = waits

@@ -23,8 +23,9 @@ import (
 // whom, and what keeps that rank. Times are ns.
 type waits struct {
 	waited          collective.Waited
-	length, exposed int64 // of all devices
-	waiting, atMost int64 // the part of exposed that is certain, and that which is possible: nobody knows which of it is hidden
+	length, exposed int64  // of all devices
+	communication   string // what exposed is
+	waiting, atMost int64  // the part of exposed that is certain, and that which is possible: nobody knows which of it is hidden
 	late            []lateRank
 }
 
@@ -47,7 +48,7 @@ const mostlyWaiting = 0.5
 // newWaits explains waiting; nil where communication is hidden, or mostly transfers, or too little
 // of it is known.
 func newWaits(m *Measured, collector *gaps.Collector) *waits {
-	w := &waits{waited: m.Collectives.Waited(), length: m.GPUs.Length()}
+	w := &waits{waited: m.Collectives.Waited(), length: m.GPUs.Length(), communication: gpuloss.Exposed(m.GPUs)}
 	hidden := int64(0)
 	for i := range m.GPUs.GPUs {
 		g := &m.GPUs.GPUs[i]
@@ -300,8 +301,8 @@ func inPlaces(causes []gaps.Work, few int) string {
 // evidence are the numbers of the chain.
 func (w *waits) evidence(all *gaps.Gaps) []finding.Evidence {
 	part := func(ns int64) float64 { return 100 * distribution.Fraction(ns, w.length) }
-	list := []finding.Evidence{finding.Sentence("communication that does not overlap with compute is %.0f %% of the time: %s%.0f %% waits for ranks that come late%s%s",
-		part(w.exposed), w.atLeast(), part(w.waiting), w.transfers(), orAbsent(&w.waited))}
+	list := []finding.Evidence{finding.Sentence("%s is %.0f %% of the time: %s%.0f %% waits for ranks that come late%s%s",
+		w.communication, part(w.exposed), w.atLeast(), part(w.waiting), w.transfers(), orAbsent(&w.waited))}
 	if at := inPlaces(all.Busiest(func(gpu.Reason) bool { return true }), maxNamed); at != "" {
 		list = append(list, finding.Sentence("over the whole capture, while GPUs of any rank wait for launches, hosts are %s", at))
 	}

@@ -364,6 +364,14 @@ func (g *GPUs) Ran() bool {
 	return slices.ContainsFunc(g.GPUs, func(d GPU) bool { return d.Rows > 0 })
 }
 
+// OnlyCommunication reports whether nothing was recorded but kernels of communication, and no call that launched
+// one: a recording that somebody filtered. What else devices did, and for how long, is not known then. What
+// does nothing but communicate, such as a benchmark of collectives, is recorded with its calls.
+func (g *GPUs) OnlyCommunication() bool {
+	communicated := func(d *GPU) int64 { return d.Time(kernelname.ClassCommunication) }
+	return g.Total(communicated) > 0 && !slices.ContainsFunc(g.GPUs, func(d GPU) bool { return d.Called > 0 || d.Busy() > communicated(&d) })
+}
+
 // Bounds returns when the first device began to work and the last one ended, by the clock of the reference.
 func (g *GPUs) Bounds() (from, to trace.Time) {
 	for i := range g.GPUs {

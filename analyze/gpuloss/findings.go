@@ -111,10 +111,19 @@ func total(g *gpu.GPUs, what string) (t gpuTime, check finding.Check) {
 	return t, check
 }
 
+// idleTotal is total for what tells of idle time, which a recording of some kernels does not show.
+func idleTotal(g *gpu.GPUs, what string) (gpuTime, finding.Check) {
+	t, check := total(g, what)
+	if g.OnlyCommunication() {
+		check.Reason = "only kernels of communication were recorded"
+	}
+	return t, check
+}
+
 // Idle tells whether devices are idle for much of the time while there may be work, all the
 // time or in steps of one kind, and why: the largest reason leads.
 func Idle(g *gpu.GPUs, paused Paused) ([]finding.Finding, finding.Check) {
-	t, check := total(g, "idle time")
+	t, check := idleTotal(g, "idle time")
 	if check.State() != finding.LookedAt {
 		return nil, check
 	}
@@ -125,7 +134,7 @@ func Idle(g *gpu.GPUs, paused Paused) ([]finding.Finding, finding.Check) {
 // IdleBetweenSteps tells whether devices are idle between steps for most of the time, or for much of it where kernels
 // are launched there.
 func IdleBetweenSteps(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
-	t, check := total(g, "time between steps")
+	t, check := idleTotal(g, "time between steps")
 	if len(g.Steps) == 0 && check.Reason == "" {
 		check.Reason = "no steps are annotated"
 	}
@@ -180,8 +189,16 @@ const ExposedMetric = "exposed communication"
 // exposureFinding says how much communication nothing hides.
 func exposureFinding(g *gpu.GPUs, t *gpuTime) finding.Finding {
 	share := t.part(t.comm)
-	text := fmt.Sprintf("%s %.0f %% of the time on communication that does not overlap with compute", Spend(g), 100*share)
+	text := fmt.Sprintf("%s %.0f %% of the time on %s", Spend(g), 100*share, Exposed(g))
 	return shareFinding("communication", ExposedMetric, share, text)
+}
+
+// Exposed names communication that nothing hides, as far as that was recorded.
+func Exposed(g *gpu.GPUs) string {
+	if g.OnlyCommunication() {
+		return "communication"
+	}
+	return "communication that does not overlap with compute"
 }
 
 // ExposedCopies tells whether devices spend much of their time on copies while no kernel

@@ -243,3 +243,26 @@ func TestIdleAlone(t *testing.T) {
 		t.Errorf("both wait: %+v", found)
 	}
 }
+
+// Of a recording that somebody filtered, nobody knows whether devices idle or compute between collectives, and beside them.
+func TestOnlyCommunication(t *testing.T) {
+	filtered := gpuOf(60, 0, map[gpu.Reason]int64{gpu.NotRecorded: 40})
+	called := filtered // a benchmark of collectives
+	called.Called = called.Rows
+	for _, test := range []struct {
+		gpu  gpu.GPU
+		want []string
+	}{
+		{filtered, []string{"the GPU spends 60 % of the time on communication"}},
+		{called, []string{"the GPU is idle 40 % of the time, for reasons that the capture does not show: the launches were not recorded",
+			"the GPU spends 60 % of the time on communication that does not overlap with compute"}},
+	} {
+		var got []string
+		for _, f := range all(&gpu.GPUs{GPUs: []gpu.GPU{test.gpu}}) {
+			got = append(got, f.Text)
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%q, want %q", got, test.want)
+		}
+	}
+}

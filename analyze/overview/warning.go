@@ -388,7 +388,11 @@ func deviceWarnings(g *gpu.GPUs, more, windowed bool) []document.Warning {
 		if missing == rows {
 			which, known = "all of", "not known"
 		}
-		d = append(d, notice(fmt.Sprintf("the calls that launched %s the kernels and copies are not in the files: why devices are idle is %s", which, known)))
+		text := fmt.Sprintf("the calls that launched %s the kernels and copies are not in the files: why devices are idle is %s", which, known)
+		if g.OnlyCommunication() {
+			text = "the files hold kernels of communication and nothing else: what devices ran beside these, or between them, is not known"
+		}
+		d = append(d, notice(text))
 	}
 	if ranks, at, before := g.EndEarly(); len(ranks) > 0 {
 		text := "the recording of %s ends %s before those of most others, at %s: what it did afterward is not known"
