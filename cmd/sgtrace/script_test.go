@@ -178,6 +178,7 @@ func writeROCm(ts *testscript.TestScript, _ bool, args []string) {
 	for n, p := range r.Ranks {
 		ts.Check(r.WriteRocpd(in(fmt.Sprintf("rocpd/%d_results.db", p.PID)), true, n))
 		ts.Check(r.WriteJSON(in(fmt.Sprintf("json/%d_results.json", p.PID)), n))
+		ts.Check(r.WriteCSV(in(fmt.Sprintf("csv/%d_kernel_trace.csv", p.PID)), n))
 		ts.Check(r.WritePerfetto(in(fmt.Sprintf("pftrace/%d_results.pftrace", p.PID)), n))
 		ts.Check(r.WriteTorch(in(fmt.Sprintf("torch/TP-%d.trace.json", n)), n, 5))
 	}

@@ -33,8 +33,10 @@ var foreign = []struct {
 	{contains(`"preprocessedProfileVersion"`), "profile of Firefox", "is a profile of Firefox or samply, which sgtrace does not read: profiler.firefox.com shows it", false},
 	{contains(`"callFrame":{`), "CPU profile of V8", "is a CPU profile of V8, which sgtrace does not read: Chrome's developer tools show it", false},
 	{contains("= Serving Benchmark Result ="), "summary of a benchmark", "is the summary that bench_serving prints, which has no requests: give the file of --output-file (vLLM: --save-result), with --output-details (--save-detailed) for each request", false},
-	{begins(`"Kind","Agent_Id"`, `"Domain","Function"`, `"Kind","Correlation_Id"`, `"Correlation_Id","Dispatch_Id","Agent_Id"`), "table of rocprofv3", "is a table of rocprofv3 as CSV, which sgtrace does not read: record with --output-format rocpd, json, or pftrace", false},
-	{begins(`"Index","KernelName"`, `"Name","Calls","TotalDurationNs"`), "table of rocprof", "is a table of rocprof as CSV, which sgtrace does not read: record with rocprofv3 --output-format rocpd, or with RPD", false},
+	{begins("Dispatch_ID,GPU_ID,", "Dispatch_ID,Kernel_Name,"), "table of counters", "is a table of counters of rocprof-compute, which has no times: record with rocprofv3 --kernel-trace --hip-trace", false},
+	{executionTrace.Match, "execution trace", "is an execution trace of PyTorch (for Chakra or replays), which has no times: record with torch.profiler and give the trace that it exports", false},
+	{begins(`"Index","KernelName"`), "table of rocprof", "is a table of rocprof as CSV, which sgtrace does not read: record with rocprofv3 --output-format rocpd, or with RPD", false},
+	{begins(`"Name","Calls","TotalDurationNs"`), "table of totals", "is a table of totals of rocprof or rocprofv3, which has no times: give the trace beside it (*_kernel_trace.csv), or record with rocprofv3 --kernel-trace", false},
 	{begins("Time (%),Total Time (ns),", "Start (ns),Duration (ns),"), "table of nsys stats", "is a table that nsys stats makes of an export: give the .sqlite that it was made from", false},
 	{contains("==NVPROF== "), "output of nvprof", "is what nvprof prints, which sgtrace does not read: record with nsys profile", false},
 	{begins("\x89PNG\r\n", "\xff\xd8\xff", "GIF8", "<svg"), "picture", "is a picture", true},
@@ -69,6 +71,9 @@ var damagedReport = foreignError{what: "damaged report of Nsight Systems", advic
 
 // collapsed is how a list of collapsed stacks begins: frames between semicolons, and a count.
 var collapsed = lazyregexp.New(`^[^\n{};]+(;[^\n;]+)+ \d+\r?\n`)
+
+// executionTrace is how execution traces of PyTorch begin.
+var executionTrace = lazyregexp.New(`^\s*\{\s*"schema"\s*:\s*"[\d.]+(-chakra[^"]*)?"\s*,\s*"pid"\s*:`)
 
 // xplane is how recordings of XLA begin: a message whose first member is a plane, of which the number
 // may come first, and then the name.

@@ -26,7 +26,7 @@ type Format = format.Format
 // reads what is listed here, and nothing else lists formats. What is told by its first bytes
 // comes before what is searched for: a job leaves a thousand dumps of flight recorders.
 var Formats = []*format.Format{
-	rocm.RPD, rocm.Rocpd, rocm.Rocprof, rocm.RocprofPerfetto, nsysexport.Format, torchdump.FlightRecorder,
+	rocm.RPD, rocm.Rocpd, rocm.Rocprof, rocm.RocprofPerfetto, rocm.RocprofCSV, nsysexport.Format, torchdump.FlightRecorder,
 	otlpjson.Format, requestjson.Jaeger, requestjson.Zipkin, sglang.RequestDump, sglang.ExpertDump, torchdump.PySpy,
 	torchdump.MemorySnapshot, platform.Kubernetes, torchdump.Inspector, requestjson.Clients, sglang.ServerState,
 	serverlog.Format, router.Format, torchdump.Log, platform.Prometheus, platform.NvidiaSMI, platform.Printed, platform.Kernel, chrometrace.Format,

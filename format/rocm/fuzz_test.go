@@ -2,7 +2,6 @@ package rocm_test
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/profile"
@@ -13,7 +12,7 @@ import (
 func FuzzRead(f *testing.F) {
 	r := testexport.NewROCm(11, 2, 1)
 	for i := range forms {
-		path := filepath.Join(f.TempDir(), "results.db")
+		path := forms[i].in(f.TempDir())
 		if err := forms[i].write(r, path); err != nil {
 			f.Fatal(err)
 		}
@@ -24,7 +23,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(uint8(i), data)
 	}
 	f.Fuzz(func(t *testing.T, form uint8, data []byte) {
-		path := filepath.Join(t.TempDir(), "results.db")
+		path := forms[int(form)%len(forms)].in(t.TempDir())
 		if err := os.WriteFile(path, data, 0o644); err != nil {
 			t.Fatal(err)
 		}
