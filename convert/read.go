@@ -249,7 +249,7 @@ func (p *ReportData) OnOneClock() {
 
 // AddCaptures adds recordings of the capture of CUDA graphs, which are closed with all else. sizes are
 // what is written beside them, by file.
-func (p *ReportData) AddCaptures(captures *ReportData, sizes map[string]profile.CaptureSize) {
+func (p *ReportData) AddCaptures(captures *ReportData, sizes map[string]int64) {
 	p.captures = captures
 	p.Profiles.Captures = &profile.GraphCaptures{Set: captures.Profiles, Sizes: sizes}
 }

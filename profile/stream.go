@@ -53,14 +53,8 @@ type Set struct {
 // own, and no time or work in them counts.
 type GraphCaptures struct {
 	Set
-	// Sizes are what is written beside the files of the graphs in them, by file.
-	Sizes map[string]CaptureSize
-}
-
-// A CaptureSize says for how many tokens graphs were captured, and how.
-type CaptureSize struct {
-	Tokens int64
-	Mode   string // "FULL", "PIECEWISE"; "" is unknown
+	// Sizes are for how many tokens graphs were captured, by file, where it is written beside the files.
+	Sizes map[string]int64
 }
 
 // ClockOffsetOf returns [Set.ClockOffsets] of a rank, 0 where it is not known.

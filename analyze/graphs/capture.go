@@ -20,7 +20,6 @@ type Capture struct {
 	File   string
 	Rank   string // whose
 	Tokens int64  // for how many it was captured; Unknown
-	Mode   string // "FULL", "PIECEWISE"; "" is unknown
 	Number int    // among the captures of its file, rank and tokens, in the order of time
 	// Eager says that nothing was captured: it is a pass through the model that ran without a graph.
 	Eager bool
@@ -75,8 +74,7 @@ type window struct {
 	from, to trace.Time
 	tokens   int64
 	batch    int64 // sequences
-	mode     string
-	pass     bool // an eager one: what it was called from is not part of it
+	pass     bool  // an eager one: what it was called from is not part of it
 	launches []launchCall
 	threads  map[int64][]threadFrame
 }
@@ -190,7 +188,7 @@ func (r *captureReader) overlapping(e *profile.Event) func(yield func(*window) b
 }
 
 // captureName is how servers annotate a capture: "capture_32_FULL".
-var captureName = lazyregexp.New(`^capture_(\d+)_([A-Za-z]+)$`)
+var captureName = lazyregexp.New(`^capture_(\d+)_[A-Za-z]+$`)
 
 // readSizes reads the annotations around captures.
 func (r *captureReader) readSizes(s profile.Stream) {
@@ -201,7 +199,6 @@ func (r *captureReader) readSizes(s profile.Stream) {
 				break
 			}
 			w.tokens, _ = strconv.ParseInt(m[1], 10, 64)
-			w.mode = strings.ToUpper(m[2])
 		}
 	}
 }
@@ -272,7 +269,7 @@ func (r *captureReader) addFrame(f *profile.Frame) {
 // capture puts together what a window has. Of the frames, those around launches stay.
 func (w *window) capture(syms *trace.Symbols) *Capture {
 	slices.SortStableFunc(w.launches, func(a, b launchCall) int { return cmp.Compare(a.at, b.at) })
-	c := &Capture{Tokens: w.tokens, Mode: w.mode, batch: w.batch}
+	c := &Capture{Tokens: w.tokens, batch: w.batch}
 	stacks := map[int64]*openFrames{}
 	for tid, frames := range w.threads {
 		slices.SortStableFunc(frames, func(a, b threadFrame) int {

@@ -111,7 +111,7 @@ var captureFile = lazyregexp.New(`^bs_(\d+)_rank\d+`)
 
 // size finds out for how many tokens a capture is, if its annotations do not tell: from its file, or
 // from what is written beside it. As a last resort it is what most inputs of operators begin with.
-func (c *Capture) size(beside map[string]profile.CaptureSize) {
+func (c *Capture) size(beside map[string]int64) {
 	if c.Tokens != Unknown {
 		return
 	}
@@ -119,8 +119,8 @@ func (c *Capture) size(beside map[string]profile.CaptureSize) {
 		c.Tokens, _ = strconv.ParseInt(m[1], 10, 64)
 		return
 	}
-	if known, ok := beside[c.File]; ok {
-		c.Tokens, c.Mode = known.Tokens, cmp.Or(c.Mode, known.Mode)
+	if tokens, ok := beside[c.File]; ok {
+		c.Tokens = tokens
 	}
 }
 

@@ -5,10 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/sgtrace/sgtrace/internal/lazyregexp"
-	"github.com/sgtrace/sgtrace/profile"
 )
 
 // Servers write what they launched while they captured their CUDA graphs to files of their own,
@@ -60,9 +58,9 @@ func SplitCaptures(files []Input) (others, captures []Input) {
 	return others, Unique(captures)
 }
 
-// CaptureSizes returns what is written beside captures of their sizes, by file.
-func CaptureSizes(captures []Input) map[string]profile.CaptureSize {
-	sizes := map[string]profile.CaptureSize{}
+// CaptureSizes returns for how many tokens captures are, by file, where it is written beside them.
+func CaptureSizes(captures []Input) map[string]int64 {
+	sizes := map[string]int64{}
 	byFolder := map[string][]Input{}
 	for _, in := range captures {
 		dir := filepath.Dir(in.Path())
@@ -85,7 +83,7 @@ func CaptureSizes(captures []Input) map[string]profile.CaptureSize {
 }
 
 // listOf reads the list in a folder; nil if there is none that can be read.
-func listOf(dir string) map[string]profile.CaptureSize {
+func listOf(dir string) map[string]int64 {
 	text, err := os.ReadFile(filepath.Join(dir, captureList))
 	if err != nil {
 		return nil
@@ -93,14 +91,13 @@ func listOf(dir string) map[string]profile.CaptureSize {
 	var rows []struct {
 		File  string `json:"file"`
 		Batch int64  `json:"batch_size"`
-		Mode  string `json:"mode"`
 	}
 	if json.Unmarshal(text, &rows) != nil {
 		return nil
 	}
-	list := map[string]profile.CaptureSize{}
+	list := map[string]int64{}
 	for _, r := range rows {
-		list[filepath.Base(r.File)] = profile.CaptureSize{Tokens: r.Batch, Mode: strings.ToUpper(r.Mode)}
+		list[filepath.Base(r.File)] = r.Batch
 	}
 	return list
 }

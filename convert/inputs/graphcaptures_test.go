@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-
-	"github.com/sgtrace/sgtrace/profile"
 )
 
 // Captures of graphs are found wherever servers write them, and nothing else counts as one.
@@ -17,7 +15,7 @@ func TestCapturesOfLayouts(t *testing.T) {
 		list             string // what execution_details.json says, in the folder of the last file
 		args             []string
 		others, captures []string
-		sizes            map[string]profile.CaptureSize
+		sizes            map[string]int64
 	}{
 		{name: "SGLang, a file for each size", files: []string{"run/x-TP-0.trace.json", "run/capture_traces/bs_8_rank0.json", "run/capture_traces/bs_32_rank0.json"},
 			args: []string{"run"}, others: []string{"run/x-TP-0.trace.json"}, captures: []string{"run/capture_traces/bs_32_rank0.json", "run/capture_traces/bs_8_rank0.json"}},
@@ -28,9 +26,9 @@ func TestCapturesOfLayouts(t *testing.T) {
 		{name: "vLLM", files: []string{"run/rank0.1773.pt.trace.json", "run/capture_torch_profiler/graph_capture_rank_0.1773.pt.trace.json"},
 			list: `[{"file": "graph_capture_rank_0.1773.pt.trace.json", "batch_size": 32, "mode": "full"}]`,
 			args: []string{"run"}, others: []string{"run/rank0.1773.pt.trace.json"}, captures: []string{"run/capture_torch_profiler/graph_capture_rank_0.1773.pt.trace.json"},
-			sizes: map[string]profile.CaptureSize{"run/capture_torch_profiler/graph_capture_rank_0.1773.pt.trace.json": {Tokens: 32, Mode: "FULL"}}},
+			sizes: map[string]int64{"run/capture_torch_profiler/graph_capture_rank_0.1773.pt.trace.json": 32}},
 		{name: "a list beside traces", files: []string{"run/x.json", "run/start.json"}, list: `[{"file": "/srv/start.json", "batch_size": 4, "mode": "PIECEWISE"}]`,
-			args: []string{"run"}, others: []string{"run/x.json"}, captures: []string{"run/start.json"}, sizes: map[string]profile.CaptureSize{"run/start.json": {Tokens: 4, Mode: "PIECEWISE"}}},
+			args: []string{"run"}, others: []string{"run/x.json"}, captures: []string{"run/start.json"}, sizes: map[string]int64{"run/start.json": 4}},
 		{name: "one file for all sizes", files: []string{"run/x-TP-0.json", "run/cuda_graph_capture-decode-TP-0.json"},
 			args: []string{"run"}, others: []string{"run/x-TP-0.json"}, captures: []string{"run/cuda_graph_capture-decode-TP-0.json"}},
 		{name: "names of nodes, beside the folder of the traces", files: []string{"run/step_14/0.77.pt.trace.json", "run/kernel_annotations_rank0_42.json"},
