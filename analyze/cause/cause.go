@@ -161,7 +161,7 @@ func Attributable(s *request.Set, r *request.Request) bool {
 }
 
 // An Attributor knows what the requests of a set have in common. Only all is
-// called from outside; the work on one request is an [CauseWalk]'s.
+// called from outside; the work on one request is a [Walk]'s.
 type Attributor struct {
 	Peers *place.Groups
 
@@ -189,7 +189,7 @@ func (a *Attributor) All() []Attribution {
 		}
 	}
 	out := memory.Make[Attribution](len(requests))
-	a.Parallel(len(out), func(w *CauseWalk, i int) {
+	a.Parallel(len(out), func(w *Walk, i int) {
 		out[i] = w.attribute(requests[i])
 		x := &out[i]
 		x.PrefillGroup, x.AnswerGroup = a.Peers.GroupOf(x.Prefill), a.Peers.GroupOf(x.Answer)
@@ -199,12 +199,12 @@ func (a *Attributor) All() []Attribution {
 }
 
 // Parallel calls f for 0..n-1 on all cores, on each with scratch space of its own.
-func (a *Attributor) Parallel(n int, f func(w *CauseWalk, i int)) {
-	parallel.Fold(n, attributionSize, func() *CauseWalk { return &CauseWalk{Attributor: a} }, func(w *CauseWalk, from, to int) {
+func (a *Attributor) Parallel(n int, f func(w *Walk, i int)) {
+	parallel.Fold(n, attributionSize, func() *Walk { return &Walk{Attributor: a} }, func(w *Walk, from, to int) {
 		for i := from; i < to; i++ {
 			f(w, i)
 		}
-	}, func(*CauseWalk) {})
+	}, func(*Walk) {})
 }
 
 // OverloadCauses are what requests spend more time in when there is more to do than
@@ -219,7 +219,7 @@ var QueueCauses = []Cause{Intake, Queue, ChunkWait, DecodeQueue, FirstStep, Inte
 
 // GapsOf calls f for the gaps between the tokens of request r, if any of them has a length in ns that is
 // wanted: that takes much less to find out than what each is made of.
-func (w *CauseWalk) GapsOf(r int, wanted func(ns int64) bool, f func(g *GapSplit)) {
+func (w *Walk) GapsOf(r int, wanted func(ns int64) bool, f func(g *GapSplit)) {
 	isWanted := false
 	lead, ok := w.GapLengthsOf(r, func(ns int64) { isWanted = isWanted || wanted(ns) })
 	if !ok || !isWanted {
@@ -234,7 +234,7 @@ func (w *CauseWalk) GapsOf(r int, wanted func(ns int64) bool, f func(g *GapSplit
 
 // GapLengthsOf calls f for how long these gaps are, in ns. It returns the thread of the tokens, if there is
 // one, and leaves these in w.
-func (w *CauseWalk) GapLengthsOf(r int, f func(ns int64)) (lead int, ok bool) {
+func (w *Walk) GapLengthsOf(r int, f func(ns int64)) (lead int, ok bool) {
 	if lead, ok = w.SteppingRank(r); !ok {
 		return lead, false
 	}

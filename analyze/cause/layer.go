@@ -94,14 +94,14 @@ func layerOf(row *request.Row) layer {
 // A canvas holds the stretches of a request within a window of time.
 type canvas struct {
 	from, to trace.Time
-	edges    []LayerEdge
+	edges    []layerEdge
 }
 
-// A LayerEdge is where a stretch begins (step 1) or ends (-1).
-type LayerEdge struct {
-	At    trace.Time
+// A layerEdge is where a stretch begins (step 1) or ends (-1).
+type layerEdge struct {
+	at    trace.Time
 	layer layer
-	Step  int8
+	step  int8
 }
 
 // reset empties the canvas.
@@ -111,23 +111,23 @@ func (c *canvas) reset(from, to trace.Time) { c.from, c.to, c.edges = from, to, 
 func (c *canvas) paint(l layer, from, to trace.Time) {
 	from, to = max(from, c.from), min(to, c.to)
 	if from < to && l != layerNone {
-		c.edges = append(c.edges, LayerEdge{from, l, 1}, LayerEdge{to, l, -1})
+		c.edges = append(c.edges, layerEdge{from, l, 1}, layerEdge{to, l, -1})
 	}
 }
 
 // sweep calls f for the pieces of the window in order, each with the highest
 // layer over it.
 func (c *canvas) sweep(f func(l layer, from, to trace.Time)) {
-	slices.SortFunc(c.edges, func(x, y LayerEdge) int { return cmp.Compare(x.At, y.At) })
+	slices.SortFunc(c.edges, func(x, y layerEdge) int { return cmp.Compare(x.at, y.at) })
 	var open [layerCount]int32
 	at, next := c.from, 0
 	for at < c.to {
-		for ; next < len(c.edges) && c.edges[next].At <= at; next++ {
-			open[c.edges[next].layer] += int32(c.edges[next].Step)
+		for ; next < len(c.edges) && c.edges[next].at <= at; next++ {
+			open[c.edges[next].layer] += int32(c.edges[next].step)
 		}
 		until := c.to
 		if next < len(c.edges) {
-			until = c.edges[next].At
+			until = c.edges[next].at
 		}
 		top := layerCount - 1
 		for top > layerNone && open[top] == 0 {

@@ -10,7 +10,7 @@ import (
 // paintPart paints the spans of a part: its request span, the stages of its lead
 // rank, and those of tokenizers, controllers and transfer workers. The other
 // ranks do the same beside the lead rank.
-func (w *CauseWalk) paintPart(p *placed, answers bool) {
+func (w *Walk) paintPart(p *placed, answers bool) {
 	s := w.set
 	prefills := p.part.Role == request.Prefill || p.part.Role == request.Unified
 	if p.lead != request.None && answers {
@@ -49,7 +49,7 @@ func (w *CauseWalk) paintPart(p *placed, answers bool) {
 }
 
 // layerOf returns the layer of a stage of the request.
-func (w *CauseWalk) layerOf(row *request.Row) layer {
+func (w *Walk) layerOf(row *request.Row) layer {
 	l := layerOf(row)
 	if l == layerKVWait && w.set.Requests[w.out.Request].Flags&request.Unjoined != 0 {
 		return layerPrefillSide
@@ -59,7 +59,7 @@ func (w *CauseWalk) layerOf(row *request.Row) layer {
 
 // paintLate paints the time in which a step of the prefill was over on half of
 // the TP ranks but not on the last one.
-func (w *CauseWalk) paintLate(p *placed) {
+func (w *Walk) paintLate(p *placed) {
 	w.readPeers(p.lead, request.PrefillingChunk, request.Prefilling)
 	shift := w.shiftOfThread(p.lead) + p.nudge
 	for k := range w.peers[0].ends {
@@ -79,7 +79,7 @@ func (w *CauseWalk) paintLate(p *placed) {
 // the next one is scheduled, which the stage of the chunk includes, and notes whether
 // other requests were in the batches. The overlap scheduler schedules a batch
 // before the one before has ended; then no wait shows.
-func (w *CauseWalk) paintChunkWaits(p *placed) {
+func (w *Walk) paintChunkWaits(p *placed) {
 	s := w.set
 	w.chunks, w.times = w.chunks[:0], w.times[:0]
 	forward := request.None
@@ -109,7 +109,7 @@ func (w *CauseWalk) paintChunkWaits(p *placed) {
 
 // readPrefillBatches reads the prefill batches that were scheduled in span i:
 // their times into w.times, and whether others were in them.
-func (w *CauseWalk) readPrefillBatches(i int) {
+func (w *Walk) readPrefillBatches(i int) {
 	for _, e := range w.set.InstantsOf(i) {
 		if size, ok := BatchOf(&e, request.PrefillMode); ok {
 			w.times = append(w.times, e.Time)

@@ -109,7 +109,7 @@ func (a *Attributor) loadRanks() {
 		a.ranks[p].prefills = request.NewCoverage(list)
 	}
 	gaps := make([][]int64, len(a.set.Procs))
-	w := &CauseWalk{Attributor: a}
+	w := &Walk{Attributor: a}
 	for r := range a.set.AllRequests() {
 		lead, ok := a.SteppingRank(r)
 		if !ok {

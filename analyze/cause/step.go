@@ -28,7 +28,7 @@ type GapSplit struct {
 //     overlap scheduler, which launches a prefill while a step is running, would
 //     make interference of the gap before every prefill as well.
 //  4. The remainder is decode.
-func (w *CauseWalk) eachGap(t int, retractions bool, f func(g *GapSplit)) {
+func (w *Walk) eachGap(t int, retractions bool, f func(g *GapSplit)) {
 	load := &w.ranks[w.set.Threads[t].Proc]
 	w.readPeers(t, request.Stepping)
 	w.retracts = w.retracts[:0]
@@ -59,7 +59,7 @@ func (w *CauseWalk) eachGap(t int, retractions bool, f func(g *GapSplit)) {
 
 // readRetracts fills w.retracts with when thread t was thrown out of the batch,
 // in order.
-func (w *CauseWalk) readRetracts(t int) {
+func (w *Walk) readRetracts(t int) {
 	for i := range w.set.ThreadRows(t) {
 		for _, e := range w.set.InstantsOf(i) {
 			if e.Kind == request.Retracted {
@@ -83,7 +83,7 @@ type tpPeer struct {
 // ranks that work beside thread t, t first. A step is the same by its number. Those without
 // are counted: where a rank has more or fewer of them, spans are missing and nothing is
 // compared. Ranks of other hosts are left out; their clocks are not good enough.
-func (w *CauseWalk) readPeers(t int, means ...request.Meaning) {
+func (w *Walk) readPeers(t int, means ...request.Meaning) {
 	w.peers = w.peers[:0]
 	th := &w.set.Threads[t]
 	lead := &w.set.Procs[th.Proc]
@@ -103,7 +103,7 @@ func (w *CauseWalk) readPeers(t int, means ...request.Meaning) {
 }
 
 // addPeer adds the steps of thread u to w.peers, in space that was used before.
-func (w *CauseWalk) addPeer(u int, means []request.Meaning) {
+func (w *Walk) addPeer(u int, means []request.Meaning) {
 	n := len(w.peers)
 	w.peers = slices.Grow(w.peers, 1)[:n+1]
 	p := &w.peers[n]
@@ -131,7 +131,7 @@ func (w *CauseWalk) addPeer(u int, means []request.Meaning) {
 
 // late returns between which instants step k was over on half of the other ranks,
 // but not on the last one, and which of w.peers that is; None without others.
-func (w *CauseWalk) late(k int32) (iv request.Interval, last int) {
+func (w *Walk) late(k int32) (iv request.Interval, last int) {
 	if k < 0 || len(w.peers) < 2 {
 		return request.Interval{}, request.None
 	}
@@ -156,7 +156,7 @@ func (w *CauseWalk) late(k int32) (iv request.Interval, last int) {
 
 // waited returns for how much of [from, to) a rank was late, with the step before, with this one,
 // or with one in between of which the lead shows nothing, in ns.
-func (w *CauseWalk) waited(before, token *request.Token, from, to trace.Time) int64 {
+func (w *Walk) waited(before, token *request.Token, from, to trace.Time) int64 {
 	sum := int64(0)
 	add := func(k int32) {
 		iv, last := w.late(k)
@@ -178,7 +178,7 @@ func (w *CauseWalk) waited(before, token *request.Token, from, to trace.Time) in
 }
 
 // noteSlowest notes in the result which rank the others waited for the longest.
-func (w *CauseWalk) noteSlowest() {
+func (w *Walk) noteSlowest() {
 	for i := range w.peers {
 		if p := &w.peers[i]; p.sum > w.waitedFor {
 			w.out.Slow, w.waitedFor = int32(p.proc), p.sum

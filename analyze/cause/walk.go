@@ -6,9 +6,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A CauseWalk divides the time of one request after the other. All but the
+// A Walk divides the time of one request after the other. All but the
 // attributor is of the request at hand, or scratch space.
-type CauseWalk struct {
+type Walk struct {
 	*Attributor
 	out       Attribution
 	waitedFor int64 // for the rank out.Slow, ns
@@ -43,7 +43,7 @@ type placed struct {
 //  2. The stages are painted from the start to the first token, and from the last
 //     one to the end; the highest layer has the time.
 //  3. Between the first and the last token, gaps are divided one by one.
-func (w *CauseWalk) attribute(r int) Attribution {
+func (w *Walk) attribute(r int) Attribution {
 	s := w.set
 	req := &s.Requests[r]
 	w.out = Attribution{Request: r, Prefill: request.None, Answer: request.None, Slow: request.None}
@@ -91,7 +91,7 @@ func (w *CauseWalk) attribute(r int) Attribution {
 
 // siblings returns when servers had the other requests of the call of request r: several answers to one prompt, several
 // prompts, or another attempt. They share the gateway's span, so that they begin with it, too.
-func (w *CauseWalk) siblings(r int) (list []request.Interval) {
+func (w *Walk) siblings(r int) (list []request.Interval) {
 	s := w.set
 	if s.Requests[r].Flags&request.SharedGateway == 0 {
 		return nil
@@ -119,14 +119,14 @@ func (w *CauseWalk) siblings(r int) (list []request.Interval) {
 
 // shift returns what to add to the times of a proc to have them on the clock of the
 // outermost span: what it has drifted.
-func (w *CauseWalk) shift(proc int) trace.Time { return w.set.Clocks.Drifted(proc, w.reference, w.at) }
+func (w *Walk) shift(proc int) trace.Time { return w.set.Clocks.Drifted(proc, w.reference, w.at) }
 
-func (w *CauseWalk) shiftOfThread(t int) trace.Time { return w.shift(w.set.Threads[t].Proc) }
+func (w *Walk) shiftOfThread(t int) trace.Time { return w.shift(w.set.Threads[t].Proc) }
 
 // place finds the lead rank of a part, and puts its request span into the
 // outermost one: what the clocks leave of it outside is their error. A part that
 // does not answer may outlast the request.
-func (w *CauseWalk) place(p *request.Part, answers bool) placed {
+func (w *Walk) place(p *request.Part, answers bool) placed {
 	out := placed{part: p, lead: w.set.Lead(p)}
 	if p.Root == request.None || p.Role == request.Router || p.Role == request.Sender {
 		return out
@@ -142,7 +142,7 @@ func (w *CauseWalk) place(p *request.Part, answers bool) placed {
 
 // beforeArrival moves a prefill part back until its KV cache is computed before
 // the decode part has it.
-func (w *CauseWalk) beforeArrival(p, decode *placed) {
+func (w *Walk) beforeArrival(p, decode *placed) {
 	if p.part.Role != request.Prefill || p.lead == request.None || decode.lead == request.None {
 		return
 	}
@@ -157,7 +157,7 @@ func (w *CauseWalk) beforeArrival(p, decode *placed) {
 
 // findTokens finds the first and the last token. Without any on the lead rank, the
 // first one is when the server says.
-func (w *CauseWalk) findTokens(p *placed, ttft int64) {
+func (w *Walk) findTokens(p *placed, ttft int64) {
 	w.tokens = w.tokens[:0]
 	if p.lead != request.None && p.part.Role != request.Prefill && p.part.Role != request.Sender {
 		w.tokens = w.set.Tokens(w.tokens, p.lead)
@@ -176,7 +176,7 @@ func (w *CauseWalk) findTokens(p *placed, ttft int64) {
 // fill counts what is painted before the first token, and after the last one.
 // Whatever of TTFT is behind the first token is its way to the user. Where steps
 // are known, decoding is over with the last one, though closed later.
-func (w *CauseWalk) fill() {
+func (w *Walk) fill() {
 	out := &w.out
 	w.canvas.sweep(func(l layer, from, to trace.Time) {
 		c := layerCauses[l]
@@ -202,7 +202,7 @@ func (w *CauseWalk) fill() {
 }
 
 // spend counts a stretch of E2E for a cause.
-func (w *CauseWalk) spend(c Cause, from, to trace.Time) {
+func (w *Walk) spend(c Cause, from, to trace.Time) {
 	ns := within(from, to, w.start, w.end)
 	w.out.E2E[c] += ns
 	if w.out.Partly {
@@ -221,7 +221,7 @@ func within(from, to, lo, hi trace.Time) int64 {
 
 // fillGaps counts the time between the first and the last token of thread t, to
 // whose times shift is to be added.
-func (w *CauseWalk) fillGaps(t int, shift trace.Time, retractions bool) {
+func (w *Walk) fillGaps(t int, shift trace.Time, retractions bool) {
 	e2e := &w.out.E2E
 	w.eachGap(t, retractions, func(g *GapSplit) {
 		w.out.Gaps += 1 + g.Lost
@@ -244,7 +244,7 @@ func (w *CauseWalk) fillGaps(t int, shift trace.Time, retractions bool) {
 
 // fromMetrics divides a request whose server writes one span with durations: they
 // follow each other, and the remainder is unaccounted.
-func (w *CauseWalk) fromMetrics(r *request.Request, answer *request.Part) {
+func (w *Walk) fromMetrics(r *request.Request, answer *request.Part) {
 	m := &r.Metrics
 	fill := func(c *Causes, left int64, causes ...Cause) {
 		for _, cause := range causes {

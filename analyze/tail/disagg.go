@@ -283,18 +283,28 @@ func (l *sideLoad) measure(proc int, during request.Interval, most int) SideRank
 	running := order.Sum(l.busy, func(iv request.Interval) int64 { return int64(min(iv.To, during.To) - max(iv.From, during.From)) })
 	covered := request.NewCoverage(l.busy)
 	r.Busy = load.Busy(l.role, float64(running)/whole, float64(covered.Overlap(during.From, during.To))/whole, most)
-	edges := memory.Make[cause.LayerEdge](2 * len(l.waits))[:0]
-	for _, iv := range l.waits {
-		edges = append(edges, cause.LayerEdge{At: iv.From, Step: 1}, cause.LayerEdge{At: iv.To, Step: -1})
-	}
-	slices.SortFunc(edges, func(x, y cause.LayerEdge) int { return cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(x.Step, y.Step)) })
-	now := 0
-	for _, e := range edges {
-		if now += int(e.Step); now > r.Most {
-			r.Most, r.At = now, e.At
-		}
-	}
+	r.Most, r.At = mostAtOnce(l.waits)
 	w := distribution.Summarize(l.perRequest)
 	r.Waiting, r.Waited, r.P50, r.P99 = float64(w.Total)/whole, w.Total, w.P50, w.P99
 	return r
+}
+
+// mostAtOnce returns how many intervals overlap at most, and since when. One that ends when another begins does not overlap it.
+func mostAtOnce(list []request.Interval) (most int, at trace.Time) {
+	starts, ends := memory.Make[trace.Time](len(list)), memory.Make[trace.Time](len(list))
+	for i, iv := range list {
+		starts[i], ends[i] = iv.From, iv.To
+	}
+	slices.Sort(starts)
+	slices.Sort(ends)
+	over := 0
+	for i, from := range starts {
+		for over <= i && ends[over] <= from {
+			over++
+		}
+		if now := i + 1 - over; now > most {
+			most, at = now, from
+		}
+	}
+	return most, at
 }

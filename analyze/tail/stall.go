@@ -69,7 +69,7 @@ func (t *Tail) stalls(a *cause.Attributor, median int64, longest []int64) *Stall
 	limits := t.stallLimits(median)
 	s := &Stalls{Limit: slices.Min(limits)}
 	byRequest := make([][]heldGap, len(t.List))
-	a.Parallel(len(t.List), func(w *cause.CauseWalk, i int) {
+	a.Parallel(len(t.List), func(w *cause.Walk, i int) {
 		r, limit := t.List[i].Request, limits[t.List[i].AnswerGroup]
 		if longest[i] < limit {
 			return

@@ -274,7 +274,7 @@ func (t *Tail) compareGaps(a *cause.Attributor) (c *Comparison, longest []int64)
 	c, longest = &Comparison{Metric: metric.ITL, Percent: t.Options.Percent}, memory.Make[int64](len(t.List))
 	var mu sync.Mutex
 	var sorted []int64
-	a.Parallel(len(t.List), func(w *cause.CauseWalk, i int) {
+	a.Parallel(len(t.List), func(w *cause.Walk, i int) {
 		lengths := make([]int64, 0, 64)
 		w.GapLengthsOf(t.List[i].Request, func(ns int64) {
 			lengths, longest[i] = append(lengths, ns), max(longest[i], ns)
@@ -291,7 +291,7 @@ func (t *Tail) compareGaps(a *cause.Attributor) (c *Comparison, longest []int64)
 	isSlow := func(ns int64) bool { return ns >= c.Slow.From }
 	isAround := func(ns int64) bool { return ns >= c.Around.From && ns <= c.Around.To }
 	isCompared := func(ns int64) bool { return isSlow(ns) || isAround(ns) }
-	a.Parallel(len(t.List), func(w *cause.CauseWalk, i int) {
+	a.Parallel(len(t.List), func(w *cause.Walk, i int) {
 		slow[i].owner, around[i].owner = int32(i), int32(i)
 		w.GapsOf(t.List[i].Request, isCompared, func(g *cause.GapSplit) {
 			switch ns := int64(g.To - g.From); {
