@@ -35,8 +35,9 @@ type Exporter struct {
 	w       *bufio.Writer
 	err     error // of the first failed write
 	live    simulator.Queue[ended]
-	clients []batch // by process
-	line    batch   // of the Collector
+	spare   [][]byte // JSON of spans that have been put down, to be written over
+	clients []batch  // by process
+	line    batch    // of the Collector
 }
 
 // batch collects JSON until it is full or due.
@@ -65,6 +66,7 @@ func (x *Exporter) EndUntil(t int64) error {
 	for at, ok := x.live.Next(); ok && at < t; at, ok = x.live.Next() {
 		s := x.live.Take()
 		x.fire(at)
+		x.spare = append(x.spare, s.json)
 		c := &x.clients[s.process]
 		if c.dies != 0 && at >= c.dies {
 			continue
@@ -146,7 +148,11 @@ func (x *Exporter) writeLine() {
 // End puts down that a span of a process ended, at a true time. Of spans that end together, inner ones
 // are put down first.
 func (x *Exporter) End(process int, at int64, s *Span) {
-	x.live.Put(at, ended{process, s.append(nil)})
+	var json []byte
+	if last := len(x.spare) - 1; last >= 0 {
+		json, x.spare = x.spare[last][:0], x.spare[:last]
+	}
+	x.live.Put(at, ended{process, s.append(json)})
 }
 
 // ended is a span that waits until virtual time has come to its end.

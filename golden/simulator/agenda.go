@@ -1,16 +1,15 @@
 package simulator
 
 import (
-	"cmp"
-	"container/heap"
 	"math"
 )
 
 // A Queue holds things by time; things of the same time come out in the order in which they were put
-// in. The zero value is empty.
+// in. The zero value is empty. It is a binary heap of its own: container/heap puts each thing into an
+// interface, which took a sixth of the time of a simulation.
 type Queue[T any] struct {
 	count uint64
-	due   entries[T]
+	due   []entry[T]
 }
 
 type entry[T any] struct {
@@ -19,10 +18,20 @@ type entry[T any] struct {
 	is  T
 }
 
+func (e *entry[T]) before(other *entry[T]) bool {
+	return e.at < other.at || e.at == other.at && e.seq < other.seq
+}
+
 // Put puts something in for a time.
 func (q *Queue[T]) Put(at int64, is T) {
 	q.count++
-	heap.Push(&q.due, entry[T]{at, q.count, is})
+	x := entry[T]{at, q.count, is}
+	q.due = append(q.due, x)
+	i := len(q.due) - 1
+	for up := (i - 1) / 2; i > 0 && x.before(&q.due[up]); up = (i - 1) / 2 {
+		q.due[i], i = q.due[up], up
+	}
+	q.due[i] = x
 }
 
 // Next returns when the first thing is due; ok is false if there is none.
@@ -34,24 +43,25 @@ func (q *Queue[T]) Next() (at int64, ok bool) {
 }
 
 // Take takes the first thing out.
-func (q *Queue[T]) Take() T { return heap.Pop(&q.due).(entry[T]).is }
-
-// entries implements heap.Interface.
-type entries[T any] []entry[T]
-
-func (e entries[T]) Len() int      { return len(e) }
-func (e entries[T]) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *entries[T]) Push(x any)   { *e = append(*e, x.(entry[T])) }
-
-func (e entries[T]) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(e[i].at, e[j].at), cmp.Compare(e[i].seq, e[j].seq)) < 0
-}
-
-func (e *entries[T]) Pop() any {
-	last := (*e)[len(*e)-1]
-	clear((*e)[len(*e)-1:]) // let go of what it holds
-	*e = (*e)[:len(*e)-1]
-	return last
+func (q *Queue[T]) Take() T {
+	first, n := q.due[0].is, len(q.due)-1
+	last := q.due[n]
+	clear(q.due[n:]) // let go of what it holds
+	if q.due = q.due[:n]; n == 0 {
+		return first
+	}
+	i := 0
+	for down := 1; down < n; down = 2*i + 1 {
+		if right := down + 1; right < n && q.due[right].before(&q.due[down]) {
+			down = right
+		}
+		if !q.due[down].before(&last) {
+			break
+		}
+		q.due[i], i = q.due[down], down
+	}
+	q.due[i] = last
+	return first
 }
 
 // Agenda is what will happen in virtual time.
