@@ -37,7 +37,7 @@ func (p *Page) Find(word string) *Page {
 // find returns the part of the block that defines a word.
 func (k *Block) find(word string) (Block, bool) {
 	if k.Table == nil {
-		return *k, slices.Contains(introduced(k.Text), word)
+		return *k, strings.Contains(fold(k.Text), word) && slices.Contains(introduced(k.Text), word) // the former is fast
 	}
 	rows := k.Table[:1:1]
 	for _, row := range k.Table[1:] {
