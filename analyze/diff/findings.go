@@ -111,7 +111,7 @@ func (d *Diff) finding(r *Row) finding.Finding {
 	return finding.Finding{
 		Kind: finding.Change, Subkind: r.Kind.String() + " " + r.Name + " " + r.Rank, At: d.locate.at(r), Severity: finding.Info,
 		Confidence: change.Sure, Text: d.plain(r), P: finding.Chance(change.Change.P),
-		Metric: finding.Metric{Name: what, Unit: table.Duration, Before: before, After: after}, Cost: min(1, d.weight(r)), CostBasis: basis,
+		Metric: finding.Metric{Name: what, Unit: table.Duration, Before: before, After: after}, Cost: d.cost(r), CostBasis: basis,
 		Evidence: []finding.Evidence{finding.Sentence("%s %s", r.Kind, r.Name).In("diff",
 			finding.Row("of", r.Kind.String(), "name", r.Name), what+"_ratio", change.Change.Ratio)},
 	}

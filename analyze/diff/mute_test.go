@@ -1,6 +1,8 @@
 package diff_test
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,6 +43,27 @@ func TestFindingsHavePlaces(t *testing.T) {
 	}
 	if !strings.HasPrefix(byRank["decode_loop"], "decode DP0 TP") {
 		t.Errorf("by rank: %v", byRank)
+	}
+}
+
+// What a change costs is its part of E2E. That of a token is none, as nobody knows how many there are.
+func TestCostsOfChanges(t *testing.T) {
+	config := simulator.DefaultConfig(3)
+	testset.Quiet(&config)
+	before := collected(t, config)
+	config.Rate *= 2.5
+	d := diff.Compare(before, collected(t, config), diff.Options{})
+	e2e := d.Rows[slices.IndexFunc(d.Rows, func(r diff.Row) bool { return r.Kind == diff.Request && r.Name == "e2e" })]
+	whole := float64(max(e2e.Before.Mean, e2e.After.Mean)) / 10
+	costs := map[string]float64{}
+	for _, f := range d.Findings() {
+		costs[strings.TrimSpace(f.Subkind)] = f.Cost
+		if change := math.Abs(f.Metric.After-f.Metric.Before) / whole; strings.HasPrefix(f.Subkind, "request ttft") && (f.Cost < change || f.Cost > 2*change) {
+			t.Errorf("TTFT costs %g, and changed by %g of E2E", f.Cost, change)
+		}
+	}
+	if ttft, e2e := costs["request ttft"], costs["request e2e"]; ttft == 0 || e2e < ttft || costs["request itl"] != 0 || costs["request tpot"] != 0 {
+		t.Errorf("changes cost %v", costs)
 	}
 }
 

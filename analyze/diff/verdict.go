@@ -229,6 +229,15 @@ func (d *Diff) weight(r *Row) float64 {
 	return d.part(r, r.Effect())
 }
 
+// cost is the part of the time of a request, or of the work of a step, that the change of the row makes; 0 is unknown, as it is of
+// what each of many tokens takes.
+func (d *Diff) cost(r *Row) float64 {
+	if m := r.metricOf(); r.Kind == Request && (m == metric.ITL || m == metric.TPOT) {
+		return 0
+	}
+	return min(1, d.part(r, r.Effect()))
+}
+
 // part returns the part that a time is of a request, or of the work of a step on the rank.
 func (d *Diff) part(r *Row, time int64) float64 {
 	whole := d.whole[d.wholeOf(r)]
