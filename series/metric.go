@@ -153,6 +153,9 @@ type Worsening struct {
 	Says string
 }
 
+// AbortedShare is the name of the worsening of a server more of whose requests are aborted, as its counters have it.
+const AbortedShare = "share of aborted requests"
+
 // Worsenings are looked for in all logs and metrics. A change that costs nothing is told of as well.
 var Worsenings = []Worsening{
 	{Name: "share of cached tokens", Metric: CachedTokens, Part: true, Of: []MetricID{CachedTokens, NewTokens}, Percent: []MetricID{HitRate},
@@ -167,6 +170,9 @@ var Worsenings = []Worsening{
 	{Name: "speed of KV transfers", Metric: TransferSpeed,
 		Matters: func(before, after float64) bool { return after > 0 && before >= 2*after },
 		Says:    "KV transfers of {at} run at {after} GB/s, {before} before"},
+	{Name: AbortedShare, Part: true,
+		Matters: func(before, after float64) bool { return after-before >= 0.05 && after >= 2*before },
+		Says:    "{after} % of the requests that end on {at} are aborted, {before} % before"},
 	{Name: "time between batches", BetweenBatches: true, Part: true,
 		Matters: func(before, after float64) bool { return after-before >= 0.1 },
 		Says:    "the scheduler of {at} spends {after} % of its time on work between batches, {before} % before"},

@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/hardware"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
@@ -26,13 +27,32 @@ var seenTwice = []finding.Consequence{
 	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Slower, Subkinds: []string{""}, Enough: asLogsTell, Same: true},
 }
 
+// remade: what is no longer cached is computed again, so that more prompts seem to come; and what servers take longer since each was started
+// again is of what they were started with. Clients leave where they have to wait.
+var remade = []finding.Consequence{
+	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Load, Subkinds: []string{slow.Demand}, Enough: computedAgain, Costs: true},
+	{Cause: finding.Change, CauseSubkind: slow.Latency, Effect: finding.Change, Subkinds: []string{series.AbortedShare}, Enough: since, Costs: true},
+	{Cause: finding.Change, CauseSubkind: slow.Slowed, Effect: finding.Change, Subkinds: []string{series.AbortedShare}, Enough: since, Costs: true},
+	{Cause: finding.Lifecycle, CauseSubkind: failed.Restarted, Effect: finding.Slower, Subkinds: []string{""}, Enough: since, Guessed: byTimesAlone, Costs: true},
+}
+
+// computedAgain reports whether no more tokens of prompts are computed than fewer cached ones explain, since then.
+func computedAgain(more, cached *finding.Finding) bool {
+	const about = 1.25
+	missing := (1 - cached.Metric.After) / (1 - cached.Metric.Before)
+	return more.Metric.Name == telemetry.ComputedTokens && since(more, cached) && more.Metric.After <= about*missing*more.Metric.Before
+}
+
+// byTimesAlone tells of a cause and an effect that nothing but their times relates.
+func byTimesAlone(_, _ *finding.Finding) bool { return true }
+
 // longer: requests take longer, as histograms of scrapes tell, for what was found since about then. What is about a rank, a host, or what
 // is in front of a server is at another place than the histograms of the server, if only nothing tells that it is of another one.
 func (m *Measured) longer() []finding.Consequence {
 	whole := []finding.Kind{finding.Load, finding.Limit, finding.Slower, finding.Memory, finding.Errors, finding.Lifecycle, finding.Transfer, finding.Imbalance, finding.GPU, finding.Front, finding.Straggler, finding.Host}
 	parts := []string{change.OutputLength, change.PromptLength, change.Pace, finding.CachedTokens, finding.StepYield, finding.Stalls, slow.GraphedSteps, slow.HostWork}
 	of := func(kind finding.Kind, subkind string) finding.Consequence {
-		return finding.Consequence{Cause: kind, CauseSubkind: subkind, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Enough: since, Costs: true}
+		return finding.Consequence{Cause: kind, CauseSubkind: subkind, Effect: finding.Change, Subkinds: append([]string{series.AbortedShare}, slow.LatencySubkinds...), Enough: since, Costs: true}
 	}
 	list := order.Each(parts, func(subkind string) finding.Consequence { return of(finding.Change, subkind) })
 	for _, kind := range whole {

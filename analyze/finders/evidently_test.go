@@ -10,12 +10,26 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/hardware"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
+
+// Fewer cached tokens are more that are computed, by as many as are missing; more than that comes from outside.
+func TestMissingTokensAreComputed(t *testing.T) {
+	const second = trace.Time(1e9)
+	at := rankAt(request.Unified, "a", 0, -1)
+	cached := finding.Finding{Kind: finding.Change, Subkind: finding.CachedTokens, At: at, Since: 60 * second, Text: "less is cached", Cost: 0.2, Metric: finding.Metric{Before: 0.8, After: 0.2}}
+	for after, want := range map[float64]int{4000: 1, 9000: 2} { // 1000 before, of which four times as many are missing
+		more := finding.Finding{Kind: finding.Load, Subkind: slow.Demand, At: at, Since: 62 * second, Text: "more comes", Cost: 0.3, Metric: finding.Metric{Name: telemetry.ComputedTokens, Before: 1000, After: after}}
+		if got := finding.Merge([]finding.Finding{more, cached}, remade); len(got) != want || want == 1 && !strings.HasPrefix(got[0].Text, "less is cached") {
+			t.Errorf("%v a second: %+v", after, got)
+		}
+	}
+}
 
 // Of one cause, requests tell since when, recordings who, metrics why, and logs the same as requests: that is one finding, which
 // costs what requests do. What does not fit in size or in time stays by itself.

@@ -154,7 +154,7 @@ var All = []Finder{
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--by-rank", "--table", "logs.ranks"}, ofLogs(slow.Imbalances)},
 	{finding.Change, "a scheduler that stood still while it had requests in its batch, and what it did meanwhile: it wrote a profile, loaded weights, or collected garbage, according to logs", Logs,
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs(slow.Pauses)},
-	{finding.Change, "fewer cached tokens, fewer drafts that are accepted, decode steps without a CUDA graph, or a scheduler that does more between batches, from some point on, according to logs or metrics", Logs,
+	{finding.Change, "fewer cached tokens, fewer drafts that are accepted, decode steps without a CUDA graph, a scheduler that does more between batches, or more requests that are aborted, from some point on, according to logs or metrics", Logs,
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs(slow.Worsened)},
 	{finding.Change, "requests that take longer from some point on, according to histograms of several scrapes", Logs,
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline", "--table", "metrics.percentiles"}, longerLatencies},

@@ -53,7 +53,7 @@ func (l *Logged) demandsInMetrics(r *Rank) []Demand {
 	prompts, answers := l.Counted(r.Server, "prompt_tokens_total"), l.Counted(r.Server, "generation_tokens_total")
 	if came == nil || prompts == nil || answers == nil || !l.IsAlone(r) {
 		n, of := Sums(r.Points[series.PrefillRate], 1) // which lines of vLLM have
-		return []Demand{{n, of, "prompt tokens a second", "prompts of %s tokens a second are computed on %s, %s before", false}}
+		return []Demand{{n, of, ComputedTokens, "prompts of %s tokens a second are computed on %s, %s before", false}}
 	}
 	n := l.Grid.N()
 	seqs, ended := l.ByBucket(l.Scrapes(r.Server, series.TTFT).List), make([]float64, n)
@@ -74,6 +74,8 @@ const (
 	RequestRate  = "requests a second"
 	PromptTokens = "prompt tokens of a request"
 	AnswerTokens = "tokens of an answer"
+	// ComputedTokens are those of prompts that no cache had.
+	ComputedTokens = "prompt tokens a second"
 )
 
 // IsAlone reports whether a rank is the only one of its server, so that what that counts is of it.

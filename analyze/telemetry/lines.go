@@ -107,6 +107,33 @@ func (l *Logged) scrapedStretches(place int32) []Stretch {
 	return out.list
 }
 
+// countedStretches are what the histograms and counters of a server of one rank tell between scrapes, where none says how fast tokens
+// come: the time from token to token adds up to how long how many requests ran. Prompts are those of a second.
+func (l *Logged) countedStretches(r *Rank) []Stretch {
+	const few = 1 // requests
+	counted := func(name string) map[trace.Time]float64 {
+		n := map[trace.Time]float64{}
+		for _, x := range l.Intervals(r.Server, name) {
+			n[x.To] += x.N
+		}
+		return n
+	}
+	generated, prompts, cached := counted("generation_tokens_total"), counted("prompt_tokens_total"), counted("prefix_cache_hits_total")
+	drafts, accepted := counted("spec_decode_num_drafts_total"), counted("spec_decode_num_accepted_tokens_total")
+	out := thinned{each: 1}
+	for _, x := range l.Scrapes(r.Server, series.ITL).List {
+		seconds := float64(x.To-x.From) / 1e9
+		one := Stretch{At: x.From + (x.To-x.From)/2, Token: x.Took / generated[x.To], Accepted: 1, Running: x.Took / seconds, Prompts: max(0, prompts[x.To]-cached[x.To]) / 1000 / seconds}
+		if drafts[x.To] > 0 {
+			one.Accepted += accepted[x.To] / drafts[x.To]
+		}
+		if one.Running >= few && generated[x.To] > 0 {
+			out.add(one)
+		}
+	}
+	return out.list
+}
+
 // thinned is a list of stretches that does not grow beyond [maxStretches]: then two that follow each other become
 // one, their mean, and so do all that come later.
 type thinned struct {

@@ -242,6 +242,9 @@ func (l *Logged) measureRanks(opt Options) {
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
 		r.TakenIn = sync.OnceValues(func() (seqs, tokens []float64) { return l.takenIn(r) })
+		if r.Scraped && !r.Has(series.Generation) && l.IsAlone(r) {
+			r.Stretches = l.countedStretches(r)
+		}
 	}
 }
 

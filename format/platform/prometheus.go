@@ -24,7 +24,7 @@ import (
 //     milliseconds. Text that was saved from /metrics has none: then its values are as of when the
 //     file was written, or of the last line before them that says when, as a loop of date and curl writes them.
 //   - What somebody copied from a terminal begins with the command, and may have curl's meter.
-//   - Nothing in such text says which server it is of: each file counts as one. Files whose names differ in nothing but a time are
+//   - Nothing in such text says which server it is of: each file counts as one. Files of a folder whose names differ in nothing but a time are
 //     of one, and so are those of one process, whose _created are equal, or that are called before and after and count on.
 //   - Labels that name servers are missing where a query added values up: shares of more than all are left out.
 //   - Grafana's CSV has times of the browser, without a zone, and the newest line first or last; for Excel, "sep=," is the first line. A
@@ -105,7 +105,7 @@ func indexPrometheus(in *format.Input, opt *format.Options) (*format.Source, err
 	case other != nil:
 		err = other.read(d, b)
 	default:
-		if d.speaker = speaker(in.Name); d.speaker == "" {
+		if d.speaker = pathOfSpeaker(in.Name); d.speaker == "" {
 			d.byFile = strings.TrimSuffix(filepath.ToSlash(in.Name), filepath.Ext(in.Name))
 		}
 		err = d.readText(b, func() trace.Time { return written(in.Path) })

@@ -218,6 +218,26 @@ func speaker(path string) string {
 	}
 }
 
+// pathOfSpeaker is the speaker of a file with its folders, which tell servers apart whose files are called alike: names are cut to what
+// differs when all files are read. What all servers' files are called says nothing beside a folder.
+func pathOfSpeaker(path string) string {
+	name := speaker(path)
+	dir := filepath.ToSlash(filepath.Dir(path))
+	for dir != "." && clockIn.ReplaceAllString(filepath.Base(dir), "") == "" { // a folder a day
+		dir = filepath.ToSlash(filepath.Dir(dir))
+	}
+	switch {
+	case name == "" || dir == ".":
+		return name
+	case name == filepath.Base(dir) || ofAnyServer.MatchString(name):
+		return dir
+	}
+	return strings.TrimSuffix(dir, "/") + "/" + name
+}
+
+// ofAnyServer are names that files of the metrics of any server have.
+var ofAnyServer = lazyregexp.New(`^(?:metrics?|scrapes?|prom|prometheus)$`)
+
 // bareName is the name of a file without what it ends in.
 func bareName(path string) string {
 	base := filepath.Base(path)

@@ -288,6 +288,13 @@ func TestSpeakers(t *testing.T) {
 			t.Errorf("%s: server %q, want %q", path, got, want)
 		}
 	}
+	for path, want := range map[string]string{ // servers whose files are called alike are not one
+		"a/metrics-2026-08-17T20:53:20.prom": "a", "x/a/vllm_1787000000.prom": "x/a/vllm", "x/b/vllm_1787000000.prom": "x/b/vllm", "a/2026-08-17/scrape-205320.txt": "a", "a/metrics.txt": "",
+	} {
+		if got := pathOfSpeaker(path); got != want {
+			t.Errorf("%s: server %q, want %q", path, got, want)
+		}
+	}
 }
 
 // Legends say which metric a column shows, or what the panel is called does; then they name servers. One that says nothing is told, and has

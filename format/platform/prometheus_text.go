@@ -43,7 +43,7 @@ func (d *reader) readText(r *bufio.Reader, written func() trace.Time) error {
 		text = bytes.TrimSpace(text)
 		if said, local, ok := dateOf(text); ok {
 			clock, d.Source().Zone.Local = said, d.Source().Zone.Local || local
-			d.speaker = cmp.Or(d.speaker, bareName(d.name)) // one server was asked again and again
+			d.speaker = cmp.Or(d.speaker, d.byFile) // one server was asked again and again
 			continue
 		}
 		if len(text) == 0 || text[0] == '#' {

@@ -270,8 +270,27 @@ func gets(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int, fr
 	if own, all := share(series.NewSeqs, func(p telemetry.Point) float64 { return p.Sum }); all > 0 {
 		return own*n > muchMore*all
 	}
+	if own, all := arrived(l, ranks, i, buckets[from:to]); all > 0 {
+		return own*n > muchMore*all
+	}
 	own, all := share(series.Generation, telemetry.Point.Mean) // who only has them for longer makes no more of them
 	return (all == 0 && !ranks[i].Scraped || own*n > muchLonger*all) && !isSlow(l, ranks[i])
+}
+
+// arrived is how many requests come to a rank in some buckets, and to it and others, as their histograms tell; 0 where those of any do not.
+func arrived(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int) (own, all float64) {
+	for k, r := range ranks {
+		came, _ := l.Arrivals(r)
+		if came == nil || !l.IsAlone(r) {
+			return 0, 0
+		}
+		for _, b := range buckets {
+			if all += came[b]; k == i {
+				own += came[b]
+			}
+		}
+	}
+	return own, all
 }
 
 // keeps says why a rank of which only scrapes tell has more in its batch than others that share work with it: how many run is how
@@ -279,6 +298,9 @@ func gets(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int, fr
 func keeps(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int) string {
 	if !ranks[i].Scraped || isSlow(l, ranks[i]) {
 		return ""
+	}
+	if own, all := arrived(l, ranks, i, buckets); all > 0 {
+		return fmt.Sprintf(", and gets %s %% of what comes: each request stays longer there", words.InPercent(own/all))
 	}
 	var own, others []float64
 	for k, r := range ranks {

@@ -314,6 +314,9 @@ func about(it bool) string {
 // goesWith says what else a server's metrics say from a time on before and behind another one, and whether more is asked of it, or about
 // the same: that is known if they count requests.
 func goesWith(l *telemetry.Logged, server int32, from, at, until trace.Time) (list []finding.Evidence, asked string, same bool) {
+	if l.Grid.N() == 0 {
+		return nil, "", false // of a frontend there are histograms, and nothing of batches
+	}
 	var ranks []*telemetry.Rank
 	for i := range l.Ranks {
 		if l.Ranks[i].Server == server {

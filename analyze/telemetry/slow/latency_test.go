@@ -24,6 +24,7 @@ type scrapedServer struct {
 	ttft     func(k int) float64 // in s
 	waits    func(k int) float64
 	sum      bool                // it has the counter of seconds
+	frontend bool                // of which no metric tells what runs
 	transfer func(k int) float64 // how long that stage takes of each request, in s; nil is not counted
 }
 
@@ -41,8 +42,10 @@ func (s scrapedServer) found(n int) (latencies, demands []finding.Finding) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for k := range n {
 		at := trace.Time(1787000000+15*k) * second
-		f.Add(f.Series(series.Running, p), at, 4)
-		f.Add(f.Series(series.Queued, p), at, s.waits(k))
+		if !s.frontend {
+			f.Add(f.Series(series.Running, p), at, 4)
+			f.Add(f.Series(series.Queued, p), at, s.waits(k))
+		}
 		for b, most := range bounds {
 			f.Add(f.SeriesOf(series.Series{Metric: series.TTFT, Place: p, Most: most}), at, counts[b])
 		}
@@ -126,6 +129,14 @@ func TestLatencyOfHistograms(t *testing.T) {
 	}
 }
 
+// Of a frontend there are histograms, and nothing of batches.
+func TestLatencyOfAFrontend(t *testing.T) {
+	s := scrapedServer{frontend: true, requests: func(int) int { return 20 }, ttft: jumps(20, 0.15, 0.9), sum: true}
+	if found, _ := s.found(40); len(found) != 1 || !strings.Contains(found[0].Text, "TTFT is 900 ms on average on unified, 152 ms before") {
+		t.Errorf("%v", found)
+	}
+}
+
 // Nothing is found where latencies stay as they are, or vary about the same mean.
 func TestSteadyLatencies(t *testing.T) {
 	for _, n := range []int{6, 12, 60} {
@@ -203,6 +214,13 @@ func TestRunsOf(t *testing.T) {
 		hits = append(hits, hit{b, c == 'x'})
 	}
 	if got := runsOf(hits); !reflect.DeepEqual(got, [][2]int{{12, 19}, {29, 39}}) {
+		t.Errorf("%v", got)
+	}
+	hits = nil // parts whose neighborhoods meet are one
+	for b, c := range "..xxxxx...x...xxxxx..." {
+		hits = append(hits, hit{b, c == 'x'})
+	}
+	if got := runsOf(hits); !reflect.DeepEqual(got, [][2]int{{2, 18}}) {
 		t.Errorf("%v", got)
 	}
 }

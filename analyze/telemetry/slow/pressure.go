@@ -199,7 +199,12 @@ func runsOf(hits []hit) (runs [][2]int) {
 	}
 	for _, x := range list {
 		if x.right-x.left >= min(fewLimited, most) {
-			runs = append(runs, [2]int{hits[near(hits, x.from, -1)].bucket, hits[near(hits, x.to, 1)].bucket})
+			run := [2]int{hits[near(hits, x.from, -1)].bucket, hits[near(hits, x.to, 1)].bucket}
+			if n := len(runs) - 1; n >= 0 && run[0] <= runs[n][1] { // what is near both is one
+				runs[n][1] = max(runs[n][1], run[1])
+				continue
+			}
+			runs = append(runs, run)
 		}
 	}
 	return runs
@@ -302,10 +307,7 @@ func stuck(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) 
 	if running == nil || r.Where.Role == request.Prefill {
 		return f, false
 	}
-	most := r.Most(series.Running)
-	d := during(l, r, func(b int) bool {
-		return running[b].N > 0 && running[b].Most > 0.97*most && r.Points[series.Queued][b].Mean() >= 1
-	})
+	most, d := atLimit(l, r, running)
 	if d.all < fewBuckets || d.inARow < fewLimited {
 		return f, false
 	}
@@ -324,6 +326,30 @@ func stuck(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) 
 		f.Evidence = append(f.Evidence, finding.Sentence("its KV cache has room: %s %% at most", words.InPercent(u/100)))
 	}
 	return f, true
+}
+
+// atLimit returns how many requests run where others wait, as many each time, and when they do: the most that ever ran, or of a server that
+// ran more before, as it was given another limit, what it runs nearly always while requests wait.
+func atLimit(l *telemetry.Logged, r *telemetry.Rank, running []telemetry.Point) (most float64, d lasting) {
+	const alike, nearly = 0.03, 0.8
+	var beside []float64
+	waits := func(b int) bool { return running[b].N > 0 && r.Points[series.Queued][b].Mean() >= 1 }
+	most = r.Most(series.Running)
+	d = during(l, r, func(b int) bool {
+		if waits(b) {
+			beside = append(beside, running[b].Most)
+		}
+		return waits(b) && running[b].Most > (1-alike)*most
+	})
+	if d.inARow >= fewLimited || len(beside) < fewBuckets {
+		return most, d
+	}
+	usual := telemetry.Middle(beside)
+	other := during(l, r, func(b int) bool { return waits(b) && math.Abs(running[b].Most-usual) <= alike*usual })
+	if float64(other.n) < nearly*float64(len(beside)) {
+		return most, d
+	}
+	return usual, other
 }
 
 // prefillBound finds a prefill server whose queue does not empty although it computes prompts all

@@ -145,12 +145,12 @@ func growth(l *telemetry.Logged, ranks []*telemetry.Rank, q queue, length []floa
 		f = finding.Finding{Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.Start(c.At), P: finding.Chance(c.P),
 			Cost: cost, Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: before, After: after}}
 		if r := mostOf(l, ranks, q.metric, c); r != nil {
-			f.At = r.Where
+			f.At, f.Cost = r.Where, f.Cost*part(l, r)
 		}
 		if c.To < len(length) {
 			f.Until = l.Start(c.To)
 		}
-		f.Text = fmt.Sprintf("since %s, %s requests %s on %s (%s before)", words.TimeOfDay(f.Since), words.ThreeDigits(after), q.of, f.At.String(), words.ThreeDigits(before))
+		f.Text = fmt.Sprintf("%s%s requests %s on %s (%s before)", lasts(f.Since, f.Until), words.ThreeDigits(after), q.of, f.At.String(), words.ThreeDigits(before))
 		f.Evidence = append(suffered, finding.Sentence("at most, %.0f of them on average over %s", most, words.Nearly(l.Grid.Bucket)))
 		if came != nil {
 			arrivals(l, &f, came, c)
@@ -173,7 +173,7 @@ func grows(l *telemetry.Logged, ranks []*telemetry.Rank, q queue, length []float
 	f := finding.Finding{Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.Start(c.From), P: finding.Chance(c.P),
 		Cost: float64(c.To-c.From) / float64(l.Grid.N()), Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: first, After: last}}
 	if r := mostOf(l, ranks, q.metric, c); r != nil {
-		f.At = r.Where
+		f.At, f.Cost = r.Where, f.Cost*part(l, r)
 	}
 	if c.To < len(length) {
 		f.Until = l.Start(c.To)

@@ -94,6 +94,86 @@ func TestMoreInTheBatchOfOne(t *testing.T) {
 	}
 }
 
+// A counting server is one of vLLM, of which counters and a histogram tell between scrapes: how many requests come a second, all of 200
+// tokens, how long a token takes, which part of them is aborted, and how many drafts of three a step accepts.
+type countingServer struct {
+	requests, token, aborted, accepted func(k int) float64
+}
+
+func (c countingServer) measured() *telemetry.Logged {
+	set := series.New(trace.NewSymbols(), &trace.Diags{})
+	f := set.Fill("m", "Prometheus range")
+	p := f.Place(series.Place{Server: f.Server(series.Server{Name: "a", Engine: "vLLM", Role: "unified"}), Rank: trace.NoRank, GPU: series.NoGPU})
+	counter := func(name, label string) int32 {
+		return f.SeriesOf(series.Series{Metric: f.Metric(series.Metric{Name: "vllm:" + name, Kind: series.Counter}), Place: p, Label: set.Syms.Intern(label)})
+	}
+	r := rand.New(rand.NewPCG(9, 9))
+	var ended, aborted, tokens, took, drafts, accepted float64
+	for k := range 80 {
+		at := trace.Time(1_700_000_000+15*k) * 1e9
+		requests := c.requests(k) * (0.9 + 0.2*r.Float64())
+		f.Add(f.Series(series.Running, p), at, math.Round(requests*200*c.token(k)))
+		f.Add(f.Series(series.Queued, p), at, 0)
+		f.Add(counter("request_success_total", "finished_reason=stop"), at, ended-aborted)
+		f.Add(counter("request_success_total", "finished_reason=abort"), at, aborted)
+		f.Add(counter("generation_tokens_total", ""), at, tokens)
+		f.Add(counter("prompt_tokens_total", ""), at, 3*tokens)
+		f.Add(counter("inter_token_latency_seconds_sum", ""), at, took)
+		f.Add(f.SeriesOf(series.Series{Metric: series.ITL, Place: p, Most: math.Inf(1)}), at, tokens)
+		f.Add(counter("spec_decode_num_drafts_total", ""), at, drafts)
+		f.Add(counter("spec_decode_num_accepted_tokens_total", ""), at, accepted)
+		ended, aborted = ended+15*requests, aborted+15*requests*c.aborted(k)
+		tokens, took = tokens+15*requests*200, took+15*requests*200*c.token(k)
+		steps := 15 * requests * 200 / (1 + c.accepted(k))
+		drafts, accepted = drafts+steps, accepted+steps*c.accepted(k)
+	}
+	set.Finish(series.Known{})
+	return telemetry.Measure(set, telemetry.Options{})
+}
+
+// Counters of vLLM tell what no line of it does: tokens that take longer, drafts that are rejected, and requests that nobody waits for.
+func TestCountersOfVLLM(t *testing.T) {
+	steady := countingServer{jumps(0, 3, 3), jumps(0, 0.02, 0.02), jumps(0, 0.01, 0.01), jumps(0, 2, 2)}
+	for name, c := range map[string]struct {
+		change func(*countingServer)
+		want   string
+	}{
+		"nothing":       {func(*countingServer) {}, ""},
+		"slower":        {func(c *countingServer) { c.token = jumps(40, 0.02, 0.04) }, "a token takes 40 ms on unified, 20 ms before, although no more come out"},
+		"more requests": {func(c *countingServer) { c.requests = jumps(40, 3, 7) }, ""},
+		"aborts":        {func(c *countingServer) { c.aborted = jumps(40, 0.01, 0.3) }, "30 % of the requests that end on unified are aborted, 1.0 % before"},
+		"rejects":       {func(c *countingServer) { c.accepted = jumps(40, 2, 0.2) }, "1.20 tokens come out of a decode step of unified, 3 before"},
+	} {
+		server := steady
+		c.change(&server)
+		l := server.measured()
+		slower, _ := Slower(l)
+		worse, _ := Worsened(l)
+		if got := texts(append(slower, worse...)); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// A server that never runs more than 12 requests while others wait is at a limit, although it ran more before it was given that.
+func TestLowerLimit(t *testing.T) {
+	set := series.New(trace.NewSymbols(), &trace.Diags{})
+	f := set.Fill("m", "Prometheus range")
+	p := f.Place(series.Place{Server: f.Server(series.Server{Name: "a", Engine: "vLLM", Role: "unified"}), Rank: trace.NoRank, GPU: series.NoGPU})
+	for k := range 80 {
+		at, running, queued := trace.Time(1_700_000_000+15*k)*1e9, 20+float64(k%7), 0.0
+		if k >= 40 {
+			running, queued = 12, float64(3*(k-40))
+		}
+		f.Add(f.Series(series.Running, p), at, running)
+		f.Add(f.Series(series.Queued, p), at, queued)
+	}
+	set.Finish(series.Known{})
+	if found, _ := Limits(telemetry.Measure(set, telemetry.Options{})); !strings.Contains(texts(found), "running is stuck at 12 on unified (max running requests?)") {
+		t.Errorf("%q", texts(found))
+	}
+}
+
 func texts(found []finding.Finding) string {
 	var text strings.Builder
 	for _, f := range found {

@@ -253,8 +253,12 @@ func slowerThanPeers(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding,
 	took := telemetry.Middle(taken(parts[0]))
 	usual := took / ratio
 	f.At, f.P = r.Where, finding.Chance(chance)
-	for _, part := range parts {
-		f.Cost += (1 - 1/telemetry.Middle(ratios(part))) * float64(len(part)) / float64(len(list)) / float64(len(l.Ranks))
+	for i, part := range parts {
+		end := f.Until
+		if i+1 < len(parts) {
+			end = parts[i+1][0].at
+		}
+		f.Cost += (1 - 1/telemetry.Middle(ratios(part))) * busyPart(l, r, part[0].at, end)
 	}
 	f.Metric = finding.Metric{Name: TimePerToken, Unit: table.Duration, Before: usual * 1e9, After: took * 1e9}
 	others := fmt.Sprintf("the other %d of its role", len(peers))
@@ -271,6 +275,13 @@ func slowerThanPeers(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding,
 		f.Evidence = append(f.Evidence, finding.Sentence("before, it took %s times as long as there", words.ThreeDigits(telemetry.Middle(ratios(list[:from])))))
 	}
 	return f, true
+}
+
+// busyPart is the part of the time of all ranks in which one of them had something to do between from and to; 0 is the end. A slow one has
+// fewer lines in it than it had before, and not all of them are compared.
+func busyPart(l *telemetry.Logged, r *telemetry.Rank, from, to trace.Time) float64 {
+	n := order.Count(busy(l, []*telemetry.Rank{r}), func(b int) bool { return l.Grid.Start(b+1) > from && (to == 0 || l.Grid.Start(b) < to) })
+	return float64(n) / float64(l.Grid.N()) / float64(len(l.Ranks))
 }
 
 // parted finds from where on nearly all of some numbers are higher than nearly all before: a change that
@@ -363,11 +374,11 @@ func becameSlower(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok
 			continue // its batches are larger than they ever were, or it is only load
 		}
 		took := telemetry.Middle(taken(after))
-		f = finding.Finding{At: r.Where, Since: at, P: finding.Chance(c.P), Cost: (1 - 1/ratio) * float64(c.To-c.At) / float64(len(list)) / float64(len(l.Ranks)),
-			Metric: finding.Metric{Name: TimePerToken, Unit: table.Duration, Before: took / ratio * 1e9, After: took * 1e9}}
+		f = finding.Finding{At: r.Where, Since: at, P: finding.Chance(c.P), Metric: finding.Metric{Name: TimePerToken, Unit: table.Duration, Before: took / ratio * 1e9, After: took * 1e9}}
 		if c.To < len(list) {
 			f.Until = list[c.To].at
 		}
+		f.Cost = (1 - 1/ratio) * busyPart(l, r, at, f.Until)
 		f.Text = fmt.Sprintf("since %s, a token takes %s on %s, %s before with as much to do", words.TimeOfDay(at), words.Nearly(int64(took*1e9)), r.Where.String(), words.Nearly(int64(took/ratio*1e9)))
 		f.Brief = fmt.Sprintf("a token takes %s on %s, %s before with as much to do", words.Nearly(int64(took*1e9)), r.Where.String(), words.Nearly(int64(took/ratio*1e9)))
 		if math.IsNaN(c.P) {
@@ -383,7 +394,7 @@ func becameSlower(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok
 
 // asMuch is what a rank has as much of where its tokens are compared: of scrapes, nobody knows what it computes of prompts meanwhile.
 func asMuch(r *telemetry.Rank) string {
-	if r.Scraped {
+	if r.Scraped && !tellsPrompts(r) {
 		return "as many in its batch"
 	}
 	return "as much to do"
@@ -393,12 +404,19 @@ func asMuch(r *telemetry.Rank) string {
 func comparedBy(f *finding.Finding, r *telemetry.Rank) string {
 	if r.Scraped {
 		f.Confidence = finding.Likely
+	}
+	if r.Scraped && !tellsPrompts(r) {
 		return "running requests and tokens in the KV cache; these metrics do not tell how many prompts are computed meanwhile"
 	}
 	if slices.ContainsFunc(r.Stretches, func(x telemetry.Stretch) bool { return x.Accepted > 1 }) {
 		return "running requests, tokens in the KV cache, prompts computed meanwhile, and accepted drafts"
 	}
 	return "running requests, tokens in the KV cache, and prompts computed meanwhile"
+}
+
+// tellsPrompts reports whether what a rank did tells how many tokens of prompts were computed meanwhile.
+func tellsPrompts(r *telemetry.Rank) bool {
+	return slices.ContainsFunc(r.Stretches, func(x telemetry.Stretch) bool { return x.Prompts > 0 })
 }
 
 // slowAgain finds a rank whose tokens take longer than they would otherwise, as long each time, and at equal intervals.

@@ -25,10 +25,14 @@ func values(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (n, of 
 	switch {
 	case w.BetweenBatches:
 		return busyWith(l, r, hostStages...)
+	case w.Name == series.AbortedShare:
+		return countedAborts(l, r)
 	case len(w.Beside) > 0 && r.Has(w.Metric):
 		return besideOthers(l, r, w)
 	case w.Name == GraphedSteps:
 		return countedGraphs(l, r)
+	case w.Metric == series.AcceptLength && !r.Has(w.Metric) && l.IsAlone(r):
+		return countedDrafts(l, r)
 	case len(w.Of) == 0:
 		return telemetry.Sums(r.Points[w.Metric], 1)
 	}
@@ -36,7 +40,7 @@ func values(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (n, of 
 		for _, m := range w.Percent {
 			n, of = telemetry.Sums(r.Points[m], 1./100)
 		}
-		if w.Name == finding.CachedTokens && of == nil && l.IsAlone(r) {
+		if w.Name == finding.CachedTokens && slices.Max(append(of, 0)) == 0 && l.IsAlone(r) { // a rate of 0 says nothing
 			return countedCached(l, r)
 		}
 		return n, of
@@ -58,6 +62,33 @@ func countedCached(l *telemetry.Logged, r *telemetry.Rank) (n, of []float64) {
 		}
 	}
 	return nil, nil
+}
+
+// countedDrafts are the tokens that come out of the steps of a server which verify drafts, one more than it accepts, and these steps, as
+// counters of vLLM have it.
+func countedDrafts(l *telemetry.Logged, r *telemetry.Rank) (n, of []float64) {
+	n, of = l.Counted(r.Server, "spec_decode_num_accepted_tokens_total"), l.Counted(r.Server, "spec_decode_num_drafts_total")
+	if n == nil || of == nil {
+		return nil, nil
+	}
+	for b := range n {
+		n[b] += of[b]
+	}
+	return n, of
+}
+
+// countedAborts are the requests of a server that were aborted, and all that ended.
+func countedAborts(l *telemetry.Logged, r *telemetry.Rank) (n, of []float64) {
+	if n = l.Aborted(r.Server); n == nil || !l.IsAlone(r) {
+		return nil, nil
+	}
+	if of = l.Counted(r.Server, "request_success_total"); of == nil {
+		of = l.Counted(r.Server, "num_requests_total")
+	}
+	for b := range of {
+		of[b] = max(of[b], n[b])
+	}
+	return n, of
 }
 
 // countedGraphs are the decode steps of a scheduler that ran as a CUDA graph, and all of them, as counters of SGLang have it.
@@ -187,6 +218,11 @@ func lost(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening, x *course
 	} else if f.Evidence == nil && w.Name != TransferSpeed {
 		f.Severity = finding.Info
 		f.Evidence = []finding.Evidence{finding.Sentence("its tokens do not take longer, and no more requests wait")}
+	}
+	if w.Name == series.AbortedShare {
+		f.Severity = finding.Warning
+		f.Cost = max(f.Cost, (c.after-c.before)*float64(during.To-during.At)/float64(l.Grid.N()))
+		f.Evidence = append(f.Evidence, finding.Sentence("a request is aborted when its client leaves before the answer, or when the server gives it up: its counters do not tell which"))
 	}
 	if w.Name == finding.CachedTokens {
 		if times := moreComes(l, r, during, c); times > (1-c.after)/(1-c.before) {
