@@ -27,7 +27,7 @@ var seenTwice = []finding.Consequence{
 	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Slower, Subkinds: []string{""}, Enough: asLogsTell, Same: true},
 }
 
-// remade: what is no longer cached is computed again, so that more prompts seem to come; and what servers take longer since each was started
+// remade: tokens that the cache no longer has are computed again, so that more prompts seem to come; and what servers take longer since each was started
 // again is of what they were started with. Clients leave where they have to wait.
 var remade = []finding.Consequence{
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Load, Subkinds: []string{slow.Demand}, Enough: computedAgain, Costs: true},
