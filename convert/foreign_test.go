@@ -29,6 +29,8 @@ func TestForeignInputs(t *testing.T) {
 		{"perf.data", "PERFILE2 and more", "is a recording of Linux perf"},
 		{"stacks.txt", "main;run;step 12\nmain;run 3\n", "is a list of collapsed stacks"},
 		{"out.prof", "{\xa9\x03 and more", "cProfile"},
+		{"memory.raw.json", "[[-1, 1, 37888, 7], [-1, 1, 512, 7], [1696966047096061874, 4, -37888, 7]]", "is a memory timeline of PyTorch"},
+		{"memory.json", "[[-1, 1696966047096061, 1696966047096102, 1696966047096106, 1696966047096109], [[0, 512, 0, 0, 0, 0, 0, 0]]]", "is a memory timeline of PyTorch"},
 		{"resnet_et.json", "{\n  \"schema\": \"1.1.1-chakra.0.0.4\", \"pid\": 177708, \"nodes\": []}", "is an execution trace of PyTorch"},
 		{"pmc_perf.csv", "Dispatch_ID,GPU_ID,Grid_Size,Kernel_Name\n0,0,77824,fill\n", "is a table of counters of rocprof-compute"},
 		{"kernel_stats.csv", "\"Name\",\"Calls\",\"TotalDurationNs\"\n\"fill\",1,5920\n", "is a table of totals of rocprof"},

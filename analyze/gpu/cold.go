@@ -85,8 +85,8 @@ func (g *gapSum) coldTime() int64 {
 
 // startup finds the gaps in which a process starts. What is cold by its reason is counted
 // gap by gap. Beside that, the few gaps that are nearly all of idle time, before the device
-// has done anything to speak of, are the start if cold reasons are much of them: what the
-// host does between two libraries that it loads is part of that.
+// has done anything to speak of, are the start if cold reasons are much of them, or if they come before
+// the first kernel: what the host does between two libraries that it loads is part of that.
 type startup struct {
 	longest []gapSum // the longest first
 	gaps    int64
@@ -126,30 +126,32 @@ func (s *startup) settle(g *GPU) {
 			g.BySteps[gap.step].Cold.Spread = true
 		}
 	}
+	var again [StepKinds]bool
 	for i := range g.BySteps {
-		g.BySteps[i].Cold.leaveOutSpread()
+		again[i] = g.BySteps[i].Cold.leaveOutSpread()
 	}
-	sum, cold, n := int64(0), int64(0), 0
+	sum, cold, n, first := int64(0), int64(0), 0, true
 	for n < len(s.longest) && float64(sum) < nearlyAll*float64(idle) {
 		gap := &s.longest[n]
 		if float64(gap.before) > earlyPart*float64(s.worked) {
 			return
 		}
 		sum, cold = distribution.AddTimes(sum, gap.Length()), distribution.AddTimes(cold, gap.coldTime())
+		first = first && gap.beforeFirst()
 		n++
 	}
 	few := max(fewGaps, int64(fewGapsPart*float64(s.gaps)))
-	if int64(n) > few || float64(sum) < nearlyAll*float64(idle) || float64(cold) < enoughCold*float64(sum) {
+	if int64(n) > few || float64(sum) < nearlyAll*float64(idle) || float64(cold) < enoughCold*float64(sum) && !first {
 		return
 	}
 	for i := range s.longest[:n] {
 		gap := &s.longest[i]
 		of := &g.BySteps[gap.step].Cold
-		if gap.coldTime() == gap.parts[Allocation] { // else it is counted already
+		if gap.coldTime() == gap.parts[Allocation] || again[gap.step] { // else it is counted already
 			of.addGap(gap)
 		}
 		for reason, t := range gap.parts {
-			if !Reason(reason).Cold() {
+			if !Reason(reason).Cold() || again[gap.step] && Reason(reason) == Modules {
 				of.Time[reason] = distribution.AddTimes(of.Time[reason], t)
 			}
 		}
@@ -157,15 +159,21 @@ func (s *startup) settle(g *GPU) {
 }
 
 // leaveOutSpread makes loads of code that come again and again what they are: idle time of a
-// process that works.
-func (c *Cold) leaveOutSpread() {
-	if c.Spread && c.Gaps > fewGaps {
+// process that works. It reports whether it did.
+func (c *Cold) leaveOutSpread() bool {
+	again := c.Spread && c.Gaps > fewGaps
+	if again {
 		c.Time[Modules] = 0
 	}
 	if c.Total() == 0 {
 		*c = Cold{}
 	}
+	return again
 }
+
+// beforeFirst reports whether no kernel had run, and calls loaded code in the gap: a process that has launched its
+// first kernel before has its code. What a library does between such calls, no profiler may show.
+func (g *gapSum) beforeFirst() bool { return g.before == 0 && g.parts[Modules] > g.load }
 
 // mostlyCold reports whether the gap is cold by its reasons.
 func (g *gapSum) mostlyCold() bool {

@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/profile"
@@ -29,7 +30,10 @@ func measurePlanted(calls []plantedCall, ranges ...plantedCall) *GPUs {
 	}
 	for i, c := range calls {
 		s.CallRows = append(s.CallRows, profile.Call{Event: event(c.name, c.start, c.end, i+1), TID: 1})
-		if c.kernel != "" {
+		switch {
+		case strings.HasPrefix(c.kernel, "Memcpy"):
+			s.CopyRows = append(s.CopyRows, profile.Copy{Event: event(c.kernel, c.runs, c.runsTo, i+1)})
+		case c.kernel != "":
 			s.KernelRows = append(s.KernelRows, profile.Kernel{Event: event(c.kernel, c.runs, c.runsTo, i+1)})
 		}
 	}
@@ -70,6 +74,7 @@ func TestColdStart(t *testing.T) {
 		return calls
 	}
 	first := plantedCall{"cudaMemcpyAsync", 0, 10, "fill", 20, 30, false}
+	weights := plantedCall{"cudaMemcpyAsync", 0, 10, "Memcpy HtoD (Pageable -> Device)", 20, 30, false}
 	for _, c := range []struct {
 		name   string
 		calls  []plantedCall
@@ -83,6 +88,9 @@ func TestColdStart(t *testing.T) {
 		{"a module that is loaded", append([]plantedCall{first, {name: "cuLibraryLoadData", start: 100, end: 500_100}}, steady(500_200)...), nil, 500_170, Modules},
 		{"a graph that is recorded", append([]plantedCall{first, {name: "cudaStreamBeginCapture", start: 50, end: 60}, {name: "cudaStreamEndCapture", start: 300_000, end: 300_050}}, steady(300_100)...), nil, 300_070, Capturing},
 		{"code that is compiled", append([]plantedCall{first}, steady(800_000)...), []plantedCall{{name: "entire_frame_compile (dynamo_timed)", start: 100, end: 700_100}}, 799_970, Compiling},
+		{"a library that starts unseen before the first kernel", append([]plantedCall{weights, {name: "cuModuleLoadData", start: 100, end: 3100}}, steady(800_000)...), nil, 799_970, HostWork},
+		{"a module behind the first kernel", append([]plantedCall{first, {name: "cuModuleLoadData", start: 100, end: 3100}}, steady(800_000)...), nil, 3000, HostWork},
+		{"a host that is slow before the first kernel", append([]plantedCall{weights}, steady(800_000)...), nil, 0, HostWork},
 		{"a host that is slow", append([]plantedCall{first}, steady(800_000)...), nil, 0, HostWork},
 	} {
 		g := &measurePlanted(c.calls, c.ranges...).GPUs[0]

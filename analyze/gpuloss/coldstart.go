@@ -33,8 +33,8 @@ func coldStart(g *gpu.GPUs, t *gpuTime) []finding.Finding {
 	if t.cold.AtStart() {
 		where = " at the start"
 	}
-	text := fmt.Sprintf("%s idle %s of the time, and %s of that %s %s%s, %s%s; for the rest of the time, %s %s busy", are(g), percent(idle, t.length),
-		percent(cold, idle), words.IsOrAre(int(t.cold.Gaps)), words.Counted(int(t.cold.Gaps), "gap"), where, howMuch(distribution.Fraction(t.cold.Time[most], cold)),
+	text := fmt.Sprintf("%s idle %s of the time, and %s of that %s %s%s, %s; for the rest of the time, %s %s busy", are(g), percent(idle, t.length),
+		percent(cold, idle), words.IsOrAre(int(t.cold.Gaps)), words.Counted(int(t.cold.Gaps), "gap"), where,
 		coldClause(g, t, most), are(g), percent(t.warm()-(idle-cold), t.warm()))
 	started := mostlyStarts(g, t)
 	calls := slices.DeleteFunc(slices.Clone(g.Calls), func(c gpu.CallTime) bool { return c.Starts && !started }) // it was before
@@ -47,10 +47,15 @@ func coldStart(g *gpu.GPUs, t *gpuTime) []finding.Finding {
 
 // coldClause says what the host does in gaps of a start that are mostly for a reason.
 func coldClause(g *gpu.GPUs, t *gpuTime, r gpu.Reason) string {
-	if r == gpu.Modules && mostlyStarts(g, t) {
-		return "while CUDA, or a library of it, starts"
+	clause := strings.Replace(reasonClauses[r], "because ", "while ", 1)
+	switch {
+	case r != gpu.Modules:
+	case mostlyStarts(g, t):
+		clause = "while CUDA, or a library of it, starts"
+	case 4*t.cold.Time[r] < t.cold.Total(): // what loads code between its calls does the rest
+		return "before a first kernel, for which the host loads code"
 	}
-	return strings.Replace(reasonClauses[r], "because ", "while ", 1)
+	return howMuch(distribution.Fraction(t.cold.Time[r], t.cold.Total())) + clause
 }
 
 // mostlyStarts reports whether CUDA, or a library of it, starts in most of the time for which code

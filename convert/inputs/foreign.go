@@ -34,6 +34,7 @@ var foreign = []struct {
 	{contains(`"callFrame":{`), "CPU profile of V8", "is a CPU profile of V8, which sgtrace does not read: Chrome's developer tools show it", false},
 	{contains("= Serving Benchmark Result ="), "summary of a benchmark", "is the summary that bench_serving prints, which has no requests: give the file of --output-file (vLLM: --save-result), with --output-details (--save-detailed) for each request", false},
 	{begins("Dispatch_ID,GPU_ID,", "Dispatch_ID,Kernel_Name,"), "table of counters", "is a table of counters of rocprof-compute, which has no times: record with rocprofv3 --kernel-trace --hip-trace", false},
+	{memoryTimeline.Match, "memory timeline", "is a memory timeline of PyTorch's profiler, which has no allocations: call torch.cuda.memory._record_memory_history() before, and give what torch.cuda.memory._dump_snapshot() writes", false},
 	{executionTrace.Match, "execution trace", "is an execution trace of PyTorch (for Chakra or replays), which has no times: record with torch.profiler and give the trace that it exports", false},
 	{begins(`"Index","KernelName"`), "table of rocprof", "is a table of rocprof as CSV, which sgtrace does not read: record with rocprofv3 --output-format rocpd, or with RPD", false},
 	{begins(`"Name","Calls","TotalDurationNs"`), "table of totals", "is a table of totals of rocprof or rocprofv3, which has no times: give the trace beside it (*_kernel_trace.csv), or record with rocprofv3 --kernel-trace", false},
@@ -71,6 +72,10 @@ var damagedReport = foreignError{what: "damaged report of Nsight Systems", advic
 
 // collapsed is how a list of collapsed stacks begins: frames between semicolons, and a count.
 var collapsed = lazyregexp.New(`^[^\n{};]+(;[^\n;]+)+ \d+\r?\n`)
+
+// memoryTimeline is how export_memory_timeline begins what it writes: with changes, each a time, a kind, bytes, and
+// a category, or with times, of which the first ones are -1.
+var memoryTimeline = lazyregexp.New(`^\[(\[-?\d+, [1-4], -?\d+, \d\], ){2}|^\[\[(-1, )*(\d{13,19}, ){3}`)
 
 // executionTrace is how execution traces of PyTorch begin.
 var executionTrace = lazyregexp.New(`^\s*\{\s*"schema"\s*:\s*"[\d.]+(-chakra[^"]*)?"\s*,\s*"pid"\s*:`)
