@@ -42,6 +42,8 @@ func (o *Overview) warnings() []document.Warning {
 		d = append(d, runWarnings(o.GPUs)...)
 	}
 	switch {
+	case o.GPUs != nil && o.Memory == nil && isForeign(o.Profiles, o.GPUs):
+		d = append(d, notice("no event has a category of PyTorch's profiler: another program wrote this, and which of it hosts or devices did is not known; 'sgtrace merge' draws it"))
 	case o.onlyMeets():
 		d = append(d, notice("the profiles hold collectives, and nothing else that devices did: whether they compute or idle in between is not known"))
 	case o.GPUs != nil && (o.Memory == nil || o.GPUs.Ran() || len(o.GPUs.Calls) > 0): // snapshots of memory alone say nothing of what runs
@@ -355,6 +357,21 @@ func runWarnings(g *gpu.GPUs) []document.Warning {
 // muchUnclassified is the part of the time of kernels from which on the division of GPU time
 // is in doubt if no rule knows them.
 const muchUnclassified = 1.0 / 4
+
+// isForeign reports whether profiles have events, and none that any report knows: not even what threads did.
+func isForeign(set *profile.Set, g *gpu.GPUs) bool {
+	if g.Ran() || len(g.Runs) > 0 || g.Unran.Launches > 0 {
+		return false
+	}
+	known := false
+	for _, s := range set.Streams {
+		s.Frames(func(*profile.Frame) bool { known = true; return false })
+		s.Samples(func(*profile.Sample) bool { known = true; return false })
+		s.Runs(func(*profile.Run) bool { known = true; return false })
+		s.CounterValues(func(*profile.CounterValue) bool { known = true; return false })
+	}
+	return !known
+}
 
 // deviceWarnings are about what the captures of devices do not tell. more tells that there
 // are ranks without a capture; windowed, that only a window of time was looked at.

@@ -179,3 +179,19 @@ func TestIdleProcesses(t *testing.T) {
 		}
 	}
 }
+
+// Of a timeline that another program wrote, no report can say what hosts did. Operators alone tell of hosts.
+func TestForeignEvents(t *testing.T) {
+	syms := trace.NewSymbols()
+	event := profile.Event{Start: 1000, End: 2000, Name: syms.Intern("aten::mm")}
+	for want, rows := range map[string]*testset.RowStream{
+		"no event has a category":     {},
+		"the profiles hold no kernel": {FrameRows: []profile.Frame{{Event: event}}},
+	} {
+		set := testset.SetOf(syms, []string{"TP0"}, rows)
+		o := New(Input{Profiles: set})
+		if len(o.Warnings) != 1 || !strings.HasPrefix(o.Warnings[0].Text, want) {
+			t.Errorf("%+v, want %q", o.Warnings, want)
+		}
+	}
+}
