@@ -22,7 +22,7 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 	claims := make([]finding.Claim, len(c.List))
 	parallel.Each(len(claims), func(i int) { claims[i] = c.claim(&c.List[i], b) })
 	var out, falls []finding.Finding
-	told := map[int]int{} // which finding tells of a change
+	told, itself := map[int]int{}, map[int]bool{} // which finding tells of a change, and whether it is what that is about
 	for i := range c.List {
 		switch change := &c.List[i]; {
 		case !change.IsCause():
@@ -31,7 +31,7 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 		case change.Shifts[0].Metric == ArrivalsChanged && !change.Shifts[0].rises():
 			falls = append(falls, change.finding(b, claims[i])) // leads nothing: less to do costs nothing
 		default:
-			told[i] = len(out)
+			told[i], itself[i] = len(out), true
 			out = append(out, change.finding(b, claims[i]))
 		}
 	}
@@ -47,10 +47,11 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 		undone := c.undone(change)
 		if k, ok := told[undone]; ok {
 			out[k].Evidence = append(out[k].Evidence, said)
-			if !c.List[undone].IsCause() { // that is over when it is, and not when users see it
+			if itself[undone] && !c.List[undone].IsCause() { // that is over when it is, and not when users see it
 				out[k].Until = max(out[k].Until, change.Time)
 			}
 		} else if k := c.nearest(out, change); k >= 0 {
+			told[i] = k
 			out[k].Evidence = append(out[k].Evidence, said)
 			if out[k].Subkind != Pace || !change.Shifts[0].isSeen() { // a pace knows what users see of it
 				out[k].Claim = out[k].Claim.And(claims[i])
@@ -58,7 +59,7 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 		} else if k := c.nearest(falls, change); k >= 0 {
 			falls[k].Evidence = append(falls[k].Evidence, said)
 		} else {
-			told[i] = len(out)
+			told[i], itself[i] = len(out), true
 			out = append(out, change.finding(b, claims[i]))
 		}
 	}

@@ -1,6 +1,10 @@
 package change
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+)
 
 // What only ends a change is told with it: where its series rose, whatever led that.
 func TestUndone(t *testing.T) {
@@ -21,5 +25,21 @@ func TestUndone(t *testing.T) {
 	c.List[2].Shifts[0] = fell
 	if k := c.undone(&c.List[2]); k != -1 {
 		t.Errorf("another series ends change %d", k)
+	}
+}
+
+// What users see the end of, where its beginning is evidence of a server that was slower for a while, is evidence, too.
+func TestUndoneEvidence(t *testing.T) {
+	steps := func(before, after int64, back bool) []Shift {
+		return []Shift{{Stage: "decode_loop", Metric: MedianChanged, Sized: true, Back: back, Before: Level{P50: before}, After: Level{P50: after}}}
+	}
+	c := Changes{From: 1000, To: 20_000, List: []Change{
+		{Time: 990, Shifts: steps(10, 18, false)},
+		{Time: 1000, Shifts: []Shift{{Metric: PaceChanged, Shape: changepoint.Spell, Until: 9000, Before: Level{P50: 10}, After: Level{P50: 18}}}},
+		{Time: 9100, Shifts: steps(18, 10, true)},
+	}}
+	got := c.Findings(nil)
+	if len(got) != 1 || got[0].Subkind != Pace || got[0].Until != 9000 || len(got[0].Evidence) != 3 {
+		t.Errorf("findings: %+v", got)
 	}
 }

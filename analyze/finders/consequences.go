@@ -85,6 +85,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Front, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: showsIn},
 	{Cause: finding.Front, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}, SameRequests: true},
 	{Cause: finding.Front, CauseSubkind: serverlimit.Tokenizer, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}, Enough: mostlyOf(cause.Dispatch)},
+	{Cause: finding.Front, CauseSubkind: serverlimit.Answering, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}, Enough: mostlyOf(cause.Return)},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Around: true, Enough: there, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Later: true, Around: true, Enough: reachedThere, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Imbalance, Subkinds: []string{""}, OnRanks: true, Around: true, Enough: onThatRank},
@@ -175,6 +176,9 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Common, Elsewhere: true, Enough: mostlyOf(cause.Transfer)},
 	{Cause: finding.Load, Effect: finding.Common, Enough: mostlyOf(cause.Queue)},
 	{Cause: finding.Load, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: showsIn, Costs: true},
+	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: showsIn, Costs: true},
+	{Cause: finding.Slower, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: showsIn, Costs: true},
+	{Cause: finding.Limit, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: func(seen, _ *finding.Finding) bool { return isSeen(seen) }, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Straggler, Subkinds: []string{""}, OnRanks: true, Elsewhere: true, Enough: asItsClock, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: failed.Router, Effect: finding.Change, Subkinds: []string{finding.CachedTokens}, Enough: withEmptyRouter, Elsewhere: true, Costs: true},
 }
@@ -318,7 +322,7 @@ func asTheYield(became, fewer *finding.Finding) bool {
 func costsMore(slow, became *finding.Finding) bool {
 	off := trace.Time(2*time.Second) + slow.Within + became.Within
 	return slow.Since != 0 && slow.Until == 0 && became.Until == 0 && max(slow.Since-became.Since, became.Since-slow.Since) <= off &&
-		workOf(&slow.Metric) != workOf(&became.Metric) && became.At.Scope == place.OneRank && became.Metric.After > became.Metric.Before && became.Cost > slow.Cost
+		workOf(&slow.Metric) != workOf(&became.Metric) && became.At.Scope != place.Everywhere && became.Metric.After > became.Metric.Before && became.Cost > slow.Cost
 }
 
 // avoided reports whether routers send less to a server because it is slow, and so more to another one of
@@ -330,9 +334,14 @@ func avoided(share, slow *finding.Finding) bool {
 	return share.At.Overlaps(&slow.At) == (share.Metric.After < share.Metric.Before)
 }
 
-// showsIn reports whether users see more load in what changed: all of them, in how long it takes.
+// showsIn reports whether users see more load, or servers that became slower, in what changed: all of them, in how long it takes.
 func showsIn(seen, load *finding.Finding) bool {
-	return seen.At.Scope == place.Everywhere && load.Metric.After > load.Metric.Before && seen.Metric.After > seen.Metric.Before
+	return isSeen(seen) && load.Metric.After > load.Metric.Before
+}
+
+// isSeen reports whether something is what all users see: it takes longer.
+func isSeen(f *finding.Finding) bool {
+	return f.At.Scope == place.Everywhere && f.Metric.After > f.Metric.Before
 }
 
 // onThatRank reports whether a limit is reached where the load is, and nowhere else.

@@ -289,3 +289,31 @@ func TestFollowsAtOtherPlaces(t *testing.T) {
 		}
 	}
 }
+
+// What all users see longer since requests wait at a limit, or since servers became slower, is no finding of its own; what they see
+// shorter, or saw before, is.
+func TestWhatUsersSee(t *testing.T) {
+	const second = 1_000_000_000
+	dp1, host := rankAt(request.Unified, "c94b1e02", 0, 1), rankAt(request.Unified, "feedbeef", 0, -1)
+	ttft := func(since trace.Time, before, after float64, text string) finding.Finding {
+		return finding.Finding{Kind: finding.Change, Since: since, Text: text, Metric: finding.Metric{Before: before, After: after}}
+	}
+	for _, c := range []struct {
+		seen finding.Finding
+		want int
+	}{{ttft(120*second, 1, 5, "longer"), 1}, {ttft(130*second, 5, 1, "shorter"), 2}, {ttft(20*second, 1, 5, "before"), 2}} {
+		got := finding.Merge([]finding.Finding{{Kind: finding.Limit, Subkind: serverlimit.Room.String(), At: dp1, Since: 100 * second, Text: "full"}, c.seen}, consequences)
+		if len(got) != c.want {
+			t.Errorf("%s: %+v", c.seen.Text, got)
+		}
+	}
+	got := finding.Merge([]finding.Finding{
+		{Kind: finding.Change, Subkind: change.Pace, At: place.Location{Scope: place.WholeRole, Role: request.Unified}, Since: 100 * second, Cost: 0.2, Text: "both became slower",
+			Metric: finding.Metric{Name: "decode time per token", Before: 10, After: 16}},
+		{Kind: finding.Slower, At: host, Since: 101 * second, Cost: 0.02, Text: "slower prefills", Metric: finding.Metric{Name: "prefill", Before: 60, After: 95}},
+		ttft(120*second, 1, 5, "longer"),
+	}, consequences)
+	if len(got) != 1 || got[0].Text != "both became slower" {
+		t.Errorf("findings: %+v", got)
+	}
+}

@@ -92,7 +92,8 @@ func (t *Tail) stalls(a *cause.Attributor, median int64, longest []int64) *Stall
 		proc := gaps[0].proc
 		x := newStall(gaps[:n], prompts[proc])
 		gaps = gaps[n:]
-		if !x.byPrompts(float64(t.Sizes.Prompt[t.Peers.GroupOf(int32(proc))].Expected(x.Tokens)) * slower[proc]) {
+		usual := &t.Sizes.Prompt[t.Peers.GroupOf(int32(proc))]
+		if !x.byPrompts(float64(usual.Expected(x.Tokens))*slower[proc]) || !x.asOthers(usual, prompts[proc]) {
 			continue
 		}
 		s.List, s.Total = append(s.List, x), s.Total+x.Total
@@ -111,6 +112,36 @@ func (x *Stall) byPrompts(usual float64) bool {
 	return usual == 0 || float64(x.Longest) <= beyond*usual
 }
 
+// asOthers reports whether it is about as long as prompts of such a size take on the server, or the longest there are: they tell by how
+// many times that is more than sizes explain, as long prompts attend to more for each token.
+func (x *Stall) asOthers(usual *distribution.SizeFit, prompts []prompt) bool {
+	const (
+		enough = 8
+		about  = 1.5
+	)
+	if len(prompts) < enough {
+		return true
+	}
+	longest := make([]int64, len(prompts))
+	for i := range prompts {
+		longest[i] = prompts[i].tokens
+	}
+	slices.Sort(longest)
+	others := ratiosOf(prompts, usual, min(x.Tokens/2, longest[len(longest)-enough]))
+	byThemselves := usual.Expected(x.Tokens) + int64(max(0, x.Prompts-1))*usual.Expected(0) // each in a batch of its own
+	return float64(x.Longest) <= about*float64(byThemselves)*distribution.LowerMedian(others)
+}
+
+// ratiosOf returns by how many times prompts of at least so many tokens took longer than their sizes explain.
+func ratiosOf(prompts []prompt, usual *distribution.SizeFit, least int64) (ratios []float64) {
+	for _, p := range prompts {
+		if p.tokens >= least {
+			ratios = append(ratios, float64(p.To-p.From)/float64(max(1, usual.Expected(p.tokens))))
+		}
+	}
+	return ratios
+}
+
 // slowerThanUsual returns by how many times each proc takes longer for prompts than their sizes explain, in the middle; 0 of
 // those without any.
 func (t *Tail) slowerThanUsual(prompts [][]prompt) []float64 {
@@ -120,11 +151,7 @@ func (t *Tail) slowerThanUsual(prompts [][]prompt) []float64 {
 			return
 		}
 		usual := &t.Sizes.Prompt[t.Peers.GroupOf(int32(proc))]
-		ratios := make([]float64, len(prompts[proc]))
-		for i, p := range prompts[proc] {
-			ratios[i] = float64(p.To-p.From) / float64(max(1, usual.Expected(p.tokens)))
-		}
-		slower[proc] = distribution.LowerMedian(ratios)
+		slower[proc] = distribution.LowerMedian(ratiosOf(prompts[proc], usual, 0))
 	})
 	return slower
 }

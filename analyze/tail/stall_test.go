@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/cause"
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -154,5 +155,30 @@ func TestStallsOfOthersThanPrompts(t *testing.T) {
 		if got := x.byPrompts(usual); got != want {
 			t.Errorf("prompts that take %v ms: %v, want %v", usual/ms, got, want)
 		}
+	}
+}
+
+// A server that stands still while it computes a prompt does so for longer than it computes others of that size, which may take
+// longer than a line through all sizes tells.
+func TestStallsBesidePrompts(t *testing.T) {
+	const ms = 1_000_000
+	usual := distribution.SizeFit{Base: 10 * ms, PerToken: 0.06 * ms, N: 100}
+	var prompts []prompt
+	for i := range 40 {
+		tokens, takes := int64(500), trace.Time(40*ms)
+		if i >= 30 {
+			tokens, takes = 4000, 500*ms // twice what the line tells
+		}
+		from := trace.Time(i) * 1000 * ms
+		prompts = append(prompts, prompt{Interval: request.Interval{From: from, To: from + takes}, tokens: tokens})
+	}
+	for longest, want := range map[int64]bool{480 * ms: true, 700 * ms: true, 1000 * ms: false} {
+		x := Stall{Longest: longest, Tokens: 4000, Prompts: 1}
+		if got := x.asOthers(&usual, prompts); got != want {
+			t.Errorf("%d ms: %v, want %v", longest/ms, got, want)
+		}
+	}
+	if x := (Stall{Longest: 1000 * ms, Tokens: 4000, Prompts: 1}); !x.asOthers(&usual, prompts[33:]) {
+		t.Error("seven prompts have no information")
 	}
 }

@@ -58,9 +58,12 @@ func Observe(ranks *place.RankSet, requests []*request.Request, from, to trace.T
 			pieces, decode = w.workOf(part, thread, pieces[:0])
 			if compared {
 				x.add(pieces, decode)
-			} else {
-				x.addOther(pieces, decode)
+				continue
 			}
+			if r.Metrics.Retractions > 0 { // part of it was computed again
+				pieces.Of(part.Request, &request.Metrics{PromptTokens: request.Unknown})
+			}
+			x.addOther(pieces, decode)
 		}
 	}
 	decode, prefill := make([][]Pace, len(work)), make([][]Pace, len(work)) // one of each rank, or none
@@ -74,7 +77,7 @@ func (w *observer) pacesOf(rank int, x *workload) (decode, prefill []Pace) {
 	slices.SortStableFunc(x.decodes, byStart)
 	batches := load.Batches(x.prefills)
 	x.end()
-	parallel.All(func() { decode = w.decodePacesOf(rank, x, batches) }, func() { prefill = w.prefillPacesOf(rank, x, batches) })
+	parallel.All(func() { decode = w.decodePacesOf(rank, x, batches) }, func() { prefill = w.prefillPacesOf(rank, x) })
 	return decode, prefill
 }
 
@@ -97,18 +100,39 @@ func (w *observer) decodePacesOf(rank int, x *workload, batches load.Pieces) []P
 }
 
 // prefillPacesOf returns how fast a rank prefilled.
-func (w *observer) prefillPacesOf(rank int, x *workload, batches load.Pieces) []Pace {
+func (w *observer) prefillPacesOf(rank int, x *workload) []Pace {
 	running := newLevelOver(x.decodes, one)
+	alone, batches := x.known()
 	list := w.prefillWork(batches, running)
 	if len(list) < Fewest {
 		return nil
 	}
 	p := NewPace(rank, list, 2)
-	if len(batches) > len(x.prefills) || slices.ContainsFunc(batches, func(b load.Prefill) bool { return b.Requests > 1 }) {
-		p = likelier(p, NewPace(rank, w.prefillWork(x.prefills, running), 2))
+	if len(alone) >= Fewest && (len(batches) > len(alone) || slices.ContainsFunc(batches, func(b load.Prefill) bool { return b.Requests > 1 })) {
+		p = likelier(p, NewPace(rank, w.prefillWork(alone, running), 2))
 	}
 	p.Asked = x.askedPrefills
 	return []Pace{p}
+}
+
+// known are the prefills that are compared, by themselves and in batches, beside which no prompt of unknown size is computed: those
+// of requests that were given up, or that never ended, take time for nobody knows how many tokens.
+func (x *workload) known() (alone, batches load.Pieces) {
+	prefills, unknown := slices.Clone(x.prefills), load.Pieces{}
+	for _, p := range x.otherPrefills {
+		if p.Tokens > 0 {
+			prefills = memory.Append(prefills, p)
+		} else {
+			unknown = memory.Append(unknown, p)
+		}
+	}
+	slices.SortStableFunc(unknown, func(a, b load.Prefill) int { return cmp.Compare(a.From, b.From) })
+	of := union(unknown)
+	beside := func(p load.Prefill) bool {
+		k, _ := slices.BinarySearchFunc(of, p.From+1, func(u Piece, t trace.Time) int { return cmp.Compare(u.To, t) })
+		return k < len(of) && of[k].From < p.To
+	}
+	return slices.DeleteFunc(slices.Clone(x.prefills), beside), slices.DeleteFunc(load.Batches(prefills), beside)
 }
 
 // add adds what was done for a request that is compared.

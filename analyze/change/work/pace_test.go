@@ -102,3 +102,44 @@ func TestBurdensOfAPace(t *testing.T) {
 		}
 	}
 }
+
+// Where batches are full, all take as long, and a prompt that goes on in the next one is in both, in parts that nobody knows:
+// how many tokens each batch is taken to have has no information about what a token costs.
+func TestBurdensWhereBatchesAreFull(t *testing.T) {
+	const base, perToken, full, off = 12e6, 170_000, 4096, 1000
+	rnd := rand.New(rand.NewPCG(5, 6))
+	p := Pace{Sized: true}
+	now, too := trace.Time(0), 0.0
+	for i := range 300 {
+		tokens, known := 200+2000*rnd.Float64(), 0.0
+		if known = tokens; i < 100 {
+			now += 1e9
+		} else {
+			next := off * (2*rnd.Float64() - 1) // that the next one is taken to have too few of
+			tokens, known, too = full, full-too+next, next
+		}
+		ns := (base + perToken*tokens) * (1 + 0.03*rnd.NormFloat64())
+		p.Pieces = append(p.Pieces, Piece{From: now, To: now + trace.Time(ns), Units: 1, NS: ns, Burden: Burden{known}})
+		now += trace.Time(ns)
+	}
+	if got := p.Burdens()[0]; math.Abs(got-perToken) > 0.1*perToken {
+		t.Errorf("a token costs %.0f ns, want %d", got, perToken)
+	}
+}
+
+// A batch with a prompt of which nobody knows the size has no information about how long prompts take; one with a prompt of a request
+// that was given up later does.
+func TestKnownPrefills(t *testing.T) {
+	const ms = 1_000_000
+	x := workload{
+		prefills:      load.Pieces{{Request: 0, Requests: 1, To: 10 * ms, Tokens: 5}, {Request: 1, Requests: 1, From: 20 * ms, To: 30 * ms, Tokens: 5}, {Request: 2, Requests: 1, From: 40 * ms, To: 50 * ms, Tokens: 5}},
+		otherPrefills: load.Pieces{{Request: 4, Requests: 1, From: 40 * ms, To: 50 * ms, Tokens: 7}, {Request: 3, Requests: 1, From: 20 * ms, To: 30 * ms}},
+	}
+	alone, batches := x.known()
+	if len(alone) != 2 || alone[0].Request != 0 || alone[1].Request != 2 {
+		t.Errorf("by themselves: %+v", alone)
+	}
+	if len(batches) != 2 || batches[0].Tokens != 5 || math.Abs(batches[1].Tokens-12) > 1e-9 || batches[1].Requests != 2 {
+		t.Errorf("batches: %+v", batches)
+	}
+}
