@@ -49,6 +49,9 @@ type Device struct {
 	PeakTime                trace.Time
 	Entries                 int64
 	Failed                  int64 // allocations that the device had no memory for
+	// Taking is how many calls took memory of the device, which a process does at its start, and Took how
+	// long they were at most, ns.
+	Taking, Took int64
 }
 
 // A Holder is what one place had allocated at a moment.
@@ -161,6 +164,7 @@ func (m *Memory) stalls(rank string, d *recorder.Device, row *Device) {
 				s.Most = max(0, int64(e.Time-d.Entries[i-1].Time))
 			}
 			m.Stalls = append(m.Stalls, s)
+			row.Taking, row.Took = row.Taking+1, row.Took+max(0, s.Most)
 		}
 	}
 	for k, use := range d.At(row.Replay.Start, failed) {

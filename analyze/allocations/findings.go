@@ -159,6 +159,9 @@ func sinceBefore(more int64) string {
 	return "as much as before"
 }
 
+// muchTaking parts make the time of a recording: a process that has taken what it needs takes no more.
+const muchTaking = 10
+
 // Words says in a line what memory is used.
 func (m *Memory) Words() string {
 	var parts []string
@@ -178,6 +181,9 @@ func (m *Memory) Words() string {
 		}
 		if d.LargestFree > 0 {
 			text += fmt.Sprintf(", %s free in blocks of %s at most", words.Size(d.Free), words.Size(d.LargestFree))
+		}
+		if length := int64(d.Last - d.First); d.First != 0 && muchTaking*d.Took >= length && length > 0 {
+			text += fmt.Sprintf(", %s for more of the device, in %s at most of the %s recorded", words.Counted(int(d.Taking), "call"), words.Nearly(d.Took), words.Nearly(length))
 		}
 		parts = append(parts, text)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/golden/torch"
+	"github.com/sgtrace/sgtrace/profile/recorder"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -296,5 +297,19 @@ func TestLeakWithoutStacks(t *testing.T) {
 	d := set.Snapshots()[0].Devices[0]
 	if r := d.Replay(); grows(d, &r, nil) != nil {
 		t.Error("a place is known")
+	}
+}
+
+// A process that takes memory of the device while it works waits for the driver: that is told from a tenth of the time on.
+func TestTakingMemory(t *testing.T) {
+	for took, want := range map[int64]bool{99_000_000: false, 200_000_000: true} {
+		entries := []recorder.Entry{{Action: recorder.Alloc, Address: 1, Size: 512, Time: 1_000_000_000},
+			{Action: recorder.SegmentAlloc, Address: 2, Size: 1 << 21, Time: trace.Time(1_000_000_000 + took)}, {Action: recorder.Alloc, Address: 2, Size: 512, Time: 2_000_000_000}}
+		set := recorder.NewMemory(trace.NewSymbols())
+		set.Add(&recorder.Snapshot{File: "a.pickle", Devices: []*recorder.Device{{Entries: entries}}})
+		text := Measure(set, nil).Words()
+		if got := strings.Contains(text, ", 1 call for more of the device, in 200 ms at most of the 1 s recorded"); got != want {
+			t.Errorf("%s, after %d ns", text, took)
+		}
 	}
 }
