@@ -336,7 +336,7 @@ func (t *gpuTime) idleInWords() string {
 	if t.withheld > 0 {
 		return fmt.Sprintf("%.0f %% of the time with nothing launched", idle)
 	}
-	return fmt.Sprintf("%.0f %% of the time", idle)
+	return percent(t.idle(), t.warm()) + " of the time"
 }
 
 // clauseOf ends the sentence that devices are idle for a reason. Where most of it is at the

@@ -266,3 +266,13 @@ func TestOnlyCommunication(t *testing.T) {
 		}
 	}
 }
+
+// A device that ran something was not idle all of the time.
+func TestNearlyAllIdle(t *testing.T) {
+	g := gpuOf(0, 0, map[gpu.Reason]int64{gpu.HostWork: 99})
+	g.Running[1<<kernelname.ClassCompute], g.Waits.Time[gpu.HostWork] = ms/2, 99*ms+ms/2
+	found := all(&gpu.GPUs{GPUs: []gpu.GPU{g}})
+	if len(found) != 1 || !strings.HasPrefix(found[0].Text, "the GPU is idle 99.5 % of the time, ") {
+		t.Errorf("%+v", found)
+	}
+}
