@@ -1,6 +1,7 @@
 package change
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/sgtrace/sgtrace/analyze/change/work"
@@ -52,6 +53,9 @@ func (w *observer) addPulses(out []Stalling, paces []work.Pace, found []changepo
 			continue
 		}
 		s := w.pulsing(p, pulses)
+		if s.halt == slowed && stalls == decodeStalls {
+			w.addPrefills(&s, p, pulses)
+		}
 		if s.shift.Stage, s.prefills = stalls, stalls == prefillStalls; s.halt == slowed {
 			s.shift.Stage = slow
 		}
@@ -150,6 +154,31 @@ func (w *observer) pulsing(p *work.Pace, pulses *changepoint.Pulses) Stalling {
 		s.addWaiting(w, p, s.meets(w))
 	}
 	return s
+}
+
+// addPrefills adds what prefills cost in the pulses in which decoding is slow: those that are slower then, and those of others that hold up
+// decoding. Prompts come at their own times, so that the fewer are computed while a request is decoded, the less that takes.
+func (w *observer) addPrefills(s *Stalling, decode *work.Pace, pulses *changepoint.Pulses) {
+	k := slices.IndexFunc(w.paces.Prefill, func(p work.Pace) bool { return p.Rank == decode.Rank })
+	if k < 0 || decode.Whole {
+		return
+	}
+	const mostly = 0.5
+	prefill, slower := &w.paces.Prefill[k], *pulses
+	slower.Level, slower.Size = 1, prefill.SlowerIn(func(x *work.Piece) bool { return pulses.Over(w.seconds(x.From), w.seconds(x.To)) > mostly })
+	for i := range prefill.Pieces {
+		x := &prefill.Pieces[i]
+		by := w.pulsed(x, &slower)
+		s.held[x.Request] += int64(-by * x.NS)
+		x.NS, x.Ratio = x.NS*(1+by), x.Ratio*(1+by)
+	}
+	for i := range decode.Pieces {
+		x := &decode.Pieces[i]
+		if by := w.pulsed(x, pulses); by != 0 {
+			others := max(0, float64(x.To-x.From)-x.NS/(1+by)*x.Units) // see pulsing
+			s.held[x.Request] += int64((1 - (1+by)*(1+w.pulsed(x, &slower))) * others)
+		}
+	}
 }
 
 // haltOf tells whether a rank stands still in pulses: then no piece of work begins or ends in them. Where it is

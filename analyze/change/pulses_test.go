@@ -31,3 +31,36 @@ func TestFollowsPulses(t *testing.T) {
 		}
 	}
 }
+
+// A server that is half as fast for a tenth of the time computes the prompts of others in half the time, too, and half as many of them
+// while it decodes a request, if nothing slows it down: a quarter of what they hold that up for stays.
+func TestPrefillsInPulses(t *testing.T) {
+	w := &observer{from: 0, to: 600e9}
+	pulses := changepoint.Pulses{Every: 60, At: 10, Length: 10, Size: 0.5, Level: 1, Count: 10}
+	prefill, decode := work.Pace{}, work.Pace{}
+	for at := trace.Time(0); at < 600e9; at += 1e9 {
+		x := work.Piece{From: at, To: at + 1e8, NS: 1e8, Units: 1, Ratio: 1}
+		if pulses.Over(w.seconds(x.From), w.seconds(x.To)) > 0 {
+			x.To, x.NS, x.Ratio = at+2e8, 2e8, 2
+		}
+		prefill.Pieces = append(prefill.Pieces, x)
+	}
+	// Of the first request, pulses have nothing; the second lies in one: 2 s of its 5 s are of prefills.
+	decode.Pieces = []work.Piece{{Request: 1001, From: 0, To: 5e9, NS: 4e9, Units: 1, Ratio: 1}, {Request: 1002, From: 12e9, To: 17e9, NS: 3e9, Units: 1, Ratio: 2}}
+	w.paces.Prefill = []work.Pace{prefill}
+	for i := range decode.Pieces { // as pulsing has taken it out
+		x := &decode.Pieces[i]
+		x.NS *= 1 + w.pulsed(x, &pulses)
+	}
+	s := Stalling{held: map[int]int64{}}
+	w.addPrefills(&s, &decode, &pulses)
+	if got := s.held[1001]; got != 0 {
+		t.Errorf("outside of pulses: %d ns", got)
+	}
+	if got := s.held[1002]; got < 1_440_000_000 || got > 1_500_000_000 { // a piece counts as in a pulse for 95 % of its time at most
+		t.Errorf("in a pulse: %d ns, want 1.5 s", got)
+	}
+	if got := s.held[0]; got < 9_000_000_000 || got > 11_000_000_000 { // 100 prefills
+		t.Errorf("prefills: %d ns, want 10 s", got)
+	}
+}

@@ -2,6 +2,7 @@ package work
 
 import (
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -111,6 +112,26 @@ func (x *Piece) Otherwise(speed float64) float64 {
 
 // Extra returns by how much longer a piece of work took than such work usually does, ns.
 func (x *Piece) Extra() float64 { return x.Units * x.NS * (1 - 1/x.Ratio) }
+
+// SlowerIn returns by which part of their speed some pieces are slower than the others, in the middle; 0 if chance explains it.
+func (p *Pace) SlowerIn(some func(*Piece) bool) float64 {
+	const surely = 0.001
+	var usual, then []float64
+	for i := range p.Pieces {
+		if x := &p.Pieces[i]; some(x) {
+			then = append(then, x.Ratio)
+		} else {
+			usual = append(usual, x.Ratio)
+		}
+	}
+	if len(then) == 0 || len(usual) == 0 {
+		return 0
+	}
+	if chance, _ := changepoint.Compare(usual, then); chance > surely {
+		return 0
+	}
+	return max(0, 1-distribution.Ratio(distribution.LowerMedian(usual), distribution.LowerMedian(then)))
+}
 
 // likelier returns p, unless other describes what pieces take with clearly less scatter. Servers compute prompts in
 // batches, and decode nothing meanwhile; those that do not are seen by that.
