@@ -48,7 +48,7 @@ func (r repeated) again(l *telemetry.Logged, out []finding.Finding, lead *teleme
 func (r repeated) counted(out []finding.Finding) []finding.Finding {
 	for _, x := range r {
 		if f := &out[x.k]; x.more > 0 {
-			f.Text += fmt.Sprintf(", and so again %s until %s", words.Counted(x.more, "time"), words.At(max(x.last.First, x.last.Last), "2006-01-02 15:04:05"))
+			f.Text += fmt.Sprintf(", and %s until %s", words.Counted(x.more, "more time"), words.At(max(x.last.First, x.last.Last), "2006-01-02 15:04:05"))
 			f.Until = max(x.last.First, x.last.Last)
 		}
 	}

@@ -28,7 +28,7 @@ func TestEndsAgain(t *testing.T) {
 	if len(found) != 2 {
 		t.Fatalf("found %v", found)
 	}
-	if f := &found[0]; !strings.HasSuffix(f.Text, "RuntimeError: it has 7 pages at 22:15:00, and so again 2 times until 2023-11-14 22:25:00") || math.Abs(f.Cost-0.15) > 0.01 {
+	if f := &found[0]; !strings.HasSuffix(f.Text, "RuntimeError: it has 7 pages at 22:15:00, and 2 more times until 2023-11-14 22:25:00") || math.Abs(f.Cost-0.15) > 0.01 {
 		t.Errorf("costs %g: %s", f.Cost, f.Text)
 	}
 	if f := &found[1]; strings.Contains(f.Text, "again") || math.Abs(f.Cost-0.05) > 0.01 {
