@@ -282,6 +282,31 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
+// A row of a table whose time is no number is left out, and said where; the others stay.
+func TestRowWithoutTime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "7_kernel_trace.csv")
+	row := `"KERNEL_DISPATCH","Agent 1",1,%d,"k",%d,%s,%d` + "\n"
+	text := `"Kind","Agent_Id","Queue_Id","Dispatch_Id","Kernel_Name","Correlation_Id","Start_Timestamp","End_Timestamp"` + "\n"
+	for i, start := range []string{"1000", "3x00", "5000"} {
+		text += fmt.Sprintf(row, i+1, i+1, start, 2000*(i+1))
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	src, opt, err := index(t, rocm.RocprofCSV, path, profile.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var starts []trace.Time
+	for _, e := range src.Profiles[0].Events {
+		starts = append(starts, e.Time)
+	}
+	at := slices.IndexFunc(opt.Diags.All(), func(d trace.Diag) bool { return d.Message == trace.RocmTime })
+	if !slices.Equal(starts, []trace.Time{1000, 5000}) || at < 0 || opt.Diags.All()[at].Pos.Offset != int64(strings.Index(text, `"KERNEL_DISPATCH","Agent 1",1,2`)) {
+		t.Errorf("kernels begin at %d; %v", starts, opt.Diags.All())
+	}
+}
+
 // mutants is how many of each form are made.
 func mutants() int {
 	if n, err := strconv.Atoi(os.Getenv("SGTRACE_MUTANTS")); err == nil {

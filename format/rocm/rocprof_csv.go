@@ -158,6 +158,15 @@ func (w *csvRow) number(names ...string) int64 {
 	return n
 }
 
+// timed reports whether the times of a row, as far as it has any, are numbers.
+func (w *csvRow) timed() bool {
+	return !slices.ContainsFunc([]string{"start_timestamp", "end_timestamp"}, func(name string) bool {
+		text := w.text(name)
+		_, err := strconv.ParseInt(text, 10, 64)
+		return text != "" && err != nil
+	})
+}
+
 func (w *csvRow) extent(of string) [3]int64 {
 	return [3]int64{w.number(of + "_x"), w.number(of + "_y"), w.number(of + "_z")}
 }
@@ -186,6 +195,10 @@ func (r *csvReader) table(name string, from io.Reader) error {
 		if err != nil {
 			r.opt.Diags.Add(trace.InputDamaged.At(trace.Pos{File: name, Offset: at}, err))
 			return nil
+		}
+		if !w.timed() {
+			r.opt.Diags.Add(trace.RocmTime.At(trace.Pos{File: name, Offset: at}, w.number("start_timestamp"), w.number("end_timestamp")))
+			continue
 		}
 		add(&w)
 		r.rows++
