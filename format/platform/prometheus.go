@@ -31,6 +31,8 @@ import (
 //     column that is called by a legend shows what the legend or the panel is called by, in words that dashboards have; shares may be in
 //     percent, and values as the panel shows them: "1.25 K". Of any other legend, and of queries whose functions leave no name, only how
 //     values change is told.
+//   - vLLM's names begin with "vllm:", with "vllm_" where a store takes no colon, and with "ray_vllm_" from Ray, whose WorkerId or
+//     ReplicaId tells servers apart; llama.cpp's begin with "llamacpp:".
 //   - SGLang's names begin with "sglang:", and with "sglang_" from /v1/loads and from gateways. In
 //     2024-11 they were others, with a label "name" for the model, and the hit rate was in percent.
 //   - Shares are 0 to 1 in the metrics of SGLang, vLLM, LMDeploy, and TensorRT-LLM (trtllm-serve with return_perf_metrics,

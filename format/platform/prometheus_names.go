@@ -15,8 +15,8 @@ type family struct {
 }
 
 // engines are the producers of servers' metrics, by what names begin with.
-var engines = []struct{ prefix, engine string }{{"sglang:", "SGLang"}, {"sglang_", "SGLang"}, {"vllm:", "vLLM"}, {"dynamo_frontend_", "Dynamo"},
-	{"trtllm_", "TensorRT-LLM"}, {"lmdeploy:", "LMDeploy"}, {"tgi_", "TGI"}}
+var engines = []struct{ prefix, engine string }{{"sglang:", "SGLang"}, {"sglang_", "SGLang"}, {"vllm:", "vLLM"}, {"vllm_", "vLLM"}, {"dynamo_frontend_", "Dynamo"},
+	{"llamacpp:", "llama.cpp"}, {"trtllm_", "TensorRT-LLM"}, {"lmdeploy:", "LMDeploy"}, {"tgi_", "TGI"}}
 
 // families are the metrics of engines that reports know.
 var families = []family{
@@ -30,6 +30,9 @@ var families = []family{
 	{"kv_cache_utilization", series.KVUsage, 100}, // TensorRT-LLM, and so on
 	{"kv_cache_hit_rate", series.HitRate, 100},
 	{"spec_decode_acceptance_length", series.AcceptLength, 1},
+	{"requests_processing", series.Running, 1}, // llama.cpp, and so on
+	{"requests_deferred", series.Queued, 1},
+	{"kv_cache_usage_ratio", series.KVUsage, 100},
 	{"batch_current_size", series.Running, 1}, // TGI, and so on
 	{"queue_size", series.Queued, 1},
 	{"request_duration_bucket", series.E2E, 1},
@@ -70,6 +73,9 @@ var labeled = []struct{ name, label, is, plain string }{
 
 // plainOf returns what a metric is called with its labels, and those that say where it is.
 func plainOf(name string, labels map[string]string) (string, map[string]string) {
+	if rest, ok := strings.CutPrefix(name, "ray_vllm"); ok && len(rest) > 1 { // as Ray passes it on, "ray_vllm_num_requests_running"
+		return "vllm:" + rest[1:], labels
+	}
 	for _, x := range labeled {
 		if name == x.name && labels[x.label] == x.is {
 			where := maps.Clone(labels)

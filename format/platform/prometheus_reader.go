@@ -31,7 +31,8 @@ var places = map[string]bool{"__name__": true, "model_name": true, "name": true,
 	"service": true, "gpu": true, "UUID": true, "device": true, "modelName": true, "Hostname": true, "DCGM_FI_DRIVER_VERSION": true, "pci_bus_id": true, "engine_type": true,
 	"tp_rank": true, "pp_rank": true, "dp_rank": true, "moe_ep_rank": true, "engine": true, "pid": true, "node": true, "worker_addr": true, "le": true, "exported_pod": true,
 	"exported_namespace": true, "exported_container": true, "kubernetes_pod_name": true, "kubernetes_namespace": true, "k8s_pod_name": true, "pod_name": true,
-	"exported_instance": true, "service_instance_id": true, "target": true, "hostname": true, "host": true}
+	"exported_instance": true, "service_instance_id": true, "target": true, "hostname": true, "host": true,
+	"ReplicaId": true, "WorkerId": true, "NodeAddress": true, "SessionName": true, "Component": true, "Version": true, "deployment": true, "application": true, "replica": true}
 
 // seriesOf returns the series of a name and its labels.
 func (d *reader) seriesOf(key, name, kind string, labels map[string]string) (id int32) {
@@ -94,8 +95,8 @@ func speakerLabels(labels map[string]string) string {
 }
 
 // speakers are labels that name a server, the first one first: what relabeling, collectors, and gateways call it. Where a label was
-// exported, the one without is of who passed it on.
-var speakers = []string{"exported_pod", "pod", "kubernetes_pod_name", "k8s_pod_name", "pod_name", "worker_addr", "exported_instance", "service_instance_id", "instance", "target", "hostname", "host"}
+// exported, the one without is of who passed it on. Ray's agent passes on what all workers of a node say.
+var speakers = []string{"ReplicaId", "WorkerId", "exported_pod", "pod", "kubernetes_pod_name", "k8s_pod_name", "pod_name", "worker_addr", "exported_instance", "service_instance_id", "instance", "target", "hostname", "host"}
 
 // labelOf is what labels call a server; "" is nothing.
 func labelOf(labels map[string]string) string {

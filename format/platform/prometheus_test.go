@@ -270,10 +270,22 @@ func TestDatesBetweenScrapes(t *testing.T) {
 	}
 }
 
+// Names that others gave vLLM's metrics are known, and so are those of llama.cpp.
+func TestOtherNames(t *testing.T) {
+	for name, want := range map[string]series.MetricID{"ray_vllm_num_requests_waiting": series.Queued, "ray_vllm:num_requests_running": series.Running, "vllm_kv_cache_usage_perc": series.KVUsage,
+		"llamacpp:requests_deferred": series.Queued, "llamacpp:requests_processing": series.Running} {
+		set, _ := read(t, "# TYPE "+name+" gauge\n"+name+`{instance="a:1"} 0.5 1787000000000`+"\n")
+		if len(set.List) != 1 || set.List[0].Metric != want {
+			t.Errorf("%s: %+v", name, set.List)
+		}
+	}
+}
+
 // Labels and names of files tell servers apart.
 func TestSpeakers(t *testing.T) {
 	for labels, want := range map[string]string{
 		`pod="a",instance="b:1"`: "a", `exported_instance="a:1",instance="gateway:1"`: "a:1", `kubernetes_pod_name="a"`: "a", `target="a:1"`: "a:1", `exported_pod="a",pod="gateway"`: "a",
+		`WorkerId="a",instance="node1:1",deployment="llm"`: "a",
 	} {
 		set, _ := read(t, "sglang:num_running_reqs{"+labels+`,model_name="m"} 3 1787000000000`+"\n")
 		if got := set.Servers[0].Name; got != want || set.Syms.Name(set.List[0].Label) != "" {

@@ -197,9 +197,13 @@ func takenIn(l *telemetry.Logged) (n float64) {
 	return n
 }
 
-// lost is the part of the time of all servers that n requests of one cost which failed: at most their part of all requests, where that is known,
+// lost is the part of the time of all servers that n requests of one cost which failed; 0 is not known, where no line of a batch tells what
+// else was done. It is at most their part of all requests, where that is known,
 // and the part of the time in which there were any, of as many servers as there are.
 func lost(l *telemetry.Logged, server int32, n, taken, within float64) float64 {
+	if l.Grid.N() == 0 {
+		return 0
+	}
 	if telemetry.Role(&l.Set.Servers[server]) != request.Router {
 		within /= float64(serversOf(l))
 	}

@@ -40,6 +40,13 @@ func values(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (n, of 
 		for _, m := range w.Percent {
 			n, of = telemetry.Sums(r.Points[m], 1./100)
 		}
+		if rate := r.Points[series.PrefillRate]; rate != nil { // lines of vLLM repeat the rate of the last prompts, where none came
+			for b := range of {
+				if rate[b].N > 0 && rate[b].Sum == 0 {
+					of[b] = 0
+				}
+			}
+		}
 		if w.Name == finding.CachedTokens && slices.Max(append(of, 0)) == 0 && l.IsAlone(r) { // a rate of 0 says nothing
 			return countedCached(l, r)
 		}

@@ -124,3 +124,22 @@ func TestWorseningsHaveNames(t *testing.T) {
 		}
 	}
 }
+
+// vLLM repeats the hit rate of its last prompts while none comes: that many lines are of one burst.
+func TestHitRatesOfOneBurst(t *testing.T) {
+	var log strings.Builder
+	for k := range 40 {
+		prompts, rate := 0.0, 85.0
+		if k == 0 {
+			prompts = 5000
+		}
+		if k >= 20 {
+			prompts, rate = 3000, 50
+		}
+		fmt.Fprintf(&log, "INFO 06-06 13:%02d:%02d [loggers.py:248] Engine 000: Avg prompt throughput: %.1f tokens/s, Avg generation throughput: 300.0 tokens/s, Running: %d reqs, Waiting: 0 reqs, GPU KV cache usage: 30.0%%, Prefix cache hit rate: %.1f%%\n",
+			10+k/6, k%6*10, prompts, 8+k%3, rate)
+	}
+	if found, _ := slow.Worsened(measured(t, log.String())); len(found) > 0 {
+		t.Errorf("%s", found[0].Text)
+	}
+}
