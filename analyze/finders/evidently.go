@@ -10,6 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/hardware"
+	"github.com/sgtrace/sgtrace/analyze/lifecycle"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
@@ -41,6 +43,27 @@ func computedAgain(more, cached *finding.Finding) bool {
 	const about = 1.25
 	missing := (1 - cached.Metric.After) / (1 - cached.Metric.Before)
 	return more.Metric.Name == telemetry.ComputedTokens && since(more, cached) && more.Metric.After <= about*missing*more.Metric.Before
+}
+
+// deployed: servers that take longer since each was started again do so for what they were started with. It comes last, as what takes longer
+// has symptoms of its own.
+var deployed = []finding.Consequence{
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Change, Subkinds: []string{change.Pace}, Enough: sinceRestarted, Guessed: ofOneServer, Costs: true},
+}
+
+// ofOneServer reports whether a cause is about one server: of several, each has to begin when it does.
+func ofOneServer(_, of *finding.Finding) bool { return of.At.Scope == place.OneRank }
+
+// sinceRestarted reports whether what was started again takes longer since then: the one server, or those of a role since the first of
+// them was.
+func sinceRestarted(became, restart *finding.Finding) bool {
+	const about = trace.Time(2e9)
+	off, first := about+became.Within, restart.Until
+	if restart.At.Scope == place.WholeRole {
+		first -= (restart.Until - restart.Since) / 2
+	}
+	return became.Metric.After > became.Metric.Before && became.At.Scope == restart.At.Scope &&
+		became.Since+off >= restart.Since && became.Since <= first+off && (became.Until == 0 || became.Until > restart.Until+off)
 }
 
 // byTimesAlone tells of a cause and an effect that nothing but their times relates.
