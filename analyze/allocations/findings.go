@@ -183,7 +183,7 @@ func (m *Memory) Words() string {
 			text += fmt.Sprintf(", %s free in blocks of %s at most", words.Size(d.Free), words.Size(d.LargestFree))
 		}
 		if length := int64(d.Last - d.First); d.First != 0 && muchTaking*d.Took >= length && length > 0 {
-			text += fmt.Sprintf(", %s for more of the device, in %s at most of the %s recorded", words.Counted(int(d.Taking), "call"), words.Nearly(d.Took), words.Nearly(length))
+			text += fmt.Sprintf(", %s for more of the device took at most %s of the %s recorded", words.Counted(int(d.Taking), "call"), words.Nearly(d.Took), words.Nearly(length))
 		}
 		parts = append(parts, text)
 	}

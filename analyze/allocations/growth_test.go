@@ -308,7 +308,7 @@ func TestTakingMemory(t *testing.T) {
 		set := recorder.NewMemory(trace.NewSymbols())
 		set.Add(&recorder.Snapshot{File: "a.pickle", Devices: []*recorder.Device{{Entries: entries}}})
 		text := Measure(set, nil).Words()
-		if got := strings.Contains(text, ", 1 call for more of the device, in 200 ms at most of the 1 s recorded"); got != want {
+		if got := strings.Contains(text, ", 1 call for more of the device took at most 200 ms of the 1 s recorded"); got != want {
 			t.Errorf("%s, after %d ns", text, took)
 		}
 	}

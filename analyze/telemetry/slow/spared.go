@@ -43,7 +43,7 @@ func values(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (n, of 
 		if rate := r.Points[series.PrefillRate]; rate != nil { // lines of vLLM repeat the rate of the last prompts, where none came
 			for b := range of {
 				if rate[b].N > 0 && rate[b].Sum == 0 {
-					of[b] = 0
+					n[b], of[b] = 0, 0
 				}
 			}
 		}
