@@ -77,7 +77,7 @@ func (w *observer) pacesOf(rank int, x *workload) (decode, prefill []Pace) {
 	slices.SortStableFunc(x.decodes, byStart)
 	batches := load.Batches(x.prefills)
 	x.end()
-	parallel.All(func() { decode = w.decodePacesOf(rank, x, batches) }, func() { prefill = w.prefillPacesOf(rank, x) })
+	parallel.All(func() { decode = w.decodePacesOf(rank, x, batches) }, func() { prefill = w.prefillPacesOf(rank, x, batches) })
 	return decode, prefill
 }
 
@@ -100,9 +100,9 @@ func (w *observer) decodePacesOf(rank int, x *workload, batches load.Pieces) []P
 }
 
 // prefillPacesOf returns how fast a rank prefilled.
-func (w *observer) prefillPacesOf(rank int, x *workload) []Pace {
+func (w *observer) prefillPacesOf(rank int, x *workload, batches load.Pieces) []Pace {
 	running := newLevelOver(x.decodes, one)
-	alone, batches := x.known()
+	alone, batches := x.known(batches)
 	list := w.prefillWork(batches, running)
 	if len(list) < Fewest {
 		return nil
@@ -116,8 +116,11 @@ func (w *observer) prefillPacesOf(rank int, x *workload) []Pace {
 }
 
 // known are the prefills that are compared, by themselves and in batches, beside which no prompt of unknown size is computed: those
-// of requests that were given up, or that never ended, take time for nobody knows how many tokens.
-func (x *workload) known() (alone, batches load.Pieces) {
+// of requests that were given up, or that never ended, take time for nobody knows how many tokens. It takes the batches of those that are compared.
+func (x *workload) known(all load.Pieces) (alone, batches load.Pieces) {
+	if len(x.otherPrefills) == 0 {
+		return x.prefills, all
+	}
 	prefills, unknown := slices.Clone(x.prefills), load.Pieces{}
 	for _, p := range x.otherPrefills {
 		if p.Tokens > 0 {

@@ -135,7 +135,7 @@ func TestKnownPrefills(t *testing.T) {
 		prefills:      load.Pieces{{Request: 0, Requests: 1, To: 10 * ms, Tokens: 5}, {Request: 1, Requests: 1, From: 20 * ms, To: 30 * ms, Tokens: 5}, {Request: 2, Requests: 1, From: 40 * ms, To: 50 * ms, Tokens: 5}},
 		otherPrefills: load.Pieces{{Request: 4, Requests: 1, From: 40 * ms, To: 50 * ms, Tokens: 7}, {Request: 3, Requests: 1, From: 20 * ms, To: 30 * ms}},
 	}
-	alone, batches := x.known()
+	alone, batches := x.known(load.Batches(x.prefills))
 	if len(alone) != 2 || alone[0].Request != 0 || alone[1].Request != 2 {
 		t.Errorf("by themselves: %+v", alone)
 	}
