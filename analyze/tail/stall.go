@@ -81,6 +81,9 @@ func (t *Tail) stalls(a *cause.Attributor, median int64, longest []int64) *Stall
 		})
 	})
 	gaps := slices.Concat(byRequest...)
+	if len(gaps) == 0 {
+		return s
+	}
 	slices.SortStableFunc(gaps, func(x, y heldGap) int { return cmp.Or(cmp.Compare(x.proc, y.proc), cmp.Compare(x.to, y.to)) })
 	prompts := t.prompts()
 	slower := t.slowerThanUsual(prompts)
@@ -93,7 +96,7 @@ func (t *Tail) stalls(a *cause.Attributor, median int64, longest []int64) *Stall
 		x := newStall(gaps[:n], prompts[proc])
 		gaps = gaps[n:]
 		usual := &t.Sizes.Prompt[t.Peers.GroupOf(int32(proc))]
-		if !x.byPrompts(float64(usual.Expected(x.Tokens))*slower[proc]) || !x.asOthers(usual, prompts[proc]) {
+		if !x.byPrompts(float64(usual.Expected(x.Tokens))*slower[proc].middle) || !x.asOthers(usual, &slower[proc]) {
 			continue
 		}
 		s.List, s.Total = append(s.List, x), s.Total+x.Total
@@ -114,44 +117,45 @@ func (x *Stall) byPrompts(usual float64) bool {
 
 // asOthers reports whether it is about as long as prompts of such a size take on the server, or the longest there are: they tell by how
 // many times that is more than sizes explain, as long prompts attend to more for each token.
-func (x *Stall) asOthers(usual *distribution.SizeFit, prompts []prompt) bool {
+func (x *Stall) asOthers(usual *distribution.SizeFit, slower *slowness) bool {
 	const (
 		enough = 8
 		about  = 1.5
 	)
-	if len(prompts) < enough {
+	n := len(slower.tokens)
+	if n < enough {
 		return true
 	}
-	longest := make([]int64, len(prompts))
-	for i := range prompts {
-		longest[i] = prompts[i].tokens
-	}
-	slices.Sort(longest)
-	others := ratiosOf(prompts, usual, min(x.Tokens/2, longest[len(longest)-enough]))
+	from, _ := slices.BinarySearch(slower.tokens, min(x.Tokens/2, slower.tokens[n-enough]))
+	others := distribution.LowerMedian(slices.Clone(slower.times[from:]))
 	byThemselves := usual.Expected(x.Tokens) + int64(max(0, x.Prompts-1))*usual.Expected(0) // each in a batch of its own
-	return float64(x.Longest) <= about*float64(byThemselves)*distribution.LowerMedian(others)
+	return float64(x.Longest) <= about*float64(byThemselves)*others
 }
 
-// ratiosOf returns by how many times prompts of at least so many tokens took longer than their sizes explain.
-func ratiosOf(prompts []prompt, usual *distribution.SizeFit, least int64) (ratios []float64) {
-	for _, p := range prompts {
-		if p.tokens >= least {
-			ratios = append(ratios, float64(p.To-p.From)/float64(max(1, usual.Expected(p.tokens))))
-		}
+// A slowness is by how many times the prompts of a proc took longer than their sizes explain: one by one, the shortest prompt first, and
+// in the middle, 0 without any.
+type slowness struct {
+	tokens []int64
+	times  []float64
+	middle float64
+}
+
+func newSlowness(prompts []prompt, usual *distribution.SizeFit) (s slowness) {
+	for _, p := range slices.SortedFunc(slices.Values(prompts), func(a, b prompt) int { return cmp.Compare(a.tokens, b.tokens) }) {
+		s.tokens = append(s.tokens, p.tokens)
+		s.times = append(s.times, float64(p.To-p.From)/float64(max(1, usual.Expected(p.tokens))))
 	}
-	return ratios
+	s.middle = distribution.LowerMedian(slices.Clone(s.times))
+	return s
 }
 
-// slowerThanUsual returns by how many times each proc takes longer for prompts than their sizes explain, in the middle; 0 of
-// those without any.
-func (t *Tail) slowerThanUsual(prompts [][]prompt) []float64 {
-	slower := make([]float64, len(prompts))
+// slowerThanUsual returns the slowness of each proc.
+func (t *Tail) slowerThanUsual(prompts [][]prompt) []slowness {
+	slower := make([]slowness, len(prompts))
 	parallel.Each(len(prompts), func(proc int) {
-		if len(prompts[proc]) == 0 {
-			return
+		if len(prompts[proc]) > 0 {
+			slower[proc] = newSlowness(prompts[proc], &t.Sizes.Prompt[t.Peers.GroupOf(int32(proc))])
 		}
-		usual := &t.Sizes.Prompt[t.Peers.GroupOf(int32(proc))]
-		slower[proc] = distribution.LowerMedian(ratiosOf(prompts[proc], usual, 0))
 	})
 	return slower
 }

@@ -174,11 +174,12 @@ func TestStallsBesidePrompts(t *testing.T) {
 	}
 	for longest, want := range map[int64]bool{480 * ms: true, 700 * ms: true, 1000 * ms: false} {
 		x := Stall{Longest: longest, Tokens: 4000, Prompts: 1}
-		if got := x.asOthers(&usual, prompts); got != want {
-			t.Errorf("%d ms: %v, want %v", longest/ms, got, want)
+		if slower := newSlowness(prompts, &usual); x.asOthers(&usual, &slower) != want {
+			t.Errorf("%d ms: %v, want %v", longest/ms, !want, want)
 		}
 	}
-	if x := (Stall{Longest: 1000 * ms, Tokens: 4000, Prompts: 1}); !x.asOthers(&usual, prompts[33:]) {
+	few := newSlowness(prompts[33:], &usual)
+	if x := (Stall{Longest: 1000 * ms, Tokens: 4000, Prompts: 1}); !x.asOthers(&usual, &few) {
 		t.Error("seven prompts have no information")
 	}
 }
