@@ -53,12 +53,11 @@ type csvReader struct {
 	in      *format.Input
 	opt     *format.Options
 	to      *recorder
-	procs   map[string]*process // by Guid, "" where there is none
-	pid     int64               // 0 is unknown
-	agents  map[int64]csvAgent  // by node; nil is unknown
-	counted map[csvDispatch][]counted
-	alone   []csvDispatch // those that were counted, in the order of the file
-	kernels map[csvDispatch]*dispatch
+	procs   map[string]*process       // by Guid, "" where there is none
+	pid     int64                     // 0 is unknown
+	agents  map[int64]csvAgent        // by node; nil is unknown
+	counted map[csvDispatch]*dispatch // kernels that were counted and not traced, so far
+	order   []csvDispatch             // of these, as the file has them
 	rows    int
 }
 
@@ -78,7 +77,7 @@ func readCSV(in *format.Input, opt *format.Options, to *recorder) error {
 	if in.Found && lead != in.Path {
 		return readBeside{}
 	}
-	r := &csvReader{in: in, opt: opt, to: to, procs: map[string]*process{}, counted: map[csvDispatch][]counted{}, kernels: map[csvDispatch]*dispatch{}}
+	r := &csvReader{in: in, opt: opt, to: to, procs: map[string]*process{}, counted: map[csvDispatch]*dispatch{}}
 	r.pid, _ = strconv.ParseInt(strings.TrimSuffix(filepath.Base(prefix), "_"), 10, 64)
 	beside := func(table string) error {
 		path := prefix + table + ".csv"
@@ -286,8 +285,11 @@ func (r *csvReader) at(w *csvRow, device int64) at {
 func (r *csvReader) kernel(w *csvRow) {
 	p, key := r.of(w), csvDispatch{w.text("guid"), w.number("dispatch_id")}
 	k := dispatch{at: r.at(w, r.device(w, "agent_id")), Name: r.name(w.text("kernel_name")), Grid: w.extent("grid_size"), Group: w.extent("workgroup_size"),
-		Registers: w.number("vgpr_count"), Shared: w.number("lds_block_size", "group_segment_size"), Counters: r.counted[key]}
-	delete(r.counted, key)
+		Registers: w.number("vgpr_count"), Shared: w.number("lds_block_size", "group_segment_size")}
+	if c := r.counted[key]; c != nil {
+		k.Counters = c.Counters
+		delete(r.counted, key)
+	}
 	p.kernel(&k)
 }
 
@@ -303,21 +305,21 @@ func (r *csvReader) counter(w *csvRow) {
 		return
 	}
 	device := r.device(w, "agent_id")
-	if r.counted[key] == nil {
+	k := r.counted[key]
+	if k == nil {
 		r.of(w)
-		k := &dispatch{at: r.at(w, device), Name: r.name(w.text("kernel_name")), Flat: true, Registers: w.number("vgpr_count"), Shared: w.number("lds_block_size")}
+		k = &dispatch{at: r.at(w, device), Name: r.name(w.text("kernel_name")), Flat: true, Registers: w.number("vgpr_count"), Shared: w.number("lds_block_size")}
 		k.Grid[0], k.Group[0] = w.number("grid_size"), w.number("workgroup_size")
 		k.Grid[1], k.Grid[2], k.Group[1], k.Group[2] = 1, 1, 1, 1
-		r.kernels[key], r.alone = k, append(r.alone, key)
+		r.counted[key], r.order = k, append(r.order, key)
 	}
-	r.counted[key] = append(r.counted[key], counted{Name: r.opt.Syms.Intern(w.text("counter_name")), Device: int32(device), Value: value})
+	k.Counters = append(k.Counters, counted{Name: r.opt.Syms.Intern(w.text("counter_name")), Device: int32(device), Value: value})
 }
 
 // countedAlone adds the kernels of which nothing but counters was recorded, as far as it has times.
 func (r *csvReader) countedAlone() {
-	for _, key := range r.alone {
-		if k := r.kernels[key]; r.counted[key] != nil && k.Start > 0 {
-			k.Counters = r.counted[key]
+	for _, key := range r.order {
+		if k := r.counted[key]; k != nil && k.Start > 0 {
 			r.process(key.process).kernel(k)
 		}
 	}
