@@ -369,8 +369,11 @@ func isForeign(set *profile.Set, g *gpu.GPUs) bool {
 		s.Samples(func(*profile.Sample) bool { known = true; return false })
 		s.Runs(func(*profile.Run) bool { known = true; return false })
 		s.CounterValues(func(*profile.CounterValue) bool { known = true; return false })
+		if known {
+			return false
+		}
 	}
-	return !known
+	return true
 }
 
 // deviceWarnings are about what the captures of devices do not tell. more tells that there
