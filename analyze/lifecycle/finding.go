@@ -278,10 +278,13 @@ func (l *Lives) outcome(list []restart) finding.Evidence {
 		}
 		parts = append(parts, again)
 	}
-	if len(parts) == 0 {
-		return finding.Sentence("all of its requests in the files had ended before that")
+	switch {
+	case len(parts) > 0:
+		return finding.Sentence("%s", strings.Join(parts, " and "))
+	case len(list) > 1:
+		return finding.Sentence("all requests of each in the files had ended before its restart")
 	}
-	return finding.Sentence("%s", strings.Join(parts, " and "))
+	return finding.Sentence("all of its requests in the files had ended before that")
 }
 
 // resent returns how many jobs of a life had to be done again, and how many of them by another server.
