@@ -10,8 +10,10 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finders"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/annotate"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/convert/drawing"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/format/rocm"
@@ -134,6 +136,22 @@ func drawingOptions(ctx *cli.Context) (opt drawing.Options, err error) {
 	return opt, nil
 }
 
+// findingFlags are on every command that draws a timeline.
+func findingFlags() []cli.Flag {
+	return append([]cli.Flag{
+		&cli.BoolFlag{Name: "no-findings", DisableDefaultText: true, Usage: "don't look for what stands out (default: draw what 'sgtrace report' finds)"},
+	}, reports.MuteFlags("")...)
+}
+
+// addFindings draws what stands out in the inputs of a timeline, but for what is muted.
+func (c *command) addFindings(opt *drawing.Options, in finders.Inputs, mutes []finders.Mute) {
+	c.screen.Doing("looking for findings")
+	in.Diags = &c.diags
+	if n := annotate.Findings(opt, in, mutes); n > 0 {
+		fmt.Fprintf(c.screen.Notices, "%s muted\n", words.Counted(n, "finding"))
+	}
+}
+
 // convertRequests draws the requests of inputs of one format.
 func (c *command) convertRequests(ctx *cli.Context, f *inputs.Format) error {
 	opt, err := drawingOptions(ctx)
@@ -162,7 +180,7 @@ func (c *command) convertRequests(ctx *cli.Context, f *inputs.Format) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.screen.Notices, "%s: %s, %s\n", printable(ctx.String("o")), count(requests, "request"), contents(t, size))
+	fmt.Fprintf(c.screen.Notices, "%s: %s, %s\n", screen.Printable(ctx.String("o")), count(requests, "request"), contents(t, size))
 	return nil
 }
 
@@ -208,14 +226,4 @@ func count(n int, thing string) string {
 }
 
 // bytesText prints a size for people.
-func bytesText(n int64) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprintf("%d B", n)
-	case n < 1e6:
-		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
-	case n < 1e9:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	}
-	return fmt.Sprintf("%.2f GB", float64(n)/1e9)
-}
+func bytesText(n int64) string { return screen.Bytes(float64(n)) }

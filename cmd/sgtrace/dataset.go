@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/dataset"
@@ -165,7 +166,7 @@ func (c *command) pruneDataset(ctx *cli.Context) error {
 				return err
 			}
 		}
-		fmt.Fprintf(c.out, "%s: %s\n", printable(x.Name), why)
+		fmt.Fprintf(c.out, "%s: %s\n", screen.Printable(x.Name), why)
 	}
 	verb := "removed"
 	if dry {
@@ -230,7 +231,7 @@ func (c *command) verifyDataset(ctx *cli.Context) error {
 		}
 	}
 	for _, text := range problems {
-		fmt.Fprintln(c.out, printable(text))
+		fmt.Fprintln(c.out, screen.Printable(text))
 	}
 	if len(problems) > 0 {
 		return errors.New(dir + ": " + words.Counted(len(problems), "problem"))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/dataset"
 )
@@ -62,7 +63,7 @@ func (c *command) extract(ctx *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.screen.Notices, "%s: %s\n", printable(opt.Dataset), extracted(done))
+	fmt.Fprintf(c.screen.Notices, "%s: %s\n", screen.Printable(opt.Dataset), extracted(done))
 	if done.Inputs > done.There && dataset.WasSolved(opt.Dataset) {
 		fmt.Fprintln(c.screen.Notices, "views of SQL engines are of the dataset as it was: run 'sgtrace sql' again")
 	}

@@ -3,31 +3,21 @@ package main
 import (
 	"bufio"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/sgtrace/sgtrace/analyze/finders"
-	"github.com/sgtrace/sgtrace/analyze/gate"
-	"github.com/sgtrace/sgtrace/analyze/inspect"
-	"github.com/sgtrace/sgtrace/analyze/requests"
-	"github.com/sgtrace/sgtrace/analyze/table"
-	"github.com/sgtrace/sgtrace/analyze/tail"
+	"github.com/urfave/cli/v2"
+
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
-	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/request/assembly"
-	"github.com/sgtrace/sgtrace/trace"
-	"github.com/sgtrace/sgtrace/trace/naming"
-	"github.com/urfave/cli/v2"
 )
 
 // readsInputs gives a command that reads what people have recorded the flags that all such have, and
@@ -210,89 +200,6 @@ func size(files []inputs.Input) int64 {
 	return sum
 }
 
-// minMemory is the least that the program needs, in bytes: buffers of decompressors and
-// pieces of the input that are being read.
-const minMemory = 128_000_000
-
-// leastMemory is the least that can be kept, in bytes, while inputs are read: what the heap holds of each
-// request beside the tables adds up.
-func leastMemory(files []inputs.Input) int64 {
-	const (
-		few    = 300_000_000 // bytes of text
-		ofMany = 250_000_000
-		packed = 12 // times smaller is a compressed dump
-	)
-	text := int64(0)
-	for i := range files {
-		n := size(files[i : i+1])
-		if naming.IsCompressed(files[i].Path()) {
-			n *= packed
-		}
-		if text += n; n < 0 || text > few {
-			return ofMany
-		}
-	}
-	return minMemory
-}
-
-// partOfAvailable is the budget where none is asked for. What cannot move to the
-// temporary file may exceed it, up to half of the machine's memory.
-const partOfAvailable = 4
-
-// boundMemory sets the budget of the process, and ends it where too much cannot be moved.
-func (c *command) boundMemory(ctx *cli.Context) error {
-	total, available := memory.Machine()
-	budget, bound, hint := available/partOfAvailable, total/2, "half of this machine's memory; --max-memory allows more"
-	if total > 0 {
-		budget = max(budget, minMemory)
-	}
-	if text := ctx.String("max-memory"); text != "" {
-		var err error
-		if budget, err = parseSize(text); err != nil {
-			return commandline.Usage("--max-memory %q: %v", text, err)
-		}
-		bound, hint = budget, "--max-memory "+text
-	}
-	memory.SetBudget(budget)
-	memory.SetBound(bound)
-	if bound > 0 {
-		c.unwatch = memory.Watch(func() {
-			fmt.Fprintf(c.err, "sgtrace: the inputs need more than %s (%s); take fewer of them, or less of each with --from and --to\n", bytesText(bound), hint)
-			c.outputs.abandon()
-			os.Exit(exitFailed)
-		})
-	}
-	return nil
-}
-
-// noteMemory says if there was too little memory.
-func (c *command) noteMemory(*cli.Context) error {
-	if c.unwatch != nil {
-		c.unwatch()
-	}
-	if n := memory.Spilled(); n > 0 {
-		c.diags.Add(trace.MemorySpilled.Of("", bytesText(n), bytesText(memory.Budget())))
-	}
-	return nil
-}
-
-// parseSize reads a number of bytes: "2GB", "800 MB", "1.5GiB", "1000000000".
-func parseSize(text string) (int64, error) {
-	text = strings.ToUpper(text)
-	number := strings.TrimRight(text, "KMGTIB ")
-	unit := strings.TrimSpace(text[len(number):])
-	factor, ok := map[string]float64{"": 1, "B": 1, "K": 1e3, "KB": 1e3, "M": 1e6, "MB": 1e6, "G": 1e9, "GB": 1e9, "T": 1e12, "TB": 1e12,
-		"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}[unit]
-	v, err := strconv.ParseFloat(number, 64)
-	if err != nil || !ok || !(v > 0) || v*factor >= math.MaxInt64 {
-		return 0, fmt.Errorf("want a size such as 2GB or 800MB")
-	}
-	if size := int64(v * factor); size >= minMemory {
-		return size, nil
-	}
-	return 0, fmt.Errorf("%s is the minimum", bytesText(minMemory))
-}
-
 // pick returns what chooses the requests that are read of large dumps, so that sel and byID,
 // if it is not nil, can choose from them; nil if they choose by nothing that can be seen
 // before reading. asRecorded tells that the window of time is on the clocks of the hosts.
@@ -307,61 +214,4 @@ func pick(sel *commandline.Selected, byID request.IDTest, asRecorded bool) *asse
 		return &assembly.Pick{Slowest: n, Window: sel.Bounds, AsRecorded: asRecorded}
 	}
 	return nil
-}
-
-// flagValues returns the values that a flag of a command takes behind some other flags, as far as
-// they are known without an input.
-func flagValues(command, flag string, behind []string) (values []string) {
-	switch flag {
-	case "format":
-		for _, f := range table.Formats {
-			values = append(values, string(f))
-		}
-		if command == "report" {
-			values = append(values, string(table.FormatFolded))
-		}
-	case "fail-on", "mute":
-		values = finders.Kinds()
-	case "by":
-		for _, d := range requests.Dimensions {
-			values = append(values, d.Name)
-		}
-	case "metric":
-		for _, m := range tail.Metrics {
-			values = append(values, m.Name)
-		}
-	case "role":
-		for role := request.Unified; role <= request.Other; role++ {
-			values = append(values, role.String())
-		}
-	case "status":
-		for status := request.Finished; status <= request.Unfinished; status++ {
-			values = append(values, status.String())
-		}
-	case "cat":
-		values = slices.Concat(reports.AllEvents, []string{"cpu_op", "python_function", "nvtx"})
-	case "fail-if":
-		for _, m := range gate.Metrics() {
-			if !strings.Contains(m, ".NAME.") {
-				values = append(values, m+">+5%")
-			}
-		}
-	case "sort":
-		if command == "requests" {
-			values = requests.List(new(request.Set), nil).ColumnNames()
-		} else if r := reports.Asked(behind); r != nil {
-			values = r.Columns()
-		}
-	case "table":
-		if r := reports.Asked(behind); command == "report" && r != nil {
-			return r.Tables
-		}
-		values = map[string][]string{"report": reports.TableNames(), "inspect": inspect.Tables, "diff": {"diff", "diff.setup", "diff.load", "diff.percentiles", "diff.captures", "gate"}}[command]
-	default:
-		values = map[string][]string{
-			"view": {"both", "thread", "request"}, "layout": {"both", "ranks", "compare"}, "args": {"all", "min", "none"},
-			"tail": {"p90", "p95", "p99"}, "slowest": {"20:e2e", "20:ttft", "20:itl"}, "level": {"1", "2", "3"}, "classes": {"hta"}, "color": {"auto", "always", "never"},
-		}[flag]
-	}
-	return values
 }

@@ -14,8 +14,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 	_ "time/tzdata" // for --tz on machines without a database of zones
@@ -178,14 +176,14 @@ func (c *command) exit(err error) int {
 	var wrong commandline.UsageError
 	switch {
 	case errors.As(err, &wrong), errors.Is(err, filepath.ErrBadPattern):
-		fmt.Fprintf(c.err, "sgtrace: %s\n", printable(err.Error()))
+		fmt.Fprintf(c.err, "sgtrace: %s\n", screen.Printable(err.Error()))
 		return exitUsage
 	case errors.Is(err, syscall.EPIPE):
 		return exitOK
 	}
 	lost := c.printDiags()
 	if err != nil {
-		fmt.Fprintf(c.err, "sgtrace: %s\n", printable(err.Error()))
+		fmt.Fprintf(c.err, "sgtrace: %s\n", screen.Printable(err.Error()))
 		var closed *gate.Failure
 		if errors.As(err, &closed) {
 			return exitGate
@@ -196,15 +194,4 @@ func (c *command) exit(err error) int {
 		return exitPartial
 	}
 	return exitOK
-}
-
-// printable replaces characters that do not simply draw themselves: they could be
-// escape sequences, or change the order in which a line reads.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if !strconv.IsPrint(r) {
-			return '\ufffd'
-		}
-		return r
-	}, s)
 }

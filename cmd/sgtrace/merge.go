@@ -3,12 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/clocks"
 	"github.com/sgtrace/sgtrace/convert/drawing"
@@ -170,7 +169,7 @@ func (c *command) draw(ctx *cli.Context, files []inputs.Input, only *inputs.Form
 		return err
 	}
 	c.summarize(ctx.String("o"), t, size)
-	fmt.Fprintf(c.screen.Notices, "to view it: sgtrace open %s\n", printable(ctx.String("o")))
+	fmt.Fprintf(c.screen.Notices, "to view it: sgtrace open %s\n", screen.Printable(ctx.String("o")))
 	return nil
 }
 
@@ -283,7 +282,7 @@ func bounds(aligned *clocks.Alignment, said *series.Set) (first, last trace.Time
 // reportClocks prints a line for each clock, and writes the file that --clock-report names.
 func (c *command) reportClocks(clocks *clocks.Report, flags *mergeFlags) error {
 	for i := range clocks.Clocks {
-		fmt.Fprintln(c.screen.Notices, printable(clocks.Clocks[i].String()))
+		fmt.Fprintln(c.screen.Notices, screen.Printable(clocks.Clocks[i].String()))
 	}
 	if flags.clocks == nil {
 		return nil
@@ -397,45 +396,10 @@ func (c *command) mergeFlags(ctx *cli.Context) (f *mergeFlags, err error) {
 		return nil, commandline.OneOf("--args", ctx.String("args"), "none", "min", "all")
 	}
 	filter.Args = mode
-	f.given, err = givenClocks(ctx.StringSlice("offset"), ctx.StringSlice("drift"))
-	return f, err
-}
-
-// givenClocks reads --offset and --drift.
-func givenClocks(offsets, drifts []string) (given []clocks.Given, err error) {
-	of := func(host string) *clocks.Given {
-		i := slices.IndexFunc(given, func(g clocks.Given) bool { return g.Host == host })
-		if i < 0 {
-			i = len(given)
-			given = append(given, clocks.Given{Host: host})
-		}
-		return &given[i]
+	if f.given, err = clocks.ParseGiven(ctx.StringSlice("offset"), ctx.StringSlice("drift")); err != nil {
+		return nil, commandline.AsUsage(err)
 	}
-	for _, text := range offsets {
-		host, value, _ := strings.Cut(text, "=")
-		d, err := time.ParseDuration(value)
-		if host == "" || err != nil {
-			return nil, commandline.Usage("--offset %q: want HOST=DURATION, such as node1=+1.2ms", text)
-		}
-		g := of(host)
-		g.HasOffset, g.Offset = true, int64(d)
-	}
-	for _, text := range drifts {
-		host, value, _ := strings.Cut(text, "=")
-		unit := 1e3 // ppm
-		number, ok := strings.CutSuffix(value, "ppb")
-		if ok {
-			unit = 1
-		} else {
-			number, ok = strings.CutSuffix(value, "ppm")
-		}
-		v, err := strconv.ParseFloat(number, 64)
-		if host == "" || err != nil || !ok || !(math.Abs(v*unit) <= 1e8) { // false for NaN
-			return nil, commandline.Usage("--drift %q: want HOST=DRIFT, such as node1=+12ppm", text)
-		}
-		of(host).DriftPPB = int64(v * unit)
-	}
-	return given, nil
+	return f, nil
 }
 
 // maxSeries bounds the number of files of --split, so that a typing error or a
@@ -479,5 +443,5 @@ func (c *command) writeSeries(t *trace.Trace, d time.Duration, name string, file
 
 // summarize prints what an output holds.
 func (c *command) summarize(name string, t *trace.Trace, size int64) {
-	fmt.Fprintf(c.screen.Notices, "%s: %s\n", printable(name), contents(t, size))
+	fmt.Fprintf(c.screen.Notices, "%s: %s\n", screen.Printable(name), contents(t, size))
 }

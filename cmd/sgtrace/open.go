@@ -95,7 +95,7 @@ func (c *command) announce(name, link string, opt live.ServeOptions, noBrowser b
 	if opt.Idle > 0 {
 		until = fmt.Sprintf(", or until nobody has fetched it for %s", opt.Idle)
 	}
-	fmt.Fprintf(c.err, "serving %s at http://%s to %s until Ctrl-C%s\n", printable(name), live.Addr, opt.UI, until)
+	fmt.Fprintf(c.err, "serving %s at http://%s to %s until Ctrl-C%s\n", screen.Printable(name), live.Addr, opt.UI, until)
 	if tunnel := live.Tunnel(c.env); tunnel != "" {
 		fmt.Fprintf(c.err, "your browser is on another machine: run this there, then open the link\n  %s\n", tunnel)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/sgtrace/sgtrace/chrometrace"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/screen"
 	"github.com/sgtrace/sgtrace/convert"
 	"github.com/sgtrace/sgtrace/convert/inputs"
 	"github.com/sgtrace/sgtrace/internal/memory"
@@ -211,7 +212,7 @@ func (c *command) writePage(ctx *cli.Context, files []inputs.Input, given, args 
 	c.screen.Doing("writing " + name)
 	size, err := out.WriteFunc(func(w io.Writer) error { return page.Write(w, drawn) })
 	if err == nil {
-		fmt.Fprintf(c.screen.Notices, "%s: %s\n", printable(name), bytesText(size))
+		fmt.Fprintf(c.screen.Notices, "%s: %s\n", screen.Printable(name), bytesText(size))
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package clocks
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,18 +32,6 @@ type HostClock struct {
 
 // Label is what people call the clock by.
 func (c *HostClock) Label() string { return c.Names[0] }
-
-// A Given is what the user says about the clock of a host. With an offset, that
-// is all there is to it; a drift alone leaves the offset to be found out.
-type Given struct {
-	Host      string
-	HasOffset bool
-	Offset    int64 // ns that it is ahead of the reference when its events begin
-	DriftPPB  int64 // how fast that grows
-}
-
-// ErrNoHost says that the user named a host that no input is from.
-var ErrNoHost = errors.New("no such host")
 
 // findClocks gives every host one clock. Files that do not tell their host get
 // one for each rank, until their offsets tell which of them are of one host.

@@ -134,13 +134,13 @@ func (m *Meter) line(elapsed time.Duration) string {
 	read := m.read.Load()
 	rate := float64(read) / elapsed.Seconds()
 	var b strings.Builder
-	b.WriteString(size(float64(read)))
+	b.WriteString(Bytes(float64(read)))
 	if m.work.Bytes > 0 {
 		// Files that grow while they are read do not go beyond 100%.
-		fmt.Fprintf(&b, " of %s (%d%%)", size(float64(m.work.Bytes)), int(100*min(1, float64(read)/float64(m.work.Bytes))))
+		fmt.Fprintf(&b, " of %s (%d%%)", Bytes(float64(m.work.Bytes)), int(100*min(1, float64(read)/float64(m.work.Bytes))))
 	}
 	if elapsed >= pause { // the first moment has no rate
-		fmt.Fprintf(&b, ", %s/s", size(rate))
+		fmt.Fprintf(&b, ", %s/s", Bytes(rate))
 		if left := float64(m.work.Bytes-read) / rate; left > 0 && left < longest.Seconds() {
 			fmt.Fprintf(&b, ", %v left", time.Duration(left*float64(time.Second)).Round(time.Second))
 		}
@@ -154,8 +154,8 @@ func (m *Meter) line(elapsed time.Duration) string {
 // longest is the time left that is worth telling; beyond, reading has stalled.
 const longest = 100 * time.Hour
 
-// size prints a number of bytes.
-func size(n float64) string {
+// Bytes prints a number of bytes for people.
+func Bytes(n float64) string {
 	switch {
 	case n < 1e3:
 		return fmt.Sprintf("%.0f B", n)

@@ -1,4 +1,4 @@
-package main
+package screen
 
 import (
 	"strings"
@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-func TestReadable(t *testing.T) {
+func TestShorten(t *testing.T) {
 	for _, msg := range []string{"", "short", strings.Repeat("ü", 400)} {
-		if got := readable(msg); got != msg {
+		if got := shorten(msg); got != msg {
 			t.Errorf("%q became %q", msg, got)
 		}
 	}
-	got := readable("stage \"" + strings.Repeat("ü", 1_000_000) + "\" ends")
+	got := shorten("stage \"" + strings.Repeat("ü", 1_000_000) + "\" ends")
 	if n := utf8.RuneCountInString(got); n > 400 || !strings.HasPrefix(got, "stage ") || !strings.HasSuffix(got, " ends") || !utf8.ValidString(got) {
 		t.Errorf("%d characters: %.80q", n, got)
 	}

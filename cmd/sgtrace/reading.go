@@ -2,23 +2,13 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/sgtrace/sgtrace/analyze/critical"
-	"github.com/sgtrace/sgtrace/analyze/finders"
-	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/graphs"
-	"github.com/sgtrace/sgtrace/analyze/place"
-	"github.com/sgtrace/sgtrace/analyze/replay"
-	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/annotate"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/commandline"
 	"github.com/sgtrace/sgtrace/cmd/sgtrace/internal/reports"
 	"github.com/sgtrace/sgtrace/convert"
@@ -27,124 +17,8 @@ import (
 	"github.com/sgtrace/sgtrace/convert/ranks"
 	"github.com/sgtrace/sgtrace/format/inventory"
 	"github.com/sgtrace/sgtrace/profile"
-	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
-	"github.com/sgtrace/sgtrace/trace/naming"
 )
-
-// findingFlags are on every command that draws a timeline.
-func findingFlags() []cli.Flag {
-	return append([]cli.Flag{
-		&cli.BoolFlag{Name: "no-findings", DisableDefaultText: true, Usage: "don't look for what stands out (default: draw what 'sgtrace report' finds)"},
-	}, reports.MuteFlags("")...)
-}
-
-// addFindings looks for what stands out in the inputs of a timeline, but for what is muted.
-func (c *command) addFindings(opt *drawing.Options, in finders.Inputs, mutes []finders.Mute) {
-	c.screen.Doing("looking for findings")
-	in.Diags, in.Paths = &c.diags, true
-	m := finders.Measure(in)
-	result := m.Look(finders.All)
-	result.Mute(mutes)
-	if n := len(result.Muted); n > 0 {
-		fmt.Fprintf(c.screen.Notices, "%s muted\n", words.Counted(n, "finding"))
-	}
-	opt.Findings = []drawing.Finding{} // which is not nil where nothing stands out: they were looked for
-	for i := range result.Findings {
-		opt.Findings = append(opt.Findings, drawnFinding(&result.Findings[i], &m))
-	}
-	if in.Requests != nil {
-		addPaths(opt, in.Requests, m.Run())
-	}
-	if m.Lives == nil {
-		return
-	}
-	for i := range m.Lives.Events {
-		e := &m.Lives.Events[i]
-		opt.Events = append(opt.Events, drawing.Event{Time: e.At, Name: e.What, Title: e.Sentence()})
-	}
-}
-
-// addPaths adds what the slowest requests waited for.
-func addPaths(opt *drawing.Options, set *request.Set, run *replay.Run) {
-	text := func(key, value string) drawing.Field { return drawing.Field{Key: key, Text: value, Number: math.NaN()} }
-	for _, c := range critical.Slowest(run, nil) {
-		q := &set.Requests[c.Index]
-		path := drawing.Path{Name: fmt.Sprintf("%.8s%s%s", set.Text(q.RID), naming.Separator, words.Nearly(q.Metrics.E2E))}
-		for i := range c.Pieces {
-			x := &c.Pieces[i]
-			name := x.Why.String()
-			if x.Rank != "" {
-				name += naming.Separator + x.Rank
-			}
-			record := []drawing.Field{text("for", x.What)}
-			if x.Other != "" {
-				record = append(record, text("behind", x.Other), drawing.Field{Key: "tokens", Number: float64(x.Tokens)})
-			}
-			path.Pieces = append(path.Pieces, drawing.Piece{From: x.First, Until: x.Until, Name: name, Record: record, Stage: x.Stage})
-		}
-		opt.Paths = append(opt.Paths, path)
-	}
-}
-
-// drawnFinding returns how a timeline shows a finding: one about many devices by the rows of that on
-// which it is worst.
-func drawnFinding(f *finding.Finding, m *finders.Measured) drawing.Finding {
-	d := drawing.Finding{Name: string(f.Kind), Title: f.Text, Severity: string(f.Severity), Since: f.Since, Until: f.Until,
-		OfProfiles: f.CostBasis == finding.GPUTime || f.CostBasis == finding.Calls, Requests: f.Affected.Named(), Record: recordOf(f)}
-	switch f.At.Scope {
-	case place.OneRank:
-		d.Rank = rankName(f.At, m.Of.Profiles)
-		d.Name += naming.Separator + d.Rank
-	case place.WholeRole:
-		d.Name += naming.Separator + f.At.String()
-	case place.Everywhere:
-		if f.Kind == finding.GPU && m.GPUs != nil {
-			d.Rank, d.Shows = gpuloss.Worst(m.GPUs, f.Subkind)
-		}
-	}
-	return d
-}
-
-// rankName returns the name that rows have for the rank of a finding: as the profiles do, of which a place may not
-// know how they name those that have no role.
-func rankName(at place.Location, of *profile.Set) string {
-	if of != nil {
-		if i := slices.IndexFunc(of.Ranks, func(name string) bool { return place.Named(name) == at }); i >= 0 {
-			return of.Ranks[i]
-		}
-	}
-	return at.String()
-}
-
-// recordOf returns the facts of a finding, as JSON has them. Its command does not name the
-// inputs: the same inputs give the same timeline, however they were named.
-func recordOf(f *finding.Finding) []drawing.Field {
-	text := func(key, value string) drawing.Field { return drawing.Field{Key: key, Text: value, Number: math.NaN()} }
-	number := func(key string, value float64) drawing.Field { return drawing.Field{Key: key, Number: value} }
-	known := func(key string, at trace.Time) drawing.Field {
-		if at == 0 {
-			return text(key, "")
-		}
-		return text(key, words.Clock(at).Format(time.RFC3339Nano))
-	}
-	p := math.NaN()
-	if f.P.Known {
-		p = f.P.P
-	}
-	record := []drawing.Field{
-		text("id", f.ID()), text("kind", string(f.Kind)), text("severity", string(f.Severity)), text("confidence", string(f.Confidence)),
-		text("place", f.At.String()), known("since", f.Since), known("until", f.Until),
-	}
-	if f.Metric.Name != "" {
-		record = append(record, text("metric", f.Metric.Name), text("unit", f.Metric.UnitName()), number("before", f.Metric.Before), number("after", f.Metric.After))
-	}
-	record = append(record, number("p", p), number("cost", f.Cost), text("cost_of", string(f.CostBasis)))
-	if f.Affected.N > 0 {
-		record = append(record, number("requests", float64(f.Affected.N)), text("rids", strings.Join(f.Affected.RIDs, " ")))
-	}
-	return append(record, text("evidence", strings.Join(finding.Sentences(f.Evidence), "\n")), text("command", f.Command([]string{"INPUT..."})))
-}
 
 // needed says which profiled rows a report reads.
 type needed struct {
@@ -264,20 +138,11 @@ func (c *command) addNested(ctx *cli.Context, opt *drawing.Options, set *profile
 			set.Captures = &profile.GraphCaptures{Set: captures.Profiles, Sizes: inputs.CaptureSizes(files)}
 		}
 	}
-	g := graphs.Collect(set)
-	if g == nil {
-		return nil
-	}
-	opt.Nested = make([][]drawing.Nested, len(set.Streams))
-	for i := range set.Streams {
-		for _, s := range g.Spans(i) {
-			opt.Nested[i] = append(opt.Nested[i], drawing.Nested{First: s.First, From: s.From, To: s.To, Name: s.Name, Shapes: s.Shapes, Operator: s.Operator})
-		}
-	}
+	annotate.Graphs(opt, set)
 	return nil
 }
 
-// readFound is readEvidence for inputs that were found. It completes sel.
+// readFound reads inputs as [command.readInputs] does, once they were found. It completes sel.
 func (c *command) readFound(ctx *cli.Context, sel *commandline.Selected, files []inputs.Input, what needed) (*convert.ReportData, error) {
 	picked := *sel
 	if what.anyTime {
