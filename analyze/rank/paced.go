@@ -34,69 +34,78 @@ func (x *paced) end() trace.Time { return x.at + trace.Time(x.ns) }
 
 // collectPaces returns the steps of the lead threads, by kind and place. Below the trace level
 // that shows decode steps they are those that answers take on average.
-func collectPaces(of *place.RankSet, all load.Bulk) [timed][][]paced {
-	var steps [timed][][]paced
-	for kind := range steps {
-		steps[kind] = make([][]paced, len(of.Places))
-	}
-	answers, prefills := make([][]paced, len(of.Places)), make([][]load.Prefill, len(of.Places))
-	computing := make([][]request.Interval, len(of.Places))
-	var prefill load.Pieces // of a request
-	s := of.Set
-	for p := range s.ServingParts {
-		req := &s.Requests[p.Request]
-		thread, rank := of.Lead(p)
-		if thread == request.None || rank == request.None {
-			continue
-		}
-		prefill = prefill[:0]
-		var answer paced
-		stepped := false
-		s.EachSelectedStage(s.StagesOf(thread), true, func(i int, _ bool) {
-			span := s.Row(i)
-			if span.End <= span.Start || !request.Plausible(span.Start, span.End) {
-				return
-			}
-			switch span.Means {
-			case request.Stepping:
-				if !all.Holds(req) {
-					return
-				}
-				ns := int64(span.End - span.Start)
-				steps[DecodeStep][rank] = memory.Append(steps[DecodeStep][rank], paced{at: span.Start, ns: ns, cost: ns, size: 1})
-				stepped = true
-			case request.Answering:
-				answer = answerOf(span.Start, span.End, &req.Metrics)
-			case request.Prefilling, request.PrefillingChunk:
-				prefill.Add(span.Start, span.End)
-				computing[rank] = memory.Append(computing[rank], request.Interval{From: span.Start, To: span.End})
-			}
-		})
-		if !all.Holds(req) {
-			continue
-		}
-		if !stepped && answer.ns > 0 && req.Metrics.Retractions <= 0 {
-			answer.of = int32(p.Request)
-			answers[rank] = memory.Append(answers[rank], answer)
-		}
-		if req.Metrics.PrefillTokens() > 0 && req.Metrics.Retractions <= 0 {
-			prefill.Of(p.Request, &req.Metrics)
-			for _, x := range prefill {
-				prefills[rank] = memory.Append(prefills[rank], x)
-			}
+func collectPaces(of *place.RankSet, all load.Bulk) (steps [timed][][]paced) {
+	n := len(of.Places)
+	c := &paceCollector{set: of.Set, all: all, steps: make([][]paced, n), answers: make([][]paced, n), prefills: make([][]load.Prefill, n), computing: make([][]request.Interval, n)}
+	for p := range of.Set.ServingParts {
+		if thread, rank := of.Lead(p); thread != request.None && rank != request.None {
+			c.add(p, thread, rank)
 		}
 	}
-	parallel.Each(len(answers), func(i int) {
-		list := steps[DecodeStep][i]
+	steps[DecodeStep], steps[PrefillStep] = make([][]paced, n), make([][]paced, n)
+	parallel.Each(n, func(i int) {
+		list := c.steps[i]
 		if steps[DecodeStep][i] = batches(list); len(list) == 0 {
-			steps[DecodeStep][i] = withoutPrefills(answers[i], computing[i])
+			steps[DecodeStep][i] = withoutPrefills(c.answers[i], c.computing[i])
 		}
 		memory.Free(list)
-		memory.Free(computing[i])
-		steps[PrefillStep][i] = prefillSteps(prefills[i])
-		memory.Free(prefills[i])
+		memory.Free(c.computing[i])
+		steps[PrefillStep][i] = prefillSteps(c.prefills[i])
+		memory.Free(c.prefills[i])
 	})
 	return steps
+}
+
+// A paceCollector collects by rank what parts of requests say of steps.
+type paceCollector struct {
+	set       *request.Set
+	all       load.Bulk
+	steps     [][]paced // of decoding, one of each request in the batch
+	answers   [][]paced // without traced steps
+	prefills  [][]load.Prefill
+	computing [][]request.Interval // when prefills ran
+	pieces    load.Pieces          // of the prefill of a request
+}
+
+// add adds what a part of a request did on the lead thread of a rank.
+func (c *paceCollector) add(p *request.Part, thread, rank int) {
+	req := &c.set.Requests[p.Request]
+	counts := c.all.Holds(req)
+	c.pieces = c.pieces[:0]
+	var answer paced
+	stepped := false
+	c.set.EachSelectedStage(c.set.StagesOf(thread), true, func(i int, _ bool) {
+		span := c.set.Row(i)
+		if span.End <= span.Start || !request.Plausible(span.Start, span.End) {
+			return
+		}
+		switch span.Means {
+		case request.Stepping:
+			if counts {
+				ns := int64(span.End - span.Start)
+				c.steps[rank] = memory.Append(c.steps[rank], paced{at: span.Start, ns: ns, cost: ns, size: 1})
+				stepped = true
+			}
+		case request.Answering:
+			answer = answerOf(span.Start, span.End, &req.Metrics)
+		case request.Prefilling, request.PrefillingChunk:
+			c.pieces.Add(span.Start, span.End)
+			c.computing[rank] = memory.Append(c.computing[rank], request.Interval{From: span.Start, To: span.End})
+		}
+	})
+	if !counts || req.Metrics.Retractions > 0 {
+		return
+	}
+	if !stepped && answer.ns > 0 {
+		answer.of = int32(p.Request)
+		c.answers[rank] = memory.Append(c.answers[rank], answer)
+	}
+	if req.Metrics.PrefillTokens() > 0 {
+		c.pieces.Of(p.Request, &req.Metrics)
+		for _, x := range c.pieces {
+			c.prefills[rank] = memory.Append(c.prefills[rank], x)
+		}
+	}
 }
 
 // withoutPrefills takes out of the steps of answers what their server prefilled meanwhile, of which decoding takes no part:

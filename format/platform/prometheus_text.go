@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sgtrace/sgtrace/trace"
@@ -16,68 +17,89 @@ import (
 // readText reads what /metrics prints, or OpenMetrics. Of a file without times, written says when it
 // was written.
 func (d *reader) readText(r *bufio.Reader, written func() trace.Time) error {
-	kinds := map[string]string{}
-	untimed, bad, firstBad, line, of := 0, 0, 0, 0, ""
-	var at, clock trace.Time // when the file was written, and what it says itself
+	t := textReader{reader: d, kinds: map[string]string{}, written: sync.OnceValue(written)}
 	for {
-		text, err := readLine(r)
-		if err != nil && len(text) == 0 {
-			if untimed > 0 && at == 0 {
-				return errUntimed
-			}
-			if untimed > 0 {
-				d.diags.Add(trace.MetricsUntimed.Of(d.name, untimed, time.Unix(0, int64(at)).UTC().Format(time.RFC3339)))
-			}
-			d.Source().Lines = line
-			if bad > 0 {
-				d.diags.Add(trace.MetricsBadLine.Of(d.name, bad, firstBad))
-			}
-			return err
+		line, err := readLine(r)
+		if err != nil && len(line) == 0 {
+			return cmp.Or(t.end(), err)
 		}
-		line++
-		if kind, ok := bytes.CutPrefix(text, []byte("# TYPE ")); ok {
-			name, of, _ := strings.Cut(strings.TrimSpace(string(kind)), " ")
-			kinds[name] = of
-			continue
-		}
-		text = bytes.TrimSpace(text)
-		if said, local, ok := dateOf(text); ok {
-			clock, d.Source().Zone.Local = said, d.Source().Zone.Local || local
-			d.speaker = cmp.Or(d.speaker, d.byFile) // one server was asked again and again
-			continue
-		}
-		if len(text) == 0 || text[0] == '#' {
-			continue
-		}
-		if head, ok := bytes.CutSuffix(text, []byte(" =>")); ok { // of promtool query range: values follow
-			of = string(head)
-			continue
-		}
-		if value, rest, ok := bytes.Cut(text, []byte(" @[")); ok && of != "" {
-			text = []byte(of + " " + string(value) + " " + string(bytes.TrimSuffix(rest, []byte("]"))))
-		}
-		s, ok := parseSample(string(text))
-		if !ok && asks(text) {
-			continue
-		}
-		if !ok {
-			if bad++; bad == 1 {
-				firstBad = line
-			}
-			continue
-		}
-		s.at = cmp.Or(s.at, clock)
-		if s.at == 0 {
-			if untimed++; untimed == 1 {
-				at = written()
-			}
-			s.at = at
-		}
-		if s.at != 0 && !math.IsInf(s.value, 0) {
-			family, _ := strings.CutSuffix(s.name, "_bucket")
-			d.add(d.seriesOf(s.key, s.name, kinds[family], s.labels), s.at, s.value)
+		t.line(line)
+	}
+}
+
+// A textReader reads lines of metrics.
+type textReader struct {
+	*reader
+	kinds   map[string]string // of metrics, by name
+	asked   string            // what the values that follow are of, in the output of promtool
+	clock   trace.Time        // that the file says last; 0 is none
+	written func() trace.Time // when the file was written; 0 is unknown
+
+	lines, untimed, bad, firstBad int
+}
+
+// line reads a line.
+func (t *textReader) line(text []byte) {
+	t.lines++
+	if kind, ok := bytes.CutPrefix(text, []byte("# TYPE ")); ok {
+		name, of, _ := strings.Cut(strings.TrimSpace(string(kind)), " ")
+		t.kinds[name] = of
+		return
+	}
+	text = bytes.TrimSpace(text)
+	if said, local, ok := dateOf(text); ok {
+		t.clock, t.Source().Zone.Local = said, t.Source().Zone.Local || local
+		t.speaker = cmp.Or(t.speaker, t.byFile) // one server was asked again and again
+		return
+	}
+	if len(text) == 0 || text[0] == '#' {
+		return
+	}
+	if head, ok := bytes.CutSuffix(text, []byte(" =>")); ok {
+		t.asked = string(head)
+		return
+	}
+	if value, rest, ok := bytes.Cut(text, []byte(" @[")); ok && t.asked != "" {
+		text = []byte(t.asked + " " + string(value) + " " + string(bytes.TrimSuffix(rest, []byte("]"))))
+	}
+	s, ok := parseSample(string(text))
+	switch {
+	case ok:
+		t.sample(&s)
+	case !asks(text):
+		if t.bad++; t.bad == 1 {
+			t.firstBad = t.lines
 		}
 	}
+}
+
+// sample takes a value over.
+func (t *textReader) sample(s *sample) {
+	at := cmp.Or(s.at, t.clock)
+	if at == 0 {
+		t.untimed++
+		at = t.written()
+	}
+	if at != 0 && !math.IsInf(s.value, 0) {
+		family, _ := strings.CutSuffix(s.name, "_bucket")
+		t.add(t.seriesOf(s.key, s.name, t.kinds[family], s.labels), at, s.value)
+	}
+}
+
+// end says what was wrong with the lines.
+func (t *textReader) end() error {
+	if t.untimed > 0 {
+		at := t.written()
+		if at == 0 {
+			return errUntimed
+		}
+		t.diags.Add(trace.MetricsUntimed.Of(t.name, t.untimed, time.Unix(0, int64(at)).UTC().Format(time.RFC3339)))
+	}
+	t.Source().Lines = t.lines
+	if t.bad > 0 {
+		t.diags.Add(trace.MetricsBadLine.Of(t.name, t.bad, t.firstBad))
+	}
+	return nil
 }
 
 // errUntimed is of what came through a pipe.
