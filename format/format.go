@@ -141,6 +141,16 @@ type Options struct {
 	// Walk tells that rows will be walked, not drawn: of a format that can do that
 	// [Format.Again], Index keeps no events.
 	Walk bool
+	// Parts tells that what an input holds besides what its format reads is wanted: see [Source.Parts].
+	Parts bool
+}
+
+// A Part is what an input holds of another kind: logs and metrics in a dump of spans, the log of each of many programs.
+type Part struct {
+	Name string // for messages
+	// Inside is what only parts are, such as the logs of a dump; "" is what a file could be, which its content tells.
+	Inside string
+	Open   func() (io.ReadCloser, error)
 }
 
 // A Source is an input that was indexed.
@@ -164,7 +174,9 @@ type Source struct {
 	// Inventory adds what the input, of size bytes, holds to an inventory; are says which
 	// rank each profile is, or each of its parts. nil adds nothing.
 	Inventory func(v *inventory.Inventory, size int64, are [][]profile.Identity)
-	// Close gives back what the methods read from; nil is nothing.
+	// Parts are read behind the input, each by the format that it has.
+	Parts []Part
+	// Close gives back what the methods and Parts read from; nil is nothing.
 	Close func() error
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 
+	"github.com/sgtrace/sgtrace/otlpjson/beside"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -22,6 +23,7 @@ type batch struct {
 	documents int
 	other     int
 	left      int // spans that are not chosen
+	beside    [beside.Signals][]byte
 
 	traces spantable.Numbering // of spans and links
 	ofSpan []uint32            // number in traces
@@ -68,15 +70,18 @@ type batchResource struct {
 // full reports whether the batch is large enough to be handed over in the middle of a
 // piece. Damage makes batches that are large without a span.
 func (b *batch) full() bool {
-	return max(len(b.spans), len(b.origins), len(b.resources)) >= flushSpans
+	return max(len(b.spans), len(b.origins), len(b.resources)) >= flushSpans || len(b.beside[beside.Logs])+len(b.beside[beside.Metrics]) >= usual.piece
 }
 
 func (b *batch) reset() {
 	b.traces.Reset()
+	for i := range b.beside {
+		b.beside[i] = b.beside[i][:0]
+	}
 	*b = batch{
 		spans: b.spans[:0], events: b.events[:0], links: b.links[:0], args: b.args[:0],
 		origins: b.origins[:0], resources: b.resources[:0], diags: b.diags[:0],
-		traces: b.traces, ofSpan: b.ofSpan[:0], ofLink: b.ofLink[:0],
+		traces: b.traces, ofSpan: b.ofSpan[:0], ofLink: b.ofLink[:0], beside: b.beside,
 		originIDs: b.originIDs[:0], traceIDs: b.traceIDs[:0],
 	}
 }

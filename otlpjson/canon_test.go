@@ -142,7 +142,7 @@ func readWith(t testing.TB, l limits, wrap func(io.Reader) io.Reader, inputs ...
 
 func readInto(t testing.TB, d *spantable.Table, l limits, wrap func(io.Reader) io.Reader, inputs ...string) reading {
 	t.Helper()
-	to := intake{d, l, &blocks{size: l.block}}
+	to := intake{Table: d, limits: l, blocks: &blocks{size: l.block}}
 	for i, in := range inputs {
 		if err := to.read(fmt.Sprintf("f%d", i+1), wrap(strings.NewReader(in))); err != nil {
 			t.Fatal(err)

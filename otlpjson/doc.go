@@ -67,7 +67,8 @@
 //     unless it is internal, w3c.tracestate, dropped_attributes_count,
 //     dropped_events_count, dropped_links_count, link_attributes, and
 //     otel.scope.name where the spans of a process have several scopes.
-//   - Logs and metrics are in the same file. They are skipped and counted.
+//   - Logs and metrics may be in the same file. They are read as if they were by themselves, but not with a selection of requests, and not
+//     from a dataset. Profiles are skipped and counted.
 //   - Between documents there may be a byte order mark, CRLF, blank lines, or
 //     blocks of zeros from a file system that crashed.
 package otlpjson

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
+	"github.com/sgtrace/sgtrace/otlpjson/beside"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -201,10 +202,17 @@ func (p *parser) stepKey() error {
 	case p.level == inScopeSpan && (string(key) == "scope" || string(key) == "instrumentationLibrary"):
 		return p.retry(p.parseScope)
 	case p.level == inDocument && slices.Contains(otherSignals, string(key)):
+		signal, kept := beside.Of(string(key))
+		kept = kept && p.keeps
 		if !p.isOther {
 			p.isOther = true
 			p.out.documents--
-			p.out.other++
+			if !kept {
+				p.out.other++
+			}
+		}
+		if kept {
+			return p.keep(signal)
 		}
 		return p.skipValue(notInOtherSignals)
 	}
@@ -217,6 +225,41 @@ func (p *parser) stepKey() error {
 	}
 	p.settle(p.outside(p.step.at))
 	return nil
+}
+
+// keep passes on the elements of the list at pos, each as a document of its own.
+func (p *parser) keep(signal beside.Signal) error {
+	null := false
+	err := p.retry(func() (next int, err error) {
+		next, null, err = enter(p.buf, p.pos, '[')
+		return next, err
+	})
+	for err == nil && !null {
+		b, ok := p.peek()
+		p.start = p.pos
+		switch {
+		case !ok:
+			return jsonscan.ErrShort
+		case b == ',':
+			p.pos++
+			continue
+		case b == ']':
+			p.pos++
+			return nil
+		}
+		if p.flush != nil && p.out.full() {
+			p.flush()
+		}
+		err = p.retry(func() (int, error) {
+			next, err := skip(p.buf, p.pos, notInOtherSignals)
+			if err == nil {
+				to := &p.out.beside[signal]
+				*to = signal.Append(*to, p.buf[p.pos:next])
+			}
+			return next, err
+		})
+	}
+	return err
 }
 
 // enterList enters the list at pos, which leads to the given level.

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/otlpjson/beside"
 	"github.com/sgtrace/sgtrace/request/spantable"
 )
 
@@ -29,7 +30,17 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &format.Source{}, errors.Join(Read(opt.Spans, in.Name, r), r.Close())
+	read := intake{Table: opt.Spans, limits: usual, blocks: usualBlocks}
+	src := &format.Source{}
+	if opt.Parts {
+		read.beside = new(beside.Kept)
+		src.Close = read.beside.Close
+	}
+	err = errors.Join(read.read(in.Name, r), r.Close())
+	if err == nil && opt.Parts {
+		src.Parts, err = read.beside.Parts(in.Name)
+	}
+	return src, err
 }
 
 // prescan outlines a dump.

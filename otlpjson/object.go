@@ -89,8 +89,8 @@ func nextElement(b []byte, i int) (next int, ok bool, err error) {
 }
 
 // skip finds the end of the value at b[i], of a key that is not read. No such
-// value has a record inside; one that seems to was cut off before the record.
-func skip(b []byte, i int) (next int, err error) {
+// value has a record of these levels inside; one that seems to was cut off before the record.
+func skip(b []byte, i int, records levels) (next int, err error) {
 	if i >= len(b) || b[i] != '{' && b[i] != '[' {
 		return jsonscan.Value(b, i)
 	}
@@ -98,7 +98,7 @@ func skip(b []byte, i int) (next int, err error) {
 	if err == jsonscan.ErrSyntax {
 		return next, err
 	}
-	n, _, found := nextRecord(b[i:next], anyRecord, err == nil)
+	n, _, found := nextRecord(b[i:next], records, err == nil)
 	if found {
 		return i + n, errBegins
 	}

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/sgtrace/sgtrace/otlpjson/beside"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -129,6 +130,17 @@ func (r *recorder) part(in protoField, fields []wireType, f func(protoField)) {
 // parseProto reads an ExportTraceServiceRequest from the frame at offset; cut tells
 // that the frame is cut off.
 func (r *recorder) parseProto(msg []byte, cut bool, offset int64) {
+	if s, document, ok := beside.FromProto(msg); ok {
+		if r.keeps {
+			r.out.beside[s] = append(r.out.beside[s], document...)
+		} else {
+			r.out.other++
+		}
+		if cut {
+			r.report(trace.OTLPTruncated, place{offset: offset}, 1, "inside a frame")
+		}
+		return
+	}
 	p := protoParser{recorder: r, at: place{offset: offset}}
 	r.out.documents++
 	p.container(protoField{data: msg, clipped: cut}, requestFields, p.resourceSpans)

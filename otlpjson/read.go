@@ -9,6 +9,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/parallel"
+	"github.com/sgtrace/sgtrace/otlpjson/beside"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -27,7 +28,7 @@ const flushSpans = 1 << 14
 // if the result shall not depend on the order of the arguments; each file is
 // parsed on all cores.
 func Read(d *spantable.Table, name string, r io.Reader) error {
-	return intake{d, usual, usualBlocks}.read(name, r)
+	return intake{Table: d, limits: usual, blocks: usualBlocks}.read(name, r)
 }
 
 // An intake is how inputs are read into a table.
@@ -35,6 +36,7 @@ type intake struct {
 	Table  *spantable.Table
 	limits limits
 	blocks *blocks
+	beside *beside.Kept // what is beside spans; nil leaves it out
 }
 
 func (d intake) read(name string, r io.Reader) error {
@@ -50,7 +52,7 @@ func (d intake) read(name string, r io.Reader) error {
 	cut.run(kind, d.reportFrames(name), func() func(*piece) {
 		w := worker{recorder: newRecorder(d.Table.Syms, d.Table.KeepSecrets), limits: d.limits, blocks: d.blocks, take: func() *batch { return batches.Get().(*batch) },
 			give: func(p *piece, b *batch) { b.numberTraces(); p.done <- b }}
-		w.chosen = d.Table.Selected
+		w.chosen, w.keeps = d.Table.Selected, d.beside != nil
 		return w.parse
 	}, func(p *piece) {
 		end = p.offset + p.size()
@@ -63,6 +65,11 @@ func (d intake) read(name string, r io.Reader) error {
 		}
 		for b := range p.done {
 			b.collect(d.Table, file)
+			for s, documents := range b.beside {
+				if d.beside != nil {
+					d.beside.Add(beside.Signal(s), documents)
+				}
+			}
 			cut.leave(func() {
 				b.fill(d.Table.Args)
 				b.reset()

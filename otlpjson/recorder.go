@@ -26,6 +26,7 @@ type recorder struct {
 	lastHex         [traceDigits]byte // of the trace that was met last, as it is written
 	lastTrace       spantable.TraceID
 	chosen          *spantable.Selected
+	keeps           bool // what is beside spans
 }
 
 // wellKnown are the symbols that the readers themselves look for.

@@ -15,7 +15,7 @@ func (r *recorder) pass(key, b []byte, i int) (next int, err error) {
 	if err := r.foreign(key); err != nil {
 		return i, err
 	}
-	return skip(b, i)
+	return skip(b, i, anyRecord)
 }
 
 // foreign tells what to do about a key that is not read: nothing if OTLP has
@@ -58,7 +58,7 @@ func (r *recorder) text(b []byte, i int) (text []byte, next int, err error) {
 // mistyped moves behind a value of another type than the field, which costs
 // the record unless it is null.
 func (r *recorder) mistyped(b []byte, i int) (next int, err error) {
-	next, err = skip(b, i)
+	next, err = skip(b, i, anyRecord)
 	if err == nil && string(b[i:next]) != "null" {
 		r.fail(errType)
 	}
@@ -236,7 +236,7 @@ func (r *recorder) keyValue(b []byte, i int, list *trace.ArgList, depth int) (ne
 			if done {
 				i, err = r.anyValue(b, i, key, list, depth)
 			} else {
-				i, err = skip(b, i)
+				i, err = skip(b, i, anyRecord)
 			}
 		default:
 			i, err = r.pass(name, b, i)
@@ -260,7 +260,7 @@ func (r *recorder) keyValue(b []byte, i int, list *trace.ArgList, depth int) (ne
 func (r *recorder) anyValue(b []byte, i int, key trace.Sym, list *trace.ArgList, depth int) (next int, err error) {
 	if depth > maxValueDepth {
 		r.notes.lost++
-		return skip(b, i)
+		return skip(b, i, anyRecord)
 	}
 	i, null, err := enter(b, i, '{')
 	for !null && err == nil {

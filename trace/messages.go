@@ -40,7 +40,8 @@ var (
 	OTLPDuplicateSpan = message("otlp-duplicate-span", Notice, "span {id%016x} {name%q} was exported more than once; counted once", "nothing: exporters resend what was not acknowledged; or you gave a file twice")
 	OTLPIDCollision   = message("otlp-id-collision", Notice, "span {id%016x} {name%q} has the same ID as another span of its trace; both are kept, and children go to the first", "nothing, unless you combined dumps of several deployments")
 	OTLPCycle         = message("otlp-cycle", DataLoss, "span {id%016x} {name%q} is its own ancestor; treated as a root", "check what wrote the spans, or whether dumps were spliced together")
-	OTLPOtherSignals  = message("otlp-other-signals", Info, "messages with logs, metrics, or profiles were skipped", "of OTLP, only traces are read: give logs as text or as a store of logs exports them, and metrics as `query_range` of Prometheus answers")
+	OTLPOtherSignals  = message("otlp-other-signals", Info, "messages with logs, metrics, or profiles were skipped", "nothing: profiles are not read, and logs and metrics only where a command shows them, and not with a selection of requests or from a dataset")
+	PartsUnknown      = message("parts-unknown", Info, "{n} of {n} logs in it are of programs that nothing here knows: {name}", "nothing; of such programs, only what they call errors is read, where lines have a stamp and a level")
 )
 
 // Logs, records of requests, and metrics.

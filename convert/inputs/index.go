@@ -250,7 +250,7 @@ func (m *Loaded) keepWork(recordings []*Source) {
 // options returns what a format is told, for a reader that may use so many goroutines.
 func (m *Loaded) options(filter profile.Filter, workers int) *format.Options {
 	return &format.Options{Syms: m.Spans.Syms, Args: m.Spans.Args, Diags: m.Diags, Spans: m.Spans, Series: m.Series, Records: m.records, Flight: m.Flight, Heap: m.Heap, Experts: m.Experts, Workers: workers, KeepSecrets: m.opt.KeepSecrets,
-		Filter: filter, Walk: m.opt.Walk}
+		Filter: filter, Walk: m.opt.Walk, Parts: !m.opt.Requests && m.opt.Pick == nil}
 }
 
 // indexRequests reads the dumps, one after another: each is parsed on all cores.

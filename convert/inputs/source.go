@@ -159,6 +159,9 @@ func (x *Source) index(opt *format.Options) error {
 		x.Content, err = x.indexCapture(in, opt)
 	default:
 		x.Content, err = x.Format.Index(in, opt)
+		if err == nil {
+			err = indexParts(in, x.Content, opt)
+		}
 	}
 	err = errors.Join(err, x.closeStream())
 	if err != nil {
@@ -201,7 +204,9 @@ func Recognize(inputs []Input, opt Options, diags *trace.Diags) []*Source {
 func (x *Source) Apart(opt Options, diags *trace.Diags) (*Loaded, error) {
 	m := newLoaded(opt, diags)
 	m.Sources = []*Source{x}
-	err := x.index(m.options(opt.Filter, 0))
+	reading := m.options(opt.Filter, 0)
+	reading.Parts = false // a dataset has tables of what its format reads
+	err := x.index(reading)
 	m.finishSeries()
 	m.Spans.ReportOther()
 	return m, err

@@ -69,6 +69,18 @@ func (s *Spool) fail(err error) {
 	}
 }
 
+// Write keeps p, of a stream that nobody reads. [Spool.End] follows the last one.
+func (s *Spool) Write(p []byte) (int, error) {
+	s.write(p)
+	return len(p), s.failed
+}
+
+// End says that all was written.
+func (s *Spool) End() error {
+	s.end()
+	return s.failed
+}
+
 // Failed tells why the stream could not be kept; nil if it was.
 func (s *Spool) Failed() error { return s.failed }
 

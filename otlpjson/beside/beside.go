@@ -1,0 +1,65 @@
+// Package beside keeps what dumps of OTLP hold besides spans, logs and metrics, until formats of their own read it. What
+// was protobuf becomes JSON on the way.
+package beside
+
+import (
+	"errors"
+	"io"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/internal/memory"
+)
+
+// A Signal is what a dump may hold besides spans.
+type Signal uint8
+
+const (
+	Logs Signal = iota
+	Metrics
+	Signals // how many there are
+)
+
+// keys are those of the lists that documents have, as OTLP's JSON mapping and protobuf spell them.
+var keys = [Signals][2]string{{"resourceLogs", "resource_logs"}, {"resourceMetrics", "resource_metrics"}}
+
+// Of returns the signal whose list has a key.
+func Of(key string) (Signal, bool) {
+	for s, k := range keys {
+		if key == k[0] || key == k[1] {
+			return Signal(s), true
+		}
+	}
+	return 0, false
+}
+
+// Append adds an element of the list, in JSON, to others, as a document of its own.
+func (s Signal) Append(to, element []byte) []byte {
+	to = append(append(append(to, `{"`...), keys[s][0]...), `":[`...)
+	return append(append(to, element...), "]}\n"...)
+}
+
+// Kept is what an input holds of all signals. The zero value is empty.
+type Kept struct{ of [Signals]memory.Spool }
+
+// Add keeps documents. Why that fails, [Kept.Parts] says.
+func (k *Kept) Add(s Signal, documents []byte) {
+	if len(documents) > 0 {
+		k.of[s].Write(documents)
+	}
+}
+
+// Parts returns what was kept, of the input of a name.
+func (k *Kept) Parts(name string) (parts []format.Part, err error) {
+	for s := range k.of {
+		spool := &k.of[s]
+		if spool.Size() == 0 {
+			continue
+		}
+		err = errors.Join(err, spool.End())
+		parts = append(parts, format.Part{Name: name, Inside: keys[s][0], Open: func() (io.ReadCloser, error) { return spool.Open() }})
+	}
+	return parts, err
+}
+
+// Close gives up what was kept.
+func (k *Kept) Close() error { return errors.Join(k.of[Logs].Close(), k.of[Metrics].Close()) }
