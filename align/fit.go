@@ -1,6 +1,7 @@
 package align
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -122,13 +123,7 @@ func (e *edge) fit() {
 }
 
 func compareSamples(p, q sample) int {
-	switch {
-	case p.a != q.a:
-		return int(min(max(p.a-q.a, -1), 1))
-	case p.b != q.b:
-		return int(min(max(p.b-q.b, -1), 1))
-	}
-	return int(p.match - q.match)
+	return cmp.Or(cmp.Compare(p.a, q.a), cmp.Compare(p.b, q.b), cmp.Compare(p.match, q.match))
 }
 
 // robustSlope returns the Theil-Sen slope of y over x, from pairs that are at least

@@ -77,19 +77,17 @@ func processOf(p *profile.Profile, is profile.Identity) inventory.Process {
 // collectivesOf counts the kernels of collectives, or the calls where there are no
 // kernels.
 func collectivesOf(p *profile.Profile, in []bool) int64 {
-	var n [2]int64
+	var kernels, calls int64
 	for i := range p.Collectives.Len() {
-		c := p.Collectives.At(i)
-		if in[c.Row] && c.OnGPU {
-			n[1]++
-		} else if in[c.Row] {
-			n[0]++
+		switch c := p.Collectives.At(i); {
+		case !in[c.Row]:
+		case c.OnGPU:
+			kernels++
+		default:
+			calls++
 		}
 	}
-	if n[1] > 0 {
-		return n[1]
-	}
-	return n[0]
+	return cmp.Or(kernels, calls)
 }
 
 // categoriesOf counts the events of a trace by category, most first.

@@ -19,8 +19,8 @@
 //     origins, and reserves rows of the table.
 //  4. Workers fill the rows, in any order.
 //
-// It is one long package on purpose: JSON, protobuf, and the two ways to look at pieces
-// without parsing all of them share batches, damage, and the rules of what is kept.
+// It is one long package on purpose: JSON, protobuf, and the two ways to look at pieces without parsing all
+// of them share batches, damage, and a recorder, which knows what a span needs, what is lost, and where.
 //
 // A parser that meets damage says so with file and line, searches the next
 // place where a document, a resource, a scope or a span begins, and goes on from
@@ -37,9 +37,6 @@
 //
 //	otlp-odd-value     an attribute is kept as text, as it is not of its type
 //	otlp-unknown-key   a member that OTLP does not have is skipped
-//
-// JSON and protobuf are read in one long package on purpose: both parsers fill the same recorder, which
-// knows what a span needs, what is lost, and where, and frames hold either.
 //
 // # What is odd
 //

@@ -25,7 +25,7 @@ const (
 // trace, its index in the table of its kind, and as the tag its track and kind.
 type event = order.Key
 
-// There is no memory for 2^30 tracks.
+// An event's tag has its track above its kind. Tracks fit: there is no memory for 2^30 of them.
 func kindOf(e event) kind    { return kind(e.Tag & (1<<kindBits - 1)) }
 func trackOf(e event) uint64 { return uint64(e.Tag >> kindBits) }
 

@@ -45,7 +45,7 @@ type Collective struct {
 const CommunicatorPrefix = "NCCL 0x"
 
 // A CollectiveAnnotation is an annotation of a thread that says which collective the calls in it ask
-// for; see [CollectiveOfAnnotation].
+// for; see [kernelname.CollectiveOfAnnotation].
 type CollectiveAnnotation struct {
 	Row  int32
 	Time trace.Time

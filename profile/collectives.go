@@ -168,19 +168,26 @@ func (c *Collectives) Kinds() []Collective { return c.kinds }
 // KindOf returns which of Kinds a collective is of.
 func (c *Collectives) KindOf(i int) int32 { return c.rows[i].kind }
 
-// Start and End return when a collective began and ended, Dur how long it took, and Seq and
-// CommsID its numbers.
+// Start returns when a collective began.
 func (c *Collectives) Start(i int) trace.Time {
 	t := &c.rows[i].time
 	return trace.Time(t[1])<<32 | trace.Time(t[0])
 }
+
+// End returns when it ended.
 func (c *Collectives) End(i int) trace.Time { return c.Start(i) + trace.Time(c.Dur(i)) }
+
+// Dur returns how long it took, in ns.
 func (c *Collectives) Dur(i int) int64 {
 	return c.number(largeNumber{int32(i), false}, c.rows[i].dur)
 }
+
+// Seq returns its sequence number; -1 is unknown.
 func (c *Collectives) Seq(i int) int64 {
 	return c.number(largeNumber{int32(i), true}, c.rows[i].seq) - 1
 }
+
+// CommsID returns the number that it has on all ranks; 0 is unknown.
 func (c *Collectives) CommsID(i int) uint64 { return numberOf(c.comms, i) }
 
 // HasCommsIDs reports whether some have a CommsID.

@@ -24,10 +24,11 @@ type Slice struct {
 // End returns the instant at which s ends.
 func (s *Slice) End() trace.Time { return s.Time + trace.Time(s.Dur) }
 
-// IsLaunch and IsWork report whether others may have the same correlation: the call asked for
-// what the device did.
+// IsLaunch reports whether s is a call that may have asked a device for work: both have one correlation.
 func (s *Slice) IsLaunch() bool { return s.Correlation != 0 && s.Place.Kind() == CallSlice }
-func (s *Slice) IsWork() bool   { return s.Correlation != 0 && s.Place.Kind() != CallSlice }
+
+// IsWork reports whether s is work of a device that a call may have asked for.
+func (s *Slice) IsWork() bool { return s.Correlation != 0 && s.Place.Kind() != CallSlice }
 
 // A Place is the row of a slice, an index of Profile.Rows, and its kind, in 4 bytes: of the
 // slices of a trace there are millions.
@@ -51,8 +52,10 @@ const (
 // On returns the place of a slice of the kind on a row.
 func (k SliceKind) On(row int32) Place { return Place(row)*Place(sliceKinds) + Place(k) }
 
-// Row and Kind take a place apart.
-func (p Place) Row() int32      { return int32(p / Place(sliceKinds)) }
+// Row returns the row of a place.
+func (p Place) Row() int32 { return int32(p / Place(sliceKinds)) }
+
+// Kind returns what kind of slice has the place.
 func (p Place) Kind() SliceKind { return SliceKind(p % Place(sliceKinds)) }
 
 // OnRow returns a place of the same kind on another row.

@@ -52,7 +52,7 @@ type Set struct {
 	// Stages has the meaning of stages by name, in the order of a request's way.
 	Stages []StageInfo
 	// Results are the keys of arguments that tell which request it is and how it went, as
-	// [IsResult] reads them; the others tell what was asked for.
+	// [Set.IsResult] reads them; the others tell what was asked for.
 	Results []string
 	// Orphans is how many rows lie in one that is not in the input, NoID how many cannot
 	// be told apart by an id.

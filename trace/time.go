@@ -6,7 +6,7 @@ import (
 )
 
 // Time is nanoseconds: on its input's own clock until clocks are aligned, Unix
-// epoch (UTC) after that. Two Times may be compared only on the same [Clock].
+// epoch (UTC) after that. Two Times may be compared only on the same clock.
 type Time int64
 
 // String formats t as an RFC 3339 instant in UTC with nanoseconds.

@@ -27,7 +27,7 @@ const (
 	Prefill
 	// PromptSize and SharedBatch are parts of Prefill, and
 	// OutputLength is one of Decode. It takes all requests to tell them, so
-	// that an [Attribution] of one request leaves them zero; a [analyze.Tail] knows them.
+	// that an [Attribution] of one request leaves them zero; [SplitSizes] fills them in.
 	PromptSize
 	SharedBatch
 	ChunkWait
@@ -160,8 +160,8 @@ func Attributable(s *request.Set, r *request.Request) bool {
 	return answer.Root != request.None && request.Plausible(r.Start, r.End) && request.Plausible(answer.Start, answer.End)
 }
 
-// An Attributor knows what the requests of a set have in common. Only all is
-// called from outside; the work on one request is a [Walk]'s.
+// An Attributor knows what the requests of a set have in common. The work on one request is a
+// [Walk]'s.
 type Attributor struct {
 	Peers *place.Groups
 
@@ -169,6 +169,7 @@ type Attributor struct {
 	ranks []rankLoad // by proc
 }
 
+// NewAttributor returns an Attributor of the requests of the set that peers groups.
 func NewAttributor(peers *place.Groups) *Attributor {
 	a := &Attributor{set: peers.Ranks.Set, Peers: peers}
 	a.loadRanks()

@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Sizes are what prompts and outputs usually take, by group of servers: see [peers.Groups].
+// Sizes are what prompts and outputs usually take, by group of servers: see [place.Groups].
 type Sizes struct {
 	Prompt, Output []distribution.SizeFit
 }

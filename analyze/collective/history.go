@@ -156,7 +156,7 @@ const (
 // so little that data alone makes none of them long.
 func (p *partTimes) judgeAround(took []int64) {
 	anySize := strings.Contains(strings.ToLower(p.Kernel), "nccl")
-	if fewest := map[bool]int{false: fewestLong, true: calledAround}[anySize]; len(took) < fewest {
+	if len(took) < fewestLong || anySize && len(took) < calledAround {
 		return
 	}
 	var long []int // by position

@@ -287,7 +287,7 @@ func (r *diffRows) measure(side int, groups []*diffGroup, units []float64) (m di
 	return m, approximate
 }
 
-// pieces adds up what the pieces of a capture have of some groups, and how many values that
+// piecesOf adds up what the pieces of a capture have of some groups, and how many values that
 // is.
 func piecesOf(groups []*diffGroup, n int, sum func(*distribution.Sample) float64) []significance.Piece {
 	pieces := make([]significance.Piece, n)

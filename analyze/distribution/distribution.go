@@ -209,6 +209,7 @@ func (s *Sample) AtMost(v int64) int {
 	return n
 }
 
+// Abs returns the absolute value of v.
 func Abs(v int64) int64 { return max(v, -v) }
 
 // Between returns the time from one moment to another, which is not before it. Only

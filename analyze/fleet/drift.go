@@ -178,7 +178,7 @@ func findDrifts(list []Day, versions []VersionUse) {
 	}
 }
 
-// A Version is that of some software in a run, and on how many ranks or processes it ran.
+// A version is that of some software in a run, and on how many ranks or processes it ran.
 type version struct {
 	Version profile.Version
 	N       int

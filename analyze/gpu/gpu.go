@@ -16,7 +16,7 @@ import (
 
 // Options say how devices are measured.
 type Options struct {
-	Classes *kernelname.Classes // of kernels; nil is [profile.DefaultClasses]
+	Classes *kernelname.Classes // of kernels; nil is [kernelname.DefaultClasses]
 	// From and To bound what is measured to kernels, copies and steps that overlap
 	// [From, To]; 0 is open.
 	From, To trace.Time
@@ -170,6 +170,7 @@ func (g *Activity) Exposed(c kernelname.Class) int64 {
 	return g.Sum(func(r Running) bool { return r.Has(c) && r&hiding == 0 })
 }
 
+// Sum adds up the time in which the device ran what of accepts.
 func (g *Activity) Sum(of func(Running) bool) int64 {
 	total := int64(0)
 	for r, t := range g.Running {

@@ -62,9 +62,11 @@ func Devices(g *gpu.GPUs) string {
 // are begins a sentence: "the 8 GPUs are".
 func are(g *gpu.GPUs) string { return Devices(g) + " " + words.IsOrAre(len(g.GPUs)) }
 
-// Spend and Wait begin sentences: "the 8 GPUs spend".
+// Spend begins a sentence: "the 8 GPUs spend".
 func Spend(g *gpu.GPUs) string { return do(g, "spend") }
-func Wait(g *gpu.GPUs) string  { return do(g, "wait") }
+
+// Wait begins a sentence: "the 8 GPUs wait".
+func Wait(g *gpu.GPUs) string { return do(g, "wait") }
 
 func do(g *gpu.GPUs, verb string) string {
 	if len(g.GPUs) == 1 {

@@ -97,7 +97,7 @@ func (h *Hang) rankOf(d *recorder.FlightDump) int32 {
 	return int32(max(d.Of.PP, 0))*size + int32(d.Of.TP)
 }
 
-// python says where the main thread of a rank stands, "" if nobody looked.
+// pythonOf says where the main thread of a rank stands, "" if nobody looked.
 func (h *Hang) pythonOf(rank int32) string {
 	d := h.python[rank]
 	if d == nil || d.Threads[0].Stack < 0 {

@@ -22,7 +22,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A LoadBalance is how the requests that servers of one kind could have are divided among their
+// A loadBalance is how the requests that servers of one kind could have are divided among their
 // ranks.
 type loadBalance struct {
 	Ranks []*Load // lead ranks of a group of peers, in order of display

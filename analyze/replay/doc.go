@@ -9,6 +9,6 @@
 // cache, for the other half of a request. What nobody can know is kept as recorded: lengths,
 // the way to the scheduler, the time of a transfer, the way back to the user.
 //
-// Played without a change, a run has to come out as it was recorded. [Run.Check] says how far
-// that is true, and a replay that does not fit must not be asked.
+// Played without a change, a run has to come out as it was recorded. Package whatif checks that first, and
+// asks no replay that does not fit.
 package replay

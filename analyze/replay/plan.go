@@ -135,6 +135,8 @@ func Percentile(list []Latency, of func(*Latency) int64, percent int) int64 {
 	return request.NearestRank(values, percent)
 }
 
-// E2E and TTFT are what [Percentile] takes.
-func E2E(l *Latency) int64  { return l.E2E }
+// E2E returns the latency of the whole request, for [Percentile].
+func E2E(l *Latency) int64 { return l.E2E }
+
+// TTFT returns the time to its first token, for [Percentile].
 func TTFT(l *Latency) int64 { return l.TTFT }

@@ -83,6 +83,7 @@ func TextCell(s string) Cell { return Cell{Text: s, Unknown: s == ""} }
 // NumberCell is unknown when n is request.Unknown.
 func NumberCell(n int64) Cell { return Cell{N: n, Unknown: n == request.Unknown} }
 
+// InstantCell is a point in time, which is always known.
 func InstantCell(t trace.Time) Cell { return Cell{N: int64(t)} }
 
 // A Table is typed cells, in the order in which it is printed.

@@ -191,6 +191,7 @@ type LoggedLine struct {
 	Values LineValues
 }
 
+// Has reports whether the line has a value.
 func (x *LoggedLine) Has(value int) bool { return !math.IsNaN(x.Values[value]) }
 
 // loggedLines goes through the lines of a place, whose values are in several series.

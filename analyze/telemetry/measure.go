@@ -65,6 +65,7 @@ type Point struct {
 	Sum, Most float64
 }
 
+// Mean returns the mean of the samples; NaN of none.
 func (p Point) Mean() float64 {
 	if p.N == 0 {
 		return math.NaN()
@@ -375,6 +376,7 @@ func (r *Rank) Pool() string {
 	return "KV cache"
 }
 
+// Zero returns v, or 0 if it is unknown.
 func Zero(v float64) float64 {
 	if math.IsNaN(v) {
 		return 0

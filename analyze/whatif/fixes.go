@@ -76,41 +76,39 @@ func fixFor(f *finding.Finding) *Fix {
 // Fix makes the change that --fix asks for: the name of a row of [Fixes], for all findings that
 // it is for, or the ID of a finding.
 func (r *Run) Fix(name string, found []finding.Finding) (*Change, error) {
-	for i := range Fixes {
-		x := &Fixes[i]
-		if x.Name != name {
-			continue
-		}
-		var list []*Change
-		for k := range found {
-			if f := &found[k]; x.Of(f) {
-				if c := x.Make(r, f); c != nil {
-					list = append(list, c)
-				}
-			}
-		}
-		if len(list) == 0 && x.Alone != nil {
-			if c := x.Alone(r); c != nil {
-				list = append(list, c)
-			}
-		}
+	if i := slices.IndexFunc(Fixes, func(x Fix) bool { return x.Name == name }); i >= 0 {
+		list := Fixes[i].changes(r, found)
 		if len(list) == 0 {
 			return nil, fmt.Errorf("--fix %s: nothing was found that it could take away", name)
 		}
 		return Combine(list), nil
 	}
-	for k := range found {
-		f := &found[k]
-		if f.ID() != name {
-			continue
-		}
-		c, err := r.change(f)
-		if err != nil {
-			return nil, fmt.Errorf("--fix %s: %w", name, err)
-		}
-		return c, nil
+	k := slices.IndexFunc(found, func(f finding.Finding) bool { return f.ID() == name })
+	if k < 0 {
+		return nil, fmt.Errorf("--fix %s: want %s, or the ID of a finding of these inputs, as 'sgtrace report --format json' prints it", name, FixNames())
 	}
-	return nil, fmt.Errorf("--fix %s: want %s, or the ID of a finding of these inputs, as 'sgtrace report --format json' prints it", name, FixNames())
+	c, err := r.change(&found[k])
+	if err != nil {
+		return nil, fmt.Errorf("--fix %s: %w", name, err)
+	}
+	return c, nil
+}
+
+// changes makes the changes for all findings that the fix is for; if there are none, the one that needs none.
+func (x *Fix) changes(r *Run, found []finding.Finding) (list []*Change) {
+	for k := range found {
+		if f := &found[k]; x.Of(f) {
+			if c := x.Make(r, f); c != nil {
+				list = append(list, c)
+			}
+		}
+	}
+	if len(list) == 0 && x.Alone != nil {
+		if c := x.Alone(r); c != nil {
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // Changes makes the changes that take away what was found, and says of which findings it has none, and why.

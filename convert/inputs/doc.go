@@ -4,7 +4,7 @@
 //   - [Formats] is the one table of formats. Adding a format is its package and one line
 //     there.
 //   - [Find] turns arguments into a list of [Input].
-//   - [Index] reads of every input what decides who is who and how clocks relate, and
+//   - [Load] reads of every input what decides who is who and how clocks relate, and
 //     keeps the events that a later step will need and could read only by opening the
 //     file again. An input that cannot be used is reported and left out.
 //   - [Runs] divides inputs of weeks into runs, which can be read one after another.

@@ -197,7 +197,7 @@ func (m *Assignment) count(captures []*Capture) {
 	m.diags.Add(counted.Of(captures[0].File.Name, len(order), order[0]))
 }
 
-// An ExportClock relates the clock of an Nsight Systems export to that of a PyTorch
+// An exportClock relates the clock of an Nsight Systems export to that of a PyTorch
 // trace of one of its processes: they recorded the same kernels. The start of a
 // session, from which an export counts, may be missing, and it is Unix time only as
 // of then, while the clock of the host has been adjusted since. Or it is the trace

@@ -22,7 +22,7 @@ type rocprofInfo struct {
 	Grid   extent `json:"grid_size"`
 }
 
-// A record is something that has a time: each list has some of the fields.
+// A rocprofRecord is something that has a time: each list has some of the fields.
 type rocprofRecord struct {
 	Kind        int
 	Operation   int

@@ -59,7 +59,7 @@ type rpdReader struct {
 	nameless int
 }
 
-// A launch is how a kernel was launched.
+// An rpdLaunch is how a kernel was launched.
 type rpdLaunch struct {
 	grid, group [3]int64
 	shared      int64
@@ -192,17 +192,16 @@ func (r *rpdReader) ops() (n int) {
 		at := at{Device: s.ColumnInt64(2), Stream: s.ColumnInt64(3), Start: trace.Time(s.ColumnInt64(4)), End: trace.Time(s.ColumnInt64(5)), Correlation: call}
 		kind := r.opt.Syms.Name(r.texts[s.ColumnInt64(7)])
 		name := r.texts[s.ColumnInt64(6)]
-		switch isKernel := kind == "KernelExecution" || kind == "Task" || r.opt.Syms.Name(name) != ""; {
-		case isKernel:
+		if kind == "KernelExecution" || kind == "Task" || r.opt.Syms.Name(name) != "" {
 			l := r.launches[call]
 			p.kernel(&dispatch{at: at, Name: r.textOr(name, r.text(s.ColumnInt64(7))), Grid: l.grid, Group: l.group, Shared: l.shared})
-		default:
-			size, ok := r.sizes[call]
-			if !ok {
-				size = -1
-			}
-			p.Copy(&at, kind, size)
+			return
 		}
+		size, ok := r.sizes[call]
+		if !ok {
+			size = -1
+		}
+		p.Copy(&at, kind, size)
 	})
 	return n
 }

@@ -63,7 +63,7 @@ type Classes struct {
 }
 
 // Of returns the class of a kernel, and whether a rule knows it. It tries one rule after
-// the other; for the events of a trace there is a [ClassTable].
+// the other; for the events of a trace, [Classes.Table] asks only once for each name.
 func (c *Classes) Of(kernel string) (class Class, known bool) {
 	demangled := Demangle(kernel)
 	head := newNameHead(demangled)

@@ -59,10 +59,7 @@ func (r *Redactor) queried(path string) string {
 // Scrub replaces all in a text that was learned, and all that looks like a path, a URL,
 // an address of mail or network, or a random id. What else there is stays.
 func (r *Redactor) Scrub(text string) string {
-	if text == "" {
-		return text
-	}
-	if r.isName(text) {
+	if text == "" || r.isName(text) {
 		return text
 	}
 	r.learned.RLock()

@@ -153,7 +153,7 @@ func thinLabels(list []tick, count int) []tick {
 	return list
 }
 
-// A percentile scale runs from p1 to p99.9 in steps of the normal distribution's
+// A percentileScale runs from p1 to p99.9 in steps of the normal distribution's
 // deviates: both the body and the tail have room, and what is log-normal over a
 // logarithmic scale is a straight line.
 type percentileScale struct{}

@@ -174,6 +174,7 @@ func (r *RowID) Row() profile.Row {
 // it or a stream.
 type Where struct{ Part, PID, TID string }
 
+// Where returns where metadata events put the row.
 func (r *RowID) Where() Where { return Where{r.Part, r.PID, r.TID} }
 
 // Apply puts a name where it belongs; an empty one says nothing.

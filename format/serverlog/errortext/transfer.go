@@ -62,6 +62,7 @@ func FailedSession(b []byte) string {
 	return ""
 }
 
+// SlowTransfer says that a transfer of Mooncake timed out, and after how long if the line tells.
 func SlowTransfer(b []byte) string {
 	if ns, ok := logline.After(b, "timeout after "); ok {
 		return fmt.Sprintf("a transfer of Mooncake timed out after %.0f s", ns/1e9)
@@ -69,6 +70,7 @@ func SlowTransfer(b []byte) string {
 	return "a transfer of Mooncake timed out"
 }
 
+// UnfinishedTransfers says that transfers of Mooncake were not done in time, and in which if the line tells.
 func UnfinishedTransfers(b []byte) string {
 	if s, ok := logline.After(b, "transfers after "); ok {
 		return fmt.Sprintf("transfers of Mooncake were not done after %g s", s)

@@ -4,7 +4,7 @@
 //
 // Everything that the command knows of its reports follows from [All]: which one is asked
 // for and which flags exclude each other ([Choose]), the flags themselves, and so help,
-// completion and the manual page ([Flags]), and docs/REPORTS.md ([Page]). To add a
+// completion and the manual page ([Flags]), and docs/REPORTS.md. To add a
 // report is to add a row.
 //
 // A report sees what was read as a [Reading]. How files are read, selected, redacted and
