@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/hardware"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
+	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
@@ -107,12 +108,20 @@ func (m *Measured) recorded() []finding.Consequence {
 		return nil
 	}
 	return []finding.Consequence{
+		{Cause: finding.GPU, CauseSubkind: waitSubkind, Effect: finding.Change, Subkinds: []string{overtime.PaceSubkind}, OnRanks: true, Elsewhere: true, Enough: m.isWaitedFor},
 		{Cause: finding.Straggler, Effect: finding.Change, Subkinds: []string{change.Pace}, Elsewhere: true, Enough: m.asLong, Costs: true, Dates: true},
 		{Cause: finding.Straggler, Effect: finding.Slower, Subkinds: []string{""}, Elsewhere: true, Enough: m.asLong, Costs: true, Dates: true},
 		{Cause: finding.Change, CauseSubkind: slow.GraphedSteps, Effect: finding.GPU, Subkinds: []string{gpuloss.HostSubkind}, Elsewhere: true, Enough: func(_, eager *finding.Finding) bool { return m.recordedIn(eager, "") }},
 		{Cause: finding.GPU, CauseSubkind: collective.LinkSubkind, Effect: finding.Change, Subkinds: []string{change.Pace}, Elsewhere: true, Enough: m.asTheLink, Costs: true, Dates: true},
 		{Cause: finding.GPU, CauseSubkind: collective.LinkSubkind, Effect: finding.Slower, Subkinds: []string{""}, Elsewhere: true, Enough: m.asTheLink, Costs: true, Dates: true},
 	}
+}
+
+// isWaitedFor reports whether kernels take longer on a rank that the others wait for because of what it computes.
+func (m *Measured) isWaitedFor(pace, _ *finding.Finding) bool {
+	return m.waits != nil && slices.ContainsFunc(m.waits.told(), func(l *lateRank) bool {
+		return l.name == pace.At.RankName() && collective.IsComputeBound(l.why)
+	})
 }
 
 // asLong reports whether a server takes longer since before a rank of it was recorded, or since about when that was late, by about what

@@ -221,6 +221,7 @@ func exposure(m *Measured) ([]finding.Finding, finding.Check) {
 		case m.waits != nil:
 			found = m.waits.lead(found, m)
 		case found[0].Metric.Name == gpuloss.ExposedMetric:
+			m.besideStragglers(&found[0])
 			if stood := m.Collectives.Stood(); stood != "" {
 				found[0].Text += "; " + stood
 			} else {
@@ -229,6 +230,19 @@ func exposure(m *Measured) ([]finding.Finding, finding.Check) {
 		}
 		return found, check
 	})
+}
+
+// besideStragglers takes from exposed communication what devices wait for ranks that are told by themselves. Unless that is most of it,
+// as far as it is known who waits, the rest is told, too.
+func (m *Measured) besideStragglers(f *finding.Finding) {
+	lost := 0.0
+	for _, s := range m.Collectives.Stragglers(m.GPUs) {
+		lost += distribution.Fraction(s.Lost, m.GPUs.Length())
+	}
+	if lost > 0 && lost < mostlyWaiting*f.Cost*m.Collectives.Waited().Covered.Share() {
+		f.Cost -= lost
+		f.Subkind = transferSubkind
+	}
 }
 
 // evenly is how many times its even share of the waiting a rank may have for that to be no more than the others'.

@@ -16,10 +16,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// plantedWaits are three ranks that meet every millisecond: B comes 600 us late at the first 120
-// meetings, and C at the next 80. All transfer for so many us. Hosts launch that much later, too,
+// plantedWaits are three ranks that meet every millisecond: B comes so many us late at the first 120
+// meetings, and C 600 us at the next 80. All transfer for so many us. Hosts launch that much later, too,
 // if byHost; and of so much of the communication nobody knows who met.
-func plantedWaits(transfer int64, byHost bool, unmatched float64) *Measured {
+func plantedWaits(first, transfer int64, byHost bool, unmatched float64) *Measured {
 	const us = 1000
 	met := &testset.CollectiveMatches{}
 	set := &profile.Set{Syms: trace.NewSymbols(), Ranks: []string{"TP0", "TP1", "TP2"}, Collectives: met}
@@ -31,10 +31,14 @@ func plantedWaits(transfer int64, byHost bool, unmatched float64) *Measured {
 		for i := range int64(200) {
 			end := trace.Time((i + 1) * 1000 * us)
 			late := rank == 1 && i < 120 || rank == 2 && i >= 120
-			start := end - trace.Time((600+transfer)*us)
+			by := int64(600)
+			if i < 120 {
+				by = first
+			}
+			start := end - trace.Time((by+transfer)*us)
 			if late {
-				if start += 600 * us; byHost {
-					gap := gpu.Gap{From: start - 600*us, To: start}
+				if start += trace.Time(by * us); byHost {
+					gap := gpu.Gap{From: start - trace.Time(by*us), To: start}
 					collector.Add(&gpu.IdleGap{Rank: rank, Gap: gap, Late: true, Launch: gap.To - 1, Launched: 1, Parts: []gpu.GapPart{{Gap: gap, Reason: gpu.HostWork}}})
 				}
 			}
@@ -76,10 +80,11 @@ func TestWaitingLeads(t *testing.T) {
 		want []string // beginnings
 		cost float64  // of all
 	}{
-		"hosts are late": {plantedWaits(50, true, 0), []string{waits + ", whose hosts launch late: their GPUs wait 120 ms for them then"}, 0.4},
-		"nobody knows":   {plantedWaits(50, false, 0), []string{waits}, 0.4},
-		"transfers":      {plantedWaits(350, false, 0), []string{waits, "the 3 GPUs spend 35 % of the time on transfers of collectives"}, 0.75},
-		"half is known":  {plantedWaits(50, true, 0.5), []string{"TP2 arrives last in 80 of 80 collectives"}, 0.16},
+		"hosts are late": {plantedWaits(600, 50, true, 0), []string{waits + ", whose hosts launch late: their GPUs wait 120 ms for them then"}, 0.4},
+		"nobody knows":   {plantedWaits(600, 50, false, 0), []string{waits}, 0.4},
+		"transfers":      {plantedWaits(600, 350, false, 0), []string{waits, "the 3 GPUs spend 35 % of the time on transfers of collectives"}, 0.75},
+		"a few waits":    {plantedWaits(0, 350, false, 0), []string{"the 3 GPUs spend 51 % of the time on communication", "TP2 arrives last in 80 of 80 collectives"}, 0.51},
+		"half is known":  {plantedWaits(600, 50, true, 0.5), []string{"TP2 arrives last in 80 of 80 collectives"}, 0.16},
 	} {
 		found, cost := find(c.m), 0.0
 		for i := range found {
@@ -177,7 +182,7 @@ func TestLittleIsKnownOfHosts(t *testing.T) {
 
 // In steps of one kind that wait, the finding says so, though the whole does not communicate much.
 func TestWaitingInSteps(t *testing.T) {
-	m := plantedWaits(50, false, 0)
+	m := plantedWaits(600, 50, false, 0)
 	m.waits = nil
 	for i := range m.GPUs.GPUs {
 		g := &m.GPUs.GPUs[i]
@@ -204,7 +209,7 @@ func TestWaitingInSteps(t *testing.T) {
 
 // A straggler beside those who are waited for most is told.
 func TestStragglerBeside(t *testing.T) {
-	m := plantedWaits(50, true, 0.5)
+	m := plantedWaits(600, 50, true, 0.5)
 	w := &waits{length: 600_000_000, late: []lateRank{{name: "TP1", spell: &straggler.Spell{Lost: 1}}}}
 	if got, want := w.beside(m), "; beside that, they wait 16 % of the time for TP2, which comes last in 80 of 80 collectives"; got != want {
 		t.Errorf("%q, want %q", got, want)

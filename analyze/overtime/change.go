@@ -49,8 +49,9 @@ type Change struct {
 	rounds           [2]float64
 	every            [2]float64 // ns from one to the next
 	kernels          []string
-	gradual          bool // by as much in every step
-	between          bool // First and Last: nothing is recorded then
+	slower           map[trace.Sym]bool // the names of kernels that take longer in the same place
+	gradual          bool               // by as much in every step
+	between          bool               // First and Last: nothing is recorded then
 }
 
 // findChanges looks for changes in all series, and adds those that were found without one.
@@ -415,7 +416,7 @@ func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
 	}
 	for i := range t.Changes {
 		c := &t.Changes[i]
-		if c.lost <= 0 || !c.known || c.less && !c.metric.perStep || !c.lasts || c.Edge || c.back || c.lost < minLost*float64(t.length)*float64(len(c.Where))/float64(len(t.Devices)) {
+		if c.lost <= 0 || !c.known || c.less && !c.metric.perStep || !c.lasts || c.Edge || c.back || c.lost < c.metric.minLost()*float64(t.length)*float64(len(c.Where))/float64(len(t.Devices)) {
 			continue
 		}
 		f := finding.Finding{
@@ -441,7 +442,7 @@ func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
 		case c.metric == copyMetric:
 			f.Brief = fmt.Sprintf("since %s, those of one size take %s times as long on %s", t.clock(c.Time), words.ThreeDigits(c.After), c.where(len(t.Devices)))
 		case c.metric.pace != "" && len(c.ranks) == 1:
-			f.Brief = fmt.Sprintf("since %s, its kernels take %s times as long", t.clock(c.Time), words.ThreeDigits(c.After))
+			f.Brief = fmt.Sprintf("since %s, kernels of %s take %s times as long", t.clock(c.Time), c.Where[0], words.ThreeDigits(c.After))
 		case c.What == metric.ExposedComm.Long && c.Until == 0:
 			f.Brief = fmt.Sprintf("since %s, %s is %s on %s, and was %s before", t.clock(c.Last), c.What, c.metric.text(c.After), c.where(len(t.Devices)), c.metric.text(c.Before))
 		}
@@ -450,5 +451,17 @@ func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
 	return found, check
 }
 
-// minLost is the part of the time of its devices that a change costs at least to be a finding.
-const minLost = 0.05
+// minLost is the part of the time of its devices that a change costs at least to be a finding; minPaceLost that of kernels
+// in the same place: they are compared with themselves, and while hosts are slower still, they cost little.
+const (
+	minLost     = 0.05
+	minPaceLost = 0.02
+)
+
+// minLost is that of what was observed.
+func (m *observed) minLost() float64 {
+	if m.pace != "" {
+		return minPaceLost
+	}
+	return minLost
+}

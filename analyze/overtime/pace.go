@@ -94,8 +94,8 @@ func (c *Collector) paces(t *Timeline, rows int64) (found []Change) {
 	return found
 }
 
-// paceAsOthers returns that kernels of a device take longer since they do on another one, by half as much or more: what shows on
-// one is not found on each by itself. Nil if they do not.
+// paceAsOthers returns that the kernels of a device take longer that do on another one, since then, by half as much or more: what
+// shows on one is not found on each by itself. Nil if they do not.
 func (c *Collector) paceAsOthers(t *Timeline, d *Device, w *pacedWork, found []*Change) (x *Change) {
 	var by *Change
 	for _, o := range found {
@@ -106,7 +106,7 @@ func (c *Collector) paceAsOthers(t *Timeline, d *Device, w *pacedWork, found []*
 	if by == nil || w == nil || len(w.equal) == 0 {
 		return nil
 	}
-	if x = c.paceSince(t, d, w, &slowing{of: w.equal[0], at: by.Time, first: by.First, last: by.Last, p: by.P}); x == nil || x.After-1 < (by.After-1)/2 {
+	if x = c.paceSince(t, d, w, &slowing{of: w.equal[0], at: by.Time, first: by.First, last: by.Last, p: by.P}, by.slower); x == nil || x.After-1 < (by.After-1)/2 {
 		return nil
 	}
 	return x
@@ -161,24 +161,26 @@ func (c *Collector) paceOf(t *Timeline, d *Device, w *pacedWork) *Change {
 		return nil
 	}
 	lead.p = min(1, lead.p*tests)
-	return c.paceSince(t, d, w, &lead)
+	return c.paceSince(t, d, w, &lead, nil)
 }
 
-// paceSince compares kernels of a device before and after some point; nil if others were launched.
-func (c *Collector) paceSince(t *Timeline, d *Device, w *pacedWork, lead *slowing) *Change {
+// paceSince compares kernels of a device before and after some point: those of some names, or if these are nil those that take
+// longer. Nil if others were launched.
+func (c *Collector) paceSince(t *Timeline, d *Device, w *pacedWork, lead *slowing, names map[trace.Sym]bool) *Change {
 	judged := int64(0)
 	first, last := lead.of.kernels[0].start, lead.of.kernels[len(lead.of.kernels)-1].start
 	if sameLaunches(w.kernels, first, lead.at, last) < sameWork {
 		return nil
 	}
 	x := &Change{What: PaceSubkind, Where: []string{t.Name(d)}, ranks: []int32{d.RankIndex}, metric: paceMetric, Time: lead.at, First: lead.first, Last: lead.last,
-		Before: 1, P: lead.p, lasts: float64(last-lead.at) >= minLasting*float64(last-first)}
+		Before: 1, P: lead.p, lasts: float64(last-lead.at) >= minLasting*float64(last-first), slower: map[trace.Sym]bool{}}
 	var list []slowing
 	took := int64(0)
 	for _, p := range w.equal {
 		s := p.since(first, lead.at)
-		if s.factor >= minLonger {
+		if names[p.name] && s.factor > 0 || names == nil && s.factor >= minLonger {
 			list, took, x.lost = append(list, s), took+s.took, x.lost+s.lost
+			x.slower[p.name] = true
 		}
 		if s.factor > 0 {
 			judged += s.took

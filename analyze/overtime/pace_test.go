@@ -77,6 +77,27 @@ var shortCaptures = map[string]shortCapture{
 	"back to what it was": {factor: func(_ string, step int) float64 { return []float64{1, 1, 1.5, 1.5, 1, 1}[step] }},
 }
 
+// That kernels of TP0 take longer says nothing of other kernels on TP1, which take longer by chance.
+func TestPaceOfOtherKernels(t *testing.T) {
+	c := shortCapture{factor: from("gemm", 1.5), rank: "TP0"}
+	set, since, _ := c.record(3)
+	tiny := set.Syms.Intern("tiny")
+	for i := range set.Streams[0].(*testset.RowStream).KernelRows {
+		k := &set.Streams[0].(*testset.RowStream).KernelRows[i]
+		if k.Rank == 0 || i%20 != 0 {
+			continue
+		}
+		k.Name = tiny
+		if k.End = k.Start + 400; k.Start >= since {
+			k.End = k.Start + 800
+		}
+	}
+	const want = "on TP0 since 00:00:00.023: most of all `gemm_128x64`"
+	if found, _ := timelineOf(set, Options{}).Findings(); len(found) != 1 || !strings.Contains(found[0].Text, want) {
+		t.Errorf("%+v, want %s", found, want)
+	}
+}
+
 // TestRateOfPaces: a few steps, of a program that names none, show that their kernels take longer, since when, and what that costs.
 func TestRateOfPaces(t *testing.T) {
 	seeds := testset.FirstSeeds(t, 2)
