@@ -63,7 +63,7 @@ func page() string {
 	var b strings.Builder
 	b.WriteString("# Reports\n\n`sgtrace report` prints one report at a time: the summary, unless a flag asks for another. Every report takes\n" +
 		"`--format`, `--from`, `--to`, `--host`, and `--rank`. [METRICS.md](METRICS.md) defines the columns of the tables.\n" +
-		"`make docs` makes this page of the table of reports in the source.\n")
+		"`make docs` generates this page from the table of reports in the source.\n")
 	for needs, heading := range groups {
 		title, _, _ := strings.Cut(heading, ":")
 		fmt.Fprintf(&b, "\n## %s\n\n| flag | what it says | also takes | tables, the main one first |\n|---|---|---|---|\n", title)

@@ -27,7 +27,7 @@ description: Find out from files what went wrong in LLM serving (SGLang, vLLM, T
 Use this skill to turn the files of an incident into a verdict with evidence. sgtrace reads files only: it asks no server, changes nothing, and
 opens no connection. It joins all files on one clock, so give it all of them at once.
 
-` + "`make docs`" + ` makes this file of the tables behind the help; ` + "`sgtrace help skill`" + ` prints that of the version at hand.
+` + "`make docs`" + ` generates this file from the tables behind the help; ` + "`sgtrace help skill`" + ` prints the one of your version.
 
 ## Output Contract
 
@@ -37,7 +37,7 @@ Return:
 - where (host, server, rank, GPU) and since when
 - what it costs, and of what
 - how sure it is: *certain* or *likely*
-- what was looked at and found well, and what had not enough data
+- what was checked and is healthy, and what there was not enough data for
 - the next command, and which file to collect next
 
 ## When To Use It
@@ -52,7 +52,7 @@ Return:
 
 ### 1. Collect
 
-Put everything into one folder. Each file helps by itself; begin before the incident.
+Put everything into one folder. Each file helps by itself. Start collecting from before the incident.
 
 | what | how |
 |---|---|
