@@ -77,6 +77,27 @@ func TestRanksOfTwoServersInTurn(t *testing.T) {
 	}
 }
 
+// Rank 0 of one job is not that of another, which has more ranks, or other accelerators: none of them lacks the other's.
+func TestEqualRanksOfTwoJobs(t *testing.T) {
+	device := func(name, text string) string {
+		return strings.Replace(text, `"baseTime`, `"deviceProperties": [{"id": 0, "name": "`+name+`"}], "baseTime`, 1)
+	}
+	early, late := fakeRank{rank: 0, steps: 5}, fakeRank{rank: 0, steps: 7, first: 500_000_000}
+	for name, c := range map[string]struct {
+		a, b string
+		want int
+	}{
+		"one job":       {device("NVIDIA H100", early.write()), device("NVIDIA H100", late.write()), 1},
+		"another model": {device("NVIDIA H100", early.write()), device("NVIDIA GB300", late.write()), 2},
+		"another size":  {early.write(), strings.Replace(late.write(), `"world_size": 4`, `"world_size": 64`, 1), 2},
+	} {
+		m, _ := mergeAll(t, writeFiles(t, map[string]string{"1758600000.5-TP-0.trace.json": c.a, "1758600007.5-TP-0.trace.json": c.b}))
+		if jobs := m.of.Jobs(); len(jobs) != c.want || slices.Max(jobs) != c.want-1 {
+			t.Errorf("%s: %v in jobs %v, want %d of each", name, rankNames(m), jobs, c.want)
+		}
+	}
+}
+
 // rankOf returns the group of a rank that slice s is drawn in.
 func rankOf(tr *trace.Trace, s trace.SliceID) trace.TrackID {
 	id := tr.Slices[s].Track

@@ -121,7 +121,9 @@ func (t *Timeline) changesOf(s *series, level float64) []Change {
 		for k := range out[:i] {
 			was, now := &out[k], &out[i]
 			if was.Until == 0 && (was.After > was.Before) != (now.After > now.Before) && near(now.After, was.Before, was.After) {
-				was.Until, now.back = now.Time, true
+				if was.Until, now.back = now.Time, true; now.between {
+					was.Until = now.First // it lasted for as long as was recorded
+				}
 			}
 		}
 	}

@@ -249,14 +249,33 @@ func (r *Track) takes(c *Capture) bool {
 	return true
 }
 
-// isAnother reports whether a capture is of another process than r, which is called alike: both schedule, of two servers, or
-// they do different work. A server that was started again may go on as the rank that it was.
+// isAnother reports whether a capture is of another process than r, which is called alike: they are of jobs of two sizes, or ran
+// on two models of accelerators, or both schedule, of two servers, or they do different work. A server that was started again may
+// go on as the rank that it was.
 func (r *Track) isAnother(c *Capture, schedulers map[int64]bool) bool {
+	if o := r.Captures[0]; o.worldSize() != c.worldSize() && o.worldSize() > 0 && c.worldSize() > 0 || o.model() != c.model() && o.model() != "" && c.model() != "" {
+		return true
+	}
 	pid, does := c.pid(), c.stepKinds().role()
 	if r.PID == 0 || pid == 0 || r.PID == pid {
 		return false
 	}
 	return schedulers[r.PID] && schedulers[pid] || does != "" && r.kinds.role() != "" && does != r.kinds.role()
+}
+
+// worldSize returns how many ranks the job of a capture has, as far as its file tells.
+func (c *Capture) worldSize() int32 { return c.File.Meta.WorldSize }
+
+// model returns what the accelerators of its machine are called; "" if that is unknown, or they are of several models.
+func (c *Capture) model() string {
+	model := ""
+	for _, d := range c.File.Meta.Devices {
+		if model != "" && d.Name != model {
+			return ""
+		}
+		model = d.Name
+	}
+	return model
 }
 
 // continues reports whether c and o are exports of the same process and follow each

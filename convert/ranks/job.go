@@ -25,7 +25,7 @@ func (m *Assignment) Jobs() []int {
 	keys := make([]string, len(m.Tracks))
 	traced := map[string]bool{} // the runs of traces
 	for i, r := range m.Tracks {
-		keys[i] = "world of " + strconv.Itoa(int(r.Captures[0].File.Meta.WorldSize))
+		keys[i] = "world of " + strconv.Itoa(int(r.Captures[0].worldSize())) + " " + r.Captures[0].model()
 		if runs[r.Run] > 1 {
 			keys[i] = "run " + r.Run
 		}
