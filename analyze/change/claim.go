@@ -115,7 +115,7 @@ func (f *Shift) claim(b *cause.Costs, span cause.Span) finding.Claim {
 // costs reports whether a shift made anything longer, or moved it.
 func (f *Shift) costs() bool {
 	switch {
-	case f.Stage == "e2e": // the parts of it do
+	case f.Stage == "e2e", f.Stage == wholeAnswer: // the parts of it do, and of an answer none are known
 		return false
 	case f.Metric.saves():
 		return !f.rises()
@@ -136,6 +136,9 @@ func (f *Shift) only() []place.Location {
 // isSeen reports whether a shift is of what users see: the time to the first token, or from one to
 // the next. Nothing waits for these, so that nothing is behind them.
 func (f *Shift) isSeen() bool { return f.Stage == "ttft" || f.Stage == "tpot" }
+
+// wholeAnswer is the stage of a request of which nothing is known but how long it took.
+const wholeAnswer = "answer"
 
 // settles reports whether a pace came to what is usual, bit by bit: servers begin like that.
 func (f *Shift) settles() bool { return f.Metric == PaceChanged && f.Shape == changepoint.Settling }

@@ -2,9 +2,11 @@ package change
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/analyze/change/doubt"
 	"github.com/sgtrace/sgtrace/analyze/change/work"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/load"
@@ -30,7 +32,7 @@ type observer struct {
 	arrivals []trace.Time
 	peers    *place.Groups
 	routes   [][]route // by group of peers
-	doubt    doubts
+	doubt    doubt.Doubts
 	cached   []int32      // the rank of each value of the first of savings
 	cut      []trace.Time // starts of requests that were given up
 	savings  [4]savings   // what is cached, what comes out of steps, and how long prompts and answers are
@@ -39,6 +41,7 @@ type observer struct {
 	demands  []Shift // changes of what is asked for
 	all      []*durations
 	whole    durations                       // E2E, which is compared where something else changed
+	answers  map[int32]*durations            // E2E by rank, of requests of which nothing else is known
 	byRank   [][]*durations                  // by rank and request.Watched
 	late     [][]*durations                  // by rank and request.Watched
 	byRole   [request.Other + 1][]*durations // of threads that are no rank
@@ -84,6 +87,7 @@ func (w *observer) requests() []*request.Request {
 // observe collects what began in [from, to].
 func (w *observer) observe(from, to trace.Time) {
 	w.from, w.to = from, to
+	w.answers = map[int32]*durations{}
 	w.routes = make([][]route, w.peers.Len())
 	w.byRank = make([][]*durations, len(w.ranks.Places))
 	w.late = make([][]*durations, len(w.ranks.Places))
@@ -98,7 +102,7 @@ func (w *observer) observe(from, to trace.Time) {
 	w.all = []*durations{ttft, tpot}
 	w.whole = durations{location: place.Location{Scope: place.Everywhere}, metric: MedianChanged, stage: "e2e"}
 	parallel.All(func() { w.observeRequests(ttft, tpot) }, w.observeParts, func() { w.paces = work.Observe(w.ranks, w.requests(), w.from, w.to) })
-	parallel.All(w.doubt.sort, w.sortSavings)
+	parallel.All(w.doubt.Sort, w.sortSavings)
 	for _, routes := range w.routes {
 		slices.SortStableFunc(routes, func(x, y route) int { return cmp.Compare(x.at, y.at) })
 	}
@@ -111,8 +115,8 @@ func (w *observer) observe(from, to trace.Time) {
 // observeRequests collects what requests say, and where they went.
 func (w *observer) observeRequests(ttft, tpot *durations) {
 	for _, r := range w.requests() {
-		w.doubt.add(w, r)
-		if w.inside(r.Start) && !arrivalDoubtful(r) {
+		w.doubt.Add(w.set, r, func(p *request.Part) bool { return w.ranks.Route(p) != request.None })
+		if w.inside(r.Start) && !doubt.Arrival(r) {
 			w.arrivals = memory.Append(w.arrivals, r.Start)
 		}
 		if w.inside(r.Start) && r.Complete() {
@@ -130,11 +134,23 @@ func (w *observer) observeRequests(ttft, tpot *durations) {
 		for _, p := range w.set.PartsOf(r) {
 			part := &w.set.Parts[p]
 			if rank := w.ranks.Route(part); part.Serves() && rank != request.None && w.inside(part.Start) {
+				w.observeAnswer(r, int32(rank))
 				group := w.peers.Group(int32(rank))
 				w.routes[group] = memory.Append(w.routes[group], route{part.Start, int32(rank)})
 			}
 		}
 	}
+}
+
+// observeAnswer notes how long a request took on a rank, if that is all that is known: of any other, its stages say what changed.
+func (w *observer) observeAnswer(r *request.Request, rank int32) {
+	m := &r.Metrics
+	if !r.Complete() || r.Status != request.Finished || m.TTFT >= 0 || m.Queue > 0 || m.Prefill >= 0 || m.Decode >= 0 {
+		return
+	}
+	order.Memo(w.answers, rank, func() *durations {
+		return &durations{location: w.ranks.Places[rank], metric: MedianChanged, stage: wholeAnswer}
+	}).add(r.Start, m.E2E)
 }
 
 func (w *observer) inside(t trace.Time) bool { return t >= w.from && t <= w.to }
@@ -149,6 +165,9 @@ func (d *durations) add(at trace.Time, ns int64) {
 // series returns all durations that there are, in a fixed order.
 func (w *observer) series() []*durations {
 	all := slices.Clone(w.all)
+	for _, rank := range slices.Sorted(maps.Keys(w.answers)) {
+		all = append(all, w.answers[rank])
+	}
 	for role := range w.byRole {
 		all = append(all, w.byRole[role]...)
 	}

@@ -2,9 +2,11 @@ package change
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"unsafe"
 
+	"github.com/sgtrace/sgtrace/analyze/change/doubt"
 	"github.com/sgtrace/sgtrace/analyze/change/work"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -133,10 +135,10 @@ func searchAll(searches []func() []Shift) []Shift {
 // in doubt are counted.
 func (w *observer) searchArrivals(from, to trace.Time, level float64) []Shift {
 	found := w.searchRate(w.arrivals, from, to, level)
-	if len(found) == 0 || len(w.doubt.arrivals) == 0 {
+	if len(found) == 0 || len(w.doubt.Arrivals) == 0 {
 		return found
 	}
-	all := slices.Concat(w.arrivals, w.doubt.arrivals)
+	all := slices.Concat(w.arrivals, w.doubt.Arrivals)
 	slices.Sort(all)
 	again := w.searchRate(all, from, to, level)
 	return slices.DeleteFunc(found, func(f Shift) bool { return !slices.ContainsFunc(again, f.agrees) })
@@ -169,7 +171,7 @@ func (w *observer) searchRate(arrivals []trace.Time, from, to trace.Time, level 
 	}
 	changes := changepoint.Rates(times, 0, float64(to-from), changepoint.Options{Alpha: level,
 		Keep: func(from, k, to int) bool {
-			return leastFactor(w.doubt.rateOf(k-from, at(from), at(k)), w.doubt.rateOf(to-k, at(k), at(to))) >= minRateFactor
+			return doubt.LeastFactor(w.doubt.RateOf(k-from, at(from), at(k)), w.doubt.RateOf(to-k, at(k), at(to))) >= minRateFactor
 		}})
 	return shifts(changes, at, rate, Shift{Location: place.Location{Scope: place.Everywhere}, Metric: ArrivalsChanged})
 }
@@ -231,7 +233,7 @@ func (w *observer) searchShare(routes []route, rank int32, level float64) []Shif
 	}
 	changes := changepoint.Shares(is, changepoint.Options{Alpha: level, Keep: func(from, k, to int) bool {
 		bounds := func(from, to int) [2]float64 {
-			return w.doubt.shareOf(w.ranks.Places[rank].Role, count.In(from, to), to-from, at(from), at(to))
+			return w.doubt.ShareOf(w.ranks.Places[rank].Role, count.In(from, to), to-from, at(from), at(to))
 		}
 		return sharesDiffer(bounds(from, k), bounds(k, to))
 	}})
@@ -410,4 +412,11 @@ func (o *outcomes) search(w *observer, level float64) []Shift {
 		return max(x-y, y-x) >= minShare && factor(odds(x), odds(y)) >= minOddsFactor
 	}})
 	return shifts(changes, at, share, Shift{Location: place.Location{Scope: place.Everywhere}, Metric: o.metric})
+}
+
+// sharesDiffer reports whether two shares are far enough apart to matter.
+func sharesDiffer(before, after [2]float64) bool {
+	away := max(after[0]-before[1], before[0]-after[1])
+	between := doubt.LeastFactor([2]float64{odds(before[0]), odds(before[1])}, [2]float64{odds(after[0]), odds(after[1])})
+	return between >= minOddsFactor && !math.IsNaN(away) && away >= minShare
 }

@@ -307,6 +307,9 @@ func (f *Shift) stageWords() string {
 	if f.Stage == "ttft" || f.Stage == "tpot" || f.Stage == "e2e" {
 		return strings.ToUpper(f.Stage)
 	}
+	if f.Stage == wholeAnswer {
+		return "E2E"
+	}
 	return f.Stage
 }
 

@@ -247,6 +247,8 @@ func causes(kind finding.Kind) func(*Measured) ([]finding.Finding, finding.Check
 		found, check := m.Tail.CauseFindings(kind, m.Costs)
 		if !m.Stages {
 			check.Reason = "servers traced no stages of requests"
+			// What no stage accounts for is all of a request then, and no cause.
+			found = slices.DeleteFunc(found, func(f finding.Finding) bool { return f.Subkind == cause.Unaccounted.String() })
 		}
 		if m.Loss.Lost > 0 { // which the finding about the loss tells
 			found = slices.DeleteFunc(found, func(f finding.Finding) bool { return f.Subkind == cause.PrefillSide.String() })
