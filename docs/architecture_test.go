@@ -37,7 +37,7 @@ var (
 	single = []string{"analyze/requests", "analyze/change/doubt", "analyze/change/work", "analyze/tail", "analyze/serverlimit", "analyze/lifecycle", "analyze/telemetry", "analyze/kernel", "analyze/gpu", "analyze/rank", "analyze/hang", "analyze/hardware", "analyze/diff/compare",
 		"analyze/allocations", "analyze/routing", "analyze/inspect"}
 	asking = []string{"analyze/change", "analyze/collective", "analyze/host", "analyze/gaps", "analyze/graphs", "analyze/operators", "analyze/gpuloss", "analyze/tokens", "analyze/overtime", "analyze/diff/pace", "analyze/diff/measured", "analyze/diff",
-		"analyze/critical", "analyze/telemetry/failed", "analyze/telemetry/slow"}
+		"analyze/critical", "analyze/telemetry/failed", "analyze/telemetry/judge", "analyze/telemetry/held", "analyze/telemetry/shown", "analyze/telemetry/slow"}
 	questions = slices.Concat(single, asking)
 	// filled is what the reader of a profiler's format fills and stands on.
 	filled = []string{"profile/recorder", "format", "format/inventory", "format/logline", "profile", "profile/kernelname", "series", "request/spantable", "trace", "trace/naming", "trace/redact", "internal/..."}
@@ -93,7 +93,9 @@ var layers = []layer{
 	{of: base, may: reported, chain: true, reason: sees + "; and what reports share is in this order"},
 	{of: single, may: slices.Concat(reported, base), reason: sees + "; and no question needs the answer to another"},
 	{of: []string{"analyze/change"}, may: slices.Concat(reported, base, []string{"analyze/change/doubt", "analyze/change/work"}), reason: sees + "; and what work usually takes is below when servers changed"},
-	{of: []string{"analyze/telemetry/failed", "analyze/telemetry/slow"}, may: slices.Concat(reported, base, []string{"analyze/telemetry"}), reason: sees + "; of the questions, they need telemetry (what servers said)"},
+	{of: []string{"analyze/telemetry/failed"}, may: slices.Concat(reported, base, []string{"analyze/telemetry"}), reason: sees + "; of the questions, it needs telemetry (what servers said)"},
+	{of: []string{"analyze/telemetry/judge", "analyze/telemetry/held", "analyze/telemetry/shown", "analyze/telemetry/slow"}, may: slices.Concat(reported, base, []string{"analyze/telemetry"}), chain: true,
+		reason: sees + "; of the questions, they need telemetry (what servers said)"},
 	{of: []string{"analyze/collective"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (why a rank is late)"},
 	{of: []string{"analyze/host", "analyze/gaps"}, chain: true, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, they need gpu (where the gaps are, and the reasons that calls are for them)"},
 	{of: []string{"analyze/graphs"}, may: slices.Concat(reported, base, []string{"analyze/host"}), reason: sees + "; of the questions, it needs host (what names of frames mean)"},

@@ -16,6 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/held"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
@@ -64,13 +65,13 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Hang, Effect: finding.Errors, Subkinds: []string{failed.Transfers}, Enough: afterPeer, Elsewhere: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Errors, Subkinds: []string{failed.Transfers}, Enough: afterPeer, Elsewhere: true},
 	{Cause: finding.Lifecycle, CauseSubkind: failed.Taken + " Killed", Effect: finding.Lifecycle, Subkinds: []string{failed.Stop, failed.Hang}, Enough: forProbe, Elsewhere: true},
-	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", finding.Waits, cause.Transfer.String()}, Around: true, Costs: true},
-	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", finding.Waits, cause.Transfer.String()}},
-	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: asTransfers},
+	{Cause: finding.Transfer, CauseSubkind: held.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", finding.Waits, cause.Transfer.String()}, Around: true, Costs: true},
+	{Cause: finding.Transfer, CauseSubkind: held.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", finding.Waits, cause.Transfer.String()}},
+	{Cause: finding.Transfer, CauseSubkind: held.SlowLink, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: asTransfers},
 	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Restart}, Around: true},
 	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Load, Subkinds: []string{"", finding.Waits, slow.Demand}, AtPlaces: true, Around: true},
 	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Imbalance, Subkinds: []string{""}, Around: true},
-	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Load, Subkinds: []string{"", finding.Waits}, Around: true},
+	{Cause: finding.Transfer, CauseSubkind: held.SlowLink, Effect: finding.Load, Subkinds: []string{"", finding.Waits}, Around: true},
 	{Cause: finding.Hang, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Hang, failed.Hang, failed.Taken + " Killed"}, Around: true, Enough: afterHang, Costs: true},
 	{Cause: finding.Hang, Effect: finding.Change, Subkinds: []string{finding.Stalls}, Around: true, Enough: afterHang, Costs: true},
 	{Cause: finding.Hang, Effect: finding.Errors, Subkinds: []string{failed.Died, requests.GivenUp}, Around: true, Enough: afterHang, Costs: true},
@@ -170,7 +171,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Change, CauseSubkind: slow.TransferSpeed, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Elsewhere: true, Enough: behindTransfers, Costs: true},
 	{Cause: finding.Change, CauseSubkind: slow.Slowed, Effect: finding.Imbalance, Subkinds: []string{""}, OnRanks: true, Around: true, Enough: onThatRank},
 	{Cause: finding.Change, CauseSubkind: slow.Slowed, Effect: finding.Load, Subkinds: []string{finding.Waits}, Later: true, Costs: true},
-	{Cause: finding.Transfer, CauseSubkind: slow.SlowLink, Effect: finding.Common, Elsewhere: true, Enough: mostlyOf(cause.Transfer)},
+	{Cause: finding.Transfer, CauseSubkind: held.SlowLink, Effect: finding.Common, Elsewhere: true, Enough: mostlyOf(cause.Transfer)},
 	{Cause: finding.Load, Effect: finding.Common, Enough: mostlyOf(cause.Queue)},
 	{Cause: finding.Load, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: showsIn, Costs: true},
 	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: showsIn, Costs: true},

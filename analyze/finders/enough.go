@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/held"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -173,7 +174,7 @@ func asTokensTakeLonger(waits, slower *finding.Finding) bool {
 // it fills before, with contexts that steps take longer for, and what was thrown out is computed again.
 func asMemoryFills(pace, retracted *finding.Finding) bool {
 	const fills = trace.Time(60e9)
-	return retracted.Metric.Name == slow.Retracted && pace.Since != 0 && pace.Since+pace.Within+fills >= retracted.Since &&
+	return retracted.Metric.Name == held.Retracted && pace.Since != 0 && pace.Since+pace.Within+fills >= retracted.Since &&
 		(retracted.Until == 0 || pace.Since <= retracted.Until+fills)
 }
 

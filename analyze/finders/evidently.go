@@ -15,6 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/held"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
@@ -24,7 +25,7 @@ import (
 
 // seenTwice: logs tell of tokens and of transfers what requests do.
 var seenTwice = []finding.Consequence{
-	{Cause: finding.Transfer, Effect: finding.Transfer, Subkinds: []string{slow.SlowLink}, Elsewhere: true, Around: true, Enough: asRequestsTell, Same: true},
+	{Cause: finding.Transfer, Effect: finding.Transfer, Subkinds: []string{held.SlowLink}, Elsewhere: true, Around: true, Enough: asRequestsTell, Same: true},
 	{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Load, Subkinds: []string{slow.Demand}, Elsewhere: true, Enough: lengthOf(telemetry.PromptTokens), Same: true},
 	{Cause: finding.Change, CauseSubkind: change.OutputLength, Effect: finding.Load, Subkinds: []string{slow.Demand}, Elsewhere: true, Enough: lengthOf(telemetry.AnswerTokens), Same: true},
 	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Slower, Subkinds: []string{""}, Enough: asLogsTell, Same: true},
@@ -182,7 +183,7 @@ func lengthOf(metric string) func(logs, traced *finding.Finding) bool {
 // asRequestsTell reports whether logs tell of transfers what requests do, since about then.
 func asRequestsTell(logs, traced *finding.Finding) bool {
 	const about = trace.Time(15e9)
-	return traced.Subkind != slow.SlowLink && traced.Metric.After > traced.Metric.Before && traced.Since != 0 && max(logs.Since-traced.Since, traced.Since-logs.Since) <= about+traced.Within
+	return traced.Subkind != held.SlowLink && traced.Metric.After > traced.Metric.Before && traced.Since != 0 && max(logs.Since-traced.Since, traced.Since-logs.Since) <= about+traced.Within
 }
 
 // asTheHost reports whether something may be slower for what a host is short of: since then. Where nothing tells which host it is on, both begin

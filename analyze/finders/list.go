@@ -19,6 +19,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/held"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/shown"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
@@ -153,7 +155,7 @@ var All = []Finder{
 	{finding.Imbalance, "a DP rank, or a server, that has more than its share of the load, according to logs", Logs,
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--by-rank", "--table", "logs.ranks"}, ofLogs(slow.Imbalances)},
 	{finding.Change, "a scheduler that stood still while it had requests in its batch, and what it did meanwhile: it wrote a profile, loaded weights, or collected garbage, according to logs", Logs,
-		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs(slow.Pauses)},
+		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs(held.Pauses)},
 	{finding.Change, "fewer cached tokens, fewer drafts that are accepted, decode steps without a CUDA graph, a scheduler that does more between batches, or more requests that are aborted, from some point on, according to logs or metrics", Logs,
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs(slow.Worsened)},
 	{finding.Change, "requests that take longer from some point on, according to histograms of several scrapes", Logs,
@@ -165,15 +167,15 @@ var All = []Finder{
 	{finding.Limit, "runs of load generators that offer more than the servers take", Logs,
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--table", "bench"}, ofSeries(telemetry.Overloads)},
 	{finding.Memory, "requests that were retracted because the KV cache was full, according to logs", Logs,
-		finding.Warning, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs(slow.Retractions)},
+		finding.Warning, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs(held.Retractions)},
 	{finding.Slower, "tokens that take longer from some point on, or longer than on the other servers of a role, with as much to do, according to logs", Logs,
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs(slow.Slower)},
 	{finding.Transfer, "KV transfers that take longer from some point on, by how many there are at a time, according to logs", Logs,
-		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs(slow.PiledUp)},
+		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs(held.PiledUp)},
 	{finding.Load, "queues that grow from some point on, and whether more requests came, according to logs", Logs,
 		finding.Warning, finding.Likely, finding.ServerTime, finding.InRole, []string{"--timeline", "--table", "logs.timeline"}, ofLogs(slow.Changes)},
 	{finding.Change, "a curve of an export that has little else, such as a panel of Grafana, which becomes much higher or lower at some time", Logs,
-		finding.Info, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "metrics.timeline"}, ofLogs(slow.Shown)},
+		finding.Info, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "metrics.timeline"}, ofLogs(shown.Shown)},
 	{finding.Loss, "spans that were lost on their way to the dump", Requests,
 		finding.Info, finding.Certain, finding.Requests, finding.Everywhere, []string{"--by-rank", "--table", "ranks"}, lostSpans},
 	{finding.Load, "arrivals that fell, and other changes of load that cost nothing", Requests,

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/judge"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -94,14 +95,14 @@ func roseAlone(l *telemetry.Logged, server int32, roles map[roleMetric]*sums) (a
 				one.Took *= usual / near
 			}
 		}
-		for _, r := range rose(beside, muchLonger) {
+		for _, r := range rose(beside, judge.MuchLonger) {
 			r.list, r.metric, r.about = x.List, metric, x.About
-			r.before, r.after = telemetry.MeanOf(x.List[r.c.From:r.c.At]), telemetry.MeanOf(x.List[r.c.At:r.c.To])
-			if telemetry.MeanOf(x.List[r.c.To:]) >= muchLonger*r.before { // it is the others that are another comparison then
-				r.c.To = len(x.List)
-				r.after = telemetry.MeanOf(x.List[r.c.At:])
+			r.Before, r.After = telemetry.MeanOf(x.List[r.C.From:r.C.At]), telemetry.MeanOf(x.List[r.C.At:r.C.To])
+			if telemetry.MeanOf(x.List[r.C.To:]) >= judge.MuchLonger*r.Before { // it is the others that are another comparison then
+				r.C.To = len(x.List)
+				r.After = telemetry.MeanOf(x.List[r.C.At:])
 			}
-			if r.after >= muchLonger*r.before && r.c.To == len(x.List) && r.c.To-r.c.At >= fewBuckets { // shorter ones are crowds
+			if r.After >= judge.MuchLonger*r.Before && r.C.To == len(x.List) && r.C.To-r.C.At >= judge.FewBuckets { // shorter ones are crowds
 				at, out = x.Place, append(out, r)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/judge"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
@@ -42,7 +43,7 @@ func fills(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) 
 		times   = 2
 		alike   = 0.25
 		turns   = 2 // times that what runs is replaced
-		pieces  = parts * fewBuckets
+		pieces  = parts * judge.FewBuckets
 		ranLess = 1 // requests
 	)
 	if r.Where.Role != request.Unified || !r.Has(series.KVUsage) || !r.Has(series.Running) || l.Grid.N() < pieces {

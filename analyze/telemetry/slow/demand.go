@@ -6,6 +6,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/judge"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -17,7 +18,7 @@ const Demand = "demand"
 // Demands finds ranks to which more requests come from some point on, or that get longer prompts or give longer answers,
 // where somebody suffers from it.
 func Demands(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
-	check := finding.Check{What: "logged arrivals, prompts, and answers", Of: "interval", Needed: 2 * fewBuckets}
+	check := finding.Check{What: "logged arrivals, prompts, and answers", Of: "interval", Needed: 2 * judge.FewBuckets}
 	var out []finding.Finding
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
@@ -34,7 +35,7 @@ func Demands(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	if check.N == 0 {
 		check.Reason = "no log says which requests are taken in"
 	}
-	return alike(out), check
+	return judge.Alike(out), check
 }
 
 // cameTo adds up the requests that some ranks take in; nil where none says so.
@@ -57,12 +58,12 @@ func cameTo(ranks []*telemetry.Rank) (came []float64) {
 // grew finds from when to when the mean of a demand is higher than it usually was before; intervals is how many there were.
 func grew(l *telemetry.Logged, r *telemetry.Rank, d telemetry.Demand) (out []finding.Finding, intervals int) {
 	x := quotients(l, d.N, d.Of)
-	if len(x.values) < 2*fewBuckets {
+	if len(x.values) < 2*judge.FewBuckets {
 		return nil, len(x.values)
 	}
-	changes := levels(x.values, func(from, k, to int) bool {
+	changes := judge.Levels(x.values, func(from, k, to int) bool {
 		before, after := x.level(from, k), x.level(k, to)
-		return max(before, after) >= muchMore*min(before, after)
+		return max(before, after) >= judge.MuchMore*min(before, after)
 	})
 	if len(changes) == 0 && d.Says == telemetry.AskedMore {
 		counts := make([]float64, len(x.buckets))
@@ -73,8 +74,8 @@ func grew(l *telemetry.Logged, r *telemetry.Rank, d telemetry.Demand) (out []fin
 			changes = append(changes, c)
 		}
 	}
-	for _, s := range higher(changes, muchMore, x.levels, func(_, to int) bool { return to >= fewBuckets }) {
-		c, before, after := s.c, s.before, s.after
+	for _, s := range judge.Higher(changes, judge.MuchMore, x.levels, func(_, to int) bool { return to >= judge.FewBuckets }) {
+		c, before, after := s.C, s.Before, s.After
 		if running := r.Points[series.Running]; d.Answers && running != nil {
 			taken := 0.0
 			for _, b := range x.buckets[c.At:c.To] {
@@ -84,11 +85,11 @@ func grew(l *telemetry.Logged, r *telemetry.Rank, d telemetry.Demand) (out []fin
 				continue // it answers those that ran before
 			}
 		}
-		cost, shows := suffer(l, []*telemetry.Rank{r}, c.Of(x.bucket), muchLonger)
+		cost, shows := suffer(l, []*telemetry.Rank{r}, c.Of(x.bucket), judge.MuchLonger)
 		if shows == nil {
 			continue // it is asked more, and does it
 		}
-		f := finding.Finding{Subkind: Demand, At: r.Where, Since: l.Start(x.bucket(c.At)), Within: trace.Time(l.Grid.Bucket), P: finding.Chance(c.P), Cost: cost * part(l, r), Evidence: shows,
+		f := finding.Finding{Subkind: Demand, At: r.Where, Since: l.Start(x.bucket(c.At)), Within: trace.Time(l.Grid.Bucket), P: finding.Chance(c.P), Cost: cost * judge.Part(l, r), Evidence: shows,
 			Metric: finding.Metric{Name: d.Name, Before: before, After: after}}
 		if math.IsNaN(c.P) {
 			f.Confidence = finding.Likely

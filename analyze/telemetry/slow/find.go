@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/judge"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/significance"
@@ -16,41 +17,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// fewBuckets is how many buckets it takes to say what is usual.
-const fewBuckets = 8
-
-// check says how many intervals there were to look at.
-func check(l *telemetry.Logged, what string) finding.Check {
-	c := finding.Check{What: what, Of: "interval", N: spoken(l), Needed: fewBuckets}
-	if len(l.Ranks) == 0 {
-		c.Reason = "no log has lines of batches"
-	}
-	return c
-}
-
-// spoken is in how many intervals any rank logged a batch.
-func spoken(l *telemetry.Logged) (n int) {
-	for b := range l.Grid.N() {
-		if slices.ContainsFunc(l.Ranks, func(r telemetry.Rank) bool { return speaks(&r, b) }) {
-			n++
-		}
-	}
-	return n
-}
-
 // spokenBy is in how many intervals a rank logged a batch.
 func spokenBy(l *telemetry.Logged, r *telemetry.Rank) (n int) {
 	for b := range l.Grid.N() {
-		if speaks(r, b) {
+		if judge.Speaks(r, b) {
 			n++
 		}
 	}
 	return n
-}
-
-// speaks reports whether a rank logged a batch in a bucket.
-func speaks(r *telemetry.Rank, b int) bool {
-	return slices.ContainsFunc(series.Ranked, func(m series.MetricID) bool { p := r.Points[m]; return p != nil && p[b].N > 0 })
 }
 
 // busy are the buckets in which any of some ranks had something to do.
@@ -107,16 +81,9 @@ func isOfSeveral(l *telemetry.Logged, r *telemetry.Rank) bool {
 	return r.Where.Rank.DP >= 0 && !l.IsAlone(r)
 }
 
-// muchMore is by how much a rank's load must exceed its share, to be more than uneven requests
-// explain; it is what reports on requests ask for, too.
-const muchMore = 1.5
-
-// surely is the largest probability of what is said.
-const surely = 0.01
-
 // Imbalances finds ranks that get more than their share of the load.
 func Imbalances(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
-	check := check(l, "logged load of ranks")
+	check := judge.Check(l, "logged load of ranks")
 	groups := groups(l)
 	if check.Reason == "" && len(groups) == 0 {
 		check.Reason = "no ranks that share work log batches"
@@ -142,7 +109,7 @@ func sharesOf(ranks []*telemetry.Rank, buckets []int) (shares [][]float64, worst
 			}
 			shares[i] = append(shares[i], load(r, b)/sum)
 		}
-		if m := mean(shares[i]); m > highest {
+		if m := judge.Mean(shares[i]); m > highest {
 			worst, highest = i, m
 		}
 	}
@@ -151,11 +118,11 @@ func sharesOf(ranks []*telemetry.Rank, buckets []int) (shares [][]float64, worst
 
 // unequal returns from where to where in its shares a rank of n has much more than an equal one, if that begins somewhere; else all of it.
 func unequal(share []float64, n float64) (from, to int) {
-	changes := changepoint.Levels(share, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
-		return mean(share[k:to]) > muchMore/n && mean(share[from:k]) < (1+muchMore)/2/n || mean(share[from:k]) > muchMore/n && mean(share[k:to]) < (1+muchMore)/2/n
+	changes := changepoint.Levels(share, changepoint.Options{Alpha: judge.Surely, Keep: func(from, k, to int) bool {
+		return judge.Mean(share[k:to]) > judge.MuchMore/n && judge.Mean(share[from:k]) < (1+judge.MuchMore)/2/n || judge.Mean(share[from:k]) > judge.MuchMore/n && judge.Mean(share[k:to]) < (1+judge.MuchMore)/2/n
 	}})
 	for _, c := range changes {
-		if mean(share[c.At:c.To]) > muchMore/n && mean(share[c.From:c.At]) <= mean(share[c.At:c.To]) {
+		if judge.Mean(share[c.At:c.To]) > judge.MuchMore/n && judge.Mean(share[c.From:c.At]) <= judge.Mean(share[c.At:c.To]) {
 			return c.At, c.To
 		}
 	}
@@ -167,10 +134,10 @@ func imbalance(l *telemetry.Logged, ranks []*telemetry.Rank) (f finding.Finding,
 	buckets := busy(l, ranks)
 	if !isOfSeveral(l, ranks[0]) { // a server that says nothing does not say that it has nothing to do
 		buckets = slices.DeleteFunc(buckets, func(b int) bool {
-			return slices.ContainsFunc(ranks, func(r *telemetry.Rank) bool { return !speaks(r, b) })
+			return slices.ContainsFunc(ranks, func(r *telemetry.Rank) bool { return !judge.Speaks(r, b) })
 		})
 	}
-	if len(buckets) < fewBuckets {
+	if len(buckets) < judge.FewBuckets {
 		return f, false
 	}
 	n := float64(len(ranks))
@@ -183,16 +150,16 @@ func imbalance(l *telemetry.Logged, ranks []*telemetry.Rank) (f finding.Finding,
 	if to < len(share) {
 		f.Until = l.Start(buckets[to])
 	}
-	part := mean(share[from:to])
+	part := judge.Mean(share[from:to])
 	p := highestByChance(shares, worst, from, to)
-	if part < muchMore/n || part*n-1 < 0.25 || p > surely {
+	if part < judge.MuchMore/n || part*n-1 < 0.25 || p > judge.Surely {
 		return f, false
 	}
 	of := "its"
 	holds := ""
 	if !isOfSeveral(l, r) {
 		of = "the"
-		if f.Since == 0 || mean(share[:from]) > muchMore/n || !sharedBefore(shares, from) {
+		if f.Since == 0 || judge.Mean(share[:from]) > judge.MuchMore/n || !sharedBefore(shares, from) {
 			return f, false // nobody knows whether they share work
 		}
 		if !gets(l, ranks, worst, buckets, from, to) {
@@ -242,7 +209,7 @@ func suffers(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int,
 func sharedBefore(shares [][]float64, from int) bool {
 	n := float64(len(shares))
 	for _, s := range shares {
-		if part := mean(s[:from]); from < fewBuckets || part > muchMore/n || part < 1/muchMore/n {
+		if part := judge.Mean(s[:from]); from < judge.FewBuckets || part > judge.MuchMore/n || part < 1/judge.MuchMore/n {
 			return false
 		}
 	}
@@ -268,13 +235,13 @@ func gets(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int, fr
 	}
 	n := float64(len(ranks))
 	if own, all := share(series.NewSeqs, func(p telemetry.Point) float64 { return p.Sum }); all > 0 {
-		return own*n > muchMore*all
+		return own*n > judge.MuchMore*all
 	}
 	if own, all := arrived(l, ranks, i, buckets[from:to]); all > 0 {
-		return own*n > muchMore*all
+		return own*n > judge.MuchMore*all
 	}
 	own, all := share(series.Generation, telemetry.Point.Mean) // who only has them for longer makes no more of them
-	return (all == 0 && !ranks[i].Scraped || own*n > muchLonger*all) && !isSlow(l, ranks[i])
+	return (all == 0 && !ranks[i].Scraped || own*n > judge.MuchLonger*all) && !isSlow(l, ranks[i])
 }
 
 // arrived is how many requests come to a rank in some buckets, and to it and others, as their histograms tell; 0 where those of any do not.
@@ -312,7 +279,7 @@ func keeps(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int) s
 			}
 		}
 	}
-	switch x, y := mean(own), mean(others); {
+	switch x, y := judge.Mean(own), judge.Mean(others); {
 	case math.IsNaN(x), math.IsNaN(y):
 		return ": more come to it, or each stays longer, which these metrics do not show"
 	case x <= noMore*y:
@@ -379,7 +346,7 @@ func highestByChance(shares [][]float64, i, from, to int) float64 {
 		a, b := from+k*(to-from)/n, from+(k+1)*(to-from)/n
 		top := true
 		for o := range shares {
-			top = top && mean(shares[o][a:b]) <= mean(shares[i][a:b])
+			top = top && judge.Mean(shares[o][a:b]) <= judge.Mean(shares[i][a:b])
 		}
 		if top {
 			won++
@@ -412,14 +379,4 @@ func queued(r *telemetry.Rank, b int) float64 {
 		return p[b].Most
 	}
 	return 0
-}
-
-func mean(list []float64) float64 {
-	sum, n := 0.0, 0
-	for _, v := range list {
-		if !math.IsNaN(v) {
-			sum, n = sum+v, n+1
-		}
-	}
-	return sum / float64(n)
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -109,22 +107,5 @@ func TestTimeBetweenBatches(t *testing.T) {
 		if said := asMuchBetween(l, &l.Ranks[0], begins, 0); (len(said) > 0) != test.asMuch {
 			t.Errorf("%s: says %v", test.name, said)
 		}
-	}
-}
-
-// What ranks of a role do alike is one finding, led by the one that costs most, and costs add up.
-func TestAlike(t *testing.T) {
-	list := []finding.Finding{{Text: "a", Cost: 0.1}, {Text: "b", Cost: 0.3}, {Text: "c", Cost: 0.2}}
-	got := alike(list)
-	if len(got) != 1 || got[0].Text != "b; the same goes for 2 others of its role" || math.Abs(got[0].Cost-0.6) > 1e-9 || len(got[0].Evidence) != 2 {
-		t.Errorf("%+v", got)
-	}
-	one := place.Location{Scope: place.OneRank, Rank: trace.NoRank}
-	two := one
-	two.Host = "b"
-	list = []finding.Finding{{Text: "more", At: one, Cost: 0.2}, {Text: "longer", At: one, Cost: 0.3}, {Text: "more there", At: two, Cost: 0.1}, {Text: "longer there", At: two, Cost: 0.1}}
-	got = alike(list)
-	if len(got) != 1 || got[0].Text != "longer; the same goes for 1 other of its role" || math.Abs(got[0].Cost-0.4) > 1e-9 {
-		t.Errorf("of two ranks: %+v", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/judge"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/series"
@@ -29,18 +30,18 @@ var LatencySubkinds = []string{Latency, Slowed}
 
 // A rise is from when to when requests of a server take longer.
 type rise struct {
-	metric series.MetricID
-	list   []telemetry.Scraped
-	about  bool
-	spell  // of its mean, in s
+	metric      series.MetricID
+	list        []telemetry.Scraped
+	about       bool
+	judge.Spell // of its mean, in s
 }
 
-func (r *rise) from() trace.Time { return r.list[r.c.At].From }
+func (r *rise) from() trace.Time { return r.list[r.C.At].From }
 
 // until is when it is over, MaxInt64 where it is not.
 func (r *rise) until() trace.Time {
-	if r.c.To < len(r.list) {
-		return r.list[r.c.To].From
+	if r.C.To < len(r.list) {
+		return r.list[r.C.To].From
 	}
 	return math.MaxInt64
 }
@@ -53,32 +54,32 @@ func rose(list []telemetry.Scraped, many float64) (out []rise) {
 	for i := range list {
 		values[i] = telemetry.MeanOf(list[i : i+1])
 	}
-	changes := levels(values, func(from, k, to int) bool {
+	changes := judge.Levels(values, func(from, k, to int) bool {
 		before, after := telemetry.MeanOf(list[from:k]), telemetry.MeanOf(list[k:to])
 		return max(before, after) >= many*min(before, after)
 	})
-	if k, ok := parted(values, many); len(changes) == 0 && (ok || len(list) < fewBuckets) { // neighbors resemble each other
-		for i := 2; i+2 <= len(list) && len(list) < fewBuckets; i++ {
+	if k, ok := judge.Parted(values, many); len(changes) == 0 && (ok || len(list) < judge.FewBuckets) { // neighbors resemble each other
+		for i := 2; i+2 <= len(list) && len(list) < judge.FewBuckets; i++ {
 			if slices.Min(values[i:]) >= many*slices.Max(values[:i]) {
 				k, ok = i, true
 			}
 		}
 		if ok {
 			changes = []changepoint.Change{{At: k, To: len(list), P: math.NaN()}}
-			sharpen(values, &changes[0])
+			judge.Sharpen(values, &changes[0])
 		}
 	}
 	if len(changes) == 0 {
-		changes = peaks(values, many)
+		changes = judge.Peaks(values, many)
 	}
-	for _, s := range higher(changes, many, func(times [][2]int) float64 {
+	for _, s := range judge.Higher(changes, many, func(times [][2]int) float64 {
 		var all []telemetry.Scraped
 		for _, t := range times {
 			all = append(all, list[t[0]:t[1]]...)
 		}
 		return telemetry.MeanOf(all)
 	}, enough) {
-		out = append(out, rise{list: list, spell: s})
+		out = append(out, rise{list: list, Spell: s})
 	}
 	return out
 }
@@ -101,7 +102,7 @@ func Latencies(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 					all += list[i].Took
 				}
 			}
-			for _, r := range rose(list, muchMore) {
+			for _, r := range rose(list, judge.MuchMore) {
 				r.metric, r.about = metric, x.About
 				at[server], rises[server] = x.Place, append(rises[server], r)
 			}
@@ -129,7 +130,7 @@ func Latencies(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	if check.N == 0 {
 		check.Reason = "no metrics have histograms of several scrapes"
 	}
-	return append(alike(out), own...), check
+	return append(judge.Alike(out), own...), check
 }
 
 // spells puts rises together that meet in time, in the order of their metrics: of one metric that which lasts longest.
@@ -145,7 +146,7 @@ func spells(rises []rise) (out [][]rise) {
 	}
 	for i, together := range out {
 		slices.SortStableFunc(together, func(a, b rise) int {
-			return cmp.Or(cmp.Compare(a.metric, b.metric), cmp.Compare(b.c.To-b.c.At, a.c.To-a.c.At))
+			return cmp.Or(cmp.Compare(a.metric, b.metric), cmp.Compare(b.C.To-b.C.At, a.C.To-a.C.At))
 		})
 		out[i] = slices.CompactFunc(together, func(a, b rise) bool { return a.metric == b.metric })
 	}
@@ -156,19 +157,19 @@ func spells(rises []rise) (out [][]rise) {
 func latency(l *telemetry.Logged, server, at int32, rises []rise, all float64, ended trace.Time) finding.Finding {
 	const few = 3 // intervals
 	lead := 0
-	if last := &rises[len(rises)-1]; last.metric == series.E2E && len(rises) > 1 && rises[0].metric == series.TTFT && rises[0].after-rises[0].before < (last.after-last.before)/2 && 2*(last.c.To-last.c.At) > rises[0].c.To-rises[0].c.At {
+	if last := &rises[len(rises)-1]; last.metric == series.E2E && len(rises) > 1 && rises[0].metric == series.TTFT && rises[0].After-rises[0].Before < (last.After-last.Before)/2 && 2*(last.C.To-last.C.At) > rises[0].C.To-rises[0].C.At {
 		lead = 1 // it is the tokens behind the first one
 	}
 	rises[0], rises[lead] = rises[lead], rises[0]
 	r, first := &rises[0], &rises[0] // requests wait for what was slow before
 	for i := range rises {
-		if x := &rises[i]; x.metric != series.E2E && x.from()+few*(x.list[x.c.At].To-x.from()) <= first.from() {
+		if x := &rises[i]; x.metric != series.E2E && x.from()+few*(x.list[x.C.At].To-x.from()) <= first.from() {
 			first = x
 		}
 	}
-	c := r.c
+	c := r.C
 	f := finding.Finding{Subkind: Latency, At: placeOf(l, server, at), Since: first.from(), Within: r.list[c.At].To - r.list[c.At].From, P: finding.Chance(c.P),
-		Metric: finding.Metric{Name: l.Set.Metric(r.metric).Name, Unit: table.Duration, Before: r.before * 1e9, After: r.after * 1e9}}
+		Metric: finding.Metric{Name: l.Set.Metric(r.metric).Name, Unit: table.Duration, Before: r.Before * 1e9, After: r.After * 1e9}}
 	if math.IsNaN(c.P) {
 		f.Confidence = finding.Likely
 	}
@@ -176,7 +177,7 @@ func latency(l *telemetry.Logged, server, at int32, rises []rise, all float64, e
 	if until != math.MaxInt64 {
 		f.Until = until
 	}
-	more := (r.after - r.before) * r.count()
+	more := (r.After - r.Before) * r.count()
 	if list := l.Scrapes(server, series.E2E).List; len(list) > 0 { // with all that begins later, and ends
 		last := until
 		for i := range rises {
@@ -188,7 +189,7 @@ func latency(l *telemetry.Logged, server, at int32, rises []rise, all float64, e
 		}
 	}
 	if f.Cost = more / all; !(f.Cost <= 1) { // nobody knows how long all took
-		f.Cost = (1 - r.before/r.after) * float64(c.To-c.At) / float64(len(r.list)) / float64(len(l.Set.Servers))
+		f.Cost = (1 - r.Before/r.After) * float64(c.To-c.At) / float64(len(r.list)) / float64(len(l.Set.Servers))
 	}
 	f.Brief = first.says(l.Set, f.At.String())
 	if first != r {
@@ -268,7 +269,7 @@ func longerQueues(l *telemetry.Logged, server int32, from, at, until trace.Time)
 				after = append(after, x.Value)
 			}
 		}
-		if x, y := mean(before), mean(after); isMuchLonger(x, y) {
+		if x, y := judge.Mean(before), judge.Mean(after); isMuchLonger(x, y) {
 			list = append(list, fmt.Sprintf("%s is %s on average, %s before", m.Name, words.ThreeDigits(y), words.ThreeDigits(x)))
 		}
 	}
@@ -290,7 +291,7 @@ func placeOf(l *telemetry.Logged, server, histogram int32) place.Location {
 }
 
 // count is how many observations there were since a rise.
-func (r *rise) count() float64 { return telemetry.CountOf(r.list[r.c.At:r.c.To]) }
+func (r *rise) count() float64 { return telemetry.CountOf(r.list[r.C.At:r.C.To]) }
 
 // seconds says a duration that is in s.
 func seconds(s float64) string { return words.Nearly(int64(s * 1e9)) }
@@ -300,7 +301,7 @@ func (r *rise) says(set *series.Set, at string) string {
 	if at != "" {
 		at = " on " + at
 	}
-	return fmt.Sprintf("%s is %s%s on average%s, %s before", set.Metric(r.metric).Name, about(r.about), seconds(r.after), at, seconds(r.before))
+	return fmt.Sprintf("%s is %s%s on average%s, %s before", set.Metric(r.metric).Name, about(r.about), seconds(r.After), at, seconds(r.Before))
 }
 
 // about says that a mean is out of buckets.
@@ -340,11 +341,11 @@ func goesWith(l *telemetry.Logged, server int32, from, at, until trace.Time) (li
 			queued = curve[end-1] - curve[k-1]
 		}
 		of := l.Set.Metric(m)
-		list = append(list, finding.Sentence("%s: %s on average, %s before", strings.TrimSpace(of.Name+" "+of.Unit), words.ThreeDigits(mean(curve[k:end])), words.ThreeDigits(mean(curve[first:k]))))
+		list = append(list, finding.Sentence("%s: %s on average, %s before", strings.TrimSpace(of.Name+" "+of.Unit), words.ThreeDigits(judge.Mean(curve[k:end])), words.ThreeDigits(judge.Mean(curve[first:k]))))
 	}
 	rate := func(of []float64, more float64) (before, after float64) {
 		s, last := float64(l.Grid.Bucket)/1e9, max(k+1, min(end, len(of)-1)) // nothing is known behind the last scrape
-		return mean(of[first:k]) / s, mean(of[k:last])/s + more/s/float64(last-k)
+		return judge.Mean(of[first:k]) / s, judge.Mean(of[k:last])/s + more/s/float64(last-k)
 	}
 	came := l.ByBucket(l.Scrapes(server, series.TTFT).List)
 	prompts := l.Counted(server, "prompt_tokens_total")
@@ -352,7 +353,7 @@ func goesWith(l *telemetry.Logged, server int32, from, at, until trace.Time) (li
 		return list, "", false
 	}
 	if aborted := l.Aborted(server); aborted != nil { // most of what nobody waits for any more has no first token
-		if x, y := rate(aborted, 0); y > muchMore*x {
+		if x, y := rate(aborted, 0); y > judge.MuchMore*x {
 			list = append([]finding.Evidence{finding.Sentence("%s requests a second are aborted, %s before", words.ThreeDigits(y), words.ThreeDigits(x))}, list...)
 			for b, n := range aborted {
 				came[b] += n
@@ -365,9 +366,9 @@ func goesWith(l *telemetry.Logged, server int32, from, at, until trace.Time) (li
 		list = append(list, finding.Sentence("%s tokens of prompts a second, %s before", words.ThreeDigits(tokens), words.ThreeDigits(tokensBefore)))
 	}
 	switch {
-	case after >= muchLonger*before:
+	case after >= judge.MuchLonger*before:
 		return list, fmt.Sprintf("more requests come: %s a second, %s before", words.ThreeDigits(after), words.ThreeDigits(before)), false
-	case tokensBefore > 0 && tokens >= muchLonger*tokensBefore:
+	case tokensBefore > 0 && tokens >= judge.MuchLonger*tokensBefore:
 		return list, fmt.Sprintf("prompts have more tokens: %s a second, %s before", words.ThreeDigits(tokens), words.ThreeDigits(tokensBefore)), false
 	}
 	return list, fmt.Sprintf("about as many requests come as before: %s a second, %s before", words.ThreeDigits(after), words.ThreeDigits(before)), true

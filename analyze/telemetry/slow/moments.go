@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/held"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
@@ -83,7 +84,7 @@ func atLast(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool)
 	}
 	for k := range l.Set.List {
 		s := &l.Set.List[k]
-		if l.Set.Places[s.Place].Server != r.Server || !slices.ContainsFunc(thrownOut, func(name string) bool { return strings.HasSuffix(l.Set.Metric(s.Metric).Name, name) }) {
+		if l.Set.Places[s.Place].Server != r.Server || !slices.ContainsFunc(held.ThrownOut, func(name string) bool { return strings.HasSuffix(l.Set.Metric(s.Metric).Name, name) }) {
 			continue
 		}
 		for x := range l.Set.Each(k) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/held"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -256,7 +257,7 @@ func TestSlowBatchOfFew(t *testing.T) {
 		}
 		set.Finish(series.Known{})
 		got := ""
-		found, _ := Pauses(telemetry.Measure(set, telemetry.Options{}))
+		found, _ := held.Pauses(telemetry.Measure(set, telemetry.Options{}))
 		for _, f := range found {
 			got += f.Text
 		}
@@ -299,6 +300,30 @@ func TestTokensOfVLLMBesidePrompts(t *testing.T) {
 		found, _ := Slower(telemetry.Measure(set, telemetry.Options{}))
 		if (len(found) > 0) != c.slower {
 			t.Errorf("%s: %v", c.name, found)
+		}
+	}
+}
+
+// Of one scrape, a KV cache that is full while requests wait is told as of then, without a cost; a full one that keeps nobody waiting is not.
+func TestMoments(t *testing.T) {
+	for waiting, want := range map[float64]string{7: "the KV cache of a is full (99 %) while 7 requests wait, at 20:53:20", 0: ""} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f := set.Fill("x", "Prometheus text")
+		place := f.Place(series.Place{Server: f.Server(series.Server{Name: "a"}), Rank: trace.NoRank, GPU: series.NoGPU})
+		for m, v := range map[series.MetricID]float64{series.Running: 3, series.Queued: waiting, series.KVUsage: 99} {
+			f.Add(f.Series(m, place), 1787000000e9, v)
+		}
+		set.Finish(series.Known{})
+		found, check := Limits(telemetry.Measure(set, telemetry.Options{}))
+		got := ""
+		for _, f := range found {
+			got += f.Text
+			if f.Cost != 0 || check.N < check.Needed {
+				t.Errorf("%+v, %+v", f, check)
+			}
+		}
+		if strings.Replace(got, "unified", "a", 1) != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

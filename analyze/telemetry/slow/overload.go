@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/judge"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/request"
@@ -68,15 +69,15 @@ func risingQueue(l *telemetry.Logged, r *telemetry.Rank) (x rising, ok bool) {
 		}
 	}
 	x.short, x.long = queue[x.from], queue[x.top]
-	if n < fewLimited || !isMuchLonger(telemetry.Zero(x.short), x.long) {
+	if n < judge.FewLimited || !isMuchLonger(telemetry.Zero(x.short), x.long) {
 		return x, false
 	}
-	if x.p = significance.AtLeastOf(grew, n, 0.5); x.p > surely/10 { // of all queues that come and go
+	if x.p = significance.AtLeastOf(grew, n, 0.5); x.p > judge.Surely/10 { // of all queues that come and go
 		return x, false
 	}
 	x.before = ratesOf(l, r, generated, 0, x.from)
 	x.after = ratesOf(l, r, generated, x.from, x.top+1)
-	if x.always = x.always || math.IsNaN(x.before.generated) || x.from < fewLimited; x.always {
+	if x.always = x.always || math.IsNaN(x.before.generated) || x.from < judge.FewLimited; x.always {
 		half := (x.from + x.top + 1) / 2
 		x.before, x.after = ratesOf(l, r, generated, x.from, half), ratesOf(l, r, generated, half, x.top+1)
 	}
@@ -113,7 +114,7 @@ func ratesOf(l *telemetry.Logged, r *telemetry.Rank, generated []float64, from, 
 			each[i] = append(each[i], v)
 		}
 	}
-	return rates{mean(each[0]), mean(each[1]), mean(each[2]), mean(each[3])}
+	return rates{judge.Mean(each[0]), judge.Mean(each[1]), judge.Mean(each[2]), judge.Mean(each[3])}
 }
 
 // asksMore reports whether more is asked of a rank than before, or than it can do: nothing that it does is less.
@@ -123,13 +124,13 @@ func (x *rising) asksMore() bool { return x.after.generated >= noLess*x.before.g
 // that are no longer.
 func (x *rising) doesLess() bool {
 	a, b := &x.after, &x.before
-	return !x.always && a.generated*muchLonger <= b.generated && a.prompts*noLess <= b.prompts && a.running >= noLess*b.running && !(a.context*noLess > b.context)
+	return !x.always && a.generated*judge.MuchLonger <= b.generated && a.prompts*noLess <= b.prompts && a.running >= noLess*b.running && !(a.context*noLess > b.context)
 }
 
 // overload says that more is asked of a rank than it does.
 func (x *rising) overload(l *telemetry.Logged, r *telemetry.Rank) finding.Finding {
 	from, top := l.Start(x.from), l.Start(x.top)
-	f := finding.Finding{Subkind: Demand, At: r.Where, Since: from, Within: trace.Time(l.Grid.Bucket), P: finding.Chance(x.p), Confidence: finding.Likely, Cost: float64(x.to-x.from) / float64(l.Grid.N()) * part(l, r),
+	f := finding.Finding{Subkind: Demand, At: r.Where, Since: from, Within: trace.Time(l.Grid.Bucket), P: finding.Chance(x.p), Confidence: finding.Likely, Cost: float64(x.to-x.from) / float64(l.Grid.N()) * judge.Part(l, r),
 		Metric: finding.Metric{Name: l.Set.Metric(series.Queued).Name, Before: telemetry.Zero(x.short), After: x.long}}
 	if x.to < l.Grid.N() {
 		f.Until = l.Start(x.to)

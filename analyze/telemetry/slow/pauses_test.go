@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/held"
 )
 
 // A busyLog is the log of a server that decodes 64 requests, with a line every second and a prefill every three.
@@ -100,7 +100,7 @@ func TestPauses(t *testing.T) {
 				test.at(&l, i)
 				wait(&l, 1)
 			}
-			found, check := slow.Pauses(measured(t, l.String()))
+			found, check := held.Pauses(measured(t, l.String()))
 			said, sure := "", finding.Confidence("")
 			for _, f := range found {
 				said, sure = said+f.Text, f.Confidence
@@ -121,7 +121,7 @@ func TestPausesNeedPrefills(t *testing.T) {
 		}
 		l.now = l.now.Add(time.Second)
 	}
-	if found, check := slow.Pauses(measured(t, l.String())); len(found) > 0 || check.Reason == "" {
+	if found, check := held.Pauses(measured(t, l.String())); len(found) > 0 || check.Reason == "" {
 		t.Errorf("finds %v, and says that it looked at %+v", found, check)
 	}
 }

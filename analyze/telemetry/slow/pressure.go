@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/judge"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
@@ -17,17 +17,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// fewLimited is in how many intervals that follow each other a queue must be there to be more than a few requests
-// that came together, or the wait for a long prompt.
-const fewLimited = 4
-
 // Limits finds what ranks have no more of while requests wait: KV cache, or places in the batch.
 func Limits(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
-	check := check(l, "logged limits of servers")
+	check := judge.Check(l, "logged limits of servers")
 	var out []finding.Finding
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
-		if spokenBy(l, r) < fewBuckets {
+		if spokenBy(l, r) < judge.FewBuckets {
 			if f, ok := firstOf(l, r, atLast, waiting, manyWait); ok {
 				out, check.Needed = append(out, f), min(check.Needed, check.N)
 			}
@@ -55,7 +51,7 @@ func Limits(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			}
 		}
 	}
-	return alike(out), check
+	return judge.Alike(out), check
 }
 
 // firstOf returns what the first of some rules that finds something of a rank finds.
@@ -78,50 +74,6 @@ const (
 
 // LimitSubkinds are the subkinds of findings of limits.
 var LimitSubkinds = []string{KVCache, Batch, prefillSubkind, blockedSubkind}
-
-// part returns which part of the requests a rank serves: each goes to one of its role.
-func part(l *telemetry.Logged, r *telemetry.Rank) float64 {
-	return 1 / float64(order.Count(l.Ranks, func(o telemetry.Rank) bool { return o.Where.Role == r.Where.Role }))
-}
-
-// alike makes one finding of those of one subkind and time on several ranks of a role, led by the one that costs most. Their costs,
-// which are parts of the time of all ranks or of all requests, add up.
-func alike(list []finding.Finding) (out []finding.Finding) {
-	var most []float64 // what the one costs that leads
-	var ranks [][]place.Location
-	for _, f := range list {
-		k := slices.IndexFunc(out, func(o finding.Finding) bool { return o.Subkind == f.Subkind && o.At.Role == f.At.Role && meet(&o, &f) })
-		if k < 0 {
-			out, most, ranks = append(out, f), append(most, f.Cost), append(ranks, []place.Location{f.At})
-			continue
-		}
-		o := &out[k]
-		together := min(1, o.Cost+f.Cost)
-		again := f.At.Scope == place.OneRank && slices.Contains(ranks[k], f.At) // such as longer prompts beside more requests
-		if again {
-			together = max(o.Cost, f.Cost)
-		} else {
-			ranks[k] = append(ranks[k], f.At)
-		}
-		if f.Cost > most[k] {
-			most[k] = f.Cost
-			f.Evidence = append(f.Evidence, finding.Sentence("%s", o.Text))
-			f.Evidence = append(f.Evidence, o.Evidence...)
-			*o = f
-		} else {
-			o.Evidence = append(o.Evidence, finding.Sentence("%s", f.Text))
-		}
-		if o.Cost = together; len(ranks[k]) > 1 {
-			o.At.Scope = place.WholeRole
-		}
-	}
-	for k := range out {
-		if n := len(ranks[k]) - 1; n > 0 {
-			out[k].Text += fmt.Sprintf("; the same goes for %s of its role", words.Counted(n, "other"))
-		}
-	}
-	return out
-}
 
 // A lasting says in how many buckets something holds, of those that had lines at all, how many of
 // them follow each other, and in which runs of buckets, [from, to], it mostly holds.
@@ -198,7 +150,7 @@ func runsOf(hits []hit) (runs [][2]int) {
 		most = max(most, x.right-x.left)
 	}
 	for _, x := range list {
-		if x.right-x.left >= min(fewLimited, most) {
+		if x.right-x.left >= min(judge.FewLimited, most) {
 			run := [2]int{hits[near(hits, x.from, -1)].bucket, hits[near(hits, x.to, 1)].bucket}
 			if n := len(runs) - 1; n >= 0 && run[0] <= runs[n][1] { // what is near both is one
 				runs[n][1] = max(runs[n][1], run[1])
@@ -212,7 +164,7 @@ func runsOf(hits []hit) (runs [][2]int) {
 
 // near goes on from a hit to others that are a few places farther each.
 func near(hits []hit, at, step int) int {
-	for k := at + step; k >= 0 && k < len(hits) && max(k-at, at-k) <= fewLimited; k += step {
+	for k := at + step; k >= 0 && k < len(hits) && max(k-at, at-k) <= judge.FewLimited; k += step {
 		if hits[k].holds {
 			at = k
 		}
@@ -256,17 +208,17 @@ func noRoom(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool)
 	}
 	holds := func(b int) bool { return usage[b].Most >= telemetry.Full && waiting(b) }
 	d := during(l, r, holds)
-	if d.all < fewBuckets || d.n < 2 {
+	if d.all < judge.FewBuckets || d.n < 2 {
 		return f, false
 	}
 	most := max(r.MostQueued(), telemetry.Zero(r.Most(series.Preallocated)))
-	f = finding.Finding{Subkind: KVCache, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: fewLimited * trace.Time(l.Grid.Bucket), Cost: float64(d.n) / float64(l.Grid.N()) * part(l, r),
+	f = finding.Finding{Subkind: KVCache, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: judge.FewLimited * trace.Time(l.Grid.Bucket), Cost: float64(d.n) / float64(l.Grid.N()) * judge.Part(l, r),
 		Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: math.NaN(), After: r.Most(series.KVUsage) / 100}}
 	f.Text = fmt.Sprintf("the %s of %s is full (%s %% and more) in %d of %d intervals of %s while up to %.0f requests wait, %s",
 		r.Pool(), r.Where.String(), words.InPercent(telemetry.Full/100.0), d.n, d.all, words.Nearly(l.Grid.Bucket), most, span(l, d))
 	f.Evidence = append(f.Evidence, finding.Sentence("its highest usage is %s %%", words.InPercent(r.Most(series.KVUsage)/100)))
 	f.Evidence = append(f.Evidence, keptFor(r)...)
-	if then, otherwise := tokensDuring(l, r, holds); then >= muchSlower*otherwise {
+	if then, otherwise := tokensDuring(l, r, holds); then >= judge.MuchSlower*otherwise {
 		f.Evidence = append(f.Evidence, finding.Sentence("a token takes %s then, %s otherwise", words.Nearly(int64(then*1e9)), words.Nearly(int64(otherwise*1e9))))
 	}
 	return f, true
@@ -308,7 +260,7 @@ func stuck(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) 
 		return f, false
 	}
 	most, d := atLimit(l, r, running)
-	if d.all < fewBuckets || d.inARow < fewLimited {
+	if d.all < judge.FewBuckets || d.inARow < judge.FewLimited {
 		return f, false
 	}
 	limit := "max running requests?"
@@ -318,7 +270,7 @@ func stuck(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) 
 		}
 		limit = "max running requests, or does the next one need more KV cache than is free?"
 	}
-	f = finding.Finding{Subkind: Batch, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: fewLimited * trace.Time(l.Grid.Bucket), Cost: float64(d.n) / float64(l.Grid.N()) * part(l, r),
+	f = finding.Finding{Subkind: Batch, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: judge.FewLimited * trace.Time(l.Grid.Bucket), Cost: float64(d.n) / float64(l.Grid.N()) * judge.Part(l, r),
 		Metric: finding.Metric{Name: "running requests", Before: math.NaN(), After: most}}
 	f.Text = fmt.Sprintf("running is stuck at %.0f on %s (%s) in %d of %d intervals of %s while up to %.0f wait, %s",
 		most, r.Where.String(), limit, d.n, d.all, words.Nearly(l.Grid.Bucket), r.MostQueued(), span(l, d))
@@ -341,7 +293,7 @@ func atLimit(l *telemetry.Logged, r *telemetry.Rank, running []telemetry.Point) 
 		}
 		return waits(b) && running[b].Most > (1-alike)*most
 	})
-	if d.inARow >= fewLimited || len(beside) < fewBuckets {
+	if d.inARow >= judge.FewLimited || len(beside) < judge.FewBuckets {
 		return most, d
 	}
 	usual := telemetry.Middle(beside)
@@ -362,10 +314,10 @@ func prefillBound(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok
 		waits := r.Points[series.Queued][b].Mean()
 		return waits >= 1 && load(r, b) > 0 && (r.Points[series.NewSeqs] == nil || !(waits <= r.Points[series.NewSeqs][b].Mean())) // or the next batch takes them all
 	})
-	if d.all < fewBuckets || d.inARow < fewLimited {
+	if d.all < judge.FewBuckets || d.inARow < judge.FewLimited {
 		return f, false
 	}
-	f = finding.Finding{Subkind: prefillSubkind, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: fewLimited * trace.Time(l.Grid.Bucket), Cost: float64(d.n) / float64(l.Grid.N()) * part(l, r),
+	f = finding.Finding{Subkind: prefillSubkind, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: judge.FewLimited * trace.Time(l.Grid.Bucket), Cost: float64(d.n) / float64(l.Grid.N()) * judge.Part(l, r),
 		Metric: finding.Metric{Name: "requests waiting for prefill", Before: math.NaN(), After: r.MostQueued()}}
 	f.Text = fmt.Sprintf("%s is prefill-bound: up to %.0f requests wait for it in %d of %d intervals of %s, %s",
 		r.Where.String(), r.MostQueued(), d.n, d.all, words.Nearly(l.Grid.Bucket), span(l, d))

@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/judge"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/request"
@@ -16,8 +17,8 @@ import (
 
 // Changes finds queues that grow at some time, and says whether more requests came.
 func Changes(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
-	check := check(l, "logged waits")
-	if l.Grid.N() < fewBuckets {
+	check := judge.Check(l, "logged waits")
+	if l.Grid.N() < judge.FewBuckets {
 		out := risesOf(l)
 		if len(out) > 0 {
 			check.Needed = min(check.Needed, check.N)
@@ -59,7 +60,7 @@ func Changes(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			if usage := mostFull(ranks); q.metric == series.Preallocated && usage < telemetry.Full {
 				f.Evidence = append([]finding.Evidence{finding.Sentence("its KV cache has room: %s %% at most", words.InPercent(usage/100))}, f.Evidence...)
 			}
-			if n := len(out) - 1; n >= 0 && meet(&out[n], &f) { // what waits on one side keeps the other one waiting
+			if n := len(out) - 1; n >= 0 && judge.Meet(&out[n], &f) { // what waits on one side keeps the other one waiting
 				if out[n].Cost < f.Cost {
 					out[n], f = f, out[n]
 				}
@@ -81,11 +82,6 @@ func mostFull(ranks []*telemetry.Rank) float64 {
 		}
 	}
 	return most
-}
-
-// meet reports whether two findings are of one time.
-func meet(f, g *finding.Finding) bool {
-	return (f.Until == 0 || f.Until >= g.Since) && (g.Until == 0 || g.Until >= f.Since)
 }
 
 // A queue is one that may grow.
@@ -113,15 +109,15 @@ func growth(l *telemetry.Logged, ranks []*telemetry.Rank, q queue, length []floa
 		return f, false
 	}
 	came := cameTo(ranks)
-	list := changepoint.Levels(length, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
-		before, after := mean(length[from:k]), mean(length[k:to])
+	list := changepoint.Levels(length, changepoint.Options{Alpha: judge.Surely, Keep: func(from, k, to int) bool {
+		before, after := judge.Mean(length[from:k]), judge.Mean(length[k:to])
 		return isMuchLonger(min(before, after), max(before, after))
 	}})
 	if c, ok := episode(length); ok && len(list) == 0 {
 		list = append(list, c)
 	}
 	for _, c := range list {
-		before, after := mean(length[c.From:c.At]), mean(length[c.At:c.To])
+		before, after := judge.Mean(length[c.From:c.At]), judge.Mean(length[c.At:c.To])
 		if after <= before {
 			continue
 		}
@@ -133,9 +129,9 @@ func growth(l *telemetry.Logged, ranks []*telemetry.Rank, q queue, length []floa
 			if came == nil || after < 2*before || !turnedOver(length, came, c) {
 				continue // as many run as come, and for as long
 			}
-			longer := muchLonger
+			longer := judge.MuchLonger
 			if moreCame(came, c) {
-				longer = muchMore // larger batches take longer: that is what they are for
+				longer = judge.MuchMore // larger batches take longer: that is what they are for
 			}
 			if cost, suffered = suffer(l, ranks, c, longer); suffered == nil {
 				continue // the server is used more, and nobody has to wait for it
@@ -145,7 +141,7 @@ func growth(l *telemetry.Logged, ranks []*telemetry.Rank, q queue, length []floa
 		f = finding.Finding{Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.Start(c.At), P: finding.Chance(c.P),
 			Cost: cost, Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: before, After: after}}
 		if r := mostOf(l, ranks, q.metric, c); r != nil {
-			f.At, f.Cost = r.Where, f.Cost*part(l, r)
+			f.At, f.Cost = r.Where, f.Cost*judge.Part(l, r)
 		}
 		if c.To < len(length) {
 			f.Until = l.Start(c.To)
@@ -164,7 +160,7 @@ func growth(l *telemetry.Logged, ranks []*telemetry.Rank, q queue, length []floa
 func isSteady(length []float64, c changepoint.Change) bool {
 	pace := func(from, to int) float64 { return (length[to-1] - length[from]) / float64(to-from) }
 	before, after := pace(c.From, c.At), pace(c.At, c.To)
-	return c.At-c.From >= fewBuckets && c.To-c.At >= fewBuckets && after > 0 && before > after/2
+	return c.At-c.From >= judge.FewBuckets && c.To-c.At >= judge.FewBuckets && after > 0 && before > after/2
 }
 
 // grows says that a queue becomes ever longer, from before a change until it ends.
@@ -173,14 +169,14 @@ func grows(l *telemetry.Logged, ranks []*telemetry.Rank, q queue, length []float
 	f := finding.Finding{Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.Start(c.From), P: finding.Chance(c.P),
 		Cost: float64(c.To-c.From) / float64(l.Grid.N()), Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: first, After: last}}
 	if r := mostOf(l, ranks, q.metric, c); r != nil {
-		f.At, f.Cost = r.Where, f.Cost*part(l, r)
+		f.At, f.Cost = r.Where, f.Cost*judge.Part(l, r)
 	}
 	if c.To < len(length) {
 		f.Until = l.Start(c.To)
 	}
 	f.Text = fmt.Sprintf("ever more requests %s on %s: %s at %s, %s at %s", q.of, f.At.String(), words.ThreeDigits(first), words.TimeOfDay(f.Since), words.ThreeDigits(last), words.TimeOfDay(l.Start(c.To)))
 	if came := cameTo(ranks); came != nil {
-		f.Evidence = append(f.Evidence, finding.Sentence("%s a second are taken in", words.ThreeDigits(mean(came[c.From:c.To])/(float64(l.Grid.Bucket)/1e9))))
+		f.Evidence = append(f.Evidence, finding.Sentence("%s a second are taken in", words.ThreeDigits(judge.Mean(came[c.From:c.To])/(float64(l.Grid.Bucket)/1e9))))
 	}
 	return f
 }
@@ -228,7 +224,7 @@ func episode(length []float64) (c changepoint.Change, ok bool) {
 		}
 		from = to
 	}
-	return c, best >= fewLimited && c.At > 0
+	return c, best >= judge.FewLimited && c.At > 0
 }
 
 // mostOf is the rank that nearly all of what is more is on; nil is none of several.
@@ -244,7 +240,7 @@ func mostOf(l *telemetry.Logged, ranks []*telemetry.Rank, m series.MetricID, c c
 		if level == nil {
 			continue
 		}
-		more := mean(level[c.At:c.To]) - mean(level[c.From:c.At])
+		more := judge.Mean(level[c.At:c.To]) - judge.Mean(level[c.From:c.At])
 		if all += more; more > most {
 			top, most = r, more
 		}
@@ -257,7 +253,7 @@ func mostOf(l *telemetry.Logged, ranks []*telemetry.Rank, m series.MetricID, c c
 
 // moreCame reports whether more requests came behind a change than before.
 func moreCame(came []float64, c changepoint.Change) bool {
-	return mean(came[c.At:c.To]) > 1.25*mean(came[c.From:c.At])
+	return judge.Mean(came[c.At:c.To]) > 1.25*judge.Mean(came[c.From:c.At])
 }
 
 // turnedOver reports whether as many requests ended before a change as ran then. Before that, a
@@ -268,7 +264,7 @@ func turnedOver(running, came []float64, c changepoint.Change) bool {
 		ended += n
 	}
 	ended += running[c.From] - running[c.At-1]
-	return ended >= mean(running[c.From:c.At])
+	return ended >= judge.Mean(running[c.From:c.At])
 }
 
 // suffer returns what requests pay for a change of how many run, and in what it shows: more of
@@ -276,7 +272,7 @@ func turnedOver(running, came []float64, c changepoint.Change) bool {
 func suffer(l *telemetry.Logged, ranks []*telemetry.Rank, c changepoint.Change, longer float64) (cost float64, shows []finding.Evidence) {
 	part := float64(c.To-c.At) / float64(l.Grid.N())
 	if wait := added(l, ranks, series.Queued); wait != nil {
-		if x, y := mean(wait[c.From:c.At]), mean(wait[c.At:c.To]); y >= 2*x+1 {
+		if x, y := judge.Mean(wait[c.From:c.At]), judge.Mean(wait[c.At:c.To]); y >= 2*x+1 {
 			cost, shows = part, append(shows, finding.Sentence("%s wait, %s before", words.ThreeDigits(y), words.ThreeDigits(x)))
 		}
 	}
@@ -285,7 +281,7 @@ func suffer(l *telemetry.Logged, ranks []*telemetry.Rank, c changepoint.Change, 
 			cost = max(cost, part*(1-x/y))
 			shows = append(shows, finding.Sentence("a token takes %s on %s, %s before", words.Nearly(int64(y*1e9)), r.Where.String(), words.Nearly(int64(x*1e9))))
 		}
-		if x, y := scrapedMeans(l, r, series.TTFT, c); y >= muchMore*x {
+		if x, y := scrapedMeans(l, r, series.TTFT, c); y >= judge.MuchMore*x {
 			cost = max(cost, part*(1-x/y))
 			shows = append(shows, finding.Sentence("TTFT is %s on %s, %s before", seconds(y), r.Where.String(), seconds(x)))
 		}
@@ -314,7 +310,7 @@ func scrapedMeans(l *telemetry.Logged, r *telemetry.Rank, m series.MetricID, c c
 // arrivals says whether more requests came when a queue grew.
 func arrivals(l *telemetry.Logged, f *finding.Finding, came []float64, c changepoint.Change) {
 	seconds := float64(l.Grid.Bucket) / 1e9
-	x, y := mean(came[c.From:c.At])/seconds, mean(came[c.At:c.To])/seconds
+	x, y := judge.Mean(came[c.From:c.At])/seconds, judge.Mean(came[c.At:c.To])/seconds
 	if math.IsNaN(x) || math.IsNaN(y) || x <= 0 || y <= 0 {
 		return
 	}

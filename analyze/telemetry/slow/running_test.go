@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/held"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/serverlog"
@@ -144,7 +145,7 @@ func TestRetractionSaysWhatTokensTook(t *testing.T) {
 		for range 5 {
 			fmt.Fprintf(&text, batch, stamp(), 400)
 		}
-		found, _ := slow.Retractions(measured(t, text.String()))
+		found, _ := held.Retractions(measured(t, text.String()))
 		if len(found) != 1 {
 			t.Fatalf("%v: %d findings", test.before, len(found))
 		}
@@ -259,7 +260,7 @@ func TestLimitsCostTheirPart(t *testing.T) {
 // Two retractions of a log without batches span all of its time, and that is no cost: nothing tells what ran meanwhile.
 func TestRetractionsAloneTellNoCost(t *testing.T) {
 	const line = "[2026-06-06 13:44:%02d TP0] KV cache pool is full. Retract requests. #retracted_reqs: 1, #new_token_ratio: 0.0980 -> 0.3487\n"
-	found, _ := slow.Retractions(measured(t, fmt.Sprintf(line, 3)+fmt.Sprintf(line, 15)))
+	found, _ := held.Retractions(measured(t, fmt.Sprintf(line, 3)+fmt.Sprintf(line, 15)))
 	if len(found) != 1 || found[0].Cost != 0 || !strings.Contains(found[0].Text, "retracts 2 requests") {
 		t.Errorf("%+v", found)
 	}

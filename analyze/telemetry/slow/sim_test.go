@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/held"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/format"
 	"github.com/sgtrace/sgtrace/format/envelope"
@@ -43,8 +44,8 @@ func find(t *testing.T, run *cluster.Run, l cluster.Logging) (list []finding.Fin
 	set.Finish(series.Known{})
 	m := telemetry.Measure(set, telemetry.Options{})
 	for kind, of := range map[finding.Kind]func(*telemetry.Logged) ([]finding.Finding, finding.Check){
-		finding.Imbalance: slow.Imbalances, finding.Limit: slow.Limits, finding.Memory: slow.Retractions, finding.Slower: slow.Slower,
-		finding.Transfer: slow.PiledUp, finding.Load: slow.Changes, finding.Change: slow.Pauses, finding.Tail: slow.Worsened, finding.Errors: failed.Failures, finding.Lifecycle: failed.Lives, finding.Host: failed.Endings,
+		finding.Imbalance: slow.Imbalances, finding.Limit: slow.Limits, finding.Memory: held.Retractions, finding.Slower: slow.Slower,
+		finding.Transfer: held.PiledUp, finding.Load: slow.Changes, finding.Change: held.Pauses, finding.Tail: slow.Worsened, finding.Errors: failed.Failures, finding.Lifecycle: failed.Lives, finding.Host: failed.Endings,
 	} {
 		found, _ := of(m)
 		for _, f := range found {

@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/judge"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/order"
@@ -34,9 +35,6 @@ func stepTime(l *telemetry.Logged, r *telemetry.Rank) []float64 {
 }
 
 const (
-	// muchLonger is by how much tokens take longer, to be more than a model of what there is to do
-	// leaves unexplained.
-	muchLonger = 1.25
 	// fewStretches are taken together: of one, the batch changed meanwhile.
 	fewStretches = 5
 	// beyond is how much larger batches may be than any that a pace was measured of.
@@ -46,7 +44,7 @@ const (
 // Slower finds servers whose tokens take longer than those of the others of their role would with as
 // much to do, or longer than their own did before.
 func Slower(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
-	check := finding.Check{What: "logged decode speed", Of: "decode line", Needed: fewBuckets * fewStretches}
+	check := finding.Check{What: "logged decode speed", Of: "decode line", Needed: judge.FewBuckets * fewStretches}
 	var again, slow, slower []finding.Finding
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
@@ -66,7 +64,7 @@ func Slower(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	if check.N == 0 {
 		check.Reason = "no log has lines of decoding"
 	}
-	return slices.Concat(again, slow, withHalts(l, alike(slower))), check
+	return slices.Concat(again, slow, withHalts(l, judge.Alike(slower))), check
 }
 
 // peers are the ranks that would take as long as r for the same: those of its role, on other
@@ -186,9 +184,9 @@ func measuredOf(lists ...[]telemetry.Stretch) (p pace, of batches, ok bool) {
 // longerTokens returns the parts, one after the other, in which tokens of a rank take much longer than before, by as much in each; or all
 // of the blocks if that begins nowhere.
 func longerTokens(list []block) (parts [][]block) {
-	changes := changepoint.Levels(ratios(list), changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
+	changes := changepoint.Levels(ratios(list), changepoint.Options{Alpha: judge.Surely, Keep: func(from, k, to int) bool {
 		before, after := telemetry.Middle(ratios(list[from:k])), telemetry.Middle(ratios(list[k:to]))
-		return max(before, after) > muchLonger*min(before, after)
+		return max(before, after) > judge.MuchLonger*min(before, after)
 	}})
 	usual := 0.0 // before the first of them
 	for _, c := range changes {
@@ -196,13 +194,13 @@ func longerTokens(list []block) (parts [][]block) {
 		if parts == nil {
 			usual = telemetry.Middle(ratios(list[c.From:c.At]))
 		}
-		if telemetry.Middle(ratios(part)) > muchLonger*usual {
+		if telemetry.Middle(ratios(part)) > judge.MuchLonger*usual {
 			parts = append(parts, part)
 		} else if parts != nil {
 			break
 		}
 	}
-	if k, ok := parted(ratios(list), muchLonger); ok && len(changes) == 0 {
+	if k, ok := judge.Parted(ratios(list), judge.MuchLonger); ok && len(changes) == 0 {
 		return append(parts, list[k:])
 	}
 	if parts == nil {
@@ -223,7 +221,7 @@ func slowerThanPeers(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding,
 	}
 	p, of, ok := measuredOf(lists...)
 	list := blocks(r.Stretches, &p, &of)
-	if !ok || len(list) < fewBuckets {
+	if !ok || len(list) < judge.FewBuckets {
 		return f, false
 	}
 	parts := longerTokens(list)
@@ -237,17 +235,17 @@ func slowerThanPeers(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding,
 		f.Until = list[to].at
 	}
 	ratio := telemetry.Middle(ratios(parts[0]))
-	if ratio < muchLonger || len(part) < 3 {
+	if ratio < judge.MuchLonger || len(part) < 3 {
 		return f, false
 	}
 	slow := order.Count(peers, func(o *telemetry.Rank) bool { // of as many slow ones as others, nobody knows what is usual
 		other := slices.DeleteFunc(blocks(o.Stretches, &p, &of), func(b block) bool { return b.at < f.Since || f.Until != 0 && b.at >= f.Until })
-		return len(other) > 0 && telemetry.Middle(ratios(other)) > ratio/muchLonger
+		return len(other) > 0 && telemetry.Middle(ratios(other)) > ratio/judge.MuchLonger
 	})
 	long := order.Count(part, func(b block) bool { return b.ratio > 1 })
 	n := min(20, len(part))
 	chance := min(1, float64(len(peers)+1)*significance.AtLeastOf(long*n/len(part), n, 0.5))
-	if 2*slow > len(peers) || chance > surely && len(part) > 7 || long < len(part) && len(part) <= 7 {
+	if 2*slow > len(peers) || chance > judge.Surely && len(part) > 7 || long < len(part) && len(part) <= 7 {
 		return f, false
 	}
 	took := telemetry.Middle(taken(parts[0]))
@@ -284,46 +282,6 @@ func busyPart(l *telemetry.Logged, r *telemetry.Rank, from, to trace.Time) float
 	return float64(n) / float64(l.Grid.N()) / float64(len(l.Ranks))
 }
 
-// parted finds from where on nearly all of some numbers are higher than nearly all before: a change that
-// is too near an end for its ranks to show.
-func parted(list []float64, times float64) (k int, ok bool) {
-	const few, wrong = 4, 0.15 // of the numbers of each side
-	best := 2 * wrong
-	var left []float64 // both sides in order
-	right := slices.DeleteFunc(slices.Clone(list), math.IsNaN)
-	slices.Sort(right)
-	for i := 1; i+few <= len(list); i++ {
-		if v := list[i-1]; !math.IsNaN(v) {
-			at, _ := slices.BinarySearch(left, v)
-			left = slices.Insert(left, at, v)
-			at, _ = slices.BinarySearch(right, v)
-			right = slices.Delete(right, at, at+1)
-		}
-		if i < few || len(left) == 0 || len(right) == 0 {
-			continue
-		}
-		before, after := order.SortedMedian(left), order.SortedMedian(right)
-		if after <= times*before {
-			continue
-		}
-		between := math.Sqrt(before * after)
-		high, low := 0.0, 0.0
-		for j, v := range list {
-			switch {
-			case j < i && v > between:
-				high++
-			case j >= i && v <= between:
-				low++
-			}
-		}
-		high, low = high/float64(i), low/float64(len(list)-i)
-		if high <= wrong && low <= wrong && high+low < best {
-			best, k, ok = high+low, i, true
-		}
-	}
-	return k, ok
-}
-
 // since begins a sentence that says since when.
 func since(t trace.Time) string { return lasts(t, 0) }
 
@@ -345,16 +303,16 @@ const TimePerToken = "time per token"
 func becameSlower(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
 	p, of, ok := measuredOf(r.Stretches)
 	list := blocks(r.Stretches, &p, &of)
-	if !ok || len(list) < fewBuckets {
+	if !ok || len(list) < judge.FewBuckets {
 		return f, false
 	}
-	changes := changepoint.Levels(ratios(list), changepoint.Options{Alpha: surely})
+	changes := changepoint.Levels(ratios(list), changepoint.Options{Alpha: judge.Surely})
 	if c, levels := falls(speeds(list)); levels != nil && len(changes) == 0 {
 		changes = append(changes, c)
 	}
 	for _, c := range changes {
 		for _, d := range changes { // it may become one that is slower still
-			if d.At == c.To && telemetry.Middle(ratios(list[d.At:d.To])) > muchLonger*telemetry.Middle(ratios(list[c.From:c.At])) {
+			if d.At == c.To && telemetry.Middle(ratios(list[d.At:d.To])) > judge.MuchLonger*telemetry.Middle(ratios(list[c.From:c.At])) {
 				c.To = d.To
 			}
 		}
@@ -370,7 +328,7 @@ func becameSlower(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok
 			after = slices.DeleteFunc(after, func(b block) bool { return b.at >= end })
 		}
 		ratio := telemetry.Middle(ratios(after))
-		if len(after) < 3 || 2*len(after) < c.To-c.At || ratio < muchLonger {
+		if len(after) < 3 || 2*len(after) < c.To-c.At || ratio < judge.MuchLonger {
 			continue // its batches are larger than they ever were, or it is only load
 		}
 		took := telemetry.Middle(taken(after))
@@ -434,7 +392,7 @@ func slowAgain(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bo
 		list[i] = changepoint.Observation{From: max(to-longest, seconds(r.Stretches[max(0, i-1)].At)), To: to, Value: p.takes(x) / x.Token, Weight: 1}
 	}
 	pulses := changepoint.FindPulses(list)
-	if pulses.P*float64(len(l.Ranks)) > surely/10 { // of a search among very many
+	if pulses.P*float64(len(l.Ranks)) > judge.Surely/10 { // of a search among very many
 		return f, false
 	}
 	var took, work [2][]float64 // otherwise, and in pulses
@@ -445,7 +403,7 @@ func slowAgain(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bo
 		}
 	}
 	usual, slow := telemetry.Middle(took[0]), telemetry.Middle(took[1])
-	if more := telemetry.Middle(work[1]) / telemetry.Middle(work[0]); !(slow > muchLonger*usual) || more-1 > (slow/usual-1)/2 {
+	if more := telemetry.Middle(work[1]) / telemetry.Middle(work[0]); !(slow > judge.MuchLonger*usual) || more-1 > (slow/usual-1)/2 {
 		return f, false // there is more to do then
 	}
 	times := func(k int) trace.Time { return r.Stretches[0].At + trace.Time(pulses.Begin(pulses.Seen[k])*1e9) }

@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/judge"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/series"
@@ -136,7 +137,7 @@ func sentence(w *series.Worsening, at string, before, after float64) string {
 
 // Worsened finds ranks that are spared less work than before.
 func Worsened(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
-	check := finding.Check{What: "logged cache hits and accepted drafts", Of: "interval", Needed: fewBuckets}
+	check := finding.Check{What: "logged cache hits and accepted drafts", Of: "interval", Needed: judge.FewBuckets}
 	var out []finding.Finding
 	for k := range series.Worsenings {
 		var list []finding.Finding
@@ -146,7 +147,7 @@ func Worsened(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 				list = append(list, f)
 			}
 		}
-		out = append(out, alike(list)...)
+		out = append(out, judge.Alike(list)...)
 	}
 	if check.N == 0 {
 		check.Reason = "no log says how much is cached, accepted, or run as a graph"
@@ -158,7 +159,7 @@ func Worsened(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 func worsened(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening) (f finding.Finding, intervals int, ok bool) {
 	n, of := values(l, r, w)
 	x := quotients(l, n, of)
-	if len(x.values) < fewBuckets {
+	if len(x.values) < judge.FewBuckets {
 		return f, len(x.values), false
 	}
 	for _, c := range x.losses(w) {
@@ -178,7 +179,7 @@ type loss struct {
 
 // losses are the changes of a course to the worse that matter.
 func (x *course) losses(w *series.Worsening) (list []loss) {
-	changes := changepoint.Levels(x.values, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
+	changes := changepoint.Levels(x.values, changepoint.Options{Alpha: judge.Surely, Keep: func(from, k, to int) bool {
 		before, after := x.level(from, k), x.level(k, to)
 		return w.Matters(before, after) || w.Matters(after, before) // that it is as before ends it
 	}})
@@ -264,7 +265,7 @@ func moreComes(l *telemetry.Logged, r *telemetry.Rank, during changepoint.Change
 		metric = series.NewTokens
 	}
 	computed := l.Curve(r, metric)
-	return mean(computed[during.At:during.To]) / mean(computed[during.From:during.At]) * (1 - c.before) / (1 - c.after)
+	return judge.Mean(computed[during.At:during.To]) / judge.Mean(computed[during.From:during.At]) * (1 - c.before) / (1 - c.after)
 }
 
 // slides finds since when a share falls bit by bit to a much lower level, as that of the last thousand requests does, which
@@ -274,11 +275,11 @@ func slides(share []float64) (c changepoint.Change, ok bool) {
 	for i, v := range share {
 		missing[i] = 1 - v
 	}
-	k, ok := parted(missing, muchMore)
+	k, ok := judge.Parted(missing, judge.MuchMore)
 	for k > 1 && missing[k-1] > missing[k-2] {
 		k--
 	}
-	return changepoint.Change{At: max(1, k-1), To: len(share), P: math.NaN()}, ok && k >= fewBuckets
+	return changepoint.Change{At: max(1, k-1), To: len(share), P: math.NaN()}, ok && k >= judge.FewBuckets
 }
 
 // falls finds since when values become ever smaller, until the end, and returns the levels of tenths of the time; nil if they do not.
@@ -286,7 +287,7 @@ func slides(share []float64) (c changepoint.Change, ok bool) {
 // a probability of one in 720.
 func falls(values []float64) (c changepoint.Change, levels []float64) {
 	const pieces, falling, clearly = 10, 6, 1.05
-	if len(values) < pieces*fewBuckets/2 {
+	if len(values) < pieces*judge.FewBuckets/2 {
 		return c, nil
 	}
 	for k := range pieces {

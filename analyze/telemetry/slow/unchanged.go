@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/judge"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/series"
@@ -30,15 +31,15 @@ func longerForSame(l *telemetry.Logged, r *telemetry.Rank) (out []finding.Findin
 		}
 	}
 	tokens := times.values
-	if len(tokens) < 2*fewBuckets {
+	if len(tokens) < 2*judge.FewBuckets {
 		return nil
 	}
-	changes := levels(tokens, func(from, k, to int) bool {
+	changes := judge.Levels(tokens, func(from, k, to int) bool {
 		before, after := telemetry.Middle(tokens[from:k]), telemetry.Middle(tokens[k:to])
-		return max(before, after) >= muchLonger*min(before, after)
+		return max(before, after) >= judge.MuchLonger*min(before, after)
 	})
 	if len(changes) == 0 {
-		changes = peaks(tokens, muchMore)
+		changes = judge.Peaks(tokens, judge.MuchMore)
 	}
 	ended := 0
 	for _, c := range changes {
@@ -52,20 +53,20 @@ func longerForSame(l *telemetry.Logged, r *telemetry.Rank) (out []finding.Findin
 // longerIn tells that tokens take longer in a time, if they do for that, than from another one on before it.
 func longerIn(l *telemetry.Logged, r *telemetry.Rank, generated []float64, times *course, ended int, c changepoint.Change) (f finding.Finding, ok bool) {
 	tokens := times.values
-	c.From = max(ended, min(c.From, c.At-fewBuckets))
+	c.From = max(ended, min(c.From, c.At-judge.FewBuckets))
 	from, at, to := times.bucket(c.From), times.bucket(c.At), times.bucket(c.To)
 	x, y := ratesOf(l, r, generated, from, at), ratesOf(l, r, generated, at, to)
-	if c.At-c.From < fewBuckets || c.To-c.At < fewBuckets || y.generated > noMore*x.generated || y.running < muchLonger*x.running || y.context > noMore*x.context {
+	if c.At-c.From < judge.FewBuckets || c.To-c.At < judge.FewBuckets || y.generated > noMore*x.generated || y.running < judge.MuchLonger*x.running || y.context > noMore*x.context {
 		return f, false
 	}
-	if queue := r.Points[series.Queued]; queue == nil || mean(l.Curve(r, series.Queued)[at:to]) >= 1 && !comeNoMore(l, r, from, at, to) {
+	if queue := r.Points[series.Queued]; queue == nil || judge.Mean(l.Curve(r, series.Queued)[at:to]) >= 1 && !comeNoMore(l, r, from, at, to) {
 		return f, false // it has more to do than it can
 	}
-	if prompts := l.Counted(r.Server, "prompt_tokens_total"); prompts != nil && mean(prompts[at:to]) > noMore*mean(prompts[from:at]) {
+	if prompts := l.Counted(r.Server, "prompt_tokens_total"); prompts != nil && judge.Mean(prompts[at:to]) > noMore*judge.Mean(prompts[from:at]) {
 		return f, false
 	}
 	ratio := beyondPace(r, int64(l.Start(at)), int64(l.Start(to)))
-	if !(ratio >= muchLonger) {
+	if !(ratio >= judge.MuchLonger) {
 		return f, false
 	}
 	before, took := telemetry.Middle(tokens[c.From:c.At]), telemetry.Middle(tokens[c.At:c.To])

@@ -1,4 +1,5 @@
-package slow
+// Package shown finds curves of dashboards that leave what they were, where nothing but their names is known.
+package shown
 
 import (
 	"cmp"
@@ -10,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/judge"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/series"
@@ -96,7 +98,7 @@ func shownCurve(l *telemetry.Logged, i int, alone bool) *curve {
 	if m.Kind == series.Counter {
 		c.unit += "/s"
 	}
-	if len(c.values) < fewBuckets {
+	if len(c.values) < judge.FewBuckets {
 		return nil
 	}
 	if c.look(); slices.Contains(memories, m.Name) && (!c.rises || c.change.To < len(c.values)) {
@@ -111,24 +113,24 @@ var memories = []string{"container_memory_working_set_bytes", "process_resident_
 // look finds how a curve changes: from when on it leaves all that it was at first, and comes to stay far above or far below, or else
 // when its level changes.
 func (c *curve) look() {
-	for k := fewBuckets; k < len(c.values) && !c.found; k *= 2 {
+	for k := judge.FewBuckets; k < len(c.values) && !c.found; k *= 2 {
 		high, low := slices.Max(c.values[:k]), slices.Min(c.values[:k])
 		spread := high - low
-		c.leaves(k, func(v float64) bool { return v <= high+spread }, func(v float64) bool { return v > muchMore*high && v > 0 })
-		c.leaves(k, func(v float64) bool { return v >= low-spread }, func(v float64) bool { return v < low/muchMore && v >= 0 })
+		c.leaves(k, func(v float64) bool { return v <= high+spread }, func(v float64) bool { return v > judge.MuchMore*high && v > 0 })
+		c.leaves(k, func(v float64) bool { return v >= low-spread }, func(v float64) bool { return v < low/judge.MuchMore && v >= 0 })
 	}
 	if c.found {
 		return
 	}
 	n := len(c.values)
 	down := slices.IsSortedFunc(c.values, func(a, b float64) int { return cmp.Compare(b, a) })
-	if first, last := c.values[0], c.values[n-1]; (down || slices.IsSorted(c.values)) && min(first, last) >= 0 && max(first, last) > muchMore*min(first, last) {
+	if first, last := c.values[0], c.values[n-1]; (down || slices.IsSorted(c.values)) && min(first, last) >= 0 && max(first, last) > judge.MuchMore*min(first, last) {
 		c.is(changepoint.Change{To: n, P: math.NaN()})
 		return
 	}
-	list := changepoint.Levels(c.values, changepoint.Options{Alpha: surely, Keep: func(from, k, to int) bool {
-		x, y := mean(c.values[from:k]), mean(c.values[k:to])
-		return min(x, y) >= 0 && max(x, y) > muchMore*min(x, y)
+	list := changepoint.Levels(c.values, changepoint.Options{Alpha: judge.Surely, Keep: func(from, k, to int) bool {
+		x, y := judge.Mean(c.values[from:k]), judge.Mean(c.values[k:to])
+		return min(x, y) >= 0 && max(x, y) > judge.MuchMore*min(x, y)
 	}})
 	if len(list) > 0 {
 		c.is(list[0])
@@ -142,7 +144,7 @@ func (c *curve) leaves(k int, within, far func(float64) bool) {
 		if n++; !far(c.values[i]) {
 			n = 0
 		}
-		if n < fewLimited {
+		if n < judge.FewLimited {
 			continue
 		}
 		at, to := i-n+1, i+1
@@ -160,10 +162,10 @@ func (c *curve) leaves(k int, within, far func(float64) bool) {
 func (c *curve) is(change changepoint.Change) {
 	c.change, c.found = change, true
 	then := c.values[change.At:change.To]
-	if c.before = mean(c.values[change.From:change.At]); change.At == 0 {
+	if c.before = judge.Mean(c.values[change.From:change.At]); change.At == 0 {
 		c.before = then[0]
 	}
-	if c.rises = mean(then) > c.before; c.rises {
+	if c.rises = judge.Mean(then) > c.before; c.rises {
 		c.after = slices.Max(then)
 	} else {
 		c.after = slices.Min(then)

@@ -1,4 +1,4 @@
-package slow
+package held
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/judge"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/series"
@@ -33,7 +34,7 @@ const SlowLink = "link"
 // PiledUp finds prefill servers whose KV transfers take longer from some time on, by how many there are
 // at a time and how many come: Little's law.
 func PiledUp(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
-	check := finding.Check{What: "logged KV transfers", Of: "prefill line", Needed: fewBuckets * fewLines}
+	check := finding.Check{What: "logged KV transfers", Of: "prefill line", Needed: judge.FewBuckets * fewLines}
 	var out []finding.Finding
 	for i := range l.Ranks {
 		r := &l.Ranks[i]
@@ -49,7 +50,7 @@ func PiledUp(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	if check.N == 0 {
 		check.Reason = "no log is of a prefill server that sends KV caches"
 	}
-	return alike(out), check
+	return judge.Alike(out), check
 }
 
 // sentBy sums up the lines of a prefill server by fewLines.
@@ -88,7 +89,7 @@ func sentBy(l *telemetry.Logged, r *telemetry.Rank) (list []sent) {
 
 // slowLink finds since when transfers of a server take longer.
 func slowLink(l *telemetry.Logged, r *telemetry.Rank, list []sent) (f finding.Finding, ok bool) {
-	if len(list) < fewBuckets {
+	if len(list) < judge.FewBuckets {
 		return f, false
 	}
 	levels := make([]float64, len(list))
@@ -108,8 +109,8 @@ func slowLink(l *telemetry.Logged, r *telemetry.Rank, list []sent) (f finding.Fi
 		level, batch, rate = level/float64(to-from), batch/float64(to-from), came/(float64(end-list[from].at)/1e9)
 		return level / rate, level, rate, batch
 	}
-	changes := changepoint.Levels(levels, changepoint.Options{Alpha: surely})
-	if k, ok := parted(levels, 2); ok && len(changes) == 0 {
+	changes := changepoint.Levels(levels, changepoint.Options{Alpha: judge.Surely})
+	if k, ok := judge.Parted(levels, 2); ok && len(changes) == 0 {
 		changes = append(changes, changepoint.Change{At: k, First: k, Last: k, To: len(levels), P: math.NaN()})
 	}
 	for _, c := range changes {
@@ -118,10 +119,10 @@ func slowLink(l *telemetry.Logged, r *telemetry.Rank, list []sent) (f finding.Fi
 		switch {
 		case !(after > 2*before) || after < slowTransfer || many < 2*few+0.1:
 			continue
-		case rate > muchLonger*usual && many < 2*batch:
+		case rate > judge.MuchLonger*usual && many < 2*batch:
 			continue // what a batch computed is on its way when the next one is logged
 		}
-		f = finding.Finding{Subkind: SlowLink, At: r.Where, Since: list[c.At].at, P: finding.Chance(c.P), Cost: float64(c.To-c.At) / float64(len(list)) * part(l, r),
+		f = finding.Finding{Subkind: SlowLink, At: r.Where, Since: list[c.At].at, P: finding.Chance(c.P), Cost: float64(c.To-c.At) / float64(len(list)) * judge.Part(l, r),
 			Metric: finding.Metric{Name: "KV transfer", Unit: table.Duration, Before: before * 1e9, After: after * 1e9}, Confidence: finding.Likely}
 		if c.To < len(list) {
 			f.Until = list[c.To].at

@@ -1,4 +1,4 @@
-package slow
+package held
 
 import (
 	"cmp"
@@ -9,13 +9,14 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/judge"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// thrownOut are counters of requests that were thrown out of the KV cache, without the prefix of the engine.
-var thrownOut = []string{"num_preemptions_total", "num_retracted_requests_total"}
+// ThrownOut are counters of requests that were thrown out of the KV cache, without the prefix of the engine.
+var ThrownOut = []string{"num_preemptions_total", "num_retracted_requests_total"}
 
 // Retracted is the metric of findings of retractions.
 const Retracted = "retracted requests"
@@ -68,7 +69,7 @@ func Retractions(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		f.Cost *= partOfServer(l, int32(i)) // without ranks, no batch tells what it meant
 		out = append(out, f)
 	}
-	return alike(out), check
+	return judge.Alike(out), check
 }
 
 // retractedBy adds up what the log of a server says: requests, the first and last time, requests by place, and in how many buckets that was.
@@ -91,7 +92,7 @@ func retractedBy(l *telemetry.Logged, server int32) (n int, first, last trace.Ti
 func partOfServer(l *telemetry.Logged, server int32) (sum float64) {
 	for i := range l.Ranks {
 		if r := &l.Ranks[i]; r.Server == server {
-			sum += part(l, r)
+			sum += judge.Part(l, r)
 		}
 	}
 	return sum
@@ -99,7 +100,7 @@ func partOfServer(l *telemetry.Logged, server int32) (sum float64) {
 
 // retractionsCounted finds a server whose metrics count requests that it threw out, as its log would tell; counted is whether they do.
 func retractionsCounted(l *telemetry.Logged, server int32) (f finding.Finding, counted, ok bool) {
-	for _, name := range thrownOut {
+	for _, name := range ThrownOut {
 		n, took := 0.0, trace.Time(0)
 		var in []telemetry.Scraped
 		all := l.Intervals(server, name)
@@ -122,7 +123,7 @@ func retractionsCounted(l *telemetry.Logged, server int32) (f finding.Finding, c
 		}
 		f.Text = fmt.Sprintf("%s retracts %s between %s and %s, by its own count: its KV cache is full", who, words.Counted(int(n), "request"), words.TimeOfDay(f.Since), words.TimeOfDay(f.Until))
 		f.Evidence = append(f.Evidence, finding.Sentence("in %s between scrapes, %s in all; what a retracted request had computed is computed again", words.Counted(len(in), "interval"), words.Nearly(int64(took))))
-		if len(all) < fewBuckets { // in which part of them it did is not told
+		if len(all) < judge.FewBuckets { // in which part of them it did is not told
 			f.Cost = 0
 		}
 		return f, true, true
@@ -143,9 +144,6 @@ func computedAgain(l *telemetry.Logged, server int32, n int) (each, part float64
 	each = kv / running
 	return each, min(1, float64(n)*each/computed), kv > 0 && running > 0 && computed > 0
 }
-
-// muchSlower is by how much tokens take longer behind something, to be told with it: the load may change that by less.
-const muchSlower = 3
 
 // A slowdown is what a token of a request took before and behind a time, in s, and until when it did.
 type slowdown struct {
@@ -184,7 +182,7 @@ func slowBehind(l *telemetry.Logged, places map[int32]int, at trace.Time) (s slo
 	enough := k >= few || k == few-1 && slices.Max(before) <= alike*slices.Min(before)
 	s.before = telemetry.Middle(before)
 	end := k
-	for end < len(lines) && lines[end].token >= muchSlower*s.before {
+	for end < len(lines) && lines[end].token >= judge.MuchSlower*s.before {
 		end++
 	}
 	if !enough || end-k < few {

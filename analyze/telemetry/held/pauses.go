@@ -1,4 +1,4 @@
-package slow
+package held
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/judge"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
@@ -59,7 +60,7 @@ func Pauses(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	if check.N == 0 {
 		check.Reason = "no log of SGLang has lines of prefills and decoding"
 	}
-	return alike(out), check
+	return judge.Alike(out), check
 }
 
 // sglang is how a server is called whose lines come as [Pauses] says.

@@ -1,0 +1,161 @@
+package judge
+
+import (
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/telemetry"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/order"
+)
+
+// Levels finds when the level of some values changes, of changes that are worth keeping. Ranks tell that it does; where, the values themselves
+// do, by as many times as they change: in ranks, what grows from some place on grows as much everywhere behind it.
+func Levels(values []float64, keep func(from, k, to int) bool) []changepoint.Change {
+	changes := changepoint.Levels(values, changepoint.Options{Alpha: Surely, Keep: keep})
+	for i := range changes {
+		Sharpen(values, &changes[i])
+		if i > 0 {
+			changes[i-1].To = changes[i].At
+		}
+		if i+1 < len(changes) {
+			changes[i+1].From = changes[i].At
+		}
+	}
+	return changes
+}
+
+// Sharpen moves a change to where values before and behind it differ by the most times.
+func Sharpen(values []float64, c *changepoint.Change) {
+	best, at := 0.0, c.At
+	logs := logsOf(values[c.From:c.To])
+	all, n, sum := order.Total(logs), len(logs), 0.0
+	for k, before := c.From+1, 0; k < c.To; k++ {
+		if values[k-1] > 0 {
+			sum, before = sum+logs[before], before+1
+		}
+		after := n - before
+		between := sum/float64(before) - (all-sum)/float64(after)
+		if gain := between * between * float64(before*after); gain > best {
+			best, at = gain, k
+		}
+	}
+	for at > c.From+FewLimited && values[at-1] >= MuchMore*Highest(values[c.From:at-1]) { // one that is higher than any before is no longer usual
+		at--
+	}
+	c.At = at
+}
+
+// Highest is the largest of some values, of those that are numbers.
+func Highest(values []float64) float64 {
+	most := math.Inf(-1)
+	for _, v := range values {
+		if v > most {
+			most = v
+		}
+	}
+	return most
+}
+
+// logsOf are the logarithms of those of some values that have one.
+func logsOf(values []float64) (logs []float64) {
+	for _, v := range values {
+		if v > 0 {
+			logs = append(logs, math.Log(v))
+		}
+	}
+	return logs
+}
+
+// Peaks finds when values are many times the usual one for some intervals, where others nearly never are: those of one peak resemble each other, so
+// that no test tells how many they are worth.
+func Peaks(values []float64, times float64) (out []changepoint.Change) {
+	const seldom = 20 // one of so many
+	limit, high := times*telemetry.Middle(values), 0
+	for from := 0; from < len(values); from++ {
+		to := from
+		for to < len(values) && (values[to] >= limit || to > from && to+1 < len(values) && values[to-1] >= limit && values[to+1] >= limit) {
+			to++
+		}
+		if to-from >= FewLimited {
+			out = append(out, changepoint.Change{At: from, To: to, P: math.NaN()})
+		} else {
+			high += to - from
+		}
+		from = max(from, to-1)
+	}
+	if seldom*high > len(values) {
+		return nil
+	}
+	return out
+}
+
+// A Spell is a time, from C.At to C.To, in which a mean is much higher than it was before, outside of such times.
+type Spell struct {
+	C             changepoint.Change
+	Before, After float64
+}
+
+// Higher returns the spells of a mean that is so many times what it was, given when it changes, and what it is over some times together.
+// Where it goes on, on another level, it is one Spell.
+func Higher(changes []changepoint.Change, many float64, mean func(times [][2]int) float64, enough func(from, to int) bool) (out []Spell) {
+	if len(changes) == 0 {
+		return nil
+	}
+	usual := [][2]int{{0, changes[0].At}}
+	for _, c := range changes {
+		during := [][2]int{{c.At, c.To}}
+		after := mean(during)
+		if n := len(out) - 1; n >= 0 && out[n].C.To == c.At && after >= many*out[n].Before {
+			out[n].C.To, out[n].After = c.To, mean([][2]int{{out[n].C.At, c.To}})
+			continue
+		}
+		before := mean(usual)
+		if before > 0 && after >= many*before && after > mean([][2]int{{c.From, c.At}}) && enough(c.From, c.At) && enough(c.At, c.To) {
+			out = append(out, Spell{c, before, after})
+		} else {
+			usual = append(usual, during...)
+		}
+	}
+	return out
+}
+
+// Parted finds from where on nearly all of some numbers are higher than nearly all before: a change that
+// is too near an end for its ranks to show.
+func Parted(list []float64, times float64) (k int, ok bool) {
+	const few, wrong = 4, 0.15 // of the numbers of each side
+	best := 2 * wrong
+	var left []float64 // both sides in order
+	right := slices.DeleteFunc(slices.Clone(list), math.IsNaN)
+	slices.Sort(right)
+	for i := 1; i+few <= len(list); i++ {
+		if v := list[i-1]; !math.IsNaN(v) {
+			at, _ := slices.BinarySearch(left, v)
+			left = slices.Insert(left, at, v)
+			at, _ = slices.BinarySearch(right, v)
+			right = slices.Delete(right, at, at+1)
+		}
+		if i < few || len(left) == 0 || len(right) == 0 {
+			continue
+		}
+		before, after := order.SortedMedian(left), order.SortedMedian(right)
+		if after <= times*before {
+			continue
+		}
+		between := math.Sqrt(before * after)
+		high, low := 0.0, 0.0
+		for j, v := range list {
+			switch {
+			case j < i && v > between:
+				high++
+			case j >= i && v <= between:
+				low++
+			}
+		}
+		high, low = high/float64(i), low/float64(len(list)-i)
+		if high <= wrong && low <= wrong && high+low < best {
+			best, k, ok = high+low, i, true
+		}
+	}
+	return k, ok
+}
