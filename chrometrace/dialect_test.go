@@ -330,7 +330,7 @@ func TestNoTrace(t *testing.T) {
 		if r := readWith(Options{}, parse.Usual, same, []byte(data)); !errors.Is(r.err, errNoTrace) {
 			t.Errorf("%q: %v", data, r.err)
 		}
-		if Sniff([]byte(data)) {
+		if sniff([]byte(data)) {
 			t.Errorf("%q looks like a trace", data)
 		}
 	}
@@ -349,17 +349,17 @@ func TestNoTrace(t *testing.T) {
 
 func TestSniff(t *testing.T) {
 	for _, c := range dialects {
-		if !Sniff([]byte(c.data)) && c.name != "escapes" {
+		if !sniff([]byte(c.data)) && c.name != "escapes" {
 			t.Errorf("%s: not recognized", c.name)
 		}
 	}
 	for _, head := range []string{`{"schemaVersion": 1, "distributedInfo": {"pg_config": [`, `"tid": 3}, {"ph": "X", "cat": "x"`} {
-		if !Sniff([]byte(head)) {
+		if !sniff([]byte(head)) {
 			t.Errorf("%q: not recognized", head)
 		}
 	}
 	for _, notes := range []string{"# Traces\nEvents are `{\"ph\": \"X\", \"name\": \"a\", \"ts\": 1, \"dur\": 2}`.", "Both `[...]` and `{\"traceEvents\":[...]}` are read."} {
-		if Sniff([]byte(notes)) {
+		if sniff([]byte(notes)) {
 			t.Errorf("%q: taken for a trace", notes)
 		}
 	}

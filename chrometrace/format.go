@@ -20,7 +20,7 @@ var Format = &format.Format{
 	Name:     "Chrome JSON (PyTorch profiler)",
 	Doc:      "PyTorch profiler traces, and other Chrome JSON (\"Trace Event Format\")",
 	For:      "'sgtrace merge' or 'sgtrace report --kernels' (--api, --nvtx, ...)",
-	Sniff:    Sniff,
+	Sniff:    sniff,
 	FirstKey: "schemaVersion",
 	Index:    index,
 	Text:     true,
@@ -67,9 +67,9 @@ func open(in *format.Input, opt *format.Options, base int64) (*profile.Profile, 
 	return p, nil
 }
 
-// Sniff reports whether a file with the given (decompressed) head, of up to 64 KiB,
+// sniff reports whether a file with the given (decompressed) head, of up to 64 KiB,
 // is Chrome JSON.
-func Sniff(head []byte) bool {
+func sniff(head []byte) bool {
 	if listOfEvents.Match(head) {
 		return true
 	}

@@ -65,7 +65,7 @@ func TestSharedTraces(t *testing.T) {
 			t.Run(filepath.Base(path), func(t *testing.T) {
 				t.Parallel()
 				data := shared(t, path)
-				if !Sniff(data[:min(len(data), 64<<10)]) {
+				if !sniff(data[:min(len(data), 64<<10)]) {
 					t.Error("not recognized")
 				}
 				l := parse.Limits{Block: 1 << 16, Record: 64 << 20}

@@ -36,7 +36,7 @@ type Extracted struct {
 }
 
 // ErrNothingToExtract says that no input is one that can be extracted.
-var ErrNothingToExtract = errors.New("no input has any spans or events")
+var errNothingToExtract = errors.New("no input has any spans or events")
 
 // Extract extracts inputs, one after another. What is wrong with them goes to diags, also of those
 // that were extracted before.
@@ -89,7 +89,7 @@ func (opt *ExtractOptions) run(found int) (*tasks.Run, error) {
 func (opt *ExtractOptions) extract(mine []inputs.Input, hosts []string, diags *trace.Diags) (done Extracted, err error) {
 	found := inputs.Recognize(mine, inputs.Options{Meter: opt.Meter}, diags)
 	if len(found) == 0 && opt.Of == 0 { // else others have something
-		return done, ErrNothingToExtract
+		return done, errNothingToExtract
 	}
 	done.Inputs = len(found)
 	for _, x := range found {

@@ -41,7 +41,7 @@ var outputs = []struct {
 var ErrOutputName = errors.New("unusable output name")
 
 // ErrDiffers says that a file does not hold what was written to it.
-var ErrDiffers = errors.New("the file differs from what was written")
+var errDiffers = errors.New("the file differs from what was written")
 
 // An Output is a file that appears whole or not at all: it is written without a
 // name, or beside its final one where the file system wants a name, and renamed
@@ -357,7 +357,7 @@ func (o *Output) verify(t *trace.Trace) (equal verify.Counts, err error) {
 	var in io.Reader = o.file
 	if o.gzip {
 		if in, err = envelope.NewGzip(bufio.NewReaderSize(o.file, 1<<16)); err != nil {
-			return equal, fmt.Errorf("%w: %w", ErrDiffers, err)
+			return equal, fmt.Errorf("%w: %w", errDiffers, err)
 		}
 	}
 	compare := verify.Perfetto
@@ -365,7 +365,7 @@ func (o *Output) verify(t *trace.Trace) (equal verify.Counts, err error) {
 		compare = verify.ChromeJSON
 	}
 	if equal, err = compare(in, t); err != nil {
-		return equal, fmt.Errorf("%w: %w", ErrDiffers, err)
+		return equal, fmt.Errorf("%w: %w", errDiffers, err)
 	}
 	return equal, nil
 }

@@ -41,7 +41,7 @@ func TestVerifiedOutputsAppearOnlyIfTheyAreEqual(t *testing.T) {
 				damaged[len(damaged)/2] ^= 1 << 4
 				return errors.Join(err, second(w.Write(damaged)))
 			}
-			if _, _, err = o.WriteVerified(model); !errors.Is(err, ErrDiffers) {
+			if _, _, err = o.WriteVerified(model); !errors.Is(err, errDiffers) {
 				t.Errorf("a damaged file: %v", err)
 			}
 			o.Abandon()

@@ -15,7 +15,7 @@ var Format = &format.Format{
 	Doc:      "OpenTelemetry span dumps: JSON in all forms, and the Collector's framed zstd and protobuf",
 	For:      "'sgtrace merge', 'sgtrace convert otel2perfetto', or 'sgtrace report'",
 	Convert:  "otel2perfetto",
-	Sniff:    Sniff,
+	Sniff:    sniff,
 	FirstKey: "resourceSpans",
 	Index:    index,
 	Outline:  prescan,
@@ -65,8 +65,8 @@ func onlyOTLP(key []byte) bool {
 	return false
 }
 
-// Sniff reports whether a file with the given (decompressed) head is an OTLP dump.
-func Sniff(head []byte) bool {
+// sniff reports whether a file with the given (decompressed) head is an OTLP dump.
+func sniff(head []byte) bool {
 	if sniffFraming(head) != notFramed {
 		return true
 	}

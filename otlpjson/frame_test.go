@@ -261,13 +261,13 @@ func TestSniff(t *testing.T) {
 		"logs": `{"resourceLogs":[]}`, "head cut off": span("a")[40:], "field names": `{"resource_spans":[]}`,
 		"zstd frames": frames(packed(doc())...), "protobuf frames": frames(protoMessages(t, doc(span("a")))...),
 	} {
-		if !Sniff([]byte(data)) {
+		if !sniff([]byte(data)) {
 			t.Errorf("%s: not recognized", name)
 		}
 	}
 	for _, data := range []string{"", "{}", "[]", `{"traceEvents":[]}`, "SQLite format 3\x00", "\x1f\x8b", strings.Repeat("\n", 100),
 		string(bytes.Repeat([]byte{0, 0, 0, 10}, 10))} {
-		if Sniff([]byte(data)) {
+		if sniff([]byte(data)) {
 			t.Errorf("%q is taken for OTLP", data)
 		}
 	}

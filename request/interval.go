@@ -54,8 +54,8 @@ func NewCoverage(list []Interval) Coverage {
 	return c
 }
 
-// Until returns how much is covered before t, in ns.
-func (c *Coverage) Until(t trace.Time) int64 {
+// until returns how much is covered before t, in ns.
+func (c *Coverage) until(t trace.Time) int64 {
 	i, _ := slices.BinarySearch(c.from, t) // those before i begin before t
 	if i == 0 {
 		return 0
@@ -68,7 +68,7 @@ func (c *Coverage) Overlap(from, to trace.Time) int64 {
 	if to <= from || len(c.from) == 0 {
 		return 0
 	}
-	return c.Until(to) - c.Until(from)
+	return c.until(to) - c.until(from)
 }
 
 // Total returns how much is covered, in ns.
@@ -76,7 +76,7 @@ func (c *Coverage) Total() int64 {
 	if len(c.to) == 0 {
 		return 0
 	}
-	return c.Until(c.to[len(c.to)-1])
+	return c.until(c.to[len(c.to)-1])
 }
 
 // longest is how long a row can take. One flipped bit, or an end that was never set,

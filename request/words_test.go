@@ -39,7 +39,7 @@ func TestCoverage(t *testing.T) {
 			t.Fatalf("seed %d: %d of %d", seed, c.Total(), count(0, length))
 		}
 		for from := range length {
-			if got := c.Until(trace.Time(from)); got != count(0, from) {
+			if got := c.until(trace.Time(from)); got != count(0, from) {
 				t.Fatalf("seed %d: %d before %d, want %d", seed, got, from, count(0, from))
 			}
 			to := rng.IntN(length)

@@ -142,7 +142,7 @@ func TestCollectivesWithoutClocks(t *testing.T) {
 	if got.Counts.byDuration != 200 || want.Counts.byDuration != 0 {
 		t.Errorf("%d and %d are ordered by durations", got.Counts.byDuration, want.Counts.byDuration)
 	}
-	if notes := got.RankReport().Footnotes; len(notes) != 1 || !strings.HasPrefix(notes[0], "at 200 of 200 collectives, the clocks") {
+	if notes := got.rankReport().Footnotes; len(notes) != 1 || !strings.HasPrefix(notes[0], "at 200 of 200 collectives, the clocks") {
 		t.Errorf("footnotes %q", notes)
 	}
 }
@@ -301,7 +301,7 @@ func TestCollectiveReports(t *testing.T) {
 		"at 1 of 5 collectives, ranks do not wait for each other, or it is unknown whether they do, as in a broadcast or a dispatch: only their transfer counts, by kind",
 		"left out: 1 of 6 collectives, which a rank left before the last one arrived, according to their clocks",
 	}
-	if got := c.RankReport().Footnotes; !slices.Equal(got, notes) {
+	if got := c.rankReport().Footnotes; !slices.Equal(got, notes) {
 		t.Errorf("footnotes\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(notes, "\n"))
 	}
 }

@@ -16,13 +16,13 @@ import (
 func (c *Collectives) Reports() []*table.Table {
 	var out []*table.Table
 	if len(c.Ranks) > 0 {
-		out = append(out, c.RankReport(), c.waitReport())
+		out = append(out, c.rankReport(), c.waitReport())
 	}
 	if len(c.Kinds) > 0 {
 		out = append(out, c.kindReport())
 	}
 	if len(c.ByStep) > 0 && !c.OfHosts {
-		out = append(out, c.StepReport())
+		out = append(out, c.stepReport())
 	}
 	if len(c.Parts) > 0 {
 		out = append(out, c.partReport())
@@ -50,8 +50,8 @@ func (c *Collectives) title(of string) string {
 	return strings.Replace(of, "Collectives", "Gloo collectives", 1)
 }
 
-// RankReport makes a table of who comes late to collectives, and who waits.
-func (c *Collectives) RankReport() *table.Table {
+// rankReport makes a table of who comes late to collectives, and who waits.
+func (c *Collectives) rankReport() *table.Table {
 	type row = Rank
 	count := func(name, doc string, of func(*row) int) table.Field[row] {
 		return table.CountColumn(name, doc, func(r *row) int64 { return int64(of(r)) })
@@ -225,9 +225,9 @@ func (kindColumns) times() []table.Field[Kind] {
 	}
 }
 
-// StepReport makes a table of who comes late and who waits, by kind of step: prefill and
+// stepReport makes a table of who comes late and who waits, by kind of step: prefill and
 // decode are two regimes.
-func (c *Collectives) StepReport() *table.Table {
+func (c *Collectives) stepReport() *table.Table {
 	type row = StepRank
 	ns := func(name, doc string, of func(*row) int64) table.Field[row] {
 		f := table.NsColumn(name, doc, of)

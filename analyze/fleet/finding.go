@@ -24,14 +24,14 @@ const (
 func (f *Fleet) Repeats() (found []finding.Finding, check finding.Check) {
 	told := map[key]int{} // index into found
 	for i := range f.Offenders {
-		if o := &f.Offenders[i]; o.Repeats() && o.Because == nil {
+		if o := &f.Offenders[i]; o.repeats() && o.Because == nil {
 			told[o.key()] = len(found)
 			found = append(found, f.repeat(o))
 		}
 	}
 	for i := range f.Offenders {
 		o := &f.Offenders[i]
-		if !o.Repeats() || o.Because == nil {
+		if !o.repeats() || o.Because == nil {
 			continue
 		}
 		if at, ok := told[o.Because.key()]; ok {
@@ -51,7 +51,7 @@ func (f *Fleet) repeat(o *Offender) finding.Finding {
 		Evidence: []finding.Evidence{o.evidence(o.String())},
 		Show:     [][]string{{"--fleet", "--table", offenderTable}},
 	}
-	gpu, requests := f.Recorded()
+	gpu, requests := f.recorded()
 	switch {
 	case o.GPUTime > 0:
 		x.Cost, x.CostBasis = share(o.GPUTime, gpu), finding.GPUTime
@@ -119,7 +119,7 @@ func (f *Fleet) runsNeeded() int {
 
 // Drifts returns changes of step times by day as findings.
 func (f *Fleet) Drifts() (found []finding.Finding, check finding.Check) {
-	gpu, requests := f.Recorded()
+	gpu, requests := f.recorded()
 	check = finding.Check{What: "step times by day", Of: "day", Needed: minDays}
 	days := map[Series]int{}
 	for i := range f.Days {
@@ -160,7 +160,7 @@ func (f *Fleet) Words() string {
 	parts := []string{words.Thousands(int64(len(f.Runs))) + between(f.Runs[0].From, f.Runs[len(f.Runs)-1].From)}
 	repeats := false
 	for i := range f.Offenders {
-		if o := &f.Offenders[i]; o.Repeats() && o.Because == nil {
+		if o := &f.Offenders[i]; o.repeats() && o.Because == nil {
 			repeats = true
 			parts = append(parts, fmt.Sprintf("%s was late or slow in %d of %d", o.String(), o.Found, o.Could))
 		}

@@ -58,10 +58,10 @@ func totals(runs []*Run) []Total {
 	return by.List
 }
 
-// Recorded returns the time of GPUs and schedulers in all runs, and that of requests, ns.
-func (f *Fleet) Recorded() (gpu, requests float64) {
+// recorded returns the time of GPUs and schedulers in all runs, and that of requests, ns.
+func (f *Fleet) recorded() (gpu, requests float64) {
 	for _, r := range f.Runs {
-		gpu += r.Recorded()
+		gpu += r.recorded()
 		requests += r.RequestTime
 	}
 	return gpu, requests

@@ -64,7 +64,7 @@ func TestRepeatOffender(t *testing.T) {
 			if o.Because == nil || o.Because.UUID != "GPU-0005" {
 				t.Errorf("%v is late because of %v", o.String(), o.Because)
 			}
-		case o.Repeats():
+		case o.repeats():
 			t.Errorf("%v is %v", o.String(), o.Sure)
 		}
 	}
@@ -123,7 +123,7 @@ func TestRateOfOffendersByChance(t *testing.T) {
 		for day := range 30 {
 			runs = append(runs, runOn(day, 24, rng.Perm(24)[:rng.IntN(4)]...))
 		}
-		if slices.ContainsFunc(offenders(runs), func(o Offender) bool { return o.Level == GPU && o.Repeats() }) {
+		if slices.ContainsFunc(offenders(runs), func(o Offender) bool { return o.Level == GPU && o.repeats() }) {
 			alarms++
 		}
 	}

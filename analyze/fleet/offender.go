@@ -47,8 +47,8 @@ type Offender struct {
 	Because *Subject
 }
 
-// Repeats reports whether it is found more often than by chance.
-func (o *Offender) Repeats() bool { return o.Sure == Certain || o.Sure == Likely }
+// repeats reports whether it is found more often than by chance.
+func (o *Offender) repeats() bool { return o.Sure == Certain || o.Sure == Likely }
 
 // A record is what runs say about a subject.
 type record struct {

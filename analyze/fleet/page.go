@@ -62,7 +62,7 @@ func (b *pageBuilder) period() string {
 
 // tiles returns how many runs there are, what was recorded, what was lost, and what repeats.
 func (b *pageBuilder) tiles() []page.Tile {
-	gpu, _ := b.Recorded()
+	gpu, _ := b.recorded()
 	value, unit := split(gpuHours(gpu))
 	list := []page.Tile{
 		{Name: "Runs", Value: words.Thousands(int64(len(b.Runs))), Detail: "on " + words.Counted(len(b.daily.Days), "day"), State: page.Neutral, Href: "#runs"},
@@ -77,7 +77,7 @@ func (b *pageBuilder) tiles() []page.Tile {
 	repeats := page.Tile{Name: "Repeat offenders", State: page.Good, Href: "#offenders"}
 	n := 0
 	for i := range b.Offenders {
-		if o := &b.Offenders[i]; o.Repeats() && o.Because == nil {
+		if o := &b.Offenders[i]; o.repeats() && o.Because == nil {
 			if n == 0 {
 				repeats.Detail = fmt.Sprintf("%s: %d of %d runs", o.String(), o.Found, o.Could)
 			}

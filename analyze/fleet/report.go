@@ -81,7 +81,7 @@ func hoursColumn[T any](name, doc string, of func(*T) float64) table.Field[T] {
 
 // totalReport makes a table of what each kind of finding cost in all runs.
 func (f *Fleet) totalReport() *table.Table {
-	gpu, requests := f.Recorded()
+	gpu, requests := f.recorded()
 	title := fmt.Sprintf("%s recorded in %s", gpuHours(gpu), words.Counted(len(f.Runs), "run"))
 	if len(f.Totals) > 0 && f.Totals[0].GPU > 0 {
 		t := &f.Totals[0]
@@ -110,7 +110,7 @@ func (f *Fleet) runReport() *table.Table {
 		table.CountColumn("inputs", "files and folders", func(r *R) int64 { return int64((*r).Inputs) }),
 		table.CountColumn("hosts", "with ranks", func(r *R) int64 { return int64((*r).Hosts) }),
 		table.CountColumn("ranks", "recorded, or working for requests", func(r *R) int64 { return int64((*r).Ranks) }),
-		hoursColumn("gpu hours", "recorded", func(r *R) float64 { return (*r).Recorded() }),
+		hoursColumn("gpu hours", "recorded", func(r *R) float64 { return (*r).recorded() }),
 		table.CountColumn("findings", "as 'sgtrace report' lists them", func(r *R) int64 { return int64((*r).Findings) }),
 		table.TextColumn("top", "the finding that costs most", func(r *R) string { return (*r).Top }),
 	})
@@ -139,7 +139,7 @@ func (f *Fleet) lossReport() *table.Table {
 		table.TextColumn("kind", "of findings", func(l *runLoss) string { return string(l.Kind) }),
 		table.CountColumn("findings", "before those that say the same are merged", func(l *runLoss) int64 { return int64(l.Findings) }),
 		hoursColumn("gpu hours", "that devices and schedulers lost", func(l *runLoss) float64 { return l.GPU }),
-		table.ShareColumn("of gpu hours", "that, of what the run recorded", func(l *runLoss) float64 { return share(l.GPU, l.run.Recorded()) }),
+		table.ShareColumn("of gpu hours", "that, of what the run recorded", func(l *runLoss) float64 { return share(l.GPU, l.run.recorded()) }),
 		hoursColumn("request hours", "that requests took longer", func(l *runLoss) float64 { return l.Request }),
 		table.ShareColumn("of request hours", "that, of the E2E of its finished requests", func(l *runLoss) float64 { return share(l.Request, l.run.RequestTime) }),
 	})

@@ -66,9 +66,9 @@ func (r *Run) measureTimes(m *finders.Measured) {
 	r.RankTime = float64(m.RankLoads.Length) * float64(len(place.NewRankSet(m.Of.Requests).Places))
 }
 
-// Recorded returns how long GPUs were recorded, or without profilers, how long schedulers worked for
+// recorded returns how long GPUs were recorded, or without profilers, how long schedulers worked for
 // requests; ns, added up over them.
-func (r *Run) Recorded() float64 {
+func (r *Run) recorded() float64 {
 	if r.GPUTime > 0 {
 		return r.GPUTime
 	}
@@ -93,7 +93,7 @@ func (r *Run) lose(found []finding.Finding, ranks *ranks) (list []Loss) {
 		*of = append(*of, &found[i])
 	}
 	for i, of := range by.List {
-		list = append(list, Loss{by.Keys[i], len(of), apart(of, ranks, r.gpuTime, r.Recorded()), apart(of, ranks, r.requestTime, r.RequestTime)})
+		list = append(list, Loss{by.Keys[i], len(of), apart(of, ranks, r.gpuTime, r.recorded()), apart(of, ranks, r.requestTime, r.RequestTime)})
 	}
 	return list
 }
@@ -101,7 +101,7 @@ func (r *Run) lose(found []finding.Finding, ranks *ranks) (list []Loss) {
 // gpuTime returns the cost of a finding in recorded GPU time, ns; 0 if its cost is of something else.
 func (r *Run) gpuTime(f *finding.Finding) float64 {
 	if f.CostBasis == finding.GPUTime || f.CostBasis == finding.RankTime {
-		return f.Cost * r.Recorded()
+		return f.Cost * r.recorded()
 	}
 	return 0
 }

@@ -51,8 +51,8 @@ func launchDelay(g *gpu.GPUs) finding.Evidence {
 	return finding.Sentence("%s starts kernels %s after their launch in the median; a host that is ahead has a queue", g.Label(device), words.Nearly(device.Delay.P50))
 }
 
-// Devices names the devices: "the GPU", "the 8 GPUs".
-func Devices(g *gpu.GPUs) string {
+// devices names the devices: "the GPU", "the 8 GPUs".
+func devices(g *gpu.GPUs) string {
 	if len(g.GPUs) == 1 {
 		return "the GPU"
 	}
@@ -60,7 +60,7 @@ func Devices(g *gpu.GPUs) string {
 }
 
 // are begins a sentence: "the 8 GPUs are".
-func are(g *gpu.GPUs) string { return Devices(g) + " " + words.IsOrAre(len(g.GPUs)) }
+func are(g *gpu.GPUs) string { return devices(g) + " " + words.IsOrAre(len(g.GPUs)) }
 
 // Spend begins a sentence: "the 8 GPUs spend".
 func Spend(g *gpu.GPUs) string { return do(g, "spend") }
@@ -72,7 +72,7 @@ func do(g *gpu.GPUs, verb string) string {
 	if len(g.GPUs) == 1 {
 		verb += "s"
 	}
-	return Devices(g) + " " + verb
+	return devices(g) + " " + verb
 }
 
 // lone returns the only one of several devices of whose time something takes the share or more;

@@ -129,7 +129,7 @@ func ExposedCopies(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 	}
 	text := fmt.Sprintf("%s %.0f %% of the time copying memory while no kernel runs (normal in serving: under 5 %%)", Spend(g), 100*share)
 	if !slices.ContainsFunc(g.GPUs, func(d gpu.GPU) bool { return d.Kernels > 0 }) {
-		text = "no kernel was recorded: " + Devices(g) + " only copied or filled memory"
+		text = "no kernel was recorded: " + devices(g) + " only copied or filled memory"
 	}
 	evidence := append(largestCopies(g), spread(g, "exposed_copy_ns", func(g *gpu.GPU) int64 { return g.Exposed(kernelname.ClassMemory) }))
 	return []finding.Finding{shareFinding("copies", "exposed copies", share, text, evidence...)}, check
@@ -225,7 +225,7 @@ func tellIdle(g *gpu.GPUs, t *gpuTime, paused Paused) finding.Finding {
 	text := fmt.Sprintf("%s idle %s, %s%s", are(g), t.idleInWords(), howMuch(distribution.Fraction(t.waits[most], t.idle())), clauseOf(g, t, most))
 	if most == gpu.Unseen {
 		text = fmt.Sprintf("nothing recorded runs on %s for %s, %swhile the host waits for its work: it likely does what was launched before the capture, or was not recorded",
-			Devices(g), t.idleInWords(), howMuch(distribution.Fraction(t.waits[most], t.idle())))
+			devices(g), t.idleInWords(), howMuch(distribution.Fraction(t.waits[most], t.idle())))
 	}
 	switch cold := t.cold.Total(); {
 	case t.part(cold) < muchCold:

@@ -121,7 +121,7 @@ func (g *Graphs) describeAll(list []*Capture) {
 
 // Place returns what a capture says of a node; false if it is of no launch.
 func (l *Launch) Place(node int) (Place, bool) {
-	if l.Of(node) == nil {
+	if l.of(node) == nil {
 		return Place{}, false
 	}
 	p := l.Capture.places[l.Pairs.Launch[node]]

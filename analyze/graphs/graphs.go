@@ -401,8 +401,8 @@ func (f fit) compare(o fit) int {
 	return cmp.Or(cmp.Compare(o.lacks, f.lacks), cmp.Compare(f.proven, o.proven), order.Bool(f.size, o.size), order.Bool(f.next, o.next), order.Bool(f.place, o.place))
 }
 
-// Of returns what a node was launched as at capture; nil is not known.
-func (l *Launch) Of(node int) *Captured {
+// of returns what a node was launched as at capture; nil is not known.
+func (l *Launch) of(node int) *Captured {
 	if l.Capture == nil || l.Pairs.Launch[node] == none {
 		return nil
 	}
@@ -413,7 +413,7 @@ func (l *Launch) Of(node int) *Captured {
 // of the frames of the capture.
 func (l *Launch) Around(node int) func(yield func(at int32, f *Frame) bool) {
 	return func(yield func(at int32, f *Frame) bool) {
-		c := l.Of(node)
+		c := l.of(node)
 		if c == nil {
 			return
 		}

@@ -106,7 +106,7 @@ func (o *openFrames) part(since trace.Time, parts *Parts, c *Capture) int32 {
 // Part returns the frame of the part of its operator that a node's launch was of at capture; none is not known, or
 // all.
 func (l *Launch) Part(node int) int32 {
-	c := l.Of(node)
+	c := l.of(node)
 	if c == nil || l.Pairs.ModuleOnly(node) || c.part == 0 {
 		return none
 	}

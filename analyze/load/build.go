@@ -218,7 +218,7 @@ func (p *Pieces) Add(from, to trace.Time) {
 
 // Of says whose pieces they are: each has as much of the tokens of its prompt that are computed as of the time.
 func (p Pieces) Of(of int, m *request.Metrics) {
-	took, tokens := p.Took(), float64(max(0, m.PrefillTokens()))
+	took, tokens := p.took(), float64(max(0, m.PrefillTokens()))
 	pairs := tokens * (max(tokens, float64(m.PromptTokens)) - tokens/2)
 	for i := range p {
 		part := float64(p[i].To-p[i].From) / float64(took)
@@ -226,8 +226,8 @@ func (p Pieces) Of(of int, m *request.Metrics) {
 	}
 }
 
-// Took is how long all of them take.
-func (p Pieces) Took() (ns trace.Time) {
+// took is how long all of them take.
+func (p Pieces) took() (ns trace.Time) {
 	return order.SumRows(p, func(x *Prefill) trace.Time { return x.To - x.From })
 }
 

@@ -90,7 +90,7 @@ func peakOf(gpu, typ string) float64 {
 	if !ok {
 		return math.NaN()
 	}
-	return g.Peak(typ)
+	return g.peak(typ)
 }
 
 // A GEMM is a row of operators that multiply matrices of one shape: M x K by K x N, for each

@@ -30,26 +30,26 @@ type GPU struct {
 // clock that power allows, as AMD measured. https://rocm.blogs.amd.com/software-tools-optimization/measuring-max-achievable-flops-part2/README.html
 var reached = map[string]float64{"MI300X": 708.0 / 1307.4, "MI325X": 843.0 / 1307.4}
 
-// Reached returns which part of what bounds some work the best kernels reach, as far as that is known; else 1.
-func (g *GPU) Reached(by Bound) float64 {
+// reached returns which part of what bounds some work the best kernels reach, as far as that is known; else 1.
+func (g *GPU) reached(by Bound) float64 {
 	if part, ok := reached[g.Name]; ok && by == ByCompute {
 		return part
 	}
 	return 1
 }
 
-// Rated returns the clock of units, in MHz, at which a GPU reaches the peaks of its data sheet; 0 is unknown.
-func (g *GPU) Rated() float64 {
+// rated returns the clock of units, in MHz, at which a GPU reaches the peaks of its data sheet; 0 is unknown.
+func (g *GPU) rated() float64 {
 	if g.PerClock == 0 {
 		return 0
 	}
 	return g.Half * 1e6 / float64(g.Units*g.PerClock)
 }
 
-// AtClock returns what a GPU is made for while its units have a clock, in MHz: they compute as much slower, or
+// atClock returns what a GPU is made for while its units have a clock, in MHz: they compute as much slower, or
 // faster, and memory and links do not. Without a clock, it is that of the data sheet.
-func (g GPU) AtClock(mhz float64) GPU {
-	if rated := g.Rated(); mhz > 0 && rated > 0 {
+func (g GPU) atClock(mhz float64) GPU {
+	if rated := g.rated(); mhz > 0 && rated > 0 {
 		for _, peak := range []*float64{&g.Half, &g.Eight, &g.Four, &g.TF32, &g.Single} {
 			*peak *= mhz / rated
 		}
@@ -141,9 +141,9 @@ func GPUOf(name string) (g GPU, ok bool) {
 	return gpus[i], true
 }
 
-// Peak returns the TFLOP/s for a type of numbers, as PyTorch writes it; NaN is unknown. Of 32-bit numbers
-// it is, until [Work.On] tells which units a kernel uses.
-func (g *GPU) Peak(typ string) float64 {
+// peak returns the TFLOP/s for a type of numbers, as PyTorch writes it; NaN is unknown. Of 32-bit numbers
+// it is, until [Work.on] tells which units a kernel uses.
+func (g *GPU) peak(typ string) float64 {
 	of := 0.0
 	switch {
 	case typ == "c10::BFloat16" || typ == "c10::Half":

@@ -37,7 +37,7 @@ func TestWorkOfTraceLens(t *testing.T) {
 		t.Errorf("attention of SGLang's profiler: %+v", w)
 	}
 	g, _ := GPUOf("AMD Instinct MI300X")
-	if ns, by := w.Roof(&g); by != ByMemory || math.Abs(ns-w.Bytes/5300) > 1 {
+	if ns, by := w.roof(&g); by != ByMemory || math.Abs(ns-w.Bytes/5300) > 1 {
 		t.Errorf("%.0f ns by %s", ns, by)
 	}
 }
@@ -201,7 +201,7 @@ func TestAllReduce(t *testing.T) {
 		t.Fatalf("%v %+v, %d GPUs", ok, w, n)
 	}
 	w = w.amongGPUs(4)
-	if ns, by := w.Roof(&g); by != ByLink || math.Abs(ns-4096*2048*2*1.5/450) > 1 {
+	if ns, by := w.roof(&g); by != ByLink || math.Abs(ns-4096*2048*2*1.5/450) > 1 {
 		t.Errorf("%.0f ns by %s", ns, by)
 	}
 }
@@ -211,10 +211,10 @@ func TestRatedClocks(t *testing.T) {
 	for name, mhz := range map[string]float64{"NVIDIA A100-SXM4-80GB": 1410, "NVIDIA H100 80GB HBM3": 1830, "NVIDIA H100 PCIe": 1620, "NVIDIA L4": 2040,
 		"AMD Instinct MI300X": 2100, "AMD Instinct MI325X": 2100, "AMD Instinct MI355X": 2400} {
 		g, ok := GPUOf(name)
-		if !ok || math.Abs(g.Rated()-mhz) > 4 {
-			t.Errorf("%s: %.1f MHz, want %.0f", name, g.Rated(), mhz)
+		if !ok || math.Abs(g.rated()-mhz) > 4 {
+			t.Errorf("%s: %.1f MHz, want %.0f", name, g.rated(), mhz)
 		}
-		if h := g.AtClock(mhz / 2); math.Abs(h.Half/g.Half-0.5) > 0.001 || h.Bandwidth != g.Bandwidth {
+		if h := g.atClock(mhz / 2); math.Abs(h.Half/g.Half-0.5) > 0.001 || h.Bandwidth != g.Bandwidth {
 			t.Errorf("%s: %+v", name, h)
 		}
 	}
@@ -313,7 +313,7 @@ func TestCommunication(t *testing.T) {
 	}
 	g, _ := GPUOf("NVIDIA H100 80GB HBM3")
 	w, _ := workOf(profile.CommunicationOperator, inputs{}, setting{Values: `["allreduce","BFloat16","1000000","1000000","4","[0, 1, 2, 3]"]`})
-	if ns, by := w.Roof(&g); by != ByLink || math.Abs(ns-3e6/450) > 1 {
+	if ns, by := w.roof(&g); by != ByLink || math.Abs(ns-3e6/450) > 1 {
 		t.Errorf("%.0f ns by %s", ns, by)
 	}
 }

@@ -188,12 +188,12 @@ func (r *roofs) modeled(i *instance) modeled {
 				w = w.amongGPUs(key.among)
 			}
 			if key.kernel != 0 {
-				w = w.On(r.set.Syms.Name(key.kernel))
+				w = w.on(r.set.Syms.Name(key.kernel))
 			}
 			m.work = w
 			if g, ok := GPUOf(r.set.GPU(key.rank)); ok {
-				g = g.AtClock(r.clocks[key.rank])
-				m.roof, m.bound = w.Roof(&g)
+				g = g.atClock(r.clocks[key.rank])
+				m.roof, m.bound = w.roof(&g)
 			}
 		}
 	}
@@ -221,7 +221,7 @@ func (r *roofs) finish(i *instance) {
 	s.n++
 	s.time = distribution.AddTimes(s.time, i.time)
 	m := r.modeled(i)
-	s.work.Add(m.work)
+	s.work.add(m.work)
 	s.roof += m.roof
 	s.bound[m.bound] += m.roof
 }
@@ -377,7 +377,7 @@ func (x *RooflineSum) Rooflines() *Rooflines {
 		row.sum(p.Parts)
 		row.Reached = 1
 		if g, ok := GPUOf(set.GPU(p.Key.rank)); ok {
-			row.Reached = g.Reached(row.Bound)
+			row.Reached = g.reached(row.Bound)
 			if row.Bound == ByCompute && slices.Max(clocks) > 0 { // what is reached is at the clock that power allows
 				row.Reached = 1
 			}
@@ -401,7 +401,7 @@ func (r *Roofed) sum(parts []*roofSum) {
 	for _, s := range parts {
 		r.Instances += s.n
 		r.Time = distribution.AddTimes(r.Time, s.time)
-		r.Work.Add(s.work)
+		r.Work.add(s.work)
 		r.Roof += s.roof
 		for by, ns := range s.bound {
 			bound[by] += ns

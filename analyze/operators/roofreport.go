@@ -61,10 +61,10 @@ func (o *Rooflines) atClock(name string, g *GPU) string {
 	switch {
 	case most == 0:
 		return ", at boost clock: that of its units was not recorded"
-	case g.Rated() == 0:
+	case g.rated() == 0:
 		return ", at boost clock: which that is, is not known"
 	}
-	text := fmt.Sprintf("; TFLOP/s are scaled from %.0f MHz to the clock that was measured, %.0f", g.Rated(), least)
+	text := fmt.Sprintf("; TFLOP/s are scaled from %.0f MHz to the clock that was measured, %.0f", g.rated(), least)
 	if most > least {
 		text += fmt.Sprintf(" to %.0f", most)
 	}

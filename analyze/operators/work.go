@@ -16,8 +16,8 @@ type Work struct {
 	Type         string  // of the numbers that are multiplied: "c10::BFloat16"
 }
 
-// Add adds the work of another.
-func (w *Work) Add(o Work) {
+// add adds the work of another.
+func (w *Work) add(o Work) {
 	w.FLOPs, w.Bytes, w.Sent, w.Type = w.FLOPs+o.FLOPs, w.Bytes+o.Bytes, w.Sent+o.Sent, o.Type
 }
 
@@ -34,9 +34,9 @@ var unitWords = []struct{ word, typ string }{
 	{"sgemm", singleType}, {"simt", singleType}, {"ffma", singleType}, {"gemv", singleType}, {"f32f32_f32f32", singleType},
 }
 
-// On returns the work as a kernel does it whose name says on which units: of 32-bit numbers, operators do not
+// on returns the work as a kernel does it whose name says on which units: of 32-bit numbers, operators do not
 // tell whether they are rounded.
-func (w Work) On(kernel string) Work {
+func (w Work) on(kernel string) Work {
 	if typ := unitsOf(kernel); w.Type == "float" && typ != "" {
 		w.Type = typ
 	}
@@ -63,9 +63,9 @@ const (
 	ByLink    Bound = "link"
 )
 
-// Roof returns the shortest time in which a GPU can do the work, in ns, and what bounds it; NaN is unknown.
+// roof returns the shortest time in which a GPU can do the work, in ns, and what bounds it; NaN is unknown.
 // Work without products of matrices is bound by memory, or by the link to other GPUs.
-func (w *Work) Roof(g *GPU) (ns float64, by Bound) {
+func (w *Work) roof(g *GPU) (ns float64, by Bound) {
 	ns, by = w.Bytes/g.Bandwidth/1e3, ByMemory
 	if sending := w.Sent / g.Link; w.Sent > 0 && !(sending <= ns) {
 		ns, by = sending, ByLink
@@ -73,7 +73,7 @@ func (w *Work) Roof(g *GPU) (ns float64, by Bound) {
 	if w.Type == "" {
 		return ns, by
 	}
-	if computing := w.FLOPs / g.Peak(w.Type) / 1e3; !(computing <= ns) {
+	if computing := w.FLOPs / g.peak(w.Type) / 1e3; !(computing <= ns) {
 		return computing, ByCompute
 	}
 	return ns, by

@@ -157,9 +157,9 @@ type Event struct {
 	Text string
 }
 
-// Events are what happened, in order: the bounds of what was read, changes, the beginnings
+// events are what happened, in order: the bounds of what was read, changes, the beginnings
 // and ends of findings, what happened to servers, and requests that failed.
-func (o *Overview) Events() []Event {
+func (o *Overview) events() []Event {
 	var list []Event
 	add := func(at trace.Time, format string, args ...any) {
 		if at != 0 {

@@ -15,7 +15,7 @@ import (
 func TestEvents(t *testing.T) {
 	set, truth := testset.Simulated(t, simulator.DefaultConfig(1))
 	o := New(Input{Inputs: []string{"otel.jsonl"}, Requests: set})
-	events := o.Events()
+	events := o.events()
 	failed, burst := 0, false
 	for i, e := range events {
 		if i > 0 && e.At < events[i-1].At || e.At < o.From || e.At > o.To {
@@ -41,7 +41,7 @@ func TestEvents(t *testing.T) {
 	}
 	draft := o.text(t, table.FormatMarkdown, table.Style{})
 	for _, e := range events {
-		if !strings.Contains(draft, Escaped(e.Text)) {
+		if !strings.Contains(draft, escaped(e.Text)) {
 			t.Errorf("the draft has no %q", e.Text)
 		}
 	}
@@ -50,7 +50,7 @@ func TestEvents(t *testing.T) {
 		t.Errorf("headings %q", heads)
 	}
 	for i := range o.Findings {
-		if !strings.Contains(draft, Escaped(o.Findings[i].Text)) || !strings.Contains(draft, "- `"+o.list().Command(&o.Findings[i])+"`") {
+		if !strings.Contains(draft, escaped(o.Findings[i].Text)) || !strings.Contains(draft, "- `"+o.list().command(&o.Findings[i])+"`") {
 			t.Errorf("finding %d is not in the draft", i+1)
 		}
 	}

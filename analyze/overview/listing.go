@@ -33,8 +33,8 @@ type List struct {
 // Again are the arguments that read and select the same once more.
 func (l *List) Again() []string { return slices.Concat(l.Select, l.Inputs) }
 
-// Command is the command line that shows more of a finding, as one can paste it into a shell.
-func (l *List) Command(f *finding.Finding) string { return f.Command(l.Again()) }
+// command is the command line that shows more of a finding, as one can paste it into a shell.
+func (l *List) command(f *finding.Finding) string { return f.Command(l.Again()) }
 
 // commandFor is the command of some arguments of 'sgtrace report' for the same inputs, with the
 // word INPUT for long ones.
@@ -72,11 +72,11 @@ func (l *List) title() string {
 	if n := len(l.Result.Findings); n > l.shown() {
 		return fmt.Sprintf("Top %d of %d findings by cost (--all-findings shows all)", Top, n)
 	}
-	return l.Title()
+	return l.fullTitle()
 }
 
-// Title heads the list of all findings.
-func (l *List) Title() string {
+// fullTitle heads the list of all findings.
+func (l *List) fullTitle() string {
 	switch n := len(l.Result.Findings); {
 	case n == 0 && len(l.Result.In(finding.LookedAt)) == 0:
 		return "No findings: not enough data"
@@ -117,32 +117,32 @@ func (l *List) MutedText() string {
 	return fmt.Sprintf("%s: %s", words.Counted(len(l.Result.Muted), "finding"), strings.Join(parts, ", "))
 }
 
-// Escaped is a text from files that Markdown leaves as it is.
-func Escaped(text string) string { return table.EscapeMarkdown(words.Clean(text)) }
+// escaped is a text from files that Markdown leaves as it is.
+func escaped(text string) string { return table.EscapeMarkdown(words.Clean(text)) }
 
 // Markdown lists all findings with their evidence, and what there was too little data for.
 func (l *List) Markdown(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	little := l.Result.In(finding.TooLittle)
-	fmt.Fprintf(out, "### %s\n\n", l.Title())
+	fmt.Fprintf(out, "### %s\n\n", l.fullTitle())
 	if len(l.Result.Findings) == 0 {
 		listed(out, little)
 		little = nil
-		fmt.Fprintf(out, "%s\n\n", Escaped(l.looked()))
+		fmt.Fprintf(out, "%s\n\n", escaped(l.looked()))
 	}
 	for i := range l.Result.Findings {
 		f := &l.Result.Findings[i]
-		fmt.Fprintf(out, "%d. **%s** (%s)\n", i+1, Escaped(f.Text), f.Remark())
+		fmt.Fprintf(out, "%d. **%s** (%s)\n", i+1, escaped(f.Text), f.Remark())
 		for _, text := range finding.Sentences(f.Evidence) {
-			fmt.Fprintf(out, "   - %s\n", Escaped(text))
+			fmt.Fprintf(out, "   - %s\n", escaped(text))
 		}
 		if text := f.WithoutText(); text != "" {
-			fmt.Fprintf(out, "   - %s\n", Escaped(text))
+			fmt.Fprintf(out, "   - %s\n", escaped(text))
 		}
-		fmt.Fprintf(out, "\n   %s\n\n", codeMarkdown(l.Command(f)))
+		fmt.Fprintf(out, "\n   %s\n\n", codeMarkdown(l.command(f)))
 	}
 	if text := l.SumText(); text != "" {
-		fmt.Fprintf(out, "%s\n\n", Escaped(text))
+		fmt.Fprintf(out, "%s\n\n", escaped(text))
 	}
 	listed(out, little)
 	return out.Flush()
@@ -151,7 +151,7 @@ func (l *List) Markdown(w io.Writer) error {
 // listed writes a list of sentences.
 func listed(out *bufio.Writer, sentences []string) {
 	for _, text := range sentences {
-		fmt.Fprintf(out, "- %s\n", Escaped(text))
+		fmt.Fprintf(out, "- %s\n", escaped(text))
 	}
 	if len(sentences) > 0 {
 		out.WriteByte('\n')
@@ -169,7 +169,7 @@ func (l *List) markdownCommands(w io.Writer, repeat ...[]string) error {
 		commands = append(commands, words.QuoteShell(slices.Concat([]string{"sgtrace", "report"}, args, l.Again())))
 	}
 	for i := range l.Result.Findings {
-		commands = order.With(commands, l.Command(&l.Result.Findings[i]))
+		commands = order.With(commands, l.command(&l.Result.Findings[i]))
 	}
 	out := bufio.NewWriter(w)
 	out.WriteString("### Commands to repeat this\n\n")
@@ -221,8 +221,8 @@ func NewPrinter(w io.Writer, style table.Style) *Printer {
 	return p
 }
 
-// Bare is the style of tables between the lines. They take all of the width that there is.
-func (p *Printer) Bare() table.Style { return table.Style{Width: p.style.Width, ASCII: p.style.ASCII} }
+// bare is the style of tables between the lines. They take all of the width that there is.
+func (p *Printer) bare() table.Style { return table.Style{Width: p.style.Width, ASCII: p.style.ASCII} }
 
 // Filled prints a text behind a head, in lines that are indented as far.
 func (p *Printer) Filled(head string, indent int, text string) {
@@ -230,12 +230,12 @@ func (p *Printer) Filled(head string, indent int, text string) {
 		if i > 0 {
 			head = strings.Repeat(" ", indent)
 		}
-		p.Printf("%s\n", strings.TrimRight(head+p.style.Paint(p.Tone, line), " "))
+		p.printf("%s\n", strings.TrimRight(head+p.style.Paint(p.Tone, line), " "))
 	}
 }
 
-// Printf prints as it stands.
-func (p *Printer) Printf(format string, args ...any) {
+// printf prints as it stands.
+func (p *Printer) printf(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	p.Out.WriteString(p.style.Draw(strings.ReplaceAll(text, "\u00a0", " ")))
 }
@@ -256,7 +256,7 @@ func (l *List) Print(p *Printer) {
 		}
 		little = nil
 	}
-	p.Printf("%s\n", l.title())
+	p.printf("%s\n", l.title())
 	if len(l.Result.Findings) == 0 {
 		p.Filled("", 0, l.looked())
 	}
@@ -278,7 +278,7 @@ func (l *List) Print(p *Printer) {
 		if text := f.WithoutText(); text != "" {
 			p.Filled("   = ", 5, text)
 		}
-		p.Printf("   $ %s\n", f.Command(l.shortAgain()))
+		p.printf("   $ %s\n", f.Command(l.shortAgain()))
 	}
 	if text := l.SumText(); text != "" {
 		p.Filled("", 0, text)

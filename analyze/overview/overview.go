@@ -288,7 +288,7 @@ func (l *List) Report() *table.Table {
 		table.NumberColumn("after", "what it is", metric(func(f *F) float64 { return f.Metric.After })),
 		table.NumberColumn("p", "probability of such a finding if nothing is wrong", p),
 		table.TextColumn("text", "what, where, since when, by how much", func(f *F) string { return f.Text }),
-		table.TextColumn("command", "what shows more", l.Command),
+		table.TextColumn("command", "what shows more", l.command),
 	})
 	if text := l.MutedText(); text != "" {
 		t.Note("muted: %s", text)

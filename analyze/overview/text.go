@@ -53,7 +53,7 @@ func (o *Overview) writeText(w io.Writer, style table.Style) error {
 	if err := p.shares(); err != nil {
 		return err
 	}
-	p.Printf("\n")
+	p.printf("\n")
 	p.list().Print(p.Printer)
 	return p.Out.Flush()
 }
@@ -62,9 +62,9 @@ func (p *overviewPrinter) latencies() error {
 	if len(p.Latencies) == 0 {
 		return nil
 	}
-	p.Printf("\n")
+	p.printf("\n")
 	// The rows are few enough without a rule.
-	if err := latencyReport(p.UserLatencies()).WriteBare(p.Out, p.Bare()); err != nil {
+	if err := latencyReport(p.UserLatencies()).WriteBare(p.Out, p.bare()); err != nil {
 		return err
 	}
 	table.WriteNotes(p.Out, p.style, document.SampleNotes(p.Diags))
@@ -83,13 +83,13 @@ func (p *overviewPrinter) shares() error {
 	if p.Requests != nil || p.GPUs == nil || len(p.GPUs.GPUs) == 0 {
 		return nil
 	}
-	p.Printf("\n")
+	p.printf("\n")
 	r := p.profileReport()
 	if n := len(p.GPUs.GPUs); n > maxDevices {
 		_ = r.Sort("idle", true) // there is such a column
 		r.Limit(maxDevices)
 	}
-	style := p.Bare()
+	style := p.bare()
 	if err := r.WriteBare(p.Out, style); err != nil {
 		return err
 	}
@@ -97,12 +97,12 @@ func (p *overviewPrinter) shares() error {
 	if kernels.Len() == 0 {
 		return nil
 	}
-	p.Printf("\n")
+	p.printf("\n")
 	kernels.Limit(maxKernels)
 	if err := kernels.WriteBare(p.Out, style); err != nil {
 		return err
 	}
-	p.Printf("$ %s\n", p.list().commandFor([]string{"--kernels"}))
+	p.printf("$ %s\n", p.list().commandFor([]string{"--kernels"}))
 	return nil
 }
 
@@ -113,10 +113,10 @@ func (o *Overview) writeMarkdown(w io.Writer) error {
 	if err := o.markdownSummary(out); err != nil {
 		return err
 	}
-	if events := o.Events(); len(events) > 0 {
+	if events := o.events(); len(events) > 0 {
 		fmt.Fprintf(out, "### Timeline\n\nTimes are in %s, from %s on.\n\n", words.ZoneAt(events[0].At), words.Clock(events[0].At).Format(time.DateOnly))
 		for _, e := range events {
-			fmt.Fprintf(out, "- **%s** %s\n", words.At(e.At, "15:04:05.0"), Escaped(e.Text))
+			fmt.Fprintf(out, "- **%s** %s\n", words.At(e.At, "15:04:05.0"), escaped(e.Text))
 		}
 		out.WriteByte('\n')
 	}
@@ -134,16 +134,16 @@ func (o *Overview) writeMarkdown(w io.Writer) error {
 func (o *Overview) markdownSummary(out *bufio.Writer) error {
 	out.WriteString("### Summary\n\n")
 	if len(o.Findings) > 0 {
-		fmt.Fprintf(out, "%s. The one that costs most: %s (%s).\n\n", o.list().Title(), Escaped(o.Findings[0].Text), o.Findings[0].CostText())
+		fmt.Fprintf(out, "%s. The one that costs most: %s (%s).\n\n", o.list().fullTitle(), escaped(o.Findings[0].Text), o.Findings[0].CostText())
 	}
 	for _, f := range o.facts() {
-		fmt.Fprintf(out, "- **%s**: %s\n", f.name, Escaped(f.text))
+		fmt.Fprintf(out, "- **%s**: %s\n", f.name, escaped(f.text))
 	}
 	if len(o.Warnings) == 0 {
 		fmt.Fprintf(out, "- **trust**: %s\n", o.trustText())
 	}
 	for i := range o.Warnings {
-		fmt.Fprintf(out, "- **trust**: %s\n", Escaped(warningMark(&o.Warnings[i])+o.Warnings[i].Text))
+		fmt.Fprintf(out, "- **trust**: %s\n", escaped(warningMark(&o.Warnings[i])+o.Warnings[i].Text))
 	}
 	out.WriteByte('\n')
 	if len(o.Latencies) == 0 {

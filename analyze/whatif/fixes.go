@@ -33,7 +33,7 @@ type Fix struct {
 }
 
 // Fixes are all of them. The first one that is for a finding is its own.
-var Fixes = []Fix{
+var fixes = []Fix{
 	{"straggler", "a rank as fast as its peers, or a server as fast as those of its role",
 		kinds(finding.Straggler, finding.Slower), (*Run).withoutStraggler, nil},
 	{"routing", "requests spread evenly over the servers of a role, or the DP ranks of a server",
@@ -56,7 +56,7 @@ var Fixes = []Fix{
 
 // FixNames lists what --fix knows: "straggler, routing".
 func FixNames() string {
-	names := order.EachRow(Fixes, func(f *Fix) string { return f.Name })
+	names := order.EachRow(fixes, func(f *Fix) string { return f.Name })
 	return strings.Join(names, ", ")
 }
 
@@ -67,17 +67,17 @@ func kinds(list ...finding.Kind) func(f *finding.Finding) bool {
 
 // fixFor returns the fix of a finding, or nil.
 func fixFor(f *finding.Finding) *Fix {
-	if i := slices.IndexFunc(Fixes, func(x Fix) bool { return x.Of(f) }); i >= 0 {
-		return &Fixes[i]
+	if i := slices.IndexFunc(fixes, func(x Fix) bool { return x.Of(f) }); i >= 0 {
+		return &fixes[i]
 	}
 	return nil
 }
 
-// Fix makes the change that --fix asks for: the name of a row of [Fixes], for all findings that
+// Fix makes the change that --fix asks for: the name of a row of [fixes], for all findings that
 // it is for, or the ID of a finding.
 func (r *Run) Fix(name string, found []finding.Finding) (*Change, error) {
-	if i := slices.IndexFunc(Fixes, func(x Fix) bool { return x.Name == name }); i >= 0 {
-		list := Fixes[i].changes(r, found)
+	if i := slices.IndexFunc(fixes, func(x Fix) bool { return x.Name == name }); i >= 0 {
+		list := fixes[i].changes(r, found)
 		if len(list) == 0 {
 			return nil, fmt.Errorf("--fix %s: nothing was found that it could take away", name)
 		}

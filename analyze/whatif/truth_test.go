@@ -329,8 +329,8 @@ func TestRateOfHealthySavings(t *testing.T) {
 
 // blames are what can be taken away without a finding, and each rank as if it were late.
 func (r *Run) blames() (list []*Change) {
-	for i := range Fixes {
-		if x := &Fixes[i]; x.Alone != nil {
+	for i := range fixes {
+		if x := &fixes[i]; x.Alone != nil {
 			if c := x.Alone(r); c != nil {
 				list = append(list, c)
 			}

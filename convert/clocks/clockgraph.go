@@ -285,7 +285,7 @@ func (m *aligner) fixed(given []Given) ([]align.Fixed, error) {
 			return nil, err
 		}
 		if i == m.reference() {
-			return nil, fmt.Errorf("%w: %s is the reference for all others", ErrNoHost, g.Host)
+			return nil, fmt.Errorf("%w: %s is the reference for all others", errNoHost, g.Host)
 		}
 		if !g.HasOffset {
 			continue
@@ -322,16 +322,16 @@ func (m *aligner) clockNamed(host string) (int, error) {
 		}
 		if slices.ContainsFunc(c.Names, func(n string) bool { return strings.HasPrefix(n, host) }) {
 			if found >= 0 {
-				return 0, fmt.Errorf("%w: %s is ambiguous; there are %s", ErrNoHost, host, strings.Join(all, ", "))
+				return 0, fmt.Errorf("%w: %s is ambiguous; there are %s", errNoHost, host, strings.Join(all, ", "))
 			}
 			found = i
 		}
 	}
 	if all == nil {
-		return 0, fmt.Errorf("%w: %s; logs and metrics keep their times", ErrNoHost, host)
+		return 0, fmt.Errorf("%w: %s; logs and metrics keep their times", errNoHost, host)
 	}
 	if found < 0 {
-		return 0, fmt.Errorf("%w: %s; there are %s", ErrNoHost, host, strings.Join(all, ", "))
+		return 0, fmt.Errorf("%w: %s; there are %s", errNoHost, host, strings.Join(all, ", "))
 	}
 	return found, nil
 }

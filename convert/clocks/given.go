@@ -70,5 +70,5 @@ func parseDrift(text string) (ppb int64, ok bool) {
 	return int64(v * unit), true
 }
 
-// ErrNoHost says that the user named a host that no input is from.
-var ErrNoHost = errors.New("no such host")
+// errNoHost says that the user named a host that no input is from.
+var errNoHost = errors.New("no such host")

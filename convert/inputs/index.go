@@ -27,7 +27,7 @@ import (
 // has requests, where these are asked for.
 var (
 	ErrNoEvents = errors.New("no input has any spans or events")
-	ErrNoSpans  = errors.New("no input has any spans")
+	errNoSpans  = errors.New("no input has any spans")
 )
 
 // ErrOnce says that an input would have to be read twice.
@@ -150,9 +150,9 @@ func Load(inputs []Input, opt Options, diags *trace.Diags) (*Loaded, error) {
 	case m.Requests != nil || !opt.Requests && (!m.OnlyRecordings() || len(m.Sources) > 0):
 		return m, nil
 	case known.others > 0 || !m.Series.Empty():
-		return nil, fmt.Errorf("%w; for profiler data, logs, and metrics, use 'sgtrace report' or 'sgtrace merge'", ErrNoSpans)
+		return nil, fmt.Errorf("%w; for profiler data, logs, and metrics, use 'sgtrace report' or 'sgtrace merge'", errNoSpans)
 	case opt.Requests:
-		return nil, ErrNoSpans
+		return nil, errNoSpans
 	}
 	return nil, ErrNoEvents
 }
@@ -304,7 +304,7 @@ func (m *Loaded) indexRecordings(recordings []*Source) {
 		}
 		files[i] = make([]*ProcessProfile, len(x.Content.Profiles))
 		// Of the processes of a machine, several can be put in order at a time.
-		some := func(k int) { files[i][k] = NewProcessProfile(x.Content.Profiles[k], x) }
+		some := func(k int) { files[i][k] = newProcessProfile(x.Content.Profiles[k], x) }
 		if len(recordings) >= together {
 			for k := range x.Content.Profiles {
 				some(k)
@@ -392,7 +392,7 @@ func (x *Source) Identities() (all [][]profile.Identity) {
 	for _, p := range x.Content.Profiles {
 		f := &ProcessProfile{Profile: p, Source: x}
 		if !x.Format.Machine {
-			f = NewProcessProfile(p, x)
+			f = newProcessProfile(p, x)
 		}
 		parts := order.Each(f.Parts(), func(name string) profile.Identity { return identify(f, name) })
 		all = append(all, parts)

@@ -60,8 +60,8 @@ type ProcessProfile struct {
 	Duplicates []*ProcessProfile
 }
 
-// NewProcessProfile brings the events of p in order.
-func NewProcessProfile(p *profile.Profile, source *Source) *ProcessProfile {
+// newProcessProfile brings the events of p in order.
+func newProcessProfile(p *profile.Profile, source *Source) *ProcessProfile {
 	t := &ProcessProfile{Source: source}
 	t.Replace(p)
 	return t

@@ -61,7 +61,7 @@ type File struct {
 }
 
 // ErrFormat is wrapped by errors about files that are not Parquet, or are damaged.
-var ErrFormat = errors.New("not a whole Parquet file")
+var errFormat = errors.New("not a whole Parquet file")
 
 // OpenParquet opens a file. The caller closes it.
 func OpenParquet(path string) (*File, error) {
@@ -102,7 +102,7 @@ func (f *File) open() (err error) {
 	}
 	f.content, err = parquet.OpenFile(content, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrFormat, err)
+		return fmt.Errorf("%w: %w", errFormat, err)
 	}
 	for _, c := range f.content.Root().Columns() {
 		if c.Leaf() && !c.Repeated() {
@@ -133,7 +133,7 @@ func (f *File) readWhole(size int) error {
 func checkEnds(f io.ReaderAt, size int64) error {
 	var head, tail [8]byte
 	if size < int64(len(head)+len(tail)) {
-		return fmt.Errorf("%w: it has %d bytes", ErrFormat, size)
+		return fmt.Errorf("%w: it has %d bytes", errFormat, size)
 	}
 	if _, err := f.ReadAt(head[:], 0); err != nil {
 		return err
@@ -143,9 +143,9 @@ func checkEnds(f io.ReaderAt, size int64) error {
 	}
 	switch {
 	case string(head[:4]) != magic:
-		return fmt.Errorf("%w: it does not begin as one", ErrFormat)
+		return fmt.Errorf("%w: it does not begin as one", errFormat)
 	case string(tail[4:]) != magic || int64(binary.LittleEndian.Uint32(tail[:])) > size-int64(len(tail)):
-		return fmt.Errorf("%w: its end is missing or damaged", ErrFormat)
+		return fmt.Errorf("%w: its end is missing or damaged", errFormat)
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func checkEnds(f io.ReaderAt, size int64) error {
 // recovered makes an error of a panic of the library, which takes damaged files for whole.
 func recovered(err *error) {
 	if r := recover(); r != nil {
-		*err = fmt.Errorf("%w: %v", ErrFormat, r)
+		*err = fmt.Errorf("%w: %v", errFormat, r)
 	}
 }
 

@@ -251,7 +251,7 @@ func TestNoParquet(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := OpenParquet(path); !errors.Is(err, ErrFormat) {
+		if _, err := OpenParquet(path); !errors.Is(err, errFormat) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

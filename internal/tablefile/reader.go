@@ -356,7 +356,7 @@ func (r *Reader) nextBoxed(n int) (*Batch, error) {
 	got, err := r.values.each.ReadValues(r.boxed[:n])
 	if got == 0 {
 		if err == nil || err == io.EOF {
-			err = fmt.Errorf("%w: a page has fewer values than it says", ErrFormat)
+			err = fmt.Errorf("%w: a page has fewer values than it says", errFormat)
 		}
 		return nil, err
 	}

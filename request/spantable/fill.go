@@ -100,13 +100,13 @@ type Record struct {
 }
 
 // ErrMissing says that a span has no identity, or no time.
-var ErrMissing = errors.New("no trace id, span id, start or end")
+var errMissing = errors.New("no trace id, span id, start or end")
 
 // Add adds a span that stands at an offset of the file, or reports why not.
 func (f *Filler) Add(r *Record, offset int64) {
 	s := &r.Span
 	if s.TraceHi|s.TraceLo == 0 || s.ID == 0 || s.Start <= 0 || s.End <= 0 {
-		f.Tell(trace.OTLPInvalidSpan, offset, ErrMissing)
+		f.Tell(trace.OTLPInvalidSpan, offset, errMissing)
 		return
 	}
 	if f.prescanned != nil {

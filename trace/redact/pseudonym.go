@@ -23,7 +23,7 @@ type Maker struct {
 
 // NewMaker returns a Maker with the key of a Redactor.
 func NewMaker(by *Redactor) *Maker {
-	return &Maker{all: by.Apart(), ids: by.Apart(), known: map[string]map[string]string{}, columns: columns{}}
+	return &Maker{all: by.apart(), ids: by.apart(), known: map[string]map[string]string{}, columns: columns{}}
 }
 
 // LearnHost makes a host be replaced wherever it is part of a text.
@@ -45,9 +45,9 @@ func (m *Maker) LearnLabel(label string) {
 
 // LearnAttribute does so for the value of an attribute that is a host or an id.
 func (m *Maker) LearnAttribute(key, text string) {
-	m.all.LearnAttribute(key, text)
+	m.all.learnAttribute(key, text)
 	if !hostKeys.MatchString(key) {
-		m.ids.LearnAttribute(key, text)
+		m.ids.learnAttribute(key, text)
 	}
 }
 
@@ -116,16 +116,16 @@ func (m *Maker) trace(id string) string {
 	if strings.Trim(id, "0") == "" {
 		return id
 	}
-	return hex.EncodeToString(m.all.Digest("trace", []byte(id))[:16])
+	return hex.EncodeToString(m.all.digest("trace", []byte(id))[:16])
 }
 
 // Hash makes a hash that nobody can compare with that of a file.
 func (m *Maker) Hash(hash string) string {
-	return hex.EncodeToString(m.all.Digest("hash", []byte(hash)))
+	return hex.EncodeToString(m.all.digest("hash", []byte(hash)))
 }
 
 // Text makes the pseudonym of a text in which nothing is to be seen.
-func (m *Maker) Text(text string) string { return m.all.Text(text) }
+func (m *Maker) Text(text string) string { return m.all.text(text) }
 
 // Scrub replaces what is found in a text.
 func (m *Maker) Scrub(text string) string { return m.all.Scrub(text) }
@@ -140,7 +140,7 @@ func (m *Maker) Label(label string) string {
 	case label == "":
 		return ""
 	case err != nil:
-		return m.all.Text(label)
+		return m.all.text(label)
 	case host == "":
 		return label
 	}

@@ -55,14 +55,14 @@ func New(key []byte) *Redactor {
 	return &Redactor{key: key, made: map[string]bool{}, files: words{}, ids: words{}}
 }
 
-// Apart returns a Redactor with the same key that has learned nothing.
-func (r *Redactor) Apart() *Redactor { return New(r.key) }
+// apart returns a Redactor with the same key that has learned nothing.
+func (r *Redactor) apart() *Redactor { return New(r.key) }
 
 // Check is equal for Redactors with the same key, which nobody can find by it.
-func (r *Redactor) Check() string { return hex.EncodeToString(r.Digest("check", nil))[:32] }
+func (r *Redactor) Check() string { return hex.EncodeToString(r.digest("check", nil))[:32] }
 
-// Digest returns 32 bytes that stand for others of some kind.
-func (r *Redactor) Digest(kind string, data []byte) []byte {
+// digest returns 32 bytes that stand for others of some kind.
+func (r *Redactor) digest(kind string, data []byte) []byte {
 	mac := hmac.New(sha256.New, r.key)
 	mac.Write([]byte(kind + "\x00"))
 	mac.Write(data)
@@ -80,7 +80,7 @@ func (r *Redactor) name(kind, text string) string {
 	if text == "" || r.isName(text) {
 		return text
 	}
-	name := kind + "-" + strings.ToLower(letters.EncodeToString(r.Digest(kind, []byte(text))))[:digits]
+	name := kind + "-" + strings.ToLower(letters.EncodeToString(r.digest(kind, []byte(text))))[:digits]
 	r.mu.Lock()
 	r.made[name] = true
 	r.mu.Unlock()
@@ -117,8 +117,8 @@ func (r *Redactor) Request(id string) string { return r.name("req", id) }
 // GPU returns the name of a GPU, by its UUID.
 func (r *Redactor) GPU(uuid string) string { return r.name("gpu", uuid) }
 
-// Text returns the name of free text.
-func (r *Redactor) Text(text string) string { return r.name("text", text) }
+// text returns the name of free text.
+func (r *Redactor) text(text string) string { return r.name("text", text) }
 
 // Path returns the name of a path, which keeps what tells its kind: "path-mzxw6ytboi.py".
 func (r *Redactor) Path(path string) string {

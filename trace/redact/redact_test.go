@@ -56,13 +56,13 @@ func TestScrub(t *testing.T) {
 		{"srt/managers/scheduler.py(77): forward", r.Path("srt/managers/scheduler.py") + "(77): forward"},
 		{`C:\Users\jane\run.py`, r.Path(`C:\Users\jane\run.py`)},
 		{"see https://acme.example/a?b=c now", "see " + r.name("url", "https://acme.example/a?b=c") + " now"},
-		{"by jane.doe@acme.example", "by " + r.Text("jane.doe@acme.example")},
+		{"by jane.doe@acme.example", "by " + r.text("jane.doe@acme.example")},
 		{"peer 10.20.30.40:8000", "peer " + r.Host("10.20.30.40") + ":8000"},
 		{"peer fe80:0:0:0:1:2:3:4", "peer " + r.Host("fe80:0:0:0:1:2:3:4")},
 		{"instance 9c21c000-92b5-4642-b949-1fbd34450011", "instance " + r.Request("9c21c000-92b5-4642-b949-1fbd34450011")},
 		{"GET /v1/chat/completions", "GET /v1/chat/completions"},
 		{"POST /generate", "POST /generate"},
-		{"GET /v1/models?user=jane", "GET /v1/models?" + r.Text("user=jane")},
+		{"GET /v1/models?user=jane", "GET /v1/models?" + r.text("user=jane")},
 	} {
 		if got := r.Scrub(c.text); got != c.want {
 			t.Errorf("%q becomes %q, want %q", c.text, got, c.want)
@@ -104,13 +104,13 @@ func TestAttributes(t *testing.T) {
 		{"anything", "[[8192, 1], [1]]", "[[8192, 1], [1]]"},
 		{"anything", "2284544 bytes", "2284544 bytes"},
 		{"anything", "True", "True"},
-		{"anything", "customer 12 of Acme", r.Text("customer 12 of Acme")},
+		{"anything", "customer 12 of Acme", r.text("customer 12 of Acme")},
 		{"gen_ai.response.model", "/models/acme-7b", r.Path("/models/acme-7b")},
 		{"reason", "The request queue is full.", "The request queue is full."},
-		{"reason", "Aborted by jane", "Aborted " + r.Text(" by jane")},
+		{"reason", "Aborted by jane", "Aborted " + r.text(" by jane")},
 		{"reason", "HTTP 503", "HTTP 503"},
 		{"reason", "aborted while running", "aborted while running"},
-		{"reason", "jane pressed stop", r.Text("jane pressed stop")},
+		{"reason", "jane pressed stop", r.text("jane pressed stop")},
 	} {
 		if got := r.Attribute(c.key, c.text); got != c.want {
 			t.Errorf("%s = %q becomes %q, want %q", c.key, c.text, got, c.want)

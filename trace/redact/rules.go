@@ -269,14 +269,14 @@ func (r *Redactor) Attribute(key, text string) string {
 	if isNumbers(text) {
 		return text
 	}
-	return r.Text(text)
+	return r.text(text)
 }
 
 func attributeKey(key string) string { return strings.ReplaceAll(strings.ToLower(key), " ", "_") }
 
-// LearnAttribute makes Scrub replace the text of an attribute, if attributes of this name are
+// learnAttribute makes Scrub replace the text of an attribute, if attributes of this name are
 // hosts or ids.
-func (r *Redactor) LearnAttribute(key, text string) {
+func (r *Redactor) learnAttribute(key, text string) {
 	if c := attributes[attributeKey(key)]; c.learn != nil {
 		c.learn(r, text)
 	}
@@ -296,7 +296,7 @@ var reasons = lazyregexp.New(`^(?:aborted while running|client closed the connec
 func (r *Redactor) Reason(text string) string {
 	known := reasons.FindString(text)
 	if rest := text[len(known):]; rest != "" {
-		return strings.TrimLeft(known+" "+r.Text(rest), " ")
+		return strings.TrimLeft(known+" "+r.text(rest), " ")
 	}
 	return known
 }

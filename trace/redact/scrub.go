@@ -24,7 +24,7 @@ var knownExtension = lazyregexp.New(`(?:\.(?:` + extensions + `))+(?:\.[0-9]+)*$
 // shapes are tried together; of two that begin at one place the first counts.
 var shapes = []shape{
 	{`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s"'<>|\\]+`, func(r *Redactor, s string) string { return r.name("url", s) }},
-	{`[a-zA-Z0-9._%+-]+@[a-zA-Z0-9-]+(?:\.[a-zA-Z0-9-]+)+`, (*Redactor).Text},
+	{`[a-zA-Z0-9._%+-]+@[a-zA-Z0-9-]+(?:\.[a-zA-Z0-9-]+)+`, (*Redactor).text},
 	// A random id: a UUID, or as many digits without hyphens.
 	{`\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b`, (*Redactor).Request},
 	{`\b[0-9a-fA-F]{32}(?:[0-9a-fA-F]{8}|[0-9a-fA-F]{32})?\b`, (*Redactor).Request},
@@ -53,7 +53,7 @@ func (r *Redactor) absolute(path string) string {
 // queried names a path and what it is asked for.
 func (r *Redactor) queried(path string) string {
 	route, query, _ := strings.Cut(path, "?")
-	return r.absolute(route) + "?" + r.Text(query)
+	return r.absolute(route) + "?" + r.text(query)
 }
 
 // Scrub replaces all in a text that was learned, and all that looks like a path, a URL,

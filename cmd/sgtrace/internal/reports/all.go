@@ -47,13 +47,13 @@ var All = []*Report{
 		Events: timelineEvents, Arguments: sampledEvents, MatchCollectives: true, Parse: parseTimeline},
 
 	{Name: "hang", Usage: "which rank keeps the others in a collective that does not end, and where it stands",
-		Options: []string{"sort", "limit"}, Tables: []string{"hang", "hang.ranks", "hang.last", "hang.stacks"}, Ignores: Selections, Most: maxKernels, Parse: noOptions(hangs)},
+		Options: []string{"sort", "limit"}, Tables: []string{"hang", "hang.ranks", "hang.last", "hang.stacks"}, Ignores: selections, Most: maxKernels, Parse: noOptions(hangs)},
 	{Name: "memory", Usage: "what took the memory of devices, by snapshots of PyTorch's allocator",
-		Options: []string{"sort", "limit"}, Tables: []string{"memory", "memory.stacks", "memory.stalls"}, Ignores: Selections, Most: maxKernels, Parse: noOptions(memory),
+		Options: []string{"sort", "limit"}, Tables: []string{"memory", "memory.stacks", "memory.stalls"}, Ignores: selections, Most: maxKernels, Parse: noOptions(memory),
 		Events: profile.CallCategories},
 
 	{Name: "experts", Usage: "how evenly tokens are spread over experts and GPUs, and who waits for it",
-		Options: []string{"ep-size", "sort", "limit"}, Tables: []string{"experts", "experts.layers", "experts.ranks", "experts.hottest", "experts.passes"}, Ignores: Selections, Most: maxKernels, Parse: parseExperts,
+		Options: []string{"ep-size", "sort", "limit"}, Tables: []string{"experts", "experts.layers", "experts.ranks", "experts.hottest", "experts.passes"}, Ignores: selections, Most: maxKernels, Parse: parseExperts,
 		Events: KernelEvents},
 
 	{Name: "fleet", Usage: "weeks, run by run: repeat offenders, GPU-hours lost, drift of step times and versions",

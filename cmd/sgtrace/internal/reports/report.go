@@ -191,7 +191,7 @@ func (r *Report) NoteIgnored(ctx *cli.Context, d *document.Document) {
 }
 
 // Selections are all selection flags.
-var Selections = slices.Concat(AboutRequests, []string{"from", "to", "host", "rank"})
+var selections = slices.Concat(AboutRequests, []string{"from", "to", "host", "rank"})
 
 // AboutRequests are the selection flags that say nothing about what profilers recorded.
 var AboutRequests = []string{"rid", "room", "trace", "status", "slowest", "sample", "role", "stage", "min-dur", "level"}
