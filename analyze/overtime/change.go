@@ -443,6 +443,8 @@ func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
 		switch {
 		case c.metric == copyMetric:
 			f.Brief = fmt.Sprintf("since %s, those of one size take %s times as long on %s", t.clock(c.Time), words.ThreeDigits(c.After), c.where(len(t.Devices)))
+		case c.metric == transferMetric:
+			f.Brief = fmt.Sprintf("since %s, transfers take %s times as long", t.clock(c.Time), words.ThreeDigits(c.After))
 		case c.metric.pace != "" && len(c.ranks) == 1:
 			f.Brief = fmt.Sprintf("since %s, kernels of %s take %s times as long", t.clock(c.Time), c.Where[0], words.ThreeDigits(c.After))
 		case c.What == metric.ExposedComm.Long && c.Until == 0:

@@ -273,7 +273,12 @@ func (c *Collector) Timeline(g *gpu.GPUs) *Timeline {
 		t.Counters = c.counters()
 	}
 	rows := order.SumRows(g.GPUs, func(x *gpu.GPU) int64 { return x.Rows })
-	t.findChanges(append(c.paces(t, rows), c.copyPaces(t, g)...))
+	kernels := c.kernelsOf(t, g, rows)
+	found := append(c.paces(t, kernels), c.copyPaces(t, g)...)
+	if x := c.transferPace(t, g, kernels); x != nil {
+		found = append(found, *x)
+	}
+	t.findChanges(found)
 	c.addKernels(t)
 	return t
 }

@@ -3,9 +3,11 @@ package overtime
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
@@ -53,33 +55,42 @@ type paced struct {
 	kernels []pacedKernel
 }
 
-// paces returns since when devices without enough steps take longer for the same kernels, of so many rows in all.
-func (c *Collector) paces(t *Timeline, rows int64) (found []Change) {
+// kernelsOf returns the kernels of each device, in order; nil if there are too many, or nothing is looked for in them.
+func (c *Collector) kernelsOf(t *Timeline, g *gpu.GPUs, rows int64) [][]pacedKernel {
 	type deviceKey struct{ rank, device int32 }
-	devices := map[deviceKey]*[]pacedKernel{}
+	index := map[deviceKey]int{}
+	needed := len(t.Devices) > 1 && float64(exposed(g)) >= minLost*float64(g.Length())
 	for i := range t.Devices {
-		if d := &t.Devices[i]; len(d.rounds) < fewestRounds {
-			devices[deviceKey{d.RankIndex, d.Device}] = new([]pacedKernel)
-		}
+		d := &t.Devices[i]
+		index[deviceKey{d.RankIndex, d.Device}] = i
+		needed = needed || len(d.rounds) < fewestRounds
 	}
-	if len(devices) == 0 || rows > maxPaced {
+	if !needed || rows > maxPaced {
 		return nil
 	}
+	all := make([][]pacedKernel, len(t.Devices))
 	for _, st := range c.set.Streams {
 		st.Kernels(func(k *profile.Kernel) bool {
 			from, to := c.place(k.Rank, k.Start, k.End)
-			if of := devices[deviceKey{k.Rank, k.Device}]; of != nil && from < to {
-				*of = append(*of, pacedKernel{start: from, took: k.Dur(), name: k.Name, stream: k.Stream})
+			if i, ok := index[deviceKey{k.Rank, k.Device}]; ok && from < to {
+				all[i] = append(all[i], pacedKernel{start: from, took: k.Dur(), name: k.Name, stream: k.Stream})
 			}
 			return true
 		})
 	}
-	works := make([]*pacedWork, len(t.Devices))
-	changes := make([]*Change, len(t.Devices))
+	for _, kernels := range all {
+		slices.SortStableFunc(kernels, func(a, b pacedKernel) int { return cmp.Compare(a.start, b.start) })
+	}
+	return all
+}
+
+// paces returns since when devices without enough steps take longer for the same kernels.
+func (c *Collector) paces(t *Timeline, kernels [][]pacedKernel) (found []Change) {
+	works := make([]*pacedWork, len(kernels))
+	changes := make([]*Change, len(kernels))
 	parallel.Each(len(changes), func(i int) {
-		d := &t.Devices[i]
-		if of := devices[deviceKey{d.RankIndex, d.Device}]; of != nil {
-			works[i] = c.pacedWork(*of)
+		if d := &t.Devices[i]; len(d.rounds) < fewestRounds {
+			works[i] = c.pacedWork(kernels[i])
 			changes[i] = c.paceOf(t, d, works[i])
 		}
 	})
@@ -120,30 +131,25 @@ func (c *Collector) brief(name trace.Sym) string {
 
 const asLowClock = "as if its clock were lower"
 
-// A pacedWork is what a device ran: in order, and by name those that take as long each time, those of the longest time first.
+// A pacedWork is what a device ran: in order, and by name, those of the longest time first; equal are those that take as long each time.
 type pacedWork struct {
-	kernels []pacedKernel
-	equal   []*paced
-	total   int64 // ns, of all
+	kernels    []pacedKernel
+	all, equal []*paced
+	total      int64 // ns, of all
 }
 
 func (c *Collector) pacedWork(kernels []pacedKernel) *pacedWork {
 	w, name := &pacedWork{kernels: kernels}, c.set.Syms.Name
-	slices.SortStableFunc(kernels, func(a, b pacedKernel) int { return cmp.Compare(a.start, b.start) })
 	setUsual(kernels)
 	byName := map[trace.Sym]*paced{}
 	for _, k := range kernels {
 		p := order.Memo(byName, k.name, func() *paced { return &paced{name: k.name} })
 		p.kernels, p.total, w.total = append(p.kernels, k), p.total+k.took, w.total+k.took
 	}
-	for _, p := range byName {
-		if !unequal[kernelname.KindOf(name(p.name))] {
-			w.equal = append(w.equal, p)
-		}
-	}
-	slices.SortFunc(w.equal, func(a, b *paced) int {
+	w.all = slices.SortedFunc(maps.Values(byName), func(a, b *paced) int {
 		return cmp.Or(cmp.Compare(b.total, a.total), strings.Compare(name(a.name), name(b.name)))
 	})
+	w.equal = order.Only(w.all, func(p *paced) bool { return !unequal[kernelname.KindOf(name(p.name))] })
 	return w
 }
 

@@ -1,0 +1,106 @@
+package overtime
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/metric"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A kernel of a collective waits until all ranks are there, and then moves data. Of the kernels of one collective, that of the rank which
+// comes last waits least: it is how long the transfer takes. Where all ranks launch as many collectives of a name, the first
+// of each are of one collective, and so on.
+
+// TransferSubkind is that of findings about transfers that take longer in the same place of a program.
+const TransferSubkind = "time of transfers in the same place"
+
+var transferMetric = &observed{pace: "transfers of collectives", metric: &metric.Metric{Long: TransferSubkind, Unit: table.Number, Better: metric.Less}}
+
+// transferPace returns since when transfers of collectives take longer; nil if they do not, or if kernels that compute take longer, too:
+// then there is more to do, or the clocks are lower. It changes what it knows of the kernels of the first device.
+func (c *Collector) transferPace(t *Timeline, g *gpu.GPUs, kernels [][]pacedKernel) *Change {
+	if len(kernels) < 2 {
+		return nil
+	}
+	names := c.setTransfers(kernels)
+	w := c.pacedWork(kernels[0])
+	moved := order.Only(w.all, func(p *paced) bool { return names[p.name] })
+	tests := float64(len(moved))
+	var lead slowing
+	for _, p := range moved {
+		if s, ok := p.slower(alpha / tests); ok && len(p.kernels) >= fewest && s.lost > lead.lost {
+			lead = s
+		}
+	}
+	if lead.of == nil {
+		return nil
+	}
+	from, to := lead.of.kernels[0].start, lead.of.kernels[len(lead.of.kernels)-1].start
+	factor, lost := paceOfAll(moved, from, lead.at)
+	work, _ := paceOfAll(w.equal, from, lead.at)
+	if factor < minLonger || sameLaunches(w.kernels, from, lead.at, to) < sameWork || work-1 > (factor-1)/2 {
+		return nil
+	}
+	x := &Change{What: TransferSubkind, metric: transferMetric, Time: lead.at, First: lead.first, Last: lead.last, Before: 1, After: factor, P: min(1, lead.p*tests),
+		known: true, lasts: float64(to-lead.at) >= minLasting*float64(to-from)}
+	for i := range t.Devices {
+		x.Where, x.ranks = append(x.Where, t.Name(&t.Devices[i])), append(x.ranks, t.Devices[i].RankIndex)
+	}
+	x.lost = lost * float64(len(t.Devices)) * distribution.Fraction(exposed(g), g.Total(func(d *gpu.GPU) int64 { return d.Time(kernelname.ClassCommunication) }))
+	x.Load = fmt.Sprintf("most of all `%s`, without what ranks wait for each other; what they compute takes as long as before", c.brief(lead.of.name))
+	x.kernels = []string{fmt.Sprintf("%s: %s times as long, %s in all on each rank", c.brief(lead.of.name), words.ThreeDigits(lead.factor), nearly(lead.lost))}
+	return x
+}
+
+// exposed returns for how long devices communicate and compute nothing meanwhile, ns.
+func exposed(g *gpu.GPUs) int64 {
+	return g.Total(func(d *gpu.GPU) int64 { return d.Exposed(kernelname.ClassCommunication) })
+}
+
+// paceOfAll returns how long kernels take from some time on, as a multiple of before, and how much longer that is, ns.
+func paceOfAll(list []*paced, first, at trace.Time) (factor, lost float64) {
+	took := 0.0
+	for _, p := range list {
+		if s := p.since(first, at); s.factor > 0 {
+			took, lost = took+float64(s.took), lost+s.lost
+		}
+	}
+	return took / max(1, took-lost), lost
+}
+
+// setTransfers gives those kernels of the first device that communicate the time that the transfer takes. It returns the names of
+// those of which each device has as many.
+func (c *Collector) setTransfers(kernels [][]pacedKernel) map[trace.Sym]bool {
+	least := map[trace.Sym][]int64{} // by name, of each collective
+	kinds := map[trace.Sym]kernelname.Kind{}
+	for i := range kernels {
+		seen := map[trace.Sym]int{}
+		for _, k := range kernels[i] {
+			if order.Memo(kinds, k.name, func() kernelname.Kind { return kernelname.KindOf(c.set.Syms.Name(k.name)) }) != kernelname.KindCommunication {
+				continue
+			}
+			n := seen[k.name]
+			if seen[k.name]++; i == 0 {
+				least[k.name] = append(least[k.name], k.took)
+			} else if n < len(least[k.name]) {
+				least[k.name][n] = min(least[k.name][n], k.took)
+			}
+		}
+		maps.DeleteFunc(least, func(name trace.Sym, list []int64) bool { return seen[name] != len(list) })
+	}
+	seen, names := map[trace.Sym]int{}, map[trace.Sym]bool{}
+	for i := range kernels[0] {
+		if k := &kernels[0][i]; least[k.name] != nil {
+			k.took, names[k.name] = least[k.name][seen[k.name]], true
+			seen[k.name]++
+		}
+	}
+	return names
+}
