@@ -53,7 +53,7 @@ func (c *Ranks) CompleteGroups(ranks []Rank) (list []Group) {
 	return list
 }
 
-// withHosts is Together, and the groups of hosts of which each has a named rank.
+// withHosts is CompleteGroups, and the groups of hosts of which each has a named rank.
 func (c *Ranks) withHosts(ranks []Rank) []Group {
 	list := c.CompleteGroups(ranks)
 	told := order.Set(order.EachRow(list, func(g *Group) string { return g.title }))

@@ -22,13 +22,18 @@ const HostSubkind = "host "
 // LossyNetwork is the subkind of findings of hosts whose network loses what they send.
 const LossyNetwork = HostSubkind + "network"
 
-// A counter is one of node exporter or cAdvisor: of all series of its name, those whose labels have one, and none of the others, between commas.
-type counter struct{ name, label, but string }
+// A counter is one of node exporter or cAdvisor: the series of a name, or only those with one label, or without
+// some.
+type counter struct {
+	name    string
+	with    string    // "mode=steal"; "" is any
+	without [2]string // "" is none
+}
 
-// takes reports whether the labels of a series of its name are those of a counter.
-func (c *counter) takes(set *series.Set, label trace.Sym) bool {
-	return (c.label == "" || set.HasLabel(label, c.label)) &&
-		!slices.ContainsFunc(strings.FieldsFunc(c.but, func(r rune) bool { return r == ',' }), func(not string) bool { return set.HasLabel(label, not) })
+// takes reports whether series of the name with such labels are part of the counter.
+func (c *counter) takes(set *series.Set, labels trace.Sym) bool {
+	has := func(label string) bool { return set.HasLabel(labels, label) }
+	return (c.with == "" || has(c.with)) && !slices.ContainsFunc(c.without[:], func(label string) bool { return label != "" && has(label) })
 }
 
 // A shortage is what a host, or a pod, may be short of. How much so is the growth of one counter, as a part of
@@ -45,18 +50,18 @@ type shortage struct {
 }
 
 var shortages = []shortage{
-	{"CPU", "threads on %[1]s wait for a CPU for %[2]s %% of the time in which they could run", counter{"node_schedstat_waiting_seconds_total", "", ""},
-		[]counter{{"node_schedstat_waiting_seconds_total", "", ""}, {"node_schedstat_running_seconds_total", "", ""}}, 0.25},
-	{"CPU", "the CPUs of %[1]s are busy for %[2]s %% of the time", counter{"node_cpu_seconds_total", "", "mode=idle,mode=iowait"},
-		[]counter{{"node_cpu_seconds_total", "", ""}}, 0.9},
-	{"CPU limit", "the CPU limit of %[1]s stops it in %[2]s %% of its periods", counter{"container_cpu_cfs_throttled_periods_total", "", ""},
-		[]counter{{"container_cpu_cfs_periods_total", "", ""}}, 0.25},
-	{"steal", "other virtual machines have the CPUs of %[1]s for %[2]s %% of the time (steal)", counter{"node_cpu_seconds_total", "mode=steal", ""},
-		[]counter{{"node_cpu_seconds_total", "", ""}}, 0.05},
-	{"memory", "nothing on %[1]s can go on for %[2]s %% of the time, waiting for memory", counter{"node_pressure_memory_stalled_seconds_total", "", ""}, nil, 0.1},
-	{"disk", "nothing on %[1]s can go on for %[2]s %% of the time, waiting for disks", counter{"node_pressure_io_stalled_seconds_total", "", ""}, nil, 0.25},
-	{"network", "%[1]s sends %[2]s %% of its TCP segments again: they are lost on the way", counter{"node_netstat_Tcp_RetransSegs", "", ""},
-		[]counter{{"node_netstat_Tcp_OutSegs", "", ""}}, 0.01},
+	{"CPU", "threads on %[1]s wait for a CPU for %[2]s %% of the time in which they could run", counter{name: "node_schedstat_waiting_seconds_total"},
+		[]counter{{name: "node_schedstat_waiting_seconds_total"}, {name: "node_schedstat_running_seconds_total"}}, 0.25},
+	{"CPU", "the CPUs of %[1]s are busy for %[2]s %% of the time", counter{name: "node_cpu_seconds_total", without: [2]string{"mode=idle", "mode=iowait"}},
+		[]counter{{name: "node_cpu_seconds_total"}}, 0.9},
+	{"CPU limit", "the CPU limit of %[1]s stops it in %[2]s %% of its periods", counter{name: "container_cpu_cfs_throttled_periods_total"},
+		[]counter{{name: "container_cpu_cfs_periods_total"}}, 0.25},
+	{"steal", "other virtual machines have the CPUs of %[1]s for %[2]s %% of the time (steal)", counter{name: "node_cpu_seconds_total", with: "mode=steal"},
+		[]counter{{name: "node_cpu_seconds_total"}}, 0.05},
+	{"memory", "nothing on %[1]s can go on for %[2]s %% of the time, waiting for memory", counter{name: "node_pressure_memory_stalled_seconds_total"}, nil, 0.1},
+	{"disk", "nothing on %[1]s can go on for %[2]s %% of the time, waiting for disks", counter{name: "node_pressure_io_stalled_seconds_total"}, nil, 0.25},
+	{"network", "%[1]s sends %[2]s %% of its TCP segments again: they are lost on the way", counter{name: "node_netstat_Tcp_RetransSegs"},
+		[]counter{{name: "node_netstat_Tcp_OutSegs"}}, 0.01},
 }
 
 // A mishap is what a counter counts that must not happen at all.
@@ -66,8 +71,8 @@ type mishap struct {
 }
 
 var mishaps = []mishap{
-	{"killed", "the kernel of %[1]s kills %[2]s because memory ran out", "process", counter{"node_vmstat_oom_kill", "", ""}},
-	{"link", "InfiniBand links of %[1]s go down %[2]s", "time", counter{"node_infiniband_link_downed_total", "", ""}},
+	{"killed", "the kernel of %[1]s kills %[2]s because memory ran out", "process", counter{name: "node_vmstat_oom_kill"}},
+	{"link", "InfiniBand links of %[1]s go down %[2]s", "time", counter{name: "node_infiniband_link_downed_total"}},
 }
 
 // A hostOrPod is a host, or a pod on it.
