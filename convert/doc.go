@@ -22,6 +22,6 @@
 //     share the work: nothing is decided there that needs another input. [Solve] adds what all of
 //     them say together.
 //
-// What an input has in common with one of another format is decided here once, for
-// timelines and reports alike. Neither formats of inputs nor reports are known in this package.
+// What an input has in common with one of another format is decided here once, for timelines and
+// reports alike. This package knows neither the formats of inputs nor any report.
 package convert

@@ -88,7 +88,7 @@ var layers = []layer{
 		reason: "inputs, ranks, clocks and drawing follow each other, and no report"},
 	{of: []string{"convert/verify"}, may: []string{"perfetto/reader", "profile", "trace"}, reason: "it shares no code with the writers"},
 	{of: []string{"convert"}, may: slices.Concat(reported, []string{"convert/inputs", "convert/ranks", "convert/clocks", "convert/drawing", "convert/verify", "dataset", "dataset/tasks", "perfetto", "chrometrace", "format/envelope"}),
-		reason: "it joins its rooms, and knows of formats only those that it writes, and of reports nothing"},
+		reason: "it joins the packages below it, and knows only the formats that it writes, and no report"},
 
 	{of: base, may: reported, chain: true, reason: sees + "; and what reports share is in this order"},
 	{of: single, may: slices.Concat(reported, base), reason: sees + "; and no question needs the answer to another"},
@@ -105,7 +105,7 @@ var layers = []layer{
 	{of: []string{"analyze/overtime"}, may: slices.Concat(reported, base, []string{"analyze/gpu"}), reason: sees + "; of the questions, it needs gpu (what ran, and in which steps)"},
 	{of: []string{"analyze/diff/pace"}, may: slices.Concat(reported, base, []string{"analyze/diff/compare"}), reason: sees + "; and how an amount differs between captures is below what steps take"},
 	{of: []string{"analyze/diff/measured"}, may: slices.Concat(reported, base, []string{"analyze/telemetry", "analyze/diff/compare", "analyze/diff/pace"}), reason: sees + "; of the questions, it needs telemetry (what is asked of servers that log), and hands what their steps take to pace"},
-	{of: []string{"analyze/diff"}, may: slices.Concat(reported, base, []string{"analyze/requests", "analyze/change", "analyze/gpu", "analyze/gaps", "analyze/operators", "analyze/diff/compare", "analyze/diff/pace", "analyze/diff/measured"}), reason: sees + "; of the questions, it needs requests (what they are divided by), change (whether a capture is of one piece) and those whose answers it compares: gpu, gaps, operators; and its rooms are below it"},
+	{of: []string{"analyze/diff"}, may: slices.Concat(reported, base, []string{"analyze/requests", "analyze/change", "analyze/gpu", "analyze/gaps", "analyze/operators", "analyze/diff/compare", "analyze/diff/pace", "analyze/diff/measured"}), reason: sees + "; of the questions, it needs requests (what they are divided by), change (whether a capture is of one piece) and those whose answers it compares: gpu, gaps, operators; and the packages in its folder are below it"},
 	{of: []string{"analyze/critical"}, may: slices.Concat(reported, base, []string{"analyze/gpu", "analyze/collective", "analyze/gaps"}), reason: sees + "; of the questions, it needs collective (for whom ranks wait), gpu and gaps (what hosts did then)"},
 	{of: []string{"analyze/page/chart"}, may: []string{"analyze/words", "analyze/distribution", "analyze/table", "trace", "internal/..."}, reason: "it draws numbers, and does not know what they are about"},
 	{of: []string{"analyze/finders", "analyze/gate", "analyze/whatif", "analyze/overview", "analyze/page", "analyze/fleet"}, may: slices.Concat(reported, base, questions, []string{"analyze/page/chart"}), chain: true, reason: sees},

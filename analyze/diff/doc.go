@@ -3,8 +3,7 @@
 // significance. Observations are pieces of time, not spans: spans of one batch share their
 // time, and a test over them would find everything significant.
 //
-// Its rooms are below it and know nothing of it: compare tells how one amount differs, pace what steps of servers take for
-// their work, and measured what logs and metrics say. This package is still long on purpose: what it collects
-// of requests and profilers, the rows that compare both sides, and the verdict in words all work on the same rows. The setup,
-// which stands alone, is a single file.
+// The packages below it know nothing of it: compare says how one amount differs, pace how long steps of servers take for
+// their work, and measured what logs and metrics say. This package is still long on purpose: what it collects from
+// requests and profilers, the comparison of both sides, and the verdict in words all work on the same rows.
 package diff

@@ -17,9 +17,9 @@ import (
 )
 
 // A Finding is something that an engineer should know about, and what shows it. Text,
-// JSON, Markdown and the page are made from it. A room of package analyze fills in what
-// it measured; the row in the list of finders adds what all its findings have in common:
-// Kind, Severity and Scope, and where they are empty Confidence, Whose and Show.
+// JSON, Markdown and the page are made from it. A package below analyze fills in what
+// it measured. The row in the list of finders adds what all its findings have in common: Kind and
+// Scope, and Severity, Confidence, CostBasis, and Show if they are empty.
 type Finding struct {
 	Kind Kind
 	// Subkind tells findings of one kind apart that are about different things.

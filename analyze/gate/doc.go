@@ -5,6 +5,6 @@
 //
 // A condition holds only if chance is ruled out: the probability that any of the conditions
 // of a run holds by chance is at most [level]. A condition that the captures are too short to
-// judge does not pass either, since a gate that is open where nothing was measured is no gate;
-// its text says what is missing.
+// judge does not pass either: a gate that opens when nothing was measured is useless. Its text says
+// what is missing.
 package gate

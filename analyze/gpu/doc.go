@@ -3,6 +3,6 @@
 // delay, and the time of steps and kernels rank by rank. Under the classes of Holistic
 // Trace Analysis the numbers are those of that tool.
 //
-// It is large for a package, as all of it is found in one pass over the rows of a device: what is busy, the
-// reason of each gap, and which kernels were held back need the same rows in the same order.
+// It is a large package because one pass over the rows of a device finds everything: busy times, the reason for
+// each gap, and the kernels that were held back need the same rows in the same order.
 package gpu

@@ -13,7 +13,6 @@
 //   - Exchanges of tokens between GPUs that wait alone, and shared experts that could run meanwhile.
 //   - Replays of a graph that was captured for more tokens than the step has.
 //
-// What is told of these is an upper bound: the time of all but the longest of some neighbors, or the
-// time above the roof. What is said to be certain is arithmetic; whether a switch helps, a measurement
-// tells.
+// Each has an upper bound: the time of all but the longest of some neighbors, or the time above the roof.
+// Only the arithmetic is certain: to know whether a switch helps, measure.
 package gpuloss

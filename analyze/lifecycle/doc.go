@@ -5,6 +5,6 @@
 // the life of each, from its first sign to its last, and which process replaced which: one
 // of the same rank that begins where the other ended.
 //
-// Nothing else is taken for the end of a life or for a hang than requests that never end
-// where others go on. Requests that are in flight when the dump ends are no such sign.
+// Only requests that never end while others go on count as a sign that a server died or hangs.
+// Requests that are in flight when the dump ends do not.
 package lifecycle

@@ -3,6 +3,6 @@
 // rank. Package change searches change points in it, and package rank compares ranks by
 // it. docs/METRICS.md defines the numbers.
 //
-// What divides time into buckets ([Grid]), adds up what lasted how long in each ([Area]), and
-// draws curves over them as text ([Block]) serves other reports over time, too.
+// Other reports over time use it, too, to divide time into buckets ([Grid]), to add up how long something lasted
+// in each ([Area]), and to draw curves as text ([Block]).
 package load

@@ -1,8 +1,8 @@
-// Command sgtrace explains slow LLM serving from the files that are left after
-// an incident.
+// Command sgtrace explains slow LLM serving from the files that an incident leaves behind.
 //
-// It is long because each command is a file here, with its flags, help, and order of calls; what
-// several commands share is below internal.
+// It is a long package because every command is a file here, with its flags, its help, and the order of its
+// calls, and because these share one run: its inputs, messages, and outputs. Anything that does not need
+// the run is below internal.
 package main
 
 import (

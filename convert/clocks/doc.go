@@ -3,6 +3,6 @@
 // or launches, bounded by requests), solves for offset and drift, and says which of these
 // it was, with an error bound.
 //
-// It never guesses: a clock about which nothing is known stays as it was recorded, and is
-// reported as assumed. The mathematics is in align; docs/CLOCKS.md is for users.
+// It never guesses: a clock without any evidence stays as it was recorded, and is reported as
+// assumed. The mathematics is in align; docs/CLOCKS.md is for users.
 package clocks

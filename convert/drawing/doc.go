@@ -4,8 +4,8 @@
 //
 // It reads the tables of the model and decides nothing about ranks or clocks. [Layout]
 // draws requests alone, [Draw] all that was merged. Drawing recordings gives up their
-// events, so that it can be done once. Package output writes the result.
+// events, so it can be done only once. Package convert writes the result.
 //
 // It is one long package on purpose: the views, one file each, share the layout (units, lanes, scopes)
-// and draw into one set of tracks, between which arrows lead. What logs and metrics say shares nothing of that: see package counters.
+// and draw into one set of tracks, which arrows connect. Counters of logs and metrics share none of that: see package counters.
 package drawing

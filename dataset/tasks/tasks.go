@@ -1,7 +1,7 @@
 // Package tasks coordinates processes that write to one dataset, at the same time or one after
 // the other, on one machine or on many: they must agree whether texts are redacted and with
 // which key, and in how many shards the inputs are extracted. There is no server: all of it is in small files
-// of the dataset, of which each appears complete, and once.
+// of the dataset, each of which appears once, complete.
 //
 //	DATASET.key                      key of --redact, beside the dataset: who gets the one need not get the other
 //	DATASET/v1/tasks/redaction.json  what tells that key from others

@@ -1,4 +1,4 @@
-// Package platform reads what is told of servers from outside, by what they run on: metrics that
-// [Prometheus] scraped, and of trouble below them, logs of a host ([Kernel]), of nvidia-smi ([NvidiaSMI]),
-// and events of a cluster ([Kubernetes]), as instants.
+// Package platform reads what the platform below servers says about them: metrics that [Prometheus] scraped
+// and, as instants, trouble in logs of a host ([Kernel]), of nvidia-smi ([NvidiaSMI]), and in events of a
+// cluster ([Kubernetes]).
 package platform

@@ -1,4 +1,4 @@
-// Package sglang reads what SGLang's servers write of themselves when they are asked to, or crash:
-// where tokens went ([ExpertDump]), which requests there were ([RequestDump]), and their answers
-// about how they are ([ServerState]). Their logs are in package serverlog.
+// Package sglang reads what SGLang's servers write about themselves on request, or when they crash:
+// where tokens went ([ExpertDump]), which requests there were ([RequestDump]), and their answers about
+// their state ([ServerState]). Their logs are in package serverlog.
 package sglang

@@ -1,5 +1,4 @@
-// Package torchdump reads what is dumped of a process of PyTorch: the collectives of its
-// [FlightRecorder] and the memory of its devices ([MemorySnapshot]), as pickles, where its
-// threads stand ([PySpy]), and what its NCCL writes of collectives: a [Log], and the records of
-// an [Inspector].
+// Package torchdump reads dumps of PyTorch's processes: the collectives of a [FlightRecorder] and the
+// memory of devices ([MemorySnapshot]), which are pickles; where threads stand ([PySpy]); and what NCCL
+// writes about collectives: a [Log], and the records of an [Inspector].
 package torchdump

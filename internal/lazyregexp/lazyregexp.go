@@ -1,5 +1,5 @@
-// Package lazyregexp has regular expressions that are compiled when they are first used. Few commands need many of the expressions of this
-// program, and compiling all of them is a good part of what it takes to start.
+// Package lazyregexp has regular expressions that are compiled when they are first used. Few commands need many of the
+// program's expressions, and compiling all of them would take a good part of the start time.
 package lazyregexp
 
 import (

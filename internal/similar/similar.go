@@ -1,4 +1,4 @@
-// Package similar finds what somebody may have meant by a word with a slip in it.
+// Package similar finds the word that somebody may have meant by a misspelled one.
 package similar
 
 import (

@@ -2,8 +2,8 @@
 // files that other programs wrote, which may be damaged, only to read them. It knows the formats,
 // and nothing of what is in a file.
 //
-// Parquet files have one row per row and one leaf per column: of columns that nest or repeat
-// nothing is known here. Values are int64, float64 or bytes: what Parquet has besides
+// Parquet files have one row per row and one leaf per column: this package does not know columns that nest
+// or repeat. Values are int64, float64 or bytes: what Parquet has besides
 // these (narrower and unsigned numbers, booleans) becomes one of them.
 //
 //	f, err := tablefile.OpenParquet(path)

@@ -1,4 +1,4 @@
-// Package compare tells how an amount differs between two captures: it cuts captures into pieces, tests what these have of the
-// amount on both sides, and writes the change in words. It knows of requests when
-// they began and ended, and not what is compared.
+// Package compare says how an amount differs between two captures: it cuts captures into pieces, tests the amounts in the
+// pieces of both sides, and puts the change into words. All that it knows about requests is when they began and ended; it does
+// not know what is compared.
 package compare

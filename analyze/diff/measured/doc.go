@@ -1,3 +1,3 @@
-// Package measured compares what logs and metrics of two captures say: levels, rates, what is asked of servers, and what buckets
-// count of latencies. What their steps take, it hands to pace.
+// Package measured compares what logs and metrics of two captures say: levels, rates, the demand on servers, and latencies
+// that are counted in buckets. It hands the times of steps to package pace.
 package measured

@@ -1,4 +1,4 @@
-// Package pace tells whether steps of servers take longer than before for the same work, on which servers, or whether there is
-// more of it. It compares steps as requests, names of annotations, or logs and metrics tell of them, with what a model says that
-// steps of such work usually take.
+// Package pace says whether steps of servers take longer than before for the same work, and on which servers, or whether they
+// have more work. It takes steps from requests, from the names of annotations, or from logs and metrics, and compares them with
+// the time that a model expects for such work.
 package pace

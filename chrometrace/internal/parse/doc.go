@@ -1,6 +1,6 @@
-// Package parse says what a file of Chrome JSON says, in batches: events, rows,
-// names and members of the header as they are, in the order of the file. What only
-// the whole file tells, and what that means as a profile, says package chrometrace.
+// Package parse returns the content of a file of Chrome JSON, in batches: events, rows,
+// names and members of the header as they are, in the order of the file. Package chrometrace
+// settles what only the whole file tells, and makes a profile of all that.
 //
 // [Read] does it on all cores, and no result depends on how the input is cut:
 //

@@ -1,5 +1,5 @@
-// Package counters draws numbers over time: what logs and metrics say ([Draw]), and, in pieces of a round length, what anyone counts
-// ([Pieces]).
+// Package counters draws numbers over time: those of logs and metrics ([Draw]), and any others in pieces of a round
+// length ([Pieces]).
 package counters
 
 import (

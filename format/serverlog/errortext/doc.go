@@ -1,5 +1,5 @@
-// Package errortext says what a line of a log tells of an error, in words that nothing here knows, without what it may quote of
-// a request: the name of an exception, and its message where that is about the machine; a message up to the first thing that is quoted
-// ([Said]); and lines that differ in digits only are told once ([Complaints]). Of lines that are known it says in plain words what ended a
-// process, which transfer of a KV cache failed, and what a device's runtime reports.
+// Package errortext takes the text of an error from a line of a log, without anything that it may quote from a request: the name
+// of an exception, and its message if that is about the machine; and any other message up to the first quotation ([Said]). Lines that
+// differ only in digits are reported once ([Complaints]). For lines that it knows, it says in plain words what ended a process, which
+// transfer of a KV cache failed, and what the runtime of a device reports.
 package errortext

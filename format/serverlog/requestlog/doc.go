@@ -1,5 +1,5 @@
-// Package requestlog reads what SGLang's servers log of each request: what a scheduler says of one that it has finished, the records of
-// --export-metrics-to-file and --log-requests-format json, and what --log-requests prints as text.
+// Package requestlog reads what SGLang's servers log about each request: the line of a scheduler that has finished it, the records of
+// --export-metrics-to-file and --log-requests-format json, and the text that --log-requests prints.
 package requestlog
 
 import (
