@@ -40,6 +40,17 @@ func (s *Set) findLead(p *Part) int {
 	return lead
 }
 
+// ProcOfPart returns the proc whose clock the times of a part are by: that of its own span, or else of a thread; None is unknown.
+func (s *Set) ProcOfPart(p *Part) int {
+	switch {
+	case p.Root != None:
+		return s.ProcOf(p.Root)
+	case len(s.ThreadsOf(p)) > 0:
+		return s.Threads[s.ThreadsOf(p)[0]].Proc
+	}
+	return None
+}
+
 // EachStage calls f for the given stages and everything below, parents first.
 func (s *Set) EachStage(stages []uint32, f func(i int)) {
 	for _, i := range stages {

@@ -111,7 +111,7 @@ func (c *Causes) Total() int64 {
 	return sum
 }
 
-// An Attribution tells where the time of one finished request went.
+// An Attribution tells where the time of one request went, which has finished or is [Attributor.Unanswered].
 type Attribution struct {
 	Request int // index into Set.Requests
 	// E2E and TTFT add up to the metrics of these names, to the ns; TTFT is zero if
@@ -192,11 +192,14 @@ func (a *Attributor) All() []Attribution {
 	out := memory.Make[Attribution](len(requests))
 	a.Parallel(len(out), func(w *Walk, i int) {
 		out[i] = w.attribute(requests[i])
-		x := &out[i]
-		x.PrefillGroup, x.AnswerGroup = a.Peers.GroupOf(x.Prefill), a.Peers.GroupOf(x.Answer)
-		x.Population = int32(a.Peers.Population(&a.set.Requests[x.Request]))
+		a.setGroups(&out[i])
 	})
 	return out
+}
+
+func (a *Attributor) setGroups(x *Attribution) {
+	x.PrefillGroup, x.AnswerGroup = a.Peers.GroupOf(x.Prefill), a.Peers.GroupOf(x.Answer)
+	x.Population = int32(a.Peers.Population(&a.set.Requests[x.Request]))
 }
 
 // Parallel calls f for 0..n-1 on all cores, on each with scratch space of its own.

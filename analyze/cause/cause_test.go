@@ -360,11 +360,11 @@ var (
 // A request took 60 and 30 of two causes, 45 of them for nothing: 30 and 15, and what another claim has of that counts once; but what
 // a server that was slower once more took of it adds up.
 func TestSlower(t *testing.T) {
-	b := &Costs{list: []Attribution{{Request: 7}}}
-	b.list[0].E2E[Decode], b.list[0].E2E[Interference] = 60, 30
+	b := &Costs{finished: []Attribution{{Request: 7}}}
+	b.finished[0].E2E[Decode], b.finished[0].E2E[Interference] = 60, 30
 	claim, once := b.Slower(map[int]int64{7: 45}, true, Decode, Interference), b.Slower(map[int]int64{7: 12}, false, Decode)
 	for _, x := range []struct{ before, after, again int64 }{{60, 30, 18}, {20, 20, 18}} {
-		left := budgetOf(&b.list[0].E2E)
+		left := budgetOf(&b.finished[0].E2E)
 		left[Decode] = x.before
 		if claim(0, left[:]); left[Decode] != x.after || left[Interference] != 15 {
 			t.Errorf("of %v, %v are left, and %v", x.before, left[Decode], left[Interference])

@@ -14,30 +14,66 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Costs is the ledger of what findings cost: of every finished request, the time that it
-// spent by cause. A finding claims the time that a request would not have taken without it
+// Costs is the ledger of what findings cost: of every request that has finished, or that nobody
+// got an answer to, the time that it spent by cause. A finding claims the time that a request would not have taken without it
 // ([finding.Claim]), and what one finding has claimed is no longer there for the next one, so
 // that all of them together cost no more than there was. The scale is the sum of the E2E of
-// the finished requests.
+// the finished requests, and of how long the others went on: see [Attributor.Unanswered].
 //
 // This is what requests would have saved to first order: nothing is replayed. A nil ledger
 // claims nothing.
 type Costs struct {
-	set   *request.Set
-	list  []Attribution // of the finished requests
-	usual Usual
-	total float64 // ns
+	set                  *request.Set
+	finished, unanswered []Attribution // of requests, the ones before the others
+	usual                Usual
+	total                float64 // ns
+	lost                 []bool  // of unanswered requests: they waited in vain
 }
 
-// NewCosts makes a ledger of the attributed requests of a set, with what each cause usually takes of them.
+// NewCosts makes a ledger of the attributed requests of a set that have finished, with what each cause usually takes of them.
 func NewCosts(s *request.Set, list []Attribution, usual Usual) *Costs {
-	b := &Costs{set: s, list: list, usual: usual}
+	b := &Costs{set: s, finished: list, usual: usual}
+	b.addUp(list)
+	return b
+}
+
+// AddUnanswered adds requests that are [Attributor.Unanswered].
+func (b *Costs) AddUnanswered(list []Attribution) {
+	b.unanswered = list
+	b.addUp(list)
+}
+
+// SetLost says which requests without an answer waited for a server that hangs or died. What servers take longer for else has no part in that.
+func (b *Costs) SetLost(requests []int) {
+	in := b.setOf(requests)
+	b.lost = make([]bool, len(b.unanswered))
+	for i := range b.unanswered {
+		b.lost[i] = in[b.unanswered[i].Request]
+	}
+}
+
+// isLost tells it of the i-th request.
+func (b *Costs) isLost(i int) bool { return b.lost != nil && !b.answered(i) && b.lost[i-len(b.finished)] }
+
+func (b *Costs) addUp(list []Attribution) {
 	for i := range Each(list) {
 		spent := list[i].spent()
 		b.total += float64(spent.Total())
 	}
-	return b
 }
+
+// n is how many requests the ledger has, and at returns the i-th.
+func (b *Costs) n() int { return len(b.finished) + len(b.unanswered) }
+
+func (b *Costs) at(i int) *Attribution {
+	if b.answered(i) {
+		return &b.finished[i]
+	}
+	return &b.unanswered[i-len(b.finished)]
+}
+
+// answered reports whether the i-th request has finished.
+func (b *Costs) answered(i int) bool { return i < len(b.finished) }
 
 // Part returns which part of all time ns is.
 func (b *Costs) Part(ns float64) float64 {
@@ -116,7 +152,7 @@ func (b *Costs) usualFor(c Cause, a *Attribution) int64 {
 func (b *Costs) Beyond(requests []int, causes ...Cause) finding.Claim {
 	in, causes := b.setOf(requests), wholes(causes)
 	return func(i int, left []int64) {
-		a := &b.list[i]
+		a := b.at(i)
 		if !in[a.Request] {
 			return
 		}
@@ -130,10 +166,35 @@ func (b *Costs) Beyond(requests []int, causes ...Cause) finding.Claim {
 func (b *Costs) AllOf(requests []int, causes ...Cause) finding.Claim {
 	in, causes := b.setOf(requests), wholes(causes)
 	return func(i int, left []int64) {
-		if in[b.list[i].Request] {
+		if in[b.at(i).Request] {
 			for _, c := range causes {
 				left[c] = 0
 			}
+		}
+	}
+}
+
+// Lost claims of those of some requests that have no answer what they went on for longer than requests usually take: as long an
+// answer would have taken.
+func (b *Costs) Lost(requests []int) finding.Claim {
+	totals := memory.Make[int64](len(b.finished))
+	for i := range Each(b.finished) {
+		spent := b.finished[i].spent()
+		totals[i] = spent.Total()
+	}
+	usual := int64(0)
+	if len(totals) > 0 {
+		usual = distribution.LowerMedian(totals)
+	}
+	in := b.setOf(requests)
+	return func(i int, left []int64) {
+		if b.answered(i) || !in[b.at(i).Request] {
+			return
+		}
+		spent := b.at(i).spent()
+		keep := min(1, distribution.Fraction(usual, spent.Total()))
+		for c, ns := range spent {
+			left[c] = min(left[c], int64(keep*float64(ns)))
 		}
 	}
 }
@@ -146,11 +207,11 @@ func (b *Costs) Amounts(ns map[int]int64, causes ...Cause) finding.Claim {
 	}
 	causes = wholes(causes)
 	return func(i int, left []int64) {
-		rest := ns[b.list[i].Request]
+		rest := ns[b.at(i).Request]
 		if rest <= 0 {
 			return
 		}
-		spent := b.list[i].spent()
+		spent := b.at(i).spent()
 		for _, c := range causes {
 			part := min(rest, spent[c])
 			left[c], rest = min(left[c], spent[c]-part), rest-part
@@ -167,11 +228,11 @@ func (b *Costs) Slower(ns map[int]int64, evenly bool, causes ...Cause) finding.C
 	}
 	causes = wholes(causes)
 	return func(i int, left []int64) {
-		rest := ns[b.list[i].Request]
+		rest := ns[b.at(i).Request]
 		if rest <= 0 {
 			return
 		}
-		spent, all := b.list[i].spent(), int64(0)
+		spent, all := b.at(i).spent(), int64(0)
 		for _, c := range causes {
 			all += spent[c]
 		}
@@ -236,7 +297,10 @@ func (b *Costs) partsOf(span Span, parts [Count]float64, causes []Cause) finding
 // take leaves of a cause the time without a part of what the i-th request spent there in
 // the window: two findings that saw the same rise claim it once.
 func (w *window) take(i int, left []int64, c Cause, part float64) {
-	a := &w.list[i]
+	if w.isLost(i) {
+		return
+	}
+	a := w.at(i)
 	spent := a.spentOn(c)
 	left[c] = min(left[c], spent-int64(float64(spent)*part*w.share(c, a)))
 }
@@ -266,7 +330,7 @@ func ByRequest(*Attribution, Cause) float64 { return 1 }
 func (b *Costs) Uncached(span Span, share float64) finding.Claim {
 	w := b.window(span)
 	return func(i int, left []int64) {
-		a := &b.list[i]
+		a := b.at(i)
 		m := &b.set.Requests[a.Request].Metrics
 		if lost := share*float64(m.PromptTokens) - float64(max(0, m.CachedTokens)); lost > 0 {
 			w.take(i, left, Prefill, min(1, lost/float64(max(1, m.PrefillTokens()))))
@@ -281,10 +345,10 @@ func (b *Costs) Risen(span Span, work Work, causes ...Cause) finding.Claim {
 	causes = wholes(causes)
 	w := b.window(span)
 	// Sums of parts are added in their order, as the last digits depend on it.
-	parts := parallel.Gather(len(w.list), attributionSize, func(list []sides, from, to int) []sides {
+	parts := parallel.Gather(w.n(), attributionSize, func(list []sides, from, to int) []sides {
 		var s sides
 		for i := from; i < to; i++ {
-			w.addTo(&s, &w.list[i], work, causes)
+			w.addTo(&s, i, work, causes)
 		}
 		return append(list, s)
 	})
@@ -305,8 +369,10 @@ func (b *Costs) Risen(span Span, work Work, causes ...Cause) finding.Claim {
 // sides are what causes took before a span, and in it.
 type sides struct{ before, after [Count]pace }
 
-// addTo adds what causes took of a request, unless it is on both sides, or behind.
-func (w *window) addTo(s *sides, a *Attribution, work Work, causes []Cause) {
+// addTo adds what causes took of the i-th request, unless it is on both sides, or behind. One without an answer
+// says how long it was kept by what it came to, and nothing about what it would have come to.
+func (w *window) addTo(s *sides, i int, work Work, causes []Cause) {
+	a, unanswered := w.at(i), !w.answered(i)
 	r := &w.set.Requests[a.Request]
 	sums := &s.after
 	if r.End <= w.From {
@@ -314,11 +380,11 @@ func (w *window) addTo(s *sides, a *Attribution, work Work, causes []Cause) {
 	} else if r.Start < w.From || r.Start >= min(w.Until, w.Alone) {
 		return
 	}
-	if a.Partly {
+	if a.Partly || w.isLost(i) {
 		return
 	}
 	for _, c := range causes {
-		if w.has(c, a) {
+		if w.has(c, a) && !(unanswered && (c.PerToken() || c == Prefill || a.E2E[c] == 0)) {
 			sums[c].add(float64(a.spentOn(c)), work(a, c))
 		}
 	}
@@ -416,8 +482,8 @@ func (b *Costs) WaitsFor(at *place.Location) (finding.Claim, finding.Affected) {
 		return nil, finding.Affected{}
 	}
 	var waiting []int
-	for i := range Each(b.list) {
-		a := &b.list[i]
+	for i := range memory.Each(b.n(), attributionSize) {
+		a := b.at(i)
 		if a.Slow != request.None && a.E2E[SlowRank] > 0 && at.Overlaps(new(place.NewLocation(b.set, int(a.Slow)))) {
 			waiting = append(waiting, a.Request)
 		}

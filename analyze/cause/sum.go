@@ -5,6 +5,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 )
@@ -12,7 +13,7 @@ import (
 // A Sum is how the extra time of requests adds up: what they took beyond the usual, or would not
 // have taken without what findings tell of.
 type Sum struct {
-	Ns      float64        // that the finished requests took in all
+	Ns      float64        // that the requests of a ledger took in all
 	Claimed float64        // the part of it that findings have
 	Rest    [Count]float64 // the parts that nothing explains, by cause
 }
@@ -63,7 +64,7 @@ func (b *budget) total() int64 {
 // alone is what each claim costs by itself, as parts of all time.
 func (b *Costs) alone(claims []finding.Claim) []float64 {
 	costs := b.fold(len(claims), func(costs []float64, i int) {
-		spent := b.list[i].spent()
+		spent := b.at(i).spent()
 		have := spent.Total()
 		for k, claim := range claims {
 			if claim != nil {
@@ -83,11 +84,11 @@ func (b *Costs) alone(claims []finding.Claim) []float64 {
 // follow each other are added up together, so that the sums are the same on any number of cores.
 func (b *Costs) fold(n int, add func(sums []float64, i int)) []float64 {
 	const together = 1 << 12 // requests
-	parts := make([][]float64, (len(b.list)+together-1)/together)
+	parts := make([][]float64, (b.n()+together-1)/together)
 	parallel.Each(len(parts), func(p int) {
 		parts[p] = make([]float64, n)
 		first := p * together
-		for i := range Each(b.list[first:min(first+together, len(b.list))]) {
+		for i := range memory.Each(min(together, b.n()-first), attributionSize) {
 			add(parts[p], first+i)
 		}
 	})
@@ -107,7 +108,7 @@ func (b *Costs) fold(n int, add func(sums []float64, i int)) []float64 {
 func (b *Costs) cost(claims []finding.Claim, moreWork []bool) (costs []float64, rest [Count]float64) {
 	beside := slices.Contains(moreWork, true)
 	sums := b.fold(len(claims)+int(Count), func(sums []float64, i int) {
-		spent := b.list[i].spent()
+		spent := b.at(i).spent()
 		all := budgetOf(&spent)
 		left, have := all, all.total()
 		settle := func(k int) {
@@ -144,7 +145,7 @@ func (b *Costs) cost(claims []finding.Claim, moreWork []bool) (costs []float64, 
 			}
 			settle(k)
 		}
-		b.addRest(sums[len(claims):], &b.list[i], &spent, &left)
+		b.addRest(sums[len(claims):], i, &spent, &left)
 	})
 	costs = sums[:len(claims)]
 	copy(rest[:], sums[len(claims):])
@@ -159,14 +160,15 @@ func (b *Costs) cost(claims []finding.Claim, moreWork []bool) (costs []float64, 
 
 // addRest adds what is beyond the usual of what claims leave of a request. Requests that take longer
 // than usual and those that take less make up for each other; what a finding has claimed a part of
-// makes up for nothing.
-func (b *Costs) addRest(rest []float64, a *Attribution, spent *Causes, left *budget) {
+// makes up for nothing, and neither does one without an answer, which might have taken longer.
+func (b *Costs) addRest(rest []float64, i int, spent *Causes, left *budget) {
+	a := b.at(i)
 	for c := range Count {
 		if whole(c) != c {
 			continue
 		}
 		more := left[c] - b.usualFor(c, a)
-		if left[c] < spent[c] {
+		if left[c] < spent[c] || !b.answered(i) {
 			more = max(0, more)
 		}
 		rest[c] += float64(more)
@@ -225,7 +227,7 @@ func (b *Costs) Taken(found []finding.Finding) []finding.Taken {
 	// Of claim k, sums[(n+1)*k+n] is all of it, and sums[(n+1)*k+j] what claim j has of that.
 	sums := b.fold(n*(n+1), func(sums []float64, i int) {
 		var before [8]budget // of few claims
-		spent := b.list[i].spent()
+		spent := b.at(i).spent()
 		lefts := append(before[:0], budgetOf(&spent)) // before each claim, and after the last one
 		for k, claim := range claims {
 			left := lefts[k]

@@ -24,6 +24,7 @@ type Walk struct {
 	at        trace.Time // when the clocks are compared
 
 	start, end  trace.Time       // of E2E
+	open        []request.Open   // of its parts, in order; nil of a finished one
 	in          request.Interval // what of that was selected
 	asked, told trace.Time       // start and end of TTFT; equal if that is unknown
 	first, last trace.Time       // first and last token; equal if no steps are known
@@ -46,15 +47,23 @@ type placed struct {
 func (w *Walk) attribute(r int) Attribution {
 	s := w.set
 	req := &s.Requests[r]
-	w.out = Attribution{Request: r, Prefill: request.None, Answer: request.None, Slow: request.None}
-	w.waitedFor = 0
 	answer := &s.Parts[s.Answering(req)]
 	outer := s.OuterSpan(req)
 	if outer == request.None {
 		outer = answer.Root
 	}
-	w.start, w.reference, w.at = s.Row(outer).Start, s.ProcOf(outer), req.Start
+	w.open, w.start, w.reference = nil, s.Row(outer).Start, s.ProcOf(outer)
 	w.end = w.start + trace.Time(req.Metrics.E2E)
+	return w.divide(r, answer, outer)
+}
+
+// divide divides the time of request r from w.start to w.end. Its outermost span is None if nobody wrote it.
+func (w *Walk) divide(r int, answer *request.Part, outer int) Attribution {
+	s := w.set
+	req := &s.Requests[r]
+	w.out = Attribution{Request: r, Prefill: request.None, Answer: request.None, Slow: request.None}
+	w.waitedFor = 0
+	w.at = req.Start
 	w.in = s.Window.Cut(w.start, w.end)
 	w.out.Partly = w.in.From > w.start || w.in.To < w.end
 	if len(s.ThreadsOf(answer)) == 0 && req.Metrics.Decode >= 0 { // vLLM tells times without stages
@@ -63,13 +72,15 @@ func (w *Walk) attribute(r int) Attribution {
 	}
 
 	first := w.place(answer, true)
-	w.asked = answer.Start + w.shift(s.ProcOf(answer.Root)) + first.nudge
+	w.asked = answer.Start + w.shift(s.ProcOfPart(answer)) + first.nudge
 	w.told = w.asked + trace.Time(max(0, req.Metrics.TTFT))
 	w.findTokens(&first, req.Metrics.TTFT)
 	w.canvas.reset(min(w.start, w.asked), max(w.end, w.told))
 	w.canvas.paint(layerOutside, w.start, w.end)
-	if _, sent := s.HandedOn(outer); sent != 0 && req.Flags&request.SharedGateway == 0 {
-		w.canvas.paint(layerDispatch, sent, w.asked) // the tokenizer is too busy to begin
+	if outer != request.None {
+		if _, sent := s.HandedOn(outer); sent != 0 && req.Flags&request.SharedGateway == 0 {
+			w.canvas.paint(layerDispatch, sent, w.asked) // the tokenizer is too busy to begin
+		}
 	}
 	for _, iv := range w.siblings(r) {
 		w.canvas.paint(layerSiblings, iv.From, iv.To)
@@ -82,6 +93,7 @@ func (w *Walk) attribute(r int) Attribution {
 			w.paintPart(&beside, false)
 		}
 	}
+	w.paintOpen(req)
 	w.fill()
 	if len(w.tokens) > 1 {
 		w.fillGaps(first.lead, w.shiftOfThread(first.lead)+first.nudge, req.Metrics.Retractions > 0)
@@ -182,7 +194,7 @@ func (w *Walk) fill() {
 		c := layerCauses[l]
 		switch {
 		case l != layerDecode:
-		case len(w.tokens) > 1:
+		case len(w.tokens) > 1 && w.open == nil:
 			c.after = Return
 		case len(w.tokens) == 0 && w.told == w.asked: // nothing tells when the first step was over
 			c.before = Decode

@@ -149,7 +149,6 @@ var consequences = []finding.Consequence{
 	{Cause: finding.GPU, CauseSubkind: "copies", Effect: finding.Change, Subkinds: []string{overtime.CopySubkind}},
 	{Cause: finding.Straggler, Effect: finding.GPU, Subkinds: []string{"communication", gpuloss.MeetSubkind}},
 	{Cause: finding.Load, Effect: finding.Errors, Subkinds: []string{requests.TurnedAway}, Later: true},
-	{Cause: finding.Limit, Effect: finding.Errors, Subkinds: []string{requests.TurnedAway}, NotBefore: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Hang, Effect: finding.Errors, Subkinds: []string{requests.GivenUp}, NotBefore: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Errors, Subkinds: []string{requests.GivenUp}, NotBefore: true},
 	{Cause: finding.Change, Effect: finding.Errors, Subkinds: []string{requests.GivenUp}, NotBefore: true},
@@ -206,7 +205,17 @@ func (m *Measured) overloaded() []finding.Consequence {
 	}
 	became := func(limit, slow *finding.Finding) bool { return asSlower(limit, slow) && meanwhile(limit, slow) }
 	return []finding.Consequence{
+		{Cause: finding.Limit, Effect: finding.Errors, Subkinds: []string{requests.TurnedAway}, NotBefore: true, Enough: m.cameMeanwhile},
 		{Cause: finding.Slower, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Enough: by, Costs: true},
 		{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Around: true, Enough: became, Costs: true},
 	}
+}
+
+// cameMeanwhile reports whether most of the requests of errors came while their cause lasted.
+func (m *Measured) cameMeanwhile(errors, cause *finding.Finding) bool {
+	list := errors.Affected.Requests()
+	return 2*order.Count(list, func(r int) bool {
+		at := m.Of.Requests.Requests[r].Start
+		return at >= cause.Since-cause.Within && (cause.Until == 0 || at <= cause.Until)
+	}) > len(list)
 }

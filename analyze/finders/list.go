@@ -11,9 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/hardware"
-	"github.com/sgtrace/sgtrace/analyze/lifecycle"
+
 	"github.com/sgtrace/sgtrace/analyze/operators"
-	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
@@ -273,37 +272,6 @@ func largeOperators(m *Measured) ([]finding.Finding, finding.Check) {
 
 func lateInSteps(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.RankLoads.StragglerFindings(m.Costs)
-}
-
-// lives tells what happened to servers. While one is away, others have more to do.
-func lives(m *Measured) ([]finding.Finding, finding.Check) {
-	found, check := m.Lives.Findings()
-	if m.Costs == nil {
-		return found, check
-	}
-	for i := range found {
-		f := &found[i]
-		died := f.Subkind == lifecycle.Death
-		if f.Since == 0 || !died && (f.Cost > 0 || !slices.Contains(lifecycle.Away, f.Subkind)) {
-			continue
-		}
-		over := f.Until
-		if over != 0 {
-			over += (over - f.Since) / 2 // what queued up is worked off
-		}
-		claim := m.Costs.Risen(cause.Span{From: f.Since, Until: over, At: place.Location{Scope: place.Everywhere}}, m.Costs.BySize, cause.OverloadCauses...)
-		if died { // what others take longer for it, or the requests that it lost: whichever is more
-			if m.Costs.Price([]finding.Finding{{Claim: claim}})[0].Cost <= f.Cost {
-				continue
-			}
-			f.CostBasis = finding.RequestTime
-		}
-		f.Claim = claim
-		if f.Until != 0 && !died {
-			f.Severity = finding.Info // it was somebody's will, and is over
-		}
-	}
-	return m.Costs.Price(found), check
 }
 
 func lostSpans(m *Measured) ([]finding.Finding, finding.Check) { return m.Loss.Findings() }

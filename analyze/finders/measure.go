@@ -137,6 +137,7 @@ func Measure(in Inputs) Measured {
 		m.findLateHosts(collector)
 	}
 	if in.Requests != nil {
+		m.Costs.SetLost(m.Lives.Lost())
 		m.changed = m.Changes.Findings(m.Costs)
 	}
 	return m
@@ -153,6 +154,7 @@ func (m *Measured) ofRequests() []func() {
 		func() {
 			m.Tail = tail.New(peers(), tail.Options{})
 			m.Costs = cause.NewCosts(in.Requests, m.Tail.List, m.Tail.Usual)
+			m.Costs.AddUnanswered(m.Tail.Unanswered)
 		},
 		func() { m.RankLoads = rank.Measure(peers()) },
 		func() { m.Limits = serverlimit.Find(peers().Ranks) },

@@ -157,6 +157,9 @@ func AffectedOf(s *request.Set, list []int) Affected {
 	return a
 }
 
+// Requests returns all of them, as indexes into Set.Requests.
+func (a *Affected) Requests() []int { return a.requests }
+
 // Named returns the requests that RIDs names, as indexes into Set.Requests.
 func (a *Affected) Named() []int { return a.requests[:min(MaxRIDs, len(a.requests))] }
 

@@ -28,6 +28,14 @@ func (l *Lives) Findings() ([]finding.Finding, finding.Check) {
 	return slices.Concat(out, l.restarted(), l.cameAndWent()), check
 }
 
+// Lost returns the requests that waited for servers that hang or died, as indexes into Set.Requests.
+func (l *Lives) Lost() (list []int) {
+	for _, e := range slices.Concat(l.hangs, l.deaths) {
+		list = append(list, e.requests()...)
+	}
+	return order.Distinct(list)
+}
+
 // finding returns what findings about ends have in common, of those with the given requests.
 func (l *Lives) finding(e *end, subkind string, list []int) finding.Finding {
 	return finding.Finding{At: e.location(), Subkind: subkind, Since: e.middle(), Affected: finding.AffectedOf(l.set, list),

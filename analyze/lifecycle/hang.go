@@ -125,7 +125,7 @@ func requestsOf(jobs []*job) []int {
 func (o *observer) waiting(t *team) (jobs []*job) {
 	for k := range t.life.jobs {
 		j := &t.life.jobs[k]
-		if (j.team == request.None || j.team == t.number) && !j.ended && j.start > t.last && o.set.Requests[j.request].Status != request.Finished {
+		if (j.team == request.None || j.team == t.number) && !j.ended && j.start > t.last {
 			jobs = append(jobs, j)
 		}
 	}

@@ -91,8 +91,9 @@ type observer struct {
 func observe(s *request.Set) *observer {
 	o := &observer{set: s, lifeOf: make([]*life, len(s.Procs))}
 	o.findLives()
+	open := request.NewOpenFinder(s)
 	for p := range s.ServingParts {
-		o.hear(p)
+		o.hear(p, open)
 	}
 	o.compare()
 	o.refused = o.refusals()
@@ -209,8 +210,8 @@ func (o *observer) divide(x *server, procs []int, first, last []trace.Time) {
 	}
 }
 
-// hear notes what a part shows of its server.
-func (o *observer) hear(p *request.Part) {
+// hear notes what a part shows of its server. One that is open when the gateway's span ends was given up, and has not ended.
+func (o *observer) hear(p *request.Part, open *request.OpenFinder) {
 	s := o.set
 	q := &s.Requests[p.Request]
 	j := job{request: p.Request, start: p.Start, team: request.None}
@@ -230,8 +231,9 @@ func (o *observer) hear(p *request.Part) {
 			}
 		}
 	}
-	j.ended = ended || q.Status == request.Finished
-	j.blocked = waitsForOther(p.Role, stage) && !(p.Role == request.Decode && o.prefilled(q))
+	_, goesOn := open.Of(p)
+	j.ended = ended || q.Status == request.Finished && !goesOn
+	j.blocked = waitsForOther(p.Role, stage) && !(p.Role == request.Decode && (o.prefilled(q) || o.takenIn(q)))
 	l := o.lifeOfPart(p, led)
 	switch {
 	case l == nil && ended:
@@ -276,6 +278,15 @@ func (o *observer) lifeOfPart(p *request.Part, led *team) *life {
 // prefilled reports whether the prefill half of a request has ended: its KV cache has arrived.
 func (o *observer) prefilled(q *request.Request) bool {
 	return slices.ContainsFunc(o.set.PartsOf(q), func(p int) bool { return o.set.Parts[p].Role == request.Prefill && o.set.Parts[p].Root != request.None })
+}
+
+// takenIn reports whether a prefill server is ready to connect for a request: what goes on then is up to the decode server, which makes room
+// for the KV cache before it connects.
+func (o *observer) takenIn(q *request.Request) bool {
+	return slices.ContainsFunc(o.set.PartsOf(q), func(p int) bool {
+		part := &o.set.Parts[p]
+		return part.Role == request.Prefill && slices.ContainsFunc(o.set.ThreadsOf(part), func(t int) bool { return o.set.LastStage(t, request.SendPreparing) != nil })
+	})
 }
 
 // takesIn reports whether a stage is one in which halves of requests only find each other.

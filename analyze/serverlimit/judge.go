@@ -242,7 +242,7 @@ func (l *Limit) join(o *Limit) {
 
 // e2e returns how long the requests took that a server worked for, all together, in ns.
 func (v *server) e2e(s *request.Set) int64 {
-	sum := int64(0)
+	sum := v.open
 	for _, r := range v.served {
 		if e2e := s.Requests[r].Metrics.E2E; e2e > 0 && e2e <= request.LongestRequest {
 			sum += e2e

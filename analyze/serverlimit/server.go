@@ -39,13 +39,14 @@ type server struct {
 	intervals [numStates][]stateInterval // by start
 	retracts  []trace.Time               // when requests were thrown out of the batch, in order
 	served    []int                      // requests that it worked for, as indexes into Set.Requests, in order
+	open      int64                      // ns that those of them took until now that have no end
 }
 
 // serversOf collects what requests did on the lead ranks, in the order of display.
 func serversOf(ranks *place.RankSet) []*server {
 	s := ranks.Set
 	servers := make([]*server, len(ranks.Places)) // nil of ranks that lead nothing
-	bulk := load.BulkOf(s)
+	bulk, open := load.BulkOf(s), request.NewOpenFinder(s)
 	for i := range s.AllRequests() {
 		if !bulk.Holds(&s.Requests[i]) {
 			continue
@@ -60,6 +61,9 @@ func serversOf(ranks *place.RankSet) []*server {
 				servers[rank] = &server{location: ranks.Places[rank]}
 			}
 			servers[rank].add(s, part, thread)
+			if o, ok := open.Of(part); ok && s.Window.Has(o.From, o.To) && s.Requests[i].Status != request.Failed { // else it waited for what failed
+				servers[rank].addOpen(s, part, &o)
+			}
 		}
 	}
 	servers = slices.DeleteFunc(servers, func(v *server) bool { return v == nil })
@@ -74,8 +78,8 @@ func serversOf(ranks *place.RankSet) []*server {
 
 // stateOf returns what a request does in a stage of a server of some role; ok is false
 // for what no limit is about.
-func stateOf(row *request.Row, role request.Role) (of state, ok bool) {
-	switch row.Means {
+func stateOf(means request.Meaning, role request.Role) (of state, ok bool) {
+	switch means {
 	case request.Queueing:
 		return queued, true
 	case request.DecodeQueueing:
@@ -100,7 +104,7 @@ func (v *server) add(s *request.Set, p *request.Part, thread int) {
 	}
 	s.EachSelectedStage(s.StagesOf(thread), true, func(i int, outermost bool) {
 		row := s.Row(i)
-		of, ok := stateOf(row, p.Role)
+		of, ok := stateOf(row.Means, p.Role)
 		if !ok || s.Implausible(i) || row.Start >= row.End || !request.Plausible(row.Start, row.End) {
 			return
 		}
@@ -120,6 +124,16 @@ func (v *server) add(s *request.Set, p *request.Part, thread int) {
 				v.retracts = append(v.retracts, e.Time)
 			}
 		}
+	}
+}
+
+// addOpen adds the stage that a part was in when it was given up, or when the dump ends.
+func (v *server) addOpen(s *request.Set, p *request.Part, o *request.Open) {
+	if s.Requests[p.Request].Metrics.E2E < 0 {
+		v.open += int64(o.To - p.Start)
+	}
+	if of, ok := stateOf(o.Means, p.Role); ok {
+		v.intervals[of] = memory.Append(v.intervals[of], stateInterval{time: o.Interval, request: int32(p.Request), tokens: max(0, p.PromptTokens)})
 	}
 }
 

@@ -79,9 +79,9 @@ type Tail struct {
 	Peers *place.Groups
 
 	set *request.Set
-	// List are the finished requests, and Usual is what is usual of them.
-	List  []cause.Attribution
-	Usual cause.Usual
+	// List are the finished requests, and Usual is what is usual of them. Unanswered are those without an answer.
+	List, Unanswered []cause.Attribution
+	Usual            cause.Usual
 	// oneHome tells of every cause that all requests have it on the same rank.
 	oneHome [cause.Count]bool
 }
@@ -114,6 +114,7 @@ func New(peers *place.Groups, o Options) *Tail {
 		func() { t.Disaggregation = t.disaggregation() },
 		func() { t.Common = findTraits(s, t.List, peers) },
 		func() { t.Transfers = t.transfers() },
+		func() { t.Unanswered = a.Unanswered(&t.Sizes) },
 	}
 	for i, m := range o.Metrics {
 		steps = append(steps, func() {

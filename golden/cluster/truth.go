@@ -28,9 +28,9 @@ type Truth struct {
 	GaveUp   int `json:"gave_up"`
 	Broken   int `json:"broken"`
 	Open     int `json:"open"`
-	// ExtraNs is by how much longer the requests took that finished with the fault and
-	// without it, summed up, and ExtraRequests how many took 1 ms longer or more. TotalNs is
-	// the time of all that finished.
+	// ExtraNs is by how much longer the requests took with the fault than without it, where they
+	// finished, summed up, and ExtraRequests how many took 1 ms longer or more. TotalNs is
+	// the time of all. What was given up or broken took until then, and what never ended until nothing did anymore.
 	ExtraNs       int64 `json:"extra_ns"`
 	ExtraRequests int   `json:"extra_requests"`
 	TotalNs       int64 `json:"total_ns"`
@@ -61,10 +61,10 @@ func (s *Scenario) Places(r *Run) *Truth {
 func (s *Scenario) truth(r *Run, compare bool) (*Truth, error) {
 	t := &Truth{Scenario: s.Name, Why: s.Doc, Healthy: s.Healthy, Words: s.Words, Says: s.Says, Stage: s.Stage, Requests: len(r.Requests)}
 	for _, q := range r.Requests {
+		t.TotalNs += r.took(q)
 		switch q.Outcome {
 		case Finished:
 			t.Finished++
-			t.TotalNs += q.End - q.Arrival
 		case GaveUp:
 			t.GaveUp++
 		case Broken:
@@ -129,18 +129,31 @@ type RequestExtra struct {
 	Ns      int64
 }
 
-// extra compares the requests that finished in a run and in another one of the same seed,
-// request by request. Those that are there because of a fault are left out.
+// took is how long a user waited for a request.
+func (r *Run) took(q *Request) int64 {
+	if q.Outcome != Open {
+		return q.End - q.Arrival
+	}
+	last := q.Arrival
+	for _, other := range r.Requests {
+		last = max(last, other.Arrival, other.End)
+	}
+	return last - q.Arrival
+}
+
+// extra compares the requests of a run with those that finished in another one of the same seed,
+// request by request. Those that are there because of a fault are left out, but for what clients ask again.
 func extra(r, calm *Run) (extra []RequestExtra) {
 	took := map[int]int64{}
 	for _, q := range calm.Requests {
 		if q.Outcome == Finished {
-			took[q.Number] = q.End - q.Arrival
+			took[q.Number] = calm.took(q)
 		}
 	}
 	for _, q := range r.Requests {
-		if usual, ok := took[q.Number]; ok && q.Outcome == Finished && !q.Extra {
-			extra = append(extra, RequestExtra{q, q.End - q.Arrival - usual})
+		usual, ok := took[q.Number]
+		if again := q.Number >= firstRetry; again || ok && !q.Extra {
+			extra = append(extra, RequestExtra{q, r.took(q) - usual})
 		}
 	}
 	return extra

@@ -11,10 +11,6 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// exportDelay is for how long a process may hold what it wrote, in ns: exporters wait half
-// a second (SGLang) to five (the SDK's default).
-const exportDelay = 5_000_000_000
-
 // A lossFinder finds what others show to be missing: a row that is the parent of one, that
 // one follows from, or whose step lies between two that are there. Nothing else proves a
 // loss. A rank without any row of a request does not: ranks of one server may have
@@ -24,6 +20,7 @@ type lossFinder struct {
 	known     map[spanKey]bool // missing ones that have been counted
 	cut       trace.Time       // before it nobody wrote
 	last      []trace.Time     // sign of each proc: the end of its life, or of the input
+	answered  []trace.Time     // when each proc ended the last part
 	lag       []trace.Time     // how long answers of a proc were out at most after the schedulers were done
 	gateways  map[int]bool     // procs of whose requests some come through a gateway
 	joined    bool             // prefill and decode parts are
@@ -61,7 +58,7 @@ type roleMeanings [request.Other + 1][request.Caching + 1]bool
 // findMissing lists the rows that are missing. It returns the requests of which some are, and those of which steps
 // are, or rows of ranks that compute the same as the leading one.
 func (b *builder) findMissing() (broken, stepless []int32) {
-	f := &lossFinder{builder: b, known: map[spanKey]bool{}, gateways: map[int]bool{}, last: make([]trace.Time, len(b.Procs)), lag: make([]trace.Time, len(b.Procs))}
+	f := &lossFinder{builder: b, known: map[spanKey]bool{}, gateways: map[int]bool{}, last: make([]trace.Time, len(b.Procs)), answered: make([]trace.Time, len(b.Procs)), lag: make([]trace.Time, len(b.Procs))}
 	b.Shown = make([]int, len(b.Procs))
 	f.look()
 	f.checkRequests()
@@ -158,9 +155,13 @@ func (f *lossFinder) look() {
 			if f.Parts[p].Gateway != request.None {
 				f.gateways[f.Parts[p].Proc] = true
 			}
-			if role := f.Parts[p].Role; f.Lead(&f.Parts[p]) != request.None {
-				f.scheduled[role] = true
-				if part := &f.Parts[p]; part.Root != request.None {
+			part := &f.Parts[p]
+			if part.Root != request.None && part.Proc != request.None {
+				f.answered[part.Proc] = max(f.answered[part.Proc], part.End)
+			}
+			if f.Lead(part) != request.None {
+				f.scheduled[part.Role] = true
+				if part.Root != request.None {
 					f.lag[part.Proc] = max(f.lag[part.Proc], part.End-f.lastThread(part))
 				}
 			}
@@ -185,10 +186,10 @@ func (f *lossFinder) add(key spanKey, at trace.Time, proc int) {
 func (f *lossFinder) countLosses() {
 	from := f.cut
 	if slices.ContainsFunc(f.losses, func(x loss) bool { return x.at <= f.cut }) {
-		from += exportDelay
+		from += request.ExportDelay
 	}
 	for _, x := range f.losses {
-		until := f.last[x.proc] - exportDelay
+		until := f.last[x.proc] - request.ExportDelay
 		if x.answers {
 			until -= f.lag[x.proc]
 		}
@@ -248,8 +249,9 @@ func (c *lossCount) checkRoot(r *request.Request, p *request.Part) bool {
 	if p.Proc == request.None {
 		return false
 	}
-	// It has ended if the user was answered, or soon after the work of a scheduler has.
-	answered, ended := r.Status == request.Finished, false
+	// It has ended if the user was answered, or soon after the work of a scheduler has. A server that answers nobody any
+	// more may hang: its clients leave, and the gateway's spans end.
+	answered, ended := r.Status == request.Finished && !c.mayHang(r, p), false
 	for _, t := range c.ThreadsOf(p) {
 		ended = ended || c.Threads[t].Row != request.None && c.OnScheduler(t)
 	}
@@ -257,6 +259,15 @@ func (c *lossCount) checkRoot(r *request.Request, p *request.Part) bool {
 		c.losses = append(c.losses, loss{request: c.request, at: max(p.End, c.lastThread(p)), proc: p.Proc, n: 1, answers: !answered})
 	}
 	return false
+}
+
+// mayHang reports whether the server of a part went on since a gateway ended the request around it, and ended none.
+func (f *lossFinder) mayHang(r *request.Request, p *request.Part) bool {
+	if r.Gateway == request.None {
+		return false
+	}
+	end := p.Start + trace.Time(f.Rows[r.Gateway].Dur())
+	return f.answered[p.Proc] < end && f.last[p.Proc] >= end
 }
 
 // lastThread returns when the last thread of a part ended.
