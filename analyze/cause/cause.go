@@ -301,8 +301,11 @@ func (u Usual) setMedians(c Cause, list []Attribution) {
 	}
 }
 
-// Of returns what is usual of cause c for a request like a.
+// Of returns what is usual of cause c for a request like a. Where none has finished, nothing tells that what it took is unusual.
 func (u Usual) Of(c Cause, a *Attribution) int64 {
+	if int(a.AnswerGroup) >= len(u) {
+		return a.E2E[c]
+	}
 	if c.PerToken() {
 		return u[a.AnswerGroup][c] * int64(a.Gaps)
 	}

@@ -53,7 +53,9 @@ func (b *Costs) SetLost(requests []int) {
 }
 
 // isLost tells it of the i-th request.
-func (b *Costs) isLost(i int) bool { return b.lost != nil && !b.answered(i) && b.lost[i-len(b.finished)] }
+func (b *Costs) isLost(i int) bool {
+	return b.lost != nil && !b.answered(i) && b.lost[i-len(b.finished)]
+}
 
 func (b *Costs) addUp(list []Attribution) {
 	for i := range Each(list) {

@@ -183,7 +183,7 @@ func lengthOf(metric string) func(logs, traced *finding.Finding) bool {
 // asRequestsTell reports whether logs tell of transfers what requests do, since about then.
 func asRequestsTell(logs, traced *finding.Finding) bool {
 	const about = trace.Time(15e9)
-	return traced.Subkind != held.SlowLink && traced.Metric.After > traced.Metric.Before && traced.Since != 0 && max(logs.Since-traced.Since, traced.Since-logs.Since) <= about+traced.Within
+	return logs.Claim == nil && traced.Subkind != held.SlowLink && traced.Metric.After > traced.Metric.Before && traced.Since != 0 && max(logs.Since-traced.Since, traced.Since-logs.Since) <= about+traced.Within
 }
 
 // asTheHost reports whether something may be slower for what a host is short of: since then. Where nothing tells which host it is on, both begin

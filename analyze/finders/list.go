@@ -236,7 +236,7 @@ func (m *Measured) blame(f *finding.Finding) {
 	f.Text += words
 	all := f.Claim
 	f.Claim = func(i int, left []int64) {
-		if !theirs[i] {
+		if i >= len(theirs) || !theirs[i] { // those behind have no answer
 			all(i, left)
 		}
 	}

@@ -226,6 +226,9 @@ const (
 // Stalls is the subkind of findings of change that tell who stood still, and for how long.
 const Stalls = "stalls"
 
+// SlowLink is the subkind of findings of KV transfers from one server, or from one to another, that are slow since some time.
+const SlowLink = "link"
+
 // FewCompared is how many requests it takes to compare some of them with others.
 const FewCompared = 20
 

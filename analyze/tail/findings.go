@@ -63,6 +63,11 @@ func (t *Tail) TransferFindings(b *cause.Costs) ([]finding.Finding, finding.Chec
 			there.Slow, words.Counted(there.N, "KV transfer"), to, elsewhere.Slow, elsewhere.N)
 	}
 	f := t.finding(cause.Transfer, x.Where, b.Beyond(x.requests(), cause.Transfer), x.Verdict()+where)
+	if pair != "" && x.Since != 0 { // what takes longer since then does so for that
+		f.Subkind = finding.SlowLink
+		f.Text = fmt.Sprintf("KV transfers from %s to %s are slow%s: %d of %d take %s; the median of all is %s", from, to, x.since(), worst.Slow, worst.N, x.took(), words.Nearly(x.Median))
+		pair = fmt.Sprintf("KV transfers from %s to %s are slow", from, to)
+	}
 	if at != request.None {
 		f.At = t.placeOf(int32(at))
 	}

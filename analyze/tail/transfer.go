@@ -209,18 +209,27 @@ func (x *Transfers) Verdict() string {
 	if len(x.Slow) == 0 {
 		return fmt.Sprintf("None of %d KV transfers is slow; the median is %s", x.N, words.Nearly(x.Median))
 	}
-	took := words.Nearly(x.Longest)
-	if least := words.Nearly(x.Least); least != took {
-		took = least + " to " + took
-	}
-	since := ""
+	return fmt.Sprintf("%d of %d KV transfers %s slow%s: %s; the median is %s", len(x.Slow), x.N, words.IsOrAre(len(x.Slow)), x.since(), x.took(), words.Nearly(x.Median))
+}
+
+// since says since when some are slow: " since 21:56:35 ± 2 s until 21:58".
+func (x *Transfers) since() (text string) {
 	if x.Since != 0 {
-		since = " since " + words.When(x.Since, x.Earliest, x.Latest)
+		text += " since " + words.When(x.Since, x.Earliest, x.Latest)
 	}
 	if x.Until != 0 {
-		since += " until " + words.TimeOfDay(x.Until)
+		text += " until " + words.TimeOfDay(x.Until)
 	}
-	return fmt.Sprintf("%d of %d KV transfers %s slow%s: %s; the median is %s", len(x.Slow), x.N, words.IsOrAre(len(x.Slow)), since, took, words.Nearly(x.Median))
+	return text
+}
+
+// took says how long the slow ones took: "139 ms to 4.58 s".
+func (x *Transfers) took() string {
+	least, longest := words.Nearly(x.Least), words.Nearly(x.Longest)
+	if least == longest {
+		return longest
+	}
+	return least + " to " + longest
 }
 
 func (t *Tail) transfersReport() *table.Table {

@@ -29,7 +29,7 @@ type sent struct {
 }
 
 // SlowLink is the subkind of findings of KV transfers.
-const SlowLink = "link"
+const SlowLink = finding.SlowLink
 
 // PiledUp finds prefill servers whose KV transfers take longer from some time on, by how many there are
 // at a time and how many come: Little's law.
