@@ -37,8 +37,12 @@ func (d *Diff) main() []*Row {
 		}
 	}
 	var work []*Row
+	computing := d.causeOf(func(r *Row) bool { return r.computes() && !d.replaced(r) && d.likeClock() != "" })
 	for _, kind := range []Kind{Kernel, Copy, Collective} {
 		r := d.causeOf(func(r *Row) bool { return r.Kind == kind && !(late != nil && r.waits()) && !d.replaced(r) })
+		if kind == Kernel && computing != nil {
+			r = computing // the others wait longer, or not as long, for that
+		}
 		if r != nil {
 			work = append(work, r)
 		}

@@ -31,9 +31,6 @@ const (
 	nearlyAll = 0.9     // of the time of what was looked at, that becomes longer if the clock falls
 )
 
-// unequal are kinds of kernels that take as long as what requests and routers ask of them at the time.
-var unequal = [kernelname.NumKinds]bool{kernelname.KindCommunication: true, kernelname.KindAttention: true, kernelname.KindExperts: true, kernelname.KindRouting: true}
-
 // PaceSubkind is that of findings about such kernels.
 const PaceSubkind = "time of kernels in the same place"
 
@@ -149,7 +146,7 @@ func (c *Collector) pacedWork(kernels []pacedKernel) *pacedWork {
 	w.all = slices.SortedFunc(maps.Values(byName), func(a, b *paced) int {
 		return cmp.Or(cmp.Compare(b.total, a.total), strings.Compare(name(a.name), name(b.name)))
 	})
-	w.equal = order.Only(w.all, func(p *paced) bool { return !unequal[kernelname.KindOf(name(p.name))] })
+	w.equal = order.Only(w.all, func(p *paced) bool { return !kernelname.KindOf(name(p.name)).Varies() })
 	return w
 }
 

@@ -35,6 +35,11 @@ var kindNames = [NumKinds]string{"other", "communication", "attention", "KV writ
 // String names the kind: "GEMM".
 func (k Kind) String() string { return kindNames[k] }
 
+// Varies reports whether kernels of the kind take as long as what requests and routers ask of them at the time.
+func (k Kind) Varies() bool {
+	return k == KindCommunication || k == KindAttention || k == KindExperts || k == KindRouting
+}
+
 // A kindRule is some text in the names of kernels, or of operators, of a kind.
 type kindRule struct {
 	text string
