@@ -118,11 +118,11 @@ func (r *restMatcher) laneOf(rank, call int) (restLane, matching.Kind) {
 
 // match matches the calls of a lane.
 func (r *restMatcher) match(kind matching.Kind, calls []restCall) {
-	groups := r.together(calls)
-	if kind == matching.KindMeet {
-		groups = r.overlapping(calls)
+	group := r.together
+	if kind == matching.KindMeet { // each rank leaves when it has its part, so ends do not tell
+		group = r.overlapping
 	}
-	for _, g := range groups {
+	for _, g := range group(calls) {
 		if len(g.members) > 1 {
 			r.matches.Add(matching.Match{Members: g.members, Level: matching.ByTime, Kind: kind})
 		}
