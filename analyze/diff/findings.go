@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/analyze/diff/pace"
+	"github.com/sgtrace/sgtrace/analyze/diff/within"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
@@ -28,7 +29,7 @@ func (d *Diff) Findings() []finding.Finding {
 	var list []finding.Finding
 	for i, side := range d.sides() {
 		for _, x := range side.Within {
-			list = append(list, x.finding(i))
+			list = append(list, x.Finding(sideWords[i]))
 		}
 	}
 	reasons, _ := d.reasons()
@@ -83,7 +84,7 @@ func (d *Diff) reasons() (list []finding.Finding, follow []*compare.Load) {
 func (d *Diff) Mute(covers func(*finding.Finding) bool) {
 	for i, side := range d.sides() {
 		n := len(side.Within)
-		side.Within = slices.DeleteFunc(side.Within, func(x Within) bool { f := x.finding(i); return covers(&f) })
+		side.Within = slices.DeleteFunc(side.Within, func(x within.Change) bool { f := x.Finding(sideWords[i]); return covers(&f) })
 		d.mutedWithin += n - len(side.Within)
 	}
 	for _, r := range d.toldRows() {

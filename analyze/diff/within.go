@@ -1,71 +1,20 @@
 package diff
 
 import (
-	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
-	"github.com/sgtrace/sgtrace/analyze/change"
-	"github.com/sgtrace/sgtrace/analyze/diff/compare"
-	"github.com/sgtrace/sgtrace/analyze/finding"
-	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/diff/within"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/internal/changepoint"
-	"github.com/sgtrace/sgtrace/internal/significance"
-	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
-
-// A Within is a change within a capture, beyond doubt. What came before and what came after are two things, so that the
-// capture as a whole is a mixture, whose pieces scatter too much for a comparison to tell anything.
-type Within struct {
-	Text              string
-	First, Time, Last trace.Time // bounds of 95 %
-	P                 float64
-	what              whatChanged
-	cause             bool // load, or pace: what takes longer under a load that comes and goes is none
-	stays             bool // a pace that is another one from then on, by enough to matter
-}
-
-// whatChanged tells whether the same changed within two captures.
-type whatChanged struct {
-	place  string
-	metric change.Metric
-	stage  string
-	back   bool
-}
-
-// changesWithin returns what changed within a capture, in order of time. Where it is known what steps of servers take, a queue
-// that fills up and empties by itself is no change: it is what the capture is like all the time.
-func changesWithin(s *request.Set, paced bool) (list []Within) {
-	changes := change.Find(place.Of(s))
-	for i := range changes.List {
-		x := &changes.List[i]
-		if finding.Chance(x.P).Confidence(finding.Likely) == finding.Certain && !(paced && x.IsQueue()) {
-			first := &x.Shifts[0]
-			list = append(list, Within{x.Sentence(), x.First, x.Time, x.Last, x.P, whatChanged{first.Name, first.Metric, first.Stage, first.Back}, x.IsCause(), stays(first)})
-		}
-	}
-	slices.SortStableFunc(list, func(a, b Within) int { return cmp.Compare(a.Time, b.Time) })
-	return list
-}
 
 // Parts of the time of a request that a mixture must have moved: by a cause, or by what may be its effect.
 const (
 	movedByCause = 0.1
 	movedAtAll   = 0.2
 )
-
-// stays reports whether a pace is another one to the end, by enough to matter: no spell, and no warm-up.
-func stays(f *change.Shift) bool {
-	if f.Metric != change.PaceChanged || f.Until != 0 || f.Shape == changepoint.Settling {
-		return false
-	}
-	c := compare.Change{Change: significance.Change{Ratio: float64(f.After.P50) / float64(f.Before.P50)}}
-	return c.Size() >= math.Log1p(compare.MinChange)
-}
 
 // keepWithin leaves out what changed within both captures, as that makes them no different, and all but the pace of servers if requests
 // take about as long in both: there is nothing that it hides.
@@ -76,10 +25,10 @@ func (d *Diff) keepWithin() {
 			moved = max(moved, d.part(r, r.Moved()))
 		}
 	}
-	keep := func(list, other []Within) []Within {
-		return slices.DeleteFunc(slices.Clone(list), func(x Within) bool {
-			common := slices.ContainsFunc(other, func(y Within) bool { return y.what == x.what })
-			return common || !(moved >= movedAtAll || x.cause && moved >= movedByCause || x.stays)
+	keep := func(list, other []within.Change) []within.Change {
+		return slices.DeleteFunc(slices.Clone(list), func(x within.Change) bool {
+			common := slices.ContainsFunc(other, func(y within.Change) bool { return y.What == x.What })
+			return common || !(moved >= movedAtAll || x.Cause && moved >= movedByCause || x.Stays)
 		})
 	}
 	d.Before.Within, d.After.Within = keep(d.Before.Within, d.After.Within), keep(d.After.Within, d.Before.Within)
@@ -96,21 +45,13 @@ func (d *Diff) within() (says []string) {
 	for i, side := range d.sides() {
 		told := min(maxWithin, len(side.Within))
 		for _, x := range side.Within[:told] {
-			says = append(says, fmt.Sprintf("%s (%s)", x.words(i), finding.Certain))
+			says = append(says, fmt.Sprintf("%s (%s)", x.Words(sideWords[i]), x.Confidence))
 		}
 		if more := len(side.Within) - told; more > 0 {
 			says = append(says, fmt.Sprintf("%s during %s", words.Counted(more, "more change"), sideWords[i]))
 		}
 	}
 	return says
-}
-
-// words tells of a change within BEFORE, 0, or AFTER, 1.
-func (x *Within) words(side int) string { return "during " + sideWords[side] + ", " + x.Text }
-
-func (x *Within) finding(side int) finding.Finding {
-	return finding.Finding{Kind: finding.Change, Subkind: "during " + sideWords[side], Severity: finding.Info, Confidence: finding.Certain, Text: x.words(side),
-		Since: x.Time, Within: max(x.Time-x.First, x.Last-x.Time), P: finding.Chance(x.P), CostBasis: finding.RequestTime}
 }
 
 // sideWords are what the command calls the captures.
