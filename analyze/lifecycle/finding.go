@@ -80,10 +80,21 @@ func (l *Lives) hung(e *end) finding.Finding {
 	f.Text = fmt.Sprintf("%s has hung since %s: %s never ended", name(&f.At), e.when(), strings.Join(what, " and "))
 	f.Evidence = append(f.Evidence, l.lastStage(e.team)...)
 	if pause := l.observed.pauses[e.life.server.role]; pause > 0 {
-		f.Evidence = append(f.Evidence, finding.Sentence("it did nothing for %s, while others went on; with requests in flight, no %s server ever paused for longer than %s",
-			words.Nearly(int64(e.life.until-e.since)), e.life.server.role, words.Nearly(pause)))
+		while := ""
+		if l.othersGoOn(e) {
+			while = ", while others went on"
+		}
+		f.Evidence = append(f.Evidence, finding.Sentence("it did nothing for %s%s; with requests in flight, no %s server ever paused for longer than %s",
+			words.Nearly(int64(e.life.until-e.since)), while, e.life.server.role, words.Nearly(pause)))
 	}
 	return f
+}
+
+// othersGoOn reports whether a team that does not hang shows signs since another one does.
+func (l *Lives) othersGoOn(e *end) bool {
+	return slices.ContainsFunc(l.observed.teams(), func(t *team) bool {
+		return t.last > e.by && !slices.ContainsFunc(l.hangs, func(other end) bool { return other.team == t })
+	})
 }
 
 // next returns the life that replaced another one; nil is none.
