@@ -178,7 +178,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Load, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: showsIn, Costs: true},
 	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: showsIn, Costs: true},
 	{Cause: finding.Slower, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: showsIn, Costs: true},
-	{Cause: finding.Limit, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: func(seen, _ *finding.Finding) bool { return isSeen(seen) }, Costs: true},
+	{Cause: finding.Limit, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: seenBehind, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Straggler, Subkinds: []string{""}, OnRanks: true, Elsewhere: true, Enough: asItsClock, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: failed.Router, Effect: finding.Change, Subkinds: []string{finding.CachedTokens}, Enough: withEmptyRouter, Elsewhere: true, Costs: true},
 }

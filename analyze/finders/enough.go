@@ -153,6 +153,12 @@ func isSeen(f *finding.Finding) bool {
 	return f.At.Scope == place.Everywhere && f.Metric.After > f.Metric.Before
 }
 
+// seenBehind reports whether a change is what users see of a limit, or what the batches of a server that is at its limit take: these are full,
+// and work of that size takes as long as ever.
+func seenBehind(f, limit *finding.Finding) bool {
+	return isSeen(f) || f.Claim == nil && f.Metric.After > f.Metric.Before && there(f, limit)
+}
+
 // onThatRank reports whether a limit is reached where the load is, and nowhere else.
 func onThatRank(reached, skewed *finding.Finding) bool {
 	return reached.At.Scope == place.OneRank && skewed.At.Scope == place.OneRank && reached.At.Overlaps(&skewed.At)

@@ -317,3 +317,26 @@ func TestWhatUsersSee(t *testing.T) {
 		t.Errorf("findings: %+v", got)
 	}
 }
+
+// Prefills that take longer on a server since requests wait at its limit, and that no work of that size explains, are what full batches take;
+// those of another server, and those that cost something, are not.
+func TestBatchesBehindALimit(t *testing.T) {
+	const second = 1_000_000_000
+	at := rankAt(request.Unified, "a", 0, -1)
+	stage := func(at place.Location, claim finding.Claim) finding.Finding {
+		return finding.Finding{Kind: finding.Change, At: at, Since: 130 * second, Text: "prefill_forward p50 rose", Metric: finding.Metric{Before: 1, After: 2}, Claim: claim}
+	}
+	for _, x := range []struct {
+		of   finding.Finding
+		want int
+	}{
+		{stage(at, nil), 1},
+		{stage(rankAt(request.Unified, "b", 0, -1), nil), 2},
+		{stage(at, func(int, []int64) {}), 2},
+	} {
+		limit := finding.Finding{Kind: finding.Limit, Subkind: serverlimit.Prefills.String(), At: at, Since: 100 * second, Text: "prefill-bound"}
+		if got := finding.Merge([]finding.Finding{limit, x.of}, consequences); len(got) != x.want {
+			t.Errorf("%d findings, want %d: %+v", len(got), x.want, got)
+		}
+	}
+}
