@@ -290,7 +290,8 @@ func subkindOf(text string) string {
 
 // otherDevices are what hosts report of devices without an Xid, by how it begins.
 var otherDevices = []string{"RDMA device ", "the link of network device ", "network device ", "PCIe error ", "the machine reports ", "the clocks of GPU ", "memory of GPU ", "the driver asks of GPU ", "the driver cannot start GPU ",
-	"page fault of GPU ", "hang of GPU ", "hang of a GPU ", "reset of GPU ", "uncorrectable errors of GPU "} // of AMD
+	"page fault of GPU ", "hang of GPU ", "hang of a GPU ", "reset of GPU ", "uncorrectable errors of GPU ", // of AMD
+	"the kernel of the host panicked", "a bug in the kernel of the host", "process ", "nvidia-peermem: ", "uncorrectable errors of the memory of the host"}
 
 // isOther reports whether a text is about such a device.
 func isOther(text string) bool {

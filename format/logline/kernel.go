@@ -16,8 +16,10 @@ var (
 	sxid   = lazyregexp.New(`SXid \((?:PCI:)?([0-9A-Fa-f:.]+)\): ([0-9]{1,6}),? ?(.*)`)
 	lost   = lazyregexp.New(`NVRM: The NVIDIA GPU ([0-9A-Fa-f:]+)\.[0-7]\b`)
 	killed = lazyregexp.New(`(Out|cgroup out) of memory: Killed process ([0-9]+) \(([^)]*)\)(?:.*? anon-rss:([0-9]{1,15})kB)?`)
-	// started is how the log of a host begins.
-	started = lazyregexp.New(`^(?:<[0-9]+>)?\[ *[0-9]+\.[0-9]{6}\] (?:Linux version|Command line)`)
+	// started is how the log of a host begins, or what pstore or /dev/kmsg keeps of one.
+	started = lazyregexp.New(`^(?:<[0-9]+>)?\[ *[0-9]+\.[0-9]{6}\] (?:Linux version|Command line)|^(?:dmesg-\S{1,60}\n)?(?:Panic|Oops)#\d+ Part\d+\r?\n|^\d{1,3},\d+,\d+,[-a-z,=:+0-9]{1,40};`)
+	// undecoded is what dmesg --decode and /dev/kmsg put before a line: the facility and the level, or a number for both.
+	undecoded = lazyregexp.New(`^(?:[a-z0-9]+ *:[a-z]+ *: |\d{1,3},\d+,\d+,[-a-z,=:+0-9]{1,40};)`)
 	// fabric is a message of the fabric manager: when, how bad, what.
 	fabric = lazyregexp.New(`(?m)^\[([A-Z][a-z][a-z] [ \d]\d \d{4} \d\d:\d\d:\d\d)\] \[([A-Z]+)\] \[tid \d+\] (.*)`)
 	// nvswitch is such a message of a switch: how bad, the SXid, the bus, and where.
@@ -169,6 +171,7 @@ var (
 // stamp returns when a line was written, 0 if it does not say, and by which host; local tells that the
 // time is that of a wall clock.
 func (k *Kernel) stamp(line string) (at trace.Time, host string, local bool) {
+	line = line[len(undecoded.FindString(line)):]
 	if m := rfc3339.FindStringSubmatch(line); m != nil {
 		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700"} {
 			if t, err := time.Parse(layout, strings.Replace(m[1], ",", ".", 1)); err == nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 )
 
-// A deviceSign is a line of the kernel about a network device, PCIe, or a GPU of AMD that reports a fault: what of it names the
+// A deviceSign is a line of the kernel about a network device, PCIe, a GPU of AMD, the host, or a process that reports a fault: what of it names the
 // device, and what it says.
 type deviceSign struct {
 	has  string // which the line has, before the expression is tried
@@ -29,6 +29,13 @@ var deviceSigns = []deviceSign{
 	{"amdgpu_job_timedout", lazyregexp.New(`amdgpu_job_timedout(?:\]| \[amdgpu\]\])?:? ?(?:\*ERROR\* )?(ring \S+ timeout)()`), "hang of a GPU of AMD: $1", false},
 	{"amdgpu", lazyregexp.New(`amdgpu ([0-9a-f:.]+): (?:amdgpu: )?GPU (reset)(?: begin|\(\d+\) succeeded)`), "$2 of GPU $1", false},
 	{"amdgpu", lazyregexp.New(`amdgpu ([0-9a-f:.]+): (?:amdgpu: )?.*?([1-9]\d*) uncorrectable hardware errors detected in`), "uncorrectable errors of GPU $1: $2 of its memory or logic", false},
+	{"Kernel panic", lazyregexp.New(`Kernel panic - not syncing: ([^\r\n]{1,80})()`), "the kernel of the host panicked: $1", false},
+	{"BUG: ", lazyregexp.New(`BUG: (unable to handle [A-Za-z ]*(?:dereference|request|fault)|soft lockup - CPU#\d+ stuck for \d+s)()`), "a bug in the kernel of the host: $1", false},
+	{"blocked for more than", lazyregexp.New(`INFO: task (\S{1,60}):\d+ blocked for more than (\d+) seconds`), "process $1 hangs in the kernel of the host for more than $2 s", false},
+	{"segfault at", lazyregexp.New(`([\w.:/-]+)\[\d+\]: segfault at .*? in ([\w.+-]+)\[`), "process $1 crashed: a segmentation fault in $2", false},
+	{"nvidia-peermem", lazyregexp.New(`nvidia-peermem \w+:\d+ ERROR (detected invalid context)()`), "nvidia-peermem: $1", false},
+	{"Machine Check", lazyregexp.New(`mce: \[Hardware Error\]: CPU (\d+): Machine Check(?: Exception)?: ()`), "the machine reports a machine check of CPU $1", false},
+	{"EDAC", lazyregexp.New(`EDAC \w+: [1-9]\d* UE .*? on (\S+)()`), "uncorrectable errors of the memory of the host: $1", false},
 	{"[Hardware Error]", lazyregexp.New(`\[Hardware Error\]: (?:event severity: (fatal|recoverable))()`), "the machine reports a $1 hardware error", false},
 }
 

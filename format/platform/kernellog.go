@@ -15,7 +15,9 @@ import (
 // # What is odd
 //
 //   - dmesg counts seconds since the host started: such lines have no time, and say so by 0.
-//   - dmesg --time-format iso has a zone and no host.
+//   - dmesg --time-format iso has a zone and no host. dmesg --decode writes the facility and the level before that.
+//   - Lines of /dev/kmsg begin with numbers, "6,3964,206764307,-;", and count microseconds since the host started. What pstore keeps of a host
+//     whose kernel panicked has the newest part first, "Panic#1 Part1", and no time either.
 //   - dmesg -T, syslog, and the journal have a wall clock without a zone; the last two without a year, too, which
 //     is the last one before the file was written.
 //   - That a GPU has fallen off the bus may be told without an Xid, in several lines of which the first names the
@@ -27,7 +29,7 @@ import (
 var Kernel = &format.Format{
 	Name:   "kernel log",
 	Noun:   "kernel log",
-	Doc:    "errors of GPUs (Xid; page faults, hangs, and resets of AMD's), network devices, and PCIe, and killed processes in dmesg, the journal, or syslog; errors of NVIDIA's fabric manager",
+	Doc:    "errors of GPUs (Xid; page faults, hangs, and resets of AMD's), network devices, PCIe, and the host, panics, and killed, crashed, or hanging processes in dmesg, /dev/kmsg, pstore, the journal, or syslog; errors of NVIDIA's fabric manager",
 	For:    "'sgtrace report'",
 	Sniff:  logline.IsKernelLog,
 	Index:  indexKernel,
