@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/judge"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/significance"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
@@ -142,10 +143,48 @@ func (x *rising) overload(l *telemetry.Logged, r *telemetry.Rank) finding.Findin
 		f.Text = fmt.Sprintf("from the beginning on, %s: %s requests wait at %s (%s at first), while it generates as many tokens all along: %s a second", f.Brief,
 			words.ThreeDigits(x.long), words.TimeOfDay(top), words.ThreeDigits(telemetry.Zero(x.short)), words.ThreeDigits(x.after.generated))
 	}
+	f.Text += x.elsewhere(l, r)
 	if seconds := float64(top-from) / 1e9; seconds > 0 {
 		f.Evidence = append(f.Evidence, finding.Sentence("its queue grows by %s requests a second: that much more comes in than it can handle", words.ThreeDigits((x.long-telemetry.Zero(x.short))/seconds)))
 	}
 	return f
+}
+
+// elsewhere says that the others of a rank's role have room while requests wait there: then it is not too much that is asked, but too much of one. It
+// is "" where any of them has a queue, or says nothing.
+func (x *rising) elsewhere(l *telemetry.Logged, r *telemetry.Rank) string {
+	others, most, run := 0, 0.0, 0.0
+	for i := range l.Ranks {
+		o := &l.Ranks[i]
+		if o == r || o.Where.Role != r.Where.Role {
+			continue
+		}
+		if !o.Has(series.Queued) || !o.Has(series.Running) {
+			return ""
+		}
+		queue, running := l.Curve(o, series.Queued)[x.from:x.to], l.Curve(o, series.Running)[x.from:x.to]
+		if order.Count(queue, func(n float64) bool { return !math.IsNaN(n) }) < judge.FewLimited {
+			return ""
+		}
+		others++
+		for _, n := range queue {
+			most = max(most, telemetry.Zero(n))
+		}
+		run = max(run, judge.Mean(running))
+	}
+	const room = 100 // times as many wait here
+	if others == 0 || room*most > x.long || !(run*judge.MuchMore <= x.after.running) {
+		return ""
+	}
+	there := fmt.Sprintf("the other %d of its role", others)
+	if others == 1 {
+		there = "the other one of its role"
+	}
+	wait := "nothing waits"
+	if most >= 1 {
+		wait = words.ThreeDigits(most) + " at most wait"
+	}
+	return fmt.Sprintf("; %s on %s, and %s requests run there at most (%s here): if they serve the same, requests are spread unevenly", wait, there, words.ThreeDigits(run), words.ThreeDigits(x.after.running))
 }
 
 // lessDone says that a rank does less than before although requests wait.

@@ -85,3 +85,26 @@ func said(found []finding.Finding) string {
 	}
 	return text.String()
 }
+
+// Too much is asked of one server of three, which do as much as they are asked for: that is said, unless requests wait on another one, too.
+func TestOverloadOfOne(t *testing.T) {
+	const line = "[pod/llm-%d] INFO 06-06 %s [loggers.py:248] Engine 000: Avg prompt throughput: 400.0 tokens/s, Avg generation throughput: %d.0 tokens/s, Running: %d reqs, Waiting: %d reqs, GPU KV cache usage: 20.0%%, Prefix cache hit rate: 0.0%%\n"
+	for waiting, want := range map[int]string{0: "; nothing waits on the other 2 of its role, and 13 requests run there at most (64 here): if they serve the same, requests are spread unevenly", 40: ""} {
+		var text strings.Builder
+		begin := time.Date(2026, 6, 6, 0, 0, 0, 0, time.UTC)
+		for i := range 90 {
+			at := begin.Add(time.Duration(10*i) * time.Second).Format(time.TimeOnly)
+			fmt.Fprintf(&text, line+line+line, 0, at, 1500, 64, 10*i, 1, at, 300, 12, 0, 2, at, 320, 13, waiting)
+		}
+		found, _ := slow.Demands(measured(t, text.String()))
+		got := ""
+		for _, f := range found {
+			if strings.Contains(f.Text, "more is asked of DP0 (llm-0)") {
+				_, got, _ = strings.Cut(f.Text, "1500 a second")
+			}
+		}
+		if got != want {
+			t.Errorf("%d wait on another one: %q, want %q", waiting, got, want)
+		}
+	}
+}
