@@ -206,6 +206,9 @@ const Warns = "a warning: "
 // Sleeps and Wakes are what a Note says of an engine that gives its memory back until it is needed again.
 const Sleeps, Wakes = "sleeps: gave its memory back", "woke up: has its memory again"
 
+// OutOfRouter begins what an Unrouted says by metrics of a router, which tell until when it is so.
+const OutOfRouter = "gets no requests of the router: "
+
 // NoBatch is what a Note says of requests that a server took without a batch behind its last one.
 const NoBatch = "takes requests, and logs no batch any more"
 

@@ -152,7 +152,7 @@ func indexOTLP(in *format.Input, opt *format.Options) (*format.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &otlpReader{reader: &reader{Filler: opt.Series.Fill(in.Name, "OTLP metrics"), name: in.Name, diags: opt.Diags, known: map[string]int32{}}, sums: map[string]float64{}}
+	r := &otlpReader{reader: newReader(opt.Series.Fill(in.Name, "OTLP metrics"), in.Name, opt.Diags), sums: map[string]float64{}}
 	d := json.NewDecoder(content)
 	for {
 		var doc otlpDocument
@@ -173,6 +173,7 @@ func indexOTLP(in *format.Input, opt *format.Options) (*format.Source, error) {
 			}
 		}
 	}
+	r.told()
 	if err != io.EOF {
 		opt.Diags.Add(trace.InputDamaged.Of(in.Name, err))
 	}

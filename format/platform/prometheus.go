@@ -37,6 +37,9 @@ import (
 //     2024-11 they were others, with a label "name" for the model, and the hit rate was in percent.
 //   - Shares are 0 to 1 in the metrics of SGLang, vLLM, LMDeploy, and TensorRT-LLM (trtllm-serve with return_perf_metrics,
 //     from /prometheus/metrics), whose names begin with "trtllm_", and those of TGI with "tgi_".
+//   - Counters of answers by status, of smg, Traefik, ingress-nginx, Envoy, Istio, HAProxy, Dynamo's frontend, and servers (http_requests_total), tell which
+//     were errors, if these are at least one of a thousand. Gauges of smg and sgl-router tell since when a server gets nothing: smg_worker_health is 0, or
+//     smg_worker_cb_state 1 (2 is half open).
 //   - SGLang sets its hit rate to 0 with each batch of a decode: a rate of 0 says nothing.
 //   - DCGM_FI_DEV_XID_ERRORS keeps the last code until the driver is loaded again: its change is
 //     the event, and a code that was there at first says nothing.
@@ -100,7 +103,7 @@ func indexPrometheus(in *format.Input, opt *format.Options) (*format.Source, err
 	case other != nil:
 		encoding = other.encoding
 	}
-	d := &reader{Filler: opt.Series.Fill(in.Name, encoding), name: in.Name, diags: opt.Diags, known: map[string]int32{}}
+	d := newReader(opt.Series.Fill(in.Name, encoding), in.Name, opt.Diags)
 	switch {
 	case isRange(head):
 		err = d.readRange(b)
@@ -115,6 +118,7 @@ func indexPrometheus(in *format.Input, opt *format.Options) (*format.Source, err
 	if len(d.known) == 0 { // else they are beside the point
 		d.panels(d.unnamed)
 	}
+	d.told()
 	if errors.Is(err, errUntimed) {
 		return nil, errors.Join(err, r.Close())
 	}

@@ -24,6 +24,13 @@ type reader struct {
 	keys    map[int32]string  // the same, the other way
 	times   map[int32]float64 // what values of a series are multiplied by
 	unnamed []*panelSeries    // what a query without names answers
+	watched map[int32]*watched
+	answers map[string]*answered
+}
+
+// newReader returns a reader of a file that f fills.
+func newReader(f *series.Filler, name string, diags *trace.Diags) *reader {
+	return &reader{Filler: f, name: name, diags: diags, known: map[string]int32{}, watched: map[int32]*watched{}, answers: map[string]*answered{}}
 }
 
 // places are labels that say where something is, and not what it is.
@@ -69,6 +76,7 @@ func (d *reader) seriesOf(key, name, kind string, labels map[string]string) (id 
 		d.times = map[int32]float64{}
 	}
 	d.times[id] = m.times
+	d.watch(id, name, labels)
 	return id
 }
 
@@ -122,6 +130,12 @@ func (d *reader) nameless(labels map[string]string) string {
 	return cmp.Or(labels["job"], labels["service"], labels["namespace"])
 }
 
+// hostOf is the host that labels name; "" is none.
+func hostOf(labels map[string]string) string {
+	host, _, _ := strings.Cut(labels["instance"], ":")
+	return cmp.Or(labels["Hostname"], labels["node"], host)
+}
+
 // place returns where the labels of a name say that something is.
 func (d *reader) place(engine, name string, labels map[string]string) int32 {
 	number := func(key string) int16 {
@@ -131,10 +145,7 @@ func (d *reader) place(engine, name string, labels map[string]string) int32 {
 		}
 		return int16(n)
 	}
-	host := cmp.Or(labels["Hostname"], labels["node"])
-	if host == "" {
-		host, _, _ = strings.Cut(labels["instance"], ":")
-	}
+	host := hostOf(labels)
 	p := series.Place{Rank: trace.NoRank, GPU: series.NoGPU, UUID: labels["UUID"]}
 	server := series.Server{Host: host}
 	if engine == "" {
@@ -174,6 +185,9 @@ func (d *reader) add(id int32, at trace.Time, value float64) {
 	const whole = 100.5 // in percent, with what rounding adds
 	if value *= d.times[id]; value > whole && d.Set.Metric(d.Set.List[id].Metric).Unit == "%" {
 		return // the sum of several servers is no part of anything
+	}
+	if w := d.watched[id]; w != nil {
+		d.saw(w, at, value)
 	}
 	d.Add(id, at, value)
 }

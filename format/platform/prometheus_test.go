@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -402,5 +403,47 @@ func TestFilesWithoutLabels(t *testing.T) {
 		if told := slices.ContainsFunc(diags, func(d trace.Diag) bool { return d.Code == "metrics-unnamed" }); len(of) != c.servers || n != 2 || told != c.told {
 			t.Errorf("%s: %v, %t", c.name, of, told)
 		}
+	}
+}
+
+// TestGateways: what gateways and servers count of answers is told if it is more than a few of many, as is when a gateway takes a server out, and back.
+func TestGateways(t *testing.T) {
+	row := func(labels string, values ...int) string {
+		text := `{"metric":{` + labels + `},"values":[`
+		for i, v := range values {
+			text += fmt.Sprintf(`[%d,"%d"],`, 1787007200+15*i, v)
+		}
+		return strings.TrimSuffix(text, ",") + "]}"
+	}
+	set, _ := read(t, `{"status":"success","data":{"resultType":"matrix","result":[`+strings.Join([]string{
+		row(`"__name__":"smg_http_responses_total","instance":"10.0.0.10:29000","status_code":"200"`, 0, 100, 200, 300),
+		row(`"__name__":"smg_http_responses_total","instance":"10.0.0.10:29000","status_code":"503"`, 4, 4, 14, 30),
+		row(`"__name__":"smg_http_responses_total","instance":"10.0.0.10:29000","status_code":"429"`, 0, 0, 0, 5),
+		row(`"__name__":"traefik_service_requests_total","instance":"10.0.0.9:80","service":"llm","code":"502"`, 7, 7, 8, 3),
+		row(`"__name__":"http_requests_total","instance":"10.0.0.5:8000","status":"5xx"`, 0, 1, 2, 3),
+		row(`"__name__":"http_requests_total","instance":"10.0.0.5:8000","status":"2xx"`, 0, 10000, 20000, 30000),
+		row(`"__name__":"smg_worker_health","instance":"10.0.0.10:29000","worker":"http://10.0.1.2:30000"`, 1, 0, 0, 1),
+		row(`"__name__":"smg_worker_health","instance":"10.0.0.10:29000","worker":"http://10.0.1.3:30000"`, 1, 1, 1, 1),
+		row(`"__name__":"smg_worker_cb_state","instance":"10.0.0.10:29000","worker":"http://10.0.1.4:30000"`, 0, 1, 2, 2),
+	}, ",")+`]}}`)
+	got := map[string]float64{}
+	for i := range set.List {
+		x := &set.List[i]
+		if x.Metric == series.ServerErrors || x.Metric == series.Refused {
+			for v := range set.Each(i) {
+				got[set.Servers[set.Places[x.Place].Server].Name+" "+set.Metric(x.Metric).Name] += v.Value
+			}
+		}
+	}
+	if want := (map[string]float64{"10.0.0.10:29000 server errors": 26, "10.0.0.10:29000 refused": 5, "llm server errors": 4}); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	var events []string
+	for _, x := range set.Instants {
+		events = append(events, fmt.Sprintf("%d %s %s", (int64(x.Time)/1e9-1787007200)/15, set.Servers[set.Places[x.Place].Server].Name, x.Kind))
+	}
+	slices.Sort(events)
+	if want := []string{"1 10.0.1.2:30000 unrouted", "1 10.0.1.4:30000 unrouted", "3 10.0.1.2:30000 routed"}; !slices.Equal(events, want) {
+		t.Errorf("%v, want %v", events, want)
 	}
 }

@@ -20,7 +20,8 @@ type counted struct {
 	n           float64
 	first, last trace.Time
 	buckets     int
-	bucket      int // the last one that was counted, plus one
+	bucket      int    // the last one that was counted, plus one
+	counter     string // of a gateway or a server, that says so; "" is a log
 }
 
 func (c *counted) add(at trace.Time, n float64, bucket int) {
@@ -53,6 +54,9 @@ func answered(l *telemetry.Logged) (errors, many []counted) {
 			of = many
 		default:
 			continue
+		}
+		if s.Label != 0 {
+			of[l.Set.Places[s.Place].Server].counter = l.Set.Syms.Name(s.Label)
 		}
 		for x := range l.Set.Each(i) {
 			if l.Opt.Inside(x.Time) {
@@ -88,7 +92,11 @@ func serverErrors(l *telemetry.Logged) (out []finding.Finding) {
 		default:
 			f.Since, f.Until = errors.first, errors.last
 			f.Text = fmt.Sprintf("%s answers %s with a server error %s", telemetry.Host(s), words.Counted(int(errors.n), "request"), errors.between())
-			f.Evidence = append(f.Evidence, finding.Sentence("its log has answers with an HTTP status of 500 or more"))
+			who := "its log has"
+			if errors.counter != "" {
+				who = errors.counter + " counts"
+			}
+			f.Evidence = append(f.Evidence, finding.Sentence("%s answers with an HTTP status of 500 or more", who))
 			if many.n > 0 {
 				f.Text += ", and " + tooMany
 				f.Since, f.Until = min(errors.first, many.first), max(errors.last, many.last)

@@ -99,6 +99,9 @@ func takenOut(l *telemetry.Logged, o *outage) finding.Finding {
 	case !failed: // somebody took it out
 		f.Severity, f.Cost = finding.Info, 0
 		f.Evidence = append(f.Evidence, finding.Sentence("nothing says that it failed before"))
+	case strings.HasPrefix(lead.Text, series.OutOfRouter):
+		f.Cost = part(to)
+		f.Evidence = append(f.Evidence, finding.Sentence("its metrics say so until they end"))
 	case strings.HasPrefix(lead.Text, "is removed"):
 		f.Cost = part(to)
 		f.Evidence = append(f.Evidence, finding.Sentence("nothing says that it came back"))
