@@ -87,7 +87,7 @@ func (m *Memory) leak(g *Growth) finding.Finding {
 	say("all others come and go: they have %s at least in the first quarter of that time, and %s in the last", words.Size(g.Rest[0]), words.Size(g.Rest[1]))
 	for i := range g.Sites[1:] {
 		s := &g.Sites[1+i]
-		say("nor %s of %s, %s", words.Counted(len(s.Kept), "block"), m.syms.Name(s.Where), words.Size(s.Bytes))
+		say("nor were %s of %s, %s", words.Counted(len(s.Kept), "block"), m.syms.Name(s.Where), words.Size(s.Bytes))
 	}
 	for i := range m.Holders {
 		if h := &m.Holders[i]; h.Rank == g.Rank && h.Number == g.Number && !h.Peak && h.Holding.Where == top.Where && !h.Holding.Before {

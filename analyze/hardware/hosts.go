@@ -58,8 +58,8 @@ var shortages = []shortage{
 		[]counter{{name: "container_cpu_cfs_periods_total"}}, 0.25},
 	{"steal", "other virtual machines have the CPUs of %[1]s for %[2]s %% of the time (steal)", counter{name: "node_cpu_seconds_total", with: "mode=steal"},
 		[]counter{{name: "node_cpu_seconds_total"}}, 0.05},
-	{"memory", "nothing on %[1]s can go on for %[2]s %% of the time, waiting for memory", counter{name: "node_pressure_memory_stalled_seconds_total"}, nil, 0.1},
-	{"disk", "nothing on %[1]s can go on for %[2]s %% of the time, waiting for disks", counter{name: "node_pressure_io_stalled_seconds_total"}, nil, 0.25},
+	{"memory", "everything on %[1]s stalls for %[2]s %% of the time, waiting for memory", counter{name: "node_pressure_memory_stalled_seconds_total"}, nil, 0.1},
+	{"disk", "everything on %[1]s stalls for %[2]s %% of the time, waiting for disks", counter{name: "node_pressure_io_stalled_seconds_total"}, nil, 0.25},
 	{"network", "%[1]s sends %[2]s %% of its TCP segments again: they are lost on the way", counter{name: "node_netstat_Tcp_RetransSegs"},
 		[]counter{{name: "node_netstat_Tcp_OutSegs"}}, 0.01},
 }

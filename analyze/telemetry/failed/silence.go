@@ -55,7 +55,7 @@ func (x *life) silentSince(l *telemetry.Logged, last trace.Time, others int) fin
 		begin, end, _ := l.Set.Bounds()
 		f.Subkind, f.Severity, f.Confidence, f.Cost = Ended, finding.Critical, finding.Likely, share(end-last, end-begin, serversOf(l))
 		f.Metric = finding.Metric{Name: "servers that are gone", Before: math.NaN(), After: 1}
-		f.Text += "its work has gone to them since then, so it ended, or nobody reaches it"
+		f.Text += "they have done its work since then: it ended, or nothing can reach it"
 		f.Evidence = append(f.Evidence, shown)
 	case down:
 		f.Text += "it does not answer (up is 0)"
