@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/sgtrace/sgtrace/otlpjson/beside"
 	"github.com/sgtrace/sgtrace/request/spantable"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -28,27 +29,10 @@ func (s *protoScan) all(msg []byte) bool {
 	})
 }
 
-// eachField calls f for the fields of a message until that returns false, which it returns
-// then, too, and for a message that is damaged.
-func eachField(b []byte, f func(number protowire.Number, typ protowire.Type, value []byte) bool) bool {
-	for len(b) > 0 {
-		number, typ, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return false
-		}
-		m := protowire.ConsumeFieldValue(number, typ, b[n:])
-		if m < 0 || !f(number, typ, b[n:n+m]) {
-			return false
-		}
-		b = b[n+m:]
-	}
-	return true
-}
-
 // eachMessage calls f for the messages in a field of a message; 2 is scope_spans before OTLP
 // 0.15, too.
 func eachMessage(b []byte, field protowire.Number, f func(message []byte) bool) bool {
-	return eachField(b, func(number protowire.Number, typ protowire.Type, value []byte) bool {
+	return beside.EachField(b, func(number protowire.Number, typ protowire.Type, value []byte) bool {
 		if number != field && (number != scopeSpansBefore015 || field != 2) {
 			return true
 		}
@@ -66,7 +50,7 @@ func (s *protoScan) span(message []byte) bool {
 	var name []byte
 	var start, end trace.Time
 	hasID, attributes := false, false
-	whole := eachField(message, func(number protowire.Number, typ protowire.Type, value []byte) bool {
+	whole := beside.EachField(message, func(number protowire.Number, typ protowire.Type, value []byte) bool {
 		if int(number) >= len(spanFields) || int(typ) >= len(wireTypes) || spanFields[number] != wireTypes[typ] {
 			return false
 		}
@@ -103,7 +87,7 @@ func (s *protoScan) span(message []byte) bool {
 // attribute notes an attribute of a span.
 func (s *protoScan) attribute(span uint32, message []byte) bool {
 	key, known := 0, false
-	return eachField(message, func(number protowire.Number, typ protowire.Type, value []byte) bool {
+	return beside.EachField(message, func(number protowire.Number, typ protowire.Type, value []byte) bool {
 		if typ != protowire.BytesType || number > 2 {
 			return false
 		}
@@ -112,7 +96,7 @@ func (s *protoScan) attribute(span uint32, message []byte) bool {
 			key, known = s.keys[string(b)]
 			return true
 		}
-		return !known || eachField(b, func(number protowire.Number, typ protowire.Type, value []byte) bool {
+		return !known || beside.EachField(b, func(number protowire.Number, typ protowire.Type, value []byte) bool {
 			return s.value(span, key, number, typ, value)
 		})
 	})

@@ -19,8 +19,8 @@ func (a *Attributor) Unanswered(sizes *Sizes) []Attribution {
 		if s.Answered(r) || !request.Plausible(r.Start, r.End) {
 			continue
 		}
-		parts, any := openParts(finder, r, s)
-		if ended := r.Status == request.Aborted || r.Status == request.Failed; any || ended && r.Complete() && r.Metrics.E2E >= 0 && r.Metrics.E2E <= request.LongestRequest {
+		parts, found := openParts(finder, r, s)
+		if ended := r.Status == request.Aborted || r.Status == request.Failed; found || ended && r.Complete() && r.Metrics.E2E >= 0 && r.Metrics.E2E <= request.LongestRequest {
 			requests, open = memory.Append(requests, i), append(open, parts)
 		}
 	}
@@ -46,12 +46,12 @@ func (z *Sizes) splitUnanswered(a *Attribution, m *request.Metrics) {
 }
 
 // openParts returns the open stages of the parts of a request, in order, and whether there are any.
-func openParts(finder *request.OpenFinder, r *request.Request, s *request.Set) (parts []request.Open, any bool) {
+func openParts(finder *request.OpenFinder, r *request.Request, s *request.Set) (parts []request.Open, found bool) {
 	for _, p := range s.PartsOf(r) {
 		o, ok := finder.Of(&s.Parts[p])
-		parts, any = append(parts, o), any || ok
+		parts, found = append(parts, o), found || ok
 	}
-	return parts, any
+	return parts, found
 }
 
 // attributeOpen divides the time of a request that has no answer.

@@ -109,7 +109,7 @@ func signalOf(msg []byte) (s Signal, ok bool) {
 	}
 	for s = range Signals {
 		n := map[protowire.Number]int{}
-		whole := eachField(record, func(number protowire.Number, typ protowire.Type, value []byte) bool {
+		whole := EachField(record, func(number protowire.Number, typ protowire.Type, value []byte) bool {
 			n[number]++
 			is, known := wireTypes[s][number]
 			return known && is == typ && (s != Metrics || number != 1 || utf8.Valid(value))
@@ -121,8 +121,8 @@ func signalOf(msg []byte) (s Signal, ok bool) {
 	return 0, false
 }
 
-// eachField calls f for the fields of a message until that returns false, which it returns then, too, and for a message that is damaged.
-func eachField(b []byte, f func(number protowire.Number, typ protowire.Type, value []byte) bool) bool {
+// EachField calls f for the fields of a message until that returns false, which it returns then, too, and for a message that is damaged.
+func EachField(b []byte, f func(number protowire.Number, typ protowire.Type, value []byte) bool) bool {
 	for len(b) > 0 {
 		number, typ, n := protowire.ConsumeTag(b)
 		if n < 0 {
@@ -139,7 +139,7 @@ func eachField(b []byte, f func(number protowire.Number, typ protowire.Type, val
 
 // inside returns the first message in a field of a message, nil without.
 func inside(b []byte, number protowire.Number) (message []byte) {
-	eachField(b, func(is protowire.Number, typ protowire.Type, value []byte) bool {
+	EachField(b, func(is protowire.Number, typ protowire.Type, value []byte) bool {
 		if is == number && typ == protowire.BytesType {
 			message, _ = protowire.ConsumeBytes(value)
 		}
@@ -159,7 +159,7 @@ func appendJSON(to, b []byte, of fields) []byte {
 		}
 		to = append(strconv.AppendQuote(to, f.name), ':')
 	}
-	eachField(b, func(number protowire.Number, typ protowire.Type, value []byte) bool {
+	EachField(b, func(number protowire.Number, typ protowire.Type, value []byte) bool {
 		switch f, known := of[number]; {
 		case !known:
 		case f.list:
