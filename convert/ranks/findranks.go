@@ -253,7 +253,8 @@ func (r *Track) takes(c *Capture) bool {
 // on two models of accelerators, or both schedule, of two servers, or they do different work. A server that was started again may
 // go on as the rank that it was.
 func (r *Track) isAnother(c *Capture, schedulers map[int64]bool) bool {
-	if o := r.Captures[0]; o.worldSize() != c.worldSize() && o.worldSize() > 0 && c.worldSize() > 0 || o.model() != c.model() && o.model() != "" && c.model() != "" {
+	if o := r.Captures[0]; o.worldSize() != c.worldSize() && o.worldSize() > 0 && c.worldSize() > 0 ||
+		o.model() != c.model() && o.model() != "" && c.model() != "" && o.File.Source.Format == c.File.Source.Format { // two profilers may call it two names
 		return true
 	}
 	pid, does := c.pid(), c.stepKinds().role()

@@ -15,7 +15,7 @@ import (
 // Jobs numbers the sets of ranks that communicate with each other: those whose
 // files belong to one capture, or of which no such thing is known. Where ranks
 // have equal numbers, they are of several servers, or of replicas of one: then
-// what they do and their DP rank tell them apart; else their hosts or folders, if
+// their accelerators, what they do, and their DP rank tell them apart; else their hosts or folders, if
 // each has the whole server.
 func (m *Assignment) Jobs() []int {
 	runs := map[string]int{}
@@ -25,7 +25,7 @@ func (m *Assignment) Jobs() []int {
 	keys := make([]string, len(m.Tracks))
 	traced := map[string]bool{} // the runs of traces
 	for i, r := range m.Tracks {
-		keys[i] = "world of " + strconv.Itoa(int(r.Captures[0].worldSize())) + " " + r.Captures[0].model()
+		keys[i] = "world of " + strconv.Itoa(int(r.Captures[0].worldSize()))
 		if runs[r.Run] > 1 {
 			keys[i] = "run " + r.Run
 		}
@@ -43,6 +43,7 @@ func (m *Assignment) Jobs() []int {
 	}
 	communities := m.Communities()
 	m.divide(keys, false, func(r *Track) string { return communities[r] })
+	m.divide(keys, false, func(r *Track) string { return r.Captures[0].model() })
 	m.divide(keys, false, func(r *Track) string { return fmt.Sprintf("%s DP%d", r.Role, r.Rank.DP) })
 	m.divide(keys, true, func(r *Track) string { return r.Host })
 	m.divide(keys, true, func(r *Track) string { return filepath.Dir(r.Captures[0].File.Name) })
