@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -41,6 +42,7 @@ func (m *Assignment) Jobs() []int {
 			}
 		}
 	}
+	m.divideBySize(keys)
 	communities := m.Communities()
 	m.divide(keys, false, func(r *Track) string { return communities[r] })
 	m.divide(keys, false, func(r *Track) string { return r.Captures[0].model() })
@@ -64,6 +66,21 @@ func (m *Assignment) Jobs() []int {
 		jobs[i] = numbers[key]
 	}
 	return jobs
+}
+
+// divideBySize divides the sets of ranks, named by keys, of which files tell several sizes: these are of several jobs.
+func (m *Assignment) divideBySize(keys []string) {
+	sizes := map[string]map[int32]bool{}
+	for i, r := range m.Tracks {
+		if n := r.Captures[0].worldSize(); n > 0 {
+			order.Memo(sizes, keys[i], func() map[int32]bool { return map[int32]bool{} })[n] = true
+		}
+	}
+	for i, r := range m.Tracks {
+		if n := r.Captures[0].worldSize(); n > 0 && len(sizes[keys[i]]) > 1 {
+			keys[i] += fmt.Sprintf(" of %d", n)
+		}
+	}
 }
 
 // Communities names the sets of ranks that share communicators, as far as these are
