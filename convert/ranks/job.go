@@ -68,16 +68,23 @@ func (m *Assignment) Jobs() []int {
 	return jobs
 }
 
-// divideBySize divides the sets of ranks, named by keys, of which files tell several sizes: these are of several jobs.
+// divideBySize divides the sets of ranks, named by keys, of which files tell several sizes: these are of several jobs, unless the
+// names of the files tell that they are of one.
 func (m *Assignment) divideBySize(keys []string) {
+	size := func(r *Track) int32 {
+		if r.Run != "" {
+			return 0
+		}
+		return r.Captures[0].worldSize()
+	}
 	sizes := map[string]map[int32]bool{}
 	for i, r := range m.Tracks {
-		if n := r.Captures[0].worldSize(); n > 0 {
+		if n := size(r); n > 0 {
 			order.Memo(sizes, keys[i], func() map[int32]bool { return map[int32]bool{} })[n] = true
 		}
 	}
 	for i, r := range m.Tracks {
-		if n := r.Captures[0].worldSize(); n > 0 && len(sizes[keys[i]]) > 1 {
+		if n := size(r); n > 0 && len(sizes[keys[i]]) > 1 {
 			keys[i] += fmt.Sprintf(" of %d", n)
 		}
 	}
