@@ -37,11 +37,10 @@ func (d *Diff) main() []*Row {
 		}
 	}
 	var work []*Row
-	computing := d.causeOf(func(r *Row) bool { return r.computes() && !d.replaced(r) && d.likeClock() != "" })
 	for _, kind := range []Kind{Kernel, Copy, Collective} {
 		r := d.causeOf(func(r *Row) bool { return r.Kind == kind && !(late != nil && r.waits()) && !d.replaced(r) })
-		if kind == Kernel && computing != nil {
-			r = computing // the others wait longer, or not as long, for that
+		if kind == Kernel && d.clock != "" { // the others wait longer, or not as long, for those that compute
+			r = cmp.Or(d.causeOf(func(r *Row) bool { return r.computes() && !d.replaced(r) }), r)
 		}
 		if r != nil {
 			work = append(work, r)

@@ -69,6 +69,7 @@ type Diff struct {
 	// mutedReasons are subkinds of findings about paces and the load.
 	mutedReasons []string
 	locate       *diffRows // what rows are made of
+	clock        string    // see likeClock
 }
 
 // A diffKey says what a group of durations is of.
@@ -135,6 +136,7 @@ func Compare(before, after *Collected, opt Options) *Diff {
 	}
 	d.addUp()
 	d.swapped = d.onlyKernels()
+	d.clock = d.likeClock()
 	d.keepWithin()
 	d.verdict = d.words(d.locate)
 	return d

@@ -280,8 +280,8 @@ func (d *Diff) sentence(r *Row, rows *diffRows) string {
 	if !d.byRank {
 		text += rows.where(r)
 	}
-	if clock := d.likeClock(); r.computes() && clock != "" {
-		text += ", and nearly all other kernels that compute by about as much, as if the GPU clock were " + clock
+	if d.clock != "" && r.computes() {
+		text += ", and nearly all other kernels that compute by about as much, as if the GPU clock were " + d.clock
 	}
 	return text
 }

@@ -114,8 +114,7 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	r := &reader{f: opt.Series.Fill(in.Name, "access log"), gateway: in.Name, servers: map[string]int32{}, complaints: map[complaint]*series.Instant{}}
 	r.rows = opt.Records.Fill(r.f)
 	around := logline.New()
-	src := r.f.Source()
-	src.Bytes, err = logline.Read(content, in.Name, opt.Diags, func(b []byte, n int64) {
+	bytesRead, err := logline.Read(content, in.Name, opt.Diags, func(b []byte, n int64) {
 		r.line = n
 		r.f.Line(n)
 		if b = bytes.TrimSpace(around.Rest(around.Bare(b))); len(b) > 0 {
@@ -126,8 +125,8 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 		x := r.complaints[c]
 		r.f.Instant(*x, c.text)
 	}
-	src = r.f.Source()
-	src.Lines, src.Read = int(r.line), r.read
+	src := r.f.Source()
+	src.Bytes, src.Lines, src.Read = bytesRead, int(r.line), r.read
 	return &format.Source{}, err
 }
 

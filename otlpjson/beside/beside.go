@@ -1,5 +1,5 @@
-// Package beside keeps what dumps of OTLP hold besides spans, logs and metrics, until formats of their own read it. What
-// was protobuf becomes JSON on the way.
+// Package beside keeps the logs and metrics that OTLP dumps hold besides spans, until other formats read them. Protobuf is
+// converted to JSON on the way.
 package beside
 
 import (
@@ -41,14 +41,14 @@ func (s Signal) Append(to, element []byte) []byte {
 // Kept is what an input holds of all signals. The zero value is empty.
 type Kept struct{ of [Signals]memory.Spool }
 
-// Add keeps documents. Why that fails, [Kept.Parts] says.
+// Add keeps documents. If that fails, [Kept.Parts] returns the error.
 func (k *Kept) Add(s Signal, documents []byte) {
 	if len(documents) > 0 {
 		k.of[s].Write(documents)
 	}
 }
 
-// Parts returns what was kept, of the input of a name.
+// Parts returns what was kept of the input with a name.
 func (k *Kept) Parts(name string) (parts []format.Part, err error) {
 	for s := range k.of {
 		spool := &k.of[s]

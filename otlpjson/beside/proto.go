@@ -82,7 +82,7 @@ func resourceOf(name, scopes, records string, record fields) field {
 	return field{name: name, kind: message, list: true, of: fields{1: resource, 2: {name: scopes, kind: message, of: in, list: true}}}
 }
 
-// FromProto returns a message of a collector as a document in JSON, if that is of logs or of metrics. What of it is damaged is left out.
+// FromProto converts a Collector's message to a JSON document, if it holds logs or metrics. Damaged fields are left out.
 func FromProto(msg []byte) (s Signal, document []byte, ok bool) {
 	if s, ok = signalOf(msg); !ok {
 		return 0, nil, false
@@ -90,7 +90,7 @@ func FromProto(msg []byte) (s Signal, document []byte, ok bool) {
 	return s, append(appendJSON(nil, msg, requests[s]), '\n'), true
 }
 
-// wireTypes are those of all fields of a record of a log and of a metric, the ones that are not read included.
+// wireTypes are the types of all fields of a log record and of a metric, including those that nobody reads.
 var wireTypes = [Signals]map[protowire.Number]protowire.Type{
 	Logs: {1: protowire.Fixed64Type, 2: protowire.VarintType, 3: protowire.BytesType, 5: protowire.BytesType, 6: protowire.BytesType, 7: protowire.VarintType, 8: protowire.Fixed32Type,
 		9: protowire.BytesType, 10: protowire.BytesType, 11: protowire.Fixed64Type, 12: protowire.BytesType},
@@ -98,8 +98,8 @@ var wireTypes = [Signals]map[protowire.Number]protowire.Type{
 		12: protowire.BytesType},
 }
 
-// signalOf tells by the first record of a message what it is of, as the messages around records are alike: of a span, fields 7 and 8
-// are times of 64 bits. All fields of the record must be as they are to be, so that a span that is damaged is none of the others.
+// signalOf tells from the first record of a message whether it holds logs or metrics; the messages around records all look alike. In a
+// span, fields 7 and 8 are 64-bit times. Every field of the record must have its type, so that a damaged span is not taken for a log.
 func signalOf(msg []byte) (s Signal, ok bool) {
 	record := msg
 	for _, number := range [...]protowire.Number{1, 2, 2} { // its resource, scope, record
@@ -121,7 +121,7 @@ func signalOf(msg []byte) (s Signal, ok bool) {
 	return 0, false
 }
 
-// EachField calls f for the fields of a message until that returns false, which it returns then, too, and for a message that is damaged.
+// EachField calls f for each field of a message until f returns false. It returns false then, and if the message is damaged.
 func EachField(b []byte, f func(number protowire.Number, typ protowire.Type, value []byte) bool) bool {
 	for len(b) > 0 {
 		number, typ, n := protowire.ConsumeTag(b)
@@ -148,7 +148,7 @@ func inside(b []byte, number protowire.Number) (message []byte) {
 	return message
 }
 
-// appendJSON writes a message. Members of lists need not be neighbors, so that each list is gathered first.
+// appendJSON writes a message. The elements of a list may be apart from each other, so each list is gathered first.
 func appendJSON(to, b []byte, of fields) []byte {
 	lists := map[protowire.Number][]byte{}
 	to = append(to, '{')
@@ -178,7 +178,7 @@ func appendJSON(to, b []byte, of fields) []byte {
 	return append(to, '}')
 }
 
-// elements adds what a field has of a list; numbers are packed into one.
+// elements adds the values of a field to its list. Numbers may be packed into one field.
 func (f *field) elements(list []byte, typ protowire.Type, value []byte) []byte {
 	if f.kind == message || typ != protowire.BytesType {
 		if len(list) > 0 {
