@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -117,6 +118,26 @@ func (s *Set) HandedOn(row int) (first, last trace.Time) {
 	}
 	return first, last
 }
+
+// EachURL calls f with the URLs of the servers that a gateway sent r to, if it did so once: nobody knows which server answered a request
+// that was sent again.
+func (s *Set) EachURL(r *Request, f func(role Role, url string)) {
+	if r.Gateway == None || r.Flags&SharedGateway != 0 {
+		return
+	}
+	sent := order.Only(s.InstantsOf(r.Gateway), func(e Instant) bool { return e.Kind == HandedOn })
+	if len(sent) != 1 {
+		return
+	}
+	for a := range s.Args.All(sent[0].Args) {
+		if role, ok := urlKeys[s.Syms.Name(a.Key)]; ok {
+			f(role, string(a.Bytes()))
+		}
+	}
+}
+
+// urlKeys are the arguments of the gateway's events with the URL of a server of each role.
+var urlKeys = map[string]Role{"url": Unified, "prefill_url": Prefill, "decode_url": Decode}
 
 // TraceID returns the trace id of r's first part as 32 hex digits.
 func (s *Set) TraceID(r *Request) string {

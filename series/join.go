@@ -88,6 +88,25 @@ func (s *Set) called(of map[int32]int32, names map[string]int32, kinds map[int32
 	}
 }
 
+// Listening returns what the server is called that an address is of, "10.0.0.9:30000" or "decode-0.decode.llm.svc:30000"; "" is unknown,
+// or several.
+func (s *Set) Listening(address string) (called string) {
+	host, _, _ := strings.Cut(address, ":")
+	pod, _, _ := strings.Cut(host, ".")
+	for i := range s.Servers {
+		x := &s.Servers[i]
+		if x.Address != address && x.Name != address && (x.Name != pod || isNumber(pod)) {
+			continue
+		}
+		if name := x.Called(); called != "" && called != name {
+			return ""
+		} else {
+			called = name
+		}
+	}
+	return called
+}
+
 // isNumber reports whether a name is a part of an IP address.
 func isNumber(name string) bool { return strings.Trim(name, "0123456789") == "" }
 

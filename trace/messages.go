@@ -79,6 +79,7 @@ var (
 	RequestRootMissing    = message("request-root-missing", Notice, "thread span {name%q} belongs to a request whose root span is not in the dump; shown without it", "add the rotated files before and after, if there are any; SGLang never exports the root span of a request that failed before it was queued")
 	RequestThreadsMissing = message("request-threads-missing", Notice, "request span {name%q} has no thread spans below it; they are missing from the file, or its processes don't trace", rotatedFiles)
 	ThreadSpanMissing     = message("thread-span-missing", Notice, "stage {name%q} belongs to a thread span that is not in the dump; its rank is known only if its process is", rotatedFiles)
+	HostsNamed            = message("hosts-named", Info, "hosts of requests are called as logs and metrics call the servers there: {which, and how that is known}", nothing)
 	LinkTargetMissing     = message("link-target-missing", Notice, "stage {name%q} links to a span that is not in the dump", rotatedFiles)
 	RIDCollision          = message("rid-collision", Notice, "{n} requests have the rid {rid%q}; their traces tell them apart", "avoid underscores in rids, because SGLang cuts a rid there; until then, use the full ID or the trace ID")
 	RoomCollision         = message("room-collision", Notice, "several requests have the bootstrap room {room}; prefill and decode parts are joined only within a trace", "nothing, unless you combined dumps of several deployments: read them one at a time")

@@ -109,6 +109,12 @@ func asLogsTell(logs, became *finding.Finding) bool {
 		(logs.At.Scope == place.OneRank || logs.At.Scope == became.At.Scope)
 }
 
+// asLogsStall reports whether logs tell of tokens, there and since about then, that a server stands still.
+func asLogsStall(logs, stalls *finding.Finding) bool {
+	const about = trace.Time(15e9)
+	return logs.Metric.Name == slow.TimePerToken && there(logs, stalls) && max(logs.Since-stalls.Since, stalls.Since-logs.Since) <= about+logs.Within
+}
+
 // sinceThen reports whether tokens take longer since about when logs tell of something, as pieces of some lines do.
 func sinceThen(became, logs *finding.Finding) bool {
 	const pieces = trace.Time(30e9)

@@ -29,6 +29,7 @@ var seenTwice = []finding.Consequence{
 	{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Load, Subkinds: []string{slow.Demand}, Elsewhere: true, Enough: lengthOf(telemetry.PromptTokens), Same: true},
 	{Cause: finding.Change, CauseSubkind: change.OutputLength, Effect: finding.Load, Subkinds: []string{slow.Demand}, Elsewhere: true, Enough: lengthOf(telemetry.AnswerTokens), Same: true},
 	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Slower, Subkinds: []string{""}, Enough: asLogsTell, Same: true},
+	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Slower, Subkinds: []string{""}, Enough: asLogsStall, Same: true},
 }
 
 // remade: tokens that the cache no longer has are computed again, so that more prompts seem to come; and what servers take longer since each was started
@@ -159,7 +160,10 @@ func (m *Measured) onHosts() []finding.Consequence {
 	if m.Of.Series == nil {
 		return nil
 	}
-	list := []finding.Consequence{{Cause: finding.Host, CauseSubkind: hardware.LossyNetwork, Effect: finding.Transfer, Elsewhere: true, Enough: m.asTheHost, Guessed: apart, Costs: true}}
+	var list []finding.Consequence
+	for _, network := range []string{hardware.FailingLink, hardware.LossyNetwork} {
+		list = append(list, finding.Consequence{Cause: finding.Host, CauseSubkind: network, Effect: finding.Transfer, Elsewhere: true, Enough: m.asTheHost, Guessed: apart, Costs: true})
+	}
 	for _, e := range []struct {
 		kind     finding.Kind
 		subkinds []string

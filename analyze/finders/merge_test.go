@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
+	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -225,6 +226,35 @@ func TestSlowSinceItBecame(t *testing.T) {
 		became := finding.Finding{Kind: finding.Change, Subkind: change.Pace, At: at, Since: 60e9, Text: "became", Metric: finding.Metric{Before: 20, After: after}}
 		if got := finding.Merge([]finding.Finding{slow, became}, consequences); len(got) != 1 || got[0].Text != want {
 			t.Errorf("to %v: %+v, want %s", after, got, want)
+		}
+	}
+}
+
+// Requests that a server which ended had in flight got no answer for that, and logs tell of a server that stands still again and again.
+func TestWhatOthersSeeOfAServer(t *testing.T) {
+	at, other := rankAt(request.Unified, "a", -1, -1), rankAt(request.Unified, "b", -1, -1)
+	s := &request.Set{Requests: make([]request.Request, 20)}
+	died := finding.Finding{Kind: finding.Errors, Subkind: failed.Died, At: at, Since: 100e9, Text: "died", Affected: finding.AffectedOf(s, []int{3, 5})}
+	stalls := finding.Finding{Kind: finding.Change, Subkind: finding.Stalls, At: at, Since: 100e9, Text: "stalls"}
+	none := func(list ...int) finding.Finding {
+		return finding.Finding{Kind: finding.Errors, At: at, Text: "got no answer", Affected: finding.AffectedOf(s, list)}
+	}
+	tokens := func(at place.Location, since trace.Time) finding.Finding {
+		return finding.Finding{Kind: finding.Slower, At: at, Since: since, Text: "a token takes", Metric: finding.Metric{Name: slow.TimePerToken, Before: 1, After: 2}}
+	}
+	for name, x := range map[string]struct {
+		cause, effect finding.Finding
+		want          int
+	}{
+		"its requests":     {died, none(3, 5), 1},
+		"other requests":   {died, none(7, 9, 11), 2},
+		"its tokens":       {stalls, tokens(at, 95e9), 1},
+		"long before":      {stalls, tokens(at, 20e9), 2},
+		"another's tokens": {stalls, tokens(other, 95e9), 2},
+	} {
+		got := finding.Merge([]finding.Finding{x.effect, x.cause}, slices.Concat(seenTwice, consequences))
+		if len(got) != x.want || x.want == 1 && got[0].Text != x.cause.Text {
+			t.Errorf("%s: %+v", name, got)
 		}
 	}
 }

@@ -19,15 +19,18 @@ import (
 // HostSubkind begins the subkinds of findings of hosts.
 const HostSubkind = "host "
 
-// LossyNetwork is the subkind of findings of hosts whose network loses what they send.
-const LossyNetwork = HostSubkind + "network"
+// The subkinds of findings of hosts whose network loses what they send, and of which links fail.
+const (
+	LossyNetwork = HostSubkind + "network"
+	FailingLink  = HostSubkind + "link"
+)
 
 // A counter is one of node exporter or cAdvisor: the series of a name, or only those with one label, or without
 // some.
 type counter struct {
 	name    string
 	with    string    // "mode=steal"; "" is any
-	without [2]string // "" is none
+	without [3]string // "" is none
 }
 
 // takes reports whether series of the name with such labels are part of the counter.
@@ -52,8 +55,8 @@ type shortage struct {
 var shortages = []shortage{
 	{"CPU", "threads on %[1]s wait for a CPU for %[2]s %% of the time in which they could run", counter{name: "node_schedstat_waiting_seconds_total"},
 		[]counter{{name: "node_schedstat_waiting_seconds_total"}, {name: "node_schedstat_running_seconds_total"}}, 0.25},
-	{"CPU", "the CPUs of %[1]s are busy for %[2]s %% of the time", counter{name: "node_cpu_seconds_total", without: [2]string{"mode=idle", "mode=iowait"}},
-		[]counter{{name: "node_cpu_seconds_total"}}, 0.9},
+	{"CPU", "the CPUs of %[1]s are busy for %[2]s %% of the time", counter{name: "node_cpu_seconds_total", without: [3]string{"mode=idle", "mode=iowait", "mode=steal"}},
+		[]counter{{name: "node_cpu_seconds_total", without: [3]string{"mode=steal"}}}, 0.9},
 	{"CPU limit", "the CPU limit of %[1]s stops it in %[2]s %% of its periods", counter{name: "container_cpu_cfs_throttled_periods_total"},
 		[]counter{{name: "container_cpu_cfs_periods_total"}}, 0.25},
 	{"steal", "other virtual machines have the CPUs of %[1]s for %[2]s %% of the time (steal)", counter{name: "node_cpu_seconds_total", with: "mode=steal"},
@@ -64,15 +67,22 @@ var shortages = []shortage{
 		[]counter{{name: "node_netstat_Tcp_OutSegs"}}, 0.01},
 }
 
-// A mishap is what a counter counts that must not happen at all.
+// A mishap is what a counter counts that must not happen at all, or hardly ever.
 type mishap struct {
 	subkind, text, unit string // of the text, %[1]s is the host and %[2]s how many of the unit
 	of                  counter
+	hourly              float64 // how many an hour are usual
 }
 
+// symbolErrors is how many symbols a sound InfiniBand link gets wrong in an hour at most: one bit of 10^12, as its specification allows.
+const symbolErrors = 120
+
 var mishaps = []mishap{
-	{"killed", "the kernel of %[1]s kills %[2]s because memory ran out", "process", counter{name: "node_vmstat_oom_kill"}},
-	{"link", "InfiniBand links of %[1]s go down %[2]s", "time", counter{name: "node_infiniband_link_downed_total"}},
+	{"killed", "the kernel of %[1]s kills %[2]s because memory ran out", "process", counter{name: "node_vmstat_oom_kill"}, 0},
+	{"link", "InfiniBand links of %[1]s go down %[2]s", "time", counter{name: "node_infiniband_link_downed_total"}, 0},
+	{"link", "InfiniBand links of %[1]s recover %[2]s from errors, and pass nothing on meanwhile", "time", counter{name: "node_infiniband_link_error_recovery_total"}, 0},
+	{"link", "InfiniBand links of %[1]s get %[2]s wrong", "symbol", counter{name: "node_infiniband_symbol_error_total"}, symbolErrors},
+	{"link", "InfiniBand ports of %[1]s receive %[2]s with errors", "packet", counter{name: "node_infiniband_port_errors_received_total"}, symbolErrors},
 }
 
 // A hostOrPod is a host, or a pod on it.
@@ -259,7 +269,7 @@ func (s *shortage) finding(w hostOrPod, run []step, part float64, until trace.Ti
 	return f
 }
 
-// find finds when a counter grew at all.
+// find finds when a counter grew, more than is usual.
 func (m *mishap) find(w hostOrPod, of []step) (f finding.Finding, ok bool) {
 	n := 0.0
 	var first, last step
@@ -271,7 +281,7 @@ func (m *mishap) find(w hostOrPod, of []step) (f finding.Finding, ok bool) {
 			last = x
 		}
 	}
-	if n == 0 {
+	if n <= m.hourly*time.Duration(last.to-first.from).Hours() {
 		return f, false
 	}
 	f = finding.Finding{Subkind: HostSubkind + m.subkind, At: w.at(), Since: first.from, Until: last.to, Cost: float64(last.to - first.from), Confidence: finding.Certain,

@@ -70,6 +70,7 @@ func hostsUnder(seed uint64, planted string, from, to trace.Time) *series.Set {
 			return 20 * r.Float64()
 		})
 		counters(host, "node_vmstat_oom_kill", "", func(trace.Time) float64 { return 0 })
+		counters(host, "node_infiniband_symbol_error_total", "device=mlx5_0", func(trace.Time) float64 { return 40.0 / 3600 * r.Float64() })
 	}
 	set.Finish(series.Known{})
 	return set
@@ -107,6 +108,37 @@ func TestRateOfHosts(t *testing.T) {
 		}
 	}
 	testset.Rate(t, "hosts that are short of something", right, all, 98)
+}
+
+// Links that recover from errors, or get more symbols wrong than a sound one may, are told of.
+func TestFailingLinks(t *testing.T) {
+	for _, c := range []struct {
+		counter string
+		rate    float64
+		want    string // "" is nothing
+	}{
+		{"node_infiniband_symbol_error_total", 100.0 / 3600, ""},
+		{"node_infiniband_symbol_error_total", 400, "InfiniBand links of node1 get 120,000 symbols wrong between "},
+		{"node_infiniband_link_error_recovery_total", 0.01, "InfiniBand links of node1 recover 3 times from errors, and pass nothing on meanwhile between "},
+		{"node_infiniband_link_error_recovery_total", 0, ""},
+	} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f := set.Fill("node.om", "OpenMetrics")
+		place := f.Place(series.Place{Server: f.Server(series.Server{Host: "node1"}), Rank: trace.NoRank, GPU: series.NoGPU})
+		id := f.SeriesOf(series.Series{Metric: f.Metric(series.Metric{Name: c.counter, Kind: series.Counter}), Place: place})
+		for k := range 41 {
+			f.Add(id, begin+trace.Time(15*k)*sec, 7+math.Floor(max(0, float64(15*(k-20)))*c.rate))
+		}
+		set.Finish(series.Known{})
+		var got string
+		found, _ := Hosts(set)
+		for _, f := range found {
+			got += f.Text
+		}
+		if !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") {
+			t.Errorf("%s at %v a second: %q, want %q", c.counter, c.rate, got, c.want)
+		}
+	}
 }
 
 // A process that the kernel killed is told by the counter that grew, and not by what it was before.

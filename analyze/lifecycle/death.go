@@ -197,7 +197,7 @@ func (o *observer) refusals() map[*server][]int {
 		if q.Status != request.Failed || !strings.HasPrefix(o.set.Syms.Name(q.Reason), "HTTP 5") {
 			continue
 		}
-		o.eachURL(q, func(_ request.Role, url string) {
+		o.set.EachURL(q, func(_ request.Role, url string) {
 			if x := servers[url]; x != nil && (len(list[x]) == 0 || list[x][len(list[x])-1] != i) {
 				list[x] = append(list[x], i)
 			}
@@ -214,7 +214,7 @@ func (o *observer) byURL() map[string]*server {
 		if q.Status != request.Finished {
 			continue
 		}
-		o.eachURL(q, func(role request.Role, url string) {
+		o.set.EachURL(q, func(role request.Role, url string) {
 			for _, p := range o.set.PartsOf(q) {
 				part := &o.set.Parts[p]
 				if part.Role != role || part.Proc == request.None || o.lifeOf[part.Proc] == nil {
@@ -230,23 +230,3 @@ func (o *observer) byURL() map[string]*server {
 	}
 	return servers
 }
-
-// eachURL calls f with the URLs that a gateway sent a request to, if that was once: nobody
-// knows which server answered one that was sent again.
-func (o *observer) eachURL(q *request.Request, f func(role request.Role, url string)) {
-	if q.Gateway == request.None || q.Flags&request.SharedGateway != 0 {
-		return
-	}
-	sent := order.Only(o.set.InstantsOf(q.Gateway), func(e request.Instant) bool { return e.Kind == request.HandedOn })
-	if len(sent) != 1 {
-		return
-	}
-	for a := range o.set.Args.All(sent[0].Args) {
-		if role, ok := urlKeys[o.set.Syms.Name(a.Key)]; ok {
-			f(role, string(a.Bytes()))
-		}
-	}
-}
-
-// urlKeys are the arguments of the gateway's events with the URL of a server of each role.
-var urlKeys = map[string]request.Role{"url": request.Unified, "prefill_url": request.Prefill, "decode_url": request.Decode}

@@ -46,7 +46,7 @@ func Assign(in *inputs.Loaded, opt Options) (*Assignment, error) {
 		return nil, ErrNothing
 	}
 	m.FindProcs(in.Requests)
-	m.nameRanks(in.Requests)
+	m.nameRanks(in.Requests, in.Series)
 	if in.OnlyRecordings() && !slices.ContainsFunc(m.Tracks, func(r *Track) bool { return m.isWanted(r, nil) }) {
 		return nil, fmt.Errorf("no trace is from that rank and host; there are %s", m.rankList())
 	}

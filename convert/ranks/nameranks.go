@@ -11,13 +11,14 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
 // nameRanks orders the ranks and gives them names that tell them apart, the same as those
 // of the requests.
-func (m *Assignment) nameRanks(requests *request.Set) {
+func (m *Assignment) nameRanks(requests *request.Set, set *series.Set) {
 	for _, r := range m.Tracks {
 		r.Role = r.kinds.role()
 		if r.Proc != request.None {
@@ -29,7 +30,7 @@ func (m *Assignment) nameRanks(requests *request.Set) {
 	}
 	m.bothRoles = is(request.Prefill) && is(request.Decode)
 	m.orderTracks()
-	m.Names = m.nameAll(requests)
+	m.Names = m.nameAll(requests, set)
 	if requests != nil {
 		requests.Names = m.Names
 	}
@@ -62,12 +63,13 @@ func (m *Assignment) orderTracks() {
 
 // nameAll names the ranks and hosts of all inputs. The host of a rank that is a process of
 // the dump is that of the process.
-func (m *Assignment) nameAll(requests *request.Set) *naming.Names {
+func (m *Assignment) nameAll(requests *request.Set, set *series.Set) *naming.Names {
 	var places []naming.Place
 	known, recorded := naming.HostNames{}, naming.HostNames{}
 	if requests != nil {
 		places = requests.Places()
 		maps.Copy(known, requests.HostNames)
+		maps.Copy(known, m.nameServers(requests, set))
 	}
 	for _, r := range m.Tracks {
 		if r.Proc != request.None && r.Host != "" {
@@ -154,20 +156,15 @@ func (m *Assignment) NameOthers(sources []*inputs.Source) map[*inputs.Source]str
 // rankList names the ranks that there are: a few of many, and their hosts if they have
 // several.
 func (m *Assignment) rankList() string {
-	const most = 8
 	var names []string
-	for _, r := range m.Tracks[:min(most, len(m.Tracks))] {
+	for _, r := range m.Tracks {
 		name := r.Name
 		if r.Host != "" && !strings.Contains(name, "("+r.Host+")") {
 			name += " (" + r.Host + ")"
 		}
 		names = append(names, name)
 	}
-	text := strings.Join(names, ", ")
-	if more := len(m.Tracks) - most; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return some(names, 8)
 }
 
 // Placements returns where each rank ran: of one that is a process of the dump, requests tell its host.

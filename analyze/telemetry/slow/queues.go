@@ -277,7 +277,7 @@ func suffer(l *telemetry.Logged, ranks []*telemetry.Rank, c changepoint.Change, 
 		}
 	}
 	for _, r := range ranks {
-		if x, y := tokenTimes(l, r, c); y >= longer*x {
+		if x, y := tokenTimes(l, r, c); y >= longer*x && !isSlow(l, r) { // others have as much to do, and are no slower for it
 			cost = max(cost, part*(1-x/y))
 			shows = append(shows, finding.Sentence("a token takes %s on %s, %s before", words.Nearly(int64(y*1e9)), r.Where.String(), words.Nearly(int64(x*1e9))))
 		}

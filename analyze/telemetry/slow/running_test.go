@@ -96,6 +96,43 @@ func TestRunningRequestsGrow(t *testing.T) {
 	}
 }
 
+// Requests come to three ranks, and one of them becomes slower long after: that is not for what all of them have to do.
+func TestLoadThatOneRankSuffersFrom(t *testing.T) {
+	for _, test := range []struct {
+		slowRanks int
+		want      string
+	}{{1, ""}, {3, "a token takes"}} {
+		var text strings.Builder
+		begin := time.Date(2026, 6, 6, 13, 44, 0, 0, time.UTC)
+		for i := range 240 {
+			for rank := range 3 {
+				running, speed := 1, 80
+				if i >= 40 {
+					running, speed = 12, 960
+				}
+				if i >= 60 && rank < test.slowRanks {
+					speed = 500
+				}
+				stamp := begin.Add(time.Duration(i) * time.Second).Format(time.DateTime)
+				if i%2 == 0 {
+					fmt.Fprintf(&text, "[%s DP%d TP0] Prefill batch, #new-seq: %d, #new-token: %d, #cached-token: 0, token usage: 0.10, #running-req: %d, #queue-req: 0, \n", stamp, rank, running, 300+i, running)
+				}
+				fmt.Fprintf(&text, "[%s DP%d TP0] Decode batch, #running-req: %d, #token: 9000, token usage: 0.10, cuda graph: True, gen throughput (token/s): %d.00, #queue-req: 0, \n", stamp, rank, running, speed)
+			}
+		}
+		found, _ := slow.Changes(measured(t, text.String()))
+		said := ""
+		for _, f := range found {
+			for _, e := range f.Evidence {
+				said += e.Text + "; "
+			}
+		}
+		if (said == "") != (test.want == "") || !strings.Contains(said, test.want) {
+			t.Errorf("%d slow ranks: says %q, want %q", test.slowRanks, said, test.want)
+		}
+	}
+}
+
 // A queue that becomes longer all the time changes at no time, and is told nevertheless: of a prefill
 // server whose decode server is away, prompts come in, and none goes on.
 func TestQueueGrowsFromTheBeginning(t *testing.T) {

@@ -1,0 +1,168 @@
+package ranks
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+	"github.com/sgtrace/sgtrace/trace/naming"
+)
+
+// nameServers returns what logs and metrics call the servers of requests, by their hosts, so that all that is told of one server is told at
+// one place. Traces have IDs of machines, and logs and metrics names of pods: addresses that a gateway sent requests to join the two, or
+// else the prompts that both have computed. A host of several servers keeps its name.
+func (m *Assignment) nameServers(requests *request.Set, set *series.Set) naming.HostNames {
+	names := naming.HostNames{}
+	if set.Empty() {
+		return names
+	}
+	shared := sharedHosts(requests)
+	var said []string
+	learn := func(by string, found naming.HostNames) {
+		var list []string
+		for host, name := range found {
+			if name != "" && name != host && !shared[host] && names[host] == "" {
+				names[host] = name
+				list = append(list, fmt.Sprintf("%s is %s", requests.Names.Host(host), name))
+			}
+		}
+		if slices.Sort(list); len(list) > 0 {
+			said = append(said, some(list, 4)+", by "+by)
+		}
+	}
+	learn("the address that the gateway sends requests to", byAddress(requests, set))
+	learn("the prompts that both have computed", byPrompts(requests, set))
+	if len(said) > 0 {
+		m.diags.Add(trace.HostsNamed.Of("", strings.Join(said, "; ")))
+	}
+	return names
+}
+
+// sharedHosts are the hosts on which several servers answered requests, and what has no host.
+func sharedHosts(requests *request.Set) map[string]bool {
+	shared, servers := map[string]bool{"": true}, map[string]int{}
+	for i := range requests.Parts {
+		if p := requests.Parts[i].Proc; p != request.None {
+			host, server := requests.Procs[p].Host, requests.Server(p)
+			if first, ok := servers[host]; !ok {
+				servers[host] = server
+			} else if first != server {
+				shared[host] = true
+			}
+		}
+	}
+	return shared
+}
+
+// byAddress names the hosts to whose addresses a gateway sent requests that they answered.
+func byAddress(requests *request.Set, set *series.Set) naming.HostNames {
+	hosts := naming.HostNames{} // by URL
+	for i := range requests.AllRequests() {
+		r := &requests.Requests[i]
+		if r.Status != request.Finished {
+			continue
+		}
+		requests.EachURL(r, func(role request.Role, url string) {
+			for _, p := range requests.PartsOf(r) {
+				if part := &requests.Parts[p]; part.Role == role && part.Proc != request.None {
+					hosts.Learn(url, requests.Procs[part.Proc].Host)
+				}
+			}
+		})
+	}
+	names := naming.HostNames{}
+	for url, host := range hosts {
+		_, address, found := strings.Cut(url, "://")
+		if !found {
+			address = url
+		}
+		address, _, _ = strings.Cut(address, "/")
+		if name := set.Listening(address); name != "" {
+			names.Learn(host, name)
+		}
+	}
+	return names
+}
+
+// A computed is a prompt that a server computed at some time, as a trace tells.
+type computed struct {
+	host     string
+	from, to trace.Time
+}
+
+// byPrompts names the hosts that computed as many tokens, when the log of a server says that it did: the numbers of a few dozen prompts say
+// which, unless clients send prompts of one length.
+func byPrompts(requests *request.Set, set *series.Set) naming.HostNames {
+	prompts := map[int64][]computed{} // by their tokens that were not cached
+	for i := range requests.AllRequests() {
+		for _, p := range requests.PartsOf(&requests.Requests[i]) {
+			part := &requests.Parts[p]
+			if n := part.PromptTokens - max(0, part.CachedTokens); part.Proc != request.None && part.Role != request.Decode && part.PromptTokens > 0 && n > 0 {
+				prompts[n] = append(prompts[n], computed{requests.Procs[part.Proc].Host, part.Start, part.End})
+			}
+		}
+	}
+	equal := map[string]map[string]int{} // prompts that a server, and a host, have in common
+	for i := range set.List {
+		x := &set.List[i]
+		if x.Metric != series.NewTokens || x.Label != 0 {
+			continue
+		}
+		name := set.Servers[set.Places[x.Place].Server].Called()
+		if equal[name] == nil {
+			equal[name] = map[string]int{}
+		}
+		for sample := range set.Each(i) {
+			for _, host := range whoComputed(prompts[int64(sample.Value)], sample) {
+				equal[name][host]++
+			}
+		}
+	}
+	names := naming.HostNames{}
+	for name, hosts := range equal {
+		if host := clearly(hosts); host != "" {
+			names.Learn(host, name)
+		}
+	}
+	return names
+}
+
+// whoComputed returns the hosts that computed one of some prompts when a line says so.
+func whoComputed(prompts []computed, line series.Sample) (hosts []string) {
+	const about = trace.Time(1e9) // clocks of a machine agree, and stamps have seconds
+	for _, c := range prompts {
+		if line.Time+trace.Time(line.Within())+about >= c.from && line.Time <= c.to+about && !slices.Contains(hosts, c.host) {
+			hosts = append(hosts, c.host)
+		}
+	}
+	return hosts
+}
+
+// clearly returns the host that has computed by far the most; "" is none.
+func clearly(hosts map[string]int) (host string) {
+	const few, more = 12, 5
+	most, second := 0, 0
+	for h, n := range hosts {
+		if n > most {
+			most, second, host = n, most, h
+		} else {
+			second = max(second, n)
+		}
+	}
+	if most < few || most < more*second {
+		return ""
+	}
+	return host
+}
+
+// some names a few of a list.
+func some(list []string, few int) string {
+	text := strings.Join(list[:min(few, len(list))], ", ")
+	if more := len(list) - few; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
