@@ -175,7 +175,7 @@ func (c *Change) finding(b *cause.Costs, claim finding.Claim) finding.Finding {
 		f.MoreWork = !first.Metric.isEnd()
 		f.Subkind, f.Until = first.metric().Name, first.Until
 	case first.Metric == PaceChanged:
-		f.Subkind, f.Until, f.Brief = Pace, first.Until, first.paceSubject()+" "+first.paceChange()
+		f.Subkind, f.Until, f.Full, f.Brief = Pace, first.Until, first.Full, first.paceSubject()+" "+first.paceChange()
 		if first.settles() {
 			f.Severity = finding.Info // whatever it costs
 		}

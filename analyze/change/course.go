@@ -300,10 +300,10 @@ func (w *observer) paceShift(of []*work.Pace, c *paceCourse, role request.Role, 
 	before, after := c.before(), c.Level+c.Size
 	switch c.Shape {
 	case changepoint.Ramped:
-		after = c.speed(end, end)
+		after, f.Full = c.speed(end, end), w.to
 		f.PerMinute = perMinute(before, after, end)
 	case changepoint.Bent:
-		f.Time, f.First, f.Last = w.time(c.At), w.time(c.First), w.time(c.Last)
+		f.Time, f.First, f.Last, f.Full = w.time(c.At), w.time(c.First), w.time(c.Last), w.to
 		after = c.speed(end, end)
 		f.PerMinute = perMinute(before, after, end-c.At)
 	case changepoint.Sloped:

@@ -61,6 +61,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Errors, CauseSubkind: failed.Transfers, Effect: finding.Errors, Subkinds: []string{failed.HTTP}, Later: true, Enough: afterItDied, Costs: true},
 	{Cause: finding.GPU, Effect: finding.Errors, Subkinds: []string{failed.Died, failed.Transfers}, Enough: afterXid, Costs: true},
 	{Cause: finding.GPU, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Hang, failed.Hang}, Enough: afterXid, Costs: true},
+	{Cause: finding.GPU, Effect: finding.Change, Subkinds: []string{finding.Stalls}, Enough: afterXid, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.Network, Effect: finding.Errors, Subkinds: []string{failed.Died, failed.Transfers, failed.Communication}, Enough: afterFault, Elsewhere: true, Costs: true},
 	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Errors, Subkinds: []string{failed.Transfers, failed.Died}, Enough: afterPeer, Elsewhere: true, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Hang, Effect: finding.Errors, Subkinds: []string{failed.Transfers}, Enough: afterPeer, Elsewhere: true},
@@ -132,6 +133,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Change, CauseSubkind: slow.HostWork, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Later: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Tail, Subkinds: cause.Names()},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Change, Subkinds: []string{change.Pace}, Around: true, Enough: worksOff},
+	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: easesOff},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Load, Subkinds: append(cause.Names(), finding.Waits)},
 	{Cause: finding.Load, Effect: finding.Tail, Subkinds: []string{cause.Interference.String(), cause.Decode.String(), tail.CrowdSubkind}},
 	{Cause: finding.Imbalance, Effect: finding.Tail, Subkinds: []string{cause.Interference.String(), cause.Decode.String(), tail.CrowdSubkind}},
@@ -181,6 +183,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Slower, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: showsIn, Costs: true},
 	{Cause: finding.Limit, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: seenBehind, Costs: true},
 	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Straggler, Subkinds: []string{""}, OnRanks: true, Elsewhere: true, Enough: asItsClock, Costs: true},
+	{Cause: finding.GPU, CauseSubkind: hardware.ClockSubkind, Effect: finding.Straggler, Subkinds: []string{""}, OnRanks: true, Elsewhere: true, Enough: onItsServer, Guessed: byTimesAlone, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: failed.Router, Effect: finding.Change, Subkinds: []string{finding.CachedTokens}, Enough: withEmptyRouter, Elsewhere: true, Costs: true},
 }
 

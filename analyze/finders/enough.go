@@ -27,7 +27,7 @@ func asTheClock(slower, clock *finding.Finding) bool {
 	if slower.Since == 0 {
 		return known
 	}
-	return slower.Since >= clock.Since-scrapes && slower.Since <= clock.Since+scrapes
+	return slower.Since >= clock.Since-scrapes && slower.Since <= clock.Since+scrapes || slower.Full != 0 && slower.Begins(clock.Since, scrapes)
 }
 
 // since reports whether requests may take longer for something: since about when that began, as scrapes tell it, and not after
@@ -62,6 +62,11 @@ func reachedThere(limit, stall *finding.Finding) bool {
 func asItsClock(late, clock *finding.Finding) bool {
 	same := clock.At.Rank != trace.NoRank && clock.At.Rank == late.At.Rank || clock.At.Label != "" && clock.At == late.At // all of one host
 	return same && (late.Since == 0 || asTheClock(late, clock))
+}
+
+// onItsServer reports whether a rank is late since about when one GPU of its server has a lower clock: which rank has that GPU, nothing tells.
+func onItsServer(late, clock *finding.Finding) bool {
+	return late.At.Host != "" && late.At.Host == clock.At.Host && late.Since != 0 && clock.At.Rank == trace.NoRank && asTheClock(late, clock)
 }
 
 // asItComputes reports whether kernels of a rank take longer since about when it is late for what it computes.
@@ -109,6 +114,12 @@ func asLogsTell(logs, became *finding.Finding) bool {
 		(logs.At.Scope == place.OneRank || logs.At.Scope == became.At.Scope)
 }
 
+// asLogsCache reports whether logs tell of cached tokens what requests do, since about then.
+func asLogsCache(logs, traced *finding.Finding) bool {
+	const about = trace.Time(30e9)
+	return logs.Claim == nil && traced.Claim != nil && logs.Metric.After < logs.Metric.Before == (traced.Metric.After < traced.Metric.Before) && traced.Begins(logs.Since, about+logs.Within)
+}
+
 // asLogsStall reports whether logs tell of tokens, there and since about then, that a server stands still.
 func asLogsStall(logs, stalls *finding.Finding) bool {
 	const about = trace.Time(15e9)
@@ -118,8 +129,7 @@ func asLogsStall(logs, stalls *finding.Finding) bool {
 // sinceThen reports whether tokens take longer since about when logs tell of something, as pieces of some lines do.
 func sinceThen(became, logs *finding.Finding) bool {
 	const pieces = trace.Time(30e9)
-	return workOf(&became.Metric) == "decode" && became.Metric.After > became.Metric.Before && logs.Since != 0 && became.Since != 0 &&
-		max(logs.Since-became.Since, became.Since-logs.Since) <= pieces+became.Within
+	return workOf(&became.Metric) == "decode" && became.Metric.After > became.Metric.Before && logs.Since != 0 && became.Since != 0 && became.Begins(logs.Since, pieces)
 }
 
 // ofTokens reports whether a server is slower for each token: what it takes for a step, beside its peers, depends on no cache, nor on how
@@ -157,6 +167,11 @@ func showsIn(seen, load *finding.Finding) bool {
 // isSeen reports whether something is what all users see: it takes longer.
 func isSeen(f *finding.Finding) bool {
 	return f.At.Scope == place.Everywhere && f.Metric.After > f.Metric.Before
+}
+
+// easesOff reports whether what all users see takes less time again once servers go on that stood still.
+func easesOff(seen, stall *finding.Finding) bool {
+	return seen.At.Scope == place.Everywhere && seen.Metric.After < seen.Metric.Before && stall.Until != 0 && seen.Since+seen.Within >= stall.Until
 }
 
 // seenBehind reports whether a change is what users see of a limit, or what the batches of a server that is at its limit take: these are full,

@@ -30,6 +30,7 @@ var seenTwice = []finding.Consequence{
 	{Cause: finding.Change, CauseSubkind: change.OutputLength, Effect: finding.Load, Subkinds: []string{slow.Demand}, Elsewhere: true, Enough: lengthOf(telemetry.AnswerTokens), Same: true},
 	{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Slower, Subkinds: []string{""}, Enough: asLogsTell, Same: true},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Slower, Subkinds: []string{""}, Enough: asLogsStall, Same: true},
+	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Change, Subkinds: []string{finding.CachedTokens}, Enough: asLogsCache, Same: true},
 }
 
 // remade: tokens that the cache no longer has are computed again, so that more prompts seem to come; and what servers take longer since each was started

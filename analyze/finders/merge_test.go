@@ -11,6 +11,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
+	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/request"
@@ -255,6 +256,35 @@ func TestWhatOthersSeeOfAServer(t *testing.T) {
 		got := finding.Merge([]finding.Finding{x.effect, x.cause}, slices.Concat(seenTwice, consequences))
 		if len(got) != x.want || x.want == 1 && got[0].Text != x.cause.Text {
 			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// What the consequences of a finding bring about is of it, too: a GPU makes its server slower, whose requests are slow for that.
+func TestConsequencesOfConsequences(t *testing.T) {
+	at, other := rankAt(request.Unified, "a", -1, -1), rankAt(request.Unified, "b", -1, -1)
+	clock := finding.Finding{Kind: finding.GPU, Subkind: hardware.ClockSubkind, At: place.At(request.Other, "a", trace.NoRank, nil), Since: 100e9, Text: "clock"}
+	pace := finding.Finding{Kind: finding.Change, Subkind: change.Pace, At: at, Since: 101e9, Text: "slower", Metric: finding.Metric{Before: 10, After: 16}}
+	drift := pace
+	drift.Since, drift.Full = 10e9, 300e9
+	slow := func(at place.Location) finding.Finding {
+		return finding.Finding{Kind: finding.Common, Subkind: tail.PlaceSubkind, At: at, Text: "requests there are slow"}
+	}
+	for name, x := range map[string]struct {
+		found []finding.Finding
+		want  []string
+	}{
+		"its requests":       {[]finding.Finding{slow(at), pace, clock}, []string{"clock"}},
+		"those of another":   {[]finding.Finding{slow(other), pace, clock}, []string{"requests there are slow", "clock"}},
+		"nothing in between": {[]finding.Finding{slow(at), clock}, []string{"requests there are slow", "clock"}},
+		"bit by bit":         {[]finding.Finding{slow(at), drift, clock}, []string{"clock"}},
+	} {
+		var got []string
+		for _, f := range finding.Merge(x.found, consequences) {
+			got = append(got, f.Text)
+		}
+		if !slices.Equal(got, x.want) {
+			t.Errorf("%s: %q, want %q", name, got, x.want)
 		}
 	}
 }

@@ -40,6 +40,8 @@ type Finding struct {
 	Since, Until trace.Time
 	// Within is by how much Since may be off, either way.
 	Within trace.Time
+	// Full is until when it becomes ever more, of what does so bit by bit; 0 is at once.
+	Full trace.Time
 	// Text is one sentence: what, where, since when, by how much.
 	Text string
 	// Metric is the number that the sentence is about.
@@ -72,6 +74,12 @@ type Finding struct {
 	// Show are commands that show more, each as the arguments of 'sgtrace report' if they
 	// begin with a flag, else of 'sgtrace'. Text shows the first one.
 	Show [][]string
+	took []Finding // what it brings about: what those bring about is of it, too
+}
+
+// Begins reports whether f began at about some time, or was becoming more then.
+func (f *Finding) Begins(at, about trace.Time) bool {
+	return at >= f.Since-about-f.Within && at <= max(f.Since, f.Full)+about+f.Within
 }
 
 // A Claim lowers the time that is left of the i-th finished request, in ns by cause (package

@@ -208,6 +208,7 @@ func (f *Finding) beginsIn(cause *Finding) bool {
 // take makes an effect evidence of its cause.
 func (c *Consequence) take(cause, f *Finding) {
 	before := *cause
+	cause.took = append(append(cause.took, *f), f.took...)
 	if c.Guessed != nil && c.Guessed(f, cause) {
 		cause.Confidence = Likely
 	}
@@ -229,25 +230,29 @@ func (c *Consequence) take(cause, f *Finding) {
 	}
 }
 
+// isCause reports whether f, or something that it brings about, is a cause of another finding.
+func (c *Consequence) isCause(f, of *Finding) bool {
+	is := func(cause *Finding) bool {
+		return cause.Kind == c.Cause && (c.CauseSubkind == "" || cause.Subkind == c.CauseSubkind) && c.isEffect(of, cause)
+	}
+	return is(f) || slices.ContainsFunc(f.took, func(took Finding) bool { return is(&took) })
+}
+
 // takeConsequences makes effects evidence of their causes, where they are at one place: of
 // the first that each can have.
 func takeConsequences(found []Finding, consequences []Consequence) []Finding {
 	for i := range consequences {
 		c := &consequences[i]
-		var causes []int
-		for k := range found {
-			if found[k].Kind == c.Cause && (c.CauseSubkind == "" || found[k].Subkind == c.CauseSubkind) {
-				causes = append(causes, k)
-			}
-		}
-		if len(causes) == 0 {
-			continue
-		}
 		effect := make([]bool, len(found))
 		for k := range found {
-			by := slices.IndexFunc(causes, func(by int) bool { return by != k && !effect[by] && c.isEffect(&found[k], &found[by]) })
-			if effect[k] = by >= 0; effect[k] {
-				c.take(&found[causes[by]], &found[k])
+			if found[k].Kind != c.Effect {
+				continue
+			}
+			for by := range found {
+				if effect[k] = by != k && !effect[by] && c.isCause(&found[by], &found[k]); effect[k] {
+					c.take(&found[by], &found[k])
+					break
+				}
 			}
 		}
 		var left []Finding

@@ -126,8 +126,8 @@ func growth(l *telemetry.Logged, ranks []*telemetry.Rank, q queue, length []floa
 		}
 		cost, suffered := float64(c.To-c.At)/float64(l.Grid.N()), []finding.Evidence(nil)
 		if q.metric == series.Running {
-			if came == nil || after < 2*before || !turnedOver(length, came, c) {
-				continue // as many run as come, and for as long
+			if came == nil || before < 1 || after < 2*before || !turnedOver(length, came, c) {
+				continue // as many run as come, and for as long; or the servers did next to nothing before
 			}
 			longer := judge.MuchLonger
 			if moreCame(came, c) {
