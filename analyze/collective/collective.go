@@ -369,6 +369,14 @@ func (c *Collectives) WaitMatrix() [][]int64 {
 }
 
 // rankOf returns the facts about a rank of the set.
+// WaitedFor returns how long all others together waited in collectives to which a rank came last, ns.
+func (c *Collectives) WaitedFor(rank int32) int64 {
+	if r := c.rankOf(rank); r != nil {
+		return r.Blame
+	}
+	return 0
+}
+
 func (c *Collectives) rankOf(rank int32) *Rank {
 	for i := range c.Ranks {
 		if c.Ranks[i].rankIndex == rank {

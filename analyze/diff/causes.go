@@ -38,7 +38,9 @@ func (d *Diff) main() []*Row {
 	}
 	var work []*Row
 	for _, kind := range []Kind{Kernel, Copy, Collective} {
-		r := d.causeOf(func(r *Row) bool { return r.Kind == kind && !(late != nil && r.waits()) && !d.replaced(r) })
+		r := d.causeOf(func(r *Row) bool {
+			return r.Kind == kind && !(late != nil && r.waits()) && !(d.slowed != nil && r.computes()) && !d.replaced(r)
+		})
 		if kind == Kernel && d.clock != "" { // the others wait longer, or not as long, for those that compute
 			r = cmp.Or(d.causeOf(func(r *Row) bool { return r.computes() && !d.replaced(r) }), r)
 		}

@@ -1,62 +1,56 @@
 package diff
 
 import (
-	"cmp"
-	"math"
-	"slices"
-
+	"github.com/sgtrace/sgtrace/analyze/diff/clock"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
-const (
-	minAlike     = 20      // kernels of a name in each capture that count
-	clockPart    = 0.9     // of their time that has to change by about as much, half of which beyond doubt
-	clockChange  = 0.1     // from which on that is a clock, and no other day
-	clockScatter = 1.0 / 4 // by how much of the change, as a logarithm, names may differ
-)
-
 // computes reports whether the row is of a kernel that takes as long whatever requests and routers ask for.
-func (r *Row) computes() bool {
-	return r.Kind == Kernel && !kernelname.KindOf(r.Name).Varies()
-}
+func (r *Row) computes() bool { return r.Kind == Kernel && takesAsLong(r.Name) }
+
+func takesAsLong(kernel string) bool { return !kernelname.KindOf(kernel).Varies() }
 
 // likeClock says what the clock of the GPUs seems to be: "lower" if nearly all kernels that compute take longer, each by about as
-// much, "higher" if they take less long, else "". Nothing that is about one kernel does that.
+// much, "higher" if they take less long, else "".
 func (d *Diff) likeClock() string {
-	type kernel struct {
-		change, weight float64
-		known          bool
-	}
-	var list []kernel
-	total := 0.0
+	var list []clock.Kernel
 	for i := range d.Rows {
-		if r := &d.Rows[i]; r.computes() && min(r.Before.N, r.After.N) >= minAlike && r.Before.Mean > 0 && r.After.Mean > 0 {
-			k := kernel{math.Log(float64(r.After.Mean) / float64(r.Before.Mean)), float64(r.Before.Mean) * float64(r.Before.N), r.Changed()}
-			list, total = append(list, k), total+k.weight
+		if r := &d.Rows[i]; r.computes() {
+			list = append(list, clock.Kernel{Before: float64(r.Before.Mean), After: float64(r.After.Mean), N: [2]int64{r.Before.N, r.After.N}, Known: r.Changed()})
 		}
 	}
-	slices.SortFunc(list, func(a, b kernel) int { return cmp.Compare(a.change, b.change) })
-	half, middle := 0.0, 0.0
-	for _, k := range list {
-		if middle = k.change; half+k.weight >= total/2 {
-			break
-		}
-		half += k.weight
+	switch factor := clock.Factor(list); {
+	case factor > 1:
+		return "lower"
+	case factor > 0:
+		return "higher"
 	}
-	alike, known := 0.0, 0.0
-	for _, k := range list {
-		if math.Abs(k.change-middle) > clockScatter*math.Abs(middle) {
+	return ""
+}
+
+// kernelsByRank returns the kernels that compute of every rank that both captures have.
+func (r *diffRows) kernelsByRank() map[string][]clock.Kernel {
+	list := map[string][]clock.Kernel{}
+	for key, before := range r.sides[0].groups {
+		after := r.sides[1].groups[key]
+		if key.Kind != Kernel || key.Rank == "" || after == nil || !takesAsLong(key.Name) {
 			continue
 		}
-		if alike += k.weight; k.known {
-			known += k.weight
+		k := clock.Kernel{Known: true} // many names that change alike are no chance
+		k.N[0], k.Before = meanOf(before)
+		k.N[1], k.After = meanOf(after)
+		list[key.Rank] = append(list[key.Rank], k)
+	}
+	return list
+}
+
+// meanOf returns how many durations groups have, and their mean.
+func meanOf(groups []*diffGroup) (n int64, mean float64) {
+	sum := 0.0
+	for _, g := range groups {
+		for i := range g.pieces {
+			n, sum = n+int64(g.pieces[i].Len()), sum+float64(g.pieces[i].Total())
 		}
 	}
-	switch {
-	case math.Abs(middle) < math.Log1p(clockChange) || alike < clockPart*total || known < alike/2:
-		return ""
-	case middle > 0:
-		return "lower"
-	}
-	return "higher"
+	return n, sum / float64(max(1, n))
 }

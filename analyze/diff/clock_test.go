@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/diff/compare"
@@ -34,5 +35,20 @@ func TestLikeClock(t *testing.T) {
 		if got := d.likeClock(); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// What GPUs take longer since some moment of one capture is told before sums over all of it, and not if both captures have it.
+func TestDevicesWithin(t *testing.T) {
+	was := recorded{rank: "r", steps: 400, bare: true, runs: map[string]func(int) int64{"gemm": about(300)}}
+	became := was
+	became.runs = map[string]func(int) int64{"gemm": func(step int) int64 { return about(300)(step) * int64(1+step/200) }}
+	const want = "during AFTER, kernels take 1.99 times as long on r since 00:00:00.00020: "
+	d := Compare(was.capture(), became.capture(), Options{})
+	if before, _, _ := strings.Cut(d.verdict, want); before == d.verdict || strings.Contains(before, "compute total") {
+		t.Errorf("%s, want %s", d.verdict, want)
+	}
+	if d := Compare(became.capture(), became.capture(), Options{}); len(d.After.Within) > 0 {
+		t.Errorf("%+v", d.After.Within)
 	}
 }

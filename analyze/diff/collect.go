@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/analyze/diff/measured"
 	"github.com/sgtrace/sgtrace/analyze/diff/pace"
+	"github.com/sgtrace/sgtrace/analyze/diff/setup"
 	"github.com/sgtrace/sgtrace/analyze/diff/within"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/metric"
@@ -42,7 +43,7 @@ type Collected struct {
 	side     Side
 	captures compare.Captures // that it is made of
 
-	setup  []Setting
+	setup  []setup.Setting
 	groups map[diffKey][]*diffGroup // by rank; those of steps when it is known which count
 	// Requests and finished requests by piece.
 	requests, finished diffUnits
@@ -93,7 +94,7 @@ func (d *Collected) Add(c Capture) bool {
 	if c.Profiles != nil && len(c.Profiles.Ranks) > 0 {
 		ranks = d.collectProfiles(&c, &profilewalk.Options{From: c.From, To: c.To})
 	}
-	d.setup = joinSetups(d.setup, describe(&c, ranks))
+	d.setup = setup.Join(d.setup, setup.Of(c.Requests, c.Inventory, ranks))
 	d.captures.Added++
 	return d.size() > before
 }
@@ -111,7 +112,7 @@ func (d *Collected) collectSeries(s *series.Set, window *Capture) {
 	d.side.widen(from, to)
 	pieces := d.captures.Pieces(compare.CutTime(from, to, compare.MaxPieces))
 	if servers := d.measured.Add(s, from, to, pieces, d.paces); servers != "" {
-		d.setup = joinSetups(d.setup, []Setting{{Name: "servers in logs and metrics", Before: servers}})
+		d.setup = setup.Join(d.setup, []setup.Setting{{Name: "servers in logs and metrics", Before: servers}})
 	}
 }
 

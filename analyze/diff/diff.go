@@ -5,10 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/diff/clock"
 	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/analyze/diff/measured"
 	"github.com/sgtrace/sgtrace/analyze/diff/pace"
+	"github.com/sgtrace/sgtrace/analyze/diff/setup"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/requests"
 	"github.com/sgtrace/sgtrace/format/inventory"
@@ -49,7 +52,7 @@ type Options struct {
 // A Diff is what differs between two captures.
 type Diff struct {
 	Before, After Side
-	Setup         []Setting // that differ
+	Setup         []setup.Setting // that differ
 	Load          []compare.Load
 	Paces         []pace.Pace // of servers, decode first
 	Rows          []Row       // of requests first; of those what changed, what moved the total most
@@ -68,8 +71,9 @@ type Diff struct {
 	mutedWithin int       // changes within captures
 	// mutedReasons are subkinds of findings about paces and the load.
 	mutedReasons []string
-	locate       *diffRows // what rows are made of
-	clock        string    // see likeClock
+	locate       *diffRows         // what rows are made of
+	clock        string            // see likeClock
+	slowed       []finding.Finding // ranks, and not all, whose clocks seem to be others
 }
 
 // A diffKey says what a group of durations is of.
@@ -123,7 +127,7 @@ func Compare(before, after *Collected, opt Options) *Diff {
 		d.work = matchWork(sides)
 	}
 	d.Before, d.After = before.side, after.side
-	d.Setup = compareSetups(before.setup, after.setup)
+	d.Setup = setup.Compare(before.setup, after.setup)
 	d.Load = slices.Concat(compareLoads(before, after, metric.Loads), compareShares(before, after), compareLoads(before, after, metric.Speeds[:]), measured.Compare(&before.measured, &after.measured, before.captures.Whole()))
 	d.Paces = pace.Compare(before.paces, after.paces, uint8(d.per), d.onDevice, before.captures.Whole())
 	d.locate = newDiffRows(sides, &d.approximate)
@@ -136,7 +140,9 @@ func Compare(before, after *Collected, opt Options) *Diff {
 	}
 	d.addUp()
 	d.swapped = d.onlyKernels()
-	d.clock = d.likeClock()
+	if d.slowed = clock.OfRanks(d.locate.kernelsByRank()); d.slowed == nil {
+		d.clock = d.likeClock()
+	}
 	d.keepWithin()
 	d.verdict = d.words(d.locate)
 	return d

@@ -58,6 +58,11 @@ func (d *Diff) reasons() (list []finding.Finding, follow []*compare.Load) {
 				Metric: finding.Metric{Name: p.Steps + " for the same work", Unit: table.Duration, Before: before, After: after}})
 		}
 	}
+	for _, f := range d.slowed {
+		if !slices.Contains(d.mutedReasons, f.Subkind) {
+			list = append(list, f)
+		}
+	}
 	work := func(p *pace.Pace) *compare.Change { return &p.Work.Change }
 	waits := d.waitsChanged()
 	each("pace", (*pace.Pace).Slower, (*pace.Pace).Told)

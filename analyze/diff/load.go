@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/diff/compare"
+	"github.com/sgtrace/sgtrace/analyze/diff/setup"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/metric"
@@ -88,7 +89,7 @@ func (d *Collected) addTokens(served []gpu.RankSteps, pieces *compare.Pieces) {
 // work together have one row, one that works on all requests has none, and deployments of
 // different layouts have no ranks in common.
 func compareShares(before, after *Collected) []compare.Load {
-	if slices.ContainsFunc(compareSetups(before.setup, after.setup), func(s Setting) bool { return s.Name == layoutSetting }) {
+	if slices.ContainsFunc(setup.Compare(before.setup, after.setup), func(s setup.Setting) bool { return s.Name == setup.Layout }) {
 		return nil
 	}
 	var out []compare.Load

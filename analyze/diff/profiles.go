@@ -4,8 +4,11 @@ import (
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/diff/compare"
+	"github.com/sgtrace/sgtrace/analyze/diff/setup"
+	"github.com/sgtrace/sgtrace/analyze/diff/within"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
@@ -107,7 +110,7 @@ func (d *Collected) collectProfiles(capture *Capture, window *profilewalk.Option
 	profilewalk.EachStream(set, func(i int, s profile.Stream) {
 		streams[i] = d.readWork(set, i, s, window, pieces, work, &launches[i])
 	})
-	d.setup = joinSetups(d.setup, graphSetting(launches))
+	d.setup = setup.Join(d.setup, graphSetting(launches))
 	names, seen := withoutHosts(set.Ranks), make([]bool, len(set.Ranks))
 	for _, by := range streams {
 		for i, key := range by.Keys {
@@ -123,7 +126,7 @@ func (d *Collected) collectProfiles(capture *Capture, window *profilewalk.Option
 	}
 	d.profileRanks = append(d.profileRanks, slices.DeleteFunc(slices.Clone(ranks), func(name string) bool { return slices.Contains(d.profileRanks, name) })...)
 	d.side.Ranks = int64(len(d.profileRanks))
-	d.addGPUs(set, window, pieces, work, names)
+	d.addGPUs(capture, window, pieces, work, names)
 	d.addCollectives(set, window, pieces, names)
 	if capture.Operators {
 		d.addOperators(set, window, pieces, names)
@@ -145,12 +148,12 @@ func (d *Collected) collectProfiles(capture *Capture, window *profilewalk.Option
 type launching struct{ graphs, kernels bool }
 
 // graphSetting tells whether work was launched as CUDA graphs; nothing where no launches were recorded.
-func graphSetting(streams []launching) []Setting {
+func graphSetting(streams []launching) []setup.Setting {
 	switch {
 	case slices.ContainsFunc(streams, func(l launching) bool { return l.graphs }):
-		return []Setting{{Name: "CUDA graphs", Before: "launched"}}
+		return []setup.Setting{{Name: "CUDA graphs", Before: "launched"}}
 	case slices.ContainsFunc(streams, func(l launching) bool { return l.kernels }):
-		return []Setting{{Name: "CUDA graphs", Before: "none"}}
+		return []setup.Setting{{Name: "CUDA graphs", Before: "none"}}
 	}
 	return nil
 }
@@ -274,10 +277,24 @@ func (d *Collected) addStep(s *diffStep, rank string, pieces *compare.Pieces) {
 }
 
 // addGPUs adds where the time of every device went, a value for each piece, and the tokens that
-// it computed.
-func (d *Collected) addGPUs(set *profile.Set, window *profilewalk.Options, pieces *compare.Pieces, work *stepWork, names []string) {
+// it computed. Of one capture, it looks for what changed within.
+func (d *Collected) addGPUs(capture *Capture, window *profilewalk.Options, pieces *compare.Pieces, work *stepWork, names []string) {
+	set := capture.Profiles
 	cuts, before := work.cuts(pieces)
-	measured := gpu.Measure(set, gpu.Options{From: window.From, To: window.To, Cuts: cuts})
+	opt := gpu.Options{From: window.From, To: window.To, Cuts: cuts}
+	if d.captures.Whole() || window.From != 0 || window.To != 0 {
+		d.addMeasured(gpu.Measure(set, opt), before, pieces, names)
+		return
+	}
+	watch := overtime.Collect(set, overtime.Options{Requests: capture.Requests})
+	opt.Watch = watch
+	measured := gpu.Measure(set, opt)
+	d.addMeasured(measured, before, pieces, names)
+	d.side.Within = append(d.side.Within, within.OfDevices(watch.Timeline(measured))...)
+}
+
+// addMeasured adds the time of devices; before is how many of its pieces are none of the capture.
+func (d *Collected) addMeasured(measured *gpu.GPUs, before int, pieces *compare.Pieces, names []string) {
 	if from, to := measured.Bounds(); to > from {
 		d.side.widen(from, to)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/analyze/diff/measured"
+	"github.com/sgtrace/sgtrace/analyze/diff/setup"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/trace"
@@ -230,3 +231,6 @@ func (d *Diff) LoadReport() *table.Table {
 		table.NumberColumn("p", "probability of such a difference if nothing changed, corrected for all numbers of the comparison (Holm)", func(l *compare.Load) float64 { return l.Change.Change.P }).InDetail(),
 	})
 }
+
+// SetupReport makes a table of what differs in how the captures were made.
+func (d *Diff) SetupReport() *table.Table { return setup.Report(d.Setup) }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/diff/setup"
 	"github.com/sgtrace/sgtrace/analyze/diff/within"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/request"
@@ -67,7 +68,7 @@ func TestDiffOfOtherLayouts(t *testing.T) {
 	if row.After.N < 3*row.Before.N || row.Total.Change.Ratio > 1.3 || row.Total.Change.Ratio < 0.7 {
 		t.Errorf("%+v", row)
 	}
-	if i := slices.IndexFunc(d.Setup, func(s Setting) bool { return s.Name == "layout" }); i < 0 || d.Setup[i].Before != "unified TP1 on 1 host" || d.Setup[i].After != "unified TP4 on 1 host" {
+	if i := slices.IndexFunc(d.Setup, func(s setup.Setting) bool { return s.Name == "layout" }); i < 0 || d.Setup[i].Before != "unified TP1 on 1 host" || d.Setup[i].After != "unified TP4 on 1 host" {
 		t.Errorf("setup: %+v", d.Setup)
 	}
 	if !strings.HasPrefix(d.verdict, "Setup differs: layout unified TP1 on 1 host -> unified TP4 on 1 host") {

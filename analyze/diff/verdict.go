@@ -8,6 +8,7 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/analyze/diff/pace"
+	"github.com/sgtrace/sgtrace/analyze/diff/setup"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/metric"
@@ -38,22 +39,28 @@ func (d *Diff) words(rows *diffRows) string {
 		says = slices.Concat(says, d.within(), d.large(nil))
 		return strings.Join(append(says, d.visible()...), "; ")
 	}
-	setup := len(says)
+	differ := len(says)
 	reasons, follow := d.reasons()
 	says = append(says, order.Each(reasons, func(f finding.Finding) string { return f.Text })...)
 	says = append(says, d.following(follow, len(says) > 0)...)
 	told := d.toldRows()
+	devices := d.Before.Requests <= 0 && d.After.Requests <= 0
+	if devices {
+		says = append(says, d.within()...) // since when says more than sums
+	}
 	says = append(says, d.large(told)...)
 	for _, r := range told {
 		says = append(says, d.sentence(r, rows))
 	}
 	says = append(says, d.replacements()...)
-	says = append(says, d.within()...)
+	if !devices {
+		says = append(says, d.within()...)
+	}
 	if n := len(d.muted) + len(d.mutedReasons) + d.mutedWithin; n > 0 {
 		says = append(says, words.Counted(n, "change")+" muted")
 	}
 	says = append(says, d.visible()...)
-	return strings.Join(append(says, d.countOthers(slices.Concat(told, d.muted), len(says) > setup)...), "; ")
+	return strings.Join(append(says, d.countOthers(slices.Concat(told, d.muted), len(says) > differ)...), "; ")
 }
 
 // following tells of the load that follows from other changes: by name only, if any of these are known.
@@ -67,7 +74,7 @@ func (d *Diff) following(list []*compare.Load, known bool) []string {
 
 // setupInWords tells what differs in the setup.
 func (d *Diff) setupInWords() []string {
-	list := order.Each(d.Setup, func(s Setting) string {
+	list := order.Each(d.Setup, func(s setup.Setting) string {
 		return fmt.Sprintf("%s %s -> %s", s.Name, words.Clean(s.Before), words.Clean(s.After))
 	})
 	if len(list) == 0 {

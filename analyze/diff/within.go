@@ -60,7 +60,10 @@ var sideWords = [...]string{"BEFORE", "AFTER"}
 // mixtures say of captures that changed how to compare a part of them that did not: what was before the first change of
 // BEFORE, and what came between the first one of AFTER and the next.
 func (d *Diff) mixtures() (notes []string) {
-	const second = trace.Time(time.Second)
+	const second, shortest = trace.Time(time.Second), trace.Time(10 * time.Second) // times of flags are of seconds
+	if min(d.Before.Last-d.Before.First, d.After.Last-d.After.First) < shortest {
+		return nil
+	}
 	clock := func(t trace.Time) string { return words.At(t/second*second, time.TimeOnly) }
 	if list := d.Before.Within; len(list) > 0 {
 		notes = append(notes, "BEFORE is a mixture, since it changed: compare what was before that with --before-to "+clock(list[0].First))

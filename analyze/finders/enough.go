@@ -71,7 +71,12 @@ func onItsServer(late, clock *finding.Finding) bool {
 
 // asItComputes reports whether kernels of a rank take longer since about when it is late for what it computes.
 func asItComputes(pace, late *finding.Finding) bool {
-	return strings.Contains(late.Text, collective.ComputeBound) && asItIsLate(pace, late)
+	return isComputeBound(pace, late) && (late.Since == 0 || asItIsLate(pace, late))
+}
+
+// isComputeBound reports whether a rank is late for what it computes.
+func isComputeBound(_, late *finding.Finding) bool {
+	return strings.Contains(late.Text, collective.ComputeBound)
 }
 
 // asItIsLate reports whether something may have changed for a rank that is late since about then.

@@ -111,7 +111,8 @@ func (m *Measured) recorded() []finding.Consequence {
 		return nil
 	}
 	return []finding.Consequence{
-		{Cause: finding.GPU, CauseSubkind: waitSubkind, Effect: finding.Change, Subkinds: []string{overtime.PaceSubkind}, OnRanks: true, Elsewhere: true, Enough: m.isWaitedFor},
+		{Cause: finding.GPU, CauseSubkind: waitSubkind, Effect: finding.GPU, Subkinds: []string{gpuloss.SlowSubkind}, OnRanks: true, Elsewhere: true, Enough: m.isWaitedFor, Costs: true, Same: true},
+		{Cause: finding.GPU, CauseSubkind: waitSubkind, Effect: finding.Change, Subkinds: []string{overtime.PaceSubkind}, OnRanks: true, Elsewhere: true, Enough: m.isWaitedFor, Dates: true},
 		{Cause: finding.Straggler, Effect: finding.Change, Subkinds: []string{change.Pace}, Elsewhere: true, Enough: m.asLong, Costs: true, Dates: true},
 		{Cause: finding.Straggler, Effect: finding.Slower, Subkinds: []string{""}, Elsewhere: true, Enough: m.asLong, Costs: true, Dates: true},
 		{Cause: finding.Change, CauseSubkind: slow.GraphedSteps, Effect: finding.GPU, Subkinds: []string{gpuloss.HostSubkind}, Elsewhere: true, Enough: func(_, eager *finding.Finding) bool { return m.recordedIn(eager, "") }},

@@ -131,6 +131,8 @@ var All = []Finder{
 		finding.Info, finding.Likely, finding.GPUTime, finding.Everywhere, []string{"--kernels", "--table", "kernels.opportunities"}, couldBeFaster},
 	{finding.Change, "GPUs that are busy less, or communicate more that nothing hides, from some point on, with as much to do, and annotated steps of a program, kernels of a few steps, or copies of one size, that take more of a GPU", Profiles,
 		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--timeline", "--table", "timeline.gpuchanges"}, overTime},
+	{finding.GPU, "a rank whose kernels take a tenth longer, or more, than those of ranks that launch the same", Profiles,
+		finding.Warning, finding.Likely, finding.GPUTime, finding.AtPlace, []string{"--kernels"}, slowKernels},
 	{finding.GPU, "decode steps that ran without a CUDA graph", Profiles,
 		finding.Warning, finding.Certain, finding.GPUTime, finding.AtPlace, []string{"--by-rank", "--table", "steps"}, eagerSteps},
 	{finding.Repeat, "a GPU, a host, or a pair of hosts that is late or slow in more runs than chance explains", Weeks,
@@ -403,6 +405,11 @@ func betweenSteps(m *Measured) ([]finding.Finding, finding.Check) {
 }
 func exposedCopies(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.GPUs.EachRun(gpuloss.ExposedCopies)
+}
+func slowKernels(m *Measured) ([]finding.Finding, finding.Check) {
+	return m.GPUs.EachRun(func(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
+		return gpuloss.SlowKernels(g, m.Collectives.WaitedFor)
+	})
 }
 func migrations(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.GPUs.EachRun(gpuloss.Migrations)

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -50,6 +52,7 @@ type paced struct {
 	name    trace.Sym
 	total   int64 // ns
 	kernels []pacedKernel
+	beside  bool // what is usual is what they take on other devices at the time
 }
 
 // kernelsOf returns the kernels of each device, in order; nil if there are too many, or nothing is looked for in them.
@@ -88,7 +91,12 @@ func (c *Collector) paces(t *Timeline, kernels [][]pacedKernel) (found []Change)
 	parallel.Each(len(changes), func(i int) {
 		if d := &t.Devices[i]; len(d.rounds) < fewestRounds {
 			works[i] = c.pacedWork(kernels[i])
-			changes[i] = c.paceOf(t, d, works[i])
+		}
+	})
+	c.besidePeers(works)
+	parallel.Each(len(changes), func(i int) {
+		if works[i] != nil {
+			changes[i] = c.paceOf(t, &t.Devices[i], works[i])
 		}
 	})
 	for i, x := range changes {
@@ -150,6 +158,66 @@ func (c *Collector) pacedWork(kernels []pacedKernel) *pacedWork {
 	return w
 }
 
+// besidePeers makes what is usual of kernels that do as much as is asked of them what they take on other devices at the time, where
+// these launch as many: ranks that do the same are asked for the same. Then they are looked at, too.
+func (c *Collector) besidePeers(works []*pacedWork) {
+	type besides struct {
+		of    *paced
+		paces []float64 // of the peers, by part
+	}
+	found := make([][]besides, len(works))
+	for i, w := range works {
+		if w == nil {
+			continue
+		}
+		for _, p := range w.all {
+			if kind := kernelname.KindOf(c.set.Syms.Name(p.name)); !kind.Varies() || kind == kernelname.KindCommunication || len(p.kernels) < fewest {
+				continue
+			}
+			if paces := peerPaces(p, works, i); paces != nil {
+				found[i] = append(found[i], besides{p, paces})
+			}
+		}
+	}
+	for i, list := range found {
+		for _, b := range list {
+			n, parts := len(b.of.kernels), len(b.paces)
+			for part, pace := range b.paces {
+				for k := part * n / parts; k < (part+1)*n/parts; k++ {
+					b.of.kernels[k].usual *= pace
+				}
+			}
+			b.of.beside = true
+			works[i].equal = append(works[i].equal, b.of)
+		}
+	}
+}
+
+// peerPaces returns how long kernels of a name take on the other devices over time, as a multiple of what is usual in their place: the
+// median of those that launch about as many. Nil if none does.
+func peerPaces(p *paced, works []*pacedWork, own int) []float64 {
+	const asMany = 0.05
+	n := len(p.kernels)
+	parts := min(n, mostPaces)
+	byPart := make([][]float64, parts)
+	for i, w := range works {
+		if w == nil || i == own {
+			continue
+		}
+		for _, o := range w.all {
+			if m := len(o.kernels); o.name == p.name && float64(max(m-n, n-m)) <= asMany*float64(n) && m >= parts {
+				for k := range byPart {
+					byPart[k] = append(byPart[k], pace(o.kernels[k*m/parts:(k+1)*m/parts]))
+				}
+			}
+		}
+	}
+	if len(byPart[0]) == 0 {
+		return nil
+	}
+	return order.Each(byPart, func(of []float64) float64 { return distribution.LowerMedian(of) })
+}
+
 // paceOf returns since when the kernels of a device take longer, nil if they do not.
 func (c *Collector) paceOf(t *Timeline, d *Device, w *pacedWork) *Change {
 	much := order.Only(w.equal, func(p *paced) bool { return len(p.kernels) >= fewest && float64(p.total) >= muchPaced*float64(w.total) })
@@ -185,7 +253,7 @@ func (c *Collector) paceSince(t *Timeline, d *Device, w *pacedWork, lead *slowin
 			list, took, x.lost = append(list, s), took+s.took, x.lost+s.lost
 			x.slower[p.name] = true
 		}
-		if s.factor > 0 {
+		if s.factor > 0 && (!p.beside || x.slower[p.name]) { // beside peers that are slower, too, it is as fast
 			judged += s.took
 		}
 	}
@@ -195,6 +263,9 @@ func (c *Collector) paceSince(t *Timeline, d *Device, w *pacedWork, lead *slowin
 	}
 	x.After = float64(took) / max(1, float64(took)-x.lost)
 	why := "most of all `" + c.brief(lead.of.name) + "`, while others take as long as before"
+	if lead.of.beside {
+		why = "most of all `" + c.brief(lead.of.name) + "`, while others, and these on its peers, take as long as before"
+	}
 	if float64(took) >= nearlyAll*float64(judged) {
 		why = "nearly all of them, " + asLowClock + ", or each had more to do"
 	}
@@ -254,12 +325,32 @@ func (p *paced) slower(level float64) (s slowing, ok bool) {
 		return max(before, after) >= minLonger*min(before, after)
 	}})
 	if len(list) == 0 {
-		return s, false
+		if list = apart(values, level); list == nil {
+			return s, false
+		}
 	}
 	x := list[len(list)-1]
 	s = p.since(of(x.From, x.At)[0].start, of(x.At, parts)[0].start)
 	s.first, s.last, s.p = of(max(0, x.First-1), parts)[0].start, of(x.Last, parts)[0].start, x.P
 	return s, s.factor >= minLonger
+}
+
+// apart returns where all values from then on are larger than any before, by what matters. Of few values, ranks tell that less surely than
+// the values do, which lie apart.
+func apart(values []float64, level float64) []changepoint.Change {
+	n := len(values)
+	least := slices.Clone(values) // of a value and those behind it
+	for i := n - 2; i >= 0; i-- {
+		least[i] = min(least[i], least[i+1])
+	}
+	most := 0.0
+	for k := range values {
+		if p := math.Exp(-logChoose(n, k)); k >= leastSteps && k <= n-leastSteps && least[k] >= minLonger*most && p <= level {
+			return []changepoint.Change{{At: k, First: k, Last: k, To: n, P: p}}
+		}
+		most = max(most, values[k])
+	}
+	return nil
 }
 
 // since compares kernels from some time on with those before, from the first.

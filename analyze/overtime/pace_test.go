@@ -164,3 +164,25 @@ func TestPaceOnAllRanks(t *testing.T) {
 		}
 	}
 }
+
+// TestPaceBesidePeers: what attention takes depends on contexts, which ranks that do the same have in common. Of few kernels, all of which take
+// longer from then on than any before, no more are needed.
+func TestPaceBesidePeers(t *testing.T) {
+	attention := from("flash", 2)
+	for rank, want := range map[string]string{"TP1": "take 2.00 times as long on TP1 since 00:00:00.0", "": ""} {
+		c := shortCapture{factor: attention, rank: rank}
+		set, since, lost := c.record(4)
+		found, _ := timelineOf(set, Options{}).Findings()
+		if want == "" && len(found) > 0 || want != "" && (len(found) != 1 || !strings.HasPrefix(strings.Replace(found[0].Text, " 2 times", " 2.00 times", 1), "kernels "+want) ||
+			!strings.Contains(found[0].Text, "`flash_fwd_kernel`, while others, and these on its peers, take as long as before") || math.Abs(float64(found[0].Since-since)) > 1_000_000 || math.Abs(found[0].Cost/lost-1) > 0.05) {
+			t.Errorf("on %q: %+v, want %s at %d", rank, found, want, since)
+		}
+	}
+	values := slices.Concat(slices.Repeat([]float64{0.9, 1}, 6), slices.Repeat([]float64{1.3, 1.2}, 6))
+	if list := apart(values, 1e-4); len(list) != 1 || list[0].At != 12 {
+		t.Errorf("%+v", list)
+	}
+	if values[3] = 1.25; apart(values, 1e-4) != nil {
+		t.Error("one of those before is as large")
+	}
+}

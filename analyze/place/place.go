@@ -54,6 +54,8 @@ func (p *Location) Overlaps(o *Location) bool {
 		return false
 	case p.Scope == WholeRole || o.Scope == WholeRole:
 		return true
+	case p.onlyNamed() && o.onlyNamed():
+		return p.Label == o.Label
 	}
 	return (p.Host == o.Host && p.Server == o.Server || p.Host == "" || o.Host == "") && !p.Rank.Contradicts(o.Rank)
 }

@@ -32,8 +32,16 @@ func NewLocation(s *request.Set, proc int) Location {
 // ServerName names the server of a rank: "c94b1e02 #2".
 func (p *Location) ServerName() string { return p.names.Server(p.Host, p.Server) }
 
-// RankName names a rank among those of its server: "DP1 TP0".
-func (p *Location) RankName() string { return p.names.Short(p.Rank) }
+// RankName names a rank among those of its server: "DP1 TP0". A process that is known by nothing else has its name.
+func (p *Location) RankName() string {
+	if p.onlyNamed() {
+		return p.Label
+	}
+	return p.names.Short(p.Rank)
+}
+
+// onlyNamed reports whether a place is known by its name alone.
+func (p *Location) onlyNamed() bool { return p.names == nil && p.Rank == trace.NoRank && p.Label != "" }
 
 // DP names all ranks of the server of a rank that have its DP rank, which it stands for:
 // "decode DP1". Without a DP rank these are all.
@@ -206,7 +214,7 @@ func (r *RankSet) Lead(p *request.Part) (thread, rank int) {
 }
 
 // Named tells what the name of a rank says: "decode DP0 TP1 (node7)". The host may have
-// another name elsewhere.
+// another name elsewhere. A name that says nothing, such as that of a process, is kept.
 func Named(name string) Location {
 	at := Location{Scope: OneRank, Role: request.Other, Rank: trace.NoRank}
 	if is, err := naming.Parse(name); err == nil {
@@ -214,6 +222,8 @@ func Named(name string) Location {
 		if role, ok := request.ParseRole(is.Role); ok {
 			at.Role = role
 		}
+	} else {
+		at.Label = name
 	}
 	return at
 }

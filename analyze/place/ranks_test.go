@@ -33,3 +33,11 @@ func TestServersOfStagesOnly(t *testing.T) {
 		}
 	}
 }
+
+// Processes of which nothing but names is known are places of their own.
+func TestNamed(t *testing.T) {
+	x, y, rank := Named("python3 144"), Named("python3 145"), Named("TP1")
+	if x.RankName() != "python3 144" || rank.RankName() != "TP1" || x.Overlaps(&y) || !x.Overlaps(&x) || !x.Overlaps(&rank) {
+		t.Errorf("%+v, %+v, %+v", x, y, rank)
+	}
+}

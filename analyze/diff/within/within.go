@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/metric"
+	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/analyze/tail"
@@ -57,6 +58,18 @@ func Changes(s *request.Set, paced bool) (list []Change) {
 	for _, f := range outside(s, peers) {
 		list = append(list, Change{f.Text, f.Since - f.Within, f.Since, f.Since + f.Within, f.P, f.P.Confidence(finding.Likely),
 			What{Place: f.At.String(), Stage: string(f.Kind) + " " + f.Subkind}, true, true})
+	}
+	slices.SortStableFunc(list, func(a, b Change) int { return cmp.Compare(a.Time, b.Time) })
+	return list
+}
+
+// OfDevices returns since when GPUs take longer, or are busy less, with as much to do, in order of time.
+func OfDevices(t *overtime.Timeline) (list []Change) {
+	found, _ := t.Findings()
+	for i := range found {
+		f := &found[i]
+		list = append(list, Change{f.Text, f.Since - f.Within, f.Since, f.Since + f.Within, f.P, cmp.Or(f.Confidence, f.P.Confidence(finding.Likely)),
+			What{Place: f.At.String(), Stage: f.Subkind}, true, true})
 	}
 	slices.SortStableFunc(list, func(a, b Change) int { return cmp.Compare(a.Time, b.Time) })
 	return list

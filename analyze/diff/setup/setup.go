@@ -1,4 +1,5 @@
-package diff
+// Package setup tells how captures were made, and what of: the model, the ranks, the software, and what differs between two.
+package setup
 
 import (
 	"fmt"
@@ -17,13 +18,13 @@ import (
 // what the captures say.
 type Setting struct{ Name, Before, After string }
 
-// layoutSetting is how many ranks there are of each role.
-const layoutSetting = "layout"
+// Layout is how many ranks there are of each role.
+const Layout = "layout"
 
-// describe lists what a capture says about its setup, in the order of display; only
+// Of lists what a capture says about its setup, in the order of display; only
 // Before is set. What it does not say is left out. ranks are those that profilers saw work of: a
-// machine has a hundred other processes.
-func describe(c *Capture, ranks int) []Setting {
+// machine has a hundred other processes. The requests and the information of files may be nil.
+func Of(requests *request.Set, files *inventory.Inventory, ranks int) []Setting {
 	var list []Setting
 	add := func(name string, values ...string) {
 		values = slices.DeleteFunc(values, func(v string) bool { return v == "" })
@@ -31,11 +32,11 @@ func describe(c *Capture, ranks int) []Setting {
 			list = append(list, Setting{Name: name, Before: strings.Join(values, ", ")})
 		}
 	}
-	if s := c.Requests; s != nil {
-		describeRequests(s, add)
+	if requests != nil {
+		describeRequests(requests, add)
 	}
-	if c.Inventory != nil {
-		describeFiles(c.Inventory, add)
+	if files != nil {
+		describeFiles(files, add)
 	}
 	if ranks > 0 {
 		add("profiled ranks", fmt.Sprint(ranks))
@@ -43,22 +44,22 @@ func describe(c *Capture, ranks int) []Setting {
 	return list
 }
 
-// joinSetups puts what several captures of one side say together: what they agree on once.
-func joinSetups(all, more []Setting) []Setting {
+// Join puts what several captures of one side say together: what they agree on once.
+func Join(all, more []Setting) []Setting {
 	for _, s := range more {
 		i := slices.IndexFunc(all, func(known Setting) bool { return known.Name == s.Name })
 		switch {
 		case i < 0:
 			all = append(all, s)
-		case !slices.Contains(strings.Split(all[i].Before, setupsApart), s.Before):
-			all[i].Before += setupsApart + s.Before
+		case !slices.Contains(strings.Split(all[i].Before, apart), s.Before):
+			all[i].Before += apart + s.Before
 		}
 	}
 	return all
 }
 
-// setupsApart is between what captures of one side say of a setting.
-const setupsApart = " or "
+// apart is between what captures of one side say of a setting.
+const apart = " or "
 
 // describeRequests tells the setup of the servers that answered requests.
 func describeRequests(s *request.Set, add func(name string, values ...string)) {
@@ -73,7 +74,7 @@ func describeRequests(s *request.Set, add func(name string, values ...string)) {
 		layouts = append(layouts, w.Layouts.String())
 	}
 	add("model", models...)
-	add(layoutSetting, deployment(s)...)
+	add(Layout, deployment(s)...)
 	add("services", services...)
 	add("telemetry SDK", software...)
 	add("span layout", layouts...)
@@ -152,8 +153,8 @@ func describeFiles(v *inventory.Inventory, add func(name string, values ...strin
 	add("CUDA graphs traced by", graphs...)
 }
 
-// compareSetups returns what both captures say and that differs.
-func compareSetups(before, after []Setting) []Setting {
+// Compare returns what both captures say and that differs.
+func Compare(before, after []Setting) []Setting {
 	var out []Setting
 	for _, b := range before {
 		i := slices.IndexFunc(after, func(a Setting) bool { return a.Name == b.Name })
@@ -164,9 +165,9 @@ func compareSetups(before, after []Setting) []Setting {
 	return out
 }
 
-// SetupReport makes a table of what differs in how the captures were made.
-func (d *Diff) SetupReport() *table.Table {
-	return table.New("sgtrace.report.diff.setup/v1", "Setup", d.Setup, []table.Field[Setting]{
+// Report makes a table of what differs in how the captures were made.
+func Report(differ []Setting) *table.Table {
+	return table.New("sgtrace.report.diff.setup/v1", "Setup", differ, []table.Field[Setting]{
 		table.TextColumn("of", "what differs, where both captures record it", func(s *Setting) string { return s.Name }),
 		table.TextColumn("before", "as the capture says it", func(s *Setting) string { return s.Before }),
 		table.TextColumn("after", "as the capture says it", func(s *Setting) string { return s.After }),

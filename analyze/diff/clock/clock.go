@@ -1,0 +1,95 @@
+// Package clock tells whether the clock of GPUs seems to have changed between two captures: nearly all kernels that compute take longer,
+// each by about as much. Nothing that is about one kernel does that.
+package clock
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+)
+
+const (
+	minAlike     = 20      // kernels of a name in each capture that count
+	clockPart    = 0.9     // of their time that has to change by about as much, half of which beyond doubt
+	clockChange  = 0.1     // from which on that is a clock, and no other day
+	clockScatter = 1.0 / 4 // by how much of the change, as a logarithm, names may differ
+	fewestNames  = 5       // of one rank, which all change alike
+)
+
+// A Kernel is those of one name in two captures.
+type Kernel struct {
+	Before, After float64 // mean, in any unit
+	N             [2]int64
+	Known         bool // that it changed is beyond doubt
+}
+
+// Factor returns how many times as long nearly all kernels take; 0 if they do not take longer or less long alike.
+func Factor(kernels []Kernel) float64 {
+	factor, _ := alike(kernels)
+	return factor
+}
+
+func alike(kernels []Kernel) (factor float64, names int) {
+	type kernel struct {
+		change, weight float64
+		known          bool
+	}
+	var list []kernel
+	total := 0.0
+	for _, k := range kernels {
+		if min(k.N[0], k.N[1]) >= minAlike && k.Before > 0 && k.After > 0 {
+			weight := k.Before * float64(k.N[0])
+			list, total = append(list, kernel{math.Log(k.After / k.Before), weight, k.Known}), total+weight
+		}
+	}
+	slices.SortFunc(list, func(a, b kernel) int { return cmp.Compare(a.change, b.change) })
+	half, middle := 0.0, 0.0
+	for _, k := range list {
+		if middle = k.change; half+k.weight >= total/2 {
+			break
+		}
+		half += k.weight
+	}
+	same, known := 0.0, 0.0
+	for _, k := range list {
+		if math.Abs(k.change-middle) > clockScatter*math.Abs(middle) {
+			continue
+		}
+		names++
+		if same += k.weight; k.known {
+			known += k.weight
+		}
+	}
+	if math.Abs(middle) < math.Log1p(clockChange) || same < clockPart*total || known < same/2 {
+		return 0, 0
+	}
+	return math.Exp(middle), names
+}
+
+// OfRanks tells of the ranks on which kernels take longer alike, if they do not on others: each is compared with itself.
+func OfRanks(byRank map[string][]Kernel) (found []finding.Finding) {
+	for _, rank := range slices.Sorted(maps.Keys(byRank)) {
+		factor, names := alike(byRank[rank])
+		if names < fewestNames {
+			continue
+		}
+		clock := "lower"
+		if factor < 1 {
+			clock = "higher"
+		}
+		found = append(found, finding.Finding{Kind: finding.Change, Subkind: "kernels on " + rank, At: place.Named(rank), Severity: finding.Info, Confidence: finding.Certain, CostBasis: finding.GPUTime,
+			Text:   fmt.Sprintf("nearly all kernels that compute take %s times as long on %s, and not on all ranks, as if its GPU clock were %s (%s)", words.ThreeDigits(factor), rank, clock, finding.Certain),
+			Metric: finding.Metric{Name: "time of kernels", Unit: table.Number, Before: 1, After: factor}})
+	}
+	if len(found) == len(byRank) {
+		return nil
+	}
+	return found
+}

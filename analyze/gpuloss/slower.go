@@ -1,0 +1,233 @@
+package gpuloss
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/profile/kernelname"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Ranks that launch the same kernels as often do the same, as those of a tensor parallel group do. A rank whose kernels take
+// longer than those of its peers then has a slower device, or more to do in each, which names do not tell. That shows without any
+// collective, and of a few kernels: all of them say so.
+const (
+	muchSlower   = 1.1  // times as long
+	slowCosts    = 0.02 // of the time of all devices
+	asOften      = 0.05 // by which part the number of kernels of a name may differ: captures do not begin and end at the same kernel
+	sameKernels  = 0.8  // part of the time of a rank's kernels that is of names that its peers launch as often
+	fewestPeered = 10   // kernels of a name, to tell what it takes
+	nearlyAllOf  = 0.8  // of the time: then all are slower, or those of one name are why
+)
+
+// SlowSubkind is that of findings about ranks whose kernels take longer than those of their peers.
+const SlowSubkind = "slower kernels"
+
+// A peered is the kernels of one name on a rank, and what those of its peers take for as many, ns.
+type peered struct {
+	name        string
+	n           int64
+	took, usual float64
+	median      float64 // the same as took if they took longer by what the median does
+}
+
+func (p *peered) longer() float64 { return p.took - p.usual }
+
+// A slowRank is a rank beside its peers.
+type slowRank struct {
+	rank        int32
+	name        string
+	peers       []int32
+	kernels     []peered // the largest difference first
+	took, usual float64
+	median      float64
+}
+
+func (s *slowRank) factor() float64 { return s.took / s.usual }
+
+// isSlower reports whether it takes longer, and not because of a few kernels: so do the medians.
+func (s *slowRank) isSlower() bool {
+	return s.factor() >= muchSlower && s.median/s.usual-1 >= (s.factor()-1)/2
+}
+
+// SlowKernels tells which ranks take longer for the kernels that their peers launch, too. waited is how long others waited for a rank in
+// collectives, in all, as far as that is known.
+func SlowKernels(g *gpu.GPUs, waited func(rank int32) int64) (found []finding.Finding, check finding.Check) {
+	check = finding.Check{What: "kernels of ranks that do the same", Of: "rank", Needed: 2}
+	byName := map[trace.Sym]map[int32]*gpu.RankKernel{}
+	names := map[int32]string{}
+	for i := range g.Kernels {
+		if k := &g.Kernels[i]; k.Class == kernelname.ClassCompute {
+			order.Memo(byName, k.Sym, func() map[int32]*gpu.RankKernel { return map[int32]*gpu.RankKernel{} })[k.RankIndex] = k
+			names[k.RankIndex] = k.Rank
+		}
+	}
+	ranks := slices.Sorted(maps.Keys(names))
+	for _, rank := range ranks {
+		s := besidePeers(rank, ranks, byName)
+		if s == nil {
+			continue
+		}
+		check.N++
+		if s.name = names[rank]; s.isSlower() {
+			if f := s.finding(g, waited(rank)); f.Cost >= slowCosts {
+				found = append(found, f)
+			}
+		}
+	}
+	if check.N == 0 {
+		check.Reason = "no two ranks launch the same kernels"
+	}
+	return found, check
+}
+
+// besidePeers compares a rank with those that launch the same kernels; nil if there are none, or all are few.
+func besidePeers(rank int32, ranks []int32, byName map[trace.Sym]map[int32]*gpu.RankKernel) *slowRank {
+	s := &slowRank{rank: rank}
+	for _, other := range ranks {
+		if other != rank && launchesAsOften(rank, other, byName) {
+			s.peers = append(s.peers, other)
+		}
+	}
+	if len(s.peers) == 0 {
+		return nil
+	}
+	for _, of := range byName {
+		own := of[rank]
+		var usual, medians []float64
+		for _, peer := range s.peers {
+			if k := of[peer]; own != nil && k != nil && own.Summary.N >= fewestPeered && isAsOften(own, k) {
+				medians = append(medians, float64(k.Summary.P50))
+				usual = append(usual, float64(computed(k))/float64(k.Summary.N)*float64(own.Summary.N))
+			}
+		}
+		if len(usual) > 0 {
+			p := peered{name: own.Name, n: int64(own.Summary.N), took: float64(computed(own)), usual: distribution.LowerMedian(usual)}
+			p.median = p.usual * float64(own.Summary.P50) / max(1, distribution.LowerMedian(medians))
+			s.kernels, s.took, s.usual, s.median = append(s.kernels, p), s.took+p.took, s.usual+p.usual, s.median+p.median
+		}
+	}
+	if len(s.kernels) == 0 {
+		return nil
+	}
+	slices.SortFunc(s.kernels, func(a, b peered) int {
+		return cmp.Or(cmp.Compare(b.longer(), a.longer()), strings.Compare(a.name, b.name))
+	})
+	return s
+}
+
+// launchesAsOften reports whether nearly all that a rank computes is in kernels that another one launches as often.
+func launchesAsOften(rank, other int32, byName map[trace.Sym]map[int32]*gpu.RankKernel) bool {
+	var same, all [2]float64
+	for _, of := range byName {
+		x, y := of[rank], of[other]
+		both := x != nil && y != nil && isAsOften(x, y)
+		for i, k := range [...]*gpu.RankKernel{x, y} {
+			if k != nil {
+				if all[i] += float64(computed(k)); both {
+					same[i] += float64(computed(k))
+				}
+			}
+		}
+	}
+	return all[0] > 0 && all[1] > 0 && same[0] >= sameKernels*all[0] && same[1] >= sameKernels*all[1]
+}
+
+func isAsOften(x, y *gpu.RankKernel) bool {
+	a, b := float64(x.Summary.N), float64(y.Summary.N)
+	return math.Abs(a-b) <= max(1, asOften*max(a, b))
+}
+
+// computed returns the time of kernels without what they waited for communication.
+func computed(k *gpu.RankKernel) int64 { return max(0, k.Summary.Total-k.Waited) }
+
+// finding tells of a rank that is slower than its peers. It costs what its kernels take longer, as far as its device is not idle for less time
+// instead, as where its host is late anyway, and what the peers wait for it meanwhile:
+// as collectives tell, or by how much longer they communicate with nothing beside it, and no more than that.
+func (s *slowRank) finding(g *gpu.GPUs, waited int64) finding.Finding {
+	longer := s.took - s.usual
+	text := fmt.Sprintf("kernels take %s times as long on %s as on %s: %s", words.ThreeDigits(s.factor()), s.name, s.peersText(g), s.which())
+	f := finding.Finding{Kind: finding.GPU, Subkind: SlowSubkind, At: place.Named(s.name), Rank: s.name, Text: text,
+		Metric: finding.Metric{Name: "time of kernels beside peers", Unit: table.Number, Before: 1, After: s.factor()}}
+	own, waits := timeOf(g, s.rank, exposedComm), 0.0
+	idle := order.Each(s.peers, func(peer int32) float64 { return timeOf(g, peer, (*gpu.GPU).IdleTime) })
+	lost := max(0, longer-max(0, distribution.LowerMedian(idle)-timeOf(g, s.rank, (*gpu.GPU).IdleTime)))
+	for _, peer := range s.peers {
+		waits += min(lost, max(0, timeOf(g, peer, exposedComm)-own))
+	}
+	waits = max(waits, min(float64(waited), lost*float64(len(s.peers))))
+	f.Cost = min(1, (lost+waits)/max(1, float64(g.Length())))
+	for i := range s.kernels[:min(3, len(s.kernels))] {
+		if k := &s.kernels[i]; k.longer() > 0 {
+			f.Evidence = append(f.Evidence, finding.Sentence("%s: %s times as long, %s in all (%s)", briefly(k.name), words.ThreeDigits(k.took/max(1, k.usual)),
+				words.Nearly(int64(k.longer())), words.Counted(int(k.n), "kernel")))
+		}
+	}
+	if len(s.peers) > 0 && waits >= slowCosts*float64(g.Length()) {
+		f.Evidence = append(f.Evidence, finding.Sentence("its peers communicate %s longer than it does with nothing beside it: they wait", words.Nearly(int64(waits/float64(len(s.peers))))))
+	}
+	return f
+}
+
+// which says which kernels take longer: all of them, or some.
+func (s *slowRank) which() string {
+	all, usual := 0.0, 0.0
+	for i := range s.kernels {
+		k := &s.kernels[i]
+		if usual += k.usual; k.usual > 0 && k.took/k.usual-1 >= (s.factor()-1)/2 {
+			all += k.usual
+		}
+	}
+	top := &s.kernels[0]
+	switch {
+	case len(s.kernels) > 1 && all >= nearlyAllOf*usual:
+		return "nearly all of them, as if its clock were lower, or each had more to do"
+	case top.longer() >= nearlyAllOf*(s.took-s.usual):
+		return fmt.Sprintf("`%s`, %s times as long, while others take as long as there", briefly(top.name), words.ThreeDigits(top.took/max(1, top.usual)))
+	}
+	return "most of all `" + briefly(top.name) + "`"
+}
+
+// peersText names the peers of a rank.
+func (s *slowRank) peersText(g *gpu.GPUs) string {
+	if len(s.peers) > 1 {
+		return fmt.Sprintf("its %d peers", len(s.peers))
+	}
+	for i := range g.GPUs {
+		if d := &g.GPUs[i]; d.RankIndex == s.peers[0] {
+			return d.Rank
+		}
+	}
+	return "its peer"
+}
+
+// timeOf adds up times of the devices of a rank, ns.
+func timeOf(g *gpu.GPUs, rank int32, of func(*gpu.GPU) int64) (sum float64) {
+	for i := range g.GPUs {
+		if d := &g.GPUs[i]; d.RankIndex == rank {
+			sum += float64(of(d))
+		}
+	}
+	return sum
+}
+
+// exposedComm returns for how long a device communicates with nothing beside it, ns.
+func exposedComm(d *gpu.GPU) int64 { return d.Exposed(kernelname.ClassCommunication) }
+
+// briefly returns the name of a kernel for a sentence.
+func briefly(name string) string {
+	const width = 48 // columns
+	return table.CutMiddle(profile.BareName(name), width, table.Style{ASCII: true})
+}
