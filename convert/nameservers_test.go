@@ -16,19 +16,21 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Hosts that a dump knows by the IDs of machines are called as their logs are: by what each computed, or by the addresses to which the
-// gateway sends requests, which metrics have. Where all prompts are of one length, nothing tells, and IDs stay.
+// Hosts that a dump knows by the IDs of machines are called as their logs and metrics are: by what each computed and counted, or by the addresses
+// to which the gateway sends requests. Where all prompts are of one length, nothing tells, and IDs stay.
 func TestNamesOfServers(t *testing.T) {
 	for _, c := range []struct {
-		name                   string
-		gateway, logs, metrics bool
-		sigma                  float64
-		by                     string // "" is not known
+		name          string
+		gateway, logs bool
+		metric        string
+		sigma         float64
+		by            string // "" is not known
 	}{
-		{"by prompts", false, true, false, 1, "the prompts"},
-		{"by addresses", true, false, true, 1, "the address"},
-		{"prompts of one length", false, true, false, 0, ""},
-		{"nothing in common", false, false, true, 1, ""},
+		{"by prompts", false, true, "", 1, "the prompts"},
+		{"by addresses", true, false, "sglang:num_running_reqs", 1, "the address"},
+		{"by counters", false, false, "sglang:prompt_tokens_total", 1, "the tokens of prompts that both count"},
+		{"prompts of one length", false, true, "", 0, ""},
+		{"nothing in common", false, false, "sglang:num_running_reqs", 1, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			config := cluster.DefaultConfig(3)
@@ -59,15 +61,22 @@ func TestNamesOfServers(t *testing.T) {
 					})
 				}
 			}
-			if c.metrics {
+			if c.metric != "" {
 				write("metrics.json", func(b *bytes.Buffer) error {
 					fmt.Fprint(b, `{"status": "success", "data": {"resultType": "matrix", "result": [`)
 					for i, s := range run.Servers {
 						if i > 0 {
 							b.WriteString(", ")
 						}
-						at := run.Start / 1e9
-						fmt.Fprintf(b, `{"metric": {"__name__": "sglang:num_running_reqs", "instance": "%s:30000", "pod": %q}, "values": [[%d, "1"], [%d, "2"]]}`, run.Hosts[s.Host].Address, pod(i), at, at+15)
+						fmt.Fprintf(b, `{"metric": {"__name__": %q, "instance": "%s:30000", "pod": %q}, "values": [`, c.metric, run.Hosts[s.Host].Address, pod(i))
+						for k := range int64(20) {
+							at := run.Start + 2e9*k
+							if k > 0 {
+								b.WriteString(", ")
+							}
+							fmt.Fprintf(b, `[%d.%03d, "%d"]`, at/1e9, at/1e6%1000, answered(run, i, at))
+						}
+						b.WriteString("]}")
 					}
 					b.WriteString("]}}")
 					return nil
@@ -100,4 +109,14 @@ func TestNamesOfServers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// answered returns how many tokens the prompts have that a server answered by some time.
+func answered(run *cluster.Run, server int, by int64) (tokens int) {
+	for _, q := range run.Requests {
+		if h := q.Halves[0]; h.Server == server && h.End > 0 && h.End <= by && !q.Health {
+			tokens += q.Prompt
+		}
+	}
+	return tokens
 }

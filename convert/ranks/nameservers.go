@@ -1,10 +1,13 @@
 package ranks
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -13,7 +16,7 @@ import (
 
 // nameServers returns what logs and metrics call the servers of requests, by their hosts, so that all that is told of one server is told at
 // one place. Traces have IDs of machines, and logs and metrics names of pods: addresses that a gateway sent requests to join the two, or
-// else the prompts that both have computed. A host of several servers keeps its name.
+// else the prompts that both have computed or counted. A host of several servers keeps its name.
 func (m *Assignment) nameServers(requests *request.Set, set *series.Set) naming.HostNames {
 	names := naming.HostNames{}
 	if set.Empty() {
@@ -35,6 +38,7 @@ func (m *Assignment) nameServers(requests *request.Set, set *series.Set) naming.
 	}
 	learn("the address that the gateway sends requests to", byAddress(requests, set))
 	learn("the prompts that both have computed", byPrompts(requests, set))
+	learn("the tokens of prompts that both count", byCounters(requests, set))
 	if len(said) > 0 {
 		m.diags.Add(trace.HostsNamed.Of("", strings.Join(said, "; ")))
 	}
@@ -165,4 +169,104 @@ func some(list []string, few int) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
+}
+
+// A served is a prompt of a request, and when its server counted it.
+type served struct {
+	at     trace.Time
+	tokens int64
+}
+
+// byCounters names the hosts whose requests have as many tokens, from scrape to scrape, as the counter of a server adds: servers count the
+// prompt of a request as they compute it (vLLM), or as it ends (SGLang).
+func byCounters(requests *request.Set, set *series.Set) naming.HostNames {
+	hosts := map[string]*[2][]served{} // by when they were computed, and by when they ended
+	for i := range requests.AllRequests() {
+		for _, p := range requests.PartsOf(&requests.Requests[i]) {
+			part := &requests.Parts[p]
+			if part.Proc == request.None || part.Role == request.Decode || part.PromptTokens <= 0 {
+				continue
+			}
+			of := order.Memo(hosts, requests.Procs[part.Proc].Host, func() *[2][]served { return &[2][]served{} })
+			of[0] = append(of[0], served{part.Start + trace.Time(max(0, part.TTFT)), part.PromptTokens})
+			of[1] = append(of[1], served{part.End, part.PromptTokens})
+		}
+	}
+	for _, of := range hosts {
+		for _, list := range of {
+			slices.SortFunc(list, func(a, b served) int { return cmp.Compare(a.at, b.at) })
+		}
+	}
+	names := naming.HostNames{}
+	for name, counter := range counters(set) {
+		best, second, host := math.Inf(1), math.Inf(1), ""
+		for h, of := range hosts {
+			off := min(differs(counter, of[0]), differs(counter, of[1]))
+			if off < best {
+				best, second, host = off, best, h
+			} else {
+				second = min(second, off)
+			}
+		}
+		const about, more = 0.1, 3 // what ends near a scrape may count on either side of it
+		if best <= about && second >= more*best {
+			names.Learn(host, name)
+		}
+	}
+	return names
+}
+
+// counters are the counters of tokens of prompts, as steps between scrapes, by what their servers are called.
+func counters(set *series.Set) map[string]map[trace.Time]step {
+	list := map[string]map[trace.Time]step{}
+	for i := range set.List {
+		x := &set.List[i]
+		if !strings.HasSuffix(set.Metric(x.Metric).Name, "prompt_tokens_total") {
+			continue
+		}
+		name := set.Servers[set.Places[x.Place].Server].Called()
+		if list[name] == nil {
+			list[name] = map[trace.Time]step{}
+		}
+		var last series.Sample
+		for s := range set.Each(i) {
+			if last.Time != 0 && s.Value >= last.Value {
+				x := list[name][s.Time]
+				list[name][s.Time] = step{last.Time, x.grew + s.Value - last.Value}
+			}
+			last = s
+		}
+	}
+	return list
+}
+
+// A step is by how much a counter grew since the scrape before.
+type step struct {
+	from trace.Time
+	grew float64
+}
+
+// differs returns the part of the tokens of a counter, and of what a host served meanwhile, that are of one of the two only; 1 where too few scrapes
+// tell.
+func differs(counter map[trace.Time]step, list []served) float64 {
+	const few = 8
+	index := func(t trace.Time) int {
+		k, _ := slices.BinarySearchFunc(list, t, func(x served, t trace.Time) int { return cmp.Compare(x.at, t+1) })
+		return k
+	}
+	off, all, n := 0.0, 0.0, 0
+	for to, s := range counter {
+		sum := 0.0
+		for _, x := range list[index(s.from):index(to)] {
+			sum += float64(x.tokens)
+		}
+		if sum+s.grew > 0 {
+			n++
+		}
+		off, all = off+math.Abs(sum-s.grew), all+sum+s.grew
+	}
+	if n < few {
+		return 1
+	}
+	return off / all
 }

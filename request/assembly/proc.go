@@ -54,9 +54,9 @@ func (b *builder) procOf(i int, part request.Role) int {
 		}
 	}
 	if p.Host == "" {
-		p.Host = b.resourceHost(res)
-	} else if a, ok := b.dump.Args.Find(res.Args, b.keys.hostName); ok {
-		b.HostNames.Learn(p.Host, string(a.Bytes()))
+		p.Host = b.resourceName(res, b.keys.hostName, b.keys.podName)
+	} else if name := b.resourceName(res, b.keys.podName, b.keys.hostName); name != "" { // logs and metrics tell of pods
+		b.HostNames.Learn(p.Host, name)
 	}
 	proc := b.addProc(p)
 	b.noteInstance(p.Instance, proc)
@@ -74,9 +74,9 @@ func (b *builder) noteInstance(instance string, proc int) {
 	}
 }
 
-// resourceHost reads the host from a resource; "" is unknown.
-func (b *builder) resourceHost(res *spantable.Resource) string {
-	for _, key := range [...]trace.Sym{b.keys.hostName, b.keys.podName} {
+// resourceName reads a name from a resource, by the first of some keys that it has; "" is unknown.
+func (b *builder) resourceName(res *spantable.Resource, keys ...trace.Sym) string {
+	for _, key := range keys {
 		if a, ok := b.dump.Args.Find(res.Args, key); ok {
 			return string(a.Bytes())
 		}
@@ -111,7 +111,7 @@ func (b *builder) serviceProc(i int, role request.Role) int {
 		return known
 	}
 	service := b.symName(res.Service)
-	p := request.Proc{Label: service, Role: role, Rank: trace.NoRank, Instance: instance, Service: service, Host: b.resourceHost(res)}
+	p := request.Proc{Label: service, Role: role, Rank: trace.NoRank, Instance: instance, Service: service, Host: b.resourceName(res, b.keys.hostName, b.keys.podName)}
 	for _, key := range [...]trace.Sym{b.keys.processPID, b.keys.vllmPID} {
 		if a, ok := b.dump.Args.Find(res.Args, key); ok {
 			p.PID, _ = argInt(a)
