@@ -66,14 +66,18 @@ func (f *Filler) Listens(server int32, address string) {
 	x.Address = cmp.Or(x.Address, address)
 }
 
+// about notes that an input says something about a place.
+func (s *Source) about(place int32) {
+	for int(place)/64 >= len(s.places) {
+		s.places = append(s.places, 0)
+	}
+	s.places[place/64] |= 1 << (place % 64)
+}
+
 // Place returns the index of a place, which is added if it is new.
 func (f *Filler) Place(x Place) int32 {
 	i := indexOf(f.Set.placeOf, &f.Set.Places, x)
-	src := f.Source()
-	for int(i)/64 >= len(src.places) {
-		src.places = append(src.places, 0)
-	}
-	src.places[i/64] |= 1 << (i % 64)
+	f.Source().about(i)
 	return i
 }
 

@@ -12,6 +12,7 @@ import (
 // Finish puts all times on Unix time, and samples and instants in order. Nothing is added
 // after that.
 func (s *Set) Finish(k Known) {
+	s.nameKernels()
 	same := s.same()
 	s.dates(k)
 	s.zones(k, same)
