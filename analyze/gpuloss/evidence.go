@@ -90,6 +90,30 @@ func lone(g *gpu.GPUs, of func(*gpu.GPU) int64, share float64) *gpu.GPU {
 	return found[0]
 }
 
+// outlier tells in brackets which device has more of something than twice what any other has, by a tenth of the time or more, as a part of
+// their time; "" if none does.
+func outlier(g *gpu.GPUs, of func(*gpu.GPU) int64) string {
+	const times = 2
+	var most *gpu.GPU
+	first, second := 0.0, 0.0
+	for i := range g.GPUs {
+		switch part := distribution.Fraction(of(&g.GPUs[i]), g.GPUs[i].Length()); {
+		case most == nil || part > first:
+			most, first, second = &g.GPUs[i], part, first
+		case part > second:
+			second = part
+		}
+	}
+	if len(g.GPUs) < 2 || first < times*second || first-second < muchLate {
+		return ""
+	}
+	others := "the other"
+	if len(g.GPUs) > 2 {
+		others = "no other more than"
+	}
+	return fmt.Sprintf(" (%s %.0f %%, %s %.0f %%)", g.Label(most), 100*first, others, 100*second)
+}
+
 // spread tells on which device a part of the time is least and on which most; nothing of
 // one device. column is that of the part, in ns, in the table of devices.
 func spread(g *gpu.GPUs, column string, of func(*gpu.GPU) int64) finding.Evidence {

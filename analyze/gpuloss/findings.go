@@ -222,7 +222,11 @@ func tellIdle(g *gpu.GPUs, t *gpuTime, paused Paused) finding.Finding {
 	if most.OfHost() {
 		evidence = append(evidence, burdens(g)...)
 	}
-	text := fmt.Sprintf("%s idle %s, %s%s", are(g), t.idleInWords(), howMuch(distribution.Fraction(t.waits[most], t.idle())), clauseOf(g, t, most))
+	who := ""
+	if all := g.Total((*gpu.GPU).IdleTime); t.length == g.Length() && all-t.idle() < t.length/100 { // else it is of a part of the time
+		who = outlier(g, (*gpu.GPU).IdleTime)
+	}
+	text := fmt.Sprintf("%s idle %s%s, %s%s", are(g), t.idleInWords(), who, howMuch(distribution.Fraction(t.waits[most], t.idle())), clauseOf(g, t, most))
 	if most == gpu.Unseen {
 		text = fmt.Sprintf("nothing recorded runs on %s for %s, %swhile the host waits for its work: it likely does what was launched before the capture, or was not recorded",
 			devices(g), t.idleInWords(), howMuch(distribution.Fraction(t.waits[most], t.idle())))

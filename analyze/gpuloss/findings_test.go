@@ -1,6 +1,7 @@
 package gpuloss
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -225,6 +226,24 @@ func TestIdleOutsideOfSteps(t *testing.T) {
 		found, _ := IdleBetweenSteps(&gpu.GPUs{GPUs: []gpu.GPU{g}, Steps: make([]gpu.StepTime, 1)})
 		if len(found) != 0 && want == "" || want != "" && (len(found) != 1 || found[0].Text != want || found[0].Cost != 0.3) {
 			t.Errorf("%d %% outside: %+v, want %q", outside, found, want)
+		}
+	}
+}
+
+// One device that is idle far more than the others is named.
+func TestOutlier(t *testing.T) {
+	for _, c := range []struct {
+		idle []int64
+		want string
+	}{{[]int64{35, 6}, " (TP0 35 %, the other 6 %)"}, {[]int64{6, 35, 8}, " (TP1 35 %, no other more than 8 %)"}, {[]int64{20, 35}, ""}, {[]int64{6, 1}, ""}, {[]int64{35}, ""}} {
+		g := &gpu.GPUs{}
+		for i, ms := range c.idle {
+			d := gpuOf(0, 0, map[gpu.Reason]int64{gpu.HostWork: ms})
+			d.Rank = fmt.Sprint("TP", i)
+			g.GPUs = append(g.GPUs, d)
+		}
+		if got := outlier(g, (*gpu.GPU).IdleTime); got != c.want {
+			t.Errorf("%v: %q, want %q", c.idle, got, c.want)
 		}
 	}
 }
