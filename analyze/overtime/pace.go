@@ -246,10 +246,10 @@ func (c *Collector) paceSince(t *Timeline, d *Device, w *pacedWork, lead *slowin
 	x := &Change{What: PaceSubkind, Where: []string{t.Name(d)}, ranks: []int32{d.RankIndex}, metric: paceMetric, Time: lead.at, First: lead.first, Last: lead.last,
 		Before: 1, P: lead.p, lasts: float64(last-lead.at) >= minLasting*float64(last-first), slower: map[trace.Sym]bool{}}
 	var list []slowing
-	took := int64(0)
+	took, least := int64(0), w.leastLonger(first, lead.at)
 	for _, p := range w.equal {
 		s := p.since(first, lead.at)
-		if names[p.name] && s.factor > 0 || names == nil && s.factor >= minLonger {
+		if names[p.name] && s.factor > 0 || names == nil && s.factor >= least {
 			list, took, x.lost = append(list, s), took+s.took, x.lost+s.lost
 			x.slower[p.name] = true
 		}
@@ -274,6 +274,26 @@ func (c *Collector) paceSince(t *Timeline, d *Device, w *pacedWork, lead *slowin
 	}
 	x.known, x.Load = true, words.JoinNonEmpty("; ", why, x.Load)
 	return x
+}
+
+// leastLonger returns from which factor on kernels of a name take longer since some time: where nearly all take longer, from half as much
+// on as they do together, as what chance adds to each takes some of them below what matters.
+func (w *pacedWork) leastLonger(first, at trace.Time) float64 {
+	all, lost, alike := 0.0, 0.0, 0.0
+	list := order.Only(order.Each(w.equal, func(p *paced) slowing { return p.since(first, at) }), func(s slowing) bool { return s.factor > 0 && !s.of.beside })
+	for _, s := range list {
+		all, lost = all+float64(s.took), lost+s.lost
+	}
+	half := 1 + (all/max(1, all-lost)-1)/2
+	for _, s := range list {
+		if s.factor >= half {
+			alike += float64(s.took)
+		}
+	}
+	if alike >= nearlyAll*all && half-1 >= (minLonger-1)/2 {
+		return min(half, minLonger)
+	}
+	return minLonger
 }
 
 // setUsual finds out what kernels take where they are: behind the same two others of a stream.

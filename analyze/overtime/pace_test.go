@@ -165,6 +165,17 @@ func TestPaceOnAllRanks(t *testing.T) {
 	}
 }
 
+// TestPaceOfAllALittle: where all kernels take a tenth longer, those of some names seem to take a little less than that. They are no others.
+func TestPaceOfAllALittle(t *testing.T) {
+	factors := map[string]float64{"rms_norm": 1.08, "gemm_128x64": 1.12, "silu_and_mul": 1.08, "flash_fwd_kernel": 1.1}
+	c := shortCapture{factor: func(kernel string, step int) float64 { return from(kernel, factors[kernel])(kernel, step) }}
+	set, _, _ := c.record(2)
+	const want = "nearly all of them, as if their clocks were lower"
+	if found, _ := timelineOf(set, Options{}).Findings(); len(found) != 1 || !strings.Contains(found[0].Text, want) {
+		t.Errorf("%+v, want %s", found, want)
+	}
+}
+
 // TestPaceBesidePeers: what attention takes depends on contexts, which ranks that do the same have in common. Of few kernels, all of which take
 // longer from then on than any before, no more are needed.
 func TestPaceBesidePeers(t *testing.T) {
