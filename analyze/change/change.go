@@ -53,7 +53,7 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 		} else if k := c.nearest(out, change); k >= 0 {
 			told[i] = k
 			out[k].Evidence = append(out[k].Evidence, said)
-			if out[k].Subkind != Pace || !change.Shifts[0].isSeen() { // a pace knows what users see of it
+			if out[k].Subkind != Pace && out[k].Subkind != finding.Stalls || !change.Shifts[0].isSeen() { // who knows what is slow, knows what users see of it
 				out[k].Claim = out[k].Claim.And(claims[i])
 			}
 		} else if k := c.nearest(falls, change); k >= 0 {

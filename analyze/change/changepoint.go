@@ -170,7 +170,6 @@ func Find(peers *place.Groups) *Changes {
 	}
 	w.observe(c.From, c.To)
 	c.Stallings = w.findStallings()
-	w.takeStalls(c.Stallings)
 	loads, latencies := w.tests()
 	c.Series = loads + latencies
 	byLoad, byLatency := alpha*loadPart/float64(max(1, loads)), alpha*(1-loadPart)/float64(max(1, latencies))

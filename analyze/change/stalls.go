@@ -1,7 +1,6 @@
 package change
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -16,7 +15,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
-	"github.com/sgtrace/sgtrace/internal/memory"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
@@ -38,14 +36,8 @@ type Stalling struct {
 	// First and Last are between which times the first one began.
 	First, Last trace.Time
 	held        map[int]int64 // requests that were decoded, with how long each was held up, ns
+	behind      map[int]int64 // those that were there while a prefill stood still, too
 	waiting     map[int]bool  // requests that came at about these times
-}
-
-// A stall is when all requests that a rank decoded got no token for long.
-type stall struct {
-	at, first, last trace.Time // when it began, and between which times
-	length          int64      // ns
-	held            []heldUp
 }
 
 // A stall that is not one of several is told if it is long, and held up several requests or
@@ -62,150 +54,120 @@ const (
 const (
 	decodeStalls  = "decoding"
 	prefillStalls = "prefill"
+	allStalls     = "scheduling"
 )
 
-type heldUp struct {
-	piece *work.Piece
-	ns    int64
-}
-
-// findStallings finds the ranks that are slow periodically, or stand still, periodically or once for long.
+// findStallings finds the ranks that are slow periodically, or stand still, periodically or once for long, and takes that out of their work.
 // Those that do so together are one.
 func (w *observer) findStallings() (out []Stalling) {
 	var decode, prefill []changepoint.Pulses
 	parallel.All(func() { decode = w.pulsesOf(w.paces.Decode) }, func() { prefill = w.pulsesOf(w.paces.Prefill) })
 	out = w.addPulses(out, w.paces.Decode, decode, decodePace, decodeStalls)
 	out = w.addPulses(out, w.paces.Prefill, prefill, prefillPace, prefillStalls)
-	endsOf := w.endsByRank()
+	ends := w.paces.EndsByRank()
 	for i := range w.paces.Decode {
 		p := &w.paces.Decode[i]
-		stalls, ends := stallsOf(p), endsOf[p.Rank]
-		var rest []stall // that are not told by themselves
-		for k := range stalls {
-			if x := &stalls[k]; x.length < shortStall || !ends.noneIn(x) {
-				continue
-			}
-			if stalls[k].length >= longStall {
-				if s := w.stalling(p, stalls[k:k+1]); s.harms() {
-					out = w.addStalling(out, s)
-					continue
-				}
-			}
-			rest = append(rest, stalls[k])
-		}
-		if len(rest) >= several {
-			if s := w.stalling(p, rest); s.harms() {
-				out = append(out, s)
-			}
-		}
+		out = w.addStalls(out, p, p.Stalls(), ends[p.Rank], decodeStalls)
 	}
-	out = joinRepeated(w.addPrefillStalls(out, endsOf))
+	for i := range w.paces.Prefill { // that held up no decoding, where there was none, or on servers that only prefill
+		p := &w.paces.Prefill[i]
+		stalls := slices.DeleteFunc(p.PrefillStalls(), func(x work.Stall) bool {
+			return slices.ContainsFunc(out, func(o Stalling) bool { return o.tells(p.Rank, &x) })
+		})
+		out = w.addStalls(out, p, stalls, ends[p.Rank], prefillStalls)
+	}
+	w.takeStalls(out)
+	out = joinRepeated(out)
 	for i := range out {
 		out[i].shift.Peers = len(slices.DeleteFunc(slices.Clone(w.paces.Decode), func(p work.Pace) bool { return w.ranks.Places[p.Rank].Role != out[i].shift.Location.Role }))
 	}
 	return out
 }
 
-// harms reports whether requests enough were held up, or waited.
-func (s *Stalling) harms() bool { return len(s.held)+len(s.waiting) >= heldByOne }
-
-// joinRepeated makes one of the stalls that the same ranks had now and then.
-func joinRepeated(list []Stalling) (out []Stalling) {
-	for i := range list {
-		s := &list[i]
-		k := slices.IndexFunc(out, func(o Stalling) bool {
-			return o.Period == 0 && s.Period == 0 && o.prefills == s.prefills && o.shift.Location == s.shift.Location && slices.Equal(o.shift.Ranks, s.shift.Ranks)
-		})
-		if k < 0 {
-			out = append(out, *s)
-		} else {
-			out[k].repeat(s)
+// addStalls adds the stalls of a rank: each that is long by itself, and the others if they are several.
+func (w *observer) addStalls(out []Stalling, p *work.Pace, stalls []work.Stall, ends work.Ends, what string) []Stalling {
+	var rest []work.Stall // that are not told by themselves
+	for k := range stalls {
+		if x := &stalls[k]; x.Length < shortStall || !ends.StandStill(x) {
+			continue
+		}
+		if stalls[k].Length >= longStall {
+			if s := w.stalling(p, stalls[k:k+1], what); s.harms() {
+				out = w.addStalling(out, s)
+				continue
+			}
+		}
+		rest = append(rest, stalls[k])
+	}
+	if len(rest) >= several {
+		if s := w.stalling(p, rest, what); s.harms() {
+			out = append(out, s)
 		}
 	}
 	return out
 }
 
-// repeat adds other stalls of the same ranks.
+// tells reports whether it is the stall of a rank, too.
+func (s *Stalling) tells(rank int32, x *work.Stall) bool {
+	return slices.Contains(s.shift.Ranks, rank) && slices.ContainsFunc(s.Times, func(t trace.Time) bool {
+		return t <= x.Last+trace.Time(x.Length) && x.First <= t+trace.Time(s.Length)
+	})
+}
+
+// harms reports whether requests enough were held up, or waited.
+func (s *Stalling) harms() bool { return len(s.held)+len(s.behind)+len(s.waiting) >= heldByOne }
+
+// joinRepeated makes one of the stalls that the same ranks had now and then, and of those of several servers of a role that had them again and again
+// in the same time: one thing is why.
+func joinRepeated(list []Stalling) (out []Stalling) {
+	for i := range list {
+		s := list[i]
+		for {
+			k := slices.IndexFunc(out, s.isLike)
+			if k < 0 {
+				break
+			}
+			s.repeat(&out[k]) // it may be like others then
+			out = slices.Delete(out, k, k+1)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// isLike reports whether two stallings may be of one thing.
+func (s *Stalling) isLike(o Stalling) bool {
+	if o.Period != 0 || s.Period != 0 || o.shift.Location.Role != s.shift.Location.Role {
+		return false
+	}
+	if slices.ContainsFunc(s.shift.Ranks, func(rank int32) bool { return slices.Contains(o.shift.Ranks, rank) }) {
+		return true
+	}
+	return len(s.Times) > 1 && len(o.Times) > 1 && o.First <= s.Last+trace.Time(s.Length) && s.First <= o.Last+trace.Time(o.Length)
+}
+
+// repeat adds other stalls, of the same ranks or of others.
 func (s *Stalling) repeat(o *Stalling) {
 	s.Times = append(slices.Clone(s.Times), o.Times...)
 	slices.Sort(s.Times)
 	s.First, s.Last, s.Length = min(s.First, o.First), max(s.Last, o.Last), max(s.Length, o.Length)
+	for i, rank := range o.shift.Ranks {
+		if !slices.Contains(s.shift.Ranks, rank) {
+			s.shift.Ranks = append(slices.Clone(s.shift.Ranks), rank)
+			s.shift.Steps = append(slices.Clone(s.shift.Steps), o.shift.Steps[i])
+			s.shift.Location = place.Location{Scope: place.WholeRole, Role: s.shift.Location.Role}
+		}
+	}
+	if s.shift.Stage != o.shift.Stage {
+		s.shift.Stage = allStalls
+	}
 	for r, ns := range o.held {
 		s.held[r] += ns
 	}
+	for r, ns := range o.behind {
+		s.behind[r] += ns
+	}
 	maps.Copy(s.waiting, o.waiting)
-}
-
-// addPrefillStalls adds those of prefills that held up no decoding: where there was none, or on
-// servers that only prefill.
-func (w *observer) addPrefillStalls(out []Stalling, endsOf map[int32]endTimes) []Stalling {
-	const beyond = 8 // times what as many tokens take usually: no prompt is long enough for that
-	for i := range w.paces.Prefill {
-		p := &w.paces.Prefill[i]
-		ends := endsOf[p.Rank]
-		for k := range p.Pieces {
-			x := &p.Pieces[k]
-			if x.Ratio < beyond || x.Extra() < longStall {
-				continue
-			}
-			one := stall{at: x.From, first: x.From, last: x.To - trace.Time(x.Extra()), length: int64(x.Extra()), held: []heldUp{{x, int64(x.Extra())}}}
-			told := func(o Stalling) bool {
-				return slices.Contains(o.shift.Ranks, p.Rank) && slices.ContainsFunc(o.Times, func(t trace.Time) bool { return t <= x.To && x.From <= t+trace.Time(o.Length) })
-			}
-			if slices.ContainsFunc(out, told) || !ends.noneIn(&one) {
-				continue
-			}
-			s := w.stalling(p, []stall{one})
-			if s.shift.Stage, s.prefills = prefillStalls, true; s.harms() {
-				out = w.addStalling(out, s)
-			}
-		}
-	}
-	return out
-}
-
-// endTimes are when the pieces of work of a rank ended, the first one first.
-type endTimes []trace.Time
-
-// endsByRank are those of each rank, of what it decodes and of what it prefills: a scheduler that stands still does neither.
-func (w *observer) endsByRank() map[int32]endTimes {
-	of := map[int32]endTimes{}
-	for _, list := range [...][]work.Pace{w.paces.Decode, w.paces.Prefill} {
-		for i := range list {
-			p := &list[i]
-			ends := of[p.Rank]
-			for k := range p.Pieces {
-				ends = memory.Append(ends, p.Pieces[k].To)
-			}
-			of[p.Rank] = ends
-		}
-	}
-	for _, ends := range of {
-		slices.Sort(ends)
-	}
-	return of
-}
-
-// noneIn reports whether no such work ends in a stall, wherever it lies: what begins there, if it can, is held up, too. Where that is
-// open, there is a time as long in which nothing does.
-func (e endTimes) noneIn(x *stall) bool {
-	from, to := x.last+request.SameBatch, x.first+trace.Time(x.length)-request.SameBatch
-	k, _ := slices.BinarySearch(e, from+1)
-	return from < to && (k == len(e) || e[k] >= to) && e.haveGap(x.first, x.last+trace.Time(x.length), trace.Time(x.length))
-}
-
-// haveGap reports whether nothing ends for about as long as that between two times.
-func (e endTimes) haveGap(from, to, length trace.Time) bool {
-	const about = 0.8 // the length follows from what is usual
-	least := trace.Time(about * float64(length))
-	k, _ := slices.BinarySearch(e, from+1)
-	for ; k < len(e) && e[k] < to; k++ {
-		if e[k]-from >= least {
-			return true
-		}
-		from = e[k]
-	}
-	return to-from >= least
 }
 
 // takeStalls takes stalls out of the pieces of work that they held up: how fast servers are
@@ -252,76 +214,48 @@ func (w *observer) addStalling(out []Stalling, s Stalling) []Stalling {
 	return out
 }
 
-// stallsOf finds times at which a rank held up all that it decoded, by far longer than anything
-// usually is.
-func stallsOf(p *work.Pace) (out []stall) {
-	const (
-		noticed = 100_000_000 // ns
-		beyond  = 8           // times what requests vary by
-		alike   = 1.5         // that half of those it holds up are held up
-	)
-	var slow []heldUp
-	off := memory.Make[float64](len(p.Pieces))[:0]
-	for i := range p.Pieces {
-		off = append(off, math.Abs(p.Pieces[i].Extra()))
-	}
-	limit := max(noticed, beyond*1.4826*distribution.LowerMedian(off))
-	for i := range p.Pieces {
-		if x := &p.Pieces[i]; x.Extra() >= limit {
-			slow = append(slow, heldUp{x, int64(x.Extra())})
-		}
-	}
-	if 3*len(slow) > len(p.Pieces) {
-		return nil // it is slow, and does not stand still
-	}
-	slices.SortStableFunc(slow, func(a, b heldUp) int { return cmp.Compare(a.piece.To, b.piece.To) })
-	for len(slow) > 0 { // all that were under way when the first of them ended
-		end := slow[0].piece.To
-		var of, rest []heldUp
-		for _, h := range slow {
-			if h.piece.From < end {
-				of = append(of, h)
-			} else {
-				rest = append(rest, h)
-			}
-		}
-		slow = rest
-		lengths, from := make([]int64, len(of)), of[0].piece.From
-		for k, h := range of {
-			lengths[k], from = h.ns, max(from, h.piece.From)
-		}
-		if slices.Sort(lengths); float64(lengths[len(of)*3/4]) > alike*float64(lengths[len(of)/4]) {
-			continue // who stands still holds up all for as long
-		}
-		s := stall{length: distribution.LowerMedian(lengths), held: of}
-		s.first, s.last = from, max(from, end-trace.Time(s.length)) // between these it began
-		s.at = s.first + (s.last-s.first)/2
-		out = append(out, s)
-	}
-	slices.SortStableFunc(out, func(a, b stall) int { return cmp.Compare(a.at, b.at) })
-	return out
-}
-
 // stalling describes the stalls of a rank.
-func (w *observer) stalling(p *work.Pace, stalls []stall) Stalling {
+func (w *observer) stalling(p *work.Pace, stalls []work.Stall, what string) Stalling {
 	at := w.ranks.Places[p.Rank]
-	s := Stalling{set: w.set, P: math.NaN(), First: stalls[0].first, Last: stalls[len(stalls)-1].last, held: map[int]int64{}, waiting: map[int]bool{},
-		shift: Shift{Location: at, Stage: decodeStalls, Ranks: []int32{p.Rank}, Steps: []PaceStep{{Location: at}}}}
+	s := Stalling{set: w.set, P: math.NaN(), First: stalls[0].First, Last: stalls[len(stalls)-1].Last, held: map[int]int64{}, behind: map[int]int64{}, waiting: map[int]bool{},
+		prefills: what == prefillStalls, shift: Shift{Location: at, Stage: what, Ranks: []int32{p.Rank}, Steps: []PaceStep{{Location: at}}}}
 	s.shift.Name = at.DP()
 	lengths := make([]int64, len(stalls))
 	for i := range stalls {
-		lengths[i] = stalls[i].length
-		s.Times = append(s.Times, stalls[i].at)
-		for _, h := range stalls[i].held {
-			s.held[h.piece.Request] += h.ns
+		lengths[i] = stalls[i].Length
+		s.Times = append(s.Times, stalls[i].At)
+		for _, h := range stalls[i].Held {
+			s.held[h.Piece.Request] += h.NS
 		}
 	}
 	s.Length = slices.Max(lengths)
 	s.addWaiting(w, p, func(t trace.Time) bool {
-		k := sort.Search(len(stalls), func(i int) bool { return stalls[i].last+trace.Time(stalls[i].length) >= t })
-		return k < len(stalls) && t >= stalls[k].first
+		k := sort.Search(len(stalls), func(i int) bool { return stalls[i].Last+trace.Time(stalls[i].Length) >= t })
+		return k < len(stalls) && t >= stalls[k].First
 	})
+	if s.prefills {
+		s.addBehind(w, p, stalls)
+	}
 	return s
+}
+
+// addBehind adds the requests that were on a rank all the while that prefills stood still: decoding waits for these.
+func (s *Stalling) addBehind(w *observer, p *work.Pace, stalls []work.Stall) {
+	for _, r := range w.requests() {
+		ns := int64(0)
+		k := sort.Search(len(stalls), func(i int) bool { return stalls[i].First >= r.Start })
+		for ; k < len(stalls) && stalls[k].Last+trace.Time(stalls[k].Length) <= r.End; k++ {
+			ns += stalls[k].Length
+		}
+		if ns == 0 {
+			continue
+		}
+		for _, part := range w.set.PartsOf(r) {
+			if of := &w.set.Parts[part]; w.ranks.Route(of) == int(p.Rank) && s.held[of.Request] == 0 {
+				s.behind[of.Request] = ns
+			}
+		}
+	}
 }
 
 // addWaiting adds the requests that came to a rank while it stood still, as meets tells of their starts.
@@ -377,12 +311,13 @@ func (s *Stalling) join(o *Stalling) {
 	}
 	s.P, s.Length = min(s.P, o.P), max(s.Length, o.Length)
 	maps.Copy(s.held, o.held)
+	maps.Copy(s.behind, o.behind)
 	maps.Copy(s.waiting, o.waiting)
 }
 
 // finding tells of stalls, and what they cost those that were held up and those that waited.
 func (s *Stalling) finding(b *cause.Costs) finding.Finding {
-	requests := order.Distinct(slices.Concat(slices.Collect(maps.Keys(s.held)), slices.Collect(maps.Keys(s.waiting))))
+	requests := order.Distinct(slices.Concat(slices.Collect(maps.Keys(s.held)), slices.Collect(maps.Keys(s.behind)), slices.Collect(maps.Keys(s.waiting))))
 	until := trace.Time(0)
 	if s.Period == 0 {
 		until = s.Last + trace.Time(s.Length)
@@ -394,7 +329,7 @@ func (s *Stalling) finding(b *cause.Costs) finding.Finding {
 	return finding.Finding{
 		Kind: finding.Change, Subkind: finding.Stalls, Until: until, At: s.shift.Location, Since: s.Times[0], P: finding.Chance(s.P), Text: s.sentence(), Metric: metric,
 		Affected: finding.AffectedOf(s.set, requests),
-		Claim: b.Amounts(s.held, cause.Decode, cause.Interference, cause.Prefill).
+		Claim: b.Amounts(s.held, cause.Decode, cause.Interference, cause.Prefill).And(b.Amounts(s.behind, cause.Prefill, cause.Interference, cause.Queue, cause.Decode)).
 			And(b.Beyond(slices.Sorted(maps.Keys(s.waiting)), cause.OverloadCauses...)).
 			And(b.Beyond(slices.Sorted(maps.Keys(s.waiting)), cause.Prefill, cause.Dispatch)),
 	}
@@ -408,7 +343,7 @@ func (s *Stalling) sentence() string {
 			text = fmt.Sprintf("%s stood still %d times for up to %s, first at %s and last at %s", s.shift.paceSubject(), n, words.Nearly(s.Length),
 				words.At(s.Times[0], toSecond), words.At(s.Times[n-1], toSecond))
 		}
-		text += fmt.Sprintf(": it held up %s", words.Counted(len(s.held), "request"))
+		text += fmt.Sprintf(": it held up %s", words.Counted(len(s.held)+len(s.behind), "request"))
 		if n := len(s.waiting); n > 0 {
 			text += fmt.Sprintf(" and %d that came meanwhile", n)
 		}
