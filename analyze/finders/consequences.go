@@ -88,6 +88,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Around: true, Enough: there, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Later: true, Around: true, Enough: reachedThere, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Imbalance, Subkinds: []string{""}, OnRanks: true, Around: true, Enough: onThatRank},
+	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: avoided},
 	{Cause: finding.Change, CauseSubkind: finding.Stalls, Effect: finding.Change, Subkinds: []string{finding.CachedTokens}, Around: true, Enough: there},
 	{Cause: finding.Limit, CauseSubkind: slow.KVCache, Effect: finding.Change, Subkinds: slow.LatencySubkinds, Elsewhere: true, Enough: behindDecode, Costs: true},
 	{Cause: finding.Load, CauseSubkind: slow.Demand, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Later: true, Costs: true},
@@ -210,7 +211,13 @@ func (m *Measured) overloaded() []finding.Consequence {
 			order.Memo(suffices, asked{slow.At, limit.Subkind}, func() bool { return m.Limits.WouldSuffice(&slow.At, limit.Subkind) })
 	}
 	became := func(limit, slow *finding.Finding) bool { return asSlower(limit, slow) && meanwhile(limit, slow) }
+	// A server that computes long prompts gets fewer requests meanwhile, where routers look at what each has to do.
+	whileLong := func(share, _ *finding.Finding) bool {
+		off := soon + share.Within
+		return m.Limits.ComputesLong(share.Since-off, share.Since+off)
+	}
 	return []finding.Consequence{
+		{Cause: finding.Load, CauseSubkind: serverlimit.LongPrompts, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: whileLong},
 		{Cause: finding.Limit, Effect: finding.Errors, Subkinds: []string{requests.TurnedAway}, NotBefore: true, Enough: m.cameMeanwhile},
 		{Cause: finding.Slower, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Enough: by, Costs: true},
 		{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Around: true, Enough: became, Costs: true},

@@ -14,6 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -27,13 +28,36 @@ type prompt struct {
 	came trace.Time // when it began to wait there
 }
 
-// Prompts are far longer than others where none lies between, by a factor of apart. They are not many,
-// and not so few that each is told by itself.
+// Prompts are far longer than others where none lies between, by a factor of apart. They are not many; the few longest ones of any
+// have gaps, so that few have to be far beyond nearly all others, and what they cost, too much for anyone to call it chance.
 const (
-	apart      = 1.5
-	fewPrompts = 8
-	maxLong    = 0.25
+	apart       = 1.5
+	farBeyond   = 3
+	nearlyAllOf = 0.95
+	fewPrompts  = 8
+	maxLong     = 0.25
+	minFewCost  = 0.02
 )
+
+// An asked is how many tokens of a prompt there are to compute.
+type asked struct {
+	request int
+	at      trace.Time
+	tokens  float64
+}
+
+// asked returns what all prompts ask for, by time, and how many tokens.
+func (l *Limits) asked() (list []asked, tokens []float64) {
+	for i := range l.servers {
+		for _, k := range l.servers[i].served {
+			if r := &l.set.Requests[k]; l.servers[i].location.Role != request.Decode && r.Metrics.PrefillTokens() > 0 {
+				list = append(list, asked{k, r.Start, float64(r.Metrics.PrefillTokens())})
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(x, y asked) int { return cmp.Compare(x.at, y.at) })
+	return list, order.EachRow(list, func(a *asked) float64 { return a.tokens })
+}
 
 // PromptFindings tells of prompts that are far longer than the others: since when there are any, and what they and
 // those that wait for them take longer.
@@ -42,23 +66,7 @@ func (l *Limits) PromptFindings(b *cause.Costs) ([]finding.Finding, finding.Chec
 	if l.Requests < finding.FewCompared {
 		return nil, check
 	}
-	type asked struct {
-		at     trace.Time
-		tokens int64
-	}
-	var list []asked
-	for i := range l.servers {
-		for _, k := range l.servers[i].served {
-			if r := &l.set.Requests[k]; l.servers[i].location.Role != request.Decode && r.Metrics.PrefillTokens() > 0 {
-				list = append(list, asked{r.Start, r.Metrics.PrefillTokens()})
-			}
-		}
-	}
-	slices.SortStableFunc(list, func(x, y asked) int { return cmp.Compare(x.at, y.at) })
-	tokens := make([]float64, len(list))
-	for i := range list {
-		tokens[i] = float64(list[i].tokens)
-	}
+	list, tokens := l.asked()
 	limit, usual := longFrom(tokens)
 	if limit == 0 {
 		return nil, check
@@ -75,20 +83,32 @@ func (l *Limits) PromptFindings(b *cause.Costs) ([]finding.Finding, finding.Chec
 		requests, sum = append(requests, r), sum+ns
 	}
 	slices.Sort(requests)
-	long := make([]bool, len(list))
-	for i := range list {
-		long[i] = tokens[i] >= limit
-	}
-	p := findPeriod(long, changepoint.Shares(long, changepoint.Options{Alpha: surely}), func(k int) trace.Time { return list[k].at })
 	cost := b.Part(float64(sum))
-	if cost < minCost && (cost < minSudden || p.since == 0) {
-		return nil, check
-	}
 	f := finding.Finding{
-		Subkind: LongPrompts, At: place.Location{Scope: place.Everywhere}, Since: p.since, P: finding.Chance(p.p), Cost: cost,
+		Subkind: LongPrompts, At: place.Location{Scope: place.Everywhere}, Cost: cost,
 		Claim: b.Amounts(saved, cause.Queue, cause.ChunkWait, cause.Prefill, cause.PrefillBootstrap, cause.PrefillSide, cause.Interference), Affected: finding.AffectedOf(l.set, requests),
 		Metric: finding.Metric{Name: "tokens of long prompts", Unit: table.Number, Before: usual, After: limit},
 	}
+	if few := order.Only(list, func(a asked) bool { return a.tokens >= limit }); len(few) < fewPrompts {
+		if cost < minFewCost {
+			return nil, check
+		}
+		last := &few[len(few)-1]
+		when := " at " + words.At(few[0].at, words.ClockLayout)
+		if len(few) > 1 {
+			when = fmt.Sprintf(", the first at %s and the last at %s", words.At(few[0].at, words.ClockLayout), words.At(last.at, words.ClockLayout))
+		}
+		f.Since, f.Until = few[0].at, max(last.at, l.set.Requests[last.request].End)
+		f.Text = fmt.Sprintf("%s with %s tokens or more to compute came%s; the others have %s on average; %s",
+			words.Counted(len(few), "prompt"), words.Thousands(int64(limit)), when, words.Thousands(int64(usual)), l.promptEffect(limit, saved))
+		return []finding.Finding{f}, check
+	}
+	long := order.Each(tokens, func(x float64) bool { return x >= limit })
+	p := findPeriod(long, changepoint.Shares(long, changepoint.Options{Alpha: surely}), func(k int) trace.Time { return list[k].at })
+	if cost < minCost && (cost < minSudden || p.since == 0) {
+		return nil, check
+	}
+	f.Since, f.P = p.since, finding.Chance(p.p)
 	if p.over {
 		f.Until = list[p.to-1].at
 	}
@@ -96,6 +116,18 @@ func (l *Limits) PromptFindings(b *cause.Costs) ([]finding.Finding, finding.Chec
 	f.Text = fmt.Sprintf("%s %% of the prompts%s have %s tokens or more to compute, the others %s on average; %s",
 		words.InPercent(float64(n)/float64(p.to-p.from)), p.when(f.Until), words.Thousands(int64(limit)), words.Thousands(int64(usual)), l.promptEffect(limit, saved))
 	return []finding.Finding{f}, check
+}
+
+// ComputesLong reports whether a server computes a prompt that is far longer than the others at some time between two, or works off what
+// piled up meanwhile, for as long again.
+func (l *Limits) ComputesLong(from, to trace.Time) bool {
+	_, tokens := l.asked()
+	limit, _ := longFrom(tokens)
+	return limit > 0 && slices.ContainsFunc(l.servers, func(v *server) bool {
+		return v.location.Role != request.Decode && slices.ContainsFunc(v.intervals[prefilling], func(x stateInterval) bool {
+			return float64(l.set.Requests[x.request].Metrics.PrefillTokens()) >= limit && x.time.From <= to && x.time.To+(x.time.To-x.time.From) >= from
+		})
+	})
 }
 
 // promptEffect says how long the prefills of long prompts take, and which others these hold up, given what each
@@ -124,17 +156,33 @@ func (l *Limits) promptEffect(limit float64, saved map[int]int64) string {
 // longFrom returns from how many tokens on prompts are far longer than the others, and how many these have on average; 0 if
 // none are.
 func longFrom(tokens []float64) (limit, usual float64) {
-	limit = changepoint.Limit(tokens)
-	below, sum, n := 0.0, 0.0, 0
-	for _, x := range tokens {
-		if x < limit {
-			below, sum, n = max(below, x), sum+x, n+1
+	for _, limit := range [...]float64{changepoint.Limit(tokens), outliersFrom(tokens)} {
+		below, sum, n := 0.0, 0.0, 0
+		for _, x := range tokens {
+			if x < limit {
+				below, sum, n = max(below, x), sum+x, n+1
+			}
+		}
+		if long := len(tokens) - n; n > 0 && limit >= apart*below && float64(long) <= maxLong*float64(len(tokens)) && (long >= fewPrompts || limit == outliersFrom(tokens)) {
+			return limit, sum / float64(n)
 		}
 	}
-	if long := len(tokens) - n; limit < apart*below || long < fewPrompts || float64(long) > maxLong*float64(len(tokens)) {
-		return 0, 0
+	return 0, 0
+}
+
+// outliersFrom returns the number behind the widest gap below the few highest ones, if that is far beyond nearly all others; 0 if it is not.
+func outliersFrom(tokens []float64) (limit float64) {
+	if len(tokens) <= fewPrompts {
+		return 0
 	}
-	return limit, distribution.Ratio(sum, float64(n))
+	sorted, widest := slices.Sorted(slices.Values(tokens)), 0.0
+	beyond := farBeyond * sorted[int(nearlyAllOf*float64(len(sorted)))]
+	for i := len(sorted) - fewPrompts + 1; i < len(sorted); i++ {
+		if gap := sorted[i] / sorted[i-1]; sorted[i] >= beyond && gap > widest {
+			limit, widest = sorted[i], gap
+		}
+	}
+	return limit
 }
 
 // shorten plays what a server computed once more, with long prompts as long as the others, and adds what each request
