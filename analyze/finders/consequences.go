@@ -102,6 +102,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Load, Subkinds: []string{serverlimit.LongPrompts}, Costs: true},
 	{Cause: finding.Load, CauseSubkind: serverlimit.LongPrompts, Effect: finding.Load, Subkinds: []string{cause.Queue.String()}},
 	{Cause: finding.Limit, CauseSubkind: serverlimit.Room.String(), Effect: finding.Memory, Subkinds: []string{""}},
+	{Cause: finding.Limit, CauseSubkind: serverlimit.Preempted.String(), Effect: finding.Memory, Subkinds: []string{""}, Costs: true},
 	{Cause: finding.Limit, CauseSubkind: serverlimit.Prefills.String(), Effect: finding.Tail, Subkinds: []string{cause.Interference.String(), tail.CrowdSubkind}},
 	{Cause: finding.Limit, CauseSubkind: serverlimit.Transfers.String(), Effect: finding.Transfer, Subkinds: []string{"", finding.Waits}},
 	{Cause: finding.Tail, CauseSubkind: tail.StallSubkind, Effect: finding.Tail, Subkinds: []string{cause.Interference.String()}},

@@ -351,7 +351,7 @@ func giveUps(m *Measured) ([]finding.Finding, finding.Check) {
 }
 
 func retractions(m *Measured) ([]finding.Finding, finding.Check) {
-	return requests.RetractionFindings(m.Of.Requests, m.Costs)
+	return requests.RetractionFindings(m.Of.Requests, m.Costs, m.Limits.Preempts())
 }
 
 func slowTransfers(m *Measured) ([]finding.Finding, finding.Check) {

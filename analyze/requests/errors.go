@@ -53,19 +53,22 @@ func areMany(s *request.Set, list []int) bool {
 const TurnedAway = "turned away"
 
 // RetractionFindings tells of requests that were removed from their batch.
-func RetractionFindings(s *request.Set, b *cause.Costs) ([]finding.Finding, finding.Check) {
+func RetractionFindings(s *request.Set, b *cause.Costs, preempted bool) ([]finding.Finding, finding.Check) {
 	retracted := requestsThat(s, func(r *request.Request) bool { return r.Metrics.Retractions > 0 })
 	n, all := len(retracted), len(s.Requests)
 	check := finding.Check{What: "retractions", Of: "request", N: all, Needed: finding.FewDelayed}
 	if n < finding.FewDelayed || n*finding.DelayedOneIn < all {
 		return nil, check
 	}
+	why := "because the KV cache was full"
+	if preempted {
+		why = "for others, whose prompts were computed at once"
+	}
 	return b.Price([]finding.Finding{{
 		Claim: b.AllOf(retracted, cause.Retraction), Affected: finding.AffectedOf(s, retracted),
 		Show:   [][]string{{"requests", "--sort", "-retractions", "--limit", strconv.Itoa(n)}},
 		Metric: finding.Metric{Name: "share of requests retracted", Unit: table.Share, Before: math.NaN(), After: float64(n) / float64(all)},
-		Text: fmt.Sprintf("%d of %d requests were retracted (removed from their batch because the KV cache was full); %s",
-			n, all, place.BetweenTimes(s, retracted)),
+		Text:   fmt.Sprintf("%d of %d requests were retracted (removed from their batch %s); %s", n, all, why, place.BetweenTimes(s, retracted)),
 	}}), check
 }
 

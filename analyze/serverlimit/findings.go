@@ -137,6 +137,8 @@ func (l *Limit) metric() finding.Metric {
 	switch l.Kind {
 	case Running, Slots:
 		m.Name, m.Unit, m.After = l.Kind.String(), table.Number, float64(l.StuckAt)
+	case Preempted:
+		m.Name, m.Unit, m.After = "requests thrown out for others", table.Number, float64(l.Retracted)
 	case Prefills:
 		m.Name, m.Unit, m.After = "share of time spent on prompts", table.Share, l.Prefilling
 	case Transfers:
@@ -162,6 +164,10 @@ func (l *Limit) sentence() string {
 	case Transfers:
 		return fmt.Sprintf("%s is transfer-bound: up to %d KV transfers share a link, which makes each %s times as long on average, %s",
 			name, l.Most, words.ThreeDigits(l.Slowdown), l.when())
+	}
+	if l.Kind == Preempted {
+		return fmt.Sprintf("%s is decode-bound: it throws requests out for others that it computes at once (priorities?), %s, while up to %d wait, %s",
+			name, words.Counted(l.Retracted, "time"), l.Most, l.when())
 	}
 	if l.Location.Role == request.Unified && l.Retracted == 0 {
 		return fmt.Sprintf("%s is decode-bound: up to %d requests wait while %s run (KV cache full?), %s", name, l.Most, l.runs(), l.when())

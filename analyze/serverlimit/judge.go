@@ -74,6 +74,7 @@ func (v *server) limits(whole int64) []Limit {
 // judge tells what requests wait for in a spell; ok is false if too few wait, or nothing
 // tells.
 //
+//   - A server that throws out requests for others says that these come first.
 //   - A server that prefills does so nearly all the time.
 //   - Nearly all the time, the same number of requests run: a place is taken as soon as
 //     it is free. Other limits let this number vary. On a decode server, those that are
@@ -91,6 +92,8 @@ func (v *server) judge(p *spell) (kind Kind, ok bool) {
 	slots := p.weigh(takenBy[Slots])
 	either := p.share(func(s *segment) bool { return s.n[prefilling] > 0 || s.n[running] == int32(places.usual()) })
 	switch {
+	case preempts(v.preempted(v.retractsIn(p)), len(v.retractsIn(p))):
+		return Preempted, true
 	case v.location.Role != request.Decode && (prefills >= nearlyAll || either >= nearlyAll && prefills > stuck):
 		return Prefills, true
 	case v.location.Role == request.Prefill:
@@ -169,10 +172,41 @@ func (v *server) countLeft(p *spell) int {
 }
 
 // retractions counts how often requests are thrown out in a spell.
-func (v *server) retractions(p *spell) int {
+func (v *server) retractions(p *spell) int { return len(v.retractsIn(p)) }
+
+// retractsIn returns when requests are thrown out in a spell.
+func (v *server) retractsIn(p *spell) []trace.Time {
 	from, _ := slices.BinarySearch(v.retracts, p.from())
 	to, _ := slices.BinarySearch(v.retracts, p.to())
-	return to - from
+	return v.retracts[from:to]
+}
+
+// preempted counts at how many of some times at which requests are thrown out another prompt is computed at once: they make room for it. Where
+// it is the KV cache that is full, those that stay in the batch have their next token first.
+func (v *server) preempted(retracts []trace.Time) (n int) {
+	const atOnce = trace.Time(5e6) // until the scheduler has made the batch
+	list := v.intervals[prefilling]
+	for _, t := range retracts {
+		if k, _ := slices.BinarySearchFunc(list, t, compareStart); k < len(list) && list[k].time.From <= t+atOnce {
+			n++
+		}
+	}
+	return n
+}
+
+// preempts reports whether nearly all of some retractions, given how many, are for others, and not for chance.
+func preempts(preempted, all int) bool {
+	const few = 3
+	return preempted >= few && float64(preempted) >= nearlyAll*float64(all)
+}
+
+// Preempts reports whether requests are thrown out for others that are computed at once, and not because the KV cache is full.
+func (l *Limits) Preempts() bool {
+	n, all := 0, 0
+	for _, v := range l.servers {
+		n, all = n+v.preempted(v.retracts), all+len(v.retracts)
+	}
+	return preempts(n, all)
 }
 
 // measure sums up the spells of a limit.

@@ -146,17 +146,18 @@ const (
 	Room                  // in the KV cache
 	Prefills              // time to compute prompts
 	Transfers             // bandwidth to transfer KV caches
+	Preempted             // places in the batch, which those of a higher priority take from others
 )
 
 // Subkinds are the subjects of findings of limits.
 var Subkinds = append(slices.Clone(OfServers), Transfers.String())
 
 // OfServers are those of what a server has more of if it is faster.
-var OfServers = []string{Running.String(), Slots.String(), Room.String(), Prefills.String()}
+var OfServers = []string{Running.String(), Slots.String(), Room.String(), Prefills.String(), Preempted.String()}
 
 // String returns the word that reports print.
 func (k Kind) String() string {
-	return [...]string{"running requests", "requests", "KV cache", "prefill", "KV transfer"}[k]
+	return [...]string{"running requests", "requests", "KV cache", "prefill", "KV transfer", "priority"}[k]
 }
 
 // A Limit is what keeps requests waiting on a server.
