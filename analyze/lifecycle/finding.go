@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -19,7 +20,7 @@ import (
 // Findings tells what happened to servers: of hangs, deaths, and restarts, which are the subkinds.
 func (l *Lives) Findings() ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "starts, restarts, hangs, and deaths of servers", Of: "request", N: len(l.set.Requests), Needed: 1}
-	out := order.EachRow(l.hangs, l.hung)
+	out := l.hung()
 	for _, x := range l.observed.servers {
 		if list := l.deathsOf(x); len(list) > 0 {
 			out = append(out, l.died(list))
@@ -64,7 +65,61 @@ func (e *end) middle() trace.Time {
 	return e.since
 }
 
-func (l *Lives) hung(e *end) finding.Finding {
+// hung tells of servers that hang: of those of a role that do since the same moment together, as one thing is why.
+func (l *Lives) hung() (out []finding.Finding) {
+	const together = trace.Time(5e9) // they have something to do, or meet, that soon
+	for rest := slices.Clone(l.hangs); len(rest) > 0; {
+		first := rest[0]
+		same := slices.DeleteFunc(slices.Clone(rest), func(e end) bool { return !e.isWith(&first, together) })
+		rest = slices.DeleteFunc(rest, func(e end) bool { return e.isWith(&first, together) })
+		each := order.EachRow(same, l.hungAlone)
+		if len(each) > 1 {
+			each = []finding.Finding{l.hungTogether(same, each)}
+		}
+		out = append(out, each...)
+	}
+	return out
+}
+
+// isWith reports whether two hangs began at about the same time, of servers of one role.
+func (e *end) isWith(o *end, together trace.Time) bool {
+	return e.life.server.role == o.life.server.role && max(e.middle()-o.middle(), o.middle()-e.middle()) <= together
+}
+
+// hungTogether makes one finding of those of several.
+func (l *Lives) hungTogether(list []end, each []finding.Finding) finding.Finding {
+	const few = 3
+	first := slices.MinFunc(list, func(x, y end) int { return cmp.Compare(x.middle(), y.middle()) })
+	var requests []int
+	inFlight, waiting := 0, 0
+	for i := range list {
+		e := &list[i]
+		requests, inFlight, waiting = append(requests, e.requests()...), inFlight+len(e.inFlight), waiting+len(e.waiting)
+	}
+	f := l.finding(&first, Hang, order.Distinct(requests))
+	f.At = place.Location{Scope: place.WholeRole, Role: first.life.server.role}
+	names := order.EachRow(each[:min(few, len(each))], func(f *finding.Finding) string { return name(&f.At) })
+	if n := len(each) - few; n > 0 {
+		names = append(names, fmt.Sprintf("%d more", n))
+	}
+	all := strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+	f.Text = fmt.Sprintf("%s have hung since the same time, %s: %s in flight and %d sent to them later never ended", all, first.when(), words.Counted(inFlight, "request"), waiting)
+	f.Until = each[0].Until
+	for i := range each {
+		if f.Until = max(f.Until, each[i].Until); each[i].Until == 0 {
+			f.Until = 0
+			break
+		}
+	}
+	f.Evidence = append(f.Evidence, finding.Sentence("servers that hang at one time share what is why"))
+	for i := range each {
+		f.Evidence = append(f.Evidence, finding.Sentence("%s", each[i].Text))
+		f.Evidence = append(f.Evidence, each[i].Evidence...)
+	}
+	return f
+}
+
+func (l *Lives) hungAlone(e *end) finding.Finding {
 	f := l.finding(e, Hang, e.requests())
 	if next := l.next(e.life); next != nil {
 		f.Until = next.first

@@ -2,11 +2,13 @@ package lifecycle
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/testkit/testinput"
 	"github.com/sgtrace/sgtrace/testkit/testset"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A DP rank that hangs is found, with its time and the requests that were in its batches.
@@ -24,7 +26,7 @@ func TestRateOfHungRanks(t *testing.T) {
 		x := &found.hangs[0]
 		skew := int64(c.DecodeSkew.Abs()) + 1_000_000
 		if d := int64(x.since) - h.LastNs; max(d, -d) > skew || len(x.inFlight) < h.Running {
-			t.Logf("seed %d: %s; planted %+v", seed, found.hung(x).Text, h)
+			t.Logf("seed %d: %s; planted %+v", seed, found.hungAlone(x).Text, h)
 			return false
 		}
 		return true
@@ -94,5 +96,23 @@ func TestRateOfNoHangs(t *testing.T) {
 			return true
 		})
 		testset.Rate(t, "nobody hangs or dies in a running server, or with spans lost "+by.String(), right, len(seeds), 98)
+	}
+}
+
+// Servers of a role that hang since the same moment are one finding, and one that does later is another.
+func TestServersThatHangTogether(t *testing.T) {
+	s, _ := testset.Simulated(t, hung(1))
+	found := Find(s)
+	if len(found.hangs) != 1 {
+		t.Fatalf("%d hangs", len(found.hangs))
+	}
+	for _, later := range []trace.Time{1e9, 60e9} {
+		e := found.hangs[0]
+		e.since, e.by = e.since+later, e.by+later
+		found.hangs = append(found.hangs, e)
+	}
+	list := found.hung()
+	if len(list) != 2 || !strings.Contains(list[0].Text, " have hung since the same time, ") || strings.Contains(list[1].Text, "same time") {
+		t.Errorf("%+v", list)
 	}
 }
