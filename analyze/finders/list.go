@@ -346,8 +346,17 @@ func failures(m *Measured) ([]finding.Finding, finding.Check) {
 	return requests.FailureFindings(m.Of.Requests)
 }
 
+// giveUps finds clients that give up, and what they waited in vain.
 func giveUps(m *Measured) ([]finding.Finding, finding.Check) {
-	return requests.GiveUpFindings(m.Of.Requests)
+	found, check := requests.GiveUpFindings(m.Of.Requests)
+	for i := range found {
+		f := &found[i]
+		claim := m.Costs.InVain(requests.Attempts(m.Of.Requests, f.Affected.Requests()))
+		if priced := m.Costs.Price([]finding.Finding{{Claim: claim}})[0]; priced.Cost > 0 {
+			f.Cost, f.CostBasis, f.Claim = priced.Cost, priced.CostBasis, claim
+		}
+	}
+	return found, check
 }
 
 func retractions(m *Measured) ([]finding.Finding, finding.Check) {

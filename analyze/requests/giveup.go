@@ -80,6 +80,42 @@ func findTimeOut(s *request.Set) (t timeOut) {
 	return t
 }
 
+// Attempts returns the requests that were given up by who asks again: those of the same prompt, one after the other, as far as its length
+// tells, with the one that has an answer, if any has.
+func Attempts(s *request.Set, gone []int) [][]int {
+	const soon = trace.Time(30e9)
+	in := order.Set(gone)
+	var lists [][]int
+	open := map[int64][]int{} // of lists, those that nobody has gone on with, by tokens
+	for i := range s.AllRequests() {
+		r := &s.Requests[i]
+		tokens := r.Metrics.PromptTokens
+		if tokens <= 0 {
+			if in[i] {
+				lists = append(lists, []int{i})
+			}
+			continue
+		}
+		of := open[tokens]
+		k := slices.IndexFunc(of, func(k int) bool {
+			last := &s.Requests[lists[k][len(lists[k])-1]]
+			return last.End <= r.Start && r.Start <= last.End+soon
+		})
+		switch {
+		case k >= 0:
+			list := of[k]
+			lists[list] = append(lists[list], i)
+			if !in[i] {
+				open[tokens] = slices.Delete(of, k, k+1)
+			}
+		case in[i]:
+			open[tokens] = append(of, len(lists))
+			lists = append(lists, []int{i})
+		}
+	}
+	return lists
+}
+
 // date says since when more clients give up than before, if that began at some time.
 func (t *timeOut) date(s *request.Set, f *finding.Finding) {
 	const surely = 0.01

@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -54,5 +55,27 @@ func TestGiveUpFindings(t *testing.T) {
 	found, _ = GiveUpFindings(giveUps(200, 100, func(i int) int64 { return int64(i) * 30_000_000 }))
 	if len(found) != 0 {
 		t.Errorf("at any time: %+v", found)
+	}
+}
+
+// Whoever gives up and asks again has a prompt of the same length; the last time may have an answer.
+func TestAttempts(t *testing.T) {
+	const second = trace.Time(1e9)
+	s := &request.Set{}
+	for _, r := range []struct {
+		from, to trace.Time
+		tokens   int64
+		status   request.Status
+	}{
+		{0, 1, 700, request.Aborted}, {0, 3, 500, request.Finished}, {1, 2, 300, request.Aborted}, {2, 3, 700, request.Aborted}, {4, 9, 700, request.Finished},
+		{5, 6, 700, request.Finished}, {5, 6, 0, request.Aborted}, {90, 91, 300, request.Aborted},
+	} {
+		q := request.Request{Start: r.from * second, End: r.to * second, Status: r.status}
+		q.Metrics.PromptTokens = r.tokens
+		s.Requests = append(s.Requests, q)
+	}
+	got := Attempts(s, []int{0, 2, 3, 6, 7})
+	if want := [][]int{{0, 3, 4}, {2}, {6}, {7}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
