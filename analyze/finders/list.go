@@ -216,6 +216,10 @@ func changes(kind finding.Kind, is func(*finding.Finding) bool) func(*Measured) 
 					m.blame(&f)
 				}
 				switch f.Subkind {
+				case change.Pace:
+					smaller := m.pieces(&f)
+					f.Text += smaller
+					f.Brief += smaller
 				case change.OutputLength:
 					f.Text += m.Tail.Common.Askers(f.Since, func(m *request.Metrics) int64 { return m.CompletionTokens })
 				case change.PromptLength:

@@ -1,0 +1,67 @@
+package finders
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/request"
+)
+
+// pieces says that prompts are computed in smaller pieces since servers take longer for them, if they are: no piece is larger than what a
+// server computes at once, so that the largest one tells how much that is at least, and those that are cut tell that it is no more.
+func (m *Measured) pieces(f *finding.Finding) string {
+	const few, smaller = 5, 1.5
+	if workOf(&f.Metric) != "prefill" || f.Metric.After <= f.Metric.Before || f.Since == 0 {
+		return ""
+	}
+	s := m.Of.Requests
+	_, end, _ := s.Bounds()
+	settled := f.Since + f.Within + (end-f.Since)/3 // servers that are started one after the other have all been by then
+	before, after := 0.0, 0.0
+	var cut []float64 // prompts that are, since then
+	for i := range s.AllRequests() {
+		r := &s.Requests[i]
+		tokens, n := float64(r.Metrics.PrefillTokens()), m.piecesAt(&f.At, r)
+		switch {
+		case tokens <= 0 || n == 0:
+		case r.End < f.Since-f.Within:
+			before = max(before, tokens/float64(n))
+		case r.Start > settled:
+			if after = max(after, tokens/float64(n)); n > 1 {
+				cut = append(cut, tokens)
+			}
+		}
+	}
+	least := math.Inf(1)
+	for _, tokens := range cut {
+		least = min(least, tokens)
+	}
+	if len(cut) < few || after*smaller > before || least > before {
+		return ""
+	}
+	return fmt.Sprintf("; since then, prompts are computed in pieces of up to %s tokens, before of up to %s (chunked prefill size?)",
+		words.Thousands(int64(after)), words.Thousands(int64(before)))
+}
+
+// piecesAt returns in how many pieces the prompt of a request was computed at a place; 0 if it was not.
+func (m *Measured) piecesAt(at *place.Location, r *request.Request) int {
+	s := m.Of.Requests
+	for _, p := range s.PartsOf(r) {
+		part := &s.Parts[p]
+		thread := s.Lead(part)
+		if !part.Serves() || part.Role == request.Decode || thread == request.None || !at.Overlaps(new(place.NewLocation(s, s.Threads[thread].Proc))) {
+			continue
+		}
+		n := 0
+		s.EachSelectedStage(s.StagesOf(thread), true, func(i int, _ bool) {
+			if s.Row(i).Means == request.PrefillingChunk {
+				n++
+			}
+		})
+		return max(1, n)
+	}
+	return 0
+}
