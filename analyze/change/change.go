@@ -148,12 +148,12 @@ func (c *Changes) undone(of *Change) int {
 // relieves reports whether a server gets more of the requests while another one of its role becomes slower: that has
 // less to do then, which makes nothing slower.
 func relieves(share *finding.Finding, slower *Shift) bool {
-	return share.Metric.Name == shareOfRequests && share.Metric.After > share.Metric.Before && slower.rises() && slower.Location.Scope == place.OneRank && share.At.Scope == place.OneRank &&
+	return share.Metric.Name == ShareOfRequests && share.Metric.After > share.Metric.Before && slower.rises() && slower.Location.Scope == place.OneRank && share.At.Scope == place.OneRank &&
 		slower.Location.Role == share.At.Role && !slower.Location.Overlaps(&share.At)
 }
 
-// shareOfRequests is the metric of findings of who gets how many.
-const shareOfRequests = "share of requests"
+// ShareOfRequests is the metric of findings of who gets how many.
+const ShareOfRequests = "share of requests"
 
 // TokenizingSubkind is the subkind of findings about how long tokenizing takes.
 const TokenizingSubkind = "tokenizing"
@@ -195,7 +195,7 @@ func (f *Shift) metric() finding.Metric {
 	}
 	switch f.Metric {
 	case ShareChanged:
-		m.Name, m.Unit = shareOfRequests, table.Share
+		m.Name, m.Unit = ShareOfRequests, table.Share
 	case ArrivalsChanged:
 		m.Name, m.Unit = Arrivals, table.Number
 	case RunningChanged:

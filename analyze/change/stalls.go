@@ -72,7 +72,7 @@ func (w *observer) findStallings() (out []Stalling) {
 	for i := range w.paces.Prefill { // that held up no decoding, where there was none, or on servers that only prefill
 		p := &w.paces.Prefill[i]
 		stalls := slices.DeleteFunc(p.PrefillStalls(), func(x work.Stall) bool {
-			return slices.ContainsFunc(out, func(o Stalling) bool { return o.tells(p.Rank, &x) })
+			return slices.ContainsFunc(out, func(o Stalling) bool { return o.tells(w, p.Rank, &x) })
 		})
 		out = w.addStalls(out, p, stalls, ends[p.Rank], prefillStalls)
 	}
@@ -108,8 +108,12 @@ func (w *observer) addStalls(out []Stalling, p *work.Pace, stalls []work.Stall, 
 }
 
 // tells reports whether it is the stall of a rank, too.
-func (s *Stalling) tells(rank int32, x *work.Stall) bool {
-	return slices.Contains(s.shift.Ranks, rank) && slices.ContainsFunc(s.Times, func(t trace.Time) bool {
+func (s *Stalling) tells(w *observer, rank int32, x *work.Stall) bool {
+	times := s.Times
+	if s.Period > 0 {
+		times = s.expected(w)
+	}
+	return slices.Contains(s.shift.Ranks, rank) && slices.ContainsFunc(times, func(t trace.Time) bool {
 		return t <= x.Last+trace.Time(x.Length) && x.First <= t+trace.Time(s.Length)
 	})
 }

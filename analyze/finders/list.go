@@ -212,8 +212,11 @@ func changes(kind finding.Kind, is func(*finding.Finding) bool) func(*Measured) 
 	return func(m *Measured) (found []finding.Finding, check finding.Check) {
 		for i := range m.changed {
 			if f := m.changed[i]; f.Kind == kind && is(&f) {
-				if f.Metric.Name == change.Arrivals && f.Claim != nil {
+				switch {
+				case f.Metric.Name == change.Arrivals && f.Claim != nil:
 					m.blame(&f)
+				case f.Metric.Name == change.ShareOfRequests:
+					f.Text += m.tokensThere(&f)
 				}
 				switch f.Subkind {
 				case change.Pace:
@@ -280,7 +283,15 @@ func lateInSteps(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.RankLoads.StragglerFindings(m.Costs)
 }
 
-func lostSpans(m *Measured) ([]finding.Finding, finding.Check) { return m.Loss.Findings() }
+func lostSpans(m *Measured) ([]finding.Finding, finding.Check) {
+	found, check := m.Loss.Findings()
+	for i := range m.changed {
+		if f, ok := m.onlySlow(&m.changed[i]); ok {
+			found = append(found, f)
+		}
+	}
+	return found, check
+}
 
 func inFront(m *Measured) ([]finding.Finding, finding.Check) { return m.Front.Findings(m.Costs) }
 

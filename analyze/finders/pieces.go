@@ -65,3 +65,30 @@ func (m *Measured) piecesAt(at *place.Location, r *request.Request) int {
 	}
 	return 0
 }
+
+// tokensThere says which part of the tokens of prompts a server gets since it gets another part of the requests, where that is far more: those
+// that come to it are longer.
+func (m *Measured) tokensThere(f *finding.Finding) string {
+	const far, alike = 1.5, 1.25
+	s := m.Of.Requests
+	var there, all [2]float64
+	for i := range s.AllRequests() {
+		r := &s.Requests[i]
+		tokens, side := float64(r.Metrics.PrefillTokens()), 0
+		if r.Start > f.Since+f.Within {
+			side = 1
+		} else if r.Start > f.Since-f.Within {
+			continue
+		}
+		if tokens > 0 {
+			if all[side] += tokens; m.piecesAt(&f.At, r) > 0 {
+				there[side] += tokens
+			}
+		}
+	}
+	before, after := there[0]/max(1, all[0]), there[1]/max(1, all[1])
+	if f.Metric.After <= f.Metric.Before || after < far*f.Metric.After || before > alike*f.Metric.Before {
+		return ""
+	}
+	return fmt.Sprintf("; it computes %s %% of the tokens of prompts since then, before %s %%: long ones come to it", words.InPercent(after), words.InPercent(before))
+}

@@ -115,52 +115,58 @@ func (p *Pace) isLate(x *Piece) bool {
 	return false
 }
 
-// Ends are when the pieces of work of a rank ended, the first one first: of all that it does.
-type Ends []trace.Time
+// Ends are when the pieces of work of a rank ended, the first one first: of all that it does, and of what it decodes.
+type Ends struct{ all, decoded []trace.Time }
 
 // EndsByRank are those of each rank, of what it decodes and of what it prefills: a scheduler that stands still does neither.
 func (w *Paces) EndsByRank() map[int32]Ends {
 	of := map[int32]Ends{}
-	for _, list := range [...][]Pace{w.Decode, w.Prefill} {
+	for kind, list := range [...][]Pace{w.Decode, w.Prefill} {
+		decoded := kind == 0
 		for i := range list {
 			p := &list[i]
 			ends := of[p.Rank]
 			for k := range p.Pieces {
-				ends = memory.Append(ends, p.Pieces[k].To)
+				ends.all = memory.Append(ends.all, p.Pieces[k].To)
+				if decoded {
+					ends.decoded = memory.Append(ends.decoded, p.Pieces[k].To)
+				}
 			}
 			of[p.Rank] = ends
 		}
 	}
 	for _, ends := range of {
-		slices.Sort(ends)
+		slices.Sort(ends.all)
+		slices.Sort(ends.decoded)
 	}
 	return of
 }
 
-// StandStill reports whether nothing ends in a stall, wherever it lies: what begins there, if it can, is held up, too. What piled up
-// meanwhile is computed first, before those that were held up go on, so that these see more of it than nothing ends for: the stall is as long
-// as that.
-func (e Ends) StandStill(x *Stall) bool {
+// StandStill reports whether nothing ends in a stall, wherever it lies: what begins there, if it can, is held up, too. Prompts that piled up
+// meanwhile are computed first, before those that were held up are decoded again, so that these see more of it than nothing ends for: the
+// stall is as long as that.
+func (e *Ends) StandStill(x *Stall) bool {
 	const about = 0.8 // the length follows from what is usual
 	least, to := trace.Time(about*float64(x.Length)), x.Last+trace.Time(x.Length)
-	from, until := x.Last+request.SameBatch, x.First+least-request.SameBatch // it has begun, and is not over yet
-	if until <= from {
-		until = x.First + trace.Time(x.Length) - request.SameBatch
-	}
-	k, _ := slices.BinarySearch(e, from+1)
-	if from >= until || k < len(e) && e[k] < until {
+	from, until := x.Last+request.SameBatch, x.First+trace.Time(x.Length)-request.SameBatch // it has begun, and is not over yet
+	if from >= until || firstIn(e.decoded, from) < until || firstIn(e.all, from) < max(from, x.First+least) {
 		return false
 	}
-	began, over := x.First, to
-	if k > 0 {
-		began = max(began, e[k-1])
-	}
-	if k < len(e) {
-		over = min(over, e[k])
+	began, over := x.First, min(to, firstIn(e.all, from))
+	if k, _ := slices.BinarySearch(e.all, from+1); k > 0 {
+		began = max(began, e.all[k-1])
 	}
 	if over-began < least {
 		return false
 	}
 	x.Length = min(x.Length, int64(over-began))
 	return true
+}
+
+// firstIn returns the first of some times after another one; the last time that there is without any.
+func firstIn(of []trace.Time, after trace.Time) trace.Time {
+	if k, _ := slices.BinarySearch(of, after+1); k < len(of) {
+		return of[k]
+	}
+	return math.MaxInt64
 }

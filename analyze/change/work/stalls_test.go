@@ -9,14 +9,15 @@ import (
 // A scheduler stands still from 10 to 22 s. What piled up is computed first then, which those that it held up see, too.
 func TestWhatPiledUpIsNoPartOfAStall(t *testing.T) {
 	const second = trace.Time(1e9)
-	ends := Ends{8 * second, 10 * second, 22 * second, 22300e6, 22600e6, 23 * second, 24 * second}
+	ends := Ends{[]trace.Time{8 * second, 10 * second, 22 * second, 22300e6, 22600e6, 23 * second, 24 * second}, []trace.Time{8 * second, 10 * second, 23200e6, 24 * second}}
 	for _, c := range []struct {
 		ends        Ends
 		first, last trace.Time
 		want        int64
 	}{
 		{ends, 10 * second, 10100e6, 12e9},
-		{append(Ends{}, 8*second, 10*second, 15*second, 22*second), 10 * second, 10100e6, 0},
+		{Ends{all: []trace.Time{8 * second, 10 * second, 15 * second, 22 * second}}, 10 * second, 10100e6, 0},
+		{Ends{ends.all, []trace.Time{8 * second, 10 * second, 22 * second, 22500e6}}, 10 * second, 10100e6, 0}, // it went on at once
 		{ends, 10 * second, 24 * second, 0}, // nobody knows when it began
 	} {
 		x := Stall{First: c.first, Last: c.last, Length: 13e9}
