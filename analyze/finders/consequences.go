@@ -99,8 +99,9 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Slower, Effect: finding.Load, Subkinds: []string{finding.Waits}, Enough: asTokensTakeLonger, Costs: true},
 	{Cause: finding.Limit, Effect: finding.Load, Subkinds: []string{finding.Waits}},
 	{Cause: finding.Load, Effect: finding.Limit, Subkinds: serverlimit.Subkinds, Later: true},
-	{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Load, Subkinds: []string{serverlimit.LongPrompts}, Costs: true},
+	{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Load, Subkinds: []string{serverlimit.LongPrompts, serverlimit.LonePrompts}, Costs: true},
 	{Cause: finding.Load, CauseSubkind: serverlimit.LongPrompts, Effect: finding.Load, Subkinds: []string{cause.Queue.String()}},
+	{Cause: finding.Load, CauseSubkind: serverlimit.LonePrompts, Effect: finding.Load, Subkinds: []string{cause.Queue.String()}},
 	{Cause: finding.Limit, CauseSubkind: serverlimit.Room.String(), Effect: finding.Memory, Subkinds: []string{""}},
 	{Cause: finding.Limit, CauseSubkind: serverlimit.Preempted.String(), Effect: finding.Memory, Subkinds: []string{""}, Costs: true},
 	{Cause: finding.Limit, CauseSubkind: serverlimit.Prefills.String(), Effect: finding.Tail, Subkinds: []string{cause.Interference.String(), tail.CrowdSubkind}},
@@ -219,6 +220,7 @@ func (m *Measured) overloaded() []finding.Consequence {
 	}
 	return []finding.Consequence{
 		{Cause: finding.Load, CauseSubkind: serverlimit.LongPrompts, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: whileLong},
+		{Cause: finding.Load, CauseSubkind: serverlimit.LonePrompts, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: whileLong},
 		{Cause: finding.Limit, Effect: finding.Errors, Subkinds: []string{requests.TurnedAway}, NotBefore: true, Enough: m.cameMeanwhile},
 		{Cause: finding.Slower, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Enough: by, Costs: true},
 		{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Around: true, Enough: became, Costs: true},

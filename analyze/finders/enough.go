@@ -9,6 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/held"
@@ -280,7 +281,7 @@ func isSymptom(f *finding.Finding) bool {
 	case finding.Memory:
 		return f.CostBasis != finding.Ranks // memory of a device is no part of the time of requests
 	case finding.Load:
-		return f.Subkind == finding.Waits
+		return f.Subkind == finding.Waits || f.Subkind == serverlimit.LonePrompts
 	case finding.Transfer: // slow ones; since when says more
 		return f.Since == 0 || f.Subkind == finding.Waits
 	case finding.Common:
