@@ -99,13 +99,17 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Slower, Effect: finding.Load, Subkinds: []string{finding.Waits}, Enough: asTokensTakeLonger, Costs: true},
 	{Cause: finding.Limit, Effect: finding.Load, Subkinds: []string{finding.Waits}},
 	{Cause: finding.Load, Effect: finding.Limit, Subkinds: serverlimit.Subkinds, Later: true},
-	{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Load, Subkinds: []string{serverlimit.LongPrompts, serverlimit.LonePrompts}, Costs: true},
+	{Cause: finding.Change, CauseSubkind: change.PromptLength, Effect: finding.Load, Subkinds: []string{serverlimit.LongPrompts, finding.LonePrompts}, Costs: true},
 	{Cause: finding.Load, CauseSubkind: serverlimit.LongPrompts, Effect: finding.Load, Subkinds: []string{cause.Queue.String()}},
-	{Cause: finding.Load, CauseSubkind: serverlimit.LonePrompts, Effect: finding.Load, Subkinds: []string{cause.Queue.String()}},
+	{Cause: finding.Load, CauseSubkind: finding.LonePrompts, Effect: finding.Load, Subkinds: []string{cause.Queue.String()}},
 	{Cause: finding.Limit, CauseSubkind: serverlimit.Room.String(), Effect: finding.Memory, Subkinds: []string{""}},
 	{Cause: finding.Limit, CauseSubkind: serverlimit.Preempted.String(), Effect: finding.Memory, Subkinds: []string{""}, Costs: true},
 	{Cause: finding.Limit, CauseSubkind: serverlimit.Prefills.String(), Effect: finding.Tail, Subkinds: []string{cause.Interference.String(), tail.CrowdSubkind}},
 	{Cause: finding.Limit, CauseSubkind: serverlimit.Transfers.String(), Effect: finding.Transfer, Subkinds: []string{"", finding.Waits}},
+	{Cause: finding.Load, CauseSubkind: finding.LonePrompts, Effect: finding.Tail, Subkinds: []string{tail.StallSubkind, tail.CrowdSubkind}, Enough: func(stalls, lone *finding.Finding) bool {
+		return lone.Cost > stalls.Cost && ofSameRequests(stalls, lone)
+	}, Costs: true},
+	{Cause: finding.Tail, CauseSubkind: tail.StallSubkind, Effect: finding.Load, Subkinds: []string{finding.LonePrompts}, Enough: ofSameRequests, Costs: true},
 	{Cause: finding.Tail, CauseSubkind: tail.StallSubkind, Effect: finding.Tail, Subkinds: []string{cause.Interference.String()}},
 	{Cause: finding.Tail, CauseSubkind: tail.CrowdSubkind, Effect: finding.Tail, Subkinds: []string{cause.Interference.String()}},
 	{Cause: finding.Lifecycle, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}},
@@ -220,7 +224,7 @@ func (m *Measured) overloaded() []finding.Consequence {
 	}
 	return []finding.Consequence{
 		{Cause: finding.Load, CauseSubkind: serverlimit.LongPrompts, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: whileLong},
-		{Cause: finding.Load, CauseSubkind: serverlimit.LonePrompts, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: whileLong},
+		{Cause: finding.Load, CauseSubkind: finding.LonePrompts, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: whileLong},
 		{Cause: finding.Limit, Effect: finding.Errors, Subkinds: []string{requests.TurnedAway}, NotBefore: true, Enough: m.cameMeanwhile},
 		{Cause: finding.Slower, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Enough: by, Costs: true},
 		{Cause: finding.Change, CauseSubkind: change.Pace, Effect: finding.Limit, Subkinds: serverlimit.OfServers, Around: true, Enough: became, Costs: true},

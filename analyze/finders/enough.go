@@ -9,11 +9,11 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/place"
-	"github.com/sgtrace/sgtrace/analyze/serverlimit"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/held"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -216,6 +216,13 @@ func mostlyOf(c cause.Cause) func(common, _ *finding.Finding) bool {
 	return func(common, _ *finding.Finding) bool { return common.Mostly == c.String() }
 }
 
+// ofSameRequests reports whether half of the requests that one of two findings has, if not more, are of the other, too: the same prompts held them
+// up.
+func ofSameRequests(f, g *finding.Finding) bool {
+	x, y := f.Affected.Requests(), order.Set(g.Affected.Requests())
+	return 2*order.Count(x, func(r int) bool { return y[r] }) >= min(len(x), len(y))
+}
+
 // ofCachedTokens reports whether slow requests have in common how many of their tokens are cached: since these are
 // fewer, for every request.
 func ofCachedTokens(common, fewer *finding.Finding) bool {
@@ -281,7 +288,7 @@ func isSymptom(f *finding.Finding) bool {
 	case finding.Memory:
 		return f.CostBasis != finding.Ranks // memory of a device is no part of the time of requests
 	case finding.Load:
-		return f.Subkind == finding.Waits || f.Subkind == serverlimit.LonePrompts
+		return f.Subkind == finding.Waits || f.Subkind == finding.LonePrompts
 	case finding.Transfer: // slow ones; since when says more
 		return f.Since == 0 || f.Subkind == finding.Waits
 	case finding.Common:

@@ -225,6 +225,10 @@ func Sentences(list []Evidence) []string {
 // Waits is the subkind of findings of load that tell how long requests wait, and not why.
 const Waits = "waits"
 
+// LonePrompts is the subkind of findings of load about a few prompts that are far longer than the others: where requests queue for another
+// reason, each of them makes that longer for all behind it.
+const LonePrompts = "lone prompts"
+
 // Subkinds of findings of change that tell what no longer spares servers work.
 const (
 	CachedTokens = "share of cached tokens"

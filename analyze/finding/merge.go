@@ -36,7 +36,7 @@ func Sort(found []Finding) {
 // sameAs reports whether two findings are about one thing. How much there is to do and
 // how it is divided are, as balancers fail under load.
 func (f *Finding) sameAs(g *Finding) bool {
-	if f.isLoad() && g.isLoad() {
+	if f.isLoad() && g.isLoad() && f.Subkind != LonePrompts && g.Subkind != LonePrompts {
 		return f.meets(g)
 	}
 	return f.Kind == g.Kind && f.Subkind == g.Subkind && f.meets(g) && !f.again(g)

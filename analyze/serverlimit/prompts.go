@@ -19,12 +19,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// LongPrompts is the subkind of findings about prompts that are far longer than the others, and LonePrompts of those about a few of these: where
-// requests queue for another reason, each of them makes that longer for all behind it.
-const (
-	LongPrompts = "long prompts"
-	LonePrompts = "lone prompts"
-)
+// LongPrompts is the subkind of findings about prompts that are far longer than the others.
+const LongPrompts = "long prompts"
 
 // A prompt is that of a request, as the server has it that computes it.
 type prompt struct {
@@ -102,7 +98,7 @@ func (l *Limits) PromptFindings(b *cause.Costs) ([]finding.Finding, finding.Chec
 		if len(few) > 1 {
 			when = fmt.Sprintf(", the first at %s and the last at %s", words.At(few[0].at, words.ClockLayout), words.At(last.at, words.ClockLayout))
 		}
-		f.Subkind, f.Since, f.Until = LonePrompts, few[0].at, max(last.at, l.set.Requests[last.request].End)
+		f.Subkind, f.Since, f.Until = finding.LonePrompts, few[0].at, max(last.at, l.set.Requests[last.request].End)
 		f.Text = fmt.Sprintf("%s with %s tokens or more to compute came%s; the others have %s on average; %s",
 			words.Counted(len(few), "prompt"), words.Thousands(int64(limit)), when, words.Thousands(int64(usual)), l.promptEffect(limit, saved))
 		return []finding.Finding{f}, check
