@@ -115,7 +115,7 @@ func (f *Shift) claim(b *cause.Costs, span cause.Span) finding.Claim {
 // costs reports whether a shift made anything longer, or moved it.
 func (f *Shift) costs() bool {
 	switch {
-	case f.Stage == "e2e", f.Stage == wholeAnswer: // the parts of it do, and of an answer none are known
+	case f.Stage == "e2e": // the parts of it do
 		return false
 	case f.Metric.saves():
 		return !f.rises()
@@ -165,6 +165,8 @@ func (f *Shift) causes() []cause.Cause {
 		return []cause.Cause{cause.Decode, cause.Interference, cause.SlowRank, cause.Return}
 	case f.Stage == "ttft":
 		return beforeFirst
+	case f.Stage == wholeAnswer:
+		return []cause.Cause{cause.Unaccounted}
 	}
 	switch f.Means {
 	case request.Stepping:

@@ -154,27 +154,27 @@ var All = []Finder{
 	{finding.Lifecycle, "servers that were started again, as only their counters tell, and servers that have no scrapes while others have", Logs,
 		finding.Warning, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "metrics.timeline"}, ofLogs(failed.Restarts)},
 	{finding.Imbalance, "a DP rank, or a server, that has more than its share of the load, according to logs", Logs,
-		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--by-rank", "--table", "logs.ranks"}, ofLogs(slow.Imbalances)},
+		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--by-rank", "--table", "logs.ranks"}, ofLoad(slow.Imbalances)},
 	{finding.Change, "a scheduler that stood still while it had requests in its batch, and what it did meanwhile: it wrote a profile, loaded weights, or collected garbage, according to logs", Logs,
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs(held.Pauses)},
 	{finding.Change, "fewer cached tokens, fewer drafts that are accepted, decode steps without a CUDA graph, a scheduler that does more between batches, or more requests that are aborted, from some point on, according to logs or metrics", Logs,
-		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs(slow.Worsened)},
+		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLoad(slow.Worsened)},
 	{finding.Change, "requests that take longer from some point on, according to histograms of several scrapes", Logs,
 		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline", "--table", "metrics.percentiles"}, longerLatencies},
 	{finding.Load, "more requests, or longer prompts or answers, from some point on, where requests take longer for it, according to logs", Logs,
-		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs(slow.Demands)},
+		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLoad(slow.Demands)},
 	{finding.Limit, "a KV cache without room, a batch that cannot grow, or a prefill server that cannot keep up, while requests wait, according to logs", Logs,
-		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs(slow.Limits)},
+		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLoad(slow.Limits)},
 	{finding.Limit, "runs of load generators that offer more than the servers take", Logs,
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--table", "bench"}, ofSeries(telemetry.Overloads)},
 	{finding.Memory, "requests that were retracted because the KV cache was full, according to logs", Logs,
 		finding.Warning, finding.Certain, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.events"}, ofLogs(held.Retractions)},
 	{finding.Slower, "tokens that take longer from some point on, or longer than on the other servers of a role, with as much to do, according to logs", Logs,
-		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs(slow.Slower)},
+		finding.Warning, finding.Likely, finding.RequestTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLoad(slow.Slower)},
 	{finding.Transfer, "KV transfers that take longer from some point on, by how many there are at a time, according to logs", Logs,
 		finding.Warning, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "logs.timeline"}, ofLogs(held.PiledUp)},
 	{finding.Load, "queues that grow from some point on, and whether more requests came, according to logs", Logs,
-		finding.Warning, finding.Likely, finding.ServerTime, finding.InRole, []string{"--timeline", "--table", "logs.timeline"}, ofLogs(slow.Changes)},
+		finding.Warning, finding.Likely, finding.RequestTime, finding.InRole, []string{"--timeline", "--table", "logs.timeline"}, ofLoad(slow.Changes)},
 	{finding.Change, "a curve of an export that has little else, such as a panel of Grafana, which becomes much higher or lower at some time", Logs,
 		finding.Info, finding.Likely, finding.ServerTime, finding.AtPlace, []string{"--timeline", "--table", "metrics.timeline"}, ofLogs(shown.Shown)},
 	{finding.Loss, "spans that were lost on their way to the dump", Requests,
@@ -186,6 +186,24 @@ var All = []Finder{
 // ofLogs asks what logs and metrics say.
 func ofLogs(find func(*telemetry.Logged) ([]finding.Finding, finding.Check)) func(*Measured) ([]finding.Finding, finding.Check) {
 	return func(m *Measured) ([]finding.Finding, finding.Check) { return find(m.Logged) }
+}
+
+// ofLoad asks what requests that nobody traced pay, by how many run and wait. What requests tell of their time is not told twice, and
+// of those that only prefill servers tell of, the larger part is elsewhere.
+func ofLoad(find func(*telemetry.Logged) ([]finding.Finding, finding.Check)) func(*Measured) ([]finding.Finding, finding.Check) {
+	return func(m *Measured) ([]finding.Finding, finding.Check) {
+		found, check := find(m.Logged)
+		elsewhere := !slices.ContainsFunc(m.Logged.Ranks, func(r telemetry.Rank) bool { return r.Where.Role != request.Prefill })
+		for i := range found {
+			if m.Costs != nil || elsewhere {
+				found[i].CostBasis = finding.ServerTime
+			}
+			if elsewhere {
+				found[i].BasisText = "request time on prefill servers"
+			}
+		}
+		return found, check
+	}
 }
 
 // longerLatencies finds what requests take longer by histograms. It costs nothing beside what requests tell of that time themselves.

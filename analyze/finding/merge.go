@@ -225,7 +225,7 @@ func (c *Consequence) take(cause, f *Finding) {
 		if f.Cost > cause.Cost {
 			cause.Cost, cause.Severity = f.Cost, f.Severity
 		}
-	case ofRequests || f.pays(cause) || f.Cost > cause.Cost && (cause.CostBasis != RequestTime || cause.Claim == nil): // what users wait for is the cost
+	case ofRequests || f.pays(cause) || f.Cost > cause.Cost && (cause.CostBasis != RequestTime || cause.Claim == nil && (f.CostBasis == RequestTime || cause.Cost == 0)): // what users wait for is the cost
 		cause.Cost, cause.CostBasis, cause.Severity, cause.Claim = f.Cost, f.CostBasis, f.Severity, f.Claim
 	}
 }

@@ -34,6 +34,8 @@ type Logged struct {
 	counts func() []counts
 	// scraped is what the histograms of each server counted.
 	scraped func() []map[series.MetricID]scrapes
+	// stays is how many requests are on all ranks, added up over the buckets.
+	stays func() float64
 	// until is how exact stamps are at least, in ns.
 	Within int64
 }
@@ -86,7 +88,7 @@ const minBucket = 2 * time.Second
 // Measure sums up what all inputs say.
 func Measure(set *series.Set, opt Options) *Logged {
 	l := &Logged{Set: set, Opt: opt, counts: sync.OnceValue(func() []counts { return countsOf(set) })}
-	l.scraped = sync.OnceValue(l.scrapesOf)
+	l.scraped, l.stays = sync.OnceValue(l.scrapesOf), sync.OnceValue(l.allRequests)
 	l.bounds(opt)
 	l.grid(opt)
 	l.Names = set.Names()

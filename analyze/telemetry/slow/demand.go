@@ -89,7 +89,7 @@ func grew(l *telemetry.Logged, r *telemetry.Rank, d telemetry.Demand) (out []fin
 		if shows == nil {
 			continue // it is asked more, and does it
 		}
-		f := finding.Finding{Subkind: Demand, At: r.Where, Since: l.Start(x.bucket(c.At)), Within: trace.Time(l.Grid.Bucket), P: finding.Chance(c.P), Cost: cost * judge.Part(l, r), Evidence: shows,
+		f := finding.Finding{Subkind: Demand, At: r.Where, Since: l.Start(x.bucket(c.At)), Within: trace.Time(l.Grid.Bucket), P: finding.Chance(c.P), Cost: cost, Evidence: shows,
 			Metric: finding.Metric{Name: d.Name, Before: before, After: after}}
 		if math.IsNaN(c.P) {
 			f.Confidence = finding.Likely

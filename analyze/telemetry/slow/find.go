@@ -191,7 +191,7 @@ func imbalance(l *telemetry.Logged, ranks []*telemetry.Rank) (f finding.Finding,
 	return f, true
 }
 
-// suffers returns what it costs, as a part of the time of all servers, that rank i has more to do than the others in some buckets, and what
+// suffers returns what it costs, as a part of the time of all requests, that rank i has more to do than the others in some buckets, and what
 // shows that: requests that wait on it alone, and tokens that take longer there. why ends the sentence about those.
 func suffers(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int, why string) (cost float64, shows []finding.Evidence) {
 	waits, idle := waitsAlone(l, ranks, i, buckets)
@@ -202,7 +202,11 @@ func suffers(l *telemetry.Logged, ranks []*telemetry.Rank, i int, buckets []int,
 	if longer > 0 {
 		shows = append(shows, finding.Sentence("a token takes %s there, %s on the others%s", words.Nearly(int64(here*1e9)), words.Nearly(int64(there*1e9)), why))
 	}
-	return max(waits, longer*float64(len(buckets))/float64(l.Grid.N())/float64(len(ranks))), shows
+	in := func(b int) bool { _, ok := slices.BinarySearch(buckets, b); return ok }
+	if cost = longer * l.Running(ranks[i], in); waits > 0 {
+		cost += l.Waiting(ranks[i], in)
+	}
+	return cost, shows
 }
 
 // sharedBefore reports whether ranks had about the same to do before some bucket: then they share work.

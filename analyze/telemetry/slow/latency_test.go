@@ -3,7 +3,6 @@ package slow
 import (
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -204,23 +203,5 @@ func TestTwoSpells(t *testing.T) {
 		if f.Since != at(want.from) || f.Until != at(want.to) || math.Abs(f.Metric.Before/0.5e9-1) > 0.06 || !strings.HasPrefix(f.Text, "from ") {
 			t.Errorf("%d: from %v to %v, %+v: %s", i, f.Since, f.Until, f.Metric, f.Text)
 		}
-	}
-}
-
-// Where something holds more often than not are runs; moments far from them are none.
-func TestRunsOf(t *testing.T) {
-	var hits []hit
-	for b, c := range "..x.........xxxx.xxx.........xxxxxxx...x.." {
-		hits = append(hits, hit{b, c == 'x'})
-	}
-	if got := runsOf(hits); !reflect.DeepEqual(got, [][2]int{{12, 19}, {29, 39}}) {
-		t.Errorf("%v", got)
-	}
-	hits = nil // parts whose neighborhoods meet are one
-	for b, c := range "..xxxxx...x...xxxxx..." {
-		hits = append(hits, hit{b, c == 'x'})
-	}
-	if got := runsOf(hits); !reflect.DeepEqual(got, [][2]int{{2, 18}}) {
-		t.Errorf("%v", got)
 	}
 }

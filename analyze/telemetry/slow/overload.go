@@ -27,6 +27,9 @@ type rising struct {
 	always        bool // it grows from the beginning on: before is the first half
 }
 
+// holds reports whether the queue grows in a bucket, or is not gone yet.
+func (x *rising) holds(b int) bool { return b >= x.from && b < x.to }
+
 // rates are what a rank does in a second in some buckets, on average; NaN is not told.
 type rates struct{ generated, prompts, running, context float64 }
 
@@ -131,7 +134,7 @@ func (x *rising) doesLess() bool {
 // overload says that more is asked of a rank than it does.
 func (x *rising) overload(l *telemetry.Logged, r *telemetry.Rank) finding.Finding {
 	from, top := l.Start(x.from), l.Start(x.top)
-	f := finding.Finding{Subkind: Demand, At: r.Where, Since: from, Within: trace.Time(l.Grid.Bucket), P: finding.Chance(x.p), Confidence: finding.Likely, Cost: float64(x.to-x.from) / float64(l.Grid.N()) * judge.Part(l, r),
+	f := finding.Finding{Subkind: Demand, At: r.Where, Since: from, Within: trace.Time(l.Grid.Bucket), P: finding.Chance(x.p), Confidence: finding.Likely, Cost: l.Waiting(r, x.holds),
 		Metric: finding.Metric{Name: l.Set.Metric(series.Queued).Name, Before: telemetry.Zero(x.short), After: x.long}}
 	if x.to < l.Grid.N() {
 		f.Until = l.Start(x.to)
@@ -153,7 +156,8 @@ func (x *rising) overload(l *telemetry.Logged, r *telemetry.Rank) finding.Findin
 // elsewhere says that the others of a rank's role have room while requests wait there: then it is not too much that is asked, but too much of one. It
 // is "" where any of them has a queue, or says nothing.
 func (x *rising) elsewhere(l *telemetry.Logged, r *telemetry.Rank) string {
-	others, most, run := 0, 0.0, 0.0
+	var others []*telemetry.Rank
+	most, run := 0.0, 0.0
 	for i := range l.Ranks {
 		o := &l.Ranks[i]
 		if o == r || o.Where.Role != r.Where.Role {
@@ -166,31 +170,27 @@ func (x *rising) elsewhere(l *telemetry.Logged, r *telemetry.Rank) string {
 		if order.Count(queue, func(n float64) bool { return !math.IsNaN(n) }) < judge.FewLimited {
 			return ""
 		}
-		others++
+		others = append(others, o)
 		for _, n := range queue {
 			most = max(most, telemetry.Zero(n))
 		}
 		run = max(run, judge.Mean(running))
 	}
 	const room = 100 // times as many wait here
-	if others == 0 || room*most > x.long || !(run*judge.MuchMore <= x.after.running) {
+	if len(others) == 0 || room*most > x.long || !(run*judge.MuchMore <= x.after.running) {
 		return ""
-	}
-	there := fmt.Sprintf("the other %d of its role", others)
-	if others == 1 {
-		there = "the other one of its role"
 	}
 	wait := "nothing waits"
 	if most >= 1 {
 		wait = words.ThreeDigits(most) + " at most wait"
 	}
-	return fmt.Sprintf("; %s on %s, and %s requests run there at most (%s here): if they serve the same, requests are spread unevenly", wait, there, words.ThreeDigits(run), words.ThreeDigits(x.after.running))
+	return fmt.Sprintf("; %s on %s, and %s requests run there at most (%s here): if they serve the same, requests are spread unevenly", wait, called(others), words.ThreeDigits(run), words.ThreeDigits(x.after.running))
 }
 
 // lessDone says that a rank does less than before although requests wait.
 func (x *rising) lessDone(l *telemetry.Logged, r *telemetry.Rank) finding.Finding {
 	a, b := &x.after, &x.before
-	f := finding.Finding{At: r.Where, Since: l.Start(x.from), P: finding.Chance(x.p), Confidence: finding.Likely, Cost: (1 - a.generated/b.generated) * float64(x.to-x.from) / float64(l.Grid.N()) / float64(len(l.Ranks)),
+	f := finding.Finding{At: r.Where, Since: l.Start(x.from), P: finding.Chance(x.p), Confidence: finding.Likely, Cost: l.Waiting(r, x.holds) + (1-a.generated/b.generated)*l.Running(r, x.holds),
 		Metric: finding.Metric{Name: "generation", Unit: table.Number, Before: b.generated, After: a.generated}}
 	if x.to < l.Grid.N() {
 		f.Until = l.Start(x.to)

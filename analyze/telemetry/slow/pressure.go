@@ -85,27 +85,32 @@ type lasting struct {
 
 func during(l *telemetry.Logged, r *telemetry.Rank, holds func(b int) bool) (d lasting) {
 	row := 0
-	var hits []hit
+	var hits []judge.Hit
 	for b := range l.Grid.N() {
 		if p := r.Points[series.Queued]; p == nil || p[b].N == 0 {
 			continue
 		}
 		d.all++
-		hits = append(hits, hit{b, holds(b)})
-		if !hits[len(hits)-1].holds {
+		hits = append(hits, judge.Hit{Bucket: b, Holds: holds(b)})
+		if !hits[len(hits)-1].Holds {
 			row = 0
 			continue
 		}
 		row++
 		d.n, d.inARow = d.n+1, max(d.inARow, row)
 	}
-	d.runs = runsOf(hits)
+	d.runs = judge.Runs(hits)
 	for _, h := range hits {
-		if h.holds && slices.ContainsFunc(d.runs, func(run [2]int) bool { return run[0] <= h.bucket && h.bucket <= run[1] }) {
+		if h.Holds && d.has(h.Bucket) {
 			d.within++
 		}
 	}
 	return d
+}
+
+// has reports whether a bucket is in one of the runs.
+func (d *lasting) has(b int) bool {
+	return slices.ContainsFunc(d.runs, func(run [2]int) bool { return run[0] <= b && b <= run[1] })
 }
 
 // over is when something no longer holds; 0 is not before the end.
@@ -114,62 +119,6 @@ func (d *lasting) over(l *telemetry.Logged) trace.Time {
 		return l.Start(last)
 	}
 	return 0
-}
-
-// A hit says whether something holds in a bucket.
-type hit struct {
-	bucket int
-	holds  bool
-}
-
-// runsOf returns the runs of buckets in which something holds more often than not, and of which no part, and no longer run, does so by more
-// buckets (Ruzzo and Tompa, 1999). It leaves out those in which it holds for a moment beside others.
-func runsOf(hits []hit) (runs [][2]int) {
-	type run struct{ from, to, left, right int } // places in hits, and by how many it held more often before it, and with it
-	var list []run
-	sum, most := 0, 0
-	for i, h := range hits {
-		if !h.holds {
-			sum--
-			continue
-		}
-		x := run{i, i, sum, sum + 1}
-		sum++
-		for {
-			k := len(list) - 1
-			for k >= 0 && list[k].left >= x.left {
-				k--
-			}
-			if k < 0 || list[k].right >= x.right {
-				break
-			}
-			x.from, x.left = list[k].from, list[k].left
-			list = list[:k]
-		}
-		list = append(list, x)
-		most = max(most, x.right-x.left)
-	}
-	for _, x := range list {
-		if x.right-x.left >= min(judge.FewLimited, most) {
-			run := [2]int{hits[near(hits, x.from, -1)].bucket, hits[near(hits, x.to, 1)].bucket}
-			if n := len(runs) - 1; n >= 0 && run[0] <= runs[n][1] { // what is near both is one
-				runs[n][1] = max(runs[n][1], run[1])
-				continue
-			}
-			runs = append(runs, run)
-		}
-	}
-	return runs
-}
-
-// near goes on from a hit to others that are a few places farther each.
-func near(hits []hit, at, step int) int {
-	for k := at + step; k >= 0 && k < len(hits) && max(k-at, at-k) <= judge.FewLimited; k += step {
-		if hits[k].holds {
-			at = k
-		}
-	}
-	return at
 }
 
 // span says when something mostly holds.
@@ -212,7 +161,7 @@ func noRoom(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool)
 		return f, false
 	}
 	most := max(r.MostQueued(), telemetry.Zero(r.Most(series.Preallocated)))
-	f = finding.Finding{Subkind: KVCache, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: judge.FewLimited * trace.Time(l.Grid.Bucket), Cost: float64(d.n) / float64(l.Grid.N()) * judge.Part(l, r),
+	f = finding.Finding{Subkind: KVCache, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: judge.FewLimited * trace.Time(l.Grid.Bucket), Cost: l.Waiting(r, d.has),
 		Metric: finding.Metric{Name: "KV cache in use", Unit: table.Share, Before: math.NaN(), After: r.Most(series.KVUsage) / 100}}
 	f.Text = fmt.Sprintf("the %s of %s is full (%s %% and more) in %d of %d intervals of %s while up to %.0f requests wait, %s",
 		r.Pool(), r.Where.String(), words.InPercent(telemetry.Full/100.0), d.n, d.all, words.Nearly(l.Grid.Bucket), most, span(l, d))
@@ -270,7 +219,7 @@ func stuck(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) 
 		}
 		limit = "max running requests, or does the next one need more KV cache than is free?"
 	}
-	f = finding.Finding{Subkind: Batch, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: judge.FewLimited * trace.Time(l.Grid.Bucket), Cost: float64(d.n) / float64(l.Grid.N()) * judge.Part(l, r),
+	f = finding.Finding{Subkind: Batch, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: judge.FewLimited * trace.Time(l.Grid.Bucket), Cost: l.Waiting(r, d.has),
 		Metric: finding.Metric{Name: "running requests", Before: math.NaN(), After: most}}
 	f.Text = fmt.Sprintf("running is stuck at %.0f on %s (%s) in %d of %d intervals of %s while up to %.0f wait, %s",
 		most, r.Where.String(), limit, d.n, d.all, words.Nearly(l.Grid.Bucket), r.MostQueued(), span(l, d))
@@ -317,7 +266,7 @@ func prefillBound(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok
 	if d.all < judge.FewBuckets || d.inARow < judge.FewLimited {
 		return f, false
 	}
-	f = finding.Finding{Subkind: prefillSubkind, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: judge.FewLimited * trace.Time(l.Grid.Bucket), Cost: float64(d.n) / float64(l.Grid.N()) * judge.Part(l, r),
+	f = finding.Finding{Subkind: prefillSubkind, At: r.Where, Since: l.Start(d.runs[0][0]), Until: d.over(l), Within: judge.FewLimited * trace.Time(l.Grid.Bucket), Cost: l.Waiting(r, d.has),
 		Metric: finding.Metric{Name: "requests waiting for prefill", Before: math.NaN(), After: r.MostQueued()}}
 	f.Text = fmt.Sprintf("%s is prefill-bound: up to %.0f requests wait for it in %d of %d intervals of %s, %s",
 		r.Where.String(), r.MostQueued(), d.n, d.all, words.Nearly(l.Grid.Bucket), span(l, d))

@@ -124,7 +124,7 @@ func growth(l *telemetry.Logged, ranks []*telemetry.Rank, q queue, length []floa
 		if q.metric != series.Running && isSteady(length, c) {
 			return grows(l, ranks, q, length, c), true
 		}
-		cost, suffered := float64(c.To-c.At)/float64(l.Grid.N()), []finding.Evidence(nil)
+		cost, suffered := timeIn(l, ranks, q.metric, c.At, c.To), []finding.Evidence(nil)
 		if q.metric == series.Running {
 			if came == nil || before < 1 || after < 2*before || !turnedOver(length, came, c) {
 				continue // as many run as come, and for as long; or the servers did next to nothing before
@@ -141,7 +141,7 @@ func growth(l *telemetry.Logged, ranks []*telemetry.Rank, q queue, length []floa
 		f = finding.Finding{Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.Start(c.At), P: finding.Chance(c.P),
 			Cost: cost, Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: before, After: after}}
 		if r := mostOf(l, ranks, q.metric, c); r != nil {
-			f.At, f.Cost = r.Where, f.Cost*judge.Part(l, r)
+			f.At = r.Where
 		}
 		if c.To < len(length) {
 			f.Until = l.Start(c.To)
@@ -156,6 +156,14 @@ func growth(l *telemetry.Logged, ranks []*telemetry.Rank, q queue, length []floa
 	return f, false
 }
 
+// timeIn is the part of the time of all requests that they are in a queue of some ranks from a bucket to another one.
+func timeIn(l *telemetry.Logged, ranks []*telemetry.Rank, m series.MetricID, from, to int) (part float64) {
+	for _, r := range ranks {
+		part += l.TimeIn(r, func(b int) bool { return b >= from && b < to }, m)
+	}
+	return part
+}
+
 // isSteady reports whether a queue grew before a change, too, about as fast as behind it: then nothing changed.
 func isSteady(length []float64, c changepoint.Change) bool {
 	pace := func(from, to int) float64 { return (length[to-1] - length[from]) / float64(to-from) }
@@ -167,9 +175,9 @@ func isSteady(length []float64, c changepoint.Change) bool {
 func grows(l *telemetry.Logged, ranks []*telemetry.Rank, q queue, length []float64, c changepoint.Change) finding.Finding {
 	first, last := length[c.From], length[c.To-1]
 	f := finding.Finding{Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.Start(c.From), P: finding.Chance(c.P),
-		Cost: float64(c.To-c.From) / float64(l.Grid.N()), Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: first, After: last}}
+		Cost: timeIn(l, ranks, q.metric, c.From, c.To), Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: first, After: last}}
 	if r := mostOf(l, ranks, q.metric, c); r != nil {
-		f.At, f.Cost = r.Where, f.Cost*judge.Part(l, r)
+		f.At = r.Where
 	}
 	if c.To < len(length) {
 		f.Until = l.Start(c.To)
@@ -197,7 +205,7 @@ func ramp(l *telemetry.Logged, ranks []*telemetry.Rank, q queue, length []float6
 	if 2*grew < len(length) || !isMuchLonger(first, last) {
 		return f, false
 	}
-	f = finding.Finding{Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.Start(0), Cost: 1, Confidence: finding.Certain,
+	f = finding.Finding{Subkind: finding.Waits, At: place.Location{Scope: place.WholeRole, Role: ranks[0].Where.Role}, Since: l.Start(0), Cost: timeIn(l, ranks, q.metric, 0, l.Grid.N()), Confidence: finding.Certain,
 		Metric: finding.Metric{Name: l.Set.Metric(q.metric).Name, Before: first, After: last}}
 	if len(ranks) == 1 {
 		f.At = ranks[0].Where
@@ -270,19 +278,23 @@ func turnedOver(running, came []float64, c changepoint.Change) bool {
 // suffer returns what requests pay for a change of how many run, and in what it shows: more of
 // them wait, or their tokens take longer. Without either, there is no evidence.
 func suffer(l *telemetry.Logged, ranks []*telemetry.Rank, c changepoint.Change, longer float64) (cost float64, shows []finding.Evidence) {
-	part := float64(c.To-c.At) / float64(l.Grid.N())
+	in := func(b int) bool { return b >= c.At && b < c.To }
 	if wait := added(l, ranks, series.Queued); wait != nil {
 		if x, y := judge.Mean(wait[c.From:c.At]), judge.Mean(wait[c.At:c.To]); y >= 2*x+1 {
-			cost, shows = part, append(shows, finding.Sentence("%s wait, %s before", words.ThreeDigits(y), words.ThreeDigits(x)))
+			for _, r := range ranks {
+				cost += l.Waiting(r, in)
+			}
+			shows = append(shows, finding.Sentence("%s wait, %s before", words.ThreeDigits(y), words.ThreeDigits(x)))
 		}
 	}
 	for _, r := range ranks {
 		if x, y := tokenTimes(l, r, c); y >= longer*x && !isSlow(l, r) { // others have as much to do, and are no slower for it
-			cost = max(cost, part*(1-x/y))
+			cost += (1 - x/y) * l.Running(r, in)
 			shows = append(shows, finding.Sentence("a token takes %s on %s, %s before", words.Nearly(int64(y*1e9)), r.Where.String(), words.Nearly(int64(x*1e9))))
 		}
 		if x, y := scrapedMeans(l, r, series.TTFT, c); y >= judge.MuchMore*x {
-			cost = max(cost, part*(1-x/y))
+			n := telemetry.CountOf(telemetry.Within(l.Scrapes(r.Server, series.TTFT).List, l.Start(c.At), l.Start(c.To)))
+			cost = max(cost, l.PartOf((y-x)*n))
 			shows = append(shows, finding.Sentence("TTFT is %s on %s, %s before", seconds(y), r.Where.String(), seconds(x)))
 		}
 	}

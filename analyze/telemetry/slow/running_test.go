@@ -268,8 +268,8 @@ func TestWhatRequestsOfDecodeServersWaitFor(t *testing.T) {
 	}
 }
 
-// A server that is at its limit costs as much as the requests that it serves: of two servers, half.
-func TestLimitsCostTheirPart(t *testing.T) {
+// A server that is at its limit costs what requests wait for it, of the time of all requests: by Little's law, how many wait of all that are there.
+func TestLimitsCostWhatRequestsWait(t *testing.T) {
 	for _, full := range []int{1, 2} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
 		for k, name := range []string{"a", "b"} {
@@ -288,7 +288,7 @@ func TestLimitsCostTheirPart(t *testing.T) {
 		}
 		set.Finish(series.Known{})
 		found, _ := slow.Limits(telemetry.Measure(set, telemetry.Options{}))
-		if want := float64(full) / 2; len(found) != 1 || found[0].Subkind != slow.KVCache || math.Abs(found[0].Cost-want) > 0.01 {
+		if want := float64(7*full) / float64(7*full+2*10); len(found) != 1 || found[0].Subkind != slow.KVCache || math.Abs(found[0].Cost-want) > 0.01 {
 			t.Errorf("%d full: found %+v", full, found)
 		}
 	}

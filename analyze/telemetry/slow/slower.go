@@ -57,6 +57,8 @@ func Slower(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 			slower = append(slower, f)
 		} else if list := longerForSame(l, r); len(list) > 0 {
 			slower = append(slower, list...)
+		} else if f, ok := longerThanThere(l, r); ok {
+			slow = append(slow, f)
 		} else if x, ok := risingQueue(l, r); ok && x.doesLess() {
 			slower = append(slower, x.lessDone(l, r))
 		}
@@ -104,7 +106,7 @@ type block struct {
 
 // blocks compares stretches with a pace, where their batches are no larger than those that it was measured
 // of, and no more prompts are computed. Smaller ones may take as long as the smallest of these.
-func blocks(list []telemetry.Stretch, p *pace, of *batches) (out []block) {
+func blocks(list []telemetry.Stretch, p *telemetry.Pace, of *batches) (out []block) {
 	var ratios, took []float64
 	var at trace.Time
 	for i := range list {
@@ -116,7 +118,7 @@ func blocks(list []telemetry.Stretch, p *pace, of *batches) (out []block) {
 		if len(ratios) == 0 {
 			at = x.At
 		}
-		ratios, took = append(ratios, x.Token/p.takes(&x)), append(took, x.Token)
+		ratios, took = append(ratios, x.Token/p.Takes(&x)), append(took, x.Token)
 		if len(ratios) == fewStretches {
 			out = append(out, block{at, telemetry.Middle(ratios), telemetry.Middle(took)})
 			ratios, took = nil, nil
@@ -152,7 +154,7 @@ func taken(list []block) (out []float64) {
 type batches struct{ least, most, kv, prompts float64 }
 
 // measuredOf returns the pace of some stretches, and of which batches it is.
-func measuredOf(lists ...[]telemetry.Stretch) (p pace, of batches, ok bool) {
+func measuredOf(lists ...[]telemetry.Stretch) (p telemetry.Pace, of batches, ok bool) {
 	const most = 4000
 	n := 0
 	for _, list := range lists {
@@ -170,7 +172,7 @@ func measuredOf(lists ...[]telemetry.Stretch) (p pace, of batches, ok bool) {
 			}
 		}
 	}
-	if p, ok = paceOf(use); ok {
+	if p, ok = telemetry.PaceOf(use); ok {
 		prompts := make([]float64, len(use))
 		for i, x := range use {
 			prompts[i] = x.Prompts
@@ -256,13 +258,10 @@ func slowerThanPeers(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding,
 		if i+1 < len(parts) {
 			end = parts[i+1][0].at
 		}
-		f.Cost += (1 - 1/telemetry.Middle(ratios(part))) * busyPart(l, r, part[0].at, end)
+		f.Cost += (1 - 1/telemetry.Middle(ratios(part))) * l.Running(r, l.Between(part[0].at, end))
 	}
 	f.Metric = finding.Metric{Name: TimePerToken, Unit: table.Duration, Before: usual * 1e9, After: took * 1e9}
-	others := fmt.Sprintf("the other %d of its role", len(peers))
-	if len(peers) == 1 {
-		others = "the other one of its role"
-	}
+	others := called(peers)
 	f.Text = fmt.Sprintf("%sa token takes %s on %s, %s times as long as on %s with %s", lasts(f.Since, f.Until), words.Nearly(int64(took*1e9)), r.Where.String(), words.ThreeDigits(ratio), others, asMuch(r))
 	for _, part := range parts[1:] {
 		f.Text += fmt.Sprintf(", %s times since %s", words.ThreeDigits(telemetry.Middle(ratios(part))), words.TimeOfDay(part[0].at))
@@ -275,11 +274,12 @@ func slowerThanPeers(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding,
 	return f, true
 }
 
-// busyPart is the part of the time of all ranks in which one of them had something to do between from and to; 0 is the end. A slow one has
-// fewer lines in it than it had before, and not all of them are compared.
-func busyPart(l *telemetry.Logged, r *telemetry.Rank, from, to trace.Time) float64 {
-	n := order.Count(busy(l, []*telemetry.Rank{r}), func(b int) bool { return l.Grid.Start(b+1) > from && (to == 0 || l.Grid.Start(b) < to) })
-	return float64(n) / float64(l.Grid.N()) / float64(len(l.Ranks))
+// called is what the peers of a rank are called.
+func called(peers []*telemetry.Rank) string {
+	if len(peers) == 1 {
+		return "the other one of its role"
+	}
+	return fmt.Sprintf("the other %d of its role", len(peers))
 }
 
 // since begins a sentence that says since when.
@@ -336,7 +336,7 @@ func becameSlower(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok
 		if c.To < len(list) {
 			f.Until = list[c.To].at
 		}
-		f.Cost = (1 - 1/ratio) * busyPart(l, r, at, f.Until)
+		f.Cost = (1 - 1/ratio) * l.Running(r, l.Between(at, f.Until))
 		f.Text = fmt.Sprintf("since %s, a token takes %s on %s, %s before with as much to do", words.TimeOfDay(at), words.Nearly(int64(took*1e9)), r.Where.String(), words.Nearly(int64(took/ratio*1e9)))
 		f.Brief = fmt.Sprintf("a token takes %s on %s, %s before with as much to do", words.Nearly(int64(took*1e9)), r.Where.String(), words.Nearly(int64(took/ratio*1e9)))
 		if math.IsNaN(c.P) {
@@ -389,7 +389,7 @@ func slowAgain(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bo
 	for i := range list {
 		x := &r.Stretches[i]
 		to := seconds(x.At)
-		list[i] = changepoint.Observation{From: max(to-longest, seconds(r.Stretches[max(0, i-1)].At)), To: to, Value: p.takes(x) / x.Token, Weight: 1}
+		list[i] = changepoint.Observation{From: max(to-longest, seconds(r.Stretches[max(0, i-1)].At)), To: to, Value: p.Takes(x) / x.Token, Weight: 1}
 	}
 	pulses := changepoint.FindPulses(list)
 	if pulses.P*float64(len(l.Ranks)) > judge.Surely/10 { // of a search among very many
@@ -399,7 +399,7 @@ func slowAgain(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bo
 	for i, o := range list {
 		in := pulses.Over(o.From, o.To)
 		if k := int(in); float64(k) == in {
-			took[k], work[k] = append(took[k], r.Stretches[i].Token), append(work[k], p.takes(&r.Stretches[i]))
+			took[k], work[k] = append(took[k], r.Stretches[i].Token), append(work[k], p.Takes(&r.Stretches[i]))
 		}
 	}
 	usual, slow := telemetry.Middle(took[0]), telemetry.Middle(took[1])
@@ -408,7 +408,7 @@ func slowAgain(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bo
 	}
 	times := func(k int) trace.Time { return r.Stretches[0].At + trace.Time(pulses.Begin(pulses.Seen[k])*1e9) }
 	last := len(pulses.Seen) - 1
-	f = finding.Finding{At: r.Where, Since: times(0), P: finding.Chance(pulses.P), Cost: (1 - usual/slow) * pulses.Length * float64(pulses.Count) / l.Seconds() / float64(len(l.Ranks)),
+	f = finding.Finding{At: r.Where, Since: times(0), P: finding.Chance(pulses.P), Cost: (1 - usual/slow) * pulses.Length * float64(pulses.Count) / l.Seconds() * l.Running(r, l.Between(l.From, 0)),
 		Metric: finding.Metric{Name: TimePerToken, Unit: table.Duration, Before: usual * 1e9, After: slow * 1e9}}
 	f.Brief = fmt.Sprintf("a token takes %s on %s for about %s every %s, %s otherwise with %s", words.Nearly(int64(slow*1e9)), r.Where.String(),
 		words.Nearly(int64(pulses.Length*1e9)), words.Nearly(int64(pulses.Every*1e9)), words.Nearly(int64(usual*1e9)), asMuch(r))

@@ -229,7 +229,7 @@ func lost(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening, x *course
 	}
 	if w.Name == series.AbortedShare {
 		f.Severity = finding.Warning
-		f.Cost = max(f.Cost, (c.after-c.before)*float64(during.To-during.At)/float64(l.Grid.N()))
+		f.Cost = max(f.Cost, (c.after-c.before)*l.Running(r, l.Between(f.Since, f.Until)))
 		f.Evidence = append(f.Evidence, finding.Sentence("a request is aborted when its client leaves before the answer, or when the server gives it up: its counters do not tell which"))
 	}
 	if w.Name == finding.CachedTokens {
@@ -238,7 +238,6 @@ func lost(l *telemetry.Logged, r *telemetry.Rank, w *series.Worsening, x *course
 			f.Evidence = slices.Insert(f.Evidence, 0, finding.Sentence("%s times as many tokens of prompts come, which is most of what it computes more", words.ThreeDigits(times)))
 		}
 	}
-	f.Cost /= float64(len(l.Ranks))
 	if c.levels != nil {
 		var list []string
 		for _, v := range c.levels {

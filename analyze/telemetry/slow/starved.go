@@ -31,7 +31,7 @@ func starved(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool
 	}
 	for i := 1; i < len(r.Stretches); i++ {
 		x := &r.Stretches[i]
-		takes, of := p.takes(x), parts(x)
+		takes, of := p.Takes(x), telemetry.Parts(x)
 		prompts := p[3]*of[3] + p[4]*of[4]
 		if prompts < starving*takes || takes > far*x.Token || x.Token > far*takes {
 			run.n = 0
@@ -50,7 +50,7 @@ func starved(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool
 		return f, false
 	}
 	share, n := best.prompts/best.token, float64(best.n)
-	f = finding.Finding{Subkind: prefillSubkind, At: r.Where, Since: best.from, Until: best.to, Cost: share * float64(best.to-best.from) / float64(l.To-l.From) * judge.Part(l, r),
+	f = finding.Finding{Subkind: prefillSubkind, At: r.Where, Since: best.from, Until: best.to, Cost: share * l.Running(r, l.Between(best.from, best.to)),
 		Metric: finding.Metric{Name: TimePerToken, Unit: table.Duration, Before: best.without / n * 1e9, After: best.token / n * 1e9}}
 	f.Brief = fmt.Sprintf("prompts take %s %% of the time of %s, as they go before decoding: a token takes %s, %s without them",
 		words.InPercent(share), r.Where.String(), words.Nearly(int64(f.Metric.After)), words.Nearly(int64(f.Metric.Before)))

@@ -3,6 +3,7 @@ package slow
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/table"
@@ -10,6 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/telemetry/judge"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/internal/significance"
+	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/series"
 )
 
@@ -65,12 +68,12 @@ func longerIn(l *telemetry.Logged, r *telemetry.Rank, generated []float64, times
 	if prompts := l.Counted(r.Server, "prompt_tokens_total"); prompts != nil && judge.Mean(prompts[at:to]) > noMore*judge.Mean(prompts[from:at]) {
 		return f, false
 	}
-	ratio := beyondPace(r, int64(l.Start(at)), int64(l.Start(to)))
-	if !(ratio >= judge.MuchLonger) {
+	why, ok := unexplained(r, &x, &y, int64(l.Start(at)), int64(l.Start(to)))
+	if !ok {
 		return f, false
 	}
 	before, took := telemetry.Middle(tokens[c.From:c.At]), telemetry.Middle(tokens[c.At:c.To])
-	f = finding.Finding{At: r.Where, Since: l.Start(at), P: finding.Chance(c.P), Confidence: finding.Likely, Cost: (1 - before/took) * float64(to-at) / float64(l.Grid.N()) / float64(len(l.Ranks)),
+	f = finding.Finding{At: r.Where, Since: l.Start(at), P: finding.Chance(c.P), Confidence: finding.Likely, Cost: (1 - before/took) * l.Running(r, func(b int) bool { return b >= at && b < to }),
 		Metric: finding.Metric{Name: TimePerToken, Unit: table.Duration, Before: before * 1e9, After: took * 1e9}}
 	if to < l.Grid.N() {
 		f.Until = l.Start(to)
@@ -78,7 +81,7 @@ func longerIn(l *telemetry.Logged, r *telemetry.Rank, generated []float64, times
 	f.Brief = fmt.Sprintf("a token takes %s on %s, %s before", words.Nearly(int64(took*1e9)), r.Where.String(), words.Nearly(int64(before*1e9)))
 	f.Text = fmt.Sprintf("%s%s, although no more come out: %s a second (%s before), for which %s requests run (%s before)", lasts(f.Since, f.Until), f.Brief,
 		words.ThreeDigits(y.generated), words.ThreeDigits(x.generated), words.ThreeDigits(y.running), words.ThreeDigits(x.running))
-	f.Evidence = append(f.Evidence, finding.Sentence("that is %s times as long as such a batch would take by what batches took before", words.ThreeDigits(ratio)))
+	f.Evidence = append(f.Evidence, why)
 	if r.Scraped && l.Counted(r.Server, "prompt_tokens_total") == nil {
 		f.Evidence = append(f.Evidence, finding.Sentence("the server is slower, or computes longer prompts between its steps, which these metrics do not show"))
 	}
@@ -99,6 +102,124 @@ func comeNoMore(l *telemetry.Logged, r *telemetry.Rank, from, at, to int) bool {
 	return true
 }
 
+// unexplained says that tokens take longer than what a rank has to do explains: than such batches took before, or, where how many run is told too seldom
+// for that, than they would for as many tokens that come out.
+func unexplained(r *telemetry.Rank, before, after *rates, from, to int64) (why finding.Evidence, ok bool) {
+	if ratio := beyondPace(r, from, to); ratio >= judge.MuchLonger {
+		return finding.Sentence("that is %s times as long as such a batch would take by what batches took before", words.ThreeDigits(ratio)), true
+	}
+	why, times, ok := timesForAsMuch(before, after, r)
+	return why, ok && times >= judge.MuchLonger
+}
+
+// timesForAsMuch is how many times as long tokens take in one case as in another one for as many that come out, given ranks that tell how many can:
+// what one more request adds to a step cannot be more than 1/most, as most came out in a second at other times, and the rest of a step is
+// the same for each batch. So a token takes rest/(1-rate/most) at most, the more the nearer it is to that.
+func timesForAsMuch(before, after *rates, of ...*telemetry.Rank) (why finding.Evidence, times float64, ok bool) {
+	most := highRate(of)
+	if of[0].Where.Role == request.Prefill || after.generated > noMore*before.generated || after.prompts > noMore*before.prompts || after.context > noMore*before.context ||
+		!(most >= noMore*max(before.generated, after.generated)) {
+		return why, 0, false
+	}
+	times = after.running / after.generated / (before.running / before.generated) * min(1, (1-after.generated/most)/(1-before.generated/most))
+	return finding.Sentence("it is not at its limit, as %s tokens a second came out at other times: its batches are larger because tokens take longer, and not the other way round", words.ThreeDigits(most)), times, true
+}
+
+// longerThanThere finds a rank whose tokens take longer than on its peers at the same time although as many come out, where how many run is told
+// too seldom to compare batches.
+func longerThanThere(l *telemetry.Logged, r *telemetry.Rank) (f finding.Finding, ok bool) {
+	peers := peers(l, r)
+	if len(peers) == 0 || judge.Mean(l.Curve(r, series.Queued)) >= 1 || !(meanToken(r) >= judge.MuchLonger*meanToken(peers...)) {
+		return f, false
+	}
+	all := append([]*telemetry.Rank{r}, peers...)
+	pieces, longest := longestThere(l, all)
+	chance := min(1, float64(len(all))*significance.AtLeastOf(longest, pieces, 1/float64(len(all))))
+	if pieces < judge.FewBuckets || chance > judge.Surely {
+		return f, false
+	}
+	var each [4][]float64
+	for _, o := range peers {
+		x := ratesOf(l, o, generatedBy(l, o), 0, l.Grid.N())
+		for k, v := range [...]float64{x.generated, x.prompts, x.running, x.context} {
+			each[k] = append(each[k], v)
+		}
+	}
+	own, others := ratesOf(l, r, generatedBy(l, r), 0, l.Grid.N()), rates{judge.Mean(each[0]), judge.Mean(each[1]), judge.Mean(each[2]), judge.Mean(each[3])}
+	why, times, ok := timesForAsMuch(&others, &own, all...)
+	if !ok || !(times >= judge.MuchLonger) {
+		return f, false
+	}
+	took, usual := own.running/own.generated, others.running/others.generated
+	f = finding.Finding{At: r.Where, P: finding.Chance(chance), Confidence: finding.Likely, Cost: (1 - usual/took) * l.Running(r, l.Between(l.From, 0)),
+		Metric: finding.Metric{Name: TimePerToken, Unit: table.Duration, Before: usual * 1e9, After: took * 1e9}}
+	f.Brief = fmt.Sprintf("a token takes %s on %s, %s on %s", words.Nearly(int64(took*1e9)), r.Where.String(), words.Nearly(int64(usual*1e9)), called(peers))
+	f.Text = fmt.Sprintf("%s, although no more come out: %s a second (%s there), for which %s requests run (%s there)", f.Brief,
+		words.ThreeDigits(own.generated), words.ThreeDigits(others.generated), words.ThreeDigits(own.running), words.ThreeDigits(others.running))
+	f.Evidence = append(f.Evidence, why, finding.Sentence("it takes the longest there in %d of %d pieces of %d intervals of %s", longest, pieces, judge.FewLimited, words.Nearly(l.Grid.Bucket)))
+	return f, true
+}
+
+// meanToken is how long a token of some ranks takes on average, in s.
+func meanToken(ranks ...*telemetry.Rank) float64 {
+	sum, n := 0.0, 0
+	for _, r := range ranks {
+		for i := range r.Stretches {
+			sum += r.Stretches[i].Token
+		}
+		n += len(r.Stretches)
+	}
+	return sum / float64(n)
+}
+
+// longestThere is in how many pieces of the time, of those in which all of some ranks generate, a token takes the longest on the first of them.
+func longestThere(l *telemetry.Logged, ranks []*telemetry.Rank) (pieces, longest int) {
+	type sums struct{ running, generated float64 }
+	var curves [][2][]float64
+	for _, r := range ranks {
+		generated := generatedBy(l, r)
+		if generated == nil {
+			return 0, 0
+		}
+		curves = append(curves, [2][]float64{l.Curve(r, series.Running), generated})
+	}
+	list, n := make([]sums, len(ranks)), 0
+	for b := range l.Grid.N() {
+		if slices.ContainsFunc(curves, func(c [2][]float64) bool { return !(c[0][b] >= 1 && c[1][b] > 0) }) {
+			continue
+		}
+		for i, c := range curves {
+			list[i].running, list[i].generated = list[i].running+c[0][b], list[i].generated+c[1][b]
+		}
+		if n++; n < judge.FewLimited {
+			continue
+		}
+		token := func(x sums) float64 { return x.running / x.generated }
+		if pieces++; !slices.ContainsFunc(list[1:], func(o sums) bool { return token(o) >= token(list[0]) }) {
+			longest++
+		}
+		clear(list)
+		n = 0
+	}
+	return pieces, longest
+}
+
+// highRate is how many tokens a second came out of any of some ranks at most, but for some moments that may be wrong; NaN without any.
+func highRate(ranks []*telemetry.Rank) float64 {
+	const high = 0.95
+	var list []float64
+	for _, r := range ranks {
+		for i := range r.Stretches {
+			list = append(list, r.Stretches[i].Running/r.Stretches[i].Token)
+		}
+	}
+	if len(list) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(list)
+	return list[int(high*float64(len(list)-1))]
+}
+
 // beyondPace is how many times as long tokens take in a time as they would at the pace of before.
 func beyondPace(r *telemetry.Rank, from, to int64) float64 {
 	var before []*telemetry.Stretch
@@ -108,13 +229,13 @@ func beyondPace(r *telemetry.Rank, from, to int64) float64 {
 			before = append(before, x)
 		}
 	}
-	p, ok := paceOf(before)
+	p, ok := telemetry.PaceOf(before)
 	if !ok {
 		return math.NaN()
 	}
 	for i := range r.Stretches {
 		if x := &r.Stretches[i]; int64(x.At) >= from && int64(x.At) < to {
-			ratios = append(ratios, x.Token/p.takes(x))
+			ratios = append(ratios, x.Token/p.Takes(x))
 		}
 	}
 	return telemetry.Middle(ratios)

@@ -1,32 +1,29 @@
-package slow
+package telemetry
 
-import (
-	"math"
+import "math"
 
-	"github.com/sgtrace/sgtrace/analyze/telemetry"
-)
-
-// A pace is what a decode step takes by how much there is to do: a + b·running + c·kv + d·prompts +
+// A Pace is what a decode step takes by how much there is to do: a + b·running + c·kv + d·prompts +
 // e·prefills, in s. All of these only add time. Which drafts are accepted is up to the text: a token takes
 // its part of the step.
-type pace [5]float64
+type Pace [5]float64
 
-func parts(x *telemetry.Stretch) [5]float64 {
+// Parts are what each of its terms is of a stretch.
+func Parts(x *Stretch) [5]float64 {
 	a := x.Accepted
 	return [5]float64{1 / a, x.Running / a, x.KV / a, x.Prompts / a, x.Prefills / a}
 }
 
-// takes is what a token takes at a pace.
-func (p *pace) takes(x *telemetry.Stretch) (s float64) {
-	for i, v := range parts(x) {
+// Takes is what a token takes at a pace.
+func (p *Pace) Takes(x *Stretch) (s float64) {
+	for i, v := range Parts(x) {
 		s += p[i] * v
 	}
 	return s
 }
 
-// paceOf fits the pace of stretches by least squares, of relative errors, without what is far off; what
+// PaceOf fits the pace of stretches by least squares, of relative errors, without what is far off; what
 // would save time is left out. ok is false of too few.
-func paceOf(list []*telemetry.Stretch) (p pace, ok bool) {
+func PaceOf(list []*Stretch) (p Pace, ok bool) {
 	const few, far = 12, 2
 	if len(list) < few {
 		return p, false
@@ -34,9 +31,9 @@ func paceOf(list []*telemetry.Stretch) (p pace, ok bool) {
 	use := list
 	for range 3 {
 		p = leastSquares(use)
-		var near []*telemetry.Stretch
+		var near []*Stretch
 		for _, x := range list {
-			if want := p.takes(x); x.Token < far*want && x.Token > want/far {
+			if want := p.Takes(x); x.Token < far*want && x.Token > want/far {
 				near = append(near, x)
 			}
 		}
@@ -45,11 +42,11 @@ func paceOf(list []*telemetry.Stretch) (p pace, ok bool) {
 		}
 		use = near
 	}
-	return p, p.takes(list[0]) > 0
+	return p, p.Takes(list[0]) > 0
 }
 
 // leastSquares leaves out one part after another that is negative.
-func leastSquares(list []*telemetry.Stretch) (p pace) {
+func leastSquares(list []*Stretch) (p Pace) {
 	use := [5]bool{true, true, true, true, true}
 	for {
 		p = solve(list, use)
@@ -68,10 +65,10 @@ func leastSquares(list []*telemetry.Stretch) (p pace) {
 
 // solve solves the normal equations of the parts that are used. Each stretch counts by its inverse
 // square: slow ones are no more exact than quick ones.
-func solve(list []*telemetry.Stretch, use [5]bool) (p pace) {
+func solve(list []*Stretch, use [5]bool) (p Pace) {
 	var a [5][6]float64
 	for _, x := range list {
-		parts, w := parts(x), 1/(x.Token*x.Token)
+		parts, w := Parts(x), 1/(x.Token*x.Token)
 		for i := range 5 {
 			for k := range 5 {
 				a[i][k] += w * parts[i] * parts[k]
