@@ -145,6 +145,10 @@ func (a *Attribution) ProcOf(c Cause) int32 {
 		return a.Answer
 	case SlowRank:
 		return a.Slow
+	case Unaccounted:
+		if a.E2E[c] == a.E2E.Total() { // nothing is known of it but who answered
+			return a.Answer
+		}
 	}
 	return request.None
 }

@@ -374,3 +374,16 @@ func TestSlower(t *testing.T) {
 		}
 	}
 }
+
+// Of a request of which only its server is known, all time is there: what it takes longer is the server's. Of others, what no stage has is nowhere.
+func TestAllUnaccountedIsOfTheServer(t *testing.T) {
+	a := Attribution{Answer: 3}
+	a.E2E[Unaccounted] = 5
+	if got := a.ProcOf(Unaccounted); got != 3 {
+		t.Errorf("all of it is on %d", got)
+	}
+	a.E2E[Decode] = 1
+	if got := a.ProcOf(Unaccounted); got != request.None {
+		t.Errorf("a part of it is on %d", got)
+	}
+}
