@@ -56,3 +56,24 @@ func TestSlowTransfers(t *testing.T) {
 		}
 	}
 }
+
+// What Kubernetes sees of a server that ended, and that it was started again as it was killed, is what came of that; of another server, it is not.
+func TestKubernetesSeesWhatEnded(t *testing.T) {
+	const second = trace.Time(1e9)
+	at := func(host string) place.Location { return place.At(request.Unified, host, trace.NoRank, nil) }
+	for _, host := range []string{"a", "b"} {
+		for _, found := range [][]finding.Finding{
+			{{Kind: finding.Lifecycle, Subkind: failed.Ended, At: at("a"), Since: 100 * second, Cost: 0.1}, {Kind: finding.Lifecycle, Subkind: failed.Taken + " Unhealthy", At: at(host), Since: 130 * second, Cost: 0.1}},
+			{{Kind: finding.GPU, Subkind: "Xid 79", At: at("a"), Since: 100 * second, Cost: 0.1}, {Kind: finding.Lifecycle, Subkind: failed.Taken + " Unhealthy", At: at(host), Since: 130 * second, Cost: 0.1}},
+			{{Kind: finding.Lifecycle, Subkind: failed.Taken + " OOMKilling", At: at("a"), Since: 100 * second, Cost: 0.1}, {Kind: finding.Lifecycle, Subkind: failed.Restarted, At: at(host), Since: 90 * second, Until: 220 * second, Cost: 0.1}},
+		} {
+			want := 1
+			if host == "b" {
+				want = 2
+			}
+			if got := finding.Merge(found, consequences); len(got) != want || got[0].Subkind != found[0].Subkind {
+				t.Errorf("on %s: %d left of %s and %s", host, len(got), found[0].Subkind, found[1].Subkind)
+			}
+		}
+	}
+}

@@ -272,6 +272,12 @@ func afterItDied(gone, died *finding.Finding) bool {
 	return gone.At.Host != "" && gone.At.Host == died.At.Host && died.Since != 0 && gone.Since >= died.Since-before && gone.Since <= died.Since+soon
 }
 
+// asItWasKilled reports whether a server was started again in whose absence it was killed.
+func asItWasKilled(started, killed *finding.Finding) bool {
+	const clocks = trace.Time(5e9)
+	return started.At.Host != "" && started.At.Host == killed.At.Host && killed.Since >= started.Since-clocks && killed.Since <= started.Until+clocks
+}
+
 // afterHang reports whether a server may have been given up for a collective that does not end: once that began,
 // and not much later than watchdogs wait, which is half an hour at most unless somebody sets them.
 func afterHang(failed, hang *finding.Finding) bool {
