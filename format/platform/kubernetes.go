@@ -43,7 +43,7 @@ var Kubernetes = &format.Format{
 }
 
 var (
-	header = lazyregexp.New(`(?m)^(?:NAMESPACE +)?(?:LAST SEEN +)?(?:FIRST SEEN +)?(?:COUNT +)?(?:NAME +)?(?:KIND +)?(?:SUBOBJECT +)?TYPE +REASON +OBJECT\b|^ *Type +Reason +Age +From +Message|^(?:NAMESPACE +)?NAME +READY +STATUS +RESTARTS +AGE\b|^    Last State: +Terminated`)
+	header = lazyregexp.New(`(?m)^(?:NAMESPACE +)?(?:LAST SEEN +)?(?:FIRST SEEN +)?(?:COUNT +)?(?:NAME +)?(?:KIND +)?(?:SUBOBJECT +)?TYPE +REASON +OBJECT\b|^ *Type +Reason +Age +From +Message|^(?:NAMESPACE +)?NAME +READY +STATUS +RESTARTS +AGE\b|^ *Last State: +Terminated`)
 	// bare is a row of kubectl describe whose header was cut off: type, reason, age, from, message.
 	bare = lazyregexp.New(`(?m)^ *(Warning|Normal)  +([A-Z][A-Za-z]+)  +(\d\S*(?: \(x\d+ over \S+\))?)  +(\S+(?:, \S+)?)  +(\S.*)$`)
 	// logs is a line of a log behind a table: somebody wrote down what several commands printed, and the log tells more.

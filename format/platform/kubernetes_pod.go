@@ -71,6 +71,7 @@ func (r *eventReader) state(of event, container, state, more string, at trace.Ti
 // A describedPod is what kubectl describe says of a container, line by line.
 type describedPod struct {
 	inside                  bool   // of its containers
+	told                    bool   // its last line is of what was told
 	section                 string // "Last State Terminated"
 	container, state, more  string // how it ended last
 	finished                trace.Time
@@ -79,17 +80,21 @@ type describedPod struct {
 
 var (
 	describedContainer = lazyregexp.New(`^  ([a-z0-9][a-z0-9.-]*):$`)
-	describedField     = lazyregexp.New(`^ +(State|Last State|Reason|Message|Exit Code|Finished|Restart Count): +(\S.*)$`)
+	describedField     = lazyregexp.New(`^ *(State|Last State|Reason|Message|Exit Code|Finished|Restart Count): +(\S.*)$`)
 )
 
 // describedLine reads a line of kubectl describe about a container.
 func (r *eventReader) describedLine(line string, n int64) {
 	d := &r.pod
+	m := describedField.FindStringSubmatch(line)
+	if m != nil && r.of.name == "" && !d.inside { // a piece of it, without what it is of
+		*d = describedPod{inside: true}
+	}
 	if line == "Containers:" || line == "Init Containers:" {
 		*d = describedPod{inside: true}
 		return
 	}
-	if line != "" && line[0] != ' ' {
+	if line != "" && line[0] != ' ' && m == nil {
 		d.inside = false
 	}
 	if !d.inside {
@@ -99,10 +104,10 @@ func (r *eventReader) describedLine(line string, n int64) {
 		*d = describedPod{inside: true, container: m[1]}
 		return
 	}
-	m := describedField.FindStringSubmatch(line)
 	if m == nil {
 		return
 	}
+	d.told = m[1] == "Restart Count"
 	switch m[1] {
 	case "State", "Last State":
 		d.section = m[1] + " " + m[2]
@@ -126,9 +131,17 @@ func (r *eventReader) describedLine(line string, n int64) {
 	case "Restart Count":
 		var restarts int64
 		_, _ = fmt.Sscan(m[2], &restarts)
-		of := r.of
-		of.line = n
-		r.state(of, d.container, d.state, d.more, d.finished, restarts)
-		r.state(of, d.container, d.waiting, d.waitingMessage, 0, restarts)
+		r.describedEnds(n, restarts)
 	}
+}
+
+// describedEnds tells how a container ended last, and what it waits for.
+func (r *eventReader) describedEnds(line, restarts int64) {
+	of, d := r.of, &r.pod
+	of.line = line
+	if of.name == "" {
+		of.name = r.file
+	}
+	r.state(of, d.container, d.state, d.more, d.finished, restarts)
+	r.state(of, d.container, d.waiting, d.waitingMessage, 0, restarts)
 }

@@ -30,7 +30,9 @@ var (
 // table reads a table of kubectl, or several.
 func (r *eventReader) table(content io.Reader) error {
 	var columns []column
+	last := int64(0)
 	_, _, err := logline.Lines(content, func(b []byte, n int64) {
+		last = n
 		r.f.Source().Lines = int(n)
 		line := strings.TrimRight(string(b[:min(len(b), 4096)]), "\r ")
 		r.describedLine(line, n)
@@ -59,6 +61,9 @@ func (r *eventReader) table(content io.Reader) error {
 			r.row(columns, line, n)
 		}
 	})
+	if r.pod.inside && !r.pod.told { // cut off before it says how often
+		r.describedEnds(last, 0)
+	}
 	return err
 }
 

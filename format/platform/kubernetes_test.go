@@ -230,6 +230,8 @@ func TestPodStatus(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"describe", "Name:             d-0\nNode:             n1/10.0.0.1\nContainers:\n  llm:\n    Image:          x\n    State:          Running\n      Started:      Mon, 17 Aug 2026 20:53:22 +0000\n    Last State:     Terminated\n      Reason:       OOMKilled\n      Exit Code:    137\n      Finished:     Mon, 17 Aug 2026 20:53:20 +0000\n    Restart Count:  3\n  done:\n    State:          Terminated\n      Reason:       Completed\n      Exit Code:    0\n    Last State:     Terminated\n      Reason:       Completed\n    Restart Count:  1\nConditions:\n  Type  Status\n", "1787000000 n1/d-0 " + died + "\n"},
 		{"JSON", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"d-0"},"spec":{"nodeName":"n1"},"status":{"containerStatuses":[{"name":"llm","restartCount":3,"lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled","finishedAt":"2026-08-17T20:53:20Z"}},"state":{"running":{}}}]}}`, "1787000000 n1/d-0 " + died + "\n"},
+		{"a piece of describe", "    Last State:     Terminated\n      Reason:       OOMKilled\n      Exit Code:    137\n      Finished:     Mon, 17 Aug 2026 20:53:20 +0000\n    Restart Count:  3\n", "1787000000 /x pod: OOMKilled: exit code 137, started again 3 times\n"},
+		{"cut off", "Last State:     Terminated\n  Reason:       OOMKilled\n  Exit Code:    137\n", "0 /x pod: OOMKilled: exit code 137\n"},
 		{"a table", "NAME   READY   STATUS             RESTARTS   AGE\na-0    1/1     Running            0          3d\nb-0    0/1     CrashLoopBackOff   0          3d\n", "0 /b-0 pod: BackOff: restarting failed container\n"},
 	} {
 		if !Kubernetes.Sniff([]byte(c.text)) {
