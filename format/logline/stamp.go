@@ -50,10 +50,10 @@ func Leveled(b []byte) int {
 	}
 }
 
-// LevelOf returns the level that b begins with, with a blank behind it; nil without.
+// LevelOf returns the level that b begins with, with a blank or a colon and a blank behind it; nil without.
 func LevelOf(b []byte) []byte {
 	for _, level := range [...]string{"INFO", "WARN", "ERROR", "DEBUG", "TRACE", "WARNING", "CRITICAL"} {
-		if bytes.HasPrefix(b, []byte(level)) && len(b) > len(level) && b[len(level)] == ' ' {
+		if rest, ok := bytes.CutPrefix(b, []byte(level)); ok && (bytes.HasPrefix(rest, []byte(" ")) || bytes.HasPrefix(rest, []byte(": "))) {
 			return b[:len(level)]
 		}
 	}
