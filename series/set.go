@@ -78,7 +78,7 @@ func (s *Source) IsLog() bool {
 func (s *Set) Logs() (n int) {
 	for i := range s.Sources {
 		switch x := &s.Sources[i]; {
-		case x.Encoding == "server log" && !x.OnlyRecords, x.Encoding == "router log":
+		case x.Encoding == "server log" && !x.OnlyRecords, x.Encoding == "router log", x.Encoding == "request log":
 			n++
 		}
 	}

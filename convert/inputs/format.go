@@ -12,6 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/format/requestjson"
 	"github.com/sgtrace/sgtrace/format/rocm"
 	"github.com/sgtrace/sgtrace/format/serverlog"
+	"github.com/sgtrace/sgtrace/format/serverlog/enginelog"
 	"github.com/sgtrace/sgtrace/format/serverlog/router"
 	"github.com/sgtrace/sgtrace/format/sglang"
 	"github.com/sgtrace/sgtrace/format/torchdump"
@@ -30,7 +31,7 @@ var Formats = []*format.Format{
 	rocm.RPD, rocm.Rocpd, rocm.Rocprof, rocm.RocprofPerfetto, rocm.RocprofCSV, nsysexport.Format, torchdump.FlightRecorder,
 	otlpjson.Format, requestjson.Jaeger, requestjson.Zipkin, sglang.RequestDump, sglang.ExpertDump, torchdump.PySpy,
 	torchdump.MemorySnapshot, platform.Kubernetes, torchdump.Inspector, requestjson.Clients, sglang.ServerState,
-	accesslog.Format, serverlog.Format, router.Format, torchdump.Log, platform.Prometheus, platform.NvidiaSMI, platform.Printed, platform.Kernel, chrometrace.Format,
+	accesslog.Format, serverlog.Format, router.Format, enginelog.Format, torchdump.Log, platform.Prometheus, platform.NvidiaSMI, platform.Printed, platform.Kernel, chrometrace.Format,
 	requestjson.Summary, // a log of a server may have one
 	serverlog.Alone,     // others may quote a traceback
 	serverlog.Program,   // and any of them may have lines with a level

@@ -106,8 +106,8 @@ func (g *Glog) Time(year int) trace.Time {
 	return at
 }
 
-// written returns when the file at path was written; a pipe, whose path is "", is written now.
-func written(path string) time.Time {
+// Written returns when the file at path was written; a pipe, whose path is "", is written now.
+func Written(path string) time.Time {
 	if info, err := os.Stat(path); err == nil {
 		return info.ModTime()
 	}
@@ -116,7 +116,7 @@ func written(path string) time.Time {
 
 // LastYear returns the last year in which a day was before the file at path was written.
 func LastYear(path string, month time.Month, day int) int {
-	written := written(path)
+	written := Written(path)
 	year := written.Year()
 	if time.Date(year, month, day, 0, 0, 0, 0, time.UTC).After(written.Add(24 * time.Hour)) {
 		year--
@@ -128,5 +128,5 @@ func LastYear(path string, month time.Month, day int) int {
 // written, as if that clock were UTC.
 func LastDay(path string, clock trace.Time) trace.Time {
 	const day = trace.Time(24 * time.Hour)
-	return (trace.Time(written(path).UnixNano()) - clock) / day * day
+	return (trace.Time(Written(path).UnixNano()) - clock) / day * day
 }

@@ -196,15 +196,33 @@ func (k *Kernel) stamp(line string) (at trace.Time, host string, local bool) {
 		}
 	}
 	if m := syslog.FindStringSubmatch(line); m != nil {
-		t, err := time.Parse("_2 15:04:05", m[2])
-		month := monthOf(m[1])
-		if err != nil || month == 0 {
-			return 0, m[3], false
-		}
-		if k.Year == 0 {
-			k.Year = LastYear(k.Path, month, t.Day())
-		}
-		return trace.Time(t.AddDate(k.Year, int(month)-1, 0).UnixNano()), m[3], true
+		at, ok := k.wall(m[1], m[2])
+		return at, m[3], ok
 	}
 	return 0, "", false
+}
+
+// wall returns a time of a wall clock that has no year: the last one before the file was written.
+func (k *Kernel) wall(name, rest string) (at trace.Time, ok bool) {
+	t, err := time.Parse("_2 15:04:05", rest)
+	month := monthOf(name)
+	if err != nil || month == 0 {
+		return 0, false
+	}
+	if k.Year == 0 {
+		k.Year = LastYear(k.Path, month, t.Day())
+	}
+	return trace.Time(t.AddDate(k.Year, int(month)-1, 0).UnixNano()), true
+}
+
+// ofProgram is the stamp that the journal and syslog put before lines of any program.
+var ofProgram = lazyregexp.New(`^(\pL{3,5}\.?) ([ \d]?\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) `)
+
+// Wall returns when a line of any program was written, by the wall clock of its host.
+func (k *Kernel) Wall(line []byte) (at trace.Time, ok bool) {
+	m := ofProgram.FindSubmatch(line)
+	if m == nil {
+		return 0, false
+	}
+	return k.wall(string(m[1]), string(m[2]))
 }

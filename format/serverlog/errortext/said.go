@@ -46,7 +46,7 @@ func unquotedOf(b []byte, source string) string {
 // reasons are what stands in reasons that people know, and what it means. Nothing else of them is kept: an
 // answer of a server may quote a request.
 var reasons = []struct{ text, says string }{
-	{"onnection refused", "connection refused"}, {"onnection reset", "connection reset"}, {"onnection closed", "connection closed"},
+	{"out of memory", "out of memory"}, {"onnection refused", "connection refused"}, {"onnection reset", "connection reset"}, {"onnection closed", "connection closed"},
 	{"imed out", "timed out"}, {"imeout", "timed out"}, {"deadline", "timed out"}, {"dns error", "its name is not found"}, {"No route to host", "no route to the host"},
 	{"nreachable", "unreachable"}, {"roken pipe", "broken pipe"}, {"error trying to connect", "cannot connect"}, {"incomplete", "the answer broke off"},
 }

@@ -1,0 +1,253 @@
+// Package enginelog reads logs in which a server tells of each request when it is over, and of little else: TGI, TEI, and llama.cpp.
+package enginelog
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/format/logline"
+	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
+	"github.com/sgtrace/sgtrace/request/spantable"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Format is the log of such a server: each request that it tells of becomes one.
+//
+// # What is odd
+//
+//   - TGI and TEI write how long a request took into the span of a line, as text or as JSON (--json-output), when its answer is complete: in the
+//     unit that fits, "686.203µs". How many tokens it has follows from the time of each.
+//   - TGI measures the time of the router as a whole: what it calls inference is the prefill and all tokens.
+//   - llama.cpp writes three lines, of the prompt, of the answer, and of both. How long a request waited for a slot is not among it. Until 2024-06 it
+//     wrote each as JSON.
+//   - llama.cpp's lines have no stamps, or, since 2026, how long it has run: then the last line is taken to be as old as the file. What
+//     collects logs may add stamps.
+//   - "prompt eval" counts the tokens that were computed; "new prompt" all of them.
+var Format = &format.Format{
+	Name:     "request log",
+	Noun:     "request log",
+	Doc:      "logs of TGI, TEI, and llama.cpp, which tell of each request how long it took",
+	For:      "'sgtrace report'",
+	Sniff:    sniff,
+	Index:    index,
+	Requests: true,
+	Series:   true,
+	Text:     true,
+}
+
+// signs are in the lines of these servers, and in no others.
+var signs = [...]string{"text_generation_router", "text_generation_launcher", "text_embeddings_router", "slot print_timing:", "slot launch_slot_:", "slot update_slots:", "srv  update_slots:",
+	"srv    load_model:", "slot get_availabl:", `"function":"print_timings"`, "llama_model_loader: ", "llama_context: ", "srv          init:", "main: server is listening on http"}
+
+func sniff(head []byte) bool {
+	text := logline.New().Bare(bytes.TrimSpace(head[:min(len(head), 4<<10)]))
+	if len(text) == 0 || bytes.HasPrefix(text, []byte("[")) && !bytes.ContainsAny(text[:min(len(text), 40)], "] ") {
+		return false
+	}
+	for _, sign := range signs {
+		if bytes.Contains(head, []byte(sign)) {
+			return true
+		}
+	}
+	return false
+}
+
+// A reader reads one file.
+type reader struct {
+	f      *series.Filler
+	rows   *spantable.RequestFiller
+	around *logline.Unwrapper
+	name   string
+	line   int64
+	read   int
+	llama  llama
+	base   map[string]int32 // servers, by what is written before their lines
+	now    trace.Time       // of the last stamp
+	local  bool             // stamps have no zone
+	unit   logline.Kernel   // of stamps of the journal
+	up     trace.Time       // how long the server had run at the last line; 0 is not told
+	// aged are what was told with such times: when the file was written tells when that was.
+	aged       []spantable.RequestRecord
+	untimed    int
+	complaints errortext.Complaints
+}
+
+func index(in *format.Input, opt *format.Options) (*format.Source, error) {
+	content, err := in.Open()
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{f: opt.Series.Fill(in.Name, "request log"), around: logline.New(), name: strings.TrimSuffix(in.Name, ".log"), unit: logline.Kernel{Path: in.Path}, base: map[string]int32{}, complaints: errortext.NewComplaints(opt.Series),
+		llama: llama{now: newEnded(), prompts: map[string]int64{}}}
+	r.rows = opt.Records.Fill(r.f)
+	src := r.f.Source()
+	src.Bytes, err = logline.Read(content, in.Name, opt.Diags, func(b []byte, n int64) {
+		r.line = n
+		r.f.Line(n)
+		r.take(r.around.Bare(b))
+	})
+	shift := trace.Time(logline.Written(in.Path).UnixNano()) - r.up
+	if len(r.aged) > 0 {
+		opt.Diags.Add(trace.LogUptimes.Of(in.Name, logline.Written(in.Path).UTC().Format(time.DateTime)))
+	}
+	for i := range r.aged {
+		x := &r.aged[i]
+		x.Start, x.End, x.First = x.Start+shift, x.End+shift, x.First+shift
+		r.rows.Add(*x)
+		r.f.Saw(x.End)
+	}
+	r.complaints.Tell(r.f)
+	if r.untimed > 0 {
+		opt.Diags.Add(trace.LogNoTime.Of(in.Name, r.untimed))
+	}
+	src.Lines, src.Read = int(r.line), r.read
+	if r.read == 0 {
+		opt.Diags.Add(trace.LogEmpty.Of(in.Name, r.line))
+	}
+	return &format.Source{}, err
+}
+
+func (r *reader) take(b []byte) {
+	w := r.around.Unwrap(b)
+	rest := bytes.TrimSpace(r.around.Rest(b))
+	level, said := byte(0), rest
+	switch at, n, ok := r.around.Outer.Zoned(rest); {
+	case ok:
+		r.stamped(at)
+		said = bytes.TrimLeft(rest[n:], " ")
+	case w.At != 0:
+		r.stamped(w.At)
+	case r.ofUnit(b):
+	case len(rest) > 0 && rest[0] == '{':
+		if x, ok := logline.RecordOf(rest); ok {
+			if at, _, ok := r.around.Outer.Zoned(x.Time); ok {
+				r.stamped(at)
+			} else if v, ok := logline.Decimal(x.Time, 1); ok && v > 1e9 && v < 1e11 { // of llama.cpp until 2024, in whole seconds
+				r.stamped(trace.Time(v * 1e9))
+			}
+			if len(x.Level) > 0 {
+				level = x.Level[0]
+			}
+		}
+	}
+	if l := logline.LevelOf(said); l != nil {
+		level = l[0]
+	}
+	if up, l, after := sinceStart(said); l != 0 {
+		r.up, level, said = up, l, after
+	}
+	server := r.server(w)
+	if e, ok := ofHuggingFace(said); ok && level != 'E' {
+		r.add(&e, server)
+	} else if e, ok := r.llama.take(said); ok {
+		r.add(&e, server)
+	} else if m := answered.FindSubmatch(said); m != nil && m[1][0] == '5' && r.now != 0 {
+		r.read++
+		r.f.Add(r.f.Series(series.ServerErrors, r.f.Place(series.Place{Server: server, Rank: trace.NoRank, GPU: series.NoGPU})), r.now, 1)
+	} else if level == 'E' {
+		r.complain(said, server)
+	}
+}
+
+// ofUnit reads the stamp that the journal and syslog put before lines, "Dec 02 12:10:45 ".
+func (r *reader) ofUnit(b []byte) bool {
+	before := r.unit.Year
+	at, ok := r.unit.Wall(b)
+	if !ok {
+		return false
+	}
+	if before == 0 {
+		r.f.Set.Diags.Add(trace.LogNoYear.Of(r.f.Source().Name, r.unit.Year))
+	}
+	r.f.Within(1e9)
+	r.f.Source().Zone.Local = true
+	r.now, r.local = at, true
+	r.f.Saw(at)
+	return true
+}
+
+func (r *reader) stamped(at trace.Time) {
+	if zone := &r.f.Source().Zone; zone.By == "" {
+		zone.By = "stamps with a zone"
+	}
+	r.f.Within(1e6)
+	r.now = at
+	r.f.Saw(at)
+}
+
+// server returns that of a line: what collects logs may name it.
+func (r *reader) server(w logline.Wrapping) int32 {
+	key := w.Server + "\x00" + w.Host
+	id, ok := r.base[key]
+	if !ok {
+		s := series.Server{Name: r.name, Host: w.Host}
+		if w.Server != "" {
+			s.Name = w.Server
+		}
+		id = r.f.Server(s)
+		r.base[key] = id
+	}
+	return id
+}
+
+// add adds a request that is over now.
+func (r *reader) add(e *ended, server int32) {
+	r.read++
+	end := r.now
+	if end == 0 {
+		end = r.up
+	}
+	if end == 0 {
+		r.untimed++
+		return
+	}
+	row := spantable.NewRequestRecord()
+	row.Who, row.Role, row.Line, row.Server = spantable.Server, spantable.Unified, uint32(r.line), server
+	row.Local = r.local
+	row.E2E, row.End, row.Start = e.total, end, end-trace.Time(e.total)
+	at := row.Start
+	if e.queue > 0 && e.queue <= e.total {
+		row.Phases[spantable.Queue] = spantable.Phase{From: at, To: at + trace.Time(e.queue)}
+		at += trace.Time(e.queue)
+	}
+	if e.before >= 0 && e.before <= e.total {
+		row.Phases[spantable.Prefill] = spantable.Phase{From: at, To: at + trace.Time(e.before)}
+		row.First = at + trace.Time(e.before)
+		row.TTFT = int64(row.First - row.Start)
+	}
+	if e.prompt >= 0 {
+		row.Prompt = e.prompt
+		row.Cached = e.prompt - e.computed
+	}
+	if e.tokens >= 0 {
+		row.Completion = e.tokens
+	}
+	id := append([]byte("task "), e.id...)
+	if e.id == nil {
+		id = strconv.AppendInt([]byte("line "), r.line, 10)
+	}
+	row.ID = r.rows.Text(id)
+	if r.now == 0 {
+		r.aged = append(r.aged, row)
+		return
+	}
+	r.rows.Add(row)
+}
+
+// complain notes what a line calls an error. Behind the last place in the source, "infer/mod.rs:105: ", is what it says.
+func (r *reader) complain(b []byte, server int32) {
+	if i := bytes.LastIndex(b, []byte(".rs:")); i >= 0 {
+		if _, said, ok := bytes.Cut(b[i+len(".rs:"):], []byte(": ")); ok {
+			b = said
+		}
+	}
+	b = bytes.TrimLeft(bytes.TrimPrefix(b, []byte("ERROR ")), " ")
+	place := r.f.Place(series.Place{Server: server, Rank: trace.NoRank, GPU: series.NoGPU})
+	if len(b) > 0 && r.complaints.Add(errortext.Said(b, ""), series.Instant{Time: r.now, Place: place, Line: uint32(r.line)}) {
+		r.read++
+	}
+}

@@ -1,0 +1,105 @@
+package enginelog
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sgtrace/sgtrace/format"
+	"github.com/sgtrace/sgtrace/request/spantable"
+	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// TestEnded reads the same request, of 4 s with 0.5 s for its prompt, in the lines of different servers and versions.
+func TestEnded(t *testing.T) {
+	const llamas = "%sslot print_timing: id  0 | task 7 | \n%sprompt eval time =     500.00 ms /    40 tokens (   12.50 ms per token,    80.00 tokens per second)\n" +
+		"%s       eval time =    3500.00 ms /    70 tokens (   50.00 ms per token,    20.00 tokens per second)\n%s      total time =    4000.00 ms /   110 tokens\n"
+	in := func(stamp string) string { return strings.ReplaceAll(llamas, "%s", stamp) }
+	const prompt = "slot update_slots: id  0 | task 7 | new prompt, n_ctx_slot = 4096, n_keep = 0, task.n_tokens = 100\n"
+	const tgi = `total_time="4s" validation_time="5.6ms" queue_time="900.5µs" inference_time="3.5s" time_per_token="50ms" seed="None"`
+	for name, c := range map[string]struct{ text, want string }{
+		"TGI":        {"2026-08-17T22:53:20.500000Z  INFO generate_stream{parameters=GenerateParameters { best_of: None } " + tgi + "}: text_generation_router::server: router/src/server.rs:422: Success\n", "16.5 20.5 70"},
+		"TGI's JSON": {`{"timestamp":"2026-08-17T22:53:20.500000Z","level":"INFO","message":"Success","span":{"inference_time":"3.5s","queue_time":"900.5µs","time_per_token":"50ms","total_time":"4s","name":"generate"}}` + "\n", "16.5 20.5 70"},
+		"TEI":        {"2026-08-17T22:53:20.500000Z  INFO embed{total_time=\"4s\" tokenization_time=\"1ms\" queue_time=\"2µs\" inference_time=\"3.9s\"}: text_embeddings_router::http::server: router/src/http/server.rs:12: Success\n", "16.5 20.5"},
+		"stamped":    {in("2026-08-17T22:53:20.500000000Z "), "16.5 20.5 ttft 0.5 40 70"},
+		"journal":    {in("Aug 17 22:53:20 n1 llama-server[24689]: "), "16 20 ttft 0.5 40 70"},
+		"compose":    {in("llama-1  | 2026-08-17T22:53:20.500Z "), "16.5 20.5 ttft 0.5 40 70"},
+		"cached":     {"2026-08-17T22:53:16.600Z " + prompt + in("2026-08-17T22:53:20.500Z "), "16.5 20.5 ttft 0.5 100 70"},
+		"2024": {`{"tid":"1","timestamp":1787007200,"level":"INFO","function":"print_timings","line":321,"msg":"prompt eval time     =     500.00 ms /    40 tokens (   12.50 ms per token)","id_slot":0,"id_task":7}` + "\n" +
+			`{"tid":"1","timestamp":1787007200,"level":"INFO","function":"print_timings","line":337,"msg":"generation eval time =    3500.00 ms /    70 runs   (   50.00 ms per token)","id_slot":0,"id_task":7}` + "\n" +
+			`{"tid":"1","timestamp":1787007200,"level":"INFO","function":"print_timings","line":347,"msg":"          total time =    4000.00 ms","id_slot":0,"id_task":7}` + "\n", "16 20 ttft 0.5 40 70"},
+		"uptime":    {in("0.12.345.000 I ") + "0.13.345.000 I srv  update_slots: all slots are idle\n", "15.5 19.5 ttft 0.5 40 70"}, // 1 s before the last line, at 20.5
+		"no stamp":  {in(""), ""},
+		"no server": {"2026-08-17T22:53:20.500Z llama_perf_context_print:        load time =     618.92 ms\n2026-08-17T22:53:20.500Z llama_perf_context_print:       total time =   20699.49 ms /   227 tokens\n", ""},
+	} {
+		records, set := readLog(t, c.text)
+		spans := spantable.New(set.Diags)
+		spans.Syms = set.Syms
+		records.Emit(spans)
+		got := ""
+		for i := range spans.Len() {
+			x := spans.Span(i)
+			if name := spans.Syms.Name(x.Name); !strings.HasPrefix(strings.TrimSpace(name), "Req") {
+				continue
+			}
+			at := func(x trace.Time) string { return fmt.Sprint(float64(x-1787007180e9) / 1e9) }
+			got = at(x.Start) + " " + at(x.End)
+			for a := range spans.Args.All(x.Args) {
+				switch spans.Syms.Name(a.Key) {
+				case "gen_ai.latency.time_to_first_token":
+					got += fmt.Sprintf(" ttft %.6g", a.Float())
+				case "gen_ai.usage.prompt_tokens", "gen_ai.usage.completion_tokens":
+					got += fmt.Sprintf(" %d", a.Int())
+				}
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, not %q", name, got, c.want)
+		}
+	}
+}
+
+// readLog reads a log that was written at 22:53:20.5, and returns what it says.
+func readLog(t testing.TB, text string) (*spantable.RequestRecords, *series.Set) {
+	path := filepath.Join(t.TempDir(), "a.log")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	written := time.Unix(0, 1787007200500e6)
+	if err := os.Chtimes(path, written, written); err != nil {
+		t.Fatal(err)
+	}
+	diags := &trace.Diags{}
+	set := series.New(trace.NewSymbols(), diags)
+	records := spantable.NewRequestRecords(set)
+	in := &format.Input{Name: "a.log", Path: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
+	if _, err := Format.Index(in, &format.Options{Series: set, Records: records, Diags: diags}); err != nil {
+		t.Fatal(err)
+	}
+	set.Finish(series.Known{})
+	return records, set
+}
+
+// Errors are told without what they may quote, and answers of llama.cpp with an error are counted.
+func TestErrors(t *testing.T) {
+	_, set := readLog(t, "2026-08-17T22:53:20.500Z ERROR chat_completions:async_stream:generate_stream: text_generation_router::infer: router/src/infer/mod.rs:105: Request failed during generation: Server error: CUDA out of memory\n"+
+		"2026-08-17T22:53:20.500Z srv  log_server_r: done request: POST /v1/chat/completions 10.0.0.1 500\n2026-08-17T22:53:20.500Z srv  log_server_r: done request: POST /v1/chat/completions 10.0.0.1 200\n")
+	if len(set.Instants) != 1 || set.Syms.Name(set.Instants[0].Text) != "an error: Request failed during generation: out of memory" || len(set.List) != 1 || set.N(0) != 1 {
+		t.Errorf("%d instants, %d series", len(set.Instants), len(set.List))
+	}
+}
+
+// FuzzIndex reads anything, without a panic.
+func FuzzIndex(f *testing.F) {
+	f.Add(`2026-08-17T22:53:20.5Z  INFO generate{total_time="4s" queue_time="9µs" inference_time="3.5s" time_per_token="50ms"}: text_generation_router::server: a.rs:1: Success`)
+	f.Add("0.12.345.000 I slot print_timing: id  0 | task 7 | \nprompt eval time = 5 ms / 4 tokens\n eval time = 3 ms / 7 tokens\n total time = 8 ms / 11 tokens")
+	f.Fuzz(func(t *testing.T, text string) {
+		sniff([]byte(text))
+		readLog(t, text)
+	})
+}
