@@ -368,7 +368,6 @@ func (c *Collectives) WaitMatrix() [][]int64 {
 	return m
 }
 
-// rankOf returns the facts about a rank of the set.
 // WaitedFor returns how long all others together waited in collectives to which a rank came last, ns.
 func (c *Collectives) WaitedFor(rank int32) int64 {
 	if r := c.rankOf(rank); r != nil {
@@ -377,6 +376,7 @@ func (c *Collectives) WaitedFor(rank int32) int64 {
 	return 0
 }
 
+// rankOf returns the facts about a rank of the set.
 func (c *Collectives) rankOf(rank int32) *Rank {
 	for i := range c.Ranks {
 		if c.Ranks[i].rankIndex == rank {
