@@ -175,7 +175,7 @@ func (s *slowRank) finding(g *gpu.GPUs, waited int64) finding.Finding {
 				words.Nearly(int64(k.longer())), words.Counted(int(k.n), "kernel")))
 		}
 	}
-	if len(s.peers) > 0 && waits >= slowCosts*float64(g.Length()) {
+	if waits >= slowCosts*float64(g.Length()) {
 		f.Evidence = append(f.Evidence, finding.Sentence("its peers communicate %s longer than it does with nothing beside it: they wait", words.Nearly(int64(waits/float64(len(s.peers))))))
 	}
 	return f

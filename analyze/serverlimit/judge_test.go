@@ -32,6 +32,27 @@ func TestSharedPrefills(t *testing.T) {
 	}
 }
 
+// Requests that are thrown out for others make room for prompts that are computed at once. Where the KV cache is full, those that stay in the batch
+// have their next token first; and two of a few may be chance.
+func TestPreempts(t *testing.T) {
+	const ms = trace.Time(1_000_000)
+	for _, c := range []struct {
+		n     int
+		after trace.Time // until a prompt is computed
+		want  bool
+	}{{8, ms, true}, {8, 30 * ms, false}, {2, ms, false}} {
+		v := &server{}
+		for i := range trace.Time(c.n) {
+			at := i * 400 * ms
+			v.retracts = append(v.retracts, at)
+			v.intervals[prefilling] = append(v.intervals[prefilling], stateInterval{time: request.Interval{From: at + c.after, To: at + c.after + 50*ms}})
+		}
+		if got := (&Limits{servers: []*server{v}}).Preempts(); got != c.want {
+			t.Errorf("%d requests are thrown out %d ms before a prompt: %v", c.n, c.after/ms, got)
+		}
+	}
+}
+
 // Who waits for room in a cache gets it when another request leaves. One that takes as long to connect whatever the others do
 // does not wait for that.
 func TestWaitsForRoom(t *testing.T) {

@@ -1,0 +1,46 @@
+package finders
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/analyze/change"
+	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/request"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// Fewer requests that are all slow, as many of which came before, too, are those that a dump keeps. Fewer requests of all kinds are not, nor are
+// slow ones that nobody had before.
+func TestOnlySlowRequests(t *testing.T) {
+	const second = 1_000_000_000
+	for name, c := range map[string]struct {
+		keep func(i int, slow bool) bool
+		slow int64 // how long the slow ones take, s
+		says string
+	}{
+		"slow ones":  {func(_ int, slow bool) bool { return slow }, 5, "the dump has only requests that took 5 s or longer, "},
+		"fewer come": {func(i int, _ bool) bool { return i%10 < 1 }, 5, ""},
+		"all":        {func(int, bool) bool { return true }, 5, ""},
+	} {
+		s := request.NewSet(trace.NewSymbols(), trace.NewArgs(), &trace.Diags{})
+		const n, since = 2000, trace.Time(1000 * second)
+		for i := range n {
+			start, slow := trace.Time(i)*second, i%20 == 7
+			if start >= since && !c.keep(i, slow) {
+				continue
+			}
+			r := request.Request{Status: request.Finished, Start: start}
+			if r.Metrics.E2E = second/2 + int64(i%7)*second/10; slow {
+				r.Metrics.E2E = c.slow*second + int64(i%11)*second/10
+			}
+			s.Requests = append(s.Requests, r)
+		}
+		s.Rows = []request.Row{{Start: 0, End: n * second}}
+		fell := finding.Finding{Kind: finding.Load, Since: since, Within: second, Metric: finding.Metric{Name: change.Arrivals, Before: 1, After: 0.1}}
+		found, ok := (&Measured{Of: Inputs{Requests: s}}).onlySlow(&fell)
+		if ok != (c.says != "") || !strings.Contains(found.Text, c.says) {
+			t.Errorf("%s: %v, %q; want %q", name, ok, found.Text, c.says)
+		}
+	}
+}
