@@ -74,7 +74,7 @@ type Finding struct {
 	// Show are commands that show more, each as the arguments of 'sgtrace report' if they
 	// begin with a flag, else of 'sgtrace'. Text shows the first one.
 	Show [][]string
-	took []Finding // what it brings about: what those bring about is of it, too
+	took []Finding // what is evidence of it: what those bring about is of it, too
 }
 
 // Begins reports whether f began at about some time, or was becoming more then.

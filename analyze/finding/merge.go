@@ -72,6 +72,7 @@ func (f *Finding) reach() place.Location {
 
 // take makes g evidence of f. A limit that is reached comes first: it says why requests wait.
 func (f *Finding) take(g *Finding) {
+	f.took = append(append(f.took, *g), g.took...)
 	if g.Kind == Limit {
 		f.Evidence = append(append([]Evidence{{Text: g.Text}}, g.Evidence...), f.Evidence...)
 	}
@@ -208,7 +209,6 @@ func (f *Finding) beginsIn(cause *Finding) bool {
 // take makes an effect evidence of its cause.
 func (c *Consequence) take(cause, f *Finding) {
 	before := *cause
-	cause.took = append(append(cause.took, *f), f.took...)
 	if c.Guessed != nil && c.Guessed(f, cause) {
 		cause.Confidence = Likely
 	}

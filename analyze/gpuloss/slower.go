@@ -30,6 +30,8 @@ const (
 	sameKernels  = 0.8  // part of the time of a rank's kernels that is of names that its peers launch as often
 	fewestPeered = 10   // kernels of a name, to tell what it takes
 	nearlyAllOf  = 0.8  // of the time: then all are slower, or those of one name are why
+	mostGroups   = 64   // of ranks that launch the same
+	mostPeers    = 64   // that a rank is compared with
 )
 
 // SlowSubkind is that of findings about ranks whose kernels take longer than those of their peers.
@@ -50,6 +52,7 @@ type slowRank struct {
 	rank        int32
 	name        string
 	peers       []int32
+	all         int      // how many there are
 	kernels     []peered // the largest difference first
 	took, usual float64
 	median      float64
@@ -66,24 +69,23 @@ func (s *slowRank) isSlower() bool {
 // collectives, in all, as far as that is known.
 func SlowKernels(g *gpu.GPUs, waited func(rank int32) int64) (found []finding.Finding, check finding.Check) {
 	check = finding.Check{What: "kernels of ranks that do the same", Of: "rank", Needed: 2}
-	byName := map[trace.Sym]map[int32]*gpu.RankKernel{}
-	names := map[int32]string{}
+	of := map[int32]launched{}
 	for i := range g.Kernels {
 		if k := &g.Kernels[i]; k.Class == kernelname.ClassCompute {
-			order.Memo(byName, k.Sym, func() map[int32]*gpu.RankKernel { return map[int32]*gpu.RankKernel{} })[k.RankIndex] = k
-			names[k.RankIndex] = k.Rank
+			order.Memo(of, k.RankIndex, func() launched { return launched{} })[k.Sym] = k
 		}
 	}
-	ranks := slices.Sorted(maps.Keys(names))
-	for _, rank := range ranks {
-		s := besidePeers(rank, ranks, byName)
-		if s == nil {
-			continue
-		}
-		check.N++
-		if s.name = names[rank]; s.isSlower() {
-			if f := s.finding(g, waited(rank)); f.Cost >= slowCosts {
-				found = append(found, f)
+	groups := groupsOf(of)
+	for _, group := range groups {
+		for _, rank := range group {
+			s := besidePeers(rank, group, of)
+			if s == nil {
+				continue
+			}
+			if check.N++; s.isSlower() {
+				if f := s.finding(g, waited(rank)); f.Cost >= slowCosts {
+					found = append(found, f)
+				}
 			}
 		}
 	}
@@ -93,22 +95,39 @@ func SlowKernels(g *gpu.GPUs, waited func(rank int32) int64) (found []finding.Fi
 	return found, check
 }
 
-// besidePeers compares a rank with those that launch the same kernels; nil if there are none, or all are few.
-func besidePeers(rank int32, ranks []int32, byName map[trace.Sym]map[int32]*gpu.RankKernel) *slowRank {
-	s := &slowRank{rank: rank}
-	for _, other := range ranks {
-		if other != rank && launchesAsOften(rank, other, byName) {
+// launched are the kernels of a rank, by name.
+type launched map[trace.Sym]*gpu.RankKernel
+
+// groupsOf puts ranks together that launch as often what the first of them does. Of very many that all differ, most are left alone.
+func groupsOf(of map[int32]launched) (groups [][]int32) {
+	for _, rank := range slices.Sorted(maps.Keys(of)) {
+		k := slices.IndexFunc(groups, func(group []int32) bool { return launchesAsOften(of[rank], of[group[0]]) })
+		switch {
+		case k >= 0:
+			groups[k] = append(groups[k], rank)
+		case len(groups) < mostGroups:
+			groups = append(groups, []int32{rank})
+		}
+	}
+	return groups
+}
+
+// besidePeers compares a rank with others of its group; nil if there are none, or all kernels are few.
+func besidePeers(rank int32, group []int32, of map[int32]launched) *slowRank {
+	s := &slowRank{rank: rank, all: len(group) - 1}
+	for _, other := range group[:min(len(group), mostPeers+1)] {
+		if other != rank && len(s.peers) < mostPeers {
 			s.peers = append(s.peers, other)
 		}
 	}
 	if len(s.peers) == 0 {
 		return nil
 	}
-	for _, of := range byName {
-		own := of[rank]
+	for sym, own := range of[rank] {
+		s.name = own.Rank
 		var usual, medians []float64
 		for _, peer := range s.peers {
-			if k := of[peer]; own != nil && k != nil && own.Summary.N >= fewestPeered && isAsOften(own, k) {
+			if k := of[peer][sym]; k != nil && own.Summary.N >= fewestPeered && isAsOften(own, k) {
 				medians = append(medians, float64(k.Summary.P50))
 				usual = append(usual, float64(computed(k))/float64(k.Summary.N)*float64(own.Summary.N))
 			}
@@ -116,7 +135,7 @@ func besidePeers(rank int32, ranks []int32, byName map[trace.Sym]map[int32]*gpu.
 		if len(usual) > 0 {
 			p := peered{name: own.Name, n: int64(own.Summary.N), took: float64(computed(own)), usual: distribution.LowerMedian(usual)}
 			p.median = p.usual * float64(own.Summary.P50) / max(1, distribution.LowerMedian(medians))
-			s.kernels, s.took, s.usual, s.median = append(s.kernels, p), s.took+p.took, s.usual+p.usual, s.median+p.median
+			s.kernels = append(s.kernels, p)
 		}
 	}
 	if len(s.kernels) == 0 {
@@ -125,24 +144,29 @@ func besidePeers(rank int32, ranks []int32, byName map[trace.Sym]map[int32]*gpu.
 	slices.SortFunc(s.kernels, func(a, b peered) int {
 		return cmp.Or(cmp.Compare(b.longer(), a.longer()), strings.Compare(a.name, b.name))
 	})
+	for i := range s.kernels {
+		p := &s.kernels[i]
+		s.took, s.usual, s.median = s.took+p.took, s.usual+p.usual, s.median+p.median
+	}
 	return s
 }
 
 // launchesAsOften reports whether nearly all that a rank computes is in kernels that another one launches as often.
-func launchesAsOften(rank, other int32, byName map[trace.Sym]map[int32]*gpu.RankKernel) bool {
-	var same, all [2]float64
-	for _, of := range byName {
-		x, y := of[rank], of[other]
-		both := x != nil && y != nil && isAsOften(x, y)
-		for i, k := range [...]*gpu.RankKernel{x, y} {
-			if k != nil {
-				if all[i] += float64(computed(k)); both {
-					same[i] += float64(computed(k))
-				}
+func launchesAsOften(x, y launched) bool {
+	part := func(x, y launched) float64 {
+		same, all := 0.0, 0.0
+		for sym, k := range x {
+			t := float64(computed(k))
+			if all += t; y[sym] != nil && isAsOften(k, y[sym]) {
+				same += t
 			}
 		}
+		if all == 0 {
+			return 0
+		}
+		return same / all
 	}
-	return all[0] > 0 && all[1] > 0 && same[0] >= sameKernels*all[0] && same[1] >= sameKernels*all[1]
+	return part(x, y) >= sameKernels && part(y, x) >= sameKernels
 }
 
 func isAsOften(x, y *gpu.RankKernel) bool {
@@ -202,7 +226,10 @@ func (s *slowRank) which() string {
 
 // peersText names the peers of a rank.
 func (s *slowRank) peersText(g *gpu.GPUs) string {
-	if len(s.peers) > 1 {
+	switch {
+	case s.all > len(s.peers):
+		return fmt.Sprintf("%d of its %d peers", len(s.peers), s.all)
+	case len(s.peers) > 1:
 		return fmt.Sprintf("its %d peers", len(s.peers))
 	}
 	for i := range g.GPUs {

@@ -357,7 +357,7 @@ var levels = [256]bool{'I': true, 'W': true, 'E': true, 'C': true, 'D': true}
 
 // unleveled removes the level and the place in the source from a line, "WARNING model_config.py:820: ".
 func unleveled(b []byte) []byte {
-	for _, level := range [...]string{"INFO ", "WARNING ", "WARN ", "ERROR ", "DEBUG ", "CRITICAL ", "INFO: ", "WARNING: ", "ERROR: ", "DEBUG: ", "CRITICAL: "} {
+	for _, level := range [...]string{"INFO ", "WARNING ", "WARN ", "ERROR ", "DEBUG ", "CRITICAL ", "WARNING: ", "ERROR: ", "CRITICAL: "} {
 		if bytes.HasPrefix(b, []byte(level)) {
 			rest := b[len(level):]
 			if i := behindSource(rest[:min(len(rest), lookedAt)], ".rs:", ": "); i > 0 { // of TGI: spans and modules, "router/src/infer.rs:588: "
