@@ -136,6 +136,23 @@ func (s *Set) EachURL(r *Request, f func(role Role, url string)) {
 	}
 }
 
+// EachServedURL calls f with a URL that a gateway sent a finished request to, and the proc of the server that worked for it there.
+func (s *Set) EachServedURL(f func(url string, proc int)) {
+	for i := range s.AllRequests() {
+		r := &s.Requests[i]
+		if r.Status != Finished {
+			continue
+		}
+		s.EachURL(r, func(role Role, url string) {
+			for _, p := range s.PartsOf(r) {
+				if part := &s.Parts[p]; part.Role == role && part.Proc != None {
+					f(url, part.Proc)
+				}
+			}
+		})
+	}
+}
+
 // urlKeys are the arguments of the gateway's events with the URL of a server of each role.
 var urlKeys = map[string]Role{"url": Unified, "prefill_url": Prefill, "decode_url": Decode}
 

@@ -72,9 +72,8 @@ func (s *Set) called(of map[int32]int32, names map[string]int32, kinds map[int32
 		}
 		to, ok := listens[x.Name]
 		if !ok {
-			host, _, _ := strings.Cut(x.Name, ":")
-			pod, _, _ := strings.Cut(host, ".") // decode-0.decode.llm.svc
-			if to, ok = names[pod]; !ok || isNumber(pod) {
+			pod := podOf(x.Name)
+			if to, ok = names[pod]; !ok || pod == "" {
 				continue
 			}
 		}
@@ -91,11 +90,10 @@ func (s *Set) called(of map[int32]int32, names map[string]int32, kinds map[int32
 // Listening returns what the server is called that an address is of, "10.0.0.9:30000" or "decode-0.decode.llm.svc:30000"; "" is unknown,
 // or several.
 func (s *Set) Listening(address string) (called string) {
-	host, _, _ := strings.Cut(address, ":")
-	pod, _, _ := strings.Cut(host, ".")
+	pod := podOf(address)
 	for i := range s.Servers {
 		x := &s.Servers[i]
-		if x.Address != address && x.Name != address && (x.Name != pod || isNumber(pod)) {
+		if x.Address != address && x.Name != address && (x.Name != pod || pod == "") {
 			continue
 		}
 		if name := x.Called(); called != "" && called != name {
@@ -107,8 +105,15 @@ func (s *Set) Listening(address string) (called string) {
 	return called
 }
 
-// isNumber reports whether a name is a part of an IP address.
-func isNumber(name string) bool { return strings.Trim(name, "0123456789") == "" }
+// podOf returns the pod that an address names, "decode-0" of "decode-0.decode.llm.svc:30000"; "" of an IP address.
+func podOf(address string) string {
+	host, _, _ := strings.Cut(address, ":")
+	pod, _, _ := strings.Cut(host, ".")
+	if strings.Trim(pod, "0123456789") == "" {
+		return ""
+	}
+	return pod
+}
 
 // kinds tells by what a server is known: 0 lines of batches, 1 records, 2 metrics. A server of a host
 // that only its devices tell of has none.

@@ -42,7 +42,6 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Unseen, Effect: finding.Imbalance, Subkinds: []string{""}, Elsewhere: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Errors, Subkinds: []string{""}, SameRequests: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Hang, Effect: finding.Errors, Subkinds: []string{""}, SameRequests: true},
-	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Errors, Subkinds: []string{""}, SameRequests: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Hang, Effect: finding.Load, Subkinds: []string{"", finding.Waits}, Later: true, AtPlaces: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Hang, Effect: finding.Limit, Subkinds: serverlimit.Subkinds, Later: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Load, Subkinds: []string{"", finding.Waits, slow.Demand}, AtPlaces: true, Around: true},

@@ -235,7 +235,8 @@ func TestSlowSinceItBecame(t *testing.T) {
 func TestWhatOthersSeeOfAServer(t *testing.T) {
 	at, other := rankAt(request.Unified, "a", -1, -1), rankAt(request.Unified, "b", -1, -1)
 	s := &request.Set{Requests: make([]request.Request, 20)}
-	died := finding.Finding{Kind: finding.Errors, Subkind: failed.Died, At: at, Since: 100e9, Text: "died", Affected: finding.AffectedOf(s, []int{3, 5})}
+	died := finding.Finding{Kind: finding.Errors, Subkind: failed.Died, At: at, Since: 100e9, Text: "died"}
+	death := finding.Finding{Kind: finding.Lifecycle, Subkind: lifecycle.Death, At: at, Since: 101e9, Text: "shows no sign", Affected: finding.AffectedOf(s, []int{3, 5})}
 	stalls := finding.Finding{Kind: finding.Change, Subkind: finding.Stalls, At: at, Since: 100e9, Text: "stalls"}
 	none := func(list ...int) finding.Finding {
 		return finding.Finding{Kind: finding.Errors, At: at, Text: "got no answer", Affected: finding.AffectedOf(s, list)}
@@ -253,7 +254,11 @@ func TestWhatOthersSeeOfAServer(t *testing.T) {
 		"long before":      {stalls, tokens(at, 20e9), 2},
 		"another's tokens": {stalls, tokens(other, 95e9), 2},
 	} {
-		got := finding.Merge([]finding.Finding{x.effect, x.cause}, slices.Concat(seenTwice, consequences))
+		found := []finding.Finding{x.effect, x.cause}
+		if x.cause.Kind == finding.Errors { // as requests tell of it
+			found = append(found, death)
+		}
+		got := finding.Merge(found, slices.Concat(seenTwice, consequences))
 		if len(got) != x.want || x.want == 1 && got[0].Text != x.cause.Text {
 			t.Errorf("%s: %+v", name, got)
 		}

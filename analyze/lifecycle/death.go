@@ -209,24 +209,15 @@ func (o *observer) refusals() map[*server][]int {
 // byURL returns the servers by their URLs, of those that always mean the same one.
 func (o *observer) byURL() map[string]*server {
 	servers := map[string]*server{}
-	for i := range o.set.AllRequests() {
-		q := &o.set.Requests[i]
-		if q.Status != request.Finished {
-			continue
+	o.set.EachServedURL(func(url string, proc int) {
+		if o.lifeOf[proc] == nil {
+			return
 		}
-		o.set.EachURL(q, func(role request.Role, url string) {
-			for _, p := range o.set.PartsOf(q) {
-				part := &o.set.Parts[p]
-				if part.Role != role || part.Proc == request.None || o.lifeOf[part.Proc] == nil {
-					continue
-				}
-				x := o.lifeOf[part.Proc].server
-				if other, known := servers[url]; known && other != x {
-					x = nil
-				}
-				servers[url] = x
-			}
-		})
-	}
+		x := o.lifeOf[proc].server
+		if other, known := servers[url]; known && other != x {
+			x = nil
+		}
+		servers[url] = x
+	})
 	return servers
 }

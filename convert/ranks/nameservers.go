@@ -64,19 +64,7 @@ func sharedHosts(requests *request.Set) map[string]bool {
 // byAddress names the hosts to whose addresses a gateway sent requests that they answered.
 func byAddress(requests *request.Set, set *series.Set) naming.HostNames {
 	hosts := naming.HostNames{} // by URL
-	for i := range requests.AllRequests() {
-		r := &requests.Requests[i]
-		if r.Status != request.Finished {
-			continue
-		}
-		requests.EachURL(r, func(role request.Role, url string) {
-			for _, p := range requests.PartsOf(r) {
-				if part := &requests.Parts[p]; part.Role == role && part.Proc != request.None {
-					hosts.Learn(url, requests.Procs[part.Proc].Host)
-				}
-			}
-		})
-	}
+	requests.EachServedURL(func(url string, proc int) { hosts.Learn(url, requests.Procs[proc].Host) })
 	names := naming.HostNames{}
 	for url, host := range hosts {
 		_, address, found := strings.Cut(url, "://")
