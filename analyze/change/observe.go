@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze/change/doubt"
 	"github.com/sgtrace/sgtrace/analyze/change/work"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/load"
@@ -32,7 +31,7 @@ type observer struct {
 	arrivals []trace.Time
 	peers    *place.Groups
 	routes   [][]route // by group of peers
-	doubt    doubt.Doubts
+	doubt    load.Doubts
 	cached   []int32      // the rank of each value of the first of savings
 	cut      []trace.Time // starts of requests that were given up
 	savings  [4]savings   // what is cached, what comes out of steps, and how long prompts and answers are
@@ -116,7 +115,7 @@ func (w *observer) observe(from, to trace.Time) {
 func (w *observer) observeRequests(ttft, tpot *durations) {
 	for _, r := range w.requests() {
 		w.doubt.Add(w.set, r, func(p *request.Part) bool { return w.ranks.Route(p) != request.None })
-		if w.inside(r.Start) && !doubt.Arrival(r) {
+		if w.inside(r.Start) && !load.DoubtfulArrival(r) {
 			w.arrivals = memory.Append(w.arrivals, r.Start)
 		}
 		if w.inside(r.Start) && r.Complete() {

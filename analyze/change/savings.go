@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/sgtrace/sgtrace/analyze/change/doubt"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/memory"
@@ -143,7 +143,7 @@ func (s *savings) searchAll(level float64) []Shift {
 	means := func(from, k, to int) (before, after float64) {
 		// Those that were given up may have been as long as any: they make the shorter ones no longer than the others.
 		most := func(from, to int, other float64) float64 {
-			cut, n := doubt.Within(s.cut, at(from), at(to)), float64(to-from)
+			cut, n := load.CountWithin(s.cut, at(from), at(to)), float64(to-from)
 			return max(s.mean(from, to), min(other, distribution.Ratio(s.mean(from, to)*n+longest*cut, n+cut)))
 		}
 		before, after = s.mean(from, k), s.mean(k, to)

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/sgtrace/sgtrace/analyze/change/doubt"
 	"github.com/sgtrace/sgtrace/analyze/change/work"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
+	"github.com/sgtrace/sgtrace/analyze/load"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/memory"
@@ -171,7 +171,7 @@ func (w *observer) searchRate(arrivals []trace.Time, from, to trace.Time, level 
 	}
 	changes := changepoint.Rates(times, 0, float64(to-from), changepoint.Options{Alpha: level,
 		Keep: func(from, k, to int) bool {
-			return doubt.LeastFactor(w.doubt.RateOf(k-from, at(from), at(k)), w.doubt.RateOf(to-k, at(k), at(to))) >= minRateFactor
+			return load.LeastFactor(w.doubt.RateOf(k-from, at(from), at(k)), w.doubt.RateOf(to-k, at(k), at(to))) >= minRateFactor
 		}})
 	return shifts(changes, at, rate, Shift{Location: place.Location{Scope: place.Everywhere}, Metric: ArrivalsChanged})
 }
@@ -417,6 +417,6 @@ func (o *outcomes) search(w *observer, level float64) []Shift {
 // sharesDiffer reports whether two shares are far enough apart to matter.
 func sharesDiffer(before, after [2]float64) bool {
 	away := max(after[0]-before[1], before[0]-after[1])
-	between := doubt.LeastFactor([2]float64{odds(before[0]), odds(before[1])}, [2]float64{odds(after[0]), odds(after[1])})
+	between := load.LeastFactor([2]float64{odds(before[0]), odds(before[1])}, [2]float64{odds(after[0]), odds(after[1])})
 	return between >= minOddsFactor && !math.IsNaN(away) && away >= minShare
 }

@@ -1,7 +1,7 @@
 package diff
 
 import (
-	"github.com/sgtrace/sgtrace/analyze/diff/clock"
+	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
@@ -13,13 +13,13 @@ func takesAsLong(kernel string) bool { return !kernelname.KindOf(kernel).Varies(
 // likeClock says what the clock of the GPUs seems to be: "lower" if nearly all kernels that compute take longer, each by about as
 // much, "higher" if they take less long, else "".
 func (d *Diff) likeClock() string {
-	var list []clock.Kernel
+	var list []compare.Kernel
 	for i := range d.Rows {
 		if r := &d.Rows[i]; r.computes() {
-			list = append(list, clock.Kernel{Before: float64(r.Before.Mean), After: float64(r.After.Mean), N: [2]int64{r.Before.N, r.After.N}, Known: r.Changed()})
+			list = append(list, compare.Kernel{Before: float64(r.Before.Mean), After: float64(r.After.Mean), N: [2]int64{r.Before.N, r.After.N}, Known: r.Changed()})
 		}
 	}
-	switch factor := clock.Factor(list); {
+	switch factor := compare.ClockFactor(list); {
 	case factor > 1:
 		return "lower"
 	case factor > 0:
@@ -29,14 +29,14 @@ func (d *Diff) likeClock() string {
 }
 
 // kernelsByRank returns the kernels that compute of every rank that both captures have.
-func (r *diffRows) kernelsByRank() map[string][]clock.Kernel {
-	list := map[string][]clock.Kernel{}
+func (r *diffRows) kernelsByRank() map[string][]compare.Kernel {
+	list := map[string][]compare.Kernel{}
 	for key, before := range r.sides[0].groups {
 		after := r.sides[1].groups[key]
 		if key.Kind != Kernel || key.Rank == "" || after == nil || !takesAsLong(key.Name) {
 			continue
 		}
-		k := clock.Kernel{Known: true} // many names that change alike are no chance
+		k := compare.Kernel{Known: true} // many names that change alike are no chance
 		k.N[0], k.Before = meanOf(before)
 		k.N[1], k.After = meanOf(after)
 		list[key.Rank] = append(list[key.Rank], k)

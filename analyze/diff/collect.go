@@ -10,7 +10,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/diff/measured"
 	"github.com/sgtrace/sgtrace/analyze/diff/pace"
 	"github.com/sgtrace/sgtrace/analyze/diff/setup"
-	"github.com/sgtrace/sgtrace/analyze/diff/within"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/profilewalk"
@@ -30,7 +29,7 @@ type Side struct {
 	// RequestPieces and StepPieces are what the capture was cut into to tell noise from
 	// change.
 	RequestPieces, StepPieces int
-	Within                    []within.Change // of one capture with requests, in order of time; not what both have
+	Within                    []Within // of one capture with requests, in order of time; not what both have
 }
 
 func (s *Side) widen(first, last trace.Time) {
@@ -84,7 +83,7 @@ func (d *Collected) Add(c Capture) bool {
 	if c.Requests != nil {
 		d.collectRequests(c.Requests, &c)
 		if !d.captures.Whole() && c.From == 0 && c.To == 0 { // a window is of one piece, to whoever asks for it
-			d.side.Within = within.Changes(c.Requests, len(d.paces) > 0)
+			d.side.Within = changesWithin(c.Requests, len(d.paces) > 0)
 		}
 	}
 	if c.Series != nil {

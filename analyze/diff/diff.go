@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sgtrace/sgtrace/analyze/diff/clock"
 	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/analyze/diff/measured"
 	"github.com/sgtrace/sgtrace/analyze/diff/pace"
@@ -140,7 +139,7 @@ func Compare(before, after *Collected, opt Options) *Diff {
 	}
 	d.addUp()
 	d.swapped = d.onlyKernels()
-	if d.slowed = clock.OfRanks(d.locate.kernelsByRank()); d.slowed == nil {
+	if d.slowed = compare.ClocksOfRanks(d.locate.kernelsByRank()); d.slowed == nil {
 		d.clock = d.likeClock()
 	}
 	d.keepWithin()

@@ -7,7 +7,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/analyze/diff/pace"
-	"github.com/sgtrace/sgtrace/analyze/diff/within"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
@@ -89,7 +88,7 @@ func (d *Diff) reasons() (list []finding.Finding, follow []*compare.Load) {
 func (d *Diff) Mute(covers func(*finding.Finding) bool) {
 	for i, side := range d.sides() {
 		n := len(side.Within)
-		side.Within = slices.DeleteFunc(side.Within, func(x within.Change) bool { f := x.Finding(sideWords[i]); return covers(&f) })
+		side.Within = slices.DeleteFunc(side.Within, func(x Within) bool { f := x.Finding(sideWords[i]); return covers(&f) })
 		d.mutedWithin += n - len(side.Within)
 	}
 	for _, r := range d.toldRows() {

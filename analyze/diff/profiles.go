@@ -5,7 +5,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/analyze/diff/setup"
-	"github.com/sgtrace/sgtrace/analyze/diff/within"
 	"github.com/sgtrace/sgtrace/analyze/distribution"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
@@ -290,7 +289,7 @@ func (d *Collected) addGPUs(capture *Capture, window *profilewalk.Options, piece
 	opt.Watch = watch
 	measured := gpu.Measure(set, opt)
 	d.addMeasured(measured, before, pieces, names)
-	d.side.Within = append(d.side.Within, within.OfDevices(watch.Timeline(measured))...)
+	d.side.Within = append(d.side.Within, changesOfDevices(watch.Timeline(measured))...)
 }
 
 // addMeasured adds the time of devices; before is how many of its pieces are none of the capture.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/diff/setup"
-	"github.com/sgtrace/sgtrace/analyze/diff/within"
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -94,7 +93,7 @@ func TestEmptyWindow(t *testing.T) {
 func TestPaceWithin(t *testing.T) {
 	d := &Diff{}
 	for _, m := range []change.Metric{change.ArrivalsChanged, change.PaceChanged, change.MedianChanged} {
-		d.After.Within = append(d.After.Within, within.Change{Text: m.String(), What: within.What{Metric: m}, Cause: m != change.MedianChanged, Stays: m == change.PaceChanged})
+		d.After.Within = append(d.After.Within, Within{Text: m.String(), What: Changing{Metric: m}, Cause: m != change.MedianChanged, Stays: m == change.PaceChanged})
 	}
 	d.keepWithin()
 	if list := d.After.Within; len(list) != 1 || list[0].Text != "pace" {

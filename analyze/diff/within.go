@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sgtrace/sgtrace/analyze/diff/within"
 	"github.com/sgtrace/sgtrace/analyze/words"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -25,9 +24,9 @@ func (d *Diff) keepWithin() {
 			moved = max(moved, d.part(r, r.Moved()))
 		}
 	}
-	keep := func(list, other []within.Change) []within.Change {
-		return slices.DeleteFunc(slices.Clone(list), func(x within.Change) bool {
-			common := slices.ContainsFunc(other, func(y within.Change) bool { return y.What == x.What })
+	keep := func(list, other []Within) []Within {
+		return slices.DeleteFunc(slices.Clone(list), func(x Within) bool {
+			common := slices.ContainsFunc(other, func(y Within) bool { return y.What == x.What })
 			return common || !(moved >= movedAtAll || x.Cause && moved >= movedByCause || x.Stays)
 		})
 	}

@@ -51,6 +51,8 @@ type Options struct {
 	Metrics []*metric.Metric // nil is Metrics
 	Slowest int              // how many requests are listed per metric; 0 is 10
 	All     bool             // every cause has a row; else those that hardly matter share one
+	// OnlyTransfers leaves out all that [Tail.TransferFindings] does not need.
+	OnlyTransfers bool
 }
 
 // A Tail tells why the slow requests of a set are slow: how they differ from
@@ -109,6 +111,10 @@ func New(peers *place.Groups, o Options) *Tail {
 	t.Usual = cause.UsualOf(t.List) // of the split ones
 	t.oneHome = oneHomes(t.List)
 	t.Comparisons = make([]*Comparison, len(o.Metrics))
+	if o.OnlyTransfers {
+		t.Transfers = t.transfers()
+		return t
+	}
 	steps := []func(){
 		func() { t.Delays = t.delays() },
 		func() { t.Disaggregation = t.disaggregation() },

@@ -1,6 +1,4 @@
-// Package within tells what changed within a capture, beyond doubt. What came before and what came after are two things, so that the
-// capture as a whole is a mixture, whose pieces scatter too much for a comparison to tell anything.
-package within
+package diff
 
 import (
 	"cmp"
@@ -12,7 +10,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/diff/compare"
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
-	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/serverlimit"
@@ -23,55 +20,56 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Change is one within a capture.
-type Change struct {
+// Within is a change within a capture, beyond doubt. What came before and what came after are two things, so that the capture as a whole is a
+// mixture, whose pieces scatter too much for a comparison to tell anything.
+type Within struct {
 	Text              string
 	First, Time, Last trace.Time // bounds of 95 %
 	P                 finding.Probability
 	Confidence        finding.Confidence
-	What              What
+	What              Changing
 	Cause             bool // load, or pace: what takes longer under a load that comes and goes is none
 	Stays             bool // it matters, however long requests take over all of the capture
 }
 
-// What tells whether the same changed within two captures.
-type What struct {
+// Changing tells whether the same changed within two captures.
+type Changing struct {
 	Place  string
 	Metric change.Metric
 	Stage  string
 	Back   bool
 }
 
-// Changes returns what changed within a capture, in order of time. Where it is known what steps of servers take, a queue
+// changesWithin returns what changed within a capture, in order of time. Where it is known what steps of servers take, a queue
 // that fills up and empties by itself is no change: it is what the capture is like all the time.
-func Changes(s *request.Set, paced bool) (list []Change) {
+func changesWithin(s *request.Set, paced bool) (list []Within) {
 	peers := place.Of(s)
 	changes := change.Find(peers)
 	for i := range changes.List {
 		x := &changes.List[i]
 		if finding.Chance(x.P).Confidence(finding.Likely) == finding.Certain && !(paced && x.IsQueue()) {
 			first := &x.Shifts[0]
-			list = append(list, Change{x.Sentence(), x.First, x.Time, x.Last, finding.Chance(x.P), finding.Certain,
-				What{first.Name, first.Metric, first.Stage, first.Back}, x.IsCause(), stays(first)})
+			list = append(list, Within{x.Sentence(), x.First, x.Time, x.Last, finding.Chance(x.P), finding.Certain,
+				Changing{first.Name, first.Metric, first.Stage, first.Back}, x.IsCause(), stays(first)})
 		}
 	}
 	for _, f := range outside(s, peers) {
-		list = append(list, Change{f.Text, f.Since - f.Within, f.Since, f.Since + f.Within, f.P, f.P.Confidence(finding.Likely),
-			What{Place: f.At.String(), Stage: string(f.Kind) + " " + f.Subkind}, true, true})
+		list = append(list, Within{f.Text, f.Since - f.Within, f.Since, f.Since + f.Within, f.P, f.P.Confidence(finding.Likely),
+			Changing{Place: f.At.String(), Stage: string(f.Kind) + " " + f.Subkind}, true, true})
 	}
-	slices.SortStableFunc(list, func(a, b Change) int { return cmp.Compare(a.Time, b.Time) })
+	slices.SortStableFunc(list, func(a, b Within) int { return cmp.Compare(a.Time, b.Time) })
 	return list
 }
 
-// OfDevices returns since when GPUs take longer, or are busy less, with as much to do, in order of time.
-func OfDevices(t *overtime.Timeline) (list []Change) {
+// changesOfDevices returns since when GPUs take longer, or are busy less, with as much to do, in order of time.
+func changesOfDevices(t *overtime.Timeline) (list []Within) {
 	found, _ := t.Findings()
 	for i := range found {
 		f := &found[i]
-		list = append(list, Change{f.Text, f.Since - f.Within, f.Since, f.Since + f.Within, f.P, cmp.Or(f.Confidence, f.P.Confidence(finding.Likely)),
-			What{Place: f.At.String(), Stage: f.Subkind}, true, true})
+		list = append(list, Within{f.Text, f.Since - f.Within, f.Since, f.Since + f.Within, f.P, cmp.Or(f.Confidence, f.P.Confidence(finding.Likely)),
+			Changing{Place: f.At.String(), Stage: f.Subkind}, true, true})
 	}
-	slices.SortStableFunc(list, func(a, b Change) int { return cmp.Compare(a.Time, b.Time) })
+	slices.SortStableFunc(list, func(a, b Within) int { return cmp.Compare(a.Time, b.Time) })
 	return list
 }
 
@@ -87,7 +85,7 @@ func outside(s *request.Set, peers *place.Groups) (list []finding.Finding) {
 		}
 	}
 	add(found, finding.Lifecycle, func(f *finding.Finding) bool { return f.Subkind == lifecycle.Hang || f.Subkind == lifecycle.Death })
-	a := tail.New(peers, tail.Options{Metrics: []*metric.Metric{}})
+	a := tail.New(peers, tail.Options{OnlyTransfers: true})
 	costs := cause.NewCosts(s, a.List, a.Usual)
 	found, _ = serverlimit.FindFront(s).Findings(costs)
 	add(found, finding.Front, func(*finding.Finding) bool { return true })
@@ -106,10 +104,10 @@ func stays(f *change.Shift) bool {
 }
 
 // Words tells of a change within one of two captures, as the command calls it.
-func (x *Change) Words(capture string) string { return "during " + capture + ", " + x.Text }
+func (x *Within) Words(capture string) string { return "during " + capture + ", " + x.Text }
 
 // Finding tells of it as a finding.
-func (x *Change) Finding(capture string) finding.Finding {
+func (x *Within) Finding(capture string) finding.Finding {
 	return finding.Finding{Kind: finding.Change, Subkind: "during " + capture, Severity: finding.Info, Confidence: x.Confidence, Text: x.Words(capture),
 		Since: x.Time, Within: max(x.Time-x.First, x.Last-x.Time), P: x.P, CostBasis: finding.RequestTime}
 }

@@ -1,4 +1,4 @@
-package within
+package diff
 
 import (
 	"fmt"
@@ -30,7 +30,7 @@ func TestWhatNoSeriesShows(t *testing.T) {
 			testset.Span{Name: "prefill_waiting", From: r.From + 500, To: r.From + 600}, testset.Span{Name: "prefill_forward", From: r.From + 600, To: r.From + 50_000},
 			testset.Span{Name: "decode_forward", From: r.From + 50_000, To: r.To - 500})
 	}
-	list := Changes(d.Set(t), true)
+	list := changesWithin(d.Set(t), true)
 	const want = "the gateway holds 50 % of the requests since"
 	if len(list) == 0 || !strings.HasPrefix(list[0].Text, want) || list[0].Confidence != finding.Certain || !list[0].Stays {
 		t.Errorf("found %+v, want %q", list, want)

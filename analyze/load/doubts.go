@@ -1,6 +1,4 @@
-// Package doubt says of how many requests nobody knows when they came, or where they went, since spans of them are missing: load changed only if
-// it did whatever these requests were.
-package doubt
+package load
 
 import (
 	"math"
@@ -13,21 +11,22 @@ import (
 )
 
 // Doubts are about requests of which spans are missing, so that nobody knows when they
-// arrived, whether two of them are one, or where they were sent. [Doubts.Sort] follows the last one.
+// arrived, whether two of them are one, or where they were sent: load changed only if it did whatever they were.
+// [Doubts.Sort] follows the last one.
 type Doubts struct {
 	Arrivals []trace.Time
 	routes   [request.Other + 1][]trace.Time // by role
 }
 
-// Arrival reports whether nobody knows when a request arrived, or whether it is
+// DoubtfulArrival reports whether nobody knows when a request arrived, or whether it is
 // the half of another one.
-func Arrival(r *request.Request) bool {
+func DoubtfulArrival(r *request.Request) bool {
 	return !r.Complete() && r.Flags&(request.MissingRoot|request.Unjoined) != 0
 }
 
 // Add notes what is doubtful about a request of a set; routed reports whether one knows where a part went.
 func (d *Doubts) Add(set *request.Set, r *request.Request, routed func(*request.Part) bool) {
-	if Arrival(r) {
+	if DoubtfulArrival(r) {
 		d.Arrivals = memory.Append(d.Arrivals, r.Start)
 	}
 	var has [request.Other + 1]bool
@@ -55,8 +54,8 @@ func (d *Doubts) Sort() {
 	}
 }
 
-// Within counts the times in [from, to).
-func Within(times []trace.Time, from, to trace.Time) float64 {
+// CountWithin counts the times in [from, to).
+func CountWithin(times []trace.Time, from, to trace.Time) float64 {
 	i, _ := slices.BinarySearch(times, from)
 	k, _ := slices.BinarySearch(times, to)
 	return float64(k - i)
@@ -77,12 +76,12 @@ func LeastFactor(before, after [2]float64) float64 {
 // RateOf bounds the arrivals per second of n known ones in [from, to).
 func (d *Doubts) RateOf(n int, from, to trace.Time) [2]float64 {
 	seconds := float64(to-from) / 1e9
-	return [2]float64{distribution.Ratio(float64(n), seconds), distribution.Ratio(float64(n)+Within(d.Arrivals, from, to), seconds)}
+	return [2]float64{distribution.Ratio(float64(n), seconds), distribution.Ratio(float64(n)+CountWithin(d.Arrivals, from, to), seconds)}
 }
 
 // ShareOf bounds the share of a rank that has own of n known ones of a role in [from, to).
 func (d *Doubts) ShareOf(role request.Role, own, n int, from, to trace.Time) [2]float64 {
-	unknown := Within(d.routes[role], from, to)
+	unknown := CountWithin(d.routes[role], from, to)
 	all := float64(n) + unknown
 	return [2]float64{distribution.Ratio(float64(own), all), distribution.Ratio(float64(own)+unknown, all)}
 }

@@ -1,4 +1,4 @@
-package clock
+package compare
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 )
 
 // A rank all of whose kernels take longer alike is told, unless all ranks do, or one kernel makes the difference.
-func TestOfRanks(t *testing.T) {
+func TestClocksOfRanks(t *testing.T) {
 	kernels := func(factors ...float64) (list []Kernel) {
 		for i, f := range factors {
 			list = append(list, Kernel{Before: 1000, After: 1000 * f, N: [2]int64{100 + int64(i), 100}, Known: true})
@@ -24,7 +24,7 @@ func TestOfRanks(t *testing.T) {
 		"one kernel": {map[string][]Kernel{"TP0": usual, "TP1": kernels(3, 1, 1, 1, 1)}, ""},
 		"few names":  {map[string][]Kernel{"TP0": usual, "TP1": kernels(1.3, 1.3)}, ""},
 	} {
-		found := OfRanks(c.ranks)
+		found := ClocksOfRanks(c.ranks)
 		if c.want == "" && found != nil || c.want != "" && (len(found) != 1 || !strings.HasSuffix(found[0].Text, c.want) || found[0].At.RankName() != "TP1") {
 			t.Errorf("%s: %+v, want %s", name, found, c.want)
 		}

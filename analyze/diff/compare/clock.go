@@ -1,6 +1,4 @@
-// Package clock tells whether the clock of GPUs seems to have changed between two captures: nearly all kernels that compute take longer,
-// each by about as much. Nothing that is about one kernel does that.
-package clock
+package compare
 
 import (
 	"cmp"
@@ -30,8 +28,9 @@ type Kernel struct {
 	Known         bool // that it changed is beyond doubt
 }
 
-// Factor returns how many times as long nearly all kernels take; 0 if they do not take longer or less long alike.
-func Factor(kernels []Kernel) float64 {
+// ClockFactor returns how many times as long nearly all kernels take, each by about as much, as if the clock of the GPUs had changed: nothing that is
+// about one kernel does that. It is 0 if they do not take longer or less long alike.
+func ClockFactor(kernels []Kernel) float64 {
 	factor, _ := alike(kernels)
 	return factor
 }
@@ -73,8 +72,8 @@ func alike(kernels []Kernel) (factor float64, names int) {
 	return math.Exp(middle), names
 }
 
-// OfRanks tells of the ranks on which kernels take longer alike, if they do not on others: each is compared with itself.
-func OfRanks(byRank map[string][]Kernel) (found []finding.Finding) {
+// ClocksOfRanks tells of the ranks on which kernels take longer alike, if they do not on others: each is compared with itself.
+func ClocksOfRanks(byRank map[string][]Kernel) (found []finding.Finding) {
 	for _, rank := range slices.Sorted(maps.Keys(byRank)) {
 		factor, names := alike(byRank[rank])
 		if names < fewestNames {
