@@ -25,12 +25,13 @@ const (
 	lessPower  = 0.9
 )
 
-// A Brake is that GPUs of a host say that heat, a brake, or a lower limit of power slows them down while they work.
+// A Brake is that GPUs of a host are slowed down while they work: they say that heat, a brake, or a lower limit of power does it, or have
+// no reasons, but a lower clock than before.
 type Brake struct {
 	Devices      []*Device
 	Since, Until trace.Time // of the first and the last sample
 	N            int        // samples, of all devices
-	Reasons      uint64
+	Reasons      uint64     // 0 is unknown
 	// Clock is the median in MHz, and Free that while nothing slowed them down; NaN is unknown.
 	Clock, Free float64
 	// Power and Drawn are the same of what they draw, in W.
@@ -60,18 +61,27 @@ func (d *Device) drawn(every time.Duration) float64 {
 	return order.Median(list)
 }
 
+// meets reports whether two brakes share time.
+func (b *Brake) meets(o *Brake) bool { return o.Since <= b.Until && b.Since <= o.Until }
+
 // Brakes returns the times in which GPUs were slowed down, but for those in which they are told to be slower than their peers. GPUs
 // of one host that are so at a time are one.
 func Brakes(devices []*Device, told []Slow) (list []Brake) {
 	for _, d := range devices {
-		for _, b := range d.brakes() {
+		own := d.brakes()
+		for _, b := range d.falls() {
+			if !slices.ContainsFunc(own, func(o Brake) bool { return o.meets(&b) }) {
+				own = append(own, b)
+			}
+		}
+		for _, b := range own {
 			if slices.ContainsFunc(told, func(s Slow) bool {
 				return s.Device == d && s.Since <= b.Until && (s.Until == 0 || b.Since <= s.Until)
 			}) {
 				continue
 			}
 			k := slices.IndexFunc(list, func(o Brake) bool {
-				return o.Devices[0].Host == d.Host && !slices.Contains(o.Devices, d) && o.Since <= b.Until && b.Since <= o.Until
+				return o.Devices[0].Host == d.Host && !slices.Contains(o.Devices, d) && o.meets(&b) && (o.Reasons == 0) == (b.Reasons == 0)
 			})
 			if k < 0 {
 				list = append(list, b)
@@ -144,7 +154,10 @@ func (b *Brake) finding(devices int, from, to trace.Time) finding.Finding {
 		of, was, its = fmt.Sprintf("%d GPUs of %s", n, b.Devices[0].Host), "were", "their"
 		f.At = place.Device(b.Devices[0].Host)
 	}
-	f.Text = fmt.Sprintf("%s %s slowed down from %s to %s: %s", of, was, words.At(b.Since, "15:04:05"), words.At(b.Until, "15:04:05"), why(b.Reasons))
+	f.Text = fmt.Sprintf("%s %s slowed down from %s to %s", of, was, words.At(b.Since, "15:04:05"), words.At(b.Until, "15:04:05"))
+	if b.Reasons != 0 {
+		f.Text += ": " + why(b.Reasons)
+	}
 	switch {
 	case !math.IsNaN(b.Clock) && !math.IsNaN(b.Free):
 		f.Text += fmt.Sprintf("; %s SM clock was %s MHz, %s at work without that", its, number(b.Clock), number(b.Free))
@@ -153,6 +166,14 @@ func (b *Brake) finding(devices int, from, to trace.Time) finding.Finding {
 		}
 	case !math.IsNaN(b.Clock):
 		f.Text += fmt.Sprintf("; %s SM clock was %s MHz", its, number(b.Clock))
+	}
+	if b.Reasons == 0 {
+		f.Confidence = finding.Likely
+		f.Evidence = append(f.Evidence, finding.Sentence("at as much use as before, %s power was %s W instead of %s (%s): fewer requests leave the clock as it is, and more do not take less power", its, number(b.Power), number(b.Drawn), words.Counted(b.N, "sample")))
+		if len(b.Devices[0].reasons) == 0 {
+			f.Evidence = append(f.Evidence, finding.Sentence("%s", noReasons(its)))
+		}
+		return f
 	}
 	f.Evidence = append(f.Evidence, finding.Sentence("%s throttle reasons say so in %s of work", its, words.Counted(b.N, "sample")))
 	if b.Reasons&powerLimit != 0 {

@@ -78,3 +78,41 @@ func TestLowerLimitOfPower(t *testing.T) {
 		}
 	}
 }
+
+// A clock that falls at as much use and less power is slowed down, on a host with one GPU as on one with eight, without any throttle reasons;
+// more load, which draws more power, and gaps between requests, which let the clock fall, are not.
+func TestClockFalls(t *testing.T) {
+	for _, c := range []struct {
+		name             string
+		gpus             int
+		mhz, util, power float64 // from 20:54:10 on
+		told             string
+	}{
+		{"one GPU", 1, 1250, 97, 350, "GPU 0 of node1 was slowed down from 20:54:10 to 20:54:55; its SM clock was 1,250 MHz, 1,980 at work without that"},
+		{"all GPUs", 4, 1250, 95, 350, "4 GPUs of node1 were slowed down from 20:54:10 to 20:54:55; their SM clock was 1,250 MHz, 1,980 at work without that"},
+		{"limit of power", 1, 1600, 97, 690, ""},
+		{"less to do", 1, 1250, 60, 350, ""},
+	} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f := set.Fill("metrics.json", "Prometheus range")
+		server := f.Server(series.Server{Host: "node1"})
+		for gpu := range c.gpus {
+			p := f.Place(series.Place{Server: server, Rank: trace.NoRank, GPU: int32(gpu)})
+			clock, util, power := f.Series(series.SMClock, p), f.Series(series.GPUUtil, p), f.Series(series.Power, p)
+			for n := range 20 {
+				at, mhz, busy, draws := begin+5*sec*trace.Time(n), 1980.0, 97.0, 610.0
+				if n >= 10 {
+					mhz, busy, draws = c.mhz, c.util, c.power
+				}
+				f.Add(clock, at, mhz)
+				f.Add(util, at, busy)
+				f.Add(power, at, draws)
+			}
+		}
+		set.Finish(series.Known{})
+		found, _ := Clocks(set, nil)
+		if told := len(found) == 1 && found[0].Text == c.told && found[0].Confidence == finding.Likely; told != (c.told != "") || len(found) > 1 {
+			t.Errorf("%s: %+v", c.name, found)
+		}
+	}
+}

@@ -103,7 +103,7 @@ func (s *Slow) finding(devices int, from, to trace.Time) finding.Finding {
 	case !s.Known && s.Heat > s.PeersHeat:
 		say("it is at %s °C, and its peers at %s: no metrics have its throttle reasons, which would tell whether heat slows it down", number(s.Heat), number(s.PeersHeat))
 	case !s.Known:
-		say("no metrics have its throttle reasons: DCGM_FI_DEV_CLOCKS_EVENT_REASONS would tell why")
+		say("%s", noReasons("its"))
 	}
 	if !s.Work && !s.Known {
 		f.Confidence = finding.Likely
@@ -121,6 +121,10 @@ func (s *Slow) finding(devices int, from, to trace.Time) finding.Finding {
 		say("it is known by its index on the host alone")
 	}
 	return f
+}
+
+func noReasons(its string) string {
+	return fmt.Sprintf("no metrics have %s throttle reasons: DCGM_FI_DEV_CLOCKS_EVENT_REASONS would tell why", its)
 }
 
 // peers says whose clocks are others.
