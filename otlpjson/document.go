@@ -279,46 +279,38 @@ func (p *parser) enterList(to level) error {
 func (p *parser) parseResource() (next int, err error) {
 	p.notes = notes{}
 	var list trace.ArgList
-	i, null, err := enter(p.buf, p.pos, '{')
-	for !null && err == nil {
-		var key []byte
-		if key, i, err = nextKey(p.buf, i); err != nil || key == nil {
-			break
-		}
+	next, _, err = inObject(p.buf, p.pos, func(key []byte, i int) (int, error) {
 		if string(key) == "attributes" {
-			i, err = p.attributes(p.buf, i, &list)
-		} else {
-			i, err = p.pass(key, p.buf, i)
+			return p.attributes(p.buf, i, &list)
 		}
-	}
+		return p.pass(key, p.buf, i)
+	})
 	if err != nil {
-		return i, err
+		return next, err
 	}
 	p.resource = p.addResource(list, p.resource)
 	for o := p.resourceOrigins; o < len(p.out.origins); o++ {
 		p.out.origins[o].resource = p.resource
 	}
 	p.settle(p.outside(p.step.at))
-	return i, nil
+	return next, nil
 }
 
 // parseScope reads the scope object at pos; see cursor.retry.
 func (p *parser) parseScope() (next int, err error) {
 	p.notes = notes{}
-	i, null, err := enter(p.buf, p.pos, '{')
-	for !null && err == nil {
-		var key, name []byte
-		if key, i, err = nextKey(p.buf, i); err != nil || key == nil {
-			break
-		}
+	next, _, err = inObject(p.buf, p.pos, func(key []byte, i int) (int, error) {
 		if string(key) != "name" {
-			i, err = p.pass(key, p.buf, i)
-		} else if name, i, err = p.text(p.buf, i); err == nil {
+			return p.pass(key, p.buf, i)
+		}
+		name, i, err := p.text(p.buf, i)
+		if err == nil {
 			p.out.origins[len(p.out.origins)-1].scope = p.cache.Intern(name)
 		}
-	}
+		return i, err
+	})
 	if err == nil {
 		p.settle(p.outside(p.step.at))
 	}
-	return i, err
+	return next, err
 }

@@ -6,17 +6,35 @@ import (
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 )
 
-// The functions here walk an object or array that lies in b from index i on:
-//
-//	i, null, err := enter(b, i, '{')
-//	for !null && err == nil {
-//		key, i, err = nextKey(b, i) // a nil key is the end
-//		...
-//	}
-//
-// They are lenient with commas and strict with everything else, so that a
-// record into which another one was written is noticed. An err goes with the
-// index at which it was noticed.
+// The functions here walk an object or array that lies in b from index i on. They are lenient with
+// commas and strict with everything else, so that a record into which another one was written is
+// noticed. An err goes with the index at which it was noticed.
+
+// inObject reads the object at b[i]: value reads what each key has.
+func inObject(b []byte, i int, value func(key []byte, i int) (next int, err error)) (next int, null bool, err error) {
+	i, null, err = enter(b, i, '{')
+	for !null && err == nil {
+		var key []byte
+		if key, i, err = nextKey(b, i); err != nil || key == nil {
+			break
+		}
+		i, err = value(key, i)
+	}
+	return i, null, err
+}
+
+// inList reads the array at b[i].
+func inList(b []byte, i int, element func(i int) (next int, err error)) (next int, err error) {
+	i, null, err := enter(b, i, '[')
+	for !null && err == nil {
+		var ok bool
+		if i, ok, err = nextElement(b, i); err != nil || !ok {
+			break
+		}
+		i, err = element(i)
+	}
+	return i, err
+}
 
 // enter moves behind the opening bracket at b[i]. null stands for an object or
 // array without anything in it.

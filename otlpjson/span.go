@@ -108,9 +108,9 @@ func (p *parser) parseSpan(b []byte, i int, s *batchSpan) (next int, err error) 
 		case "attributes":
 			i, err = p.attributes(b, i, &list)
 		case "events":
-			i, err = p.events(b, i)
+			i, err = inList(b, i, func(i int) (int, error) { return p.event(b, i) })
 		case "links":
-			i, err = p.links(b, i)
+			i, err = inList(b, i, func(i int) (int, error) { return p.link(b, i) })
 		case "status":
 			i, err = p.status(b, i, s)
 		case "droppedAttributesCount", "dropped_attributes_count":
@@ -146,28 +146,11 @@ func (p *parser) copyText(to *[]byte, b []byte, i int) (next int, err error) {
 	return next, err
 }
 
-func (p *parser) events(b []byte, i int) (next int, err error) {
-	i, null, err := enter(b, i, '[')
-	for !null && err == nil {
-		var ok bool
-		if i, ok, err = nextElement(b, i); err != nil || !ok {
-			break
-		}
-		i, err = p.event(b, i)
-	}
-	return i, err
-}
-
 // event reads the event at b[i]. One without a time is left out.
 func (p *parser) event(b []byte, i int) (next int, err error) {
 	var e spantable.Event
 	list := p.eventList[:0]
-	i, null, err := enter(b, i, '{')
-	for !null && err == nil {
-		var key []byte
-		if key, i, err = nextKey(b, i); err != nil || key == nil {
-			break
-		}
+	i, null, err := inObject(b, i, func(key []byte, i int) (next int, err error) {
 		switch string(key) {
 		case "timeUnixNano", "time_unix_nano":
 			e.Time, i, err = p.timestamp(b, i)
@@ -178,7 +161,8 @@ func (p *parser) event(b []byte, i int) (next int, err error) {
 		default:
 			i, err = p.pass(key, b, i)
 		}
-	}
+		return i, err
+	})
 	p.eventList = list
 	if err == nil && !null {
 		p.addEvent(e, list)
@@ -196,31 +180,13 @@ func (r *recorder) addEvent(e spantable.Event, list trace.ArgList) {
 	r.out.events = append(r.out.events, e)
 }
 
-func (p *parser) links(b []byte, i int) (next int, err error) {
-	i, null, err := enter(b, i, '[')
-	for !null && err == nil {
-		var ok bool
-		if i, ok, err = nextElement(b, i); err != nil || !ok {
-			break
-		}
-		if next := p.usualLink(b, i); next > 0 {
-			i = next
-			continue
-		}
-		i, err = p.link(b, i)
-	}
-	return i, err
-}
-
 func (p *parser) link(b []byte, i int) (next int, err error) {
+	if next := p.usualLink(b, i); next > 0 {
+		return next, nil
+	}
 	var l spantable.Link
 	list := p.linkList[:0]
-	i, null, err := enter(b, i, '{')
-	for !null && err == nil {
-		var key []byte
-		if key, i, err = nextKey(b, i); err != nil || key == nil {
-			break
-		}
+	i, null, err := inObject(b, i, func(key []byte, i int) (next int, err error) {
 		switch string(key) {
 		case "traceId", "trace_id":
 			l.TraceHi, l.TraceLo, i, err = p.id(b, i)
@@ -231,7 +197,8 @@ func (p *parser) link(b []byte, i int) (next int, err error) {
 		default:
 			i, err = p.pass(key, b, i)
 		}
-	}
+		return i, err
+	})
 	p.linkList = list
 	if err == nil && !null {
 		p.addLink(l, list)
@@ -240,12 +207,7 @@ func (p *parser) link(b []byte, i int) (next int, err error) {
 }
 
 func (p *parser) status(b []byte, i int, s *batchSpan) (next int, err error) {
-	i, null, err := enter(b, i, '{')
-	for !null && err == nil {
-		var key []byte
-		if key, i, err = nextKey(b, i); err != nil || key == nil {
-			break
-		}
+	next, _, err = inObject(b, i, func(key []byte, i int) (next int, err error) {
 		switch string(key) {
 		case "code":
 			var code uint8
@@ -256,6 +218,7 @@ func (p *parser) status(b []byte, i int, s *batchSpan) (next int, err error) {
 		default:
 			i, err = p.pass(key, b, i)
 		}
-	}
-	return i, err
+		return i, err
+	})
+	return next, err
 }

@@ -200,19 +200,12 @@ func (r *recorder) attributes(b []byte, i int, list *trace.ArgList) (next int, e
 }
 
 func (r *recorder) keyValues(b []byte, i int, list *trace.ArgList, depth int) (next int, err error) {
-	i, null, err := enter(b, i, '[')
-	for !null && err == nil {
-		var ok bool
-		if i, ok, err = nextElement(b, i); err != nil || !ok {
-			break
-		}
+	return inList(b, i, func(i int) (int, error) {
 		if depth == 0 {
-			i, err = r.attribute(b, i, list)
-		} else {
-			i, err = r.keyValue(b, i, list, depth)
+			return r.attribute(b, i, list)
 		}
-	}
-	return i, err
+		return r.keyValue(b, i, list, depth)
+	})
 }
 
 // keyValue reads the KeyValue at b[i] and appends it to list. Usually the key
@@ -220,12 +213,7 @@ func (r *recorder) keyValues(b []byte, i int, list *trace.ArgList, depth int) (n
 func (r *recorder) keyValue(b []byte, i int, list *trace.ArgList, depth int) (next int, err error) {
 	var key trace.Sym
 	start, value, done := len(*list), -1, false
-	i, null, err := enter(b, i, '{')
-	for !null && err == nil {
-		var name []byte
-		if name, i, err = nextKey(b, i); err != nil || name == nil {
-			break
-		}
+	next, _, err = inObject(b, i, func(name []byte, i int) (next int, err error) {
 		switch string(name) {
 		case "key":
 			key, i, err = r.symbol(b, i)
@@ -241,18 +229,19 @@ func (r *recorder) keyValue(b []byte, i int, list *trace.ArgList, depth int) (ne
 		default:
 			i, err = r.pass(name, b, i)
 		}
-	}
+		return i, err
+	})
 	if err == nil && value >= 0 && !done {
 		*list = (*list)[:start]
 		var end int
 		if end, err = r.anyValue(b, value, key, list, depth); err != nil {
-			i = end
+			next = end
 		}
 	}
 	if err == nil && depth == 0 {
 		*list = r.hidden(*list, start, key)
 	}
-	return i, err
+	return next, err
 }
 
 // anyValue reads the AnyValue at b[i] and appends it to list under key. An
@@ -262,12 +251,8 @@ func (r *recorder) anyValue(b []byte, i int, key trace.Sym, list *trace.ArgList,
 		r.notes.lost++
 		return skip(b, i, anyRecord)
 	}
-	i, null, err := enter(b, i, '{')
-	for !null && err == nil {
-		var kind, text []byte
-		if kind, i, err = nextKey(b, i); err != nil || kind == nil {
-			break
-		}
+	next, _, err = inObject(b, i, func(kind []byte, i int) (next int, err error) {
+		var text []byte
 		switch string(kind) {
 		case "stringValue", "string_value", "bytesValue", "bytes_value":
 			if text, i, err = r.text(b, i); err == nil && text != nil {
@@ -310,8 +295,9 @@ func (r *recorder) anyValue(b []byte, i int, key trace.Sym, list *trace.ArgList,
 		default:
 			i, err = r.pass(kind, b, i)
 		}
-	}
-	return i, err
+		return i, err
+	})
+	return next, err
 }
 
 // odd keeps a value that is not of the type that it claims to be as text.
@@ -323,32 +309,14 @@ func (r *recorder) odd(list trace.ArgList, key trace.Sym, text []byte) trace.Arg
 // values reads {"values":[...]}, the elements of an array or the entries of a
 // dictionary, and appends them to list.
 func (r *recorder) values(b []byte, i int, list *trace.ArgList, depth int, dict bool) (next int, err error) {
-	i, null, err := enter(b, i, '{')
-	for !null && err == nil {
-		var key []byte
-		if key, i, err = nextKey(b, i); err != nil || key == nil {
-			break
-		}
+	next, _, err = inObject(b, i, func(key []byte, i int) (int, error) {
 		switch {
 		case string(key) != "values":
-			i, err = r.pass(key, b, i)
+			return r.pass(key, b, i)
 		case dict:
-			i, err = r.keyValues(b, i, list, depth)
-		default:
-			i, err = r.elements(b, i, list, depth)
+			return r.keyValues(b, i, list, depth)
 		}
-	}
-	return i, err
-}
-
-func (r *recorder) elements(b []byte, i int, list *trace.ArgList, depth int) (next int, err error) {
-	i, null, err := enter(b, i, '[')
-	for !null && err == nil {
-		var ok bool
-		if i, ok, err = nextElement(b, i); err != nil || !ok {
-			break
-		}
-		i, err = r.anyValue(b, i, 0, list, depth)
-	}
-	return i, err
+		return inList(b, i, func(i int) (int, error) { return r.anyValue(b, i, 0, list, depth) })
+	})
+	return next, err
 }
