@@ -25,7 +25,7 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 	told, itself := map[int]int{}, map[int]bool{} // which finding tells of a change, and whether it is what that is about
 	for i := range c.List {
 		switch change := &c.List[i]; {
-		case !change.IsCause():
+		case !c.leads(change):
 		case change.Shifts[0].Metric == PaceChanged && !change.Shifts[0].rises():
 			falls = append(falls, change.finding(b, claims[i]))
 		case change.Shifts[0].Metric == ArrivalsChanged && !change.Shifts[0].rises():
@@ -40,7 +40,7 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 	}
 	for i := range c.List {
 		change := &c.List[i]
-		if change.IsCause() {
+		if c.leads(change) {
 			continue
 		}
 		said := finding.Evidence{Text: change.Sentence()}
@@ -82,6 +82,12 @@ func (c *Changes) Check() finding.Check {
 		check.Reason = "there is no steady load between the ramp-up and the drain"
 	}
 	return check
+}
+
+// leads reports whether a change is one to tell of by itself: it may be why others happened, and is not only that requests ask for no
+// more again.
+func (c *Changes) leads(change *Change) bool {
+	return change.IsCause() && !(change.Shifts[0].Metric.isLength() && c.undone(change) >= 0)
 }
 
 // IsCause reports whether a change may be why others happened.

@@ -222,6 +222,9 @@ func markReturns(found []Shift) {
 			if earlier.sameSeries(f) {
 				f.Back = f.rises() != earlier.rises() &&
 					factor(f.After.value(f.Metric), earlier.Before.value(f.Metric)) <= about
+				if f.Back && f.Metric.isLength() && earlier.rises() {
+					earlier.Until = f.Time
+				}
 			}
 		}
 	}

@@ -239,7 +239,7 @@ func (c *Change) Sentence() string {
 	if first.Metric != PaceChanged {
 		fmt.Fprintf(&b, " at %s", c.when())
 	}
-	if first.Metric == CachedChanged && first.Until != 0 {
+	if (first.Metric == CachedChanged || first.Metric.isLength()) && first.Until != 0 {
 		fmt.Fprintf(&b, ", until %s", words.At(first.Until, toSecond))
 	}
 	loads, latencies := 1, 2

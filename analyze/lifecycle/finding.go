@@ -193,24 +193,106 @@ func (l *Lives) restarted() (out []finding.Finding) {
 
 // restartedIn tells of the restarts of a role, which are in order.
 func (l *Lives) restartedIn(role request.Role, list []restart) (out []finding.Finding) {
-	var by order.Groups[*server, []restart]
-	for _, r := range list {
-		order.Add(&by, r.new.server, r)
-	}
-	if len(by.Keys) > 1 && len(list) == len(by.Keys) {
+	by := l.restartsOf(role)
+	if len(by) > 1 && len(list) == len(by) {
 		return []finding.Finding{l.rolled(role, list)}
 	}
-	for i, s := range by.Keys {
-		if len(l.deathsOf(s)) == 0 { // else they are told with these
-			out = append(out, l.again(s, by.List[i]))
+	flapping := l.flapping(role)
+	if len(flapping) > 0 {
+		out = append(out, l.flapped(role, flapping))
+	}
+	for _, own := range by {
+		if s := own[0].new.server; len(l.deathsOf(s)) == 0 && !isOf(flapping, s.at) { // else they are told with these
+			out = append(out, l.again(s, own))
 		}
 	}
 	return out
 }
 
+// restartsOf returns the restarts of each server of a role that had any.
+func (l *Lives) restartsOf(role request.Role) [][]restart {
+	var by order.Groups[*server, []restart]
+	for _, r := range l.restarts {
+		if r.new.server.role == role {
+			order.Add(&by, r.new.server, r)
+		}
+	}
+	return by.List
+}
+
+// flapping returns the restarts of each of several servers of a role that were away at the same times, some of them again and again.
+func (l *Lives) flapping(role request.Role) [][]restart {
+	by := l.restartsOf(role)
+	all := slices.Concat(by...)
+	of := order.Only(by, func(own []restart) bool {
+		return len(l.deathsOf(own[0].new.server)) == 0 && slices.ContainsFunc(own, func(r restart) bool { return r.isBeside(all) })
+	})
+	if len(of) < 2 || !slices.ContainsFunc(of, func(own []restart) bool { return len(own) > 1 }) {
+		return nil
+	}
+	return of
+}
+
+// isOf reports whether the server at a place is among those that were restarted.
+func isOf(list [][]restart, at place.Location) bool {
+	return slices.ContainsFunc(list, func(own []restart) bool { return own[0].new.server.at == at })
+}
+
+// stopped says since when a server is not seen anymore.
+func (e *Event) stopped() string {
+	return fmt.Sprintf("%s has served nothing since %s", name(&e.Server), words.When(e.At+(e.by-e.At)/2, e.At, e.by))
+}
+
+// isBeside reports whether another server was away at the same time.
+func (r *restart) isBeside(list []restart) bool {
+	return slices.ContainsFunc(list, func(o restart) bool {
+		return o.new.server != r.new.server && o.old.last < r.new.first && r.old.last < o.new.first
+	})
+}
+
+// flapped tells of servers that were away at the same times, again and again: what is why is one thing.
+func (l *Lives) flapped(role request.Role, of [][]restart) finding.Finding {
+	const few = 4
+	list := slices.Concat(of...)
+	slices.SortStableFunc(list, func(a, b restart) int { return cmp.Compare(a.old.last, b.old.last) })
+	var each []string
+	for _, own := range of[:min(few, len(of))] {
+		each = append(each, fmt.Sprintf("%s %s", own[0].new.server.at.ServerName(), words.Counted(len(own), "time")))
+	}
+	if n := len(of) - few; n > 0 {
+		each = append(each, fmt.Sprintf("and %d more", n))
+	}
+	f := l.ofRole(role, list)
+	from, to := words.Tenths(f.Since, f.Until)
+	f.Text = fmt.Sprintf("%d of %s were restarted again and again between %s and %s, and were away at the same times: %s", len(of), l.serversOf(role), from, to, strings.Join(each, ", "))
+	for _, r := range list {
+		f.Evidence = append(f.Evidence, finding.Sentence("%s served nothing from %s%s", name(&r.new.server.at), r.period(), pids(r.old, r.new)))
+	}
+	for i := range l.Events {
+		if e := &l.Events[i]; e.What == Stop && isOf(of, e.Server) {
+			f.Evidence, f.Until = append(f.Evidence, finding.Sentence("%s", e.stopped())), 0
+		}
+	}
+	f.Evidence = append(f.Evidence, l.outcome(list))
+	return f
+}
+
+// ofRole returns what findings about restarts of several servers of a role have in common.
+func (l *Lives) ofRole(role request.Role, list []restart) finding.Finding {
+	f := finding.Finding{At: place.Location{Scope: place.WholeRole, Role: role}, Subkind: Restart, Confidence: finding.Certain, Since: list[0].old.last}
+	for _, r := range list {
+		f.Since, f.Until = min(f.Since, r.old.last), max(f.Until, r.new.first)
+	}
+	return f
+}
+
+// serversOf says how many servers of a role there are: "4 unified servers".
+func (l *Lives) serversOf(role request.Role) string {
+	return words.Counted(order.Count(l.observed.servers, func(s *server) bool { return s.role == role }), role.String()+" server")
+}
+
 // rolled tells of servers of which each was started anew once.
 func (l *Lives) rolled(role request.Role, list []restart) finding.Finding {
-	all := order.Count(l.observed.servers, func(s *server) bool { return s.role == role })
 	const few = 4
 	var each []string
 	for _, r := range list[:min(few, len(list))] {
@@ -225,11 +307,8 @@ func (l *Lives) rolled(role request.Role, list []restart) finding.Finding {
 			how = "partly at the same time"
 		}
 	}
-	f := finding.Finding{At: place.Location{Scope: place.WholeRole, Role: role}, Subkind: Restart, Confidence: finding.Certain, Since: list[0].old.last, Until: list[len(list)-1].new.first,
-		Text: fmt.Sprintf("%d of %s were restarted, %s: %s", len(list), words.Counted(all, role.String()+" server"), how, strings.Join(each, ", "))}
-	for _, r := range list {
-		f.Since = min(f.Since, r.old.last)
-	}
+	f := l.ofRole(role, list)
+	f.Text = fmt.Sprintf("%d of %s were restarted, %s: %s", len(list), l.serversOf(role), how, strings.Join(each, ", "))
 	f.Evidence = append(f.Evidence, l.outcome(list))
 	return f
 }
@@ -257,12 +336,14 @@ func (l *Lives) cameAndWent() (out []finding.Finding) {
 		e := &l.Events[i]
 		f := finding.Finding{At: e.Server, Subkind: e.What, Since: e.At}
 		at := words.At(e.At, words.TenthLayout)
-		switch e.What {
-		case Start:
+		switch {
+		case isOf(l.flapping(e.Server.Role), e.Server): // that is more of the same
+			continue
+		case e.What == Start:
 			f.Until = e.At
 			f.Text = fmt.Sprintf("%s has served since %s: nothing shows it before that", name(&e.Server), at)
-		case Stop:
-			f.Text = fmt.Sprintf("%s has served nothing since %s: it was stopped, died, or is not sent any requests", name(&e.Server), words.When(e.At+(e.by-e.At)/2, e.At, e.by))
+		case e.What == Stop:
+			f.Text = e.stopped() + ": it was stopped, died, or is not sent any requests"
 			f.Evidence = append(f.Evidence, finding.Sentence("all requests that were on it have ended, and others of its role went on"))
 			if n := l.unseen(e); n > 0 {
 				f.Subkind = Unseen
