@@ -85,6 +85,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Front, CauseSubkind: serverlimit.Tokenizer, Effect: finding.Tail, Subkinds: []string{cause.Return.String()}}, // it answers, too
 	{Cause: finding.Front, CauseSubkind: serverlimit.Answering, Effect: finding.Tail, Subkinds: []string{cause.Return.String()}},
 	{Cause: finding.Front, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: showsIn},
+	{Cause: finding.Front, CauseSubkind: serverlimit.Tokenizer, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true, Enough: pastBusy, Costs: true},
 	{Cause: finding.Front, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}, SameRequests: true},
 	{Cause: finding.Front, CauseSubkind: serverlimit.Tokenizer, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}, Enough: mostlyOf(cause.Dispatch)},
 	{Cause: finding.Front, CauseSubkind: serverlimit.Answering, Effect: finding.Common, Subkinds: []string{tail.PlaceSubkind}, Enough: mostlyOf(cause.Return)},

@@ -165,6 +165,12 @@ func avoided(share, slow *finding.Finding) bool {
 	return share.At.Overlaps(&slow.At) == (share.Metric.After < share.Metric.Before)
 }
 
+// pastBusy reports whether servers get more or less of the requests while tokenizers are too busy: those of a busy one come to its
+// scheduler later, many at a time, and routers send others elsewhere.
+func pastBusy(share, busy *finding.Finding) bool {
+	return share.Metric.Name == change.ShareOfRequests && share.At.Role == busy.At.Role
+}
+
 // showsIn reports whether users see more load, or servers that became slower, in what changed: all of them, in how long it takes.
 func showsIn(seen, load *finding.Finding) bool {
 	return isSeen(seen) && load.Metric.After > load.Metric.Before

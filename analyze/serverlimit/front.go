@@ -2,6 +2,7 @@ package serverlimit
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/sgtrace/sgtrace/analyze/place"
@@ -280,7 +281,32 @@ func (d *FrontProcess) changes(long []bool) []changepoint.Change {
 	for i := range d.visits {
 		values[i] = float64(d.visits[i].ns())
 	}
-	return changepoint.Levels(values, changepoint.Options{Alpha: surely, Keep: rises})
+	if found := changepoint.Levels(values, changepoint.Options{Alpha: surely, Keep: rises}); len(found) > 0 {
+		return found
+	}
+	return d.begins(long)
+}
+
+// begins finds a time before which no visit is too long, unless chance explains that there is none. Who comes while a desk is busy waits, too,
+// so that it is spells which come at random, and not visits.
+func (d *FrontProcess) begins(long []bool) []changepoint.Change {
+	var kept []visit
+	first, n := 0, len(long)
+	for i, is := range long {
+		if is {
+			kept = memory.Append(kept, d.visits[i])
+		}
+		if len(kept) == 0 {
+			first = i + 1
+		}
+	}
+	spells, _ := spellsOf(kept)
+	p := math.Pow(float64(n-first)/float64(n), float64(spells))
+	if first < fewVisits || spells == 0 || p > surely {
+		return nil
+	}
+	const sure = 3 // spells might have come within that of the beginning, and did not: one of twenty times
+	return []changepoint.Change{{At: first, First: max(0, first-sure*(n-first)/spells), Last: first, To: n, P: p}}
 }
 
 // findUsual takes for usual what visits take in the block of time in which they are shortest.

@@ -124,18 +124,23 @@ func (d *FrontProcess) extra() int64 {
 
 // again reports whether a desk kept requests again and again, or for long.
 func (d *FrontProcess) again() bool {
-	spells, busy := 0, trace.Time(0)
+	spells, busy := spellsOf(d.kept)
+	length := d.visits[len(d.visits)-1].at - d.visits[0].at
+	return spells >= fewSpells || float64(busy) >= minSpells*float64(length)
+}
+
+// spellsOf returns in how many spells a desk kept visits, one after the other, and how long these lasted together.
+func spellsOf(kept []visit) (spells int, busy trace.Time) {
 	until := trace.Time(0)
-	for i := range d.kept {
-		from, to := d.kept[i].at, d.kept[i].at+trace.Time(d.kept[i].ns())
+	for i := range kept {
+		from, to := kept[i].at, kept[i].at+trace.Time(kept[i].ns())
 		if from > until {
 			spells++
 		}
 		busy += max(0, to-max(from, until))
 		until = max(until, to)
 	}
-	length := d.visits[len(d.visits)-1].at - d.visits[0].at
-	return spells >= fewSpells || float64(busy) >= minSpells*float64(length)
+	return spells, busy
 }
 
 // isGateway reports whether a desk is one of a gateway.
