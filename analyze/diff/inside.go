@@ -27,9 +27,11 @@ type Within struct {
 	First, Time, Last trace.Time // bounds of 95 %
 	P                 finding.Probability
 	Confidence        finding.Confidence
+	Until             trace.Time // when it was over; 0 is never
 	What              Changing
 	Cause             bool // load, or pace: what takes longer under a load that comes and goes is none
 	Stays             bool // it matters, however long requests take over all of the capture
+	Always            bool // it did not change, but is so, or comes again, all the time
 }
 
 // Changing tells whether the same changed within two captures.
@@ -49,14 +51,11 @@ func changesWithin(s *request.Set, paced bool) (list []Within) {
 		x := &changes.List[i]
 		if finding.Chance(x.P).Confidence(finding.Likely) == finding.Certain && !(paced && x.IsQueue()) {
 			first := &x.Shifts[0]
-			list = append(list, Within{x.Sentence(), x.First, x.Time, x.Last, finding.Chance(x.P), finding.Certain,
-				Changing{first.Name, first.Metric, first.Stage, first.Back}, x.IsCause(), stays(first)})
+			list = append(list, Within{Text: x.Sentence(), First: x.First, Time: x.Time, Last: x.Last, P: finding.Chance(x.P), Confidence: finding.Certain,
+				Until: first.Until, What: Changing{first.Name, first.Metric, first.Stage, first.Back}, Cause: x.IsCause(), Stays: stays(first, changes)})
 		}
 	}
-	for _, f := range outside(s, peers) {
-		list = append(list, Within{f.Text, f.Since - f.Within, f.Since, f.Since + f.Within, f.P, f.P.Confidence(finding.Likely),
-			Changing{Place: f.At.String(), Stage: string(f.Kind) + " " + f.Subkind}, true, true})
-	}
+	list = append(list, outside(s, peers, changes)...)
 	slices.SortStableFunc(list, func(a, b Within) int { return cmp.Compare(a.Time, b.Time) })
 	return list
 }
@@ -66,24 +65,25 @@ func changesOfDevices(t *overtime.Timeline) (list []Within) {
 	found, _ := t.Findings()
 	for i := range found {
 		f := &found[i]
-		list = append(list, Within{f.Text, f.Since - f.Within, f.Since, f.Since + f.Within, f.P, cmp.Or(f.Confidence, f.P.Confidence(finding.Likely)),
-			Changing{Place: f.At.String(), Stage: f.Subkind}, true, true})
+		x := withinOf(f)
+		x.Confidence, x.What.Stage = cmp.Or(f.Confidence, x.Confidence), f.Subkind
+		list = append(list, x)
 	}
 	slices.SortStableFunc(list, func(a, b Within) int { return cmp.Compare(a.Time, b.Time) })
 	return list
 }
 
-// outside finds what began within a capture, and no series shows whole: servers that hang or died, gateways and tokenizers that
-// keep requests, answers that come late, and slow links between two servers.
-func outside(s *request.Set, peers *place.Groups) (list []finding.Finding) {
-	found, _ := lifecycle.Find(s).Findings()
+// outside finds what began within a capture, and no series shows whole: servers that hang or died, or stand still, gateways and tokenizers
+// that keep requests, answers that come late, and slow links between two servers; and limits that requests wait for.
+func outside(s *request.Set, peers *place.Groups, changes *change.Changes) (list []Within) {
 	add := func(found []finding.Finding, kind finding.Kind, is func(*finding.Finding) bool) {
 		for _, f := range found {
 			if f.Kind = kind; f.Since != 0 && is(&f) {
-				list = append(list, f)
+				list = append(list, withinOf(&f))
 			}
 		}
 	}
+	found, _ := lifecycle.Find(s).Findings()
 	add(found, finding.Lifecycle, func(f *finding.Finding) bool { return f.Subkind == lifecycle.Hang || f.Subkind == lifecycle.Death })
 	a := tail.New(peers, tail.Options{OnlyTransfers: true})
 	costs := cause.NewCosts(s, a.List, a.Usual)
@@ -91,15 +91,36 @@ func outside(s *request.Set, peers *place.Groups) (list []finding.Finding) {
 	add(found, finding.Front, func(*finding.Finding) bool { return true })
 	found, _ = a.TransferFindings(costs)
 	add(found, finding.Transfer, func(f *finding.Finding) bool { return f.Subkind == finding.SlowLink })
+	add(changes.Findings(costs), finding.Change, func(f *finding.Finding) bool { return f.Subkind == finding.Stalls && f.Cost >= compare.MinChange })
+	found, _ = serverlimit.Find(peers.Ranks).Findings(costs)
+	for i := range found {
+		f := &found[i]
+		x := withinOf(f)
+		x.Always, x.Stays, x.What.Place = true, f.Cost >= limitPart, f.At.Role.String() // of two captures, any server may be the one that has less
+		list = append(list, x)
+	}
 	return list
 }
 
-// stays reports whether a pace is another one to the end, by enough to matter: no spell, and no warm-up.
-func stays(f *change.Shift) bool {
-	if f.Metric != change.PaceChanged || f.Until != 0 || f.Shape == changepoint.Settling {
+// limitPart is the part of the time of requests that waits for a limit take where that matters in any case.
+const limitPart = 0.05
+
+// withinOf makes a change of a finding.
+func withinOf(f *finding.Finding) Within {
+	return Within{Text: f.Text, First: f.Since - f.Within, Time: f.Since, Last: f.Since + f.Within, P: f.P, Confidence: f.P.Confidence(finding.Likely), Until: f.Until,
+		What: Changing{Place: f.At.String(), Stage: string(f.Kind) + " " + f.Subkind}, Cause: true, Stays: true}
+}
+
+// stays reports whether a pace is another one to the end, or for so much of the capture that it matters for all of it: no warm-up.
+func stays(f *change.Shift, in *change.Changes) bool {
+	if f.Metric != change.PaceChanged || f.Shape == changepoint.Settling {
 		return false
 	}
-	c := compare.Change{Change: significance.Change{Ratio: float64(f.After.P50) / float64(f.Before.P50)}}
+	part := 1.0
+	if f.Until != 0 {
+		part = float64(f.Until-f.Time) / float64(max(1, in.To-in.From))
+	}
+	c := compare.Change{Change: significance.Change{Ratio: 1 + part*(float64(f.After.P50)/float64(f.Before.P50)-1)}}
 	return c.Size() >= math.Log1p(compare.MinChange)
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/trace"
 )
 
@@ -64,13 +65,22 @@ func (d *Diff) mixtures() (notes []string) {
 		return nil
 	}
 	clock := func(t trace.Time) string { return words.At(t/second*second, time.TimeOnly) }
-	if list := d.Before.Within; len(list) > 0 {
+	changed := func(side *Side) []Within {
+		return order.Only(side.Within, func(x Within) bool { return !x.Always })
+	}
+	if list := changed(&d.Before); len(list) > 0 {
 		notes = append(notes, "BEFORE is a mixture, since it changed: compare what was before that with --before-to "+clock(list[0].First))
 	}
-	if list := d.After.Within; len(list) > 0 {
+	if list := changed(&d.After); len(list) > 0 {
 		last, note := list[0].Last, "AFTER is a mixture, since it changed: compare what came then with --after-from "
 		until := ""
+		if over := list[0].Until; over > last+2*second {
+			until = " --after-to " + clock(over)
+		}
 		for _, x := range list[1:] {
+			if until != "" {
+				break
+			}
 			if x.First > last+2*second {
 				until = " --after-to " + clock(x.First)
 				break
