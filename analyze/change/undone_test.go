@@ -1,6 +1,7 @@
 package change
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/internal/changepoint"
@@ -40,6 +41,20 @@ func TestUndoneEvidence(t *testing.T) {
 	}}
 	got := c.Findings(nil)
 	if len(got) != 1 || got[0].Subkind != Pace || got[0].Until != 9000 || len(got[0].Evidence) != 3 {
+		t.Errorf("findings: %+v", got)
+	}
+}
+
+// Prompts that are as long as before again are no change by themselves: they say until when they were longer.
+func TestUndoneLengths(t *testing.T) {
+	found := []Shift{{Metric: PromptChanged, Sized: true, Time: 1000, Before: Level{Rate: 1000}, After: Level{Rate: 2600}}, {Metric: PromptChanged, Sized: true, Time: 9000, Before: Level{Rate: 2600}, After: Level{Rate: 1200}}}
+	markReturns(found)
+	c := Changes{From: 1, To: 20_000, List: []Change{{Time: 1000, Shifts: found[:1]}, {Time: 9000, Shifts: found[1:]}}}
+	if got := c.Findings(nil); len(got) != 1 || got[0].Until != 9000 || !strings.Contains(got[0].Text, ", until ") || len(got[0].Evidence) != 2 {
+		t.Errorf("findings: %+v", got)
+	}
+	found[1].After.Rate, found[1].Back = 400, false // shorter than ever
+	if got := c.Findings(nil); len(got) != 2 {
 		t.Errorf("findings: %+v", got)
 	}
 }

@@ -92,9 +92,13 @@ func outside(s *request.Set, peers *place.Groups, changes *change.Changes) (list
 	found, _ = a.TransferFindings(costs)
 	add(found, finding.Transfer, func(f *finding.Finding) bool { return f.Subkind == finding.SlowLink })
 	add(changes.Findings(costs), finding.Change, func(f *finding.Finding) bool { return f.Subkind == finding.Stalls && f.Cost >= compare.MinChange })
-	found, _ = serverlimit.Find(peers.Ranks).Findings(costs)
+	limits := serverlimit.Find(peers.Ranks)
+	found, _ = limits.Findings(costs)
 	for i := range found {
 		f := &found[i]
+		if !limits.Holds(f) {
+			continue
+		}
 		x := withinOf(f)
 		x.Always, x.Stays, x.What.Place = true, f.Cost >= limitPart, f.At.Role.String() // of two captures, any server may be the one that has less
 		list = append(list, x)

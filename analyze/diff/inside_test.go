@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/testkit/testset"
 )
 
@@ -34,5 +36,20 @@ func TestWhatNoSeriesShows(t *testing.T) {
 	const want = "the gateway holds 50 % of the requests since"
 	if len(list) == 0 || !strings.HasPrefix(list[0].Text, want) || list[0].Confidence != finding.Certain || !list[0].Stays {
 		t.Errorf("found %+v, want %q", list, want)
+	}
+}
+
+// A spell in which a server is slow matters for all of a capture if it is long enough.
+func TestSpellsThatMatter(t *testing.T) {
+	in := change.Changes{From: 1, To: 1001}
+	f := change.Shift{Metric: change.PaceChanged, Shape: changepoint.Spell, Time: 100, Until: 300, Before: change.Level{P50: 100}, After: change.Level{P50: 180}}
+	if !stays(&f, &in) {
+		t.Error("80 % longer for a fifth of the time does not matter")
+	}
+	if f.Until = 120; stays(&f, &in) {
+		t.Error("80 % longer for a fiftieth of the time matters")
+	}
+	if f.Until = 0; !stays(&f, &in) {
+		t.Error("80 % longer to the end does not matter")
 	}
 }

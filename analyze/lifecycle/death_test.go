@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/golden/cluster"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
@@ -70,6 +71,32 @@ func TestRestarted(t *testing.T) {
 	}
 	if d := int64(to) - last; max(d, -d) > slack {
 		t.Errorf("restarts to %v, %d ns off", to, d)
+	}
+}
+
+// Two servers that an autoscaler takes away together, again and again, are one finding, and one that is restarted at another time is another.
+func TestServersThatFlapTogether(t *testing.T) {
+	c := cluster.Find("rolling_restart").Config(1)
+	c.Faults = nil
+	for _, f := range []struct {
+		server int
+		at     time.Duration
+	}{{0, 60}, {1, 62}, {0, 110}, {1, 111}, {2, 150}} {
+		c.Faults = append(c.Faults, cluster.Fault{Name: "restart", Server: f.server, At: f.at * time.Second, Every: 15 * time.Second})
+	}
+	run, err := cluster.Play(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, _ := Find(testset.OfCluster(t, run)).Findings()
+	if len(found) != 2 || !strings.Contains(found[0].Text, "2 of ") || !strings.Contains(found[0].Text, "again and again") || found[0].At.Scope != place.WholeRole ||
+		strings.Contains(found[0].Text, run.Name(2)) || !strings.Contains(found[1].Text, run.Name(2)) {
+		t.Errorf("%+v", found)
+	}
+	for _, name := range []string{run.Name(0), run.Name(1)} {
+		if !strings.Contains(found[0].Text, name+" 2 times") {
+			t.Errorf("%q does not say how often %s was", found[0].Text, name)
+		}
 	}
 }
 

@@ -78,6 +78,17 @@ func (l *Limits) finding(same []*Limit, b *cause.Costs) finding.Finding {
 	return f
 }
 
+// Holds reports whether requests wait for a limit that was found for most of the time since they first did, until the end: that is what a
+// server is like, and no busy spell.
+func (l *Limits) Holds(f *finding.Finding) bool {
+	const mostly, part = 0.5, 0.25
+	return slices.ContainsFunc(l.List, func(x Limit) bool {
+		all := x.To - l.set.Requests[0].Start
+		return x.Kind.String() == f.Subkind && x.Location.Role == f.At.Role && x.Open &&
+			float64(x.Length) >= mostly*float64(x.To-x.From) && float64(x.Length) >= part*float64(all)
+	})
+}
+
 // longPrompts says which few prompts are much of what a server computes while requests wait for that; "" if it takes many.
 func (l *Limits) longPrompts(x *Limit) string {
 	const few, much = 0.05, 0.4

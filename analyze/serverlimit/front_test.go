@@ -67,6 +67,26 @@ func TestNobodyKeepsRequests(t *testing.T) {
 	}
 }
 
+// A tokenizer that works at images now and then, since the half of the time, holds up all that comes meanwhile: no test of single requests knows
+// how few spells that are, but before the half there are none.
+func TestSpellsThatBegin(t *testing.T) {
+	const second, n = 1_000_000_000, 400
+	for _, every := range []int{15, 100} { // requests from one spell to the next
+		d := FrontProcess{duty: tokenizes}
+		for i := range n {
+			v := visit{at: trace.Time(i+1) * second / 4, work: second / 1000}
+			if i >= n/2 && i%every < 4 {
+				v.work = second - int64(i%every)*second/4
+			}
+			d.add(v)
+		}
+		d.judge()
+		if half := d.visits[n/2].at; (every == 15) != (d.Since != 0 && d.Earliest < half && d.Latest >= half-6*second && d.P < 0.001) {
+			t.Errorf("every %d requests: since %v, from %v to %v, p = %g; planted at %v", every, d.Since, d.Earliest, d.Latest, d.P, half)
+		}
+	}
+}
+
 // silentGateway plants a hold into a healthy run whose gateway does not say when it sends requests: since
 // the half of the time, those that keep chooses begin so much earlier at the gateway.
 func silentGateway(t *testing.T, keep func(s *request.Set, r *request.Request, late bool) bool) ([]finding.Finding, *request.Set, trace.Time) {
