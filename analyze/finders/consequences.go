@@ -35,6 +35,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Lifecycle, CauseSubkind: failed.Restarted, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Around: true, Enough: there, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Start, Effect: finding.Load, Subkinds: []string{""}, AtPlaces: true, Around: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Stop, Effect: finding.Load, Subkinds: []string{"", finding.Waits, slow.Demand}, AtPlaces: true, Around: true, Costs: true},
+	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Stop, Effect: finding.Change, Subkinds: []string{finding.CachedTokens}, Around: true, Enough: withStrangers, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Imbalance, Subkinds: []string{""}},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Start, Effect: finding.Imbalance, Subkinds: []string{""}},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Stop, Effect: finding.Imbalance, Subkinds: []string{""}, Costs: true},

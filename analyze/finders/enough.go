@@ -49,6 +49,11 @@ func withEmptyCache(cached, restart *finding.Finding) bool {
 	return there(cached, restart) && since(cached, restart)
 }
 
+// withStrangers reports whether fewer tokens are cached since servers ceased to serve: their sessions come to others, which know nothing of them.
+func withStrangers(cached, stop *finding.Finding) bool {
+	return since(cached, stop) && (cached.At.Scope == place.Everywhere || cached.At.Role == stop.At.Role)
+}
+
 // there reports whether something is at the place of another finding, and nowhere else.
 func there(f, of *finding.Finding) bool { return f.At.Scope == place.OneRank && of.At.Overlaps(&f.At) }
 
