@@ -20,6 +20,7 @@ const (
 	Arrivals     = "arrivals per second"
 	OutputLength = "length of answers"
 	PromptLength = "length of prompts"
+	GivenUpShare = "share of requests that are given up"
 )
 
 // savings holds what requests ask for, and what of it they are spared: how long prompts and

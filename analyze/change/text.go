@@ -287,7 +287,7 @@ func (f *Shift) subject() string {
 	case PromptChanged:
 		return PromptLength
 	case AbortsChanged:
-		return "share of requests that are given up"
+		return GivenUpShare
 	case RefusedChanged:
 		return "share of requests that full queues turn away"
 	case RetractedChanged:

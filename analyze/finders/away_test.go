@@ -4,8 +4,13 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/requests"
+	"github.com/sgtrace/sgtrace/analyze/serverlimit"
+	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/slow"
 	"github.com/sgtrace/sgtrace/request"
@@ -74,6 +79,34 @@ func TestKubernetesSeesWhatEnded(t *testing.T) {
 			if got := finding.Merge(found, consequences); len(got) != want || got[0].Subkind != found[0].Subkind {
 				t.Errorf("on %s: %d left of %s and %s", host, len(got), found[0].Subkind, found[1].Subkind)
 			}
+		}
+	}
+}
+
+// What a router does past servers that get nothing, a busy tokenizer, and clients that give up at a slow link are consequences, each of its cause.
+func TestWhatRoutersAndClientsDo(t *testing.T) {
+	const since = trace.Time(1000e9)
+	unified := place.Location{Scope: place.WholeRole, Role: request.Unified}
+	one := rankAt(request.Unified, "a", 0, -1)
+	share := finding.Metric{Name: change.ShareOfRequests, Unit: table.Share, Before: 0.5, After: 0.9}
+	cached := finding.Metric{Name: finding.CachedTokens, Unit: table.Share, Before: 0.8, After: 0.1}
+	link, seen := finding.Metric{Unit: table.Duration, Before: 1e6, After: 1e9}, finding.Metric{Unit: table.Share, Before: 0.01, After: 0.2}
+	everywhere := place.Location{Scope: place.Everywhere}
+	for name, c := range map[string]struct{ cause, effect finding.Finding }{
+		"strangers":        {finding.Finding{Kind: finding.Lifecycle, Subkind: lifecycle.Stop, At: unified}, finding.Finding{Kind: finding.Change, Subkind: finding.CachedTokens, At: one, Metric: cached}},
+		"past a tokenizer": {finding.Finding{Kind: finding.Front, Subkind: serverlimit.Tokenizer, At: unified}, finding.Finding{Kind: finding.Load, At: one, Metric: share}},
+		"clients":          {finding.Finding{Kind: finding.Errors, Subkind: requests.GivenUp, At: everywhere}, finding.Finding{Kind: finding.Change, Subkind: change.GivenUpShare, At: everywhere, Metric: seen}},
+		"users of a link":  {finding.Finding{Kind: finding.Transfer, Subkind: finding.SlowLink, At: rankAt(request.Prefill, "a", 0, -1), Metric: link}, finding.Finding{Kind: finding.Change, At: everywhere, Metric: seen}},
+	} {
+		c.cause.Since, c.effect.Since, c.effect.P = since, since+2e9, finding.Chance(1e-9)
+		if got := finding.Merge([]finding.Finding{c.effect, c.cause}, consequences); len(got) != 1 || got[0].Kind != c.cause.Kind {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if c.effect.Since = since - 100e9; name == "clients" {
+			continue
+		}
+		if got := finding.Merge([]finding.Finding{c.effect, c.cause}, consequences); len(got) != 2 {
+			t.Errorf("%s, long before: %+v", name, got)
 		}
 	}
 }

@@ -27,6 +27,7 @@ import (
 // That slow requests were on one rank says less than why that rank is slow, but whose they
 // are says more than where their time went.
 var consequences = []finding.Consequence{
+	{Cause: finding.Errors, CauseSubkind: requests.GivenUp, Effect: finding.Change, Subkinds: []string{change.GivenUpShare}, Later: true, Enough: rises},
 	{Cause: finding.Errors, CauseSubkind: requests.GivenUp, Effect: finding.Load, Subkinds: []string{""}, Later: true, Enough: askAgain, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Load, Subkinds: []string{"", finding.Waits, slow.Demand}, AtPlaces: true, Around: true},
 	{Cause: finding.Lifecycle, CauseSubkind: failed.Restarted, Effect: finding.Change, Subkinds: []string{finding.CachedTokens}, Enough: withEmptyCache, Costs: true},
@@ -73,7 +74,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Lifecycle, CauseSubkind: failed.Taken + " Killed", Effect: finding.Lifecycle, Subkinds: []string{failed.Stop, failed.Hang}, Enough: forProbe, Elsewhere: true},
 	{Cause: finding.Transfer, CauseSubkind: held.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", finding.Waits, cause.Transfer.String()}, Around: true, Costs: true, Same: true},
 	{Cause: finding.Transfer, CauseSubkind: held.SlowLink, Effect: finding.Transfer, Subkinds: []string{"", finding.Waits, cause.Transfer.String()}, Same: true},
-	{Cause: finding.Transfer, CauseSubkind: held.SlowLink, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: asTransfers},
+	{Cause: finding.Transfer, CauseSubkind: held.SlowLink, Effect: finding.Change, Subkinds: []string{""}, Around: true, Enough: asTransfers, Costs: true},
 	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Lifecycle, Subkinds: []string{lifecycle.Death, lifecycle.Stop, lifecycle.Restart}, Around: true},
 	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Load, Subkinds: []string{"", finding.Waits, slow.Demand}, AtPlaces: true, Around: true},
 	{Cause: finding.Errors, CauseSubkind: failed.Died, Effect: finding.Imbalance, Subkinds: []string{""}, Around: true},

@@ -181,6 +181,9 @@ func showsIn(seen, load *finding.Finding) bool {
 	return isSeen(seen) && load.Metric.After > load.Metric.Before
 }
 
+// rises reports whether there is more of what a finding is about than before.
+func rises(f, _ *finding.Finding) bool { return f.Metric.After > f.Metric.Before }
+
 // isSeen reports whether something is what all users see: it takes longer.
 func isSeen(f *finding.Finding) bool {
 	return f.At.Scope == place.Everywhere && f.Metric.After > f.Metric.Before

@@ -25,8 +25,8 @@ func behindDecode(longer, full *finding.Finding) bool {
 }
 
 // asTransfers reports whether what takes longer may be transfers, by how much they do: a part of a request that
-// contains one, or waits for it, takes longer by no more.
+// contains one, or waits for it, takes longer by no more. That more requests than before wait for long, users see of it.
 func asTransfers(slower, link *finding.Finding) bool {
 	x, y := &slower.Metric, &link.Metric
-	return x.Unit == table.Duration && y.Unit == table.Duration && x.After > x.Before && x.After-x.Before <= 1.5*(y.After-y.Before)
+	return x.Unit == table.Share && isSeen(slower) || x.Unit == table.Duration && y.Unit == table.Duration && x.After > x.Before && x.After-x.Before <= 1.5*(y.After-y.Before)
 }

@@ -112,39 +112,92 @@ type roomNeeded struct {
 	given  bool
 }
 
-// findLimits finds out what requests waited for.
-func (r *Run) findLimits() {
-	pools, asked := map[int32]*pool{}, make([][]asking, len(r.Engines))
-	for i := range r.Engines {
-		e := &r.Engines[i]
-		asked[i] = r.look(e, i, order.Memo(pools, e.Group, func() *pool { return &pool{} }))
+// join adds what another server shows.
+func (p *pool) join(o *pool) {
+	p.running, p.batch, p.retracted = max(p.running, o.running), max(p.batch, o.batch), p.retracted || o.retracted
+	p.ran, p.cut, p.rooms = append(p.ran, o.ran...), append(p.cut, o.cut...), append(p.rooms, o.rooms...)
+}
+
+// fewAsked is how often somebody waits at least before a limit is believed.
+const fewAsked = 3
+
+// stuckAt returns with how many requests servers decoded while others waited, if as many ran as ever did; 0 is no limit.
+func (p *pool) stuckAt() int64 {
+	if len(p.ran) >= fewAsked && 10*distribution.LowerMedian(slices.Clone(p.ran)) >= 9*p.running {
+		return p.running
 	}
-	const few = 3
+	return 0
+}
+
+// findLimits finds out what requests waited for: servers of a group have the same limits.
+func (r *Run) findLimits() {
+	r.shows, r.asked = make([]pool, len(r.Engines)), make([][]asking, len(r.Engines))
 	for i := range r.Engines {
-		e := &r.Engines[i]
-		p := pools[e.Group]
-		if len(p.ran) >= few && 10*distribution.LowerMedian(slices.Clone(p.ran)) >= 9*p.running { // as many ran as ever did
-			e.limits.running = p.running
+		r.asked[i] = r.look(&r.Engines[i], i, &r.shows[i])
+	}
+	for i, p := range r.together(nil) {
+		if n := p.stuckAt(); n > 0 {
+			r.Engines[i].limits.running = n
 		}
-		r.ask(e, asked[i], p)
+	}
+	for i := range r.Engines {
+		r.ask(&r.Engines[i], r.asked[i], &r.shows[i])
 	}
 	for _, m := range r.marks {
 		if m.kind == thrownOut {
-			pools[r.Engines[r.jobs[m.job].engine].Group].retracted = true
+			r.shows[r.jobs[m.job].engine].retracted = true
 		}
 	}
+	for i, p := range r.together(nil) {
+		r.limit(i, p)
+	}
+}
+
+// together returns for each server what those of its group show, all but some of them.
+func (r *Run) together(but []bool) []*pool {
+	pools, of := map[int32]*pool{}, make([]*pool, len(r.Engines))
 	for i := range r.Engines {
-		e := &r.Engines[i]
-		p := pools[e.Group]
-		if kv, sure := p.size(); sure || p.retracted {
-			e.limits.kv = kv
-			e.limits.margin = kv / 16
-			r.findBlocking(e, asked[i])
-		}
-		if len(p.cut) >= few && distribution.LowerMedian(slices.Clone(p.cut)) == p.batch {
-			e.limits.batch = p.batch
+		of[i] = order.Memo(pools, r.Engines[i].Group, func() *pool { return &pool{} })
+		if but == nil || !but[i] {
+			of[i].join(&r.shows[i])
 		}
 	}
+	return of
+}
+
+// limit takes for the limits of a server what a pool shows.
+func (r *Run) limit(i int, p *pool) {
+	l := &r.Engines[i].limits
+	l.batch, l.running, l.kv, l.margin = unlimited, unlimited, unlimited, 0
+	if n := p.stuckAt(); n > 0 {
+		l.running = n
+	}
+	if kv, sure := p.size(); sure || p.retracted {
+		l.kv, l.margin = kv, kv/16
+		r.findBlocking(&r.Engines[i], r.asked[i])
+	}
+	if len(p.cut) >= fewAsked && distribution.LowerMedian(slices.Clone(p.cut)) == p.batch {
+		l.batch = p.batch
+	}
+}
+
+// OwnLimits takes for the limits of servers what they show themselves, as far as they do: one of a group may have less than the others.
+// Without effect, it returns false.
+func (r *Run) OwnLimits() bool {
+	own, any := make([]bool, len(r.Engines)), false
+	for i := range r.Engines {
+		p := &r.shows[i]
+		_, sure := p.size()
+		own[i] = sure || p.retracted || p.stuckAt() > 0
+		any = any || own[i]
+	}
+	for i, p := range r.together(own) {
+		if own[i] {
+			p = &r.shows[i]
+		}
+		r.limit(i, p)
+	}
+	return any
 }
 
 // Most returns how many tokens of prompts the recorded steps computed at most, and how many requests they decoded.

@@ -36,6 +36,8 @@ type Run struct {
 	pools  map[string]timing    // of engines together, by kind and engines
 	ends   []trace.Time         // scratch
 	sizes  distribution.SizeFit // of KV caches
+	shows  []pool               // what each engine shows of its limits
+	asked  [][]asking           // who wanted room on each of them
 	From   trace.Time           // the first arrival
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/golden/simulator"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/testkit/testset"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // A counterfactual is a plant, and what takes it away: a simulator plays the same seed with and without
@@ -342,4 +343,20 @@ func (r *Run) blames() (list []*Change) {
 		}
 	}
 	return list
+}
+
+// A process with another ID in the place of one before it is a restart, and DP ranks of one server are none.
+func TestReplacedAt(t *testing.T) {
+	rank := func(dp int16) trace.Rank { r := trace.NoRank; r.DP = dp; return r }
+	s := &request.Set{Procs: []request.Proc{{Host: "a", Schedules: true, PID: 1, Rank: rank(0)}, {Host: "a", Schedules: true, PID: 2, Rank: rank(1)}},
+		Threads: []request.Thread{{Proc: 0, Start: 10}, {Proc: 1, Start: 12}, {Proc: 0, Start: 30}}}
+	r := &Run{set: s}
+	if at := r.replacedAt(); at != 0 {
+		t.Errorf("replaced at %d", at)
+	}
+	s.Procs = append(s.Procs, request.Proc{Host: "a", Schedules: true, PID: 7, Rank: rank(1)})
+	s.Threads = append(s.Threads, request.Thread{Proc: 2, Start: 50}, request.Thread{Proc: 2, Start: 40})
+	if at := r.replacedAt(); at != 40 {
+		t.Errorf("replaced at %d, want 40", at)
+	}
 }
