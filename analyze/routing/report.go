@@ -140,13 +140,19 @@ func (s *Source) notes(t *table.Table) {
 	}
 }
 
-func (r *Routing) layerTable() *table.Table {
-	var rows []*Layer
+// rowsOf returns what all sources have.
+func rowsOf[R any](r *Routing, of func(*Source) []R) (rows []*R) {
 	for _, s := range r.Sources {
-		for i := range s.ByLayer {
-			rows = append(rows, &s.ByLayer[i])
+		list := of(s)
+		for i := range list {
+			rows = append(rows, &list[i])
 		}
 	}
+	return rows
+}
+
+func (r *Routing) layerTable() *table.Table {
+	rows := rowsOf(r, func(s *Source) []Layer { return s.ByLayer })
 	return table.New("sgtrace.report.experts.layers/v1", "Layers", rows, []table.Field[*Layer]{
 		fileOf(func(x **Layer) *Source { return (*x).Of }),
 		table.TextColumn("layer", "of the model", func(x **Layer) string { return fmt.Sprint((*x).Layer) }),
@@ -163,12 +169,7 @@ func (r *Routing) layerTable() *table.Table {
 }
 
 func (r *Routing) rankTable() *table.Table {
-	var rows []*Rank
-	for _, s := range r.Sources {
-		for i := range s.ByRank {
-			rows = append(rows, &s.ByRank[i])
-		}
-	}
+	rows := rowsOf(r, func(s *Source) []Rank { return s.ByRank })
 	return table.New("sgtrace.report.experts.ranks/v1", "Ranks", rows, []table.Field[*Rank]{
 		fileOf(func(x **Rank) *Source { return (*x).Of }),
 		table.TextColumn("rank", "that has a part of the experts", func(x **Rank) string { return ep((*x).Rank) }),
@@ -202,12 +203,7 @@ func (r *Routing) hottestTable() *table.Table {
 }
 
 func (r *Routing) passTable() *table.Table {
-	var rows []*Pass
-	for _, s := range r.Sources {
-		for i := range s.ByPass {
-			rows = append(rows, &s.ByPass[i])
-		}
-	}
+	rows := rowsOf(r, func(s *Source) []Pass { return s.ByPass })
 	return table.New("sgtrace.report.experts.passes/v1", "Forward passes", rows, []table.Field[*Pass]{
 		fileOf(func(x **Pass) *Source { return (*x).Of }),
 		table.TextColumn("pass", "its number in the server; of a file of the mode stat, a place in its buffer", func(x **Pass) string { return fmt.Sprint((*x).Pass) }),

@@ -141,7 +141,7 @@ func (f *export) process(want ProcessTruth) ProcessTruth {
 			got.GPU = int(d.GPU)
 		}
 	}
-	got.CallNs, got.RangeNs = callNs.list(), rangeNs.list()
+	got.CallNs, got.RangeNs = byNames(callNs), byNames(rangeNs)
 	f.work(&got, ranges, calls)
 	return got
 }
@@ -180,7 +180,7 @@ func (f *export) work(got *ProcessTruth, ranges []*rows.Range, calls map[uint32]
 		got.GraphRunNs += int64(k.End - k.Start)
 		operations = append(operations, operation{k.Place, k.Start, k.End, false})
 	}
-	got.KernelNs = kernelNs.list()
+	got.KernelNs = byNames(kernelNs)
 	got.Steps = f.steps(ranges, operations, calls)
 }
 

@@ -2,6 +2,7 @@ package nsys
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -63,7 +64,7 @@ func (s *piece) process(p *process) ProcessTruth {
 		}
 	}
 	t.OSCalls, t.Scheds, t.MemoryEvents = count(s, p.os), count(s, p.scheds), count(s, p.memory)
-	t.CallNs, t.RangeNs = calls.list(), ranges.list()
+	t.CallNs, t.RangeNs = byNames(calls), byNames(ranges)
 	s.work(p, &t)
 	return t
 }
@@ -94,7 +95,7 @@ func (s *piece) work(p *process, t *ProcessTruth) {
 			}
 		}
 	}
-	t.KernelNs, t.Steps = kernels.list(), s.steps(p)
+	t.KernelNs, t.Steps = byNames(kernels), s.steps(p)
 }
 
 // steps projects the ranges of steps to the GPU.
@@ -130,11 +131,15 @@ func (s *piece) steps(p *process) []StepTruth {
 			t.GPUSpanNs += k.end - k.start
 		}
 	}
-	list := []StepTruth{}
-	for _, t := range byName {
-		list = append(list, *t)
+	return byNames(byName)
+}
+
+// byNames returns what there is by name, in the order of names; never nil.
+func byNames[T any](byName map[string]*T) []T {
+	list := []T{}
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		list = append(list, *byName[name])
 	}
-	slices.SortFunc(list, func(a, b StepTruth) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
 
@@ -190,16 +195,6 @@ func (s sums) add(name string, took int64) {
 	}
 	s[name].N++
 	s[name].SumNs += took
-}
-
-// list returns the sums in the order of names.
-func (s sums) list() []SumTruth {
-	list := []SumTruth{}
-	for _, x := range s {
-		list = append(list, *x)
-	}
-	slices.SortFunc(list, func(a, b SumTruth) int { return strings.Compare(a.Name, b.Name) })
-	return list
 }
 
 // count returns how many of some events lie in the session.

@@ -101,10 +101,5 @@ func (l Lengths) Draw(rng *rand.Rand) int {
 
 // letters returns n random letters and digits.
 func letters(rng *rand.Rand, n int) string {
-	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = alphabet[rng.IntN(len(alphabet))]
-	}
-	return string(b)
+	return draw(rng, n, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
 }

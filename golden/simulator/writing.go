@@ -43,11 +43,13 @@ func AppendText(b []byte, s string) []byte {
 }
 
 // HexDigits returns n random lower case hex digits.
-func HexDigits(rng *rand.Rand, n int) string {
-	const digits = "0123456789abcdef"
+func HexDigits(rng *rand.Rand, n int) string { return draw(rng, n, "0123456789abcdef") }
+
+// draw returns n random bytes of an alphabet.
+func draw(rng *rand.Rand, n int, alphabet string) string {
 	b := make([]byte, n)
 	for i := range b {
-		b[i] = digits[rng.IntN(len(digits))]
+		b[i] = alphabet[rng.IntN(len(alphabet))]
 	}
 	return string(b)
 }

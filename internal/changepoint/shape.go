@@ -62,6 +62,13 @@ func above(o *Observation, at float64) float64 {
 	return (o.To - at) * (o.To - at) / (2 * (o.To - o.From))
 }
 
+// improve makes f another fit that is clearly better.
+func (f *fit) improve(by fit) {
+	if by.ok && by.gain > f.gain*better {
+		*f = by
+	}
+}
+
 // try returns what a shape explains at a time.
 func (t *track) try(s Shape, at, end float64) fit {
 	product, square := 0.0, 0.0
@@ -105,9 +112,7 @@ func (t *track) lasts(at float64) bool {
 // bestOf tries all scales.
 func (t *track) bestOf(s Shape, scale func(k int) float64) (best fit) {
 	for k := range scales {
-		if f := t.try(s, scale(k), 0); f.ok && f.gain > best.gain*better {
-			best = f
-		}
+		best.improve(t.try(s, scale(k), 0))
 	}
 	return best
 }
@@ -126,9 +131,7 @@ func (t *track) fitTime(s Shape, end float64) (best fit) {
 			if at > last {
 				continue
 			}
-			if f := t.try(s, at, end); f.ok && f.gain > best.gain*better {
-				best = f
-			}
+			best.improve(t.try(s, at, end))
 		}
 	}
 	if !best.ok {
@@ -142,9 +145,7 @@ func (t *track) fitTime(s Shape, end float64) (best fit) {
 			if at < first || at > last {
 				continue
 			}
-			if f := t.try(s, at, end); f.ok && f.gain > best.gain*better {
-				best = f
-			}
+			best.improve(t.try(s, at, end))
 		}
 	}
 	return best
@@ -191,9 +192,7 @@ func (t *track) fitSpell() fit {
 					if e-a < shortest || a <= t.from || e >= t.to {
 						continue
 					}
-					if f := t.try(Spell, a, e); f.ok && f.gain > best.gain*better {
-						best = f
-					}
+					best.improve(t.try(Spell, a, e))
 				}
 			}
 		}
@@ -211,9 +210,7 @@ func (t *track) fitSlope() (best fit) {
 		if at < t.from || end > t.to || end-at < shortest {
 			return
 		}
-		if f := t.try(Sloped, at, end); f.ok && f.gain > best.gain*better {
-			best = f
-		}
+		best.improve(t.try(Sloped, at, end))
 	}
 	for a := range coarse {
 		for e := a + 1; e < coarse; e++ {
@@ -249,9 +246,7 @@ func (t *track) fitWave() (best fit) {
 			continue
 		}
 		phase := math.Atan2(sin.size, cos.size) // they are all but orthogonal
-		if f := t.try(Waving, length, phase); f.ok && f.gain > best.gain*better {
-			best = f
-		}
+		best.improve(t.try(Waving, length, phase))
 	}
 	return best
 }
