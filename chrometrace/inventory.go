@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/chrometrace/internal/parse"
 	"github.com/sgtrace/sgtrace/format/inventory"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
@@ -30,41 +31,24 @@ func Inventory(v *inventory.Inventory, p *profile.Profile, syms *trace.Symbols, 
 	v.Categories = append(v.Categories, categoriesOf(p, syms)...)
 }
 
-// An extent is how many events there are, and when.
-type extent struct {
-	events      int64
-	first, last trace.Time
-}
-
-// cover adds what lasts from one time to another.
-func (e *extent) cover(from, to trace.Time) {
-	if e.events == 0 || from < e.first {
-		e.first = from
-	}
-	if e.events == 0 || to > e.last {
-		e.last = to
-	}
-	e.events++
-}
-
 // processOf sums up one part of a trace.
 func processOf(p *profile.Profile, is profile.Identity) inventory.Process {
 	name, pid, n := p.ProcessOf(is.Part)
 	row := inventory.Process{File: p.Name, Name: name, Is: is, N: int64(max(1, n)), PID: pid, World: p.Meta.WorldSize}
 	in := order.EachRow(p.Rows, func(r *profile.Row) bool { return r.Part == is.Part })
-	var e extent
+	var e parse.Bounds
 	for i := range p.Events {
 		if s := &p.Events[i]; in[s.Place.Row()] {
-			e.cover(s.Time, s.End())
+			e.Add(s.Time, s.End())
 		}
 	}
 	for _, x := range p.Instants {
 		if in[x.Row] {
-			e.cover(x.Time, x.Time)
+			e.Add(x.Time, x.Time)
 		}
 	}
-	row.Events, row.First, row.Last = e.events, e.first, e.last
-	row.Timed = e.events > 0 && p.Meta.Origin == profile.OriginUnix
+	row.Events, row.First, row.Last = int64(e.N), e.First, e.Last
+	row.Timed = e.N > 0 && p.Meta.Origin == profile.OriginUnix
 	for _, s := range p.Steps {
 		if in[s.Row] && !s.OnGPU {
 			row.Steps++
@@ -92,10 +76,9 @@ func collectivesOf(p *profile.Profile, in []bool) int64 {
 
 // categoriesOf counts the events of a trace by category, most first.
 func categoriesOf(p *profile.Profile, syms *trace.Symbols) []inventory.Category {
-	count := map[string]*extent{}
+	count := map[string]*parse.Bounds{}
 	add := func(category string, from, to trace.Time) {
-		e := order.Memo(count, category, func() *extent { return &extent{} })
-		e.cover(from, to)
+		order.Memo(count, category, func() *parse.Bounds { return &parse.Bounds{} }).Add(from, to)
 	}
 	for i := range p.Events {
 		e := &p.Events[i]
@@ -109,8 +92,8 @@ func categoriesOf(p *profile.Profile, syms *trace.Symbols) []inventory.Category 
 	}
 	var rows []inventory.Category
 	for name, e := range count {
-		rows = append(rows, inventory.Category{File: p.Name, Name: name, Events: e.events,
-			First: e.first, Last: e.last, Timed: p.Meta.Origin == profile.OriginUnix})
+		rows = append(rows, inventory.Category{File: p.Name, Name: name, Events: int64(e.N),
+			First: e.First, Last: e.Last, Timed: p.Meta.Origin == profile.OriginUnix})
 	}
 	slices.SortFunc(rows, func(a, b inventory.Category) int {
 		return cmp.Or(cmp.Compare(b.Events, a.Events), strings.Compare(a.Name, b.Name))

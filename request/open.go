@@ -31,8 +31,13 @@ type OpenFinder struct {
 	takesIn bool
 }
 
-// NewOpenFinder looks at the rows of a set, if any request of it may have an open stage.
-func NewOpenFinder(s *Set) *OpenFinder {
+// OpenFinder looks at the rows of the set, once, if any request of it may have an open stage.
+func (s *Set) OpenFinder() *OpenFinder {
+	s.openOnce.Do(func() { s.open = newOpenFinder(s) })
+	return s.open
+}
+
+func newOpenFinder(s *Set) *OpenFinder {
 	f := &OpenFinder{set: s, last: make([]trace.Time, len(s.Procs)), lost: make([][]trace.Time, len(s.Procs))}
 	if !slices.ContainsFunc(s.Requests, func(r Request) bool { return !s.Answered(&r) }) {
 		return f

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"unsafe"
 
 	"github.com/sgtrace/sgtrace/internal/memory"
@@ -75,6 +76,8 @@ type Set struct {
 	// gatewayOf is one more than the request of each row of a gateway or an envelope, by row; nil if
 	// there is none.
 	gatewayOf []int32
+	openOnce  sync.Once
+	open      *OpenFinder // see [Set.OpenFinder]
 }
 
 // NewSet returns an empty Set, whose rows have names of syms. All of these are known

@@ -11,7 +11,7 @@ import (
 // come is lost as much as what they wait for one that does. They say nothing about what is usual: what they take of their
 // tokens is taken to be so, unless it is known how many there are.
 func (a *Attributor) Unanswered(sizes *Sizes) []Attribution {
-	s, finder := a.set, request.NewOpenFinder(a.set)
+	s, finder := a.set, a.set.OpenFinder()
 	var requests []int
 	var open [][]request.Open
 	for i := range s.AllRequests() {

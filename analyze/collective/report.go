@@ -230,9 +230,7 @@ func (kindColumns) times() []table.Field[Kind] {
 func (c *Collectives) stepReport() *table.Table {
 	type row = StepRank
 	ns := func(name, doc string, of func(*row) int64) table.Field[row] {
-		f := table.NsColumn(name, doc, of)
-		f.Column.Scale = "took"
-		return f
+		return table.NsColumn(name, doc, of).OnScale("took")
 	}
 	return table.New("sgtrace.report.collectives.steps/v1", "Collectives by kind of step and rank", c.ByStep, []table.Field[row]{
 		table.TextColumn("kind", "of the step whose calls asked for the collectives: prefill (EXTEND), decode, or other: mixtures, and outside of steps", func(r *row) string { return profilewalk.StepKinds[r.Kind] }),
@@ -252,9 +250,7 @@ func (c *Collectives) stepReport() *table.Table {
 func (c *Collectives) partReport() *table.Table {
 	type row = PartKind
 	ns := func(name, doc string, of func(*row) int64) table.Field[row] {
-		f := table.NsColumn(name, doc, of)
-		f.Column.Scale = "kernel"
-		return f
+		return table.NsColumn(name, doc, of).OnScale("kernel")
 	}
 	bytes := table.BytesColumn("size", "what a rank has where each has all, all parts together where each has one; as in nccl-tests", func(r *row) int64 { return r.Bytes })
 	busbw := table.Field[row]{Column: table.Column{Name: "busbw most", Unit: table.Number, Doc: "bus bandwidth of the shortest kernel, GB/s as nccl-tests define it: none was faster"},

@@ -61,12 +61,7 @@ func commonStep(before, after *Collected) perStep {
 func readSteps(set *profile.Set, window *profilewalk.Options) []diffStep {
 	streams := make([][]diffStep, len(set.Streams))
 	profilewalk.EachStream(set, func(i int, s profile.Stream) {
-		names, ranks := profilewalk.StepNames(set.Syms), make([]profilewalk.StepThreads, len(set.Ranks))
-		for r := range s.Ranges {
-			if kind := names.Of(r.Name); kind != nil && !r.Open && window.Keeps(&r.Event) {
-				ranks[r.Rank].Add(r, kind)
-			}
-		}
+		ranks := profilewalk.ReadSteps(set, s, window)
 		for rank := range ranks {
 			for _, step := range ranks[rank].Settle() {
 				if !step.Again {

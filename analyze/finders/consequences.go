@@ -30,7 +30,6 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Errors, CauseSubkind: requests.GivenUp, Effect: finding.Change, Subkinds: []string{change.GivenUpShare}, Later: true, Enough: rises},
 	{Cause: finding.Errors, CauseSubkind: requests.GivenUp, Effect: finding.Load, Subkinds: []string{""}, Later: true, Enough: askAgain, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Load, Subkinds: []string{"", finding.Waits, slow.Demand}, AtPlaces: true, Around: true},
-	{Cause: finding.Lifecycle, CauseSubkind: failed.Restarted, Effect: finding.Change, Subkinds: []string{finding.CachedTokens}, Enough: withEmptyCache, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Restart, Effect: finding.Change, Subkinds: []string{finding.CachedTokens}, Enough: withEmptyCache, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: lifecycle.Death, Effect: finding.Change, Subkinds: []string{finding.CachedTokens}, Enough: withEmptyCache, Costs: true},
 	{Cause: finding.Lifecycle, CauseSubkind: failed.Restarted, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Around: true, Enough: there, Costs: true},

@@ -164,13 +164,7 @@ func (l *Launch) byNumber() bool {
 
 // readSteps finds the steps that replays were launched in.
 func (r *Replays) readSteps(set *profile.Set, s profile.Stream) {
-	names := profilewalk.StepNames(set.Syms)
-	threads := make([]profilewalk.StepThreads, len(set.Ranks))
-	for a := range s.Ranges {
-		if label := names.Of(a.Name); label != nil && !a.Open {
-			threads[a.Rank].Add(a, label)
-		}
-	}
+	threads := profilewalk.ReadSteps(set, s, &profilewalk.Options{})
 	steps := order.EachRow(threads, (*profilewalk.StepThreads).Settle)
 	type place struct{ rank, step int32 }
 	count, in := map[place]int{}, make([]place, len(r.Launches))

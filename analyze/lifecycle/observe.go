@@ -91,7 +91,7 @@ type observer struct {
 func observe(s *request.Set) *observer {
 	o := &observer{set: s, lifeOf: make([]*life, len(s.Procs))}
 	o.findLives()
-	open := request.NewOpenFinder(s)
+	open := s.OpenFinder()
 	for p := range s.ServingParts {
 		o.hear(p, open)
 	}

@@ -10,13 +10,7 @@ type KernelSteps struct {
 
 // ReadKernelSteps reads the steps of a stream, and which calls lie in them.
 func ReadKernelSteps(set *profile.Set, s profile.Stream) *KernelSteps {
-	names := StepNames(set.Syms)
-	threads := make([]StepThreads, len(set.Ranks))
-	for r := range s.Ranges {
-		if label := names.Of(r.Name); label != nil && !r.Open {
-			threads[r.Rank].Add(r, label)
-		}
-	}
+	threads := ReadSteps(set, s, &Options{})
 	k := &KernelSteps{steps: make([][]Step, len(threads)), calls: make([]Paged[int32], len(threads))}
 	any := false
 	for rank := range threads {

@@ -133,6 +133,17 @@ type stepThread struct {
 // A stepSpan is where the steps of a thread lie.
 type stepSpan struct{ from, to int }
 
+// ReadSteps reads the steps of the ranks of a stream within a window, by rank; they are not settled.
+func ReadSteps(set *profile.Set, s profile.Stream, within *Options) []StepThreads {
+	names, ranks := StepNames(set.Syms), make([]StepThreads, len(set.Ranks))
+	for r := range s.Ranges {
+		if label := names.Of(r.Name); label != nil && !r.Open && within.Keeps(&r.Event) {
+			ranks[r.Rank].Add(r, label)
+		}
+	}
+	return ranks
+}
+
 func (t *StepThreads) Add(r *profile.Range, kind *StepLabel) {
 	if t.threads == nil {
 		t.threads = map[stepThread][]Step{}

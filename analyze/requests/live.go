@@ -138,9 +138,7 @@ func (m *Moment) Report() *table.Table {
 	}
 	const scale = "age"
 	age := func(name, doc string, of func(*L) int64) table.Field[L] {
-		f := table.NsColumn(name, doc, of)
-		f.Scale = scale
-		return f
+		return table.NsColumn(name, doc, of).OnScale(scale)
 	}
 	t := table.New("sgtrace.live/v1", m.title(), m.Live, []table.Field[L]{
 		table.TextColumn("rid", "the user's id where known, else the server's", func(l *L) string { return s.Text(l.Request.RID) }),

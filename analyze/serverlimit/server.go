@@ -46,7 +46,7 @@ type server struct {
 func serversOf(ranks *place.RankSet) []*server {
 	s := ranks.Set
 	servers := make([]*server, len(ranks.Places)) // nil of ranks that lead nothing
-	bulk, open := load.BulkOf(s), request.NewOpenFinder(s)
+	bulk, open := load.BulkOf(s), s.OpenFinder()
 	for i := range s.AllRequests() {
 		if !bulk.Holds(&s.Requests[i]) {
 			continue

@@ -162,9 +162,6 @@ func (d *Delays) Verdict() string {
 
 func (t *Tail) delaysReport() *table.Table {
 	d := t.Delays
-	ns := func(name, doc string, of func(*Delay) int64) table.Field[Delay] {
-		return table.NsColumn(name, doc, of).OnScale("duration")
-	}
 	start := func(name, doc string, of func(*Delay) int) table.Field[Delay] {
 		return table.TimeColumn(name, doc, func(x *Delay) trace.Time { return t.set.Requests[of(x)].Start })
 	}

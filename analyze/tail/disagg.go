@@ -144,9 +144,6 @@ func (d *Disaggregation) verdict(article string) string {
 
 func (t *Tail) firstTokenReport(d *Disaggregation) *table.Table {
 	type R = FirstTokenShare
-	ns := func(name, doc string, of func(*R) int64) table.Field[R] {
-		return table.NsColumn(name, doc, of).OnScale("duration")
-	}
 	r := table.New("sgtrace.report.firsttoken/v1", d.Verdict(), d.Rows, []table.Field[R]{
 		table.TextColumn("cause", "in the order of a request's way; docs/METRICS.md defines it", func(x *R) string { return x.Cause.String() }),
 		ns("mean", "over all requests", func(x *R) int64 { return x.Mean }),

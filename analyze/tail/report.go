@@ -93,11 +93,13 @@ func together(rows []tailRow) tailRow {
 	return sum
 }
 
+// ns makes a column of a duration, on the scale that all of its table share.
+func ns[R any](name, doc string, of func(*R) int64) table.Field[R] {
+	return table.NsColumn(name, doc, of).OnScale("duration")
+}
+
 func (t *Tail) comparisonReport(c *Comparison) *table.Table {
 	type R = tailRow
-	ns := func(name, doc string, of func(*R) int64) table.Field[R] {
-		return table.NsColumn(name, doc, of).OnScale("duration")
-	}
 	bound := func(name, doc string, detail bool, of func(*R) int64) table.Field[R] {
 		return table.Field[R]{Column: table.Column{Name: name, Unit: table.Duration, Scale: "duration", Doc: doc, Detail: detail},
 			Cell: func(x *R) table.Cell { return table.Cell{N: of(x), Unknown: x.whole} }}

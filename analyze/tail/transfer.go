@@ -235,9 +235,6 @@ func (x *Transfers) took() string {
 func (t *Tail) transfersReport() *table.Table {
 	x := t.Transfers
 	type P = TransferPair
-	ns := func(name, doc string, of func(*P) int64) table.Field[P] {
-		return table.NsColumn(name, doc, of).OnScale("duration")
-	}
 	r := table.New("sgtrace.report.transfers/v1", x.Verdict(), x.Pairs, []table.Field[P]{
 		table.TextColumn("from", "lead rank that prefilled", func(p *P) string { return t.rankName(p.From) }),
 		table.TextColumn("to", "lead rank that decodes", func(p *P) string { return t.rankName(p.To) }),
@@ -257,9 +254,6 @@ func (t *Tail) slowTransfersReport() *table.Table {
 	x := t.Transfers
 	type S = SlowTransfer
 	req := func(s *S) *request.Request { return &t.set.Requests[s.Request] }
-	ns := func(name, doc string, of func(*S) int64) table.Field[S] {
-		return table.NsColumn(name, doc, of).OnScale("duration")
-	}
 	return table.New("sgtrace.report.slowtransfers/v1", "Slow KV transfers", x.Slow, []table.Field[S]{
 		table.TextColumn("from", "lead rank that prefilled", func(s *S) string { return t.rankName(s.From) }),
 		table.TextColumn("to", "lead rank that decodes", func(s *S) string { return t.rankName(s.To) }),

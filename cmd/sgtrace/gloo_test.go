@@ -3,19 +3,17 @@ package main
 import (
 	"strings"
 	"testing"
-
-	"github.com/sgtrace/sgtrace/testkit/testinput"
 )
 
 // glooRun has a rank that is late by 4 ms on its host, of steps of some 3 ms.
-func glooRun() testinput.Gloo {
-	return testinput.Gloo{Seed: 1, Ranks: 4, Steps: 60, Op: "gloo:all_reduce", Late: 2, LateNs: 4_000_000, OnHost: true}
+func glooRun() glooJob {
+	return glooJob{Seed: 1, Ranks: 4, Steps: 60, Op: "gloo:all_reduce", Late: 2, LateNs: 4_000_000, OnHost: true}
 }
 
 // glooSummary is the summary of a run in one line, without the lines of the first part.
-func glooSummary(t *testing.T, g testinput.Gloo) string {
+func glooSummary(t *testing.T, g glooJob) string {
 	t.Helper()
-	return glooSummaryIn(t, g.Write(t))
+	return glooSummaryIn(t, g.write(t))
 }
 
 func glooSummaryIn(t *testing.T, dir string, args ...string) string {
@@ -39,7 +37,7 @@ func TestLateInGloo(t *testing.T) {
 	tensors := device
 	tensors.OnDevice = true // the thread of gloo waits for it
 	for name, c := range map[string]struct {
-		run       testinput.Gloo
+		run       glooJob
 		want, not []string
 	}{
 		"host": {glooRun(), []string{
@@ -83,7 +81,7 @@ func TestLateInGlooHolds(t *testing.T) {
 			t.Errorf("clocks ahead by %v:\n%s", ahead, got)
 		}
 	}
-	dir := glooRun().Write(t)
+	dir := glooRun().write(t)
 	if got := glooSummaryIn(t, dir, "--rank", "0", "--rank", "2", "--rank", "3"); !strings.Contains(got, want+"3 ranks") {
 		t.Errorf("without rank 1:\n%s", got)
 	}
@@ -97,7 +95,7 @@ func TestNotHeldUpInGloo(t *testing.T) {
 	goes, asks := glooRun(), glooRun()
 	goes.GoesOn, goes.Late = true, -1
 	asks.Op, asks.Late = "nccl:all_reduce", -1
-	for name, g := range map[string]testinput.Gloo{"goes on": goes, "asks": asks} {
+	for name, g := range map[string]glooJob{"goes on": goes, "asks": asks} {
 		if got := glooSummary(t, g); strings.Contains(got, "in a gloo collective") || strings.Contains(got, "profilers start") || strings.Contains(got, "while the host is in gloo") {
 			t.Errorf("%s:\n%s", name, got)
 		}
@@ -108,7 +106,7 @@ func TestNotHeldUpInGloo(t *testing.T) {
 func TestClocksByGloo(t *testing.T) {
 	g := glooRun()
 	g.Late, g.Ahead = -1, []int64{0, 500_000, 3_000_000_000, 0}
-	dir := g.Write(t)
+	dir := g.write(t)
 	r := sgtrace(t, dir, "merge", "-o", "m.pftrace", ".")
 	if r.status != exitOK {
 		t.Fatalf("status %d: %s", r.status, r.err)
@@ -126,7 +124,7 @@ func TestClocksByGloo(t *testing.T) {
 
 // Tables of collectives of hosts are beside those of devices.
 func TestTablesOfGloo(t *testing.T) {
-	dir := glooRun().Write(t)
+	dir := glooRun().write(t)
 	r := sgtrace(t, dir, "report", "--by-rank", "--table", "gloo.waits", "--format", "csv", ".")
 	if !strings.Contains(r.out, "rank 0,rank 2,") || strings.Contains(r.out, ",rank 1,") {
 		t.Errorf("status %d: %s%s", r.status, r.out, r.err)

@@ -45,7 +45,7 @@ func printedSchemas(t *testing.T) map[string][]schemaField {
 	for _, args := range [][]string{
 		{"requests", otel}, {"request", rid, otel}, {"live", "--at", "+15s", otel}, {"inspect", otel, torch, nsys, serverLog(t)}, {"dataset", "ls", extracted},
 		{"report", "--by-stage", otel}, {"report", "--latency", otel}, {"report", "--tail", otel}, {"report", "--timeline", "--slo", "ttft=100ms", otel}, {"report", "--timeline", otel, torch, nsys},
-		{"report", "--by-rank", otel, torch}, {"report", "--by-rank", pipeline}, {"report", "--tail", pipeline}, {"report", "--by-rank", allToAll(t)}, {"report", "--by-rank", glooRun().Write(t)}, {"report", "--summary", "--slo", "ttft=100ms,itl=20ms", otel, torch},
+		{"report", "--by-rank", otel, torch}, {"report", "--by-rank", pipeline}, {"report", "--tail", pipeline}, {"report", "--by-rank", allToAll(t)}, {"report", "--by-rank", glooRun().write(t)}, {"report", "--summary", "--slo", "ttft=100ms,itl=20ms", otel, torch},
 		{"report", "--hang", hung(t)}, {"report", "--memory", allocated(t)}, {"report", "--experts", routed(t)}, {"report", "--kernels", nsys}, {"report", "--launches", nsys}, {"report", "--api", nsys}, {"report", "--memcpy", nsys},
 		{"report", "--nvtx", nsys}, {"report", "--nvtx-kernels", nsys}, {"report", "--gaps", torch}, {"report", "--ops", torch}, {"report", "--ops", graphReplay(t)}, {"report", "--kernels", graphReplay(t)}, {"report", "--stacks", torch}, {"report", "--fleet", otel, torch, nsys},
 		{"report", "--by-rank", serverLog(t)}, {"report", "--timeline", serverLog(t)}, {"report", "--summary", serverLog(t)}, {"report", "--timeline", metricsOf(t)}, {"report", "--summary", benchOf(t)},

@@ -88,7 +88,8 @@ func readCSV(in *format.Input, opt *format.Options, to *recorder) error {
 		if err != nil {
 			return nil // there is none
 		}
-		return errors.Join(r.table(path, f), f.Close())
+		r.table(path, f)
+		return f.Close()
 	}
 	errs := []error{beside("agent_info")}
 	r.rows = 0
@@ -99,7 +100,8 @@ func readCSV(in *format.Input, opt *format.Options, to *recorder) error {
 	if err != nil {
 		return err
 	}
-	errs = append(errs, r.table(in.Name, f), f.Close())
+	r.table(in.Name, f)
+	errs = append(errs, f.Close())
 	r.countedAlone()
 	if r.rows == 0 {
 		opt.Diags.Add(trace.RocmEmpty.Of(in.Name, "it has no events", "nothing was traced"))
@@ -171,12 +173,12 @@ func (w *csvRow) extent(of string) [3]int64 {
 }
 
 // table reads one table. What is damaged ends it.
-func (r *csvReader) table(name string, from io.Reader) error {
+func (r *csvReader) table(name string, from io.Reader) {
 	c := csv.NewReader(from)
 	c.LazyQuotes, c.ReuseRecord, c.FieldsPerRecord = true, true, -1
 	head, err := c.Read()
 	if err != nil {
-		return nil // it is empty
+		return // it is empty
 	}
 	w := csvRow{columns: map[string]int{}}
 	for i, column := range head {
@@ -187,13 +189,13 @@ func (r *csvReader) table(name string, from io.Reader) error {
 		at := c.InputOffset()
 		switch w.cells, err = c.Read(); {
 		case err == io.EOF:
-			return nil
+			return
 		case err == nil && len(w.cells) < len(w.columns):
 			err = fmt.Errorf("a row has %d of %d columns", len(w.cells), len(w.columns))
 		}
 		if err != nil {
 			r.opt.Diags.Add(trace.InputDamaged.At(trace.Pos{File: name, Offset: at}, err))
-			return nil
+			return
 		}
 		if !w.timed() {
 			r.opt.Diags.Add(trace.RocmTime.At(trace.Pos{File: name, Offset: at}, w.number("start_timestamp"), w.number("end_timestamp")))
@@ -202,7 +204,6 @@ func (r *csvReader) table(name string, from io.Reader) error {
 		add(&w)
 		r.rows++
 	}
-	return nil
 }
 
 // reads returns what takes the rows of a table, which its columns tell; nil is nothing.

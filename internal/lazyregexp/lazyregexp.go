@@ -36,7 +36,6 @@ func (r *Regexp) String() string { return r.text }
 
 func (r *Regexp) Match(b []byte) bool                  { return r.Compiled().Match(b) }
 func (r *Regexp) MatchString(s string) bool            { return r.Compiled().MatchString(s) }
-func (r *Regexp) Find(b []byte) []byte                 { return r.Compiled().Find(b) }
 func (r *Regexp) FindString(s string) string           { return r.Compiled().FindString(s) }
 func (r *Regexp) FindIndex(b []byte) []int             { return r.Compiled().FindIndex(b) }
 func (r *Regexp) FindStringIndex(s string) []int       { return r.Compiled().FindStringIndex(s) }
@@ -55,7 +54,6 @@ func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
 func (r *Regexp) FindAllStringSubmatchIndex(s string, n int) [][]int {
 	return r.Compiled().FindAllStringSubmatchIndex(s, n)
 }
-func (r *Regexp) ReplaceAll(src, repl []byte) []byte { return r.Compiled().ReplaceAll(src, repl) }
 func (r *Regexp) ReplaceAllString(src, repl string) string {
 	return r.Compiled().ReplaceAllString(src, repl)
 }

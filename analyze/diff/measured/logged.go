@@ -44,7 +44,7 @@ func (c *adder) addRanks() (servers string) {
 		if r.Scraped {
 			c.addGaps(l, r)
 		} else {
-			c.addStretches(l, r)
+			c.addStretches(r)
 		}
 	}
 	return countServers(l)
@@ -81,7 +81,7 @@ func (c *adder) addCached(l *telemetry.Logged, r *telemetry.Rank, piece func(b i
 }
 
 // addStretches adds what decode steps take between two lines, with the prompts that are computed between them.
-func (c *adder) addStretches(l *telemetry.Logged, r *telemetry.Rank) {
+func (c *adder) addStretches(r *telemetry.Rank) {
 	for i := range r.Stretches {
 		x := &r.Stretches[i]
 		c.addStep(r, pace.Logged, x.At, x.Token*x.Accepted, x.Accepted, replay.Features{Requests: int64(math.Round(x.Running)), Context: int64(1000 * x.KV), New: int64(1000 * x.Prompts)})

@@ -101,7 +101,7 @@ func Cluster(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 		out[k].Metric.After += float64(e.N)
 		out[k].of = append(out[k].of, e)
 	}
-	return whyFirst(l, out), check
+	return whyFirst(out), check
 }
 
 // A told is a finding about what Kubernetes did for a reason, and to whom.
@@ -120,7 +120,7 @@ func (t *told) about(o *told) bool {
 
 // whyFirst makes what follows of how containers ended evidence of that: that they are started again and again, and that they do not answer
 // probes. Who took away their memory or killed them tells more than how they ended.
-func whyFirst(l *telemetry.Logged, list []told) (out []finding.Finding) {
+func whyFirst(list []told) (out []finding.Finding) {
 	rank := func(reason string) int {
 		switch {
 		case slices.Contains(removals, reason):

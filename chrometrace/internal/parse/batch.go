@@ -73,7 +73,8 @@ type Bounds struct {
 	N           int
 }
 
-func (b *Bounds) add(from, to trace.Time) {
+// Add adds an event.
+func (b *Bounds) Add(from, to trace.Time) {
 	if b.N == 0 || from < b.First {
 		b.First = from
 	}
@@ -89,7 +90,7 @@ func (b *Bounds) Merge(o Bounds) {
 		return
 	}
 	n := b.N + o.N
-	b.add(o.First, o.Last)
+	b.Add(o.First, o.Last)
 	b.N = n
 }
 

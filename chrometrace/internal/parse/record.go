@@ -86,11 +86,11 @@ func (p *parser) finish() {
 		if p.out.Zero.N == 0 {
 			p.out.ZeroAt = p.at()
 		}
-		p.out.Zero.add(0, end)
+		p.out.Zero.Add(0, end)
 	case ev.ts >= AbsoluteFrom:
-		p.out.Absolute.add(ev.ts, end)
+		p.out.Absolute.Add(ev.ts, end)
 	default:
-		p.out.Relative.add(ev.ts, end)
+		p.out.Relative.Add(ev.ts, end)
 	}
 	switch ev.ph {
 	case 'X':

@@ -1,4 +1,4 @@
-package testinput
+package main
 
 import (
 	"bytes"
@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Gloo is a run of ranks that compute on a device each and meet on their hosts once a step, as PyTorch's profiler
+// A glooJob is a run of ranks that compute on a device each and meet on their hosts once a step, as PyTorch's profiler
 // records it: the thread that asks has an operator of c10d, and threads of gloo have the collective.
-type Gloo struct {
+type glooJob struct {
 	Seed         uint64
 	Ranks, Steps int
 	Op           string // "gloo:all_reduce"; "nccl:all_reduce" is what asks for one of devices
@@ -55,9 +55,9 @@ func (e *glooEvents) kernel(name string, launch, at, dur int64) {
 	e.add("kernel", name, 0, 7, at, dur, fmt.Sprintf(`"device": 0, "stream": 7, "correlation": %d, "grid": [64, 1, 1], "block": [128, 1, 1]`, e.calls))
 }
 
-// Write writes the traces of all ranks to a folder, and returns it. Each begins with a collective in which the others
+// write writes the traces of all ranks to a folder, and returns it. Each begins with a collective in which the others
 // wait until its profiler has started.
-func (g Gloo) Write(t testing.TB) string {
+func (g glooJob) write(t testing.TB) string {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(g.Seed, 11))
 	ranks := make([]glooEvents, g.Ranks)
@@ -110,7 +110,7 @@ func (g Gloo) Write(t testing.TB) string {
 }
 
 // work adds what a rank does in a step up to the collective, and returns when it comes to that.
-func (e *glooEvents) work(g *Gloo, rng *rand.Rand, rank, step int, at, batch int64) int64 {
+func (e *glooEvents) work(g *glooJob, rng *rand.Rand, rank, step int, at, batch int64) int64 {
 	from := at
 	late := int64(0)
 	if rank == g.Late && step >= g.Since {
