@@ -110,3 +110,16 @@ func TestWhatRoutersAndClientsDo(t *testing.T) {
 		}
 	}
 }
+
+// Servers that cease to serve at one time are one finding, and one that does much later is another.
+func TestStopsAtOtherTimes(t *testing.T) {
+	const second = trace.Time(1e9)
+	both := finding.Finding{Kind: finding.Lifecycle, Subkind: lifecycle.Stop, At: place.Location{Scope: place.WholeRole, Role: request.Unified}, Since: 100 * second}
+	alone := finding.Finding{Kind: finding.Lifecycle, Subkind: lifecycle.Stop, At: rankAt(request.Unified, "c", 0, -1), Since: 101 * second}
+	for _, want := range []int{1, 2} {
+		if got := finding.Merge([]finding.Finding{both, alone}, consequences); len(got) != want {
+			t.Errorf("since %v: %+v", alone.Since, got)
+		}
+		alone.Since = 160 * second
+	}
+}

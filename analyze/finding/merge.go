@@ -42,10 +42,12 @@ func (f *Finding) sameAs(g *Finding) bool {
 	return f.Kind == g.Kind && f.Subkind == g.Subkind && f.meets(g) && !f.again(g)
 }
 
-// again reports whether one of two findings is of the same number as the other, which changed once more.
+// again reports whether one of two findings is of the same number as the other, which changed once more, or of another server than those
+// of a role that ceased to work at one time, before or after that.
 func (f *Finding) again(g *Finding) bool {
-	return f.Kind == Change && f.Subkind != "" && f.Metric.Name == g.Metric.Name && f.Since != 0 && g.Since != 0 &&
-		max(f.Since-g.Since, g.Since-f.Since) > slack+f.Within+g.Within
+	number := f.Kind == Change && f.Subkind != "" && f.Metric.Name == g.Metric.Name
+	once := func(x *Finding) bool { return x.Kind == Lifecycle && x.At.Scope == place.WholeRole && x.Until == 0 }
+	return (number || once(f) || once(g)) && f.Since != 0 && g.Since != 0 && max(f.Since-g.Since, g.Since-f.Since) > slack+f.Within+g.Within
 }
 
 func (f *Finding) isLoad() bool { return f.Kind == Load || f.Kind == Imbalance }
