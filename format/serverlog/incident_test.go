@@ -234,6 +234,8 @@ RuntimeError: NCCL error: unhandled system error
 exception TP14 1: Scheduler: RuntimeError: NCCL error: unhandled system error in NCCL_CHECK (pynccl_wrapper.py:243)`},
 		{"a transfer without a stamp", `Prefill bootstrap failed for request rank=2 req.rid='a' req.bootstrap_room=7 with exception KVTransferError(bootstrap_room=7): Request 7 timed out after 300.0s in KVPoll.Bootstrapping
 `, `transfer failed - 1: a bootstrap failed: it timed out after 300 s in Bootstrapping`},
+		{"an exporter of traces does not keep up", `[2026-11-04 10:22:10 TP0] ZMQ send buffer full, dropping 31 trace ops for 5e3f
+`, `complaint TP0 1: a warning: its traces lack spans, as their exporter does not keep up`},
 		{"weights leave nothing", `[2026-03-04 10:22:10 TP0] max_total_tokens=4096 is larger than the profiled value 2048. Use the profiled value instead.
 [2026-03-04 10:22:10 TP1] max_total_tokens=4096 is larger than the profiled value -20. Use the profiled value instead.
 `, `complaint TP1 1: a warning: no memory of the device is left for its KV cache, as its weights take that`},

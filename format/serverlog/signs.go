@@ -28,6 +28,7 @@ var signs = []sign{
 	{text: "Load weight begin", kind: series.Starting, says: "loads weights"},
 	{text: "Load weight end", kind: series.Starting, more: (*reader).weights},
 	{text: "KV Cache is allocated", kind: series.Starting, more: (*reader).pool},
+	{text: "ZMQ send buffer full, dropping", kind: series.Complaint, says: series.Warns + "its traces lack spans, as their exporter does not keep up"}, // with SGLANG_TRACE_ASYNC=1
 	{text: "is larger than the profiled value -", kind: series.Complaint, says: series.Warns + "no memory of the device is left for its KV cache, as its weights take that"},
 	{text: "Memory pool end", kind: series.Starting, says: "has its KV cache"},
 	{text: "Capture cuda graph begin", kind: series.Starting, says: "captures graphs"},

@@ -35,7 +35,7 @@ type builder struct {
 
 	procIDs   map[request.Proc]int
 	known     map[procKey]int
-	instances map[string]int // proc of an instance; None if it has several
+	instances map[string][]int // procs of an instance: several where one process exports the spans of others
 	headless  map[spanKey]int
 	gateways  []int32 // spans of gateways
 }
@@ -119,7 +119,7 @@ func (a *Assembly) build(rows []request.Row, links []request.Link, instants []re
 		names:     a.dump.Syms.Names(),
 		procIDs:   map[request.Proc]int{},
 		known:     map[procKey]int{},
-		instances: map[string]int{},
+		instances: map[string][]int{},
 		headless:  map[spanKey]int{},
 	}
 	a.Set = b.Set

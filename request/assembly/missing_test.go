@@ -3,6 +3,7 @@ package assembly
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sgtrace/sgtrace/golden/simulator"
@@ -217,4 +218,37 @@ func incomplete(s *request.Set) (ids []string) {
 		}
 	}
 	return ids
+}
+
+// Stages of which the thread's span is missing are of the rank that their instance tells. Where it does not, as processes do not name theirs
+// (until 2026-06), or one process exports the spans of a whole server (SGLANG_TRACE_ASYNC=1), they are on the host of that server at least.
+func TestHostsOfOrphans(t *testing.T) {
+	d, v := dumpWith(t, simulator.PDGateway, 6, request.Decode)
+	_, ranks := v.part(request.Decode)
+	own, host := slices.Clone(d.Resources), v.Procs[v.Threads[ranks[0]].Proc].Host
+	for form, instance := range map[string]func(before trace.Sym, host string) trace.Sym{
+		"each process":  func(before trace.Sym, _ string) trace.Sym { return before },
+		"none":          func(trace.Sym, string) trace.Sym { return 0 },
+		"one of a host": func(_ trace.Sym, host string) trace.Sym { return d.Syms.Intern("exporter of " + host) },
+	} {
+		for i := range d.Len() {
+			r := d.Origins[v.Row(i).Source].Resource
+			d.Resources[r].Instance = instance(own[r].Instance, v.Procs[v.Row(i).Proc].Host)
+		}
+		got := victim{without(d, func(i int) bool { return i == v.Threads[ranks[0]].Row || i == v.Threads[ranks[1]].Row }), v.request}
+		part, _ := got.part(request.Decode)
+		n := 0
+		for _, thread := range got.ThreadsOf(part) {
+			proc := &got.Procs[got.Threads[thread].Proc]
+			if got.Threads[thread].Row != request.None || strings.Contains(proc.Label, "Tokenizer") {
+				continue
+			}
+			if n++; proc.Host != host || proc.Role != request.Decode || (proc.Rank.Known() > 0) != (form == "each process") {
+				t.Errorf("instances of %s: %+v, want host %s", form, proc, host)
+			}
+		}
+		if want := map[bool]int{true: 2, false: 1}[form == "each process"]; n != want {
+			t.Errorf("instances of %s: %d threads without a span, want %d", form, n, want)
+		}
+	}
 }

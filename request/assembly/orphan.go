@@ -53,6 +53,8 @@ func (b *builder) adoptOrphans() {
 type orphanHomes struct {
 	parts   map[spantable.TraceID][]int // by trace
 	threads map[partProc]int
+	workers []int  // by part, a proc that has a thread of it; None is not known
+	servers groups // of procs that work on the same parts
 }
 
 // A partProc is what a part has one thread for.
@@ -60,17 +62,39 @@ type partProc struct{ part, proc int }
 
 // newOrphanHomes finds those of the traces of orphans.
 func (b *builder) newOrphanHomes(orphans []int32) *orphanHomes {
-	h := &orphanHomes{parts: map[spantable.TraceID][]int{}, threads: map[partProc]int{}}
+	h := &orphanHomes{parts: map[spantable.TraceID][]int{}, threads: map[partProc]int{}, workers: slices.Repeat([]int{request.None}, len(b.Parts)), servers: newGroups(len(b.Procs))}
 	for _, i := range orphans {
 		h.parts[b.dump.TraceOf(int(i))] = nil
 	}
 	near := b.addPartsByTrace(h.parts)
 	for t := range b.AllThreads() {
-		if part := b.Threads[t].Part; near[part] {
-			h.threads[partProc{part, b.Threads[t].Proc}] = t
+		part, proc := b.Threads[t].Part, b.Threads[t].Proc
+		if near[part] {
+			h.threads[partProc{part, proc}] = t
 		}
+		if b.Procs[proc].Role == request.Encoder {
+			continue // which may work for several servers
+		}
+		if h.workers[part] == request.None {
+			h.workers[part] = proc
+		}
+		h.servers.union(h.workers[part], proc)
 	}
 	return h
+}
+
+// server returns the procs that work on a part, or on others of its server.
+func (h *orphanHomes) server(part int) (procs []int) {
+	if part >= len(h.workers) || h.workers[part] == request.None {
+		return nil
+	}
+	of := h.servers.find(h.workers[part])
+	for proc := range h.servers {
+		if h.servers.find(proc) == of {
+			procs = append(procs, proc)
+		}
+	}
+	return procs
 }
 
 // isOrphanStage reports whether span i is a stage of SGLang with nothing above it.
@@ -109,7 +133,7 @@ func (b *builder) addPartsByTrace(m map[spantable.TraceID][]int) (added []bool) 
 // orphanThread returns the thread for the orphan stage i: the one that its process has in
 // its part, else a new one.
 func (b *builder) orphanThread(i int, homes *orphanHomes) int {
-	proc, role := b.orphanProc(i)
+	of, role := b.orphanProcs(i)
 	trace := b.dump.TraceOf(i)
 	part := b.orphanPart(homes.parts[trace], role, b.Rows[i].Phase)
 	if part == request.None {
@@ -117,28 +141,37 @@ func (b *builder) orphanThread(i int, homes *orphanHomes) int {
 		b.Parts[part].Role = role
 		homes.parts[trace] = append(homes.parts[trace], part)
 	}
-	if proc == request.None {
-		proc = b.serviceProc(i, b.Parts[part].Role)
+	if of == nil {
+		of = b.writersOf(i, homes.server(part))
 	}
-	key := partProc{part, proc}
-	return order.At(homes.threads, &b.Threads, key, func() request.Thread { return request.Thread{Row: request.None, Part: part, Proc: proc} })
+	key := partProc{part, b.oneOf(i, b.Parts[part].Role, of)}
+	return order.At(homes.threads, &b.Threads, key, func() request.Thread { return request.Thread{Row: request.None, Part: part, Proc: key.proc} })
 }
 
-// orphanProc returns the proc that wrote the orphan stage i, None if neither the stage
-// nor its instance tells, and the role of that, or the one that the stage's name tells.
-func (b *builder) orphanProc(i int) (proc int, role request.Role) {
+// orphanProcs returns the procs that may have written the orphan stage i, nil if neither the stage
+// nor its instance tells, and the role of these, or the one that the stage's name tells.
+func (b *builder) orphanProcs(i int) (of []int, role request.Role) {
 	if _, ok := b.dump.Args.Find(b.Rows[i].Args, b.keys.label); ok {
-		return b.procOf(i, request.Other), roleOfOrphan(b.Name(i))
+		return []int{b.procOf(i, request.Other)}, roleOfOrphan(b.Name(i))
 	}
-	instance := b.symName(b.resource(i).Instance)
-	proc, known := b.instances[instance]
-	if !known || instance == "" || proc == request.None {
-		return request.None, roleOfOrphan(b.Name(i))
+	of = b.writersOf(i, b.instances[b.symName(b.resource(i).Instance)])
+	if len(of) == 0 || strings.HasPrefix(b.Name(i), "mooncake") {
+		return of, roleOfOrphan(b.Name(i))
 	}
-	if role = b.Procs[proc].Role; role == request.Other || strings.HasPrefix(b.Name(i), "mooncake") {
+	role = b.Procs[of[0]].Role
+	if role == request.Other || slices.ContainsFunc(of, func(proc int) bool { return b.Procs[proc].Role != role }) {
 		role = roleOfOrphan(b.Name(i))
 	}
-	return proc, role
+	return of, role
+}
+
+// writersOf returns those of some procs that write stages as i is one, if there are several. An instance has several with
+// SGLANG_TRACE_ASYNC=1: one process of a server exports the spans of all.
+func (b *builder) writersOf(i int, procs []int) []int {
+	if len(procs) < 2 {
+		return procs
+	}
+	return order.Only(procs, func(proc int) bool { return strings.Contains(b.Procs[proc].Label, writerOf(b.Name(i))) })
 }
 
 // roleOfOrphan returns the role that only a stage's name tells.

@@ -67,10 +67,8 @@ func (b *builder) procOf(i int, part request.Role) int {
 
 // noteInstance notes that an instance wrote spans of a proc.
 func (b *builder) noteInstance(instance string, proc int) {
-	if other, ok := b.instances[instance]; !ok {
-		b.instances[instance] = proc
-	} else if other != proc {
-		b.instances[instance] = request.None
+	if instance != "" && !slices.Contains(b.instances[instance], proc) {
+		b.instances[instance] = append(b.instances[instance], proc)
 	}
 }
 
@@ -105,13 +103,25 @@ func (b *builder) rootProc(p *request.Part) int {
 // serviceProc returns the proc of a span that names no thread: the only one of
 // its instance, else one for the service instance.
 func (b *builder) serviceProc(i int, role request.Role) int {
-	res := b.resource(i)
-	instance := b.symName(res.Instance)
-	if known, ok := b.instances[instance]; ok && known != request.None && instance != "" {
-		return known
+	return b.oneOf(i, role, b.instances[b.symName(b.resource(i).Instance)])
+}
+
+// oneOf returns the proc of a span that one of a few wrote: the only one, else one for the service instance, on the host of all of them.
+func (b *builder) oneOf(i int, role request.Role, of []int) int {
+	if len(of) == 1 {
+		return of[0]
 	}
+	res := b.resource(i)
 	service := b.symName(res.Service)
-	p := request.Proc{Label: service, Role: role, Rank: trace.NoRank, Instance: instance, Service: service, Host: b.resourceName(res, b.keys.hostName, b.keys.podName)}
+	p := request.Proc{Label: service, Role: role, Rank: trace.NoRank, Instance: b.symName(res.Instance), Service: service, Host: b.resourceName(res, b.keys.hostName, b.keys.podName)}
+	for k, proc := range of {
+		if host := b.Procs[proc].Host; k == 0 {
+			p.Host = cmp.Or(p.Host, host)
+		} else if p.Host != host {
+			p.Host = ""
+			break
+		}
+	}
 	for _, key := range [...]trace.Sym{b.keys.processPID, b.keys.vllmPID} {
 		if a, ok := b.dump.Args.Find(res.Args, key); ok {
 			p.PID, _ = argInt(a)

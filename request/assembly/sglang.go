@@ -147,6 +147,22 @@ func labelRank(label string) int {
 	return len(labelOrder)
 }
 
+// writerOf returns what the label of a thread contains that writes a stage: one of labelOrder.
+func writerOf(stage string) string {
+	switch stage {
+	case "tokenize", "api_server_dispatch", "dispatch":
+		return "Tokenizer"
+	case "dpc_dispatch", "dc_dispatch":
+		return "DP Controller"
+	case "mm_encode":
+		return "Encoder"
+	}
+	if strings.HasPrefix(stage, "mooncake_worker") {
+		return "mooncake"
+	}
+	return "Scheduler"
+}
+
 // isScheduler reports whether stages under label follow the batches of a rank.
 func isScheduler(label string) bool { return strings.Contains(label, "Scheduler") }
 
