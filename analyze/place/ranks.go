@@ -108,6 +108,15 @@ type RankSet struct {
 	// them: the lowest of them, and not one that does now and then as the thread of
 	// the lowest is missing.
 	Leads []bool
+	// sole is the only rank that leads on a server; None if it has several.
+	sole map[serverAt]int32
+}
+
+// A serverAt is where a server is.
+type serverAt struct {
+	role   request.Role
+	host   string
+	server int
 }
 
 // NewRankSet finds the ranks that work for the requests of s, in order of display.
@@ -177,9 +186,18 @@ func (r *RankSet) findLeads() {
 		}
 	}
 	r.Leads = make([]bool, len(r.Places))
+	sole := map[serverAt]int32{}
 	for i := range r.Leads {
-		r.Leads[i] = 2*leads[i] > parts[i]
+		if r.Leads[i] = 2*leads[i] > parts[i]; r.Leads[i] {
+			at := serverAt{r.Places[i].Role, r.Places[i].Host, r.Places[i].Server}
+			if _, several := sole[at]; several {
+				sole[at] = request.None
+			} else {
+				sole[at] = int32(i)
+			}
+		}
 	}
+	r.sole = sole
 }
 
 // Route returns the rank that part p was sent to, of those that stand for others; None if
@@ -210,7 +228,22 @@ func (r *RankSet) Lead(p *request.Part) (thread, rank int) {
 	if thread == request.None {
 		return thread, request.None
 	}
-	return thread, int(r.Of[r.Set.Threads[thread].Proc])
+	if rank = int(r.Of[r.Set.Threads[thread].Proc]); rank == request.None {
+		rank = r.onServer(p)
+	}
+	return thread, rank
+}
+
+// onServer returns the rank that leads on the server of a part, if there is one: where the thread spans of its ranks are missing, the rest
+// of it tells at least which server that is.
+func (r *RankSet) onServer(p *request.Part) int {
+	for _, t := range r.Set.ThreadsOf(p) {
+		proc := r.Set.Threads[t].Proc
+		if rank, ok := r.sole[serverAt{p.Role, r.Set.HostOf(proc), r.Set.Server(proc)}]; ok && r.Set.Procs[proc].Host != "" {
+			return int(rank)
+		}
+	}
+	return request.None
 }
 
 // Named tells what the name of a rank says: "decode DP0 TP1 (node7)". The host may have

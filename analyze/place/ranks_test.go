@@ -41,3 +41,43 @@ func TestNamed(t *testing.T) {
 		t.Errorf("%+v, %+v, %+v", x, y, rank)
 	}
 }
+
+// A request whose schedulers' thread spans are missing was sent to the server that its tokenizer is on: of two on a host, to the one
+// whose requests that tokenizer takes.
+func TestPartsOfLostThreads(t *testing.T) {
+	var d testset.Dump
+	for i := range 12 {
+		from, server := float64(i)*10_000, i%2
+		root := testset.Span{Trace: fmt.Sprintf("%032x", i+1), Name: fmt.Sprint(" Req 1234567", i), From: from, To: from + 8000,
+			Attrs: testset.Attrs{"rid": fmt.Sprint("1234567", i), "module": "sglang::request"}}
+		id := d.Add(root)
+		d.Thread(root, id, testset.DecodeHost, "Tokenizer", -1, 100*server+40, testset.Span{Name: "tokenize", From: from, To: from + 500})
+		for tp := range 2 {
+			forward := testset.Span{Name: "prefill_forward", From: from + 1000, To: from + 7000}
+			if i < 10 {
+				d.Thread(root, id, testset.DecodeHost, "Scheduler", tp, 100*server+50+tp, forward)
+				continue
+			}
+			forward.Trace, forward.Parent = root.Trace, fmt.Sprintf("%016x", 1000+tp)
+			d.Add(forward)
+		}
+	}
+	s := d.Set(t)
+	ranks := NewRankSet(s)
+	var got []string
+	for p := range s.ServingParts {
+		if rank := ranks.Route(p); rank >= 0 {
+			got = append(got, ranks.Places[rank].String())
+		} else {
+			got = append(got, "nowhere")
+		}
+	}
+	if len(got) != 12 {
+		t.Fatal(got)
+	}
+	for i, at := range got {
+		if at != got[i%2] || got[0] == got[1] || at == "nowhere" {
+			t.Errorf("request %d went to %q: %q", i, at, got)
+		}
+	}
+}

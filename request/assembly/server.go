@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/internal/parallel"
 	"github.com/sgtrace/sgtrace/request"
 	"github.com/sgtrace/sgtrace/trace"
@@ -46,10 +47,18 @@ func (b *builder) findServers() {
 		}
 	}
 	for _, list := range byKey {
+		if slices.ContainsFunc(list, b.schedules) { // what tells of no thread is of one of those that do
+			list = order.Only(list, b.schedules)
+		}
 		if len(list) > 1 {
 			b.numberServers(b.assemble(list))
 		}
 	}
+}
+
+// schedules reports whether a scheduler is among the procs of a component.
+func (b *builder) schedules(c *component) bool {
+	return slices.ContainsFunc(c.procs, func(proc int) bool { return b.Procs[proc].Schedules })
 }
 
 // roleOf returns the role of a component: the one that is known.
@@ -92,6 +101,9 @@ func (b *builder) joinWorkers(p *request.Part, g groups) {
 	firsts := make([]int, 0, 4) // of every host and role
 	add := func(proc int) {
 		of := &b.Procs[proc]
+		if of.Label == of.Service && of.PID == 0 { // which several servers of a host may be
+			return
+		}
 		for _, first := range firsts {
 			if f := &b.Procs[first]; f.Host == of.Host && (f.Role == of.Role || of.Role == request.Other) {
 				g.union(first, proc)
