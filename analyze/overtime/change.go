@@ -51,6 +51,7 @@ type Change struct {
 	kernels          []string
 	slower           map[trace.Sym]bool // the names of kernels that take longer in the same place
 	gradual          bool               // by as much in every step
+	ramp             *ramp              // of kernels in the same place
 	between          bool               // First and Last: nothing is recorded then
 }
 
@@ -276,13 +277,19 @@ func (t *Timeline) join(found []Change) []Change {
 // where names the places of a change: "TP2", "TP0, TP1 and 6 others".
 func (c *Change) where(of int) string {
 	const named = 3
-	switch n := len(c.Where); {
+	at := slices.Clone(c.Where)
+	if len(c.ranks) == len(at) {
+		slices.SortStableFunc(at, func(x, y string) int {
+			return cmp.Compare(c.ranks[slices.Index(c.Where, x)], c.ranks[slices.Index(c.Where, y)])
+		})
+	}
+	switch n := len(at); {
 	case n == of && n > named:
 		return fmt.Sprintf("all %d devices", n)
 	case n > named:
-		return fmt.Sprintf("%s and %d others", strings.Join(c.Where[:named-1], ", "), n-named+1)
+		return fmt.Sprintf("%s and %d others", strings.Join(at[:named-1], ", "), n-named+1)
 	}
-	return strings.Join(c.Where, ", ")
+	return strings.Join(at, ", ")
 }
 
 // Sentence says what happened.
@@ -292,7 +299,11 @@ func (t *Timeline) Sentence(c *Change) string {
 		if len(c.Where) > 1 {
 			why = strings.Replace(why, asLowClock, "as if their clocks were lower", 1)
 		}
-		return fmt.Sprintf("%s take %s times as long on %s since %s: %s", c.metric.pace, words.ThreeDigits(c.After), c.where(len(t.Devices)), t.clock(c.Time), why)
+		longer := words.ThreeDigits(c.After) + " times as long"
+		if c.gradual {
+			longer = "longer bit by bit, up to " + longer + ","
+		}
+		return fmt.Sprintf("%s take %s on %s since %s: %s", c.metric.pace, longer, c.where(len(t.Devices)), t.clock(c.Time), why)
 	}
 	verb := "falls"
 	if c.After > c.Before {
@@ -446,7 +457,7 @@ func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
 		case c.metric == transferMetric:
 			f.Brief = fmt.Sprintf("since %s, transfers take %s times as long", t.clock(c.Time), words.ThreeDigits(c.After))
 		case c.metric.pace != "" && len(c.ranks) == 1:
-			f.Brief = fmt.Sprintf("since %s, kernels of %s take %s times as long", t.clock(c.Time), c.Where[0], words.ThreeDigits(c.After))
+			f.Brief = fmt.Sprintf("since %s, kernels of %s take %s%s times as long", t.clock(c.Time), c.Where[0], c.upTo(), words.ThreeDigits(c.After))
 		case c.What == metric.ExposedComm.Long && c.Until == 0:
 			f.Brief = fmt.Sprintf("since %s, %s is %s on %s, and was %s before", t.clock(c.Last), c.What, c.metric.text(c.After), c.where(len(t.Devices)), c.metric.text(c.Before))
 		}

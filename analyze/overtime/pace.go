@@ -122,7 +122,7 @@ func (c *Collector) paceAsOthers(t *Timeline, d *Device, w *pacedWork, found []*
 	if by == nil || w == nil || len(w.equal) == 0 {
 		return nil
 	}
-	if x = c.paceSince(t, d, w, &slowing{of: w.equal[0], at: by.Time, first: by.First, last: by.Last, p: by.P}, by.slower); x == nil || x.After-1 < (by.After-1)/2 {
+	if x = c.paceSince(t, d, w, &slowing{of: w.equal[0], at: by.Time, first: by.First, last: by.Last, p: by.P, ramp: by.ramp}, by.slower); x == nil || x.After-1 < (by.After-1)/2 {
 		return nil
 	}
 	return x
@@ -182,13 +182,14 @@ func (c *Collector) besidePeers(works []*pacedWork) {
 	for i, list := range found {
 		for _, b := range list {
 			n, parts := len(b.of.kernels), len(b.paces)
+			beside := *b.of
+			beside.kernels, beside.beside = slices.Clone(b.of.kernels), true
 			for part, pace := range b.paces {
 				for k := part * n / parts; k < (part+1)*n/parts; k++ {
-					b.of.kernels[k].usual *= pace
+					beside.kernels[k].usual *= pace
 				}
 			}
-			b.of.beside = true
-			works[i].equal = append(works[i].equal, b.of)
+			works[i].equal = append(works[i].equal, &beside)
 		}
 	}
 }
@@ -240,15 +241,20 @@ func (c *Collector) paceOf(t *Timeline, d *Device, w *pacedWork) *Change {
 func (c *Collector) paceSince(t *Timeline, d *Device, w *pacedWork, lead *slowing, names map[trace.Sym]bool) *Change {
 	judged := int64(0)
 	first, last := lead.of.kernels[0].start, lead.of.kernels[len(lead.of.kernels)-1].start
-	if sameLaunches(w.kernels, first, lead.at, last) < sameWork {
+	from, at := first, lead.at
+	if lead.ramp != nil {
+		from, at = lead.at, lead.ramp.middle
+	}
+	if sameLaunches(w.kernels, from, at, last) < sameWork {
 		return nil
 	}
+	since := func(p *paced) slowing { return p.sinceOf(lead, first) }
 	x := &Change{What: PaceSubkind, Where: []string{t.Name(d)}, ranks: []int32{d.RankIndex}, metric: paceMetric, Time: lead.at, First: lead.first, Last: lead.last,
-		Before: 1, P: lead.p, lasts: float64(last-lead.at) >= minLasting*float64(last-first), slower: map[trace.Sym]bool{}}
+		Before: 1, P: lead.p, lasts: float64(last-lead.at) >= minLasting*float64(last-first), slower: map[trace.Sym]bool{}, gradual: lead.ramp != nil, ramp: lead.ramp}
 	var list []slowing
-	took, least := int64(0), w.leastLonger(first, lead.at)
+	took, least := int64(0), leastLonger(order.Each(w.equal, since))
 	for _, p := range w.equal {
-		s := p.since(first, lead.at)
+		s := since(p)
 		if names[p.name] && s.factor > 0 || names == nil && s.factor >= least {
 			list, took, x.lost = append(list, s), took+s.took, x.lost+s.lost
 			x.slower[p.name] = true
@@ -259,18 +265,21 @@ func (c *Collector) paceSince(t *Timeline, d *Device, w *pacedWork, lead *slowin
 	}
 	slices.SortStableFunc(list, func(a, b slowing) int { return cmp.Compare(b.lost, a.lost) })
 	for _, s := range list[:min(3, len(list))] {
-		x.kernels = append(x.kernels, fmt.Sprintf("%s: %s times as long, %s in all", c.brief(s.of.name), words.ThreeDigits(s.factor), nearly(s.lost)))
+		x.kernels = append(x.kernels, fmt.Sprintf("%s: %s%s times as long, %s in all", c.brief(s.of.name), x.upTo(), words.ThreeDigits(s.factor), nearly(s.lost)))
 	}
-	x.After = float64(took) / max(1, float64(took)-x.lost)
+	if x.After = float64(took) / max(1, float64(took)-x.lost); x.gradual {
+		x.After = order.Sum(list, func(s slowing) float64 { return s.factor * float64(s.took) }) / max(1, float64(took))
+	}
 	why := "most of all `" + c.brief(lead.of.name) + "`, while others take as long as before"
 	if lead.of.beside {
 		why = "most of all `" + c.brief(lead.of.name) + "`, while others, and these on its peers, take as long as before"
 	}
 	if float64(took) >= nearlyAll*float64(judged) {
 		why = "nearly all of them, " + asLowClock + ", or each had more to do"
+		x.lost += c.lostByOthers(w, x, since)
 	}
 	if d.Stepped {
-		t.compareWork(x, t.buckets(first, lead.at), t.buckets(lead.at, last))
+		t.compareWork(x, t.buckets(from, at), t.buckets(at, last))
 	}
 	x.known, x.Load = true, words.JoinNonEmpty("; ", why, x.Load)
 	return x
@@ -278,9 +287,9 @@ func (c *Collector) paceSince(t *Timeline, d *Device, w *pacedWork, lead *slowin
 
 // leastLonger returns from which factor on kernels of a name take longer since some time: where nearly all take longer, from half as much
 // on as they do together, as what chance adds to each takes some of them below what matters.
-func (w *pacedWork) leastLonger(first, at trace.Time) float64 {
+func leastLonger(list []slowing) float64 {
 	all, lost, alike := 0.0, 0.0, 0.0
-	list := order.Only(order.Each(w.equal, func(p *paced) slowing { return p.since(first, at) }), func(s slowing) bool { return s.factor > 0 && !s.of.beside })
+	list = order.Only(list, func(s slowing) bool { return s.factor > 0 && !s.of.beside })
 	for _, s := range list {
 		all, lost = all+float64(s.took), lost+s.lost
 	}
@@ -294,6 +303,20 @@ func (w *pacedWork) leastLonger(first, at trace.Time) float64 {
 		return min(half, minLonger)
 	}
 	return minLonger
+}
+
+// lostByOthers returns what is lost by kernels that do as much as is asked of them, if they take longer where all others do: the clock is
+// theirs as well. More than others lose is for more work.
+func (c *Collector) lostByOthers(w *pacedWork, x *Change, since func(*paced) slowing) (lost float64) {
+	for _, p := range w.all {
+		if x.slower[p.name] || slices.Contains(w.equal, p) || kernelname.KindOf(c.set.Syms.Name(p.name)) == kernelname.KindCommunication {
+			continue
+		}
+		if s := since(p); s.factor-1 >= (x.After-1)/2 {
+			lost += s.lost * min(1, (x.After-1)/(s.factor-1))
+		}
+	}
+	return lost
 }
 
 // setUsual finds out what kernels take where they are: behind the same two others of a stream.
@@ -320,6 +343,7 @@ type slowing struct {
 	took            int64      // those from then on, ns
 	lost            float64    // of that, ns
 	factor, p       float64
+	ramp            *ramp // nil if all take as much longer from then on
 }
 
 // pace returns how long kernels take, as a multiple of what is usual.
@@ -345,9 +369,13 @@ func (p *paced) slower(level float64) (s slowing, ok bool) {
 		return max(before, after) >= minLonger*min(before, after)
 	}})
 	if len(list) == 0 {
-		if list = apart(values, level); list == nil {
-			return s, false
-		}
+		list = apart(values, level)
+	}
+	if x, from, left, ok := bitByBit(values, level); ok && left < unexplained(values, list) {
+		return p.ramping(&x, from, parts)
+	}
+	if list == nil {
+		return s, false
 	}
 	x := list[len(list)-1]
 	s = p.since(of(x.From, x.At)[0].start, of(x.At, parts)[0].start)
@@ -373,14 +401,16 @@ func apart(values []float64, level float64) []changepoint.Change {
 	return nil
 }
 
+// index returns the first that starts at some time or later.
+func (p *paced) index(at trace.Time) int {
+	i, _ := slices.BinarySearchFunc(p.kernels, at, func(k pacedKernel, at trace.Time) int { return cmp.Compare(k.start, at) })
+	return i
+}
+
 // since compares kernels from some time on with those before, from the first.
 func (p *paced) since(first, at trace.Time) slowing {
-	index := func(at trace.Time) int {
-		i, _ := slices.BinarySearchFunc(p.kernels, at, func(k pacedKernel, at trace.Time) int { return cmp.Compare(k.start, at) })
-		return i
-	}
 	s := slowing{of: p, at: at}
-	before, after := p.kernels[index(first):index(at)], p.kernels[index(at):]
+	before, after := p.kernels[p.index(first):p.index(at)], p.kernels[p.index(at):]
 	if len(before) == 0 || len(after) == 0 {
 		return s
 	}

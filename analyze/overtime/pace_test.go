@@ -69,6 +69,7 @@ var shortCaptures = map[string]shortCapture{
 	"nothing":             {factor: from("", 1)},
 	"a little":            {factor: from("", 1.05)},
 	"one kernel":          {from("gemm", 1.4), ": most of all `gemm_128x64`, while others take as long as before", ""},
+	"all clocks":          {from("", 1.5), "times as long on TP0, TP1 since 00:00:00.023: nearly all of them, as if their clocks were lower, or each had more to do", ""},
 	"the clock":           {from("", 1.5), "times as long on TP1 since 00:00:00.023: nearly all of them, as if its clock were lower, or each had more to do", "TP1"},
 	"faster":              {factor: from("", 0.7)},
 	"the first is slow":   {factor: func(_ string, step int) float64 { return []float64{1.8, 1, 1, 1, 1, 1}[step] }},
@@ -195,5 +196,25 @@ func TestPaceBesidePeers(t *testing.T) {
 	}
 	if values[3] = 1.25; apart(values, 1e-4) != nil {
 		t.Error("one of those before is as large")
+	}
+}
+
+// TestPaceBitByBit: kernels that take longer all the time, up to twice as long, do so bit by bit, which costs a third: attention as well.
+func TestPaceBitByBit(t *testing.T) {
+	c := shortCapture{factor: from("", 1)}
+	set, _, _ := c.record(6)
+	rows, at := set.Streams[0].(*testset.RowStream).KernelRows, trace.Time(0)
+	for i := range rows {
+		if i > 0 && rows[i].Rank != rows[i-1].Rank {
+			at = 0
+		}
+		took := trace.Time(float64(rows[i].End-rows[i].Start) * (1 + 2*float64(i%(len(rows)/2))/float64(len(rows))))
+		rows[i].Start, rows[i].End = at, at+took
+		at += took + 2_000
+	}
+	found, _ := timelineOf(set, Options{}).Findings()
+	const says = "kernels take longer bit by bit, up to "
+	if len(found) != 1 || !strings.HasPrefix(found[0].Text, says) || !strings.Contains(found[0].Text, "on TP0, TP1 since 00:00:00.00") || math.Abs(found[0].Metric.After-2) > 0.1 || math.Abs(found[0].Cost-0.326) > 0.03 {
+		t.Errorf("%+v, want %s2 times as long, 33 %%", found, says)
 	}
 }

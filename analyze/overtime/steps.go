@@ -10,7 +10,6 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/metric"
 	"github.com/sgtrace/sgtrace/analyze/table"
 	"github.com/sgtrace/sgtrace/analyze/words"
-	"github.com/sgtrace/sgtrace/internal/changepoint"
 	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/trace"
@@ -98,25 +97,11 @@ func logChoose(n, k int) float64 {
 // gradual returns how long steps take bit by bit more or less, from the beginning or from some time on. Its numbers are of the first
 // and the last tenth of that. It is not, if a sudden change leaves less of the values unexplained: left is the sum of the squares.
 func (t *Timeline) gradual(s *series, level, left float64) (c Change, ok bool) {
-	list := make([]changepoint.Observation, len(s.values))
-	for i, v := range s.values {
-		list[i] = changepoint.Observation{From: float64(i), To: float64(i + 1), Value: v, Weight: 1}
-	}
-	x, _ := changepoint.Courses([][]changepoint.Observation{list})
-	from := 0
-	switch {
-	case x.P > level || x.Shape != changepoint.Ramped && x.Shape != changepoint.Bent && x.Shape != changepoint.Sloped:
-		return c, false
-	case x.Shape != changepoint.Ramped:
-		from = int(x.At)
-	}
-	n, sum := len(s.values), 0.0
-	for i, v := range s.values {
-		sum += squares([]float64{v}, x.Level+x.Of(float64(i), float64(i+1)))
-	}
-	if left <= sum {
+	x, from, sum, ok := bitByBit(s.values, level)
+	if !ok || left <= sum {
 		return c, false
 	}
+	n := len(s.values)
 	c = Change{What: s.metric.metric.Long, Where: []string{s.place}, ranks: []int32{s.rank}, metric: s.metric, gradual: true, P: min(1, x.P*alpha/level),
 		Time: t.start(s, from), First: t.start(s, max(from, int(x.First))), Last: t.start(s, max(from, int(x.Last))),
 		Before: x.Level + x.Of(float64(from), float64(from+1)), After: x.Level + x.Of(float64(n-1), float64(n))}

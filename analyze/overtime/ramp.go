@@ -1,0 +1,110 @@
+package overtime
+
+import (
+	"github.com/sgtrace/sgtrace/internal/changepoint"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// A ramp is how kernels take longer bit by bit, as multiples of what they take when it begins.
+type ramp struct {
+	middle trace.Time
+	halves [2]float64 // on average before and after the middle
+	most   float64    // at the end
+}
+
+// steepest is which part of what was searched is passed at least while values rise bit by bit: else they do at once.
+const steepest = 0.2
+
+// bitByBit returns the course of values that rise or fall by as much from one to the next, from which on, and what of them it
+// does not explain: the sum of the squares.
+func bitByBit(values []float64, level float64) (x changepoint.Course, from int, left float64, ok bool) {
+	n := len(values)
+	list := make([]changepoint.Observation, n)
+	for i, v := range values {
+		list[i] = changepoint.Observation{From: float64(i), To: float64(i + 1), Value: v, Weight: 1}
+	}
+	x, _ = changepoint.Courses([][]changepoint.Observation{list})
+	switch {
+	case x.P > level:
+		return x, 0, 0, false
+	case x.Shape == changepoint.Ramped:
+	case x.Shape == changepoint.Bent && float64(n)-x.At >= steepest*float64(n), x.Shape == changepoint.Sloped && x.End-x.At >= steepest*float64(n):
+		from = int(x.At)
+	default:
+		return x, 0, 0, false
+	}
+	for i, v := range values {
+		left += squares([]float64{v}, x.Level+x.Of(float64(i), float64(i+1)))
+	}
+	return x, from, left, true
+}
+
+// unexplained returns what sudden changes do not explain of values: the sum of the squares.
+func unexplained(values []float64, list []changepoint.Change) (left float64) {
+	from := 0
+	for i := 0; i <= len(list); i++ {
+		to := len(values)
+		if i < len(list) {
+			to = list[i].At
+		}
+		sum := 0.0
+		for _, v := range values[from:to] {
+			sum += v
+		}
+		left += squares(values[from:to], sum/max(1, float64(to-from)))
+		from = to
+	}
+	return left
+}
+
+// ramping returns how kernels take longer along a course over parts of them.
+func (p *paced) ramping(x *changepoint.Course, from, parts int) (s slowing, ok bool) {
+	n := len(p.kernels)
+	start := func(part int) trace.Time { return p.kernels[min(part*n/parts, n-1)].start }
+	base, middle := x.Level+x.Of(float64(from), float64(from+1)), (from+parts)/2
+	over := func(from, to int) float64 { return (x.Level + x.Of(float64(from), float64(to))) / base }
+	if base <= 0 || middle == from {
+		return s, false
+	}
+	r := &ramp{middle: start(middle), halves: [2]float64{over(from, middle), over(middle, parts)}, most: over(parts-1, parts)}
+	s = p.along(start(from), r)
+	s.first, s.last, s.p = start(max(0, int(x.First)-1)), start(max(from, int(x.Last))), x.P
+	return s, s.factor >= minLonger
+}
+
+// along returns how much longer kernels take that follow a ramp by as much as the second half of them takes longer than the first.
+func (p *paced) along(from trace.Time, r *ramp) slowing {
+	s := p.since(from, r.middle)
+	if s.factor == 0 {
+		return s
+	}
+	part := 1.0
+	if rest := r.halves[1] - 1 - s.factor*(r.halves[0]-1); rest > 0 {
+		part = (s.factor - 1) / rest
+	}
+	all := p.kernels[p.index(from):]
+	base := pace(p.kernels[p.index(from):p.index(r.middle)]) / max(0.1, 1+part*(r.halves[0]-1))
+	usual := 0.0
+	s.at, s.took = from, 0
+	for i := range all {
+		s.took, usual = s.took+all[i].took, usual+all[i].usual
+	}
+	s.factor, s.lost, s.ramp = max(0.1, 1+part*(r.most-1)), float64(s.took)-base*usual, r
+	return s
+}
+
+// sinceOf compares kernels as those of a lead are that take longer: bit by bit, or from then on with those before, from the first.
+func (p *paced) sinceOf(lead *slowing, first trace.Time) slowing {
+	if lead.ramp != nil {
+		return p.along(lead.at, lead.ramp)
+	}
+	return p.since(first, lead.at)
+}
+
+// upTo says that what follows is not reached before the end.
+func (c *Change) upTo() string {
+	if c.gradual {
+		return "up to "
+	}
+	return ""
+}
