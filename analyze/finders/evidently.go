@@ -13,6 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/lifecycle"
 	"github.com/sgtrace/sgtrace/analyze/overtime"
 	"github.com/sgtrace/sgtrace/analyze/place"
+	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/held"
@@ -202,4 +203,60 @@ func (m *Measured) asTheHost(slower, host *finding.Finding) bool {
 		return asTheClock(slower, host)
 	}
 	return !m.onOtherHost(slower, host) && slower.Since != 0 && max(slower.Since-host.Since, host.Since-slower.Since) <= host.Within+slower.Within+trace.Time(2e9)
+}
+
+// lateByIdling: devices idle for what makes ranks late that others wait for. The ones idle longer while the others wait, so that both is lost.
+func (m *Measured) lateByIdling() []finding.Consequence {
+	if m.GPUs == nil || m.GPUs.Divided() || m.Collectives == nil {
+		return nil
+	}
+	adds := func(idle, late *finding.Finding) float64 {
+		switch {
+		case late.Kind == finding.Straggler:
+			return m.idleLonger(idle, late.At.RankName())
+		case m.waits != nil && late.Metric.Name == waitMetric:
+			return m.idleLonger(idle, order.Each(m.waits.told(), func(l *lateRank) string { return l.name })...)
+		}
+		return 0
+	}
+	mostly := func(idle, late *finding.Finding) bool { return idle.Cost > 0 && 2*adds(idle, late) >= idle.Cost }
+	unknown := func(idle, late *finding.Finding) bool {
+		return late.Kind == finding.Straggler && !m.toldOfHost(late) && mostly(idle, late)
+	}
+	return []finding.Consequence{
+		{Cause: finding.Straggler, Effect: finding.GPU, Enough: unknown, Adds: adds, Tells: true, Elsewhere: true},
+		{Cause: finding.Straggler, Effect: finding.GPU, Enough: mostly, Adds: adds, Elsewhere: true},
+		{Cause: finding.GPU, Effect: finding.GPU, Enough: mostly, Adds: adds, Elsewhere: true},
+	}
+}
+
+// idleLonger returns, of what a finding tells of idle time, how much longer the devices of some ranks idle than those of the others do
+// on average, as a part of the time of all.
+func (m *Measured) idleLonger(idle *finding.Finding, ranks ...string) float64 {
+	if !gpuloss.AboutIdle(idle) || idle.Metric.Name != gpuloss.IdleMetric {
+		return 0
+	}
+	inSteps := func(g *gpu.GPU) int64 {
+		return max(0, distribution.SumTimes(g.Waits.Time[:])-g.Waits.Time[gpu.BetweenSteps]-g.Cold.Total())
+	}
+	var own, others, ofOwn, ofOthers int64
+	for i := range m.GPUs.GPUs {
+		if g := &m.GPUs.GPUs[i]; slices.Contains(ranks, g.Rank) {
+			own, ofOwn = distribution.AddTimes(own, inSteps(g)), distribution.AddTimes(ofOwn, g.Length())
+		} else {
+			others, ofOthers = distribution.AddTimes(others, inSteps(g)), distribution.AddTimes(ofOthers, g.Length())
+		}
+	}
+	if ofOthers == 0 {
+		return 0
+	}
+	usual := distribution.Fraction(others, ofOthers) * float64(ofOwn)
+	return max(0, float64(own)-usual) / float64(m.GPUs.Length())
+}
+
+// toldOfHost reports whether a straggler is known to be late for its host.
+func (m *Measured) toldOfHost(late *finding.Finding) bool {
+	return slices.ContainsFunc(m.Collectives.Stragglers(m.GPUs), func(s straggler.Straggler) bool {
+		return s.Name == late.At.RankName() && collective.IsHostBound(s.Cause)
+	})
 }

@@ -331,7 +331,7 @@ func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
 	f := &found[0]
 	transfer := *f
 	f.Text, f.Cost = w.text(gpuloss.Wait(m.GPUs)), distribution.Fraction(w.waiting, w.length)
-	f.Metric.Name, f.Metric.After = "waiting in collectives", f.Cost
+	f.Metric.Name, f.Metric.After = waitMetric, f.Cost
 	f.Evidence = append(w.evidence(m.Gaps), f.Evidence...)
 	if !w.waited.ByClock {
 		f.Confidence = finding.Likely // who came last follows from durations
@@ -367,6 +367,7 @@ func (w *waits) beside(m *Measured) string {
 const (
 	waitSubkind     = "waiting"
 	transferSubkind = "transfers"
+	waitMetric      = "waiting in collectives"
 )
 
 // isOneStraggler reports whether one straggler explains most of the waiting: then it leads. One that is

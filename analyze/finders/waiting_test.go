@@ -9,6 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/finding"
 	"github.com/sgtrace/sgtrace/analyze/gaps"
 	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/gpuloss"
+	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/straggler"
 	"github.com/sgtrace/sgtrace/profile"
 	"github.com/sgtrace/sgtrace/profile/kernelname"
@@ -216,5 +218,40 @@ func TestStragglerBeside(t *testing.T) {
 	}
 	if w.late[0].name = "TP2"; w.beside(m) != "" {
 		t.Error("it is told twice")
+	}
+}
+
+// Devices idle for what makes their ranks late: that is one finding, which costs what they idle longer than the others beside what these wait.
+func TestLateByIdling(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind finding.Kind
+		idle [3]float64 // parts of the time
+		cost float64    // of one finding; 0 is two
+	}{
+		"those waited for": {finding.GPU, [3]float64{0.1, 0.4, 0.4}, 0.4 + 0.6/3},
+		"all of them":      {finding.GPU, [3]float64{0.3, 0.4, 0.3}, 0},
+		"those who wait":   {finding.GPU, [3]float64{0.6, 0.1, 0.1}, 0},
+		"the late one":     {finding.Straggler, [3]float64{0.1, 0.7, 0.1}, 0.4 + 0.6/3},
+		"another one":      {finding.Straggler, [3]float64{0.1, 0.1, 0.7}, 0},
+	} {
+		m := plantedWaits(600, 50, false, 0)
+		idle := finding.Finding{Kind: finding.GPU, Subkind: gpuloss.HostSubkind, Text: "GPUs are idle", CostBasis: finding.GPUTime, Metric: finding.Metric{Name: gpuloss.IdleMetric}}
+		for i := range m.GPUs.GPUs {
+			g := &m.GPUs.GPUs[i]
+			g.Waits.Time[gpu.HostWork] = int64(c.idle[i] * 200e6)
+			idle.Cost += c.idle[i] / 3
+		}
+		late := finding.Finding{Kind: c.kind, Text: "TP1 is late", Cost: 0.4, CostBasis: finding.GPUTime, Metric: finding.Metric{Name: waitMetric}}
+		if c.kind == finding.Straggler {
+			late.At = place.Named("TP1")
+		}
+		found := finding.Merge([]finding.Finding{idle, late}, m.lateByIdling())
+		switch {
+		case c.cost == 0 && len(found) == 2:
+		case c.cost == 0 || len(found) != 1 || math.Abs(found[0].Cost-c.cost) > 0.001:
+			t.Errorf("%s: %+v, want %v", name, found, c.cost)
+		case (c.kind == finding.Straggler) != (found[0].Text == "TP1 is late; GPUs are idle"):
+			t.Errorf("%s: %s", name, found[0].Text)
+		}
 	}
 }

@@ -177,6 +177,10 @@ type Consequence struct {
 	Elsewhere bool
 	// Costs tells that the cause costs what the effect does.
 	Costs bool
+	// Adds returns what the cause costs beside its own for the effect: that is of other devices, or of another time. nil is nothing.
+	Adds func(effect, cause *Finding) float64
+	// Tells tells that the sentence of the cause tells all of the effect.
+	Tells bool
 	// Dates tells that the cause began when the effect did, where nothing saw it begin, or not as exactly.
 	Dates bool
 	// Same tells that the effect is what the cause says, seen by others: the sentence says it once.
@@ -216,6 +220,13 @@ func (c *Consequence) take(cause, f *Finding) {
 	}
 	if cause.take(f); c.Same {
 		cause.Text, cause.Brief = before.Text, before.Brief
+	}
+	if c.Tells {
+		cause.Text += "; " + f.Text
+		cause.Evidence = slices.DeleteFunc(cause.Evidence, func(e Evidence) bool { return e.Text == f.Text })
+	}
+	if c.Adds != nil && f.CostBasis == cause.CostBasis {
+		cause.Cost = min(1, cause.Cost+c.Adds(f, cause))
 	}
 	if cause.Since = before.Since; c.Dates && (before.Since == 0 || before.Within > f.Within) {
 		cause.Since, cause.Within = f.Since, f.Within
