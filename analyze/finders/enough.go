@@ -8,6 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/collective"
 	"github.com/sgtrace/sgtrace/analyze/finding"
+	"github.com/sgtrace/sgtrace/analyze/gpuloss"
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/tail"
 	"github.com/sgtrace/sgtrace/analyze/telemetry/failed"
@@ -373,3 +374,13 @@ func free(f *finding.Finding) bool   { return !costly(f) }
 
 // minLoadCost is the part of the time of requests that load, or a tail for it, costs at least.
 const minLoadCost = 0.02
+
+// ofIdle reports whether a finding about idle devices is about all of the time for which gaps in front of kernels take longer.
+func ofIdle(_, idle *finding.Finding) bool {
+	return gpuloss.AboutIdle(idle) && idle.Metric.Name == gpuloss.IdleMetric
+}
+
+// mostOfIdle reports whether most of that is for gaps that take longer.
+func mostOfIdle(gaps, idle *finding.Finding) bool {
+	return ofIdle(gaps, idle) && 2*gaps.Cost >= idle.Cost
+}

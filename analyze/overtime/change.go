@@ -455,7 +455,9 @@ func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
 		case c.metric == copyMetric:
 			f.Brief = fmt.Sprintf("since %s, those of one size take %s times as long on %s", t.clock(c.Time), words.ThreeDigits(c.After), c.where(len(t.Devices)))
 		case c.metric == transferMetric:
-			f.Brief = fmt.Sprintf("since %s, transfers take %s times as long", t.clock(c.Time), words.ThreeDigits(c.After))
+			f.Brief = fmt.Sprintf("since %s, transfers take %s%s times as long", t.clock(c.Time), c.upTo(), words.ThreeDigits(c.After))
+		case c.metric == gapMetric:
+			f.Brief = fmt.Sprintf("since %s, gaps in front of the same kernels of %s take %s%s times as long", t.clock(c.Time), c.where(len(t.Devices)), c.upTo(), words.ThreeDigits(c.After))
 		case c.metric.pace != "" && len(c.ranks) == 1:
 			f.Brief = fmt.Sprintf("since %s, kernels of %s take %s%s times as long", t.clock(c.Time), c.Where[0], c.upTo(), words.ThreeDigits(c.After))
 		case c.What == metric.ExposedComm.Long && c.Until == 0:

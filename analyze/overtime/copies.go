@@ -104,7 +104,7 @@ func (c *Collector) copyPaceOf(t *Timeline, d *Device, copies []sizedCopy) *Chan
 	}
 	first, last := lead.of.kernels[0].start, lead.of.kernels[len(lead.of.kernels)-1].start
 	x := &Change{What: CopySubkind, Where: []string{t.Name(d)}, ranks: []int32{d.RankIndex}, metric: copyMetric, Time: lead.at, First: lead.first, Last: lead.last,
-		Before: 1, After: lead.factor, P: min(1, lead.p*tests), lost: lead.lost, known: true, lasts: float64(last-lead.at) >= minLasting*float64(last-first)}
+		Before: 1, After: lead.factor, P: min(1, lead.p*tests), lost: lead.lost, known: true, gradual: lead.ramp != nil, lasts: float64(last-lead.at) >= minLasting*float64(last-first)}
 	x.Load = c.copyRates(copies, &lead)
 	return x
 }

@@ -241,10 +241,7 @@ func (c *Collector) paceOf(t *Timeline, d *Device, w *pacedWork) *Change {
 func (c *Collector) paceSince(t *Timeline, d *Device, w *pacedWork, lead *slowing, names map[trace.Sym]bool) *Change {
 	judged := int64(0)
 	first, last := lead.of.kernels[0].start, lead.of.kernels[len(lead.of.kernels)-1].start
-	from, at := first, lead.at
-	if lead.ramp != nil {
-		from, at = lead.at, lead.ramp.middle
-	}
+	from, at := lead.split(first)
 	if sameLaunches(w.kernels, from, at, last) < sameWork {
 		return nil
 	}
@@ -322,18 +319,28 @@ func (c *Collector) lostByOthers(w *pacedWork, x *Change, since func(*paced) slo
 // setUsual finds out what kernels take where they are: behind the same two others of a stream.
 func setUsual(kernels []pacedKernel) {
 	type sum struct{ n, took int64 }
-	sums, before := map[uint64]*sum{}, map[uint32][2]trace.Sym{}
+	sums := map[uint64]*sum{}
 	of := make([]*sum, len(kernels))
-	for i := range kernels {
-		k := &kernels[i]
-		last := before[k.stream]
-		s := order.Memo(sums, order.Mix(order.Mix(order.Mix(uint64(last[0]))+uint64(last[1]))+uint64(k.name)), func() *sum { return &sum{} })
-		s.n, s.took, of[i] = s.n+1, s.took+k.took, s
-		before[k.stream] = [2]trace.Sym{last[1], k.name}
+	for i, place := range placesOf(kernels) {
+		s := order.Memo(sums, place, func() *sum { return &sum{} })
+		s.n, s.took, of[i] = s.n+1, s.took+kernels[i].took, s
 	}
 	for i := range kernels {
 		kernels[i].usual = float64(of[i].took) / float64(of[i].n)
 	}
+}
+
+// placesOf returns where kernels are: a number for each kernel behind the same two others of a stream.
+func placesOf(kernels []pacedKernel) []uint64 {
+	before := map[uint32][2]trace.Sym{}
+	places := make([]uint64, len(kernels))
+	for i := range kernels {
+		k := &kernels[i]
+		last := before[k.stream]
+		places[i] = order.Mix(order.Mix(order.Mix(uint64(last[0]))+uint64(last[1])) + uint64(k.name))
+		before[k.stream] = [2]trace.Sym{last[1], k.name}
+	}
+	return places
 }
 
 // A slowing is since when kernels take longer.

@@ -218,3 +218,37 @@ func TestPaceBitByBit(t *testing.T) {
 		t.Errorf("%+v, want %s2 times as long, 33 %%", found, says)
 	}
 }
+
+// TestGapPaces: a host that launches the same kernels later from some time on shows in the gaps in front of them. Some pauses do not. The 72 layers
+// before take 400 us each; of 129.6 ms on both ranks, 360 gaps of 40 us are lost.
+func TestGapPaces(t *testing.T) {
+	for name, c := range map[string]struct {
+		gap  func(i, n int) trace.Time // in front of a kernel, of so many
+		want string
+	}{
+		"slower":      {func(i, n int) trace.Time { return 20_000 + 40_000*trace.Time(2*i/n) }, "gaps in front of the same kernels take 3 times as long on TP1 since 00:00:00.028: the host"},
+		"pauses":      {func(i, n int) trace.Time { return 20_000 + 3_000_000*trace.Time(2*i/n)*trace.Time(1-min(1, i%100)) }, ""},
+		"as slow":     {func(int, int) trace.Time { return 60_000 }, ""},
+		"hardly idle": {func(i, n int) trace.Time { return 500 + 1000*trace.Time(2*i/n) }, ""},
+	} {
+		shown := shortCapture{factor: from("", 1)}
+		set, _, _ := shown.record(7)
+		rows, at := set.Streams[0].(*testset.RowStream).KernelRows, trace.Time(0)
+		for i := range rows {
+			if n := len(rows) / 2; i == n {
+				at = 0
+			} else if i > n {
+				at += c.gap(i-n, n)
+			} else if i > 0 {
+				at += c.gap(0, n)
+			}
+			took := rows[i].End - rows[i].Start
+			rows[i].Start, rows[i].End = at, at+took
+			at += took
+		}
+		found, _ := timelineOf(set, Options{}).Findings()
+		if c.want == "" && len(found) > 0 || c.want != "" && (len(found) != 1 || !strings.HasPrefix(strings.Replace(found[0].Text, "3.00", "3", 1), c.want) || math.Abs(found[0].Cost-0.111) > 0.005) {
+			t.Errorf("%s: %+v, want %s", name, found, c.want)
+		}
+	}
+}

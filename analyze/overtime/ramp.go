@@ -101,6 +101,14 @@ func (p *paced) sinceOf(lead *slowing, first trace.Time) slowing {
 	return p.since(first, lead.at)
 }
 
+// split returns what is compared with what: what is from one time to the other, and what is from then on.
+func (s *slowing) split(first trace.Time) (from, at trace.Time) {
+	if s.ramp != nil {
+		return s.at, s.ramp.middle
+	}
+	return first, s.at
+}
+
 // upTo says that what follows is not reached before the end.
 func (c *Change) upTo() string {
 	if c.gradual {

@@ -43,19 +43,20 @@ func (c *Collector) transferPace(t *Timeline, g *gpu.GPUs, kernels [][]pacedKern
 		return nil
 	}
 	from, to := lead.of.kernels[0].start, lead.of.kernels[len(lead.of.kernels)-1].start
-	factor, lost := paceOfAll(moved, from, lead.at)
-	work, _ := paceOfAll(w.equal, from, lead.at)
-	if factor < minLonger || sameLaunches(w.kernels, from, lead.at, to) < sameWork || work-1 > (factor-1)/2 {
+	factor, lost := paceOfAll(moved, from, &lead)
+	work, _ := paceOfAll(w.equal, from, &lead)
+	since, at := lead.split(from)
+	if factor < minLonger || sameLaunches(w.kernels, since, at, to) < sameWork || work-1 > (factor-1)/2 {
 		return nil
 	}
 	x := &Change{What: TransferSubkind, metric: transferMetric, Time: lead.at, First: lead.first, Last: lead.last, Before: 1, After: factor, P: min(1, lead.p*tests),
-		known: true, lasts: float64(to-lead.at) >= minLasting*float64(to-from)}
+		known: true, gradual: lead.ramp != nil, lasts: float64(to-lead.at) >= minLasting*float64(to-from)}
 	for i := range t.Devices {
 		x.Where, x.ranks = append(x.Where, t.Name(&t.Devices[i])), append(x.ranks, t.Devices[i].RankIndex)
 	}
 	x.lost = lost * float64(len(t.Devices)) * distribution.Fraction(exposed(g), g.Total(func(d *gpu.GPU) int64 { return d.Time(kernelname.ClassCommunication) }))
 	x.Load = fmt.Sprintf("most of all `%s`, without what ranks wait for each other; what they compute takes as long as before", c.brief(lead.of.name))
-	x.kernels = []string{fmt.Sprintf("%s: %s times as long, %s in all on each rank", c.brief(lead.of.name), words.ThreeDigits(lead.factor), nearly(lead.lost))}
+	x.kernels = []string{fmt.Sprintf("%s: %s%s times as long, %s in all on each rank", c.brief(lead.of.name), x.upTo(), words.ThreeDigits(lead.factor), nearly(lead.lost))}
 	return x
 }
 
@@ -64,13 +65,16 @@ func exposed(g *gpu.GPUs) int64 {
 	return g.Total(func(d *gpu.GPU) int64 { return d.Exposed(kernelname.ClassCommunication) })
 }
 
-// paceOfAll returns how long kernels take from some time on, as a multiple of before, and how much longer that is, ns.
-func paceOfAll(list []*paced, first, at trace.Time) (factor, lost float64) {
-	took := 0.0
+// paceOfAll returns how long kernels take since a lead does longer, as a multiple of before, and how much longer that is, ns.
+func paceOfAll(list []*paced, first trace.Time, lead *slowing) (factor, lost float64) {
+	took, times := 0.0, 0.0
 	for _, p := range list {
-		if s := p.since(first, at); s.factor > 0 {
-			took, lost = took+float64(s.took), lost+s.lost
+		if s := p.sinceOf(lead, first); s.factor > 0 {
+			took, lost, times = took+float64(s.took), lost+s.lost, times+s.factor*float64(s.took)
 		}
+	}
+	if lead.ramp != nil {
+		return times / max(1, took), lost
 	}
 	return took / max(1, took-lost), lost
 }

@@ -1,0 +1,109 @@
+package overtime
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sgtrace/sgtrace/analyze/gpu"
+	"github.com/sgtrace/sgtrace/analyze/metric"
+	"github.com/sgtrace/sgtrace/analyze/table"
+	"github.com/sgtrace/sgtrace/internal/order"
+	"github.com/sgtrace/sgtrace/profile"
+	"github.com/sgtrace/sgtrace/trace"
+)
+
+// GapSubkind is that of findings about devices that idle longer in front of the same kernels: their host launches them later.
+const GapSubkind = "gaps in front of the same kernels"
+
+var gapMetric = &observed{pace: "gaps in front of the same kernels", metric: &metric.Metric{Long: GapSubkind, Unit: table.Number, Better: metric.Less}}
+
+// farLonger is how many times as long as half of the gaps in its place a gap counts at most: pauses are no pace.
+const farLonger = 5
+
+// gapPaces returns since when devices without enough steps idle longer in front of the same kernels, where they idle much.
+func (c *Collector) gapPaces(t *Timeline, g *gpu.GPUs, kernels [][]pacedKernel) (found []Change) {
+	var copied [][]pacedKernel
+	for i := range kernels {
+		d := &t.Devices[i]
+		k := slices.IndexFunc(g.GPUs, func(x gpu.GPU) bool { return x.RankIndex == d.RankIndex && x.Device == d.Device })
+		if k < 0 || len(d.rounds) >= fewestRounds || float64(g.GPUs[k].IdleTime()) < minLost*float64(g.GPUs[k].Length()) {
+			continue
+		}
+		if copied == nil {
+			copied = c.copiesOf(t)
+		}
+		if x := c.gapPaceOf(t, d, kernels[i], copied[i]); x != nil {
+			found = append(found, *x)
+		}
+	}
+	return found
+}
+
+// copiesOf returns when devices copied.
+func (c *Collector) copiesOf(t *Timeline) [][]pacedKernel {
+	all := make([][]pacedKernel, len(t.Devices))
+	for _, st := range c.set.Streams {
+		st.Copies(func(x *profile.Copy) bool {
+			from, to := c.place(x.Rank, x.Start, x.End)
+			i := slices.IndexFunc(t.Devices, func(d Device) bool { return d.RankIndex == x.Rank && d.Device == x.Device })
+			if i >= 0 && from < to {
+				all[i] = append(all[i], pacedKernel{start: from, took: int64(to - from)})
+			}
+			return true
+		})
+	}
+	return all
+}
+
+// gapPaceOf returns since when a device idles longer in front of the same kernels, nil if it does not.
+func (c *Collector) gapPaceOf(t *Timeline, d *Device, kernels, copied []pacedKernel) *Change {
+	p := &paced{kernels: gapsOf(kernels, copied)}
+	if len(p.kernels) < fewest {
+		return nil
+	}
+	s, ok := p.slower(alpha / float64(len(t.Devices)))
+	if !ok {
+		return nil
+	}
+	first, last := p.kernels[0].start, p.kernels[len(p.kernels)-1].start
+	if from, at := s.split(first); sameLaunches(kernels, from, at, last) < sameWork {
+		return nil
+	}
+	return &Change{What: GapSubkind, Where: []string{t.Name(d)}, ranks: []int32{d.RankIndex}, metric: gapMetric, Time: s.at, First: s.first, Last: s.last,
+		Before: 1, After: s.factor, P: min(1, s.p*float64(len(t.Devices))), lost: s.lost, known: true, gradual: s.ramp != nil,
+		lasts: float64(last-s.at) >= minLasting*float64(last-first), Load: "the host launches them later, or has more to do in between"}
+}
+
+// gapsOf returns how long a device was idle in front of each of its kernels but the first.
+func gapsOf(kernels, copied []pacedKernel) []pacedKernel {
+	slices.SortStableFunc(copied, func(a, b pacedKernel) int { return cmp.Compare(a.start, b.start) })
+	list, busy := slices.Clone(kernels), trace.Time(0)
+	for i := range list {
+		k := &list[i]
+		for len(copied) > 0 && copied[0].start <= k.start {
+			busy = max(busy, copied[0].start+trace.Time(copied[0].took))
+			copied = copied[1:]
+		}
+		end := k.start + trace.Time(k.took)
+		if k.took = max(0, int64(k.start-busy)); busy == 0 {
+			k.took = 0
+		}
+		busy = max(busy, end)
+	}
+	byPlace := map[uint64][]int{}
+	for i, place := range placesOf(list) {
+		byPlace[place] = append(byPlace[place], i)
+	}
+	for _, at := range byPlace {
+		slices.SortFunc(at, func(a, b int) int { return cmp.Compare(list[a].took, list[b].took) })
+		most, sum := farLonger*list[at[len(at)/2]].took, int64(0)
+		for _, i := range at {
+			list[i].took = min(list[i].took, most)
+			sum += list[i].took
+		}
+		for _, i := range at {
+			list[i].usual = float64(sum) / float64(len(at))
+		}
+	}
+	return order.Only(list, func(k pacedKernel) bool { return k.usual > 0 })
+}
