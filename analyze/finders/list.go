@@ -337,6 +337,7 @@ func lateInCollectives(m *Measured) ([]finding.Finding, finding.Check) {
 		}
 	}
 	m.besideClocks(found)
+	m.costAsPlayed(found)
 	return m.joinHost(found), check
 }
 
@@ -449,9 +450,11 @@ func exposedCopies(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.GPUs.EachRun(gpuloss.ExposedCopies)
 }
 func slowKernels(m *Measured) ([]finding.Finding, finding.Check) {
-	return m.GPUs.EachRun(func(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
+	found, check := m.GPUs.EachRun(func(g *gpu.GPUs) ([]finding.Finding, finding.Check) {
 		return gpuloss.SlowKernels(g, m.Collectives.WaitedFor)
 	})
+	m.costAsPlayed(found)
+	return found, check
 }
 func migrations(m *Measured) ([]finding.Finding, finding.Check) {
 	return m.GPUs.EachRun(gpuloss.Migrations)

@@ -184,7 +184,7 @@ func (m *Measured) ofProfiles(collector *gaps.Collector) []func() {
 		if in.Drawn {
 			m.Waits = m.Collectives.WaitHistory()
 		}
-		if in.Played {
+		if m.isPlayed() {
 			m.Chain = collective.ReadChain(in.Profiles)
 		}
 		in.Profiles.Collectives, in.Profiles.HostCollectives = nil, nil
