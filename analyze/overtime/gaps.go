@@ -22,11 +22,19 @@ const farLonger = 5
 
 // gapPaces returns since when devices without enough steps idle longer in front of the same kernels, where they idle much.
 func (c *Collector) gapPaces(t *Timeline, g *gpu.GPUs, kernels [][]pacedKernel) (found []Change) {
+	if kernels == nil {
+		return nil
+	}
+	type deviceKey struct{ rank, device int32 }
+	idle := map[deviceKey]bool{}
+	for i := range g.GPUs {
+		x := &g.GPUs[i]
+		idle[deviceKey{x.RankIndex, x.Device}] = float64(x.IdleTime()) >= minLost*float64(x.Length())
+	}
 	var copied [][]pacedKernel
 	for i := range kernels {
 		d := &t.Devices[i]
-		k := slices.IndexFunc(g.GPUs, func(x gpu.GPU) bool { return x.RankIndex == d.RankIndex && x.Device == d.Device })
-		if k < 0 || len(d.rounds) >= fewestRounds || float64(g.GPUs[k].IdleTime()) < minLost*float64(g.GPUs[k].Length()) {
+		if len(d.rounds) >= fewestRounds || !idle[deviceKey{d.RankIndex, d.Device}] {
 			continue
 		}
 		if copied == nil {
@@ -41,12 +49,16 @@ func (c *Collector) gapPaces(t *Timeline, g *gpu.GPUs, kernels [][]pacedKernel) 
 
 // copiesOf returns when devices copied.
 func (c *Collector) copiesOf(t *Timeline) [][]pacedKernel {
+	type deviceKey struct{ rank, device int32 }
+	index := map[deviceKey]int{}
+	for i := range t.Devices {
+		index[deviceKey{t.Devices[i].RankIndex, t.Devices[i].Device}] = i
+	}
 	all := make([][]pacedKernel, len(t.Devices))
 	for _, st := range c.set.Streams {
 		st.Copies(func(x *profile.Copy) bool {
 			from, to := c.place(x.Rank, x.Start, x.End)
-			i := slices.IndexFunc(t.Devices, func(d Device) bool { return d.RankIndex == x.Rank && d.Device == x.Device })
-			if i >= 0 && from < to {
+			if i, ok := index[deviceKey{x.Rank, x.Device}]; ok && from < to {
 				all[i] = append(all[i], pacedKernel{start: from, took: int64(to - from)})
 			}
 			return true
