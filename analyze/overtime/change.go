@@ -71,6 +71,10 @@ func (t *Timeline) findChanges(found []Change) {
 	for i := range all {
 		found = append(found, t.changesOf(&all[i], alpha/float64(len(all)))...)
 	}
+	// That a device is busy less says more than the gaps do that make it so.
+	found = slices.DeleteFunc(slices.Clone(found), func(c Change) bool {
+		return c.metric == gapMetric && slices.ContainsFunc(found, func(o Change) bool { return o.metric.of != nil && o.lasts && o.Where[0] == c.Where[0] })
+	})
 	slices.SortStableFunc(found, func(a, b Change) int { return cmp.Compare(a.Time, b.Time) })
 	t.Changes = t.join(found)
 }
