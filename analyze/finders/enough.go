@@ -55,6 +55,9 @@ func withStrangers(cached, stop *finding.Finding) bool {
 	return since(cached, stop) && (cached.At.Scope == place.Everywhere || cached.At.Role == stop.At.Role)
 }
 
+// ofNobodyNamed reports whether nobody knows which requests a finding is about, as it is with logs.
+func ofNobodyNamed(f, _ *finding.Finding) bool { return len(f.Affected.Requests()) == 0 }
+
 // there reports whether something is at the place of another finding, and nowhere else.
 func there(f, of *finding.Finding) bool { return f.At.Scope == place.OneRank && of.At.Overlaps(&f.At) }
 

@@ -154,6 +154,25 @@ func TestWhoseRequestsLead(t *testing.T) {
 	}
 }
 
+// Waits are evidence of a limit if most of the requests that wait are those that it holds back, or logs name none.
+func TestWaitsAtLimits(t *testing.T) {
+	s := &request.Set{Requests: make([]request.Request, 20)}
+	limit := finding.Finding{Kind: finding.Limit, Subkind: serverlimit.Prefills.String(), Text: "is prefill-bound", Cost: 0.04, Affected: finding.AffectedOf(s, []int{1, 3, 5})}
+	for _, test := range []struct {
+		who  finding.Affected
+		want int
+	}{
+		{finding.AffectedOf(s, []int{1, 3}), 1},
+		{finding.AffectedOf(s, []int{1, 2, 4, 6, 8}), 2},
+		{finding.Affected{}, 1},
+	} {
+		waits := finding.Finding{Kind: finding.Load, Subkind: finding.Waits, Text: "waiting in the decode queue", Cost: 0.14, Affected: test.who}
+		if got := finding.Merge([]finding.Finding{limit, waits}, consequences); len(got) != test.want {
+			t.Errorf("%+v: %d findings, want %d", test.who, len(got), test.want)
+		}
+	}
+}
+
 // Requests that wait at a limit since servers became slower wait for that, and give up for it; but not for a server
 // that became slower somewhere else, or where more came before.
 func TestLimitsOfSlowerServers(t *testing.T) {
