@@ -32,7 +32,11 @@ func Failures(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 	check := l.JudgedLogs("logged failures" + l.UnknownWords())
 	out := slices.Concat(exceptions(l), tracebacks(l), transfers(l), serverErrors(l), abortions(l))
 	out = append(out, complaints(l)...)
-	return out, check
+	found, counted := countedTransfers(l)
+	if counted && check.Reason != "" {
+		check = finding.Check{What: check.What, Of: "server", N: 1, Needed: 1}
+	}
+	return append(out, found...), check
 }
 
 // transfers finds KV caches that did not arrive. What a server says of it at one time is one finding: what failed
