@@ -10,6 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/analyze/place"
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/analyze/words"
+	"github.com/sgtrace/sgtrace/internal/order"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -32,7 +33,7 @@ var lossCounters = []struct {
 type loss struct {
 	server      int32
 	n           float64
-	first, last trace.Time
+	first, last trace.Time // 0 is at some time before the only scrape
 	words       string
 }
 
@@ -46,7 +47,10 @@ func countedTransfers(l *telemetry.Logged) (out []finding.Finding, counted bool)
 		var of []string
 		for _, c := range lossCounters {
 			n, known := x.add(l, c.name, c.sees && x.n > 0)
-			if counts[x.server] = counts[x.server] || known; n > 0 {
+			if known {
+				counts[x.server] = true
+			}
+			if n > 0 {
 				of = append(of, words.Counted(int(n), c.one))
 			}
 		}
@@ -84,7 +88,11 @@ func (x *loss) finding(l *telemetry.Logged, list []loss, peers []string) finding
 	s := &l.Set.Servers[x.server]
 	f := finding.Finding{Subkind: Transfers, At: place.At(telemetry.Role(s), telemetry.Host(s), trace.NoRank, l.Names), Since: x.first, Until: x.last,
 		Metric: finding.Metric{Name: series.TransferFailed.String(), Before: math.NaN(), After: x.n}}
-	f.Text = fmt.Sprintf("%s counts %s %s", telemetry.Host(s), x.words, (&counted{first: x.first, last: x.last}).between())
+	when := "since it began, by the only scrape"
+	if x.first != 0 {
+		when = (&counted{first: x.first, last: x.last}).between()
+	}
+	f.Text = fmt.Sprintf("%s counts %s %s", telemetry.Host(s), x.words, when)
 	if len(peers) > 0 {
 		f.Evidence = append(f.Evidence, finding.Sentence("others of its role count none: %s", words.Some(peers, 4)))
 	}
@@ -93,8 +101,9 @@ func (x *loss) finding(l *telemetry.Logged, list []loss, peers []string) finding
 			f.Evidence = append(f.Evidence, finding.Sentence("%s counts %s", telemetry.Host(&l.Set.Servers[o.server]), o.words))
 		}
 	}
-	from, to, _ := l.Set.Bounds()
-	f.Cost = lost(l, x.server, x.n, takenIn(l)+answeredBy(l), share(x.last-x.first, to-from, 1))
+	if from, to, _ := l.Set.Bounds(); x.first != 0 {
+		f.Cost = lost(l, x.server, x.n, takenIn(l)+answeredBy(l), share(x.last-x.first, to-from, 1))
+	}
 	f.Evidence = append(f.Evidence, finding.Sentence("counters do not say why: the log of that server does, where it fails"))
 	return f
 }
@@ -134,10 +143,7 @@ func (x *loss) add(l *telemetry.Logged, name string, already bool) (n float64, k
 			continue
 		}
 		byDP[int32(p.Rank.DP)] = max(byDP[int32(p.Rank.DP)], grew)
-		if x.first == 0 || first < x.first {
-			x.first = first
-		}
-		x.last = max(x.last, last)
+		x.first, x.last = order.Earlier(x.first, first), max(x.last, last)
 	}
 	for _, of := range byDP {
 		n += of
@@ -146,9 +152,10 @@ func (x *loss) add(l *telemetry.Logged, name string, already bool) (n float64, k
 	return n, known
 }
 
-// grown returns by how much a counter grew, from when to when.
+// grown returns by how much a counter grew, from when to when; of one sample, what it counted until then.
 func grown(set *series.Set, i int, begin trace.Time) (n float64, first, last trace.Time) {
 	var before series.Sample
+	samples := 0
 	for s := range set.Each(i) {
 		grew := s.Value - before.Value
 		if from := before.Time; grew != 0 && (from != 0 || s.Time > begin+together) {
@@ -164,6 +171,10 @@ func grown(set *series.Set, i int, begin trace.Time) (n float64, first, last tra
 			last = s.Time
 		}
 		before = s
+		samples++
+	}
+	if samples == 1 && before.Time <= begin+together {
+		return before.Value, 0, 0
 	}
 	return n, first, last
 }
