@@ -106,7 +106,8 @@ func (b *builder) serviceProc(i int, role request.Role) int {
 	return b.oneOf(i, role, b.instances[b.symName(b.resource(i).Instance)])
 }
 
-// oneOf returns the proc of a span that one of a few wrote: the only one, else one for the service instance, on the host of all of them.
+// oneOf returns the proc of a span that one of a few wrote: the only one, else one for the service instance, on the host that all of them are
+// on if it does not name its own.
 func (b *builder) oneOf(i int, role request.Role, of []int) int {
 	if len(of) == 1 {
 		return of[0]
@@ -114,13 +115,8 @@ func (b *builder) oneOf(i int, role request.Role, of []int) int {
 	res := b.resource(i)
 	service := b.symName(res.Service)
 	p := request.Proc{Label: service, Role: role, Rank: trace.NoRank, Instance: b.symName(res.Instance), Service: service, Host: b.resourceName(res, b.keys.hostName, b.keys.podName)}
-	for k, proc := range of {
-		if host := b.Procs[proc].Host; k == 0 {
-			p.Host = cmp.Or(p.Host, host)
-		} else if p.Host != host {
-			p.Host = ""
-			break
-		}
+	if p.Host == "" && len(of) > 0 && !slices.ContainsFunc(of, func(proc int) bool { return b.Procs[proc].Host != b.Procs[of[0]].Host }) {
+		p.Host = b.Procs[of[0]].Host
 	}
 	for _, key := range [...]trace.Sym{b.keys.processPID, b.keys.vllmPID} {
 		if a, ok := b.dump.Args.Find(res.Args, key); ok {
