@@ -88,20 +88,23 @@ func (l *Lives) flapped(role request.Role, of [][]restart) finding.Finding {
 // cameAndWent tells of servers that began or ceased to serve while others went on: of those that ceased to at the same time together.
 func (l *Lives) cameAndWent() (out []finding.Finding) {
 	var stops []*Event
+	flapping := map[request.Role][][]restart{}
 	for i := range l.Events {
 		e := &l.Events[i]
 		switch {
-		case isOf(l.flapping(e.Server.Role), e.Server): // that is more of the same
+		case isOf(order.Memo(flapping, e.Server.Role, func() [][]restart { return l.flapping(e.Server.Role) }), e.Server): // that is more of the same
 		case e.What == Start:
 			out = append(out, finding.Finding{At: e.Server, Subkind: e.What, Since: e.At, Until: e.At,
 				Text: fmt.Sprintf("%s has served since %s: nothing shows it before that", name(&e.Server), words.At(e.At, words.TenthLayout))})
-		case e.What != Stop:
-		case l.unseen(e) > 0:
+		case e.What == Stop:
+			unseen := l.unseen(e)
+			if unseen == 0 {
+				stops = append(stops, e)
+				continue
+			}
 			out = append(out, finding.Finding{At: e.Server, Subkind: Unseen, Since: e.At,
 				Text: fmt.Sprintf("the dump has nothing from %s since %s, but it still runs: since then, gateways answered %s that no %s server has a span for", name(&e.Server),
-					e.stopAt(), words.Counted(l.unseen(e), "request"), e.Server.Role)})
-		default:
-			stops = append(stops, e)
+					e.stopAt(), words.Counted(unseen, "request"), e.Server.Role)})
 		}
 	}
 	for len(stops) > 0 {

@@ -42,7 +42,6 @@ type copySum struct{ n, took [2]int64 }
 
 // copyPaces returns since when copies of devices take longer, where these spend much of their time on copies that nothing hides.
 func (c *Collector) copyPaces(t *Timeline, g *gpu.GPUs) (found []Change) {
-	type deviceKey struct{ rank, device int32 }
 	exposed, copies := map[deviceKey]float64{}, map[deviceKey][]sizedCopy{}
 	for i := range g.GPUs {
 		d := &g.GPUs[i]

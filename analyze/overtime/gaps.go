@@ -25,7 +25,6 @@ func (c *Collector) gapPaces(t *Timeline, g *gpu.GPUs, kernels [][]pacedKernel) 
 	if kernels == nil {
 		return nil
 	}
-	type deviceKey struct{ rank, device int32 }
 	idle := map[deviceKey]bool{}
 	for i := range g.GPUs {
 		x := &g.GPUs[i]
@@ -49,11 +48,7 @@ func (c *Collector) gapPaces(t *Timeline, g *gpu.GPUs, kernels [][]pacedKernel) 
 
 // copiesOf returns when devices copied.
 func (c *Collector) copiesOf(t *Timeline) [][]pacedKernel {
-	type deviceKey struct{ rank, device int32 }
-	index := map[deviceKey]int{}
-	for i := range t.Devices {
-		index[deviceKey{t.Devices[i].RankIndex, t.Devices[i].Device}] = i
-	}
+	index := t.deviceIndex()
 	all := make([][]pacedKernel, len(t.Devices))
 	for _, st := range c.set.Streams {
 		st.Copies(func(x *profile.Copy) bool {

@@ -55,19 +55,28 @@ type paced struct {
 	beside  bool // what is usual is what they take on other devices at the time
 }
 
+// A deviceKey is which device of which rank a row is about.
+type deviceKey struct{ rank, device int32 }
+
+// deviceIndex returns where the devices stand in Devices.
+func (t *Timeline) deviceIndex() map[deviceKey]int {
+	index := map[deviceKey]int{}
+	for i := range t.Devices {
+		index[deviceKey{t.Devices[i].RankIndex, t.Devices[i].Device}] = i
+	}
+	return index
+}
+
 // kernelsOf returns the kernels of each device, in order; nil if there are too many, or nothing is looked for in them.
 func (c *Collector) kernelsOf(t *Timeline, g *gpu.GPUs, rows int64) [][]pacedKernel {
-	type deviceKey struct{ rank, device int32 }
-	index := map[deviceKey]int{}
 	needed := len(t.Devices) > 1 && float64(exposed(g)) >= minLost*float64(g.Length())
 	for i := range t.Devices {
-		d := &t.Devices[i]
-		index[deviceKey{d.RankIndex, d.Device}] = i
-		needed = needed || len(d.rounds) < fewestRounds
+		needed = needed || len(t.Devices[i].rounds) < fewestRounds
 	}
 	if !needed || rows > maxPaced {
 		return nil
 	}
+	index := t.deviceIndex()
 	all := make([][]pacedKernel, len(t.Devices))
 	for _, st := range c.set.Streams {
 		st.Kernels(func(k *profile.Kernel) bool {

@@ -18,10 +18,7 @@ import (
 // lossCounters count requests whose KV cache did not arrive, behind the prefix of the engine: SGLang's of its schedulers
 // (python/sglang/srt/observability/metrics_collector.py), and vLLM's of NIXL. Those of timeouts count what each end sees, and only where
 // nothing counts requests (kv_transfer_metrics.py).
-var lossCounters = []struct {
-	name, one string
-	sees      bool
-}{
+var lossCounters = [...]lossCounter{
 	{"num_transfer_failed_reqs_total", "failed KV transfer", false},
 	{"num_bootstrap_failed_reqs_total", "failed bootstrap", false},
 	{"nixl_num_failed_transfers_total", "failed KV transfer", false},
@@ -29,52 +26,74 @@ var lossCounters = []struct {
 	{"kv_transfer_timeouts_total", "KV transfer timeout", true},
 }
 
-// A loss is what one server counts of one thing.
+type lossCounter struct {
+	name, one string
+	sees      bool
+}
+
+// A loss is what one server counts.
 type loss struct {
 	server      int32
+	grew        [len(lossCounters)]growth
 	n           float64
 	first, last trace.Time // 0 is at some time before the only scrape
 	words       string
 }
 
+// A growth is by how much the counters of one name grew, and when. The TP ranks of a DP rank count the same requests.
+type growth struct {
+	byDP        map[int16]float64
+	first, last trace.Time
+}
+
+// sum adds up what a server counts.
+func (x *loss) sum() {
+	var of []string
+	for k, c := range lossCounters {
+		g, n := &x.grew[k], 0.0
+		for _, grew := range g.byDP {
+			n += grew
+		}
+		if n == 0 || c.sees && x.n > 0 {
+			continue
+		}
+		x.n, x.first, x.last = x.n+n, order.Earlier(x.first, g.first), max(x.last, g.last)
+		of = append(of, words.Counted(int(n), c.one))
+	}
+	x.words = strings.Join(of, " and ")
+}
+
 // countedTransfers finds servers whose metrics count KV caches that did not arrive, where no log tells of any. Both ends of a transfer count
 // it: the one of which others of its role count none leads.
 func countedTransfers(l *telemetry.Logged) (out []finding.Finding, counted bool) {
+	of := lossesOf(l)
+	if len(of) == 0 || slices.ContainsFunc(l.Events, func(e telemetry.Event) bool { return isLostTransfer(&e) }) {
+		return nil, len(of) > 0
+	}
 	var list []loss
-	counts := map[int32]bool{}
 	for server := range l.Set.Servers {
-		x := loss{server: int32(server)}
-		var of []string
-		for _, c := range lossCounters {
-			n, known := x.add(l, c.name, c.sees && x.n > 0)
-			if known {
-				counts[x.server] = true
+		if x, ok := of[int32(server)]; ok {
+			if x.sum(); x.n > 0 {
+				list = append(list, *x)
 			}
-			if n > 0 {
-				of = append(of, words.Counted(int(n), c.one))
-			}
-		}
-		if x.words = strings.Join(of, " and "); x.n > 0 && !slices.ContainsFunc(l.Events, func(e telemetry.Event) bool { return isLostTransfer(&e) }) {
-			list = append(list, x)
 		}
 	}
-	counted = len(counts) > 0
 	if len(list) == 0 {
-		return nil, counted
+		return nil, true
 	}
-	peers := func(x *loss) []string { return x.spared(l, counts, list) }
+	peers := func(x *loss) []string { return x.spared(l, of, list) }
 	lead := slices.MaxFunc(list, func(a, b loss) int {
 		if x, y := min(1, len(peers(&a))), min(1, len(peers(&b))); x != y {
 			return x - y
 		}
 		return int(a.n - b.n)
 	})
-	return []finding.Finding{lead.finding(l, list, peers(&lead))}, counted
+	return []finding.Finding{lead.finding(l, list, peers(&lead))}, true
 }
 
 // spared returns the servers of the same role that count none.
-func (x *loss) spared(l *telemetry.Logged, counts map[int32]bool, list []loss) (peers []string) {
-	for server := range counts {
+func (x *loss) spared(l *telemetry.Logged, of map[int32]*loss, list []loss) (peers []string) {
+	for server := range of {
 		if s := &l.Set.Servers[server]; telemetry.Role(s) == telemetry.Role(&l.Set.Servers[x.server]) && !slices.ContainsFunc(list, func(o loss) bool { return o.server == server }) {
 			peers = append(peers, telemetry.Host(s))
 		}
@@ -123,36 +142,35 @@ func answeredBy(l *telemetry.Logged) (n float64) {
 	return n
 }
 
-// add adds what the counters of a name count, unless that is counted already, and returns it; known is whether there are any. The TP ranks
-// of a DP rank count the same requests. A counter that begins behind the others of its server had not counted before.
-func (x *loss) add(l *telemetry.Logged, name string, already bool) (n float64, known bool) {
-	byDP := map[int32]float64{}
+// lossesOf returns what servers count, of those that have such counters.
+func lossesOf(l *telemetry.Logged) map[int32]*loss {
+	of := map[int32]*loss{}
 	begin, _, _ := l.Set.Bounds()
 	for i := range l.Set.List {
 		s := &l.Set.List[i]
+		_, name, _ := strings.Cut(l.Set.Metric(s.Metric).Name, ":")
+		k := slices.IndexFunc(lossCounters[:], func(c lossCounter) bool { return c.name == name })
+		if k < 0 {
+			continue
+		}
 		p := &l.Set.Places[s.Place]
-		if p.Server != x.server || !strings.HasSuffix(l.Set.Metric(s.Metric).Name, ":"+name) {
+		x := order.Memo(of, p.Server, func() *loss { return &loss{server: p.Server} })
+		n, first, last := grown(l.Set, i, begin)
+		if n == 0 {
 			continue
 		}
-		known = true
-		if already {
-			continue
+		g := &x.grew[k]
+		if g.byDP == nil {
+			g.byDP = map[int16]float64{}
 		}
-		grew, first, last := grown(l.Set, i, begin)
-		if grew == 0 {
-			continue
-		}
-		byDP[int32(p.Rank.DP)] = max(byDP[int32(p.Rank.DP)], grew)
-		x.first, x.last = order.Earlier(x.first, first), max(x.last, last)
+		g.byDP[p.Rank.DP] = max(g.byDP[p.Rank.DP], n)
+		g.first, g.last = order.Earlier(g.first, first), max(g.last, last)
 	}
-	for _, of := range byDP {
-		n += of
-	}
-	x.n += n
-	return n, known
+	return of
 }
 
-// grown returns by how much a counter grew, from when to when; of one sample, what it counted until then.
+// grown returns by how much a counter grew, from when to when; of one sample, what it counted until then. One that begins behind the others
+// had not counted before.
 func grown(set *series.Set, i int, begin trace.Time) (n float64, first, last trace.Time) {
 	var before series.Sample
 	samples := 0
