@@ -32,7 +32,7 @@ test: lint
 	@[ -d "$${SGTRACE_SHARED:-../shared}/data" ] || echo "note: no shared data ($$""SGTRACE_SHARED, ../shared): tests on real dumps skip"
 	@command -v "$${SGTRACE_TRACE_PROCESSOR:-trace_processor_shell}" >/dev/null || echo "note: no trace_processor_shell ($$""SGTRACE_TRACE_PROCESSOR, PATH): tests with Perfetto's importer skip"
 	@for b in "$${SGTRACE_CHROMIUM:-chromium}" chromium-browser google-chrome google-chrome-stable; do command -v "$$b" >/dev/null && exit; done; echo "note: no Chromium ($$""SGTRACE_CHROMIUM, PATH): tests of HTML reports in a browser skip"
-	$(LAZYGC) $(GO) test -vet=off -timeout $(TIMEOUT) ./... # lint has vetted; packages without tests are built, too
+	$(LAZYGC) $(GO) test -vet=off -ldflags=-s -timeout $(TIMEOUT) ./... # lint has vetted; packages without tests are built, too
 
 # A dataset that Slurm fills and SQL engines read, with the real ones: Debian's packages and npm,
 # into this folder. What cannot be had is skipped, which is said.
