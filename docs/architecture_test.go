@@ -34,7 +34,7 @@ var (
 	base = []string{"analyze/words", "analyze/distribution", "analyze/table", "analyze/metric", "analyze/place", "analyze/finding", "analyze/document",
 		"analyze/load", "analyze/straggler", "analyze/cause", "analyze/profilewalk", "analyze/replay"}
 	// single answer a question each from tables alone, asking with the answers of other packages, too.
-	single = []string{"analyze/requests", "analyze/change/work", "analyze/tail", "analyze/serverlimit", "analyze/lifecycle", "analyze/telemetry", "analyze/kernel", "analyze/gpu", "analyze/rank", "analyze/hang", "analyze/hardware", "analyze/diff/compare", "analyze/diff/setup",
+	single = []string{"analyze/requests", "analyze/change/work", "analyze/tail", "analyze/serverlimit", "analyze/lifecycle", "analyze/caches", "analyze/telemetry", "analyze/kernel", "analyze/gpu", "analyze/rank", "analyze/hang", "analyze/hardware", "analyze/diff/compare", "analyze/diff/setup",
 		"analyze/allocations", "analyze/routing", "analyze/inspect"}
 	asking = []string{"analyze/change", "analyze/collective", "analyze/host", "analyze/gaps", "analyze/graphs", "analyze/operators", "analyze/gpuloss", "analyze/tokens", "analyze/overtime", "analyze/diff/pace", "analyze/diff/measured", "analyze/diff",
 		"analyze/critical", "analyze/telemetry/failed", "analyze/telemetry/judge", "analyze/telemetry/held", "analyze/telemetry/shown", "analyze/telemetry/slow"}

@@ -134,6 +134,7 @@ var consequences = []finding.Consequence{
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Later: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Load, Subkinds: []string{finding.Waits}, Later: true, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Common, Enough: ofCachedTokens, Costs: true},
+	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Load, Subkinds: []string{serverlimit.LongPrompts, finding.LonePrompts}, Enough: ofSameRequests, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.CachedTokens, Effect: finding.Slower, Subkinds: []string{""}, Later: true, Enough: ofTokens},
 	{Cause: finding.Change, CauseSubkind: finding.StepYield, Effect: finding.Slower, Subkinds: []string{""}, Later: true, Enough: ofTokens, Costs: true},
 	{Cause: finding.Change, CauseSubkind: finding.StepYield, Effect: finding.Limit, Subkinds: slow.LimitSubkinds, Later: true, Costs: true},

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/sgtrace/sgtrace/analyze/allocations"
+	"github.com/sgtrace/sgtrace/analyze/caches"
 	"github.com/sgtrace/sgtrace/analyze/cause"
 	"github.com/sgtrace/sgtrace/analyze/change"
 	"github.com/sgtrace/sgtrace/analyze/collective"
@@ -74,6 +75,7 @@ type Measured struct {
 	Front     *serverlimit.Front
 	Loss      *requests.Loss
 	Lives     *lifecycle.Lives
+	Caches    *caches.Caches
 	Run       func() *replay.Run // the requests taken apart, once
 	// Of logs and metrics; nil without.
 	Logged *telemetry.Logged
@@ -138,7 +140,7 @@ func Measure(in Inputs) Measured {
 	}
 	if in.Requests != nil {
 		m.Costs.SetLost(m.Lives.Lost())
-		m.changed = m.Changes.Findings(m.Costs)
+		m.changed = append(m.Caches.Findings(m.Costs), m.Changes.Findings(m.Costs)...)
 	}
 	return m
 }
@@ -151,6 +153,7 @@ func (m *Measured) ofRequests() []func() {
 	steps := []func(){
 		func() { m.Changes = change.Find(peers()) },
 		func() { m.Lives = lifecycle.Find(in.Requests) },
+		func() { m.Caches = caches.Find(peers().Ranks) },
 		func() {
 			m.Tail = tail.New(peers(), tail.Options{})
 			m.Costs = cause.NewCosts(in.Requests, m.Tail.List, m.Tail.Usual)
