@@ -1,6 +1,6 @@
-// Package overview is the summary: the one screen that says what was read, how far it
-// can be trusted, how the requests did, and what stands out. What stands out comes from
-// package finders; as a document, the overview also says what these looked at.
+// Package overview builds the summary: one screen that says what was read, how far to trust it, how the requests did,
+// and what stands out. The findings come from package finders; as a document, the overview also lists what each
+// finder looked at.
 //
-// A list of findings is text, Markdown, and tables (listing.go).
+// listing.go prints a list of findings as text, Markdown, and tables.
 package overview

@@ -19,7 +19,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Document is the overview as all formats have it.
+// Document returns the overview for every output format.
 func (o *Overview) Document() *document.Document {
 	list := o.list()
 	d := &document.Document{
@@ -38,7 +38,8 @@ func (o *Overview) Document() *document.Document {
 	return d
 }
 
-// loadReport is a row about all requests, if there are any, and the time.
+// loadReport is a single row: the period, and the counts and rates of all requests. Counts are unknown without
+// requests.
 func (o *Overview) loadReport() *table.Table {
 	n := func(status request.Status) func(**Overview) int64 {
 		return func(o **Overview) int64 { return (*o).count(int64((*o).Statuses[status])) }
@@ -63,7 +64,7 @@ func (o *Overview) loadReport() *table.Table {
 	})
 }
 
-// count is unknown without requests.
+// count returns n, or request.Unknown without requests.
 func (o *Overview) count(n int64) int64 {
 	if o.Requests == nil {
 		return request.Unknown
@@ -119,7 +120,7 @@ func (o *Overview) clockReport() *table.Table {
 	})
 }
 
-// stepOf returns when a clock was set first; nil is never.
+// stepOf returns the first time c was set while requests were served, or nil if it never was.
 func (o *Overview) stepOf(c *HostClock) *request.ClockStep {
 	if o.Requests == nil {
 		return nil
@@ -151,14 +152,14 @@ func latencyReport(list []requests.Latency) *table.Table {
 	return table.New("sgtrace.report.summary.latency/v1", "", list, fields)
 }
 
-// An Event is what happened at some time, for the timeline of a post-mortem.
+// An Event is a line in the timeline of a post-mortem.
 type Event struct {
 	At   trace.Time
 	Text string
 }
 
-// events are what happened, in order: the bounds of what was read, changes, the beginnings
-// and ends of findings, what happened to servers, and requests that failed.
+// events lists, in order of time, the first and last events of the inputs, changes in load and latency, when findings
+// begin and end, what happened to servers, and failed requests.
 func (o *Overview) events() []Event {
 	var list []Event
 	add := func(at trace.Time, format string, args ...any) {
@@ -176,7 +177,7 @@ func (o *Overview) events() []Event {
 		add(from, "the first kernel or copy that profilers recorded")
 		add(to, "the last kernel or copy that profilers recorded")
 	}
-	told := map[trace.Time]bool{} // changes are findings, too
+	told := map[trace.Time]bool{} // Findings may be about a change or an event of a server: don't list it twice.
 	for i := range o.Findings {
 		f := &o.Findings[i]
 		add(f.Since, "finding %d: %s", i+1, f.Text)
@@ -208,7 +209,7 @@ func (o *Overview) events() []Event {
 	return list
 }
 
-// addFailures tells when requests failed: one by one, or from when to when.
+// addFailures adds each failed request, or only the first and the last if there are more than a few.
 func (o *Overview) addFailures(add func(trace.Time, string, ...any)) {
 	const few = 3
 	var failed []*request.Request
@@ -228,28 +229,28 @@ func (o *Overview) addFailures(add func(trace.Time, string, ...any)) {
 	}
 }
 
-// A Fact is a line of the head of an overview: what was read, how the load was.
+// A Fact is a line at the top of an overview, such as what was read or how high the load was.
 type Fact struct{ Name, Text string }
 
-// Facts returns the head of the overview.
+// Facts returns the lines at the top of the overview.
 func (o *Overview) Facts() []Fact {
 	return order.Each(o.facts(), func(f fact) Fact { return Fact{f.name, f.text} })
 }
 
-// list is what was found, as people and programs see it.
+// list returns the findings as a List.
 func (o *Overview) list() *List {
 	return &List{Result: &o.Result, Select: o.Select, Inputs: o.Inputs, All: o.AllFindings, Evidence: o.AllEvidence}
 }
 
 const (
-	// farApart is how long nothing goes on between runs, ns, as for devices.
+	// farApart is the idle time that separates two runs, ns, the same as for devices.
 	farApart = trace.Time(time.Hour)
-	// day is how long a run lasts, ns: a longer one is divided.
+	// day is the longest that one run lasts, ns: anything longer is divided.
 	day = trace.Time(24 * time.Hour)
 )
 
-// severalRuns reports whether the inputs may be of several runs: several files, far apart in time
-// or over more than a day.
+// severalRuns reports whether the inputs may come from several runs: there are several files, with requests an hour
+// apart or over more than a day.
 func (o *Overview) severalRuns() bool {
 	if len(o.Files) < 2 {
 		return false
@@ -261,7 +262,7 @@ func (o *Overview) severalRuns() bool {
 		return false
 	}
 	first, last := trace.Time(0), trace.Time(0)
-	for i := range o.Requests.Requests { // by start
+	for i := range o.Requests.Requests { // sorted by start
 		r := &o.Requests.Requests[i]
 		if last != 0 && (r.Start-last >= farApart || r.End-first > day) {
 			return true

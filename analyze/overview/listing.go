@@ -19,30 +19,30 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// A List is what finders found in some inputs.
+// A List is the findings of some inputs, to be printed.
 type List struct {
 	Result *finders.Result
-	// Select and Inputs are the arguments of 'sgtrace report' that select and name what
-	// is looked at, for the commands that show more.
+	// Select and Inputs are the arguments of 'sgtrace report' that select the data and name the inputs. The commands
+	// printed with findings repeat them.
 	Select, Inputs []string
-	All            bool // people see all of it as text, and not only the top ones
-	// Evidence tells that people see all that speaks for a finding, and not only the first sentences.
+	All            bool // text shows all findings, not just the top ones
+	// Evidence shows all evidence for a finding as text, not just the first sentences.
 	Evidence bool
 }
 
-// Again are the arguments that read and select the same once more.
+// Again returns the arguments that read the same inputs with the same selection.
 func (l *List) Again() []string { return slices.Concat(l.Select, l.Inputs) }
 
-// command is the command line that shows more of a finding, as one can paste it into a shell.
+// command returns the command line that shows more about a finding, quoted for a shell.
 func (l *List) command(f *finding.Finding) string { return f.Command(l.Again()) }
 
-// commandFor is the command of some arguments of 'sgtrace report' for the same inputs, with the
-// word INPUT for long ones.
+// commandFor returns the command line of 'sgtrace report' with the arguments show for the same inputs. Long lists of
+// inputs become INPUT.
 func (l *List) commandFor(show []string) string {
 	return words.QuoteShell(slices.Concat(finding.CommandLine(show), l.shortAgain()))
 }
 
-// shortAgain is Again, with the word INPUT for inputs that would fill the screen.
+// shortAgain is Again, with INPUT... in place of inputs that would fill the screen.
 func (l *List) shortAgain() []string {
 	if !l.manyInputs() {
 		return l.Again()
@@ -50,16 +50,16 @@ func (l *List) shortAgain() []string {
 	return slices.Concat(l.Select, []string{"INPUT..."})
 }
 
-// manyInputs reports whether the inputs are too long to be repeated with every command.
+// manyInputs reports whether the inputs are too long to repeat in every command.
 func (l *List) manyInputs() bool {
-	const most = 48 // characters: with the command they fit a line
+	const most = 48 // characters: these and the command fit on a line
 	return len(words.QuoteShell(l.Inputs)) > most && len(l.Inputs) > 1
 }
 
-// Top is how many findings people are shown at once.
+// Top is the number of findings that text shows unless asked for all.
 const Top = 3
 
-// shown is how many of the findings people are shown.
+// shown returns the number of findings that text shows.
 func (l *List) shown() int {
 	if l.All {
 		return len(l.Result.Findings)
@@ -67,7 +67,7 @@ func (l *List) shown() int {
 	return min(Top, len(l.Result.Findings))
 }
 
-// title heads the list of those that are shown.
+// title returns the heading of the findings that text shows.
 func (l *List) title() string {
 	if n := len(l.Result.Findings); n > l.shown() {
 		return fmt.Sprintf("Top %d of %d findings by cost (--all-findings shows all)", Top, n)
@@ -75,7 +75,7 @@ func (l *List) title() string {
 	return l.fullTitle()
 }
 
-// fullTitle heads the list of all findings.
+// fullTitle returns the heading of the list of all findings.
 func (l *List) fullTitle() string {
 	switch n := len(l.Result.Findings); {
 	case n == 0 && len(l.Result.In(finding.LookedAt)) == 0:
@@ -93,7 +93,7 @@ func (l *List) fullTitle() string {
 	}
 }
 
-// looked says what was looked at.
+// looked returns the sentence that says what the finders looked at.
 func (l *List) looked() string {
 	if looked := l.Result.In(finding.LookedAt); len(looked) > 0 {
 		return "Looked at: " + strings.Join(looked, "; ")
@@ -101,7 +101,7 @@ func (l *List) looked() string {
 	return "'sgtrace inspect' lists what the inputs hold"
 }
 
-// MutedText counts the findings that are muted; "" if none is.
+// MutedText counts the muted findings by kind. It is empty if none is muted.
 func (l *List) MutedText() string {
 	if len(l.Result.Muted) == 0 {
 		return ""
@@ -117,10 +117,10 @@ func (l *List) MutedText() string {
 	return fmt.Sprintf("%s: %s", words.Counted(len(l.Result.Muted), "finding"), strings.Join(parts, ", "))
 }
 
-// escaped is a text from files that Markdown leaves as it is.
+// escaped returns text from an input with everything escaped that Markdown would interpret.
 func escaped(text string) string { return table.EscapeMarkdown(words.Clean(text)) }
 
-// Markdown lists all findings with their evidence, and what there was too little data for.
+// Markdown writes all findings with their evidence, and what there was not enough data for.
 func (l *List) Markdown(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	little := l.Result.In(finding.TooLittle)
@@ -158,8 +158,8 @@ func listed(out *bufio.Writer, sentences []string) {
 	}
 }
 
-// markdownCommands lists the commands that repeat a report, given by their arguments, and those
-// that show more of its findings, each once.
+// markdownCommands lists the commands that repeat the report, one for each element of repeat, and those that show
+// more about its findings, without duplicates.
 func (l *List) markdownCommands(w io.Writer, repeat ...[]string) error {
 	if len(l.Inputs) == 0 {
 		return nil
@@ -179,8 +179,8 @@ func (l *List) markdownCommands(w io.Writer, repeat ...[]string) error {
 	return out.Flush()
 }
 
-// codeMarkdown marks text as code, in which nothing has a meaning; the fence is longer
-// than any run of backquotes in it.
+// codeMarkdown formats text as inline code, which Markdown does not interpret. The fence is longer than any run of
+// backquotes in the text.
 func codeMarkdown(text string) string {
 	longest, run := 0, 0
 	for _, r := range text {
@@ -198,17 +198,17 @@ func codeMarkdown(text string) string {
 	return fence + text + fence
 }
 
-// usualWidth is the width of text where that of the terminal is not known: most have it.
+// usualWidth is the width of text where the terminal's width is unknown: most terminals have it.
 const usualWidth = 80
 
-// MaxWidth is how wide text gets on a wide terminal: longer lines are hard to read.
+// MaxWidth is the widest that text gets on a wide terminal, because longer lines are hard to read.
 const MaxWidth = 100
 
-// A Printer writes text in lines that people can read.
+// A Printer wraps text at the width of the terminal.
 type Printer struct {
 	Out   *bufio.Writer
 	Width int        // of lines, in columns
-	Tone  table.Tone // of what is filled
+	Tone  table.Tone // of the text that Filled prints
 	style table.Style
 }
 
@@ -221,10 +221,10 @@ func NewPrinter(w io.Writer, style table.Style) *Printer {
 	return p
 }
 
-// bare is the style of tables between the lines. They take all of the width that there is.
+// bare is the style of tables that stand between lines of text. Tables may use the whole width of the terminal.
 func (p *Printer) bare() table.Style { return table.Style{Width: p.style.Width, ASCII: p.style.ASCII} }
 
-// Filled prints a text behind a head, in lines that are indented as far.
+// Filled prints text, wrapped, behind head; all lines but the first are indented by indent columns.
 func (p *Printer) Filled(head string, indent int, text string) {
 	for i, line := range table.Fill(text, p.Width-twwidth.Width(head), p.Width-indent) {
 		if i > 0 {
@@ -234,20 +234,20 @@ func (p *Printer) Filled(head string, indent int, text string) {
 	}
 }
 
-// printf prints as it stands.
+// printf prints without wrapping. It turns no-break spaces into ordinary ones.
 func (p *Printer) printf(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	p.Out.WriteString(p.style.Draw(strings.ReplaceAll(text, "\u00a0", " ")))
 }
 
-// severityTones are the tones of findings.
+// severityTones are the tones in which findings are printed.
 var severityTones = map[finding.Severity]table.Tone{finding.Critical: table.Bad, finding.Warning: table.Warning}
 
-// maxEvidence is how much evidence of a finding people are shown at once.
+// maxEvidence is the number of sentences of evidence shown per finding unless asked for all.
 const maxEvidence = 2
 
-// Print lists the findings that are shown, and what there was too little data for: first where
-// nothing was found, so that nobody takes what was not judged for healthy.
+// Print prints the top findings, or all if asked, and what there was not enough data for. Without findings the latter
+// comes first, so that nobody takes what could not be judged for healthy.
 func (l *List) Print(p *Printer) {
 	little := l.Result.In(finding.TooLittle)
 	if len(l.Result.Findings) == 0 {
@@ -291,23 +291,23 @@ func (l *List) Print(p *Printer) {
 	}
 }
 
-// A share is a part of the extra time of requests: what a finding costs, or the rest of a cause.
+// A share is a part of the extra time of requests: the cost of a finding, or the unexplained rest of one cause.
 type share struct {
 	what    string
-	finding *finding.Finding // nil of the rest
-	cause   string           // of the rest
-	part    float64          // of the time of requests
+	finding *finding.Finding // nil for the unexplained rest
+	cause   string           // of the unexplained rest; "" for findings
+	part    float64          // of the time of all finished requests
 }
 
-// What a share is of.
+// Values of share.what.
 const (
 	ofFinding   = "finding"
 	ofMuted     = "muted finding"
 	unexplained = "unexplained"
 )
 
-// shares divide the extra time: findings in the order of the list, those that are muted, and the
-// rest by cause.
+// shares divides the extra time: findings in the order of the list, muted findings, and the unexplained rest by
+// cause.
 func (l *List) shares() (list []share) {
 	for _, of := range [...]struct {
 		what  string
@@ -327,8 +327,8 @@ func (l *List) shares() (list []share) {
 	return list
 }
 
-// SumText says in a sentence how the extra time of requests adds up; "" if no finding has any of it.
-// The numbers add up as they are printed.
+// SumText says in a sentence how the extra time of requests adds up. It is empty if no finding explains any of it.
+// Parts are rounded before they are summed, so that the printed numbers add up.
 func (l *List) SumText() string {
 	sum := 0.0
 	var parts []string
@@ -370,7 +370,7 @@ func (l *List) SumText() string {
 	return fmt.Sprintf("Extra: %.1f %% of request time = %s", sum, strings.Join(parts, " + "))
 }
 
-// sumReport makes a table of it.
+// sumReport makes the table of shares.
 func (l *List) sumReport() *table.Table {
 	t := table.New("sgtrace.report.summary.costs/v1", "Extra time of requests", l.shares(), []table.Field[share]{
 		table.TextColumn("what", "finding, muted finding, or unexplained", func(s *share) string { return s.what }),

@@ -23,77 +23,77 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An Input is what an overview is of.
+// An Input is what an overview is made from, and how it is shown.
 type Input struct {
-	// Select and Inputs are the arguments of 'sgtrace report' that select and name what
-	// is looked at, for the commands that show more.
+	// Select and Inputs are the arguments of 'sgtrace report' that select the data and name the inputs. The commands
+	// printed with findings repeat them.
 	Select, Inputs []string
 	Files          []document.Input
-	Requests       *request.Set         // of OTLP dumps; nil without
-	Profiles       *profile.Set         // of profilers; nil without
-	Series         *series.Set          // of logs and metrics; nil without
-	Flight         *recorder.InFlight   // of what processes have in flight; nil without
-	Heap           *recorder.Memory     // of what allocators had of devices; nil without
-	Experts        *recorder.Experts    // of which expert got how many tokens; nil without
-	Devices        gpu.Options          // how the devices of Profiles are measured
-	SLO            []requests.Objective // that Requests are judged by; nil is none
-	Mutes          []finders.Mute       // findings not to tell of, but to count
-	AllFindings    bool                 // people see them all, and not only the top ones
-	AllEvidence    bool                 // and all that speaks for each
-	// Weeks reads the inputs once more, one run after another, if they are of several runs. Its
-	// result is nil if they are not, after all; nil is that nobody asks.
+	Requests       *request.Set         // from OTLP dumps; nil without
+	Profiles       *profile.Set         // from profilers; nil without
+	Series         *series.Set          // from logs and metrics; nil without
+	Flight         *recorder.InFlight   // collectives in flight in each process; nil without
+	Heap           *recorder.Memory     // device memory held by allocators; nil without
+	Experts        *recorder.Experts    // tokens per expert; nil without
+	Devices        gpu.Options          // how to measure the devices of Profiles
+	SLO            []requests.Objective // to judge Requests by; nil for none
+	Mutes          []finders.Mute       // findings to count but not to show
+	AllFindings    bool                 // text shows all findings, not just the top ones
+	AllEvidence    bool                 // text shows all evidence for each finding
+	// Weeks reads the inputs again, one run after another. New calls it if the inputs may come from several runs; it
+	// returns nil if they turn out not to. It is nil if nobody wants that.
 	Weeks         func() finders.Runs
 	Drawn, Played bool // see [finders.Inputs]
-	// Clocks tell how the clocks of hosts relate; none if nobody looked.
+	// Clocks says how the clocks of hosts relate. It is empty if they were not compared.
 	Clocks []HostClock
-	// Diags is what is wrong with the inputs. It grows while the rows of exports are read,
-	// which is when they are measured. nil is nothing.
+	// Diags collects the problems of the inputs. It still grows while New measures, because that is when the rows of
+	// exports are read. nil is no problems.
 	Diags *trace.Diags
 }
 
-// A HostClock is how the clock of a host relates to the reference, on which requests are
-// put. What ran on devices stays as hosts stamped it.
+// A HostClock relates the clock of a host to the reference clock, to which requests are moved. Device times stay as
+// the host stamped them.
 type HostClock struct {
 	Host   string
 	Why    string // "reference", "given", "recorded", "matched", "assumed"
-	By     string // what told: "requests", "collectives"; "" is nothing
+	By     string // the evidence: "requests", "collectives"; "" is none
 	Offset int64  // ns: this clock minus the reference
-	Bound  int64  // ns: how far off the offset may be; request.Unknown
-	// Drift is how fast the offset grows, ns per second; 0 is not known to differ. Offset is
-	// what it is in the middle, and Most is what it is at most while events are stamped.
+	Bound  int64  // ns: how far off Offset may be; may be request.Unknown
+	// Drift is how fast the offset grows, ns per second; 0 if no drift is known. With drift, Offset is the value in
+	// the middle of the capture, and Most the largest one, without its sign, while events are stamped.
 	Drift, Most int64
-	// Lopsided tells that Bound is large for one direction of requests, in which few are quick.
+	// Lopsided says that Bound is large because few requests are fast in one of the two directions.
 	Lopsided bool
 }
 
-// An Overview is the one screen about some inputs: what was read, how far it can be
-// trusted, how the requests did, and what stands out.
+// An Overview is one screen about some inputs: what was read, how far to trust it, how the requests did, and what
+// stands out.
 type Overview struct {
 	Input
 	Spans    int
-	From, To trace.Time // of the requests, else of what profilers captured; 0 is unknown
-	// Statuses counts the requests by how they ended, in the order of request.Status.
+	From, To trace.Time // of the requests, or else of what profilers captured; 0 is unknown
+	// Statuses counts the requests by outcome, indexed by request.Status.
 	Statuses [request.Unfinished + 1]int
 	Servers  []Server
-	// Latencies are those of whole requests: e2e, ttft, itl, and user_ttft where there is a gateway.
+	// Latencies are of whole requests: e2e, ttft, itl, and user_ttft if there is a gateway.
 	Latencies []requests.Latency
-	Goodput   *requests.Goodput  // by SLO; nil without
+	Goodput   *requests.Goodput  // judged by SLO; nil without
 	Metrics   *telemetry.Metrics // nil without logs and metrics
-	// Rates per second between From and To: of requests that started, and of tokens that
-	// finished requests took and gave. NaN is unknown.
+	// Rates per second between From and To: requests started, and the prompt and output tokens of finished requests.
+	// NaN is unknown.
 	RequestRate, PromptRate, OutputRate float64
 	Warnings                            []document.Warning // worst first
 
-	finders.Measured // what findings are made of, for whoever shows more of it
+	finders.Measured // the measurements behind the findings, for callers that show more
 	finders.Result
 }
 
-// New looks at everything, on all cores.
+// New measures everything, on all cores.
 func New(in Input) *Overview {
 	o := &Overview{Input: in, RequestRate: math.NaN(), PromptRate: math.NaN(), OutputRate: math.NaN()}
 	var wg sync.WaitGroup
 	if o.Requests != nil {
-		for i := range o.Requests.Files { // a row may be of no span: attributes tell of it
+		for i := range o.Requests.Files { // rows, not spans of requests: a row with attributes only counts, too
 			o.Spans += o.Requests.Files[i].Rows
 		}
 		wg.Go(o.measureRequests)
@@ -137,13 +137,13 @@ func New(in Input) *Overview {
 	return o
 }
 
-// onlyMeets reports whether of devices nothing is known but how ranks meet.
+// onlyMeets reports whether the profiles hold collectives, but nothing else that ran on devices.
 func (o *Overview) onlyMeets() bool {
 	return o.Collectives != nil && o.Collectives.Some() && !o.GPUs.Ran()
 }
 
-// loggedPeriod is that of the batches of servers and, unless a part of the time is looked at, of what else their logs say: a server may
-// fail to start long before the first batch.
+// loggedPeriod returns the period of the servers' batches. Unless only part of the time was selected, it extends to
+// everything else in their logs, because a server may fail to start long before the first batch.
 func (o *Overview) loggedPeriod(part bool) (from, to trace.Time) {
 	if from, to = o.Logged.From, o.Logged.To; from == 0 {
 		from, to, _ = o.Series.Bounds()
@@ -157,12 +157,12 @@ func (o *Overview) loggedPeriod(part bool) (from, to trace.Time) {
 	return from, to
 }
 
-// Empty reports whether there are no requests, and nothing that a device did or that was called.
+// Empty reports whether there are no requests, no logs or metrics, and no recorded device activity or calls.
 func (o *Overview) Empty() bool {
 	return o.Requests == nil && o.Series == nil && o.Hang == nil && o.Experts == nil && o.Heap == nil && (o.GPUs == nil || !o.GPUs.Ran() && len(o.GPUs.Calls) == 0) && !o.onlyMeets()
 }
 
-// measureRequests counts the requests, where they were served, and how they did.
+// measureRequests counts the requests and measures their latencies, goodput, and rates.
 func (o *Overview) measureRequests() {
 	s := o.Requests
 	e := load.BulkOf(s)
@@ -183,7 +183,7 @@ func (o *Overview) measureRequests() {
 	o.OutputRate = sumKnown(s, func(m *request.Metrics) int64 { return m.CompletionTokens }) / seconds
 }
 
-// headlines are the latencies of whole requests that people look at first.
+// headlines returns the latencies of whole requests that matter most.
 func headlines(rows []requests.Latency) (list []requests.Latency) {
 	for _, l := range rows {
 		switch m := metric.Named(l.Metric); {
@@ -198,8 +198,8 @@ func headlines(rows []requests.Latency) (list []requests.Latency) {
 	return list
 }
 
-// UserLatencies are the latencies as users see them: where there is a gateway, they wait longer for the
-// first token than servers know.
+// UserLatencies returns the latencies as users see them: behind a gateway, user_ttft replaces ttft, because users
+// wait longer for the first token than servers can tell.
 func (o *Overview) UserLatencies() []requests.Latency {
 	if !slices.ContainsFunc(o.Latencies, func(l requests.Latency) bool { return l.Metric == metric.UserTTFT.Name }) {
 		return o.Latencies
@@ -207,7 +207,7 @@ func (o *Overview) UserLatencies() []requests.Latency {
 	return slices.DeleteFunc(slices.Clone(o.Latencies), func(l requests.Latency) bool { return l.Metric == metric.TTFT.Name })
 }
 
-// LatencyName is what people call a latency.
+// LatencyName returns the title of a latency for people.
 func LatencyName(l *requests.Latency) string {
 	if l.Metric == metric.UserTTFT.Name {
 		return metric.UserTTFT.Title
@@ -215,7 +215,7 @@ func LatencyName(l *requests.Latency) string {
 	return metric.Named(l.Metric).Title
 }
 
-// sumKnown adds up a count over the finished requests that have it; NaN if none has.
+// sumKnown adds up a count over the finished requests that have it. It returns NaN if none has.
 func sumKnown(s *request.Set, of func(*request.Metrics) int64) float64 {
 	sum, known := int64(0), false
 	for i := range s.AllRequests() {
@@ -229,7 +229,7 @@ func sumKnown(s *request.Set, of func(*request.Metrics) int64) float64 {
 	return float64(sum)
 }
 
-// FinderReport says of every finder what it looked at.
+// FinderReport makes the table of what each finder looked at.
 func (l *List) FinderReport() *table.Table {
 	type C = finders.FinderCheck
 	return table.New("sgtrace.report.summary.finders/v1", "What was looked at", l.Result.Checks, []table.Field[C]{
@@ -246,7 +246,7 @@ func (l *List) FinderReport() *table.Table {
 	})
 }
 
-// Report makes a table of the findings.
+// Report makes the table of the findings.
 func (l *List) Report() *table.Table {
 	type F = finding.Finding
 	part := func(k int) func(*F) string {

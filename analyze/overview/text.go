@@ -21,7 +21,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An overviewPrinter writes text.
+// An overviewPrinter prints an overview as text.
 type overviewPrinter struct {
 	*Overview
 	*Printer
@@ -29,7 +29,7 @@ type overviewPrinter struct {
 
 func (o *Overview) writeText(w io.Writer, style table.Style) error {
 	p := &overviewPrinter{o, NewPrinter(w, style)}
-	const margin = 10 // of what facts say
+	const margin = 10 // columns before the text of a fact
 	for _, f := range o.facts() {
 		p.Filled(fmt.Sprintf("%-*s", margin, f.name), margin, f.text)
 	}
@@ -63,7 +63,7 @@ func (p *overviewPrinter) latencies() error {
 		return nil
 	}
 	p.printf("\n")
-	// The rows are few enough without a rule.
+	// Few rows need no rule.
 	if err := latencyReport(p.UserLatencies()).WriteBare(p.Out, p.bare()); err != nil {
 		return err
 	}
@@ -71,14 +71,14 @@ func (p *overviewPrinter) latencies() error {
 	return nil
 }
 
-// maxDevices is how many devices people are shown where there are only profiles.
+// maxDevices is the number of devices shown if there are only profiles.
 const maxDevices = 8
 
-// maxKernels is how many kernels people are shown there.
+// maxKernels is the number of kernels shown if there are only profiles.
 const maxKernels = 5
 
-// shares shows where the time of devices went, those that are idle for longest first, and
-// which kernels take most of it.
+// shares prints where the time of devices went, those that idle longest first if there are too many to show all, and
+// the kernels that take most of it.
 func (p *overviewPrinter) shares() error {
 	if p.Requests != nil || p.GPUs == nil || len(p.GPUs.GPUs) == 0 {
 		return nil
@@ -106,8 +106,8 @@ func (p *overviewPrinter) shares() error {
 	return nil
 }
 
-// writeMarkdown writes the overview as the draft of a post-mortem: a summary, what happened
-// when, all findings with their evidence, and the commands that show more.
+// writeMarkdown writes the overview as the draft of a post-mortem: a summary, a timeline, all findings with their
+// evidence, and the commands that show more.
 func (o *Overview) writeMarkdown(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	if err := o.markdownSummary(out); err != nil {
@@ -130,7 +130,7 @@ func (o *Overview) writeMarkdown(w io.Writer) error {
 	return list.markdownCommands(w, nil, []string{"-o", "report.html"})
 }
 
-// markdownSummary says what was read, how far it can be trusted, and how requests did.
+// markdownSummary writes what was read, how far to trust it, and how the requests did.
 func (o *Overview) markdownSummary(out *bufio.Writer) error {
 	out.WriteString("### Summary\n\n")
 	if len(o.Findings) > 0 {
@@ -159,14 +159,14 @@ func (o *Overview) markdownSummary(out *bufio.Writer) error {
 	return out.WriteByte('\n')
 }
 
-// A kernelTotal is what all kernels of one name took on all ranks.
+// A kernelTotal sums up all kernels of one name over all ranks.
 type kernelTotal struct {
 	name     string
 	class    kernelname.Class
-	total, n int64 // ns; how many
+	total, n int64 // ns; number of kernels
 }
 
-// kernelTotals sums kernels up by name, those that take most first.
+// kernelTotals sums up kernels by name, the largest total first.
 func kernelTotals(kernels []gpu.RankKernel) []kernelTotal {
 	at := map[trace.Sym]int{}
 	var list []kernelTotal
@@ -185,7 +185,7 @@ func kernelTotals(kernels []gpu.RankKernel) []kernelTotal {
 	return list
 }
 
-// kernelReport is a table of the kernels that take most.
+// kernelReport makes the table of kernels by total time.
 func (o *Overview) kernelReport() *table.Table {
 	type K = kernelTotal
 	var list []K
@@ -205,18 +205,17 @@ func (o *Overview) kernelReport() *table.Table {
 	}).Leave("n")
 }
 
-// A Server is the ranks of one role, with the hosts that they were on.
+// A Server is all ranks of one role, and the hosts that they run on.
 type Server struct {
 	Role  request.Role
 	Hosts []string // as reports print them
 	Ranks int
-	Size  string // how many ranks there are in each direction: "TP2 DP2"; "" is unknown
-	// Missing are the ranks below the highest number in each direction that did nothing:
-	// "TP2".
+	Size  string // number of ranks in each direction, such as "TP2 DP2"; "" is unknown
+	// Missing names the ranks below the highest number in each direction that did nothing, such as "TP2".
 	Missing []string
 }
 
-// serversOf lists the roles of some ranks, in the order of display.
+// serversOf groups ranks by role, in the order of display, with the gateway first if there is one.
 func serversOf(r *place.RankSet) []Server {
 	var out []Server
 	for places := range order.Runs(r.Places, func(a, b *place.Location) bool { return a.Role == b.Role }) {
@@ -228,7 +227,7 @@ func serversOf(r *place.RankSet) []Server {
 	return out
 }
 
-// serverOf sums up the ranks of one role.
+// serverOf sums up ranks of one role.
 func serverOf(ranks []place.Location) Server {
 	server := Server{Role: ranks[0].Role, Ranks: len(ranks)}
 	var parts [4][]int16

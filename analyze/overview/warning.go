@@ -19,12 +19,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// notice is a warning about inputs of which nothing is lost.
+// notice is a warning about inputs from which nothing is lost.
 func notice(text string) document.Warning {
 	return document.Warning{Severity: trace.Notice, Text: text}
 }
 
-// warnings tells what is lost, missing or not known of the inputs, worst first.
+// warnings lists what is lost from the inputs, missing, or unknown, worst first.
 func (o *Overview) warnings() []document.Warning {
 	d := append(o.diagWarnings(), o.profilerWarnings()...)
 	if o.Requests != nil {
@@ -56,8 +56,7 @@ func (o *Overview) warnings() []document.Warning {
 	return d
 }
 
-// diagWarnings are about inputs that are damaged: the first of the worst, and how many
-// there are besides.
+// diagWarnings are about damaged inputs: one warning with the first of the worst problems, and the number of others.
 func (o *Overview) diagWarnings() []document.Warning {
 	if o.Diags == nil {
 		return nil
@@ -92,17 +91,17 @@ func (o *Overview) diagWarnings() []document.Warning {
 	return []document.Warning{{Severity: worst.Severity, Text: text}}
 }
 
-// maxNamed is how many inputs a warning names of which a profiler said the same.
+// maxNamed is the number of inputs that a warning names if a profiler said the same of several.
 const maxNamed = 2
 
-// profilerWarnings are what profilers themselves said of their recordings, errors, then
-// warnings; and which records are of slow or failed requests only.
+// profilerWarnings are what profilers said about their own recordings, errors before warnings, and which records hold
+// slow or failed requests only.
 func (o *Overview) profilerWarnings() (d []document.Warning) {
 	if o.Diags == nil {
 		return nil
 	}
 	for _, m := range []*trace.Message{trace.NsysError, trace.NsysWarning, trace.RecordsSlowOnly, trace.RecordsFailedOnly} {
-		var said order.Groups[string, []string] // of which inputs, by text
+		var said order.Groups[string, []string] // names of the inputs, by text
 		for _, x := range o.Diags.All() {
 			if x.Message == m {
 				order.Add(&said, x.Msg, x.Pos.String())
@@ -119,7 +118,7 @@ func (o *Overview) profilerWarnings() (d []document.Warning) {
 	return d
 }
 
-// requestWarnings are about requests that are not whole.
+// requestWarnings are about incomplete requests.
 func (o *Overview) requestWarnings() []document.Warning {
 	s := o.Requests
 	var d []document.Warning
@@ -152,7 +151,7 @@ func (o *Overview) requestWarnings() []document.Warning {
 	return d
 }
 
-// rankWarnings are about ranks that cannot have been away, but are not in the files.
+// rankWarnings are about ranks that must have taken part but have no spans in the files.
 func (o *Overview) rankWarnings() []document.Warning {
 	var d []document.Warning
 	for i := range o.Servers {
@@ -163,7 +162,7 @@ func (o *Overview) rankWarnings() []document.Warning {
 	return d
 }
 
-// hostWarnings are about servers that do not tell where they are.
+// hostWarnings are about servers that don't record their host.
 func (o *Overview) hostWarnings() []document.Warning {
 	s := o.Requests
 	roles := map[request.Role]bool{}
@@ -180,8 +179,8 @@ func (o *Overview) hostWarnings() []document.Warning {
 	return []document.Warning{notice("servers do not tell their hosts (host_id): those with equal process ids look like one, and neither their times nor their ranks can be compared")}
 }
 
-// unitWarnings tell that the times of dumps are in another unit than OTLP's, if that would
-// make them times at which captures can be.
+// unitWarnings say that the times of dumps look like microseconds or milliseconds instead of OTLP's nanoseconds: read
+// in that unit, they lie between 2000 and 2100.
 func (o *Overview) unitWarnings() []document.Warning {
 	const from, to = 946684800e9, 4102444800e9 // the years 2000 and 2100, in ns
 	for _, unit := range [...]struct {
@@ -196,7 +195,7 @@ func (o *Overview) unitWarnings() []document.Warning {
 	return nil
 }
 
-// traceWarnings are about what the level of tracing does not show.
+// traceWarnings are about what the level of tracing leaves out.
 func (o *Overview) traceWarnings() []document.Warning {
 	s := o.Requests
 	if len(s.Requests) == 0 {
@@ -217,8 +216,7 @@ func (o *Overview) traceWarnings() []document.Warning {
 	return costWarnings(s)
 }
 
-// costWarnings say where tracing takes so much of a scheduler's time that it may be what
-// makes it slow.
+// costWarnings say where tracing takes so much of a scheduler's time that it may be slow because of it.
 func costWarnings(s *request.Set) []document.Warning {
 	const much = 0.05
 	worst, slowed, tracing := request.None, 0, s.Tracing()
@@ -243,9 +241,9 @@ func costWarnings(s *request.Set) []document.Warning {
 		words.InPercent(x.Share()), s.RankName(worst), others, words.Thousands(int64(x.PerSecond))))}
 }
 
-// clockWarnings are about hosts whose clocks differ, or nobody knows of.
+// clockWarnings are about clocks that differ, and about clocks that nothing relates to the others.
 func (o *Overview) clockWarnings() []document.Warning {
-	const much = 1_000_000 // ns; less hides behind what stages take
+	const much = 1_000_000 // ns; stages take longer, so a smaller offset does not matter
 	var off, alone []string
 	most := int64(0)
 	for i := range o.Clocks {
@@ -285,10 +283,10 @@ func (o *Overview) stepWarnings() (d []document.Warning) {
 	return d
 }
 
-// Trusted reports whether anything tells how the clock relates to the others.
+// Trusted reports whether any evidence relates the clock to the others.
 func (c *HostClock) Trusted() bool { return c.Why != "assumed" || c.By != "" }
 
-// String says how far off the clock is.
+// String says how far the clock is off, and how that is known.
 func (c *HostClock) String() string {
 	side := "ahead"
 	if c.Offset < 0 {
@@ -315,7 +313,7 @@ func (c *HostClock) String() string {
 	return text
 }
 
-// absenceWarnings are about ranks of which there are no traces.
+// absenceWarnings are about ranks without a trace.
 func absenceWarnings(set *profile.Set) []document.Warning {
 	var d []document.Warning
 	for i := range set.MissingRanks {
@@ -339,7 +337,7 @@ func absenceWarnings(set *profile.Set) []document.Warning {
 	return d
 }
 
-// runWarnings are about captures of several runs.
+// runWarnings are about captures that come from several runs.
 func runWarnings(g *gpu.GPUs) []document.Warning {
 	if len(g.Runs) < 2 {
 		return nil
@@ -354,11 +352,11 @@ func runWarnings(g *gpu.GPUs) []document.Warning {
 	return []document.Warning{notice("the captures are of " + which + ": findings judge each run by itself, tables list the ranks of all; 'sgtrace report --fleet' says what is late again and again")}
 }
 
-// muchUnclassified is the part of the time of kernels from which on the division of GPU time
-// is in doubt if no rule knows them.
+// muchUnclassified is the share of kernel time without a known class at which the division of GPU time becomes
+// doubtful.
 const muchUnclassified = 1.0 / 4
 
-// isForeign reports whether profiles have events, and none that any report knows: not even what threads did.
+// isForeign reports whether profiles have events, but none that any report understands, not even activity of threads.
 func isForeign(set *profile.Set, g *gpu.GPUs) bool {
 	if g.Ran() || len(g.Runs) > 0 || g.Unran.Launches > 0 {
 		return false
@@ -376,12 +374,12 @@ func isForeign(set *profile.Set, g *gpu.GPUs) bool {
 	return true
 }
 
-// deviceWarnings are about what the captures of devices do not tell. more tells that there
-// are ranks without a capture; windowed, that only a window of time was looked at.
+// deviceWarnings are about what the captures of devices leave out. more says that there are ranks without a capture;
+// windowed, that only a window of time was read.
 func deviceWarnings(g *gpu.GPUs, more, windowed bool) []document.Warning {
 	var d []document.Warning
 	rows, missing := g.Launched()
-	lost := g.Unran.Lost - missing // what no call is known of may be what these launched
+	lost := g.Unran.Lost - missing // a kernel without a recorded call may be one that was counted as lost
 	switch {
 	case windowed && !g.Ran():
 		d = append(d, notice("no kernels or copies of any device are between --from and --to"))
@@ -427,13 +425,13 @@ func deviceWarnings(g *gpu.GPUs, more, windowed bool) []document.Warning {
 	return d
 }
 
-// communicates reports whether kernels may communicate: there are several devices, or one
-// does. A device on its own has nobody to talk to, and what nobody knows computes.
+// communicates reports whether kernels may communicate: there are several devices, or one device that does. A single
+// device has no peers, so kernels of unknown class on it compute.
 func communicates(g *gpu.GPUs) bool {
 	return len(g.GPUs) > 1 || slices.ContainsFunc(g.GPUs, func(d gpu.GPU) bool { return d.Time(kernelname.ClassCommunication) > 0 })
 }
 
-// lossWarnings are about ranks that are not in collectives of all others, though they were recorded to the end.
+// lossWarnings are about ranks that are missing from collectives of all others, though they were recorded to the end.
 func lossWarnings(c *collective.Collectives, g *gpu.GPUs) (d []document.Warning) {
 	early, _, _ := g.EndEarly()
 	for _, l := range c.Lacking(g) {

@@ -17,10 +17,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// A fact is a line of the head of an overview.
+// A fact is a line at the top of an overview.
 type fact struct{ name, text string }
 
-// facts say what was read and how the load was.
+// facts returns what was read and how high the load was.
 func (o *Overview) facts() []fact {
 	facts := []fact{{"read", o.readText()}}
 	add := func(name, text string) {
@@ -94,7 +94,7 @@ func fileSize(n int64) string {
 	return words.ThreeDigits(float64(n)/1e6) + " MB"
 }
 
-// timeText says when it was: captures of several runs one by one.
+// timeText says when the captures were taken, run by run if there are several.
 func (o *Overview) timeText() string {
 	if o.Requests != nil || o.GPUs == nil || len(o.GPUs.Runs) < 2 {
 		return periodText(o.From, o.To)
@@ -109,7 +109,7 @@ func (o *Overview) timeText() string {
 	return text
 }
 
-// periodText says when something was, "" if that is unknown.
+// periodText says from when to when something lasted. It is empty if that is unknown.
 func periodText(first, last trace.Time) string {
 	if first == 0 || last < first {
 		return ""
@@ -148,10 +148,10 @@ func (o *Overview) loadText() string {
 	return strings.Join(parts, ", ")
 }
 
-// fewPerUnit is the rate below which people count by a longer unit of time.
+// fewPerUnit is the rate below which rateText changes to the next longer unit of time.
 const fewPerUnit = 0.1
 
-// rateText prints how many there are per second, or per minute, hour, or day if that says more.
+// rateText prints a rate per second, or per minute, hour, or day if it is too small for that.
 func rateText(perSecond float64, of string) string {
 	v, per := perSecond, "s"
 	for _, longer := range [...]struct {
@@ -166,23 +166,23 @@ func rateText(perSecond float64, of string) string {
 	return words.Rate(v) + " " + of + "/" + per
 }
 
-// profilesText says whose devices were captured, and how long.
+// profilesText says whose devices were captured, and for how long.
 func (o *Overview) profilesText() string {
 	if o.Profiles == nil || len(o.Profiles.Ranks) == 0 {
 		return ""
 	}
 	if o.GPUs == nil || len(o.GPUs.GPUs) == 0 {
 		if o.Memory != nil {
-			return "" // snapshots are counters of a rank, too
+			return "" // because a memory snapshot is a counter of a rank, too
 		}
 		return idleText(o.Profiles.Ranks)
 	}
-	var names []string // of those that used devices: exports name all processes of a host
+	var names []string // of ranks that used devices: exports name all processes of a host
 	least, most := o.GPUs.GPUs[0].Captured, o.GPUs.GPUs[0].Captured
 	for i := range o.GPUs.GPUs {
 		gpu := &o.GPUs.GPUs[i]
 		least, most = min(least, gpu.Captured), max(most, gpu.Captured)
-		if len(names) == 0 || names[len(names)-1] != gpu.Rank { // they are in order
+		if len(names) == 0 || names[len(names)-1] != gpu.Rank { // ranks of the same name are adjacent
 			names = append(names, gpu.Rank)
 		}
 	}
@@ -193,10 +193,10 @@ func (o *Overview) profilesText() string {
 	return fmt.Sprintf("%s, %s captured%s", abbreviated(names), captured, o.startText())
 }
 
-// muchStart is the part of what was captured from which on the start of CUDA is told.
+// muchStart is the share of the captured time at which the startup of CUDA is worth a mention.
 const muchStart = 0.1
 
-// startText says how long CUDA takes to start, before devices run anything; "" if that is little.
+// startText says how long CUDA takes to start before the first kernel. It is empty if that is short.
 func (o *Overview) startText() string {
 	var longest gpu.Start
 	for _, s := range o.GPUs.Starts {
@@ -214,11 +214,11 @@ func (o *Overview) startText() string {
 	return fmt.Sprintf("; %s takes %s of it to start, in %s, before the first kernel", library, words.Nearly(longest.Time), longest.Call)
 }
 
-// fewNames is how many ranks or processes are named.
+// fewNames is the largest number of ranks or processes that are named one by one.
 const fewNames = 3
 
-// idleText tells of processes of which none used a device. Exports name all processes of a host, so
-// those of many that have no rank are only counted.
+// idleText names the processes if none of them used a device. Exports name all processes of a host, so many processes
+// without a rank are only counted.
 func idleText(names []string) string {
 	ranks := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isRank(name) })
 	switch {
@@ -230,7 +230,7 @@ func idleText(names []string) string {
 	return abbreviated(names)
 }
 
-// abbreviated lists a few of many names.
+// abbreviated names up to fewNames ranks or processes, or only the first and the last of more.
 func abbreviated(names []string) string {
 	if len(names) == 1 {
 		return names[0]
@@ -245,13 +245,13 @@ func abbreviated(names []string) string {
 	return fmt.Sprintf("%d %s: %s, ... %s", len(names), what, names[0], names[len(names)-1])
 }
 
-// isRank reports whether a process is called by its rank: "prefill TP0 (node1)", "rank 3".
+// isRank reports whether a process is named by its rank, such as "prefill TP0 (node1)" or "rank 3".
 func isRank(name string) bool {
 	is, err := naming.Parse(name)
-	return err == nil && (is.Rank.Global < 0 || strings.Contains(name, "rank ")) // else it is a number, such as that of the process
+	return err == nil && (is.Rank.Global < 0 || strings.Contains(name, "rank ")) // else the number is a process ID or the like
 }
 
-// trustText says that there is no doubt, about what was read.
+// trustText says that nothing is lost or missing, at least from what was read.
 func (o *Overview) trustText() string {
 	if o.Diags != nil && slices.ContainsFunc(o.Diags.All(), func(d trace.Diag) bool { return d.Message == trace.InputUnread }) {
 		return "nothing is lost or missing of what was read for this selection"
@@ -259,7 +259,7 @@ func (o *Overview) trustText() string {
 	return "nothing is lost or missing"
 }
 
-// warningMark tells how bad a warning is.
+// warningMark returns the prefix of warnings about lost data.
 func warningMark(d *document.Warning) string {
 	if d.Severity >= trace.DataLoss {
 		return "LOST: "
