@@ -17,47 +17,47 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// alpha is the probability of a change where there is none, over all series.
+// alpha is the probability of reporting a change where there is none, over all series together.
 const alpha = 0.05
 
-// minLasting is the part of what was searched that a change lasts at least to be a finding.
+// minLasting is the least part of the searched time that a change must last to be a finding.
 const minLasting = 0.1
 
-// A Change is when a metric of some devices or a counter became another one.
+// A Change is a moment at which a metric of some devices, or a counter, shifted.
 type Change struct {
 	What  string   // "GPU busy"
-	Where []string // devices or sources that changed at about one time
-	// Time is when it changed, and First and Last bound it with a confidence of 95 %. Until
-	// is when it was over; 0 is never.
+	Where []string // devices or sources that changed at about the same time
+	// Time is when it changed; First and Last bound it with a confidence of 95 %. Until is when it was
+	// undone; 0 is never.
 	Time, First, Last, Until trace.Time
 	Before, After            float64
 	P                        float64
-	Edge                     bool // it is, or may be, how the load begins or ends
-	// Load says in words how much there was to do before and after; "" is unknown.
+	Edge                     bool // it is, or may be, the beginning or the end of the load
+	// Load says in words how much work there was before and after; "" is unknown.
 	Load string
 
 	metric *observed
 	ranks  []int32 // of Where
 	lost   float64 // GPU time that it costs, ns
-	known  bool    // that there was work
-	less   bool    // there was more or less to do, or something else
-	lasts  bool    // for a good part of what was searched
+	known  bool    // it is known when there was work
+	less   bool    // the amount or the kind of work differs before and after
+	lasts  bool    // it lasts for a large part of the searched time, and for enough steps
 	back   bool    // it undoes an earlier one
-	// Of steps: from when to when is looked at, how many there are before and after, and which kernels
-	// changed most, in words.
+	// For changes in steps: the stretches from..middle and middle..to are compared, with rounds steps
+	// each. kernels says in words which kernels changed most.
 	from, middle, to trace.Time
 	rounds           [2]float64
-	every            [2]float64 // ns from one to the next
+	every            [2]float64 // median ns from the first kernel of a step to that of the next
 	kernels          []string
-	slower           map[trace.Sym]bool // the names of kernels that take longer in the same place
-	gradual          bool               // by as much in every step
-	ramp             *ramp              // of kernels in the same place
-	between          bool               // First and Last: nothing is recorded then
+	slower           map[trace.Sym]bool // names of the kernels that take longer in the same place
+	gradual          bool               // it is a steady rise or fall, not a jump
+	ramp             *ramp              // of kernels in the same place; nil if it is a jump
+	between          bool               // nothing was recorded between First and Last
 }
 
-// findChanges looks for changes in all series, and adds those that were found without one.
+// findChanges looks for changes in all series, and adds them to those that were found without a series.
 func (t *Timeline) findChanges(found []Change) {
-	// Kernels in the same place tell more than the few steps that they are of.
+	// Kernels in the same place say more than the few steps that contain them.
 	all := slices.DeleteFunc(t.allSeries(), func(s series) bool {
 		return s.metric.perStep && slices.ContainsFunc(found, func(c Change) bool { return c.metric == paceMetric && c.Where[0] == s.place })
 	})
@@ -71,7 +71,7 @@ func (t *Timeline) findChanges(found []Change) {
 	for i := range all {
 		found = append(found, t.changesOf(&all[i], alpha/float64(len(all)))...)
 	}
-	// That a device is busy less says more than the gaps do that make it so.
+	// A lasting change in a metric of the device says more than the gaps that cause it.
 	found = slices.DeleteFunc(slices.Clone(found), func(c Change) bool {
 		return c.metric == gapMetric && slices.ContainsFunc(found, func(o Change) bool { return o.metric.of != nil && o.lasts && o.Where[0] == c.Where[0] })
 	})
@@ -79,7 +79,7 @@ func (t *Timeline) findChanges(found []Change) {
 	t.Changes = t.join(found)
 }
 
-// changesOf looks for changes of a series.
+// changesOf looks for changes in a series, at a level of significance.
 func (t *Timeline) changesOf(s *series, level float64) []Change {
 	mean := func(from, to int) float64 {
 		sum := order.Total(s.values[from:to])
@@ -135,12 +135,12 @@ func (t *Timeline) changesOf(s *series, level float64) []Change {
 	return out
 }
 
-// squares returns the sum of the squares of how far values are from their mean.
+// squares returns the sum of the squared differences between values and mean.
 func squares(values []float64, mean float64) (sum float64) {
 	return order.Sum(values, func(v float64) float64 { return (v - mean) * (v - mean) })
 }
 
-// within returns the buckets of some observations of a series.
+// within returns the fine buckets that the observations from..to-1 of a series cover.
 func (t *Timeline) within(s *series, from, to int) []int {
 	if s.rounds == nil {
 		return s.buckets[from:to]
@@ -149,7 +149,7 @@ func (t *Timeline) within(s *series, from, to int) []int {
 	return t.buckets(steps[0].first, steps[len(steps)-1].last)
 }
 
-// buckets returns those of a time.
+// buckets returns the fine buckets between two times.
 func (t *Timeline) buckets(from, to trace.Time) (list []int) {
 	t.fine.Each(from, to, func(b int, _ int64) { list = append(list, b) })
 	return list
@@ -163,11 +163,11 @@ func (t *Timeline) start(s *series, i int) trace.Time {
 	return s.steps(i, i+1)[0].first
 }
 
-// leastSteps is how many steps there are at least before and after a change.
+// leastSteps is the fewest steps that a change needs before and after it.
 const leastSteps = 5
 
-// betweenRecordings returns where a change is, and may be. One that may be from one recording to the next is there: nothing is known
-// of a time in between that is longer than all that is of the series.
+// betweenRecordings returns the index of a change, and its bounds. If it may lie in a pause between
+// recordings, it is put there: such a pause is longer than the whole recorded part of the series.
 func (t *Timeline) betweenRecordings(s *series, x changepoint.Change) (at, first, last int) {
 	if s.rounds == nil {
 		for k := max(1, x.First); k <= min(x.Last, len(s.values)-1); k++ {
@@ -184,7 +184,7 @@ func (t *Timeline) unknownBefore(s *series, k int) bool {
 		t.fine.Start(s.buckets[k])-t.fine.Start(s.buckets[k-1]) > trace.Time(int64(len(s.buckets))*t.fine.Bucket)
 }
 
-// within is by how much the time of a change may be off where nothing is recorded around it; else buckets are short.
+// within returns how far off the time of a change may be if nothing was recorded around it, and 0 otherwise: buckets are short.
 func (c *Change) within() trace.Time {
 	if !c.between {
 		return 0
@@ -192,8 +192,8 @@ func (c *Change) within() trace.Time {
 	return c.Last - c.Time
 }
 
-// isLong reports whether some buckets are more than a few steps: parts of a step differ. Where
-// nobody knows of steps, they are half a second.
+// isLong reports whether buckets hold enough steps to be compared, as parts of a step differ. Where
+// steps are unknown, it takes half a second.
 func (t *Timeline) isLong(c *Change, buckets []int) bool {
 	const unknown = 500_000_000
 	if c.metric.perStep {
@@ -206,11 +206,11 @@ func (t *Timeline) isLong(c *Change, buckets []int) bool {
 	return int64(len(buckets))*t.fine.Bucket >= unknown
 }
 
-// near reports whether a value is closer to one than to another.
+// near reports whether v is less than half as far from one as it is from other.
 func near(v, one, other float64) bool { return max(v-one, one-v) < max(v-other, other-v)/2 }
 
-// atEdge reports whether a series rises so early or falls so late that this may be how the
-// load begins or ends.
+// atEdge reports whether a series rises so early or falls so late that the load may merely have begun
+// or ended.
 func (s *series) atEdge(at int, rises bool) bool {
 	const part = 0.15
 	margin := part * float64(len(s.values))
@@ -246,8 +246,7 @@ func (t *Timeline) lost(c *Change, after []int) float64 {
 	return max(0, worse) * float64(int64(len(after))*t.fine.Bucket)
 }
 
-// join makes one change of those of a metric that happened at about one time, in one
-// direction.
+// join merges changes of a metric that happened at about the same time, in the same direction.
 func (t *Timeline) join(found []Change) []Change {
 	var out []Change
 	for i := range found {
@@ -340,7 +339,7 @@ func (t *Timeline) Sentence(c *Change) string {
 	return text
 }
 
-// clock writes a time to the digits that buckets have.
+// clock formats a time with as many digits as the buckets need.
 func (t *Timeline) clock(at trace.Time) string {
 	layout := "15:04:05"
 	for step := int64(1e9); t.Bucket%step != 0 && step > 1; step /= 10 {
@@ -352,15 +351,14 @@ func (t *Timeline) clock(at trace.Time) string {
 	return words.At(at, layout)
 }
 
-// How different work is at least before and after a change, so that it may be why.
+// Work that differs by this much before and after a change may explain it.
 const (
-	otherPart   = 0.1 // of the time of steps, in steps that prefill
-	otherFactor = 1.5 // requests in a batch, or under way
+	otherPart   = 0.1 // difference in the share of step time that is prefill, or relative one in kernels per step
+	otherFactor = 1.5 // ratio of batch sizes, or of requests under way
 )
 
-// compareWork says how much there was to do before and after a change, and whether that may
-// explain it: devices are less busy with small batches than with large ones, and in decode
-// than in prefill.
+// compareWork says how much work there was before and after a change, and sets less if that may explain
+// it: devices are less busy with small batches than with large ones, and in decode than in prefill.
 func (t *Timeline) compareWork(c *Change, before, after []int) {
 	var parts []string
 	compare := func(what string, x, y float64, differ bool) {
@@ -409,13 +407,13 @@ func (d *Device) sum(buckets []int) (all Cell) {
 	return all
 }
 
-// batch returns how many requests a step computes, on average over time; NaN is unknown.
+// batch returns the mean batch size, weighted by time; NaN is unknown.
 func (c *Cell) batch() float64 { return distribution.Ratio(c.batches, float64(c.batched)) }
 
-// prefill returns the part of the time of steps that is prefill; NaN is unknown.
+// prefill returns the share of step time that is prefill; NaN is unknown.
 func (c *Cell) prefill() float64 { return distribution.Ratio(float64(c.prefilled), float64(c.Stepped)) }
 
-// differ reports whether one number is much larger than the other.
+// differ reports whether one number is more than otherFactor times the other.
 func differ(x, y float64) bool { return max(x, y) > otherFactor*min(x, y) }
 
 func average(values []float64, of []int) float64 {
@@ -423,9 +421,9 @@ func average(values []float64, of []int) float64 {
 	return sum / float64(len(of))
 }
 
-// Findings tells since when devices are busy less, or communicate more that nothing hides,
-// while there is as much to do. Changes for the better, and those of which nobody knows
-// whether there was less to do, are in the table only.
+// Findings returns the lasting changes that cost GPU time although there was as much to do: devices are busy
+// less, hide less of their communication, or take longer for the same steps, kernels, copies, or transfers.
+// Improvements, and changes for which it is unknown whether there was less to do, are in the table only.
 func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
 	check = finding.Check{What: "changes of GPUs over time", Of: "device", N: t.judged, Needed: 1}
 	if t.judged == 0 {
@@ -444,10 +442,10 @@ func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
 				In("timeline.gpuchanges", finding.Row("what", c.What, "sentence", t.Sentence(c)), "p", c.P)},
 		}
 		if c.less {
-			f.Severity = finding.Info // more is asked for: nothing is slower
+			f.Severity = finding.Info // there is more to do; nothing is slower
 		}
 		if c.metric.pace != "" {
-			f.Confidence = finding.Likely // what each of them had to do is not recorded
+			f.Confidence = finding.Likely // how much each kernel had to do is not recorded
 		}
 		for _, text := range c.kernels {
 			f.Evidence = append(f.Evidence, finding.Sentence("%s", text))
@@ -472,14 +470,14 @@ func (t *Timeline) Findings() (found []finding.Finding, check finding.Check) {
 	return found, check
 }
 
-// minLost is the part of the time of its devices that a change costs at least to be a finding; minPaceLost that of kernels
-// in the same place: they are compared with themselves, and while hosts are slower still, they cost little.
+// minLost is the least share of its devices' time that a change must cost to be a finding. minPaceLost is the one
+// for kernels in the same place: they are compared with themselves, and cost little while the host is even slower.
 const (
 	minLost     = 0.05
 	minPaceLost = 0.02
 )
 
-// minLost is that of what was observed.
+// minLost returns the threshold for m.
 func (m *observed) minLost() float64 {
 	if m.pace != "" {
 		return minPaceLost

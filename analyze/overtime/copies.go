@@ -18,29 +18,29 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// CopySubkind is that of findings about copies that take longer for as many bytes.
+// CopySubkind is the subkind of findings about copies that take longer for the same number of bytes.
 const CopySubkind = "time of copies of the same size"
 
 var copyMetric = &observed{pace: "copies", metric: &metric.Metric{Long: CopySubkind, Unit: table.Number, Better: metric.Less}}
 
-// A copySize is copies that take as long each time: of one operation, between the same kinds of memory, of as many bytes.
+// A copySize identifies copies that should take equally long: the same operation, kinds of memory, and number of bytes.
 type copySize struct {
 	name  trace.Sym
 	kind  profile.CopyKind
 	bytes int64
 }
 
-// A sizedCopy is a copy of a size.
+// A sizedCopy is one copy.
 type sizedCopy struct {
 	copySize
-	start trace.Time // in the window, on the clock of all
+	start trace.Time // clipped to the window, on the reference clock
 	took  int64      // ns
 }
 
-// A copySum is how many copies of a size there are, and how long they took, ns, before and after some point.
+// A copySum is the number of copies of a size, and how long they took in total, ns, before and after some point.
 type copySum struct{ n, took [2]int64 }
 
-// copyPaces returns since when copies of devices take longer, where these spend much of their time on copies that nothing hides.
+// copyPaces returns since when copies take longer, for devices that spend much of their time on copies that nothing hides.
 func (c *Collector) copyPaces(t *Timeline, g *gpu.GPUs) (found []Change) {
 	exposed, copies := map[deviceKey]float64{}, map[deviceKey][]sizedCopy{}
 	for i := range g.GPUs {
@@ -72,7 +72,7 @@ func (c *Collector) copyPaces(t *Timeline, g *gpu.GPUs) (found []Change) {
 	return found
 }
 
-// copyPaceOf returns since when the copies of a device take longer; nil if they do not. Each operation is looked at by itself.
+// copyPaceOf returns since when the copies of a device take longer; nil if they do not. Each operation is searched separately.
 func (c *Collector) copyPaceOf(t *Timeline, d *Device, copies []sizedCopy) *Change {
 	slices.SortStableFunc(copies, func(a, b sizedCopy) int { return cmp.Compare(a.start, b.start) })
 	sums, byName := map[copySize]*copySum{}, map[trace.Sym]*paced{}
@@ -84,7 +84,7 @@ func (c *Collector) copyPaceOf(t *Timeline, d *Device, copies []sizedCopy) *Chan
 		x := &copies[i]
 		p := order.Memo(byName, x.name, func() *paced { return &paced{name: x.name} })
 		s := sums[x.copySize]
-		if s.n[0] > 1 { // of a size that there is once, nothing tells what it takes
+		if s.n[0] > 1 { // a size that occurs once has nothing to compare with
 			p.kernels = append(p.kernels, pacedKernel{start: x.start, took: x.took, usual: float64(s.took[0]) / float64(s.n[0])})
 		}
 	}
@@ -108,7 +108,7 @@ func (c *Collector) copyPaceOf(t *Timeline, d *Device, copies []sizedCopy) *Chan
 	return x
 }
 
-// copyRates says how fast the copies were of the size that lost most, before and since.
+// copyRates says how fast copies of the size that lost most were, before and since.
 func (c *Collector) copyRates(copies []sizedCopy, lead *slowing) string {
 	sums := map[copySize]*copySum{}
 	for i := range copies {
@@ -121,7 +121,7 @@ func (c *Collector) copyRates(copies []sizedCopy, lead *slowing) string {
 			s.n[half], s.took[half] = s.n[half]+1, s.took[half]+x.took
 		}
 	}
-	// lost is how much longer those since then took than as many took before, ns.
+	// lost is how much longer the copies since then took than they would have at the pace before, ns.
 	lost := func(s *copySum) float64 {
 		if s.n[0] == 0 || s.n[1] == 0 {
 			return 0

@@ -14,10 +14,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Counter is what was sampled of one thing.
+// A Counter is the samples of one counter of one source.
 type Counter struct {
-	Rank      string // "" is the machine's
-	RankIndex int32  // -1 is the machine's
+	Rank      string // "" if it belongs to the machine
+	RankIndex int32  // -1 if it belongs to the machine
 	Source    string // "GPU 0 of node1"
 	Name      string // "SMs Active"
 	Unit      string // "%", "bytes"; "" is unknown
@@ -27,16 +27,16 @@ type Counter struct {
 	fine []CounterPoint // by bucket of Timeline.fine
 }
 
-// A CounterPoint is a counter in one bucket: NaN is unknown. What holds until the next
-// sample is averaged over time, and all else over samples.
+// A CounterPoint is a counter in one bucket; NaN is unknown. Memory holds its level until the next
+// sample, so its mean is over time; all other means are over samples.
 type CounterPoint struct {
 	Samples    int
 	Mean, Most float64
 
-	weight float64 // of Mean: samples, or ns
+	weight float64 // of Mean: number of samples, or ns
 }
 
-// join makes one point of the parts of a bucket.
+// join merges the points of the parts of a bucket.
 func join(parts []CounterPoint) CounterPoint {
 	out := CounterPoint{Mean: math.NaN(), Most: math.NaN()}
 	sum := 0.0
@@ -58,7 +58,7 @@ func join(parts []CounterPoint) CounterPoint {
 	return out
 }
 
-// counterKey tells counters of a stream apart.
+// counterKey identifies a counter of a stream.
 type counterKey struct {
 	stream             int
 	rank               int32
@@ -66,10 +66,10 @@ type counterKey struct {
 	kind               profile.CounterKind
 }
 
-// A counting is a counter that is read.
+// A counting accumulates the samples of a counter.
 type counting struct {
-	points []CounterPoint // Mean is a sum, Most of nothing is -Inf
-	held   []level        // of memory
+	points []CounterPoint // Mean is a sum until the end; Most is -Inf before the first sample
+	held   []level        // levels of memory
 }
 
 func newCounting(buckets int) *counting {
@@ -106,7 +106,7 @@ func (c *Collector) counters() []Counter {
 // readSamples reads the samples of a stream.
 func (c *Collector) readSamples(stream int, s profile.Stream) map[counterKey]*counting {
 	of := map[counterKey]*counting{}
-	clock := int32(-1) // a rank of the machine
+	clock := int32(-1) // the rank whose clock the machine's counters are on
 	s.CounterValues(func(x *profile.CounterValue) bool {
 		key := counterKey{stream, x.Rank, x.Source, x.Name, x.Unit, x.Kind}
 		at := order.Memo(of, key, func() *counting { return newCounting(c.grid.N()) })
@@ -123,7 +123,7 @@ func (c *Collector) readSamples(stream int, s profile.Stream) map[counterKey]*co
 	return of
 }
 
-// someRank returns a rank that a stream has kernels of, -1 if there is none.
+// someRank returns a rank that has kernels in a stream, -1 if there is none.
 func someRank(s profile.Stream) (rank int32) {
 	rank = -1
 	s.Kernels(func(k *profile.Kernel) bool {
@@ -140,7 +140,7 @@ func (x *counting) add(g *load.Grid, s *profile.CounterValue, at trace.Time) {
 	}
 	b := g.Of(at)
 	if b == g.N() || at < g.Start(b) {
-		return // where nothing else was recorded
+		return // outside the recorded time
 	}
 	p := &x.points[b]
 	p.Samples++
@@ -149,7 +149,7 @@ func (x *counting) add(g *load.Grid, s *profile.CounterValue, at trace.Time) {
 	}
 }
 
-// counter names a counter, and averages it.
+// counter names a counter, and averages its samples.
 func (c *Collector) counter(key *counterKey, x *counting) Counter {
 	syms := c.set.Syms
 	out := Counter{RankIndex: key.rank, Source: syms.Name(key.source), Name: syms.Name(key.name), Kind: key.kind, fine: x.points}
@@ -174,8 +174,7 @@ func (c *Collector) counter(key *counterKey, x *counting) Counter {
 	return out
 }
 
-// hold adds levels, each of which holds until the next one; the last one holds while the rank
-// is recorded.
+// hold adds levels. Each holds until the next one, and the last until the recording of its rank ends.
 func (c *Collector) hold(x *counting, rank int32) {
 	slices.SortStableFunc(x.held, func(a, b level) int { return cmp.Compare(a.at, b.at) })
 	end := trace.Time(math.MinInt64)

@@ -12,15 +12,16 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// GapSubkind is that of findings about devices that idle longer in front of the same kernels: their host launches them later.
+// GapSubkind is the subkind of findings about devices that idle longer in front of the same kernels
+// because their host launches these later.
 const GapSubkind = "gaps in front of the same kernels"
 
 var gapMetric = &observed{pace: "gaps in front of the same kernels", metric: &metric.Metric{Long: GapSubkind, Unit: table.Number, Better: metric.Less}}
 
-// farLonger is how many times as long as half of the gaps in its place a gap counts at most: pauses are no pace.
+// farLonger caps a gap at this multiple of the median gap in its place: pauses say nothing about the pace.
 const farLonger = 5
 
-// gapPaces returns since when devices without enough steps idle longer in front of the same kernels, where they idle much.
+// gapPaces returns since when devices idle longer in front of the same kernels. It looks at those with too few steps that idle much.
 func (c *Collector) gapPaces(t *Timeline, g *gpu.GPUs, kernels [][]pacedKernel) (found []Change) {
 	if kernels == nil {
 		return nil
@@ -46,7 +47,7 @@ func (c *Collector) gapPaces(t *Timeline, g *gpu.GPUs, kernels [][]pacedKernel) 
 	return found
 }
 
-// copiesOf returns when devices copied.
+// copiesOf returns the copies of each device.
 func (c *Collector) copiesOf(t *Timeline) [][]pacedKernel {
 	index := t.deviceIndex()
 	all := make([][]pacedKernel, len(t.Devices))
@@ -62,7 +63,7 @@ func (c *Collector) copiesOf(t *Timeline) [][]pacedKernel {
 	return all
 }
 
-// gapPaceOf returns since when a device idles longer in front of the same kernels, nil if it does not.
+// gapPaceOf returns since when a device idles longer in front of the same kernels; nil if it does not.
 func (c *Collector) gapPaceOf(t *Timeline, d *Device, kernels, copied []pacedKernel) *Change {
 	p := &paced{kernels: gapsOf(kernels, copied)}
 	if len(p.kernels) < fewest {
@@ -81,7 +82,8 @@ func (c *Collector) gapPaceOf(t *Timeline, d *Device, kernels, copied []pacedKer
 		lasts: float64(last-s.at) >= minLasting*float64(last-first), Load: "the host launches them later, or has more to do in between"}
 }
 
-// gapsOf returns how long a device was idle in front of each of its kernels but the first.
+// gapsOf returns kernels with the idle gap in front of each, and its usual length, in place of their
+// own time. The first kernel has no gap. Kernels that usually have none are left out.
 func gapsOf(kernels, copied []pacedKernel) []pacedKernel {
 	slices.SortStableFunc(copied, func(a, b pacedKernel) int { return cmp.Compare(a.start, b.start) })
 	list, busy := slices.Clone(kernels), trace.Time(0)

@@ -18,67 +18,66 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Options say what is told over time.
+// Options say what to measure over time.
 type Options struct {
-	Bucket   time.Duration // 0 chooses
-	From, To trace.Time    // bound it, on the clocks of hosts, as for [gpu.Options]; 0 is open
-	Requests *request.Set  // that were under way meanwhile; nil is unknown
-	// Everything asks for the queue and the samples, too, not only for what finders need.
+	Bucket   time.Duration // 0 chooses one
+	From, To trace.Time    // bounds on the clocks of hosts, as in [gpu.Options]; 0 is open
+	Requests *request.Set  // requests that were under way meanwhile; nil is unknown
+	// Everything asks for the launch queue and the counters, too, not only for what finders need.
 	Everything bool
 }
 
-// A Timeline is what was recorded of devices over time. Times are on the reference clock
-// where [profile.Set] relates clocks.
+// A Timeline is what devices did over time. Times are on the reference clock if [profile.Set] relates
+// the clocks of ranks.
 type Timeline struct {
 	load.Grid
 	Devices  []Device // by rank and device
 	Counters []Counter
-	// Under is how many requests were under way on average, by bucket; nil where no requests
-	// are known.
+	// Under is the mean number of requests under way, by bucket; nil where no requests are known.
 	Under   []float64
 	Changes []Change
 
-	fine    *load.Grid // in which changes are looked for
-	parts   int        // how many of its buckets make one
-	under   []float64  // as Under, by bucket of fine
-	any     []int64    // ns in which at least one was, likewise
+	fine    *load.Grid // the grid in which changes are looked for
+	parts   int        // fine buckets per bucket
+	under   []float64  // like Under, by fine bucket
+	any     []int64    // ns in which at least one request was under way, by fine bucket
 	several bool       // a rank has several devices
 	length  int64      // GPU time, ns
-	skipped int        // devices that are not in Devices
-	judged  int        // devices of which enough is known to look for changes
+	skipped int        // devices that were left out of Devices
+	judged  int        // devices with enough data to look for changes
 }
 
-// A Device is one of a rank.
+// A Device is a device of a rank over time.
 type Device struct {
 	Rank      string
 	RankIndex int32
-	Device    int32 // as the process counts
+	Device    int32 // as the process numbers it
 	Cells     []Cell
-	Called    bool // the calls of some work are known: else nobody knows what was queued
-	// Stepped tells that steps of a server were annotated, and Counted that all tell their
-	// tokens.
+	Called    bool // launches were recorded; otherwise the queue is unknown
+	// Stepped reports whether steps of a server were annotated, and Counted whether all of them name
+	// their tokens.
 	Stepped, Counted bool
 
 	fine []Cell // by bucket of Timeline.fine
-	// Where its program is no server: what it calls its steps, and those in which something was launched, in order. "" is unknown.
+	// For programs that are not servers: what they call a step, "" if unknown, and the steps that launched something, in order.
 	step   string
 	rounds []round
 }
 
-// A Cell is a device in one bucket. Times are ns.
+// A Cell is what a device did in one bucket. Times are in ns.
 type Cell struct {
-	Recorded      int64 // the part of the bucket that was recorded of the rank
+	Recorded      int64 // part of the bucket in which the rank was recorded
 	Busy          int64 // some kernel or copy ran
-	Compute, Comm int64 // some kernel computed; communicated
-	Hidden        int64 // some communicated while some computed
-	Queued        int64 // work had been launched and had not started, sum over all of it
-	MostQueued    int   // at once
+	Compute, Comm int64 // some kernel computed; some kernel communicated
+	Hidden        int64 // a kernel communicated while another computed
+	Queued        int64 // work had been launched but not started, summed over all of it
+	MostQueued    int   // most work that was queued at once
 	Stepped       int64 // some step of the server was under way
 	Tokens        float64
 
-	steps     int     // that end in it
-	prefilled int64   // of Stepped, in steps that prefill
-	batches   float64 // requests in the batch times ns of steps of which they are known
+	steps     int     // steps that end in it
+	prefilled int64   // part of Stepped that is prefill
+	batches   float64 // batch size times ns, over the steps whose batch size is known
 	batched   int64   // ns of these steps
 }
 
@@ -99,28 +98,28 @@ func (c *Cell) add(o *Cell) {
 	c.batched += o.batched
 }
 
-// A limit of buckets and cells: beyond, nobody looks and memory runs out.
+// Limits on buckets and cells: nobody looks at more, and memory would run out.
 const (
 	maxBuckets = 20_000
 	maxCells   = 250_000
-	maxDevices = 64 // of a rank: no process uses more
+	maxDevices = 64 // per rank: no process uses more
 )
 
-// A Collector takes what devices do while they are measured: it is a [gpu.Watch].
+// A Collector records what devices do while they are measured. It is a [gpu.Watch].
 type Collector struct {
 	set      *profile.Set
 	opt      Options
-	coarse   *load.Grid // that is shown
-	grid     *load.Grid // of the parts of its buckets
-	parts    int        // of a bucket
+	coarse   *load.Grid // the grid that is shown
+	grid     *load.Grid // the grid of its parts, in which changes are looked for
+	parts    int        // buckets of grid per bucket of coarse
 	recorded [][]int64  // by rank and bucket of grid, ns
 	err      error
 	tallies  []map[rangeKey]*tally // by stream
 
 	mu      sync.Mutex
 	devices []*Device
-	watched map[int32]int // devices by rank
-	skipped int           // those beyond maxDevices
+	watched map[int32]int // number of devices by rank
+	skipped int           // devices beyond maxDevices
 }
 
 // Collect returns a collector for the devices of a set.
@@ -128,7 +127,7 @@ func Collect(set *profile.Set, opt Options) *Collector {
 	return &Collector{set: set, opt: opt, watched: map[int32]int{}, tallies: make([]map[rangeKey]*tally, len(set.Streams))}
 }
 
-// Recorded chooses the buckets.
+// Recorded chooses the buckets, given when each rank was recorded. It puts these times on the reference clock in place.
 func (c *Collector) Recorded(ranks [][]request.Interval) {
 	var all []request.Interval
 	for rank := range ranks {
@@ -158,7 +157,7 @@ func (c *Collector) Recorded(ranks [][]request.Interval) {
 	}
 }
 
-// place puts a time of a rank on the reference clock, as far as it was asked for.
+// place clips a time of a rank to the requested window, and puts it on the reference clock.
 func (c *Collector) place(rank int32, from, to trace.Time) (trace.Time, trace.Time) {
 	if c.opt.From != 0 {
 		from, to = max(from, c.opt.From), max(to, c.opt.From)
@@ -170,7 +169,7 @@ func (c *Collector) place(rank int32, from, to trace.Time) (trace.Time, trace.Ti
 	return from - ahead, to - ahead
 }
 
-// Device returns the watch over a device, nil for those of a rank beyond maxDevices.
+// Device returns the watch over a device; nil for devices of a rank beyond maxDevices.
 func (c *Collector) Device(rank, device int32) gpu.DeviceWatch {
 	if !c.takes(rank) {
 		return nil
@@ -189,7 +188,7 @@ func (c *Collector) Device(rank, device int32) gpu.DeviceWatch {
 	return w
 }
 
-// takes counts the devices of a rank, which come one after the other.
+// takes reports whether a rank may have one more device, and counts it. Devices of a rank arrive one after the other.
 func (c *Collector) takes(rank int32) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -201,7 +200,7 @@ func (c *Collector) takes(rank int32) bool {
 	return true
 }
 
-// A watch is over one device.
+// A watch observes one device.
 type watch struct {
 	of     *Collector
 	device *Device
@@ -245,11 +244,11 @@ func (w *watch) Done() {
 	w.queue = nil
 }
 
-// Err returns an error if the buckets that were asked for are too short. There are none then.
+// Err returns an error if the requested buckets are too short; then nothing is measured.
 func (c *Collector) Err() error { return c.err }
 
-// Timeline returns what was collected, with the steps of g, which measured it. It reads
-// samples if everything was asked for.
+// Timeline returns what was collected, with the steps of g, the measurement that c watched. It reads
+// counters if Everything is set.
 func (c *Collector) Timeline(g *gpu.GPUs) *Timeline {
 	t := &Timeline{Grid: *c.coarse, fine: c.grid, parts: c.parts, length: g.Length(), skipped: c.skipped}
 	slices.SortFunc(c.devices, func(a, b *Device) int {
@@ -283,7 +282,7 @@ func (c *Collector) Timeline(g *gpu.GPUs) *Timeline {
 	return t
 }
 
-// Name returns the name of a device: its rank, with the device where ranks have several.
+// Name returns the name of a device: its rank, and its number where ranks have several.
 func (t *Timeline) Name(d *Device) string {
 	if t.several {
 		return fmt.Sprintf("%s GPU %d", d.Rank, d.Device)

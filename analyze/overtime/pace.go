@@ -21,44 +21,44 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A few steps cannot be compared with each other, but their kernels can: there are hundreds. A kernel that comes behind the same two others is one
-// place in the program, and takes as long there each time. So where steps are few or unknown, changes are looked for in how long kernels of a name
-// take, as a multiple of what each usually takes in its place. Those that take longer among others that do not are slower, or have more to do by
-// themselves. Where nearly all take longer, the clock is lower, or all have more to do: names do not tell.
+// Too few steps cannot be compared with each other, but their hundreds of kernels can. A kernel that follows the same two kernels is in the
+// same place of the program, and takes equally long each time. So where steps are few or unknown, changes are looked for in how long the
+// kernels of a name take, as a multiple of what each usually takes in its place. If some names take longer while others do not, they are
+// slower, or have more to do themselves. If nearly all take longer, the clock is lower, or all have more to do: names do not show which.
 const (
-	maxPaced  = 500_000 // kernels and copies that are looked at: longer captures have steps
-	mostPaces = 60      // values of a kernel that changes are looked for in
-	muchPaced = 0.01    // of the time of the kernels of a device, that those of one name are looked at
-	sameWork  = 0.8     // part of the launches that are of the same kernels before and after
-	nearlyAll = 0.9     // of the time of what was looked at, that becomes longer if the clock falls
+	maxPaced  = 500_000 // most kernels and copies that are searched: longer captures have enough steps
+	mostPaces = 60      // most values in the series of a kernel name
+	muchPaced = 0.01    // least share of a device's kernel time for a name to be searched
+	sameWork  = 0.8     // least share of the launches that must be of the same kernels before and after
+	nearlyAll = 0.9     // share of the compared kernel time that becomes longer if the clock falls
 )
 
-// PaceSubkind is that of findings about such kernels.
+// PaceSubkind is the subkind of findings about kernels that take longer in the same place.
 const PaceSubkind = "time of kernels in the same place"
 
 var paceMetric = &observed{pace: "kernels", metric: &metric.Metric{Long: PaceSubkind, Unit: table.Number, Better: metric.Less}}
 
-// A pacedKernel is one of a device.
+// A pacedKernel is one kernel of a device. Copies, and gaps in front of kernels, are compared in the same way.
 type pacedKernel struct {
 	start  trace.Time // on the reference clock
 	took   int64      // ns
-	usual  float64    // what it takes in its place, mean, ns
+	usual  float64    // mean time in its place, ns
 	name   trace.Sym
 	stream uint32
 }
 
-// A paced is the kernels of a name on one device, in order.
+// A paced is the kernels of one name on one device, in order of their starts.
 type paced struct {
 	name    trace.Sym
 	total   int64 // ns
 	kernels []pacedKernel
-	beside  bool // what is usual is what they take on other devices at the time
+	beside  bool // usual is what they take on other devices at the same time
 }
 
-// A deviceKey is which device of which rank a row is about.
+// A deviceKey identifies a device of a rank.
 type deviceKey struct{ rank, device int32 }
 
-// deviceIndex returns where the devices stand in Devices.
+// deviceIndex returns the index in Devices of each device.
 func (t *Timeline) deviceIndex() map[deviceKey]int {
 	index := map[deviceKey]int{}
 	for i := range t.Devices {
@@ -67,7 +67,7 @@ func (t *Timeline) deviceIndex() map[deviceKey]int {
 	return index
 }
 
-// kernelsOf returns the kernels of each device, in order; nil if there are too many, or nothing is looked for in them.
+// kernelsOf returns the kernels of each device, in order; nil if there are too many, or no search needs them.
 func (c *Collector) kernelsOf(t *Timeline, g *gpu.GPUs, rows int64) [][]pacedKernel {
 	needed := len(t.Devices) > 1 && float64(exposed(g)) >= minLost*float64(g.Length())
 	for i := range t.Devices {
@@ -93,7 +93,7 @@ func (c *Collector) kernelsOf(t *Timeline, g *gpu.GPUs, rows int64) [][]pacedKer
 	return all
 }
 
-// paces returns since when devices without enough steps take longer for the same kernels.
+// paces returns since when devices with too few steps take longer for the same kernels.
 func (c *Collector) paces(t *Timeline, kernels [][]pacedKernel) (found []Change) {
 	works := make([]*pacedWork, len(kernels))
 	changes := make([]*Change, len(kernels))
@@ -119,8 +119,8 @@ func (c *Collector) paces(t *Timeline, kernels [][]pacedKernel) (found []Change)
 	return found
 }
 
-// paceAsOthers returns that the kernels of a device take longer that do on another one, since then, by half as much or more: what
-// shows on one is not found on each by itself. Nil if they do not.
+// paceAsOthers applies the clearest change found on any device to d. It returns that change if the same kernels take longer on d since
+// then, by at least half as much, and nil otherwise: what shows on one device is often too faint to be found on each of the others.
 func (c *Collector) paceAsOthers(t *Timeline, d *Device, w *pacedWork, found []*Change) (x *Change) {
 	var by *Change
 	for _, o := range found {
@@ -145,7 +145,8 @@ func (c *Collector) brief(name trace.Sym) string {
 
 const asLowClock = "as if its clock were lower"
 
-// A pacedWork is what a device ran: in order, and by name, those of the longest time first; equal are those that take as long each time.
+// A pacedWork is what a device ran: its kernels in order, and all of its names, longest total time
+// first. equal holds those that take equally long each time, or as long as on their peers.
 type pacedWork struct {
 	kernels    []pacedKernel
 	all, equal []*paced
@@ -167,12 +168,12 @@ func (c *Collector) pacedWork(kernels []pacedKernel) *pacedWork {
 	return w
 }
 
-// besidePeers makes what is usual of kernels that do as much as is asked of them what they take on other devices at the time, where
-// these launch as many: ranks that do the same are asked for the same. Then they are looked at, too.
+// besidePeers makes kernels comparable whose time depends on the load: their usual time becomes what they take on other devices
+// at the same time, if these launch about as many, since ranks that do the same have the same load. They are then searched, too.
 func (c *Collector) besidePeers(works []*pacedWork) {
 	type besides struct {
 		of    *paced
-		paces []float64 // of the peers, by part
+		paces []float64 // of the peers, by part of the launches
 	}
 	found := make([][]besides, len(works))
 	for i, w := range works {
@@ -203,8 +204,8 @@ func (c *Collector) besidePeers(works []*pacedWork) {
 	}
 }
 
-// peerPaces returns how long kernels of a name take on the other devices over time, as a multiple of what is usual in their place: the
-// median of those that launch about as many. Nil if none does.
+// peerPaces returns how long kernels of a name take on the other devices over time, as a multiple of
+// their usual time: the median of the devices that launch about as many. It returns nil if none does.
 func peerPaces(p *paced, works []*pacedWork, own int) []float64 {
 	const asMany = 0.05
 	n := len(p.kernels)
@@ -245,8 +246,8 @@ func (c *Collector) paceOf(t *Timeline, d *Device, w *pacedWork) *Change {
 	return c.paceSince(t, d, w, &lead, nil)
 }
 
-// paceSince compares kernels of a device before and after some point: those of some names, or if these are nil those that take
-// longer. Nil if others were launched.
+// paceSince compares kernels of a device before and after a slowdown: those with the given names or, if
+// names is nil, those that take longer. It returns nil if other kernels are launched since then.
 func (c *Collector) paceSince(t *Timeline, d *Device, w *pacedWork, lead *slowing, names map[trace.Sym]bool) *Change {
 	judged := int64(0)
 	first, last := lead.of.kernels[0].start, lead.of.kernels[len(lead.of.kernels)-1].start
@@ -265,7 +266,7 @@ func (c *Collector) paceSince(t *Timeline, d *Device, w *pacedWork, lead *slowin
 			list, took, x.lost = append(list, s), took+s.took, x.lost+s.lost
 			x.slower[p.name] = true
 		}
-		if s.factor > 0 && (!p.beside || x.slower[p.name]) { // beside peers that are slower, too, it is as fast
+		if s.factor > 0 && (!p.beside || x.slower[p.name]) { // compared with peers that are slower, too, it seems as fast as before
 			judged += s.took
 		}
 	}
@@ -291,8 +292,8 @@ func (c *Collector) paceSince(t *Timeline, d *Device, w *pacedWork, lead *slowin
 	return x
 }
 
-// leastLonger returns from which factor on kernels of a name take longer since some time: where nearly all take longer, from half as much
-// on as they do together, as what chance adds to each takes some of them below what matters.
+// leastLonger returns the least factor by which kernels of a name must take longer to count. Where nearly
+// all take longer, it is half of their overall increase, since chance keeps some of them below minLonger.
 func leastLonger(list []slowing) float64 {
 	all, lost, alike := 0.0, 0.0, 0.0
 	list = order.Only(list, func(s slowing) bool { return s.factor > 0 && !s.of.beside })
@@ -311,8 +312,8 @@ func leastLonger(list []slowing) float64 {
 	return minLonger
 }
 
-// lostByOthers returns what is lost by kernels that do as much as is asked of them, if they take longer where all others do: the clock is
-// theirs as well. More than others lose is for more work.
+// lostByOthers returns the time lost by kernels whose time depends on the load, if they take longer while all
+// others do: they share the clock. Whatever they lose beyond the factor of the others is put down to more work.
 func (c *Collector) lostByOthers(w *pacedWork, x *Change, since func(*paced) slowing) (lost float64) {
 	for _, p := range w.all {
 		if x.slower[p.name] || slices.Contains(w.equal, p) || kernelname.KindOf(c.set.Syms.Name(p.name)) == kernelname.KindCommunication {
@@ -325,7 +326,7 @@ func (c *Collector) lostByOthers(w *pacedWork, x *Change, since func(*paced) slo
 	return lost
 }
 
-// setUsual finds out what kernels take where they are: behind the same two others of a stream.
+// setUsual sets the usual time of kernels: the mean of those that follow the same two kernels of a stream.
 func setUsual(kernels []pacedKernel) {
 	type sum struct{ n, took int64 }
 	sums := map[uint64]*sum{}
@@ -339,7 +340,7 @@ func setUsual(kernels []pacedKernel) {
 	}
 }
 
-// placesOf returns where kernels are: a number for each kernel behind the same two others of a stream.
+// placesOf returns the place of each kernel: a hash of its name, and of the names of the two kernels before it in its stream.
 func placesOf(kernels []pacedKernel) []uint64 {
 	before := map[uint32][2]trace.Sym{}
 	places := make([]uint64, len(kernels))
@@ -352,17 +353,17 @@ func placesOf(kernels []pacedKernel) []uint64 {
 	return places
 }
 
-// A slowing is since when kernels take longer.
+// A slowing is since when kernels take longer, and by how much.
 type slowing struct {
 	of              *paced
-	at, first, last trace.Time // the first that does, and what bounds that with a confidence of 95 %
-	took            int64      // those from then on, ns
-	lost            float64    // of that, ns
+	at, first, last trace.Time // start of the first slow kernel, and its bounds with a confidence of 95 %
+	took            int64      // by the kernels since then, ns
+	lost            float64    // part of took that the slowdown costs, ns
 	factor, p       float64
-	ramp            *ramp // nil if all take as much longer from then on
+	ramp            *ramp // nil if it is a jump
 }
 
-// pace returns how long kernels take, as a multiple of what is usual.
+// pace returns how long kernels take, as a multiple of what they usually do.
 func pace(kernels []pacedKernel) float64 {
 	took, usual := int64(0), 0.0
 	for i := range kernels {
@@ -371,7 +372,7 @@ func pace(kernels []pacedKernel) float64 {
 	return float64(took) / max(1, usual)
 }
 
-// slower returns since when kernels take longer, to the end.
+// slower returns since when kernels take longer, if they do so until the end.
 func (p *paced) slower(level float64) (s slowing, ok bool) {
 	n := len(p.kernels)
 	parts := min(n, mostPaces)
@@ -399,8 +400,8 @@ func (p *paced) slower(level float64) (s slowing, ok bool) {
 	return s, s.factor >= minLonger
 }
 
-// apart returns where all values from then on are larger than any before, by what matters. Of few values, ranks tell that less surely than
-// the values do, which lie apart.
+// apart returns the index from which all values exceed every earlier one by minLonger or more. A test on ranks is less sure of
+// few values than values that lie so far apart deserve. P is the probability that the largest values come last in a random order.
 func apart(values []float64, level float64) []changepoint.Change {
 	n := len(values)
 	least := slices.Clone(values) // of a value and those behind it
@@ -417,13 +418,13 @@ func apart(values []float64, level float64) []changepoint.Change {
 	return nil
 }
 
-// index returns the first that starts at some time or later.
+// index returns the index of the first kernel that starts at some time or later.
 func (p *paced) index(at trace.Time) int {
 	i, _ := slices.BinarySearchFunc(p.kernels, at, func(k pacedKernel, at trace.Time) int { return cmp.Compare(k.start, at) })
 	return i
 }
 
-// since compares kernels from some time on with those before, from the first.
+// since compares the kernels from at on with those between first and at.
 func (p *paced) since(first, at trace.Time) slowing {
 	s := slowing{of: p, at: at}
 	before, after := p.kernels[p.index(first):p.index(at)], p.kernels[p.index(at):]
@@ -438,7 +439,7 @@ func (p *paced) since(first, at trace.Time) slowing {
 	return s
 }
 
-// sameLaunches returns which part of the launches is of the same kernels in two times, by how many there are of each.
+// sameLaunches returns the share of the launches before and after middle that are of the same kernels, by how often each is launched.
 func sameLaunches(kernels []pacedKernel, from, middle, to trace.Time) (part float64) {
 	counts, n := map[trace.Sym]*[2]float64{}, [2]float64{}
 	for i := range kernels {

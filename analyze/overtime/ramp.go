@@ -5,18 +5,18 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A ramp is how kernels take longer bit by bit, as multiples of what they take when it begins.
+// A ramp is how kernels take longer bit by bit, as multiples of their time when it begins.
 type ramp struct {
 	middle trace.Time
-	halves [2]float64 // on average before and after the middle
+	halves [2]float64 // mean before and after the middle
 	most   float64    // at the end
 }
 
-// steepest is which part of what was searched is passed at least while values rise bit by bit: else they do at once.
+// steepest is the least share of the searched time that a steady rise takes: anything steeper is a jump.
 const steepest = 0.2
 
-// bitByBit returns the course of values that rise or fall by as much from one to the next, from which on, and what of them it
-// does not explain: the sum of the squares.
+// bitByBit returns the course along which values rise or fall steadily, the index at which that begins,
+// and the sum of squares that it leaves unexplained.
 func bitByBit(values []float64, level float64) (x changepoint.Course, from int, left float64, ok bool) {
 	n := len(values)
 	list := make([]changepoint.Observation, n)
@@ -39,7 +39,7 @@ func bitByBit(values []float64, level float64) (x changepoint.Course, from int, 
 	return x, from, left, true
 }
 
-// unexplained returns what sudden changes do not explain of values: the sum of the squares.
+// unexplained returns the sum of squares that sudden changes leave unexplained.
 func unexplained(values []float64, list []changepoint.Change) (left float64) {
 	from := 0
 	for i := 0; i <= len(list); i++ {
@@ -57,7 +57,7 @@ func unexplained(values []float64, list []changepoint.Change) (left float64) {
 	return left
 }
 
-// ramping returns how kernels take longer along a course over parts of them.
+// ramping returns how kernels take longer along a course that was fitted to parts of them.
 func (p *paced) ramping(x *changepoint.Course, from, parts int) (s slowing, ok bool) {
 	n := len(p.kernels)
 	start := func(part int) trace.Time { return p.kernels[min(part*n/parts, n-1)].start }
@@ -72,7 +72,7 @@ func (p *paced) ramping(x *changepoint.Course, from, parts int) (s slowing, ok b
 	return s, s.factor >= minLonger
 }
 
-// along returns how much longer kernels take that follow a ramp by as much as the second half of them takes longer than the first.
+// along returns how much longer kernels take if they follow a ramp, scaled to how much longer their second half takes than their first.
 func (p *paced) along(from trace.Time, r *ramp) slowing {
 	s := p.since(from, r.middle)
 	if s.factor == 0 {
@@ -93,7 +93,7 @@ func (p *paced) along(from trace.Time, r *ramp) slowing {
 	return s
 }
 
-// sinceOf compares kernels as those of a lead are that take longer: bit by bit, or from then on with those before, from the first.
+// sinceOf compares kernels in the way of lead: along its ramp, or those since its start with those from first until then.
 func (p *paced) sinceOf(lead *slowing, first trace.Time) slowing {
 	if lead.ramp != nil {
 		return p.along(lead.at, lead.ramp)
@@ -101,7 +101,7 @@ func (p *paced) sinceOf(lead *slowing, first trace.Time) slowing {
 	return p.since(first, lead.at)
 }
 
-// split returns what is compared with what: what is from one time to the other, and what is from then on.
+// split returns what to compare: the time from..at with the time since at.
 func (s *slowing) split(first trace.Time) (from, at trace.Time) {
 	if s.ramp != nil {
 		return s.at, s.ramp.middle
@@ -109,7 +109,7 @@ func (s *slowing) split(first trace.Time) (from, at trace.Time) {
 	return first, s.at
 }
 
-// upTo says that what follows is not reached before the end.
+// upTo returns "up to " if the factor behind it is reached only at the end.
 func (c *Change) upTo() string {
 	if c.gradual {
 		return "up to "

@@ -76,7 +76,7 @@ func (t *Timeline) Report() *table.Table {
 	return out
 }
 
-// Overlap returns the part of the communication that computation hides; NaN without any.
+// Overlap returns the share of the communication that computation hides; NaN if there is none.
 func (c *Cell) Overlap() float64 { return distribution.Ratio(float64(c.Hidden), float64(c.Comm)) }
 
 // TokenRate returns tokens per second; NaN is unknown.
@@ -140,7 +140,7 @@ func (t *Timeline) ChangeReport() *table.Table {
 	return out
 }
 
-// part says what a change is part of.
+// part returns the kind of a change.
 func (c *Change) part() string {
 	switch {
 	case c.Edge && c.After > c.Before:
@@ -155,7 +155,7 @@ func (c *Change) part() string {
 	return "change"
 }
 
-// Notes say what was not recorded, and how it would have been.
+// Notes say what was not recorded, and how to record it.
 func (t *Timeline) Notes() []string {
 	if t.N() == 0 {
 		return []string{"there are no calls, annotations, kernels, or copies, so there is no time to divide"}

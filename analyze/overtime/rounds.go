@@ -16,23 +16,23 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Programs that are no servers name their steps as they like: "train_step", "decode_step". An annotation is one of steps if a
-// thread makes it again and again, and nearly all that the GPU computes was launched meanwhile, by any thread of the process: that of
-// autograd launches what is backward. Of several, which lie in each other, it is the one with the fewest.
+// Programs that are not servers name their steps as they like: "train_step", "decode_step". An annotation marks steps if
+// a thread makes it again and again, and nearly all GPU work is launched during it, by any thread of the process:
+// autograd launches the backward pass from its own. Of several nested annotations, it is the one that occurs least often.
 const (
-	fewestRounds  = 2 * fewest // from which on kernels in the same place are not looked at
-	fewestSteps   = 12         // in which changes are looked for: profilers record few of a training run
-	mostOf        = 0.8        // of the time of the rank's kernels and copies
+	fewestRounds  = 2 * fewest // with this many steps, kernels in the same place are not searched
+	fewestSteps   = 12         // steps needed to look for changes: profilers record few of a training run
+	mostOf        = 0.8        // least share of the rank's kernel and copy time that steps launch
 	maxNames      = 10_000
-	maxCandidates = 8       // of a rank: those of the most host time
-	maxRounds     = 100_000 // of what is called a step; what is made more often is a part of one
+	maxCandidates = 8       // per rank: those of the most host time
+	maxRounds     = 100_000 // most steps of a name: an annotation that occurs more often marks a part of one
 )
 
-// A rangeKey is annotations of one name on a thread of a rank. Those of PyTorch's profiler differ by number, and are one.
+// A rangeKey identifies the annotations of one name on a thread of a rank. The numbered ones of PyTorch's profiler count as one name.
 type rangeKey struct {
 	rank, pid int32
 	tid       int64
-	name      trace.Sym // 0 of numbered ones
+	name      trace.Sym // 0 if numbered
 	numbered  bool
 }
 
@@ -44,27 +44,27 @@ func (c *Collector) nameOf(key rangeKey) string {
 	return c.set.Syms.Name(key.name)
 }
 
-// A tally is how often, from when to when, and how long they were made, ns.
+// A tally is how many annotations there are, from when to when, and their total time, ns.
 type tally struct {
 	n           int
 	first, last trace.Time
 	total       int64
 }
 
-// A candidate is annotations that may be those of steps. Times are on the clock of the host.
+// A candidate is annotations that may mark steps. Times are on the clock of the host.
 type candidate struct {
 	key   rangeKey
 	spans []request.Interval // in order
 }
 
-// A round is what was launched for a device in one step: when the first of it began and the last ended, and how long some of it ran, ns.
+// A round is what one step launched for a device: when the first of it began, when the last ended, and how long at least one ran, ns.
 type round struct {
 	first, last trace.Time
 	busy        int64
-	kernels     uint64 // sum of a hash of their names: the same where the same kernels were launched
+	kernels     uint64 // sum of the hashes of their names: equal if the same kernels were launched
 }
 
-// add takes what ran, in the order of their starts.
+// add adds a kernel or copy. They come in order of their starts.
 func (r *round) add(x *launched) {
 	if r.last == 0 {
 		r.first, r.last = x.start, x.start
@@ -76,7 +76,7 @@ func (r *round) add(x *launched) {
 	}
 }
 
-// addRounds adds the steps of ranks that are no servers.
+// addRounds adds the steps of ranks that are not servers.
 func (c *Collector) addRounds(t *Timeline) {
 	unknown := map[int32]bool{} // ranks
 	for i := range t.Devices {
@@ -117,8 +117,8 @@ func (c *Collector) addRounds(t *Timeline) {
 	}
 }
 
-// placeRounds puts steps in which something was launched on the reference clock. Those that lie only in part in what was asked for are
-// left out.
+// placeRounds puts steps on the reference clock. It drops those that launched nothing, and those not
+// entirely inside the requested window.
 func (c *Collector) placeRounds(rank int32, rounds []round) (list []round) {
 	ahead := trace.Time(c.set.ClockOffsetOf(rank))
 	slices.SortStableFunc(rounds, func(a, b round) int { return cmp.Compare(a.first, b.first) })
@@ -130,7 +130,7 @@ func (c *Collector) placeRounds(rank int32, rounds []round) (list []round) {
 	return list
 }
 
-// keyOf returns what an annotation is one of.
+// keyOf returns the key of an annotation; step marks the numbered ones of PyTorch's profiler.
 func keyOf(r *profile.Range, step bool) rangeKey {
 	if step {
 		return rangeKey{r.Rank, r.PID, r.TID, 0, true}
@@ -138,7 +138,7 @@ func keyOf(r *profile.Range, step bool) rangeKey {
 	return rangeKey{r.Rank, r.PID, r.TID, r.Name, false}
 }
 
-// Ranges counts the annotations of a stream.
+// Ranges returns a function that counts the annotations of a stream.
 func (c *Collector) Ranges(stream int) func(r *profile.Range, step bool) {
 	tallies := map[rangeKey]*tally{}
 	c.tallies[stream] = tallies
@@ -156,13 +156,13 @@ func (c *Collector) Ranges(stream int) func(r *profile.Range, step bool) {
 	}
 }
 
-// join adds other annotations.
+// join adds the annotations of o.
 func (t *tally) join(o *tally) {
 	t.n, t.total = t.n+o.n, distribution.AddTimes(t.total, o.total)
 	t.first, t.last = min(t.first, o.first), max(t.last, o.last)
 }
 
-// candidates returns what may be steps of some ranks, in the order in which it is preferred.
+// candidates returns the annotations that may mark steps of some ranks, the preferred ones first.
 func (c *Collector) candidates(of map[int32]bool) map[int32][]candidate {
 	tallies := map[rangeKey]*tally{}
 	for _, stream := range c.tallies {
@@ -177,7 +177,7 @@ func (c *Collector) candidates(of map[int32]bool) map[int32][]candidate {
 	c.tallies = nil
 	list := map[int32][]candidate{}
 	for key, of := range tallies {
-		// Those that overlap take longer than the time that they are in.
+		// Annotations that overlap add up to more than the time that they span.
 		if of.n >= fewestSteps && of.n <= maxRounds && of.total <= int64(of.last-of.first) {
 			list[key.rank] = append(list[key.rank], candidate{key: key})
 		}
@@ -218,7 +218,7 @@ func (c *Collector) candidates(of map[int32]bool) map[int32][]candidate {
 	return list
 }
 
-// rounds returns what was launched in each step by device, and how much that is of all, ns.
+// rounds returns what each step launched, by device, and the total time of that, ns.
 func (c *candidate) rounds(work map[int32][]launched) (rounds map[int32][]round, inside int64) {
 	rounds = map[int32][]round{}
 	for device, list := range work {
@@ -243,7 +243,7 @@ func (c *candidate) within(step int, at trace.Time) bool {
 	return c.spans[step].From <= at && at < c.spans[step].To
 }
 
-// What was launched: when, and when it ran.
+// A launched is a kernel or copy: when it was launched, and when it ran.
 type launched struct {
 	launch, start, end trace.Time
 	kernel             trace.Sym
@@ -257,7 +257,7 @@ type roundWalk struct {
 type roundRank struct {
 	launches profilewalk.Launches
 	work     map[int32][]launched // by device
-	time     int64                // ns, also of that whose launch is not known
+	time     int64                // ns, including work whose launch is unknown
 }
 
 func (w *roundWalk) run(stream profile.Stream, of map[int32][]candidate) {

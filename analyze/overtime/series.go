@@ -12,28 +12,28 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// An observed is a metric that may change over time.
+// An observed is a metric in which changes are looked for.
 type observed struct {
 	metric *metric.Metric // in the unit Share or Number
 	in     string         // unit of a Number: "bytes"; "" is none
-	// steady tells that it is about what a device does for a step or request, so that it is
-	// the same whether there is little or much to do.
+	// steady reports that the metric describes how a device works on steps or requests, which does not
+	// depend on how many there are.
 	steady bool
-	of     func(*Device, *Cell) float64 // nil of counters
-	// perStep tells that it is ns for each step, and worse the longer.
+	of     func(*Device, *Cell) float64 // nil for counters
+	// perStep reports that values are ns per step: the longer, the worse.
 	perStep bool
-	// pace is what takes as long each time, in words, where the metric is how long that takes, as a multiple: "kernels".
+	// pace names what should take equally long each time, such as "kernels", if values are multiples of its usual time; otherwise "".
 	pace string
 }
 
-// deviceMetrics are those of devices; of times, they are the part of what was recorded.
+// deviceMetrics are the metrics of devices in which changes are looked for. Times are shares of the recorded time.
 var deviceMetrics = []observed{
 	{metric: metric.Busy, steady: true, of: func(_ *Device, c *Cell) float64 { return distribution.Fraction(c.Busy, c.Recorded) }},
 	{metric: metric.ExposedComm, steady: true, of: func(_ *Device, c *Cell) float64 { return distribution.Fraction(c.Comm-c.Hidden, c.Recorded) }},
 	{metric: metric.LaunchQueue, of: (*Device).QueueDepth},
 }
 
-// unit returns that of the values.
+// unit returns the unit of the values.
 func (m *observed) unit() table.Unit {
 	if m.metric.Unit == table.Duration && !m.perStep {
 		return table.Share
@@ -41,7 +41,7 @@ func (m *observed) unit() table.Unit {
 	return m.metric.Unit
 }
 
-// QueueDepth returns how much work waited on average; NaN is unknown.
+// QueueDepth returns how many pieces of work waited on average; NaN is unknown.
 func (d *Device) QueueDepth(c *Cell) float64 {
 	if !d.Called || c.Recorded == 0 {
 		return math.NaN()
@@ -49,26 +49,26 @@ func (d *Device) QueueDepth(c *Cell) float64 {
 	return float64(c.Queued) / float64(c.Recorded)
 }
 
-// A series is a metric of a device, or a counter, in the buckets of which it is known.
+// A series is a metric of a device, or a counter, over the buckets for which it is known.
 type series struct {
 	metric  *observed
 	place   string // "TP2", "GPU 0 of node1"
 	rank    int32  // -1 is none
 	buckets []int  // of Timeline.fine
 	values  []float64
-	// Of what is per step, there are no buckets, but so many steps in each observation.
+	// Series of steps have no buckets: each observation is of size consecutive steps.
 	rounds []round
 	size   int
 }
 
-// minWork is the part of a bucket in which a device has something to do, at least, for
-// changes to be looked for in it.
+// minWork is the least part of a bucket in which a device must have work for changes to be looked for
+// in it.
 const minWork = 0.5
 
-// fewest is how many buckets a series has in which changes are looked for.
+// fewest is the least number of buckets in a series in which changes are looked for.
 const fewest = 20
 
-// allSeries returns what changes are looked for in.
+// allSeries returns the series in which changes are looked for.
 func (t *Timeline) allSeries() []series {
 	var all []series
 	for i := range t.Devices {
@@ -89,8 +89,8 @@ func (t *Timeline) allSeries() []series {
 	return all
 }
 
-// ofDevice returns a metric of a device, in the buckets that were recorded whole and in which
-// there was work, as far as that is known.
+// ofDevice returns the series of a device's metric, over the buckets that were recorded entirely and in
+// which, as far as is known, it had work.
 func (t *Timeline) ofDevice(d *Device, m *observed) series {
 	s := series{metric: m, place: t.Name(d), rank: d.RankIndex}
 	for b := range d.fine {
@@ -108,8 +108,8 @@ func (t *Timeline) ofDevice(d *Device, m *observed) series {
 	return s
 }
 
-// work returns the part of what was recorded of a device in a bucket in which it had
-// something to do: in which its server ran a step, or some request was under way. It is 1 where nothing tells.
+// work returns the part of a bucket in which a device had work: its server ran a step or, where steps
+// are unknown, some request was under way. It is 1 if neither is known.
 func (t *Timeline) work(d *Device, b int) (part float64, known bool) {
 	switch {
 	case d.Stepped:
@@ -120,8 +120,8 @@ func (t *Timeline) work(d *Device, b int) (part float64, known bool) {
 	return 1, false
 }
 
-// ofCounter returns the means of a counter that people look at; of a device, while it had
-// something to do.
+// ofCounter returns the series of a counter, which is empty unless it is a main one. Counters of a
+// device are searched while it had work.
 func (t *Timeline) ofCounter(c *Counter) series {
 	m := &observed{metric: &metric.Metric{Long: c.Name, Unit: table.Number}, in: c.Unit}
 	s := series{metric: m, place: t.PlaceOf(c), rank: c.RankIndex}
@@ -146,7 +146,7 @@ func (t *Timeline) ofCounter(c *Counter) series {
 	return s
 }
 
-// PlaceOf names what a counter is of.
+// PlaceOf names what a counter belongs to: a rank, a device of one, or a source of the machine.
 func (t *Timeline) PlaceOf(c *Counter) string {
 	if c.RankIndex < 0 {
 		return c.Source
@@ -159,8 +159,8 @@ func (t *Timeline) PlaceOf(c *Counter) string {
 	return c.Rank + " " + c.Source
 }
 
-// mainMetrics are beginnings of the metrics of devices that are drawn, and looked for changes
-// in; nsys samples some fifty.
+// mainMetrics are prefixes of the device metrics that are drawn and searched for changes; nsys samples
+// about fifty.
 var mainMetrics = []string{"GR Active", "SMs Active", "SM Issue", "Tensor", "DRAM", "NVLink", "PCIe"}
 
 // IsMain reports whether a counter is one of those that people look at first.
@@ -169,16 +169,16 @@ func (c *Counter) IsMain() bool {
 		slices.ContainsFunc(mainMetrics, func(name string) bool { return strings.HasPrefix(c.Name, name) })
 }
 
-// How large a change is at least.
+// The smallest changes that count.
 const (
-	minShare  = 0.15 // of the time, or of what is possible
+	minShare  = 0.15 // of the time, or of the maximum
 	minFactor = 1.5
 	minQueue  = 1 // pieces of work
 	minBytes  = 64 << 20
-	minLonger = 1.1 // of steps that do the same
+	minLonger = 1.1 // ratio of the times of steps or kernels that do the same
 )
 
-// matters reports whether a change is large enough to be told.
+// matters reports whether a change is large enough to report.
 func (m *observed) matters(before, after float64) bool {
 	difference := math.Abs(after - before)
 	switch {

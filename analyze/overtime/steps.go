@@ -15,10 +15,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// mostObservations is how many values changes are looked for in at most: steps beyond are taken together.
+// mostObservations is the most values in a series of steps: with more steps, each value is of several.
 const mostObservations = 1000
 
-// ofSteps returns how long a device is busy with what each step launched, of a few steps together where there are many.
+// ofSteps returns the series of how long a device is busy with what each step launched, averaged over a few steps where there are many.
 func (t *Timeline) ofSteps(d *Device) series {
 	s := series{place: t.Name(d), rank: d.RankIndex, rounds: d.rounds, size: (len(d.rounds) + mostObservations - 1) / mostObservations}
 	if len(d.rounds) < fewestSteps {
@@ -32,18 +32,18 @@ func (t *Timeline) ofSteps(d *Device) series {
 	return s
 }
 
-// steps returns those of some observations.
+// steps returns the steps of observations from..to-1.
 func (s *series) steps(from, to int) []round { return s.rounds[from*s.size : to*s.size] }
 
-// setRounds says which steps a change lies between.
+// setRounds sets the steps before and after a change.
 func (c *Change) setRounds(before, after []round) {
 	c.known, c.rounds = true, [2]float64{float64(len(before)), float64(len(after))}
 	c.from, c.middle, c.to = before[0].first, after[0].first, after[len(after)-1].last
 	c.every = [2]float64{distance(before), distance(after)}
 }
 
-// distance returns how long after the one before it the kernels of a step begin, ns: where the host runs ahead, only they tell how long steps
-// take. It is a median, since recordings may be apart.
+// distance returns the median time from the first kernel of a step to that of the next, ns: where the host
+// runs ahead, only kernels show how long steps take. It is a median since recordings may have pauses.
 func distance(of []round) float64 {
 	var list []float64
 	for i := 1; i < len(of); i++ {
@@ -55,9 +55,9 @@ func distance(of []round) float64 {
 	return order.Median(list)
 }
 
-// otherWork returns the observation from which on a program launches other kernels, of several that after which steps take most more or
-// less: no step before has the same kernels as any from there on. Unlike how long steps take, which depends on the clock of the GPU,
-// that is no matter of chance: p bounds how likely it is of steps in any order.
+// otherWork returns the observation from which the program launches different kernels: no earlier step has the same kernels
+// as any from there on. Of several, it is the one at which the time of steps changes most. Unlike the time of steps, which
+// depends on the clock of the GPU, this is free of noise: p bounds how likely it is if steps come in random order.
 func (s *series) otherWork() (at int, p float64) {
 	n, last := len(s.rounds), map[uint64]int{}
 	for i := range s.rounds {
@@ -81,11 +81,12 @@ func (s *series) otherWork() (at int, p float64) {
 	if at == 0 {
 		return 0, 1
 	}
-	// Kinds of steps can be parted in two in 2^len(last) ways, and the steps of either part come first in one of so many orders.
+	// The kinds of steps can be divided into two groups in 2^len(last) ways, and the steps of one group
+	// come first in one of at least C(n, least) orders.
 	return at, min(1, math.Exp(float64(len(last))*math.Ln2-logChoose(n, least)))
 }
 
-// logChoose returns the logarithm of how many ways there are to choose k of n.
+// logChoose returns the natural logarithm of the number of ways to choose k of n.
 func logChoose(n, k int) float64 {
 	of := func(n int) float64 {
 		v, _ := math.Lgamma(float64(n + 1))
@@ -94,8 +95,9 @@ func logChoose(n, k int) float64 {
 	return of(n) - of(k) - of(n-k)
 }
 
-// gradual returns how long steps take bit by bit more or less, from the beginning or from some time on. Its numbers are of the first
-// and the last tenth of that. It is not, if a sudden change leaves less of the values unexplained: left is the sum of the squares.
+// gradual returns the change of steps that take longer or shorter bit by bit, from the beginning or
+// from some time on. Before and After are fitted to the first and the last observation of that. ok is
+// false if a sudden change explains it better: left is the sum of squares that one leaves unexplained.
 func (t *Timeline) gradual(s *series, level, left float64) (c Change, ok bool) {
 	x, from, sum, ok := bitByBit(s.values, level)
 	if !ok || left <= sum {
@@ -109,23 +111,23 @@ func (t *Timeline) gradual(s *series, level, left float64) (c Change, ok bool) {
 	before, after := t.within(s, from, middle), t.within(s, middle, n)
 	c.setRounds(s.steps(from, middle), s.steps(middle, n))
 	t.compareWork(&c, before, after)
-	// What it costs is half of the last difference, for all of the time.
+	// A ramp costs half of its final increase in each step, which is the final increase in half of them.
 	c.lost = t.lost(&c, after)
 	c.lasts = float64(n-from) >= minLasting*float64(n) && t.isLong(&c, before) && t.isLong(&c, after)
 	return c, s.metric.matters(c.Before, c.After)
 }
 
-// A kernelShare is how long kernels of a name run for each step before and after a change, ns, and how many there are.
+// A kernelShare is how long kernels of a name run per step before and after a change, ns, and how many there are per step.
 type kernelShare struct {
 	name          trace.Sym
 	before, after float64
 	n, later      float64
 }
 
-// mostlyTogether is the part of a change from which on it is that less runs at the same time.
+// mostlyTogether is the least share of a change that lost overlap must explain to be named as its cause.
 const mostlyTogether = 0.5
 
-// addKernels says which kernels changes of steps are of, and whether there are as many: if not, there is more or less to do.
+// addKernels says which kernels changed most in changes of steps, and sets less if their number per step changed: then the work did.
 func (c *Collector) addKernels(t *Timeline) {
 	for i := range t.Changes {
 		x := &t.Changes[i]
@@ -178,7 +180,7 @@ func (c *Collector) addKernels(t *Timeline) {
 	}
 }
 
-// halves returns what numbers of a change are compared of.
+// halves names the two stretches that the numbers of a change compare.
 func (c *Change) halves() (before, after string) {
 	if c.gradual {
 		return "in the first half", "in the second"

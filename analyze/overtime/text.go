@@ -16,8 +16,8 @@ import (
 // maxDrawn is how many devices, and how many counters of a source, are drawn.
 const maxDrawn = 8
 
-// Write draws the timeline as text: the changes, then a block per device, and one for each
-// source of counters that is of no device.
+// Write draws the timeline as text: the changes, then a block per device, and one for each source of
+// counters that belongs to no device.
 func (t *Timeline) Write(out io.Writer, style table.Style) error {
 	n := t.N()
 	if n == 0 {
@@ -82,7 +82,7 @@ func (t *Timeline) draw(d *load.Drawing) {
 	d.Notes = append(d.Notes, t.Notes()...)
 }
 
-// sourceCurves returns the first counters of a source that people look at.
+// sourceCurves returns the curves of the first main counters of a source.
 func (t *Timeline) sourceCurves(counters []Counter) []load.Curve {
 	var list []load.Curve
 	for i := range counters {
@@ -93,7 +93,7 @@ func (t *Timeline) sourceCurves(counters []Counter) []load.Curve {
 	return list
 }
 
-// deviceCurves returns those of a device.
+// deviceCurves returns the curves of a device.
 func (t *Timeline) deviceCurves(d *Device) []load.Curve {
 	of := func(name, unit string, size float64, value func(*Cell) float64) load.Curve {
 		c := load.Curve{Name: name, Unit: unit, Size: size}

@@ -14,17 +14,17 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A kernel of a collective waits until all ranks are there, and then moves data. Of the kernels of one collective, that of the rank which
-// comes last waits least: it is how long the transfer takes. Where all ranks launch as many collectives of a name, the first
-// of each are of one collective, and so on.
+// A kernel of a collective waits until all ranks have arrived, and then moves data. The rank that
+// arrives last waits least, so its kernel shows how long the transfer takes. Where all ranks launch
+// equally many collectives of a name, their nth kernels are of the same collective.
 
-// TransferSubkind is that of findings about transfers that take longer in the same place of a program.
+// TransferSubkind is the subkind of findings about transfers that take longer in the same place of a program.
 const TransferSubkind = "time of transfers in the same place"
 
 var transferMetric = &observed{pace: "transfers of collectives", metric: &metric.Metric{Long: TransferSubkind, Unit: table.Number, Better: metric.Less}}
 
-// transferPace returns since when transfers of collectives take longer; nil if they do not, or if kernels that compute take longer, too:
-// then there is more to do, or the clocks are lower. It changes what it knows of the kernels of the first device.
+// transferPace returns since when transfers of collectives take longer; nil if they do not, or if kernels that compute take longer,
+// too: then there is more to do, or the clocks are lower. It overwrites the times of the first device's communication kernels.
 func (c *Collector) transferPace(t *Timeline, g *gpu.GPUs, kernels [][]pacedKernel) *Change {
 	if len(kernels) < 2 {
 		return nil
@@ -60,12 +60,12 @@ func (c *Collector) transferPace(t *Timeline, g *gpu.GPUs, kernels [][]pacedKern
 	return x
 }
 
-// exposed returns for how long devices communicate and compute nothing meanwhile, ns.
+// exposed returns how long devices communicate without computing, ns.
 func exposed(g *gpu.GPUs) int64 {
 	return g.Total(func(d *gpu.GPU) int64 { return d.Exposed(kernelname.ClassCommunication) })
 }
 
-// paceOfAll returns how long kernels take since a lead does longer, as a multiple of before, and how much longer that is, ns.
+// paceOfAll returns how long kernels take since lead became slower, as a multiple of before, and the time that this costs, ns.
 func paceOfAll(list []*paced, first trace.Time, lead *slowing) (factor, lost float64) {
 	took, times := 0.0, 0.0
 	for _, p := range list {
@@ -79,8 +79,8 @@ func paceOfAll(list []*paced, first trace.Time, lead *slowing) (factor, lost flo
 	return took / max(1, took-lost), lost
 }
 
-// setTransfers gives those kernels of the first device that communicate the time that the transfer takes. It returns the names of
-// those of which each device has as many.
+// setTransfers sets the times of the first device's communication kernels to those of the transfers:
+// the shortest of all devices. It returns the names that every device launches equally often.
 func (c *Collector) setTransfers(kernels [][]pacedKernel) map[trace.Sym]bool {
 	least := map[trace.Sym][]int64{} // by name, of each collective
 	kinds := map[trace.Sym]kernelname.Kind{}

@@ -114,12 +114,12 @@ type queue struct {
 	grid   *load.Grid
 	area   *load.Area // how long all work waited
 	starts []trace.Time
-	calls  []trace.Time // that launched them
+	calls  []trace.Time // their launches
 }
 
 func newQueue(g *load.Grid) *queue { return &queue{grid: g, area: load.NewArea(g)} }
 
-// add takes work in the order of its starts.
+// add adds a piece of work. They come in order of their starts.
 func (q *queue) add(launched, started trace.Time) {
 	if started > launched {
 		q.calls, q.starts = append(q.calls, launched), append(q.starts, started)
@@ -136,7 +136,7 @@ func (q *queue) finish() (area []int64, most []int) {
 		from := q.grid.Start(b)
 		to := from + trace.Time(q.grid.Bucket)
 		for call < len(q.calls) || start < len(q.starts) {
-			at := q.starts[start] // the last start is behind all calls
+			at := q.starts[start] // in range: no call is later than the last start
 			if call < len(q.calls) {
 				at = min(at, q.calls[call])
 			}
