@@ -13,52 +13,51 @@ type Change struct {
 	// First and Last are the earliest and the latest At that the observations
 	// allow, with a confidence of 95 %.
 	First, Last int
-	// From and To bound what it divides: the changes before and after it, or the ends.
+	// From and To are the neighboring changes, or the ends of the sequence: the change divides [From, To).
 	From, To int
-	// P bounds the probability of such a change anywhere in a sequence that has
-	// none.
+	// P bounds the probability of finding such a change anywhere in a sequence without any.
 	P float64
 }
 
-// Of returns the change of a sequence of which what was searched is a part, or a summary: at tells where in
-// it an observation lies, and where the end does.
+// Of returns c in the indexes of a longer sequence of which the searched one is a part or a summary. at maps an
+// index of the searched sequence to the longer one, its end included.
 func (c Change) Of(at func(k int) int) Change {
 	return Change{At: at(c.At), First: at(c.First), Last: at(c.Last), From: at(c.From), To: at(c.To), P: c.P}
 }
 
 // Options tune a search.
 type Options struct {
-	// Alpha is the largest P of a change.
+	// Alpha is the largest P that a reported change may have.
 	Alpha float64
-	// Keep reports whether a change at k between the observations [from, k) and
-	// [k, to) is large enough to matter. Nil is every change.
+	// Keep reports whether a change at k between the observations [from, k) and [k, to) is large enough to matter.
+	// Nil keeps every change.
 	Keep func(from, k, to int) bool
 }
 
-// A sequence is what is searched. All methods describe a split of the
-// observations [from, to) at k, from < k < to.
+// A sequence is searched for changes. All methods describe a split of the observations [from, to) at k, from <
+// k < to.
 type sequence interface {
 	len() int
-	// gain is the square of a normal deviate if neighbors do not resemble each
-	// other. It is highest at the best place.
+	// gain is the square of the split's normal deviate, if neighbors are independent. It is highest at the best
+	// place.
 	gain(from, k, to int) float64
-	// mostGain is what no split of the window exceeds, and bound what the one at k does not, which
-	// takes less time to say than its gain; infinity is unknown.
+	// mostGain bounds the gain of every split of the window, and bound that of the split at k. Both are cheaper to
+	// compute than the gain; infinity is no bound.
 	mostGain(from, to int) float64
 	bound(from, k, to int) float64
-	// deviate is the normal deviate of the split if they do: at most the root of
+	// deviate is the normal deviate of the split, with neighbors that resemble each other: at most the root of
 	// gain.
 	deviate(from, k, to int) float64
-	// loss returns twice the logarithm of how much less likely a split at another
-	// place is than that at k, which is the best.
+	// loss returns a function of places: twice the logarithm of how much less likely a split there is than the one
+	// at k, which is the best.
 	loss(from, k, to int) func(other int) float64
-	// least is how many observations either side of a split has at least, and
-	// shortest how many a window has that is searched on its own.
+	// least is the smallest number of observations on either side of a split, and shortest the smallest number in a
+	// window that is searched on its own.
 	least(from, to int) int
 	shortest() int
 }
 
-// A window is a part of a sequence.
+// A window is the observations [from, to) of a sequence.
 type window struct{ from, to int }
 
 // find returns the changes of s in order.
@@ -94,8 +93,8 @@ func (f *finder) search(w window) {
 	best := Change{P: math.Inf(1)}
 	windows := seeded(w, f.s.shortest())
 	for i, v := range windows {
-		// Half of the error goes to the whole window, half to the others. These
-		// overlap so much that three of them are worth one.
+		// The whole window gets half of the error, the others share the other half. They overlap so much that three
+		// of them count as one.
 		times := 2.0
 		if i > 0 {
 			times = max(2, 2*float64(len(windows)-1)/3)
@@ -112,17 +111,17 @@ func (f *finder) search(w window) {
 	f.search(window{best.At, w.to})
 }
 
-// best returns the best split of a window, and the probability of one like that
-// times a factor; infinity if that is beyond alpha.
+// best returns the best split of a window, and times the probability of a split that good by chance; infinity
+// if that exceeds alpha.
 func (f *finder) best(w window, times float64) (k int, p float64) {
 	if times*f.chance(w, math.Sqrt(f.s.mostGain(w.from, w.to))) > f.Alpha {
-		return -1, math.Inf(1) // wherever it were split
+		return -1, math.Inf(1) // wherever the split is
 	}
 	if k = f.peak(w, f.leastGain(w, times)); k < 0 {
 		return k, math.Inf(1)
 	}
 	if times*f.chance(w, math.Sqrt(f.s.gain(w.from, k, w.to))) > f.Alpha {
-		return k, math.Inf(1) // whether or not neighbors resemble each other
+		return k, math.Inf(1) // even if neighbors were independent
 	}
 	if p = times * f.chance(w, f.s.deviate(w.from, k, w.to)); p > f.Alpha {
 		return k, math.Inf(1)
@@ -130,13 +129,13 @@ func (f *finder) best(w window, times float64) (k int, p float64) {
 	return k, p
 }
 
-// chance returns the probability of a deviate as the best of a window.
+// chance returns the probability that the best split of a window has at least this deviate by chance.
 func (f *finder) chance(w window, deviate float64) float64 {
 	return supremum(deviate, float64(f.s.least(w.from, w.to))/float64(w.to-w.from))
 }
 
-// leastGain returns the gain that the best split of a window needs for its probability, times a
-// factor, to be alpha; a little less where that is not known exactly.
+// leastGain returns the gain at which times the probability of the window's best split reaches alpha, rounded
+// down a little.
 func (f *finder) leastGain(w window, times float64) float64 {
 	if length := w.to - w.from; f.known.length != length || f.known.times != times {
 		f.known.length, f.known.times, f.known.gain = length, times, f.solveGain(w, times)
@@ -156,9 +155,9 @@ func (f *finder) solveGain(w window, times float64) float64 {
 	return low * low
 }
 
-// peak returns where the gain of splitting a window is highest, -1 if it is too
-// short, or if it is less than some gain everywhere. In a long one it tries some hundred places, and
-// then those around the best of them, whatever their gain: that of a true change is a wide hill.
+// peak returns the split of a window with the highest gain, or -1 if the window is too short. In a short window
+// it also returns -1 if no gain exceeds leastGain. In a long one it tries a few hundred places, and then those
+// around the best, whatever their gain: a true change makes a wide hill.
 func (f *finder) peak(w window, leastGain float64) int {
 	const places = 256
 	least := f.s.least(w.from, w.to)
@@ -184,7 +183,7 @@ func (f *finder) peak(w window, leastGain float64) int {
 	return at
 }
 
-// around returns the window between the changes beside the i-th.
+// around returns the window between the neighbors of the i-th change.
 func (f *finder) around(i int) window {
 	w := window{0, f.s.len()}
 	if i > 0 {
@@ -196,8 +195,8 @@ func (f *finder) around(i int) window {
 	return w
 }
 
-// settle moves every change to the best place between its neighbors, which were
-// not known when it was found, and drops those that are no change between them.
+// settle moves every change to the best place between its neighbors, which were not known when it was found,
+// and drops changes that are not significant between them.
 func (f *finder) settle() {
 	for i := range f.found {
 		if k := f.peak(f.around(i), math.Inf(-1)); k >= 0 {
@@ -210,9 +209,8 @@ func (f *finder) settle() {
 	})
 }
 
-// dropSmall takes back the changes that are too small to be kept. It comes last: a
-// small change that nobody knows of makes the sequence look unsteady, and hides
-// larger ones.
+// dropSmall drops the changes that Keep rejects. It comes last: an undetected small change would make the
+// sequence look unsteady, and hide larger ones.
 func (f *finder) dropSmall() {
 	if f.Keep == nil {
 		return
@@ -223,8 +221,8 @@ func (f *finder) dropSmall() {
 	})
 }
 
-// drop takes back the changes for which unfit holds one after the other, the least
-// certain first: its neighbors have more room then.
+// drop removes unfit changes one by one, the least certain first, since each removal leaves its neighbors more
+// room.
 func (f *finder) drop(unfit func(i int) bool) {
 	for {
 		worst, lowest := -1, math.Inf(1)
@@ -241,10 +239,8 @@ func (f *finder) drop(unfit func(i int) bool) {
 	}
 }
 
-// plausible is how much less likely than the best place the true place of a
-// change is at most, with a probability of 0.95. What loss says of it has the
-// distribution function (1 - exp(-x/2))^2: Yao, Ann. Statist. 15 (1987); Hansen,
-// Econometrica 68 (2000).
+// plausible bounds, with a probability of 0.95, the loss at the true place of a change. Loss has the
+// distribution function (1 - exp(-x/2))^2: Yao, Ann. Statist. 15 (1987); Hansen, Econometrica 68 (2000).
 var plausible = -2 * math.Log(1-math.Sqrt(0.95))
 
 // bound fills in the interval of the i-th change.
@@ -259,15 +255,14 @@ func (f *finder) bound(i int) {
 	}
 }
 
-// supremum returns the probability that the normal deviate of the best split of
-// a sequence without a change is z or more, in size, when either side has at
-// least a share trim of the observations. It is
+// supremum returns the probability that the best split of a sequence without a change has a normal deviate of
+// at least z in absolute value, if either side has at least a share trim of the observations. It is
 //
 //	z phi(z) ((1 - 1/z^2) ln(((1-trim)/trim)^2) + 4/z^2)
 //
-// for the supremum of a standardized Brownian bridge: Vostrikova, Theory Probab.
-// Appl. 26 (1981); Csörgő and Horváth, Limit Theorems in Change-Point Analysis
-// (1997), 1.3.26. Sequences are discrete and stay a little below that.
+// for the supremum of a standardized Brownian bridge: Vostrikova, Theory Probab. Appl. 26 (1981); Csörgő and
+// Horváth, Limit Theorems in Change-Point Analysis (1997), 1.3.26. Sequences are discrete and stay a little
+// below that.
 func supremum(z, trim float64) float64 {
 	if z < 1.5 {
 		return 1 // beyond the reach of the formula, and never significant
@@ -278,16 +273,15 @@ func supremum(z, trim float64) float64 {
 	return min(max(p, twoSided(z)), 1)
 }
 
-// twoSided returns the probability of a normal deviate of size z or more.
+// twoSided returns the probability of a normal deviate of at least z in absolute value.
 func twoSided(z float64) float64 { return math.Erfc(z / math.Sqrt2) }
 
-// farthest is the largest deviate: beyond, float64 has no probabilities.
+// farthest is the largest deviate: float64 cannot hold the probabilities of larger ones.
 const farthest = 38
 
-// normal returns the normal deviate that is as unlikely as t is with df degrees
-// of freedom.
+// normal converts Student's t with df degrees of freedom to the normal deviate of the same probability.
 func normal(t, df float64) float64 {
-	const many = 1e5 // there is no difference
+	const many = 1e5 // beyond it, t is normal
 	if df > many {
 		return min(t, farthest)
 	}
@@ -298,17 +292,15 @@ func normal(t, df float64) float64 {
 	return min(t, -distuv.UnitNormal.Quantile(p))
 }
 
-// Mean returns the mean of observations of which neighbors may resemble each other,
-// the variance of that mean, and how many independent observations would tell as
-// much.
+// Mean returns the mean of observations whose neighbors may resemble each other, the variance of that mean, and
+// the number of independent observations that would be worth as much.
 func Mean(x []float64) (value, variance, worth float64) {
 	m := side(x)
 	return m.value, m.variance, m.worth
 }
 
-// seeded returns a window and shorter ones inside it: in every layer they are
-// shorter by the root of 2 and overlap by half, down to the shortest. There are
-// about 7 n / shortest of them.
+// seeded returns a window and shorter ones inside it, in layers: each layer's windows are shorter by the root
+// of 2 and overlap by half, down to the shortest. There are about 7 n / shortest of them.
 func seeded(w window, shortest int) []window {
 	windows := []window{w}
 	n := w.to - w.from
@@ -327,21 +319,19 @@ func seeded(w window, shortest int) []window {
 	}
 }
 
-// A series is the observations of a track that have a level of their own, in the order of their
-// middles. It has sums over the first of them, so that a shape of lines is measured without a look at
-// each observation: only at those that a line begins in.
+// A series is the observations of a track that share a level, in the order of their middles. It keeps prefix
+// sums, so that measuring a shape made of lines looks only at the observations in which a line begins.
 type series struct {
 	list           []Observation
-	begin          float64   // of the first one
-	times          []float64 // their middles, from there on
+	begin          float64   // start of the first observation
+	times          []float64 // middles of the observations, from begin on
 	weight, values []float64
-	scale          float64   // times which its weights count
-	half           float64   // of the longest observation
-	before         []moments // of the first 0, 1, 2, ... observations
+	scale          float64   // factor on its weights
+	half           float64   // half the length of the longest observation
+	before         []moments // sums over the first 0, 1, 2, ... observations
 }
 
-// Moments are sums of products with the weights: of 1, the time, its square, the value, and the value
-// times the time.
+// Moments are weighted sums of 1, the time, its square, the value, and the value times the time.
 type moments struct{ one, time, square, value, both float64 }
 
 func (t *track) newSeries() series {
@@ -357,11 +347,11 @@ func (t *track) newSeries() series {
 	return s
 }
 
-// A line is a part of a shape: level + slope*t from some time on.
+// A line is a part of a shape: level + slope*t from a time on.
 type line struct{ from, level, slope float64 }
 
-// linesOf returns the lines that a shape consists of, and how many they are; before the first one it
-// is 0. Times are from any origin.
+// linesOf returns the n lines that make up a shape of size 1, which is 0 before the first one. at and end count
+// from any origin.
 func linesOf(s Shape, at, end float64) (of [2]line, n int) {
 	switch s {
 	case Stepped:
@@ -376,8 +366,8 @@ func linesOf(s Shape, at, end float64) (of [2]line, n int) {
 	return of, 0
 }
 
-// measure returns the sum of the products of the values and a shape of size 1, and of the squares of
-// what the shape differs from its mean by.
+// measure returns two weighted sums for a shape of size 1: of the values times the shape, and of the squared
+// distances of the shape from its mean.
 func (x *series) measure(t *track, s Shape, at, end float64) (product, square float64) {
 	sum := 0.0
 	each := func(from, to int) {
@@ -392,7 +382,7 @@ func (x *series) measure(t *track, s Shape, at, end float64) (product, square fl
 	if count == 0 {
 		each(0, n)
 	} else {
-		seen = x.first(lines[0].from - x.half) // it is 0 before
+		seen = x.first(lines[0].from - x.half) // the shape is 0 before
 	}
 	for k := range count {
 		l := &lines[k]
@@ -411,7 +401,7 @@ func (x *series) measure(t *track, s Shape, at, end float64) (product, square fl
 	return x.scale * product, x.scale * (square - sum*sum/x.before[n].one)
 }
 
-// first returns which observation is the first whose middle is not before a time.
+// first returns the index of the first observation whose middle is at or after a time.
 func (x *series) first(at float64) int {
 	i, _ := slices.BinarySearch(x.times, at)
 	return i

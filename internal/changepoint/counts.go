@@ -8,16 +8,15 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// Either side of a change of a rate or a share has minEvents events, and a window
-// that is searched on its own has at least the finest-th part of all.
+// Either side of a change of a rate or a share has at least minEvents events. A window that is searched on its
+// own has at least 1/finest of all events.
 const (
 	minEvents = 8
 	finest    = 1000
 )
 
-// Rates finds changes of the rate of events, at times in order in [from, to], by
-// the likelihood ratio of two Poisson processes and one. A change at k lies
-// between the events k-1 and k.
+// Rates finds changes in the rate of events, at times in order in [from, to], by the likelihood ratio of two
+// Poisson processes against one. A change at k lies between the events k-1 and k.
 func Rates(times []float64, from, to float64, o Options) []Change {
 	n := len(times)
 	if n < 2*minEvents || to <= from {
@@ -36,12 +35,11 @@ func Rates(times []float64, from, to float64, o Options) []Change {
 // arrivals are the events of a Poisson process.
 type arrivals struct {
 	times []float64
-	at    []float64 // where a change at k would be
-	// dispersion is how much more the numbers of events vary than those of a
-	// Poisson process.
+	at    []float64 // the time of a change at k
+	// dispersion is the variance of the numbers of events, relative to a Poisson process.
 	dispersion float64
-	// briefest is the time below which no side of a change is: several events at
-	// one time are no rate, but a batch.
+	// briefest is the shortest time that a side of a change may take: several events at one time are a batch, not a
+	// rate.
 	briefest float64
 }
 
@@ -49,7 +47,7 @@ func (a *arrivals) len() int           { return len(a.times) }
 func (a *arrivals) least(_, _ int) int { return minEvents }
 func (a *arrivals) shortest() int      { return max(2*minEvents, len(a.times)/finest) }
 
-// gain returns twice the logarithm of the likelihood ratio, over the dispersion.
+// gain returns twice the logarithm of the likelihood ratio, divided by the dispersion.
 func (a *arrivals) gain(from, k, to int) float64 {
 	before, after := max(a.at[k]-a.at[from], a.briefest), max(a.at[to]-a.at[k], a.briefest)
 	rate := float64(to-from) / (before + after)
@@ -64,7 +62,7 @@ func surprise(x, expected float64) float64 {
 	return x * math.Log(x/expected)
 }
 
-// mostSurprise is at least surprise(x, expected), by ln z <= z-1, also where that rounds.
+// mostSurprise is an upper bound of surprise(x, expected), by ln z <= z-1, safe against rounding.
 func mostSurprise(x, expected float64) float64 {
 	const rounding = 1e-9
 	return x*(x/expected-1) + rounding*x
@@ -85,10 +83,9 @@ func (a *arrivals) loss(from, k, to int) func(int) float64 {
 	return func(other int) float64 { return best - a.gain(from, other, to) }
 }
 
-// measure estimates the dispersion twice, and returns the larger result. Batches
-// show in the gaps between events, whatever slow changes of the rate there are;
-// what goes on over longer times shows in cells of equal length: the root of the
-// number of events in one varies by 1/2, whatever the rate.
+// measure estimates the dispersion twice, and returns the larger result. The gaps between events show batches,
+// and slow changes of the rate do not disturb them. Cells of equal length show what goes on over longer times:
+// the root of the number of events in a cell has a standard deviation of 1/2, whatever the rate.
 func (a *arrivals) measure() float64 {
 	n := len(a.times)
 	relativeError := math.Sqrt(8 / float64(n)) // of the variation of exponential gaps
@@ -113,9 +110,8 @@ func (a *arrivals) measure() float64 {
 	}))
 }
 
-// gapVariation returns the squared coefficient of variation of the gaps between
-// events: 1 for a Poisson process, and 2 b - 1 if they come in batches of b in the
-// mean, which is the dispersion of their numbers, too.
+// gapVariation returns the squared coefficient of variation of the gaps between events. It is 1 for a Poisson
+// process, and 2 b - 1 for batches of b events on average, which is also the dispersion of their counts.
 func gapVariation(times []float64) float64 {
 	n, sum, squares := float64(len(times)-1), 0.0, 0.0
 	for i, t := range times[1:] {
@@ -129,17 +125,16 @@ func gapVariation(times []float64) float64 {
 	return squares*n/(sum*sum) - 1
 }
 
-// dispersion returns by how much more than independent observations cells of 8,
-// 16, 32, ... of them vary, the most of all sizes of which there are enough to
-// tell. A cell is given by a number that has the variance 1 if observations are
-// independent; cells begin with the first observation, a quarter of a cell later,
-// and so on. What counts is the mean square of the differences between
-// neighbors, without the highest ones: between these there is a change.
+// dispersion returns how much more cells of observations vary than cells of independent ones would: the largest
+// result for cells of 8, 16, 32, ... observations, as far as there are enough cells. cells returns a number for
+// each cell, with variance 1 if observations are independent. Cells begin at the first observation, a quarter
+// of a cell later, and so on. The estimate is the mean square of the differences between neighboring cells,
+// without the largest, which may be changes.
 func dispersion(n int, cells func(size int, offset float64) []float64) float64 {
 	const (
 		enough = 24
 		kept   = 0.85
-		mean   = 0.5206 // of chi-squared with one degree of freedom below its quantile kept
+		mean   = 0.5206 // of chi-squared with one degree of freedom, below the quantile that is kept
 	)
 	most := 0.0
 	for size := minEvents; size*enough <= n; size *= 2 {
@@ -156,11 +151,12 @@ func dispersion(n int, cells func(size int, offset float64) []float64) float64 {
 	return most
 }
 
-// Crowd returns the first and the last of the observations between which most are true, if as many as fewest are
-// before them, and nearly all that are true are there. No test tells one crowd from several, but nobody has to.
+// Crowd returns the first and the last observation of the run in which trues outnumber the rest most. ok
+// requires that at least fewest observations come before the run, and that nearly all trues are in it. No test
+// tells one crowd from several, but nobody needs one.
 func Crowd(is []bool, fewest int) (first, last int, ok bool) {
-	const elsewhere = 0.1      // of them at most
-	sum, most, from := 0, 0, 0 // of those from from on, how many more are true than not
+	const elsewhere = 0.1      // largest share of trues outside the run
+	sum, most, from := 0, 0, 0 // sum: trues minus the others since from
 	trues, inside := 0, 0
 	for i, yes := range is {
 		if sum <= 0 {
@@ -184,8 +180,8 @@ func Crowd(is []bool, fewest int) (first, last int, ok bool) {
 	return first, last, most > 0 && first >= fewest && float64(trues-inside) <= elsewhere*float64(trues)
 }
 
-// Shares finds changes in how large a part of the observations is true, by the
-// likelihood ratio of two binomial distributions and one.
+// Shares finds changes in the share of observations that are true, by the likelihood ratio of two binomial
+// distributions against one.
 func Shares(is []bool, o Options) []Change {
 	if len(is) < 2*minEvents {
 		return nil
@@ -197,14 +193,14 @@ func Shares(is []bool, o Options) []Change {
 			d.trues[i+1]++
 		}
 	}
-	// Whoever draws in turn, as routers do, varies less than at random. Not that
-	// much trust is put into it that a single draw out of turn were a change.
+	// Round-robin draws, as routers make them, vary less than random ones. The bound keeps a single draw out of
+	// turn from being a change.
 	const steadiest = 0.25
 	d.dispersion = max(steadiest, d.measure())
 	return find(d, o)
 }
 
-// Trues are how many of the trials before each are true.
+// Trues are the numbers of true trials before each trial, and before the end.
 type Trues []int
 
 // Count counts trials.
@@ -219,16 +215,16 @@ func Count(is []bool) Trues {
 	return t
 }
 
-// In returns how many of the trials [from, to) are true, and Share which part of them; NaN of none.
+// In returns the number of true trials in [from, to).
 func (t Trues) In(from, to int) int { return t[to] - t[from] }
 
-// Share returns the part of the trials [from, to) that is true; NaN of no trial.
+// Share returns the share of the trials [from, to) that is true; NaN if there are none.
 func (t Trues) Share(from, to int) float64 { return float64(t.In(from, to)) / float64(to-from) }
 
-// draws are trials that are true or not.
+// draws are trials that are true or false.
 type draws struct {
-	trues      []float64 // how many of those before each
-	dispersion float64   // how much more their shares vary than those of independent ones
+	trues      []float64 // number before each draw
+	dispersion float64   // variance of their shares, relative to independent draws
 }
 
 func (d *draws) len() int           { return len(d.trues) - 1 }
@@ -245,8 +241,8 @@ func (d *draws) gain(from, k, to int) float64 {
 	return 2 * (trues + others) / d.dispersion
 }
 
-// mostGain returns the gain if a split put all that are true on one side. Of one place among
-// hundreds, nearly all windows have too few to tell anything.
+// mostGain returns the gain of a split that has all trues on one side. It rules out nearly all windows where
+// one of hundreds of places is drawn: they have too few trues to be significant.
 func (d *draws) mostGain(from, to int) float64 {
 	n, x := float64(to-from), d.trues[to]-d.trues[from]
 	return 2 * (surprise(x, x*x/n) + surprise(n-x, (n-x)*(n-x)/n)) / d.dispersion
@@ -261,11 +257,10 @@ func (d *draws) loss(from, k, to int) func(int) float64 {
 	return func(other int) float64 { return best - d.gain(from, other, to) }
 }
 
-// measure estimates the dispersion twice, and returns the larger result: from
-// draws that follow each other, as if how many of them are the same were all that
-// there is to it, and from shares of cells. The arc sine of the root of a share
-// of n varies by 1/(2 root n), whatever the share. Sessions whose requests go to
-// one place make it large.
+// measure estimates the dispersion twice, and returns the larger result: once from the correlation of
+// successive draws, as a first-order autoregression, and once from the shares of cells. The arc sine of the
+// root of a share of n has a standard deviation of 1/(2 root n), whatever the share. Sessions whose requests
+// all go to one place make the dispersion large.
 func (d *draws) measure() float64 {
 	n := d.len()
 	cells := dispersion(n, func(size int, offset float64) []float64 {

@@ -10,69 +10,69 @@ import (
 	"github.com/sgtrace/sgtrace/internal/parallel"
 )
 
-// An Observation is what was measured from From to To, on average: how long a token took of
-// a request that was decoded meanwhile. An instant has From == To. Times have any unit, and
-// any origin that is not far away, as they are float64.
+// An Observation is a measurement averaged over From to To, such as the time per token of a request that was
+// decoded meanwhile. An instant has From == To. Times have any unit; their origin must be near, as they are
+// float64.
 type Observation struct {
 	From, To float64
 	Value    float64
-	// Weight is how much it tells, in relation to others; it is positive.
+	// Weight is relative to that of other observations; it is positive.
 	Weight float64
 }
 
 func (o *Observation) middle() float64 { return o.From + (o.To-o.From)/2 }
 
-// A Shape is how a level goes on over time.
+// A Shape is how a level develops over time.
 type Shape uint8
 
 const (
-	Steady   Shape = iota // it stays what it is
-	Stepped               // it is another one from some time on
-	Spell                 // it is another one for some time
-	Ramped                // it rises or falls by as much in every unit of time
-	Bent                  // it is steady, and then rises or falls by as much in every unit of time
-	Settling              // it begins elsewhere, and comes closer and closer to what it stays: a warm-up
-	Waving                // it goes up and down, as days do
-	Sloped                // it is steady, then rises or falls by as much in every unit of time, and is steady again
+	Steady   Shape = iota // constant
+	Stepped               // changes once
+	Spell                 // changes, and changes back
+	Ramped                // rises or falls linearly
+	Bent                  // constant, then rises or falls linearly
+	Settling              // approaches its final level exponentially: a warm-up
+	Waving                // goes up and down, as days do
+	Sloped                // constant, then rises or falls linearly, and is constant again
 	shapes
 )
 
-// parameters are how many numbers a shape has beside the level: it has to explain that much
-// more than a simpler one (Schwarz, Ann. Statist. 6, 1978).
+// parameters is the number of parameters of a shape besides the level. Each one must pay for itself in
+// explanation (Schwarz, Ann. Statist. 6, 1978).
 var parameters = [shapes]float64{Stepped: 2, Spell: 3, Ramped: 1, Bent: 2, Settling: 2, Waving: 3, Sloped: 3}
 
-// A Course is how the level of some observations went on.
+// A Course is how the level of some observations developed.
 type Course struct {
 	Shape Shape
-	// At is when Stepped, Spell, Bent, and Sloped begin, between First and Last with a confidence of
-	// 95 %; End is when Spell is over, and when Sloped has come to its other level. Of Settling At is how long it takes until a third is
-	// left, of Waving the length of a wave.
+	// At is when Stepped, Spell, Bent, and Sloped begin, between First and Last with a confidence of 95 %. For
+	// Settling, At is the time constant, after which a third of the distance is left; for Waving, the length of a
+	// wave. End is when Spell is over, and when Sloped reaches its new level.
 	At, First, Last, End float64
-	// Size is by how much the level is another one: of Ramped and Bent in a unit of time, of
-	// Settling at the beginning, of Waving the amplitude.
+	// Size is how much the level changes: per unit of time for Ramped and Bent, at the beginning for Settling; for
+	// Waving it is the amplitude.
 	Size float64
-	// Level is what it is at the beginning; of Settling at the end, of Waving on average.
+	// Level is the level at the beginning; at the end for Settling, on average for Waving.
 	Level float64
-	// P bounds the probability that a steady level looks like that.
+	// P bounds the probability that a steady level looks like this course by chance.
 	P float64
 
-	from float64 // of the first observation
+	from float64 // start of the first observation
 }
 
-// Of returns by how much the level differs from Level, on average from from to to.
+// Of returns how far the level is from Level, on average over [from, to].
 func (c *Course) Of(from, to float64) float64 {
 	t := track{from: c.from}
 	return c.Size * t.basis(c.Shape, &Observation{From: from, To: to}, c.At, c.End)
 }
 
-// Courses tells how the levels of several series went on that have a cause in common, if any:
-// servers that do the same work. One shape explains all that are not steady, and the one that
-// does best after it paid for its parameters (BIC). Together is what all did alike, at one
-// time and by as much; if it is Steady, each is what every one did on its own: steps and spells in turn, where they
-// explain more than one shape.
+// Courses finds how the levels of several series developed that may have a cause in common, such as servers
+// that do the same work. All that are not steady have the same shape: the one that explains most after it paid
+// for its parameters (BIC). together is what all series did at the same time and by the same amount. If it is
+// Steady, each has what every series did on its own; those are steps and spells in turn, where they explain
+// more than one shape.
 //
-// The noise is what the best shape leaves; neighbors resemble each other (see serial.go), and
-// single observations that are far off count as being less far off.
+// The noise is the residual of the best shape. Neighbors resemble each other (see serial.go), and outliers are
+// pulled closer.
 func Courses(series [][]Observation) (together Course, each [][]Course) {
 	each = make([][]Course, len(series))
 	tracks := make([]*track, len(series))
@@ -111,8 +111,8 @@ func Courses(series [][]Observation) (together Course, each [][]Course) {
 	return together, each
 }
 
-// Date returns when the level of observations changed that is known to have changed once, with
-// bounds of 95 %; ok is false if there are too few.
+// Date returns when the level changed, with 95 % bounds, in observations that are known to have one change. ok
+// is false if there are too few.
 func Date(list []Observation) (at, first, last float64, ok bool) {
 	t := newTrack(list)
 	if t == nil || !t.fits[Stepped].ok {
@@ -125,38 +125,38 @@ func Date(list []Observation) (at, first, last float64, ok bool) {
 // A track is the observations of one series, or of several that differ by constants.
 type track struct {
 	list   []Observation // by their middle; thinned
-	values []float64     // without the mean of the series
-	weight []float64     // over the mean; of a family, one over the variance of what is independent
+	values []float64     // minus the mean of their series
+	weight []float64     // relative to the mean; in a family, divided by the noise variance
 	series []series
-	// noise is the variance of an observation of weight 1, and tau how many neighbors are worth
-	// one that is independent.
+	// noise is the variance of an observation of weight 1, and tau the number of neighbors that are worth one
+	// independent observation.
 	noise, tau float64
-	worth      float64 // independent observations
+	worth      float64 // number of independent observations
 	from, to   float64
 	fits       [shapes]fit
 	best       Shape
-	turns      turns // that explain more than the best shape does
+	turns      turns // set if they explain more than the best shape
 }
 
-// A fit is the best that a shape does.
+// A fit is the best fit of a shape.
 type fit struct {
-	at, end float64 // or what other times the shape has
-	gain    float64 // what it takes off the sum of squares
+	at, end float64 // or the shape's other parameters: see Course
+	gain    float64 // reduction of the sum of squares
 	size    float64
 	ok      bool
 }
 
 const (
 	fewestObserved = 12
-	// maxObserved is into how many a series is thinned: neighbors are taken together.
+	// maxObserved is the length to which a series is thinned, by averaging neighbors.
 	maxObserved = 1200
-	// far is how many standard deviations an observation is off at most.
+	// far is the number of standard deviations to which outliers are pulled.
 	far = 3.5
 )
 
-// newTrack prepares a series, and fits all shapes; nil if there are too few observations. What
-// is far off is known only beside a shape, so that it is pulled closer twice: to the
-// observations around it, and then to the shape that fits best.
+// newTrack prepares a series and fits all shapes; nil if there are too few observations. Outliers can only be
+// told relative to a shape, so they are pulled closer twice: first to the local medians, and then to the best
+// fit.
 func newTrack(list []Observation) *track {
 	if len(list) < fewestObserved {
 		return nil
@@ -170,7 +170,7 @@ func newTrack(list []Observation) *track {
 	return fittedAround(own, levels, slices.Min(levels), slices.Max(levels))
 }
 
-// fittedAround fits all shapes to a series, once what is far from what it should be is closer to that: see clipped.
+// fittedAround fits all shapes to a series after pulling its outliers closer to levels: see clipped.
 func fittedAround(list []Observation, levels []float64, least, most float64) *track {
 	pulled := clipped(list, levels, least, most)
 	defer memory.Free(pulled)
@@ -186,7 +186,7 @@ func fitted(list []Observation) *track {
 		sum, squares = sum+o.Weight, squares+o.Weight*o.Weight
 	}
 	for i, o := range t.list {
-		t.weight[i] = o.Weight * sum / squares // so that they add up to what they are worth
+		t.weight[i] = o.Weight * sum / squares // so that they add up to the effective number of observations
 	}
 	t.center()
 	t.series = []series{t.newSeries()}
@@ -194,15 +194,15 @@ func fitted(list []Observation) *track {
 	return t
 }
 
-// localMedians returns those of the observations around each: a quarter of them may be off on
-// either side without moving the median by much.
+// localMedians returns the median of the observations around each one. A quarter of them may be outliers on
+// either side without moving it much.
 func localMedians(list []Observation) []float64 {
 	const window = 25
 	local := make([]float64, len(list))
-	begin := func(i int) int { return min(max(0, i-window/2), max(0, len(list)-window)) } // of those that are near
+	begin := func(i int) int { return min(max(0, i-window/2), max(0, len(list)-window)) } // first index of the neighborhood
 	parallel.Rows(len(list), window*8, func(from, to int) {
 		first := begin(from)
-		near := order.EachRow(list[first:min(len(list), first+window)], func(o *Observation) float64 { return o.Value }) // in order
+		near := order.EachRow(list[first:min(len(list), first+window)], func(o *Observation) float64 { return o.Value }) // sorted
 		slices.Sort(near)
 		for i := from; i < to; i++ {
 			if begin(i) > first {
@@ -218,7 +218,7 @@ func localMedians(list []Observation) []float64 {
 	return local
 }
 
-// levels returns the values of what explains a track best, for the observations.
+// levels returns the best explanation of a track at the observations.
 func (t *track) levels(list []Observation) []float64 {
 	of := t.chosen()
 	level := t.withoutAll(of, -1).mean()
@@ -227,7 +227,7 @@ func (t *track) levels(list []Observation) []float64 {
 	})
 }
 
-// chosen is what explains a track best: changes in turn, or one shape.
+// chosen returns the best explanation of a track: changes in turn, or one shape.
 func (t *track) chosen() []turn {
 	if t.turns.list != nil {
 		return t.turns.list
@@ -235,7 +235,7 @@ func (t *track) chosen() []turn {
 	return []turn{{t.best, t.fits[t.best]}}
 }
 
-// mean returns that of the observations.
+// mean returns the weighted mean of the observations.
 func (t *track) mean() float64 {
 	mean, sum := 0.0, 0.0
 	for i, o := range t.list {
@@ -244,7 +244,7 @@ func (t *track) mean() float64 {
 	return mean / sum
 }
 
-// clipped returns observations of which those are pulled closer that are far from what they should be.
+// clipped returns the observations with outliers pulled closer to levels.
 func clipped(list []Observation, levels []float64, least, most float64) []Observation {
 	off, mean := memory.Make[float64](len(list)), 0.0
 	defer memory.Free(off)
@@ -252,20 +252,20 @@ func clipped(list []Observation, levels []float64, least, most float64) []Observ
 		off[i] = math.Abs(list[i].Value - levels[i])
 		mean += off[i] / float64(len(off))
 	}
-	// Of a normal distribution the median is that part of a standard deviation, and so is the
-	// mean. Where the mean is far larger, many are off, and not few by accident: values of two
-	// kinds.
+	// These factors turn the median and the mean of absolute deviations into a standard deviation, if values are
+	// normal. A mean that is far larger shows many outliers, and not by accident: there are two kinds of values.
 	limit := far * max(1.4826*order.Nth(off, len(off)/2), 1.2533*mean/2)
 	out := memory.Make[Observation](len(list))
 	for i, o := range list {
-		// What is between levels of the course may be there because it changes elsewhere.
+		// A value between least and most, the extreme levels of the course, may be right: perhaps the course
+		// changes at another time.
 		o.Value = min(max(o.Value, min(levels[i], least)-limit), max(levels[i], most)+limit)
 		out[i] = o
 	}
 	return out
 }
 
-// thin takes neighbors together until there are few enough, in a list of its own.
+// thin averages neighbors until there are few enough, and returns a new list.
 func thin(list []Observation) []Observation {
 	size := (len(list) + maxObserved - 1) / maxObserved
 	if size <= 1 {
@@ -285,7 +285,7 @@ func thin(list []Observation) []Observation {
 	return out
 }
 
-// center takes the mean out of the values.
+// center subtracts the mean from the values.
 func (t *track) center() {
 	t.from, t.to = math.Inf(1), math.Inf(-1)
 	mean := t.mean()
@@ -296,7 +296,7 @@ func (t *track) center() {
 	}
 }
 
-// measure fits all shapes, and takes as noise what the best one leaves, or several changes in turn.
+// measure fits all shapes and changes in turn. The noise is the residual of the best of them.
 func (t *track) measure() {
 	all, n := t.squares(), order.Sum(t.weight, func(w float64) float64 { return w })
 	most, paid := 0.0, 0.0
@@ -315,7 +315,7 @@ func (t *track) measure() {
 	t.worth = n / t.tau
 }
 
-// residuals returns the values, each by its weight.
+// residuals returns the values, scaled by the root of their weights.
 func (t *track) residuals() []float64 {
 	list := make([]float64, len(t.values))
 	for i, v := range t.values {
@@ -324,8 +324,7 @@ func (t *track) residuals() []float64 {
 	return list
 }
 
-// score returns how much better than a steady level a shape explains a track, once it has paid for
-// its parameters.
+// score returns how much better than a steady level a shape explains a track, after it paid for its parameters.
 func (t *track) score(s Shape) float64 {
 	if !t.fits[s].ok {
 		return math.Inf(-1)
@@ -336,7 +335,7 @@ func (t *track) score(s Shape) float64 {
 // explained returns twice the logarithm of the likelihood ratio.
 func (t *track) explained(s Shape) float64 { return t.fits[s].gain / (t.noise * t.tau) }
 
-// course describes a track by a shape that was looked for in as many.
+// course describes a track by a shape that was searched for in this number of tracks.
 func (t *track) course(s Shape, tracks float64) Course {
 	f := &t.fits[s]
 	c := Course{Shape: s, from: t.from, At: f.at, First: f.at, Last: f.at, End: f.end, Size: f.size}
@@ -348,12 +347,12 @@ func (t *track) course(s Shape, tracks float64) Course {
 	return c
 }
 
-// level returns the mean of what a shape leaves.
+// level returns the mean after a shape is removed.
 func (t *track) level(s Shape) float64 { return t.withoutAll([]turn{{s, t.fits[s]}}, -1).mean() }
 
-// chance bounds the probability that a steady level seems to have a shape to that degree,
-// somewhere. It is that of a supremum for shapes that were looked for at all places, and of
-// as many independent ones as there may be for others.
+// chance bounds the probability that a steady level seems to have a shape to that degree, somewhere. For shapes
+// that were searched for everywhere, that is the probability of a supremum; for the others, that of the number
+// of independent tries.
 func (t *track) chance(s Shape) float64 {
 	z := normal(math.Sqrt(max(0, t.explained(s))), max(1, t.worth-1-parameters[s]))
 	p := twoSided(z)
@@ -370,13 +369,13 @@ func (t *track) chance(s Shape) float64 {
 	return min(1, p*float64(shapes-1))
 }
 
-// A family is several tracks, and all of them as one.
+// A family is several tracks, and all of them combined.
 type family struct {
 	tracks []*track
 	all    *track
 }
 
-// newFamily puts tracks together, such that what is noisier counts less.
+// newFamily combines tracks, weighted by the inverse of their noise.
 func newFamily(tracks []*track) *family {
 	f := &family{tracks: tracks, all: tracks[0]}
 	if len(tracks) == 1 {
@@ -408,9 +407,9 @@ func newFamily(tracks []*track) *family {
 	return f
 }
 
-// choose returns the shape that explains most, and whether all have it in common; Steady if
-// none explains more than chance does: any other one tells that, and then the best may be one for
-// which too few observations are independent to tell it alone.
+// choose returns the shape that explains most, whether all tracks have it in common, and its score; Steady if
+// no shape is significant. Any shape may supply the significance: the best one may have too few independent
+// observations to be significant itself.
 func (f *family) choose() (best Shape, joint bool, most float64) {
 	together := f.all.least() <= surely
 	for s := Stepped; s < shapes; s++ {
@@ -433,8 +432,8 @@ func (f *family) choose() (best Shape, joint bool, most float64) {
 	return best, joint, most
 }
 
-// inTurn returns how much better than steady levels the changes in turn explain the tracks that have them, beside the best step or spell of
-// the others; 0 if none has them.
+// inTurn returns how much better than steady levels the changes in turn explain the tracks that have them, plus
+// the best step or spell of the others; 0 if no track has changes in turn.
 func (f *family) inTurn() (score float64) {
 	several := false
 	for _, t := range f.tracks {
@@ -451,7 +450,7 @@ func (f *family) inTurn() (score float64) {
 	return score
 }
 
-// abrupt is the step or the spell that explains more.
+// abrupt returns Stepped or Spell, whichever explains more.
 func (t *track) abrupt() Shape {
 	if t.score(Spell) > t.score(Stepped) {
 		return Spell
@@ -459,7 +458,7 @@ func (t *track) abrupt() Shape {
 	return Stepped
 }
 
-// abruptly describes a track by that, if it explains anything.
+// abruptly describes a track by its step or spell, if that explains anything.
 func (t *track) abruptly(tracks float64) []Course {
 	s := t.abrupt()
 	if t.score(s) <= 0 {
@@ -468,10 +467,11 @@ func (t *track) abruptly(tracks float64) []Course {
 	return []Course{t.course(s, tracks)}
 }
 
-// surely is the probability of error with which a level is not steady.
+// surely is the significance level at which a level is not steady.
 const surely = 0.001
 
-// least bounds the probability that a steady level seems to be another one: chance pays for all shapes.
+// least bounds the probability that a steady level seems to have any shape. chance already accounts for the
+// number of shapes.
 func (t *track) least() float64 {
 	least := 1.0
 	for s := Stepped; s < shapes; s++ {

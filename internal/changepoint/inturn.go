@@ -8,9 +8,11 @@ import (
 )
 
 const (
-	// maxTurns is how many times a level becomes another one at most, and maxPieces into how many pieces a series is cut for that.
+	// maxTurns is the largest number of changes of a level, and maxPieces the number of pieces that a series is
+	// divided into to find them.
 	maxTurns, maxPieces = 8, 240
-	// again is by which part of a step a level may differ from the one before it, and be that one again; smaller steps are none.
+	// again is the share of a step within which a level counts as back at an earlier one. If a step is smaller than
+	// this share of the largest one, there are no turns.
 	again = 0.2
 )
 
@@ -20,14 +22,16 @@ type turn struct {
 	fit   fit
 }
 
-// Turns are several changes that explain a track together, what they take off the sum of squares, and how many numbers they have.
+// Turns are several changes that explain a track together, with their reduction of the sum of squares and their
+// number of parameters.
 type turns struct {
 	list             []turn
 	gain, parameters float64
 }
 
-// findTurns finds the times between which a level is constant, if it changes more than once: those that explain most after they
-// paid for themselves, by dynamic programming (Jackson and others, IEEE Signal Processing Letters 12, 2005). What goes from one level to the next three times in one direction is a slope, or fewer steps.
+// findTurns finds the times between which a level is constant, if it changes more than once: those that explain
+// most after they paid for their parameters, by dynamic programming (Jackson and others, IEEE Signal Processing
+// Letters 12, 2005). Three steps in a row in the same direction are a slope, or fewer steps.
 func (t *track) findTurns() (found turns) {
 	c := newCuts(t)
 	n := c.useful()
@@ -41,7 +45,7 @@ func (t *track) findTurns() (found turns) {
 	if len(found.list) < 2 {
 		return turns{}
 	}
-	for range 3 { // each beside the others
+	for range 3 { // refit each with the others removed
 		for k, x := range found.list {
 			if f := t.withoutAll(found.list, k).fit(x.shape); f.ok {
 				found.list[k].fit = f
@@ -53,7 +57,7 @@ func (t *track) findTurns() (found turns) {
 	return found
 }
 
-// withoutAll returns what turns leave of a track, all but one.
+// withoutAll returns a track from which all turns are subtracted, except the one at index but.
 func (t *track) withoutAll(list []turn, but int) *track {
 	left := &track{weight: t.weight, from: t.from, to: t.to, noise: t.noise, tau: t.tau, worth: t.worth, list: slices.Clone(t.list)}
 	for i := range left.list {
@@ -78,7 +82,7 @@ func (t *track) squares() float64 {
 	return sum
 }
 
-// courses describes the turns of a track, each by the level before it.
+// courses describes the turns of a track. The level of each includes the turns before it.
 func (t *track) courses(tracks float64) []Course {
 	list := t.turns.list
 	out := make([]Course, len(list))
@@ -96,13 +100,14 @@ func (t *track) courses(tracks float64) []Course {
 	return out
 }
 
-// Cuts are the best times between which a level is constant, by how many they are. A series is cut into pieces of as many observations.
+// Cuts are the best times between which a level is constant, for each number of them. They lie between pieces,
+// which have the same number of observations.
 type cuts struct {
 	t              *track
-	first          []int     // observation of each piece, and how many observations there are
-	weight, values []float64 // of the first 0, 1, 2, ... pieces
+	first          []int     // first observation of each piece, and the number of observations
+	weight, values []float64 // sums over the first 0, 1, 2, ... pieces
 	gain           [maxTurns + 1]float64
-	last           [maxTurns + 1][]int16 // cut, by the piece that the level ends with
+	last           [maxTurns + 1][]int16 // by the number of cuts, and the piece that the level ends before: the last cut
 }
 
 func newCuts(t *track) *cuts {
@@ -120,7 +125,7 @@ func newCuts(t *track) *cuts {
 	}
 	c.first, c.weight, c.values = append(c.first, len(t.list)), append(c.weight, w), append(c.values, v)
 	n := len(c.first) - 1
-	before := make([]float64, n+1) // what the best cuts explain of the first pieces
+	before := make([]float64, n+1) // what the best cuts explain of the first j pieces
 	for j := 1; j <= n; j++ {
 		before[j] = c.explained(0, j)
 	}
@@ -140,13 +145,14 @@ func newCuts(t *track) *cuts {
 	return c
 }
 
-// explained is what the mean of some pieces takes off the sum of squares.
+// explained returns how much the mean of the pieces [i, j) reduces the sum of squares.
 func (c *cuts) explained(i, j int) float64 {
 	v := c.values[j] - c.values[i]
 	return v * v / (c.weight[j] - c.weight[i])
 }
 
-// lasts reports whether there are observations enough in some pieces, and time: as for a spell, or at the beginning and the end for a step.
+// lasts reports whether the pieces [i, j) have enough observations, and take enough time: as much as a spell,
+// or at the ends of the series as the side of a step.
 func (c *cuts) lasts(i, j int) bool {
 	n, list := len(c.first)-1, c.t.list
 	from, to := c.first[i], c.first[j]
@@ -156,7 +162,7 @@ func (c *cuts) lasts(i, j int) bool {
 	return float64(to-from) >= max(5, lasting*float64(len(list))) && list[to-1].middle()-list[from].middle() >= lasting*(c.t.to-c.t.from)
 }
 
-// useful is how many cuts there may be.
+// useful returns the largest number of cuts for which there are valid ones.
 func (c *cuts) useful() int {
 	for m := maxTurns; m > 0; m-- {
 		if !math.IsInf(c.gain[m], -1) {
@@ -166,7 +172,7 @@ func (c *cuts) useful() int {
 	return 0
 }
 
-// best is how many of some cuts explain most after they paid for themselves.
+// best returns the number of cuts, up to most, that explains most after they paid for their parameters.
 func (c *cuts) best(most int, noise noise) (best int) {
 	score := 0.0
 	for m := 1; m <= most; m++ {
@@ -177,7 +183,7 @@ func (c *cuts) best(most int, noise noise) (best int) {
 	return best
 }
 
-// bounds returns the pieces before which the best m cuts are, the end included.
+// bounds returns the pieces before which the best m cuts lie, and the end.
 func (c *cuts) bounds(m int) []int {
 	list := []int{len(c.first) - 1}
 	for ; m > 0; m-- {
@@ -187,10 +193,11 @@ func (c *cuts) bounds(m int) []int {
 	return list
 }
 
-// A noise is the variance of an observation of weight 1, and how many neighbors are worth one that is independent.
+// A noise is the variance of an observation of weight 1, the number of neighbors that are worth one independent
+// observation, and the number of independent observations.
 type noise struct{ variance, tau, worth float64 }
 
-// noise is what the levels between cuts leave.
+// noise returns the noise around the levels between cuts.
 func (c *cuts) noise(bounds []int) noise {
 	t, from, all, n := c.t, 0, 0.0, 0.0
 	left := make([]float64, 0, len(t.list))
@@ -207,8 +214,8 @@ func (c *cuts) noise(bounds []int) noise {
 	return noise{max(all, 1e-300) / max(1, n-1-parameters[Stepped]*float64(len(bounds)-1)), tau, n / tau}
 }
 
-// turns makes steps of cuts, and spells of those after which the level is again what it was before; nil if they are a slope, or
-// one of them is so small beside another that it may be what that is not exactly.
+// turns makes steps of cuts, and spells of those after which an earlier level returns. It returns nil if they
+// are a slope, or if one is so small beside another that it may only be that one's misfit.
 func (c *cuts) turns(bounds []int, noise noise) (list []turn) {
 	const deviations = 3
 	type level struct{ mean, variance float64 }
@@ -218,9 +225,9 @@ func (c *cuts) turns(bounds []int, noise noise) (list []turn) {
 		w := c.weight[to] - c.weight[from]
 		levels[k], from = level{(c.values[to] - c.values[from]) / w, noise.variance * noise.tau / w}, to
 	}
-	var open []int     // turns that are not over
-	var before []level // each of them
-	steps := 0         // in one direction
+	var open []int     // indexes of turns without an end so far
+	var before []level // the level before each of them
+	steps := 0         // consecutive ones in one direction
 	for k := 1; k < len(bounds); k++ {
 		was, is := levels[k-1], levels[k]
 		if steps++; k > 1 && (is.mean > was.mean) != (was.mean > levels[k-2].mean) {
@@ -254,7 +261,7 @@ func (c *cuts) turns(bounds []int, noise noise) (list []turn) {
 	return list
 }
 
-// time returns when a piece begins: midway between the observations beside that.
+// time returns when a piece begins: midway between the observations before and after that.
 func (c *cuts) time(piece int) float64 {
 	i := c.first[piece]
 	return (c.t.list[i-1].middle() + c.t.list[i].middle()) / 2

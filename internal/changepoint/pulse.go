@@ -6,64 +6,65 @@ import (
 	"slices"
 )
 
-// Pulses are times at which a level is lower: as long each, and at equal intervals.
+// Pulses are times of equal length, at equal intervals, at which a level is lower.
 type Pulses struct {
 	At, Length, Every float64
 	Count             int
-	// Size is by how much the level is lower, and Level what it is otherwise.
+	// Size is how much lower the level is, and Level the level otherwise.
 	Size, Level float64
-	// Seen are the numbers of those in which there are observations that say so.
+	// Seen are the numbers of the pulses whose observations show a lower level.
 	Seen []int
 	// P bounds the probability that a steady level seems to have such pulses.
 	P float64
 }
 
 const (
-	// fewestPulses is how many there are at least, and mostPulses at most: those of half a percent of the
-	// time and less nobody can tell from noise.
+	// There are at least fewestPulses and at most mostPulses: pulses of less than half a percent of the time cannot
+	// be told from noise.
 	fewestPulses, mostPulses = 4, 128
-	// longestPulse is the part of an interval that a pulse has at most: normal is what there is most of.
+	// longestPulse is the largest share of an interval that a pulse may take: the normal level is the more common
+	// one.
 	longestPulse = 0.4
-	// pulseBins is into how many bins the time is cut at most, and pulseCells into how many an interval is at most.
+	// pulseBins is the largest number of bins of the whole time, and pulseCells that of the cells of an interval.
 	pulseBins, pulseCells = 2048, 64
-	// perPulse is how many observations there are at least for each pulse, and the time until the next one.
+	// perPulse is the smallest number of observations per interval, on average.
 	perPulse = 4
-	// leastExplained is the part of what varies that pulses explain at least.
+	// leastExplained is the smallest share of the sum of squares that pulses explain.
 	leastExplained = 0.1
-	// pulseLengths is how many lengths are tried that differ by half or more.
+	// pulseLengths is the number of lengths tried that differ by half or more.
 	pulseLengths = 5
-	// periodSteps is how many intervals are tried from one number of them to the next: the last pulse
-	// moves by one part of that many.
+	// periodSteps is the number of intervals tried between one count of pulses and the next. Each moves the last
+	// pulse by 1/periodSteps of an interval.
 	periodSteps = 12
-	// steady is the part of the pulses, and of the times between them, that are like the others at least.
+	// steadyPart is the smallest share of the pulses, and of the gaps between them, that must be like the others.
 	steadyPart = 0.75
-	// therePart is the part of the pulses in which the level is seen to be lower at least.
+	// therePart is the smallest share of the pulses that must show a lower level.
 	therePart = 0.6
-	// smooth is the part of what pulses explain that a wave explains at most: it explains three quarters of the
-	// longest ones, and these as much of it.
+	// smooth bounds what a wave explains, relative to the pulses: three quarters for the longest pulses, and more
+	// only where the level is itself a wave.
 	smooth = 0.9
 )
 
-// Over returns which part of a time lies in pulses.
+// Over returns the share of [from, to] that lies in pulses.
 func (p *Pulses) Over(from, to float64) float64 {
-	const instant = 1e-9 // of an interval
+	const instant = 1e-9 // in intervals
 	to = max(to, from+instant*p.Every)
 	return (p.until(to) - p.until(from)) / (to - from)
 }
 
-// until returns how long the pulses before a time are.
+// until returns the total length of the pulses before a time.
 func (p *Pulses) until(t float64) float64 {
 	t = min(max(t-p.At, 0), float64(p.Count)*p.Every)
 	k := math.Floor(t / p.Every)
 	return k*p.Length + min(t-k*p.Every, p.Length)
 }
 
-// Begin returns when the k-th one begins.
+// Begin returns when pulse k begins.
 func (p *Pulses) Begin(k int) float64 { return p.At + float64(k)*p.Every }
 
-// FindPulses finds the pulses that explain most of how a level goes on beside its best other shape; P
-// is 1 if there are none. A wave that explains more is no such thing, and most of the pulses and of the
-// times between them that have observations must be like the others.
+// FindPulses finds the pulses that best explain a level in addition to its best other shape; P is 1 if there
+// are none. It rejects pulses if a wave explains nearly as much or more. Of the pulses and gaps that have
+// observations, most must be like the others.
 func FindPulses(list []Observation) Pulses {
 	none := Pulses{P: 1}
 	if len(list) < fewestObserved {
@@ -86,14 +87,14 @@ func FindPulses(list []Observation) Pulses {
 	return best
 }
 
-// A pulseSearch is a series in which pulses are searched.
+// A pulseSearch is a series in which pulses are searched for.
 type pulseSearch struct {
 	list         []Observation
-	values       []float64 // beside the shape that the series has otherwise
+	values       []float64 // residuals of the best other shape
 	weight       []float64
 	mean         float64
 	from, to     float64
-	sum, squares float64 // of weights; of values
+	sum, squares float64 // of the weights; of the weighted squares of values
 }
 
 func newPulseSearch(list []Observation) *pulseSearch {
@@ -135,7 +136,7 @@ func (s *pulseSearch) candidates() []Pulses {
 	for k := fewestPulses * periodSteps; k <= min(mostPulses, len(s.list)/perPulse)*periodSteps; k++ {
 		every := bins * periodSteps / float64(k)
 		cells := min(pulseCells, int(every))
-		var value, weight [2*pulseCells + 1]float64 // sums, twice around
+		var value, weight [2*pulseCells + 1]float64 // prefix sums over two intervals
 		step := float64(cells) / every
 		phase := step / 2
 		for i := range values {
@@ -175,7 +176,7 @@ func (s *pulseSearch) candidates() []Pulses {
 	return out
 }
 
-// spread spreads the values, and the weights, over the bins in which observations lie.
+// spread distributes the weighted values, and the weights, over the bins that observations overlap.
 func (s *pulseSearch) spread() (values, weights []float64) {
 	const perObservation = 2
 	bins := min(pulseBins, perObservation*len(s.list))
@@ -196,7 +197,7 @@ func (s *pulseSearch) spread() (values, weights []float64) {
 	return values, weights
 }
 
-// fit returns what pulses take off the sum of squares, and sets their size, and the level beside.
+// fit returns how much pulses reduce the sum of squares, and sets their size and the level between them.
 func (s *pulseSearch) fit(p *Pulses) float64 {
 	product, square, mean := 0.0, 0.0, 0.0
 	for i := range s.list {
@@ -227,7 +228,7 @@ func (s *pulseSearch) refine(p Pulses) (Pulses, float64) {
 					q.At += by
 				case 1:
 					q.Length += by
-				default: // around the one in the middle
+				default: // keep the middle of all pulses in place
 					q.Every += by
 					q.At -= by * float64(q.Count-1) / 2
 				}
@@ -248,8 +249,8 @@ func (s *pulseSearch) refine(p Pulses) (Pulses, float64) {
 	return p, best
 }
 
-// each returns what every pulse says of the size by itself, and how much that is worth; and
-// the same of every time between two of them.
+// each returns two sums for every pulse, whose quotient is the pulse's own size: the first is the product with
+// the pulse, the second its weight. It returns the same for every gap between two pulses.
 func (s *pulseSearch) each(p *Pulses) (inside, between [][2]float64) {
 	inside, between = make([][2]float64, p.Count), make([][2]float64, max(0, p.Count-1))
 	one := Pulses{Length: p.Length, Every: p.Every, Count: 1}
@@ -273,7 +274,7 @@ func (s *pulseSearch) each(p *Pulses) (inside, between [][2]float64) {
 	return inside, between
 }
 
-// trimmed returns pulses without those at the beginning and at the end in which the level is as usual.
+// trimmed drops the pulses at the beginning and at the end that do not lower the level.
 func (s *pulseSearch) trimmed(p Pulses) Pulses {
 	inside, _ := s.each(&p)
 	best, sum, from, first, last := 0.0, 0.0, 0, 0, -1
@@ -288,8 +289,8 @@ func (s *pulseSearch) trimmed(p Pulses) Pulses {
 	return p
 }
 
-// returns reports whether most pulses, and most of the times between them, are like the others, and each can be told
-// from what such a time is like otherwise. It notes which pulses are.
+// returns reports whether most pulses, and most gaps between them, are like the others, and whether the pulses
+// are deeper than the scatter of other times of this length. It sets Seen.
 func (s *pulseSearch) returns(p *Pulses) bool {
 	const clearly = 4 // standard deviations
 	inside, between := s.each(p)
@@ -317,7 +318,7 @@ func (s *pulseSearch) returns(p *Pulses) bool {
 		float64(low) >= steadyPart*float64(seen) && float64(gaps-slow) >= steadyPart*float64(gaps)
 }
 
-// wave returns what a wave of the same length takes off the sum of squares.
+// wave returns how much a wave of the same period reduces the sum of squares.
 func (s *pulseSearch) wave(p *Pulses) float64 {
 	gain := 0.0
 	for _, phase := range [...]float64{0, math.Pi / 2} {
@@ -337,9 +338,9 @@ func (s *pulseSearch) wave(p *Pulses) float64 {
 	return gain
 }
 
-// chance bounds the probability that there are pulses where what is slow comes at random: that as many of them are low
-// as are, given how many of the other times that are as long are. How large that is, and how alike, does not matter:
-// single times at which everything is slow are not chance either, but not at equal intervals.
+// chance bounds the probability that slow times at random look like pulses: that this number of pulses is low,
+// given the share of low times of the same length elsewhere. How low they are does not count: single times at
+// which everything is slow are not chance either, but they do not come at equal intervals.
 func (s *pulseSearch) chance(p *Pulses) float64 {
 	inside, _ := s.each(p)
 	low, seen := lowOf(inside, p.Size)
@@ -349,19 +350,20 @@ func (s *pulseSearch) chance(p *Pulses) float64 {
 	for k := low; k <= seen; k++ {
 		chance += math.Exp(binomial(seen, k) + float64(k)*math.Log(often) + float64(seen-k)*math.Log1p(-often))
 	}
-	// Others that could have been found: pulses begin elsewhere, are further apart or nearer, are longer or shorter, and are
-	// the first ones elsewhere. Of more of them there are more; the sum of one over n² is π²/6.
+	// Account for the other pulses that could have been found: with other starts, intervals, and lengths, and with
+	// an earlier or later first pulse. The more pulses, the more choices; the sum of 1/n² is π²/6.
 	places, first := p.Every/p.Length, 1+max(0, math.Floor((s.to-s.from)/p.Every)-float64(p.Count))
 	return min(1, chance*places*places*pulseLengths*first*float64(p.Count*p.Count)*math.Pi*math.Pi/6)
 }
 
-// binomial returns the logarithm of in how many ways k of n can be chosen.
+// binomial returns the logarithm of n choose k.
 func binomial(n, k int) float64 {
 	of := func(n int) float64 { v, _ := math.Lgamma(float64(n) + 1); return v }
 	return of(n) - of(k) - of(n-k)
 }
 
-// lowOf returns how many of those that say enough say that the level is lower, by half of a size or more.
+// lowOf returns the number of times with enough weight (seen), and of those at which the level is lower by more
+// than half of size.
 func lowOf(list [][2]float64, size float64) (low, seen int) {
 	least := enoughOf(list)
 	for _, x := range list {
@@ -375,7 +377,8 @@ func lowOf(list [][2]float64, size float64) (low, seen int) {
 	return low, seen
 }
 
-// outside returns what the times say that are as long as a pulse, one after the other, and lie in none.
+// outside divides all time into slices as long as a pulse, and returns the sums of those outside pulses, as in
+// each.
 func (s *pulseSearch) outside(p *Pulses) [][2]float64 {
 	list := make([][2]float64, int((s.to-s.from)/p.Length)+1)
 	for i, o := range s.list {
@@ -396,23 +399,22 @@ func (s *pulseSearch) outside(p *Pulses) [][2]float64 {
 	return out
 }
 
-// enoughOf returns how much one of several is worth at least that says anything by itself.
+// enoughOf returns the weight that an entry of list needs to count.
 func enoughOf(list [][2]float64) (least float64) {
-	const part = 0.2 // of what they are worth on average
+	const part = 0.2 // of the average weight
 	for _, x := range list {
 		least += part * x[1] / float64(len(list))
 	}
 	return max(least, math.SmallestNonzeroFloat64)
 }
 
-// Periodic tells whether events, in order of time, come at equal intervals, some of which may
-// be left out, and bounds the probability that events at random times seem to; P is 1 if
-// they do not.
+// Periodic reports the period of events, in order of time, that come at equal intervals, some of which may have
+// no event. p bounds the probability that events at random times seem periodic; it is 1 if the events are not.
 func Periodic(times []float64) (period, p float64) {
 	const (
 		fewest = 4
-		most   = 0.1 // of a period that an event is off
-		there  = 0.6 // of the intervals that have an event
+		most   = 0.1 // distance of an event from its place, in periods
+		there  = 0.6 // smallest share of intervals with an event
 	)
 	p = 1
 	if len(times) < fewest {
@@ -429,7 +431,7 @@ func Periodic(times []float64) (period, p float64) {
 		if off > most*length || float64(len(times)) < there*(intervals+1) {
 			continue
 		}
-		// One event says where they begin, and one how far apart they are.
+		// Two events are used up by the fit: one for the start, one for the period.
 		chance := math.Pow(2*max(off/length, 1e-3), float64(len(times)-2))
 		if chance < p {
 			period, p = length, chance
@@ -438,8 +440,8 @@ func Periodic(times []float64) (period, p float64) {
 	return period, min(1, p*max(1, tried))
 }
 
-// lineUp puts events on intervals of about a length, by least squares, and returns the length,
-// by how much the worst is off, and how many intervals there are.
+// lineUp fits events to multiples of about length, by least squares. It returns the fitted length, the distance
+// of the worst event from its place, and the number of intervals.
 func lineUp(times []float64, length float64) (fit, off, intervals float64) {
 	n := float64(len(times))
 	number := make([]float64, len(times))

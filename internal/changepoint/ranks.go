@@ -7,20 +7,17 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// maxBlocks is into how many blocks the observations of a level are put at
-// most. Those of one block are taken together: that costs nothing that matters,
-// as neighbors resemble each other, and makes long sequences cheap.
+// maxBlocks is the largest number of blocks in which the observations of a level are averaged. Neighbors
+// resemble each other, so that this loses nothing that matters, and it makes long sequences cheap.
 const maxBlocks = 400
 
-// Levels finds changes of the level of observations, whatever their
-// distribution: of their mean rank (Mann-Whitney).
+// Levels finds changes in the mean rank of observations (Mann-Whitney), whatever their distribution.
 func Levels(values []float64, o Options) []Change {
 	return findBlocks(ranks(values), o)
 }
 
-// Excesses finds changes in how many of the observations are limit or more: of
-// the tail of their distribution. High ones that follow each other count once, as
-// they may well be one crowd that waited together.
+// Excesses finds changes in the share of observations at or above limit: in the tail of their distribution.
+// Consecutive high ones count once, as they may well be one crowd that waited together.
 func Excesses(values []float64, limit float64, o Options) []Change {
 	if len(values) == 0 {
 		return nil
@@ -40,9 +37,8 @@ func Excesses(values []float64, limit float64, o Options) []Change {
 	return find(e, o)
 }
 
-// Limit returns the observation with which the tail begins: behind the widest gap
-// in the highest quarter, if that is a factor of 1.5 or more, else at the highest
-// tenth. Observations are positive.
+// Limit returns the observation at which the tail begins: the one above the widest gap in the highest quarter,
+// if that gap is a factor of 1.5 or more, else the highest tenth. Observations are positive.
 func Limit(values []float64) float64 {
 	const (
 		fewest = 8
@@ -62,30 +58,28 @@ func Limit(values []float64) float64 {
 	return sorted[at]
 }
 
-// excesses are high observations. The draws are those that follow no other.
+// excesses are high observations. The draws are those that do not follow another one.
 type excesses struct {
 	draws
-	high []float64 // 1 for those that are
+	high []float64 // 1 for a high observation, else 0
 }
 
 func (e *excesses) least(from, to int) int { return leastLasting(to - from) }
 func (e *excesses) shortest() int          { return shortestLasting(len(e.high)) }
 
-// deviate returns the more doubtful of that of the draws and that of all high
-// observations.
+// deviate returns the smaller deviate of the draws' and that of all high observations.
 func (e *excesses) deviate(from, k, to int) float64 {
 	size := (to - from + maxBlocks - 1) / maxBlocks
 	c := compare(inBlocks(e.high[from:k], size), inBlocks(e.high[k:to], size))
 	return min(c.deviate, e.draws.deviate(from, k, to))
 }
 
-// Compare reports whether the level of a sequence is another one after a place that
-// was not searched for: how probable such a difference is if the sequence goes on
-// as it was, and how large it is by Cliff's delta, the probability that a later
+// Compare reports whether the level of a sequence differs after a place that was not searched for. p is the
+// probability of such a difference if nothing changed. delta is Cliff's: the probability that a later
 // observation is larger than an earlier one, minus that of the opposite.
 //
-// How unsteady the sequence is is taken from the steadier side: if both are the
-// same, either will do, and a queue that grows without end is no measure.
+// The scatter is that of the steadier side: if nothing changed, either side would do, and a queue that grows
+// without end is no measure.
 func Compare(before, after []float64) (p, delta float64) {
 	if len(before) == 0 || len(after) == 0 {
 		return 1, 0
@@ -100,19 +94,19 @@ func Compare(before, after []float64) (p, delta float64) {
 	if steady.worth < independent {
 		return 1, 0
 	}
-	worth := float64(other) / (float64(n) / steady.worth) // of the other side, were it as steady
+	worth := float64(other) / (float64(n) / steady.worth) // if the other side were as steady
 	deviation := math.Sqrt(steady.variance * (steady.worth - 1) * (1/steady.worth + 1/worth))
 	shift := order.Mean(scores[len(before):]) - order.Mean(scores[:len(before)])
 	if shift == 0 {
-		return 1, 0 // all values may be the same, and their deviation zero
+		return 1, 0 // if all values are the same, the deviation is zero
 	}
-	// Means of ranks are rounded, also those of sides that do not overlap.
+	// Means of ranks are rounded, even if the sides do not overlap.
 	delta = min(max(2*shift, -1), 1)
 	return twoSided(normal(math.Abs(shift)/deviation, steady.worth-1)), delta
 }
 
-// ranks returns the rank of every value, from -0.5 for the lowest to 0.5 for the
-// highest. Equal ones share the mean of their ranks.
+// ranks returns the rank of every value, from -0.5 for the lowest to 0.5 for the highest. Equal values share
+// the mean of their ranks.
 func ranks(values []float64) []float64 {
 	keys := make([]order.Key, len(values))
 	for i, v := range values {
@@ -133,7 +127,7 @@ func ranks(values []float64) []float64 {
 	return ranks
 }
 
-// inBlocks returns the means of blocks of x.
+// inBlocks returns the means of blocks of size values.
 func inBlocks(x []float64, size int) []float64 {
 	if size <= 1 {
 		return x
@@ -162,8 +156,8 @@ func newScores(values []float64) *scores {
 
 func (s *scores) len() int { return len(s.values) }
 
-// A change of a latency is one that lasts: a busy spell is not. So a window is a
-// quarter of the sequence or more, and either side a tenth of the window.
+// A change of a latency lasts; a busy spell does not. So a window is a quarter of the sequence or more, and
+// either side at least a tenth of the window.
 func leastLasting(window int) int { return max(5, window/10) }
 func shortestLasting(all int) int { return max(40, all/4) }
 
@@ -188,7 +182,7 @@ func (s *scores) gain(from, k, to int) float64 {
 	all := s.powers[to] - s.powers[from] - sum*sum/n
 	explained := s.between(from, k, to)
 	if explained <= 1e-12*n {
-		return 0 // the scores are all but equal
+		return 0 // the scores are practically equal
 	}
 	return explained / max(all-explained, 1e-12*n) * (n - 2)
 }

@@ -7,25 +7,22 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// A mean is the mean of observations of which neighbors may resemble each
-// other.
+// A mean is the mean of observations whose neighbors may resemble each other.
 type mean struct {
 	value    float64
 	variance float64 // of value
-	// worth is how many independent observations would tell as much.
+	// worth is the number of independent observations that would be worth as much.
 	worth float64
 }
 
-// correlationTime returns how many neighboring observations tell as much as one
-// independent one, given their residuals after the means are removed.
+// correlationTime returns the number of neighboring observations that are worth one independent one, given the
+// residuals after the means are removed.
 //
-// It is tau = 1 + 2 sum rho(lag), and the variance of a mean of n observations is
-// that of one, times tau/n. It is the larger of two estimates: that of a
-// first-order autoregression, (1+rho)/(1-rho), and the sum of the measured
-// correlations up to three times itself (Sokal's window: Monte Carlo Methods in
-// Statistical Mechanics, 1997, section 3). Correlations of short sequences come out
-// too small, by (1+3rho)/n for every mean that was taken out (Kendall, Biometrika
-// 41, 1954); that is put right.
+// It is tau = 1 + 2 sum rho(lag), and the variance of a mean of n observations is that of one, times tau/n. It
+// is the larger of two estimates: that of a first-order autoregression, (1+rho)/(1-rho), and the sum of the
+// measured correlations up to a lag of three times itself (Sokal's window: Monte Carlo Methods in Statistical
+// Mechanics, 1997, section 3). Correlations of short sequences come out too small, by (1+3rho)/n for every mean
+// that was removed (Kendall, Biometrika 41, 1954), and are corrected for that.
 func correlationTime(residuals []float64, means int) float64 {
 	n := float64(len(residuals))
 	power := dot(residuals, residuals)
@@ -59,8 +56,7 @@ func side(x []float64) mean {
 	for _, v := range x {
 		m.value += v / m.worth
 	}
-	// Means of equal values are rounded, each in its way: that would look like neighbors which
-	// all but equal each other.
+	// Means of equal values are rounded differently, which would look like strongly correlated neighbors.
 	const rounding = 1e-12
 	same := !slices.ContainsFunc(x, func(v float64) bool { return math.Abs(v-x[0]) > rounding*max(1, math.Abs(x[0])) })
 	if same {
@@ -77,23 +73,21 @@ func side(x []float64) mean {
 	return m
 }
 
-// independent is how many independent observations either side of a change must
-// be worth: with fewer, one crowd of requests that waited together looks like a
-// change.
+// independent is the smallest number of independent observations that either side of a change must be worth:
+// with fewer, one crowd of requests that waited together looks like a change.
 const independent = 5
 
 // A contrast is the difference of the means before and after a split.
 type contrast struct {
 	deviate float64 // normal
-	// variance is that of an observation when the means are taken out, and tau
-	// the correlation time of the residuals.
+	// variance is that of an observation after the means are removed, and tau the correlation time of the
+	// residuals.
 	variance, tau float64
 }
 
-// compare estimates the variance of the difference twice: from both sides
-// together, which is steadier, and from each alone (Welch), as a queue that has
-// filled up is far less steady than an empty one. The more doubtful result
-// counts.
+// compare estimates the variance of the difference twice: from both sides together, which is steadier, and from
+// each alone (Welch), since a queue that has filled up is far less steady than an empty one. The smaller
+// deviate counts.
 func compare(before, after []float64) contrast {
 	b, a := side(before), side(after)
 	left := order.Each(before, func(v float64) float64 { return v - b.value })

@@ -3,23 +3,23 @@ package changepoint
 import "math"
 
 const (
-	// edge is the part of the observations that either side of a change has at least, and beside how many of few: what
-	// one or two are may be of these alone.
+	// edge is the smallest share of the observations on either side of a change, and beside their smallest number:
+	// one or two observations may be exceptions.
 	edge, beside = 0.02, 3
-	// lasting is the part of the observations, and of the time, that a spell and a bend have at
-	// least: in a shorter one is a single crowd, or a hiccup.
+	// lasting is the smallest share of the observations, and of the time, that a spell or the end of a bend takes:
+	// a shorter one is a single crowd, or a hiccup.
 	lasting = 0.05
-	// places is how many of them are tried before the best one is looked at closely.
+	// places is the number of times tried before the search around the best one.
 	places = 96
-	// better is by which factor a better time explains more, and not just by how sums are rounded: of
-	// those that are as good it is the first.
+	// better is the factor by which a fit must beat an earlier one, so that rounding does not decide: among equally
+	// good times, the first wins.
 	better = 1 + 1e-9
-	// scales is how many lengths of a warm-up, or of a wave, are tried.
+	// scales is the number of lengths tried for a warm-up or a wave.
 	scales = 12
 )
 
-// basis returns the average of a shape of size 1 during an observation. For Waving it is the
-// part that is given by phase: fitWave needs both.
+// basis returns the average of a shape of size 1 during an observation. For Waving, end is the phase; fitWave
+// combines two of them.
 func (t *track) basis(s Shape, o *Observation, at, end float64) float64 {
 	switch s {
 	case Stepped:
@@ -40,7 +40,7 @@ func (t *track) basis(s Shape, o *Observation, at, end float64) float64 {
 	return 0
 }
 
-// after returns the part of an observation that lies after a time.
+// after returns the share of an observation that lies after a time.
 func after(o *Observation, at float64) float64 {
 	switch {
 	case o.From >= at:
@@ -51,7 +51,7 @@ func after(o *Observation, at float64) float64 {
 	return (o.To - at) / (o.To - o.From)
 }
 
-// above returns how far after a time an observation lies, on average.
+// above returns how far beyond a time an observation is on average, counting what lies before it as 0.
 func above(o *Observation, at float64) float64 {
 	switch {
 	case o.From >= at:
@@ -62,14 +62,14 @@ func above(o *Observation, at float64) float64 {
 	return (o.To - at) * (o.To - at) / (2 * (o.To - o.From))
 }
 
-// improve makes f another fit that is clearly better.
+// improve replaces f if the other fit is clearly better.
 func (f *fit) improve(by fit) {
 	if by.ok && by.gain > f.gain*better {
 		*f = by
 	}
 }
 
-// try returns what a shape explains at a time.
+// try fits the size of a shape with given times.
 func (t *track) try(s Shape, at, end float64) fit {
 	product, square := 0.0, 0.0
 	for i := range t.series {
@@ -103,13 +103,13 @@ func (t *track) fit(s Shape) fit {
 	return best
 }
 
-// lasts reports whether there are enough observations after a time, and enough time.
+// lasts reports whether there are enough observations, and enough time, after at.
 func (t *track) lasts(at float64) bool {
 	n := len(t.list)
 	return at <= t.list[n-1-int(lasting*float64(n))].middle() && at <= t.to-lasting*(t.to-t.from)
 }
 
-// bestOf tries all scales.
+// bestOf tries all scales, and returns the best fit.
 func (t *track) bestOf(s Shape, scale func(k int) float64) (best fit) {
 	for k := range scales {
 		best.improve(t.try(s, scale(k), 0))
@@ -117,14 +117,13 @@ func (t *track) bestOf(s Shape, scale func(k int) float64) (best fit) {
 	return best
 }
 
-// fitTime finds the best time of a shape that begins at one: among many, and then closer and
-// closer around the best.
+// fitTime finds the best start of a shape: the best of many times, and then ever closer around that.
 func (t *track) fitTime(s Shape, end float64) (best fit) {
 	n := len(t.list)
 	place := func(part float64) float64 { return t.list[min(n-1, max(0, int(part*float64(n))))].middle() }
 	least := max(edge, beside/float64(n))
 	first, last := place(least), min(place(1-least), end)
-	// Both by the clock and by the number of observations, of which nights have few.
+	// Spread the times both by the clock and by the number of observations, which are few at night.
 	for k := range places {
 		part := (float64(k) + 0.5) / places
 		for _, at := range [...]float64{first + part*(last-first), place(least + part*(1-2*least))} {
@@ -151,11 +150,11 @@ func (t *track) fitTime(s Shape, end float64) (best fit) {
 	return best
 }
 
-// fitSpell finds the two times between which the level is another one: it begins with those
-// between which the sum of the values is highest or lowest, and moves either in turns.
+// fitSpell finds the two times between which the level differs. It begins with those between which the sum of
+// the values is highest or lowest, and moves one time and the other alternately.
 func (t *track) fitSpell() fit {
 	sum, least, most := 0.0, 0.0, 0.0
-	down, up := 0, 0 // places of these
+	down, up := 0, 0 // places of least and most
 	for i, v := range t.values {
 		sum += t.weight[i] * v
 		if sum < least {
@@ -200,10 +199,11 @@ func (t *track) fitSpell() fit {
 	return best
 }
 
-// fitSlope finds the two times between which the level goes from one to another: the best of some,
-// and then it moves either in turns. What does not take twice as long as a spell is a step.
+// fitSlope finds the two times between which the level goes from one to another: the best on a coarse grid,
+// refined by moving one and the other alternately. A slope that takes less than twice the shortest spell is a
+// step.
 func (t *track) fitSlope() (best fit) {
-	const coarse = 12 // times that are tried for either
+	const coarse = 12 // times on the grid
 	span := t.to - t.from
 	shortest := 2 * lasting * span
 	move := func(at, end float64) {
@@ -231,13 +231,13 @@ func (t *track) fitSlope() (best fit) {
 		}
 	}
 	if best.ok && best.end > t.to-lasting*span {
-		return fit{} // it does not stay: that is a bend
+		return fit{} // it does not level off: that is a bend
 	}
 	return best
 }
 
-// fitWave finds the best wave of which one length or more is there. Its phase follows from
-// what sine and cosine explain.
+// fitWave finds the best wave that completes at least one period. Its phase follows from the fits of sine and
+// cosine.
 func (t *track) fitWave() (best fit) {
 	for k := range scales {
 		length := (t.to - t.from) * math.Pow(0.85, float64(k))
@@ -245,13 +245,13 @@ func (t *track) fitWave() (best fit) {
 		if !cos.ok || !sin.ok {
 			continue
 		}
-		phase := math.Atan2(sin.size, cos.size) // they are all but orthogonal
+		phase := math.Atan2(sin.size, cos.size) // they are nearly orthogonal
 		best.improve(t.try(Waving, length, phase))
 	}
 	return best
 }
 
-// bounds returns when a shape began, and between which times it did with a confidence of 95 %.
+// bounds returns when a shape began, and the bounds of that time with a confidence of 95 %.
 func (t *track) bounds(s Shape) (at, first, last float64) {
 	f := &t.fits[s]
 	loss := func(at float64) float64 {
@@ -262,7 +262,7 @@ func (t *track) bounds(s Shape) (at, first, last float64) {
 		return (f.gain - t.try(s, at, end).gain) / (t.noise * t.tau)
 	}
 	outward := func(sign, limit float64) float64 {
-		// Sparse observations leave a time open between them, however small the step.
+		// Between sparse observations the start is undetermined, however small the step.
 		least := (t.to - t.from) * 1e-6
 		reach := 0.0
 		for step := least; t.from < f.at+sign*step && f.at+sign*step < t.to && step <= 8*max(reach, least); step *= 1.3 {
@@ -280,13 +280,12 @@ func (t *track) bounds(s Shape) (at, first, last float64) {
 		}
 		return min(max(f.at+sign*outside, t.from), t.to)
 	}
-	// In a time without observations all places are as good.
+	// In a gap between observations all places are equally good: take its middle.
 	const asGood = 0.01
 	at = (outward(-1, asGood) + outward(1, asGood)) / 2
 	first, last = outward(-1, limitOfTime), outward(1, limitOfTime)
 	return max(at, first), first, last
 }
 
-// limitOfTime is how much less likely than the best time the true one is at most, with a
-// probability of 0.95.
+// limitOfTime bounds the loss at the true time, with a probability of 0.95.
 var limitOfTime = plausible

@@ -6,9 +6,9 @@ import (
 	"math/bits"
 )
 
-// Int parses a JSON number, or the digits inside a JSON string, as an exact
-// int64. Fractions and exponents are taken if the value is whole (1787e15,
-// 12.0), since some producers print integers through a float formatter.
+// Int parses a JSON number, or the digits inside a JSON string, as an exact int64. It accepts fractions and
+// exponents if the value is whole (1787e15, 12.0), since some producers print integers through a float
+// formatter.
 func Int(text []byte) (v int64, ok bool) {
 	i, neg := 0, false
 	if i < len(text) && (text[i] == '-' || text[i] == '+') {
@@ -48,8 +48,8 @@ func Int(text []byte) (v int64, ok bool) {
 	return 0, false
 }
 
-// EightDigits returns the number that the first eight bytes of b are the digits of: pairs of
-// digits are added up, then pairs of pairs.
+// EightDigits parses the first eight bytes of b as decimal digits. It adds up pairs of digits, then pairs of
+// pairs.
 func EightDigits(b []byte) (v uint64, ok bool) {
 	const zeros, sixes, upper = 0x3030303030303030, 0x0606060606060606, 0xf0f0f0f0f0f0f0f0
 	v = binary.LittleEndian.Uint64(b)
@@ -144,10 +144,9 @@ func Hex(text []byte) (v uint64, ok bool) {
 	return v, seen != notHex
 }
 
-// eightHex returns the number that the first eight bytes of b are the hexadecimal digits of: all
-// at once, as [EightDigits].
+// eightHex parses the first eight bytes of b as hexadecimal digits, all at once like [EightDigits].
 func eightHex(b []byte) (v uint64, ok bool) {
-	// least returns the high bit of each byte of v that is c or more, for bytes below 0x80.
+	// least returns the high bit of each byte of v that is at least c, for bytes below 0x80.
 	least := func(v uint64, c uint64) uint64 { return v + (0x80-c)*ones }
 	v = bits.ReverseBytes64(binary.LittleEndian.Uint64(b))
 	lower := v | 0x20*ones

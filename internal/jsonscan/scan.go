@@ -1,14 +1,12 @@
-// Package jsonscan holds the lexical half of the lenient JSON readers: it finds
-// where strings and values end in a byte slice, and decodes strings and
-// integers, without allocating and without float64.
+// Package jsonscan holds the lexical half of the lenient JSON readers: it finds where strings and values end in
+// a byte slice, and decodes strings and integers, without allocating and without float64.
 //
-// It is lenient where producers are known to be careless: raw control
-// characters and invalid UTF-8 inside strings pass, an unknown escape is kept
-// literally, and the grammar between tokens (commas above all) is the caller's.
+// It is lenient where producers are known to be careless: raw control characters and invalid UTF-8 inside
+// strings pass, an unknown escape is kept literally, and the grammar between tokens (commas above all) is the
+// caller's.
 //
-// Positions are indexes into the slice. A function that needs bytes past the
-// end answers [ErrShort]; the caller refills and calls again from the same
-// position.
+// Positions are indexes into the slice. A function that needs bytes past the end returns [ErrShort]; the caller
+// refills and calls again from the same position.
 package jsonscan
 
 import (
@@ -22,15 +20,14 @@ import (
 	"unicode/utf8"
 )
 
-// ErrShort says that the slice ends before the token does.
+// ErrShort means that the slice ends before the token does.
 var ErrShort = errors.New("input ends inside a value")
 
-// ErrSyntax says that the bytes are not the token that was asked for.
+// ErrSyntax means that the bytes are not the expected token.
 var ErrSyntax = errors.New("not valid JSON")
 
-// MaxDepth bounds the nesting of a value that is skipped. After damage readers
-// look behind every bracket for what may begin there, so that it also bounds how
-// often a byte is looked at.
+// MaxDepth bounds the nesting of skipped values. After damage, readers look behind every bracket for the start
+// of a record, so that it also bounds how often they look at a byte.
 const MaxDepth = 128
 
 // Space returns the first index from i on that is not JSON white space.
@@ -46,18 +43,16 @@ const (
 	highs = 0x8080808080808080
 )
 
-// zeros has the high bit set of every byte of v that is zero; bytes above the
-// lowest such byte may be marked wrongly, which does not matter to a search for
-// the first one.
+// zeros sets the high bit of every byte of v that is zero. It may also mark bytes above the lowest zero byte,
+// which does not matter when searching for the first one.
 func zeros(v uint64) uint64 { return (v - ones) &^ v & highs }
 
-// stops has a bit set, at the end of its byte, for the first byte of v that is a
-// quote or a backslash; it is 0 if there is none.
+// stops marks the first byte of v that is a quote or a backslash by its high bit; it returns 0 if there is
+// none.
 func stops(v uint64) uint64 { return zeros(v^(ones*'"')) | zeros(v^(ones*'\\')) }
 
-// EndOfRun returns the first index from i on that holds a quote or a backslash,
-// or len(b). It looks at eight bytes at a time. A reader that is in a hurry
-// finds the end of a string without escapes by it.
+// EndOfRun returns the index of the first quote or backslash from i on, or len(b). It looks at eight bytes at a
+// time, which makes it a fast way to find the end of a string without escapes.
 func EndOfRun(b []byte, i int) int {
 	for i+8 <= len(b) {
 		if m := stops(binary.LittleEndian.Uint64(b[i:])); m != 0 {
@@ -137,8 +132,8 @@ func Unescape(dst, raw []byte) []byte {
 	return dst
 }
 
-// Quoted returns what is between the quotes of a value that is a string, with its escapes, and nil of any
-// other.
+// Quoted returns the raw text between the quotes of a string value, escapes included, and nil for any other
+// value.
 func Quoted(value []byte) []byte {
 	if len(value) >= 2 && value[0] == '"' {
 		return value[1 : len(value)-1]
@@ -146,10 +141,11 @@ func Quoted(value []byte) []byte {
 	return nil
 }
 
-// UnixNano reads a time since 1970 in s, ms, µs, or ns, which its digits tell apart; 0 is none.
+// UnixNano parses a Unix time in s, ms, µs, or ns, which it tells apart by the number of digits; 0 if text is
+// not a time.
 func UnixNano(text string) int64 {
 	whole, decimals, _ := strings.Cut(text, ".")
-	const digits = 19 // of ns, since 2001
+	const digits = 19 // of a time in ns, since 2001
 	if len(whole) < 10 || len(whole) > digits {
 		return 0
 	}
@@ -160,7 +156,7 @@ func UnixNano(text string) int64 {
 	return at
 }
 
-// Text returns the text of a value that is a string, nil of any other.
+// Text returns the text of a string value, and nil for any other value.
 func Text(value []byte) []byte {
 	raw, escaped, _, err := String(value, 0)
 	if err != nil {
@@ -187,7 +183,7 @@ func hex4(b []byte, i int) (rune, bool) {
 	return r, true
 }
 
-// hexDigits maps a character to the value of the digit, or to notHex.
+// hexDigits maps a character to the value of the hexadecimal digit, or to notHex.
 var hexDigits = func() (t [256]byte) {
 	for i := range t {
 		t[i] = notHex
@@ -254,8 +250,8 @@ type Skipper struct {
 	escape   bool // the last byte of the previous piece was a backslash
 }
 
-// Skip consumes b up to the matching bracket and tells how many bytes that
-// were. done is false when the piece ends first.
+// Skip consumes b up to the matching bracket and returns the number of bytes consumed. done is false if b ends
+// first.
 func (s *Skipper) Skip(b []byte) (n int, done bool, err error) {
 	i := 0
 	for i < len(b) {

@@ -7,9 +7,9 @@ import (
 	"io"
 )
 
-// Each walks over the object or list that comes next, so that none is held whole: member is
-// called with every key of an object, and element for every element of a list, for them to
-// read the value. It returns the bracket and its offset. io.EOF says that nothing comes next.
+// Each walks over the next object or list without holding all of it. It calls member with every key of an
+// object, and element for every element of a list; they must read the value. It returns the bracket and its
+// offset, and io.EOF at the end of the input.
 func Each(d *json.Decoder, member func(key string) error, element func() error) (bracket json.Delim, at int64, err error) {
 	t, err := d.Token()
 	if err != nil {
@@ -46,7 +46,7 @@ func Each(d *json.Decoder, member func(key string) error, element func() error) 
 	return bracket, at, err
 }
 
-// Next returns the value that comes next, and its offset in the input.
+// Next returns the next value, and its offset in the input.
 func Next(d *json.Decoder) (raw json.RawMessage, at int64, err error) {
 	if err := d.Decode(&raw); err != nil {
 		return nil, d.InputOffset(), err
@@ -54,9 +54,8 @@ func Next(d *json.Decoder) (raw json.RawMessage, at int64, err error) {
 	return raw, d.InputOffset() - int64(len(raw)), nil
 }
 
-// Members passes the members of the object at b[i], each with its key as it is between the
-// quotes and its value as it stands, and returns where the object ends. What a member holds is
-// not looked into.
+// Members passes the members of the object at b[i], each with its raw key from between the quotes and its raw
+// value, and returns where the object ends. It does not look inside the values.
 func Members(b []byte, i int, yield func(key, value []byte)) (next int, err error) {
 	if i >= len(b) {
 		return i, ErrShort

@@ -1,4 +1,4 @@
-// Package lazyregexp has regular expressions that are compiled when they are first used. Few commands need many of the
+// Package lazyregexp provides regular expressions that are compiled on first use. Few commands need many of the
 // program's expressions, and compiling all of them would take a good part of the start time.
 package lazyregexp
 
@@ -16,7 +16,7 @@ type Regexp struct {
 	re   *regexp.Regexp
 }
 
-// New returns an expression, which must be valid: it panics when it is first used if not, and in a test at once.
+// New returns an expression, which must be valid. If it is not, its first use panics; in a test, New does.
 func New(text string) *Regexp {
 	r := &Regexp{text: text}
 	if strings.HasSuffix(strings.TrimSuffix(os.Args[0], ".exe"), ".test") {
@@ -25,7 +25,7 @@ func New(text string) *Regexp {
 	return r
 }
 
-// Compiled returns the expression itself.
+// Compiled returns the compiled expression.
 func (r *Regexp) Compiled() *regexp.Regexp {
 	r.once.Do(func() { r.re = regexp.MustCompile(r.text) })
 	return r.re

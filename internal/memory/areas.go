@@ -8,14 +8,14 @@ import (
 	"unsafe"
 )
 
-// areas are the parts of the file that tables have given up. Neighbors are one area.
+// areas are the free parts of the file, given up by tables. Adjacent ones are merged.
 type areas struct {
-	size    map[uintptr]int            // of an area, by where it begins
-	begin   map[uintptr]unsafe.Pointer // of an area, by where it ends
-	byClass [64][]unsafe.Pointer       // where areas begin that had so many bits of size; some were merged or taken since
+	size    map[uintptr]int            // by start
+	begin   map[uintptr]unsafe.Pointer // by end
+	byClass [64][]unsafe.Pointer       // starts by the bit length of the size; some areas were merged or taken since
 }
 
-// add takes an area in, with the free ones beside it.
+// add frees an area, and merges it with adjacent free ones.
 func (a *areas) add(at unsafe.Pointer, size int) {
 	if a.size == nil {
 		a.size, a.begin = map[uintptr]int{}, map[uintptr]unsafe.Pointer{}
@@ -30,7 +30,7 @@ func (a *areas) add(at unsafe.Pointer, size int) {
 	a.byClass[class] = append(a.byClass[class], at)
 }
 
-// drop forgets an area, and returns its size; 0 if there is none.
+// drop removes the area at at and returns its size; 0 if there is none.
 func (a *areas) drop(at uintptr) (size int) {
 	if size = a.size[at]; size > 0 {
 		delete(a.size, at)
@@ -39,8 +39,8 @@ func (a *areas) drop(at uintptr) (size int) {
 	return size
 }
 
-// take returns so many bytes of an area, nil if none is certain to have them: of those of the same class,
-// only the last one is looked at.
+// take returns size bytes from a free area, or nil if it finds none. Of each size class it tries only the last
+// area.
 func (a *areas) take(size int) unsafe.Pointer {
 	for class := bits.Len(uint(size)); class < len(a.byClass); class++ {
 		for list := a.byClass[class]; len(list) > 0; list = a.byClass[class] {
@@ -48,7 +48,7 @@ func (a *areas) take(size int) unsafe.Pointer {
 			has := a.size[uintptr(at)]
 			isOfClass := bits.Len(uint(has)) == class
 			if isOfClass && has < size {
-				break // in this class, of which others may fit
+				break // try the next class
 			}
 			if a.byClass[class] = list[:len(list)-1]; !isOfClass {
 				continue // it was merged or taken since
@@ -66,11 +66,11 @@ func (a *areas) take(size int) unsafe.Pointer {
 // hugePage is the size of a huge page in bytes, where small ones have 4 kB.
 const hugePage = 2 << 20
 
-// Huge asks the kernel for huge pages where a slice lies to which nobody has written yet, and returns
-// the slice. The first write to a page costs a virtual machine up to 10 us, whatever its size: a
-// quarter of what it takes to read a dump. The advice is for whole pages, and so for what else of the Go
-// heap is on them; it changes no value. Where the budget has no room, none is given, since a huge
-// page is there as a whole.
+// Huge asks the kernel to back a slice, to which nobody has written yet, with huge pages, and returns the
+// slice. On a virtual machine the first write to a page costs up to 10 us, whatever its size, which adds up to
+// a quarter of the time to read a dump. The advice applies to whole pages, and so to whatever else of the Go
+// heap is on them; it changes no value. Huge does nothing where the budget is tight, since a huge page takes
+// all of its memory at once.
 func Huge[T any](s []T) []T {
 	var zero T
 	size := uintptr(cap(s)) * unsafe.Sizeof(zero)
@@ -81,12 +81,12 @@ func Huge[T any](s []T) []T {
 	for page := at / hugePage; page <= (at+size-1)/hugePage; page++ {
 		if known := &advised[page%uintptr(len(advised))]; !known.Load() && !Tight(hugePage) {
 			known.Store(true)
-			adviseHuge(page * hugePage) // and no pointer: a page may begin where the heap has no object, which stops the collector
+			adviseHuge(page * hugePage) // a number, not a pointer: a page may begin where the heap has no object, which would stop the collector
 		}
 	}
 	return s
 }
 
-// advised has whether the kernel was asked for a page, by its number: the Go heap is in one piece, of
-// which it covers 64 GB.
+// advised records the pages that the kernel was asked for, by page number. The Go heap is contiguous, and this
+// covers 64 GB of it.
 var advised [1 << 15]atomic.Bool

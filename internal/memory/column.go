@@ -2,8 +2,8 @@ package memory
 
 import "unsafe"
 
-// A Column is a growing table. From columnRows on it grows without copying and without garbage. It is for
-// what [Make] is for; the zero value is empty.
+// A Column is a growing table. From columnRows values on it grows without copying and without garbage. T must
+// suit [Make]; the zero value is empty.
 type Column[T any] struct{ chunks [][]T }
 
 const (
@@ -20,7 +20,7 @@ func MakeColumn[T any](n int) Column[T] {
 	return c
 }
 
-// Len is how many values there are.
+// Len returns the number of values.
 func (c *Column[T]) Len() int {
 	if len(c.chunks) == 0 {
 		return 0
@@ -29,7 +29,7 @@ func (c *Column[T]) Len() int {
 	return last<<columnBits + len(c.chunks[last])
 }
 
-// At returns value i, 0 <= i < Len(), which stays where it is once the first columnRows values are there.
+// At returns value i, 0 <= i < Len(). Its address is final once the column has columnRows values.
 func (c *Column[T]) At(i int) *T { return &c.chunks[i>>columnBits][i&(columnRows-1)] }
 
 // Push adds a value.
@@ -54,7 +54,7 @@ func (c *Column[T]) Next() *T {
 
 func (c *Column[T]) addChunk() {
 	if len(c.chunks) == 0 {
-		c.chunks = append(c.chunks, nil) // grows as it has to: many inputs are small
+		c.chunks = append(c.chunks, nil) // grows by doubling: many inputs are small
 		return
 	}
 	var v T
@@ -62,13 +62,13 @@ func (c *Column[T]) addChunk() {
 	c.chunks = append(c.chunks, Make[T](columnRows)[:0])
 }
 
-// Extend adds n zero values, which one goroutine may set while others set those of other calls. It
-// returns them as the slices that they lie in.
+// Extend adds n zero values and returns them as slices. Several goroutines may set the values of different
+// calls.
 func (c *Column[T]) Extend(n int) (added [][]T) {
 	if len(c.chunks) == 0 {
 		c.chunks = append(c.chunks, nil)
 	}
-	if first := c.chunks[0]; cap(first) < columnRows { // it grows no more, as values must stay where they are
+	if first := c.chunks[0]; cap(first) < columnRows { // allocate all of it: values must keep their addresses
 		c.chunks[0] = append(Make[T](columnRows)[:0], first...)
 	}
 	for n > 0 {
@@ -86,22 +86,22 @@ func (c *Column[T]) Extend(n int) (added [][]T) {
 	return added
 }
 
-// Pieces is into how many pieces a column is divided, which several goroutines may look at.
+// Pieces returns the number of pieces of a column, which several goroutines may work on.
 func (c *Column[T]) Pieces() int { return len(c.chunks) }
 
-// Piece returns the first value of a piece, and the one behind its last.
+// Piece returns the range [from, to) of the values of piece k.
 func (c *Column[T]) Piece(k int) (from, to int) {
 	from = k << columnBits
 	return from, from + len(c.chunks[k])
 }
 
-// GiveUp gives up the values of a piece: nobody asks for them again.
+// GiveUp frees the values of a piece, which must not be used again.
 func (c *Column[T]) GiveUp(k int) {
 	Free(c.chunks[k])
 	c.chunks[k] = nil
 }
 
-// Free gives up all values, and leaves an empty column.
+// Free frees all values, and leaves an empty column.
 func (c *Column[T]) Free() {
 	for k := range c.chunks {
 		c.GiveUp(k)

@@ -4,8 +4,7 @@ package memory
 
 import "unsafe"
 
-// spillFile is nothing where files that are open have to have a name: everything stays
-// in memory.
+// spillFile does nothing where open files must have names: everything stays in memory.
 type spillFile struct{}
 
 var file = &spillFile{}

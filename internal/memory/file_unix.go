@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spillFile is the temporary file of the process, without a name from its beginning on,
-// so that it is gone with the process, however that ends.
+// spillFile is the temporary file of the process. It has no name, so that it disappears with the process,
+// however that ends.
 type spillFile struct {
 	mu     sync.Mutex
 	file   *os.File
@@ -23,39 +23,39 @@ type spillFile struct {
 	inOrder, apart room // see [Apart]
 	given          map[unsafe.Pointer]givenTable
 
-	// By itself, since making room for a table may wait for the disk.
+	// A lock of its own, since making room for a table may wait for the disk.
 	mappedMu sync.Mutex
 	mapped   [][]byte
-	used     atomic.Bool // mapped holds something
+	used     atomic.Bool // mapped is not empty
 }
 
-// regionSize is how large the mappings are that small tables share: a process may have
-// some ten thousands.
+// regionSize is the size of the mappings that small tables share: a process can have only some ten thousand
+// mappings.
 const regionSize = 16 << 20
 
 var file = &spillFile{}
 
 // A room is the part of the file whose tables lie in pages of one size.
 type room struct {
-	region []byte // a mapping of which tables have not taken all yet
-	free   areas  // that tables gave up: a page that was written to before has its place on the disk
+	region []byte // the unused rest of a mapping
+	free   areas  // given up by tables; their pages already have space on the disk
 }
 
-// A givenTable is one that somebody has, by where it begins.
+// A givenTable is a table in use; given has them by address.
 type givenTable struct {
 	size int
 	in   *room
 }
 
-// What is written to the file at once the kernel keeps together, up to a large page, and maps all of it where
-// one byte is touched. On a virtual machine, to map a page costs microseconds, whatever its size: a walk in
-// order wants them large. One in no order would hold many of them within moments, for a few rows of each.
+// The kernel keeps data that is written to the file at once together, up to a large page, and maps all of it
+// when one byte is touched. On a virtual machine, mapping a page costs microseconds, whatever its size: a
+// sequential walk wants large pages. Random access would soon map many of them, for a few rows of each.
 const (
 	largePage = FarApart
 	smallPage = 64 << 10
 )
 
-// room returns where tables lie that are looked at in order, or apart.
+// room returns the room for tables that are walked in order, or for those whose rows are looked at far apart.
 func (s *spillFile) room(apart bool) *room {
 	if apart {
 		return &s.apart
@@ -63,7 +63,7 @@ func (s *spillFile) room(apart bool) *room {
 	return &s.inOrder
 }
 
-// pageOf returns how large the pages of a room are, in bytes.
+// pageOf returns the page size of a room in bytes.
 func (s *spillFile) pageOf(in *room) int64 {
 	if in == &s.apart {
 		return smallPage
@@ -71,7 +71,7 @@ func (s *spillFile) pageOf(in *room) int64 {
 	return largePage
 }
 
-// table returns a mapping of so many zero bytes, nil if there is no room for it.
+// table returns a mapping of size zero bytes, or nil if there is no room for it.
 func (s *spillFile) table(size int64, apart bool) []byte {
 	s.mu.Lock()
 	table, used := s.cut(size, s.room(apart))
@@ -85,8 +85,8 @@ func (s *spillFile) table(size int64, apart bool) []byte {
 	return table
 }
 
-// wide returns a mapping of so many bytes for a table that grows, nil if there is no
-// room for it. It may hold anything.
+// wide returns a mapping of size bytes, with any content, for a table that grows, or nil if there is no room
+// for it.
 func (s *spillFile) wide(size int64, apart bool) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,8 +94,7 @@ func (s *spillFile) wide(size int64, apart bool) []byte {
 	return table
 }
 
-// giveUp takes back a table, given where it begins, and how many bytes it has room for. What is
-// not in the file, and a part of a table, it leaves alone.
+// giveUp takes back a table of size bytes. It ignores tables outside the file, and parts of tables.
 func (s *spillFile) giveUp(table unsafe.Pointer, size int) {
 	if s.isEmpty() {
 		return
@@ -108,13 +107,13 @@ func (s *spillFile) giveUp(table unsafe.Pointer, size int) {
 	}
 }
 
-// aligned is how many bytes of the file a table takes.
+// aligned returns the number of bytes that a table takes in the file.
 func aligned(size int) int {
 	const align = 64
 	return (size + align - 1) / align * align
 }
 
-// cut returns a part of a room, and whether it may hold something, for who holds the lock.
+// cut returns a part of a room, and whether that was used before. The caller holds the lock.
 func (s *spillFile) cut(size int64, in *room) (table []byte, used bool) {
 	whole := int64(aligned(int(size)))
 	if at := in.free.take(int(whole)); at != nil {
@@ -144,13 +143,13 @@ func (s *spillFile) addRegion(size, page int64) []byte {
 	return s.add(size, unix.PROT_READ|unix.PROT_WRITE, func(offset int64) error { return zero(s.file, offset, size, page) })
 }
 
-// Spill moves a block to the file and returns it mapped into memory, to be read only;
-// nil if it must stay where it is.
+// Spill moves a block to the file and returns it mapped into memory, read-only, or nil if it must stay where it
+// is.
 func Spill(block []byte) []byte {
 	file.mu.Lock()
 	defer file.mu.Unlock()
 	return file.add(int64(len(block)), unix.PROT_READ, func(offset int64) error {
-		for part := range slices.Chunk(block, smallPage) { // blocks are looked at in no order
+		for part := range slices.Chunk(block, smallPage) { // blocks are read in no order
 			if _, err := file.file.WriteAt(part, offset); err != nil {
 				return err
 			}
@@ -200,25 +199,24 @@ func (s *spillFile) open() bool {
 	return !s.failed
 }
 
-// isEmpty reports whether nothing lies in the file.
+// isEmpty reports whether the file is empty.
 func (s *spillFile) isEmpty() bool { return !s.used.Load() }
 
-// relax tells the kernel that no page is needed in this process for now; they stay in
-// its page cache.
+// relax tells the kernel that the process needs none of the pages for now; they stay in the page cache.
 func (s *spillFile) relax() {
 	s.mappedMu.Lock()
-	mapped := s.mapped // only ever appended to
+	mapped := s.mapped // append-only
 	s.mappedMu.Unlock()
 	for _, m := range mapped {
 		_ = unix.Madvise(m, unix.MADV_DONTNEED) // a hint
 	}
 }
 
-// zeros is what a part of the file holds at first.
+// zeros are the initial bytes of a part of the file.
 var zeros [largePage]byte
 
-// zero fills a part of a file, so that its blocks are there: without them, a full disk
-// would show as a signal when a page is written.
+// zero writes zeros to a part of a file, which reserves its disk blocks: without them, a full disk would only
+// show as a signal when a page is written.
 func zero(f *os.File, offset, size, page int64) error {
 	for end := offset + size; offset < end; offset += page {
 		if _, err := f.WriteAt(zeros[:min(page, end-offset)], offset); err != nil {

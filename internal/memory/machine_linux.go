@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// held returns how much memory the process holds, and how much of that are pages of files;
-// what the Go runtime holds where the kernel does not tell.
+// held returns how much memory the process holds, and how much of that is file pages. Where the kernel does not
+// say, both are what the Go runtime holds.
 func held() (all, pages int64) {
 	f, err := statm()
 	if err != nil {
@@ -19,7 +19,7 @@ func held() (all, pages int64) {
 	}
 	counts.Lock()
 	defer counts.Unlock()
-	n, _ := f.ReadAt(counts.text[:], 0) // with io.EOF, as it is short
+	n, _ := f.ReadAt(counts.text[:], 0) // returns io.EOF, as the file is short
 	_, rest, _ := bytes.Cut(counts.text[:n], space)
 	resident, rest, _ := bytes.Cut(rest, space)
 	shared, _, found := bytes.Cut(rest, space)
@@ -32,7 +32,7 @@ func held() (all, pages int64) {
 	return all * page, pages * page
 }
 
-// counts holds what statm said last, so that asking allocates nothing.
+// counts holds the last content of statm, so that reading it again does not allocate.
 var counts struct {
 	sync.Mutex
 	text [128]byte
@@ -40,25 +40,24 @@ var counts struct {
 
 var space = []byte(" ")
 
-// statm opens the counts that the kernel keeps of the memory of the process, once: they are
-// read often.
+// statm opens the kernel's memory statistics of the process once, as they are read often.
 var statm = sync.OnceValues(func() (*os.File, error) { return os.Open("/proc/self/statm") })
 
-// adviseHuge asks for a huge page. Where the kernel has none, everything is as it was.
+// adviseHuge asks for a huge page. Where the kernel has none, nothing changes.
 func adviseHuge(page uintptr) {
 	unix.Syscall(unix.SYS_MADVISE, page, hugePage, unix.MADV_HUGEPAGE)
 }
 
-// Machine returns how much memory there is, that of the machine or of the container if it has
-// less, and how much of it is available to a new process, or may be by "ulimit -d"; 0 is unknown.
+// Machine returns the total memory of the machine, or of the container if that has less, and how much of it is
+// available to a new process, also considering "ulimit -d"; 0 is unknown.
 func Machine() (total, available int64) {
 	if data, err := os.ReadFile("/proc/meminfo"); err == nil {
 		total, available = meminfo(string(data), "MemTotal:"), meminfo(string(data), "MemAvailable:")
 	}
 	for _, group := range controlGroups {
-		limit, ok := number(group.limit) // "max" is none
+		limit, ok := number(group.limit) // not ok: "max" is no limit
 		if !ok || total > 0 && limit >= total {
-			continue // and so are huge numbers
+			continue // nor are huge numbers
 		}
 		total, available = limit, min(available, limit)
 		if used, ok := number(group.used); ok {
@@ -72,8 +71,7 @@ func Machine() (total, available int64) {
 	return total, available
 }
 
-// controlGroups are where version 2 and 1 of the kernel's groups say what the container may
-// hold, and what it does.
+// controlGroups are the files of cgroup versions 2 and 1 that hold the memory limit and the memory in use.
 var controlGroups = []struct{ limit, used string }{
 	{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
 	{"/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"},
@@ -89,7 +87,7 @@ func meminfo(text, name string) int64 {
 	return 0
 }
 
-// number reads a file that holds a number.
+// number reads a file that holds one number.
 func number(file string) (int64, bool) {
 	data, err := os.ReadFile(file)
 	if err != nil {

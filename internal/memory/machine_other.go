@@ -2,12 +2,12 @@
 
 package memory
 
-// held returns how much memory the process holds, as far as that is known, and how much of
-// that may be pages of files.
+// held returns how much memory the process holds, and how much of that may be file pages: both are what the Go
+// runtime holds.
 func held() (all, pages int64) { return heap(), heap() }
 
-// adviseHuge does nothing: no other kernel takes such advice.
+// adviseHuge does nothing: other kernels have no such advice.
 func adviseHuge(uintptr) {}
 
-// Machine returns 0: how much memory there is, and how much is available, is unknown.
+// Machine returns 0 for unknown.
 func Machine() (total, available int64) { return 0, 0 }

@@ -1,21 +1,18 @@
-// Package memory keeps what a run holds within a budget, and the rest in temporary files.
+// Package memory keeps the tables of a run within a budget, and moves the others to temporary files.
 //
-// Large tables come from [Make], [Grow], and [Append]. Where the budget has no room for a
-// table, it lies in a temporary file that has no name, mapped into memory: the kernel takes
-// its pages away when it needs them for something else. [Touch], which whoever walks over
-// large tables calls on the way, gives them back before they become many, as does [Watch].
-// What cannot be moved is the Go heap; when that alone exceeds the budget, Watch says so, and
-// the run has to end.
+// Large tables come from [Make], [Grow], and [Append]. A table that does not fit in the budget lies in an
+// unnamed temporary file that is mapped into memory, so that the kernel can reclaim its pages. [Touch], which
+// code that walks over large tables calls on the way, and [Watch] give pages back before they become many. The
+// Go heap cannot be moved: when it alone exceeds the budget, Watch says so, and the run has to end.
 //
-// The budget is one for the process, as its memory is.
+// There is one budget for the process, as there is one memory.
 //
-// What must be read by its path lies in a temporary file that has a name, from [TempFile] or
-// [TempDir]. Whoever makes one removes it. If the program is interrupted, the others go with
-// [RemoveTemporary], which package main calls: [WatchTemporary] tells it when there is something
-// to remove. All temporary files are where [os.TempDir] says.
+// Data that must be read by path lies in a named temporary file from [TempFile] or [TempDir], which the caller
+// removes. If the program is interrupted, package main removes them with [RemoveTemporary]; [WatchTemporary]
+// tells it when there is something to remove. All temporary files are in [os.TempDir].
 //
-// A [Spool] keeps what can be read once only, such as a pipe, for those who read it twice:
-// little of it in memory, more in a temporary file.
+// A [Spool] keeps a stream that can be read only once, such as a pipe, so that it can be read again: a little
+// of it in memory, the rest in a temporary file.
 package memory
 
 import (
@@ -31,34 +28,35 @@ import (
 	"unsafe"
 )
 
-// budget is how many bytes the process should hold, beyond which tables go to the file; bound
-// is how many it may hold, beyond which the run ends. 0 is any number.
+// budget is the number of bytes beyond which tables go to the file, and bound the number beyond which the run
+// ends. 0 is unlimited.
 var budget, bound atomic.Int64
 
-// spilled counts the bytes of tables that did not fit and went to the file.
+// spilled counts the bytes of tables that went to the file.
 var spilled atomic.Int64
 
-// SetBudget bounds what the process holds to about the given number of bytes; 0 is
-// no bound. What Spilled returns starts at 0 again.
+// SetBudget limits the memory of the process to about the given number of bytes; 0 is unlimited. It resets
+// Spilled to 0.
 func SetBudget(bytes int64) {
 	budget.Store(bytes)
 	bound.Store(bytes)
 	spilled.Store(0)
 }
 
-// SetBound lets what cannot move to the file exceed the budget: the run ends only beyond so many bytes.
+// SetBound lets the memory that cannot move to the file exceed the budget: the run ends only beyond this many
+// bytes.
 func SetBound(bytes int64) { bound.Store(max(bytes, budget.Load())) }
 
-// heapMost is how much of a budget the Go runtime may hold.
+// heapMost returns the part of a budget that the Go runtime may hold.
 func heapMost(budget int64) int64 { return budget / 8 * 7 }
 
-// Budget returns what SetBudget has set.
+// Budget returns the budget set by SetBudget.
 func Budget() int64 { return budget.Load() }
 
-// Spilled returns how many bytes of tables had no room in the budget.
+// Spilled returns the number of bytes of tables that did not fit in the budget.
 func Spilled() int64 { return spilled.Load() }
 
-// smallest is the size from which a table may go to the file, in bytes.
+// smallest is the smallest size in bytes of a table that may go to the file.
 const smallest = 32 << 10
 
 // Make returns a table of n zero values, with no room for more. T must not hold
@@ -69,7 +67,7 @@ func Make[T any](n int) []T {
 	if size < smallest {
 		return make([]T, n)
 	}
-	mustHoldNoPointers[T]() // whether or not it goes to the file: every run shows the mistake
+	mustHoldNoPointers[T]() // even if it does not go to the file, so that every run shows the mistake
 	if Tight(size) {
 		if b := file.table(size, liesApart[T]()); b != nil {
 			spilled.Add(size)
@@ -79,8 +77,8 @@ func Make[T any](n int) []T {
 	return Huge(make([]T, n))
 }
 
-// Apart is what rows are whose tables are looked at in no order, or in many places at once. Others
-// are walked over, row by row, now on one core, now on the other.
+// Apart marks rows whose tables are accessed at random, or in many places at once. Other tables are walked row
+// by row, though not always on the same core.
 type Apart interface{ LiesApart() }
 
 func liesApart[T any]() bool {
@@ -89,8 +87,8 @@ func liesApart[T any]() bool {
 	return ok
 }
 
-// mustHoldNoPointers panics if values of T hold pointers: what they point to would be collected
-// while they lie in the file.
+// mustHoldNoPointers panics if values of T hold pointers: the collector would free what they point to while
+// they lie in the file.
 func mustHoldNoPointers[T any]() {
 	if t := reflect.TypeFor[T](); holdsPointers(t) {
 		panic("a table of " + t.String() + ", which holds pointers")
@@ -114,8 +112,8 @@ func holdsPointers(t reflect.Type) bool {
 	return false
 }
 
-// Grow makes room for n more values in a table, like [slices.Grow], but no more than that,
-// so that it leaves memory alone that is not used yet. It is for what [Make] is for.
+// Grow makes room for n more values in a table, like [slices.Grow], but for no more than that, so that unused
+// memory stays untouched. T must suit [Make].
 func Grow[T any](s []T, n int) []T {
 	if cap(s)-len(s) >= n {
 		return s
@@ -123,9 +121,9 @@ func Grow[T any](s []T, n int) []T {
 	return append(Make[T](len(s) + n)[:0], s...)
 }
 
-// Append appends values to a table, like append. One that is full gives up its place in the
-// file when it grows, so that no other slice of it may be in use; one that was cut off from the
-// rest, as in s[:n:n], gives up nothing. It is for what [Make] is for.
+// Append appends values to a table, like append. When a full table grows, it gives up its place in the file, so
+// that no other slice of it may be in use; a part cut off from the rest, as in s[:n:n], gives up nothing. T
+// must suit [Make].
 func Append[T any](s []T, v ...T) []T {
 	const small = 1 << 12
 	n := len(s)
@@ -140,9 +138,9 @@ func Append[T any](s []T, v ...T) []T {
 	return append(s, v...)
 }
 
-// widen makes room for n more values, and for as many as there are, since pages that nobody
-// has written to take no memory: in the file, and in the Go heap as long as the budget has room
-// for several such tables. Nearer to it, for a quarter of what there is.
+// widen makes room for n more values, and doubles the table, since pages that nobody has written to take no
+// memory: in the file, and in the Go heap while the budget has room for several such tables. Closer to the
+// budget, it adds a quarter.
 func widen[T any](s []T, n int) []T {
 	size := int64(unsafe.Sizeof(s[0]))
 	mustHoldNoPointers[T]()
@@ -163,8 +161,8 @@ func widen[T any](s []T, n int) []T {
 	return append(Huge(make([]T, 0, wider)), s...)
 }
 
-// Free gives up a table that nobody uses any more, nor a part of it: another one may take its place
-// in the file. One that was cut off from the rest, as in s[:n:n], gives up nothing.
+// Free gives up a table, no part of which is in use any more: another one may take its place in the file. A
+// part cut off from the rest, as in s[:n:n], gives up nothing.
 func Free[T any](s []T) {
 	var zero T
 	if size := cap(s) * int(unsafe.Sizeof(zero)); size >= smallest {
@@ -172,43 +170,41 @@ func Free[T any](s []T) {
 	}
 }
 
-// Of the budget, a third is for what cannot be moved, but at least what reading and
-// writing take whatever the size of the input.
+// A third of the budget is reserved for memory that cannot be moved, but at least what reading and writing take
+// whatever the size of the input.
 const (
 	unmovable    = 3
 	minUnmovable = 280_000_000
 )
 
-// Tight reports whether the budget has no room for so many bytes more.
+// Tight reports whether the budget has no room for this many more bytes.
 func Tight(more int64) bool {
 	limit := budget.Load()
 	return limit > 0 && heap()+more > limit-min(max(limit/unmovable, minUnmovable), heapMost(limit))
 }
 
-// heap returns what the Go runtime holds, in bytes. A test has an account of its own.
+// heap returns the number of bytes that the Go runtime holds. Tests replace it.
 var heap = func() int64 {
 	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(s)
 	return int64(s[0].Value.Uint64() - s[1].Value.Uint64())
 }
 
-// live returns what the Go heap holds that is in use, or was when it was last
-// collected.
+// live returns the live bytes of the Go heap, as of the last collection.
 func live() int64 {
 	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(s)
 	return int64(min(s[0].Value.Uint64(), s[1].Value.Uint64()))
 }
 
-// Relax gives back the pages of the file that are in memory. They are read again when
-// they are needed.
+// Relax gives back the pages of the file that are in memory. They are read again when needed.
 func Relax() { file.relax() }
 
-// Touch says that so many bytes of tables are about to be read or written, one after the
-// other. A busy machine lets Watch run late, so that whoever walks over large tables says so
-// on the way: the more often, the closer the process keeps to its budget.
+// Touch announces that this many bytes of tables are about to be read or written sequentially. Since a busy
+// machine delays Watch, code that walks over large tables calls Touch on the way: the more often, the closer
+// the process keeps to its budget.
 func Touch(bytes int) {
-	if !file.isEmpty() { // else nothing can be given back, and cores would only wait for each other to count
+	if !file.isEmpty() { // else there are no pages to give back, and cores would only contend for the counter
 		touch(int64(bytes))
 	}
 }
@@ -219,29 +215,30 @@ func touch(bytes int64) {
 	}
 }
 
-// touched counts the bytes that Touch was told of since somebody looked at what the process holds,
-// which Touch does once in a stride: that takes microseconds.
+// touched counts the bytes passed to Touch since the last look at the memory of the process. Touch looks once
+// per stride, as a look takes microseconds.
 var touched, stride atomic.Int64
 
-// A stride is a part of the room that there was, smaller where what was touched lay far apart: the kernel
-// maps many pages where one is read.
+// A stride is 1/partOfRoom of the last known room, and smaller if the touched bytes lay far apart: the kernel
+// may map many pages for each row that is read.
 const (
 	partOfRoom    = 24
 	minStride     = 32 << 10
 	longestStride = 4 << 20
 )
 
-// FarApart is how many bytes the kernel may map for a row that is far from those looked at before.
+// FarApart is the most that the kernel may map for a row far from those accessed before, in bytes.
 const FarApart = 2 << 20
 
-// Picked is how many bytes a walk over some of the rows of a large table, in order, has the kernel map for each.
+// Picked estimates how many bytes the kernel maps for each row, if a walk picks some of the rows of a large
+// table in order.
 func Picked(some, rows, size int) int { return min(max(rows/max(some, 1), 1)*size, FarApart) }
 
-// Each yields the numbers of the n rows of a large table, and says to [Touch] that a walk over
-// them looks at so many bytes in each.
+// Each yields the indexes of the n rows of a large table, and tells [Touch] about a walk that reads size bytes
+// of each row.
 func Each(n, size int) iter.Seq[int] {
 	return func(yield func(int) bool) {
-		const whole = 64 << 10 // bytes, which are looked at before Touch hears of more
+		const whole = 64 << 10 // bytes per call of Touch
 		together := max(whole/size, 1)
 		for i := range n {
 			if i%together == 0 {
@@ -254,10 +251,9 @@ func Each(n, size int) iter.Seq[int] {
 	}
 }
 
-// Watch looks at what the process holds from time to time, gives back what can be
-// given back, and calls exceeded if what remains is beyond the bound. It ends with stop,
-// which exceeded must not call; then the runtime has the limit that it had before. If that
-// was one, such as $GOMEMLIMIT, it holds in between, too.
+// Watch checks periodically how much memory the process holds, gives back what it can, and calls exceeded if
+// the rest exceeds the bound. stop ends it, which exceeded must not call, and restores the runtime's memory
+// limit. A limit that was set before, such as $GOMEMLIMIT, stays in force.
 func Watch(exceeded func()) (stop func()) {
 	given := debug.SetMemoryLimit(-1)
 	if bound := bound.Load(); bound > 0 {
@@ -266,7 +262,7 @@ func Watch(exceeded func()) (stop func()) {
 	done := make(chan struct{})
 	var watchers sync.WaitGroup
 	watchers.Go(func() { every(2*time.Millisecond, done, func() { relaxEarly(0) }) })
-	// By itself, since a change of the limit waits for the collector.
+	// A goroutine of its own, since changing the limit waits for the collector.
 	var limit int64
 	watchers.Go(func() {
 		every(20*time.Millisecond, done, func() {
@@ -285,7 +281,7 @@ func Watch(exceeded func()) (stop func()) {
 	})
 }
 
-// every calls f from time to time until done is closed.
+// every calls f periodically until done is closed.
 func every(pause time.Duration, done <-chan struct{}, f func()) {
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
@@ -299,24 +295,24 @@ func every(pause time.Duration, done <-chan struct{}, f func()) {
 	}
 }
 
-// What is held beside what is live, in bytes: garbage, and pages of files, the program's own
-// among them.
+// Bounds of the memory besides live data: garbage, and pages of files, which include the program's own. In
+// bytes, or as parts.
 const (
 	minGarbage   = 48 << 20
-	minHeap      = 160 << 20 // which is not worth an early collection
-	minPages     = 48 << 20  // of which 30 are the program's
-	minRoom      = 100 << 20 // below the budget, which fills while a busy machine lets nobody look
-	partOfHeap   = 16        // beside a large heap, so much of it in pages does not matter
-	partAtEase   = 4         // of the budget: with less, the collector takes its time
-	partOfBudget = 3         // that is worth an early collection, where that is less
+	minHeap      = 160 << 20 // a smaller heap is not worth an early collection
+	minPages     = 48 << 20  // 30 of them are the program's
+	minRoom      = 100 << 20 // between the budget and where pages are given back: a busy machine delays the next look
+	partOfHeap   = 16        // next to a large heap, this part of it in pages does not matter
+	partAtEase   = 4         // of the budget: below it, the collector takes its time
+	partOfBudget = 3         // of the budget: worth an early collection, if that is less than minHeap
 )
 
-// relaxEarly gives back the pages of the file if the process holds much. Pages come back one
-// by one, so that it pays to keep them as long as there is room. It does nothing if fewer bytes than are due were touched
-// since somebody else has looked.
+// relaxEarly gives back the pages of the file if the process holds much. Pages come back one by one, so it pays
+// to keep them as long as there is room. It does nothing if fewer than due bytes were touched, since another
+// goroutine has just looked.
 func relaxEarly(due int64) {
 	if file.isEmpty() {
-		return // without asking the kernel what the process holds
+		return // saves asking the kernel
 	}
 	relaxing.Lock()
 	defer relaxing.Unlock()
@@ -335,33 +331,32 @@ func relaxEarly(due int64) {
 	stride.Store(mapped.stride(max(most-all, mostPages-pages)))
 }
 
-// A mapping is what the kernel mapped of the file for each byte touched of late, and how much of it there was
-// after the last look.
+// A mapping is the number of bytes that the kernel recently mapped per byte touched, and the number that was
+// mapped after the last look.
 type mapping struct{ each, before int64 }
 
-// mapped is that of the process. Whoever holds relaxing has it.
+// mapped is the mapping of the process, guarded by relaxing.
 var mapped = mapping{each: 16}
 
-// look takes in that so many bytes were touched, and how much is mapped now. One walk of many places
-// is remembered for some looks: the next one may be like it.
+// look updates m for touched bytes, and now mapped bytes. It remembers a walk of many places for a few looks,
+// since the next walk may be like it.
 func (m *mapping) look(touched, now int64) {
 	if touched >= minStride {
 		m.each = max((now-m.before)/touched, m.each/2, 1)
 	}
 }
 
-// stride returns how many bytes may be touched until the next look, given the room that there is.
+// stride returns how many bytes may be touched until the next look, given the room in bytes.
 func (m *mapping) stride(room int64) int64 {
 	return min(max(room/partOfRoom/m.each, minStride), longestStride)
 }
 
-// relaxing is held by whoever is at it, so that others wait until there is room.
+// relaxing is held while pages are given back, so that other goroutines wait for the room.
 var relaxing sync.Mutex
 
-// collectEarly bounds garbage to an eighth of what is live, but at least to some, where the
-// budget is near: the large tables hold no pointers, or are in the file, so that a cycle of the
-// collector takes little time. Far from the budget, there may be as much garbage as is live. It
-// returns the limit of the runtime, given the one before.
+// collectEarly bounds garbage near the budget: to an eighth of the live heap plus minGarbage. A collection
+// takes little time, as the large tables hold no pointers, or are in the file. Far from the budget, garbage may
+// be as large as the live heap. It returns the new memory limit of the runtime, given the previous one.
 func collectEarly(before int64) int64 {
 	used := live()
 	limit := max(used+used/8+minGarbage, minHeap)
@@ -369,7 +364,7 @@ func collectEarly(before int64) int64 {
 		limit = max(used+used/8+minGarbage, min(minHeap, budget/partOfBudget))
 		limit = min(max(limit, min(2*used, budget/partAtEase)), heapMost(bound.Load()))
 	}
-	const same = 32 // changes by less than one in so many are none: each stops the program for a moment
+	const same = 32 // ignore changes below 1/same: each one stops the program for a moment
 	if diff := limit - before; max(diff, -diff) <= before/same {
 		return before
 	}
@@ -377,8 +372,8 @@ func collectEarly(before int64) int64 {
 	return limit
 }
 
-// isExceeded gives back what the runtime holds and does not need, if that is needed, and
-// reports whether it is too little.
+// isExceeded frees unused memory of the runtime if it is near the bound, and reports whether that is not
+// enough.
 func isExceeded() bool {
 	limit := bound.Load()
 	if limit == 0 || heap() < heapMost(limit) {
@@ -386,7 +381,7 @@ func isExceeded() bool {
 	}
 	most := limit / 16 * 15
 	if live() > most {
-		runtime.GC() // what was live may be so no more
+		runtime.GC() // some of it may be garbage by now
 		if live() > most {
 			return true
 		}

@@ -2,18 +2,18 @@ package memory
 
 import "encoding/binary"
 
-// A Packed reads rows that are held as bytes: numbers of variable length, as encoding/binary
-// appends them, in chunks that no row crosses. What was read is given up.
+// A Packed reads rows encoded as bytes: varints as encoding/binary appends them, in chunks that no row crosses.
+// It drops chunks as it reads them.
 type Packed struct {
 	rest   []byte // of the chunk at hand
 	chunks [][]byte
 }
 
-// Unpack reads chunks, and takes them out of the list when it comes to them: the garbage
-// collector may have what was read.
+// Unpack reads chunks, and removes each one from the list when it comes to it, so that the collector can free
+// what was read.
 func Unpack(chunks [][]byte) Packed { return Packed{chunks: chunks} }
 
-// More reports whether there is another row. It is to be asked before each one.
+// More reports whether there is another row. Call it before each row.
 func (r *Packed) More() bool {
 	for len(r.rest) == 0 {
 		if len(r.chunks) == 0 {

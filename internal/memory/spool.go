@@ -11,17 +11,16 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// inMemory is how many bytes need no file.
+// inMemory is the number of bytes that are kept without a file.
 const inMemory = 4 << 20
 
-// block is how many bytes are compressed together: whoever reads at some place decompresses
-// those around it.
+// block is the number of bytes that are compressed together: reading any byte decompresses its block.
 const block = 256 << 10
 
-// A Spool has the content of a stream. The zero value is empty.
+// A Spool keeps the content of a stream. The zero value is empty.
 type Spool struct {
-	err    error // that the stream ended with; io.EOF is none
-	failed error // why it could not be kept
+	err    error // that the stream ended with; nil for io.EOF
+	failed error // why the stream could not be kept
 
 	small  []byte
 	size   int64
@@ -32,7 +31,7 @@ type Spool struct {
 	full   bool // the stream was read to its end
 }
 
-// Keep returns what reads r and keeps what was read. Closing it reads the rest, and closes r.
+// Keep returns a reader that reads r and keeps what it read. Closing it reads the rest, and closes r.
 func (s *Spool) Keep(r io.ReadCloser) io.ReadCloser { return &keeper{r, s} }
 
 type keeper struct {
@@ -54,7 +53,7 @@ func (k *keeper) Read(p []byte) (n int, err error) {
 func (k *keeper) Close() error {
 	_, err := io.Copy(io.Discard, struct{ io.Reader }{k})
 	if k.to.err == err {
-		err = nil // whoever reads it again will meet it
+		err = nil // reading it again will return it
 	}
 	if k.to.end(); k.to.failed != nil {
 		err = k.to.failed
@@ -62,26 +61,26 @@ func (k *keeper) Close() error {
 	return cmp.Or(err, k.ReadCloser.Close())
 }
 
-// fail notes why the stream cannot be kept.
+// fail records why the stream cannot be kept.
 func (s *Spool) fail(err error) {
 	if err != nil && s.failed == nil {
 		s.failed = fmt.Errorf("writing it to a temporary file: %w (TMPDIR says where these go)", err)
 	}
 }
 
-// Write keeps p, of a stream that nobody reads. [Spool.End] follows the last one.
+// Write keeps p, for a stream without a reader. Call [Spool.End] after the last Write.
 func (s *Spool) Write(p []byte) (int, error) {
 	s.write(p)
 	return len(p), s.failed
 }
 
-// End says that all was written.
+// End marks the end of what was written.
 func (s *Spool) End() error {
 	s.end()
 	return s.failed
 }
 
-// Failed tells why the stream could not be kept; nil if it was.
+// Failed returns why the stream could not be kept; nil if it was.
 func (s *Spool) Failed() error { return s.failed }
 
 func (s *Spool) write(p []byte) {
@@ -113,15 +112,14 @@ func (s *Spool) end() {
 	}
 }
 
-// Size returns how many bytes were read.
+// Size returns the number of bytes read.
 func (s *Spool) Size() int64 { return s.size }
 
 // Full reports whether the stream was read to its end.
 func (s *Spool) Full() bool { return s.full }
 
-// Open reads the content of the stream once more, once that was read. What it returns is an
-// [io.ReaderAt], unless the stream ended with an error, which whoever reads it meets again. Of
-// several at a time, each is to be used by itself.
+// Open reads the content of the stream again, after the stream was read. The result is an [io.ReaderAt], unless
+// the stream ended with an error, which the reader returns again. Several may be open at once, each used by one goroutine.
 func (s *Spool) Open() (io.ReadCloser, error) {
 	content := io.ReadSeeker(bytes.NewReader(s.small))
 	if s.file != nil {
@@ -137,17 +135,17 @@ func (s *Spool) Open() (io.ReadCloser, error) {
 	return &reader{r: content}, nil
 }
 
-// broken is where a stream ended with an error.
+// broken returns the error that a stream ended with.
 type broken struct{ err error }
 
 func (b broken) Read([]byte) (int, error) { return 0, b.err }
 
-// A reader reads the content from its beginning, and at any place.
+// A reader reads the content from its beginning, or at any offset.
 type reader struct {
 	mu sync.Mutex
 	r  io.ReadSeeker
-	at int64 // of Read
-	is int64 // where r is
+	at int64 // offset of Read
+	is int64 // offset of r
 }
 
 func (r *reader) Read(p []byte) (n int, err error) {
@@ -172,7 +170,7 @@ func (r *reader) ReadAt(p []byte, offset int64) (n int, err error) {
 	return n, err
 }
 
-// read moves only where it has to: of what is compressed, blocks are read from their beginnings.
+// read seeks only if it has to, as compressed blocks are read from their beginnings.
 func (r *reader) read(p []byte, at int64) (n int, err error) {
 	if r.is != at {
 		if _, err := r.r.Seek(at, io.SeekStart); err != nil {
@@ -187,7 +185,7 @@ func (r *reader) read(p []byte, at int64) (n int, err error) {
 
 func (r *reader) Close() error { return nil }
 
-// Close gives up what was kept.
+// Close frees the content.
 func (s *Spool) Close() error {
 	if s.remove == nil {
 		return nil

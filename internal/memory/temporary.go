@@ -8,25 +8,24 @@ import (
 
 var (
 	tempMu    sync.Mutex
-	tempDirs  = map[string]bool{} // that are in use
+	tempDirs  = map[string]bool{} // in use
 	tempWatch = func() {}
 )
 
-// WatchTemporary calls f before something is made, from any goroutine.
+// WatchTemporary has f called before anything is created, on any goroutine.
 func WatchTemporary(f func()) {
 	tempMu.Lock()
 	defer tempMu.Unlock()
 	tempWatch = f
 }
 
-// TempDir makes a folder that nobody else can read, and returns it with what removes it and
-// all that is in it.
+// TempDir makes a directory that nobody else can read. remove removes it with all its content.
 func TempDir() (path string, remove func() error, err error) {
 	tempMu.Lock()
 	f := tempWatch
 	tempMu.Unlock()
 	f()
-	// The lock keeps RemoveAll waiting until there is something to remove.
+	// The lock keeps RemoveTemporary waiting until the directory is registered.
 	tempMu.Lock()
 	defer tempMu.Unlock()
 	path, err = os.MkdirTemp("", "sgtrace-")
@@ -42,8 +41,8 @@ func TempDir() (path string, remove func() error, err error) {
 	}, nil
 }
 
-// TempFile makes an empty file of a name in a folder of its own. remove removes both, whether
-// the file is closed or not.
+// TempFile makes an empty file with a name in a directory of its own. remove removes both, whether or not the
+// file is closed.
 func TempFile(name string) (f *os.File, remove func() error, err error) {
 	dir, remove, err := TempDir()
 	if err != nil {
@@ -57,8 +56,7 @@ func TempFile(name string) (f *os.File, remove func() error, err error) {
 	return f, remove, nil
 }
 
-// RemoveTemporary removes everything that is in use, for the end of the program. Nothing can be
-// made from then on.
+// RemoveTemporary removes all that is in use, at the end of the program. Nothing can be created from then on.
 func RemoveTemporary() {
 	tempMu.Lock()
 	for path := range tempDirs {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Each returns what of gives for each of a list, in order; nil of nothing.
+// Each returns of(x) for each x of a list, in order; nil for an empty list.
 func Each[X, Y any](list []X, of func(X) Y) []Y {
 	if len(list) == 0 {
 		return nil
@@ -18,7 +18,7 @@ func Each[X, Y any](list []X, of func(X) Y) []Y {
 	return all
 }
 
-// EachRow is [Each] for the rows of a table, which stay where they are.
+// EachRow is [Each] for the rows of a table, which it does not copy.
 func EachRow[X, Y any](rows []X, of func(*X) Y) []Y {
 	if len(rows) == 0 {
 		return nil
@@ -30,7 +30,7 @@ func EachRow[X, Y any](rows []X, of func(*X) Y) []Y {
 	return all
 }
 
-// Only returns those of a list for which is holds, in order; nil if it holds for none.
+// Only returns the elements for which is holds, in order; nil if there are none.
 func Only[X any](list []X, is func(X) bool) (some []X) {
 	for _, x := range list {
 		if is(x) {
@@ -40,7 +40,7 @@ func Only[X any](list []X, is func(X) bool) (some []X) {
 	return some
 }
 
-// Count returns for how many of a list is holds.
+// Count returns the number of elements for which is holds.
 func Count[X any](list []X, is func(X) bool) (n int) {
 	for _, x := range list {
 		if is(x) {
@@ -50,7 +50,7 @@ func Count[X any](list []X, is func(X) bool) (n int) {
 	return n
 }
 
-// CountRows is [Count] for the rows of a table, which stay where they are.
+// CountRows is [Count] for the rows of a table, which it does not copy.
 func CountRows[X any](rows []X, is func(*X) bool) (n int) {
 	for i := range rows {
 		if is(&rows[i]) {
@@ -60,12 +60,12 @@ func CountRows[X any](rows []X, is func(*X) bool) (n int) {
 	return n
 }
 
-// A Number is what can be added up.
+// A Number can be added up.
 type Number interface {
 	~int | ~int32 | ~int64 | ~float32 | ~float64
 }
 
-// Total adds numbers up, in their order.
+// Total returns the sum of a list, added in order.
 func Total[N Number](list []N) (sum N) {
 	for _, v := range list {
 		sum += v
@@ -73,10 +73,10 @@ func Total[N Number](list []N) (sum N) {
 	return sum
 }
 
-// Mean returns the mean of a list; NaN of none.
+// Mean returns the mean of a list; NaN if it is empty.
 func Mean(list []float64) float64 { return Total(list) / float64(len(list)) }
 
-// Sum adds up what of gives for each of a list, in order.
+// Sum returns the sum of of(x) for each x of a list, added in order.
 func Sum[X any, N Number](list []X, of func(X) N) (sum N) {
 	for _, x := range list {
 		sum += of(x)
@@ -84,7 +84,7 @@ func Sum[X any, N Number](list []X, of func(X) N) (sum N) {
 	return sum
 }
 
-// SumRows is [Sum] for the rows of a table, which stay where they are.
+// SumRows is [Sum] for the rows of a table, which it does not copy.
 func SumRows[X any, N Number](rows []X, of func(*X) N) (sum N) {
 	for i := range rows {
 		sum += of(&rows[i])
@@ -92,7 +92,7 @@ func SumRows[X any, N Number](rows []X, of func(*X) N) (sum N) {
 	return sum
 }
 
-// Earlier returns the earlier of two times, of which the known one is 0 as long as there is none.
+// Earlier returns the earlier of two times, where known is 0 as long as there is none.
 func Earlier[T ~int64](known, t T) T {
 	if known == 0 || t < known {
 		return t
@@ -100,7 +100,7 @@ func Earlier[T ~int64](known, t T) T {
 	return known
 }
 
-// Set returns a map in which those of a list are true.
+// Set returns a map in which every element of a list is true.
 func Set[K comparable](list []K) map[K]bool {
 	set := make(map[K]bool, len(list))
 	for _, k := range list {
@@ -109,7 +109,7 @@ func Set[K comparable](list []K) map[K]bool {
 	return set
 }
 
-// With returns a list with x, which is appended unless the list has it.
+// With returns a list with x appended, unless the list has it.
 func With[X comparable](list []X, x X) []X {
 	if slices.Contains(list, x) {
 		return list
@@ -117,23 +117,23 @@ func With[X comparable](list []X, x X) []X {
 	return append(list, x)
 }
 
-// Distinct sorts a list and returns each of its values once, in the place of the list.
+// Distinct sorts a list in place and returns its distinct values.
 func Distinct[X cmp.Ordered](list []X) []X {
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// Groups are values by key, in the order in which their keys came. The zero value has none.
+// Groups are values by key, in the order in which their keys first appeared. The zero value is empty.
 type Groups[K comparable, V any] struct {
 	Keys  []K
 	List  []V
 	index map[K]int
 }
 
-// Of returns the value of a key, which is zero at first. It stays in place until the next new key.
+// Of returns the value of a key, zero if the key is new. The pointer is valid until the next new key.
 func (g *Groups[K, V]) Of(key K) *V { return &g.List[g.At(key)] }
 
-// At returns the place of a key, which is the next one at first.
+// At returns the index of a key, which is the next one if the key is new.
 func (g *Groups[K, V]) At(key K) int {
 	i, known := g.index[key]
 	if !known {
@@ -146,13 +146,13 @@ func (g *Groups[K, V]) At(key K) int {
 	return i
 }
 
-// Add appends a value to those of a key.
+// Add appends a value to the values of a key.
 func Add[K comparable, V any](g *Groups[K, []V], key K, v V) {
 	of := g.Of(key)
 	*of = append(*of, v)
 }
 
-// Runs yields the parts of a list whose rows are all like their first one, in order.
+// Runs splits a list into runs whose rows are all like their first one, and yields them in order.
 func Runs[X any](list []X, alike func(first, x *X) bool) iter.Seq[[]X] {
 	return func(yield func([]X) bool) {
 		for from := 0; from < len(list); {
@@ -168,7 +168,7 @@ func Runs[X any](list []X, alike func(first, x *X) bool) iter.Seq[[]X] {
 	}
 }
 
-// Memo returns m[key], which make makes when it is first asked for.
+// Memo returns m[key], and sets it to make() if it is missing.
 func Memo[K comparable, V any](m map[K]V, key K, make func() V) V {
 	v, known := m[key]
 	if !known {
@@ -178,7 +178,7 @@ func Memo[K comparable, V any](m map[K]V, key K, make func() V) V {
 	return v
 }
 
-// At returns the place of a key's row in a list, as index has it. A new key's row, which row makes, is the next one.
+// At returns the index of a key's row in a list, as recorded in index. It appends row() for a new key.
 func At[K comparable, I ~int | ~int32 | ~uint32, V any](index map[K]I, list *[]V, key K, row func() V) I {
 	i, known := index[key]
 	if !known {

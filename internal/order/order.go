@@ -1,5 +1,6 @@
-// Package order sorts large tables by time, merges sorted lists, makes lists of lists, groups values in the order in which
-// their keys come, hashes keys, and adds selection and comparisons that packages slices and cmp lack.
+// Package order sorts large tables by time, merges sorted lists, builds lists of lists, groups values in the
+// order in which their keys appear, hashes keys, and adds selection and comparisons that packages slices and
+// cmp lack.
 package order
 
 import (
@@ -21,7 +22,8 @@ func Bool(a, b bool) int {
 	return 1
 }
 
-// Sorted returns the numbers below n in order, equal ones ascending: the rows of a table that stays as it is.
+// Sorted returns the numbers below n in order, equal ones ascending: it sorts the row numbers of a table, and
+// not the table.
 func Sorted[I ~int | ~int32](n int, compare func(a, b I) int) []I {
 	list := make([]I, n)
 	for i := range list {
@@ -31,7 +33,7 @@ func Sorted[I ~int | ~int32](n int, compare func(a, b I) int) []I {
 	return list
 }
 
-// Largest returns the keys of a map, those of the largest values first, those of equal ones in order.
+// Largest returns the keys of a map in order of their values, largest first; keys with equal values are sorted.
 func Largest[K, V cmp.Ordered](m map[K]V) []K {
 	return slices.SortedFunc(maps.Keys(m), func(a, b K) int {
 		return cmp.Or(cmp.Compare(m[b], m[a]), cmp.Compare(a, b))
@@ -52,9 +54,9 @@ const digitBits = 11
 // few is the number of keys up to which comparing is faster than counting.
 const few = 64
 
-// ByTime sorts keys by time, equal ones as they were: one pass of counting per
-// digit, lowest first. Digits in which all times agree are skipped. scratch is
-// replaced if it is too small; sorted is one of the two, other the other one.
+// ByTime sorts keys by time, and keeps the order of equal ones: a radix sort that counts each digit, lowest
+// first, and skips digits in which all times agree. scratch is replaced if it is too small; sorted and other
+// are keys and scratch in either order.
 func ByTime(keys, scratch []Key) (sorted, other []Key) {
 	if cap(scratch) < len(keys) {
 		scratch = make([]Key, cap(keys))
@@ -91,9 +93,8 @@ func ByTime(keys, scratch []Key) (sorted, other []Key) {
 	return keys, scratch
 }
 
-// Integers sorts numbers that are not negative by their bits from low up, equal ones as
-// they were, in the way of [ByTime]: durations, and keys with a row in the bits below.
-// scratch and the results are as in ByTime.
+// Integers sorts non-negative numbers by their bits from low up, in the way of [ByTime], and keeps the order of
+// equal ones: durations, or keys with a row number in the low bits. scratch and the results are as in ByTime.
 func Integers[T int64 | uint64 | uint32](values, scratch []T, low int) (sorted, other []T) {
 	if cap(scratch) < len(values) {
 		scratch = make([]T, cap(values))
@@ -129,7 +130,7 @@ func Integers[T int64 | uint64 | uint32](values, scratch []T, low int) (sorted, 
 	return values, scratch
 }
 
-// Float returns a number for [Key.Time] that is in the order of floats.
+// Float maps a float to a [Key.Time] of the same order.
 func Float(v float64) uint64 {
 	const sign = 1 << 63
 	if bits := math.Float64bits(v); bits&sign != 0 {
@@ -139,13 +140,12 @@ func Float(v float64) uint64 {
 	}
 }
 
-// Descending returns the time of a [Key] that puts the largest number first.
+// Descending maps a number to a [Key.Time] that sorts the largest number first.
 func Descending(v int64) uint64 { return ^(uint64(v) ^ 1<<63) }
 
 func byTime(a, b Key) int { return cmp.Compare(a.Time, b.Time) }
 
-// Apply puts row order[i] of table at place i, along the cycles of the
-// permutation: large tables need not be copied.
+// Apply moves row order[i] of table to place i, along the cycles of the permutation: large tables need no copy.
 func Apply[T any, I ~uint32](table []T, order []I) {
 	done := make([]uint64, len(order)/64+1)
 	for start := range order {
@@ -167,7 +167,7 @@ func Apply[T any, I ~uint32](table []T, order []I) {
 	}
 }
 
-// Nth returns what would be at index k if v were sorted, and puts less than that before it: Hoare's
+// Nth returns the value at index k of v if it were sorted, and puts smaller values before it: Hoare's
 // selection, which looks at each value about three times, where sorting takes log n.
 func Nth[T cmp.Ordered](v []T, k int) T {
 	const few = 64
@@ -196,11 +196,11 @@ func Nth[T cmp.Ordered](v []T, k int) T {
 			return v[k]
 		}
 	}
-	slices.Sort(v) // which is few values, or an order in which no pivot divides them
+	slices.Sort(v) // few values, or no pivot divides them well
 	return v[k]
 }
 
-// Median returns the median of x, which stays as it is; 0 of nothing.
+// Median returns the median of x, which it does not change; 0 if x is empty.
 func Median(x []float64) float64 {
 	if len(x) == 0 {
 		return 0
@@ -208,16 +208,16 @@ func Median(x []float64) float64 {
 	return SortedMedian(slices.Clone(x))
 }
 
-// SortedMedian returns the median of x, which holds something, and sorts it.
+// SortedMedian sorts x, which must not be empty, and returns its median.
 func SortedMedian(x []float64) float64 {
 	slices.Sort(x)
 	n := len(x)
 	return (x[(n-1)/2] + x[n/2]) / 2
 }
 
-// Merge passes what streams hold in one order, in which each of them is by itself. A stream is
-// at its first element; next moves it to the one behind, and returns false at the end. before
-// compares the elements that two streams are at; of equal ones, any may come first.
+// Merge passes the elements of sorted streams in one sorted order. A stream is at its first element; next moves
+// it to the following one, and returns false at the end. before compares the current elements of two streams;
+// equal ones come in any order.
 func Merge[S any](streams []S, before func(a, b S) bool, next func(S) bool, pass func(S)) {
 	heap := streams
 	for i := len(heap)/2 - 1; i >= 0; i-- {
@@ -260,8 +260,7 @@ func Mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// MixText returns a hash of a text: FNV-1a, of which the last characters hardly change the high
-// bits, mixed.
+// MixText returns a hash of a text: FNV-1a, whose high bits hardly depend on the last characters, mixed.
 func MixText(text string) uint64 {
 	h := uint64(0xcbf29ce484222325)
 	for i := range len(text) {

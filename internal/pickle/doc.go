@@ -1,20 +1,18 @@
-// Package pickle reads pickles of Python, of protocols 0 to 5, as Python and PyTorch write
-// them: as values, not as programs. A pickle may name classes and functions; nothing is
-// imported and nothing is called. What it would make is an object that has the name, the
-// arguments and the state, for a reader that knows the class.
+// Package pickle reads pickles of Python, protocols 0 to 5, as written by Python and PyTorch. It reads them as
+// values, not as programs. A pickle may name classes and functions; nothing is imported and nothing is called.
+// Instead, the reader gets an object with the name, the arguments, and the state, and has to know the class.
 //
 // # Large pickles
 //
-// A snapshot of memory is a list of millions of dicts in a pickle of gigabytes. [Options.Take]
-// gets each dict when it is filled; one that it takes is dropped, and the list that it would
-// be in counts it ([Value.Taken]). What the pickle may refer to later is kept all the same, as
-// nobody knows what that is: [Scan] finds it in a pass of its own that decodes nothing, and
-// then only that is kept.
+// A memory snapshot is a list of millions of dicts in a pickle of gigabytes. [Options.Take] gets each dict when
+// it is complete. A dict that it takes is dropped, and the list that would contain it counts it
+// ([Value.Taken]). Values that the pickle may refer to later have to be kept anyway, which may be all of them:
+// [Scan] finds the references in a pass of its own that decodes nothing, so that only referenced values are
+// kept.
 //
 // # Hostile pickles
 //
-// No opcode makes more than what its bytes hold, containers refer to each other and are never
-// copied, and nothing recurses. What is held is counted, and limited by [Options.Limit]. A
-// value can contain itself: a reader goes down as many levels as its format has, and no
-// further.
+// No opcode allocates more than the bytes it has, containers refer to each other and are never copied, and
+// nothing recurses. The memory in use is counted, and limited by [Options.Limit]. A value can contain itself: a
+// reader should descend only as many levels as its format has.
 package pickle

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// object does the opcodes that would import or call something: they make objects of a name.
+// object executes the opcodes that import or call something in Python: here they make objects with a name.
 func (d *decoder) object(op byte) {
 	switch op {
 	case opGlobal:
@@ -32,13 +32,13 @@ func (d *decoder) object(op byte) {
 	}
 }
 
-// Persistent is the class of what a pickle refers to and does not hold: its arguments are the
-// reference, by which PyTorch names the storage of a tensor.
+// Persistent is the class of a reference to something outside the pickle. The reference is in its arguments;
+// PyTorch refers to the storage of a tensor that way.
 const Persistent = "persistent id"
 
 func persistent() Value { return Value{Kind: Class, node: &node{text: Persistent}} }
 
-// class pushes a class, if it may be named.
+// class pushes a class, if Options.Known accepts it.
 func (d *decoder) class(module, name string) {
 	full := module + "." + name
 	if d.opt.Known != nil && !d.opt.Known(full) {
@@ -47,7 +47,7 @@ func (d *decoder) class(module, name string) {
 	d.pushNode(Class, d.textNode(d.in.text([]byte(full))), len(full))
 }
 
-// global reads the two lines of a class.
+// global reads the two lines of a class: module and name.
 func (d *decoder) global() {
 	module := string(d.in.line())
 	d.class(module, string(d.in.line()))
@@ -60,7 +60,7 @@ func (d *decoder) make(class, args Value) {
 
 func (d *decoder) call(op byte) {
 	args := d.pop()
-	if op == opNewObjEx { // args are those with names; those without are below
+	if op == opNewObjEx { // args has the keyword arguments; the positional ones are below it
 		args = d.pop()
 	}
 	class := d.pop()
@@ -77,10 +77,10 @@ func (d *decoder) call(op byte) {
 	d.make(class, args)
 }
 
-// makers are functions that make an object of the class that is their first argument.
+// makers are functions that make an object of the class in their first argument.
 var makers = map[string]bool{"copy_reg._reconstructor": true, "copyreg._reconstructor": true, "copyreg.__newobj__": true}
 
-// instance makes an object of what is above the mark.
+// instance makes an object of the values above the mark.
 func (d *decoder) instance(op byte) {
 	if op == opInst {
 		if d.global(); d.in.err == nil {
@@ -101,7 +101,7 @@ func tuple(items []Value) Value {
 	return Value{Kind: Tuple, node: &node{items: append([]Value(nil), items...)}}
 }
 
-// build gives an object its state.
+// build sets the state of an object.
 func (d *decoder) build() {
 	state := d.pop()
 	switch to := d.top(); {

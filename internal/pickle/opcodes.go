@@ -78,10 +78,10 @@ const (
 	opReadOnlyBuffer  = 0x98
 )
 
-// newest is the newest protocol that is known.
+// newest is the newest known protocol.
 const newest = 5
 
-// sized are the opcodes of a text or bytes, with the size of the length in front of it.
+// sized are the opcodes of texts and bytes, with the number of bytes of the length in front.
 var sized = [256]struct {
 	bytes uint8
 	kind  Kind
@@ -91,7 +91,7 @@ var sized = [256]struct {
 	opShortBinBytes: {1, Bytes}, opBinBytes: {4, Bytes}, opBinBytes8: {8, Bytes}, opByteArray8: {8, Bytes},
 }
 
-// do does what an opcode says.
+// do executes an opcode.
 func (d *decoder) do(op byte) {
 	if s := sized[op]; s.bytes != 0 {
 		d.sizedText(s.kind, int(s.bytes))
@@ -166,7 +166,7 @@ func (d *decoder) number(op byte) {
 	}
 	x := d.in.uint(int(fixed[op]))
 	switch op {
-	case opBinFloat: // the highest byte first
+	case opBinFloat: // big-endian
 		d.push(Value{Kind: Float, bits: bits.ReverseBytes64(x)})
 	case opBinInt:
 		d.push(Value{Kind: Int, bits: uint64(int64(int32(x)))})
@@ -175,7 +175,7 @@ func (d *decoder) number(op byte) {
 	}
 }
 
-// long pushes an integer in two's complement, the lowest byte first.
+// long pushes a little-endian integer in two's complement.
 func (d *decoder) long(op byte) {
 	lengthOf := 1
 	if op == opLong4 {
@@ -200,7 +200,7 @@ func (d *decoder) long(op byte) {
 	}
 }
 
-// decimal pushes a number of protocol 0, which is a line of text.
+// decimal pushes a number of protocol 0, a line of text.
 func (d *decoder) decimal(op byte) {
 	text := string(d.in.line())
 	switch {
@@ -232,7 +232,7 @@ func (d *decoder) decimal(op byte) {
 	}
 }
 
-// memory keeps the value at the top, or pushes one that was kept.
+// memory stores the value at the top in the memo, or pushes one from it.
 func (d *decoder) memory(op byte) {
 	i := d.in.number(op)
 	if op == opBinPut || op == opLongBinPut || op == opPut {
@@ -242,7 +242,7 @@ func (d *decoder) memory(op byte) {
 	}
 }
 
-// number reads the number of a value in the memo.
+// number reads a memo number.
 func (in *input) number(op byte) uint32 {
 	switch op {
 	case opGet, opPut:
@@ -257,7 +257,7 @@ func (in *input) number(op byte) uint32 {
 	return uint32(in.uint(4))
 }
 
-// sizedText pushes a text behind its length, which has lengthOf bytes.
+// sizedText pushes a text after its length, which has lengthOf bytes.
 func (d *decoder) sizedText(kind Kind, lengthOf int) {
 	switch n := d.in.length(lengthOf); {
 	case n > uint64(d.in.longText):
@@ -271,7 +271,7 @@ func (d *decoder) sizedText(kind Kind, lengthOf int) {
 	}
 }
 
-// length reads how long a text is.
+// length reads the length of a text.
 func (in *input) length(lengthOf int) uint64 {
 	n := in.uint(lengthOf)
 	if n > math.MaxInt64 {
@@ -298,7 +298,7 @@ func (d *decoder) lineText(op byte) {
 	d.pushNode(Text, d.textNode(text), len(text))
 }
 
-// rawUnicode decodes what Python calls raw-unicode-escape: Latin-1 with \u and \U.
+// rawUnicode decodes Python's raw-unicode-escape: Latin-1 with \u and \U.
 func rawUnicode(b []byte) string {
 	out := make([]rune, 0, len(b))
 	for len(b) > 0 {
@@ -317,7 +317,7 @@ func rawUnicode(b []byte) string {
 	return string(out)
 }
 
-// operands takes the values that an opcode is about: a few, or what is above the mark.
+// operands takes the operands of an opcode: a fixed number, or the values above the mark.
 func (d *decoder) operands(op byte) []Value {
 	switch op {
 	case opTuple1, opAppend:
@@ -330,7 +330,7 @@ func (d *decoder) operands(op byte) []Value {
 	return d.popMark()
 }
 
-// collect makes a container of values.
+// collect makes a container of the operands.
 func (d *decoder) collect(op byte) {
 	items := d.operands(op)
 	kind := Tuple
@@ -353,13 +353,13 @@ func (d *decoder) collect(op byte) {
 
 var errOdd = errors.New("has a key without a value")
 
-// fill puts values into the container below them.
+// fill adds the operands to the container below them.
 func (d *decoder) fill(op byte) {
 	items := d.operands(op)
 	to, dict := d.top(), op == opSetItem || op == opSetItems
 	switch {
 	case to.Kind == Object || to.Kind == taken:
-		return // a list or a dict of a class of its own: OrderedDict
+		return // a subclass of list or dict, such as OrderedDict
 	case dict && to.Kind != Dict || !dict && to.Kind != List && to.Kind != Set:
 		d.in.fail(errors.New("puts values into something that is not a container"))
 	case dict && len(items)%2 != 0:
@@ -380,7 +380,7 @@ func (d *decoder) fill(op byte) {
 	}
 }
 
-// append appends to a list what was not taken.
+// append appends to a list the items that were not taken.
 func (d *decoder) append(n *node, items []Value) {
 	left := items[:0]
 	for _, v := range items {
@@ -394,10 +394,10 @@ func (d *decoder) append(n *node, items []Value) {
 	n.items = d.add(n.items, left)
 }
 
-// drop gives up a dict that was taken, with all that it holds.
+// drop frees a dict that was taken, and all its items.
 func (d *decoder) drop(to *Value) {
 	d.held -= max(0, d.held-to.node.held-(d.kept-to.node.kept))
-	if items := to.node.items; len(items) > itemsAtOnce/16 { // not a piece of what others have
+	if items := to.node.items; len(items) > itemsAtOnce/16 { // not a piece of a shared allocation
 		clear(items)
 		d.spare = append(d.spare, items)
 	}

@@ -8,34 +8,34 @@ import (
 	"sync"
 )
 
-// Options say how a pickle is read. The zero value reads anything.
+// Options control how a pickle is read. The zero value reads anything.
 type Options struct {
-	// Take gets each dict when items were put into it: once, unless it has more than a thousand
-	// of them. If it returns true, the dict is dropped. nil takes none.
+	// Take gets each dict after items were added to it: once, unless it has more than a thousand items. If it
+	// returns true, the dict is dropped. nil takes none.
 	Take func(dict Value) bool
-	// Known reports whether the pickle may name a class; another is an error. nil knows all:
-	// nothing is done with them.
+	// Known reports whether the pickle may name a class; other classes are an error. nil accepts all of them:
+	// nothing is done with classes.
 	Known func(class string) bool
-	// LongText is the length in bytes above which a text is not held; 0 is 1 MiB.
+	// LongText is the length in bytes above which a text is not kept; 0 means 1 MiB.
 	LongText int
-	// Limit is how much may be held, in bytes; 0 is 1 GiB.
+	// Limit is the largest number of bytes in use; 0 means 1 GiB.
 	Limit int64
-	// Refs is the result of [Scan] on the same pickle; nil keeps all that might be referred to.
+	// Refs is the result of [Scan] on the same pickle; nil keeps everything that might be referred to.
 	Refs *Refs
 }
 
 const (
 	longText = 1 << 20
 	limit    = 1 << 30
-	// What values and nodes take in memory, in bytes, roughly.
+	// Rough memory of values and nodes, in bytes.
 	valueSize, nodeSize = 24, 88
-	// farMemo is how far behind the last number of the memo the next may be.
+	// farMemo is how far a memo number may be from the last one.
 	farMemo = 1 << 16
 
 	nodesAtOnce, itemsAtOnce = 32, 256
 )
 
-// An Error says what is wrong with a pickle, and where. It wraps what [io.Reader] said.
+// An Error describes what is wrong with a pickle, and where. It wraps the error of the [io.Reader], if any.
 type Error struct {
 	Offset int64 // of the opcode
 	Err    error
@@ -46,9 +46,9 @@ func (e *Error) Unwrap() error { return e.Err }
 
 var errStack = errors.New("takes more from the stack than there is")
 
-// Read reads a pickle and returns its value. What comes behind it in r is not looked at, but may be
-// read. With an error, the value is a tuple of what was not put into a container yet: of a dict that
-// was cut off, the dict, and then keys and values.
+// Read reads a pickle and returns its value. It may read past the pickle, but ignores what follows. With an
+// error, the value is a tuple of the values that are not in a container yet: for a dict that was cut off, the
+// dict, and then keys and values.
 func Read(r io.Reader, opt Options) (Value, error) {
 	d := decoder{in: newInput(r, 64<<10), opt: opt, limit: opt.Limit, memo: *memos.Get().(*[]Value)}
 	defer d.giveBack()
@@ -76,34 +76,34 @@ func Read(r io.Reader, opt Options) (Value, error) {
 // errStop ends a pickle.
 var errStop = errors.New("stop")
 
-// A decoder is the stack machine that a pickle is a program of. Its methods, and those of its input, leave
-// the first error in the input, and give zeros from then on, of which none is pushed.
+// A decoder is the stack machine that executes a pickle. Its methods, and those of its input, record the first
+// error in the input. From then on they return zeros, and push nothing.
 type decoder struct {
 	in     input
 	opt    Options
 	stack  []Value
-	marks  []int // heights of the stack
+	marks  []int // stack heights
 	memo   []Value
-	sparse map[uint32]Value // with Refs, instead of memo
-	nMemo  uint32           // how many MEMOIZE and PUT there were
+	sparse map[uint32]Value // replaces memo if there are Refs
+	nMemo  uint32           // number of MEMOIZE and PUT opcodes
 	held   int64            // bytes of values that may be in use
-	kept   int64            // of these, in the memo
+	kept   int64            // bytes of those in the memo
 	limit  int64
 	result Value
-	// Nodes and the first items of containers are allocated many at a time, unless most of them
-	// will be given up: one that is in use keeps those beside it.
+	// Nodes and the first items of containers are allocated in batches, unless most of them will be dropped: one
+	// that is in use keeps the whole batch alive.
 	nodes []node
 	items []Value
 	spare [][]Value // of dicts that were taken
 }
 
-// memos are the memos of pickles that were read.
+// memos holds the memos of finished pickles for reuse.
 var memos = sync.Pool{New: func() any { return new([]Value) }}
 
-// maxMemo is how long a memo may be to be used again.
+// maxMemo is the longest memo that is reused.
 const maxMemo = 1 << 18
 
-// giveBack lets the next pickle have the memo.
+// giveBack returns the memo for reuse.
 func (d *decoder) giveBack() {
 	if memo := d.memo; cap(memo) <= maxMemo {
 		clear(memo)
@@ -112,7 +112,7 @@ func (d *decoder) giveBack() {
 	}
 }
 
-// node returns a new one.
+// node returns a new node.
 func (d *decoder) node() *node {
 	if d.sparse != nil {
 		return &node{}
@@ -125,14 +125,14 @@ func (d *decoder) node() *node {
 	return n
 }
 
-// textNode returns a new one of a text.
+// textNode returns a new node with a text.
 func (d *decoder) textNode(text string) *node {
 	n := d.node()
 	n.text = text
 	return n
 }
 
-// add appends values to those of a container.
+// add appends items to the items of a container.
 func (d *decoder) add(to, items []Value) []Value {
 	if n := len(d.spare); to == nil && n > 0 && len(items) > itemsAtOnce/16 {
 		to, d.spare = d.spare[n-1][:0], d.spare[:n-1]
@@ -156,13 +156,13 @@ func (d *decoder) push(v Value) {
 	}
 }
 
-// pushNode pushes a value that can be referred to; size is what it has besides, in bytes.
+// pushNode pushes a value that can be referred to; size is its memory beyond the node, in bytes.
 func (d *decoder) pushNode(k Kind, n *node, size int) {
 	d.held += int64(nodeSize + size)
 	d.push(Value{Kind: k, node: n})
 }
 
-// bottom returns the height of the stack that may not be taken from: the last mark.
+// bottom returns the stack height of the last mark, below which nothing may be popped.
 func (d *decoder) bottom() int {
 	if len(d.marks) > 0 {
 		return d.marks[len(d.marks)-1]
@@ -178,7 +178,7 @@ func (d *decoder) pop() Value {
 	return v
 }
 
-// popN takes n values, in the order in which they were pushed. They are valid until the next push.
+// popN pops n values, in the order in which they were pushed. They are valid until the next push.
 func (d *decoder) popN(n int) []Value {
 	if len(d.stack)-n < d.bottom() {
 		d.in.fail(errStack)
@@ -189,7 +189,7 @@ func (d *decoder) popN(n int) []Value {
 	return items
 }
 
-// popMark takes what is above the last mark, as popN does.
+// popMark pops the values above the last mark, like popN.
 func (d *decoder) popMark() []Value {
 	if len(d.marks) == 0 {
 		d.in.fail(errors.New("has no mark"))
@@ -210,7 +210,7 @@ func (d *decoder) top() *Value {
 	return &d.stack[len(d.stack)-1]
 }
 
-// put keeps the value at the top of the stack under a number.
+// put stores the value at the top of the stack in the memo, at number i.
 func (d *decoder) put(i uint32) {
 	v := d.top()
 	switch d.nMemo++; {
@@ -235,7 +235,7 @@ func (d *decoder) put(i uint32) {
 	d.keep(v)
 }
 
-// keep counts what the memo keeps.
+// keep accounts for a value stored in the memo.
 func (d *decoder) keep(v *Value) {
 	d.kept += valueSize
 	if v.node != nil {
@@ -243,7 +243,7 @@ func (d *decoder) keep(v *Value) {
 	}
 }
 
-// get pushes the value that was kept under a number.
+// get pushes value i of the memo.
 func (d *decoder) get(i uint32) {
 	var v Value
 	if d.sparse != nil {
@@ -260,22 +260,22 @@ func (d *decoder) get(i uint32) {
 	d.push(v)
 }
 
-// An input is the bytes of a pickle.
+// An input reads the bytes of a pickle.
 type input struct {
 	r        io.Reader
 	err      error  // the first one
-	chunk    []byte // of what was read of r, behind at
+	chunk    []byte // last chunk read from r, used up to at
 	at       int
-	room     []byte // chunk lies in
+	room     []byte // buffer of chunk
 	offset   int64
 	longText int
 	buf      []byte
-	names    map[string]string // short texts, each held once
+	names    map[string]string // short texts, each kept once
 }
 
 func newInput(r io.Reader, size int) input { return input{r: r, room: make([]byte, size)} }
 
-// fail says what is wrong, unless something was before.
+// fail records an error, unless there was one before.
 func (in *input) fail(err error) {
 	if in.err == nil {
 		in.err = err
@@ -292,16 +292,16 @@ func (in *input) byte() byte {
 	return b
 }
 
-// more reads a chunk, when the one before it was used, and reports whether there is one.
+// more reads the next chunk, and reports whether there is one.
 func (in *input) more() bool {
-	const patience = 100 // reads that give nothing
+	const patience = 100 // reads without data or error
 	for range patience {
 		n, err := in.r.Read(in.room)
 		switch {
-		case n > 0: // an error comes again
+		case n > 0: // the error will come again
 			in.chunk, in.at = in.room[:n], 0
 			return true
-		case err == io.EOF: // more was to come
+		case err == io.EOF: // the pickle is cut off
 			in.fail(io.ErrUnexpectedEOF)
 			return false
 		case err != nil:
@@ -313,7 +313,7 @@ func (in *input) more() bool {
 	return false
 }
 
-// uint reads a number of n bytes, at most 8, the lowest first.
+// uint reads a little-endian number of n bytes, at most 8.
 func (in *input) uint(n int) (x uint64) {
 	if in.at+n <= len(in.chunk) {
 		for i, b := range in.chunk[in.at : in.at+n] {
@@ -329,7 +329,7 @@ func (in *input) uint(n int) (x uint64) {
 	return x
 }
 
-// pieces passes the next n bytes, as they are read.
+// pieces passes the next n bytes in pieces, as they are read.
 func (in *input) pieces(n uint64, each func(b []byte)) {
 	for n > 0 && (in.at < len(in.chunk) || in.more()) {
 		k := int(min(n, uint64(len(in.chunk)-in.at)))
@@ -343,8 +343,8 @@ func (in *input) pieces(n uint64, each func(b []byte)) {
 // skip passes over n bytes.
 func (in *input) skip(n uint64) { in.pieces(n, func([]byte) {}) }
 
-// bytes reads n bytes, which are valid until the next call. n may be a lie: no more is
-// allocated than there is.
+// bytes reads n bytes, which are valid until the next call. n may be wrong: allocation grows only with the
+// bytes that are there.
 func (in *input) bytes(n uint64) []byte {
 	if n <= uint64(len(in.chunk)-in.at) {
 		b := in.chunk[in.at : in.at+int(n)]
@@ -357,10 +357,10 @@ func (in *input) bytes(n uint64) []byte {
 	return in.buf
 }
 
-// longestLine is the length of the longest line that an opcode of protocol 0 may have.
+// longestLine is the longest line of an opcode of protocol 0, in bytes.
 const longestLine = 64 << 10
 
-// line reads the rest of a line, without its end. It is valid until the next call.
+// line reads the rest of a line, without its newline. It is valid until the next call.
 func (in *input) line() []byte {
 	in.buf = in.buf[:0]
 	for {
@@ -375,8 +375,7 @@ func (in *input) line() []byte {
 	}
 }
 
-// shortText is the length up to which texts are held once: names of fields, of files, of
-// functions.
+// shortText is the longest text that is kept only once: names of fields, files, and functions.
 const shortText = 128
 
 // text returns a copy of b.
@@ -395,7 +394,7 @@ func (in *input) text(b []byte) string {
 	return s
 }
 
-// Refs are the values of a pickle that it refers to later, by their number in its memo.
+// Refs are the memo numbers that a pickle refers to later.
 type Refs struct{ words []uint64 }
 
 func (r *Refs) has(i uint32) bool {
@@ -410,11 +409,11 @@ func (r *Refs) set(i uint32) {
 	r.words[i/64] |= 1 << (i % 64)
 }
 
-// farRef is the largest number that a reference may have: a pickle of 4 GB has fewer.
+// farRef bounds the number of a reference: a pickle of 4 GB has fewer.
 const farRef = 1 << 31
 
-// Scan finds what a pickle refers to later. It decodes nothing, and fails where [Read] would not
-// know how to go on.
+// Scan finds the values that a pickle refers to later. It decodes nothing, and fails only where [Read] could
+// not continue.
 func Scan(r io.Reader) (*Refs, error) {
 	in, refs := newInput(r, 1<<20), &Refs{}
 	for {
@@ -429,7 +428,7 @@ func Scan(r io.Reader) (*Refs, error) {
 	}
 }
 
-// pass passes over an opcode.
+// pass skips an opcode, and records its reference.
 func (in *input) pass(op byte, refs *Refs) {
 	if s := sized[op]; s.bytes != 0 {
 		in.skip(in.length(int(s.bytes)))
@@ -460,5 +459,5 @@ func (in *input) pass(op byte, refs *Refs) {
 	}
 }
 
-// fixed is how many bytes opcodes without a length have behind them.
+// fixed is the number of operand bytes of opcodes without a length.
 var fixed = [256]uint8{opBinInt1: 1, opBinInt2: 2, opBinInt: 4, opBinFloat: 8, opBinPut: 1, opLongBinPut: 4, opProto: 1, opFrame: 8}

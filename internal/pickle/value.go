@@ -6,26 +6,26 @@ import "math"
 type Kind uint8
 
 const (
-	Missing Kind = iota // there is no such value
+	Missing Kind = iota // no such value
 	None
 	Bool
 	Int   // an int64
-	Uint  // above the largest int64
+	Uint  // larger than the largest int64
 	Big   // an integer of more than 64 bits, whose value is lost
 	Float // a float64
 	Text
 	Bytes
-	Long // a text, or bytes, above Options.LongText: only the length is known
+	Long // a text or bytes longer than Options.LongText: only the length is known
 	List
 	Tuple
 	Dict
 	Set
-	Class  // or a function, by its name
+	Class  // or a function, by name
 	Object // of a class, with arguments and state
 	taken  // by Options.Take
 )
 
-// A Value is one of a pickle. The zero value is one that is missing; all methods work on it.
+// A Value is a value of a pickle. The zero value is a missing one; all methods work on it.
 type Value struct {
 	Kind Kind
 	bits uint64
@@ -34,17 +34,17 @@ type Value struct {
 
 // A node is the part of a value that others may refer to.
 type node struct {
-	text  string  // of Text and Bytes; of a class, its name
-	items []Value // of a list; keys and values of a dict; of an object the class, the arguments, and the state
-	taken int     // items of a list that Take took
-	// held and kept are what the reader held and kept when the dict was begun.
+	text  string  // of Text and Bytes; the name of a class
+	items []Value // of a list; alternating keys and values of a dict; class, arguments, and state of an object
+	taken int     // number of items of a list that Take took
+	// held and kept are those of the decoder when the dict began.
 	held, kept int64
 }
 
-// Int returns an integer; a bool is none.
+// Int returns an integer; bools don't count as integers.
 func (v Value) Int() (n int64, ok bool) { return int64(v.bits), v.Kind == Int }
 
-// Int64 returns an integer, and otherwise of any other value.
+// Int64 returns an integer, or otherwise if the value is not one.
 func (v Value) Int64(otherwise int64) int64 {
 	if v.Kind == Int {
 		return int64(v.bits)
@@ -52,7 +52,7 @@ func (v Value) Int64(otherwise int64) int64 {
 	return otherwise
 }
 
-// Uint64 returns an integer that is not negative, such as an address; 0 of any other value.
+// Uint64 returns a non-negative integer, such as an address; 0 for any other value.
 func (v Value) Uint64() uint64 {
 	if v.Kind == Uint || v.Kind == Int && int64(v.bits) >= 0 {
 		return v.bits
@@ -60,7 +60,7 @@ func (v Value) Uint64() uint64 {
 	return 0
 }
 
-// Float64 returns a number; an integer is one, too.
+// Float64 returns a float or an integer.
 func (v Value) Float64() (x float64, ok bool) {
 	switch v.Kind {
 	case Float:
@@ -74,7 +74,7 @@ func (v Value) Float64() (x float64, ok bool) {
 // IsTrue reports whether a value is True.
 func (v Value) IsTrue() bool { return v.Kind == Bool && v.bits == 1 }
 
-// Text returns a text, or bytes; "" of any other value.
+// Text returns a text, or bytes; "" for any other value.
 func (v Value) Text() string {
 	if v.Kind == Text || v.Kind == Bytes {
 		return v.node.text
@@ -82,8 +82,8 @@ func (v Value) Text() string {
 	return ""
 }
 
-// Len returns the number of items of a list, a tuple, or a set, without those that were taken; of
-// pairs in a dict; of bytes in a text, known or not.
+// Len returns the number of items of a list, a tuple, or a set that were not taken; the number of pairs in a
+// dict; the number of bytes in a text, even if it is too long to be kept.
 func (v Value) Len() int {
 	switch v.Kind {
 	case List, Tuple, Set:
@@ -106,8 +106,8 @@ func (v Value) Taken() int {
 	return 0
 }
 
-// Items returns those of a list, a tuple, or a set, without those that were taken; of a dict, the
-// keys, each followed by its value.
+// Items returns the items of a list, a tuple, or a set that were not taken; the alternating keys and values of
+// a dict.
 func (v Value) Items() []Value {
 	switch v.Kind {
 	case List, Tuple, Set, Dict:
@@ -116,7 +116,7 @@ func (v Value) Items() []Value {
 	return nil
 }
 
-// Get returns what a dict, or the dict that is the state of an object, has of a key.
+// Get returns the value of a key in a dict, or in the dict that is the state of an object.
 func (v Value) Get(key string) Value {
 	if v.Kind == Object {
 		v = v.State()
@@ -124,7 +124,7 @@ func (v Value) Get(key string) Value {
 	if v.Kind != Dict {
 		return Value{}
 	}
-	// The last one counts, as in a dict.
+	// The last pair wins, as in Python.
 	for i := len(v.node.items) - 2; i >= 0; i -= 2 {
 		if k := v.node.items[i]; k.Kind == Text && k.node.text == key {
 			return v.node.items[i+1]
@@ -141,7 +141,7 @@ func (v Value) At(i int) Value {
 	return Value{}
 }
 
-// Class names a class, or that of an object, with its module: "torch.FloatStorage".
+// Class returns the name of a class, or of the class of an object, with its module: "torch.FloatStorage".
 func (v Value) Class() string {
 	switch v.Kind {
 	case Class:
@@ -152,7 +152,7 @@ func (v Value) Class() string {
 	return ""
 }
 
-// Args returns the arguments that an object was made with, usually a tuple.
+// Args returns the arguments of the call that made an object, usually a tuple.
 func (v Value) Args() Value {
 	if v.Kind == Object {
 		return v.node.items[1]
@@ -160,8 +160,8 @@ func (v Value) Args() Value {
 	return Value{}
 }
 
-// State returns the value that an object was given after it was made, usually a dict; it is missing if it was
-// given nothing.
+// State returns the state that an object was given after it was made, usually a dict; it is missing if there
+// was none.
 func (v Value) State() Value {
 	if v.Kind == Object {
 		return v.node.items[2]
@@ -169,7 +169,7 @@ func (v Value) State() Value {
 	return Value{}
 }
 
-// Key is equal for values that are the same object; nil is of values that are none.
+// Key returns the same key for values that are the same object; nil for values that are not objects.
 func (v Value) Key() any {
 	if v.node == nil {
 		return nil

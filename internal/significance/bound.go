@@ -7,20 +7,19 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Sample is what one side of a comparison has of a quantity. Which of the two counts
-// depends on [How] it is compared.
+// A Sample is one side of a comparison. [How] it is compared determines which field counts.
 type Sample struct {
 	Quantity Quantity
 	Pieces   []Piece
 }
 
-// How says by which test two samples are compared.
+// How selects the test that compares two samples.
 type How uint8
 
 const (
 	ByScatter How = iota // quantities of many pieces, by compare
 	ByRanks              // few pieces, by compareFew
-	ByCapture            // pieces that are a capture each, by compareCaptures
+	ByCapture            // each piece is a capture, by compareCaptures
 )
 
 // Compare compares two samples.
@@ -34,14 +33,13 @@ func (how How) Compare(before, after Sample) Change {
 	return compare(before.Quantity, after.Quantity)
 }
 
-// A Crossing tells how sure it is that a ratio is beyond a bound. P is the probability of
-// observations like these, or worse, if the ratio is exactly the bound; it is one-sided.
-// Least is the smallest P that captures of this length could show, whatever happened in
-// them: where that is above a level, nothing can be significant at that level. Both are NaN
-// if the captures are too short to tell anything.
+// A Crossing is the evidence that a ratio is beyond a bound. P is the one-sided probability of observations
+// like these, or worse, if the ratio is exactly the bound. Least is the smallest P that captures of this length
+// could show, whatever happened in them: if that is above a level, nothing can be significant at that level.
+// Both are NaN if the captures are too short for a test.
 type Crossing struct{ P, Least float64 }
 
-// Above reports how sure it is that after / before is above bound.
+// Above tests whether after / before is above bound.
 func (how How) Above(before, after Sample, bound float64) Crossing {
 	c, least := how.against(before, after, bound)
 	if c.Ratio > 1 {
@@ -50,7 +48,7 @@ func (how How) Above(before, after Sample, bound float64) Crossing {
 	return Crossing{1 - c.P/2, least}
 }
 
-// Below reports how sure it is that after / before is below bound.
+// Below tests whether after / before is below bound.
 func (how How) Below(before, after Sample, bound float64) Crossing {
 	c, least := how.against(before, after, bound)
 	if c.Ratio < 1 {
@@ -71,11 +69,11 @@ func (how How) against(before, after Sample, bound float64) (c Change, least flo
 	case how == ByScatter:
 		least = leastOf(&before.Quantity, &after.Quantity)
 	}
-	return c, least // captures can be as alike as they like
+	return c, least // least is 0: captures can be arbitrarily similar
 }
 
-// leastOf returns the smallest one-sided probability that two quantities could show: beyond
-// where the first of their intervals has no end, no ratio is impossible.
+// leastOf returns the smallest one-sided probability that two quantities could show: farther out, one of their
+// intervals has no end, and no ratio is impossible.
 func leastOf(before, after *Quantity) float64 {
 	if !before.known() || !after.known() {
 		return math.NaN()
@@ -87,7 +85,7 @@ func leastOf(before, after *Quantity) float64 {
 	return distuv.StudentsT{Sigma: 1, Nu: welch(before, after)}.CDF(-k)
 }
 
-// times returns a quantity that is larger by a factor.
+// times returns a quantity multiplied by a factor.
 func (q Quantity) times(factor float64) Quantity {
 	if of := q.bounds; of != nil {
 		q.bounds = func(k float64) (low, high float64) {
@@ -99,15 +97,15 @@ func (q Quantity) times(factor float64) Quantity {
 	return q
 }
 
-// times returns pieces that have more by a factor.
+// times returns pieces with sums multiplied by a factor.
 func times(pieces []Piece, factor float64) []Piece {
 	return order.Each(pieces, func(p Piece) Piece { return Piece{factor * p.Sum, p.Of} })
 }
 
-// compareCaptures tells how a quantity changed of which each piece is what one capture has,
-// several before and several after a change: how much captures of one side differ is how
-// much days differ. It is Student's test on logarithms, with one variance for both sides.
-// With fewer than four captures in all, or where one has nothing, P and the interval are NaN.
+// compareCaptures compares a quantity of which each piece is the value of a capture, several before and several
+// after a change. The scatter among captures of one side is the scatter from day to day. It is Student's test
+// on logarithms, with one variance for both sides. With fewer than four captures in all, or a capture without a
+// value, P and the interval are NaN.
 func compareCaptures(before, after []Piece) Change {
 	x, y := quotients(before), quotients(after)
 	c := Change{Ratio: math.NaN(), Low: math.NaN(), High: math.NaN(), P: math.NaN()}
@@ -136,12 +134,11 @@ func compareCaptures(before, after []Piece) Change {
 	return c
 }
 
-// MinCaptures is how many captures both sides together must have to tell how much days
-// differ.
+// MinCaptures is the smallest number of captures on both sides together that shows how much days differ.
 const MinCaptures = 4
 
-// logarithms returns the mean of the logarithms of values, and the sum of their squared
-// distances from it; not ok without values, or with one that has no logarithm.
+// logarithms returns the mean of the logarithms of values, and the sum of their squared distances from it. ok
+// is false if there are no values, or if one has no logarithm.
 func logarithms(values []float64) (mean, squares float64, ok bool) {
 	if len(values) == 0 {
 		return 0, 0, false
@@ -158,8 +155,8 @@ func logarithms(values []float64) (mean, squares float64, ok bool) {
 	return mean, squares, true
 }
 
-// FewestPieces returns how many pieces the smaller of two captures must have so that
-// compareFew can be as sure as level, one-sided, if the larger one has so many.
+// FewestPieces returns how many pieces the smaller of two captures needs so that compareFew can reach level,
+// one-sided, if the other one has larger pieces.
 func FewestPieces(larger int, level float64) int {
 	n := 1
 	for 1/ways(n, max(n, larger)) > level {
@@ -168,16 +165,16 @@ func FewestPieces(larger int, level float64) int {
 	return n
 }
 
-// FewestValues returns how many independent values it takes at least until an interval for a
-// quantile has both ends at level, one-sided, with the given number of pieces.
+// FewestValues returns how many independent values are needed so that the interval of a quantile has both ends
+// at level, one-sided, with the given number of pieces.
 func FewestValues(share, level float64, pieces int) int {
 	k := distuv.StudentsT{Sigma: 1, Nu: float64(max(2, 2*pieces-2))}.Quantile(1 - level)
 	beyond := min(share, 1-share)
 	return int(math.Ceil(k * k * share * (1 - share) / (beyond * beyond)))
 }
 
-// AtLeast returns how probable it is that k or more of some events happen that do not depend on
-// each other, of which p has the probability of each: Poisson's binomial distribution, exactly.
+// AtLeast returns the probability that k or more of some independent events happen, whose probabilities are p:
+// Poisson's binomial distribution, exactly.
 func AtLeast(k int, p []float64) float64 {
 	if k <= 0 {
 		return 1
@@ -185,8 +182,7 @@ func AtLeast(k int, p []float64) float64 {
 	if k > len(p) {
 		return 0
 	}
-	// happen[i] is the probability that i of the events so far have happened; happen[k] stands
-	// for k or more.
+	// happen[i] is the probability that i of the events so far have happened; happen[k] stands for k or more.
 	happen := make([]float64, k+1)
 	happen[0] = 1
 	for _, one := range p {
@@ -199,8 +195,8 @@ func AtLeast(k int, p []float64) float64 {
 	return min(1, happen[k])
 }
 
-// AtLeastOf returns how probable it is that k or more of n such events happen that all have the
-// probability p.
+// AtLeastOf returns the probability that k or more of n independent events happen that all have the probability
+// p.
 func AtLeastOf(k, n int, p float64) float64 {
 	return max(0, distuv.Binomial{N: float64(n), P: p}.Survival(float64(k-1)))
 }

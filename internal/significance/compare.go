@@ -7,31 +7,30 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Change is how a quantity differs between two captures.
+// A Change is the difference of a quantity between two captures.
 type Change struct {
 	Ratio float64 // after / before; NaN if one of them is 0
-	// Low and High bound Ratio with a confidence of 95 %; 0 and +Inf are no bound, NaN
-	// is that the captures are too short to tell.
+	// Low and High bound Ratio with a confidence of 95 %; 0 and +Inf are no bound. NaN means that the captures are
+	// too short for a test.
 	Low, High float64
-	// P is how likely a difference of this size is if there is none; NaN as above.
+	// P is the probability of a difference of this size by chance; NaN as above.
 	P float64
 }
 
-// confidence is that of the intervals.
+// confidence is the confidence of the intervals.
 const confidence = 0.95
 
 // farthest is a deviate beyond all doubt.
 const farthest = 1e6
 
-// compare tells how a quantity changed. The intervals of both captures are put together on
-// the scale of logarithms, the part of each that faces the other one (Zou and Donner,
-// Statistics in Medicine 27, 2008), with Student's t and Welch's degrees of
-// freedom. P is the level at which that interval would reach the ratio 1, so that both
-// always agree.
+// compare compares two quantities. It combines the sides of their intervals that face each other, on the scale
+// of logarithms (Zou and Donner, Statistics in Medicine 27, 2008), with Student's t and Welch's degrees of
+// freedom. P is the level at which the resulting interval would reach the ratio 1, so that the two always
+// agree.
 //
-// Of means, the end of the interval that faces 1 is also that of the plain difference, if
-// that is nearer: a capture in which by chance no queue built up has a small mean that
-// looks exact, and its logarithm would be far from any other.
+// For means, the end of the interval that faces 1 is also that of the plain difference, if that is nearer: a
+// capture in which by chance no queue built up has a small mean that looks exact, and its logarithm would be
+// far from any other.
 func compare(before, after Quantity) Change {
 	c := Change{Ratio: math.NaN(), Low: math.NaN(), High: math.NaN(), P: math.NaN()}
 	if before.Value > 0 && after.Value > 0 {
@@ -42,7 +41,7 @@ func compare(before, after Quantity) Change {
 	}
 	t := distuv.StudentsT{Sigma: 1, Nu: welch(&before, &after)}
 	c.Low, c.High = bounds(&before, &after, t.Quantile((1+confidence)/2))
-	if c.Low == 0 && math.IsInf(c.High, 1) { // it could be anything
+	if c.Low == 0 && math.IsInf(c.High, 1) { // no bounds at all
 		c.Low, c.High = math.NaN(), math.NaN()
 		return c
 	}
@@ -50,7 +49,7 @@ func compare(before, after Quantity) Change {
 	return c
 }
 
-// bounds returns the ratios k standard errors below and above that of the values.
+// bounds returns the ends of the interval of k standard errors around the ratio of the values.
 func bounds(before, after *Quantity, k float64) (low, high float64) {
 	d := math.Log(after.Value / before.Value)
 	beforeLow, beforeHigh := before.bounds(k)
@@ -67,7 +66,7 @@ func bounds(before, after *Quantity, k float64) (low, high float64) {
 	return low, high
 }
 
-// reach returns how many standard errors it takes until the interval reaches 1.
+// reach returns the number of standard errors at which the interval reaches 1.
 func reach(before, after *Quantity) float64 {
 	if before.Value == after.Value {
 		return 0
@@ -93,9 +92,8 @@ func reach(before, after *Quantity) float64 {
 	return from
 }
 
-// welch returns the degrees of freedom of the difference of two estimates with errors of
-// their own, by their intervals at one standard error; the lesser one's where
-// these have no bound.
+// welch returns the degrees of freedom of the difference of two estimates with different errors, by their
+// intervals at one standard error; the smaller of the two degrees of freedom if an interval has no bound.
 func welch(before, after *Quantity) float64 {
 	least := min(before.freedom, after.freedom)
 	width := func(q *Quantity) float64 {
@@ -109,8 +107,8 @@ func welch(before, after *Quantity) float64 {
 	return max(least, (b+a)*(b+a)/(b*b/before.freedom+a*a/after.freedom))
 }
 
-// Appeared returns how likely it is that what is seen in some of the pieces of one capture,
-// and in none of the other, is so by chance: Fisher's exact test, in both directions.
+// Appeared returns the probability by chance that something shows in seen of the pieces of one capture, and in
+// no piece of the other: Fisher's exact test, two-sided.
 func Appeared(seen, pieces, otherPieces int) float64 {
 	p := 2.0
 	for i := range seen {
@@ -119,10 +117,9 @@ func Appeared(seen, pieces, otherPieces int) float64 {
 	return min(1, p)
 }
 
-// Holm returns the probabilities that are left when all of them were asked for at once: what is
-// below 0.05 is found with a probability of at most 0.05 in all if nothing differs,
-// however the questions depend on each other (Holm, Scandinavian Journal of Statistics 6,
-// 1979). NaN is a question that could not be asked; it stays, and costs nothing.
+// Holm adjusts probabilities for having asked all questions at once: the probability that any result is below
+// 0.05 is at most 0.05 if nothing differs, however the questions depend on each other (Holm, Scandinavian
+// Journal of Statistics 6, 1979). NaN is a question that could not be asked; it stays, and costs nothing.
 func Holm(p []float64) []float64 {
 	out := slices.Clone(p)
 	order := sortedKnown(p)

@@ -8,15 +8,14 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// Few is below how many values of a capture compareFew says more than compare: nobody
-// knows how so few are distributed.
+// Few is the number of values of a capture below which compareFew is better than compare: the distribution of
+// so few is unknown.
 const Few = 10
 
-// compareFew tells how a quantity changed of which each piece is one value, Sum by Of. It
-// supposes nothing about how values are distributed: P is that of the exact test of Mann
-// and Whitney (Annals of Mathematical Statistics 18, 1947), and the interval is that of
-// all ratios of a value after to one before (Moses). Where even values that do not overlap
-// could be chance, P and the interval are NaN.
+// compareFew compares a quantity of which each piece is one value, Sum by Of, without assuming a distribution.
+// P is that of the exact test of Mann and Whitney (Annals of Mathematical Statistics 18, 1947), and the
+// interval is that of the ratios of every value after to every value before (Moses). If even values that do not
+// overlap could be chance, P and the interval are NaN.
 func compareFew(before, after []Piece) Change {
 	x, y := quotients(before), quotients(after)
 	c := Change{Ratio: math.NaN(), Low: math.NaN(), High: math.NaN(), P: math.NaN()}
@@ -34,7 +33,7 @@ func compareFew(before, after []Piece) Change {
 	for _, b := range x {
 		for _, a := range y {
 			if a == b {
-				ratios = append(ratios, 1) // of 0 and 0, too
+				ratios = append(ratios, 1) // also 0 / 0
 			} else {
 				ratios = append(ratios, a/b)
 			}
@@ -46,8 +45,8 @@ func compareFew(before, after []Piece) Change {
 	return c
 }
 
-// Around returns the change as one of another ratio of the same quantity, such as that of
-// medians of all values, where c is about the medians of pieces.
+// Around returns the change with another ratio of the same quantity, such as that of the medians of all values,
+// where c has that of the medians of pieces. It widens the interval to include the ratio.
 func (c Change) Around(ratio float64) Change {
 	if !math.IsNaN(c.Low) {
 		c.Low, c.High = min(c.Low, ratio), max(c.High, ratio)
@@ -56,7 +55,7 @@ func (c Change) Around(ratio float64) Change {
 	return c
 }
 
-// quotients returns the values of pieces that have any.
+// quotients returns the values of the pieces that have one.
 func quotients(pieces []Piece) []float64 {
 	var list []float64
 	for _, p := range pieces {
@@ -67,7 +66,7 @@ func quotients(pieces []Piece) []float64 {
 	return list
 }
 
-// ways returns in how many ways n+m values can be divided into n and m.
+// ways returns the number of ways to divide n+m values into n and m.
 func ways(n, m int) float64 {
 	w := 1.0
 	for i := 1; i <= n; i++ {
@@ -76,9 +75,8 @@ func ways(n, m int) float64 {
 	return w
 }
 
-// mannWhitney returns how likely it is that two lists of the same origin are at least
-// this far apart, in either direction. Equal values share their ranks, and every way to
-// divide these ranks counts.
+// mannWhitney returns the two-sided probability that two lists from the same distribution are at least this far
+// apart. Equal values share their ranks, and every way to divide these ranks counts.
 func mannWhitney(x, y []float64) float64 {
 	ranks, sum := twiceRanks(x, y)
 	counts := subsetSums(ranks, len(x))
@@ -95,8 +93,8 @@ func mannWhitney(x, y []float64) float64 {
 	return min(1, 2*min(atMost, atLeast)/all)
 }
 
-// twiceRanks returns twice the rank of every value of both lists, and what those of x add
-// up to. Equal values have the mean of their ranks, so that twice it is whole.
+// twiceRanks returns twice the rank of every value of both lists, and the sum of those of x. Equal values have
+// the mean of their ranks, so twice that is whole.
 func twiceRanks(x, y []float64) (ranks []int, ofX int) {
 	all := slices.Concat(x, y)
 	sorted := slices.Sorted(slices.Values(all))
@@ -106,7 +104,7 @@ func twiceRanks(x, y []float64) (ranks []int, ofX int) {
 		for next < len(sorted) && sorted[next] == v {
 			next++
 		}
-		rank := first + next + 1 // the mean of first+1 and next, twice
+		rank := first + next + 1 // twice the mean of first+1 and next
 		ranks = append(ranks, rank)
 		if i < len(x) {
 			ofX += rank
@@ -115,10 +113,10 @@ func twiceRanks(x, y []float64) (ranks []int, ofX int) {
 	return ranks, ofX
 }
 
-// subsetSums returns how many subsets of n ranks add up to every sum.
+// subsetSums returns the number of subsets of n ranks for every sum.
 func subsetSums(ranks []int, n int) []float64 {
 	most := order.Total(ranks)
-	counts := make([][]float64, n+1) // by size of the subset
+	counts := make([][]float64, n+1) // by subset size
 	for i := range counts {
 		counts[i] = make([]float64, most+1)
 	}
@@ -133,8 +131,8 @@ func subsetSums(ranks []int, n int) []float64 {
 	return counts[n]
 }
 
-// critical returns how many of the ratios at either end the interval leaves out: as many
-// as leave at most half of what confidence does not cover beyond.
+// critical returns how many ratios the interval leaves out at either end: as many as have at most half of
+// 1-confidence beyond them.
 func critical(n, m int) int {
 	ranks := make([]int, n+m)
 	for i := range ranks {
@@ -151,11 +149,10 @@ func critical(n, m int) int {
 	return leave
 }
 
-// FalseDiscoveries returns, for every probability, the share of chance among all that are
-// at most that, if so many were asked for at once: of what is below 0.05 one in 20 is
-// chance on average, and if nothing differs there is any with a probability of 0.05 only
-// (Benjamini and Hochberg, Journal of the Royal Statistical Society B 57, 1995). NaN stays
-// and costs nothing.
+// FalseDiscoveries returns, for every probability, the expected share of chance among all results with at most
+// that probability: of those below 0.05, one in 20 is chance on average, and if nothing differs, the
+// probability of having any is 0.05 (Benjamini and Hochberg, Journal of the Royal Statistical Society B 57,
+// 1995). NaN stays and costs nothing.
 func FalseDiscoveries(p []float64) []float64 {
 	out := slices.Clone(p)
 	order := sortedKnown(p)
@@ -167,7 +164,7 @@ func FalseDiscoveries(p []float64) []float64 {
 	return out
 }
 
-// sortedKnown returns the indexes of the probabilities that are known, the lowest first.
+// sortedKnown returns the indexes of the probabilities that are not NaN, lowest first.
 func sortedKnown(p []float64) []int {
 	var order []int
 	for i, v := range p {

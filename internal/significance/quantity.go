@@ -2,42 +2,41 @@ package significance
 
 import "math"
 
-// A Piece is what a part of a capture adds up to: ns and requests, or values below a
-// bound and all values.
+// A Piece is the sums over a part of a capture: ns and requests, or the number of values below a bound and of
+// all values.
 type Piece struct{ Sum, Of float64 }
 
-// Enough is how many pieces it takes to say how far off an estimate may be.
+// Enough is the smallest number of pieces that shows the error of an estimate.
 const Enough = 3
 
-// Neighbors says how pieces that follow each other depend on each other.
+// Neighbors states how consecutive pieces depend on each other.
 type Neighbors uint8
 
 const (
-	// Apart neighbors were made to be independent: pieces are longer than what makes observations alike.
+	// Apart neighbors were made to be independent: pieces are longer than the correlation of observations.
 	Apart Neighbors = iota
-	// Queued ones have waits in queues, which outlast pieces of any length that anyone knows beforehand: the nearer a queue is to
+	// Queued neighbors wait in queues, whose correlation may outlast pieces of any length: the nearer a queue is to
 	// its limit, the longer it takes to forget.
 	Queued
 )
 
-// A Quantity is a number above zero that was estimated from the pieces of a capture.
+// A Quantity is a positive number estimated from the pieces of a capture.
 type Quantity struct {
 	Value float64
-	// freedom is how many independent pieces there are, less one.
+	// freedom is the number of independent pieces, less one.
 	freedom float64
-	err     float64 // standard error of a mean; 0 of other quantities
-	reach   float64 // how many standard errors from Value bounds still has both ends
-	// bounds returns what lies k standard errors below and above Value: 0 and +Inf where
-	// the observations set no bound.
+	err     float64 // standard error of a mean; 0 for other quantities
+	reach   float64 // largest number of standard errors at which bounds still has both ends
+	// bounds returns the ends of the interval k standard errors below and above Value: 0 and +Inf where the
+	// observations set no bound.
 	bounds func(k float64) (low, high float64)
 }
 
 // known reports whether q can be compared at all.
 func (q *Quantity) known() bool { return q.bounds != nil && q.Value > 0 }
 
-// Mean estimates what the pieces have per Of: the sum of all Sum by that of all Of.
-// Pieces in which Of is 0 do not count. With fewer than [Enough] of the others, there is no
-// saying how far off it is.
+// Mean estimates the sum of all Sum divided by the sum of all Of. Pieces with an Of of 0 do not count. With
+// fewer than [Enough] others, the error is unknown.
 func (n Neighbors) Mean(pieces []Piece) Quantity {
 	r := estimate(pieces, n)
 	q := Quantity{Value: r.value}
@@ -54,15 +53,13 @@ func (n Neighbors) Mean(pieces []Piece) Quantity {
 	return q
 }
 
-// Quantile estimates the value below which the given share of n values lies. In
-// pieces, Sum is how many values are at most that, Of how many there are. at returns
-// the i-th smallest value.
+// Quantile estimates the value below which the given share of n values lies. In pieces, Sum is the number of
+// values that are at most the quantile, and Of the number of all values. at returns the i-th smallest value.
 //
-// The interval is Woodruff's (Journal of the American Statistical Association 47, 1952): an
-// interval for the share of values at most the quantile, by the scatter of the pieces,
-// carried over to the values that have these ranks. Of independent observations it is the
-// interval of order statistics that benchstat prints. The scatter is never taken for less
-// than that of independent values.
+// The interval is Woodruff's (Journal of the American Statistical Association 47, 1952): an interval for the
+// share of values at most the quantile, from the scatter of the pieces, translated to the values of these
+// ranks. For independent observations it is the interval of order statistics that benchstat prints. The scatter
+// counts as at least that of independent values.
 func (neighbors Neighbors) Quantile(share float64, pieces []Piece, n int, at func(i int) float64) Quantity {
 	if n == 0 {
 		return Quantity{}
@@ -95,8 +92,8 @@ type ratio struct {
 	pieces              int
 }
 
-// estimate divides the sums, and measures by how much the quotient would scatter: what
-// every piece has more than its part, squared (Cochran, Sampling Techniques, section 6.3).
+// estimate divides the sums, and estimates the error of the quotient from the squared deviations of the pieces
+// from their share (Cochran, Sampling Techniques, section 6.3).
 func estimate(pieces []Piece, neighbors Neighbors) ratio {
 	var sum, of float64
 	n := 0
@@ -129,10 +126,10 @@ func estimate(pieces []Piece, neighbors Neighbors) ratio {
 	return r
 }
 
-// correlationTime returns how many neighboring pieces tell as much as one: (1+rho)/(1-rho)
-// of a first-order autoregression. Correlations of short series come out too small by
-// (1+3rho)/n (Kendall, Biometrika 41, 1954); that is put right. Of [Apart] neighbors only what rho has beyond its
-// own standard error counts.
+// correlationTime returns the number of neighboring pieces that are worth one independent piece:
+// (1+rho)/(1-rho) of a first-order autoregression. Correlations of short series come out too small by
+// (1+3rho)/n (Kendall, Biometrika 41, 1954), and are corrected for that. For [Apart] neighbors, rho counts only
+// as far as it exceeds its own standard error.
 func correlationTime(left []float64, power float64, neighbors Neighbors) float64 {
 	if power == 0 {
 		return 1

@@ -9,13 +9,12 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Strata are observations in their order, cut into strata of neighbors, which resemble each
-// other. Within each, a group can be compared with the rest: that something is different
-// from one stratum to the next, such as load, does not matter then.
+// Strata are observations in order, cut into strata of neighbors, which resemble each other. A group is
+// compared with the rest of each stratum, so that differences between strata, such as load, do not matter.
 type Strata struct {
 	bounds []int     // stratum i is the observations from bounds[i] up to bounds[i+1]
-	ranks  []float64 // of every observation in its stratum, about -0.5 to 0.5; their sum is 0
-	spread []float64 // variance of the ranks of a stratum
+	ranks  []float64 // of every observation in its stratum, about -0.5 to 0.5; they add up to 0
+	spread []float64 // variance of the ranks of each stratum
 }
 
 // NewStrata cuts values into up to n strata of equal size.
@@ -32,11 +31,11 @@ func NewStrata(values []float64, n int) *Strata {
 	return s
 }
 
-// Bounds are where strata begin: each has the observations from one bound up to the next.
+// Bounds returns the starts of the strata, and the end of the last one.
 func (s *Strata) Bounds() []int { return s.bounds }
 
-// rankWithin fills in the ranks of values and returns their variance. Equal values have the
-// mean of their ranks.
+// rankWithin fills in the ranks of values and returns their variance. Equal values have the mean of their
+// ranks.
 func rankWithin(values, ranks []float64) (spread float64) {
 	sorted := slices.Sorted(slices.Values(values))
 	n := float64(len(values))
@@ -49,9 +48,9 @@ func rankWithin(values, ranks []float64) (spread float64) {
 	return spread / max(1, n-1)
 }
 
-// Higher returns how likely it is that the observations of a group are so high among their
-// neighbors if it was drawn from them by chance: the test of van Elteren (Bulletin of the
-// International Statistical Institute 37, 1960), that of Wilcoxon for strata.
+// Higher returns the probability that a random group of observations is this high among its neighbors: the test
+// of van Elteren (Bulletin of the International Statistical Institute 37, 1960), which is Wilcoxon's for
+// strata.
 func (s *Strata) Higher(in []bool) float64 {
 	sum, variance := 0.0, 0.0
 	s.each(in, func(stratum int, of, n, all float64) {
@@ -64,9 +63,9 @@ func (s *Strata) Higher(in []bool) float64 {
 	return distuv.UnitNormal.Survival(sum / math.Sqrt(variance))
 }
 
-// HigherInPieces is Higher for a group whose observations depend on each other, such as
-// requests that wait in one queue: a stratum is one observation. It returns NaN if too few strata
-// have some of the group and some of the rest.
+// HigherInPieces is Higher for a group whose observations depend on each other, such as requests that wait in
+// one queue: each stratum is one observation. It returns NaN if too few strata have members both of the group
+// and of the rest.
 func (s *Strata) HigherInPieces(in []bool) float64 {
 	var apart []float64
 	s.each(in, func(_ int, of, n, all float64) {
@@ -93,11 +92,11 @@ func (s *Strata) HigherInPieces(in []bool) float64 {
 	return distuv.StudentsT{Sigma: 1, Nu: n - 1}.Survival(mean / math.Sqrt(squares/(n-1)/n))
 }
 
-// fewPieces is how many pieces it takes at least to tell how much they scatter.
+// fewPieces is the smallest number of pieces that shows their scatter.
 const fewPieces = 8
 
-// each calls f for all strata, with the sum of the ranks of the group, and how many
-// observations the group and the stratum have.
+// each calls f for every stratum, with the sum of the ranks of the group, and the numbers of observations of
+// the group and of the stratum.
 func (s *Strata) each(in []bool, f func(stratum int, of, n, all float64)) {
 	for k := range s.spread {
 		of, n := 0.0, 0.0

@@ -1,4 +1,4 @@
-// Package similar finds the word that somebody may have meant by a misspelled one.
+// Package similar finds the word that a misspelled one may stand for.
 package similar
 
 import (
@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Distance returns how many letters have to be changed, added, left out or swapped with
-// the next one to make b of a (the optimal string alignment distance).
+// Distance returns how many letters of a must be changed, added, left out, or swapped with the next one to make
+// b (the optimal string alignment distance).
 func Distance(a, b string) int {
 	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
@@ -31,9 +31,8 @@ func Distance(a, b string) int {
 	return last[len(b)]
 }
 
-// Best returns the choice that is nearest to word, the first one of equals, else the only one
-// that begins with it; "" if none is so near that it may have been meant. What was said is not
-// offered.
+// Best returns the choice nearest to word, the first of equally near ones. If none is near enough, it returns
+// the only choice that begins with word, or "". It never returns word itself.
 func Best(word string, choices []string) string {
 	var others, begun []string
 	for _, c := range choices {
@@ -57,7 +56,7 @@ func Best(word string, choices []string) string {
 	return ""
 }
 
-// Hint asks about the choice that is nearest to word; it is empty if none is.
+// Hint suggests the choice nearest to word; it is empty if there is none.
 func Hint(word string, choices []string) string {
 	if best := Best(word, choices); best != "" {
 		return "; did you mean " + best + "?"

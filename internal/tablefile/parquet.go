@@ -1,10 +1,10 @@
-// Package tablefile opens files of tables: Parquet, read and written column by column, and SQLite
-// files that other programs wrote, which may be damaged, only to read them. It knows the formats,
-// and nothing of what is in a file.
+// Package tablefile opens files of tables: it reads and writes Parquet column by column, and opens SQLite files
+// of other programs, which may be damaged, for reading only. It knows the formats, but not the content of the
+// files.
 //
-// Parquet files have one row per row and one leaf per column: this package does not know columns that nest
-// or repeat. Values are int64, float64 or bytes: what Parquet has besides
-// these (narrower and unsigned numbers, booleans) becomes one of them.
+// Parquet files have one leaf per column: this package does not support nested or repeated columns. Values are
+// int64, float64, or bytes; the other types of Parquet (narrower and unsigned numbers, booleans) are converted
+// to one of them.
 //
 //	f, err := tablefile.OpenParquet(path)
 //	r := f.Column(i, 0)
@@ -28,10 +28,10 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// ParquetSuffix is how the names of Parquet files end.
+// ParquetSuffix is the suffix of the names of Parquet files.
 const ParquetSuffix = ".parquet"
 
-// magic begins and ends a file.
+// magic is at the beginning and at the end of a file.
 const magic = "PAR1"
 
 // Kind is the type of the values of a column.
@@ -40,27 +40,27 @@ type Kind uint8
 const (
 	Integer Kind = iota
 	Real
-	Bytes // texts, too
+	Bytes // includes texts
 )
 
-// A Column is one of a file.
+// A Column is a column of a file.
 type Column struct {
 	Name     string
 	Kind     Kind
 	Optional bool // rows may lack a value
 	leaf     int
-	unsigned bool // a number of 32 bits without a sign
+	unsigned bool // a 32-bit number without a sign
 }
 
 // A File is an open Parquet file. Its columns may be read from several goroutines at once.
 type File struct {
-	file    *os.File // nil of a small one, which is read at once
-	whole   []byte   // of a small one
+	file    *os.File // nil for a small file, which is read at once
+	whole   []byte   // content of a small file
 	content *parquet.File
 	columns []Column
 }
 
-// ErrFormat is wrapped by errors about files that are not Parquet, or are damaged.
+// errFormat is wrapped by errors about files that are not Parquet, or are damaged.
 var errFormat = errors.New("not a whole Parquet file")
 
 // OpenParquet opens a file. The caller closes it.
@@ -77,11 +77,11 @@ func OpenParquet(path string) (*File, error) {
 	return f, nil
 }
 
-// small is the size up to which a file is read at once, in bytes: that takes less time than one
-// read for each column, and a dataset has tens of thousands of such files.
+// small is the size in bytes up to which a file is read at once: that takes less time than one read per column,
+// and a dataset has tens of thousands of such files.
 const small = 128 << 10
 
-// buffers are those that no small file has, of small bytes each.
+// buffers are unused buffers for small files, of small bytes each.
 var buffers sync.Pool
 
 func (f *File) open() (err error) {
@@ -128,8 +128,8 @@ func (f *File) readWhole(size int) error {
 	return err
 }
 
-// checkEnds looks at both ends of a file: what lies before the end says how long the
-// description is, which nothing else bounds.
+// checkEnds checks both ends of a file: the length of the footer, which nothing else bounds, is stored before
+// the final magic.
 func checkEnds(f io.ReaderAt, size int64) error {
 	var head, tail [8]byte
 	if size < int64(len(head)+len(tail)) {
@@ -150,7 +150,7 @@ func checkEnds(f io.ReaderAt, size int64) error {
 	return nil
 }
 
-// recovered makes an error of a panic of the library, which takes damaged files for whole.
+// recovered turns a panic of the library, which trusts damaged files, into an error.
 func recovered(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("%w: %v", errFormat, r)
@@ -179,15 +179,15 @@ func isUnsigned(t parquet.Type) bool {
 // Columns returns the columns, in the order of the file.
 func (f *File) Columns() []Column { return f.columns }
 
-// Find returns the place of a column in Columns, -1 if there is none of that name.
+// Find returns the index in Columns of the column with a name, or -1.
 func (f *File) Find(name string) int {
 	return slices.IndexFunc(f.columns, func(c Column) bool { return c.Name == name })
 }
 
-// Rows returns how many rows there are.
+// Rows returns the number of rows.
 func (f *File) Rows() int64 { return f.content.NumRows() }
 
-// Close closes the file. Readers have ended.
+// Close closes the file. All readers must be closed.
 func (f *File) Close() error {
 	if f.whole != nil {
 		buffers.Put((*[small]byte)(f.whole[:small]))
@@ -199,9 +199,9 @@ func (f *File) Close() error {
 	return f.file.Close()
 }
 
-// ParquetName returns what a file is the table of, by its path: "NVTX_EVENTS" of
-// "NVTX_EVENTS.parquet"; ok is false of other files.
+// ParquetName returns the name of the table in a file, from its path: "NVTX_EVENTS" for "NVTX_EVENTS.parquet";
+// ok is false for other files.
 func ParquetName(file string) (name string, ok bool) { return strings.CutSuffix(file, ParquetSuffix) }
 
-// About returns what the file says about the whole of it by a key.
+// About returns the file's metadata for a key.
 func (f *File) About(key string) (value string, ok bool) { return f.content.Lookup(key) }

@@ -12,20 +12,20 @@ import (
 	"github.com/parquet-go/parquet-go/encoding"
 )
 
-// A Batch is some values of a column, one for each of N rows. Of the lists it has that of
-// the column's kind. It is valid until the next one.
+// A Batch is the values of N rows of a column, in the list of the column's kind. It is valid until the next
+// one.
 type Batch struct {
 	N     int
-	Nulls []bool // of rows without a value; nil if all have one
+	Nulls []bool // rows without a value; nil if all have one
 	Ints  []int64
 	Reals []float64
-	// Codes are texts by their places in Dict, if the file has them so; else nil.
+	// Codes are indexes of texts in Dict, if the file stores them that way; else nil.
 	Codes  []int32
 	Dict   *Dict
-	data   []byte // of other texts, one behind the other
-	bounds []int  // of these, in data: N+1
+	data   []byte // other texts, concatenated
+	bounds []int  // their bounds in data: N+1
 
-	// What the lists of the same names lie in, which these may be without.
+	// Buffers of the lists with the same names, which may be nil.
 	nulls []bool
 	codes []int32
 }
@@ -44,54 +44,52 @@ func (b *Batch) Bytes(row int) []byte {
 // Null reports whether a row has no value.
 func (b *Batch) Null(row int) bool { return b.Nulls != nil && b.Nulls[row] }
 
-// A Dict is a list of different texts, to which rows refer. One holds for many batches, and
-// stays valid.
+// A Dict is a list of distinct texts that rows refer to. Many batches may share it, and it stays valid.
 type Dict struct {
 	data   []byte
 	bounds []uint32 // Len+1
 }
 
-// Len returns how many texts there are.
+// Len returns the number of texts.
 func (d *Dict) Len() int { return max(0, len(d.bounds)-1) }
 
-// Bytes returns a text by its place.
+// Bytes returns the text at an index.
 func (d *Dict) Bytes(code int32) []byte { return d.data[d.bounds[code]:d.bounds[code+1]] }
 
-// batchSize is how many values a batch has at most.
+// batchSize is the largest number of values in a batch.
 const batchSize = 2048
 
-// batches are those that no reader has, by the kind of their columns, as a batch has the lists
-// of its kind only: a dataset has tens of thousands of small files, and a batch takes more than
-// most of their columns.
+// batches are unused batches, by the kind of their column, as a batch only has the lists of its kind. A dataset
+// has tens of thousands of small files, and a batch takes more memory than most of their columns.
 var batches [Bytes + 1]sync.Pool
 
 // A Reader reads one column. It is for one goroutine.
 type Reader struct {
 	of     *File
 	column Column
-	group  int   // that is read next
-	skip   int64 // rows of that group
-	cut    bool  // the page at hand does not begin where the file has it begin
+	group  int   // to read next
+	skip   int64 // rows to skip in that group
+	cut    bool  // the current page begins in the middle of a page of the file
 	pages  parquet.Pages
 	page   parquet.Page
 	values pageValues
 	batch  *Batch             // nil once the reader is closed
-	dict   parquet.Dictionary // of the page, nil without
-	texts  *Dict              // that dict has
-	ints   []int64            // that dict has
-	reals  []float64          // that dict has
-	boxed  []parquet.Value    // buffer of pages that are read value by value
+	dict   parquet.Dictionary // of the page; nil if it has none
+	texts  *Dict              // of dict
+	ints   []int64            // of dict
+	reals  []float64          // of dict
+	boxed  []parquet.Value    // buffer for pages that are read value by value
 }
 
-// pageValues are those of a page, as the file has them: without a place for rows that have
-// none. One of the lists is filled, or values come one by one.
+// pageValues are the values of a page as the file stores them: rows without a value take no space. One of the
+// lists is filled, or values come one by one.
 type pageValues struct {
-	rows, row int    // how many, and which is next
-	at        int    // the next value
-	levels    []byte // 0 of a row without a value; nil if all have one
+	rows, row int    // rows of the page, and the next one
+	at        int    // index of the next value
+	levels    []byte // 0 for a row without a value; nil if all have one
 	int64s    []int64
-	int32s    []int32 // numbers, or places in a dictionary
-	bits      []byte  // truth values, the lowest bit first
+	int32s    []int32 // numbers, or indexes in a dictionary
+	bits      []byte  // booleans, lowest bit first
 	doubles   []float64
 	floats    []float32
 	data      []byte
@@ -99,8 +97,7 @@ type pageValues struct {
 	each      parquet.ValueReader
 }
 
-// Column begins to read a column, by its place in Columns, at a row. The caller closes the
-// Reader.
+// Column reads the column at an index of Columns, from a row on. The caller closes the Reader.
 func (f *File) Column(column int, row int64) *Reader {
 	r := &Reader{of: f, column: f.columns[column]}
 	if r.batch, _ = batches[r.column.Kind].Get().(*Batch); r.batch == nil {
@@ -115,7 +112,7 @@ func (f *File) Column(column int, row int64) *Reader {
 	return r
 }
 
-// Next returns the next values, or io.EOF. Another error says that all behind is lost.
+// Next returns the next values, or io.EOF. After any other error, the rest is lost.
 func (r *Reader) Next() (b *Batch, err error) {
 	defer recovered(&err)
 	for r.page == nil || r.values.row == r.values.rows {
@@ -133,7 +130,7 @@ func (r *Reader) Next() (b *Batch, err error) {
 	return r.batch, nil
 }
 
-// nextPage moves to the next page that has values, of this group of rows or the next one.
+// nextPage moves to the next page that has values, in this row group or a later one.
 func (r *Reader) nextPage() error {
 	for {
 		if r.pages == nil {
@@ -198,13 +195,13 @@ func (r *Reader) load() {
 		if v.bits = data.Boolean(); r.cut { // in the middle of a byte
 			v.each = p.Values()
 		}
-	default: // what nobody writes
+	default: // types that nobody writes
 		v.each = p.Values()
 	}
 	r.dict = dict
 }
 
-// loadDict takes a dictionary, unless it is that of the page before.
+// loadDict loads a dictionary, unless it is that of the page before.
 func (r *Reader) loadDict(dict parquet.Dictionary) {
 	if dict == r.dict {
 		return
@@ -232,7 +229,7 @@ func (r *Reader) loadDict(dict parquet.Dictionary) {
 	}
 }
 
-// widened returns a number of 32 bits.
+// widened converts a 32-bit number.
 func (r *Reader) widened(x int32) int64 {
 	if r.column.unsigned {
 		return int64(uint32(x))
@@ -348,7 +345,7 @@ func spread[T any](values []T, nulls []bool) []T {
 	return values
 }
 
-// nextBoxed makes a batch of at most n rows of a page that is read value by value.
+// nextBoxed makes a batch of up to n rows from a page that is read value by value.
 func (r *Reader) nextBoxed(n int) (*Batch, error) {
 	if r.boxed == nil {
 		r.boxed = make([]parquet.Value, batchSize)
@@ -381,7 +378,7 @@ func (r *Reader) nextBoxed(n int) (*Batch, error) {
 	return b, nil
 }
 
-// truth returns a truth value as a number, 0 if there is none.
+// truth converts a boolean to a number; 0 if there is no value.
 func truth(v parquet.Value) int64 {
 	if !v.IsNull() && v.Boolean() {
 		return 1
@@ -389,7 +386,7 @@ func truth(v parquet.Value) int64 {
 	return 0
 }
 
-// Close ends the reading, and the batch at hand.
+// Close closes the reader and invalidates the current batch.
 func (r *Reader) Close() error {
 	r.endPage()
 	if r.batch != nil {
@@ -405,13 +402,12 @@ func (r *Reader) Close() error {
 	return err
 }
 
-// Overlapping returns the rows, from first to before end, among which are all that overlap
-// [from, to] in time, by what the file says of its pages; 0 is no bound. start and length are the
-// columns with the time and the length of each row, by their places in Columns. These are all
-// rows of a file that says nothing about its pages.
+// Overlapping returns a range of rows, [first, end), that includes all rows overlapping [from, to] in time,
+// from the page statistics of the file; 0 is no bound. start and length are the indexes in Columns of the
+// columns with the start and the length of each row. If the file has no page statistics, the range is all rows.
 func (f *File) Overlapping(start, length int, from, to int64) (first, end int64) {
 	first, end = f.Rows(), 0
-	row := int64(0) // of the group
+	row := int64(0) // first one of the group
 	for _, group := range f.content.RowGroups() {
 		chunks := group.ColumnChunks()
 		pages, err := pagesOf(chunks[f.columns[start].leaf], group.NumRows())
@@ -436,10 +432,10 @@ func (f *File) Overlapping(start, length int, from, to int64) (first, end int64)
 	return min(first, end), end
 }
 
-// pageBounds are the bounds of a page's values, and of its rows in its group.
+// pageBounds are the bounds of a page's values, and of its rows within its group.
 type pageBounds struct{ least, most, first, end int64 }
 
-// pagesOf returns the pages of a column in a group of so many rows; a page without values has no
+// pagesOf returns the pages of a column in a group with this number of rows; a page without values has no
 // bounds.
 func pagesOf(c parquet.ColumnChunk, rows int64) (list []pageBounds, err error) {
 	defer recovered(&err)

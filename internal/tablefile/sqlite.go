@@ -9,13 +9,13 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// MaxValue is how long a value may be, in bytes. Real names reach 100 kB.
+// MaxValue is the longest value in bytes. Real names reach 100 kB.
 const MaxValue = 16 << 20
 
-// OpenSQLite opens a file without locking, journals, or writing. Its absolute path may have any
-// characters. No value may be longer than longest bytes. Views, which are code, are not trusted.
-// With short, SQLite reads files that are shorter than their header says, since it takes them for
-// being under repair; nothing is ever written all the same.
+// OpenSQLite opens a file without locking, journals, or writing. Its absolute path may contain any characters.
+// No value may be longer than longest bytes. Views, which are code, are not trusted. With short, SQLite accepts
+// files that are shorter than their header says: it believes that they are being repaired. Nothing is ever
+// written all the same.
 func OpenSQLite(path string, longest int32, short bool) (*sqlite.Conn, error) {
 	conn, err := sqlite.OpenConn(address(path), sqlite.OpenReadOnly, sqlite.OpenURI)
 	if err != nil {
@@ -34,8 +34,8 @@ func OpenSQLite(path string, longest int32, short bool) (*sqlite.Conn, error) {
 	return conn, nil
 }
 
-// address returns how SQLite is told of a file that nobody writes to. Characters like ? and # of the
-// path are escaped.
+// address returns the URI by which SQLite opens a file as immutable. It escapes characters like ? and # in the
+// path.
 func address(path string) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {
@@ -45,7 +45,7 @@ func address(path string) string {
 	return u.String()
 }
 
-// Exec runs a statement whose rows nobody needs.
+// Exec runs a statement and ignores its rows.
 func Exec(conn *sqlite.Conn, sql string) error {
 	stmt, _, err := conn.PrepareTransient(sql)
 	if err != nil {
@@ -55,5 +55,5 @@ func Exec(conn *sqlite.Conn, sql string) error {
 	return errors.Join(err, stmt.Finalize())
 }
 
-// Quote returns a name as SQL has it.
+// Quote returns a name as a quoted SQL identifier.
 func Quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -12,23 +12,22 @@ import (
 	parquetzstd "github.com/parquet-go/parquet-go/compress/zstd"
 )
 
-// groupRows is how many rows a group has at most: what engines read as one piece.
+// groupRows is the largest number of rows in a row group, which engines read as one piece.
 const groupRows = 1 << 18
 
 // compression is shared by all writers.
 var compression = new(codec)
 
-// buffered is how many rows are handed on at a time.
+// buffered is the number of rows that are handed on at a time.
 const buffered = 1024
 
-// bloomBits is how many bits of a filter a value has: one in a hundred groups of rows without a
-// value is read for it in vain.
+// bloomBits is the number of bits per value in a Bloom filter: of the row groups without a value, one in a
+// hundred is read in vain.
 const bloomBits = 10
 
-// A Writer writes a file, row by row. T is a struct whose fields are columns, with tags as
-// parquet-go reads them; those that do not say otherwise are compressed with zstd. Columns whose
-// tag find is set have a Bloom filter, by which engines skip groups of rows that lack a value. It
-// is for one goroutine.
+// A Writer writes a file row by row. The fields of the struct T are the columns, with tags for parquet-go;
+// columns are compressed with zstd unless their tags say otherwise. Columns whose tag find is set have a Bloom
+// filter, by which engines skip row groups without a value. A Writer is for one goroutine.
 type Writer[T any] struct {
 	file *os.File
 	to   *parquet.GenericWriter[T]
@@ -37,7 +36,7 @@ type Writer[T any] struct {
 	err  error
 }
 
-// CreateParquet begins a file, with what is said about the whole of it by key.
+// CreateParquet creates a file with the given metadata.
 func CreateParquet[T any](path string, about map[string]string) (*Writer[T], error) {
 	file, err := os.Create(path)
 	if err != nil {
@@ -63,8 +62,7 @@ func bloomFilters(row reflect.Type) (filters []parquet.BloomFilterColumn) {
 	return filters
 }
 
-// Write adds a row. What it refers to may not change before Close. An error is returned by
-// Close.
+// Write adds a row. Data that the row refers to may not change before Close, which returns any error.
 func (w *Writer[T]) Write(row T) {
 	w.n++
 	if w.rows = append(w.rows, row); len(w.rows) == cap(w.rows) {
@@ -80,10 +78,10 @@ func (w *Writer[T]) flush() {
 	w.rows = w.rows[:0]
 }
 
-// Rows returns how many rows were written.
+// Rows returns the number of rows written.
 func (w *Writer[T]) Rows() int64 { return w.n }
 
-// Close ends the file, and returns once it is on the disk.
+// Close finishes the file, and returns once it is on the disk.
 func (w *Writer[T]) Close() error {
 	w.flush()
 	if w.err == nil {
@@ -95,17 +93,17 @@ func (w *Writer[T]) Close() error {
 	return errors.Join(w.err, w.file.Close())
 }
 
-// window is how far back a page is compared with itself, in bytes. Pages are shorter, but for the
-// distinct values of a few columns.
+// window is the compression window in bytes. Pages are shorter, except for the distinct values of a few
+// columns.
 const window = 1 << 20
 
-// A codec compresses with zstd, as parquet-go does, in 1 MB instead of 16 MB for each core.
+// A codec compresses with zstd, like parquet-go, but takes 1 MB per core and not 16 MB.
 type codec struct {
 	parquetzstd.Codec
 	encoders sync.Pool
 }
 
-// Encode returns src compressed, in the place of dst if there is room.
+// Encode returns src compressed, in dst if there is room.
 func (c *codec) Encode(dst, src []byte) ([]byte, error) {
 	e, ok := c.encoders.Get().(*zstd.Encoder)
 	if !ok {
