@@ -65,7 +65,9 @@ func (l *lateCause) over(times map[int32]int64) excess {
 type kernelExcess struct {
 	name string
 	excess
-	longest     int64 // of the rank, ns
+	more        float64 // of that, what is of more launches: each takes what those of the others do
+	times       float64 // as many launches as on the others; 0 if these have none
+	longest     int64   // of the rank, ns
 	longestElse int64 // of any other rank
 }
 
@@ -74,7 +76,7 @@ type kernelExcess struct {
 func (l *lateCause) kernels() (all excess, by []kernelExcess) {
 	type named struct {
 		kernelExcess
-		times map[int32]int64 // by rank, ns
+		took, launches map[int32]int64 // by rank
 	}
 	total := map[int32]int64{}
 	list := map[trace.Sym]*named{}
@@ -85,8 +87,9 @@ func (l *lateCause) kernels() (all excess, by []kernelExcess) {
 		}
 		computed := k.Summary.Total - k.Waited
 		total[k.RankIndex] = distribution.AddTimes(total[k.RankIndex], computed)
-		of := order.Memo(list, k.Sym, func() *named { return &named{kernelExcess{name: k.Name}, map[int32]int64{}} })
-		of.times[k.RankIndex] = distribution.AddTimes(of.times[k.RankIndex], computed)
+		of := order.Memo(list, k.Sym, func() *named { return &named{kernelExcess{name: k.Name}, map[int32]int64{}, map[int32]int64{}} })
+		of.took[k.RankIndex] = distribution.AddTimes(of.took[k.RankIndex], computed)
+		of.launches[k.RankIndex] += int64(k.Summary.N)
 		if k.RankIndex == l.rank {
 			of.longest = max(of.longest, k.Summary.Max)
 		} else {
@@ -94,7 +97,10 @@ func (l *lateCause) kernels() (all excess, by []kernelExcess) {
 		}
 	}
 	for _, x := range list {
-		x.excess = l.over(x.times)
+		x.excess = l.over(x.took)
+		if n := l.over(x.launches); n.usual > 0 {
+			x.times, x.more = n.factor, n.ns*x.usual/n.usual
+		}
 		by = append(by, x.kernelExcess)
 	}
 	slices.SortFunc(by, func(a, b kernelExcess) int { return cmp.Or(cmp.Compare(b.ns, a.ns), strings.Compare(a.name, b.name)) })
@@ -192,6 +198,10 @@ func kernelCause(all excess, kernels []kernelExcess, collectives int) string {
 		return fmt.Sprintf("one of its `%s` kernels runs for %s", top.short(), words.Nearly(top.longest))
 	case top.factor == 0 && top.ns >= most*all.ns:
 		return fmt.Sprintf("it runs `%s`, which the other ranks do not", top.short())
+	case moreLaunches(kernels) >= nearlyAll*all.ns && top.more >= most*all.ns:
+		return fmt.Sprintf("it runs `%s` %s times as often, which takes as long each time", top.short(), words.ThreeDigits(top.times))
+	case moreLaunches(kernels) >= nearlyAll*all.ns:
+		return fmt.Sprintf("it runs %s more kernels, which take as long as those of the others, `%s` %s times as often", longer(all), top.short(), words.ThreeDigits(top.times))
 	case top.ns >= nearlyAll*all.ns:
 		return fmt.Sprintf("its `%s` kernels run %s longer", top.short(), longer(top.excess))
 	case len(kernels) > 1 && slower(all, kernels) >= nearlyAll:
@@ -200,6 +210,11 @@ func kernelCause(all excess, kernels []kernelExcess, collectives int) string {
 		return fmt.Sprintf("its `%s` kernels run %s longer, and so do other kernels", top.short(), longer(top.excess))
 	}
 	return fmt.Sprintf("its kernels run %s longer, `%s` most of all", longer(all), top.short())
+}
+
+// moreLaunches returns what of the difference is of kernels that run more often, ns.
+func moreLaunches(kernels []kernelExcess) float64 {
+	return order.SumRows(kernels, func(k *kernelExcess) float64 { return k.more })
 }
 
 // slower returns the part of the time of kernels, as the others take it, that is of

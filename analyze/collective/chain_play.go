@@ -172,7 +172,11 @@ func (p *player) level(list []arrival) {
 	if c := p.change; c.Since != 0 && list[at].start < c.Since || c.Until != 0 && list[at].start > c.Until {
 		return
 	}
-	p.now[at] = p.ranks[list[at].rank].at + trace.Time(median*factor)
+	own := &p.ranks[list[at].rank]
+	p.now[at] = own.at + trace.Time(median*factor)
+	if launch := list[at].launch; launch != 0 { // its host asks for it no later than that, and goes on from there
+		own.host = max(own.host, int64(launch-p.now[at]))
+	}
 }
 
 // draw returns what a peer took at a collective nearby, as part of the median there, and keeps what they
