@@ -68,7 +68,7 @@ type kernelExcess struct {
 	more        float64 // of that, what is of more launches: each takes what those of the others do
 	times       float64 // as many launches as on the others; 0 if these have none
 	longest     int64   // of the rank, ns
-	longestElse int64 // of any other rank
+	longestElse int64   // of any other rank
 }
 
 // kernels compares what the ranks compute: all of it, and by name the largest
@@ -198,13 +198,15 @@ func kernelCause(all excess, kernels []kernelExcess, collectives int) string {
 		return fmt.Sprintf("one of its `%s` kernels runs for %s", top.short(), words.Nearly(top.longest))
 	case top.factor == 0 && top.ns >= most*all.ns:
 		return fmt.Sprintf("it runs `%s`, which the other ranks do not", top.short())
+	case moreLaunches(kernels) >= nearlyAll*all.ns && slower(all, kernels, func(k *kernelExcess) float64 { return k.times }) >= nearlyAll:
+		return fmt.Sprintf("it runs nearly all of its kernels %s times as often, each for as long", words.ThreeDigits(all.factor))
 	case moreLaunches(kernels) >= nearlyAll*all.ns && top.more >= most*all.ns:
-		return fmt.Sprintf("it runs `%s` %s times as often, which takes as long each time", top.short(), words.ThreeDigits(top.times))
+		return fmt.Sprintf("it runs `%s` %s times as often, each time for as long", top.short(), words.ThreeDigits(top.times))
 	case moreLaunches(kernels) >= nearlyAll*all.ns:
-		return fmt.Sprintf("it runs %s more kernels, which take as long as those of the others, `%s` %s times as often", longer(all), top.short(), words.ThreeDigits(top.times))
+		return fmt.Sprintf("it runs more kernels, each for as long, `%s` most of all (%s times as often)", top.short(), words.ThreeDigits(top.times))
 	case top.ns >= nearlyAll*all.ns:
 		return fmt.Sprintf("its `%s` kernels run %s longer", top.short(), longer(top.excess))
-	case len(kernels) > 1 && slower(all, kernels) >= nearlyAll:
+	case len(kernels) > 1 && slower(all, kernels, func(k *kernelExcess) float64 { return k.factor }) >= nearlyAll:
 		return fmt.Sprintf("its kernels run %s longer, nearly all of them", longer(all)) + AsLowClock
 	case top.ns >= most*all.ns:
 		return fmt.Sprintf("its `%s` kernels run %s longer, and so do other kernels", top.short(), longer(top.excess))
@@ -218,12 +220,13 @@ func moreLaunches(kernels []kernelExcess) float64 {
 }
 
 // slower returns the part of the time of kernels, as the others take it, that is of
-// kernels which take at least half as much longer as all do together.
-func slower(all excess, kernels []kernelExcess) float64 {
+// kernels which take at least half as much longer, by some factor, as all do together.
+func slower(all excess, kernels []kernelExcess, factor func(*kernelExcess) float64) float64 {
 	sum, whole := 0.0, 0.0
-	for _, k := range kernels {
+	for i := range kernels {
+		k := &kernels[i]
 		whole += k.usual
-		if k.factor-1 >= (all.factor-1)/2 {
+		if factor(k)-1 >= (all.factor-1)/2 {
 			sum += k.usual
 		}
 	}

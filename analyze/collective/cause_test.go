@@ -103,6 +103,24 @@ func TestCauseOfStraggler(t *testing.T) {
 	if found := lateRank().Stragglers(once); found[0].Cause != "compute-bound: one of its `fused_moe` kernels runs for 40.2 ms" {
 		t.Errorf("one kernel once: %s", found[0].Cause)
 	}
+	for want, names := range map[string][]string{ // that run as much more often as they take longer in all
+		"it runs `fused_moe` 1.40 times as often, each time for as long":          {moe},
+		"it runs nearly all of its kernels 1.40 times as often, each for as long": {moe, "gemm", "norm"},
+	} {
+		extra := map[string]int64{}
+		for _, name := range names {
+			extra[name] = 40_000_000
+		}
+		often := devices(extra, 0, 0)
+		for i := range often.Kernels {
+			if k := &often.Kernels[i]; k.RankIndex == 2 && extra[k.Name] > 0 {
+				k.Summary.N = 560
+			}
+		}
+		if found := lateRank().Stragglers(often); found[0].Cause != "compute-bound: "+want {
+			t.Errorf("more often: %s, want %s", found[0].Cause, want)
+		}
+	}
 	meets := devices(nil, 40_000_000, 0)
 	for i := range meets.GPUs {
 		if g := &meets.GPUs[i]; g.RankIndex == 2 {

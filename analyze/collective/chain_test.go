@@ -60,6 +60,20 @@ func TestUnchanged(t *testing.T) {
 	}
 }
 
+// A rank that is as fast as its peers until some time launches no later than that from then on: what was saved stays so.
+func TestSavedUntil(t *testing.T) {
+	s := testset.TPServer{Seed: 2, Ranks: 4, Steps: 40, Segments: 24, Compute: 45e3, Noise: 0.03, Launch: 80e3, Transfer: 10e3, Factor: 1, Lag: 2, Slow: 1}
+	r := ReadChain(s.Play())
+	saved := func(until trace.Time) float64 {
+		recorded, played, _ := r.Play(&Change{Rank: s.Slow, Until: until})
+		return float64(recorded.Total() - played.Total())
+	}
+	from, to := r.arrivals[0].start, r.arrivals[len(r.arrivals)-1].end
+	if all, part := saved(0), saved(from+(to-from)*3/4); all <= 0 || math.Abs(part/all-0.75) > 0.1 {
+		t.Errorf("%.1f ms of %.1f are saved in three quarters of the time", part/1e6, all/1e6)
+	}
+}
+
 // What cannot be played is refused, with the reason.
 func TestRefused(t *testing.T) {
 	s := testset.TPServer{Seed: 1, Ranks: 2, Steps: 10, Segments: 10, Compute: 50e3, Launch: 9e3, Transfer: 8e3, Factor: 1, Lag: 1}

@@ -219,14 +219,20 @@ func (m *Measured) lateByIdling() []finding.Consequence {
 		}
 		return 0
 	}
+	beyond := func(idle, late *finding.Finding) float64 {
+		if m.played[late.Rank] {
+			return 0
+		}
+		return adds(idle, late)
+	}
 	mostly := func(idle, late *finding.Finding) bool { return idle.Cost > 0 && 2*adds(idle, late) >= idle.Cost }
 	unknown := func(idle, late *finding.Finding) bool {
 		return late.Kind == finding.Straggler && !m.toldOfHost(late) && mostly(idle, late)
 	}
 	return []finding.Consequence{
-		{Cause: finding.Straggler, Effect: finding.GPU, Enough: unknown, Adds: adds, Tells: true, Elsewhere: true},
-		{Cause: finding.Straggler, Effect: finding.GPU, Enough: mostly, Adds: adds, Elsewhere: true},
-		{Cause: finding.GPU, Effect: finding.GPU, Enough: mostly, Adds: adds, Elsewhere: true},
+		{Cause: finding.Straggler, Effect: finding.GPU, Enough: unknown, Adds: beyond, Tells: true, Elsewhere: true},
+		{Cause: finding.Straggler, Effect: finding.GPU, Enough: mostly, Adds: beyond, Elsewhere: true},
+		{Cause: finding.GPU, Effect: finding.GPU, Enough: mostly, Adds: beyond, Elsewhere: true},
 	}
 }
 

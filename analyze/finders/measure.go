@@ -97,13 +97,14 @@ type Measured struct {
 	waits   *waits              // nil where communication is not mostly waiting
 	// lateHosts is what the hosts of ranks did that come late to collectives of hosts for that, by rank.
 	lateHosts map[string][]gaps.Work
+	played    map[string]bool // ranks whose findings cost what their devices idle, too
 }
 
 // Measure measures everything, on all cores: no more at a time than there are, since each
 // holds what it compares. It gives up the collectives of Profiles, which
 // nobody asks for again: of a large export, they take as much memory as what else is measured.
 func Measure(in Inputs) Measured {
-	m := Measured{Of: in}
+	m := Measured{Of: in, played: map[string]bool{}}
 	var steps []func()
 	if in.Requests != nil {
 		steps = m.ofRequests()

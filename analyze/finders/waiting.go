@@ -340,6 +340,14 @@ func (w *waits) lead(found []finding.Finding, m *Measured) []finding.Finding {
 		f.Subkind = waitSubkind
 		f.Text += w.beside(m)
 	}
+	switch told := w.told(); {
+	case len(told) != 1:
+	case collective.IsComputeBound(told[0].why): // and computes for as much longer as each of the others waits for it
+		f.Cost += distribution.Fraction(told[0].spell.Lost/int64(len(w.waited.Groups[told[0].group].Set)-1), w.length)
+	case told[0].byHost() && m.canPlay():
+		f.Rank = told[0].name
+		m.playWithout(f, &collective.Change{Rank: m.Chain.Rank(f.Rank), Since: told[0].spell.From, Until: told[0].spell.To}, true)
+	}
 	if rest := distribution.Fraction(w.exposed-w.atMost, w.length); rest >= gpuloss.MuchExposed(m.GPUs) {
 		transfer.Cost, transfer.Metric.After = rest, rest
 		transfer.Metric.Name, transfer.Subkind = "exposed transfers", transferSubkind
