@@ -9,12 +9,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Burdens returns how many ns a unit of each burden costs, by least squares of what differs
-// between pieces at about the same time: what takes longer at a later time may do so for
-// other reasons. At a time at which it changes, pieces differ for that reason, too: what their burdens
-// leave unexplained counts less by as much as that is more than at half of the times. It is not what varies in all:
-// where all batches are full, they take as long, and what differs between them is only how many tokens each is taken to have.
-// More work takes no less time.
+// Burdens returns what one unit of each burden costs, in ns, by weighted least squares. It compares pieces only within a
+// block of time: later pieces may take longer for other reasons. In a block in which the speed of the server changes, much of
+// the variance is due to that, so a block whose unexplained variance exceeds the median weighs less in proportion. Total
+// variance would be the wrong weight: full batches all take equally long, and differ only in the tokens attributed to each.
+// No cost is negative.
 func (p *Pace) Burdens() (by Burden) {
 	const blocks, fewest = 24, 12
 	pieces := p.joined()
@@ -41,7 +40,7 @@ func (p *Pace) Burdens() (by Burden) {
 	return by
 }
 
-// best returns what a unit of each burden costs, by those that explain most, of which none takes less time for more, and how much that is.
+// best returns the unit costs of the subset of burdens that explains the most with positive costs only, and how much it explains.
 func (c *covariances) best() (by Burden, most float64) {
 	for some := 1; some < 1<<len(by); some++ {
 		if x, explains := c.solve(some); explains > most {
@@ -51,21 +50,21 @@ func (c *covariances) best() (by Burden, most float64) {
 	return by, most
 }
 
-// unexplained is the variance of what a token takes that no burden explains.
+// unexplained returns the variance of the time per token that no burden explains.
 func (c *covariances) unexplained() float64 {
 	_, explains := c.best()
 	return max(0, c.variance-distribution.Ratio(explains, c.units))
 }
 
-// joined are the pieces, of which those that follow each other without a pause are one, of what they have on average. Prompts that go on in the
-// next batch have a part of their tokens in either, which nobody knows: in all of them, they have as many as they have.
+// joined returns the pieces, with prefills that follow each other without a pause merged into one piece of average burden. A prompt that
+// spills into the next batch has an unknown part of its tokens in each batch; the merged piece has all of them.
 func (p *Pace) joined() []Piece {
 	const most = 8
 	if !p.Sized {
 		return p.Pieces
 	}
 	var out []Piece
-	until := trace.Time(0) // of the last one
+	until := trace.Time(0) // end of the last piece
 	for _, x := range p.Pieces {
 		n := len(out)
 		if n == 0 || x.From != until || out[n-1].Units >= most {
@@ -82,11 +81,11 @@ func (p *Pace) joined() []Piece {
 	return out
 }
 
-// A Burden is what makes a piece of work longer, each by as much for one more of it; what a pace has less of is 0.
+// A Burden holds the quantities that lengthen a piece of work in proportion; unused ones are 0.
 type Burden [3]float64
 
-// solve returns what a unit of each of some burdens costs, by bits, and how much they explain; nothing if two of them say
-// nearly the same, or one of them costs nothing.
+// solve returns the unit costs of the burdens in the bit set some, and how much they explain. It returns zeros if two
+// burdens are nearly collinear, or if a cost is not positive.
 func (c *covariances) solve(some int) (by Burden, explains float64) {
 	const apart = 1e-9
 	a, b := c.normal, c.right
@@ -120,11 +119,12 @@ func (c *covariances) solve(some int) (by Burden, explains float64) {
 	return by, explains
 }
 
-// Covariances are how what pieces take goes with their burdens, and these with each other; sums over tokens.
+// covariances are the normal equations of a block: sums of products of the burdens with each other and with the time
+// per token, weighted by tokens.
 type covariances struct {
 	normal   [len(Burden{})]Burden
 	right    Burden
-	variance float64 // of what a token takes
+	variance float64 // of the time per token
 	units    float64
 }
 

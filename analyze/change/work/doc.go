@@ -1,3 +1,3 @@
-// Package work says how long servers took for pieces of their work, beside what such work usually takes: a token of an answer, or
-// a prompt. So a server that has more to do is told from one that became slower.
+// Package work measures how long servers took for pieces of their work, a token of an answer or a prompt, relative to what such
+// work usually takes. That tells a server that became slower from one that has more to do.
 package work

@@ -11,10 +11,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// one is the weight of a piece where pieces are counted.
+// one weighs every piece as 1, to count pieces.
 func one(*Piece) float64 { return 1 }
 
-// union returns the times that some prefills, ordered by start, cover.
+// union merges the times of prefills, which are ordered by start, into disjoint intervals.
 func union(list []load.Prefill) (out []Piece) {
 	for _, p := range list {
 		if n := len(out); n > 0 && p.From <= out[n-1].To {
@@ -26,14 +26,14 @@ func union(list []load.Prefill) (out []Piece) {
 	return out
 }
 
-// A levelOver is a number that changes at instants, summed up over time.
+// A levelOver is a level that changes at instants, with its integral over time.
 type levelOver struct {
 	at    []trace.Time
-	level []float64 // from at on
-	area  []float64 // until at
+	level []float64 // from at[i] on
+	area  []float64 // integral up to at[i]
 }
 
-// newLevelOver sums up weights of pieces while they last.
+// newLevelOver returns the total weight of the pieces that are under way at each time.
 func newLevelOver(list []Piece, weight func(*Piece) float64) *levelOver {
 	type edge struct {
 		at trace.Time
@@ -59,7 +59,7 @@ func newLevelOver(list []Piece, weight func(*Piece) float64) *levelOver {
 	return l
 }
 
-// until returns the area before a time.
+// until returns the integral of the level up to t.
 func (l *levelOver) until(t trace.Time) float64 {
 	i, found := slices.BinarySearch(l.at, t)
 	if found {
@@ -71,7 +71,7 @@ func (l *levelOver) until(t trace.Time) float64 {
 	return l.area[i-1] + l.level[i-1]*float64(t-l.at[i-1])
 }
 
-// mean returns the average over a time.
+// mean returns the average level between two times.
 func (l *levelOver) mean(from, to trace.Time) float64 {
 	return distribution.Ratio(l.until(to)-l.until(from), float64(to-from))
 }

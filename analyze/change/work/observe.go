@@ -14,15 +14,15 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A workload is what a lead rank did: the pieces that are compared, and those of requests of
-// which too little is known, or that never ended, which are only in the way of others.
+// A workload is what a lead rank did: the pieces that are compared; the others, of requests that are incomplete,
+// retracted, or never ended, which only share batches with them; and what all requests asked for.
 type workload struct {
 	decodes, otherDecodes   []Piece
 	prefills, otherPrefills load.Pieces
 	asked, askedPrefills    []Asked
 }
 
-// An observer looks at the work of the ranks of a set that began from one time to another.
+// An observer measures the work that a set's ranks began between two times.
 type observer struct {
 	set      *request.Set
 	ranks    *place.RankSet
@@ -31,11 +31,12 @@ type observer struct {
 
 func (w *observer) inside(t trace.Time) bool { return t >= w.from && t <= w.to }
 
-// Observe returns the paces of all lead ranks that did enough for requests from one time to another, which are some of the ranks' set.
+// Observe returns the paces of all lead ranks that did enough between two times for the given requests, which belong to the ranks'
+// set.
 func Observe(ranks *place.RankSet, requests []*request.Request, from, to trace.Time) Paces {
 	w := &observer{ranks.Set, ranks, from, to}
 	work, endless := make([]workload, len(ranks.Places)), map[int32][]trace.Time{}
-	var pieces load.Pieces // of the prefill of a request
+	var pieces load.Pieces // scratch: the prefill of one request
 	for _, r := range requests {
 		compared := r.Complete() && r.Metrics.Retractions == 0
 		for _, p := range w.set.PartsOf(r) {
@@ -48,7 +49,7 @@ func Observe(ranks *place.RankSet, requests []*request.Request, from, to trace.T
 				continue
 			}
 			x := &work[rank]
-			decodes := int64(0) // that it asks for; those that were given up, got only a part of that
+			decodes := int64(0) // tokens asked for; 0 (unknown) of requests that were given up, as they got only some of theirs
 			if r.Status == request.Finished {
 				decodes = max(0, r.Metrics.DecodeTokens())
 			}
@@ -60,18 +61,18 @@ func Observe(ranks *place.RankSet, requests []*request.Request, from, to trace.T
 				x.add(pieces, decode)
 				continue
 			}
-			if r.Metrics.Retractions > 0 { // part of it was computed again
+			if r.Metrics.Retractions > 0 { // part of the prompt was computed twice, so the number of tokens is unknown
 				pieces.Of(part.Request, &request.Metrics{PromptTokens: request.Unknown})
 			}
 			x.addOther(pieces, decode)
 		}
 	}
-	decode, prefill := make([][]Pace, len(work)), make([][]Pace, len(work)) // one of each rank, or none
+	decode, prefill := make([][]Pace, len(work)), make([][]Pace, len(work)) // by rank: one pace, or none
 	parallel.Each(len(work), func(rank int) { decode[rank], prefill[rank] = w.pacesOf(rank, &work[rank]) })
 	return Paces{slices.Concat(decode...), slices.Concat(prefill...), endless}
 }
 
-// pacesOf returns how fast a rank worked, if it did enough.
+// pacesOf returns the decode pace and the prefill pace of a rank, each if it did enough.
 func (w *observer) pacesOf(rank int, x *workload) (decode, prefill []Pace) {
 	memory.Touch(len(x.decodes)*int(unsafe.Sizeof(Piece{})) + len(x.prefills)*int(unsafe.Sizeof(load.Prefill{})))
 	slices.SortStableFunc(x.decodes, byStart)
@@ -81,7 +82,7 @@ func (w *observer) pacesOf(rank int, x *workload) (decode, prefill []Pace) {
 	return decode, prefill
 }
 
-// decodePacesOf returns how fast a rank decoded.
+// decodePacesOf returns the decode pace of a rank, if it decoded enough.
 func (w *observer) decodePacesOf(rank int, x *workload, batches load.Pieces) []Pace {
 	all := slices.Concat(batches, x.otherPrefills)
 	slices.SortStableFunc(all, func(a, b load.Prefill) int { return cmp.Compare(a.From, b.From) })
@@ -91,7 +92,7 @@ func (w *observer) decodePacesOf(rank int, x *workload, batches load.Pieces) []P
 	}
 	without, whole := NewPace(rank, list, 0), NewPace(rank, alone, 0)
 	whole.Whole = true
-	for i := range whole.Pieces { // prefills are as many, however many requests are there at a time
+	for i := range whole.Pieces { // how long prefills hold up decoding does not depend on how many requests are decoded at a time
 		whole.Pieces[i].Shared = without.Pieces[i].Shared
 	}
 	p := likelier(without, whole)
@@ -99,7 +100,7 @@ func (w *observer) decodePacesOf(rank int, x *workload, batches load.Pieces) []P
 	return []Pace{p}
 }
 
-// prefillPacesOf returns how fast a rank prefilled.
+// prefillPacesOf returns the prefill pace of a rank, if it prefilled enough.
 func (w *observer) prefillPacesOf(rank int, x *workload, batches load.Pieces) []Pace {
 	running := newLevelOver(x.decodes, one)
 	alone, batches := x.known(batches)
@@ -115,8 +116,9 @@ func (w *observer) prefillPacesOf(rank int, x *workload, batches load.Pieces) []
 	return []Pace{p}
 }
 
-// known are the prefills that are compared, by themselves and in batches, beside which no prompt of unknown size is computed: those
-// of requests that were given up, or that never ended, take time for nobody knows how many tokens. It takes the batches of those that are compared.
+// known returns the prefills that are compared, one by one (alone) and in batches, without those that overlap a prefill of unknown size:
+// the prompts of requests that were given up, or never ended, take time for an unknown number of tokens. all are the batches of the
+// compared prefills.
 func (x *workload) known(all load.Pieces) (alone, batches load.Pieces) {
 	if len(x.otherPrefills) == 0 {
 		return x.prefills, all
@@ -138,7 +140,7 @@ func (x *workload) known(all load.Pieces) (alone, batches load.Pieces) {
 	return slices.DeleteFunc(slices.Clone(x.prefills), beside), slices.DeleteFunc(load.Batches(prefills), beside)
 }
 
-// add adds what was done for a request that is compared.
+// add records the work for a request that is compared.
 func (x *workload) add(prefill load.Pieces, decode Piece) {
 	for _, p := range prefill {
 		x.prefills = memory.Append(x.prefills, p)
@@ -148,8 +150,8 @@ func (x *workload) add(prefill load.Pieces, decode Piece) {
 	}
 }
 
-// addOther adds what was done for another one. Where nobody knows until when it was decoded,
-// to is 0: see end.
+// addOther records the work for a request that is not compared. If the end of its decoding is unknown, To is 0 until
+// end sets it.
 func (x *workload) addOther(prefill load.Pieces, decode Piece) {
 	prefilled := trace.Time(0)
 	for _, p := range prefill {
@@ -164,8 +166,8 @@ func (x *workload) addOther(prefill load.Pieces, decode Piece) {
 	}
 }
 
-// end makes the decoding of requests that never end as long as the longest of others is, or
-// until the last of these ends: they share its steps.
+// end assumes that requests that never end are decoded, and share steps, for as long as the longest compared request,
+// but no longer than until the last compared request ends.
 func (x *workload) end() {
 	longest, last := trace.Time(0), trace.Time(0)
 	for i := range x.decodes {
@@ -180,8 +182,8 @@ func (x *workload) end() {
 
 func byStart(a, b Piece) int { return cmp.Compare(a.From, b.From) }
 
-// workOf returns what a server did for a request: the prefill, with the tokens of the prompt
-// that were computed, which it adds to an empty list, and the decoding, with its steps.
+// workOf returns what a server did for a request: its prefill, with the number of prompt tokens computed, appended to
+// an empty list, and its decoding, with the number of steps, or of tokens if steps are unknown.
 func (w *observer) workOf(part *request.Part, thread int, prefill load.Pieces) (_ load.Pieces, decode Piece) {
 	r := &w.set.Requests[part.Request]
 	m := &r.Metrics
@@ -216,16 +218,15 @@ func (w *observer) workOf(part *request.Part, thread int, prefill load.Pieces) (
 	return prefill, decode
 }
 
-// decodeWork says of every request that is decoded how long a token takes, without the
-// prefills of others, and with how many requests, and how many tokens of context, it shares
-// the steps on average. Others that are not compared are in the steps, too. alone is the same, as if
-// prefills held up nothing.
+// decodeWork returns a piece for every compared request that is decoded: the time per token without others' prefills,
+// and, as burdens, how many requests and how many tokens of context are in its steps on average. others are not
+// compared, but are in the steps, too. alone has the same pieces, with the time that others' prefills take.
 func (w *observer) decodeWork(decodes, others []Piece, prefills []load.Prefill) (list, alone []Piece) {
 	tokens := func(p *Piece) float64 {
 		memory.Touch(request.RequestSize)
 		return float64(max(0, w.set.Requests[p.Request].Metrics.PromptTokens)) + p.Units/2
 	}
-	// The mean stands for pieces of which nobody knows how many tokens they have.
+	// A piece with an unknown number of tokens counts as an average one.
 	usual := order.SumRows(decodes, func(p *Piece) float64 { return tokens(p) / float64(len(decodes)) })
 	all := slices.Concat(decodes, others)
 	var running, context, computing *levelOver
@@ -253,8 +254,8 @@ func (w *observer) decodeWork(decodes, others []Piece, prefills []load.Prefill) 
 	return list, alone
 }
 
-// prefillWork says of every batch of prefills how many tokens it computes, to how many pairs of tokens it attends, and how
-// many requests are running meanwhile, which are decoded.
+// prefillWork returns a piece for every batch of prefills. Its burdens are the tokens it computes, the pairs of tokens it
+// attends to, and how many requests are decoded meanwhile.
 func (w *observer) prefillWork(batches []load.Prefill, running *levelOver) (list []Piece) {
 	for _, b := range batches {
 		if !w.inside(b.From) || b.Tokens <= 0 {

@@ -6,27 +6,27 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Pace is how long a lead rank takes for a piece of work of one kind, whatever there is to
-// do beside it: for a token of a request, or for the prefill of a prompt.
+// A Pace is how long a lead rank takes for one kind of work, a token of a request or the prefill of a prompt, corrected
+// for everything else that it does meanwhile.
 type Pace struct {
 	Rank   int32
-	Pieces []Piece // by start
-	// Usual is how long a piece of usual work takes, ns.
+	Pieces []Piece // ordered by start
+	// Usual is the mean time per unit of work, in ns.
 	Usual float64
 	Asked []Asked
-	// Whole tells that what prefills hold up is part of its pieces: servers compute both in one batch.
+	// Whole reports that pieces include the time that prefills hold them up: the server computes both in one batch.
 	Whole bool
-	// Sized tells that the first burden of a piece is its own size, and not what others have there.
+	// Sized reports that a piece's first burden is its own size, and not the load of other requests.
 	Sized bool
 }
 
-// Asked is how many tokens a request asks a rank for, whether or not its pieces are looked at.
+// Asked is how many tokens a request asks a rank for, whether or not its pieces are compared.
 type Asked struct {
 	At     trace.Time
 	Tokens float64 // 0 is unknown
 }
 
-// MeanAsked is how many tokens a request asks for, of those that it is known of.
+// MeanAsked returns how many tokens a request asks for on average, over requests for which that is known.
 func (p *Pace) MeanAsked() float64 {
 	sum, n := 0.0, 0.0
 	for _, a := range p.Asked {
@@ -37,29 +37,29 @@ func (p *Pace) MeanAsked() float64 {
 	return distribution.Ratio(sum, n)
 }
 
-// A Piece of work is what a rank did for a request.
+// A Piece of work is what a rank did for a request, or for a batch of prefills.
 type Piece struct {
 	Request  int
 	From, To trace.Time
-	NS       float64 // of a token, or of the prefill; without the prefills of others
-	Units    float64 // how many tokens
+	NS       float64 // per token, or of the prefill; without the prefills of others unless Whole
+	Units    float64 // tokens or decode steps; 1 for a prefill
 	Burden   Burden  // what makes it longer
-	Ratio    float64 // to what such work takes usually
-	Shared   float64 // the part of what it takes usually that is for what others have there
+	Ratio    float64 // of NS to what such work usually takes
+	Shared   float64 // fraction of the usual time that is due to the load of other requests
 }
 
-// Fewest is how many pieces of work a pace has at least.
+// Fewest is the minimum number of pieces in a pace.
 const Fewest = 12
 
-// Paces are those of all ranks, by what a piece is of.
+// Paces are the paces of all ranks, by kind of work.
 type Paces struct {
 	Decode, Prefill []Pace
-	// Endless are when requests that never end came to a rank.
+	// Endless holds, by rank, the arrivals of requests that never end.
 	Endless map[int32][]trace.Time
 }
 
-// NewPace compares pieces with what such work takes usually. The burdens from others on are
-// what others have there.
+// NewPace compares pieces with what such work usually takes. The burdens from index others on are the load of other
+// requests.
 func NewPace(rank int, list []Piece, others int) Pace {
 	p := Pace{Rank: int32(rank), Pieces: list, Sized: others > 0}
 	by := p.Burdens()
@@ -71,7 +71,7 @@ func NewPace(rank int, list []Piece, others int) Pace {
 		}
 	}
 	p.Usual = sum / n
-	// What more work costs is what is beyond a part that is there anyway.
+	// At least this fraction of the usual time is a fixed cost, whatever the burdens.
 	const part = 0.05
 	extra := 0.0
 	for k := range by {
@@ -96,13 +96,13 @@ func NewPace(rank int, list []Piece, others int) Pace {
 	return p
 }
 
-// Speed returns how much faster than usual a piece went. It is what averages over time: a request
-// that was decoded half of the time at half the speed went at three quarters of it.
+// Speed returns how fast a piece went, as a multiple of the usual speed. Speeds average over time: a request decoded at
+// half speed for half of the time went at three quarters of it.
 func (x *Piece) Speed() float64 { return 1 / max(x.Ratio, 1e-3) }
 
-// Otherwise returns the part of its time that a piece of work would have taken on a server that was not
-// slower by a factor, 1 or less of what it is. As many requests come, so the less each takes, the
-// fewer are there at a time (Little's law), and that makes all of them faster once more.
+// Otherwise returns the fraction of its time that a piece would have taken if its server had not slowed down to speed,
+// a fraction of its former speed. Requests arrive at the same rate, so if each takes less, fewer are there at a time
+// (Little's law), and the shared part of each shrinks once more. If speed is not in (0, 1], it is returned as it is.
 func (x *Piece) Otherwise(speed float64) float64 {
 	if speed <= 0 || speed > 1 {
 		return speed
@@ -110,10 +110,10 @@ func (x *Piece) Otherwise(speed float64) float64 {
 	return speed * (1 - x.Shared) / (1 - x.Shared*speed)
 }
 
-// Extra returns by how much longer a piece of work took than such work usually does, ns.
+// Extra returns how much longer than usual a piece of work took, in ns.
 func (x *Piece) Extra() float64 { return x.Units * x.NS * (1 - 1/x.Ratio) }
 
-// SlowerIn returns by which part of their speed some pieces are slower than the others, in the middle; 0 if chance explains it.
+// SlowerIn returns the fraction by which the median speed of some pieces is below that of the others; 0 if chance explains it.
 func (p *Pace) SlowerIn(some func(*Piece) bool) float64 {
 	const surely = 0.001
 	var usual, then []float64
@@ -133,8 +133,8 @@ func (p *Pace) SlowerIn(some func(*Piece) bool) float64 {
 	return max(0, 1-distribution.Ratio(distribution.LowerMedian(usual), distribution.LowerMedian(then)))
 }
 
-// likelier returns p, unless other describes what pieces take with clearly less scatter. Servers compute prompts in
-// batches, and decode nothing meanwhile; those that do not are seen by that.
+// likelier returns p, unless other describes the times of the pieces with clearly less scatter. That shows whether a
+// server computes prompts in batches of their own, and decodes nothing meanwhile, or mixes both.
 func likelier(p, other Pace) Pace {
 	const clearly = 0.9
 	if other.scatter() < clearly*p.scatter() {
@@ -143,8 +143,7 @@ func likelier(p, other Pace) Pace {
 	return p
 }
 
-// scatter is the variance of what pieces take, in comparison to what such work takes usually, between pieces
-// at about the same time.
+// scatter returns the mean squared difference of Ratio between successive pieces, which are at about the same time.
 func (p *Pace) scatter() float64 {
 	sum, n := 0.0, 0.0
 	for i := 1; i < len(p.Pieces); i++ {

@@ -11,25 +11,25 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Stall is when nothing that a rank worked at went on for long.
+// A Stall is a time in which nothing that a rank was working on progressed.
 type Stall struct {
-	At, First, Last trace.Time // when it began, and between which times
+	At, First, Last trace.Time // when it began, and the bounds of that
 	Length          int64      // ns
 	Held            []Held
 }
 
-// A Held is a piece of work that was held up, for how long.
+// A Held is a piece of work that was held up, with how long, in ns.
 type Held struct {
 	Piece *Piece
 	NS    int64
 }
 
-// slow returns the pieces that took far longer than others usually do, where the middle of them is what is usual: those that stood still are no
-// part of that. It returns nothing if they are so many that the rank is slow, and does not stand still.
+// slow returns the pieces that took far longer than usual, relative to the median piece, which stalls don't affect. It returns nil if more
+// than a third of the pieces are slow: then the rank is slow, not stalled.
 func (p *Pace) slow() (slow []Held) {
 	const (
 		noticed = 100_000_000 // ns
-		beyond  = 8           // times what requests vary by
+		beyond  = 8           // multiples of the usual scatter, from the median absolute deviation
 	)
 	if len(p.Pieces) == 0 {
 		return nil
@@ -42,7 +42,7 @@ func (p *Pace) slow() (slow []Held) {
 	}
 	extra()
 	middle := distribution.LowerMedian(off)
-	extra() // they were put in order
+	extra() // LowerMedian reordered them
 	for i := range off {
 		off[i] = math.Abs(off[i] - middle)
 	}
@@ -58,12 +58,12 @@ func (p *Pace) slow() (slow []Held) {
 	return slow
 }
 
-// Stalls finds times at which a rank held up all that it decoded, by far longer than anything usually is.
+// Stalls finds times in which a rank held up everything that it was decoding for far longer than usual.
 func (p *Pace) Stalls() (out []Stall) {
-	const alike = 1.5 // that half of those it holds up are held up
+	const alike = 1.5 // largest ratio of the third to the first quartile of how long pieces were held up
 	slow := p.slow()
 	slices.SortStableFunc(slow, func(a, b Held) int { return cmp.Compare(a.Piece.To, b.Piece.To) })
-	for len(slow) > 0 { // all that were under way when the first of them ended
+	for len(slow) > 0 { // each round takes all pieces that were under way when the first of them ended
 		end := slow[0].Piece.To
 		var of, rest []Held
 		for _, h := range slow {
@@ -79,10 +79,10 @@ func (p *Pace) Stalls() (out []Stall) {
 			lengths[k], from = h.NS, max(from, h.Piece.From)
 		}
 		if slices.Sort(lengths); float64(lengths[len(of)*3/4]) > alike*float64(lengths[len(of)/4]) {
-			continue // who stands still holds up all for as long
+			continue // a stall holds up everything equally long
 		}
 		s := Stall{Length: distribution.LowerMedian(lengths), Held: of}
-		s.First, s.Last = from, max(from, end-trace.Time(s.Length)) // between these it began
+		s.First, s.Last = from, max(from, end-trace.Time(s.Length)) // bounds of its beginning
 		s.At = s.First + (s.Last-s.First)/2
 		out = append(out, s)
 	}
@@ -90,7 +90,7 @@ func (p *Pace) Stalls() (out []Stall) {
 	return out
 }
 
-// PrefillStalls finds prefills that took far longer than others of as many tokens do.
+// PrefillStalls finds prefills that took far longer than others with as many tokens.
 func (p *Pace) PrefillStalls() (out []Stall) {
 	for _, h := range p.slow() {
 		if x := h.Piece; p.isLate(x) {
@@ -100,7 +100,8 @@ func (p *Pace) PrefillStalls() (out []Stall) {
 	return out
 }
 
-// isLate reports whether pieces of as much work, or more, took far less: then it is not what there was to do, whatever that usually costs.
+// isLate reports whether several pieces with as much work or more took a third of the time or less: then the amount of work is no excuse,
+// whatever the model says that it costs.
 func (p *Pace) isLate(x *Piece) bool {
 	const few, less = 3, 3
 	n := 0
@@ -115,10 +116,10 @@ func (p *Pace) isLate(x *Piece) bool {
 	return false
 }
 
-// Ends are when the pieces of work of a rank ended, the first one first: of all that it does, and of what it decodes.
+// Ends are the sorted times at which pieces of a rank's work ended: all of them, and those of decoding.
 type Ends struct{ all, decoded []trace.Time }
 
-// EndsByRank are those of each rank, of what it decodes and of what it prefills: a scheduler that stands still does neither.
+// EndsByRank returns the ends of every rank, of both decoding and prefill, as a scheduler that stands still does neither.
 func (w *Paces) EndsByRank() map[int32]Ends {
 	of := map[int32]Ends{}
 	for kind, list := range [...][]Pace{w.Decode, w.Prefill} {
@@ -142,13 +143,13 @@ func (w *Paces) EndsByRank() map[int32]Ends {
 	return of
 }
 
-// StandStill reports whether nothing ends in a stall, wherever it lies: what begins there, if it can, is held up, too. Prompts that piled up
-// meanwhile are computed first, before those that were held up are decoded again, so that these see more of it than nothing ends for: the
-// stall is as long as that.
+// StandStill reports whether no work ends during a stall, wherever it lies within its bounds; work that begins then is held up, too.
+// Prompts that piled up are computed before decoding goes on, so requests are held up for longer than the rank stood still: StandStill
+// shortens the stall to the time in which nothing ended.
 func (e *Ends) StandStill(x *Stall) bool {
-	const about = 0.8 // the length follows from what is usual
+	const about = 0.8 // the length is an estimate
 	least, to := trace.Time(about*float64(x.Length)), x.Last+trace.Time(x.Length)
-	from, until := x.Last+request.SameBatch, x.First+trace.Time(x.Length)-request.SameBatch // it has begun, and is not over yet
+	from, until := x.Last+request.SameBatch, x.First+trace.Time(x.Length)-request.SameBatch // surely within the stall
 	if from >= until || firstIn(e.decoded, from) < until || firstIn(e.all, from) < max(from, x.First+least) {
 		return false
 	}
@@ -163,7 +164,7 @@ func (e *Ends) StandStill(x *Stall) bool {
 	return true
 }
 
-// firstIn returns the first of some times after another one; the last time that there is without any.
+// firstIn returns the first of some sorted times that is later than after; the largest possible time if there is none.
 func firstIn(of []trace.Time, after trace.Time) trace.Time {
 	if k, _ := slices.BinarySearch(of, after+1); k < len(of) {
 		return of[k]
