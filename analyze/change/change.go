@@ -16,20 +16,20 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Findings tells what changed, and which ranks were late all the time. Durations that
-// changed at about the time at which load or lateness did are evidence of that.
+// Findings returns what changed, and which ranks were always late. Durations that shifted at about the time at which
+// load or lateness did are evidence for that change.
 func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 	claims := make([]finding.Claim, len(c.List))
 	parallel.Each(len(claims), func(i int) { claims[i] = c.claim(&c.List[i], b) })
 	var out, falls []finding.Finding
-	told, itself := map[int]int{}, map[int]bool{} // which finding tells of a change, and whether it is what that is about
+	told, itself := map[int]int{}, map[int]bool{} // told maps a change to the finding that reports it; itself holds the changes that have a finding of their own
 	for i := range c.List {
 		switch change := &c.List[i]; {
 		case !c.leads(change):
 		case change.Shifts[0].Metric == PaceChanged && !change.Shifts[0].rises():
 			falls = append(falls, change.finding(b, claims[i]))
 		case change.Shifts[0].Metric == ArrivalsChanged && !change.Shifts[0].rises():
-			falls = append(falls, change.finding(b, claims[i])) // leads nothing: less to do costs nothing
+			falls = append(falls, change.finding(b, claims[i])) // less load costs nothing
 		default:
 			told[i], itself[i] = len(out), true
 			out = append(out, change.finding(b, claims[i]))
@@ -47,13 +47,13 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 		undone := c.undone(change)
 		if k, ok := told[undone]; ok {
 			out[k].Evidence = append(out[k].Evidence, said)
-			if itself[undone] && !c.List[undone].IsCause() { // that is over when it is, and not when users see it
+			if itself[undone] && !c.List[undone].IsCause() { // a cause has an end of its own, whenever users see it
 				out[k].Until = max(out[k].Until, change.Time)
 			}
 		} else if k := c.nearest(out, change); k >= 0 {
 			told[i] = k
 			out[k].Evidence = append(out[k].Evidence, said)
-			if out[k].Subkind != Pace && out[k].Subkind != finding.Stalls || !change.Shifts[0].isSeen() { // who knows what is slow, knows what users see of it
+			if out[k].Subkind != Pace && out[k].Subkind != finding.Stalls || !change.Shifts[0].isSeen() { // a pace, or a stall, already claims what users see of it
 				out[k].Claim = out[k].Claim.And(claims[i])
 			}
 		} else if k := c.nearest(falls, change); k >= 0 {
@@ -75,7 +75,7 @@ func (c *Changes) Findings(b *cause.Costs) []finding.Finding {
 	return b.Price(out)
 }
 
-// Check says whether there are enough requests to look for changes.
+// Check reports whether there are enough requests to look for changes.
 func (c *Changes) Check() finding.Check {
 	check := finding.Check{What: "changes in load and latency over time", Of: "request", N: c.Requests, Needed: Fewest}
 	if c.Requests >= Fewest && c.Series == 0 {
@@ -84,20 +84,20 @@ func (c *Changes) Check() finding.Check {
 	return check
 }
 
-// leads reports whether a change is one to tell of by itself: it may be why others happened, and is not only that requests ask for no
-// more again.
+// leads reports whether a change deserves a finding of its own: it may have caused others, and is not merely prompts or answers that
+// return to their former length.
 func (c *Changes) leads(change *Change) bool {
 	return change.IsCause() && !(change.Shifts[0].Metric.isLength() && c.undone(change) >= 0)
 }
 
-// IsCause reports whether a change may be why others happened.
+// IsCause reports whether c may have caused other changes.
 func (c *Change) IsCause() bool {
 	m := c.Shifts[0].Metric
 	return m.isLoad() || m.saves() || m.isLength() || m == LatenessChanged || m == PaceChanged
 }
 
-// IsQueue reports whether a change is one that a queue makes by itself: it fills up and empties while nothing changes that it
-// is fed by, and what waits in it, and the batches behind it, take as long as that lasts.
+// IsQueue reports whether c is merely a queue that filled and drained on its own: nothing that feeds it changed, and the
+// waits in it and the batches behind it last exactly as long as the queue does.
 func (c *Change) IsQueue() bool {
 	first := &c.Shifts[0]
 	if c.IsCause() || first.Stage == "" {
@@ -107,15 +107,16 @@ func (c *Change) IsQueue() bool {
 	case request.QueuePhase, request.BootstrapPhase, request.PrefillPhase, request.DecodePhase:
 		return true
 	case request.TransferPhase:
-		return first.Means == request.Receiving // it waits for the prefill, too
+		return first.Means == request.Receiving // receiving includes the wait for the prefill
 	}
 	return first.isSeen() || first.Stage == "e2e"
 }
 
-// part is one of so many of the time that was searched: changes that are as near may be one.
+// part: changes closer together than 1/part of the searched time may be one change.
 const part = 20
 
-// nearest returns the index of the cause that is next to a change, -1 if none is near.
+// nearest returns the index of the cause closest in time to a change, within 1/part of the searched time; -1 if there
+// is none.
 func (c *Changes) nearest(causes []finding.Finding, of *Change) int {
 	nearest, away, t := -1, (c.To-c.From)/part, of.Time
 	for k := range causes {
@@ -129,8 +130,8 @@ func (c *Changes) nearest(causes []finding.Finding, of *Change) int {
 	return nearest
 }
 
-// alone returns until when a change may be why requests take longer, and nothing else that they ask for or are spared, nor servers that
-// became slower, since clearly later, which no queue changes; 0 is to the end.
+// alone returns the time until which c is the only explanation for slower requests: the start of the first clearly later cost in what
+// requests ask for, in what they are spared, or in server speed. Queues don't count. It returns 0 if nothing else follows.
 func (all *Changes) alone(c *Change) trace.Time {
 	clearly := (all.To - all.From) / part
 	for i := range all.List {
@@ -142,7 +143,7 @@ func (all *Changes) alone(c *Change) trace.Time {
 	return 0
 }
 
-// undone returns the index of the change that another one only ends, -1 if it does not.
+// undone returns the index of the earlier rise that a change merely undoes, -1 if it undoes none.
 func (c *Changes) undone(of *Change) int {
 	back := &of.Shifts[0]
 	if !back.Back || back.rises() {
@@ -151,20 +152,20 @@ func (c *Changes) undone(of *Change) int {
 	return slices.IndexFunc(c.List, func(o Change) bool { return o.Time < of.Time && o.Shifts[0].rises() && o.has(back) })
 }
 
-// relieves reports whether a server gets more of the requests while another one of its role becomes slower: that has
-// less to do then, which makes nothing slower.
+// relieves reports whether a server gets more of the requests while another one of its role becomes slower: that one
+// has less to do then, which makes nothing slower.
 func relieves(share *finding.Finding, slower *Shift) bool {
 	return share.Metric.Name == ShareOfRequests && share.Metric.After > share.Metric.Before && slower.rises() && slower.Location.Scope == place.OneRank && share.At.Scope == place.OneRank &&
 		slower.Location.Role == share.At.Role && !slower.Location.Overlaps(&share.At)
 }
 
-// ShareOfRequests is the metric of findings of who gets how many.
+// ShareOfRequests is the metric of findings about how requests are divided among servers.
 const ShareOfRequests = "share of requests"
 
 // TokenizingSubkind is the subkind of findings about how long tokenizing takes.
 const TokenizingSubkind = "tokenizing"
 
-// finding is about what changed first.
+// finding returns a finding about the first shift of c.
 func (c *Change) finding(b *cause.Costs, claim finding.Claim) finding.Finding {
 	first := &c.Shifts[0]
 	f := finding.Finding{
@@ -174,7 +175,7 @@ func (c *Change) finding(b *cause.Costs, claim finding.Claim) finding.Finding {
 	}
 	switch {
 	case f.Kind == finding.Load && !first.Metric.isLoad(), f.Kind == finding.Transfer && first.Means == request.Receiving:
-		f.Subkind = finding.Waits // for a transfer, or for what is before it
+		f.Subkind = finding.Waits // waits for a transfer, or for what precedes it
 	case f.Kind == finding.Straggler:
 		_, f.Affected = b.WaitsFor(&f.At)
 	case first.Metric.saves(), first.Metric.isLength(), first.Metric.isEnd():
@@ -197,7 +198,7 @@ func (c *Change) finding(b *cause.Costs, claim finding.Claim) finding.Finding {
 func (f *Shift) metric() finding.Metric {
 	m := finding.Metric{Unit: table.Duration, Before: f.Before.value(f.Metric), After: f.After.value(f.Metric)}
 	if m.Before == request.Unknown {
-		m.Before = math.NaN() // of ranks that are late all the time
+		m.Before = math.NaN() // ranks that are always late have no level before
 	}
 	switch f.Metric {
 	case ShareChanged:
@@ -226,7 +227,7 @@ func (f *Shift) metric() finding.Metric {
 	return m
 }
 
-// findingKind tells what a shift, and what came with it, is about.
+// findingKind returns the kind of a finding whose first shift is f.
 func (f *Shift) findingKind() finding.Kind {
 	switch phase := f.Means.Phase(); {
 	case f.Metric.isLoad():
@@ -238,7 +239,7 @@ func (f *Shift) findingKind() finding.Kind {
 	case phase == request.TransferPhase:
 		return finding.Transfer
 	case (phase == request.QueuePhase || phase == request.BootstrapPhase) && f.rises() && !(f.Location.Role == request.Unified && f.Means == request.DecodeQueueing):
-		// On a unified server that is part of the running batch.
+		// On a unified server, decode queueing is part of the running batch.
 		return finding.Load
 	}
 	return finding.Change

@@ -11,20 +11,19 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Changes are the moments at which load or latency became another one.
+// Changes are the moments at which load or latency shifted.
 type Changes struct {
-	Requests int // of the set; with too few nothing is searched
-	// From and To bound what was searched. What is before is the ramp-up, what is
-	// after the drain, or cut off by the end of the dump; see steady.
+	Requests int // in the set, without those at stray times; below Fewest, nothing is searched
+	// From and To bound the searched time. Before it is the ramp-up; after it, the drain, or requests that the end of
+	// the dump cuts off; see steady.
 	From, To trace.Time
 	Series   int      // searched
 	List     []Change // in order of time
-	// Edges are rises soon after From, what undoes them, and falls shortly before
-	// To. The beginning and the end of a load test look like that; they are not
-	// among the changes.
+	// Edges are rises soon after From, shifts that undo these, and falls shortly before To. Every load test begins and
+	// ends like that, so they are not among the changes.
 	Edges []Shift
-	// Late are ranks that end their steps after their peers from the beginning to
-	// the end. That is no change, but whoever looks for one wants to know.
+	// Late are ranks that end their steps after their peers from beginning to end. That is not a change, but whoever
+	// looks for one wants to know.
 	Late []Shift
 	// Stallings are lead ranks that stand still again and again, at equal intervals.
 	Stallings []Stalling
@@ -35,14 +34,13 @@ func (c *Changes) Times() (list []trace.Time) {
 	return order.EachRow(c.List, func(x *Change) trace.Time { return x.Time })
 }
 
-// A Change is a moment, with everything that happened then.
+// A Change is a moment, with every shift that happened then.
 type Change struct {
-	// Time is when the first shift happened, and First and Last bound it with a
-	// confidence of 95 %.
+	// Time is when the first shift happened; First and Last are its 95 % confidence bounds.
 	Time, First, Last trace.Time
 	P                 float64 // of the first shift
-	// Shifts begin with the one that may have caused the others: a share of the
-	// load before the rate of arrivals, load before latency.
+	// Shifts begin with the one that may have caused the others: a share of the load before the rate of arrivals, load
+	// before latency.
 	Shifts []Shift
 }
 
@@ -51,26 +49,24 @@ type Shift struct {
 	Location place.Location
 	Name     string // of the place, as people call it: "decode DP1"
 	Metric   Metric
-	Stage    string          // of a duration: a stage, "ttft" or "tpot"
+	Stage    string          // of a duration: the name of a stage, "ttft", or "tpot"
 	Means    request.Meaning // of the stage
-	// Time is when it changed, and First and Last bound it with a confidence of
-	// 95 %.
+	// Time is when it changed; First and Last are its 95 % confidence bounds.
 	Time, First, Last trace.Time
-	// Searched tells that the change was found by itself, and not by looking at a
-	// time at which something else changed.
+	// Searched reports that a search of the series found the shift, rather than a comparison before and after another
+	// change.
 	Searched bool
-	// P bounds the probability that there is such a change in any of the series,
-	// anywhere, if nothing happened. Unless Searched it is the probability of the
-	// difference, for this series alone; NaN if there is no test.
+	// P bounds the probability that any series has such a change, anywhere, if nothing happened. Unless Searched, it is
+	// the p-value of the difference in this series alone; NaN without a test.
 	P             float64
 	Before, After Level
-	Limit         int64 // ns, which durations of the tail exceed
-	// Back tells that the change undoes an earlier one of the same series.
+	Limit         int64 // the tail are durations beyond it
+	// Back reports that the shift undoes an earlier one of the same series.
 	Back bool
 
-	// Of a pace: Shape is how it goes on, PerMinute by which part it becomes longer in a
-	// minute, Full from when on it is no longer than that, and Until when it was over, 0 is never. Ranks are those that have it, of as many
-	// Peers, and Steps is when each of them changed, if not all at one time.
+	// For a pace: Shape is its course; PerMinute is the fraction by which it lengthens per minute; Full is when it has its final value, and
+	// Until when it was over (0: never). Ranks are those that have it, out of Peers ranks; Steps is when each of them changed, if not all
+	// at once.
 	Shape     changepoint.Shape
 	PerMinute float64
 	Full      trace.Time
@@ -78,14 +74,15 @@ type Shift struct {
 	Ranks     []int32 // indexes into the observer's
 	Peers     int
 	Steps     []PaceStep
-	// Sized tells of a duration of a stage that the pace of its rank is searched for, whatever
-	// the size of the work: that it changed alone is nothing that a server does.
+	// Sized marks a prefill duration of a rank whose pace is searched, too. The pace accounts for the size of the work;
+	// the duration alone does not show that the server changed.
 	Sized bool
-	// Extra is by how much longer requests took for it, ns, by index; less is negative.
+	// Extra is how much longer each request took because of the shift, in ns, by request index; negative if shorter.
 	Extra map[int]float64
-	whole bool    // Extra has what prefills hold up
-	off   float64 // the part by which a pace changed may be off by, as a standard deviation
-	// Kept is, of cached tokens, what part of the requests that had most of them there still have.
+	whole bool    // Extra includes the time that prefills hold up decoding
+	off   float64 // standard error of the relative change of a pace
+	// Kept is for cached tokens: how often requests with a large cached share still arrive, relative to before; see
+	// keptOf.
 	Kept float64
 }
 
@@ -99,11 +96,11 @@ type PaceStep struct {
 type Level struct {
 	N        int
 	Rate     float64 // arrivals per s; requests running on average; tokens per step
-	Share    float64 // of the arrivals of a role; of the durations beyond the limit; of prompts that is cached
+	Share    float64 // of a role's arrivals, of durations beyond the limit, of cached prompt tokens, or of requests with a certain end
 	P50, P99 int64   // ns
 }
 
-// newLevel returns a level of which only the number of observations is known.
+// newLevel returns a level with n observations, and nothing else known.
 func newLevel(n int) Level {
 	return Level{N: n, Rate: math.NaN(), Share: math.NaN(), P50: request.Unknown, P99: request.Unknown}
 }
@@ -112,20 +109,20 @@ func newLevel(n int) Level {
 type Metric uint8
 
 const (
-	ShareChanged     Metric = iota // how many of the requests of a role a rank gets
-	ArrivalsChanged                // of requests
-	RunningChanged                 // how many requests run
-	CachedChanged                  // how much of the prompts is cached
-	YieldChanged                   // how many tokens come out in a step
-	OutputChanged                  // how many tokens answers have
-	PromptChanged                  // how many tokens prompts have
-	AbortsChanged                  // how many requests are given up
-	RefusedChanged                 // how many requests are turned away from a full queue
-	RetractedChanged               // how many requests are thrown out of a full KV cache
-	PaceChanged                    // how long a server takes for a piece of work, whatever there is to do beside it
-	LatenessChanged                // by how much a rank ends a step after its peers
-	MedianChanged                  // of durations
-	TailChanged                    // how many durations are long
+	ShareChanged     Metric = iota // share of a role's requests that a rank gets
+	ArrivalsChanged                // arrival rate
+	RunningChanged                 // running requests
+	CachedChanged                  // share of prompt tokens that are cached
+	YieldChanged                   // tokens per decode step
+	OutputChanged                  // tokens per answer
+	PromptChanged                  // tokens per prompt
+	AbortsChanged                  // share of requests that are given up
+	RefusedChanged                 // share of requests that a full queue turns away
+	RetractedChanged               // share of requests that a full KV cache evicts
+	PaceChanged                    // time per piece of work, corrected for whatever else the server has to do
+	LatenessChanged                // how much later than its peers a rank ends a step
+	MedianChanged                  // median duration
+	TailChanged                    // share of long durations
 )
 
 // String returns the word that reports print.
@@ -138,11 +135,10 @@ func (m Metric) isLoad() bool {
 	return m == ShareChanged || m == ArrivalsChanged || m == RunningChanged
 }
 
-// saves reports whether a metric is about work that need not be done: less of it is why
-// there is more to do.
+// saves reports whether a metric is about work that is saved: if less is, there is more to do.
 func (m Metric) saves() bool { return m == CachedChanged || m == YieldChanged }
 
-// isLength reports whether a metric is about how long prompts and answers are.
+// isLength reports whether a metric is the length of prompts or answers.
 func (m Metric) isLength() bool { return m == OutputChanged || m == PromptChanged }
 
 // isEnd reports whether a metric is about how requests end.
@@ -150,17 +146,15 @@ func (m Metric) isEnd() bool {
 	return m == AbortsChanged || m == RefusedChanged || m == RetractedChanged
 }
 
-// alpha is the probability of a change where there is none, over all series, and
-// loadPart the part of it that goes to arrivals and shares: these are few series
-// that follow simple laws.
+// alpha is the probability of finding any change, in any series, where there is none. loadPart is the share of it that
+// arrivals and shares get: they are few series, and follow simple laws.
 const (
 	alpha    = 0.05
 	loadPart = 0.8
 )
 
-// Find searches requests for changes of the rate of arrivals, of
-// the share of the requests that a rank gets, and of the time that stages take on
-// a rank. docs/METRICS.md says how.
+// Find searches requests for changes of the arrival rate, of the share of requests that each rank gets, of what
+// requests ask for, and of how long stages and work take on each rank. docs/METRICS.md explains how.
 func Find(peers *place.Groups) *Changes {
 	w := newObserver(peers)
 	c := &Changes{Requests: len(w.set.Requests) - w.bulk.Outside}
@@ -195,11 +189,11 @@ func Find(peers *place.Groups) *Changes {
 	return c
 }
 
-// edge reports whether f is part of the ramp-up or of the drain, or undoes what was.
-// How load is divided, what is saved, and which rank is late does not depend on how much
-// load there is.
+// edge reports whether f is part of the ramp-up or the drain, or undoes an earlier shift that is. How load is divided,
+// how long and how well cached requests are, how they end, and how fast or late a rank is doesn't depend on the amount
+// of load.
 func (c *Changes) edge(f *Shift) bool {
-	const part = 0.15 // of the time that is searched
+	const part = 0.15 // of the searched time
 	margin := trace.Time(part * float64(c.To-c.From))
 	switch {
 	case f.Metric == ShareChanged || f.Metric.saves() || f.Metric.isLength() || f.Metric.isEnd() || f.Metric == LatenessChanged || f.Metric == PaceChanged:
@@ -212,8 +206,7 @@ func (c *Changes) edge(f *Shift) bool {
 	return f.Time > c.To-margin
 }
 
-// markReturns finds the changes after which a series is about what it was before
-// the last one.
+// markReturns marks the shifts that take a series back to about where it was before its previous shift.
 func markReturns(found []Shift) {
 	const about = 1.5
 	for i := range found {
@@ -230,8 +223,8 @@ func markReturns(found []Shift) {
 	}
 }
 
-// sameSeries reports whether two shifts are about one thing. The median and the
-// tail of durations are.
+// sameSeries reports whether two shifts are about the same quantity at the same place. The median and the tail of a
+// duration are one quantity.
 func (f *Shift) sameSeries(g *Shift) bool {
 	kind := func(m Metric) Metric {
 		if m == TailChanged {
@@ -242,10 +235,10 @@ func (f *Shift) sameSeries(g *Shift) bool {
 	return f.Location == g.Location && f.Stage == g.Stage && kind(f.Metric) == kind(g.Metric)
 }
 
-// rises reports whether what f is about became more.
+// rises reports whether the level rose.
 func (f *Shift) rises() bool { return f.After.value(f.Metric) > f.Before.value(f.Metric) }
 
-// value returns the number that a metric is about.
+// value returns the number that m measures.
 func (l *Level) value(m Metric) float64 {
 	switch m {
 	case ShareChanged, TailChanged, CachedChanged, AbortsChanged, RefusedChanged, RetractedChanged:
@@ -256,10 +249,9 @@ func (l *Level) value(m Metric) float64 {
 	return float64(l.P50)
 }
 
-// steady returns the time in which the deployment works as it does. Before, an
-// empty deployment fills up; after, it empties, or the requests are missing that
-// the end of the dump cuts off. Either takes as long as nine of ten requests do,
-// but no more than a tenth of all the time.
+// steady returns the time in which the deployment is in its steady state: after the ramp-up that fills it, and before
+// it drains or the end of the dump cuts requests off. Either margin is the 90th percentile of E2E, but at most a tenth
+// of the whole time. It also sets e2e and lag.
 func (w *observer) steady() (from, to trace.Time) {
 	if len(w.requests()) < Fewest {
 		return 0, 0
@@ -286,5 +278,5 @@ func (w *observer) steady() (from, to trace.Time) {
 // factor returns by how much the larger of two numbers exceeds the other.
 func factor(x, y float64) float64 { return max(x, y) / max(min(x, y), math.SmallestNonzeroFloat64) }
 
-// odds returns how likely a share is, over how likely it is not.
+// odds returns the odds of a share: its probability, over that of the opposite.
 func odds(share float64) float64 { return share / max(1-share, math.SmallestNonzeroFloat64) }

@@ -13,9 +13,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// claim returns the time that requests would not have taken without a change: what each shift
-// made longer where it happened, and the waits and fuller batches behind it: there, or where
-// all of the load is, if it is that which changed.
+// claim returns the time that requests would have saved without c: what each shift made longer at its place, and the
+// longer waits and fuller batches behind the first one: at its place, or everywhere if load changed.
 func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 	first := &c.Shifts[0]
 	if !first.costs() || first.Sized {
@@ -25,19 +24,20 @@ func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 	if first.Metric.isLoad() {
 		behind = place.Location{Scope: place.Everywhere}
 	}
-	over, alone := all.until(first), all.alone(c) // with it what follows
+	over, alone := all.until(first), all.alone(c) // when the first shift ended, and its effects with it
 	var claim finding.Claim
-	if c.Time > all.From && !first.isSeen() && first.Metric != LatenessChanged && first.Means != request.Tokenizing { // else nobody knows what it was before, who is late knows who waits, and schedulers only get requests later
+	// At From there is no baseline, nothing queues behind TTFT or TPOT, lateness knows who waits, and slow tokenizing only delays arrivals.
+	if c.Time > all.From && !first.isSeen() && first.Metric != LatenessChanged && first.Means != request.Tokenizing {
 		claim = b.Risen(cause.Span{From: c.Time, Until: over, Alone: alone, At: behind, Only: first.only()}, b.BySize, all.behind(c)...)
 	}
 	for i := range c.Shifts {
 		f := &c.Shifts[i]
 		switch {
 		case i > 0 && (first.Metric == ArrivalsChanged || first.Metric == PromptChanged) && (f.Metric.saves() || f.Metric.isLength()):
-			continue // that is what the others ask for
+			continue // a property of the added requests, or of longer prompts, not a cost of its own
 		case slices.ContainsFunc(c.Shifts, func(g Shift) bool { return g.knows(f) }):
 			continue
-		case first.Metric == LatenessChanged && f.Metric == PaceChanged: // the wait at the end of a step is part of it
+		case first.Metric == LatenessChanged && f.Metric == PaceChanged: // its steps include the wait for the late rank
 			claim = claim.And(b.Amounts(f.extraTimes(), append([]cause.Cause{cause.SlowRank}, append(f.causes(), cause.Interference)...)...))
 			continue
 		}
@@ -48,23 +48,23 @@ func (all *Changes) claim(c *Change, b *cause.Costs) finding.Claim {
 	return claim
 }
 
-// knowsWhoSees reports whether what users see of a change is part of what it claims where it is: a pace knows, and where one
-// server takes longer, those of the others see nothing of it.
+// knowsWhoSees reports whether the claim of a shift at its place already includes what users see of it: a pace measures
+// every request, and if one server is slower, users of the others notice nothing.
 func (f *Shift) knowsWhoSees() bool {
 	return f.Metric == PaceChanged || f.Location.Scope == place.OneRank && !f.Metric.isLoad()
 }
 
-// knows reports whether a pace that became longer has all that a shift made longer there: steps take longer
-// for a rank that ends them late, too.
+// knows reports whether a pace that became longer accounts for all of another shift at the same place: a late rank
+// makes steps longer, too.
 func (f *Shift) knows(of *Shift) bool {
 	return f.Metric == PaceChanged && f.costs() && of.Metric != PaceChanged && of.Stage != "" && !of.isSeen() &&
 		(of.Metric == LatenessChanged || of.Means.Phase() == f.Means.Phase()) && of.Location.Overlaps(&f.Location)
 }
 
-// behind returns what takes longer behind a change. That batches are fuller when more requests
-// arrive is how servers work, and costs nothing that anyone could spare; and where servers
-// became slower at the same load, steps take longer for that. Whoever waits for a transfer is in no batch, and
-// makes no step longer; and a pace may know what steps take.
+// behind returns the causes that may take longer downstream of a change. Fuller batches under more arrivals are how
+// servers work, not an avoidable cost; and if servers became slower at the same load, that is why steps take longer. A
+// request that waits for a transfer is in no batch, and makes no step longer. A pace that includes prefills accounts
+// for steps itself.
 func (all *Changes) behind(c *Change) []cause.Cause {
 	first := &c.Shifts[0]
 	var not []cause.Cause
@@ -73,14 +73,14 @@ func (all *Changes) behind(c *Change) []cause.Cause {
 	case slices.ContainsFunc(c.Shifts, func(f Shift) bool { return f.whole }):
 		not = []cause.Cause{cause.Decode, cause.Interference}
 	case all.slowerOnceMore(first):
-		not = []cause.Cause{cause.Decode} // each knows what it made longer
+		not = []cause.Cause{cause.Decode} // each pace claims what it made longer
 	case first.Metric.isLoad() && (first.Metric == ArrivalsChanged || slower), first.Stage != "" && first.Means.Phase() == request.TransferPhase:
 		not = []cause.Cause{cause.Decode, cause.Interference, cause.SharedBatch}
 	}
 	return slices.DeleteFunc(slices.Clone(cause.OverloadCauses), func(c cause.Cause) bool { return slices.Contains(not, c) })
 }
 
-// slowerOnceMore reports whether servers that became slower did so once more.
+// slowerOnceMore reports whether the decoding of the same servers became slower at another time, too.
 func (all *Changes) slowerOnceMore(f *Shift) bool {
 	return f.Metric == PaceChanged && slices.ContainsFunc(all.List, func(c Change) bool {
 		g := &c.Shifts[0]
@@ -88,7 +88,7 @@ func (all *Changes) slowerOnceMore(f *Shift) bool {
 	})
 }
 
-// claim returns what the shift itself made longer in a span.
+// claim returns the time in a span that f itself added.
 func (f *Shift) claim(b *cause.Costs, span cause.Span) finding.Claim {
 	switch f.Metric {
 	case CachedChanged:
@@ -112,10 +112,10 @@ func (f *Shift) claim(b *cause.Costs, span cause.Span) finding.Claim {
 	return b.Risen(span, b.BySize, f.causes()...)
 }
 
-// costs reports whether a shift made anything longer, or moved it.
+// costs reports whether a shift made anything longer, or moved load from one server to others.
 func (f *Shift) costs() bool {
 	switch {
-	case f.Stage == "e2e": // the parts of it do
+	case f.Stage == "e2e": // its parts do
 		return false
 	case f.Metric.saves():
 		return !f.rises()
@@ -125,7 +125,7 @@ func (f *Shift) costs() bool {
 	return f.rises() || f.Metric == ShareChanged || f.settles()
 }
 
-// only returns the ranks that have a pace, where others of their role do not.
+// only returns the places of the ranks that have a pace, or nil if all ranks of the role do.
 func (f *Shift) only() []place.Location {
 	if len(f.Ranks) >= f.Peers {
 		return nil
@@ -133,17 +133,16 @@ func (f *Shift) only() []place.Location {
 	return order.EachRow(f.Steps, func(s *PaceStep) place.Location { return s.Location })
 }
 
-// isSeen reports whether a shift is of what users see: the time to the first token, or from one to
-// the next. Nothing waits for these, so that nothing is behind them.
+// isSeen reports whether a shift is in what users see: TTFT or TPOT. Nothing queues behind these.
 func (f *Shift) isSeen() bool { return f.Stage == "ttft" || f.Stage == "tpot" }
 
-// wholeAnswer is the stage of a request of which nothing is known but how long it took.
+// wholeAnswer is the stage of requests about which only E2E is known.
 const wholeAnswer = "answer"
 
-// settles reports whether a pace came to what is usual, bit by bit: servers begin like that.
+// settles reports whether a pace settled gradually at its usual value, as warm-ups do.
 func (f *Shift) settles() bool { return f.Metric == PaceChanged && f.Shape == changepoint.Settling }
 
-// until returns when a shift was over, or was undone; 0 is not.
+// until returns when a shift was over or undone; 0 if never.
 func (all *Changes) until(f *Shift) trace.Time {
 	if f.Shape == changepoint.Spell || f.Metric == CachedChanged && f.Until != 0 {
 		return f.Until
@@ -158,7 +157,7 @@ func (all *Changes) until(f *Shift) trace.Time {
 	return 0
 }
 
-// causes returns those into which the time of the changed stage went.
+// causes returns the causes that make up the changed stage.
 func (f *Shift) causes() []cause.Cause {
 	switch {
 	case f.Stage == "tpot":

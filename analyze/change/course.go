@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	// minPaceFactor is by how much slower work is at least that anyone would look for.
+	// minPaceFactor is the smallest slowdown worth reporting.
 	minPaceFactor = 1.02
-	// minFasterFactor is by how much faster it is that anyone would wonder about.
+	// minFasterFactor is the smallest speedup worth reporting.
 	minFasterFactor = 1.1
-	// explained is how much of what more work explains it may explain wrongly: how much longer a
-	// batch takes than a smaller one is measured, and not exactly a straight line.
+	// explained is how far off the modeled effect of work size may be, as a fraction of itself: the cost of larger
+	// batches is measured, and is not exactly linear.
 	explained = 1
-	// paceLevel is the part of the probability of error that is left to paces: what is not in
-	// their model makes them seem surer than they are.
+	// paceLevel is the fraction of the error probability that paces get: effects outside their model make them look
+	// more certain than they are.
 	paceLevel = 0.02
-	// fullUnits is how many tokens it takes that a request tells most of what one can.
+	// fullUnits is the number of tokens at which a request has half of the largest possible weight.
 	fullUnits = 10
 )
 
-// paceSearches returns what finds when servers became slower or faster at what they do, given how much that
-// is: at one time, one after the other, slowly, or for a while.
+// paceSearches returns the searches for servers that became slower or faster at their work, whatever the amount of it:
+// at once, one server after the other, gradually, or for a while.
 func (w *observer) paceSearches(level float64) (searches []func() []Shift) {
 	for _, kind := range []struct {
 		stage string
@@ -58,16 +58,16 @@ func (w *observer) paceSearches(level float64) (searches []func() []Shift) {
 	return searches
 }
 
-// A paceCourse is how the paces of some ranks went on: their speeds, or, ofTimes, how long a piece of
-// work takes. What takes as much longer in every minute does not become slower by as much.
+// A paceCourse is how the paces of some ranks changed over time: their speeds, or, if ofTimes, their times per piece. A
+// time that grows linearly is not a speed that falls linearly.
 type paceCourse struct {
 	changepoint.Course
 	ofTimes bool
 }
 
-// speed returns how fast work is in comparison to what is usual, on average from from to to.
+// speed returns the average speed between two times, relative to the usual one.
 func (c *paceCourse) speed(from, to float64) float64 {
-	const slowest = 0.05 // slower beyond that is no speed
+	const slowest = 0.05 // a floor: a lower speed is implausible
 	level := c.Level + c.Of(from, to)
 	if c.ofTimes {
 		return 1 / max(level, slowest)
@@ -75,7 +75,7 @@ func (c *paceCourse) speed(from, to float64) float64 {
 	return max(level, slowest*c.Level)
 }
 
-// before returns the speed that the course is about changes of.
+// before returns the speed before the course departs from it.
 func (c *paceCourse) before() float64 {
 	if c.ofTimes {
 		return 1 / c.Level
@@ -83,7 +83,7 @@ func (c *paceCourse) before() float64 {
 	return c.Level
 }
 
-// by returns the part by which work is faster than before, or slower.
+// by returns the fraction by which a piece is faster than before the change; negative if slower.
 func (c *paceCourse) by(x *work.Piece, w *observer) float64 {
 	if c.Of(w.seconds(x.From), w.seconds(x.To)) == 0 {
 		return 0
@@ -91,11 +91,11 @@ func (c *paceCourse) by(x *work.Piece, w *observer) float64 {
 	return c.speed(w.seconds(x.From), w.seconds(x.To))/c.before() - 1
 }
 
-// faster reports whether what is about the course is a higher speed.
+// faster reports whether the course departs toward a higher speed.
 func (c *paceCourse) faster() bool { return c.Size > 0 != c.ofTimes }
 
-// coursesOf finds how the paces of the lead ranks of a role changed: their speeds, and if these say
-// nothing, how their times grow.
+// coursesOf finds how the paces of a role's lead ranks changed: first in their speeds, and if nothing is found there,
+// in their times, which may grow linearly.
 func (w *observer) coursesOf(of []*work.Pace, role request.Role, level float64) []Shift {
 	level *= paceLevel / 2 // two searches
 	for _, ofTimes := range [...]bool{false, true} {
@@ -106,14 +106,14 @@ func (w *observer) coursesOf(of []*work.Pace, role request.Role, level float64) 
 	return nil
 }
 
-// A foundCourse is one that some paces have, all of them together or one alone.
+// A foundCourse is a course that all given paces have jointly, or that one pace has alone.
 type foundCourse struct {
 	paceCourse
 	of    []*work.Pace
 	joint bool
 }
 
-// begin is when a course begins to differ from the level at the beginning.
+// begin returns when the course departs from its first level, in seconds.
 func (f *foundCourse) begin() float64 {
 	switch f.Shape {
 	case changepoint.Ramped, changepoint.Settling:
@@ -122,7 +122,8 @@ func (f *foundCourse) begin() float64 {
 	return f.At
 }
 
-// paceShifts tells what courses mean for the ranks of a role that have them. Each costs what it adds to those before it.
+// paceShifts turns the courses found for a role into shifts, in order of their beginning. Each costs only what it adds
+// to those before it.
 func (w *observer) paceShifts(found []foundCourse, role request.Role, all int) (joint []Shift) {
 	slices.SortStableFunc(found, func(a, b foundCourse) int { return cmp.Compare(a.begin(), b.begin()) })
 	var alone []Shift
@@ -141,7 +142,7 @@ func (w *observer) paceShifts(found []foundCourse, role request.Role, all int) (
 	return append(joint, oneAfterAnother(alone, role)...)
 }
 
-// take makes of pieces of work what they would be without a course.
+// take removes a course from the pieces of work that have it.
 func (f *foundCourse) take(w *observer) {
 	for _, p := range f.of {
 		for i := range p.Pieces {
@@ -152,7 +153,7 @@ func (f *foundCourse) take(w *observer) {
 	}
 }
 
-// searchCourses finds the course that all paces have together, or those that each has alone.
+// searchCourses finds the course that all paces share, or else the courses of single paces.
 func (w *observer) searchCourses(of []*work.Pace, ofTimes bool, level float64) (found []foundCourse) {
 	series := order.Each(of, func(p *work.Pace) []changepoint.Observation { return w.speeds(p, ofTimes) })
 	together, each := changepoint.Courses(series)
@@ -178,23 +179,23 @@ func (w *observer) searchCourses(of []*work.Pace, ofTimes bool, level float64) (
 	return found
 }
 
-// seconds returns the time since the beginning of what is searched.
+// seconds converts t to seconds since the beginning of the search.
 func (w *observer) seconds(t trace.Time) float64 { return float64(t-w.from) / 1e9 }
 
-// time returns the inverse of seconds.
+// time is the inverse of seconds, within the searched time.
 func (w *observer) time(s float64) trace.Time {
 	return min(max(w.from+trace.Time(s*1e9), w.from), w.to)
 }
 
-// isPace reports whether a course is large enough, and not just what work of another size
-// takes that the model of it gets wrong.
+// isPace reports whether a course is large enough, and explained neither by load nor by errors in the modeled cost of
+// larger work.
 func (w *observer) isPace(of []*work.Pace, c *paceCourse) bool {
 	switch c.Shape {
-	case changepoint.Steady, changepoint.Waving: // as load does
+	case changepoint.Steady, changepoint.Waving: // load has waves, servers don't
 		return false
 	case changepoint.Ramped, changepoint.Bent, changepoint.Sloped, changepoint.Settling:
 		if c.faster() || w.hidesLoad(of, c) {
-			return false // nothing makes servers faster bit by bit, nor slower from a fast beginning
+			return false // servers don't become faster bit by bit, nor settle at a lower speed
 		}
 	}
 	least := minPaceFactor
@@ -208,11 +209,11 @@ func (w *observer) isPace(of []*work.Pace, c *paceCourse) bool {
 	return w.outweighs(of, by, least) && (c.faster() || c.Shape == changepoint.Settling || !w.courseFollowsLoad(of, c, by))
 }
 
-// alike reports whether work had about the same size while it was faster and else, where pieces have a size of their
-// own: the middle of one is among nine tenths of the other. What no piece of the other size tells is not known to be the
-// same load: while prompts are cached, prefills compute a few tokens, and else thousands.
+// alike reports whether work was about equally large while it was faster as otherwise, if pieces have sizes: the median
+// of one side is within the middle nine tenths of the other. Pieces of other sizes don't show how fast the server would
+// be at the same load: while prompts are cached, prefills compute a few tokens, otherwise thousands.
 func alike(of []*work.Pace, by func(*work.Piece) float64) bool {
-	var sizes [2][]float64 // while it was faster, and else
+	var sizes [2][]float64 // while it was faster, and otherwise
 	for _, p := range of {
 		for i := range p.Pieces {
 			k := 0
@@ -236,10 +237,10 @@ func alike(of []*work.Pace, by func(*work.Piece) float64) bool {
 	return among(sizes[0], sizes[1]) || among(sizes[1], sizes[0])
 }
 
-// outweighs reports whether work is faster or slower by a factor, given the part by which each piece of it is, and
-// by more than work of another size seems to be.
+// outweighs reports whether work changed its speed by the factor least or more, given the fraction by which each piece
+// is faster, and by more than the expected time changed along with it, because of the size of the work.
 func (w *observer) outweighs(of []*work.Pace, by func(*work.Piece) float64, least float64) bool {
-	speeds, burdens := 0.0, 0.0 // by how much either changes with the course
+	speeds, burdens := 0.0, 0.0 // summed over paces: range of the speed, and of the expected time that goes with it
 	for _, p := range of {
 		ns, course := memory.Make[float64](len(p.Pieces)), memory.Make[float64](len(p.Pieces))
 		sum, mean := 0.0, 0.0
@@ -264,9 +265,9 @@ func (w *observer) outweighs(of []*work.Pace, by func(*work.Piece) float64, leas
 	return speeds >= (1-1/least)*float64(len(of)) && speeds >= explained*burdens
 }
 
-// hidesLoad reports whether requests that never end are on servers for as long as those that
-// do, while a pace changes slowly. Behind a hang, or at the end of the files, they add up:
-// nobody knows what they take of the steps, and short answers are those that end.
+// hidesLoad reports whether requests that never end occupy servers for longer than the others, while a pace changes
+// slowly. Behind a hang, or at the end of the files, they pile up: their part in the steps is unknown, and the requests
+// that do end are those with short answers.
 func (w *observer) hidesLoad(of []*work.Pace, c *paceCourse) bool {
 	from, known, hidden := w.from, trace.Time(0), trace.Time(0)
 	if c.Shape == changepoint.Bent || c.Shape == changepoint.Sloped {
@@ -283,7 +284,7 @@ func (w *observer) hidesLoad(of []*work.Pace, c *paceCourse) bool {
 	return hidden > known
 }
 
-// paceShift tells what a course means for the ranks that have it.
+// paceShift returns the shift that a course means for the ranks that have it.
 func (w *observer) paceShift(of []*work.Pace, c *paceCourse, role request.Role, all int) Shift {
 	f := Shift{Metric: PaceChanged, Location: place.Location{Scope: place.WholeRole, Role: role}, Searched: true, Shape: c.Shape, P: c.P, Peers: all,
 		Time: w.from, First: w.from, Last: w.from, Before: newLevel(0), After: newLevel(0)}
@@ -311,14 +312,14 @@ func (w *observer) paceShift(of []*work.Pace, c *paceCourse, role request.Role, 
 		after = c.speed(end, end)
 	case changepoint.Settling:
 		before, after = c.Level+c.Size, c.Level
-		f.Until = w.time(3 * c.At) // when a twentieth is left
+		f.Until = w.time(3 * c.At) // when a twentieth of the difference remains
 	case changepoint.Spell:
 		f.Until = w.time(c.End)
 		fallthrough
 	default:
 		f.Time, f.First, f.Last = w.time(c.At), w.time(c.First), w.time(c.Last)
 	}
-	least := 0.05 * c.before() // slower beyond that is no speed
+	least := 0.05 * c.before() // a floor: a lower speed is implausible
 	f.Before.P50, f.After.P50 = int64(usual/max(before, least)), int64(usual/max(after, least))
 	for _, p := range of {
 		k, _ := slices.BinarySearchFunc(p.Pieces, f.Time, func(x work.Piece, t trace.Time) int { return cmp.Compare(x.From, t) })
@@ -331,13 +332,13 @@ func (w *observer) paceShift(of []*work.Pace, c *paceCourse, role request.Role, 
 	return f
 }
 
-// perMinute returns the part by which a pace becomes longer in a minute, of what it was.
+// perMinute returns the fraction by which a pace lengthens per minute.
 func perMinute(before, after, seconds float64) float64 {
 	return distribution.Ratio(before/max(after, 0.05*before)-1, seconds/60)
 }
 
-// oneAfterAnother makes one shift of those of several servers that went the same way by
-// as much: a deployment that went from one to the next, or what made all of them slow for the same time.
+// oneAfterAnother merges the shifts of several servers that went the same way by the same amount: a rolling deployment,
+// or something that made all of them slow for the same time.
 func oneAfterAnother(found []Shift, role request.Role) []Shift {
 	var out []Shift
 	for _, f := range found {
@@ -367,22 +368,22 @@ func oneAfterAnother(found []Shift, role request.Role) []Shift {
 	return out
 }
 
-// sameSpell reports whether two spells began at one time, for all that is known, and ended about as long afterward.
+// sameSpell reports whether two spells may have begun at the same time, and ended at about the same time.
 func (f *Shift) sameSpell(g *Shift) bool {
-	const about = 10 // one part of the time in so many
+	const about = 10 // ends may differ by 1/about of the spell
 	off := max(f.Until-g.Until, g.Until-f.Until)
 	return f.Shape == changepoint.Spell && g.Shape == f.Shape && f.First <= g.Last && g.First <= f.Last && off*about <= f.Until-f.Time
 }
 
-// byAsMuch reports whether two paces changed by as much, for all that is known: what one deployment does to servers of the same kind, it
-// does to each, and the model of their work is off by a part of that.
+// byAsMuch reports whether two paces may have changed by the same amount: a deployment does the same to all servers of one kind, and the
+// model of their work is off by no more than a fraction of that.
 func (f *Shift) byAsMuch(g *Shift) bool {
 	const about, most, deviations = 1.25, 2, 3
 	x, y := math.Abs(f.relative()), math.Abs(g.relative())
 	return factor(x, y) <= about || factor(x, y) <= most && math.Abs(x-y) <= deviations*math.Hypot(f.off, g.off)
 }
 
-// offBy returns the standard deviation of the part by which a pace changed at a time.
+// offBy returns the standard error of the relative change of a pace that lasts from at to until (0: to the end).
 func (w *observer) offBy(p *work.Pace, at, until trace.Time) float64 {
 	var sides [2][]float64
 	for i := range p.Pieces {
@@ -399,13 +400,12 @@ func (w *observer) offBy(p *work.Pace, at, until trace.Time) float64 {
 	return math.Hypot(relative(sides[0]), relative(sides[1]))
 }
 
-// relative returns by which part a pace became longer.
+// relative returns the fraction by which a pace lengthened.
 func (f *Shift) relative() float64 {
 	return distribution.Ratio(float64(f.After.P50-f.Before.P50), float64(f.Before.P50))
 }
 
-// extra returns how much longer the pieces of work of requests took than without the change, by
-// request, ns.
+// extra returns how much longer the work for each request took because of the change, in ns, by request.
 func (w *observer) extra(of []*work.Pace, c *paceCourse) map[int]float64 {
 	extra := map[int]float64{}
 	for _, p := range of {
@@ -419,7 +419,7 @@ func (w *observer) extra(of []*work.Pace, c *paceCourse) map[int]float64 {
 	return extra
 }
 
-// extraTimes returns how much a longer pace costs every request, ns.
+// extraTimes returns how much time a longer pace cost each request, in ns.
 func (f *Shift) extraTimes() map[int]int64 {
 	times := make(map[int]int64, len(f.Extra))
 	for r, ns := range f.Extra {
@@ -428,8 +428,8 @@ func (f *Shift) extraTimes() map[int]int64 {
 	return times
 }
 
-// extraTime returns how much longer all requests took for a change of a pace, ns.
+// extraTime returns how much longer all requests together took because of a change of pace, in ns.
 func (f *Shift) extraTime() float64 {
-	sorted := slices.Sorted(maps.Keys(f.Extra)) // sums of floats depend on the order
+	sorted := slices.Sorted(maps.Keys(f.Extra)) // float sums depend on the order
 	return order.Sum(sorted, func(r int) float64 { return f.Extra[r] })
 }

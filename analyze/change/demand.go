@@ -10,8 +10,9 @@ import (
 	"github.com/sgtrace/sgtrace/internal/changepoint"
 )
 
-// courseFollowsLoad tells that of the time in which a course is another one; and beside its beginning alone, where as much is asked
-// for: what came long before it, or later, does not explain it.
+// courseFollowsLoad reports whether more work arrived while the course was elevated, which would explain it: over the whole search
+// window, and also within the stretch around the onset in which demand was steady. Load long before or after the onset explains
+// nothing.
 func (w *observer) courseFollowsLoad(of []*work.Pace, c *paceCourse, by func(*work.Piece) float64) bool {
 	all := span{0, w.seconds(w.to)}
 	if !w.followsWithin(of, c, by, all) {
@@ -24,10 +25,11 @@ func (w *observer) courseFollowsLoad(of []*work.Pace, c *paceCourse, by func(*wo
 	return beside == all || w.followsWithin(of, c, by, beside)
 }
 
-// A span is a time, in seconds since the beginning of what is searched.
+// A span is a stretch of time, in seconds since the beginning of the search.
 type span struct{ from, to float64 }
 
-// followsWithin tells it of what came in a time. When a course may have begun, and may not, counts on neither side.
+// followsWithin reports that for arrivals within a span. Times between First and Last, when the course may have begun,
+// count on neither side.
 func (w *observer) followsWithin(of []*work.Pace, c *paceCourse, by func(*work.Piece) float64, within span) bool {
 	until, from, to := c.First, c.Last, within.to
 	switch c.Shape {
@@ -47,8 +49,8 @@ func (w *observer) followsWithin(of []*work.Pace, c *paceCourse, by func(*work.P
 	}, [...]float64{until - within.from + within.to - to, to - from})
 }
 
-// sameDemand returns the part of a time around the beginning of a course in which neither more nor fewer requests come, nor others,
-// for all that is known; what changed at about that time may be why it began.
+// sameDemand narrows a span to the stretch around the onset of a course in which neither the number nor the kind of requests
+// changed. A change of demand within lag of the onset does not narrow it: that may have caused the course.
 func (w *observer) sameDemand(of []*work.Pace, c *paceCourse, within span) span {
 	lag := float64(w.lag) / 1e9
 	for i := range w.demands {
@@ -65,8 +67,8 @@ func (w *observer) sameDemand(of []*work.Pace, c *paceCourse, within span) span 
 	return within
 }
 
-// followsLoad reports whether more work came while servers were slower, by as large a factor or more: a step takes no longer by a
-// larger factor than the work in it is more. What comes does not depend on how fast servers are, as what is there at a time does.
+// followsLoad reports whether work arrived faster while servers were slower, by at least the same factor: steps don't slow down
+// by more than their work grows. It counts arrivals, not running requests, as these depend on how fast servers are.
 func (w *observer) followsLoad(of []*work.Pace, by func(*work.Piece) float64, sideOf func(at float64) side, lengths [sides]float64) bool {
 	d := w.demandOf(of, by, sideOf, lengths)
 	for k := range d {
@@ -80,7 +82,7 @@ func (w *observer) followsLoad(of []*work.Pace, by func(*work.Piece) float64, si
 	return surely >= d[before].speed/d[before].ran/(d[after].speed/d[after].ran)
 }
 
-// A side is one of two times that are compared, or neither.
+// A side is one of the two times that are compared, or neither.
 type side int8
 
 const (
@@ -90,13 +92,14 @@ const (
 	neither side = -1
 )
 
-// A demand is what came in two times that are compared, and what ran then.
+// A demand is the work that arrived on each side, and what ran then.
 type demand [sides]arrived
 
-// arrived is the work that came in some time, in units, and the speed of what ran then.
+// arrived is the work that arrived on one side: the length of the side in s, the sum of the units of work, the sum of
+// their squares, and the units that ran, plain and times their speed.
 type arrived struct{ length, units, squares, ran, speed float64 }
 
-// demandOf sums up what came on either side, which are so many seconds long.
+// demandOf sums up what arrived and ran on each side; lengths are those of the sides, in seconds.
 func (w *observer) demandOf(of []*work.Pace, by func(*work.Piece) float64, sideOf func(at float64) side, lengths [sides]float64) (d demand) {
 	for k := range d {
 		d[k].length = lengths[k]
@@ -119,5 +122,5 @@ func (w *observer) demandOf(of []*work.Pace, by func(*work.Piece) float64, sideO
 	return d
 }
 
-// scatter returns by which part the sum of units may be off, as they came by chance.
+// scatter returns the relative standard error of the sum of units, if requests arrive at random.
 func (a *arrived) scatter() float64 { return math.Sqrt(a.squares) / a.units }

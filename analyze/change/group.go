@@ -14,14 +14,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// cause orders what changed at one time, so that what comes first may be why the
-// rest did: the load of a rank, how much there is to do, work that is no longer saved, a
-// rank that is late, then computing, moving data, waiting for either, and last what users see of it.
+// cause ranks shifts that happened together by their place in the chain of cause and effect: the load of a rank, the
+// total load, longer requests, work that is no longer saved, a late rank, server speed, then stages that compute, move
+// data, or wait for either, how requests end, and last what users see of it.
 func (f *Shift) cause() int {
 	switch {
 	case f.Metric == ShareChanged && f.rises():
 		return 0
-	case f.Metric == ShareChanged: // as that of another one rises
+	case f.Metric == ShareChanged: // because another rank's share rises
 		return 1
 	case f.Metric.isLoad():
 		return 2
@@ -51,8 +51,7 @@ func (f *Shift) cause() int {
 	return 11
 }
 
-// groupShifts puts together what happened at one time. What changes within lag
-// ns after its cause did is its consequence.
+// groupShifts groups shifts that happened together. What changes within lag ns after its cause is a consequence of it.
 func groupShifts(found []Shift, lag int64) []Change {
 	slices.SortStableFunc(found, func(x, y Shift) int {
 		return cmp.Or(cmp.Compare(x.cause(), y.cause()), -cmp.Compare(math.Abs(x.extraTime()), math.Abs(y.extraTime())), cmp.Compare(x.P, y.P), cmp.Compare(x.Time, y.Time))
@@ -79,50 +78,51 @@ func groupShifts(found []Shift, lag int64) []Change {
 	return changes
 }
 
-// stillMost is how many requests have as much cached as before, of those that had, where others came in addition.
+// stillMost is the least Kept at which prompts that were cached before still are, and other requests merely came in
+// addition.
 const stillMost = 0.7
 
-// follows reports whether f may have changed when lead did, or because of it.
+// follows reports whether f may have happened with lead, or because of it.
 func follows(lead, f *Shift, lag trace.Time) bool {
-	early := lag / 4 // clocks of hosts differ, and places are not that certain
+	early := lag / 4 // clocks of hosts differ, and onsets are estimates
 	switch {
 	case lead.Back && f.Back && lead.Metric == ArrivalsChanged && f.Metric.isLength():
-		return f.around(lead, early) // those that came in addition are gone
+		return f.around(lead, early) // the added requests are gone
 	case lead.rises() && (f.Metric == CachedChanged && (lead.Metric == ShareChanged || lead.Metric == ArrivalsChanged) || f.Metric.isLength() && lead.Metric == ArrivalsChanged):
-		// Those that come in addition are other requests, and a cache has less for each of more.
-		// Who gets as many as before has a cache for as many.
+		// Added requests may differ from the others, and a cache holds less for each of more requests. If load only
+		// returned to what it was, the cache is large enough.
 		return f.around(lead, early) && (!lead.Back && f.work() < factor(lead.Before.value(lead.Metric), lead.After.value(lead.Metric)) ||
 			f.Metric == CachedChanged && lead.Metric == ArrivalsChanged && f.Kept >= stillMost)
 	case lead.Metric == PromptChanged && f.Metric == CachedChanged && lead.rises() && f.Kept >= stillMost:
-		return !lead.Back && f.around(lead, early) // the longer ones come in addition, and nobody has them
+		return !lead.Back && f.around(lead, early) // the longer prompts are additional, and not cached anywhere
 	case f.Metric.saves() || f.Metric.isLength():
 		return false // a cause of its own
 	case f.Metric == PaceChanged && lead.Metric != PaceChanged && lead.Metric != LatenessChanged:
-		return false // it is not because of the load
+		return false // a pace is corrected for load
 	case f.Metric == LatenessChanged && lead.Metric != LatenessChanged && f.Before.P50 < minLateness:
-		return false // its peers do as much, and none of it makes a rank late that was not
+		return false // its peers do as much: load makes no rank late that was not late before
 	case lead.Metric == PaceChanged && f.Metric == PaceChanged && lead.Location.Scope == place.OneRank && f.Location.Scope == place.OneRank && lead.Location != f.Location:
-		return false // nor does one server slow down another one that has no more to do
+		return false // one slow server does not slow down another that has no more to do
 	case lead.Metric == PaceChanged && f.Metric != PaceChanged && (lead.rises() != f.rises() || f.Metric.isLoad()):
 		return false
 	case lead.Metric == PaceChanged && lead.isSlow():
-		return true // whenever it is that the series got over a limit
+		return true // the slow change crosses a series' limit at any time
 	case f.Metric.isLoad():
 		return lead.Metric.isLoad() && f.around(lead, early)
 	case lead.Metric == ArrivalsChanged && lead.rises() != f.rises():
 		return false // more load makes nothing faster
 	case lead.Metric == ShareChanged && lead.rises() && f.rises() && f.Location.Scope == place.OneRank && f.Location.Role == lead.Location.Role && f.Location != lead.Location:
-		return false // nor does more on one server make others of its role slower: they get less
+		return false // more load on one server makes others of its role no slower: they get less
 	}
 	return f.First <= lead.Last+lag && f.Last >= lead.First-early
 }
 
-// around reports whether f may have changed when lead did.
+// around reports whether f may have changed at the same time as lead.
 func (f *Shift) around(lead *Shift, early trace.Time) bool {
 	return f.First <= lead.Last+early && f.Last >= lead.First-early
 }
 
-// work is by which factor there is more to do for a request; below 1 is less.
+// work returns the factor by which the work per request grew; below 1, it shrank.
 func (f *Shift) work() float64 {
 	if f.Metric == CachedChanged {
 		return distribution.Ratio(1-f.After.Share, 1-f.Before.Share)
@@ -130,16 +130,16 @@ func (f *Shift) work() float64 {
 	return distribution.Ratio(f.After.Rate, f.Before.Rate)
 }
 
-// has reports whether a change knows of a series already.
+// has reports whether c already has a shift of the same series.
 func (c *Change) has(f *Shift) bool {
 	return slices.ContainsFunc(c.Shifts, func(g Shift) bool { return g.sameSeries(f) })
 }
 
-// demandLevel is the probability of error with which more arrivals are looked for where requests wait.
+// demandLevel is the error probability of the second search for arrivals, where requests wait.
 const demandLevel = 0.01
 
-// addDemand looks once more for a rise of arrivals where requests wait longer, or users see that they do: between the changes
-// before and after that alone. That takes less of a rise than a search of all the time, which looks at more places.
+// addDemand searches again for a rise of arrivals wherever requests wait longer, or users see that they do: only between the
+// changes before and after. Such a search looks at fewer places than one of the whole time, so a smaller rise is significant.
 func (w *observer) addDemand(c *Changes) {
 	from := c.From
 	for i := range c.List {
@@ -164,7 +164,7 @@ func (w *observer) addDemand(c *Changes) {
 	slices.SortStableFunc(c.List, func(x, y Change) int { return cmp.Compare(x.Time, y.Time) })
 }
 
-// waits reports whether requests wait longer, or whether that is what users may see.
+// waits reports whether requests wait longer, or users see a slowdown that may be a wait.
 func (f *Shift) waits() bool {
 	if f.Metric != MedianChanged && f.Metric != TailChanged || !f.rises() {
 		return false
@@ -173,9 +173,8 @@ func (f *Shift) waits() bool {
 	return f.Location.Scope == place.Everywhere || phase == request.QueuePhase || phase == request.BootstrapPhase
 }
 
-// explain adds to every change what differs before and after it, although it may
-// not have been found by itself: until the change before, and from there to the
-// next one.
+// explain adds to every change the series that differ before and after it, even if no search found that: from the
+// previous change to this one, against from there to the next one.
 func (w *observer) explain(c *Changes) {
 	times := []trace.Time{c.From}
 	for i := range c.List {
@@ -202,8 +201,7 @@ func (w *observer) explain(c *Changes) {
 	}
 }
 
-// sort orders what follows the first shift: load, what users see, then stages
-// by how much more or less time they take.
+// sort orders the shifts behind the first one: load, what users see, then stages by how many ns they changed.
 func (c *Change) sort() {
 	kind := func(f *Shift) int {
 		switch {
@@ -231,7 +229,7 @@ func (f *Shift) size() int64 {
 // compare compares the durations that began in [from, at) and in [at, to); nil is no difference.
 func (d *durations) compare(from, at, to trace.Time) *Shift {
 	const (
-		few    = 10   // are too few to compare
+		few    = 10   // fewer are not compared
 		surely = 0.01 // probability of error
 		medium = 0.33 // effect by Cliff's delta, as Romano et al. (2006) call it
 	)
@@ -254,9 +252,8 @@ func (d *durations) compare(from, at, to trace.Time) *Shift {
 	return &f
 }
 
-// alwaysLate returns the ranks that are late all the time: in the middle by half a
-// millisecond and by a fiftieth of the step, or more. Those that are part of a
-// change are not among them.
+// alwaysLate returns the ranks that are late all the time: by a median of at least half a millisecond and a fiftieth of
+// the step. It leaves out ranks whose lateness changed.
 func (w *observer) alwaysLate(c *Changes) []Shift {
 	const part = 50
 	type series struct {

@@ -17,33 +17,32 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An observer collects what is searched for changes. It holds 16 B for every
-// stage that is looked at.
+// An observer collects the series that are searched for changes. It holds 16 B for every stage that it looks at.
 type observer struct {
 	set      *request.Set
 	bulk     load.Bulk
 	within   []*request.Request // of the bulk
 	ranks    *place.RankSet
 	from, to trace.Time
-	e2e      int64 // ns that nine of ten requests take at most
+	e2e      int64 // 90th percentile of E2E, ns
 	lag      int64 // ns within which a change can have consequences
 
 	arrivals []trace.Time
 	peers    *place.Groups
 	routes   [][]route // by group of peers
 	doubt    load.Doubts
-	cached   []int32      // the rank of each value of the first of savings
-	cut      []trace.Time // starts of requests that were given up
-	savings  [4]savings   // what is cached, what comes out of steps, and how long prompts and answers are
+	cached   []int32      // by value of savings[0]: the rank that computed the prompt
+	cut      []trace.Time // starts of aborted requests
+	savings  [4]savings   // cached tokens, tokens per step, lengths of answers, lengths of prompts
 	ends     ends
 	paces    work.Paces
-	demands  []Shift // changes of what is asked for
+	demands  []Shift // changes of load and of lengths
 	all      []*durations
-	whole    durations                       // E2E, which is compared where something else changed
-	answers  map[int32]*durations            // E2E by rank, of requests of which nothing else is known
+	whole    durations                       // E2E, which is compared only where answers changed their length
+	answers  map[int32]*durations            // E2E by rank, of requests about which nothing else is known
 	byRank   [][]*durations                  // by rank and request.Watched
 	late     [][]*durations                  // by rank and request.Watched
-	byRole   [request.Other + 1][]*durations // of threads that are no rank
+	byRole   [request.Other + 1][]*durations // of threads that belong to no rank
 }
 
 // A route is a request that arrives at a rank.
@@ -52,7 +51,7 @@ type route struct {
 	rank int32
 }
 
-// durations are how long a stage took on one place.
+// durations are how long a stage took at one place.
 type durations struct {
 	location place.Location
 	metric   Metric // MedianChanged, or LatenessChanged
@@ -71,7 +70,7 @@ func newObserver(peers *place.Groups) *observer {
 	return &observer{set: peers.Ranks.Set, ranks: peers.Ranks, peers: peers, bulk: load.BulkOf(peers.Ranks.Set)}
 }
 
-// requests returns those that are looked at.
+// requests returns the requests that are looked at: those of the bulk.
 func (w *observer) requests() []*request.Request {
 	if w.within == nil {
 		for i := range w.set.AllRequests() {
@@ -111,7 +110,7 @@ func (w *observer) observe(from, to trace.Time) {
 	})
 }
 
-// observeRequests collects what requests say, and where they went.
+// observeRequests collects the metrics of requests, and where they were sent.
 func (w *observer) observeRequests(ttft, tpot *durations) {
 	for _, r := range w.requests() {
 		w.doubt.Add(w.set, r, func(p *request.Part) bool { return w.ranks.Route(p) != request.None })
@@ -141,7 +140,8 @@ func (w *observer) observeRequests(ttft, tpot *durations) {
 	}
 }
 
-// observeAnswer notes how long a request took on a rank, if that is all that is known: of any other, its stages say what changed.
+// observeAnswer records the E2E of a request on a rank if nothing else is known about it: otherwise, its stages show what
+// changed.
 func (w *observer) observeAnswer(r *request.Request, rank int32) {
 	m := &r.Metrics
 	if !r.Complete() || r.Status != request.Finished || m.TTFT >= 0 || m.Queue > 0 || m.Prefill >= 0 || m.Decode >= 0 {
@@ -161,7 +161,7 @@ func (d *durations) add(at trace.Time, ns int64) {
 	}
 }
 
-// series returns all durations that there are, in a fixed order.
+// series returns all series of durations, in a fixed order.
 func (w *observer) series() []*durations {
 	all := slices.Clone(w.all)
 	for _, rank := range slices.Sorted(maps.Keys(w.answers)) {
@@ -179,14 +179,14 @@ func (w *observer) series() []*durations {
 	return slices.DeleteFunc(all, func(d *durations) bool { return d == nil })
 }
 
-// observeParts collects how long stages took on places, and by how much ranks were late in steps.
+// observeParts collects how long stages took at each place, and how late ranks were in steps.
 func (w *observer) observeParts() {
 	var names order.Groups[string, struct{}]
 	servers := make([]int32, len(w.ranks.Places))
 	for i := range servers {
 		servers[i] = int32(names.At(w.ranks.Places[i].ServerName()))
 	}
-	const atOnce = 1 << 14 // requests, of which samples are held twice for a moment
+	const atOnce = 1 << 14 // requests at a time, whose samples are held twice for a moment
 	for requests := range slices.Chunk(w.requests(), atOnce) {
 		list := parallel.Gather(len(requests), request.RequestSize, func(list []sample, from, to int) []sample {
 			o := partObserver{observer: w, servers: servers, list: list}
@@ -204,15 +204,15 @@ func (w *observer) observeParts() {
 	}
 }
 
-// A sample is a value of some durations.
+// A sample is one value of a series of durations.
 type sample struct {
 	observed
 	place int32 // a rank, or a role
-	stage int16 // of request.Watched
+	stage int16 // index into request.Watched
 	kind  sampleKind
 }
 
-// A sampleKind tells what a sample is of.
+// A sampleKind says which series a sample belongs to.
 type sampleKind int16
 
 const (
@@ -242,15 +242,15 @@ func (w *observer) addSample(x *sample) {
 // A partObserver takes samples of parts.
 type partObserver struct {
 	*observer
-	servers []int32 // of each place
+	servers []int32 // the server of each place
 	list    []sample
 
 	steps   []groupStep // scratch space for one part,
 	rowEnds []int64     // and for one step
 }
 
-// observe looks at what the stages of a part took: those of the lead rank, as its peers do the same
-// beside it, and by how much each rank was later than these.
+// observe samples the stages of a part: how long they took on the lead rank, as its peers do the same at the same time,
+// and how late each rank was compared to the others.
 func (o *partObserver) observe(p *request.Part) {
 	lead, _ := o.ranks.Lead(p)
 	for _, t := range o.set.ThreadsOf(p) {
@@ -276,9 +276,8 @@ func (o *partObserver) observeStages(t int, kind sampleKind, place int32) {
 	})
 }
 
-// observeLateness notes by how much every rank ended a step after the middle one
-// of its tensor parallel group, or not. Steps are the same by their number. Those
-// without one are counted, which goes wrong where spans are missing.
+// observeLateness samples how much later than the middle rank of its tensor parallel group each rank ended a step, or
+// 0. Steps are matched by number. Those without a number are counted, unless spans of the request are missing.
 func (o *partObserver) observeLateness(p *request.Part) {
 	whole := o.set.Requests[p.Request].HasAllSteps()
 	steps := o.steps[:0]
@@ -317,8 +316,8 @@ func (o *partObserver) observeLateness(p *request.Part) {
 	}
 }
 
-// A groupStep is a row of a step of the ranks of one pipeline stage on one host: clocks of
-// several may differ by more than ranks do.
+// A groupStep is one rank's row of a step. Only ranks of the same pipeline stage on the same host are compared: the
+// clocks of several hosts may differ by more than ranks do.
 type groupStep struct {
 	stage  int
 	number int
@@ -331,7 +330,7 @@ func (s groupStep) compare(o groupStep) int {
 	return cmp.Or(cmp.Compare(s.stage, o.stage), cmp.Compare(s.number, o.number), cmp.Compare(s.pp, o.pp), cmp.Compare(s.server, o.server))
 }
 
-// addLateness notes that for the rows of one step.
+// addLateness samples the lateness of each row of one step.
 func (o *partObserver) addLateness(rows []groupStep) {
 	if len(rows) < 2 {
 		return
@@ -354,15 +353,13 @@ func (o *partObserver) addLateness(rows []groupStep) {
 	}
 }
 
-// loads is how long requests were running between moments: in request ns, of
-// every stretch between two of them.
+// loads are sums of how long requests were running, in ns, in every stretch between two successive times.
 type loads struct {
 	all    []int64
 	byRank [][]int64
 }
 
-// measureLoads sums up for everything, and for the lead ranks, how long requests
-// were running between each two of the times.
+// measureLoads sums up how long requests were running between successive times: in total, and on each lead rank.
 func (w *observer) measureLoads(times []trace.Time) loads {
 	begin := func() *loads {
 		return &loads{all: make([]int64, len(times)-1), byRank: make([][]int64, len(w.byRank))}
@@ -385,7 +382,7 @@ func (w *observer) measureLoads(times []trace.Time) loads {
 	return *sum
 }
 
-// add adds a request, and what lead ranks do for it.
+// add adds the time that a request was under way, and that it was running on lead ranks.
 func (l *loads) add(w *observer, times []trace.Time, r *request.Request) {
 	addStretch(l.all, times, r.Start, r.End)
 	for _, p := range w.set.PartsOf(r) {
@@ -411,16 +408,15 @@ func addTo(sum, more []int64) {
 	}
 }
 
-// addStretch adds an interval to the stretches that it covers.
+// addStretch adds an interval to the stretches that it overlaps.
 func addStretch(to []int64, times []trace.Time, from, end trace.Time) {
 	for i := range to {
 		to[i] += int64(max(0, min(end, times[i+1])-max(from, times[i])))
 	}
 }
 
-// addRunning says how many requests were running before and after the i-th change
-// of load: everywhere if it was that of all, and on the ranks that got another
-// share.
+// addRunning adds how many requests were running before and after the i-th change: everywhere if arrivals changed, and
+// on a rank if its share did.
 func (c *Change) addRunning(w *observer, l loads, times []trace.Time, i int) {
 	level := func(of []int64, k int) Level {
 		mean := distribution.Ratio(float64(of[k]), float64(times[k+1]-times[k]))

@@ -13,26 +13,26 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What ranks do again and again.
+// A halt is what a rank does again and again.
 type halt uint8
 
 const (
 	still   halt = iota // they stand still
 	slowed              // they are slow
-	unclear             // one of both: it is too short to tell
+	unclear             // one of the two: too short to tell
 )
 
-// agrees reports whether what two ranks do may be the same.
+// agrees reports whether two ranks may be doing the same.
 func (h halt) agrees(o halt) bool { return h == o || h == unclear || o == unclear }
 
-// minPulseFactor is by how much slower work is at least, again and again, that anyone would look for.
+// minPulseFactor is the smallest periodic slowdown worth reporting.
 const minPulseFactor = 1.15
 
-// addPulses adds the ranks whose work is slow, or stands still, at equal intervals, and takes that out of the
-// pieces of work: how fast they are otherwise is another question. Found are the pulses of each.
+// addPulses adds the ranks whose work is slow, or stands still, at equal intervals. It removes that from the pieces of
+// work, so that these show how fast the ranks are otherwise. found holds the likeliest pulses of each pace.
 func (w *observer) addPulses(out []Stalling, paces []work.Pace, found []changepoint.Pulses, slow, stalls string) []Stalling {
 	const surely = 0.001
-	is, surest := make([]bool, len(paces)), map[request.Role]int{} // of a role, the rank
+	is, surest := make([]bool, len(paces)), map[request.Role]int{} // surest: by role, the index of the pace with the lowest P
 	for i := range paces {
 		pulses, role := &found[i], w.ranks.Places[paces[i].Rank].Role
 		if pulses.P *= float64(len(paces)); pulses.P > surely || !w.isPulsed(&paces[i], pulses) {
@@ -75,8 +75,8 @@ func (w *observer) pulsesOf(paces []work.Pace) []changepoint.Pulses {
 	return found
 }
 
-// follows returns the pulses of another rank of the role, if a rank has them, too: it takes less to see that than to find
-// when they are. Otherwise it returns nil.
+// follows returns the given pulses if another rank of the role has them, too, and nil if not. It takes less evidence to
+// confirm the times of pulses than to find them.
 func (w *observer) follows(p *work.Pace, pulses changepoint.Pulses, level float64) *changepoint.Pulses {
 	var inside, outside []float64
 	for i := range p.Pieces {
@@ -97,7 +97,7 @@ func (w *observer) follows(p *work.Pace, pulses changepoint.Pulses, level float6
 	return &pulses
 }
 
-// isPulsed reports whether work is slow enough in pulses, and not because of what there is to do then.
+// isPulsed reports whether work slows down by enough in pulses, and not because more of it arrives then.
 func (w *observer) isPulsed(p *work.Pace, pulses *changepoint.Pulses) bool {
 	by := func(x *work.Piece) float64 { return w.pulsed(x, pulses) }
 	least := pulses.Level * (1 - 1/minPulseFactor)
@@ -113,13 +113,13 @@ func (w *observer) isPulsed(p *work.Pace, pulses *changepoint.Pulses) bool {
 		!w.followsLoad(of, by, sideOf, [...]float64{w.seconds(w.to) - length, length})
 }
 
-// pulsed returns the part by which a piece of work was slower for pulses, as a negative number.
+// pulsed returns the fraction by which pulses slowed down a piece of work, as a negative number.
 func (w *observer) pulsed(x *work.Piece, pulses *changepoint.Pulses) float64 {
 	const slowest = 0.95
 	return -min(pulses.Size/pulses.Level, 1) * min(slowest, pulses.Over(w.seconds(x.From), w.seconds(x.To)))
 }
 
-// pulsing describes what a rank does in pulses, and takes it out of its work.
+// pulsing describes the pulses of a rank, and removes them from its pieces of work.
 func (w *observer) pulsing(p *work.Pace, pulses *changepoint.Pulses) Stalling {
 	at := w.ranks.Places[p.Rank]
 	s := Stalling{set: w.set, Period: pulses.Every, P: pulses.P, Length: int64(pulses.Length * 1e9), held: map[int]int64{}, behind: map[int]int64{}, waiting: map[int]bool{}, halt: w.haltOf(p, pulses),
@@ -130,7 +130,7 @@ func (w *observer) pulsing(p *work.Pace, pulses *changepoint.Pulses) Stalling {
 		s.Times = append(s.Times, w.time(pulses.Begin(k)))
 	}
 	s.First, s.Last = s.Times[0], s.Times[0]
-	var lengths []int64 // of those that were held up
+	var lengths []int64 // of pieces held up by a whole pulse
 	for i := range p.Pieces {
 		x := &p.Pieces[i]
 		by := w.pulsed(x, pulses)
@@ -156,8 +156,8 @@ func (w *observer) pulsing(p *work.Pace, pulses *changepoint.Pulses) Stalling {
 	return s
 }
 
-// addPrefills adds what prefills cost in the pulses in which decoding is slow: those that are slower then, and those of others that hold up
-// decoding. Prompts come at their own times, so that the fewer are computed while a request is decoded, the less that takes.
+// addPrefills adds what prefills cost in pulses in which decoding is slow: prefills that are slower themselves, and those of others that
+// hold up decoding. Prompts arrive at their own times, so the less time decoding takes, the fewer prefills hold it up.
 func (w *observer) addPrefills(s *Stalling, decode *work.Pace, pulses *changepoint.Pulses) {
 	k := slices.IndexFunc(w.paces.Prefill, func(p work.Pace) bool { return p.Rank == decode.Rank })
 	if k < 0 || decode.Whole {
@@ -181,13 +181,13 @@ func (w *observer) addPrefills(s *Stalling, decode *work.Pace, pulses *changepoi
 	}
 }
 
-// haltOf tells whether a rank stands still in pulses: then no piece of work begins or ends in them. Where it is
-// slow, they do about as often as otherwise, or as much less often as it is slow.
+// haltOf reports whether a rank stands still in pulses, so that no piece of work begins or ends in them, or is slow, so
+// that pieces do so about as often as otherwise, or less often in proportion to the slowdown.
 func (w *observer) haltOf(p *work.Pace, pulses *changepoint.Pulses) halt {
 	const (
-		margin  = 0.2 // of a pulse, by which it may be off at its beginning and its end
-		enough  = 5   // that there would be
-		hardly  = 0.1 // of them
+		margin  = 0.2 // of a pulse: how uncertain its beginning and its end are
+		enough  = 5   // least number of beginnings and ends that can tell
+		hardly  = 0.1 // of the expected number
 		several = 0.3
 	)
 	inner := *pulses
@@ -211,7 +211,7 @@ func (w *observer) haltOf(p *work.Pace, pulses *changepoint.Pulses) halt {
 	return unclear
 }
 
-// speeds returns how fast the pieces of work of a rank went, or how long they took in comparison to what is usual.
+// speeds returns the speed of every piece of a rank's work, or, if ofTimes, its time relative to the usual time.
 func (w *observer) speeds(p *work.Pace, ofTimes bool) []changepoint.Observation {
 	list := memory.Make[changepoint.Observation](len(p.Pieces))
 	for k := range memory.Each(len(p.Pieces), int(unsafe.Sizeof(work.Piece{}))) {

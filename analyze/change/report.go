@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A changeRow is a shift, with the change that it is part of.
+// A changeRow is a shift with its change.
 type changeRow struct {
 	number int // of the change, from 1 on; 0 is none
 	part   string
@@ -41,7 +41,7 @@ func (c *Changes) rows() []changeRow {
 	return rows
 }
 
-// part says what the k-th shift is for a change.
+// part returns the role of the k-th shift in the change.
 func (c *Change) part(k int) string {
 	switch {
 	case k == 0:
@@ -52,7 +52,7 @@ func (c *Change) part(k int) string {
 	return "then"
 }
 
-// edgeName says which edge of the time that is searched a shift lies at.
+// edgeName returns the edge of the searched time at which a shift lies.
 func (f *Shift) edgeName() string {
 	if f.rises() {
 		return "ramp-up"
@@ -60,7 +60,7 @@ func (f *Shift) edgeName() string {
 	return "drain"
 }
 
-// Report makes a table of the changes: a row per shift.
+// Report returns a table of the changes, with a row for each shift.
 func (c *Changes) Report() *table.Table {
 	fields := []table.Field[changeRow]{
 		{Column: table.Column{Name: "change", Unit: table.Count, Doc: "number of the change: what happened at one time is one"},
@@ -147,5 +147,3 @@ func (c *Changes) notes() []string {
 		fmt.Sprintf("smaller ones are left out: rates by less than a factor of %.2g, odds of shares %.2g, medians %.2g or %s (%s per token), tails %.2g",
 			minRateFactor, minOddsFactor, minMedianFactor, words.Nearly(minStep), words.Nearly(minTokenStep), minTailFactor))
 }
-
-// Columns of any report.

@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What people call what saves work, and subkinds of findings.
+// Names of metrics, which are also subkinds of findings.
 const (
 	Arrivals     = "arrivals per second"
 	OutputLength = "length of answers"
@@ -23,24 +23,24 @@ const (
 	GivenUpShare = "share of requests that are given up"
 )
 
-// savings holds what requests ask for, and what of it they are spared: how long prompts and
-// answers are, tokens of the prompt that are cached, and tokens that come out of a decode step
-// besides the first, as drafts of them were accepted.
+// savings is one property of what requests ask for, or of what they are spared: the length of prompts or of answers,
+// the share of prompt tokens that are cached, or the tokens per decode step, which are more than one if drafts are
+// accepted.
 type savings struct {
 	metric Metric
 	values []saving  // by at
-	at     []savings // of the same, each of one rank that computes prompts, if it is cached tokens and there are several
+	at     []savings // cached tokens by rank that computes prompts, if there are several such ranks
 	place  place.Location
-	cut    []trace.Time // when answers began that were given up: nobody knows how long they would have been
+	cut    []trace.Time // starts of aborted requests, whose answers might have had any length
 }
 
-// A saving is what one request has: n of all. What it says is about the time from at to until.
+// A saving is the value of one request, n of all, which is about the time from at to until.
 type saving struct {
 	at, until trace.Time
 	n, all    int64
 }
 
-// observeSavings notes what a request is spared.
+// observeSavings records what a request asks for, and what it is spared.
 func (w *observer) observeSavings(r *request.Request) {
 	add := func(k int, of Metric, from, until trace.Time, n, all int64) {
 		s := &w.savings[k]
@@ -64,7 +64,7 @@ func (w *observer) observeSavings(r *request.Request) {
 	}
 }
 
-// computes returns the rank that computes the prompt of a request; request.None if that is not known.
+// computes returns the rank that computes the prompt of a request; request.None if unknown.
 func (w *observer) computes(r *request.Request) int32 {
 	for _, p := range w.set.PartsOf(r) {
 		if part := &w.set.Parts[p]; part.Serves() && part.Role != request.Decode {
@@ -74,7 +74,7 @@ func (w *observer) computes(r *request.Request) int32 {
 	return request.None
 }
 
-// divideCached divides by rank what is cached: each has a cache of its own.
+// divideCached divides cached tokens by rank, as each rank has a cache of its own.
 func (w *observer) divideCached() {
 	s := &w.savings[0]
 	by := make([]savings, len(w.ranks.Places))
@@ -109,15 +109,15 @@ func (s *savings) sort() {
 	slices.SortStableFunc(s.values, func(x, y saving) int { return cmp.Compare(x.at, y.at) })
 }
 
-// searched reports whether there are enough requests to search, and any is spared anything.
+// searched reports whether there are enough requests, and, except for lengths, any of them is spared anything.
 func (s *savings) searched() bool {
 	return len(s.values) >= Fewest && slices.ContainsFunc(s.values, func(v saving) bool {
 		return s.metric.isLength() || s.metric == CachedChanged && v.n > 0 || s.metric == YieldChanged && v.n > v.all
 	})
 }
 
-// search finds where requests ask for more or less than before, or less of it is spared: on a rank, if it is
-// on one of several, or on less than half of them.
+// search finds when requests ask for more or less than before, or are spared less: on single ranks if that happens on
+// one, or on less than half of several, otherwise overall.
 func (s *savings) search(level float64) []Shift {
 	var alone []Shift
 	ranks := 0
@@ -131,7 +131,7 @@ func (s *savings) search(level float64) []Shift {
 	return s.searchAll(level)
 }
 
-// searchAll is search of all values. That more is cached explains nothing that anyone would ask about: caches fill.
+// searchAll searches all values. A larger share of cached tokens needs no explanation, as caches fill.
 func (s *savings) searchAll(level float64) []Shift {
 	values := memory.Make[float64](len(s.values))
 	for i, v := range s.values {
@@ -142,7 +142,7 @@ func (s *savings) searchAll(level float64) []Shift {
 	}
 	longest := slices.Max(values)
 	means := func(from, k, to int) (before, after float64) {
-		// Those that were given up may have been as long as any: they make the shorter ones no longer than the others.
+		// Aborted requests may have been as long as any. Count them so, as far as that evens out the two sides.
 		most := func(from, to int, other float64) float64 {
 			cut, n := load.CountWithin(s.cut, at(from), at(to)), float64(to-from)
 			return max(s.mean(from, to), min(other, distribution.Ratio(s.mean(from, to)*n+longest*cut, n+cut)))
@@ -162,7 +162,7 @@ func (s *savings) searchAll(level float64) []Shift {
 	}})
 	like := Shift{Location: s.place, Metric: s.metric}
 	found := shifts(changes, at, s.level, like)
-	if len(found) == 0 && s.metric.isLength() { // those of one tenant may be longer, and not most
+	if len(found) == 0 && s.metric.isLength() { // requests of one tenant may be longer, and not most of them
 		limit := changepoint.Limit(values)
 		long := func(from, to int) float64 {
 			n := order.Count(values[from:to], func(v float64) bool { return v >= limit })
@@ -184,7 +184,7 @@ func (s *savings) searchAll(level float64) []Shift {
 		switch s.metric {
 		case OutputChanged, PromptChanged:
 			y = math.Log(y)
-		case CachedChanged: // a request has one share, and not that of part of its time
+		case CachedChanged: // a request's cached share is of an instant, not of a stretch of time
 			return observation(s.values[0].at, v.at, v.at, y)
 		}
 		return observation(s.values[0].at, v.at, v.until, y)
@@ -192,8 +192,9 @@ func (s *savings) searchAll(level float64) []Shift {
 	return falls(found)
 }
 
-// keptOf returns how many requests there are after a change that have as large a share of their tokens cached as three of
-// four had before it, in comparison to these, by time: 1 if only others came in addition, and 0 if nobody has that any more.
+// keptOf returns how often requests arrive after a change that have as large a share of their tokens cached as three of four
+// had before it, relative to how often these arrived: 1 if other requests only came in addition, 0 if nothing is cached like
+// that anymore.
 func keptOf(before, after []float64, ns, nsAfter float64) float64 {
 	most := 0.75
 	sorted := slices.Sorted(slices.Values(before))
@@ -209,7 +210,7 @@ func keptOf(before, after []float64, ns, nsAfter float64) float64 {
 	return distribution.Ratio(n(after)/nsAfter, n(before)/ns)
 }
 
-// falls leaves out where more is cached, which only ends a time in which less is.
+// falls drops the rises of cached tokens: a rise only ends the time in which fewer are cached.
 func falls(found []Shift) (out []Shift) {
 	for i, f := range found {
 		switch {
@@ -222,7 +223,7 @@ func falls(found []Shift) (out []Shift) {
 	return out
 }
 
-// mean returns what the requests [from, to) are spared, of all of it.
+// mean returns the sum of n over the sum of all, for the values [from, to).
 func (s *savings) mean(from, to int) float64 {
 	n, all := int64(0), int64(0)
 	for _, v := range s.values[from:to] {

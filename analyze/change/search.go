@@ -18,7 +18,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What a change must be at least, however significant it is.
+// The smallest changes worth reporting, however significant.
 const (
 	minRateFactor   = 1.3
 	minOddsFactor   = 1.5 // of a share
@@ -31,13 +31,13 @@ const (
 	minCached       = 0.05      // of the tokens of prompts
 	minYieldFactor  = 1.2
 	minLengthFactor = 1.1 // of prompts and answers
-	minMeanFactor   = 1.5 // of all, where only the long ones are longer
+	minMeanFactor   = 1.5 // of the mean, where only the long ones are longer
 )
 
-// Fewest observations that are searched.
+// Fewest is how many observations a search needs.
 const Fewest = work.Fewest
 
-// tests returns how many searches of load and of latencies there are.
+// tests returns the number of searches of load, and of everything else.
 func (w *observer) tests() (loads, latencies int) {
 	if len(w.arrivals) >= Fewest {
 		loads++
@@ -49,7 +49,7 @@ func (w *observer) tests() (loads, latencies int) {
 		if w.savings[i].searched() {
 			latencies += 1 + len(w.savings[i].at)
 			if w.savings[i].metric.isLength() {
-				latencies++ // the long ones
+				latencies++ // their tail
 			}
 		}
 	}
@@ -60,19 +60,18 @@ func (w *observer) tests() (loads, latencies int) {
 		}
 		latencies++
 		if d.metric == MedianChanged {
-			latencies++ // the tail
+			latencies++ // its tail
 		}
 	}
 	return loads, latencies
 }
 
-// maxShared is of how many ranks of a role the share of the load is searched: every
-// search looks at all requests of the role, and what one of more ranks gets is too small
-// a share to matter.
+// maxShared limits how many ranks of a role have their share of the load searched: every search looks at all requests
+// of the role, and with more ranks, a share is too small to matter.
 const maxShared = 256
 
-// leadRanks returns the ranks that requests are routed to, if there are several; of very
-// many, those that get most.
+// leadRanks returns the ranks that requests are routed to, if there are at least two; of more than maxShared, those
+// that get the most requests.
 func leadRanks(routes []route) []int32 {
 	if len(routes) < Fewest {
 		return nil
@@ -90,8 +89,7 @@ func leadRanks(routes []route) []int32 {
 	return ranks
 }
 
-// search returns all changes of single series, with a probability of error in
-// each of at most load or latency.
+// search searches every series, each with an error probability of at most load or latency.
 func (w *observer) search(load, latency float64) []Shift {
 	searches := []func() []Shift{func() []Shift { return w.searchArrivals(w.from, w.to, load) }}
 	for _, routes := range w.routes {
@@ -114,7 +112,7 @@ func (w *observer) search(load, latency float64) []Shift {
 	}
 	found := searchAll(searches)
 	w.demands = order.Only(found, func(f Shift) bool { return f.Metric.isLoad() || f.Metric.isLength() })
-	found = append(found, searchAll(w.paceSearches(latency))...) // which depend on when others come
+	found = append(found, searchAll(w.paceSearches(latency))...) // these searches need the changes of demand
 	for i := range found {
 		f := &found[i]
 		f.Name = f.name()
@@ -124,15 +122,15 @@ func (w *observer) search(load, latency float64) []Shift {
 	return found
 }
 
-// searchAll returns what some searches find, in their order.
+// searchAll runs searches in parallel, and returns what they find in their order.
 func searchAll(searches []func() []Shift) []Shift {
 	each := make([][]Shift, len(searches))
 	parallel.Each(len(searches), func(i int) { each[i] = searches[i]() })
 	return slices.Concat(each...)
 }
 
-// searchArrivals finds changes of the rate of arrivals in a time that are there whether or not those
-// in doubt are counted.
+// searchArrivals finds the changes of the arrival rate between two times that are there with and without the arrivals
+// in doubt.
 func (w *observer) searchArrivals(from, to trace.Time, level float64) []Shift {
 	found := w.searchRate(w.arrivals, from, to, level)
 	if len(found) == 0 || len(w.doubt.Arrivals) == 0 {
@@ -149,7 +147,7 @@ func (f *Shift) agrees(g Shift) bool {
 	return f.rises() == g.rises() && f.First <= g.Last && g.First <= f.Last
 }
 
-// searchRate finds changes of the rate of arrivals, which are in order, in a time.
+// searchRate finds changes of the arrival rate between two times; arrivals are sorted.
 func (w *observer) searchRate(arrivals []trace.Time, from, to trace.Time, level float64) []Shift {
 	first, _ := slices.BinarySearch(arrivals, from)
 	behind, _ := slices.BinarySearch(arrivals, to)
@@ -176,7 +174,7 @@ func (w *observer) searchRate(arrivals []trace.Time, from, to trace.Time, level 
 	return shifts(changes, at, rate, Shift{Location: place.Location{Scope: place.Everywhere}, Metric: ArrivalsChanged})
 }
 
-// shifts makes shifts of the changes of a series.
+// shifts turns the changes of a series into shifts that are otherwise like the given one.
 func shifts(changes []changepoint.Change, at func(k int) trace.Time, level func(from, to int) Level, like Shift) []Shift {
 	var out []Shift
 	for _, c := range changes {
@@ -189,8 +187,8 @@ func shifts(changes []changepoint.Change, at func(k int) trace.Time, level func(
 	return out
 }
 
-// date says more exactly when shifts happened that were found, by how
-// much of each lies after that, between the changes beside it.
+// date refines the times of shifts: an observation counts by how much of its duration lies after the shift. It uses
+// only observations between the changes before and after.
 func date(found []Shift, changes []changepoint.Change, origin trace.Time, of func(k int) changepoint.Observation) {
 	for i := range found {
 		from, to := changes[i].From, changes[i].To
@@ -206,13 +204,13 @@ func date(found []Shift, changes []changepoint.Change, origin trace.Time, of fun
 	}
 }
 
-// observation returns a value that is about the time from one to another.
+// observation returns the value y from one time to another, in seconds since origin.
 func observation(origin, from, to trace.Time, y float64) changepoint.Observation {
 	return changepoint.Observation{From: float64(from-origin) / 1e9, To: float64(to-origin) / 1e9, Value: y, Weight: 1}
 }
 
-// sharesOf returns of which rows something is true, the counts of these, and share, which returns the
-// level of rows from one up to another: the part of them that it is true of.
+// sharesOf returns for which rows of holds, the counts of these, and share, which returns the level of the rows [from,
+// to): the share of them for which it holds.
 func sharesOf[R any](rows []R, of func(R) bool) (is []bool, count changepoint.Trues, share func(from, to int) Level) {
 	is = memory.Make[bool](len(rows))
 	for i, r := range rows {
@@ -300,13 +298,13 @@ func (d *durations) level(from, to int) Level {
 	return l
 }
 
-// beyond returns the part of the durations [from, to) that exceed a limit.
+// beyond returns the share of the durations [from, to) that reach limit.
 func (d *durations) beyond(from, to int, limit int64) float64 {
 	n := order.Count(d.values[from:to], func(v observed) bool { return v.ns >= limit })
 	return distribution.Ratio(float64(n), float64(to-from))
 }
 
-// differ reports whether the median changes by enough to matter.
+// differ reports whether the median at k changes by enough to matter.
 func (d *durations) differ(from, k, to int) bool {
 	b, a := d.level(from, k).P50, d.level(k, to).P50
 	if d.metric == LatenessChanged {
@@ -315,18 +313,16 @@ func (d *durations) differ(from, k, to int) bool {
 	return d.step(b, a, minMedianFactor)
 }
 
-// lasts reports whether the durations [from, to) are spread over a time in which at
-// least eight groups of requests could have waited one after the other: those that
-// wait at one time wait because of each other, and are a busy spell and not a new
-// state of things. What steps take depends on the requests that run together. A
-// rank is late by itself.
+// lasts reports whether the durations [from, to) cover a time in which at least eight groups of requests could have
+// waited one after the other. Requests that wait at the same time wait because of each other: that is a busy spell, not
+// a new state. Steps depend on the requests that run together. Lateness is exempt, as a rank is late on its own.
 func (d *durations) lasts(w *observer, from, to int) bool {
 	const peerGroups = 8
 	if d.metric == LatenessChanged {
 		return true
 	}
 	peerGroup := w.e2e
-	if !d.perToken() && d.stage != "ttft" { // the first token waits for steps that it shares, too
+	if !d.perToken() && d.stage != "ttft" { // the first token waits for shared steps, too
 		ns := memory.Make[int64](to - from)[:0]
 		for _, v := range d.values[from:to] {
 			ns = memory.Append(ns, v.ns)
@@ -337,11 +333,10 @@ func (d *durations) lasts(w *observer, from, to int) bool {
 	return int64(d.time(to)-d.time(from)) >= peerGroups*peerGroup
 }
 
-// perToken reports whether every token takes that long.
+// perToken reports whether every token takes the duration.
 func (d *durations) perToken() bool { return d.means == request.Stepping || d.stage == "tpot" }
 
-// step reports whether two durations differ by a factor, and by a time that anyone
-// notices.
+// step reports whether two durations differ by at least a factor, and by a noticeable time.
 func (d *durations) step(x, y int64, by float64) bool {
 	least := int64(minStep)
 	if d.perToken() {
@@ -350,23 +345,23 @@ func (d *durations) step(x, y int64, by float64) bool {
 	return max(x-y, y-x) >= least && factor(float64(max(1, x)), float64(max(1, y))) >= by
 }
 
-// ends are how requests ended, or what befell them, by the metric that counts it.
+// ends are how requests ended, or what befell them, by metric.
 type ends struct{ list [3]outcomes }
 
-// outcomes are whether each request had one end.
+// outcomes are whether each request had one such end.
 type outcomes struct {
 	metric Metric
 	values []outcome
 	n      int // that had it
 }
 
-// An outcome is when that was, or when it might have been.
+// An outcome is whether a request had an end, and when it had, or would have had it.
 type outcome struct {
 	at trace.Time
 	is bool
 }
 
-// add notes how a request ended: clients give up at its end, a queue is full at its start.
+// add records how a request ended: clients give up at the end of a request, a full queue turns it away at its start.
 func (e *ends) add(s *request.Set, r *request.Request) {
 	if r.Status == request.Unfinished {
 		return
@@ -390,7 +385,7 @@ func (e *ends) add(s *request.Set, r *request.Request) {
 	}
 }
 
-// searched returns those of which there are enough requests, and that any request had.
+// searched returns the ends for which there are enough requests, and that any request had.
 func (e *ends) searched() (list []*outcomes) {
 	for k := range e.list {
 		if o := &e.list[k]; len(o.values) >= Fewest && o.n > 0 {
@@ -400,7 +395,7 @@ func (e *ends) searched() (list []*outcomes) {
 	return list
 }
 
-// search finds when more or fewer requests ended that way.
+// search finds when the share of requests that had this end changed.
 func (o *outcomes) search(w *observer, level float64) []Shift {
 	slices.SortStableFunc(o.values, func(a, b outcome) int { return cmp.Compare(a.at, b.at) })
 	is, _, share := sharesOf(o.values, func(v outcome) bool { return v.is })
@@ -414,7 +409,7 @@ func (o *outcomes) search(w *observer, level float64) []Shift {
 	return shifts(changes, at, share, Shift{Location: place.Location{Scope: place.Everywhere}, Metric: o.metric})
 }
 
-// sharesDiffer reports whether two shares are far enough apart to matter.
+// sharesDiffer reports whether two shares, each given by its bounds, differ by enough to matter.
 func sharesDiffer(before, after [2]float64) bool {
 	away := max(after[0]-before[1], before[0]-after[1])
 	between := load.LeastFactor([2]float64{odds(before[0]), odds(before[1])}, [2]float64{odds(after[0]), odds(after[1])})

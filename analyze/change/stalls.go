@@ -21,28 +21,29 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Stalling is that lead ranks stand still, or are slow: at equal intervals, for a job that runs every
-// minute beside them, a checkpoint, or garbage that is collected; or that they stand still once, for long.
+// A Stalling is lead ranks that stand still or are slow at equal intervals, because of a cron job, a checkpoint, or
+// garbage collection; or that stand still once for long, or now and then.
 type Stalling struct {
 	set    *request.Set
-	shift  Shift   // which ranks; Before and After are what their work takes, if they are slow
-	Period float64 // s; 0 is none
-	Length int64   // of a stall, ns: the median, or the longest without a period
+	shift  Shift   // the ranks; Before and After are times per piece, if they are slow
+	Period float64 // s; 0 if not periodic
+	Length int64   // of a stall, ns: the median if periodic, otherwise the longest
 	Times  []trace.Time
-	P      float64 // NaN without a period
+	P      float64 // NaN if not periodic
 	halt   halt
-	// prefills tells that it is prefills that are held up, and not decoding.
+	// prefills reports that prefills are held up, not decoding.
 	prefills bool
-	// First and Last are between which times the first one began.
+	// First is the earliest beginning of the first stall, Last the latest beginning of the last one; both are Times[0]
+	// if periodic.
 	First, Last trace.Time
 	held        map[int]int64 // requests that were decoded, with how long each was held up, ns
-	behind      map[int]int64 // those that were there while a prefill stood still, too
-	waiting     map[int]bool  // requests that came at about these times
+	behind      map[int]int64 // requests that were on the rank while prefills stood still
+	waiting     map[int]bool  // requests that arrived at about these times
 }
 
-// A stall that is not one of several is told if it is long, and held up several requests or
-// kept them waiting: every process has pauses now and then. Of those that are shorter, or held up fewer, it takes
-// several, of all of which that is true.
+// A single stall is reported if it is long, and if it held up several requests or kept them waiting: every process
+// pauses now and then. Shorter stalls, and those with fewer requests, are reported if there are several that have
+// enough requests together.
 const (
 	longStall  = 1_000_000_000 // ns
 	shortStall = longStall / 4
@@ -50,15 +51,15 @@ const (
 	heldByOne  = 3 // requests
 )
 
-// What stands still, as people call it.
+// What stands still, in the words of reports.
 const (
 	decodeStalls  = "decoding"
 	prefillStalls = "prefill"
 	allStalls     = "scheduling"
 )
 
-// findStallings finds the ranks that are slow periodically, or stand still, periodically or once for long, and takes that out of their work.
-// Those that do so together are one.
+// findStallings finds the ranks that are slow periodically, or stand still: periodically, now and then, or once for long. It removes that
+// from their pieces of work. Ranks that do so together are one Stalling.
 func (w *observer) findStallings() (out []Stalling) {
 	var decode, prefill []changepoint.Pulses
 	parallel.All(func() { decode = w.pulsesOf(w.paces.Decode) }, func() { prefill = w.pulsesOf(w.paces.Prefill) })
@@ -69,7 +70,7 @@ func (w *observer) findStallings() (out []Stalling) {
 		p := &w.paces.Decode[i]
 		out = w.addStalls(out, p, p.Stalls(), ends[p.Rank], decodeStalls)
 	}
-	for i := range w.paces.Prefill { // that held up no decoding, where there was none, or on servers that only prefill
+	for i := range w.paces.Prefill { // prefills that held up no decoding: there was none, or the server only prefills
 		p := &w.paces.Prefill[i]
 		stalls := slices.DeleteFunc(p.PrefillStalls(), func(x work.Stall) bool {
 			return slices.ContainsFunc(out, func(o Stalling) bool { return o.tells(w, p.Rank, &x) })
@@ -84,9 +85,9 @@ func (w *observer) findStallings() (out []Stalling) {
 	return out
 }
 
-// addStalls adds the stalls of a rank: each that is long by itself, and the others if they are several.
+// addStalls adds the stalls of a rank: each that is long enough alone, and the others as one if they are several.
 func (w *observer) addStalls(out []Stalling, p *work.Pace, stalls []work.Stall, ends work.Ends, what string) []Stalling {
-	var rest []work.Stall // that are not told by themselves
+	var rest []work.Stall // not reported alone
 	for k := range stalls {
 		if x := &stalls[k]; x.Length < shortStall || !ends.StandStill(x) {
 			continue
@@ -107,7 +108,7 @@ func (w *observer) addStalls(out []Stalling, p *work.Pace, stalls []work.Stall, 
 	return out
 }
 
-// tells reports whether it is the stall of a rank, too.
+// tells reports whether s already has a stall of a rank.
 func (s *Stalling) tells(w *observer, rank int32, x *work.Stall) bool {
 	times := s.Times
 	if s.Period > 0 {
@@ -118,11 +119,11 @@ func (s *Stalling) tells(w *observer, rank int32, x *work.Stall) bool {
 	})
 }
 
-// harms reports whether requests enough were held up, or waited.
+// harms reports whether enough requests were held up or waited.
 func (s *Stalling) harms() bool { return len(s.held)+len(s.behind)+len(s.waiting) >= heldByOne }
 
-// joinRepeated makes one of the stalls that the same ranks had now and then, and of those of several servers of a role that had them again and again
-// in the same time: one thing is why.
+// joinRepeated merges the stalls that are not periodic: those of the same ranks, and those that several servers of a role had repeatedly
+// during the same time, as they have the same cause.
 func joinRepeated(list []Stalling) (out []Stalling) {
 	for i := range list {
 		s := list[i]
@@ -131,7 +132,7 @@ func joinRepeated(list []Stalling) (out []Stalling) {
 			if k < 0 {
 				break
 			}
-			s.repeat(&out[k]) // it may be like others then
+			s.repeat(&out[k]) // the merged one may be like others
 			out = slices.Delete(out, k, k+1)
 		}
 		out = append(out, s)
@@ -139,7 +140,7 @@ func joinRepeated(list []Stalling) (out []Stalling) {
 	return out
 }
 
-// isLike reports whether two stallings may be of one thing.
+// isLike reports whether two stallings may have the same cause.
 func (s *Stalling) isLike(o Stalling) bool {
 	if o.Period != 0 || s.Period != 0 || o.shift.Location.Role != s.shift.Location.Role {
 		return false
@@ -150,7 +151,7 @@ func (s *Stalling) isLike(o Stalling) bool {
 	return len(s.Times) > 1 && len(o.Times) > 1 && o.First <= s.Last+trace.Time(s.Length) && s.First <= o.Last+trace.Time(o.Length)
 }
 
-// repeat adds other stalls, of the same ranks or of others.
+// repeat merges o into s, whether its stalls are of the same ranks or of others.
 func (s *Stalling) repeat(o *Stalling) {
 	s.Times = append(slices.Clone(s.Times), o.Times...)
 	slices.Sort(s.Times)
@@ -174,12 +175,12 @@ func (s *Stalling) repeat(o *Stalling) {
 	maps.Copy(s.waiting, o.waiting)
 }
 
-// takeStalls takes stalls out of the pieces of work that they held up: how fast servers are
-// otherwise is another question.
+// takeStalls removes stalls from the pieces of work that they held up, so that these show how fast servers are
+// otherwise.
 func (w *observer) takeStalls(list []Stalling) {
 	for i := range list {
 		if list[i].Period > 0 {
-			continue // see addPulses
+			continue // addPulses removed these
 		}
 		paces := w.paces.Decode
 		if list[i].prefills {
@@ -199,9 +200,9 @@ func (w *observer) takeStalls(list []Stalling) {
 	}
 }
 
-// addStalling adds one to others, as a part of one that is the same.
+// addStalling appends s, or joins it with one of the same role, kind, and times.
 func (w *observer) addStalling(out []Stalling, s Stalling) []Stalling {
-	const same = 0.05 // period
+	const same = 0.05 // of the period
 	k := slices.IndexFunc(out, func(o Stalling) bool {
 		if o.shift.Location.Role != s.shift.Location.Role || o.prefills != s.prefills || o.Period == 0 != (s.Period == 0) || !o.halt.agrees(s.halt) {
 			return false
@@ -218,7 +219,7 @@ func (w *observer) addStalling(out []Stalling, s Stalling) []Stalling {
 	return out
 }
 
-// stalling describes the stalls of a rank.
+// stalling describes some stalls of a rank as one Stalling.
 func (w *observer) stalling(p *work.Pace, stalls []work.Stall, what string) Stalling {
 	at := w.ranks.Places[p.Rank]
 	s := Stalling{set: w.set, P: math.NaN(), First: stalls[0].First, Last: stalls[len(stalls)-1].Last, held: map[int]int64{}, behind: map[int]int64{}, waiting: map[int]bool{},
@@ -243,7 +244,7 @@ func (w *observer) stalling(p *work.Pace, stalls []work.Stall, what string) Stal
 	return s
 }
 
-// addBehind adds the requests that were on a rank all the while that prefills stood still: decoding waits for these.
+// addBehind adds the requests that were on a rank throughout a stall of its prefills, as decoding waits for prefills.
 func (s *Stalling) addBehind(w *observer, p *work.Pace, stalls []work.Stall) {
 	for _, r := range w.requests() {
 		ns := int64(0)
@@ -262,7 +263,7 @@ func (s *Stalling) addBehind(w *observer, p *work.Pace, stalls []work.Stall) {
 	}
 }
 
-// addWaiting adds the requests that came to a rank while it stood still, as meets tells of their starts.
+// addWaiting adds the requests that were sent to a rank while it stood still, as meets reports for their starts.
 func (s *Stalling) addWaiting(w *observer, p *work.Pace, meets func(trace.Time) bool) {
 	for _, r := range w.requests() {
 		if !meets(r.Start) {
@@ -276,7 +277,7 @@ func (s *Stalling) addWaiting(w *observer, p *work.Pace, meets func(trace.Time) 
 	}
 }
 
-// meets tells of the start of a request whether it may have had to wait for a periodic stall.
+// meets returns a function that reports whether a request that starts at a time may have waited for a periodic stall.
 func (s *Stalling) meets(w *observer) func(trace.Time) bool {
 	times := s.expected(w)
 	return func(t trace.Time) bool {
@@ -285,8 +286,8 @@ func (s *Stalling) meets(w *observer) func(trace.Time) bool {
 	}
 }
 
-// expected returns the times of the stalls that were seen, and those in step with them: where a rank
-// decoded nothing, only those that came show it. They are known to about the length of a stall.
+// expected returns the times of the stalls that were seen, and of those in step with them that were not: where a rank
+// decoded nothing, only arriving requests could show them. The times are accurate to about the length of a stall.
 func (s *Stalling) expected(w *observer) []trace.Time {
 	first, last := s.Times[0], s.Times[len(s.Times)-1]
 	n := math.Round(float64(last-first) / 1e9 / s.Period)
@@ -302,7 +303,7 @@ func (s *Stalling) expected(w *observer) []trace.Time {
 	return times
 }
 
-// join adds the stalls of another rank.
+// join adds the same stalls of another rank.
 func (s *Stalling) join(o *Stalling) {
 	s.shift.Ranks = append(s.shift.Ranks, o.shift.Ranks...)
 	s.shift.Steps = append(s.shift.Steps, o.shift.Steps...)
@@ -319,7 +320,7 @@ func (s *Stalling) join(o *Stalling) {
 	maps.Copy(s.waiting, o.waiting)
 }
 
-// finding tells of stalls, and what they cost those that were held up and those that waited.
+// finding returns a finding about s, with the time of requests that were held up and of those that waited.
 func (s *Stalling) finding(b *cause.Costs) finding.Finding {
 	requests := order.Distinct(slices.Concat(slices.Collect(maps.Keys(s.held)), slices.Collect(maps.Keys(s.behind)), slices.Collect(maps.Keys(s.waiting))))
 	until := trace.Time(0)
@@ -339,7 +340,7 @@ func (s *Stalling) finding(b *cause.Costs) finding.Finding {
 	}
 }
 
-// sentence says who stands still or is slow, when, and for how long.
+// sentence says which ranks stand still or are slow, when, and for how long.
 func (s *Stalling) sentence() string {
 	if s.Period == 0 {
 		text := fmt.Sprintf("%s stood still for %s at %s", s.shift.paceSubject(), words.Nearly(s.Length), words.When(s.Times[0], s.First, s.Last))

@@ -17,8 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Write lists the changes as text: what happened first, when, and below what
-// changed with it.
+// Write writes the changes as text: for each, what happened first, and when, and below it what changed with it.
 func (c *Changes) Write(out io.Writer, style table.Style) error {
 	p := &changesPrinter{Changes: c, out: bufio.NewWriter(out), style: style}
 	p.header()
@@ -58,10 +57,10 @@ func (p *changesPrinter) header() {
 	}
 }
 
-// maxFollowing is how many shifts of one kind are listed below the first one.
+// maxFollowing is how many shifts are listed below the first one.
 const maxFollowing = 8
 
-// change prints a change: a line about what came first, and a table of the rest.
+// change prints a change: a line about the first shift, and a table of the others.
 func (p *changesPrinter) change(number int) {
 	c := &p.List[number-1]
 	f := &c.Shifts[0]
@@ -93,7 +92,7 @@ func (p *changesPrinter) change(number int) {
 	}
 }
 
-// tone tells whether a duration became better or worse. More load is neither.
+// tone returns whether a shift is for better or worse. Load and savings are neither.
 func (f *Shift) tone() table.Tone {
 	switch {
 	case f.Metric.isLoad() || f.Metric.saves():
@@ -117,16 +116,16 @@ func (p *changesPrinter) list(title string, found []Shift, say func(*Shift) stri
 // Pace is the subkind of findings about servers that became slower or faster.
 const Pace = "pace"
 
-// What the pieces of work of a pace are, as people call them.
+// Names of the work that a pace is about.
 const (
 	decodePace  = "decode time per token"
 	prefillPace = "prefill time"
 )
 
-// toSecond writes a time that is known to a second or so.
+// toSecond is the layout of a time that is known to about a second.
 const toSecond = "15:04:05"
 
-// isSlow reports whether a pace changes slowly, and not at a moment.
+// isSlow reports whether a pace changes gradually, not at one moment.
 func (f *Shift) isSlow() bool {
 	return isGradual(f.Shape)
 }
@@ -135,7 +134,7 @@ func isGradual(s changepoint.Shape) bool {
 	return s == changepoint.Ramped || s == changepoint.Bent || s == changepoint.Sloped
 }
 
-// paceSubject says which servers a pace is of.
+// paceSubject names the pace and the servers that have it.
 func (f *Shift) paceSubject() string {
 	switch n := len(f.Ranks); {
 	case f.Location.Scope == place.OneRank:
@@ -150,7 +149,7 @@ func (f *Shift) paceSubject() string {
 	return f.Name + "'s " + f.Stage
 }
 
-// servers returns the plural for servers of the role.
+// servers returns the plural for servers of the shift's role, or for its DP ranks.
 func (f *Shift) servers() string {
 	for i := range f.Steps {
 		if f.Steps[i].Location.Rank.DP >= 0 {
@@ -174,7 +173,7 @@ func (f *Shift) hosts() string {
 	return strings.Join(names, ", ")
 }
 
-// paceChange says how a pace goes on, and since when.
+// paceChange says how a pace changed, and since when.
 func (f *Shift) paceChange() string {
 	before, after := f.values()
 	percent := words.InPercent(max(f.relative(), -f.relative()))
@@ -205,7 +204,7 @@ func (f *Shift) paceChange() string {
 	return text + "at " + words.When(f.Time, f.First, f.Last)
 }
 
-// rolls reports whether servers changed one after the other, and not at one moment, for all that clocks of hosts and a second tell.
+// rolls reports whether servers changed one after the other: more than a second apart, whatever the uncertainty of each time.
 func (f *Shift) rolls() bool {
 	const apart = trace.Time(1e9)
 	latest, earliest := trace.Time(0), trace.Time(0)
@@ -220,9 +219,8 @@ func (f *Shift) rolls() bool {
 	return latest > earliest+apart
 }
 
-// name returns what people call the place of a shift: a lead rank by its DP
-// rank, as it stands for all that work beside it, or by its role if there is no
-// other. Only a rank that is late is meant alone.
+// name returns what people call the place of a shift. A lead rank goes by its DP rank, because it stands for the ranks
+// that work beside it, or by its role if there is no other. Lateness alone is about one rank of these.
 func (f *Shift) name() string {
 	if f.Location.Scope != place.OneRank || f.Metric == LatenessChanged {
 		return f.Location.String()
@@ -230,8 +228,8 @@ func (f *Shift) name() string {
 	return f.Location.DP()
 }
 
-// Sentence says in plain words what happened: the first shift with its time, how
-// arrivals changed with it, and what it did to what users see and to the stages.
+// Sentence says in plain words what happened: the first shift with its time, how arrivals changed with it, and the next
+// two shifts of what users see and of stages.
 func (c *Change) Sentence() string {
 	first := &c.Shifts[0]
 	var b strings.Builder
@@ -262,7 +260,7 @@ func (c *Change) Sentence() string {
 	return b.String()
 }
 
-// subject says what changed.
+// subject returns what changed.
 func (f *Shift) subject() string {
 	of := f.Name + "'s "
 	if f.Location.Scope == place.Everywhere {
@@ -302,7 +300,7 @@ func (f *Shift) subject() string {
 	return of + f.stageWords() + " p50"
 }
 
-// stageWords returns the words for the duration that changed.
+// stageWords returns the words for the stage or latency that changed.
 func (f *Shift) stageWords() string {
 	if f.Stage == "ttft" || f.Stage == "tpot" || f.Stage == "e2e" {
 		return strings.ToUpper(f.Stage)
@@ -313,7 +311,7 @@ func (f *Shift) stageWords() string {
 	return f.Stage
 }
 
-// change says from what to what it did.
+// change says from what to what the level changed.
 func (f *Shift) change() string {
 	if f.Metric == PaceChanged {
 		return f.paceChange()
@@ -329,8 +327,8 @@ func (f *Shift) change() string {
 	return fmt.Sprintf("%s from %s to %s", verb, before, after)
 }
 
-// values prints what a shift is about before and after: the unit once, unless they
-// are so different that each has its own.
+// values formats the levels before and after. The unit is given once, unless the two are so different that each needs
+// its own.
 func (f *Shift) values() (before, after string) {
 	x, y := f.Before.value(f.Metric), f.After.value(f.Metric)
 	switch f.Metric {
@@ -350,5 +348,5 @@ func (f *Shift) values() (before, after string) {
 	return words.ThreeDigits(x / size), words.ThreeDigits(y/size) + " " + unit
 }
 
-// when prints the time of a change, as precisely as it is known.
+// when formats the time of a change as precisely as it is known.
 func (c *Change) when() string { return words.When(c.Time, c.First, c.Last) }
