@@ -1,9 +1,8 @@
-// Package serverlimit tells which limit of a server keeps requests waiting, since when, and what
-// that costs: the most requests that may run at once, a KV cache that is full, prompts to
-// compute, KV caches to transfer. docs/METRICS.md defines the numbers.
+// Package serverlimit finds the limit of a server that keeps requests waiting, since when it does, and what that
+// costs. Limits are the most requests that may run at once, a full KV cache, the time to compute prompts, and the
+// bandwidth for KV transfers. docs/METRICS.md defines the numbers.
 //
-// Gateways and the tokenizers of servers may keep requests waiting, too (front.go). No server sees
-// what a request waits before its own span begins. The gateway's span shows it, and says when it sent
-// the request: what comes before that is the gateway's, what comes after it is that of the tokenizer,
-// which was too busy to begin.
+// Gateways and the tokenizers of servers may keep requests waiting, too (front.go). A server cannot see what happens
+// before its own span begins, but the gateway's span shows it, with the time at which the gateway sent the request:
+// time before that is the gateway's, and time after it is that of the tokenizer, which was too busy to begin.
 package serverlimit

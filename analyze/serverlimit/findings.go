@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Findings tells which limits keep requests waiting.
+// Findings returns which limits keep requests waiting.
 func (l *Limits) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "limits of servers", Of: "request", N: l.Requests, Needed: finding.FewCompared}
 	if l.Requests < finding.FewCompared {
@@ -25,8 +25,8 @@ func (l *Limits) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	return b.Price(out), check
 }
 
-// groups returns the limits of one kind on servers of one role, the one that costs most first:
-// servers that share work reach a limit together.
+// groups returns the limits of one kind on servers of one role together, because servers that share work reach a
+// limit together. The costliest group comes first.
 func (l *Limits) groups() [][]*Limit {
 	var groups [][]*Limit
 	for i := range l.List {
@@ -41,7 +41,7 @@ func (l *Limits) groups() [][]*Limit {
 	return groups
 }
 
-// finding is about one limit, of one server or several.
+// finding makes a finding about a limit of one or several servers of a role.
 func (l *Limits) finding(same []*Limit, b *cause.Costs) finding.Finding {
 	worst := same[0]
 	f := finding.Finding{Subkind: worst.Kind.String(), At: worst.Location, Text: worst.sentence() + l.longPrompts(worst), Metric: worst.metric()}
@@ -54,7 +54,7 @@ func (l *Limits) finding(same []*Limit, b *cause.Costs) finding.Finding {
 	for _, x := range same {
 		requests = append(requests, x.Requests...)
 		f.Claim = f.Claim.And(b.Amounts(x.waits, x.causes()...))
-		if x.Kind == Prefills { // behind the batch under way, too, and with the other prompts of their own
+		if x.Kind == Prefills { // requests also wait for the batch in progress, and for other prompts in their own batch
 			f.Claim = f.Claim.And(b.AllOf(x.Requests, cause.Intake)).And(b.Amounts(x.shared, cause.Prefill))
 		}
 		if x.From < first.From {
@@ -78,8 +78,8 @@ func (l *Limits) finding(same []*Limit, b *cause.Costs) finding.Finding {
 	return f
 }
 
-// Holds reports whether requests wait for a limit that was found for most of the time since they first did, until the end: that is what a
-// server is like, and no busy spell.
+// Holds reports whether requests wait for the limit in f most of the time from when they first did until the end.
+// Then the limit is a permanent property of the server, not a busy spell.
 func (l *Limits) Holds(f *finding.Finding) bool {
 	const mostly, part = 0.5, 0.25
 	return slices.ContainsFunc(l.List, func(x Limit) bool {
@@ -89,7 +89,8 @@ func (l *Limits) Holds(f *finding.Finding) bool {
 	})
 }
 
-// longPrompts says which few prompts are much of what a server computes while requests wait for that; "" if it takes many.
+// longPrompts says which few prompts make up much of what a prefill-bound server computes while requests wait. It
+// returns "" if they are not few.
 func (l *Limits) longPrompts(x *Limit) string {
 	const few, much = 0.05, 0.4
 	of := slices.IndexFunc(l.servers, func(v *server) bool { return v != nil && v.location == x.Location })
@@ -117,7 +118,7 @@ func (l *Limits) longPrompts(x *Limit) string {
 		n, len(tokens), words.Thousands(tokens[len(tokens)-n]), words.InPercent(sum/all))
 }
 
-// causes returns those into which the time of waiting requests goes.
+// causes returns the causes that the time of waiting requests is charged to.
 func (l *Limit) causes() []cause.Cause {
 	if l.Kind == Transfers {
 		return []cause.Cause{cause.Transfer}
@@ -125,7 +126,7 @@ func (l *Limit) causes() []cause.Cause {
 	return []cause.Cause{cause.Queue, cause.DecodeBootstrap, cause.DecodeQueue, cause.PrefillBootstrap}
 }
 
-// evidence returns how long requests waited.
+// evidence says how long requests waited.
 func (l *Limit) evidence() finding.Evidence {
 	mean := l.Waited / int64(len(l.Requests))
 	return finding.Sentence("%s waited, for %s on average; that is %s %% of the time of the requests of %s",
@@ -133,7 +134,7 @@ func (l *Limit) evidence() finding.Evidence {
 		In("limits", l.row(), "waited_ns", float64(l.Waited))
 }
 
-// together is for how long other prompts were computed in the batches of those that shared one, in ns on average.
+// together returns for how long, on average, other prompts were computed in the batch of a request, in ns.
 func (l *Limit) together() int64 {
 	sum := int64(0)
 	for _, ns := range l.shared {
@@ -142,7 +143,7 @@ func (l *Limit) together() int64 {
 	return sum / int64(max(1, len(l.shared)))
 }
 
-// metric returns the number that is stuck, or was reached.
+// metric returns the number that is stuck or was reached.
 func (l *Limit) metric() finding.Metric {
 	m := finding.Metric{Before: math.NaN()}
 	switch l.Kind {
@@ -160,7 +161,7 @@ func (l *Limit) metric() finding.Metric {
 	return m
 }
 
-// sentence says which limit it is, and since when.
+// sentence says which limit it is, and since when it holds.
 func (l *Limit) sentence() string {
 	name := l.Location.DP()
 	switch l.Kind {
@@ -190,7 +191,7 @@ func (l *Limit) sentence() string {
 	return text
 }
 
-// runs returns how many requests run, in words.
+// runs returns the number of running requests, in words.
 func (l *Limit) runs() string {
 	if l.Fewest == l.Greatest {
 		return fmt.Sprint(l.Fewest)
@@ -216,13 +217,13 @@ func (l *Limit) when() string {
 	return text
 }
 
-// row names the row of l in the table.
+// row returns the key of l's row in the table.
 func (l *Limit) row() []finding.Key {
 	role, host, rank := l.Location.Parts()
 	return finding.Row("role", role, "host", host, "rank", rank, "limit", l.Kind.String())
 }
 
-// Report makes a table of the limits: a row per server and limit.
+// Report makes the table of the limits, a row per server and limit.
 func (l *Limits) Report() *table.Table {
 	running := func(x *Limit, of float64) table.Cell {
 		return table.Cell{Share: of, Unknown: x.Kind == Transfers}

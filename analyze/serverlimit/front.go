@@ -13,77 +13,78 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Front is the processes in front of the schedulers of a set.
+// A Front is the processes that handle requests before and after the schedulers of a set.
 type Front struct {
-	Visits int // of the process that has most
+	Visits int // the largest number of visits to one process
 	Desks  []*FrontProcess
 
 	set   *request.Set
 	index map[desk]*FrontProcess
-	busy  map[int]*request.Coverage // when procs that tokenize do
+	busy  map[int]*request.Coverage // when procs are busy tokenizing
 }
 
-// A duty is what a process in front of schedulers does for requests.
+// A duty is what a process outside of the schedulers does for requests.
 type duty uint8
 
 const (
-	sends     duty = iota // a gateway, until it sends them to a server
-	tokenizes             // a server, until it hands them to its scheduler
+	sends     duty = iota // a gateway, until it sends requests to a server
+	tokenizes             // a server, until it hands requests to its scheduler
 	answers               // a server, from when its scheduler is done until the answer is out
 	returns               // a gateway, from when the server has answered until its own span ends
-	around                // a gateway that does not say when it sends requests, before and after the server has them
+	around                // a gateway that does not say when it sends requests: before and after the server's span
 )
 
-// A desk is where requests are kept.
+// A desk is a process in one duty.
 type desk struct {
 	at   place.Location
 	duty duty
 }
 
-// A FrontProcess is one of them, in one duty: a gateway, or the processes of a server that tokenize
-// and answer.
+// A FrontProcess is the visits of requests to a process in one duty: a gateway, or the processes of a server that
+// tokenize and answer.
 type FrontProcess struct {
 	Location place.Location
 	duty     duty
-	// Usual is how long it keeps requests where it keeps them for the shortest time, and Limit
-	// from when on that is longer than usual explains; ns.
+	// Usual is how long the process keeps requests when it is fastest, and Limit from when on a visit is longer than
+	// that explains; ns.
 	Usual, Limit int64
-	// Since is when it began to keep requests for so long, with its bounds of 95 %; zero if it
-	// always did. P is how probable such a change is by chance; NaN if that is not known.
+	// Since is when it began to keep requests for so long, with its 95 % bounds; zero if it always did. P is the
+	// probability of such a change by chance; NaN if unknown.
 	Since, Earliest, Latest trace.Time
-	Until                   trace.Time // when it was over; 0 is not, or it comes and goes
+	Until                   trace.Time // when that ended; 0 if it did not, or if it comes and goes
 	P                       float64
 
-	visits []visit // by time
-	kept   []visit // longer than Limit, since Since
-	// Of desks that are told as one: of so many servers, of as many that have such a desk.
+	visits []visit // sorted by time
+	kept   []visit // visits since Since longer than Limit
+	// If the desks of several servers are reported together: the number of these servers, and of all with such a
+	// desk.
 	servers, peers int
-	after          int    // visits since Since
-	toward         string // the server that all that were kept were for
-	always         bool   // a gateway keeps requests from the beginning to the end
+	after          int    // number of visits since Since
+	toward         string // the server that all kept requests were for, in words
+	always         bool   // a gateway that keeps requests from the beginning to the end
 }
 
-// A visit is what one request had at a desk.
+// A visit is the time of one request at a desk.
 type visit struct {
 	at      trace.Time
 	request int
-	wait    int64 // ns until the process begins; of a gateway around a server, until that begins, else 0
-	work    int64 // ns that it has it then; of a gateway around a server, after that
+	wait    int64 // ns before the process begins; at a gateway around a server, before the server begins
+	work    int64 // ns that the process has the request then; at a gateway around a server, after the server
 }
 
 func (v *visit) ns() int64 { return v.wait + v.work }
 
-// Of a desk: so many visits are judged at least, in so many blocks of time at most. What keeps
-// requests for less than minKept ns in addition, nobody notices.
+// A desk is judged if it has at least fewVisits, in at most blocks periods of equal size. Nobody notices if it keeps
+// requests for less than minKept ns more than usual.
 const (
 	fewVisits = 40
 	blocks    = 8
 	minKept   = 10_000_000
-	deviation = 10 // times what visits scatter by
+	deviation = 10 // times the spread of usual visits
 	surely    = 0.001
 )
 
-// FindFront looks at the requests of a set.
+// FindFront measures the processes in front of the schedulers of a set.
 func FindFront(s *request.Set) *Front {
 	f := &Front{set: s, index: map[desk]*FrontProcess{}}
 	f.findBusy()
@@ -100,11 +101,11 @@ func FindFront(s *request.Set) *Front {
 	return f
 }
 
-// add notes where a request was.
+// add records the visits of a request.
 func (f *Front) add(i int, r *request.Request) {
 	s := f.set
-	var sent trace.Time // 0 is unknown
-	var atServer int64  // what the gateway seems to keep it, and the server that answers does
+	var sent trace.Time // 0 if unknown
+	var atServer int64  // ns that seem to be the gateway's, but are the server's
 	outer := r.Gateway
 	if outer != request.None && r.Flags&request.SharedGateway == 0 && !s.Implausible(outer) {
 		var first trace.Time
@@ -131,9 +132,10 @@ func (f *Front) add(i int, r *request.Request) {
 	f.addAnswer(i, r, outer, sent)
 }
 
-// addAround notes how much longer a gateway had a request than the server that answered it, whatever their clocks
-// show. A gateway that asked several servers of a role, one after the other, waited for those. It returns how long the
-// request waited at the server before that began, ns: where the one process that tokenizes there did so for others all the while.
+// addAround records how much longer a gateway's span is than that of the server that answered the request, which does
+// not depend on their clocks. It skips requests for which the gateway asked several servers of a role in turn,
+// because it waited for those. It returns the ns for which the request waited at the server instead: before the
+// server's span, while its only tokenizing process was busy with others.
 func (f *Front) addAround(i int, r *request.Request, outer int) (atServer int64) {
 	s := f.set
 	part := &s.Parts[s.Answering(r)]
@@ -159,7 +161,7 @@ func (f *Front) addAround(i int, r *request.Request, outer int) (atServer int64)
 	return atServer
 }
 
-// findBusy notes when procs tokenize.
+// findBusy records when procs tokenize.
 func (f *Front) findBusy() {
 	s, times := f.set, map[int][]request.Interval{}
 	for p := range s.ServingParts {
@@ -173,8 +175,8 @@ func (f *Front) findBusy() {
 	}
 }
 
-// addAnswer notes where the answer to a request was: at the server that gave it, and at the gateway,
-// whose span is as much longer than that of the server and what was before it.
+// addAnswer records how long the answer to a request took to leave: at the server that gave it, and at the gateway,
+// whose span lasts that much longer than the server's and what was before it.
 func (f *Front) addAnswer(i int, r *request.Request, outer int, sent trace.Time) {
 	s := f.set
 	part := &s.Parts[s.Answering(r)]
@@ -194,8 +196,8 @@ func (f *Front) addAnswer(i int, r *request.Request, outer int, sent trace.Time)
 	}
 }
 
-// waited returns how long a part waited between the time at which it was sent, and its beginning. What
-// the clocks say of that cannot be more than is left of the gateway's span, whatever they show.
+// waited returns how long a part waited from when it was sent until it began, ns. The clocks may be wrong, so it is
+// never more than what the server leaves of the gateway's span.
 func waited(s *request.Set, p *request.Part, outer int, sent trace.Time) int64 {
 	span, root := s.Row(outer), s.Row(p.Root)
 	shift := s.Clocks.Drifted(s.ProcOf(p.Root), s.ProcOf(outer), span.Start)
@@ -203,7 +205,7 @@ func waited(s *request.Set, p *request.Part, outer int, sent trace.Time) int64 {
 	return max(0, min(int64(root.Start+shift-sent), left))
 }
 
-// work returns how long the tokenizer of a part had the request; ok is false if that is not known.
+// work returns how long the tokenizer of a part had the request, ns. ok is false if that is unknown.
 func (f *Front) work(p *request.Part) (ns int64, ok bool) {
 	s := f.set
 	if !p.Serves() || p.Root == request.None || p.Proc == request.None || s.Implausible(p.Root) {
@@ -222,7 +224,7 @@ func (f *Front) work(p *request.Part) (ns int64, ok bool) {
 	return ns, ok
 }
 
-// desk returns where a proc has requests for a duty.
+// desk returns the desk of a proc for a duty, and adds it if it is new.
 func (f *Front) desk(proc int, of duty) *FrontProcess {
 	at := desk{place.NewLocation(f.set, proc), of}
 	d := f.index[at]
@@ -235,7 +237,7 @@ func (f *Front) desk(proc int, of duty) *FrontProcess {
 
 func (d *FrontProcess) add(v visit) { d.visits = memory.Append(d.visits, v) }
 
-// judge finds out what is usual, and since when some visits take longer.
+// judge finds what is usual, and since when some visits take longer.
 func (d *FrontProcess) judge() {
 	n := len(d.visits)
 	if n < fewVisits {
@@ -251,7 +253,7 @@ func (d *FrontProcess) judge() {
 	d.Since, d.Earliest, d.Latest, d.P = p.since, p.earliest, p.latest, p.p
 	from, to := p.from, p.to
 	if from == 0 && (d.duty == sends || d.duty == around) && d.Usual >= minKept {
-		d.always, d.Usual, d.Limit = true, 0, minKept // passing a request on takes next to nothing
+		d.always, d.Usual, d.Limit = true, 0, minKept // because passing a request on takes next to no time
 	}
 	if p.over {
 		d.Until = d.visits[to-1].at + trace.Time(d.visits[to-1].ns())
@@ -269,8 +271,8 @@ func (d *FrontProcess) judge() {
 	d.after = to - from
 }
 
-// changes returns those of how many visits are too long; where such visits come in crowds, so that
-// their number is no proof, of how long all visits are.
+// changes returns the changes in the share of long visits. Long visits may come in clusters, so that their number
+// proves nothing; then it returns changes in the length of all visits.
 func (d *FrontProcess) changes(long []bool) []changepoint.Change {
 	count := changepoint.Count(long)
 	rises := func(_, k, to int) bool { return count.In(k, to) > 0 }
@@ -287,8 +289,8 @@ func (d *FrontProcess) changes(long []bool) []changepoint.Change {
 	return d.begins(long)
 }
 
-// begins finds a time before which no visit is too long, unless chance explains that there is none. Who comes while a desk is busy waits, too,
-// so that it is spells which come at random, and not visits.
+// begins returns the time before which no visit is too long, unless that may be chance. Requests that come while a
+// desk is busy also wait, so the spells are taken to be random, not the visits.
 func (d *FrontProcess) begins(long []bool) []changepoint.Change {
 	var kept []visit
 	first, n := 0, len(long)
@@ -305,11 +307,11 @@ func (d *FrontProcess) begins(long []bool) []changepoint.Change {
 	if first < fewVisits || spells == 0 || p > surely {
 		return nil
 	}
-	const sure = 3 // spells might have come within that of the beginning, and did not: one of twenty times
+	const sure = 3 // spells expected in this stretch, but not seen: a chance of one in twenty
 	return []changepoint.Change{{At: first, First: max(0, first-sure*(n-first)/spells), Last: first, To: n, P: p}}
 }
 
-// findUsual takes for usual what visits take in the block of time in which they are shortest.
+// findUsual takes the period with the shortest visits as usual.
 func (d *FrontProcess) findUsual() {
 	n := len(d.visits)
 	count := min(blocks, n/(fewVisits/4))

@@ -16,17 +16,17 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A process keeps requests so that it is worth telling if that costs so much of the time of
-// requests, in so many spells, or in spells that take so much of the time: one hiccup is none.
+// A process is reported if it keeps requests for minCost of their time, and either in at least fewSpells spells or
+// for minSpells of the capture. A single hiccup is not.
 const (
 	minCost   = 0.01
-	minSudden = 0.005 // if it began at some time
+	minSudden = 0.005 // if it has an onset
 	fewSpells = 8
 	minSpells = 0.05
-	minAlways = 0.05 // of a gateway that always does: it may be far from its servers
+	minAlways = 0.05 // of a gateway that always does so: it may be far from its servers
 )
 
-// Subkinds of findings: which process it is, and what it does.
+// Subkinds of findings, by process and duty.
 const (
 	Gateway   = "gateway"
 	Tokenizer = "tokenizer"
@@ -34,8 +34,8 @@ const (
 	Returning = "returning"
 )
 
-// duties are the words for findings of a duty: the subkind, what their metric is called, and the causes
-// that the ledger has such time under.
+// duties describe findings about each duty: the subkind, the name of the metric, and the causes that the time is
+// charged to.
 var duties = [...]struct {
 	subkind, metric string
 	causes          []cause.Cause
@@ -49,18 +49,18 @@ var duties = [...]struct {
 
 var inFront = []cause.Cause{cause.Router, cause.Dispatch, cause.Unaccounted}
 
-// Findings tells which gateways and tokenizers keep requests for longer than they should, and
-// whether there are enough requests to tell.
+// Findings returns which gateways and tokenizers keep requests longer than they should, and whether there are enough
+// requests to say so.
 func (f *Front) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "gateways and tokenizers", Of: "finished request", N: f.Visits, Needed: fewVisits}
 	if len(f.Desks) == 0 {
 		check.Reason = "no gateway or tokenizer was traced"
 	}
 	var out []finding.Finding
-	busy := map[place.Location]int{} // tokenizers of out
+	busy := map[place.Location]int{} // indexes into out of tokenizers
 	for _, d := range f.together(b) {
 		cost := b.Part(float64(d.extra()))
-		if k, ok := busy[d.Location]; ok && d.duty == answers { // the same process, and of its claim
+		if k, ok := busy[d.Location]; ok && d.duty == answers { // the same process, whose claim includes the answers
 			out[k].Evidence = append(out[k].Evidence, finding.Sentence("%s", d.text()))
 			continue
 		}
@@ -72,8 +72,8 @@ func (f *Front) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	return out, check
 }
 
-// together returns the desks that are worth telling of: as one those of several servers of a role that kept
-// requests since about the same time.
+// together returns the desks worth reporting. The desks of several servers of a role become one if they kept requests
+// since about the same time.
 func (f *Front) together(b *cause.Costs) (out []*FrontProcess) {
 	for _, d := range f.Desks {
 		cost := b.Part(float64(d.extra()))
@@ -98,14 +98,14 @@ func (f *Front) together(b *cause.Costs) (out []*FrontProcess) {
 	return out
 }
 
-// isLike reports whether two desks may keep requests for one reason.
+// isLike reports whether two desks may keep requests for the same reason.
 func (d *FrontProcess) isLike(o *FrontProcess) bool {
 	const soon = trace.Time(2e9)
 	return d.duty == o.duty && d.Location.Role == o.Location.Role && (d.Since == 0) == (o.Since == 0) && (d.Until == 0) == (o.Until == 0) &&
 		d.Earliest <= o.Latest+soon && o.Earliest <= d.Latest+soon
 }
 
-// join adds the desk of another server.
+// join adds the desk of another server to d.
 func (d *FrontProcess) join(o *FrontProcess) {
 	d.kept, d.visits, d.after = slices.Concat(d.kept, o.kept), slices.Concat(d.visits, o.visits), d.after+o.after
 	d.Usual = max(d.Usual, o.Usual)
@@ -117,19 +117,19 @@ func (d *FrontProcess) join(o *FrontProcess) {
 	d.servers = max(1, d.servers) + 1
 }
 
-// extra returns how many ns a desk kept requests beyond what is usual, all together.
+// extra returns how long the desk kept requests beyond the usual, in ns, summed over requests.
 func (d *FrontProcess) extra() int64 {
 	return order.SumRows(d.kept, func(v *visit) int64 { return v.ns() - d.Usual })
 }
 
-// again reports whether a desk kept requests again and again, or for long.
+// again reports whether the desk kept requests repeatedly or for long.
 func (d *FrontProcess) again() bool {
 	spells, busy := spellsOf(d.kept)
 	length := d.visits[len(d.visits)-1].at - d.visits[0].at
 	return spells >= fewSpells || float64(busy) >= minSpells*float64(length)
 }
 
-// spellsOf returns in how many spells a desk kept visits, one after the other, and how long these lasted together.
+// spellsOf returns the number of separate spells in which a desk kept visits, and their total length.
 func spellsOf(kept []visit) (spells int, busy trace.Time) {
 	until := trace.Time(0)
 	for i := range kept {
@@ -143,14 +143,14 @@ func spellsOf(kept []visit) (spells int, busy trace.Time) {
 	return spells, busy
 }
 
-// isGateway reports whether a desk is one of a gateway.
+// isGateway reports whether the desk belongs to a gateway.
 func (d *FrontProcess) isGateway() bool {
 	return d.duty == sends || d.duty == returns || d.duty == around
 }
 
-// isOvertaken reports whether a process of a server kept requests while others passed that came later:
-// then it was not too busy, but held back some of them, such as those of one tenant. A gateway works at
-// many requests at a time, and may keep any of them.
+// isOvertaken reports whether most requests that a server's process kept were overtaken by requests that came later.
+// Then it was not too busy, but held back some requests, such as those of one tenant. It is never true for a gateway,
+// which handles many requests at a time and may keep any of them.
 func (d *FrontProcess) isOvertaken() bool {
 	if d.isGateway() {
 		return false
@@ -171,7 +171,7 @@ func (d *FrontProcess) isOvertaken() bool {
 	return 2*overtaken > len(d.kept)
 }
 
-// finding returns the finding of a desk.
+// finding makes the finding of a desk.
 func (f *Front) finding(d *FrontProcess, b *cause.Costs, cost float64) finding.Finding {
 	amounts := map[int]int64{}
 	var requests []int
@@ -184,7 +184,7 @@ func (f *Front) finding(d *FrontProcess, b *cause.Costs, cost float64) finding.F
 		d.toward = f.toOne(d)
 	}
 	claim := b.Amounts(amounts, of.causes...)
-	if d.duty == tokenizes { // the same process sends the answers, late
+	if d.duty == tokenizes { // the same process also delays the answers
 		claim = claim.And(b.Beyond(requests, cause.Return))
 	}
 	out := finding.Finding{
@@ -205,7 +205,8 @@ func (f *Front) finding(d *FrontProcess, b *cause.Costs, cost float64) finding.F
 	return out
 }
 
-// shownBy says which spans show the time that a desk kept requests; "" of a tokenizer whose own do.
+// shownBy says which spans show the time that a desk kept requests. It is empty for a tokenizer whose own spans show
+// it.
 func (d *FrontProcess) shownBy() string {
 	switch wait := d.waits(); {
 	case d.duty == sends:
@@ -223,13 +224,13 @@ func (d *FrontProcess) shownBy() string {
 	return ""
 }
 
-// mean returns how many ns a desk kept one of them.
+// mean returns how long the desk kept a request on average, in ns.
 func (d *FrontProcess) mean() int64 { return distribution.FloorDiv(d.total(), int64(len(d.kept))) }
 
-// total returns how many ns the requests that it kept were at a desk.
+// total returns the time at the desk of all requests that it kept, in ns.
 func (d *FrontProcess) total() int64 { return d.extra() + int64(len(d.kept))*d.Usual }
 
-// waits returns the part of what a tokenizer keeps requests for that passes before it begins.
+// waits returns the share of the time of kept requests that passes before the process begins.
 func (d *FrontProcess) waits() float64 {
 	wait := int64(0)
 	for i := range d.kept {
@@ -238,7 +239,7 @@ func (d *FrontProcess) waits() float64 {
 	return float64(wait) / float64(max(1, d.total()))
 }
 
-// text says in a sentence which process keeps requests, how many, and since when.
+// text says in a sentence which process keeps requests, what share of them, and since when.
 func (d *FrontProcess) text() string {
 	since := ""
 	if d.Since != 0 {
@@ -286,10 +287,11 @@ func (d *FrontProcess) text() string {
 		d.server(), since, share, long, usual)
 }
 
-// mostly is the part from which on one side, or one server, is the place.
+// mostly is the share from which one server is the place.
 const mostly = 0.9
 
-// toOne names the server that nearly all the requests that a gateway kept were for, where others had requests, too.
+// toOne names the server that nearly all the kept requests of a gateway were for. It returns "" if there is none, or
+// if that server got most of all requests anyway.
 func (f *Front) toOne(d *FrontProcess) string {
 	serverOf := func(v *visit) int { return f.set.Parts[f.set.Answering(&f.set.Requests[v.request])].Proc }
 	count := map[int]int{}
@@ -307,7 +309,7 @@ func (f *Front) toOne(d *FrontProcess) string {
 	return " to " + place.NewLocation(f.set, most).Group()
 }
 
-// server names the server of a tokenizer.
+// server names the servers of a desk.
 func (d *FrontProcess) server() string {
 	switch {
 	case d.servers == 2 && d.peers == 2:

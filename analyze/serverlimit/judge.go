@@ -15,16 +15,16 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What it takes for waiting requests to be a limit.
+// What it takes for waiting requests to indicate a limit.
 const (
-	fewWaiting = 3    // at a time, at least
-	fewServed  = 5    // in a spell, while others still wait: fewer may just come at one time
-	nearlyAll  = 0.9  // of the waiting in a spell has the limit
-	minor      = 0.05 // of the longest spell's waiting: shorter ones are left out
+	fewWaiting = 3    // the fewest requests that wait at a time
+	fewServed  = 5    // the fewest that leave the queue in a spell while others still wait: fewer may just have arrived together
+	nearlyAll  = 0.9  // of the waiting in a spell, for the limit to hold in it
+	minor      = 0.05 // of the longest spell's waiting: spells with less are left out
 	minShare   = 0.05 // of the E2E of the server's requests
 	muchOf     = 0.7  // of the waiting
 	halfOf     = 0.5  // of the waiting
-	rarely     = 0.02 // of the waiting: one request goes as the next one comes
+	rarely     = 0.02 // of the waiting: for a moment both the request that leaves and the next one count
 )
 
 // A phase is the spells in which one limit of a server holds.
@@ -34,7 +34,7 @@ type phase struct {
 	spells []spell
 }
 
-// limits finds the limits of a server, given the E2E of its requests in ns.
+// limits finds the limits of a server. whole is the sum of the E2E of its requests, in ns.
 func (v *server) limits(whole int64) []Limit {
 	all := v.segments()
 	var phases []*phase
@@ -71,17 +71,16 @@ func (v *server) limits(whole int64) []Limit {
 	return slices.DeleteFunc(out, func(l Limit) bool { return l.Share < minShare })
 }
 
-// judge tells what requests wait for in a spell; ok is false if too few wait, or nothing
-// tells.
+// judge returns what requests wait for in a spell. ok is false if too few wait, or nothing explains it. It checks, in
+// this order:
 //
-//   - A server that throws out requests for others says that these come first.
-//   - A server that prefills does so nearly all the time.
-//   - Nearly all the time, the same number of requests run: a place is taken as soon as
-//     it is free. Other limits let this number vary. On a decode server, those that are
-//     about to run can have a place, too.
-//   - Requests wait for room in the KV cache, which others have. A decode server says so
-//     itself. On a unified one others were thrown out meanwhile, or it has the time to
-//     compute prompts, which come first where they can, and does not.
+//   - The server throws out requests for others: these have priority.
+//   - The server prefills nearly all the time.
+//   - Nearly all the time, the same number of requests run: a place is taken as soon as it is free. Other limits let
+//     this number vary. On a decode server, requests about to run may hold a place, too.
+//   - Requests wait for room in the KV cache, which others hold. A decode server says so itself. A unified server
+//     either throws out requests meanwhile, or has time to compute prompts, which come first where possible, and does
+//     not.
 func (v *server) judge(p *spell) (kind Kind, ok bool) {
 	if most, _ := p.most(func(s *segment) int32 { return s.n[p.wait] }); most < fewWaiting || v.countLeft(p) < fewServed {
 		return 0, false
@@ -100,11 +99,11 @@ func (v *server) judge(p *spell) (kind Kind, ok bool) {
 		return 0, false
 	case either >= nearlyAll && stuck >= halfOf && places.beyond(places.usual()) <= rarely:
 		return Running, true
-	case p.wait == awaitingCache && slots.isStuck() && slots.usual() > 1: // one alone fills the cache
+	case p.wait == awaitingCache && slots.isStuck() && slots.usual() > 1: // a single request that fills the cache is not a limit on their number
 		return Slots, true
 	case p.share(func(s *segment) bool { return s.n[running]+s.n[queued]+s.n[transferring] > 0 }) < nearlyAll:
 		return 0, false
-	case p.wait == awaitingCache && !v.areFreed(p): // they wait for their other half
+	case p.wait == awaitingCache && !v.areFreed(p): // requests wait for their other half
 		return 0, false
 	case p.wait == awaitingCache || v.retractions(p) > 0 || prefills < muchOf:
 		return Room, true
@@ -112,32 +111,32 @@ func (v *server) judge(p *spell) (kind Kind, ok bool) {
 	return 0, false
 }
 
-// takenBy is how many places of a server are taken by requests that run, or by all that it has
-// made room for.
+// takenBy returns the places of a server that are taken: by running requests, or by all requests that it has made
+// room for.
 var takenBy = map[Kind]func(s *segment) int32{
 	Running: func(s *segment) int32 { return s.n[running] },
 	Slots:   func(s *segment) int32 { return s.n[running] + s.n[queued] + s.n[transferring] },
 }
 
-// areFreed reports whether requests wait in a spell until others leave what they need: for most of the waiting until soon after
-// one did, and more often than at any time.
+// areFreed reports whether waits in a spell end when a running request ends and frees what they need: most of the
+// waiting, weighted by its length, ends soon after that, and far more than would by chance.
 func (v *server) areFreed(p *spell) bool {
-	const soon = trace.Time(100e6) // a scheduler looks once a step
+	const soon = trace.Time(100e6) // a scheduler checks once a step
 	var left []trace.Time
 	for _, h := range v.intervals[running] {
 		left = memory.Append(left, h.time.To)
 	}
 	slices.Sort(left)
-	covered, last := trace.Time(0), p.from() // of the spell
+	covered, last := trace.Time(0), p.from() // covered is the time in the spell that is soon after a request ended
 	for _, t := range left {
 		if from, to := max(t, last), min(t+soon, p.to()); from < to {
 			covered, last = covered+to-from, to
 		}
 	}
 	chance := float64(covered) / float64(p.to()-p.from())
-	ended, after := 0.0, 0.0 // waiting
+	ended, after := 0.0, 0.0 // ns of waiting
 	for _, h := range v.within(p) {
-		k, _ := slices.BinarySearch(left, h.time.To+request.SameBatch) // a step ends for both
+		k, _ := slices.BinarySearch(left, h.time.To+request.SameBatch) // both end with the same step
 		waited := float64(h.time.To - h.time.From)
 		if ended += waited; k > 0 && h.time.To-left[k-1] <= soon {
 			after += waited
@@ -146,8 +145,8 @@ func (v *server) areFreed(p *spell) bool {
 	return after/ended-chance >= halfOf*(1-chance)
 }
 
-// keepMain drops spells that hardly matter beside the longest one; and of those in which
-// all places are taken, those with another number of them: that is chance.
+// keepMain drops spells with little waiting compared with the longest one. If the limit is a number of places, it
+// also drops spells that are stuck at another number: that is chance.
 func (h *phase) keepMain() {
 	longest := slices.MaxFunc(h.spells, func(x, y spell) int { return cmp.Compare(x.waited(), y.waited()) })
 	least, of := int64(minor*float64(longest.waited())), takenBy[h.kind]
@@ -156,7 +155,7 @@ func (h *phase) keepMain() {
 	})
 }
 
-// within returns the waits of a spell. None is partly outside: a spell ends when nobody waits.
+// within returns the waits of a spell. None is partly outside, because a spell ends when nobody waits.
 func (v *server) within(p *spell) []stateInterval {
 	list := v.intervals[p.wait]
 	from, _ := slices.BinarySearchFunc(list, p.from(), compareStart)
@@ -166,23 +165,23 @@ func (v *server) within(p *spell) []stateInterval {
 
 func compareStart(h stateInterval, t trace.Time) int { return cmp.Compare(h.time.From, t) }
 
-// countLeft counts how often requests wait no longer before a spell is over.
+// countLeft counts the waits that end before the spell does.
 func (v *server) countLeft(p *spell) int {
 	return order.Count(v.within(p), func(h stateInterval) bool { return h.time.To < p.to() })
 }
 
-// retractions counts how often requests are thrown out in a spell.
+// retractions counts the requests thrown out in a spell.
 func (v *server) retractions(p *spell) int { return len(v.retractsIn(p)) }
 
-// retractsIn returns when requests are thrown out in a spell.
+// retractsIn returns when requests were thrown out in a spell.
 func (v *server) retractsIn(p *spell) []trace.Time {
 	from, _ := slices.BinarySearch(v.retracts, p.from())
 	to, _ := slices.BinarySearch(v.retracts, p.to())
 	return v.retracts[from:to]
 }
 
-// preempted counts at how many of some times at which requests are thrown out another prompt is computed at once: they make room for it. Where
-// it is the KV cache that is full, those that stay in the batch have their next token first.
+// preempted counts the retractions right before the prefill of another request, which they made room for. If the KV
+// cache is full instead, the batch decodes its next token first.
 func (v *server) preempted(retracts []trace.Time) (n int) {
 	const atOnce = trace.Time(5e6) // until the scheduler has made the batch
 	list := v.intervals[prefilling]
@@ -194,13 +193,15 @@ func (v *server) preempted(retracts []trace.Time) (n int) {
 	return n
 }
 
-// preempts reports whether nearly all of some retractions, given how many, are for others, and not for chance.
+// preempts reports whether nearly all retractions made room for other requests, and enough of them to rule out
+// chance.
 func preempts(preempted, all int) bool {
 	const few = 3
 	return preempted >= few && float64(preempted) >= nearlyAll*float64(all)
 }
 
-// Preempts reports whether requests are thrown out for others that are computed at once, and not because the KV cache is full.
+// Preempts reports whether requests are thrown out for others that are computed right away, and not because the KV
+// cache is full.
 func (l *Limits) Preempts() bool {
 	n, all := 0, 0
 	for _, v := range l.servers {
@@ -241,8 +242,8 @@ func (v *server) measure(h *phase) Limit {
 	return l
 }
 
-// addShared adds, by request, what of the prefills that begin in a spell is computed for other prompts of a batch: those that
-// pile up are computed together, and none has a token before all of them have.
+// addShared adds, by request, the part of the prefills that begin in a spell that goes into other prompts of the
+// batch: prompts that pile up are computed together, and none gets its token before all are done.
 func (v *server) addShared(shared map[int]int64, p *spell) {
 	list := v.intervals[prefilling]
 	k, _ := slices.BinarySearchFunc(list, p.from(), compareStart)
@@ -259,8 +260,8 @@ func (v *server) addShared(shared map[int]int64, p *spell) {
 	}
 }
 
-// join adds what requests wait for the same thing in another state: for room, and then for
-// their batch. What is told of those that run is of the state in which they wait longer.
+// join adds waits for the same limit in another state: requests may wait for room, and then for their batch. The
+// numbers about running requests stay those of the state with more waiting.
 func (l *Limit) join(o *Limit) {
 	if o.Waited > l.Waited {
 		*l, *o = *o, *l
@@ -274,7 +275,7 @@ func (l *Limit) join(o *Limit) {
 	}
 }
 
-// e2e returns how long the requests took that a server worked for, all together, in ns.
+// e2e returns the sum of the E2E of the requests that a server worked for, in ns.
 func (v *server) e2e(s *request.Set) int64 {
 	sum := v.open
 	for _, r := range v.served {
@@ -285,7 +286,7 @@ func (v *server) e2e(s *request.Set) int64 {
 	return sum
 }
 
-// arrivals returns when the first and the last request arrived, of those that are looked at.
+// arrivals returns when the first and the last request arrived, without those far from the others.
 func arrivals(s *request.Set) (during request.Interval) {
 	bulk := load.BulkOf(s)
 	during.From = bulk.From
@@ -297,19 +298,17 @@ func arrivals(s *request.Set) (during request.Interval) {
 	return during
 }
 
-// dateWithin tells whether the limit holds from the first arrival on, and until the last
-// one.
+// dateWithin sets whether the limit holds from about the first arrival, and until about the last.
 func (l *Limit) dateWithin(during request.Interval) {
-	const edge = 20 // one part of the time in so many
+	const edge = 20 // a margin of one twentieth of the time
 	margin := (during.To - during.From) / edge
 	l.Always, l.Open = l.From <= during.From+margin, l.To >= during.To-margin
 }
 
-// WouldSuffice reports whether nobody had waited at a limit of some kind if the servers at a place
-// had worked like the others of their role. What waits is what came less what was served: either only
-// they have waiting requests, and the others serve as many without; or where others
-// have some, too, as they get what these cannot take, all of them at the rate of those others serve
-// what came. If more came than that, requests wait whoever is slow.
+// WouldSuffice reports whether nobody would have waited at a limit of some kind if the servers at a place had worked
+// like the others of their role. If only these servers have waiting requests, that is so: the others serve as many
+// without. If the others have waiting requests, too, as they take over what these cannot, it is so if all servers
+// at the rate of the others could have served what came. If more came than that, requests wait whoever is slow.
 func (l *Limits) WouldSuffice(slow *place.Location, kind string) bool {
 	var own, others []*Limit
 	for i := range l.List {
@@ -342,8 +341,8 @@ func (l *Limits) WouldSuffice(slow *place.Location, kind string) bool {
 	return came*len(others) <= served*servers
 }
 
-// MostlyBefore reports whether half or more of what requests of a role wait at limits of some kind is of those that came
-// before a time.
+// MostlyBefore reports whether at least half of the waiting at limits of some kind, on servers of a role, is of
+// requests that came before a time.
 func (l *Limits) MostlyBefore(role request.Role, kind string, at trace.Time) bool {
 	before, all := int64(0), int64(0)
 	for i := range l.List {
@@ -361,7 +360,8 @@ func (l *Limits) MostlyBefore(role request.Role, kind string, at trace.Time) boo
 	return 2*before >= all
 }
 
-// flow counts the requests that came to a server in a time, and those that it was done with.
+// flow counts the requests that came to a server in a period, and those that it finished. A prefill server finishes
+// them with the prefill.
 func (v *server) flow(s *request.Set, during request.Interval) (came, served int) {
 	for _, i := range v.served {
 		r := &s.Requests[i]
@@ -385,13 +385,13 @@ func (v *server) flow(s *request.Set, during request.Interval) (came, served int
 // A period is the time in which more observations are long than at other times.
 type period struct {
 	from, to                int        // observations [from, to)
-	since, earliest, latest trace.Time // when it began, with bounds of 95 %; 0 is from the beginning on
-	p                       float64    // by chance; NaN if that is not known
-	over                    bool       // before the last of the observations
-	crowd                   bool       // all long ones are in it, and no test found it
+	since, earliest, latest trace.Time // when it began, with 95 % bounds; 0 if from the beginning
+	p                       float64    // probability of the change by chance; NaN if unknown
+	over                    bool       // it ended before the last observation
+	crowd                   bool       // it holds all long observations, and no test found it
 }
 
-// when says when it was; "" is from the beginning to the end. It was over at until, 0 is never.
+// when says when the period was; "" if from the beginning to the end. until is when it was over, 0 for never.
 func (p *period) when(until trace.Time) string {
 	switch {
 	case p.since == 0:
@@ -403,7 +403,8 @@ func (p *period) when(until trace.Time) string {
 	return " since " + words.When(p.since, p.earliest, p.latest)
 }
 
-// findPeriod finds it in observations, by time, of which some are long, and of which is known where that changes.
+// findPeriod finds the period. long says which observations, sorted by time, are long, and changes where their share
+// changes.
 func findPeriod(long []bool, changes []changepoint.Change, at func(k int) trace.Time) period {
 	n, count := len(long), changepoint.Count(long)
 	p := period{to: n, p: math.NaN()}
@@ -417,7 +418,7 @@ func findPeriod(long []bool, changes []changepoint.Change, at func(k int) trace.
 	if largest >= 0 {
 		c := &changes[largest]
 		p.from, p.to, p.p = c.At, c.To, c.P
-		// It began after the last observation before it, and before the first one that is long.
+		// It began between the last observation before it and its first.
 		p.since = at(c.At-1) + (at(c.At)-at(c.At-1))/2
 		p.earliest, p.latest = at(max(0, c.First-1)), at(c.Last)
 		for _, later := range changes[largest+1:] {
@@ -426,7 +427,7 @@ func findPeriod(long []bool, changes []changepoint.Change, at func(k int) trace.
 			}
 		}
 	}
-	const hardly = 0.1 // of what it was
+	const hardly = 0.1 // of the share of long observations in the period
 	if p.from > 0 {
 		p.over = p.to < n && count.Share(p.to, n) <= hardly*count.Share(p.from, p.to)
 	} else if first, last, ok := changepoint.Crowd(long, fewVisits); ok {

@@ -22,14 +22,15 @@ import (
 // LongPrompts is the subkind of findings about prompts that are far longer than the others.
 const LongPrompts = "long prompts"
 
-// A prompt is that of a request, as the server has it that computes it.
+// A prompt is the prefill of a request on a server.
 type prompt struct {
 	load.Prefill
-	came trace.Time // when it began to wait there
+	came trace.Time // when it began to wait for the server
 }
 
-// Prompts are far longer than others where none lies between, by a factor of apart. They are not many; the few longest ones of any
-// have gaps, so that few have to be far beyond nearly all others, and what they cost, too much for anyone to call it chance.
+// Prompts are far longer than the others if no length lies between, by a factor of apart. At most maxLong of all
+// prompts may be. The longest few of any sample have gaps, so fewer than fewPrompts have to exceed nearly all others
+// by a factor of farBeyond, and to cost minFewCost, which rules out chance.
 const (
 	apart       = 1.5
 	farBeyond   = 3
@@ -39,14 +40,14 @@ const (
 	minFewCost  = 0.02
 )
 
-// An asked is how many tokens of a prompt there are to compute.
+// An asked is the number of tokens of a prompt that must be computed.
 type asked struct {
 	request int
 	at      trace.Time
 	tokens  float64
 }
 
-// asked returns what all prompts ask for, by time, and how many tokens.
+// asked returns what all requests ask for, sorted by time, and the tokens alone.
 func (l *Limits) asked() (list []asked, tokens []float64) {
 	for i := range l.servers {
 		for _, k := range l.servers[i].served {
@@ -59,8 +60,8 @@ func (l *Limits) asked() (list []asked, tokens []float64) {
 	return list, order.EachRow(list, func(a *asked) float64 { return a.tokens })
 }
 
-// PromptFindings tells of prompts that are far longer than the others: since when there are any, and what they and
-// those that wait for them take longer.
+// PromptFindings returns prompts that are far longer than the others: since when there are any, and how much longer
+// they and the requests that wait for them take.
 func (l *Limits) PromptFindings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "limits of servers", Of: "request", N: l.Requests, Needed: finding.FewCompared}
 	if l.Requests < finding.FewCompared {
@@ -71,7 +72,7 @@ func (l *Limits) PromptFindings(b *cause.Costs) ([]finding.Finding, finding.Chec
 	if limit == 0 {
 		return nil, check
 	}
-	saved := map[int]int64{} // ns that requests would take less if the long prompts were as long as the others
+	saved := map[int]int64{} // ns that requests would save if the long prompts were as long as the others
 	for _, v := range l.servers {
 		if v.location.Role != request.Decode {
 			v.shorten(l.set, limit, usual, saved)
@@ -118,8 +119,8 @@ func (l *Limits) PromptFindings(b *cause.Costs) ([]finding.Finding, finding.Chec
 	return []finding.Finding{f}, check
 }
 
-// ComputesLong reports whether a server computes a prompt that is far longer than the others at some time between two, or works off what
-// piled up meanwhile, for as long again.
+// ComputesLong reports whether a server computes a far longer prompt at any time between from and to, or is still
+// working off the backlog, taken to last as long as the prefill itself.
 func (l *Limits) ComputesLong(from, to trace.Time) bool {
 	_, tokens := l.asked()
 	limit, _ := longFrom(tokens)
@@ -130,8 +131,8 @@ func (l *Limits) ComputesLong(from, to trace.Time) bool {
 	})
 }
 
-// promptEffect says how long the prefills of long prompts take, and which others these hold up, given what each
-// request would save.
+// promptEffect says how long the prefills of long prompts take, and which other requests they hold up. saved is what
+// each request would save, in ns.
 func (l *Limits) promptEffect(limit float64, saved map[int]int64) string {
 	var own, held, took, waited int64
 	for _, v := range l.servers {
@@ -153,8 +154,8 @@ func (l *Limits) promptEffect(limit float64, saved map[int]int64) string {
 	return text
 }
 
-// longFrom returns from how many tokens on prompts are far longer than the others, and how many these have on average; 0 if
-// none are.
+// longFrom returns the number of tokens from which prompts are far longer than the others, and the mean of the
+// others; 0 if none are.
 func longFrom(tokens []float64) (limit, usual float64) {
 	for _, limit := range [...]float64{changepoint.Limit(tokens), outliersFrom(tokens)} {
 		below, sum, n := 0.0, 0.0, 0
@@ -170,7 +171,8 @@ func longFrom(tokens []float64) (limit, usual float64) {
 	return 0, 0
 }
 
-// outliersFrom returns the number behind the widest gap below the few highest ones, if that is far beyond nearly all others; 0 if it is not.
+// outliersFrom returns the number above the widest gap among the fewPrompts largest ones, if it is far beyond nearly
+// all others, or else 0.
 func outliersFrom(tokens []float64) (limit float64) {
 	if len(tokens) <= fewPrompts {
 		return 0
@@ -185,17 +187,17 @@ func outliersFrom(tokens []float64) (limit float64) {
 	return limit
 }
 
-// shorten plays what a server computed once more, with long prompts as long as the others, and adds what each request
-// would take less. The server computes one batch after another, and a batch begins as soon as the one before
-// it is over and one of its requests is there. Where requests waited for anything else for most of the time, they would have to, still.
+// shorten replays what a server computed with long prompts as short as the others, and adds what each request would
+// save, in ns. The server computes one batch after another. A batch begins as soon as the one before it is over and
+// one of its requests has arrived. A batch that waited for something else most of the time still waits.
 func (v *server) shorten(s *request.Set, limit, usual float64, saved map[int]int64) {
 	list := v.prompts(s)
 	prefills := make([]load.Prefill, len(list))
 	for i := range list {
 		prefills[i] = list[i].Prefill
 	}
-	ahead, last := trace.Time(0), trace.Time(0) // by how much the server would be earlier; when the last batch was over
-	next, under := 0, []*prompt(nil)            // prompts that begin later, and those that are computed
+	ahead, last := trace.Time(0), trace.Time(0) // how much earlier the server would be; when the last batch ended
+	next, under := 0, []*prompt(nil)            // first prompt that begins later, and those in progress
 	decoding := decodes{v: v}
 	for _, batch := range load.Batches(prefills) {
 		first := trace.Time(math.MaxInt64)
@@ -215,7 +217,7 @@ func (v *server) shorten(s *request.Set, limit, usual float64, saved map[int]int
 				}
 			}
 		}
-		less := 0.0 // tokens of the batch
+		less := 0.0 // tokens that the batch would be shorter
 		for _, p := range under {
 			if p.Tokens >= limit {
 				less += (p.Tokens - usual) * float64(min(p.To, batch.To)-max(p.From, batch.From)) / float64(p.To-p.From)
@@ -237,14 +239,14 @@ func (v *server) shorten(s *request.Set, limit, usual float64, saved map[int]int
 	}
 }
 
-// Decodes are the requests in the batch of a server, which go on when no prompt is computed.
+// decodes finds the requests in the batch of a server, which continue when no prompt is computed.
 type decodes struct {
 	v     *server
-	next  int   // of the intervals in which requests run
-	under []int // intervals that began
+	next  int   // index of the next interval in which a request runs
+	under []int // intervals in progress
 }
 
-// during returns which requests run from one time to another one. Later calls ask for later times.
+// during returns the requests that run from from to to. Later calls must ask for later times.
 func (d *decodes) during(from, to trace.Time) (requests []int) {
 	all := d.v.intervals[running]
 	for ; d.next < len(all) && all[d.next].time.From <= from; d.next++ {
@@ -259,7 +261,7 @@ func (d *decodes) during(from, to trace.Time) (requests []int) {
 	return requests
 }
 
-// prompts returns what a server computed, by start.
+// prompts returns the prefills of a server, sorted by start.
 func (v *server) prompts(s *request.Set) []prompt {
 	came := map[int32]trace.Time{}
 	for i := range v.intervals[queued] {

@@ -13,39 +13,38 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A state is what a request does on a server.
+// A state is what a request is doing on a server.
 type state uint8
 
 const (
 	queued        state = iota // waits for a batch
 	awaitingCache              // waits for room in the KV cache of a decode server
 	running                    // is prefilled or decoded
-	transferring               // its KV cache is on the way
-	prefilling                 // its prompt is computed; it is running, too
+	transferring               // its KV cache is being transferred
+	prefilling                 // its prompt is being computed; it counts as running, too
 	numStates
 )
 
-// A stateInterval is a stretch of time in which a request was in one state.
+// A stateInterval is a period in which a request was in one state.
 type stateInterval struct {
 	time    request.Interval
 	request int32 // index into Set.Requests
-	tokens  int64 // of the prompt, of a prefill those that it computes; 0 is unknown
+	tokens  int64 // of the prompt; in a prefill, the tokens that it computes; 0 is unknown
 }
 
-// A server is the lead rank of some ranks that schedule together, with what requests did
-// on it.
+// A server is the lead rank of ranks that schedule together, with what requests did on it.
 type server struct {
 	location  place.Location
-	intervals [numStates][]stateInterval // by start
-	retracts  []trace.Time               // when requests were thrown out of the batch, in order
-	served    []int                      // requests that it worked for, as indexes into Set.Requests, in order
-	open      int64                      // ns that those of them took until now that have no end
+	intervals [numStates][]stateInterval // sorted by start
+	retracts  []trace.Time               // when requests were thrown out of the batch, sorted
+	served    []int                      // requests that it worked for, as indexes into Set.Requests, sorted
+	open      int64                      // ns that unfinished requests have taken so far
 }
 
-// serversOf collects what requests did on the lead ranks, in the order of display.
+// serversOf collects what requests did on lead ranks, in the order of display.
 func serversOf(ranks *place.RankSet) []*server {
 	s := ranks.Set
-	servers := make([]*server, len(ranks.Places)) // nil of ranks that lead nothing
+	servers := make([]*server, len(ranks.Places)) // nil for ranks that don't lead
 	bulk, open := load.BulkOf(s), s.OpenFinder()
 	for i := range s.AllRequests() {
 		if !bulk.Holds(&s.Requests[i]) {
@@ -61,7 +60,7 @@ func serversOf(ranks *place.RankSet) []*server {
 				servers[rank] = &server{location: ranks.Places[rank]}
 			}
 			servers[rank].add(s, part, thread)
-			if o, ok := open.Of(part); ok && s.Window.Has(o.From, o.To) && s.Requests[i].Status != request.Failed { // else it waited for what failed
+			if o, ok := open.Of(part); ok && s.Window.Has(o.From, o.To) && s.Requests[i].Status != request.Failed { // a failed one waited for what failed
 				servers[rank].addOpen(s, part, &o)
 			}
 		}
@@ -76,15 +75,14 @@ func serversOf(ranks *place.RankSet) []*server {
 	return servers
 }
 
-// stateOf returns what a request does in a stage of a server of some role; ok is false
-// for what no limit is about.
+// stateOf returns the state of a request in a stage of a server. ok is false for stages that no limit affects.
 func stateOf(means request.Meaning, role request.Role) (of state, ok bool) {
 	switch means {
 	case request.Queueing:
 		return queued, true
 	case request.DecodeQueueing:
 		if role == request.Unified {
-			return running, true // it has its place in the batch
+			return running, true // it already has its place in the batch
 		}
 		return queued, true
 	case request.ReceivePreparing, request.ReceiveConnecting:
@@ -97,7 +95,7 @@ func stateOf(means request.Meaning, role request.Role) (of state, ok bool) {
 	return 0, false
 }
 
-// add adds what the lead thread of a part says.
+// add adds the stages on the lead thread of a part.
 func (v *server) add(s *request.Set, p *request.Part, thread int) {
 	if n := len(v.served); n == 0 || v.served[n-1] != p.Request {
 		v.served = memory.Append(v.served, p.Request)
@@ -127,7 +125,7 @@ func (v *server) add(s *request.Set, p *request.Part, thread int) {
 	}
 }
 
-// addOpen adds the stage that a part was in when it was given up, or when the dump ends.
+// addOpen adds the stage in which a part was abandoned, or was at the end of the dump.
 func (v *server) addOpen(s *request.Set, p *request.Part, o *request.Open) {
 	if s.Requests[p.Request].Metrics.E2E < 0 {
 		v.open += int64(o.To - p.Start)
@@ -137,22 +135,22 @@ func (v *server) addOpen(s *request.Set, p *request.Part, o *request.Open) {
 	}
 }
 
-// A Kind says which resource of a server has run out.
+// A Kind is the resource of a server that is exhausted.
 type Kind uint8
 
 const (
-	Running   Kind = iota // places in the batch: no more requests may run
+	Running   Kind = iota // places in the batch
 	Slots                 // places for all requests that a decode server has made room for
-	Room                  // in the KV cache
+	Room                  // room in the KV cache
 	Prefills              // time to compute prompts
-	Transfers             // bandwidth to transfer KV caches
-	Preempted             // places in the batch, which those of a higher priority take from others
+	Transfers             // bandwidth for KV transfers
+	Preempted             // places in the batch, taken by requests of higher priority
 )
 
-// Subkinds are the subjects of findings of limits.
+// Subkinds are the subkinds of findings about limits.
 var Subkinds = append(slices.Clone(OfServers), Transfers.String())
 
-// OfServers are those of what a server has more of if it is faster.
+// OfServers are the subkinds of limits that a faster server would relieve.
 var OfServers = []string{Running.String(), Slots.String(), Room.String(), Prefills.String(), Preempted.String()}
 
 // String returns the word that reports print.
@@ -160,47 +158,47 @@ func (k Kind) String() string {
 	return [...]string{"running requests", "requests", "KV cache", "prefill", "KV transfer", "priority"}[k]
 }
 
-// A Limit is what keeps requests waiting on a server.
+// A Limit is a resource of a server that requests wait for.
 type Limit struct {
 	Location place.Location // the lead rank of the server
 	Kind     Kind
-	Spells   int        // stretches of time in which requests waited
-	From, To trace.Time // of the first and of the last of them
-	Always   bool       // it was so from the beginning of the dump, nearly
-	Open     bool       // and until the end of it
-	Length   int64      // ns of all of them
-	Waited   int64      // ns that requests waited in them, all together
-	Requests []int      // that waited, as indexes into Set.Requests, by start
-	Most     int        // that waited at a time, first at the instant At
+	Spells   int        // number of periods in which requests waited
+	From, To trace.Time // start of the first and end of the last of them
+	Always   bool       // it holds from about the beginning of the dump
+	Open     bool       // and until about its end
+	Length   int64      // ns: total length of the spells
+	Waited   int64      // ns that requests waited in the spells, in all
+	Requests []int      // requests that waited, as indexes into Set.Requests, sorted by start
+	Most     int        // most requests that waited at a time, first at the instant At
 	At       trace.Time
-	// StuckAt is how many places are taken for most of the waiting; 0 of other limits.
+	// StuckAt is the number of places taken for most of the waiting; 0 for other limits.
 	StuckAt int
-	// Running is how many requests ran while others waited, on average; Fewest and
-	// Greatest bound it for nine tenths of the waiting.
+	// Running is the mean number of running requests while others waited; Fewest and Greatest bound it for nine
+	// tenths of the waiting.
 	Running          float64
 	Fewest, Greatest int
-	Prefilling       float64 // part of the waiting in which prompts were computed
-	Retracted        int     // how often requests were thrown out meanwhile
-	// Share is Waited as part of the E2E of all requests that the server worked for.
+	Prefilling       float64 // share of the waiting in which prompts were computed
+	Retracted        int     // number of requests thrown out meanwhile
+	// Share is Waited as a share of the E2E of all requests that the server worked for.
 	Share float64
-	// Slowdown is how many times as long as alone a KV transfer takes; 0 of others.
+	// Slowdown is how many times as long as alone a KV transfer takes; 0 for other limits.
 	Slowdown float64
 
-	waits map[int]int64 // ns that each of Requests waited
-	// shared is for how many ns of their prefills, by request, other prompts of their batches were computed.
+	waits map[int]int64 // ns, by request
+	// shared is how long other prompts in their batches were computed during prefills, ns, by request.
 	shared map[int]int64
 }
 
 // Limits are the limits that keep requests waiting.
 type Limits struct {
-	Requests int     // that were looked at
-	List     []Limit // the one that costs most first
+	Requests int     // number of requests in the set
+	List     []Limit // the costliest first
 
 	set     *request.Set
 	servers []*server
 }
 
-// Find finds the limits of all servers, which have the given ranks.
+// Find finds the limits of all servers with the given ranks.
 func Find(ranks *place.RankSet) *Limits {
 	s := ranks.Set
 	l := &Limits{Requests: len(s.Requests), set: s}
@@ -220,11 +218,11 @@ func Find(ranks *place.RankSet) *Limits {
 	return l
 }
 
-// weights maps a number of requests to how much waiting happened while it held, in
-// request ns: each ns of each request that waits counts once.
+// weights maps a number of requests to the amount of waiting while it held, in request ns: each ns counts once per
+// waiting request.
 type weights map[int]float64
 
-// weigh returns how long requests waited in a spell at each number of requests.
+// weigh returns the amount of waiting in a spell, by a number of requests.
 func (p *spell) weigh(of func(s *segment) int32) weights {
 	w := weights{}
 	for i := range p.segments {
@@ -234,10 +232,10 @@ func (p *spell) weigh(of func(s *segment) int32) weights {
 	return w
 }
 
-// numbers returns the keys in order, because sums of floats depend on the order.
+// numbers returns the keys, sorted because sums of floats depend on the order.
 func (w weights) numbers() []int { return slices.Sorted(maps.Keys(w)) }
 
-// beyond returns the share, 0 to 1, of the weight that numbers larger than n have.
+// beyond returns the share, 0 to 1, of the weight at numbers larger than n.
 func (w weights) beyond(n int) float64 {
 	sum := 0.0
 	for _, k := range w.numbers() {
@@ -248,7 +246,7 @@ func (w weights) beyond(n int) float64 {
 	return sum / w.whole()
 }
 
-// whole returns the weight of all numbers.
+// whole returns the total weight.
 func (w weights) whole() float64 {
 	return order.Sum(w.numbers(), func(n int) float64 { return w[n] })
 }
@@ -259,7 +257,7 @@ func (w weights) mean() float64 {
 	return sum / w.whole()
 }
 
-// usual returns the number that has most of the weight; of two, the smaller one.
+// usual returns the number with the most weight; the smaller one of equals.
 func (w weights) usual() int {
 	return slices.MaxFunc(w.numbers(), func(x, y int) int {
 		if w[x] > w[y] || w[x] == w[y] && x < y {

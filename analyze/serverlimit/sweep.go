@@ -9,20 +9,20 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A segment is a stretch of time in which no request on a server changes its state.
+// A segment is a period in which no request on a server changes its state.
 type segment struct {
 	from, to trace.Time
 	n        [numStates]int32 // requests in each state
 }
 
-// An edge is where a request enters a state, or leaves it.
+// An edge is a request entering or leaving a state.
 type edge struct {
 	at    trace.Time
 	state state
 	step  int32 // 1 or -1
 }
 
-// segments returns the time of a server, in order and without gaps.
+// segments divides the time of a server into segments, in order and without gaps.
 func (v *server) segments() []segment {
 	n := 0
 	for of := range numStates {
@@ -50,8 +50,8 @@ func (v *server) segments() []segment {
 	return out
 }
 
-// A spell is a stretch of time in which requests wait on a server for one thing, but for
-// short pauses: at least half of the time, from either end.
+// A spell is a period in which requests wait on a server in one state, with short pauses: from either end on,
+// somebody waits at least half of the time.
 type spell struct {
 	segments []segment
 	wait     state
@@ -60,11 +60,11 @@ type spell struct {
 func (p *spell) from() trace.Time { return p.segments[0].from }
 func (p *spell) to() trace.Time   { return p.segments[len(p.segments)-1].to }
 
-// spells finds the stretches in which requests are in a state. Two are one if the time
-// between them is short beside the first one, and if somebody waits for most of the time:
-// every request shakes hands for a moment, also after a limit is gone.
+// spells finds the periods in which requests are in a state. Two are merged if the time between them is short
+// compared with the first, and somebody waits for most of the time. The latter matters because every request is in a
+// handshake for a moment, even after a limit is gone.
 func spells(all []segment, wait state) []spell {
-	const short = 10 // one part in so many
+	const short = 10 // a pause is at most one tenth of the spell before it
 	var out []spell
 	first, last := -1, -1
 	end := func() {
@@ -89,14 +89,14 @@ func spells(all []segment, wait state) []spell {
 	return out
 }
 
-// dense adds the stretches of all in which somebody waits for most of the time: from where
-// they begin and until where they end, and in all that would be joined to a longer one. These
-// are the maximal scoring subsequences of Ruzzo and Tompa, who find them in linear time.
+// dense appends the periods in which somebody waits for most of the time, counted from their beginning and from their
+// end, none of which could be extended or joined to another. These are the maximal scoring subsequences of Ruzzo and
+// Tompa, who find them in linear time.
 func dense(out []spell, all []segment, wait state) []spell {
 	type run struct {
 		from, to    int
-		left, right trace.Time // waiting less not waiting, up to where it begins and ends
-		lower       int        // the last run before it whose left is less; -1 is none
+		left, right trace.Time // waiting minus not waiting, up to where the run begins and ends
+		lower       int        // the last run before it with a smaller left; -1 for none
 	}
 	var runs []run
 	var sum trace.Time
@@ -128,7 +128,7 @@ func dense(out []spell, all []segment, wait state) []spell {
 	return out
 }
 
-// share returns the part of the waiting in which a condition holds.
+// share returns the share of the waiting in which a condition holds.
 func (p *spell) share(holds func(s *segment) bool) float64 {
 	w := p.weigh(func(s *segment) int32 {
 		if holds(s) {
@@ -139,7 +139,7 @@ func (p *spell) share(holds func(s *segment) bool) float64 {
 	return w[1] / w.whole()
 }
 
-// most returns the largest of some numbers of requests in a spell, and when it was first so.
+// most returns the largest value of of in a spell, and when it first occurs.
 func (p *spell) most(of func(s *segment) int32) (most int32, at trace.Time) {
 	for i := range p.segments {
 		if n := of(&p.segments[i]); n > most {
@@ -149,7 +149,7 @@ func (p *spell) most(of func(s *segment) int32) (most int32, at trace.Time) {
 	return most, at
 }
 
-// waited returns how long requests waited in all, in ns.
+// waited returns how long requests waited, in ns, summed over requests.
 func (p *spell) waited() int64 {
 	return order.SumRows(p.segments, func(s *segment) int64 { return int64(s.to-s.from) * int64(s.n[p.wait]) })
 }

@@ -9,25 +9,24 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What it takes to tell that KV transfers share what carries them.
+// What it takes to say that KV transfers share a link.
 const (
-	fewTransfers = 40  // to compare crowded ones with lonely ones
-	moreCrowded  = 1.5 // times as many at once, at least
-	asMuchSlower = 0.6 // of that factor: each takes so much longer
+	fewTransfers = 40  // the fewest to compare crowded transfers with lonely ones
+	moreCrowded  = 1.5 // least ratio of concurrent transfers in the crowded and the lonely half
+	asMuchSlower = 0.6 // of that ratio: the least slowdown
 	minSlower    = 1.5
-	aboutFull    = 2.0 // times more or less than one transfer alone carries
+	aboutFull    = 2.0 // factor by which the throughput may differ from that of a single transfer
 )
 
-// A carried is a KV transfer, and how many were under way meanwhile, on average.
+// A carried is a KV transfer, and the mean number of transfers in progress meanwhile, itself included.
 type carried struct {
 	stateInterval
 	crowd float64
 	pace  float64 // ns per token
 }
 
-// sharedLink tells whether KV transfers from a prefill server slow each other down: with n
-// times as many under way, each takes about n times as long for its tokens. Independent
-// ones do not care.
+// sharedLink reports whether KV transfers from a prefill server slow each other down: with n times as many in
+// progress, each takes about n times as long per token. Independent transfers would not.
 func (v *server) sharedLink(all []segment) (limit Limit, ok bool) {
 	moved := v.carried(all)
 	if v.location.Role != request.Prefill || len(moved) < fewTransfers {
@@ -50,8 +49,8 @@ func (v *server) sharedLink(all []segment) (limit Limit, ok bool) {
 	return limit, true
 }
 
-// measureLink sums up the transfers that were under way with others, given the ns per token
-// of one alone.
+// measureLink sums up the transfers that were in progress with others. alone is the ns per token of a single
+// transfer.
 func (v *server) measureLink(moved []carried, alone float64) Limit {
 	limit := Limit{Location: v.location, Kind: Transfers, Spells: 1, waits: map[int]int64{}}
 	slower := 0.0
@@ -76,9 +75,9 @@ func (v *server) measureLink(moved []carried, alone float64) Limit {
 	return limit
 }
 
-// full reports whether transfers together are as fast as one is alone, given its ns per token:
-// what carries them has no more. Where some of them are slow for another reason, much less
-// is carried, and where nothing holds them up, more.
+// full reports whether the transfers together are about as fast as a single one, at alone ns per token, so that the
+// link has no capacity left. If some are slow for another reason, throughput is much lower, and if nothing holds them
+// up, higher.
 func full(moved []carried, alone float64) bool {
 	tokens := int64(0)
 	var intervals []request.Interval
@@ -109,7 +108,7 @@ func (v *server) carried(all []segment) []carried {
 	return out
 }
 
-// medians returns those of the crowd and of the pace.
+// medians returns the medians of crowd and pace.
 func medians(list []carried) (m carried) {
 	crowds, paces := make([]float64, len(list)), make([]float64, len(list))
 	for i := range list {

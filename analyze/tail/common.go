@@ -17,25 +17,24 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// A traitMetric is a time by which requests are slow or not, whatever their size.
+// A traitMetric is a duration by which requests are judged slow, whatever their size.
 type traitMetric struct {
 	Name string // "ttft"
 	Of   string // in a sentence: "to the first token"
-	// least is how much longer a trait must make it, as a part of its median.
+	// least is how much longer a trait must make the median, as a fraction of the other requests' median.
 	least float64
-	// took is what people see, and beyond the part of it that size does not explain, in ns;
-	// NaN is unknown. weight is how often a request has it.
+	// took returns what people see, and beyond the part of it that size does not explain, in ns; NaN is unknown.
+	// weight returns how often a request has the duration.
 	took, beyond func(*request.Metrics, *cause.Attribution) float64
 	weight       func(*request.Metrics) int64
-	// divided are the times of its causes that a request has, nil if they are not of the
-	// metric.
+	// divided returns the duration divided by cause; nil if causes do not divide this metric.
 	divided func(*cause.Attribution) *cause.Causes
-	// causes of which it may be made.
+	// causes that the duration may consist of.
 	causes []cause.Cause
 }
 
-// metrics are the times until the first token, from the outermost span on, and for every
-// token after it. What requests take altogether depends on how long their answers are.
+// metrics are the time to the first token, from the start of the outermost span, and the time per further token. The
+// whole time of a request is not compared, because it depends on the length of the answer.
 var metrics = []*traitMetric{
 	{
 		Name: "ttft", Of: "to the first token", least: 0.5,
@@ -57,7 +56,7 @@ var metrics = []*traitMetric{
 	},
 }
 
-// positive is NaN for a time that is not known, or cannot be right.
+// positive returns NaN for a time that is unknown or cannot be right.
 func positive(ns int64) float64 {
 	if ns <= 0 {
 		return math.NaN()
@@ -65,59 +64,58 @@ func positive(ns int64) float64 {
 	return float64(ns)
 }
 
-// A TraitComparison is one trait by one metric.
+// A TraitComparison compares the requests that have a trait with the others, by one metric.
 type TraitComparison struct {
 	*Trait
 	Metric *traitMetric
-	N, All int // requests that have the trait, and all, of which the metric is known
-	// With and Others are the medians of those that have the trait and of the others, in ns.
+	N, All int // requests that have the trait, and all requests; only those whose metric is known
+	// With and Others are the medians of requests with and without the trait, in ns.
 	With, Others int64
-	// Slowest is which part of the slowest twentieth has the trait.
+	// Slowest is the share of the slowest twentieth that has the trait.
 	Slowest float64
-	// P is how likely it is that those that have it are so slow by chance, given how many
-	// comparisons there are; NaN is that there is too little to tell.
+	// P is the probability that requests with the trait are this slow by chance, corrected for the number of
+	// comparisons. NaN if there is not enough data.
 	P         float64
 	StandsOut bool
-	// Main is the cause that makes most of the difference between the means, and Part how
-	// much of it; 0 is unknown, or that it does not stand out.
+	// Main is the cause with the largest share of the difference between the means, and Part is that share. They are
+	// 0 if that is unknown, or if the trait does not stand out.
 	Main cause.Cause
 	Part float64
-	// Also are traits that nearly the same requests have.
+	// Also lists other traits that nearly the same requests have.
 	Also []*Trait
-	// Population sets the requests that are compared apart from others, which ask for other
-	// work: "llama-8b"; "" if all do the same.
+	// Population names the kind of requests compared, such as "llama-8b": requests that ask for different work are
+	// compared separately. It is "" if all ask for the same work.
 	Population string
 
-	population int32   // its number
-	sample     *sample // that was compared
-	usual      int64   // ns beyond size of the others, the median
-	more       float64 // ns that the medians beyond size are apart
-	cost       float64 // ns that those that have it take longer than the others do, in all, if it stands out
+	population int32   // number of Population
+	sample     *sample // the sample that was compared
+	usual      int64   // ns: median of the other requests, without what size explains
+	more       float64 // ns between the medians, without what size explains
+	cost       float64 // ns that requests with the trait take longer than the others in all; only if it stands out
 }
 
-// Traits are attributes that requests have in common, compared.
+// Traits are comparisons of requests by the attributes that they have in common.
 type Traits struct {
 	N    int // finished requests
 	List []TraitComparison
 
 	set   *request.Set
 	list  []cause.Attribution // of the finished requests
-	asked []Trait             // what was asked for, and by whom
+	asked []Trait             // traits of what was asked for, and by whom
 }
 
-// Of comparisons, those with a probability of chance above surely do not stand out.
+// surely is the largest p-value, after correction, of a comparison that stands out.
 const surely = 0.01
 
-// strata is how many times a capture is cut into at most, and inStratum how many requests one
-// has at least.
+// strata is the largest number of periods that a capture is divided into, and inStratum the smallest number of
+// requests in one.
 const (
 	strata    = 20
 	inStratum = 8
 )
 
-// findTraits compares the requests of a list, whose sizes were taken out of what they take, by all
-// of their traits: those that ask for the same work with each other. Those that stand out come
-// first, the costliest first.
+// findTraits compares requests by all of their traits, but only with requests that ask for the same work. Sizes were
+// taken out of what requests in list take. Comparisons that stand out come first, the costliest first.
 func findTraits(s *request.Set, list []cause.Attribution, groups *place.Groups) *Traits {
 	t := &Traits{N: len(list), set: s, list: list}
 	if len(list) < finding.FewCompared {
@@ -135,7 +133,7 @@ func findTraits(s *request.Set, list []cause.Attribution, groups *place.Groups) 
 			t.asked = append(t.asked, x)
 		}
 	}
-	parallel.Each(len(samples), func(k int) { // which do not touch each other
+	parallel.Each(len(samples), func(k int) { // samples are independent of each other
 		found[k] = samples[k].compareAll(traits)
 		for i := range found[k] {
 			found[k][i].Population = groups.PopulationName(k % populations)
@@ -160,7 +158,7 @@ func findTraits(s *request.Set, list []cause.Attribution, groups *place.Groups) 
 	return t
 }
 
-// chance sorts what is not known last.
+// chance returns p for sorting: unknown values come last.
 func chance(p float64) float64 {
 	if math.IsNaN(p) {
 		return 2
@@ -168,7 +166,7 @@ func chance(p float64) float64 {
 	return p
 }
 
-// correct pays for all comparisons at once, and finds those that stand out.
+// correct adjusts the p-values for the number of comparisons (Holm), and decides which ones stand out.
 func (t *Traits) correct() {
 	p := order.EachRow(t.List, func(x *TraitComparison) float64 { return x.P })
 	for i, p := range significance.Holm(p) {
@@ -180,9 +178,9 @@ func (t *Traits) correct() {
 	}
 }
 
-// matters reports whether those that have a trait are slower by enough for anyone to care. Long
-// prompts share their chunks with others and make others wait, which is more than size
-// explains and yet nothing that is wrong.
+// matters reports whether requests with the trait are slower by enough for anyone to care. Size needs four times as
+// much: long prompts share chunks with others and make others wait, which is more than their size explains and yet
+// not a problem.
 func (c *TraitComparison) matters() bool {
 	least := c.Metric.least
 	if c.Of == Size {
@@ -191,8 +189,8 @@ func (c *TraitComparison) matters() bool {
 	return c.more >= least*float64(c.Others)
 }
 
-// keepStrongest leaves of the comparisons by one metric that stand out the costliest one, and
-// those that still do without the requests that have it, and so on.
+// keepStrongest keeps the costliest comparison of a sample that stands out, removes the requests with its trait, and
+// repeats that with the comparisons that still stand out without them.
 func (t *Traits) keepStrongest(s *sample) {
 	var standing []*TraitComparison
 	for i := range t.List {
@@ -236,22 +234,22 @@ func (t *Trait) sameAs(o *TraitComparison) bool {
 	return float64(both) >= nearly*float64(either)
 }
 
-// A sample is the requests of which a metric is known.
+// A sample is the requests of one population whose metric is known.
 type sample struct {
 	set    *request.Set
 	list   []cause.Attribution
 	metric *traitMetric
-	// population is the number of that of which they are.
+	// population is the number of the requests' population.
 	population int32
-	of         []int     // indexes into list, by start
-	took       []float64 // ns, of these
+	of         []int     // indexes into list, sorted by start
+	took       []float64 // ns, by request of the sample
 	beyond     []float64
-	weight     []float64 // how often each has the metric
-	limit      float64   // ns from which on a request is among the slowest twentieth
+	weight     []float64 // how often each request has the metric
+	limit      float64   // ns from which a request is among the slowest twentieth
 	strata     *significance.Strata
 
-	in []bool     // scratch space: which of these have a trait,
-	ns [2][]int64 // and times of them, apart
+	in []bool     // scratch space: which requests of the sample have a trait,
+	ns [2][]int64 // and their times, with and without it
 }
 
 func newSample(s *request.Set, list []cause.Attribution, m *traitMetric, population int32) *sample {
@@ -259,7 +257,7 @@ func newSample(s *request.Set, list []cause.Attribution, m *traitMetric, populat
 	for i := range cause.Each(list) {
 		r := &s.Requests[list[i].Request]
 		if list[i].Population == population && !math.IsNaN(m.took(&r.Metrics, &list[i])) {
-			const sign = 1 << 63 // times before 1970 come first
+			const sign = 1 << 63 // times before 1970 sort first
 			keys = memory.Append(keys, order.Key{Time: uint64(r.Start) ^ sign, Index: uint32(i)})
 		}
 	}
@@ -271,7 +269,7 @@ func newSample(s *request.Set, list []cause.Attribution, m *traitMetric, populat
 	return measured(s, list, m, population, of)
 }
 
-// measured makes a sample of the given requests of a list.
+// measured makes a sample of some requests, given by indexes into list.
 func measured(s *request.Set, list []cause.Attribution, m *traitMetric, population int32, of []int) *sample {
 	n := len(of)
 	out := &sample{set: s, list: list, metric: m, population: population, of: of,
@@ -290,13 +288,13 @@ func measured(s *request.Set, list []cause.Attribution, m *traitMetric, populati
 	return out
 }
 
-// without leaves out the requests of the list that are in a group.
+// without returns the sample without the requests for which in is true.
 func (s *sample) without(in []bool) *sample {
 	of := slices.DeleteFunc(slices.Clone(s.of), func(i int) bool { return in[i] })
 	return measured(s.set, s.list, s.metric, s.population, of)
 }
 
-// compareAll compares by all traits that enough requests of the sample have.
+// compareAll compares requests by every trait that enough of them have, and enough of them lack.
 func (s *sample) compareAll(traits []Trait) []TraitComparison {
 	if len(s.of) < finding.FewCompared {
 		return nil
@@ -344,7 +342,7 @@ func (s *sample) compare(t *Trait) TraitComparison {
 	return c
 }
 
-// divide returns those of the values [from, to) in ns that are of requests in s.in, and of the others.
+// divide splits values[from:to], in ns, into those of requests in s.in and the others.
 func (s *sample) divide(values []float64, from, to int) (with, others []int64) {
 	with, others = s.ns[0][:0], s.ns[1][:0]
 	for k := from; k < to; k++ {
@@ -357,8 +355,9 @@ func (s *sample) divide(values []float64, from, to int) (with, others []int64) {
 	return with, others
 }
 
-// apart returns by how much the medians of the requests in s.in and of the others are apart beyond size, ns: of those that
-// came at about the same time, as what servers take for a token, or how long their queues are, is of all that they have then.
+// apart returns the difference, in ns beyond size, between the medians of the requests in s.in and of the others. It
+// compares requests that came at about the same time, because the time per token and the queues depend on the load at
+// that time, and returns the weighted median over these periods.
 func (s *sample) apart() float64 {
 	type difference struct{ ns, weight float64 }
 	var list []difference
@@ -379,8 +378,8 @@ func (s *sample) apart() float64 {
 	return 0
 }
 
-// mainCause returns the cause of which those that have the trait have most more than the others
-// on average, and which part of the whole difference that is; 0 is unknown.
+// mainCause returns the cause that contributes most to the difference between the means, and its share of the
+// difference; 0 is unknown.
 func (c *TraitComparison) mainCause() (main cause.Cause, part float64) {
 	s := c.sample
 	if s.metric.divided == nil {
@@ -409,7 +408,7 @@ func (c *TraitComparison) mainCause() (main cause.Cause, part float64) {
 	return main, more[main] / whole
 }
 
-// requests returns the indexes into Set.Requests of those that have the trait, by start.
+// requests returns the requests that have the trait, as indexes into Set.Requests, sorted by start.
 func (c *TraitComparison) requests() (of []int) {
 	for _, i := range c.sample.of {
 		if c.Trait.in[i] {
@@ -419,9 +418,10 @@ func (c *TraitComparison) requests() (of []int) {
 	return of
 }
 
-// longer calls f with how many ns the requests that have the trait, indexes into Set.Requests, take beyond
-// what is usual for others, and returns the sum: as much as the means of those that came at about the same time
-// are apart. Those that are slow by nature are in both groups.
+// longer calls f for each request with the trait, an index into Set.Requests, with the ns that it takes beyond the
+// median of the others, and returns the sum. All amounts are scaled so that the sum is the difference between the
+// means of requests that came at about the same time, because some requests are slow anyway, with or without the
+// trait.
 func (c *TraitComparison) longer(f func(request int, ns int64)) (sum float64) {
 	s := c.sample
 	more := func(k int) int64 {
@@ -452,5 +452,5 @@ func (c *TraitComparison) longer(f func(request int, ns int64)) (sum float64) {
 	return part * sum
 }
 
-// attributed is how many bytes a walk over a sample looks at in each request of the list.
+// attributed is the number of bytes that a walk over a sample reads per request of the list.
 const attributed = int(unsafe.Sizeof(cause.Attribution{}))

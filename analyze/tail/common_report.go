@@ -13,8 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/internal/order"
 )
 
-// Findings tells what slow requests have in common, and whether there are enough of them to
-// tell.
+// Findings returns what slow requests have in common, and whether there is enough data to say so.
 func (t *Traits) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "what slow requests have in common", Of: "finished request", N: t.N, Needed: finding.FewCompared}
 	if t.N >= finding.FewCompared && len(t.List) == 0 {
@@ -29,7 +28,7 @@ func (t *Traits) Findings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	return b.Price(out), check
 }
 
-// claim returns how much longer requests with the trait take, of what makes most of it first.
+// claim returns how much longer requests with the trait take. The main cause, if known, is charged first.
 func (c *TraitComparison) claim(b *cause.Costs) finding.Claim {
 	causes := c.Metric.causes
 	if c.Part > 0 {
@@ -43,7 +42,7 @@ func (c *TraitComparison) claim(b *cause.Costs) finding.Claim {
 // PlaceSubkind is the subkind of findings about where requests were computed.
 const PlaceSubkind = "place"
 
-// CachedTokens is how many tokens of its prompt a request found in a cache, as the subkinds of findings name it.
+// CachedTokens is the attribute, and the subkind of findings, of prompt tokens found in a cache.
 const CachedTokens = "cached tokens"
 
 func (t *Traits) finding(c *TraitComparison, b *cause.Costs) finding.Finding {
@@ -71,7 +70,7 @@ func (t *Traits) finding(c *TraitComparison, b *cause.Costs) finding.Finding {
 	return f
 }
 
-// sentence says what requests that have the trait take.
+// sentence says how long requests with the trait take, compared with the others.
 func (c *TraitComparison) sentence() string {
 	others := "the others"
 	if c.Population != "" {
@@ -101,10 +100,10 @@ func (t *Traits) Verdict() string {
 	return words.Capitalized(t.List[0].sentence())
 }
 
-// maxRows is how many comparisons people see that do not stand out.
+// maxRows is the number of comparisons shown in addition to those that stand out.
 const maxRows = 10
 
-// Report makes a table of the comparisons: all of them, or the strongest.
+// Report makes the table of comparisons: all of them, or those that stand out and up to maxRows others.
 func (t *Traits) Report(all bool) *table.Table {
 	type C = TraitComparison
 	rows := t.List

@@ -17,31 +17,29 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Delays are the requests that one cause alone has delayed by as much as a median
-// request takes altogether, whether or not they are among the slowest: a short
-// answer that is late hides there behind long ones.
+// Delays are the requests that a single cause delayed by as much as a median request takes in all, whether or not
+// they are among the slowest: a short answer that is late hides behind long answers.
 type Delays struct {
 	N     int   // finished requests
-	Limit int64 // ns: the median of E2E, of all of them
-	// Kinds is how many populations they are of, each of which has a limit of its own.
+	Limit int64 // ns: median E2E of all finished requests
+	// Kinds is the number of populations. Each has a limit of its own.
 	Kinds int
 	Rows  []Delay
-	Waits []Wait // what requests in general wait for, which delays are beyond
+	Waits []Wait // waits of requests in general; delays are beyond these
 }
 
-// A Delay is one cause, and the requests that it has delayed, each more than any
-// other cause did.
+// A Delay is one cause, and the requests that it delayed more than any other cause did.
 type Delay struct {
 	Cause      cause.Cause
-	Requests   []int // indexes into Set.Requests, by start
-	Usual      int64 // ns that half of all requests have at least; 0 for what grows with every token
-	Limit      int64 // ns: the median E2E of those like most of them
-	Total, Max int64 // ns beyond what is usual, of all and of the worst
+	Requests   []int // indexes into Set.Requests, sorted by start
+	Usual      int64 // ns that at least half of all requests have; 0 for causes that grow with every token
+	Limit      int64 // ns: median E2E of the population of most of the delayed requests
+	Total, Max int64 // ns beyond Usual, of all requests and of the worst one
 	Where      Place
-	StandsOut  bool // there are more than a few
+	StandsOut  bool // more than a few requests are delayed
 }
 
-// delays compares every cause of every request with what is usual.
+// delays compares every cause of every request with its usual value.
 func (t *Tail) delays() *Delays {
 	d := &Delays{N: len(t.List)}
 	if d.N < finding.FewCompared {
@@ -58,7 +56,7 @@ func (t *Tail) delays() *Delays {
 		a := &t.List[i]
 		main, most := cause.Router, int64(0)
 		for c := range cause.Count {
-			if c.BySize() || c.PerToken() && a.Gaps == 0 { // without steps nobody knows what held it up
+			if c.BySize() || c.PerToken() && a.Gaps == 0 { // without steps, the cause of a delay is unknown
 				continue
 			}
 			if more := a.E2E[c] - t.Usual.Of(c, a); more > most {
@@ -86,8 +84,8 @@ func (t *Tail) delays() *Delays {
 	return d
 }
 
-// medianE2Es returns the median of every population, in ns: what delays an embedding by as much
-// as it takes is no matter to an answer of a thousand tokens.
+// medianE2Es returns the median E2E of every population, in ns, because a delay as long as an embedding takes does
+// not matter for an answer of a thousand tokens.
 func (t *Tail) medianE2Es() []int64 {
 	limits := make([]int64, max(1, t.Peers.Populations()))
 	for population := range limits {
@@ -96,9 +94,9 @@ func (t *Tail) medianE2Es() []int64 {
 	return limits
 }
 
-// medianE2E is over all finished requests of a population, in ns; below 0, of all populations.
-// Requests of which spans are missing have an E2E, too; without them it would be that of
-// short ones, which lose fewer spans.
+// medianE2E returns the median E2E of the finished requests of a population, in ns; below 0, of all populations. It
+// includes requests with missing spans, because long requests lose more spans, and without them the median would be
+// too short.
 func (t *Tail) medianE2E(population int) int64 {
 	var e2e []int64
 	for i := range cause.Each(t.List) {
@@ -118,7 +116,7 @@ func (t *Tail) medianE2E(population int) int64 {
 	return distribution.LowerMedian(e2e)
 }
 
-// usualLimit returns the limit of the population that most requests of a group are of.
+// usualLimit returns the limit of the population that most requests of a group belong to.
 func (t *Tail) usualLimit(g *tailGroup, limits []int64) int64 {
 	counts, most := make([]int, len(limits)), 0
 	for u := range g.eachUnit {
@@ -130,8 +128,7 @@ func (t *Tail) usualLimit(g *tailGroup, limits []int64) int64 {
 	return limits[most]
 }
 
-// Verdict says in a sentence what requests in general wait for, and in one what delays some
-// of them.
+// Verdict returns a sentence about the waits of all requests, if there are any, and one about delays of some of them.
 func (d *Delays) Verdict() string {
 	n := 0
 	var causes, waits []string
@@ -182,31 +179,29 @@ func (t *Tail) delaysReport() *table.Table {
 	return r
 }
 
-// cell returns how much is at p.
+// cell returns the share that p has.
 func (p Place) cell() table.Cell { return table.Cell{Share: p.Share, Unknown: p.Proc == request.None} }
 
-// A Wait is something that requests in general wait for, so that it does not tell the slow
-// ones from the others.
+// A Wait is a cause that requests in general wait for, so that it does not distinguish slow requests from others.
 type Wait struct {
 	Cause    cause.Cause
-	P50, P90 int64   // ns that a half, and a tenth, of all requests wait at least
-	Share    float64 // of the time of all requests
+	P50, P90 int64   // ns: median, and 90th percentile, over all requests
+	Share    float64 // of the total time of all requests
 }
 
-// waitCauses are the causes in which a request does nothing but wait.
+// waitCauses are the causes in which a request only waits.
 var waitCauses = []cause.Cause{
 	cause.Intake, cause.DecodeBootstrap, cause.PrefillBootstrap, cause.Queue, cause.ChunkWait, cause.DecodeQueue,
 }
 
-// Requests in general wait for something if half of them wait for as long as a quarter of the
-// median E2E, or if that is much of the time of all of them together.
+// Requests in general wait for a cause if half of them wait for a quarter (1/waitPart) of the median E2E, or if it
+// takes waitShare of the total time of all requests.
 const (
 	waitPart  = 4
 	waitShare = 0.4
 )
 
-// waits finds what requests in general wait for, the longest waits first. limit is the
-// median E2E in ns.
+// waits returns what requests in general wait for, the largest share first. limit is the median E2E, in ns.
 func (t *Tail) waits(limit int64) []Wait {
 	var out []Wait
 	total := 0.0
@@ -234,7 +229,7 @@ func (w *Wait) String() string {
 		words.Nearly(w.P50), w.Cause.Phrase(), words.InPercent(w.Share))
 }
 
-// wait returns how long requests in general wait for a cause; nil if they don't.
+// wait returns the wait of requests in general for a cause, or nil if there is none.
 func (d *Delays) wait(c cause.Cause) *Wait {
 	if d != nil {
 		for i := range d.Waits {
@@ -246,9 +241,9 @@ func (d *Delays) wait(c cause.Cause) *Wait {
 	return nil
 }
 
-// WaitFindings tells what requests in general wait for, and whether there are enough of them
-// to tell. Where all of them wait, the slow ones do not differ by it from the usual ones,
-// and nothing changes if that was so from the beginning.
+// WaitFindings returns what requests in general wait for, and whether there are enough requests to say so. Other
+// findings miss it: if all requests wait, slow ones don't differ from usual ones, and if they wait from the
+// beginning, nothing changes over time.
 func (t *Tail) WaitFindings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "waits of all requests", Of: "finished request", N: len(t.List), Needed: finding.FewCompared}
 	if t.Delays == nil {

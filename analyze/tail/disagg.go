@@ -19,33 +19,31 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Disaggregation is where the time to the first token goes with prefill/decode
-// disaggregation, from the start of the outermost span on, and which side it is
-// spent waiting for.
+// Disaggregation divides the time to the first token under prefill/decode disaggregation, measured from the start of
+// the outermost span, and says which side requests wait for.
 type Disaggregation struct {
 	N       int   // finished requests with both halves
-	Percent int   // where the tail begins
+	Percent int   // percentile at which the tail begins
 	Value   int64 // ns: that percentile of the time to the first token
 	Slow    int   // requests in the tail
 	Rows    []FirstTokenShare
 	Ranks   []SideRank
-	// PrefillWait and DecodeWait are the shares of that time, of all requests
-	// together, that are spent waiting for the one side and for the other. Saturated
-	// is the side that is waited for; request.Other if it is neither.
+	// PrefillWait and DecodeWait are the shares of the total time to the first token of all requests that are spent
+	// waiting for either side. Saturated is the side that they wait for, or request.Other for neither.
 	PrefillWait, DecodeWait float64
 	Saturated               request.Role
 }
 
-// A FirstTokenShare is the part of one cause. Means are over all requests, and
-// over those in the tail, in ns.
+// A FirstTokenShare is one cause's part of the time to the first token. Means are over all requests and over those in
+// the tail, in ns.
 type FirstTokenShare struct {
 	Cause            cause.Cause
 	Mean, SlowMean   int64
 	Share, SlowShare float64
 }
 
-// disaggregated reports whether a was prefilled on one server and decoded on
-// another, and when its first token came.
+// disaggregated reports whether a was prefilled on one server and decoded on another, and the time to its first token
+// is known.
 func (t *Tail) disaggregated(a *cause.Attribution) bool {
 	prefill, decode := false, false
 	for _, p := range t.set.PartsOf(&t.set.Requests[a.Request]) {
@@ -78,7 +76,7 @@ func (t *Tail) disaggregation() *Disaggregation {
 	parallel.All(func() { d.Ranks = t.sideRanks() }, func() {
 		for i, a := range list {
 			u := tailUnit{n: 1, sum: a.of.First}
-			// Sizes do not matter here: nothing is compared.
+			// No sizes are compared here, so count the parts that size explains as prefill.
 			u.sum[cause.Prefill] += u.sum[cause.PromptSize] + u.sum[cause.SharedBatch]
 			u.sum[cause.PromptSize], u.sum[cause.SharedBatch] = 0, 0
 			all.add(u)
@@ -107,14 +105,14 @@ func (d *Disaggregation) divide(all, slow *tailGroup) {
 	}
 }
 
-// A side saturates if at least saturates of the time to the first token is spent
-// waiting for it, and otherSide times as much as for the other one.
+// A side is saturated if requests spend at least saturates of the time to the first token waiting for it, and
+// otherSide times as much as for the other side.
 const (
 	saturates = 1.0 / 3
 	otherSide = 2
 )
 
-// judge finds the side that saturates.
+// judge decides which side is saturated.
 func (d *Disaggregation) judge(all *tailGroup) {
 	total := float64(max(1, all.sum.Total()))
 	d.PrefillWait = float64(all.sum[cause.Intake]+all.sum[cause.Queue]+all.sum[cause.PrefillBootstrap]) / total
@@ -132,7 +130,7 @@ func (d *Disaggregation) judge(all *tailGroup) {
 // Verdict says in one sentence which side is saturated.
 func (d *Disaggregation) Verdict() string { return d.verdict("The") }
 
-// verdict begins with the article as it is given.
+// verdict is Verdict with the given article for the saturated side.
 func (d *Disaggregation) verdict(article string) string {
 	text := "Neither the prefill nor the decode side is saturated"
 	if d.Saturated != request.Other {
@@ -172,29 +170,29 @@ func (t *Tail) sidesReport(d *Disaggregation) *table.Table {
 	}).Stay("busy", "wait p50").Leave("most", "at")
 }
 
-// A SideRank is how a lead rank of the prefill or the decode side was used, by
-// all parts of requests, whatever became of them.
+// A SideRank is the load of a lead rank of the prefill or the decode side, from all parts of requests, whether or not
+// they finished.
 type SideRank struct {
 	Role     request.Role
 	Proc     int // index into Set.Procs
 	Requests int
-	// Busy is how much of what it can do the rank did from the first request of the side
-	// to the last, see [load.Busy].
+	// Busy is the share of its capacity that the rank used between the first and the last request of its side; see
+	// [load.Busy].
 	Busy float64
-	// Waiting is how many requests waited for it at a time, on average over that
-	// time; Most how many at worst, first at the instant At.
+	// Waiting is the mean number of requests that waited for the rank over that time, and Most the largest number,
+	// first reached at the instant At.
 	Waiting  float64
-	Waited   int64 // sum of the waits, ns
+	Waited   int64 // ns: sum of the waits
 	Most     int
 	At       trace.Time
-	P50, P99 int64 // of a request's waits, ns
+	P50, P99 int64 // ns: waits per request
 }
 
-// A sideLoad collects what a lead rank had to do.
+// A sideLoad collects the waits for a lead rank, and its work.
 type sideLoad struct {
 	role        request.Role
 	busy, waits []request.Interval
-	perRequest  []int64 // sum of the waits of each, ns
+	perRequest  []int64 // ns: sum of the waits of each request
 }
 
 // sideRanks measures the lead ranks of both sides, in the order of Set.Procs.
@@ -230,7 +228,7 @@ func (t *Tail) sideRanks() []SideRank {
 	return out
 }
 
-// add adds part p: what it waited for, and what was computed for it.
+// add adds the waits and the work of part p.
 func (l *sideLoad) add(s *request.Set, p *request.Part, lead int) {
 	l.role = p.Role
 	waited := int64(0)
@@ -258,8 +256,8 @@ func (l *sideLoad) add(s *request.Set, p *request.Part, lead int) {
 	l.perRequest = memory.Append(l.perRequest, waited)
 }
 
-// dispatched returns when the first thread of a part was done that is no
-// scheduler's; 0 if there is none.
+// dispatched returns when the first thread of a part outside of the scheduler was done with its stages, or 0 if there
+// is no such thread.
 func dispatched(s *request.Set, p *request.Part) trace.Time {
 	var sent trace.Time
 	for _, t := range s.ThreadsOf(p) {
@@ -272,8 +270,8 @@ func dispatched(s *request.Set, p *request.Part) trace.Time {
 	return sent
 }
 
-// measure sums up the load of a rank over a time, given how many requests computed at once
-// at most on a rank of its side.
+// measure sums up the load of a rank over a period. most is the largest number of requests that any rank of its side
+// computed at a time.
 func (l *sideLoad) measure(proc int, during request.Interval, most int) SideRank {
 	r := SideRank{Role: l.role, Proc: proc, Requests: len(l.perRequest)}
 	whole := float64(max(1, during.To-during.From))
@@ -286,7 +284,8 @@ func (l *sideLoad) measure(proc int, during request.Interval, most int) SideRank
 	return r
 }
 
-// mostAtOnce returns how many intervals overlap at most, and since when. One that ends when another begins does not overlap it.
+// mostAtOnce returns the largest number of intervals that overlap, and when it is first reached. An interval that
+// ends when another begins does not overlap it.
 func mostAtOnce(list []request.Interval) (most int, at trace.Time) {
 	starts, ends := memory.Make[trace.Time](len(list)), memory.Make[trace.Time](len(list))
 	for i, iv := range list {

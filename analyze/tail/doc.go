@@ -1,9 +1,9 @@
-// Package tail says why the slow requests are slow: how those beyond a percentile
-// differ, cause by cause (package cause), from those around the median; which stages or
-// transfers delayed whom; and which side of prefill/decode disaggregation is the limit.
+// Package tail explains why slow requests are slow: how requests beyond a percentile differ, cause by cause (package
+// cause), from those around the median; which stages or transfers delayed which requests; and which side of
+// prefill/decode disaggregation is the bottleneck.
 //
-// What slow requests have in common (common.go) is the model, a header, the rank, the pair of hosts,
-// long prompts, or whatever else a dump tells of its requests. A [Trait] is a value of an attribute that
-// some requests have. Requests that have it are compared with their neighbors in time that do not, so
-// that load which comes and goes does not matter, and all traits are paid for at once.
+// common.go looks for what slow requests have in common: the model, a header, the rank, the pair of hosts, long
+// prompts, or any other attribute in the dump. A [Trait] is a value of an attribute that some requests have. They are
+// compared with requests without it that came at about the same time, so that varying load does not matter, and
+// p-values are corrected for the number of traits.
 package tail

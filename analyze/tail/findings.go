@@ -15,8 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// causeKinds are the kinds of findings that causes of time are about. What is not
-// here is of the kind finding.Tail, with a subkind of its own.
+// causeKinds maps causes to kinds of findings. The others are of the kind finding.Tail, with the cause as subkind.
 var causeKinds = map[cause.Cause]finding.Kind{
 	cause.SlowRank:         finding.Straggler,
 	cause.Transfer:         finding.Transfer,
@@ -30,7 +29,7 @@ var causeKinds = map[cause.Cause]finding.Kind{
 	cause.DecodeQueue:      finding.Load,
 }
 
-// kindOf returns the kind of findings that a cause is about.
+// kindOf returns the kind of findings about a cause.
 func kindOf(c cause.Cause) finding.Kind {
 	if kind, ok := causeKinds[c]; ok {
 		return kind
@@ -38,8 +37,7 @@ func kindOf(c cause.Cause) finding.Kind {
 	return finding.Tail
 }
 
-// TransferFindings tells whether KV transfers are slow, and whether there are enough of
-// them to tell.
+// TransferFindings returns whether KV transfers are slow, and whether there are enough of them to say so.
 func (t *Tail) TransferFindings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	check := t.judgedSides("KV transfers", "KV transfer")
 	x := t.Transfers
@@ -51,19 +49,19 @@ func (t *Tail) TransferFindings(b *cause.Costs) ([]finding.Finding, finding.Chec
 	evidence := finding.Sentence("%d of the slow ones go from %s to %s", worst.Slow, from, to)
 	pair, where := "", x.Where.nearlyAll()
 	there, elsewhere := x.to(worst.To)
-	const apart = 5 // times as large a part of them is slow
+	const apart = 5 // times the share of slow transfers elsewhere
 	at := request.None
 	switch slow := float64(len(x.Slow)); {
 	case float64(worst.Slow) >= nearlyAll*slow && 2*worst.N <= x.N:
 		pair = fmt.Sprintf("%d of %d slow KV transfers go from %s to %s", worst.Slow, len(x.Slow), from, to)
 		where = fmt.Sprintf("; %d of them go from %s to %s", worst.Slow, from, to)
-	case float64(there.Slow) >= nearlyAll*slow && where == "" && elsewhere.N >= finding.FewCompared && there.share() >= apart*elsewhere.share(): // whoever sends: the link of one that receives
+	case float64(there.Slow) >= nearlyAll*slow && where == "" && elsewhere.N >= finding.FewCompared && there.share() >= apart*elsewhere.share(): // whoever the sender is: the receiver's link
 		where, at = fmt.Sprintf("; %d of them go to %s, from all of the prefill ranks", there.Slow, to), int(worst.To)
 		evidence = finding.Sentence("%d of the %s to %s are slow, and %d of the %d to the others",
 			there.Slow, words.Counted(there.N, "KV transfer"), to, elsewhere.Slow, elsewhere.N)
 	}
 	f := t.finding(cause.Transfer, x.Where, b.Beyond(x.requests(), cause.Transfer), x.Verdict()+where)
-	if pair != "" && x.Since != 0 { // what takes longer since then does so for that
+	if pair != "" && x.Since != 0 { // a slow link with an onset explains what takes longer from then on
 		f.Subkind = finding.SlowLink
 		f.Text = fmt.Sprintf("KV transfers from %s to %s are slow%s: %d of %d take %s; the median of all is %s", from, to, x.since(), worst.Slow, worst.N, x.took(), words.Nearly(x.Median))
 		pair = fmt.Sprintf("KV transfers from %s to %s are slow", from, to)
@@ -83,11 +81,11 @@ func (t *Tail) TransferFindings(b *cause.Costs) ([]finding.Finding, finding.Chec
 	return found, check
 }
 
-// showTable returns the command that shows one table of the tail.
+// showTable returns the arguments that show one table of the tail.
 func showTable(name string) [][]string { return [][]string{{"--tail", "--table", name}} }
 
-// SideFindings tells whether the prefill or the decode side is saturated, and whether
-// there are enough requests to tell.
+// SideFindings returns whether the prefill or the decode side is saturated, and whether there are enough requests to
+// say so.
 func (t *Tail) SideFindings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	check := t.judgedSides("saturation of prefill and decode", "request")
 	d := t.Disaggregation
@@ -102,7 +100,7 @@ func (t *Tail) SideFindings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	return b.Price([]finding.Finding{f}), check
 }
 
-// requests returns the finished ones, as indexes into Set.Requests.
+// requests returns the finished requests, as indexes into Set.Requests.
 func (t *Tail) requests() []int {
 	list := memory.Make[int](len(t.List))
 	for i := range cause.Each(t.List) {
@@ -111,7 +109,7 @@ func (t *Tail) requests() []int {
 	return list
 }
 
-// judgedSides says how many requests were prefilled on one server and decoded on another.
+// judgedSides returns the check of a finder that needs requests prefilled on one server and decoded on another.
 func (t *Tail) judgedSides(what, of string) finding.Check {
 	check := finding.Check{What: what, Of: of, Needed: finding.FewCompared}
 	if d := t.Disaggregation; d != nil {
@@ -122,9 +120,8 @@ func (t *Tail) judgedSides(what, of string) finding.Check {
 	return check
 }
 
-// CauseFindings tells which causes of one kind delay requests or make the tail: first
-// those that delay some requests by themselves. It says whether there are enough
-// requests to tell.
+// CauseFindings returns which causes of one kind delay requests or make up the tail, and whether there are enough
+// requests to say so. Causes that delay some requests on their own come first.
 func (t *Tail) CauseFindings(kind finding.Kind, b *cause.Costs) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "causes of slow requests", Of: "finished request", N: len(t.List), Needed: finding.FewCompared}
 	var out []finding.Finding
@@ -145,13 +142,13 @@ func (t *Tail) CauseFindings(kind finding.Kind, b *cause.Costs) ([]finding.Findi
 	return b.Price(out), check
 }
 
-// isUsual tells that a server which does all of its work in turn always has such a tail:
-// the longest gaps between tokens are those in which others were prefilled.
+// isUsual reports whether d is part of any tail of its metric: on a unified server, the longest gaps between tokens
+// are always those in which others were prefilled.
 func (c *Comparison) isUsual(d *Difference) bool {
 	return c.Metric == metric.ITL && d.Cause == cause.Interference
 }
 
-// finding is one about a cause.
+// finding makes a finding about a cause.
 func (t *Tail) finding(cause cause.Cause, at Place, claim finding.Claim, text string) finding.Finding {
 	f := finding.Finding{Text: text, Claim: claim}
 	kind := kindOf(cause)
@@ -167,10 +164,11 @@ func (t *Tail) finding(cause cause.Cause, at Place, claim finding.Claim, text st
 	return f
 }
 
-// nearlyAll of something has a place if this part of it is there.
+// nearlyAll is the share from which nearly all of something is in one place.
 const nearlyAll = 0.8
 
-// nearlyAll names the place of nearly all of something, if it could be elsewhere.
+// nearlyAll names the place of nearly all of something, or returns "" if there is no such place or no other place for
+// it.
 func (p Place) nearlyAll() string {
 	if p.Name == "" || p.Share < nearlyAll || p.Only {
 		return ""
@@ -178,7 +176,7 @@ func (p Place) nearlyAll() string {
 	return fmt.Sprintf("; %.0f %% of that time is on %s", 100*p.Share, p.Name)
 }
 
-// delayFinding tells whom a cause delays, when, and by how much.
+// delayFinding says which requests a cause delays, when, and by how much.
 func (t *Tail) delayFinding(d *Delay, b *cause.Costs) finding.Finding {
 	n := len(d.Requests)
 	mean := d.Total / int64(n)
@@ -197,7 +195,7 @@ func (t *Tail) delayFinding(d *Delay, b *cause.Costs) finding.Finding {
 	return f
 }
 
-// comparisonFinding tells how much of a tail a cause makes.
+// comparisonFinding says how much of the tail a cause accounts for.
 func (t *Tail) comparisonFinding(c *Comparison, d *Difference, b *cause.Costs) finding.Finding {
 	slow := "requests"
 	if c.Metric == metric.ITL {

@@ -13,11 +13,10 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// A tailUnit is what one request has of the values of a side: one, or as many
-// gaps between tokens as are on it. When it comes to noise, requests are drawn as
-// a whole: the gaps of one are anything but independent.
+// A tailUnit is the values of one request on a side: one value, or its gaps between tokens. Resampling draws whole
+// requests, because the gaps of a request are far from independent.
 type tailUnit struct {
-	owner int32 // index into Tail.list
+	owner int32 // index into Tail.List
 	n     int64
 	sum   cause.Causes
 }
@@ -48,8 +47,8 @@ func (g *tailGroup) add(u tailUnit) {
 	}
 }
 
-// means returns the mean of the group, and that by cause, in whole ns. They add
-// up: what rounding down leaves goes to the causes that lost most by it.
+// means returns the mean of the group by cause, and in all, in whole ns. The parts add up to the whole: the ns lost
+// by rounding down go to the causes that lost most.
 func (g *tailGroup) means() (means cause.Causes, total int64) {
 	order := make([]cause.Cause, cause.Count)
 	var lost cause.Causes
@@ -88,9 +87,8 @@ func (t *Tail) compare(c *Comparison, slow, around *tailGroup) {
 	slices.SortStableFunc(c.Rows, func(x, y Difference) int { return cmp.Compare(y.More, x.More) })
 }
 
-// shareOf returns the share of the time that causes added which one of them has: 0 to 1. A
-// cause that took less time than usual has none, so it does not push those of others
-// over 1.
+// shareOf returns more as a share of added, 0 to 1. A cause that took less time than usual has no share, so that it
+// does not push the shares of others over 1.
 func shareOf(more, added int64) float64 {
 	if more <= 0 {
 		return 0
@@ -98,7 +96,7 @@ func shareOf(more, added int64) float64 {
 	return float64(more) / float64(added)
 }
 
-// eachUnit yields the units, of which there may be many: see [memory.Each].
+// eachUnit yields the units. There may be many of them: see [memory.Each].
 func (g *tailGroup) eachUnit(yield func(u *tailUnit) bool) {
 	for i := range memory.Each(len(g.units), attributed) {
 		if !yield(&g.units[i]) {
@@ -107,7 +105,7 @@ func (g *tailGroup) eachUnit(yield func(u *tailUnit) bool) {
 	}
 }
 
-// eachOwner yields the units, each with the request that it is of.
+// eachOwner yields each unit with the request that it belongs to.
 func (t *Tail) eachOwner(g *tailGroup) iter.Seq2[*tailUnit, *cause.Attribution] {
 	picked := memory.Picked(len(g.units), len(t.List), attributed)
 	return func(yield func(*tailUnit, *cause.Attribution) bool) {
@@ -120,7 +118,7 @@ func (t *Tail) eachOwner(g *tailGroup) iter.Seq2[*tailUnit, *cause.Attribution] 
 	}
 }
 
-// countMain counts of how many slow requests each cause is the main one.
+// countMain counts, for each cause, the slow requests in which it is the main cause.
 func (c *Comparison) countMain(slow *tailGroup) {
 	for i := range c.Rows {
 		c.Rows[i].Main = 0
@@ -131,8 +129,8 @@ func (c *Comparison) countMain(slow *tailGroup) {
 	}
 }
 
-// mainCause returns the row of which a request has most more than those around
-// the median, and how much that is in ns.
+// mainCause returns the row that exceeds the mean around the median most in a request with the given times, and by
+// how many ns.
 func (c *Comparison) mainCause(times *cause.Causes) (main *Difference, more int64) {
 	for i := range c.Rows {
 		row := &c.Rows[i]
@@ -143,16 +141,15 @@ func (c *Comparison) mainCause(times *cause.Causes) (main *Difference, more int6
 	return main, more
 }
 
-// Of resampling: how often, and up to how many requests of a side. The mean of
-// more than that moves too little to matter beside the slow side's.
+// resamples is the number of bootstrap samples. A side with more than fewResample requests is not resampled: its mean
+// varies too little to matter next to the slow side's.
 const (
 	resamples   = 500
 	fewResample = 2000
 )
 
-// intervals returns the 95 % confidence intervals of the differences of the means,
-// in ns, by the percentile bootstrap: both sides are drawn anew from themselves,
-// with replacement. The same input always gives the same numbers.
+// intervals returns the 95 % confidence intervals of the differences of the means, in ns, by the percentile
+// bootstrap: both sides are resampled with replacement. The same input always gives the same numbers.
 //
 // B. Efron, Bootstrap methods: another look at the jackknife (1979).
 func intervals(slow, around *tailGroup) (low, high cause.Causes) {
@@ -181,7 +178,7 @@ func intervals(slow, around *tailGroup) (low, high cause.Causes) {
 	return low, high
 }
 
-// resample draws as many units as there are.
+// resample draws as many units as the group has, with replacement.
 func (g *tailGroup) resample(rng *rand.Rand) (sum cause.Causes, n int64) {
 	for range g.units {
 		u := &g.units[rng.IntN(len(g.units))]
@@ -193,15 +190,15 @@ func (g *tailGroup) resample(rng *rand.Rand) (sum cause.Causes, n int64) {
 	return sum, n
 }
 
-// meanBatch returns how many requests the decode batches of a group held on
-// average, by the schedule events of the lead ranks; 0 if there are none.
+// meanBatch returns the mean number of requests in the decode batches of a group, from schedule events of the lead
+// ranks; 0 if there are none.
 func (t *Tail) meanBatch(a *cause.Attributor, g *tailGroup) float64 {
 	batches, running := 0, int64(0)
 	owners := make([]int32, 0, len(g.units))
 	for u := range g.eachUnit {
 		owners = append(owners, u.owner)
 	}
-	slices.Sort(owners) // as their rows lie, in large tables
+	slices.Sort(owners) // in the order of their rows, as large tables may be in a file
 	for _, owner := range owners {
 		memory.Touch(memory.FarApart)
 		lead, ok := a.SteppingRank(t.List[owner].Request)
@@ -219,7 +216,7 @@ func (t *Tail) meanBatch(a *cause.Attributor, g *tailGroup) float64 {
 	return float64(running) / float64(max(1, batches))
 }
 
-// noteBeyond notes how much more of what stands out each slow request has than usual ones.
+// noteBeyond records, for each cause that stands out, by how many ns each slow request exceeds the usual.
 func (t *Tail) noteBeyond(c *Comparison, slow *tailGroup) {
 	for i := range c.Rows {
 		d := &c.Rows[i]
@@ -233,7 +230,7 @@ func (t *Tail) noteBeyond(c *Comparison, slow *tailGroup) {
 	}
 }
 
-// where returns the rank that has most of a cause in a group.
+// where returns the rank with the largest part of a cause in a group.
 func (t *Tail) where(c cause.Cause, g *tailGroup) Place {
 	byProc := map[int32]int64{}
 	whole := int64(0)
@@ -255,8 +252,8 @@ func (t *Tail) where(c cause.Cause, g *tailGroup) Place {
 	return Place{int(best), t.rankName(best), float64(byProc[best]) / float64(whole), t.oneHome[c]}
 }
 
-// oneHomes finds the causes that all requests have on the same rank. A slow rank
-// is one among several by definition.
+// oneHomes returns the causes that all requests have on the same rank. Never a slow rank, which by definition is one
+// of several.
 func oneHomes(list []cause.Attribution) (one [cause.Count]bool) {
 	for c := range cause.Count {
 		one[c] = c != cause.SlowRank
@@ -269,7 +266,7 @@ func oneHomes(list []cause.Attribution) (one [cause.Count]bool) {
 	return one
 }
 
-// rankName names the rank that a proc is; "" for None.
+// rankName names the rank of a proc; "" for None.
 func (t *Tail) rankName(proc int32) string {
 	if proc == request.None {
 		return ""
@@ -277,7 +274,7 @@ func (t *Tail) rankName(proc int32) string {
 	return t.set.RankName(int(proc))
 }
 
-// hostName names the machine that a proc is on; "" for None.
+// hostName names the machine of a proc; "" for None.
 func (t *Tail) hostName(proc int32) string {
 	if proc == request.None {
 		return ""
@@ -285,17 +282,17 @@ func (t *Tail) hostName(proc int32) string {
 	return t.set.HostOf(int(proc))
 }
 
-// A Point is what makes one request slower than the usual ones.
+// A Point is the value of a metric for one request, and why it is larger than usual.
 type Point struct {
 	Request int   // index into Set.Requests
 	Value   int64 // of the metric, ns
-	// Cause is the largest cause of extra time against requests around the median, as SlowRequest
-	// has it. It has no meaning for a request that is not slower than these.
+	// Cause is the largest cause of extra time over requests around the median, as in SlowRequest. It has no meaning
+	// for a request that is not slower than these.
 	Cause cause.Cause
 }
 
-// Points returns the requests that a comparison is of, in the order of Set.Requests.
-// It is nil for gaps, which are not requests, and for too few values to compare.
+// Points returns a point for each request that has the metric of c, in the order of Set.Requests. It returns nil for
+// gaps, which are not requests, and if there are too few values to compare.
 func (t *Tail) Points(c *Comparison) []Point {
 	if c.Metric == metric.ITL || c.Slow.N == 0 {
 		return nil

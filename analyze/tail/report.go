@@ -14,10 +14,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Reports returns the tables, each with its verdict as the title: what delays
-// requests; for each metric what makes the slow ones slow, and which those are;
-// with prefill/decode disaggregation where the time to the first token goes, how
-// the ranks of both sides were used, and the KV transfers, with all slow ones.
+// Reports returns the tables, each with its verdict as the title: what delays requests; for each metric, what makes
+// slow requests slow, and which they are; and under prefill/decode disaggregation, the parts of the time to the first
+// token, the load of the ranks of both sides, and the KV transfers with all slow ones.
 func (t *Tail) Reports() []*table.Table {
 	var out []*table.Table
 	if t.Delays != nil {
@@ -44,17 +43,15 @@ func (t *Tail) Reports() []*table.Table {
 	return out
 }
 
-// A tailRow is a row of the table of a comparison: a cause, several that hardly
-// matter, or the whole.
+// A tailRow is a row in the table of a comparison: a cause, several minor causes, or the sum of all.
 type tailRow struct {
 	Difference
 	name  string
-	whole bool // no cause: no interval, no place
+	whole bool // not a single cause: no interval, no place
 }
 
-// rows returns the rows of the table: causes, and the sum of all. Unless all are
-// asked for, those that add or save less than a hundredth of what all add and have
-// less than a hundredth of the time are put together.
+// rows returns the rows of the table: causes, and their sum. Unless all are asked for, one row sums up the causes
+// that add or save less than a hundredth of the added time and take less than a hundredth of the slow requests' time.
 func (c *Comparison) rows(all bool) []tailRow {
 	if c.Slow.N == 0 {
 		return nil
@@ -93,7 +90,7 @@ func together(rows []tailRow) tailRow {
 	return sum
 }
 
-// ns makes a column of a duration, on the scale that all of its table share.
+// ns makes a column of a duration, on the scale shared by all durations of its table.
 func ns[R any](name, doc string, of func(*R) int64) table.Field[R] {
 	return table.NsColumn(name, doc, of).OnScale("duration")
 }
@@ -125,13 +122,13 @@ func (t *Tail) comparisonReport(c *Comparison) *table.Table {
 	return r
 }
 
-// shareCell returns the share that a cause has of the time that causes add; unknown for one that
-// takes less time than usual, more being negative.
+// shareCell returns a cause's share of the added time. It is unknown if the cause takes less time than usual, so that
+// more is negative.
 func shareCell(share float64, more int64) table.Cell {
 	return table.Cell{Share: share, Unknown: share == 0 && more < 0}
 }
 
-// noteComparison says what was compared, and what is doubtful.
+// noteComparison adds notes on what was compared, and on what is doubtful.
 func (t *Tail) noteComparison(r *table.Table, c *Comparison) {
 	if c.Slow.N == 0 {
 		r.Note("not compared: fewer than %d values, or nearly all of them equal", finding.FewCompared)
@@ -147,7 +144,7 @@ func (t *Tail) noteComparison(r *table.Table, c *Comparison) {
 		r.Note("fewer than %d are at or above the p%d; the slowest %d are used", fewSlow, c.Percent, fewSlow)
 	}
 	if c.Metric == metric.ITL {
-		return // gaps are on one rank: neither clocks nor halves matter
+		return // gaps are on one rank, so clocks and halves don't matter
 	}
 	t.noteSizes(r, c)
 	t.noteWarnings(r, c)
@@ -162,7 +159,7 @@ func (t *Tail) noteComparison(r *table.Table, c *Comparison) {
 	}
 }
 
-// noteSizes tells what is usual for the size of a request.
+// noteSizes adds a note on the usual time for the size of a request.
 func (t *Tail) noteSizes(r *table.Table, c *Comparison) {
 	var fits []string
 	add := func(what string, list []distribution.SizeFit) {
@@ -185,7 +182,7 @@ func (t *Tail) noteSizes(r *table.Table, c *Comparison) {
 	}
 }
 
-// noteWarnings counts the requests that tell less than others.
+// noteWarnings counts the requests whose spans lack detail.
 func (t *Tail) noteWarnings(r *table.Table, c *Comparison) {
 	var noSteps, noQueue, unjoined int
 	for i := range cause.Each(t.List) {

@@ -19,52 +19,52 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Stalls are the times in which the prefill of prompts held up the decoding of others,
-// each for far longer than the usual gap between tokens.
+// Stalls are the times in which the prefill of prompts held up the decoding of other requests for far longer than the
+// usual gap between tokens.
 type Stalls struct {
-	Limit int64   // ns from which on a gap is that long: the least, where servers of several kinds have others
-	List  []Stall // the one that costs most first
-	Total int64   // ns that decodes were held up, all together
-	// Chunk is how many tokens of prompts could be computed between two decode steps, so
-	// that no gap is longer than ChunkTakes, in ns; 0 is unknown.
+	Limit int64   // ns from which a gap is a stall; the smallest limit if groups of servers have different ones
+	List  []Stall // sorted by cost, the largest first
+	Total int64   // ns that decodes were held up, in all
+	// Chunk is the number of prompt tokens that could be computed between two decode steps without a gap longer than
+	// ChunkTakes, in ns; 0 is unknown.
 	Chunk, ChunkTakes int64
 }
 
-// A Stall is one of them.
+// A Stall is one such time on one rank.
 type Stall struct {
-	Proc     int        // whose decoding it is, an index into Set.Procs
+	Proc     int        // index into Set.Procs of the rank that decodes
 	From, To trace.Time // of the longest gap between tokens
-	Held     []int      // the requests that were held up, as indexes into Set.Requests
-	HeldFor  []int64    // ns that each of them was
-	Longest  int64      // ns that one of them was
-	Total    int64      // ns that all of them were
-	Prompts  int        // that were prefilled meanwhile
-	Tokens   int64      // that were computed for them
-	// Culprit is the request that most of these were for, an index into Set.Requests; None
-	// is unknown. Share is its part of them, and Chunks in how many pieces its prompt was
-	// computed.
+	Held     []int      // requests that were held up, as indexes into Set.Requests
+	HeldFor  []int64    // ns that each of Held was held up
+	Longest  int64      // ns: the largest of HeldFor
+	Total    int64      // ns: the sum of HeldFor
+	Prompts  int        // prompts that were prefilled meanwhile
+	Tokens   int64      // tokens of prompts that were computed meanwhile
+	// Culprit is the request with most of Tokens, an index into Set.Requests; None is unknown. Share is its share of
+	// Tokens, and Chunks the number of pieces in which its prompt was computed.
 	Culprit int
 	Prompt  int64 // tokens of its prompt that had to be computed
 	Share   float64
 	Chunks  int
 }
 
-// A gap is a stall if people notice it, and if it is far longer than gaps and prefills usually
-// are: where a prompt comes, decoding waits for it.
+// A gap is a stall if people notice it, and if it is far longer than the usual gap and the prefill of the median
+// prompt: decoding always waits for prompts that arrive.
 const (
 	noticed        = int64(100_000_000) // ns
 	stallsBeyond   = 8                  // times the median gap
-	prefillsBeyond = 4                  // times what the median prompt takes
+	prefillsBeyond = 4                  // times the prefill of the median prompt
 )
 
-// A heldGap is a gap between tokens in which others were prefilled.
+// A heldGap is a gap between tokens in which other requests were prefilled.
 type heldGap struct {
 	proc, request int
 	from, to      trace.Time
 	held          int64 // ns
 }
 
-// stalls finds the stalls, given the median gap between tokens, and the longest of each request, in ns.
+// stalls finds the stalls. median is the median gap between tokens, and longest the longest gap of each request, in
+// ns.
 func (t *Tail) stalls(a *cause.Attributor, median int64, longest []int64) *Stalls {
 	limits := t.stallLimits(median)
 	s := &Stalls{Limit: slices.Min(limits)}
@@ -88,7 +88,7 @@ func (t *Tail) stalls(a *cause.Attributor, median int64, longest []int64) *Stall
 	prompts := t.prompts()
 	slower := t.slowerThanUsual(prompts)
 	for len(gaps) > 0 {
-		n := 1 // a batch gives its tokens at one time
+		n := 1 // all requests of a batch get their tokens at once
 		for n < len(gaps) && gaps[n].proc == gaps[0].proc && gaps[n].to-gaps[0].to <= request.SameBatch {
 			n++
 		}
@@ -108,15 +108,16 @@ func (t *Tail) stalls(a *cause.Attributor, median int64, longest []int64) *Stall
 	return s
 }
 
-// byPrompts reports whether the prompts may be why, given how long so many tokens usually take there; 0 is unknown. A server
-// that stands still does so whatever it computes.
+// byPrompts reports whether the prompts explain the stall. usual is how long that many tokens usually take there, in
+// ns; 0 is unknown. A stall of more than three times that is the server standing still, whatever it computes.
 func (x *Stall) byPrompts(usual float64) bool {
 	const beyond = 3 // times what is usual
 	return usual == 0 || float64(x.Longest) <= beyond*usual
 }
 
-// asOthers reports whether it is about as long as prompts of such a size take on the server, or the longest there are: they tell by how
-// many times that is more than sizes explain, as long prompts attend to more for each token.
+// asOthers reports whether the stall lasts about as long as prompts of its size, or the longest ones, take on this
+// server. They are compared by how much longer they take than their size explains, because attention takes more time
+// per token in long prompts.
 func (x *Stall) asOthers(usual *distribution.SizeFit, slower *slowness) bool {
 	const (
 		enough = 8
@@ -132,8 +133,8 @@ func (x *Stall) asOthers(usual *distribution.SizeFit, slower *slowness) bool {
 	return float64(x.Longest) <= about*float64(byThemselves)*others
 }
 
-// A slowness is by how many times the prompts of a proc took longer than their sizes explain: one by one, the shortest prompt first, and
-// in the middle, 0 without any.
+// A slowness is how many times as long as their size explains the prompts of a proc took: of each prompt, the
+// shortest first, and the median, which is 0 without prompts.
 type slowness struct {
 	tokens []int64
 	times  []float64
@@ -160,8 +161,8 @@ func (t *Tail) slowerThanUsual(prompts [][]prompt) []slowness {
 	return slower
 }
 
-// stallLimits returns from how many ns on a gap is a stall, by group of servers; the median is
-// that of the gaps of all of them.
+// stallLimits returns the length from which a gap is a stall, in ns, for each group of servers. median is the median
+// gap of all servers.
 func (t *Tail) stallLimits(median int64) []int64 {
 	medians, prompts := make([][]int64, t.Peers.Len()), make([][]int64, t.Peers.Len())
 	for i := range cause.Each(t.List) {
@@ -188,8 +189,8 @@ func (t *Tail) stallLimits(median int64) []int64 {
 	return limits
 }
 
-// chooseChunk finds the largest power of two that takes no more than half of the limit, and
-// that nobody notices.
+// chooseChunk sets Chunk to the largest power of two whose computation takes at most half of the limit, and is too
+// short to be noticed.
 func (s *Stalls) chooseChunk(usual *distribution.SizeFit) {
 	const least, most = 256, 1 << 16 // tokens
 	enough := min(s.Limit/2, noticed)
@@ -198,16 +199,16 @@ func (s *Stalls) chooseChunk(usual *distribution.SizeFit) {
 	}
 }
 
-// A prompt is the prefill of one.
+// A prompt is the prefill of a request on one rank.
 type prompt struct {
 	request.Interval
 	request int
-	tokens  int64      // that were computed
-	chunks  int        // in so many pieces
-	latest  trace.Time // end of it, or of one that began before it
+	tokens  int64      // tokens that were computed
+	chunks  int        // number of pieces in which they were computed
+	latest  trace.Time // latest end of this prefill and those that began before it
 }
 
-// prompts lists the prefills of every proc that leads a unified server, by start.
+// prompts lists the prefills on every proc that leads a unified server, sorted by start.
 func (t *Tail) prompts() [][]prompt {
 	out := make([][]prompt, len(t.set.Procs))
 	for i := range t.set.AllParts() {
@@ -223,7 +224,7 @@ func (t *Tail) prompts() [][]prompt {
 			case row.Means == request.Prefilling && row.Start < row.End && request.Plausible(row.Start, row.End):
 				out[proc] = append(list, prompt{Interval: request.Interval{From: row.Start, To: row.End}, request: p.Request, tokens: max(0, p.PromptTokens-max(0, p.CachedTokens)), chunks: 1})
 			case row.Means == request.PrefillingChunk && len(list) > 0 && list[len(list)-1].request == p.Request:
-				if list[len(list)-1].chunks++; row.Start <= list[len(list)-1].From+request.SameBatch { // the first one
+				if list[len(list)-1].chunks++; row.Start <= list[len(list)-1].From+request.SameBatch { // the first chunk
 					list[len(list)-1].chunks = 1
 				}
 			}
@@ -235,7 +236,7 @@ func (t *Tail) prompts() [][]prompt {
 	return out
 }
 
-// byStart puts prefills in the order in which [within] looks for them.
+// byStart sorts prefills as [within] needs them.
 func byStart(list []prompt) {
 	slices.SortStableFunc(list, func(x, y prompt) int { return cmp.Compare(x.From, y.From) })
 	latest := trace.Time(math.MinInt64)
@@ -245,15 +246,15 @@ func byStart(list []prompt) {
 	}
 }
 
-// within returns the part of the prefills of a rank from the first that ends after a time to the last that begins
-// before another. Some in between may be over.
+// within returns the prefills of a rank from the first that ends after from to the last that begins before to. Some
+// in between may have ended before from.
 func within(prompts []prompt, from, to trace.Time) []prompt {
 	begin := sort.Search(len(prompts), func(i int) bool { return prompts[i].latest > from })
 	end := sort.Search(len(prompts), func(i int) bool { return prompts[i].From >= to })
 	return prompts[begin:max(begin, end)]
 }
 
-// newStall sums up the gaps of one, given the prefills of its rank.
+// newStall makes a stall from the gaps of one batch and the prefills of its rank.
 func newStall(gaps []heldGap, prompts []prompt) Stall {
 	x := Stall{Proc: gaps[0].proc, From: gaps[0].from, To: gaps[0].to, Culprit: request.None}
 	for _, g := range gaps {
@@ -269,7 +270,7 @@ func newStall(gaps []heldGap, prompts []prompt) Stall {
 		if from >= to {
 			continue
 		}
-		// Of a prefill that is partly outside, as many tokens as of its time count.
+		// Of a prefill that is partly outside, tokens count in proportion to its time inside.
 		tokens := int64(float64(p.tokens) * float64(to-from) / float64(p.To-p.From))
 		x.Prompts++
 		if x.Tokens += tokens; tokens > most {
@@ -282,32 +283,30 @@ func newStall(gaps []heldGap, prompts []prompt) Stall {
 	return x
 }
 
-// StallSubkind is the subkind of findings of stalls that one prompt made, and CrowdSubkind of those
-// that many made together.
+// StallSubkind is the subkind of findings about stalls caused by one prompt, and CrowdSubkind about stalls caused by
+// many prompts together.
 const (
 	StallSubkind = "stalls"
 	CrowdSubkind = "stalls of many prompts"
 )
 
-// maxOf is how much of what was computed in a stall makes a prompt its culprit.
+// maxOf is the share of the tokens computed in a stall that makes one prompt its culprit.
 const maxOf = 0.5
 
-// prefillBound is from which part of the time of requests on prefills leave too little of it
-// for decoding.
+// prefillBound is the share of the time of requests from which prefills of others leave too little for decoding.
 const prefillBound = 0.5
 
-// alone reports whether one prompt made a stall.
+// alone reports whether a single prompt caused the stall.
 func (x *Stall) alone() bool { return x.Culprit != request.None && x.Share >= maxOf }
 
-// Stalls are a finding if one held up so many decodes, and all of them cost so much of
-// the time of requests: every unified server has a few.
+// Stalls are a finding if the worst held up at least fewHeld decodes, and all together cost stallsCost of the time of
+// requests: every unified server has a few stalls.
 const (
 	fewHeld    = 5
 	stallsCost = 0.01
 )
 
-// StallFindings tells which prompts held up the decoding of others, and what would have
-// helped.
+// StallFindings returns which prompts held up the decoding of others, and which size of chunks would have avoided it.
 func (t *Tail) StallFindings(b *cause.Costs) ([]finding.Finding, finding.Check) {
 	check := finding.Check{What: "prompts that hold up decoding", Of: "finished request", N: len(t.List), Needed: finding.FewCompared}
 	x := t.Stalls
@@ -348,7 +347,7 @@ func (t *Tail) StallFindings(b *cause.Costs) ([]finding.Finding, finding.Check) 
 	return []finding.Finding{f}, check
 }
 
-// held returns for how long decodes of requests, indexes into Set.Requests, were held up, in ns.
+// held returns how long the decoding of each request, an index into Set.Requests, was held up, in ns.
 func (s *Stalls) held() map[int]int64 {
 	held := map[int]int64{}
 	for i := range s.List {
@@ -382,13 +381,13 @@ func (t *Tail) stallSentence(x *Stall) string {
 	return text
 }
 
-// advice says what chunks would have done.
+// advice says what chunked prefill would have achieved.
 func (s *Stalls) advice() string {
 	return fmt.Sprintf("in chunks of %s tokens with a decode step after each, no decode would have been held up for longer than about %s",
 		words.Thousands(s.Chunk), words.Nearly(s.ChunkTakes))
 }
 
-// interference returns the part of the time of all requests in which others were prefilled.
+// interference returns the share of the total time of requests in which they waited for prefills of others.
 func (t *Tail) interference() float64 {
 	held, whole := int64(0), int64(0)
 	for i := range cause.Each(t.List) {
@@ -397,7 +396,7 @@ func (t *Tail) interference() float64 {
 	return distribution.Ratio(float64(held), float64(whole))
 }
 
-// heldUp lists the requests that were held up at any time, as indexes into Set.Requests.
+// heldUp lists the requests that were ever held up, as indexes into Set.Requests.
 func (t *Tail) heldUp() []int {
 	held := memory.Make[bool](len(t.set.Requests))
 	for i := range t.Stalls.List {
@@ -414,10 +413,10 @@ func (t *Tail) heldUp() []int {
 	return list
 }
 
-// listed returns how many stalls the table has.
+// listed returns the number of stalls in the table.
 func (t *Tail) listed() int { return min(t.Options.Slowest, len(t.Stalls.List)) }
 
-// A stallRow is a stall, with its number from 1 on.
+// A stallRow is a stall with its number, from 1.
 type stallRow struct {
 	*Stall
 	number int

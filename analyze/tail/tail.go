@@ -18,10 +18,10 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// Metrics are those that have a tail, in the order of reports.
+// Metrics are the metrics whose tail is explained, in the order of reports.
 var Metrics = metric.At(metric.Headline)
 
-// ParseMetric reads the name of a metric that has a tail.
+// ParseMetric returns the metric of Metrics with the given name.
 func ParseMetric(text string) (*metric.Metric, error) {
 	if m := metric.Named(text); slices.Contains(Metrics, m) {
 		return m, nil
@@ -29,7 +29,7 @@ func ParseMetric(text string) (*metric.Metric, error) {
 	return nil, fmt.Errorf("no tail of %q; there are %s", text, strings.Join(metric.Names(Metrics), ", "))
 }
 
-// ParsePercent reads where a tail begins: "p99", "p90", or the number alone.
+// ParsePercent parses the percentile at which a tail begins: "p99", "p90", or just the number.
 func ParsePercent(text string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimPrefix(strings.ToLower(text), "p"))
 	if err != nil || n < minPercent || n > 99 {
@@ -41,54 +41,49 @@ func ParsePercent(text string) (int, error) {
 // Schema is the schema of the table that compares slow and usual requests.
 const Schema = "sgtrace.report.tail/v1"
 
-// minPercent is where a tail may begin: behind what it is compared with.
+// minPercent is the lowest percentile at which a tail may begin: beyond those it is compared with, p40 to p60.
 const minPercent = 61
 
-// Options say what is compared. The zero value compares the p99 of all
-// metrics.
+// Options say what to compare. The zero value compares the p99 of all metrics.
 type Options struct {
-	Percent int              // where the tail begins, 61 to 99; 0 is 99
+	Percent int              // percentile at which the tail begins, 61 to 99; 0 is 99
 	Metrics []*metric.Metric // nil is Metrics
-	Slowest int              // how many requests are listed per metric; 0 is 10
-	All     bool             // every cause has a row; else those that hardly matter share one
-	// OnlyTransfers leaves out all that [Tail.TransferFindings] does not need.
+	Slowest int              // number of requests listed per metric; 0 is 10
+	All     bool             // every cause has a row; else minor causes share one
+	// OnlyTransfers skips everything that [Tail.TransferFindings] does not need.
 	OnlyTransfers bool
 }
 
-// A Tail tells why the slow requests of a set are slow: how they differ from
-// those around the median, cause by cause, and which of them something has
-// delayed.
+// A Tail explains why the slow requests of a set are slow: how they differ, cause by cause, from those around the
+// median, and which of them something delayed.
 type Tail struct {
 	Options        Options
 	Comparisons    []*Comparison   // one per metric
-	Delays         *Delays         // nil for too few requests
+	Delays         *Delays         // nil if there are too few requests
 	Disaggregation *Disaggregation // nil without prefill/decode disaggregation
-	Transfers      *Transfers      // nil without enough KV transfers
-	Stalls         *Stalls         // nil if no gaps between tokens are compared
+	Transfers      *Transfers      // nil if there are too few KV transfers
+	Stalls         *Stalls         // nil if no gaps between tokens were compared
 	Common         *Traits
-	// Sizes are what prefill and decode usually take.
+	// Sizes is how long prefill and decode usually take by number of tokens.
 	Sizes cause.Sizes
-	// ClocksMoved tells that requests prove the clocks of hosts to differ, so that
-	// they were put together.
+	// ClocksMoved says that requests prove the clocks of hosts to differ, so that they were aligned.
 	ClocksMoved bool
-	// Implausible counts the finished requests that are left out, as their times
-	// cannot be right.
+	// Implausible is the number of finished requests left out because their times cannot be right.
 	Implausible int
-	// Incomplete counts the finished requests that are left out, as spans of them are
-	// missing.
+	// Incomplete is the number of finished requests left out because they have missing spans.
 	Incomplete int
 
 	Peers *place.Groups
 
 	set *request.Set
-	// List are the finished requests, and Usual is what is usual of them. Unanswered are those without an answer.
+	// List holds the finished requests, and Usual their usual times. Unanswered holds the requests without an answer.
 	List, Unanswered []cause.Attribution
 	Usual            cause.Usual
-	// oneHome tells of every cause that all requests have it on the same rank.
+	// oneHome says, for each cause, that all requests have it on the same rank.
 	oneHome [cause.Count]bool
 }
 
-// New compares the slow requests of some with those around the median.
+// New compares slow requests with those around the median.
 func New(peers *place.Groups, o Options) *Tail {
 	o.Percent = cmp.Or(o.Percent, 99)
 	o.Percent = min(max(o.Percent, minPercent), 99)
@@ -108,7 +103,7 @@ func New(peers *place.Groups, o Options) *Tail {
 		}
 	}
 	t.Sizes, t.Peers = cause.SplitSizes(s, t.List, peers.Len()), peers
-	t.Usual = cause.UsualOf(t.List) // of the split ones
+	t.Usual = cause.UsualOf(t.List) // after SplitSizes, which changes them
 	t.oneHome = oneHomes(t.List)
 	t.Comparisons = make([]*Comparison, len(o.Metrics))
 	if o.OnlyTransfers {
@@ -138,24 +133,23 @@ func New(peers *place.Groups, o Options) *Tail {
 	return t
 }
 
-// A Comparison sets the slow values of a metric against those around its median.
+// A Comparison compares the slow values of a metric with those around its median.
 type Comparison struct {
 	Metric        *metric.Metric
 	Percent       int
-	N             int   // values: requests, or gaps between tokens
+	N             int   // number of values: requests, or gaps between tokens
 	Value, Median int64 // ns: the percentile, and the p50; nearest rank
-	Slow, Around  Side  // Slow.N is 0 where there are too few to compare
-	// Added is what the causes that take longer in the slow ones add, together, in ns: as much
-	// as the means differ by, or more if other causes take less.
+	Slow, Around  Side  // Slow.N is 0 if there are too few values to compare
+	// Added is the sum, in ns, over the causes that take longer in the slow values: the difference between the means,
+	// or more if other causes take less.
 	Added int64
-	// Rows are the causes that either side has time of, those that add most
-	// first. Their means add up to those of the sides, to the ns.
+	// Rows are the causes that take time on either side, the largest increase first. Their means add up to those of
+	// the sides exactly, in ns.
 	Rows []Difference
-	// Slowest are requests, slowest first; nil for gaps.
+	// Slowest lists the slowest requests, slowest first; nil for gaps.
 	Slowest []SlowRequest
-	// Batches is how many requests the decode batches of the slow ones held on
-	// average, and those of the others. 0 is unknown, or not asked for: it is looked
-	// up where decoding was slower per token.
+	// Batches is the mean number of requests in decode batches, of the slow requests and of those around the median.
+	// It is 0 if unknown, or if decoding was not slower per token.
 	Batches [2]float64
 }
 
@@ -166,35 +160,34 @@ type Side struct {
 	Mean     int64 // rounded to the nearest ns
 }
 
-// A Difference is what one cause contributes to it.
+// A Difference is what one cause contributes to the difference between the sides.
 type Difference struct {
 	Cause        cause.Cause
-	Slow, Around int64   // mean over the sides, ns
+	Slow, Around int64   // ns: mean over each side
 	More         int64   // Slow - Around
 	Low, High    int64   // 95 % confidence interval of More, ns
-	Share        float64 // More of Added, 0 to 1; 0 if this cause takes less in slow ones
-	Main         int     // slow requests to which it adds most; request.Unknown of gaps
+	Share        float64 // More/Added, 0 to 1; 0 if the cause takes less time in the slow values
+	Main         int     // number of slow requests in which it is the main cause; request.Unknown for gaps
 	Where        Place
 	StandsOut    bool // it is a finding
 
-	beyond map[int]int64 // of what stands out: ns that slow requests, indexes into Set.Requests, have more than usual
+	beyond map[int]int64 // of causes that stand out: ns beyond the usual, by slow request, an index into Set.Requests
 }
 
-// A Place is the rank that has most of something, and its share of that.
+// A Place is the rank with the largest part of something, and its share.
 type Place struct {
 	Proc  int // index into Set.Procs; None is unknown
 	Name  string
 	Share float64
-	Only  bool // there is no other where it could be
+	Only  bool // it could be on no other rank
 }
 
-// Fewer values than FewCompared are not compared, and no side has fewer than
-// fewSlow.
+// fewSlow is the smallest size of a side. Values are compared only if there are at least FewCompared.
 const (
 	fewSlow = 5
 )
 
-// timeOf returns the time of a that m is about.
+// timeOf returns the time of a that m measures, by cause.
 func timeOf(a *cause.Attribution, m *metric.Metric) *cause.Causes {
 	if m == metric.TTFT {
 		return &a.TTFT
@@ -202,12 +195,12 @@ func timeOf(a *cause.Attribution, m *metric.Metric) *cause.Causes {
 	return &a.E2E
 }
 
-// valueOf returns metric m of request a; request.Unknown if it is not known.
+// valueOf returns metric m of request a, or request.Unknown.
 func (t *Tail) valueOf(a *cause.Attribution, m *metric.Metric) int64 {
 	return m.Of(&t.set.Requests[a.Request].Metrics)
 }
 
-// compareRequests compares a metric that every request has once.
+// compareRequests compares a metric with one value per request.
 func (t *Tail) compareRequests(a *cause.Attributor, m *metric.Metric) *Comparison {
 	c := &Comparison{Metric: m, Percent: t.Options.Percent}
 	type owned struct {
@@ -231,8 +224,8 @@ func (t *Tail) compareRequests(a *cause.Attributor, m *metric.Metric) *Compariso
 	}
 	side := func(list []int32) *tailGroup {
 		g := new(tailGroup)
-		if len(list) > fewResample { // else the order decides which are drawn
-			list = slices.Sorted(slices.Values(list)) // as they lie in the table, which may be in the file
+		if len(list) > fewResample { // else the order decides which units resampling draws
+			list = slices.Sorted(slices.Values(list)) // in the order of the table, which may be in a file
 		}
 		picked := memory.Picked(len(list), len(t.List), attributed)
 		for _, owner := range list {
@@ -255,10 +248,9 @@ func (t *Tail) compareRequests(a *cause.Attributor, m *metric.Metric) *Compariso
 	return c
 }
 
-// choose sets what c says about its sorted values, and chooses the sides: the
-// values from index slow on, which is the percentile's unless fewer than five
-// would be left, and those from the p40 to the p60, in [from, to). ok is false for
-// too few values.
+// choose sets what c says about its sorted values, and chooses the sides: slow is the index from which values are
+// slow, at the percentile, or lower if fewer than five would be slow; [from, to) are the values from p40 to p60. ok
+// is false if there are too few values.
 func (c *Comparison) choose(sorted []int64) (slow, from, to int, ok bool) {
 	if c.N = len(sorted); c.N == 0 {
 		return 0, 0, 0, false
@@ -274,9 +266,9 @@ func (c *Comparison) choose(sorted []int64) (slow, from, to int, ok bool) {
 	return slow, from, to, true
 }
 
-// compareGaps compares the gaps between tokens. Which ones are slow takes all of
-// them to tell, and only those on a side are divided then: what is held is one
-// number per gap, and two sums per request. longest is the longest gap of each request, in ns.
+// compareGaps compares the gaps between tokens. It takes all of them to find out which are slow, but only those on a
+// side are then divided by cause. So memory holds one number per gap, and two sums per request. longest is the
+// longest gap of each request, in ns.
 func (t *Tail) compareGaps(a *cause.Attributor) (c *Comparison, longest []int64) {
 	c, longest = &Comparison{Metric: metric.ITL, Percent: t.Options.Percent}, memory.Make[int64](len(t.List))
 	var mu sync.Mutex
@@ -318,14 +310,14 @@ func (t *Tail) compareGaps(a *cause.Attributor) (c *Comparison, longest []int64)
 		c.Slow, c.Around = Side{}, Side{}
 		return c, longest
 	}
-	c.Slow.N, c.Around.N = int(sides[0].n), int(sides[1].n) // equal gaps are on one side
+	c.Slow.N, c.Around.N = int(sides[0].n), int(sides[1].n) // equal gaps are all on one side
 	t.compare(c, &sides[0], &sides[1])
 	c.judge()
 	t.noteBeyond(c, &sides[0])
 	return c, longest
 }
 
-// placeOf returns where proc is.
+// placeOf returns the location of proc.
 func (t *Tail) placeOf(proc int32) place.Location {
 	return place.NewLocation(t.set, int(proc))
 }

@@ -18,33 +18,32 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Trait is something that some requests have in common.
+// A Trait is a value of an attribute that some requests share.
 type Trait struct {
-	Attribute string // as the dump or a report calls it: "model", "gen_ai.request.priority"
-	Value     string // "acme", or a bound: "3,072 or more"
+	Attribute string // as the dump or a report names it: "model", "gen_ai.request.priority"
+	Value     string // the value, or a bound: "3,072 or more"
 	Of        Kind
-	At        place.Location // of a rank; else everywhere
-	in        []bool         // by request of the list
-	n         int            // how many of these have it
+	At        place.Location // of a trait that is a rank; else everywhere
+	in        []bool         // by index into the list of requests
+	n         int            // number of requests that have it
 }
 
-// Kind is the subject of a trait.
+// Kind is what a trait is about.
 type Kind uint8
 
 const (
-	Asked Kind = iota // what was asked for, by whom
-	Size              // how long the prompt is, or what of it was cached
-	Where             // where it was computed: other reports tell of that, too
+	Asked Kind = iota // what was asked for, and by whom
+	Size              // length of the prompt, or of its cached part
+	Where             // where it was computed; other reports cover that, too
 )
 
-// Of an attribute, values that fewer than fewest requests have are not looked at, nor are more
-// than maxValues of them. Numbers are divided at a bound if there are more different ones
-// than maxNumbers.
+// An attribute has at most maxValues values that are looked at, each of at least fewest requests. With more than
+// maxNumbers different numbers, requests are divided at bounds instead.
 const (
 	fewest     = 5
 	maxValues  = 40
 	maxNumbers = 12
-	maxKnown   = 1 << 12 // numbers of one attribute whose texts are remembered
+	maxKnown   = 1 << 12 // the most numbers of one attribute whose hashed texts are remembered
 )
 
 // A collector gathers the traits of a list of requests.
@@ -52,10 +51,10 @@ type collector struct {
 	set    *request.Set
 	list   []cause.Attribution
 	traits []Trait
-	rules  []Trait // that most requests have
+	rules  []Trait // traits of most requests
 }
 
-// traitsOf returns all traits of the requests of a list, and those that most of them have.
+// traitsOf returns the traits of requests. rules are the traits that most requests have.
 func traitsOf(s *request.Set, list []cause.Attribution) (traits, rules []Trait) {
 	looks := []func(*collector){
 		func(c *collector) {
@@ -82,7 +81,7 @@ func traitsOf(s *request.Set, list []cause.Attribution) (traits, rules []Trait) 
 
 func (c *collector) request(a *cause.Attribution) *request.Request { return &c.set.Requests[a.Request] }
 
-// count is NaN for a number that is not known.
+// count returns n, or NaN if it is unknown.
 func count(n int64) float64 {
 	if n == request.Unknown {
 		return math.NaN()
@@ -90,18 +89,18 @@ func count(n int64) float64 {
 	return float64(n)
 }
 
-// A column has what requests asked for by one attribute.
+// A column holds the values of one attribute, by request.
 type column struct {
 	key     trace.Sym
 	name    string
-	texts   []uint64 // hashes; 0 of numbers
+	texts   []uint64 // hashes; 0 for numbers
 	numbers []float64
-	numeric bool // no value is a text
+	numeric bool // all values are numbers
 }
 
-// columns returns the attributes that requests have and that are no results, by name.
+// columns returns the attributes that requests have, except for those that are results of serving them.
 func (c *collector) columns() (columns []*column) {
-	byKey := map[trace.Sym]*column{} // nil: a result
+	byKey := map[trace.Sym]*column{} // nil for a result
 	for i := range cause.Each(c.list) {
 		c.set.EachAttribute(c.request(&c.list[i]), func(a request.Attribute) {
 			col, known := byKey[a.Key]
@@ -128,7 +127,7 @@ func (c *collector) columns() (columns []*column) {
 	return columns
 }
 
-// addAttributes adds what was asked for, attribute by attribute.
+// addAttributes adds the attributes that requests came with.
 func (c *collector) addAttributes() {
 	for _, col := range c.columns() {
 		if col.numeric && isSpread(col.numbers) {
@@ -160,9 +159,8 @@ func (c *collector) addAttributes() {
 	}
 }
 
-// beginning returns what the ID of a request begins with: the first word, or as many more as all
-// have in common and one after these. Clients put into IDs who asks: "acme-4f1c",
-// "user_42_turn_1".
+// beginning returns a function that returns the beginning of a request's ID: its first word, or, if all begin with
+// the same words, these and one more. Clients often put the sender into IDs: "acme-4f1c", "user_42_turn_1".
 func (c *collector) beginning() func(*cause.Attribution) string {
 	for end := 0; ; {
 		upTo := func(a *cause.Attribution) string {
@@ -240,7 +238,7 @@ func (c *collector) places() {
 	}
 }
 
-// texts adds an attribute that is a text of every request; "" is none.
+// texts adds an attribute with a text for every request; "" is none.
 func (c *collector) texts(attribute string, of Kind, text func(*cause.Attribution) string) {
 	texts := memory.Make[uint64](len(c.list))
 	for i := range cause.Each(c.list) {
@@ -251,8 +249,8 @@ func (c *collector) texts(attribute string, of Kind, text func(*cause.Attributio
 	c.values(attribute, of, texts, func(i int) string { return text(&c.list[i]) })
 }
 
-// values adds the values of an attribute that enough requests have, if there are several, given
-// their hashes, where 0 is none: there may be as many texts as requests.
+// values adds the values of an attribute that enough requests have, if there are several. It takes hashes, 0 for
+// none, because there may be as many different texts as requests.
 func (c *collector) values(attribute string, of Kind, hashes []uint64, text func(i int) string) {
 	type value struct {
 		hash uint64
@@ -279,7 +277,7 @@ func (c *collector) values(attribute string, of Kind, hashes []uint64, text func
 	}
 }
 
-// numbers adds an attribute that is a number of every request; NaN is unknown.
+// numbers adds an attribute with a number for every request; NaN is unknown.
 func (c *collector) numbers(attribute string, of Kind, number func(*cause.Attribution) float64) {
 	numbers := memory.Make[float64](len(c.list))
 	for i := range cause.Each(c.list) {
@@ -288,7 +286,7 @@ func (c *collector) numbers(attribute string, of Kind, number func(*cause.Attrib
 	c.bounds(attribute, of, numbers)
 }
 
-// bounds divides requests by a number: at none at all, at the median, and at the highest tenth.
+// bounds adds traits that divide requests by a number: 0, the median or more, and the 90th percentile or more.
 func (c *collector) bounds(attribute string, of Kind, numbers []float64) {
 	known := slices.DeleteFunc(slices.Clone(numbers), math.IsNaN)
 	if len(known) == 0 {
@@ -316,7 +314,7 @@ func numberText(v float64) string {
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
-// add adds a trait, unless too few requests have it; if very many do, it is the rule.
+// add adds a trait, unless too few requests have it. If more than three quarters have it, it is a rule.
 func (c *collector) add(attribute, value string, of Kind, in func(i int) bool) {
 	t := Trait{Attribute: attribute, Value: value, Of: of, in: memory.Make[bool](len(c.list))}
 	for i := range cause.Each(c.list) {
@@ -336,9 +334,9 @@ func (c *collector) add(attribute, value string, of Kind, in func(i int) bool) {
 // String names a trait in a sentence.
 func (t *Trait) String() string { return fmt.Sprintf("%s %s", t.Attribute, t.Value) }
 
-// Senders says what most of the requests have in common that arrive since a time beyond the
-// rate of before, as the end of a sentence, and which of the finished requests have it; "" is
-// nothing, or that most had it before.
+// Senders says, as the end of a sentence, which trait most of the requests share that have arrived since a time in
+// excess of the earlier rate, and which finished requests have it. It returns "" if there is no such trait, or most
+// requests had it before.
 func (t *Traits) Senders(since trace.Time) (words string, have []bool) {
 	best, part := t.largestTrait(since, func(*request.Metrics) float64 { return 1 })
 	if best == nil {
@@ -347,8 +345,7 @@ func (t *Traits) Senders(since trace.Time) (words string, have []bool) {
 	return fmt.Sprintf("; %.0f %% of the added requests have %s", 100*part, best), best.in
 }
 
-// Askers says the same of those with the tokens that are beyond those of before; tokens are
-// what a request has of them.
+// Askers does the same for tokens in excess of the earlier rate. tokens returns the tokens of a request.
 func (t *Traits) Askers(since trace.Time, tokens func(*request.Metrics) int64) string {
 	best, part := t.largestTrait(since, func(m *request.Metrics) float64 { return float64(max(0, tokens(m))) })
 	if best == nil {
@@ -357,8 +354,8 @@ func (t *Traits) Askers(since trace.Time, tokens func(*request.Metrics) int64) s
 	return fmt.Sprintf("; %.0f %% of the added tokens are of requests with %s", 100*part, best)
 }
 
-// largestTrait returns the trait of most of what is added since a time, and of how much of it; nil is
-// none.
+// largestTrait returns the trait with the largest share of the weight added since a time, and that share. It returns
+// nil if no trait has more than 0.7 of it, or that trait was common before.
 func (t *Traits) largestTrait(since trace.Time, weight func(*request.Metrics) float64) (best *Trait, part float64) {
 	part = 0.7
 	for i := range t.asked {
@@ -370,10 +367,10 @@ func (t *Traits) largestTrait(since trace.Time, weight func(*request.Metrics) fl
 	return best, min(1, part)
 }
 
-// added returns which part of the requests before a time, by weight, has a trait, and which part of
-// what comes beyond that rate later.
+// added returns the share of the weight that a trait had before a time, and its share of the weight in excess of the
+// earlier rate after it.
 func (t *Traits) added(trait *Trait, since trace.Time, weight func(*request.Metrics) float64) (had, has float64) {
-	var with, all [2]float64 // before and after
+	var with, all [2]float64 // before and after since
 	first, last := since, since
 	for i := range cause.Each(t.list) {
 		r := &t.set.Requests[t.list[i].Request]

@@ -17,31 +17,31 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Transfers is how long requests waited for their KV cache after it was computed.
+// Transfers says how long requests waited for their KV cache after it was computed.
 type Transfers struct {
 	N       int
 	Median  int64                // ns
-	Usual   distribution.SizeFit // by the tokens of the prompt
-	Limit   int64                // ns beyond Usual from which on a transfer is slow
-	Slow    []SlowTransfer       // by the ranks that they go between, then by start
-	Least   int64                // ns that the fastest slow one took
-	Longest int64                // ns that the slowest one took
-	Where   Place                // the rank that has most time of slow ones
+	Usual   distribution.SizeFit // by the number of prompt tokens
+	Limit   int64                // ns beyond Usual from which a transfer is slow
+	Slow    []SlowTransfer       // sorted by the two ranks, then by start
+	Least   int64                // ns: the fastest slow transfer
+	Longest int64                // ns: the slowest transfer
+	Where   Place                // the rank with most of the time of slow transfers
 	Pairs   []TransferPair
-	// Since is when they became slow, with its bounds of 95 %; zero if some were now and then. Until is when that was over, zero if
-	// it was not.
+	// Since is when transfers became slow, with its 95 % bounds; zero if slow transfers occur now and then. Until is
+	// when that ended; zero if it did not.
 	Since, Earliest, Latest, Until trace.Time
 }
 
-// A TransferPair is the transfers between two lead ranks, indexes into Set.Procs.
+// A TransferPair sums up the transfers between two lead ranks, indexes into Set.Procs.
 type TransferPair struct {
 	From, To int32
 	distribution.Summary
 	Slow int
 }
 
-// A SlowTransfer is one that took far longer than its size explains, between two lead
-// ranks, indexes into Set.Procs.
+// A SlowTransfer is a transfer between two lead ranks, indexes into Set.Procs, that took far longer than its size
+// explains.
 type SlowTransfer struct {
 	Request  int // index into Set.Requests
 	From, To int32
@@ -49,9 +49,8 @@ type SlowTransfer struct {
 	Beyond   int64 // ns more than is usual for the prompt
 }
 
-// transfers finds the KV transfers that took far longer than their size explains:
-// beyond it by ten times the median deviation, and by as much as a median request
-// takes to its first token altogether.
+// transfers finds the KV transfers that took far longer than their size explains: longer by ten times the median
+// deviation, and by the median time to the first token.
 func (t *Tail) transfers() *Transfers {
 	const deviations = 10
 	var list []int32
@@ -84,7 +83,8 @@ func (t *Tail) transfers() *Transfers {
 	return x
 }
 
-// dateTransfers finds since when transfers are slow, and until when: far more of them than at other times, or most and none before.
+// dateTransfers finds since when, and until when, transfers are slow: the share of slow ones is far larger than at
+// other times, or most are slow and none was before.
 func (t *Tail) dateTransfers(x *Transfers, list []int32, beyond []int64) {
 	const surely = 0.001
 	start := func(i int) trace.Time { return t.set.Requests[t.List[list[i]].Request].Start }
@@ -107,8 +107,9 @@ func (t *Tail) dateTransfers(x *Transfers, list []int32, beyond []int64) {
 	}
 }
 
-// most returns the changes between which there is most of what is counted: of the stretches in a row whose share is above half of the
-// whole one, those that have most beyond that. It returns nil for the beginning and for the end.
+// most returns the changes that enclose most of what is counted. It maximizes, over runs of adjacent stretches, the
+// sum of what exceeds half of the overall share. since is nil if the run starts at the beginning, and until if it
+// lasts to the end.
 func most(changes []changepoint.Change, count changepoint.Trues) (since, until *changepoint.Change) {
 	if len(changes) == 0 {
 		return nil, nil
@@ -140,8 +141,7 @@ func most(changes []changepoint.Change, count changepoint.Trues) (since, until *
 	return since, until
 }
 
-// collectTransfers sorts the transfers by where they went from and to, given what
-// each took beyond the usual.
+// collectTransfers groups the transfers by the two ranks. beyond is the ns that each took longer than usual.
 func (t *Tail) collectTransfers(x *Transfers, list []int32, beyond []int64) {
 	type ranks struct{ from, to int32 }
 	pairs := map[ranks]*TransferPair{}
@@ -173,15 +173,15 @@ func (t *Tail) collectTransfers(x *Transfers, list []int32, beyond []int64) {
 	slices.SortFunc(x.Pairs, func(p, q TransferPair) int { return slices.Compare([]int32{p.From, p.To}, []int32{q.From, q.To}) })
 }
 
-// requests returns those with slow transfers, by start.
+// requests returns the requests with slow transfers, sorted by start.
 func (x *Transfers) requests() []int {
 	list := order.EachRow(x.Slow, func(s *SlowTransfer) int { return s.Request })
 	slices.Sort(list)
 	return list
 }
 
-// to sums up the transfers to a rank, and those to others. That the first are of one rank that sends is no reason to
-// look at the one that receives: then there are none of them.
+// to sums up the transfers to a rank, and those to other ranks. there is empty unless several ranks send to it and
+// each has slow transfers: those of a single sender don't point at the receiver.
 func (x *Transfers) to(rank int32) (there, elsewhere TransferPair) {
 	senders := 0
 	for i := range x.Pairs {
@@ -201,10 +201,10 @@ func (x *Transfers) to(rank int32) (there, elsewhere TransferPair) {
 	return there, elsewhere
 }
 
-// share is the part of the transfers that is slow.
+// share returns the share of transfers that are slow.
 func (p *TransferPair) share() float64 { return distribution.Ratio(float64(p.Slow), float64(p.N)) }
 
-// Verdict says in one sentence whether transfers are slow, and how much.
+// Verdict says in one sentence whether transfers are slow, and by how much.
 func (x *Transfers) Verdict() string {
 	if len(x.Slow) == 0 {
 		return fmt.Sprintf("None of %d KV transfers is slow; the median is %s", x.N, words.Nearly(x.Median))
@@ -212,7 +212,7 @@ func (x *Transfers) Verdict() string {
 	return fmt.Sprintf("%d of %d KV transfers %s slow%s: %s; the median is %s", len(x.Slow), x.N, words.IsOrAre(len(x.Slow)), x.since(), x.took(), words.Nearly(x.Median))
 }
 
-// since says since when some are slow: " since 21:56:35 ± 2 s until 21:58".
+// since says since when transfers are slow, if known: " since 21:56:35 ± 2 s until 21:58".
 func (x *Transfers) since() (text string) {
 	if x.Since != 0 {
 		text += " since " + words.When(x.Since, x.Earliest, x.Latest)
@@ -223,7 +223,7 @@ func (x *Transfers) since() (text string) {
 	return text
 }
 
-// took says how long the slow ones took: "139 ms to 4.58 s".
+// took says how long slow transfers took: "139 ms to 4.58 s".
 func (x *Transfers) took() string {
 	least, longest := words.Nearly(x.Least), words.Nearly(x.Longest)
 	if least == longest {

@@ -12,23 +12,21 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// standsOut is how much a cause has to add before it is a finding, as a multiple
-// of the mean around the median. Prompts, and with them the TTFT of a healthy
-// deployment, differ more in size than whole requests do; and every unified
-// server interrupts decoding for a prefill now and then.
+// standsOut is how much a cause must add to be a finding, as a multiple of the mean around the median. Prompts, and
+// with them the TTFT of a healthy deployment, differ more in size than whole requests do; and every unified server
+// interrupts decoding for a prefill now and then.
 var standsOut = map[*metric.Metric]float64{metric.E2E: 1.0 / 3, metric.TTFT: 3, metric.ITL: 8}
 
-// findingShare is the least share of the extra time that is a finding, and
-// findingMain of how many requests the cause has to be the main one.
+// findingShare is the smallest share of the extra time for a finding, and findingMain the smallest number of requests
+// in which the cause is the main one.
 const (
 	findingShare = 1.0 / 3
 	findingMain  = 2
 )
 
-// judge finds the causes that stand out: they make a third of the extra time or
-// more, add much compared with the median, and half of that with 95 % confidence,
-// and are the main cause of several requests. A false alarm is worse than
-// silence.
+// judge decides which causes stand out: they make up at least a third of the extra time, add much compared with the
+// median, and half of that with 95 % confidence, and are the main cause of several requests. A false alarm is worse
+// than silence.
 func (c *Comparison) judge() {
 	least := standsOut[c.Metric] * float64(c.Around.Mean)
 	for i := range c.Rows {
@@ -39,8 +37,7 @@ func (c *Comparison) judge() {
 	}
 }
 
-// phraseAt names a cause in a sentence, with the rank if nearly all of it is there
-// and it could be elsewhere.
+// phraseAt names a cause in a sentence, with the rank if nearly all of it is there and it could be elsewhere.
 func phraseAt(c cause.Cause, at Place) string {
 	const nearly = 0.8
 	text := c.Phrase()
@@ -50,19 +47,19 @@ func phraseAt(c cause.Cause, at Place) string {
 	return text
 }
 
-// severalTimes is how many times the mean around the median slow ones take if people call
-// them slow, whether or not there are enough of them for a finding.
+// severalTimes is how many times the mean around the median people call slow, whether or not there are enough such
+// requests for a finding.
 const severalTimes = 2
 
-// toldShare is the least share of the extra time that a verdict tells.
+// toldShare is the smallest share of the extra time that a verdict mentions.
 const toldShare = 0.1
 
-// tells reports whether a cause makes enough of the extra time to be looked into.
+// tells reports whether a cause makes up enough of the extra time to be worth a closer look.
 func (c *Comparison) tells(k cause.Cause) bool {
 	return slices.ContainsFunc(c.Rows, func(d Difference) bool { return d.Cause == k && d.Share >= toldShare })
 }
 
-// Verdict says in one sentence what makes the tail.
+// Verdict says in one sentence what makes up the tail.
 func (c *Comparison) Verdict() string {
 	text := fmt.Sprintf("p%d of %s", c.Percent, c.Metric.Title)
 	if c.N == 0 {
@@ -75,7 +72,7 @@ func (c *Comparison) Verdict() string {
 	case c.Slow.N == 0:
 		return text + "nearly all are equal"
 	}
-	const enough, most = 0.8, 3 // until so much of the extra time is told
+	const enough, most = 0.8, 3 // stop at this share of the extra time, or this number of causes
 	var causes []string
 	told, found := 0.0, false
 	for i := range c.Rows {
@@ -95,7 +92,7 @@ func (c *Comparison) Verdict() string {
 	return text + strings.Join(causes, ", ") + c.commonWait()
 }
 
-// commonWait tells where the usual requests wait for much of their time, too.
+// commonWait mentions a cause for which usual requests wait for much of their time, too.
 func (c *Comparison) commonWait() string {
 	for i := range c.Rows {
 		row := &c.Rows[i]
@@ -106,19 +103,18 @@ func (c *Comparison) commonWait() string {
 	return ""
 }
 
-// A SlowRequest is one of the slowest, with what makes it slow.
+// A SlowRequest is one of the slowest requests, with its main cause.
 type SlowRequest struct {
 	Request int // index into Set.Requests
 	Cause   cause.Cause
 	Took    int64 // ns that went into the cause
-	Usual   int64 // ns that do around the median
-	// Share is Took - Usual, of that of all causes that took longer than usual. 0 if none
-	// did.
+	Usual   int64 // ns that go into it around the median
+	// Share is Took-Usual as a share of the sum over all causes that took longer than usual; 0 if none did.
 	Share float64
 	Where Place
 }
 
-// slowRequest finds what makes request a slow.
+// slowRequest finds the main cause of request a.
 func (t *Tail) slowRequest(c *Comparison, a *cause.Attribution) SlowRequest {
 	times := timeOf(a, c.Metric)
 	main, more := c.mainCause(times)
@@ -130,8 +126,7 @@ func (t *Tail) slowRequest(c *Comparison, a *cause.Attribution) SlowRequest {
 	return out
 }
 
-// added returns how much the causes that took longer in a request than around the median
-// exceed that, together, in ns.
+// added returns the sum of what exceeds the mean around the median, in ns, over the causes that took longer.
 func (c *Comparison) added(times *cause.Causes) int64 {
 	more := *times
 	for i := range c.Rows {
