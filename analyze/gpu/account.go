@@ -7,8 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
-// A timeColumn is one column of where the time of a device went. All of them add up to
-// Length.
+// A timeColumn is one column of where the time of a device went. All columns add up to Length.
 type timeColumn struct {
 	name, title, doc string // title is for people
 	of               func(*Activity) int64
@@ -17,8 +16,8 @@ type timeColumn struct {
 // numWork is how many of the columns are work; the others are idle time.
 const numWork = 4
 
-// timeColumns are in the order in which people read them: work, then idle time by reason. Work counts as
-// far as it is exposed.
+// timeColumns returns the columns in the order in which people read them: work, then idle time by
+// reason. Work counts only where it is exposed.
 func timeColumns() (list []timeColumn) {
 	for _, t := range []timeOf{computeTime, exposedComm, exposedCopy, exposedOther} {
 		list = append(list, timeColumn{t.metric.Name, t.metric.Title, t.metric.Doc, t.of})
@@ -30,7 +29,7 @@ func timeColumns() (list []timeColumn) {
 	return list
 }
 
-// lengthDoc says what the time of a device is: all shares of its time are of this.
+// lengthDoc defines the length of a device: all shares of its time are shares of this.
 const lengthDoc = "from the first step, kernel or copy to the end of the last, of each recording; where no steps are annotated, of kernels and copies"
 
 // reasonDocs define the idle columns.
@@ -67,8 +66,7 @@ func (g *GPUs) TimeReport() *table.Table {
 	return r
 }
 
-// shownShare is the part of the time of some device from which on a column is shown to
-// people.
+// shownShare is the least share of a device's time for a column to be shown to people.
 const shownShare = 0.005
 
 // ShareReport makes a short table of where the time of every device went.
@@ -92,12 +90,12 @@ func (g *GPUs) ShareReport(schema string) *table.Table {
 	return table.New(schema, "Where GPU time went", g.GPUs, fields).Leave("length")
 }
 
-// column are the fields of a column: a part, and the time itself.
+// column returns the fields of a column: a share, and the time itself.
 func (c gpuColumns) column(a timeColumn) []table.Field[GPU] {
 	return titled(a.title, c.part(a.name, a.doc, func(g *GPU) int64 { return a.of(&g.Activity) }))
 }
 
-// shown leaves columns for people where the time is a good part of that of some device.
+// shown leaves columns visible to people if some device spends a notable share of its time there, and makes them details otherwise.
 func (g *GPUs) shown(fields []table.Field[GPU], of func(*Activity) int64) []table.Field[GPU] {
 	if g.any(func(g *GPU) bool { return distribution.Fraction(of(&g.Activity), g.Length()) >= shownShare }) {
 		return fields
@@ -107,7 +105,7 @@ func (g *GPUs) shown(fields []table.Field[GPU], of func(*Activity) int64) []tabl
 
 func (a *Activity) coldTime() int64 { return a.Cold.Total() }
 
-// mostly names the reason of most of the idle time, "" if there is none to speak of.
+// mostly names the reason for most of the idle time; "" if that is negligible.
 func (g *GPU) mostly() string {
 	most := NoReason
 	for reason, t := range g.Waits.Time {
@@ -121,7 +119,7 @@ func (g *GPU) mostly() string {
 	return ReasonWords[most]
 }
 
-// A timeOf is a metric of devices, as it is measured of what they did.
+// A timeOf is a metric of devices, and how it is measured.
 type timeOf struct {
 	metric *metric.Metric
 	of     func(*Activity) int64
@@ -148,7 +146,7 @@ func exposed(class kernelname.Class) func(*Activity) int64 {
 	return func(a *Activity) int64 { return a.Exposed(class) }
 }
 
-// partsOf are the columns of some times: the part of a whole for people, and ns.
+// partsOf returns the columns of some times: shares of a whole for people, and ns.
 func partsOf[T any](did func(*T) *Activity, whole func(*T) int64, wholeName string, times ...timeOf) (fields []table.Field[T]) {
 	for _, t := range times {
 		part := part(t.metric.Name, t.metric.Doc, wholeName, whole, func(r *T) int64 { return t.of(did(r)) })
@@ -160,7 +158,7 @@ func partsOf[T any](did func(*T) *Activity, whole func(*T) int64, wholeName stri
 	return fields
 }
 
-// part is a duration for programs, and its part of whole for people.
+// part returns the columns of a duration: ns for programs, and its share of whole for people.
 func part[T any](name, doc, wholeName string, whole, of func(*T) int64) []table.Field[T] {
 	return []table.Field[T]{
 		table.PartColumn(name, doc+", part of "+wholeName, func(r *T) (int64, int64) { return of(r), whole(r) }),
@@ -168,7 +166,7 @@ func part[T any](name, doc, wholeName string, whole, of func(*T) int64) []table.
 	}
 }
 
-// titled are fields with another title for people.
+// titled gives fields another title for people.
 func titled[T any](title string, fields []table.Field[T]) []table.Field[T] {
 	for i := range fields {
 		fields[i].Title = title

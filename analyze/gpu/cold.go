@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A codeLoad is the first launches of kernels that take so long that they load code.
+// A codeLoad sums up the first launches of kernels that took so long that they must have loaded code.
 // Total and Longest are in ns.
 type codeLoad struct{ N, Total, Longest int64 }
 
@@ -24,10 +24,10 @@ func (l *codeLoad) join(o *codeLoad) {
 // the host loads code, compiles, or records a CUDA graph. Time is by reason, ns.
 type Cold struct {
 	Time [NumReasons]int64
-	Gaps int64 // of which some part is cold
-	// Spread tells that some of these come after the device has been busy for long.
+	Gaps int64 // gaps that are cold, at least in part
+	// Spread reports that some of these gaps come after the device has been busy for long.
 	Spread bool
-	// longest is the longest of these gaps.
+	// Longest is the longest of these gaps.
 	Longest Gap
 	Loads   codeLoad
 }
@@ -44,7 +44,7 @@ func (c *Cold) Total() int64 {
 // AtStart reports whether all of these gaps come before the device has been busy for long.
 func (c *Cold) AtStart() bool { return !c.Spread && c.Gaps <= maxGaps }
 
-// Join adds what is cold of another device, or of other steps.
+// Join adds the cold time of another device, or of other steps.
 func (c *Cold) Join(o *Cold) {
 	for reason, t := range o.Time {
 		c.Time[reason] = distribution.AddTimes(c.Time[reason], t)
@@ -57,24 +57,24 @@ func (c *Cold) Join(o *Cold) {
 	}
 }
 
-// Cold reports whether the reason is one of a process that starts.
+// Cold reports whether the reason belongs to a process that starts.
 func (r Reason) Cold() bool { return r >= Capturing && r <= Modules }
 
-// slowLaunch is from how long on the first launch of a kernel loads its code, ns: a launch
-// takes microseconds, and while the device is idle none waits for a place in its queue.
+// slowLaunch is how long the first launch of a kernel must take, ns, to have loaded its code: a launch
+// takes microseconds, and while the device is idle it need not wait for a place in the queue.
 const slowLaunch = 1_000_000
 
-// A gapSum is a gap of a device by reason.
+// A gapSum is a gap of a device, divided by reason.
 type gapSum struct {
 	Gap
 	parts  [NumReasons]int64 // ns
 	step   int               // kind of the step that it counts for
-	before int64             // ns for which kernels had run
-	load   int64             // ns that the launch took that ended it, if it loads code
+	before int64             // ns for which kernels had run before it
+	load   int64             // ns of the launch that ended it, if that loaded code
 }
 
-// coldTime returns the time of reasons that are cold, and of calls that take memory: the first
-// of them makes the context.
+// coldTime returns the time of cold reasons, and of calls that allocate memory: the first of them
+// creates the context.
 func (g *gapSum) coldTime() int64 {
 	total := g.parts[Allocation]
 	for reason := Capturing; reason <= Modules; reason++ {
@@ -83,24 +83,24 @@ func (g *gapSum) coldTime() int64 {
 	return total
 }
 
-// startup finds the gaps in which a process starts. What is cold by its reason is counted
-// gap by gap. Beside that, the few gaps that are nearly all of idle time, before the device
-// has done anything to speak of, are the start if cold reasons are much of them, or if they come before
-// the first kernel: what the host does between two libraries that it loads is part of that.
+// startup finds the gaps in which a process starts. Gaps that are cold by their reasons are counted one
+// by one. Beyond them, if a few gaps are nearly all of the idle time and come before the device has
+// done real work, they are the start, provided that cold reasons are much of them or they come before
+// the first kernel: what the host does between two libraries that it loads is part of the start.
 type startup struct {
 	longest []gapSum // the longest first
 	gaps    int64
-	worked  int64 // ns so far in which kernels ran: copies before them bring data that they need
+	worked  int64 // ns so far in which kernels ran: copies before them only bring their data
 }
 
-// What nearly all, few, early, and enough are.
+// Thresholds of startup.
 const (
-	maxGaps     = 64 // that are kept
+	maxGaps     = 64 // longest gaps that are kept
 	nearlyAll   = 0.9
-	fewGapsPart = 0.01 // of all gaps, or fewGaps
+	fewGapsPart = 0.01 // share of all gaps that counts as few, but no fewer than fewGaps
 	fewGaps     = 3
 	earlyPart   = 0.1 // of the time for which kernels run
-	enoughCold  = 0.3 // of the time of these gaps
+	enoughCold  = 0.3 // of the time of the startup's gaps
 )
 
 // add takes a gap.
@@ -115,7 +115,7 @@ func (s *startup) add(g *gapSum) {
 	s.longest = s.longest[:min(len(s.longest), maxGaps)]
 }
 
-// settle counts the rest of the gaps of the start.
+// settle adds the gaps of the start that cold reasons do not explain, and drops code that is loaded again and again.
 func (s *startup) settle(g *GPU) {
 	idle := int64(0)
 	for i := range g.BySteps {
@@ -158,8 +158,8 @@ func (s *startup) settle(g *GPU) {
 	}
 }
 
-// leaveOutSpread makes loads of code that come again and again what they are: idle time of a
-// process that works. It reports whether it did.
+// leaveOutSpread turns loads of code that recur throughout into ordinary idle time: the process is at
+// work. It reports whether it did.
 func (c *Cold) leaveOutSpread() bool {
 	again := c.Spread && c.Gaps > fewGaps
 	if again {
@@ -171,16 +171,16 @@ func (c *Cold) leaveOutSpread() bool {
 	return again
 }
 
-// beforeFirst reports whether no kernel had run, and calls loaded code in the gap: a process that has launched its
-// first kernel before has its code. What a library does between such calls, no profiler may show.
+// beforeFirst reports whether no kernel had run, and calls loaded code in the gap: once a process has
+// launched kernels, it has its code. Profilers may not show what a library does between such calls.
 func (g *gapSum) beforeFirst() bool { return g.before == 0 && g.parts[Modules] > g.load }
 
-// mostlyCold reports whether the gap is cold by its reasons.
+// mostlyCold reports whether cold reasons explain half of the gap or more.
 func (g *gapSum) mostlyCold() bool {
 	return 2*(g.coldTime()-g.parts[Allocation]) >= g.Length()
 }
 
-// addCold counts what is cold of a gap by its reasons.
+// addCold adds the cold parts of a gap.
 func (c *Cold) addCold(g *gapSum) {
 	for reason := Capturing; reason <= Modules; reason++ {
 		c.Time[reason] = distribution.AddTimes(c.Time[reason], g.parts[reason])
@@ -200,22 +200,22 @@ func (c *Cold) addGap(g *gapSum) {
 	}
 }
 
-// A captureMark is the call that begins or ends the recording of a CUDA graph. What is
-// launched between the two does not run.
+// A captureMark is the call that begins or ends the capture of a CUDA graph. What is launched between
+// the two does not run.
 type captureMark struct {
 	at    trace.Time
 	begin bool
 }
 
-// captureMarkOf returns what a call of a name is to the recording of graphs: of any version of the
-// call, as cudaStreamBeginCapture_v10000, cuStreamBeginCaptureToGraph and cuStreamEndCapture_ptsz.
+// captureMarkOf reports whether calls of a name begin or end the capture of a graph (mark), and whether they begin it.
+// It recognizes all versions: cudaStreamBeginCapture_v10000, cuStreamBeginCaptureToGraph, cuStreamEndCapture_ptsz.
 func captureMarkOf(name string) (begin, mark bool) {
 	begin = strings.Contains(name, "StreamBeginCapture")
 	return begin, begin || strings.Contains(name, "StreamEndCapture")
 }
 
-// captures returns the times in which graphs were recorded, as calls that hold up the host.
-// What began before the recording, or ends after it, is cut there.
+// captures returns the times in which graphs were captured, as calls that hold up the host. A capture
+// that began before the recording, or ends after it, is cut there.
 func (r *rankWork) captures() (calls []HostCall) {
 	slices.SortFunc(r.marks, func(a, b captureMark) int { return cmp.Compare(a.at, b.at) })
 	if len(r.recorded) == 0 {
@@ -246,9 +246,9 @@ func (r *rankWork) captures() (calls []HostCall) {
 	return calls
 }
 
-// compiles reports whether a range of a name is one in which code is compiled: of PyTorch's
-// "backend_compile (dynamo_timed)", or of anybody who says so. "Torch-Compiled Region" runs
-// what was compiled.
+// compiles reports whether code is compiled in ranges of a name: PyTorch's "backend_compile
+// (dynamo_timed)", or any name with a word for it. "Torch-Compiled Region" runs code that was compiled
+// earlier.
 func compiles(name string) bool {
 	if strings.HasPrefix(name, "CUDAGraphNode.record") {
 		return false

@@ -17,7 +17,7 @@ import (
 type CopyKind struct {
 	Name     string
 	Copied   profilewalk.Copied
-	Pageable int64 // ns of Copied, of pageable memory
+	Pageable int64 // ns of Copied in copies of pageable memory
 }
 
 // AboutPageable says what is wrong with copies of pageable memory.
@@ -30,7 +30,7 @@ func (k *CopyKind) add(c *profile.Copy) {
 	}
 }
 
-// Join adds the copies of another sum.
+// Join adds the copies of o.
 func (k *CopyKind) Join(o *CopyKind) {
 	k.Copied.Join(&o.Copied)
 	k.Pageable = distribution.AddTimes(k.Pageable, o.Pageable)
@@ -67,10 +67,10 @@ func SortCopies(list []CopyKind) {
 	})
 }
 
-// A Piece is what a device did between two of [Options.Cuts]. What runs across a cut
-// counts where it began to run alone.
+// A Piece is what a device did between two of [Options.Cuts]. Time in which the same classes run is not
+// split at a cut: it counts for the piece in which it begins.
 type Piece struct {
-	Activity // without Idle, and with the times of Waits only
+	Activity // without Idle; Waits has times only
 }
 
 // A CategoryTime is what one column of where GPU time went holds, in ns.
@@ -79,8 +79,8 @@ type CategoryTime struct {
 	Time int64
 }
 
-// Times are where the time of the piece went: busy and idle, then each category. The
-// categories add up to busy and idle.
+// Times returns where the time of the piece went: busy and idle, then each category. The categories add
+// up to busy and idle.
 func (p *Piece) Times() []CategoryTime {
 	list := []CategoryTime{{metric.Busy.Name, p.Busy()}, {metric.Idle.Name, 0}}
 	for i, a := range timeColumns() {
@@ -93,7 +93,7 @@ func (p *Piece) Times() []CategoryTime {
 	return list
 }
 
-// Holds reports whether a call of a name holds its thread up until the device is done.
+// Holds reports whether calls of a name block their thread until the device is done.
 func Holds(call string) bool {
 	reason := ReasonOf(call)
 	return reason == AfterSync || reason == BlockingCopy
@@ -101,12 +101,12 @@ func Holds(call string) bool {
 
 // A pieceSweep divides what a sweep counts among the pieces.
 type pieceSweep struct {
-	cuts []trace.Time // of pieces that have not begun
+	cuts []trace.Time // starts of the pieces that have not begun
 	gpu  *GPU
 	now  int
 }
 
-// at returns the piece of an instant, nil without any. Instants come in order.
+// at returns the piece that contains t, nil without cuts. Instants come in order.
 func (s *pieceSweep) at(t trace.Time) *Piece {
 	if s.gpu.Pieces == nil {
 		return nil
@@ -118,7 +118,7 @@ func (s *pieceSweep) at(t trace.Time) *Piece {
 	return &s.gpu.Pieces[s.now]
 }
 
-// waits counts by how much a gap made idle time longer, by reason.
+// waits adds to a piece how much a gap increased idle time, by reason.
 func (s *pieceSweep) waits(from trace.Time, before, after *[NumReasons]int64) {
 	p := s.at(from)
 	if p == nil {

@@ -17,15 +17,15 @@ import (
 // Options say how devices are measured.
 type Options struct {
 	Classes *kernelname.Classes // of kernels; nil is [kernelname.DefaultClasses]
-	// From and To bound what is measured to kernels, copies and steps that overlap
-	// [From, To]; 0 is open.
+	// From and To restrict the measurement to kernels, copies and steps that overlap [From, To]; 0 is
+	// open.
 	From, To trace.Time
 	// Cuts divide every device into pieces, in order; nil makes none.
 	Cuts []trace.Time
-	// Gaps takes every gap of every device, in the order of time; of several ranks at once.
-	// What it gets is valid until it returns. nil is nobody.
+	// Gaps, if not nil, is called with every gap of every device in the order of time, for several
+	// ranks at once. Its argument is valid until it returns.
 	Gaps func(*IdleGap)
-	// Watch is told what devices do; nil is nobody.
+	// Watch, if not nil, is told what devices do.
 	Watch Watch
 }
 
@@ -38,92 +38,88 @@ func (o *Options) keeps(e *profile.Event) bool {
 type GPUs struct {
 	GPUs    []GPU // by rank and device
 	Steps   []StepTime
-	Served  []RankSteps        // by rank, of those that have steps of a server
+	Served  []RankSteps        // by rank, for ranks with steps of a server
 	Kernels []RankKernel       // the largest excess first
 	Graphs  []GraphUse         // of decode steps
-	Calls   []CallTime         // that hold up their threads or ask for work; the longest total first
-	Runs    []request.Interval // of all ranks, in order
+	Calls   []CallTime         // calls that hold up their threads or ask for work; the longest total first
+	Runs    []request.Interval // of all ranks, in order; hours apart
 	Starts  []Start            // of CUDA, by rank
 	Unran   Unran
 	Cuts    []Cut // by rank
 
-	// What makes hosts slower while they are recorded: see profile.Set.
+	// How recording slows hosts down: see profile.Set.
 	Recorded     []string
 	GraphCapture bool
 
 	ends    []rankEnd
-	parts   []*GPUs // by run; nil of one run
-	classes string  // what the classes are called
+	parts   []*GPUs // by run; nil if there is one run
+	classes string  // name of the kernel classes
 	several bool    // a rank has several devices
-	// perSecond tells that Kernels compares totals by the time that ranks were captured for.
+	// perSecond reports that Kernels compares totals per captured time of the rank.
 	perSecond bool
 }
 
-// A GPU is a device as one rank used it. Times are ns. What ran is kernels and
-// copies; several of one class at once count once.
+// A GPU is a device as one rank used it. Times are in ns. It is busy while kernels or copies run;
+// several of one class at once count once.
 type GPU struct {
 	Rank   string
-	Device int32 // as the process counts
-	// Captured is how long the recordings of the rank lasted: each from its first call,
-	// range, kernel or copy to the end of the last. What lies between them is not known.
+	Device int32 // as the process numbers it
+	// Captured is how long the recordings of the rank lasted: each from its first call, range, kernel
+	// or copy to the end of the last. Time between recordings does not count.
 	Captured    int64
-	First, Last trace.Time // bounds of what ran, and of the steps around it
+	First, Last trace.Time // bounds of kernels and copies, and of the steps around them
 	Activity               // adds up to Length
-	// BySteps is the same by kind of the step that launched what ran last, or what ended a
-	// gap.
+	// BySteps divides Activity by the kind of step that launched what ran last, or what ended a gap.
 	BySteps [StepKinds]Activity
-	Pieces  []Piece // one more than Options.Cuts, nil without any
-	// Lead and Trail are parts of the idle time: between the beginning of steps and the first
-	// that ran, and from the last to the end of steps.
+	Pieces  []Piece // one more than Options.Cuts; nil without cuts
+	// Lead and Trail are parts of the idle time: from the beginning of steps to the first kernel or
+	// copy, and from the end of the last one to the end of steps.
 	Lead, Trail int64
-	// Early is how long kernels had started and waited for the communication before them on
-	// their stream (programmatic dependent launch): they neither compute nor hide it.
+	// Early is how long kernels had started but waited for the communication before them on their
+	// stream (programmatic dependent launch): meanwhile, they neither compute nor hide it.
 	Early int64
 
-	ahead         trace.Time // of the clock to the reference
-	began         trace.Time // when the first row did
-	Rows, Kernels int64      // kernels and copies; kernels
-	Called        int64      // rows of which the call is known
+	ahead         trace.Time // how far the clock is ahead of the reference
+	began         trace.Time // start of the first row
+	Rows, Kernels int64      // kernels and copies; only kernels
+	Called        int64      // rows whose call is known
 	Migrated      int64      // rows that move pages of unified memory, which no call launches
-	// Delay is from the end of the call to the start of the row; 0 if the row began
-	// before.
+	// Delay is from the end of the call to the start of the row it launched; 0 if the row began before.
 	Delay distribution.Summary
-	// Queue is how many rows had been launched and had not started, on average over
-	// time, in tenths.
+	// Queue is how many rows had been launched but not started, on average over time, in tenths.
 	Queue int64
-	// KernelTime is the sum of the durations of Kernels, GraphTime that of the
-	// GraphKernels, which launches of CUDA graphs started.
+	// KernelTime is the total duration of Kernels, and GraphTime that of GraphKernels, which launches
+	// of CUDA graphs started.
 	KernelTime, GraphTime, GraphKernels int64
-	// UnknownTime is the part of KernelTime of kernels that no rule of the classes knows.
-	// They count as computation. OutsideTime is the part of those that were launched in no annotated step.
+	// UnknownTime is the part of KernelTime in kernels that no rule of the classes matches; they count
+	// as compute. OutsideTime is the part in kernels that were launched outside of annotated steps.
 	UnknownTime, OutsideTime int64
-	// Single is how long nothing but kernels of one block ran, which leave all of the device but
-	// one multiprocessor idle.
+	// Single is how long nothing but kernels of one block ran, which leave all multiprocessors but one
+	// idle.
 	Single  int64
 	Streams []GPUStream // by number
 	Copies  []CopyKind  // the longest total first
 	Held    Held
 
 	RankIndex int32
-	// unrecorded is the time from the last row of a recording to the first one of the next.
+	// unrecorded is the time between recordings: from the last row of each to the first row of the next.
 	unrecorded int64
 }
 
-// Length returns the time from the first start to the last end of each recording, of what
-// ran and of steps: without steps it is kernel_time of Holistic Trace Analysis.
+// Length returns the time from the first start to the last end of kernels, copies, and steps, summed
+// over recordings. Without steps it is kernel_time of Holistic Trace Analysis.
 func (g *GPU) Length() int64 { return max(0, distribution.Between(g.First, g.Last)-g.unrecorded) }
 
 // StepKinds is how many kinds of steps there are.
 const StepKinds = profile.StepDecode + 1
 
-// An Activity is what ran when, and why nothing did. Times are ns.
+// An Activity is how long a device ran what, and why it ran nothing otherwise. Times are in ns.
 type Activity struct {
-	// Running is how long exactly these classes ran at once; under no class at all it was
-	// idle.
+	// Running is how long exactly these classes ran at once. The empty set is idle time.
 	Running [numRunning]int64
 	Idle    Idle
 	Waits   Waits // idle time by reason
-	Cold    Cold  // part of it
+	Cold    Cold  // part of the idle time
 }
 
 // Busy returns how long anything ran.
@@ -132,7 +128,7 @@ func (g *Activity) Busy() int64 { return g.Sum(func(r Running) bool { return r !
 // IdleTime returns how long nothing ran, in gaps for any cause.
 func (g *Activity) IdleTime() int64 { return g.Idle.Total() }
 
-// Total returns how long it is: busy and idle.
+// Total returns busy plus idle time.
 func (g *Activity) Total() int64 { return g.Sum(func(Running) bool { return true }) }
 
 // Time returns how long anything of class c ran.
@@ -153,8 +149,8 @@ func (g *Activity) add(o *Activity) {
 	g.Cold.Join(&o.Cold)
 }
 
-// exposure are classes in the order in which they hide each other: work that is
-// done first, what nobody knows last.
+// exposure lists classes in the order in which they hide each other: useful work first, unknown work
+// last.
 var exposure = [...]kernelname.Class{kernelname.ClassCompute, kernelname.ClassCommunication, kernelname.ClassMemory, kernelname.ClassOther}
 
 // Exposed returns how long class c ran and no class before it in the order compute,
@@ -170,7 +166,7 @@ func (g *Activity) Exposed(c kernelname.Class) int64 {
 	return g.Sum(func(r Running) bool { return r.Has(c) && r&hiding == 0 })
 }
 
-// Sum adds up the time in which the device ran what of accepts.
+// Sum adds up the time in which of accepts the set of running classes.
 func (g *Activity) Sum(of func(Running) bool) int64 {
 	total := int64(0)
 	for r, t := range g.Running {
@@ -207,7 +203,7 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 	for i := range ranks {
 		devices, names = devices+len(ranks[i].gpus), names+len(ranks[i].kernels.names)
 	}
-	// A crowd of either, growing, would take far more memory.
+	// Appending would take far more memory if there are very many devices or names.
 	g.GPUs = make([]GPU, 0, devices)
 	kernels := make([]RankKernel, 0, names)
 	for i := range ranks {
@@ -248,18 +244,18 @@ func Measure(set *profile.Set, opt Options) *GPUs {
 type rankWork struct {
 	gpus     []*gpuPart // by device
 	steps    []profilewalk.Step
-	open     []recordedSpan // steps that went on when the recording ended
+	open     []recordedSpan // steps that were under way when the recording ended
 	kernels  kernelTimes
 	recorded recordings
-	aligned  recordings // the same by the clock of the reference
+	aligned  recordings // the same on the reference clock
 	host     hostTimes
 	marks    []captureMark
 	first    firstCall
-	outside  bool // kernels may wait for something that is not work of a device
+	outside  bool // kernels may wait for something other than work of a device
 	launched launchCount
 }
 
-// joinWalks brings together what was read of each rank.
+// joinWalks merges what all streams recorded of each rank.
 func joinWalks(set *profile.Set, walks []*gpuWalk) []rankWork {
 	ranks := make([]rankWork, len(set.Ranks))
 	for _, w := range walks {
@@ -313,7 +309,7 @@ func (r *rankWork) addSteps(steps []profilewalk.Step) {
 	}
 }
 
-// join adds what a stream has of a device. Its rows count steps from behind the first ones.
+// join adds what a stream recorded of a device. steps is how many steps of the rank precede those that its rows count from.
 func (r *rankWork) join(part *gpuPart, steps int) {
 	at, found := slices.BinarySearchFunc(r.gpus, part.gpu.Device, func(p *gpuPart, d int32) int { return cmp.Compare(p.gpu.Device, d) })
 	if !found {
@@ -365,15 +361,15 @@ func (g *GPUs) Ran() bool {
 	return slices.ContainsFunc(g.GPUs, func(d GPU) bool { return d.Rows > 0 })
 }
 
-// OnlyCommunication reports whether nothing was recorded but kernels of communication, and no call that launched
-// one: a recording that somebody filtered. What else devices did, and for how long, is not known then. What
-// does nothing but communicate, such as a benchmark of collectives, is recorded with its calls.
+// OnlyCommunication reports whether only communication kernels were recorded, and none of the calls
+// that launched them: somebody filtered the recording, so whatever else devices did is unknown.
+// Programs that only communicate, such as benchmarks of collectives, are recorded with their calls.
 func (g *GPUs) OnlyCommunication() bool {
 	communicated := func(d *GPU) int64 { return d.Time(kernelname.ClassCommunication) }
 	return g.Total(communicated) > 0 && !slices.ContainsFunc(g.GPUs, func(d GPU) bool { return d.Called > 0 || d.Busy() > communicated(&d) })
 }
 
-// Bounds returns when the first device began to work and the last one ended, by the clock of the reference.
+// Bounds returns when the first device began to work and the last one stopped, on the reference clock.
 func (g *GPUs) Bounds() (from, to trace.Time) {
 	for i := range g.GPUs {
 		if gpu := &g.GPUs[i]; i == 0 {

@@ -11,23 +11,23 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A GraphUse is how many decode steps of a rank and about one batch size were launched as
-// CUDA graphs, and how long they took beside those that were launched kernel by kernel.
+// A GraphUse compares the decode steps of a rank at about one batch size: those launched as CUDA graphs
+// with those launched kernel by kernel.
 type GraphUse struct {
 	Rank               string
 	MinBatch, MaxBatch int32 // requests; -1 is unknown
-	// Graph and Eager are the times from the first start to the last end of what steps
-	// launched, in ns.
+	// Graph and Eager are the times from the first start to the last end of what a step launched, in
+	// ns.
 	Graph, Eager distribution.Summary
-	// Beyond is how many of Eager have more requests than any decode step of the rank that
-	// ran as a graph; 0 if none did.
+	// Beyond is how many of Eager have a larger batch than any decode step of the rank that ran as a
+	// graph; 0 if none did.
 	Beyond int
 
 	rankIndex int32
 }
 
-// Lost returns what steps without graphs took longer, in ns: their number times the
-// difference of the medians; 0 if they were not slower or there is nothing to compare.
+// Lost returns how much longer steps without graphs took, in ns: their number times the difference of
+// the medians. It is 0 if they were not slower or there is nothing to compare.
 func (u *GraphUse) Lost() int64 {
 	if u.Graph.N == 0 || u.Eager.P50 <= u.Graph.P50 {
 		return 0
@@ -35,7 +35,7 @@ func (u *GraphUse) Lost() int64 {
 	return int64(float64(u.Eager.N) * float64(u.Eager.P50-u.Graph.P50))
 }
 
-// groupGraphs sums up those steps of a rank that decode and launched kernels.
+// groupGraphs groups the decode steps of a rank that launched kernels by batch size.
 func groupGraphs(set *profile.Set, rank int32, steps []profilewalk.Step) []GraphUse {
 	type key struct{ from, to int32 }
 	type times struct{ graph, eager []int64 }
@@ -67,8 +67,7 @@ func groupGraphs(set *profile.Set, rank int32, steps []profilewalk.Step) []Graph
 	return out
 }
 
-// largestGraph returns how many requests the largest decode step has that ran as a graph;
-// -1 if none did.
+// largestGraph returns the largest batch of a decode step that ran as a graph; -1 if none did.
 func largestGraph(steps []profilewalk.Step) int32 {
 	largest := int32(-1)
 	for i := range steps {
@@ -79,15 +78,13 @@ func largestGraph(steps []profilewalk.Step) int32 {
 	return largest
 }
 
-// Time at the edges of steps is time: where steps are annotated, the time of a device is
-// from the beginning of the first step of a recording to the end of the last one, if these
-// are before the first and after the last that ran. A step that prepares data for most of
-// its time leaves the device idle for as long. A step that went on when the recording ended has
-// a beginning, but no end.
+// Time at the edges of steps counts: where steps are annotated, the time of a device is from the
+// beginning of the first step of a recording to the end of the last one, if these are before the first
+// row and after the last. A step that mostly prepares data leaves the device idle for as long. A step
+// that was under way when the recording ended has a beginning, but no end.
 
-// workSpans returns, for each recording, the time of its steps; one of no steps is empty, and
-// one of which the last step is open has no end.
-// Only what lies in the window counts.
+// workSpans returns the time of the steps in each recording, clipped to the window. It is empty without
+// steps, and has no end if the last step is open.
 func (r *rankWork) workSpans(opt *Options) []recordedSpan {
 	spans := make([]recordedSpan, len(r.recorded))
 	for i, span := range r.recorded {
@@ -106,13 +103,13 @@ func (r *rankWork) workSpans(opt *Options) []recordedSpan {
 			spans[i].to = min(step.to, span.to)
 		}
 		if slices.ContainsFunc(r.open, func(s recordedSpan) bool { return s.from < span.to && s.to >= spans[i].to }) {
-			spans[i].to = 0 // nobody knows whether more was to come in this step
+			spans[i].to = 0 // this step may have launched more
 		}
 	}
 	return spans
 }
 
-// spanAt returns the time of the steps of the recording that an instant lies in.
+// spanAt returns the time of the steps in the recording that contains t.
 func (s *gpuSweep) spanAt(t trace.Time) recordedSpan {
 	i, _ := slices.BinarySearchFunc(s.recorded, t, func(span recordedSpan, at trace.Time) int { return cmp.Compare(span.to, at) })
 	if i == len(s.recorded) {
@@ -121,9 +118,9 @@ func (s *gpuSweep) spanAt(t trace.Time) recordedSpan {
 	return s.spans[i]
 }
 
-// lead returns, and counts, from when on the device is known to have been idle before r, the first that
-// ran in a recording: from the beginning of the steps, if r began as soon as it was launched.
-// One that waited behind its launch waited for work from before the recording.
+// lead returns, and counts, since when the device is known to have been idle before r, the first row of
+// a recording: since the steps began, if r started as soon as it was launched. A row that waited after
+// its launch waited for work from before the recording.
 func (s *gpuSweep) lead(r *gpuRow) trace.Time {
 	span := s.spanAt(r.start)
 	switch {
@@ -136,7 +133,7 @@ func (s *gpuSweep) lead(r *gpuRow) trace.Time {
 	return span.from
 }
 
-// trail counts the idle time behind the last that ran in a recording, until the steps end.
+// trail counts the idle time after the last row of a recording, until its steps end.
 func (s *gpuSweep) trail() {
 	to := s.spanAt(s.now).to
 	if to <= s.now {

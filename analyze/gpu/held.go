@@ -9,30 +9,30 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// heldFrom is from how long on an idle device holds a kernel back that it could start, ns: it
-// starts one within 10 us of the end of its launch.
+// heldFrom is how long an idle device must delay a kernel that it could start, ns, to count as holding
+// it back: usually it starts one within 10 us of the end of its launch.
 const heldFrom = 100_000
 
-// Held are the kernels that a device could start, and did not for [heldFrom]: their launch had
-// ended, and nothing recorded ran on the device, so that no work of it, and no event behind such
-// work, was left to wait for.
+// Held are the kernels that a device could have started, and did not for [heldFrom] or longer: their
+// launch had ended, and nothing recorded ran on the device, so there was no work of it, and no event
+// behind such work, to wait for.
 type Held struct {
-	N, Time int64 // Time is ns
-	Late    int64 // of N, those that were launched while nothing ran
-	Median  int64 // ns of one
-	// Starts is how many kernels there are that found the device idle, and Else the median of how
-	// long those took to start that it did not hold back, ns.
+	N, Time int64 // Time is in ns
+	Late    int64 // of N, those launched while nothing ran
+	Median  int64 // ns per kernel
+	// Starts is how many kernels found the device idle, and Else the median time that those not held
+	// back took to start, ns.
 	Starts, Else int64
-	Since        trace.Time // when it began to; 0 is from the beginning, or now and then
+	Since        trace.Time // when it began to hold kernels back; 0 is from the beginning, or only now and then
 	SinceN       int64      // of N, since then
 	SinceStarts  int64      // of Starts
 }
 
-// outsideCalls are parts of the names of calls after which kernels may wait for something that is not work
-// of the device: for a value in memory, a function of the host, or another process or API.
+// outsideCalls are parts of the names of calls that let kernels wait for something other than work of
+// the device: for a value in memory, a function of the host, or another process or API.
 var outsideCalls = []string{"WaitValue", "BatchMemOp", "LaunchHostFunc", "StreamAddCallback", "ExternalSemaphore", "IpcOpenEventHandle"}
 
-// waitsOutside reports whether a call of a name is one of these.
+// waitsOutside reports whether a call of a name is one of outsideCalls.
 func waitsOutside(name string) bool {
 	return slices.ContainsFunc(outsideCalls, func(part string) bool { return strings.Contains(name, part) })
 }
@@ -58,7 +58,7 @@ func launchKindOf(name string) launchKind {
 	return launchesNothing
 }
 
-// launchCount is how many calls launch something, and how many rows are of such.
+// launchCount is how many calls launch something, and how many recorded rows were launched, by kind.
 type launchCount struct{ calls, rows [numLaunchKinds]int64 }
 
 func (c *launchCount) add(o *launchCount) {
@@ -68,25 +68,25 @@ func (c *launchCount) add(o *launchCount) {
 	}
 }
 
-// missing reports whether work that was launched is not in the files: more than what may have
-// run when the recording ended.
+// missing reports whether launched work is missing from the files: more than may have been under way
+// when the recording ended.
 func (c *launchCount) missing() bool {
 	const most = 0.05
 	lost := c.calls[launchesKernel] - c.rows[launchesKernel]
 	return float64(lost) > most*float64(c.calls[launchesKernel]) || c.calls[launchesGraph] > 0 && c.rows[launchesGraph] == 0
 }
 
-// Unran is what calls asked for and the files do not have: they were cut off, the profiler had no
-// room, or it cannot record the device. Of ranks that recorded a graph nothing is counted: what is
-// launched then does not run.
+// Unran is work that calls launched and the files lack: they were cut off, the profiler ran out of
+// space, or it cannot record the device. Ranks that captured a graph do not count, as what they launch
+// meanwhile does not run.
 type Unran struct {
-	Launches int64 // of kernels, one by one
-	Lost     int64 // of them, those without a kernel
+	Launches int64 // calls that each launch a kernel
+	Lost     int64 // of Launches, those without a kernel
 }
 
 func (u *Unran) add(o Unran) { u.Launches, u.Lost = u.Launches+o.Launches, u.Lost+o.Lost }
 
-// unran returns what calls of a rank asked for and the files do not have.
+// unran returns the work that calls of a rank launched and the files lack.
 func (r *rankWork) unran() Unran {
 	calls := r.launched.calls[launchesKernel]
 	if len(r.marks) > 0 {
@@ -95,17 +95,17 @@ func (r *rankWork) unran() Unran {
 	return Unran{calls, max(0, calls-r.launched.rows[launchesKernel])}
 }
 
-// A Cut is a rank of which much of what it launched is not in the files: no less than a tenth. What such a rank did then looks
+// A Cut is a rank for which the files lack a tenth of the launched kernels or more. Their time looks
 // like idle time.
 type Cut struct {
 	Rank string
 	Unran
 }
 
-// cut adds a rank if it is one, with what devices ran for it.
+// cut adds a rank to Cuts if it lost that much, with the devices that ran its work.
 func (g *GPUs) cut(rank string, of Unran, devices []*gpuPart) {
 	for _, d := range devices {
-		of.Lost -= d.gpu.Rows - d.gpu.Migrated - d.gpu.Called // of which no call is known: it may be what these launched
+		of.Lost -= d.gpu.Rows - d.gpu.Migrated - d.gpu.Called // rows without a known call: these may have launched them
 	}
 	if len(devices) > 0 && of.Lost > 0 && 10*of.Lost >= of.Launches {
 		g.Cuts = append(g.Cuts, Cut{rank, of})
@@ -114,11 +114,11 @@ func (g *GPUs) cut(rank string, of Unran, devices []*gpuPart) {
 
 // A heldSweep finds the kernels that a device holds back.
 type heldSweep struct {
-	// never tells that kernels may wait for something else than their device, or for work that was
-	// not recorded.
+	// never is set if kernels may wait for something other than their device, or for work that was not
+	// recorded.
 	never bool
-	// least is what the clocks of host and device are apart: no kernel of the device starts earlier
-	// after the end of its launch, ns.
+	// least is how far the clocks of host and device are apart, ns: no kernel starts earlier after the
+	// end of its launch.
 	least  int64
 	starts int
 	held   []heldStart
@@ -127,7 +127,7 @@ type heldSweep struct {
 
 // A heldStart is a kernel that was held back.
 type heldStart struct {
-	at    int        // of the starts
+	at    int        // index among the starts
 	ready trace.Time // when the device could have started it
 	ns    int64      // until it did
 	late  bool       // it was launched while nothing ran
@@ -138,13 +138,13 @@ func newHeldSweep(of *rankWork, part *gpuPart) heldSweep {
 	return heldSweep{never: of.outside || of.launched.missing() || len(of.gpus) > 1, least: max(0, part.least)}
 }
 
-// readyAt returns when the device could start a row that ended a gap.
+// readyAt returns when the device could have started r, which ended a gap that began at from.
 func (s *heldSweep) readyAt(r *gpuRow, from trace.Time) trace.Time {
 	return max(from, r.launch+trace.Time(r.launched+s.least))
 }
 
-// add takes a row that found the device idle, and reports whether it was held back. late tells
-// that it was launched then, and first that no kernel of its name ran before: it may load its code.
+// add takes a row that found the device idle, and reports whether it was held back. late means that it was launched
+// while the device was idle, and first that no kernel of its name ran before, so that it may load its code.
 func (s *heldSweep) add(r *gpuRow, ready trace.Time, late, first bool) bool {
 	if s.never || first || r.flags&rowKernel == 0 || r.flags&rowGraph != 0 {
 		return false
@@ -158,7 +158,7 @@ func (s *heldSweep) add(r *gpuRow, ready trace.Time, late, first bool) bool {
 	return true
 }
 
-// settle says what was held back.
+// settle sums up what was held back.
 func (s *heldSweep) settle() Held {
 	h := Held{N: int64(len(s.held)), Starts: int64(s.starts)}
 	if h.N == 0 {
@@ -182,11 +182,11 @@ func (s *heldSweep) settle() Held {
 	return h
 }
 
-// maxTrials is how many starts are looked at one by one; of more, several at a time.
+// maxTrials is how many starts are tested one by one; if there are more, several are taken together.
 const maxTrials = 1 << 16
 
-// since returns from which of the kernels on that were held back many are, and before it hardly
-// any; -1 if there is none.
+// since returns the index in held from which the device often holds kernels back, and hardly ever
+// before; -1 if there is none.
 func (s *heldSweep) since() int {
 	together := 1 + s.starts/maxTrials
 	is := make([]bool, s.starts/together+1)

@@ -16,21 +16,19 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A RankKernel is what all kernels of one name took on one rank, beside what they
-// took on the others.
+// A RankKernel is how long all kernels of one name took on one rank, compared with the other ranks.
 type RankKernel struct {
 	Rank, Name string
 	Class      kernelname.Class
 	Single     int64 // of Total: in launches of one block
-	Threads    int32 // of the largest of these
-	Waited     int64 // of Total: for communication before it on its stream, see GPU.Early
-	Unknown    bool  // no rule knows some of them: Class is what unknown kernels count as
+	Threads    int32 // of the largest such launch
+	Waited     int64 // of Total: waiting for communication before it on its stream; see GPU.Early
+	Unknown    bool  // no rule matches some of them: Class is what unknown kernels count as
 	Summary    distribution.Summary
-	Ranks      int // how many ran such kernels
-	// Excess is Total minus the median of the totals of the ranks that ran such
-	// kernels, in ns; all of Total if there is no other rank that did. Of ranks that were
-	// captured for different times, the median is that of the totals per time, for as long
-	// as this rank was captured.
+	Ranks      int // number of ranks that ran such kernels
+	// Excess is Total minus the median of the totals of the ranks that ran such kernels, in ns; all of
+	// Total if no other rank did. If ranks were captured for different times, the median is that of
+	// totals per captured time, times the captured time of this rank.
 	Excess int64
 	// RelTotal and RelP50 are Total (or Total per time) and P50 divided by their medians
 	// over those ranks; -1 if there is only one, or the median is 0.
@@ -42,7 +40,7 @@ type RankKernel struct {
 
 // kernelTimes collects durations of kernels by name.
 type kernelTimes struct {
-	index   profilewalk.Paged[int32] // by symbol: into samples plus one
+	index   profilewalk.Paged[int32] // by symbol: index into samples plus 1
 	names   []trace.Sym
 	classes []kernelname.Class
 	unknown []bool
@@ -71,7 +69,7 @@ func (k *kernelTimes) add(r *gpuRow) {
 // ran reports whether a kernel of a name ran before.
 func (k *kernelTimes) ran(name trace.Sym) bool { return *k.index.At(int64(name)) != 0 }
 
-// summarize turns durations into sums.
+// summarize turns durations into summaries.
 func (k *kernelTimes) summarize() {
 	var s distribution.Summarizer
 	var values []int64
@@ -84,7 +82,7 @@ func (k *kernelTimes) summarize() {
 	k.samples, k.index = nil, profilewalk.Paged[int32]{}
 }
 
-// moveTo adds the sums of a rank to rows, without comparison, and gives them up: a file may have a
+// moveTo appends the sums of a rank to rows, not yet compared, and frees them: a file may have a
 // million names.
 func (k *kernelTimes) moveTo(rows []RankKernel, set *profile.Set, rank int32) []RankKernel {
 	for i, name := range k.names {
@@ -94,14 +92,14 @@ func (k *kernelTimes) moveTo(rows []RankKernel, set *profile.Set, rank int32) []
 	return rows
 }
 
-// sameCapture is by how much the times that ranks were captured for may differ, to compare
-// totals as they are: a part of the shortest.
+// sameCapture is how much longer than the shortest one captures may be, relative to it, for totals to
+// be compared as they are.
 const sameCapture = 0.02
 
-// compareKernels relates the rows of every kernel to each other, and orders them by how
-// far their total is from that of the others. captured is how long each rank was. If that
-// differs, perSecond tells that totals are compared by it: else a longer recording looks
-// like a slower rank.
+// compareKernels compares the rows of every kernel between ranks, and sorts them by how far their total
+// is from that of the others. captured is how long each rank was recorded. If that differs, perSecond
+// is true, and totals are compared per captured time: otherwise a longer recording would look like a
+// slower rank.
 func compareKernels(rows []RankKernel, captured []int64) (sorted []RankKernel, perSecond bool) {
 	least, most := int64(math.MaxInt64), int64(0)
 	for i := range rows {
@@ -148,8 +146,8 @@ func relate(rows []RankKernel) {
 	}
 }
 
-// relatePerSecond compares the totals of the ranks that ran one kernel by how long the
-// ranks were captured, which is more than 0.
+// relatePerSecond compares the totals per captured time of the ranks that ran one kernel. Captured
+// times are more than 0.
 func relatePerSecond(rows []RankKernel, captured []int64) {
 	if len(rows) == 1 {
 		return
@@ -165,18 +163,18 @@ func relatePerSecond(rows []RankKernel, captured []int64) {
 	}
 }
 
-// unknownRatio says that there is nothing to compare with.
+// unknownRatio means that there is nothing to compare with.
 const unknownRatio = -1
 
-// muchUnknown is the part of the time of kernels that has to be of no known class to be
-// told, and namedUnknown how many kernels are named then.
+// muchUnknown is the least share of kernel time in unknown kernels that is reported, and namedUnknown
+// how many of them are named then.
 const (
 	muchUnknown  = 0.01
 	namedUnknown = 3
 )
 
-// Unclassified returns the part of the time of kernels that is of names which no rule knows,
-// and a sentence that names those that took most time.
+// Unclassified returns the share of kernel time in kernels whose names no rule matches, and a sentence
+// that names the largest of them.
 func (g *GPUs) Unclassified() (part float64, which string) {
 	all, unknown := int64(0), int64(0)
 	byName := map[string]int64{}
@@ -201,13 +199,13 @@ func (g *GPUs) Unclassified() (part float64, which string) {
 	return part, fmt.Sprintf("%.1f %% of kernel time is from kernels that match no rule and count as compute: %s", 100*part, strings.Join(most, ", "))
 }
 
-// compilers are functions of Python in which code is compiled, or tuned, and nothing else is done:
-// those that run what was compiled are not among them. No functions are all of the file.
+// compilers are Python functions that do nothing but compile or tune code, not those that run compiled
+// code. If functions is nil, all functions of the file count.
 var compilers = []struct {
 	file      string
 	functions []string
 }{
-	{"torch/_dynamo/convert_frame.py", nil}, // asked about code that is in no cache
+	{"torch/_dynamo/convert_frame.py", nil}, // called only for code that is not cached
 	{"torch/_inductor/compile_fx.py", []string{"compile_fx", "compile_fx_inner", "_compile_fx_inner", "fx_codegen_and_compile", "codegen_and_compile"}},
 	{"torch/_inductor/select_algorithm.py", nil},
 	{"triton_heuristics.py", []string{"precompile", "_precompile_config", "benchmark_all_configs", "autotune_to_one_config", "coordinate_descent_tuning"}},
@@ -224,8 +222,8 @@ var compilers = []struct {
 	{"tilelang/jit/kernel.py", []string{"_compile_and_create_adapter"}},
 }
 
-// compilesFrame reports whether code is compiled in a function of Python:
-// "torch/_dynamo/convert_frame.py(1042): _compile".
+// compilesFrame reports whether a Python function compiles code: "torch/_dynamo/convert_frame.py(1042):
+// _compile".
 func compilesFrame(name string) bool {
 	file, rest, ok := strings.Cut(name, ".py(")
 	_, function, isFunction := strings.Cut(rest, "): ")
@@ -241,7 +239,7 @@ func compilesFrame(name string) bool {
 	return false
 }
 
-// compiledFrames returns the names of functions of Python in which code is compiled; nil is none.
+// compiledFrames returns the names of Python functions that compile code; nil if there are none.
 func compiledFrames(syms *trace.Symbols) map[trace.Sym]bool {
 	var found map[trace.Sym]bool
 	for sym, name := range syms.Names() {
@@ -255,7 +253,7 @@ func compiledFrames(syms *trace.Symbols) map[trace.Sym]bool {
 	return found
 }
 
-// addFrame adds what a thread does in Python, if that is compiling.
+// addFrame adds a Python frame to the host's calls if it compiles code.
 func (w *gpuWalk) addFrame(f *profile.Frame) bool {
 	if f.Kind == profile.PythonFrame && w.compilers[f.Name] && w.opt.keeps(&f.Event) {
 		rank := w.ranks.At(f.Rank)

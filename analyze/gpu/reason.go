@@ -20,50 +20,50 @@ const (
 	NoReason Reason = iota
 	// Capturing: the host records a CUDA graph, and what it launches meanwhile does not run.
 	Capturing
-	// ProfilerStart: the host waits in the first collective of hosts that was recorded: ranks do not begin to record
-	// at once.
+	// ProfilerStart: the host waits in the first recorded collective of hosts: ranks do not start
+	// recording at the same time.
 	ProfilerStart
-	// Compiling: the host compiles code, by an annotation that says so.
+	// Compiling: the host compiles code, as an annotation, a Python function, or a call of the runtime shows.
 	Compiling
-	// Modules are loaded, or a CUDA graph is instantiated, before the next launch; or the
-	// first launch of a kernel takes so long that it loads its code; or CUDA, or a library of
-	// it, starts in a call that else returns at once.
+	// Modules: code is loaded, or a CUDA graph instantiated, before the next launch; or the first
+	// launch of a kernel takes so long that it loads its code; or CUDA, or one of its libraries, starts
+	// in a call that otherwise returns at once.
 	Modules
 	// Allocation: memory of the device, or pinned memory, is allocated or freed.
 	Allocation
 	// BlockingCopy: a copy that returns only when it is done.
 	BlockingCopy
-	// Meeting: the host is in a collective of hosts, as those of gloo: it waits for other ranks, or for their data.
+	// Meeting: the host is in a collective of hosts, such as one of gloo: it waits for other ranks, or for their data.
 	Meeting
 	// BetweenSteps: the host is in no step. Either there is no batch to run, or the
 	// scheduler takes its time between two.
 	BetweenSteps
-	// AfterSync: a call waited until the device had run dry, so that the next launch had
-	// to come too late, by as much at most as the call took.
+	// AfterSync: a call waited until the device had run dry, so the next launch was bound to come late,
+	// by no more than the call took.
 	AfterSync
-	// HostWork: the host had not launched what came next, and made no call that explains
-	// it: Python, tokenizing, a lock, another process.
+	// HostWork: the host had not launched what came next, and no call explains why: Python, tokenizing,
+	// a lock, another process.
 	HostWork
 	// LaunchGap: what came next had been launched, and started less than 30 us later.
 	LaunchGap
 	// Dependency: what came next had been launched and waited longer: for an event, or for
 	// work of another stream.
 	Dependency
-	// Withheld: what came next is a kernel that could start, and nothing that was recorded kept it
-	// from that: see [Held].
+	// Withheld: what came next is a kernel that could have started, and nothing recorded kept it from
+	// that: see [Held].
 	Withheld
-	// Unseen: the host waited for the device in a call, though the device shows nothing: it
-	// was busy with what was not recorded, such as the kernels of a graph.
+	// Unseen: the host waited for the device in a call, though nothing recorded ran there: it was busy
+	// with unrecorded work, such as the kernels of a graph.
 	Unseen
-	// Migration: what came next moves pages of unified memory, when a kernel or the host
-	// touches them.
+	// Migration: what came next moves pages of unified memory, because a kernel or the host touched
+	// them.
 	Migration
-	// NotRecorded: no call of what came next was recorded.
+	// NotRecorded: the call that launched what came next was not recorded.
 	NotRecorded
 	NumReasons
 )
 
-// ReasonWords are what reasons are called after "idle:".
+// ReasonWords name reasons after "idle:".
 var ReasonWords = [NumReasons]string{
 	Capturing: "capturing a graph", ProfilerStart: "profilers start", Compiling: "compiling",
 	Modules: "loading kernels", Allocation: "allocating memory", BlockingCopy: "blocking copy", Meeting: "in a gloo collective",
@@ -76,13 +76,13 @@ var ReasonWords = [NumReasons]string{
 // Launched reports whether what came next had been launched.
 func (r Reason) Launched() bool { return r >= LaunchGap && r <= Withheld }
 
-// OfHost reports whether the host was late, for no other rank's sake.
+// OfHost reports whether the host itself was late, rather than waiting for other ranks.
 func (r Reason) OfHost() bool {
 	return r >= Capturing && r <= HostWork && r != Meeting && r != ProfilerStart
 }
 
-// callReasons maps parts of the names of CUDA, HIP, and CANN calls, without the prefix cu, cuda,
-// hip, or AscendCL@aclrt, to the reason that they are for idle time. The first that fits counts.
+// callReasons maps parts of the names of CUDA, HIP, and CANN calls, without the prefix cu, cuda, hip,
+// or AscendCL@aclrt, to the reason why a device idles during them. The first match counts.
 var callReasons = []struct {
 	part   string
 	reason Reason
@@ -96,8 +96,8 @@ var callReasons = []struct {
 	{"Memcpy", BlockingCopy}, {"Memset", NoReason}, {"MemsetD", NoReason},
 }
 
-// ReasonOf returns the reason that a call of a name is for idle time, NoReason for
-// all that return at once.
+// ReasonOf returns the reason why a device idles during calls of a name; NoReason for calls that return
+// at once.
 func ReasonOf(name string) Reason {
 	rest := name
 	switch {
@@ -122,18 +122,18 @@ func ReasonOf(name string) Reason {
 	return NoReason
 }
 
-// startCalls are parts of the names of calls that return at once, unless CUDA or a library starts
-// in them, or code is loaded: whichever call is the first one makes the context, and lazy
-// loading loads a kernel when it is first asked about.
+// startCalls are parts of the names of calls that return at once, unless CUDA or a library starts in
+// them, or they load code: the first call of all creates the context, and lazy loading loads a kernel
+// when it is first asked about.
 var startCalls = []string{
 	"Init", "DeviceGet", "GetDevice", "SetDevice", "CtxCreate", "CtxSet", "CtxGet", "PrimaryCtx", "GetVersion", "GetProcAddress", "StreamCreate", "StreamGet", "StreamIsCapturing",
 	"EventCreate", "PointerGetAttribute", "FuncGet", "FuncSet", "Occupancy", "GetFunction", "GetKernel", "GetSymbol", "GetGlobal", "MemGetInfo",
 }
 
-// What tells that CUDA, or a library of it, starts in calls: how long these take at least, ns. Freeing
-// nothing is how libraries make the context. Where the device is idle, a free waits for nothing,
-// and memory takes no such time: all 80 GB of a device are 40,000 pages of 2 MB, which a driver
-// that takes a microsecond or two for each gives back within 100 ms. There are few libraries.
+// How long calls must take, ns, to show that CUDA, or one of its libraries, starts in them. Libraries
+// create the context by freeing nothing. On an idle device, a free waits for nothing, and memory does
+// not take this long: all 80 GB of a device are 40,000 pages of 2 MB, which a driver that takes a
+// microsecond or two for each returns within 100 ms. There are few libraries, so few such calls count.
 const (
 	slowStart  = 1_000_000
 	slowFree   = 100_000_000
@@ -145,7 +145,7 @@ type startKind uint8
 
 const (
 	startsNothing startKind = iota
-	startsSlowly            // in a call that else returns at once
+	startsSlowly            // in a call that otherwise returns at once
 	startsByFree
 )
 
@@ -169,12 +169,12 @@ func startsIn(name string) startKind {
 // on all ranks.
 type CallTime struct {
 	Name   string
-	Reason Reason // NoReason: they hold up nothing, and the times are not measured
+	Reason Reason // NoReason: they hold up nothing, and Time and Max are not measured
 	N      int64
 	Time   int64 // ns, sum of the durations
 	Max    int64 // ns
 	Starts bool  // CUDA, or a library of it, starts in these
-	// Results are those of calls that ask for work; see mustSucceed.
+	// Results are set for calls that ask for work; see mustSucceed.
 	Results profilewalk.Results
 }
 
@@ -193,20 +193,20 @@ type callTimes struct {
 	sums []CallTime // of used, once all calls were added
 }
 
-// A callRow has the times and results of a name. Name is "" until it was looked at.
+// A callRow has the times and results of a name. Name is "" until its first call.
 type callRow struct {
 	CallTime
-	starts      CallTime // those in which CUDA starts, apart
+	starts      CallTime // calls in which CUDA starts, counted separately
 	start       startKind
 	mustSucceed bool
-	// It begins or ends the recording of a CUDA graph.
+	// Calls begin, or begin or end, the capture of a CUDA graph.
 	captureBegin, captureMark bool
 	outside                   bool // see waitsOutside
 	launches                  launchKind
 }
 
-// add counts a call if it lies in the window, and returns its reason. started is how often CUDA
-// started on the rank in calls that free memory.
+// add counts a call if it lies in the window, and returns its reason. started counts the calls of the
+// rank that free memory and in which CUDA started.
 func (c *callTimes) add(call *profile.Call, inWindow bool, started *int) Reason {
 	row := c.rows.At(int64(call.Name))
 	if row.Name == "" {
@@ -243,7 +243,7 @@ func (c *callTimes) add(call *profile.Call, inWindow bool, started *int) Reason 
 	return row.Reason
 }
 
-// close keeps the sums only, of names that calls in the window have.
+// close keeps only the sums, of names that were called in the window.
 func (c *callTimes) close() {
 	for _, name := range c.used {
 		row := c.rows.At(int64(name))
@@ -258,7 +258,7 @@ func (c *callTimes) close() {
 	c.rows, c.used = profilewalk.Paged[callRow]{}, nil
 }
 
-// sumCalls returns what all streams have of calls, the longest total first.
+// sumCalls merges the calls of all streams, the longest total first.
 func sumCalls(walks []*gpuWalk) []CallTime {
 	type key struct {
 		name   string
@@ -282,9 +282,9 @@ func sumCalls(walks []*gpuWalk) []CallTime {
 	return out
 }
 
-// workCalls are parts of the names of CUDA and HIP calls that ask a device for work or
-// memory, or wait for it. Nobody makes these in order to see whether they fail. Libraries do
-// that with others: they ask for symbols, features and peers that a driver may not have.
+// workCalls are parts of the names of CUDA and HIP calls that ask a device for work or memory, or wait
+// for it. Nobody makes these to see whether they fail. Libraries do that with other calls: they ask for
+// symbols, features and peers that a driver may not have.
 var workCalls = []string{"Launch", "Memcpy", "Memset", "Synchronize", "Malloc", "MemAlloc", "HostAlloc"}
 
 // mustSucceed reports whether something is wrong if a call of a name fails.

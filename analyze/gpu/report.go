@@ -12,7 +12,7 @@ import (
 	"github.com/sgtrace/sgtrace/profile/kernelname"
 )
 
-// Label is the rank of a device, with the device where a rank has several.
+// Label is the rank of a device, with the number of the device where ranks have several.
 func (g *GPUs) Label(gpu *GPU) string {
 	if g.several {
 		return fmt.Sprintf("%s GPU %d", gpu.Rank, gpu.Device)
@@ -30,12 +30,12 @@ func (c gpuColumns) first() []table.Field[GPU] {
 	}
 }
 
-// part is a duration for programs, and its part of the length for people.
+// part returns the columns of a duration: ns for programs, and its share of the length for people.
 func (gpuColumns) part(name, doc string, of func(*GPU) int64) []table.Field[GPU] {
 	return part(name, doc, "length", (*GPU).Length, of)
 }
 
-// times are some times, and their parts of the length.
+// times returns the columns of some times: ns, and shares of the length.
 func (gpuColumns) times(times ...timeOf) []table.Field[GPU] {
 	return partsOf(func(g *GPU) *Activity { return &g.Activity }, (*GPU).Length, "length", times...)
 }
@@ -88,7 +88,7 @@ func (g *GPUs) any(is func(*GPU) bool) bool {
 	return false
 }
 
-// noteGraphs tells where the classes of kernels are not known.
+// noteGraphs adds a note if kernels have no known class.
 func (g *GPUs) noteGraphs(r *table.Table) {
 	if other := g.Total(func(d *GPU) int64 { return d.Time(kernelname.ClassOther) }); other > 0 {
 		r.Note("%.1f %% of the busy time has no known class: CUDA graphs whose kernels were not recorded "+
@@ -137,8 +137,8 @@ func (g *GPUs) IdleReport() *table.Table {
 	return r
 }
 
-// Launched counts the kernels and copies that calls launch, and those of which the call is
-// not known. No call launches migrations of unified memory.
+// Launched returns how many kernels and copies calls launch, and for how many of them the call is
+// unknown. Migrations of unified memory, which no call launches, do not count.
 func (g *GPUs) Launched() (rows, unknown int64) {
 	for i := range g.GPUs {
 		gpu := &g.GPUs[i]
@@ -175,7 +175,7 @@ func (g *GPUs) OverlapReport() *table.Table {
 		table.NsColumn("time", "sum over all devices", func(r *runningRow) int64 { return r.time }),
 		table.PartColumn("share", "part of the time in which anything ran", func(r *runningRow) (int64, int64) { return r.time, r.all }),
 	})
-	_ = r.Sort("time", true) // there is such a column
+	_ = r.Sort("time", true) // cannot fail: there is such a column
 	return r
 }
 
@@ -266,10 +266,10 @@ func (g *GPUs) StepReport() *table.Table {
 	return r
 }
 
-// Batches is the bucket as text: "17-32"; "" is unknown.
+// Batches is the range of batch sizes as text: "17-32"; "" is unknown.
 func (t *StepTime) Batches() string { return profilewalk.BatchWords(t.MinBatch, t.MaxBatch) }
 
-// KernelReport makes a table of the kernels of every rank beside those of the others.
+// KernelReport makes a table of the kernels of every rank, compared with those of the others.
 func (g *GPUs) KernelReport() *table.Table {
 	ns := func(name, doc, scale string, v func(*RankKernel) int64) table.Field[RankKernel] {
 		return table.NsColumn(name, doc, func(k *RankKernel) int64 { return v(k) }).OnScale(scale)

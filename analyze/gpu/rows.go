@@ -22,21 +22,21 @@ type gpuRow struct {
 	class    kernelname.Class
 	flags    rowFlags
 	single   int32 // threads of a kernel of one block: see profile.Kernel
-	inStep   int32 // index plus 1 of the innermost step of the call; 0 is none, or no call is known
+	inStep   int32 // index plus 1 of the innermost step around the call; 0 is no step, or the call is unknown
 
-	waited int64 // ns, of dur: for what ran before it; known once it was swept over
+	waited int64 // ns of dur spent waiting for what ran before it; set once the sweep reaches it
 }
 
 type rowFlags uint8
 
 const (
 	rowCalled   rowFlags = 1 << iota // launch and launched are known
-	rowKernel                        // and not a copy
-	rowGraph                         // from the launch of a CUDA graph, or a whole one
-	rowUnknown                       // no rule of classes knows it: class is a guess
-	rowMigrated                      // pages of unified memory, which no call moves
+	rowKernel                        // a kernel, not a copy
+	rowGraph                         // launched by a CUDA graph, or a whole graph
+	rowUnknown                       // no rule of the classes matches it: class is a guess
+	rowMigrated                      // moves pages of unified memory, which no call launches
 	rowSingle                        // a kernel of one block, which computes: single is known
-	rowStep                          // times the kind of the step that launched it
+	rowStep                          // multiplied by the kind of the step that launched it
 )
 
 // flagBits is how many bits flags take.
@@ -46,18 +46,17 @@ func (r *gpuRow) called() bool    { return r.flags&rowCalled != 0 }
 func (r *gpuRow) step() int       { return int(r.flags / rowStep) }
 func (r *gpuRow) end() trace.Time { return r.start + trace.Time(r.dur) }
 
-// launchedLate reports whether the host was late for a gap from a time on that the row ended: it
-// launched the row in it, or a slow launch was under way. No kernel waits for anything else until
-// its launch has given it to the device.
+// launchedLate reports whether the host was late for the gap that begins at from and ends with r: it
+// launched r during the gap, or a slow launch was still under way. A kernel cannot start until its
+// launch has handed it to the device.
 func (r *gpuRow) launchedLate(from trace.Time) bool {
 	end := r.launch + trace.Time(r.launched)
 	underway := r.flags&rowKernel != 0 && end > from && (r.launched >= slowLaunch || min(r.start, end) >= from+kernelGap)
 	return r.called() && (r.launch > from || underway)
 }
 
-// compareRows orders rows by their start. Of those that start together, the one
-// that was launched first comes first: of it a gap before them is told the cause.
-// Beyond that, the order decides nothing.
+// compareRows orders rows by their start. Of rows that start together, the one that was launched first
+// comes first, as the gap before them is put down to it. Beyond that, the order does not matter.
 func compareRows(a, b *gpuRow) int {
 	if c := cmp.Compare(a.start, b.start); c != 0 {
 		return c
@@ -71,27 +70,25 @@ func compareRows(a, b *gpuRow) int {
 	return cmp.Compare(a.launch, b.launch)
 }
 
-// gpuRows holds rows that come in about their order, and gives them back in it. They
-// are put in order by the thousand, packed into some ten bytes each, and
-// merged when they are read: so that what lies behind by any amount comes out where it
-// belongs.
+// gpuRows holds rows that arrive roughly in order, and returns them in order. It sorts a few thousand
+// at a time, packs them into about ten bytes each, and merges these runs when they are read, so a row
+// that is late by any amount still comes out in its place.
 type gpuRows struct {
 	buffer   []gpuRow
-	unsorted bool   // some row of the buffer belongs before the one that it comes after
+	unsorted bool   // some row of the buffer belongs before its predecessor
 	packed   []byte // scratch space of flush
 	runs     []packedRows
 	n        int
 }
 
-// A packedRows is a series of rows in order, each as its differences from the one
-// before it.
+// A packedRows is a run of rows in order, each stored as its differences from the one before it.
 type packedRows struct {
 	blocks [][]byte
 	last   gpuRow
-	steps  int32 // how many steps of the rank come before those that the rows count
+	steps  int32 // how many steps of the rank precede those that the rows count from
 }
 
-// bufferedRows is how many rows are put in order at once.
+// bufferedRows is how many rows are sorted at once.
 const bufferedRows = 4096
 
 func (g *gpuRows) add(r *gpuRow) {
@@ -103,7 +100,7 @@ func (g *gpuRows) add(r *gpuRow) {
 	}
 }
 
-// flush packs the buffered rows, behind those of the run that they continue.
+// flush packs the buffered rows, into the last run if they continue it.
 func (g *gpuRows) flush() {
 	if len(g.buffer) == 0 {
 		return
@@ -135,7 +132,7 @@ func (g *gpuRows) close() {
 	g.buffer, g.packed = nil, nil
 }
 
-// join adds the rows of o, of which the steps follow some others.
+// join adds the rows of o, whose steps come after the first steps of the rank.
 func (g *gpuRows) join(o *gpuRows, steps int) {
 	for _, run := range o.runs {
 		run.steps += int32(steps)
@@ -171,7 +168,7 @@ type rowReader struct {
 	steps  int32
 }
 
-// next moves to the next row, false behind the last one.
+// next moves to the next row; it returns false after the last one.
 func (r *rowReader) next() bool {
 	if !r.More() {
 		return false
@@ -200,7 +197,7 @@ func (r *rowReader) next() bool {
 	return true
 }
 
-// drain passes all rows in order, and gives them up.
+// drain passes all rows to f in order, and frees them.
 func (g *gpuRows) drain(f func(*gpuRow)) {
 	var readers []*rowReader
 	for _, run := range g.runs {

@@ -15,11 +15,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// farApart is how long after a recording, in ns, another one begins that is of another run:
-// profilers that are started again and again for one incident are not that slow.
+// farApart is the pause between recordings, in ns, from which on they are different runs: profilers
+// that are restarted for one incident are not that slow.
 const farApart = int64(time.Hour)
 
-// runs returns when recordings were made that belong together: all others are hours away.
+// runs groups recordings: those of a run are less than farApart from each other.
 func (r recordings) runs() []request.Interval {
 	var out []request.Interval
 	for _, span := range r.union() {
@@ -93,15 +93,15 @@ func groupRuns(runs []request.Interval, ranks []rankWork) [][]request.Interval {
 	return out
 }
 
-// beginIn reports whether the first recording is of a run.
+// beginIn reports whether the first recording belongs to a run.
 func (r recordings) beginIn(run request.Interval) bool { return len(r) > 0 && isOf(r[0], run) }
 
-// isOf reports whether a recording is of a run.
+// isOf reports whether a recording belongs to a run.
 func isOf(span recordedSpan, run request.Interval) bool {
 	return run.From <= span.from && span.from <= run.To
 }
 
-// recorded returns when the stream was recorded, on all ranks, by the clock of the reference.
+// recorded returns when the stream was recorded, over all ranks, on the reference clock.
 func (w *gpuWalk) recorded(set *profile.Set) recordings {
 	var all recordings
 	for i, r := range w.ranks.All() {
@@ -123,9 +123,9 @@ func filter[T any](list []T, keep func(*T) bool) []T {
 // Divided reports whether there are several runs, of different ranks.
 func (g *GPUs) Divided() bool { return len(g.parts) > 1 }
 
-// EachRun looks for something in each run by itself: the GPUs of a run at a desk say nothing
-// about those of a server on another day. find returns findings that cost a part of the GPU
-// time of what it is asked for; EachRun returns what they cost of all GPU time.
+// EachRun searches each run separately: the GPUs of a run at a desk say nothing about those of a server
+// on another day. find returns costs as shares of the GPU time that it was given; EachRun returns them
+// as shares of all GPU time.
 func (g *GPUs) EachRun(find func(*GPUs) ([]finding.Finding, finding.Check)) (found []finding.Finding, check finding.Check) {
 	if !g.Divided() {
 		return find(g)
@@ -145,7 +145,7 @@ func (g *GPUs) EachRun(find func(*GPUs) ([]finding.Finding, finding.Check)) (fou
 	return found, check
 }
 
-// RunRanks returns the ranks of each run that is judged by itself; nil is one run.
+// RunRanks returns the ranks of each run that is judged separately; nil if there is one run.
 func (g *GPUs) RunRanks() (runs [][]int32) {
 	for _, part := range g.parts {
 		var ranks []int32
@@ -157,17 +157,17 @@ func (g *GPUs) RunRanks() (runs [][]int32) {
 	return runs
 }
 
-// A rankEnd is when the recordings of a rank with devices began and ended, by the clock of the reference.
+// A rankEnd is when the recordings of a rank with devices began and ended, on the reference clock.
 type rankEnd struct {
 	rank     string
 	from, to trace.Time
 }
 
-// muchShorter is the part of what was recorded of most ranks from which on it matters that one ends earlier.
+// muchShorter is the share of the median recording by which a rank must end earlier to be reported.
 const muchShorter = 0.2
 
-// EndEarly returns the ranks of which the recordings end long before those of most others: at first or
-// later, so many ns before the median. None of several runs.
+// EndEarly returns the ranks whose recordings end long before those of most others, when the first of
+// them ends, and how many ns before the median at most. It returns none if there are several runs.
 func (g *GPUs) EndEarly() (ranks []string, first trace.Time, before int64) {
 	if len(g.ends) < 3 || len(g.Runs) > 1 {
 		return nil, 0, 0
@@ -184,8 +184,7 @@ func (g *GPUs) EndEarly() (ranks []string, first trace.Time, before int64) {
 	return ranks, ends[0].to, before
 }
 
-// Absolute is from when on times count from 1970, and not from the start of a recording:
-// 2001.
+// Absolute is the first time that counts from 1970, and not from the start of a recording: 2001.
 const Absolute = trace.Time(1e18)
 
 // when says when the runs began: "the run of 2023-09-06 22:39:28".
@@ -201,9 +200,9 @@ func (g *GPUs) when() string {
 	return "the run " + text
 }
 
-// recordings are the times in which a rank was recorded: one for each input, until union
-// brings them in order. A profiler that was started twice, or once for each stage, leaves
-// several, and nobody knows what happened between them.
+// recordings are the times in which a rank was recorded: one for each input, until union sorts them. A
+// profiler that was started twice, or once for each stage, leaves several, and nothing tells what
+// happened between them.
 type recordings []recordedSpan
 
 // A recordedSpan is from the first row of a recording to the end of the last.
@@ -219,8 +218,8 @@ func (r *recordings) widen(from, to trace.Time) {
 	span.from, span.to = min(span.from, from), max(span.to, to)
 }
 
-// onReference returns those of a rank by the clock of the reference, but by its own if that counts from
-// some beginning: nobody knows when that was.
+// onReference returns the recordings of a rank on the reference clock. Those on a clock that does not
+// count from 1970 stay as they are: nobody knows when it began.
 func (r recordings) onReference(set *profile.Set, rank int32) recordings {
 	ahead, out := trace.Time(set.ClockOffsetOf(rank)), slices.Clone(r)
 	for i := range out {
@@ -231,7 +230,7 @@ func (r recordings) onReference(set *profile.Set, rank int32) recordings {
 	return out
 }
 
-// union returns the recordings in order, those that overlap or touch as one.
+// union sorts the recordings, and merges those that overlap or touch.
 func (r recordings) union() recordings {
 	slices.SortFunc(r, func(a, b recordedSpan) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
 	out := r[:0]
@@ -250,7 +249,7 @@ func (r recordings) length() int64 {
 	return distribution.SumTimes(order.Each(r, func(span recordedSpan) int64 { return distribution.Between(span.from, span.to) }))
 }
 
-// end reports whether a recording ends in [from, to], and the next one begins there.
+// end reports whether a recording ends at from or later, and the next one begins at to or earlier.
 func (r recordings) end(from, to trace.Time) bool {
 	i, _ := slices.BinarySearchFunc(r, from, func(span recordedSpan, at trace.Time) int { return cmp.Compare(span.to, at) })
 	return i+1 < len(r) && r[i+1].from <= to

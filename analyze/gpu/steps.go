@@ -17,8 +17,8 @@ type StepTime struct {
 	// MinBatch and MaxBatch bound the requests in a batch; -1 is unknown.
 	MinBatch, MaxBatch int32
 	Host               distribution.Summary // from begin to end of the annotation
-	// Device is from the start of the first kernel or copy that was launched by a call in
-	// the step, on its thread, to the end of the last one. Steps that launched nothing do not count.
+	// Device is from the start of the first kernel or copy that the step launched on its thread to the
+	// end of the last one. Steps that launched nothing do not count.
 	Device distribution.Summary
 	// Busy is the part of Device in which something that the step launched ran.
 	Busy distribution.Summary
@@ -34,7 +34,7 @@ type RankSteps struct {
 	Graphs   []GraphUse // of those that decode
 }
 
-// project adds what call l launched to the steps that it lies in.
+// project adds a row to the steps that contain l, the call that launched it.
 func (r *rankWork) project(l *profilewalk.Launch, row *gpuRow) {
 	for i := l.Step; i != profilewalk.NoStep; i = r.steps[i].Around {
 		s := &r.steps[i]
@@ -54,17 +54,17 @@ func (r *rankWork) project(l *profilewalk.Launch, row *gpuRow) {
 	}
 }
 
-// holdsCall reports whether the call that launched a row ends in a step that lies around it;
-// it does not if steps cross each other.
+// holdsCall reports whether the call that launched a row also ends in s: where steps cross each other,
+// it may not.
 func holdsCall(s *profilewalk.Step, row *gpuRow) bool {
 	return row.launch+trace.Time(row.launched) <= s.End
 }
 
-// A stepBusy measures how long a device worked for each step of its rank: the union of what
-// the step launched, as rows come by their start.
+// A stepBusy measures how long a device worked for each step of its rank: the union of the rows that
+// the step launched. Rows come in the order of their starts.
 type stepBusy struct {
 	steps []profilewalk.Step
-	until []trace.Time // by step: up to here all is counted
+	until []trace.Time // by step: counted up to here
 }
 
 func (b *stepBusy) add(row *gpuRow) {
@@ -76,8 +76,8 @@ func (b *stepBusy) add(row *gpuRow) {
 	}
 }
 
-// groupSteps sums up the steps of a rank, each once. Parts of steps count where there is
-// nothing better.
+// groupSteps sums up the steps of a rank, each once. Parts of steps count only where there are no whole
+// ones.
 func groupSteps(set *profile.Set, rank int32, steps []profilewalk.Step) []StepTime {
 	type key struct {
 		kind     profile.StepKind
@@ -132,8 +132,8 @@ func (g *GPUs) StepShares() []StepShare {
 	return out
 }
 
-// StepShareReport makes a table of what devices did by kind of step: prefill and decode are
-// two regimes, of which the shares of a whole capture are a mixture.
+// StepShareReport makes a table of what devices did by kind of step: prefill and decode differ so much
+// that shares of a whole capture, which mix them, say little.
 func (g *GPUs) StepShareReport() *table.Table {
 	type row = StepShare
 	fields := []table.Field[row]{
@@ -149,16 +149,16 @@ func (g *GPUs) StepShareReport() *table.Table {
 	return table.New("sgtrace.report.gpu.steps/v1", "GPUs by kind of step and rank", g.StepShares(), fields).Stay("idle", "time").Leave("exposed copy")
 }
 
-// A Start is the first call of a process, which took long, before its devices ran anything: CUDA
-// starts in it. It is no time of the devices, which is counted from when they first ran
-// something, or from a step.
+// A Start is the first call of a process if it took long and its devices had not run anything: CUDA
+// starts in it. It is not part of the devices' time, which begins when they first run something, or
+// with a step.
 type Start struct {
 	Call     string
 	Time     int64 // ns
-	Captured int64 // as of a [GPU]
+	Captured int64 // see [GPU]
 }
 
-// A firstCall is the call of a rank that began first.
+// A firstCall is the earliest call of a rank.
 type firstCall struct {
 	start trace.Time
 	dur   int64 // ns
@@ -171,7 +171,7 @@ func (f *firstCall) join(o *firstCall) {
 	}
 }
 
-// addStart adds what a rank took to start CUDA.
+// addStart adds the time that a rank took to start CUDA.
 func (g *GPUs) addStart(set *profile.Set, r *rankWork) {
 	if r.first.dur < slowStart || len(r.gpus) == 0 {
 		return
@@ -188,7 +188,7 @@ func (g *GPUs) addStart(set *profile.Set, r *rankWork) {
 	}
 }
 
-// singleBlocks are the launches of a kernel as one block.
+// singleBlocks are the launches of a kernel that have one block.
 type singleBlocks struct {
 	time    int64 // ns
 	threads int32 // of the largest

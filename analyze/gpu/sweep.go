@@ -14,17 +14,17 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// IdleCause says why nothing ran, as Holistic Trace Analysis does.
+// IdleCause says why nothing ran, in the terms of Holistic Trace Analysis.
 type IdleCause uint8
 
 const (
-	// HostWait: what ended the gap was launched in it, so that the host was late.
+	// HostWait: what ended the gap was launched during it: the host was late.
 	HostWait IdleCause = iota
-	// KernelWait: it had been launched before and the gap is shorter than kernelGap,
-	// which it takes to start a kernel behind another.
+	// KernelWait: it had been launched before, and the gap is shorter than kernelGap, the time it takes
+	// to start a kernel behind another.
 	KernelWait
-	// OtherWait: it had been launched before and waited for something else, such as
-	// an event of another stream. Or nobody knows when it was launched.
+	// OtherWait: it had been launched before and waited for something else, such as an event of another
+	// stream; or its launch is unknown.
 	OtherWait
 	NumCauses
 )
@@ -33,10 +33,10 @@ const (
 // consecutive_kernel_delay of Holistic Trace Analysis.
 const kernelGap = 30_000
 
-// Idle is time in which nothing ran, between the first and the last that did.
+// Idle is time in which nothing ran, between the first row and the last.
 type Idle struct {
 	Time [NumCauses]int64 // ns
-	Gaps [NumCauses]int64 // on a stream, those of 0 ns between neighbors included
+	Gaps [NumCauses]int64 // on a stream, including those of 0 ns between neighbors
 }
 
 // Total returns the time of all gaps in ns.
@@ -72,8 +72,8 @@ type GPUStream struct {
 	Busy       int64 // ns in which one of them ran
 	Idle       Idle
 	first, end trace.Time
-	unrecorded int64 // as of a GPU
-	// communication is what communicates on it.
+	unrecorded int64 // see GPU
+	// communication is until when communication kernels run on it.
 	communication latestEnd
 }
 
@@ -99,21 +99,21 @@ func (s *GPUStream) add(r *gpuRow, recorded recordings) {
 	s.end = max(s.end, end)
 }
 
-// A gpuSweep measures what ran on a device. It takes rows in the order of their
-// starts, and holds no more of them than which class runs until when.
+// A gpuSweep measures what ran on a device. It takes rows in the order of their starts, and keeps
+// little more than until when each class runs.
 type gpuSweep struct {
 	gpu      *GPU
 	recorded recordings
 	spans    []recordedSpan     // of steps, by recording: see workSpans
 	steps    []profilewalk.Step // of the rank; nil if it has several devices
 	startup  startup
-	now      trace.Time                        // up to here all is counted
-	until    [kernelname.NumClasses]trace.Time // ends of what has started
-	wide     trace.Time                        // until when something runs that is no kernel of one block
+	now      trace.Time                        // everything is counted up to here
+	until    [kernelname.NumClasses]trace.Time // by class: end of what has started
+	wide     trace.Time                        // until when anything but kernels of one block runs
 	delays   distribution.Sample
 	queue    queueTime
-	step     int        // kind of the step of what started last
-	pending  []earlyRow // what waits for what runs before it, by when that ends
+	step     int        // kind of the step that launched what started last
+	pending  []earlyRow // kernels that wait for communication, by when that ends
 	streams  []GPUStream
 	stream   map[int64]int // index into streams
 	kernels  *kernelTimes
@@ -191,13 +191,13 @@ func (s *gpuSweep) add(r *gpuRow) {
 
 // An earlyRow is a kernel that has started and waits for communication on its stream.
 type earlyRow struct {
-	from, until trace.Time // it works
+	from, until trace.Time // when it works
 	class       kernelname.Class
 }
 
-// start notes that a row runs. A kernel that starts on a stream while communication runs
-// there, and ends after it, was launched ahead of its turn: it waits until then. One that
-// ends before is of a branch of a graph, and runs beside it.
+// start notes that a row runs. A kernel that starts on a stream while communication runs there, and
+// ends after it, was launched ahead of its turn and waits until then. One that ends earlier belongs to
+// a branch of a graph, and runs in parallel.
 func (s *gpuSweep) start(r *gpuRow, stream *GPUStream) {
 	end := stream.communication.endBefore(r.start)
 	switch {
@@ -215,11 +215,11 @@ func (s *gpuSweep) start(r *gpuRow, stream *GPUStream) {
 	s.until[r.class] = max(s.until[r.class], r.end())
 }
 
-// A latestEnd is when the kernels that have started on a stream end, the last of them. They
-// come by their start.
+// A latestEnd is until when the kernels run that have started on a stream. They come in the order of
+// their starts.
 type latestEnd struct {
-	start        trace.Time // of the last
-	before, last trace.Time // ends of those that started before it, and of all
+	start        trace.Time // of the last one to start
+	before, last trace.Time // latest end of those that started before start, and of all
 }
 
 func (l *latestEnd) add(r *gpuRow) {
@@ -229,7 +229,7 @@ func (l *latestEnd) add(r *gpuRow) {
 	l.last = max(l.last, r.end())
 }
 
-// endBefore returns the end of those that started before an instant, 0 if there are none.
+// endBefore returns the latest end of those that started before at; 0 if there are none.
 func (l *latestEnd) endBefore(at trace.Time) trace.Time {
 	if l.start < at {
 		return l.last
@@ -242,7 +242,7 @@ func (s *gpuSweep) advance(r *gpuRow) {
 	for len(s.pending) > 0 && s.pending[0].from <= r.start {
 		e := s.pending[0]
 		s.pending = s.pending[1:]
-		s.runTo(e.from) // what it waits for: there is no gap
+		s.runTo(e.from) // the communication that it waits for runs until then: there is no gap
 		s.until[e.class] = max(s.until[e.class], e.until)
 	}
 	// A gap in which nothing was recorded is neither idle nor part of the length.
@@ -270,7 +270,7 @@ func (s *gpuSweep) advance(r *gpuRow) {
 	}
 }
 
-// running returns what runs now, and until when no other of it ends, at most limit.
+// running returns what runs now, and until when nothing about that changes, at most limit.
 func (s *gpuSweep) running(limit trace.Time) (running Running, to trace.Time) {
 	to = limit
 	for c, until := range s.until {
@@ -304,15 +304,14 @@ func (s *gpuSweep) count(running Running, to trace.Time) {
 	s.now = to
 }
 
-// gap counts what is cold of the gap that was divided last.
+// gap counts the cold parts of the gap that was divided last.
 func (s *gpuSweep) gap(did *Activity) {
 	sum := gapSum{Gap: s.waits.gap.Gap, parts: s.waits.parts, step: s.step, load: s.waits.load}
 	did.Cold.addCold(&sum)
 	s.startup.add(&sum)
 }
 
-// unseen counts the time of the gap that r ended in which the device did what was not recorded, in
-// the steps that had begun on it.
+// unseen adds unrecorded work in the gap that r ended to the steps of r that had begun on the device.
 func (s *gpuSweep) unseen(r *gpuRow) {
 	ns := s.waits.parts[Unseen]
 	if ns == 0 || s.steps == nil {
@@ -325,7 +324,7 @@ func (s *gpuSweep) unseen(r *gpuRow) {
 	}
 }
 
-// runTo counts the time up to an instant until which something runs.
+// runTo counts the time up to limit, until which something runs.
 func (s *gpuSweep) runTo(limit trace.Time) {
 	for s.now < limit {
 		s.count(s.running(limit))
@@ -390,16 +389,16 @@ func (q *queueTime) cut() {
 	q.rows, q.first, q.last = 0, 0, 0
 }
 
-// A Watch is told what devices do while they are measured, for those who divide time in
-// their own way.
+// A Watch is told what devices do while they are measured, so that its owner can divide time in another
+// way.
 type Watch interface {
-	// Ranges returns who takes the closed annotations of a stream, and whether they are named like steps; it is called
-	// for several streams at once.
+	// Ranges returns a function that takes the closed annotations of a stream, and whether they are
+	// named like steps. It is called for several streams at once.
 	Ranges(stream int) func(r *profile.Range, step bool)
-	// Recorded tells when each rank was recorded, once, behind all annotations and before all else.
+	// Recorded tells when each rank was recorded. It is called once, after all annotations and before everything else.
 	Recorded(ranks [][]request.Interval)
-	// Device returns what is told about a device of a rank; it is called for several ranks
-	// at once, and for those of a rank one after the other. nil is not watched.
+	// Device returns the watch over a device of a rank, nil for none. It is called for several ranks at
+	// once, but for the devices of a rank one after the other.
 	Device(rank, device int32) DeviceWatch
 }
 
@@ -415,7 +414,7 @@ type DeviceWatch interface {
 	Done()
 }
 
-// watched tells a watch when all ranks were recorded.
+// watched tells w when each rank was recorded.
 func watched(w Watch, ranks []rankWork) {
 	if w == nil {
 		return

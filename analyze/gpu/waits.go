@@ -9,12 +9,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Waits is the idle time of a device by reason, in ns, and how many gaps each reason
-// explains most of. The times add up to Idle.Total.
+// Waits is the idle time of a device by reason, in ns, and the number of gaps of which each reason
+// explains most. The times add up to Idle.Total.
 type Waits struct {
 	Time [NumReasons]int64
 	Gaps [NumReasons]int64
-	// Longest are the longest gaps of which each reason explains most.
+	// Longest are the longest of these gaps, by reason.
 	Longest [NumReasons]Gap
 }
 
@@ -41,17 +41,17 @@ type HostCall struct {
 	TID        int64
 	PID        int32
 	reason     Reason
-	nobody     bool // no thread is to blame: the call stands for several
+	nobody     bool // it is not named as the call to blame
 }
 
-// hostTimes are what the host of a rank did, in the order of time: calls that hold up
-// their threads, and steps as intervals that do not overlap.
+// hostTimes are what the host of a rank did, in order of time: calls that hold up their threads, and
+// steps as intervals that do not overlap.
 type hostTimes struct {
 	calls []HostCall
 	steps []recordedSpan
 }
 
-// order puts calls in order and makes intervals of steps, also of those that are open.
+// order sorts calls, and merges steps, including open ones, into intervals.
 func (h *hostTimes) order(steps []profilewalk.Step, open []recordedSpan) {
 	slices.SortFunc(h.calls, func(a, b HostCall) int { return cmp.Compare(a.Start, b.Start) })
 	spans := recordings(slices.Clone(open))
@@ -65,7 +65,7 @@ func (h *hostTimes) order(steps []profilewalk.Step, open []recordedSpan) {
 type waitSweep struct {
 	host   *hostTimes
 	call   int        // the first of host.calls that did not begin before the last gap's end
-	active []HostCall // began, and may not have ended
+	active []HostCall // calls that began, and may not have ended
 	step   int        // the first of host.steps that did not end before the last gap
 
 	kernels *kernelTimes // that ran before the gap
@@ -73,9 +73,9 @@ type waitSweep struct {
 
 	gap   IdleGap // the one that is being divided
 	parts [NumReasons]int64
-	lost  int64          // ns that calls kept the host which waited until the device had run dry
-	load  int64          // ns that the launch took that ended it, if it loads code
-	gaps  func(*IdleGap) // takes each; nil is nobody
+	lost  int64          // ns of the calls that waited until the device had run dry
+	load  int64          // ns of the launch that ended it, if that loaded code
+	gaps  func(*IdleGap) // called with each gap, if not nil
 }
 
 // add counts the gap from the end of what ran last to the start of r.
@@ -95,8 +95,8 @@ func (s *waitSweep) add(w *Waits, r *gpuRow, from trace.Time) {
 	s.settle(w)
 }
 
-// launched divides a gap that a row of a known call ended. A device that holds a kernel back is
-// not idle for the host, once that has launched it.
+// launched divides a gap that ended with a row whose call is known. Once the host has launched a
+// kernel, it is not to blame if the device holds that back.
 func (s *waitSweep) launched(r *gpuRow, from trace.Time) {
 	to, first := r.start, !s.kernels.ran(r.name)
 	ready := min(to, s.held.readyAt(r, from))
@@ -123,9 +123,9 @@ func (s *waitSweep) launched(r *gpuRow, from trace.Time) {
 	s.count(Withheld, ready, to, nil)
 }
 
-// givenAt returns until when the host kept a device waiting in a gap that a late row ended, which the
-// device could have started at ready. A kernel that starts long after a launch that was under way waits
-// for something else from the end of that on.
+// givenAt returns until when the host kept a device waiting, in a gap that began at from and ended with
+// r, which was late. The device could have started r at ready. If r starts long after a launch that was
+// under way when the gap began, it waits for something else after that launch.
 func (r *gpuRow) givenAt(from, ready trace.Time) trace.Time {
 	end := r.launch + trace.Time(r.launched)
 	if r.flags&rowKernel != 0 && r.launch <= from && r.launched < slowLaunch && ready >= end+heldFrom {
@@ -134,7 +134,7 @@ func (r *gpuRow) givenAt(from, ready trace.Time) trace.Time {
 	return ready
 }
 
-// trail counts the gap from the end of the last that ran until the steps end.
+// trail counts the gap from the end of the last row until the steps end.
 func (s *waitSweep) trail(did *Activity, from, to trace.Time) {
 	s.parts, s.load, s.lost = [NumReasons]int64{}, 0, 0
 	s.gap.Gap, s.gap.Late, s.gap.Launch, s.gap.Launched = Gap{from, to}, true, to, 0
@@ -162,7 +162,7 @@ func (s *waitSweep) settle(w *Waits) {
 	}
 }
 
-// count counts a part of the gap that has one reason, and the call that is to blame; nil is
+// count adds a part of the gap that has one reason, and the call that is to blame; nil if there is
 // none.
 func (s *waitSweep) count(reason Reason, from, to trace.Time, by *HostCall) {
 	if from >= to {
@@ -184,9 +184,9 @@ type holdup struct {
 	by    *HostCall
 }
 
-// ofHost divides a gap that a late launch ended. What a call takes counts as that call;
-// of the rest, what lies in no step is between steps, and all else is the host's own
-// work, or the consequence of a call that let the device run dry.
+// ofHost divides a gap that ended with a late launch. Time in a call that holds up the host counts as
+// that call. Of the rest, time outside of steps is between steps, and all else is the host's own work,
+// or the consequence of a call that let the device run dry.
 func (s *waitSweep) ofHost(from, to, launch trace.Time) {
 	s.enter(from, to)
 	var holdups [NumReasons]holdup
@@ -229,12 +229,12 @@ func (s *waitSweep) ofHost(from, to, launch trace.Time) {
 	countTo(to)
 }
 
-// waitsUnseen is from how long on a call that waits for an idle device waits for work that
-// was not recorded, ns: such calls return within microseconds, and staging what a blocking
-// copy takes needs less, too.
+// waitsUnseen is how long a call that waits for an idle device must take, ns, to be waiting for work
+// that was not recorded: otherwise such calls return within microseconds, and even staging the data of
+// a blocking copy takes less.
 const waitsUnseen = 1_000_000
 
-// running returns the reason that holds now, the worst first, and until when.
+// running returns the reason that applies now, the worst first, and until when.
 func running(holdups *[NumReasons]holdup, now, limit trace.Time) (Reason, trace.Time) {
 	for _, reason := range [...]Reason{Capturing, Modules, Allocation, Unseen, BlockingCopy, Compiling, ProfilerStart, Meeting} {
 		if until := holdups[reason].until; until > now {
@@ -244,14 +244,14 @@ func running(holdups *[NumReasons]holdup, now, limit trace.Time) (Reason, trace.
 	return NoReason, limit
 }
 
-// activate adds a call to those that may overlap the gap, of which it is one of the last.
+// activate adds a call to those that may overlap the gap. It is one of the last of them.
 func (s *waitSweep) activate(c HostCall) {
 	s.enter(s.gap.From, s.gap.To)
 	at, _ := slices.BinarySearchFunc(s.active, c.Start, func(a HostCall, start trace.Time) int { return cmp.Compare(a.Start, start) })
 	s.active = slices.Insert(s.active, at, c)
 }
 
-// enter makes active what may overlap a gap.
+// enter drops the calls that ended before a gap from active, and adds those that may overlap it.
 func (s *waitSweep) enter(from, to trace.Time) {
 	s.active = slices.DeleteFunc(s.active, func(c HostCall) bool { return c.End <= from })
 	for ; s.call < len(s.host.calls) && s.host.calls[s.call].Start < to; s.call++ {
@@ -261,8 +261,8 @@ func (s *waitSweep) enter(from, to trace.Time) {
 	}
 }
 
-// withoutCall counts time in which no call held the host up. drained is the call before it
-// that waited until the device had run dry; nil is none.
+// withoutCall counts time in which no call held up the host. drained is the earlier call that waited
+// until the device had run dry; nil if there is none.
 func (s *waitSweep) withoutCall(from, to trace.Time, drained *HostCall) {
 	steps := s.host.steps
 	if len(steps) == 0 {
@@ -282,9 +282,9 @@ func (s *waitSweep) withoutCall(from, to trace.Time, drained *HostCall) {
 	s.count(BetweenSteps, now, to, nil)
 }
 
-// ofThread counts time in which the host worked in no call. Had a call not waited until the
-// device had run dry, the host would have been as much earlier as that call took, and no more:
-// what goes beyond is work that would have kept the device waiting just the same.
+// ofThread counts time in which the host worked outside of calls. Had a call not waited until the
+// device had run dry, the host would have been earlier by as much as that call took, and no more: the
+// rest is work that would have kept the device waiting anyway.
 func (s *waitSweep) ofThread(from, to trace.Time, drained *HostCall) {
 	lost := from
 	if drained != nil {
@@ -299,8 +299,8 @@ func (s *waitSweep) ofThread(from, to trace.Time, drained *HostCall) {
 type IdleGap struct {
 	Rank, Device int32
 	Gap
-	// Late tells that the host was late: during the gap it launched what ended it. Launch is
-	// when that call began, before the gap if it was slow, and Launched how long it took, in ns.
+	// Late reports that the host was late: it launched what ended the gap during the gap. Launch is when
+	// that call began, which is before the gap if it was slow, and Launched how long it took, in ns.
 	Late     bool
 	Launch   trace.Time
 	Launched int64
@@ -311,8 +311,8 @@ type IdleGap struct {
 type GapPart struct {
 	Gap
 	Reason Reason
-	// By is the call that is to blame: the one that held the host up, or the one before that
-	// let the device run dry. Called tells that there is one.
+	// By is the call that is to blame: the one that held up the host, or the earlier one that let the
+	// device run dry. Called reports whether there is one.
 	By     HostCall
 	Called bool
 }

@@ -16,45 +16,45 @@ type gpuWalk struct {
 	opt   *Options
 	ranks profilewalk.PerRank[gpuWalkRank]
 	calls callTimes
-	// ranged takes annotations for a Watch; nil without.
+	// ranged takes annotations for a Watch; nil if there is none.
 	ranged func(r *profile.Range, step bool)
 	knownNames
 }
 
-// knownNames are what names say, by symbol. They are given up behind the walk: symbols are
-// those of all streams.
+// knownNames are what names tell, by symbol. They are dropped after the walk, as they have all symbols
+// of the set, not only those of the stream.
 type knownNames struct {
 	classes    *trace.PerName[kernelname.NameClass]
 	steps      *trace.PerName[*profilewalk.StepLabel]
 	graphs     *trace.PerName[bool] // of calls that launch CUDA graphs
-	compiling  *trace.PerName[bool] // names of ranges: code is compiled in them
-	compilers  map[trace.Sym]bool   // names of functions of Python in which code is compiled; nil is none
-	migrations *trace.PerName[bool] // of copies of unified memory
-	asks       *trace.PerName[bool] // names of ranges: they are of collectives
+	compiling  *trace.PerName[bool] // of ranges in which code is compiled
+	compilers  map[trace.Sym]bool   // of Python functions that compile code; nil if there are none
+	migrations *trace.PerName[bool] // of copies that migrate unified memory
+	asks       *trace.PerName[bool] // of ranges whose calls ask for collectives
 }
 
-// A gpuWalkRank is what a stream has of a rank.
+// A gpuWalkRank is what a stream recorded of a rank.
 type gpuWalkRank struct {
 	rankWork
 	devices  map[int32]*gpuPart
 	launches profilewalk.Launches
 	threads  profilewalk.StepThreads
-	asked    profilewalk.StepThreads // annotations of calls that ask for collectives, and those in them
-	asking   []profilewalk.Step      // the same
-	askedTo  map[int64]trace.Time    // by thread, until when the last one lasts
-	started  int                     // calls that free memory and start a library
+	asked    profilewalk.StepThreads // annotations whose calls ask for collectives, and those nested in them
+	asking   []profilewalk.Step      // the same, settled
+	askedTo  map[int64]trace.Time    // by thread: until when the last of these lasts
+	started  int                     // calls that free memory and in which a library started
 }
 
-// An orphan is work of which the call was not recorded. If several kernels share its
-// correlation, a graph was launched: no other call launches more than one.
+// An orphan is work whose call was not recorded. Several kernels of one correlation are from a graph:
+// no other call launches more than one.
 type orphan struct{ kernels, time int64 }
 
-// A gpuPart is what one stream has of a device.
+// A gpuPart is what one stream recorded of a device.
 type gpuPart struct {
 	gpu     *GPU
 	rows    gpuRows
 	orphans map[int64]orphan // by correlation
-	least   int64            // ns from the end of a call to the start of what it launched; negative if that was before
+	least   int64            // least ns from the end of a call to the start of what it launched; negative if that started before
 	copies  copyKinds
 }
 
@@ -89,7 +89,7 @@ func (w *gpuWalk) walk(s profile.Stream) {
 	w.knownNames = knownNames{}
 }
 
-// close counts the graphs that were launched by nobody knows which call.
+// close counts the kernels of graphs whose launch is unknown.
 func (p *gpuPart) close() {
 	p.rows.close()
 	for _, o := range p.orphans {
@@ -125,7 +125,7 @@ func (w *gpuWalk) addRange(r *profile.Range) bool {
 			rank.askedTo = map[int64]trace.Time{}
 		}
 		rank.askedTo[r.TID] = max(rank.askedTo[r.TID], r.End)
-	} else if rank.askedTo[r.TID] > r.Start { // what lies in an annotation that lasts on is something else
+	} else if rank.askedTo[r.TID] > r.Start { // nested annotations do something else
 		rank.asked.Add(r, &profilewalk.StepLabel{StepName: profile.StepName{Batch: -1}, Part: true})
 	} else if w.compiling.Of(r.Name) {
 		rank.host.calls = append(rank.host.calls, HostCall{Start: r.Start, End: r.Start + trace.Time(r.Dur()), TID: r.TID, PID: r.PID, reason: Compiling})
@@ -191,8 +191,8 @@ func (w *gpuWalk) addOrphan(k *profile.Kernel) {
 	}
 }
 
-// kernelRow returns what is particular of a kernel that l launched, which may be nil. What
-// no rule knows communicates if it was launched in an annotation of a collective.
+// kernelRow returns the row of a kernel without its times. l is the call that launched it, or nil. A
+// kernel that no rule matches communicates if it was launched in an annotation of a collective.
 func (w *gpuWalk) kernelRow(k *profile.Kernel, l *profilewalk.Launch) gpuRow {
 	if k.Graph {
 		return gpuRow{stream: int64(k.Stream), class: kernelname.ClassOther, flags: rowKernel | rowGraph}
@@ -232,8 +232,8 @@ func (w *gpuWalk) launchOf(e *profile.Event) *profilewalk.Launch {
 	return w.ranks.At(e.Rank).launches.Find(e.Correlation)
 }
 
-// add adds a kernel or copy that r has the particulars of, and its call if that is
-// known. It returns its device, nil if it does not lie in the window.
+// add completes r, the row of a kernel or copy, with its times and its call, if that is known, and adds
+// it. It returns its device, nil if it lies outside the window.
 func (w *gpuWalk) add(e *profile.Event, device int32, r *gpuRow, l *profilewalk.Launch) *gpuPart {
 	if !w.opt.keeps(e) {
 		return nil
@@ -260,7 +260,7 @@ func (w *gpuWalk) add(e *profile.Event, device int32, r *gpuRow, l *profilewalk.
 	return part
 }
 
-// kindOf returns the kind of the step that a call lies in, the innermost that tells one.
+// kindOf returns the kind of the innermost step around a call that has one.
 func (r *rankWork) kindOf(l *profilewalk.Launch) profile.StepKind {
 	for i := l.Step; i != profilewalk.NoStep; i = r.steps[i].Around {
 		if kind := r.steps[i].StepName.Kind; kind != profile.StepOther {
@@ -278,7 +278,7 @@ func (p *gpuPart) addOrphan(correlation, dur int64) {
 	p.orphans[correlation] = orphan{o.kernels + 1, distribution.AddTimes(o.time, dur)}
 }
 
-// part returns what there is of a device.
+// part returns the part of a device, which it creates if needed.
 func (r *gpuWalkRank) part(device int32) *gpuPart {
 	p := r.devices[device]
 	if p == nil {
