@@ -16,30 +16,30 @@ import (
 	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
-// ExtractOptions say where a dataset is and what of the inputs becomes part of it.
+// ExtractOptions say where the dataset is and which part of the inputs goes into it.
 type ExtractOptions struct {
 	Dataset   string
-	Arguments []string // by which the inputs were found
-	Shard, Of int      // which of how many shards of the inputs; Of is 0 for all inputs
-	Tool      string   // version of the program
-	// Redact gives all texts pseudonyms; nil leaves them as they are.
+	Arguments []string // as the user named the inputs
+	Shard, Of int      // this shard, from 0, and the number of shards; Of is 0 for all inputs
+	Tool      string   // the program's version
+	// Redact replaces all text with pseudonyms; nil leaves it as it is.
 	Redact *redact.Redactor
 	Meter  inputs.Meter // may be nil
 }
 
-// Extracted is what came of an extraction.
+// Extracted counts the inputs of an extraction.
 type Extracted struct {
 	Inputs   int // in this shard
-	There    int // were extracted before
-	Replaced int // earlier captures of inputs that have changed
-	Unusable int // are in the dataset with the reason
+	There    int // already extracted by an earlier run
+	Replaced int // earlier captures of inputs that changed since
+	Unusable int // recorded in the dataset with the reason
 }
 
-// ErrNothingToExtract says that no input is one that can be extracted.
+// errNothingToExtract is returned if no input can be extracted.
 var errNothingToExtract = errors.New("no input has any spans or events")
 
-// Extract extracts inputs, one after another. What is wrong with them goes to diags, also of those
-// that were extracted before.
+// Extract extracts the inputs of this shard, one after another. It reports problems with them to
+// diags, including the problems of inputs that were extracted before.
 func Extract(files []inputs.Input, opt ExtractOptions, diags *trace.Diags) (done Extracted, err error) {
 	mine, err := opt.mine(files)
 	if err != nil {
@@ -67,8 +67,7 @@ func Extract(files []inputs.Input, opt ExtractOptions, diags *trace.Diags) (done
 	return done, run.End(len(mine))
 }
 
-// run describes the shard. The order of arguments does not matter, nor the folder in which the
-// command runs.
+// run describes the shard. Neither the order of arguments nor the working directory matters.
 func (opt *ExtractOptions) run(found int) (*tasks.Run, error) {
 	r := &tasks.Run{Folder: opt.Dataset, Shard: opt.Shard, Of: opt.Of, Found: found}
 	for _, arg := range opt.Arguments {
@@ -85,10 +84,10 @@ func (opt *ExtractOptions) run(found int) (*tasks.Run, error) {
 	return r, nil
 }
 
-// extract extracts the inputs of a shard. hosts are those that names of inputs of all shards say.
+// extract extracts the inputs of a shard. hosts are the ones named by the inputs of all shards.
 func (opt *ExtractOptions) extract(mine []inputs.Input, hosts []string, diags *trace.Diags) (done Extracted, err error) {
 	found := inputs.Recognize(mine, inputs.Options{Meter: opt.Meter}, diags)
-	if len(found) == 0 && opt.Of == 0 { // else others have something
+	if len(found) == 0 && opt.Of == 0 { // with shards, other processes have the rest
 		return done, errNothingToExtract
 	}
 	done.Inputs = len(found)
@@ -108,7 +107,7 @@ func (opt *ExtractOptions) extract(mine []inputs.Input, hosts []string, diags *t
 	return done, err
 }
 
-// mine returns the inputs of the shard.
+// mine returns the inputs of this shard.
 func (opt *ExtractOptions) mine(files []inputs.Input) (mine []inputs.Input, err error) {
 	for _, in := range files {
 		if in.Name == inputs.Stdin {
@@ -128,18 +127,18 @@ func (opt *ExtractOptions) mine(files []inputs.Input) (mine []inputs.Input, err 
 	return mine, nil
 }
 
-// An extraction is that of one input.
+// An extraction extracts one input.
 type extraction struct {
 	*ExtractOptions
 	x     *inputs.Source
 	diags *trace.Diags
 	done  *Extracted
-	// pseudonyms are made for this input alone, so that it does not matter which others are in
-	// the shard; nil if it is not redacted.
+	// pseudonyms are made for this input alone, so that the other inputs of the shard don't matter;
+	// nil without redaction.
 	pseudonyms *redact.Maker
 }
 
-// hostsOf lists the hosts that the names of inputs say, without repetitions.
+// hostsOf returns the distinct hosts that the names of inputs mention.
 func hostsOf(files []inputs.Input) (hosts []string) {
 	for _, in := range files {
 		if host := naming.ParseFile(in.Name).Host; host != "" {
@@ -166,7 +165,7 @@ func (e *extraction) run() error {
 	return e.report(about)
 }
 
-// about says what the input is.
+// about describes the input.
 func (e *extraction) about() (*dataset.About, error) {
 	in := e.x.Input
 	paths, err := in.Files()
@@ -211,8 +210,8 @@ func (e *extraction) write(dir string, about *dataset.About) error {
 	return dataset.Write(dir, about, content)
 }
 
-// untabled keeps what logs, metrics, and dumps of what is in flight tell, for engines, and says that reports read the
-// original: they need more than tables have. A redacted dataset does not know its original.
+// untabled stores what logs, metrics, and dumps of work in flight say, for query engines, and notes that reports read
+// the original, because they need more than the tables have. A redacted dataset does not know its original.
 func (e *extraction) untabled(about *dataset.About, m *inputs.Loaded, content *dataset.Content) {
 	if e.pseudonyms != nil && m.Spans.Len() == 0 {
 		about.Unusable = "reports need the original of a " + e.x.Format.Noun + ", and a redacted one does not know its originals"
@@ -226,7 +225,7 @@ func (e *extraction) untabled(about *dataset.About, m *inputs.Loaded, content *d
 	}
 }
 
-// list lists what the input holds, as far as commands ask for it.
+// list stores the inventories of the input that commands ask for.
 func (e *extraction) list(about *dataset.About, content *dataset.Content) {
 	list := content.Source.Inventory
 	if list == nil {
@@ -240,7 +239,7 @@ func (e *extraction) list(about *dataset.About, content *dataset.Content) {
 	content.Note(dataset.DuringList)
 }
 
-// collectives reads the collectives of a recording that is walked.
+// collectives reads the collectives of a recording whose rows are walked.
 func (e *extraction) collectives(m *inputs.Loaded, content *dataset.Content) (err error) {
 	if content.Source.Rows == nil {
 		return nil
@@ -249,7 +248,7 @@ func (e *extraction) collectives(m *inputs.Loaded, content *dataset.Content) (er
 	return err
 }
 
-// report reports what is wrong with the input, as the dataset has it.
+// report reports the input's problems, as stored in the dataset.
 func (e *extraction) report(about *dataset.About) error {
 	c, err := dataset.Open(e.Dataset, about)
 	if err != nil {

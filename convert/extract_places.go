@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// writePlaces writes which rank the rows of captures are of: by thread where profiles were held,
-// by process where rows are walked.
+// writePlaces writes the rank that each row of the captures belongs to: by thread for profiles held
+// in memory, by process for inputs whose rows are walked.
 func (s *solution) writePlaces() {
 	captures := map[*inputs.ProcessProfile]map[string]*ranks.Capture{}
 	tracks := map[*ranks.Capture]int{}
@@ -22,14 +22,14 @@ func (s *solution) writePlaces() {
 			captures[c.File][c.Part], tracks[c] = c, i
 		}
 	}
-	processes := map[*inputs.Source]int32{} // of which files were seen
+	processes := map[*inputs.Source]int32{} // the number of files seen of each source
 	for _, f := range s.of.Files {
 		process := processes[f.Source]
 		processes[f.Source]++
 		for thread := range f.Rows {
 			c := captures[f][f.Rows[thread].Part]
 			if c == nil {
-				continue // a copy of another
+				continue // a copy of another capture
 			}
 			row := s.place(f.Source, tracks[c])
 			row.Process, row.Thread, row.Clock = process, int32(thread), s.evidence.ClockOf(c)
@@ -50,13 +50,13 @@ func (s *solution) place(x *inputs.Source, rank int) dataset.PlaceRow {
 	return row
 }
 
-// writePlacesOfWalk writes which rank each process of an export is that has rows.
+// writePlacesOfWalk writes the rank of each process that has rows in an export.
 func (s *solution) writePlacesOfWalk(w *Walked) {
 	clock := ""
 	for _, r := range s.of.Tracks {
 		for _, c := range r.Captures {
 			if c.File.Source == w.Source {
-				clock = s.evidence.ClockOf(c) // of the machine
+				clock = s.evidence.ClockOf(c) // one clock for all processes of the machine
 			}
 		}
 	}
@@ -76,7 +76,7 @@ func (s *solution) writePlacesOfWalk(w *Walked) {
 	w.All.Ranges(func(r *profile.Range) bool { return visit(&r.Event) })
 }
 
-// writeRepeated writes the rows of exports that traces of the same processes have, too.
+// writeRepeated writes the rows of exports that traces of the same processes also have.
 func (s *solution) writeRepeated() {
 	for _, w := range s.evidence.Walked {
 		if w.Counted == w.All {
@@ -95,7 +95,7 @@ func (s *solution) writeRepeated() {
 	}
 }
 
-// eachLeftOut calls f for what some, a part of all in the same order, leaves out.
+// eachLeftOut calls f for each element of all that some lacks; some is a subsequence of all.
 func eachLeftOut[T comparable](all, some iter.Seq[*T], f func(*T)) {
 	next, stop := iter.Pull(some)
 	defer stop()

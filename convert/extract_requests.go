@@ -24,7 +24,7 @@ func (s *solution) writeRequests(set *request.Set) {
 	set.EachRowBeside(func(i, proc int) { s.Solution.Stage(w.row(i, proc, request.None)) })
 }
 
-// known returns a number, nil if it is unknown.
+// known returns a pointer to n, or nil if n is unknown.
 func known(n int64) *int64 {
 	if n == request.Unknown {
 		return nil
@@ -56,7 +56,7 @@ func partRow(set *request.Set, number int, p *request.Part) dataset.PartRow {
 // A stageWriter makes the rows of stages.
 type stageWriter struct {
 	set    *request.Set
-	stages map[string]int32 // places in reports
+	stages map[string]int32 // the position of each stage in reports
 	procs  []dataset.StageRow
 }
 
@@ -90,7 +90,7 @@ func newStageWriter(set *request.Set) *stageWriter {
 	return w
 }
 
-// row returns the row of a span that was met at a proc and a request; None is unknown.
+// row returns the row of span i, which belongs to the given proc and request; None is unknown.
 func (w *stageWriter) row(i, proc, number int) dataset.StageRow {
 	set := w.set
 	row := dataset.StageRow{RankOrder: int32(len(w.procs))}

@@ -15,10 +15,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Inspect reads inputs of any kind as far as it takes to tell what they hold: dumps in
-// full, traces without arguments, exports without events. What is not a dump of requests it
-// adds to in; the requests are nil without dumps. read is what was recognized. An input that
-// cannot be used is reported to diags and left out; the error is for when none is left.
+// Inspect reads inputs of any kind just far enough to list what they hold: dumps in full, traces
+// without arguments, exports without events. It adds everything but requests to in; requests are
+// nil without dumps. read lists the inputs that were recognized. An input that cannot be used is
+// reported to diags and left out; it is an error if none remains.
 func Inspect(files []inputs.Input, opt inputs.Options, diags *trace.Diags, in *inventory.Inventory) (requests *request.Set, read []inputs.Input, err error) {
 	opt.Filter, opt.Walk = profile.Filter{Args: profile.ArgsNone}, true
 	opt.Each = func(x *inputs.Source) {
@@ -77,7 +77,7 @@ func listSeries(in *inventory.Inventory, set *series.Set) {
 	}
 }
 
-// serverWords name a server, "" if nothing does: all of these are one in the set.
+// serverWords describes a server; "" if nothing names it: all unnamed servers are one in the set.
 func serverWords(x *series.Server) string {
 	if x.Host == "" && x.Name == "" {
 		return ""
@@ -85,7 +85,7 @@ func serverWords(x *series.Server) string {
 	return strings.Join(slices.DeleteFunc([]string{x.Host, x.Name, x.Engine, x.Role}, func(s string) bool { return s == "" }), " ")
 }
 
-// listFlights adds what dumps of flight recorders hold.
+// listFlights adds what flight recorder dumps hold.
 func listFlights(in *inventory.Inventory, set *recorder.InFlight) {
 	for _, d := range set.Dumps {
 		l := inventory.Log{File: d.File, Format: d.By.String(), Lines: -1, Strange: -1, Samples: -1, Events: -1, Collectives: int64(len(d.Ops)), Pending: 0, Last: d.Time, Timed: d.Time != 0}
@@ -108,7 +108,7 @@ func listFlights(in *inventory.Inventory, set *recorder.InFlight) {
 		case recorder.PySpy:
 			l.Collectives, l.Pending = -1, -1
 		case recorder.NCCL:
-			l.Pending = -1 // it never tells what ended
+			l.Pending = -1 // it never says what has ended
 		}
 		l.First = cmp.Or(l.First, l.Last)
 		if d.Rank >= 0 {
@@ -126,7 +126,7 @@ func listFlights(in *inventory.Inventory, set *recorder.InFlight) {
 	}
 }
 
-// listExperts adds what recorders of expert distributions dumped; samples are passes.
+// listExperts adds the dumps of expert distribution recorders; their samples are forward passes.
 func listExperts(in *inventory.Inventory, set *recorder.Experts) {
 	for _, d := range set.Dumps {
 		l := inventory.Log{File: d.File, Format: "SGLang expert distribution", Lines: -1, Strange: -1, Samples: int64(len(d.Passes)), Events: -1, Collectives: -1, Pending: -1, First: d.Time, Last: d.Time, Timed: d.Time != 0}
@@ -140,7 +140,7 @@ func listExperts(in *inventory.Inventory, set *recorder.Experts) {
 	}
 }
 
-// addNew adds a name that is not there.
+// addNew appends a name unless it is empty or already there.
 func addNew(list []string, name string) []string {
 	if name == "" || slices.Contains(list, name) {
 		return list
@@ -148,7 +148,7 @@ func addNew(list []string, name string) []string {
 	return append(list, name)
 }
 
-// sizeOf returns the size of an input; -1 if that is unknown.
+// sizeOf returns the size of an input in bytes, or -1 if it is unknown.
 func sizeOf(x *inputs.Source) int64 {
 	size, _ := x.Input.Size()
 	return size

@@ -23,8 +23,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// outputs lists what can be written, by the end of the name. Anything else is
-// refused, so that a typing error does not decide a format.
+// outputs lists the supported formats by file name suffix. Any other suffix is refused, so that a
+// typo does not pick a format.
 var outputs = []struct {
 	suffix string
 	write  func(w io.Writer, t *trace.Trace) error
@@ -37,30 +37,29 @@ var outputs = []struct {
 	{".json.gz", chrometrace.Write, true},
 }
 
-// ErrOutputName says that the output cannot have this name.
+// ErrOutputName is returned if the output cannot have this name.
 var ErrOutputName = errors.New("unusable output name")
 
-// ErrDiffers says that a file does not hold what was written to it.
+// errDiffers is returned if a file does not hold what was written to it.
 var errDiffers = errors.New("the file differs from what was written")
 
-// An Output is a file that appears whole or not at all: it is written without a
-// name, or beside its final one where the file system wants a name, and renamed
-// at the end.
+// An Output is a file that appears whole or not at all. It is written without a name, or under a
+// temporary name beside the final one if the file system needs names, and is renamed at the end.
 type Output struct {
 	name  string
-	write func(w io.Writer, t *trace.Trace) error // nil unless a trace is written
+	write func(w io.Writer, t *trace.Trace) error // nil unless the output is a trace
 	gzip  bool
 	file  *os.File
-	mode  fs.FileMode // of the file that is replaced; 0 if there is none
-	held  bool        // gets its name from Release
+	mode  fs.FileMode // of the file being replaced; 0 if there is none
+	held  bool        // Release, not Write, gives it its name
 
 	mu   sync.Mutex // guards temp and done
-	temp string     // the name that file has so far; "" if none
+	temp string     // the file's current name; "" if none
 	done bool       // renamed or removed
 }
 
-// CreateOutput prepares the output of the given name, before the long work, so that
-// what cannot be written is known at once. inputs must not be overwritten.
+// CreateOutput prepares the output of the given name before the long work starts, so that an output
+// that cannot be written fails at once. It must not overwrite any of files, the inputs.
 func CreateOutput(name string, files []string) (*Output, error) {
 	for _, f := range outputs {
 		if !inputs.HasSuffix(name, f.suffix) {
@@ -90,17 +89,17 @@ func CreateFileOutput(name string, inputs []string) (*Output, error) {
 	return o, nil
 }
 
-// newMode is what a new file may be, of which the system takes what umask says.
+// newMode is the mode of a new file, before the umask.
 const newMode = 0o666
 
-// open opens the file to write, after a look at the one that it will replace.
+// open opens the file to write, after checking the one that it will replace.
 func (o *Output) open() error {
 	info, err := os.Stat(o.name)
 	switch {
 	case err == nil && !info.Mode().IsRegular():
 		return errors.New("not a regular file")
 	case err == nil:
-		// A file can be replaced although it is protected against writing. It shall not.
+		// Renaming would replace even a write-protected file; it must not.
 		old, err := os.OpenFile(o.name, os.O_WRONLY, 0)
 		if err != nil {
 			return err
@@ -126,13 +125,13 @@ func (o *Output) openNamed() (err error) {
 	return err
 }
 
-// hidden returns a name that the file can have before its final one.
+// hidden returns a temporary name for the file.
 func (o *Output) hidden() string {
 	return filepath.Join(filepath.Dir(o.name), "."+filepath.Base(o.name)+"."+rand.Text()[:10]+".tmp")
 }
 
-// withoutPath takes the path off an error that will get it again, or that has one
-// which says nothing: a hidden name.
+// withoutPath strips the path from an error: the caller adds the path again, or it is a hidden name
+// that means nothing to the user.
 func withoutPath(err error) error {
 	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		return inner.Err
@@ -148,7 +147,7 @@ func (o *Output) IsJSON() bool {
 	return inputs.HasSuffix(o.name, ".json") || inputs.HasSuffix(o.name, ".json.gz")
 }
 
-// IsOutputName reports whether name is one that outputs can have.
+// IsOutputName reports whether an output can have this name.
 func IsOutputName(name string) bool {
 	for _, f := range outputs {
 		if inputs.HasSuffix(name, f.suffix) {
@@ -158,8 +157,7 @@ func IsOutputName(name string) bool {
 	return false
 }
 
-// SameFile reports whether two names are one file, or will be: a name may be of a
-// file that is yet to be written.
+// SameFile reports whether two names are the same file, or will be: either file may not exist yet.
 func SameFile(a, b string) bool {
 	if same(a, b) {
 		return true
@@ -178,14 +176,14 @@ func (o *Output) Write(t *trace.Trace) (int64, error) {
 	return o.WriteFunc(func(w io.Writer) error { return o.write(w, t) })
 }
 
-// WriteFunc is like Write for what write writes.
+// WriteFunc is like Write for content that the given function writes.
 func (o *Output) WriteFunc(write func(w io.Writer) error) (int64, error) {
 	return o.writeChecked(write, func() error { return nil })
 }
 
 // writeChecked is like WriteFunc, but the file gets its name only if check returns nil.
 func (o *Output) writeChecked(write func(w io.Writer) error, check func() error) (size int64, err error) {
-	out := bufio.NewWriterSize(o.file, 1<<16) // templates write word by word, and gzip a few hundred bytes
+	out := bufio.NewWriterSize(o.file, 1<<16) // templates write word by word, gzip a few hundred bytes at a time
 	if o.gzip {
 		err = compress(out, write)
 	} else {
@@ -210,11 +208,10 @@ func (o *Output) writeChecked(write func(w io.Writer) error, check func() error)
 	return info.Size(), nil
 }
 
-// Hold makes the file wait for its name until [Output.Release], for one that shall
-// appear together with others.
+// Hold delays naming the file until [Output.Release], so that it can appear together with others.
 func (o *Output) Hold() { o.held = true }
 
-// Release gives a file that was held, and is written, its name.
+// Release gives its name to a held file that has been written.
 func (o *Output) Release() error {
 	if err := o.appear(); err != nil {
 		return fmt.Errorf("writing %s: %w", o.name, withoutPath(err))
@@ -227,7 +224,7 @@ func (o *Output) appear() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.temp == "" {
-		// A link cannot take the place of a file, only a rename can.
+		// A link cannot replace an existing file; only a rename can.
 		temp := o.hidden()
 		if err := linkNameless(o.file, temp); err != nil {
 			return err
@@ -249,8 +246,8 @@ func (o *Output) appear() error {
 	return nil
 }
 
-// compress gives write a writer that compresses to w. Compression takes longer
-// than encoding; it runs behind a pipe on a core of its own.
+// compress gives write a writer that compresses to w. Compression is slower than encoding, so it
+// runs behind a pipe on its own core.
 func compress(w io.Writer, write func(w io.Writer) error) error {
 	out, in := io.Pipe()
 	done := make(chan error, 1)
@@ -268,13 +265,13 @@ func compress(w io.Writer, write func(w io.Writer) error) error {
 	if err == nil {
 		err = buf.Flush()
 	}
-	// An error of either side is the other one's, too: it is told once.
+	// An error on either side also reaches the other; it is reported once.
 	in.CloseWithError(err)
 	return <-done
 }
 
-// Abandon removes what was written so far. It does nothing after Write, and may
-// be called at any time from any goroutine.
+// Abandon removes what was written so far. It does nothing after Write, and is safe to call at any
+// time from any goroutine.
 func (o *Output) Abandon() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -287,11 +284,11 @@ func (o *Output) Abandon() {
 	}
 }
 
-// headSize is how far into a file its attributes reach at most: they name all inputs.
+// headSize is how many bytes of a file are read for its attributes, which name all inputs.
 const headSize = 1 << 20
 
-// OpeningOf returns what a file says about how to open it, in the times that the viewer
-// counts in. A file of another program says nothing.
+// OpeningOf returns a file's instructions for opening it, in the viewer's time base. Files of other
+// programs have none.
 func OpeningOf(name string) (trace.Opening, error) {
 	head, err := headOf(name)
 	if err != nil {
@@ -306,14 +303,14 @@ func OpeningOf(name string) (trace.Opening, error) {
 	if o.From, o.To = o.From-trace.Time(base), o.To-trace.Time(base); err != nil || o.From < 0 {
 		o.From, o.To = 0, 0
 	}
-	for i, path := range o.Pin { // Chrome JSON has no tracks within others
+	for i, path := range o.Pin { // Chrome JSON has no nested tracks
 		parts := strings.Split(path, trace.PathSeparator)
 		o.Pin[i] = parts[len(parts)-1]
 	}
 	return o, nil
 }
 
-// headOf returns the beginning of a file, uncompressed.
+// headOf returns the first headSize bytes of a file, uncompressed.
 func headOf(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -329,17 +326,16 @@ func headOf(name string) ([]byte, error) {
 	}
 	head, err := io.ReadAll(io.LimitReader(in, headSize))
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil // the viewer will say so
+		err = nil // the viewer will report it
 	}
 	return head, err
 }
 
-// WriteVerified is like Write, but reads the file back and compares it with t, event
-// by event, before the file gets its name. It returns what was found equal, too; the
-// error tells the first difference, and then there is no output.
+// WriteVerified is like Write, but reads the file back and compares it with t, event by event,
+// before the file gets its name. It also returns how much compared equal; the error describes the
+// first difference, and then there is no output.
 //
-// What is read back is what the operating system holds: a disk that forgets it later is
-// another matter.
+// It reads back what the operating system holds: it does not detect a disk that loses data later.
 func (o *Output) WriteVerified(t *trace.Trace) (size int64, equal verify.Counts, err error) {
 	check := func() (err error) {
 		equal, err = o.verify(t)

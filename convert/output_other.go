@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// openNameless returns nil: files without a name are Linux's.
+// openNameless returns nil: only Linux has files without a name.
 func openNameless(string) *os.File { return nil }
 
 func linkNameless(*os.File, string) error { return errors.ErrUnsupported }

@@ -18,51 +18,51 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// ReportData is what some inputs hold, for reports: requests, and ranks with what
-// their profilers recorded. What can be walked again is read whenever a report walks over
-// it, all else is held. The caller closes it.
+// ReportData is what reports need from the inputs: requests, and ranks with their profiles. Inputs
+// that can be walked again are read each time a report walks them; everything else is held in
+// memory. The caller closes it.
 type ReportData struct {
-	Requests *request.Set       // of OTLP dumps; nil without any
-	Profiles profile.Set        // of what profilers recorded; no Ranks without any
-	Series   *series.Set        // of logs and metrics; nil without any
-	Flight   *recorder.InFlight // of flight recorders and the like; nil without any
-	Heap     *recorder.Memory   // of snapshots of memory; nil without any
-	Experts  *recorder.Experts  // of recorders of expert distributions; nil without any
-	// Clocks tell how the clocks of hosts relate, if ReportOptions.MatchCollectives asked for
-	// it; else nil. All times but those of collectives on several ranks stay on the clocks of their hosts.
+	Requests *request.Set       // from OTLP dumps; nil without any
+	Profiles profile.Set        // from profilers; has no Ranks without any
+	Series   *series.Set        // from logs and metrics; nil without any
+	Flight   *recorder.InFlight // from flight recorders and the like; nil without any
+	Heap     *recorder.Memory   // from memory snapshots; nil without any
+	Experts  *recorder.Experts  // from expert distribution recorders; nil without any
+	// Clocks says how the clocks of hosts relate; nil unless ReportOptions.MatchCollectives asked for it.
+	// All times stay on the clocks of their hosts, except those of collectives on several ranks.
 	Clocks *clocks.Report
-	Walked []Walked // inputs of which rows are walked
-	// First and Last are the bounds of captures and requests, as their hosts stamped them.
+	Walked []Walked // inputs whose rows are walked
+	// First and Last are the bounds of captures and requests, as stamped by their hosts.
 	First, Last trace.Time
 	in          *inputs.Loaded
 	of          *ranks.Assignment
-	aligned     *clocks.Alignment // nil as Clocks
-	hosts       []string          // as files call them, some repeatedly
-	captures    *ReportData       // of CUDA graphs; nil is none
+	aligned     *clocks.Alignment // nil if Clocks is nil
+	hosts       []string          // as files call them, with repetitions
+	captures    *ReportData       // captures of CUDA graphs; nil without any
 }
 
-// Walked is an input of which rows are walked.
+// Walked is an input whose rows are walked.
 type Walked struct {
 	Source  *inputs.Source
-	All     profile.Stream // its rows
-	Counted profile.Stream // those that no other input has; All if no input has any
+	All     profile.Stream // all of its rows
+	Counted profile.Stream // the rows that no other input has; equals All if there is no overlap
 }
 
 // ReportOptions say what reports will look for.
 type ReportOptions struct {
-	// Attribute tells that work will be attributed to ranges: see WithoutDuplicates.
+	// Attribute says that work will be attributed to ranges: see WithoutDuplicates.
 	Attribute bool
-	// MatchCollectives tells to put the clocks of hosts on one and to find the same collective on
-	// several ranks.
+	// MatchCollectives puts the clocks of hosts on one, and finds the same collective on several
+	// ranks.
 	MatchCollectives bool
 }
 
-// ForReports prepares what was read, with [inputs.Options.Walk], for reports. It closes in if
-// that fails.
+// ForReports prepares inputs, which were read with [inputs.Options.Walk], for reports. It closes in
+// if it fails.
 func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*ReportData, error) {
 	p := &ReportData{Requests: in.Requests, Series: unlessEmpty(in.Series), Flight: unlessEmpty(in.Flight), Experts: unlessEmpty(in.Experts), Heap: unlessEmpty(in.Heap),
 		Profiles: profile.Set{Syms: in.Spans.Syms}, in: in, of: of}
-	// Logs, metrics, and dumps of what is in flight have no clocks that could be related.
+	// Logs, metrics, and dumps of work in flight have no clocks that could be related.
 	opt.MatchCollectives = opt.MatchCollectives && (in.Requests != nil || len(of.Tracks) > 0)
 	if opt.MatchCollectives {
 		clocks.ReadCollectives(in, of)
@@ -115,7 +115,7 @@ func ForReports(in *inputs.Loaded, of *ranks.Assignment, opt ReportOptions) (*Re
 	return p, nil
 }
 
-// unlessEmpty is a table that holds something, or nil.
+// unlessEmpty returns table, or nil if it is empty.
 func unlessEmpty[T interface{ Empty() bool }](table T) (none T) {
 	if table.Empty() {
 		return none
@@ -123,12 +123,12 @@ func unlessEmpty[T interface{ Empty() bool }](table T) (none T) {
 	return table
 }
 
-// extend makes first and last those of what is from and to, too.
+// extend widens First and Last to include [from, to].
 func (p *ReportData) extend(from, to trace.Time) {
 	p.First, p.Last = order.Earlier(p.First, from), max(p.Last, to)
 }
 
-// walk adds the inputs of which rows are walked: all, or those that ranks have captures of.
+// walk adds the inputs whose rows are walked: all of them, or only those that ranks have captures of.
 func (p *ReportData) walk(everything, attribute bool) {
 	others := map[*inputs.Source]string{}
 	if everything {
@@ -157,12 +157,12 @@ func (p *ReportData) tracks(x *inputs.Source) bool {
 	})
 }
 
-// farOff is how far from a window of time, in ns, an input is not walked over: its processes were
-// recorded at one time, but not all of them are known by name, and when these began and ended.
+// farOff is how far outside a window of time, in ns, an input must be recorded before it is skipped. The margin
+// is generous because not all of its processes are known by name, nor when those began and ended.
 const farOff = trace.Time(time.Hour)
 
-// LeaveOutside leaves out the inputs of which rows are walked and that were recorded at another time
-// than from from to to, on the clocks of their hosts; 0 is no bound.
+// LeaveOutside drops the walked inputs that were recorded far outside [from, to], on the clocks of
+// their hosts; 0 is no bound.
 func (p *ReportData) LeaveOutside(from, to trace.Time) {
 	held := len(p.Profiles.Streams) - len(p.Walked)
 	streams, files := p.Profiles.Streams[:held:held], p.Profiles.Files[:held:held]
@@ -176,7 +176,7 @@ func (p *ReportData) LeaveOutside(from, to trace.Time) {
 	p.Profiles.Streams, p.Profiles.Files, p.Walked = streams, files, walked
 }
 
-// outside reports whether all of an input was recorded far off a window of time.
+// outside reports whether all of an input was recorded more than farOff outside a window of time.
 func outside(of *ranks.Assignment, x *inputs.Source, from, to trace.Time) bool {
 	known := false
 	for _, f := range of.Files {
@@ -191,7 +191,7 @@ func outside(of *ranks.Assignment, x *inputs.Source, from, to trace.Time) bool {
 	return known
 }
 
-// heldStreams are the recordings of which the events are held, their files, and when hosts waited for each other.
+// heldStreams returns the recordings whose events are held in memory, their files, and when hosts waited for each other.
 func heldStreams(in *inputs.Loaded, of *ranks.Assignment) (streams []profile.Stream, files []string, waits [][]profile.HostWait) {
 	ranksOf := of.RanksOf()
 	waits = make([][]profile.HostWait, len(of.Tracks))
@@ -216,9 +216,9 @@ func heldStreams(in *inputs.Loaded, of *ranks.Assignment) (streams []profile.Str
 	return streams, files, waits
 }
 
-// Profiles are what profilers recorded, for whoever looks at it before it is drawn, after
-// its clocks were aligned; nil without any rank. Inputs were read without [inputs.Options.Walk],
-// so that all events are held.
+// Profiles returns the profiles for analysis before they are drawn, after their clocks were
+// aligned; nil without any rank. The inputs must have been read without [inputs.Options.Walk], so
+// that all events are held in memory.
 func Profiles(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment) *profile.Set {
 	if len(of.Tracks) == 0 {
 		return nil
@@ -235,8 +235,8 @@ func Profiles(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment
 	return p
 }
 
-// OnOneClock puts the requests on one clock where they, or what profilers recorded, prove
-// that the clocks of hosts differ.
+// OnOneClock puts the requests on one clock, if they or the profiles prove that the clocks of hosts
+// differ.
 func (p *ReportData) OnOneClock() {
 	p.Requests = nil // see [inputs.Loaded.RelatedBy]
 	if p.aligned == nil {
@@ -247,14 +247,14 @@ func (p *ReportData) OnOneClock() {
 	p.Requests = p.in.Requests
 }
 
-// AddCaptures adds recordings of the capture of CUDA graphs, which are closed with all else. sizes are
-// what is written beside them, by file.
+// AddCaptures adds recordings of CUDA graph captures; Close closes them, too. sizes are the numbers of
+// tokens that graphs were captured for, by file.
 func (p *ReportData) AddCaptures(captures *ReportData, sizes map[string]int64) {
 	p.captures = captures
 	p.Profiles.Captures = &profile.GraphCaptures{Set: captures.Profiles, Sizes: sizes}
 }
 
-// Close closes what is read from.
+// Close closes all inputs.
 func (p *ReportData) Close() error {
 	if p.captures != nil {
 		return errors.Join(p.in.Close(), p.captures.Close())
@@ -262,12 +262,12 @@ func (p *ReportData) Close() error {
 	return p.in.Close()
 }
 
-// ClockOf says which clock a capture is on, if ReportOptions.MatchCollectives asked for clocks.
+// ClockOf returns the label of the clock of a capture; it needs ReportOptions.MatchCollectives.
 func (p *ReportData) ClockOf(c *ranks.Capture) string { return p.aligned.HostClocks[c.Clock].Label() }
 
-// pids tells which rank a process of a machine is. Processes that the input does
-// not name, short-lived children, are one rank together, others; "" leaves them out. The one whose
-// number is unknown is 0.
+// pids returns a function that maps a process of an input to its rank. Processes that the input
+// does not name, such as short-lived children, together are one rank called others; "" leaves them
+// out, as -1. An unknown process has the number 0.
 func (p *ReportData) pids(x *inputs.Source, others string) func(pid int32) int32 {
 	rankOf := map[int32]int32{}
 	for i, r := range p.of.Tracks {
@@ -290,9 +290,8 @@ func (p *ReportData) pids(x *inputs.Source, others string) func(pid int32) int32
 	}
 }
 
-// Read reads inputs and finds out which rank each recording is of. An input that cannot
-// be used is reported to diags and left out; the error is for when none is left. The caller
-// closes what was loaded.
+// Read reads inputs and decides which rank each recording is from. An input that cannot be used is
+// reported to diags and left out; it is an error if none remains. The caller closes the result.
 func Read(files []inputs.Input, opt inputs.Options, want ranks.Options, diags *trace.Diags) (*inputs.Loaded, *ranks.Assignment, error) {
 	opt.Ranks = want.Ranks
 	in, err := inputs.Load(files, opt, diags)
@@ -309,9 +308,8 @@ func Read(files []inputs.Input, opt inputs.Options, want ranks.Options, diags *t
 	return in, of, nil
 }
 
-// ReadWindow reads recordings once more, after the clocks were aligned, for the events that
-// overlap [from, to] on the common clock; 0 is open. Load must have been told to read the index
-// only.
+// ReadWindow reads recordings again, after the clocks were aligned, for the events that overlap
+// [from, to] on the common clock; 0 is no bound. Load must have been told to read only the index.
 func ReadWindow(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, from, to trace.Time) error {
 	bySource := map[*inputs.Source][]*inputs.ProcessProfile{}
 	for _, f := range of.Files {
@@ -340,12 +338,12 @@ func ReadWindow(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignme
 	return nil
 }
 
-// windowsOf returns when the given times are on the clock of each recording that is drawn, or
-// was put into one.
+// windowsOf returns the given window on the clock of each recording that is drawn or was absorbed
+// by one.
 func windowsOf(of *ranks.Assignment, aligned *clocks.Alignment, from, to trace.Time) map[*inputs.ProcessProfile]inputs.Extent {
 	windows := map[*inputs.ProcessProfile]inputs.Extent{}
 	add := func(f *inputs.ProcessProfile, local inputs.Extent) {
-		if w, ok := windows[f]; ok { // a merged file, whose parts are of several hosts
+		if w, ok := windows[f]; ok { // a merged file: its parts are from several hosts
 			local = inputs.Extent{From: min(w.From, local.From), To: max(w.To, local.To)}
 		}
 		windows[f] = local

@@ -10,8 +10,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
-// Learn tells r which hosts, ids and files there are, so that it finds them in
-// messages. It comes after clocks were aligned, which looks for hosts by their names.
+// Learn tells r the names of hosts, requests, and files, so that it finds them in messages. Call it
+// after the clocks were aligned, which looks hosts up by name.
 func Learn(in *inputs.Loaded, of *ranks.Assignment, r *redact.Redactor) {
 	if in.Requests != nil {
 		in.Requests.Learn(r)
@@ -27,7 +27,7 @@ func Learn(in *inputs.Loaded, of *ranks.Assignment, r *redact.Redactor) {
 	}
 }
 
-// learnSeries tells r of which hosts and servers logs and metrics are.
+// learnSeries tells r the hosts, servers, and files of logs and metrics.
 func learnSeries(set *series.Set, r *redact.Redactor) {
 	if set.Empty() {
 		return
@@ -41,8 +41,8 @@ func learnSeries(set *series.Set, r *redact.Redactor) {
 	}
 }
 
-// Redact gives all that will be drawn the names of r, but for arguments: see
-// [RedactTrace]. It comes after all selection and before it is drawn.
+// Redact replaces names in everything that will be drawn, except in arguments: see [RedactTrace].
+// Call it after all selection, before drawing.
 func Redact(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, r *redact.Redactor) {
 	Learn(in, of, r)
 	in.Spans.Syms.Rename(r.Scrub)
@@ -58,8 +58,8 @@ func Redact(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, 
 	in.Requests.Redact(r)
 }
 
-// RedactTrace gives the rest of a trace that was drawn the names of r: texts in
-// arguments, and the description of the whole.
+// RedactTrace redacts the rest of a drawn trace: text in arguments, and the attributes of the
+// whole.
 func RedactTrace(t *trace.Trace, r *redact.Redactor) {
 	trace.MapText(t, r.Attribute)
 	for i := range t.Attributes {
@@ -68,7 +68,7 @@ func RedactTrace(t *trace.Trace, r *redact.Redactor) {
 	}
 }
 
-// Redact gives all that reports print the names of r. It comes after all selection.
+// Redact replaces names in everything that reports print. Call it after all selection.
 func (p *ReportData) Redact(r *redact.Redactor) {
 	if p.Requests != nil {
 		p.Requests.Learn(r)

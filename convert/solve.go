@@ -10,17 +10,16 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Solved says where the tables are of what the captures of a dataset say together.
+// A Solved says where the tables are that hold what the captures of a dataset say together.
 type Solved struct {
 	Dir     string // the folder with the tables
-	Written bool   // they were stale
+	Written bool   // they were stale, and were written anew
 }
 
-// Solve brings the tables of what the captures of a dataset say together up to date, as reports
-// would print it: requests joined from their parts, which rank each recording is of, what several
-// captures have, and one clock. It decides nothing itself: package convert does. tool is the
-// version of the program; meter may be nil. What is wrong with captures goes to diags if they are
-// read.
+// Solve brings the tables of what all captures of a dataset say together up to date, as reports
+// would print it: requests joined from their parts, the rank of each recording, rows that several
+// captures have, and one clock. tool is the version of the program; meter may be nil. Problems with
+// captures go to diags if the captures are read.
 func Solve(folder, tool string, meter inputs.Meter, diags *trace.Diags) (r Solved, err error) {
 	captures, err := dataset.Captures(folder)
 	if err != nil {
@@ -34,7 +33,7 @@ func Solve(folder, tool string, meter inputs.Meter, diags *trace.Diags) (r Solve
 	if err != nil {
 		return r, err
 	}
-	// Kernels are what tells copies and recordings of two profilers apart.
+	// Kernels are how copies are found, and recordings of one process by two profilers.
 	in, of, err := Read(files, inputs.Options{Meter: meter, Walk: true, Filter: profile.Filter{Cats: []string{profile.KernelCategory}, Args: profile.ArgsNone}}, ranks.Options{}, diags)
 	if err != nil {
 		return r, err
@@ -52,7 +51,7 @@ func Solve(folder, tool string, meter inputs.Meter, diags *trace.Diags) (r Solve
 	return r, errors.Join(err, e.Close())
 }
 
-// A solution is what is written.
+// A solution collects the tables to write.
 type solution struct {
 	Solution *dataset.Solution
 	of       *ranks.Assignment
@@ -71,7 +70,7 @@ func (s *solution) fill(to *dataset.Solution) error {
 	return nil
 }
 
-// writeClocks writes how clocks relate.
+// writeClocks writes how the clocks relate.
 func (s *solution) writeClocks() {
 	for _, l := range s.evidence.Clocks.Clocks {
 		s.Solution.Clock(dataset.ClockRow{Clock: l.Host, Why: l.Why, By: l.By, T0: l.T0, Ahead: l.Offset, Drift: l.DriftPPB, Bound: l.Bound})

@@ -12,35 +12,35 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// rankCalls are the collectives of a rank that are of certain kinds, by start. They stay in the tables of
-// its captures.
+// rankCalls are the collectives of a rank that are of certain kinds, by start time. The rows stay in the
+// tables of the rank's captures.
 type rankCalls struct {
 	tables []captureCalls
-	places []callPlace // nil: the rows of the only table, in their order
+	places []callPlace // nil: the rows of the only table, in table order
 }
 
-// captureCalls are the collectives of a capture.
+// captureCalls are the collectives of one capture.
 type captureCalls struct {
 	Capture     *ranks.Capture
 	Collectives profile.Collectives
 	names       []callName // by kind
-	are         []bool     // by kind: it is wanted
+	are         []bool     // by kind: whether it is wanted
 }
 
 // A callPlace is a row of a table.
 type callPlace struct{ table, row int32 }
 
-// A callName is what a kind of collectives is called where collectives are compared.
+// A callName identifies a kind of collectives when collectives are compared.
 type callName struct {
 	comm matching.CommID
 	call matching.CallID
-	what int32 // in namer.whats
-	// counted tells that we counted Seq. Where one range was lost, all numbers behind it are
-	// wrong, but not the order.
+	what int32 // index into namer.whats
+	// counted says that this program counted Seq itself. If one range was lost, all later numbers are
+	// wrong, but their order still holds.
 	counted bool
 }
 
-// newRankCalls returns the collectives of a rank that are of the wanted kinds.
+// newRankCalls returns the collectives of a rank whose kinds are wanted. are selects kinds, name names them.
 func newRankCalls(r *ranks.Track, are func(*profile.Collective) bool, name func(*profile.Collective) callName) *rankCalls {
 	calls := &rankCalls{}
 	total, whole := 0, len(r.Captures) == 1
@@ -69,14 +69,14 @@ func newRankCalls(r *ranks.Track, are func(*profile.Collective) bool, name func(
 	return calls
 }
 
-// has reports whether a row is wanted, and of the part that the capture is of.
+// has reports whether a row is of a wanted kind, and from the part of the file that the capture is.
 func (t *captureCalls) has(row int) bool {
 	kind := t.Collectives.KindOf(row)
 	k := &t.Collectives.Kinds()[kind]
 	return t.are[kind] && t.Capture.File.Rows[k.Row].Part == t.Capture.Part
 }
 
-// sort finds the places of the n calls, by start.
+// sort fills places with the n wanted calls, by start time.
 func (r *rankCalls) sort(n int) {
 	r.places = memory.Make[callPlace](n)[:0]
 	for k := range r.tables {
@@ -91,7 +91,7 @@ func (r *rankCalls) sort(n int) {
 	slices.SortStableFunc(r.places, func(a, b callPlace) int { return cmp.Compare(start(a), start(b)) })
 }
 
-// Len returns how many calls there are.
+// Len returns the number of calls.
 func (r *rankCalls) Len() int {
 	if r.places == nil && len(r.tables) > 0 {
 		return r.tables[0].Collectives.Len()
@@ -99,7 +99,7 @@ func (r *rankCalls) Len() int {
 	return len(r.places)
 }
 
-// of returns the table of a call, and its row there.
+// of returns the table of call i, and its row there.
 func (r *rankCalls) of(i int32) (*captureCalls, int) {
 	if r.places == nil {
 		return &r.tables[0], int(i)
@@ -108,19 +108,18 @@ func (r *rankCalls) of(i int32) (*captureCalls, int) {
 	return &r.tables[p.table], int(p.row)
 }
 
-// Of returns a call as its file has it now, which may have been read again, and the capture
-// that has it.
+// Of returns call i as its file has it now (the file may have been read again since), and its capture.
 func (r *rankCalls) Of(i int32) (*ranks.Capture, profile.Collective) {
 	t, row := r.of(i)
 	return t.Capture, t.Capture.File.Collectives.At(row)
 }
 
-// HasCommsIDs reports whether some calls have a Comms Id.
+// HasCommsIDs reports whether any call has a Comms Id.
 func (r *rankCalls) HasCommsIDs() bool {
 	return slices.ContainsFunc(r.tables, func(t captureCalls) bool { return t.Collectives.HasCommsIDs() })
 }
 
-// At returns a call in the form in which collectives are compared.
+// At returns call i in the form in which collectives are compared.
 func (r *rankCalls) At(i int) matching.Collective {
 	t, row := r.of(int32(i))
 	n := &t.names[t.Collectives.KindOf(row)]
@@ -129,7 +128,7 @@ func (r *rankCalls) At(i int) matching.Collective {
 		c.Seq = t.Collectives.Seq(row)
 	}
 	if t.Capture.File.Meta.Blur != 0 {
-		c.Start, c.End = math.MaxInt64, math.MinInt64 // not sound
+		c.Start, c.End = math.MaxInt64, math.MinInt64 // unusable times: see Timed
 	}
 	return c
 }

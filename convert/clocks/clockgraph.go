@@ -18,23 +18,23 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// A HostClock is the clock of one host, by which all of its processes stamp
-// their events; or that of inputs that do not tell their host.
+// A HostClock is the clock of one host, with which all of its processes stamp their events, or the clock of
+// inputs that do not name their host.
 type HostClock struct {
-	Names   []string // host as traces and dumps call it; the first is printed
-	drifts  bool     // the user says how fast
-	Domain  string   // "unix", or "unknown" where times count from something unknown
+	Names   []string // the host's names in traces and dumps; the first one is printed
+	drifts  bool     // the user gave the drift
+	Domain  string   // "unix", or "unknown" if times count from an unknown origin
 	Fit     align.ClockFit
 	First   trace.Time // bounds of its events, as stamped
 	Last    trace.Time
-	isKnown bool // names a host, not a file
+	isKnown bool // Names are of a host, not of a file
 }
 
-// Label is what people call the clock by.
+// Label returns the name to show for the clock.
 func (c *HostClock) Label() string { return c.Names[0] }
 
-// findClocks gives every host one clock. Files that do not tell their host get
-// one for each rank, until their offsets tell which of them are of one host.
+// findClocks gives every host one clock. Files that do not name their host get one for each rank, until
+// their offsets show which of them share a host.
 func (m *aligner) findClocks() {
 	m.HostClocks, m.ClockOf = nil, map[request.ClockKey]int{}
 	index := map[string]int{}
@@ -57,7 +57,7 @@ func (m *aligner) findClocks() {
 			m.ClockOf[key] = add(indexKey(key), m.hostName(p), "unix", true)
 		}
 	}
-	// A rank that is a process of the dump ties the names of their hosts together.
+	// A rank that is also a process in the dump links the host's name in the traces to the one in the dump.
 	for _, r := range m.of.Tracks {
 		if r.Proc != request.None && r.Host != "" && m.in.Requests.Procs[r.Proc].Host != "" {
 			i := m.clockOfProc(r.Proc)
@@ -81,7 +81,7 @@ func (m *aligner) findClocks() {
 	m.noteTimes()
 }
 
-// clockOfCapture returns the clock that a capture of a rank is on, which add adds by a key if there is none yet.
+// clockOfCapture returns the index of the clock that a capture is on. It calls add with the clock's key, which creates the clock if needed.
 func (m *aligner) clockOfCapture(r *ranks.Track, c *ranks.Capture, add func(key, name, domain string, known bool) int) int {
 	synced := m.of.ExportClock(c)
 	switch {
@@ -104,7 +104,7 @@ func (m *aligner) clockOfCapture(r *ranks.Track, c *ranks.Capture, add func(key,
 	}
 }
 
-// indexKey tells a clock of requests apart from those that files are on.
+// indexKey returns the key of a clock of requests in the index of findClocks.
 func indexKey(key request.ClockKey) string {
 	if key.Host == "" {
 		return "role " + key.Role.String()
@@ -112,8 +112,8 @@ func indexKey(key request.ClockKey) string {
 	return "host " + key.Host
 }
 
-// hostName names the host of a proc: by the service where the spans do not tell the host,
-// as those of gateways, and by the role where several roles are of such a service.
+// hostName names the host of a proc. If the spans do not name it, as those of gateways, it is the service,
+// preceded by the role if the service has several roles without a host.
 func (m *aligner) hostName(p int) string {
 	proc := &m.in.Requests.Procs[p]
 	if proc.Host != "" {
@@ -135,7 +135,7 @@ func (m *Alignment) ClockOfProc(requests *request.Set, p int) int {
 
 func (m *aligner) clockOfProc(p int) int { return m.ClockOfProc(m.in.Requests, p) }
 
-// noteTimes notes which times each clock was read at.
+// noteTimes sets the bounds of each clock's events.
 func (m *aligner) noteTimes() {
 	extend := func(c *HostClock, from, to trace.Time) {
 		c.First, c.Last = order.Earlier(c.First, from), max(c.Last, to)
@@ -146,7 +146,7 @@ func (m *aligner) noteTimes() {
 			clocks[p] = m.HostClocks[m.clockOfProc(p)]
 		}
 		s := m.in.Requests
-		begin := func() *[]HostClock { // by proc
+		begin := func() *[]HostClock { // indexed by proc
 			list := make([]HostClock, len(clocks))
 			return &list
 		}
@@ -171,9 +171,9 @@ func (m *aligner) noteTimes() {
 	}
 }
 
-// Align puts all clocks on that of the first host: that of the router, else of the
-// first rank. Captures and requests get times of that clock. Ranks that are not wanted, which
-// know about clocks, too, are left out then.
+// Align puts all clocks on that of the first host: the router's, or else the first rank's. Captures and
+// requests get times on that clock. Unwanted ranks are evidence for the clocks, too, and are left out only
+// afterward.
 func Align(in *inputs.Loaded, of *ranks.Assignment, opt Options) (*Alignment, error) {
 	m, err := Relate(in, of, opt)
 	if err != nil {
@@ -190,7 +190,7 @@ func Align(in *inputs.Loaded, of *ranks.Assignment, opt Options) (*Alignment, er
 	return m, nil
 }
 
-// Relate finds out how the clocks relate, and moves nothing.
+// Relate determines how the clocks relate, without moving any times.
 func Relate(in *inputs.Loaded, of *ranks.Assignment, opt Options) (*Alignment, error) {
 	m := &aligner{Alignment: &Alignment{}, in: in, of: of}
 	err := m.relate(opt.Given, opt.Find)
@@ -204,13 +204,13 @@ func (m *aligner) relate(given []Given, find bool) error {
 		m.of.FindProcs(m.in.Requests)
 	}
 	m.findClocks()
-	if len(m.HostClocks) == 0 { // logs and metrics alone, whose times stay as they are
+	if len(m.HostClocks) == 0 { // only logs and metrics, whose times stay as they are
 		_, err := m.fixed(given)
 		return err
 	}
 	m.matchCollectives()
 	if unknown := m.unknownHosts(); find && len(unknown) > 1 && m.joinHosts(unknown, m.solve(nil, find)) {
-		m.matchCollectives() // its ranks say which clock they have
+		m.matchCollectives() // joining changed the clocks of its ranks
 	}
 	fixed, err := m.fixed(given)
 	if err != nil {
@@ -235,12 +235,12 @@ func (m *aligner) relate(given []Given, find bool) error {
 	return nil
 }
 
-// reference returns the clock that all others are put on.
+// reference returns the index of the clock that all others are put on.
 func (m *aligner) reference() int {
 	if m.in.Requests != nil {
 		return m.clockOfProc(0)
 	}
-	// A clock that shows Unix time is better than one that counts from something.
+	// Prefer a clock that shows Unix time to one with an unknown origin.
 	for _, x := range m.of.Placed {
 		if x.Trace.Clock == m.of.First.Clock {
 			return x.Clock
@@ -249,7 +249,7 @@ func (m *aligner) reference() int {
 	return m.of.First.Clock
 }
 
-// solve relates the clocks.
+// solve determines the offset and drift of every clock.
 func (m *aligner) solve(fixed []align.Fixed, find bool) align.Solution {
 	p := align.Problem{Clocks: len(m.HostClocks), Reference: m.reference(), Fixed: fixed}
 	for _, c := range m.HostClocks {
@@ -262,7 +262,7 @@ func (m *aligner) solve(fixed []align.Fixed, find bool) align.Solution {
 	return align.Solve(p)
 }
 
-// crossingBounds returns what requests and messages that crossed hosts say, and collectives of hosts.
+// crossingBounds returns the bounds on offsets from requests and messages that crossed hosts, and from collectives of hosts.
 func (m *aligner) crossingBounds() []align.Bound {
 	bounds := append(align.TransferBounds(m.ranks, m.names, &m.Matches), align.MeetBounds(m.hosts.ranks, &m.hosts.Matches)...)
 	if m.in.Requests == nil {
@@ -270,13 +270,13 @@ func (m *aligner) crossingBounds() []align.Bound {
 	}
 	ofRequests := m.in.Requests.ClockBounds(m.clockOfProc)
 	if len(bounds) == 0 {
-		return ofRequests // which are many
+		return ofRequests // avoids copying them: there are many
 	}
 	defer memory.Free(ofRequests)
 	return append(bounds, ofRequests...)
 }
 
-// fixed turns what the user says about clocks into relations to the reference.
+// fixed turns the user's offsets into relations to the reference clock.
 func (m *aligner) fixed(given []Given) ([]align.Fixed, error) {
 	var fixed []align.Fixed
 	for _, g := range given {
@@ -295,9 +295,8 @@ func (m *aligner) fixed(given []Given) ([]align.Fixed, error) {
 	return fixed, nil
 }
 
-// takeDrift puts a given drift in the place of the one found. The offset holds at
-// T0, the middle of what it was found from, and is nearly independent of the drift
-// there.
+// takeDrift replaces the drift that was found with the user's. The offset holds at T0, the middle of its
+// evidence, where it hardly depends on the drift.
 func (c *HostClock) takeDrift(g Given) {
 	if g.HasOffset {
 		return
@@ -311,7 +310,7 @@ func (c *HostClock) takeDrift(g Given) {
 	}
 }
 
-// clockNamed finds a clock by the name of its host, or the beginning of one.
+// clockNamed finds a clock by the name of its host, or by an unambiguous prefix of it.
 func (m *aligner) clockNamed(host string) (int, error) {
 	found := -1
 	var all []string
@@ -336,12 +335,11 @@ func (m *aligner) clockNamed(host string) (int, error) {
 	return found, nil
 }
 
-// steppedShare is which share of the collectives, 1 in so many, may contradict a
-// clock without a word.
+// steppedShare: up to 1/steppedShare of the collectives may contradict a clock without a warning.
 const steppedShare = 20
 
-// reportConflicts reports evidence about clocks that was not followed. That requests bound
-// an offset on one side only contradicts nothing, and the line of the clock says so.
+// reportConflicts reports evidence about clocks that was not followed. One-sided bounds from requests
+// contradict nothing, and the clock's own line reports them.
 func (m *aligner) reportConflicts() {
 	for _, c := range m.Solution.Conflicts {
 		if c.Kind == align.OneSided {
@@ -361,14 +359,13 @@ func (m *aligner) reportConflicts() {
 	}
 }
 
-// RequestClocks returns how the clocks of the hosts of requests relate, for reports.
+// RequestClocks returns how the clocks of the requests' hosts relate, for reports.
 func (m *Alignment) RequestClocks(requests *request.Set) *request.HostClocks {
 	fits := order.Each(m.HostClocks, func(c *HostClock) align.ClockFit { return c.Fit })
 	return requests.NewHostClocks(func(p int) int { return m.ClockOfProc(requests, p) }, fits)
 }
 
-// shiftRequests moves the spans to the reference clock and rebuilds the requests
-// if that changes anything.
+// shiftRequests moves the spans to the reference clock, and rebuilds the requests if any clock moves.
 func (m *Alignment) shiftRequests(in *inputs.Loaded, of *ranks.Assignment) {
 	moves := false
 	for _, i := range m.ClockOf {
@@ -393,8 +390,8 @@ func (c *HostClock) toReference() func(trace.Time) trace.Time {
 	return func(t trace.Time) trace.Time { return trace.Time(fit.ToReference(int64(t))) }
 }
 
-// OfHost returns what puts the Unix times of a host on the common clock: they stay where no ranks or
-// requests tell of its clock.
+// OfHost returns the mapping from a host's Unix times to the common clock. It is the identity if no ranks
+// or requests are evidence for that host's clock.
 func (m *Alignment) OfHost(host string) func(trace.Time) trace.Time {
 	for _, c := range m.HostClocks {
 		if host != "" && c.isKnown && slices.Contains(c.Names, host) {
@@ -404,7 +401,7 @@ func (m *Alignment) OfHost(host string) func(trace.Time) trace.Time {
 	return func(t trace.Time) trace.Time { return t }
 }
 
-// ToLocal returns what the clock showed when the reference showed t, or 0 for 0.
+// ToLocal returns what the clock showed when the reference showed t; 0 stays 0.
 func (c *HostClock) ToLocal(t trace.Time) trace.Time {
 	if t == 0 {
 		return 0
@@ -412,8 +409,7 @@ func (c *HostClock) ToLocal(t trace.Time) trace.Time {
 	return trace.Time(c.Fit.ToLocal(int64(t)))
 }
 
-// Bounds returns the first and the last instant of all inputs on the common
-// clock.
+// Bounds returns the first and the last instant of all inputs on the common clock.
 func (m *Alignment) Bounds() (first, last trace.Time) {
 	for i, c := range m.HostClocks {
 		at := c.toReference()

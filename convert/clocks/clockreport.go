@@ -17,7 +17,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Schema names the form of a clock report. Fields are only ever added.
+// Schema names the version of the clock report's format. Fields are only ever added.
 const Schema = "sgtrace.clocks/v1"
 
 // A Report says how the clocks of a merge were put on one.
@@ -27,26 +27,25 @@ type Report struct {
 	Clocks    []ClockRecord `json:"clocks"`
 }
 
-// A ClockRecord is one clock. With local times t in ns,
+// A ClockRecord describes one clock. For local times t in ns,
 //
 //	reference = t - offset_ns - drift_ppb/1e9 * (t - t0_ns)
 type ClockRecord struct {
 	Host     string   `json:"host"`
-	Names    []string `json:"names"`  // all that inputs call the host by
-	Ranks    []string `json:"ranks"`  // PyTorch traces on this clock
+	Names    []string `json:"names"`  // all names of the host in the inputs
+	Ranks    []string `json:"ranks"`  // ranks recorded on this clock
 	Domain   string   `json:"domain"` // "unix", "unknown"
 	Why      string   `json:"why"`    // "reference", "given", "recorded", "matched", "assumed"
 	By       string   `json:"by,omitempty"`
-	Reason   string   `json:"reason,omitempty"` // why nothing is known, of an assumed clock
+	Reason   string   `json:"reason,omitempty"` // of an assumed clock: why nothing is known
 	T0       int64    `json:"t0_ns"`
 	Offset   int64    `json:"offset_ns"` // this clock minus the reference, at t0
 	DriftPPB int64    `json:"drift_ppb"`
-	// DriftGiven tells that the user gave the drift, and only that.
+	// DriftGiven says that the user gave the drift, but not the offset.
 	DriftGiven bool `json:"drift_given,omitempty"`
-	// Bound is how far the offset may be off within [FirstNs, LastNs]; -1 is
-	// unknown.
+	// Bound is the largest error of the offset within [FirstNs, LastNs]; -1 is unknown.
 	Bound int64 `json:"bound_ns"`
-	// Loose is how much of that is of one direction of requests, whose shortest delays are far apart.
+	// Loose is the part of Bound caused by one direction of requests, whose shortest delays are far apart.
 	Loose       int64 `json:"loose_ns,omitempty"`
 	Matches     int   `json:"matches"`
 	Trimmed     int   `json:"trimmed"`
@@ -55,14 +54,14 @@ type ClockRecord struct {
 	LastNs      int64 `json:"last_ns"`
 }
 
-// Lopsided reports whether the offset is known no better because one direction of requests hardly
-// ever comes near to how quick it can be.
+// Lopsided reports whether the bound is large only because requests in one direction are hardly ever as
+// fast as they can be.
 func (l *ClockRecord) Lopsided() bool {
 	const matters = 1_000_000 // ns
 	return 2*l.Loose >= l.Bound && l.Bound >= matters && l.By == align.ByRequests.String()
 }
 
-// Report says how the clocks were aligned.
+// Report describes how the clocks were aligned.
 func (m *Alignment) Report(of *ranks.Assignment) *Report {
 	r := &Report{Schema: Schema, Clocks: []ClockRecord{}}
 	if len(m.HostClocks) == 0 {
@@ -89,7 +88,7 @@ func (m *Alignment) Report(of *ranks.Assignment) *Report {
 	return r
 }
 
-// Most is the largest size of the offset while events are stamped, in ns.
+// Most returns the largest absolute offset while events were stamped, in ns.
 func (l *ClockRecord) Most() int64 {
 	fit := align.ClockFit{T0: l.T0, Offset: l.Offset, DriftPPB: l.DriftPPB}
 	from, to := l.FirstNs-fit.ToReference(l.FirstNs), l.LastNs-fit.ToReference(l.LastNs)
@@ -103,7 +102,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// Of says whose clock it is: the host's, or the ranks' where that is unknown.
+// Of names the owner of the clock: the host, or the ranks if the host is unknown.
 func (l *ClockRecord) Of() string {
 	if len(l.Ranks) > 0 && l.Ranks[0] == l.Host {
 		return abbreviate(l.Ranks)
@@ -159,7 +158,7 @@ func (l *ClockRecord) String() string {
 	return b.String()
 }
 
-// shownOffset is the offset without the digits that its bound makes meaningless; the report has them.
+// shownOffset returns the offset, in ns, without the digits that its bound makes meaningless; the JSON report has them.
 func (l *ClockRecord) shownOffset() int64 {
 	const finer = 100 // than the bound
 	unit := int64(1)
@@ -169,7 +168,7 @@ func (l *ClockRecord) shownOffset() int64 {
 	return cmp.Or(int64(time.Duration(l.Offset).Round(time.Duration(unit))), l.Offset)
 }
 
-// offsetText prints an offset in a unit that people can read.
+// offsetText formats an offset in a readable unit.
 func offsetText(ns int64) string {
 	size := max(ns, -ns)
 	text := strconv.FormatFloat(float64(size)/1e3, 'f', -1, 64) + "us"
@@ -196,8 +195,8 @@ func abbreviate(names []string) string {
 	return fmt.Sprintf("%s, ... %s, %d ranks", strings.Join(names[:2], ", "), names[len(names)-1], len(names))
 }
 
-// exportsFixed returns how the clocks of exports and of traces are related, but for
-// those of which the user has said it.
+// exportsFixed returns the relations between the clocks of exports and traces, except for clocks that the
+// user has given.
 func (m *aligner) exportsFixed(given []align.Fixed) []align.Fixed {
 	var fixed []align.Fixed
 	known := order.Set(order.Each(given, func(g align.Fixed) int { return g.B }))
@@ -221,7 +220,7 @@ func (m *aligner) exportsFixed(given []align.Fixed) []align.Fixed {
 	return fixed
 }
 
-// whyAssumed says why nothing is known of a clock, "" where that is plain.
+// whyAssumed says why there is no evidence about a clock; "" if that is obvious.
 func (m *Alignment) whyAssumed(in *ranks.Assignment, clock int, communities func() map[*ranks.Track]string) string {
 	var mine, others []*ranks.Track
 	for _, r := range in.Tracks {
@@ -258,7 +257,7 @@ func (m *Alignment) whyAssumed(in *ranks.Assignment, clock int, communities func
 	return "its collectives fit those of the others in no way"
 }
 
-// whyNoRequests says why requests have no information about a clock, "" where none crossed to it.
+// whyNoRequests says why requests are no evidence about a clock; "" if none crossed to it.
 func (m *Alignment) whyNoRequests(clock int) string {
 	for _, c := range m.Solution.Conflicts {
 		if (c.A == clock || c.B == clock) && c.Kind >= align.DividedRequests {

@@ -9,34 +9,34 @@ import (
 	"github.com/sgtrace/sgtrace/request"
 )
 
-// An Alignment tells how the clocks of the hosts of some ranks and requests relate.
+// An Alignment says how the clocks of the hosts of ranks and requests relate.
 type Alignment struct {
 	HostClocks []*HostClock
-	Reference  int                      // the clock that all others are put on
-	ClockOf    map[request.ClockKey]int // of each host of requests, an index into HostClocks
-	Meetings                            // on devices
-	hosts      Meetings                 // of hosts
+	Reference  int                      // index of the clock that all others are put on
+	ClockOf    map[request.ClockKey]int // for each host of requests, an index into HostClocks
+	Meetings                            // of collectives on devices
+	hosts      Meetings                 // of collectives on hosts
 	Solution   align.Solution
 }
 
-// Meetings tell which collectives of some ranks are the same.
+// Meetings say which collectives of different ranks are the same.
 type Meetings struct {
 	AlignOf []*ranks.Track       // the ranks that have any collectives
-	Calls   []*rankCalls         // of each of them
+	Calls   []*rankCalls         // for each rank in AlignOf
 	whats   []profile.Collective // kinds of collectives
-	Matches matching.Matches     // the same collective on several ranks
-	ranks   []matching.Rank      // the collectives of each of AlignOf
-	names   *matching.Names      // of their communicators and calls
+	Matches matching.Matches     // which calls of different ranks are the same collective
+	ranks   []matching.Rank      // the collectives of each rank in AlignOf
+	names   *matching.Names      // of communicators and calls
 }
 
-// Options say what the user knows about clocks.
+// Options say what the user knows about the clocks.
 type Options struct {
-	Given []Given // goes before what can be found out
-	// Find tells to find out the rest; without, only what is given moves.
+	Given []Given // takes precedence over what is found
+	// Find also finds the offsets and drifts that are not given; otherwise, only the given clocks move.
 	Find bool
 }
 
-// An aligner makes an alignment.
+// An aligner builds an Alignment.
 type aligner struct {
 	*Alignment
 	in *inputs.Loaded

@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// matchCollectives finds the same collective on several ranks, by its kernels and by what hosts did.
+// matchCollectives finds the same collective on several ranks, by its kernels and by the calls that wait on hosts.
 func (m *aligner) matchCollectives() {
 	jobs := m.of.Jobs()
 	m.Meetings = m.meetings(jobs, func(kind *profile.Collective) bool { return kind.OnGPU })
@@ -25,7 +25,7 @@ func (m *aligner) matchCollectives() {
 	m.hosts.Matches, _ = matching.FindOnHosts(m.hosts.ranks, m.hosts.names)
 }
 
-// meetings returns the collectives of certain kinds of all ranks, not matched yet.
+// meetings returns the collectives of the kinds selected by are, of all ranks, not matched yet.
 func (m *aligner) meetings(jobs []int, are func(*profile.Collective) bool) (x Meetings) {
 	n := namer{syms: m.in.Spans.Syms, known: map[profile.Collective]int32{}}
 	replicated, conflicts := m.replicated(jobs), m.of.Conflicts(jobs)
@@ -44,8 +44,8 @@ func (m *aligner) meetings(jobs []int, are func(*profile.Collective) bool) (x Me
 	return x
 }
 
-// replicated tells of which jobs the DP ranks are replicas, each with TP ranks of its own.
-// With DP attention they are the TP ranks of one server, which meet.
+// replicated returns the jobs whose DP ranks are replicas, each with its own TP ranks. With DP attention,
+// DP ranks are TP ranks of one server, which meet in collectives.
 func (m *aligner) replicated(jobs []int) map[int]bool {
 	type place struct {
 		job    int
@@ -62,17 +62,16 @@ func (m *aligner) replicated(jobs []int) map[int]bool {
 	return replicated
 }
 
-// namer numbers communicators and calls.
+// namer numbers the names of communicators and calls.
 type namer struct {
 	syms  *trace.Symbols
 	names matching.Names
-	whats []profile.Collective         // the kinds that were met, whatever their row
+	whats []profile.Collective         // the kinds that occurred, without their row
 	known map[profile.Collective]int32 // indexes into whats
-	named []callName                   // of whats; without comm where they have no group
+	named []callName                   // the name of each of whats; without comm if it has no group
 }
 
-// name returns what a kind of collectives is called. usual is the group of those that do not
-// tell theirs.
+// name returns the name of a kind of collectives. usual is the group of kinds that do not name one.
 func (n *namer) name(kind *profile.Collective, usual string) callName {
 	key := *kind
 	key.Row = 0
@@ -100,8 +99,8 @@ func (n *namer) nameOf(x *profile.Collective, what int32) callName {
 	return name
 }
 
-// usualGroup names the group that kernels without metadata run in as a rule: the TP ranks
-// of a stage of a pipeline.
+// usualGroup names the group that kernels without metadata usually run in: the TP ranks of a pipeline
+// stage.
 func usualGroup(r *ranks.Track, replicated bool) string {
 	if !replicated {
 		return fmt.Sprintf("TP ranks of PP%d", r.Rank.PP)
@@ -109,11 +108,11 @@ func usualGroup(r *ranks.Track, replicated bool) string {
 	return fmt.Sprintf("TP ranks of PP%d DP%d", r.Rank.PP, r.Rank.DP)
 }
 
-// ReadCollectives reads the collectives of inputs whose rows are walked: no index has them. A process that a PyTorch trace has, too, keeps
-// the collectives of that trace, which tells more about them.
+// ReadCollectives reads the collectives of inputs whose rows are walked: their index has none. A process that a PyTorch
+// trace also has keeps the trace's collectives, which have more detail.
 func ReadCollectives(in *inputs.Loaded, of *ranks.Assignment) {
 	if len(of.Tracks) == 1 && of.Tracks[0].Captures[0].File.Meta.Backend == "" {
-		return // there is no other rank, and nothing tells sizes
+		return // a single rank, and no sizes are recorded
 	}
 	type process struct {
 		source *inputs.Source
@@ -145,8 +144,8 @@ func ReadCollectives(in *inputs.Loaded, of *ranks.Assignment) {
 	})
 }
 
-// ClockOffsets returns how far the clock of each wanted rank is ahead of the reference, in the
-// middle of what was recorded of it, ns.
+// ClockOffsets returns how far the clock of each wanted rank is ahead of the reference, in ns, in the
+// middle of its recording.
 func (m *Alignment) ClockOffsets(of *ranks.Assignment) []int64 {
 	ahead := make([]int64, len(of.Tracks))
 	for i, r := range of.Tracks {
@@ -161,8 +160,7 @@ func (m *Alignment) ClockOffsets(of *ranks.Assignment) []int64 {
 	return ahead
 }
 
-// ForgetMatches gives up which collectives are the same: [Alignment.CollectiveMatches] has all that
-// reports want of them.
+// ForgetMatches releases the matches: [Alignment.CollectiveMatches] has all that reports need.
 func (m *Alignment) ForgetMatches() {
 	m.Meetings, m.hosts = Meetings{}, Meetings{}
 }

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// A Given is what the user says about the clock of a host. With an offset, that
-// is all there is to it; a drift alone leaves the offset to be found out.
+// A Given is what the user says about the clock of a host. An offset settles the clock; with only a drift,
+// the offset is still searched for.
 type Given struct {
 	Host      string
 	HasOffset bool
-	Offset    int64 // ns that it is ahead of the reference when its events begin
-	DriftPPB  int64 // how fast that grows
+	Offset    int64 // ns ahead of the reference when its events begin
+	DriftPPB  int64 // by how much the offset grows
 }
 
 // ParseGiven reads the values of --offset, "HOST=DURATION", and of --drift, "HOST=NUMBERppm".
@@ -49,10 +49,10 @@ func ParseGiven(offsets, drifts []string) (given []Given, err error) {
 	return given, nil
 }
 
-// maxDrift is the largest drift that [align.ClockFit] takes, in ppb.
+// maxDrift is the largest drift that [align.ClockFit] supports, in ppb.
 const maxDrift = 1e8
 
-// parseDrift reads "12ppm" or "-300ppb".
+// parseDrift parses "12ppm" or "-300ppb".
 func parseDrift(text string) (ppb int64, ok bool) {
 	number, isPPB := strings.CutSuffix(text, "ppb")
 	unit := 1.0
@@ -70,5 +70,5 @@ func parseDrift(text string) (ppb int64, ok bool) {
 	return int64(v * unit), true
 }
 
-// errNoHost says that the user named a host that no input is from.
+// errNoHost is returned if the user named a host that no input is from.
 var errNoHost = errors.New("no such host")

@@ -15,13 +15,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// CollectiveMatches returns the collectives of the wanted ranks. Those that the clocks contradict are
-// left out.
+// CollectiveMatches returns the matched collectives of the wanted ranks, without matches that the clocks
+// contradict.
 func (m *Alignment) CollectiveMatches(of *ranks.Assignment) profile.CollectiveMatches {
 	return m.matchesOf(&m.Meetings, m.Solution.Rejected, of)
 }
 
-// HostMatches returns the collectives of the hosts of the wanted ranks; nil if there are none.
+// HostMatches returns the matched collectives on the hosts of the wanted ranks; nil if there are none.
 func (m *Alignment) HostMatches(of *ranks.Assignment) profile.CollectiveMatches {
 	if len(m.hosts.Calls) == 0 {
 		return nil
@@ -57,26 +57,26 @@ func (m *Alignment) matchesOf(met *Meetings, rejected []int, of *ranks.Assignmen
 	return x
 }
 
-// collectiveMatches tells from the matches and the collectives of ranks which of these are one.
+// collectiveMatches implements [profile.CollectiveMatches] on matches and the ranks' collectives.
 type collectiveMatches struct {
 	calls   []*rankCalls
-	rank    []int32 // of each of calls, in the set; -1 is not wanted
+	rank    []int32 // for each of calls, its rank in the set; -1 if unwanted
 	whats   []profile.Collective
 	clocks  []*HostClock
-	moved   []*align.ClockFit // by clock; nil of one that shows the time of the reference
+	moved   []*align.ClockFit // by clock; nil for one that shows the reference's time
 	matches matching.Matches
-	refused []bool // of matches: the clocks contradict them
+	refused []bool // by match: the clocks contradict it
 
-	component       func() []int32 // of each of calls; see components
-	byRanks, byTime func() []int32 // orders of matches
+	component       func() []int32 // for each of calls; see components
+	byRanks, byTime func() []int32 // two orders of the matches
 }
 
-// counts reports whether a match is one that ranks came to, as far as they are wanted.
+// counts reports whether ranks met in a match: it is not a send, and the clocks do not contradict it.
 func (m *collectiveMatches) counts(match int, kind matching.Kind) bool {
 	return !m.refused[match] && kind != matching.KindSend
 }
 
-// components numbers the sets of ranks that meet, directly or not, by calls.
+// components numbers the sets of ranks that meet, directly or indirectly, by calls.
 func (m *collectiveMatches) components() []int32 {
 	component := make([]int32, len(m.calls))
 	for i := range component {
@@ -108,7 +108,7 @@ func (m *collectiveMatches) components() []int32 {
 	return component
 }
 
-// order returns the matches that count, by the component of their ranks and by first arrival.
+// order returns the matches that count and have at least two wanted ranks, by component and by first arrival.
 func (m *collectiveMatches) order(component []int32) []int32 {
 	type place struct {
 		first     trace.Time
@@ -145,7 +145,7 @@ func (m *collectiveMatches) order(component []int32) []int32 {
 	return order
 }
 
-// onReference returns a time of a capture on the reference clock.
+// onReference converts a time of a capture to the reference clock.
 func (m *collectiveMatches) onReference(t *captureCalls, at trace.Time) trace.Time {
 	if fit := m.moved[t.Capture.Clock]; fit != nil {
 		return trace.Time(fit.ToReference(int64(at)))
@@ -169,12 +169,12 @@ func (m *collectiveMatches) Matches(byTime bool) iter.Seq[*profile.CollectiveMat
 	}
 }
 
-// A matchWalk makes what is passed of matches, one after another in the same place.
+// A matchWalk builds the matches that are yielded, one after another in the same memory.
 type matchWalk struct {
 	*collectiveMatches
-	component []int32 // of each of calls
+	component []int32 // for each of calls
 	at        profile.CollectiveMatch
-	clocks    []int // of the members at hand
+	clocks    []int // of the current members
 }
 
 func (w *matchWalk) look(match matching.Match) *profile.CollectiveMatch {
@@ -212,15 +212,15 @@ func (w *matchWalk) look(match matching.Match) *profile.CollectiveMatch {
 	return x
 }
 
-// What shows that ranks waited for the last one, where their collective does not promise it, as that of a
-// SendRecv kernel: they began so many ns apart, by this many times more than they ended apart.
+// Ranks demonstrably waited for the last one, in a collective that does not guarantee it, such as a SendRecv
+// kernel, if their starts were at least beganApart ns apart, and timesMore times farther apart than their ends.
 const (
 	beganApart = 100_000
 	timesMore  = 4
 )
 
-// waited reports whether times show that ranks waited for the last one, on clocks that are off by bound ns
-// at most: whoever does not wait, and began early, ends early.
+// waited reports whether the times show that ranks waited for the last one, on clocks that differ by at
+// most bound ns: a rank that starts early and does not wait also ends early.
 func waited(list []profile.Arrival, bound int64) bool {
 	first, last := list[0], list[0]
 	for _, a := range list {
@@ -231,15 +231,15 @@ func waited(list []profile.Arrival, bound int64) bool {
 	return apart >= beganApart && ends <= apart/timesMore && first.End > last.Start
 }
 
-// merge adds what one rank says about a collective.
+// merge adds what one rank recorded about a collective.
 func merge(x *profile.CollectiveMatch, p *profile.Collective) {
 	x.In, x.Out, x.GroupSize = max(x.In, p.In), max(x.Out, p.Out), max(x.GroupSize, p.GroupSize)
 	x.Op, x.Dtype, x.Group = cmp.Or(x.Op, p.Op), cmp.Or(x.Dtype, p.Dtype), cmp.Or(x.Group, p.Group)
 	x.Name, x.Step = cmp.Or(x.Name, p.Name), cmp.Or(x.Step, p.Step)
 }
 
-// apart returns how far some clocks may be off each other about the time t of the
-// reference: the sum of the two largest bounds, align.Unknown if one is not known.
+// apart returns how far clocks may be off from each other around reference time t, in ns: the sum of the
+// two largest bounds, or align.Unknown if any is unknown.
 func (m *collectiveMatches) apart(clocks []int, t int64) int64 {
 	if len(clocks) < 2 {
 		return 0
@@ -265,7 +265,7 @@ func (m *collectiveMatches) apart(clocks []int, t int64) int64 {
 	return first + second
 }
 
-// How a call met others.
+// Whether a call met calls of other ranks.
 const (
 	isAlone = iota
 	hasMet
@@ -278,7 +278,7 @@ func (m *collectiveMatches) Parts() iter.Seq[*profile.Part] {
 		met := m.met()
 		byRank := order.Sorted(len(m.calls), func(a, b int) int { return cmp.Compare(m.rank[a], m.rank[b]) })
 		var p profile.Part
-		var like callKind // whose kind p has
+		var like callKind // the kind that p describes
 		for _, r := range byRank {
 			if m.rank[r] < 0 {
 				continue
@@ -299,13 +299,13 @@ func (m *collectiveMatches) Parts() iter.Seq[*profile.Part] {
 	}
 }
 
-// A callKind is a kind of collectives of a capture.
+// A callKind is a kind of collectives in a capture.
 type callKind struct {
 	*captureCalls
 	kind int32
 }
 
-// met returns how each call of each rank met others that are wanted.
+// met returns, for each call of each rank, how it met calls of other wanted ranks.
 func (m *collectiveMatches) met() [][]uint8 {
 	met := order.Each(m.calls, func(calls *rankCalls) []uint8 { return memory.Make[uint8](calls.Len()) })
 	for i, match := range m.matches.All() {

@@ -9,14 +9,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// sameHostOffset is how near the clocks of ranks whose host is unknown must be
-// to be taken for one. Clocks of one host agree within a microsecond or so, what
-// NTP keeps together is tens of them apart; and if two hosts happen to be nearer
-// than this, little is lost.
+// sameHostOffset is the largest difference between clocks of unknown hosts that are taken for one. Clocks
+// of one host agree within about a microsecond; hosts under NTP are tens of microseconds apart. If two
+// hosts happen to be closer than this, little is lost.
 const sameHostOffset = 20_000 // ns
 
-// unknownHosts returns the clocks that show Unix time, but of an unknown host, and
-// the reference first if its host is unknown.
+// unknownHosts returns the clocks that show Unix time of an unknown host; the reference comes first if its
+// host is unknown.
 func (m *aligner) unknownHosts() (unknown []int) {
 	for i, c := range m.HostClocks {
 		if !c.isKnown && c.Domain == "unix" && i != m.reference() {
@@ -29,9 +28,8 @@ func (m *aligner) unknownHosts() (unknown []int) {
 	return unknown
 }
 
-// joinHosts makes one clock of the clocks of unknown hosts that agree, or of
-// which nothing is known, and reports whether there were any. One clock for all
-// ranks of a host means that they are not moved against each other by noise.
+// joinHosts merges clocks of unknown hosts that agree, or that have no evidence, and reports whether it
+// merged any. With one clock for all ranks of a host, noise does not move them against each other.
 func (m *aligner) joinHosts(unknown []int, s align.Solution) bool {
 	offset := func(i int) int64 { return s.Clocks[i].Offset }
 	slices.SortStableFunc(unknown, func(a, b int) int {
@@ -51,7 +49,7 @@ func (m *aligner) joinHosts(unknown []int, s align.Solution) bool {
 		switch {
 		case isLone(i) && lone >= 0:
 			prev = lone
-		case s.Clocks[i].By == align.ByHosts || k > 0 && s.Clocks[unknown[k-1]].By == align.ByHosts: // known too loosely
+		case s.Clocks[i].By == align.ByHosts || k > 0 && s.Clocks[unknown[k-1]].By == align.ByHosts: // bounded too loosely
 		case k > 0 && s.Clocks[i].Component == s.Clocks[unknown[k-1]].Component && offset(i)-offset(unknown[k-1]) <= sameHostOffset:
 			prev = unknown[k-1]
 		}
@@ -65,8 +63,8 @@ func (m *aligner) joinHosts(unknown []int, s align.Solution) bool {
 	return m.renumberClocks(to)
 }
 
-// loneReference reports whether nothing is known of the reference either, and its ranks end their collectives
-// when those of the other clocks of which nothing is known do.
+// loneReference reports whether the reference also has no evidence, and its ranks end their collectives at
+// the same times as the ranks of the other clocks without evidence.
 func (m *aligner) loneReference(unknown []int, s align.Solution) bool {
 	ref := m.reference()
 	if !slices.Contains(unknown, ref) {
@@ -94,7 +92,7 @@ func (m *aligner) loneReference(unknown []int, s align.Solution) bool {
 	return met
 }
 
-// renumberClocks makes clock to[i] of clock i and reports whether that joined any.
+// renumberClocks replaces clock i by clock to[i], and reports whether that merged any.
 func (m *aligner) renumberClocks(to []int) bool {
 	place, kept := make([]int, len(to)), []*HostClock{}
 	for i, t := range to {
@@ -129,8 +127,8 @@ func (m *aligner) renumberClocks(to []int) bool {
 	return true
 }
 
-// placeUnknown puts inputs whose times count from something unknown, and that
-// nothing was matched to, at the beginning of all others.
+// placeUnknown puts inputs with an unknown time origin, and without any matches, at the beginning of all
+// others.
 func (m *aligner) placeUnknown() {
 	reference := m.HostClocks[m.reference()]
 	for i, c := range m.HostClocks {
@@ -144,7 +142,7 @@ func (m *aligner) placeUnknown() {
 	}
 }
 
-// nameUnknown calls the clocks of unknown hosts by the first of their ranks.
+// nameUnknown names the clocks of unknown hosts after the first of their ranks.
 func (m *aligner) nameUnknown() {
 	for _, r := range slices.Backward(m.of.Tracks) {
 		if c := m.HostClocks[r.Clock]; !c.isKnown {

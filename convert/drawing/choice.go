@@ -12,19 +12,17 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// usualRequests is how many requests "By request" holds unless more are asked for. A
-// viewer draws as many groups at once without delay, and nobody opens more.
+// usualRequests is how many requests "By request" shows by default. A viewer draws this many groups without
+// delay, and nobody opens more.
 const usualRequests = 300
 
-// A requestGroup are the requests that are drawn for one reason, or that began in one
-// minute.
+// A requestGroup holds the requests that are drawn for the same reason, or that began in the same minute.
 type requestGroup struct {
-	name, desc string // "" if there is no other group
-	requests   []int  // indexes into Set.Requests, in the order of display
+	name, desc string // "" if it is the only group
+	requests   []int  // indexes into Set.Requests, in display order
 }
 
-// A chooser chooses the requests of the view by request, each for the first reason that
-// it has.
+// A chooser chooses the requests for the view by request, each for the first reason that applies to it.
 type chooser struct {
 	set    *request.Set
 	left   int // how many more may be chosen
@@ -33,8 +31,8 @@ type chooser struct {
 	groups []requestGroup
 }
 
-// chooseRequests returns the requests that the view by request has: of more than most
-// (see [Options]) those that matter, and some of the others to compare them with.
+// chooseRequests returns the requests to show in the view by request. If there are more than the limit (see
+// [Options]), it takes those that matter, and a sample of the others for comparison.
 func chooseRequests(set *request.Set, opt Options) []requestGroup {
 	c := chooser{set: set, left: opt.Requests, zone: cmp.Or(opt.Zone, time.UTC), chosen: make([]bool, len(set.Requests))}
 	switch {
@@ -52,7 +50,7 @@ func chooseRequests(set *request.Set, opt Options) []requestGroup {
 			}
 			return int64(r.End - r.Start)
 		}))
-	// A twentieth is slow, at most: of a few requests, none stands out.
+	// At most a twentieth counts as slow: among a few requests, none stands out.
 	few := min(most/10, len(set.Requests)/20)
 	for _, by := range [...]struct {
 		name, desc string
@@ -76,7 +74,7 @@ func chooseRequests(set *request.Set, opt Options) []requestGroup {
 	return c.groups
 }
 
-// named are the requests that each finding names.
+// named returns the requests that each finding names.
 func named(findings []Finding) [][]int {
 	return order.EachRow(findings, func(f *Finding) []int { return f.Requests })
 }
@@ -99,7 +97,7 @@ func (c *chooser) take(name, desc string, n int, list []int) {
 	}
 }
 
-// slowest returns the requests of which a time is known, the longest first: as many as it takes to find n
+// slowest returns the requests with the largest values of a known time, longest first: enough to find n
 // that are not chosen yet.
 func (c *chooser) slowest(n int, of func(*request.Request) int64) []int {
 	var keys []order.Key
@@ -115,8 +113,8 @@ func (c *chooser) slowest(n int, of func(*request.Request) int64) []int {
 	return order.Each(keys[:min(n, len(keys))], func(k order.Key) int { return int(k.Index) })
 }
 
-// takeOthers chooses the requests that no reason has chosen: all by arrival if there is
-// room, else some from all over the time, the slowest first.
+// takeOthers fills up with requests that no reason has chosen: all of them by arrival if there is room, or
+// else a sample from the whole time, slowest first.
 func (c *chooser) takeOthers() {
 	var others []int
 	for r := range c.chosen {
@@ -142,10 +140,10 @@ func (c *chooser) takeOthers() {
 	}
 }
 
-// byMinute groups what was chosen by the minute of arrival instead.
+// byMinute regroups the chosen requests by the minute of arrival.
 func (c *chooser) byMinute() []requestGroup {
 	var groups []requestGroup
-	all := c.set.Requests // by start
+	all := c.set.Requests // sorted by start
 	layout := "15:04"
 	if all[len(all)-1].Start-all[0].Start >= trace.Time(24*time.Hour) {
 		layout = "2006-01-02 15:04"

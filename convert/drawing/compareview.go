@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// role is what people compare between ranks.
+// role is a kind of activity that people compare between ranks.
 type role uint8
 
 const (
@@ -26,10 +26,11 @@ const (
 	roles
 )
 
-// roleNames are the groups of "Side by side", and what streams are used for.
+// roleNames are the names of the groups in "Side by side".
 var roleNames = [roles]string{"", "Steps", "Steps on the GPU", "Compute", "Communication", "Copy"}
 
-// roleTracks begin the names of the tracks in these groups: a pinned track has no other.
+// roleTracks begin the names of the tracks in these groups, since a pinned track is shown without its group; they also name
+// what a stream is used for.
 var roleTracks = [roles]string{"", "steps", "steps on the GPU", "compute", "communication", "copy"}
 
 var roleDescs = [roles]string{
@@ -40,18 +41,17 @@ var roleDescs = [roles]string{
 	copyRole:          "Copies and fills of memory.",
 }
 
-// classifier tells what device events are, by symbol, so that every name is
-// looked at once.
+// classifier classifies device events by symbol, so that every name is examined once.
 type classifier struct {
 	syms  *trace.Symbols
-	names []role // by symbol; noRole is not looked at yet
+	names []role // by symbol; noRole means not examined yet
 }
 
 func newClassifier(syms *trace.Symbols) *classifier {
 	return &classifier{syms: syms}
 }
 
-// role returns what the device does in s; noRole for annotations and waits.
+// role returns the role of a device event; noRole for annotations and waits.
 func (c *classifier) role(s *profile.Slice) role {
 	switch s.Place.Kind() {
 	case profile.KernelSlice:
@@ -72,8 +72,7 @@ func (c *classifier) role(s *profile.Slice) role {
 	return c.names[s.Name]
 }
 
-// streamRole returns what a stream spends most of its time with, "" if nothing
-// is known.
+// streamRole returns the role that a stream spends most of its time in, "" if none is known.
 func (m *merging) streamRole(r *ranks.Track, row *row) string {
 	var busy [roles]int64
 	for c, l := range row.lines {
@@ -97,8 +96,7 @@ func (m *merging) streamRole(r *ranks.Track, row *row) string {
 	return roleTracks[best]
 }
 
-// addCompareGroups adds the group "Side by side" with a group for each role that
-// any rank has.
+// addCompareGroups adds the group "Side by side", with a subgroup for each role that any rank has.
 func (m *merging) addCompareGroups() {
 	var used [roles]bool
 	for _, r := range m.of.Tracks {
@@ -116,7 +114,7 @@ func (m *merging) addCompareGroups() {
 	}
 }
 
-// usedRoles notes which roles a capture has events of.
+// usedRoles marks the roles that a capture has events of.
 func (m *merging) usedRoles(c *ranks.Capture, used *[roles]bool) {
 	for l := range streamsOf(c) {
 		for _, lane := range l.Lanes {
@@ -130,7 +128,7 @@ func (m *merging) usedRoles(c *ranks.Capture, used *[roles]bool) {
 	}
 }
 
-// streamsOf yields the lines of a capture that are streams of a device.
+// streamsOf yields the lines of a capture that are device streams.
 func streamsOf(c *ranks.Capture) iter.Seq[*inputs.TrackRow] {
 	return func(yield func(*inputs.TrackRow) bool) {
 		for i := range c.File.Lines {
@@ -160,7 +158,7 @@ func stepsOf(c *ranks.Capture) iter.Seq2[role, uint32] {
 	}
 }
 
-// comparedEvents returns, for each role, the events of a capture in order of time.
+// comparedEvents returns the events of a capture for each role, in order of time.
 func (m *merging) comparedEvents(c *ranks.Capture) (events [roles][]uint32) {
 	f := c.File
 	for l := range streamsOf(c) {
@@ -181,7 +179,7 @@ func (m *merging) comparedEvents(c *ranks.Capture) (events [roles][]uint32) {
 	return events
 }
 
-// drawCompared draws the rows of rank number n in the group "Side by side".
+// drawCompared draws the rows of rank n in the group "Side by side".
 func (m *merging) drawCompared(r *ranks.Track, n int) {
 	all := order.Each(r.Captures, m.comparedEvents)
 	for k := stepRole; k < roles; k++ {
@@ -205,8 +203,7 @@ func (m *merging) drawCompared(r *ranks.Track, n int) {
 	}
 }
 
-// drawAgain draws the given events of a capture on a track, and remembers what
-// became of those that arrows may join.
+// drawAgain draws events of a capture on a track, and records the slices of those that arrows may join.
 func (m *merging) drawAgain(c *ranks.Capture, events []uint32, track trace.TrackID) {
 	for _, e := range events {
 		id := m.drawEvent(c, &c.File.Events[e], track)

@@ -11,26 +11,26 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// change is a step of a counter.
+// change is one change of a counter.
 type change struct {
 	at    trace.Time
-	value int64 // added to the counter, or its new value
+	value int64 // a difference, or the new value
 }
 
-// procCounters is what the counters of a proc are made of: when requests began
-// and ceased to wait or run, and the batch sizes that schedule events tell.
+// procCounters is the source of a proc's counters: when requests started and stopped waiting or running,
+// and the batch sizes of its schedule events.
 type procCounters struct {
 	levels
 	batch []change
 }
 
-// room is how many samples the counters have at most.
+// room returns the maximum number of samples.
 func (c *procCounters) room() int { return len(c.queued) + len(c.running) + len(c.batch) }
 
-// levels are how many requests waited and ran, as steps.
+// levels are the numbers of requests that wait and run, as differences.
 type levels struct{ queued, running []change }
 
-// add adds those of a thread.
+// add adds the differences of thread t.
 func (v *levels) add(l *layout, t int) {
 	l.eachLevel(t, func(waits bool, from, to trace.Time) {
 		steps := &v.running
@@ -41,13 +41,13 @@ func (v *levels) add(l *layout, t int) {
 	})
 }
 
-// sort puts the steps in order.
+// sort sorts the differences by time.
 func (v *levels) sort() {
 	sortSteps(v.queued)
 	sortSteps(v.running)
 }
 
-// sortSteps puts the steps of a counter in order; those at one time are added up.
+// sortSteps sorts the differences of a counter by time; the order within one time does not matter, since they are added up.
 func sortSteps(steps []change) {
 	slices.SortFunc(steps, func(x, y change) int { return cmp.Compare(x.at, y.at) })
 }
@@ -76,11 +76,11 @@ func (l *layout) collectCounters() {
 	})
 }
 
-// eachLevel calls f for the times in which a thread waits, and those in which it prefills or decodes. As in reports, who
-// waits for the other server is queued, and who waits for the first decode batch of a server that
-// prefills, too, is running. Stages of a kind that follow one another at once, such as the steps of decoding, are one time.
+// eachLevel calls f for each period in which a thread waits, and each in which it prefills or decodes. As in reports, a
+// request that waits for the other server is queued, but one that waits for its first decode batch on a unified server
+// is running. Adjacent stages of the same kind, such as decode steps, are one period.
 func (l *layout) eachLevel(t int, f func(waits bool, from, to trace.Time)) {
-	var under struct { // what is under way
+	var under struct { // the current period
 		waits    bool
 		from, to trace.Time
 	}
@@ -110,7 +110,8 @@ func (l *layout) eachLevel(t int, f func(waits bool, from, to trace.Time)) {
 	}
 }
 
-// drawCounters adds the counter tracks of a proc that have any samples. Their names say of which rank, too: a pinned track has no other.
+// drawCounters adds the counter tracks of a proc that have any samples. Their names include the rank, since a pinned track is
+// shown without its process.
 func (d *drawing) drawCounters(p int, parent trace.TrackID) {
 	c, of := &d.counters[p], naming.Separator+d.set.RankName(p)
 	d.drawLevel(parent, 0, "queued"+of, "requests that wait on this rank for a batch, for memory, or for the other server", c.queued)
@@ -118,7 +119,7 @@ func (d *drawing) drawCounters(p int, parent trace.TrackID) {
 	d.drawBatch(parent, "batch size"+of, c.batch)
 }
 
-// drawLevel draws a counter that changes by steps.
+// drawLevel draws a counter that is given as differences.
 func (d *drawing) drawLevel(parent trace.TrackID, order int32, name, desc string, steps []change) {
 	if len(steps) == 0 {
 		return
@@ -134,8 +135,8 @@ func (d *drawing) drawLevel(parent trace.TrackID, order int32, name, desc string
 	}
 }
 
-// drawBatch draws the batch size: every request of a batch reports the same
-// event, so that only changes are kept.
+// drawBatch draws the batch size. Every request of a batch reports the same event, so only changes are
+// drawn.
 func (d *drawing) drawBatch(parent trace.TrackID, name string, sizes []change) {
 	if len(sizes) == 0 {
 		return

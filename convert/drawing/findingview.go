@@ -15,7 +15,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// Places of the groups that say what was found, in front of all others.
+// Positions of the groups of findings and of load, before all other groups.
 const (
 	findingsOrder = -4
 	pathsOrder    = -3
@@ -23,9 +23,9 @@ const (
 	loggedOrder   = -1
 )
 
-// drawFindings adds the group of what stands out, with a row for each finding, one of what
-// happened to servers, and one of the requests that did not finish, if there is anything. Findings that do not say when
-// they began or ended reach over the requests, or over what profilers recorded.
+// drawFindings adds the group of findings: a row for each finding, one for events of servers, and one for requests that
+// did not finish. Without any of these, there is no group. A finding without a beginning or end extends over all
+// requests, or over all profiles.
 func drawFindings(b *trace.Builder, opt *Options, set *request.Set, requests, profiles inputs.Extent) {
 	findings := opt.Findings
 	failed := failures(set, requests)
@@ -86,12 +86,11 @@ func drawFindings(b *trace.Builder, opt *Options, set *request.Set, requests, pr
 	}
 }
 
-// maxInHead is how many findings the heading of the group shows itself: a viewer opens a file
-// with its groups closed.
+// maxInHead is how many findings the group's own row shows: a viewer opens a file with its groups closed.
 const maxInHead = 5
 
-// nestsIn reports whether a slice is within each of others, around it, or apart from it, so that
-// they can be drawn on one track.
+// nestsIn reports whether s lies within, around, or apart from each of others, so that they can be drawn on
+// one track.
 func nestsIn(others []trace.Slice, s *trace.Slice) bool {
 	within := func(a, b *trace.Slice) bool { return a.Time >= b.Time && a.End() <= b.End() }
 	return !slices.ContainsFunc(others, func(o trace.Slice) bool {
@@ -99,7 +98,7 @@ func nestsIn(others []trace.Slice, s *trace.Slice) bool {
 	})
 }
 
-// failures are the requests that did not finish, of those that ended within an extent.
+// failures returns the requests that did not finish and ended within an extent.
 func failures(set *request.Set, within inputs.Extent) (list []*request.Request) {
 	if set == nil {
 		return nil
@@ -112,8 +111,8 @@ func failures(set *request.Set, within inputs.Extent) (list []*request.Request) 
 	return list
 }
 
-// fields returns facts as arguments. Their names say of what: those of redacted files keep what is
-// not secret in them.
+// fields returns the fields of a record as arguments, each key prefixed with of. The prefix lets redaction
+// keep values that are not secret.
 func fields(b *trace.Builder, of string, record []Field) trace.ArgsID {
 	var list trace.ArgList
 	for _, f := range record {
@@ -127,7 +126,7 @@ func fields(b *trace.Builder, of string, record []Field) trace.ArgsID {
 	return b.Args().Put(list)
 }
 
-// extentOf returns when the spans of a set begin and end that are drawn.
+// extentOf returns when the first drawn span begins and the last one ends.
 func (l *layout) extentOf() (e inputs.Extent) {
 	for i := range l.set.All() {
 		if !l.drawn(i) {
@@ -139,8 +138,7 @@ func (l *layout) extentOf() (e inputs.Extent) {
 	return e
 }
 
-// recorded returns when the first and the last event of profilers is, on the common
-// clock.
+// recorded returns the times of the profilers' first and last event, on the common clock.
 func (m *merging) recorded() (e inputs.Extent) {
 	for _, r := range m.of.Tracks {
 		for _, c := range r.Captures {
@@ -154,7 +152,7 @@ func (m *merging) recorded() (e inputs.Extent) {
 	return e
 }
 
-// around returns an extent that has the events of a line, too.
+// around extends e to include the events of a line.
 func around(e inputs.Extent, c *ranks.Capture, l *inputs.TrackRow) inputs.Extent {
 	for _, lane := range l.Lanes {
 		for _, i := range lane {

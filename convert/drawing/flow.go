@@ -17,9 +17,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// findEdges collects the arrows between spans: the links that the producer
-// recorded, gateway to server, prefill to decode, server to transfer worker, and
-// calls between services.
+// findEdges collects the arrows between spans: the links that the producer recorded, gateway to server,
+// prefill to decode, server to transfer worker, and calls between services.
 func (l *layout) findEdges(b *trace.Builder) {
 	add := func(from, to int, name trace.Sym) {
 		if from != request.None && to != request.None && from != to && l.drawn(from) && l.drawn(to) {
@@ -51,9 +50,8 @@ func (l *layout) findEdges(b *trace.Builder) {
 	}
 }
 
-// handovers finds where the KV cache goes from one thread to another: rank by
-// rank from the prefill to the decode server, and from the scheduler that
-// computed it to the transfer it queued.
+// handovers finds where the KV cache moves from one thread to another: rank by rank from the prefill to the
+// decode server, and from the scheduler that computed it to the transfer that it queued.
 func (l *layout) handovers(r *request.Request, transfer, send func(from, to int)) {
 	byRole := map[request.Role]*request.Part{}
 	for _, p := range l.set.PartsOf(r) {
@@ -82,9 +80,8 @@ func (l *layout) handovers(r *request.Request, transfer, send func(from, to int)
 	}
 }
 
-// afterTransfer returns the stage that begins on thread t when the KV cache has
-// arrived, or None. The wait for it begins before the
-// transfer does, so that an arrow to it would point backward.
+// afterTransfer returns the stage that begins on thread t when the KV cache has arrived, or None. The wait
+// for the cache begins before the transfer does, so an arrow to the wait would point backward.
 func (l *layout) afterTransfer(t int) int {
 	arrived := false
 	for _, i := range l.set.StagesOf(t) {
@@ -96,7 +93,7 @@ func (l *layout) afterTransfer(t int) int {
 	return request.None
 }
 
-// stage returns the last first-level stage of thread t that means m.
+// stage returns the last first-level stage of thread t with meaning m, or None.
 func (l *layout) stage(t int, m request.Meaning) int {
 	found := request.None
 	if t == request.None {
@@ -119,7 +116,7 @@ func (l *layout) threadOn(p *request.Part, proc int) int {
 	return request.None
 }
 
-// threadOfTP returns the scheduler thread of the given TP rank, else the lead.
+// threadOfTP returns the scheduler thread of the given TP rank that sends, or else the lead.
 func (l *layout) threadOfTP(p *request.Part, tp int16) int {
 	for _, t := range l.set.ThreadsOf(p) {
 		if l.set.Procs[l.set.Threads[t].Proc].Rank.TP == tp && l.stage(t, request.Sending) != request.None {
@@ -129,11 +126,11 @@ func (l *layout) threadOfTP(p *request.Part, tp int16) int {
 	return l.set.Lead(p)
 }
 
-// edgeSize is about how many bytes [drawing.link] looks at for each edge, or the kernel maps for it:
-// the slices of its ends lie apart.
+// edgeSize is roughly how many bytes [drawing.link] touches per edge, or the kernel maps for it: the slices
+// at its ends are far apart.
 const edgeSize = 256
 
-// link draws the edges whose ends are in this view.
+// link draws the edges whose ends are both in this view.
 func (d *drawing) link() {
 	for i := range memory.Each(len(d.edges), edgeSize) {
 		e := d.edges[i]
@@ -143,8 +140,8 @@ func (d *drawing) link() {
 	}
 }
 
-// linkRanks joins the kernels of a collective over its ranks, in the order in
-// which they arrived: the last arrow ends at the rank that the others waited for.
+// linkRanks joins the kernels of a collective across ranks in order of arrival: the last arrow ends at the
+// rank that the others waited for.
 func (m *merging) linkRanks() {
 	name := m.b.Intern("collective")
 	rejected := m.clocks.Solution.Rejected
@@ -152,7 +149,7 @@ func (m *merging) linkRanks() {
 		if len(rejected) > 0 && rejected[0] == i {
 			rejected = rejected[1:]
 			if match.Level > matching.BySeq {
-				continue // ids hold whatever the clocks say, the order of calls does not
+				continue // matches by id hold whatever the clocks say, matches by call order don't
 			}
 		}
 		members := slices.DeleteFunc(slices.Clone(match.Members), func(x matching.Member) bool { return m.clocks.AlignOf[x.Rank].IsOut })
@@ -171,7 +168,7 @@ func (m *merging) linkRanks() {
 	}
 }
 
-// arrival returns when a rank began a collective, on the common clock.
+// arrival returns when a rank started a collective, on the common clock.
 func (m *merging) arrival(x matching.Member) trace.Time {
 	capture, c := m.clocks.Calls[x.Rank].Of(x.Index)
 	return capture.Time(c.Time)
@@ -179,16 +176,15 @@ func (m *merging) arrival(x matching.Member) trace.Time {
 
 func (m *merging) nameOf(x matching.Member) string { return m.clocks.AlignOf[x.Rank].Name }
 
-// A batch is one step of a scheduler, for finding it by time.
+// A batch is a scheduler step, indexed by time.
 type batch struct {
 	time  trace.Time // on the common clock
 	step  *profile.Step
 	slice trace.SliceID
 }
 
-// linkSteps draws an arrow from the stage of a request in which its scheduler
-// made a batch to the step that ran the batch, on the same
-// rank. Both come from one process and so from one clock.
+// linkSteps draws an arrow from the stage in which a request was scheduled to the step that ran its batch,
+// on the same rank. Both come from one process, and so from one clock.
 func (m *merging) linkSteps(d *drawing) {
 	batches := map[int][]batch{} // by proc
 	for _, r := range m.of.Tracks {
@@ -212,8 +208,7 @@ func (m *merging) linkSteps(d *drawing) {
 	}
 }
 
-// batches returns the steps of a rank that are drawn, as its CPU thread ran
-// them, by time.
+// batches returns the drawn steps of a rank on its CPU thread, by time.
 func (m *merging) batches(r *ranks.Track) (all []batch) {
 	for _, c := range r.Captures {
 		for i := range c.File.Steps {
@@ -231,15 +226,15 @@ func (m *merging) batches(r *ranks.Track) (all []batch) {
 }
 
 const (
-	// ScheduleSlack is how far a step may begin before the event that scheduled it:
-	// the event lies on a grid of 256 ns, its clock is recalibrated now and then.
+	// ScheduleSlack is how long before the event that scheduled it a step may begin: events lie on a grid
+	// of 256 ns, and their clock is recalibrated now and then.
 	ScheduleSlack = 5_000 // ns
-	// scheduleReach is how long after the event the step must have begun.
+	// scheduleReach is how long after the event the step may begin at the latest.
 	scheduleReach = 50_000_000 // ns
 )
 
-// stepOf returns the slice of the step that ran the batch of a schedule event: the
-// next one to begin, if it is of the same kind and size. 0 is none.
+// stepOf returns the slice of the step that ran the batch of a schedule event: the next step to begin, if
+// its kind and size match; otherwise 0.
 func stepOf(e *request.Instant, batches []batch) trace.SliceID {
 	i := sort.Search(len(batches), func(i int) bool { return batches[i].time >= e.Time-ScheduleSlack })
 	if i == len(batches) || batches[i].time > e.Time+scheduleReach {
@@ -258,11 +253,10 @@ func stepOf(e *request.Instant, batches []batch) trace.SliceID {
 	return batches[i].slice
 }
 
-// manyEvents is from where on a table of events is large beside all else.
+// manyEvents is the number of events above which a file's tables are worth returning to the system at once.
 const manyEvents = 1 << 20
 
-// finish draws the arrows within a file, once all of its events are drawn, and
-// gives up the events.
+// finish draws the arrows within a file once all of its events are drawn, and releases the events.
 func (m *merging) finish(f *inputs.ProcessProfile) {
 	m.linkLaunches(f)
 	m.linkArrows(f)
@@ -273,14 +267,14 @@ func (m *merging) finish(f *inputs.ProcessProfile) {
 	many := len(f.Events) > manyEvents
 	f.Events, f.Samples, f.Instants, d.slices, f.Lines = nil, nil, nil, nil, nil
 	if many {
-		// What the timeline grows by, these tables shrink by; but only memory that is
-		// given back at once counts for that.
+		// The timeline grows by as much as these tables shrink, but only if their memory is returned to the
+		// system at once.
 		debug.FreeOSMemory()
 	}
 }
 
-// linkLaunches joins launches and work by correlation id. One launch may start
-// hundreds of kernels (CUDA graphs), each with an arrow of its own.
+// linkLaunches joins launches with their device work by correlation ID. One CUDA graph launch may start
+// hundreds of kernels; each gets its own arrow.
 func (m *merging) linkLaunches(f *inputs.ProcessProfile) {
 	parts, d := f.Parts(), m.drawn[f]
 	name := m.b.Intern("launch")
@@ -299,9 +293,8 @@ func (m *merging) linkLaunches(f *inputs.ProcessProfile) {
 	}
 }
 
-// arrowKey is what the flow events of one chain have in common. Ids are unique
-// within a part, category and name: SGLang's merger gives all ranks the same ones.
-// Flows that slices bear themselves have ids of their own.
+// arrowKey identifies a chain of flow events. IDs are unique within a part, category, and name: SGLang's
+// merger gives all ranks the same ones. Flows stored on slices have an ID space of their own.
 type arrowKey struct {
 	part, cat, name, id string
 	own                 bool
@@ -316,7 +309,7 @@ func (k arrowKey) compare(o arrowKey) int {
 		strings.Compare(k.id, o.id), order.Bool(k.own, o.own))
 }
 
-// linkArrows draws the flows of the file.
+// linkArrows draws the flows recorded in a file.
 func (m *merging) linkArrows(f *inputs.ProcessProfile) {
 	slices.SortStableFunc(f.Arrows, func(a, b profile.Arrow) int {
 		return cmp.Or(m.arrowKey(f, &a).compare(m.arrowKey(f, &b)), cmp.Compare(a.Time, b.Time), cmp.Compare(phaseOrder(a.Phase), phaseOrder(b.Phase)))
@@ -339,7 +332,7 @@ func (m *merging) linkArrows(f *inputs.ProcessProfile) {
 			prev = at
 		case a.Event == profile.NoEvent:
 			prev = 0
-		} // of flows that slices bear, one start may have several ends
+		} // a flow start stored on a slice may have several ends
 	}
 	if lost > 0 {
 		m.in.Diags.Add(trace.FlowWithoutEnd.Of(f.Name).Times(lost))
@@ -350,9 +343,8 @@ func phaseOrder(p profile.FlowPhase) int {
 	return strings.IndexByte("stf", byte(p))
 }
 
-// bindArrows returns the event that each flow event belongs to: the innermost one
-// around its time on its row, or for an end without bp:"e" the next one to start;
-// NoEvent if there is none.
+// bindArrows returns the event that each flow event binds to: the innermost one around its time on its row,
+// or, for an end without bp:"e", the next one to start. It is NoEvent if there is none.
 func bindArrows(f *inputs.ProcessProfile) []int32 {
 	bound := make([]int32, len(f.Arrows))
 	byLine := map[int32][]int32{}
@@ -372,10 +364,10 @@ func bindArrows(f *inputs.ProcessProfile) []int32 {
 	return bound
 }
 
-// bindToLane sweeps over a lane and the flow events of its line, both by time. Of
-// events of several lanes, the one that starts last wins.
+// bindToLane sweeps over a lane and the flow events of its line, both sorted by time. If several lanes have
+// candidates, the event that starts last wins.
 func bindToLane(f *inputs.ProcessProfile, arrows []int32, lane []uint32, bound []int32) {
-	var open []uint32 // events under way, innermost last
+	var open []uint32 // current events, innermost last
 	next := 0
 	for _, i := range arrows {
 		a := &f.Arrows[i]
@@ -399,7 +391,7 @@ func bindToLane(f *inputs.ProcessProfile, arrows []int32, lane []uint32, bound [
 	}
 }
 
-// over takes off what has ended before t.
+// over pops the events that ended before t.
 func over(f *inputs.ProcessProfile, open []uint32, t trace.Time) []uint32 {
 	for len(open) > 0 && f.Events[open[len(open)-1]].End() < t {
 		open = open[:len(open)-1]

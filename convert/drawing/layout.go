@@ -31,7 +31,7 @@ func ParseView(s string) (View, error) {
 	return chosenBy[View]("--view", s, "both", "thread", "request")
 }
 
-// chosenBy returns which of three values a flag has, of which the first one stands for both others.
+// chosenBy parses the value of a flag that takes one of three values; the first one stands for the other two together.
 func chosenBy[T ~uint8](flag, s, both, one, other string) (T, error) {
 	if k := slices.Index([]string{both, one, other}, s); k >= 0 {
 		return T(k), nil
@@ -39,38 +39,37 @@ func chosenBy[T ~uint8](flag, s, both, one, other string) (T, error) {
 	return 0, fmt.Errorf("%s %q%s want %s, %s, or %s", flag, s, cmp.Or(similar.Hint(s, []string{one, other, both}), ":"), one, other, both)
 }
 
-// A layout is what both views of a Set have in common. One span becomes one
-// slice per view.
+// A layout is what both views of a Set share. A span becomes one slice per view.
 //
-// A unit is a span with everything that is drawn inside of it: what the same
-// thread did below it, as far as it nests. Units are what lanes are packed with.
+// A unit is a span with everything that is drawn inside it: whatever the same thread did below it, as far
+// as it nests. Lanes are packed with units.
 type layout struct {
 	set      *request.Set
-	extent   inputs.Extent // of times that are drawn
+	extent   inputs.Extent // of drawable times
 	during   inputs.Extent // of the spans that are drawn
 	edges    []edge
 	counters []procCounters                     // by proc
-	loads    []*serverLoad                      // in the order of display
-	subject  []trace.SubjectID                  // of each part, in the color of its request
-	identity []trace.ArgsID                     // of each part: its rid and the like
+	loads    []*serverLoad                      // in display order
+	subject  []trace.SubjectID                  // of each part, with the color of its request
+	identity []trace.ArgsID                     // of each part: its rid and related ids
 	colored  requestSubjects                    // in the view by request
 	groups   []requestGroup                     // of the view by request
 	places   []requestPlace                     // of each request in that view
 	parts    []trace.Sym                        // names of the parts
-	cats     [request.Unselected + 1]trace.Sym  // category of each kind of span
-	phases   [request.DecodePhase + 1]trace.Sym // category of stages of each phase
+	cats     [request.Unselected + 1]trace.Sym  // category of each span kind
+	phases   [request.DecodePhase + 1]trace.Sym // category of the stages of each phase
 	names    layoutNames
 	scopes   scopes
-	waits    []drawnPiece // of critical paths
-	outlined bool         // views of very many spans have an outline
+	waits    []drawnPiece // pieces of critical paths that wait for a stage
+	outlined bool         // views of very many spans get an outline
 }
 
 type layoutNames struct {
 	traceID, status, reason, aborted, failed, span trace.Sym
 }
 
-// Layout draws set and returns the finished trace. Lanes, names and order
-// depend on the spans alone, not on how they were read.
+// Layout draws set and returns the finished trace. Lanes, names, and order depend only on the spans, not on
+// how they were read.
 func Layout(set *request.Set, opt Options) *trace.Trace {
 	b := trace.NewBuilder(set.Syms, set.Args, set.Diags)
 	l := newLayout(set, b, opt)
@@ -83,9 +82,8 @@ func Layout(set *request.Set, opt Options) *trace.Trace {
 	return noteOpening(t, opt.Findings, inputs.Extent{})
 }
 
-// drawViews draws the views and, into the given room, what more draws besides;
-// it gets the thread view, or the request view if that is the only one. Two
-// views are drawn side by side.
+// drawViews draws the views, and lets more draw the rest into room. more gets the thread view, or the
+// request view if that is the only one. The two views are drawn in parallel.
 func (l *layout) drawViews(b *trace.Builder, view View, room trace.Capacity, more func(d *drawing)) *trace.Trace {
 	own, byRequest := l.rooms(), trace.Capacity{}
 	if view != ViewThread {
@@ -112,13 +110,13 @@ func (l *layout) drawViews(b *trace.Builder, view View, room trace.Capacity, mor
 	return b.Finish()
 }
 
-// drawMain draws what goes with a view.
+// drawMain draws what belongs to the main view.
 func (l *layout) drawMain(d *drawing, more func(d *drawing)) {
 	d.linkPaths()
 	more(d)
 }
 
-// total adds up rooms.
+// total adds up capacities.
 func total(rooms []trace.Capacity) (sum trace.Capacity) {
 	for _, r := range rooms {
 		sum = sum.Plus(r)
@@ -126,16 +124,16 @@ func total(rooms []trace.Capacity) (sum trace.Capacity) {
 	return sum
 }
 
-// outlineRoom is how many rows an outline takes.
+// outlineRoom is the capacity that an outline needs.
 var outlineRoom = trace.Capacity{Slices: 1}
 
-// fewSpans is how many spans the viewer draws fast in a closed group.
+// fewSpans is how many spans the viewer draws quickly in a closed group.
 const fewSpans = 20_000
 
-// outline gives the group of a view with very many spans a slice over all of its time. The viewer
-// draws a closed group from all that lies below it, unless the group has slices itself: of
-// 400,000, that took three quarters of a frame. A timeline without findings is for programs
-// rather than for people, and has the spans only.
+// outline gives the group of a view with very many spans a slice that covers all of its time. The viewer
+// draws a closed group from everything below it, unless the group has slices of its own: with 400,000
+// spans, that took three quarters of a frame. A timeline without findings is meant for programs rather than
+// people, and has only the spans.
 func (l *layout) outline(b *trace.Builder, group trace.TrackID, spans int) {
 	if !l.outlined || spans <= fewSpans {
 		return
@@ -143,7 +141,7 @@ func (l *layout) outline(b *trace.Builder, group trace.TrackID, spans int) {
 	b.Slice(trace.Slice{Time: l.during.From, Dur: int64(l.during.To - l.during.From), Track: group, Name: b.Intern("expand this row to see the spans")}, 0)
 }
 
-// reportForeign counts the spans that the request view has no place for.
+// reportForeign reports the spans that belong to no request, and so have no place in the request view.
 func (l *layout) reportForeign() {
 	n, first := 0, request.None
 	for i := range l.set.All() {
@@ -158,8 +156,8 @@ func (l *layout) reportForeign() {
 	}
 }
 
-// newLayout collects what the views share. From then on the arguments of spans
-// are not read any more, since the views add to them.
+// newLayout collects what the views share. After that, the arguments of spans are no longer read, since the
+// views add to them.
 func newLayout(set *request.Set, b *trace.Builder, opt Options) *layout {
 	l := &layout{set: set, outlined: opt.Findings != nil, extent: leaveOutStrays(set), parts: make([]trace.Sym, len(set.Parts))}
 	for kind, cat := range map[request.Kind]string{
@@ -174,7 +172,7 @@ func newLayout(set *request.Set, b *trace.Builder, opt Options) *layout {
 	l.names = layoutNames{b.Intern("trace_id"), b.Intern("status"), b.Intern("reason"),
 		b.Intern(request.Aborted.String()), b.Intern(request.Failed.String()), b.Intern("span")}
 	var groups []requestGroup
-	parallel.All( // one of them adds to the builder
+	parallel.All( // only one of these adds to the builder
 		func() {
 			for p := range l.parts {
 				l.parts[p] = b.Intern(l.partName(p))
@@ -197,8 +195,8 @@ func newLayout(set *request.Set, b *trace.Builder, opt Options) *layout {
 	return l
 }
 
-// rooms returns how many rows the thread view has of each proc, and reports what it has no
-// rows for.
+// rooms returns the capacity that the thread view needs for each proc, and reports the instants that it
+// does not draw.
 func (l *layout) rooms() []trace.Capacity {
 	rooms := make([]trace.Capacity, len(l.set.Procs))
 	for p := range l.counters {
@@ -239,7 +237,7 @@ func (l *layout) instantsDrawn(i int) (n int) {
 	return n
 }
 
-// describe notes what the trace was made from.
+// describe records which inputs the trace was made from.
 func describe(b *trace.Builder, set *request.Set, said *series.Set, files []*inputs.ProcessProfile) {
 	var names []string
 	if set != nil {
@@ -249,12 +247,12 @@ func describe(b *trace.Builder, set *request.Set, said *series.Set, files []*inp
 	}
 	if said != nil {
 		for i := range said.Sources {
-			names = order.With(names, said.Sources[i].Name) // records are requests, too
+			names = order.With(names, said.Sources[i].Name) // records can also be requests
 		}
 	}
 	for _, f := range files {
 		for _, x := range append([]*inputs.ProcessProfile{f}, f.Duplicates...) {
-			names = order.With(names, x.Name) // an export is one recording for every process
+			names = order.With(names, x.Name) // an export is a recording of each of its processes
 		}
 	}
 	b.Attribute("sgtrace.inputs", strings.Join(names, ", "))
@@ -265,18 +263,18 @@ func describe(b *trace.Builder, set *request.Set, said *series.Set, files []*inp
 	}
 }
 
-// spansOf is how many spans the files of a set hold, read or not.
+// spansOf returns how many spans the files of a set hold, read or not.
 func spansOf(set *request.Set) (n int) {
 	return order.SumRows(set.Files, func(f *request.File) int { return f.Rows })
 }
 
-// drawn reports whether span i becomes slices.
+// drawn reports whether span i is drawn.
 func (l *layout) drawn(i int) bool {
 	k := l.set.Kind(i)
 	return k != request.Duplicate && k != request.Unselected
 }
 
-// above returns the nearest drawn span over i, or None.
+// above returns the nearest drawn ancestor of span i, or None.
 func (l *layout) above(i int) int {
 	for p := l.set.Tree.Parent(i); p != request.None; p = l.set.Tree.Parent(p) {
 		if l.drawn(p) {
@@ -286,7 +284,7 @@ func (l *layout) above(i int) int {
 	return request.None
 }
 
-// below yields the nearest drawn spans under i, by start.
+// below calls f for the nearest drawn descendants of span i, by start.
 func (l *layout) below(i int, f func(c int)) {
 	for _, c := range l.set.Tree.Children(i) {
 		if l.drawn(int(c)) {
@@ -297,13 +295,13 @@ func (l *layout) below(i int, f func(c int)) {
 	}
 }
 
-// A drawing is one view under way.
+// A drawing is a view being drawn.
 type drawing struct {
 	*layout
 	b       *trace.Builder
 	isTop   []bool
 	subject []trace.SubjectID                        // of each part
-	roots   map[int]rootSlice                        // spans that stand for a whole request; nil if none does
+	roots   map[int]rootSlice                        // spans that stand for a whole request; nil if there are none
 	slice   []trace.SliceID                          // of each span
 	name    func(i int, kind request.Kind) trace.Sym // of request and thread spans
 	scratch trace.ArgList
@@ -314,15 +312,15 @@ func (l *layout) newDrawing(b *trace.Builder, isTop []bool) *drawing {
 	return &drawing{layout: l, b: b, isTop: isTop, subject: l.subject, slice: memory.Make[trace.SliceID](l.set.Len())}
 }
 
-// on is d for a part of its spans, of which another goroutine adds the slices to b.
+// on returns a copy of d for part of its spans, whose slices another goroutine adds to b.
 func (d *drawing) on(b *trace.Builder) *drawing {
 	part := *d
 	part.b, part.scratch, part.text = b, nil, nil
 	return &part
 }
 
-// unitSize is about how many bytes the drawing of a unit looks at: some rows, their places in the
-// tree, and their arguments, and what the kernel maps with them.
+// unitSize is roughly how many bytes drawing a unit touches: some rows, their places in the tree, their
+// arguments, and what the kernel maps with them.
 const unitSize = 128 << 10
 
 // draw draws units on the given track.
@@ -333,8 +331,7 @@ func (d *drawing) draw(units []unit, track trace.TrackID) {
 	}
 }
 
-// drawSpan draws span i, which is about the given subject, inside of the slice
-// parent, and everything that nests in it.
+// drawSpan draws span i with the given subject inside slice parent, and everything that nests in it.
 func (d *drawing) drawSpan(i int, parent trace.SliceID, track trace.TrackID, about trace.SubjectID) {
 	s := d.set.Row(i)
 	kind := d.set.Kind(i)
@@ -368,8 +365,8 @@ func (d *drawing) drawSpan(i int, parent trace.SliceID, track trace.TrackID, abo
 	})
 }
 
-// addSlice adds the slice of span i. One that stands for a whole request is called so, in
-// the color of how that ended, and keeps its own name as an argument.
+// addSlice adds the slice of span i. A span that stands for a whole request gets the request's name and the
+// color of its outcome, and keeps its own name as an argument.
 func (d *drawing) addSlice(i int, parent trace.SliceID, s trace.Slice, about trace.SubjectID) trace.SliceID {
 	if root, ok := d.roots[i]; ok {
 		d.scratch = d.scratch[:0].String(d.names.span, d.set.Name(i))
@@ -383,7 +380,7 @@ func (d *drawing) addSlice(i int, parent trace.SliceID, s trace.Slice, about tra
 	return d.slice[i]
 }
 
-// rootArgs returns the attributes of a request span, and how the request ended.
+// rootArgs returns the attributes of a request span, with the trace ID and status of the request.
 func (d *drawing) rootArgs(i int) trace.ArgsID {
 	args := d.set.Row(i).Args
 	r := d.set.RequestOf(i)
@@ -410,7 +407,7 @@ func (d *drawing) drawEnd(i int, track trace.TrackID) {
 	d.b.Instant(trace.Instant{Time: d.set.Row(i).End, Track: track, Name: name, Args: args})
 }
 
-// category of a stage is its phase, of other spans their kind.
+// category returns the phase of a stage, and the kind of any other span.
 func (l *layout) category(row *request.Row) trace.Sym {
 	if row.Kind == request.Stage {
 		return l.phases[row.Phase]
@@ -418,8 +415,8 @@ func (l *layout) category(row *request.Row) trace.Sym {
 	return l.cats[row.Kind]
 }
 
-// shorten returns the first eight characters of an id; of one that was made from
-// a trace id, the last eight, since SGLang's own begin with zeros.
+// shorten returns the first eight characters of an ID, or the last eight of an ID made from a trace ID,
+// since SGLang's own trace IDs begin with zeros.
 func shorten(id string) string {
 	if hex, ok := strings.CutPrefix(id, "trace:"); ok {
 		return "trace " + hex[max(0, len(hex)-8):]
@@ -449,8 +446,8 @@ type edge struct {
 	name     trace.Sym
 }
 
-// noteClocks notes in the trace how the clocks of hosts relate. Spans carry the Unix time of
-// the host that emitted them; that hosts agree is assumed, and nothing is shifted.
+// noteClocks records in the trace how the clocks of hosts relate. Spans carry the Unix time of the host
+// that emitted them; the hosts are assumed to agree, and nothing is shifted.
 func (l *layout) noteClocks(b *trace.Builder) {
 	noted := map[string]bool{}
 	for p := range l.set.Procs {

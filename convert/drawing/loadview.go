@@ -20,20 +20,20 @@ import (
 )
 
 const (
-	// manyRows is from where on the rows of single ranks are in a group of their own,
-	// and those of servers are put together by role.
+	// manyRows is the largest number of rows shown individually: if there are more, rows of ranks get a
+	// group of their own, and servers are combined by role.
 	manyRows = 8
 )
 
-// loadView is the group that shows how much there was to do, over the whole time.
+// loadView is the group that shows the load over time.
 type loadView struct {
 	b    *trace.Builder
 	top  trace.TrackID
 	rows int32
 }
 
-// drawLoad adds the group of load: arrivals, first tokens, queued and running requests
-// of each server, and how busy the devices of each rank were. Either may be nil.
+// drawLoad adds the load group: arrivals, first tokens, and queued and running requests of each server, and
+// how busy the devices of each rank were. Either l or m may be nil.
 func drawLoad(b *trace.Builder, l *layout, m *merging) {
 	v := &loadView{b: b}
 	if l != nil {
@@ -44,7 +44,7 @@ func drawLoad(b *trace.Builder, l *layout, m *merging) {
 	}
 }
 
-// group returns the track of the group, which is added with its first row.
+// group returns the track of the group, which is created with its first row.
 func (v *loadView) group() trace.TrackID {
 	if v.top == 0 {
 		v.top = v.b.Track(trace.Track{Name: v.b.Intern(profile.Load), Order: loadOrder, Rank: trace.NoRank,
@@ -53,7 +53,7 @@ func (v *loadView) group() trace.TrackID {
 	return v.top
 }
 
-// draw adds a row with the values, to a tenth; a rate is over at the end.
+// draw adds a row with the values, rounded to tenths, and ends it with 0.
 func (v *loadView) draw(s *counters.Pieces, parent trace.TrackID, name, unit, desc string) {
 	track := v.b.Track(trace.Track{Parent: parent, Kind: trace.KindCounter, Name: v.b.Intern(name), Order: v.rows, Rank: trace.NoRank,
 		Unit: v.b.Intern(unit), Desc: v.b.Intern(desc)})
@@ -71,27 +71,26 @@ func (v *loadView) draw(s *counters.Pieces, parent trace.TrackID, name, unit, de
 	}
 }
 
-// A serverLoad is what a server had to do: the ranks that share one queue, or all servers
-// of a role.
+// A serverLoad is the load of a server, which is all ranks that share one queue, or of all servers of a
+// role.
 type serverLoad struct {
 	place  naming.Place
-	order  int // that of its first proc
+	order  int // of its first proc
 	starts []trace.Time
 	firsts []firstToken
 	levels levels
 }
 
-// A firstToken is when one came, and how long that took in ns.
+// A firstToken is the time of a first token, and its TTFT in ns.
 type firstToken struct {
 	at   trace.Time
 	took int64
 }
 
-// drawServers adds four rows for each server, if there are not too many, else for each
-// role.
+// drawServers adds four rows for each server, or for each role if there are too many servers.
 func (v *loadView) drawServers(l *layout) {
 	e, servers := l.during, l.loads
-	l.loads = nil // they hold times of all requests
+	l.loads = nil // releases the times of all requests
 	for _, s := range servers {
 		of := naming.Separator + l.set.Names.Rank(s.place)
 		arrivals := counters.NewPieces(e, counters.RatePieces(len(s.starts)), 0)
@@ -118,7 +117,7 @@ func (v *loadView) drawServers(l *layout) {
 	}
 }
 
-// collectLoads finds out what each server had to do, or where there are too many each role.
+// collectLoads collects the load of each server, or of each role if there are too many servers.
 func (l *layout) collectLoads() {
 	if l.loads = l.serverLoads(true); len(l.loads) > manyRows {
 		l.loads = l.serverLoads(false)
@@ -128,9 +127,8 @@ func (l *layout) collectLoads() {
 	}
 }
 
-// serverLoads collects what servers had to do, in the order of display: each for itself
-// or, if not single, all of a role together. Ranks that share the work of a server tell
-// the same; the lowest one counts.
+// serverLoads collects loads in display order: for each server if single, or else for each role. Ranks that
+// share the work of a server report the same requests; the lead rank counts.
 func (l *layout) serverLoads(single bool) []*serverLoad {
 	loads := map[naming.Place]*serverLoad{}
 	for r := range l.set.AllRequests() {
@@ -154,7 +152,7 @@ func (l *layout) serverLoads(single bool) []*serverLoad {
 	return slices.SortedFunc(maps.Values(loads), func(a, b *serverLoad) int { return cmp.Compare(a.order, b.order) })
 }
 
-// add adds a part of a request, of which t is the thread that counts.
+// add adds a part of a request, whose lead thread is t.
 func (s *serverLoad) add(l *layout, part *request.Part, t int) {
 	s.starts = memory.Append(s.starts, part.Start)
 	if part.TTFT != request.Unknown && l.extent.Has(part.Start+trace.Time(part.TTFT)) {
@@ -163,7 +161,7 @@ func (s *serverLoad) add(l *layout, part *request.Part, t int) {
 	s.levels.add(l, t)
 }
 
-// tokensPieces is the p90 of what first tokens took, in ms.
+// tokensPieces returns the p90 of TTFT in each piece, in ms.
 func tokensPieces(e inputs.Extent, firsts []firstToken) counters.Pieces {
 	e.To = max(e.To, slices.MaxFunc(firsts, func(a, b firstToken) int { return cmp.Compare(a.at, b.at) }).at)
 	s := counters.NewPieces(e, counters.RatePieces(len(firsts)), math.NaN())
@@ -179,10 +177,10 @@ func tokensPieces(e inputs.Extent, firsts []firstToken) counters.Pieces {
 	return s
 }
 
-// levelPieces is the highest level in each piece, of steps in order.
+// levelPieces returns the highest level in each piece; steps must be sorted.
 func levelPieces(e inputs.Extent, steps []change) counters.Pieces {
 	s := counters.NewPieces(e, counters.MostPieces, 0)
-	level, done := int64(0), 0 // up to piece done, all pieces know their level
+	level, done := int64(0), 0 // pieces up to done have the level at their start
 	for len(steps) > 0 {
 		at := steps[0].at
 		i := s.At(at)
@@ -190,7 +188,7 @@ func levelPieces(e inputs.Extent, steps []change) counters.Pieces {
 			s.Values[done+1] = float64(level)
 		}
 		if at == s.Extent.From+trace.Time(i)*s.Width {
-			s.Values[i] = 0 // what was under way before may be over
+			s.Values[i] = 0 // the level before this piece ends exactly here
 		}
 		for len(steps) > 0 && steps[0].at == at {
 			level, steps = level+steps[0].value, steps[1:]
@@ -200,7 +198,7 @@ func levelPieces(e inputs.Extent, steps []change) counters.Pieces {
 	return s
 }
 
-// drawBusy adds a row for each rank: for which part of the time its devices did something.
+// drawBusy adds a row for each rank: the share of time in which its devices were busy.
 func (v *loadView) drawBusy(m *merging) {
 	type rankBusy struct {
 		name string
@@ -238,7 +236,7 @@ func (v *loadView) drawBusy(m *merging) {
 	}
 }
 
-// busyPieces is how much of each piece is busy, in percent.
+// busyPieces returns how much of each piece is busy, in percent.
 func busyPieces(e inputs.Extent, busy []inputs.Extent) counters.Pieces {
 	s := counters.NewPieces(e, counters.MostPieces, 0)
 	for _, b := range busy {
@@ -252,8 +250,8 @@ func busyPieces(e inputs.Extent, busy []inputs.Extent) counters.Pieces {
 	return s
 }
 
-// busyOf returns when the devices of a capture did something, on the common clock: in order
-// for each lane, one after another.
+// busyOf returns when the devices of a capture were busy, on the common clock: lane by lane, sorted within
+// each lane.
 func (m *merging) busyOf(c *ranks.Capture) (busy []inputs.Extent) {
 	for l := range streamsOf(c) {
 		for _, lane := range l.Lanes {
@@ -268,7 +266,7 @@ func (m *merging) busyOf(c *ranks.Capture) (busy []inputs.Extent) {
 	return busy
 }
 
-// union returns when at least one of some extents is, in order. It reorders them.
+// union returns the sorted union of extents. It reorders its argument.
 func union(extents []inputs.Extent) []inputs.Extent {
 	before := func(a, b inputs.Extent) int { return cmp.Compare(a.From, b.From) }
 	if !slices.IsSortedFunc(extents, before) {
@@ -281,8 +279,8 @@ func union(extents []inputs.Extent) []inputs.Extent {
 	return out
 }
 
-// appendExtent appends an extent that does not begin before those from a place on; one that
-// meets the last of these is joined with it.
+// appendExtent appends x, which starts no earlier than list[from:]; if it touches the last of those, it
+// extends that one instead.
 func appendExtent(list []inputs.Extent, from int, x inputs.Extent) []inputs.Extent {
 	if k := len(list) - 1; k >= from && x.From <= list[k].To {
 		list[k].To = max(list[k].To, x.To)

@@ -18,7 +18,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// RankLayout says which groups of tracks PyTorch traces become.
+// RankLayout says which groups of tracks profiles become.
 type RankLayout uint8
 
 const (
@@ -32,7 +32,7 @@ func ParseRankLayout(s string) (RankLayout, error) {
 	return chosenBy[RankLayout]("--layout", s, "both", "ranks", "compare")
 }
 
-// merging is ranks being drawn.
+// merging is the state of drawing ranks.
 type merging struct {
 	in      *inputs.Loaded
 	of      *ranks.Assignment
@@ -42,19 +42,19 @@ type merging struct {
 	classes *classifier
 	compare [roles]trace.TrackID // the groups of "Side by side"; 0 is none
 	drawn   map[*inputs.ProcessProfile]*drawnFile
-	nestKey trace.Sym // of the argument that has shapes
+	nestKey trace.Sym // key of the argument that holds shapes
 }
 
-// drawnFile is what was drawn of a recording.
+// drawnFile is the state of drawing a recording.
 type drawnFile struct {
 	nested  []Nested
-	begins  map[int32]int   // of the first of nested with some first event, by that
+	begins  map[int32]int   // by first event, the first of nested that begins with it
 	slices  []trace.SliceID // of each event, in the group "By rank"; 0 is none
 	joined  joinedSlices
-	pending int // captures that are not drawn yet
+	pending int // number of captures not drawn yet
 }
 
-// slice returns the slice that event i became in the group "By rank", 0 if none.
+// slice returns the slice of event i in the group "By rank", 0 if there is none.
 func (d *drawnFile) slice(i int32) trace.SliceID {
 	if i == profile.NoEvent || len(d.slices) == 0 {
 		return 0
@@ -62,8 +62,8 @@ func (d *drawnFile) slice(i int32) trace.SliceID {
 	return d.slices[i]
 }
 
-// joinedSlices are the slices of events that arrows between files may join,
-// collectives and steps: those in the group "Side by side", else in "By rank".
+// joinedSlices are the slices of collectives and steps, which arrows between files may join: in the group
+// "Side by side" if they are there, or else in "By rank".
 type joinedSlices map[int32]trace.SliceID
 
 func (j joinedSlices) has(event int32) bool {
@@ -87,8 +87,8 @@ func joinable(f *profile.Profile) joinedSlices {
 	return joined
 }
 
-// Draw draws everything and returns the finished trace. The events of PyTorch
-// traces are given up on the way: they can be drawn once.
+// Draw draws everything and returns the finished trace. It releases the events of profiles on the way, so
+// they can be drawn only once.
 func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, opt Options) *trace.Trace {
 	b := trace.NewBuilder(in.Spans.Syms, in.Spans.Args, in.Diags)
 	d := &merging{in: in, of: of, clocks: aligned, b: b, layout: opt.Ranks, classes: newClassifier(in.Spans.Syms), drawn: map[*inputs.ProcessProfile]*drawnFile{}}
@@ -134,7 +134,7 @@ func Draw(in *inputs.Loaded, of *ranks.Assignment, aligned *clocks.Alignment, op
 	return noteOpening(t, opt.Findings, profiles)
 }
 
-// room returns how many rows the ranks will take, as far as that is known before.
+// room estimates the capacity that the ranks need.
 func (m *merging) room() (r trace.Capacity) {
 	for _, f := range m.of.Files {
 		work := order.Count(f.Events, func(s profile.Slice) bool { return s.IsWork() })
@@ -153,13 +153,12 @@ func (m *merging) room() (r trace.Capacity) {
 // name returns the string of a symbol.
 func (m *merging) name(s trace.Sym) string { return m.in.Spans.Syms.Name(s) }
 
-// reach is how far from the median start a span may be to be drawn. Further off
-// is a broken clock or an unset time; a timeline of decades would show nothing,
-// and Chrome JSON, whose times are doubles, could not tell microseconds apart.
+// reach is how far from the median start a span may be and still be drawn. Anything farther is a broken
+// clock or an unset time; a timeline of decades would show nothing, and Chrome JSON, whose times are
+// doubles, could not resolve microseconds.
 const reach = trace.Time(30 * 24 * time.Hour)
 
-// leaveOutStrays leaves out spans that are out of reach of all others, and
-// returns what that reach is.
+// leaveOutStrays leaves out the spans out of reach of the median, and returns the extent within reach.
 func leaveOutStrays(set *request.Set) inputs.Extent {
 	const samples = 1001
 	n := set.Len()
@@ -176,7 +175,7 @@ func leaveOutStrays(set *request.Set) inputs.Extent {
 	return e
 }
 
-// noteClocks notes in the trace how the clocks of hosts relate.
+// noteClocks records in the trace how the clocks of hosts relate.
 func (m *merging) noteClocks() {
 	report := m.clocks.Report(m.of)
 	for i, c := range m.clocks.HostClocks {

@@ -14,27 +14,27 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// maxPinned is how many rows are pinned at most: more would fill the screen.
+// maxPinned is the maximum number of pinned rows: more would fill the screen.
 const maxPinned = 12
 
-// maxSamples is how many samples a counter has at most to be pinned. A viewer without a GPU takes
-// 50 ms a frame for one of 50,000, and the same is among the load, in buckets.
+// maxSamples is the maximum number of samples of a pinned counter. A viewer without a GPU needs 50 ms per
+// frame for 50,000 samples, and the load group has the same data in buckets.
 const maxSamples = 20_000
 
-// pinned are the rows that are pinned, the most telling first, by what their names begin
-// with. Clocks of GPUs are pinned for findings only.
+// pinned are the prefixes of the names of rows to pin, the most telling first. GPU clocks are pinned only
+// for findings.
 var pinned = []string{roleTracks[stepRole], roleTracks[computeRole], roleTracks[communicationRole], roleTracks[copyRole], "queued", "running", clockRow}
 
-// clockRow is what rows of the clocks of GPUs are called.
+// clockRow is the name of rows of GPU clocks.
 var clockRow = series.Metrics[series.SMClock].Name
 
-// tellsOf are the rows that show a finding about a kind of work: of other ranks and other
-// findings, copies are not pinned.
+// tellsOf maps a kind of work to the row that shows a finding about it. Copies are pinned only for such
+// findings.
 var tellsOf = map[kernelname.Class]string{kernelname.ClassCommunication: roleTracks[communicationRole], kernelname.ClassMemory: roleTracks[copyRole]}
 
-// noteOpening makes a finished trace say what to look at first: the rows of the ranks that
-// findings are about, then those of one rank for each that do the same, in the time from
-// which on something is wrong; else in the time of the profiles, if that is short.
+// noteOpening tells viewers what to show first when they open the trace: the rows of the ranks that
+// findings are about, then those of one representative of the other ranks, starting at the first finding
+// with a time; without one, at the time of the profiles if that is short.
 func noteOpening(t *trace.Trace, findings []Finding, profiles inputs.Extent) *trace.Trace {
 	o := trace.Opening{Pin: rowsToPin(t, findings)}
 	o.From, o.To = timeToShow(t, findings, profiles)
@@ -45,12 +45,12 @@ func noteOpening(t *trace.Trace, findings []Finding, profiles inputs.Extent) *tr
 // A candidate is a row that may be pinned.
 type candidate struct {
 	track   trace.TrackID
-	finding int // the first finding that is about its rank; the number of findings if none is
-	what    int // index into pinned
+	finding int // the first finding about its rank, or the number of findings if there is none
+	what    int // index into pinned; -1 if it shows the finding
 }
 
-// rowsToPin returns the paths of the rows to pin. Rows of one name cannot be told apart
-// there: the first one is enough.
+// rowsToPin returns the paths of the rows to pin. Pinned rows of the same name cannot be told apart: only
+// the first one is pinned.
 func rowsToPin(t *trace.Trace, findings []Finding) (paths []string) {
 	names, samples := t.Syms.Names(), samplesOf(t)
 	var all []candidate
@@ -88,11 +88,11 @@ func rowsToPin(t *trace.Trace, findings []Finding) (paths []string) {
 	return paths
 }
 
-// doesAsOthers reports whether a rank does what a lower one does, too: one of a TP group, or any
-// but the first where only numbers of ranks are known.
+// doesAsOthers reports whether a lower rank does the same work: for all but the first rank of a TP group,
+// or all but rank 0 if only global numbers are known.
 func doesAsOthers(r trace.Rank) bool { return r.TP > 0 || r.TP < 0 && r.Global > 0 }
 
-// isLane reports whether a row has what its rank did beside the work in another row.
+// isLane reports whether a row shows work that ran concurrently with the rank's main row.
 func isLane(rank string) bool { return laneNumber.MatchString(rank) }
 
 var laneNumber = regexp.MustCompile(`, \d+ at once$`)
@@ -106,8 +106,8 @@ func samplesOf(t *trace.Trace) []int {
 	return n
 }
 
-// isPinnable reports whether a track is a counter of a process or of what logs say, or a row of those
-// that are side by side.
+// isPinnable reports whether a track is a counter of a process or of logs and metrics, or a row in "Side by
+// side".
 func isPinnable(tracks []trace.Track, id trace.TrackID, names []string) bool {
 	top := id
 	for tracks[top].Parent != 0 {
@@ -116,7 +116,7 @@ func isPinnable(tracks []trace.Track, id trace.TrackID, names []string) bool {
 	return names[tracks[top].Name] == profile.SideBySide || names[tracks[top].Name] == profile.Logged || tracks[id].Kind == trace.KindCounter && tracks[tracks[id].Parent].Kind == trace.KindProcess
 }
 
-// rankOf returns the rank of a row; a counter is of that of its process, if it has one.
+// rankOf returns the rank of a row; for a counter, that of its process.
 func rankOf(tracks []trace.Track, id trace.TrackID) trace.Rank {
 	if tracks[id].Kind == trace.KindCounter {
 		id = tracks[id].Parent
@@ -124,7 +124,7 @@ func rankOf(tracks []trace.Track, id trace.TrackID) trace.Rank {
 	return tracks[id].Rank
 }
 
-// pathOf returns the path of a track, as a viewer has it.
+// pathOf returns the path of a track in the viewer.
 func pathOf(tracks []trace.Track, id trace.TrackID, names []string) string {
 	path := names[tracks[id].Name]
 	for id = tracks[id].Parent; id != 0; id = tracks[id].Parent {
@@ -133,8 +133,8 @@ func pathOf(tracks []trace.Track, id trace.TrackID, names []string) string {
 	return path
 }
 
-// timeToShow returns the time to look at first; 0 is all of it. It lies within the trace:
-// a viewer ignores any other.
+// timeToShow returns the time to show first; 0, 0 is all of it. It lies within the trace: a viewer ignores
+// any other.
 func timeToShow(t *trace.Trace, findings []Finding, profiles inputs.Extent) (from, to trace.Time) {
 	first, last, ok := t.Bounds()
 	if !ok {

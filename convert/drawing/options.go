@@ -14,26 +14,26 @@ import (
 type Options struct {
 	View  View
 	Ranks RankLayout
-	// Requests is how many requests "By request" holds: 0 is those that matter, Every is
-	// all of them.
+	// Requests is the number of requests that "By request" shows: 0 shows those that matter, Every shows
+	// all.
 	Requests int
-	// Findings are what stands out, the one that costs most first; nil if nobody looked.
+	// Findings are the findings, costliest first; nil if the inputs were not analyzed.
 	Findings []Finding
-	// Paths are what slow requests waited for, the slowest first.
+	// Paths are the critical paths of slow requests, slowest first.
 	Paths []Path
-	// Events are what happened to servers, in order.
+	// Events are events of servers, in order of time.
 	Events []Event
-	// Nested are what the kernels of graphs were launched in, by file of the ranks.
+	// Nested says which modules and operators launched the kernels of graphs, by file.
 	Nested [][]Nested
 	counters.Chosen
-	// Zone is in which the minutes of groups of requests are; nil is UTC.
+	// Zone is the time zone for grouping requests by minute; nil is UTC.
 	Zone *time.Location
 }
 
-// Every is the number that stands for all requests.
+// Every as the number of requests means all of them.
 const Every = -1
 
-// ParseRequests reads the value of --requests: a number, or all.
+// ParseRequests parses the value of --requests: a number, or "all".
 func ParseRequests(s string) (int, error) {
 	if s == "all" {
 		return Every, nil
@@ -45,41 +45,40 @@ func ParseRequests(s string) (int, error) {
 	return n, nil
 }
 
-// A Finding is what a timeline says of something that stands out. Whoever found it says
-// so in words; drawing looks up nothing but times and requests.
+// A Finding is what the timeline shows of a finding. The analysis supplies the words; drawing looks up only
+// times and requests.
 type Finding struct {
-	Name  string // of its row: "straggler · decode DP1 TP0"
-	Title string // of its slice: one sentence
-	// Severity gives the slice its color: findings of one severity have the same.
+	Name  string // name of its row: "straggler · decode DP1 TP0"
+	Title string // title of its slice: one sentence
+	// Severity sets the color of the slice: findings of one severity share a color.
 	Severity string
-	// Since and Until are when it began and was over, on the common clock; 0 is from the
-	// beginning on, and to the end, of the requests, or of what profilers recorded.
+	// Since and Until are when it began and ended, on the common clock; 0 is the beginning or end of the
+	// requests, or of the profiles if OfProfiles.
 	Since, Until trace.Time
 	OfProfiles   bool
-	Record       []Field // its facts, in the order of display
-	Requests     []int   // that it names: indexes into Set.Requests
-	Rank         string  // which rank to look at first, as rows call it; "" is no rank
-	// Shows is the kind of work of the rank that shows it.
+	Record       []Field // its facts, in display order
+	Requests     []int   // requests that it names, as indexes into Set.Requests
+	Rank         string  // the rank to look at first, as rows name it; "" is no rank
+	// Shows is the kind of work on that rank that shows the finding.
 	Shows kernelname.Class
 }
 
-// Nested is a module or an operator that kernels on a row were launched in. Those of a row nest, the outer ones
-// come first.
+// Nested is a module or an operator that launched kernels on a row. Those of a row nest; outer ones come first.
 type Nested struct {
-	First        int32      // the first of them, of the events of the file
+	First        int32      // index of the first of its kernels among the file's events
 	From, To     trace.Time // on the clock of the file
-	Name, Shapes trace.Sym  // Shapes are those of the inputs of an operator; 0 is unknown
-	Operator     bool       // else it is a module
+	Name, Shapes trace.Sym  // Shapes are those of an operator's inputs; 0 is unknown
+	Operator     bool       // otherwise it is a module
 }
 
-// An Event is something that happened at an instant of the common clock.
+// An Event happened at an instant on the common clock.
 type Event struct {
 	Time  trace.Time
 	Name  string // one word: "restart"
 	Title string // one sentence
 }
 
-// A Field is a part of a record: a text, or a number if that is "". NaN is unknown.
+// A Field is one fact of a record: a text, or a number if Text is "". NaN is unknown.
 type Field struct {
 	Key    string
 	Text   string

@@ -9,18 +9,18 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// A Path is what a request waited for, one thing after another.
+// A Path is the critical path of a request: what it waited for, one thing after another.
 type Path struct {
-	Name   string // of its row: "f3a1b2c4 · 812 ms"
+	Name   string // name of its row: "f3a1b2c4 · 812 ms"
 	Pieces []Piece
 }
 
-// A Piece is one of these things.
+// A Piece is one segment of a critical path.
 type Piece struct {
 	From, Until trace.Time
 	Name        string // "queue · prefill TP0"
 	Record      []Field
-	Stage       int // row of the set that it waits for; request.None
+	Stage       int // row of the stage that it waits for, or request.None
 }
 
 // drawnPiece is the slice of a piece, to be joined with the stage that it waits for.
@@ -30,7 +30,7 @@ type drawnPiece struct {
 	stage int
 }
 
-// drawPaths adds the group of critical paths, with a row for each request, whose pieces arrows join. It
+// drawPaths adds the group of critical paths: a row for each request, whose pieces are joined by arrows. It
 // returns the pieces that wait for a stage.
 func drawPaths(b *trace.Builder, paths []Path) (waits []drawnPiece) {
 	if len(paths) == 0 {
@@ -58,8 +58,8 @@ func drawPaths(b *trace.Builder, paths []Path) (waits []drawnPiece) {
 	return waits
 }
 
-// linkPaths draws arrows between the pieces of paths and the stages that they wait for, from what begins
-// first to what begins later.
+// linkPaths draws arrows between pieces of paths and the stages they wait for, from the one that begins
+// first to the other.
 func (d *drawing) linkPaths() {
 	name := d.b.Intern("waits for")
 	for _, p := range d.waits {

@@ -15,16 +15,15 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// row is a line of a rank with the same line of all of its captures.
+// row is a line of a rank, across all captures that have it.
 type row struct {
 	key   inputs.TrackKey
 	first profile.Row
-	lines []*inputs.TrackRow // by capture; nil where a capture has no such line
+	lines []*inputs.TrackRow // by capture; nil if a capture has no such line
 }
 
-// rowsOf returns the rows of a rank in the order in which they are drawn: the
-// threads of each process, the main one first, then streams by device, what is
-// asynchronous, counters, and last what only the profiler cares for.
+// rowsOf returns the rows of a rank in drawing order: the threads of each process, the main one first, then
+// streams by device, asynchronous events, counters, and finally rows that matter only to the profiler.
 func rowsOf(r *ranks.Track) []*row {
 	index := map[inputs.TrackKey]*row{}
 	var rows []*row
@@ -68,9 +67,8 @@ var rowOrder = [...]int{
 	profile.RowCounter: 3, profile.RowOther: 4,
 }
 
-// drawRanks draws the groups "By rank", a process for every rank with its threads
-// and streams, and "Side by side". The events of a file are given up as soon as
-// they are drawn.
+// drawRanks draws the groups "By rank", with a process for every rank, and "Side by side". It releases the
+// events of a file as soon as they are drawn.
 func (m *merging) drawRanks() {
 	var group trace.TrackID
 	if m.layout != LayoutCompare {
@@ -98,7 +96,7 @@ func (m *merging) drawRanks() {
 	}
 }
 
-// sources says what the ranks were recorded by.
+// sources names the kinds of recordings that the ranks come from.
 func (m *merging) sources() string {
 	by := map[*format.Format]bool{}
 	for _, r := range m.of.Files {
@@ -132,8 +130,8 @@ func (m *merging) drawRank(r *ranks.Track) {
 	}
 }
 
-// rankGroups are the tracks that group rows of a rank: its processes, where there
-// are several, and the folders that rows say they are in.
+// rankGroups are the tracks that group the rows of a rank: its processes, if there are several, and the
+// folders that rows name.
 type rankGroups struct {
 	m      *merging
 	rank   *ranks.Track
@@ -145,7 +143,7 @@ type groupKey struct {
 	name   string
 }
 
-// track returns the track of a group, which is where its first row is.
+// track returns the track of a group, which is placed where its first row is.
 func (g *rankGroups) track(parent trace.TrackID, name string, kind trace.TrackKind, pid int64, place int) trace.TrackID {
 	key := groupKey{parent, name}
 	return order.Memo(g.tracks, key, func() trace.TrackID {
@@ -153,8 +151,7 @@ func (g *rankGroups) track(parent trace.TrackID, name string, kind trace.TrackKi
 	})
 }
 
-// isOfProcess reports whether a row belongs to a process, and not to a device of which
-// there is a folder.
+// isOfProcess reports whether a row belongs to a process rather than to a device with a folder of its own.
 func (r *row) isOfProcess() bool {
 	switch r.key.Kind {
 	case profile.RowStream, profile.RowOther:
@@ -165,8 +162,7 @@ func (r *row) isOfProcess() bool {
 	return true
 }
 
-// processesOf returns the names of the processes that threads and counters
-// belong to, by pid.
+// processesOf returns the names of the processes that own threads and counters, by pid.
 func processesOf(rows []*row) map[string]string {
 	names := map[string]string{}
 	for _, r := range rows {
@@ -214,8 +210,8 @@ func (m *merging) drawRow(r *ranks.Track, row *row, parent trace.TrackID, place 
 	}
 }
 
-// laneName is what lane k of a row is called: the first has the name of the row, the others
-// have what ran while as many were running already.
+// laneName returns the name of lane k of a row: the first has the name of the row; lane k holds events that
+// started while k others were running.
 func (m *merging) laneName(row string, k int) trace.Sym {
 	if k > 0 {
 		row = fmt.Sprintf("%s, %d at once", row, k+1)
@@ -228,7 +224,7 @@ var trackKinds = [...]trace.TrackKind{
 	profile.RowCounter: trace.KindCounter, profile.RowOther: trace.KindThread,
 }
 
-// drawEvents draws events of a file on one track.
+// drawEvents draws events of a capture on one track.
 func (m *merging) drawEvents(c *ranks.Capture, events []uint32, track trace.TrackID) {
 	f, d := c.File, m.drawn[c.File]
 	if len(d.slices) == 0 {
@@ -260,8 +256,8 @@ func (m *merging) drawPoints(c *ranks.Capture, l *inputs.TrackRow, track trace.T
 	}
 }
 
-// rowName is how a row is called: the producer's name for threads; device,
-// stream and what the stream is mostly used for.
+// rowName returns the name of a row: the producer's name for a thread; the device, stream, and main use for
+// a stream.
 func (m *merging) rowName(r *ranks.Track, row *row) string {
 	name := strings.TrimSpace(row.first.Name)
 	switch row.key.Kind {
@@ -270,7 +266,7 @@ func (m *merging) rowName(r *ranks.Track, row *row) string {
 		if r.Devices > 1 && row.first.Folder == "" {
 			name = fmt.Sprintf("GPU %s %s", row.first.PIDText, name)
 		}
-		if role := m.streamRole(r, row); role != "" { // what this program wrote has it already
+		if role := m.streamRole(r, row); role != "" { // files written by this program have it already
 			name = strings.TrimSuffix(name, " ("+role+")") + " (" + role + ")"
 		}
 	case profile.RowThread:
@@ -281,14 +277,14 @@ func (m *merging) rowName(r *ranks.Track, row *row) string {
 	return cmp.Or(name, row.key.TID, strconv.Itoa(int(row.key.Kind)))
 }
 
-// profilerRow is the row of all that a profiler tells about itself, and profilerRows is
-// what PyTorch's profiler calls the rows that it has for that: each has a slice or two.
+// profilerRow is the row for everything that a profiler says about itself. profilerRows are PyTorch's own
+// names for such rows, each of which has only a slice or two.
 const profilerRow = "profiler"
 
 var profilerRows = []string{"PyTorch Profiler", "Trace PyTorch Profiler", "Trace", profilerRow}
 
-// asProfilerRow returns a line as one of the row of the profiler, if it tells about that;
-// any other as it is.
+// asProfilerRow moves a line that is about the profiler itself to the profiler's row, and returns any other
+// line unchanged.
 func asProfilerRow(l *inputs.TrackRow) *inputs.TrackRow {
 	name := cmp.Or(strings.TrimSpace(l.Row.Name), l.Row.TIDText, l.Row.PIDText)
 	if l.Key.Kind != profile.RowOther || !slices.Contains(profilerRows, name) {
@@ -300,7 +296,7 @@ func asProfilerRow(l *inputs.TrackRow) *inputs.TrackRow {
 	return &own
 }
 
-// joinLines returns one line with the events of two of a file, in lanes in which they nest.
+// joinLines merges two lines of a file into one, in lanes in which events nest.
 func joinLines(f *inputs.ProcessProfile, a, b *inputs.TrackRow) *inputs.TrackRow {
 	events := slices.Concat(slices.Concat(a.Lanes, b.Lanes)...)
 	slices.SortStableFunc(events, func(x, y uint32) int {
@@ -314,14 +310,14 @@ func joinLines(f *inputs.ProcessProfile, a, b *inputs.TrackRow) *inputs.TrackRow
 	return &joined
 }
 
-// Categories of what kernels were launched in. They are not those of operators and modules that ran: who reads the
-// timeline as an input must not count them.
+// Categories of the modules and operators that launched kernels. They differ from those of modules and operators
+// that ran, so that a reader of the timeline does not count them.
 const (
 	moduleCategory   = "graph_module"
 	operatorCategory = "graph_operator"
 )
 
-// nest prepares a file for what its kernels were launched in.
+// nest prepares a file for drawing the modules and operators that launched its kernels.
 func (m *merging) nest(d *drawnFile, nested []Nested) {
 	d.nested, d.begins = nested, make(map[int32]int, len(nested))
 	for i := range nested {
@@ -332,8 +328,8 @@ func (m *merging) nest(d *drawnFile, nested []Nested) {
 	m.nestKey = m.b.Intern("Input Dims")
 }
 
-// drawNested adds a track behind a row of a device, with what the kernels of graphs on it were launched in. track is
-// that of the row, called name.
+// drawNested adds a track behind a stream's row, with the modules and operators that launched its graph kernels.
+// track and name are those of the row.
 func (m *merging) drawNested(r *ranks.Track, row *row, track trace.Track, name string) {
 	if row.key.Kind != profile.RowStream {
 		return

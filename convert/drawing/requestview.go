@@ -15,13 +15,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// requestPlace is where a request is drawn in the view by request.
+// requestPlace says where a request is drawn in the view by request.
 type requestPlace struct {
 	drawn        bool
-	group, order int32 // the index of its group, and its own in that
+	group, order int32 // index of its group, and its index in the group
 }
 
-// placeRequests notes where requests are drawn.
+// placeRequests records where requests are drawn.
 func (l *layout) placeRequests(groups []requestGroup) {
 	l.groups, l.places = groups, make([]requestPlace, len(l.set.Requests))
 	for g := range groups {
@@ -37,13 +37,13 @@ func (l *layout) byRequest(i int) bool {
 	return r != request.None && l.places[r].drawn
 }
 
-// requestRoom returns how many rows the view by request has at most.
+// requestRoom returns the maximum capacity that the view by request needs.
 func (l *layout) requestRoom() (room trace.Capacity) {
 	parallel.Fold(l.set.Len(), request.RowSize, func() *trace.Capacity { return new(trace.Capacity) }, func(sum *trace.Capacity, from, to int) {
 		for i := from; i < to; i++ {
 			if l.drawn(i) && l.byRequest(i) {
 				sum.Slices++
-				sum.Instants += len(l.set.InstantsOf(i)) + 1 // how its thread ended
+				sum.Instants += len(l.set.InstantsOf(i)) + 1 // one more for how its thread ended
 			}
 		}
 	}, func(sum *trace.Capacity) { room = room.Plus(*sum) })
@@ -56,7 +56,7 @@ func (l *layout) requestRoom() (room trace.Capacity) {
 	return room
 }
 
-// reportLeftOut says how many requests the view by request leaves out.
+// reportLeftOut reports how many requests the view by request leaves out.
 func (l *layout) reportLeftOut() {
 	if n := len(l.set.Requests) - l.requestsDrawn(); n > 0 {
 		l.set.Diags.Add(trace.RequestsLeftOut.Of("", l.requestsDrawn(), len(l.set.Requests)))
@@ -68,14 +68,14 @@ func (l *layout) requestsDrawn() (n int) {
 	return order.SumRows(l.groups, func(r *requestGroup) int { return len(r.requests) })
 }
 
-// rootSlice is what the outermost slice of a request is called, and its subject.
+// rootSlice is the name and subject of a request's outermost slice.
 type rootSlice struct {
 	name  trace.Sym
 	about trace.SubjectID
 }
 
-// drawRequests draws the request view, of so many spans: request > thread > stages. The track
-// of a request itself holds its outermost span.
+// drawRequests draws the request view: request > thread > stages. The track of a request itself holds its
+// outermost span. spans is the number of spans in the view.
 func (l *layout) drawRequests(b *trace.Builder, spans int) *drawing {
 	outermost := make([]int, len(l.set.Requests))
 	isOutermost := make(map[int]bool, l.requestsDrawn())
@@ -85,7 +85,8 @@ func (l *layout) drawRequests(b *trace.Builder, spans int) *drawing {
 			isOutermost[outermost[r]] = true
 		}
 	}
-	// Nor does a part of a request nest in a span that is of none, or is not drawn.
+	// A part of a request nests neither in a span that belongs to no request or is not drawn, nor in an outermost span other
+	// than a gateway's.
 	units, isTop := l.findUnits(l.byRequest, func(i int) bool {
 		return !l.byRequest(i) || l.set.Kind(i) != request.Gateway && isOutermost[i]
 	})
@@ -129,8 +130,8 @@ func (d *drawing) rootSlices(outermost []int) map[int]rootSlice {
 	return roots
 }
 
-// groupTracks adds the track of the view, and returns what the tracks of requests lie
-// below: a group is added with its first request. spans is how many spans the view has.
+// groupTracks adds the track of the view, and returns a function for the parent track of a request. A
+// group's track is added with its first request. spans is the number of spans in the view.
 func (d *drawing) groupTracks(spans int) func(r int) trace.TrackID {
 	name, desc := "By request", "every request with the threads that worked on it, by arrival"
 	if n := d.requestsDrawn(); n < len(d.set.Requests) {
@@ -166,8 +167,8 @@ func (d *drawing) drawProc(units []unit, parent trace.TrackID, label *procLabel)
 	}
 }
 
-// procLabel is how a proc is called in the request view: its tracks, and the
-// slices of its thread spans, which say where they ran.
+// procLabel holds the names of a proc in the request view: those of its tracks, and those of its thread
+// spans, which say where they ran.
 type procLabel struct{ track, thread, desc, host trace.Sym }
 
 func (d *drawing) procLabels() []procLabel {
@@ -182,13 +183,11 @@ func (d *drawing) procLabels() []procLabel {
 	return labels
 }
 
-// lanesPerProc keeps the lanes of a proc together in the order of a request's
-// tracks.
+// lanesPerProc keeps the lanes of a proc together among the tracks of a request.
 const lanesPerProc = 16
 
-// outermost returns the drawn span that lasts as long as request r does for its
-// user: the gateway's, the envelope's, the router's, else the answering server's;
-// or None.
+// outermost returns the drawn span that covers request r as its user saw it: the gateway's, the envelope's,
+// the router's, or else the answering server's; or None.
 func (l *layout) outermost(r int) int {
 	req := &l.set.Requests[r]
 	if g := req.Gateway; g != request.None && l.set.RequestOf(g) == r && l.drawn(g) {
@@ -210,11 +209,11 @@ func (l *layout) outermost(r int) int {
 	return request.None
 }
 
-// healthCheck begins the rids of a server's requests to itself.
+// healthCheck begins the rids of requests that a server sends to itself.
 const healthCheck = "HEALTH_CHECK_"
 
-// requestTrack names the track of a request by what tells it apart:
-// "Req 7ca07386 · 345.6ms · 512+128 tokens · aborted".
+// requestTrack adds the track of a request, with a telling name: "Req 7ca07386 · 345.6ms · 512+128 tokens ·
+// aborted".
 func (d *drawing) requestTrack(r int, root trace.TrackID) trace.TrackID {
 	req := &d.set.Requests[r]
 	m := &req.Metrics

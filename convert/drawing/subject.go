@@ -12,8 +12,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// addSubjects makes every part of a request the subject of its slices. All parts
-// of a request have one color; each has the rid that its server gave it.
+// addSubjects makes every part of a request the subject of its slices. All parts of a request share one
+// color; each has the rid that its own server gave it.
 func (l *layout) addSubjects(b *trace.Builder) {
 	var list trace.ArgList
 	rid, full, room := b.Intern("rid"), b.Intern("request"), b.Intern("bootstrap_room")
@@ -36,15 +36,14 @@ func (l *layout) addSubjects(b *trace.Builder) {
 	}
 }
 
-// requestSubjects are what slices of the view by request are about. They have the
-// arguments of the subjects of the other view, but not the color of their request: there,
-// colors tell stages apart, which go by the names of slices.
+// requestSubjects are the subjects of slices in the view by request. They have the same arguments as in the
+// other view, but not the color of their request: here, colors distinguish stages, by the names of slices.
 type requestSubjects struct {
 	part []trace.SubjectID // of each part, without a color
-	root []trace.SubjectID // of each request, in the color of how it ended
+	root []trace.SubjectID // of each request, colored by outcome
 }
 
-// addRequestSubjects adds the subjects of the requests that the view by request has.
+// addRequestSubjects adds the subjects of the requests in the view by request.
 func (l *layout) addRequestSubjects(b *trace.Builder) {
 	l.colored = requestSubjects{make([]trace.SubjectID, len(l.set.Parts)), make([]trace.SubjectID, len(l.set.Requests))}
 	for r := range l.set.AllRequests() {
@@ -59,8 +58,7 @@ func (l *layout) addRequestSubjects(b *trace.Builder) {
 	}
 }
 
-// uniqueID is what colors a request: its id, told apart from those that
-// collide with it.
+// uniqueID returns the ID that colors a request; it includes the trace ID if rids collide.
 func (l *layout) uniqueID(r *request.Request) string {
 	if r.Flags&request.RIDCollision != 0 {
 		return l.set.Text(r.RID) + " " + l.set.TraceID(r)
@@ -68,8 +66,8 @@ func (l *layout) uniqueID(r *request.Request) string {
 	return l.set.Text(r.RID)
 }
 
-// about returns the subject of span i: the part it belongs to, for a gateway's
-// span that of the answering server.
+// about returns the subject of span i: its part, or, for a gateway's span, the part of the answering
+// server.
 func (d *drawing) about(i int) trace.SubjectID {
 	if p := d.set.PartOf(i); p != request.None {
 		return d.subject[p]
@@ -80,12 +78,11 @@ func (d *drawing) about(i int) trace.SubjectID {
 	return 0
 }
 
-// scopes are the instrumentation scopes of rows: the libraries that made them. Where all
-// rows of a process have one, it says nothing about any of them, and only the trace tells of
-// it; where they differ, each slice does.
+// scopes are the instrumentation scopes of rows: the libraries that recorded them. If all rows of a process
+// have the same scope, only the trace names it; otherwise, each slice does.
 type scopes struct {
 	key     trace.Sym
-	differs []bool // by source: its process has rows of other scopes
+	differs []bool // by source: whether its process has rows of other scopes
 }
 
 // newScopes finds the processes whose rows have several scopes.
@@ -103,7 +100,7 @@ func newScopes(set *request.Set, b *trace.Builder) scopes {
 	return s
 }
 
-// eachSource calls f for all sources that rows come from.
+// eachSource calls f for every source that rows come from.
 func eachSource(set *request.Set, f func(*request.Source)) {
 	used := make([]atomic.Bool, len(set.Sources))
 	parallel.Rows(set.Len(), request.RowSize, func(from, to int) {
@@ -120,7 +117,7 @@ func eachSource(set *request.Set, f func(*request.Source)) {
 	}
 }
 
-// describeScopes notes the scopes of all services.
+// describeScopes records the scopes of all services.
 func describeScopes(b *trace.Builder, set *request.Set) {
 	of := map[string][]string{} // by service
 	eachSource(set, func(x *request.Source) {
@@ -135,7 +132,7 @@ func describeScopes(b *trace.Builder, set *request.Set) {
 	}
 }
 
-// withScope returns the arguments of a row, with its scope if others of its process have another.
+// withScope returns the arguments of a row, with its scope if its process has several.
 func (d *drawing) withScope(row *request.Row, args trace.ArgsID) trace.ArgsID {
 	if !d.scopes.differs[row.Source] {
 		return args

@@ -15,13 +15,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// drawThreads draws the thread view: host > process > lanes and counters. Processes, of which the
-// rooms are known, are drawn side by side.
+// drawThreads draws the thread view: host > process > lanes and counters. Processes are drawn in parallel,
+// since rooms says how much capacity each needs.
 func (l *layout) drawThreads(b *trace.Builder, rooms []trace.Capacity) *drawing {
 	units, isTop := l.findUnits(func(int) bool { return true }, func(int) bool { return false })
 	d := l.newDrawing(b, isTop)
-	// A thread span says which request it serves, since its row already says
-	// which thread it is.
+	// A thread span is named after the request it serves, since its row already names the thread.
 	d.name = func(i int, _ request.Kind) trace.Sym { return l.parts[l.set.PartOf(i)] }
 	root := d.b.Track(trace.Track{Name: d.b.Intern("By process"), Order: 0, Rank: trace.NoRank,
 		Desc: d.b.Intern("every process with its requests on lanes: a request keeps its lane where it can")})
@@ -34,12 +33,12 @@ func (l *layout) drawThreads(b *trace.Builder, rooms []trace.Capacity) *drawing 
 		own = append(own, rooms[units[0].proc])
 	})
 	forks := b.Fork(trace.Capacity{}, own...)
-	longest := make([]int, len(procs)) // first, so that no core has to draw it alone
+	longest := make([]int, len(procs)) // longest first, so that no core ends up drawing the longest alone
 	work := make([]int, len(procs))
 	for k, units := range procs {
 		longest[k], work[k] = k, own[k].Slices
 		if l.set.Kind(int(units[0].span)) == request.Root {
-			work[k] *= 2 // the spans of requests say more
+			work[k] *= 2 // request spans have more arguments
 		}
 	}
 	slices.SortStableFunc(longest, func(x, y int) int { return cmp.Compare(work[y], work[x]) })
@@ -78,8 +77,7 @@ func (d *drawing) drawProcess(units []unit) {
 // counterOrder leaves room for the counters above the lanes of a process.
 const counterOrder = 10
 
-// hostTracks adds a track per host, in the order of the procs, and returns that
-// of each proc.
+// hostTracks adds a track per host, in the order of the procs, and returns the host track of each proc.
 func (d *drawing) hostTracks(root trace.TrackID) []trace.TrackID {
 	tracks := make([]trace.TrackID, len(d.set.Procs))
 	byHost := map[string]trace.TrackID{}
@@ -116,7 +114,7 @@ func (d *drawing) procTrack(p int) trace.TrackID {
 func (l *layout) partName(p int) string {
 	part := &l.set.Parts[p]
 	if part.Root != request.None {
-		// The names of unified servers' requests begin with a blank.
+		// The names of unified servers' requests begin with a space.
 		if name := strings.TrimSpace(l.set.Name(part.Root)); name != "" {
 			return name
 		}
@@ -127,15 +125,15 @@ func (l *layout) partName(p int) string {
 	return "Req ?"
 }
 
-// laneEnds are the ends of what lies last on each lane, as the leaves of a tree that
-// has the earliest end below every node: the first free lane is found without looking
-// at all that are taken, of which there may be as many as requests that ran at once.
+// laneEnds holds the end of the last unit on each lane, as the leaves of a tree whose nodes have the
+// earliest end below them. It finds the first free lane without looking at all occupied ones, of which
+// there may be as many as concurrent requests.
 type laneEnds struct {
-	tree  []trace.Time // 1 is the top, 2i and 2i+1 are below i; the leaves are its second half
+	tree  []trace.Time // 1 is the root, 2i and 2i+1 are the children of i; the second half are the leaves
 	count int
 }
 
-// add adds a lane on which nothing lies yet.
+// add adds an empty lane.
 func (l *laneEnds) add() {
 	if half := len(l.tree) / 2; l.count == half {
 		old := l.tree[half:]
@@ -162,8 +160,8 @@ func (l *laneEnds) set(lane int, end trace.Time) {
 	}
 }
 
-// next returns the first lane from the given one on that ends at a time or before, the
-// number of lanes if none does.
+// next returns the first lane, starting at from, that ends at or before most, or the number of lanes if
+// there is none.
 func (l *laneEnds) next(from int, most trace.Time) int {
 	if from >= l.count {
 		return l.count
@@ -171,7 +169,7 @@ func (l *laneEnds) next(from int, most trace.Time) int {
 	half := len(l.tree) / 2
 	i := half + from
 	for l.tree[i] > most {
-		for i%2 == 1 { // nothing to the right below the same node
+		for i%2 == 1 { // no right sibling
 			if i /= 2; i <= 1 {
 				return l.count
 			}

@@ -10,22 +10,21 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// slack is how far a child may reach over its parent, or into its sibling, and
-// still be drawn inside of it, cut to fit. SGLang's slices lie on a grid of
-// 256 ns and are recalibrated by about as much; anything beyond a microsecond
-// is real concurrency and gets a lane of its own.
+// slack is how far, in ns, a child may extend beyond its parent, or overlap its sibling, and still be drawn
+// inside the parent, cut to fit. SGLang's slices lie on a grid of 256 ns and are recalibrated by about as
+// much; anything beyond a microsecond is real concurrency and gets its own lane.
 const slack = 1000 // ns
 
-// A unit is a span that is drawn on a lane, with what nests inside.
+// A unit is a span that is drawn on a lane, with everything that nests in it.
 type unit struct {
 	from, to trace.Time
 	span     int32
 	proc     int32
-	request  int32 // None for spans of no request
+	request  int32 // None for spans without a request
 }
 
-// findUnits finds the units of a view, in the order of their spans. of tells of a span that
-// the view has it, alone that nothing nests in it.
+// findUnits finds the units of a view, in the order of their spans. of reports whether the view has a span,
+// and alone whether nothing nests in it.
 func (l *layout) findUnits(of, alone func(i int) bool) (units []unit, isTop []bool) {
 	n := l.set.Len()
 	isTop = memory.Make[bool](n)
@@ -54,7 +53,7 @@ func (l *layout) findUnits(of, alone func(i int) bool) (units []unit, isTop []bo
 	return units, isTop
 }
 
-// sortUnits orders units by start, then longest first.
+// sortUnits sorts units by start, then longest first.
 func (l *layout) sortUnits(units []unit) {
 	slices.SortFunc(units, func(x, y unit) int {
 		switch {
@@ -67,7 +66,7 @@ func (l *layout) sortUnits(units []unit) {
 	})
 }
 
-// splitConcurrent makes units of those children of span i that do not nest.
+// splitConcurrent makes the children of span i that do not nest units of their own.
 func (l *layout) splitConcurrent(i int, isTop []bool) {
 	s := l.set.Row(i)
 	at := s.Start
@@ -84,8 +83,8 @@ func (l *layout) splitConcurrent(i int, isTop []bool) {
 	})
 }
 
-// pack puts units, which are ordered by start, on lanes: a request keeps its
-// lane where it can, others take the first that is free.
+// pack assigns units, which are sorted by start, to lanes: a request keeps its lane if possible; others
+// take the first free one.
 func pack(units []unit) (lanes [][]unit) {
 	var ends laneEnds
 	home := map[int32]int{}
@@ -112,8 +111,8 @@ func pack(units []unit) (lanes [][]unit) {
 	return lanes
 }
 
-// eachGroup calls f for the units of each group, numbered from 0; the order
-// within a group stays. Groups without units and the group None are left out.
+// eachGroup calls f for the units of each group, which are numbered from 0; the order within a group is
+// kept. Groups without units, and the group None, are skipped.
 func eachGroup(units []unit, group func(u *unit) int32, f func(units []unit)) {
 	var ends []int
 	for i := range units {

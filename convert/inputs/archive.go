@@ -15,25 +15,24 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// maxNested is how many archives may be inside of each other.
+// maxNested is how deep archives may be nested.
 const maxNested = 2
 
-// An archive is an archive of an incident folder, unpacked.
+// An archive is an unpacked archive of an incident folder.
 type archive struct {
-	dir    string // where it is
+	dir    string // where its files are
 	left   []envelope.Left
-	err    error // why there is nothing of it, or no more
+	err    error // why nothing, or no more, was unpacked
 	remove func() error
 }
 
-// unpacked are the archives that were unpacked, by their paths: a command looks for its
-// inputs more than once.
+// unpacked holds the unpacked archives by path: a command searches for its inputs more than once.
 var unpacked = struct {
 	sync.Mutex
 	archives map[string]*archive
 }{archives: map[string]*archive{}}
 
-// RemoveUnpacked removes what archives were unpacked to. It is for the end of the program.
+// RemoveUnpacked removes all unpacked archives. Call it at the end of the program.
 func RemoveUnpacked() error {
 	unpacked.Lock()
 	defer unpacked.Unlock()
@@ -45,13 +44,13 @@ func RemoveUnpacked() error {
 	return errors.Join(errs...)
 }
 
-// archiveName matches what archives are called. Only those in folders are known by their
-// names as well: a program's own files may be archives, too.
+// archiveName matches the usual names of archives. In folders, only archives with such a name are unpacked,
+// since a program's own files may be archives, too.
 var archiveName = lazyregexp.New(`(?i)\.(tar|tgz|tzst|zip|tar\.(gz|zst|zstd))$`)
 
-// isArchive reports whether a file is an archive that people pack folders into.
+// isArchive reports whether a file is an archive of the kind that people pack folders into.
 func isArchive(path string) bool {
-	// Opening a named pipe would take its only reader, or wait for one.
+	// Opening a named pipe would take the place of its only reader, or wait for a writer.
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return false
 	}
@@ -65,10 +64,10 @@ func isArchive(path string) bool {
 		return false
 	}
 	defer content.Close()
-	return envelope.IsArchive(content.Head) && !sglang.ExpertDump.Sniff(content.Head) // files of PyTorch are zip archives, too
+	return envelope.IsArchive(content.Head) && !sglang.ExpertDump.Sniff(content.Head) // PyTorch's files are zip archives, too
 }
 
-// unpackArchive unpacks an archive to a temporary folder, unless that was done before.
+// unpackArchive unpacks an archive to a temporary folder, once.
 func unpackArchive(path string) (*archive, error) {
 	unpacked.Lock()
 	defer unpacked.Unlock()
@@ -86,8 +85,8 @@ func unpackArchive(path string) (*archive, error) {
 	return a, nil
 }
 
-// inArchive finds the files in an archive as in a folder of its name. path is where it is,
-// and nested how many archives it is in.
+// inArchive finds the files in an archive as if it were a folder. name is its name for users, path is its
+// location, and nested is the number of archives around it.
 func (g globs) inArchive(name, path string, nested int) ([]Input, error) {
 	a, err := unpackArchive(path)
 	if err != nil {
@@ -112,13 +111,14 @@ func (g globs) inArchive(name, path string, nested int) ([]Input, error) {
 	return w.inputs, nil
 }
 
-// leftInArchive says why entries of archives are left out.
+// leftInArchive maps the reasons why entries of archives were not unpacked.
 var leftInArchive = map[error]reason{
 	envelope.ErrOutside: {what: "file", whose: "outside of its archive", named: true, weight: 4},
 	envelope.ErrSpecial: specialFile,
 }
 
-// archive takes an archive in a folder for a folder. What cannot be unpacked, reading says.
+// archive treats an archive in a folder like a folder. It returns false if the archive cannot be unpacked; reading it then
+// reports the error.
 func (w *walk) archive(name string) bool {
 	if w.nested >= maxNested || !archiveName.MatchString(name) || !isArchive(name) {
 		return false
@@ -131,7 +131,7 @@ func (w *walk) archive(name string) bool {
 	return true
 }
 
-// input returns the input at path, which has another name in an archive.
+// input returns the input at path, under its name within an archive.
 func (w *walk) input(path string) Input {
 	in := Input{Name: w.nameOf(path), Search: w.search}
 	if in.Name != path {
@@ -140,7 +140,7 @@ func (w *walk) input(path string) Input {
 	return in
 }
 
-// nameOf returns what a file of the walk is called.
+// nameOf returns the name of a file of the walk for users.
 func (w *walk) nameOf(path string) string {
 	if w.called == "" {
 		return path
@@ -152,15 +152,15 @@ func (w *walk) nameOf(path string) string {
 	return filepath.Join(w.called, rel)
 }
 
-// Bounds of what a file is unpacked to on a disk: no more than maxExpansion times its size,
-// which no export comes near, but smallExpansion in any case.
+// A file may expand on disk to at most maxExpansion times its size, which no export comes near, but always
+// to at least smallExpansion bytes.
 const (
 	maxExpansion   = 200
 	smallExpansion = 1 << 30
 )
 
-// unpack copies the content of the input to a temporary file, and returns its path. Of what
-// is damaged everything before is used.
+// unpack copies the content of the input to a temporary file, and returns its path. If the content is
+// damaged, everything before the damage is used.
 func (x *Source) unpack(diags *trace.Diags) (path string, err error) {
 	content, err := x.open()
 	if err != nil {
@@ -192,10 +192,10 @@ func (x *Source) unpack(diags *trace.Diags) (path string, err error) {
 	return f.Name(), nil
 }
 
-// errBomb is the error of a file that expands beyond measure.
+// errBomb is returned for a file that expands too much.
 var errBomb = fmt.Errorf("expands to more than %d times its size, which no export does", maxExpansion)
 
-// bounded writes to w, but no more than left bytes.
+// bounded writes to w, but at most left bytes.
 type bounded struct {
 	w    io.Writer
 	left int64

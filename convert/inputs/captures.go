@@ -14,8 +14,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// inDataset returns the inputs that a dataset has captures of, by the names of their originals.
-// Those of one name, which were extracted in different folders, go by their paths.
+// inDataset returns the inputs that a dataset has captures of, under the names of their originals. If
+// several have the same name, because they were extracted in different folders, it uses their paths.
 func (g globs) inDataset(dir string) (inputs []Input, err error) {
 	captures, err := dataset.Captures(dir)
 	if err != nil {
@@ -43,7 +43,7 @@ func (g globs) inDataset(dir string) (inputs []Input, err error) {
 	return inputs, nil
 }
 
-// recognizeCapture takes the format of the original.
+// recognizeCapture adopts the format of the original.
 func (x *Source) recognizeCapture() error {
 	name := x.Input.capture.Format
 	if name == "" {
@@ -57,7 +57,7 @@ func (x *Source) recognizeCapture() error {
 	return nil
 }
 
-// indexCapture reads what a dataset has of the input.
+// indexCapture reads the dataset's capture of the input.
 func (x *Source) indexCapture(in *format.Input, opt *format.Options) (*format.Source, error) {
 	original := x.original
 	if x.closed {
@@ -66,11 +66,10 @@ func (x *Source) indexCapture(in *format.Input, opt *format.Options) (*format.So
 	return x.Input.capture.Index(x.Format, in, opt, original)
 }
 
-// ErrRedacted says that a dataset does not tell where an original is.
+// ErrRedacted is returned if a dataset does not say where an original is.
 var ErrRedacted = errors.New("the dataset is redacted and does not say where its originals are; --without-originals draws what it has")
 
-// Original returns the original of a capture, which may be in an archive. The error says that
-// it is not there.
+// Original returns the original of a capture, which may be in an archive, or an error if it is gone.
 func Original(c *dataset.Capture) (Input, error) {
 	if c.Redacted() {
 		return Input{}, ErrRedacted
@@ -96,7 +95,7 @@ func Original(c *dataset.Capture) (Input, error) {
 	return Input{}, c.Gone(errors.Unwrap(err))
 }
 
-// Unchanged returns an error unless the original of a capture is as it was.
+// Unchanged returns an error if the original of a capture has changed or is gone.
 func Unchanged(c *dataset.Capture) error {
 	in, err := Original(c)
 	if err != nil {
@@ -109,7 +108,7 @@ func Unchanged(c *dataset.Capture) error {
 	return c.Changed(paths)
 }
 
-// original reads the original of a capture, for what a dataset does not have.
+// original reads the original of a capture, for data that the dataset lacks.
 func (x *Source) original(opt *format.Options) (*format.Source, error) {
 	c := x.Input.capture
 	in, err := Original(c)
@@ -130,11 +129,11 @@ func (x *Source) original(opt *format.Options) (*format.Source, error) {
 		return nil, err
 	}
 	source := *o.Content
-	source.Close = nil // of o
+	source.Close = nil // o closes it
 	return &source, nil
 }
 
-// Window reads the recordings of an input once more, for a window of time on its clock.
+// Window reads the recordings of an input again, for a window of time on its clock.
 func (m *Loaded) Window(x *Source, files []*ProcessProfile, w Extent, workers int) {
 	if x.Content.Stream == nil {
 		return
@@ -143,9 +142,9 @@ func (m *Loaded) Window(x *Source, files []*ProcessProfile, w Extent, workers in
 	filter.From, filter.To = w.From, w.To
 	filter.IndexOnly, filter.Fingerprint = m.isOut(x), false
 	opt := m.options(filter, workers)
-	opt.Diags = &trace.Diags{} // what is wrong with the input was reported when it was read first
+	opt.Diags = &trace.Diags{} // problems were reported when it was first read
 	profiles, err := x.Content.Stream(opt)
-	if err != nil { // it is gone meanwhile, or long since, if a dataset has the rest
+	if err != nil { // the input is gone, perhaps long since if a dataset has its tables
 		m.unusable(x.Input, err)
 		return
 	}
@@ -158,26 +157,26 @@ func (m *Loaded) Window(x *Source, files []*ProcessProfile, w Extent, workers in
 	}
 }
 
-// sameProcess reports whether p, of so many profiles that were read again, is what was read before.
+// sameProcess reports whether p, one of the of profiles that were read again, is of the same process as before.
 func (x *Source) sameProcess(p, before *profile.Profile, of int) bool {
 	switch {
 	case x.Format.Machine:
 		return p.Meta.PID == before.Meta.PID
 	case of == 1:
-		return true // whatever a window leaves of what tells its number
+		return true // even if the window cut off the events with its pid or rank
 	}
 	return p.Meta.PID == before.Meta.PID && p.Meta.Rank == before.Meta.Rank
 }
 
-// Collectives reads the collectives of an input whose rows are walked, of each of its profiles.
-// What is wrong with the input was reported when it was opened.
+// Collectives reads the collectives of an input whose rows are walked, for each of its profiles. Problems
+// with the input were reported when it was opened.
 func (m *Loaded) Collectives(x *Source) ([]*profile.Profile, error) {
 	opt := m.options(profile.Filter{IndexOnly: true, CollectivesOnly: true}, 0)
 	opt.Diags, opt.Args = &trace.Diags{}, nil
 	return x.Content.Stream(opt)
 }
 
-// An Extent is the time that a timeline covers.
+// An Extent is an inclusive range of time.
 type Extent struct{ From, To trace.Time }
 
 func (e Extent) Has(t trace.Time) bool { return t >= e.From && t <= e.To }

@@ -13,25 +13,23 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// A Search is a folder or a glob in an argument. Whatever it leads to besides captures is
-// left out, counted, and no mistake.
+// A Search is a folder or a glob in an argument. Files that it finds besides captures are left out and
+// counted; they are not errors.
 type Search struct {
-	Name string // as messages call it: "traces/", "dumps/*.zst"
+	Name string // name for messages: "traces/", "dumps/*.zst"
 	glob bool
 	left leftOut
-	// damage is why an archive was not unpacked to its end; nil of anything else.
+	// damage is why an archive was not unpacked to its end; nil if it was, or is not an archive.
 	damage error
-	// missing says what a dataset lacks of what was to be extracted.
+	// missing says what should have been extracted but is not in the dataset.
 	missing []string
 }
 
-// Find turns arguments into inputs: files, folders (with all folders below), archives of
-// folders, globs that the shell did not expand, and "-". An argument may have a label, "label=path", which
-// holds for everything that the path leads to. Names that a glob of exclude matches are
-// left out.
+// Find turns arguments into inputs: files, folders (with all folders below), archives of folders, globs
+// that the shell did not expand, and "-". An argument may have a label, "label=path", which applies to
+// everything below the path. Names that match a glob of exclude are left out.
 //
-// The result is sorted and has no repetitions, so that the order of arguments does not
-// matter.
+// The result is sorted and has no duplicates, so the order of arguments does not matter.
 func Find(args []string, exclude ...string) ([]Input, error) {
 	globs := globs(exclude)
 	if err := globs.check(); err != nil {
@@ -41,7 +39,7 @@ func Find(args []string, exclude ...string) ([]Input, error) {
 	excluded := 0
 	for i, arg := range args {
 		if slices.Contains(args[:i], arg) {
-			continue // else two searches would share what there is
+			continue // otherwise, two searches would share the files
 		}
 		label, path := naming.SplitLabel(arg, Exists)
 		found, err := globs.find(path)
@@ -53,7 +51,7 @@ func Find(args []string, exclude ...string) ([]Input, error) {
 		}
 		for i := range found {
 			if label != "" {
-				found[i].Label = label // instead of those that a dataset has
+				found[i].Label = label // overrides the labels in a dataset
 			}
 		}
 		inputs = append(inputs, found...)
@@ -64,10 +62,10 @@ func Find(args []string, exclude ...string) ([]Input, error) {
 	return Unique(inputs), nil
 }
 
-// globs are what --exclude names.
+// globs are the values of --exclude.
 type globs []string
 
-// check finds mistakes in globs.
+// check reports malformed globs.
 func (g globs) check() error {
 	for _, glob := range g {
 		if _, err := filepath.Match(glob, ""); err != nil {
@@ -81,8 +79,7 @@ func badGlob(glob string, err error) error {
 	return fmt.Errorf("%s: %w: a [ without a ], or a \\ at the end", glob, err)
 }
 
-// match reports whether a glob matches the end of path: as many names of folders and
-// files as the glob has.
+// match reports whether a glob matches the last elements of path, as many as the glob has.
 func (g globs) match(path string) bool {
 	names := strings.Split(filepath.ToSlash(filepath.Clean(path)), "/")
 	return slices.ContainsFunc(g, func(glob string) bool {
@@ -93,8 +90,7 @@ func (g globs) match(path string) bool {
 	})
 }
 
-// find finds the inputs that one argument leads to: none if it names a file that is
-// excluded.
+// find finds the inputs that one argument leads to; none if it names an excluded file.
 func (g globs) find(arg string) ([]Input, error) {
 	if arg == Stdin {
 		return []Input{{Name: arg}}, nil
@@ -169,22 +165,22 @@ func (g globs) inFolder(dir string) ([]Input, error) {
 	return w.inputs, nil
 }
 
-// A walk looks for files in a folder and all folders below.
+// A walk searches a folder and all folders below it.
 type walk struct {
 	search  *Search
 	exclude globs
-	root    string          // the real path of the folder
-	seen    map[string]bool // folders, by their real paths
-	links   []string        // to folders, which come after all that are in their places
+	root    string          // real path of the folder
+	seen    map[string]bool // visited folders, by real path
+	links   []string        // links to folders, walked after the real folders
 	inputs  []Input
-	// The root is an archive that is called so, and nested in so many archives with itself;
-	// "" and 0 is none.
+	// If the root is an archive, called is its name for users, and nested is how many archives deep it is,
+	// counting itself; otherwise, "" and 0.
 	called string
 	nested int
 }
 
-// link walks a folder that a link leads to, unless it contains the folder that is
-// searched: somebody linked back up.
+// link walks a folder that a link leads to, unless it contains the searched folder: then the link leads
+// back up.
 func (w *walk) link(name string) {
 	if rel, err := filepath.Rel(realPath(name), w.root); err == nil && filepath.IsLocal(rel) {
 		w.search.left.add(linkUp, name)
@@ -193,7 +189,7 @@ func (w *walk) link(name string) {
 	w.folder(name)
 }
 
-// folder walks one folder, unless it was walked under another name.
+// folder walks a folder, unless it was walked under another name.
 func (w *walk) folder(dir string) {
 	path := realPath(dir)
 	if w.seen[path] {
@@ -205,7 +201,7 @@ func (w *walk) folder(dir string) {
 		return
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || sniffFolder(filesOf(dir, entries)) != nil { // what cannot be read, reading says
+	if err != nil || sniffFolder(filesOf(dir, entries)) != nil { // an unreadable folder is reported when it is read
 		w.inputs = append(w.inputs, w.input(dir))
 		return
 	}
@@ -234,7 +230,7 @@ func (w *walk) entry(name string, e fs.DirEntry) {
 	}
 }
 
-// A kind is what an entry of a folder is, or leads to.
+// A kind is what an entry of a folder is, or links to.
 type kind uint8
 
 const (
@@ -243,8 +239,8 @@ const (
 	another // a device, a pipe, a socket
 )
 
-// kindOf returns what an entry is or, if it is a link, leads to. A link that leads nowhere
-// is taken for a file, so that reading it says so.
+// kindOf returns the kind of an entry, following links. A broken link counts as a file, so that reading it
+// reports the error.
 func kindOf(name string, e fs.DirEntry) kind {
 	mode := e.Type()
 	if mode&fs.ModeSymlink != 0 {
@@ -263,7 +259,7 @@ func kindOf(name string, e fs.DirEntry) kind {
 	return another
 }
 
-// filesOf names the files among the entries of a folder, but for hidden ones.
+// filesOf returns the names of a folder's files, except hidden ones.
 func filesOf(dir string, entries []fs.DirEntry) (names []string) {
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), ".") && kindOf(filepath.Join(dir, e.Name()), e) == aFile {
@@ -273,8 +269,7 @@ func filesOf(dir string, entries []fs.DirEntry) (names []string) {
 	return names
 }
 
-// realPath returns the absolute path of a folder without links; of one that is gone, its
-// name.
+// realPath returns the absolute path of a folder with links resolved, or dir itself if it is gone.
 func realPath(dir string) string {
 	path, err := filepath.EvalSymlinks(dir)
 	if err == nil {

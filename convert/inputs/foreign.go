@@ -9,9 +9,9 @@ import (
 	"github.com/sgtrace/sgtrace/perfetto"
 )
 
-// foreign lists what is given in the place of an input, by how it begins or by what only such files
-// contain, with what it is and what to do about it. What any folder may have beside captures is common: it is
-// left out of a folder without a word on each.
+// foreign lists files that users give by mistake, recognized by how they begin or by what only such files
+// contain, with what they are and what to do instead. Files that any folder may have beside captures are
+// common: in a folder, they are left out without an individual message.
 var foreign = []struct {
 	is           func(head []byte) bool
 	what, advice string
@@ -50,7 +50,7 @@ var foreign = []struct {
 	{perfetto.Sniff, "Perfetto trace", "looks like a Perfetto trace, which 'sgtrace open' can show but no command can read: give the files that it was made from", false},
 }
 
-// begins tells files that begin with one of some texts, contains those that have one.
+// begins matches files that begin with one of magic; contains matches files that contain text.
 func begins(magic ...string) func(head []byte) bool {
 	return func(head []byte) bool {
 		return slices.ContainsFunc(magic, func(m string) bool { return bytes.HasPrefix(head, []byte(m)) })
@@ -61,41 +61,40 @@ func contains(text string) func(head []byte) bool {
 	return func(head []byte) bool { return bytes.Contains(head, []byte(text)) }
 }
 
-// source is how source code, scripts, and pages of text begin. They may quote a dump.
+// source matches the beginning of source code, scripts, and text pages. They may quote a dump.
 var source = lazyregexp.New(`^\x{feff}?\s*(package \w+|import \w|from \w+ import|//|/\*|#!|#include|# |## |"""|use \w+::|<!DOCTYPE|<html)`)
 
-// errSource is about files of which a part may look like a dump.
+// errSource is returned for source files, even if a part looks like a dump.
 var errSource = foreignError{what: "source file", advice: "is source code or text, and no dump, whatever it quotes: give the dump as a file of its own", common: true}
 
-// damagedReport is about a file that has the name of a report of Nsight Systems and not its content.
+// damagedReport is returned for a file with the name of an Nsight Systems report, but not its content.
 var damagedReport = foreignError{what: "damaged report of Nsight Systems", advice: "has the name of a report of Nsight Systems, but does not begin as one: copy it again, or record anew"}
 
-// collapsed is how a list of collapsed stacks begins: frames between semicolons, and a count.
+// collapsed matches the beginning of collapsed stacks: frames separated by semicolons, and a count.
 var collapsed = lazyregexp.New(`^[^\n{};]+(;[^\n;]+)+ \d+\r?\n`)
 
-// memoryTimeline is how export_memory_timeline begins what it writes: with changes, each a time, a kind, bytes, and
-// a category, or with times, of which the first ones are -1.
+// memoryTimeline matches the beginning of export_memory_timeline's output: either changes, each with a time, a
+// kind, bytes, and a category, or times, the first of which are -1.
 var memoryTimeline = lazyregexp.New(`^\[(\[-?\d+, [1-4], -?\d+, \d\], ){2}|^\[\[(-1, )*(\d{13,19}, ){3}`)
 
-// executionTrace is how execution traces of PyTorch begin.
+// executionTrace matches the beginning of PyTorch's execution traces.
 var executionTrace = lazyregexp.New(`^\s*\{\s*"schema"\s*:\s*"[\d.]+(-chakra[^"]*)?"\s*,\s*"pid"\s*:`)
 
-// xplane is how recordings of XLA begin: a message whose first member is a plane, of which the number
-// may come first, and then the name.
+// xplane matches the beginning of XLA recordings: a message whose first member is a plane, with an optional
+// number and then the name.
 var xplane = lazyregexp.New(`^(?s:\x0a[^/#T]{1,24}\x12.)(?:/host:|/device:|#Chip|Task Environment)`)
 
-// A foreignError says what an input is, and what to do about it. It is an
-// errUnknownFormat.
+// A foreignError says what an input is, and what to do about it. It matches errUnknownFormat.
 type foreignError struct {
 	what, advice string
-	common       bool // in folders
+	common       bool // left out of folders without a message
 }
 
 func (e foreignError) Error() string { return "this " + e.advice }
 
 func (e foreignError) Is(target error) bool { return target == errUnknownFormat }
 
-// unknownFormat says what an input is that has none of Formats.
+// unknownFormat returns the error for an input that has none of Formats.
 func unknownFormat(head []byte) error {
 	for _, f := range foreign {
 		if f.is(head) {

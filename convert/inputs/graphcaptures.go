@@ -9,21 +9,21 @@ import (
 	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 )
 
-// Servers write what they launched while they captured their CUDA graphs to files of their own,
-// usually into a folder beside the traces.
+// While they capture their CUDA graphs, servers record what they launch into separate files, usually in a
+// folder beside the traces.
 var (
-	// captureFolders are what these folders are called: by vLLM and by SGLang.
+	// captureFolders are the names of these folders in vLLM and SGLang.
 	captureFolders = []string{"capture_traces", "capture_torch_profiler"}
-	// captureFiles matches the files: "bs_32_rank0.json.gz", "graph_capture_rank_0.1773.pt.trace.json.gz",
-	// "cuda_graph_capture-decode-TP-0.json.gz".
+	// captureFiles matches the names of these files: "bs_32_rank0.json.gz",
+	// "graph_capture_rank_0.1773.pt.trace.json.gz", "cuda_graph_capture-decode-TP-0.json.gz".
 	captureFiles = lazyregexp.New(`^(bs_\d+_rank\d+|graph_capture_rank_?\d+|cuda_graph_capture)\b`)
 )
 
-// captureList is the file of vLLM that says for how many tokens each capture is.
+// captureList is vLLM's file with the number of tokens of each capture.
 const captureList = "execution_details.json"
 
-// SplitCaptures takes the captures of graphs out of the inputs of a search, and annotations of their nodes
-// out of all inputs, and adds those that lie in folders beside the others.
+// SplitCaptures separates recordings of graph captures found by a search, and all annotations of graph
+// nodes, from the other inputs. It also finds those in folders beside the other inputs.
 func SplitCaptures(files []Input) (others, captures []Input) {
 	listed, folders := map[string]map[string]bool{}, map[string]bool{}
 	for _, in := range files {
@@ -45,7 +45,7 @@ func SplitCaptures(files []Input) (others, captures []Input) {
 		}
 	}
 	if len(others) == 0 {
-		return files, nil // they are what is asked for
+		return files, nil // the captures are the actual inputs
 	}
 	for dir := range folders {
 		captures = append(captures, annotationsIn(dir)...)
@@ -58,7 +58,7 @@ func SplitCaptures(files []Input) (others, captures []Input) {
 	return others, Unique(captures)
 }
 
-// CaptureSizes returns for how many tokens captures are, by file, where it is written beside them.
+// CaptureSizes returns the number of tokens of captures, by file, where captureList has it.
 func CaptureSizes(captures []Input) map[string]int64 {
 	sizes := map[string]int64{}
 	byFolder := map[string][]Input{}
@@ -82,7 +82,7 @@ func CaptureSizes(captures []Input) map[string]int64 {
 	return sizes
 }
 
-// listOf reads the list in a folder; nil if there is none that can be read.
+// listOf reads the captureList of a folder; nil if there is no readable one.
 func listOf(dir string) map[string]int64 {
 	text, err := os.ReadFile(filepath.Join(dir, captureList))
 	if err != nil {

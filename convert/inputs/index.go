@@ -23,82 +23,79 @@ import (
 	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
-// ErrNoEvents says that none of the inputs could be used, ErrNoSpans that none of them
-// has requests, where these are asked for.
+// ErrNoEvents is returned if no input could be used, errNoSpans if no input has requests, and these were
+// asked for.
 var (
 	ErrNoEvents = errors.New("no input has any spans or events")
 	errNoSpans  = errors.New("no input has any spans")
 )
 
-// ErrOnce says that an input would have to be read twice.
+// ErrOnce is returned if an input would have to be read twice but cannot be.
 var ErrOnce = errors.New("cannot be read twice, but a time window needs that")
 
-// Options say what of inputs is read. They do not change what it means.
+// Options say which parts of the inputs are read. They do not change their meaning.
 type Options struct {
-	Stdin  io.Reader      // what the name - stands for
+	Stdin  io.Reader      // read for the name -
 	Meter  Meter          // may be nil
-	Only   *format.Format // refuse inputs of other formats; nil is none
+	Only   *format.Format // refuse other formats; nil accepts all
 	Filter profile.Filter
-	// Ranks are those whose events are wanted; none is all. Which ranks recordings are of is
-	// decided later: here, events are left out if the name or the label of a file says so.
+	// Ranks are those whose events are wanted; none is all. The rank of each recording is decided later:
+	// here, events are left out only if the name or label of the file rules the ranks out.
 	Ranks []naming.Want
 
-	// KeepSecrets tells to keep attributes and arguments that may hold prompts or
-	// credentials.
+	// KeepSecrets keeps attributes and arguments that may hold prompts or credentials.
 	KeepSecrets bool
-	// Zone is that of local stamps in logs that do not tell theirs; nil is not known.
+	// Zone is the time zone of local log timestamps without a zone; nil is unknown.
 	Zone *time.Location
 
-	// WithoutOriginals tells to do with what datasets have.
+	// WithoutOriginals uses only what datasets have, without opening originals.
 	WithoutOriginals bool
 
-	// Requests leaves out what profilers recorded, which Only makes an error.
+	// Requests leaves out profiles; Only makes them an error.
 	Requests bool
-	// Walk tells that rows will be walked, and nothing will be drawn.
+	// Walk says that rows will be walked, and nothing will be drawn.
 	Walk bool
 
-	// Inventory gets what recordings tell of themselves, but not which ranks they are of and
-	// how large their files are; nil gets nothing.
+	// Inventory receives what recordings say about themselves, but without ranks and file sizes; may be
+	// nil.
 	Inventory *inventory.Inventory
 
-	// Pick chooses the requests that are read, if there are dumps only, and large ones: who
-	// selects from them gets the same as from all. nil reads everything.
+	// Pick chooses which requests are read if there are only dumps, and large ones. A selection from these
+	// gives the same result as one from all. nil reads everything.
 	Pick *assembly.Pick
 
-	// Each gets what profilers recorded, one input after another, and it is given up
-	// then; nil keeps all.
+	// Each is called for each profiler input in turn, whose content is then released; nil keeps everything.
 	Each func(x *Source)
 }
 
-// Loaded is what was read of some inputs.
+// Loaded is what was read from the inputs.
 type Loaded struct {
-	// Requests are those of the OTLP inputs; nil without any.
+	// Requests are from the OTLP inputs; nil without any.
 	Requests *request.Set
 
-	Spans *spantable.Table // with the names and arguments of everything
-	// Series are what logs and metrics say of servers and devices over time; empty without any.
+	Spans *spantable.Table // also has the names and arguments of everything else
+	// Series are what logs and metrics say about servers and devices over time; empty without any.
 	Series *series.Set
-	// Flight is what processes say of the collectives that they have in flight; empty without any.
+	// Flight has the collectives that processes have in flight; empty without any.
 	Flight *recorder.InFlight
-	// Experts is which expert got how many tokens; empty without any.
+	// Experts has the number of tokens that each expert got; empty without any.
 	Experts *recorder.Experts
-	// records are what logs and records of requests say of them; spans are made of it.
+	// records are requests in logs and records, from which spans are made.
 	records *spantable.RequestRecords
-	// Heap is what allocators had of devices; empty without any.
+	// Heap has the allocators' state of device memory; empty without any.
 	Heap *recorder.Memory
-	// Assembled keeps the spans that Requests were made of, until clocks are decided.
+	// Assembled keeps the spans that Requests were made from until the clocks are decided.
 	Assembled *assembly.Assembly
 	Diags     *trace.Diags
 	opt       Options
-	Used      []Input           // what was recognized and asked for, as it was given
-	Both      bool              // there are recordings of two profilers, which tell about each other
-	Files     []*ProcessProfile // in the order of their names
-	Sources   []*Source         // of the files
+	Used      []Input           // recognized inputs of the wanted kind, as given
+	Both      bool              // there are recordings by two profilers, which may be of the same processes
+	Files     []*ProcessProfile // by name
+	Sources   []*Source         // of Files
 }
 
-// newSpans returns an empty table that reports to diags. Unless keepSecrets, attributes that
-// may hold secrets are left out of it, and credentials are masked in all names that are
-// interned in its table of symbols, by readers of any format.
+// newSpans returns an empty table that reports to diags. Without keepSecrets, the table drops attributes
+// that may hold secrets, and its symbol table masks credentials in all names, for readers of any format.
 func newSpans(diags *trace.Diags, keepSecrets bool) *spantable.Table {
 	d := spantable.New(diags)
 	if d.KeepSecrets = keepSecrets; !keepSecrets {
@@ -116,10 +113,10 @@ func newLoaded(opt Options, diags *trace.Diags) *Loaded {
 	return m
 }
 
-// Load reads inputs of any kind: all that decides who is who and how clocks relate, and
-// as much of the events as will be asked for and cannot be read later. Recordings are
-// read in parallel. An input that cannot be used is reported to diags and left out; the
-// error is for when none is left. The caller closes what it returns.
+// Load reads inputs of any kind: everything that decides which process each recording is from and how
+// clocks relate, and as many events as will be needed and cannot be read later. It reads recordings in
+// parallel. An input that cannot be used is reported to diags and left out; it is an error if none remains.
+// The caller closes the result.
 func Load(inputs []Input, opt Options, diags *trace.Diags) (*Loaded, error) {
 	m := newLoaded(opt, diags)
 	known := m.recognize(inputs)
@@ -161,8 +158,8 @@ func allOf(list []*Source, is func(*Source) bool) bool {
 	return !slices.ContainsFunc(list, func(x *Source) bool { return !is(x) })
 }
 
-// finishSeries puts what logs and metrics say on Unix time, and makes spans of the requests that
-// they tell of.
+// finishSeries converts the times of logs and metrics to Unix time, and makes spans of the requests in
+// them.
 func (m *Loaded) finishSeries() {
 	if m.Series.Empty() {
 		return
@@ -174,13 +171,12 @@ func (m *Loaded) finishSeries() {
 	m.records.Emit(m.Spans)
 }
 
-// OnlyRecordings reports whether there is nothing but what profilers recorded, if that.
+// OnlyRecordings reports whether there is nothing besides profiles, which may be missing, too.
 func (m *Loaded) OnlyRecordings() bool {
 	return m.Requests == nil && m.Series.Empty() && m.Flight.Empty() && m.Experts.Empty()
 }
 
-// OnOneClock puts the requests on one clock where they prove that the clocks of hosts
-// differ.
+// OnOneClock puts the requests on one clock, if they prove that the clocks of hosts differ.
 func (m *Loaded) OnOneClock() {
 	if m.Assembled != nil {
 		m.Assembled.Unstep()
@@ -188,18 +184,17 @@ func (m *Loaded) OnOneClock() {
 	}
 }
 
-// RelatedBy puts the requests on the clock that c relates their hosts to, after it has
-// reported what times cannot be right. It is for reports, and gives up the spans that
-// requests were made of.
+// RelatedBy reports implausible times, and then puts the requests on the clock that c relates their hosts
+// to. It is for reports, and releases the spans that requests were made from.
 func (m *Loaded) RelatedBy(c *request.HostClocks) {
 	m.Assembled.Set.ReportTimes()
-	m.Requests = nil // or they would stay while others are made of them
+	m.Requests = nil // otherwise, the old requests would stay in memory while new ones are made
 	m.Assembled.OnOneClock(c)
 	m.Release()
 }
 
-// AsRecorded leaves the times of requests as they are, as timelines have them, and gives
-// up the spans that requests were made of.
+// AsRecorded leaves the times of requests as they are, as in timelines, and releases the spans that
+// requests were made from.
 func (m *Loaded) AsRecorded() {
 	if m.Assembled == nil {
 		return
@@ -208,7 +203,7 @@ func (m *Loaded) AsRecorded() {
 	m.Release()
 }
 
-// Release gives up the spans that requests were made of.
+// Release releases the spans that requests were made from.
 func (m *Loaded) Release() {
 	m.Assembled.Release()
 	m.Requests, m.Assembled = m.Assembled.Set, nil
@@ -223,17 +218,17 @@ func (m *Loaded) Complete() bool {
 	return f.Cats == nil && f.Names == nil && f.MinDur == 0 && f.From == 0 && f.To == 0 && !f.IndexOnly
 }
 
-// KeepsKinds reports whether all of what devices did was kept.
+// KeepsKinds reports whether all device work was kept.
 func (m *Loaded) KeepsKinds() bool { return m.opt.Filter.KeepsKinds() }
 
-// Close closes what rows are read from.
+// Close closes the files that rows are read from.
 func (m *Loaded) Close() error {
 	errs := order.Each(m.Sources, (*Source).close)
 	return errors.Join(errs...)
 }
 
-// keepWork makes sure that the index has what devices did, by which two profilers that
-// recorded one process are recognized.
+// keepWork makes sure that the index has the device work, by which recordings of one process by two
+// profilers are recognized.
 func (m *Loaded) keepWork(recordings []*Source) {
 	f := &m.opt.Filter
 	switch {
@@ -242,12 +237,12 @@ func (m *Loaded) keepWork(recordings []*Source) {
 		f.Cats = slices.Concat(f.Cats, profile.WorkCategories)
 	case m.opt.Walk || f.KeepsWork():
 	default:
-		// Of what can be read once only, ranks still tell what is of one process.
+		// For inputs that can be read only once, ranks still show what is of one process.
 		f.Fingerprint = !slices.ContainsFunc(recordings, func(x *Source) bool { return x.Once })
 	}
 }
 
-// options returns what a format is told, for a reader that may use so many goroutines.
+// options returns the options of a format's reader, which may use the given number of goroutines.
 func (m *Loaded) options(filter profile.Filter, workers int) *format.Options {
 	return &format.Options{Syms: m.Spans.Syms, Args: m.Spans.Args, Diags: m.Diags, Spans: m.Spans, Series: m.Series, Records: m.records, Flight: m.Flight, Heap: m.Heap, Experts: m.Experts, Workers: workers, KeepSecrets: m.opt.KeepSecrets,
 		Filter: filter, Walk: m.opt.Walk, Parts: !m.opt.Requests && m.opt.Pick == nil}
@@ -263,7 +258,7 @@ func (m *Loaded) indexRequests(dumps []*Source) {
 	m.Spans.ReportOther()
 }
 
-// indexAside reads what processes have in flight and what experts got, several inputs at once.
+// indexAside reads dumps of work in flight and of expert distributions, several inputs in parallel.
 func (m *Loaded) indexAside(list []*Source) {
 	errs := make([]error, len(list))
 	parallel.Each(len(list), func(i int) { errs[i] = list[i].index(m.options(m.opt.Filter, 1)) })
@@ -282,18 +277,18 @@ func (m *Loaded) indexAside(list []*Source) {
 	m.Experts.Finish()
 }
 
-// heldByRecording is about how many bytes are held of a recording that is being read beside its
-// tables: what is decompressed, and what a worker parses.
+// heldByRecording is roughly how many bytes reading a recording needs besides its tables: the decompressed
+// data, and what a worker parses.
 const heldByRecording = 8 << 20
 
-// Readers tells how many recordings of n are to be read at a time, and how many workers parse each.
+// Readers returns how many of n recordings to read at a time, and how many workers parse each.
 func Readers(n int) (together, workers int) {
 	together = parallel.Workers(heldByRecording)
 	return together, max(1, together/max(n, 1))
 }
 
-// indexRecordings reads what profilers recorded and orders the events, several inputs at
-// once: decompressing one takes a core.
+// indexRecordings reads the profiles and sorts their events, several inputs in parallel: decompressing one
+// input keeps a core busy.
 func (m *Loaded) indexRecordings(recordings []*Source) {
 	together, workers := Readers(len(recordings))
 	files := make([][]*ProcessProfile, len(recordings))
@@ -303,7 +298,7 @@ func (m *Loaded) indexRecordings(recordings []*Source) {
 			return
 		}
 		files[i] = make([]*ProcessProfile, len(x.Content.Profiles))
-		// Of the processes of a machine, several can be put in order at a time.
+		// With few inputs, sort the processes of one machine in parallel.
 		some := func(k int) { files[i][k] = newProcessProfile(x.Content.Profiles[k], x) }
 		if len(recordings) >= together {
 			for k := range x.Content.Profiles {
@@ -312,7 +307,7 @@ func (m *Loaded) indexRecordings(recordings []*Source) {
 		} else {
 			parallel.Each(len(x.Content.Profiles), some)
 		}
-		x.Content.Profiles = nil // recordings give them up when they are drawn
+		x.Content.Profiles = nil // m.Files owns them now, and releases them when they are drawn
 	})
 	for i, x := range recordings {
 		if x.Content == nil {
@@ -337,7 +332,7 @@ func (m *Loaded) indexRecordings(recordings []*Source) {
 	}
 }
 
-// Unidentified are n profiles of which nobody knows whose they are.
+// Unidentified returns n profiles' identities, all unknown.
 func Unidentified(n int) [][]profile.Identity {
 	all := make([][]profile.Identity, n)
 	for i := range all {
@@ -346,7 +341,7 @@ func Unidentified(n int) [][]profile.Identity {
 	return all
 }
 
-// showEach reads one recording after another, and gives each up.
+// showEach reads one recording after another, and releases each.
 func (m *Loaded) showEach(recordings []*Source) {
 	for _, x := range recordings {
 		if m.indexRecording(x, 0) {
@@ -373,12 +368,11 @@ func (m *Loaded) indexRecording(x *Source, workers int) bool {
 	return err == nil
 }
 
-// isOut reports whether the name or label of an input says that it is of no rank that is
-// wanted: then its events need not be kept.
+// isOut reports whether the name or label of an input rules out all wanted ranks, so that its events need
+// not be kept.
 func (m *Loaded) isOut(x *Source) bool { return !x.Format.Machine && m.opt.unwanted(x.Input) }
 
-// unwanted reports whether the name or label of an input says that it is of no rank
-// that is wanted: then its events need not be kept.
+// unwanted reports whether the name or label of an input rules out all wanted ranks.
 func (opt *Options) unwanted(in Input) bool {
 	if len(opt.Ranks) == 0 {
 		return false
@@ -387,7 +381,7 @@ func (opt *Options) unwanted(in Input) bool {
 	return !slices.ContainsFunc(opt.Ranks, func(w naming.Want) bool { return !w.Rank.Contradicts(known[0].Rank) })
 }
 
-// Identities finds out which ranks the parts of each profile of an input are, by itself.
+// Identities returns the ranks of the parts of each profile of an input, as far as the input itself identifies them.
 func (x *Source) Identities() (all [][]profile.Identity) {
 	for _, p := range x.Content.Profiles {
 		f := &ProcessProfile{Profile: p, Source: x}
@@ -400,8 +394,7 @@ func (x *Source) Identities() (all [][]profile.Identity) {
 	return all
 }
 
-// identify finds out which rank a part of a file is, by itself: other files may tell
-// more.
+// identify determines the rank of a part of a file from that file alone: other files may say more.
 func identify(f *ProcessProfile, part string) profile.Identity {
 	all, _ := naming.Resolve([]naming.Input{f.Describe(part)})
 	known := &all[0]

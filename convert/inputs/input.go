@@ -23,25 +23,25 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// Stdin is the name that stands for standard input.
+// Stdin is the name for standard input.
 const Stdin = "-"
 
-// An Input is a file to read, or a folder whose files are one input of a format.
+// An Input is a file to read, or a folder whose files together are one input of a format.
 type Input struct {
 	Name  string
-	Label string // what the user says about it, from "label=path"
-	// As is the format that the user takes it for, by the flag that names it; nil is any.
+	Label string // the user's label, from "label=path"
+	// As is the format that the user's flag implies; nil is any.
 	As *format.Format
-	// Search is the folder or glob that led to the file, nil if it was named.
+	// Search is the folder or glob that led to the file; nil if it was named.
 	Search *Search
-	// unpacked is where a file of an archive is; "" is of none.
+	// unpacked is the path of a file from an archive; "" otherwise.
 	unpacked string
-	// capture is what a dataset has of the input; nil is none.
+	// capture is a dataset's capture of the input; nil if it is not from a dataset.
 	capture *dataset.Capture
 }
 
-// Path returns where the input is, which for a file in an archive, or in a dataset, is not its
-// name.
+// Path returns the location of the input, which differs from its name for a file in an archive or a
+// dataset.
 func (in Input) Path() string {
 	if in.capture != nil {
 		return in.capture.Dir
@@ -49,13 +49,13 @@ func (in Input) Path() string {
 	return cmp.Or(in.unpacked, in.Name)
 }
 
-// Extracted reports whether the input is what a dataset has of it.
+// Extracted reports whether the input is a capture in a dataset.
 func (in Input) Extracted() bool { return in.capture != nil }
 
-// Capture is what a dataset has of the input; nil if it is not in one.
+// Capture returns the dataset's capture of the input; nil if it is not from a dataset.
 func (in Input) Capture() *dataset.Capture { return in.capture }
 
-// said is what the name of a file said of which a dataset has a pseudonym; nil is none.
+// said returns the facts in the original name of a file for which a dataset has only a pseudonym; nil otherwise.
 func (in Input) said() *naming.Name {
 	if in.capture == nil {
 		return nil
@@ -63,8 +63,8 @@ func (in Input) said() *naming.Name {
 	return in.capture.Said
 }
 
-// Size returns the size of a file, or of the files in a folder; -1 if that is unknown. That of
-// what a dataset has is that of the original.
+// Size returns the size of a file, or of the files in a folder, in bytes; -1 if it is unknown. For a
+// capture in a dataset, it is the size of the original.
 func (in Input) Size() (bytes int64, folder bool) {
 	if in.capture != nil {
 		return in.capture.Bytes, in.capture.Folder
@@ -100,8 +100,8 @@ func Names(inputs []Input) []string {
 	return order.Each(inputs, func(in Input) string { return in.Name })
 }
 
-// Unique sorts inputs. Of several that name one file, one that has a label and
-// was named is kept.
+// Unique sorts inputs. If several have the same name, it keeps one that has a label and was named rather
+// than found.
 func Unique(inputs []Input) []Input {
 	slices.SortFunc(inputs, func(a, b Input) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(b.Label, a.Label), order.Bool(a.Search != nil, b.Search != nil))
@@ -110,11 +110,11 @@ func Unique(inputs []Input) []Input {
 	return withoutSpellings(inputs)
 }
 
-// withoutSpellings leaves out inputs that are a file that is among them already: by
-// another spelling of its name, or a link. Of these, one with a label is kept.
+// withoutSpellings leaves out inputs that are the same file as another input, under another spelling of its
+// name or through a link. It keeps one with a label if there is one.
 func withoutSpellings(inputs []Input) []Input {
 	type look struct{ size, changed int64 }
-	seen := map[look][]int{} // by what is alike about files that are one
+	seen := map[look][]int{} // candidates for the same file, by size and modification time
 	infos := make([]fs.FileInfo, len(inputs))
 	drop := make([]bool, len(inputs))
 	for i, in := range inputs {
@@ -145,7 +145,7 @@ func withoutSpellings(inputs []Input) []Input {
 	return kept
 }
 
-// unfound says why an argument leads to no file, and what may have been meant.
+// unfound explains why an argument leads to no file, and suggests what may have been meant.
 func unfound(arg string, err error) error {
 	var failed *fs.PathError
 	switch {
@@ -176,8 +176,7 @@ func unfound(arg string, err error) error {
 	return fmt.Errorf("%s: %w%s", arg, failed.Err, hint)
 }
 
-// filesIn names what is in a directory, as far as that can be read; "" is the working
-// directory.
+// filesIn returns the names in a directory, as far as it can be read; "" is the working directory.
 func filesIn(dir string) []string {
 	entries, _ := os.ReadDir(cmp.Or(dir, "."))
 	return order.Each(entries, os.DirEntry.Name)
@@ -188,24 +187,23 @@ func HasSuffix(name, suffix string) bool { return strings.HasSuffix(strings.ToLo
 // A Growing is a dump that is still being written.
 type Growing struct {
 	name  string
-	diags *trace.Diags // about lines that cannot be used
+	diags *trace.Diags // for unusable lines
 	dump  *spantable.Table
 }
 
-// NewGrowing returns an empty dump that reports lines that cannot be used to diags. The
-// name is for messages.
+// NewGrowing returns an empty dump that reports unusable lines to diags. The name is for messages.
 func NewGrowing(name string, diags *trace.Diags) *Growing {
 	return &Growing{name: name, diags: diags, dump: newSpans(diags, false)}
 }
 
-// Read adds whole lines.
+// Read adds complete lines.
 func (g *Growing) Read(lines []byte) error {
 	g.dump.Diags = g.diags
 	return otlpjson.Read(g.dump, g.name, bytes.NewReader(lines))
 }
 
-// Requests returns the requests of all that was read, nil without any spans. Nothing is
-// reported: whatever is missing may still come.
+// Requests returns the requests of everything read so far; nil without any spans. It reports no problems:
+// missing parts may still come.
 func (g *Growing) Requests() *request.Set {
 	if g.dump.Len() == 0 {
 		return nil

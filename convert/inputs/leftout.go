@@ -12,10 +12,10 @@ import (
 
 // A reason is why a search left something out.
 type reason struct {
-	what   string // one of them, as a text counts it: "hidden file"
-	whose  string // what stands behind that: "that sgtrace wrote"
-	named  bool   // they are named
-	weight int    // the order in which reasons are given
+	what   string // what it is, in the singular: "hidden file"
+	whose  string // qualifies it: "that sgtrace wrote"
+	named  bool   // messages list the files by name
+	weight int    // position among the reasons
 }
 
 // Reasons that do not depend on formats.
@@ -29,13 +29,13 @@ var (
 	otherFile    = reason{what: "other file", weight: 3}
 )
 
-// ownFile says that sgtrace wrote such a thing.
+// ownFile is the reason for leaving out something that sgtrace wrote.
 func ownFile(what string) reason {
 	return reason{what: what, whose: "that sgtrace wrote", named: true}
 }
 
-// byExtension tells files of no format apart by what people call them. Only usual
-// extensions are told: others may be anybody's secret.
+// byExtension describes a file of unknown format by its extension. It names only common extensions: others
+// may be confidential.
 func byExtension(name string) reason {
 	ext := strings.ToLower(filepath.Ext(name))
 	if ext == "" || !slices.Contains(usualExtensions, ext[1:]) {
@@ -47,7 +47,7 @@ func byExtension(name string) reason {
 var usualExtensions = strings.Fields(`bin cfg conf csv db err gz html ipynb jpg json jsonl log md ncu-rep npy npz nsys-rep out parquet pb pdf
 	pftrace pickle pkl png pt pth py qdrep rst safetensors sh slurm sqlite svg tar tgz toml tsv txt xlsx xml yaml yml zip zst`)
 
-// leftOut is what a search left out: by reason, the names.
+// leftOut holds the names that a search left out, by reason.
 type leftOut map[reason][]string
 
 func (l *leftOut) add(r reason, name string) {
@@ -57,8 +57,8 @@ func (l *leftOut) add(r reason, name string) {
 	(*l)[r] = append((*l)[r], name)
 }
 
-// String says what was left out and why: "2 timelines and 1 page that sgtrace wrote
-// (a.pftrace, b.pftrace, c.html), 3 .py, 1 .md".
+// String says what was left out and why: "2 timelines and 1 page that sgtrace wrote (a.pftrace, b.pftrace,
+// c.html), 3 .py, 1 .md".
 func (l leftOut) String() string {
 	reasons := slices.SortedFunc(maps.Keys(l), func(a, b reason) int {
 		return cmp.Or(cmp.Compare(a.weight, b.weight), strings.Compare(a.whose, b.whose), cmp.Compare(len(l[b]), len(l[a])), strings.Compare(a.what, b.what))
@@ -75,7 +75,7 @@ func (l leftOut) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// phrase says what was left out for reasons that end alike.
+// phrase describes what was left out for reasons with the same qualifier.
 func (l leftOut) phrase(reasons []reason) string {
 	var counts, names []string
 	for _, r := range reasons {
@@ -97,7 +97,7 @@ func (l leftOut) phrase(reasons []reason) string {
 	return text
 }
 
-// clone returns a copy, to which more can be added.
+// clone returns a deep copy.
 func (l leftOut) clone() leftOut {
 	all := leftOut{}
 	for r, names := range l {
@@ -106,7 +106,7 @@ func (l leftOut) clone() leftOut {
 	return all
 }
 
-// clause is what String says as the end of a sentence; "" is nothing.
+// clause returns String as the end of a sentence; "" if nothing was left out.
 func (l leftOut) clause() string {
 	if len(l) == 0 {
 		return ""
@@ -114,7 +114,7 @@ func (l leftOut) clause() string {
 	return "; left out " + l.String()
 }
 
-// someOf names the first files of a list without their folders.
+// someOf lists the first few files without their folders.
 func someOf(names []string) string {
 	const most = 3
 	bases := order.Each(names[:min(most, len(names))], filepath.Base)
@@ -125,7 +125,7 @@ func someOf(names []string) string {
 	return text
 }
 
-// several prints a number of things. An extension stays as it is: "2 .py".
+// several formats a number of things. An extension has no plural: "2 .py".
 func several(n int, what string) string {
 	if n == 1 || what[0] == '.' {
 		return fmt.Sprintf("%d %s", n, what)

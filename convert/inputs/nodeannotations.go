@@ -19,17 +19,17 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// PyTorch writes what a program called the nodes of its CUDA graphs (mark_kernels, since 2026) to a file
-// for each rank: {"12884901889": [{"name": "attention", "stream": 7}], …}. The key is the number of the
-// node. Files of the first versions have bare texts in the lists.
+// PyTorch writes a program's names for the nodes of its CUDA graphs (mark_kernels, since 2026) to a file
+// for each rank: {"12884901889": [{"name": "attention", "stream": 7}], …}. The keys are node IDs. The first
+// versions wrote plain strings into the lists.
 var (
-	// annotationFiles are what these files are called: "kernel_annotations_rank0_17.json".
+	// annotationFiles matches the names of these files: "kernel_annotations_rank0_17.json".
 	annotationFiles = lazyregexp.New(`^kernel_annotations_rank(\d+)(_[^/]*)?\.json(\.gz|\.zst)?$`)
-	// annotationHead is how they begin, whatever they are called.
+	// annotationHead matches their beginning, whatever their name.
 	annotationHead = lazyregexp.New(`^\s*\{\s*"[0-9]+"\s*:\s*\[`)
 )
 
-// annotates reports whether an input has annotations of nodes.
+// annotates reports whether an input has annotations of graph nodes.
 func (in Input) annotates() bool {
 	name := filepath.Base(in.Path())
 	if in.capture != nil || !strings.Contains(strings.ToLower(name), ".json") {
@@ -39,7 +39,7 @@ func (in Input) annotates() bool {
 		return true
 	}
 	if info, err := os.Stat(in.Path()); err != nil || !info.Mode().IsRegular() {
-		return false // what is read of a pipe is gone
+		return false // reading from a pipe would consume its content
 	}
 	f, err := os.Open(in.Path())
 	if err != nil {
@@ -54,7 +54,7 @@ func (in Input) annotates() bool {
 	return annotationHead.Match(content.Head)
 }
 
-// annotationsIn finds the annotations in a folder.
+// annotationsIn finds the annotation files in a folder.
 func annotationsIn(dir string) (found []Input) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -66,12 +66,12 @@ func annotationsIn(dir string) (found []Input) {
 	return found
 }
 
-// Annotations returns those of some inputs that have annotations of nodes.
+// Annotations returns the inputs that have annotations of graph nodes.
 func Annotations(files []Input) (list []Input) {
 	return order.Only(files, func(in Input) bool { return in.annotates() })
 }
 
-// ReadAnnotations reads the annotations of nodes among recordings of captures, and returns the other files.
+// ReadAnnotations reads the annotation files among recordings of captures, and returns the other files.
 func ReadAnnotations(files []Input, diags *trace.Diags) (others []Input, list []profile.NodeAnnotations) {
 	for _, in := range files {
 		if !in.annotates() {
@@ -94,7 +94,7 @@ func ReadAnnotations(files []Input, diags *trace.Diags) (others []Input, list []
 	return others, list
 }
 
-// readAnnotations reads one file. After an error, names has what comes before it.
+// readAnnotations reads one file. After an error, names has everything before it.
 func readAnnotations(in Input, names map[int64]string, diags *trace.Diags) (err error) {
 	f, err := os.Open(in.Path())
 	if err != nil {
@@ -146,9 +146,9 @@ func readAnnotations(in Input, names map[int64]string, diags *trace.Diags) (err 
 	return nil
 }
 
-// annotationName is what annotations of a node say, "" if it is nothing: "attention", "attention layer=3".
-// Of several, the last one that has a key counts, as in PyTorch's own tool. The stream that the node was
-// captured on is no name.
+// annotationName returns the annotations of a node as text, "" if they are empty: "attention", "attention
+// layer=3". If a key repeats, the last one counts, as in PyTorch's own tool. The stream on which the node
+// was captured is not part of the name.
 func annotationName(value any) string {
 	list, ok := value.([]any)
 	if !ok {
@@ -161,7 +161,7 @@ func annotationName(value any) string {
 			said["name"] = x
 		case map[string]any:
 			for key, v := range x {
-				if key == "str" { // of the first versions
+				if key == "str" { // used by the first versions
 					key = "name"
 				}
 				said[key] = annotationValue(v)
@@ -184,6 +184,6 @@ func annotationValue(v any) string {
 	case json.Number:
 		return x.String()
 	}
-	text, _ := json.Marshal(v) // of what was JSON
+	text, _ := json.Marshal(v) // cannot fail: it was decoded from JSON
 	return string(text)
 }

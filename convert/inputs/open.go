@@ -11,22 +11,22 @@ import (
 	"github.com/sgtrace/sgtrace/format/envelope"
 )
 
-// A Stream is an opened file without its envelopes.
+// A Stream is an opened file with its envelopes removed.
 type Stream struct {
 	io.Reader
 	Name        string
 	Compression string         // "", "gzip", "zstd"
-	Format      *format.Format // nil if it was not recognized
-	Empty       bool           // nothing but white space
-	unknown     error          // what it is otherwise
-	zeros       bool           // it begins with nothing but zeros
-	own         *reason        // sgtrace wrote it; nil if not
+	Format      *format.Format // nil if unrecognized
+	Empty       bool           // has nothing but white space
+	unknown     error          // the error if Format is nil
+	zeros       bool           // begins with nothing but zeros
+	own         *reason        // the kind of file, if sgtrace wrote it; otherwise nil
 	content     *envelope.Reader
 	file        *os.File // nil for standard input
-	meter       Meter    // nil if nobody wants to know
+	meter       Meter    // may be nil
 }
 
-// Close releases everything behind the stream.
+// Close releases all resources of the stream.
 func (s *Stream) Close() error {
 	if s.content != nil {
 		s.content.Close()
@@ -37,7 +37,7 @@ func (s *Stream) Close() error {
 	return s.file.Close()
 }
 
-// A plainStream is a file without envelopes, which can be read anywhere.
+// A plainStream is a file without envelopes, which supports random access.
 type plainStream struct{ *Stream }
 
 func (s plainStream) ReadAt(p []byte, offset int64) (int, error) {
@@ -48,8 +48,8 @@ func (s plainStream) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// open opens the input; stdin is what Stdin stands for. Compression and format are
-// recognized by content, never by name. meter may be nil.
+// open opens the input; Stdin is read from stdin. Compression and format are recognized by content, never
+// by name. meter may be nil.
 func (in Input) open(stdin io.Reader, meter Meter) (*Stream, error) {
 	s := &Stream{Name: MessageName(in.Name)}
 	raw := stdin
@@ -87,7 +87,7 @@ func (in Input) open(stdin io.Reader, meter Meter) (*Stream, error) {
 	return s, nil
 }
 
-// MessageName is what messages call an input.
+// MessageName returns the name of an input for messages.
 func MessageName(name string) string {
 	if name == Stdin {
 		return "standard input"
@@ -97,7 +97,7 @@ func MessageName(name string) string {
 
 var errEmpty = errors.New("the file is empty")
 
-// unusable tells why nothing can read s, if that is so.
+// unusable returns why s cannot be read, nil if it can.
 func (s *Stream) unusable() error {
 	switch {
 	case s.Empty:
@@ -108,10 +108,10 @@ func (s *Stream) unusable() error {
 	return nil
 }
 
-// A Meter hears how far reading has come. It may be called from any goroutine.
+// A Meter receives the progress of reading. It may be called from any goroutine.
 type Meter interface {
-	File(name string) // that is being read from now on
-	Add(n int)        // bytes read, as they lie in the file
+	File(name string) // the file that is read from now on
+	Add(n int)        // number of bytes read, before decompression
 }
 
 type meteredReader struct {

@@ -2,8 +2,8 @@ package inputs
 
 import "golang.org/x/sys/unix"
 
-// mostOpen is how many files may be kept open between a look at them and reading: some
-// of those that the process may have, of which the rest is for what reads and writes.
+// mostOpen returns how many files may be kept open between recognition and reading: a fraction of the
+// process's limit, which is also needed for reading and writing.
 func mostOpen() int {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {

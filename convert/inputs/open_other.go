@@ -2,5 +2,5 @@
 
 package inputs
 
-// mostOpen is how many files may be kept open between a look at them and reading.
+// mostOpen returns how many files may be kept open between recognition and reading.
 func mostOpen() int { return fewOpen }

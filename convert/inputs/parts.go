@@ -13,10 +13,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// insides are the formats of what only parts of inputs are.
+// insides are the formats that occur only as parts of inputs.
 var insides = map[string]*format.Format{"resourceLogs": otlplogs.Format, "resourceMetrics": platform.OTLPMetrics}
 
-// indexParts reads what an input holds besides what its format read, and what parts of it hold.
+// indexParts reads the parts of an input that its own format does not read, and their parts in turn.
 func indexParts(in *format.Input, of *format.Source, opt *format.Options) error {
 	var errs []error
 	var strange []string
@@ -37,7 +37,7 @@ func indexParts(in *format.Input, of *format.Source, opt *format.Options) error 
 	return errors.Join(errs...)
 }
 
-// indexPart reads a part, and reports whether something knows what it is.
+// indexPart reads a part, and reports whether its format is known.
 func indexPart(in *format.Input, p *format.Part, opt *format.Options) (known bool, err error) {
 	x := &format.Input{Name: p.Name, Path: in.Path, Found: in.Found, Open: p.Open}
 	f := insides[p.Inside]
@@ -64,7 +64,7 @@ func indexPart(in *format.Input, p *format.Part, opt *format.Options) (known boo
 	return true, err
 }
 
-// A bareContent is what a part has without what stores of logs put around it.
+// A bareContent is the content of a part without the wrapping that log stores add.
 type bareContent struct {
 	*envelope.Reader
 	around io.Closer

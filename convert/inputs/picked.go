@@ -9,12 +9,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// leastPicked is from which size on, in bytes on the disk, dumps are outlined before they are
-// read: below, all is read in no time.
+// leastPicked is the size of dumps, in bytes on disk, from which they are outlined before they are read:
+// smaller dumps are read instantly.
 var leastPicked = int64(8 << 20)
 
-// canPick reports whether all dumps can be outlined, and may be so large that it pays to look
-// which traces to read: how large a pipe is, nobody knows.
+// canPick reports whether all dumps can be outlined, and may be large enough that outlining pays off. The
+// size of a pipe is unknown.
 func canPick(dumps []*Source) bool {
 	size, once := int64(0), false
 	for _, x := range dumps {
@@ -26,7 +26,7 @@ func canPick(dumps []*Source) bool {
 	return once || size >= leastPicked
 }
 
-// size is that of a dump on the disk, or of what came through a pipe.
+// size returns the size of a dump on disk, or of what came through a pipe, in bytes.
 func (x *Source) size() int64 {
 	if x.spool != nil {
 		return x.spool.Size()
@@ -38,9 +38,8 @@ func (x *Source) size() int64 {
 	return max(0, bytes)
 }
 
-// indexPicked reads those traces of the dumps that Options.Pick chooses. If they turn out not
-// to be enough, it reads again. Messages are about what is read at last. Pipes are kept until
-// then.
+// indexPicked reads the traces that Options.Pick chooses from the dumps, and reads again with more if they
+// are not enough. Only problems of the last reading are reported. Pipes are spooled until then.
 func (m *Loaded) indexPicked(dumps []*Source) error {
 	o, size := spantable.NewOutline(m.opt.Pick.Prescan()), int64(0)
 	for _, x := range dumps {
@@ -48,7 +47,7 @@ func (m *Loaded) indexPicked(dumps []*Source) error {
 			x.spool = new(memory.Spool)
 			defer x.close()
 		}
-		// What cannot be read is reported when that is tried.
+		// Errors are reported when the dump is read.
 		if err := x.outline(o); err != nil && x.spool != nil && x.spool.Failed() != nil {
 			return fmt.Errorf("%s: %w", x.name(), err)
 		}
@@ -61,7 +60,7 @@ func (m *Loaded) indexPicked(dumps []*Source) error {
 	return m.indexSelected(dumps, o)
 }
 
-// indexSelected is indexPicked behind the look.
+// indexSelected is the part of indexPicked after outlining.
 func (m *Loaded) indexSelected(dumps []*Source, o *spantable.Outline) error {
 	told := m.Diags
 	for {
@@ -92,7 +91,7 @@ func (m *Loaded) indexSelected(dumps []*Source, o *spantable.Outline) error {
 	return nil
 }
 
-// outline looks at the spans of a dump.
+// outline scans the spans of a dump.
 func (x *Source) outline(o *spantable.Outline) error {
 	if c := x.Input.capture; c != nil {
 		return c.Outline(x.asked().Name, o)
@@ -100,7 +99,7 @@ func (x *Source) outline(o *spantable.Outline) error {
 	return x.Format.Outline(x.asked(), o)
 }
 
-// assemble makes requests of the spans, if there are any.
+// assemble makes requests from the spans, if there are any.
 func (m *Loaded) assemble() {
 	if m.Spans.Len() > 0 {
 		m.Assembled = assembly.Consume(m.Spans)

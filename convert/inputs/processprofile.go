@@ -11,10 +11,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// Parts returns the parts that a file has events of, in order.
+// Parts returns the parts that a file has events of, sorted.
 func (f *ProcessProfile) Parts() []string {
 	parts := order.Distinct(order.EachRow(f.Rows, func(r *profile.Row) string { return r.Part }))
-	if len(parts) > 1 { // rows without a part are nobody's: the merger writes all pids with one
+	if len(parts) > 1 { // rows without a part belong to no rank: the merger writes every pid with a part
 		parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" && !f.hasEvents(p) })
 	}
 	if len(parts) == 0 {
@@ -27,11 +27,11 @@ func (f *ProcessProfile) hasEvents(part string) bool {
 	return slices.ContainsFunc(f.Lines, func(l TrackRow) bool { return l.Key.Part == part && !l.Empty() })
 }
 
-// Describe returns the facts about a part of f before ranks are compared.
+// Describe returns the facts about a part of f before ranks are resolved.
 func (f *ProcessProfile) Describe(part string) naming.Input {
 	in := naming.Input{Path: f.Name, Said: f.Source.Input.said(), Label: f.Source.Input.Label, HeaderRank: f.Meta.Rank, WorldSize: f.Meta.WorldSize, HeaderHost: f.Meta.Host}
 	if part != "" {
-		// The header of a merged file is that of its first rank.
+		// A merged file has the header of its first rank.
 		in.Label, in.HeaderRank, in.HeaderHost = strings.TrimPrefix(f.Source.Input.Label+"/"+part, "/"), -1, ""
 		if label, ok := f.Meta.Parts[part]; ok {
 			in.Label = label
@@ -47,39 +47,39 @@ func (f *ProcessProfile) Describe(part string) naming.Input {
 	return in
 }
 
-// A ProcessProfile is the profile of one file, with its events in the order in which they are drawn.
+// A ProcessProfile is the profile of one file, with its events in drawing order.
 type ProcessProfile struct {
 	*profile.Profile
 	Source *Source
 	Lines  []TrackRow
-	LineOf []int32 // of each row
-	// Tolerance is by how much an event may reach over the one around it.
+	LineOf []int32 // by row
+	// Tolerance is how far an event may extend beyond its parent, in ns.
 	Tolerance trace.Time
-	// Duplicates are recordings of the same process by another profiler, whose events were
-	// put into this one.
+	// Duplicates are recordings of the same process by another profiler, whose events were moved into this
+	// one.
 	Duplicates []*ProcessProfile
 }
 
-// newProcessProfile brings the events of p in order.
+// newProcessProfile sorts the events of p.
 func newProcessProfile(p *profile.Profile, source *Source) *ProcessProfile {
 	t := &ProcessProfile{Source: source}
 	t.Replace(p)
 	return t
 }
 
-// Replace puts p in the place of what was read before from the same file.
+// Replace replaces the content with p, which was read again from the same file.
 func (f *ProcessProfile) Replace(p *profile.Profile) {
 	f.Profile = p
 	f.Tolerance = toleranceOf(p)
 	f.Lines, f.LineOf = sortTracks(p, f.Tolerance)
 }
 
-// GiveUp frees the events of a file, once it is known that none of them are drawn.
+// GiveUp releases the events of a file once it is known that none of them will be drawn.
 func (f *ProcessProfile) GiveUp() {
 	f.Replace(&profile.Profile{Name: f.Name, Meta: f.Meta, First: f.First, Last: f.Last, Total: f.Total})
 }
 
-// Formats are those of the files that the events of a recording are from.
+// Formats returns the formats of the files that contributed to the recording.
 func (f *ProcessProfile) Formats() []*format.Format {
 	all := []*format.Format{f.Source.Format}
 	for _, t := range f.Duplicates {

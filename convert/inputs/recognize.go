@@ -17,27 +17,25 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A recognition sorts inputs by what they are.
+// A recognition sorts inputs by kind.
 type recognition struct {
 	into                     *Loaded
 	dumps, recordings, aside []*Source
-	// others counts recordings where requests are asked for; named lists those that no
-	// search led to.
+	// others counts recordings when requests are wanted; named lists those that no search led to.
 	others   int
 	named    []string
 	accounts map[*Search]*account
-	empty    []Input // files that a search led to
+	empty    []Input // empty files that a search led to
 }
 
-// An account is what came of a search.
+// An account summarizes the result of a search.
 type account struct {
 	took       map[*format.Format]int
-	extensions map[string]bool // of what was taken
+	extensions map[string]bool // of the files that were taken
 	left       leftOut
 }
 
-// recognize looks at the heads of inputs, and tells those that hold requests from what
-// profilers recorded.
+// recognize examines the heads of inputs, and separates dumps of requests from profiles.
 func (m *Loaded) recognize(inputs []Input) *recognition {
 	r := &recognition{into: m, accounts: map[*Search]*account{}}
 	most := mostOpen()
@@ -59,15 +57,15 @@ func (m *Loaded) recognize(inputs []Input) *recognition {
 			m.Diags.Add(trace.DatasetIncomplete.Of(s.Name, text))
 		}
 		if s.glob && len(a.left) == 0 {
-			continue // what was taken is what was asked for
+			continue // taking them is what the user asked for
 		}
 		m.Diags.Add(trace.InputsFound.Of(s.Name, a))
 	}
 	return r
 }
 
-// add takes an input, or leaves it out. The error is what is wrong with it, which is err
-// if recognizing it failed.
+// add takes an input, or leaves it out. err is the error of recognizing x, if any; the result is what makes
+// the input an error.
 func (r *recognition) add(x *Source, err error) error {
 	opt, f := &r.into.opt, x.Format
 	if x.Input.Search != nil {
@@ -94,7 +92,7 @@ func (r *recognition) add(x *Source, err error) error {
 	return nil
 }
 
-// take adds an input to those that will be read.
+// take adds an input to those to be read.
 func (r *recognition) take(x *Source) {
 	in, f := x.Input, x.Format
 	if in.As != nil && f != in.As {
@@ -116,8 +114,8 @@ func (r *recognition) take(x *Source) {
 	}
 }
 
-// leaves reports whether a file that a search led to is left out, and why: it is none that
-// the user meant. err says why it cannot be read, if that is so.
+// leaves reports whether to leave out a file that a search led to because the user cannot have meant it,
+// and why. err is why it cannot be read, if so.
 func (r *recognition) leaves(x *Source, err error) (why reason, left bool) {
 	var other foreignError
 	opt, f := &r.into.opt, x.Format
@@ -153,12 +151,12 @@ func (r *recognition) leave(in Input, why reason) {
 	}
 	r.account(in.Search).left.add(why, in.Name)
 	if info, err := os.Stat(in.Path()); err == nil && r.into.opt.Meter != nil {
-		r.into.opt.Meter.Add(int(info.Size())) // there is nothing more to come of it
+		r.into.opt.Meter.Add(int(info.Size())) // counts as read
 	}
 }
 
-// leaveEmpty leaves out empty files, which folders have many of. One that is named as
-// captures beside it may be a capture that could not be written.
+// leaveEmpty leaves out empty files, which folders have many of. But an empty file with the extension of
+// captures beside it may be a capture that failed to be written, and is reported.
 func (r *recognition) leaveEmpty() {
 	for _, in := range r.empty {
 		a := r.account(in.Search)
@@ -170,19 +168,19 @@ func (r *recognition) leaveEmpty() {
 	}
 }
 
-// saysByEmptiness reports whether an empty file of a name is what some format has.
+// saysByEmptiness reports whether some format uses empty files of this name.
 func saysByEmptiness(name string) bool {
 	return slices.ContainsFunc(Formats, func(f *format.Format) bool { return f.Empty != nil && f.Empty(name) })
 }
 
-// account returns the account of a search.
+// account returns the account of a search, creating it if needed.
 func (r *recognition) account(s *Search) *account {
 	return order.Memo(r.accounts, s, func() *account {
 		return &account{took: map[*format.Format]int{}, extensions: map[string]bool{}, left: s.left.clone()}
 	})
 }
 
-// String says what was taken, by kind, and what was left out and why.
+// String says how many files were taken, by kind, and what was left out and why.
 func (a *account) String() string {
 	parts := order.Each(format.Sorted(a.took), func(f *format.Format) string { return several(a.took[f], f.Noun) })
 	if len(parts) == 0 {
@@ -191,21 +189,21 @@ func (a *account) String() string {
 	return strings.Join(parts, ", ") + a.left.clause()
 }
 
-// unusable reports an input that cannot be read. One that a search led to and whose content
-// is in another file is no mistake.
+// unusable reports an input that cannot be read. It is not an error if a search led to it and its content
+// is in another file.
 func (m *Loaded) unusable(in Input, err error) {
 	why := trace.InputUnusable
 	if in.Search != nil && errors.Is(err, format.ErrNotNeeded) {
 		why = trace.InputSkipped
 	}
 	if failed := (*fs.PathError)(nil); errors.As(err, &failed) && failed.Op == "open" && failed.Path == in.Path() {
-		err = failed.Err // the message names the file
+		err = failed.Err // the message already names the file
 	}
 	m.Diags.Add(why.Of(MessageName(in.Name), err))
 }
 
-// own lists what sgtrace writes, and how to know it by the beginning of the file: it puts
-// a mark into everything, since names are up to the user.
+// own lists what sgtrace writes, and how to recognize it by its beginning: sgtrace marks everything it
+// writes, since users choose the names.
 var own = []struct {
 	reason reason
 	is     func(head []byte) bool
@@ -218,7 +216,7 @@ var own = []struct {
 	{ownFile("JSON file"), lazyregexp.New(`^\s*\[?\s*\{\s*"schema"\s*:\s*"sgtrace\.`).Match},
 }
 
-// ownOf returns what to say of a file with this head if sgtrace wrote it, nil if not.
+// ownOf returns the reason for leaving out a file with this head if sgtrace wrote it, or else nil.
 func ownOf(head []byte) *reason {
 	for i := range own {
 		if own[i].is(head) {
@@ -228,8 +226,8 @@ func ownOf(head []byte) *reason {
 	return nil
 }
 
-// Replaceable reports whether an output may take the place of an input: a search led to
-// it, and sgtrace wrote it, so that it is not read.
+// Replaceable reports whether an output may replace an input: a search led to it, and sgtrace wrote it, so
+// it is not read.
 func (in Input) Replaceable() bool {
 	if in.Search == nil {
 		return false

@@ -14,31 +14,28 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Run is inputs that overlap in time, or nearly so: what was recorded at about the same time, on
-// any number of hosts. Its times are those of the clocks of the hosts. Whoever looks at one run of
-// weeks after another needs memory for one of them.
+// A Run is a set of inputs recorded at about the same time, on any number of hosts. Its times are on the
+// clocks of the hosts. Reading weeks of inputs run by run needs memory for only one run at a time.
 type Run struct {
 	From, To trace.Time // of all inputs; 0 is unknown
 	Inputs   []Input
 }
 
 const (
-	// runsApart is how long after all inputs of a run, in ns, another one begins that is of the next
-	// run: profilers that are started again and again for one incident are not that slow, and
-	// clocks are not that wrong.
+	// runsApart is the gap between runs, in ns: profilers that are restarted repeatedly during an incident
+	// are not that slow, and clocks are not that wrong.
 	runsApart = trace.Time(time.Hour)
-	// day is how long inputs may follow each other without a gap, in ns, until days divide them: a
-	// server that always writes dumps never ends its run.
+	// day is the maximum length of a run, in ns, before it is divided by day: a server that writes dumps
+	// continuously would never end its run.
 	day = trace.Time(24 * time.Hour)
 )
 
-// errRunsOnce says that an input would have to be read twice.
+// errRunsOnce is returned if an input would have to be read twice.
 var errRunsOnce = errors.New("cannot be read twice, but to find out which inputs belong together needs that; write it to a file")
 
-// Runs finds the runs of inputs, in the order of time, and last those of which the time is
-// unknown: one for each label, or folder. It reads inputs for that, one after another, unless a
-// dataset has them. What cannot be read is reported to diags and left out; the error is for
-// when nothing is left.
+// Runs finds the runs of inputs in order of time, followed by inputs with unknown times: one run for each
+// label, or folder. It has to read inputs for that, one after another, except those in a dataset. An input
+// that cannot be read is reported to diags and left out; it is an error if none remains.
 func Runs(files []Input, opt Options, diags *trace.Diags) ([]Run, error) {
 	found := Recognize(files, opt, diags)
 	if len(found) == 0 {
@@ -57,7 +54,7 @@ func Runs(files []Input, opt Options, diags *trace.Diags) ([]Run, error) {
 		}
 		err = errors.Join(err, x.Close())
 		in := x.Input
-		in.Search = nil // what was found there is told
+		in.Search = nil // its results were reported
 		if from != 0 {
 			timed = append(timed, Run{from, to, []Input{in}})
 			continue
@@ -75,8 +72,8 @@ func Runs(files []Input, opt Options, diags *trace.Diags) ([]Run, error) {
 	return list, err
 }
 
-// extent returns when an input begins and ends; 0 is unknown. What is wrong with the input is
-// reported when its run is read.
+// extent returns when an input begins and ends; 0 is unknown. Problems with the input are reported when its
+// run is read.
 func extent(x *Source, opt Options) (from, to trace.Time) {
 	if c := x.Input.Capture(); c != nil {
 		return c.First, c.Last
@@ -93,8 +90,8 @@ func extent(x *Source, opt Options) (from, to trace.Time) {
 	return content.Bounds()
 }
 
-// joinRuns puts inputs together that overlap or are not far apart, and divides what is longer than
-// a day by the day, UTC, on which inputs begin. Inputs keep their order.
+// joinRuns joins inputs that overlap or are close in time into runs, and divides runs longer than a day by
+// the UTC day on which inputs begin. Within a run, inputs keep their order.
 func joinRuns(timed []Run) (list []Run) {
 	order := make([]int, len(timed))
 	for i := range order {
@@ -118,7 +115,7 @@ func joinRuns(timed []Run) (list []Run) {
 	return list
 }
 
-// runsByDay unites inputs, given in the order of time, that begin on the same day.
+// runsByDay unites inputs, sorted by time, that begin on the same day.
 func runsByDay(timed []Run, members []int) (list []Run) {
 	for len(members) > 0 {
 		today := timed[members[0]].From / day
@@ -131,7 +128,7 @@ func runsByDay(timed []Run, members []int) (list []Run) {
 	return list
 }
 
-// uniteRuns makes one run of several.
+// uniteRuns joins runs into one.
 func uniteRuns(timed []Run, members []int) Run {
 	run := timed[members[0]]
 	run.Inputs = nil

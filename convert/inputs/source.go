@@ -14,33 +14,33 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Source is an input that was recognized, and what its format made of it.
+// Source is a recognized input, and what its format read from it.
 type Source struct {
 	Content *format.Source
 	Input   Input
 	Format  *format.Format
 	names   []string // of the files in it, if it is a folder
-	Once    bool     // what can be opened once only
-	stream  *Stream  // whose head was looked at; nil if it was closed or is read
-	meter   Meter    // of the first time that it is read; nil from then on
+	Once    bool     // it can be opened only once
+	stream  *Stream  // open after recognition; nil if it was closed or has been read
+	meter   Meter    // for the first reading; nil from then on
 	stdin   io.Reader
-	spool   *memory.Spool // of what can be opened once only and is read twice; nil otherwise
-	zeros   bool          // the head is nothing else
-	// What must be on a disk and is compressed, or a pipe, is unpacked to a temporary file,
-	// which remove removes.
+	spool   *memory.Spool // for an input that can be opened only once but is read twice; otherwise nil
+	zeros   bool          // the head has nothing but zeros
+	// Input that must be on disk but is compressed or a pipe is unpacked to a temporary file, which remove
+	// removes.
 	unpacked bool
 	remove   func() error
-	own      *reason   // sgtrace wrote it
-	reopened []*Source // the originals of what a dataset has
-	closed   bool      // originals are not opened
+	own      *reason   // the kind of file, if sgtrace wrote it
+	reopened []*Source // the originals of a capture in a dataset
+	closed   bool      // originals must not be opened
 }
 
-// fewOpen is how many files any system lets a process keep open, see mostOpen. There may
-// be more inputs than that: the others are opened once more after a look at them.
+// fewOpen is how many files any system lets a process keep open, see mostOpen. There may be more inputs:
+// the others are opened again after recognition.
 const fewOpen = 8
 
-// recognize looks at the head of the input, and keeps the stream open if that is said or
-// it can be opened only once.
+// recognize examines the head of the input. It keeps the stream open if keep is set, or if the input can be
+// opened only once.
 func (x *Source) recognize(keep bool) error {
 	if x.Input.capture != nil {
 		return x.recognizeCapture()
@@ -56,7 +56,7 @@ func (x *Source) recognize(keep bool) error {
 	case keep:
 		meter = silent{meter} // until it is read
 	default:
-		meter = nil // its bytes are read once more
+		meter = nil // its bytes are read again
 	}
 	s, err := x.Input.open(x.stdin, meter)
 	if err != nil {
@@ -77,7 +77,7 @@ func (x *Source) recognize(keep bool) error {
 	return nil
 }
 
-// silent is a meter that no file is named to.
+// silent is a Meter without the names of files.
 type silent struct{ Meter }
 
 func (silent) File(string) {}
@@ -103,8 +103,8 @@ func (x *Source) closeStream() error {
 	return s.Close()
 }
 
-// open returns the content of the input: the stream whose head was looked at, or the
-// file opened anew, as for a window of time.
+// open returns the content of the input: the stream that recognition left open, or the file opened again,
+// for example for a window of time.
 func (x *Source) open() (io.ReadCloser, error) {
 	if x.spool != nil && x.spool.Full() {
 		return x.spool.Open()
@@ -133,20 +133,20 @@ func (x *Source) open() (io.ReadCloser, error) {
 	return s, nil
 }
 
-// paths are those of the files in a folder; nil of a file.
+// paths returns the paths of the files in a folder; nil for a file.
 func (x *Source) paths() (paths []string) {
 	return order.Each(x.names, func(name string) string { return filepath.Join(x.Input.Path(), name) })
 }
 
-// name is what messages call the input.
+// name returns the name of the input for messages.
 func (x *Source) name() string { return MessageName(x.Input.Name) }
 
-// asked is the input as its format sees it.
+// asked returns the input as its format sees it.
 func (x *Source) asked() *format.Input {
 	return &format.Input{Name: x.name(), Path: x.Input.Path(), Files: x.paths(), Found: x.Input.Search != nil, Open: x.open}
 }
 
-// index reads the input.
+// index reads the input with its format.
 func (x *Source) index(opt *format.Options) error {
 	in := x.asked()
 	var err error
@@ -170,7 +170,7 @@ func (x *Source) index(opt *format.Options) error {
 	return err
 }
 
-// close closes what rows are read from, and removes what was unpacked for it.
+// close closes the files that rows are read from, and removes temporary files.
 func (x *Source) close() error {
 	var errs []error
 	if x.Content != nil && x.Content.Close != nil {
@@ -191,21 +191,20 @@ func (x *Source) close() error {
 	return errors.Join(errs...)
 }
 
-// Recognize looks at inputs, and returns those that can be read, each by itself: dumps and logs,
-// what profilers recorded, and what is neither. What cannot be used is reported to diags. The caller closes
-// all of them.
+// Recognize returns the inputs that can be read: dumps and logs first, then profiles, then the rest. Inputs
+// that cannot be used are reported to diags. The caller closes each result.
 func Recognize(inputs []Input, opt Options, diags *trace.Diags) []*Source {
 	m := &Loaded{Spans: newSpans(diags, opt.KeepSecrets), Diags: diags, opt: opt}
 	known := m.recognize(inputs)
 	return slices.Concat(known.dumps, known.recordings, known.aside)
 }
 
-// Apart reads an input into tables of its own. The error says that nothing of it can be used.
+// Apart reads an input into its own tables. After an error, nothing in them can be used.
 func (x *Source) Apart(opt Options, diags *trace.Diags) (*Loaded, error) {
 	m := newLoaded(opt, diags)
 	m.Sources = []*Source{x}
 	reading := m.options(opt.Filter, 0)
-	reading.Parts = false // a dataset has tables of what its format reads
+	reading.Parts = false // a dataset has only what the input's own format reads
 	err := x.index(reading)
 	m.finishSeries()
 	m.Spans.ReportOther()
@@ -225,5 +224,5 @@ func (in Input) Files() (paths []string, err error) {
 	return paths, err
 }
 
-// Close gives up an input.
+// Close releases the input.
 func (x *Source) Close() error { return errors.Join(x.closeStream(), x.close()) }

@@ -11,17 +11,16 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A TrackRow is one row of the timeline as one file has it: a thread, a stream, all
-// async events of one name.
+// A TrackRow is one row of a file on the timeline: a thread, a stream, or all async events of one name.
 type TrackRow struct {
 	Key      TrackKey
-	Row      profile.Row // the first of those that the line is made of
-	Lanes    [][]uint32  // indexes into File.Events of each lane, by time, longest first
+	Row      profile.Row // the first of the rows that the line combines
+	Lanes    [][]uint32  // for each lane, indexes into File.Events, by time, longest first
 	Instants []int32     // indexes into File.Instants, by time
 	Samples  []int32     // indexes into File.Samples, by time
 }
 
-// TrackKey tells lines of a rank apart, over all of its captures.
+// TrackKey identifies a line of a rank across all of its captures.
 type TrackKey struct {
 	Kind     profile.RowKind
 	Part     string
@@ -37,8 +36,8 @@ func keyOf(r *profile.Row) TrackKey {
 	return k
 }
 
-// sortTracks returns the lines of f, and the line of each row. The table of events
-// stays in the order of the file: moving it would take longer than drawing it.
+// sortTracks returns the lines of f, and the line of each row. The table of events stays in file order:
+// moving the events would take longer than drawing them.
 func sortTracks(f *profile.Profile, tolerance trace.Time) (lines []TrackRow, lineOf []int32) {
 	lineOf = make([]int32, len(f.Rows))
 	index := map[TrackKey]int32{}
@@ -91,11 +90,10 @@ func sortEvents(f *profile.Profile, lines []TrackRow, lineOf []int32, tolerance 
 	}
 }
 
-// sorter orders events. It has room for the longest line.
+// sorter sorts events. Its buffers have room for the longest line.
 type sorter struct{ keys, scratch []uint64 }
 
-// byTime orders the events that by lists by time, then longest first, then as they
-// were.
+// byTime sorts the events listed in by: by time, then longest first, then in original order.
 func (s *sorter) byTime(events []profile.Slice, by []uint32) {
 	if len(by) == 0 {
 		return
@@ -104,8 +102,7 @@ func (s *sorter) byTime(events []profile.Slice, by []uint32) {
 	for _, i := range by {
 		low, high = min(low, events[i].Time), max(high, events[i].Time)
 	}
-	// A key is a time and a place in by. Only the longest captures, of hours, leave
-	// no room for both.
+	// A key is a time and a position in by. Only the longest captures, of hours, have no room for both.
 	places := bits.Len(uint(len(by) - 1))
 	if bits.Len64(uint64(high-low))+places > 64 {
 		slices.SortStableFunc(by, func(a, b uint32) int { return CompareSlices(&events[a], &events[b]) })
@@ -126,7 +123,7 @@ func (s *sorter) byTime(events []profile.Slice, by []uint32) {
 	longestFirst(events, by)
 }
 
-// longestFirst orders events of equal time, which nest in each other then.
+// longestFirst sorts events of equal time by duration, longest first, so that they nest.
 func longestFirst(events []profile.Slice, by []uint32) {
 	for from := 0; from < len(by); {
 		to := from + 1
@@ -140,10 +137,9 @@ func longestFirst(events []profile.Slice, by []uint32) {
 	}
 }
 
-// toleranceOf returns by how much an event may reach over the one around it and
-// still be drawn inside, cut to fit. A gpu_user_annotation lies 1 ns around its
-// kernels; up to PyTorch 2.3, times are whole microseconds, start and duration
-// each rounded for itself.
+// toleranceOf returns how far, in ns, an event may extend beyond its parent and still be drawn inside it,
+// cut to fit. A gpu_user_annotation extends 1 ns around its kernels; up to PyTorch 2.3, times are whole
+// microseconds, with start and duration rounded separately.
 func toleranceOf(f *profile.Profile) trace.Time {
 	const nanoseconds, microseconds = 2, 1000
 	for i := range f.Events {
@@ -154,14 +150,14 @@ func toleranceOf(f *profile.Profile) trace.Time {
 	return microseconds
 }
 
-// SplitLanes divides events, which by lists in order of time, into lanes in which
-// they nest, and reorders by so that each lane's lie together. Kernels of one
-// stream do overlap (programmatic dependent launch), async events as they like.
+// SplitLanes divides events, which by lists in order of time, into lanes in which they nest, and reorders
+// by so that those of each lane are contiguous. Kernels of one stream may overlap (programmatic dependent
+// launch), and async events always may.
 func SplitLanes(events []profile.Slice, by []uint32, tolerance trace.Time) [][]uint32 {
 	if len(by) == 0 {
 		return nil
 	}
-	var open [][]trace.Time // by lane: the ends of what is under way, innermost last
+	var open [][]trace.Time // by lane: the ends of current events, innermost last
 	var laneOf []uint16
 	var counts []int
 	for n, i := range by {
@@ -176,7 +172,7 @@ func SplitLanes(events []profile.Slice, by []uint32, tolerance trace.Time) [][]u
 		open[k] = append(open[k], e.End())
 		counts[k]++
 		if k > 0 && len(laneOf) == 0 {
-			laneOf = make([]uint16, len(by)) // of those before, 0
+			laneOf = make([]uint16, len(by)) // earlier events are on lane 0
 		}
 		if len(laneOf) > 0 {
 			laneOf[n] = uint16(k)
@@ -197,12 +193,12 @@ func SplitLanes(events []profile.Slice, by []uint32, tolerance trace.Time) [][]u
 	return lanes
 }
 
-// MaxLanes bounds the rows of one line; what does not fit is cut by the Builder.
+// MaxLanes is the maximum number of lanes of a line; the Builder cuts what does not fit.
 const MaxLanes = 1 << 12
 
-// fits reports whether e can be drawn on a lane, and closes what ends before it. It
-// must lie inside of what is under way, but for the tolerance at its end, and for
-// what is over within the tolerance of its start.
+// fits reports whether e can be drawn on a lane, and pops the events that end before it. It must lie inside
+// the current events, except that it may extend beyond their end by the tolerance, and may follow an event
+// that ends within the tolerance after its start.
 func fits(open *[]trace.Time, e *profile.Slice, tolerance trace.Time) bool {
 	stack := *open
 	for len(stack) > 0 && stack[len(stack)-1] <= e.Time {
@@ -220,7 +216,7 @@ func fits(open *[]trace.Time, e *profile.Slice, tolerance trace.Time) bool {
 	return true
 }
 
-// CompareSlices orders by time, then longest first.
+// CompareSlices compares by time, then longest first.
 func CompareSlices(a, b *profile.Slice) int {
 	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(b.Dur, a.Dur))
 }

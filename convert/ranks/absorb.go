@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// joinPairs puts what only an export has of a process into the trace of the same
-// process, so that it is one rank, and what both have is drawn once.
+// joinPairs moves what only an export recorded of a process into the trace of the same process, so that the
+// process is one rank, and whatever both recorded is drawn once.
 func (m *Assignment) joinPairs(captures []*Capture, joined []*pair) []*Capture {
 	var exports order.Groups[*Capture, []*pair]
 	for _, p := range joined {
@@ -41,7 +41,7 @@ func (m *Assignment) joinPairs(captures []*Capture, joined []*pair) []*Capture {
 	return slices.DeleteFunc(captures, func(c *Capture) bool { return slices.Contains(exports.Keys, c) })
 }
 
-// heldPairs divides pairs into those whose events are held on clocks that are related, and others.
+// heldPairs divides pairs into those with related clocks whose exported events are held in memory, and the rest.
 func heldPairs(pairs []*pair) (held, others []*pair) {
 	for _, p := range pairs {
 		if p.duplicates != nil && p.export.File.Source.Content.Rows == nil {
@@ -53,7 +53,7 @@ func heldPairs(pairs []*pair) (held, others []*pair) {
 	return held, others
 }
 
-// tiePairs notes that the traces and exports of pairs are of one process.
+// tiePairs records that the trace and the export of each pair are of one process.
 func tiePairs(pairs []*pair) {
 	for _, p := range pairs {
 		p.trace.process = cmp.Or(p.trace.process, p.export.process, &process{})
@@ -61,7 +61,7 @@ func tiePairs(pairs []*pair) {
 	}
 }
 
-// learnPairs tells both captures of each pair what the other knows of rank and host.
+// learnPairs shares what each capture of a pair knows about rank and host.
 func learnPairs(pairs []*pair) {
 	for _, p := range pairs {
 		p.export.learn(p.trace)
@@ -80,41 +80,41 @@ func (m *Assignment) reportPair(t, n *Capture, a *absorption) {
 	m.diags.Add(trace.RecordedTwice.Of(n.File.Name, n.processText(), t.File.Name, text))
 }
 
-// processText is what messages call a process of an export.
+// processText returns the name of an export's process for messages.
 func (c *Capture) processText() string {
 	return fmt.Sprintf("its process %d", c.File.Meta.PID)
 }
 
-// An absorption puts what an export has of a process into a trace of it.
+// An absorption moves what an export recorded of a process into a trace of it.
 type absorption struct {
 	into   *inputs.ProcessProfile
 	part   string
 	from   *inputs.ProcessProfile
-	pairs  []*pair // the first one is that of into
+	pairs  []*pair // the first one is with into
 	syms   *trace.Symbols
-	number int64 // among those into the same trace, from 1
-	// seen and same count what both kinds of profilers record: what the export has of
-	// it, and what of that the traces have, too.
+	number int64 // its number among the absorptions into the same trace, from 1
+	// seen counts the export's events of kinds that both profilers record, and same counts those that the
+	// traces also have.
 	seen, same int
 
-	held       func(trace.Time) trace.Time // from the clock of the export
-	own        *profile.Join               // the calls of the export
-	duplicates []int32                     // which event of into each event of the export is, or one of these
-	rows       []int32                     // which row of into each row of the export is
-	shifted    []int32                     // where each event of the export went, profile.NoEvent if nowhere
+	held       func(trace.Time) trace.Time // converts times from the export's clock to the trace's
+	own        *profile.Join               // joins the export's work with its calls
+	duplicates []int32                     // for each event of the export: its event in into, isNew, or elsewhere
+	rows       []int32                     // for each row of the export: its row in into
+	shifted    []int32                     // for each event of the export: its event in into after the move, or profile.NoEvent
 }
 
-// What an event of the export is if it is no event of into.
+// Values of duplicates for events of the export that are not in into.
 const (
 	isNew     = -1
-	elsewhere = -2 // of another trace of the process, or what such a trace says in another way
+	elsewhere = -2 // in another trace of the process, or in such a trace in another form
 )
 
-// correlationStep keeps the correlation ids of an export apart from those of the
-// trace: profilers count for themselves.
+// correlationStep keeps the correlation IDs of an export apart from those of the trace: each profiler has
+// its own numbering.
 const correlationStep = 1 << 40
 
-// run does it.
+// run performs the absorption.
 func (a *absorption) run() {
 	f, n := a.into, a.from
 	a.held = func(t trace.Time) trace.Time { return t }
@@ -143,8 +143,7 @@ func (a *absorption) run() {
 	a.duplicates, a.rows, a.shifted, a.own = nil, nil, nil, nil
 }
 
-// mapRows finds the rows of the trace that the rows of the export are, and adds those
-// that it does not have.
+// mapRows maps the rows of the export to rows of the trace, and adds those that the trace lacks.
 func (a *absorption) mapRows() {
 	f := a.into
 	pid, pidText := int64(0), ""
@@ -154,7 +153,7 @@ func (a *absorption) mapRows() {
 			break
 		}
 	}
-	folders := map[string]string{} // of devices, threads
+	folders := map[string]string{} // of devices and threads
 	a.rows = make([]int32, len(a.from.Rows))
 	for i, row := range a.from.Rows {
 		row.Part = a.part
@@ -175,7 +174,7 @@ func (a *absorption) mapRows() {
 			f.Rows = append(f.Rows, row)
 		}
 	}
-	// Rows of the trace join those of the same device or thread.
+	// Rows of the trace move into the folder of the same device or thread.
 	for i := range f.Rows {
 		r := &f.Rows[i]
 		if r.Part != a.part || r.Folder != "" {
@@ -190,8 +189,7 @@ func (a *absorption) mapRows() {
 	}
 }
 
-// addEvents adds the events that are new, and ties them to their calls, which may be
-// those of the trace.
+// addEvents adds the new events, and ties them to their calls, which may be calls of the trace.
 func (a *absorption) addEvents() {
 	f, n := a.into, a.from
 	f.Events = slices.Grow(f.Events, len(n.Events)-a.same)
@@ -216,8 +214,8 @@ func (a *absorption) addEvents() {
 	}
 }
 
-// correlationOf returns the correlation that a new event has in the trace: that of its call, if
-// the trace has it.
+// correlationOf returns the correlation ID of a new event in the trace: that of its call, if the trace has
+// the call.
 func (a *absorption) correlationOf(e *profile.Slice) int64 {
 	moved := e.Correlation + a.number*correlationStep
 	if e.IsLaunch() {
@@ -232,7 +230,7 @@ func (a *absorption) correlationOf(e *profile.Slice) int64 {
 	return other.Correlation
 }
 
-// place returns which event of the trace an event of the export is or became.
+// place returns the event in the trace that an event of the export is or became.
 func (a *absorption) place(event int32) int32 {
 	if event == profile.NoEvent || a.shifted[event] < 0 {
 		return profile.NoEvent
@@ -240,8 +238,8 @@ func (a *absorption) place(event int32) int32 {
 	return a.shifted[event]
 }
 
-// addCollectives adds the collectives that are new. Where the trace has one of which
-// it knows nothing but the kernel, it learns the rest.
+// addCollectives adds the new collectives. Where the trace knows only the kernel of a collective, it also
+// takes the details from the export.
 func (a *absorption) addCollectives() {
 	f, n := a.into, a.from
 	names := profile.BareNames(a.syms)
@@ -276,7 +274,7 @@ func (a *absorption) addCollectives() {
 	}
 }
 
-// collectiveMoments are the kernels of collectives of a part of a profile.
+// collectiveMoments returns the kernels of collectives of a part of a profile, and the index of each in p.Collectives.
 func collectiveMoments(p *profile.Profile, part string, names *trace.PerName[trace.Sym]) (moments, []int32) {
 	var which []int32
 	kinds := p.Collectives.Kinds()
@@ -294,7 +292,7 @@ func collectiveMoments(p *profile.Profile, part string, names *trace.PerName[tra
 	return m, which
 }
 
-// learnCollective fills in what a trace does not know of its i-th collective.
+// learnCollective fills in the details that a trace lacks of its i-th collective.
 func learnCollective(of *profile.Collectives, i int, from *profile.Collective) {
 	if c := of.At(i); c.Group == 0 && c.CommsID == 0 && c.Op == 0 {
 		c.Group, c.Op, c.Dtype, c.In, c.GroupSize, c.Seq = from.Group, from.Op, from.Dtype, from.In, from.GroupSize, from.Seq
@@ -302,11 +300,11 @@ func learnCollective(of *profile.Collectives, i int, from *profile.Collective) {
 	}
 }
 
-// newSteps returns the steps during which the traces have none of the same kind. What
-// the GPU ran in the others, the traces say themselves.
+// newSteps returns the steps during which the traces have no step of the same kind. The other steps' work
+// on the GPU is in the traces themselves.
 func (a *absorption) newSteps() (fresh []profile.Step) {
 	type window struct{ from, to trace.Time }
-	var known [2][]window // on the CPU, on the GPU
+	var known [2][]window // CPU, GPU
 	side := func(s *profile.Step) int {
 		if s.OnGPU {
 			return 1
@@ -338,7 +336,7 @@ func (a *absorption) newSteps() (fresh []profile.Step) {
 	return fresh
 }
 
-// addSteps adds steps.
+// addSteps adds steps to the trace.
 func (a *absorption) addSteps(steps []profile.Step) {
 	for _, s := range steps {
 		from, to := a.held(s.Time), a.held(s.Time+trace.Time(s.Dur))
@@ -347,7 +345,7 @@ func (a *absorption) addSteps(steps []profile.Step) {
 	}
 }
 
-// window returns when times of the trace's clock are on that of the export; 0 is open.
+// window converts a window from the trace's clock to the export's; 0 is no bound.
 func (a *absorption) window(held inputs.Extent) inputs.Extent {
 	local := func(t trace.Time) trace.Time {
 		if t == 0 {

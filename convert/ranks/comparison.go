@@ -10,7 +10,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// moments are events as columns, ordered by Start.
+// moments are events as columns, sorted by Start.
 type moments struct {
 	Start []trace.Time
 	Dur   []int64
@@ -20,9 +20,9 @@ type moments struct {
 // len returns the number of events.
 func (m *moments) len() int { return len(m.Start) }
 
-// A comparison finds the events that two profilers both recorded of one process, on
-// clocks of which nothing need be known: equal names and durations, in the same
-// order. The events of one side are held, those of the other may be streamed, twice:
+// A comparison finds the events of one process that two profilers both recorded, even if nothing is known
+// about how their clocks relate: events with equal names and durations, in the same order. The events of
+// one side are held in memory; those of the other may be streamed, twice:
 //
 //	c := newComparison(held, 0)
 //	for each event { c.observe(name, start, dur) }
@@ -31,52 +31,50 @@ func (m *moments) len() int { return len(m.Start) }
 //		for each event { if search.has(name, start, dur) { it is there twice } }
 //	}
 //
-// Kernels run in steps that repeat themselves, and so do their names. What tells
-// the steps apart are durations, to the nanosecond. Anchors, events of durations as
-// rare as possible, are taken from short pieces of the recording, within which the
-// clocks cannot drift apart. Each piece has the differences of its anchors to all
-// events that they may be; where many agree, the piece may lie. The pieces that
-// then agree with each other tell the shift, and how it drifts.
+// Kernels run in steps that repeat, and so do their names. Durations, which are in nanoseconds, tell the
+// steps apart. Anchors, which are events with the rarest durations, are taken from short pieces of the
+// recording, within which the clocks cannot drift apart. Each piece collects the time differences between
+// its anchors and all events they may be; an offset on which many anchors agree is a candidate. The
+// candidates of pieces that agree with each other give the shift and its drift.
 type comparison struct {
 	held    moments
 	near    int64
-	grain   int64 // of times of the held events; see grainOf
-	coarse  bool  // an observed event had times of microseconds
+	grain   int64 // resolution of the held events' times; see grainOf
+	coarse  bool  // whether an observed event had times in microseconds
 	pieces  []piece
 	anchors []anchor
 	byKey   map[anchorKey][]int32 // anchors by name and duration
-	knots   []knot                // what settle found, by time
-	drift   float64               // beyond them
-	by      int64                 // how far starts may be from where they are expected
+	knots   []knot                // the result of settle, by time
+	drift   float64               // applies beyond the knots
+	by      int64                 // how far, in ns, starts may be from where they are expected
 }
 
 // A Shift relates the clock of streamed events to that of the held ones:
 //
 //	streamed = held + Offset + DriftPPB/1e9 * (held - At)
 type Shift struct {
-	At       trace.Time // of the held events' clock
+	At       trace.Time // on the held events' clock
 	Offset   int64
 	DriftPPB int64
-	Bound    int64 // how far from this the moments of both profilers lie, ns
-	Matches  int   // anchors that it was found from
+	Bound    int64 // largest difference between the two profilers' times after the shift, ns
+	Matches  int   // number of anchors that it is based on
 }
 
 const (
-	// maxPieces pieces of maxAnchors each are looked at, wherever both recordings
-	// overlap.
+	// At most maxPieces pieces, of maxAnchors anchors each, are examined, spread over the held events.
 	maxPieces  = 64
 	maxAnchors = 48
-	// A piece is this long, in events and in ns, at most.
+	// The maximum length of a piece, in events and in ns.
 	pieceEvents = 2000
 	pieceSpan   = 100_000_000
-	// maxPairs is how many events an anchor may be before it says nothing.
+	// maxPairs is the maximum number of candidates of an anchor; with more, it is useless.
 	maxPairs = 2048
-	// maxDrift is how fast clocks drift apart at most: crystals are good for 50 ppm,
-	// and NTP slews by 500 where it has to, for seconds.
+	// maxDrift is the largest relative drift between clocks: crystals are accurate to 50 ppm, and NTP may
+	// slew by 500 ppm, but only for seconds.
 	maxDrift = 2e-4
-	// minAnchors is how many anchors have to agree.
+	// minAnchors is how many anchors must agree.
 	minAnchors = 8
-	// rivalry is how much better a shift has to be than the best of all others.
+	// rivalry is by what factor a shift must beat the next best one.
 	rivalry = 1.5
 )
 
@@ -84,30 +82,29 @@ const (
 type piece struct {
 	middle trace.Time
 	span   int64
-	first  int // its anchors
-	last   int // behind them
+	first  int // index of its first anchor
+	last   int // index after its last anchor
 }
 
 // An anchor is a held event that is looked for.
 type anchor struct {
 	start trace.Time
 	dur   int64
-	diffs []int64 // streamed minus held start, of all that it may be
-	lost  bool    // it may be too many
+	diffs []int64 // streamed minus held start, of all candidates
+	lost  bool    // it had too many candidates
 }
 
-// anchorKey finds anchors by name and about their duration.
+// anchorKey looks up anchors by name and approximate duration.
 type anchorKey struct {
 	name trace.Sym
 	dur  int64 // in units of 1 << bucketBits ns
 }
 
-// bucketBits gives buckets wider than the tolerance of microseconds.
+// bucketBits makes buckets wider than the tolerance for times in microseconds.
 const bucketBits = 11
 
-// newComparison holds events. near is how far apart the starts of equal events may be
-// on the two clocks, in ns; 0 is any distance. It narrows the search where both
-// clocks claim to show Unix time.
+// newComparison holds events. near is how far apart the starts of equal events may be on the two clocks, in
+// ns; 0 is any distance. It narrows the search if both clocks claim to show Unix time.
 func newComparison(held moments, near int64) *comparison {
 	t := &comparison{held: held, near: near, grain: grainOf(held), byKey: map[anchorKey][]int32{}}
 	if near == 0 {
@@ -117,8 +114,7 @@ func newComparison(held moments, near int64) *comparison {
 	return t
 }
 
-// grainOf returns to how many ns times are rounded: PyTorch before 2.4 writes whole
-// microseconds.
+// grainOf returns the resolution of times in ns: PyTorch before 2.4 writes whole microseconds.
 func grainOf(m moments) int64 {
 	for i := range m.Start {
 		if m.Start[i]%1000 != 0 || m.Dur[i]%1000 != 0 {
@@ -128,7 +124,7 @@ func grainOf(m moments) int64 {
 	return 1000
 }
 
-// tolerance is how far equal durations, and equal starts, may differ by rounding.
+// tolerance returns how far equal durations, or equal starts, may differ by rounding.
 func tolerance(a, b int64) int64 { return max(a, b, 2) }
 
 // choose chooses pieces and anchors.
@@ -145,7 +141,7 @@ func (t *comparison) choose() {
 	span := t.held.Start[n-1] - t.held.Start[0]
 	pieces := int(max(1, min(maxPieces, max(int64(n/pieceEvents), int64(span/pieceSpan)))))
 	var places []int
-	end := 0 // of the piece before
+	end := 0 // end of the previous piece
 	for p := range pieces {
 		from := max(end, p*n/pieces)
 		end = from
@@ -179,8 +175,7 @@ func (t *comparison) addAnchor(i int) {
 	t.anchors = append(t.anchors, a)
 }
 
-// observe notes an event of the other side, of which there may be any number, in any
-// order.
+// observe records an event of the other side; there may be any number, in any order.
 func (t *comparison) observe(name trace.Sym, start trace.Time, dur int64) {
 	other := int64(1)
 	if start%1000 == 0 && dur%1000 == 0 {
@@ -203,8 +198,8 @@ func (t *comparison) observe(name trace.Sym, start trace.Time, dur int64) {
 	}
 }
 
-// workOf returns what devices did in one part of a profile: by its fingerprint, or by its
-// events if it has none.
+// workOf returns the device work in one part of a profile: from its fingerprint, or from its events if it
+// has none.
 func workOf(p *profile.Profile, part string, names *trace.PerName[trace.Sym]) moments {
 	if p.Fingerprint == nil {
 		m, _ := momentsOf(p, part, profile.KernelSlice, profile.CopySlice, names)
@@ -219,8 +214,8 @@ func workOf(p *profile.Profile, part string, names *trace.PerName[trace.Sym]) mo
 	return m
 }
 
-// momentsOf returns the events of one part of a profile, of the kinds from first to last, as
-// moments, and which event each one is.
+// momentsOf returns the events of one part of a profile whose kinds are between first and last, as moments,
+// and the index of each event.
 func momentsOf(p *profile.Profile, part string, first, last profile.SliceKind, names *trace.PerName[trace.Sym]) (moments, []int32) {
 	var events []int32
 	for i := range p.Events {

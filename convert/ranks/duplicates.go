@@ -10,12 +10,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// WithoutDuplicates returns the rows of an input recorded beside others without what these have too,
-// so that nothing is counted twice. Which are of one process was decided before: see
-// pair.
+// WithoutDuplicates returns the rows of an input, without those that recordings by another profiler also
+// have, so that nothing is counted twice. Which recordings are of one process was decided before: see pair.
 //
-// With attribute, work is to be attributed to the ranges around its call, which only
-// the export may have: then kernels and calls stay, and ranges are counted once.
+// With attribute, work will be attributed to the ranges around its call, which only the export may have:
+// then kernels and calls stay, and only ranges are deduplicated.
 func (m *Assignment) WithoutDuplicates(x *inputs.Source, st profile.Stream, attribute bool) profile.Stream {
 	u := &deduplicated{Stream: st, wholeWork: attribute, syms: m.syms, of: map[int32]*duplicateRank{}}
 	for i, r := range m.Tracks {
@@ -40,47 +39,47 @@ func (m *Assignment) WithoutDuplicates(x *inputs.Source, st profile.Stream, attr
 	return u
 }
 
-// deduplicated is a stream without what others have.
+// deduplicated is a stream without the rows that traces have.
 type deduplicated struct {
 	profile.Stream
 	syms *trace.Symbols
 	of   map[int32]*duplicateRank // by rank
-	// wholeWork tells to leave out ranges only.
+	// wholeWork leaves out only ranges.
 	wholeWork bool
 	once      sync.Once
 	report    func(same, seen int)
-	// found gets each event that is left out, and which of the traces has which event for it:
-	// elsewhere if it says the same in another way. nil is nobody.
+	// found is called for each event that is left out, with the trace and the event there, or elsewhere if
+	// the trace has it in another form. It may be nil.
 	found func(e *profile.Event, trace int, event int32)
 }
 
-// A duplicateRank is a rank that was recorded twice.
+// A duplicateRank is a rank that two profilers recorded.
 type duplicateRank struct {
 	traces []duplicateTrace
-	calls  map[int64]duplicateCall // of work that is in a trace, too, by its correlation in the export
+	calls  map[int64]duplicateCall // calls of work that is also in a trace, by correlation ID in the export
 }
 
-// A duplicateCall is the call of a trace that launched something that the export has, too.
+// A duplicateCall is a call in a trace that launched work that the export also has.
 type duplicateCall struct {
 	trace int
 	event int32
-	name  trace.Sym // bare
+	name  trace.Sym // bare name
 }
 
-// A duplicateTrace is a PyTorch trace of a process that the export has as well.
+// A duplicateTrace is a PyTorch trace of a process that is also in the export.
 type duplicateTrace struct {
 	*pair
-	work, all, ranges heldEvents // kernels and copies; these and calls; annotations
+	work, all, ranges heldEvents // work: kernels and copies; all: also calls; ranges: annotations
 	launches          *profile.Join
 }
 
-// heldEvents are some events of a trace.
+// heldEvents are some events of a trace; which has their indexes.
 type heldEvents struct {
 	moments
 	which []int32
 }
 
-// newDuplicateRank returns the traces of one process in pairs.
+// newDuplicateRank returns the traces of pairs, which are all of one process.
 func newDuplicateRank(pairs []*pair, names *trace.PerName[trace.Sym]) *duplicateRank {
 	t := &duplicateRank{calls: map[int64]duplicateCall{}}
 	for _, p := range pairs {
@@ -123,7 +122,7 @@ func (u *deduplicated) compare() {
 	u.report(same, seen)
 }
 
-// noteCall notes the call of an event of trace k, which the export has as e.
+// noteCall records the call that launched an event of trace k, which is e in the export.
 func (t *duplicateRank) noteCall(e *profile.Event, k int, event int32, names *trace.PerName[trace.Sym]) {
 	f := t.traces[k].trace.File
 	if call := t.traces[k].launches.Of(f.Events[event].Correlation); e.Correlation != 0 && call >= 0 {
@@ -131,12 +130,12 @@ func (t *duplicateRank) noteCall(e *profile.Event, k int, event int32, names *tr
 	}
 }
 
-// isWhole reports whether a kernel stands for a whole graph.
+// isWhole reports whether a kernel represents a whole graph.
 func (u *deduplicated) isWhole(k *profile.Kernel) bool {
 	return k.Graph || profile.IsWholeGraph(u.syms.Name(k.Name))
 }
 
-// search begins a walk for what the traces have.
+// search starts a walk that looks for events of the traces.
 func (u *deduplicated) search(held func(*duplicateTrace) *heldEvents) *duplicateSearch {
 	s := &duplicateSearch{names: profile.BareNames(u.syms), of: map[int32][]foundIn{}}
 	for rank, t := range u.of {
@@ -148,8 +147,7 @@ func (u *deduplicated) search(held func(*duplicateTrace) *heldEvents) *duplicate
 	return s
 }
 
-// A duplicateSearch is one walk over an export. Several may be under way at once, so that
-// each has names of its own.
+// A duplicateSearch is one walk over an export. Several may run concurrently, so each has its own names.
 type duplicateSearch struct {
 	names *trace.PerName[trace.Sym]
 	of    map[int32][]foundIn
@@ -160,7 +158,7 @@ type foundIn struct {
 	held *heldEvents
 }
 
-// find returns the trace that has an event, and which event it is there.
+// find returns the trace that has an event, and its index there.
 func (s *duplicateSearch) find(e *profile.Event) (trace int, event int32, ok bool) {
 	for k, x := range s.of[e.Rank] {
 		if at, ok := x.search.find(s.names.Of(e.Name), e.Start, e.Dur()); ok {
@@ -170,7 +168,7 @@ func (s *duplicateSearch) find(e *profile.Event) (trace int, event int32, ok boo
 	return 0, 0, false
 }
 
-// leaves reports whether a row is in a trace, too, and passes it on if it is.
+// leaves returns ok, whether a row is also in a trace, and calls found if it is.
 func (u *deduplicated) leaves(e *profile.Event, trace int, event int32, ok bool) bool {
 	if ok && u.found != nil {
 		u.found(e, trace, event)
@@ -194,8 +192,7 @@ func (u *deduplicated) Kernels(yield func(*profile.Kernel) bool) {
 	})
 }
 
-// covers reports whether a trace has kernels while a graph runs of which the export
-// knows the whole only.
+// covers reports whether a trace has kernels during a graph that the export recorded only as a whole.
 func (s *duplicateSearch) covers(e *profile.Event) bool {
 	return slices.ContainsFunc(s.of[e.Rank], func(x foundIn) bool {
 		at, _ := slices.BinarySearch(x.held.Start, x.heldTime(e.Start))
@@ -216,8 +213,8 @@ func (u *deduplicated) Copies(yield func(*profile.Copy) bool) {
 	})
 }
 
-// Calls leaves out calls that have equals, and others that launched what is in both, as a trace
-// says, too: profilers do not agree to the nanosecond about how long a call took.
+// Calls leaves out calls that are equal to one in a trace, and calls that launched work that is in both, if a call of
+// the same name launched it in the trace: profilers don't agree to the nanosecond on the duration of a call.
 func (u *deduplicated) Calls(yield func(*profile.Call) bool) {
 	if u.wholeWork {
 		u.Stream.Calls(yield)
@@ -237,8 +234,7 @@ func (u *deduplicated) Calls(yield func(*profile.Call) bool) {
 	})
 }
 
-// Ranges leaves out annotations that both have. Such with times of their own are
-// different ones.
+// Ranges leaves out annotations that both have. Annotations at other times are different ones.
 func (u *deduplicated) Ranges(yield func(*profile.Range) bool) {
 	u.once.Do(u.compare)
 	search := u.search(func(t *duplicateTrace) *heldEvents { return &t.ranges })
@@ -248,7 +244,7 @@ func (u *deduplicated) Ranges(yield func(*profile.Range) bool) {
 	})
 }
 
-// recognize finds out which events of the export the traces have, too.
+// recognize finds out which events of the export are also in the traces.
 func (a *absorption) recognize() {
 	n := a.from
 	a.duplicates = make([]int32, len(n.Events))

@@ -15,15 +15,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// A GivenRank is what the user says about a process of an Nsight Systems export.
+// A GivenRank is the rank of a process in an Nsight Systems export, as given by the user.
 type GivenRank struct {
-	Host string // or the beginning of its name; "" is any
+	Host string // or a prefix of its name; "" is any
 	PID  int64
 	Rank trace.Rank
 }
 
-// ParseGivenRank reads "PID=RANK" or "HOST:PID=RANK", with a rank as in labels: 3,
-// TP3, TP3-DP0.
+// ParseGivenRank parses "PID=RANK" or "HOST:PID=RANK", with a rank as in labels: 3, TP3, TP3-DP0.
 func ParseGivenRank(text string) (GivenRank, error) {
 	what, rank, _ := strings.Cut(text, "=")
 	g := GivenRank{}
@@ -43,18 +42,18 @@ func ParseGivenRank(text string) (GivenRank, error) {
 	return g, nil
 }
 
-// ErrNoProcess says that the user named a process that no export has.
+// ErrNoProcess is returned if the user named a process that no export has.
 var ErrNoProcess = errors.New("no export has this process")
 
-// What a rank may rest on besides the facts of a trace.
+// Sources of a rank other than a trace's own facts.
 const (
 	fromUser = "user"
 	fromGPU  = "GPU"
 	fromPID  = "pid"
 )
 
-// rankExports takes over what the user says about processes of exports, and what one
-// capture of a process knows for the others.
+// rankExports applies the user's ranks to processes of exports, and shares ranks between captures of the
+// same process.
 func rankExports(captures []*Capture, given []GivenRank) error {
 	exports := processesOfExports(captures)
 	for i := range given {
@@ -66,12 +65,12 @@ func rankExports(captures []*Capture, given []GivenRank) error {
 	return nil
 }
 
-// processesOfExports returns those captures that are processes of exports.
+// processesOfExports returns the captures that are processes in exports.
 func processesOfExports(captures []*Capture) []*Capture {
 	return slices.DeleteFunc(slices.Clone(captures), func(c *Capture) bool { return !c.IsOfMachine() || c.File.Meta.PID == 0 })
 }
 
-// applyGiven gives processes the rank that the user says they have.
+// applyGiven applies a rank given by the user.
 func applyGiven(g *GivenRank, exports []*Capture) error {
 	var hosts, pids []string
 	for _, c := range exports {
@@ -95,8 +94,8 @@ func applyGiven(g *GivenRank, exports []*Capture) error {
 	return nil
 }
 
-// shareRanks tells all captures of a process what one of them knows: communicators
-// are created once, and sessions that begin later do not see that.
+// shareRanks shares ranks between all captures of a process: communicators are created once, and sessions
+// that start later do not see that.
 func shareRanks(exports []*Capture) {
 	type process struct {
 		host string
@@ -123,9 +122,8 @@ func shareRanks(exports []*Capture) {
 // usesGPU reports whether a process of an export used a GPU.
 func (c *Capture) usesGPU() bool { return c.File.Meta.OnGPU }
 
-// countRanks counts the processes of a host that communicate and of which nothing
-// tells the rank: by their GPUs, else by their pids, and says so. Of several hosts,
-// nobody knows which comes first.
+// countRanks numbers the communicating processes of a host if no rank is known: by their GPUs, or else by
+// their pids, and reports it. With several hosts, it is unknown which comes first, so none is numbered.
 func (m *Assignment) countRanks(captures []*Capture) {
 	exports := processesOfExports(captures)
 	hosts := map[string][]*Capture{}
@@ -145,7 +143,7 @@ func (m *Assignment) countRanks(captures []*Capture) {
 	for _, host := range names {
 		all := hosts[host]
 		communicates := slices.ContainsFunc(all, func(c *Capture) bool { return c.File.Collectives.Len() > 0 || c.File.Meta.Backend != "" })
-		// Where the ranks of some are known, the others are hardly the first ones.
+		// If the ranks of some are known, the others are unlikely to be the first ranks.
 		known := slices.ContainsFunc(all, func(c *Capture) bool { return c.known.Rank != trace.NoRank || m.synced[c.File.Source] != nil })
 		if communicates && !known && len(pidsOf(all)) > 1 {
 			uncounted = append(uncounted, all)
@@ -168,7 +166,7 @@ func hostPrefix(c *Capture) string {
 	return c.known.Host + ":"
 }
 
-// pidsOf returns the processes of captures, in order.
+// pidsOf returns the distinct processes of captures, sorted.
 func pidsOf(captures []*Capture) []int64 {
 	return order.Distinct(order.Each(captures, func(c *Capture) int64 { return c.File.Meta.PID }))
 }
@@ -197,23 +195,21 @@ func (m *Assignment) count(captures []*Capture) {
 	m.diags.Add(counted.Of(captures[0].File.Name, len(order), order[0]))
 }
 
-// An exportClock relates the clock of an Nsight Systems export to that of a PyTorch
-// trace of one of its processes: they recorded the same kernels. The start of a
-// session, from which an export counts, may be missing, and it is Unix time only as
-// of then, while the clock of the host has been adjusted since. Or it is the trace
-// that does not tell what its times count from.
+// An exportClock relates the clock of an Nsight Systems export to that of a PyTorch trace of one of its
+// processes, which recorded the same kernels. An export counts from the start of its session, which may be
+// missing, and was Unix time only then: the host's clock may have been adjusted since. Or it is the trace
+// whose times have an unknown origin.
 type exportClock struct {
 	Name  string
 	Trace *Capture
 	Shift Shift
-	// Host is where the export is from, and Clock that host's, if it is what places
-	// the trace.
+	// Host is the export's host, and Clock that host's clock, if the export places the trace.
 	Host  string
 	Clock int
 }
 
-// noteExportClock notes what a pair says about the clock of an export, if no other
-// says more.
+// noteExportClock records what a pair says about the clock of an export, unless another pair has more
+// matches.
 func (m *Assignment) noteExportClock(n, t *Capture, p *pair) {
 	if p.duplicates == nil || isNone(&p.shift) && n.File.Meta.Origin == t.File.Meta.Origin && t.known.Host != "" {
 		return
@@ -229,8 +225,7 @@ func (m *Assignment) noteExportClock(n, t *Capture, p *pair) {
 	}
 }
 
-// ExportClock returns the facts about the clock of the export that a capture is from;
-// nil is nothing.
+// ExportClock returns the relation of the clock of a capture's export; nil if there is none.
 func (m *Assignment) ExportClock(c *Capture) *exportClock {
 	return m.synced[c.File.Source]
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// ErrNothing says that all inputs are empty.
+// ErrNothing is returned if all inputs are empty.
 var ErrNothing = errors.New("the inputs have no events")
 
-// Assign groups what the files hold by rank, and orders the ranks. Those that opt
-// does not want stay until the clocks are aligned: they know about them, too.
+// Assign groups the recordings by rank, and orders the ranks. Ranks that opt does not want stay until the
+// clocks are aligned: they are evidence for the clocks, too.
 func Assign(in *inputs.Loaded, opt Options) (*Assignment, error) {
 	m := &Assignment{Files: slices.Clone(in.Files), want: opt, syms: in.Spans.Syms, diags: in.Diags,
 		absorbed: map[*inputs.ProcessProfile][]*absorption{}, synced: map[*inputs.Source]*exportClock{}}
@@ -27,12 +27,12 @@ func Assign(in *inputs.Loaded, opt Options) (*Assignment, error) {
 	if err := rankExports(captures, opt.Given); err != nil {
 		return nil, err
 	}
-	if in.Both { // a copy is as good a partner for an export, and none is clearly the best
+	if in.Both { // a copy matches an export as well as the original, so that neither would clearly be the best
 		captures = inOrder(captures, leaveOutCopies(captures, m.diags))
 		m.pairs = m.findPairs(captures, in)
 	}
 	joined := m.pairs
-	if in.Walks() { // what is walked stays where it is
+	if in.Walks() { // inputs that are walked stay separate
 		joined, m.pairs = heldPairs(m.pairs)
 		tiePairs(m.pairs)
 		learnPairs(m.pairs)
@@ -57,11 +57,11 @@ func Assign(in *inputs.Loaded, opt Options) (*Assignment, error) {
 	return m, nil
 }
 
-// resolveCaptures returns the captures with what names and headers tell about them,
-// and what these contradict in; complete tells that no filter left out events.
+// resolveCaptures returns the captures with what their names and headers say about them, and the conflicts
+// between these. complete says that no filter left out events.
 func (m *Assignment) resolveCaptures(complete bool) ([]*Capture, []naming.Conflict) {
 	captures := m.findCaptures(complete)
-	processes := map[string]int{} // of each export that use a GPU
+	processes := map[string]int{} // by export: number of its processes that use a GPU
 	for _, c := range captures {
 		if c.IsOfMachine() && c.usesGPU() {
 			processes[c.File.Name]++
@@ -81,9 +81,9 @@ func (m *Assignment) resolveCaptures(complete bool) ([]*Capture, []naming.Confli
 	return captures, conflicts
 }
 
-// describeProcess adds what an export says about a process. The name of the file, and
-// the environment of the program that the profiler started, are about a rank only if
-// there is one; and a process that uses no GPU is none.
+// describeProcess adds what an export says about a process. The name of the file, and the environment of
+// the program that the profiler started, identify a rank only if there is just one; a process that uses no
+// GPU is not a rank.
 func describeProcess(in *naming.Input, c *Capture, processes int) {
 	in.PID, in.Shared = cmp.Or(c.File.Meta.PID, machinePID), processes > 1 || !c.usesGPU()
 	for _, h := range c.File.Meta.Hints {
@@ -93,12 +93,11 @@ func describeProcess(in *naming.Input, c *Capture, processes int) {
 	}
 }
 
-// machinePID stands for what belongs to no process, so that all sessions of a host
-// have it on one track.
+// machinePID stands for recordings that belong to no process, so that all sessions of a host put them on
+// one track.
 const machinePID = -1
 
-// LeaveOut leaves out the ranks that are not wanted. Some are processes of the requests, which
-// may be nil.
+// LeaveOut leaves out unwanted ranks. Some ranks are processes of the requests, which may be nil.
 func (m *Assignment) LeaveOut(requests *request.Set) {
 	m.Tracks = slices.DeleteFunc(m.Tracks, func(r *Track) bool {
 		r.IsOut = !m.isWanted(r, requests)
@@ -107,7 +106,7 @@ func (m *Assignment) LeaveOut(requests *request.Set) {
 	m.giveUpFiles()
 }
 
-// giveUpFiles gives up the files that no rank has a capture of.
+// giveUpFiles releases the files that no rank has a capture of.
 func (m *Assignment) giveUpFiles() {
 	used := m.CapturesByFile()
 	for _, f := range m.Files {
@@ -128,9 +127,9 @@ func (m *Assignment) CapturesByFile() map[*inputs.ProcessProfile]int {
 	return used
 }
 
-// findCaptures returns what the files hold, a capture for each part, but for what
-// is empty: SGLang writes a file without events for a rank whose profiler failed.
-// It must not be drawn, and not be what clocks are related to.
+// findCaptures returns a capture for each part of each file, except for empty ones: SGLang writes a file
+// without events for a rank whose profiler failed. An empty capture must not be drawn, nor be the clocks'
+// reference.
 func (m *Assignment) findCaptures(complete bool) []*Capture {
 	var captures []*Capture
 	for _, f := range m.Files {
@@ -149,8 +148,8 @@ func (m *Assignment) findCaptures(complete bool) []*Capture {
 	})
 }
 
-// reportNames reports what the names of files contradict in. That names look like
-// those of one capture is not worth a message: the events have been compared.
+// reportNames reports the conflicts in file names, but not that names look like those of one capture, since
+// the events have been compared.
 func (m *Assignment) reportNames(captures []*Capture, conflicts []naming.Conflict) {
 	used, machine := map[string]bool{}, map[string]bool{}
 	for _, c := range captures {
@@ -167,7 +166,7 @@ func (m *Assignment) reportNames(captures []*Capture, conflicts []naming.Conflic
 	}
 }
 
-// groupCaptures makes ranks of captures.
+// groupCaptures groups captures into ranks.
 func (m *Assignment) groupCaptures(captures []*Capture, requests *request.Set) {
 	schedulers := map[int64]bool{}
 	if requests != nil {
@@ -192,12 +191,11 @@ func (m *Assignment) groupCaptures(captures []*Capture, requests *request.Set) {
 	}
 }
 
-// IsOfMachine reports whether a capture is a process of an input that has those of a whole
-// machine.
+// IsOfMachine reports whether a capture is from an input that has all processes of a machine.
 func (c *Capture) IsOfMachine() bool { return c.File.Source.Format.Machine }
 
-// isWanted reports whether a rank is to be kept. One that is a process of the dump may
-// be meant by what the dump calls it, too.
+// isWanted reports whether a rank should be kept. A rank that is a process of the dump can also be selected
+// by its name there.
 func (m *Assignment) isWanted(r *Track, requests *request.Set) bool {
 	opt, place := &m.want, naming.Place{Role: r.Role, Host: r.Host, Rank: r.Rank}
 	isRank := func(w naming.Want) bool {
@@ -209,8 +207,8 @@ func (m *Assignment) isWanted(r *Track, requests *request.Set) bool {
 	return (len(opt.Ranks) == 0 || slices.ContainsFunc(opt.Ranks, isRank)) && (len(opt.Hosts) == 0 || slices.ContainsFunc(opt.Hosts, isHost))
 }
 
-// addRanks adds the captures of one rank. Captures that overlap in time, or are of two of the schedulers that a dump
-// has, cannot be of one process: each then begins a rank of its own.
+// addRanks groups captures that claim the same rank. Captures that overlap in time, or are from two of the dump's
+// schedulers, cannot be of one process: each starts a rank of its own.
 func (m *Assignment) addRanks(captures []*Capture, schedulers map[int64]bool) {
 	slices.SortStableFunc(captures, func(a, b *Capture) int { return cmp.Compare(a.First, b.First) })
 	var open []*Track
@@ -225,7 +223,7 @@ func (m *Assignment) addRanks(captures []*Capture, schedulers map[int64]bool) {
 			continue
 		}
 		next := newRankTrack(c)
-		// Of several servers, whose hosts are not known? Their runs or roles may tell.
+		// These may be several servers on unknown hosts, unless their runs or roles differ.
 		if duplicate := slices.IndexFunc(open, func(r *Track) bool {
 			return r.Run == next.Run && r.kinds.role() == next.kinds.role() && !r.isAnother(c, schedulers)
 		}); duplicate >= 0 {
@@ -237,8 +235,8 @@ func (m *Assignment) addRanks(captures []*Capture, schedulers map[int64]bool) {
 	m.Tracks = append(m.Tracks, open...)
 }
 
-// takes reports whether a capture that begins after all of r may be of the same
-// process: they do not overlap, unless two profilers recorded it.
+// takes reports whether a capture that begins after all of r's may be of the same process: it overlaps none
+// of them, unless two profilers recorded it.
 func (r *Track) takes(c *Capture) bool {
 	for _, o := range r.Captures {
 		after := o.File.Meta.Origin == c.File.Meta.Origin && o.Last <= c.First
@@ -249,12 +247,12 @@ func (r *Track) takes(c *Capture) bool {
 	return true
 }
 
-// isAnother reports whether a capture is of another process than r, which is called alike: they are of jobs of two sizes, or ran
-// on two models of accelerators, or both schedule, of two servers, or they do different work. A server that was started again may
-// go on as the rank that it was.
+// isAnother reports whether a capture is of another process than r, although both claim the same rank: their jobs have
+// different sizes, they ran on different accelerator models, both schedule requests but have different pids, or they
+// have different roles. A restarted server may still continue the rank.
 func (r *Track) isAnother(c *Capture, schedulers map[int64]bool) bool {
 	if o := r.Captures[0]; o.worldSize() != c.worldSize() && o.worldSize() > 0 && c.worldSize() > 0 ||
-		o.model() != c.model() && o.model() != "" && c.model() != "" && o.File.Source.Format == c.File.Source.Format { // two profilers may call it two names
+		o.model() != c.model() && o.model() != "" && c.model() != "" && o.File.Source.Format == c.File.Source.Format { // two profilers may use different names
 		return true
 	}
 	pid, does := c.pid(), c.stepKinds().role()
@@ -264,10 +262,10 @@ func (r *Track) isAnother(c *Capture, schedulers map[int64]bool) bool {
 	return schedulers[r.PID] && schedulers[pid] || does != "" && r.kinds.role() != "" && does != r.kinds.role()
 }
 
-// worldSize returns how many ranks the job of a capture has, as far as its file tells.
+// worldSize returns the number of ranks in the job of a capture, 0 if its file does not say.
 func (c *Capture) worldSize() int32 { return c.File.Meta.WorldSize }
 
-// model returns what the accelerators of its machine are called; "" if that is unknown, or they are of several models.
+// model returns the accelerator model of the capture's machine; "" if it is unknown or mixed.
 func (c *Capture) model() string {
 	model := ""
 	for _, d := range c.File.Meta.Devices {
@@ -279,20 +277,18 @@ func (c *Capture) model() string {
 	return model
 }
 
-// continues reports whether c and o are exports of the same process and follow each
-// other, but for rows at their ends. Two parts of one session begin at one time, as
-// long as nothing is read of them.
+// continues reports whether c and o are exports of the same process that follow each other, except for some
+// overlap at their ends. Two parts of one session have the same start until their rows are read.
 func (c *Capture) continues(o *Capture) bool {
 	if !c.File.Source.Format.Session || !o.File.Source.Format.Session || c.pid() == 0 || c.pid() != o.pid() || c.known.Host == "" || c.known.Host != o.known.Host {
 		return false
 	}
-	const most = 4 // one in so many
+	const most = 4 // the overlap is at most 1/most of the shorter one
 	shorter := min(c.Last-c.First, o.Last-o.First)
 	return c.File.Meta.Origin == o.File.Meta.Origin && (c.First == o.First || o.Last-c.First <= shorter/most)
 }
 
-// recordedBeside reports whether c and o are of one process, recorded by two profilers
-// at one time.
+// recordedBeside reports whether c and o are concurrent recordings of one process by two profilers.
 func (c *Capture) recordedBeside(o *Capture) bool { return c.process != nil && c.process == o.process }
 
 func newRankTrack(c *Capture) *Track {
@@ -308,7 +304,7 @@ func newRankTrack(c *Capture) *Track {
 	return t
 }
 
-// stepKinds tells which kinds of steps a capture has.
+// stepKinds returns the kinds of steps in a capture.
 func (c *Capture) stepKinds() (kinds stepKinds) {
 	for _, s := range c.File.Steps {
 		if c.File.Rows[s.Row].Part != c.Part {
@@ -324,15 +320,14 @@ func (c *Capture) stepKinds() (kinds stepKinds) {
 	return kinds
 }
 
-// stepKinds are the kinds of steps that a scheduler runs: a prefill server never
-// decodes, and the other way around.
+// stepKinds are the kinds of steps that a scheduler runs: a prefill server never decodes, and vice versa.
 type stepKinds struct{ prefill, decode bool }
 
 func (k stepKinds) and(o stepKinds) stepKinds {
 	return stepKinds{prefill: k.prefill || o.prefill, decode: k.decode || o.decode}
 }
 
-// role returns what the server does, "" if that is unknown.
+// role returns the role of the server, "" if it is unknown.
 func (k stepKinds) role() string {
 	switch {
 	case k.prefill && !k.decode:
@@ -343,10 +338,9 @@ func (k stepKinds) role() string {
 	return ""
 }
 
-// FindProcs finds out which scheduler of the OTLP dump each rank is: that with
-// the same pid, since both see the same process, and with no other rank. Two
-// containers may have equal pids; then the rank and what the server does must
-// tell.
+// FindProcs finds the scheduler in the OTLP dump that each rank is: the one with the same pid, since both
+// sides recorded the same process. Two containers may use the same pid; then rank and role must decide, and
+// an ambiguous match is dropped.
 func (m *Assignment) FindProcs(requests *request.Set) {
 	if requests == nil {
 		return
@@ -366,7 +360,7 @@ func (m *Assignment) FindProcs(requests *request.Set) {
 	}
 }
 
-// couldBe reports whether nothing speaks against r being proc.
+// couldBe reports whether nothing rules out that r is proc.
 func (r *Track) couldBe(proc *request.Proc) bool {
 	role := r.kinds.role()
 	return r.PID != 0 && proc.PID == r.PID && proc.Schedules && !r.Rank.Contradicts(proc.Rank) &&

@@ -13,18 +13,17 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Jobs numbers the sets of ranks that communicate with each other: those whose
-// files belong to one capture, or of which no such thing is known. Where ranks
-// have equal numbers, they are of several servers, or of replicas of one: then
-// their accelerators, what they do, and their DP rank tell them apart; else their hosts or folders, if
-// each has the whole server.
+// Jobs numbers the sets of ranks that communicate with each other: those whose files belong to the same
+// capture run, or to none. If a rank occurs more than once in a set, the set holds several servers, or
+// replicas of one. Then it is divided by accelerator model, role, and DP rank; or by host or folder, if
+// each of these has the whole server.
 func (m *Assignment) Jobs() []int {
 	runs := map[string]int{}
 	for _, r := range m.Tracks {
 		runs[r.Run]++
 	}
 	keys := make([]string, len(m.Tracks))
-	traced := map[string]bool{} // the runs of traces
+	traced := map[string]bool{} // the runs that have traces
 	for i, r := range m.Tracks {
 		keys[i] = "world of " + strconv.Itoa(int(r.Captures[0].worldSize()))
 		if runs[r.Run] > 1 {
@@ -34,7 +33,7 @@ func (m *Assignment) Jobs() []int {
 			traced[keys[i]] = true
 		}
 	}
-	// Names of exports tell no run: they join the only one that there is.
+	// The names of exports do not identify a run: they join the only run, if there is just one.
 	for i, r := range m.Tracks {
 		for key := range traced {
 			if len(traced) == 1 && r.Run == "" && r.Captures[0].IsOfMachine() {
@@ -49,7 +48,7 @@ func (m *Assignment) Jobs() []int {
 	m.divide(keys, false, func(r *Track) string { return fmt.Sprintf("%s DP%d", r.Role, r.Rank.DP) })
 	m.divide(keys, true, func(r *Track) string { return r.Host })
 	m.divide(keys, true, func(r *Track) string { return filepath.Dir(r.Captures[0].File.Name) })
-	// Ranks of one communicator are of one job, whatever they are called.
+	// Ranks that share a communicator are in one job, whatever their names.
 	first := map[string]string{}
 	for i, r := range m.Tracks {
 		if c := communities[r]; c != "" {
@@ -68,8 +67,8 @@ func (m *Assignment) Jobs() []int {
 	return jobs
 }
 
-// divideBySize divides the sets of ranks, named by keys, of which files tell several sizes: these are of several jobs, unless the
-// names of the files tell that they are of one.
+// divideBySize divides the sets of ranks, named by keys, whose files report several world sizes: these are several
+// jobs, unless file names put them in one run.
 func (m *Assignment) divideBySize(keys []string) {
 	size := func(r *Track) int32 {
 		if r.Run != "" {
@@ -90,8 +89,8 @@ func (m *Assignment) divideBySize(keys []string) {
 	}
 }
 
-// Communities names the sets of ranks that share communicators, as far as these are
-// known by ids that no other server has; "" is unknown.
+// Communities names the sets of ranks that share communicators, as far as communicators have globally
+// unique IDs; "" is unknown.
 func (m *Assignment) Communities() map[*Track]string {
 	of := map[*Track]string{}
 	owner := map[trace.Sym]*Track{} // the first rank of each communicator
@@ -123,7 +122,7 @@ func (m *Assignment) Communities() map[*Track]string {
 	return of
 }
 
-// communicators returns the groups of the collectives of a rank, by first appearance.
+// communicators returns the groups of a rank's collectives, by first appearance.
 func (r *Track) communicators() (groups []trace.Sym) {
 	for _, c := range r.Captures {
 		kinds := c.File.Collectives.Kinds()
@@ -137,10 +136,9 @@ func (r *Track) communicators() (groups []trace.Sym) {
 	return groups
 }
 
-// divide divides the sets of ranks, named by keys, in which a rank is there
-// several times, by a property of ranks. With whole, only those are divided whose
-// ranks are all there for each value of the property: the ranks of one server may
-// be spread over hosts, and then a second copy of one rank is no second server.
+// divide divides the sets of ranks, named by keys, in which a rank occurs more than once, by a property of
+// ranks. With whole, it divides a set only if each value of the property has all of the set's ranks: the
+// ranks of one server may be spread over hosts, and then a second copy of one rank is not a second server.
 func (m *Assignment) divide(keys []string, whole bool, by func(*Track) string) {
 	type part struct{ set, value string }
 	rankKeys, repeated := map[string]map[trace.Rank]bool{}, map[string]bool{}
@@ -170,10 +168,9 @@ func (m *Assignment) divide(keys []string, whole bool, by func(*Track) string) {
 	}
 }
 
-// Conflicts tells which ranks have the place of another one in their job: captures
-// of one rank at one time, or on different hosts, of which one cannot be of this
-// server. They are not matched: a collective that has a rank twice says nothing about
-// any.
+// Conflicts reports, for each rank, whether it repeats another rank of its job: both were captured at the
+// same time or on different hosts, so one of them must be from another server. Such ranks are not matched:
+// a collective with a repeated rank is no evidence.
 func (m *Assignment) Conflicts(jobs []int) []bool {
 	type place struct {
 		job int
@@ -196,8 +193,7 @@ func (m *Assignment) Conflicts(jobs []int) []bool {
 	return conflicts
 }
 
-// isNone reports whether a shift is no more than what nsys may be wrong about the start
-// of a session.
+// isNone reports whether a shift is within the accuracy with which nsys records the start of a session.
 func isNone(s *Shift) bool {
 	const accuracy = 2000 // ns
 	return max(s.Offset, -s.Offset) <= accuracy && s.DriftPPB == 0

@@ -10,16 +10,16 @@ import (
 
 // A world has the facts about the ranks of a job.
 type world struct {
-	size    int            // what the headers of PyTorch traces tell; 0 is unknown
-	numbers map[int32]bool // of the ranks that were seen
-	traced  bool           // some by PyTorch
-	unsure  bool           // the number of a rank is not known
-	byTP    bool           // all of them are called by their TP rank
+	size    int            // from the headers of PyTorch traces; 0 is unknown
+	numbers map[int32]bool // of the ranks that were recorded
+	traced  bool           // PyTorch traces of some ranks exist
+	unsure  bool           // some rank's number is unknown
+	byTP    bool           // all ranks are named by TP rank
 }
 
-// MissingRanks tells which ranks of the worlds that headers tell of, or of those whose numbers
-// have gaps, are missing. Exports alone tell too little, unless processes are called by their TP
-// ranks: else numbers in them are those of some communicator.
+// MissingRanks returns the ranks missing from worlds whose headers give a size, or whose numbers have gaps.
+// Exports alone are not enough, unless all processes are named by TP rank: otherwise, their numbers may be
+// ranks in some communicator.
 func (m *Assignment) MissingRanks() []profile.MissingRanks { return missingOf(m.worlds()) }
 
 func missingOf(worlds []*world) []profile.MissingRanks {
@@ -43,9 +43,9 @@ func missingOf(worlds []*world) []profile.MissingRanks {
 	return out
 }
 
-// nameMissing names the ranks that are missing, as runs between those that were seen.
+// nameMissing lists the missing ranks, as ranges between recorded ones.
 func (w *world) nameMissing(a *profile.MissingRanks) {
-	const most = 32 // runs, which is more than anybody reads
+	const most = 32 // ranges, more than anybody reads
 	next := 0
 	for _, n := range append(slices.Sorted(maps.Keys(w.numbers)), int32(a.Size)) {
 		end := min(int(n), a.Size)
@@ -78,8 +78,8 @@ func (w *world) nameOf(n int32) string {
 	return fmt.Sprintf("rank %d", n)
 }
 
-// worlds returns the worlds of all jobs. Jobs of one size that have no number in common
-// may be parts of one world, as replicas of vLLM are: they count as that.
+// worlds returns the worlds of all jobs. Jobs of the same size without any common rank number may be parts
+// of one world, as replicas of vLLM are, and are treated as one.
 func (m *Assignment) worlds() []*world {
 	var jobs, out []*world
 	for i, job := range m.Jobs() {
@@ -112,7 +112,7 @@ func (w *world) add(r *Track) {
 		}
 	}
 	if n < 0 && !traced && r.Devices == 0 {
-		return // a process of the machine that is no rank
+		return // a process of the machine that is not a rank
 	}
 	w.traced = w.traced || traced
 	w.byTP = w.byTP && int32(r.Rank.TP) == n
@@ -123,7 +123,7 @@ func (w *world) add(r *Track) {
 	w.numbers[n] = true
 }
 
-// join adds the ranks of o, unless both worlds have one of the same number.
+// join merges o into w, unless both have a rank of the same number.
 func (w *world) join(o *world) bool {
 	if w.size != o.size {
 		return false

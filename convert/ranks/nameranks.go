@@ -16,8 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// nameRanks orders the ranks and gives them names that tell them apart, the same as those
-// of the requests.
+// nameRanks orders the ranks and gives them unique names, which match those of the requests.
 func (m *Assignment) nameRanks(requests *request.Set, set *series.Set) {
 	for _, r := range m.Tracks {
 		r.Role = r.kinds.role()
@@ -46,23 +45,23 @@ func (m *Assignment) nameRanks(requests *request.Set, set *series.Set) {
 	}
 }
 
-// orderTracks puts the ranks in the order of the timeline.
+// orderTracks sorts the ranks in timeline order.
 func (m *Assignment) orderTracks() {
 	place := map[string]int{}
 	if m.bothRoles {
 		place = map[string]int{request.Prefill.String(): 1, request.Decode.String(): 2}
 	}
 	slices.SortStableFunc(m.Tracks, func(a, b *Track) int {
-		// The first rank is what others are put on the clock of: of several, the one
-		// of which most is known.
+		// The first rank's clock may become the reference: among equal ranks, prefer the one with the
+		// best-known clock and host.
 		return cmp.Or(order.Bool(a.Rank == trace.NoRank, b.Rank == trace.NoRank), cmp.Compare(place[a.Role], place[b.Role]), a.Rank.Compare(b.Rank),
 			cmp.Compare(b.Captures[0].File.Meta.Origin, a.Captures[0].File.Meta.Origin), order.Bool(a.Host == "", b.Host == ""),
 			strings.Compare(a.Host, b.Host), strings.Compare(a.Captures[0].File.Name, b.Captures[0].File.Name))
 	})
 }
 
-// nameAll names the ranks and hosts of all inputs. The host of a rank that is a process of
-// the dump is that of the process.
+// nameAll names the ranks and hosts of all inputs. A rank that is a process of the dump has the host of
+// that process.
 func (m *Assignment) nameAll(requests *request.Set, set *series.Set) *naming.Names {
 	var places []naming.Place
 	known, recorded := naming.HostNames{}, naming.HostNames{}
@@ -77,12 +76,12 @@ func (m *Assignment) nameAll(requests *request.Set, set *series.Set) *naming.Nam
 		}
 		places = append(places, m.placeOf(r, requests))
 	}
-	maps.Copy(known, recorded) // what profilers call a host goes before what a resource does
+	maps.Copy(known, recorded) // a host name from profilers takes precedence over one from resource attributes
 	return naming.New(places, known)
 }
 
-// placeOf returns the place of a rank: of one that is a process of the dump that place,
-// with what its files tell besides.
+// placeOf returns the place of a rank. If it is a process of the dump, it is that process's place,
+// completed with what the rank's files say.
 func (m *Assignment) placeOf(r *Track, requests *request.Set) naming.Place {
 	if r.Proc != request.None {
 		p := requests.Place(r.Proc)
@@ -96,7 +95,7 @@ func (m *Assignment) placeOf(r *Track, requests *request.Set) naming.Place {
 	return p
 }
 
-// nameProcesses names the processes of which no rank is known.
+// nameProcesses names the processes without a known rank.
 func (m *Assignment) nameProcesses(requests *request.Set) map[*Track]string {
 	var tracks []*Track
 	var processes []naming.Process
@@ -112,15 +111,15 @@ func (m *Assignment) nameProcesses(requests *request.Set) map[*Track]string {
 	return names
 }
 
-// process tells what the first capture of a track tells about its process. What an export
-// holds of no process is that of the machine.
+// process describes the process of a track's first capture. What an export recorded outside of any process
+// belongs to the machine.
 func (r *Track) process() naming.Process {
 	c := r.Captures[0]
 	is := naming.Process{Host: r.Host, File: c.File.Name}
 	switch name, pid, n := c.File.ProcessOf(c.Part); {
 	case c.IsOfMachine() && c.File.Meta.PID == 0:
 		is.Name = "machine"
-	case c.Part != "": // a timeline of ours has called it so
+	case c.Part != "": // named so by a timeline that this program wrote
 		is.Name = c.Part
 	case n > 1:
 		is.Name = fmt.Sprintf("%d processes", n)
@@ -130,7 +129,7 @@ func (r *Track) process() naming.Process {
 	return is
 }
 
-// NameOthers names the processes of each of the sources whose rows are walked that are not among the tracks.
+// NameOthers returns a name for all processes that are not among the tracks, for each source whose rows are walked.
 func (m *Assignment) NameOthers(sources []*inputs.Source) map[*inputs.Source]string {
 	hosts := map[*inputs.Source]string{}
 	for _, r := range m.Tracks {
@@ -153,8 +152,7 @@ func (m *Assignment) NameOthers(sources []*inputs.Source) map[*inputs.Source]str
 	return names
 }
 
-// rankList names the ranks that there are: a few of many, and their hosts if they have
-// several.
+// rankList names the ranks, abbreviated if there are many, with their hosts.
 func (m *Assignment) rankList() string {
 	var names []string
 	for _, r := range m.Tracks {
@@ -167,7 +165,7 @@ func (m *Assignment) rankList() string {
 	return some(names, 8)
 }
 
-// Placements returns where each rank ran: of one that is a process of the dump, requests tell its host.
+// Placements returns where each rank ran. The host of a rank that is a process of the dump comes from the requests.
 func (m *Assignment) Placements(requests *request.Set) []profile.Placement {
 	homes := make([]profile.Placement, len(m.Tracks))
 	for i, r := range m.Tracks {
@@ -194,8 +192,8 @@ func (m *Assignment) Placements(requests *request.Set) []profile.Placement {
 	return homes
 }
 
-// GPUs returns what the accelerators of each rank are called: "NVIDIA H100 80GB HBM3"; "" where
-// no file tells, or some are called otherwise.
+// GPUs returns the accelerator model of each rank, such as "NVIDIA H100 80GB HBM3"; "" if it is unknown or
+// mixed.
 func (m *Assignment) GPUs() []string {
 	names := make([]string, len(m.Tracks))
 	for i, r := range m.Tracks {

@@ -14,9 +14,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// nameServers returns what logs and metrics call the servers of requests, by their hosts, so that all that is told of one server is told at
-// one place. Traces have IDs of machines, and logs and metrics names of pods: addresses that a gateway sent requests to join the two, or
-// else the prompts that both have computed or counted. A host of several servers keeps its name.
+// nameServers returns the names that logs and metrics use for the servers of requests, by host, so that reports show all data of one
+// server together. Traces have machine IDs, while logs and metrics have pod names. They are matched by the addresses that a gateway
+// sent requests to, or else by prompts that both computed or counted. A host with several servers keeps its name.
 func (m *Assignment) nameServers(requests *request.Set, set *series.Set) naming.HostNames {
 	names := naming.HostNames{}
 	if set.Empty() {
@@ -45,7 +45,7 @@ func (m *Assignment) nameServers(requests *request.Set, set *series.Set) naming.
 	return names
 }
 
-// sharedHosts are the hosts on which several servers answered requests, and what has no host.
+// sharedHosts returns the hosts on which several servers answered requests, and "".
 func sharedHosts(requests *request.Set) map[string]bool {
 	shared, servers := map[string]bool{"": true}, map[string]int{}
 	for i := range requests.Parts {
@@ -61,7 +61,7 @@ func sharedHosts(requests *request.Set) map[string]bool {
 	return shared
 }
 
-// byAddress names the hosts to whose addresses a gateway sent requests that they answered.
+// byAddress names hosts by the addresses to which a gateway sent requests that they answered.
 func byAddress(requests *request.Set, set *series.Set) naming.HostNames {
 	hosts := naming.HostNames{} // by URL
 	requests.EachServedURL(func(url string, proc int) { hosts.Learn(url, requests.Procs[proc].Host) })
@@ -79,16 +79,16 @@ func byAddress(requests *request.Set, set *series.Set) naming.HostNames {
 	return names
 }
 
-// A computed is a prompt that a server computed at some time, as a trace tells.
+// A computed is a prompt that a server computed, with its time, according to a trace.
 type computed struct {
 	host     string
 	from, to trace.Time
 }
 
-// byPrompts names the hosts that computed as many tokens, when the log of a server says that it did: the numbers of a few dozen prompts say
-// which, unless clients send prompts of one length.
+// byPrompts names hosts by matching prompt sizes: a server's log reports computing as many tokens as a host computed at
+// that time. A few dozen prompts identify a host, unless clients send prompts of equal length.
 func byPrompts(requests *request.Set, set *series.Set) naming.HostNames {
-	prompts := map[int64][]computed{} // by their tokens that were not cached
+	prompts := map[int64][]computed{} // by number of uncached tokens
 	for i := range requests.AllRequests() {
 		for _, p := range requests.PartsOf(&requests.Requests[i]) {
 			part := &requests.Parts[p]
@@ -97,7 +97,7 @@ func byPrompts(requests *request.Set, set *series.Set) naming.HostNames {
 			}
 		}
 	}
-	equal := map[string]map[string]int{} // prompts that a server, and a host, have in common
+	equal := map[string]map[string]int{} // by server and host, the number of matching prompts
 	for i := range set.List {
 		x := &set.List[i]
 		if x.Metric != series.NewTokens || x.Label != 0 {
@@ -122,9 +122,9 @@ func byPrompts(requests *request.Set, set *series.Set) naming.HostNames {
 	return names
 }
 
-// whoComputed returns the hosts that computed one of some prompts when a line says so.
+// whoComputed returns the hosts that computed one of the prompts at about the time of a log line.
 func whoComputed(prompts []computed, line series.Sample) (hosts []string) {
-	const about = trace.Time(1e9) // clocks of a machine agree, and stamps have seconds
+	const about = trace.Time(1e9) // clocks of one machine agree, and log stamps have a resolution of seconds
 	for _, c := range prompts {
 		if line.Time+trace.Time(line.Within())+about >= c.from && line.Time <= c.to+about && !slices.Contains(hosts, c.host) {
 			hosts = append(hosts, c.host)
@@ -133,7 +133,7 @@ func whoComputed(prompts []computed, line series.Sample) (hosts []string) {
 	return hosts
 }
 
-// clearly returns the host that has computed by far the most; "" is none.
+// clearly returns the host with by far the most matches; "" if there is none.
 func clearly(hosts map[string]int) (host string) {
 	const few, more = 12, 5
 	most, second := 0, 0
@@ -150,7 +150,7 @@ func clearly(hosts map[string]int) (host string) {
 	return host
 }
 
-// some names a few of a list.
+// some lists a few of many texts.
 func some(list []string, few int) string {
 	text := strings.Join(list[:min(few, len(list))], ", ")
 	if more := len(list) - few; more > 0 {
@@ -159,16 +159,16 @@ func some(list []string, few int) string {
 	return text
 }
 
-// A served is a prompt of a request, and when its server counted it.
+// A served is a request's prompt, and when its server counted it.
 type served struct {
 	at     trace.Time
 	tokens int64
 }
 
-// byCounters names the hosts whose requests have as many tokens, from scrape to scrape, as the counter of a server adds: servers count the
-// prompt of a request as they compute it (vLLM), or as it ends (SGLang).
+// byCounters names hosts by matching token counts: between scrapes, a server's counter grows by as many tokens as the prompts
+// of a host's requests have. Servers count a prompt when they compute it (vLLM), or when the request ends (SGLang).
 func byCounters(requests *request.Set, set *series.Set) naming.HostNames {
-	hosts := map[string]*[2][]served{} // by when they were computed, and by when they ended
+	hosts := map[string]*[2][]served{} // by time of computation, and by end of the request
 	for i := range requests.AllRequests() {
 		for _, p := range requests.PartsOf(&requests.Requests[i]) {
 			part := &requests.Parts[p]
@@ -196,7 +196,7 @@ func byCounters(requests *request.Set, set *series.Set) naming.HostNames {
 				second = min(second, off)
 			}
 		}
-		const about, more = 0.1, 3 // what ends near a scrape may count on either side of it
+		const about, more = 0.1, 3 // a request near a scrape may count on either side of it
 		if best <= about && second >= more*best {
 			names.Learn(host, name)
 		}
@@ -204,7 +204,7 @@ func byCounters(requests *request.Set, set *series.Set) naming.HostNames {
 	return names
 }
 
-// counters are the counters of tokens of prompts, as steps between scrapes, by what their servers are called.
+// counters returns the counters of prompt tokens by server name, as growth between scrapes.
 func counters(set *series.Set) map[string]map[trace.Time]step {
 	list := map[string]map[trace.Time]step{}
 	for i := range set.List {
@@ -228,14 +228,14 @@ func counters(set *series.Set) map[string]map[trace.Time]step {
 	return list
 }
 
-// A step is by how much a counter grew since the scrape before.
+// A step is the growth of a counter since the previous scrape.
 type step struct {
 	from trace.Time
 	grew float64
 }
 
-// differs returns the part of the tokens of a counter, and of what a host served meanwhile, that are of one of the two only; 1 where too few scrapes
-// tell.
+// differs returns the relative difference, in [0, 1], between a server's counted tokens and those that a host served
+// between the same scrapes; 1 if there are too few scrapes.
 func differs(counter map[trace.Time]step, list []served) float64 {
 	const few = 8
 	index := func(t trace.Time) int {

@@ -10,26 +10,25 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A pair is two recordings of one process by two profilers, one of which was recorded
-// beside the other: an Nsight Systems export beside a PyTorch trace. That two profilers
-// saw the same is decided here, once; a timeline draws what both have once, see
-// absorption, and reports count it once, see WithoutDuplicates.
+// A pair is two concurrent recordings of one process by two profilers: a PyTorch trace and an Nsight
+// Systems export. Whether two profilers recorded the same process is decided here, once. Timelines draw
+// what both recorded once, see absorption, and reports count it once, see WithoutDuplicates.
 type pair struct {
-	trace, export *Capture // export is the one beside
-	// duplicates recognizes what both recorded, and relates their clocks; nil where the
-	// export has nothing of a GPU, and its times are taken as they are.
+	trace, export *Capture // export is the one recorded beside the trace
+	// duplicates recognizes events that both recorded, and relates their clocks. It is nil if the export
+	// has no GPU work, and its times are then used as they are.
 	duplicates *comparison
-	shift      Shift // the export's clock, relative to that of the trace
-	hits       int   // what a device did that both have
+	shift      Shift // the export's clock relative to the trace's
+	hits       int   // number of device events that both recorded
 }
 
-// IsBeside reports whether a capture was recorded beside another profiler.
+// IsBeside reports whether a capture's format is recorded beside another profiler.
 func (c *Capture) IsBeside() bool { return c.File.Source.Format.Beside }
 
-// nearUnix is how far apart clocks may be that both claim to show Unix time, in ns.
+// nearUnix is how far apart, in ns, clocks may be that both claim to show Unix time.
 const nearUnix = 1_000_000_000
 
-// near is how far apart the clocks of two captures may be, in ns; 0 is any distance.
+// near returns how far apart the clocks of two captures may be, in ns; 0 is any distance.
 func (c *Capture) near(o *Capture) int64 {
 	if c.File.Meta.Origin == profile.OriginUnix && o.File.Meta.Origin == profile.OriginUnix {
 		return nearUnix
@@ -37,12 +36,10 @@ func (c *Capture) near(o *Capture) int64 {
 	return 0
 }
 
-// findPairs finds out which traces and exports are of one process: what they know of
-// it must not differ, and what they recorded of its GPU has to be the same where both
-// recorded something.
+// findPairs finds the traces and exports of the same process: their facts must not conflict, and their GPU
+// work must match if both recorded any.
 //
-// Rows that are walked need less: what names and headers tell is enough there to take two
-// recordings for one process.
+// For rows that are walked, matching names and headers are enough.
 func (m *Assignment) findPairs(captures []*Capture, in *inputs.Loaded) []*pair {
 	f := pairFinder{names: profile.BareNames(m.syms), held: map[*Capture]moments{}}
 	traces := slices.DeleteFunc(slices.Clone(captures), (*Capture).IsBeside)
@@ -81,7 +78,7 @@ func (m *Assignment) findPairs(captures []*Capture, in *inputs.Loaded) []*pair {
 	}
 	for _, p := range pairs {
 		if p.duplicates != nil {
-			p.duplicates = p.duplicates.forEvents(moments{}) // the shift is all that is needed
+			p.duplicates = p.duplicates.forEvents(moments{}) // only the shift is still needed
 		}
 	}
 	for _, f := range m.Files {
@@ -90,8 +87,8 @@ func (m *Assignment) findPairs(captures []*Capture, in *inputs.Loaded) []*pair {
 	return pairs
 }
 
-// walkFingerprints finds out what devices did in the recordings beside of which rows are
-// walked, and which may be of the same process as one of the traces.
+// walkFingerprints collects the device work of exports that are walked and may be of the same process as a
+// trace.
 func (m *Assignment) walkFingerprints(captures, traces []*Capture, sources []*inputs.Source) {
 	wanted := map[*inputs.Source]bool{}
 	for _, n := range captures {
@@ -105,7 +102,7 @@ func (m *Assignment) walkFingerprints(captures, traces []*Capture, sources []*in
 			return
 		}
 		var files []*inputs.ProcessProfile
-		index := map[int32]int32{} // of processes in files
+		index := map[int32]int32{} // pid to index in files
 		for _, f := range m.Files {
 			if f.Source == x {
 				index[int32(f.Meta.PID)] = int32(len(files))
@@ -130,7 +127,7 @@ func (m *Assignment) walkFingerprints(captures, traces []*Capture, sources []*in
 
 // mayBe reports whether a trace may be of the same process as an export.
 func (c *Capture) mayBe(export *Capture) bool {
-	const apart = 10_000_000_000 // ns, of clocks that both claim to show Unix time
+	const apart = 10_000_000_000 // ns between recordings whose clocks both claim to show Unix time
 	if !c.agrees(export) || c.known.NotRank {
 		return false
 	}
@@ -140,8 +137,7 @@ func (c *Capture) mayBe(export *Capture) bool {
 	return c.First <= export.Last+apart && export.First <= c.Last+apart
 }
 
-// isSurely reports whether the facts about the process of a trace and of an export are
-// reason enough to take them for one.
+// isSurely reports whether the facts alone are enough to take a trace and an export for one process.
 func (c *Capture) isSurely(export *Capture) bool {
 	if c.pid() != 0 && c.pid() == export.pid() {
 		return true
@@ -150,23 +146,23 @@ func (c *Capture) isSurely(export *Capture) bool {
 	return shared && c.overlaps(export)
 }
 
-// pairFinder compares what captures hold.
+// pairFinder compares the contents of captures.
 type pairFinder struct {
 	names *trace.PerName[trace.Sym]
 	held  map[*Capture]moments
 }
 
-// candidatePair is a pair that is possible.
+// candidatePair is a possible pair.
 type candidatePair struct {
 	pair
-	share float64 // of what both could have recorded, what both did
+	share float64 // share of the events that both could have recorded that both did record
 }
 
-// try compares a trace with what the GPU did in an export.
+// try compares a trace with the GPU work of an export.
 func (f *pairFinder) try(t, n *Capture, own moments) (candidatePair, bool) {
 	c := candidatePair{pair: pair{trace: t, export: n}}
 	if own.len() == 0 {
-		// Nothing can be compared; in time they have to meet.
+		// There is nothing to compare; the recordings must at least overlap.
 		both := t.File.Meta.Origin == profile.OriginUnix && n.File.Meta.Origin == profile.OriginUnix
 		return c, both && t.isSurely(n) && t.overlaps(n)
 	}
@@ -193,7 +189,7 @@ func (f *pairFinder) try(t, n *Capture, own moments) (candidatePair, bool) {
 			c.hits++
 		}
 	}
-	// What the trace has during the export.
+	// The trace's work during the export.
 	from, to := search.heldTime(own.Start[0]), search.heldTime(own.Start[own.len()-1])
 	a, _ := slices.BinarySearch(held.Start, from)
 	b, _ := slices.BinarySearch(held.Start, to+1)
@@ -202,8 +198,8 @@ func (f *pairFinder) try(t, n *Capture, own moments) (candidatePair, bool) {
 	return c, c.share >= same
 }
 
-// choose returns the traces that an export is of: the one that it has most in common
-// with, and those of the same process, one after the other.
+// choose returns the traces that match an export: the one with the most in common, and other traces of the
+// same process that don't overlap it.
 func (f *pairFinder) choose(found []candidatePair) []*pair {
 	if len(found) == 0 {
 		return nil
@@ -213,9 +209,9 @@ func (f *pairFinder) choose(found []candidatePair) []*pair {
 	})
 	best := found[0]
 	if best.duplicates == nil && len(found) > 1 {
-		return nil // several that fit by name only
+		return nil // several match, but only by name
 	}
-	// Ranks that run in lockstep have much in common where times are microseconds.
+	// Ranks that run in lockstep have much in common if times are in microseconds.
 	const clearly = 1.2
 	var pairs []*pair
 	for i := range found {

@@ -15,28 +15,27 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// Capture is what one file says about one rank.
+// Capture is the part of a file that is about one rank.
 type Capture struct {
 	File *inputs.ProcessProfile
-	Part string // of a merged file
-	// whole tells that the file has no other parts.
+	Part string // name of the part in a merged file
+	// whole says that the file has no other parts.
 	whole bool
-	// First and Last bound the events of the part. Where a filter left out events
-	// of a file of several parts, they are those of the file: the same whatever the
-	// filter.
+	// First and Last bound the events of the part. If a filter left out events of a file with several
+	// parts, they are the file's bounds, which do not depend on the filter.
 	First, Last trace.Time
-	known       naming.Resolved // about rank and host
-	held        *contents       // once it was asked for
-	Clock       int             // index into Clocks.hostClocks
-	process     *process        // that others are of, too; nil is unknown
+	known       naming.Resolved // rank and host, as far as known
+	held        *contents       // computed on first use
+	Clock       int             // index into Alignment.HostClocks
+	process     *process        // shared by captures of the same process; nil is unknown
 	Time        func(trace.Time) trace.Time
 }
 
-// A process is what several captures are of, although they overlap.
+// A process is shared by overlapping captures of one process.
 type process struct{ _ byte }
 
-// findBounds finds the first and the last instant of a capture; complete tells that
-// no Filter left out events of it.
+// findBounds finds the first and the last instant of a capture; complete says that no Filter left out
+// events.
 func (c *Capture) findBounds(complete bool) {
 	c.First, c.Last = c.File.First, c.File.Last
 	if !c.whole && complete && c.contents().n > 0 {
@@ -44,9 +43,8 @@ func (c *Capture) findBounds(complete bool) {
 	}
 }
 
-// isEmpty reports whether a capture has no events, as far as that can be known:
-// the number of events of a file is, whatever a Filter left out, that of a part
-// is not.
+// isEmpty reports whether a capture is known to have no events. The total of a file is known whatever a
+// Filter left out; that of a part is not.
 func (c *Capture) isEmpty(complete bool) bool {
 	if c.whole {
 		return c.File.Total == 0
@@ -54,7 +52,7 @@ func (c *Capture) isEmpty(complete bool) bool {
 	return complete && c.contents().n == 0
 }
 
-// pid returns the process that a capture is of, 0 if that is unknown.
+// pid returns the process of a capture, 0 if it is unknown.
 func (c *Capture) pid() int64 {
 	if c.whole && c.File.Meta.PID != 0 {
 		return c.File.Meta.PID
@@ -67,7 +65,7 @@ func (c *Capture) pid() int64 {
 	return 0
 }
 
-// label is what messages call the capture inside of its file.
+// label returns the name of the capture within its file, for messages.
 func (c *Capture) label() string {
 	if c.Part == "" {
 		return "it"
@@ -75,26 +73,24 @@ func (c *Capture) label() string {
 	return "its part " + c.Part
 }
 
-// contents sum up what a capture holds, so that captures can be compared. They do
-// not depend on the order of events, and those of a capture that was put together
-// of several are the sum of theirs.
+// contents summarize a capture, for comparing captures. They do not depend on the order of events, and the
+// contents of a capture that was merged from several are the sum of theirs.
 //
-// What a Filter left out of the events is not in them. Filters do the same to all
-// files, so that the comparison holds for what is there; collectives and steps
-// are always there, and so are the facts about a whole file.
+// They do not cover events that a Filter left out. Filters treat all files alike, so the comparison holds
+// for the rest; collectives and steps are always covered, and so are the facts about a whole file.
 type contents struct {
-	n           int    // events, instants, samples, collectives and steps
+	n           int    // number of events, instants, samples, collectives, and steps
 	hash        uint64 // the sum of their keys
 	first, last trace.Time
-	// file has the number and the bounds of all events, those that were left out
-	// included; total is -1 for parts of a file, of which that is not known.
+	// file has the number and bounds of all events, including those left out; total is -1 for a part of a
+	// file, where it is unknown.
 	file struct {
 		total       int
 		first, last trace.Time
 	}
 }
 
-// contents sums up a capture.
+// contents summarizes the capture, once.
 func (c *Capture) contents() *contents {
 	if c.held != nil {
 		return c.held
@@ -118,7 +114,7 @@ func (c *Capture) contents() *contents {
 	return held
 }
 
-// add makes the contents of two captures those of one.
+// add adds the contents of another capture.
 func (a *contents) add(b *contents) {
 	a.first, a.last = min(a.first, b.first), max(a.last, b.last)
 	a.n += b.n
@@ -131,9 +127,8 @@ func (a *contents) add(b *contents) {
 	a.file.first, a.file.last = min(a.file.first, b.file.first), max(a.file.last, b.file.last)
 }
 
-// equal reports whether two captures hold the same. Where a filter left nothing that
-// could be compared, the number and the bounds of all events of a file tell; what has
-// no more than one is not known to be the same.
+// equal reports whether two captures hold the same. If a filter left nothing to compare, the number and the
+// bounds of all events of the file decide; with at most one event, they are not known to be the same.
 func (a *contents) equal(b *contents) bool {
 	if a.n == 0 && b.n == 0 {
 		return a.file.total > 1 && a.file == b.file
@@ -144,10 +139,9 @@ func (a *contents) equal(b *contents) bool {
 	return a.file.total < 0 || b.file.total < 0 || a.file == b.file
 }
 
-// eachKey calls do for all that was read of a capture and has a time: with its
-// bounds and a number that is equal for equal things, and for no others. shift is
-// added to all times. Names enter by their symbols, which all files of a merge
-// share.
+// eachKey calls do for everything in a capture that has a time, with its bounds and a hash that is equal
+// for equal things. shift is added to all times. Names are hashed by symbol, since all files of a merge
+// share the symbols.
 func (c *Capture) eachKey(shift trace.Time, do func(from, to trace.Time, key uint64)) {
 	const event, instant, sample, collective, step = 1, 2, 3, 4, 5
 	one := func(kind uint64, t trace.Time, dur int64, name trace.Sym, value uint64) {
@@ -185,8 +179,7 @@ func (c *Capture) eachKey(shift trace.Time, do func(from, to trace.Time, key uin
 	}
 }
 
-// isOf reports whether c is of the same process as a longer capture that has its
-// events too.
+// isOf reports whether c is of the same process as a longer capture that also has its events.
 func (c *Capture) isOf(longer *Capture) bool {
 	const unknown = profile.OriginUnknown
 	var shift trace.Time
@@ -196,24 +189,24 @@ func (c *Capture) isOf(longer *Capture) bool {
 		if p != q && p != 0 && q != 0 || !c.overlaps(longer) {
 			return false
 		}
-	case p != q || p == 0: // times that count from something unknown may be equal by chance
+	case p != q || p == 0: // times with an unknown origin may be equal by chance
 		return false
-	case others.Origin != unknown: // cut off before it says what its times count from
+	case others.Origin != unknown: // cut off before the time origin is recorded
 		shift = trace.Time(others.Base)
 	case mine.Origin != unknown && c.File.Source.Format == longer.File.Source.Format:
-		return false // its clock is worth more than the other's events
-	case mine.Origin != unknown: // two forms of what one profiler recorded
+		return false // its clock is more valuable than the other's events
+	case mine.Origin != unknown: // two forms of one profiler's recording
 		shift = -trace.Time(mine.Base)
 	}
 	return c.within(longer, shift)
 }
 
-// within reports whether a longer capture has the events of c too, with shift added
-// to their times. A few may differ: what the cut left without an end. Events of two
-// processes have next to nothing in common, since times are nanoseconds.
+// within reports whether a longer capture has the events of c, with shift added to their times. A few
+// events, those without an end at the cut, may be missing. Events of two processes have next to nothing in
+// common, since times are in nanoseconds.
 func (c *Capture) within(longer *Capture, shift trace.Time) bool {
 	const samples, most, of = 4096, 19, 20
-	// A sample is chosen by time, and so the same in both captures.
+	// Sampling by time selects the same events in both captures.
 	every := uint64(c.contents().n/samples + 1)
 	missing, total := map[uint64]int{}, 0
 	c.eachKey(shift, func(at, _ trace.Time, key uint64) {
@@ -232,30 +225,29 @@ func (c *Capture) within(longer *Capture, shift trace.Time) bool {
 	return total > 0 && found*of >= total*most
 }
 
-// overlaps reports whether two captures share some time. Where one does not tell
-// what its times count from, they may.
+// overlaps reports whether two captures share some time. If their time origins differ, they are assumed to.
 func (c *Capture) overlaps(o *Capture) bool {
 	return c.File.Meta.Origin != o.File.Meta.Origin || c.First <= o.Last && o.First <= c.Last
 }
 
-// Track is a rank of the timeline: all captures of one process.
+// Track is a rank on the timeline: all captures of one process.
 type Track struct {
 	Name     string
 	Rank     trace.Rank
 	Role     string // "prefill", "decode", "unified"; "" is unknown
 	Host     string // "" is unknown
 	PID      int64
-	Run      string // what the names of the files of one capture share; "" is unknown
+	Run      string // shared by the file names of one capture run; "" is unknown
 	kinds    stepKinds
-	Proc     int // of Requests that it is, or request.None
+	Proc     int // index of its proc in the requests, or request.None
 	Clock    int
-	Devices  int  // how many devices its streams are on
-	IsOut    bool // not wanted: it only helps to align clocks
+	Devices  int  // number of devices that its streams are on
+	IsOut    bool // unwanted: it only helps to align the clocks
 	Captures []*Capture
 	Track    trace.TrackID
 }
 
-// Global returns the number of a rank in its world, -1 if that is unknown.
+// Global returns the global rank, -1 if it is unknown.
 func (r *Track) Global() int32 {
 	if r.Rank.Global < 0 && r.Rank.TP >= 0 && r.Rank.PP <= 0 && r.Rank.DP <= 0 {
 		return int32(r.Rank.TP)
@@ -263,8 +255,8 @@ func (r *Track) Global() int32 {
 	return r.Rank.Global
 }
 
-// RankKey returns what no two ranks of one server share: the number, else all that is
-// known of the rank.
+// RankKey returns what is unique to a rank within a server: the global rank, or else everything known about
+// the rank.
 func (r *Track) RankKey() trace.Rank {
 	if g := r.Global(); g >= 0 {
 		return trace.Rank{TP: -1, PP: -1, DP: -1, EP: -1, Global: g}
@@ -272,7 +264,7 @@ func (r *Track) RankKey() trace.Rank {
 	return r.Rank
 }
 
-// overlaps reports whether both ranks were captured at one time.
+// overlaps reports whether both ranks were captured at the same time.
 func (r *Track) overlaps(o *Track) bool {
 	return slices.ContainsFunc(r.Captures, func(c *Capture) bool { return slices.ContainsFunc(o.Captures, c.overlaps) })
 }
@@ -295,8 +287,8 @@ func (r *Track) Source() string {
 	return strings.Join(parts, ", ")
 }
 
-// ProfilerOverhead tells what makes hosts slower in recordings than they are otherwise: what was
-// recorded besides events, and that CUDA graphs are captured at start.
+// ProfilerOverhead returns what makes hosts slower while they are recorded: what was recorded besides
+// events, and whether CUDA graphs were being captured.
 func (m *Assignment) ProfilerOverhead() (recorded []string, graphCapture bool) {
 	words := map[string]bool{}
 	for _, r := range m.Tracks {

@@ -10,27 +10,26 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// leaveOutRepetitions returns the captures without those whose events others have
-// too: copies, cut-off copies, and the parts of a merged file beside the files that
-// it was made of. Drawn twice, a rank would say that there are two, and collectives
-// that have two ranks of one number would join nothing.
+// leaveOutRepetitions returns the captures without those whose events other captures also have: copies,
+// cut-off copies, and parts of a merged file beside the files it was merged from. Otherwise, one rank would
+// be drawn as two, and their collectives would be unmatched because of the repeated rank.
 func leaveOutRepetitions(captures []*Capture, diags *trace.Diags) []*Capture {
 	kept := leaveOutCopies(captures, diags)
-	// Files that are whole before parts, which are sums of whole files.
+	// Whole files first, then parts, which are sums of whole files.
 	kept = leaveOutContained(kept, false, diags)
 	all := peersOf(kept)
 	kept = slices.DeleteFunc(kept, func(c *Capture) bool { return isSum(c, all.of(c), diags) })
 	return inOrder(captures, leaveOutContained(kept, true, diags))
 }
 
-// inOrder returns the captures that are kept, in their order.
+// inOrder returns the captures that are in kept, in their original order.
 func inOrder(captures, kept []*Capture) []*Capture {
 	stay := order.Set(kept)
 	return slices.DeleteFunc(captures, func(c *Capture) bool { return !stay[c] })
 }
 
-// processOfMachine tells captures of an input that has those of a whole machine apart;
-// it is 0 for all others.
+// processOfMachine returns the pid of a capture from an input with all processes of a machine, and 0 for
+// others.
 func (c *Capture) processOfMachine() int64 {
 	if c.IsOfMachine() {
 		return c.File.Meta.PID
@@ -38,16 +37,16 @@ func (c *Capture) processOfMachine() int64 {
 	return 0
 }
 
-// peers are captures by the process of an export that they are, 0 for all others: only
-// those of one number may have the same events, and only those of one rank, if all tell theirs. A
-// node has more processes, and a job more ranks, than anybody could compare in pairs.
+// peers groups captures by processOfMachine. Only captures of one group may have the same events, and, if
+// all ranks are known, only those of the same rank: a node has too many processes, and a job too many
+// ranks, to compare all pairs.
 type peers map[int64]*peerList
 
-// A peerList is captures of one number.
+// A peerList is a group of captures.
 type peerList struct {
 	all     []*Capture
-	byRank  map[int32][]*Capture // by the number of the rank in its job
-	unknown bool                 // some do not tell theirs
+	byRank  map[int32][]*Capture // by global rank
+	unknown bool                 // some ranks are unknown
 }
 
 func (p peers) add(c *Capture) {
@@ -57,7 +56,7 @@ func (p peers) add(c *Capture) {
 	l.unknown = l.unknown || rank < 0
 }
 
-// of returns those that c may have events of, in the order in which they were added.
+// of returns the captures that may share events with c, in the order in which they were added.
 func (p peers) of(c *Capture) []*Capture {
 	l := p[c.processOfMachine()]
 	switch {
@@ -77,10 +76,10 @@ func peersOf(captures []*Capture) peers {
 	return p
 }
 
-// leaveOutCopies returns the captures without those whose events are the same as
-// another's, the ones that tell most first.
+// leaveOutCopies returns the captures without those whose events are the same as another's; those with the
+// most information come first.
 func leaveOutCopies(captures []*Capture, diags *trace.Diags) []*Capture {
-	// What tells more about its rank is kept; of files that tell as much, the one that is called as others are.
+	// Keep the copy that says more about its rank; among equals, the one whose run is the most common.
 	best, runs := slices.Clone(captures), map[string]int{}
 	for _, c := range captures {
 		runs[c.known.Name.Run]++
@@ -111,12 +110,12 @@ func leaveOutCopies(captures []*Capture, diags *trace.Diags) []*Capture {
 	return kept
 }
 
-// mayRepeat reports whether nothing but events can tell c and o apart.
+// mayRepeat reports whether only events can tell c and o apart.
 func (c *Capture) mayRepeat(o *Capture) bool {
 	return c.agrees(o) && c.File.Meta.Origin == o.File.Meta.Origin && c.overlaps(o)
 }
 
-// agrees reports whether nothing that is known of rank and host differs.
+// agrees reports whether the known ranks and hosts of c and o do not conflict.
 func (c *Capture) agrees(o *Capture) bool {
 	if c.known.Rank.Contradicts(o.known.Rank) {
 		return false
@@ -126,16 +125,16 @@ func (c *Capture) agrees(o *Capture) bool {
 	return x == "" || y == "" || strings.EqualFold(x, y)
 }
 
-// learn takes over what only c tells about rank and host: the header of a merged
-// file is lost, a copy may have a label.
+// learn adopts what only c knows about rank and host: a merged file has no header, and a copy may have a
+// label.
 func (o *Capture) learn(c *Capture) {
 	o.known.Rank = o.known.Rank.Fill(c.known.Rank)
 	o.known.Host, o.known.Name.Run = cmp.Or(o.known.Host, c.known.Host), cmp.Or(o.known.Name.Run, c.known.Name.Run)
 	o.known.NotRank = o.known.NotRank && c.known.NotRank
 }
 
-// isSum reports whether a capture is several others put together, which is what SGLang's merger
-// makes of captures by stage. It adds a message to diags if so.
+// isSum reports whether a capture is the sum of several others, as SGLang's merger makes of captures by
+// stage. It adds a message to diags if so.
 func isSum(c *Capture, others []*Capture, diags *trace.Diags) bool {
 	var sum contents
 	var names []string
@@ -157,9 +156,9 @@ func isSum(c *Capture, others []*Capture, diags *trace.Diags) bool {
 	return true
 }
 
-// leaveOutContained leaves out captures whose events a longer one of the same
-// process has too: copies that were cut off, and with parts, files of one stage
-// beside the part of a merged file whose other stage is missing.
+// leaveOutContained leaves out captures whose events are in a longer capture of the same process: copies
+// that were cut off, and, with parts, files of one stage beside the part of a merged file that lacks the
+// other stage.
 func leaveOutContained(kept []*Capture, parts bool, diags *trace.Diags) []*Capture {
 	gone, before := map[*Capture]bool{}, peers{}
 	for _, c := range kept {

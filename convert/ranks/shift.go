@@ -9,22 +9,21 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A guess is a shift that many anchors of one piece agree about.
+// A guess is an offset that many anchors of one piece agree on.
 type guess struct {
 	piece  int
-	offset int64 // the median
-	spread int64 // the median distance from it
-	score  int   // anchors
+	offset int64 // median
+	spread int64 // median distance from offset
+	score  int   // number of anchors
 }
 
-// A knot is the offset at one time; between knots it is interpolated.
+// A knot is the offset at one time; offsets between knots are interpolated.
 type knot struct {
-	at     trace.Time // of the held events' clock
+	at     trace.Time // on the held events' clock
 	offset int64
 }
 
-// settle finds the shift from what was observed; false if there is none that is
-// better than all others.
+// settle finds the shift from the observed events; false if no shift is clearly better than all others.
 func (t *comparison) settle() (Shift, bool) {
 	var all []guess
 	for i := range t.pieces {
@@ -42,7 +41,7 @@ func (t *comparison) settle() (Shift, bool) {
 		matches += g.score
 	}
 	shift := Shift{At: t.knots[0].at, Offset: t.knots[0].offset, Matches: matches}
-	const long = 1_000_000_000 // in less, noise looks like drift
+	const long = 1_000_000_000 // ns; over a shorter time, noise looks like drift
 	if last := t.knots[len(t.knots)-1]; last.at-shift.At >= long {
 		t.drift = float64(last.offset-shift.Offset) / float64(last.at-shift.At)
 		shift.DriftPPB = int64(math.Round(t.drift * 1e9))
@@ -53,17 +52,17 @@ func (t *comparison) settle() (Shift, bool) {
 	}
 	noise := 3*spread + t.rounding()
 	shift.Bound += noise
-	const slack, farthest = 250, 5000 // the next equal kernel is hardly nearer than that
+	const slack, farthest = 250, 5000 // ns; equal kernels are hardly ever closer together
 	t.by = min(noise+slack, farthest)
 	return shift, true
 }
 
-// offsetAt returns the offset at a time of the held events' clock.
+// offsetAt returns the offset at a time on the held events' clock.
 func (s *Shift) offsetAt(at trace.Time) int64 {
 	return s.Offset + int64(math.Round(float64(s.DriftPPB)*float64(at-s.At)/1e9))
 }
 
-// rounding is how far equal times differ by rounding alone.
+// rounding returns how far equal times may differ by rounding alone.
 func (t *comparison) rounding() int64 {
 	other := int64(1)
 	if t.coarse {
@@ -72,16 +71,16 @@ func (t *comparison) rounding() int64 {
 	return tolerance(t.grain, other)
 }
 
-// window is how wide differences of the anchors of a piece may be spread.
+// window returns how far apart the differences of a piece's anchors may be.
 func (t *comparison) window(p *piece) int64 {
-	const slack = 2000 // between what two profilers call the start of one event
+	const slack = 2000 // ns between two profilers' notions of an event's start
 	return 2*t.rounding() + slack + int64(maxDrift*float64(p.span))
 }
 
-// most is how many guesses are kept of a piece.
+// most is the maximum number of guesses kept per piece.
 const most = 8
 
-// guesses returns the differences about which the most anchors of a piece agree.
+// guesses returns the offsets on which the most anchors of a piece agree.
 func (t *comparison) guesses(number int) []guess {
 	p := &t.pieces[number]
 	type pair struct {
@@ -129,8 +128,7 @@ func (t *comparison) guesses(number int) []guess {
 	return found
 }
 
-// medians returns the median of values, which it reorders, and the median distance
-// from it.
+// medians returns the median of values and the median distance from it. It reorders and overwrites values.
 func medians(values []int64) (middle, spread int64) {
 	slices.Sort(values)
 	middle = values[len(values)/2]
@@ -141,7 +139,7 @@ func medians(values []int64) (middle, spread int64) {
 	return middle, values[len(values)/2]
 }
 
-// agree reports whether two guesses may be of one shift.
+// agree reports whether two guesses may be of the same shift.
 func (t *comparison) agree(a, b *guess) bool {
 	p, q := &t.pieces[a.piece], &t.pieces[b.piece]
 	far := float64(max(p.middle-q.middle, q.middle-p.middle))
@@ -149,8 +147,8 @@ func (t *comparison) agree(a, b *guess) bool {
 	return max(by, -by) <= max(t.window(p), t.window(q))+int64(maxDrift*far)
 }
 
-// vote returns the score of the best shift, that of the best one that is left
-// without the guesses which support it, and these, one for each piece, by time.
+// vote returns the score of the best shift, the score of the best remaining shift without the guesses that
+// support it, and those guesses, one for each piece, by time.
 func (t *comparison) vote(all []guess) (best, rival int, chosen []guess) {
 	best, chosen = t.elect(all)
 	others := slices.DeleteFunc(slices.Clone(all), func(g guess) bool {
@@ -160,8 +158,8 @@ func (t *comparison) vote(all []guess) (best, rival int, chosen []guess) {
 	return best, rival, chosen
 }
 
-// elect returns the score of the shift that most guesses agree with, and the best
-// one of each piece that does.
+// elect returns the score of the shift that the most guesses agree with, and the best agreeing guess of
+// each piece.
 func (t *comparison) elect(all []guess) (best int, chosen []guess) {
 	for i := range all {
 		score, list := 0, chosen[:0:0]
@@ -186,8 +184,8 @@ func (t *comparison) elect(all []guess) (best int, chosen []guess) {
 	return best, chosen
 }
 
-// straighten leaves out guesses that are off the line through the others: within a
-// recording, the drift of clocks hardly changes.
+// straighten drops guesses that are off the line through the others: within a recording, the drift of
+// clocks hardly changes.
 func (t *comparison) straighten(all []guess) []guess {
 	var slopes []float64
 	at := func(i int) float64 { return float64(t.pieces[all[i].piece].middle - t.pieces[all[0].piece].middle) }
@@ -218,28 +216,26 @@ func (t *comparison) straighten(all []guess) []guess {
 	return kept
 }
 
-// forEvents returns duplicates with the shift that was found, for other held events of the
-// same clock.
+// forEvents returns a comparison with the same shift for other held events on the same clock.
 func (t *comparison) forEvents(held moments) *comparison {
 	return &comparison{held: held, grain: min(t.grain, grainOf(held)), coarse: t.coarse, knots: t.knots, drift: t.drift, by: t.by}
 }
 
-// A search finds held events that are equal to streamed ones, each once. It is for
-// one walk over the streamed events.
+// A search finds held events that are equal to streamed ones, each at most once. It serves one walk over
+// the streamed events.
 type search struct {
 	duplicates *comparison
-	used       []uint64 // a bit for each held event
-	at         int      // where the last one was looked for
-	knot       int      // the one before it
+	used       []uint64 // one bit per held event
+	at         int      // position of the last lookup
+	knot       int      // index of the knot before the last lookup
 }
 
-// begin begins a walk. settle must have found a shift.
+// begin starts a walk. settle must have found a shift.
 func (t *comparison) begin() *search {
 	return &search{duplicates: t, used: make([]uint64, t.held.len()/64+1)}
 }
 
-// heldTime returns the time of the held events' clock when the clock of the streamed
-// ones shows at.
+// heldTime converts a time from the streamed events' clock to the held events'.
 func (s *search) heldTime(at trace.Time) trace.Time {
 	knots := s.duplicates.knots
 	shown := func(k int) trace.Time { return knots[k].at + trace.Time(knots[k].offset) }
@@ -256,14 +252,14 @@ func (s *search) heldTime(at trace.Time) trace.Time {
 	return at - trace.Time(knots[from].offset) - trace.Time(math.Round(slope/(1+slope)*float64(at-shown(from))))
 }
 
-// has reports whether a streamed event is one of those held, which then is used up.
+// has reports whether a streamed event matches a held one, which is then used up.
 func (s *search) has(name trace.Sym, start trace.Time, dur int64) bool {
 	_, ok := s.find(name, start, dur)
 	return ok
 }
 
-// find is like has, and tells which event it is: the nearest of those that have the
-// same name and duration.
+// find is like has, and returns the index of the held event: the nearest one with the same name and
+// duration.
 func (s *search) find(name trace.Sym, start trace.Time, dur int64) (int, bool) {
 	held := &s.duplicates.held
 	want := s.heldTime(start)
@@ -286,8 +282,8 @@ func (s *search) find(name trace.Sym, start trace.Time, dur int64) (int, bool) {
 	return found, true
 }
 
-// seek moves to the first held event that does not start before the given time.
-// Streamed events are nearly in order, so that it is near the last one.
+// seek moves to the first held event that does not start before the given time. Streamed events are nearly
+// in order, so it is usually near the last one.
 func (s *search) seek(from trace.Time) {
 	starts := s.duplicates.held.Start
 	const near = 64

@@ -12,8 +12,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// ChromeJSON compares a trace in Chrome JSON with the model that it was written from.
-// It returns what is equal, or the first difference.
+// ChromeJSON compares a trace in Chrome JSON with the model that it was written from. It returns counts of
+// what is equal, or the first difference.
 func ChromeJSON(r io.Reader, t *trace.Trace) (Counts, error) {
 	m, err := newModel(t)
 	if err != nil {
@@ -39,7 +39,7 @@ func ChromeJSON(r io.Reader, t *trace.Trace) (Counts, error) {
 	return m.Counts, nil
 }
 
-// readLine returns the next line with its end; io.EOF says that there is none.
+// readLine returns the next line including its newline, or io.EOF if there is none.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	line, err := in.ReadSlice('\n')
 	if err == bufio.ErrBufferFull {
@@ -54,18 +54,17 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	return line, err
 }
 
-// A chromeFile is a Chrome JSON file being read: a header, then an event on each
-// line.
+// A chromeFile is a Chrome JSON file being read: a header, then one event per line.
 type chromeFile struct {
 	*model
 	*chromeLayout
 	state  chromeState
-	comma  bool // the line before ended with one
-	events bool // there was an event
+	comma  bool // the previous line ended with a comma
+	events bool // there was at least one event
 	base   trace.Time
 	coarse bool
-	outs   map[string]trace.SliceID // slices that bear the start of arrows, by bind_id
-	ins    []bind                   // slices that bear the end of one
+	outs   map[string]trace.SliceID // by bind_id, the slices at which arrows start
+	ins    []bind                   // slices at which an arrow ends
 	args   []member                 // scratch
 }
 
@@ -77,14 +76,14 @@ const (
 	behindEvents
 )
 
-// A bind is the end of an arrow on the slice itself.
+// A bind is the end of an arrow that is stored on a slice.
 type bind struct {
 	id string
 	to trace.SliceID
 }
 
-// exactSpan is the length in ns from which on times are whole microseconds: readers
-// hold them in a float64, of 53 bits.
+// exactSpan is the length of a trace, in ns, above which times are rounded to microseconds: readers hold
+// times in a float64, with 53 bits.
 const exactSpan = 1 << 53
 
 func newChromeFile(m *model) *chromeFile {
@@ -113,7 +112,7 @@ func (c *chromeFile) line(line []byte) error {
 	return c.event(event)
 }
 
-// header compares what stands before the events.
+// header compares everything before the events.
 func (c *chromeFile) header(line []byte) error {
 	head, ok := bytes.CutSuffix(line, []byte(`"traceEvents":[`+"\n"))
 	if !ok {
@@ -160,7 +159,7 @@ func (c *chromeFile) metadata(object []byte) error {
 	return nil
 }
 
-// finish checks that nothing is missing.
+// finish checks that nothing is missing from the file.
 func (c *chromeFile) finish() error {
 	if c.state != behindEvents {
 		return errors.New("the file has no end")
@@ -175,8 +174,8 @@ func (c *chromeFile) finish() error {
 	return c.model.finish()
 }
 
-// time returns how a time of the model reads in the file, in ns since the first
-// event.
+// time returns how the file writes a time of the model: in ns since the first event, rounded if the trace
+// is too long.
 func (c *chromeFile) time(t trace.Time) int64 {
 	ns := int64(t - c.base)
 	if c.coarse {
@@ -185,13 +184,13 @@ func (c *chromeFile) time(t trace.Time) int64 {
 	return ns
 }
 
-// A member is one of a JSON object.
+// A member is a member of a JSON object.
 type member struct {
 	key   string
-	value []byte // as it is in the file
+	value []byte // raw JSON
 }
 
-// members appends the members of an object.
+// members appends the members of an object to to.
 func members(object []byte, to []member) ([]member, error) {
 	if !json.Valid(object) || object[0] != '{' {
 		return to, errors.New("it is no JSON object")
@@ -203,7 +202,7 @@ func members(object []byte, to []member) ([]member, error) {
 		if err != nil {
 			return to, err
 		}
-		i = end + 1 // behind the colon
+		i = end + 1 // after the colon
 		end = valueEnd(object, i)
 		to = append(to, member{key, object[i:end]})
 		if i = end; object[i] == ',' {
@@ -213,7 +212,7 @@ func members(object []byte, to []member) ([]member, error) {
 	return to, nil
 }
 
-// valueEnd returns where the value at b[i], in valid JSON without white space, ends.
+// valueEnd returns the end of the value that starts at b[i]; b is valid JSON without white space.
 func valueEnd(b []byte, i int) int {
 	depth := 0
 	for ; i < len(b); i++ {
@@ -245,7 +244,7 @@ func valueEnd(b []byte, i int) int {
 	return i
 }
 
-// text reads a JSON string.
+// text decodes a JSON string.
 func text(value []byte) (string, error) {
 	if len(value) < 2 || value[0] != '"' {
 		return "", errors.New("it is no text")

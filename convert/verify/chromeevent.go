@@ -12,15 +12,15 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A chromeEvent is an event as the file has it.
+// A chromeEvent is an event as in the file.
 type chromeEvent struct {
 	ph, cat, name, s, bp string
-	id, bind             string // as it is in the file
+	id, bind             string // raw JSON
 	pid, tid             int64
 	ts, dur              int64 // ns
 	in, out              bool
 	args                 []byte
-	has                  int // bits of the members that are there
+	has                  int // bits of the members that are present
 }
 
 // Members of events, as bits of chromeEvent.has.
@@ -41,8 +41,7 @@ const (
 	hasBp
 )
 
-// membersOf are the members that events of each phase have, and those that they may
-// have.
+// membersOf lists, for each phase, the members that its events must have, and those that they may have.
 var membersOf = map[string]struct{ always, perhaps int }{
 	"M": {hasPh | hasName | hasPid | hasArgs, hasTid},
 	"X": {hasPh | hasCat | hasName | hasPid | hasTid | hasTs | hasDur, hasArgs | hasBind | hasIn | hasOut},
@@ -138,7 +137,7 @@ func setText(to *string, value []byte) (err error) {
 	return err
 }
 
-// nanoseconds reads microseconds with three decimals.
+// nanoseconds parses microseconds with three decimals, and returns ns.
 func nanoseconds(value []byte) (int64, error) {
 	whole, fraction, ok := bytes.Cut(value, []byte("."))
 	if !ok || len(fraction) != 3 {
@@ -147,8 +146,8 @@ func nanoseconds(value []byte) (int64, error) {
 	return strconv.ParseInt(string(whole)+string(fraction), 10, 64)
 }
 
-// at returns the time of the model that reads as that of e, so that it can be
-// compared: times of long traces are rounded.
+// at returns want if e's time is how the file writes it, or else e's own time. Times of long traces are
+// rounded, so they can't be compared directly.
 func (c *chromeFile) at(e *chromeEvent, want trace.Time) trace.Time {
 	if c.time(want) == e.ts {
 		return want
@@ -210,7 +209,7 @@ func (c *chromeFile) point(track trace.TrackID, e *chromeEvent) error {
 	return nil
 }
 
-// counter reads a sample.
+// counter reads a sample of a counter.
 func (c *chromeFile) counter(e *chromeEvent) error {
 	key := chromeCounter{pid: e.pid, name: e.name}
 	if e.has&hasID != 0 {
@@ -248,8 +247,8 @@ func (c *chromeFile) counter(e *chromeEvent) error {
 	return c.sample(track, at, value)
 }
 
-// arrow reads an end of an arrow. Arrow i of the model has the id i+1. One that points
-// back in time is written the other way around, as viewers draw it.
+// arrow reads an end of an arrow. Arrow i of the model has the ID i+1. An arrow that points back in time is
+// written in reverse, as viewers draw it.
 func (c *chromeFile) arrow(track trace.TrackID, e *chromeEvent) error {
 	id, err := strconv.ParseUint(e.id, 10, 32)
 	if err != nil || id == 0 || id > uint64(len(c.flows)) {
@@ -276,7 +275,7 @@ func (c *chromeFile) arrow(track trace.TrackID, e *chromeEvent) error {
 	return nil
 }
 
-// forward returns the ends of an arrow as a file has them.
+// forward returns the ends of an arrow in the order in which a file has them.
 func (c *chromeFile) forward(f *trace.Flow) (from, to trace.SliceID) {
 	if c.t.Slices[f.To].Time < c.t.Slices[f.From].Time {
 		return f.To, f.From
@@ -284,8 +283,7 @@ func (c *chromeFile) forward(f *trace.Flow) (from, to trace.SliceID) {
 	return f.From, f.To
 }
 
-// bound compares the arrows that slices bear themselves with those of the model that
-// have no events of their own.
+// bound compares the arrows stored on slices with the model's arrows that have no events of their own.
 func (c *chromeFile) bound() error {
 	type pair struct{ from, to trace.SliceID }
 	compare := func(a, b pair) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) }
@@ -320,7 +318,7 @@ func (c *chromeFile) bound() error {
 	return nil
 }
 
-// arguments compares the arguments of an event; none is no object.
+// arguments compares the arguments of an event; a nil object means none.
 func (c *chromeFile) arguments(object []byte, own, shared trace.ArgsID) error {
 	var list []member
 	if object != nil {
@@ -370,7 +368,7 @@ func (c *chromeFile) value(have []byte, a trace.Arg) error {
 	switch a.Kind {
 	case trace.ArgInt:
 		want = strconv.FormatInt(a.Int(), 10)
-	case trace.ArgUint: // past int64 as text, since readers have no more
+	case trace.ArgUint: // above the int64 range as text, since readers have no larger integers
 		if want = strconv.FormatUint(a.Uint(), 10); a.Uint() > math.MaxInt64 {
 			want = `"` + want + `"`
 		}
@@ -417,7 +415,7 @@ func (c *chromeFile) composite(have []byte, a trace.Arg) error {
 	return nil
 }
 
-// float reads a number, which is a text if JSON has none for it.
+// float parses a number; JSON has no NaN or infinities, so those are strings.
 func float(value []byte) (float64, error) {
 	if s, err := text(value); err == nil {
 		switch s {

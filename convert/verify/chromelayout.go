@@ -9,20 +9,19 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A chromeLayout says which processes and threads the tracks of a model become.
-// Chrome JSON has no nested tracks: a process stands for the nearest process above a
-// track, else for the outermost request, else for the group that it is in. Processes and
-// threads are numbered from 1 in the order in which viewers show them, threads over all
-// processes, and both are sorted by their numbers.
+// A chromeLayout maps the tracks of a model to processes and threads. Chrome JSON has no nested tracks: a
+// track's process is the nearest process track above it, or else the outermost request, or else its parent
+// group. Processes and threads are numbered from 1 in viewer order, threads across all processes, and both
+// are sorted by their numbers.
 type chromeLayout struct {
-	processes []chromeName               // by pid - 1
-	threads   []chromeName               // by tid - 1
+	processes []chromeName               // indexed by pid - 1
+	threads   []chromeName               // indexed by tid - 1
 	lanes     map[[2]int64]trace.TrackID // by pid and tid
 	counters  map[chromeCounter]trace.TrackID
 }
 
-// A chromeName is what metadata events say about a process or a thread, and which of
-// them were found.
+// A chromeName is what metadata events say about a process or a thread, and which of these events were
+// found.
 type chromeName struct {
 	pid, tid      int64
 	name          string
@@ -41,7 +40,7 @@ func newChromeName(pid, tid int64, name string, rest []chromeArg) chromeName {
 	return chromeName{pid: pid, tid: tid, name: name, told: append([]chromeArg{{key: "name", value: name}}, rest...)}
 }
 
-// A chromeCounter is a counter: those of one process with the same name have ids.
+// A chromeCounter identifies a counter: counters with the same name in one process have different ids.
 type chromeCounter struct {
 	pid  int64
 	name string
@@ -70,7 +69,7 @@ func newChromeLayout(m *model) *chromeLayout {
 	return l
 }
 
-// add gives a track its place.
+// add assigns a thread or a counter to a track.
 func (l *chromeLayout) add(m *model, id, process trace.TrackID, pid int64) {
 	name := m.nameBelow(process, id)
 	if m.t.Tracks[id].Kind != trace.KindCounter {
@@ -86,8 +85,8 @@ func (l *chromeLayout) add(m *model, id, process trace.TrackID, pid int64) {
 	l.counters[c] = id
 }
 
-// rankOf returns the track of the rank that a process is of: a child of the group of
-// ranks; 0 is none.
+// rankOf returns the rank's track that a process belongs to, which is a child of the group of ranks; 0 if
+// there is none.
 func (m *model) rankOf(process trace.TrackID) trace.TrackID {
 	for id := process; id != 0; id = m.t.Tracks[id].Parent {
 		if group := m.t.Tracks[id].Parent; group != 0 && m.t.Tracks[group].Parent == 0 && m.names[m.t.Tracks[group].Name] == profile.ByRank {
@@ -97,7 +96,7 @@ func (m *model) rankOf(process trace.TrackID) trace.TrackID {
 	return 0
 }
 
-// rankArgs are what the name of a process tells of its rank.
+// rankArgs returns what the name event of a process says about its rank.
 func (m *model) rankArgs(process trace.TrackID) (args []chromeArg) {
 	rank := m.rankOf(process)
 	if rank == 0 {
@@ -114,7 +113,7 @@ func (m *model) rankArgs(process trace.TrackID) (args []chromeArg) {
 	return args
 }
 
-// rowArgs are what the name of a row tells of a thread or stream of a rank.
+// rowArgs returns what the name event of a row says about a thread or stream of a rank.
 func (m *model) rowArgs(process, id trace.TrackID) []chromeArg {
 	t := &m.t.Tracks[id]
 	if m.rankOf(process) == 0 || t.TID == 0 && t.Kind != trace.KindStream {
@@ -123,7 +122,7 @@ func (m *model) rowArgs(process, id trace.TrackID) []chromeArg {
 	return []chromeArg{{"pid", strconv.FormatInt(t.PID, 10), true}, {"tid", strconv.FormatInt(t.TID, 10), true}}
 }
 
-// processOf returns the track that is the process of track id.
+// processOf returns the track that serves as the process of track id.
 func (m *model) processOf(id trace.TrackID) trace.TrackID {
 	tracks, request := m.t.Tracks, trace.TrackID(0)
 	for up := id; up != 0; up = tracks[up].Parent {
@@ -143,7 +142,7 @@ func (m *model) processOf(id trace.TrackID) trace.TrackID {
 	return id
 }
 
-// processName is the path of a process, with its pid unless its own name has it.
+// processName returns the path of a process, with its pid unless its own name contains it.
 func (m *model) processName(id trace.TrackID) string {
 	name, pid := m.nameBelow(0, id), strconv.FormatInt(m.t.Tracks[id].PID, 10)
 	if pid == "0" || strings.Contains(m.names[m.t.Tracks[id].Name], pid) {
@@ -152,8 +151,8 @@ func (m *model) processName(id trace.TrackID) string {
 	return name + " (pid " + pid + ")"
 }
 
-// nameBelow is the path of a track below another one, its own name if it is that, and
-// never empty.
+// nameBelow returns the path of track id below above, or its own name if they are the same; it is never
+// empty.
 func (m *model) nameBelow(above, id trace.TrackID) string {
 	name := m.names[m.t.Tracks[id].Name]
 	if id != above {
@@ -165,7 +164,7 @@ func (m *model) nameBelow(above, id trace.TrackID) string {
 	return name
 }
 
-// about reads an event that names or sorts a process or a thread.
+// about checks an event that names or sorts a process or a thread.
 func (l *chromeLayout) about(e *chromeEvent) error {
 	what, sorts := strings.CutSuffix(e.name, "_sort_index")
 	if !sorts {
@@ -205,7 +204,7 @@ func (l *chromeLayout) about(e *chromeEvent) error {
 	return nil
 }
 
-// named checks that all processes and threads have got their names.
+// named checks that all processes and threads were named and sorted.
 func (l *chromeLayout) named() error {
 	for _, list := range [...][]chromeName{l.processes, l.threads} {
 		for _, x := range list {

@@ -12,8 +12,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Perfetto compares a native Perfetto trace with the model that it was written
-// from. It returns what is equal, or the first difference.
+// Perfetto compares a native Perfetto trace with the model that it was written from. It returns counts of
+// what is equal, or the first difference.
 func Perfetto(r io.Reader, t *trace.Trace) (Counts, error) {
 	m, err := newModel(t)
 	if err != nil {
@@ -40,10 +40,10 @@ func Perfetto(r io.Reader, t *trace.Trace) (Counts, error) {
 type perfettoFile struct {
 	*model
 	first     trace.Time
-	declared  []bool // tracks
-	described int    // attributes
-	ranks     []int  // places of tracks among their siblings
-	parents   []bool // tracks that have children
+	declared  []bool // by track
+	described int    // number of attributes seen
+	ranks     []int  // by track: its position among its siblings
+	parents   []bool // by track: whether it has children
 	open      [][]trace.SliceID
 }
 
@@ -69,7 +69,7 @@ func (p *perfettoFile) packet(x reader.Packet) error {
 	return nil
 }
 
-// known checks that all arguments that a file declares are in the model.
+// known checks that the model has all arguments that a file declares.
 func (p *perfettoFile) known(declared []string) error {
 	if len(declared) == 0 {
 		return nil
@@ -86,7 +86,7 @@ func (p *perfettoFile) known(declared []string) error {
 	return nil
 }
 
-// attribute compares attribute i of the description.
+// attribute compares attribute i of the trace.
 func (m *model) attribute(i int, key, value string) error {
 	if i >= len(m.t.Attributes) {
 		return fmt.Errorf("attribute %q is in the file, but not in the model", key)
@@ -97,7 +97,7 @@ func (m *model) attribute(i int, key, value string) error {
 	return nil
 }
 
-// finish checks that nothing is missing.
+// finish checks that nothing is missing from the file.
 func (p *perfettoFile) finish() error {
 	for id := 1; id < len(p.declared); id++ {
 		if !p.declared[id] {
@@ -136,8 +136,8 @@ func (p *perfettoFile) track(x *reader.Track) error {
 	return nil
 }
 
-// siblings returns, by TrackID, the place of every track among its siblings, by
-// Order, then id, and whether it has children.
+// siblings returns, by TrackID, the position of every track among its siblings (by Order, then ID), and
+// whether it has children.
 func siblings(tracks []trace.Track) (ranks []int, parents []bool) {
 	ranks, parents = make([]int, len(tracks)), make([]bool, len(tracks))
 	for parent, ids := range childrenOf(tracks) {
@@ -149,8 +149,8 @@ func siblings(tracks []trace.Track) (ranks []int, parents []bool) {
 	return ranks, parents
 }
 
-// childrenOf returns the children of every track, and of 0 those without a parent,
-// as viewers show them.
+// childrenOf returns the children of every track in viewer order; those of 0 are the tracks without a
+// parent.
 func childrenOf(tracks []trace.Track) [][]trace.TrackID {
 	children := make([][]trace.TrackID, len(tracks))
 	for id := 1; id < len(tracks); id++ {
@@ -224,9 +224,9 @@ func (p *perfettoFile) end(track trace.TrackID, e *reader.Event) error {
 	return p.arrows(id, e)
 }
 
-// arrows compares the ends of arrows at the begin or the end of a slice. Arrow i of the
-// model has the id i+1. trace_processor draws it from the end that comes first in the
-// file, and turns it around if that slice starts later.
+// arrows compares the ends of arrows at the beginning or end of a slice. Arrow i of the model has the ID
+// i+1. trace_processor draws an arrow from the end that comes first in the file, and reverses it if that
+// slice starts later.
 func (p *perfettoFile) arrows(id trace.SliceID, e *reader.Event) error {
 	for i, n := range slices.Concat(e.Opens, e.Ends) {
 		opens := i < len(e.Opens)
@@ -249,9 +249,9 @@ func (p *perfettoFile) arrows(id trace.SliceID, e *reader.Event) error {
 	return nil
 }
 
-// joins reports whether a viewer draws flow, of which the file names first and then
-// second, as the model has it. One that points back in time cannot keep its
-// direction, nor can one to a slice of no duration that is in the file before.
+// joins reports whether a viewer draws flow as in the model if the file names slice first, then second. An
+// arrow that points back in time cannot keep its direction, nor can one to a slice of zero duration that
+// comes first in the file.
 func (p *perfettoFile) joins(flow *trace.Flow, first, second trace.SliceID) bool {
 	from, to := &p.t.Slices[flow.From], &p.t.Slices[flow.To]
 	if first == flow.From && second == flow.To {
@@ -260,8 +260,7 @@ func (p *perfettoFile) joins(flow *trace.Flow, first, second trace.SliceID) bool
 	return first == flow.To && second == flow.From && (to.Time < from.Time || to.Time == from.Time && to.Dur == 0)
 }
 
-// args compares typed arguments and all others with those of the model; each are in their
-// order.
+// args compares typed and other arguments with those of the model; each kind is in order.
 func (p *perfettoFile) args(e *reader.Event, own, shared trace.ArgsID) error {
 	typed, others := e.Typed, e.Args
 	for a := range p.expected(own, shared) {
@@ -285,13 +284,12 @@ func (p *perfettoFile) args(e *reader.Event, own, shared trace.ArgsID) error {
 	return nil
 }
 
-// named reports whether x has the name of a. One that is empty is "_" in a file.
+// named reports whether x has the name of a. Files replace an empty name by "_".
 func (p *perfettoFile) named(x reader.Arg, a trace.Arg) bool {
 	return p.is(x.Name, a.Key) || x.Name == "_" && p.names[a.Key] == ""
 }
 
-// value compares the value of an argument. Arrays and dictionaries that are empty are texts
-// in a file.
+// value compares the value of an argument. Files write empty arrays and dictionaries as text.
 func (p *perfettoFile) value(x reader.Arg, a trace.Arg) error {
 	n := 0
 	if a.Kind == trace.ArgArray || a.Kind == trace.ArgDict {
@@ -322,7 +320,7 @@ func (p *perfettoFile) value(x reader.Arg, a trace.Arg) error {
 	return nil
 }
 
-// bitsOf is a value that is no text, as a field of its kind holds it.
+// bitsOf returns a value other than text in the bit representation of its field.
 func bitsOf(a trace.Arg) uint64 {
 	switch a.Kind {
 	case trace.ArgFloat:
@@ -348,7 +346,7 @@ func equalText(x reader.Arg, want string) error {
 	return nil
 }
 
-// cut shortens a text for a message.
+// cut shortens text for a message.
 func cut(s string) string {
 	const most = 60
 	if len(s) > most {

@@ -8,10 +8,10 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Counts are what was found equal in file and model.
+// Counts are the numbers of things that are equal in file and model.
 type Counts struct {
 	Tracks, Slices, Instants, Samples, Flows int
-	Args                                     int // of all events, those within others not counted
+	Args                                     int // of all events; elements of arrays and dictionaries don't count
 }
 
 // String lists the counts for people.
@@ -23,25 +23,25 @@ func (c Counts) String() string {
 	return text
 }
 
-// A model is a trace that a file is compared with. Files have the events of each
-// track and kind in the order of the model, so a cursor for each is enough.
+// A model is the trace that a file is compared with. For each track and kind, files have events in the
+// model's order, so one cursor each is enough.
 type model struct {
 	t      *trace.Trace
-	names  []string // of the symbols
+	names  []string // by symbol
 	tracks []cursors
-	flows  []trace.SliceID // of each arrow: where the file begins it; 0 is nowhere yet
-	seen   []uint32        // by symbol: the round in which an argument was expected
+	flows  []trace.SliceID // of each arrow: the slice where the file begins it; 0 is none yet
+	seen   []uint32        // by symbol: the last round in which an argument of that name was expected
 	round  uint32
 	Counts
 }
 
-// flowDone is in model.flows once both ends of an arrow were found.
+// flowDone marks an arrow in model.flows whose ends were both found.
 const flowDone = ^trace.SliceID(0)
 
-// cursors are the rows of one track that are still expected.
+// cursors point to the rows of a track that are still expected.
 type cursors struct{ slices, instants, samples rows }
 
-// rows is a part of a table.
+// rows is a range of rows of a table.
 type rows struct{ next, end int }
 
 func (r *rows) add(i int) {
@@ -78,7 +78,7 @@ func newModel(t *trace.Trace) (*model, error) {
 	return m, nil
 }
 
-// finish checks that nothing of the model is missing in the file.
+// finish checks that the file lacks nothing of the model.
 func (m *model) finish() error {
 	for id := range m.tracks {
 		c := &m.tracks[id]
@@ -106,7 +106,7 @@ func (m *model) finish() error {
 	return nil
 }
 
-// slice takes the next slice of a track, which the file calls name.
+// slice takes the next slice of a track and compares it with the file's start time and name.
 func (m *model) slice(track trace.TrackID, at trace.Time, name string) (trace.SliceID, error) {
 	i, ok := m.tracks[track].slices.take()
 	if !ok {
@@ -123,7 +123,7 @@ func (m *model) slice(track trace.TrackID, at trace.Time, name string) (trace.Sl
 	return trace.SliceID(i), nil
 }
 
-// instant is like slice.
+// instant is like slice, for instants.
 func (m *model) instant(track trace.TrackID, at trace.Time, name string) (*trace.Instant, error) {
 	i, ok := m.tracks[track].instants.take()
 	if !ok {
@@ -140,7 +140,7 @@ func (m *model) instant(track trace.TrackID, at trace.Time, name string) (*trace
 	return x, nil
 }
 
-// sample is like slice. Values are compared as they are, so that a NaN is one.
+// sample is like slice, for samples. A NaN equals a NaN.
 func (m *model) sample(track trace.TrackID, at trace.Time, value float64) error {
 	i, ok := m.tracks[track].samples.take()
 	if !ok {
@@ -159,8 +159,7 @@ func (m *model) sample(track trace.TrackID, at trace.Time, value float64) error 
 
 func sameFloat(a, b float64) bool { return a == b || a != a && b != b }
 
-// is reports whether the file's text is the name of a symbol. Invalid bytes are
-// written as U+FFFD.
+// is reports whether the file's text is the name of a symbol. Invalid UTF-8 is written as U+FFFD.
 func (m *model) is(text string, sym trace.Sym) bool {
 	name := m.names[sym]
 	return text == name || text == valid(name)
@@ -168,7 +167,7 @@ func (m *model) is(text string, sym trace.Sym) bool {
 
 func valid(s string) string { return strings.ToValidUTF8(s, string(utf8.RuneError)) }
 
-// place names a track by its ancestors.
+// place describes a track by its path.
 func (m *model) place(id trace.TrackID) string {
 	return fmt.Sprintf("track %q", m.path(0, id))
 }
@@ -182,18 +181,18 @@ func (m *model) path(from, id trace.TrackID) string {
 	return path
 }
 
-// differ says what is different about an event of the model.
+// differ returns an error about a difference in an event of the model.
 func (m *model) differ(track trace.TrackID, kind string, name trace.Sym, at trace.Time, format string, args ...any) error {
 	return fmt.Errorf("%s: %s %q at %s (%d ns) %s", m.place(track), kind, m.names[name], at, int64(at), fmt.Sprintf(format, args...))
 }
 
-// extra says that the file has an event that is not in the model.
+// extra returns an error about an event in the file that is not in the model.
 func (m *model) extra(track trace.TrackID, kind string, at trace.Time, name string) error {
 	return fmt.Errorf("%s: %s %q at %s (%d ns) is in the file, but not in the model", m.place(track), kind, name, at, int64(at))
 }
 
-// expected yields the arguments of an event as a viewer shows them: its own, then
-// those of its subject; of several with one name the first.
+// expected yields the arguments of an event as a viewer shows them: its own, then those of its subject.
+// Only the first argument of each name counts.
 func (m *model) expected(own, shared trace.ArgsID) func(yield func(trace.Arg) bool) {
 	return func(yield func(trace.Arg) bool) {
 		m.round++

@@ -16,29 +16,29 @@ import (
 	"github.com/sgtrace/sgtrace/trace/naming"
 )
 
-// Chosen is what is drawn of logs and metrics.
+// Chosen says which logs and metrics are drawn.
 type Chosen struct {
-	// Window is of which time they are drawn, on the common clock; 0 is no bound.
+	// Window is the time for which they are drawn, on the common clock; 0 is no bound.
 	Window inputs.Extent
-	// Hosts and Want choose of whom they are drawn; nil is everybody.
+	// Hosts and Want choose whose logs and metrics are drawn; nil is everybody's.
 	Hosts []string
 	Want  []naming.Want
 }
 
-// loggedView is the group of what logs and metrics say over time, as they say it: below each server
-// or host its ranks and GPUs, and what happened there.
+// loggedView is the group of logs and metrics over time, as recorded: below each server or host, its ranks,
+// GPUs, and events.
 type loggedView struct {
 	b      *trace.Builder
 	set    *series.Set
 	names  *naming.Names
 	clocks *clocks.Alignment
 	opt    *Chosen
-	rows   int32 // of the places so far
-	// histograms are those of each place that reports know.
+	rows   int32 // number of headings so far
+	// histograms are, for each place, the histograms that reports know.
 	histograms [][]series.Histogram
 }
 
-// Draw adds the group of what logs and metrics say, as far as that is chosen, at a place among other groups.
+// Draw adds the group of the chosen logs and metrics; order is its position among other groups.
 func Draw(b *trace.Builder, set *series.Set, aligned *clocks.Alignment, opt *Chosen, order int32) {
 	if set.Empty() {
 		return
@@ -98,7 +98,7 @@ func (v *loggedView) group(parent trace.TrackID, name, desc string) trace.TrackI
 	return v.b.Track(t)
 }
 
-// servers are the indexes of all servers, in the order of display.
+// servers returns the indexes of all servers, in display order.
 func (v *loggedView) servers() []int32 {
 	return order.Sorted(len(v.set.Servers), func(a, b int32) int {
 		x, y := &v.set.Servers[a], &v.set.Servers[b]
@@ -106,8 +106,8 @@ func (v *loggedView) servers() []int32 {
 	})
 }
 
-// placesOf are the places of a server of which there is anything to draw, in order: the server
-// itself, then its ranks and GPUs.
+// placesOf returns the places of a server with anything to draw, in order: the server itself, then its
+// ranks and GPUs.
 func (v *loggedView) placesOf(server int32, lists [][]int) (list []int32) {
 	for i := range v.set.Places {
 		if p := &v.set.Places[i]; p.Server == server && len(lists[i])+len(v.histograms[i]) > 0 {
@@ -131,7 +131,7 @@ func (v *loggedView) wanted(place int32) bool {
 	return (v.opt.Hosts == nil || slices.ContainsFunc(v.opt.Hosts, isHost)) && (v.opt.Want == nil || slices.ContainsFunc(v.opt.Want, isRank))
 }
 
-// on returns what puts the times of a place on the common clock.
+// on returns the mapping from a place's times to the common clock.
 func (v *loggedView) on(place int32) func(trace.Time) trace.Time {
 	return v.clocks.OfHost(v.set.Servers[v.set.Places[place].Server].Host)
 }
@@ -140,7 +140,7 @@ func (v *loggedView) inside(t trace.Time) bool {
 	return t >= v.opt.Window.From && (v.opt.Window.To == 0 || t <= v.opt.Window.To)
 }
 
-// drawPlace adds the rows of a place: what reports know, then what only its producer does.
+// drawPlace adds the rows of a place: metrics that reports know, then those that only their producer knows.
 func (v *loggedView) drawPlace(parent trace.TrackID, place int32, name string, list []int) {
 	of := naming.Separator + name
 	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(v.set.List[a].Metric, v.set.List[b].Metric) })
@@ -168,8 +168,8 @@ func (v *loggedView) drawPlace(parent trace.TrackID, place int32, name string, l
 	}
 }
 
-// percentile returns counters of the bounds between which a percentile of a histogram is, from each
-// scrape to the next; one above all bounds is at most unknown, and shown as 0.
+// percentile returns counters of the lower and upper bound of a percentile of a histogram, for each
+// interval between scrapes. Above the last bucket, the upper bound is unknown and shown as 0.
 func (v *loggedView) percentile(h *series.Histogram, p float64) (above, most shape) {
 	const what = "a bound of the buckets between which it lies, from a scrape to the next; 0 where nothing was counted"
 	above, most = shape{unit: "s", what: what}, shape{unit: "s", what: what + ", or it is above all bounds"}
@@ -191,7 +191,7 @@ func (v *loggedView) percentile(h *series.Histogram, p float64) (above, most sha
 	return above, most
 }
 
-// drawInstants adds the row of what happened on a server.
+// drawInstants adds the row of events on a server.
 func (v *loggedView) drawInstants(parent trace.TrackID, of string, list []int) {
 	track := v.b.Track(trace.Track{Parent: parent, Kind: trace.KindThread, Name: v.b.Intern("events" + of), Rank: trace.NoRank, Desc: v.b.Intern("what logs and metrics say that happened")})
 	what, where, line, count, stack := v.b.Intern("what"), v.b.Intern("where"), v.b.Intern("line"), v.b.Intern("count"), v.b.Intern("stack")
@@ -208,14 +208,14 @@ func (v *loggedView) drawInstants(parent trace.TrackID, of string, list []int) {
 	}
 }
 
-// A shape is what a series looks like as a counter, which holds a value until the next one.
+// A shape is a series as a counter, which holds each value until the next one.
 type shape struct {
-	unit, what string // what: what it is, and how the values came to be
+	unit, what string // what describes the counter, and how its values were computed
 	points     []series.Sample
 }
 
-// shape returns the counter of a series. A mean holds for the time before its sample, and so does
-// the rate of a counter.
+// shape returns the counter of a series. The value of a mean, and the rate of a counter, hold for the time
+// before their sample.
 func (v *loggedView) shape(i int, on func(trace.Time) trace.Time) (s shape) {
 	metric := v.set.Metric(v.set.List[i].Metric)
 	s.unit, s.what = metric.Unit, metric.Doc
@@ -251,8 +251,8 @@ func (v *loggedView) shape(i int, on func(trace.Time) trace.Time) (s shape) {
 
 func perSecond(unit string) string { return unit + "/s" }
 
-// before moves each value to the sample before it, where the time begins that it is about. Of what
-// time the first one is nobody knows.
+// before moves each value to the previous sample, where its interval begins. The first value is dropped:
+// its interval has no known beginning.
 func before(points []series.Sample) []series.Sample {
 	if len(points) < 2 {
 		return points
@@ -263,8 +263,8 @@ func before(points []series.Sample) []series.Sample {
 	return points[:len(points)-1]
 }
 
-// rates are by how much a counter grows in a second, from each sample to the next; one that falls
-// began again at 0.
+// rates returns how much a counter grows per second, from each sample to the next; a counter that falls was
+// reset to 0.
 func rates(points []series.Sample) []series.Sample {
 	out := make([]series.Sample, 0, len(points))
 	for i := range max(1, len(points)) - 1 {
@@ -281,13 +281,13 @@ func rates(points []series.Sample) []series.Sample {
 	return out
 }
 
-// sums are rates of amounts, in pieces of time of a round length.
+// sums returns the rates of amounts, in pieces of time of a round length.
 func sums(points []series.Sample) (out []series.Sample, width string) {
 	if len(points) == 0 {
 		return nil, ""
 	}
 	pieces := NewPieces(inputs.Extent{From: points[0].Time, To: points[len(points)-1].Time}, RatePieces(len(points)), 0)
-	pieces.Width = max(pieces.Width, trace.Time(1e9)) // stamps are of seconds
+	pieces.Width = max(pieces.Width, trace.Time(1e9)) // log stamps have a resolution of seconds
 	for _, p := range points {
 		pieces.Values[pieces.At(p.Time)] += p.Value
 	}
@@ -297,7 +297,7 @@ func sums(points []series.Sample) (out []series.Sample, width string) {
 	return append(out, series.Sample{Time: pieces.Extent.From + trace.Time(len(out))*pieces.Width}), pieces.Text()
 }
 
-// drawSeries adds the row of a series, with the values of a window of time.
+// drawSeries adds the row of a series, limited to the window.
 func (v *loggedView) drawSeries(parent trace.TrackID, order int32, name string, as shape) {
 	points := v.within(as.points)
 	if len(points) == 0 {
@@ -310,7 +310,7 @@ func (v *loggedView) drawSeries(parent trace.TrackID, order int32, name string, 
 	track := v.b.Track(t)
 	last := math.NaN()
 	for i, p := range points {
-		// Of several at one time, the last one holds.
+		// Of several values at the same time, the last one holds.
 		if later := i+1 < len(points) && points[i+1].Time == p.Time; !later && p.Value != last {
 			v.b.Sample(trace.Sample{Time: p.Time, Value: p.Value, Track: track})
 			last = p.Value
@@ -318,7 +318,7 @@ func (v *loggedView) drawSeries(parent trace.TrackID, order int32, name string, 
 	}
 }
 
-// within are the points of the window; what held when it begins is there.
+// within returns the points in the window, preceded by the value that held when the window began.
 func (v *loggedView) within(points []series.Sample) []series.Sample {
 	from, _ := slices.BinarySearchFunc(points, v.opt.Window.From, func(p series.Sample, t trace.Time) int { return cmp.Compare(p.Time, t) })
 	to := len(points)
