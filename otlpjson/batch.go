@@ -9,9 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A batch is what a parser made of one piece of input. Its records refer to
-// each other: spans to origins (1-based), events and links by position, Args
-// holds 1 + the position in args of a length-prefixed list.
+// A batch is what a parser made of one piece of input. Its records refer to each other: spans to origins
+// (1-based), events and links by position. Args holds 1 + the position in args of a length-prefixed list.
 type batch struct {
 	spans     []batchSpan
 	events    []spantable.Event
@@ -22,27 +21,27 @@ type batch struct {
 	diags     []batchDiag
 	documents int
 	other     int
-	left      int // spans that are not chosen
+	left      int // spans that are not selected
 	beside    [beside.Signals][]byte
 
 	traces spantable.Numbering // of spans and links
 	ofSpan []uint32            // number in traces
 	ofLink []uint32            // number in traces
 
-	// Of the table that b is collected in.
+	// These refer to the table that b is collected in.
 	block     *spantable.Block
-	originIDs []spantable.OriginID // by origin
-	traceIDs  []uint32             // numbers in the table, by those in traces
+	originIDs []spantable.OriginID // by origin of the batch
+	traceIDs  []uint32             // numbers in the table, by numbers in traces
 }
 
-// A batchSpan is a span, and where its events and links begin in the batch: they end where
-// the next span's begin.
+// A batchSpan is a span, and where its events and links begin in the batch: they end where the next span's
+// begin.
 type batchSpan struct {
 	Span          spantable.Span
 	events, links uint32
 }
 
-// A batchDiag is a diagnostic on the file that the batch is of.
+// A batchDiag is a diagnostic on the batch's file.
 type batchDiag struct {
 	message *trace.Message
 	at      place
@@ -50,7 +49,7 @@ type batchDiag struct {
 	count   int
 }
 
-// A place is where something stands in a file; line is 0 where there are none.
+// A place is a position in a file; line is 0 in files without lines.
 type place struct{ line, offset int64 }
 
 func (p place) compare(q place) int {
@@ -67,8 +66,8 @@ type batchResource struct {
 	args              trace.ArgList
 }
 
-// full reports whether the batch is large enough to be handed over in the middle of a
-// piece. Damage makes batches that are large without a span.
+// full reports whether the batch is large enough to be handed over in the middle of a piece. Damage can make a
+// batch large without any span.
 func (b *batch) full() bool {
 	return max(len(b.spans), len(b.origins), len(b.resources)) >= flushSpans || len(b.beside[beside.Logs])+len(b.beside[beside.Metrics]) >= usual.piece
 }
@@ -97,8 +96,7 @@ func (b *batch) putArgs(list trace.ArgList) trace.ArgsID {
 	return id
 }
 
-// A mark remembers how much of a batch is filled, to undo a record that was
-// only read in part.
+// A mark remembers how much of a batch is filled, to undo a record that was only partly read.
 type mark struct{ events, links, args int }
 
 func (b *batch) mark() mark { return mark{len(b.events), len(b.links), len(b.args)} }
@@ -107,7 +105,7 @@ func (b *batch) undo(m mark) {
 	b.events, b.links, b.args = b.events[:m.events], b.links[:m.links], b.args[:m.args]
 }
 
-// numberTraces finds out which traces there are.
+// numberTraces numbers the distinct traces of the batch.
 func (b *batch) numberTraces() {
 	link := 0
 	for i := range b.spans {
@@ -135,8 +133,8 @@ func (b *batch) linksEnd(i int) int {
 	return len(b.links)
 }
 
-// collect makes b a part of the given file in a table, but for its rows, for which it reserves room:
-// see fill. The batches of a file are collected in order.
+// collect adds b to the given file in a table, except its rows, for which it only reserves room: see fill. The
+// batches of a file are collected in order.
 func (b *batch) collect(d *spantable.Table, file uint32) {
 	b.originIDs = append(b.originIDs, d.Origin(spantable.Origin{File: file}))
 	resources := make([]uint32, len(b.resources)+1)
@@ -161,8 +159,7 @@ func (b *batch) collect(d *spantable.Table, file uint32) {
 	}
 }
 
-// fill sets the rows of b, whose arguments go into an arena. Batches that were collected may be filled
-// side by side.
+// fill sets the rows of b, whose arguments go into an arena. Collected batches may be filled concurrently.
 func (b *batch) fill(args *trace.Args) {
 	to := args.Appender()
 	defer to.Release()
@@ -181,7 +178,7 @@ func (b *batch) fill(args *trace.Args) {
 	}
 }
 
-// list returns a list of b.
+// list returns the list with a batch-local id.
 func (b *batch) list(local trace.ArgsID) trace.ArgList {
 	if local == 0 {
 		return nil

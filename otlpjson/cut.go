@@ -8,49 +8,45 @@ import (
 	"github.com/sgtrace/sgtrace/request/spantable"
 )
 
-// limits are the sizes that bound memory. No result may depend on them, which
-// tests prove with very small ones; only a record that is longer than record
-// is lost.
+// limits are the sizes that bound memory. They must not affect the result, which tests check with very small
+// ones, except that a record longer than record is lost.
 type limits struct {
-	// block is how much input makes a piece: enough that the cost of handing
-	// it over vanishes, little enough to stay in the cache.
+	// block is the size of a piece in bytes: large enough that handing it over costs little, small enough to stay
+	// in the cache.
 	block int
-	// piece is how long a document may be before it is streamed through one
-	// parser instead of being handed over whole.
+	// piece is the length from which a document is streamed through one parser instead of being handed over whole.
 	piece int
-	// record bounds the bytes that one span, or one token outside of spans,
-	// may take: a record that is longer is damage, and is skipped.
+	// record is the longest span, or token outside of spans: anything longer is damage, and is skipped.
 	record int
 }
 
 var usual = limits{block: 1 << 20, piece: 8 << 20, record: 64 << 20}
 
-// A piece is a part of an input that one parser handles by itself.
+// A piece is a part of an input that one parser handles alone.
 type piece struct {
 	data   []byte
-	buffer []byte      // of blocks, which is given back; nil if data lies in none
+	buffer []byte      // data's buffer from blocks, to be given back; nil if it has none
 	rest   io.Reader   // continues data; nil if data is all
 	kind   framing     // how data is encoded
 	cut    bool        // data is a frame whose end is missing
-	offset int64       // of data, or its frame, in the decompressed input
+	offset int64       // of data, or of its frame, in the decompressed input
 	line   int64       // of data's first byte, 1-based
 	done   chan *batch // the parsed batches, in order; closed at the end
-	// skipped is set where nobody works on it: what a look saw.
+	// skipped is what an outline recorded of a piece that needs no parsing.
 	skipped    *spantable.ByteRange
-	prescanned *spantable.PrescannedPiece // what an outline saw of it
+	prescanned *spantable.PrescannedPiece // what an outline found in it
 }
 
-// A source is an input that counts what was read and keeps the error that it
-// ended with.
+// A source is an input that counts the bytes read and keeps the error at the end.
 type source struct {
 	r    io.Reader
-	head []byte // read already
+	head []byte // already read
 	n    int64
 	err  error
 }
 
-// peek returns the first n bytes, or what there is of them; Read gives them
-// again. Memory grows with what is there.
+// peek returns the first n bytes, or as many as there are; Read returns them again. Memory grows with the
+// actual bytes.
 func (s *source) peek(n int) []byte {
 	for s.err == nil && len(s.head) < n {
 		if len(s.head) == cap(s.head) {
@@ -80,7 +76,7 @@ func (s *source) fetch(p []byte) (n int, err error) {
 	return n, s.err
 }
 
-// size returns how many bytes of the input the piece is, as far as they are known.
+// size returns the number of bytes of input in the piece, as far as known.
 func (p *piece) size() int64 {
 	if p.skipped != nil {
 		return int64(p.skipped.Size)
@@ -93,18 +89,18 @@ func (p *piece) size() int64 {
 type cutter struct {
 	limits
 	in     *source
-	at     io.ReaderAt // the same, if it can be read anywhere
-	tail   source      // what at has behind the pieces
+	at     io.ReaderAt // the same input, if it allows random access
+	tail   source      // the part of at that follows the pieces
 	blocks *blocks
 	work   chan *piece
 	order  chan *piece
-	left   chan func() // what needs no order
-	// known are the pieces that the input was cut into before, nil if it was not.
+	left   chan func() // work without an order
+	// known are the pieces that the input was cut into before; nil if it was not.
 	known []spantable.ByteRange
 	sent  int
 }
 
-// send hands over a piece, unless it was cut before and nothing of it is wanted.
+// send hands over a piece, unless an earlier cut shows that it has nothing wanted.
 func (c *cutter) send(p *piece) {
 	p.done = make(chan *batch, 1)
 	if c.sent < len(c.known) {
@@ -122,7 +118,7 @@ func (c *cutter) send(p *piece) {
 	c.work <- p
 }
 
-// cutKnown reads those of the known pieces that are wanted.
+// cutKnown reads the known pieces that are wanted.
 func (c *cutter) cutKnown() {
 	for i := range c.known {
 		s := &c.known[i]
@@ -137,7 +133,7 @@ func (c *cutter) cutKnown() {
 		if p.data = p.buffer; len(p.data) < s.Size {
 			p.data = make([]byte, s.Size)
 		}
-		n, _ := c.at.ReadAt(p.data[:s.Size], s.Offset) // what is not there any more is damage
+		n, _ := c.at.ReadAt(p.data[:s.Size], s.Offset) // a shorter file is damage
 		p.data = p.data[:n]
 		if s.Open {
 			p.rest = c.behind(s.Offset + int64(s.Size))
@@ -146,8 +142,8 @@ func (c *cutter) cutKnown() {
 	}
 }
 
-// cutDocuments cuts JSON at newlines between documents. What has no such place
-// for too long is left to one parser that reads on by itself.
+// cutDocuments cuts JSON at newlines between documents. If a stretch has no such place for too long, one parser
+// reads on from there alone.
 func (c *cutter) cutDocuments() {
 	next := c.blocks.follow(c.in)
 	if c.at != nil {
@@ -155,9 +151,9 @@ func (c *cutter) cutDocuments() {
 		defer stop()
 		next = ahead
 	}
-	var ready *piece  // whose end is known: left is behind it, in the same buffer
-	var before []byte // the buffer of left, if there is no piece in it
-	var left []byte   // read already
+	var ready *piece  // waits for the next block; left follows it in the same buffer
+	var before []byte // the buffer of left, if it holds no piece
+	var left []byte   // read, but not in a piece yet
 	leftLines, offset, line := 0, int64(0), int64(1)
 	for {
 		buf := next()
@@ -189,7 +185,7 @@ func (c *cutter) cutDocuments() {
 	}
 }
 
-// behind returns what follows an offset up to which the input was read.
+// behind returns the input from an offset on, up to which it was read.
 func (c *cutter) behind(offset int64) io.Reader {
 	if c.at == nil {
 		return c.in
@@ -198,12 +194,10 @@ func (c *cutter) behind(offset int64) io.Reader {
 	return &c.tail
 }
 
-// lastCut returns the last position in data where one document has ended and
-// another begins on a new line: at a document that is behind a closing brace and
-// a newline. 0 is none.
+// lastCut returns the last position in data where one document has ended and another begins on a new line: a
+// document after a closing brace and a newline. 0 means that there is none.
 //
-// A parser that meets such a place starts afresh there, whatever it was in, so
-// cutting changes nothing.
+// A parser that meets such a place starts afresh there, whatever it was in, so cutting changes nothing.
 func lastCut(data []byte) int {
 	for end := len(data); ; {
 		nl := lastNewline(data[:end])
@@ -221,8 +215,8 @@ func lastCut(data []byte) int {
 	}
 }
 
-// lastNewline returns the position of the last newline in data, or -1. [bytes.LastIndexByte] goes
-// byte by byte, and lines are long; [bytes.IndexByte] does not.
+// lastNewline returns the position of the last newline in data, or -1. It uses [bytes.IndexByte], as
+// [bytes.LastIndexByte] goes byte by byte, and lines are long.
 func lastNewline(data []byte) int {
 	const step = 1 << 10
 	for end := len(data); end > 0; end -= step {

@@ -9,8 +9,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// level is the container that the parser is in. Arrays and objects of OTLP
-// alternate, so one value says everything about the nesting.
+// level is the container that the parser is in. Arrays and objects of OTLP alternate, so one value describes
+// the whole nesting.
 type level uint8
 
 const (
@@ -26,9 +26,8 @@ const (
 
 func (l level) isList() bool { return l%2 == 0 }
 
-// lists names the lists that lead from one level to the next. The second name
-// of each is how older or other producers spell it: protobuf field names,
-// Tempo's "batches", OTLP before 0.15.
+// lists are the keys of the lists that lead from one level to the next. The second key of each is the spelling
+// of older or other producers: protobuf field names, Tempo's "batches", OTLP before 0.15.
 var lists = []struct {
 	from level
 	key  string
@@ -55,14 +54,14 @@ type parser struct {
 	*recorder
 	level level
 	step  step
-	// origins of the open ResourceSpans and ScopeSpans in out.origins; the
-	// producer may write the resource or the scope behind the spans.
+	// origins of the open ResourceSpans and ScopeSpans in out.origins; the producer may write the resource or the
+	// scope after the spans.
 	resourceOrigins int // first origin of the open ResourceSpans
-	resource        int // 1-based index into out.resources; 0 is not seen yet
+	resource        int // 1-based index into out.resources; 0 is unseen
 	isOther         bool
 	headless        bool   // the beginning of the open document is missing
 	cut             bool   // the input is a frame whose end is missing
-	flush           func() // hands out over and replaces it; nil keeps one batch
+	flush           func() // hands over out and replaces it; nil keeps one batch
 }
 
 // run parses until the input is used up.
@@ -78,8 +77,8 @@ func (p *parser) run() {
 	p.reportFrame()
 }
 
-// next consumes one bracket, key or span, and commas before it. With an error,
-// pos is where that was noticed.
+// next consumes one bracket, key, or span, and the commas before it. On an error, pos is where that was
+// detected.
 func (p *parser) next() error {
 	b, ok := p.peek()
 	for ok && b == ',' {
@@ -113,11 +112,11 @@ func (p *parser) next() error {
 	}
 }
 
-// bom is the UTF-8 byte order mark, which some Windows tools put in front.
+// bom is the UTF-8 byte order mark, which some Windows tools write at the beginning.
 var bom = []byte("\xef\xbb\xbf")
 
-// between consumes what may stand between documents: the brackets of an array
-// of documents, and a byte order mark, in front or where files were joined.
+// between consumes the bytes allowed between documents: the brackets of an array of documents, and a byte order
+// mark, at the beginning or where files were joined.
 func (p *parser) between(b byte) error {
 	switch b {
 	case '[', ']':
@@ -148,7 +147,7 @@ func (p *parser) open() error {
 		return p.pos, err
 	})
 	switch {
-	case err != nil && err != jsonscan.ErrShort: // what is there of it may tell more
+	case err != nil && err != jsonscan.ErrShort: // the part of it in the buffer may be enough
 		return err
 	case kind != p.level && p.level == atTop:
 		return errHeadless
@@ -158,7 +157,7 @@ func (p *parser) open() error {
 		p.isOther, p.headless = false, false
 		p.out.documents++
 	case kind == inResourceSpans:
-		// Not where the one before ends: it may be cut off.
+		// Hand over here, and not where the document before ends: that may be cut off.
 		if p.flush != nil && p.out.full() {
 			p.flush()
 		}
@@ -171,8 +170,8 @@ func (p *parser) open() error {
 	return nil
 }
 
-// openScope begins a ScopeSpans. One that had no spans leaves its place to the next, so
-// that empty ones take no memory however many there are.
+// openScope begins a ScopeSpans. It reuses the place of one without spans, so that empty ones take no memory,
+// however many there are.
 func (p *parser) openScope() {
 	n := len(p.out.origins)
 	if spans := p.out.spans; n > p.resourceOrigins && (len(spans) == 0 || int(spans[len(spans)-1].Span.Origin) < n) {

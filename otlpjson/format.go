@@ -24,7 +24,7 @@ var Format = &format.Format{
 	Text:     true,
 }
 
-// index reads a dump into the spans of all.
+// index reads a dump into the table of all spans.
 func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	r, err := in.Open()
 	if err != nil {
@@ -52,8 +52,8 @@ func prescan(in *format.Input, o *spantable.Outline) error {
 	return errors.Join(Outline(o, in.Name, r), r.Close())
 }
 
-// onlyOTLP reports whether only OTLP has a key; one such is in the head of any dump, even
-// of one whose beginning was rotated away in the middle of a line.
+// onlyOTLP reports whether a key occurs in OTLP only. The head of any dump has such a key, even if rotation
+// removed its beginning in the middle of a line.
 func onlyOTLP(key []byte) bool {
 	switch string(key) {
 	case "resourceSpans", "resource_spans", "scopeSpans", "scope_spans",
@@ -70,8 +70,8 @@ func sniff(head []byte) bool {
 	if sniffFraming(head) != notFramed {
 		return true
 	}
-	// What is between any two quotes may be a key: nobody knows here which of them opens a
-	// string. One pass over the head sees them all.
+	// The text between any two quotes may be a key, as it is unknown here which quotes open a string. One pass over
+	// the head sees them all.
 	quote := []byte{'"'}
 	_, rest, found := bytes.Cut(head, quote)
 	for found {
@@ -83,8 +83,7 @@ func sniff(head []byte) bool {
 	return false
 }
 
-// What can be wrong with the structure of an input. It ends the record that is
-// being read; see parser.resync.
+// Structural errors of an input. They end the current record; see parser.resync.
 var (
 	errBegins   = errors.New("another record begins inside this one")
 	errHeadless = errors.New("a record without the document around it")
@@ -92,8 +91,7 @@ var (
 	errTooLong  = errors.New("a record that is longer than any real one")
 )
 
-// What can be wrong with a record whose structure is whole. It costs the record
-// and nothing else.
+// Errors of a record whose structure is intact. Only this record is lost.
 var (
 	errNumber   = errors.New("a number that is not valid")
 	errID       = errors.New("an ID that is neither hex nor base64 of the right length")

@@ -11,9 +11,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// framing tells how messages follow each other. The Collector's file exporter
-// puts a 4-byte big-endian length before every message when it writes
-// protobuf or compresses message by message (contrib v0.159, fileexporter).
+// framing is how messages follow each other. The Collector's file exporter puts a 4-byte big-endian length
+// before every message when it writes protobuf or compresses message by message (contrib v0.159, fileexporter).
 type framing uint8
 
 const (
@@ -27,19 +26,18 @@ func (f framing) String() string {
 }
 
 const (
-	// lengthSize is the size of the length in front of a frame.
+	// lengthSize is the size of the length in front of a frame, in bytes.
 	lengthSize = 4
 	// maxFrame bounds the length that a frame may claim. The Collector batches
 	// 8192 spans (some MB) into a message by default. It must stay below
 	// 0x09000000: the length then never looks like the white space that JSON
 	// may begin with.
 	maxFrame = 128 << 20
-	// framePeek is how many bytes sniffFrame needs.
+	// framePeek is the number of bytes that sniffFrame needs.
 	framePeek = lengthSize + 1 + binary.MaxVarintLen32 + 1
 )
 
-// sniffFrame tells which kind of frame begins with head, and how long its
-// message is.
+// sniffFrame returns the kind of the frame that begins with head, and the length of its message.
 func sniffFrame(head []byte) (framing, int) {
 	if len(head) < 2*lengthSize {
 		return notFramed, 0
@@ -58,9 +56,9 @@ func sniffFrame(head []byte) (framing, int) {
 	return notFramed, 0
 }
 
-// resourceSpansAt returns the size of the ResourceSpans that a protobuf message begins
-// with, and how many bytes the size takes; 0 is none. It is field 1 and begins with a field
-// of its own: 1 (resource), 2 (scope_spans) or 3 (schema_url).
+// resourceSpansAt returns the size of the ResourceSpans at the beginning of a protobuf message, and the number
+// of bytes that encode the size; 0 if there is none. It is field 1 and begins with a field of its own: 1
+// (resource), 2 (scope_spans) or 3 (schema_url).
 func resourceSpansAt(message []byte) (size uint64, n int) {
 	if len(message) == 0 || message[0] != 0x0a {
 		return 0, 0
@@ -72,15 +70,14 @@ func resourceSpansAt(message []byte) (size uint64, n int) {
 	return size, n
 }
 
-// beginsLikeProto reports whether a message is protobuf. The white space that JSON may begin
-// with looks like its first byte, and the brace behind that like none that it may have.
+// beginsLikeProto reports whether a message is protobuf. White space before JSON can look like its first byte,
+// but the brace after that is not a valid next byte.
 func beginsLikeProto(message []byte) bool {
 	_, n := resourceSpansAt(message)
 	return n > 0
 }
 
-// detect tells how an input is framed. It reads far ahead only if the beginning
-// is neither JSON nor a frame.
+// detect returns the framing of an input. It reads far ahead only if the beginning is neither JSON nor a frame.
 func detect(src *source) framing {
 	head := src.peek(4 << 10)
 	if kind, _ := sniffFrame(head); kind != notFramed || beginsLikeJSON(head) {
@@ -89,8 +86,8 @@ func detect(src *source) framing {
 	return sniffFraming(src.peek(4 << 20))
 }
 
-// sniffFraming tells how an input with the given head is framed. If its
-// beginning is cut off or damaged, the first frame that surely is one decides.
+// sniffFraming returns the framing of an input with the given head. If its beginning is cut off or damaged, the
+// first certain frame decides.
 func sniffFraming(head []byte) framing {
 	if kind, _ := sniffFrame(head); kind != notFramed || beginsLikeJSON(head) {
 		return kind
@@ -111,9 +108,8 @@ func beginsLikeJSON(head []byte) bool {
 
 var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
-// cutFrames hands over frame after frame. A length that leads to no other frame
-// is not trusted: if one begins before, the message ends there. Where no frame
-// begins, it searches the next place where one does.
+// cutFrames hands over frame after frame. A length that does not lead to another frame is not trusted: if a
+// frame begins earlier, the message ends there. Where no frame begins, it searches for the next one.
 func (c *cutter) cutFrames(kind framing, report func(m *trace.Message, offset int64, values ...any)) {
 	w := window{r: c.in, block: c.block}
 	for len(w.ahead(0, 1)) > 0 {
@@ -145,14 +141,13 @@ type window struct {
 	r      io.Reader
 	err    error // that r ended with
 	buf    []byte
-	pos    int   // consumed of buf
+	pos    int   // consumed bytes of buf
 	offset int64 // of buf[pos] in the input
 	block  int
 }
 
-// ahead returns the bytes from one position to another, both relative to what
-// was consumed, or what the input has of them; they are valid until the next
-// call. Memory grows with what is there, not with what is asked for.
+// ahead returns the bytes between two positions relative to pos, or as many as there are; they are valid until
+// the next call. Memory grows with the actual bytes, not with the requested ones.
 func (w *window) ahead(from, to int) []byte {
 	for w.err == nil && len(w.buf)-w.pos < to {
 		if len(w.buf) == cap(w.buf) {
@@ -176,8 +171,8 @@ func (w *window) discard(n int) {
 	w.offset += int64(n)
 }
 
-// frameAt returns the length of the frame at position i with its head, or 0.
-// sure tells that the frame ends where another begins or where the input ends.
+// frameAt returns the length of the frame at position i, including its head, or 0. sure means that the frame
+// ends where another one begins, or where the input ends.
 func (w *window) frameAt(i int, kind framing) (n int, sure bool) {
 	got, n := sniffFrame(w.ahead(i, i+framePeek))
 	if got != kind {
@@ -189,8 +184,7 @@ func (w *window) frameAt(i int, kind framing) (n int, sure bool) {
 	return n, got == kind || len(follows) == 0 && len(w.ahead(i, i+n)) == n
 }
 
-// search returns the first position in [from, to) at which a frame surely
-// begins.
+// search returns the first position in [from, to) at which a frame certainly begins.
 func (w *window) search(from, to int, kind framing) (i int, ok bool) {
 	for i := from; i < to; i++ {
 		if _, sure := w.frameAt(i, kind); sure {
@@ -200,8 +194,7 @@ func (w *window) search(from, to int, kind framing) (i int, ok bool) {
 	return 0, false
 }
 
-// discardTo moves to the next frame, or the last one of which only a part is
-// there, or to the end of the input.
+// discardTo moves to the next frame, or to an incomplete last one, or to the end of the input.
 func (w *window) discardTo(kind framing) {
 	for {
 		w.discard(1)

@@ -6,11 +6,11 @@ import (
 	"github.com/sgtrace/sgtrace/internal/jsonscan"
 )
 
-// The functions here walk an object or array that lies in b from index i on. They are lenient with
-// commas and strict with everything else, so that a record into which another one was written is
-// noticed. An err goes with the index at which it was noticed.
+// The functions here walk an object or array that lies in b from index i on. They are lenient with commas and
+// strict with everything else, so that they notice a record into which another one was written. An err comes
+// with the index at which it was detected.
 
-// inObject reads the object at b[i]: value reads what each key has.
+// inObject reads the object at b[i], calling value for each key to read its value.
 func inObject(b []byte, i int, value func(key []byte, i int) (next int, err error)) (next int, null bool, err error) {
 	i, null, err = enter(b, i, '{')
 	for !null && err == nil {
@@ -36,8 +36,7 @@ func inList(b []byte, i int, element func(i int) (next int, err error)) (next in
 	return i, err
 }
 
-// enter moves behind the opening bracket at b[i]. null stands for an object or
-// array without anything in it.
+// enter moves past the opening bracket at b[i]. null is returned for null instead of an object or array.
 func enter(b []byte, i int, bracket byte) (next int, null bool, err error) {
 	switch {
 	case i >= len(b):
@@ -54,8 +53,8 @@ func enter(b []byte, i int, bracket byte) (next int, null bool, err error) {
 	return next, true, err
 }
 
-// nextKey returns the next key of an object and the index of its value. At the
-// end of the object key is nil and next lies behind the brace.
+// nextKey returns the next key of an object and the index of its value. At the end of the object key is nil and
+// next is after the brace.
 func nextKey(b []byte, i int) (key []byte, next int, err error) {
 	for ; i < len(b) && b[i] != '"'; i++ {
 		switch b[i] {
@@ -91,8 +90,8 @@ func escapedKey(b []byte, i int) (key []byte, next int, err error) {
 	return jsonscan.Unescape(nil, raw), next, err
 }
 
-// nextElement returns the index of the next element of an array. At the end of
-// the array ok is false and next lies behind the bracket.
+// nextElement returns the index of the next element of an array. At the end of the array ok is false and next
+// is after the bracket.
 func nextElement(b []byte, i int) (next int, ok bool, err error) {
 	for ; i < len(b); i++ {
 		switch b[i] {
@@ -106,8 +105,8 @@ func nextElement(b []byte, i int) (next int, ok bool, err error) {
 	return i, false, jsonscan.ErrShort
 }
 
-// skip finds the end of the value at b[i], of a key that is not read. No such
-// value has a record of these levels inside; one that seems to was cut off before the record.
+// skip finds the end of an ignored value at b[i]. Such values contain no records of these levels; if one seems
+// to, it was cut off before the record.
 func skip(b []byte, i int, records levels) (next int, err error) {
 	if i >= len(b) || b[i] != '{' && b[i] != '[' {
 		return jsonscan.Value(b, i)
@@ -123,9 +122,8 @@ func skip(b []byte, i int, records levels) (next int, err error) {
 	return next, err
 }
 
-// recordKeys are the keys by which an object is recognized as a record, with
-// the bracket of their values and the level of the list that it belongs to.
-// Levels are those of the parser.
+// recordKeys are the keys that identify an object as a record, with the bracket of their values and the level
+// of the list that the record belongs to, as in the parser.
 var recordKeys = func() map[string]recordKey {
 	keys := map[string]recordKey{
 		"resource":               {inResourceSpans, '{'},
@@ -146,18 +144,16 @@ type recordKey struct {
 	opens byte
 }
 
-// maxNested is how long a value may be that recordAt looks behind.
+// maxNested is the length of the longest nested value that recordAt looks past.
 const maxNested = 1 << 16
 
-// recordAt reports whether the object at b[i] is a record, down to spans, and the
-// level of the list that it belongs to. It goes by the keys that are there, in
-// any order, and needs no more than the record's beginning.
+// recordAt reports whether the object at b[i] is a record, down to spans, and the level of the list that it
+// belongs to. It goes by the keys that are there, in any order, and needs no more than the record's beginning.
 //
-// An object with an id alone is no span: links and log records have one, too.
-// Of the members that are objects or lists it looks behind those that spans
-// have.
+// An object with only an id is not a span: links and log records have one, too. Of the members that are objects
+// or lists, it looks past those that spans have.
 func recordAt(b []byte, i int) (l level, ok bool, err error) {
-	named, other := false, false // seen of a span: an id; what only spans have
+	named, other := false, false // named: an id was seen; other: a key that only spans have
 	for i++; ; {
 		key, at, err := nextKey(b, i)
 		if err != nil || key == nil {
@@ -203,7 +199,7 @@ func documentIn(b []byte) bool {
 	return false
 }
 
-// short leaves only ErrShort of err: anything else means "not a record".
+// short keeps err only if it is ErrShort: any other error means "not a record".
 func short(err error) error {
 	if err == jsonscan.ErrShort {
 		return err
@@ -220,10 +216,9 @@ const (
 	notInOtherSignals levels = 1<<atTop | 1<<inSpans
 )
 
-// nextRecord finds the first record in b that belongs to a list of one of the
-// levels, and returns the position of its brace. If there is none, n is how much
-// of b can be given up without losing one that is cut at the end; that is
-// everything if nothing follows b.
+// nextRecord finds the first record in b that belongs to a list of one of the levels, and returns the position
+// of its brace. If there is none, n is the number of bytes of b that can be discarded without losing a record
+// that is cut at the end: all of them if nothing follows b.
 func nextRecord(b []byte, of levels, last bool) (n int, l level, found bool) {
 	for i := 0; ; i++ {
 		brace := bytes.IndexByte(b[i:], '{')

@@ -7,14 +7,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Outline looks at the spans of the decompressed input r, without reading more of them than
-// o asks for; name is what [Read] will call it. A piece whose form is not the Collector's
-// is parsed, so that no span is missed. What is damaged is not reported.
+// Outline finds the spans of the decompressed input r, and reads no more of them than o asks for; name is the
+// name that [Read] will use. It parses a piece whose form is not the Collector's, so that it misses no span. It
+// does not report damage.
 func Outline(o *spantable.Outline, name string, r io.Reader) error {
 	return outliner{o, usual, usualBlocks}.outline(name, r)
 }
 
-// An outliner is how inputs are outlined.
+// An outliner outlines inputs.
 type outliner struct {
 	Outline *spantable.Outline
 	limits  limits
@@ -22,27 +22,27 @@ type outliner struct {
 }
 
 func (o outliner) outline(name string, r io.Reader) error {
-	d := intake{Table: spantable.New(&trace.Diags{})} // of what is parsed, nothing stays
+	d := intake{Table: spantable.New(&trace.Diags{})} // discards what is parsed
 	src := &source{r: r}
 	kind := detect(src)
 	cut := cutter{limits: o.limits, in: src, blocks: o.blocks}
 	cut.at, _ = r.(io.ReaderAt)
 	cut.run(kind, d.reportFrames(name), func() func(*piece) { return o.newPrescanner(d.Table.Syms).piece }, func(p *piece) {
 		for range p.done {
-			// closed when the piece was looked at
+			// closed when the piece is done
 		}
 		o.Outline.Add(name, spantable.ByteRange{Offset: p.offset, Line: p.line, Size: len(p.data), Open: p.rest != nil}, p.prescanned)
 	})
 	return d.ended(name, src)
 }
 
-// A prescanner looks at pieces, one after the other.
+// A prescanner scans pieces for spans, one after the other.
 type prescanner struct {
 	prescan *spantable.Prescan
 	worker  worker
 	batch   batch
-	keys    map[trace.Sym]int // of Prescan.Keys
-	texts   map[string]int    // the same
+	keys    map[trace.Sym]int // indexes of Prescan.Keys
+	texts   map[string]int    // the same by text
 	syms    *trace.Symbols
 }
 
@@ -51,13 +51,13 @@ func (o outliner) newPrescanner(syms *trace.Symbols) *prescanner {
 	for k, key := range o.Outline.Prescan.Keys {
 		g.keys[syms.Intern(key)], g.texts[key] = k, k
 	}
-	const keepSecrets = true // as nothing of what is read stays
+	const keepSecrets = true // nothing that is read is kept
 	g.worker = worker{recorder: newRecorder(syms, keepSecrets), limits: o.limits, blocks: o.blocks,
 		take: func() *batch { g.batch.reset(); return &g.batch }, give: func(p *piece, b *batch) { g.parsed(p.prescanned, b) }}
 	return g
 }
 
-// piece looks at a piece, and parses it where a look does not tell.
+// piece scans a piece, and parses it if the scan is not sure to find everything.
 func (g *prescanner) piece(p *piece) {
 	p.prescanned = g.prescan.NewPiece()
 	if g.scan(p) {
@@ -68,7 +68,7 @@ func (g *prescanner) piece(p *piece) {
 	g.worker.parse(p)
 }
 
-// scan reports whether a look at a piece tells all.
+// scan reports whether scanning a piece finds everything.
 func (g *prescanner) scan(p *piece) bool {
 	switch {
 	case p.kind == notFramed && p.rest == nil:
@@ -81,7 +81,7 @@ func (g *prescanner) scan(p *piece) bool {
 	return false
 }
 
-// parsed notes the spans of a batch.
+// parsed records the spans of a batch.
 func (g *prescanner) parsed(to *spantable.PrescannedPiece, b *batch) {
 	to.Documents += b.documents
 	for i := range b.spans {

@@ -16,8 +16,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// wireType is how a field of a message is encoded; 0 is a field that the
-// message does not have.
+// wireType is the encoding of a field of a message; 0 is a field that the message does not have.
 type wireType uint8
 
 const (
@@ -32,11 +31,11 @@ var wireTypes = [...]wireType{
 	protowire.Fixed64Type: fixed64, protowire.BytesType: bytesField,
 }
 
-// The fields of OTLP's messages, from opentelemetry/proto/{collector/trace,
-// trace,common,resource}/v1, the ones that are not read included.
+// The fields of OTLP's messages, from opentelemetry/proto/{collector/trace, trace,common,resource}/v1,
+// including those that are not read.
 var (
 	requestFields = []wireType{1: bytesField}
-	// 2 is scope_spans, and stands for 1000, its name in OTLP before 0.15.
+	// 2 is scope_spans, and also 1000, its number in OTLP before 0.15.
 	resourceSpansFields = []wireType{1: bytesField, 2: bytesField, 3: bytesField}
 	resourceFields      = []wireType{1: bytesField, 2: varint, 3: bytesField}
 	scopeSpansFields    = []wireType{1: bytesField, 2: bytesField, 3: bytesField}
@@ -55,22 +54,21 @@ var (
 const (
 	scopeSpansBefore015 = 1000
 	schemaURL           = 3 // in both messages that have one
-	unknownField        = 0 // stands for the numbers that a message does not have
+	unknownField        = 0 // replaces the numbers that a message does not have
 )
 
-// protoField is one field of a protobuf message: num for varints and fixed
-// numbers, data for the rest.
+// protoField is a field of a protobuf message: num for varints and fixed numbers, data for the rest.
 type protoField struct {
 	number protowire.Number
 	num    uint64
 	data   []byte
-	// clipped: data ends before the field does, as the message does.
+	// clipped: the message ends before the field does, and data with it.
 	clipped bool
 }
 
-// each calls f for every field of the message b and reports whether the message
-// is whole. Of one that is damaged or cut off it reads what comes before, and a
-// field that claims more than there is gets what is there.
+// each calls f for every field of the message b and reports whether the message is whole. In a damaged or
+// cut-off message it reads the fields before the damage, and a field that claims more bytes than there are gets
+// the rest.
 func (r *recorder) each(b []byte, fields []wireType, f func(protoField)) (whole bool) {
 	for len(b) > 0 {
 		number, typ, n := protowire.ConsumeTag(b)
@@ -119,16 +117,15 @@ func (r *recorder) each(b []byte, fields []wireType, f func(protoField)) (whole 
 	return true
 }
 
-// part reads a message that is a record or a part of one, which is lost if the
-// message is damaged. That it is cut off is the concern of the one around it.
+// part reads a message that is a record or a part of one, which is lost if the message is damaged. If it is cut
+// off, so is the message around it, which reports that.
 func (r *recorder) part(in protoField, fields []wireType, f func(protoField)) {
 	if !r.each(in.data, fields, f) && !in.clipped {
 		r.fail(errProtobuf)
 	}
 }
 
-// parseProto reads an ExportTraceServiceRequest from the frame at offset; cut tells
-// that the frame is cut off.
+// parseProto reads an ExportTraceServiceRequest from the frame at offset; cut means that the frame is cut off.
 func (r *recorder) parseProto(msg []byte, cut bool, offset int64) {
 	if s, document, ok := beside.FromProto(msg); ok {
 		if r.keeps {
@@ -158,8 +155,7 @@ type protoParser struct {
 	damaged bool // a container of spans
 }
 
-// container reads a message that holds records. A record whose tag is damaged
-// shows up as a text that is none.
+// container reads a message that holds records. A record whose tag is damaged shows up as an invalid text.
 func (p *protoParser) container(in protoField, fields []wireType, f func(protoField)) {
 	whole := p.each(in.data, fields, func(field protoField) {
 		if field.number == schemaURL || field.number == unknownField {
@@ -220,8 +216,8 @@ func (p *protoParser) scopeSpans(in protoField) {
 	})
 }
 
-// passOver reports whether a span begins with its trace, as all exporters write it, and that is
-// not chosen.
+// passOver reports whether a span begins with its trace, as all exporters write it, and that trace is not
+// selected.
 func (p *protoParser) passOver(in protoField) bool {
 	const head, idSize = "\x0a\x10", 16
 	if p.chosen == nil || in.clipped || len(in.data) < len(head)+idSize || string(in.data[:len(head)]) != head {
@@ -231,7 +227,7 @@ func (p *protoParser) passOver(in protoField) bool {
 	return !p.chosen.Has(binary.BigEndian.Uint64(id), binary.BigEndian.Uint64(id[8:]))
 }
 
-// span reads a span. One that is cut off is left out; its message is reported.
+// span reads a span. It omits one that is cut off, whose message is reported.
 func (p *protoParser) span(in protoField, origin spantable.OriginID) {
 	p.settle(p.at)
 	if p.passOver(in) {
@@ -371,7 +367,7 @@ func (r *recorder) protoAnyValue(in protoField, key trace.Sym, list *trace.ArgLi
 			var entries trace.ArgList
 			r.part(f, listFields, func(f protoField) { r.protoKeyValue(f, &entries, depth+1) })
 			*list = list.Dict(key, entries)
-		case 7: // bytes_value: as JSON has it
+		case 7: // base64, as in JSON
 			*list = list.Bytes(key, base64.StdEncoding.AppendEncode(nil, f.data))
 		}
 	})

@@ -12,14 +12,14 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A protoScan is a [scan] of a message in protobuf: it reads the identities, names, and times
-// of spans, and steps over all else. Whatever is odd makes it give up.
+// A protoScan is a [scan] of a protobuf message: it reads the identities, names, and times of spans, and skips
+// all else. It gives up at anything unusual.
 type protoScan struct {
 	prescanned *spantable.PrescannedPiece
-	keys       map[string]int // of the look
+	keys       map[string]int // indexes of Prescan.Keys
 }
 
-// all notes all spans, and reports whether it is sure that there are no others.
+// all records all spans, and reports whether it is sure to have found all of them.
 func (s *protoScan) all(msg []byte) bool {
 	s.prescanned.Documents++
 	return eachMessage(msg, 1, func(resourceSpans []byte) bool {
@@ -29,8 +29,7 @@ func (s *protoScan) all(msg []byte) bool {
 	})
 }
 
-// eachMessage calls f for the messages in a field of a message; 2 is scope_spans before OTLP
-// 0.15, too.
+// eachMessage calls f for the messages in a field of a message; 2 also includes scope_spans before OTLP 0.15.
 func eachMessage(b []byte, field protowire.Number, f func(message []byte) bool) bool {
 	return beside.EachField(b, func(number protowire.Number, typ protowire.Type, value []byte) bool {
 		if number != field && (number != scopeSpansBefore015 || field != 2) {
@@ -44,7 +43,7 @@ func eachMessage(b []byte, field protowire.Number, f func(message []byte) bool) 
 	})
 }
 
-// span notes a span.
+// span records a span.
 func (s *protoScan) span(message []byte) bool {
 	var id spantable.TraceID
 	var name []byte
@@ -84,7 +83,7 @@ func (s *protoScan) span(message []byte) bool {
 	return true
 }
 
-// attribute notes an attribute of a span.
+// attribute records an attribute of a span.
 func (s *protoScan) attribute(span uint32, message []byte) bool {
 	key, known := 0, false
 	return beside.EachField(message, func(number protowire.Number, typ protowire.Type, value []byte) bool {
@@ -102,7 +101,7 @@ func (s *protoScan) attribute(span uint32, message []byte) bool {
 	})
 }
 
-// value notes a value of a key, as far as it has a text.
+// value records the value of a key, if it can be a text.
 func (s *protoScan) value(span uint32, key int, number protowire.Number, typ protowire.Type, value []byte) bool {
 	switch {
 	case number == 1 && typ == protowire.BytesType: // string_value

@@ -14,29 +14,27 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// flushSpans is how many spans a parser gathers before it hands over a batch
-// in the middle of a piece.
+// flushSpans is the number of spans that a parser gathers before it hands over a batch in the middle of a
+// piece.
 const flushSpans = 1 << 14
 
-// Read appends the spans of the decompressed input r to a table, those of d.Selected; name is
-// for messages. Damage in the data becomes diagnostics, and everything readable is
-// kept; so is what was read before r failed. The error is r's, and only when
-// not a byte could be read. If r is also an [io.ReaderAt], pieces without anything that is
-// chosen are not even read.
+// Read appends the spans of the decompressed input r that d.Selected selects to a table; name is for messages.
+// Damage in the data becomes diagnostics, and everything readable is kept, including what was read before r
+// failed. Read returns r's error only if it could not read a byte. If r is also an [io.ReaderAt], Read skips
+// pieces without selected spans.
 //
-// Read the files of one dump one after the other, in the order of their names
-// if the result shall not depend on the order of the arguments; each file is
-// parsed on all cores.
+// Read the files of one dump one after the other, in the order of their names if the result must not depend on
+// the order of the arguments; each file is parsed on all cores.
 func Read(d *spantable.Table, name string, r io.Reader) error {
 	return intake{Table: d, limits: usual, blocks: usualBlocks}.read(name, r)
 }
 
-// An intake is how inputs are read into a table.
+// An intake reads inputs into a table.
 type intake struct {
 	Table  *spantable.Table
 	limits limits
 	blocks *blocks
-	beside *beside.Kept // what is beside spans; nil leaves it out
+	beside *beside.Kept // logs and metrics; nil drops them
 }
 
 func (d intake) read(name string, r io.Reader) error {
@@ -87,14 +85,14 @@ func (d intake) read(name string, r io.Reader) error {
 	return d.ended(name, src)
 }
 
-// reportFrames returns what reports damage between the frames of an input.
+// reportFrames returns a function that reports damage between the frames of an input.
 func (d intake) reportFrames(name string) func(m *trace.Message, offset int64, values ...any) {
 	return func(m *trace.Message, offset int64, values ...any) {
 		d.Table.Diags.Add(m.At(trace.Pos{File: name, Offset: offset}, values...))
 	}
 }
 
-// ended reports the error that an input ended with, and returns it if there was nothing before it.
+// ended reports the error that an input ended with, or returns it if nothing was read before.
 func (d intake) ended(name string, src *source) error {
 	if src.err == nil || src.err == io.EOF {
 		return nil
@@ -106,13 +104,13 @@ func (d intake) ended(name string, src *source) error {
 	return nil
 }
 
-// heldByWorker is about how many bytes a worker holds: the piece at hand, those that wait before and
-// behind it, and what was parsed of them.
+// heldByWorker is a rough number of bytes held by a worker: the current piece, those waiting before and after
+// it, and the parsed records.
 const heldByWorker = 4 << 20
 
-// run cuts an input into pieces, and has workers, each of which newWorker makes, work on them
-// on all cores; take gets all pieces in order, while they are being worked on, and may leave what
-// needs no order to the workers. report gets what is wrong between frames.
+// run cuts an input into pieces, which workers on all cores process; newWorker makes the function of each
+// worker. take gets all pieces in order, while they are being processed, and may leave work without an order to
+// the workers. report gets the damage between frames.
 func (c *cutter) run(kind framing, report func(m *trace.Message, offset int64, values ...any), newWorker func() func(*piece), take func(*piece)) {
 	workers := parallel.Workers(heldByWorker)
 	c.work, c.order, c.left = make(chan *piece, workers), make(chan *piece, workers), make(chan func(), workers)
@@ -140,7 +138,7 @@ func (c *cutter) run(kind framing, report func(m *trace.Message, offset int64, v
 	all.Wait()
 }
 
-// serve works on pieces, and on the rest that workers get, until there is no more of either.
+// serve processes pieces, and what leave passes on, until both channels are closed.
 func (c *cutter) serve(on func(*piece)) {
 	work, left := c.work, c.left
 	for work != nil || left != nil {
@@ -161,7 +159,7 @@ func (c *cutter) serve(on func(*piece)) {
 	}
 }
 
-// leave has a worker call f, or does so where all are busy.
+// leave has a worker call f, or calls it itself if all are busy.
 func (c *cutter) leave(f func()) {
 	select {
 	case c.left <- f:
@@ -176,8 +174,8 @@ type worker struct {
 	limits limits
 	blocks *blocks
 	zstd   *zstd.Decoder
-	take   func() *batch            // an empty one
-	give   func(p *piece, b *batch) // gets what was parsed of a piece, in order
+	take   func() *batch            // returns an empty batch
+	give   func(p *piece, b *batch) // gets the batches of a piece, in order
 }
 
 // parse turns the piece into batches, and closes p.done.
@@ -225,28 +223,28 @@ func (w *worker) parseJSON(p *piece, c cursor) {
 	}
 }
 
-// A buffer holds a block of an input, which has been read, behind room for what was left of the block
-// before it.
+// A buffer holds a block that was read from an input, and free space in front of it for the rest of the block
+// before.
 type buffer struct {
-	whole []byte // of blocks
-	size  int    // of the block that was read
-	lines int    // how many end in it
-	err   error  // behind the block
+	whole []byte // from blocks
+	size  int    // of the block
+	lines int    // newlines in the block
+	err   error  // at the end of the block
 }
 
-// room is the size of the room, which is that of the largest block.
+// room returns the size of the space in front, which is that of the largest block.
 func (b *buffer) room() int { return len(b.whole) / 2 }
 
-// read takes what a reader gave of a block.
+// read records the result of reading a block.
 func (b *buffer) read(n int, err error) {
 	b.size, b.err = n, err
 	b.lines = bytes.Count(b.block(), []byte{'\n'})
 }
 
-// block returns what was read.
+// block returns the block that was read.
 func (b *buffer) block() []byte { return b.whole[b.room():][:b.size] }
 
-// joined returns the block behind what was left, in the buffer if there is room.
+// joined returns left followed by the block, in the buffer if there is room.
 func (b *buffer) joined(left []byte) []byte {
 	from := b.room() - len(left)
 	if from < 0 {
@@ -261,7 +259,7 @@ func (b *buffer) joined(left []byte) []byte {
 
 // blocks keeps buffers for reuse.
 type blocks struct {
-	size int // of a block, and of the room in front of it
+	size int // of a block, and of the space in front of it
 	pool sync.Pool
 }
 
@@ -274,14 +272,14 @@ func (b *blocks) get() []byte {
 	return memory.Huge(make([]byte, 2*b.size))
 }
 
-// put takes a buffer back, unless it is of another size.
+// put takes a buffer back, unless it has another size.
 func (b *blocks) put(buf []byte) {
 	if cap(buf) == 2*b.size {
 		b.pool.Put(&buf)
 	}
 }
 
-// follow returns a function that reads the next block of r each time.
+// follow returns a function that reads the next block of r with each call.
 func (b *blocks) follow(r io.Reader) (next func() buffer) {
 	return func() buffer {
 		buf := buffer{whole: b.get()}
@@ -294,13 +292,12 @@ func (b *blocks) follow(r io.Reader) (next func() buffer) {
 	}
 }
 
-// heldByReader is about how many bytes a goroutine that reads ahead holds.
+// heldByReader is a rough number of bytes held by a goroutine that reads ahead.
 const heldByReader = 2 << 20
 
-// ahead is follow for a file, of which it reads some blocks side by side before somebody asks for them.
-// stop is to be called once nobody does.
+// ahead is follow for a file. It reads some blocks concurrently, before they are needed. Call stop when done.
 func (b *blocks) ahead(r io.ReaderAt) (next func() buffer, stop func()) {
-	const enough = 4 // read faster than the others parse
+	const enough = 4 // reads faster than the parsers parse
 	order := make(chan chan buffer, min(enough, parallel.Workers(heldByReader)))
 	ended := make(chan struct{})
 	go func() {

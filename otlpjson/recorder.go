@@ -16,34 +16,33 @@ type recorder struct {
 	out             *batch
 	cache           *trace.SymbolCache
 	keys            wellKnown
-	notes           notes            // on the record that is being read
+	notes           notes            // on the current record
 	list, eventList trace.ArgList    // scratch
 	linkList        trace.ArgList    // scratch
 	text0           []byte           // scratch
-	fields          spantable.Fields // of the span that is being read
-	secrets         *redact.Filter   // nil keeps them
+	fields          spantable.Fields // of the current span
+	secrets         *redact.Filter   // nil keeps secrets
 	memo            memo
-	lastHex         [traceDigits]byte // of the trace that was met last, as it is written
+	lastHex         [traceDigits]byte // the last trace ID seen, as written
 	lastTrace       spantable.TraceID
 	chosen          *spantable.Selected
-	keeps           bool // what is beside spans
+	keeps           bool // whether to keep logs and metrics
 }
 
-// wellKnown are the symbols that the readers themselves look for.
+// wellKnown are the symbols that the readers look for.
 type wellKnown struct {
 	service, instance trace.Sym
 	fields            spantable.FieldKeys
 }
 
-// notes are what a reader finds odd about a record. They become diagnostics
-// when the record is complete.
+// notes are the oddities that a reader finds in a record. They become diagnostics when the record is complete.
 type notes struct {
-	bad        error  // costs the record
-	lost       int    // values and events that are left out
-	odd        int    // attributes that are kept as text
-	unknown    int    // keys that no version of OTLP has
+	bad        error  // the record is lost
+	lost       int    // values and events left out
+	odd        int    // attributes kept as text
+	unknown    int    // keys unknown to every version of OTLP
 	unknownKey string // the first of them
-	secrets    int    // attributes that are left out because of what they may hold
+	secrets    int    // attributes left out as possible secrets
 	secretKey  string // the first of them
 }
 
@@ -67,7 +66,7 @@ func (r *recorder) fail(err error) {
 	}
 }
 
-// noteUnknown notes a key that is not read.
+// noteUnknown notes an unknown key.
 func (r *recorder) noteUnknown(key string) {
 	if r.notes.unknown == 0 {
 		r.notes.unknownKey = key
@@ -75,7 +74,7 @@ func (r *recorder) noteUnknown(key string) {
 	r.notes.unknown++
 }
 
-// settle reports the notes on a record that is used.
+// settle reports the notes on a record that is kept.
 func (r *recorder) settle(at place) {
 	n := &r.notes
 	if n.bad != nil {
@@ -99,8 +98,7 @@ func (r *recorder) settle(at place) {
 	*n = notes{}
 }
 
-// hidden takes the attribute that begins at list[start:] off a list if it may hold a
-// secret.
+// hidden removes the attribute that begins at list[start:] from a list if it may hold a secret.
 func (r *recorder) hidden(list trace.ArgList, start int, key trace.Sym) trace.ArgList {
 	if r.secrets == nil || len(list) == start || key == 0 || !r.secrets.Holds(list[start:]) {
 		return list
@@ -112,13 +110,13 @@ func (r *recorder) hidden(list trace.ArgList, start int, key trace.Sym) trace.Ar
 	return list[:start]
 }
 
-// beginFields forgets the fields of the span before.
+// beginFields clears the fields of the previous span.
 func (r *recorder) beginFields() {
 	f := &r.fields
 	*f = spantable.Fields{TraceState: f.TraceState[:0], Message: f.Message[:0], Links: f.Links[:0]}
 }
 
-// putArgs stores the attributes of a span, with what is kept as such although it is none.
+// putArgs stores the attributes of a span, including the fields that are turned into attributes.
 func (r *recorder) putArgs(s *batchSpan, list trace.ArgList) {
 	r.fields.Kind = s.Span.Kind
 	r.list = r.keys.fields.Append(list, &r.fields, r.secrets == nil)
@@ -131,7 +129,7 @@ func (r *recorder) addLink(l spantable.Link, attributes trace.ArgList) {
 	r.out.links = append(r.out.links, l)
 }
 
-// addSpan stores a span, or undoes it if its notes say so.
+// addSpan stores a span, or undoes it if its notes require that.
 func (r *recorder) addSpan(s *batchSpan, undo mark, at place) {
 	if s.Span.TraceHi|s.Span.TraceLo == 0 || s.Span.ID == 0 || s.Span.Start <= 0 || s.Span.End <= 0 {
 		r.fail(errMissing)
@@ -152,8 +150,8 @@ func (r *recorder) addSpan(s *batchSpan, undo mark, at place) {
 	r.settle(at)
 }
 
-// addResource stores a resource, in the place of the one with the 1-based index
-// before if there is one, and returns its index.
+// addResource stores a resource, replacing the one with the 1-based index before unless that is 0, and returns
+// its index.
 func (r *recorder) addResource(args trace.ArgList, before int) int {
 	res := batchResource{args: args}
 	for a := range args.All {
@@ -172,8 +170,8 @@ func (r *recorder) addResource(args trace.ArgList, before int) int {
 	return before
 }
 
-// report counts a message. What was reported of the batch already is counted, as trace.Diags does:
-// damage may be all that a batch has.
+// report counts a message. Like trace.Diags, it merges repeated diagnostics of the batch: damage may be all
+// that a batch has.
 func (r *recorder) report(m *trace.Message, at place, count int, values ...any) {
 	msg := m.Says(values...)
 	for i := range r.out.diags {
@@ -190,23 +188,23 @@ func (r *recorder) report(m *trace.Message, at place, count int, values ...any) 
 	r.out.diags = append(r.out.diags, batchDiag{m, at, msg, count})
 }
 
-// A memo remembers attributes by their JSON text: most of what spans say of their process, they
-// all say in the same words, and to read, intern and look for secrets once is enough.
+// A memo remembers attributes by their JSON text. Most spans describe their process in the same words, so
+// reading, interning, and checking them for secrets once is enough.
 type memo struct {
 	seed  maphash.Seed
 	slots []remembered
-	last  *remembered // the attribute before
+	last  *remembered // the previous attribute
 }
 
-// remembered is an attribute as the file has it, and as a list of arguments.
+// remembered is an attribute as in the file, and as a list of arguments.
 type remembered struct {
 	text []byte
 	list trace.ArgList
-	next *remembered // that followed when this one was last met, and often follows again
+	next *remembered // the attribute that followed last time, and often follows again
 }
 
-// A memo has room for all that the processes of a large service say of themselves: an attribute
-// takes the place of another one now and then. Long ones are prompts, which differ.
+// A memo has room for all that the processes of a large service report about themselves, so that replacements
+// are rare. Long attributes are prompts, which differ.
 const (
 	memoSlots    = 1 << 10
 	longestInOne = 256 // bytes
@@ -216,8 +214,8 @@ func newMemo() memo {
 	return memo{seed: maphash.MakeSeed(), slots: make([]remembered, memoSlots), last: &remembered{}}
 }
 
-// slot returns where the attribute at b[i] is remembered, or may be, and where it ends; nil if
-// that takes a closer look.
+// slot returns the slot of the attribute at b[i], which may hold another one, and where the attribute ends; nil
+// if its end is not obvious.
 func (m *memo) slot(b []byte, i int) (at *remembered, end int) {
 	text := b[i:min(len(b), i+longestInOne)]
 	end = bytes.IndexByte(text, '}') + 1
@@ -228,8 +226,8 @@ func (m *memo) slot(b []byte, i int) (at *remembered, end int) {
 	return &m.slots[maphash.Bytes(m.seed, text[:end])%memoSlots], i + end
 }
 
-// follows returns what is remembered of the attribute at b[i] if it is the one that followed the
-// attribute before when that was last met, so that nobody has to search; nil otherwise.
+// follows returns the remembered attribute at b[i] if it is the one that followed the previous attribute last
+// time, which saves the lookup; nil otherwise.
 func (m *memo) follows(b []byte, i int) *remembered {
 	next := m.last.next
 	if next == nil || len(next.text) == 0 || !bytes.HasPrefix(b[i:], next.text) {

@@ -10,22 +10,21 @@ import (
 
 // A step is what the parser is about to read.
 type step struct {
-	first byte  // that is not white space; 0 is the end of the input
+	first byte  // first byte after white space; 0 is the end of the input
 	at    place // of first
-	after place // where the previous step ended: on the line that a cut-off document is on
+	after place // end of the previous step: on the line of a document that is cut off
 }
 
-// report reports that part of the input is not in the result.
+// report reports that part of the input is missing from the result.
 func (p *parser) report(m *trace.Message, at place, values ...any) {
 	p.recorder.report(m, p.outside(at), 1, values...)
 }
 
-// resync reports err and moves to the next record, of whatever level.
+// resync reports err and moves to the next record of any level.
 //
-// It looks from the broken record on, not from the byte at which that was
-// noticed, since a string without its closing quote swallows what follows. If
-// a document was swallowed, or nothing follows, then something was cut off:
-// the producer was killed, the disk was full, two of them wrote into one file.
+// It searches from the start of the broken record, not from where the error was detected, since a string
+// without its closing quote swallows what follows. If a document was swallowed, or nothing follows, then
+// something was cut off: the producer was killed, the disk was full, or two producers wrote into one file.
 func (p *parser) resync(err error) {
 	if err == jsonscan.ErrShort && len(p.buf)-p.start > p.record {
 		err = errTooLong
@@ -59,8 +58,7 @@ func (p *parser) resync(err error) {
 	p.level = l
 }
 
-// search moves to the next record, and past the one at offset from if that is
-// where one of the level failed.
+// search moves to the next record, but skips a record of level failed at offset from.
 func (p *parser) search(from int64, failed level) (l level, found bool) {
 	for {
 		last := p.last()
@@ -72,20 +70,20 @@ func (p *parser) search(from int64, failed level) (l level, found bool) {
 		case found || last:
 			return l, found
 		case !p.fill() && p.tooLong():
-			p.pos++ // no record begins with so much
+			p.pos++ // a record never needs this much to begin
 		}
 	}
 }
 
-// truncated reports that a document is cut off, by another one or by the end of
-// the input; between tells that the other one begins where a record might.
+// truncated reports that a document is cut off, by another one or by the end of the input; between means that
+// the other one begins where a record might.
 func (p *parser) truncated(byOther, between bool) {
 	between = between && byOther || p.step.first == 0
 	switch {
 	case p.framed && !byOther && (p.cut || p.err != io.EOF):
-		// The frame explains it; see reportFrame.
+		// Explained by the frame; see reportFrame.
 	case p.headless && between:
-		// Where such a document ends is not known.
+		// The end of such a document is unknown.
 	case between:
 		p.report(trace.OTLPTruncated, p.step.after, "between two records")
 	case p.level == inSpans:

@@ -8,23 +8,21 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A scan finds the spans of a piece by the text around their times, without parsing what is
-// between: in the form that the Collector and its like write, with no blanks, names as in
-// OTLP's JSON mapping, and the members of a span in the order of its fields. Whatever has
-// another form makes it give up.
+// A scan finds the spans of a piece by the text around their times, without parsing the rest. It only handles
+// the form that the Collector and similar tools write: no blanks, names as in OTLP's JSON mapping, and the
+// members of a span in the order of its fields. It gives up on any other form.
 //
-// Quotes in a JSON text are escaped. So `"traceId":` is always a key, whatever prompts and
-// names hold.
+// Quotes in a JSON text are escaped. So `"traceId":` is always a key, whatever prompts and names contain.
 type scan struct {
 	data       []byte
 	prescan    *spantable.Prescan
 	prescanned *spantable.PrescannedPiece
-	span       uint32 // trace of the span whose attributes are from rest on
+	span       uint32 // trace of the span whose attributes begin at rest
 	rest       int    // 0 is none
 	last       sighted
 }
 
-// sighted is the trace of the last span: the next one is often of the same.
+// sighted is the trace of the last span: the next one often has the same.
 type sighted struct {
 	hex    [traceDigits]byte
 	number uint32
@@ -37,7 +35,7 @@ var (
 	valueBegins    = []byte(`,"value":{"`)
 )
 
-// all notes all spans, and reports whether it is sure that there are no others.
+// all records all spans, and reports whether it is sure to have found all of them.
 func (s *scan) all() bool {
 	if !s.documents() {
 		return false
@@ -45,7 +43,7 @@ func (s *scan) all() bool {
 	for at := 0; ; {
 		n := bytes.IndexByte(s.data[at:], 'I')
 		if n < 0 {
-			return s.attributes(len(s.data)) && s.prescanned.Spans > 0 // or it may be another form
+			return s.attributes(len(s.data)) && s.prescanned.Spans > 0 // without spans it may be another form
 		}
 		at += n
 		begin := at - len(`{"trace`)
@@ -57,7 +55,7 @@ func (s *scan) all() bool {
 		case len(rest) == 0 || begin < 0:
 			return false
 		case rest[0] == ',' || rest[0] == '}' || rest[0] == ']':
-			at++ // a value
+			at++ // this is a value, not a key
 			continue
 		}
 		next, ok := s.header(begin)
@@ -68,7 +66,7 @@ func (s *scan) all() bool {
 	}
 }
 
-// documents reports whether each line is a document with spans, and counts these.
+// documents reports whether each line is a document with spans, and counts the documents.
 func (s *scan) documents() bool {
 	for rest := s.data; len(rest) > 0; s.prescanned.Documents++ {
 		if !bytes.HasPrefix(rest, documentBegins) {
@@ -83,8 +81,8 @@ func (s *scan) documents() bool {
 	return true
 }
 
-// header notes the span that begins at data[begin], and returns the index behind its times.
-// A link begins like a span.
+// header records the span that begins at data[begin], and returns the index after its times. A link begins like
+// a span.
 func (s *scan) header(begin int) (next int, ok bool) {
 	hex, i, ok := traceAt(s.data, begin)
 	if !ok {
@@ -117,14 +115,14 @@ func (s *scan) header(begin int) (next int, ok bool) {
 			end, ok := instant(value)
 			return i, ok && start != 0 && s.attributes(begin) && s.note(hex, name, start, end, i)
 		default:
-			return 0, false // a link with attributes is none of SGLang's
+			return 0, false // SGLang's links have no attributes
 		}
 	}
 	isLink := start == 0 && name == nil && !parent && i < len(s.data) && s.data[i] == '}'
 	return i, isLink
 }
 
-// note notes a span whose attributes begin at data[rest], and reports whether its trace is one.
+// note records a span whose attributes begin at data[rest]. It returns false if its trace ID is invalid.
 func (s *scan) note(hex []byte, name []byte, start, end trace.Time, rest int) bool {
 	if !s.last.ok || string(hex) != string(s.last.hex[:]) {
 		id, ok := traceID(hex)
@@ -140,8 +138,8 @@ func (s *scan) note(hex []byte, name []byte, start, end trace.Time, rest int) bo
 	return true
 }
 
-// attributes notes those attributes of the last span that are before data[end], and reports
-// whether it could read them. Attributes of events and links count, too.
+// attributes records the attributes of the last span that come before data[end], and reports whether it could
+// read them. Attributes of events and links count, too.
 func (s *scan) attributes(end int) bool {
 	if s.rest == 0 {
 		return true
@@ -176,8 +174,8 @@ func (s *scan) attributes(end int) bool {
 	}
 }
 
-// traceAt returns the trace of the span or link at b[i], if that is its first member, as it is
-// written, and the index behind it.
+// traceAt returns the trace ID of the span or link at b[i], if that is its first member, as it is written, and
+// the index after it.
 func traceAt(b []byte, i int) (hex []byte, next int, ok bool) {
 	const begins = `{"traceId":"`
 	next = i + len(begins) + traceDigits + 1
@@ -187,15 +185,15 @@ func traceAt(b []byte, i int) (hex []byte, next int, ok bool) {
 	return b[i+len(begins) : next-1], next, true
 }
 
-// traceID returns the ID that is written as so many digits.
+// traceID parses the hexadecimal digits of a trace ID.
 func traceID(hex []byte) (spantable.TraceID, bool) {
 	hi, ok := jsonscan.Hex(hex[:traceDigits/2])
 	lo, ok2 := jsonscan.Hex(hex[traceDigits/2:])
 	return spantable.TraceID{hi, lo}, ok && ok2
 }
 
-// plainMember reads the member at b[i]: its key, and its value, which is a text without escapes
-// or a number.
+// plainMember reads the member at b[i]: its key, and its value, which must be a text without escapes or a
+// number.
 func plainMember(b []byte, i int) (key, value []byte, next int, ok bool) {
 	if i >= len(b) || b[i] != '"' {
 		return nil, nil, 0, false
@@ -218,7 +216,7 @@ func plainMember(b []byte, i int) (key, value []byte, next int, ok bool) {
 	}
 	end := jsonscan.EndOfRun(b, i+1)
 	if end >= len(b) || b[end] != '"' {
-		return nil, nil, 0, false // cut off, or escaped
+		return nil, nil, 0, false // cut off, or with escapes
 	}
 	return key, b[i+1 : end], end + 1, true
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// span reads the span at pos, unless it is of a trace that is not chosen.
+// span reads the span at pos, unless its trace is not selected.
 func (p *parser) span() error {
 	if p.chosen != nil && p.passOver() {
 		return nil
@@ -30,9 +30,8 @@ func (p *parser) span() error {
 	return nil
 }
 
-// passOver moves behind the span at pos if it begins as the Collector writes it, is of no
-// trace that is chosen, and ends in the buffer and on its line, so that no other record
-// can be inside.
+// passOver moves past the span at pos if it begins as the Collector writes it, belongs to a trace that is not
+// selected, and ends in the buffer and on its line, so that no other record can be inside.
 func (p *parser) passOver() bool {
 	hex, _, ok := traceAt(p.buf, p.pos)
 	if !ok {
@@ -51,7 +50,7 @@ func (p *parser) passOver() bool {
 	return true
 }
 
-// Fields that a span has once.
+// Fields that a span may have only once.
 const (
 	hasTrace = 1 << iota
 	hasID
@@ -61,9 +60,8 @@ const (
 	hasEnd
 )
 
-// parseSpan reads the span at b[i] into s. Names follow
-// OTLP's JSON mapping (lowerCamelCase) and, as protobuf parsers do, the field
-// names. Lists that are there twice add up.
+// parseSpan reads the span at b[i] into s. Names follow OTLP's JSON mapping (lowerCamelCase) or, as in protobuf
+// parsers, the field names. Repeated lists add up.
 func (p *parser) parseSpan(b []byte, i int, s *batchSpan) (next int, err error) {
 	p.notes = notes{}
 	p.beginFields()
@@ -146,7 +144,7 @@ func (p *parser) copyText(to *[]byte, b []byte, i int) (next int, err error) {
 	return next, err
 }
 
-// event reads the event at b[i]. One without a time is left out.
+// event reads the event at b[i]. It omits an event without a time.
 func (p *parser) event(b []byte, i int) (next int, err error) {
 	var e spantable.Event
 	list := p.eventList[:0]

@@ -8,12 +8,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// The functions here read what exporters write, in the form in which they do: no blanks, names as
-// in OTLP's JSON mapping, and members in the order of the fields. They know where each text begins,
-// and compare instead of searching. Whatever has another form they leave to the readers that take
-// any.
+// The functions here read the form that exporters write: no blanks, names as in OTLP's JSON mapping, and
+// members in the order of the fields. They know where each text begins, and compare instead of searching. Any
+// other form is left to the general readers.
 
-// Digits of IDs and of the times of this century.
+// Number of digits of IDs, and of times of this century in ns.
 const (
 	traceDigits = 32
 	spanDigits  = 16
@@ -22,14 +21,13 @@ const (
 
 // A usualSpan is the beginning of a span, up to its times.
 type usualSpan struct {
-	id, parent []byte // digits; parent is nil where there is none
+	id, parent []byte // digits; parent is nil if there is none
 	name       []byte
 	start, end trace.Time
-	kind       byte // a digit, or what is in its place
+	kind       byte // the byte where the digit belongs
 }
 
-// read reads the span at b[i], whose trace has been read. next is the index behind its times; 0
-// stands for any other form.
+// read reads the span at b[i], after its trace. next is the index after its times, or 0 for any other form.
 func (s *usualSpan) read(b []byte, i int) (next int) {
 	if i = behind(b, i, `,"spanId":"`); i == 0 || i+spanDigits > len(b) {
 		return 0
@@ -60,7 +58,7 @@ func (s *usualSpan) read(b []byte, i int) (next int) {
 	return s.times(b, i+1)
 }
 
-// times reads what follows the kind.
+// times reads the members after the kind.
 func (s *usualSpan) times(b []byte, i int) (next int) {
 	if i = behind(b, i, `,"startTimeUnixNano":"`); i == 0 || i+timeDigits > len(b) {
 		return 0
@@ -77,8 +75,8 @@ func (s *usualSpan) times(b []byte, i int) (next int) {
 	return i
 }
 
-// usualHead reads the beginning of the span at b[i] into s, and returns which of its fields these
-// are. next is the index behind it; 0 stands for any other form.
+// usualHead reads the beginning of the span at b[i] into s, and returns which fields it has seen. next is the
+// index after it, or 0 for any other form.
 func (p *parser) usualHead(b []byte, i int, s *batchSpan) (seen, next int) {
 	var u usualSpan
 	hex, i, ok := traceAt(b, i)
@@ -105,7 +103,7 @@ func (p *parser) usualHead(b []byte, i int, s *batchSpan) (seen, next int) {
 	return seen, i
 }
 
-// usualLink reads the link at b[i]. next is the index behind it; 0 stands for any other form.
+// usualLink reads the link at b[i]. next is the index after it, or 0 for any other form.
 func (r *recorder) usualLink(b []byte, i int) (next int) {
 	hex, i, ok := traceAt(b, i)
 	if !ok {
@@ -129,8 +127,7 @@ func (r *recorder) usualLink(b []byte, i int) (next int) {
 	return i
 }
 
-// trace returns the ID of a trace that is written as so many digits: often it is that of the record
-// before.
+// trace parses a trace ID, which is often that of the record before.
 func (r *recorder) trace(hex []byte) (id spantable.TraceID, ok bool) {
 	if string(hex) == string(r.lastHex[:]) {
 		return r.lastTrace, true
@@ -141,8 +138,8 @@ func (r *recorder) trace(hex []byte) (id spantable.TraceID, ok bool) {
 	return id, ok
 }
 
-// usualKeyValue reads the attribute at b[i], whose value is a text or a number, and appends it to
-// list. next is the index behind it; 0 stands for any other form.
+// usualKeyValue reads the attribute at b[i], whose value must be a text or a number, and appends it to list.
+// next is the index after it, or 0 for any other form.
 func (r *recorder) usualKeyValue(b []byte, i int, list *trace.ArgList) (next int) {
 	if i = behind(b, i, `{"key":"`); i == 0 {
 		return 0
@@ -187,7 +184,7 @@ func (r *recorder) usualKeyValue(b []byte, i int, list *trace.ArgList) (next int
 	return 0
 }
 
-// behind returns the index behind a text that is at b[i]; 0 if it is not.
+// behind returns the index after text if that is at b[i], and 0 otherwise.
 func behind(b []byte, i int, text string) int {
 	if i > len(b)-len(text) || string(b[i:i+len(text)]) != text {
 		return 0

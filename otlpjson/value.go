@@ -9,8 +9,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// pass moves behind the value of a key that is not read. A key that only a
-// record has says that one begins here.
+// pass moves past the value of an unknown key. A key that only a record has means that a record begins here.
 func (r *recorder) pass(key, b []byte, i int) (next int, err error) {
 	if err := r.foreign(key); err != nil {
 		return i, err
@@ -18,8 +17,8 @@ func (r *recorder) pass(key, b []byte, i int) (next int, err error) {
 	return skip(b, i, anyRecord)
 }
 
-// foreign tells what to do about a key that is not read: nothing if OTLP has
-// it, a note if it does not, and errBegins if it is one of a record.
+// foreign returns what is wrong with a key that is not read: nothing if OTLP has it, errBegins if only records
+// have it. It notes a key that OTLP does not have.
 func (r *recorder) foreign(key []byte) error {
 	switch string(key) {
 	case "flags", "traceState", "trace_state", "schemaUrl", "schema_url", "version", "attributes",
@@ -37,8 +36,8 @@ func (r *recorder) foreign(key []byte) error {
 	return nil
 }
 
-// text reads the string at b[i]; the result is valid until the next call. null
-// is nil, the empty string is not.
+// text reads the string at b[i]; the result is valid until the next call. null yields nil, and the empty string
+// does not.
 func (r *recorder) text(b []byte, i int) (text []byte, next int, err error) {
 	if i < len(b) && b[i] != '"' {
 		next, err = r.mistyped(b, i)
@@ -55,8 +54,7 @@ func (r *recorder) text(b []byte, i int) (text []byte, next int, err error) {
 	return raw, next, err
 }
 
-// mistyped moves behind a value of another type than the field, which costs
-// the record unless it is null.
+// mistyped moves past a value that does not match the type of its field. Unless it is null, the record is lost.
 func (r *recorder) mistyped(b []byte, i int) (next int, err error) {
 	next, err = skip(b, i, anyRecord)
 	if err == nil && string(b[i:next]) != "null" {
@@ -73,8 +71,8 @@ func (r *recorder) symbol(b []byte, i int) (sym trace.Sym, next int, err error) 
 	return r.cache.Intern(text), next, nil
 }
 
-// scalar reads a number or word, bare or quoted: OTLP prints 64-bit integers as
-// strings, other producers as numbers. null is nil.
+// scalar reads a number or word, bare or quoted: OTLP prints 64-bit integers as strings, other producers as
+// numbers. null yields nil.
 func (r *recorder) scalar(b []byte, i int) (text []byte, next int, err error) {
 	if i < len(b) && (b[i] == '"' || b[i] == '{' || b[i] == '[') {
 		return r.text(b, i)
@@ -86,7 +84,7 @@ func (r *recorder) scalar(b []byte, i int) (text []byte, next int, err error) {
 	return text, next, err
 }
 
-// integer reads an integer; null is 0.
+// integer reads an integer; null yields 0.
 func (r *recorder) integer(b []byte, i int) (v int64, next int, err error) {
 	text, next, err := r.scalar(b, i)
 	if err != nil || text == nil {
@@ -111,7 +109,7 @@ var (
 	statusCodes = []string{"STATUS_CODE_UNSET", "STATUS_CODE_OK", "STATUS_CODE_ERROR"}
 )
 
-// enum reads an enum as number or name; an unknown one is 0.
+// enum reads an enum by number or name; an unknown one yields 0.
 func (r *recorder) enum(b []byte, i int, names []string) (v uint8, next int, err error) {
 	text, next, err := r.scalar(b, i)
 	if err != nil {
@@ -176,7 +174,7 @@ func (r *recorder) id(b []byte, i int) (hi, lo uint64, next int, err error) {
 	return 0, 0, next, nil
 }
 
-// quoted returns the string at b[i] if it is n bytes long, without a look at them; nil otherwise.
+// quoted returns the content of the string at b[i] if it has n bytes, without checking them; nil otherwise.
 func quoted(b []byte, i, n int) []byte {
 	if end := i + n + 1; end < len(b) && b[i] == '"' && b[end] == '"' {
 		return b[i+1 : end]
@@ -191,7 +189,7 @@ func trimPadding(b []byte) []byte {
 	return b
 }
 
-// maxValueDepth bounds the nesting of attribute values that are kept.
+// maxValueDepth bounds the nesting of attribute values; deeper ones are lost.
 const maxValueDepth = 32
 
 // attributes reads the list of KeyValue at b[i] and appends it to list.
@@ -208,8 +206,8 @@ func (r *recorder) keyValues(b []byte, i int, list *trace.ArgList, depth int) (n
 	})
 }
 
-// keyValue reads the KeyValue at b[i] and appends it to list. Usually the key
-// comes first, and the value can be read in passing.
+// keyValue reads the KeyValue at b[i] and appends it to list. Usually the key comes first, and the value can be
+// read in the same pass.
 func (r *recorder) keyValue(b []byte, i int, list *trace.ArgList, depth int) (next int, err error) {
 	var key trace.Sym
 	start, value, done := len(*list), -1, false
@@ -244,8 +242,8 @@ func (r *recorder) keyValue(b []byte, i int, list *trace.ArgList, depth int) (ne
 	return next, err
 }
 
-// anyValue reads the AnyValue at b[i] and appends it to list under key. An
-// empty value is left out, as a missing one.
+// anyValue reads the AnyValue at b[i] and appends it to list under key. It omits empty values, like missing
+// ones.
 func (r *recorder) anyValue(b []byte, i int, key trace.Sym, list *trace.ArgList, depth int) (next int, err error) {
 	if depth > maxValueDepth {
 		r.notes.lost++
@@ -268,7 +266,7 @@ func (r *recorder) anyValue(b []byte, i int, key trace.Sym, list *trace.ArgList,
 			}
 		case "doubleValue", "double_value":
 			if text, i, err = r.scalar(b, i); err == nil && text != nil {
-				if v, err := strconv.ParseFloat(string(text), 64); err == nil || v != 0 { // too large is infinite
+				if v, err := strconv.ParseFloat(string(text), 64); err == nil || v != 0 { // a value out of range becomes infinite
 					*list = list.Float(key, v)
 				} else {
 					*list = r.odd(*list, key, text)
@@ -300,14 +298,14 @@ func (r *recorder) anyValue(b []byte, i int, key trace.Sym, list *trace.ArgList,
 	return next, err
 }
 
-// odd keeps a value that is not of the type that it claims to be as text.
+// odd keeps a value that does not match its declared type as text.
 func (r *recorder) odd(list trace.ArgList, key trace.Sym, text []byte) trace.ArgList {
 	r.notes.odd++
 	return list.Bytes(key, text)
 }
 
-// values reads {"values":[...]}, the elements of an array or the entries of a
-// dictionary, and appends them to list.
+// values reads {"values":[...]}, the elements of an array or the entries of a dictionary, and appends them to
+// list.
 func (r *recorder) values(b []byte, i int, list *trace.ArgList, depth int, dict bool) (next int, err error) {
 	next, _, err = inObject(b, i, func(key []byte, i int) (int, error) {
 		switch {

@@ -1,5 +1,5 @@
-// Package beside keeps the logs and metrics that OTLP dumps hold besides spans, until other formats read them. Protobuf is
-// converted to JSON on the way.
+// Package beside keeps the logs and metrics that OTLP dumps contain besides spans, until other formats read
+// them. Protobuf is converted to JSON on the way.
 package beside
 
 import (
@@ -10,19 +10,19 @@ import (
 	"github.com/sgtrace/sgtrace/internal/memory"
 )
 
-// A Signal is what a dump may hold besides spans.
+// A Signal is a kind of data that a dump may contain besides spans.
 type Signal uint8
 
 const (
 	Logs Signal = iota
 	Metrics
-	Signals // how many there are
+	Signals // number of signals
 )
 
-// keys are those of the lists that documents have, as OTLP's JSON mapping and protobuf spell them.
+// keys are the keys of the lists in documents, in OTLP's JSON mapping and in protobuf.
 var keys = [Signals][2]string{{"resourceLogs", "resource_logs"}, {"resourceMetrics", "resource_metrics"}}
 
-// Of returns the signal whose list has a key.
+// Of returns the signal whose list has the key.
 func Of(key string) (Signal, bool) {
 	for s, k := range keys {
 		if key == k[0] || key == k[1] {
@@ -32,13 +32,13 @@ func Of(key string) (Signal, bool) {
 	return 0, false
 }
 
-// Append adds an element of the list, in JSON, to others, as a document of its own.
+// Append appends a JSON element of the list, as a document of its own.
 func (s Signal) Append(to, element []byte) []byte {
 	to = append(append(append(to, `{"`...), keys[s][0]...), `":[`...)
 	return append(append(to, element...), "]}\n"...)
 }
 
-// Kept is what an input holds of all signals. The zero value is empty.
+// Kept holds the signals of an input. The zero value is empty.
 type Kept struct{ of [Signals]memory.Spool }
 
 // Add keeps documents. If that fails, [Kept.Parts] returns the error.
@@ -48,7 +48,7 @@ func (k *Kept) Add(s Signal, documents []byte) {
 	}
 }
 
-// Parts returns what was kept of the input with a name.
+// Parts returns the kept signals of the input with a name.
 func (k *Kept) Parts(name string) (parts []format.Part, err error) {
 	for s := range k.of {
 		spool := &k.of[s]
@@ -61,5 +61,5 @@ func (k *Kept) Parts(name string) (parts []format.Part, err error) {
 	return parts, err
 }
 
-// Close gives up what was kept.
+// Close frees what was kept.
 func (k *Kept) Close() error { return errors.Join(k.of[Logs].Close(), k.of[Metrics].Close()) }

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A kind is how a field is encoded, and what it is in JSON.
+// A kind is the encoding of a field, and its form in JSON.
 type kind uint8
 
 const (
@@ -20,15 +20,15 @@ const (
 	raw          // bytes, base64 in JSON
 	message      // see field.of
 	whole        // a varint
-	flag         // a varint that is a truth value
-	long         // a varint of 64 bits, which is text in JSON
+	flag         // a varint that is a boolean
+	long         // a 64-bit varint, which is text in JSON
 	zigzag
-	fixed  // 64 bits without a sign, text in JSON
-	signed // the same with a sign
+	fixed  // unsigned 64 bits, text in JSON
+	signed // signed 64 bits, text in JSON
 	double
 )
 
-// A field is one of a message; list tells that there may be several.
+// A field is a field of a message; list means that it is repeated.
 type field struct {
 	name string
 	kind kind
@@ -38,8 +38,8 @@ type field struct {
 
 type fields = map[protowire.Number]field
 
-// The messages of OTLP that logs and metrics consist of, from opentelemetry/proto/{common,resource,logs,metrics}/v1, as far as
-// readers ask for them.
+// The messages of OTLP's logs and metrics, from opentelemetry/proto/{common,resource,logs,metrics}/v1, with the
+// fields that readers need.
 var (
 	anyValue   = fields{1: {name: "stringValue"}, 2: {name: "boolValue", kind: flag}, 3: {name: "intValue", kind: long}, 4: {name: "doubleValue", kind: double}, 7: {name: "bytesValue", kind: raw}}
 	keyValue   = fields{1: {name: "key"}, 2: {name: "value", kind: message, of: anyValue}}
@@ -70,7 +70,7 @@ var (
 	}
 )
 
-func init() { // a value may have others in it
+func init() { // values may be nested
 	anyValue[5] = field{name: "arrayValue", kind: message, of: fields{1: {name: "values", kind: message, of: anyValue, list: true}}}
 	anyValue[6] = field{name: "kvlistValue", kind: message, of: fields{1: {name: "values", kind: message, of: keyValue, list: true}}}
 }
@@ -90,7 +90,7 @@ func FromProto(msg []byte) (s Signal, document []byte, ok bool) {
 	return s, append(appendJSON(nil, msg, requests[s]), '\n'), true
 }
 
-// wireTypes are the types of all fields of a log record and of a metric, including those that nobody reads.
+// wireTypes are the types of all fields of a log record and of a metric, including those that are not read.
 var wireTypes = [Signals]map[protowire.Number]protowire.Type{
 	Logs: {1: protowire.Fixed64Type, 2: protowire.VarintType, 3: protowire.BytesType, 5: protowire.BytesType, 6: protowire.BytesType, 7: protowire.VarintType, 8: protowire.Fixed32Type,
 		9: protowire.BytesType, 10: protowire.BytesType, 11: protowire.Fixed64Type, 12: protowire.BytesType},
@@ -98,8 +98,9 @@ var wireTypes = [Signals]map[protowire.Number]protowire.Type{
 		12: protowire.BytesType},
 }
 
-// signalOf tells from the first record of a message whether it holds logs or metrics; the messages around records all look alike. In a
-// span, fields 7 and 8 are 64-bit times. Every field of the record must have its type, so that a damaged span is not taken for a log.
+// signalOf tells from the first record of a message whether it holds logs or metrics, as the messages around
+// records all look alike. Every field of the record must have its type, so that a damaged span is not taken for
+// a log: in a span, fields 7 and 8 are 64-bit times.
 func signalOf(msg []byte) (s Signal, ok bool) {
 	record := msg
 	for _, number := range [...]protowire.Number{1, 2, 2} { // its resource, scope, record
@@ -121,7 +122,8 @@ func signalOf(msg []byte) (s Signal, ok bool) {
 	return 0, false
 }
 
-// EachField calls f for each field of a message until f returns false. It returns false then, and if the message is damaged.
+// EachField calls f for each field of a message until f returns false. It returns false in that case, and if
+// the message is damaged.
 func EachField(b []byte, f func(number protowire.Number, typ protowire.Type, value []byte) bool) bool {
 	for len(b) > 0 {
 		number, typ, n := protowire.ConsumeTag(b)
@@ -137,7 +139,7 @@ func EachField(b []byte, f func(number protowire.Number, typ protowire.Type, val
 	return true
 }
 
-// inside returns the first message in a field of a message, nil without.
+// inside returns the first message in a field of a message; nil if there is none.
 func inside(b []byte, number protowire.Number) (message []byte) {
 	EachField(b, func(is protowire.Number, typ protowire.Type, value []byte) bool {
 		if is == number && typ == protowire.BytesType {
@@ -148,7 +150,7 @@ func inside(b []byte, number protowire.Number) (message []byte) {
 	return message
 }
 
-// appendJSON writes a message. The elements of a list may be apart from each other, so each list is gathered first.
+// appendJSON writes a message as JSON. It gathers each list first, as its elements need not be adjacent.
 func appendJSON(to, b []byte, of fields) []byte {
 	lists := map[protowire.Number][]byte{}
 	to = append(to, '{')
@@ -178,7 +180,7 @@ func appendJSON(to, b []byte, of fields) []byte {
 	return append(to, '}')
 }
 
-// elements adds the values of a field to its list. Numbers may be packed into one field.
+// elements appends the values of a field to its list. Numbers may be packed into one field.
 func (f *field) elements(list []byte, typ protowire.Type, value []byte) []byte {
 	if f.kind == message || typ != protowire.BytesType {
 		if len(list) > 0 {
@@ -217,7 +219,7 @@ func (f *field) value(to, value []byte) []byte {
 		case f.kind == raw:
 			return strconv.AppendQuote(to, base64.StdEncoding.EncodeToString(b))
 		}
-		quoted, _ := json.Marshal(string(b)) // a text always can be
+		quoted, _ := json.Marshal(string(b)) // a string can always be marshaled
 		return append(to, quoted...)
 	case whole, flag, long, zigzag:
 		x, _ := protowire.ConsumeVarint(value)
