@@ -67,7 +67,7 @@ var layers = []layer{
 	{of: []string{"perfetto"}, may: []string{"profile", "trace", "internal/..."}, reason: "a writer knows timelines, and no reader"},
 
 	{of: []string{"format/envelope"}, may: []string{"format/logline", "internal/jsonscan", "internal/memory"}, reason: "it does not know what it is around, but for lines of logs in a store of them"},
-	{of: []string{"format/serverlog/errortext"}, may: []string{"format/logline", "series", "trace"}, reason: "what may be kept of an error depends on no kind of log"},
+	{of: []string{"format/serverlog/errortext"}, may: []string{"format/logline", "series", "trace", "internal/lazyregexp"}, reason: "what may be kept of an error depends on no kind of log"},
 	{of: []string{"format/serverlog/requestlog"}, may: []string{"format/logline", "series", "request/spantable", "trace", "internal/jsonscan"}, reason: "a line that tells of a request needs no other line"},
 	{of: []string{"format/serverlog", "format/serverlog/router", "format/serverlog/enginelog"}, may: slices.Concat(filled, []string{"format/serverlog/errortext", "format/serverlog/requestlog"}), reason: alone + "; and what may be kept of an error, and what is told of a request, are below what logs say"},
 	{of: []string{"format/rocm"}, may: slices.Concat(filled, []string{"perfetto/reader"}), reason: alone + "; and how Perfetto files are read is in perfetto/reader"},

@@ -39,7 +39,8 @@ func IsKernelLog(head []byte) bool {
 // OfKernel reports whether a line of a journal is one of the kernel.
 func OfKernel(line []byte) bool {
 	const looked = 200
-	return bytes.Contains(line[:min(len(line), looked)], []byte(" kernel:")) || human.Match(line)
+	before, _, ok := bytes.Cut(line[:min(len(line), looked)], []byte(" kernel:"))
+	return ok && !bytes.Contains(before, []byte(": ")) || human.Match(line) // of a kernel of a GPU, a message speaks
 }
 
 // A Kernel reads the lines of a kernel, in a log of these or among others.

@@ -38,8 +38,14 @@ func (r *Unwrapper) Bare(b []byte) []byte {
 	if rest, ok := bytes.CutPrefix(b, bold); ok {
 		b = bytes.TrimSuffix(rest, bold)
 	}
+	if i := bytes.LastIndex(b, repeated); i >= 0 && bytes.Contains(b[i:], []byte("x across cluster]")) {
+		b = b[:i]
+	}
 	return r.unboxed(unworked(unlabeled(b)))
 }
+
+// repeated begins what Ray puts behind a line that it leaves out of other workers, "[repeated 3x across cluster]".
+var repeated = []byte(" [repeated ")
 
 // unboxed removes the brackets around the stamp that Buildkite puts before lines, "[2025-05-21T15:50:19Z] ".
 func (r *Unwrapper) unboxed(b []byte) []byte {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
@@ -21,15 +22,15 @@ func (r *reader) complain(b []byte, at trace.Time, place int32, source string) b
 
 // isWhole reports whether a line is not a piece of what stood before, or how that ends.
 func (r *reader) isWhole(b []byte, source string) bool {
-	return len(b) > 0 && !strings.Contains(source, dumped) && b[0] != ' ' && b[0] != '\t' && !r.stopping && soundsWorse.in(b) == 0 && !slices.ContainsFunc(continues, func(text string) bool { return bytes.HasPrefix(b, []byte(text)) })
+	return len(b) > 0 && !strings.Contains(source, dumped) && b[0] != ' ' && b[0] != '\t' && !r.stopping && soundsWorse.In(b) == 0 && !slices.ContainsFunc(continues, func(text string) bool { return bytes.HasPrefix(b, []byte(text)) })
 }
 
 // happened are pieces of words that say that something went wrong, and not that it might, or what is done then.
-var happened = newWordSet("ailed", "efused", "imed out", "xception", "rashed", "isconnected", "orrupted", "illed", "borted", "roken", "nreachable", "navailable", "xpired", "anicked")
+var happened = logline.NewWordSet("ailed", "efused", "imed out", "xception", "rashed", "isconnected", "orrupted", "illed", "borted", "roken", "nreachable", "navailable", "xpired", "anicked")
 
 // unknownOf reads a line of a level that [reader.unknown] passes over: a warning of trouble is kept.
 func (r *reader) unknownOf(level, b []byte, at trace.Time, place int32, source string) {
-	if b := b[:min(len(b), lookedAt)]; bytes.HasPrefix(level, []byte("WARN")) && happened.in(b) != 0 && r.isWhole(b, source) {
+	if b := b[:min(len(b), lookedAt)]; bytes.HasPrefix(level, []byte("WARN")) && happened.In(b) != 0 && r.isWhole(b, source) {
 		r.complaints.Warn(errortext.Said(b, source), series.Instant{Time: at, Place: place, Line: uint32(r.line)})
 	}
 	r.unknown(b)

@@ -16,6 +16,7 @@ type lastWord struct {
 	begins, has, ends string
 	kind              series.InstantKind
 	says              string
+	quotes            string // before what it quotes of why
 }
 
 // lastWords are tried in this order. One that says why is an exception; others only learn of it.
@@ -27,7 +28,9 @@ var lastWords = []lastWord{
 	{begins: "Fatal Python error: Bus error", kind: series.Exception, says: "a bus error: shared memory (/dev/shm) may be too small"},
 	{begins: "Fatal Python error: ", kind: series.Crash, says: "Python ended at once"},
 	{begins: "ERROR: Unexpected bus error encountered in worker", kind: series.Exception, says: "a bus error: shared memory (/dev/shm) may be too small"},
-	{begins: "terminate called ", kind: series.Crash, says: "an exception in C++ that nobody caught ended it"},
+	{begins: "terminate called ", kind: series.Crash, says: "an exception in C++ that nobody caught ended it", quotes: "throwing an instance of '"},
+	{begins: "Failed: Cuda error ", kind: series.Exception, says: "a call of CUDA failed, and ended it", quotes: " '"}, // of the all-reduce of SGLang and vLLM
+	{begins: "Failed: HIP error ", kind: series.Exception, says: "a call of HIP failed, and ended it", quotes: " '"},
 	{ends: "Segmentation fault (core dumped)", kind: series.Exception, says: "a segmentation fault"},
 	{ends: "Bus error (core dumped)", kind: series.Exception, says: "a bus error: shared memory (/dev/shm) may be too small"},
 	{ends: "Aborted (core dumped)", kind: series.Crash, says: "was aborted"},
@@ -47,7 +50,7 @@ func (r *reader) died(b []byte) bool {
 			continue
 		}
 		says := w.says
-		if of, _, ok := bytes.Cut(logline.Behind(b, "throwing an instance of '"), []byte("'")); ok && len(of) < 80 {
+		if of, _, ok := bytes.Cut(logline.Behind(b, w.quotes), []byte("'")); w.quotes != "" && ok && len(of) < 80 {
 			says += ": " + string(of)
 		}
 		r.f.Instant(series.Instant{Time: r.now, Kind: w.kind, Place: r.unranked(), Line: uint32(r.line), Count: 1}, says)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/sgtrace/sgtrace/format/logline"
 	"github.com/sgtrace/sgtrace/format/serverlog/errortext"
-	"github.com/sgtrace/sgtrace/internal/lazyregexp"
 	"github.com/sgtrace/sgtrace/series"
 	"github.com/sgtrace/sgtrace/trace"
 )
@@ -26,12 +25,15 @@ var ofSlurm = []byte("slurmstepd: error: ")
 // isServing begins the line in which uvicorn tells that a server is ready.
 var isServing = []byte("INFO:     Application startup complete")
 
+// ofUvicorn begins what uvicorn calls an error.
+var ofUvicorn = []byte("ERROR:    ")
+
 // deadBecause begins the line in which Ray says why an actor is dead.
 var deadBecause = []byte("The actor is dead because ")
 
 // event reads a line that may be an event, and reports whether it is.
 func (r *reader) event(b []byte, at trace.Time, place int32) bool {
-	found := eventWords.first(b[:min(len(b), lookedAt)])
+	found := eventWords.First(b[:min(len(b), lookedAt)])
 	if found < 0 {
 		return false
 	}
@@ -213,49 +215,6 @@ func (r *reader) crashed(b []byte, _ *series.Instant) string {
 		text += " with exit code " + strconv.Itoa(int(code)) + errortext.Meant(strconv.Itoa(int(code)))
 	}
 	return text
-}
-
-// outOfMemory reads that a device had no memory, and what PyTorch says of it. What only might happen is passed over: vLLM advises everybody
-// what to do "If you are running out of memory".
-func (r *reader) outOfMemory(b []byte, _ *series.Instant) string {
-	before := b[:max(0, bytes.Index(b, []byte("out of memory")))]
-	if before = before[bytes.LastIndex(before, []byte(". "))+1:]; supposed.in(before) != 0 {
-		return ""
-	}
-	text := "memory of the device ran out"
-	if i := bytes.Index(b, []byte("ried to allocate ")); i >= 0 {
-		if n, ok := logline.After(b[i:], "ried to allocate "); ok {
-			unit := "MiB"
-			if bytes.Contains(b[i:min(len(b), i+40)], []byte("GiB")) {
-				unit = "GiB"
-			}
-			text += fmt.Sprintf(": it wanted %g %s more", n, unit)
-		}
-	}
-	var parts []string
-	for _, part := range memoryParts {
-		if m := part.of.FindSubmatch(b); m != nil {
-			parts = append(parts, string(m[1])+part.is)
-		}
-	}
-	if len(parts) > 0 {
-		text += " (" + strings.Join(parts, ", ") + ")"
-	}
-	return text
-}
-
-// supposed are words of a sentence about what did not happen, or not yet.
-var supposed = newWordSet("If ", " if ", " may ", " might ", " could ", "avoid", "prevent", "in case")
-
-// memoryParts are what else PyTorch says of a device without memory. Until 2023, it put these numbers between semicolons:
-// "(GPU 0; 79.15 GiB total capacity; 70.13 GiB already allocated; 1.25 GiB free; ...)".
-var memoryParts = []struct {
-	of *lazyregexp.Regexp
-	is string
-}{
-	{lazyregexp.New(`(?:of which |; )([\d.]+ [KMG]?i?B)(?:ytes)?(?: is)? free`), " free"},
-	{lazyregexp.New(`(?:; |memory )([\d.]+ [KMG]?i?B)(?:ytes)?(?: is| already) allocated(?: by PyTorch)?`), " used by PyTorch"},
-	{lazyregexp.New(`([\d.]+ [KMG]?i?B)(?:ytes)? is reserved by PyTorch but unallocated`), " reserved and unused"},
 }
 
 // lostReplica reads which replica Ray Serve lost, and says what happened to it: "Actor for replica D#abc crashed", or since 2.10 "Replica(id='abc',

@@ -1,13 +1,6 @@
 package serverlog
 
-import (
-	"cmp"
-	"fmt"
-	"strings"
-	"testing"
-
-	"github.com/sgtrace/sgtrace/series"
-)
+import "testing"
 
 // What happened is told as an engineer would read it off the log: the keys and their order are those of
 // real logs of many releases, the values are not.
@@ -472,29 +465,7 @@ exception - 1: panicked at src/main.rs:7:5
 [TensorRT-LLM][ERROR] Encountered an error in forwardAsync function: [TensorRT-LLM][ERROR] Assertion failed: blocks.empty() (/src/kvCacheManager.cpp:256)
 `, `exception - 1: its forward pass failed: Assertion failed: blocks.empty()`},
 	} {
-		if !sniff([]byte(test.text)) {
-			t.Errorf("%s: not recognized", test.name)
-		}
-		set, _, all := readText(t, "a.log", strings.NewReader(test.text))
-		var got []string
-		for _, x := range set.Instants {
-			line := fmt.Sprintf("%s %s %d: %s", x.Kind, cmp.Or(set.Places[x.Place].Rank.String(), "-"), x.Count, set.Syms.Name(x.Text))
-			if frames := set.Syms.Name(x.Stack); frames != "" {
-				frame, _, _ := strings.Cut(frames, "\n")
-				line += " in " + frame
-			}
-			got = append(got, line)
-		}
-		if n := all[series.ServerErrors].sum; n > 0 {
-			got = append(got, fmt.Sprintf("server errors %.0f", n))
-		}
-		if n := all[series.Refused].sum; n > 0 {
-			got = append(got, fmt.Sprintf("refused %.0f", n))
-		}
-		if set.Sources[0].Other > 0 {
-			got = append(got, fmt.Sprintf("%d unknown lines from line %d on", set.Sources[0].Other, set.Sources[0].FirstOther))
-		}
-		if text := strings.Join(got, "\n"); text != test.want {
+		if text := told(t, test.name, test.text); text != test.want {
 			t.Errorf("%s:\n%s\nwant\n%s", test.name, text, test.want)
 		}
 	}

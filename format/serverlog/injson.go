@@ -45,7 +45,7 @@ func (r *reader) inJSON(b []byte) bool {
 
 // recorded reads what a record says, which keeps its level, what it is about, and its source apart.
 func (r *reader) recorded(said, level, about []byte, source string) {
-	if errortext.IsErrorLevel(level) && eventWords.first(said[:min(len(said), lookedAt)]) < 0 && !errortext.IsTraceback(said) {
+	if errortext.IsErrorLevel(level) && eventWords.First(said[:min(len(said), lookedAt)]) < 0 && !errortext.IsTraceback(said) {
 		if len(about) > 0 {
 			said = append(append(said, ": "...), about...)
 		}

@@ -26,7 +26,7 @@ func (r *reader) ownFormat(b []byte) bool {
 	if before := bytes.TrimRight(b[:i], " "); errortext.IsErrorLevel(before[max(0, len(before)-len("CRITICAL")):]) { // of Ray, before the stamp
 		head = before
 	}
-	known := bytes.HasPrefix(rest, decodeBatch) || bytes.HasPrefix(rest, prefillBatch) || errortext.IsTraceback(rest) || isOfVLLM(rest) || errortext.IsErrorLevel(head) || eventWords.first(rest[:min(len(rest), lookedAt)]) >= 0
+	known := bytes.HasPrefix(rest, decodeBatch) || bytes.HasPrefix(rest, prefillBatch) || errortext.IsTraceback(rest) || isOfVLLM(rest) || errortext.IsErrorLevel(head) || eventWords.First(rest[:min(len(rest), lookedAt)]) >= 0
 	outer, _ := outside(b[:i])
 	w := r.around.Unwrap(outer)
 	switch {

@@ -2,6 +2,7 @@ package serverlog
 
 import (
 	"bytes"
+	"cmp"
 	"time"
 
 	"github.com/sgtrace/sgtrace/format"
@@ -329,18 +330,18 @@ func (r *reader) engineLine(b []byte, at trace.Time, place int32) {
 }
 
 // trouble are pieces of words that lines have that tell of trouble, whoever writes them.
-var trouble = newWordSet("rror", "RROR", "ailed", "ailure", "xception", "imeout", "imed out", "bort", "atal", "FATAL", "illed", "OOM", "ut of memory", "anic", "efused", "orrupt", "raceback",
+var trouble = logline.NewWordSet("rror", "RROR", "ailed", "ailure", "xception", "imeout", "imed out", "bort", "atal", "FATAL", "illed", "OOM", "ut of memory", "anic", "efused", "orrupt", "raceback",
 	"egmentation", "rashed", "isconnect")
 
 // soundsWorse are in lines that sound worse than they are: warnings of Python, models that lack a library, which
 // SGLang tries all of, and what Triton 3.1 says of its own passes. A watchdog's exception is told elsewhere.
-var soundsWorse = newWordSet("Warning: ", "[DEPRECATED]", "Ignore import error when loading ", "CUDA kernel errors might be asynchronously reported", "Search for `cudaError", "Rectify the fault based on", "operation scheduled before its operands", "Exception (either an error or timeout) detected by watchdog")
+var soundsWorse = logline.NewWordSet("Warning: ", "[DEPRECATED]", "Ignore import error when loading ", "CUDA kernel errors might be asynchronously reported", "Search for `cudaError", "Rectify the fault based on", "operation scheduled before its operands", "Exception (either an error or timeout) detected by watchdog")
 
 // unknown reads a line of which nothing is kept: what the server or its libraries say of their start,
 // of weights, or of progress is passed over. One that tells of trouble is of a kind that is missing here.
 func (r *reader) unknown(b []byte) {
 	const looked = 4 << 10
-	if b = b[:min(len(b), looked)]; trouble.in(b) != 0 && soundsWorse.in(b) == 0 {
+	if b = b[:min(len(b), looked)]; trouble.In(b) != 0 && soundsWorse.In(b) == 0 {
 		r.strange()
 	}
 }
@@ -376,7 +377,7 @@ func unleveled(b []byte) []byte {
 func (r *reader) end() {
 	r.printed.End()
 	for _, e := range r.raised {
-		r.settle(e, "an exception without an end")
+		r.settle(e, cmp.Or(e.sofar, "an exception without an end"))
 	}
 	r.explain()
 	r.complaints.Tell(r.f)

@@ -25,6 +25,9 @@ var signs = []sign{
 	{text: "The server is fired up and ready to roll!", kind: series.Ready, says: "is ready"},
 	{text: "Init torch distributed begin", kind: series.Starting, says: "sets up communication"},
 	{text: "Init torch distributed ends"},
+	{text: "is using nccl==", kind: series.Starting, says: "sets up communication"}, // of SGLang and vLLM, and so on
+	{text: "Custom allreduce is disabled because", kind: series.Starting, says: "sets up communication"},
+	{text: "generating GPU P2P access cache in", kind: series.Starting, says: "tries which GPUs reach each other"},
 	{text: "Load weight begin", kind: series.Starting, says: "loads weights"},
 	{text: "Load weight end", kind: series.Starting, more: (*reader).weights},
 	{text: "KV Cache is allocated", kind: series.Starting, more: (*reader).pool},
@@ -35,7 +38,11 @@ var signs = []sign{
 	{text: "Capture cuda graph end", kind: series.Starting, says: "has its graphs"},
 	{text: "CUDA graph begin", kind: series.Starting, says: "captures graphs"},
 	{text: "CUDA graph end", kind: series.Starting, says: "has its graphs"},
-	{text: "Starting to load model ", kind: series.Starting, says: "loads weights"}, // of vLLM, and so on
+	{text: "Initializing an LLM engine", kind: series.Starting, says: "starts its engine"}, // of vLLM, and so on
+	{text: "Initializing a V1 LLM engine", kind: series.Starting, says: "starts its engine"},
+	{text: "Loading model weights took ", kind: series.Starting, more: (*reader).weights}, // until 2025-02
+	{text: "# CPU blocks: ", kind: series.Starting, says: "has its KV cache"},             // until 2025
+	{text: "Starting to load model ", kind: series.Starting, says: "loads weights"},
 	{text: "Model loading took ", kind: series.Starting, more: (*reader).weights},
 	{text: "Dynamo bytecode transform time", kind: series.Starting, says: "compiles its model"},
 	{text: "torch.compile took ", kind: series.Starting, says: "has compiled its model"},
@@ -50,6 +57,7 @@ var signs = []sign{
 	{text: "Out of memory even after retracting", kind: series.OutOfMemory, says: "out of memory even after it retracted all other requests"},
 	{text: "ecode out of memory. Try", kind: series.Exception, says: "its KV cache has no room for the next tokens of its batch"},
 	{text: "refill out of memory. Try", kind: series.Exception, says: "its KV cache has no room for a prompt that it took in"},
+	{text: "NaN in the logits", kind: series.Complaint, says: "an error: its logits are NaN: what it samples by them is of no use"},
 	{text: "memory leak detected", kind: series.Exception, says: "reports a leak in its memory pool"},
 	{text: "hit an exception", kind: series.Exception, more: (*reader).exception},
 	{text: "Prefill bootstrap failed for request", kind: series.TransferFailed, more: failedTransfer("prefill", "a bootstrap")},
@@ -70,6 +78,8 @@ var signs = []sign{
 	{text: "encountered an ASIO exception", kind: series.TransferFailed, reads: errortext.FailedTCP}, // since 2025
 	{text: "Transfer failed for task", kind: series.TransferFailed, says: "a transfer of Mooncake failed"},
 	{text: "Transfer incomplete, retrying"},
+	{text: "Memory region not registered by any active device", kind: series.TransferFailed, says: "no RDMA device knows the memory of a KV cache: it was not registered"},
+	{text: "ailed to receive handshake message", kind: series.TransferFailed, says: "a handshake of RDMA devices failed"},
 	{text: "Session::writeBody failed", kind: series.TransferFailed, reads: errortext.FailedTCP},
 	{text: "Session::readBody failed", kind: series.TransferFailed, reads: errortext.FailedTCP},
 	{text: "Session ", kind: series.TransferFailed, reads: errortext.FailedSession},
@@ -119,7 +129,7 @@ var signs = []sign{
 	{text: "thread terminated with exception:", kind: series.Exception, more: ncclEnds},
 	{text: "scheduler is dead. Please check", kind: series.Crash, says: "a scheduler died"},
 	{text: "Exit code: ", kind: series.Crash, reads: errortext.Exited},
-	{text: "error while attempting to bind on address", kind: series.Crash, says: "its port is in use"},
+	{text: "error while attempting to bind on address", kind: series.Exception, says: "its port is in use"},
 	{text: "The request queue is full", kind: series.Refusal, says: "refuses a request: its queue is full"},
 	{text: "killed due to memory pressure (OOM)", kind: series.Exception, more: killedByRay},
 	{text: "A worker died or was killed while executing a task", kind: series.Exception, reads: errortext.DeadRayWorker},
@@ -150,7 +160,7 @@ var signs = []sign{
 	{text: "Gracefully exiting", kind: series.Stopping, says: "shuts down, as it was told"},
 	{text: "Request is disconnected from the client side", kind: series.ClientGone, says: "a client went away"},
 	{text: "but the state was deleted"}, // a health check that took too long: harmless
-	{text: "out of memory", kind: series.OutOfMemory, more: (*reader).outOfMemory},
+	{text: "out of memory", kind: series.OutOfMemory, reads: errortext.OutOfMemory},
 
 	{text: "Error with model object='error'"}, // a client named a model that is not there
 	{text: "EngineCore failed to start", kind: series.Crash, says: "its engine did not start"},
@@ -160,6 +170,7 @@ var signs = []sign{
 	{text: "Engine background task failed", kind: series.Crash, says: "its engine failed"},
 	{text: "terminating server process", kind: series.Crash, says: "its engine failed, and the server ends"},
 	{text: "Engine is already dead", kind: series.Crash, says: "its engine is dead; see what happened before"},
+	{text: "No available block found in ", kind: series.Timeout, reads: errortext.SilentWorkers}, // until 2025-02
 	{text: "No available shared memory broadcast block found in", kind: series.Timeout, reads: errortext.SilentWorkers},
 	{text: "Engine iteration timed out", kind: series.Timeout, says: "an iteration of its engine did not come back in time"}, // V0 of vLLM
 	{text: "' loading failed with error: ", kind: series.Exception, more: unloaded},
@@ -185,10 +196,10 @@ var signs = []sign{
 	{text: "Application startup complete", kind: series.Ready, says: "is ready"},
 }
 
-var eventWords = func() wordList {
+var eventWords = func() logline.WordList {
 	var words []string
 	for i := range signs {
 		words = append(words, signs[i].text)
 	}
-	return newWordList(words...)
+	return logline.NewWordList(words...)
 }()

@@ -22,6 +22,11 @@ type raised struct {
 	frames []string
 	// ignored: Python prints it, and goes on ("Exception ignored in: <function Socket.__del__>").
 	ignored bool
+	// sofar is what its last line says, which is more only with the one that follows: that ends in a colon, or the exception says that a
+	// task was canceled, and the next one of the chain why. "" is that its last line did not come.
+	sofar string
+	// canceled and chained tell that the one, and that a line that says that the next one follows.
+	canceled, chained bool
 }
 
 // maxFrames are kept of a stack, innermost first: what is around them is the same for all.
@@ -47,11 +52,16 @@ func (r *reader) raise(x series.Instant, who, from string) {
 	if who != "" {
 		who += ": "
 	}
+	for i := len(r.raised) - 1; i >= 0; i-- {
+		if e := r.raised[i]; e.from == from && e.sofar != "" {
+			r.close(i, e.sofar)
+		}
+	}
 	r.raised = append(r.raised, &raised{x: x, who: who, from: from})
 }
 
 // ofPool are in messages that something of the server has no room that is called memory: no device ran out of that.
-var ofPool = newWordSet("ecode out of memory", "refill out of memory", "alloc_req_slots")
+var ofPool = logline.NewWordSet("ecode out of memory", "refill out of memory", "alloc_req_slots")
 
 // unstamped reads a line without a stamp: a piece of a traceback or of a stack, or anything else. What stands
 // around it may tell the process.
@@ -86,7 +96,7 @@ func (r *reader) unstamped(b, around []byte) bool {
 	if r.traced(b, from) || r.dumped(b) {
 		return true
 	}
-	if (bytes.HasPrefix(b, ofRaylet) || bytes.HasPrefix(b, deadBecause) || bytes.HasPrefix(b, ofSlurm) || bytes.HasPrefix(b, isServing) || bytes.Contains(b, ofTransfer) || bytes.Contains(b, ofTorchrun)) && r.event(b, r.now, r.unranked()) {
+	if (bytes.HasPrefix(b, ofRaylet) || bytes.HasPrefix(b, deadBecause) || bytes.HasPrefix(b, ofSlurm) || bytes.HasPrefix(b, isServing) || bytes.HasPrefix(b, ofUvicorn) || bytes.Contains(b, ofTransfer) || bytes.Contains(b, ofTorchrun)) && r.event(b, r.now, r.unranked()) {
 		return true
 	}
 	if r.alone && bytes.Contains(b, noMemory) {
@@ -170,29 +180,63 @@ func (r *reader) traced(b []byte, from string) bool {
 			r.raised[last].frames = append(r.raised[last].frames, f)
 		}
 		return true
-	case b[0] == ' ' || errortext.IsTraceback(b), bytes.HasPrefix(b, ofRemote):
+	case errortext.IsTraceback(b):
+		return r.raised[at].sofar == "" || r.raised[at].chained
+	case b[0] == ' ', bytes.HasPrefix(b, ofRemote):
 		return true
 	}
-	name := errortext.RaisedName(b)
+	first := r.raised[at]
+	name := errortext.RaisedName(bytes.TrimRight(b, " "))
 	switch {
+	case name == "" && first.sofar != "":
+		return r.follows(at, b)
 	case name == "":
 		return false
 	case strings.HasSuffix(name, "ExceptionGroup"), bytes.HasSuffix(b, []byte(": Traceback (most recent call last):")): // those inside of it follow
 		return true
 	}
 	text := errortext.ExceptionText(name, b)
-	first := r.raised[at]
-	if _, message, ok := bytes.Cut(b, []byte(": ")); ok && text == name && (errortext.StartsUp(first.frames) || errortext.ChecksItself(name, first.frames)) {
+	_, message, said := bytes.Cut(b, colon)
+	if said && text == name && (errortext.StartsUp(first.frames) || errortext.ChecksItself(name, first.frames) || errortext.InStep(name, first.frames)) {
 		text += ": " + logline.Message(message)
 	}
-	if bytes.Contains(b, []byte("out of memory")) && first.x.Kind == series.Exception && ofPool.in(b) == 0 {
+	if bytes.Contains(b, []byte("out of memory")) && first.x.Kind == series.Exception && ofPool.In(b) == 0 {
 		first.x.Kind = series.OutOfMemory
 	}
-	r.raised = slices.Delete(r.raised, at, at+1)
-	if !(first.x.Kind == series.Traceback && r.stopping) { // they all raise something as they end
-		r.settle(first, text)
+	if kind, of := errortext.Plainly(name, message); of != "" {
+		first.x.Kind, text = kind, of
+	}
+	if first.canceled = strings.HasSuffix(name, "CancelledError"); first.canceled || text != name && bytes.HasSuffix(bytes.TrimRight(b, " "), colon[:1]) {
+		first.sofar, first.chained = text, false
+		return true
+	}
+	r.close(at, text)
+	return true
+}
+
+// follows reads the line behind the last one of an exception that says more only with it, and reports whether it does.
+func (r *reader) follows(at int, b []byte) bool {
+	e := r.raised[at]
+	switch {
+	case e.canceled && errortext.Chains(b):
+		e.chained = true
+		return true
+	case e.canceled, errortext.Chains(b):
+		r.close(at, e.sofar)
+		return false
+	case soundsWorse.In(b) == 0:
+		r.close(at, e.sofar+" "+logline.Message(b))
 	}
 	return true
+}
+
+// close ends an exception with what its last line says.
+func (r *reader) close(at int, text string) {
+	e := r.raised[at]
+	r.raised = slices.Delete(r.raised, at, at+1)
+	if !(e.x.Kind == series.Traceback && r.stopping) { // they all raise something as they end
+		r.settle(e, text)
+	}
 }
 
 // ofTorchrun is in a line about a process that torchrun started, which has no stamp until PyTorch 2.3.

@@ -15,17 +15,25 @@ import (
 func tracebacks(l *telemetry.Logged) (out []finding.Finding) {
 	for i := range l.Events {
 		e := &l.Events[i]
-		if e.Kind != series.Traceback || ended(l, e) || ofTransfer(e) && near(l, e, isLostTransfer) ||
-			strings.HasSuffix(e.Text, unended) && near(l, e, func(o *telemetry.Event) bool { return o.Kind == series.Complaint }) {
+		if e.Kind != series.Traceback || ended(l, e) || isVictim(e.Text) && near(l, e, func(o *telemetry.Event) bool { return o.Kind == series.Timeout }) || ofTransfer(e) && near(l, e, isLostTransfer) ||
+			follows(e.Text) && near(l, e, tellsWhy) || strings.HasSuffix(e.Text, unended) && near(l, e, func(o *telemetry.Event) bool { return o.Kind == series.Complaint }) {
 			continue
 		}
 		f := failure(l, e, Raised)
 		f.Severity = finding.Info
+		for k := range l.Events {
+			if o := &l.Events[k]; o.Kind == series.Traceback && follows(o.Text) && o.Server == e.Server && max(o.First-e.First, e.First-o.First) <= together && o != e {
+				f.Evidence = append(f.Evidence, finding.Sentence("with it: %s", l.Sentence(o)))
+			}
+		}
 		f.Evidence = append(waited(l, e), f.Evidence...)
 		out = append(out, f)
 	}
 	return out
 }
+
+// tellsWhy reports whether an event is an exception that says what happened, and not that something else did.
+func tellsWhy(e *telemetry.Event) bool { return e.Kind == series.Traceback && !follows(e.Text) }
 
 // complaints finds what servers call errors, in words that nothing here knows, where nothing that is known happened about then: what
 // a server complains of at one time is one finding, and the first one leads. What a server only warns of before it serves has come to nothing.

@@ -286,7 +286,7 @@ func exceptions(l *telemetry.Logged) (out []finding.Finding) {
 				f.Text += ", after " + l.Events[k].Text
 			}
 		}
-		f.Evidence = slices.Concat(waited(l, lead), more, f.Evidence, complained(l, lead, group), lostBefore(l, lead))
+		f.Evidence = slices.Concat(waited(l, lead), more, f.Evidence, complained(l, lead, group), lostBefore(l, lead), left(l, lead))
 		f.Evidence = append(f.Evidence, unexplained(l, lead, group)...)
 		if told.again(l, out, lead, &f) {
 			continue

@@ -137,7 +137,7 @@ func TestBareExceptionsFollow(t *testing.T) {
 func TestWhatFollowsDoesNotLead(t *testing.T) {
 	const at = trace.Time(1_700_000_000e9)
 	for _, after := range []string{"a worker died with exit code 1", "a worker died with exit code -15 (told to end)", "KeyboardInterrupt", "asyncio.exceptions.CancelledError",
-		"RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}"} {
+		"RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}", "subprocess.CalledProcessError"} {
 		set := series.New(trace.NewSymbols(), &trace.Diags{})
 		f, p := fillServer(set, 0)
 		f.Line(1)
@@ -155,6 +155,47 @@ func TestKilledWorkerLeads(t *testing.T) {
 	for text, want := range map[string]bool{"a worker died with exit code -9 (killed)": false, "a worker died with exit code 137 (killed)": false, "a worker died with exit code 1": true, "ChildProcessError: worker died": true} {
 		if got := follows(text); got != want {
 			t.Errorf("%s: only follows %v, want %v", text, got, want)
+		}
+	}
+}
+
+// A watchdog that gives up behind the end of another process of its server waited for that one, unless batches came in between, or it is of
+// another time. What is complained of behind an end is not its reason.
+func TestWatchdogsWaitForWhatEnded(t *testing.T) {
+	const at, min = trace.Time(1_700_000_000e9), trace.Time(60e9)
+	const crash, hangs = "a: a segmentation fault at 22:13:20", "a: Scheduler did not come back for 300 to 450 s, says its watchdog at 22:18:20"
+	for _, test := range []struct {
+		name    string
+		kind    series.InstantKind
+		end     string
+		batches trace.Time // until when
+		want    string
+	}{
+		{"a crash", series.Exception, "a segmentation fault", at, crash},
+		{"batches follow", series.Exception, "a segmentation fault", at + min, crash + "; " + hangs},
+		{"nothing tells why it ended", series.Crash, "was aborted", at, "a: was aborted at 22:13:20; " + hangs},
+	} {
+		set := series.New(trace.NewSymbols(), &trace.Diags{})
+		f, p := fillServer(set, 0)
+		for b := at - 3*min; b <= test.batches; b += min / 4 {
+			f.Line(1)
+			f.Add(f.Series(series.Generation, p), b, 3)
+		}
+		f.Line(2)
+		f.Instant(series.Instant{Time: at, Kind: test.kind, Place: p, Line: 2, Count: 1}, test.end)
+		f.Instant(series.Instant{Time: at + 2e9, Kind: series.Complaint, Place: p, Line: 3, Count: 1}, "an error: no answer")
+		f.Instant(series.Instant{Time: at + 5*min, Kind: series.Timeout, Place: p, Line: 4, Count: 1}, "Scheduler did not come back for 300 to 450 s, says its watchdog")
+		set.Finish(series.Known{})
+		l := telemetry.Measure(set, telemetry.Options{})
+		failures, _ := Failures(l)
+		lives, _ := Lives(l)
+		var got []string
+		for _, f := range append(failures, lives...) {
+			text, _, _ := strings.Cut(f.Text, ", and logged")
+			got = append(got, text)
+		}
+		if strings.Join(got, "; ") != test.want {
+			t.Errorf("%s: found %q", test.name, got)
 		}
 	}
 }

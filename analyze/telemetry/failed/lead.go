@@ -1,11 +1,13 @@
 package failed
 
 import (
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/sgtrace/sgtrace/analyze/telemetry"
 	"github.com/sgtrace/sgtrace/series"
+	"github.com/sgtrace/sgtrace/trace"
 )
 
 // leading is the event that tells most of why processes ended.
@@ -14,6 +16,12 @@ func leading(group []*telemetry.Event) *telemetry.Event {
 	learned := !slices.ContainsFunc(group, func(e *telemetry.Event) bool {
 		return e.Kind == series.Exception && !follows(e.Text) && !strings.Contains(e.Text, "NCCL")
 	})
+	first := trace.Time(math.MaxInt64) // that a process ended
+	for _, e := range group {
+		if ends(e) {
+			first = min(first, e.First)
+		}
+	}
 	rank := func(e *telemetry.Event) int {
 		switch {
 		case byKernel(e):
@@ -40,6 +48,8 @@ func leading(group []*telemetry.Event) *telemetry.Event {
 			return 3
 		case e.Kind == series.Crash && (strings.Contains(e.Text, "segmentation fault") || strings.Contains(e.Text, "bus error")):
 			return 4 // nothing that its program prints tells why
+		case e.Kind == series.Complaint && e.First > first+1e9:
+			return 8 // of what came of it
 		case e.Kind == series.Complaint:
 			return 5
 		}
@@ -60,8 +70,8 @@ func isBare(text string) bool {
 
 // follows reports whether an exception, or how a process died, does not say why: another one did before it.
 func follows(text string) bool {
-	return isVictim(text) || strings.Contains(text, "root cause") || slices.ContainsFunc(
-		[]string{": worker died", " died with exit code 1", " died with exit code -15 (told to end)", "KeyboardInterrupt", "CancelledError"},
+	return isVictim(text) || strings.Contains(text, "root cause") || strings.Contains(text, "raised in subprocess") || slices.ContainsFunc(
+		[]string{": worker died", " died with exit code 1", " died with exit code -15 (told to end)", "KeyboardInterrupt", "CancelledError", "CalledProcessError"},
 		func(end string) bool { return strings.HasSuffix(text, end) })
 }
 
@@ -72,7 +82,7 @@ func isVictim(text string) bool {
 	}
 	for _, sign := range [...]string{"onnection reset", "onnection closed", "roken pipe", "remote process exited", "EOFError", "without an end", "The process exits for this inner error", "EngineDead", "TimeoutError: RPC call to ", "losed by remote peer",
 		"reset by peer", "recv failed", "Engine loop has died", "there are other ranks that didn't", "Failed to execute operation", "Error encountered progressing", "Failed to CUDA", "flushed, as",
-		"process exited with code ", "DeepEP error: CPU recv timeout", "DeepEP error: timeout", "ChildFailedError"} {
+		"process exited with code ", "DeepEP error: CPU recv timeout", "DeepEP error: timeout", "ChildFailedError", " clients joined"} {
 		if strings.Contains(text, sign) {
 			return true
 		}

@@ -38,6 +38,9 @@ func Lives(l *telemetry.Logged) ([]finding.Finding, finding.Check) {
 				}
 				continue
 			}
+			if e.Kind == series.Timeout && slices.ContainsFunc(l.Events, func(o telemetry.Event) bool { return leaves(l, &o, e) }) {
+				continue // told of with what ended
+			}
 			if f, ok := longStep(l, e); ok {
 				out = append(out, f)
 				continue
@@ -151,6 +154,27 @@ func hang(l *telemetry.Logged, e *telemetry.Event) finding.Finding {
 		}
 	}
 	return f
+}
+
+// leaves reports whether a process of a server ended for a reason of its own after the last batch, and long before a watchdog of another one
+// gave up: that one waited for it.
+func leaves(l *telemetry.Logged, end, hang *telemetry.Event) bool {
+	if end.Server != hang.Server || end.Kind != series.Exception && end.Kind != series.OutOfMemory || follows(end.Text) || byWatchdog(end) || end.First == 0 || hang.First-end.First <= together || hang.First-end.First > telemetry.Apart+together {
+		return false
+	}
+	return lastBatch(l, end.Server, hang.First) <= end.First+exact && !slices.ContainsFunc(l.Events, func(o telemetry.Event) bool {
+		return (o.Kind == series.Ready || o.Kind == series.Starting) && o.Server == end.Server && o.Last > end.First
+	})
+}
+
+// left tells of the watchdogs that gave up as they waited for a process that had ended.
+func left(l *telemetry.Logged, end *telemetry.Event) (list []finding.Evidence) {
+	for i := range l.Events {
+		if o := &l.Events[i]; o.Kind == series.Timeout && leaves(l, end, o) {
+			list = append(list, finding.Sentence("then: %s", l.Sentence(o)))
+		}
+	}
+	return list
 }
 
 // gaveUpAfter is for how long nothing had come back when an event was logged, at least; 0 is not told.

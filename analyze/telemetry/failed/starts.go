@@ -90,12 +90,14 @@ const NotReady = "not ready"
 
 // amidStart are the steps of a start that more have to follow, and when in its start a server is behind each.
 var amidStart = map[string]string{
-	"sets up communication":  "while it sets up communication",
-	"loads weights":          "while it loads its weights",
-	"has its weights":        "after it loaded its weights",
-	"compiles its model":     "while it compiles its model",
-	"has compiled its model": "after it compiled its model",
-	"captures graphs":        "while it captures graphs",
+	"starts its engine":                 "while it starts its engine",
+	"sets up communication":             "while it sets up communication",
+	"tries which GPUs reach each other": "while it tries which of its GPUs reach each other",
+	"loads weights":                     "while it loads its weights",
+	"has its weights":                   "after it loaded its weights",
+	"compiles its model":                "while it compiles its model",
+	"has compiled its model":            "after it compiled its model",
+	"captures graphs":                   "while it captures graphs",
 }
 
 // notReady finds servers whose logs end amid their start, and say nothing of why.

@@ -133,6 +133,42 @@ func ChecksItself(name string, frames []string) bool {
 	})
 }
 
+// stepping are functions in which a model computes: they see numbers of tokens, and no text.
+var stepping = []string{"execute_model", "_execute_model", "forward", "_call_impl", "forward_batch_generation", "forward_extend", "forward_decode", "forward_thread_func_", "_dummy_run", "profile_run"}
+
+// InStep reports whether an exception was raised in a step of a model, in code that sees no text: its message quotes no request. What a
+// key is that is not there may be.
+func InStep(name string, frames []string) bool {
+	if strings.HasSuffix(name, "KeyError") {
+		return false
+	}
+	from := slices.IndexFunc(frames, func(frame string) bool { // the outermost one
+		function, _, _ := strings.Cut(frame, " (")
+		return slices.Contains(stepping, function)
+	})
+	return from >= 0 && !slices.ContainsFunc(frames[from:], func(frame string) bool {
+		return strings.Contains(frame, "logit") || strings.Contains(frame, "guided") || slices.ContainsFunc(ofRequests, func(of string) bool { return strings.Contains(frame, of) })
+	})
+}
+
+// Chains reports whether a line leads from an exception to the next one.
+func Chains(b []byte) bool {
+	return bytes.HasPrefix(b, []byte("During handling of the above exception, ")) || bytes.HasPrefix(b, []byte("The above exception was the direct cause "))
+}
+
+// Plainly says what an exception means that tells of another process, and what kind of event that is; "" is any other one. Of vLLM's engine,
+// "RPC call to execute_model timed out."; of Ray, that it killed who worked at a task.
+func Plainly(name string, message []byte) (series.InstantKind, string) {
+	call, rest, ok := bytes.Cut(logline.Behind(message, "RPC call to "), []byte(" timed out"))
+	switch {
+	case ok && len(rest) <= 2 && len(call) > 0 && len(call) <= 60:
+		return series.Timeout, "its workers did not come back from " + logline.Word(call) + " in time"
+	case name == "ray.exceptions.OutOfMemoryError":
+		return series.Exception, "Ray killed a worker, as memory of its host ran out"
+	}
+	return 0, ""
+}
+
 // Panic reads how Go or Rust say that a thread panicked, and whether that ends the program: in Rust, only where it is the first thread. Of
 // Go's own reasons, all is told; others may quote a request.
 func Panic(b []byte) (text string, kind series.InstantKind) {

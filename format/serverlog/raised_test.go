@@ -1,0 +1,114 @@
+package serverlog
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sgtrace/sgtrace/series"
+)
+
+// told is what a log says that happened, an event a line.
+func told(t *testing.T, name, log string) string {
+	t.Helper()
+	if !sniff([]byte(log)) {
+		t.Errorf("%s: not recognized", name)
+	}
+	set, _, all := readText(t, "a.log", strings.NewReader(log))
+	var got []string
+	for _, x := range set.Instants {
+		line := fmt.Sprintf("%s %s %d: %s", x.Kind, cmp.Or(set.Places[x.Place].Rank.String(), "-"), x.Count, set.Syms.Name(x.Text))
+		if frames := set.Syms.Name(x.Stack); frames != "" {
+			frame, _, _ := strings.Cut(frames, "\n")
+			line += " in " + frame
+		}
+		got = append(got, line)
+	}
+	if n := all[series.ServerErrors].sum; n > 0 {
+		got = append(got, fmt.Sprintf("server errors %.0f", n))
+	}
+	if n := all[series.Refused].sum; n > 0 {
+		got = append(got, fmt.Sprintf("refused %.0f", n))
+	}
+	if set.Sources[0].Other > 0 {
+		got = append(got, fmt.Sprintf("%d unknown lines from line %d on", set.Sources[0].Other, set.Sources[0].FirstOther))
+	}
+	return strings.Join(got, "\n")
+}
+
+// What an exception says may stand behind its line, or in the next one of a chain; what it quotes of a request is kept back.
+func TestRaised(t *testing.T) {
+	const begins = "(EngineCore pid=7) INFO 03-11 17:57:09 [core.py:12] starts\n"
+	lines := func(text string) string {
+		return begins + "(EngineCore pid=7) ERROR 03-11 17:57:10 [core.py:7] " + strings.ReplaceAll(text, "\n", "\n(EngineCore pid=7) ERROR 03-11 17:57:10 [core.py:7] ") + "\n"
+	}
+	for _, test := range []struct{ name, text, want string }{
+		{"a compiler tells in the next line what it met", lines(`Traceback (most recent call last):
+  File "/x/torch/output_graph.py", line 5, in call
+torch._dynamo.exc.BackendCompilerFailed: backend='a' raised:
+OutOfMemory: a tile takes 9 bytes of 8`), "exception - 1: the engine: torch._dynamo.exc.BackendCompilerFailed: backend='a' raised: OutOfMemory: a tile takes 9 bytes of 8 in call (output_graph.py:5)"},
+		{"and it is an exception by its name", lines(`Traceback (most recent call last):
+  File "/x/torch/output_graph.py", line 5, in call
+torch._dynamo.exc.BackendCompilerFailed: backend='a' raised:
+RuntimeError: the device is no such one`), "exception - 1: the engine: RuntimeError: the device is no such one in call (output_graph.py:5)"},
+		{"nothing follows", lines(`Traceback (most recent call last):
+  File "/x/a.py", line 5, in call
+RuntimeError: the reason is this:`), "exception - 1: the engine: RuntimeError: the reason is this: in call (a.py:5)"},
+		{"the next exception follows", lines(`Traceback (most recent call last):
+  File "/x/a.py", line 5, in call
+RuntimeError: another program says:
+Traceback (most recent call last):
+  File "/x/b.py", line 6, in load
+ImportError: no module of this name`), "exception - 1: the engine: RuntimeError: another program says: in call (a.py:5)\nexception - 1: the engine: ImportError: no module of this name in load (b.py:6)"},
+		{"a message that may quote a request is not gone on with", `[2026-03-11 17:57:10 TP0] Scheduler hit an exception: Traceback (most recent call last):
+  File "/x/serving.py", line 5, in call
+ValueError: this is bad:
+CANARY
+`, "exception TP0 1: Scheduler: ValueError in call (serving.py:5)"},
+		{"a task is canceled as it takes too long", lines(`Traceback (most recent call last):
+  File "/x/asyncio/tasks.py", line 5, in wait
+asyncio.exceptions.CancelledError
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/x/engine.py", line 6, in step
+asyncio.exceptions.TimeoutError`), "exception - 1: the engine: asyncio.exceptions.TimeoutError in step (engine.py:6)"},
+		{"a task is canceled, and nothing tells why", lines(`Traceback (most recent call last):
+  File "/x/asyncio/tasks.py", line 5, in wait
+asyncio.exceptions.CancelledError`), "exception - 1: the engine: asyncio.exceptions.CancelledError in wait (tasks.py:5)"},
+		{"an engine waits for its workers", lines(`Traceback (most recent call last):
+  File "/x/executor.py", line 5, in collective_rpc
+TimeoutError: RPC call to sample_tokens timed out.`), "timeout - 1: the engine: its workers did not come back from sample_tokens in time in collective_rpc (executor.py:5)"},
+		{"a step of a model", lines(`Traceback (most recent call last):
+  File "/x/worker.py", line 5, in execute_model
+  File "/x/attention.py", line 6, in forward
+ValueError: 9 tokens do not fit in 8 places`), "exception - 1: the engine: ValueError: 9 tokens do not fit in 8 places in forward (attention.py:6)"},
+		{"a grammar in a step of a model", lines(`Traceback (most recent call last):
+  File "/x/worker.py", line 5, in execute_model
+  File "/x/grammar.py", line 6, in accept
+ValueError: CANARY`), "exception - 1: the engine: ValueError in accept (grammar.py:6)"},
+		{"a key in a step of a model", lines(`Traceback (most recent call last):
+  File "/x/worker.py", line 5, in execute_model
+KeyError: 'CANARY'`), "exception - 1: the engine: KeyError in execute_model (worker.py:5)"},
+		{"an exception before a message that speaks of a kernel", lines(`Traceback (most recent call last):
+  File "/x/bridge.py", line 5, in warm_up
+RuntimeError: cannot compile this kernel: no tile fits`), "exception - 1: the engine: RuntimeError: cannot compile this kernel: no tile fits in warm_up (bridge.py:5)"},
+		{"Ray leaves out what others say, too", `(RayWorkerWrapper pid=9, ip=10.0.0.5) ERROR 03-11 15:24:45 [worker.py:62] Traceback (most recent call last): [repeated 3x across cluster]
+(RayWorkerWrapper pid=9, ip=10.0.0.5) ERROR 03-11 15:24:45 [worker.py:62] RuntimeError: it is broken [repeated 3x across cluster] (Ray says so.)
+`, "exception - 1: a worker: RuntimeError: it is broken"},
+		{"a call of CUDA ends a process, and a port is taken", begins + `Failed: Cuda error /x/custom_all_reduce.cuh:30 'no peers'
+ERROR:    [Errno 98] error while attempting to bind on address ('0.0.0.0', 8000): address already in use
+`, "exception - 1: a call of CUDA failed, and ended it: no peers\nexception - 1: its port is in use"},
+		{"logits that are no numbers", "[2026-11-08 04:44:04 TP1] Detected errors during sampling! NaN in the logits.\n", "complaint TP1 1: an error: its logits are NaN: what it samples by them is of no use"},
+		{"an engine of vLLM begins, and stays where it asks which GPUs see each other", `INFO 07-29 08:28:17 llm_engine.py:176] Initializing an LLM engine (v0.5) with config: model='a'
+INFO 07-29 08:28:18 pynccl.py:63] vLLM is using nccl==2.22.3
+INFO 07-29 08:28:19 custom_all_reduce_utils.py:212] generating GPU P2P access cache in /x/cache.json
+`, "start - 1: starts its engine\nstart - 1: sets up communication\nstart - 1: tries which GPUs reach each other"},
+	} {
+		if text := told(t, test.name, test.text); text != test.want {
+			t.Errorf("%s:\n%s\nwant\n%s", test.name, text, test.want)
+		}
+	}
+}
