@@ -10,22 +10,22 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Traces of Ascend have a process for CANN, the library that launches work, though its threads are
-// those of a process of Python, which its own pid and their names show. No correlation joins its
-// calls to what devices ran, but arrows do.
+// Traces of Ascend have a process for CANN, the library that launches work, although its threads belong to a
+// Python process, as its own pid and their names show. Its calls have no correlation with the device's tasks,
+// only arrows.
 
 const (
 	cannProcess = "CANN"
-	// cannCategory is Kineto's category of calls into libraries of such devices.
+	// cannCategory is Kineto's category of calls into the libraries of such devices.
 	cannCategory = "privateuse1_runtime"
-	// overlapProcess repeats what the device did, by whether it computed or communicated.
+	// overlapProcess repeats the device's work, divided into computation and communication.
 	overlapProcess = "Overlap Analysis"
 )
 
-// joinCANN makes calls of what is on rows of CANN, joins them to what they launched, and gives
-// their threads to the process that has them.
+// joinCANN turns the events on rows of CANN into calls, joins them to the work that they launched, and moves
+// their threads to the process that they belong to.
 func (c *collector) joinCANN(f *profile.Profile) {
-	calls := map[int32][]int32{} // events, by row
+	calls := map[int32][]int32{} // indexes of events, by row
 	for i := range f.Rows {
 		switch r := &f.Rows[i]; r.Process {
 		case cannProcess:
@@ -85,8 +85,8 @@ func (c *collector) joinCANN(f *profile.Profile) {
 	f.Arrows = slices.DeleteFunc(f.Arrows, func(a profile.Arrow) bool { return a.Cat == arrow && joined[a.ID] })
 }
 
-// owner returns a row of the process that a thread of CANN belongs to: the one whose pid its own
-// begins with, 4376752 of 43767, or has above its ten lowest bits; nil if there is none.
+// owner returns a row of the process that a thread of CANN belongs to, or nil: the process whose pid is a
+// prefix of CANN's pid, as 43767 is of 4376752, or is CANN's pid without its ten lowest bits.
 func owner(rows []profile.Row, of *profile.Row) (best *profile.Row) {
 	for i := range rows {
 		r := &rows[i]
@@ -97,10 +97,10 @@ func owner(rows []profile.Row, of *profile.Row) (best *profile.Row) {
 	return best
 }
 
-// enclosing returns the innermost of some events, in the order of their starts, that lies around an
-// instant; profile.NoEvent is none.
+// enclosing returns the innermost of some events, in the order of their starts, that contains an instant;
+// profile.NoEvent if there is none.
 func enclosing(events []profile.Slice, in []int32, at trace.Time) int32 {
-	const deepest = 64 // calls that ended may lie between
+	const deepest = 64 // finished calls may lie in between
 	behind, _ := slices.BinarySearchFunc(in, at, func(i int32, at trace.Time) int {
 		if events[i].Time <= at {
 			return -1
@@ -115,8 +115,8 @@ func enclosing(events []profile.Slice, in []int32, at trace.Time) int32 {
 	return profile.NoEvent
 }
 
-// addHCCL adds the collectives of HCCL, the library of Ascend: "hcom_allReduce__868_0_1" is one of the group 868, which
-// its ranks call so, and the first that was recorded of it.
+// addHCCL adds the collectives of HCCL, the library of Ascend: "hcom_allReduce__868_0_1" is the first recorded
+// one of group 868. All ranks use the same group number.
 func (c *collector) addHCCL(f *profile.Profile) {
 	for i := range f.Events {
 		e := &f.Events[i]

@@ -8,32 +8,32 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A collector puts the batches of a file together, in order.
+// A collector combines the batches of a file, in order.
 type collector struct {
 	name string
 	opt  Options
 
 	Diags    parse.Diags
 	docs     []document
-	ranks    []docRank // of the documents that tell theirs
+	ranks    []docRank // of the documents that name their rank
 	kept     []keptBatch
 	rowIDs   []*parse.RowID
 	rows     map[rowKey]int32
 	names    []parse.RowName
 	open     map[int32][]openSlice
-	paired   bool // there are slices whose end came later
-	linked   bool // there are correlations
-	external bool // there are some of [parse.ByExternal]
+	paired   bool // some slices were paired from a begin and an end
+	linked   bool // some events have correlations
+	external bool // some correlations are [parse.ByExternal]
 	chrome   bool
 	total    int
-	header   int // how many members the headers of docs have
+	header   int // number of members in the headers of docs
 }
 
-// maxMembers bounds the members of the headers of a file. Kineto writes a dozen,
-// and SGLang's merged files have those of every rank.
+// maxMembers bounds the members of the headers of a file. Kineto writes a dozen, and SGLang's merged files have
+// those of every rank.
 const maxMembers = 1 << 14
 
-// A rowKey tells rows of a file apart: documents of several ranks have rows of their own.
+// A rowKey identifies a row of a file: documents of several ranks have rows of their own.
 type rowKey struct {
 	part  string // of the document
 	RowID parse.RowID
@@ -43,20 +43,20 @@ type rowKey struct {
 type document struct {
 	object                   bool
 	part                     string // of the file, see [collector.separate]
-	ranked                   bool   // it told its rank
+	ranked                   bool   // it named its rank
 	header                   []parse.Member
 	absolute, relative, zero parse.Bounds
 	zeroAt                   int64
 	window                   parse.Window
-	base                     int64 // what relative times count from
+	base                     int64 // origin of relative times
 	known                    bool  // base is known
-	dropZero                 bool  // events at time 0 have lost their time
-	drawn                    bool  // see batch
+	dropZero                 bool  // events at time 0 are invalid
+	drawn                    bool  // see parse.Batch
 	own                      bool  // written by Write
-	unlinked                 bool  // and drawn, and not of ranks: correlations are of no use
+	unlinked                 bool  // own and drawn, and without ranks: correlations are useless
 }
 
-// empty reports whether nothing of the document is of use.
+// empty reports whether the document has nothing of use.
 func (d *document) empty() bool {
 	return len(d.header) == 0 && !d.hasEvents()
 }
@@ -64,7 +64,7 @@ func (d *document) empty() bool {
 // hasEvents reports whether the document has events so far.
 func (d *document) hasEvents() bool { return d.absolute.N+d.relative.N+d.zero.N > 0 }
 
-// until returns until when the document was recorded, as far as is known.
+// until returns the end of the recording of the document, as far as known.
 func (d *document) until() trace.Time {
 	t := max(d.window.Told, d.window.Seen)
 	if t < parse.AbsoluteFrom {
@@ -73,7 +73,7 @@ func (d *document) until() trace.Time {
 	return t
 }
 
-// last returns the time of the last event, counted like t.
+// last returns the time of the last event, on the clock of t.
 func (d *document) last(t trace.Time) trace.Time {
 	switch {
 	case t >= parse.AbsoluteFrom:
@@ -84,12 +84,12 @@ func (d *document) last(t trace.Time) trace.Time {
 	return d.zero.Last
 }
 
-// A keptBatch is what remains of a batch.
+// A keptBatch is the part of a batch that is kept.
 type keptBatch struct {
 	doc     int
-	rows    []int32 // of the file, by those of the batch
+	rows    []int32 // rows of the file, by row of the batch
 	Tables  parse.Tables
-	events0 int // how many events come before
+	events0 int // number of events in the batches before
 }
 
 // keep takes a batch.
@@ -119,7 +119,7 @@ func (c *collector) keep(b *parse.Batch) {
 		k.rows[i] = c.row(id, d.part)
 	}
 	if len(b.Rows) == 0 {
-		return // nothing in it refers to anything
+		return // nothing in it refers to other records
 	}
 	c.spans(b, k.rows)
 	c.external = c.external || b.External
@@ -138,8 +138,7 @@ func (c *collector) keep(b *parse.Batch) {
 	c.kept = append(c.kept, k)
 }
 
-// document returns the document that b is of. A new one takes the place of one
-// that was empty: a file may consist of millions.
+// document returns the document of b. A new document replaces an empty one: a file may consist of millions.
 func (c *collector) document(b *parse.Batch) *document {
 	n := len(c.docs)
 	switch {
@@ -162,7 +161,7 @@ func (c *collector) addHeader(d *document, members []parse.Member) {
 	c.header += len(members)
 }
 
-// row returns the number of a row in the file, of a document that is the given part of it.
+// row returns the number of a row in the file, for a document that is the given part of it.
 func (c *collector) row(id *parse.RowID, part string) int32 {
 	key := rowKey{part, id.Key()}
 	n, ok := c.rows[key]
@@ -174,7 +173,7 @@ func (c *collector) row(id *parse.RowID, part string) int32 {
 	return n
 }
 
-// truncated reports what is missing at the end of the input.
+// truncated reports that the end of the input is missing.
 func (c *collector) truncated(end parse.Ending) {
 	if end.Err != nil || len(c.docs) == 0 || !c.docs[len(c.docs)-1].object {
 		return // a bare list may lack its bracket
@@ -184,9 +183,9 @@ func (c *collector) truncated(end parse.Ending) {
 	}
 }
 
-// joinExternal joins calls to what they launched by their "External id", in traces of ROCm by PyTorch before 2.4 that have no
-// correlations, and reports whether it joined any. The ID is that of the call if no other call has it: otherwise it is that
-// of an operator, and joins nothing.
+// joinExternal joins calls to the work that they launched by "External id", and reports whether it joined any.
+// This is for traces of ROCm by PyTorch before 2.4 without correlations. The ID is a call's if no two calls
+// share one; otherwise it is an operator's, and joins nothing.
 func (c *collector) joinExternal(f *profile.Profile) (joined bool) {
 	if !c.external {
 		return false
@@ -201,7 +200,7 @@ func (c *collector) joinExternal(f *profile.Profile) (joined bool) {
 	for i := range f.Events {
 		e := &f.Events[i]
 		if call := calls[e.Correlation]; unique && call != nil && e.Correlation >= parse.ByExternal && e != call {
-			call.Correlation = e.Correlation - parse.ByExternal // twice, if it launched two
+			call.Correlation = e.Correlation - parse.ByExternal // set twice if it launched two
 			e.Correlation, joined = call.Correlation, true
 		}
 	}

@@ -8,10 +8,9 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Devices of some producers are processes whose events have no category: only the names of
-// rows tell what ran where. deviceRows are what they call these: the beginning of the name of
-// the process, and of those of its rows that have work; rows beside repeat the same work by
-// module, step, or collective.
+// The devices of some producers are processes whose events have no category: only the names of rows show what
+// ran where. deviceRows are these names: the prefix of the process name, and that of its rows with work. Other
+// rows repeat the same work by module, step, or collective.
 var deviceRows = []struct{ process, row string }{
 	{hardware, ""},               // torch_npu, MindSpore: a row for each stream
 	{"HCCL", groupRow},           // the same: a row for each communicator, on which a collective is one event
@@ -25,14 +24,14 @@ const (
 	groupRow = "Group "
 )
 
-// onDevice reports whether what is on a row without a category ran on a device.
+// onDevice reports whether the events on a row without a category ran on a device.
 func onDevice(r *profile.Row) bool {
 	return slices.ContainsFunc(deviceRows, func(d struct{ process, row string }) bool {
 		return strings.HasPrefix(r.Process, d.process) && strings.HasPrefix(r.Name, d.row)
 	})
 }
 
-// findDevices gives events of devices the categories that Kineto has for them.
+// findDevices gives events of devices the categories that Kineto uses for them.
 func (c *collector) findDevices(f *profile.Profile) {
 	device := make([]bool, len(f.Rows))
 	for i := range f.Rows {
@@ -68,8 +67,8 @@ func (c *collector) findDevices(f *profile.Profile) {
 	}
 }
 
-// placeGroups makes streams of the devices that ran them of rows of collectives. It reports whether there
-// are any: then copies between devices on other streams are parts of what is on these.
+// placeGroups turns rows of collectives into streams of the devices that ran them, and reports whether there
+// are any. If so, copies between devices on other streams are parts of these collectives.
 func placeGroups(rows []profile.Row) (any bool) {
 	for i := range rows {
 		r := &rows[i]
@@ -79,7 +78,7 @@ func placeGroups(rows []profile.Row) (any bool) {
 		any = true
 		of, last := int64(-1), int64(-1)
 		for j := range rows {
-			if h := &rows[j]; h.Process == hardware && h.Part == r.Part && (of < 0 || (h.PID^r.PID)%32 == 0) { // CANN ends pids with the device
+			if h := &rows[j]; h.Process == hardware && h.Part == r.Part && (of < 0 || (h.PID^r.PID)%32 == 0) { // the pids of CANN's processes end in the device
 				if h.PID != of {
 					of, last = h.PID, -1
 				}
@@ -87,14 +86,14 @@ func placeGroups(rows []profile.Row) (any bool) {
 			}
 		}
 		if of >= 0 {
-			r.PID, r.TID = of, last+1+r.TID // behind its streams, whose numbers a row of a group may have, too
+			r.PID, r.TID = of, last+1+r.TID // numbered after its streams, as a group's row may have the number of a stream
 		}
 	}
 	return any
 }
 
-// isWait reports whether a task of a device does nothing: streams of Ascend wait for each
-// other in tasks, and devices for each other within a collective.
+// isWait reports whether a device's task does no work: streams of Ascend wait for each other in tasks, and
+// devices for each other within a collective.
 func isWait(name string) bool {
 	return slices.Contains([]string{"EVENT_WAIT", "EVENT_RECORD", "EVENT_RESET", "NOTIFY_WAIT", "Notify_Wait", "Notify_Record", "WAIT_VALUE",
 		"Notify Wait", "Write Value", "PROFILING_ENABLE", "PROFILING_DISABLE"}, name)

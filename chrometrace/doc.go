@@ -1,33 +1,32 @@
-// Package chrometrace reads and writes Chrome JSON ("Trace Event Format"): what the
-// PyTorch profiler (libkineto) and many other tools write, and what chrome://tracing,
+// Package chrometrace reads and writes Chrome JSON ("Trace Event Format"), which the
+// PyTorch profiler (libkineto) and many other tools write, and which chrome://tracing,
 // Perfetto and scripts read.
 //
 // [Read] turns a trace of any size, dialect and state of repair into a
 // [profile.Profile]:
 //
-//  1. Package parse reads the input on all cores, and passes on what it says in
+//  1. Package parse reads the input on all cores, and passes on its content in
 //     batches, in the order of the file.
-//  2. A collector takes the batches: it numbers rows, and puts together slices that
+//  2. A collector takes the batches: it numbers rows, and joins slices that
 //     begin and end in different pieces (collect.go, finish.go).
-//  3. What only the whole file tells is settled at the end: the base of its times,
+//  3. Whatever depends on the whole file is settled at the end: the base of its times,
 //     names and numbers of rows, ranks (finish.go, header.go, own.go).
 //
-// What was repaired is a notice, what was lost is a data loss, each with a count and
-// the first place.
+// Repairs are notices, losses are data losses, each with a count and the first place.
 //
 // # Writing
 //
 // [Write] writes a [trace.Trace], in the files write*.go, which share no code with those
-// that read. The format has less than the model. There are no nested tracks, so the tree
+// that read. The format can express less than the model. There are no nested tracks, so the tree
 // becomes processes and threads (write_layout.go); an event has no wall-clock time, so
-// times count from a base that the header tells; nothing holds the color of a
-// subject or the description of a track. The native format keeps all of that. Names
-// of rows of a rank tell what is true beside the numbers that were made up, so that
-// Read makes the same rank of them (write_layout.go).
+// times count from a base in the header; there is no place for the color of a
+// subject or the description of a track. The native format keeps all of that. The names
+// of a rank's rows carry the true numbers next to the invented ones, so that
+// Read restores the rank (write_layout.go).
 //
 // Three things make importers lose or distort data, and are avoided here:
 //
-//   - Slices that overlap in part are dropped or moved by Perfetto. Those of a
+//   - Perfetto drops or moves slices that overlap in part. Those of a
 //     finished trace nest.
 //   - An escaped surrogate pair (\ud83d\ude00) aborts Perfetto's import, so
 //     text is raw UTF-8.
@@ -36,7 +35,7 @@
 //     for a hundred days.
 //
 // The format is described in "Trace Event Format" (Chromium); statements about
-// Perfetto were checked against trace_processor v58.2.
+// Perfetto were tested with trace_processor v58.2.
 //
 // # What is odd
 //
@@ -87,7 +86,7 @@
 //   - Ascend writes an array, and times as text. What its devices ran has no category: the
 //     name of the process tells. JAX does so, too. See devices.go. Calls are on a
 //     process of their own, CANN, and only arrows join them to tasks. See cann.go. A collective
-//     is one event on a row of its group, beside the waits and copies that it consists of.
+//     is one event on a row of its group, next to the waits and copies that it consists of.
 //   - Python functions on pid 0, thread 0 share their row with stream 0 of
 //     device 0 unless categories are considered.
 package chrometrace

@@ -13,7 +13,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// finish makes a File of what was collected.
+// finish makes a profile of what was collected.
 func (c *collector) finish() *profile.Profile {
 	c.endOpen()
 	c.leaveOutRepeated()
@@ -53,7 +53,7 @@ func (c *collector) finish() *profile.Profile {
 	return f
 }
 
-// arrows fills in what calls led to.
+// arrows fills in the arrows.
 func (j joiner) arrows(f *profile.Profile) {
 	redrawn := j.redrawn(f)
 	arrow := func(x *profile.Arrow, k *keptBatch) bool {
@@ -73,7 +73,7 @@ func (j joiner) arrows(f *profile.Profile) {
 	}
 }
 
-// collectives fills in the collectives, and what annotations of frameworks and launches tell of them.
+// collectives fills in the collectives, and what framework annotations and launches add to them.
 func (j joiner) collectives(f *profile.Profile) {
 	launches := joined(j, func(t *parse.Tables) *[]profile.Launch { return &t.Launches }, func(x *profile.Launch, k *keptBatch) bool {
 		return !j.docs[k.doc].unlinked && j.row(&x.Row, k) && j.time(&x.Time, k)
@@ -96,7 +96,7 @@ func (j joiner) collectives(f *profile.Profile) {
 	f.SettleHosts(j.opt.Syms, launches, callers, syncs)
 }
 
-// readHeaders reads what the documents say about themselves.
+// readHeaders reads the headers of the documents.
 func (c *collector) readHeaders(m *profile.Meta) {
 	for i := range c.docs {
 		d := &c.docs[i]
@@ -124,7 +124,7 @@ func (c *collector) readHeaders(m *profile.Meta) {
 	}
 }
 
-// clocks finds out what the times count from, and their bounds.
+// clocks determines the origin of the times, and their bounds.
 func (c *collector) clocks(f *profile.Profile) {
 	var all parse.Bounds
 	until, told := trace.Time(0), true
@@ -155,7 +155,7 @@ func (c *collector) clocks(f *profile.Profile) {
 			c.Diags.Report(trace.TraceNoBase, 0, 1)
 		}
 	}
-	for i := range c.docs { // one that is unknown makes all of them useless
+	for i := range c.docs { // if one is unknown, all of them are useless
 		if d := &c.docs[i]; !d.known && d.absolute.N == 0 && d.relative.N+d.zero.N > 0 {
 			f.Meta.Origin = profile.OriginUnknown
 		}
@@ -166,9 +166,9 @@ func (c *collector) clocks(f *profile.Profile) {
 	}
 }
 
-// finishRows fills f.Rows, and returns the numbers of rows there.
+// finishRows fills f.Rows, and returns their numbers there by number in the collector.
 func (c *collector) finishRows(f *profile.Profile) (to []int32) {
-	known := map[parse.Where]int32{} // the row that unspecific events are on
+	known := map[parse.Where]int32{} // rows that events without a lane belong to
 	for _, l := range [...]parse.Lane{parse.LaneStream, parse.LaneThread} {
 		for i, id := range c.rowIDs {
 			if id.Lane == l {
@@ -198,16 +198,16 @@ func (c *collector) finishRows(f *profile.Profile) (to []int32) {
 	f.Rows = c.namedRows(ids)
 	c.joinParts(f.Rows)
 	if slices.ContainsFunc(f.Rows, func(r profile.Row) bool { return r.Part != "" }) {
-		f.Meta.Rank = -1 // is that of the first part, as SGLang merges headers
+		f.Meta.Rank = -1 // the header's rank is that of the first part, as SGLang merges headers
 	}
 	return to
 }
 
-// maxParts is of how many ranks a file may be: each is compared with the others.
+// maxParts bounds the number of ranks in a file: each is compared with the others.
 const maxParts = 1024
 
-// joinParts makes one rank of a file that has more parts than anybody merges: what is
-// written in front of its pids are no ranks.
+// joinParts makes one rank of a file with more parts than anybody merges: the prefixes of its pids are not
+// ranks.
 func (c *collector) joinParts(rows []profile.Row) {
 	parts := order.Set(order.EachRow(rows, func(r *profile.Row) string { return r.Part }))
 	if len(parts) <= maxParts {
@@ -221,7 +221,7 @@ func (c *collector) joinParts(rows []profile.Row) {
 	}
 }
 
-// namedRows returns rows with what metadata tells about them.
+// namedRows returns rows with names and numbers from the metadata.
 func (c *collector) namedRows(ids []*parse.RowID) (rows []profile.Row) {
 	processes, threads := map[parse.Where]*profile.Row{}, map[parse.Where]*profile.Row{}
 	for _, n := range c.names {
@@ -242,7 +242,7 @@ func (c *collector) namedRows(ids []*parse.RowID) (rows []profile.Row) {
 		if t := threads[id.Where()]; t != nil && id.Lane <= parse.LaneStream {
 			row.Name, row.Sort = t.Name, t.Sort
 			if id.Lane == parse.LaneAny && strings.HasPrefix(strings.ToLower(t.Name), "stream ") {
-				row.Kind = profile.RowStream // though nothing happened there
+				row.Kind = profile.RowStream // even without events
 			}
 		}
 		if _, isNumber := jsonscan.Int([]byte(id.TID)); row.Name == "" && !isNumber && id.Lane <= parse.LaneStream {
@@ -253,15 +253,15 @@ func (c *collector) namedRows(ids []*parse.RowID) (rows []profile.Row) {
 	return rows
 }
 
-// A joiner puts the tables of batches together.
+// A joiner joins the tables of batches.
 type joiner struct {
 	*collector
-	rows  []int32 // by those of the collector; outside is none
-	moved []int32 // new numbers of events; nil if they are the same
+	rows  []int32 // by number in the collector; outside if left out
+	moved []int32 // new event numbers; nil if they are unchanged
 }
 
-// joined returns the table of all batches, with every record fixed; those for
-// which fix returns false are left out. Batches are freed on the way.
+// joined returns the table of all batches, after fixing every record; it omits records for which fix returns
+// false. It frees batches on the way.
 func joined[T any](j joiner, of func(*parse.Tables) *[]T, fix func(x *T, k *keptBatch) bool) []T {
 	n := order.SumRows(j.kept, func(k *keptBatch) int { return len(*of(&k.Tables)) })
 	if n == 0 {
@@ -280,17 +280,16 @@ func joined[T any](j joiner, of func(*parse.Tables) *[]T, fix func(x *T, k *kept
 	return out
 }
 
-// outside is the number of a row that is left out.
+// outside marks a row that is left out.
 const outside = -1
 
-// row numbers a row as the file does, and reports whether it is kept.
+// row converts a row number of a batch to that of the file, and reports whether the row is kept.
 func (j joiner) row(row *int32, k *keptBatch) bool {
 	*row = j.rows[k.rows[*row]]
 	return *row != outside
 }
 
-// time moves a time to the clock of the file. It returns false if the time was
-// lost.
+// time converts a time to the clock of the file. It returns false if the time is invalid.
 func (j joiner) time(t *trace.Time, k *keptBatch) bool {
 	d := &j.docs[k.doc]
 	if *t == 0 && d.dropZero {
@@ -302,8 +301,7 @@ func (j joiner) time(t *trace.Time, k *keptBatch) bool {
 	return true
 }
 
-// events returns the slices. Those that the filter leaves out once their end is
-// known are left out now.
+// events returns the slices, without those that the filter rejects now that their ends are known.
 func (j *joiner) events() []profile.Slice {
 	f := &j.opt.Filter
 	late := j.paired && (f.MinDur > 0 || f.From != 0 || f.To != 0)
@@ -334,7 +332,7 @@ func (j *joiner) events() []profile.Slice {
 	})
 }
 
-// event returns the number of an event of a batch in the file.
+// event converts an event number of a batch to that of the file.
 func (j joiner) event(i int32, k *keptBatch) int32 {
 	if i == profile.NoEvent {
 		return profile.NoEvent
@@ -348,14 +346,14 @@ func (j joiner) event(i int32, k *keptBatch) int32 {
 
 // An openSlice has begun and not ended yet.
 type openSlice struct {
-	slice *profile.Slice // nil if the filter leaves it out
+	slice *profile.Slice // nil if the filter rejects it
 	name  trace.Sym
 	time  trace.Time
 	at    int64
 	doc   int
 }
 
-// spans puts pairs together. rows are those of the file, by those of the batch.
+// spans pairs begins and ends. rows are row numbers of the file, by row of the batch.
 func (c *collector) spans(b *parse.Batch, rows []int32) {
 	for i := range b.Open {
 		s := &b.Open[i]
@@ -375,7 +373,7 @@ func (c *collector) spans(b *parse.Batch, rows []int32) {
 			c.Diags.Report(trace.TraceUnmatchedEnd, s.At, 1)
 			continue
 		}
-		for j := last; s.Async && j >= 0; j-- { // slices of one id may overlap
+		for j := last; s.Async && j >= 0; j-- { // slices with one id may overlap
 			if stack[j].name == s.Name {
 				last = j
 				break
@@ -403,8 +401,8 @@ func (c *collector) end(o openSlice, s *parse.Span) {
 	}
 }
 
-// endOpen ends the slices that are still open with the last event of their
-// document: it is all that is known.
+// endOpen ends the slices that are still open at the last event of their document, as their real ends are
+// unknown.
 func (c *collector) endOpen() {
 	for _, stack := range c.open {
 		for _, o := range stack {

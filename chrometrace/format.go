@@ -27,7 +27,7 @@ var Format = &format.Format{
 	Noun:     "PyTorch trace",
 }
 
-// manyEvents is from where on a table of events is large beside all else.
+// manyEvents is the number of events from which their table is large compared with everything else.
 const manyEvents = 1 << 20
 
 // index reads a trace with the events that the filter keeps.
@@ -36,7 +36,7 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	base := p.Meta.Base // stands behind the events, as a rule
+	base := p.Meta.Base // the base usually comes after the events
 	stream := func(opt *format.Options) ([]*profile.Profile, error) {
 		p, err := open(in, opt, base)
 		return []*profile.Profile{p}, err
@@ -47,7 +47,7 @@ func index(in *format.Input, opt *format.Options) (*format.Source, error) {
 	return &format.Source{Profiles: []*profile.Profile{p}, Stream: stream, Inventory: list}, nil
 }
 
-// open opens a trace and reads it; base is that of its times, if it was read before.
+// open opens a trace and reads it; base is the base of its times, if known from an earlier read.
 func open(in *format.Input, opt *format.Options, base int64) (*profile.Profile, error) {
 	r, err := in.Open()
 	if err != nil {
@@ -59,9 +59,8 @@ func open(in *format.Input, opt *format.Options, base int64) (*profile.Profile, 
 		return nil, err
 	}
 	if len(p.Events) > manyEvents {
-		// The pieces that the table was put together from are garbage, as much as the
-		// table itself, and sorting comes on top. A cycle takes milliseconds, since
-		// tables hold no pointers.
+		// The pieces of the table are garbage now, as large as the table itself, and sorting needs memory, too. A
+		// collection takes milliseconds, since tables hold no pointers.
 		runtime.GC()
 	}
 	return p, nil
@@ -73,33 +72,33 @@ func sniff(head []byte) bool {
 	if listOfEvents.Match(head) {
 		return true
 	}
-	// The events of a PyTorch trace may begin behind a long list of groups.
+	// A long list of groups may come before the events of a PyTorch trace.
 	if bytes.Contains(head, []byte(`"schemaVersion"`)) &&
 		(bytes.Contains(head, []byte(`"deviceProperties"`)) || bytes.Contains(head, []byte(`"distributedInfo"`))) {
 		return true
 	}
-	// A list of events, or a file whose beginning is missing.
+	// A list of events, or a file without its beginning.
 	return parse.HasEvent(head)
 }
 
-// listOfEvents is how the list of events begins, as far as the head goes. Notes that quote it have a few
-// words there.
+// listOfEvents matches the beginning of the list of events, as far as the head goes. In notes that quote the
+// key, words follow it.
 var listOfEvents = regexp.MustCompile(`"traceEvents"\s*(?:$|:\s*(?:$|\[?\s*(?:$|[{\]n])))`)
 
 // IsOwn reports whether Write wrote the file with the given head.
 func IsOwn(head []byte) bool { return ownHeader.Match(head) }
 
-// ownHeader is how the list of events is preceded in what Write writes, whoever
-// formatted it since.
+// ownHeader matches the beginning of a file written by Write up to the list of events, even if it was
+// reformatted.
 var ownHeader = regexp.MustCompile(`^\s*\{[^\[]*"metadata"\s*:\s*\{\s*"base_time_ns"\s*:`)
 
-// errNoTrace says that an input is something else.
+// errNoTrace means that an input is something else.
 var errNoTrace = errors.New("not a Chrome trace: it has neither traceEvents nor an event")
 
 // Read reads a trace from the decompressed input r; name is for messages.
 //
-// Damage becomes diagnostics, and everything readable is kept; so is what was
-// read before r failed. The error says that nothing could be used.
+// Damage becomes diagnostics, and everything readable is kept, including what was read before r failed. An
+// error means that nothing could be used.
 func Read(name string, r io.Reader, opt Options) (*profile.Profile, error) {
 	return read(name, r, opt, parse.Usual)
 }
@@ -121,5 +120,5 @@ func read(name string, r io.Reader, opt Options, l parse.Limits) (*profile.Profi
 	return f, nil
 }
 
-// Options say how a file is read.
+// Options control how a file is read.
 type Options = parse.Options

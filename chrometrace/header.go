@@ -14,7 +14,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A distributedInfo is what torch.distributed says about the process.
+// A distributedInfo is torch.distributed's description of the process.
 type distributedInfo struct {
 	Backend   string          `json:"backend"`
 	Rank      number          `json:"rank"`
@@ -22,8 +22,8 @@ type distributedInfo struct {
 	Groups    json.RawMessage `json:"pg_config"` // a list; see hostGroup
 }
 
-// hostGroup returns how many ranks meet on their hosts, by gloo; 0 where that is not known, or there are several groups of
-// several ranks. What is odd there is of no use to anything else.
+// hostGroup returns the number of ranks that communicate between their hosts by gloo; 0 if that is unknown, or
+// if there are several groups of several ranks. It ignores errors, as nothing else uses these fields.
 func (d *distributedInfo) hostGroup() int32 {
 	var groups []struct {
 		Backend string  `json:"backend_config"` // "cpu:gloo,cuda:nccl"
@@ -45,7 +45,7 @@ func (d *distributedInfo) hostGroup() int32 {
 	return int32(len(only))
 }
 
-// A number may also be the text of one, or null or "" where nobody knows it.
+// A number is a JSON number, the text of one, or null or "" if it is unknown.
 type number struct {
 	value      int32
 	known, odd bool
@@ -58,7 +58,7 @@ func (n *number) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// readHeader adds a member of a document to m. It returns what is wrong with it.
+// readHeader adds a member of a document to m. It returns an error if the member is malformed.
 func readHeader(m *profile.Meta, key string, value []byte) error {
 	switch key {
 	case "distributedInfo":
@@ -103,7 +103,7 @@ func readHeader(m *profile.Meta, key string, value []byte) error {
 	return nil
 }
 
-// ownBase returns the base time in a metadata object of our writer.
+// ownBase returns the base time from a metadata object of our writer.
 func ownBase(value []byte) (ns int64, ok bool) {
 	var metadata struct {
 		Base string `json:"base_time_ns"`
@@ -115,7 +115,7 @@ func ownBase(value []byte) (ns int64, ok bool) {
 	return ns, ok && parse.IsTime(trace.Time(ns))
 }
 
-// A device is one of those that the header lists.
+// A device is an entry of the header's list of devices.
 type device struct {
 	ID     int64  `json:"id"`
 	Name   string `json:"name"`
@@ -125,8 +125,8 @@ type device struct {
 	Memory int64  `json:"totalGlobalMem"`
 }
 
-// name returns what the device is called. Some builds of ROCm leave that out: of the devices with 304
-// compute units of gfx942, an MI300X has 192 GiB, and an MI325X has 256.
+// name returns the name of the device. Some builds of ROCm leave that out: among gfx942 devices with 304
+// compute units, an MI300X has 192 GiB, and an MI325X has 256.
 func (d *device) name() string {
 	const gib = 1 << 30
 	switch {

@@ -14,8 +14,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Inventory adds a trace that was read from a file of size bytes to an inventory; parts
-// are what the parts of a merged one are, one of others.
+// Inventory adds a trace that was read from a file of size bytes to an inventory; parts are the identities of
+// the ranks in a merged trace, and nil for other traces.
 func Inventory(v *inventory.Inventory, p *profile.Profile, syms *trace.Symbols, size int64, parts []profile.Identity) {
 	v.Traces = append(v.Traces, inventory.Trace{
 		File: p.Name, Size: size, Producer: producer(&p.Meta), Schema: attribute(&p.Meta, "schemaVersion"),
@@ -58,8 +58,7 @@ func processOf(p *profile.Profile, is profile.Identity) inventory.Process {
 	return row
 }
 
-// collectivesOf counts the kernels of collectives, or the calls where there are no
-// kernels.
+// collectivesOf counts the kernels of collectives, or the calls if there are no kernels.
 func collectivesOf(p *profile.Profile, in []bool) int64 {
 	var kernels, calls int64
 	for i := range p.Collectives.Len() {
@@ -101,13 +100,13 @@ func categoriesOf(p *profile.Profile, syms *trace.Symbols) []inventory.Category 
 	return rows
 }
 
-// recordOptions name what is recorded besides events, by the attributes that say so.
+// recordOptions name optional recordings, by the attributes that show them.
 var recordOptions = [...]struct{ key, word string }{
 	{"record_shapes", "shapes"}, {"with_stack", "stacks"}, {"profile_memory", "memory"}, {"with_flops", "flops"}, {"with_modules", "modules"},
 }
 
-// attribute returns an attribute of a trace, "" if there is none. Only the keys that
-// are asked for are ever shown: users add what they like.
+// attribute returns an attribute of a trace, "" if there is none. Only the keys that are asked for are ever
+// shown: users add what they like.
 func attribute(m *profile.Meta, key string) string {
 	for _, a := range m.Attributes {
 		if a.Key == key {
@@ -117,7 +116,7 @@ func attribute(m *profile.Meta, key string) string {
 	return ""
 }
 
-// recorded lists what was recorded besides events.
+// recorded lists the optional recordings.
 func recorded(m *profile.Meta) (words []string) {
 	for _, o := range recordOptions {
 		if v := attribute(m, o.key); v != "" && v != "0" && v != "false" {
@@ -138,7 +137,7 @@ func runtimeOf(m *profile.Meta) string {
 	return ""
 }
 
-// producer tells what wrote the trace.
+// producer returns what wrote the trace.
 func producer(m *profile.Meta) string {
 	if attribute(m, "schemaVersion") != "" {
 		return "PyTorch profiler"

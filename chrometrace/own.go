@@ -9,12 +9,11 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What Write writes of ranks is read as what it was made of. Numbers of
-// processes and threads are made up there, so that the events that name them tell the
-// true ones, too, and which rank they are of.
+// A merged trace that Write wrote is read as the ranks that it was made of. Its numbers of processes and
+// threads are invented, so that the metadata events that name them also carry the true numbers, and the rank.
 
-// ownRows makes parts of the rows of ranks, if our writer wrote the file, and leaves
-// out, in rows, those that repeat theirs.
+// ownRows assigns the rows of ranks to parts, if our writer wrote the file, and sets rows that only repeat them
+// to outside in rows.
 func (c *collector) ownRows(f *profile.Profile, rows []int32) {
 	processes, threads := map[string]parse.Identity{}, map[string]parse.Identity{}
 	for _, n := range c.names {
@@ -32,7 +31,7 @@ func (c *collector) ownRows(f *profile.Profile, rows []int32) {
 		c.Diags.Report(trace.OwnDrawing, 0, 1)
 		return
 	}
-	c.docs[0].unlinked = false // correlations are those of the part
+	c.docs[0].unlinked = false // correlations are unique within each part
 	f.Meta.Parts = map[string]string{}
 	repeats, count := make([]bool, len(f.Rows)), 0
 	for i := range f.Rows {
@@ -55,7 +54,7 @@ func (c *collector) ownRows(f *profile.Profile, rows []int32) {
 		case profile.SideBySide:
 			count++
 			fallthrough
-		case strings.TrimSpace(profile.Findings), strings.TrimSpace(profile.CriticalPath), strings.TrimSpace(profile.Load): // whoever draws them anew says the same
+		case strings.TrimSpace(profile.Findings), strings.TrimSpace(profile.CriticalPath), strings.TrimSpace(profile.Load): // merging draws these again
 			repeats[i] = true
 		}
 	}
@@ -69,8 +68,8 @@ func (c *collector) ownRows(f *profile.Profile, rows []int32) {
 	}
 }
 
-// redrawn tells which arrows a merge draws anew, if our writer wrote the file: those
-// of launches and of collectives.
+// redrawn returns a function that reports whether a merge draws an arrow again: those of launches and of
+// collectives, if our writer wrote the file.
 func (c *collector) redrawn(f *profile.Profile) func(*profile.Arrow) bool {
 	if f.Meta.Parts == nil || !c.docs[0].own {
 		return func(*profile.Arrow) bool { return false }

@@ -14,19 +14,18 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// Ranks that wrote into one file, one document behind the other, become its parts, as if
-// somebody had merged them. Pids cannot tell them apart: those of containers and devices
-// are equal.
+// Ranks that wrote into one file, one document after the other, become its parts, as if they had been merged.
+// Pids cannot distinguish them: those of containers and devices are equal.
 
-// A docRank is a document that tells its rank.
+// A docRank is a document that names its rank.
 type docRank struct {
-	part string // of the file: "rank 3", "rank 3 (2)" if that is there already
+	part string // of the file: "rank 3", or "rank 3 (2)" if that is taken
 	rank int32
-	doc  int // its number
+	doc  int // index of the document
 }
 
-// separate makes a part of a document whose header, of which members were met, tells a
-// rank. The rows of the first such document have no part until there is another.
+// separate makes a part of a document whose header names a rank. members are the new members of that header.
+// The rows of the first such document have no part until there is another.
 func (c *collector) separate(d *document, members []parse.Member) {
 	for _, x := range members {
 		m := profile.Meta{Rank: -1, WorldSize: -1}
@@ -61,8 +60,7 @@ func (c *collector) documentsOf(rank int32) (n int) {
 	return order.Count(c.ranks, func(d docRank) bool { return d.rank == rank })
 }
 
-// nameParts gives the first document its part, if there are several, and tells the ranks
-// of all.
+// nameParts gives the first document its part, if there are several, and records the ranks of all.
 func (c *collector) nameParts(m *profile.Meta) {
 	if !slices.ContainsFunc(c.docs, func(d document) bool { return d.part != "" }) {
 		c.fusedParts(m)
@@ -100,7 +98,7 @@ func (d *document) host() string {
 	return m.Host
 }
 
-// inPart returns the row of a document that is the given part of a file.
+// inPart returns the row for a document that is the given part of a file.
 func inPart(id *parse.RowID, part string) *parse.RowID {
 	if part == "" || id.Part != "" {
 		return id
@@ -110,15 +108,15 @@ func inPart(id *parse.RowID, part string) *parse.RowID {
 	return &moved
 }
 
-// rankProcess is what tools that merge traces call the processes of a rank: "RANK 3 - CPU" and
-// "RANK 3 - GPU" (TraceLens), "python_rank3" (Triton-distributed), or "rank 3".
+// rankProcess matches the names that tools that merge traces give to the processes of a rank: "RANK 3 - CPU"
+// and "RANK 3 - GPU" (TraceLens), "python_rank3" (Triton-distributed), or "rank 3".
 var rankProcess = regexp.MustCompile(`^(?:.*[ _-])?(?i:rank)[ _]?(\d{1,6})(?: - (?:CPU|GPU))?$`)
 
-// fusedParts makes parts of processes that are called after ranks, if there are several
-// ranks. Tools that call them so leave out headers, and move pids and correlations apart.
+// fusedParts makes parts of processes that are named after ranks, if there are several ranks. Tools that name
+// them so omit headers, and keep pids and correlations distinct.
 func (c *collector) fusedParts(m *profile.Meta) {
 	if slices.ContainsFunc(c.docs, func(d document) bool { return d.own }) {
-		return // our writer tells ranks, if there are any
+		return // our writer names the ranks, if there are any
 	}
 	of, parts := map[string]string{}, map[string]string{} // by pid
 	first := ""
@@ -139,7 +137,7 @@ func (c *collector) fusedParts(m *profile.Meta) {
 	for i, id := range c.rowIDs {
 		part := of[id.PID]
 		if id.OfProfiler() {
-			part = first // nothing tells whose it is
+			part = first // unknown owner
 		}
 		c.rowIDs[i] = inPart(id, part)
 	}
@@ -149,9 +147,8 @@ func (c *collector) fusedParts(m *profile.Meta) {
 	m.Parts = parts
 }
 
-// leaveOutRepeated leaves out documents that the file has already, as a file does that
-// somebody appended to itself. Those that tell their ranks are parts of the file, which are
-// compared with those of all files.
+// leaveOutRepeated drops documents that the file already has, as when somebody appended a file to itself.
+// Documents that name their ranks are parts of the file, which are compared with those of all files.
 func (c *collector) leaveOutRepeated() {
 	repeated := make([]bool, len(c.docs))
 	for i := range c.docs {
@@ -171,16 +168,16 @@ func (c *collector) leaveOutRepeated() {
 	}
 }
 
-// numEvents returns how many events the document has.
+// numEvents returns the number of events in the document.
 func (d *document) numEvents() int { return d.absolute.N + d.relative.N + d.zero.N }
 
-// repeats reports whether two documents may hold the same.
+// repeats reports whether two documents may have the same content.
 func (d *document) repeats(o *document) bool {
 	return d.hasEvents() && d.part == "" && o.part == "" && d.absolute == o.absolute && d.relative == o.relative && d.zero == o.zero &&
 		slices.EqualFunc(d.header, o.header, func(a, b parse.Member) bool { return a.Key == b.Key && bytes.Equal(a.Value, b.Value) })
 }
 
-// An occurrence is an event without what refers to other tables.
+// An occurrence is an event without its references to other tables.
 type occurrence struct {
 	at   trace.Time
 	dur  int64 // ns

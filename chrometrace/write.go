@@ -42,8 +42,7 @@ type encoder struct {
 	places []string // by TrackID: the members that say where an event goes
 	arrows arrows
 
-	// seen holds, by symbol, the round in which an argument of that name was
-	// written; there is a round per event.
+	// seen holds, by symbol, the round in which an argument with that name was last written; each event is a round.
 	seen  []uint32
 	round uint32
 }
@@ -82,9 +81,8 @@ func (e *encoder) quote(sym trace.Sym) string {
 	return e.quoted[sym]
 }
 
-// header writes what describes the trace and starts the list of events. It
-// comes before the events, so that who reads in one pass has the base in time.
-// PyTorch's profiler calls the base baseTimeNanoseconds.
+// header writes the description of the trace and starts the list of events. It comes before the events, so that
+// a reader has the base in time in one pass. PyTorch's profiler calls the base baseTimeNanoseconds.
 func (e *encoder) header() {
 	e.buf = fmt.Appendf(e.buf, `{"displayTimeUnit":"ns","baseTimeNanoseconds":%d,"metadata":{"base_time_ns":"%[1]d","base_time":"%s"`,
 		int64(e.base), e.base)
@@ -146,7 +144,7 @@ func (e *encoder) event(k kind, i uint32) {
 	}
 }
 
-// members starts an event with the members that all have.
+// members starts an event with the members that all events have.
 func (e *encoder) members(phase byte, cat, name string, track trace.TrackID, at trace.Time) []byte {
 	b := append(append(e.open(phase), `,"cat":`...), cat...)
 	b = append(append(b, `,"name":`...), name...)
@@ -159,9 +157,8 @@ func (e *encoder) members(phase byte, cat, name string, track trace.TrackID, at 
 // are written in whole microseconds.
 const MaxExact = 1 << 53
 
-// since returns a time relative to the base, in ns; in whole microseconds where
-// importers would round it anyway, each event by itself, so that slices would no
-// longer nest.
+// since returns a time relative to the base, in ns. In a long trace it rounds to whole microseconds: importers
+// would round anyway, but each event separately, so that slices would no longer nest.
 func (e *encoder) since(t trace.Time) uint64 {
 	ns := uint64(t - e.base)
 	if e.coarse {
@@ -172,7 +169,7 @@ func (e *encoder) since(t trace.Time) uint64 {
 
 func (e *encoder) slice(id trace.SliceID) {
 	s := &e.t.Slices[id]
-	cat := `"slice"` // the format wants one
+	cat := `"slice"` // the format requires a category
 	if s.Cat != 0 {
 		cat = e.quote(s.Cat)
 	}
@@ -211,9 +208,8 @@ func (e *encoder) sample(s *trace.Sample) {
 	e.shut(append(appendFloat(b, s.Value), '}'))
 }
 
-// kind says which table a run of rows is in. At one time, slices come first:
-// importers give the ends of arrows to slices that they have seen, but not to
-// instants.
+// kind is the table that a run of rows is in. At equal times, slices come first: importers attach the ends of
+// arrows to slices that they have seen, but not to instants.
 type kind uint32
 
 const (

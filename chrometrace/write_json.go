@@ -11,8 +11,8 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// del is a control character that JSON allows in strings. Perfetto does not, and reads
-// nothing of a file that has it in its header.
+// del is a control character that JSON allows in strings. Perfetto does not, and rejects a file that has it in
+// its header.
 const del = 0x7f
 
 // appendQuoted appends s as a JSON string of raw UTF-8, each run of invalid
@@ -22,7 +22,7 @@ func appendQuoted(b, s []byte) []byte {
 		s = bytes.ToValidUTF8(s, []byte("\uFFFD"))
 	}
 	b = append(b, '"')
-	plain := 0 // start of what is still to be copied as it is
+	plain := 0 // start of the bytes still to be copied unchanged
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		if c >= ' ' && c != del && c != '"' && c != '\\' {
@@ -64,9 +64,8 @@ func appendFloat(b []byte, v float64) []byte {
 	return strconv.AppendFloat(b, v, 'g', -1, 64)
 }
 
-// appendArgs appends the arguments of an event: its own, then those of its
-// subject. Of several with one name the first is written, so that an event's
-// own wins.
+// appendArgs appends the arguments of an event: its own, then those of its subject. Of several with one name it
+// writes the first, so that an event's own arguments win.
 func (e *encoder) appendArgs(b []byte, own, shared trace.ArgsID) []byte {
 	if own == 0 && shared == 0 {
 		return b
@@ -88,7 +87,7 @@ func (e *encoder) appendArgs(b []byte, own, shared trace.ArgsID) []byte {
 	if len(b) == empty {
 		return b[:before]
 	}
-	b[len(b)-1] = '}' // the last comma
+	b[len(b)-1] = '}' // replaces the last comma
 	return b
 }
 
@@ -137,21 +136,19 @@ func closeList(b []byte, start int, end byte) []byte {
 	return b
 }
 
-// arrows says how every flow is written.
+// arrows determines how every flow is written.
 //
-// The usual form is a pair of events "s" and "f" with an id of their own. Such
-// an event belongs to the slice that started last on its thread, even one that
-// is over. So it bears the start time of its slice, at which importers see the
-// slice before it, and the instants of that time come after it in the file.
+// The usual form is a pair of events "s" and "f" with an id of their own. Importers attach such an event to the
+// slice that started last on its thread, even one that is over. So it has the start time of its slice, at which
+// importers see the slice before it, and the instants of that time come after it in the file.
 //
-// That fails where a child starts together with its parent: the event would
-// belong to the child. Such an arrow is written on the slices themselves, as
-// bind_id with flow_out and flow_in, as long as both are free to bear it: a
-// slice has one bind_id, which several arrows may start from. Otherwise the
-// first form is used, and the arrow is drawn from or to the child.
+// That fails if a child starts together with its parent: the event would attach to the child. Such an arrow is
+// written on the slices themselves, as bind_id with flow_out and flow_in, as long as both are free for it: a
+// slice has one bind_id, which several arrows may start from. Otherwise the first form is used, and the arrow
+// is drawn from or to the child.
 //
-// Viewers draw arrows forward in time. One whose target starts before its
-// source is therefore written from target to source, as the native format must.
+// Viewers draw arrows forward in time. One whose target starts before its source is therefore written from
+// target to source, as the native format must.
 type arrows struct {
 	ends  []arrowEnd // ordered by time
 	binds map[trace.SliceID]bind
@@ -160,14 +157,14 @@ type arrows struct {
 // arrowEnd is an event "s" or "f".
 type arrowEnd struct {
 	slice trace.SliceID
-	flow  uint32 // index into Flows; its id is one more
+	flow  uint32 // index in Flows; its id is one more
 	phase byte
 }
 
-// bind holds the arrows that a slice bears itself.
+// bind holds the arrows that a slice carries itself.
 type bind struct {
 	id  int
-	out bool // arrows start here; else one ends
+	out bool // arrows start here; otherwise one ends here
 }
 
 func newArrows(t *trace.Trace) arrows {
@@ -189,7 +186,7 @@ func newArrows(t *trace.Trace) arrows {
 	return a
 }
 
-// bind puts a flow on its slices, if they are free and in the right order.
+// bind writes a flow on its slices, if they are free and in the right order.
 func (a *arrows) bind(t *trace.Trace, f trace.Flow, id int) bool {
 	from, taken := a.binds[f.From]
 	if taken && !from.out || !before(t, f.From, f.To) {
@@ -206,16 +203,14 @@ func (a *arrows) bind(t *trace.Trace, f trace.Flow, id int) bool {
 	return true
 }
 
-// before says whether importers see slice a before slice b: by start, longest
-// first, then in file order.
+// before reports whether importers see slice a before slice b: by start, longest first, then in file order.
 func before(t *trace.Trace, a, b trace.SliceID) bool {
 	x, y := &t.Slices[a], &t.Slices[b]
 	return cmp.Or(cmp.Compare(x.Time, y.Time), cmp.Compare(y.Dur, x.Dur), cmp.Compare(a, b)) < 0
 }
 
-// isLastStarted says whether importers see no later slice start with s on its
-// track. Such slices are neighbors in the table; a longer one can come after a
-// shorter one there, if the model had to cut their starts.
+// isLastStarted reports whether importers see no later slice start with s on its track. Such slices are
+// neighbors in the table; a longer one may follow a shorter one there, if the model had to cut their starts.
 func isLastStarted(t *trace.Trace, s trace.SliceID) bool {
 	starts := func(o trace.SliceID) bool {
 		return t.Slices[o].Track == t.Slices[s].Track && t.Slices[o].Time == t.Slices[s].Time

@@ -15,19 +15,19 @@ import (
 
 // layout maps tracks to processes and threads.
 //
-// Numbers of processes and threads are made up, 1 and up in the order in which
-// a viewer shows the tracks: real ones repeat between hosts and containers, and
-// 0 is the idle task to Perfetto. What a track is called tells them apart.
+// The numbers of processes and threads are invented, from 1 in the order in which a viewer shows the tracks:
+// real ones repeat between hosts and containers, and 0 is the idle task in Perfetto. Track names distinguish
+// them.
 type layout struct {
 	places    []place // by TrackID
 	processes []process
 }
 
-// place says where the events of a track go; pid 0 is nowhere.
+// place is where the events of a track go; pid 0 is nowhere.
 type place struct {
-	pid, tid int    // those of a process or a counter have no tid
+	pid, tid int    // processes and counters have no tid
 	name     string // of the thread, or of the counter, as a JSON string
-	id       int    // tells counters of one name in one process apart; 0 is the first
+	id       int    // distinguishes counters of one name in one process; 0 is the first
 }
 
 // members returns the place as members of a JSON object.
@@ -85,8 +85,7 @@ func newLayout(t *trace.Trace, names []string) layout {
 			counters[same]++
 			continue
 		}
-		// tids count on over all processes: trace_processor searches the threads
-		// of equal tid one by one.
+		// tids are unique over all processes: trace_processor searches the threads of equal tid one by one.
 		tids++
 		p.tid = tids
 		owned := &l.processes[p.pid-1].threads
@@ -133,8 +132,7 @@ func ownerOf(tracks []trace.Track, id trace.TrackID) trace.TrackID {
 	return cmp.Or(request, tracks[id].Parent, id)
 }
 
-// processName returns the path of a track, with the pid that its producer
-// reported unless its name tells that.
+// processName returns the path of a track, with the pid from its producer unless its name contains that.
 func processName(tracks []trace.Track, id trace.TrackID, names []string) string {
 	name := pathName(tracks, 0, id, names)
 	if pid := strconv.FormatInt(tracks[id].PID, 10); tracks[id].PID != 0 && !strings.Contains(names[tracks[id].Name], pid) {
@@ -143,9 +141,8 @@ func processName(tracks []trace.Track, id trace.TrackID, names []string) string 
 	return name
 }
 
-// pathName joins the names from below the track owner down to id; the owner is
-// called by its own name. It is never empty, for an empty name of a thread is an
-// error to Perfetto.
+// pathName joins the names from below the track owner down to id; the owner itself has its own name. It is
+// never empty, as Perfetto rejects an empty thread name.
 func pathName(tracks []trace.Track, owner, id trace.TrackID, names []string) string {
 	path := names[tracks[id].Name]
 	if id != owner {
@@ -156,10 +153,10 @@ func pathName(tracks []trace.Track, owner, id trace.TrackID, names []string) str
 	return cmp.Or(path, "track "+strconv.Itoa(int(id)))
 }
 
-// Numbers of processes and threads are made up, so that the events that name them tell
-// the true ones, too, and which rank they are of: chrometrace reads them again.
+// The numbers of processes and threads are invented, so that the metadata events that name them also carry the
+// true numbers and the rank: chrometrace reads them again.
 
-// rankOf returns the track of the rank that track id is of; nil if it is of none.
+// rankOf returns the track of the rank that track id belongs to; nil if there is none.
 func rankOf(tracks []trace.Track, id trace.TrackID, names []string) *trace.Track {
 	for ; id != 0; id = tracks[id].Parent {
 		group := &tracks[tracks[id].Parent]
@@ -170,7 +167,7 @@ func rankOf(tracks []trace.Track, id trace.TrackID, names []string) *trace.Track
 	return nil
 }
 
-// rankMembers returns what is told of a rank behind the name of a process.
+// rankMembers returns the members about a rank, after the name of a process.
 func rankMembers(rank *trace.Track, names []string) string {
 	if rank == nil {
 		return ""
@@ -185,8 +182,8 @@ func rankMembers(rank *trace.Track, names []string) string {
 	return members
 }
 
-// rowMembers returns what is told of a row of a rank behind its name. Those that are
-// about the profiler have no numbers.
+// rowMembers returns the members about a row of a rank, after its name. Rows about the profiler have no
+// numbers.
 func rowMembers(t *trace.Track) string {
 	if t.Kind != trace.KindStream && t.TID == 0 {
 		return ""
@@ -194,12 +191,11 @@ func rowMembers(t *trace.Track) string {
 	return fmt.Sprintf(`,"pid":%d,"tid":%d`, t.PID, t.TID)
 }
 
-// BaseAttribute is the attribute that tells from when on the times of a file count, in ns
-// since 1970.
+// BaseAttribute is the attribute with the origin of a file's times, in ns since 1970.
 const BaseAttribute = "base_time_ns"
 
-// Attributes returns the attributes of the trace with the given head, and BaseAttribute;
-// none if [Write] did not write it, or the head ends among them.
+// Attributes returns the attributes of the trace with the given head, and BaseAttribute; none if [Write] did
+// not write it, or if the head ends among them.
 func Attributes(head []byte) map[string]string {
 	line, _, ok := bytes.Cut(head, []byte("\n"))
 	var header struct{ Metadata map[string]string }

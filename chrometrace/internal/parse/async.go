@@ -5,17 +5,17 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Span is an event that begins or ends a slice. Pairs are put together by
-// package chrometrace, since a slice may begin and end in different pieces.
+// A Span is an event that begins or ends a slice. Package chrometrace pairs them, since a slice may begin and
+// end in different pieces.
 type Span struct {
 	Ends  bool
 	Async bool
 	Row   int32
-	Event int32 // of one that begins: index into events, or NoEvent
+	Event int32 // of a begin: index into events, or NoEvent
 	Time  trace.Time
 	Name  trace.Sym
-	Args  trace.ArgList // of one that ends
-	At    int64         // in the input
+	Args  trace.ArgList // of an end
+	At    int64         // offset in the input
 }
 
 // span records an event of phase B or E, of the async phases b, n and e, or of
@@ -26,7 +26,7 @@ func (p *parser) span() {
 	if s.Async {
 		s.Row = p.asyncRow()
 	} else {
-		// What ends a slice has often no category.
+		// An end often has no category.
 		s.Row = p.row(LaneAny)
 	}
 	switch ev.ph {
@@ -51,8 +51,8 @@ func (p *parser) span() {
 	p.out.Open = append(p.out.Open, s)
 }
 
-// asyncRow returns the row of an async event: those of one category and id, in
-// one process unless the id says that it holds everywhere.
+// asyncRow returns the row of an async event: that of its category and id, in one process unless the id is
+// global.
 func (p *parser) asyncRow() int32 {
 	ev := &p.ev
 	cat := p.categoryOf(ev)

@@ -7,13 +7,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A Batch is what a parser made of a piece of input, of one document at most.
-// Its records refer to events and rows of the batch; package chrometrace moves them.
+// A Batch is what a parser made of a piece of input, from at most one document. Its records refer to events and
+// rows of the batch; package chrometrace converts them to those of the file.
 type Batch struct {
 	NewDoc bool // a document begins with this batch
-	Object bool // it is an object, whose end is known
-	// Chrome tells that the batch is surely of a Chrome trace: it has a list of
-	// events, or an event.
+	Object bool // it is an object, not a bare list, so that a missing end shows
+	// Chrome means that the batch is certainly from a Chrome trace: it has a list of events, or an event.
 	Chrome bool
 	Header []Member
 	Rows   []*RowID
@@ -22,13 +21,12 @@ type Batch struct {
 	Open []Span // begin and end events, in order
 	Diags
 	Total    int
-	Linked   bool // there are correlations
-	External bool // there are some of [ByExternal]
-	Drawn    bool // there are arrows from launches, if our writer wrote the document
-	// Bounds of events whose time is absolute, relative, and exactly 0, which in
-	// a file of Kineto is no time.
+	Linked   bool // some events have correlations
+	External bool // some correlations are [ByExternal]
+	Drawn    bool // our writer wrote arrows from launches
+	// Bounds of events whose time is absolute, relative, and exactly 0, which in a file of Kineto is invalid.
 	Absolute, Relative, Zero Bounds
-	ZeroAt                   int64 // where the first event at time 0 is
+	ZeroAt                   int64 // offset of the first event at time 0
 	Window                   Window
 }
 
@@ -38,15 +36,15 @@ type Tables struct {
 	Instants    []profile.Instant
 	Samples     []profile.CounterSample
 	Arrows      []profile.Arrow
-	Redundant   []profile.Arrow // of no use if any event has a correlation
+	Redundant   []profile.Arrow // useless if any event has a correlation
 	Launches    []profile.Launch
 	OneBlock    []profile.OneBlock
 	Collectives []profile.Collective
 	Steps       []profile.Step
-	Prints      []profile.Fingerprint // of the fingerprint
+	Prints      []profile.Fingerprint // for the fingerprint
 	Asked       []profile.CollectiveAnnotation
-	Callers     []profile.CollectiveAnnotation // operators that hand a collective to a process group
-	Syncs       []profile.CollectiveAnnotation // calls that wait for a device, on threads that libraries started
+	Callers     []profile.CollectiveAnnotation // operators that pass a collective to a process group
+	Syncs       []profile.CollectiveAnnotation // calls that wait for a device, on threads started by libraries
 }
 
 // A Member is a key of a document with its value, as text.
@@ -56,13 +54,13 @@ type Member struct {
 	Offset int64
 }
 
-// A Window is until when a document was recorded; 0 is unknown.
+// A Window is the end of the recording of a document; 0 is unknown.
 type Window struct {
-	Told trace.Time // by the instant that libkineto writes where it stops
-	Seen trace.Time // by events: whatever begins there, and what devices and calls end
+	Told trace.Time // from the instant that libkineto writes at the end
+	Seen trace.Time // from events: the latest start of any event, or end of device work or a call
 }
 
-// Merge adds what another part of the document says.
+// Merge adds the window of another part of the document.
 func (w *Window) Merge(o Window) {
 	w.Told, w.Seen = max(w.Told, o.Told), max(w.Seen, o.Seen)
 }
@@ -94,8 +92,7 @@ func (b *Bounds) Merge(o Bounds) {
 	b.N = n
 }
 
-// take returns what was gathered, in slices of the right size, and empties the
-// batch for the next piece.
+// take returns the batch, in slices of the right size, and empties p's batch for the next piece.
 func (b *Batch) take() *Batch {
 	out := *b
 	out.Events = slices.Clone(b.Events)
@@ -129,11 +126,11 @@ func (b *Batch) take() *Batch {
 type Diag struct {
 	Message *trace.Message
 	Offset  int64
-	Msg     string // the text of the message with values put in
+	Msg     string // the message with its values
 	Count   int
 }
 
-// Diags are diagnostics, one for each code.
+// Diags are diagnostics, one per code.
 type Diags []Diag
 
 // Report counts a message.
@@ -141,7 +138,7 @@ func (d *Diags) Report(m *trace.Message, offset int64, count int, values ...any)
 	d.Add(Diag{m, offset, m.Says(values...), count})
 }
 
-// Add counts a diagnostic. Of those with one message the first in the file is kept.
+// Add counts a diagnostic. For each message it keeps the one that comes first in the file.
 func (d *Diags) Add(x Diag) {
 	for i := range *d {
 		have := &(*d)[i]

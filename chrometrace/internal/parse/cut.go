@@ -9,44 +9,44 @@ import (
 	"github.com/sgtrace/sgtrace/internal/memory"
 )
 
-// Limits are the sizes that bound memory. No result depends on them, but that an
-// event that is longer than Record is lost.
+// Limits are the sizes that bound memory. They don't affect the result, except that an event longer than Record
+// is lost.
 type Limits struct {
-	Block  int // how much input makes a piece
-	Record int // how long an event, or a value outside of events, may be
+	Block  int // size of a piece in bytes
+	Record int // largest event, or value outside of events, in bytes
 }
 
 // Usual are the limits of all but tests.
 var Usual = Limits{Block: 1 << 20, Record: 64 << 20}
 
-// A piece is a part of an input that one parser reads by itself, supposing that
-// it begins between two events. The sequence knows whether that is so.
+// A piece is a part of an input that one parser reads alone, assuming that it begins between two events. The
+// sequence checks the assumption.
 type piece struct {
 	data   []byte
 	offset int64
 	begin  state
 	guess  bool // begin may be right
-	last   bool // nothing comes behind
-	failed bool // since reading failed
+	last   bool // nothing follows
+	failed bool // because reading failed
 	done   chan result
 }
 
 // A result is what a parser made of a piece.
 type result struct {
-	used  int // of the data
+	used  int // bytes of data
 	end   state
 	again bool
 	batch *Batch
 }
 
-// A source counts what was read and keeps the error that ended it.
+// A source counts the bytes read and keeps the error that ended the input.
 type source struct {
 	r   io.Reader
 	n   int64
 	err error
 }
 
-// fill reads until buf is full or nothing comes.
+// fill reads until buf is full or the input ends.
 func (s *source) fill(buf []byte) (n int) {
 	for n < len(buf) && s.err == nil {
 		var m int
@@ -73,7 +73,7 @@ func (b *blocks) get() []byte {
 	return memory.Huge(make([]byte, 0, b.size+b.size/8))
 }
 
-// larger is get for what may be the rest of a small file.
+// larger is get for a buffer that may hold the rest of a small file.
 func (b *blocks) larger(size int) []byte {
 	if size >= b.size {
 		return b.get()
@@ -81,24 +81,22 @@ func (b *blocks) larger(size int) []byte {
 	return make([]byte, 0, size)
 }
 
-// put gives back a buffer that nobody uses any more; one for a small file is not kept.
+// put returns an unused buffer for reuse; it drops one for a small file.
 func (b *blocks) put(buf []byte) {
 	if cap(buf) >= b.size {
 		b.pool.Put(&buf)
 	}
 }
 
-// A cutter cuts an input into pieces where it looks as if one event ended and
-// another began. To make sure of it would take as long as to parse, so that is
-// left to the parsers: where the parser of the piece before ends, the next one
-// begins, or the cut was wrong.
+// A cutter cuts an input into pieces where one event seems to end and another to begin. Checking that would
+// take as long as parsing, so that is left to the parsers: the cut was right if the parser of the piece before
+// ends exactly there.
 type cutter struct {
 	in     *source
 	blocks *blocks
 	work   chan<- *piece
 	order  chan<- *piece
-	// clock gives the base time once the first piece was read; nil if it does
-	// not matter.
+	// clock receives the base time once the first piece was read; nil if nobody needs it.
 	clock <-chan int64
 }
 
@@ -141,8 +139,8 @@ func (c *cutter) send(p *piece) {
 	c.work <- p
 }
 
-// lastCut returns the last position in data at which an event seems to begin
-// behind another one; 0 is none.
+// lastCut returns the last position in data at which an event seems to begin after another one; 0 if there is
+// none.
 func lastCut(data []byte) int {
 	for end := len(data); ; {
 		brace := bytes.LastIndexByte(data[:end], '{')

@@ -7,22 +7,22 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// A level is where in a document a parser is.
+// A level is a parser's position in the structure of a document.
 type level uint8
 
 const (
 	atTop      level = iota // outside of all documents
 	inObject                // between members of a document
 	inEvents                // between events
-	behindList              // behind the events, of a document or of a bare list
-	atLoss                  // in something that is skipped
+	behindList              // after the events of a document or of a bare list
+	atLoss                  // in skipped input
 )
 
-// A state is all that a parser must know of what came before.
+// A state is all that a parser needs to know about the input before.
 type state struct {
 	level level
-	comma bool  // of inEvents: an event may begin
-	loss  loss  // of atLoss
+	comma bool  // in inEvents: an event may begin
+	loss  loss  // in atLoss
 	clock int64 // base of relative times in ns, if the filter needs it
 }
 
@@ -33,10 +33,9 @@ func (st *state) to(l level) {
 
 var bom = []byte("\xef\xbb\xbf")
 
-// run reads b, which lies at the given offset of the input, and returns how much
-// of it was used, and the state there. The rest needs the bytes after b.
-// It stops, with again set, before a second document, which needs a batch of its
-// own.
+// run reads b, which begins at offset in the input, and returns how much of it was used, and the state there.
+// The rest needs the bytes after b. It stops, with again set, before a second document, which needs a batch of
+// its own.
 func (p *parser) run(b []byte, offset int64, final bool, st state) (used int, end state, again bool) {
 	p.b, p.base, p.final, p.clock = b, offset, final, st.clock
 	p.rows.batch++
@@ -71,7 +70,7 @@ func (p *parser) run(b []byte, offset int64, final bool, st state) (used int, en
 	}
 }
 
-// top reads what begins a document.
+// top reads the beginning of a document.
 func (p *parser) top(i int, st *state) (next int, err error) {
 	b := p.b
 	switch b[i] {
@@ -109,14 +108,14 @@ func (p *parser) begin(st *state, object bool) {
 	p.setClock(st, p.opt.Base)
 }
 
-// setClock sets what relative times count from, if the filter needs to know.
+// setClock sets the origin of relative times, if the filter needs it.
 func (p *parser) setClock(st *state, base int64) {
 	if p.timed {
 		p.clock, st.clock = base, base
 	}
 }
 
-// documentMember reads what is between the braces of a document.
+// documentMember reads the next thing between the braces of a document.
 func (p *parser) documentMember(i int, st *state) (next int, err error) {
 	switch p.b[i] {
 	case ',':
@@ -173,7 +172,7 @@ func (p *parser) keyAndValue(i int, st *state) (next int, err error) {
 		if err != nil {
 			return i, err
 		}
-		if inside { // it goes on where its end was lost, or it is the list under a damaged key
+		if inside { // reading goes on where the value was cut off, or in the list under a damaged key
 			p.lose(st, i, errInside)
 			return i, nil
 		}
@@ -187,14 +186,13 @@ func (p *parser) keyAndValue(i int, st *state) (next int, err error) {
 	return next, nil
 }
 
-// isKept reports whether a member of a document is of use: those that tell
-// something, and all that are no lists or objects.
+// isKept reports whether a member of a document is of use: known lists and objects, and all other values.
 func isKept(key string, value []byte) bool {
 	return headerKeys[key] || value[0] != '{' && value[0] != '['
 }
 
-// behindEvents reads what follows a list of events: more members of a document,
-// or the next document if it was a bare list.
+// behindEvents reads what follows a list of events: more members of a document, or the next document if it was
+// a bare list.
 func (p *parser) behindEvents(i int, st *state) (next int, err error) {
 	switch p.b[i] {
 	case '{':
@@ -215,13 +213,13 @@ func (p *parser) behindEvents(i int, st *state) (next int, err error) {
 	return i, nil
 }
 
-// reopen goes on with events though their list was closed.
+// reopen continues with events although their list was closed.
 func (p *parser) reopen(st *state, i int) {
 	p.out.Report(trace.TraceEarlyEnd, p.base+int64(i), 1)
 	st.to(inEvents)
 }
 
-// element reads what is in a list of events.
+// element reads the next thing in a list of events.
 func (p *parser) element(i int, st *state) (next int, err error) {
 	b := p.b
 	switch b[i] {
@@ -268,7 +266,7 @@ func (p *parser) element(i int, st *state) (next int, err error) {
 	return i, nil
 }
 
-// eventElement reads the event at b[i], carefully if need be.
+// eventElement reads the event at b[i], in careful mode if need be.
 func (p *parser) eventElement(i int, st *state) (next int, err error) {
 	p.careful = false
 	next, err = p.event(i)
@@ -306,10 +304,10 @@ func (p *parser) eventElement(i int, st *state) (next int, err error) {
 // headerKeys are the lists and objects outside of the events that are read.
 var headerKeys = map[string]bool{
 	"distributedInfo": true, "deviceProperties": true, "metadata": true,
-	"computeProperties": true, // deviceProperties until May 2021
+	"computeProperties": true, // the name of deviceProperties until May 2021
 }
 
-// BaseOf returns the base time that a member of a document tells.
+// BaseOf returns the base time in a member of a document.
 func BaseOf(key string, value []byte) (ns int64, ok bool) {
 	if key == "baseTimeNanoseconds" {
 		ns, ok = jsonscan.Int(Unquoted(value))

@@ -7,16 +7,15 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// An event holds the members of the event that is being read. Byte slices point
-// into the input.
+// An event holds the members of the current event. Byte slices point into the input.
 type event struct {
-	at   int // in the input, of the opening brace
+	at   int // offset of the opening brace in the input
 	seen uint32
-	ph   byte // 0 is none, or one that is not a character
+	ph   byte // 0 if it is missing, or not a single character
 
 	name, cat               []byte
 	nameEscaped, catEscaped bool
-	pid, tid                []byte // as written; nil is missing
+	pid, tid                []byte // as written; nil if missing
 	ts                      trace.Time
 	dur                     int64
 	timed                   bool // ts is a time
@@ -25,9 +24,9 @@ type event struct {
 	enclosing               bool   // "bp":"e"
 	bind                    []byte // of bind_id
 	flowIn, flowOut         bool
-	args                    int // where they are, if they are to be read at the end
+	args                    int // index of the arguments, if they are to be read at the end
 
-	nm       *name // of name and cat, once they are needed
+	nm       *name // for name and cat, once needed
 	category *catEntry
 }
 
@@ -74,8 +73,8 @@ const (
 	of7 = 1<<56 - 1
 )
 
-// eventKey tells which key w, eight bytes of the input, begins with, and its
-// length with the quotes; 0 is another one.
+// eventKey returns the key at the beginning of w, eight bytes of the input, and its length with the quotes; 0
+// for other keys.
 func eventKey(w uint64) (has uint32, n int) {
 	switch byte(w >> 8) {
 	case 'p':
@@ -123,8 +122,7 @@ func eventKey(w uint64) (has uint32, n int) {
 	return 0, 0
 }
 
-// event reads the event that begins at b[i], and returns where it ends. Nothing
-// is recorded yet.
+// event reads the event that begins at b[i], and returns where it ends. It records nothing yet.
 func (p *parser) event(i int) (next int, err error) {
 	b, ev := p.b, &p.ev
 	*ev = event{at: i}
@@ -175,7 +173,7 @@ func (p *parser) lateArguments() error {
 	if p.ev.args == 0 {
 		return nil
 	}
-	before := p.notes // nothing is to be noted twice
+	before := p.notes // note nothing twice
 	_, err := p.arguments(p.ev.args)
 	p.notes = before
 	return err
@@ -211,7 +209,7 @@ func (p *parser) nextMember(i int, first bool, closing byte) (next int, err erro
 	return i, errShort
 }
 
-// colon moves behind the colon to the value.
+// colon moves past the colon to the value.
 func (p *parser) colon(i int) (next int, err error) {
 	b := p.b
 	if i+2 < len(b) && b[i] == ':' && b[i+1] == ' ' && b[i+2] > ' ' {
@@ -226,11 +224,10 @@ func (p *parser) colon(i int) (next int, err error) {
 	return i, nil
 }
 
-// longKeys are keys that are rare. All others have four characters at most.
+// longKeys are rare keys. All others have at most four characters.
 var longKeys = map[string]uint32{"bind_id": hasBind, "flow_in": hasFlowIn, "flow_out": hasFlowOut}
 
-// otherKey reads the key at b[i] slowly: it may be close to the end of b, have
-// escapes, or be of no interest.
+// otherKey reads the key at b[i] the slow way: it may be close to the end of b, have escapes, or be unknown.
 func (p *parser) otherKey(i int) (has uint32, n int, err error) {
 	raw, escaped, next, err := p.str(i, inKey)
 	if err != nil {
@@ -290,7 +287,7 @@ func (p *parser) member(i int, has uint32) (next int, err error) {
 		return next, err
 	case hasArgs:
 		if b[i] == '{' && ev.seen&hasPh == 0 {
-			ev.args = i // what is wanted of them depends on the phase
+			ev.args = i // the phase determines which of them are needed
 		} else if b[i] == '{' {
 			return p.arguments(i)
 		}
@@ -320,8 +317,7 @@ func (p *parser) member(i int, has uint32) (next int, err error) {
 	return p.skip(i, inEvent)
 }
 
-// written returns the value at b[i] as it is written, a string with its quotes;
-// null is nothing.
+// written returns the value at b[i] as it is written, a string with its quotes; null yields nil.
 func (p *parser) written(i int) (raw []byte, next int, err error) {
 	b := p.b
 	next = i
@@ -339,7 +335,7 @@ func (p *parser) written(i int) (raw []byte, next int, err error) {
 	return raw, next, nil
 }
 
-// truth returns whether the value at b[i] counts as true, as in JavaScript.
+// truth reports whether the value at b[i] is truthy, as in JavaScript.
 func (p *parser) truth(i int) (truth bool, next int, err error) {
 	raw, next, err := p.written(i)
 	switch string(raw) {
@@ -360,7 +356,7 @@ func (p *parser) time(i int) (ns int64, next int, ok bool, err error) {
 	if ok {
 		return ns, next, true, nil
 	}
-	quoted := b[i] == '"' // by Ascend, and by SGLang's older converter
+	quoted := b[i] == '"' // quoted by Ascend, and by SGLang's older converter
 	start := i
 	if next, err = p.skip(i, inEvent); err != nil {
 		return 0, next, false, err
@@ -394,8 +390,7 @@ func (p *parser) id2(i int) (next int, err error) {
 	return end, nil
 }
 
-// anyID returns the id of the event as it is written, and whether it holds
-// in all processes.
+// anyID returns the id of the event as it is written, and whether it is valid in all processes.
 func (ev *event) anyID() (raw []byte, global bool) {
 	switch {
 	case ev.local != nil:
@@ -406,8 +401,7 @@ func (ev *event) anyID() (raw []byte, global bool) {
 	return ev.id, false
 }
 
-// flatMembers yields the members of an object whose syntax was checked, as they
-// are written.
+// flatMembers yields the members of a valid object, as they are written.
 func flatMembers(object []byte) func(yield func(key string, value []byte) bool) {
 	return func(yield func(key string, value []byte) bool) {
 		i := 1

@@ -9,52 +9,51 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// What is particular to the PyTorch profiler (libkineto) and its back-ends.
+// Peculiarities of the PyTorch profiler (libkineto) and its back ends.
 //
-// In traces of PyTorch 1.13 to 2.3 the argument "External id" of runtime calls
-// and kernels repeats the correlation and does not name the operator around the
-// call (kineto#873, #978, #1001). A reader that wants the operator must look for
-// the one that encloses the launch on its thread. Those of ROCm may have nothing
-// else that joins calls to what they launched: see [ByExternal].
+// In traces of PyTorch 1.13 to 2.3 the argument "External id" of runtime calls and kernels repeats the
+// correlation and does not name the operator around the call (kineto#873, #978, #1001). To find the operator,
+// look for the one that encloses the launch on its thread. Traces of ROCm may have nothing else that joins
+// calls to the work that they launched: see [ByExternal].
 
-// Lane says on which of the rows that share a pid and a tid an event lies.
+// Lane distinguishes the rows that share a pid and a tid.
 //
-// A pid and a tid are not enough: without a working thread id Python functions
-// are on pid 0, tid 0, and so may be stream 0 of device 0.
+// This is necessary because Python functions without a working thread id are on pid 0, tid 0, and so may be
+// stream 0 of device 0.
 type Lane uint8
 
 const (
-	LaneAny    Lane = iota // nothing is known: the row of its pid and tid that there is
-	LaneThread             // what a processor does
-	LaneStream             // what a device does
+	LaneAny    Lane = iota // unknown: the existing row of its pid and tid
+	LaneThread             // work of a CPU
+	LaneStream             // work of a device
 	laneAsync
 	laneCounter
 )
 
-// Role says which table an event also belongs to.
+// Role is the table that an event also belongs to.
 type Role uint8
 
 const (
 	RoleNone   Role = iota
 	RoleLaunch      // may have a correlation, as a call
-	RoleWork        // may have a correlation, as what it launched; kernels may be Collectives
+	RoleWork        // may have a correlation, as launched work; kernels may be Collectives
 	roleOp          // Collectives, if it has the arguments of one
 	roleComm        // Collectives, always
-	roleStep        // Steps, if it is named like one
+	roleStep        // Steps, if it has the name of one
 	RoleArrow       // redundant where correlations join the same events
-	roleFlow        // of our writer
+	roleFlow        // written by our writer
 )
 
 // A category describes a value of "cat".
 type category struct {
-	name string // as it is in the file
-	Now  string // as recent versions call it; "" is the same
+	name string // as in the file
+	Now  string // name in recent versions; "" is the same
 	lane Lane
 	Role Role
 }
 
-// categories are those of libkineto's ActivityType.cpp, and what it called them
-// before 2022. The case matters: "Trace" and "trace" are not the same.
+// categories are those of libkineto's ActivityType.cpp, with their names before 2022. Case matters: "Trace" and
+// "trace" differ.
 var categories = []category{
 	{"cpu_op", "", LaneThread, roleOp},
 	{"user_annotation", "", LaneThread, roleStep},
@@ -74,7 +73,7 @@ var categories = []category{
 	{"mtia_ccp_events", "kernel", LaneStream, RoleWork}, // what control cores run: kernels, copies and waits, by their names
 	{"mtia_insight", "", LaneStream, RoleNone},
 	{"glow_runtime", "", LaneThread, RoleLaunch},
-	{"hpu_op", "", LaneThread, RoleLaunch}, // of Gaudi: calls of the host, whatever the name says
+	{"hpu_op", "", LaneThread, RoleLaunch}, // of Gaudi: calls of the host, despite the name
 	{"xpu_runtime", "", LaneThread, RoleLaunch},
 	{"xpu_driver", "", LaneThread, RoleLaunch},
 	{"xpu_sync", "", LaneThread, RoleNone}, // a call that waits, on the process's pid
@@ -91,16 +90,16 @@ var categories = []category{
 	{"Memcpy", "gpu_memcpy", LaneStream, RoleWork},
 	{"Memset", "gpu_memset", LaneStream, RoleWork},
 	{"Runtime", "cuda_runtime", LaneThread, RoleLaunch},
-	{"async", "", LaneAny, RoleArrow}, // what ac2g was called
+	{"async", "", LaneAny, RoleArrow}, // the former name of ac2g
 
-	// What this package's writer calls all arrows.
+	// The category of all arrows of this package's writer.
 	{"flow", "", LaneAny, roleFlow},
 }
 
-// LaunchArrow is the category of arrows that alone join launches and work: those of Ascend.
+// LaunchArrow is the category of Ascend's arrows, which are all that joins launches and work.
 const LaunchArrow = "HostToDevice"
 
-// An argRole says what the reader itself wants an argument for.
+// An argRole is the purpose for which the reader needs an argument.
 type argRole uint8
 
 const (
@@ -127,7 +126,7 @@ const (
 	argRank
 	argPID
 	argTID
-	argRoles // how many there are
+	argRoles // number of roles
 )
 
 // collectiveArgs are the roles that make an event a collective.
@@ -147,8 +146,7 @@ var argNames = map[string]argRole{
 	"In split size":       argSplits, // as text
 	"grid":                argGrid,   // of blocks: [32, 1, 1]
 	"block":               argBlock,  // of threads
-	// Both since March 2026. Comms Id is a hash of 64 bits, past 2^53: it
-	// must not be read as a float64.
+	// Both since March 2026. Comms Id is a 64-bit hash, which can exceed 2^53: it must not be read as a float64.
 	"Seq":      argSeq,
 	"Comms Id": argCommsID,
 	// Of metadata events.
@@ -163,8 +161,7 @@ var argNames = map[string]argRole{
 	"tid":  argTID,
 }
 
-// minimalArgs are those that ArgsMin keeps: without them two events of one name
-// look alike.
+// minimalArgs are the arguments that ArgsMin keeps: without them, different events of one name look alike.
 var minimalArgs = map[string]bool{
 	"correlation":               true, // which launch
 	"External id":               true, // which operator
@@ -201,17 +198,17 @@ var minimalArgs = map[string]bool{
 	"Python parent id":          true,
 }
 
-// windowEnd is the instant at which libkineto stopped to record.
+// windowEnd is the instant at which libkineto stopped recording.
 const windowEnd = "Record Window End"
 
-// otherRows are the pids of rows that are about the profiler itself.
+// otherRows are the pids of rows about the profiler itself.
 var otherRows = map[string]bool{
 	"Spans":  true, // the time that was recorded
 	"Traces": true, // "Iteration Start"
 	"":       true, // "Record Window End"
 }
 
-// collective records that the event is one.
+// collective records the event as a collective.
 func (p *parser) collective(index, row int32, onGPU bool) {
 	ev := &p.ev
 	c := profile.Collective{
@@ -229,7 +226,7 @@ func (p *parser) collective(index, row int32, onGPU bool) {
 		c.GroupSize = int32(n)
 	}
 	if p.found&(1<<argCommsID) != 0 {
-		// A hash: if it is printed as a signed number, its bits are the same.
+		// This is a hash: even if it is printed as a signed number, its bits are right.
 		text := string(p.got[argCommsID].text())
 		if u, err := strconv.ParseUint(text, 10, 64); err == nil {
 			c.CommsID = u

@@ -6,14 +6,13 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// AbsoluteFrom is the least time, in ns, that is taken as counted from 1970:
-// 1e14 us, in 1973. Relative times stay below 1e13 us, since Kineto moves its
-// base every quarter of a year; those of a file that spans more than three years
-// would be misread.
+// AbsoluteFrom is the smallest time, in ns, that counts from 1970: 1e14 us, in 1973. Relative times stay below
+// 1e13 us, since Kineto moves its base every quarter of a year; those of a file that spans more than three
+// years would be misread.
 const AbsoluteFrom trace.Time = 1e17
 
-// Times beyond these bounds (the year 2116) and durations beyond theirs are no
-// times: sums of them would not fit into 64 bits.
+// Times beyond maxTime (the year 2116) and durations beyond theirs are invalid: their sums might not fit in 64
+// bits.
 const (
 	maxTime trace.Time = 1 << 62
 	maxDur             = 4e18
@@ -22,9 +21,8 @@ const (
 // IsTime reports whether sums of t and of a duration fit into 64 bits.
 func IsTime(t trace.Time) bool { return -maxTime <= t && t <= maxTime }
 
-// micros parses the number of microseconds at b[i] as nanoseconds, exactly; what
-// lies beyond them is rounded half away from zero. ok is false if there is no
-// number, or none that fits. next lies behind the digits.
+// micros parses the number of microseconds at b[i] as nanoseconds, exactly; it rounds smaller fractions half
+// away from zero. ok is false if there is no number, or if it is out of range. next is after the digits.
 //
 // Times never go through a float64: at 1.7e15 us it has a step of 250 ns.
 func micros(b []byte, i int) (ns int64, next int, ok bool) {
@@ -68,14 +66,14 @@ func micros(b []byte, i int) (ns int64, next int, ok bool) {
 
 var powers = [...]uint64{1, 10, 100, 1000}
 
-// slowMicros is micros for exponents and for more digits than nanoseconds have.
+// slowMicros is micros for exponents and for more digits than nanoseconds need.
 func slowMicros(b []byte, i int) (ns int64, next int, ok bool) {
 	neg := i < len(b) && b[i] == '-'
 	if neg {
 		i++
 	}
 	var digits []byte
-	point, seen := 0, false // point is how many digits are before it
+	point, seen := 0, false // point: number of digits before it
 	for ; i < len(b); i++ {
 		switch c := b[i]; {
 		case c-'0' <= 9:
@@ -106,8 +104,8 @@ func slowMicros(b []byte, i int) (ns int64, next int, ok bool) {
 	return u, i, ok
 }
 
-// decimalExponent parses the exponent at b[i], up to a size at which nothing
-// that fits into 64 bits is left.
+// decimalExponent parses the exponent at b[i], and clamps it to a size at which the number is 0 or out of
+// range.
 func decimalExponent(b []byte, i int) (exp, next int, ok bool) {
 	neg := i < len(b) && b[i] == '-'
 	if neg || i < len(b) && b[i] == '+' {
@@ -123,8 +121,7 @@ func decimalExponent(b []byte, i int) (exp, next int, ok bool) {
 	return exp, i, i > start
 }
 
-// scaled returns the number whose first n digits are before the point, rounded
-// half up.
+// scaled returns the number whose first n digits are before the point, rounded half up.
 func scaled(digits []byte, n int) (v int64, ok bool) {
 	for i := range n {
 		d := int64(0)

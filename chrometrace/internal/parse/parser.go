@@ -15,33 +15,32 @@ import (
 
 // A parser turns pieces of an input into batches. Each goroutine has its own.
 //
-// It walks b, which holds the input from the byte at base on. A function that
-// cannot decide without what comes behind b answers errShort, unless final says
-// that nothing comes; so no result depends on where an input is cut.
+// It walks b, which holds the input from the byte at base on. A function that needs the bytes after b to decide
+// returns errShort, unless final says that there are none; so the result does not depend on where an input is
+// cut.
 type parser struct {
 	*settings
 	b     []byte
 	base  int64
 	final bool
-	// failed tells that reading failed behind b: that explains why it ends.
+	// failed means that reading failed after b: that explains an early end.
 	failed bool
-	// careful: what ends a string is looked at closely, because the event is
-	// damaged.
+	// careful mode examines what ends a string, because the event is damaged.
 	careful bool
-	// clock is the origin of relative times, if the filter needs to know.
+	// clock is the origin of relative times, if the filter needs it.
 	clock int64
 
 	ev    event
 	notes notes
-	list  trace.ArgList // of the event
-	lists uint64        // how many lists of arguments were begun
+	list  trace.ArgList // of the current event
+	lists uint64        // number of argument lists begun
 	got   [argRoles]argValue
 	found uint32 // bits of the roles in got
 
 	out        Batch
 	rows       rowIndex
 	args       arena
-	symbols    *trace.SymbolCache // of everything but names and categories
+	symbols    *trace.SymbolCache // of everything except names and categories
 	names      map[string]*name
 	cats       map[string]*catEntry
 	noCat      *catEntry
@@ -60,9 +59,9 @@ type arena interface {
 type settings struct {
 	Limits
 	opt   Options
-	cats  map[string]bool // to keep, in lower case; nil is all
-	plain bool            // the filter leaves nothing out
-	timed bool            // the filter looks at times
+	cats  map[string]bool // to keep, in lower case; nil keeps all
+	plain bool            // the filter rejects nothing
+	timed bool            // the filter restricts times
 }
 
 func newSettings(opt Options, l Limits) *settings {
@@ -89,23 +88,21 @@ func newParser(s *settings) *parser {
 	return p
 }
 
-// maxCached bounds what a parser remembers about names and the like: who meets
-// more distinct ones is being fed noise.
+// maxCached bounds what a parser remembers about names and the like: an input with more distinct ones is noise.
 const maxCached = 1 << 16
 
-// A name is the name of an event and its meaning: it is looked up
-// once per event, and classified once.
+// A name is the name of an event and its meaning. It is looked up once per event, and classified once.
 type name struct {
 	sym   trace.Sym
 	text  string
-	odd   bool // has control characters or is no UTF-8
+	odd   bool // has control characters or is not UTF-8
 	match bool // passes the filter
 	known uint8
-	comm  bool // if knowComm: it is a communication kernel
-	step  bool // if knowStep: it is a step
+	comm  bool // if knowComm: whether it is a communication kernel
+	step  bool // if knowStep: whether it is a step
 	label profile.StepName
-	asks  trace.Sym // if knowAsks: the collective that an annotation is of; 0 is none
-	waits bool      // if knowWaits: it is of a collective of hosts
+	asks  trace.Sym // if knowAsks: the collective that an annotation announces; 0 is none
+	waits bool      // if knowWaits: whether it is a collective of hosts
 }
 
 const (
@@ -132,7 +129,7 @@ func (p *parser) name(raw []byte, escaped bool) *name {
 	return n
 }
 
-// isOdd reports whether a string has raw control characters or is no UTF-8.
+// isOdd reports whether a string has raw control characters or is not UTF-8.
 func isOdd(s []byte) bool {
 	for _, c := range s {
 		if c < ' ' {
@@ -158,7 +155,7 @@ func (n *name) isStep() bool {
 	return n.step
 }
 
-// isWaiting reports whether an annotation of the name is one rank's part in a collective of hosts.
+// isWaiting reports whether an annotation with the name is one rank's part in a collective of hosts.
 func (n *name) isWaiting() bool {
 	if n.known&knowWaits == 0 {
 		n.known |= knowWaits
@@ -167,8 +164,7 @@ func (n *name) isWaiting() bool {
 	return n.waits
 }
 
-// isAsking reports whether an annotation of the name says which collective the calls in
-// it ask for.
+// isAsking reports whether an annotation with the name says which collective the calls in it request.
 func (n *name) isAsking(symbols *trace.SymbolCache) bool {
 	if n.known&knowAsks == 0 {
 		n.known |= knowAsks
@@ -179,18 +175,18 @@ func (n *name) isAsking(symbols *trace.SymbolCache) bool {
 	return n.asks != 0
 }
 
-// A catEntry is a category that a parser has met, with the keys of arguments
-// that its events have: these come in the same order again and again.
+// A catEntry is a known category, with the keys of its events' arguments, which come in the same order again
+// and again.
 type catEntry struct {
-	text  string // as it is in the file
+	text  string // as in the file
 	sym   trace.Sym
 	lane  Lane
 	role  Role
 	kind  profile.SliceKind
 	match bool // passes the filter
-	args  bool // and keeps its arguments
+	args  bool // it passes, and keeps its arguments
 	keys  map[string]*argKey
-	first argKey // its next is the first key
+	first argKey // list head: its next is the first key
 }
 
 var CategoryByName = func() map[string]*category {
@@ -202,7 +198,7 @@ var CategoryByName = func() map[string]*category {
 }()
 
 func (p *parser) category(raw []byte, escaped bool) *catEntry {
-	// Events of few categories alternate, which mostly differ in length.
+	// Events alternate between a few categories, whose names mostly differ in length.
 	recent := &p.recentCats[len(raw)%len(p.recentCats)]
 	if *recent != nil && (*recent).text == string(raw) {
 		return *recent
@@ -222,7 +218,7 @@ func (p *parser) category(raw []byte, escaped bool) *catEntry {
 		}
 		c.sym, c.kind = p.opt.Syms.Intern(text), profile.SliceKindOf(text)
 		c.match = p.settings.cats == nil || p.settings.cats[strings.ToLower(text)] ||
-			(text == "" || text == LaunchArrow) && p.settings.cats[profile.KernelCategory] || // the row may be of a device
+			(text == "" || text == LaunchArrow) && p.settings.cats[profile.KernelCategory] || // the row may belong to a device
 			text != "" && CategoryByName[text] == nil && p.settings.cats[profile.OtherCategory]
 		argCats := p.opt.Filter.ArgCats
 		c.args = c.match && (argCats == nil || slices.Contains(argCats, text) ||
@@ -235,21 +231,20 @@ func (p *parser) category(raw []byte, escaped bool) *catEntry {
 	return c
 }
 
-// Options say how a file is read.
+// Options control how a file is read.
 type Options struct {
 	Syms    *trace.Symbols
 	Args    *trace.Args
 	Diags   *trace.Diags
-	Workers int // goroutines that parse; 0 is one for every core
+	Workers int // parsing goroutines; 0 is one per core
 	Filter  profile.Filter
-	// Base is the base time of the file in ns, if it was read before; 0 is unknown.
+	// Base is the base time of the file in ns, if known from an earlier read; 0 is unknown.
 	Base int64
-	// KeepSecrets tells to keep arguments that may hold prompts or credentials.
+	// KeepSecrets keeps arguments that may hold prompts or credentials.
 	KeepSecrets bool
 }
 
-// What can be wrong with the structure of a file. It costs the event that is
-// being read.
+// Structural errors of a file. The current event is lost.
 var (
 	errShort    = jsonscan.ErrShort
 	errSyntax   = errors.New("this is not JSON and cannot be repaired")

@@ -28,8 +28,7 @@ func (p *parser) nameOf(ev *event) *name {
 	return ev.nm
 }
 
-// keepsArgs reports whether the arguments of the event are to be encoded, by what
-// was read before them.
+// keepsArgs reports whether the arguments of the event are to be encoded, judging by the members before them.
 func (p *parser) keepsArgs() bool {
 	f, ev := &p.opt.Filter, &p.ev
 	switch {
@@ -106,8 +105,8 @@ func (p *parser) finish() {
 	}
 }
 
-// window notes until when was recorded, as far as the event that ends then tells. An annotation,
-// an operator, or a Python function that lasts longer ends whenever somebody closes it.
+// window updates the end of the recording with the end of the event, if that is reliable: an annotation, an
+// operator, or a Python function may be closed later.
 func (p *parser) window(end trace.Time) {
 	w, ev := &p.out.Window, &p.ev
 	if cat := p.categoryOf(ev); cat.lane == LaneThread && cat.role != RoleLaunch && cat.role != roleComm {
@@ -119,13 +118,12 @@ func (p *parser) window(end trace.Time) {
 	}
 }
 
-// placeless are the phases of the format that have no place on a timeline: objects, dumps
-// of memory, contexts, clocks, samples. Any other
-// letter is one with a flipped bit.
+// placeless are the phases that have no place on a timeline: objects, memory dumps, contexts, clocks, samples.
+// Any other letter is one with a flipped bit.
 const placeless = "NODvVcP()"
 
-// noPhase reports an event of a phase that has no place in the model, such as the
-// life of an object, or of no phase at all.
+// noPhase reports an event without a phase, or with one that the model cannot represent, such as the life of an
+// object.
 func (p *parser) noPhase() {
 	ev := &p.ev
 	switch {
@@ -141,14 +139,13 @@ func (p *parser) noPhase() {
 	}
 }
 
-// at returns where the event begins in the input.
+// at returns the offset in the input at which the event begins.
 func (p *parser) at() int64 { return p.base + int64(p.ev.at) }
 
 // row returns the row of the event.
 func (p *parser) row(l Lane) int32 { return p.rows.find(&p.out, l, p.ev.pid, p.ev.tid) }
 
-// keeps reports whether the filter keeps the event. Its duration does not count,
-// which may be unknown yet.
+// keeps reports whether the filter keeps the event, ignoring its duration, which may be unknown yet.
 func (p *parser) keeps() bool {
 	if p.plain {
 		return true
@@ -229,7 +226,7 @@ func (p *parser) complete() {
 	}
 }
 
-// oneBlock notes a kernel of a single block.
+// oneBlock records a kernel of a single block.
 func (p *parser) oneBlock(index int32) {
 	const both = 1<<argGrid | 1<<argBlock
 	if index == profile.NoEvent || p.found&both != both || volume(p.got[argGrid].raw) != 1 {
@@ -240,8 +237,8 @@ func (p *parser) oneBlock(index int32) {
 	}
 }
 
-// volume returns the product of the whole numbers of a list, "[32, 1, 1]"; 0 if it is none, or
-// the product is past all sizes of grids.
+// volume returns the product of the whole numbers of a list, "[32, 1, 1]"; 0 if it is malformed, or if the
+// product exceeds all grid sizes.
 func volume(list []byte) int64 {
 	product, number, digits := int64(1), int64(0), false
 	for _, c := range list {
@@ -260,11 +257,11 @@ func volume(list []byte) int64 {
 	return product
 }
 
-// ByExternal is added to an "External id" that is in the place of a correlation, if the event has none: what it is is known
-// once all events were read.
+// ByExternal is added to an "External id" that stands in for a missing correlation. Its meaning is only known
+// after all events were read.
 const ByExternal = 1 << 62
 
-// correlation returns what joins the event to others, 0 if it has nothing of that.
+// correlation returns the number that joins the event to others, 0 if it has none.
 func (p *parser) correlation() int64 {
 	if p.found&(1<<argCorrelation) == 0 {
 		if n := p.intArg(argExternal); n > 0 && n < ByExternal {
@@ -342,8 +339,7 @@ func (p *parser) arrow() {
 	}
 }
 
-// bound records the flow that a slice bears itself (bind_id). index is that of
-// the slice, or NoEvent.
+// bound records the flow of a slice with a bind_id. index is that of the slice, or NoEvent.
 func (p *parser) bound(index, row int32) {
 	ev := &p.ev
 	if !ev.flowIn && !ev.flowOut {
@@ -401,7 +397,7 @@ func (p *parser) metadata() {
 // text returns a value without its quotes.
 func (v argValue) text() []byte { return Unquoted(v.raw) }
 
-// Unquoted returns a value of JSON without its quotes, if it has any.
+// Unquoted returns a JSON value without its quotes, if it has any.
 func Unquoted(raw []byte) []byte {
 	if len(raw) >= 2 && raw[0] == '"' {
 		return raw[1 : len(raw)-1]
@@ -417,10 +413,10 @@ func (p *parser) textArg(r argRole) string {
 	return string(p.idText(p.got[r].raw))
 }
 
-// settleNotes reports what was repaired in the event.
+// settleNotes reports the repairs in the event.
 func (p *parser) settleNotes() {
 	n := &p.notes
-	// Arrows are many, and their names are given by programs.
+	// There are many arrows, and their names come from programs.
 	if ph := p.ev.ph; ph != 's' && ph != 'f' && ph != 't' && p.nameOf(&p.ev).odd {
 		p.out.Report(trace.TraceOddName, p.at(), 1)
 	}

@@ -7,8 +7,7 @@ import (
 	"github.com/sgtrace/sgtrace/trace"
 )
 
-// eventKeys are the keys that events have. An object that begins with another one
-// is no event.
+// eventKeys are the keys of events. An object that begins with another key is not an event.
 var eventKeys = map[string]bool{
 	"ph": true, "cat": true, "name": true, "pid": true, "tid": true, "ts": true, "dur": true, "args": true,
 	"id": true, "id2": true, "bp": true, "s": true, "tts": true, "tdur": true, "tidelta": true, "cname": true,
@@ -17,8 +16,7 @@ var eventKeys = map[string]bool{
 
 func isEventKey(key []byte) bool { return eventKeys[string(key)] }
 
-// topKeys are the keys by which a document, or its rest behind the events, is
-// recognized. None of them is a key of arguments.
+// topKeys identify a document, or its rest after the events. None of them is a key of arguments.
 var topKeys = map[string]bool{
 	"schemaVersion": true, "traceEvents": true, "deviceProperties": true, "computeProperties": true,
 	"distributedInfo": true, "displayTimeUnit": true, "baseTimeNanoseconds": true, "traceName": true,
@@ -27,11 +25,11 @@ var topKeys = map[string]bool{
 
 func isTopKey(key []byte) bool { return topKeys[string(key)] }
 
-// maxAhead is how far a look at what might be an event goes.
+// maxAhead bounds the lookahead at a possible event, in bytes.
 const maxAhead = 64 << 10
 
-// HasEvent reports whether there is anything that looks like an event. Where text does not begin as JSON, an event
-// has to be one of a list: notes may quote a single one.
+// HasEvent reports whether text has anything that looks like an event. If text does not begin as JSON, the
+// event has to be in a list: notes may quote a single one.
 func HasEvent(text []byte) bool {
 	begin := jsonscan.Space(text, 0)
 	quoted := begin < len(text) && text[begin] != '{' && text[begin] != '['
@@ -50,14 +48,14 @@ func HasEvent(text []byte) bool {
 	return false
 }
 
-// listed reports whether what stands before an object is that of a list.
+// listed reports whether the text before an object shows that it is in a list.
 func listed(before []byte) bool {
 	before = bytes.TrimRight(before, " \t\r\n")
 	return len(before) > 0 && (before[len(before)-1] == ',' || before[len(before)-1] == '[')
 }
 
-// eventAt reports whether the object at b[i] is an event: its keys are those of
-// events, and one of them is "ph" with a string of one character.
+// eventAt reports whether the object at b[i] is an event: its keys are those of events, and one of them is "ph"
+// with a string of one character.
 func (p *parser) eventAt(i int) (bool, error) {
 	b, start := p.b, i
 	for i++; ; {
@@ -113,7 +111,7 @@ func (p *parser) eventIn(from, to int) (bool, error) {
 	return false, nil
 }
 
-// short is errShort unless nothing more comes.
+// short returns errShort unless the input ends here.
 func (p *parser) short() error {
 	if p.final {
 		return nil
@@ -144,20 +142,19 @@ func (p *parser) startsOver(i int) (bool, error) {
 
 // A loss is a part of the input that is being skipped.
 type loss struct {
-	from int64 // where it begins
+	from int64 // offset of its beginning
 	why  string
 	cut  bool // the input seems to end inside
 }
 
-// lose begins to skip what is at b[i]; err says why. The next thing that is
-// understood may begin behind b[i].
+// lose begins to skip the input from b[i]; err is the reason. Something intelligible may begin right after
+// b[i].
 func (p *parser) lose(st *state, i int, err error) {
 	st.level = atLoss
 	st.loss = loss{from: p.base + int64(i), why: err.Error(), cut: err == errShort}
 }
 
-// findNext moves from b[i] to the next event, document or member of a document,
-// and reports what was skipped.
+// findNext moves from b[i] to the next event, document or member of a document, and reports the skipped part.
 func (p *parser) findNext(i int, st *state) (next int, err error) {
 	b := p.b
 	if p.base+int64(i) == st.loss.from && i < len(b) {

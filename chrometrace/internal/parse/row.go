@@ -9,15 +9,14 @@ import (
 	"github.com/sgtrace/sgtrace/profile"
 )
 
-// A RowID is what makes two events lie on one row.
+// A RowID identifies a row.
 type RowID struct {
 	Lane           Lane
 	Part, PID, TID string
-	extra          string // what tells counters and async events of one process apart
-	// global tells that extra is unique in the file: part and pid are those of the
-	// first event then.
+	extra          string // distinguishes counters and async events of one process
+	// global means that extra is unique in the file: part and pid are those of the first event then.
 	global bool
-	name   string // of the row, if that is not in metadata; no part of the identity
+	name   string // of the row, if that is not in the metadata; not part of the identity
 }
 
 // Key returns the identity.
@@ -30,8 +29,7 @@ func (r *RowID) Key() RowID {
 	return k
 }
 
-// A RowName is a metadata event: it says something about a row, or about all
-// rows of a process.
+// A RowName is a metadata event about a row, or about all rows of a process.
 type RowName struct {
 	What           string // "process_name", ...
 	Part, PID, TID string
@@ -40,11 +38,10 @@ type RowName struct {
 	Own            Identity
 }
 
-// A rowEntry is a row that a parser has met. Batches have their own numbers of
-// rows.
+// A rowEntry is a known row. Each batch numbers its own rows.
 type rowEntry struct {
 	id    *RowID
-	batch int   // the batch in which it was met last
+	batch int   // the last batch with it
 	index int32 // in that batch
 }
 
@@ -52,19 +49,19 @@ type rowEntry struct {
 type rowIndex struct {
 	written map[string]*writtenRow // by lane, pid and tid
 	ids     map[RowID]*rowEntry
-	recent  [laneAsync][2]*writtenRow // by lane: rows of events come in runs
+	recent  [laneAsync][2]*writtenRow // by lane: consecutive events often share a row
 	batch   int
 	scratch []byte
 }
 
-// A writtenRow is a row by its pid and tid as they are written in the file.
+// A writtenRow is a row by its pid and tid as written in the file.
 type writtenRow struct {
 	pid, tid string
 	entry    *rowEntry
 }
 
-// find returns the number, in the batch, of the row with the given pid and tid,
-// as they are written, on a lane. nil is a missing one.
+// find returns the batch's number of the row on a lane with the given pid and tid, as written; nil means
+// missing.
 func (x *rowIndex) find(out *Batch, l Lane, pid, tid []byte) int32 {
 	recent := &x.recent[l]
 	r := recent[0]
@@ -89,8 +86,7 @@ func (x *rowIndex) lookup(l Lane, pid, tid []byte) *writtenRow {
 	return r
 }
 
-// identify returns what pid and tid stand for. A missing tid is the pid, as in
-// Perfetto: the events are those of the process.
+// identify parses a pid and a tid. A missing tid is the pid, as in Perfetto: the events belong to the process.
 func identify(pid, tid []byte) (part, p, t string) {
 	part, p = splitPart(unquote(pid))
 	if tid == nil {
@@ -115,8 +111,8 @@ func (x *rowIndex) use(out *Batch, e *rowEntry) int32 {
 	return e.index
 }
 
-// unquote returns the text of a pid or tid: of a string what it stands for, of a
-// number its digits. A missing one is 0.
+// unquote returns the text of a pid or tid: the content of a string, the digits of a number, and 0 if it is
+// missing.
 func unquote(raw []byte) string {
 	switch {
 	case len(raw) == 0:
@@ -130,8 +126,8 @@ func unquote(raw []byte) string {
 	return string(jsonscan.Unescape(nil, raw[1:len(raw)-1]))
 }
 
-// splitPart splits what SGLang's profile_merger.py makes of a pid, "[TP00-DP01]
-// 1251", into the rank and the pid of its trace.
+// splitPart splits a pid written by SGLang's profile_merger.py, "[TP00-DP01] 1251", into the rank and the
+// original pid.
 func splitPart(pid string) (part, rest string) {
 	if !strings.HasPrefix(pid, "[") {
 		return "", pid
@@ -146,12 +142,12 @@ func splitPart(pid string) (part, rest string) {
 // OfProfiler reports whether the row is about the profiler itself, not about a process.
 func (r *RowID) OfProfiler() bool { return otherRows[r.PID] }
 
-// Row returns the row without what metadata tells.
+// Row returns the row without names from the metadata.
 func (r *RowID) Row() profile.Row {
 	row := profile.Row{Part: r.Part, PIDText: r.PID, TIDText: r.TID, Name: r.name}
 	row.PID, _ = jsonscan.Int([]byte(r.PID))
 	row.TID, _ = jsonscan.Int([]byte(r.TID))
-	// Before 2022 streams were not numbered but named.
+	// Before 2022, streams had names and not numbers.
 	if n, ok := strings.CutPrefix(r.TID, "stream "); ok {
 		if row.TID, ok = jsonscan.Int([]byte(strings.TrimSpace(n))); ok {
 			row.Kind = profile.RowStream
@@ -170,14 +166,13 @@ func (r *RowID) Row() profile.Row {
 	return row
 }
 
-// A Where is what metadata events name: a process if tid is "", else a thread of
-// it or a stream.
+// A Where is the target of metadata events: a process if tid is "", else a thread of it or a stream.
 type Where struct{ Part, PID, TID string }
 
-// Where returns where metadata events put the row.
+// Where returns the target of metadata events about the row.
 func (r *RowID) Where() Where { return Where{r.Part, r.PID, r.TID} }
 
-// Apply puts a name where it belongs; an empty one says nothing.
+// Apply sets the field that the metadata is about; an empty value changes nothing.
 func (n *RowName) Apply(r *profile.Row) {
 	switch n.What {
 	case "process_name":
@@ -199,13 +194,13 @@ func (n *RowName) Apply(r *profile.Row) {
 	}
 }
 
-// An Identity is what the writer tells of a process or a thread.
+// An Identity is the true identity of a process or a thread, as told by our writer.
 type Identity struct {
 	Part, Label string // of a process
 	PID, TID    string // of a thread
 }
 
-// identity reads what the event that names a process or a thread tells of it.
+// identity reads the identity from the metadata event that names a process or a thread.
 func (p *parser) identity() Identity {
 	host, rank := p.textArg(argHost), p.textArg(argRank)
 	between := ""

@@ -6,12 +6,11 @@ import (
 	"github.com/sgtrace/sgtrace/internal/parallel"
 )
 
-// heldByWorker is about how many bytes a worker holds: the piece at hand, those that wait before and
-// behind it, and what was parsed of them.
+// heldByWorker is a rough number of bytes held by a worker: the current piece, those waiting before and after
+// it, and the parsed records.
 const heldByWorker = 4 << 20
 
-// Read parses an input. It passes what it makes of it on to keep, in the order of
-// the file, batch by batch, each of one document at most.
+// Read parses an input and passes batches to keep, in the order of the file, each with at most one document.
 func Read(r io.Reader, opt Options, l Limits, keep func(*Batch)) Ending {
 	if opt.Workers <= 0 {
 		opt.Workers = parallel.Workers(heldByWorker)
@@ -58,13 +57,13 @@ func Read(r io.Reader, opt Options, l Limits, keep func(*Batch)) Ending {
 
 // An Ending is where and how an input ended.
 type Ending struct {
-	Size    int64 // how much was read
-	Err     error // why reading failed; nil is the end of the input
-	Offset  int64 // behind the last thing that was understood
-	Between bool  // it is between two events, or members of a document
+	Size    int64 // bytes read
+	Err     error // why reading failed; nil at the end of the input
+	Offset  int64 // end of the last thing that was understood
+	Between bool  // Offset is between two events, or members of a document
 }
 
-// parse reads a piece, if its beginning is not known to be none.
+// parse reads a piece, unless its beginning is known to be wrong.
 func (p *parser) parse(piece *piece) {
 	var r result
 	if piece.guess {
@@ -75,22 +74,20 @@ func (p *parser) parse(piece *piece) {
 	piece.done <- r
 }
 
-// A sequence takes what was made of pieces in their order, and reads what was cut in
-// the wrong place.
+// A sequence takes the results of pieces in order, and rereads the input where it was cut in the wrong place.
 type sequence struct {
-	parser *parser // for what no piece has whole
+	parser *parser // for input that no piece has whole
 	keep   func(*Batch)
 	clock  chan<- int64
 
-	state   state  // behind all that was taken
-	pending []byte // input behind that, which needs more behind it
+	state   state  // after everything taken
+	pending []byte // input from there on; needs more input
 	offset  int64  // of pending
-	need    int    // how long pending should be before it is tried again
+	need    int    // length that pending should have for the next try
 }
 
-// take takes what was made of a piece, if the piece began where the one before
-// ended. Otherwise, and where a piece ended inside of something, it reads on by
-// itself.
+// take takes the result of a piece, if the piece began where the one before ended. Otherwise, and where a piece
+// ended inside of something, it reads the input itself.
 func (q *sequence) take(p *piece, r result) {
 	if p.guess && len(q.pending) == 0 && q.state == p.begin {
 		q.offset = p.offset + int64(r.used)
@@ -112,8 +109,8 @@ func (q *sequence) take(p *piece, r result) {
 	}
 }
 
-// readPending reads what is pending. If that needs more behind it, the next try
-// waits for twice as much, so that a long event is not scanned too often.
+// readPending reads the pending input. If that needs more input, the next try waits for twice as much, so that
+// a long event is not scanned too often.
 func (q *sequence) readPending(p *piece) {
 	q.parser.failed = p.failed
 	pending := q.pending
@@ -128,7 +125,7 @@ func (q *sequence) readPending(p *piece) {
 	q.need = 2 * len(q.pending)
 }
 
-// isBetween reports whether a document goes on behind s with an event or a member.
+// isBetween reports whether a document continues after s with an event or a member.
 func (s *state) isBetween() bool {
 	return s.level == inEvents || s.level == inObject || s.level == behindList
 }

@@ -7,13 +7,12 @@ import (
 	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
-// str reads the string at b[i]. raw is what lies between the quotes.
+// str reads the string at b[i]. raw is the text between the quotes.
 //
-// At first any quote without a backslash ends a string, as in JSON. An event that
-// is no JSON then is read again carefully: Kineto wrote names as they are until
-// July 2026, and those of compiled functions have quotes and backslashes in them
-// (pytorch#146900, #98432); so have arguments. There, a quote ends a string if
-// what follows fits.
+// At first, any quote without a backslash ends a string, as in JSON. An event that turns out to be invalid is
+// read again in careful mode: until July 2026, Kineto did not escape names, and those of compiled functions
+// contain quotes and backslashes (pytorch#146900, #98432); so do arguments. In careful mode, a quote only ends
+// a string if valid JSON follows.
 func (p *parser) str(i int, in context) (raw []byte, escaped bool, next int, err error) {
 	b := p.b
 	if p.careful && in >= inName {
@@ -43,7 +42,7 @@ func (p *parser) carefulStr(i int, in context) (raw []byte, escaped bool, next i
 		if err != nil {
 			return nil, false, i, err
 		}
-		// A path may end with a backslash; only names are believed to.
+		// Only names are believed to end with a backslash, as a path may.
 		if ends && (!backslash || in == inName) {
 			if backslash {
 				odd++
@@ -68,9 +67,8 @@ func (p *parser) carefulStr(i int, in context) (raw []byte, escaped bool, next i
 	return raw, escaped, i + 1, nil
 }
 
-// ends reports whether what follows at b[i] fits behind the closing quote of a
-// string. In a list that was not closed that may be the colon of a key, unless
-// the string is odd anyway.
+// ends reports whether the bytes at b[i] fit after the closing quote of a string. A colon after an element
+// fits, as in a key after an unclosed list, but only with keyInList.
 func (p *parser) ends(i int, in context, keyInList bool) (bool, error) {
 	b := p.b
 	if i = jsonscan.Space(b, i); i >= len(b) {
@@ -103,14 +101,14 @@ func (p *parser) ends(i int, in context, keyInList bool) (bool, error) {
 	return wordBytes[b[j]] || b[j] == '"' || b[j] == '[' || b[j] == '{', nil
 }
 
-// maxKey is how long a key may be to be recognized as one.
+// maxKey is the length up to which a key is recognized.
 const maxKey = 64
 
-// keyAt reports whether there is a key at b[i], with a colon behind it.
+// keyAt reports whether there is a key at b[i], followed by a colon.
 func (p *parser) keyAt(i int, known func(key []byte) bool) (bool, error) {
 	b := p.b
 	if b[i] != '"' {
-		return b[i] == '}', nil // behind a superfluous comma
+		return b[i] == '}', nil // after a superfluous comma
 	}
 	end := i + 1
 	for ; end < len(b) && b[end] != '"'; end++ {
@@ -130,8 +128,8 @@ func (p *parser) keyAt(i int, known func(key []byte) bool) (bool, error) {
 	return b[end] == ':', nil
 }
 
-// mayHide reports whether a value, as it is written, may be a secret though the name of its
-// argument says nothing: a text of some length, or an object.
+// mayHide reports whether a value, as written, may be a secret even under a harmless argument name: a text of
+// some length, or an object.
 func mayHide(value []byte) bool {
 	const short = 12
 	switch value[0] {
@@ -143,7 +141,7 @@ func mayHide(value []byte) bool {
 	return value[0] == '[' && bytes.IndexByte(value, '{') >= 0
 }
 
-// hide takes the argument that begins at p.list[from:] off if it may hold a secret.
+// hide removes the argument that begins at p.list[from:] if it may hold a secret.
 func (p *parser) hide(from int, key *argKey) {
 	if !p.opt.KeepSecrets && p.secrets.Holds(p.list[from:]) {
 		if p.notes.secrets == 0 {
@@ -154,7 +152,7 @@ func (p *parser) hide(from int, key *argKey) {
 	}
 }
 
-// masked returns a name of a row without credentials.
+// masked returns the name of a row without credentials.
 func (p *parser) masked(name string) string {
 	if p.opt.KeepSecrets {
 		return name

@@ -13,39 +13,37 @@ import (
 	"github.com/sgtrace/sgtrace/trace/redact"
 )
 
-// notes tell what was repaired in the event that is being read. They become
-// diagnostics when the event is complete.
+// notes are the repairs in the current event. They become diagnostics when the event is complete.
 type notes struct {
 	commas  int       // missing or superfluous
 	missing int       // values
-	bare    int       // values that are no JSON, kept as text
-	lists   int       // that were not closed
-	quotes  int       // without a backslash inside of a string
+	bare    int       // values that are not JSON, kept as text
+	lists   int       // not closed
+	quotes  int       // unescaped inside of a string
 	secrets int       // arguments that may hold one, left out
-	secret  trace.Sym // the first of them
+	secret  trace.Sym // key of the first of them
 }
 
-// An argKey is a name of arguments.
+// An argKey is a key of arguments.
 type argKey struct {
-	text   string // as it is written, with the quote and the colon behind it
+	text   string // as written, with the quote and the colon after it
 	sym    trace.Sym
 	role   argRole
 	min    bool              // ArgsMin keeps it
-	secret redact.SecretTest // of what it may hold; nil is nothing
-	seen   uint64            // the last list of arguments with it; always, if another key may be the same
-	next   *argKey           // that followed it last time
-	before *argKey           // that followed it before that
+	secret redact.SecretTest // for its values; nil if they are harmless
+	seen   uint64            // the last argument list with it; always, if several keys may share it
+	next   *argKey           // the key that followed it last time
+	before *argKey           // the key that followed it before that
 }
 
-// always is behind all lists of arguments.
+// always is later than all argument lists.
 const always = math.MaxUint64
 
-// An argValue is a value that the reader itself wants, as it is written.
+// An argValue is a value that the reader itself needs, as written.
 type argValue struct{ raw []byte }
 
-// arguments reads the object at b[i]. It encodes the arguments to p.list if they
-// are kept, and notes the values that have a role. If a key is there twice, its
-// last value counts.
+// arguments reads the object at b[i]. It encodes the arguments to p.list if they are kept, and records the
+// values that have a role. Of a repeated key, the last value counts.
 func (p *parser) arguments(i int) (next int, err error) {
 	encode := p.keepsArgs()
 	all := p.opt.Filter.Args == profile.ArgsAll || p.ev.ph == 'C'
@@ -96,7 +94,7 @@ func (p *parser) arguments(i int) (next int, err error) {
 	}
 }
 
-// argKey reads the key at b[i] and the colon behind it.
+// argKey reads the key at b[i] and the colon after it.
 func (p *parser) argKey(i int, cat *catEntry, last *argKey) (key *argKey, next int, err error) {
 	b := p.b
 	for _, k := range [...]*argKey{last.next, last.before} {
@@ -138,8 +136,7 @@ func (p *parser) argKey(i int, cat *catEntry, last *argKey) (key *argKey, next i
 	return key, next + 1, nil
 }
 
-// lastOfEach returns the arguments of a list without those of a name that comes
-// again.
+// lastOfEach returns a list of arguments without those that are repeated later.
 func lastOfEach(list trace.ArgList) (out trace.ArgList) {
 	left := map[trace.Sym]int{}
 	for a := range list.All {
@@ -243,7 +240,7 @@ func (p *parser) number(i int, key trace.Sym, encode bool) (next int, err error)
 	return i, nil
 }
 
-// word reads the number that is not a short integer, or the word, at b[i].
+// word reads the word at b[i], or a number that is not a short integer.
 func (p *parser) word(i int, key trace.Sym, encode bool) (next int, err error) {
 	b := p.b
 	for next = i; ; next++ {
@@ -278,7 +275,7 @@ func (p *parser) word(i int, key trace.Sym, encode bool) (next int, err error) {
 			p.list = p.list.Uint(key, v)
 			break
 		}
-		p.list = p.list.Bytes(key, text) // as a float it would be rounded
+		p.list = p.list.Bytes(key, text) // a float would lose digits
 	case wordFloat:
 		if v, err := strconv.ParseFloat(string(text), 64); err == nil && !math.IsInf(v, 0) {
 			p.list = p.list.Float(key, v)
@@ -303,7 +300,7 @@ var wordBytes = func() (t [256]bool) {
 	return t
 }()
 
-// elementStart are the bytes that values begin with.
+// elementStart are the bytes that can begin a value.
 var elementStart = func() (t [256]bool) {
 	t = wordBytes
 	for _, c := range []byte("\"[{") {
@@ -312,7 +309,7 @@ var elementStart = func() (t [256]bool) {
 	return t
 }()
 
-// A wordKind says what a number or word is.
+// A wordKind is the type of a number or word.
 type wordKind uint8
 
 const (
@@ -390,7 +387,7 @@ func (p *parser) array(i int, key trace.Sym, encode bool, depth int) (next int, 
 			i++
 			break
 		}
-		if p.careful && p.b[i] == '}' { // Kineto cut long lists off, in November 2024
+		if p.careful && p.b[i] == '}' { // Kineto cut off long lists in November 2024
 			p.notes.lists++
 			break
 		}
@@ -403,7 +400,7 @@ func (p *parser) array(i int, key trace.Sym, encode bool, depth int) (next int, 
 			if j >= len(p.b) {
 				return j, errShort
 			}
-			if p.b[j] == ':' { // this was the next key already
+			if p.b[j] == ':' { // this was already the next key
 				p.notes.lists++
 				p.list, i = p.list[:before], len(bytes.TrimRight(p.b[:start], " \t\r\n"))
 				if p.b[i-1] == ',' {
@@ -427,7 +424,7 @@ func (p *parser) dict(i int, key trace.Sym, encode bool, depth int) (next int, e
 	if depth > maxDepth {
 		return i, errDeep
 	}
-	// Where two processes wrote into one file, the other one's may begin here.
+	// If two processes wrote into one file, the other's event may begin here.
 	if other, err := p.startsOver(i); other || err != nil {
 		return i, cmp.Or(err, errInside)
 	}
@@ -472,8 +469,8 @@ func (p *parser) dict(i int, key trace.Sym, encode bool, depth int) (next int, e
 	return i + 1, nil
 }
 
-// closeList writes the length of the list or object that begins at p.list[at] in
-// front of it, where one byte is free for it.
+// closeList writes the length of the list or object that begins at p.list[at] in front of it, where one byte is
+// reserved.
 func (p *parser) closeList(at int) {
 	n := len(p.list) - at
 	if n < 0x80 {
@@ -489,7 +486,7 @@ func (p *parser) closeList(at int) {
 			break
 		}
 	}
-	p.list = append(p.list, size[:m]...) // room
+	p.list = append(p.list, size[:m]...) // make room
 	copy(p.list[at+m:], p.list[at:at+n])
 	copy(p.list[at-1:], size[:m+1])
 }
